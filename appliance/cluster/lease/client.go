@@ -101,11 +101,11 @@ func (c *Client) State() Held {
 	case s.Valid:
 		s.Why = "the lease is valid"
 	case c.err != nil:
-		s.Why = "no answer from the leader: " + c.err.Error()
+		s.Why = "no response from the leader: " + c.err.Error()
 	case c.last.Reason != "":
 		s.Why = c.last.Reason
 	default:
-		s.Why = "no heartbeat was answered yet"
+		s.Why = "no heartbeat has been answered yet"
 	}
 	return s
 }

@@ -111,7 +111,7 @@ func (g *Granter) Members(now Instant, members []Member) {
 // term was verified.
 func (g *Granter) Hear(now, arrived Instant, term uint64, h Heartbeat) Answer {
 	if g.term == 0 || term != g.term {
-		return Answer{V: wireVersion, NotLeader: true, Reason: "this node does not lead the cluster"}
+		return Answer{V: wireVersion, NotLeader: true, Reason: "this node is not the leader of the cluster"}
 	}
 	n := g.nodes[h.Node]
 	if n == nil {
@@ -121,11 +121,11 @@ func (g *Granter) Hear(now, arrived Instant, term uint64, h Heartbeat) Answer {
 	g.Opinion(arrived, h.Node, h.Sees)
 	switch {
 	case h.Epoch < n.Epoch:
-		return Answer{V: wireVersion, Refused: n.Epoch, Reason: "the cluster has declared this node lost; what ran here may run elsewhere"}
+		return Answer{V: wireVersion, Refused: n.Epoch, Reason: "the cluster has declared this node lost; its instances may run on other nodes"}
 	case h.Epoch > n.Epoch:
 		return Answer{V: wireVersion, Reason: "the leader does not know this epoch yet"}
 	case n.Lost:
-		return Answer{V: wireVersion, Reason: "declared lost; it takes work again when the planner has seen that it cleared up"}
+		return Answer{V: wireVersion, Reason: "declared lost; it becomes schedulable when the planner has seen that it cleaned up"}
 	case n.revoked:
 		return Answer{V: wireVersion, Reason: "this node is being declared lost"}
 	}

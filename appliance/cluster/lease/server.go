@@ -67,7 +67,7 @@ func (s *Server) Revoke(node api.NodeID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.g.Term() == 0 {
-		return api.Errorf(api.CodeUnavailable, "this node does not lead the cluster").WithHint("Try again in a few seconds.")
+		return api.Errorf(api.CodeUnavailable, "this node is not the leader of the cluster").WithHint("try again in a few seconds")
 	}
 	if !s.g.Revoke(node) {
 		return api.Errorf(api.CodeNotFound, "node %s is not a member of the cluster", node)
@@ -98,7 +98,7 @@ func (s *Server) Heartbeat(ctx context.Context, h Heartbeat) Answer {
 	if err := h.Check(); err != nil {
 		return Answer{V: wireVersion, Reason: err.Error()}
 	}
-	elsewhere := Answer{V: wireVersion, NotLeader: true, Leader: s.leader.LeaderID(), Reason: "this node does not lead the cluster"}
+	elsewhere := Answer{V: wireVersion, NotLeader: true, Leader: s.leader.LeaderID(), Reason: "this node is not the leader of the cluster"}
 	if !s.leader.IsLeader() {
 		return elsewhere
 	}
@@ -123,7 +123,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var out any
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
-		out = api.Errorf(api.CodeInvalid, "%v", err).WithHint("Do both nodes run the same version?")
+		out = api.Errorf(api.CodeInvalid, "%v", err).WithHint("check that both nodes run the same version")
 	} else {
 		out = s.Heartbeat(r.Context(), h)
 	}

@@ -61,13 +61,13 @@ func why(v Verdict, n *granted, members int) string {
 	}
 	switch {
 	case v.State == Alive && n.Lost:
-		return "declared lost; it is back and clears up"
+		return "declared lost; it is back and cleans up"
 	case v.State == Alive:
 		return "heartbeats arrive"
 	case v.State == Fenced && n.Lost:
 		return "declared lost; " + quiet
 	case v.State == Fenced:
-		return quiet + "; its last lease is over, so whatever could run elsewhere was stopped there"
+		return quiet + "; its last lease has expired, so instances that can run elsewhere were stopped on it"
 	case v.State == Suspect:
 		reason := list(blind) + " reach it on no path"
 		if n.vouched {

@@ -86,19 +86,19 @@ func DecodeHeartbeat(b []byte) (h Heartbeat, err error) {
 func (h Heartbeat) Check() error {
 	switch {
 	case h.V != wireVersion:
-		return fmt.Errorf("heartbeat of version %d; this node speaks %d", h.V, wireVersion)
+		return fmt.Errorf("heartbeat has version %d, want %d", h.V, wireVersion)
 	case h.Node == "":
-		return errors.New("heartbeat without node")
+		return errors.New("heartbeat has no node")
 	case len(h.Node) > maxText || len(h.BootID) > maxText:
-		return errors.New("heartbeat with a name that is too long")
+		return errors.New("heartbeat has a name that is too long")
 	case h.Epoch < 0:
-		return errors.New("heartbeat with a negative epoch")
+		return errors.New("heartbeat has a negative epoch")
 	case len(h.Sees) > maxSights:
-		return fmt.Errorf("heartbeat with %d opinions; at most %d", len(h.Sees), maxSights)
+		return fmt.Errorf("heartbeat has %d opinions, want at most %d", len(h.Sees), maxSights)
 	}
 	for _, s := range h.Sees {
 		if s.Node == "" || len(s.Node) > maxText || len(s.Path) > maxText {
-			return errors.New("heartbeat with an opinion about nobody")
+			return errors.New("heartbeat has an opinion without a node")
 		}
 	}
 	return nil
@@ -108,14 +108,14 @@ func (h Heartbeat) Check() error {
 // that it does not know are a newer member's, and are skipped.
 func decode(b []byte, v any) error {
 	if len(b) > MaxBody {
-		return fmt.Errorf("%d bytes; at most %d", len(b), MaxBody)
+		return fmt.Errorf("document of %d bytes is too long: want at most %d", len(b), MaxBody)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if err := d.Decode(v); err != nil {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the document")
+		return errors.New("data after the document")
 	}
 	return nil
 }

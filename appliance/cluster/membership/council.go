@@ -142,7 +142,7 @@ func carryOut(ctx context.Context, r Raft, answers func(context.Context, api.Nod
 		quick, cancel := context.WithTimeout(ctx, answerLimit)
 		defer cancel()
 		if err := answers(quick, api.NodeID(c.id)); err != nil {
-			return fmt.Errorf("it gets no vote before it answers: %w", err)
+			return fmt.Errorf("it cannot become a voter before it is reachable: %w", err)
 		}
 		return r.AddVoter(ctx, c.id)
 	case "demote":

@@ -116,7 +116,7 @@ func (d *Directory) follow(events <-chan api.Event) {
 		case api.EventPut:
 			n, err := api.Decode[api.Node](e.Object)
 			if err != nil {
-				d.log.Error("a node's object cannot be read", "error", err)
+				d.log.Error("decode node object failed", "error", err)
 				continue
 			}
 			fresh[id] = n
@@ -162,6 +162,6 @@ func (d *Directory) replace(nodes map[api.NodeID]api.Node) {
 		d.kick(id)
 	}
 	if err := d.save(peers); err != nil {
-		d.log.Warn("the members' addresses cannot be saved", "error", err)
+		d.log.Warn("save addresses of members failed", "error", err)
 	}
 }

@@ -85,7 +85,7 @@ func Admit(ctx context.Context, s Store, c Cluster, r Request, now time.Time) (W
 		return Welcome{}, err
 	}
 	if len(r.PeerAddresses) == 0 || !api.LooksLikeID(string(r.Node)) {
-		return Welcome{}, api.Errorf(api.CodeInvalid, "a node needs an id and a peer address")
+		return Welcome{}, api.Errorf(api.CodeInvalid, "a node must have an ID and a peer address")
 	}
 	token, err := redeemable(ctx, s, r, now)
 	if err != nil {
@@ -97,7 +97,7 @@ func Admit(ctx context.Context, s Store, c Cluster, r Request, now time.Time) (W
 	}
 	cert, err := a.CA.Sign(r.CSR, identity(a.Cluster, r.Node, r.Name, spec), now, 0)
 	if err != nil {
-		return Welcome{}, api.Errorf(api.CodeInvalid, "the node's certificate request: %v", err)
+		return Welcome{}, api.Errorf(api.CodeInvalid, "certificate request of the node: %v", err)
 	}
 	if err := redeem(ctx, s, token, r, spec, now); err != nil {
 		return Welcome{}, err
@@ -114,7 +114,7 @@ func Admit(ctx context.Context, s Store, c Cluster, r Request, now time.Time) (W
 // token is not told apart to who does not have one.
 func redeemable(ctx context.Context, s Store, r Request, now time.Time) (api.JoinToken, error) {
 	wrong := api.Errorf(api.CodeForbidden, "the join token is not valid").
-		WithHint("it may be used up or deleted; make another with: basalt node token create")
+		WithHint("it may have been used or deleted; create another with: basalt node token create")
 	o, err := s.Get(ctx, api.KindJoinToken, r.Token)
 	if api.CodeOf(err) == api.CodeNotFound {
 		return api.JoinToken{}, wrong
@@ -130,10 +130,10 @@ func redeemable(ctx context.Context, s Store, r Request, now time.Time) (api.Joi
 		return t, wrong
 	case t.Spec.ExpiresAt != nil && now.After(*t.Spec.ExpiresAt):
 		return t, api.Errorf(api.CodeForbidden, "the join token expired at %s", t.Spec.ExpiresAt.UTC().Format(time.RFC3339)).
-			WithHint("make another with: basalt node token create")
+			WithHint("create another with: basalt node token create")
 	case t.Status.UsedBy != "" && t.Status.UsedBy != r.Node:
-		return t, api.Errorf(api.CodeForbidden, "the join token was used already, by node %s", t.Status.UsedBy).
-			WithHint("each lets in one node; make another with: basalt node token create")
+		return t, api.Errorf(api.CodeForbidden, "the join token was already used by node %s", t.Status.UsedBy).
+			WithHint("a token admits one node; create another with: basalt node token create")
 	}
 	return t, nil
 }
@@ -145,7 +145,7 @@ func redeem(ctx context.Context, s Store, t api.JoinToken, r Request, spec api.N
 	case err == nil && t.Status.UsedBy == r.Node:
 		put.Expect = o.Meta.Revision
 	case err == nil:
-		return api.Errorf(api.CodeExists, "there is a node with the id %s already", r.Node)
+		return api.Errorf(api.CodeExists, "a node with ID %s already exists", r.Node)
 	case api.CodeOf(err) != api.CodeNotFound:
 		return err
 	}
@@ -156,11 +156,11 @@ func redeem(ctx context.Context, s Store, t api.JoinToken, r Request, spec api.N
 	}})
 	switch api.CodeOf(err) {
 	case api.CodeExists:
-		return api.Errorf(api.CodeExists, "there is a node named %s already", r.Name).
-			WithHint("give this one another name, or remove the old one: basalt node remove %s", r.Name)
+		return api.Errorf(api.CodeExists, "a node named %s already exists", r.Name).
+			WithHint("choose another name, or remove the old node: basalt node remove %s", r.Name)
 	case api.CodeConflict:
 		return api.Errorf(api.CodeForbidden, "the join token was used at the same moment by another node").
-			WithHint("make another with: basalt node token create")
+			WithHint("create another with: basalt node token create")
 	}
 	return err
 }

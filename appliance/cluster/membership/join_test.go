@@ -85,7 +85,7 @@ func TestAdmit(t *testing.T) {
 			t.Errorf("peers %v", w.Peers)
 		}
 	}
-	if _, err := Admit(t.Context(), s, ours, request(t, tok, self(3)), now); api.CodeOf(err) != api.CodeForbidden || !strings.Contains(err.Error(), "used already, by node "+string(self(2).Node)) {
+	if _, err := Admit(t.Context(), s, ours, request(t, tok, self(3)), now); api.CodeOf(err) != api.CodeForbidden || !strings.Contains(err.Error(), "already used by node "+string(self(2).Node)) {
 		t.Errorf("a token worked twice: %v", err)
 	}
 }
@@ -102,12 +102,12 @@ func TestAdmitRefuses(t *testing.T) {
 		{"unknown token", func(r *Request) { r.Token = "join-ffffffffffff" }, 0, api.CodeForbidden, "not valid"},
 		{"expired", func(*Request) {}, 2 * time.Hour, api.CodeForbidden, "expired at 2026-11-21T13:00:00Z"},
 		{"older version", func(r *Request) { r.Format-- }, 0, api.CodeState, "supports feature levels up to"},
-		{"name taken", func(r *Request) { r.Name = "n1" }, 0, api.CodeExists, "there is a node named n1"},
-		{"id taken", func(r *Request) { r.Node = self(1).Node }, 0, api.CodeExists, "with the id"},
+		{"name taken", func(r *Request) { r.Name = "n1" }, 0, api.CodeExists, "a node named n1 already exists"},
+		{"id taken", func(r *Request) { r.Node = self(1).Node }, 0, api.CodeExists, "a node with ID"},
 		{"no address", func(r *Request) { r.PeerAddresses = nil }, 0, api.CodeInvalid, "peer address"},
 		{"bad address", func(r *Request) { r.PeerAddresses = []string{"nowhere"} }, 0, api.CodeInvalid, "HOST:PORT"},
 		{"bad name", func(r *Request) { r.Name = "N 2" }, 0, api.CodeInvalid, ""},
-		{"bad id", func(r *Request) { r.Node = "../x" }, 0, api.CodeInvalid, "an id"},
+		{"bad id", func(r *Request) { r.Node = "../x" }, 0, api.CodeInvalid, "an ID"},
 		{"bad CSR", func(r *Request) { r.CSR = []byte("x") }, 0, api.CodeInvalid, "certificate request"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

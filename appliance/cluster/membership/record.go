@@ -53,9 +53,9 @@ func Load(dir string) (Record, error) {
 	case err != nil:
 		return r, fmt.Errorf("%s: %w", recordFile(dir), err)
 	case r.Version > recordVersion:
-		return r, fmt.Errorf("%s was written by a newer Basalt: install that version", recordFile(dir))
+		return r, fmt.Errorf("%s was written by a newer release of Basalt: install that release", recordFile(dir))
 	case r.State != api.SetupMember && r.State != api.SetupLeft || r.Node == "":
-		return r, fmt.Errorf("%s is damaged: restore it, or join anew with an empty data directory", recordFile(dir))
+		return r, fmt.Errorf("%s is damaged: restore it, or join again with an empty data directory", recordFile(dir))
 	}
 	return r, nil
 }

@@ -36,7 +36,7 @@ func Handler(s Setup) http.Handler {
 	act := func(verb string, limit int64, do func(*http.Request) error) {
 		mux.HandleFunc("POST /v1/setup/"+verb, func(w http.ResponseWriter, r *http.Request) {
 			if uid, ok := r.Context().Value(uidKey{}).(uint32); !ok || uid != 0 {
-				answer(w, nil, api.Errorf(api.CodeForbidden, "only root of this machine may do this").WithHint("sudo basalt …"))
+				answer(w, nil, api.Errorf(api.CodeForbidden, "only root on this machine may do this").WithHint("sudo basalt …"))
 				return
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, limit)
@@ -57,7 +57,7 @@ func with[In any](do func(context.Context, In) error) func(*http.Request) error 
 	return func(r *http.Request) error {
 		var in In
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-			return api.Errorf(api.CodeInvalid, "the request cannot be read: %v", err)
+			return api.Errorf(api.CodeInvalid, "decode request: %v", err)
 		}
 		return do(r.Context(), in)
 	}

@@ -45,7 +45,7 @@ func RemoveFromBundle(bundlePEM []byte, print string) ([]byte, error) {
 	}
 	certs = slices.DeleteFunc(certs, func(c *x509.Certificate) bool { return fingerprint(c) == print })
 	if len(certs) == 0 {
-		return nil, errors.New("it is the only CA of the bundle")
+		return nil, errors.New("it is the only CA in the bundle")
 	}
 	return encodeBundle(certs), nil
 }
@@ -53,7 +53,7 @@ func RemoveFromBundle(bundlePEM []byte, print string) ([]byte, error) {
 // parseBundle reads 1 to maxCAs CAs of one cluster.
 func parseBundle(text []byte) (certs []*x509.Certificate, err error) {
 	if len(text) > maxBundle {
-		return nil, fmt.Errorf("the bundle is over %d bytes", maxBundle)
+		return nil, fmt.Errorf("the bundle is larger than %d bytes", maxBundle)
 	}
 	cluster := ""
 	for {
@@ -81,24 +81,24 @@ func parseBundle(text []byte) (certs []*x509.Certificate, err error) {
 		}
 	}
 	if rest := bytes.TrimSpace(text); len(rest) > 0 {
-		return nil, errors.New("the bundle has something else than certificates in it")
+		return nil, errors.New("the bundle contains data other than certificates")
 	}
 	if len(certs) == 0 {
-		return nil, errors.New("there is no certificate in the bundle")
+		return nil, errors.New("the bundle contains no certificate")
 	}
 	return certs, nil
 }
 
 func caFrom(block *pem.Block) (*x509.Certificate, error) {
 	if block.Type != "CERTIFICATE" {
-		return nil, fmt.Errorf("the bundle has a %s in it", clip(block.Type))
+		return nil, fmt.Errorf("the bundle contains a %s", clip(block.Type))
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
 	if !cert.IsCA {
-		return nil, fmt.Errorf("the certificate of %s is no CA's", clip(cert.Subject.CommonName))
+		return nil, fmt.Errorf("the certificate of %s is not a CA certificate", clip(cert.Subject.CommonName))
 	}
 	return cert, nil
 }

@@ -80,14 +80,14 @@ func (ca CA) Sign(csrDER []byte, id NodeIdentity, now time.Time, lifetime time.D
 	}
 	cert, key, err := ca.parse()
 	if err != nil {
-		return nil, fmt.Errorf("read the CA: %w", err)
+		return nil, fmt.Errorf("read CA: %w", err)
 	}
 	cluster, err := clusterOf(cert)
 	if err != nil {
 		return nil, err
 	}
 	if cluster != id.Cluster {
-		return nil, fmt.Errorf("the CA of %s signs nothing for %s", cluster, id.Cluster)
+		return nil, fmt.Errorf("the CA of %s does not sign certificates for %s", cluster, id.Cluster)
 	}
 	public, err := keyOf(csrDER)
 	if err != nil {
@@ -98,7 +98,7 @@ func (ca CA) Sign(csrDER []byte, id NodeIdentity, now time.Time, lifetime time.D
 	}
 	from, to := later(now.Add(-backdated), cert.NotBefore), earlier(now.Add(lifetime), cert.NotAfter)
 	if !to.After(from) {
-		return nil, api.Errorf(api.CodeState, "the cluster's CA ended on %s", cert.NotAfter.UTC().Format(time.DateOnly)).
+		return nil, api.Errorf(api.CodeState, "the cluster's CA expired on %s", cert.NotAfter.UTC().Format(time.DateOnly)).
 			WithHint("rotate the CA")
 	}
 	template := &x509.Certificate{
@@ -154,14 +154,14 @@ func NewRequest() (keyPEM, csrDER []byte, err error) {
 func keyOf(csrDER []byte) (*ecdsa.PublicKey, error) {
 	bad := func(why string) error {
 		return api.Errorf(api.CodeInvalid, "the certificate request %s", why).
-			WithHint("both nodes should run the same version").At("csr")
+			WithHint("check that both nodes run the same version").At("csr")
 	}
 	if len(csrDER) > maxCSR {
-		return nil, bad(fmt.Sprintf("is over %d bytes", maxCSR))
+		return nil, bad(fmt.Sprintf("is larger than %d bytes", maxCSR))
 	}
 	csr, err := x509.ParseCertificateRequest(csrDER)
 	if err != nil {
-		return nil, bad("cannot be read")
+		return nil, bad("is malformed")
 	}
 	public, ok := csr.PublicKey.(*ecdsa.PublicKey)
 	if !ok || public.Curve != elliptic.P256() {
@@ -227,7 +227,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 func decodeKey(text []byte) (*ecdsa.PrivateKey, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "PRIVATE KEY" {
-		return nil, errors.New("there is no private key in it")
+		return nil, errors.New("it contains no private key")
 	}
 	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -235,7 +235,7 @@ func decodeKey(text []byte) (*ecdsa.PrivateKey, error) {
 	}
 	key, ok := any.(*ecdsa.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("the key is a %T, not ECDSA", any)
+		return nil, fmt.Errorf("key has type %T, want ECDSA", any)
 	}
 	return key, nil
 }

@@ -32,7 +32,7 @@ func readSmall(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > maxBundle {
-		return nil, fmt.Errorf("%s is over %d bytes", path, maxBundle)
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxBundle)
 	}
 	return os.ReadFile(path)
 }

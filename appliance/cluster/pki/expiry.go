@@ -32,14 +32,14 @@ func (k *Keeper) Warnings() []Warning {
 	warn := func(subject string, ends time.Time, message, hint string) {
 		all = append(all, Warning{subject, ends, message, hint})
 	}
-	const clock = "check this node's clock; a node that was off for long needs `basalt node join` with a new token"
+	const clock = "check this node's clock; a node that was off for a long time needs `basalt node join` with a new token"
 	life := id.leaf.NotAfter.Sub(id.leaf.NotBefore)
 	switch left := id.leaf.NotAfter.Sub(now); {
 	case left <= 0:
 		warn("node", id.leaf.NotAfter, "this node's certificate ended "+date(id.leaf.NotAfter), clock)
 	case left < life/6: // half of the time for renewal has gone by
 		warn("node", id.leaf.NotAfter, "this node's certificate ends "+date(id.leaf.NotAfter)+" and could not be renewed",
-			"does this node reach the cluster's leader?")
+			"check that this node reaches the cluster's leader")
 	case now.Before(id.leaf.NotBefore):
 		warn("node", id.leaf.NotAfter, "this node's certificate begins only "+date(id.leaf.NotBefore), "check this node's clock")
 	}

@@ -36,7 +36,7 @@ type NodeIdentity struct {
 // certificate's URI.
 func CheckClusterName(name string) error {
 	if !clusterPattern.MatchString(name) {
-		return api.Errorf(api.CodeInvalid, "a cluster cannot be called %q", clip(name)).
+		return api.Errorf(api.CodeInvalid, "%q is not a valid cluster name", clip(name)).
 			WithHint("1 to 63 lower-case letters, digits and dashes, not beginning or ending with a dash").At("cluster")
 	}
 	return nil
@@ -48,20 +48,20 @@ func (id NodeIdentity) check() error {
 	}
 	switch {
 	case !nodePattern.MatchString(string(id.Node)):
-		return api.Errorf(api.CodeInvalid, "%q is no node's id", clip(string(id.Node))).At("node")
+		return api.Errorf(api.CodeInvalid, "%q is not a node ID", clip(string(id.Node))).At("node")
 	case !isDNSName(id.Name):
-		return api.Errorf(api.CodeInvalid, "a node cannot be called %q", clip(id.Name)).WithHint("it must be a host name").At("name")
+		return api.Errorf(api.CodeInvalid, "%q is not a valid node name", clip(id.Name)).WithHint("want a host name").At("name")
 	case len(id.IPs) > maxAddresses || len(id.DNS) > maxAddresses:
 		return api.Errorf(api.CodeInvalid, "a node has at most %d addresses and as many names", maxAddresses)
 	}
 	for _, ip := range id.IPs {
 		if !ip.IsValid() || ip.Zone() != "" {
-			return api.Errorf(api.CodeInvalid, "%q is no address that a certificate can hold", ip).At("ips")
+			return api.Errorf(api.CodeInvalid, "%q is not an address that a certificate can contain", ip).At("ips")
 		}
 	}
 	for _, name := range id.DNS {
 		if !isDNSName(name) {
-			return api.Errorf(api.CodeInvalid, "%q is no host name", clip(name)).At("dns")
+			return api.Errorf(api.CodeInvalid, "%q is not a valid host name", clip(name)).At("dns")
 		}
 	}
 	return nil
@@ -99,13 +99,13 @@ func caURI(cluster string) *url.URL {
 // one URI, is nobody's.
 func identityOf(cert *x509.Certificate) (cluster string, node api.NodeID, err error) {
 	if len(cert.URIs) != 1 {
-		return "", "", fmt.Errorf("the certificate has %d URIs instead of one", len(cert.URIs))
+		return "", "", fmt.Errorf("the certificate has %d URIs, want one", len(cert.URIs))
 	}
 	u := cert.URIs[0]
 	id, ok := strings.CutPrefix(u.Path, "/node/")
 	if !ok || !clusterPattern.MatchString(u.Host) || !nodePattern.MatchString(id) ||
 		u.String() != nodeURI(u.Host, api.NodeID(id)).String() {
-		return "", "", fmt.Errorf("%q names no node", clip(u.String()))
+		return "", "", fmt.Errorf("%q does not name a node", clip(u.String()))
 	}
 	return u.Host, api.NodeID(id), nil
 }

@@ -52,10 +52,10 @@ func WithClock(now func() time.Time) Option { return func(k *Keeper) { k.now = n
 func Create(dir string, bundlePEM, certPEM, keyPEM []byte, options ...Option) (*Keeper, error) {
 	id, err := newIdentity(bundlePEM, certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("this node's new certificate: %w", err)
+		return nil, fmt.Errorf("check new certificate of this node: %w", err)
 	}
 	if !id.trustsItself() {
-		return nil, errors.New("this node's new certificate is of no CA in the bundle")
+		return nil, errors.New("this node's new certificate is not signed by a CA in the bundle")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func Open(dir string, options ...Option) (*Keeper, error) {
 	}
 	id, err := newIdentity(bundlePEM, certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("this node's identity in %s: %w", dir, err)
+		return nil, fmt.Errorf("read identity of this node in %s: %w", dir, err)
 	}
 	k := &Keeper{dir: dir, now: time.Now, changed: make(chan struct{})}
 	for _, o := range options {
@@ -128,7 +128,7 @@ func newIdentity(bundlePEM, certPEM, keyPEM []byte) (*identity, error) {
 		return nil, err
 	}
 	if cluster, err := clusterOf(bundle[0]); err != nil || cluster != id.cluster {
-		return nil, fmt.Errorf("the certificate is of cluster %s, its CA of %s", id.cluster, cluster)
+		return nil, fmt.Errorf("the certificate belongs to cluster %s, but its CA to %s", id.cluster, cluster)
 	}
 	id.cert = tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}
 	for _, ca := range bundle {
@@ -142,7 +142,7 @@ func newIdentity(bundlePEM, certPEM, keyPEM []byte) (*identity, error) {
 func parseLeaf(certPEM []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(certPEM)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, errors.New("there is no certificate in it")
+		return nil, errors.New("it contains no certificate")
 	}
 	return x509.ParseCertificate(block.Bytes)
 }
@@ -195,11 +195,11 @@ func (k *Keeper) ReplaceBundle(bundlePEM []byte) error {
 	}
 	id, err := newIdentity(bundlePEM, encodeCert(old.leaf.Raw), keyPEM)
 	if err != nil {
-		return fmt.Errorf("the new bundle: %w", err)
+		return fmt.Errorf("check new bundle: %w", err)
 	}
 	if !id.trustsItself() {
-		return api.Errorf(api.CodeState, "the new bundle has not the CA of this node's certificate").
-			WithHint("renew every node's certificate before the old CA is dropped")
+		return api.Errorf(api.CodeState, "the new bundle does not contain the CA of this node's certificate").
+			WithHint("renew the certificates of all nodes before the old CA is removed")
 	}
 	if err := atomicfile.WriteFile(filepath.Join(k.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
 	}
 	issued, err := sign(ctx, csr)
 	if err != nil {
-		return fmt.Errorf("renew this node's certificate: %w", err)
+		return fmt.Errorf("renew certificate of this node: %w", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -246,11 +246,11 @@ func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
 	id, err := newIdentity(bundlePEM, issued.CertPEM, keyPEM)
 	switch {
 	case err != nil:
-		return fmt.Errorf("the renewed certificate: %w", err)
+		return fmt.Errorf("check renewed certificate: %w", err)
 	case id.cluster != old.cluster || id.node != old.node:
-		return fmt.Errorf("the renewed certificate is for %s of %s, not %s of %s", id.node, id.cluster, old.node, old.cluster)
+		return fmt.Errorf("the renewed certificate is for node %s of cluster %s, want node %s of cluster %s", id.node, id.cluster, old.node, old.cluster)
 	case !id.trustsItself():
-		return errors.New("the renewed certificate is of no CA in the bundle")
+		return errors.New("the renewed certificate is not signed by a CA in the bundle")
 	}
 	if len(issued.BundlePEM) > 0 {
 		if err := atomicfile.WriteFile(filepath.Join(k.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
@@ -281,7 +281,7 @@ func (k *Keeper) Run(ctx context.Context, sign Signer, log *slog.Logger) {
 			continue
 		}
 		if err := k.Renew(ctx, sign); err != nil && ctx.Err() == nil {
-			log.Warn("cannot renew this node's certificate", "error", err, "ends", k.Ends())
+			log.Warn("renew certificate of this node failed", "error", err, "ends", k.Ends())
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (k *Keeper) ServerConfig(clientCert bool, alpn ...string) *tls.Config {
 	}
 	c.VerifyConnection = func(cs tls.ConnectionState) error {
 		if cs.NegotiatedProtocol == "" {
-			return errors.New("the caller names no protocol")
+			return errors.New("the client requests no protocol")
 		}
 		if !clientCert {
 			return nil
@@ -54,9 +54,9 @@ func (k *Keeper) ClientConfig(expect api.NodeID, alpn string) *tls.Config {
 			case err != nil:
 				return err
 			case node != expect:
-				return fmt.Errorf("%w: it is %s, not %s", ErrNotPeer, node, expect)
+				return fmt.Errorf("%w: got node %s, want %s", ErrNotPeer, node, expect)
 			case cs.NegotiatedProtocol != alpn:
-				return fmt.Errorf("%s does not speak %s", node, alpn)
+				return fmt.Errorf("%s does not support protocol %s", node, alpn)
 			}
 			return nil
 		},
@@ -91,7 +91,7 @@ func JoinClientConfig(t Token, alpn string) *tls.Config {
 		InsecureSkipVerify: true, // VerifyConnection does it, with the token's CA
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			if cs.NegotiatedProtocol != alpn {
-				return errors.New("it lets no nodes in")
+				return errors.New("it does not accept joining nodes")
 			}
 			for i, ca := range cs.PeerCertificates {
 				if i == 0 || fingerprint(ca) != t.CA {
@@ -104,11 +104,11 @@ func JoinClientConfig(t Token, alpn string) *tls.Config {
 					return err
 				}
 				if cluster != t.Cluster {
-					return fmt.Errorf("%w: it is of cluster %s, not %s", ErrNotPeer, cluster, t.Cluster)
+					return fmt.Errorf("%w: it belongs to cluster %s, want %s", ErrNotPeer, cluster, t.Cluster)
 				}
 				return nil
 			}
-			return fmt.Errorf("%w: its CA is not the token's", ErrNotPeer)
+			return fmt.Errorf("%w: its CA differs from the token's", ErrNotPeer)
 		},
 	}
 }
@@ -141,7 +141,7 @@ func (k *Keeper) NodeOf(cs *tls.ConnectionState) (api.NodeID, error) {
 
 func (k *Keeper) verify(cs *tls.ConnectionState, usage x509.ExtKeyUsage) (api.NodeID, error) {
 	if len(cs.PeerCertificates) == 0 {
-		return "", fmt.Errorf("%w: it shows no certificate", ErrNotPeer)
+		return "", fmt.Errorf("%w: it has no certificate", ErrNotPeer)
 	}
 	leaf, id := cs.PeerCertificates[0], k.current.Load()
 	cluster, node, err := verifyChain(leaf, id.roots, nearest(leaf, k.now()), usage)
@@ -149,7 +149,7 @@ func (k *Keeper) verify(cs *tls.ConnectionState, usage x509.ExtKeyUsage) (api.No
 		return "", err
 	}
 	if cluster != id.cluster {
-		return "", fmt.Errorf("%w: it is of cluster %s, not %s", ErrNotPeer, cluster, id.cluster)
+		return "", fmt.Errorf("%w: it belongs to cluster %s, want %s", ErrNotPeer, cluster, id.cluster)
 	}
 	return node, nil
 }
@@ -168,7 +168,7 @@ func verifyChain(leaf *x509.Certificate, roots *x509.CertPool, when time.Time, u
 		return "", "", fmt.Errorf("%w: %w", ErrNotPeer, err)
 	}
 	if leaf.IsCA {
-		return "", "", fmt.Errorf("%w: it shows a CA", ErrNotPeer)
+		return "", "", fmt.Errorf("%w: it presented a CA certificate", ErrNotPeer)
 	}
 	if cluster, node, err = identityOf(leaf); err != nil {
 		return "", "", fmt.Errorf("%w: %w", ErrNotPeer, err)

@@ -68,7 +68,7 @@ func SecretMatches(hash, secret string) bool {
 	return subtle.ConstantTimeCompare([]byte(hash), []byte(HashSecret(secret))) == 1
 }
 
-const anotherToken = "make another with `basalt node token create` on a node of the cluster, and copy all of it"
+const anotherToken = "create another with `basalt node token create` on a node of the cluster, and copy it completely"
 
 func badToken(format string, args ...any) *api.Error {
 	return api.Errorf(api.CodeInvalid, "the join token "+format, args...).WithHint(anotherToken).At("token")
@@ -78,7 +78,7 @@ func badToken(format string, args ...any) *api.Error {
 // put where a line breaks, does not matter.
 func ParseToken(text string) (Token, error) {
 	if len(text) > maxToken {
-		return Token{}, badToken("is over %d bytes long", maxToken)
+		return Token{}, badToken("is longer than %d bytes", maxToken)
 	}
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -105,7 +105,7 @@ func ParseToken(text string) (Token, error) {
 		return Token{}, badToken("is damaged: part of it is missing or was changed")
 	}
 	if version.Version != tokenVersion {
-		return Token{}, badToken("is of version %d; this node knows version %d", version.Version, tokenVersion).
+		return Token{}, badToken("has version %d, this node supports version %d", version.Version, tokenVersion).
 			WithHint("install the cluster's version of Basalt on this node")
 	}
 	var t Token
@@ -129,14 +129,14 @@ func (t Token) check() error {
 		return badToken("has no valid secret")
 	}
 	if !nodePattern.MatchString(t.ID) {
-		return badToken("has no valid id")
+		return badToken("has no valid ID")
 	}
 	if len(t.Peers) == 0 || len(t.Peers) > maxPeers {
-		return badToken("has %d addresses of members; it should have 1 to %d", len(t.Peers), maxPeers)
+		return badToken("has %d addresses of members, want 1 to %d", len(t.Peers), maxPeers)
 	}
 	for _, p := range t.Peers {
 		if !isHostPort(p) {
-			return badToken("has %q as the address of a member", clip(p))
+			return badToken("has an invalid address of a member: %q", clip(p))
 		}
 	}
 	return nil

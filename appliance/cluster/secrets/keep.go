@@ -43,7 +43,7 @@ func (k *Keep) Unwrap(ctx context.Context, v api.Volume) ([]byte, error) {
 	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.Open(v.Spec.WrappedKey) })
 	if errors.Is(err, ErrSealed) {
 		return nil, errors.Join(api.Errorf(api.CodeInvalid, "the cluster has no key that opens volume %s", v.Meta.Name).
-			WithHint("was it restored from another cluster?"), err)
+			WithHint("it may have been restored from another cluster"), err)
 	}
 	return plain, err
 }
@@ -62,7 +62,7 @@ func (k *Keep) Open(ctx context.Context, sealed string) (secret string, err erro
 	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.OpenSecret(sealed) })
 	if errors.Is(err, ErrSealed) {
 		err = errors.Join(api.Errorf(api.CodeInvalid, "the cluster has no key that opens this secret").
-			WithHint("was it restored from another cluster?"), err)
+			WithHint("it may have been restored from another cluster"), err)
 	}
 	return string(plain), err
 }

@@ -129,7 +129,7 @@ func (r Ring) open(sealed string, purpose string) ([]byte, error) {
 
 func (k Key) box() (cipher.AEAD, error) {
 	if len(k.Secret) != keyBytes {
-		return nil, fmt.Errorf("key %q has %d bytes, not %d", k.ID, len(k.Secret), keyBytes)
+		return nil, fmt.Errorf("key %q has %d bytes, want %d", k.ID, len(k.Secret), keyBytes)
 	}
 	block, err := aes.NewCipher(k.Secret)
 	if err != nil {

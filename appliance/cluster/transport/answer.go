@@ -24,9 +24,9 @@ func Domain(err error) *api.Error {
 	switch {
 	case errors.As(err, &e):
 	case errors.As(err, &large):
-		e = api.Errorf(api.CodeTooLarge, "the request is over %d bytes", large.Limit)
+		e = api.Errorf(api.CodeTooLarge, "request body is larger than %d bytes", large.Limit)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		e = api.Errorf(api.CodeUnavailable, "it took too long").WithHint("try again")
+		e = api.Errorf(api.CodeUnavailable, "request timed out").WithHint("try again")
 	default:
 		e = api.Errorf(api.CodeInternal, "%s", err)
 	}
@@ -54,7 +54,7 @@ func JSON[In, Out any](fn func(ctx context.Context, caller api.NodeID, in In) (O
 			if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxCall)).Decode(&in); err != nil {
 				var large *http.MaxBytesError
 				if !errors.As(err, &large) {
-					err = api.Errorf(api.CodeInvalid, "the message cannot be read").WithHint("do both nodes run the same version?")
+					err = api.Errorf(api.CodeInvalid, "message is malformed").WithHint("check that both nodes run the same version")
 				}
 				WriteError(w, err)
 				return

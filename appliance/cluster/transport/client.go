@@ -138,7 +138,7 @@ func newCall(ctx context.Context, method, path string, in any) (*http.Request, e
 			return nil, err
 		}
 		if len(raw) > maxCall {
-			return nil, api.Errorf(api.CodeTooLarge, "a message between nodes has %d bytes; %d is the limit", len(raw), maxCall)
+			return nil, api.Errorf(api.CodeTooLarge, "message to a node has %d bytes, want at most %d", len(raw), maxCall)
 		}
 		body = bytes.NewReader(raw)
 	}
@@ -160,13 +160,13 @@ func readAnswer(from api.NodeID, resp *http.Response, out any) error {
 		return unreachable(from, err)
 	}
 	if len(raw) > maxCall {
-		return fmt.Errorf("node %s answers with more than %d bytes", from, maxCall)
+		return fmt.Errorf("response of node %s is larger than %d bytes", from, maxCall)
 	}
 	if resp.StatusCode >= 300 {
 		e := new(api.Error)
 		switch {
 		case json.Unmarshal(raw, e) != nil || e.Code == "":
-			return fmt.Errorf("node %s answers %s", from, resp.Status)
+			return fmt.Errorf("node %s responded with status %s", from, resp.Status)
 		case e.Code == api.CodeInternal:
 			return fmt.Errorf("node %s: %s", from, e.Message)
 		}
@@ -176,7 +176,7 @@ func readAnswer(from api.NodeID, resp *http.Response, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return fmt.Errorf("read the answer of node %s: %w", from, err)
+		return fmt.Errorf("read response of node %s: %w", from, err)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (s *conns) add(c *conn) error {
 		limit = s.joiners
 	}
 	if limit > 0 && len(s.nodes[c.node]) >= limit {
-		return fmt.Errorf("node %q has %d connections already", c.node, limit)
+		return fmt.Errorf("node %q already has %d connections", c.node, limit)
 	}
 	if s.nodes == nil {
 		s.nodes = map[api.NodeID]map[*conn]struct{}{}

@@ -26,7 +26,7 @@ var dialer = net.Dialer{KeepAliveConfig: keepAlive, Control: setUserTimeout}
 func (c *Client) dial(ctx context.Context, node api.NodeID, alpn string) (*conn, error) {
 	paths := order(c.book.Paths(node), time.Now())
 	if len(paths) == 0 {
-		return nil, api.Errorf(api.CodeUnavailable, "no address of node %s is known", node).WithHint("is it a member of the cluster?")
+		return nil, api.Errorf(api.CodeUnavailable, "no address of node %s is known", node).WithHint("check that it is a member of the cluster")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -71,21 +71,21 @@ func (c *Client) dial(ctx context.Context, node api.NodeID, alpn string) (*conn,
 	return nil, unreachable(node, errors.Join(failures...))
 }
 
-const clockHint = "is the clock of one of the two nodes wrong?"
+const clockHint = "check the clocks of both nodes"
 
 // unreachable explains to a user why a node could not be called.
 func unreachable(node api.NodeID, why error) error {
-	e := api.Errorf(api.CodeUnavailable, "node %s cannot be reached", node).
-		WithHint("is it running, and is the network between the nodes up?")
+	e := api.Errorf(api.CodeUnavailable, "node %s is not reachable", node).
+		WithHint("check that it is running and that the network between the nodes works")
 	var alert tls.AlertError
 	switch {
 	case wrongTime(why):
 		e = e.WithHint("%s", clockHint)
 	case errors.As(why, &alert): // in TLS 1.3 it comes with the first answer
-		e = api.Errorf(api.CodeUnavailable, "node %s refuses this node's certificate", node).
-			WithHint("was this node removed, or is the clock of one of the two wrong?")
+		e = api.Errorf(api.CodeUnavailable, "node %s rejected this node's certificate", node).
+			WithHint("this node may have been removed, or the clock of one of the two is wrong")
 	case errors.Is(why, pki.ErrNotPeer):
-		e = e.WithHint("what answers at its address is not this node: did addresses change?")
+		e = e.WithHint("another machine responds at its address: the addresses may have changed")
 	}
 	return fmt.Errorf("%w: %w", e, why)
 }

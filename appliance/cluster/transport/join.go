@@ -31,11 +31,11 @@ func (s *Server) joinHTTP(ctx context.Context) *http.Server {
 			handler := s.join.Load()
 			switch {
 			case r.Method != http.MethodPost || r.URL.Path != "/join":
-				WriteError(w, api.Errorf(api.CodeNotFound, "only POST /join is here"))
+				WriteError(w, api.Errorf(api.CodeNotFound, "only POST /join is available here"))
 			case handler == nil:
-				WriteError(w, api.Errorf(api.CodeUnavailable, "this node lets nobody in yet").WithHint("try again in a moment"))
+				WriteError(w, api.Errorf(api.CodeUnavailable, "this node does not accept joining nodes yet").WithHint("try again in a moment"))
 			case !rate.take(time.Now()):
-				WriteError(w, api.Errorf(api.CodeRateLimited, "too many nodes want to join").WithHint("try again in a minute"))
+				WriteError(w, api.Errorf(api.CodeRateLimited, "too many nodes are joining at the same time").WithHint("try again in a minute"))
 			default:
 				ctx, cancel := context.WithTimeout(r.Context(), joinTimeout)
 				defer cancel()
@@ -77,13 +77,13 @@ func Join(ctx context.Context, token pki.Token, in, out any) error {
 		}
 	}
 	why := errors.Join(failures...)
-	e := api.Errorf(api.CodeUnavailable, "no member of cluster %s lets this node in (%d addresses tried)", token.Cluster, len(failures)).
-		WithHint("is the network up, and does one of %v belong to a running node of the cluster?", token.Peers)
+	e := api.Errorf(api.CodeUnavailable, "no member of cluster %s accepted this node (%d addresses tried)", token.Cluster, len(failures)).
+		WithHint("check that the network works and that one of %v belongs to a running node of the cluster", token.Peers)
 	switch {
 	case wrongTime(why):
 		e = e.WithHint("%s", clockHint)
 	case errors.Is(why, pki.ErrNotPeer):
-		e = e.WithHint("an address belongs to another cluster, or the cluster's CA was replaced: make a new token")
+		e = e.WithHint("an address belongs to another cluster, or the cluster's CA was replaced: create a new token")
 	}
 	return fmt.Errorf("%w: %w", e, why)
 }

@@ -32,8 +32,8 @@ func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
 	node := Caller(r.Context())
 	if node == "" || !s.options.Member(node) {
 		w.Header().Set("Connection", "close")
-		WriteError(w, api.Errorf(api.CodeForbidden, "node %s is no member of the cluster", node).
-			WithHint("it was removed; join it again with a new token"))
+		WriteError(w, api.Errorf(api.CodeForbidden, "node %s is not a member of the cluster", node).
+			WithHint("it was removed; let it join again with a new token"))
 		return
 	}
 	if c, _ := r.Context().Value(callerKey{}).(*conn); c.trust != s.options.Keeper.Generation() && r.Header.Get("Upgrade") == "" {

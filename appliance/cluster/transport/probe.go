@@ -55,7 +55,7 @@ func ping(c *streamConn, number uint64) (rtt time.Duration, err error) {
 		return 0, err
 	}
 	if binary.BigEndian.Uint64(b[:]) != number {
-		return 0, errors.New("the answer is to another ping")
+		return 0, errors.New("the response is to another ping")
 	}
 	return time.Since(begin), nil
 }
@@ -195,7 +195,7 @@ func (p *Prober) once(ctx context.Context, s *streamConn, key probeKey, number u
 	defer context.AfterFunc(ctx, s.abort)()
 	rtt, err := ping(s, number)
 	if err != nil {
-		return fmt.Errorf("no answer on %s: %w", key.address, err)
+		return fmt.Errorf("no response on %s: %w", key.address, err)
 	}
 	now := time.Now()
 	p.client.book.answered(key.node, key.address, now, rtt)
@@ -218,7 +218,7 @@ func (p *Prober) failed(key probeKey, err error) {
 		return
 	}
 	if n := p.client.leave(key.node, key.address); n > 0 {
-		p.client.log.Info("peer: left a path that does not answer", "node", key.node, "path", key.address, "connections", n)
+		p.client.log.Info("peer: switched from a path that is not reachable", "node", key.node, "path", key.address, "connections", n)
 	}
 }
 

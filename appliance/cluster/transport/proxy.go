@@ -38,15 +38,15 @@ func (c *Client) ProxyTo(node api.NodeID) http.Handler {
 		Transport:     toNode{c, node},
 		FlushInterval: -1, // a watch's event must not wait for the next
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			c.log.Info("peer: cannot forward a request of the API", "node", node, "path", r.URL.Path, "error", err)
-			WriteError(w, api.Errorf(api.CodeUnavailable, "node %s, which must answer this, cannot be reached", node).
+			c.log.Info("peer: forward API request failed", "node", node, "path", r.URL.Path, "error", err)
+			WriteError(w, api.Errorf(api.CodeUnavailable, "node %s, which must handle this request, is not reachable", node).
 				WithHint("try again; `basalt node list` shows which nodes are up"))
 		},
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if Forwarded(r) {
-			WriteError(w, api.Errorf(api.CodeUnavailable, "the nodes do not agree on who must answer this").
+			WriteError(w, api.Errorf(api.CodeUnavailable, "the nodes disagree on which of them must handle this request").
 				WithHint("try again in a moment"))
 			return
 		}

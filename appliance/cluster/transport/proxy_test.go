@@ -135,7 +135,7 @@ func answerOf(t *testing.T, resp *http.Response, err error) *api.Error {
 func TestProxyRefuses(t *testing.T) {
 	c, front := proxied(t)
 	resp, err := http.Get(front.URL + "/v1/loop") // A to B, which sends it back to A
-	if e := answerOf(t, resp, err); e.Code != api.CodeUnavailable || !strings.Contains(e.Message, "do not agree") {
+	if e := answerOf(t, resp, err); e.Code != api.CodeUnavailable || !strings.Contains(e.Message, "nodes disagree") {
 		t.Errorf("a loop: %v", e)
 	}
 	r := must(http.NewRequest("GET", front.URL+"/v1/show/x", nil))

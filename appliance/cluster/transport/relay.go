@@ -43,13 +43,13 @@ func (s *Server) serveRelay(w http.ResponseWriter, r *http.Request) {
 	rule := s.relay.Load()
 	switch {
 	case rule == nil || path != pathpkg.Clean(path) || !(*rule)(method, path):
-		WriteError(w, api.Errorf(api.CodeForbidden, "%s %s is not relayed", clip(method), clip(path)))
+		WriteError(w, api.Errorf(api.CodeForbidden, "%s %s cannot be relayed", clip(method), clip(path)))
 		return
 	case r.Header.Get(relayedFor) != "":
-		WriteError(w, api.Errorf(api.CodeForbidden, "the request was relayed already"))
+		WriteError(w, api.Errorf(api.CodeForbidden, "the request was already relayed"))
 		return
 	case !s.options.Member(node):
-		WriteError(w, api.Errorf(api.CodeNotFound, "node %s is no member of the cluster", clip(string(node))))
+		WriteError(w, api.Errorf(api.CodeNotFound, "node %s is not a member of the cluster", clip(string(node))))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), relayTimeout)
@@ -75,7 +75,7 @@ func (s *Server) serveRelay(w http.ResponseWriter, r *http.Request) {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxRelayed+1))
 	if err == nil && len(answer) > maxRelayed {
-		err = api.Errorf(api.CodeTooLarge, "the answer is over %d bytes", maxRelayed)
+		err = api.Errorf(api.CodeTooLarge, "the response is larger than %d bytes", maxRelayed)
 	}
 	if err != nil {
 		WriteError(w, err)

@@ -51,7 +51,7 @@ type Server struct {
 // NewServer listens on all paths, or on none and says why.
 func NewServer(o Options) (*Server, error) {
 	if o.Keeper == nil || o.Client == nil || o.Member == nil || len(o.Listen) == 0 {
-		return nil, errors.New("a peer server needs a Keeper, a Client, Member and an address")
+		return nil, errors.New("peer server: Keeper, Client, Member and an address are required")
 	}
 	s := &Server{
 		options: o, log: orDiscard(o.Log), mux: http.NewServeMux(), streams: map[string]StreamHandler{},
@@ -89,7 +89,7 @@ func (s *Server) choose() *tls.Config {
 					return rules[p], nil
 				}
 			}
-			return nil, errors.New("it speaks no protocol of ours")
+			return nil, errors.New("it supports no protocol of this cluster")
 		},
 	}
 }
@@ -220,7 +220,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, running *sync.WaitG
 			}
 			return nil
 		case err != nil: // no descriptors left, or a caller who left at once
-			s.log.Warn("peer: cannot accept", "listen", l.Addr().String(), "error", err)
+			s.log.Warn("peer: accept failed, retrying", "listen", l.Addr().String(), "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(100 * time.Millisecond):
@@ -247,7 +247,7 @@ func (s *Server) greet(ctx context.Context, raw net.Conn) {
 	t := tls.Server(raw, s.tls)
 	if err := t.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
-		s.log.Debug("peer: refused", "from", raw.RemoteAddr().String(), "error", err)
+		s.log.Debug("peer: refused connection", "from", raw.RemoteAddr().String(), "error", err)
 		return
 	}
 	state := t.ConnectionState()
@@ -265,7 +265,7 @@ func (s *Server) greet(ctx context.Context, raw net.Conn) {
 	case ProtocolRaft:
 		if queue = s.raft.queue; !s.options.Member(node) {
 			_ = c.Close()
-			s.log.Info("peer: refused raft of a node that is no member", "node", node)
+			s.log.Info("peer: refused raft connection of a node that is not a member", "node", node)
 			return
 		}
 	case ProtocolJoin:
@@ -273,7 +273,7 @@ func (s *Server) greet(ctx context.Context, raw net.Conn) {
 	}
 	if err := s.in.add(c); err != nil {
 		c.abort()
-		s.log.Warn("peer: refused", "error", err)
+		s.log.Warn("peer: refused connection", "error", err)
 		return
 	}
 	if !queue.put(ctx, c) {

@@ -48,7 +48,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	serve := s.streams[r.PathValue("name")]
 	s.mu.RUnlock()
 	if serve == nil || r.Header.Get("Upgrade") != streamProtocol {
-		WriteError(w, api.Errorf(api.CodeNotFound, "there is no stream %s", clip(r.PathValue("name"))))
+		WriteError(w, api.Errorf(api.CodeNotFound, "unknown stream %s", clip(r.PathValue("name"))))
 		return
 	}
 	raw, buffered, err := http.NewResponseController(w).Hijack()
@@ -118,7 +118,7 @@ func openStream(ctx context.Context, c *conn, name string, header http.Header) (
 		if err := readAnswer(c.node, resp, nil); err != nil {
 			return nil, err
 		}
-		return nil, api.Errorf(api.CodeInternal, "node %s does not open the stream", c.node)
+		return nil, api.Errorf(api.CodeInternal, "node %s did not open the stream", c.node)
 	}
 	return &streamConn{c, read}, nil
 }

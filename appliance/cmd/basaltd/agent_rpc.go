@@ -65,7 +65,7 @@ func (n agentRPC) FetchImage(ctx context.Context, from api.NodeID, id api.ImageI
 		if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(e) == nil && e.Code != "" {
 			return nil, img, e
 		}
-		return nil, img, fmt.Errorf("node %s answers %s for image %s", from, resp.Status, id)
+		return nil, img, fmt.Errorf("node %s responded with status %s for image %s", from, resp.Status, id)
 	}
 	return resp.Body, img, nil
 }
@@ -77,11 +77,11 @@ func (cl *cluster) serveAgent(a *agent.Agent) {
 	cl.server.HandleStream(streamTunnel, func(ctx context.Context, node api.NodeID, header http.Header, c net.Conn) {
 		var r agent.TunnelRequest
 		if err := json.Unmarshal([]byte(header.Get(tunnelHeader)), &r); err != nil {
-			cl.log.Warn("a migration's stream cannot be read", "node", node, "error", err)
+			cl.log.Warn("read stream of migration failed", "node", node, "error", err)
 			return
 		}
 		if err := a.HandleTunnel(ctx, node, r, c); err != nil {
-			cl.log.Warn("a migration's stream broke off", "node", node, "migration", r.Migration, "stream", r.Stream, "error", err)
+			cl.log.Warn("stream of migration was interrupted", "node", node, "migration", r.Migration, "stream", r.Stream, "error", err)
 		}
 	})
 	cl.server.Handle("GET "+pathImage+"{id}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -52,7 +52,7 @@ func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Lo
 	if _, err := s.Apply(ctx, api.Batch{ID: "bootstrap", At: time.Now().UTC(), Commands: cmds}); err != nil {
 		return err
 	}
-	log.Info("new cluster; the operator's API key is in a file", "file", keyFile)
+	log.Info("created cluster, the operator's API key is in a file", "file", keyFile)
 	return nil
 }
 

@@ -190,7 +190,7 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 func (cl *cluster) serve(ctx context.Context) {
 	go func() {
 		if err := cl.server.Serve(ctx); err != nil && ctx.Err() == nil {
-			cl.begin(fmt.Errorf("peer port: %w", err))
+			cl.begin(fmt.Errorf("serve other nodes: %w", err))
 		}
 	}()
 }

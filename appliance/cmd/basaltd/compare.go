@@ -101,7 +101,7 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from state.Plac
 	if !agreed {
 		groups := parties(all, cl.names())
 		cl.splits.add(split{from: from, groups: groups, index: index, at: time.Now()})
-		log.Error("the nodes' tables differ, and none has what most have", "from", from.String(), "entry", index, "nodes", groups)
+		log.Error("tables of the nodes differ, and no majority has the same", "from", from.String(), "entry", index, "nodes", groups)
 	}
 	slices.Sort(different)
 	for _, id := range different {

@@ -18,7 +18,7 @@ func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 	for _, s := range texts {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: want an address and a length, as 192.0.2.0/24", flag, s)
+			return nil, fmt.Errorf("%s %s: want an address and a prefix length, e.g. 192.0.2.0/24", flag, s)
 		}
 		out = append(out, p.Masked())
 	}
@@ -30,7 +30,7 @@ func rolesOf(flag string, texts []string) ([]api.Role, error) {
 	var out []api.Role
 	for _, s := range texts {
 		if !slices.Contains(api.Roles(), api.Role(s)) {
-			return nil, fmt.Errorf("%s %s: there is no such role; there are %v", flag, s, api.Roles())
+			return nil, fmt.Errorf("%s %s: unknown role, want one of %v", flag, s, api.Roles())
 		}
 		out = append(out, api.Role(s))
 	}
@@ -51,7 +51,7 @@ func readConfig(path string, flags *pflag.FlagSet) error {
 	for key, value := range values {
 		f := flags.Lookup(key)
 		if f == nil || key == "config" {
-			return fmt.Errorf("%s: there is no setting %q; basaltd --help lists them", path, key)
+			return fmt.Errorf("%s: unknown setting %q; basaltd --help lists all settings", path, key)
 		}
 		if f.Changed || value == nil {
 			continue

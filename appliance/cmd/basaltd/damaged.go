@@ -58,7 +58,7 @@ func mend(ctx context.Context, c config, rec membership.Record, why error, log *
 	}
 	if why != nil { // said before anybody can ask
 		p.say(advice(why, slices.ContainsFunc(p.client.Book().Nodes(), func(n api.NodeID) bool { return n != p.self.Node })))
-		log.Error("the store cannot be used; machines on this node go on", "error", p.Setup(ctx).Message)
+		log.Error("open store failed; instances on this node continue to run", "error", p.Setup(ctx).Message)
 	} else {
 		p.order()
 	}
@@ -104,7 +104,7 @@ func (p *patient) live(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		p.log.Warn("no other member answers; without one there is no lease", "error", err)
+		p.log.Warn("no other member is reachable; without one this node gets no lease", "error", err)
 	}
 	p.openLease(noStore{}, n.Status.ObservedEpoch)
 	p.serve(ctx)
@@ -133,7 +133,7 @@ func (p *patient) report(ctx context.Context) {
 				{Op: api.OpReport, Kind: api.KindNode, ID: n.Meta.ID, Name: n.Meta.Name, Expect: api.AnyRevision, Data: api.Encode(s)}}})
 		}
 		if err != nil && ctx.Err() == nil {
-			p.log.Warn("the cluster does not hear what is wrong here", "error", err)
+			p.log.Warn("report damage of the store to the cluster failed", "error", err)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func (cl *cluster) serveDamaged(s *store.Store) {
 
 // each calls the other members until one's answer will do.
 func (p *patient) each(ctx context.Context, path string, out any) error {
-	err := errors.New("this node knows of no other member")
+	err := errors.New("this node knows no other member")
 	for _, n := range p.client.Book().Nodes() {
 		if n == p.self.Node {
 			continue
@@ -284,7 +284,7 @@ func (p *patient) work(ctx context.Context) {
 	for ; ctx.Err() == nil; sleep(ctx, time.Second) {
 		err := p.rebuild(ctx)
 		if err == nil {
-			p.log.Info("the store is made anew of the other members'")
+			p.log.Info("rebuilding the store from other members")
 			p.begin(errBeginAnew)
 			return
 		}
@@ -292,7 +292,7 @@ func (p *patient) work(ctx context.Context) {
 			err = errors.New(s.advice())
 		}
 		p.say(fmt.Sprintf("basalt node rebuild does not get on: %v", err))
-		p.log.Warn("the store cannot be made anew yet", "error", err)
+		p.log.Warn("rebuild store failed, retrying", "error", err)
 	}
 }
 
@@ -300,7 +300,7 @@ func (p *patient) work(ctx context.Context) {
 // done: a node that is not among Raft's members yet has told nobody anything.
 func (p *patient) rebuild(ctx context.Context) error {
 	if err := p.each(ctx, rebuildPath, &struct{}{}); err != nil { // the leader's will do
-		return fmt.Errorf("leave the cluster's voters: %w", err)
+		return fmt.Errorf("remove this node from the voters: %w", err)
 	}
 	path := filepath.Join(p.c.data, "store")
 	if _, err := os.Stat(path); err == nil {

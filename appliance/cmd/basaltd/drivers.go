@@ -44,11 +44,11 @@ var hypervisors = map[string]func() hypervisor.Driver{}
 func sayAccelerator(log *slog.Logger, how capability.Result) {
 	switch {
 	case how.Why == "":
-		log.Info("guests run with KVM")
+		log.Info("guests use KVM")
 	case how.AskAgain.IsZero():
-		log.Info("guests run without KVM", "accelerator", how.Accelerator, "why", how.Why)
+		log.Info("guests do not use KVM", "accelerator", how.Accelerator, "why", how.Why)
 	default:
-		log.Info("guests run without KVM, which is tried again", "accelerator", how.Accelerator, "why", how.Why, "at", how.AskAgain)
+		log.Info("guests do not use KVM, checking again later", "accelerator", how.Accelerator, "why", how.Why, "at", how.AskAgain)
 	}
 }
 
@@ -81,7 +81,7 @@ func (n *node) watchAccelerator(ctx context.Context) error {
 		}
 		if said != err.Error() {
 			said = err.Error()
-			n.log.Error("how guests run is not known, which is tried again", "error", err)
+			n.log.Error("find out whether guests can use KVM failed, retrying", "error", err)
 		}
 		sleep(ctx, probeAgain)
 	}

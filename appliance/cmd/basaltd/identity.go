@@ -24,7 +24,7 @@ func selfOf(c config, id api.NodeID) (membership.Self, error) {
 			return self, fmt.Errorf("--peer-listen %s: want HOST:PORT", a)
 		}
 		if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-			return self, fmt.Errorf("--peer-listen %s: the other nodes are told this address: give one of this node's own", a)
+			return self, fmt.Errorf("--peer-listen %s: want an address of this node that other nodes can reach", a)
 		}
 	}
 	host, port, err := net.SplitHostPort(c.listen)

@@ -27,7 +27,7 @@ func (cl *cluster) openLease(raft elector, epoch int64) {
 		Sights: cl.witness.Sights, Relays: cl.witness.Relays,
 		OnLease: cl.tellFence,
 		OnRefused: func(epoch int64) {
-			cl.log.Warn("the cluster has declared this node lost: it gives up what is no longer its own", "epoch", epoch)
+			cl.log.Warn("the cluster has declared this node lost: releasing objects that it no longer owns", "epoch", epoch)
 		},
 	})
 	cl.server.Handle("POST "+lease.HeartbeatPath, cl.leases)
@@ -40,7 +40,7 @@ func (cl *cluster) tellFence(until lease.Instant, epoch int64) {
 		return
 	}
 	if err := cl.fence.SetLease(fence.Lease{Until: time.Duration(until), Node: string(cl.self.Node), Epoch: epoch}); err != nil {
-		cl.log.Error("basalt-fence does not hear of the lease: it will stop this node's instances", "error", err)
+		cl.log.Error("report lease to basalt-fence failed: it will stop this node's instances", "error", err)
 	}
 }
 
@@ -130,7 +130,7 @@ func (cl *cluster) tellTerm(ctx context.Context, told *uint64) error {
 	case now != *told: // the directory may not have heard of all of it
 		var err error
 		if nodes, err = api.All[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode}); err != nil {
-			return fmt.Errorf("read the members in term %d: %w", now, err)
+			return fmt.Errorf("read members in term %d: %w", now, err)
 		}
 		cl.leases.Elected(now, leaseMembers(nodes))
 	case now != 0:
@@ -150,7 +150,7 @@ func (cl *cluster) revoke(nodes []api.Node) error {
 	for _, n := range nodes {
 		if n.Spec.Off && n.Assignment.State != api.NodeLost {
 			if err := cl.leases.Revoke(api.NodeID(n.Meta.ID)); err != nil {
-				errs = append(errs, fmt.Errorf("revoke the lease of %s: %w", n.Meta.Name, err))
+				errs = append(errs, fmt.Errorf("revoke lease of node %s: %w", n.Meta.Name, err))
 			}
 		}
 	}

@@ -31,12 +31,12 @@ func (n *node) raise(ctx context.Context, term uint64, log *slog.Logger) {
 		members, to := n.supported(ctx)
 		if to > level && !n.undecided(ctx) {
 			if err = n.store.Raise(ctx, term, to, members); err == nil {
-				log.Info("the cluster has a new feature level", "level", to)
+				log.Info("raised feature level of the cluster", "level", to)
 				continue
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Warn("raise the cluster's feature level", "error", err)
+			log.Warn("raise feature level of the cluster failed", "error", err)
 		}
 		sleep(ctx, levelEvery)
 	}

@@ -156,7 +156,7 @@ func serve(ctx context.Context, c config) error {
 		if !errors.Is(err, errBeginAnew) {
 			return errors.Join(err, debug.Close())
 		}
-		log.Info("opening everything again")
+		log.Info("restarting all parts")
 	}
 }
 

@@ -78,7 +78,7 @@ type backupMeta struct {
 
 func (m *backupMeta) decode(raw []byte) error {
 	if err := json.Unmarshal(raw, m); err != nil || m.Cluster == "" {
-		return api.Errorf(api.CodeInvalid, "the backup does not say of which cluster it is")
+		return api.Errorf(api.CodeInvalid, "the backup does not name its cluster")
 	}
 	return nil
 }
@@ -132,12 +132,12 @@ func (cl *cluster) expelled(by api.NodeID, members []api.Member) error {
 			name = m.Name
 		}
 	}
-	return api.Errorf(api.CodeState, "node %s says that this node is no member of the cluster any more", name).
-		WithHint("to join anew: stop basaltd, move its data directory away, then basalt node join TOKEN")
+	return api.Errorf(api.CodeState, "node %s reports that this node is no longer a member of the cluster", name).
+		WithHint("to join again: stop basaltd, move its data directory away, then basalt node join TOKEN")
 }
 
 func isMember() error {
-	return api.Errorf(api.CodeState, "this node is a member of a cluster already").WithHint("basalt cluster status; to leave it: basalt node leave")
+	return api.Errorf(api.CodeState, "this node is already a member of a cluster").WithHint("basalt cluster status; to leave it: basalt node leave")
 }
 
 // Init is for a node without a cluster.
@@ -156,7 +156,7 @@ func (cl *cluster) Leave(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(page.Items) < 2:
-		return api.Errorf(api.CodeState, "this node is the whole cluster").WithHint("to take it down, stop basaltd")
+		return api.Errorf(api.CodeState, "this node is the only member of the cluster").WithHint("to take it down, stop basaltd")
 	}
 	instances, err := api.All[api.Instance](ctx, cl.store, api.ListQuery{Kind: api.KindInstance})
 	if err != nil {
@@ -173,7 +173,7 @@ func (cl *cluster) Leave(ctx context.Context) error {
 	}
 	if cl.fence != nil {
 		if err := cl.fence.StandDown(); err != nil {
-			cl.log.Warn("basalt-fence was not told that the node has left", "error", err)
+			cl.log.Warn("report leave to basalt-fence failed", "error", err)
 		}
 	}
 	return cl.left("the node has left the cluster")
@@ -184,7 +184,7 @@ func (cl *cluster) Leave(ctx context.Context) error {
 func (cl *cluster) Recover(_ context.Context, confirm string) error {
 	if confirm != cl.self.Name {
 		return api.Errorf(api.CodeInvalid, "to confirm, name this node: %s", cl.self.Name).At("confirm").
-			WithHint("every other node must be switched off, and joins anew with an empty data directory")
+			WithHint("every other node must be switched off, and joins again with an empty data directory")
 	}
 	if err := cl.change(func(r *membership.Record) { r.Recover, r.Founder, r.Rebuild = true, true, false }); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (cl *cluster) Recover(_ context.Context, confirm string) error {
 // again.
 func (cl *cluster) Rebuild(context.Context) error {
 	if !slices.ContainsFunc(cl.store.Members(), func(m store.Member) bool { return m.Voter && m.ID != string(cl.self.Node) }) {
-		return api.Errorf(api.CodeState, "this node is the cluster's only voter: nobody else has what it has").
+		return api.Errorf(api.CodeState, "this node is the only voter of the cluster: no other node has its data").
 			WithHint("basalt cluster backup FILE keeps it")
 	}
 	if err := cl.change(func(r *membership.Record) { r.Rebuild = true }); err != nil {

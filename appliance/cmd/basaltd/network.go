@@ -59,7 +59,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 		if made := networks[c.network]; made != nil {
 			return n.pretendNetwork(id, made(id))
 		}
-		return fmt.Errorf("--network %s: ovn or none", c.network)
+		return fmt.Errorf("--network %s: want ovn or none", c.network)
 	}
 	tunnels, err := nodenetwork.MemberOf(id, encap(c))
 	if err != nil {
@@ -82,7 +82,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	switch deploy.Datapath(c.datapath) {
 	case deploy.Auto, deploy.System, deploy.Netdev:
 	default:
-		return fmt.Errorf("--datapath %s: auto, system or netdev", c.datapath)
+		return fmt.Errorf("--datapath %s: want auto, system or netdev", c.datapath)
 	}
 	resolvers, err := nodenetwork.ParseResolvers(c.resolvers)
 	if err != nil {
@@ -170,7 +170,7 @@ func (n *node) lacks() map[api.Kind]string {
 	}
 	if n.network == nil {
 		for _, kind := range []api.Kind{api.KindNetwork, api.KindSecurityGroup, api.KindExternalNetwork, api.KindFloatingIP, api.KindLoadBalancer} {
-			all[kind] = "this cluster has no networks: basaltd runs without --network ovn"
+			all[kind] = "networks are not available: basaltd runs without --network ovn"
 		}
 	}
 	return all

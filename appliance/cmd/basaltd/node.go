@@ -113,7 +113,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	}
 	// The store is open: no other process writes here.
 	if err := atomicfile.Sweep(began, c.data, filepath.Join(c.data, "store"), membership.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
-		return n, fmt.Errorf("remove half-written files: %w", err)
+		return n, fmt.Errorf("remove incomplete files: %w", err)
 	}
 	n.pools, err = openPools(c, n.imageURLs())
 	for _, p := range n.pools {
@@ -132,7 +132,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	n.closers = append(n.closers, func() error { n.gpud.Close(); return nil })
 	groups, unbounded := cgroup.Open()
 	if unbounded != nil {
-		log.Warn("nothing bounds what vGPUs' workers take of this node", "error", unbounded)
+		log.Warn("resources of vGPU workers on this node are not limited", "error", unbounded)
 	}
 	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Groups: groups, Debug: c.debugListen != "", Log: log})
 	if err != nil {
@@ -158,7 +158,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if kept, err := openBackups(c, sealed); err == nil {
 		ao.Backups = kept
 	} else { // machines do not wait for that
-		log.Error("no backups until basaltd starts anew", "error", err)
+		log.Error("backups are not available until basaltd is restarted", "error", err)
 	}
 	if err := n.openNetwork(c, id); err != nil {
 		return n, err
@@ -214,7 +214,7 @@ const day = 24 * time.Hour
 func keepRecords(days int) (time.Duration, error) {
 	const most = 36_500
 	if least := int(api.MinKeepRecords / day); days < least || days > most {
-		return 0, fmt.Errorf("--record-days %d: usage records are kept for %d to %d days, as open periods are explained by them", days, least, most)
+		return 0, fmt.Errorf("--record-days %d: want %d to %d, as open periods need their usage records", days, least, most)
 	}
 	return time.Duration(days) * day, nil
 }
@@ -254,7 +254,7 @@ func (n *node) openStore(ctx context.Context, c config, rec membership.Record, i
 		return nil // what a new cluster has came from the founder
 	}
 	if err := bootstrap(ctx, n.store, filepath.Join(c.data, "operator.key"), n.log); err != nil {
-		return fmt.Errorf("first objects: %w", err)
+		return fmt.Errorf("create first objects: %w", err)
 	}
 	return nil
 }
@@ -447,7 +447,7 @@ func checkListen(c config) error {
 		return fmt.Errorf("--listen %s: want HOST:PORT", c.listen)
 	}
 	if (c.tlsCert == "") != (c.tlsKey == "") {
-		return errors.New("--tls-cert and --tls-key go together")
+		return errors.New("--tls-cert and --tls-key must be given together")
 	}
 	ip := net.ParseIP(host)
 	if c.tlsCert == "" && !c.clustered() && host != "localhost" && (ip == nil || !ip.IsLoopback()) {

@@ -44,7 +44,7 @@ func apply(ctx context.Context, c config, rec membership.Record, log *slog.Logge
 	if c.setup != "" && rec.State == api.SetupUnconfigured {
 		go a.followFile(ctx)
 	}
-	log.Info("this node belongs to no cluster yet", "state", rec.State, "hint", "basalt cluster init, or basalt node join TOKEN")
+	log.Info("this node is not part of a cluster yet", "state", rec.State, "hint", "basalt cluster init, or basalt node join TOKEN")
 	select {
 	case <-ctx.Done():
 	case <-a.done:
@@ -91,7 +91,7 @@ func (a *applicant) followFile(ctx context.Context) {
 		if err == nil || a.isDone() {
 			break
 		}
-		a.log.Warn("the setup file could not be followed yet", "file", a.c.setup, "error", err)
+		a.log.Warn("apply setup file failed, retrying", "file", a.c.setup, "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -101,7 +101,7 @@ func (a *applicant) followFile(ctx context.Context) {
 		f.Token = ""
 		if raw, err := yaml.Marshal(f); err == nil {
 			if err := atomicfile.WriteFile(a.c.setup, raw, 0o600); err != nil {
-				a.log.Warn("the used token stays in the setup file", "error", err)
+				a.log.Warn("remove used token from setup file failed", "error", err)
 			}
 		}
 	}
@@ -140,11 +140,11 @@ func (a *applicant) Setup(context.Context) api.Setup {
 // become does one attempt. A node that has left a cluster begins as another.
 func (a *applicant) become(what string, do func(dir string, self membership.Self) error) error {
 	if !a.mu.TryLock() {
-		return api.Errorf(api.CodeState, "another setup call is under way").WithHint("basalt cluster status shows how it goes")
+		return api.Errorf(api.CodeState, "another setup request is in progress").WithHint("basalt cluster status shows the progress")
 	}
 	defer a.mu.Unlock()
 	if a.isDone() {
-		return api.Errorf(api.CodeState, "the node is a member already").WithHint("basalt cluster status")
+		return api.Errorf(api.CodeState, "the node is already a member").WithHint("basalt cluster status")
 	}
 	if a.state == api.SetupLeft {
 		if err := newIdentity(a.c); err != nil {
@@ -180,8 +180,8 @@ func (a *applicant) Init(_ context.Context, cluster string) error {
 func (a *applicant) Join(ctx context.Context, token string) error {
 	return a.become("joining", func(dir string, self membership.Self) error {
 		if entries, err := os.ReadDir(filepath.Join(a.c.data, "store")); err == nil && len(entries) > 0 {
-			return api.Errorf(api.CodeState, "this node has a state of its own").
-				WithHint("move %s away: what it knows does not come along", filepath.Join(a.c.data, "store"))
+			return api.Errorf(api.CodeState, "this node already has a state").
+				WithHint("move %s away: its content is not taken into the cluster", filepath.Join(a.c.data, "store"))
 		}
 		return membership.Join(ctx, dir, token, self)
 	})
@@ -197,7 +197,7 @@ func (a *applicant) Rebuild(context.Context) error { return notMember() }
 func (a *applicant) Leave(context.Context) error { return notMember() }
 
 func notMember() error {
-	return api.Errorf(api.CodeState, "this node belongs to no cluster").WithHint("basalt cluster init, or basalt node join TOKEN")
+	return api.Errorf(api.CodeState, "this node is not part of a cluster").WithHint("basalt cluster init, or basalt node join TOKEN")
 }
 
 // Restore makes a new cluster with a backup's content.

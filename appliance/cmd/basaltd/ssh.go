@@ -120,7 +120,7 @@ func (d *sshDoor) serve(ctx context.Context) error {
 		if err == nil {
 			return sshgateway.New(sshgateway.Options{Authority: d.authority, Directory: d, Dialer: d, Log: d.n.log}).Serve(ctx, d.listener)
 		}
-		d.n.log.Debug("SSH gateway: its keys cannot be read yet", "error", err)
+		d.n.log.Debug("SSH gateway: read keys failed, retrying", "error", err)
 		sleep(ctx, time.Second)
 	}
 	return ctx.Err()
@@ -219,7 +219,7 @@ func (d *sshDoor) Dial(ctx context.Context, node api.NodeID, instance api.Instan
 func readGuestAnswer(c io.Reader) error {
 	var size [2]byte
 	if _, err := io.ReadFull(c, size[:]); err != nil {
-		return fmt.Errorf("the node that has the instance: %w", err)
+		return fmt.Errorf("ask the node of the instance: %w", err)
 	}
 	n := binary.BigEndian.Uint16(size[:])
 	if n == 0 {
@@ -227,11 +227,11 @@ func readGuestAnswer(c io.Reader) error {
 	}
 	raw := make([]byte, n)
 	if _, err := io.ReadFull(c, raw); err != nil {
-		return fmt.Errorf("the node that has the instance: %w", err)
+		return fmt.Errorf("ask the node of the instance: %w", err)
 	}
 	e := new(api.Error)
 	if err := json.Unmarshal(raw, e); err != nil {
-		return fmt.Errorf("the node that has the instance: %w", err)
+		return fmt.Errorf("ask the node of the instance: %w", err)
 	}
 	return e
 }
@@ -254,7 +254,7 @@ func writeGuestAnswer(c io.Writer, err error) error {
 func (d *sshDoor) dialHere(ctx context.Context, id api.InstanceID, port uint16) (net.Conn, error) {
 	f := d.n.network
 	if f == nil || f.service == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this node has no networks")
+		return nil, api.Errorf(api.CodeUnavailable, "networks are not available on this node")
 	}
 	o, err := d.n.store.Get(store.Stale(ctx), api.KindInstance, string(id))
 	if err != nil {
@@ -276,15 +276,15 @@ func (d *sshDoor) dialHere(ctx context.Context, id api.InstanceID, port uint16) 
 func (d *sshDoor) serveGuest(ctx context.Context, node api.NodeID, header http.Header, c net.Conn) {
 	var to guestAddress
 	if err := json.Unmarshal([]byte(header.Get(guestHeader)), &to); err != nil {
-		d.n.log.Warn("a stream to a guest cannot be read", "node", node, "error", err)
+		d.n.log.Warn("read stream to guest failed", "node", node, "error", err)
 		return
 	}
 	dialed, cancel := context.WithTimeout(ctx, guestDialTime)
 	guest, err := d.dialHere(dialed, to.Instance, to.Port)
 	cancel()
 	if err != nil {
-		d.n.log.Debug("a guest does not answer another node", "node", node, "instance", to.Instance, "port", to.Port, "error", err)
-		_ = writeGuestAnswer(c, api.Errorf(api.CodeUnavailable, "the instance does not answer on port %d", to.Port).WithHint("is it still booting?"))
+		d.n.log.Debug("connect to guest for another node failed", "node", node, "instance", to.Instance, "port", to.Port, "error", err)
+		_ = writeGuestAnswer(c, api.Errorf(api.CodeUnavailable, "the instance is not reachable on port %d", to.Port).WithHint("it may still be booting"))
 		return
 	}
 	defer guest.Close()

@@ -64,7 +64,7 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 func lacksCeph() string {
 	for _, p := range cephPrograms {
 		if _, err := exec.LookPath(p); err != nil {
-			return "this node has not all of Ceph's programs: " + p + " is not installed"
+			return "this node lacks a program of Ceph: " + p + " is not installed"
 		}
 	}
 	return ""
@@ -107,7 +107,7 @@ func (d *depot) sweep(ctx context.Context) error {
 		}
 		if driver := d.driver.Load(); driver != nil {
 			if err := driver.Sweep(ctx); err != nil && ctx.Err() == nil {
-				d.log.Warn("storage: what dead processes left in the pool ceph is not swept", "error", err)
+				d.log.Warn("storage: remove leftovers of dead processes from pool ceph failed", "error", err)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func (n agentRPC) FetchPackage(ctx context.Context, from api.NodeID, sha256 stri
 	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(e) == nil && e.Code != "" {
 		return nil, e
 	}
-	return nil, fmt.Errorf("node %s answers %s for package %s", from, resp.Status, sha256)
+	return nil, fmt.Errorf("node %s responded with status %s for package %s", from, resp.Status, sha256)
 }
 
 // lead carries an upgrade on while this node leads in that term.
@@ -111,7 +111,7 @@ func (u *upgrades) Nodes(ctx context.Context) ([]upgrade.Node, error) {
 		id := api.NodeID(o.Meta.ID)
 		out[i] = upgrade.Node{Node: o, Leads: id == cl.self.Node, Heard: heard[id]}
 		if o.Assignment.Voter && !votes[o.Meta.ID] {
-			out[i].Behind = "it is to vote, and does not yet"
+			out[i].Behind = "it is to become a voter, but is not yet"
 		}
 		if id == cl.self.Node || !heard[id] || out[i].Behind != "" {
 			continue

@@ -35,7 +35,7 @@ func (ac *acceleration) ready() error {
 	case x.why != nil:
 		return x.why
 	case x.how == "":
-		return api.Errorf(api.CodeUnavailable, "how machines run on this node is still being found out").WithHint("it takes some minutes at most")
+		return api.Errorf(api.CodeUnavailable, "hypervisor capabilities of this node are not known yet").WithHint("try again in a few minutes")
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (rec *backupReconciler) reconcile(ctx context.Context, id string) (time.Dur
 		rec.copies.cancel(k)
 		return time.Second, nil
 	case backupDrop:
-		rec.log.Info("backup waits", "id", id, "error", s.copy.err)
+		rec.log.Info("backup is waiting", "id", id, "error", s.copy.err)
 		rec.copies.take(k)
 		if s.copy.what == deleteBackup {
 			return deleteAgain, nil
@@ -262,7 +262,7 @@ func (rec *backupReconciler) dropReadings(ctx context.Context, v api.Volume, p s
 			errs = append(errs, err)
 			continue
 		}
-		rec.log.Warn("removing a snapshot of a backup that is over", "volume", v.Meta.ID, "backup", s.ID)
+		rec.log.Warn("removing snapshot of ended backup", "volume", v.Meta.ID, "backup", s.ID)
 		if err := rec.dropReading(ctx, v, s.ID); !errors.Is(err, errLater) {
 			errs = append(errs, ignoreInUse(err))
 		}

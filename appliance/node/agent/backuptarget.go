@@ -72,7 +72,7 @@ func (rec *backupTargetReconciler) reconcile(ctx context.Context, id string) (ti
 		rec.copies.take(k)
 	case c.ended:
 		if c.err != nil {
-			rec.log.Warn("a backup target does not answer", "id", id, "error", c.err)
+			rec.log.Warn("backup target is not reachable", "id", id, "error", c.err)
 		}
 		if st := nextTarget(t, c.err); st != t.Status {
 			if err := rec.report(ctx, api.KindBackupTarget, id, t.Meta.Revision, st); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // errStale ends a reconcile that was decided on old news: the cache has the
 // new, decide again.
-var errStale = errors.New("decided on old news")
+var errStale = errors.New("the object has changed since the decision")
 
 // core is what every reconciler and every periodic duty of the agent needs: the
 // options, the cache of the store, the pools, and the ways to write to the store.

@@ -60,7 +60,7 @@ func (ds *diskSet) encryption(ctx context.Context, v api.Volume) (*sds.Encryptio
 		return nil, nil
 	}
 	if ds.o.Keys == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this node has no key of encrypted volumes")
+		return nil, api.Errorf(api.CodeUnavailable, "this node has no keys of encrypted volumes")
 	}
 	pass, err := ds.o.Keys.Unwrap(ctx, v)
 	if err != nil {
@@ -177,7 +177,7 @@ func (ds *diskSet) unsetSecrets(ctx context.Context, disks []disk) {
 				continue
 			}
 			if err := ds.o.Machines.UnsetSecret(ctx, s.UUID); err != nil {
-				ds.log.Warn("a passphrase is left with the hypervisor", "name", s.Name, "error", err)
+				ds.log.Warn("remove passphrase from the hypervisor failed", "name", s.Name, "error", err)
 			}
 		}
 	}
@@ -187,7 +187,7 @@ func (ds *diskSet) unsetSecrets(ctx context.Context, disks []disk) {
 func (ds *diskSet) forgetKeys(ctx context.Context, volumes []api.VolumeID) {
 	for _, id := range volumes {
 		if err := ds.o.Machines.UnsetSecret(ctx, hypervisor.SecretUUID(diskSecret(id))); err != nil {
-			ds.log.Warn("a passphrase is left with the hypervisor", "volume", id, "error", err)
+			ds.log.Warn("remove passphrase from the hypervisor failed", "volume", id, "error", err)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func (ds *diskSet) attachedTo(in api.Instance) (attached []api.Volume) {
 }
 
 // errLater ends a reconcile that has to wait for another's: soon again.
-var errLater = errors.New("another step about the same disks is under way")
+var errLater = errors.New("another step on the same disks is in progress")
 
 // acquire keeps others from starting the instance's machine, or changing its
 // disks, until release is called. It does not wait: a merge of layers may take

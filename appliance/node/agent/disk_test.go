@@ -347,7 +347,7 @@ func TestMigrateRefusesALocalVolume(t *testing.T) {
 	w.volume(a, "vol-2", api.PoolLocal, attachTo("ins-1"))
 	w.until("attached", func() bool { return len(a.disks("ins-1")) == 2 })
 	w.moveTo(a, b)
-	if p := w.ended(); p != api.MigrationFailed || !strings.Contains(w.migration().Status.LastError, "on one node only") {
+	if p := w.ended(); p != api.MigrationFailed || !strings.Contains(w.migration().Status.LastError, "local to its node") {
 		t.Errorf("%s: %s", p, w.migration().Status.LastError)
 	}
 	if !w.runsOn("ins-1", a) {

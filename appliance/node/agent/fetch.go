@@ -37,7 +37,7 @@ func (rec *imageReconciler) find(ctx context.Context, id api.ImageID) (sds.Image
 			return sds.Image{}, nil, err
 		}
 	}
-	return sds.Image{}, nil, api.Errorf(api.CodeNotFound, "image %s is not on this node", id)
+	return sds.Image{}, nil, api.Errorf(api.CodeNotFound, "image %s does not exist on this node", id)
 }
 
 const copyEvery = 5 * time.Minute
@@ -108,12 +108,12 @@ func (rec *imageReconciler) fetch(ctx context.Context, name string, into sds.Dri
 			continue
 		}
 		if content, have, err := rec.o.Remote.FetchImage(ctx, from, id); try(content, have, err) {
-			rec.log.Info("fetched an image", "id", id, "from", from)
+			rec.log.Info("fetched image", "id", id, "from", from)
 			return rec.reporter.reportNode(ctx) // others may fetch it from here
 		}
 	}
 	if len(errs) == 0 {
-		return api.Errorf(api.CodeUnavailable, "no node that is there has image %s", img.Meta.Name)
+		return api.Errorf(api.CodeUnavailable, "no reachable node has image %s", img.Meta.Name)
 	}
 	return errors.Join(errs...)
 }

@@ -104,7 +104,7 @@ func (r *guestReports) observe(ctx context.Context, id api.InstanceID, last aske
 		most = askBooting
 	}
 	if err != nil {
-		r.log.Debug("guest does not tell of itself", "id", id, "error", err)
+		r.log.Debug("read information from guest agent failed", "id", id, "error", err)
 		next.wait = min(max(2*last.wait, bootEvery), most)
 		next.next = r.o.Now().Add(next.wait)
 		return next

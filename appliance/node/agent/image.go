@@ -161,9 +161,9 @@ func (rec *imageReconciler) put(ctx context.Context, id api.ImageID, content io.
 	}
 	switch {
 	case img.Status.Phase == api.ImageReady:
-		return api.Errorf(api.CodeState, "image %s has its content already", img.Meta.Name).WithHint("import it under another name")
+		return api.Errorf(api.CodeState, "image %s is already imported", img.Meta.Name).WithHint("import it with another name")
 	case img.Status.Phase == api.ImageImporting && img.Status.Node != rec.o.NodeID && !rec.members.away(img.Status.Node):
-		return api.Errorf(api.CodeState, "image %s is being sent to another node", img.Meta.Name)
+		return api.Errorf(api.CodeState, "image %s is being copied to another node", img.Meta.Name)
 	}
 	err = rec.importImage(ctx, img, sds.ImageImport{Content: content})
 	var f *importFailed
@@ -184,7 +184,7 @@ func (rec *imageReconciler) importImage(ctx context.Context, img api.Image, in s
 	rec.mu.Lock()
 	if rec.running[id] {
 		rec.mu.Unlock()
-		return api.Errorf(api.CodeState, "image %s is being imported already", img.Meta.Name)
+		return api.Errorf(api.CodeState, "image %s is already being imported", img.Meta.Name)
 	}
 	rec.running[id] = true
 	rec.mu.Unlock()

@@ -55,7 +55,7 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 		return rec.whileMoving(ctx, in, m)
 	}
 	if err := rec.fence.keep(false); err != nil {
-		return 0, fmt.Errorf("telling the fence what to keep: %w", err)
+		return 0, fmt.Errorf("report instances to keep to basalt-fence: %w", err)
 	}
 	s, err := rec.observe(ctx, in)
 	if err != nil {
@@ -182,7 +182,7 @@ func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (se
 		rec.disks.freezer.thawLeft(ctx, id)
 		if in.Assignment.Gpu != "" && s.vgpu {
 			if s.gpu, err = rec.o.VGPUs.Guest(id); err != nil {
-				rec.log.Warn("what the vGPU has seen of its guest", "id", id, "error", err)
+				rec.log.Warn("read guest state from vGPU failed", "id", id, "error", err)
 			}
 		}
 		s.told = rec.reports.ask(ctx, in, in.Assignment.Gpu != "" && !s.gpu.ready())

@@ -21,7 +21,7 @@ func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) err
 	if err != nil || !gone {
 		return err
 	}
-	rec.log.Warn("giving up an instance that is not this node's", "id", id, "state", s.State)
+	rec.log.Warn("destroying instance that belongs to another node", "id", id, "state", s.State)
 	if err := rec.destroy(ctx, id, s.State); err != nil {
 		return err
 	}

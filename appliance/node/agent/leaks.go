@@ -17,7 +17,7 @@ import (
 // fault of Basalt's, but for what it keeps for a while (unknown.go).
 func (s *orphanSweeper) leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) {
 	if node != s.o.NodeID {
-		return nil, api.Errorf(api.CodeUnavailable, "node %s does not answer", node)
+		return nil, api.Errorf(api.CodeUnavailable, "node %s is not reachable", node)
 	}
 	var all []api.Leak
 	leak := func(kind api.Kind, id, what string) {

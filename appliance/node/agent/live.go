@@ -109,19 +109,19 @@ func (z *freezer) frozen(ctx context.Context, id api.InstanceID, f func() error)
 	freezing, cancel := context.WithTimeout(ctx, freezeTimeout)
 	defer cancel()
 	if err := z.o.Machines.AgentPing(freezing, id); err != nil {
-		z.log.Info("a snapshot without the guest's help", "instance", id, "error", err)
+		z.log.Info("taking snapshot without freezing the guest", "instance", id, "error", err)
 		return f()
 	}
 	if err := z.o.writeFile(z.files.frozenMark(id), nil); err != nil {
 		return err
 	}
 	if _, err := z.o.Machines.Freeze(freezing, id); err != nil {
-		z.log.Info("a snapshot without the guest's help", "instance", id, "error", err)
+		z.log.Info("taking snapshot without freezing the guest", "instance", id, "error", err)
 	}
 	err := f()
 	// Also when it could not freeze: it may have done so later.
 	if thawed := z.thaw(context.WithoutCancel(ctx), id); thawed != nil {
-		z.log.Warn("a guest does not thaw, will try again", "instance", id, "error", thawed)
+		z.log.Warn("thaw guest failed, will try again", "instance", id, "error", thawed)
 		z.kick(key(api.KindInstance, string(id)))
 	}
 	return err
@@ -148,7 +148,7 @@ func (z *freezer) thawLeft(ctx context.Context, id api.InstanceID) {
 	}
 	defer release()
 	if err := z.thaw(ctx, id); err != nil {
-		z.log.Warn("a guest does not thaw, will try again", "instance", id, "error", err)
+		z.log.Warn("thaw guest failed, will try again", "instance", id, "error", err)
 	}
 }
 

@@ -275,7 +275,7 @@ func (rec *migrationReconciler) perform(ctx context.Context, m api.Migration, in
 		defer cancel()
 		// Where this is not heard the end of the migration is.
 		if _, err := rec.o.Peers.FinishMigration(ctx, m.Assignment.Target, FinishRequest{Migration: api.MigrationID(m.Meta.ID), Discard: true}); err != nil {
-			rec.log.Warn("telling the target to discard", "id", m.Meta.ID, "error", err)
+			rec.log.Warn("request to discard migration on the target failed", "id", m.Meta.ID, "error", err)
 		}
 		return nil
 	case moveSettle:
@@ -364,7 +364,7 @@ func (rec *migrationReconciler) transfer(ctx context.Context, m api.Migration, i
 // confirm asks the store whether the instance is still this node's to send.
 func (rec *migrationReconciler) confirm(ctx context.Context, in api.Instance) error {
 	if err := rec.fence.confirm(ctx, in); errors.Is(err, errStale) {
-		return api.Errorf(api.CodeState, "the instance was given to another node, or is to end")
+		return api.Errorf(api.CodeState, "the instance was assigned to another node, or is to stop")
 	} else if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (t *migrationTarget) arriving(ctx context.Context, from api.NodeID, id api.
 		return m, in, err
 	}
 	if m.Assignment.Target != t.o.NodeID || m.Assignment.Source != from {
-		return m, in, api.Errorf(api.CodeForbidden, "migration %s is not from node %s to this one", id, from)
+		return m, in, api.Errorf(api.CodeForbidden, "migration %s is not from node %s to this node", id, from)
 	}
 	if o, err = t.o.Store.Get(ctx, api.KindInstance, string(m.Spec.Instance)); err != nil {
 		return m, in, err
@@ -59,7 +59,7 @@ func (t *migrationTarget) arriving(ctx context.Context, from api.NodeID, id api.
 func active(m api.Migration, in api.Instance) error {
 	if m.Assignment.Phase != api.MigrationPreparing && m.Assignment.Phase != api.MigrationCopying || m.Status.Phase.Ended() ||
 		in.Assignment.Node != m.Assignment.Source || in.Assignment.MigrateTo != m.Assignment.Target {
-		return api.Errorf(api.CodeState, "migration %s is not under way", m.Meta.ID)
+		return api.Errorf(api.CodeState, "migration %s is not running", m.Meta.ID)
 	}
 	return nil
 }
@@ -76,10 +76,10 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 		return none, err
 	}
 	if t.o.Migrator == nil {
-		return none, api.Errorf(api.CodeState, "this node cannot take machines while they run")
+		return none, api.Errorf(api.CodeState, "this node cannot accept live migrations")
 	}
 	if n, ok := t.cache.self(); !ok || n.Assignment.Epoch > t.epoch.get() || !t.fence.leased() {
-		return none, api.Errorf(api.CodeUnavailable, "the target takes no work now").WithHint("it will try again")
+		return none, api.Errorf(api.CodeUnavailable, "the target node cannot accept migrations: it has no valid lease").WithHint("it is tried again automatically")
 	}
 	id := api.InstanceID(in.Meta.ID)
 	disks, copied, err := t.makeDisks(ctx, m, in, r)
@@ -108,7 +108,7 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 	if copied {
 		reply.CopyDisks = []string{d.Disks[0].Serial}
 	}
-	t.log.Info("ready for a migration", "id", m.Meta.ID, "instance", id, "from", from)
+	t.log.Info("prepared for incoming migration", "id", m.Meta.ID, "instance", id, "from", from)
 	return reply, nil
 }
 
@@ -138,7 +138,7 @@ func (t *migrationTarget) makeDisks(ctx context.Context, m api.Migration, in api
 		case !p.Capabilities().Shared:
 			return nil, false, notShared(v)
 		case !root && (v.Spec.Instance != m.Spec.Instance || v.Status.Attached != m.Spec.Instance):
-			return nil, false, api.Errorf(api.CodeConflict, "volume %s is not attached to the instance any more", id)
+			return nil, false, api.Errorf(api.CodeConflict, "volume %s is no longer attached to the instance", id)
 		}
 		if v.Spec.Encrypted {
 			r.Opens = append(r.Opens, id)
@@ -178,7 +178,7 @@ func (t *migrationTarget) makeVolume(ctx context.Context, v api.Volume, p sds.Dr
 }
 
 func notShared(v api.Volume) error {
-	return api.Errorf(api.CodeState, "volume %s lies on one node only, and does not move with a running instance", v.Meta.Name).
+	return api.Errorf(api.CodeState, "volume %s is local to its node and cannot be live-migrated", v.Meta.Name).
 		WithHint("detach it, or stop the instance first")
 }
 
@@ -189,7 +189,7 @@ func (t *migrationTarget) acceptTunnel(ctx context.Context, from api.NodeID, r T
 		err = active(m, in)
 	}
 	if err == nil && (t.o.Migrator == nil || !r.Stream.Valid()) {
-		err = api.Errorf(api.CodeInvalid, "no stream %q", r.Stream)
+		err = api.Errorf(api.CodeInvalid, "unknown stream %q", r.Stream)
 	}
 	if err != nil {
 		_ = conn.Close() // its end is the answer
@@ -218,7 +218,7 @@ func (t *migrationTarget) finish(ctx context.Context, from api.NodeID, r FinishR
 		return FinishReply{}, t.o.Migrator.DiscardMigration(ctx, id)
 	}
 	if !t.fence.leased() {
-		return FinishReply{}, api.Errorf(api.CodeUnavailable, "the target has no lease now")
+		return FinishReply{}, api.Errorf(api.CodeUnavailable, "the target node has no valid lease")
 	}
 	if !run.Left {
 		run.Left = true

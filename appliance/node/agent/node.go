@@ -27,7 +27,7 @@ func (rec *nodeReconciler) reconcile(ctx context.Context, id string) (time.Durat
 	if id != string(rec.o.NodeID) || !ok || n.Assignment.Epoch <= rec.epoch.get() {
 		return 0, nil
 	}
-	rec.log.Warn("this node was declared lost: giving up what is no longer its own", "epoch", n.Assignment.Epoch)
+	rec.log.Warn("this node was declared lost: releasing objects that it no longer owns", "epoch", n.Assignment.Epoch)
 	// What this node still believes to be its own is asked about too.
 	for _, in := range all(rec.cache, rec.cache.instances) {
 		if err := rec.refresh(ctx, api.KindInstance, in.Meta.ID); err != nil {
@@ -40,7 +40,7 @@ func (rec *nodeReconciler) reconcile(ctx context.Context, id string) (time.Durat
 	// A volume in the way does not keep the node from working: nobody else has
 	// it, and the next sweep tries again.
 	if err := rec.sweeper.sweepVolumes(ctx); err != nil {
-		rec.log.Warn("giving up volumes", "error", err)
+		rec.log.Warn("release volumes failed, will try again", "error", err)
 	}
 	rec.epoch.raise(n.Assignment.Epoch)
 	if err := rec.reporter.reportNode(ctx); err != nil {

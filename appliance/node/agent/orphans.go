@@ -39,7 +39,7 @@ func (s *orphanSweeper) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if s.cache.isSynced() {
 			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("looking for orphans", "error", err)
+				s.log.Warn("find orphans failed", "error", err)
 			}
 			sleep(ctx, orphansEvery)
 		} else {
@@ -156,7 +156,7 @@ func (s *orphanSweeper) sweepShared(ctx context.Context, name string, p sds.Driv
 		if s.unknown.stays(name, api.KindVolume, string(v.ID)) {
 			continue
 		}
-		s.log.Warn("removing a volume that the cluster does not know", "id", v.ID)
+		s.log.Warn("removing a volume that is unknown to the cluster", "id", v.ID)
 		errs = append(errs, ignoreInUse(s.volumes.drop(ctx, p, v.ID, api.Volume{})))
 	}
 	return errors.Join(errs...)
@@ -182,7 +182,7 @@ func (s *orphanSweeper) sweepImages(ctx context.Context) error {
 			if s.unknown.stays(name, api.KindImage, string(img.ID)) {
 				continue
 			}
-			s.log.Warn("removing an image that the cluster does not know", "id", img.ID)
+			s.log.Warn("removing an image that is unknown to the cluster", "id", img.ID)
 			errs = append(errs, ignoreInUse(p.DeleteImage(ctx, img.ID)))
 		}
 	}

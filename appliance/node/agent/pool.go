@@ -61,8 +61,8 @@ func (s *poolSet) driver(name string) (sds.Driver, error) {
 	if p := s.drivers()[cmp.Or(name, api.PoolLocal)]; p != nil {
 		return p, nil
 	}
-	return nil, api.Errorf(api.CodeUnavailable, "the node has no storage pool %s", name).
-		WithHint("look whether its directory is mounted and --shared-dir is set")
+	return nil, api.Errorf(api.CodeUnavailable, "this node has no storage pool %s", name).
+		WithHint("check that its directory is mounted and --shared-dir is set")
 }
 
 // inOrder are the pools as they are now: what is shared first, since an image

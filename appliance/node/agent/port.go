@@ -47,8 +47,8 @@ func (ps *portSet) plug(ctx context.Context, in api.Instance, now bool) ([]hyper
 		return nil, nil
 	}
 	if ps.o.Ports == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this node is not joined to the cluster's networks").
-			WithHint("is basaltd running with --network ovn?")
+		return nil, api.Errorf(api.CodeUnavailable, "networks are not available on this node").
+			WithHint("run basaltd with --network ovn")
 	}
 	var nics []hypervisor.NIC
 	for n, p := range ports {
@@ -106,7 +106,7 @@ func (ps *portSet) sweep(ctx context.Context) error {
 		}
 		gone, _, err := ps.notMine(ctx, api.KindInstance, string(id))
 		if err == nil && gone {
-			ps.log.Warn("unplugging a port of an instance that is not this node's", "port", p)
+			ps.log.Warn("unplugging port of an instance that belongs to another node", "port", p)
 			err = ps.o.Ports.Unplug(ctx, p)
 		}
 		errs = append(errs, err)

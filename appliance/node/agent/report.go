@@ -103,7 +103,7 @@ func (r *reporter) hypervisor(ctx context.Context) (hypervisor.Info, error) {
 	defer cancel()
 	info, err := r.o.Machines.Info(within)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		err = api.Errorf(api.CodeUnavailable, "the hypervisor has not answered within %s", infoTime)
+		err = api.Errorf(api.CodeUnavailable, "the hypervisor did not respond within %s", infoTime)
 	}
 	return info, errors.Join(err, r.accelerator.ready())
 }

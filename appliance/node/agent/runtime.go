@@ -43,10 +43,10 @@ func (a *Agent) Exec(ctx context.Context, id api.InstanceID, e hypervisor.Exec) 
 func (co *core) here(id api.InstanceID) error {
 	in, ok := get(co.cache, co.cache.instances, string(id))
 	if !ok {
-		return api.Errorf(api.CodeState, "the instance is not on a node yet").WithHint("wait until it is Running")
+		return api.Errorf(api.CodeState, "the instance is not placed on a node yet").WithHint("wait until it is Running")
 	}
 	if in.Status.Phase == api.InstancePending || in.Status.Phase == api.InstanceCreating {
-		return api.Errorf(api.CodeState, "the instance is %s", in.Status.Phase).WithHint("wait until it is Running")
+		return api.Errorf(api.CodeState, "the instance is %s, want Running", in.Status.Phase).WithHint("wait until it is Running")
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (sp *sampler) sample(ctx context.Context, read func(context.Context) error)
 		err := read(within)
 		cancel()
 		if err != nil && !failed && ctx.Err() == nil {
-			sp.log.Warn("charts have a gap", "error", err)
+			sp.log.Warn("collect metrics failed", "error", err)
 		}
 		failed = err != nil
 	}
@@ -196,7 +196,7 @@ func (sp *sampler) samples(_ context.Context, of api.Kind, id string, q api.Samp
 	c, err := sp.book.Read(id, metrics.Span{From: q.From, Step: q.Step}, sp.o.Now())
 	switch {
 	case errors.Is(err, metrics.ErrMany):
-		return api.Samples{}, api.Errorf(api.CodeInvalid, "%v", err).At("step").WithHint("longer steps, or a later from")
+		return api.Samples{}, api.Errorf(api.CodeInvalid, "%v", err).At("step").WithHint("use a longer step or a later from")
 	case err != nil:
 		return api.Samples{}, api.Errorf(api.CodeInvalid, "%v", err).At("step")
 	}
@@ -220,8 +220,8 @@ func (sp *sampler) gpuTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTena
 	defer cancel()
 	cards, err := sp.o.Cards.Use(ctx)
 	if err != nil {
-		sp.log.Warn("tenants of a card", "gpu", gpu, "error", err)
-		return nil, api.Errorf(api.CodeUnavailable, "basalt-gpud on node %s does not answer", sp.o.NodeName).WithHint("systemctl status basalt-gpud on that node")
+		sp.log.Warn("read GPU users from basalt-gpud failed", "gpu", gpu, "error", err)
+		return nil, api.Errorf(api.CodeUnavailable, "basalt-gpud on node %s is not reachable", sp.o.NodeName).WithHint("systemctl status basalt-gpud on that node")
 	}
 	all, now := []api.GPUTenant{}, sp.o.Now()
 	for _, c := range cards {
@@ -251,6 +251,6 @@ func (sp *sampler) card(id string) (api.GPU, error) {
 }
 
 func notThisNode() error {
-	return api.Errorf(api.CodeUnavailable, "the node that measures it cannot be reached from here").
+	return api.Errorf(api.CodeUnavailable, "the node that measures it is not reachable from this node").
 		WithHint("`basalt node list` shows which nodes are up")
 }

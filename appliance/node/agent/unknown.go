@@ -120,11 +120,11 @@ func (u *unknown) stays(pool string, kind api.Kind, id string) bool {
 	now := u.o.Now().UTC()
 	since, err := u.see(unknownKey(pool, kind, id), now)
 	if err != nil {
-		u.log.Warn("noting what the cluster does not know", "error", err)
+		u.log.Warn("record objects that are unknown to the cluster failed", "error", err)
 		return true
 	}
 	if since.Equal(now) {
-		u.log.Warn("the cluster does not know it: it is kept for a while", "pool", pool, "kind", kind, "id", id, "until", now.Add(u.o.KeepUnknown))
+		u.log.Warn("found an object that is unknown to the cluster, keeping it for now", "pool", pool, "kind", kind, "id", id, "until", now.Add(u.o.KeepUnknown))
 	}
 	return now.Sub(since) < u.o.KeepUnknown
 }

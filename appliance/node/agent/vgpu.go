@@ -93,7 +93,7 @@ func (g *vgpuSlices) ensure(ctx context.Context, in api.Instance) (string, error
 	id := api.InstanceID(in.Meta.ID)
 	gpu, ok := get(g.cache, g.cache.gpus, string(in.Assignment.Gpu))
 	if !ok {
-		return "", api.Errorf(api.CodeUnavailable, "GPU %s is not on this node", in.Assignment.Gpu)
+		return "", api.Errorf(api.CodeUnavailable, "GPU %s does not exist on this node", in.Assignment.Gpu)
 	}
 	if err := os.WriteFile(g.files.vgpuMark(id), []byte(gpu.Status.Device), 0o600); err != nil {
 		return "", err

@@ -176,7 +176,7 @@ func (a *volumeAttacher) rollback(ctx context.Context, v api.Volume, st *api.Vol
 		return err
 	}
 	if access.Live != nil {
-		return api.Errorf(api.CodeInUse, "volume %s is open", v.Meta.ID)
+		return api.Errorf(api.CodeInUse, "volume %s is in use", v.Meta.ID)
 	}
 	if !v.Spec.Root { // a root volume is claimed by its instance's epoch, when that starts
 		if err := a.disks.claimVolume(ctx, v); err != nil {

@@ -31,7 +31,7 @@ func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
 			return err
 		}
 		if rec.inUse(ctx, v) {
-			return api.Errorf(api.CodeInUse, "volume %s is still open here", id)
+			return api.Errorf(api.CodeInUse, "volume %s is still in use on this node", id)
 		}
 	}
 	if err := rec.meter.leave(ctx, api.KindVolume, id, o); err != nil {
@@ -40,7 +40,7 @@ func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
 	if !here || rec.perhapsOnly(o, v) && rec.unknown.stays(api.PoolLocal, api.KindVolume, id) {
 		return nil
 	}
-	rec.log.Warn("removing a volume that is not this node's", "id", id)
+	rec.log.Warn("removing volume that belongs to another node", "id", id)
 	if err := rec.drop(ctx, local, api.VolumeID(id), v); err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return err
 	}

@@ -34,7 +34,7 @@ func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Dr
 	}
 	t, known := get(rec.cache, rec.cache.targets, string(b.Spec.Target))
 	if !there || !known {
-		return "", api.Errorf(api.CodeNotFound, "backup %s is gone", v.Spec.Backup).WithHint("delete the volume and make another one")
+		return "", api.Errorf(api.CodeNotFound, "backup %s does not exist", v.Spec.Backup).WithHint("delete the volume and create another one")
 	}
 	rec.log.Info("restore", "volume", v.Meta.ID, "backup", b.Meta.ID, "target", t.Meta.ID)
 	rec.restores.begin(ctx, k, "restore", func(ctx context.Context, progress func(backup.Progress)) (none backup.Result, err error) {

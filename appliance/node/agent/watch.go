@@ -24,7 +24,7 @@ func (w *watcher) machineEvents(ctx context.Context) {
 	for ctx.Err() == nil {
 		events, err := w.o.Machines.Events(ctx)
 		if err != nil {
-			w.log.Warn("hypervisor events", "error", err)
+			w.log.Warn("watch hypervisor events failed, retrying", "error", err)
 			sleep(ctx, time.Second)
 			continue
 		}
@@ -53,7 +53,7 @@ func (w *watcher) heard(keys []string) {
 		return
 	}
 	if err := w.fence.keep(false); err != nil {
-		w.log.Warn("telling the fence what to keep", "error", err) // each start and report tries again
+		w.log.Warn("report instances to keep to basalt-fence failed", "error", err) // each start and report tries again
 	}
 	for _, key := range keys {
 		w.kick(key)

@@ -71,7 +71,7 @@ func (c *Client) Keep(ids []string) error {
 func (c *Client) Status() (Status, error) {
 	r, err := c.fast.call(quick, Request{Status: &struct{}{}})
 	if err == nil && r.Status == nil {
-		err = errors.New("basalt-fence: a reply without status")
+		err = errors.New("basalt-fence: reply has no status")
 	}
 	if err != nil {
 		return Status{}, err

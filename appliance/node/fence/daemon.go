@@ -94,15 +94,15 @@ func New(o Options) (*Daemon, error) {
 		return nil, err
 	}
 	if err := d.files.sweep(time.Now()); err != nil {
-		o.Log.Warn("cannot remove temporary files of an earlier basalt-fence", "error", err)
+		o.Log.Warn("remove temporary files of an earlier basalt-fence failed", "error", err)
 	}
 	d.m, d.loadErr = load(*d.files, d.boot)
 	d.m.grace = o.Grace
 	if d.loadErr != nil {
-		o.Log.Error("the state cannot be read: no lease, and nobody is kept", "error", d.loadErr)
+		o.Log.Error("read state failed: starting without a lease and without instances to keep", "error", d.loadErr)
 	}
 	if d.reaper.killLog, d.killLogErr = openKillLog(d.files.run, d.boot); d.killLogErr != nil {
-		o.Log.Error("the file of killed processes cannot be read: whom an earlier basalt-fence has killed is forgotten", "error", d.killLogErr)
+		o.Log.Error("read file of killed processes failed: processes killed by an earlier basalt-fence are not known", "error", d.killLogErr)
 	}
 	if d.ln, err = listen(o.Socket); err != nil {
 		return nil, errors.Join(err, d.lock.Close())
@@ -179,7 +179,7 @@ func (d *Daemon) step() {
 	}
 	if mode == Idle {
 		if err := d.wd.close(); err != nil {
-			d.o.Log.Error("standing down", "error", err)
+			d.o.Log.Error("close watchdog failed", "error", err)
 		}
 		d.starved = false
 	}
@@ -223,7 +223,7 @@ func (d *Daemon) feed(now time.Duration, mode Mode) {
 	}
 	if mode != Idle && !d.m.feed(d.now()) {
 		if !d.starved && d.wd.status.Armed {
-			d.o.Log.Error("the watchdog is not fed any more: killing does not succeed", "why", d.m.failed, "dying", d.m.dying)
+			d.o.Log.Error("watchdog is no longer fed: processes could not be killed", "why", d.m.failed, "dying", d.m.dying)
 		}
 		d.starved = true
 		return
@@ -238,14 +238,14 @@ func (d *Daemon) feed(now time.Duration, mode Mode) {
 func (d *Daemon) swept(c SweepResult) {
 	now := d.now()
 	for _, v := range c.Gone {
-		d.o.Log.Warn("fenced: an instance whose lease is over", "instance", v.Instance, "pid", v.PID)
+		d.o.Log.Warn("fenced instance whose lease has expired", "instance", v.Instance, "pid", v.PID)
 	}
 	d.m.swept(now, c)
 	if d.killLogErr = c.Unwritten; d.killLogErr != nil {
-		d.o.Log.Error("whom this killed is not written down", "error", d.killLogErr)
+		d.o.Log.Error("write file of killed processes failed", "error", d.killLogErr)
 	}
 	if d.m.failed != "" && d.m.failed != d.lastFail {
-		d.o.Log.Error("fencing is not finished", "why", d.m.failed)
+		d.o.Log.Error("fencing is incomplete", "why", d.m.failed)
 	}
 	d.lastFail = d.m.failed
 }
@@ -280,7 +280,7 @@ func (d *Daemon) handle(c call) {
 		d.waiting = append(d.waiting, c)
 		return
 	default:
-		r.Error = "done, but too many wait for the disk that the state is on"
+		r.Error = "done, but too many requests wait for the disk with the state file"
 	}
 	c.reply <- r
 }
@@ -288,14 +288,14 @@ func (d *Daemon) handle(c call) {
 func (d *Daemon) wrote(err error) {
 	d.saving = false
 	if err != nil {
-		d.o.Log.Error("the state cannot be written", "error", err)
+		d.o.Log.Error("write state failed", "error", err)
 		d.dirty, d.saveNext = true, d.now()+saveRetry
 	}
 	d.saveErr = err
 	for _, c := range d.flying {
 		r := Reply{V: version}
 		if err != nil {
-			r.Error = "done, but the state cannot be written: " + err.Error()
+			r.Error = "done, but the state was not written: " + err.Error()
 		}
 		c.reply <- r
 	}
@@ -311,7 +311,7 @@ func (d *Daemon) stop() {
 			d.o.Log.Error("stopping", "error", err)
 		}
 	} else if d.wd.status.Armed {
-		d.o.Log.Warn("stopped with the watchdog armed: it resets this machine unless basalt-fence is back in time", "timeout", d.wd.status.Timeout)
+		d.o.Log.Warn("stopped with the watchdog armed: it resets this machine unless basalt-fence restarts in time", "timeout", d.wd.status.Timeout)
 	}
 	for limit := time.After(lastSave); d.saving || d.dirty; d.save() {
 		if !d.saving {
@@ -358,13 +358,13 @@ func (d *Daemon) status(now time.Duration) Status {
 	for _, p := range []struct {
 		what string
 		err  error
-	}{{"the state could not be read", d.loadErr}, {"the state cannot be written", d.saveErr}, {"the file of killed processes", d.killLogErr}} {
+	}{{"read state failed", d.loadErr}, {"write state failed", d.saveErr}, {"the file of killed processes", d.killLogErr}} {
 		if p.err != nil {
 			s.Problems = append(s.Problems, fmt.Sprintf("%s: %v", p.what, p.err))
 		}
 	}
 	if d.m.failed != "" {
-		s.Problems = append(s.Problems, "fencing is not finished: "+d.m.failed)
+		s.Problems = append(s.Problems, "fencing is incomplete: "+d.m.failed)
 	}
 	return s
 }

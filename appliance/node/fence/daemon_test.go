@@ -324,7 +324,7 @@ func TestNoSuchWatchdog(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.until(t, "said", func(s Status) bool {
-		return strings.Contains(s.Watchdog.Problem, "cannot be opened") && !s.Watchdog.Armed
+		return strings.Contains(s.Watchdog.Problem, "open watchdog") && !s.Watchdog.Armed
 	})
 }
 
@@ -408,7 +408,7 @@ func TestDeviceThatRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.until(t, "said", func(s Status) bool {
-		return s.Watchdog.Kind == "device" && s.Watchdog.Armed && s.Watchdog.Fed > 0 && strings.Contains(s.Watchdog.Problem, "does not say its timeout")
+		return s.Watchdog.Kind == "device" && s.Watchdog.Armed && s.Watchdog.Fed > 0 && strings.Contains(s.Watchdog.Problem, "read timeout of watchdog failed")
 	})
 }
 

@@ -50,7 +50,7 @@ func (m *machine) mode(now time.Duration) Mode {
 // setLease takes a new deadline.
 func (m *machine) setLease(now time.Duration, l Lease) error {
 	if l.Until > now+maxLease {
-		return fmt.Errorf("a lease for %s; at most %s", (l.Until - now).Round(time.Second), maxLease)
+		return fmt.Errorf("lease of %s is too long: want at most %s", (l.Until - now).Round(time.Second), maxLease)
 	}
 	if l.Until <= now {
 		// Ended early: the grace counts from now, not from when it would
@@ -111,7 +111,7 @@ func (m *machine) swept(now time.Duration, r SweepResult) {
 	case r.Err != nil:
 		m.failed = r.Err.Error()
 	case len(r.Dying) > 0:
-		m.failed = fmt.Sprintf("%d killed and not gone", len(r.Dying))
+		m.failed = fmt.Sprintf("%d killed processes have not exited", len(r.Dying))
 	default:
 		m.clean = began
 	}

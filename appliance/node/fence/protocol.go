@@ -96,38 +96,38 @@ type WatchdogStatus struct {
 // DecodeRequest reads one line.
 func DecodeRequest(line []byte) (r Request, err error) {
 	if len(line) > maxLine {
-		return r, fmt.Errorf("a request of %d bytes; at most %d", len(line), maxLine)
+		return r, fmt.Errorf("request of %d bytes is too long: want at most %d", len(line), maxLine)
 	}
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
-		return Request{}, fmt.Errorf("not a request: %w", err)
+		return Request{}, fmt.Errorf("decode request: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Request{}, errors.New("something follows the request")
+		return Request{}, errors.New("data after the request")
 	}
 	return r, r.check()
 }
 
 func (r Request) check() error {
 	if r.V != version {
-		return fmt.Errorf("a request of version %d; this basalt-fence speaks %d", r.V, version)
+		return fmt.Errorf("request has version %d, want %d", r.V, version)
 	}
 	parts := 0
 	if r.Lease != nil {
 		parts++
 		if len(r.Lease.Node) > maxID || r.Lease.Epoch < 0 || r.Lease.Until < 0 {
-			return errors.New("not a lease")
+			return errors.New("lease is not valid")
 		}
 	}
 	if r.Keep != nil {
 		parts++
 		if len(*r.Keep) > maxKeep {
-			return fmt.Errorf("%d instances to keep; at most %d", len(*r.Keep), maxKeep)
+			return fmt.Errorf("request to keep %d instances: want at most %d", len(*r.Keep), maxKeep)
 		}
 		for _, id := range *r.Keep {
 			if !validID(id) {
-				return fmt.Errorf("%.80q is not the id of an instance", id)
+				return fmt.Errorf("%.80q is not an instance ID", id)
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func (r Request) check() error {
 		parts++
 	}
 	if parts != 1 {
-		return fmt.Errorf("a request asks for one thing, not %d", parts)
+		return fmt.Errorf("request has %d operations, want 1", parts)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (d *Daemon) serve(ctx context.Context) {
 func (d *Daemon) connection(ctx context.Context, conn *net.UnixConn) {
 	defer conn.Close()
 	if !trusted(conn) {
-		d.o.Log.Warn("somebody other than root has opened the socket")
+		d.o.Log.Warn("refused connection of a user other than root")
 		return
 	}
 	in := bufio.NewScanner(conn)
@@ -102,7 +102,7 @@ func (d *Daemon) connection(ctx context.Context, conn *net.UnixConn) {
 			select {
 			case reply = <-c.reply:
 			case <-time.After(diskWait):
-				reply.Error = "done, but the disk that the state is on does not answer"
+				reply.Error = "done, but the disk with the state file does not respond"
 			case <-ctx.Done():
 				return
 			}

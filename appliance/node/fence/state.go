@@ -115,7 +115,7 @@ func load(f files, boot string) (*machine, error) {
 		return m, err
 	}
 	if s.V != version {
-		return m, fmt.Errorf("%s is of version %d; this basalt-fence knows %d", stateFile, s.V, version)
+		return m, fmt.Errorf("%s has version %d, want %d", stateFile, s.V, version)
 	}
 	m.armed = s.Armed
 	m.setKeep(s.Keep)
@@ -155,7 +155,7 @@ func lock(dir string) (*os.File, error) {
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("%s: another basalt-fence is running: %w", dir, err)
+		return nil, fmt.Errorf("lock %s: another basalt-fence is running: %w", dir, err)
 	}
 	return f, nil
 }

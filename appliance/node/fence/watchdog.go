@@ -35,7 +35,7 @@ func newWatchdog(path string) *watchdog {
 	}
 	w := &watchdog{path: path, fd: -1, status: WatchdogStatus{Kind: "none", Path: path}}
 	if path == "" {
-		w.status.Problem = "no watchdog: nothing stops instances while basalt-fence itself cannot"
+		w.status.Problem = "no watchdog: instances are not stopped if basalt-fence itself fails"
 	}
 	return w
 }
@@ -51,12 +51,12 @@ func (w *watchdog) feed(now time.Duration) error {
 		}
 		w.tried = now
 		if err := w.open(); err != nil {
-			w.status.Problem = "the watchdog cannot be opened: " + err.Error()
+			w.status.Problem = "open watchdog: " + err.Error()
 			return errors.New(w.status.Problem)
 		}
 	}
 	if _, err := unix.Write(w.fd, []byte("1")); err != nil {
-		w.status.Problem = "the watchdog cannot be fed: " + err.Error()
+		w.status.Problem = "feed watchdog: " + err.Error()
 		// A stand-in that went away. One that is slow, and a device, stay.
 		if w.status.Kind != "device" && !errors.Is(err, unix.EAGAIN) {
 			w.drop()
@@ -78,7 +78,7 @@ func (w *watchdog) close() error {
 		// not know the question goes by the magic close.
 		if err := unix.IoctlSetPointerInt(w.fd, unix.WDIOC_SETOPTIONS, unix.WDIOS_DISABLECARD); errors.Is(err, unix.EBUSY) {
 			w.stuck = true
-			w.status.Problem = "the watchdog cannot be disarmed (nowayout): it is fed for as long as basalt-fence runs, and resets the machine after it"
+			w.status.Problem = "the watchdog cannot be disarmed (nowayout): it resets the machine after basalt-fence stops"
 			return errors.New(w.status.Problem)
 		}
 	}
@@ -111,7 +111,7 @@ func (w *watchdog) open() error {
 			w.setTimeout()
 		}
 	default:
-		return fmt.Errorf("%s is no device, socket or FIFO", w.path)
+		return fmt.Errorf("%s is not a device, socket or FIFO", w.path)
 	}
 	if err != nil {
 		w.fd = -1
@@ -129,10 +129,10 @@ func (w *watchdog) setTimeout() {
 	switch {
 	case gerr != nil:
 		w.status.Timeout = 0
-		w.status.Problem = fmt.Sprintf("the watchdog does not say its timeout (%v): the cluster counts on %d s", gerr, want)
+		w.status.Problem = fmt.Sprintf("read timeout of watchdog failed (%v): want %d s", gerr, want)
 	case got > want:
 		w.status.Timeout = time.Duration(got) * time.Second
-		w.status.Problem = fmt.Sprintf("the watchdog's timeout is %d s and cannot be set to %d s (%v): a machine that fails to fence itself resets too late", got, want, err)
+		w.status.Problem = fmt.Sprintf("set timeout of watchdog failed: it is %d s, want %d s (%v): a machine that fails to fence itself resets too late", got, want, err)
 	default:
 		w.status.Timeout = time.Duration(got) * time.Second
 	}

@@ -124,8 +124,8 @@ type Span struct {
 
 // Errors of a span.
 var (
-	ErrStep = errors.New("a step is a multiple of 5 seconds, and of a minute from a minute on; a day at most")
-	ErrMany = errors.New("that is more values than one answer has")
+	ErrStep = errors.New("must be a multiple of 5 seconds below one minute, else a multiple of a minute, and at most a day")
+	ErrMany = errors.New("too many values for one response")
 )
 
 // Series as it was.

@@ -60,7 +60,7 @@ func (e *Egress) step(ctx context.Context, s *objects.Set) time.Duration {
 	if err := e.look(ctx, s); err != nil {
 		if err.Error() != e.said && ctx.Err() == nil {
 			e.said = err.Error()
-			e.Log.Warn("network: what leaves is not recorded", "error", err)
+			e.Log.Warn("network: record outbound traffic failed", "error", err)
 		}
 		return lookBusy
 	}

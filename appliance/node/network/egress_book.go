@@ -102,14 +102,14 @@ func readEgressBook(path string) (*egressBook, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(raw, b); err != nil {
-		return nil, fmt.Errorf("%s: %w; move it away, and what the switch has counted since it started is charged again", path, err)
+		return nil, fmt.Errorf("read %s: %w; if you move it away, traffic counted since the switch started is charged again", path, err)
 	}
 	if b.Version != egressVersion {
-		return nil, fmt.Errorf("%s has version %d, this basaltd knows %d: install the newer one", path, b.Version, egressVersion)
+		return nil, fmt.Errorf("%s has version %d, this basaltd supports %d: install a newer release", path, b.Version, egressVersion)
 	}
 	for owner, a := range b.Accounts {
 		if a == nil || a.Resource.ID != owner {
-			return nil, fmt.Errorf("%s: the account of %s is somebody else's", path, owner)
+			return nil, fmt.Errorf("%s: the account of %s belongs to another owner", path, owner)
 		}
 	}
 	return b, nil

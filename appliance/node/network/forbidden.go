@@ -24,7 +24,7 @@ func (n *Node) forbidden() ([]netip.Prefix, error) {
 	}
 	cards, err := addresses()
 	if err != nil {
-		return nil, fmt.Errorf("addresses of the node's cards: %w", err)
+		return nil, fmt.Errorf("read addresses of network interfaces: %w", err)
 	}
 	all := slices.Clone(n.Forbidden)
 	add := func(a netip.Addr) {
@@ -45,7 +45,7 @@ func (n *Node) forbidden() ([]netip.Prefix, error) {
 	slices.SortFunc(all, network.ComparePrefixes)
 	all = slices.Compact(all)
 	if len(all) > maxForbidden {
-		err = fmt.Errorf("%d addresses and ranges that guests must not reach, and at most %d are kept from them: name the ranges with basaltd --forbid", len(all), maxForbidden)
+		err = fmt.Errorf("the node has %d addresses and ranges that guests must not reach, want at most %d: name ranges with basaltd --forbid", len(all), maxForbidden)
 		// The widest first: one range stands for many addresses.
 		slices.SortStableFunc(all, func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
 		all = all[:maxForbidden]
@@ -71,7 +71,7 @@ func ParseForbidden(all []string) (out []netip.Prefix, err error) {
 		out = append(out, p.Masked())
 	}
 	if len(out) > maxForbidden {
-		return nil, fmt.Errorf("%d ranges, at most %d", len(out), maxForbidden)
+		return nil, fmt.Errorf("%d ranges, want at most %d", len(out), maxForbidden)
 	}
 	return out, nil
 }

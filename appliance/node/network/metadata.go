@@ -82,7 +82,7 @@ func (m *Metadata) step(ctx context.Context, s *objects.Set) time.Duration {
 	if m.SSHAuthority != nil {
 		var err error
 		if authority, err = m.SSHAuthority(ctx); err != nil {
-			m.Log.Debug("network: guests are not told of the SSH gateway yet", "error", err)
+			m.Log.Debug("network: CA of the SSH gateway is not available to guests yet", "error", err)
 		}
 	}
 	networks, book := m.guests(s, authority)
@@ -94,7 +94,7 @@ func (m *Metadata) step(ctx context.Context, s *objects.Set) time.Duration {
 	if err := m.Service.Apply(ctx, networks); err != nil {
 		if err.Error() != m.said {
 			m.said = err.Error()
-			m.Log.Warn("network: guests cannot ask who they are", "error", err)
+			m.Log.Warn("network: serve metadata failed, retrying", "error", err)
 		}
 		return lookBusy
 	}

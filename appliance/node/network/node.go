@@ -73,7 +73,7 @@ func (n *Node) step(ctx context.Context, s *objects.Set) time.Duration {
 	}
 	n.take(r)
 	if err := n.tell(ctx, r); err != nil && ctx.Err() == nil {
-		n.Log.Warn("network: the cluster does not hear how this node is", "error", err)
+		n.Log.Warn("network: report status of node failed", "error", err)
 		return lookBusy
 	}
 	if !r.Chassis || len(r.Problems) > 0 {
@@ -100,7 +100,7 @@ func (n *Node) take(r deploy.Report) {
 		if words != "" {
 			n.Log.Warn("network: " + words)
 		} else {
-			n.Log.Info("network: in order", "datapath", string(r.Datapath))
+			n.Log.Info("network: working", "datapath", string(r.Datapath))
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (n *Node) Works() (bool, string) {
 	if words := problems(n.report); words != "" {
 		return false, words
 	}
-	return false, "the network of this node is not up yet"
+	return false, "the network of this node is not ready yet"
 }
 
 func problems(r deploy.Report) string {
@@ -155,7 +155,7 @@ func ParseExternal(all []string) (map[string]string, error) {
 			return nil, fmt.Errorf("%q: want INTERFACE or NETWORK=INTERFACE", s)
 		}
 		if _, twice := out[name]; twice {
-			return nil, fmt.Errorf("%q: the network %s has an interface already", s, name)
+			return nil, fmt.Errorf("%q: network %s already has an interface", s, name)
 		}
 		out[name] = link
 	}
@@ -166,7 +166,7 @@ func ParseExternal(all []string) (map[string]string, error) {
 func MemberOf(id api.NodeID, address string) (deploy.Member, error) {
 	a, err := netip.ParseAddr(address)
 	if err != nil || !a.IsValid() || a.IsUnspecified() {
-		return deploy.Member{}, fmt.Errorf("%q is no address of this node", address)
+		return deploy.Member{}, fmt.Errorf("%q is not an address of this node", address)
 	}
 	return deploy.Member{Node: string(id), Address: a.Unmap().WithZone("")}, nil
 }

@@ -62,11 +62,11 @@ func (a *Authority) load(ctx context.Context) (host, ca ssh.Signer, err error) {
 			}
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("the SSH gateway's keys: %w", err)
+			return nil, nil, fmt.Errorf("keys of the SSH gateway: %w", err)
 		}
 		var s authoritySpec
 		if err := json.Unmarshal(o.Spec, &s); err != nil {
-			return nil, nil, fmt.Errorf("the SSH gateway's keys: %w", err)
+			return nil, nil, fmt.Errorf("keys of the SSH gateway: %w", err)
 		}
 		if ca, err = a.open(ctx, s.UserCA); err != nil {
 			return nil, nil, err
@@ -102,7 +102,7 @@ func (a *Authority) make(ctx context.Context) (err error) {
 func (a *Authority) open(ctx context.Context, sealed string) (ssh.Signer, error) {
 	text, err := a.sealer.Open(ctx, sealed)
 	if err != nil {
-		return nil, fmt.Errorf("the SSH gateway's keys: %w", err)
+		return nil, fmt.Errorf("keys of the SSH gateway: %w", err)
 	}
 	return ssh.ParsePrivateKey([]byte(text))
 }

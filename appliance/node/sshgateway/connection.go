@@ -78,7 +78,7 @@ func (n *connection) serve(channels <-chan ssh.NewChannel) {
 			case "direct-tcpip":
 				n.forward(c)
 			default:
-				_ = c.Reject(ssh.UnknownChannelType, "the gateway carries sessions and forwards")
+				_ = c.Reject(ssh.UnknownChannelType, "the gateway supports only sessions and forwards")
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func (n *connection) forward(asked ssh.NewChannel) {
 	case n.itself(d.Host):
 		n.direct(asked, uint16(d.Port))
 	default:
-		_ = asked.Reject(ssh.Prohibited, "the gateway forwards to localhost of the instance, and to the instance itself, and nowhere else")
+		_ = asked.Reject(ssh.Prohibited, "the gateway forwards only to the instance itself and to its localhost")
 	}
 }
 

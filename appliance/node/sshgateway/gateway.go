@@ -165,7 +165,7 @@ func (g *Gateway) serve(ctx context.Context, raw net.Conn, config *ssh.ServerCon
 	}
 	leaveUser, ok := g.users.enter(string(a.User))
 	if !ok {
-		refuse(raw, channels, api.Errorf(api.CodeQuota, "%d connections of yours are open on this node, which is the limit", maxOfUser))
+		refuse(raw, channels, api.Errorf(api.CodeQuota, "you already have %d open connections on this node, which is the limit", maxOfUser))
 		return
 	}
 	defer leaveUser()
@@ -176,7 +176,7 @@ func (g *Gateway) serve(ctx context.Context, raw net.Conn, config *ssh.ServerCon
 func (g *Gateway) greet(raw net.Conn, from string, config *ssh.ServerConfig) (*ssh.ServerConn, <-chan ssh.NewChannel, <-chan *ssh.Request, error) {
 	leave, ok := g.greeting.enter(from)
 	if !ok {
-		return nil, nil, nil, errors.New("too many handshakes of this address")
+		return nil, nil, nil, errors.New("too many handshakes from this address")
 	}
 	defer leave()
 	if err := raw.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
@@ -204,14 +204,14 @@ func (g *Gateway) admit(ctx context.Context, c *ssh.ServerConn, from string) (Ac
 func (g *Gateway) connected(ctx context.Context, c *ssh.ServerConn, channels <-chan ssh.NewChannel, a Access, t Target, from string) {
 	ctx, cancel, err := g.o.Directory.While(ctx, a)
 	if err != nil {
-		g.o.Log.Warn("SSH gateway: the right to enter cannot be followed", "instance", a.Instance, "error", err)
+		g.o.Log.Warn("SSH gateway: watch access rights failed", "instance", a.Instance, "error", err)
 		return
 	}
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
 	if err := g.o.Directory.Opened(ctx, a, from); err != nil { // nobody enters unseen
-		g.o.Log.Warn("SSH gateway: a connection cannot be recorded", "instance", a.Instance, "error", err)
+		g.o.Log.Warn("SSH gateway: record start of connection failed", "instance", a.Instance, "error", err)
 		return
 	}
 	began := time.Now()
@@ -219,7 +219,7 @@ func (g *Gateway) connected(ctx context.Context, c *ssh.ServerConn, channels <-c
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		if err := g.o.Directory.Closed(end, a, from, time.Since(began)); err != nil {
-			g.o.Log.Warn("SSH gateway: the end of a connection was not recorded", "instance", a.Instance, "error", err)
+			g.o.Log.Warn("SSH gateway: record end of connection failed", "instance", a.Instance, "error", err)
 		}
 	}()
 	n := &connection{g: g, ctx: ctx, client: c, access: a, target: t, channels: newCounter(maxChannels, maxChannels)}

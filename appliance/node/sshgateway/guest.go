@@ -26,7 +26,7 @@ func (n *connection) dial(port uint16) (net.Conn, error) {
 	var e *api.Error
 	if err != nil && !errors.As(err, &e) {
 		n.g.o.Log.Debug("SSH gateway: instance cannot be reached", "instance", n.access.Instance, "port", port, "error", err)
-		err = api.Errorf(api.CodeUnavailable, "instance %s does not answer on port %d", n.access.Name, port).WithHint("is it still booting?")
+		err = api.Errorf(api.CodeUnavailable, "instance %s is not reachable on port %d", n.access.Name, port).WithHint("it may still be booting")
 	}
 	return c, err
 }
@@ -44,7 +44,7 @@ func (n *connection) signIn() (*ssh.Client, error) {
 		user = n.access.GuestUser
 	}
 	if user == "" {
-		return nil, api.Errorf(api.CodeInvalid, "the image of instance %s does not say as whom to sign in", n.access.Name).WithHint("name the user: ssh user%%project/instance@…")
+		return nil, api.Errorf(api.CodeInvalid, "the image of instance %s does not specify a user to sign in as", n.access.Name).WithHint("name the user: ssh user%%project/instance@…")
 	}
 	raw, err := n.dial(sshPort)
 	if err != nil {
@@ -86,11 +86,11 @@ func (n *connection) handshake(raw net.Conn, user string) (*ssh.Client, error) {
 	case keyErr != nil:
 		return nil, keyErr
 	case err != nil && strings.Contains(err.Error(), "unable to authenticate"):
-		return nil, api.Errorf(api.CodeForbidden, "instance %s does not let the gateway in as %s", n.access.Name, user).
+		return nil, api.Errorf(api.CodeForbidden, "instance %s does not accept the gateway as user %s", n.access.Name, user).
 			WithHint("instances from before the gateway, and users other than the image's own, need its line in authorized_keys; ssh -J works without it")
 	case err != nil:
 		n.g.o.Log.Debug("SSH gateway: handshake with a guest failed", "instance", n.access.Instance, "error", err)
-		return nil, api.Errorf(api.CodeUnavailable, "instance %s does not answer as an SSH server does", n.access.Name).WithHint("is it still booting?")
+		return nil, api.Errorf(api.CodeUnavailable, "instance %s does not respond as an SSH server", n.access.Name).WithHint("it may still be booting")
 	}
 	if err := raw.SetDeadline(time.Time{}); err != nil {
 		return nil, errors.Join(err, c.Close())

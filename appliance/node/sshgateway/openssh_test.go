@@ -354,7 +354,7 @@ func TestForwards(t *testing.T) {
 	}
 	for _, host := range []string{"example.com", "10.64.0.6", "169.254.169.254", "demo.evil"} {
 		out, stderr, code := w.ssh(t, "through", "-W", fmt.Sprintf("%s:%d", host, port), "web/demo@127.0.0.1")
-		if out != "" || code == 0 || !strings.Contains(stderr, "nowhere else") {
+		if out != "" || code == 0 || !strings.Contains(stderr, "only to the instance itself") {
 			t.Errorf("-W %s: %q, %q, %d, want a refusal", host, out, stderr, code)
 		}
 	}
@@ -399,7 +399,7 @@ func TestCertificateIsForOneInstance(t *testing.T) {
 	w := newWorld(t)
 	w.sshd(t, "ins-000000000000")
 	out, stderr, code := w.ssh(t, "", "demo@127.0.0.1", "echo in")
-	if out != "" || code != 255 || !strings.Contains(stderr, "does not let the gateway in") {
+	if out != "" || code != 255 || !strings.Contains(stderr, "does not accept the gateway") {
 		t.Errorf("a guest with another ID let it in: %q, %q, %d", out, stderr, code)
 	}
 }
@@ -451,7 +451,7 @@ func TestHostileGuests(t *testing.T) {
 			return near, nil
 		}
 		w.mu.Unlock()
-		if out, stderr, code := w.ssh(t, "", "demo@127.0.0.1", "echo in"); out != "" || code != 255 || !strings.Contains(stderr, "does not answer as an SSH server does") {
+		if out, stderr, code := w.ssh(t, "", "demo@127.0.0.1", "echo in"); out != "" || code != 255 || !strings.Contains(stderr, "does not respond as an SSH server") {
 			t.Errorf("%s: %q, %q, %d", what, out, stderr, code)
 		}
 	}

@@ -22,13 +22,13 @@ type Target struct {
 // ParseTarget reads [user%][project/]instance.
 func ParseTarget(name string) (Target, error) {
 	if len(name) > maxTarget {
-		return Target{}, fmt.Errorf("user name: %d bytes, at most %d", len(name), maxTarget)
+		return Target{}, fmt.Errorf("user name has %d bytes, want at most %d", len(name), maxTarget)
 	}
 	t := Target{}
 	rest := name
 	if user, after, ok := strings.Cut(rest, "%"); ok {
 		if !isGuestUser(user) {
-			return Target{}, fmt.Errorf("user name %.64q: %.40q is no name of a user in the guest", name, user)
+			return Target{}, fmt.Errorf("user name %.64q: %.40q is not a valid user name in the guest", name, user)
 		}
 		t.User, rest = user, after
 	}

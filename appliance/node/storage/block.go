@@ -57,7 +57,7 @@ const (
 // parseDevices reads the output of lsblk.
 func parseDevices(raw []byte) ([]device, error) {
 	if len(raw) > maxLsblkBytes {
-		return nil, fmt.Errorf("lsblk: %d bytes of output", len(raw))
+		return nil, fmt.Errorf("lsblk: output of %d bytes is too long", len(raw))
 	}
 	var all struct {
 		Devices []device `json:"blockdevices"`
@@ -66,7 +66,7 @@ func parseDevices(raw []byte) ([]device, error) {
 		return nil, fmt.Errorf("lsblk: %w", err)
 	}
 	if len(all.Devices) > maxDevices {
-		return nil, fmt.Errorf("lsblk: %d devices", len(all.Devices))
+		return nil, fmt.Errorf("lsblk: too many devices: %d", len(all.Devices))
 	}
 	for i := range all.Devices {
 		d := &all.Devices[i]
@@ -170,9 +170,9 @@ func held(d device, name string) string {
 	case d.Removed:
 		return "it is a removable disk"
 	case d.Size < minDiskBytes:
-		return fmt.Sprintf("it is too small: %d MiB, and at least %d are needed", d.Size>>20, minDiskBytes>>20)
+		return fmt.Sprintf("it is too small: %d MiB, want at least %d MiB", d.Size>>20, minDiskBytes>>20)
 	case name == "":
-		return "it has no serial number, and no name that stays when disks are moved"
+		return "it has neither a serial number nor a persistent name"
 	}
 	return ""
 }

@@ -45,11 +45,11 @@ func TestBlocks(t *testing.T) {
 		"/dev/sde":     "/dev/sde|it is mounted at /srv|it holds ext4",
 		"/dev/sdf":     "/dev/sdf|it is a removable disk|",
 		"/dev/sdg":     "/dev/sdg|it is read-only|",
-		"/dev/sdh":     "/dev/sdh|it is too small: 1024 MiB, and at least 4096 are needed|",
+		"/dev/sdh":     "/dev/sdh|it is too small: 1024 MiB, want at least 4096 MiB|",
 		"/dev/sdi":     "/dev/sdi|the system swaps to it|it holds swap",
 		"/dev/nvme0n1": "/dev/nvme0n1||it holds a partition table (gpt)",
 		"/dev/vdb":     "/dev/disk/by-path/virtio-pci-1||",
-		"/dev/vdc":     "/dev/vdc|it has no serial number, and no name that stays when disks are moved|",
+		"/dev/vdc":     "/dev/vdc|it has neither a serial number nor a persistent name|",
 		"/dev/loop0":   "/dev/loop0||",
 	}
 	for path, w := range want {

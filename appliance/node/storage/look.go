@@ -65,7 +65,7 @@ func links(dir string, into map[string][]string) error {
 		return nil // a machine without udev
 	}
 	if err != nil {
-		return fmt.Errorf("names of disks: %w", err)
+		return fmt.Errorf("read names of disks: %w", err)
 	}
 	for _, e := range entries {
 		link := filepath.Join(dir, e.Name())

@@ -101,7 +101,7 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 		err = n.probe(ctx, s, f, found)
 	}
 	if err != nil {
-		n.take(f, fmt.Errorf("the disks of this node are not known: %w", err))
+		n.take(f, fmt.Errorf("find disks of this node: %w", err))
 		return lookIdle // and nothing is decided on disks that nobody saw
 	}
 	at := place{node: n.Self, address: n.Address, dir: n.Dir, blocks: map[string]Block{}, settings: n.Settings}
@@ -116,7 +116,7 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	err = errors.Join(err, n.offer(ctx, f, in, round))
 	n.take(f, err)
 	if told := n.tell(ctx, s, n.statuses(s, f, in, at, round)); told != nil && ctx.Err() == nil {
-		n.Log.Warn("storage: the cluster does not hear of this node's disks", "error", told)
+		n.Log.Warn("storage: report disks failed", "error", told)
 		return lookBusy
 	}
 	if err != nil || len(round.Did) > 0 || f.FSID != "" && (round.Seen.Cluster == nil || !f.Quiet(n.Self) || n.leads.Load() && !f.Quiet("")) {
@@ -163,7 +163,7 @@ func (n *Node) round(ctx context.Context, f storage.Founding, in deploy.Intent) 
 		return deploy.Round{}, err
 	}
 	if len(n.Dir) > maxDir {
-		return deploy.Round{}, fmt.Errorf("the path %s is too long for Ceph's sockets: %d bytes, at most %d", n.Dir, len(n.Dir), maxDir)
+		return deploy.Round{}, fmt.Errorf("path %s is too long for Ceph's sockets: %d bytes, want at most %d", n.Dir, len(n.Dir), maxDir)
 	}
 	r, err := n.Deploy.Round(ctx, in, f.Keys, n.leads.Load())
 	for _, a := range r.Did {
@@ -193,12 +193,12 @@ func (n *Node) clear(ctx context.Context, f storage.Founding) error {
 	case have == f.Incarnation() && f.FSID != "":
 		return nil
 	case have != (storage.Incarnation{}) && !slices.Contains(f.Retired, have):
-		return fmt.Errorf("%s is of a storage cluster that this cluster does not know (%s, %d): it is left alone", n.Dir, have.FSID, have.Generation)
+		return fmt.Errorf("%s belongs to an unknown storage cluster (%s, %d): it is left unchanged", n.Dir, have.FSID, have.Generation)
 	case have != (storage.Incarnation{}):
 		if err := n.Deploy.Remove(ctx); err != nil {
 			return err
 		}
-		n.Log.Info("storage: what this node had of the storage cluster is removed", "fsid", have.FSID)
+		n.Log.Info("storage: removed this node's part of the storage cluster", "fsid", have.FSID)
 	}
 	if f.FSID == "" {
 		return nil
@@ -227,7 +227,7 @@ func (n *Node) offer(ctx context.Context, f storage.Founding, in deploy.Intent, 
 	n.key = f.Keys.Client
 	n.mu.Unlock()
 	if err := n.Pool(ctx, a); err != nil {
-		return fmt.Errorf("the pool ceph cannot be used yet: %w", err)
+		return fmt.Errorf("open pool ceph: %w", err)
 	}
 	n.offered = a
 	return nil
@@ -249,7 +249,7 @@ func (n *Node) take(f storage.Founding, err error) {
 	if words != "" {
 		n.Log.Warn("storage: " + words)
 	} else {
-		n.Log.Info("storage: in order")
+		n.Log.Info("storage: working")
 	}
 }
 

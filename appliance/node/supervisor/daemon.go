@@ -94,7 +94,7 @@ func check(name string, argv []string) error {
 		}
 	}
 	if len(argv) > maxArgs || size > maxArgBytes {
-		return fmt.Errorf("daemon %s: %d arguments of %d bytes: at most %d of %d bytes", name, len(argv), size, maxArgs, maxArgBytes)
+		return fmt.Errorf("daemon %s: %d arguments of %d bytes, want at most %d of %d bytes", name, len(argv), size, maxArgs, maxArgBytes)
 	}
 	if _, err := os.Stat(argv[0]); err != nil {
 		if errors.Is(err, os.ErrNotExist) {

@@ -56,7 +56,7 @@ func (m *manager) ask(ctx context.Context, unit string) (state, error) {
 		return state{}, err
 	}
 	if len(units) != 1 {
-		return state{}, fmt.Errorf("it names %d units, want one", len(units))
+		return state{}, fmt.Errorf("got %d units, want one", len(units))
 	}
 	u := units[0]
 	return state{loaded: u.Load != "not-found", active: u.Active, sub: u.Sub, description: u.Description}, nil

@@ -38,7 +38,7 @@ func readPid(path string) (process, error) {
 	}
 	boot, stat, ok := strings.Cut(string(text), "\n")
 	if !ok || boot == "" || !strings.HasSuffix(stat, "\n") {
-		return process{}, fmt.Errorf("%s is no pid file", path)
+		return process{}, fmt.Errorf("%s is not a valid PID file", path)
 	}
 	who, _, err := parseStat(stat)
 	who.boot = boot
@@ -50,15 +50,15 @@ func readPid(path string) (process, error) {
 func parseStat(text string) (who process, state byte, err error) {
 	open, shut := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || shut < open {
-		return process{}, 0, errors.New("no line of /proc/PID/stat")
+		return process{}, 0, errors.New("not a line of /proc/PID/stat")
 	}
 	rest := strings.Fields(text[shut+1:])
 	if len(rest) < 20 || len(rest[0]) != 1 {
-		return process{}, 0, errors.New("a short line of /proc/PID/stat")
+		return process{}, 0, errors.New("line of /proc/PID/stat is too short")
 	}
 	who.pid, err = strconv.Atoi(strings.TrimSpace(text[:open]))
 	if err == nil && who.pid <= 0 {
-		err = fmt.Errorf("pid %d", who.pid)
+		err = fmt.Errorf("invalid PID %d", who.pid)
 	}
 	if err == nil {
 		who.start, err = strconv.ParseUint(rest[19], 10, 64)
@@ -107,7 +107,7 @@ func end(ctx context.Context, p process, grace time.Duration) error {
 			return err
 		}
 	}
-	return fmt.Errorf("process %d does not end, not even by SIGKILL: it waits for a disk or the kernel", p.pid)
+	return fmt.Errorf("process %d does not exit after SIGKILL: it is blocked in the kernel", p.pid)
 }
 
 // waitEnd waits for the pidfd to become readable, which it does at the end.

@@ -62,7 +62,7 @@ func (p *Processes) Run(ctx context.Context, name string, argv []string) error {
 	}
 	defer lock.Close()
 	if err := trim(p.log(name)); err != nil {
-		return fmt.Errorf("daemon %s: its log: %w", name, err)
+		return fmt.Errorf("daemon %s: open log: %w", name, err)
 	}
 	if who, ok := p.find(name); ok {
 		if slices.Equal(p.argv(name), argv) {
@@ -73,7 +73,7 @@ func (p *Processes) Run(ctx context.Context, name string, argv []string) error {
 			return err
 		}
 		if err := end(ctx, who, p.grace); err != nil {
-			return fmt.Errorf("daemon %s: stop it, to start it with other arguments: %w", name, err)
+			return fmt.Errorf("daemon %s: stop it to restart it with other arguments: %w", name, err)
 		}
 	}
 	text, err := json.Marshal(argv)
@@ -124,7 +124,7 @@ func (p *Processes) start(name string, argv []string, lock *os.File) error {
 			if _, perr := readPid(pidFile); perr == nil {
 				return nil // it was started; that it ended is for the next Run
 			}
-			return fmt.Errorf("its pid file could not be written: is %s full? %w", p.state, err)
+			return fmt.Errorf("write PID file (is %s full?): %w", p.state, err)
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
@@ -213,7 +213,7 @@ func (p *Processes) lock(ctx context.Context, name string) (*os.File, error) {
 		select {
 		case <-ctx.Done():
 			f.Close()
-			return nil, fmt.Errorf("daemon %s is being started or stopped by somebody else: %w", name, ctx.Err())
+			return nil, fmt.Errorf("daemon %s is being started or stopped by another process: %w", name, ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

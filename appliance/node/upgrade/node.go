@@ -101,7 +101,7 @@ func (a *Agent) step(ctx context.Context, s *objects.Set) time.Duration {
 		named = u.Spec.Packages
 	}
 	if err := a.Packages.Sweep(named, time.Now()); err != nil {
-		a.Log.Warn("upgrade: old packages are not removed", "error", err)
+		a.Log.Warn("upgrade: remove old packages failed", "error", err)
 	}
 	if upgrade.Over(u) {
 		a.tell(api.NodeUpgrade{})
@@ -140,7 +140,7 @@ func (a *Agent) look(ctx context.Context, u api.Upgrade) api.NodeUpgrade {
 	if turn && a.refused[id] == "" && time.Since(a.started[id]) >= startAgain {
 		a.started[id] = time.Now()
 		if err := a.start(ctx, u, id); err != nil && ctx.Err() == nil {
-			a.Log.Error("upgrade: the packages cannot be installed", "version", u.Spec.Version, "error", err)
+			a.Log.Error("upgrade: start installation of packages failed", "version", u.Spec.Version, "error", err)
 			a.refused[id] = clipMessage(err.Error())
 		}
 	}
@@ -166,7 +166,7 @@ func (a *Agent) fetch(ctx context.Context, u api.Upgrade) error {
 		if err := a.fetchOne(ctx, p); err != nil {
 			return err
 		}
-		a.Log.Info("upgrade: fetched a package", "name", p.Name, "bytes", p.SizeBytes)
+		a.Log.Info("upgrade: fetched package", "name", p.Name, "bytes", p.SizeBytes)
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (a *Agent) outcome(id string) (o outcome, ok bool) {
 	}
 	switch {
 	case err != nil:
-		a.Log.Warn("upgrade: the outcome cannot be read", "file", a.file(), "error", err)
+		a.Log.Warn("upgrade: read result of installation failed", "file", a.file(), "error", err)
 		return o, false
 	case o.Result != api.UpgradeResultDone && o.Result != api.UpgradeResultRolledBack:
 		o.Result = api.UpgradeResultFailed

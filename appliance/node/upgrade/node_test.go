@@ -33,7 +33,7 @@ func (o others) FetchPackage(_ context.Context, from api.NodeID, sum string) (io
 	}
 	content, ok := o[from][sum]
 	if !ok {
-		return nil, api.Errorf(api.CodeNotFound, "package %s is not on this node", sum)
+		return nil, api.Errorf(api.CodeNotFound, "package %s does not exist on this node", sum)
 	}
 	return io.NopCloser(strings.NewReader(content)), nil
 }
@@ -65,15 +65,15 @@ func TestAgentFetches(t *testing.T) {
 		says  string
 	}{
 		"one has it":            {others{"node-b": {}, "node-c": {p.Sha256: "release 2"}}, true, ""},
-		"one sends another":     {others{"node-b": {p.Sha256: "something"}}, false, "9 bytes came, want 9"},
-		"one sends half":        {others{"node-b": {p.Sha256: "relea"}}, false, "5 bytes came, want 9"},
+		"one sends another":     {others{"node-b": {p.Sha256: "something"}}, false, "received 9 bytes, want 9"},
+		"one sends half":        {others{"node-b": {p.Sha256: "relea"}}, false, "received 5 bytes, want 9"},
 		"nobody has it":         {others{"node-b": {}}, false, "no node has package basalt"},
 		"a bad one, and a good": {others{"node-b": {p.Sha256: "bad"}, "node-c": {p.Sha256: "release 2"}}, true, ""},
 	} {
 		a := agentOf(t, c.peers, "exit 1")
 		s := a.look(t.Context(), u)
 		if name == "one sends another" {
-			c.says = "what came has the sum"
+			c.says = "received package has SHA-256 sum"
 		}
 		if s.Fetched != c.ok || !strings.Contains(s.Message, c.says) {
 			t.Errorf("%s: %+v", name, s)

@@ -41,7 +41,7 @@ func (p Packages) Has(sum string) bool {
 // Open a package; api.CodeNotFound: it is not there.
 func (p Packages) Open(sum string) (*os.File, error) {
 	if !api.IsSHA256(sum) || !p.Has(sum) {
-		return nil, api.Errorf(api.CodeNotFound, "package %s is not on this node", clip(sum))
+		return nil, api.Errorf(api.CodeNotFound, "package %s does not exist on this node", clip(sum))
 	}
 	return os.Open(p.Path(sum))
 }
@@ -55,7 +55,7 @@ func (p Packages) Put(ctx context.Context, sum string, content io.Reader, size i
 	case !api.IsSHA256(sum):
 		return api.Errorf(api.CodeInvalid, "%q is not a SHA-256 sum", clip(sum))
 	case size > api.MaxUpgradePackageBytes:
-		return api.Errorf(api.CodeInvalid, "package %s: %d bytes are too many", sum, size).WithHint("at most %d", int64(api.MaxUpgradePackageBytes))
+		return api.Errorf(api.CodeInvalid, "package %s is too large: %d bytes", sum, size).WithHint("want at most %d", int64(api.MaxUpgradePackageBytes))
 	case p.Has(sum):
 		return nil
 	}
@@ -75,14 +75,14 @@ func (p Packages) room(size int64) error {
 		return err
 	}
 	if len(files) >= maxFiles {
-		return api.Errorf(api.CodeState, "%d packages lie on this node already", len(files)).WithHint("those that no upgrade names go after a day")
+		return api.Errorf(api.CodeState, "this node already has %d packages", len(files)).WithHint("packages that no upgrade names are deleted after a day")
 	}
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(p.Dir, &disk); err != nil {
 		return fmt.Errorf("%s: %w", p.Dir, err)
 	}
 	if free := int64(disk.Bavail) * disk.Bsize; free < size+leaveFree {
-		return api.Errorf(api.CodeState, "%d MiB are free on this node's disk, and a package of %d MiB needs %d MiB", free>>20, size>>20, (size+leaveFree)>>20)
+		return api.Errorf(api.CodeState, "this node has %d MiB free on its disk, but a package of %d MiB requires %d MiB", free>>20, size>>20, (size+leaveFree)>>20)
 	}
 	return nil
 }
@@ -96,11 +96,11 @@ func receive(ctx context.Context, f *os.File, sum string, content io.Reader, siz
 	case err != nil:
 		return fmt.Errorf("receive package %s: %w", sum, err)
 	case n > api.MaxUpgradePackageBytes:
-		return api.Errorf(api.CodeInvalid, "package %s is larger than %d bytes", sum, int64(api.MaxUpgradePackageBytes))
+		return api.Errorf(api.CodeInvalid, "package %s is too large: want at most %d bytes", sum, int64(api.MaxUpgradePackageBytes))
 	case size >= 0 && n != size:
-		return api.Errorf(api.CodeInvalid, "package %s: %d bytes came, want %d", sum, n, size).WithHint("send it again")
+		return api.Errorf(api.CodeInvalid, "package %s: received %d bytes, want %d", sum, n, size).WithHint("send it again")
 	case got != sum:
-		return api.Errorf(api.CodeInvalid, "what came has the sum %s, want %s", got, sum).WithHint("send it again")
+		return api.Errorf(api.CodeInvalid, "received package has SHA-256 sum %s, want %s", got, sum).WithHint("send it again")
 	}
 	return nil
 }

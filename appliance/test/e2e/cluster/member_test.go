@@ -79,7 +79,7 @@ func joining(c *cluster) {
 	c.refused(good, api.CodeExists, "named n1")
 	c.fresh()
 	must(c, os.MkdirAll(c.file(guestNode, "data/store/old"), 0o700))
-	c.refused(good, api.CodeState, "state of its own")
+	c.refused(good, api.CodeState, "already has a state")
 	must(c, os.RemoveAll(c.file(guestNode, "data/store")))
 
 	if _, err := c.socket(guestNode).SetupJoin(c.ctx, good); err != nil {
@@ -142,7 +142,7 @@ func joining(c *cluster) {
 	c.start(guestNode)
 	c.until(failoverLimit, "a removed node hears that it is none of them", func() bool {
 		s, err := c.socket(guestNode).Setup(c.ctx)
-		return err == nil && !s.Quorum && strings.Contains(s.Message, "no member of the cluster any more")
+		return err == nil && !s.Quorum && strings.Contains(s.Message, "no longer a member of the cluster")
 	})
 	s := c.setup(guestNode)
 	c.t.Logf("a removed node says: %s, quorum %v, %q", s.State, s.Quorum, s.Message)
@@ -289,7 +289,7 @@ func quorumLost(c *cluster) {
 	c.start(dead[0])
 	c.until(failoverLimit, "it says that it has no part in the cluster", func() bool {
 		s, err := c.socket(dead[0]).Setup(c.ctx)
-		return err == nil && !s.Quorum && strings.Contains(s.Message, "no member of the cluster any more")
+		return err == nil && !s.Quorum && strings.Contains(s.Message, "no longer a member of the cluster")
 	})
 	s := c.setup(dead[0])
 	c.t.Logf("the one that came back says: %s, quorum %v, %q", s.State, s.Quorum, s.Message)

@@ -44,7 +44,7 @@ func sshGateway(t *testing.T, w *world) {
 	if out, code := in("--", "sudo whoami"); out != "root\n" || code != 0 {
 		t.Errorf("as its administrator: %q, %d", out, code)
 	}
-	if out, code := in("--user", "nobody", "--", "true"); code != 255 || !strings.Contains(out, "does not let the gateway in as nobody") {
+	if out, code := in("--user", "nobody", "--", "true"); code != 255 || !strings.Contains(out, "does not accept the gateway as user nobody") {
 		t.Errorf("as a user without the gateway's line: %q, %d", out, code)
 	}
 	trail := w.mustCLI(operatorToken(t, w), "audit", "list", "--actor", "ann@example.com")
