@@ -7,6 +7,7 @@ import (
 	mathbits "math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // access is the memory operand of a step.
@@ -66,45 +67,77 @@ func store(o *ir.Store) step {
 	})
 }
 
-func update(o *ir.Atomic) step {
-	a, size := reached(o.Access), o.Size
+func update(i *ir.Atomic) step {
+	o, a, size := atomicOp{i}, reached(i.Access), i.Size
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
 		m.read(addrs, act)
-		return eachLaneErr(act, func(l int) error {
-			addr := a.at(addrs[l], a.Off)
-			if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
-				return fmt.Errorf("%w: atomic on parameters", abi.ErrIllegalAddress)
+		m.probe(a, addrs, a.Off, act)
+		base, data := m.fixed(a.Space)
+		alone := a.Space == ir.Shared && m.of.size == 1 // nobody else has the memory
+		for w, bits := range act {
+			if alone {
+				bits = m.updateAlone(o, addrs[w*ir.WarpSize:][:ir.WarpSize], a.Off-base, data, w, bits)
 			}
-			mem, err := m.window(a.Space, addr, size, l)
-			if err != nil {
-				return err
-			}
-			f := o.F
-			if o.Device != nil && (a.Space == ir.Global || a.Space == ir.Generic && addr < m.env.Spaces.Param) {
-				f = o.Device
-			}
-			x, y := m.get(o.B, l), m.get(o.C, l)
-			var old, now uint64
-			switch size {
-			case 8:
-				old = atomic64(mem, func(v uint64) uint64 { now = f(v, x, y); return now })
-			case 4:
-				old = uint64(atomic32(mem, func(v uint32) uint32 { now = f(uint64(v), x, y); return uint32(now) }))
-			default:
-				word, err := m.window(a.Space, addr&^3, 4, l)
-				if err != nil {
-					word = nil
+			for ; bits != 0; bits &= bits - 1 {
+				l := w*ir.WarpSize + mathbits.TrailingZeros32(bits)
+				at := a.offset(addrs[l], a.Off-base, data)
+				if size < 4 || at >= uint64(len(data)) {
+					if err := m.updateOne(o, a, a.at(addrs[l], a.Off), l); err != nil {
+						return err
+					}
+					base, data = m.fixed(a.Space)
+					continue
 				}
-				old = uint64(atomic16(mem, word, addr&2 != 0, func(v uint16) uint16 { now = f(uint64(v), x, y); return uint16(now) }))
+				f := o.in(m, a.at(addrs[l], a.Off))
+				x, y := m.get(o.B, l), m.get(o.C, l)
+				old, now := atomicUpdate(data[at:], size, alone, f, x, y)
+				if now != old {
+					m.did |= didChange
+				}
+				m.set(o.D, l, old)
 			}
-			if now != old {
-				m.did |= didChange
-			}
-			m.set(o.D, l, old)
-			return nil
-		})
+		}
+		return nil
 	})
+}
+
+// atomicOp is an atomic operation of a step.
+type atomicOp struct{ *ir.Atomic }
+
+// in returns what the operation is at an address of the operation's space.
+func (o atomicOp) in(m *machine, addr uint64) ops.Update {
+	if o.Device != nil && (o.Space == ir.Global || o.Space == ir.Generic && addr < m.env.Spaces.Param) {
+		return o.Device
+	}
+	return o.F
+}
+
+// updateOne does the operation in one lane, wherever its address is.
+func (m *machine) updateOne(o atomicOp, a *access, addr uint64, l int) error {
+	if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
+		return fmt.Errorf("%w: atomic on parameters", abi.ErrIllegalAddress)
+	}
+	mem, err := m.window(a.Space, addr, a.Size, l)
+	if err != nil {
+		return err
+	}
+	f, x, y := o.in(m, addr), m.get(o.B, l), m.get(o.C, l)
+	var old, now uint64
+	if a.Size >= 4 {
+		old, now = atomicUpdate(mem, a.Size, false, f, x, y)
+	} else {
+		word, err := m.window(a.Space, addr&^3, 4, l)
+		if err != nil {
+			word = nil
+		}
+		old = uint64(atomic16(mem, word, addr&2 != 0, func(v uint16) uint16 { now = f(uint64(v), x, y); return uint16(now) }))
+	}
+	if now != old {
+		m.did |= didChange
+	}
+	m.set(o.D, l, old)
+	return nil
 }
 
 // at is an address with an offset. Addresses of shared, local and parameter

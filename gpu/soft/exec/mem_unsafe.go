@@ -61,3 +61,37 @@ func words(b []byte) []uint32 {
 	}
 	return unsafe.Slice((*uint32)(unsafe.Pointer(&b[0])), len(b)/4)
 }
+
+// atomicUpdate puts f of the old value, x and y in the place of the first 4 or 8 bytes,
+// and returns what was there and what f gave. With alone nobody else has the memory.
+func atomicUpdate(b []byte, size uint64, alone bool, f func(old, x, y uint64) uint64, x, y uint64) (old, now uint64) {
+	if size == 8 {
+		p := (*uint64)(unsafe.Pointer(&b[0]))
+		if alone {
+			old = *p
+			now = f(old, x, y)
+			*p = now
+			return old, now
+		}
+		for {
+			old = atomic.LoadUint64(p)
+			if now = f(old, x, y); atomic.CompareAndSwapUint64(p, old, now) {
+				return old, now
+			}
+		}
+	}
+	p := (*uint32)(unsafe.Pointer(&b[0]))
+	if alone {
+		old = uint64(*p)
+		now = f(old, x, y)
+		*p = uint32(now)
+		return old, now
+	}
+	for {
+		v := atomic.LoadUint32(p)
+		old = uint64(v)
+		if now = f(old, x, y); atomic.CompareAndSwapUint32(p, v, uint32(now)) {
+			return old, now
+		}
+	}
+}

@@ -103,6 +103,9 @@ func (a *access) offset(addr, from uint64, data []byte) uint64 {
 // loadInside loads for some lanes of a warp, in order, as long as their addresses lie in
 // data, and returns those that are left.
 func (m *machine) loadInside(a *access, addrs []uint64, from uint64, data []byte, d ir.Ref, w int, lanes uint32) uint32 {
+	if a.Space == ir.Local {
+		return m.loadLocal(a, addrs, from, d, w, lanes)
+	}
 	if a.Size == 4 && d.Class == ir.Class32 {
 		v, in, ad := m.v32(d.Slot, w, w+1)[:ir.WarpSize], words(data), addrs[:ir.WarpSize]
 		for ; lanes != 0; lanes &= lanes - 1 {
@@ -128,6 +131,9 @@ func (m *machine) loadInside(a *access, addrs []uint64, from uint64, data []byte
 
 // storeInside stores as loadInside loads.
 func (m *machine) storeInside(a *access, addrs []uint64, from uint64, data []byte, s ir.Ref, w int, lanes uint32) uint32 {
+	if a.Space == ir.Local {
+		return m.storeLocal(a, addrs, from, s, w, lanes)
+	}
 	if a.Size == 4 && s.Class == ir.Class32 {
 		v, in, ad := m.v32(s.Slot, w, w+1)[:ir.WarpSize], words(data), addrs[:ir.WarpSize]
 		for ; lanes != 0; lanes &= lanes - 1 {
@@ -163,4 +169,70 @@ func (m *machine) fillWarps(d ir.Ref, w0, w1 int, v uint64) {
 	case d.Class == ir.Class64:
 		fill(m.v64(d.Slot, w0, w1), v)
 	}
+}
+
+// updateAlone does an atomic operation on words that nobody else has for some lanes of a
+// warp, in order, as long as their addresses lie in data, and returns those that are left.
+func (m *machine) updateAlone(o atomicOp, addrs []uint64, from uint64, data []byte, w int, lanes uint32) uint32 {
+	if o.Size != 4 || o.B.Class != ir.Class32 || o.D.Class == ir.Class64 {
+		return lanes
+	}
+	f, in, ad, b := o.F, words(data), addrs[:ir.WarpSize], m.v32(o.B.Slot, w, w+1)[:ir.WarpSize]
+	changed := false
+	for ; lanes != 0; lanes &= lanes - 1 {
+		l := mathbits.TrailingZeros32(lanes)
+		at := mathbits.RotateLeft64(ad[l]+from, -2) // huge when misaligned
+		if at >= uint64(len(in)) {
+			break
+		}
+		c := uint64(0)
+		if o.C.Class != ir.ClassNone {
+			c = m.get(o.C, w*ir.WarpSize+l)
+		}
+		old := in[at]
+		now := uint32(f(uint64(old), uint64(b[l]), c))
+		in[at] = now
+		changed = changed || now != old
+		m.set(o.D, w*ir.WarpSize+l, uint64(old))
+	}
+	if changed {
+		m.did |= didChange
+	}
+	return lanes
+}
+
+// localWord returns where a word of a lane's local memory lies in all of it; it is beyond
+// the end when the word is not whole in the lane's part or is misaligned.
+func (m *machine) localWord(a *access, addr uint64, l int) int {
+	o := addr & a.reach
+	if stride := uint64(m.stride); o >= stride || stride-o < a.Size || o&(a.Size-1) != 0 {
+		return len(m.local)
+	}
+	return l*int(m.stride) + int(o)
+}
+
+// loadLocal loads for some lanes of a warp from their local memory, as loadInside does.
+func (m *machine) loadLocal(a *access, addrs []uint64, off uint64, d ir.Ref, w int, lanes uint32) uint32 {
+	for ; lanes != 0; lanes &= lanes - 1 {
+		l := mathbits.TrailingZeros32(lanes)
+		at := m.localWord(a, addrs[l]+off, w*ir.WarpSize+l)
+		if at >= len(m.local) {
+			break
+		}
+		m.set(d, w*ir.WarpSize+l, readAs(m.local[at:], a)&a.Mask)
+	}
+	return lanes
+}
+
+// storeLocal stores as loadLocal loads.
+func (m *machine) storeLocal(a *access, addrs []uint64, off uint64, s ir.Ref, w int, lanes uint32) uint32 {
+	for ; lanes != 0; lanes &= lanes - 1 {
+		l := mathbits.TrailingZeros32(lanes)
+		at := m.localWord(a, addrs[l]+off, w*ir.WarpSize+l)
+		if at >= len(m.local) {
+			break
+		}
+		writeAs(m.local[at:], a, m.get(s, w*ir.WarpSize+l))
+	}
+	return lanes
 }

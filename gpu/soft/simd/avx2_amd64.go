@@ -125,7 +125,7 @@ func loop38(d []uint32, a []uint32, b []uint32)
 func loop39(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop40(d []uint64, a []uint64, b []uint64)
+func loop40(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
 func loop41(d []uint64, a []uint64, b []uint64)
@@ -137,7 +137,7 @@ func loop42(d []uint64, a []uint64, b []uint64)
 func loop43(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop44(d ops.Predicate, a []uint32, b []uint32)
+func loop44(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
 func loop45(d ops.Predicate, a []uint32, b []uint32)
@@ -167,7 +167,7 @@ func loop52(d ops.Predicate, a []uint32, b []uint32)
 func loop53(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop54(d ops.Predicate, a []uint64, b []uint64)
+func loop54(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
 func loop55(d ops.Predicate, a []uint64, b []uint64)
@@ -197,7 +197,7 @@ func loop62(d ops.Predicate, a []uint64, b []uint64)
 func loop63(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop64(d ops.Predicate, a []uint32, b []uint32)
+func loop64(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
 func loop65(d ops.Predicate, a []uint32, b []uint32)
@@ -269,7 +269,7 @@ func loop86(d ops.Predicate, a []uint32, b []uint32)
 func loop87(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
-func loop88(d ops.Predicate, a []uint64, b []uint64)
+func loop88(d ops.Predicate, a []uint32, b []uint32)
 
 //go:noescape
 func loop89(d ops.Predicate, a []uint64, b []uint64)
@@ -311,49 +311,49 @@ func loop100(d ops.Predicate, a []uint64, b []uint64)
 func loop101(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop102(d []uint32, a []uint32, b []uint32)
+func loop102(d ops.Predicate, a []uint64, b []uint64)
 
 //go:noescape
-func loop103(d []uint64, a []uint64, b []uint64)
+func loop103(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop104(d []uint32, a []uint32, b []uint32)
+func loop104(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop105(d []uint64, a []uint64, b []uint64)
+func loop105(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop106(d []uint32, a []uint32, b []uint32)
+func loop106(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop107(d []uint64, a []uint64, b []uint64)
+func loop107(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop108(d []uint32, a []uint32)
+func loop108(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
 func loop109(d []uint32, a []uint32)
 
 //go:noescape
-func loop110(d []uint64, a []uint64)
+func loop110(d []uint32, a []uint32)
 
 //go:noescape
-func loop111(d []uint32, a []uint32)
+func loop111(d []uint64, a []uint64)
 
 //go:noescape
-func loop112(d []uint64, a []uint64)
+func loop112(d []uint32, a []uint32)
 
 //go:noescape
-func loop113(d []uint32, a []uint32, b []uint32)
+func loop113(d []uint64, a []uint64)
 
 //go:noescape
 func loop114(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop115(d []uint64, a []uint64, b []uint32)
+func loop115(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop116(d []uint32, a []uint32, b []uint32)
+func loop116(d []uint64, a []uint64, b []uint32)
 
 //go:noescape
 func loop117(d []uint32, a []uint32, b []uint32)
@@ -365,13 +365,13 @@ func loop118(d []uint32, a []uint32, b []uint32)
 func loop119(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop120(d []uint64, a []uint64, b []uint32)
+func loop120(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
 func loop121(d []uint64, a []uint64, b []uint32)
 
 //go:noescape
-func loop122(d []uint32, a []uint32, b []uint32, c []uint32)
+func loop122(d []uint64, a []uint64, b []uint32)
 
 //go:noescape
 func loop123(d []uint32, a []uint32, b []uint32, c []uint32)
@@ -383,13 +383,13 @@ func loop124(d []uint32, a []uint32, b []uint32, c []uint32)
 func loop125(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop126(d []uint32, a []uint32, b []uint32)
+func loop126(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop127(d []uint64, a []uint64, b []uint64)
+func loop127(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop128(d []uint32, a []uint32, b []uint32)
+func loop128(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
 func loop129(d []uint32, a []uint32, b []uint32)
@@ -398,13 +398,13 @@ func loop129(d []uint32, a []uint32, b []uint32)
 func loop130(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop131(d []uint32, a []uint32, b []uint32, c []uint32)
+func loop131(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop132(d []uint32, a []uint32, b []uint32)
+func loop132(d []uint32, a []uint32, b []uint32, c []uint32)
 
 //go:noescape
-func loop133(d []uint32, a []uint32)
+func loop133(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
 func loop134(d []uint32, a []uint32)
@@ -419,7 +419,7 @@ func loop136(d []uint32, a []uint32)
 func loop137(d []uint32, a []uint32)
 
 //go:noescape
-func loop138(d []uint32, a []uint32, b []uint32)
+func loop138(d []uint32, a []uint32)
 
 //go:noescape
 func loop139(d []uint32, a []uint32, b []uint32)
@@ -431,7 +431,7 @@ func loop140(d []uint32, a []uint32, b []uint32)
 func loop141(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
-func loop142(d []uint64, a []uint64, b []uint64)
+func loop142(d []uint32, a []uint32, b []uint32)
 
 //go:noescape
 func loop143(d []uint64, a []uint64, b []uint64)
@@ -440,46 +440,46 @@ func loop143(d []uint64, a []uint64, b []uint64)
 func loop144(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop145(d []uint64, a []uint64, b []uint64, c []uint64)
+func loop145(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop146(d []uint64, a []uint64, b []uint64)
+func loop146(d []uint64, a []uint64, b []uint64, c []uint64)
 
 //go:noescape
-func loop147(d []uint64, a []uint64)
+func loop147(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
 func loop148(d []uint64, a []uint64)
 
 //go:noescape
-func loop149(d []uint64, a []uint64, b []uint64)
+func loop149(d []uint64, a []uint64)
 
 //go:noescape
 func loop150(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
-func loop151(d []uint64, a []uint64)
+func loop151(d []uint64, a []uint64, b []uint64)
 
 //go:noescape
 func loop152(d []uint64, a []uint64)
 
 //go:noescape
-func loop153(d []uint32, a []uint32)
+func loop153(d []uint64, a []uint64)
 
 //go:noescape
-func loop154(d []uint64, a []uint64)
+func loop154(d []uint32, a []uint32)
 
 //go:noescape
-func loop155(d []uint64, a []uint32)
+func loop155(d []uint64, a []uint64)
 
 //go:noescape
 func loop156(d []uint64, a []uint32)
 
 //go:noescape
-func loop157(d []uint32, a []uint64)
+func loop157(d []uint64, a []uint32)
 
 //go:noescape
-func loop158(d []uint32, a []uint32)
+func loop158(d []uint32, a []uint64)
 
 //go:noescape
 func loop159(d []uint32, a []uint32)
@@ -488,25 +488,28 @@ func loop159(d []uint32, a []uint32)
 func loop160(d []uint32, a []uint32)
 
 //go:noescape
-func loop161(d []uint64, a []uint32)
+func loop161(d []uint32, a []uint32)
 
 //go:noescape
-func loop162(d []uint32, a []uint64)
+func loop162(d []uint64, a []uint32)
 
 //go:noescape
-func loop163(d []uint32, a []uint32)
+func loop163(d []uint32, a []uint64)
 
 //go:noescape
 func loop164(d []uint32, a []uint32)
 
 //go:noescape
-func loop165(d []uint64, a []uint32)
+func loop165(d []uint32, a []uint32)
 
 //go:noescape
 func loop166(d []uint64, a []uint32)
 
 //go:noescape
-func loop167(d []uint32, a []uint64)
+func loop167(d []uint64, a []uint32)
+
+//go:noescape
+func loop168(d []uint32, a []uint64)
 
 // loops maps an operation's key to its loop.
 var loops = map[string]any{
@@ -562,200 +565,201 @@ var loops = map[string]any{
 	"max.s32":          loop37,
 	"min.relu.s32":     loop38,
 	"max.relu.s32":     loop39,
-	"min.s64":          loop40,
-	"max.s64":          loop41,
-	"min.u64":          loop42,
-	"max.u64":          loop43,
-	"setp.eq.u32":      loop44,
-	"setp.eq.b32":      loop44,
-	"setp.eq.s32":      loop44,
-	"setp.ne.u32":      loop45,
-	"setp.ne.b32":      loop45,
-	"setp.ne.s32":      loop45,
-	"setp.lt.u32":      loop46,
-	"setp.lo.u32":      loop46,
-	"setp.ge.u32":      loop47,
-	"setp.hs.u32":      loop47,
-	"setp.gt.u32":      loop48,
-	"setp.hi.u32":      loop48,
-	"setp.le.u32":      loop49,
-	"setp.ls.u32":      loop49,
-	"setp.lt.s32":      loop50,
-	"setp.gt.s32":      loop51,
-	"setp.ge.s32":      loop52,
-	"setp.le.s32":      loop53,
-	"setp.eq.u64":      loop54,
-	"setp.eq.b64":      loop54,
-	"setp.eq.s64":      loop54,
-	"setp.ne.u64":      loop55,
-	"setp.ne.b64":      loop55,
-	"setp.ne.s64":      loop55,
-	"setp.lt.u64":      loop56,
-	"setp.lo.u64":      loop56,
-	"setp.gt.u64":      loop57,
-	"setp.hi.u64":      loop57,
-	"setp.ge.u64":      loop58,
-	"setp.hs.u64":      loop58,
-	"setp.le.u64":      loop59,
-	"setp.ls.u64":      loop59,
-	"setp.lt.s64":      loop60,
-	"setp.gt.s64":      loop61,
-	"setp.ge.s64":      loop62,
-	"setp.le.s64":      loop63,
-	"setp.eq.u16":      loop64,
-	"setp.eq.b16":      loop64,
-	"setp.eq.s16":      loop64,
-	"setp.ne.u16":      loop65,
-	"setp.ne.b16":      loop65,
-	"setp.ne.s16":      loop65,
-	"setp.lt.u16":      loop66,
-	"setp.lo.u16":      loop66,
-	"setp.gt.u16":      loop67,
-	"setp.hi.u16":      loop67,
-	"setp.ge.u16":      loop68,
-	"setp.hs.u16":      loop68,
-	"setp.le.u16":      loop69,
-	"setp.ls.u16":      loop69,
-	"setp.lt.s16":      loop70,
-	"setp.gt.s16":      loop71,
-	"setp.ge.s16":      loop72,
-	"setp.le.s16":      loop73,
-	"setp.eq.f32":      loop74,
-	"setp.ne.f32":      loop75,
-	"setp.lt.f32":      loop76,
-	"setp.le.f32":      loop77,
-	"setp.gt.f32":      loop78,
-	"setp.ge.f32":      loop79,
-	"setp.equ.f32":     loop80,
-	"setp.neu.f32":     loop81,
-	"setp.ltu.f32":     loop82,
-	"setp.leu.f32":     loop83,
-	"setp.gtu.f32":     loop84,
-	"setp.geu.f32":     loop85,
-	"setp.num.f32":     loop86,
-	"setp.nan.f32":     loop87,
-	"setp.eq.f64":      loop88,
-	"setp.ne.f64":      loop89,
-	"setp.lt.f64":      loop90,
-	"setp.le.f64":      loop91,
-	"setp.gt.f64":      loop92,
-	"setp.ge.f64":      loop93,
-	"setp.equ.f64":     loop94,
-	"setp.neu.f64":     loop95,
-	"setp.ltu.f64":     loop96,
-	"setp.leu.f64":     loop97,
-	"setp.gtu.f64":     loop98,
-	"setp.geu.f64":     loop99,
-	"setp.num.f64":     loop100,
-	"setp.nan.f64":     loop101,
-	"and.b16":          loop102,
-	"and.b32":          loop102,
-	"and.b64":          loop103,
-	"or.b16":           loop104,
-	"or.b32":           loop104,
-	"or.b64":           loop105,
-	"xor.b16":          loop106,
-	"xor.b32":          loop106,
-	"xor.b64":          loop107,
-	"not.b16":          loop108,
-	"not.b32":          loop109,
-	"not.b64":          loop110,
-	"cnot.b32":         loop111,
-	"cnot.b64":         loop112,
-	"shl.b16":          loop113,
-	"shl.b32":          loop114,
-	"shl.b64":          loop115,
-	"shr.u16":          loop116,
-	"shr.b16":          loop116,
-	"shr.s16":          loop117,
-	"shr.u32":          loop118,
-	"shr.b32":          loop118,
-	"shr.s32":          loop119,
-	"shr.u64":          loop120,
-	"shr.b64":          loop120,
-	"shr.s64":          loop121,
-	"shf.l.wrap.b32":   loop122,
-	"shf.l.clamp.b32":  loop123,
-	"shf.r.wrap.b32":   loop124,
-	"shf.r.clamp.b32":  loop125,
-	"copysign.f32":     loop126,
-	"copysign.f64":     loop127,
-	"add.f32":          loop128,
-	"add.rn.f32":       loop128,
-	"sub.f32":          loop129,
-	"sub.rn.f32":       loop129,
-	"mul.f32":          loop130,
-	"mul.rn.f32":       loop130,
-	"fma.rn.f32":       loop131,
-	"mad.rn.f32":       loop131,
-	"div.rn.f32":       loop132,
-	"div.approx.f32":   loop132,
-	"div.full.f32":     loop132,
-	"rcp.rn.f32":       loop133,
-	"rcp.approx.f32":   loop133,
-	"sqrt.rn.f32":      loop134,
-	"sqrt.approx.f32":  loop134,
-	"rsqrt.approx.f32": loop135,
-	"abs.f32":          loop136,
-	"neg.f32":          loop137,
-	"min.f32":          loop138,
-	"max.f32":          loop139,
-	"min.NaN.f32":      loop140,
-	"max.NaN.f32":      loop141,
-	"add.f64":          loop142,
-	"add.rn.f64":       loop142,
-	"mul.f64":          loop143,
-	"mul.rn.f64":       loop143,
-	"sub.f64":          loop144,
-	"sub.rn.f64":       loop144,
-	"fma.rn.f64":       loop145,
-	"mad.rn.f64":       loop145,
-	"div.rn.f64":       loop146,
-	"rcp.rn.f64":       loop147,
-	"sqrt.rn.f64":      loop148,
-	"min.f64":          loop149,
-	"max.f64":          loop150,
-	"abs.f64":          loop151,
-	"neg.f64":          loop152,
-	"mov.b16":          loop153,
-	"mov.u16":          loop153,
-	"mov.s16":          loop153,
-	"mov.f16":          loop153,
-	"mov.b32":          loop153,
-	"mov.u32":          loop153,
-	"mov.s32":          loop153,
-	"mov.f32":          loop153,
-	"mov.f16x2":        loop153,
-	"mov.b64":          loop154,
-	"mov.u64":          loop154,
-	"mov.s64":          loop154,
-	"mov.f64":          loop154,
-	"cvt.u64.u32":      loop155,
-	"cvt.s64.u32":      loop155,
-	"cvt.u64.s32":      loop156,
-	"cvt.s64.s32":      loop156,
-	"cvt.u32.u64":      loop157,
-	"cvt.s32.u64":      loop157,
-	"cvt.u32.s64":      loop157,
-	"cvt.s32.s64":      loop157,
-	"cvt.u32.u16":      loop158,
-	"cvt.s32.u16":      loop158,
-	"cvt.u32.s16":      loop159,
-	"cvt.s32.s16":      loop159,
-	"cvt.u16.u32":      loop160,
-	"cvt.s16.u32":      loop160,
-	"cvt.u16.s32":      loop160,
-	"cvt.s16.s32":      loop160,
-	"cvt.u64.u16":      loop161,
-	"cvt.s64.u16":      loop161,
-	"cvt.u16.u64":      loop162,
-	"cvt.s16.u64":      loop162,
-	"cvt.u16.s64":      loop162,
-	"cvt.s16.s64":      loop162,
-	"cvt.rn.f32.s32":   loop163,
-	"cvt.rn.f32.u32":   loop164,
-	"cvt.rn.f64.s32":   loop165,
-	"cvt.f64.s32":      loop165,
-	"cvt.f64.f32":      loop166,
-	"cvt.rn.f32.f64":   loop167,
+	"bfe.u32":          loop40,
+	"min.s64":          loop41,
+	"max.s64":          loop42,
+	"min.u64":          loop43,
+	"max.u64":          loop44,
+	"setp.eq.u32":      loop45,
+	"setp.eq.b32":      loop45,
+	"setp.eq.s32":      loop45,
+	"setp.ne.u32":      loop46,
+	"setp.ne.b32":      loop46,
+	"setp.ne.s32":      loop46,
+	"setp.lt.u32":      loop47,
+	"setp.lo.u32":      loop47,
+	"setp.ge.u32":      loop48,
+	"setp.hs.u32":      loop48,
+	"setp.gt.u32":      loop49,
+	"setp.hi.u32":      loop49,
+	"setp.le.u32":      loop50,
+	"setp.ls.u32":      loop50,
+	"setp.lt.s32":      loop51,
+	"setp.gt.s32":      loop52,
+	"setp.ge.s32":      loop53,
+	"setp.le.s32":      loop54,
+	"setp.eq.u64":      loop55,
+	"setp.eq.b64":      loop55,
+	"setp.eq.s64":      loop55,
+	"setp.ne.u64":      loop56,
+	"setp.ne.b64":      loop56,
+	"setp.ne.s64":      loop56,
+	"setp.lt.u64":      loop57,
+	"setp.lo.u64":      loop57,
+	"setp.gt.u64":      loop58,
+	"setp.hi.u64":      loop58,
+	"setp.ge.u64":      loop59,
+	"setp.hs.u64":      loop59,
+	"setp.le.u64":      loop60,
+	"setp.ls.u64":      loop60,
+	"setp.lt.s64":      loop61,
+	"setp.gt.s64":      loop62,
+	"setp.ge.s64":      loop63,
+	"setp.le.s64":      loop64,
+	"setp.eq.u16":      loop65,
+	"setp.eq.b16":      loop65,
+	"setp.eq.s16":      loop65,
+	"setp.ne.u16":      loop66,
+	"setp.ne.b16":      loop66,
+	"setp.ne.s16":      loop66,
+	"setp.lt.u16":      loop67,
+	"setp.lo.u16":      loop67,
+	"setp.gt.u16":      loop68,
+	"setp.hi.u16":      loop68,
+	"setp.ge.u16":      loop69,
+	"setp.hs.u16":      loop69,
+	"setp.le.u16":      loop70,
+	"setp.ls.u16":      loop70,
+	"setp.lt.s16":      loop71,
+	"setp.gt.s16":      loop72,
+	"setp.ge.s16":      loop73,
+	"setp.le.s16":      loop74,
+	"setp.eq.f32":      loop75,
+	"setp.ne.f32":      loop76,
+	"setp.lt.f32":      loop77,
+	"setp.le.f32":      loop78,
+	"setp.gt.f32":      loop79,
+	"setp.ge.f32":      loop80,
+	"setp.equ.f32":     loop81,
+	"setp.neu.f32":     loop82,
+	"setp.ltu.f32":     loop83,
+	"setp.leu.f32":     loop84,
+	"setp.gtu.f32":     loop85,
+	"setp.geu.f32":     loop86,
+	"setp.num.f32":     loop87,
+	"setp.nan.f32":     loop88,
+	"setp.eq.f64":      loop89,
+	"setp.ne.f64":      loop90,
+	"setp.lt.f64":      loop91,
+	"setp.le.f64":      loop92,
+	"setp.gt.f64":      loop93,
+	"setp.ge.f64":      loop94,
+	"setp.equ.f64":     loop95,
+	"setp.neu.f64":     loop96,
+	"setp.ltu.f64":     loop97,
+	"setp.leu.f64":     loop98,
+	"setp.gtu.f64":     loop99,
+	"setp.geu.f64":     loop100,
+	"setp.num.f64":     loop101,
+	"setp.nan.f64":     loop102,
+	"and.b16":          loop103,
+	"and.b32":          loop103,
+	"and.b64":          loop104,
+	"or.b16":           loop105,
+	"or.b32":           loop105,
+	"or.b64":           loop106,
+	"xor.b16":          loop107,
+	"xor.b32":          loop107,
+	"xor.b64":          loop108,
+	"not.b16":          loop109,
+	"not.b32":          loop110,
+	"not.b64":          loop111,
+	"cnot.b32":         loop112,
+	"cnot.b64":         loop113,
+	"shl.b16":          loop114,
+	"shl.b32":          loop115,
+	"shl.b64":          loop116,
+	"shr.u16":          loop117,
+	"shr.b16":          loop117,
+	"shr.s16":          loop118,
+	"shr.u32":          loop119,
+	"shr.b32":          loop119,
+	"shr.s32":          loop120,
+	"shr.u64":          loop121,
+	"shr.b64":          loop121,
+	"shr.s64":          loop122,
+	"shf.l.wrap.b32":   loop123,
+	"shf.l.clamp.b32":  loop124,
+	"shf.r.wrap.b32":   loop125,
+	"shf.r.clamp.b32":  loop126,
+	"copysign.f32":     loop127,
+	"copysign.f64":     loop128,
+	"add.f32":          loop129,
+	"add.rn.f32":       loop129,
+	"sub.f32":          loop130,
+	"sub.rn.f32":       loop130,
+	"mul.f32":          loop131,
+	"mul.rn.f32":       loop131,
+	"fma.rn.f32":       loop132,
+	"mad.rn.f32":       loop132,
+	"div.rn.f32":       loop133,
+	"div.approx.f32":   loop133,
+	"div.full.f32":     loop133,
+	"rcp.rn.f32":       loop134,
+	"rcp.approx.f32":   loop134,
+	"sqrt.rn.f32":      loop135,
+	"sqrt.approx.f32":  loop135,
+	"rsqrt.approx.f32": loop136,
+	"abs.f32":          loop137,
+	"neg.f32":          loop138,
+	"min.f32":          loop139,
+	"max.f32":          loop140,
+	"min.NaN.f32":      loop141,
+	"max.NaN.f32":      loop142,
+	"add.f64":          loop143,
+	"add.rn.f64":       loop143,
+	"mul.f64":          loop144,
+	"mul.rn.f64":       loop144,
+	"sub.f64":          loop145,
+	"sub.rn.f64":       loop145,
+	"fma.rn.f64":       loop146,
+	"mad.rn.f64":       loop146,
+	"div.rn.f64":       loop147,
+	"rcp.rn.f64":       loop148,
+	"sqrt.rn.f64":      loop149,
+	"min.f64":          loop150,
+	"max.f64":          loop151,
+	"abs.f64":          loop152,
+	"neg.f64":          loop153,
+	"mov.b16":          loop154,
+	"mov.u16":          loop154,
+	"mov.s16":          loop154,
+	"mov.f16":          loop154,
+	"mov.b32":          loop154,
+	"mov.u32":          loop154,
+	"mov.s32":          loop154,
+	"mov.f32":          loop154,
+	"mov.f16x2":        loop154,
+	"mov.b64":          loop155,
+	"mov.u64":          loop155,
+	"mov.s64":          loop155,
+	"mov.f64":          loop155,
+	"cvt.u64.u32":      loop156,
+	"cvt.s64.u32":      loop156,
+	"cvt.u64.s32":      loop157,
+	"cvt.s64.s32":      loop157,
+	"cvt.u32.u64":      loop158,
+	"cvt.s32.u64":      loop158,
+	"cvt.u32.s64":      loop158,
+	"cvt.s32.s64":      loop158,
+	"cvt.u32.u16":      loop159,
+	"cvt.s32.u16":      loop159,
+	"cvt.u32.s16":      loop160,
+	"cvt.s32.s16":      loop160,
+	"cvt.u16.u32":      loop161,
+	"cvt.s16.u32":      loop161,
+	"cvt.u16.s32":      loop161,
+	"cvt.s16.s32":      loop161,
+	"cvt.u64.u16":      loop162,
+	"cvt.s64.u16":      loop162,
+	"cvt.u16.u64":      loop163,
+	"cvt.s16.u64":      loop163,
+	"cvt.u16.s64":      loop163,
+	"cvt.s16.s64":      loop163,
+	"cvt.rn.f32.s32":   loop164,
+	"cvt.rn.f32.u32":   loop165,
+	"cvt.rn.f64.s32":   loop166,
+	"cvt.f64.s32":      loop166,
+	"cvt.f64.f32":      loop167,
+	"cvt.rn.f32.f64":   loop168,
 }

@@ -11,11 +11,17 @@ GLOBL c32_0x47800000<>(SB), RODATA|NOPTR, $4
 DATA c32_0x7fffffff<>+0(SB)/4, $0x7fffffff
 GLOBL c32_0x7fffffff<>(SB), RODATA|NOPTR, $4
 
+DATA c32_0xff<>+0(SB)/4, $0xff
+GLOBL c32_0xff<>(SB), RODATA|NOPTR, $4
+
 DATA c32_0xffff<>+0(SB)/4, $0xffff
 GLOBL c32_0xffff<>(SB), RODATA|NOPTR, $4
 
 DATA c32_0xffffff<>+0(SB)/4, $0xffffff
 GLOBL c32_0xffffff<>(SB), RODATA|NOPTR, $4
+
+DATA c32_1<>+0(SB)/4, $1
+GLOBL c32_1<>(SB), RODATA|NOPTR, $4
 
 DATA c32_31<>+0(SB)/4, $31
 GLOBL c32_31<>(SB), RODATA|NOPTR, $4
@@ -2146,10 +2152,80 @@ warp:
 done:
 	RET
 
+// bfe.u32
+//
+// func loop40(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop40(SB), NOSPLIT, $0-96
+	MOVQ d_base+0(FP), DI
+	MOVQ d_len+8(FP), CX
+	SHRQ $5, CX
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	MOVQ c_base+72(FP), R8
+	TESTQ CX, CX
+	JZ done
+	VPBROADCASTD c32_0xff<>(SB), Y8
+	VPBROADCASTD c32_1<>(SB), Y9
+	VPBROADCASTD c32_m1<>(SB), Y10
+warp:
+	VMOVDQU 0(SI), Y1
+	VMOVDQU 0(DX), Y2
+	VMOVDQU 0(R8), Y3
+	VPAND Y8, Y2, Y4
+	VPAND Y8, Y3, Y5
+	VPSRLVD Y4, Y1, Y0
+	VMOVDQA Y9, Y6
+	VPSLLVD Y5, Y6, Y6
+	VPADDD Y10, Y6, Y6
+	VPAND Y6, Y0, Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 32(DX), Y2
+	VMOVDQU 32(R8), Y3
+	VPAND Y8, Y2, Y4
+	VPAND Y8, Y3, Y5
+	VPSRLVD Y4, Y1, Y0
+	VMOVDQA Y9, Y6
+	VPSLLVD Y5, Y6, Y6
+	VPADDD Y10, Y6, Y6
+	VPAND Y6, Y0, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y1
+	VMOVDQU 64(DX), Y2
+	VMOVDQU 64(R8), Y3
+	VPAND Y8, Y2, Y4
+	VPAND Y8, Y3, Y5
+	VPSRLVD Y4, Y1, Y0
+	VMOVDQA Y9, Y6
+	VPSLLVD Y5, Y6, Y6
+	VPADDD Y10, Y6, Y6
+	VPAND Y6, Y0, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y1
+	VMOVDQU 96(DX), Y2
+	VMOVDQU 96(R8), Y3
+	VPAND Y8, Y2, Y4
+	VPAND Y8, Y3, Y5
+	VPSRLVD Y4, Y1, Y0
+	VMOVDQA Y9, Y6
+	VPSLLVD Y5, Y6, Y6
+	VPADDD Y10, Y6, Y6
+	VPAND Y6, Y0, Y0
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $128, R8
+	DECQ CX
+	JNZ warp
+	VZEROUPPER
+done:
+	RET
+
 // min.s64
 //
-// func loop40(d []uint64, a []uint64, b []uint64)
-TEXT ·loop40(SB), NOSPLIT, $0-72
+// func loop41(d []uint64, a []uint64, b []uint64)
+TEXT ·loop41(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2209,8 +2285,8 @@ done:
 
 // max.s64
 //
-// func loop41(d []uint64, a []uint64, b []uint64)
-TEXT ·loop41(SB), NOSPLIT, $0-72
+// func loop42(d []uint64, a []uint64, b []uint64)
+TEXT ·loop42(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2270,8 +2346,8 @@ done:
 
 // min.u64
 //
-// func loop42(d []uint64, a []uint64, b []uint64)
-TEXT ·loop42(SB), NOSPLIT, $0-72
+// func loop43(d []uint64, a []uint64, b []uint64)
+TEXT ·loop43(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2348,8 +2424,8 @@ done:
 
 // max.u64
 //
-// func loop43(d []uint64, a []uint64, b []uint64)
-TEXT ·loop43(SB), NOSPLIT, $0-72
+// func loop44(d []uint64, a []uint64, b []uint64)
+TEXT ·loop44(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -2426,8 +2502,8 @@ done:
 
 // setp.{eq.u32,eq.b32,eq.s32}
 //
-// func loop44(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop44(SB), NOSPLIT, $0-72
+// func loop45(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop45(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2469,8 +2545,8 @@ done:
 
 // setp.{ne.u32,ne.b32,ne.s32}
 //
-// func loop45(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop45(SB), NOSPLIT, $0-72
+// func loop46(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop46(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2517,8 +2593,8 @@ done:
 
 // setp.{lt.u32,lo.u32}
 //
-// func loop46(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop46(SB), NOSPLIT, $0-72
+// func loop47(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop47(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2569,8 +2645,8 @@ done:
 
 // setp.{ge.u32,hs.u32}
 //
-// func loop47(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop47(SB), NOSPLIT, $0-72
+// func loop48(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop48(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2616,8 +2692,8 @@ done:
 
 // setp.{gt.u32,hi.u32}
 //
-// func loop48(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop48(SB), NOSPLIT, $0-72
+// func loop49(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop49(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2668,8 +2744,8 @@ done:
 
 // setp.{le.u32,ls.u32}
 //
-// func loop49(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop49(SB), NOSPLIT, $0-72
+// func loop50(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop50(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2715,8 +2791,8 @@ done:
 
 // setp.lt.s32
 //
-// func loop50(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop50(SB), NOSPLIT, $0-72
+// func loop51(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop51(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2758,8 +2834,8 @@ done:
 
 // setp.gt.s32
 //
-// func loop51(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop51(SB), NOSPLIT, $0-72
+// func loop52(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop52(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2801,8 +2877,8 @@ done:
 
 // setp.ge.s32
 //
-// func loop52(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop52(SB), NOSPLIT, $0-72
+// func loop53(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop53(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2849,8 +2925,8 @@ done:
 
 // setp.le.s32
 //
-// func loop53(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop53(SB), NOSPLIT, $0-72
+// func loop54(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop54(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2897,8 +2973,8 @@ done:
 
 // setp.{eq.u64,eq.b64,eq.s64}
 //
-// func loop54(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop54(SB), NOSPLIT, $0-72
+// func loop55(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop55(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -2964,8 +3040,8 @@ done:
 
 // setp.{ne.u64,ne.b64,ne.s64}
 //
-// func loop55(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop55(SB), NOSPLIT, $0-72
+// func loop56(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop56(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3040,8 +3116,8 @@ done:
 
 // setp.{lt.u64,lo.u64}
 //
-// func loop56(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop56(SB), NOSPLIT, $0-72
+// func loop57(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop57(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3124,8 +3200,8 @@ done:
 
 // setp.{gt.u64,hi.u64}
 //
-// func loop57(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop57(SB), NOSPLIT, $0-72
+// func loop58(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop58(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3208,8 +3284,8 @@ done:
 
 // setp.{ge.u64,hs.u64}
 //
-// func loop58(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop58(SB), NOSPLIT, $0-72
+// func loop59(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop59(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3301,8 +3377,8 @@ done:
 
 // setp.{le.u64,ls.u64}
 //
-// func loop59(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop59(SB), NOSPLIT, $0-72
+// func loop60(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop60(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3394,8 +3470,8 @@ done:
 
 // setp.lt.s64
 //
-// func loop60(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop60(SB), NOSPLIT, $0-72
+// func loop61(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop61(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3461,8 +3537,8 @@ done:
 
 // setp.gt.s64
 //
-// func loop61(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop61(SB), NOSPLIT, $0-72
+// func loop62(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop62(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3528,8 +3604,8 @@ done:
 
 // setp.ge.s64
 //
-// func loop62(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop62(SB), NOSPLIT, $0-72
+// func loop63(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop63(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3604,8 +3680,8 @@ done:
 
 // setp.le.s64
 //
-// func loop63(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop63(SB), NOSPLIT, $0-72
+// func loop64(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop64(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3680,8 +3756,8 @@ done:
 
 // setp.{eq.u16,eq.b16,eq.s16}
 //
-// func loop64(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop64(SB), NOSPLIT, $0-72
+// func loop65(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop65(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3732,8 +3808,8 @@ done:
 
 // setp.{ne.u16,ne.b16,ne.s16}
 //
-// func loop65(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop65(SB), NOSPLIT, $0-72
+// func loop66(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop66(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3789,8 +3865,8 @@ done:
 
 // setp.{lt.u16,lo.u16}
 //
-// func loop66(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop66(SB), NOSPLIT, $0-72
+// func loop67(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop67(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3841,8 +3917,8 @@ done:
 
 // setp.{gt.u16,hi.u16}
 //
-// func loop67(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop67(SB), NOSPLIT, $0-72
+// func loop68(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop68(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3893,8 +3969,8 @@ done:
 
 // setp.{ge.u16,hs.u16}
 //
-// func loop68(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop68(SB), NOSPLIT, $0-72
+// func loop69(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop69(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -3950,8 +4026,8 @@ done:
 
 // setp.{le.u16,ls.u16}
 //
-// func loop69(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop69(SB), NOSPLIT, $0-72
+// func loop70(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop70(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4007,8 +4083,8 @@ done:
 
 // setp.lt.s16
 //
-// func loop70(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop70(SB), NOSPLIT, $0-72
+// func loop71(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop71(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4066,8 +4142,8 @@ done:
 
 // setp.gt.s16
 //
-// func loop71(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop71(SB), NOSPLIT, $0-72
+// func loop72(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop72(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4125,8 +4201,8 @@ done:
 
 // setp.ge.s16
 //
-// func loop72(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop72(SB), NOSPLIT, $0-72
+// func loop73(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop73(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4189,8 +4265,8 @@ done:
 
 // setp.le.s16
 //
-// func loop73(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop73(SB), NOSPLIT, $0-72
+// func loop74(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop74(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4253,8 +4329,8 @@ done:
 
 // setp.eq.f32
 //
-// func loop74(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop74(SB), NOSPLIT, $0-72
+// func loop75(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop75(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4296,8 +4372,8 @@ done:
 
 // setp.ne.f32
 //
-// func loop75(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop75(SB), NOSPLIT, $0-72
+// func loop76(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop76(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4339,8 +4415,8 @@ done:
 
 // setp.lt.f32
 //
-// func loop76(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop76(SB), NOSPLIT, $0-72
+// func loop77(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop77(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4382,8 +4458,8 @@ done:
 
 // setp.le.f32
 //
-// func loop77(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop77(SB), NOSPLIT, $0-72
+// func loop78(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop78(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4425,8 +4501,8 @@ done:
 
 // setp.gt.f32
 //
-// func loop78(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop78(SB), NOSPLIT, $0-72
+// func loop79(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop79(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4468,8 +4544,8 @@ done:
 
 // setp.ge.f32
 //
-// func loop79(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop79(SB), NOSPLIT, $0-72
+// func loop80(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop80(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4511,8 +4587,8 @@ done:
 
 // setp.equ.f32
 //
-// func loop80(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop80(SB), NOSPLIT, $0-72
+// func loop81(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop81(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4554,8 +4630,8 @@ done:
 
 // setp.neu.f32
 //
-// func loop81(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop81(SB), NOSPLIT, $0-72
+// func loop82(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop82(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4597,8 +4673,8 @@ done:
 
 // setp.ltu.f32
 //
-// func loop82(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop82(SB), NOSPLIT, $0-72
+// func loop83(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop83(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4640,8 +4716,8 @@ done:
 
 // setp.leu.f32
 //
-// func loop83(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop83(SB), NOSPLIT, $0-72
+// func loop84(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop84(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4683,8 +4759,8 @@ done:
 
 // setp.gtu.f32
 //
-// func loop84(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop84(SB), NOSPLIT, $0-72
+// func loop85(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop85(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4726,8 +4802,8 @@ done:
 
 // setp.geu.f32
 //
-// func loop85(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop85(SB), NOSPLIT, $0-72
+// func loop86(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop86(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4769,8 +4845,8 @@ done:
 
 // setp.num.f32
 //
-// func loop86(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop86(SB), NOSPLIT, $0-72
+// func loop87(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop87(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4812,8 +4888,8 @@ done:
 
 // setp.nan.f32
 //
-// func loop87(d ops.Predicate, a []uint32, b []uint32)
-TEXT ·loop87(SB), NOSPLIT, $0-72
+// func loop88(d ops.Predicate, a []uint32, b []uint32)
+TEXT ·loop88(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4855,8 +4931,8 @@ done:
 
 // setp.eq.f64
 //
-// func loop88(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop88(SB), NOSPLIT, $0-72
+// func loop89(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop89(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4922,8 +4998,8 @@ done:
 
 // setp.ne.f64
 //
-// func loop89(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop89(SB), NOSPLIT, $0-72
+// func loop90(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop90(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -4989,8 +5065,8 @@ done:
 
 // setp.lt.f64
 //
-// func loop90(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop90(SB), NOSPLIT, $0-72
+// func loop91(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop91(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5056,8 +5132,8 @@ done:
 
 // setp.le.f64
 //
-// func loop91(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop91(SB), NOSPLIT, $0-72
+// func loop92(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop92(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5123,8 +5199,8 @@ done:
 
 // setp.gt.f64
 //
-// func loop92(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop92(SB), NOSPLIT, $0-72
+// func loop93(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop93(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5190,8 +5266,8 @@ done:
 
 // setp.ge.f64
 //
-// func loop93(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop93(SB), NOSPLIT, $0-72
+// func loop94(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop94(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5257,8 +5333,8 @@ done:
 
 // setp.equ.f64
 //
-// func loop94(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop94(SB), NOSPLIT, $0-72
+// func loop95(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop95(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5324,8 +5400,8 @@ done:
 
 // setp.neu.f64
 //
-// func loop95(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop95(SB), NOSPLIT, $0-72
+// func loop96(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop96(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5391,8 +5467,8 @@ done:
 
 // setp.ltu.f64
 //
-// func loop96(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop96(SB), NOSPLIT, $0-72
+// func loop97(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop97(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5458,8 +5534,8 @@ done:
 
 // setp.leu.f64
 //
-// func loop97(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop97(SB), NOSPLIT, $0-72
+// func loop98(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop98(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5525,8 +5601,8 @@ done:
 
 // setp.gtu.f64
 //
-// func loop98(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop98(SB), NOSPLIT, $0-72
+// func loop99(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop99(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5592,8 +5668,8 @@ done:
 
 // setp.geu.f64
 //
-// func loop99(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop99(SB), NOSPLIT, $0-72
+// func loop100(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop100(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5659,8 +5735,8 @@ done:
 
 // setp.num.f64
 //
-// func loop100(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop100(SB), NOSPLIT, $0-72
+// func loop101(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop101(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5726,8 +5802,8 @@ done:
 
 // setp.nan.f64
 //
-// func loop101(d ops.Predicate, a []uint64, b []uint64)
-TEXT ·loop101(SB), NOSPLIT, $0-72
+// func loop102(d ops.Predicate, a []uint64, b []uint64)
+TEXT ·loop102(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	MOVQ a_base+24(FP), SI
@@ -5793,8 +5869,8 @@ done:
 
 // and.{b16,b32}
 //
-// func loop102(d []uint32, a []uint32, b []uint32)
-TEXT ·loop102(SB), NOSPLIT, $0-72
+// func loop103(d []uint32, a []uint32, b []uint32)
+TEXT ·loop103(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -5830,8 +5906,8 @@ done:
 
 // and.b64
 //
-// func loop103(d []uint64, a []uint64, b []uint64)
-TEXT ·loop103(SB), NOSPLIT, $0-72
+// func loop104(d []uint64, a []uint64, b []uint64)
+TEXT ·loop104(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -5883,8 +5959,8 @@ done:
 
 // or.{b16,b32}
 //
-// func loop104(d []uint32, a []uint32, b []uint32)
-TEXT ·loop104(SB), NOSPLIT, $0-72
+// func loop105(d []uint32, a []uint32, b []uint32)
+TEXT ·loop105(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -5920,8 +5996,8 @@ done:
 
 // or.b64
 //
-// func loop105(d []uint64, a []uint64, b []uint64)
-TEXT ·loop105(SB), NOSPLIT, $0-72
+// func loop106(d []uint64, a []uint64, b []uint64)
+TEXT ·loop106(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -5973,8 +6049,8 @@ done:
 
 // xor.{b16,b32}
 //
-// func loop106(d []uint32, a []uint32, b []uint32)
-TEXT ·loop106(SB), NOSPLIT, $0-72
+// func loop107(d []uint32, a []uint32, b []uint32)
+TEXT ·loop107(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6010,8 +6086,8 @@ done:
 
 // xor.b64
 //
-// func loop107(d []uint64, a []uint64, b []uint64)
-TEXT ·loop107(SB), NOSPLIT, $0-72
+// func loop108(d []uint64, a []uint64, b []uint64)
+TEXT ·loop108(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6063,8 +6139,8 @@ done:
 
 // not.b16
 //
-// func loop108(d []uint32, a []uint32)
-TEXT ·loop108(SB), NOSPLIT, $0-48
+// func loop109(d []uint32, a []uint32)
+TEXT ·loop109(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6100,8 +6176,8 @@ done:
 
 // not.b32
 //
-// func loop109(d []uint32, a []uint32)
-TEXT ·loop109(SB), NOSPLIT, $0-48
+// func loop110(d []uint32, a []uint32)
+TEXT ·loop110(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6132,8 +6208,8 @@ done:
 
 // not.b64
 //
-// func loop110(d []uint64, a []uint64)
-TEXT ·loop110(SB), NOSPLIT, $0-48
+// func loop111(d []uint64, a []uint64)
+TEXT ·loop111(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6176,8 +6252,8 @@ done:
 
 // cnot.b32
 //
-// func loop111(d []uint32, a []uint32)
-TEXT ·loop111(SB), NOSPLIT, $0-48
+// func loop112(d []uint32, a []uint32)
+TEXT ·loop112(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6215,8 +6291,8 @@ done:
 
 // cnot.b64
 //
-// func loop112(d []uint64, a []uint64)
-TEXT ·loop112(SB), NOSPLIT, $0-48
+// func loop113(d []uint64, a []uint64)
+TEXT ·loop113(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6274,8 +6350,8 @@ done:
 
 // shl.b16
 //
-// func loop113(d []uint32, a []uint32, b []uint32)
-TEXT ·loop113(SB), NOSPLIT, $0-72
+// func loop114(d []uint32, a []uint32, b []uint32)
+TEXT ·loop114(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6316,8 +6392,8 @@ done:
 
 // shl.b32
 //
-// func loop114(d []uint32, a []uint32, b []uint32)
-TEXT ·loop114(SB), NOSPLIT, $0-72
+// func loop115(d []uint32, a []uint32, b []uint32)
+TEXT ·loop115(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6353,8 +6429,8 @@ done:
 
 // shl.b64
 //
-// func loop115(d []uint64, a []uint64, b []uint32)
-TEXT ·loop115(SB), NOSPLIT, $0-72
+// func loop116(d []uint64, a []uint64, b []uint32)
+TEXT ·loop116(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6406,8 +6482,8 @@ done:
 
 // shr.{u16,b16}
 //
-// func loop116(d []uint32, a []uint32, b []uint32)
-TEXT ·loop116(SB), NOSPLIT, $0-72
+// func loop117(d []uint32, a []uint32, b []uint32)
+TEXT ·loop117(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6448,8 +6524,8 @@ done:
 
 // shr.s16
 //
-// func loop117(d []uint32, a []uint32, b []uint32)
-TEXT ·loop117(SB), NOSPLIT, $0-72
+// func loop118(d []uint32, a []uint32, b []uint32)
+TEXT ·loop118(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6498,8 +6574,8 @@ done:
 
 // shr.{u32,b32}
 //
-// func loop118(d []uint32, a []uint32, b []uint32)
-TEXT ·loop118(SB), NOSPLIT, $0-72
+// func loop119(d []uint32, a []uint32, b []uint32)
+TEXT ·loop119(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6535,8 +6611,8 @@ done:
 
 // shr.s32
 //
-// func loop119(d []uint32, a []uint32, b []uint32)
-TEXT ·loop119(SB), NOSPLIT, $0-72
+// func loop120(d []uint32, a []uint32, b []uint32)
+TEXT ·loop120(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6572,8 +6648,8 @@ done:
 
 // shr.{u64,b64}
 //
-// func loop120(d []uint64, a []uint64, b []uint32)
-TEXT ·loop120(SB), NOSPLIT, $0-72
+// func loop121(d []uint64, a []uint64, b []uint32)
+TEXT ·loop121(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6625,8 +6701,8 @@ done:
 
 // shr.s64
 //
-// func loop121(d []uint64, a []uint64, b []uint32)
-TEXT ·loop121(SB), NOSPLIT, $0-72
+// func loop122(d []uint64, a []uint64, b []uint32)
+TEXT ·loop122(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6710,8 +6786,8 @@ done:
 
 // shf.l.wrap.b32
 //
-// func loop122(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop122(SB), NOSPLIT, $0-96
+// func loop123(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop123(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6771,8 +6847,8 @@ done:
 
 // shf.l.clamp.b32
 //
-// func loop123(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop123(SB), NOSPLIT, $0-96
+// func loop124(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop124(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6831,8 +6907,8 @@ done:
 
 // shf.r.wrap.b32
 //
-// func loop124(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop124(SB), NOSPLIT, $0-96
+// func loop125(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop125(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6892,8 +6968,8 @@ done:
 
 // shf.r.clamp.b32
 //
-// func loop125(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop125(SB), NOSPLIT, $0-96
+// func loop126(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop126(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6952,8 +7028,8 @@ done:
 
 // copysign.f32
 //
-// func loop126(d []uint32, a []uint32, b []uint32)
-TEXT ·loop126(SB), NOSPLIT, $0-72
+// func loop127(d []uint32, a []uint32, b []uint32)
+TEXT ·loop127(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -6999,8 +7075,8 @@ done:
 
 // copysign.f64
 //
-// func loop127(d []uint64, a []uint64, b []uint64)
-TEXT ·loop127(SB), NOSPLIT, $0-72
+// func loop128(d []uint64, a []uint64, b []uint64)
+TEXT ·loop128(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7070,8 +7146,8 @@ done:
 
 // add{,.rn}.f32
 //
-// func loop128(d []uint32, a []uint32, b []uint32)
-TEXT ·loop128(SB), NOSPLIT, $0-72
+// func loop129(d []uint32, a []uint32, b []uint32)
+TEXT ·loop129(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7116,8 +7192,8 @@ done:
 
 // sub{,.rn}.f32
 //
-// func loop129(d []uint32, a []uint32, b []uint32)
-TEXT ·loop129(SB), NOSPLIT, $0-72
+// func loop130(d []uint32, a []uint32, b []uint32)
+TEXT ·loop130(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7162,8 +7238,8 @@ done:
 
 // mul{,.rn}.f32
 //
-// func loop130(d []uint32, a []uint32, b []uint32)
-TEXT ·loop130(SB), NOSPLIT, $0-72
+// func loop131(d []uint32, a []uint32, b []uint32)
+TEXT ·loop131(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7208,8 +7284,8 @@ done:
 
 // fma.rn.f32 mad.rn.f32
 //
-// func loop131(d []uint32, a []uint32, b []uint32, c []uint32)
-TEXT ·loop131(SB), NOSPLIT, $0-96
+// func loop132(d []uint32, a []uint32, b []uint32, c []uint32)
+TEXT ·loop132(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7264,8 +7340,8 @@ done:
 
 // div.{rn,approx,full}.f32
 //
-// func loop132(d []uint32, a []uint32, b []uint32)
-TEXT ·loop132(SB), NOSPLIT, $0-72
+// func loop133(d []uint32, a []uint32, b []uint32)
+TEXT ·loop133(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7310,8 +7386,8 @@ done:
 
 // rcp.{rn,approx}.f32
 //
-// func loop133(d []uint32, a []uint32)
-TEXT ·loop133(SB), NOSPLIT, $0-48
+// func loop134(d []uint32, a []uint32)
+TEXT ·loop134(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7355,8 +7431,8 @@ done:
 
 // sqrt.{rn,approx}.f32
 //
-// func loop134(d []uint32, a []uint32)
-TEXT ·loop134(SB), NOSPLIT, $0-48
+// func loop135(d []uint32, a []uint32)
+TEXT ·loop135(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7395,8 +7471,8 @@ done:
 
 // rsqrt.approx.f32
 //
-// func loop135(d []uint32, a []uint32)
-TEXT ·loop135(SB), NOSPLIT, $0-48
+// func loop136(d []uint32, a []uint32)
+TEXT ·loop136(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7444,8 +7520,8 @@ done:
 
 // abs.f32
 //
-// func loop136(d []uint32, a []uint32)
-TEXT ·loop136(SB), NOSPLIT, $0-48
+// func loop137(d []uint32, a []uint32)
+TEXT ·loop137(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7484,8 +7560,8 @@ done:
 
 // neg.f32
 //
-// func loop137(d []uint32, a []uint32)
-TEXT ·loop137(SB), NOSPLIT, $0-48
+// func loop138(d []uint32, a []uint32)
+TEXT ·loop138(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7525,8 +7601,8 @@ done:
 
 // min.f32
 //
-// func loop138(d []uint32, a []uint32, b []uint32)
-TEXT ·loop138(SB), NOSPLIT, $0-72
+// func loop139(d []uint32, a []uint32, b []uint32)
+TEXT ·loop139(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7595,8 +7671,8 @@ done:
 
 // max.f32
 //
-// func loop139(d []uint32, a []uint32, b []uint32)
-TEXT ·loop139(SB), NOSPLIT, $0-72
+// func loop140(d []uint32, a []uint32, b []uint32)
+TEXT ·loop140(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7665,8 +7741,8 @@ done:
 
 // min.NaN.f32
 //
-// func loop140(d []uint32, a []uint32, b []uint32)
-TEXT ·loop140(SB), NOSPLIT, $0-72
+// func loop141(d []uint32, a []uint32, b []uint32)
+TEXT ·loop141(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7719,8 +7795,8 @@ done:
 
 // max.NaN.f32
 //
-// func loop141(d []uint32, a []uint32, b []uint32)
-TEXT ·loop141(SB), NOSPLIT, $0-72
+// func loop142(d []uint32, a []uint32, b []uint32)
+TEXT ·loop142(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7773,8 +7849,8 @@ done:
 
 // add{,.rn}.f64
 //
-// func loop142(d []uint64, a []uint64, b []uint64)
-TEXT ·loop142(SB), NOSPLIT, $0-72
+// func loop143(d []uint64, a []uint64, b []uint64)
+TEXT ·loop143(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7826,8 +7902,8 @@ done:
 
 // mul{,.rn}.f64
 //
-// func loop143(d []uint64, a []uint64, b []uint64)
-TEXT ·loop143(SB), NOSPLIT, $0-72
+// func loop144(d []uint64, a []uint64, b []uint64)
+TEXT ·loop144(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7879,8 +7955,8 @@ done:
 
 // sub{,.rn}.f64
 //
-// func loop144(d []uint64, a []uint64, b []uint64)
-TEXT ·loop144(SB), NOSPLIT, $0-72
+// func loop145(d []uint64, a []uint64, b []uint64)
+TEXT ·loop145(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -7957,8 +8033,8 @@ done:
 
 // fma.rn.f64 mad.rn.f64
 //
-// func loop145(d []uint64, a []uint64, b []uint64, c []uint64)
-TEXT ·loop145(SB), NOSPLIT, $0-96
+// func loop146(d []uint64, a []uint64, b []uint64, c []uint64)
+TEXT ·loop146(SB), NOSPLIT, $0-96
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8101,8 +8177,8 @@ done:
 
 // div.rn.f64
 //
-// func loop146(d []uint64, a []uint64, b []uint64)
-TEXT ·loop146(SB), NOSPLIT, $0-72
+// func loop147(d []uint64, a []uint64, b []uint64)
+TEXT ·loop147(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8154,8 +8230,8 @@ done:
 
 // rcp.rn.f64
 //
-// func loop147(d []uint64, a []uint64)
-TEXT ·loop147(SB), NOSPLIT, $0-48
+// func loop148(d []uint64, a []uint64)
+TEXT ·loop148(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8206,8 +8282,8 @@ done:
 
 // sqrt.rn.f64
 //
-// func loop148(d []uint64, a []uint64)
-TEXT ·loop148(SB), NOSPLIT, $0-48
+// func loop149(d []uint64, a []uint64)
+TEXT ·loop149(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8249,8 +8325,8 @@ done:
 
 // min.f64
 //
-// func loop149(d []uint64, a []uint64, b []uint64)
-TEXT ·loop149(SB), NOSPLIT, $0-72
+// func loop150(d []uint64, a []uint64, b []uint64)
+TEXT ·loop150(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8375,8 +8451,8 @@ done:
 
 // max.f64
 //
-// func loop150(d []uint64, a []uint64, b []uint64)
-TEXT ·loop150(SB), NOSPLIT, $0-72
+// func loop151(d []uint64, a []uint64, b []uint64)
+TEXT ·loop151(SB), NOSPLIT, $0-72
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8501,8 +8577,8 @@ done:
 
 // abs.f64
 //
-// func loop151(d []uint64, a []uint64)
-TEXT ·loop151(SB), NOSPLIT, $0-48
+// func loop152(d []uint64, a []uint64)
+TEXT ·loop152(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8570,8 +8646,8 @@ done:
 
 // neg.f64
 //
-// func loop152(d []uint64, a []uint64)
-TEXT ·loop152(SB), NOSPLIT, $0-48
+// func loop153(d []uint64, a []uint64)
+TEXT ·loop153(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8639,8 +8715,8 @@ done:
 
 // mov.{b16,u16,s16,f16,b32,u32,s32,f32,f16x2}
 //
-// func loop153(d []uint32, a []uint32)
-TEXT ·loop153(SB), NOSPLIT, $0-48
+// func loop154(d []uint32, a []uint32)
+TEXT ·loop154(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8670,8 +8746,8 @@ done:
 
 // mov.{b64,u64,s64,f64}
 //
-// func loop154(d []uint64, a []uint64)
-TEXT ·loop154(SB), NOSPLIT, $0-48
+// func loop155(d []uint64, a []uint64)
+TEXT ·loop155(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8713,8 +8789,8 @@ done:
 
 // cvt.{u64.u32,s64.u32}
 //
-// func loop155(d []uint64, a []uint32)
-TEXT ·loop155(SB), NOSPLIT, $0-48
+// func loop156(d []uint64, a []uint32)
+TEXT ·loop156(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8756,8 +8832,8 @@ done:
 
 // cvt.{u64.s32,s64.s32}
 //
-// func loop156(d []uint64, a []uint32)
-TEXT ·loop156(SB), NOSPLIT, $0-48
+// func loop157(d []uint64, a []uint32)
+TEXT ·loop157(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8815,8 +8891,8 @@ done:
 
 // cvt.{u32.u64,s32.u64,u32.s64,s32.s64}
 //
-// func loop157(d []uint32, a []uint64)
-TEXT ·loop157(SB), NOSPLIT, $0-48
+// func loop158(d []uint32, a []uint64)
+TEXT ·loop158(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8874,8 +8950,8 @@ done:
 
 // cvt.{u32.u16,s32.u16}
 //
-// func loop158(d []uint32, a []uint32)
-TEXT ·loop158(SB), NOSPLIT, $0-48
+// func loop159(d []uint32, a []uint32)
+TEXT ·loop159(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8906,8 +8982,8 @@ done:
 
 // cvt.{u32.s16,s32.s16}
 //
-// func loop159(d []uint32, a []uint32)
-TEXT ·loop159(SB), NOSPLIT, $0-48
+// func loop160(d []uint32, a []uint32)
+TEXT ·loop160(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8941,8 +9017,8 @@ done:
 
 // cvt.{u16.u32,s16.u32,u16.s32,s16.s32}
 //
-// func loop160(d []uint32, a []uint32)
-TEXT ·loop160(SB), NOSPLIT, $0-48
+// func loop161(d []uint32, a []uint32)
+TEXT ·loop161(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -8973,8 +9049,8 @@ done:
 
 // cvt.{u64.u16,s64.u16}
 //
-// func loop161(d []uint64, a []uint32)
-TEXT ·loop161(SB), NOSPLIT, $0-48
+// func loop162(d []uint64, a []uint32)
+TEXT ·loop162(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9017,8 +9093,8 @@ done:
 
 // cvt.{u16.u64,s16.u64,u16.s64,s16.s64}
 //
-// func loop162(d []uint32, a []uint64)
-TEXT ·loop162(SB), NOSPLIT, $0-48
+// func loop163(d []uint32, a []uint64)
+TEXT ·loop163(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9077,8 +9153,8 @@ done:
 
 // cvt.rn.f32.s32
 //
-// func loop163(d []uint32, a []uint32)
-TEXT ·loop163(SB), NOSPLIT, $0-48
+// func loop164(d []uint32, a []uint32)
+TEXT ·loop164(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9108,8 +9184,8 @@ done:
 
 // cvt.rn.f32.u32
 //
-// func loop164(d []uint32, a []uint32)
-TEXT ·loop164(SB), NOSPLIT, $0-48
+// func loop165(d []uint32, a []uint32)
+TEXT ·loop165(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9161,8 +9237,8 @@ done:
 
 // cvt.rn.f64.s32 cvt.f64.s32
 //
-// func loop165(d []uint64, a []uint32)
-TEXT ·loop165(SB), NOSPLIT, $0-48
+// func loop166(d []uint64, a []uint32)
+TEXT ·loop166(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9204,8 +9280,8 @@ done:
 
 // cvt.f64.f32
 //
-// func loop166(d []uint64, a []uint32)
-TEXT ·loop166(SB), NOSPLIT, $0-48
+// func loop167(d []uint64, a []uint32)
+TEXT ·loop167(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
@@ -9247,8 +9323,8 @@ done:
 
 // cvt.rn.f32.f64
 //
-// func loop167(d []uint32, a []uint64)
-TEXT ·loop167(SB), NOSPLIT, $0-48
+// func loop168(d []uint32, a []uint64)
+TEXT ·loop168(SB), NOSPLIT, $0-48
 	MOVQ d_base+0(FP), DI
 	MOVQ d_len+8(FP), CX
 	SHRQ $5, CX
