@@ -16,8 +16,9 @@ import (
 // Shell is a command or a login shell that runs in an instance. Write, CloseWrite and
 // Resize may be called while Run runs.
 type Shell struct {
-	ws  *websocket.Conn
-	ctx context.Context
+	ws   *websocket.Conn
+	ctx  context.Context
+	stop func() bool // following ctx
 }
 
 // Shell runs something in an instance, by SSH through the cluster's gateway, as a user
@@ -27,7 +28,7 @@ func (a *API) Shell(ctx context.Context, id, user string, run api.ShellStart) (*
 	if err != nil {
 		return nil, err
 	}
-	s := &Shell{ws: ws, ctx: ctx}
+	s := &Shell{ws: ws, ctx: ctx, stop: context.AfterFunc(ctx, func() { _ = ws.CloseNow() })}
 	if err := s.tell(api.ShellInput{Start: &run}); err != nil {
 		s.Close()
 		return nil, err
@@ -62,7 +63,10 @@ func (s *Shell) CloseWrite() error { return s.tell(api.ShellInput{EOF: true}) }
 func (s *Shell) Resize(to api.ShellSize) error { return s.tell(api.ShellInput{Resize: &to}) }
 
 // Close ends the shell, and what runs in it.
-func (s *Shell) Close() { _ = s.ws.CloseNow() }
+func (s *Shell) Close() {
+	s.stop()
+	_ = s.ws.CloseNow()
+}
 
 // Run copies what the instance writes until it has ended, and returns how. An error of
 // the server's is an *api.Error.

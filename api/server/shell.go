@@ -136,6 +136,7 @@ func (s shellSocket) write(w http.ResponseWriter) error {
 		return nil
 	}
 	go func() {
+		defer cancel()
 		_ = s.input(ctx, ws) // the user left, or the shell has ended
 		_ = s.shell.Close()
 	}()
