@@ -5,7 +5,7 @@ const MaxShellMessage = 64 << 10
 
 // ShellStart is what a shell's client wants to run.
 type ShellStart struct {
-	Command  string `json:"command,omitempty"`  // for the user's shell; empty: his login shell
+	Command  string `json:"command,omitempty"`  // for the user's shell to run; empty: that shell itself
 	Terminal string `json:"terminal,omitempty"` // its type, as in TERM; empty: none
 	ShellSize
 }

@@ -27,7 +27,7 @@ func shellCommand(k *kind[api.Instance]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "shell NAME|ID [-- COMMAND…]", Short: "Open a shell in an instance, or run a command in its user's shell", Args: cobra.MinimumNArgs(1),
 		Long: "Signs in through the cluster's SSH gateway by the API: this computer needs no ssh and no SSH key. Without a command, it is the\n" +
-			"user's login shell, with a terminal if this is one; ~. at the beginning of a line disconnects. Exits with the command's exit\n" +
+			"user's shell, with a terminal if this is one; ~. at the beginning of a line disconnects. Exits with the command's exit\n" +
 			"code, or 128 and a signal's number.",
 	}
 	user := cmd.Flags().String("user", "", "user in the instance; default: the image's")
