@@ -3708,6 +3708,12 @@ type GetInstanceSamplesParams struct {
 	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
 }
 
+// OpenInstanceShellParams defines parameters for OpenInstanceShell.
+type OpenInstanceShellParams struct {
+	// User User in the guest; its image's unless given.
+	User string `form:"user,omitempty" json:"user,omitempty,omitzero"`
+}
+
 // ExplainInvoiceParams defines parameters for ExplainInvoice.
 type ExplainInvoiceParams struct {
 	// Organization Id or name; the key's own unless given.

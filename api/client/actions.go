@@ -66,19 +66,10 @@ func (a *API) Screen(ctx context.Context, id string) (net.Conn, error) {
 }
 
 func (a *API) bridge(ctx context.Context, id, what string) (net.Conn, error) {
-	header := http.Header{}
-	if a.token != "" {
-		header.Set("Authorization", "Bearer "+a.token)
-	}
-	ws, resp, err := websocket.Dial(ctx, a.base.JoinPath("v1", "instances", id, what).String(), //nolint:bodyclose // Dial has read it
-		&websocket.DialOptions{HTTPClient: a.http, HTTPHeader: header})
+	ws, err := a.websocket(ctx, nil, "instances", id, what)
 	if err != nil {
-		if resp != nil && resp.StatusCode >= 300 {
-			return nil, failure(resp)
-		}
-		return nil, fmt.Errorf("open the %s: %w", what, err)
+		return nil, err
 	}
-	ws.SetReadLimit(1 << 20)
 	return websocket.NetConn(ctx, ws, websocket.MessageBinary), nil
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxConsoleMessage is what one message from a console's user may hold.
-	maxConsoleMessage = 64 << 10
+	// maxConsoleMessage is what one message from a console's or shell's user may hold.
+	maxConsoleMessage = api.MaxShellMessage
 	// maxBridges is how many consoles and screens of one instance are open at
 	// once: each is a connection, two buffers and, for a screen, QEMU's work.
 	maxBridges = 8
@@ -75,27 +75,16 @@ func (b bridge) run(w http.ResponseWriter) error {
 		defer b.leave()
 		defer b.far.Close()
 	}
-	h := &handshake{ResponseWriter: w}
-	ws, err := websocket.Accept(h, b.request, &websocket.AcceptOptions{Subprotocols: []string{whyProtocol, binaryProtocol}})
-	if err != nil {
-		return h.failure(b.request)
+	ws, err := accept(b.ctx, w, b.request, b.failure)
+	if ws == nil {
+		return err
 	}
 	defer func() { _ = ws.CloseNow() }()
-	if b.failure != nil {
-		_ = ws.Close(why(b.failure))
-		return nil
-	}
-	ws.SetReadLimit(maxConsoleMessage)
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
 	// A guest that does not read holds a write for as long as it likes.
 	stop := context.AfterFunc(ctx, func() { _ = b.far.Close() })
 	defer stop()
-	if ws.Subprotocol() == whyProtocol {
-		if err := ws.Write(ctx, websocket.MessageBinary, nil); err != nil {
-			return nil //nolint:nilerr // the user left
-		}
-	}
 	go func() {
 		defer cancel()
 		fromFar(ctx, ws, b.far)
@@ -111,6 +100,30 @@ func (b bridge) run(w http.ResponseWriter) error {
 			return nil
 		}
 	}
+}
+
+// accept makes a connection a websocket, and tells a client that wants to know that
+// there is something behind it. Nil: there is no websocket, for the error's reason, or
+// the client has been told the failure by its end.
+func accept(ctx context.Context, w http.ResponseWriter, r *http.Request, failure *api.Error) (*websocket.Conn, error) {
+	h := &handshake{ResponseWriter: w}
+	ws, err := websocket.Accept(h, r, &websocket.AcceptOptions{Subprotocols: []string{whyProtocol, binaryProtocol}})
+	if err != nil {
+		return nil, h.failure(r)
+	}
+	if failure != nil {
+		_ = ws.Close(why(failure))
+		_ = ws.CloseNow()
+		return nil, nil
+	}
+	ws.SetReadLimit(maxConsoleMessage)
+	if ws.Subprotocol() == whyProtocol {
+		if err := ws.Write(ctx, websocket.MessageBinary, nil); err != nil {
+			_ = ws.CloseNow()
+			return nil, nil //nolint:nilerr // the user left
+		}
+	}
+	return ws, nil
 }
 
 // handshake answers a request for a websocket. A refusal is kept, to be answered as

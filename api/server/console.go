@@ -36,7 +36,7 @@ func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, co
 			b.leave()
 		}
 	}
-	if err != nil && b.saysWhy() {
+	if err != nil && saysWhy(b.request) {
 		return &bridge{ctx: b.ctx, request: b.request, failure: h.outward(err, b.request.Method, b.request.URL.Path)}, nil
 	}
 	return b, err
@@ -44,8 +44,8 @@ func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, co
 
 // saysWhy is whether the client wants to be told by the websocket's end why
 // there is no console: a browser's page does not see the answer otherwise.
-func (b bridge) saysWhy() bool {
-	for _, line := range b.request.Header.Values("Sec-WebSocket-Protocol") {
+func saysWhy(r *http.Request) bool {
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		if slices.ContainsFunc(strings.Split(line, ","), func(p string) bool { return strings.TrimSpace(p) == whyProtocol }) {
 			return true
 		}

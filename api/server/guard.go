@@ -22,7 +22,7 @@ const consistencyHeader = "Basalt-Consistency"
 
 // streams are the operations that may last.
 var streams = map[string]bool{
-	"Watch": true, "OpenInstanceConsole": true, "OpenInstanceScreen": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true, "PutUpgradePackage": true,
+	"Watch": true, "OpenInstanceConsole": true, "OpenInstanceScreen": true, "OpenInstanceShell": true, "PutImageContent": true, "ExecInInstance": true, "BackupCluster": true, "PutUpgradePackage": true,
 }
 
 // onNode are the operations that one node has to answer: an instance's or a

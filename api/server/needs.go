@@ -50,6 +50,28 @@ type Runtime interface {
 	PutImage(ctx context.Context, id api.ImageID, r io.Reader, size int64) error
 }
 
+// Shells signs in to instances by SSH.
+type Shells interface {
+	// OpenShell signs in as a user in the guest; empty: a.GuestUser. The shell ends with
+	// ctx. Errors that a user may see are *api.Error.
+	OpenShell(ctx context.Context, a SSHAccess, user string) (Shell, error)
+}
+
+// Shell is one session in a guest. Its methods may be called concurrently, and end with
+// an error when it is closed.
+type Shell interface {
+	io.WriteCloser // standard input; Close ends the shell
+	// Start runs a command or the user's shell; once.
+	Start(run api.ShellStart) error
+	Resize(to api.ShellSize) error
+	// CloseWrite ends standard input.
+	CloseWrite() error
+	Stdout() io.Reader
+	Stderr() io.Reader
+	// Wait returns how what ran has ended, after its output has been read.
+	Wait() (api.ShellExit, error)
+}
+
 // Membership answers what the nodes are to each other.
 type Membership interface {
 	Cluster(ctx context.Context) (api.Cluster, error)

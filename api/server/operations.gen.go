@@ -181,6 +181,7 @@ var contract = map[string]operation{
 	"Logout":                 {method: "POST", path: "/v1/logout", status: 200, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"epoch": true, "hash": true}}}}}},
 	"OpenInstanceConsole":    {method: "GET", path: "/v1/instances/:id/console"},
 	"OpenInstanceScreen":     {method: "GET", path: "/v1/instances/:id/vnc"},
+	"OpenInstanceShell":      {method: "GET", path: "/v1/instances/:id/shell"},
 	"PatchAPIKey":            {method: "PATCH", path: "/v1/api-keys/:id", status: 200, conditional: true, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"hash": true, "oldHash": true}}}}}},
 	"PatchApp":               {method: "PATCH", path: "/v1/apps/:id", status: 200, conditional: true},
 	"PatchBackup":            {method: "PATCH", path: "/v1/backups/:id", status: 200, conditional: true},

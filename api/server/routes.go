@@ -78,6 +78,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "StartInstance", h.StartInstance)
 	serve(r, "StopInstance", h.StopInstance)
 	serve(r, "OpenInstanceScreen", h.OpenInstanceScreen)
+	serve(r, "OpenInstanceShell", h.OpenInstanceShell)
 	serve(r, "ExplainInvoice", h.ExplainInvoice)
 	serve(r, "PreviewInvoice", h.PreviewInvoice)
 	serve(r, "ExplainInvoiceLine", h.ExplainInvoiceLine)

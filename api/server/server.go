@@ -48,6 +48,8 @@ type Options struct {
 	Secrets auth.Secrets
 	// SSHGateway is the cluster's, as clients reach it; nil: it has none.
 	SSHGateway func(context.Context) (api.SSHGateway, error)
+	// Shells opens shells in instances; nil: the cluster has no SSH gateway.
+	Shells Shells
 	// RequireTotp are the roles that need one-time codes, whatever organizations
 	// say.
 	RequireTotp []api.Role

@@ -18,6 +18,7 @@ type SSHAccess struct {
 	GuestUser string // of its image or app; empty: unknown
 	User      api.User
 	Key       api.SSHKey
+	Caller    *auth.Identity // who opens a shell through the API, in place of a user with a key
 
 	grant api.Grant
 	since int64 // a revision from before it was looked at
@@ -104,8 +105,10 @@ func (a SSHAccess) reachable() error {
 	switch {
 	case in.Meta.DeletedAt != nil:
 		return notFound(api.KindInstance, in.Meta.Name)
-	case in.Status.Phase != api.InstanceRunning || in.Assignment.Node == "":
+	case in.Status.Phase != api.InstanceRunning:
 		return api.Errorf(api.CodeState, "instance %s is not running: it is %s", in.Meta.Name, api.InstancePhaseOf(in))
+	case in.Assignment.Node == "":
+		return api.Errorf(api.CodeState, "instance %s is on no node", in.Meta.Name)
 	case len(in.Assignment.Ports) == 0:
 		return api.Errorf(api.CodeState, "instance %s is not in any network", in.Meta.Name)
 	}
@@ -223,23 +226,30 @@ func (s *Server) checkSSHHostKey(ctx context.Context, a SSHAccess, key string) e
 // NoteSSH records in the audit trail that a connection begins (lasted is 0) or has
 // ended, and when the key was used.
 func (s *Server) NoteSSH(ctx context.Context, a SSHAccess, from string, lasted time.Duration) error {
-	now := s.opts.Now().UTC()
 	note := &api.AuditNote{Actor: a.Key.Meta.ID, Name: a.User.Meta.Name, Role: a.grant.Role, From: from, Operation: "OpenSSH"}
-	id := sshGuestID(a.Instance)
 	var cmds []api.Command
 	if lasted > 0 {
 		note.Operation = "CloseSSH"
 	} else {
-		if _, err := s.opts.Store.Get(ctx, api.KindSSHGuest, id); api.CodeOf(err) == api.CodeNotFound {
-			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindSSHGuest, ID: id, Name: a.Instance.Meta.Name, Organization: a.Instance.Meta.Organization, Project: a.Instance.Meta.Project, Data: api.Encode(sshGuest{})})
-		}
-		used := now.Truncate(time.Hour)
+		used := s.opts.Now().UTC().Truncate(time.Hour)
 		if last := a.Key.Status.LastUsedAt; last == nil || last.Before(used) {
 			cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindSSHKey, ID: a.Key.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.SSHKeyStatus{LastUsedAt: &used})})
 		}
 	}
-	cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindSSHGuest, ID: id, Expect: api.AnyRevision,
-		Data: api.Encode(sshGuestStatus{User: api.UserID(a.User.Meta.ID), From: from, At: now, Seconds: int64(lasted.Round(time.Second) / time.Second)})})
+	return s.noteEntry(ctx, a.Instance, sshGuestStatus{User: api.UserID(a.User.Meta.ID), From: from}, lasted, note, cmds...)
+}
+
+// noteEntry records who was in an instance last, with a note for the audit trail and
+// other commands.
+func (s *Server) noteEntry(ctx context.Context, in api.Instance, last sshGuestStatus, lasted time.Duration, note *api.AuditNote, cmds ...api.Command) error {
+	now, id := s.opts.Now().UTC(), sshGuestID(in)
+	last.At, last.Seconds = now, int64(lasted.Round(time.Second)/time.Second)
+	if lasted == 0 {
+		if _, err := s.opts.Store.Get(ctx, api.KindSSHGuest, id); api.CodeOf(err) == api.CodeNotFound {
+			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindSSHGuest, ID: id, Name: in.Meta.Name, Organization: in.Meta.Organization, Project: in.Meta.Project, Data: api.Encode(sshGuest{})})
+		}
+	}
+	cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindSSHGuest, ID: id, Expect: api.AnyRevision, Data: api.Encode(last)})
 	_, err := s.opts.Store.Apply(ctx, api.Batch{At: now, Commands: cmds, Audit: note})
 	return err
 }

@@ -85,6 +85,7 @@ type computer struct {
 	dir              string
 	key, public      string // of root: file of the private one, and the public one
 	apiPort, sshPort uint16 // of this machine; they lead to the node
+	gatewayPort      uint16 // the same, to its SSH gateway
 	starts           int    // so far
 }
 
@@ -92,7 +93,7 @@ type computer struct {
 func newComputer(t *testing.T, name, serial string) *computer {
 	t.Helper()
 	c := &computer{name: name, serial: serial, dir: t.TempDir()}
-	c.apiPort, c.sshPort = port.Free(t), port.Free(t)
+	c.apiPort, c.sshPort, c.gatewayPort = port.Free(t), port.Free(t), port.Free(t)
 	c.key = filepath.Join(c.dir, "key")
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", c.key)
 	public, err := os.ReadFile(c.key + ".pub")
@@ -125,7 +126,7 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	if c.alone {
 		args = append(args, "-machine", "q35,graphics=off") // the BIOS speaks on the serial line too
 	} else {
-		args = append(args, "-machine", "q35", "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22", c.apiPort, c.sshPort),
+		args = append(args, "-machine", "q35", "-netdev", fmt.Sprintf("user,id=net,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:7480,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:22,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:2222", c.apiPort, c.sshPort, c.gatewayPort),
 			"-device", "virtio-net-pci,netdev=net,mac=52:54:00:ba:5a:17,romfile=")
 	}
 	device := "virtio-blk-pci"

@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +29,7 @@ func (c *computer) serves(t *testing.T) *power {
 	t.Logf("%s: from power on to the login: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 	p.poll("SSH", func(ctx context.Context) error { _, err := c.try(ctx, "true"); return err })
 	p.poll("the API", c.healthy)
+	p.poll("the SSH gateway to instances", c.gateway)
 	t.Logf("%s: and to the API: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 	p.poll("its network: OVN on the kernel's datapath", c.networked(c.ssh(t, "cat /var/lib/basalt/operator.key")))
 	// What the node said before a power cut stands until it says something else:
@@ -80,6 +83,23 @@ const identity = "cat /etc/machine-id; sha256sum </var/lib/basalt/cluster/ca.pem
 // healthy asks the node's API whether it is there.
 func (c *computer) healthy(ctx context.Context) error {
 	_, err := c.get(ctx, "/v1/healthz", "")
+	return err
+}
+
+// gateway asks the port of the SSH gateway for what an SSH server says first.
+func (c *computer) gateway(ctx context.Context) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", c.gatewayPort))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	line, err := bufio.NewReader(io.LimitReader(conn, 256)).ReadString('\n')
+	if err == nil && strings.TrimSpace(line) != "SSH-2.0-Basalt" {
+		err = fmt.Errorf("it says %q, want SSH-2.0-Basalt", line)
+	}
 	return err
 }
 

@@ -11,10 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Ports of a node: the API, and what nodes say to each other.
+// Ports of a node: the API, what nodes say to each other, and the SSH gateway to
+// instances.
 const (
 	APIPort  = "7480"
 	PeerPort = "7481"
+	SSHPort  = "2222"
 )
 
 // NoTimerCheck is a word of the kernel's command line (kernel-parameters.txt).
@@ -56,6 +58,7 @@ func basaltd(j Job) string {
 		"setup":       "/etc/basalt/setup.yaml",
 		"guest-tools": GuestTools,
 		"network":     "ovn",
+		"ssh-listen":  "0.0.0.0:" + SSHPort,
 		// The node's journal, which is not in the cluster's tables; an operator adds a
 		// place with other administrators.
 		"audit-anchor": []string{"syslog:"},

@@ -19,7 +19,7 @@ var keyScopes = byOperation(map[string][]string{
 	"gpu-pools:read":     {"GetGPUSamples", "ListGPUTenants"},
 	"images:write":       {"PutImageContent"},
 	"instances:read":     {"GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "GetInstanceConnection"},
-	"instances:write":    {"StartInstance", "StopInstance", "RestartInstance", "OpenInstanceConsole", "OpenInstanceScreen", "ExecInInstance"},
+	"instances:write":    {"StartInstance", "StopInstance", "RestartInstance", "OpenInstanceConsole", "OpenInstanceScreen", "OpenInstanceShell", "ExecInInstance"},
 	"networks:read":      {"TraceNetwork"},
 	"nodes:read":         {"GetNodeLeaks", "GetNodeSamples", "GetCluster"},
 	"organizations:read": {"GetOrganizationQuota"},

@@ -189,7 +189,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
 		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
 	if n.ssh != nil {
-		so.SSHGateway = n.ssh.info
+		so.SSHGateway, so.Shells = n.ssh.info, n.ssh
 	}
 	if n.cluster != nil {
 		so.Packages = n.upgrade.agent.Packages

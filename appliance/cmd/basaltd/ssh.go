@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -45,6 +46,7 @@ type guestAddress struct {
 type sshDoor struct {
 	n         *node
 	authority *sshgateway.Authority
+	gateway   *sshgateway.Gateway
 	listener  net.Listener
 	host      string // under which users reach it; empty: the API's
 	port      uint16
@@ -76,6 +78,7 @@ func (n *node) openSSH(c config) (err error) {
 		return errors.Join(err, d.listener.Close())
 	}
 	n.closers = append(n.closers, func() error { _ = d.listener.Close(); return nil }) // Serve has closed it when it ran
+	d.gateway = sshgateway.New(sshgateway.Options{Authority: d.authority, Directory: d, Dialer: d, Log: n.log})
 	n.ssh = d
 	return nil
 }
@@ -118,7 +121,7 @@ func (d *sshDoor) serve(ctx context.Context) error {
 	for ctx.Err() == nil {
 		_, _, err := d.authority.HostKey(ctx)
 		if err == nil {
-			return sshgateway.New(sshgateway.Options{Authority: d.authority, Directory: d, Dialer: d, Log: d.n.log}).Serve(ctx, d.listener)
+			return d.gateway.Serve(ctx, d.listener)
 		}
 		d.n.log.Debug("SSH gateway: read keys failed, retrying", "error", err)
 		sleep(ctx, time.Second)
@@ -167,6 +170,17 @@ func (d *sshDoor) Admit(ctx context.Context, fingerprint string, t sshgateway.Ta
 	}
 	return sshgateway.Access{Instance: api.InstanceID(a.Instance.Meta.ID), Name: a.Instance.Meta.Name, Node: a.Instance.Assignment.Node, Addresses: a.Addresses(),
 		GuestUser: a.GuestUser, User: api.UserID(a.User.Meta.ID), Login: a.User.Meta.Name, Key: api.SSHKeyID(a.Key.Meta.ID), Ticket: a}, nil
+}
+
+// OpenShell implements server.Shells.
+func (d *sshDoor) OpenShell(ctx context.Context, a server.SSHAccess, user string) (server.Shell, error) {
+	access := sshgateway.Access{Instance: api.InstanceID(a.Instance.Meta.ID), Name: a.Instance.Meta.Name, Node: a.Instance.Assignment.Node, GuestUser: a.GuestUser,
+		User: a.Caller.User, Login: a.Caller.Name, Ticket: a}
+	s, err := d.gateway.OpenShell(ctx, access, sshgateway.ShellOptions{Owner: cmp.Or(string(a.Caller.User), a.Caller.ID), User: user})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func ticket(a sshgateway.Access) server.SSHAccess { return a.Ticket.(server.SSHAccess) }

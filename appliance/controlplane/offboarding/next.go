@@ -11,7 +11,7 @@ import (
 // steps in which a service's objects are deleted.
 var steps = [][]api.Kind{
 	{api.KindLoadBalancer, api.KindFloatingIP, api.KindBackup, api.KindAPIKey, api.KindUser, api.KindSession, api.KindWebhook, api.KindInstance},
-	{api.KindSnapshot},
+	{api.KindSnapshot, api.KindSSHGuest},
 	{api.KindVolume, api.KindImage},
 	{api.KindNetwork, api.KindSecurityGroup},
 	{api.KindProject},
@@ -96,7 +96,11 @@ func words(left []api.Object) string {
 	var parts []string
 	for _, kind := range kinds {
 		if n := count[kind]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+			what := string(kind)
+			if kind == api.KindSSHGuest { // whose name is nobody's business
+				what = "SSH host key"
+			}
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
 	return strings.Join(parts, ", ") + ": being deleted"

@@ -35,6 +35,7 @@ func TestEndedServiceLosesAll(t *testing.T) {
 		made(api.KindVolume, org, project, "root", api.VolumeSpec{Instance: api.InstanceID(in), Root: true}, api.FinalizerAgent)
 		made(api.KindVolume, org, project, "data", api.VolumeSpec{Instance: api.InstanceID(in)}, api.FinalizerAgent)
 		made(api.KindSnapshot, org, project, "s", api.SnapshotSpec{Volume: "data"}, api.FinalizerAgent)
+		made(api.KindSSHGuest, org, project, "machine", struct{}{})
 		made(api.KindAPIKey, org, project, "k", api.APIKeySpec{Role: api.RoleMember})
 		user := made(api.KindUser, org, "", org+"@example.com", api.UserSpec{})
 		made(api.KindSession, "", "", "", api.SessionSpec{User: api.UserID(user)})
@@ -100,6 +101,9 @@ func TestEndedServiceLosesAll(t *testing.T) {
 		if count(kind, "a") != 0 || count(kind, "b") == 0 {
 			t.Errorf("%s: %d of the ended, %d of the other", kind, count(kind, "a"), count(kind, "b"))
 		}
+	}
+	if a, b := count(api.KindSSHGuest, "a"), count(api.KindSSHGuest, "b"); a != 0 || b != 1 {
+		t.Errorf("%d records of an instance's host key are left of it, and %d of the other, want 0 and 1", a, b)
 	}
 	if n := count(api.KindSession, ""); n != 1 {
 		t.Errorf("%d sessions are left", n)

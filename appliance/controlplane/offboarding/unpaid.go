@@ -12,7 +12,7 @@ import (
 // keys stay, and with them the way to log in and pay.
 var runs = [][]api.Kind{
 	{api.KindLoadBalancer, api.KindFloatingIP, api.KindBackup, api.KindInstance},
-	{api.KindSnapshot},
+	{api.KindSnapshot, api.KindSSHGuest},
 	{api.KindVolume, api.KindImage},
 }
 

@@ -1,6 +1,7 @@
 package sshgateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -156,7 +157,7 @@ func (a *Authority) certificate(ctx context.Context, to Access) (ssh.Signer, err
 		return nil, err
 	}
 	now := time.Now()
-	c := &ssh.Certificate{Key: signer.PublicKey(), CertType: ssh.UserCert, KeyId: fmt.Sprintf("basalt %s %s %s", to.Login, to.Key, to.Instance),
+	c := &ssh.Certificate{Key: signer.PublicKey(), CertType: ssh.UserCert, KeyId: fmt.Sprintf("basalt %s %s %s", to.Login, cmp.Or(string(to.Key), "shell"), to.Instance),
 		ValidPrincipals: []string{string(to.Instance)},
 		ValidAfter:      uint64(now.Add(-certificateSlack).Unix()), ValidBefore: uint64(now.Add(certificateSlack).Unix()),
 		Permissions: ssh.Permissions{Extensions: map[string]string{"permit-pty": "", "permit-port-forwarding": "", "permit-user-rc": ""}}}

@@ -18,42 +18,47 @@ type connection struct {
 	access   Access
 	target   Target
 	channels *counter
-	used     atomic.Int64 // when the last byte came in any channel, Unix seconds
+	used     atomic.Int64 // when the last byte came in any channel, Unix nanoseconds
 
 	mu    sync.Mutex // guards guest; held while it is dialed
 	guest *ssh.Client
 }
 
-func (n *connection) touch() { n.used.Store(time.Now().Unix()) }
+// idle reports how long no byte has come.
+func (n *connection) idle() time.Duration {
+	return time.Duration(time.Now().UnixNano() - n.used.Load())
+}
+
+func (n *connection) touch() { n.used.Store(time.Now().UnixNano()) }
 
 // watch ends the connection when its client is gone or idle.
 func (n *connection) watch(end func()) {
 	defer end()
-	tick := time.NewTicker(askEvery)
+	tick := time.NewTicker(n.g.limits.askEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-n.ctx.Done():
 			return
-		case now := <-tick.C:
-			if now.Unix()-n.used.Load() > int64(idleTime/time.Second) || !n.lives() {
+		case <-tick.C:
+			if n.idle() > n.g.limits.idleTime || !n.lives(n.client) {
 				return
 			}
 		}
 	}
 }
 
-// lives asks the client whether it is there: any answer will do.
-func (n *connection) lives() bool {
+// lives asks a client or guest whether it is there: any answer will do.
+func (n *connection) lives(peer ssh.Conn) bool {
 	answered := make(chan error, 1)
 	go func() {
-		_, _, err := n.client.SendRequest("keepalive@openssh.com", true, nil)
+		_, _, err := peer.SendRequest("keepalive@openssh.com", true, nil)
 		answered <- err
 	}()
 	select {
 	case err := <-answered:
 		return err == nil
-	case <-time.After(askTime):
+	case <-time.After(n.g.limits.askTime):
 	case <-n.ctx.Done():
 	}
 	return false

@@ -18,11 +18,14 @@
 //	     │           │                    right ended (key, user, instance)
 //	     └ refused   └ told why on the first session's standard error
 //
+// A Shell is the second half alone, for clients that come by the API's websocket: the
+// caller of OpenShell has decided who may, and records it.
+//
 // Both sides are hostile. A client has limits by address and user, and a time for its
 // handshake; a guest can only fail the connection that asked for it: what it says goes
 // to its own user and nowhere else.
 //
 // Files: target.go reads the user name; gateway.go accepts connections; limits.go counts
-// them; guest.go signs in to guests; channel.go carries sessions, forward.go forwards;
+// them; guest.go signs in to guests; shell.go opens shells; channel.go carries sessions, forward.go forwards;
 // authority.go keeps the host key and the CA.
 package sshgateway

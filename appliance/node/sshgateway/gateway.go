@@ -15,21 +15,6 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Limits of clients.
-const (
-	maxConnections = 2048 // of one node
-	maxOfAddress   = 128
-	maxHandshakes  = 16 // of one address at a time
-	maxOfUser      = 64
-	maxChannels    = 64 // of one connection
-	maxAuthTries   = 6  // keys that a client offers
-
-	handshakeTime = 20 * time.Second
-	askTime       = 30 * time.Second // how long a client may be silent when it is asked whether it lives
-	askEvery      = 30 * time.Second
-	idleTime      = 12 * time.Hour // without a byte in any channel
-)
-
 // Access is what somebody may enter.
 type Access struct {
 	Instance  api.InstanceID
@@ -74,16 +59,21 @@ type Options struct {
 
 // Gateway serves clients. Its methods may be called concurrently.
 type Gateway struct {
-	o                            Options
-	connections, greeting, users *counter
+	o      Options
+	limits limits
+
+	connections, greeting, users, shells *counter
 }
 
 // New returns a gateway that serves nobody yet.
-func New(o Options) *Gateway {
+func New(o Options) *Gateway { return newGateway(o, usual) }
+
+func newGateway(o Options, l limits) *Gateway {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Gateway{o: o, connections: newCounter(maxOfAddress, maxConnections), greeting: newCounter(maxHandshakes, maxConnections), users: newCounter(maxOfUser, maxConnections)}
+	return &Gateway{o: o, limits: l, connections: newCounter(l.ofAddress, l.connections), greeting: newCounter(l.handshakes, l.connections),
+		users: newCounter(l.ofUser, l.connections), shells: newCounter(l.shellsOfOwner, l.shells)}
 }
 
 // ciphers are AEADs that processors have instructions for, and CTR for old clients:
@@ -160,12 +150,12 @@ func (g *Gateway) serve(ctx context.Context, raw net.Conn, config *ssh.ServerCon
 	a, t, err := g.admit(ctx, c, from)
 	if err != nil {
 		g.o.Log.Info("SSH gateway: refused", "address", from, "user", fmt.Sprintf("%.100q", c.User()), "error", err)
-		refuse(raw, channels, err)
+		g.refuse(raw, channels, err)
 		return
 	}
 	leaveUser, ok := g.users.enter(string(a.User))
 	if !ok {
-		refuse(raw, channels, api.Errorf(api.CodeQuota, "you already have %d open connections on this node, which is the limit", maxOfUser))
+		g.refuse(raw, channels, api.Errorf(api.CodeQuota, "you already have %d open connections on this node, which is the limit", g.limits.ofUser))
 		return
 	}
 	defer leaveUser()
@@ -179,7 +169,7 @@ func (g *Gateway) greet(raw net.Conn, from string, config *ssh.ServerConfig) (*s
 		return nil, nil, nil, errors.New("too many handshakes from this address")
 	}
 	defer leave()
-	if err := raw.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+	if err := raw.SetDeadline(time.Now().Add(g.limits.handshakeTime)); err != nil {
 		return nil, nil, nil, err
 	}
 	c, channels, requests, err := ssh.NewServerConn(raw, config)
@@ -194,7 +184,7 @@ func (g *Gateway) admit(ctx context.Context, c *ssh.ServerConn, from string) (Ac
 	if err != nil {
 		return Access{}, t, api.Errorf(api.CodeInvalid, "%s", err.Error())
 	}
-	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	ctx, cancel := context.WithTimeout(ctx, g.limits.handshakeTime)
 	defer cancel()
 	a, err := g.o.Directory.Admit(ctx, c.Permissions.Extensions[fingerprintOf], t, from)
 	return a, t, err
@@ -222,15 +212,15 @@ func (g *Gateway) connected(ctx context.Context, c *ssh.ServerConn, channels <-c
 			g.o.Log.Warn("SSH gateway: record end of connection failed", "instance", a.Instance, "error", err)
 		}
 	}()
-	n := &connection{g: g, ctx: ctx, client: c, access: a, target: t, channels: newCounter(maxChannels, maxChannels)}
+	n := &connection{g: g, ctx: ctx, client: c, access: a, target: t, channels: newCounter(g.limits.channels, g.limits.channels)}
 	n.touch()
 	go n.watch(cancel)
 	n.serve(channels)
 }
 
 // refuse says why on the first session's standard error.
-func refuse(raw net.Conn, channels <-chan ssh.NewChannel, why error) {
-	_ = raw.SetDeadline(time.Now().Add(handshakeTime))
+func (g *Gateway) refuse(raw net.Conn, channels <-chan ssh.NewChannel, why error) {
+	_ = raw.SetDeadline(time.Now().Add(g.limits.handshakeTime))
 	for n := range channels {
 		if n.ChannelType() != "session" {
 			_ = n.Reject(ssh.Prohibited, message(why))

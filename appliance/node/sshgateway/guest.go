@@ -12,15 +12,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-const (
-	sshPort   = 22
-	dialTime  = 10 * time.Second
-	guestTime = 20 * time.Second // for its handshake, also while it boots
-)
+const sshPort = 22
 
 // dial a port of the instance in its network.
 func (n *connection) dial(port uint16) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(n.ctx, dialTime)
+	ctx, cancel := context.WithTimeout(n.ctx, n.g.limits.dialTime)
 	defer cancel()
 	c, err := n.g.o.Dialer.Dial(ctx, n.access.Node, n.access.Instance, port)
 	var e *api.Error
@@ -80,7 +76,9 @@ func (n *connection) handshake(raw net.Conn, user string) (*ssh.Client, error) {
 		},
 		BannerCallback: func(string) error { return nil }}
 	config.Ciphers = ciphers
-	_ = raw.SetDeadline(time.Now().Add(guestTime)) // one that has closed says so below
+	stop := context.AfterFunc(n.ctx, func() { _ = raw.Close() })
+	defer stop()
+	_ = raw.SetDeadline(time.Now().Add(n.g.limits.guestTime)) // one that has closed says so below
 	c, channels, requests, err := ssh.NewClientConn(raw, string(n.access.Instance), config)
 	switch {
 	case keyErr != nil:

@@ -1,7 +1,7 @@
 // A websocket to an instance's console or screen, made again when it ends.
 import { useQuery } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { endOf, pauseAfter, type End } from './closed';
+import { endOf, pauseAfter, retries, type End } from './closed';
 import { api, base, ok } from './client';
 
 /** Whoever asks for it is told by an empty message that there is a console, or by the close frame why not. */
@@ -9,6 +9,8 @@ const protocol = 'basalt';
 
 export interface Link {
   state: 'connecting' | 'open' | End;
+  /** after an End: it connects again by itself. */
+  again: boolean;
   retry: () => void;
 }
 
@@ -17,11 +19,12 @@ export interface Link {
  * that, and calls works when it can be used. */
 export function useLink(
   id: string,
-  what: 'console' | 'vnc',
+  what: 'console' | 'vnc' | 'shell',
   on: boolean,
   attach: (socket: WebSocket, works: () => void) => void,
 ): Link {
   const [state, set] = useState<Link['state']>('connecting');
+  const [again, setAgain] = useState(true);
   const [turn, setTurn] = useState(0);
   const failures = useRef(0);
   const retry = useCallback(() => setTurn((n) => n + 1), []);
@@ -44,7 +47,9 @@ export function useLink(
       'close',
       (e) => {
         set(endOf(e));
-        timer = setTimeout(retry, pauseAfter(failures.current++));
+        const goesOn = retries(what, e.code);
+        setAgain(goesOn);
+        if (goesOn) timer = setTimeout(retry, pauseAfter(failures.current++));
       },
       { signal: own.signal },
     );
@@ -57,7 +62,7 @@ export function useLink(
       set('connecting');
     };
   }, [id, what, on, turn, attach, retry]);
-  return { state, retry };
+  return { state, retry, again };
 }
 
 /** useEarlier is what the serial console said before somebody came, read once each time. */

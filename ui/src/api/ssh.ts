@@ -24,6 +24,7 @@ export const useConnection = (instance: string) =>
     queryFn: ({ signal }) =>
       ok(api.GET('/v1/instances/{id}/connection', { params: { path: { id: instance } }, signal })),
     retry: false,
+    enabled: instance !== '',
   });
 
 /** expired keys are not given to new instances. */

@@ -1,4 +1,4 @@
-// The terminal of a serial console: xterm.js as the portal has it.
+// The terminal of a serial console or a shell: xterm.js as the portal has it.
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { leaves } from './keys';
@@ -6,7 +6,7 @@ import { chunks } from './chunks';
 import { styled } from './styled';
 import { followsTheme } from './theme';
 
-export interface SerialTerminal {
+export interface ConsoleTerminal {
   /** attach a websocket: it shows what comes, and sends what is typed. */
   attach: (socket: WebSocket) => void;
   paste: (text: string) => void;
@@ -46,7 +46,7 @@ const copies = (e: KeyboardEvent) => e.code === 'KeyC' && e.ctrlKey && e.shiftKe
 export function openTerminal(
   box: HTMLElement,
   { name, earlier, onLeave, onSize, onSelection }: Options,
-): SerialTerminal {
+): ConsoleTerminal {
   const own = styled(document);
   const term = new Terminal({
     documentOverride: own.document,
@@ -97,7 +97,9 @@ export function openTerminal(
   return {
     attach(s) {
       socket = s;
-      s.addEventListener('message', (m: MessageEvent<ArrayBuffer>) => term.write(new Uint8Array(m.data)));
+      s.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer | string>) => {
+        if (typeof data !== 'string') term.write(new Uint8Array(data)); // text is a shell's, of itself
+      });
     },
     paste: (text) => term.paste(text),
     selection: () => term.getSelection(),

@@ -47,13 +47,42 @@ func sshGateway(t *testing.T, w *world) {
 	if out, code := in("--user", "nobody", "--", "true"); code != 255 || !strings.Contains(out, "does not accept the gateway as user nobody") {
 		t.Errorf("as a user without the gateway's line: %q, %d", out, code)
 	}
+	shellByAPI(t, w, session)
 	trail := w.mustCLI(operatorToken(t, w), "audit", "list", "--actor", "ann@example.com")
-	if !strings.Contains(trail, "OpenSSH") || !strings.Contains(trail, "CloseSSH") {
-		t.Errorf("the audit trail does not have the connections:\n%s", trail)
+	for _, op := range []string{"OpenSSH", "CloseSSH", "OpenInstanceShell", "CloseInstanceShell"} {
+		if !strings.Contains(trail, op) {
+			t.Errorf("the audit trail does not have %s:\n%s", op, trail)
+		}
 	}
 	w.mustCLI(session, "ssh-key", "delete", "laptop")
 	if out, code := in("--", "true"); code != 255 {
 		t.Errorf("with a key that was deleted: %q, %d", out, code)
+	}
+}
+
+// shellByAPI: the same without ssh and without a key, by the API's websocket.
+func shellByAPI(t *testing.T, w *world, session string) {
+	t.Helper()
+	for _, c := range []struct {
+		args []string
+		out  string
+		code int
+	}{
+		{[]string{"--", "whoami; hostname; exit 7"}, "debian\nmain\n", 7},
+		{[]string{"--", "sudo whoami"}, "root\n", 0},
+		{[]string{"--user", "nobody", "--", "true"}, "does not let the gateway in as nobody", 5},
+	} {
+		out, err := w.cli(session, append([]string{"instance", "shell", "main"}, c.args...)...)
+		code := 0
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			code = exit.ExitCode()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out, c.out) || code != c.code {
+			t.Errorf("shell %q: %q, %d, want %q and %d", c.args, out, code, c.out, c.code)
+		}
 	}
 }
 

@@ -1,14 +1,19 @@
 export const consoles = {
   'console.kind': 'Console type',
+  'console.shell': 'Shell',
   'console.serial': 'Serial',
   'console.screen': 'Screen',
   'console.serialName': 'Serial console',
   'console.screenName': 'Screen',
+  'console.shellName': 'Shell',
   'console.connecting': 'Connecting…',
   'console.open': 'Connected.',
   'console.ended': 'The instance closed the connection, e.g. because it stopped or restarted. Reconnecting…',
   'console.lost': 'Connection lost. Reconnecting…',
   'console.refused': 'Not connected: {message}. Retrying…',
+  'console.exited': 'The shell has ended.',
+  'console.refusedShell': 'Not connected: {message}.',
+  'console.again': 'Open again',
   'console.retry': 'Retry now',
   'console.paste': 'Paste',
   'console.full': 'Full screen',
@@ -16,6 +21,8 @@ export const consoles = {
   'console.leave': 'Press Ctrl+Shift+Enter to leave the console. All other keys are sent to the instance.',
   'console.serialHelp':
     'Ctrl+Shift+C copies and Ctrl+Shift+V pastes. A serial console does not report its size. To set it, run this in the instance:',
+  'console.shellHelp':
+    'Ctrl+Shift+C copies and Ctrl+Shift+V pastes. You are signed in through the SSH gateway as the image’s user. The shell closes after an hour without input or output.',
   'console.screenHelp': 'Pasting is not supported here. Use the serial console instead.',
   'console.stopped': 'The console is available while the instance is running. Current state: {state}.',
   'console.viewer': 'You can view the console output. To use the console, you need the Member role.',

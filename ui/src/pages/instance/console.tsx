@@ -1,28 +1,33 @@
-// An instance's console: its serial port or its screen while it runs, and what
-// the serial port said before.
+// An instance's console: a shell, its serial port or its screen while it runs, and
+// what the serial port said before.
 import { Alert, Card, CardBody, CardTitle, ToggleGroup, ToggleGroupItem } from '@patternfly/react-core';
 import { lazy, Suspense, useState } from 'react';
 import type { Instance } from '../../api/client';
 import { useConsoleLog } from '../../api/queries';
+import { useConnection } from '../../api/ssh';
 import { may, type Session } from '../../api/session';
 import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { phaseKey, phaseOf, type Phase } from '../../lib/phase';
 
 const Serial = lazy(() => import('./serial'));
+const Shell = lazy(() => import('./shell'));
 const Screen = lazy(() => import('./screen'));
+
+type Kind = 'shell' | 'serial' | 'screen';
 
 /** hasConsole says that there is a machine: one that starts or stops, too. */
 const hasConsole = (p: Phase) => ['Starting', 'Running', 'Stopping', 'Moving'].includes(p);
 
 export function Console({ session, instance }: { session: Session; instance: Instance }) {
   const { t } = useText();
-  const [kind, choose] = useState<'serial' | 'screen'>('serial');
+  const [chosen, choose] = useState<Kind | null>(null);
   const id = instance.meta.id ?? '';
   const phase = phaseOf(instance);
   const mayUse = may(session, 'member');
   const live = mayUse && hasConsole(phase);
   const log = useConsoleLog(id, !live && phase !== 'Pending' && phase !== 'Creating');
+  const connection = useConnection(live ? id : '');
   if (!live)
     return (
       <Card>
@@ -39,12 +44,16 @@ export function Console({ session, instance }: { session: Session; instance: Ins
         </CardBody>
       </Card>
     );
+  // Shells come by the SSH gateway; what cannot be asked has none.
+  const kinds: Kind[] = connection.data?.gateway ? ['shell', 'serial', 'screen'] : ['serial', 'screen'];
+  const kind = chosen ?? kinds[0];
+  if (connection.isPending) return <Loading />;
   return (
     <Card>
       <CardTitle component="h2">{t('one.log')}</CardTitle>
       <CardBody className="basalt-stack">
         <ToggleGroup aria-label={t('console.kind')}>
-          {(['serial', 'screen'] as const).map((k) => (
+          {kinds.map((k) => (
             <ToggleGroupItem
               key={k}
               text={t(`console.${k}`)}
@@ -54,7 +63,11 @@ export function Console({ session, instance }: { session: Session; instance: Ins
             />
           ))}
         </ToggleGroup>
-        <Suspense fallback={<Loading />}>{kind === 'screen' ? <Screen id={id} /> : <Serial id={id} />}</Suspense>
+        <Suspense fallback={<Loading />}>
+          {kind === 'shell' && <Shell id={id} />}
+          {kind === 'serial' && <Serial id={id} />}
+          {kind === 'screen' && <Screen id={id} />}
+        </Suspense>
       </CardBody>
     </Card>
   );

@@ -14,7 +14,7 @@ interface Props {
   children: ReactNode;
 }
 
-export function ConsoleFrame({ link: { state, retry }, actions, actionsRef, help, children }: Props) {
+export function ConsoleFrame({ link: { state, retry, again }, actions, actionsRef, help, children }: Props) {
   const { t } = useText();
   const frame = useRef<HTMLDivElement>(null);
   const broken = typeof state === 'object';
@@ -26,7 +26,7 @@ export function ConsoleFrame({ link: { state, retry }, actions, actionsRef, help
     typeof state === 'string'
       ? t(`console.${state}`)
       : state.why === 'refused'
-        ? t('console.refused', { message: state.message })
+        ? t(again ? 'console.refused' : 'console.refusedShell', { message: state.message })
         : t(`console.${state.why}`);
   return (
     <div ref={frame} className="basalt-console">
@@ -35,7 +35,7 @@ export function ConsoleFrame({ link: { state, retry }, actions, actionsRef, help
           <span role="status">{said}</span>
           {broken && (
             <Button variant="link" isInline onClick={retry}>
-              {t('console.retry')}
+              {t(again ? 'console.retry' : 'console.again')}
             </Button>
           )}
         </div>

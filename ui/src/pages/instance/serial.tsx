@@ -4,7 +4,7 @@ import { useCallback, useRef, useState } from 'react';
 import { useEarlier, useLink } from '../../api/link';
 import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
-import { openTerminal, type SerialTerminal } from '../../lib/terminal';
+import { openTerminal, type ConsoleTerminal } from '../../lib/terminal';
 import { ConsoleFrame } from './frame';
 import '@xterm/xterm/css/xterm.css';
 
@@ -16,7 +16,7 @@ export default function Serial({ id }: { id: string }) {
 
 function Connected({ id, earlier }: { id: string; earlier: string }) {
   const { t } = useText();
-  const [terminal, setTerminal] = useState<SerialTerminal | null>(null);
+  const [terminal, setTerminal] = useState<ConsoleTerminal | null>(null);
   const [size, setSize] = useState('');
   const [selected, setSelected] = useState(false);
   const actions = useRef<HTMLDivElement>(null);
