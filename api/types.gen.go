@@ -3459,6 +3459,9 @@ type WebhookStatus struct {
 	StartedAt *time.Time `json:"startedAt,omitempty"`
 }
 
+// DryRun defines model for DryRun.
+type DryRun = string
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -3537,6 +3540,9 @@ type TooManyRequests = Problem
 // Unauthorized What went wrong, as a problem document (RFC 9457).
 type Unauthorized = Problem
 
+// UnsupportedMediaType What went wrong, as a problem document (RFC 9457).
+type UnsupportedMediaType = Problem
+
 // MergePatch defines model for MergePatch.
 type MergePatch map[string]interface{}
 
@@ -3547,6 +3553,12 @@ type ListAlertsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+}
+
+// CreateAPIKeyParams defines parameters for CreateAPIKey.
+type CreateAPIKeyParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 }
 
 // ListAuditEventsParams defines parameters for ListAuditEvents.
@@ -3596,6 +3608,9 @@ type DeleteBackupParams struct {
 
 // CreateCreditNoteParams defines parameters for CreateCreditNote.
 type CreateCreditNoteParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
 	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -3656,6 +3671,9 @@ type ListInstancesParams struct {
 
 // CreateInstanceParams defines parameters for CreateInstance.
 type CreateInstanceParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
 	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -3732,6 +3750,12 @@ type GetInvoicePDFParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// CreateJoinTokenParams defines parameters for CreateJoinToken.
+type CreateJoinTokenParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+}
+
 // GetLedgerParams defines parameters for GetLedger.
 type GetLedgerParams struct {
 	// Organization Id or name.
@@ -3773,6 +3797,9 @@ type GetNodeSamplesParams struct {
 
 // CreateOrganizationParams defines parameters for CreateOrganization.
 type CreateOrganizationParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
 	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -3878,6 +3905,9 @@ type ListSSHKeysParams struct {
 
 // CreateSSHKeyParams defines parameters for CreateSSHKey.
 type CreateSSHKeyParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
 	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -3990,6 +4020,12 @@ type ListUsersParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// CreateUserParams defines parameters for CreateUser.
+type CreateUserParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+}
+
 // CreateUserLoginLinkParams defines parameters for CreateUserLoginLink.
 type CreateUserLoginLinkParams struct {
 	// Organization Id or name.
@@ -4021,6 +4057,12 @@ type WatchParams struct {
 
 	// Kind Only these kinds.
 	Kind []Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
+}
+
+// CreateWebhookParams defines parameters for CreateWebhook.
+type CreateWebhookParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 }
 
 // ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.

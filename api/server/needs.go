@@ -11,6 +11,8 @@ import (
 // Store keeps the objects. Package api/storetest says what each method does.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	// Try answers what Apply would, and changes nothing.
+	Try(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
