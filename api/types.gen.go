@@ -11,6 +11,8 @@ import (
 const (
 	ImageVgpuNewKernel   InstanceWarningCode = "image-vgpu-new-kernel"
 	ImageVgpuUnsupported InstanceWarningCode = "image-vgpu-unsupported"
+	NoRoomNow            InstanceWarningCode = "no-room-now"
+	NoSSHKey             InstanceWarningCode = "no-ssh-key"
 )
 
 // Valid indicates whether the value is a known member of the InstanceWarningCode enum.
@@ -19,6 +21,10 @@ func (e InstanceWarningCode) Valid() bool {
 	case ImageVgpuNewKernel:
 		return true
 	case ImageVgpuUnsupported:
+		return true
+	case NoRoomNow:
+		return true
+	case NoSSHKey:
 		return true
 	default:
 		return false
@@ -1371,13 +1377,13 @@ type InstanceStatus struct {
 
 // InstanceWarning defines model for InstanceWarning.
 type InstanceWarning struct {
-	// Code image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot.
+	// Code image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot. no-ssh-key: it has neither an SSH key nor user data, and no app. no-room-now: only of a dry run; it would wait, and the message says for what.
 	Code    InstanceWarningCode `json:"code"`
 	Hint    string              `json:"hint,omitempty,omitzero"`
 	Message string              `json:"message"`
 }
 
-// InstanceWarningCode image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot.
+// InstanceWarningCode image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot. no-ssh-key: it has neither an SSH key nor user data, and no app. no-room-now: only of a dry run; it would wait, and the message says for what.
 type InstanceWarningCode string
 
 // Invoice defines model for Invoice.

@@ -91,6 +91,12 @@ type Billing interface {
 	Currency(ctx context.Context, org api.OrganizationID) (string, error)
 }
 
+// Room answers what would become of a new instance now.
+type Room interface {
+	// Lacks returns why the instance would wait, or nothing if there is room for it.
+	Lacks(ctx context.Context, in api.Instance) (why string, err error)
+}
+
 // Tracer follows packets through the network.
 type Tracer interface {
 	Trace(ctx context.Context, q api.TraceQuestion) (api.NetworkTrace, error)

@@ -25,6 +25,7 @@ type Options struct {
 	Runtime  Runtime
 	Billing  Billing
 	Tracer   Tracer
+	Room     Room       // nil: dry runs do not say whether there is room
 	Cluster  Membership // nil: a node that is alone
 	Packages Packages   // of upgrades; nil: a node that is alone
 	// Stale makes reads with the context answer what this node knows, whoever
