@@ -35,25 +35,3 @@ func (a ImageAbilities) Or(b ImageAbilities) ImageAbilities {
 	}
 	return a
 }
-
-// Codes of an InstanceWarning.
-const (
-	WarnVGPUUnsupported = "image-vgpu-unsupported"
-	WarnVGPUNewKernel   = "image-vgpu-new-kernel"
-)
-
-// InstanceWarnings are what is likely not to work of a new instance, whose image is of that
-// name and has those abilities.
-func InstanceWarnings(s InstanceSpec, image string, can ImageAbilities) []InstanceWarning {
-	switch {
-	case s.Vgpu == nil:
-		return nil
-	case can.Vgpu == VGPUUnsupported:
-		return []InstanceWarning{{Code: WarnVGPUUnsupported, Message: "image " + image + " has no driver for a vGPU: the instance has one and cannot use it",
-			Hint: "choose another image, or install a kernel with virtio_gpu in the instance"}}
-	case can.Vgpu == VGPUNewKernel:
-		return []InstanceWarning{{Code: WarnVGPUNewKernel, Message: "the kernel of image " + image + " has no driver for a vGPU: the guest tools replace it at the first boot, and the instance reboots once",
-			Hint: "it needs a network from which it reaches its distribution's packages"}}
-	}
-	return nil
-}

@@ -11,29 +11,30 @@ type Code string
 
 // The codes, with the HTTP status each is sent with.
 const (
-	CodeInvalid         Code = "invalid"             // 400
-	CodeUnauthenticated Code = "unauthenticated"     // 401
-	CodeForbidden       Code = "forbidden"           // 403
-	CodeNotFound        Code = "not_found"           // 404
-	CodeExists          Code = "already_exists"      // 409
-	CodeConflict        Code = "conflict"            // 409: the revision is not the expected one
-	CodePrecondition    Code = "precondition_failed" // 412: the object is not as If-Match says
-	CodeInUse           Code = "in_use"              // 409
-	CodeState           Code = "wrong_state"         // 409: not possible in the object's phase
-	CodeTooLarge        Code = "too_large"           // 413
-	CodeRateLimited     Code = "rate_limited"        // 429
-	CodeNoCapacity      Code = "no_capacity"         // 409: fits nowhere
-	CodeQuota           Code = "quota_exceeded"      // 409: more than the project or the organization may have
-	CodeUnavailable     Code = "unavailable"         // 503: no leader, node away
-	CodeDiskFull        Code = "insufficient_disk"   // 507
-	CodeInternal        Code = "internal"            // 500
+	CodeInvalid         Code = "invalid"                // 400
+	CodeUnauthenticated Code = "unauthenticated"        // 401
+	CodeForbidden       Code = "forbidden"              // 403
+	CodeNotFound        Code = "not_found"              // 404
+	CodeExists          Code = "already_exists"         // 409
+	CodeConflict        Code = "conflict"               // 409: the revision is not the expected one
+	CodePrecondition    Code = "precondition_failed"    // 412: the object is not as If-Match says
+	CodeInUse           Code = "in_use"                 // 409
+	CodeState           Code = "wrong_state"            // 409: not possible in the object's phase
+	CodeTooLarge        Code = "too_large"              // 413
+	CodeMediaType       Code = "unsupported_media_type" // 415: the body is not of the type that is wanted
+	CodeRateLimited     Code = "rate_limited"           // 429
+	CodeNoCapacity      Code = "no_capacity"            // 409: fits nowhere
+	CodeQuota           Code = "quota_exceeded"         // 409: more than the project or the organization may have
+	CodeUnavailable     Code = "unavailable"            // 503: no leader, node away
+	CodeDiskFull        Code = "insufficient_disk"      // 507
+	CodeInternal        Code = "internal"               // 500
 )
 
 var statuses = map[Code]int{
 	CodeInvalid: http.StatusBadRequest, CodeUnauthenticated: http.StatusUnauthorized, CodeForbidden: http.StatusForbidden,
 	CodeNotFound: http.StatusNotFound, CodeExists: http.StatusConflict, CodeConflict: http.StatusConflict, CodePrecondition: http.StatusPreconditionFailed,
 	CodeInUse: http.StatusConflict, CodeState: http.StatusConflict, CodeNoCapacity: http.StatusConflict, CodeQuota: http.StatusConflict,
-	CodeTooLarge: http.StatusRequestEntityTooLarge, CodeRateLimited: http.StatusTooManyRequests,
+	CodeTooLarge: http.StatusRequestEntityTooLarge, CodeMediaType: http.StatusUnsupportedMediaType, CodeRateLimited: http.StatusTooManyRequests,
 	CodeUnavailable: http.StatusServiceUnavailable, CodeDiskFull: http.StatusInsufficientStorage,
 	CodeInternal: http.StatusInternalServerError,
 }

@@ -157,6 +157,8 @@ type KindInfo struct {
 	// a feature level (appliance/controlplane/store/level.go).
 	Quota string
 	Most  int64
+	// NoDryRun says that making one is not tried: a payment is noted, or it is not.
+	NoDryRun bool
 	// Finalizers of a new object.
 	Finalizers []string
 	// Keeps are the kinds of container that stay while such an object is in them:
@@ -188,7 +190,7 @@ var kinds = []KindInfo{
 	{Kind: KindInvoice, Type: reflect.TypeFor[Invoice](), Path: "invoices", IDPrefix: "inv", Scope: OfOrganization, Verbs: CanGet, Readers: ReadByPayers, KeyScope: "billing", Event: "invoice",
 		Keeps: inOrganization},
 	{Kind: KindPayment, Type: reflect.TypeFor[Payment](), Path: "payments", IDPrefix: "pay", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "payment",
-		Quota: "payments", Most: 100_000, Keeps: inOrganization},
+		Quota: "payments", Most: 100_000, NoDryRun: true, Keeps: inOrganization},
 	{Kind: KindCreditNote, Type: reflect.TypeFor[CreditNote](), Path: "credit-notes", IDPrefix: "cn", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "credit_note",
 		Quota: "creditNotes", Most: 100_000},
 	{Kind: KindBudget, Type: reflect.TypeFor[Budget](), Path: "budgets", IDPrefix: "bud", Scope: OfOrganization, Verbs: CanAll, Readers: ReadByPayers, KeyScope: "billing",

@@ -10,7 +10,7 @@ const ProblemType = "application/problem+json"
 
 var titles = map[Code]string{
 	CodeInvalid: "Invalid request", CodeUnauthenticated: "Not authenticated", CodeForbidden: "Forbidden", CodeNotFound: "Not found",
-	CodeExists: "Already exists", CodeConflict: "Conflict", CodePrecondition: "Precondition failed", CodeInUse: "In use", CodeState: "Wrong state", CodeTooLarge: "Too large",
+	CodeExists: "Already exists", CodeConflict: "Conflict", CodePrecondition: "Precondition failed", CodeInUse: "In use", CodeState: "Wrong state", CodeTooLarge: "Too large", CodeMediaType: "Unsupported media type",
 	CodeRateLimited: "Too many requests", CodeNoCapacity: "No capacity", CodeQuota: "Quota exceeded", CodeUnavailable: "Unavailable",
 	CodeDiskFull: "Disk full", CodeInternal: "Internal error",
 }

@@ -11,6 +11,8 @@ import (
 const (
 	ImageVgpuNewKernel   InstanceWarningCode = "image-vgpu-new-kernel"
 	ImageVgpuUnsupported InstanceWarningCode = "image-vgpu-unsupported"
+	NoRoomNow            InstanceWarningCode = "no-room-now"
+	NoSSHKey             InstanceWarningCode = "no-ssh-key"
 )
 
 // Valid indicates whether the value is a known member of the InstanceWarningCode enum.
@@ -19,6 +21,10 @@ func (e InstanceWarningCode) Valid() bool {
 	case ImageVgpuNewKernel:
 		return true
 	case ImageVgpuUnsupported:
+		return true
+	case NoRoomNow:
+		return true
+	case NoSSHKey:
 		return true
 	default:
 		return false
@@ -1389,13 +1395,13 @@ type InstanceStatus struct {
 
 // InstanceWarning defines model for InstanceWarning.
 type InstanceWarning struct {
-	// Code image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot.
+	// Code image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot. no-ssh-key: it has neither an SSH key nor user data, and no app. no-room-now: only of a dry run; it would wait, and the message says for what.
 	Code    InstanceWarningCode `json:"code"`
 	Hint    string              `json:"hint,omitempty,omitzero"`
 	Message string              `json:"message"`
 }
 
-// InstanceWarningCode image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot.
+// InstanceWarningCode image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot. no-ssh-key: it has neither an SSH key nor user data, and no app. no-room-now: only of a dry run; it would wait, and the message says for what.
 type InstanceWarningCode string
 
 // Invoice defines model for Invoice.
@@ -3483,6 +3489,9 @@ type WebhookStatus struct {
 	StartedAt *time.Time `json:"startedAt,omitempty"`
 }
 
+// DryRun defines model for DryRun.
+type DryRun = string
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -3561,6 +3570,9 @@ type TooManyRequests = Problem
 // Unauthorized What went wrong, as a problem document (RFC 9457).
 type Unauthorized = Problem
 
+// UnsupportedMediaType What went wrong, as a problem document (RFC 9457).
+type UnsupportedMediaType = Problem
+
 // MergePatch defines model for MergePatch.
 type MergePatch map[string]interface{}
 
@@ -3571,6 +3583,12 @@ type ListAlertsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+}
+
+// CreateAPIKeyParams defines parameters for CreateAPIKey.
+type CreateAPIKeyParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 }
 
 // ListAuditEventsParams defines parameters for ListAuditEvents.
@@ -3620,6 +3638,9 @@ type DeleteBackupParams struct {
 
 // CreateCreditNoteParams defines parameters for CreateCreditNote.
 type CreateCreditNoteParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
 	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -3680,6 +3701,9 @@ type ListInstancesParams struct {
 
 // CreateInstanceParams defines parameters for CreateInstance.
 type CreateInstanceParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
 	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -3762,6 +3786,12 @@ type GetInvoicePDFParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// CreateJoinTokenParams defines parameters for CreateJoinToken.
+type CreateJoinTokenParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+}
+
 // GetLedgerParams defines parameters for GetLedger.
 type GetLedgerParams struct {
 	// Organization Id or name.
@@ -3803,6 +3833,9 @@ type GetNodeSamplesParams struct {
 
 // CreateOrganizationParams defines parameters for CreateOrganization.
 type CreateOrganizationParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
 	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -3908,6 +3941,9 @@ type ListSSHKeysParams struct {
 
 // CreateSSHKeyParams defines parameters for CreateSSHKey.
 type CreateSSHKeyParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+
 	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -4020,6 +4056,12 @@ type ListUsersParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// CreateUserParams defines parameters for CreateUser.
+type CreateUserParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+}
+
 // CreateUserLoginLinkParams defines parameters for CreateUserLoginLink.
 type CreateUserLoginLinkParams struct {
 	// Organization Id or name.
@@ -4051,6 +4093,12 @@ type WatchParams struct {
 
 	// Kind Only these kinds.
 	Kind []Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
+}
+
+// CreateWebhookParams defines parameters for CreateWebhook.
+type CreateWebhookParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
 }
 
 // ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.

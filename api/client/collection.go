@@ -39,14 +39,38 @@ type Page[T any] struct {
 type Collection[T any] struct {
 	a    *API
 	kind api.KindInfo
+	dry  bool // what would be written is tried only
 }
 
 // Of returns the collection of the objects of kind T. It panics when T is no kind.
 func Of[T any](a *API) Collection[T] {
-	return Collection[T]{a, api.KindOf[T]().Info()}
+	return Collection[T]{a: a, kind: api.KindOf[T]().Info()}
+}
+
+// DryRun returns the collection whose Create, Update and Patch are answered as they
+// would be, with the object as it would be or with the same errors, and change nothing.
+// IDs and revisions are not those that the object would get. Kinds and verbs that have
+// no dry run answer CodeInvalid.
+func (c Collection[T]) DryRun() Collection[T] {
+	c.dry = true
+	return c
+}
+
+// written sends a request that makes or changes an object, or that tries to.
+func (c Collection[T]) written(ctx context.Context, r request) (T, error) {
+	if c.dry {
+		if c.kind.NoDryRun || c.kind.Verbs&api.CanPut != 0 {
+			var none T
+			return none, errNoDryRun
+		}
+		r.query = url.Values{"dryRun": {"all"}}
+	}
+	return call[T](ctx, c.a, r)
 }
 
 var errCannot = api.Errorf(api.CodeInvalid, "objects of this kind cannot be written through the API").WithHint("they are reported by nodes")
+
+var errNoDryRun = api.Errorf(api.CodeInvalid, "this request has no dry run")
 
 var errOnlyListed = api.Errorf(api.CodeInvalid, "objects of this kind can only be listed")
 
@@ -150,7 +174,7 @@ func (c Collection[T]) Create(ctx context.Context, o T) (T, error) {
 	case can&api.CanCreate == 0:
 		return o, errCannot
 	}
-	return post[T](ctx, c.a, o, c.kind.Path)
+	return c.written(ctx, request{method: http.MethodPost, path: []string{c.kind.Path}, body: o})
 }
 
 // Update writes name, labels and spec at the revision in its meta.
@@ -158,7 +182,7 @@ func (c Collection[T]) Update(ctx context.Context, id string, o T) (T, error) {
 	if c.kind.Verbs&(api.CanUpdate|api.CanPut) == 0 {
 		return o, errCannot
 	}
-	return put[T](ctx, c.a, o, c.kind.Path, id)
+	return c.written(ctx, request{method: http.MethodPut, path: []string{c.kind.Path, id}, body: o})
 }
 
 // Patch changes what a JSON merge patch (RFC 7396) names, by anything that encodes as
@@ -168,12 +192,16 @@ func (c Collection[T]) Patch(ctx context.Context, id string, patch any) (T, erro
 		var none T
 		return none, errCannot
 	}
-	return call[T](ctx, c.a, request{method: http.MethodPatch, path: []string{c.kind.Path, id}, body: patch})
+	return c.written(ctx, request{method: http.MethodPatch, path: []string{c.kind.Path, id}, body: patch})
 }
 
 // Delete by id. The object may stay for a while, with deletedAt.
 func (c Collection[T]) Delete(ctx context.Context, id string) (T, error) {
-	if c.kind.Verbs&api.CanDelete == 0 {
+	switch {
+	case c.dry:
+		var none T
+		return none, errNoDryRun
+	case c.kind.Verbs&api.CanDelete == 0:
 		var none T
 		return none, errCannot
 	}

@@ -24,7 +24,7 @@ import (
 // parameters and a body or none. Operations that nobody here asks for are named below.
 func TestContract(t *testing.T) {
 	operations := contract(t)
-	asked := map[string]bool{}
+	asked, tried := map[string]bool{}, map[string]bool{}
 	for _, r := range requestsOfAll(t) {
 		if strings.HasPrefix(r.path, "/v1/setup") {
 			continue // of the local socket only: not a part of the API
@@ -35,6 +35,9 @@ func TestContract(t *testing.T) {
 			continue
 		}
 		asked[o.ID] = true
+		if slices.Contains(r.query, dryRun) {
+			tried[o.ID] = true
+		}
 		if r.body != (o.RequestBody != nil) {
 			t.Errorf("%s (%s %s) with a body: %v, want %v", o.ID, r.method, r.path, r.body, !r.body)
 		}
@@ -46,6 +49,9 @@ func TestContract(t *testing.T) {
 	}
 	var rest []string
 	for _, o := range operations {
+		if slices.Contains(o.query, dryRun) != tried[o.ID] {
+			t.Errorf("%s has a dry run: %v, and the client asks for one: %v", o.ID, !tried[o.ID], tried[o.ID])
+		}
 		if !asked[o.ID] {
 			rest = append(rest, o.ID)
 		}
@@ -55,6 +61,8 @@ func TestContract(t *testing.T) {
 		t.Errorf("operations that the client does not ask for:\n got %q\nwant %q", rest, notAsked)
 	}
 }
+
+const dryRun = "dryRun"
 
 // notAsked are the portal's and load balancers'.
 var notAsked = []string{"DeleteLogo", "DeleteSession", "GetHealth", "GetLogo", "ListSessions", "PutLogo"}
@@ -179,7 +187,7 @@ func requestsOfAll(t *testing.T) []sent {
 // collections of all kinds. What is asked for does not depend on the type of what comes.
 func collections(a *API) (all []Collection[api.Flavor]) {
 	for _, k := range api.Kinds() {
-		all = append(all, Collection[api.Flavor]{a, k})
+		all = append(all, Collection[api.Flavor]{a: a, kind: k}, Collection[api.Flavor]{a: a, kind: k, dry: true})
 	}
 	return all
 }

@@ -53,6 +53,28 @@ func New() *Store {
 
 // Apply does all of a batch, or none of it.
 func (m *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	return m.batch(ctx, b, func(t *txn, results []api.Object) {
+		asked := ""
+		if b.Audit != nil {
+			asked = b.Audit.Operation
+		}
+		m.tell(t, asked)
+		m.commit(t)
+		m.note(b.Audit, t)
+		if b.ID != "" {
+			m.remember(b.ID, results)
+		}
+	})
+}
+
+// Try answers what Apply would, and does nothing.
+func (m *Store) Try(ctx context.Context, b api.Batch) ([]api.Object, error) {
+	return m.batch(ctx, b, func(*txn, []api.Object) {})
+}
+
+// batch decides a batch; finish is called with what it has come to, if it was not
+// applied before.
+func (m *Store) batch(ctx context.Context, b api.Batch, finish func(*txn, []api.Object)) ([]api.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -64,6 +86,16 @@ func (m *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if done, ok := m.batches[b.ID]; ok && b.ID != "" {
 		return done, nil
 	}
+	t, results, err := m.decide(b)
+	if err != nil {
+		return nil, err
+	}
+	finish(t, results)
+	return results, nil
+}
+
+// decide applies a batch over what there is, which stays as it is.
+func (m *Store) decide(b api.Batch) (*txn, []api.Object, error) {
 	t := &txn{base: m.objects, changed: map[key]*api.Object{}, held: m.claims, claims: map[string]key{}, raised: map[int64]*api.Raise{}, cascades: map[key]bool{}, revision: m.revision, at: b.At.UTC()}
 	results := make([]api.Object, 0, len(b.Commands))
 	for i, c := range b.Commands {
@@ -73,27 +105,14 @@ func (m *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 			t.raised[t.revision] = c.Raise
 		}
 		if err != nil {
-			return nil, fmt.Errorf("command %d of %d: %w", i+1, len(b.Commands), err)
+			return nil, nil, fmt.Errorf("command %d of %d: %w", i+1, len(b.Commands), err)
 		}
 		results = append(results, o)
 	}
 	if err := m.checkUse(b.Commands); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := t.references(b.Strict); err != nil {
-		return nil, err
-	}
-	asked := ""
-	if b.Audit != nil {
-		asked = b.Audit.Operation
-	}
-	m.tell(t, asked)
-	m.commit(t)
-	m.note(b.Audit, t)
-	if b.ID != "" {
-		m.remember(b.ID, results)
-	}
-	return results, nil
+	return t, results, t.references(b.Strict)
 }
 
 func (m *Store) commit(t *txn) {

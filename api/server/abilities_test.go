@@ -14,7 +14,7 @@ func TestInstanceWarnings(t *testing.T) {
 	make := func(name, image string, vgpu *api.VGPUSpec, app string) []api.InstanceWarning {
 		t.Helper()
 		i := must(t, ret(client.Of[api.Instance](w.op).Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: w.web},
-			Spec: api.InstanceSpec{Flavor: "small", Image: api.ImageID(image), App: api.AppID(app), Vgpu: vgpu}}))).v
+			Spec: api.InstanceSpec{Flavor: "small", Image: api.ImageID(image), App: api.AppID(app), Vgpu: vgpu, UserData: "#cloud-config\n"}}))).v
 		// It is said once: what is stored has no warnings.
 		if again := must(t, ret(client.Of[api.Instance](w.op).Get(t.Context(), i.Meta.ID, client.Query{}))).v; len(again.Warnings) > 0 {
 			t.Errorf("%s still has warnings: %+v", name, again.Warnings)

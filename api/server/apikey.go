@@ -42,7 +42,7 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*a
 		return nil, named(err, api.KindAPIKey, m.Name)
 	}
 	key, err := decode[api.APIKey](out[0])
-	key.Secret = token
+	key.Secret = onlyOnce(ctx, token)
 	return &key, err
 }
 

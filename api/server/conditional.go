@@ -17,8 +17,8 @@ type ifMatchKey struct{}
 
 // withIfMatch puts a request's If-Match, where its operation heeds it, into the
 // context.
-func withIfMatch(r *http.Request, o operation) (context.Context, error) {
-	ctx, tag := r.Context(), strings.TrimSpace(r.Header.Get("If-Match"))
+func withIfMatch(ctx context.Context, r *http.Request, o operation) (context.Context, error) {
+	tag := strings.TrimSpace(r.Header.Get("If-Match"))
 	if !o.conditional || tag == "" {
 		return ctx, nil
 	}

@@ -35,7 +35,7 @@ func TestContract(t *testing.T) {
 				t.Errorf("%s %s is not served", op.OperationID, path)
 				continue
 			}
-			if got, want := sortedTakes(got.parameters, contract[op.OperationID].conditional), wanted(item, op); !slices.Equal(got, want) {
+			if got, want := sortedTakes(got.parameters, contract[op.OperationID]), wanted(item, op); !slices.Equal(got, want) {
 				t.Errorf("%s takes %q, want %q", op.OperationID, got, want)
 			}
 			if got, want := got.body.Name(), bodyOf(op); got != want {
@@ -48,11 +48,15 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// sortedTakes are the parameters that an operation reads, which heeds If-Match or not.
-func sortedTakes(parameters reflect.Type, conditional bool) []string {
+// sortedTakes are the parameters that an operation reads: its own, and those that are
+// read for all that declare them.
+func sortedTakes(parameters reflect.Type, o operation) []string {
 	names := takes(parameters)
-	if conditional {
+	if o.conditional {
 		names = append(names, "header If-Match false")
+	}
+	if o.dryRun {
+		names = append(names, "dryRun false")
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -166,6 +170,9 @@ func errorsOfForm(method string, item *openapi3.PathItem, op *openapi3.Operation
 		all = append(all, http.StatusBadRequest)
 	default:
 		all = append(all, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
+	}
+	if op.RequestBody != nil && (method == http.MethodPatch || bodyOf(op) != "stream") {
+		all = append(all, http.StatusUnsupportedMediaType)
 	}
 	if kind, ok := strings.CutPrefix(op.OperationID, "Create"); ok && method == http.MethodPost && api.Kind(kind).Public() {
 		all = append(all, http.StatusConflict, http.StatusInsufficientStorage)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -22,14 +24,36 @@ type strictBinder struct{}
 
 // Bind implements echo.Binder.
 func (strictBinder) Bind(into any, c echo.Context) error {
-	if mt, _, err := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); err != nil || mt != "application/json" {
-		return api.Errorf(api.CodeInvalid, "request body must be JSON").WithHint("Content-Type: application/json")
+	if err := mediaType(c.Request(), jsonType); err != nil {
+		return err
+	}
+	if c.Request().Header.Get("Content-Type") == "" { // which a form of another site's page can leave out
+		return api.Errorf(api.CodeInvalid, "the request has no Content-Type, want %s", jsonType).WithHint("Content-Type: %s", jsonType)
 	}
 	raw, err := io.ReadAll(c.Request().Body) // limited by the guard
 	if err != nil {
 		return fmt.Errorf("read request body: %w", err)
 	}
 	return decodeStrict(raw, into)
+}
+
+// Media types of bodies.
+const (
+	jsonType  = "application/json"
+	patchType = "application/merge-patch+json"
+)
+
+// mediaType refuses a body that says it is of another type than those that are wanted,
+// the first of which is the one to send.
+func mediaType(r *http.Request, want ...string) error {
+	sent := r.Header.Get("Content-Type")
+	if sent == "" {
+		return nil
+	}
+	if mt, _, err := mime.ParseMediaType(sent); err == nil && slices.Contains(want, mt) {
+		return nil
+	}
+	return api.Errorf(api.CodeMediaType, "the body's Content-Type is %.64q, want %s", sent, want[0]).WithHint("Content-Type: %s", want[0])
 }
 
 // decodeStrict decodes one JSON value. Field names have to be exactly those of

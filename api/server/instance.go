@@ -46,8 +46,24 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	if image.Meta.Name == app.Image { // another image than the app's can do other things
 		can = can.Or(app.Abilities)
 	}
+	if err != nil {
+		return nil, err
+	}
 	in.Warnings = api.InstanceWarnings(spec, image.Meta.Name, can)
-	return &in, err
+	return &in, h.noRoom(ctx, &in)
+}
+
+// noRoom warns of an instance of a dry run that would wait for room. A real one says so
+// in its assignment, once it was planned.
+func (h *handlers) noRoom(ctx context.Context, in *api.Instance) error {
+	if !dryRun(ctx) || h.opts.Room == nil {
+		return nil
+	}
+	why, err := h.opts.Room.Lacks(ctx, *in)
+	if err == nil && why != "" {
+		in.Warnings = append(in.Warnings, api.NoRoom(why))
+	}
+	return err
 }
 
 // rootVolume is the command that makes an instance's root volume. Its name is

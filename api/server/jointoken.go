@@ -24,11 +24,12 @@ func (h *handlers) CreateJoinToken(ctx context.Context, r in[none, api.JoinToken
 	if err := api.ValidateJoinToken(spec, h.opts.Now()); err != nil {
 		return nil, err
 	}
-	token, hash, err := h.opts.Cluster.NewJoinToken(ctx, api.JoinTokenID(id))
-	if err != nil {
-		return nil, err
+	var token string
+	if !dryRun(ctx) {
+		if token, spec.Hash, err = h.opts.Cluster.NewJoinToken(ctx, api.JoinTokenID(id)); err != nil {
+			return nil, err
+		}
 	}
-	spec.Hash = hash
 	out, err := create[api.JoinToken](ctx, h, api.KindJoinToken, id, m, spec, "")
 	out.Token = token
 	return &out, err

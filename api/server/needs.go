@@ -11,6 +11,8 @@ import (
 // Store keeps the objects. Package api/storetest says what each method does.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	// Try answers what Apply would, and changes nothing.
+	Try(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
@@ -109,6 +111,12 @@ type Billing interface {
 	Wallet(ctx context.Context, org api.OrganizationID, now time.Time) (api.Wallet, error)
 	// Currency that an organization pays in.
 	Currency(ctx context.Context, org api.OrganizationID) (string, error)
+}
+
+// Room answers what would become of a new instance now.
+type Room interface {
+	// Lacks returns why the instance would wait, or nothing if there is room for it.
+	Lacks(ctx context.Context, in api.Instance) (why string, err error)
 }
 
 // Tracer follows packets through the network.

@@ -26,6 +26,7 @@ type operation struct {
 	method, path string
 	status       int        // of what it answers
 	conditional  bool       // it heeds If-Match
+	dryRun       bool       // it has a dry run
 	hides        []*secrets // in its answers
 }
 
@@ -95,19 +96,24 @@ func serve[P, B, R any](r *router, name string, f func(context.Context, in[P, B]
 	}
 	r.served[name] = shape{reflect.TypeFor[P](), reflect.TypeFor[B](), reflect.TypeFor[R]()}
 	r.echo.Add(o.method, o.path, func(c echo.Context) error {
+		ctx, err := withDryRun(c.Request(), name, o)
+		if err != nil {
+			return err
+		}
 		request, err := read[P, B](c)
 		if err != nil {
 			return err
 		}
-		ctx, err := withIfMatch(c.Request(), o)
-		if err != nil {
+		if ctx, err = withIfMatch(ctx, c.Request(), o); err != nil {
 			return err
 		}
 		out, err := f(ctx, request)
 		if err != nil || out == nil {
 			return unmatched(ctx, err)
 		}
-		setETag(c.Response().Header(), out)
+		if !dryRun(ctx) { // its revision is nobody's
+			setETag(c.Response().Header(), out)
+		}
 		if a, ok := any(*out).(answer); ok {
 			return a.write(c.Response())
 		}
@@ -145,6 +151,11 @@ func read[P, B any](c echo.Context) (in[P, B], error) {
 	switch body := any(&r.Body).(type) {
 	case **none:
 	case **stream:
+		if c.Request().Method == http.MethodPatch {
+			if err := mediaType(c.Request(), patchType, jsonType); err != nil {
+				return r, err
+			}
+		}
 		*body = &stream{c.Request().Body}
 	default:
 		r.Body = new(B)

@@ -25,6 +25,7 @@ type Options struct {
 	Runtime  Runtime
 	Billing  Billing
 	Tracer   Tracer
+	Room     Room       // nil: dry runs do not say whether there is room
 	Cluster  Membership // nil: a node that is alone
 	Packages Packages   // of upgrades; nil: a node that is alone
 	// Stale makes reads with the context answer what this node knows, whoever
@@ -93,7 +94,11 @@ func New(opts Options) (*Server, error) {
 	if opts.KeyRate == 0 {
 		opts.KeyRate = 200
 	}
-	opts.Store = audited{referring{opts.Store}}
+	opts.Store = audited{referring{trying{opts.Store}}}
+	opts.NewVolumeKey = unlessDry(opts.NewVolumeKey)
+	if opts.Secrets != nil {
+		opts.Secrets = unsealed{opts.Secrets}
+	}
 	s := &Server{opts: opts, echo: echo.New(), alerts: alertBoard{turn: make(chan struct{}, 1)}}
 	s.auth = auth.New(auth.Options{Store: opts.Store, Secrets: opts.Secrets, RequireTotp: opts.RequireTotp, Stale: opts.Stale, URLs: opts.URLs,
 		Log: opts.Log, Now: opts.Now, Passwords: opts.Passwords, KeyRate: opts.KeyRate, ParentIn: s.parentIn, PaysIn: s.paysIn})

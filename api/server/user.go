@@ -84,7 +84,9 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	if api.CodeOf(err) == api.CodeConflict && err != nil {
 		err = api.Errorf(api.CodeExists, "e-mail address %s is already used by another user", m.Name).At("meta.name")
 	}
-	u.Link = &link
+	if !dryRun(ctx) {
+		u.Link = &link
+	}
 	return &u, err
 }
 

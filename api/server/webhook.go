@@ -44,7 +44,7 @@ func (h *handlers) CreateWebhook(ctx context.Context, r in[none, api.Webhook]) (
 	spec.Keys = []api.WebhookKey{key}
 	spec.ReplayAfter = 2*h.opts.Store.Revision() + 1 // what happens from now on
 	o, err := create[api.Webhook](ctx, h, api.KindWebhook, newID(api.KindWebhook), m, spec, "")
-	o.Secret = plain
+	o.Secret = onlyOnce(ctx, plain)
 	return &o, err
 }
 

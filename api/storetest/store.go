@@ -17,6 +17,9 @@
 // without At gets the store's clock before it enters the log. An object's times
 // do not go back: a change that is timed before the last one gets its time.
 //
+// Try answers a batch as Apply would now, and changes nothing: no object, sum, record,
+// event or entry of the audit trail, and its ID is not remembered.
+//
 // Expect. AnyRevision: no check. Otherwise the object's revision must be the
 // one given: CodeConflict. 0 says that there must be no object: CodeExists
 // from PutSpec and Report, CodeConflict from the rest. Record does not look.
@@ -94,6 +97,7 @@ import (
 // Store is what the suite tests; the methods that the API server and the watch cache need.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Try(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 	Use(ctx context.Context, q api.UseQuery) (api.UsePage, error)

@@ -27,6 +27,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		{"BatchIsAllOrNothing", testAllOrNothing},
 		{"BatchSeesItself", testBatchSeesItself},
 		{"BatchIDMakesRetriesHarmless", testBatchID},
+		{"Try", testTry},
 		{"TimesDoNotGoBack", testTimes},
 		{"AssignAndReport", testAssignReport},
 		{"ReportMakesNodesAndGPUs", testReportMakes},

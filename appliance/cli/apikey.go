@@ -26,7 +26,7 @@ func (a *App) apiKeys() *kind[api.APIKey] {
 			}
 			return []string{string(k.Spec.Role), a.named(k.Meta.Organization), a.named(k.Meta.Project), cmp.Or(strings.Join(k.Spec.Scopes, ","), "all"), expires}
 		},
-		made: a.showToken,
+		made: a.showToken, secret: true,
 		flags: func(f *pflag.FlagSet) func(*api.APIKey) error {
 			role := f.String("role", "", "operator, reseller, admin, member, viewer or billing")
 			expires := f.Duration("expires-in", 0, "how long it is valid; default: does not expire")

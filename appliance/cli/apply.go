@@ -38,11 +38,13 @@ func (a *App) applyCommand() *cobra.Command {
 		Use: "apply -f FILE", Short: "Create or update the objects described in a file", Args: cobra.NoArgs,
 		Long: "Reads YAML documents with kind, meta (name, organization, project, labels) and spec. Creates each object, or\n" +
 			"updates the one with that name. Applying a file again changes nothing. Fields whose names end in Bytes accept\n" +
-			"sizes, e.g. 1GiB. -f - reads standard input.",
+			"sizes, e.g. 1GiB. -f - reads standard input. With --dry-run each document is checked by itself, against what\n" +
+			"exists: one that refers to an object of an earlier document is refused.",
 	}
 	files := cmd.Flags().StringArrayP("file", "f", nil, "file of documents, repeatable")
 	var w waiting
 	addWaitFlags(cmd, &w)
+	dry := dryRunFlag(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(*files) == 0 {
 			return usagef("give -f FILE")
@@ -53,10 +55,17 @@ func (a *App) applyCommand() *cobra.Command {
 				return err
 			}
 			for i, d := range docs {
-				if err := a.applyOne(cmd.Context(), d, w); err != nil {
-					return placed{fmt.Sprintf("%s, document %d (%s %s)", fileName(file), i+1, d.Kind, d.Meta.Name), i, err}
+				if err := a.applyOne(cmd.Context(), d, w, *dry); err != nil {
+					applied := i
+					if *dry {
+						applied = 0
+					}
+					return placed{fmt.Sprintf("%s, document %d (%s %s)", fileName(file), i+1, d.Kind, d.Meta.Name), applied, err}
 				}
 			}
+		}
+		if *dry {
+			fmt.Fprintln(a.Err, "dry run: nothing was changed")
 		}
 		return nil
 	}
@@ -81,10 +90,10 @@ func fileName(file string) string {
 	return file
 }
 
-func (a *App) applyOne(ctx context.Context, d document, w waiting) error {
+func (a *App) applyOne(ctx context.Context, d document, w waiting, dry bool) error {
 	for _, k := range a.kinds() {
 		if k.name() == d.Kind {
-			return k.apply(ctx, d, w)
+			return k.apply(ctx, d, w, dry)
 		}
 	}
 	return api.Errorf(api.CodeInvalid, "there is no kind %q", d.Kind).At("kind")
@@ -222,7 +231,7 @@ func withSizes(name string, v any) (any, error) {
 }
 
 // apply makes the object, or changes the one of that name in that scope.
-func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
+func (k *kind[T]) apply(ctx context.Context, d document, w waiting, dry bool) error {
 	if !k.written() {
 		return api.Errorf(api.CodeInvalid, "a %s is not written by people", d.Kind).At("kind")
 	}
@@ -242,16 +251,23 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
 	if err := strictly(spec, &want); err != nil {
 		return api.Errorf(api.CodeInvalid, "%s", err)
 	}
-	label := fmt.Sprintf("%s %s", k.noun, d.Meta.Name)
+	objects, label, would := k.objects(), fmt.Sprintf("%s %s", k.noun, d.Meta.Name), ""
+	if dry {
+		objects, w, would = objects.DryRun(), waiting{}, "would be "
+	}
 	old, err := k.objects().Get(ctx, d.Meta.Name, q)
 	if api.CodeOf(err) == api.CodeNotFound && err != nil {
 		*api.MetaOf(&want) = api.Meta{Name: d.Meta.Name, Organization: q.Organization, Project: q.Project, Labels: d.Meta.Labels}
-		made, err := k.objects().Create(ctx, want)
+		made, err := objects.Create(ctx, want)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(k.app.Out, "%s created (%s)\n", label, api.MetaOf(&made).ID)
-		if k.made != nil {
+		if dry {
+			fmt.Fprintf(k.app.Out, "%s would be created\n", label)
+		} else {
+			fmt.Fprintf(k.app.Out, "%s created (%s)\n", label, api.MetaOf(&made).ID)
+		}
+		if k.made != nil && !(dry && k.secret) {
 			k.made(made)
 		}
 		_, err = k.await(ctx, made, w)
@@ -260,14 +276,14 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
 	if err != nil {
 		return err
 	}
-	next, err := k.replace(ctx, old, want, d.Meta.Labels, q)
+	next, err := k.replace(ctx, objects, old, want, d.Meta.Labels, q)
 	if err != nil {
 		return err
 	}
 	if api.MetaOf(&next).Generation == api.MetaOf(&old).Generation && sameLabels(api.MetaOf(&next).Labels, api.MetaOf(&old).Labels) {
 		fmt.Fprintf(k.app.Out, "%s unchanged\n", label)
 	} else {
-		fmt.Fprintf(k.app.Out, "%s changed\n", label)
+		fmt.Fprintf(k.app.Out, "%s %schanged\n", label, would)
 		for _, line := range differences(old, next) {
 			fmt.Fprintf(k.app.Out, "  %s\n", printable(line))
 		}
@@ -276,13 +292,13 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
 	return err
 }
 
-// replace writes want's spec over old, whatever its agent reports meanwhile.
-func (k *kind[T]) replace(ctx context.Context, old, want T, labels map[string]string, q client.Query) (T, error) {
+// replace writes want's spec over old, or tries to, whatever its agent reports meanwhile.
+func (k *kind[T]) replace(ctx context.Context, objects client.Collection[T], old, want T, labels map[string]string, q client.Query) (T, error) {
 	const tries = 8
 	for i := 1; ; i++ {
 		*api.MetaOf(&want) = *api.MetaOf(&old)
 		api.MetaOf(&want).Labels = labels
-		next, err := k.objects().Update(ctx, api.MetaOf(&old).ID, want)
+		next, err := objects.Update(ctx, api.MetaOf(&old).ID, want)
 		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
 			return next, err
 		}

@@ -20,7 +20,7 @@ func (a *App) instances() *kind[api.Instance] {
 		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: a.instanceRow,
 		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume, api.KindNetwork},
 		detail: instanceDetail(a), made: a.warn,
-		ready: instanceReady, flags: instanceFlags, warn: withoutSSH,
+		ready: instanceReady, flags: instanceFlags,
 		filter: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&node, "node", "", "filter by node, name or ID (operators)")
 			cmd.Flags().StringVar(&phase, "phase", "", "filter by state, e.g. Running, Failed or NodeLost")
@@ -46,14 +46,6 @@ func (a *App) warn(i api.Instance) {
 		}
 		fmt.Fprintln(a.Err, printable(text))
 	}
-}
-
-// withoutSSH warns of an instance that nobody could sign in to.
-func withoutSSH(i api.Instance) string {
-	if !api.WithoutSSH(i.Spec) {
-		return ""
-	}
-	return "the instance gets no SSH key and no user data: nobody can sign in to it directly; see --ssh-key"
 }
 
 func (a *App) instanceRow(i api.Instance) []string {

@@ -33,11 +33,10 @@ type kind[T any] struct {
 	// ready reports whether an object is what its spec asks for, and else what it
 	// is doing. nil: always ready.
 	ready func(T) (bool, string, error)
-	// warn says what is odd about an object that is about to be made; nil or empty:
-	// nothing.
-	warn func(T) string
 	// made prints what only the answer to a create holds.
 	made func(T)
+	// secret: what made prints is a secret, which a dry run makes none of.
+	secret bool
 	// remove is another way to delete, with flags of its own; nil: none.
 	remove func(*pflag.FlagSet) func(context.Context, string) (T, error)
 	// own kinds are made and deleted by commands of their own.
@@ -57,7 +56,7 @@ type anyKind interface {
 	names(ctx context.Context) map[string]string
 	metas(ctx context.Context, q client.Query) []api.Meta
 	query() client.Query
-	apply(ctx context.Context, doc document, w waiting) error
+	apply(ctx context.Context, doc document, w waiting, dry bool) error
 }
 
 func (k *kind[T]) name() api.Kind { return api.KindOf[T]() }
@@ -201,19 +200,24 @@ func (k *kind[T]) createCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "create NAME", Short: "Create " + aKind(k.name()), Args: cobra.ExactArgs(1)}
 	fill := k.flags(cmd.Flags())
 	labels := cmd.Flags().StringToString("label", nil, "key=value, repeatable")
-	w := k.waitFlags(cmd)
+	w, dry := k.waitFlags(cmd), new(bool)
+	if k.canTry() {
+		dry = dryRunFlag(cmd.Flags())
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var o T
 		if err := fill(&o); err != nil {
 			return err
 		}
-		if k.warn != nil {
-			if text := k.warn(o); text != "" {
-				fmt.Fprintln(k.app.Err, "warning: "+text)
-			}
-		}
 		q := k.query()
 		*api.MetaOf(&o) = api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project, Labels: *labels}
+		if *dry {
+			o, err := k.objects().DryRun().Create(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return k.printTried(cmd.Context(), o, "created")
+		}
 		o, err := k.objects().Create(cmd.Context(), o)
 		if err != nil {
 			return err

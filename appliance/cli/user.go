@@ -23,6 +23,7 @@ func (a *App) users() *kind[api.User] {
 			}
 			return []string{u.Spec.DisplayName, a.grantWords(u.Spec.Grants), userState(u), login}
 		},
+		secret: true,
 		made: func(u api.User) {
 			if a.flags.output == "table" && u.Link != nil {
 				a.showLink(*u.Link)

@@ -25,7 +25,7 @@ func (a *App) webhooks() *kind[api.Webhook] {
 		row: func(w api.Webhook) []string {
 			return []string{w.Spec.URL, cmp.Or(strings.Join(w.Spec.Events, ","), "all"), webhookState(w), w.Status.LastError}
 		},
-		made: a.showSecret,
+		made: a.showSecret, secret: true,
 		flags: func(f *pflag.FlagSet) func(*api.Webhook) error {
 			url := f.String("url", "", "http or https URL with a public address")
 			events := f.StringSlice("events", nil, "event types, e.g. instance.failed or instance.*; replaces the previous ones; default: all")

@@ -93,6 +93,9 @@ func row(method, path string, op *openapi3.Operation, below schemaSecrets) strin
 	if op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "If-Match") != nil {
 		out += ", conditional: true"
 	}
+	if op.Parameters.GetByInAndName(openapi3.ParameterInQuery, "dryRun") != nil {
+		out += ", dryRun: true"
+	}
 	if hides.Len() > 0 {
 		out += ", hides: []*secrets{" + hides.String() + "}"
 	}

@@ -41,8 +41,18 @@ func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error
 	return s.propose(ctx, raw)
 }
 
-// encode checks a batch, as the leader does, and makes it an entry of the log.
-func (s *Store) encode(ctx context.Context, b api.Batch) (_ []byte, err error) {
+// encode checks a batch, as the leader does, and makes it an entry of the log in the
+// context's term.
+func (s *Store) encode(ctx context.Context, b api.Batch) ([]byte, error) {
+	raw, err := s.encodeBatch(b)
+	if err != nil {
+		return nil, err
+	}
+	return termed(ctx, raw), nil
+}
+
+// encodeBatch is encode without a term.
+func (s *Store) encodeBatch(b api.Batch) (_ []byte, err error) {
 	if b.At.IsZero() {
 		b.At = time.Now()
 	}
@@ -61,7 +71,7 @@ func (s *Store) encode(ctx context.Context, b api.Batch) (_ []byte, err error) {
 		return nil, api.Errorf(api.CodeTooLarge, "batch is too large: %d bytes", len(raw)).
 			WithHint("at most %d bytes fit in one batch", state.MaxBatchBytes)
 	}
-	return termed(ctx, raw), nil
+	return raw, nil
 }
 
 // readable is a batch as all members can read it: until the cluster has come to

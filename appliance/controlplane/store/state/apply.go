@@ -83,6 +83,35 @@ func (v View) applyEntry(e Entry) (Answer, error) {
 			return Answer{Objects: done}, err
 		}
 	}
+	t, a, err := v.decide(b)
+	if err != nil || a.Refused != nil {
+		return a, err
+	}
+	if err := v.applyRecords(b.records); err != nil {
+		return Answer{}, err
+	}
+	return a, errors.Join(v.commit(b.ID, t, a.Objects), v.appendAudit(b.Audit, t))
+}
+
+// Try answers what the entry of a batch would be answered if it were the next one, and
+// writes nothing: v may be of a read transaction.
+func (v View) Try(entry []byte) (Answer, error) {
+	v.group = &group{names: interned{}}
+	b, err := decodeBatch(entry, v.group.names)
+	if err != nil {
+		return Answer{}, err
+	}
+	if b.ID != "" {
+		if done, ok, err := v.answered(b.ID); ok || err != nil {
+			return Answer{Objects: done}, err
+		}
+	}
+	_, a, err := v.decide(b)
+	return a, err
+}
+
+// decide applies a batch over the tables, which stay as they are.
+func (v View) decide(b logged) (*txn, Answer, error) {
 	t := newTxn(v, v.Revision(), b.At)
 	t.counts = v.Level() >= countsLevel
 	if b.Audit != nil {
@@ -91,16 +120,12 @@ func (v View) applyEntry(e Entry) (Answer, error) {
 	objects, err := t.apply(b.Batch)
 	var refused *api.Error
 	if errors.As(err, &refused) {
-		return Answer{Refused: refused}, nil
+		return t, Answer{Refused: refused}, nil
 	}
 	if err != nil {
-		return Answer{}, err
+		return t, Answer{}, err
 	}
-	objects = b.answered(objects)
-	if err := v.applyRecords(b.records); err != nil {
-		return Answer{}, err
-	}
-	return Answer{Objects: objects}, errors.Join(v.commit(b.ID, t, objects), v.appendAudit(b.Audit, t))
+	return t, Answer{Objects: b.answered(objects)}, nil
 }
 
 // commit writes what the batch changed.

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// What makes, changes or patches an object of a kind has a dry run, and nothing else has;
+// what has none refuses to be asked for one.
+func TestWhatHasADryRun(t *testing.T) {
+	want := map[string]bool{}
+	for _, k := range api.Kinds() {
+		if k.Verbs&api.CanCreate != 0 && !k.NoDryRun {
+			want["Create"+string(k.Kind)] = true
+		}
+		if k.Verbs&api.CanUpdate != 0 {
+			want["Update"+string(k.Kind)], want["Patch"+string(k.Kind)] = true, true
+		}
+	}
+	if len(want) < 80 {
+		t.Errorf("%d operations have a dry run, want 80 or more", len(want))
+	}
+	for name, o := range contract {
+		if o.dryRun != want[name] {
+			t.Errorf("%s has a dry run: %v, want %v", name, o.dryRun, want[name])
+		}
+		delete(want, name)
+		ctx, err := withDryRun(httptest.NewRequest(o.method, "/?dryRun=all", nil), name, o)
+		refused := o.method != http.MethodGet && !o.dryRun
+		if refused != (api.CodeOf(err) == api.CodeInvalid && err != nil) || dryRun(ctx) != o.dryRun {
+			t.Errorf("%s %s with dryRun=all: error %v, is a dry run: %v", o.method, name, err, dryRun(ctx))
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("openapi.yaml lacks %q", slices.Sorted(maps.Keys(want)))
+	}
+}

@@ -1,0 +1,39 @@
+package api
+
+// Codes of an InstanceWarning.
+const (
+	WarnVGPUUnsupported = "image-vgpu-unsupported"
+	WarnVGPUNewKernel   = "image-vgpu-new-kernel"
+	WarnNoSSHKey        = "no-ssh-key"
+	WarnNoRoom          = "no-room-now"
+)
+
+// InstanceWarnings are what is likely not to work of a new instance, whose image is of
+// that name and has those abilities.
+func InstanceWarnings(s InstanceSpec, image string, can ImageAbilities) (all []InstanceWarning) {
+	if s.Vgpu != nil {
+		all = append(all, vgpuWarnings(image, can)...)
+	}
+	if s.App == "" && WithoutSSH(s) { // an app brings its own user data
+		all = append(all, InstanceWarning{Code: WarnNoSSHKey, Message: "the instance has no SSH key and no user data: nobody can sign in to it directly",
+			Hint: "create it with an SSH key or with user data; neither can be added later"})
+	}
+	return all
+}
+
+func vgpuWarnings(image string, can ImageAbilities) []InstanceWarning {
+	switch can.Vgpu {
+	case VGPUUnsupported:
+		return []InstanceWarning{{Code: WarnVGPUUnsupported, Message: "image " + image + " has no driver for a vGPU: the instance has one and cannot use it",
+			Hint: "choose another image, or install a kernel with virtio_gpu in the instance"}}
+	case VGPUNewKernel:
+		return []InstanceWarning{{Code: WarnVGPUNewKernel, Message: "the kernel of image " + image + " has no driver for a vGPU: the guest tools replace it at the first boot, and the instance reboots once",
+			Hint: "it needs a network from which it reaches its distribution's packages"}}
+	}
+	return nil
+}
+
+// NoRoom is the warning of an instance that would wait, for that reason.
+func NoRoom(why string) InstanceWarning {
+	return InstanceWarning{Code: WarnNoRoom, Message: "the instance would wait: " + why, Hint: "make it smaller, or create it and let it wait for room"}
+}

@@ -1,0 +1,23 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Lacks returns why an instance that does not exist yet would wait, or nothing if it
+// would be placed now. Whether its image is ready does not count.
+func Lacks(s *State, in api.Instance, now time.Time) string {
+	u := usage(s)
+	if !samePorts(in) {
+		if _, why := u.ips.ports(in); why != "" {
+			return why
+		}
+	}
+	f, ok := s.Flavors[string(in.Spec.Flavor)]
+	if !ok {
+		return "flavor " + string(in.Spec.Flavor) + " is gone"
+	}
+	return placeOn(s, u, in, wants(f, in), now, func(api.Node) bool { return true }).Reason
+}

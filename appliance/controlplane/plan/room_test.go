@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// What Lacks says of an instance that is not there yet is what the plan says of it once
+// it is: placed, or for that reason not.
+func TestLacksIsWhatIsPlanned(t *testing.T) {
+	placed, waits := 0, 0
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		s := cluster()
+		for n := range 1 + random.IntN(3) {
+			node := api.NodeID(fmt.Sprint("n", n))
+			s.node(string(node), int64(1+random.IntN(12))*gib)
+			for g := range random.IntN(3) {
+				s.gpu(fmt.Sprintf("%s-g%d", node, g), node, int64(4+4*random.IntN(5))*gib)
+			}
+		}
+		for i := range 12 {
+			id, vram, share := fmt.Sprint("i", i), int64(random.IntN(12))*gib, int64(random.IntN(101)) // no VRAM: no vGPU
+			after := cluster().instance(id, "flv-1", vram, share)
+			why := Lacks(s, after.Instances[id], now)
+			s.instance(id, "flv-1", vram, share)
+			settle(t, s)
+			a := s.Instances[id].Assignment
+			if (why == "") != (a.Node != "") || why != a.Reason {
+				t.Fatalf("seed %d, instance %s: Lacks says %q, and it is planned as %+v", seed, id, why, a)
+			}
+			if why == "" {
+				placed++
+			} else {
+				waits++
+			}
+		}
+	}
+	if placed < 100 || waits < 100 {
+		t.Errorf("%d were placed and %d wait: too few of one to mean something", placed, waits)
+	}
+}
+
+func TestLacksAnAddress(t *testing.T) {
+	s := cluster().node("n1", 8*gib)
+	in := cluster().instance("i1", "flv-1", 0, 0).Instances["i1"]
+	in.Spec.Networks = []api.InstanceNetwork{{Network: "net-gone"}}
+	if why := Lacks(s, in, now); why == "" {
+		t.Error("there is room for an instance in a network that is not there")
+	}
+	if in.Spec.Networks = nil; Lacks(s, in, now) != "" {
+		t.Errorf("without a network: %s", Lacks(s, in, now))
+	}
+}
