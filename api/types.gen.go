@@ -1272,6 +1272,12 @@ type InstanceList struct {
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
+// InstanceMachine What its virtual machine is like, as it was decided for it; docs/machine-classes.md.
+type InstanceMachine struct {
+	// Type Machine type with its version, such as pc-q35-10.0. It is decided at the first start and stays, so that another QEMU does not change what the guest sees. Empty: it has not been started since its nodes decide it.
+	Type string `json:"type,omitempty,omitzero"`
+}
+
 // InstanceNetwork defines model for InstanceNetwork.
 type InstanceNetwork struct {
 	// Address4 This IPv4 address; empty: any that is free.
@@ -1347,6 +1353,9 @@ type InstanceStatus struct {
 	// GuestTools Version of the guest tools that the guest says it has; whether its GPU can be used is the condition GPUReady.
 	GuestTools string `json:"guestTools,omitempty,omitzero"`
 	LastError  string `json:"lastError,omitempty,omitzero"`
+
+	// Machine What its virtual machine is like, as it was decided for it; docs/machine-classes.md.
+	Machine InstanceMachine `json:"machine,omitempty,omitzero"`
 
 	// Node Whose agent said this.
 	Node               NodeID        `json:"node,omitempty,omitzero"`
@@ -1916,6 +1925,12 @@ type NodeList struct {
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
+// NodeMachines What machines the node's hypervisor can make; docs/machine-classes.md.
+type NodeMachines struct {
+	// Types Machine types of QEMU with their versions, such as pc-q35-10.0, the newest first. Empty: the node does not say.
+	Types []string `json:"types,omitempty,omitzero"`
+}
+
 // NodeSpec defines model for NodeSpec.
 type NodeSpec struct {
 	// APIAddress HOST:PORT of its API.
@@ -1954,6 +1969,9 @@ type NodeStatus struct {
 
 	// Images Images that lie on the node itself.
 	Images []ImageID `json:"images,omitempty,omitzero"`
+
+	// Machines What machines the node's hypervisor can make; docs/machine-classes.md.
+	Machines NodeMachines `json:"machines,omitempty,omitzero"`
 
 	// MemoryBytes RAM that instances may have together.
 	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`

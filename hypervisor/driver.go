@@ -96,6 +96,9 @@ type Driver interface {
 	Usage(ctx context.Context) ([]Usage, error)
 	// Info says what runs the domains.
 	Info(ctx context.Context) (Info, error)
+	// Abilities says which machines can be made here. A hypervisor that makes none
+	// that could move (test:///) has none.
+	Abilities(ctx context.Context) (Abilities, error)
 	// Close lets the hypervisor go. Domains run on.
 	Close() error
 }

@@ -36,6 +36,7 @@ var goldens = map[string]func(*Domain){
 		d.VNCSocket = "/run/basalt/i/vnc.sock"
 	},
 	"kvm": func(d *Domain) {
+		d.Machine = "pc-q35-10.0"
 		d.Accelerator, d.VCPUs, d.MemoryBytes = KVM, 64, 512<<30
 		d.Disks = []Disk{
 			{Path: "/var/lib/basalt/volumes/vol-1.raw", Format: "raw", Serial: "vol-1", Cache: "none"},
@@ -189,6 +190,9 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes++ }},
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes = -1 << 30 }},
 		{"accelerator", func(d *Domain) { d.Accelerator = "" }},
+		{"machine", func(d *Domain) { d.Machine = "q35" }},
+		{"machine", func(d *Domain) { d.Machine = "pc-i440fx-10.0" }},
+		{"machine", func(d *Domain) { d.Machine = "pc-q35-10.0,accel=kvm" }},
 		{"serialSocket", func(d *Domain) { d.SerialSocket = "" }},
 		{"serialSocket", func(d *Domain) { d.SerialSocket = "/" + strings.Repeat("x", 107) }},
 		{"serialLog", func(d *Domain) { d.SerialLog = "/a/../b" }},

@@ -44,7 +44,9 @@ type Driver struct {
 	fault   func(op string, id api.InstanceID) error
 	calls   []string
 	closed  bool
-	secrets map[string][]byte // by UUID
+	// abilities that it says it has.
+	abilities hypervisor.Abilities
+	secrets   map[string][]byte // by UUID
 	// moves from here, prepared for moves to here, and the test's say in them.
 	moves    map[api.InstanceID]*move
 	prepared map[api.InstanceID]*incoming
@@ -82,7 +84,7 @@ func New(g Guest) *Driver {
 		g.Greeting = "booted\r\n"
 	}
 	return &Driver{
-		guest: g, now: time.Now, domains: map[api.InstanceID]*domain{}, secrets: map[string][]byte{},
+		guest: g, now: time.Now, abilities: DefaultAbilities(), domains: map[api.InstanceID]*domain{}, secrets: map[string][]byte{},
 		moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{}, heldBy: map[api.InstanceID]*Driver{},
 	}
 }
@@ -432,6 +434,15 @@ func (d *Driver) Info(ctx context.Context) (hypervisor.Info, error) {
 	}
 	defer d.mu.Unlock()
 	return hypervisor.Info{Libvirt: "fake", QEMU: "fake", VCPUs: 16, Memory: 64 << 30}, nil
+}
+
+// Abilities implements hypervisor.Driver: those of SetAbilities.
+func (d *Driver) Abilities(ctx context.Context) (hypervisor.Abilities, error) {
+	if err := d.enter(ctx, "Abilities", ""); err != nil {
+		return hypervisor.Abilities{}, err
+	}
+	defer d.mu.Unlock()
+	return d.abilities, nil
 }
 
 // Events implements hypervisor.Driver.

@@ -133,7 +133,7 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 		}
 		gpu, reason := fits(s, u, n, w, in.Assignment.Gpu, now)
 		if reason == "" {
-			reason = cmp.Or(reachable(s, in, n), u.binds(in, n))
+			reason = cmp.Or(makes(in, n), reachable(s, in, n), u.binds(in, n))
 		}
 		if reason != "" {
 			why = append(why, n.Meta.Name+": "+reason)

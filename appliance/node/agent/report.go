@@ -147,6 +147,9 @@ func (r *reporter) reportNode(ctx context.Context) error {
 			st.MemoryBytes = max(info.Memory-reservedMemory, 0)
 		}
 	}
+	if st.Machines, err = r.machines(ctx); err != nil {
+		r.log.Warn("what machines can be made here is not known", "error", err)
+	}
 	if r.o.Upgrade != nil {
 		st.Upgrade = r.o.Upgrade()
 	}
@@ -175,6 +178,21 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	r.mu.Unlock()
 	return r.apply(ctx, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: string(r.o.NodeID), Expect: api.AnyRevision,
 		Name: r.o.NodeName, Data: api.Encode(st)})
+}
+
+// machines are what the hypervisor can make, or what was said last of it, with why it
+// does not answer.
+func (r *reporter) machines(ctx context.Context) (m api.NodeMachines, err error) {
+	within, cancel := context.WithTimeout(ctx, infoTime)
+	defer cancel()
+	have, err := r.o.Machines.Abilities(within)
+	if err != nil {
+		if self, ok := r.cache.self(); ok {
+			m = self.Status.Machines
+		}
+		return m, err
+	}
+	return api.NodeMachines{Types: have.Machines}, nil
 }
 
 func (r *reporter) gpuConditions(ctx context.Context, now time.Time) []api.Condition {
