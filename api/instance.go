@@ -16,6 +16,16 @@ const (
 	MaxInstanceKeys = 32
 )
 
+// CPUClass is how an instance's processor is chosen.
+type CPUClass string
+
+// Classes of processors.
+const (
+	CPUBaseline CPUClass = "baseline" // what all nodes have
+	CPUHost     CPUClass = "host"     // the node's as it is
+	CPUEmulated CPUClass = "emulated" // without KVM; nobody asks for it
+)
+
 // Equal reports whether two assignments are the same.
 func (a InstanceAssignment) Equal(b InstanceAssignment) bool {
 	if !slices.Equal(a.Ports, b.Ports) {
@@ -52,6 +62,7 @@ func ValidateInstance(s InstanceSpec) error {
 	bad.note(
 		oneOf("spec.power", s.Power, PowerRunning, PowerStopped),
 		volumeBytes("spec.rootBytes", s.RootBytes),
+		oneOf("spec.cpu", s.CPU, "", CPUBaseline, CPUHost),
 		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
 		between("spec.priority", s.Priority, 0, 100, ""),
 		storagePool("spec.storagePool", s.StoragePool),

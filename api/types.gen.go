@@ -469,6 +469,22 @@ type BudgetStatus struct {
 	SpentMicros int64  `json:"spentMicros,omitempty,omitzero"`
 }
 
+// CPUModel A processor that guests can be given, as libvirt describes it.
+type CPUModel struct {
+	// AddressBits Of physical addresses; 0: unknown.
+	AddressBits int64 `json:"addressBits,omitempty,omitzero"`
+
+	// Disabled Features of the model that it does not have, sorted.
+	Disabled []string `json:"disabled,omitempty,omitzero"`
+
+	// Features All features that it has, sorted.
+	Features []string `json:"features,omitempty,omitzero"`
+
+	// Model Name of a model of QEMU's. Empty: none; guests are emulated.
+	Model  string `json:"model,omitempty,omitzero"`
+	Vendor string `json:"vendor,omitempty,omitzero"`
+}
+
 // CephCheck defines model for CephCheck.
 type CephCheck struct {
 	// Name Ceph's own word for it.
@@ -1209,6 +1225,15 @@ type InstanceAssignment struct {
 	VgpuVramBytes    int64    `json:"vgpuVramBytes,omitempty,omitzero"`
 }
 
+// InstanceCPU The processor of the present or last run.
+type InstanceCPU struct {
+	// Class baseline: what all nodes' processors have. host: the node's processor as it is. emulated: QEMU's own, where guests run without KVM. Empty: decided before there were classes, as host.
+	Class CPUClass `json:"class,omitempty,omitzero"`
+
+	// CPU A processor that guests can be given, as libvirt describes it.
+	CPU CPUModel `json:"cpu,omitempty,omitzero"`
+}
+
 // InstanceCondition A condition of an instance. Ended: its run ended by itself. SetUp: cloud-init is over in this run. GPUReady: programs in the guest can use its virtual GPU, as its node sees it: the guest's driver drives the device, and a library of the guest tools has opened it in this run. Otherwise the reason is what the node sees and, where there is more than one cause, what the guest tells of itself.
 type InstanceCondition = Condition
 
@@ -1274,6 +1299,9 @@ type InstanceList struct {
 
 // InstanceMachine What its virtual machine is like, as it was decided for it; docs/machine-classes.md.
 type InstanceMachine struct {
+	// CPU The processor of the present or last run.
+	CPU InstanceCPU `json:"cpu,omitempty,omitzero"`
+
 	// Type Machine type with its version, such as pc-q35-10.0. It is decided at the first start and stays, so that another QEMU does not change what the guest sees. Empty: it has not been started since its nodes decide it.
 	Type string `json:"type,omitempty,omitzero"`
 }
@@ -1305,6 +1333,9 @@ type InstancePort struct {
 type InstanceSpec struct {
 	// App Name or id of the app that it is made from, stored as id: image and user data that are left out are the app's.
 	App AppID `json:"app,omitempty,omitzero"`
+
+	// CPU Its processor. baseline: what the processors of all nodes have; it moves to each of them while it runs. host: its node's processor as it is; it moves only to nodes with the same. Empty: baseline. A change takes effect at the next start.
+	CPU CPUClass `json:"cpu,omitempty,omitzero"`
 
 	// Ephemeral Its root volume may be made anew from the image when its node is lost: what was written is gone, the instance runs on elsewhere.
 	Ephemeral bool `json:"ephemeral,omitempty,omitzero"`
@@ -1927,6 +1958,9 @@ type NodeList struct {
 
 // NodeMachines What machines the node's hypervisor can make; docs/machine-classes.md.
 type NodeMachines struct {
+	// CPU A processor that guests can be given, as libvirt describes it.
+	CPU CPUModel `json:"cpu,omitempty,omitzero"`
+
 	// Types Machine types of QEMU with their versions, such as pc-q35-10.0, the newest first. Empty: the node does not say.
 	Types []string `json:"types,omitempty,omitzero"`
 }

@@ -33,6 +33,9 @@ type Domain struct {
 	// of its board stays the same whichever QEMU runs it. Empty: the newest of this
 	// node's QEMU.
 	Machine string
+	// CPU that the guest is given by KVM; nil: the node's as it is. An emulated one is
+	// always QEMU's own.
+	CPU *CPU
 
 	// Disks in the guest's order; the first is booted from.
 	Disks  []Disk

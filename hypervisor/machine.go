@@ -23,6 +23,8 @@ var machineForm = regexp.MustCompile(`^pc-q35-[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3
 type Abilities struct {
 	// Machines are the machine types that a domain can have here, the newest first.
 	Machines []string
+	// CPU that guests can be given by KVM. Without a model: none.
+	CPU CPU
 }
 
 // ParseMachines returns the machine types of libvirt's capabilities that a domain can

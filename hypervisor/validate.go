@@ -63,6 +63,11 @@ func (d Domain) Validate() error {
 	case len(d.Disks) > MaxDisks || len(d.CDROMs) > MaxCDROMs || len(d.NICs) > MaxNICs:
 		return invalid("disks", "more than %d disks, %d discs or %d network cards", MaxDisks, MaxCDROMs, MaxNICs)
 	}
+	if d.CPU != nil {
+		if err := d.CPU.Validate(); err != nil {
+			return err
+		}
+	}
 	for _, p := range []struct {
 		field, path string
 		required    bool

@@ -73,6 +73,11 @@ func domainType(a Accelerator) string {
 }
 
 func (d Domain) cpu() *lx.DomainCPU {
+	if d.Accelerator == KVM && d.CPU != nil {
+		x := d.CPU.xml()
+		x.Topology = d.topology()
+		return x
+	}
 	if d.Accelerator == KVM {
 		return &lx.DomainCPU{Mode: "host-passthrough", Check: "none", Migratable: "on", Topology: d.topology()}
 	}

@@ -44,6 +44,10 @@ var goldens = map[string]func(*Domain){
 		}
 		d.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "tap0", MTU: 1442}}
 	},
+	"baseline": func(d *Domain) {
+		d.Accelerator, d.VCPUs, d.Machine = KVM, 8, "pc-q35-10.0"
+		d.CPU = &CPU{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx2"}, Disabled: []string{"pcid"}, AddressBits: 48}
+	},
 	"kernel": func(d *Domain) {
 		d.Boot = &DirectBoot{Kernel: "/boot/vmlinuz", Initrd: "/boot/initrd.img", Cmdline: "console=ttyS0 quiet <&'\">"}
 	},
@@ -191,6 +195,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes = -1 << 30 }},
 		{"accelerator", func(d *Domain) { d.Accelerator = "" }},
 		{"machine", func(d *Domain) { d.Machine = "q35" }},
+		{"cpu.model", func(d *Domain) { d.CPU = &CPU{Model: "a,+x"} }},
+		{"cpu.features", func(d *Domain) { d.CPU = &CPU{Model: "EPYC", Features: []string{"a b"}} }},
+		{"cpu.features", func(d *Domain) { d.CPU = &CPU{Model: "EPYC", Disabled: []string{""}} }},
+		{"cpu.addressBits", func(d *Domain) { d.CPU = &CPU{Model: "EPYC", AddressBits: 8} }},
 		{"machine", func(d *Domain) { d.Machine = "pc-i440fx-10.0" }},
 		{"machine", func(d *Domain) { d.Machine = "pc-q35-10.0,accel=kvm" }},
 		{"serialSocket", func(d *Domain) { d.SerialSocket = "" }},

@@ -159,6 +159,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	priority := f.Int64("priority", 0, "0 to 100; higher priorities start first when capacity is short after a node is lost")
 	ephemeral := f.Bool("ephemeral", false, "recreate the root volume from the image when its node is lost; its data is then lost")
 	pool := f.String("storage-pool", "", "pool for the root volume: ceph, shared or local; default: the first that is available")
+	cpu := f.String("cpu", "", "processor: baseline (what all nodes have; it moves to each of them) or host (its node's as it is); default: baseline")
 	networks := networkFlags(f)
 	return func(i *api.Instance) error {
 		s := &i.Spec
@@ -170,6 +171,9 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 		s.RootBytes = cmp.Or(root, s.RootBytes)
 		vgpu(s)
 		s.StoragePool = cmp.Or(*pool, s.StoragePool)
+		if f.Changed("cpu") {
+			s.CPU = api.CPUClass(*cpu)
+		}
 		if f.Changed("priority") {
 			s.Priority = *priority
 		}

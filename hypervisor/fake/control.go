@@ -47,7 +47,10 @@ func (d *Driver) Domain(id api.InstanceID) (defined, running hypervisor.Domain, 
 
 // DefaultAbilities are those of a fake that nobody has given others.
 func DefaultAbilities() hypervisor.Abilities {
-	return hypervisor.Abilities{Machines: []string{"pc-q35-10.0", "pc-q35-9.2"}}
+	return hypervisor.Abilities{
+		Machines: []string{"pc-q35-10.0", "pc-q35-9.2"},
+		CPU:      hypervisor.CPU{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx", "avx2", "sse2"}, AddressBits: 48},
+	}
 }
 
 // SetAbilities gives it others, as another QEMU on another processor has them.

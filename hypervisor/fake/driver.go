@@ -445,6 +445,48 @@ func (d *Driver) Abilities(ctx context.Context) (hypervisor.Abilities, error) {
 	return d.abilities, nil
 }
 
+// BaselineCPU implements hypervisor.Driver: the first of them, with the features that
+// all have.
+func (d *Driver) BaselineCPU(ctx context.Context, of []hypervisor.CPU) (hypervisor.CPU, error) {
+	if err := d.enter(ctx, "BaselineCPU", ""); err != nil {
+		return hypervisor.CPU{}, err
+	}
+	defer d.mu.Unlock()
+	if len(of) == 0 {
+		return hypervisor.CPU{}, api.Errorf(api.CodeInvalid, "a baseline of no processors")
+	}
+	best := of[0]
+	best.Features, best.Disabled = nil, nil
+	for _, c := range of {
+		if c.Vendor != best.Vendor {
+			return hypervisor.CPU{}, api.Errorf(api.CodeInvalid, "processors of %s and %s have nothing in common", best.Vendor, c.Vendor)
+		}
+	}
+	for _, f := range of[0].Features {
+		if slices.ContainsFunc(of, func(c hypervisor.CPU) bool { return !slices.Contains(c.Features, f) }) {
+			best.Disabled = append(best.Disabled, f)
+		} else {
+			best.Features = append(best.Features, f)
+		}
+	}
+	return best, nil
+}
+
+// CheckCPU implements hypervisor.Driver.
+func (d *Driver) CheckCPU(ctx context.Context, c hypervisor.CPU) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if err := d.enter(ctx, "CheckCPU", ""); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if why := d.abilities.CPU.API().Gives(c.API()); why != "" {
+		return api.Errorf(api.CodeState, "guests cannot have this processor here: %s", why)
+	}
+	return nil
+}
+
 // Events implements hypervisor.Driver.
 func (d *Driver) Events(ctx context.Context) (<-chan hypervisor.Event, error) {
 	if err := d.enter(ctx, "Events", ""); err != nil {

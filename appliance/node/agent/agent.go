@@ -92,7 +92,7 @@ func New(o Options) *Agent {
 	a.reporter = &reporter{core: co, epoch: epoch, accelerator: a.accelerator, fence: fence, meter: a.meter, news: make(chan struct{}, 1)}
 	a.watcher = &watcher{core: co, fence: fence}
 
-	classes := &machineClasses{core: co}
+	classes := &machineClasses{core: co, accelerator: a.accelerator}
 	domains := &domainBuilder{core: co, disks: disks, ports: ports, vgpus: vgpus, accelerator: a.accelerator}
 	a.images = &imageReconciler{core: co, reporter: a.reporter, running: map[string]bool{}}
 	a.backups = &backupReconciler{core: co, disks: disks, copies: newCopies(co, maxBackups)}

@@ -57,6 +57,10 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 		SerialSocket: filepath.Join(b.files.runDir(id), "serial"), SerialLog: filepath.Join(b.files.dir(id), "console.log"),
 		VNCSocket: filepath.Join(b.files.runDir(id), "vnc"),
 	}
+	if c := in.Status.Machine.CPU; c.Class == api.CPUBaseline {
+		cpu := hypervisor.CPUOf(c.CPU)
+		d.CPU = &cpu
+	}
 	for _, k := range disks {
 		d.Disks = append(d.Disks, k.Disk)
 	}

@@ -192,7 +192,11 @@ func (r *reporter) machines(ctx context.Context) (m api.NodeMachines, err error)
 		}
 		return m, err
 	}
-	return api.NodeMachines{Types: have.Machines}, nil
+	m.Types = have.Machines
+	if r.accelerator.how() == hypervisor.KVM { // libvirt may promise KVM where no guest starts
+		m.CPU = have.CPU.API()
+	}
+	return m, nil
 }
 
 func (r *reporter) gpuConditions(ctx context.Context, now time.Time) []api.Condition {
