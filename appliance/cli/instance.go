@@ -159,7 +159,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	priority := f.Int64("priority", 0, "0 to 100; higher priorities start first when capacity is short after a node is lost")
 	ephemeral := f.Bool("ephemeral", false, "recreate the root volume from the image when its node is lost; its data is then lost")
 	pool := f.String("storage-pool", "", "pool for the root volume: ceph, shared or local; default: the first that is available")
-	cpu := f.String("cpu", "", "processor: baseline (what all nodes have; it moves to each of them) or host (its node's as it is); default: baseline")
+	cpu := f.String("cpu", "", "processor: baseline (what all nodes have) or host (its node's as it is); default: baseline")
 	networks := networkFlags(f)
 	return func(i *api.Instance) error {
 		s := &i.Spec
