@@ -1340,6 +1340,9 @@ type InstanceSpec struct {
 	// Ephemeral Its root volume may be made anew from the image when its node is lost: what was written is gone, the instance runs on elsewhere.
 	Ephemeral bool `json:"ephemeral,omitempty,omitzero"`
 
+	// Firmware What it boots by; empty: bios. Decided when it is created.
+	Firmware Firmware `json:"firmware,omitempty,omitzero"`
+
 	// Flavor Name or id; stored as id.
 	Flavor FlavorID `json:"flavor"`
 
@@ -1361,11 +1364,17 @@ type InstanceSpec struct {
 	// RootBytes Root volume; 0: the flavor's.
 	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
 
+	// SecureBoot Its firmware starts only what is signed; Microsoft's keys are enrolled. Needs uefi. Decided when it is created.
+	SecureBoot bool `json:"secureBoot,omitempty,omitzero"`
+
 	// SSHKeys Public keys, as lines of a .pub file, or names or ids of the caller's own SSH keys, which are stored as the lines that they stand for. The image's default user gets them at the first boot.
 	SSHKeys []string `json:"sshKeys,omitempty,omitzero"`
 
 	// StoragePool Storage pool of the root volume; empty: ceph where there is one, else shared, else local.
 	StoragePool string `json:"storagePool,omitempty,omitzero"`
+
+	// TPM It has a TPM 2.0. Needs uefi. What the TPM keeps lies on the node: the instance moves while it runs, and is not started elsewhere when its node is lost. Decided when it is created.
+	TPM bool `json:"tpm,omitempty,omitzero"`
 
 	// UserData cloud-init user data, which often has passwords: its guest reads it, and it is never sent to clients. Empty in a change: as it was.
 	UserData string    `json:"userData,omitempty,omitzero"`
@@ -1960,6 +1969,9 @@ type NodeList struct {
 type NodeMachines struct {
 	// CPU A processor that guests can be given, as libvirt describes it.
 	CPU CPUModel `json:"cpu,omitempty,omitzero"`
+
+	// Firmware What instances can have here beside a BIOS.
+	Firmware []string `json:"firmware,omitempty,omitzero"`
 
 	// Types Machine types of QEMU with their versions, such as pc-q35-10.0, the newest first. Empty: the node does not say.
 	Types []string `json:"types,omitempty,omitzero"`

@@ -37,6 +37,10 @@ type Domain struct {
 	// always QEMU's own.
 	CPU *CPU
 
+	// Firmware is UEFI; nil: SeaBIOS.
+	Firmware *Firmware
+	TPM      bool
+
 	// Disks in the guest's order; the first is booted from.
 	Disks  []Disk
 	CDROMs []CDROM

@@ -24,7 +24,8 @@ type Abilities struct {
 	// Machines are the machine types that a domain can have here, the newest first.
 	Machines []string
 	// CPU that guests can be given by KVM. Without a model: none.
-	CPU CPU
+	CPU      CPU
+	Firmware FirmwareAbilities
 }
 
 // ParseMachines returns the machine types of libvirt's capabilities that a domain can

@@ -83,6 +83,9 @@ func (d Domain) Validate() error {
 			return err
 		}
 	}
+	if err := d.validateFirmware(); err != nil {
+		return err
+	}
 	if err := d.validateDevices(); err != nil {
 		return err
 	}

@@ -99,11 +99,15 @@ func (d Domain) features() *lx.DomainFeatureList {
 	if d.Accelerator == TCG {
 		f.TCG = &lx.DomainFeatureTCG{TBCache: &lx.DomainFeatureTCGTBCache{Unit: "MiB", Size: tbCacheMiB}}
 	}
+	if d.Firmware != nil && d.Firmware.SecureBoot {
+		f.SMM = &lx.DomainFeatureSMM{State: "on"} // or the guest could write its variables itself
+	}
 	return f
 }
 
 func (d Domain) os() *lx.DomainOS {
 	o := &lx.DomainOS{Type: &lx.DomainOSType{Arch: "x86_64", Machine: d.machine(), Type: "hvm"}}
+	d.firmware(o)
 	if d.Boot != nil {
 		o.Kernel, o.Initrd, o.Cmdline = d.Boot.Kernel, d.Boot.Initrd, d.Boot.Cmdline
 		return o
@@ -126,6 +130,7 @@ func (d Domain) devices() *lx.DomainDeviceList {
 			Target: &lx.DomainChannelTarget{VirtIO: &lx.DomainChannelTargetVirtIO{Name: agentChannel}},
 		}},
 		Videos:     []lx.DomainVideo{{Model: lx.DomainVideoModel{Type: "vga"}}},
+		TPMs:       d.tpm(),
 		MemBalloon: &lx.DomainMemBalloon{Model: "virtio"},
 		RNGs: []lx.DomainRNG{{
 			Model:   "virtio",

@@ -48,6 +48,10 @@ var goldens = map[string]func(*Domain){
 		d.Accelerator, d.VCPUs, d.Machine = KVM, 8, "pc-q35-10.0"
 		d.CPU = &CPU{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx2"}, Disabled: []string{"pcid"}, AddressBits: 48}
 	},
+	"uefi": func(d *Domain) { d.Firmware = &Firmware{NVRAM: "/var/lib/basalt/i/nvram.fd"} },
+	"secureboot": func(d *Domain) {
+		d.Firmware, d.TPM = &Firmware{SecureBoot: true, NVRAM: "/var/lib/basalt/i/nvram.fd"}, true
+	},
 	"kernel": func(d *Domain) {
 		d.Boot = &DirectBoot{Kernel: "/boot/vmlinuz", Initrd: "/boot/initrd.img", Cmdline: "console=ttyS0 quiet <&'\">"}
 	},
@@ -194,6 +198,9 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes++ }},
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes = -1 << 30 }},
 		{"accelerator", func(d *Domain) { d.Accelerator = "" }},
+		{"tpm", func(d *Domain) { d.TPM = true }},
+		{"firmware.nvram", func(d *Domain) { d.Firmware = &Firmware{} }},
+		{"firmware.nvram", func(d *Domain) { d.Firmware = &Firmware{NVRAM: "nvram.fd"} }},
 		{"machine", func(d *Domain) { d.Machine = "q35" }},
 		{"cpu.model", func(d *Domain) { d.CPU = &CPU{Model: "a,+x"} }},
 		{"cpu.features", func(d *Domain) { d.CPU = &CPU{Model: "EPYC", Features: []string{"a b"}} }},

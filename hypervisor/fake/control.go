@@ -50,6 +50,7 @@ func DefaultAbilities() hypervisor.Abilities {
 	return hypervisor.Abilities{
 		Machines: []string{"pc-q35-10.0", "pc-q35-9.2"},
 		CPU:      hypervisor.CPU{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx", "avx2", "sse2"}, AddressBits: 48},
+		Firmware: hypervisor.FirmwareAbilities{UEFI: true, SecureBoot: true, TPM: true},
 	}
 }
 

@@ -53,6 +53,13 @@ func abilities(s *session) (a hypervisor.Abilities, err error) {
 	if a.Machines, err = hypervisor.ParseMachines(text); err != nil {
 		return a, err
 	}
+	// Firmware is the same with and without KVM.
+	if text, err = s.GetDomainCapabilities("", arch, board, "qemu", 0); err != nil {
+		return a, err
+	}
+	if a.Firmware, err = hypervisor.ParseFirmware(text); err != nil {
+		return a, err
+	}
 	// Without KVM libvirt refuses the question.
 	if text, err = s.GetDomainCapabilities("", arch, board, kvm, 0); err != nil {
 		return a, nil

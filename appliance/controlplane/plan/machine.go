@@ -13,5 +13,19 @@ func makes(in api.Instance, n api.Node) string {
 	if t != "" && len(types) > 0 && !slices.Contains(types, t) {
 		return "its QEMU has no machine type " + t
 	}
+	for _, need := range []struct {
+		ability string
+		needed  bool
+		reason  string
+	}{
+		{api.AbilityUEFI, in.Spec.Firmware == api.FirmwareUEFI, "has no UEFI firmware for guests (ovmf)"},
+		{api.AbilitySecureBoot, in.Spec.SecureBoot, "has no UEFI firmware with Secure Boot for guests (ovmf)"},
+		{api.AbilityTPM, in.Spec.TPM, "has no TPM for guests (swtpm)"},
+	} {
+		// A node of before there was firmware to choose would start it with a BIOS.
+		if need.needed && !slices.Contains(n.Status.Machines.Firmware, need.ability) {
+			return need.reason
+		}
+	}
 	return ""
 }

@@ -14,6 +14,28 @@ func (s *State) can(id string, types ...string) {
 	s.Nodes[id] = n
 }
 
+// An instance with firmware of its own goes only to a node that has it.
+func TestFirmwareIsNeeded(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		spec   api.InstanceSpec
+		has    []string
+		reason string // empty: it goes there
+	}{
+		{"a BIOS", api.InstanceSpec{}, nil, ""},
+		{"UEFI", api.InstanceSpec{Firmware: api.FirmwareUEFI}, []string{"uefi"}, ""},
+		{"no UEFI", api.InstanceSpec{Firmware: api.FirmwareUEFI}, nil, "has no UEFI firmware for guests"},
+		{"no Secure Boot", api.InstanceSpec{Firmware: api.FirmwareUEFI, SecureBoot: true}, []string{"uefi", "tpm"}, "has no UEFI firmware with Secure Boot"},
+		{"no TPM", api.InstanceSpec{Firmware: api.FirmwareUEFI, TPM: true}, []string{"uefi"}, "has no TPM for guests"},
+		{"all", api.InstanceSpec{Firmware: api.FirmwareUEFI, SecureBoot: true, TPM: true}, []string{"uefi", "secureBoot", "tpm"}, ""},
+	} {
+		n := api.Node{Status: api.NodeStatus{Machines: api.NodeMachines{Firmware: c.has}}}
+		if got := makes(api.Instance{Spec: c.spec}, n); !strings.HasPrefix(got, c.reason) || c.reason == "" && got != "" {
+			t.Errorf("%s: %q, want %q", c.name, got, c.reason)
+		}
+	}
+}
+
 // An instance that runs moves only to nodes whose processor satisfies what it has.
 func TestAProcessorIsNeededByWhatRuns(t *testing.T) {
 	milan := api.CPUModel{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx", "avx2"}, AddressBits: 48}

@@ -57,6 +57,9 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 		SerialSocket: filepath.Join(b.files.runDir(id), "serial"), SerialLog: filepath.Join(b.files.dir(id), "console.log"),
 		VNCSocket: filepath.Join(b.files.runDir(id), "vnc"),
 	}
+	if in.Spec.Firmware == api.FirmwareUEFI {
+		d.Firmware, d.TPM = &hypervisor.Firmware{SecureBoot: in.Spec.SecureBoot, NVRAM: b.files.nvramPath(id)}, in.Spec.TPM
+	}
 	if c := in.Status.Machine.CPU; c.Class == api.CPUBaseline {
 		cpu := hypervisor.CPUOf(c.CPU)
 		d.CPU = &cpu

@@ -192,11 +192,23 @@ func (r *reporter) machines(ctx context.Context) (m api.NodeMachines, err error)
 		}
 		return m, err
 	}
-	m.Types = have.Machines
+	m.Types, m.Firmware = have.Machines, firmware(have.Firmware)
 	if r.accelerator.how() == hypervisor.KVM { // libvirt may promise KVM where no guest starts
 		m.CPU = have.CPU.API()
 	}
 	return m, nil
+}
+
+func firmware(f hypervisor.FirmwareAbilities) (all []string) {
+	for _, a := range []struct {
+		has  bool
+		name string
+	}{{f.UEFI, api.AbilityUEFI}, {f.SecureBoot, api.AbilitySecureBoot}, {f.TPM, api.AbilityTPM}} {
+		if a.has {
+			all = append(all, a.name)
+		}
+	}
+	return all
 }
 
 func (r *reporter) gpuConditions(ctx context.Context, now time.Time) []api.Condition {
