@@ -1,6 +1,9 @@
 package api
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 func TestFirmwareOfAnInstance(t *testing.T) {
 	for _, c := range []struct {
@@ -17,8 +20,8 @@ func TestFirmwareOfAnInstance(t *testing.T) {
 	} {
 		c.spec.Flavor, c.spec.Image, c.spec.Power = "flv-1", "img-1", PowerRunning
 		err := ValidateInstance(c.spec)
-		e, _ := err.(*Error)
-		if c.field == "" && err != nil || c.field != "" && (e == nil || e.Field != c.field) {
+		var e *Error
+		if c.field == "" && err != nil || c.field != "" && (!errors.As(err, &e) || e.Field != c.field) {
 			t.Errorf("%s: %v, want a fault at %q", c.name, err, c.field)
 		}
 	}

@@ -119,7 +119,7 @@ func HostModel(capabilities string) (text string, addressBits int, err error) {
 		}
 		x := &lx.DomainCPU{Mode: "custom", Match: "exact", Model: &lx.DomainCPUModel{Fallback: "forbid", Value: m.Models[0].Name}, Vendor: m.Vendor}
 		for _, f := range m.Features {
-			x.Features = append(x.Features, lx.DomainCPUFeature{Policy: f.Policy, Name: f.Name})
+			x.Features = append(x.Features, lx.DomainCPUFeature(f))
 		}
 		if m.MaxPhysAddr != nil {
 			addressBits = int(m.MaxPhysAddr.Limit)
