@@ -16,6 +16,44 @@ const (
 	MaxInstanceKeys = 32
 )
 
+// CPUClass is how an instance's processor is chosen.
+type CPUClass string
+
+// Classes of processors.
+const (
+	CPUBaseline CPUClass = "baseline" // what all nodes have
+	CPUHost     CPUClass = "host"     // the node's as it is
+	CPUEmulated CPUClass = "emulated" // without KVM; nobody asks for it
+)
+
+// Firmware is what an instance boots by.
+type Firmware string
+
+// Firmwares.
+const (
+	FirmwareBIOS Firmware = "bios"
+	FirmwareUEFI Firmware = "uefi"
+)
+
+// What a node says that instances can have there beside a BIOS (NodeMachines.Firmware).
+const (
+	AbilityUEFI       = "uefi"
+	AbilitySecureBoot = "secureBoot"
+	AbilityTPM        = "tpm"
+)
+
+func firmware(s InstanceSpec) *Error {
+	switch {
+	case s.SecureBoot && s.Firmware != FirmwareUEFI:
+		return invalid("spec.secureBoot", "Secure Boot needs UEFI").WithHint("set firmware to uefi")
+	case s.TPM && s.Firmware != FirmwareUEFI:
+		return invalid("spec.tpm", "a TPM needs UEFI").WithHint("set firmware to uefi")
+	case s.TPM && s.Ephemeral:
+		return invalid("spec.tpm", "an ephemeral instance is made anew elsewhere, without what its TPM keeps").WithHint("one of tpm and ephemeral")
+	}
+	return nil
+}
+
 // Equal reports whether two assignments are the same.
 func (a InstanceAssignment) Equal(b InstanceAssignment) bool {
 	if !slices.Equal(a.Ports, b.Ports) {
@@ -52,6 +90,8 @@ func ValidateInstance(s InstanceSpec) error {
 	bad.note(
 		oneOf("spec.power", s.Power, PowerRunning, PowerStopped),
 		volumeBytes("spec.rootBytes", s.RootBytes),
+		oneOf("spec.firmware", s.Firmware, "", FirmwareBIOS, FirmwareUEFI), firmware(s),
+		oneOf("spec.cpu", s.CPU, "", CPUBaseline, CPUHost),
 		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
 		between("spec.priority", s.Priority, 0, 100, ""),
 		storagePool("spec.storagePool", s.StoragePool),
@@ -102,6 +142,12 @@ func ChangeInstance(old, s InstanceSpec) error {
 	case old.Ephemeral != s.Ephemeral:
 		// Its node must know, for certain, before it may run elsewhere.
 		return invalid("spec.ephemeral", "cannot change after the instance is created").WithHint("create another instance")
+	case old.Firmware != s.Firmware:
+		return invalid("spec.firmware", "cannot change after the instance is created").WithHint("create another instance")
+	case old.SecureBoot != s.SecureBoot:
+		return invalid("spec.secureBoot", "cannot change after the instance is created").WithHint("create another instance")
+	case old.TPM != s.TPM:
+		return invalid("spec.tpm", "cannot change after the instance is created").WithHint("create another instance")
 	case old.StoragePool != s.StoragePool:
 		return invalid("spec.storagePool", "the storage pool of a root volume cannot change").WithHint("create another instance")
 	case s.Restarts < old.Restarts:

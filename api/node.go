@@ -98,5 +98,8 @@ func SharedPool(pool string) bool { return pool == PoolShared || pool == PoolCep
 // Movable reports whether an instance can run on another node when its own is
 // lost: its disk is in a pool that others have too, or may be made anew.
 func Movable(in Instance, root Volume) bool {
+	if in.Spec.TPM { // what it keeps lies on its node
+		return false
+	}
 	return in.Spec.Ephemeral || SharedPool(root.Assignment.Pool)
 }

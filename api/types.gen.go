@@ -475,6 +475,22 @@ type BudgetStatus struct {
 	SpentMicros int64  `json:"spentMicros,omitempty,omitzero"`
 }
 
+// CPUModel A processor that guests can be given, as libvirt describes it.
+type CPUModel struct {
+	// AddressBits Of physical addresses; 0: unknown.
+	AddressBits int64 `json:"addressBits,omitempty,omitzero"`
+
+	// Disabled Features of the model that it does not have, sorted.
+	Disabled []string `json:"disabled,omitempty,omitzero"`
+
+	// Features All features that it has, sorted.
+	Features []string `json:"features,omitempty,omitzero"`
+
+	// Model Name of a model of QEMU's. Empty: none; guests are emulated.
+	Model  string `json:"model,omitempty,omitzero"`
+	Vendor string `json:"vendor,omitempty,omitzero"`
+}
+
 // CephCheck defines model for CephCheck.
 type CephCheck struct {
 	// Name Ceph's own word for it.
@@ -1233,6 +1249,15 @@ type InstanceAssignment struct {
 	VgpuVramBytes    int64    `json:"vgpuVramBytes,omitempty,omitzero"`
 }
 
+// InstanceCPU The processor of the present or last run.
+type InstanceCPU struct {
+	// Class baseline: what all nodes' processors have. host: the node's processor as it is. emulated: QEMU's own, where guests run without KVM. Empty: decided before there were classes, as host.
+	Class CPUClass `json:"class,omitempty,omitzero"`
+
+	// CPU A processor that guests can be given, as libvirt describes it.
+	CPU CPUModel `json:"cpu,omitempty,omitzero"`
+}
+
 // InstanceCondition A condition of an instance. Ended: its run ended by itself. SetUp: cloud-init is over in this run. GPUReady: programs in the guest can use its virtual GPU, as its node sees it: the guest's driver drives the device, and a library of the guest tools has opened it in this run. Otherwise the reason is what the node sees and, where there is more than one cause, what the guest tells of itself.
 type InstanceCondition = Condition
 
@@ -1296,6 +1321,15 @@ type InstanceList struct {
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
+// InstanceMachine What its virtual machine is like, as it was decided for it; docs/machine-classes.md.
+type InstanceMachine struct {
+	// CPU The processor of the present or last run.
+	CPU InstanceCPU `json:"cpu,omitempty,omitzero"`
+
+	// Type Machine type with its version, such as pc-q35-10.0. It is decided at the first start and stays, so that another QEMU does not change what the guest sees. Empty: it has not been started since its nodes decide it.
+	Type string `json:"type,omitempty,omitzero"`
+}
+
 // InstanceNetwork defines model for InstanceNetwork.
 type InstanceNetwork struct {
 	// Address4 This IPv4 address; empty: any that is free.
@@ -1324,8 +1358,14 @@ type InstanceSpec struct {
 	// App Name or id of the app that it is made from, stored as id: image and user data that are left out are the app's.
 	App AppID `json:"app,omitempty,omitzero"`
 
+	// CPU Its processor. baseline: what the processors of all nodes have; it moves to each of them while it runs. host: its node's processor as it is; it moves only to nodes with the same. Empty: baseline. A change takes effect at the next start.
+	CPU CPUClass `json:"cpu,omitempty,omitzero"`
+
 	// Ephemeral Its root volume may be made anew from the image when its node is lost: what was written is gone, the instance runs on elsewhere.
 	Ephemeral bool `json:"ephemeral,omitempty,omitzero"`
+
+	// Firmware What it boots by; empty: bios. Decided when it is created.
+	Firmware Firmware `json:"firmware,omitempty,omitzero"`
 
 	// Flavor Name or id; stored as id.
 	Flavor FlavorID `json:"flavor"`
@@ -1348,11 +1388,17 @@ type InstanceSpec struct {
 	// RootBytes Root volume; 0: the flavor's.
 	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
 
+	// SecureBoot Its firmware starts only what is signed; Microsoft's keys are enrolled. Needs uefi. Decided when it is created.
+	SecureBoot bool `json:"secureBoot,omitempty,omitzero"`
+
 	// SSHKeys Public keys, as lines of a .pub file, or names or ids of the caller's own SSH keys, which are stored as the lines that they stand for. The image's default user gets them at the first boot.
 	SSHKeys []string `json:"sshKeys,omitempty,omitzero"`
 
 	// StoragePool Storage pool of the root volume; empty: ceph where there is one, else shared, else local.
 	StoragePool string `json:"storagePool,omitempty,omitzero"`
+
+	// TPM It has a TPM 2.0. Needs uefi. What the TPM keeps lies on the node: the instance moves while it runs, and is not started elsewhere when its node is lost. Decided when it is created.
+	TPM bool `json:"tpm,omitempty,omitzero"`
 
 	// UserData cloud-init user data, which often has passwords: its guest reads it, and it is never sent to clients. Empty in a change: as it was.
 	UserData string    `json:"userData,omitempty,omitzero"`
@@ -1371,6 +1417,9 @@ type InstanceStatus struct {
 	// GuestTools Version of the guest tools that the guest says it has; whether its GPU can be used is the condition GPUReady.
 	GuestTools string `json:"guestTools,omitempty,omitzero"`
 	LastError  string `json:"lastError,omitempty,omitzero"`
+
+	// Machine What its virtual machine is like, as it was decided for it; docs/machine-classes.md.
+	Machine InstanceMachine `json:"machine,omitempty,omitzero"`
 
 	// Node Whose agent said this.
 	Node               NodeID        `json:"node,omitempty,omitzero"`
@@ -1940,6 +1989,18 @@ type NodeList struct {
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
+// NodeMachines What machines the node's hypervisor can make; docs/machine-classes.md.
+type NodeMachines struct {
+	// CPU A processor that guests can be given, as libvirt describes it.
+	CPU CPUModel `json:"cpu,omitempty,omitzero"`
+
+	// Firmware What instances can have here beside a BIOS.
+	Firmware []string `json:"firmware,omitempty,omitzero"`
+
+	// Types Machine types of QEMU with their versions, such as pc-q35-10.0, the newest first. Empty: the node does not say.
+	Types []string `json:"types,omitempty,omitzero"`
+}
+
 // NodeSpec defines model for NodeSpec.
 type NodeSpec struct {
 	// APIAddress HOST:PORT of its API.
@@ -1984,6 +2045,9 @@ type NodeStatus struct {
 
 	// Images Images that lie on the node itself.
 	Images []ImageID `json:"images,omitempty,omitzero"`
+
+	// Machines What machines the node's hypervisor can make; docs/machine-classes.md.
+	Machines NodeMachines `json:"machines,omitempty,omitzero"`
 
 	// MemoryBytes RAM that instances may have together.
 	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`

@@ -29,6 +29,17 @@ type Domain struct {
 	VCPUs       int
 	MemoryBytes int64 // whole MiB
 	Accelerator Accelerator
+	// Machine is the machine type with its version (pc-q35-10.0): what the guest sees
+	// of its board stays the same whichever QEMU runs it. Empty: the newest of this
+	// node's QEMU.
+	Machine string
+	// CPU that the guest is given by KVM; nil: the node's as it is. An emulated one is
+	// always QEMU's own.
+	CPU *CPU
+
+	// Firmware is UEFI; nil: SeaBIOS.
+	Firmware *Firmware
+	TPM      bool
 
 	// Disks in the guest's order; the first is booted from.
 	Disks  []Disk

@@ -96,6 +96,15 @@ type Driver interface {
 	Usage(ctx context.Context) ([]Usage, error)
 	// Info says what runs the domains.
 	Info(ctx context.Context) (Info, error)
+	// Abilities says which machines can be made here. A hypervisor that makes none
+	// that could move (test:///) has none.
+	Abilities(ctx context.Context) (Abilities, error)
+	// BaselineCPU is the best processor that each of these can be given as: invalid,
+	// where there is none because they are of several vendors.
+	BaselineCPU(ctx context.Context, of []CPU) (CPU, error)
+	// CheckCPU returns nil when guests can be given the processor here, and
+	// wrong_state when they cannot.
+	CheckCPU(ctx context.Context, c CPU) error
 	// Close lets the hypervisor go. Domains run on.
 	Close() error
 }

@@ -85,6 +85,12 @@ func Retarget(running string, target Domain) (string, error) {
 	if target.Boot != nil {
 		dom.OS.Kernel, dom.OS.Initrd, dom.OS.Cmdline = target.Boot.Kernel, target.Boot.Initrd, target.Boot.Cmdline
 	}
+	if (dom.OS.NVRam != nil) != (target.Firmware != nil) || (len(dom.Devices.TPMs) > 0) != target.TPM {
+		return "", differ("firmware")
+	}
+	if target.Firmware != nil {
+		target.firmware(dom.OS)
+	}
 	if err := retargetDisks(dom.Devices, target); err != nil {
 		return "", err
 	}

@@ -58,8 +58,15 @@ func (d Domain) Validate() error {
 		return invalid("memoryBytes", "%d is not a whole number of MiB from 16 MiB to 16 TiB", d.MemoryBytes)
 	case d.Accelerator != KVM && d.Accelerator != TCG:
 		return invalid("accelerator", "%q is neither kvm nor tcg", d.Accelerator)
+	case d.Machine != "" && !machineForm.MatchString(d.Machine):
+		return invalid("machine", "%q is not a machine type with a version, such as pc-q35-10.0", d.Machine)
 	case len(d.Disks) > MaxDisks || len(d.CDROMs) > MaxCDROMs || len(d.NICs) > MaxNICs:
 		return invalid("disks", "more than %d disks, %d discs or %d network cards", MaxDisks, MaxCDROMs, MaxNICs)
+	}
+	if d.CPU != nil {
+		if err := d.CPU.Validate(); err != nil {
+			return err
+		}
 	}
 	for _, p := range []struct {
 		field, path string
@@ -75,6 +82,9 @@ func (d Domain) Validate() error {
 		if err := checkPath(p.field, p.path, p.required, p.limit); err != nil {
 			return err
 		}
+	}
+	if err := d.validateFirmware(); err != nil {
+		return err
 	}
 	if err := d.validateDevices(); err != nil {
 		return err

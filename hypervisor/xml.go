@@ -50,7 +50,7 @@ func (d Domain) XML() (string, error) {
 		VCPU:     &lx.DomainVCPU{Value: uint(d.VCPUs)},
 		OS:       d.os(),
 		Features: d.features(),
-		CPU:      cpu(d.Accelerator),
+		CPU:      d.cpu(),
 		Clock:    &lx.DomainClock{Offset: "utc"},
 		// QEMU ends when the guest is off or has panicked; the agent decides
 		// what is next.
@@ -72,11 +72,16 @@ func domainType(a Accelerator) string {
 	return "qemu"
 }
 
-func cpu(a Accelerator) *lx.DomainCPU {
-	if a == KVM {
-		return &lx.DomainCPU{Mode: "host-passthrough", Check: "none", Migratable: "on"}
+func (d Domain) cpu() *lx.DomainCPU {
+	if d.Accelerator == KVM && d.CPU != nil {
+		x := d.CPU.xml()
+		x.Topology = d.topology()
+		return x
 	}
-	c := &lx.DomainCPU{Mode: "maximum", Check: "none"} // -cpu max
+	if d.Accelerator == KVM {
+		return &lx.DomainCPU{Mode: "host-passthrough", Check: "none", Migratable: "on", Topology: d.topology()}
+	}
+	c := &lx.DomainCPU{Mode: "maximum", Check: "none", Topology: d.topology()} // -cpu max
 	for _, name := range slowEmulated {
 		c.Features = append(c.Features, lx.DomainCPUFeature{Policy: "disable", Name: name})
 	}
@@ -94,11 +99,15 @@ func (d Domain) features() *lx.DomainFeatureList {
 	if d.Accelerator == TCG {
 		f.TCG = &lx.DomainFeatureTCG{TBCache: &lx.DomainFeatureTCGTBCache{Unit: "MiB", Size: tbCacheMiB}}
 	}
+	if d.Firmware != nil && d.Firmware.SecureBoot {
+		f.SMM = &lx.DomainFeatureSMM{State: "on"} // or the guest could write its variables itself
+	}
 	return f
 }
 
 func (d Domain) os() *lx.DomainOS {
-	o := &lx.DomainOS{Type: &lx.DomainOSType{Arch: "x86_64", Machine: "q35", Type: "hvm"}}
+	o := &lx.DomainOS{Type: &lx.DomainOSType{Arch: "x86_64", Machine: d.machine(), Type: "hvm"}}
+	d.firmware(o)
 	if d.Boot != nil {
 		o.Kernel, o.Initrd, o.Cmdline = d.Boot.Kernel, d.Boot.Initrd, d.Boot.Cmdline
 		return o
@@ -121,6 +130,7 @@ func (d Domain) devices() *lx.DomainDeviceList {
 			Target: &lx.DomainChannelTarget{VirtIO: &lx.DomainChannelTargetVirtIO{Name: agentChannel}},
 		}},
 		Videos:     []lx.DomainVideo{{Model: lx.DomainVideoModel{Type: "vga"}}},
+		TPMs:       d.tpm(),
 		MemBalloon: &lx.DomainMemBalloon{Model: "virtio"},
 		RNGs: []lx.DomainRNG{{
 			Model:   "virtio",

@@ -36,12 +36,21 @@ var goldens = map[string]func(*Domain){
 		d.VNCSocket = "/run/basalt/i/vnc.sock"
 	},
 	"kvm": func(d *Domain) {
+		d.Machine = "pc-q35-10.0"
 		d.Accelerator, d.VCPUs, d.MemoryBytes = KVM, 64, 512<<30
 		d.Disks = []Disk{
 			{Path: "/var/lib/basalt/volumes/vol-1.raw", Format: "raw", Serial: "vol-1", Cache: "none"},
 			{Path: "/var/lib/basalt/volumes/vol-2.raw", Format: "raw", Serial: "vol-2", ReadOnly: true},
 		}
 		d.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "tap0", MTU: 1442}}
+	},
+	"baseline": func(d *Domain) {
+		d.Accelerator, d.VCPUs, d.Machine = KVM, 8, "pc-q35-10.0"
+		d.CPU = &CPU{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx2"}, Disabled: []string{"pcid"}, AddressBits: 48}
+	},
+	"uefi": func(d *Domain) { d.Firmware = &Firmware{NVRAM: "/var/lib/basalt/i/nvram.fd"} },
+	"secureboot": func(d *Domain) {
+		d.Firmware, d.TPM = &Firmware{SecureBoot: true, NVRAM: "/var/lib/basalt/i/nvram.fd"}, true
 	},
 	"kernel": func(d *Domain) {
 		d.Boot = &DirectBoot{Kernel: "/boot/vmlinuz", Initrd: "/boot/initrd.img", Cmdline: "console=ttyS0 quiet <&'\">"}
@@ -189,6 +198,16 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes++ }},
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes = -1 << 30 }},
 		{"accelerator", func(d *Domain) { d.Accelerator = "" }},
+		{"tpm", func(d *Domain) { d.TPM = true }},
+		{"firmware.nvram", func(d *Domain) { d.Firmware = &Firmware{} }},
+		{"firmware.nvram", func(d *Domain) { d.Firmware = &Firmware{NVRAM: "nvram.fd"} }},
+		{"machine", func(d *Domain) { d.Machine = "q35" }},
+		{"cpu.model", func(d *Domain) { d.CPU = &CPU{Model: "a,+x"} }},
+		{"cpu.features", func(d *Domain) { d.CPU = &CPU{Model: "EPYC", Features: []string{"a b"}} }},
+		{"cpu.features", func(d *Domain) { d.CPU = &CPU{Model: "EPYC", Disabled: []string{""}} }},
+		{"cpu.addressBits", func(d *Domain) { d.CPU = &CPU{Model: "EPYC", AddressBits: 8} }},
+		{"machine", func(d *Domain) { d.Machine = "pc-i440fx-10.0" }},
+		{"machine", func(d *Domain) { d.Machine = "pc-q35-10.0,accel=kvm" }},
 		{"serialSocket", func(d *Domain) { d.SerialSocket = "" }},
 		{"serialSocket", func(d *Domain) { d.SerialSocket = "/" + strings.Repeat("x", 107) }},
 		{"serialLog", func(d *Domain) { d.SerialLog = "/a/../b" }},

@@ -151,6 +151,10 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	priority := f.Int64("priority", 0, "0 to 100; higher priorities start first when capacity is short after a node is lost")
 	ephemeral := f.Bool("ephemeral", false, "recreate the root volume from the image when its node is lost; its data is then lost")
 	pool := f.String("storage-pool", "", "pool for the root volume: ceph, shared or local; default: the first that is available")
+	firmware := f.String("firmware", "", "bios or uefi; default: bios")
+	secureBoot := f.Bool("secure-boot", false, "UEFI that starts only what is signed; needs --firmware uefi")
+	tpm := f.Bool("tpm", false, "with a TPM 2.0; needs --firmware uefi")
+	cpu := f.String("cpu", "", "processor: baseline (what all nodes have) or host (its node's as it is); default: baseline")
 	networks := networkFlags(f)
 	return func(i *api.Instance) error {
 		s := &i.Spec
@@ -162,6 +166,11 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 		s.RootBytes = cmp.Or(root, s.RootBytes)
 		vgpu(s)
 		s.StoragePool = cmp.Or(*pool, s.StoragePool)
+		s.Firmware = cmp.Or(api.Firmware(*firmware), s.Firmware)
+		s.SecureBoot, s.TPM = s.SecureBoot || *secureBoot, s.TPM || *tpm
+		if f.Changed("cpu") {
+			s.CPU = api.CPUClass(*cpu)
+		}
 		if f.Changed("priority") {
 			s.Priority = *priority
 		}

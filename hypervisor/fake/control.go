@@ -45,6 +45,22 @@ func (d *Driver) Domain(id api.InstanceID) (defined, running hypervisor.Domain, 
 	return dom.spec, dom.running, true
 }
 
+// DefaultAbilities are those of a fake that nobody has given others.
+func DefaultAbilities() hypervisor.Abilities {
+	return hypervisor.Abilities{
+		Machines: []string{"pc-q35-10.0", "pc-q35-9.2"},
+		CPU:      hypervisor.CPU{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx", "avx2", "sse2"}, AddressBits: 48},
+		Firmware: hypervisor.FirmwareAbilities{UEFI: true, SecureBoot: true, TPM: true},
+	}
+}
+
+// SetAbilities gives it others, as another QEMU on another processor has them.
+func (d *Driver) SetAbilities(a hypervisor.Abilities) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.abilities = a
+}
+
 // Boot ends the boot of a running guest: its agent answers.
 func (d *Driver) Boot(id api.InstanceID) { d.change(id, hypervisor.Running, d.boot) }
 

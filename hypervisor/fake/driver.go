@@ -44,7 +44,9 @@ type Driver struct {
 	fault   func(op string, id api.InstanceID) error
 	calls   []string
 	closed  bool
-	secrets map[string][]byte // by UUID
+	// abilities that it says it has.
+	abilities hypervisor.Abilities
+	secrets   map[string][]byte // by UUID
 	// moves from here, prepared for moves to here, and the test's say in them.
 	moves    map[api.InstanceID]*move
 	prepared map[api.InstanceID]*incoming
@@ -82,7 +84,7 @@ func New(g Guest) *Driver {
 		g.Greeting = "booted\r\n"
 	}
 	return &Driver{
-		guest: g, now: time.Now, domains: map[api.InstanceID]*domain{}, secrets: map[string][]byte{},
+		guest: g, now: time.Now, abilities: DefaultAbilities(), domains: map[api.InstanceID]*domain{}, secrets: map[string][]byte{},
 		moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{}, heldBy: map[api.InstanceID]*Driver{},
 	}
 }
@@ -432,6 +434,57 @@ func (d *Driver) Info(ctx context.Context) (hypervisor.Info, error) {
 	}
 	defer d.mu.Unlock()
 	return hypervisor.Info{Libvirt: "fake", QEMU: "fake", VCPUs: 16, Memory: 64 << 30}, nil
+}
+
+// Abilities implements hypervisor.Driver: those of SetAbilities.
+func (d *Driver) Abilities(ctx context.Context) (hypervisor.Abilities, error) {
+	if err := d.enter(ctx, "Abilities", ""); err != nil {
+		return hypervisor.Abilities{}, err
+	}
+	defer d.mu.Unlock()
+	return d.abilities, nil
+}
+
+// BaselineCPU implements hypervisor.Driver: the first of them, with the features that
+// all have.
+func (d *Driver) BaselineCPU(ctx context.Context, of []hypervisor.CPU) (hypervisor.CPU, error) {
+	if err := d.enter(ctx, "BaselineCPU", ""); err != nil {
+		return hypervisor.CPU{}, err
+	}
+	defer d.mu.Unlock()
+	if len(of) == 0 {
+		return hypervisor.CPU{}, api.Errorf(api.CodeInvalid, "a baseline of no processors")
+	}
+	best := of[0]
+	best.Features, best.Disabled = nil, nil
+	for _, c := range of {
+		if c.Vendor != best.Vendor {
+			return hypervisor.CPU{}, api.Errorf(api.CodeInvalid, "processors of %s and %s have nothing in common", best.Vendor, c.Vendor)
+		}
+	}
+	for _, f := range of[0].Features {
+		if slices.ContainsFunc(of, func(c hypervisor.CPU) bool { return !slices.Contains(c.Features, f) }) {
+			best.Disabled = append(best.Disabled, f)
+		} else {
+			best.Features = append(best.Features, f)
+		}
+	}
+	return best, nil
+}
+
+// CheckCPU implements hypervisor.Driver.
+func (d *Driver) CheckCPU(ctx context.Context, c hypervisor.CPU) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if err := d.enter(ctx, "CheckCPU", ""); err != nil {
+		return err
+	}
+	defer d.mu.Unlock()
+	if why := d.abilities.CPU.API().Gives(c.API()); why != "" {
+		return api.Errorf(api.CodeState, "guests cannot have this processor here: %s", why)
+	}
+	return nil
 }
 
 // Events implements hypervisor.Driver.

@@ -80,8 +80,9 @@ type Driver struct {
 	current  *session // nil while there is no connection
 	why      error    // there is none; nil: nobody has tried yet
 	consoles map[api.InstanceID]*console
-	moves    map[api.InstanceID]*move     // from here
-	prepared map[api.InstanceID]*incoming // for moves to here
+	moves    map[api.InstanceID]*move        // from here
+	prepared map[api.InstanceID]*incoming    // for moves to here
+	known    map[string]hypervisor.Abilities // by what they depend on
 
 	usage atomic.Bool // a question for usage is under way
 
@@ -119,6 +120,7 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 	d := &Driver{
 		opt: opt, calls: make(chan struct{}, maxCalls), cancel: cancel, done: make(chan struct{}),
 		consoles: map[api.InstanceID]*console{}, moves: map[api.InstanceID]*move{}, prepared: map[api.InstanceID]*incoming{},
+		known: map[string]hypervisor.Abilities{},
 	}
 	first := make(chan struct{})
 	go d.keep(running, sync.OnceFunc(func() { close(first) }))

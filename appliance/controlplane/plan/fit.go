@@ -86,7 +86,8 @@ type want struct {
 	vcpus, memory, vram, share int64
 	pool                       string
 	tier                       api.GPUTier
-	has                        int64 // memory that it takes of its node already
+	has                        int64            // memory that it takes of its node already
+	cpu                        *api.InstanceCPU // it runs with, and moves as it runs
 }
 
 func wants(f api.Flavor, in api.Instance) want {
@@ -131,9 +132,15 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 		if in.Assignment.Node != "" && in.Assignment.Node != id || !may(n) {
 			continue
 		}
+		if w.cpu != nil {
+			if reason := n.TakesCPU(*w.cpu); reason != "" {
+				why = append(why, n.Meta.Name+": "+reason)
+				continue
+			}
+		}
 		gpu, reason := fits(s, u, n, w, in.Assignment.Gpu, now)
 		if reason == "" {
-			reason = cmp.Or(reachable(s, in, n), u.binds(in, n))
+			reason = cmp.Or(makes(in, n), reachable(s, in, n), u.binds(in, n))
 		}
 		if reason != "" {
 			why = append(why, notHere(n, reason))

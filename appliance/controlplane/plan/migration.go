@@ -97,7 +97,7 @@ func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) 
 		return api.InstanceAssignment{Reason: "node " + nodeName(s, to) + " is lost"}
 	}
 	// It moves as it runs: what its spec asks for by now counts when it is stopped.
-	runs := want{vcpus: in.Assignment.Vcpus, memory: in.Assignment.MemoryBytes}
+	runs := want{vcpus: in.Assignment.Vcpus, memory: in.Assignment.MemoryBytes, cpu: &in.Status.Machine.CPU}
 	return placeOn(s, u, alone, runs, now, func(n api.Node) bool {
 		id := api.NodeID(n.Meta.ID)
 		return id != in.Assignment.Node && (to == "" || id == to)

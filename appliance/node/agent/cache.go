@@ -61,6 +61,18 @@ func newCache(node api.NodeID) *cache {
 		backups: map[string]api.Backup{}, targets: map[string]api.BackupTarget{}, gpuPools: map[string]api.GPUPool{}}
 }
 
+// otherNodes are the cluster's other nodes that are not being removed.
+func (c *cache) otherNodes() (all []api.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, n := range c.nodes {
+		if id != string(c.node) && n.Meta.DeletedAt == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
 // leaving is how what was this node's was given to another: until then its use
 // is counted here, and an answer from before, that comes late, must not bring
 // it back.

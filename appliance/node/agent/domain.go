@@ -51,10 +51,18 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 	d := hypervisor.Domain{
 		ID: id, Node: b.o.NodeID, Name: in.Meta.Name,
 		VCPUs: int(in.Assignment.Vcpus), MemoryBytes: in.Assignment.MemoryBytes, Accelerator: b.accelerator.how(),
+		Machine:      in.Status.Machine.Type,
 		NICs:         nics,
 		CDROMs:       []hypervisor.CDROM{{Path: b.files.seedPath(id), Serial: "seed"}},
 		SerialSocket: filepath.Join(b.files.runDir(id), "serial"), SerialLog: filepath.Join(b.files.dir(id), "console.log"),
 		VNCSocket: filepath.Join(b.files.runDir(id), "vnc"),
+	}
+	if in.Spec.Firmware == api.FirmwareUEFI {
+		d.Firmware, d.TPM = &hypervisor.Firmware{SecureBoot: in.Spec.SecureBoot, NVRAM: b.files.nvramPath(id)}, in.Spec.TPM
+	}
+	if c := in.Status.Machine.CPU; c.Class == api.CPUBaseline {
+		cpu := hypervisor.CPUOf(c.CPU)
+		d.CPU = &cpu
 	}
 	for _, k := range disks {
 		d.Disks = append(d.Disks, k.Disk)

@@ -28,6 +28,11 @@ func (f *instanceFiles) seedPath(id api.InstanceID) string {
 	return filepath.Join(f.dir(id), "seed.iso")
 }
 
+// nvramPath is the file of the guest's UEFI variables.
+func (f *instanceFiles) nvramPath(id api.InstanceID) string {
+	return filepath.Join(f.dir(id), "nvram.fd")
+}
+
 func (f *instanceFiles) frozenMark(id api.InstanceID) string {
 	return filepath.Join(f.dir(id), "frozen")
 }

@@ -24,6 +24,7 @@ type instanceReconciler struct {
 	vgpus       *vgpuSlices
 	meter       *usageMeter
 	domains     *domainBuilder
+	classes     *machineClasses
 	migrations  mover
 	incoming    *migrationTarget
 	volumes     *volumeReconciler
@@ -67,13 +68,22 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 	if !idle && in.Status.Retry.Stands(of) { // the reason stays until it works
 		d.status.LastError, d.status.Retry = in.Status.LastError, in.Status.Retry
 	}
+	wait, held := rec.hold(in.Status.Retry, of, retryHere)
+	held = held && d.step.begins()
+	if d.step == stepStart && !held {
+		// It is said before it is done: the run that begins may move.
+		if d.status.Machine, err = rec.classes.choose(ctx, in); err != nil {
+			return 0, rec.failed(ctx, in, d, err)
+		}
+	}
 	if err := rec.writeStatus(ctx, in, d.status); err != nil {
 		return 0, err
 	}
+	in.Status.Machine = d.status.Machine
 	if idle {
 		return d.again, nil
 	}
-	if wait, held := rec.hold(in.Status.Retry, of, retryHere); held && d.step.begins() {
+	if held {
 		return wait, nil
 	}
 	rec.log.Info("instance", "id", id, "name", in.Meta.Name, "step", string(d.step))
@@ -81,20 +91,26 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 		if errors.Is(err, errStale) {
 			return 0, err
 		}
-		st := d.status
-		st.Retry = in.Status.Retry.After(id, of, rec.o.Now(), retryHere)
-		if !reflect.DeepEqual(st.Retry, in.Status.Retry) { // what goes on failing is told as often as it is tried
-			st.LastError = err.Error()
-		}
-		if said := rec.writeStatus(ctx, in, st); said != nil {
-			rec.log.Warn("report", "id", id, "error", said)
-		}
-		return 0, fmt.Errorf("%s: %w", d.step, err)
+		return 0, rec.failed(ctx, in, d, err)
 	}
 	if d.step == stepForget {
 		return 0, nil
 	}
 	return max(d.again, time.Millisecond), nil
+}
+
+// failed says in the instance's status that the step has failed, and when it is tried
+// again.
+func (rec *instanceReconciler) failed(ctx context.Context, in api.Instance, d decision, err error) error {
+	st := d.status
+	st.Retry = in.Status.Retry.After(in.Meta.ID, api.Tried(in.Meta, in.Assignment), rec.o.Now(), retryHere)
+	if !reflect.DeepEqual(st.Retry, in.Status.Retry) { // what goes on failing is told as often as it is tried
+		st.LastError = err.Error()
+	}
+	if said := rec.writeStatus(ctx, in, st); said != nil {
+		rec.log.Warn("report", "id", in.Meta.ID, "error", said)
+	}
+	return fmt.Errorf("%s: %w", d.step, err)
 }
 
 // writeStatus reports a changed status, if the instance is still assigned as it was

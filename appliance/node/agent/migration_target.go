@@ -19,6 +19,7 @@ type migrationTarget struct {
 	disks      *diskSet
 	ports      *portSet
 	domains    *domainBuilder
+	classes    *machineClasses
 	migrations interface {
 		writeStatus(ctx context.Context, m api.Migration, st api.MigrationStatus) error
 	}
@@ -80,6 +81,9 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 	}
 	if n, ok := t.cache.self(); !ok || n.Assignment.Epoch > t.epoch.get() || !t.fence.leased() {
 		return none, api.Errorf(api.CodeUnavailable, "the target node cannot accept migrations: it has no valid lease").WithHint("it is tried again automatically")
+	}
+	if err := t.classes.check(ctx, in); err != nil {
+		return none, err
 	}
 	id := api.InstanceID(in.Meta.ID)
 	disks, copied, err := t.makeDisks(ctx, m, in, r)

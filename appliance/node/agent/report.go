@@ -148,6 +148,9 @@ func (r *reporter) reportNode(ctx context.Context) error {
 			st.MemoryBytes = max(info.Memory-reservedMemory, 0)
 		}
 	}
+	if st.Machines, err = r.machines(ctx); err != nil {
+		r.log.Warn("what machines can be made here is not known", "error", err)
+	}
 	if r.o.Upgrade != nil {
 		st.Upgrade = r.o.Upgrade()
 	}
@@ -179,6 +182,37 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	r.mu.Unlock()
 	return r.apply(ctx, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: string(r.o.NodeID), Expect: api.AnyRevision,
 		Name: r.o.NodeName, Data: api.Encode(st)})
+}
+
+// machines are what the hypervisor can make, or what was said last of it, with why it
+// does not answer.
+func (r *reporter) machines(ctx context.Context) (m api.NodeMachines, err error) {
+	within, cancel := context.WithTimeout(ctx, infoTime)
+	defer cancel()
+	have, err := r.o.Machines.Abilities(within)
+	if err != nil {
+		if self, ok := r.cache.self(); ok {
+			m = self.Status.Machines
+		}
+		return m, err
+	}
+	m.Types, m.Firmware = have.Machines, firmware(have.Firmware)
+	if r.accelerator.how() == hypervisor.KVM { // libvirt may promise KVM where no guest starts
+		m.CPU = have.CPU.API()
+	}
+	return m, nil
+}
+
+func firmware(f hypervisor.FirmwareAbilities) (all []string) {
+	for _, a := range []struct {
+		has  bool
+		name string
+	}{{f.UEFI, api.AbilityUEFI}, {f.SecureBoot, api.AbilitySecureBoot}, {f.TPM, api.AbilityTPM}} {
+		if a.has {
+			all = append(all, a.name)
+		}
+	}
+	return all
 }
 
 func (r *reporter) gpuConditions(ctx context.Context, now time.Time) []api.Condition {

@@ -71,6 +71,9 @@ func TestTwoRunningAgents(t *testing.T) {
 			Data: api.Encode(api.VolumeSpec{Image: "img-1", Instance: "ins-1", Root: true, SizeBytes: 2 << 20})})
 	assign()
 	a.phase("ins-1", api.InstanceRunning)
+	if in, _ := a.get("ins-1"); in.Status.Machine.Type != "pc-q35-10.0" {
+		t.Errorf("its machine is %+v", in.Status.Machine)
+	}
 	for i, to := range []api.NodeID{"node-2", "node-1"} {
 		id, from := []string{"mig-1", "mig-2"}[i], as.Node
 		as.MigrateTo = to

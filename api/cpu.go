@@ -1,0 +1,65 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Equal reports whether two processors are the same for a guest.
+func (m CPUModel) Equal(o CPUModel) bool {
+	return m.Vendor == o.Vendor && m.Model == o.Model && m.AddressBits == o.AddressBits &&
+		slices.Equal(m.Features, o.Features) && slices.Equal(m.Disabled, o.Disabled)
+}
+
+// Gives says why a guest with the processor want cannot run on this one, or nothing.
+func (m CPUModel) Gives(want CPUModel) string {
+	if m.Vendor != want.Vendor {
+		return fmt.Sprintf("its processor is of %s, not of %s", orUnknown(m.Vendor), orUnknown(want.Vendor))
+	}
+	if m.AddressBits != 0 && m.AddressBits < want.AddressBits {
+		return fmt.Sprintf("its processor has %d address bits, not %d", m.AddressBits, want.AddressBits)
+	}
+	var lacks []string
+	for _, f := range want.Features {
+		if !slices.Contains(m.Features, f) {
+			lacks = append(lacks, f)
+		}
+	}
+	const most = 4
+	switch {
+	case len(lacks) > most:
+		return fmt.Sprintf("its processor lacks %s and %d more", strings.Join(lacks[:most], ", "), len(lacks)-most)
+	case len(lacks) > 0:
+		return "its processor lacks " + strings.Join(lacks, ", ")
+	}
+	return ""
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "an unknown vendor"
+	}
+	return s
+}
+
+// TakesCPU says why an instance that runs with the processor cannot move to the node
+// while it runs, or nothing. A node of before processors were reported is not left out:
+// it finds out when the instance comes.
+func (n Node) TakesCPU(c InstanceCPU) string {
+	has := n.Status.Machines
+	switch {
+	case c.Class == "" || len(has.Types) == 0 || c.Class == CPUHost && c.CPU.Model == "":
+		return ""
+	case c.Class == CPUEmulated:
+		if n.Status.Accelerator == "kvm" {
+			return "guests are not emulated there, and the instance is"
+		}
+		return ""
+	case has.CPU.Model == "":
+		return "guests are emulated there, and the instance is not"
+	case c.Class == CPUHost && !has.CPU.Equal(c.CPU):
+		return "its processor is not the same as that of the node that the instance runs on, which spec.cpu host asks for"
+	}
+	return has.CPU.Gives(c.CPU)
+}

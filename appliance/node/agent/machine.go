@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// machineClasses decides what an instance's virtual machine is like, at the start of a
+// run, so that it can move to other nodes; and checks that this node can make what
+// another node has decided. docs/machine-classes.md says what is decided and why.
+type machineClasses struct {
+	*core
+	accelerator *acceleration
+}
+
+// choose what the instance's machine is like in the run that begins.
+func (c *machineClasses) choose(ctx context.Context, in api.Instance) (api.InstanceMachine, error) {
+	have, err := c.o.Machines.Abilities(ctx)
+	if err != nil {
+		return api.InstanceMachine{}, fmt.Errorf("ask what machines can be made here: %w", err)
+	}
+	m := in.Status.Machine
+	if m.Type == "" {
+		m.Type = machineType(have.Machines, c.cache.otherNodes())
+	}
+	if err := knows(have.Machines, m.Type); err != nil {
+		return m, err
+	}
+	m.CPU, err = c.chooseCPU(ctx, in.Spec.CPU, have.CPU)
+	return m, err
+}
+
+// chooseCPU of a run: what the cluster's nodes have in common, unless something else is
+// asked for or there is nothing in common.
+func (c *machineClasses) chooseCPU(ctx context.Context, asked api.CPUClass, own hypervisor.CPU) (api.InstanceCPU, error) {
+	switch {
+	case c.accelerator.how() != hypervisor.KVM:
+		return api.InstanceCPU{Class: api.CPUEmulated}, nil
+	case asked == api.CPUHost || own.Model == "":
+		return api.InstanceCPU{Class: api.CPUHost, CPU: own.API()}, nil
+	}
+	best := own
+	if of := differing(own, c.cache.otherNodes()); len(of) > 1 {
+		common, err := c.o.Machines.BaselineCPU(ctx, of)
+		switch {
+		case api.CodeOf(err) == api.CodeInvalid: // it moves to nodes whose processor is like this one's or better
+			c.log.Warn("the nodes' processors have nothing in common", "error", err)
+		case err != nil:
+			return api.InstanceCPU{}, fmt.Errorf("find what the processors of %d kinds of nodes have in common: %w", len(of), err)
+		default:
+			best = common
+		}
+	}
+	return api.InstanceCPU{Class: api.CPUBaseline, CPU: best.API()}, nil
+}
+
+// differing processors: this node's, and those of the others that are not the same.
+func differing(own hypervisor.CPU, others []api.Node) []hypervisor.CPU {
+	all := []hypervisor.CPU{own}
+	for _, n := range others {
+		cpu := n.Status.Machines.CPU
+		if cpu.Model != "" && !slices.ContainsFunc(all, func(k hypervisor.CPU) bool { return k.API().Equal(cpu) }) {
+			all = append(all, hypervisor.CPUOf(cpu))
+		}
+	}
+	return all
+}
+
+// check that this node can go on with an instance that runs on another.
+func (c *machineClasses) check(ctx context.Context, in api.Instance) error {
+	have, err := c.o.Machines.Abilities(ctx)
+	if err != nil {
+		return fmt.Errorf("ask what machines can be made here: %w", err)
+	}
+	if err := knows(have.Machines, in.Status.Machine.Type); err != nil {
+		return err
+	}
+	self := api.Node{Status: api.NodeStatus{Accelerator: string(c.accelerator.how()), Machines: api.NodeMachines{Types: have.Machines}}}
+	if c.accelerator.how() == hypervisor.KVM {
+		self.Status.Machines.CPU = have.CPU.API()
+	}
+	cpu := in.Status.Machine.CPU
+	if why := self.TakesCPU(cpu); why != "" {
+		return api.Errorf(api.CodeState, "the instance cannot run here with its processor: %s", why)
+	}
+	if cpu.Class != api.CPUBaseline {
+		return nil
+	}
+	return c.o.Machines.CheckCPU(ctx, hypervisor.CPUOf(cpu.CPU))
+}
+
+// machineType is the newest type that this node and all others have, so that the
+// instance can run on each of them; or the newest of this node's, if there is none.
+// Nodes that do not say what they have do not count. Empty: this node has none.
+func machineType(own []string, others []api.Node) string {
+	for _, t := range own {
+		if !slices.ContainsFunc(others, func(n api.Node) bool {
+			return len(n.Status.Machines.Types) > 0 && !slices.Contains(n.Status.Machines.Types, t)
+		}) {
+			return t
+		}
+	}
+	if len(own) == 0 {
+		return ""
+	}
+	return own[0]
+}
+
+func knows(types []string, t string) error {
+	if t == "" || len(types) == 0 || slices.Contains(types, t) {
+		return nil
+	}
+	return api.Errorf(api.CodeState, "QEMU on this node has no machine type %s; it has %s", t, strings.Join(types[:min(len(types), 3)], ", ")).
+		WithHint("run the instance on a node with a QEMU that has it")
+}

@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
+)
+
+func TestMachineType(t *testing.T) {
+	node := func(types ...string) api.Node {
+		return api.Node{Status: api.NodeStatus{Machines: api.NodeMachines{Types: types}}}
+	}
+	own := []string{"pc-q35-10.0", "pc-q35-9.2", "pc-q35-8.2"}
+	for _, c := range []struct {
+		name   string
+		own    []string
+		others []api.Node
+		want   string
+	}{
+		{"alone", own, nil, "pc-q35-10.0"},
+		{"another has the same", own, []api.Node{node(own...)}, "pc-q35-10.0"},
+		{"another has an older QEMU", own, []api.Node{node(own...), node("pc-q35-9.2", "pc-q35-8.2")}, "pc-q35-9.2"},
+		{"another has a newer QEMU", own, []api.Node{node("pc-q35-11.0", "pc-q35-10.0")}, "pc-q35-10.0"},
+		{"another does not say", own, []api.Node{node()}, "pc-q35-10.0"},
+		{"nothing in common", own, []api.Node{node("pc-q35-2.4")}, "pc-q35-10.0"},
+		{"this one does not say", nil, []api.Node{node(own...)}, ""},
+	} {
+		if got := machineType(c.own, c.others); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// An instance gets what all nodes have in common, or its node's processor as it is.
+func TestChooseCPU(t *testing.T) {
+	own := hypfake.DefaultAbilities().CPU
+	lesser := own.API()
+	lesser.Model, lesser.Features = "EPYC", []string{"aes", "avx", "sse2"}
+	intel := own.API()
+	intel.Vendor = "Intel"
+	node := func(m api.CPUModel) api.Node {
+		return api.Node{Status: api.NodeStatus{Machines: api.NodeMachines{CPU: m}}}
+	}
+	for _, c := range []struct {
+		name     string
+		accel    hypervisor.Accelerator
+		asked    api.CPUClass
+		others   []api.Node
+		class    api.CPUClass
+		features []string
+	}{
+		{"alone", hypervisor.KVM, "", nil, api.CPUBaseline, own.Features},
+		{"with its like", hypervisor.KVM, "", []api.Node{node(own.API()), {}}, api.CPUBaseline, own.Features},
+		{"with a lesser one", hypervisor.KVM, api.CPUBaseline, []api.Node{node(lesser)}, api.CPUBaseline, lesser.Features},
+		{"with another vendor's", hypervisor.KVM, "", []api.Node{node(intel)}, api.CPUBaseline, own.Features},
+		{"as it is", hypervisor.KVM, api.CPUHost, []api.Node{node(lesser)}, api.CPUHost, own.Features},
+		{"without KVM", hypervisor.TCG, "", []api.Node{node(lesser)}, api.CPUEmulated, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := Options{NodeID: "node-1", Machines: hypfake.New(hypfake.Guest{})}
+			o.setDefaults()
+			m := &machineClasses{core: newCore(o), accelerator: &acceleration{}}
+			m.accelerator.set(c.accel)
+			for i, n := range c.others {
+				m.cache.nodes[string(rune('a'+i))] = n
+			}
+			got, err := m.chooseCPU(t.Context(), c.asked, own)
+			if err != nil || got.Class != c.class || !slices.Equal(got.CPU.Features, c.features) {
+				t.Errorf("the processor is %+v, %v; want %s with %v", got, err, c.class, c.features)
+			}
+		})
+	}
+}
+
+func TestKnows(t *testing.T) {
+	if err := knows([]string{"pc-q35-9.2"}, "pc-q35-10.0"); api.CodeOf(err) != api.CodeState {
+		t.Errorf("a type that QEMU does not have: %v", err)
+	}
+	for _, types := range [][]string{nil, {"pc-q35-10.0"}} {
+		if err := knows(types, "pc-q35-10.0"); err != nil {
+			t.Errorf("%v: %v", types, err)
+		}
+	}
+}

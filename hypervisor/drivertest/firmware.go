@@ -1,0 +1,56 @@
+package drivertest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// testFirmware: a machine boots by UEFI with Secure Boot and a TPM, has variables of its
+// own, and they go with it.
+func testFirmware(t *testing.T, b *bench) {
+	a, err := b.Abilities(b.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (hypervisor.FirmwareAbilities{UEFI: true, SecureBoot: true, TPM: true}); a.Firmware != want {
+		t.Fatalf("firmware that machines can have: %+v, want %+v (packages ovmf, swtpm, swtpm-tools)", a.Firmware, want)
+	}
+	d := b.domain(t)
+	d.MemoryBytes = 256 << 20
+	d.Firmware, d.TPM = &hypervisor.Firmware{SecureBoot: true, NVRAM: filepath.Join(filepath.Dir(d.SerialLog), "nvram.fd")}, true
+	if err := b.Define(b.ctx, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	// The boot sector is of a BIOS: OVMF looks for a loader, and says so on the console.
+	b.until(t, "the firmware has spoken", func() bool {
+		text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
+		return err == nil && len(text) > 0
+	})
+	if !b.Slow {
+		return
+	}
+	if _, err := os.Stat(d.Firmware.NVRAM); err != nil {
+		t.Errorf("its variables: %v", err)
+	}
+	state := filepath.Join("/var/lib/libvirt/swtpm", hypervisor.UUID(d.ID))
+	if _, err := os.Stat(state); err != nil {
+		t.Errorf("the state of its TPM: %v", err)
+	}
+	if err := b.Destroy(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Undefine(b.ctx, d.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{d.Firmware.NVRAM, state} {
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s is there after its machine was deleted: %v", path, err)
+		}
+	}
+}

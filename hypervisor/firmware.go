@@ -1,0 +1,78 @@
+package hypervisor
+
+import (
+	"fmt"
+	"slices"
+
+	lx "libvirt.org/go/libvirtxml"
+)
+
+// Firmware is UEFI in place of SeaBIOS: OVMF.
+type Firmware struct {
+	// SecureBoot starts only what is signed with keys that Microsoft's certify, which
+	// are enrolled.
+	SecureBoot bool
+	// NVRAM is the file of the guest's UEFI variables. libvirt makes it at the first
+	// start; it belongs to the caller.
+	NVRAM string
+}
+
+// Files of Debian's package ovmf. The variables of those with .ms have Microsoft's keys.
+const (
+	uefiCode, uefiVars     = "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"
+	secureCode, secureVars = "/usr/share/OVMF/OVMF_CODE_4M.ms.fd", "/usr/share/OVMF/OVMF_VARS_4M.ms.fd"
+)
+
+// FirmwareAbilities are what firmware a domain can have here.
+type FirmwareAbilities struct{ UEFI, SecureBoot, TPM bool }
+
+// ParseFirmware reads them from libvirt's domain capabilities.
+func ParseFirmware(capabilities string) (a FirmwareAbilities, err error) {
+	var caps lx.DomainCaps
+	if err := caps.Unmarshal(capabilities); err != nil {
+		return a, fmt.Errorf("read libvirt's domain capabilities: %w", err)
+	}
+	if caps.OS != nil && caps.OS.Loader != nil {
+		a.UEFI = slices.Contains(caps.OS.Loader.Values, uefiCode)
+		a.SecureBoot = slices.Contains(caps.OS.Loader.Values, secureCode)
+	}
+	if caps.Devices != nil && caps.Devices.TPM != nil && caps.Devices.TPM.Supported == "yes" {
+		for _, e := range caps.Devices.TPM.Enums {
+			a.TPM = a.TPM || e.Name == "backendModel" && slices.Contains(e.Values, "emulator")
+		}
+	}
+	return a, nil
+}
+
+// firmware of the domain in its XML.
+func (d Domain) firmware(o *lx.DomainOS) {
+	if d.Firmware == nil {
+		return
+	}
+	code, vars := uefiCode, uefiVars
+	o.Loader = &lx.DomainLoader{Readonly: "yes", Type: "pflash"}
+	if d.Firmware.SecureBoot {
+		code, vars, o.Loader.Secure = secureCode, secureVars, "yes"
+	}
+	o.Loader.Path = code
+	o.NVRam = &lx.DomainNVRam{NVRam: d.Firmware.NVRAM, Template: vars}
+}
+
+// tpm is a TPM 2.0 by swtpm, whose state libvirt keeps by the domain's UUID, moves with
+// a running domain, and deletes with the domain's definition.
+func (d Domain) tpm() []lx.DomainTPM {
+	if !d.TPM {
+		return nil
+	}
+	return []lx.DomainTPM{{Model: "tpm-crb", Backend: &lx.DomainTPMBackend{Emulator: &lx.DomainTPMBackendEmulator{Version: "2.0"}}}}
+}
+
+func (d Domain) validateFirmware() error {
+	if d.Firmware == nil {
+		if d.TPM {
+			return invalid("tpm", "a TPM needs UEFI")
+		}
+		return nil
+	}
+	return checkPath("firmware.nvram", d.Firmware.NVRAM, true, maxPath)
+}
