@@ -104,6 +104,7 @@ func ValidateInstance(s InstanceSpec) error {
 	if s.Vgpu != nil {
 		bad.note(
 			poolName("spec.vgpu.pool", s.Vgpu.Pool),
+			text("spec.vgpu.model", s.Vgpu.Model),
 			mebibytes("spec.vgpu.vramBytes", s.Vgpu.VramBytes, MinVRAMBytes, MaxVRAMBytes),
 			between("spec.vgpu.sharePercent", s.Vgpu.SharePercent, 0, 100, " %"),
 			oneOf("spec.vgpu.tier", s.Vgpu.Tier, "", TierPremium, TierStandard, TierBasic))

@@ -2124,6 +2124,63 @@ type OIDCFlow struct {
 	URL string `json:"url"`
 }
 
+// Offer A slice of a GPU, or an instance of a flavor with it or without a GPU, as it may be had now.
+type Offer struct {
+	Currency string `json:"currency"`
+
+	// Flavor Of whole instances; empty: the slice alone.
+	Flavor FlavorID `json:"flavor,omitempty,omitzero"`
+
+	// Free How many fit now. The quota of a project is not looked at.
+	Free int64 `json:"free"`
+
+	// FullUseMicros An hour in which the GPU is used all the time, as far as nobody else needs it.
+	FullUseMicros int64 `json:"fullUseMicros"`
+
+	// GpuVramBytes What a whole GPU of the model has; the least, where they differ.
+	GpuVramBytes int64 `json:"gpuVramBytes,omitempty,omitzero"`
+	Kind         Kind  `json:"kind"`
+
+	// Model Of the GPU; empty: without one.
+	Model string `json:"model,omitempty,omitzero"`
+
+	// Nodes How many nodes have room for one.
+	Nodes int64 `json:"nodes"`
+
+	// Pool GPU pool; empty: without a GPU.
+	Pool string `json:"pool,omitempty,omitzero"`
+
+	// Prices What they are made of, by meter.
+	Prices []OfferPrice `json:"prices"`
+
+	// ReservedMicros An hour in which the GPU is not used, in millionths of the currency.
+	ReservedMicros int64 `json:"reservedMicros"`
+
+	// SharePercent Reserved hundredths of the GPU's time; 0: none.
+	SharePercent int64 `json:"sharePercent,omitempty,omitzero"`
+
+	// Tier Empty: without a GPU.
+	Tier      GPUTier `json:"tier"`
+	VramBytes int64   `json:"vramBytes,omitempty,omitzero"`
+}
+
+// OfferList defines model for OfferList.
+type OfferList struct {
+	// AsOf When the cluster was looked at.
+	AsOf time.Time `json:"asOf"`
+
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string  `json:"continue,omitempty,omitzero"`
+	Items    []Offer `json:"items"`
+}
+
+// OfferPrice defines model for OfferPrice.
+type OfferPrice struct {
+	FullUseMicros  int64 `json:"fullUseMicros"`
+	Meter          Meter `json:"meter"`
+	ReservedMicros int64 `json:"reservedMicros"`
+}
+
 // OpenInvoice defines model for OpenInvoice.
 type OpenInvoice struct {
 	DueAt      time.Time `json:"dueAt"`
@@ -3249,6 +3306,9 @@ type UserStatus struct {
 
 // VGPUSpec defines model for VGPUSpec.
 type VGPUSpec struct {
+	// Model Model of the GPU, as offers name it; empty: any of the pool.
+	Model string `json:"model,omitempty,omitzero"`
+
 	// Pool Name of the GPU pool; empty: default.
 	Pool string `json:"pool,omitempty,omitzero"`
 
@@ -3893,6 +3953,42 @@ type GetNodeSamplesParams struct {
 
 	// Step Seconds of a step: a multiple of 5, from a minute on of 60. Unless given, 5 within the last quarter of an hour, else 60.
 	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
+}
+
+// ListOffersParams defines parameters for ListOffers.
+type ListOffersParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// Project Id or name.
+	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
+
+	// Model Model of the GPU.
+	Model string `form:"model,omitempty" json:"model,omitempty,omitzero"`
+
+	// Pool GPU pool.
+	Pool string `form:"pool,omitempty" json:"pool,omitempty,omitzero"`
+
+	// Tier premium, standard or basic.
+	Tier GPUTier `form:"tier,omitempty" json:"tier,omitempty,omitzero"`
+
+	// Flavor Name or id: of whole instances of this flavor.
+	Flavor FlavorID `form:"flavor,omitempty" json:"flavor,omitempty,omitzero"`
+
+	// RootBytes Root volume of these instances; 0: the flavor's.
+	RootBytes int64 `form:"rootBytes,omitempty" json:"rootBytes,omitempty,omitzero"`
+
+	// VramBytes Only this much VRAM, instead of the usual slices; with sharePercent.
+	VramBytes int64 `form:"vramBytes,omitempty" json:"vramBytes,omitempty,omitzero"`
+
+	// SharePercent Only this share, with vramBytes; 0: none is reserved.
+	SharePercent int64 `form:"sharePercent,omitempty" json:"sharePercent,omitempty,omitzero"`
 }
 
 // CreateOrganizationParams defines parameters for CreateOrganization.

@@ -76,7 +76,7 @@ func (w *world) outOfScope(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	allowed := map[string]bool{"Whoami": true, "Watch": true, "ListInstances": true, "ListFlavors": true, "ListApps": true, "ListAPIKeys": true, "CreateAPIKey": true,
+	allowed := map[string]bool{"Whoami": true, "Watch": true, "ListInstances": true, "ListFlavors": true, "ListApps": true, "ListOffers": true, "ListAPIKeys": true, "CreateAPIKey": true,
 		// Without a key at all.
 		"GetVersion": true, "GetHealth": true, "GetBranding": true, "GetLogo": true, "Login": true, "SetPassword": true, "LoginWithLink": true,
 		"ListLoginProviders": true, "BeginOIDCLogin": true, "FinishOIDCLogin": true}

@@ -158,6 +158,7 @@ var contract = map[string]operation{
 	"ListMigrations":         {method: "GET", path: "/v1/migrations", status: 200},
 	"ListNetworks":           {method: "GET", path: "/v1/networks", status: 200},
 	"ListNodes":              {method: "GET", path: "/v1/nodes", status: 200},
+	"ListOffers":             {method: "GET", path: "/v1/offers", status: 200},
 	"ListOrganizations":      {method: "GET", path: "/v1/organizations", status: 200},
 	"ListPayments":           {method: "GET", path: "/v1/payments", status: 200},
 	"ListPriceBooks":         {method: "GET", path: "/v1/price-books", status: 200},

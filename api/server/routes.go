@@ -48,6 +48,7 @@ func (h *handlers) resources(r *router) {
 // special are the operations that one kind has, or that it does in a way of its own.
 func (h *handlers) special(r *router) {
 	serve(r, "ListAlerts", h.ListAlerts)
+	serve(r, "ListOffers", h.ListOffers)
 	serve(r, "CreateAPIKey", h.CreateAPIKey)
 	serve(r, "RotateAPIKey", h.RotateAPIKey)
 	serve(r, "ListAuditEvents", h.ListAuditEvents)

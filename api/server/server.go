@@ -25,7 +25,8 @@ type Options struct {
 	Runtime  Runtime
 	Billing  Billing
 	Tracer   Tracer
-	Room     Room       // nil: dry runs do not say whether there is room
+	Room     Room // nil: dry runs do not say whether there is room
+	Offers   Offers
 	Cluster  Membership // nil: a node that is alone
 	Packages Packages   // of upgrades; nil: a node that is alone
 	// Stale makes reads with the context answer what this node knows, whoever

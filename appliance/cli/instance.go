@@ -107,6 +107,7 @@ func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 	var vram int64
 	f.Var(sizeFlag{&vram}, "vram", "VRAM of the virtual GPU, e.g. 1GiB")
 	pool := f.String("gpu-pool", "", "GPU pool (default \"default\")")
+	model := f.String("gpu-model", "", "model of the GPU, as \"basalt offer list\" names it (default any of the pool)")
 	share := f.Int64("gpu-share", 0, "guaranteed GPU time, in %")
 	tier := f.String("gpu-tier", "", "priority and price of GPU time: premium, standard or basic (default standard)")
 	none := f.Bool("no-gpu", false, "no virtual GPU")
@@ -115,7 +116,7 @@ func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 			s.Vgpu = nil
 			return
 		}
-		if !f.Changed("vram") && !f.Changed("gpu-pool") && !f.Changed("gpu-share") && !f.Changed("gpu-tier") {
+		if !f.Changed("vram") && !f.Changed("gpu-pool") && !f.Changed("gpu-model") && !f.Changed("gpu-share") && !f.Changed("gpu-tier") {
 			return
 		}
 		v := api.VGPUSpec{}
@@ -127,6 +128,9 @@ func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 		}
 		if f.Changed("gpu-pool") {
 			v.Pool = *pool
+		}
+		if f.Changed("gpu-model") {
+			v.Model = *model
 		}
 		if f.Changed("gpu-share") {
 			v.SharePercent = *share

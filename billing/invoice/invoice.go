@@ -38,15 +38,24 @@ func NewRatingSoFar(org api.OrganizationID, prices pricebook.Schedule, from, now
 	if !from.Before(now) || to.Before(now) {
 		return nil, api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to")
 	}
-	book, err := prices.Tariff(from, to)
+	book, err := tariffOf(prices, from, to)
 	if err != nil {
 		return nil, err
 	}
-	if err := book.Validate(); err != nil {
-		return nil, err
+	return ratingBy(org, book, from, now), nil
+}
+
+// tariffOf a period, which is valid.
+func tariffOf(prices pricebook.Schedule, from, to time.Time) (tariff.Book, error) {
+	book, err := prices.Tariff(from, to)
+	if err != nil {
+		return book, err
 	}
-	r := &Rating{organization: org, book: book, from: from.UTC(), to: now.UTC(), rater: tariff.NewRater(book), names: map[string]*named{}}
-	return r, nil
+	return book, book.Validate()
+}
+
+func ratingBy(org api.OrganizationID, book tariff.Book, from, now time.Time) *Rating {
+	return &Rating{organization: org, book: book, from: from.UTC(), to: now.UTC(), rater: tariff.NewRater(book), names: map[string]*named{}}
 }
 
 // Add use of the period, in the order of api.Use.Compare. Errors are *api.Error:

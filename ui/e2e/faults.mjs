@@ -59,10 +59,10 @@ step('by keyboard alone: sign in, search, create', async () => {
   await to('Create instance');
   await page.keyboard.press('Enter');
   await heading(page, 'Create instance');
-  await to('Name');
-  await page.keyboard.type('train-1');
   await to('Image or app');
   await page.keyboard.type('debian');
+  await to('Name');
+  await page.keyboard.type('train-1');
   await to('Flavor');
   await page.keyboard.type('tiny');
   await page.getByRole('rowheader', { name: 'Estimated total' }).waitFor();

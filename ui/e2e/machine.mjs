@@ -37,7 +37,8 @@ step('create an instance with a virtual GPU', async () => {
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Image or app').selectOption(`image:${IMAGE}`);
   await page.getByLabel('Flavor').selectOption('guest');
-  await page.getByLabel('Attach a virtual GPU').check();
+  await page.getByRole('radiogroup', { name: 'GPU', exact: true }).getByRole('radio').nth(1).check();
+  await button(page, 'Advanced').click();
   await page.getByLabel('VRAM (GiB)').fill('1');
   await page.getByLabel('Guaranteed GPU time').fill('25');
   await page.getByLabel('Tier').selectOption('premium');

@@ -83,28 +83,66 @@ step('the list is empty and says what to do', async () => {
   await inspect(page, 'instances-empty-light');
 });
 
+const gib = 2 ** 30;
+
+/** gpus adds to the offers of a cluster that has none those of two models. */
+async function gpus(route) {
+  const answer = await route.fetch();
+  const list = await answer.json();
+  const base = list.items[0];
+  const of = (model, vram, hour, free) =>
+    [100, 50, 25, 10].map((percent) => {
+      const [reserved, rest] = [(hour * percent) / 100, (hour * (100 - percent)) / 100];
+      const memory = vram * percent * 100;
+      return {
+        ...base,
+        model,
+        pool: 'default',
+        gpuVramBytes: vram * gib,
+        vramBytes: (vram * gib * percent) / 100,
+        sharePercent: percent,
+        tier: 'standard',
+        reservedMicros: base.reservedMicros + memory + reserved,
+        fullUseMicros: base.fullUseMicros + memory + hour,
+        prices: [
+          ...base.prices,
+          { meter: 'vram-byte-seconds', reservedMicros: memory, fullUseMicros: memory },
+          { meter: 'gpu-share-seconds', reservedMicros: reserved, fullUseMicros: reserved },
+          { meter: 'gpu-nanoseconds', reservedMicros: 0, fullUseMicros: rest },
+        ],
+        free: Math.floor((free * 100) / percent),
+      };
+    });
+  list.items.push(...of('NVIDIA H100', 80, 3_200_000, 0), ...of('NVIDIA L4', 24, 1_800_000, 3));
+  await route.fulfill({ response: answer, json: list });
+}
+
 step('create: errors stand at their fields', async () => {
   await page.getByRole('main').getByRole('button', { name: 'Create instance' }).first().click();
   await heading(page, 'Create instance');
   await button(page, 'Create').click();
-  await page.getByText('Required fields: Name, Image or app, Flavor').waitFor();
-  assert.equal(await page.locator('.pf-v6-c-form .pf-m-error').getByText('Required.').count(), 3);
+  await page.getByText('Required fields: Name, Image or app').waitFor();
+  assert.equal(await page.locator('.pf-v6-c-form .pf-m-error').getByText('Required.').count(), 2);
   await inspect(page, 'create-missing-light');
   await page.getByLabel('Name').fill('train-1');
   await page.getByLabel('Image or app').selectOption('image:debian-12');
   await page.getByLabel('Flavor').selectOption('tiny');
   await page.getByText('Required fields').waitFor({ state: 'detached' });
   await page.getByRole('rowheader', { name: 'Estimated total' }).waitFor();
-  await page.getByLabel('Attach a virtual GPU').check();
-  await page.getByRole('columnheader', { name: 'At guaranteed share (25%)' }).waitFor();
+  await page.getByRole('radio', { name: 'No GPU' }).waitFor();
+  await page.getByText('This cluster has no GPUs.').waitFor();
+  await page.route('**/v1/offers?*', gpus);
+  await page.reload();
+  await page.getByRole('radio', { name: 'NVIDIA L4' }).check();
+  await page.getByRole('radio', { name: '25% of a GPU' }).check();
+  await page.getByRole('columnheader', { name: 'Reserved, GPU idle' }).waitFor();
   const time = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'GPU time' }) });
   await time.getByText('€0.45 / h').waitFor();
   await time.getByText('€1.80 / h').waitFor();
-  await page.getByLabel('Tier').selectOption('premium');
-  await time.getByText('€0.675 / h').waitFor();
-  await time.getByText('€2.70 / h').waitFor();
+  await page.getByLabel('Image or app').selectOption('image:debian-12');
+  await page.getByLabel('Name').fill('train-1');
   await inspect(page, 'create-light');
-  await page.getByLabel('Attach a virtual GPU').uncheck();
+  await page.getByRole('radio', { name: 'No GPU' }).check();
   await page.getByLabel('Name').fill('No Good');
   await page.getByText('Nobody can sign in to this instance').waitFor();
   await inspect(page, 'create-no-way-in-light');
@@ -263,7 +301,7 @@ async function tour(p, menu, look) {
   await p.goto(`${PORTAL}/#/instances/new`);
   await heading(p, 'Create instance');
   await p.getByLabel('Flavor').selectOption('tiny');
-  await p.getByLabel('Attach a virtual GPU').check();
+  await p.getByRole('rowheader', { name: 'Estimated total' }).waitFor();
   await look('create');
   await p.goto(`${PORTAL}/#/usage`);
   await p.getByText('vCPU').first().waitFor();

@@ -378,6 +378,7 @@ step('an app’s card leads to the form, with several networks and groups', asyn
   await button(page, 'Create instance: Notebook').click();
   await heading(page, 'Create instance');
   await page.getByText('Ports: Web 8888').waitFor();
+  await button(page, 'Advanced').click();
   await page.getByRole('group', { name: 'Networks' }).getByLabel('default').check();
   await page.getByRole('group', { name: 'Security groups' }).getByLabel('web').check();
   await page.locator('code').getByText('--security-group web').first().waitFor();

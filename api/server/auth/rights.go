@@ -21,6 +21,8 @@ var Rights = withKinds(map[string]Roles{
 
 	"TraceNetwork": viewers,
 
+	"ListOffers": viewers,
+
 	"PutUpgradePackage": operators,
 
 	"ListAuditEvents":      admins,

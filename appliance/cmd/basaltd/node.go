@@ -29,6 +29,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/offers"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/planner"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
@@ -186,7 +187,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err != nil {
 		return n, err
 	}
-	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
+	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Tracer: n.tracer(), Offers: n.offers(), Version: version, Log: log,
 		Room: planner.NewRoom(n.cache, n.cluster != nil), Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
 	if n.ssh != nil {
 		so.SSHGateway, so.Shells = n.ssh.info, n.ssh
@@ -206,6 +207,13 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	}
 	n.local, err = listenLocal(filepath.Join(c.run, "api.sock"))
 	return n, err
+}
+
+// offers answers what fits and what it costs from this node's copy of the objects.
+func (n *node) offers() *offers.Board {
+	b := offers.New(offers.Options{Cache: n.cache, Prices: invoicing.Books{Store: n.store}, Networking: n.network != nil, Watched: n.cluster != nil})
+	n.closers = append(n.closers, func() error { b.Close(); return nil })
+	return b
 }
 
 const day = 24 * time.Hour

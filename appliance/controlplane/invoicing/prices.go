@@ -123,3 +123,12 @@ func (b Books) version(ctx context.Context, id string) (api.PriceBookSpec, error
 	v, err := api.Decode[api.PriceBookVersion](o)
 	return v.Spec.Prices, err
 }
+
+// PricesOf are those by which an organization pays for an hour; without one those of
+// the price book named default.
+func (b Books) PricesOf(ctx context.Context, org api.OrganizationID, hour time.Time) (pricebook.Schedule, error) {
+	if org == "" {
+		return b.versions(ctx, "", hour, hour.Add(time.Hour))
+	}
+	return b.held(ctx, org, hour, hour.Add(time.Hour))
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
 func decode[T any](t *testing.T, o api.Object) T {
@@ -87,7 +88,7 @@ func TestFailover(t *testing.T) {
 		n := s.Nodes[id]
 		n.Status.MemoryBytes = gib
 		if id == "n3" {
-			n.Status.MemoryBytes = 2*gib + workersMemory // and for those of one vGPU
+			n.Status.MemoryBytes = 2*gib + placement.WorkersMemory // and for those of one vGPU
 		}
 		s.Nodes[id] = n
 	}

@@ -97,7 +97,7 @@ const waiting = "waits for room: "
 // room it waits, without a node, and says so.
 func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
-	u.remove(in)
+	u.Remove(in.Assignment)
 	next := place(s, u, withoutNode(in), now)
 	next.Epoch, next.RootVolume, next.Ports = was.Epoch+1, was.RootVolume, was.Ports
 	if next.Node != "" {
@@ -105,7 +105,7 @@ func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	} else {
 		next.Reason = waiting + next.Reason
 	}
-	u.add(next)
+	u.Add(next)
 	return assign(api.KindInstance, in.Meta, next)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
 // planInstance places an instance that has no node, follows a changed spec of
@@ -65,7 +66,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		a.Reason = ""
 		return assign(api.KindInstance, in.Meta, a)
 	}
-	u.remove(in)
+	u.Remove(in.Assignment)
 	next := place(s, u, in, now)
 	next.Epoch = a.Epoch
 	if next.Node != "" {
@@ -82,7 +83,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if next.Node == "" {
 		u.ips.dropPorts(in, ports)
 	}
-	u.add(next)
+	u.Add(next)
 	if next.Equal(a) {
 		return nil
 	}
@@ -96,7 +97,7 @@ func resized(s *State, in api.Instance) bool {
 		return false
 	}
 	w, a := wants(f, in), in.Assignment
-	return w.vcpus != a.Vcpus || w.memory != a.MemoryBytes || w.vram != a.VgpuVramBytes || w.share != a.VgpuSharePercent || w.tier != a.VgpuTier
+	return w.VCPUs != a.Vcpus || w.Memory != a.MemoryBytes || w.VRAM != a.VgpuVramBytes || w.Share != a.VgpuSharePercent || w.Tier != a.VgpuTier
 }
 
 // planVolume gives a volume the node of its instance, or, alone, the node with
@@ -183,7 +184,7 @@ func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 		return api.VolumeAssignment{Reason: "waits for a node with KVM"}
 	}
 	if best.Meta.ID == "" {
-		return api.VolumeAssignment{Reason: "no node has " + size(v.Spec.SizeBytes) + " of storage free"}
+		return api.VolumeAssignment{Reason: "no node has " + placement.Size(v.Spec.SizeBytes) + " of storage free"}
 	}
 	id := api.NodeID(best.Meta.ID)
 	return api.VolumeAssignment{Node: id, Pool: poolFor(s, v.Spec.Pool, id)}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
 // planMigration takes one step with a move. The instance's assignment and the
@@ -58,7 +59,7 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	if to.Node == "" {
 		return endMigration(m, api.MigrationFailed, to.Reason)
 	}
-	u.addAt(to.Node, a)
+	u.AddAt(to.Node, a)
 	// Two steps in two rounds: the migration names its target first, so that it
 	// is the one that the instance's migrateTo belongs to.
 	if m.Assignment.Target != to.Node {
@@ -97,7 +98,7 @@ func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) 
 		return api.InstanceAssignment{Reason: "node " + nodeName(s, to) + " is lost"}
 	}
 	// It moves as it runs: what its spec asks for by now counts when it is stopped.
-	runs := want{vcpus: in.Assignment.Vcpus, memory: in.Assignment.MemoryBytes, cpu: &in.Status.Machine.CPU}
+	runs := placement.Want{VCPUs: in.Assignment.Vcpus, Memory: in.Assignment.MemoryBytes, CPU: &in.Status.Machine.CPU}
 	return placeOn(s, u, alone, runs, now, func(n api.Node) bool {
 		id := api.NodeID(n.Meta.ID)
 		return id != in.Assignment.Node && (to == "" || id == to)

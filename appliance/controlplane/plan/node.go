@@ -9,6 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
 // wantVoters is how many nodes vote where there are enough: one can be lost.
@@ -82,7 +83,7 @@ func stuckOn(s *State, u *used, node api.NodeID) string {
 	if len(left) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d to move: ", len(left)) + reasons(left)
+	return fmt.Sprintf("%d to move: ", len(left)) + placement.Reasons(left)
 }
 
 // chooseVoters keeps an odd number, so that a node more never makes the cluster

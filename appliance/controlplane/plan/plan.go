@@ -7,10 +7,6 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// NodeTimeout is how long after its last report a node still takes new work,
-// where nobody watches (State.Health is nil).
-const NodeTimeout = 45 * time.Second
-
 // Next is what should be committed now: placements, and the ends of deleted
 // objects that no node holds. Each command expects the revision it was planned
 // on, so a plan made on old news changes nothing. Called again after its

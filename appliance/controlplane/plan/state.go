@@ -6,6 +6,7 @@ package plan
 import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
 // Kinds that the planner looks at.
@@ -46,11 +47,7 @@ type State struct {
 }
 
 // Health of a node, as leases and witnesses have it.
-type Health struct {
-	Suspect bool   // not heard of, by several witnesses
-	Fenced  bool   // certainly runs nothing any more that could run elsewhere
-	Why     string // in words
-}
+type Health = placement.Health
 
 // StateOf returns the state that the objects of Kinds are; health and self are set by
 // the caller.

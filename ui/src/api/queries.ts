@@ -92,22 +92,6 @@ export const useProjects = (on: boolean) =>
     queryFn: ({ signal }) => ok(api.GET('/v1/projects', { signal })),
   });
 
-/** usePriceBook is the one that a project's organization pays by. */
-export const usePriceBook = (organization: string | undefined, on = true) =>
-  useQuery({
-    queryKey: ['PriceBook', 'one', organization],
-    enabled: on,
-    queryFn: async ({ signal }) => {
-      const org = organization
-        ? await ok(api.GET('/v1/organizations/{id}', { params: { path: { id: organization } }, signal }))
-        : undefined;
-      return ok(
-        api.GET('/v1/price-books/{id}', { params: { path: { id: org?.spec.priceBook || 'default' } }, signal }),
-      );
-    },
-    retry: false,
-  });
-
 export const useQuota = (project: string, organization: string | undefined) =>
   useQuery({
     queryKey: ['quota', project, organization],

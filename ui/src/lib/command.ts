@@ -19,6 +19,7 @@ export function command(i: Instance): string {
     if (spec.vgpu.sharePercent) words.push(`--gpu-share ${spec.vgpu.sharePercent}`);
     if (spec.vgpu.tier) words.push(`--gpu-tier ${spec.vgpu.tier}`);
     if (spec.vgpu.pool) words.push(`--gpu-pool ${quote(spec.vgpu.pool)}`);
+    if (spec.vgpu.model) words.push(`--gpu-model ${quote(spec.vgpu.model)}`);
   }
   for (const n of spec.networks ?? []) words.push(`--network ${quote(n.network)}`);
   // The form gives all ports the same groups, as the command does.

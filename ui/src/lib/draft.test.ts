@@ -11,6 +11,7 @@ const draft = {
   flavor: 'small',
   vgpu: false,
   pool: '',
+  model: '',
   vramGib: '1.5',
   share: '50',
   tier: '' as const,

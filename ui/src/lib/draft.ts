@@ -1,7 +1,7 @@
 // What the form that creates an instance holds.
 import type { Instance } from '../api/client';
 import { withPassword } from './password';
-import type { Tier } from './price';
+import type { Tier } from './tier';
 
 export const gib = 2 ** 30;
 
@@ -14,6 +14,8 @@ export interface Draft {
   flavor: string;
   vgpu: boolean;
   pool: string;
+  /** Of the GPU; empty: any of the pool. */
+  model: string;
   vramGib: string;
   share: string;
   /** Empty: standard. */
@@ -54,6 +56,7 @@ export function instanceOf(d: Draft, ofApp = ''): Instance {
           sharePercent: Number(d.share),
           ...(d.tier && { tier: d.tier }),
           ...(d.pool && { pool: d.pool }),
+          ...(d.model && { model: d.model }),
         },
       }),
       ...(networks.length > 0 && { networks }),

@@ -11,6 +11,7 @@ const draft: Draft = {
   flavor: '',
   vgpu: false,
   pool: '',
+  model: '',
   vramGib: '4',
   share: '25',
   tier: '' as const,

@@ -1,13 +1,14 @@
 // @vitest-environment jsdom
 import '@testing-library/jest-dom/vitest';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, render, screen } from '@testing-library/react';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { Router } from 'wouter';
 import { memoryLocation } from 'wouter/memory-location';
 import { answering } from '../api/fake';
 import { newQueryClient, type Session } from '../api/session';
+import { ProjectProvider } from '../parts/project';
 import { CreateInstance } from './create-instance';
 
 afterEach(cleanup);
@@ -41,4 +42,123 @@ test('a member is told whom to ask', async () => {
   show({ role: 'member', organization: 'org-1' });
   expect(await screen.findByText(/Ask an administrator of your organization/)).toBeVisible();
   expect(screen.queryByRole('button')).toBeNull();
+});
+
+const gib = 2 ** 30;
+const slice = (percent: number, tier: string, free: number) => ({
+  kind: 'Offer',
+  model: 'NVIDIA L4',
+  pool: 'default',
+  gpuVramBytes: 24 * gib,
+  vramBytes: (24 * gib * percent) / 100,
+  sharePercent: percent,
+  tier,
+  currency: 'EUR',
+  reservedMicros: percent * 10_000,
+  fullUseMicros: 1_000_000,
+  prices: [
+    { meter: 'vcpu-seconds', reservedMicros: 0, fullUseMicros: 0 },
+    { meter: 'gpu-share-seconds', reservedMicros: percent * 10_000, fullUseMicros: percent * 10_000 },
+    { meter: 'gpu-nanoseconds', reservedMicros: 0, fullUseMicros: 1_000_000 - percent * 10_000 },
+  ],
+  free,
+  nodes: 1,
+});
+
+const shop = {
+  projects: { items: [{ kind: 'Project', meta: { id: 'prj-1', name: 'web' }, spec: {} }] },
+  flavors: {
+    items: [
+      { kind: 'Flavor', meta: { id: 'flv-2', name: 'large' }, spec: { vcpus: 8, memoryBytes: 32 * gib } },
+      { kind: 'Flavor', meta: { id: 'flv-1', name: 'small' }, spec: { vcpus: 1, memoryBytes: gib } },
+    ],
+  },
+  images: { items: [{ kind: 'Image', meta: { id: 'img-1', name: 'debian' }, spec: { public: true }, status: {} }] },
+  offers: {
+    items: [
+      {
+        kind: 'Offer',
+        tier: '',
+        currency: 'EUR',
+        reservedMicros: 25_000,
+        fullUseMicros: 25_000,
+        prices: [],
+        free: 9,
+        nodes: 2,
+      },
+      slice(100, 'standard', 0),
+      slice(50, 'standard', 3),
+      slice(50, 'basic', 3),
+    ],
+  },
+};
+
+/** form shows the page with GPUs to have, and answers what is asked. */
+function form(dryRuns: (query: string, body: { meta?: { name?: string } }) => Response | undefined) {
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', async (r: Request) => {
+    const url = new URL(r.url);
+    const path = url.pathname.replace('/portal/v1/', '');
+    if (r.method === 'POST') {
+      asked.push(`${path}${url.search}`);
+      return (
+        dryRuns(url.search, (await r.json()) as { meta?: { name?: string } }) ??
+        Response.json({ meta: { id: 'ins-1' } }, { status: 201 })
+      );
+    }
+    return Response.json((shop as Record<string, object>)[path] ?? { items: [] });
+  });
+  const { hook } = memoryLocation({ path: '/instances/new', record: true });
+  const session = { role: 'member', organization: 'org-1' } as Session;
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <Router hook={hook}>
+        <ProjectProvider session={session}>
+          <CreateInstance session={session} id="" />
+        </ProjectProvider>
+      </Router>
+    </QueryClientProvider>,
+  );
+  return asked;
+}
+
+const problem = (field: string, detail: string) =>
+  Response.json({ code: 'invalid', detail, errors: [{ field, detail }] }, { status: 400 });
+
+test('the page begins with GPUs, their prices and what is free', async () => {
+  form(() => problem('meta.name', 'no'));
+  await userEvent.click(await screen.findByRole('radio', { name: 'NVIDIA L4' }));
+  // The whole GPU is taken: the largest slice that is free is chosen.
+  expect(screen.getByRole('radio', { name: '50% of a GPU' })).toBeChecked();
+  expect(screen.getByRole('radio', { name: 'Whole GPU' })).not.toBeChecked();
+  expect(screen.getByText('None available')).toBeVisible();
+  const total = screen.getByRole('rowheader', { name: 'Estimated total' }).closest('tr');
+  expect(total).toHaveTextContent('€0.50 / h');
+  expect(total).toHaveTextContent('€1.00 / h');
+  expect(screen.getByLabelText(/^Flavor/)).toHaveValue('small');
+  await userEvent.click(screen.getByRole('radio', { name: 'No GPU' }));
+  expect(screen.getByRole('rowheader', { name: 'Estimated total' }).closest('tr')).toHaveTextContent('€0.025 / h');
+});
+
+test('errors of a dry run stand at their fields before anything is created', async () => {
+  const asked = form((query, body) =>
+    query === '?dryRun=probe'
+      ? problem('dryRun', 'dryRun is "probe"')
+      : problem('meta.name', `an instance is called ${body.meta?.name}`),
+  );
+  await screen.findByRole('option', { name: 'debian' });
+  await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
+  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  expect(await screen.findByText('an instance is called web-1')).toBeVisible();
+  expect(new Set(asked)).toEqual(new Set(['instances?dryRun=probe', 'instances?dryRun=all']));
+});
+
+test('a server without dry runs is asked for none', async () => {
+  const asked = form(() => problem('meta.name', 'a name is needed'));
+  await screen.findByRole('option', { name: 'debian' });
+  await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
+  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  await waitFor(() => expect(asked).toEqual(['instances?dryRun=probe']));
+  await new Promise((done) => setTimeout(done, 800));
+  expect(asked).toEqual(['instances?dryRun=probe']);
 });

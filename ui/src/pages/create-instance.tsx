@@ -5,10 +5,8 @@ import {
   Card,
   CardBody,
   CardTitle,
-  Checkbox,
+  ExpandableSection,
   Form,
-  FormFieldGroup,
-  FormFieldGroupHeader,
   FormSelect,
   FormSelectOption,
   FormSelectOptionGroup,
@@ -22,14 +20,15 @@ import { useLocation } from 'wouter';
 import { api, ok, type Schemas } from '../api/client';
 import { elsewhere, useFieldErrors } from '../api/fields';
 import { useSecurityGroups } from '../api/network';
-import { useApps, useFlavors, useImages, useNetworks, usePools, usePriceBook } from '../api/queries';
+import { useDryRun, useOffers, useSettled } from '../api/offers';
+import { useApps, useFlavors, useImages, useNetworks } from '../api/queries';
 import { may, type Session } from '../api/session';
 import { expired, useSSHKeys } from '../api/ssh';
 import { useText, type Key } from '../i18n';
 import { command, curl } from '../lib/command';
-import { gib, instanceOf, letsIn, missing, type Draft } from '../lib/draft';
-import { formatBytes, formatMicros, formatPercent } from '../lib/format';
-import { hourly, tiers, type HourlyPrice } from '../lib/price';
+import { instanceOf, letsIn, missing, type Draft } from '../lib/draft';
+import { formatBytes } from '../lib/format';
+import { fitting, isOf, take, vramOf } from '../lib/offer';
 import { abilityOf, choose, imageOf, sourceOf } from '../lib/source';
 import { Choices } from '../parts/choices';
 import { ConsolePassword } from '../parts/console-password';
@@ -39,6 +38,9 @@ import { Empty } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
 import { useProject } from '../parts/project';
+import { Gpu } from './create/gpu';
+import { OwnSlice } from './create/gpu-own';
+import { Price } from './create/price';
 
 /** The fields that show their own errors. */
 const shown = [
@@ -60,94 +62,6 @@ const labels: Record<ReturnType<typeof missing>[number], Key> = {
   'spec.flavor': 'new.flavor',
   'spec.vgpu.vramBytes': 'new.vram',
 };
-
-function Price({
-  draft,
-  flavor,
-  image,
-  organization,
-}: {
-  draft: Draft;
-  flavor?: Schemas['Flavor'];
-  image?: Schemas['Image'];
-  organization?: string;
-}) {
-  const { t, language } = useText();
-  const book = usePriceBook(organization);
-  const [now] = useState(() => new Date());
-  if (book.isError) return <p>{t('new.priceNone')}</p>;
-  if (!flavor || !book.data) return <p className="basalt-note">{t('new.pickFlavor')}</p>;
-  const vramBytes = draft.vgpu ? Math.max(0, Math.round(Number(draft.vramGib) * gib)) || 0 : 0;
-  const share = Math.min(100, Math.max(0, Math.round(Number(draft.share)) || 0));
-  const size = {
-    vcpus: flavor.spec.vcpus,
-    memoryBytes: flavor.spec.memoryBytes,
-    rootBytes: flavor.spec.rootBytes || image?.status?.virtualBytes || 0,
-    vramBytes,
-    tier: draft.tier || 'standard',
-    sharePercent: share,
-    pool: draft.pool || 'default',
-  };
-  // Without a GPU an hour costs the same whatever is done in it.
-  const ends = (vramBytes > 0 && share < 100 ? [share, 100] : [100]).map((percent) => ({
-    percent,
-    price: hourly(book.data.spec, size, percent, now),
-  }));
-  const rows: [string, 'compute' | 'disk' | 'vram' | 'gpu'][] = [
-    [t('new.priceCompute'), 'compute'],
-    [t('new.priceDisk'), 'disk'],
-    ...(vramBytes > 0
-      ? ([
-          [t('new.priceVram'), 'vram'],
-          [t('new.priceGpu'), 'gpu'],
-        ] as [string, 'vram' | 'gpu'][])
-      : []),
-  ];
-  const line = (name: keyof HourlyPrice) =>
-    ends.map(({ percent, price }) => (
-      <td key={percent}>
-        {t('unit.perHour', { price: formatMicros(price[name], book.data.spec.currency, language) })}
-      </td>
-    ));
-  return (
-    <div className="basalt-stack">
-      <table className="basalt-prices">
-        {vramBytes > 0 && (
-          <thead>
-            <tr>
-              <td />
-              {ends.map(({ percent }) => (
-                <th scope="col" key={percent}>
-                  {t(percent < 100 ? 'new.priceAtShare' : 'new.priceAtFull', {
-                    percent: formatPercent(percent, language),
-                  })}
-                </th>
-              ))}
-            </tr>
-          </thead>
-        )}
-        <tbody>
-          {rows.map(([what, name]) => (
-            <tr key={name}>
-              <th scope="row">{what}</th>
-              {line(name)}
-            </tr>
-          ))}
-        </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row">{t('new.priceTotal')}</th>
-            {line('total')}
-          </tr>
-        </tfoot>
-      </table>
-      <p className="basalt-note">
-        {t('new.priceHelp', { book: book.data.meta.name })}
-        {vramBytes > 0 && ` ${t('new.priceGpuHelp')}`}
-      </p>
-    </div>
-  );
-}
 
 /** What an app is, what it serves, and what to do once it runs. */
 function About({ app }: { app: Schemas['App'] }) {
@@ -195,6 +109,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     flavor: '',
     vgpu: false,
     pool: '',
+    model: '',
     vramGib: '4',
     share: '25',
     tier: '',
@@ -215,13 +130,50 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const app = catalogue.find((a) => a.meta.name === draft.app);
   const flavors = useFlavors();
   const images = useImages(inProject);
-  const pools = usePools();
   const networks = useNetworks(inProject);
+  // The smallest flavor is a beginning.
+  if (!draft.flavor && flavors.data?.items.length) {
+    const size = (f: Schemas['Flavor']) => f.spec.vcpus * 2 ** 40 + f.spec.memoryBytes;
+    const flavor = flavors.data.items.reduce((a, b) => (size(b) < size(a) ? b : a)).meta.name;
+    setDraft((d) => ({ ...d, flavor }));
+  }
+  const usable = images.data?.items.filter((i) => !i.meta.deletedAt) ?? [];
+  const image = app ? imageOf(app, usable) : usable.find((i) => i.meta.name === draft.image);
+  const flavor = flavors.data?.items.find((f) => f.meta.name === draft.flavor);
+  const ofInstance = {
+    project: inProject,
+    flavor: draft.flavor,
+    rootBytes: flavor?.spec.rootBytes ? 0 : (image?.status?.virtualBytes ?? 0),
+  };
+  const all = useOffers(ofInstance);
+  const offers = all.data?.items ?? [];
+  const listed = offers.find((o) => isOf(draft, o));
+  // A slice of one's own measure has no offer among the usual ones.
+  const measure = useSettled(
+    JSON.stringify({
+      vramBytes: vramOf(draft),
+      sharePercent: Number(draft.share) || 0,
+      tier: draft.tier || 'standard',
+      pool: draft.pool || 'default',
+      ...(draft.model && { model: draft.model }),
+    }),
+    300,
+  );
+  const special = useOffers(
+    { ...ofInstance, ...(JSON.parse(measure) as object) },
+    all.isSuccess && draft.vgpu && !listed && vramOf(draft) > 0,
+  );
+  const offer = listed ?? (draft.vgpu ? special.data?.items[0] : undefined);
+  const chosen = (d: Draft, source: string): Draft => {
+    const next = choose(d, source, catalogue);
+    const fits = next.vgpu && !next.model ? fitting(offers, vramOf(next)) : undefined;
+    return fits ? take(next, fits) : next;
+  };
   // Where one comes from an app's card.
   const [given, setGiven] = useState(fromApp);
-  if (given && apps.data) {
+  if (given && apps.data && (all.isFetched || all.isError)) {
     setGiven('');
-    setDraft((d) => choose(d, `app:${decodeURIComponent(given)}`, catalogue));
+    setDraft((d) => chosen(d, `app:${decodeURIComponent(given)}`));
   }
   // The user's own SSH keys are given to it, by name, unless he says otherwise.
   const own = useSSHKeys();
@@ -245,12 +197,25 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
       ),
     onSuccess: (i) => go(`/instances/${i.meta.id}`),
   });
-  const errors = useFieldErrors(create.error);
+  const body = JSON.stringify(wanted);
+  const asked = useSettled(body, 600);
+  const tried = useDryRun(asked, asked === body && missing(draft).length === 0 && !create.isPending);
+  const said = tried ?? create.error;
+  const errors = useFieldErrors(said);
+  const [advanced, setAdvanced] = useState(false);
   // From the first press on, what is missing is named, and that nobody can log in is said before it is created.
   const [pressed, setPressed] = useState(false);
   const lacks = pressed ? missing(draft) : [];
   const lack = (path: keyof typeof labels) => (lacks.includes(path) ? t('new.missing') : undefined);
   const open = letsIn(wanted, app?.spec.userData);
+  const inAdvanced = [
+    'spec.vgpu.tier',
+    'spec.vgpu.vramBytes',
+    'spec.vgpu.sharePercent',
+    'spec.networks',
+    'spec.userData',
+  ];
+  const hidden = lack('spec.vgpu.vramBytes') !== undefined || inAdvanced.some((path) => errors.at(path) !== undefined);
   const shut = pressed && lacks.length === 0 && !open;
   const submit = () => {
     setPressed(true);
@@ -259,8 +224,6 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const groups = useSecurityGroups({ project: inProject, limit: 1000 });
   const toggled = (all: string[], name: string, on: boolean) => (on ? [...all, name] : all.filter((x) => x !== name));
   const above = { href: '/instances', title: t('inst.title') };
-  const usable = images.data?.items.filter((i) => !i.meta.deletedAt) ?? [];
-  const image = app ? imageOf(app, usable) : usable.find((i) => i.meta.name === draft.image);
   const inability = draft.vgpu ? abilityOf(app, image) : undefined;
   if (!loading && projects.length === 0)
     return (
@@ -274,7 +237,8 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
         <Card>
           <CardBody>
             <Form onSubmit={(e) => (e.preventDefault(), submit())} aria-label={t('new.title')}>
-              <ErrorAlert error={elsewhere(create.error, shown) ?? flavors.error ?? images.error ?? apps.error} />
+              <ErrorAlert error={elsewhere(said, shown) ?? flavors.error ?? images.error ?? apps.error} />
+              <Gpu offers={offers} draft={draft} set={setDraft} error={errors.at('spec.vgpu')} />
               {!session.project && projects.length > 1 && (
                 <Field id="new-project" label={t('new.project')} path="meta.project" errors={errors} required>
                   <FormSelect id="new-project" value={inProject} onChange={set('project')}>
@@ -284,24 +248,6 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                   </FormSelect>
                 </Field>
               )}
-              <Field
-                id="new-name"
-                label={t('new.name')}
-                help={t('new.nameHelp')}
-                path="meta.name"
-                error={lack('meta.name')}
-                errors={errors}
-                required
-              >
-                <TextInput
-                  id="new-name"
-                  value={draft.name}
-                  onChange={set('name')}
-                  isRequired
-                  autoComplete="off"
-                  spellCheck={false}
-                />
-              </Field>
               {images.data && usable.length === 0 && (
                 <Alert component="p" variant="info" isInline title={t('new.noImage')} />
               )}
@@ -316,7 +262,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 <FormSelect
                   id="new-image"
                   value={sourceOf(draft)}
-                  onChange={(_, source) => setDraft((d) => choose(d, source, catalogue))}
+                  onChange={(_, source) => setDraft((d) => chosen(d, source))}
                   isRequired
                 >
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
@@ -346,6 +292,24 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
               </Field>
               {app && <About app={app} />}
               <Field
+                id="new-name"
+                label={t('new.name')}
+                help={t('new.nameHelp')}
+                path="meta.name"
+                error={lack('meta.name')}
+                errors={errors}
+                required
+              >
+                <TextInput
+                  id="new-name"
+                  value={draft.name}
+                  onChange={set('name')}
+                  isRequired
+                  autoComplete="off"
+                  spellCheck={false}
+                />
+              </Field>
+              <Field
                 id="new-flavor"
                 label={t('new.flavor')}
                 path="spec.flavor"
@@ -364,117 +328,16 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                   ))}
                 </FormSelect>
               </Field>
-              <FormFieldGroup
-                header={<FormFieldGroupHeader titleText={{ text: t('new.vgpu'), id: 'new-vgpu-title' }} />}
-              >
-                <Checkbox id="new-vgpu" label={t('new.wantVgpu')} isChecked={draft.vgpu} onChange={set('vgpu')} />
-                {inability && (
-                  <Alert
-                    component="p"
-                    variant="warning"
-                    isInline
-                    title={t(inability === 'unsupported' ? 'new.vgpuUnsupported' : 'new.vgpuNewKernel')}
-                  >
-                    {t(inability === 'unsupported' ? 'new.vgpuUnsupportedHelp' : 'new.vgpuNewKernelHelp')}
-                  </Alert>
-                )}
-                {draft.vgpu && (
-                  <>
-                    {(pools.data?.items.length ?? 0) > 1 && (
-                      <Field id="new-pool" label={t('new.pool')} path="spec.vgpu.pool" errors={errors}>
-                        <FormSelect id="new-pool" value={draft.pool} onChange={set('pool')}>
-                          {pools.data?.items.map((p) => (
-                            <FormSelectOption
-                              key={p.meta.id}
-                              value={p.meta.name === 'default' ? '' : p.meta.name}
-                              label={p.meta.name}
-                            />
-                          ))}
-                        </FormSelect>
-                      </Field>
-                    )}
-                    <Field
-                      id="new-vram"
-                      label={t('new.vram')}
-                      path="spec.vgpu.vramBytes"
-                      error={lack('spec.vgpu.vramBytes')}
-                      errors={errors}
-                      required
-                    >
-                      <TextInput
-                        id="new-vram"
-                        type="number"
-                        min={0.0625}
-                        max={1024}
-                        step="any"
-                        isRequired
-                        value={draft.vramGib}
-                        onChange={set('vramGib')}
-                      />
-                    </Field>
-                    <Field
-                      id="new-share"
-                      label={t('new.share')}
-                      help={t('new.shareHelp')}
-                      path="spec.vgpu.sharePercent"
-                      errors={errors}
-                    >
-                      <TextInput
-                        id="new-share"
-                        type="number"
-                        min={0}
-                        max={100}
-                        step={1}
-                        isRequired
-                        value={draft.share}
-                        onChange={set('share')}
-                      />
-                    </Field>
-                    <Field
-                      id="new-tier"
-                      label={t('new.tier')}
-                      help={t('new.tierHelp')}
-                      path="spec.vgpu.tier"
-                      errors={errors}
-                    >
-                      <FormSelect
-                        id="new-tier"
-                        value={draft.tier}
-                        onChange={(_, tier) => setDraft((d) => ({ ...d, tier: tier as Draft['tier'] }))}
-                      >
-                        {tiers.map((tier) => (
-                          <FormSelectOption
-                            key={tier}
-                            value={tier === 'standard' ? '' : tier}
-                            label={t(`tier.${tier}`)}
-                          />
-                        ))}
-                      </FormSelect>
-                    </Field>
-                  </>
-                )}
-              </FormFieldGroup>
-              <Choices
-                id="new-networks"
-                label={t('new.networks')}
-                help={t('new.networkDefault')}
-                path="spec.networks"
-                errors={errors}
-                items={networks.data?.items ?? []}
-                chosen={draft.networks}
-                set={(name, on) => setDraft((d) => ({ ...d, networks: toggled(d.networks, name, on) }))}
-                note={(n) => n.spec.cidr4 ?? n.spec.cidr6 ?? ''}
-              />
-              <Choices
-                id="new-groups"
-                label={t('new.groups')}
-                help={t('new.groupsHelp')}
-                path="spec.networks[0].securityGroups"
-                errors={errors}
-                items={groups.data?.items ?? []}
-                chosen={draft.groups}
-                set={(name, on) => setDraft((d) => ({ ...d, groups: toggled(d.groups, name, on) }))}
-              />
+              {inability && (
+                <Alert
+                  component="p"
+                  variant="warning"
+                  isInline
+                  title={t(inability === 'unsupported' ? 'new.vgpuUnsupported' : 'new.vgpuNewKernel')}
+                >
+                  {t(inability === 'unsupported' ? 'new.vgpuUnsupportedHelp' : 'new.vgpuNewKernelHelp')}
+                </Alert>
+              )}
               <Field id="new-keys" label={t('new.keys')} help={t('new.keysHelp')} path="spec.sshKeys" errors={errors}>
                 <TextArea
                   id="new-keys"
@@ -490,22 +353,55 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 set={(password) => setDraft((d) => ({ ...d, password }))}
                 userData={draft.userData || app?.spec.userData || ''}
               />
-              <Field
-                id="new-user-data"
-                label={t('new.userData')}
-                help={app?.spec.userData ? t('new.userDataApp') : undefined}
-                path="spec.userData"
-                errors={errors}
+              <ExpandableSection
+                toggleText={t('new.advanced')}
+                isExpanded={advanced || hidden}
+                onToggle={(_, on) => setAdvanced(on)}
+                isIndented
               >
-                <TextArea
-                  id="new-user-data"
-                  rows={3}
-                  resizeOrientation="vertical"
-                  value={draft.userData}
-                  onChange={set('userData')}
-                  spellCheck={false}
-                />
-              </Field>
+                <div className="basalt-stack">
+                  {draft.vgpu && (
+                    <OwnSlice draft={draft} set={setDraft} errors={errors} lack={lack('spec.vgpu.vramBytes')} />
+                  )}
+                  <Choices
+                    id="new-networks"
+                    label={t('new.networks')}
+                    help={t('new.networkDefault')}
+                    path="spec.networks"
+                    errors={errors}
+                    items={networks.data?.items ?? []}
+                    chosen={draft.networks}
+                    set={(name, on) => setDraft((d) => ({ ...d, networks: toggled(d.networks, name, on) }))}
+                    note={(n) => n.spec.cidr4 ?? n.spec.cidr6 ?? ''}
+                  />
+                  <Choices
+                    id="new-groups"
+                    label={t('new.groups')}
+                    help={t('new.groupsHelp')}
+                    path="spec.networks[0].securityGroups"
+                    errors={errors}
+                    items={groups.data?.items ?? []}
+                    chosen={draft.groups}
+                    set={(name, on) => setDraft((d) => ({ ...d, groups: toggled(d.groups, name, on) }))}
+                  />
+                  <Field
+                    id="new-user-data"
+                    label={t('new.userData')}
+                    help={app?.spec.userData ? t('new.userDataApp') : undefined}
+                    path="spec.userData"
+                    errors={errors}
+                  >
+                    <TextArea
+                      id="new-user-data"
+                      rows={3}
+                      resizeOrientation="vertical"
+                      value={draft.userData}
+                      onChange={set('userData')}
+                      spellCheck={false}
+                    />
+                  </Field>
+                </div>
+              </ExpandableSection>
               {lacks.length > 0 && (
                 <Alert
                   component="p"
@@ -535,12 +431,8 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
           <Card>
             <CardTitle component="h2">{t('new.price')}</CardTitle>
             <CardBody aria-live="polite">
-              <Price
-                draft={draft}
-                flavor={flavors.data?.items.find((f) => f.meta.name === draft.flavor)}
-                image={image}
-                organization={projectObject?.meta.organization ?? session.organization}
-              />
+              <ErrorAlert error={all.error ?? special.error} />
+              <Price offer={offer} />
             </CardBody>
           </Card>
           <Card>

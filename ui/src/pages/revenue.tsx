@@ -67,9 +67,10 @@ export function Revenue() {
   const money = (micros: number, currency: string) => (
     <span className="basalt-number">{formatMicros(micros, currency, language)}</span>
   );
+  // A list draws new rows in the columns of before: each cell goes by its row alone.
   const name = (s: Sum) => {
-    if (by === 'month') return monthName({ from: `${s.key}-01T00:00:00Z`, to: '' }, language);
-    if (by === 'organization') return <Link href={`/organizations/${s.key}`}>{s.name || s.key}</Link>;
+    if (s.by === 'month') return monthName({ from: `${s.key}-01T00:00:00Z`, to: '' }, language);
+    if (s.by === 'organization') return <Link href={`/organizations/${s.key}`}>{s.name || s.key}</Link>;
     if (s.key === 'tax') return t('rev.taxes');
     if (s.key === 'minimum') return t('rev.minimum');
     const key = `meter.${s.key}`;

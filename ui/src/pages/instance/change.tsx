@@ -6,7 +6,7 @@ import { useFlavors, usePools } from '../../api/queries';
 import { instances } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { gib } from '../../lib/draft';
-import { tiers, type Tier } from '../../lib/price';
+import { tiers, type Tier } from '../../lib/tier';
 import { asCommand, asCurl, sizeFlag } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Offers answers what there is to have now.
+type Offers interface {
+	// Offers is one page; the query is valid and has a limit.
+	Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, error)
+}
+
+// ListOffers pages through what there is to have, at the prices of the project's
+// organization, of the one that is named, or of the caller's.
+func (h *handlers) ListOffers(ctx context.Context, r in[api.ListOffersParams, none]) (*api.OfferList, error) {
+	p := r.Params
+	q := api.OfferQuery{Model: p.Model, Pool: p.Pool, Tier: p.Tier, RootBytes: p.RootBytes, VRAMBytes: p.VramBytes, SharePercent: p.SharePercent,
+		Limit: cmp.Or(p.Limit, maxLimit), Continue: p.Continue}
+	if q.Limit < 1 || q.Limit > maxLimit {
+		return nil, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
+	}
+	err := api.ValidateOfferQuery(q)
+	var payerErr, flavorErr error
+	q.Organization, payerErr = h.payerOf(ctx, p.Organization, p.Project)
+	if p.Flavor != "" {
+		var o api.Object
+		o, flavorErr = h.find(ctx, api.KindFlavor, string(p.Flavor), "", "")
+		q.Flavor, flavorErr = api.FlavorID(o.Meta.ID), at(flavorErr, "flavor")
+	}
+	switch err := api.Join(payerErr, flavorErr, err); {
+	case err != nil:
+		return nil, err
+	case h.opts.Offers == nil:
+		return nil, api.Errorf(api.CodeUnavailable, "this server has no offers")
+	}
+	l, err := h.opts.Offers.Offers(ctx, q)
+	return &l, err
+}
+
+// payerOf is the organization that pays for what is in a project, the one that is
+// named, or the caller's; empty: an operator names none.
+func (h *handlers) payerOf(ctx context.Context, organization, project string) (api.OrganizationID, error) {
+	if project != "" {
+		o, err := h.find(ctx, api.KindProject, project, cmp.Or(organization, string(who(ctx).Org)), "")
+		return api.OrganizationID(o.Meta.Organization), at(err, "project")
+	}
+	if organization == "" {
+		return api.OrganizationID(who(ctx).Org), nil
+	}
+	o, err := h.find(ctx, api.KindOrganization, organization, "", "")
+	return api.OrganizationID(o.Meta.ID), at(err, "organization")
+}

@@ -1,0 +1,38 @@
+package offers
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// BenchmarkOffers asks for a page of 100 offers of a cluster with 1,000 GPUs on 125
+// nodes, each time after something has changed.
+//
+//	p50-ms, p99-ms  how long one answer takes
+func BenchmarkOffers(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		q    api.OfferQuery
+	}{{"slices", api.OfferQuery{Limit: 100}}, {"instances", api.OfferQuery{Limit: 100, Flavor: "flv-1"}}} {
+		b.Run(c.name, func(b *testing.B) {
+			s := open(b)
+			s.stock(125, 8)
+			s.list(c.q, func(l api.OfferList) bool { return len(l.Items) >= 60 })
+			var took []time.Duration
+			for b.Loop() {
+				s.now = s.now.Add(maxAge)
+				began := time.Now()
+				if _, err := s.board.Offers(b.Context(), c.q); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(began))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2])/1e6, "p50-ms")
+			b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms")
+		})
+	}
+}

@@ -1,0 +1,114 @@
+package offers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+)
+
+// Prices are those by which an organization pays for an hour; without an organization
+// those of the price book named default.
+type Prices interface {
+	PricesOf(ctx context.Context, org api.OrganizationID, hour time.Time) (pricebook.Schedule, error)
+}
+
+const (
+	// maxAge is how old an answer may be.
+	maxAge = time.Second
+	// maxPages that are kept; with more all are forgotten.
+	maxPages = 256
+)
+
+// Board is server.Offers over a node's watch cache. It calculates for one caller at a
+// time and keeps what it has found for a second, or until an object changes.
+type Board struct {
+	changes    *watchcache.Subscription
+	prices     Prices
+	networking bool
+	watched    bool
+	now        func() time.Time
+
+	mu    sync.Mutex // guards what follows
+	at    time.Time  // when the picture was taken
+	last  *picture   // nil: none was
+	pages map[api.OfferQuery]api.OfferList
+}
+
+// Options of a Board.
+type Options struct {
+	Cache      *watchcache.Cache // has plan.Kinds
+	Prices     Prices
+	Networking bool             // new instances are in a network
+	Watched    bool             // the leader watches the nodes, and notes their state
+	Now        func() time.Time // nil: time.Now
+}
+
+// New returns a Board; close it.
+func New(o Options) *Board {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Board{changes: o.Cache.Subscribe(plan.Kinds), prices: o.Prices, networking: o.Networking, watched: o.Watched, now: o.Now}
+}
+
+// Close ends the Board's subscription.
+func (b *Board) Close() { b.changes.Close() }
+
+// Offers returns one page. The query is valid and its limit positive. The list is
+// read-only. Errors are *api.Error: CodeUnavailable while the objects have not come yet.
+func (b *Board) Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return api.OfferList{}, err
+	}
+	now := b.now()
+	if err := b.look(now); err != nil {
+		return api.OfferList{}, err
+	}
+	if l, ok := b.pages[q]; ok {
+		return l, nil
+	}
+	prices, err := b.prices.PricesOf(ctx, q.Organization, now.UTC().Truncate(time.Hour))
+	if err != nil {
+		return api.OfferList{}, err
+	}
+	l, err := b.last.list(q, prices, now)
+	if err != nil {
+		return api.OfferList{}, err
+	}
+	if len(b.pages) >= maxPages {
+		clear(b.pages)
+	}
+	b.pages[q] = l
+	return l, nil
+}
+
+// look at the cluster anew if something has changed or the last look is too old.
+func (b *Board) look(now time.Time) error {
+	changed := false
+	select {
+	case <-b.changes.Ready():
+		changed = true
+	default:
+	}
+	age := now.Sub(b.at)
+	if b.last != nil && !changed && age >= 0 && age < maxAge {
+		return nil
+	}
+	all := b.changes.View()
+	if all == nil {
+		return api.Errorf(api.CodeUnavailable, "this node does not know the cluster's objects yet").WithHint("ask again")
+	}
+	s := plan.StateOf(all)
+	if b.watched {
+		s.Health = map[string]plan.Health{}
+	}
+	b.last, b.at, b.pages = pictureOf(s, b.networking), now, map[api.OfferQuery]api.OfferList{}
+	return nil
+}

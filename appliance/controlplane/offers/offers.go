@@ -1,0 +1,193 @@
+// Package offers answers what there is to have now: slices of GPUs, how many of them
+// fit and what an hour costs. It knows neither the planner's rules nor those of rating:
+// both are asked.
+//
+//	watch cache ─► plan.State, placement.Room ─► how many ┐
+//	price books ─► pricebook.Schedule ─► invoice.Quote ───┴─► Offer
+package offers
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+)
+
+// entry names an offer; of the one without a GPU all is empty. Tokens of pages have it.
+type entry struct {
+	Pool  string `json:"p,omitempty"`
+	Model string `json:"m,omitempty"`
+	Share int64  `json:"s,omitempty"`
+	VRAM  int64  `json:"v,omitempty"`
+	Tier  int    `json:"t,omitempty"` // index in api.GPUTiers
+}
+
+// compare is the order of offers: the one without a GPU, then by pool and model, from
+// the largest share.
+func (e entry) compare(f entry) int {
+	return cmp.Or(cmp.Compare(e.Pool, f.Pool), cmp.Compare(e.Model, f.Model), cmp.Compare(f.Share, e.Share), cmp.Compare(f.VRAM, e.VRAM), cmp.Compare(e.Tier, f.Tier))
+}
+
+func (e entry) token() string {
+	raw, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // strings and integers
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func entryOf(token string) (e entry, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err == nil {
+		err = json.Unmarshal(raw, &e)
+	}
+	if err != nil {
+		return e, api.Errorf(api.CodeInvalid, "this is from no page").At("continue")
+	}
+	return e, nil
+}
+
+// kindOfGPU is the GPUs of a model in a pool.
+type kindOfGPU struct{ pool, model string }
+
+// picture is the cluster as it was at a moment. It is not safe for concurrent use.
+type picture struct {
+	state *plan.State
+	room  *placement.Room
+	gpus  map[kindOfGPU]int64 // the least VRAM of a GPU, in bytes
+	class string              // storage pool of a new root volume
+	like  api.Instance        // what new instances have in common
+}
+
+func pictureOf(s *plan.State, networking bool) *picture {
+	p := &picture{state: s, room: plan.RoomOf(s), gpus: map[kindOfGPU]int64{}, class: plan.PoolForNew(s, "")}
+	if networking {
+		p.like.Spec.Networks = make([]api.InstanceNetwork, 1)
+	}
+	for _, g := range s.GPUs {
+		if g.Status.VramBytes <= 0 || g.Meta.DeletedAt != nil {
+			continue
+		}
+		k := kindOfGPU{cmp.Or(g.Spec.Pool, api.DefaultPool), g.Status.Model}
+		if had, ok := p.gpus[k]; !ok || g.Status.VramBytes < had {
+			p.gpus[k] = g.Status.VramBytes
+		}
+	}
+	return p
+}
+
+// entries that are asked for, in their order.
+func (p *picture) entries(q api.OfferQuery) (out []entry) {
+	if q.Flavor != "" && q.Model == "" && q.Pool == "" && q.Tier == "" && q.VRAMBytes == 0 {
+		out = append(out, entry{})
+	}
+	for k, vram := range p.gpus {
+		if q.Model != "" && q.Model != k.model || q.Pool != "" && q.Pool != k.pool {
+			continue
+		}
+		wanted := api.SlicesOf(vram)
+		if q.VRAMBytes > 0 {
+			wanted = []api.Slice{{VRAMBytes: q.VRAMBytes, SharePercent: q.SharePercent}}
+		}
+		for _, slice := range wanted {
+			for i, tier := range api.GPUTiers() {
+				if q.Tier == "" || q.Tier == tier {
+					out = append(out, entry{k.pool, k.model, slice.SharePercent, slice.VRAMBytes, i})
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, entry.compare)
+	return out
+}
+
+// list is one page. Only what is on it is counted and priced.
+func (p *picture) list(q api.OfferQuery, prices pricebook.Schedule, now time.Time) (api.OfferList, error) {
+	all := p.entries(q)
+	if q.Continue != "" {
+		last, err := entryOf(q.Continue)
+		if err != nil {
+			return api.OfferList{}, err
+		}
+		i, found := slices.BinarySearchFunc(all, last, entry.compare)
+		if found {
+			i++
+		}
+		all = all[i:]
+	}
+	out := api.OfferList{Items: []api.Offer{}, AsOf: now.UTC()}
+	if len(all) > q.Limit {
+		all = all[:q.Limit]
+		out.Continue = all[q.Limit-1].token()
+	}
+	quoter, err := invoice.NewQuoter(prices, now.UTC().Truncate(time.Hour))
+	if err != nil {
+		return out, err
+	}
+	flavor := p.state.Flavors[string(q.Flavor)]
+	counts := map[entry]plan.Free{} // tiers fit alike
+	for _, e := range all {
+		o, vgpu := p.offer(e, q.Flavor)
+		same := e
+		same.Tier = 0
+		free, counted := counts[same]
+		if !counted {
+			free = plan.Count(p.state, p.room, p.like, placement.Wanted(flavor.Spec, vgpu), now)
+			counts[same] = free
+		}
+		o.Free, o.Nodes = free.Count, free.Nodes
+		if err := price(&o, quoter, p.machine(o, flavor, q.RootBytes)); err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, o)
+	}
+	return out, nil
+}
+
+// offer without prices and numbers, and the vGPU that it is of.
+func (p *picture) offer(e entry, flavor api.FlavorID) (api.Offer, *api.VGPUSpec) {
+	o := api.Offer{Kind: api.KindOffer, Flavor: flavor}
+	if e == (entry{}) {
+		return o, nil
+	}
+	o.Model, o.Pool, o.SharePercent, o.VramBytes, o.Tier = e.Model, e.Pool, e.Share, e.VRAM, api.GPUTiers()[e.Tier]
+	o.GpuVramBytes = p.gpus[kindOfGPU{e.Pool, e.Model}]
+	return o, &api.VGPUSpec{Pool: e.Pool, Model: e.Model, VramBytes: e.VRAM, SharePercent: e.Share, Tier: o.Tier}
+}
+
+// machine that an offer is of, as it is metered. Without a flavor it has no processors,
+// memory and disk of its own.
+func (p *picture) machine(o api.Offer, f api.Flavor, rootBytes int64) invoice.Machine {
+	m := invoice.Machine{VRAMBytes: o.VramBytes, SharePercent: o.SharePercent, Model: o.Model, Pool: o.Pool, Tier: o.Tier}
+	if o.Flavor != "" {
+		m.VCPUs, m.MemoryBytes, m.Flavor = f.Spec.Vcpus, f.Spec.MemoryBytes, f.Meta.ID
+		m.RootBytes, m.StorageClass = cmp.Or(rootBytes, f.Spec.RootBytes), p.class
+	}
+	return m
+}
+
+// price an offer by what rates invoices.
+func price(o *api.Offer, q invoice.Quoter, m invoice.Machine) error {
+	idle, err := q.Quote(m, 0)
+	if err != nil {
+		return err
+	}
+	full, err := q.Quote(m, 100)
+	if err != nil {
+		return err
+	}
+	o.Currency, o.ReservedMicros, o.FullUseMicros = full.Currency, idle.TotalMicros, full.TotalMicros
+	o.Prices = []api.OfferPrice{}
+	for _, meter := range slices.Sorted(maps.Keys(full.Micros)) { // at full use there is all that there is when it is idle
+		o.Prices = append(o.Prices, api.OfferPrice{Meter: meter, ReservedMicros: idle.Micros[meter], FullUseMicros: full.Micros[meter]})
+	}
+	return nil
+}

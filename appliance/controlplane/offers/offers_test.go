@@ -1,0 +1,273 @@
+package offers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/memstore"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+)
+
+// shop is a store, a board over it and its price book.
+type shop struct {
+	t     testing.TB
+	store *memstore.Store
+	board *Board
+	book  api.PriceBookSpec
+	asked int // how often prices were read
+	now   time.Time
+}
+
+func (s *shop) PricesOf(context.Context, api.OrganizationID, time.Time) (pricebook.Schedule, error) {
+	s.asked++
+	return pricebook.Always(s.book), nil
+}
+
+func open(t testing.TB) *shop {
+	s := &shop{t: t, store: memstore.New(), book: pricebook.Default(), now: time.Date(2026, 10, 14, 9, 30, 0, 0, time.UTC)}
+	cache := watchcache.New(s.store, slog.New(slog.DiscardHandler), plan.Kinds...)
+	ctx, cancel := patience.Context(context.Background(), time.Minute)
+	done := make(chan struct{})
+	go func() { defer close(done); _ = cache.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	s.board = New(Options{Cache: cache, Prices: s, Now: func() time.Time { return s.now }})
+	t.Cleanup(s.board.Close)
+	return s
+}
+
+func (s *shop) put(kind api.Kind, id, name string, spec, status any) {
+	s.t.Helper()
+	cmds := []api.Command{}
+	if status == nil || spec != nil {
+		cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: name, Expect: api.AnyRevision, Data: api.Encode(spec)})
+	}
+	if status != nil {
+		cmds = append(cmds, api.Command{Op: api.OpReport, Kind: kind, ID: id, Name: name, Expect: api.AnyRevision, Data: api.Encode(status)})
+	}
+	if _, err := s.store.Apply(context.Background(), api.Batch{At: s.now, Commands: cmds}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// stock is nodes with GPUs, some of two models and pools, and a flavor.
+func (s *shop) stock(nodes, gpus int) {
+	s.t.Helper()
+	s.put(api.KindFlavor, "flv-1", "small", api.FlavorSpec{Vcpus: 2, MemoryBytes: 4 << 30, RootBytes: 20 << 30}, nil)
+	s.put(api.KindGPUPool, "pool-1", "default", api.GPUPoolSpec{}, nil)
+	s.put(api.KindGPUPool, "pool-2", "fast", api.GPUPoolSpec{}, nil)
+	for n := range nodes {
+		id := fmt.Sprint("node-", n)
+		s.put(api.KindNode, id, id, nil, api.NodeStatus{Vcpus: 256, MemoryBytes: 1 << 40, SeenAt: s.now})
+		for g := range gpus {
+			model, pool, vram := "NVIDIA L4", "", int64(24<<30)
+			if g%2 == 1 {
+				model, pool, vram = fmt.Sprint("NVIDIA H100 ", n%4), "fast", 80<<30
+			}
+			s.put(api.KindGPU, fmt.Sprintf("gpu-%d-%d", n, g), fmt.Sprintf("gpu-%d-%d", n, g), api.GPUSpec{Pool: pool}, api.GPUStatus{Node: api.NodeID(id), Model: model, VramBytes: vram})
+		}
+	}
+}
+
+// list waits until the board knows the cluster as it is.
+func (s *shop) list(q api.OfferQuery, until func(api.OfferList) bool) api.OfferList {
+	s.t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 1000
+	}
+	ctx, cancel := patience.Context(s.t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		l, err := s.board.Offers(ctx, q)
+		if err == nil && (until == nil || until(l)) {
+			return l
+		}
+		if err != nil && api.CodeOf(err) != api.CodeUnavailable {
+			s.t.Fatal(err)
+		}
+		select {
+		case <-ctx.Done():
+			s.t.Fatalf("offers = %+v, %v", l, err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func find(t *testing.T, l api.OfferList, model string, share int64, tier api.GPUTier) api.Offer {
+	t.Helper()
+	i := slices.IndexFunc(l.Items, func(o api.Offer) bool { return o.Model == model && o.SharePercent == share && o.Tier == tier })
+	if i < 0 {
+		t.Fatalf("no offer of %d %% of a %s, %s, among %d", share, model, tier, len(l.Items))
+	}
+	return l.Items[i]
+}
+
+func total(l api.OfferList) (n int64) {
+	for _, o := range l.Items {
+		n += o.Free
+	}
+	return n
+}
+
+func TestOffers(t *testing.T) {
+	s := open(t)
+	s.stock(2, 2)
+	// Of each of three kinds of GPU four shares and three tiers; both L4 are free.
+	l := s.list(api.OfferQuery{}, func(l api.OfferList) bool { return len(l.Items) == 36 && l.Items[0].Free == 2 })
+	half := find(t, l, "NVIDIA L4", 50, api.TierStandard)
+	// Half a GPU at 1.80 an hour and 12 GiB of VRAM at 0.01; all of its time doubles the first.
+	if half.VramBytes != 12<<30 || half.GpuVramBytes != 24<<30 || half.ReservedMicros != 900_000+120_000 || half.FullUseMicros != 1_800_000+120_000 || half.Currency != "EUR" || half.Free != 4 || half.Nodes != 2 || half.Pool != "default" {
+		t.Errorf("half an L4 = %+v", half)
+	}
+	if q := find(t, l, "NVIDIA H100 1", 25, api.TierPremium); q.Free != 4 || q.Nodes != 1 || q.Pool != "fast" {
+		t.Errorf("a quarter of an H100 = %+v", q)
+	}
+	sum := int64(0)
+	for _, p := range half.Prices {
+		sum += p.FullUseMicros
+	}
+	if sum != half.FullUseMicros {
+		t.Errorf("prices %+v add up to %d, want %d", half.Prices, sum, half.FullUseMicros)
+	}
+
+	// Somebody takes a whole L4.
+	s.put(api.KindInstance, "ins-1", "a", api.InstanceSpec{Flavor: "flv-1"}, nil)
+	if _, err := s.store.Apply(t.Context(), api.Batch{At: s.now, Commands: []api.Command{{Op: api.OpAssign, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision,
+		Data: api.Encode(api.InstanceAssignment{Node: "node-0", Vcpus: 2, MemoryBytes: 4 << 30, Gpu: "gpu-0-0", VgpuVramBytes: 24 << 30, VgpuSharePercent: 100})}}}); err != nil {
+		t.Fatal(err)
+	}
+	s.list(api.OfferQuery{Model: "NVIDIA L4"}, func(l api.OfferList) bool { return len(l.Items) == 12 && l.Items[0].Free == 1 && l.Items[0].Nodes == 1 })
+}
+
+func TestOffersOfInstances(t *testing.T) {
+	s := open(t)
+	s.stock(1, 2)
+	l := s.list(api.OfferQuery{Flavor: "flv-1", Tier: ""}, func(l api.OfferList) bool { return len(l.Items) == 25 && l.Items[0].Nodes == 1 })
+	none := l.Items[0]
+	if none.Model != "" || none.Tier != "" || none.Free != 128 || none.ReservedMicros != none.FullUseMicros || none.ReservedMicros < 40_000 {
+		t.Errorf("the offer without a GPU = %+v", none)
+	}
+	bare, whole := s.list(api.OfferQuery{Tier: api.TierBasic}, nil), s.list(api.OfferQuery{Tier: api.TierBasic, Flavor: "flv-1"}, nil)
+	a, b := find(t, bare, "NVIDIA L4", 100, api.TierBasic), find(t, whole, "NVIDIA L4", 100, api.TierBasic)
+	if b.ReservedMicros-a.ReservedMicros != none.ReservedMicros {
+		t.Errorf("an instance with a GPU costs %d, the GPU %d and the instance %d", b.ReservedMicros, a.ReservedMicros, none.ReservedMicros)
+	}
+	one := s.list(api.OfferQuery{Flavor: "flv-1", VRAMBytes: 6 << 30, SharePercent: 33, Model: "NVIDIA L4", Tier: api.TierStandard}, nil)
+	if len(one.Items) != 1 || one.Items[0].Free != 3 || one.Items[0].VramBytes != 6<<30 {
+		t.Errorf("offers of 6 GiB = %+v", one)
+	}
+	if far := s.list(api.OfferQuery{VRAMBytes: 90 << 30}, nil); total(far) != 0 || len(far.Items) != 6 {
+		t.Errorf("offers of 90 GiB on GPUs of 24 and 80 = %+v", far)
+	}
+}
+
+// Pages are whole and in order whatever their size, and each offer is on one.
+func TestPages(t *testing.T) {
+	s := open(t)
+	s.stock(4, 4)
+	all := s.list(api.OfferQuery{Flavor: "flv-1"}, func(l api.OfferList) bool { return len(l.Items) == 61 && l.Items[60].Free > 0 })
+	for _, limit := range []int{1, 7, 60, 61} {
+		var got []api.Offer
+		for q := (api.OfferQuery{Flavor: "flv-1", Limit: limit}); ; {
+			l := s.list(q, nil)
+			got = append(got, l.Items...)
+			if q.Continue = l.Continue; q.Continue == "" {
+				break
+			}
+		}
+		if !slices.EqualFunc(got, all.Items, func(a, b api.Offer) bool {
+			return a.Model == b.Model && a.VramBytes == b.VramBytes && a.Tier == b.Tier && a.FullUseMicros == b.FullUseMicros
+		}) {
+			t.Errorf("pages of %d have %d offers, want the %d of one page in their order", limit, len(got), len(all.Items))
+		}
+	}
+	if _, err := s.board.Offers(t.Context(), api.OfferQuery{Limit: 1, Continue: "nonsense"}); api.CodeOf(err) != api.CodeInvalid {
+		t.Errorf("a token of no page: %v", err)
+	}
+}
+
+// An answer is kept for a second, unless something changes.
+func TestAnswersAreKept(t *testing.T) {
+	s := open(t)
+	s.stock(1, 1)
+	s.list(api.OfferQuery{}, func(l api.OfferList) bool { return len(l.Items) == 12 })
+	s.list(api.OfferQuery{}, nil)
+	before := s.asked
+	for range 10 {
+		s.list(api.OfferQuery{}, nil)
+	}
+	if s.asked != before {
+		t.Errorf("prices were read %d times for the same answer", s.asked-before)
+	}
+	s.now = s.now.Add(time.Second)
+	s.list(api.OfferQuery{}, nil)
+	if s.asked != before+1 {
+		t.Errorf("prices were read %d times after a second, want once", s.asked-before)
+	}
+	s.put(api.KindFlavor, "flv-9", "other", api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30}, nil)
+	s.list(api.OfferQuery{}, func(api.OfferList) bool { return s.asked > before+1 })
+	for i := range 3 * maxPages { // whoever asks for ever new things takes no more memory
+		s.list(api.OfferQuery{Model: fmt.Sprint("model ", i)}, nil)
+		if len(s.board.pages) > maxPages {
+			t.Fatalf("%d pages are kept, at most %d", len(s.board.pages), maxPages)
+		}
+	}
+}
+
+func TestOffersBeforeTheObjectsHaveCome(t *testing.T) {
+	s := &shop{t: t, store: memstore.New()}
+	b := New(Options{Cache: watchcache.New(s.store, slog.New(slog.DiscardHandler), plan.Kinds...), Prices: s})
+	defer b.Close()
+	if _, err := b.Offers(t.Context(), api.OfferQuery{Limit: 1}); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("offers of an empty cache: %v, want %s", err, api.CodeUnavailable)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Offers(ctx, api.OfferQuery{Limit: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("offers for a caller who has gone: %v", err)
+	}
+}
+
+// The prices of offers are quotes of the machine that the offer is of.
+func TestPricesAreQuotes(t *testing.T) {
+	s := open(t)
+	s.stock(2, 2)
+	random := rand.New(rand.NewPCG(22, 2))
+	for i, p := range s.book.Prices {
+		if p.Where != (api.PriceSelector{}) {
+			continue
+		}
+		s.book.Prices[i].PriceMicros = random.Int64N(9_000_000)
+		p.PriceMicros = random.Int64N(9_000_000)
+		p.Where.Model = "NVIDIA L4"
+		s.book.Prices = append(s.book.Prices, p)
+		p.PriceMicros, p.Where = random.Int64N(9_000_000), api.PriceSelector{Flavor: "flv-1", Pool: "fast"}
+		s.book.Prices = append(s.book.Prices, p)
+	}
+	l := s.list(api.OfferQuery{Flavor: "flv-1"}, func(l api.OfferList) bool { return len(l.Items) == 37 })
+	hour := s.now.Truncate(time.Hour)
+	for _, o := range l.Items {
+		m := invoice.Machine{VCPUs: 2, MemoryBytes: 4 << 30, RootBytes: 20 << 30, StorageClass: "local", Flavor: "flv-1",
+			VRAMBytes: o.VramBytes, SharePercent: o.SharePercent, Model: o.Model, Pool: o.Pool, Tier: o.Tier}
+		for percent, got := range map[int64]int64{0: o.ReservedMicros, 100: o.FullUseMicros} {
+			q, err := invoice.NewQuoter(pricebook.Always(s.book), hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := q.Quote(m, percent)
+			if err != nil || got != want.TotalMicros {
+				t.Errorf("%d %% of %+v = %d, want %+v, %v", percent, o, got, want, err)
+			}
+		}
+	}
+}

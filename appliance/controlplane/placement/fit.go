@@ -1,0 +1,168 @@
+package placement
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Fit is what a node has room for.
+type Fit struct {
+	Count int64     // how many of what is wanted; math.MaxInt64: nothing limits it
+	GPU   api.GPUID // for the next one: the one with most room; empty when none is asked for
+	Why   string    // why none fits; empty when one does
+}
+
+// OnNode returns how many of what is wanted fit on a node beside what is there. Keep
+// names the only GPU that may be used; empty: any. The count is what placing one after
+// the other comes to: GPUs of a node share nothing but its vCPUs and memory.
+func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
+	if why := r.Alive(n, now); why != "" {
+		return Fit{Why: why}
+	}
+	if n.WithoutHypervisor() != "" {
+		return Fit{Why: withoutHypervisor}
+	}
+	if n.WithoutKVM() && w.Has == 0 { // one that is there already stays
+		return Fit{Why: WithoutKVM}
+	}
+	if w.CPU != nil {
+		if why := n.TakesCPU(*w.CPU); why != "" {
+			return Fit{Why: why}
+		}
+	}
+	count, why := r.ofMachine(n, w)
+	if why != "" || w.VRAM == 0 {
+		return Fit{Count: count, Why: why}
+	}
+	f := r.onCards(api.NodeID(n.Meta.ID), w, keep)
+	f.Count = min(f.Count, count)
+	return f
+}
+
+// ofMachine returns how many the vCPUs and the memory of a node are enough for, or why
+// they are for none.
+func (r *Room) ofMachine(n api.Node, w Want) (int64, string) {
+	free := n.Status.Vcpus - r.vcpus[api.NodeID(n.Meta.ID)]
+	if w.VCPUs > free {
+		return 0, fmt.Sprintf("%d vCPUs asked, %d of %d free", w.VCPUs, max(free, 0), n.Status.Vcpus)
+	}
+	count := times(free, w.VCPUs)
+	// One that stays where it is may keep what it has, however full the node is.
+	memory := max(r.FreeMemory(n), w.Has)
+	if w.Taken() > memory {
+		return 0, r.tooLittle(n, w)
+	}
+	return min(count, times(memory, w.Taken())), ""
+}
+
+// times returns how often a part is in a whole.
+func times(whole, part int64) int64 {
+	if part <= 0 {
+		return math.MaxInt64
+	}
+	return max(whole, 0) / part
+}
+
+func (r *Room) tooLittle(n api.Node, w Want) string {
+	free := r.FreeMemory(n)
+	why := fmt.Sprintf("%s of RAM asked, %s of %s free", Size(w.Memory), Size(max(free, 0)), Size(n.Status.MemoryBytes))
+	if gpu := w.workers(); gpu > 0 {
+		why = fmt.Sprintf("%s of RAM asked and %s for GPU workers, %s of %s free", Size(w.Memory), Size(gpu), Size(max(free, 0)), Size(n.Status.MemoryBytes))
+	}
+	if swap := r.Swap(api.NodeID(n.Meta.ID)); swap > 0 {
+		why += fmt.Sprintf(" (%s are kept for overcommitted VRAM)", Size(swap))
+	}
+	return why
+}
+
+// onCards returns how many fit on the GPUs of a node.
+func (r *Room) onCards(n api.NodeID, w Want, keep api.GPUID) (f Fit) {
+	if !r.pools[w.Pool] {
+		return Fit{Why: "there is no GPU pool " + w.Pool}
+	}
+	most := int64(-1)
+	var why []string
+	for _, c := range r.cards[n] {
+		id := api.GPUID(c.GPU.Meta.ID)
+		if c.Pool != w.Pool || keep != "" && keep != id {
+			continue
+		}
+		count, short := r.OnCard(c, w)
+		if short != "" {
+			why = append(why, "GPU "+c.GPU.Meta.Name+": "+short)
+			continue
+		}
+		f.Count += count
+		if free := c.Promised - r.vram[id] - w.VRAM; free > most {
+			f.GPU, most = id, free
+		}
+	}
+	switch {
+	case f.GPU != "":
+	case len(why) == 0:
+		f.Why = "has no GPU in pool " + w.Pool
+	default:
+		f.Why = Reasons(why)
+	}
+	return f
+}
+
+// OnCard returns how many of what is wanted fit on a GPU beside what is there, or why
+// none does. What is wanted has VRAM.
+func (r *Room) OnCard(c Card, w Want) (int64, string) {
+	id, vram := api.GPUID(c.GPU.Meta.ID), c.GPU.Status.VramBytes
+	switch {
+	case c.GPU.Spec.Unschedulable:
+		return 0, "is marked unschedulable"
+	case w.Model != "" && w.Model != c.GPU.Status.Model:
+		return 0, fmt.Sprintf("is a %s, %s asked", c.GPU.Status.Model, w.Model)
+	case w.VRAM > vram:
+		return 0, fmt.Sprintf("%s of VRAM asked, the card has %s", Size(w.VRAM), Size(vram))
+	}
+	free := c.Promised - r.vram[id]
+	if w.VRAM > free {
+		return 0, fmt.Sprintf("%s of VRAM asked, %s of %s free", Size(w.VRAM), Size(max(free, 0)), Size(c.Promised))
+	}
+	count := times(free, w.VRAM)
+	if free = 100 - r.share[id]; w.Share > free {
+		return 0, fmt.Sprintf("a share of %d %% asked, %d %% free", w.Share, free)
+	}
+	count = min(count, times(free, w.Share))
+	if c.most > 0 {
+		if r.vgpus[id] >= c.most {
+			return 0, fmt.Sprintf("has %d vGPUs, the pool's limit", c.most)
+		}
+		count = min(count, c.most-r.vgpus[id])
+	}
+	return count, ""
+}
+
+// Reasons joins a few; a cluster of hundreds would fill a page.
+func Reasons(why []string) string {
+	const most = 4
+	switch {
+	case len(why) == 0:
+		return "the cluster has no node"
+	case len(why) > most:
+		return strings.Join(why[:most], "; ") + fmt.Sprintf("; and %d more", len(why)-most)
+	}
+	return strings.Join(why, "; ")
+}
+
+// Size in words: "24 GiB".
+func Size(n int64) string {
+	const units = "KMGTP"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1024 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	return fmt.Sprintf("%.4g %ciB", f, units[i])
+}

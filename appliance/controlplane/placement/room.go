@@ -1,0 +1,106 @@
+package placement
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+)
+
+// Card is a GPU with what its pool promises of it.
+type Card struct {
+	GPU      api.GPU
+	Pool     string
+	Promised int64 // bytes of VRAM
+	most     int64 // vGPUs; 0: any number
+}
+
+// Room is what the nodes and GPUs have, and what assigned instances take of them.
+// It is not safe for concurrent use.
+type Room struct {
+	health map[string]Health
+	cards  map[api.NodeID][]Card // in the order of objects.Sorted
+	pools  map[string]bool
+
+	vcpus, memory map[api.NodeID]int64 // taken; bytes
+	vram, share   map[api.GPUID]int64  // taken; bytes, hundredths
+	vgpus         map[api.GPUID]int64  // taken
+}
+
+// NewRoom returns the room of GPUs that nobody uses. Health is nil where nobody
+// watches the nodes.
+func NewRoom(gpus map[string]api.GPU, pools map[string]api.GPUPool, health map[string]Health) *Room {
+	r := &Room{health: health, cards: map[api.NodeID][]Card{}, pools: map[string]bool{},
+		vcpus: map[api.NodeID]int64{}, memory: map[api.NodeID]int64{}, vram: map[api.GPUID]int64{}, share: map[api.GPUID]int64{}, vgpus: map[api.GPUID]int64{}}
+	named := map[string]api.GPUPoolSpec{}
+	for _, p := range objects.Sorted(pools) {
+		if !r.pools[p.Meta.Name] {
+			r.pools[p.Meta.Name], named[p.Meta.Name] = true, p.Spec
+		}
+	}
+	for _, g := range objects.Sorted(gpus) {
+		c := Card{GPU: g, Pool: cmp.Or(g.Spec.Pool, api.DefaultPool)}
+		pool := named[c.Pool]
+		c.Promised, c.most = pool.Promised(g.Status.VramBytes), pool.MaxVgpusPerGpu
+		r.cards[g.Status.Node] = append(r.cards[g.Status.Node], c)
+	}
+	return r
+}
+
+// Cards returns the GPUs of a node; read-only.
+func (r *Room) Cards(n api.NodeID) []Card { return r.cards[n] }
+
+// VCPUs returns how many of a node are taken.
+func (r *Room) VCPUs(n api.NodeID) int64 { return r.vcpus[n] }
+
+// Memory returns how many bytes of a node are taken.
+func (r *Room) Memory(n api.NodeID) int64 { return r.memory[n] }
+
+// Add counts an assigned instance, on both nodes while it moves.
+func (r *Room) Add(a api.InstanceAssignment) { r.count(a, 1) }
+
+// Remove is the opposite of Add.
+func (r *Room) Remove(a api.InstanceAssignment) { r.count(a, -1) }
+
+func (r *Room) count(a api.InstanceAssignment, sign int64) {
+	if a.Node == "" {
+		return
+	}
+	for _, n := range []api.NodeID{a.Node, a.MigrateTo} {
+		if n != "" {
+			r.vcpus[n] += sign * a.Vcpus
+			r.memory[n] += sign * Takes(a)
+		}
+	}
+	if a.Gpu != "" {
+		r.vram[a.Gpu] += sign * a.VgpuVramBytes
+		r.share[a.Gpu] += sign * a.VgpuSharePercent
+		r.vgpus[a.Gpu] += sign
+	}
+}
+
+// AddAt counts an instance on a node that it is about to move to.
+func (r *Room) AddAt(n api.NodeID, a api.InstanceAssignment) {
+	r.vcpus[n] += a.Vcpus
+	r.memory[n] += Takes(a)
+}
+
+// Swap returns the memory of a node, in bytes, that backs what is, or may be, promised
+// beyond its GPUs' VRAM.
+func (r *Room) Swap(n api.NodeID) (sum int64) {
+	for _, c := range r.cards[n] {
+		sum += max(c.Promised, r.vram[api.GPUID(c.GPU.Meta.ID)]) - c.GPU.Status.VramBytes
+	}
+	return sum
+}
+
+// FreeMemory returns the memory of a node, in bytes, that is neither taken nor kept for
+// overcommitted VRAM; negative when more is taken than there is.
+func (r *Room) FreeMemory(n api.Node) int64 {
+	id := api.NodeID(n.Meta.ID)
+	return n.Status.MemoryBytes - r.Swap(id) - r.memory[id]
+}
+
+// Alive returns why a node takes no new work, or nothing.
+func (r *Room) Alive(n api.Node, now time.Time) string { return Alive(n, r.health, now) }

@@ -1,0 +1,50 @@
+package placement
+
+import (
+	"cmp"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// WorkersMemory is what an instance with a vGPU takes of its node's memory beside
+// its own, in bytes: basalt-vgpu, and one guest process's worker with its context of
+// the driver (docs/decisions/0033).
+const WorkersMemory = 512 << 20
+
+// Want is what one instance asks for.
+type Want struct {
+	VCPUs, Memory int64 // bytes
+	VRAM          int64 // bytes; 0: no vGPU
+	Share         int64 // reserved hundredths of a GPU's time
+	Pool          string
+	Model         string // empty: any of the pool
+	Tier          api.GPUTier
+	Has           int64 // memory that it takes of its node already, in bytes
+	// CPU is what a running instance moves with; nil: any will do.
+	CPU *api.InstanceCPU
+}
+
+// Wanted returns what an instance of a flavor asks for; g is nil without a vGPU.
+func Wanted(f api.FlavorSpec, g *api.VGPUSpec) Want {
+	w := Want{VCPUs: f.Vcpus, Memory: f.MemoryBytes}
+	if g != nil {
+		w.VRAM, w.Share, w.Pool, w.Model, w.Tier = g.VramBytes, g.SharePercent, cmp.Or(g.Pool, api.DefaultPool), g.Model, g.Tier
+	}
+	return w
+}
+
+// workers returns the memory of the workers of its vGPU, in bytes.
+func (w Want) workers() int64 { return workers(w.VRAM) }
+
+// Taken returns what it takes of its node's memory, in bytes.
+func (w Want) Taken() int64 { return w.Memory + w.workers() }
+
+func workers(vram int64) int64 {
+	if vram == 0 {
+		return 0
+	}
+	return WorkersMemory
+}
+
+// Takes returns what an assigned instance takes of its node's memory, in bytes.
+func Takes(a api.InstanceAssignment) int64 { return a.MemoryBytes + workers(a.VgpuVramBytes) }

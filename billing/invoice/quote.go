@@ -1,0 +1,111 @@
+package invoice
+
+import (
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tariff"
+)
+
+// Machine is what an instance takes all the time that it runs, as its node's agent
+// meters it. What is 0 is not metered.
+type Machine struct {
+	VCPUs, MemoryBytes int64
+	RootBytes          int64
+	StorageClass       string // of the root volume
+	Flavor             string
+
+	VRAMBytes    int64 // 0: no vGPU
+	SharePercent int64
+	Model, Pool  string
+	Tier         api.GPUTier // empty: standard
+}
+
+// quoted names the resources of a quote. The instance and its volume are two.
+const quotedMachine, quotedVolume = "instance", "volume"
+
+// HourOf returns the use that a machine has in an hour in which it uses all its VRAM
+// and its GPU for a part of the time, in hundredths, in the order in which a Rating
+// takes it.
+func (m Machine) HourOf(hour time.Time, gpuPercent int64) []api.Use {
+	const seconds = int64(time.Hour / time.Second)
+	var all []api.Use
+	use := func(resource string, meter api.Meter, quantity int64, of api.PriceSelector) {
+		if quantity > 0 {
+			all = append(all, api.Use{Hour: hour, Meter: meter, Project: "quote", Resource: resource, Quantity: quantity, Attributes: of})
+		}
+	}
+	of := api.PriceSelector{Flavor: m.Flavor}
+	tier := m.Tier
+	if tier == "" {
+		tier = api.TierStandard
+	}
+	if m.VRAMBytes > 0 {
+		of.Model, of.Pool = m.Model, m.Pool
+	}
+	use(quotedMachine, api.MeterVCPU, m.VCPUs*seconds, of)
+	use(quotedMachine, api.MeterMemory, m.MemoryBytes*seconds, of)
+	use(quotedVolume, api.MeterVolume, m.RootBytes*seconds, api.PriceSelector{StorageClass: m.StorageClass})
+	if m.VRAMBytes > 0 {
+		use(quotedMachine, api.MeterVRAM, m.VRAMBytes*seconds, of)
+		use(quotedMachine, api.TierMeter(tier), int64(time.Hour)/100*gpuPercent, of)
+		of.Tier = string(tier) // of the reserved share alone
+		use(quotedMachine, api.MeterGPUShare, m.SharePercent*seconds, of)
+	}
+	slices.SortFunc(all, api.Use.Compare)
+	return all
+}
+
+// Quoted is what an hour costs.
+type Quoted struct {
+	Currency    string
+	TotalMicros int64
+	Micros      map[api.Meter]int64
+}
+
+// Quoter says what an hour of machines costs.
+type Quoter struct {
+	book tariff.Book
+	hour time.Time
+}
+
+// NewQuoter of a full hour. Errors are *api.Error.
+func NewQuoter(prices pricebook.Schedule, hour time.Time) (Quoter, error) {
+	book, err := tariffOf(listed(prices), hour, hour.Add(time.Hour))
+	return Quoter{book, hour}, err
+}
+
+// Quote returns what an hour of a machine costs that uses its GPU for a part of the
+// time, in hundredths: the lines that an invoice of this hour alone has for its use,
+// without commitments, minimum and taxes. Errors are *api.Error: CodeState when a meter
+// has no price.
+func (q Quoter) Quote(m Machine, gpuPercent int64) (Quoted, error) {
+	r := ratingBy("quote", q.book, q.hour, q.hour.Add(time.Hour))
+	for _, u := range m.HourOf(q.hour, gpuPercent) {
+		if err := r.Add(u); err != nil {
+			return Quoted{}, err
+		}
+	}
+	p, err := r.Invoice()
+	if err != nil {
+		return Quoted{}, err
+	}
+	out := Quoted{Currency: p.Currency, TotalMicros: p.TotalMicros, Micros: map[api.Meter]int64{}}
+	for _, l := range p.Lines {
+		out.Micros[l.Meter] += l.AmountMicros
+	}
+	return out, nil
+}
+
+// listed are the prices of a schedule as a list shows them: what depends on all that
+// an organization uses in a period is left out.
+func listed(prices pricebook.Schedule) pricebook.Schedule {
+	out := slices.Clone(prices)
+	for i := range out {
+		p := &out[i].Prices
+		p.Commitments, p.MinimumMicros, p.Taxes = nil, 0, nil
+	}
+	return out
+}

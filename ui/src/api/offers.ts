@@ -1,0 +1,80 @@
+// What there is to have, and whether a request would be answered.
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import type { Instance } from './client';
+import { api, ApiError, asApiError, ok, type Schemas } from './client';
+
+export interface OfferQuery {
+  project: string;
+  flavor: string;
+  rootBytes: number;
+  model?: string;
+  pool?: string;
+  tier?: Schemas['Offer']['tier'];
+  vramBytes?: number;
+  sharePercent?: number;
+}
+
+/** useOffers of instances of a flavor, of one slice if there is vramBytes. */
+export const useOffers = (q: OfferQuery, on = true) =>
+  useQuery({
+    queryKey: ['Offer', 'list', q],
+    enabled: on && q.flavor !== '' && q.project !== '',
+    queryFn: ({ signal }) => {
+      const { rootBytes, tier, ...rest } = q;
+      const query = { ...rest, ...(rootBytes > 0 && { rootBytes }), ...(tier && { tier }) };
+      return ok(api.GET('/v1/offers', { params: { query }, signal }));
+    },
+    placeholderData: keepPreviousData,
+    refetchInterval: 10_000,
+    retry: false,
+  });
+
+/** useSettled is a value once it has not changed for a while. */
+export function useSettled<T>(value: T, ms: number): T {
+  const [settled, settle] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}
+
+const dry = (dryRun: string) => ({ query: { dryRun } as never });
+
+/**
+ * known reports whether the server has dry runs. One that has none does what it is
+ * asked, so it is asked for a dry run that there is not, of what cannot be made: only
+ * a server that knows the parameter says that its value is wrong.
+ */
+async function known(): Promise<boolean> {
+  try {
+    await ok(api.POST('/v1/instances', { params: dry('probe'), body: {} as Instance }));
+    return false;
+  } catch (e) {
+    return asApiError(e).fields.some((f) => f.field === 'dryRun');
+  }
+}
+
+/** useDryRun is what the server would say to an instance, as text, that is to be created: an error at fields, or null. */
+export function useDryRun(body: string, on: boolean): ApiError | null {
+  const has = useQuery({ queryKey: ['dryRun'], queryFn: known, enabled: on, staleTime: Infinity, retry: false });
+  const tried = useQuery({
+    queryKey: ['dryRun', 'Instance', body],
+    enabled: on && has.data === true,
+    gcTime: 0,
+    staleTime: 5_000,
+    retry: false,
+    queryFn: async ({ signal }) => {
+      try {
+        await ok(api.POST('/v1/instances', { params: dry('all'), body: JSON.parse(body) as Instance, signal }));
+        return null;
+      } catch (e) {
+        const said = asApiError(e);
+        if (said.fields.length > 0) return said;
+        throw e;
+      }
+    },
+  });
+  return on ? (tried.data ?? null) : null;
+}

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import type { Draft } from './draft';
+import { fitting, isOf, kindOf, kindsOf, partsOf, take, type Offer } from './offer';
+
+const gib = 2 ** 30;
+
+const offer = (o: Partial<Offer>): Offer => ({
+  kind: 'Offer',
+  tier: 'standard',
+  currency: 'EUR',
+  reservedMicros: 1,
+  fullUseMicros: 2,
+  prices: [],
+  free: 1,
+  nodes: 1,
+  ...o,
+});
+
+const none = offer({ tier: '', reservedMicros: 25 });
+const slice = (model: string, percent: number, more: Partial<Offer> = {}) =>
+  offer({
+    model,
+    pool: 'default',
+    gpuVramBytes: 24 * gib,
+    vramBytes: (24 * gib * percent) / 100,
+    sharePercent: percent,
+    reservedMicros: percent * 10,
+    ...more,
+  });
+const offers = [
+  none,
+  slice('L4', 100, { free: 0 }),
+  slice('L4', 50, { free: 2 }),
+  slice('L4', 50, { tier: 'basic' }),
+  slice('H100', 100, { pool: 'fast' }),
+];
+
+const draft: Draft = {
+  name: '',
+  project: '',
+  app: '',
+  image: '',
+  flavor: '',
+  vgpu: false,
+  pool: '',
+  model: '',
+  vramGib: '4',
+  share: '25',
+  tier: '',
+  networks: [],
+  groups: [],
+  keys: '',
+  userData: '',
+  password: '',
+};
+
+test('offers of a tier are grouped by model and pool', () => {
+  const kinds = kindsOf(offers, 'standard');
+  expect(kinds.map((k) => [k.model, k.pool, k.slices.length, k.fromMicros, k.free])).toEqual([
+    ['L4', 'default', 2, 500, 2],
+    ['H100', 'fast', 1, 1000, 1],
+  ]);
+  expect(kindsOf(offers, 'basic').map((k) => k.slices.length)).toEqual([1]);
+  expect(kindsOf([none], 'standard')).toEqual([]);
+});
+
+test('a draft takes an offer, and is of it then', () => {
+  for (const o of offers.filter((o) => o.tier !== 'basic')) {
+    const d = take(draft, o);
+    expect(offers.filter((x) => isOf(d, x))).toEqual([o]);
+    expect(d.vgpu).toBe(o !== none);
+  }
+  expect(take(draft, offers[4])).toMatchObject({ pool: 'fast', model: 'H100', vramGib: '24', share: '100' });
+  expect(isOf({ ...take(draft, offers[2]), vramGib: '5' }, offers[2]!)).toBe(false);
+  expect(kindOf(draft)).toBe('');
+});
+
+test('an app gets the smallest slice that has enough VRAM and is free', () => {
+  expect(fitting(offers, 10 * gib)).toBe(offers[2]);
+  expect(fitting(offers, 20 * gib)).toBe(offers[4]);
+  expect(fitting(offers, 100 * gib)).toBeUndefined();
+});
+
+test('the parts of a price are those of its meters', () => {
+  const prices = [
+    'vcpu-seconds',
+    'memory-byte-seconds',
+    'volume-byte-seconds',
+    'vram-byte-seconds',
+    'gpu-share-seconds',
+    'gpu-nanoseconds',
+  ].map((meter, i) => ({ meter, reservedMicros: 10 ** i, fullUseMicros: 2 * 10 ** i }));
+  const of = (o: Offer) => Object.fromEntries(partsOf(o).map(([part, cost]) => [part, cost.reservedMicros]));
+  expect(of(slice('L4', 50, { prices }))).toEqual({ compute: 11, disk: 100, vram: 1000, gpu: 110_000 });
+  expect(Object.keys(of(none))).toEqual(['compute', 'disk']);
+});
