@@ -40,34 +40,23 @@ export function useSettled<T>(value: T, ms: number): T {
   return settled;
 }
 
-const dry = (dryRun: string) => ({ query: { dryRun } as never });
-
-/**
- * known reports whether the server has dry runs. One that has none does what it is
- * asked, so it is asked for a dry run that there is not, of what cannot be made: only
- * a server that knows the parameter says that its value is wrong.
- */
-async function known(): Promise<boolean> {
-  try {
-    await ok(api.POST('/v1/instances', { params: dry('probe'), body: {} as Instance }));
-    return false;
-  } catch (e) {
-    return asApiError(e).fields.some((f) => f.field === 'dryRun');
-  }
-}
-
 /** useDryRun is what the server would say to an instance, as text, that is to be created: an error at fields, or null. */
 export function useDryRun(body: string, on: boolean): ApiError | null {
-  const has = useQuery({ queryKey: ['dryRun'], queryFn: known, enabled: on, staleTime: Infinity, retry: false });
   const tried = useQuery({
     queryKey: ['dryRun', 'Instance', body],
-    enabled: on && has.data === true,
+    enabled: on,
     gcTime: 0,
     staleTime: 5_000,
     retry: false,
     queryFn: async ({ signal }) => {
       try {
-        await ok(api.POST('/v1/instances', { params: dry('all'), body: JSON.parse(body) as Instance, signal }));
+        await ok(
+          api.POST('/v1/instances', {
+            params: { query: { dryRun: 'all' } },
+            body: JSON.parse(body) as Instance,
+            signal,
+          }),
+        );
         return null;
       } catch (e) {
         const said = asApiError(e);
