@@ -44,7 +44,7 @@ func (h *handlers) ListOffers(ctx context.Context, r in[api.ListOffersParams, no
 // named, or the caller's; empty: an operator names none.
 func (h *handlers) payerOf(ctx context.Context, organization, project string) (api.OrganizationID, error) {
 	if project != "" {
-		o, err := h.find(ctx, api.KindProject, project, cmp.Or(organization, string(who(ctx).Org)), "")
+		o, err := h.find(ctx, api.KindProject, project, cmp.Or(organization, who(ctx).Org), "")
 		return api.OrganizationID(o.Meta.Organization), at(err, "project")
 	}
 	if organization == "" {

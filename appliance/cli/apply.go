@@ -267,7 +267,7 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting, dry bool) er
 		} else {
 			fmt.Fprintf(k.app.Out, "%s created (%s)\n", label, api.MetaOf(&made).ID)
 		}
-		if k.made != nil && !(dry && k.secret) {
+		if k.made != nil && (!dry || !k.secret) {
 			k.made(made)
 		}
 		_, err = k.await(ctx, made, w)

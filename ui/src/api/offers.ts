@@ -18,7 +18,7 @@ export interface OfferQuery {
 /** useOffers of instances of a flavor, of one slice if there is vramBytes. */
 export const useOffers = (q: OfferQuery, on = true) =>
   useQuery({
-    queryKey: ['Offer', 'list', q],
+    queryKey: ['offers', q],
     enabled: on && q.flavor !== '' && q.project !== '',
     queryFn: ({ signal }) => {
       const { rootBytes, tier, ...rest } = q;
