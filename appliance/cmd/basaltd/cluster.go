@@ -129,16 +129,21 @@ func (r remote) call(ctx context.Context, leader, path string, in, out any) erro
 	sent := false
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
 	err := r.client.Call(ctx, api.NodeID(leader), http.MethodPost, path, in, out)
-	var e *api.Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &e) && e.Message == store.ErrNotLeader.Error():
+	case isNotLeader(err):
 		return store.ErrNotLeader
 	case !sent:
 		return fmt.Errorf("%w: %w", store.ErrNotSent, err)
 	}
 	return err
+}
+
+// isNotLeader reports whether an error that came over the wire is store.ErrNotLeader.
+func isNotLeader(err error) bool {
+	var got, want *api.Error
+	return errors.As(err, &got) && errors.As(store.ErrNotLeader, &want) && got.Code == want.Code && got.Message == want.Message
 }
 
 // Apply a batch on the leader.
