@@ -70,7 +70,7 @@ func shellByAPI(t *testing.T, w *world, session string) {
 	}{
 		{[]string{"--", "whoami; hostname; exit 7"}, "debian\nmain\n", 7},
 		{[]string{"--", "sudo whoami"}, "root\n", 0},
-		{[]string{"--user", "nobody", "--", "true"}, "does not let the gateway in as nobody", 5},
+		{[]string{"--user", "nobody", "--", "true"}, "does not accept the gateway as user nobody", 5},
 	} {
 		out, err := w.cli(session, append([]string{"instance", "shell", "main"}, c.args...)...)
 		code := 0
