@@ -215,11 +215,8 @@ func (c *core) await(card *card, s *session, from []*session, at sched.Time, the
 // spareFor is how much more than it asks for a session gets, of what then is free
 // in its vGPU and on the card: so little that others do not miss it.
 func spareFor(want, vgpuFree, cardFree uint64) uint64 {
-	return min(want, maxSpare, vgpuFree/spareShare, cardFree/spareShare) &^ (memoryUnit - 1)
+	return min(want, maxSpare, vgpuFree/spareShare, cardFree/spareShare) &^ (wire.MemoryUnit - 1)
 }
-
-// memoryUnit is worker.AllocUnit: what memory is accounted in.
-const memoryUnit = 512
 
 // spare decides how much more than it asks for s gets with g, which fits.
 func (c *core) spare(card *card, s *session, g grow) uint64 {

@@ -34,3 +34,12 @@ func TestOldGpudDoesNotShare(t *testing.T) {
 		}
 	}
 }
+
+// Both sides account memory in the same unit.
+func TestMemoryUnit(t *testing.T) {
+	for _, size := range []uint64{0, 1, 256, 257, wire.MemoryUnit, wire.MemoryUnit + 1, 3_000_001} {
+		if got, want := (wire.Share{Size: size}).Bytes(), worker.Accounted(size); got != want {
+			t.Errorf("%d bytes count %d with gpud, want %d as with the worker", size, got, want)
+		}
+	}
+}

@@ -21,8 +21,11 @@ type Share struct {
 	Owner bool   `json:"o,omitempty"` // of a registration: this worker made it
 }
 
+// MemoryUnit is worker.AllocUnit: what memory is accounted in, bytes.
+const MemoryUnit = 512
+
 // Bytes is what it counts.
-func (s Share) Bytes() uint64 { return (s.Size + 255) &^ 255 }
+func (s Share) Bytes() uint64 { return (s.Size + MemoryUnit - 1) &^ (MemoryUnit - 1) }
 
 const (
 	// MaxShares bounds what one session shares and has opened.

@@ -564,7 +564,7 @@ static void map_theirs(void)
 	CHECK(cuMemAddressReserve(&p, 5 * GRANULE, 0, 0, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemMap(p, 3 * GRANULE, 0, h, 0));
 	show(p, 2 * GRANULE, h);
-	show(p + 3 * GRANULE, GRANULE, same);
+	show(p + 3 * GRANULE, 2 * GRANULE, same);
 	EXPECT(all_are(p, 2 * GRANULE, 7) && all_are(p + 3 * GRANULE, GRANULE, 7));
 	CHECK(cuMemsetD8(p, 8, 2 * GRANULE));
 	CHECK(cuCtxSynchronize());
@@ -574,7 +574,7 @@ static void map_theirs(void)
 	CHECK(cuMemUnmap(p, 2 * GRANULE));
 	CHECK(cuMemRelease(h));
 	EXPECT(all_are(p + 3 * GRANULE, GRANULE, 8));
-	CHECK(cuMemUnmap(p + 3 * GRANULE, GRANULE));
+	CHECK(cuMemUnmap(p + 3 * GRANULE, 2 * GRANULE));
 	CHECK(cuMemRelease(same));
 	meet();
 }
