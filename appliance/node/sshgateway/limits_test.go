@@ -134,7 +134,7 @@ func TestConnectionsOfAUser(t *testing.T) {
 	}
 	var said strings.Builder
 	s.Stderr = &said
-	if err := s.Run("true"); err == nil || !strings.Contains(said.String(), "1 connections of yours are open") {
+	if err := s.Run("true"); err == nil || !strings.Contains(said.String(), "1 open connections on this node") {
 		t.Errorf("a second connection of a user: %q, %v", said.String(), err)
 	}
 }

@@ -313,14 +313,14 @@ func TestShellsOfHostileGuests(t *testing.T) {
 		does func(net.Conn, *guestIs)
 		want string
 	}{
-		"says nothing": {func(c net.Conn, _ *guestIs) { _, _ = io.Copy(io.Discard, c) }, "does not answer as an SSH server does"},
+		"says nothing": {func(c net.Conn, _ *guestIs) { _, _ = io.Copy(io.Discard, c) }, "does not respond as an SSH server"},
 		"lines before its version without end": {func(c net.Conn, _ *guestIs) {
 			for {
 				if _, err := io.WriteString(c, banner); err != nil {
 					return
 				}
 			}
-		}, "does not answer as an SSH server does"},
+		}, "does not respond as an SSH server"},
 		"a long banner": {func(c net.Conn, is *guestIs) {
 			with := *is.config
 			with.BannerCallback = func(ssh.ConnMetadata) string { return strings.Repeat("x", 200<<10) }
@@ -333,7 +333,7 @@ func TestShellsOfHostileGuests(t *testing.T) {
 				}
 			}
 			sessions(program(func(c ssh.Channel) { exits(c, 0) }))(c, &guestIs{&with})
-		}, "does not answer as an SSH server does"},
+		}, "does not respond as an SSH server"},
 		"does not answer to a session":   {sessions(func(ssh.Conn, ssh.NewChannel) {}), "does not answer a request for a session"},
 		"refuses sessions":               {sessions(func(_ ssh.Conn, n ssh.NewChannel) { _ = n.Reject(ssh.Prohibited, strings.Repeat("x", 1<<16)) }), "refused a session"},
 		"does not answer to a command":   {sessions(func(_ ssh.Conn, n ssh.NewChannel) { _, _, _ = n.Accept() }), "does not answer a request for a command"},
