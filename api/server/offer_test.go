@@ -32,7 +32,7 @@ func TestWhoseOffers(t *testing.T) {
 	foe := must(t, ret(client.Of[api.Organization](op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "foe"}}))).v
 	prj := must(t, ret(client.Of[api.Project](op).Create(t.Context(), api.Project{Meta: api.Meta{Name: "web", Organization: "acme"}}))).v
 	flavor := must(t, ret(client.Of[api.Flavor](op).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "small"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 2 << 30}}))).v
-	token := e.Key(t, api.Meta{Name: "v", Organization: org.Meta.ID}, api.RoleViewer)
+	token := e.Key(t, api.Meta{Name: "v", Organization: org.Meta.ID, Project: prj.Meta.ID}, api.RoleViewer)
 	viewer := must(t, ret(client.New(client.Options{Server: e.URL, Token: token}))).v
 	list := func(a *client.API, p api.ListOffersParams) (n int, err error) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -312,14 +312,17 @@ final class ModuleTest extends TestCase
             }
             usleep(200000);
         }
-        // The last hours of a month count in the next, whose record is no other for it.
-        $carried = self::metric(basalt_MetricProvider(['serveraccesshash' => "$key\ncarry=72"] + $p)->tenantUsage($tenant), 'disk_gib_hours')->usage();
-        if (strtotime('first day of next month 00:00') - time() < 72 * 3600) {
-            self::assertSame(0.0, $carried->value());
+        // The last hours of a month count in the next, whose record is no other for it: in
+        // those hours an account that has ended has used nothing that counts in this one.
+        $late = strtotime('first day of next month 00:00') - time() < 72 * 3600;
+        $carried = basalt_MetricProvider(['serveraccesshash' => "$key\ncarry=72"] + $p)->tenantUsage($tenant);
+        if ($late) {
+            self::assertSame([], $carried);
         } else {
+            $carried = self::metric($carried, 'disk_gib_hours')->usage();
             self::assertGreaterThanOrEqual($last, $carried->value());
+            self::assertEquals($disk->usage()->startAt(), $carried->startAt());
         }
-        self::assertEquals($disk->usage()->startAt(), $carried->startAt());
         $start = $disk->usage()->startAt();
         self::assertSame('01 00:00:00', date('d H:i:s', $start), 'the month is of this time zone');
         self::assertSame(date('Y-m-t 23:59:59'), date('Y-m-d H:i:s', $disk->usage()->endAt()));

@@ -56,7 +56,7 @@ func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 		t.Fatal(err)
 	}
 	d.process = &process{log: log, command: append([]string{bin, "--data", d.Data, "--run", d.Run, "--listen", address,
-		"--libvirt", libvirt, "--network", "none", "--meter-every", "1s"}, more...)}
+		"--libvirt", libvirt, "--allow-emulation", "--network", "none", "--meter-every", "1s"}, more...)}
 	t.Cleanup(func() {
 		d.Stop()
 		_ = log.Close()
