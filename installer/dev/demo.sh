@@ -167,7 +167,8 @@ wait_for 60 "metered GPU time" sh -c 'basalt usage-record list --project demo | 
 printf '  %s$ basalt usage-record list --project demo   (of the GPU)%s\n' "$dim" "$off"
 basalt usage-record list --project demo | grep -E 'METER|gpu-|vram-' | sed 's/^/  /'
 BASALT_TOKEN=$operator_token show basalt invoice preview --organization demo
-BASALT_TOKEN=$operator_token basalt invoice preview --organization demo | grep 'gpu-nanoseconds' >/dev/null || fail "the invoice has no line for GPU time"
+# What the reserved share covers is not charged again as use.
+BASALT_TOKEN=$operator_token basalt invoice preview --organization demo | grep 'gpu-share-seconds' >/dev/null || fail "the invoice has no line for the reserved share of a GPU"
 step_done
 
 cat <<TEXT
