@@ -12,7 +12,7 @@ func (m CPUModel) Equal(o CPUModel) bool {
 		slices.Equal(m.Features, o.Features) && slices.Equal(m.Disabled, o.Disabled)
 }
 
-// Gives says why a guest with the processor want cannot run on this one, or nothing.
+// Gives returns why a guest with the processor want cannot run on this one, or nothing.
 func (m CPUModel) Gives(want CPUModel) string {
 	if m.Vendor != want.Vendor {
 		return fmt.Sprintf("its processor is of %s, not of %s", orUnknown(m.Vendor), orUnknown(want.Vendor))
@@ -43,7 +43,7 @@ func orUnknown(s string) string {
 	return s
 }
 
-// TakesCPU says why an instance that runs with the processor cannot move to the node
+// TakesCPU returns why an instance that runs with the processor cannot move to the node
 // while it runs, or nothing. A node of before processors were reported is not left out:
 // it finds out when the instance comes.
 func (n Node) TakesCPU(c InstanceCPU) string {

@@ -110,8 +110,7 @@ func shellEnd(err error) error {
 	return err
 }
 
-// whyCode and an HTTP status is the code of a close frame that says why there is no
-// more.
+// whyCode plus an HTTP status is the code of a close frame that gives the reason.
 const whyCode = 4000
 
 // websocket opens one.

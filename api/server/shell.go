@@ -177,7 +177,7 @@ func (s *shellSocket) input(ctx context.Context, ws *websocket.Conn) error {
 			return err
 		}
 		if kind == websocket.MessageBinary {
-			// A program that has shut its input, or ended, is no reason to hang up.
+			// A program may close its input before it ends: the shell goes on.
 			_, _ = s.shell.Write(data)
 			continue
 		}
@@ -194,7 +194,7 @@ func (s *shellSocket) input(ctx context.Context, ws *websocket.Conn) error {
 	}
 }
 
-// output carries what the guest writes, and says how it ended.
+// output sends what the guest writes, and then its exit status.
 func (s *shellSocket) output(ctx context.Context, ws *websocket.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -238,7 +238,7 @@ func tell(ctx context.Context, ws *websocket.Conn, m api.ShellOutput) error {
 }
 
 // pings keep proxies on the way from closing the connection. They do not end it: a
-// client that does not read, because nobody reads its output, does not answer.
+// client that does not read, because its output is not read, does not answer.
 func pings(ctx context.Context, ws *websocket.Conn) {
 	t := time.NewTicker(heartbeat)
 	defer t.Stop()
