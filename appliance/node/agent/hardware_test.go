@@ -30,7 +30,7 @@ func TestHardwareWatch(t *testing.T) {
 	ac.set(hypervisor.TCG)
 	h := &hardwareWatch{core: newCore(o), accelerator: ac, soon: func() { reported++ }}
 	for id, state := range map[string]api.NodeState{"n1": api.NodeReady, "n3": api.NodeReady, "n2": api.NodeDrained, "n4": api.NodeLost, "n5": api.NodeSuspect} {
-		h.cache.nodes[id] = api.Node{Meta: api.Meta{ID: id}, Assignment: api.NodeAssignment{State: state}}
+		h.cache.nodes.objects[id] = api.Node{Meta: api.Meta{ID: id}, Assignment: api.NodeAssignment{State: state}}
 	}
 	answer = []api.HardwareCheck{{ID: api.HardwareKVM, State: api.HardwareOK, Found: "KVM works"}}
 	h.look(t.Context())

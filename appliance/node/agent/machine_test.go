@@ -65,7 +65,7 @@ func TestChooseCPU(t *testing.T) {
 			m := &machineClasses{core: newCore(o), accelerator: &acceleration{}}
 			m.accelerator.set(c.accel)
 			for i, n := range c.others {
-				m.cache.nodes[string(rune('a'+i))] = n
+				m.cache.nodes.objects[string(rune('a'+i))] = n
 			}
 			got, err := m.chooseCPU(t.Context(), c.asked, own)
 			if err != nil || got.Class != c.class || !slices.Equal(got.CPU.Features, c.features) {
