@@ -41,7 +41,6 @@ require (
 require golang.org/x/exp v0.0.0-20240404231335-c0f41cb1a7a0 // indirect
 
 require (
-	github.com/go-jose/go-jose/v4 v4.1.3 // indirect
 	github.com/go-pdf/fpdf v0.9.0
 	golang.org/x/image v0.30.0
 )
@@ -72,6 +71,7 @@ require (
 	github.com/erikgeiser/coninput v0.0.0-20211004153227-1c3628e74d0f // indirect
 	github.com/fatih/color v1.13.0 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.8 // indirect
+	github.com/go-jose/go-jose/v4 v4.1.3
 	github.com/go-logr/logr v1.4.3
 	github.com/go-openapi/jsonpointer v0.22.5 // indirect
 	github.com/go-openapi/swag/jsonname v0.25.5 // indirect

@@ -56,6 +56,8 @@ const (
 	KindClusterCA Kind = "ClusterCA"
 	// KindVolumeKeys is internal: what wraps the keys of encrypted volumes.
 	KindVolumeKeys Kind = "VolumeKeys"
+	// KindAppAuthority is internal: the key that signs passes of the app gateway.
+	KindAppAuthority Kind = "AppAuthority"
 	// KindSSHAuthority is internal: the SSH gateway's host key, and the CA whose
 	// certificates it signs in to guests with.
 	KindSSHAuthority Kind = "SSHAuthority"
@@ -251,6 +253,7 @@ var kinds = []KindInfo{
 	{Kind: KindAuditCheck, IDPrefix: "auditcheck"},
 	{Kind: KindClusterCA, IDPrefix: "ca"},
 	{Kind: KindVolumeKeys, IDPrefix: "volumekeys"},
+	{Kind: KindAppAuthority, IDPrefix: "appauthority"},
 	{Kind: KindSSHAuthority, IDPrefix: "sshauthority"},
 	{Kind: KindSSHGuest, IDPrefix: "sshguest"},
 	{Kind: KindCephKeys, IDPrefix: "cephkeys"},

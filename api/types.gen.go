@@ -165,6 +165,21 @@ type App struct {
 	Spec AppSpec `json:"spec"`
 }
 
+// AppLink defines model for AppLink.
+type AppLink struct {
+	// ExpiresAt Until when it can be followed.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// URL For one browser. The part behind # lets it in.
+	URL string `json:"url"`
+}
+
+// AppLinkRequest defines model for AppLinkRequest.
+type AppLinkRequest struct {
+	// Port TCP port of the instance that serves HTTP.
+	Port int64 `json:"port"`
+}
+
 // AppList defines model for AppList.
 type AppList struct {
 	// Continue Ask with it for the next page; empty on the last.
@@ -1212,6 +1227,16 @@ type Instance struct {
 	Warnings []InstanceWarning `json:"warnings,omitempty,omitzero"`
 }
 
+// InstanceApp defines model for InstanceApp.
+type InstanceApp struct {
+	// Address URL at the app gateway. It opens with a link (OpenInstanceApp) or an API key as the bearer token.
+	Address string `json:"address"`
+
+	// Name As the app calls it.
+	Name string `json:"name,omitempty,omitzero"`
+	Port int64  `json:"port"`
+}
+
 // InstanceAssignment defines model for InstanceAssignment.
 type InstanceAssignment struct {
 	// Epoch Raised by one each time that it is given to another node.
@@ -1265,6 +1290,12 @@ type InstanceCondition = Condition
 type InstanceConnection struct {
 	// Addresses Floating IPs that reach it.
 	Addresses []string `json:"addresses"`
+
+	// AppDomain Domain of the app gateway, by which each port of the instance can be reached that serves HTTP; empty: the cluster has none.
+	AppDomain string `json:"appDomain,omitempty,omitzero"`
+
+	// Apps What its app serves, at the app gateway; empty: nothing, or the cluster has no app gateway.
+	Apps []InstanceApp `json:"apps,omitempty,omitzero"`
 
 	// Gateway The cluster's SSH gateway; every node has it.
 	Gateway *SSHGateway `json:"gateway,omitempty"`
@@ -4284,6 +4315,9 @@ type CreateCreditNoteJSONRequestBody = CreditNote
 
 // CreateInstanceJSONRequestBody defines body for CreateInstance for application/json ContentType.
 type CreateInstanceJSONRequestBody = Instance
+
+// OpenInstanceAppJSONRequestBody defines body for OpenInstanceApp for application/json ContentType.
+type OpenInstanceAppJSONRequestBody = AppLinkRequest
 
 // ExecInInstanceJSONRequestBody defines body for ExecInInstance for application/json ContentType.
 type ExecInInstanceJSONRequestBody = ExecRequest

@@ -44,6 +44,11 @@ func (a *API) Exec(ctx context.Context, id string, req api.ExecRequest) (api.Exe
 	return post[api.ExecResult](ctx, a, req, "instances", id, "exec")
 }
 
+// OpenApp makes an address by which a browser opens what an instance serves on a port.
+func (a *API) OpenApp(ctx context.Context, id string, port int64) (api.AppLink, error) {
+	return post[api.AppLink](ctx, a, api.AppLinkRequest{Port: port}, "instances", id, "app-links")
+}
+
 // ConsoleLog is the end of an instance's serial log, tail bytes at most; 0: the
 // server's choice.
 func (a *API) ConsoleLog(ctx context.Context, id string, tail int64) ([]byte, error) {

@@ -16,7 +16,10 @@ func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) 
 	if err != nil {
 		return nil, err
 	}
-	c := api.InstanceConnection{User: h.guestUser(ctx, in), Addresses: []string{}, WithoutKey: api.WithoutSSH(in.Spec)}
+	c := api.InstanceConnection{User: h.guestUser(ctx, in), Addresses: []string{}, Apps: h.appsOf(ctx, in), WithoutKey: api.WithoutSSH(in.Spec)}
+	if h.opts.Apps != nil {
+		c.AppDomain = h.opts.Apps.Domain()
+	}
 	err = h.each(ctx, api.ListQuery{Kind: api.KindFloatingIP, Project: o.Meta.Project}, func(x api.Object) bool {
 		ip, err := api.Decode[api.FloatingIP](x)
 		if err == nil && string(ip.Spec.Instance) == o.Meta.ID && ip.Assignment.Address != "" {

@@ -180,6 +180,7 @@ var contract = map[string]operation{
 	"Login":                  {method: "POST", path: "/v1/login", status: 201, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"epoch": true, "hash": true}}}}}},
 	"LoginWithLink":          {method: "POST", path: "/v1/login/link", status: 201, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"epoch": true, "hash": true}}}}}},
 	"Logout":                 {method: "POST", path: "/v1/logout", status: 200, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"epoch": true, "hash": true}}}}}},
+	"OpenInstanceApp":        {method: "POST", path: "/v1/instances/:id/app-links", status: 201},
 	"OpenInstanceConsole":    {method: "GET", path: "/v1/instances/:id/console"},
 	"OpenInstanceScreen":     {method: "GET", path: "/v1/instances/:id/vnc"},
 	"OpenInstanceShell":      {method: "GET", path: "/v1/instances/:id/shell"},

@@ -80,6 +80,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "StopInstance", h.StopInstance)
 	serve(r, "OpenInstanceScreen", h.OpenInstanceScreen)
 	serve(r, "OpenInstanceShell", h.OpenInstanceShell)
+	serve(r, "OpenInstanceApp", h.OpenInstanceApp)
 	serve(r, "ExplainInvoice", h.ExplainInvoice)
 	serve(r, "PreviewInvoice", h.PreviewInvoice)
 	serve(r, "ExplainInvoiceLine", h.ExplainInvoiceLine)

@@ -52,6 +52,8 @@ type Options struct {
 	SSHGateway func(context.Context) (api.SSHGateway, error)
 	// Shells opens shells in instances; nil: the cluster has no SSH gateway.
 	Shells Shells
+	// Apps leads to what instances serve; nil: the cluster has no app gateway.
+	Apps AppGateway
 	// RequireTotp are the roles that need one-time codes, whatever organizations
 	// say.
 	RequireTotp []api.Role

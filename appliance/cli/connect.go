@@ -76,7 +76,7 @@ func connectCommand(k *kind[api.Instance]) *cobra.Command {
 			return err
 		}
 		ways := a.ways(c)
-		if len(ways) == 0 && a.flags.output == "table" {
+		if len(ways) == 0 && len(c.Apps) == 0 && a.flags.output == "table" {
 			return api.Errorf(api.CodeState, "instance %s has no address outside, and the cluster has no SSH gateway", in.Meta.Name).
 				WithHint("attach a floating IP: basalt floating-ip create NAME --instance %s; or use its console: basalt instance console %s", in.Meta.Name, in.Meta.Name)
 		}
@@ -87,6 +87,9 @@ func connectCommand(k *kind[api.Instance]) *cobra.Command {
 			t := table{{"WAY", "COMMAND"}}
 			for _, w := range ways {
 				t = append(t, []string{w.what, w.command()})
+			}
+			for _, app := range c.Apps {
+				t = append(t, []string{cmp.Or(app.Name, "app"), fmt.Sprintf("basalt instance open %s --port %d", in.Meta.Name, app.Port)})
 			}
 			if c.Gateway != nil {
 				t = append(t, []string{"host key", c.Gateway.Fingerprint + " (SSH gateway)"})

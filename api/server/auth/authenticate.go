@@ -122,24 +122,35 @@ func (a *Authenticator) authenticate(ctx context.Context, token string, now time
 	if !ok {
 		return Identity{}, errRefused
 	}
+	return a.identity(ctx, id, func(hash string) bool { return sameHash(secret, hash) }, now)
+}
+
+// Resume returns whom a session or an API key stands for whose token was shown before;
+// CodeUnauthenticated: nobody any more.
+func (a *Authenticator) Resume(ctx context.Context, id string) (Identity, error) {
+	return a.identity(ctx, id, func(string) bool { return true }, a.opts.Now())
+}
+
+// identity is whom a session or an API key stands for, if what was shown proves it.
+func (a *Authenticator) identity(ctx context.Context, id string, proves func(hash string) bool, now time.Time) (Identity, error) {
 	switch kind, _ := api.KindOfID(id); kind {
 	case api.KindAPIKey:
-		return a.keyIdentity(ctx, id, secret, now)
+		return a.keyIdentity(ctx, id, proves, now)
 	case api.KindSession:
-		return a.sessionIdentity(ctx, id, secret, now)
+		return a.sessionIdentity(ctx, id, proves, now)
 	}
 	return Identity{}, errRefused
 }
 
 // keyIdentity is whom an API key stands for.
-func (a *Authenticator) keyIdentity(ctx context.Context, id string, secret []byte, now time.Time) (Identity, error) {
+func (a *Authenticator) keyIdentity(ctx context.Context, id string, proves func(hash string) bool, now time.Time) (Identity, error) {
 	key, err := stored[api.APIKey](ctx, a, api.KindAPIKey, id)
 	if err != nil {
 		return Identity{}, err
 	}
 	end := key.Spec.ExpiresAt
-	good := sameHash(secret, key.Spec.Hash)
-	if old := key.Spec.OldExpiresAt; !good && old != nil && sameHash(secret, key.Spec.OldHash) {
+	good := proves(key.Spec.Hash)
+	if old := key.Spec.OldExpiresAt; !good && old != nil && proves(key.Spec.OldHash) {
 		if good = true; end == nil || old.Before(*end) {
 			end = old
 		}

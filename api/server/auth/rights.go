@@ -9,7 +9,7 @@ import "github.com/basalt-gpu/basalt/api"
 var Rights = withKinds(map[string]Roles{
 	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers, "GetInstanceConnection": viewers,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
-	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "OpenInstanceShell": members, "ExecInInstance": members,
+	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "OpenInstanceShell": members, "OpenInstanceApp": members, "ExecInInstance": members,
 
 	"PutImageContent": members,
 

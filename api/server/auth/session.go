@@ -30,7 +30,7 @@ func holds(s api.Session, u api.User, now time.Time) bool {
 }
 
 // sessionIdentity is whom a session's token stands for.
-func (a *Authenticator) sessionIdentity(ctx context.Context, id string, secret []byte, now time.Time) (Identity, error) {
+func (a *Authenticator) sessionIdentity(ctx context.Context, id string, proves func(hash string) bool, now time.Time) (Identity, error) {
 	session, err := stored[api.Session](ctx, a, api.KindSession, id)
 	if err != nil {
 		return Identity{}, err
@@ -39,7 +39,7 @@ func (a *Authenticator) sessionIdentity(ctx context.Context, id string, secret [
 	if err != nil {
 		return Identity{}, err
 	}
-	if !sameHash(secret, session.Spec.Hash) || !holds(session, u, now) {
+	if !proves(session.Spec.Hash) || !holds(session, u, now) {
 		return Identity{}, errRefused
 	}
 	g, end := session.Spec.Grant, session.Spec.ExpiresAt

@@ -34,6 +34,9 @@ type config struct {
 	setup, sharedDir, fence     string
 	tlsCert, tlsKey             string
 	sshListen, sshAddress       string
+	appListen, appDomain        string
+	appPort                     uint16
+	appCert, appKey             string
 	libvirt, gpud               string
 	allowEmulation              bool
 	vgpuBinary, workerBinary    string
@@ -89,6 +92,11 @@ func main() {
 	f.StringVar(&c.listen, "listen", "127.0.0.1:7480", "address of the API")
 	f.StringVar(&c.sshListen, "ssh-listen", "", "HOST:PORT of the SSH gateway, by which users reach their instances; the same port on all nodes; empty: none")
 	f.StringVar(&c.sshAddress, "ssh-address", "", "HOST or HOST:PORT under which users reach the SSH gateway, where that is not the API's host and the port of --ssh-listen; the same on all nodes")
+	f.StringVar(&c.appListen, "app-listen", "", "HOST:PORT of the app gateway, by which browsers reach what instances serve; the same port on all nodes; empty: none")
+	f.StringVar(&c.appDomain, "app-domain", "", "domain of the app gateway: each port of each instance is a name below it, and all of them (*.DOMAIN) lead to the nodes; the same on all nodes")
+	f.Uint16Var(&c.appPort, "app-port", 0, "port under which users reach the app gateway, where that is not that of --app-listen; the same on all nodes")
+	f.StringVar(&c.appCert, "app-cert", "", "file with the certificate of *.DOMAIN (PEM)")
+	f.StringVar(&c.appKey, "app-key", "", "its key file (PEM)")
 	f.StringVar(&c.nodeName, "node-name", cleanName(host), "name of this node")
 	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate file (PEM); needed to listen on other than loopback addresses")
 	f.StringVar(&c.tlsKey, "tls-key", "", "its key file (PEM)")

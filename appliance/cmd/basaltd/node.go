@@ -66,7 +66,9 @@ type node struct {
 	proxies      []netip.Prefix  // before the API
 	urls         outbound.Policy // that tenants choose
 	sealed       *secrets.Keep
+	guests       *guestDialer
 	ssh          *sshDoor         // nil: no SSH gateway
+	apps         *appDoor         // nil: no app gateway
 	anchors      []auditor.Anchor // of the audit trail
 	agent        *agent.Agent
 	api          *server.Server
@@ -167,7 +169,11 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if n.network != nil {
 		ao.Ports = n.network
 	}
+	n.openGuests()
 	if err := n.openSSH(c); err != nil {
+		return n, err
+	}
+	if err := n.openApps(c); err != nil {
 		return n, err
 	}
 	if n.ssh != nil {
@@ -191,6 +197,9 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		Room: planner.NewRoom(n.cache, n.cluster != nil), Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
 	if n.ssh != nil {
 		so.SSHGateway, so.Shells = n.ssh.info, n.ssh
+	}
+	if n.apps != nil {
+		so.Apps = n.apps
 	}
 	if n.cluster != nil {
 		so.Packages = n.upgrade.agent.Packages
@@ -311,6 +320,9 @@ func (n *node) Run(ctx context.Context) error {
 	}
 	if n.ssh != nil {
 		maps.Copy(parts, n.ssh.run())
+	}
+	if n.apps != nil {
+		parts["app gateway"] = n.apps.serve
 	}
 	maps.Copy(parts, n.storage.run())
 	if n.cluster != nil {

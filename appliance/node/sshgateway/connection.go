@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/basalt-gpu/basalt/appliance/node/limit"
 )
 
 // connection is one client in its instance.
@@ -17,7 +19,7 @@ type connection struct {
 	client   *ssh.ServerConn
 	access   Access
 	target   Target
-	channels *counter
+	channels *limit.Counter
 	used     atomic.Int64 // when the last byte came in any channel, Unix nanoseconds
 
 	mu    sync.Mutex // guards guest; held while it is dialed
@@ -70,7 +72,7 @@ func (n *connection) serve(channels <-chan ssh.NewChannel) {
 	defer running.Wait()
 	defer n.closeGuest()
 	for c := range channels {
-		leave, ok := n.channels.enter("")
+		leave, ok := n.channels.Enter("")
 		if !ok {
 			_ = c.Reject(ssh.ResourceShortage, "too many sessions and forwards in one connection")
 			continue

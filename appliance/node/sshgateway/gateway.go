@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/limit"
 )
 
 // Access is what somebody may enter.
@@ -62,7 +63,7 @@ type Gateway struct {
 	o      Options
 	limits limits
 
-	connections, greeting, users, shells *counter
+	connections, greeting, users, shells *limit.Counter
 }
 
 // New returns a gateway that serves nobody yet.
@@ -72,8 +73,8 @@ func newGateway(o Options, l limits) *Gateway {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Gateway{o: o, limits: l, connections: newCounter(l.ofAddress, l.connections), greeting: newCounter(l.handshakes, l.connections),
-		users: newCounter(l.ofUser, l.connections), shells: newCounter(l.shellsOfOwner, l.shells)}
+	return &Gateway{o: o, limits: l, connections: limit.NewCounter(l.ofAddress, l.connections), greeting: limit.NewCounter(l.handshakes, l.connections),
+		users: limit.NewCounter(l.ofUser, l.connections), shells: limit.NewCounter(l.shellsOfOwner, l.shells)}
 }
 
 // ciphers are AEADs that processors have instructions for, and CTR for old clients:
@@ -135,7 +136,7 @@ func (g *Gateway) serve(ctx context.Context, raw net.Conn, config *ssh.ServerCon
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
 	from := addressOf(raw)
-	leave, ok := g.connections.enter(from)
+	leave, ok := g.connections.Enter(from)
 	if !ok {
 		return
 	}
@@ -153,7 +154,7 @@ func (g *Gateway) serve(ctx context.Context, raw net.Conn, config *ssh.ServerCon
 		g.refuse(raw, channels, err)
 		return
 	}
-	leaveUser, ok := g.users.enter(string(a.User))
+	leaveUser, ok := g.users.Enter(string(a.User))
 	if !ok {
 		g.refuse(raw, channels, api.Errorf(api.CodeQuota, "you already have %d open connections on this node, which is the limit", g.limits.ofUser))
 		return
@@ -164,7 +165,7 @@ func (g *Gateway) serve(ctx context.Context, raw net.Conn, config *ssh.ServerCon
 
 // greet does the handshake.
 func (g *Gateway) greet(raw net.Conn, from string, config *ssh.ServerConfig) (*ssh.ServerConn, <-chan ssh.NewChannel, <-chan *ssh.Request, error) {
-	leave, ok := g.greeting.enter(from)
+	leave, ok := g.greeting.Enter(from)
 	if !ok {
 		return nil, nil, nil, errors.New("too many handshakes from this address")
 	}
@@ -212,7 +213,7 @@ func (g *Gateway) connected(ctx context.Context, c *ssh.ServerConn, channels <-c
 			g.o.Log.Warn("SSH gateway: record end of connection failed", "instance", a.Instance, "error", err)
 		}
 	}()
-	n := &connection{g: g, ctx: ctx, client: c, access: a, target: t, channels: newCounter(g.limits.channels, g.limits.channels)}
+	n := &connection{g: g, ctx: ctx, client: c, access: a, target: t, channels: limit.NewCounter(g.limits.channels, g.limits.channels)}
 	n.touch()
 	go n.watch(cancel)
 	n.serve(channels)

@@ -1,9 +1,6 @@
 package sshgateway
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // limits of a gateway, all of one node.
 type limits struct {
@@ -31,35 +28,3 @@ var usual = limits{connections: 2048, ofAddress: 128, handshakes: 16, ofUser: 64
 
 // maxAuthTries is how many keys a client may offer.
 const maxAuthTries = 6
-
-// counter counts what is open, by name, up to a limit for each and for all.
-type counter struct {
-	each, all int
-
-	mu    sync.Mutex // guards what follows
-	open  map[string]int
-	total int
-}
-
-func newCounter(each, all int) *counter {
-	return &counter{each: each, all: all, open: map[string]int{}}
-}
-
-// enter counts one more, until leave is called; false: that is too many.
-func (c *counter) enter(name string) (leave func(), ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open[name] >= c.each || c.total >= c.all {
-		return nil, false
-	}
-	c.open[name]++
-	c.total++
-	return sync.OnceFunc(func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.total--
-		if c.open[name]--; c.open[name] == 0 {
-			delete(c.open, name)
-		}
-	}), true
-}

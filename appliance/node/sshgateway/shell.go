@@ -46,7 +46,7 @@ func (g *Gateway) OpenShell(ctx context.Context, a Access, o ShellOptions) (*She
 	if o.User == "" && a.GuestUser == "" {
 		return nil, api.Errorf(api.CodeInvalid, "the image of instance %s does not say as whom to sign in", a.Name).WithHint("name the user").At("user")
 	}
-	leave, ok := g.shells.enter(o.Owner)
+	leave, ok := g.shells.Enter(o.Owner)
 	if !ok {
 		return nil, api.Errorf(api.CodeInUse, "%d shells of yours are open on this node, which is the limit", g.limits.shellsOfOwner).WithHint("close one")
 	}

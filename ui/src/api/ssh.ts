@@ -27,5 +27,9 @@ export const useConnection = (instance: string) =>
     enabled: instance !== '',
   });
 
+/** openApp is the address by which this browser opens what an instance serves on a port. */
+export const openApp = (instance: string, port: number) =>
+  ok(api.POST('/v1/instances/{id}/app-links', { params: { path: { id: instance } }, body: { port } }));
+
 /** expired keys are not given to new instances. */
 export const expired = (k: SSHKey) => k.spec.expiresAt !== undefined && Date.parse(k.spec.expiresAt) <= Date.now();

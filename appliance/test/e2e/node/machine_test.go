@@ -20,6 +20,7 @@ type world struct {
 	stranger *client.API // a member of project two, of another organization
 	token    string      // the tenant's
 	outside  *outside
+	apps     appGate
 
 	debian  guest     // with cloud-init and a network; it boots while the small one is used
 	created time.Time // … since then
@@ -36,7 +37,9 @@ type world struct {
 func TestMachine(t *testing.T) {
 	prepared(t)
 	o := newOutside(t)
-	w := &world{outside: o, node: newNode(t, programs(t), t.TempDir(), "--network", "ovn", "--datapath", "netdev", "--external", o.cable, "--resolver", o.resolver, "--ssh-listen", port.Address(t))}
+	apps := newAppGate(t)
+	flags := []string{"--network", "ovn", "--datapath", "netdev", "--external", o.cable, "--resolver", o.resolver, "--ssh-listen", port.Address(t)}
+	w := &world{outside: o, node: newNode(t, programs(t), t.TempDir(), append(flags, apps.flags()...)...), apps: apps}
 	parts := []struct {
 		name string
 		run  func(*testing.T, *world)
@@ -60,6 +63,7 @@ func TestMachine(t *testing.T) {
 		{"MainJob", mainJob},
 		{"Network", network},
 		{"SSH", sshGateway},
+		{"Apps", appGateway},
 		{"External", external},
 		{"Attacks", attacks},
 		{"Backup", backup},

@@ -87,6 +87,10 @@ export const instances: Record<keyof typeof en, string> = {
   'next.noKeys':
     'Sie haben noch keine SSH-Schlüssel. Fügen Sie Ihrem Konto einen hinzu, um sich über das SSH-Gateway anzumelden.',
   'next.open': 'Konsole öffnen',
+  'next.app': '{name} öffnen',
+  'next.appPort': 'Port {port}',
+  'next.appHelp':
+    'Öffnet sich in einem neuen Tab, über das App-Gateway des Clusters. Programme verwenden {address} mit einem API-Schlüssel.',
   'next.setUpRuns':
     'Die Ersteinrichtung läuft. Passwörter, Schlüssel und Programme sind möglicherweise noch nicht verfügbar.',
   'next.setUpDone': 'Die Ersteinrichtung ist abgeschlossen.',

@@ -2,7 +2,8 @@
 import '@testing-library/jest-dom/vitest';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, render, screen, waitFor } from '@testing-library/react';
-import { afterEach, expect, test } from 'vitest';
+import userEvent from '@testing-library/user-event';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { Instance } from '../../api/client';
 import { answering } from '../../api/fake';
 import { newQueryClient } from '../../api/session';
@@ -91,4 +92,33 @@ test('what its node has seen makes it ready', async () => {
 test('a refusal is told as the node tells it', async () => {
   show(gpu('library-failed', false, 'the node refused the guest’s library: no room'), 'debian-13');
   expect(await screen.findByText(/no room/)).toBeVisible();
+});
+
+test('what its app serves opens in a tab of its own, which has no hold of the portal', async () => {
+  const tab = { opener: window, location: { replace: vi.fn() }, close: vi.fn() };
+  const opened = vi.spyOn(window, 'open').mockReturnValue(tab as unknown as Window);
+  answering({
+    images: { items: [] },
+    'floating-ips': { items: [] },
+    'instances/ins-1/connection': {
+      user: 'debian',
+      addresses: [],
+      apps: [{ port: 8888, name: 'JupyterLab', address: 'https://8888-1.apps.example.com/' }],
+    },
+    'instances/ins-1/app-links': {
+      url: 'https://8888-1.apps.example.com/.basalt/enter#pass',
+      expiresAt: '2026-03-01T12:00:00Z',
+    },
+  });
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <Next instance={running({})} />
+    </QueryClientProvider>,
+  );
+  await userEvent.click(await screen.findByRole('button', { name: 'Open JupyterLab' }));
+  await waitFor(() =>
+    expect(tab.location.replace).toHaveBeenCalledWith('https://8888-1.apps.example.com/.basalt/enter#pass'),
+  );
+  expect(opened).toHaveBeenCalledWith('', '_blank');
+  expect(tab.opener).toBeNull();
 });

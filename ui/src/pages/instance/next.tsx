@@ -10,6 +10,7 @@ import { useText } from '../../i18n';
 import { gatewayTo, sshTo, userOf } from '../../lib/access';
 import { phaseOf } from '../../lib/phase';
 import { Copyable } from '../../parts/copyable';
+import { Apps } from './apps';
 import { GPUReady } from './gpu-ready';
 
 const setUp = { running: 'next.setUpRuns', done: 'next.setUpDone' } as const;
@@ -61,6 +62,7 @@ export function Next({ instance: i }: { instance: Instance }) {
             {said.message}
           </Alert>
         )}
+        <Apps instance={i} />
         <Access instance={i} />
         {i.spec.vgpu && <GPUReady instance={i} />}
       </CardBody>

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
+)
+
+// sshPort is reached through the SSH gateway: a browser cannot speak to it.
+const sshPort = 22
+
+// AppGateway is the cluster's HTTPS gateway to what instances serve.
+type AppGateway interface {
+	// Domain returns the domain below which each port of each instance has its name.
+	Domain() string
+	// Address returns where a port of an instance is, without the right to see it.
+	Address(instance api.InstanceID, port uint16) string
+	// Link returns an address that lets the holder of a session or an API key in, and
+	// until when.
+	Link(ctx context.Context, holder string, instance api.InstanceID, port uint16) (url string, ends time.Time, err error)
+}
+
+// OpenInstanceApp lets the caller's browser in.
+func (h *handlers) OpenInstanceApp(ctx context.Context, r in[none, api.AppLinkRequest]) (*api.AppLink, error) {
+	if h.opts.Apps == nil {
+		return nil, api.Errorf(api.CodeState, "the cluster has no app gateway").WithHint("its operator starts the nodes with --app-listen and --app-domain; use ssh -L")
+	}
+	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	if r.Body.Port < 1 || r.Body.Port > 65535 {
+		return nil, api.Errorf(api.CodeInvalid, "port %d does not exist", r.Body.Port).At("port").WithHint("1 to 65535")
+	}
+	in, err := api.Decode[api.Instance](o)
+	if err != nil {
+		return nil, err
+	}
+	if err := (SSHAccess{Instance: in}).reachable(); err != nil {
+		return nil, err
+	}
+	url, ends, err := h.opts.Apps.Link(ctx, who(ctx).ID, api.InstanceID(in.Meta.ID), uint16(r.Body.Port))
+	return &api.AppLink{URL: url, ExpiresAt: ends}, err
+}
+
+// appsOf are what an instance serves, as its app says.
+func (h *handlers) appsOf(ctx context.Context, in api.Instance) []api.InstanceApp {
+	out := []api.InstanceApp{}
+	if h.opts.Apps == nil || in.Spec.App == "" {
+		return out
+	}
+	app, _ := stored[api.App](ctx, h.Server, api.KindApp, string(in.Spec.App)) // one that is gone says nothing
+	for _, p := range app.Spec.Ports {
+		if p.Port != sshPort {
+			out = append(out, api.InstanceApp{Port: p.Port, Name: p.Name, Address: h.opts.Apps.Address(api.InstanceID(in.Meta.ID), uint16(p.Port))})
+		}
+	}
+	return out
+}
+
+// AppAccess is what the holder of a session or an API key may reach through the app
+// gateway, by the rights that they have in the API (OpenInstanceApp).
+type AppAccess struct {
+	Instance api.Instance
+	Caller   auth.Identity
+
+	since int64 // a revision from before it was looked at
+}
+
+// AdmitApp returns the access of the holder of a session or an API key that was shown
+// before.
+func (s *Server) AdmitApp(ctx context.Context, holder string, instance api.InstanceID, from string) (AppAccess, error) {
+	since := s.opts.Store.Revision()
+	id, err := s.auth.Resume(ctx, holder)
+	if err != nil {
+		return AppAccess{}, err
+	}
+	return s.admitApp(ctx, AppAccess{Caller: id, since: since}, instance, from)
+}
+
+// AdmitAppToken returns the access of who shows a token. Wrong ones count as at the API.
+func (s *Server) AdmitAppToken(ctx context.Context, token string, instance api.InstanceID, from string) (AppAccess, error) {
+	since := s.opts.Store.Revision()
+	shown := auth.Originating(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}}, from)
+	id, err := s.auth.Identify(ctx, shown)
+	if err != nil {
+		return AppAccess{}, err
+	}
+	return s.admitApp(ctx, AppAccess{Caller: id, since: since}, instance, from)
+}
+
+func (s *Server) admitApp(ctx context.Context, a AppAccess, instance api.InstanceID, from string) (AppAccess, error) {
+	const op = "OpenInstanceApp"
+	if may := auth.Rights[op]; !may.Has(a.Caller.Role) {
+		return a, api.Errorf(api.CodeForbidden, "role %s may not perform this operation", a.Caller.Role).WithHint("requires role %s", may.Words())
+	}
+	for _, refuses := range []error{a.Caller.May(op), a.Caller.HasFactor(op), a.Caller.ComesFrom(from)} {
+		if refuses != nil {
+			return a, refuses
+		}
+	}
+	h := &handlers{s}
+	o, err := h.find(auth.WithIdentity(ctx, a.Caller), api.KindInstance, string(instance), "", "")
+	if err != nil {
+		return a, err
+	}
+	if a.Instance, err = api.Decode[api.Instance](o); err != nil {
+		return a, err
+	}
+	return a, SSHAccess{Instance: a.Instance}.reachable()
+}
+
+// WhileApp returns a context that ends when the right does: with the session or key,
+// and with the instance's run.
+func (s *Server) WhileApp(ctx context.Context, a AppAccess) (context.Context, context.CancelFunc, error) {
+	gone := leaves(a.Instance)
+	return s.whileHolds(ctx, auth.Identity{ExpiresAt: a.Caller.ExpiresAt, Ended: func(e api.Event) bool { return a.Caller.Ended(e) || gone(e) }}, a.since)
+}
+
+// NoteApp records in the audit trail that somebody comes to what an instance serves.
+func (s *Server) NoteApp(ctx context.Context, a AppAccess, from string) error {
+	note := &api.AuditNote{Actor: a.Caller.ID, Name: a.Caller.Name, Role: a.Caller.Role, From: from, Operation: "OpenInstanceApp"}
+	return s.noteEntry(ctx, a.Instance, sshGuestStatus{User: a.Caller.User, From: from}, 0, note)
+}

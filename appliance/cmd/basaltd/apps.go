@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
+	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
+	"github.com/basalt-gpu/basalt/appliance/node/appgateway"
+)
+
+// appDoor is the app gateway of this node.
+type appDoor struct {
+	*appgateway.Gateway
+	n        *node
+	domain   string
+	listener net.Listener
+	tls      *tls.Config
+}
+
+// openApps opens the port, unless there is to be none.
+func (n *node) openApps(c config) (err error) {
+	if c.appListen == "" {
+		return nil
+	}
+	if n.network == nil || n.network.guests == nil {
+		return fmt.Errorf("--app-listen %s: the app gateway reaches instances in networks, and basaltd runs without --network ovn", c.appListen)
+	}
+	d := &appDoor{n: n, tls: pki.ForBrowsers("h2", "http/1.1")}
+	ok := false
+	if d.domain, ok = appgateway.ParseDomain(c.appDomain); !ok {
+		return fmt.Errorf("--app-domain %q: want a domain of at least two labels, e.g. apps.example.com", c.appDomain)
+	}
+	if d.tls.Certificates, err = appCertificate(c, d.domain); err != nil {
+		return err
+	}
+	if d.listener, err = transport.Listen(net.ListenConfig{}, c.appListen); err != nil {
+		return fmt.Errorf("--app-listen: %w", err)
+	}
+	n.closers = append(n.closers, func() error { _ = d.listener.Close(); return nil }) // Serve has closed it when it ran
+	port := c.appPort
+	if port == 0 {
+		port = d.listener.Addr().(*net.TCPAddr).AddrPort().Port()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	n.closers = append(n.closers, func() error { cancel(); return nil })
+	d.Gateway = appgateway.New(ctx, appgateway.Options{Domain: d.domain, Port: port, Keys: appgateway.NewKeys(n.store, n.sealed), Directory: d, Dialer: n.guests, Log: n.log})
+	n.apps = d
+	return nil
+}
+
+// appCertificate reads the certificate, which is for all names below the domain.
+func appCertificate(c config, domain string) ([]tls.Certificate, error) {
+	if c.appCert == "" || c.appKey == "" {
+		return nil, fmt.Errorf("--app-listen %s: --app-cert and --app-key must name a certificate of *.%s and its key", c.appListen, domain)
+	}
+	cert, err := tls.LoadX509KeyPair(c.appCert, c.appKey)
+	if err != nil {
+		return nil, fmt.Errorf("--app-cert: %w", err)
+	}
+	if err := cert.Leaf.VerifyHostname("8888-000000000000." + domain); err != nil {
+		return nil, errors.Join(fmt.Errorf("--app-cert %s: want a certificate of *.%s", c.appCert, domain), err)
+	}
+	return []tls.Certificate{cert}, nil
+}
+
+func (d *appDoor) serve(ctx context.Context) error {
+	return d.Serve(ctx, d.listener, d.tls, auth.BehindProxies(d.n.proxies, d.Gateway))
+}
+
+// Domain implements server.AppGateway.
+func (d *appDoor) Domain() string { return d.domain }
+
+// Admit implements appgateway.Directory.
+func (d *appDoor) Admit(ctx context.Context, holder string, to api.InstanceID, from string) (appgateway.Access, error) {
+	a, err := d.n.api.AdmitApp(ctx, holder, to, from)
+	return accessOf(a), err
+}
+
+// AdmitToken implements appgateway.Directory.
+func (d *appDoor) AdmitToken(ctx context.Context, token string, to api.InstanceID, from string) (appgateway.Access, error) {
+	a, err := d.n.api.AdmitAppToken(ctx, token, to, from)
+	return accessOf(a), err
+}
+
+func accessOf(a server.AppAccess) appgateway.Access {
+	return appgateway.Access{Instance: api.InstanceID(a.Instance.Meta.ID), Name: a.Instance.Meta.Name, Node: a.Instance.Assignment.Node, Ticket: a}
+}
+
+// While implements appgateway.Directory.
+func (d *appDoor) While(ctx context.Context, a appgateway.Access) (context.Context, context.CancelFunc, error) {
+	return d.n.api.WhileApp(ctx, a.Ticket.(server.AppAccess))
+}
+
+// Entered implements appgateway.Directory.
+func (d *appDoor) Entered(ctx context.Context, a appgateway.Access, from string) error {
+	return d.n.api.NoteApp(ctx, a.Ticket.(server.AppAccess), from)
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+)
+
+const (
+	// streamGuest carries a TCP connection to a guest of the node that is asked. It
+	// begins with the length of an error's JSON, 2 bytes, big-endian, and the error: 0
+	// and nothing where the guest has answered.
+	streamGuest = "guest"
+	guestHeader = "Basalt-Guest"
+
+	guestDialTime = 15 * time.Second
+)
+
+// guestAddress is what the header says.
+type guestAddress struct {
+	Instance api.InstanceID `json:"instance"`
+	Port     uint16         `json:"port"`
+}
+
+// guestDialer reaches the cluster's guests in their networks, for the gateways.
+type guestDialer struct{ n *node }
+
+// openGuests lets other nodes reach guests of this one.
+func (n *node) openGuests() {
+	n.guests = &guestDialer{n}
+	if n.cluster != nil {
+		n.cluster.server.HandleStream(streamGuest, n.guests.serve)
+	}
+}
+
+// Dial implements sshgateway.Dialer and appgateway.Dialer.
+func (d *guestDialer) Dial(ctx context.Context, node api.NodeID, instance api.InstanceID, port uint16) (net.Conn, error) {
+	if d.n.cluster == nil || node == d.n.cluster.self.Node {
+		return d.dialHere(ctx, instance, port)
+	}
+	raw, err := json.Marshal(guestAddress{instance, port})
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.n.cluster.client.Stream(ctx, node, streamGuest, http.Header{guestHeader: {string(raw)}})
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	err = readGuestAnswer(c)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func readGuestAnswer(c io.Reader) error {
+	var size [2]byte
+	if _, err := io.ReadFull(c, size[:]); err != nil {
+		return fmt.Errorf("ask the node of the instance: %w", err)
+	}
+	n := binary.BigEndian.Uint16(size[:])
+	if n == 0 {
+		return nil
+	}
+	raw := make([]byte, n)
+	if _, err := io.ReadFull(c, raw); err != nil {
+		return fmt.Errorf("ask the node of the instance: %w", err)
+	}
+	e := new(api.Error)
+	if err := json.Unmarshal(raw, e); err != nil {
+		return fmt.Errorf("ask the node of the instance: %w", err)
+	}
+	return e
+}
+
+func writeGuestAnswer(c io.Writer, err error) error {
+	var raw []byte
+	if err != nil {
+		if raw, err = json.Marshal(transport.Domain(err)); err != nil {
+			return err
+		}
+	}
+	if len(raw) > 1<<16-1 {
+		raw = nil
+	}
+	_, err = c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(raw))), raw...))
+	return err
+}
+
+// dialHere reaches a port of a guest that this node runs.
+func (d *guestDialer) dialHere(ctx context.Context, id api.InstanceID, port uint16) (net.Conn, error) {
+	f := d.n.network
+	if f == nil || f.service == nil {
+		return nil, api.Errorf(api.CodeUnavailable, "networks are not available on this node")
+	}
+	o, err := d.n.store.Get(store.Stale(ctx), api.KindInstance, string(id))
+	if err != nil {
+		return nil, err
+	}
+	in, err := api.Decode[api.Instance](o)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range in.Assignment.Ports {
+		if at, err := netip.ParseAddr(p.Address4); err == nil {
+			return f.service.Dial(ctx, p.Network, netip.AddrPortFrom(at, port))
+		}
+	}
+	return nil, api.Errorf(api.CodeState, "instance %s has no IPv4 address", in.Meta.Name).WithHint("the gateways reach instances over IPv4")
+}
+
+// serve connects another node's gateway to a guest of this one.
+func (d *guestDialer) serve(ctx context.Context, node api.NodeID, header http.Header, c net.Conn) {
+	var to guestAddress
+	if err := json.Unmarshal([]byte(header.Get(guestHeader)), &to); err != nil {
+		d.n.log.Warn("read stream to guest failed", "node", node, "error", err)
+		return
+	}
+	dialed, cancel := context.WithTimeout(ctx, guestDialTime)
+	guest, err := d.dialHere(dialed, to.Instance, to.Port)
+	cancel()
+	if err != nil {
+		d.n.log.Debug("connect to guest for another node failed", "node", node, "instance", to.Instance, "port", to.Port, "error", err)
+		_ = writeGuestAnswer(c, api.Errorf(api.CodeUnavailable, "the instance is not reachable on port %d", to.Port).WithHint("it may still be booting"))
+		return
+	}
+	defer guest.Close()
+	stop := context.AfterFunc(ctx, func() { _ = guest.Close() })
+	defer stop()
+	if err := writeGuestAnswer(c, nil); err != nil {
+		return
+	}
+	var both sync.WaitGroup
+	half := func(to, from net.Conn) {
+		_, err := io.Copy(to, from)
+		if h, ok := to.(transport.HalfCloser); ok && err == nil {
+			_ = h.CloseWrite()
+			return
+		}
+		_, _ = to.Close(), from.Close()
+	}
+	both.Go(func() { half(guest, c) })
+	both.Go(func() { half(c, guest) })
+	both.Wait()
+}

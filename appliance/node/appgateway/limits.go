@@ -1,0 +1,21 @@
+package appgateway
+
+import "time"
+
+// limits of a gateway, all of one node.
+type limits struct {
+	connections int
+	ofAddress   int // connections
+	visits      int
+	ofHolder    int // visits of one session or key
+	ofVisit     int // requests at a time
+
+	headerTime time.Duration // for a request's header, and for TLS
+	idleTime   time.Duration // of a connection without a request
+	visitIdle  time.Duration // of a visit without a request; then it is admitted again
+	dialTime   time.Duration
+	headers    int // bytes of a request's or an answer's
+}
+
+var usual = limits{connections: 4096, ofAddress: 256, visits: 4096, ofHolder: 64, ofVisit: 256,
+	headerTime: 10 * time.Second, idleTime: 2 * time.Minute, visitIdle: 10 * time.Minute, dialTime: 10 * time.Second, headers: 64 << 10}

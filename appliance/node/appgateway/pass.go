@@ -1,0 +1,82 @@
+package appgateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// use is what a pass is for: a link's enters, once it is traded for one that visits.
+type use string
+
+const (
+	toEnter use = "enter"
+	toVisit use = "visit"
+)
+
+const (
+	enterLife = time.Minute
+	visitLife = 12 * time.Hour
+	maxPass   = 1024 // bytes of text
+)
+
+// pass says that the holder of a session or an API key may reach a port of an instance,
+// if the Directory still says so when it is shown.
+type pass struct {
+	Holder string // ID of the session or key
+	Target Target
+	Use    use
+	Ends   time.Time
+}
+
+// claims are a pass as a JWT has them (RFC 7519).
+type claims struct {
+	jwt.Claims
+	Port uint16 `json:"port"`
+}
+
+// errPass is the answer to every pass that is not good, whatever is wrong.
+var errPass = errors.New("pass is not valid")
+
+// sign returns the text of a pass.
+func (k *Keys) sign(ctx context.Context, p pass) (string, error) {
+	key, err := k.load(ctx)
+	if err != nil {
+		return "", err
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.HS256, Key: key}, nil)
+	if err != nil {
+		return "", fmt.Errorf("sign a pass: %w", err)
+	}
+	return jwt.Signed(signer).Claims(claims{Port: p.Target.Port, Claims: jwt.Claims{Subject: p.Holder, ID: string(p.Target.Instance),
+		Audience: jwt.Audience{string(p.Use)}, Expiry: jwt.NewNumericDate(p.Ends)}}).Serialize()
+}
+
+// open returns the pass that a text is, if it is for such a use and not over.
+func (k *Keys) open(ctx context.Context, text string, u use, now time.Time) (pass, error) {
+	key, err := k.load(ctx)
+	if err != nil {
+		return pass{}, err
+	}
+	if len(text) > maxPass {
+		return pass{}, errPass
+	}
+	token, err := jwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.HS256})
+	if err != nil {
+		return pass{}, errPass
+	}
+	var c claims
+	if err := token.Claims(key, &c); err != nil || c.Expiry == nil {
+		return pass{}, errPass
+	}
+	if err := c.ValidateWithLeeway(jwt.Expected{AnyAudience: jwt.Audience{string(u)}, Time: now}, 0); err != nil {
+		return pass{}, errPass
+	}
+	return pass{Holder: c.Subject, Target: Target{api.InstanceID(c.ID), c.Port}, Use: u, Ends: c.Expiry.Time()}, nil
+}

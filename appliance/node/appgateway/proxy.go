@@ -1,0 +1,210 @@
+package appgateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// KeyHeader carries an API key as Authorization does ("Bearer bslt_…"), for apps that
+// have an Authorization of their own.
+const KeyHeader = "Basalt-Authorization"
+
+const tokenPrefix = "bslt_"
+
+// ServeHTTP implements http.Handler.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	to, ok := parseHost(r.Host, g.o.Domain)
+	switch {
+	case !ok:
+		g.refuse(w, r, api.Errorf(api.CodeNotFound, "no app has this address"))
+		return
+	case strings.HasPrefix(r.URL.Path, Reserved):
+		g.own(w, r, to)
+		return
+	}
+	v, leave, err := g.admit(r, to)
+	if err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	defer leave()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(v.ctx, cancel)()
+	g.proxy.ServeHTTP(w, r.WithContext(context.WithValue(ctx, toKey{}, upstream{v.access, to.Port})))
+}
+
+// admit finds the visit of a request by its API key or its cookie.
+func (g *Gateway) admit(r *http.Request, to Target) (*visit, func(), error) {
+	from := addressOf(r.RemoteAddr)
+	if token := apiKey(r.Header); token != "" {
+		sum := sha256.Sum256([]byte(token))
+		return g.visits.enter(visitKey{to.Instance, hex.EncodeToString(sum[:]), from}, g.admits(from, func(ctx context.Context) (Access, error) {
+			return g.o.Directory.AdmitToken(ctx, token, to.Instance, from)
+		}))
+	}
+	cookie, err := r.Cookie(visitCookie)
+	if err != nil {
+		return nil, nil, api.Errorf(api.CodeUnauthenticated, "a visit is required")
+	}
+	p, err := g.o.Keys.open(r.Context(), cookie.Value, toVisit, g.o.Now())
+	switch {
+	case errors.Is(err, errPass), err == nil && p.Target != to:
+		return nil, nil, api.Errorf(api.CodeUnauthenticated, "the visit has ended")
+	case err != nil:
+		return nil, nil, err
+	case foreign(r):
+		return nil, nil, api.Errorf(api.CodeForbidden, "another site's page sent this request").WithHint("requests must come from the app's own pages")
+	}
+	return g.visits.enter(visitKey{to.Instance, p.Holder, from}, g.admits(from, func(ctx context.Context) (Access, error) {
+		return g.o.Directory.Admit(ctx, p.Holder, to.Instance, from)
+	}))
+}
+
+// admits begins a visit: it is recorded, as nobody enters unseen, and ends with the
+// right.
+func (g *Gateway) admits(from string, ask func(context.Context) (Access, error)) func(context.Context) (Access, context.Context, context.CancelFunc, error) {
+	return func(whole context.Context) (Access, context.Context, context.CancelFunc, error) {
+		ctx, done := context.WithTimeout(whole, g.limits.dialTime)
+		defer done()
+		a, err := ask(ctx)
+		if err != nil {
+			return a, nil, nil, err
+		}
+		right, end, err := g.o.Directory.While(whole, a)
+		if err != nil {
+			return a, nil, nil, err
+		}
+		if err := g.o.Directory.Entered(ctx, a, from); err != nil {
+			end()
+			return a, nil, nil, fmt.Errorf("record the visit: %w", err)
+		}
+		return a, right, end, nil
+	}
+}
+
+// apiKey returns the API key that a request comes with; empty: none. What looks like
+// another's Authorization is the app's.
+func apiKey(h http.Header) string {
+	for _, name := range []string{KeyHeader, "Authorization"} {
+		scheme, token, _ := strings.Cut(h.Get(name), " ")
+		if strings.EqualFold(scheme, "Bearer") && strings.HasPrefix(token, tokenPrefix) {
+			return token
+		}
+	}
+	return ""
+}
+
+type toKey struct{}
+
+// upstream is where a request goes.
+type upstream struct {
+	access Access
+	port   uint16
+}
+
+// newProxy carries requests to instances. An answer is passed on as it comes: models
+// write theirs word by word.
+func (g *Gateway) newProxy() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Rewrite: rewrite, ModifyResponse: cleanAnswer, ErrorHandler: g.failed, FlushInterval: -1, ErrorLog: nil,
+		Transport: &http.Transport{DialContext: g.dial, DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
+			MaxResponseHeaderBytes: int64(g.limits.headers)},
+	}
+}
+
+// rewrite takes out what is between browser and gateway alone.
+func rewrite(p *httputil.ProxyRequest) {
+	to := p.In.Context().Value(toKey{}).(upstream)
+	// A name for the pool of connections; dial reads it.
+	p.SetURL(&url.URL{Scheme: "http", Host: net.JoinHostPort(string(to.access.Instance)+"."+string(to.access.Node), strconv.Itoa(int(to.port)))})
+	p.Out.Host = p.In.Host // apps compare it with Origin
+	p.SetXForwarded()
+	p.Out.Header.Set("X-Forwarded-Proto", "https")
+	p.Out.Header.Del(KeyHeader)
+	if strings.HasPrefix(apiKey(http.Header{"Authorization": p.In.Header["Authorization"]}), tokenPrefix) {
+		p.Out.Header.Del("Authorization")
+	}
+	p.Out.Header.Del("Cookie")
+	if c := appCookies(p.In.Header["Cookie"]); c != "" {
+		p.Out.Header.Set("Cookie", c)
+	}
+}
+
+// appCookies returns a Cookie header without the gateway's own; the others stay as they
+// are.
+func appCookies(lines []string) string {
+	cookies := strings.Split(strings.Join(lines, "; "), ";")
+	return strings.Join(slices.DeleteFunc(cookies, func(c string) bool {
+		name, _, _ := strings.Cut(strings.TrimSpace(c), "=")
+		return name == "" || name == visitCookie
+	}), ";")
+}
+
+// cleanAnswer keeps a guest within its own origin: it may set no cookie of other
+// instances or of the gateway's, and name no other server for its address.
+func cleanAnswer(r *http.Response) error {
+	set := r.Header["Set-Cookie"]
+	r.Header.Del("Set-Cookie")
+	for _, line := range set {
+		if own, ok := hostOnly(line); ok {
+			r.Header.Add("Set-Cookie", own)
+		}
+	}
+	r.Header.Del("Alt-Svc")
+	return nil
+}
+
+// hostOnly returns a Set-Cookie without its domain; not ok: it is for the gateway's own.
+func hostOnly(line string) (string, bool) {
+	parts := strings.Split(line, ";")
+	name, _, _ := strings.Cut(strings.TrimLeft(parts[0], " \t="), "=") // "=a=b" has no name, and is sent as a=b
+	if strings.TrimSpace(name) == visitCookie {
+		return "", false
+	}
+	parts = slices.DeleteFunc(parts, func(attribute string) bool {
+		name, _, _ := strings.Cut(attribute, "=")
+		return strings.EqualFold(strings.TrimSpace(name), "domain")
+	})
+	return strings.Join(parts, ";"), true
+}
+
+func (g *Gateway) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	instance, node, _ := strings.Cut(host, ".")
+	ctx, cancel := context.WithTimeout(ctx, g.limits.dialTime)
+	defer cancel()
+	return g.o.Dialer.Dial(ctx, api.NodeID(node), api.InstanceID(instance), uint16(n))
+}
+
+// failed says that an app does not answer. Why not is known to its user: the guest is
+// his.
+func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
+	to := r.Context().Value(toKey{}).(upstream)
+	g.o.Log.Debug("app gateway: no answer", "instance", to.access.Instance, "port", to.port, "error", err)
+	if r.Context().Err() != nil {
+		g.refuse(w, r, api.Errorf(api.CodeUnauthenticated, "the visit has ended"))
+		return
+	}
+	g.refuse(w, r, api.Errorf(api.CodeUnavailable, "%s does not answer on port %d", to.access.Name, to.port).WithHint("it may still be starting, or listen on localhost only"))
+}

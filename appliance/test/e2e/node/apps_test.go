@@ -1,0 +1,148 @@
+package node_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
+)
+
+const appDomain = "apps.example.com"
+
+// appGate is the app gateway's port and certificate.
+type appGate struct {
+	address, cert, key string
+	roots              *x509.CertPool
+}
+
+func newAppGate(t *testing.T) appGate {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"*." + appDomain}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true}
+	cert, err := x509.CreateCertificate(rand.Reader, c, c, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	g := appGate{address: port.Address(t), cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem"), roots: x509.NewCertPool()}
+	for path, block := range map[string]*pem.Block{g.cert: {Type: "CERTIFICATE", Bytes: cert}, g.key: {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parsed, err := x509.ParseCertificate(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.roots.AddCert(parsed)
+	return g
+}
+
+func (g appGate) flags() []string {
+	return []string{"--app-listen", g.address, "--app-domain", appDomain, "--app-port", "443", "--app-cert", g.cert, "--app-key", g.key}
+}
+
+// browser has cookies, and finds all names at the gateway.
+func (g appGate) browser(t *testing.T) *http.Client {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: g.roots}, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", g.address)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Transport: transport, Jar: jar}
+}
+
+// appGateway: a user of the project opens what the Debian guest serves, by a link and by
+// a token, and others do not.
+func appGateway(t *testing.T, w *world) {
+	session := w.user(t, "ben@example.com", api.Grant{Role: api.RoleMember, Project: "one"})
+	stranger := w.user(t, "eva@example.com", api.Grant{Role: api.RoleMember, Project: "two"})
+	w.mustCLI(session, "instance", "shell", "main", "--", "cd /etc && (setsid python3 -m http.server 8000 >/dev/null 2>&1 </dev/null &)")
+	link := strings.TrimSpace(w.mustCLI(session, "instance", "open", "main", "--port", "8000", "-o", "json"))
+	_, rest, _ := strings.Cut(link, `"url": "`)
+	url, _, _ := strings.Cut(rest, `"`)
+	entrance, pass, ok := strings.Cut(url, "#")
+	if !ok {
+		t.Fatalf("link: got %s", link)
+	}
+	home := strings.TrimSuffix(entrance, ".basalt/enter")
+	ask := func(browser *http.Client, method, url, body, token string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(w.ctx, method, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	ben := w.apps.browser(t)
+	if status, text := ask(ben, "GET", home+"hostname", "", ""); status != http.StatusUnauthorized {
+		t.Errorf("without a visit: got %d, %q, want %d", status, text, http.StatusUnauthorized)
+	}
+	if status, text := ask(ben, "POST", entrance, pass, ""); status != http.StatusNoContent {
+		t.Fatalf("enter: got %d, %q, want %d", status, text, http.StatusNoContent)
+	}
+	patience.Until(t, time.Minute, "the guest's server", func() bool {
+		status, text := ask(ben, "GET", home+"hostname", "", "")
+		return status == http.StatusOK && text == "main\n"
+	})
+	if status, text := ask(w.apps.browser(t), "GET", home+"hostname", "", session); status != http.StatusOK || text != "main\n" {
+		t.Errorf("by a token: got %d, %q, want main", status, text)
+	}
+	if status, text := ask(w.apps.browser(t), "GET", home+"hostname", "", stranger); status != http.StatusNotFound {
+		t.Errorf("a user of another project: got %d, %q, want %d", status, text, http.StatusNotFound)
+	}
+	if trail := w.mustCLI(operatorToken(t, w), "audit", "list", "--actor", "ben@example.com"); !strings.Contains(trail, "OpenInstanceApp") {
+		t.Errorf("the audit trail does not have OpenInstanceApp:\n%s", trail)
+	}
+	c, err := client.New(client.Options{Server: "http://" + w.listen, Token: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Logout(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := ask(ben, "GET", home+"hostname", "", ""); status != http.StatusUnauthorized {
+		t.Errorf("after its session has ended: got %d, %q, want %d", status, text, http.StatusUnauthorized)
+	}
+}
