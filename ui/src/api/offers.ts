@@ -40,30 +40,40 @@ export function useSettled<T>(value: T, ms: number): T {
   return settled;
 }
 
-/** useDryRun is what the server would say to an instance, as text, that is to be created: an error at fields, or null. */
-export function useDryRun(body: string, on: boolean): ApiError | null {
+/** Tried is what the server says to an instance that is to be created. */
+export interface Tried {
+  /** An error at fields. */
+  error: ApiError | null;
+  /** Codes of its warnings. */
+  warnings: string[];
+}
+
+const nothing: Tried = { error: null, warnings: [] };
+
+/** useDryRun tries an instance, as text, without creating it. */
+export function useDryRun(body: string, on: boolean): Tried {
   const tried = useQuery({
     queryKey: ['dryRun', 'Instance', body],
     enabled: on,
     gcTime: 0,
     staleTime: 5_000,
     retry: false,
-    queryFn: async ({ signal }) => {
+    queryFn: async ({ signal }): Promise<Tried> => {
       try {
-        await ok(
+        const i = await ok(
           api.POST('/v1/instances', {
             params: { query: { dryRun: 'all' } },
             body: JSON.parse(body) as Instance,
             signal,
           }),
         );
-        return null;
+        return { error: null, warnings: (i.warnings ?? []).map((w) => w.code) };
       } catch (e) {
         const said = asApiError(e);
-        if (said.fields.length > 0) return said;
+        if (said.fields.length > 0) return { error: said, warnings: [] };
         throw e;
       }
     },
   });
-  return on ? (tried.data ?? null) : null;
+  return on ? (tried.data ?? nothing) : nothing;
 }

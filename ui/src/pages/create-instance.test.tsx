@@ -149,3 +149,15 @@ test('errors of a dry run stand at their fields before anything is created', asy
   expect(await screen.findByText('an instance is called web-1')).toBeVisible();
   expect(new Set(asked)).toEqual(new Set(['instances?dryRun=all']));
 });
+
+test('that it would wait for capacity is said before it is created, and it can be', async () => {
+  form(() =>
+    Response.json({ meta: { id: 'ins-1' }, warnings: [{ code: 'no-room-now', message: 'the instance would wait' }] }),
+  );
+  await screen.findByRole('radio', { name: 'NVIDIA L4' });
+  await screen.findByRole('option', { name: 'debian' });
+  await userEvent.selectOptions(screen.getByLabelText(/^Image or app/), 'image:debian');
+  await userEvent.type(screen.getByLabelText(/^Name/), 'web-1');
+  expect(await screen.findByText(/There is no free capacity for this instance now/)).toBeVisible();
+  expect(screen.getByRole('button', { name: /^Create/ })).toBeEnabled();
+});

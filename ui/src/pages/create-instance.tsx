@@ -200,7 +200,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const body = JSON.stringify(wanted);
   const asked = useSettled(body, 600);
   const tried = useDryRun(asked, asked === body && missing(draft).length === 0 && !create.isPending);
-  const said = tried ?? create.error;
+  const said = tried.error ?? create.error;
   const errors = useFieldErrors(said);
   const [advanced, setAdvanced] = useState(false);
   // From the first press on, what is missing is named, and that nobody can log in is said before it is created.
@@ -410,6 +410,11 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                   isLiveRegion
                   title={t('new.missingAll', { fields: lacks.map((path) => t(labels[path])).join(', ') })}
                 />
+              )}
+              {tried.warnings.includes('no-room-now') && (
+                <Alert component="p" variant="info" isInline isLiveRegion title={t('new.noRoom')}>
+                  {t('new.noRoomHelp')}
+                </Alert>
               )}
               {shut && (
                 <Alert component="p" variant="warning" isInline isLiveRegion title={t('new.noLogin')}>

@@ -59,6 +59,9 @@ export const create: Record<keyof typeof en, string> = {
   'new.submitShut': 'Ohne Zugang erstellen',
   'new.missing': 'Pflichtfeld.',
   'new.missingAll': 'Pflichtfelder: {fields}',
+  'new.noRoom': 'Für diese Instanz ist jetzt keine Kapazität frei',
+  'new.noRoomHelp':
+    'Sie können sie erstellen: Sie wartet und kostet nichts, bis ein Knoten genug freie Kapazität hat. Ein kleinerer Anteil oder Flavor passt vielleicht sofort.',
   'new.noLogin': 'Niemand kann sich an dieser Instanz anmelden',
   'new.noLoginHelp':
     'Sie hat weder einen SSH-Schlüssel noch ein Konsolenpasswort, und ihre User-Data setzen keines. SSH-Schlüssel werden nur beim ersten Start übernommen.',

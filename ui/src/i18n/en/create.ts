@@ -52,6 +52,9 @@ export const create = {
   'new.submitShut': 'Create without access',
   'new.missing': 'Required.',
   'new.missingAll': 'Required fields: {fields}',
+  'new.noRoom': 'There is no free capacity for this instance now',
+  'new.noRoomHelp':
+    'You can create it: it stays pending, and costs nothing, until a node has enough free capacity. A smaller slice or flavor may fit now.',
   'new.noLogin': 'Nobody can sign in to this instance',
   'new.noLoginHelp':
     'It has no SSH key and no console password, and its user data sets none. SSH keys are only installed on first boot.',
