@@ -1310,6 +1310,27 @@ type InstanceConnection struct {
 	WithoutKey bool `json:"withoutKey,omitempty,omitzero"`
 }
 
+// InstanceCost defines model for InstanceCost.
+type InstanceCost struct {
+	// Currency ISO 4217.
+	Currency string `json:"currency"`
+
+	// From The beginning of the month.
+	From time.Time `json:"from"`
+
+	// FullUseMicros An hour in which its GPU is busy all the time, in millionths of the currency.
+	FullUseMicros int64 `json:"fullUseMicros"`
+
+	// ReservedMicros An hour in which it runs and its GPU is idle, in millionths of the currency.
+	ReservedMicros int64 `json:"reservedMicros"`
+
+	// SpentMicros What it has used since `from`, in millionths of the currency, as far as it is metered.
+	SpentMicros int64 `json:"spentMicros"`
+
+	// Until The end of the present hour.
+	Until time.Time `json:"until"`
+}
+
 // InstanceEvent defines model for InstanceEvent.
 type InstanceEvent struct {
 	At time.Time `json:"at"`

@@ -44,6 +44,11 @@ func (a *API) Exec(ctx context.Context, id string, req api.ExecRequest) (api.Exe
 	return post[api.ExecResult](ctx, a, req, "instances", id, "exec")
 }
 
+// InstanceCost returns what an instance costs an hour, and has cost this month.
+func (a *API) InstanceCost(ctx context.Context, id string) (api.InstanceCost, error) {
+	return call[api.InstanceCost](ctx, a, request{method: http.MethodGet, path: []string{"instances", id, "cost"}})
+}
+
 // OpenApp makes an address by which a browser opens what an instance serves on a port.
 func (a *API) OpenApp(ctx context.Context, id string, port int64) (api.AppLink, error) {
 	return post[api.AppLink](ctx, a, api.AppLinkRequest{Port: port}, "instances", id, "app-links")

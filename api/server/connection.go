@@ -6,6 +6,20 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
+// GetInstanceCost answers what an instance costs.
+func (h *handlers) GetInstanceCost(ctx context.Context, r in[none, none]) (*api.InstanceCost, error) {
+	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	in, err := api.Decode[api.Instance](o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := h.opts.Billing.InstanceCost(ctx, in, h.opts.Now())
+	return &c, err
+}
+
 // GetInstanceConnection says what to type to sign in to an instance.
 func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) (*api.InstanceConnection, error) {
 	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")

@@ -91,6 +91,8 @@ type Billing interface {
 	Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error)
 	InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error)
 
+	// InstanceCost is what an instance costs an hour, and has cost this month.
+	InstanceCost(ctx context.Context, in api.Instance, now time.Time) (api.InstanceCost, error)
 	// ExplainIssued is Explain for a line of an issued invoice.
 	ExplainIssued(ctx context.Context, inv api.Invoice, line string, hour time.Time) (api.InvoiceExplanation, error)
 	// DraftCreditNote makes the commands of a credit note; applying them is

@@ -101,6 +101,7 @@ var contract = map[string]operation{
 	"GetInstance":            {method: "GET", path: "/v1/instances/:id", status: 200, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"userData": true}}}}}},
 	"GetInstanceConnection":  {method: "GET", path: "/v1/instances/:id/connection", status: 200},
 	"GetInstanceConsoleLog":  {method: "GET", path: "/v1/instances/:id/console-log", status: 200},
+	"GetInstanceCost":        {method: "GET", path: "/v1/instances/:id/cost", status: 200},
 	"GetInstanceSamples":     {method: "GET", path: "/v1/instances/:id/samples", status: 200},
 	"GetInvoice":             {method: "GET", path: "/v1/invoices/:id", status: 200},
 	"GetInvoicePDF":          {method: "GET", path: "/v1/invoices/:id/pdf", status: 200},

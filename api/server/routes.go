@@ -73,6 +73,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "GetInstanceConsoleLog", h.GetInstanceConsoleLog)
 	serve(r, "ListInstanceEvents", h.ListInstanceEvents)
 	serve(r, "GetInstanceConnection", h.GetInstanceConnection)
+	serve(r, "GetInstanceCost", h.GetInstanceCost)
 	serve(r, "ExecInInstance", h.ExecInInstance)
 	serve(r, "RestartInstance", h.RestartInstance)
 	serve(r, "GetInstanceSamples", h.GetInstanceSamples)

@@ -31,7 +31,7 @@ func (a *App) instances() *kind[api.Instance] {
 		k.powerCommand("start", "Start an instance", (*client.API).StartInstance),
 		k.powerCommand("stop", "Shut down an instance", (*client.API).StopInstance),
 		k.powerCommand("restart", "Restart an instance", (*client.API).RestartInstance),
-		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k), connectCommand(k), openCommand(k), sshCommand(k), shellCommand(k),
+		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k), connectCommand(k), openCommand(k), costCommand(k), sshCommand(k), shellCommand(k),
 		k.app.historyCommand(k), topCommand(k), samplesCommand(k, (*client.API).InstanceSamples),
 	}
 	return k

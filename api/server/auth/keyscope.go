@@ -18,7 +18,7 @@ var keyScopes = byOperation(map[string][]string{
 	"billing:read":       {"PreviewInvoice", "ExplainInvoice", "ExplainInvoiceLine", "GetLedger", "GetWallet", "SimulatePriceBook", "GetRevenue"},
 	"gpu-pools:read":     {"GetGPUSamples", "ListGPUTenants"},
 	"images:write":       {"PutImageContent"},
-	"instances:read":     {"GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "GetInstanceConnection", "ListOffers"},
+	"instances:read":     {"GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "GetInstanceConnection", "GetInstanceCost", "ListOffers"},
 	"instances:write":    {"StartInstance", "StopInstance", "RestartInstance", "OpenInstanceConsole", "OpenInstanceScreen", "OpenInstanceShell", "OpenInstanceApp", "ExecInInstance"},
 	"networks:read":      {"TraceNetwork"},
 	"nodes:read":         {"GetNodeLeaks", "GetNodeSamples", "GetCluster"},

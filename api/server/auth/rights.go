@@ -7,7 +7,7 @@ import "github.com/basalt-gpu/basalt/api"
 // is not here is refused. testdata/rights.txt says the same in words of its own,
 // and a test holds the two together.
 var Rights = withKinds(map[string]Roles{
-	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers, "GetInstanceConnection": viewers,
+	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers, "GetInstanceConnection": viewers, "GetInstanceCost": viewers,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
 	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "OpenInstanceShell": members, "OpenInstanceApp": members, "ExecInInstance": members,
 

@@ -266,6 +266,11 @@ func (Bill) InvoicePreview(_ context.Context, org api.OrganizationID, from, to t
 	return api.InvoicePreview{Organization: org, Currency: "EUR", From: from, To: to, Lines: []api.InvoiceLine{line}, TotalMicros: 20000}, nil
 }
 
+// InstanceCost implements server.Billing.
+func (Bill) InstanceCost(_ context.Context, _ api.Instance, now time.Time) (api.InstanceCost, error) {
+	return api.InstanceCost{Currency: "EUR", ReservedMicros: 400_000, FullUseMicros: 900_000, SpentMicros: 12_340_000, From: now.UTC().Truncate(24 * time.Hour), Until: now.UTC()}, nil
+}
+
 // Usage implements server.Billing.
 func (Bill) Usage(_ context.Context, q api.UsageQuery) (api.UsagePage, error) {
 	sum := api.UsageSum{From: q.From, To: q.To, Project: api.ProjectID(q.Project), Meter: api.MeterVCPU, Resource: "ins-000000000001", ResourceName: "demo", Quantity: api.Units(7200)}

@@ -30,6 +30,16 @@ export const useOffers = (q: OfferQuery, on = true) =>
     retry: false,
   });
 
+/** useInstanceCost is what an instance costs an hour, and has cost this month. */
+export const useInstanceCost = (instance: string) =>
+  useQuery({
+    queryKey: ['cost', instance],
+    queryFn: ({ signal }) => ok(api.GET('/v1/instances/{id}/cost', { params: { path: { id: instance } }, signal })),
+    retry: false,
+    staleTime: 60_000,
+    enabled: instance !== '',
+  });
+
 /** useSettled is a value once it has not changed for a while. */
 export function useSettled<T>(value: T, ms: number): T {
   const [settled, settle] = useState(value);

@@ -122,3 +122,26 @@ test('what its app serves opens in a tab of its own, which has no hold of the po
   expect(opened).toHaveBeenCalledWith('', '_blank');
   expect(tab.opener).toBeNull();
 });
+
+test('what it costs is said, with what it has cost this month', async () => {
+  answering({
+    images: { items: [] },
+    'floating-ips': { items: [] },
+    'instances/ins-1/cost': {
+      currency: 'EUR',
+      reservedMicros: 400_000,
+      fullUseMicros: 900_000,
+      spentMicros: 12_340_000,
+      from: '2026-03-01T00:00:00Z',
+      until: '2026-03-09T00:00:00Z',
+    },
+  });
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <Next instance={running({})} />
+    </QueryClientProvider>,
+  );
+  expect(await screen.findByText(/It costs €0.40 \/ h while it runs, and up to €0.90 \/ h/)).toHaveTextContent(
+    'This month so far: €12.34.',
+  );
+});

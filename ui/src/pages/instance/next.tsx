@@ -11,6 +11,7 @@ import { gatewayTo, sshTo, userOf } from '../../lib/access';
 import { phaseOf } from '../../lib/phase';
 import { Copyable } from '../../parts/copyable';
 import { Apps } from './apps';
+import { Cost } from './cost';
 import { GPUReady } from './gpu-ready';
 
 const setUp = { running: 'next.setUpRuns', done: 'next.setUpDone' } as const;
@@ -64,6 +65,7 @@ export function Next({ instance: i }: { instance: Instance }) {
         )}
         <Apps instance={i} />
         <Access instance={i} />
+        <Cost instance={i} />
         {i.spec.vgpu && <GPUReady instance={i} />}
       </CardBody>
     </Card>

@@ -1,0 +1,91 @@
+package invoicing
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+)
+
+// InstanceCost returns what an instance with its root volume costs an hour by now's
+// prices, and what its use of the present month has come to by those that held, before
+// what an invoice adds for all of its organization: commitments, minimum and taxes.
+func (b Books) InstanceCost(ctx context.Context, in api.Instance, now time.Time) (api.InstanceCost, error) {
+	org, now := api.OrganizationID(in.Meta.Organization), now.UTC()
+	c := api.InstanceCost{From: time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC), Until: now.Truncate(time.Hour).Add(time.Hour)}
+	prices, err := b.prices(ctx, org, c.From, c.Until)
+	if err != nil {
+		return c, err
+	}
+	m, err := b.machine(ctx, in)
+	if err != nil {
+		return c, err
+	}
+	q, err := invoice.NewQuoter(prices, now.Truncate(time.Hour))
+	if err != nil {
+		return c, err
+	}
+	reserved, err := q.Quote(m, 0)
+	if err != nil {
+		return c, err
+	}
+	full, err := q.Quote(m, 100)
+	if err != nil {
+		return c, err
+	}
+	c.Currency, c.ReservedMicros, c.FullUseMicros = full.Currency, reserved.TotalMicros, full.TotalMicros
+	month, err := b.rate(ctx, org, prices, c.From, c.Until)
+	for _, l := range month.Lines {
+		if l.Kind == api.LineUsage && l.Resource != "" && (l.Resource == in.Meta.ID || l.Resource == string(in.Assignment.RootVolume)) {
+			c.SpentMicros += l.AmountMicros
+		}
+	}
+	return c, err
+}
+
+// machine is what an instance takes while it runs, as its node's agent meters it. What
+// it refers to and is not there any more takes nothing.
+func (b Books) machine(ctx context.Context, in api.Instance) (invoice.Machine, error) {
+	m := invoice.Machine{Flavor: string(in.Spec.Flavor)}
+	flavor, err := find[api.Flavor](ctx, b.Store, api.KindFlavor, string(in.Spec.Flavor))
+	if err != nil {
+		return m, err
+	}
+	as := in.Assignment // what it runs with, until it is stopped and started
+	m.VCPUs, m.MemoryBytes = cmp.Or(as.Vcpus, flavor.Spec.Vcpus), cmp.Or(as.MemoryBytes, flavor.Spec.MemoryBytes)
+	root, err := find[api.Volume](ctx, b.Store, api.KindVolume, string(as.RootVolume))
+	if err != nil {
+		return m, err
+	}
+	m.RootBytes, m.StorageClass = root.Spec.SizeBytes, root.Assignment.Pool
+	if v := in.Spec.Vgpu; v != nil {
+		m.VRAMBytes, m.SharePercent = cmp.Or(as.VgpuVramBytes, v.VramBytes), cmp.Or(as.VgpuSharePercent, v.SharePercent)
+		m.Pool, m.Tier, m.Model = cmp.Or(v.Pool, api.DefaultPool), cmp.Or(as.VgpuTier, v.Tier), v.Model
+		card, err := find[api.GPU](ctx, b.Store, api.KindGPU, string(as.Gpu))
+		if err != nil {
+			return m, err
+		}
+		if card.Status.Model != "" {
+			m.Model = card.Status.Model
+		}
+	}
+	return m, nil
+}
+
+// find an object; the zero value: it is not there.
+func find[T any](ctx context.Context, s Store, kind api.Kind, id string) (T, error) {
+	var none T
+	if id == "" {
+		return none, nil
+	}
+	o, err := s.Get(ctx, kind, id)
+	if api.CodeOf(err) == api.CodeNotFound {
+		return none, nil
+	}
+	if err != nil {
+		return none, err
+	}
+	return api.Decode[T](o)
+}
