@@ -17,6 +17,7 @@ set -eu
 
 dest=${DESTDIR:-}
 libdir=/usr/lib/basalt
+rundir=/run/basalt
 say() { echo "basalt-tools: $*"; }
 die() { echo "basalt-tools: $*" >&2; exit 1; }
 
@@ -160,13 +161,16 @@ setup_kernel() {
 }
 
 # setup_check says whether the vGPU can be used, by using it: its host sees that too. What
-# it found stands in /run/basalt/check.
+# it found stands in /run/basalt/check. A failure is looked at again for half a minute: the
+# host's GPU daemon may be restarting just then, and nobody else opens the vGPU for now.
+check_tries=7
+check_pause=5 # seconds
 note_check() {
-	mkdir -p /run/basalt
-	echo "$1" >/run/basalt/check
+	mkdir -p "$rundir"
+	echo "$1" >"$rundir/check"
 }
 setup_check() {
-	rm -f /run/basalt/check
+	rm -f "$rundir/check"
 	report=$(sh "$libdir/report")
 	case $report in
 	*driver=bound*) ;;
@@ -183,16 +187,22 @@ setup_check() {
 		say "this machine has no vGPU"
 		return 0 ;;
 	esac
-	if said=$("$libdir/bin/nvidia-smi" -L 2>&1); then
-		note_check ok
-		say "READY: $said"
-		return 0
-	fi
-	case $said in
-	*"version mismatch"*) note_check mismatch ;;
-	*) note_check failed ;;
-	esac
-	say "NOT READY: $said"
+	tries=$check_tries
+	until said=$("$libdir/bin/nvidia-smi" -L 2>&1); do
+		tries=$((tries - 1))
+		case $said in
+		*"version mismatch"*) why=mismatch tries=0 ;;
+		*) why=failed ;;
+		esac
+		if [ "$tries" -le 0 ]; then
+			note_check "$why"
+			say "NOT READY: $said"
+			return 0
+		fi
+		sleep "$check_pause"
+	done
+	note_check ok
+	say "READY: $said"
 }
 
 setup_remove() {
