@@ -354,7 +354,7 @@ func (c *checker) outside(project api.ProjectID, external api.ExternalNetworkID,
 		return api.Errorf(api.CodeNotFound, "%s: there is no external network %q", ip, external)
 	case r.External != external:
 		return api.Errorf(api.CodeState, "%s is of external network %s, and project %s has no router there yet", ip, external, project).
-			WithHint("the router comes by itself, unless the external network has no address free")
+			WithHint("the router comes by itself, unless the external network has no free address")
 	}
 	cidr := x.CIDR4
 	if ip.Is6() {

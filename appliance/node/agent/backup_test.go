@@ -391,7 +391,7 @@ func TestVolumeDeletedUnderItsBackup(t *testing.T) {
 	}
 	w.backup(h, "bak-1", "vol-2")
 	w.phase("bak-1", api.BackupFailed)
-	if e := w.bak("bak-1").LastError; e != "its volume is gone" {
+	if e := w.bak("bak-1").LastError; e != "its volume does not exist any more" {
 		t.Errorf("%q", e)
 	}
 	w.until("gone", func() bool { _, there := read[api.Volume](w, api.KindVolume, "vol-2"); return !there })

@@ -58,7 +58,7 @@ func nextSnapshot(s api.Snapshot, seen snapSeen) snapDecision {
 	case st.Phase == api.SnapshotReady:
 		return snapDecision{snapNone, st}
 	case seen.gone:
-		st.Phase, st.LastError = api.SnapshotFailed, "its volume is gone"
+		st.Phase, st.LastError = api.SnapshotFailed, "its volume does not exist any more"
 		return snapDecision{snapNone, st}
 	case !seen.volume:
 		if st.Phase == "" {
