@@ -54,7 +54,7 @@ func Probe(ctx context.Context, path string) (string, error) {
 	case deploy.Blank:
 		return "", err
 	case deploy.OSD, deploy.Begun:
-		return "it holds an OSD", err
+		return "it contains an OSD", err
 	}
 	return storage.Line(f.What), err
 }
