@@ -110,10 +110,10 @@ func fold(raw []byte) (state, error) {
 	for line := range bytes.Lines(raw) {
 		var r record
 		if err := json.Unmarshal(line, &r); err != nil {
-			return s, fmt.Errorf("a line of a log: %w", err)
+			return s, fmt.Errorf("decode line of a log: %w", err)
 		}
 		if r.Version != recordVersion {
-			return s, api.Errorf(api.CodeState, "this was written by a later version of Basalt").WithHint("update this node")
+			return s, api.Errorf(api.CodeState, "it was written by a newer version of Basalt").WithHint("upgrade this node")
 		}
 		s.apply(r)
 		s.last = r.At

@@ -82,7 +82,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	}
 	if !o.Running {
 		if err := n.inspect(ctx, d, file, &o); err != nil {
-			return o, fmt.Errorf("look at %s: %w", file, err)
+			return o, fmt.Errorf("inspect %s: %w", file, err)
 		}
 		if o.File == Good {
 			o.Words = lastLine(n.config.Daemons.Words(ctx, name))
@@ -97,7 +97,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	}
 	h, err := readHeader(file)
 	if err != nil {
-		return o, fmt.Errorf("look at %s: %w", file, err)
+		return o, fmt.Errorf("inspect %s: %w", file, err)
 	}
 	// Known also while the server is too busy to answer: a file without an address
 	// would be taken for another member's.

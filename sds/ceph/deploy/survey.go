@@ -39,7 +39,7 @@ func decodeSurvey(raw []byte) (s Survey, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	for _, into := range []any{&skip, &skip, &skip, &health, &df} {
 		if err := d.Decode(into); err != nil {
-			return s, fmt.Errorf("what the monitors say: %w", err)
+			return s, fmt.Errorf("decode answer of the monitors: %w", err)
 		}
 	}
 	s.SizeBytes, s.UsedBytes = max(df.Stats.Total, 0), max(df.Stats.Used, 0)
