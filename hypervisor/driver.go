@@ -111,7 +111,7 @@ type Driver interface {
 
 // NoScreen is the error for a domain that was started without a screen.
 func NoScreen(id api.InstanceID) error {
-	return api.Errorf(api.CodeState, "%s was started without a screen", id).WithHint("it gets one with its next start")
+	return api.Errorf(api.CodeState, "instance %s was started without a screen", id).WithHint("it gets one with its next start")
 }
 
 // State of a domain.

@@ -45,7 +45,7 @@ func Inspect(head []byte, size int64, want Format) (virtualBytes int64, err erro
 	case want == QCOW2:
 		return 0, invalid("not a qcow2 image: %s", describe(got))
 	case want != Raw:
-		return 0, api.Errorf(api.CodeInvalid, "%q is neither raw nor qcow2", want).At("spec.format")
+		return 0, api.Errorf(api.CodeInvalid, "unknown format %q, want raw or qcow2", want).At("spec.format")
 	case got != "":
 		return 0, invalid("not a raw disk image: %s", describe(got)).WithHint("%s", hintFor(got))
 	case size%Sector != 0:

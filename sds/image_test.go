@@ -85,7 +85,7 @@ func TestInspect(t *testing.T) {
 		{"web page", append([]byte(" \n<!DOCTYPE html>"), bootable(512*3-17)...), Raw, 0, "web page"},
 		{"compressed", append([]byte("\xfd7zXZ\x00"), make([]byte, 1018)...), Raw, 0, "compressed with xz"},
 		{"VMDK", append([]byte("KDMV"), make([]byte, 1020)...), Raw, 0, "VMDK"},
-		{"no format", bootable(1024), "vhd", 0, "neither raw nor qcow2"},
+		{"no format", bootable(1024), "vhd", 0, "want raw or qcow2"},
 	} {
 		virtual, err := Inspect(c.head[:min(len(c.head), HeadBytes)], int64(len(c.head)), c.format)
 		switch {

@@ -43,7 +43,7 @@ func (in ImageImport) Validate() error {
 	}
 	switch {
 	case in.Format != Raw && in.Format != QCOW2:
-		return api.Errorf(api.CodeInvalid, "%q is neither raw nor qcow2", in.Format).At("spec.format")
+		return api.Errorf(api.CodeInvalid, "unknown format %q, want raw or qcow2", in.Format).At("spec.format")
 	case (in.URL == "") == (in.Content == nil):
 		return api.Errorf(api.CodeInvalid, "an image needs either a URL or content").At("spec.url")
 	}

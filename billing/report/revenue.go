@@ -190,7 +190,7 @@ func decodeRevenue(s string) (x api.Revenue, err error) {
 		err = json.Unmarshal(raw, &x)
 	}
 	if err != nil {
-		return api.Revenue{}, api.Errorf(api.CodeInvalid, "continue is not from a page of revenue").At("continue")
+		return api.Revenue{}, api.Errorf(api.CodeInvalid, "continue is not a token from a previous page").At("continue")
 	}
 	return x, nil
 }
