@@ -207,7 +207,9 @@ func (d *Driver) SetDiskQoS(ctx context.Context, id api.InstanceID, serial strin
 	return nil
 }
 
-func idle(id api.InstanceID) error { return api.Errorf(api.CodeState, "instance %s is not running", id) }
+func idle(id api.InstanceID) error {
+	return api.Errorf(api.CodeState, "instance %s is not running", id)
+}
 
 // chain of a disk's files.
 func chain(k *hypervisor.Disk) (all []string) {

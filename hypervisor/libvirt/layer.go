@@ -14,7 +14,9 @@ import (
 // jobPoll is how often it is looked how far a commit is.
 const jobPoll = 200 * time.Millisecond
 
-func idle(id api.InstanceID) error { return api.Errorf(api.CodeState, "instance %s is not running", id) }
+func idle(id api.InstanceID) error {
+	return api.Errorf(api.CodeState, "instance %s is not running", id)
+}
 
 // SnapshotDisk implements hypervisor.Devices.
 func (d *Driver) SnapshotDisk(ctx context.Context, id api.InstanceID, serial, overlay string) error {
