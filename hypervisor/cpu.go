@@ -32,7 +32,7 @@ func (c CPU) API() api.CPUModel {
 	return api.CPUModel{Vendor: c.Vendor, Model: c.Model, Features: c.Features, Disabled: c.Disabled, AddressBits: int64(c.AddressBits)}
 }
 
-// Validate says what is wrong with the processor: an *api.Error, or nil.
+// Validate returns what is wrong with the processor: an *api.Error, or nil.
 func (c CPU) Validate() error {
 	if !cpuForm.MatchString(c.Model) {
 		return invalid("cpu.model", "%q is not a valid processor name", c.Model)

@@ -2,7 +2,7 @@ package hypervisor
 
 import "strings"
 
-// Validate says what is wrong with the program: an *api.Error, or nil.
+// Validate returns what is wrong with the program: an *api.Error, or nil.
 func (e Exec) Validate() error {
 	switch {
 	case len(e.Argv) == 0 || e.Argv[0] == "":

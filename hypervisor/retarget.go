@@ -12,7 +12,7 @@ import (
 // maxBandwidth is more than any network has, and QEMU takes it.
 const maxBandwidth = 1 << 40
 
-// CheckMovable says why the machine cannot be moved: an *api.Error, or nil.
+// CheckMovable returns why the machine cannot be moved: an *api.Error, or nil.
 func (d Domain) CheckMovable() error {
 	if err := d.Validate(); err != nil {
 		return err
@@ -28,7 +28,7 @@ func vgpuStays(id api.InstanceID) error {
 		WithHint("stop it, move it and start it again")
 }
 
-// Check says what is wrong with the options for a move of id.
+// Check returns what is wrong with the options for a move of id.
 func (o MigrateOptions) Check(id api.InstanceID) error {
 	if err := o.Target.CheckMovable(); err != nil {
 		return err

@@ -2,7 +2,7 @@ package hypervisor
 
 import lx "libvirt.org/go/libvirtxml"
 
-// SecretUse says what a secret opens.
+// SecretUse describes what a secret opens.
 type SecretUse string
 
 // Uses.
@@ -46,7 +46,7 @@ func (s Secret) XML() (string, error) {
 // else's.
 const secretMark = "basalt/"
 
-// Validate says what is wrong with the secret: an *api.Error, or nil.
+// Validate returns what is wrong with the secret: an *api.Error, or nil.
 func (s Secret) Validate() error {
 	switch {
 	case s.Name == "" || len(s.Name) > 200 || !printable(s.Name):

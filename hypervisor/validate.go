@@ -41,7 +41,7 @@ var (
 	tapForm    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`) // IFNAMSIZ less its zero
 )
 
-// Validate says what is wrong with the domain: an *api.Error that names the
+// Validate returns what is wrong with the domain: an *api.Error that names the
 // field, or nil. What it lets through cannot leave its place in the XML or in
 // QEMU's command line.
 func (d Domain) Validate() error {
@@ -123,7 +123,7 @@ func (d Domain) validateDevices() error {
 	return nil
 }
 
-// Validate says what is wrong with the disk: an *api.Error, or nil.
+// Validate returns what is wrong with the disk: an *api.Error, or nil.
 func (k Disk) Validate() error {
 	switch {
 	case k.RBD != nil && k.Path != "":
@@ -164,7 +164,7 @@ func (k Disk) Validate() error {
 	return k.QoS.Validate()
 }
 
-// Validate says what is wrong with the bounds: an *api.Error, or nil.
+// Validate returns what is wrong with the bounds: an *api.Error, or nil.
 func (q QoS) Validate() error {
 	for _, n := range []int64{q.ReadIOPS, q.WriteIOPS, q.ReadBytesPerSecond, q.WriteBytesPerSecond} {
 		if n < 0 || n > maxQoS {
@@ -203,7 +203,7 @@ func splitMonitor(m string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// Validate says what is wrong with the card: an *api.Error, or nil.
+// Validate returns what is wrong with the card: an *api.Error, or nil.
 func (n NIC) Validate() error {
 	if mac, err := net.ParseMAC(n.MAC); err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac.String() != n.MAC {
 		return invalid("nics.mac", "%q is not a unicast MAC address in lower case", n.MAC)

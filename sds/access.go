@@ -11,7 +11,7 @@ const (
 	maxPassphrase = 256
 )
 
-// Validate says what is wrong with the key: an *api.Error that does not tell
+// Validate returns what is wrong with the key: an *api.Error that does not tell
 // it, or nil. None at all is fine.
 func (e *Encryption) Validate() error {
 	if e == nil {
@@ -27,12 +27,12 @@ func (e *Encryption) Validate() error {
 	return nil
 }
 
-// Validate says what is wrong with the request: an *api.Error, or nil.
+// Validate returns what is wrong with the request: an *api.Error, or nil.
 func (s SnapshotCreate) Validate() error {
 	return SnapshotRef{s.Volume, s.ID}.Validate()
 }
 
-// Validate says what is wrong with the name: an *api.Error, or nil.
+// Validate returns what is wrong with the name: an *api.Error, or nil.
 func (r SnapshotRef) Validate() error {
 	if err := CheckID(string(r.Volume)); err != nil {
 		return err

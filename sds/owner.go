@@ -9,7 +9,7 @@ type Claim struct {
 	Released bool
 }
 
-// Validate says what is wrong with an owner: an *api.Error, or nil.
+// Validate returns what is wrong with an owner: an *api.Error, or nil.
 func (o Owner) Validate() error {
 	if err := CheckID(string(o.Node)); err != nil {
 		return err

@@ -36,7 +36,7 @@ func CheckID(id string) error {
 	return nil
 }
 
-// Validate says what is wrong with the request: an *api.Error, or nil.
+// Validate returns what is wrong with the request: an *api.Error, or nil.
 func (in ImageImport) Validate() error {
 	if err := CheckID(string(in.ID)); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (in ImageImport) Validate() error {
 	return nil
 }
 
-// Validate says what is wrong with the request itself: an *api.Error, or nil.
+// Validate returns what is wrong with the request itself: an *api.Error, or nil.
 func (v VolumeCreate) Validate() error {
 	if err := CheckID(string(v.ID)); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// GetInstanceConnection says what to type to sign in to an instance.
+// GetInstanceConnection returns what to type to sign in to an instance.
 func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) (*api.InstanceConnection, error) {
 	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")
 	if err != nil {

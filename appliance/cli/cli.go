@@ -101,7 +101,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	return a.complain(ctx, err)
 }
 
-// Check says what is wrong with a command line, without running it: whether
+// Check returns what is wrong with a command line, without running it: whether
 // there is such a command with these flags and as many arguments.
 func Check(args []string) error {
 	root := (&App{Getenv: func(string) string { return "" }, Now: time.Now}).root()

@@ -95,7 +95,7 @@ func hardwareTable(found []nodeHardware) table {
 	return t
 }
 
-// hardwareAdvice says what the checks that did not go well mean, and what to do.
+// hardwareAdvice returns what the checks that did not go well mean, and what to do.
 func hardwareAdvice(found []nodeHardware) string {
 	var b strings.Builder
 	for _, f := range found {

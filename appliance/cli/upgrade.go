@@ -236,7 +236,7 @@ func (a *App) sendPackage(ctx context.Context, name, path string) (p api.Upgrade
 	return p, err
 }
 
-// awaitUpgrade says what happens until the upgrade is done or has paused. The
+// awaitUpgrade prints what happens until the upgrade is done or has paused. The
 // server may be away for a while: it is upgraded, too.
 func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Duration) (api.Upgrade, error) {
 	const look, away = time.Second, 5 * time.Minute

@@ -81,7 +81,7 @@ const (
 	maxTaxShare = whole                 // no tax doubles a price
 )
 
-// Validate says what is wrong with it: an *api.Error (invalid), or nil.
+// Validate returns what is wrong with it: an *api.Error (invalid), or nil.
 func (b Book) Validate() error {
 	if len(b.Currency) != 3 {
 		return api.Errorf(api.CodeInvalid, "currency %q is not a three-letter code", b.Currency).At("currency")

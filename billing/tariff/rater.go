@@ -121,7 +121,7 @@ func (r *Rater) Add(u api.Use) error {
 	return nil
 }
 
-// ofWhat says what use was of, where that is known.
+// ofWhat returns what use was of, where that is known.
 func ofWhat(a api.PriceSelector) string {
 	if a == (api.PriceSelector{}) {
 		return ""

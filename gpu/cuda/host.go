@@ -39,7 +39,7 @@ type registered struct {
 	named int                 // contexts that have not been told to let go
 }
 
-// findHosts says what the card can do with host memory, in the attributes. A
+// findHosts finds out what the card can do with host memory, in the attributes. A
 // guest's managed memory is host memory that both sides use: it stays where it
 // is, and the card reads and writes it over the bus.
 func (d *driver) findHosts() {

@@ -87,7 +87,7 @@ func (d *driver) prop() *out[allocationProp] {
 	return p
 }
 
-// findVirtual says how large a granule is; 0 where the card or its driver
+// findVirtual returns how large a granule is; 0 where the card or its driver
 // cannot do it.
 func (d *driver) findVirtual() uint64 {
 	if d.info.Attributes[attributeVirtualMemory] == 0 {

@@ -76,7 +76,7 @@ func (n *nvidia) card(i int) (c cardInfo, err error) {
 	return c, c.UUID.UnmarshalText([]byte(id))
 }
 
-// settings says what keeps several workers from a card.
+// settings returns what keeps several workers from a card.
 func (n *nvidia) settings(i int) error {
 	d, ret := n.lib.DeviceGetHandleByIndex(i)
 	if ret != nvml.SUCCESS {

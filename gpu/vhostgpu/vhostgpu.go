@@ -39,7 +39,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// place says which chain of which queue a request came in.
+// place describes which chain of which queue a request came in.
 type place struct {
 	Queue int
 	Head  uint16

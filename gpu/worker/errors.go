@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// ProtocolError says which rule of the channel the guest broke. It ends the
+// ProtocolError describes which rule of the channel the guest broke. It ends the
 // session and nothing else.
 type ProtocolError struct{ What string }
 

@@ -88,7 +88,7 @@ type area struct {
 
 func powerOfTwo(n uint64) bool { return bits.OnesCount64(n) == 1 }
 
-// chunks says which chunks a piece of region 0 spans; ok is false when it does
+// chunks returns which chunks a piece of region 0 spans; ok is false when it does
 // not lie in the arena.
 func (l layout) chunks(off, n uint64) (first, count uint64, ok bool) {
 	total := l.chunkCount * l.chunkSize

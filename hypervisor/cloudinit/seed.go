@@ -60,7 +60,7 @@ var (
 	keyForm  = regexp.MustCompile(`^(ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}( .*)?$`)
 )
 
-// Validate says what is wrong with the seed: an *api.Error, or nil.
+// Validate returns what is wrong with the seed: an *api.Error, or nil.
 func (s Seed) Validate() error {
 	switch {
 	case s.Instance == "":

@@ -268,7 +268,7 @@ func (d *Driver) StrandReceived(id api.InstanceID, target *Driver) {
 	target.domains[id] = &domain{spec: spec, running: spec, received: true, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
 }
 
-// holds says that this node's QEMU has the locks of the machine's disks.
+// holds reports whether this node's QEMU has the locks of the machine's disks.
 func (d *Driver) holds(id api.InstanceID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

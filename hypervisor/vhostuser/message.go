@@ -35,7 +35,7 @@ const (
 
 // Feature and protocol feature bits.
 const (
-	// FeatureProtocolFeatures says that protocol features can be negotiated.
+	// FeatureProtocolFeatures means that protocol features can be negotiated.
 	FeatureProtocolFeatures = 1 << 30
 
 	ProtocolReplyAck = 1 << 3

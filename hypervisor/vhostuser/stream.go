@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTooMuch says that the peer does not read what it is sent.
+// ErrTooMuch means that the peer does not read what it is sent.
 var ErrTooMuch = errors.New("send queue is full: the peer is not reading")
 
 // Frame gives the number of bytes that follow a header, or an error if they

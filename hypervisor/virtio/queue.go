@@ -12,7 +12,7 @@ const (
 // MaxQueueSize is the largest split virtqueue (2.7).
 const MaxQueueSize = 32768
 
-// Layout says where a queue lies in guest-physical memory.
+// Layout describes where a queue lies in guest-physical memory.
 type Layout struct {
 	Size              uint16 // a power of two
 	Desc, Avail, Used uint64

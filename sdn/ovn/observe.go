@@ -30,7 +30,7 @@ func monitorSB(c client.Client) *client.Monitor {
 		client.WithTable(sm, &sm.LogicalPort, &sm.IP, &sm.Port, &sm.Protocol, &sm.Status))
 }
 
-// Observe says what has become of it.
+// Observe returns what has become of it.
 func (c *Controller) Observe(ctx context.Context) (sdn.State, error) {
 	north, err := c.nb.open(ctx)
 	if err != nil {

@@ -354,7 +354,7 @@ func (w *walk) rules(d api.Direction, p *sdn.Port, peer netip.Addr, goes string)
 		"no rule of %s allows it %s: %s", w.q.port(p.ID), way, strings.Join(no, "; "))
 }
 
-// differs says why a rule does not speak of this packet; empty: it does.
+// differs returns why a rule does not speak of this packet; empty: it does.
 func (w *walk) differs(r sdn.Rule, peer netip.Addr) string {
 	switch {
 	case r.Protocol != api.ProtocolAny && r.Protocol != w.q.Protocol:

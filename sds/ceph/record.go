@@ -91,7 +91,7 @@ type client struct {
 	Address string
 }
 
-// names says that a disk is the one that the log is about.
+// names reports whether a disk is the one that the log is about.
 func (s state) names(disk string) bool {
 	return s.made != nil && (s.made.Disk == disk || s.made.Sent == disk)
 }

@@ -79,7 +79,7 @@ func (s *Store) Fault(f func(op, id string) error) {
 	s.fault = f
 }
 
-// SetFree says how much room there is, in bytes.
+// SetFree sets how much room there is, in bytes.
 func (p *pool) SetFree(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -98,7 +98,7 @@ func (s *Store) make(ctx context.Context, op string, v sds.VolumeCreate, anew fu
 	return made.Volume, nil
 }
 
-// base says how large what v is made from is, and gives made its content.
+// base returns how large what v is made from is, and gives made its content.
 func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
 	switch {
 	case v.Standalone:

@@ -33,7 +33,7 @@ type marker struct {
 	ID      string `json:"id"`
 }
 
-// openPool says which pool is in the directory; an empty directory becomes a
+// openPool returns which pool is in the directory; an empty directory becomes a
 // new pool, but not where this node remembers one.
 func openPool(opt Options) (string, error) {
 	known, err := remembered(opt.Remember)

@@ -139,7 +139,7 @@ func takeBack(s *State, in api.Instance) []api.Command {
 	return assign(api.KindInstance, in.Meta, a)
 }
 
-// copying says that the machine may have left its source: only the source knows,
+// copying reports whether the machine may have left its source: only the source knows,
 // or where that is lost the target.
 func copying(m api.Migration) bool {
 	return m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationCopying

@@ -149,7 +149,7 @@ func bestLink(links []string) string {
 	})
 }
 
-// held says why the disk cannot be taken.
+// held returns why the disk cannot be taken.
 func held(d device, name string) string {
 	for _, at := range mounts(d) {
 		switch {
@@ -204,7 +204,7 @@ func stacked(children []device) *device {
 	return nil
 }
 
-// holds says what is on the device.
+// holds returns what is on the device.
 func holds(d device) string {
 	switch n := len(d.Children); {
 	case n == 1:

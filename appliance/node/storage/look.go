@@ -47,7 +47,7 @@ func Look(ctx context.Context, node api.NodeID, loops []string) ([]Block, error)
 	return blocks(all, in), nil
 }
 
-// Probe says what is on a disk, in words.
+// Probe returns what is on a disk, in words.
 func Probe(ctx context.Context, path string) (string, error) {
 	f, err := deploy.Probe(ctx, "", path)
 	switch f.Content {

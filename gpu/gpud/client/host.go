@@ -225,7 +225,7 @@ func (h *Host) Device() wire.Device {
 	return h.device
 }
 
-// SetProcess says which guest process this is, where that was not known at first.
+// SetProcess sets which guest process this is, where that was not known at first.
 func (h *Host) SetProcess(pid uint32, name string) {
 	h.mu.Lock()
 	h.pid, h.name = pid, name

@@ -54,7 +54,7 @@ func parseRequest(env map[string]string, gpus int) (request, error) {
 	return r, nil
 }
 
-// choice says which GPUs there are to ask for.
+// choice returns which GPUs there are to ask for.
 func choice(gpus int) string {
 	switch gpus {
 	case 0:

@@ -137,7 +137,7 @@ func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 	return moved, nil
 }
 
-// choose says what leaves: at least bytes, or all.
+// choose returns what leaves: at least bytes, or all.
 func (c *Context) choose(bytes uint64) (list []departure, moved uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -127,7 +127,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	return o, ctx.Err()
 }
 
-// inspect says what the file is that no server has open. Broken it is only when
+// inspect returns what the file is that no server has open. Broken it is only when
 // ovsdb-tool says so, never because ovsdb-tool could not be run to its end.
 func (n *Node) inspect(ctx context.Context, d DB, file string, o *Database) error {
 	o.File = Broken

@@ -31,7 +31,7 @@ const (
 // (src/os/bluestore/BlueStore.cc, bdev_label_positions).
 var labelCopies = []int64{1 << 30, 10 << 30, 100 << 30, 1000 << 30}
 
-// probe says what a disk, or a file in its place, holds.
+// probe returns what a disk, or a file in its place, holds.
 func probe(ctx context.Context, fsid, path string) (Found, error) {
 	f := Found{Path: path, ID: -1}
 	dev, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)

@@ -88,7 +88,7 @@ var (
 	lineForm = regexp.MustCompile(`^[ -~]{0,512}$`)
 )
 
-// Validate says what is wrong with it: an *api.Error, or nil. What it lets
+// Validate returns what is wrong with it: an *api.Error, or nil. What it lets
 // through is safe in ceph.conf and as a program's argument.
 func (in Intent) Validate() error {
 	bad := func(format string, args ...any) error { return api.Errorf(api.CodeInvalid, format, args...) }

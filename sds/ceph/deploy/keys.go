@@ -49,7 +49,7 @@ func newKey(random io.Reader, now time.Time) (string, error) {
 	return base64.StdEncoding.EncodeToString(append(b, secret[:]...)), nil
 }
 
-// Validate says what is wrong with the keys, without showing them.
+// Validate returns what is wrong with the keys, without showing them.
 func (k Keys) Validate() error {
 	for name, key := range map[string]string{"mon": k.Mon, "admin": k.Admin, "client": k.Client} {
 		if raw, err := base64.StdEncoding.DecodeString(key); err != nil || len(raw) != 28 {

@@ -136,7 +136,7 @@ func (a Action) String() string {
 	return s
 }
 
-// Next says what to do now. Each action can be taken whatever became of those
+// Next returns what to do now. Each action can be taken whatever became of those
 // before it; when nothing is left, there is nothing.
 func Next(in Intent, o Observed) []Action {
 	var do []Action

@@ -60,5 +60,5 @@ func (n Node) Images(ctx context.Context, pool string) (int, error) {
 	return len(all), nil
 }
 
-// Probe says what a disk holds: Blank, or in words.
+// Probe returns what a disk holds: Blank, or in words.
 func Probe(ctx context.Context, fsid, path string) (Found, error) { return probe(ctx, fsid, path) }
