@@ -9,7 +9,7 @@ const (
 	AlertWarning  AlertSeverity = "Warning"
 )
 
-// AlertCode says what is wrong. Codes stay: programs go by them. docs/alerts.md
+// AlertCode identifies what is wrong. Codes stay: programs go by them. docs/alerts.md
 // says the same by hand.
 type AlertCode string
 

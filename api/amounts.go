@@ -16,7 +16,7 @@ const (
 	MaxAmount      = 1 << 60 // some of them together still are a number
 )
 
-// CheckAmounts says what is wrong with a command's uses and limits, or nothing.
+// CheckAmounts returns what is wrong with a command's uses and limits, or nothing.
 func CheckAmounts(c Command) error {
 	if (c.Uses != nil || c.Limits != nil) && c.Op != OpPutSpec {
 		return invalid("uses", "only a command that writes a spec may have uses and limits")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// AuditNote says who asked for a batch. The state machine makes the event of it
+// AuditNote describes who asked for a batch. The state machine makes the event of it
 // when the batch has taken effect.
 type AuditNote struct {
 	Actor     string `json:"actor"` // id of the key or session

@@ -44,11 +44,11 @@ type AuditCheck struct {
 type AuditCheckStatus struct {
 	CheckedAt time.Time `json:"checkedAt,omitzero"`
 	Verified  AuditMark `json:"verified"` // the last event of the last time that all was well
-	// Changed says what does not fit, and ChangedAt since when that is known;
+	// Changed describes what does not fit, and ChangedAt since when that is known;
 	// empty: all does.
 	Changed   string    `json:"changed,omitempty"`
 	ChangedAt time.Time `json:"changedAt,omitzero"`
-	// Unanchored says why the trail's end could not be kept outside, or could not be
+	// Unanchored describes why the trail's end could not be kept outside, or could not be
 	// compared with what is kept there.
 	Unanchored   string    `json:"unanchored,omitempty"`
 	UnanchoredAt time.Time `json:"unanchoredAt,omitzero"`

@@ -72,7 +72,7 @@ func Reported(k Kind) bool {
 	return k == KindNode || k == KindGPU || k == KindDisk || k == KindChassis
 }
 
-// CheckClaims says what is wrong with a command's claims, or nothing.
+// CheckClaims returns what is wrong with a command's claims, or nothing.
 func CheckClaims(c Command) error {
 	switch {
 	case c.Claims == nil:
@@ -105,7 +105,7 @@ type Batch struct {
 	ID       string    `json:"id,omitempty"`
 	At       time.Time `json:"at"` // the FSM's only clock
 	Commands []Command `json:"commands"`
-	// Audit says who asked; nil: the cluster itself, of which the audit trail
+	// Audit describes who asked; nil: the cluster itself, of which the audit trail
 	// says nothing.
 	Audit *AuditNote `json:"audit,omitempty"`
 	// Strict refuses the batch if an object that it makes or changes would begin

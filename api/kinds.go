@@ -139,7 +139,7 @@ type KindInfo struct {
 	// IDPrefix is what its ids begin with: "ins" of "ins-4f9c2a7be01d".
 	IDPrefix string
 	Scope    Scope
-	// ScopeVaries says that an object may belong to less than Scope: an operator's
+	// ScopeVaries means that an object may belong to less than Scope: an operator's
 	// API key belongs to no project.
 	ScopeVaries bool
 	Verbs       Verbs
@@ -147,7 +147,7 @@ type KindInfo struct {
 	// KeyScope is what the scopes of an API key call it: "volumes" of "volumes:read".
 	// Empty: only keys without scopes may.
 	KeyScope string
-	// KeyReads says that no scope of a key allows more than to read it: who makes
+	// KeyReads means that no scope of a key allows more than to read it: who makes
 	// users, or installs another release, could give himself all the rest.
 	KeyReads bool
 	// Event is the first word of the events that webhooks tell of it; empty: none.
@@ -159,7 +159,7 @@ type KindInfo struct {
 	// a feature level (appliance/controlplane/store/level.go).
 	Quota string
 	Most  int64
-	// NoDryRun says that making one is not tried: a payment is noted, or it is not.
+	// NoDryRun means that making one is not tried: a payment is noted, or it is not.
 	NoDryRun bool
 	// Finalizers of a new object.
 	Finalizers []string
@@ -170,7 +170,7 @@ type KindInfo struct {
 	// references are those that an object has by what it says. A new one changes what
 	// the state machine makes of the log and of its tables, and needs a feature level.
 	references func(o Object, r *references)
-	// partsRefer says that they depend on Assignment or Status too.
+	// partsRefer means that they depend on Assignment or Status too.
 	partsRefer bool
 }
 

@@ -169,7 +169,7 @@ func ValidateAddress(field, address, network string) error {
 	return nil
 }
 
-// Overlap says which of a network's prefixes has addresses of another's, or nothing.
+// Overlap returns which of a network's prefixes has addresses of another's, or nothing.
 func Overlap(a, b NetworkSpec) string {
 	for _, pair := range [][2]string{{a.Cidr4, b.Cidr4}, {a.Cidr6, b.Cidr6}} {
 		x, errX := netip.ParsePrefix(pair[0])

@@ -37,7 +37,7 @@ const maxPeerAddresses = 4
 // node has no copy of the cluster's state that it can use.
 const ConditionStore = "Store"
 
-// WithoutStore says that the node has reported that.
+// WithoutStore reports whether the node has reported that.
 func (n Node) WithoutStore() bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c Condition) bool { return c.Type == ConditionStore && !c.Status })
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// PaymentType says which way money went.
+// PaymentType describes which way money went.
 type PaymentType string
 
 // Types of payments.

@@ -28,7 +28,7 @@ func Meters() []Meter {
 	return []Meter{MeterVCPU, MeterMemory, MeterVolume, MeterSnapshot, MeterAddress, MeterEgress, MeterGPU, MeterGPUPremium, MeterGPUBasic, MeterGPUShare, MeterVRAM, MeterCopy, MeterLaunch}
 }
 
-// InvoiceLineKind says what a line charges for.
+// InvoiceLineKind describes what a line charges for.
 type InvoiceLineKind string
 
 // Kinds of lines.

@@ -24,7 +24,7 @@ type RevenueQuery struct {
 // maxRevenue bounds what one question reads.
 const maxRevenue = 10 * 366 * 24 * time.Hour
 
-// Check says what is wrong with the query, or nothing.
+// Check returns what is wrong with the query, or nothing.
 func (q RevenueQuery) Check() error {
 	if !q.From.Before(q.To) || q.To.Sub(q.From) > maxRevenue {
 		return invalid("to", "cannot report revenue from %s to %s", q.From.UTC().Format(time.RFC3339), q.To.UTC().Format(time.RFC3339)).WithHint("must be after from, and at most ten years later")

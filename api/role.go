@@ -2,7 +2,7 @@ package api
 
 import "slices"
 
-// Role says what its holder may do; where, its organization and project say.
+// Role defines what its holder may do; its organization and project define where.
 // Roles are no line from weak to strong: billing reads what a member cannot.
 type Role string
 

@@ -83,7 +83,7 @@ func (u Use) Compare(v Use) int {
 	return cmp.Or(u.Hour.Compare(v.Hour), cmp.Compare(u.Meter, v.Meter), cmp.Compare(u.Project, v.Project), cmp.Compare(u.Resource, v.Resource), u.Attributes.Compare(v.Attributes))
 }
 
-// Check says what is wrong with the query, or nothing.
+// Check returns what is wrong with the query, or nothing.
 func (q UseQuery) Check() error {
 	switch {
 	case q.Organization == "" || strings.IndexByte(q.Organization, 0) >= 0:

@@ -84,7 +84,7 @@ type RecordPage struct {
 	Next  RecordPlace
 }
 
-// Check says what is wrong with the query, or nothing.
+// Check returns what is wrong with the query, or nothing.
 func (q RecordQuery) Check() error {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxRecords:
@@ -109,7 +109,7 @@ func (q RecordQuery) Within(end time.Time) bool {
 	return end.After(q.From) && (q.To.IsZero() || !end.After(q.To))
 }
 
-// CheckRecord says what is wrong with a command that has to do with usage
+// CheckRecord returns what is wrong with a command that has to do with usage
 // records, or nothing: they are recorded and expire, and nothing else is.
 func CheckRecord(c Command) error {
 	switch records := c.Kind == KindUsageRecord; {

@@ -37,7 +37,7 @@ type EventData = json.RawMessage
 // EventTest is the type of an event that only tries whether a webhook works.
 const EventTest = "webhook.test"
 
-// DeliveryState says what became of an event at one webhook.
+// DeliveryState describes what became of an event at one webhook.
 type DeliveryState string
 
 // Delivery states.
@@ -205,7 +205,7 @@ var (
 	wantPattern = regexp.MustCompile(`^([a-z][a-z0-9_]{0,31}\.){0,3}(\*|[a-z][a-z0-9_]{0,31})$`)
 )
 
-// CheckRaise says what is wrong with a command's event, or nothing.
+// CheckRaise returns what is wrong with a command's event, or nothing.
 func CheckRaise(c Command) error {
 	const most = 64 << 10
 	r := c.Raise

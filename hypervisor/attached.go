@@ -21,7 +21,7 @@ type Attached struct {
 func ParseAttached(text string) (a Attached, err error) {
 	var dom lx.Domain
 	if err := dom.Unmarshal(text); err != nil {
-		return a, fmt.Errorf("domain XML: %w", err)
+		return a, fmt.Errorf("decode domain XML: %w", err)
 	}
 	if dom.Devices == nil {
 		return a, nil
@@ -179,11 +179,11 @@ func (r Room) Disk(id api.InstanceID, in Attached, k Disk) (string, error) {
 		return "", err
 	}
 	if k.Serial == "" {
-		return "", invalid("disks.serial", "missing: it is the disk's name")
+		return "", invalid("disks.serial", "serial is empty, want the name of the disk")
 	}
 	if have, ok := in.disk(k.Serial); ok {
 		if !k.same(have.Source) {
-			return "", api.Errorf(api.CodeExists, "%s has another disk %s", id, k.Serial)
+			return "", api.Errorf(api.CodeExists, "instance %s already has another disk %s", id, k.Serial)
 		}
 		return "", nil
 	}
@@ -202,7 +202,7 @@ func (r Room) NIC(id api.InstanceID, in Attached, n NIC) (string, error) {
 	}
 	if have, ok := in.nic(n.MAC); ok {
 		if have.Target == nil || have.Target.Dev != n.Tap {
-			return "", api.Errorf(api.CodeExists, "%s has another network card %s", id, n.MAC)
+			return "", api.Errorf(api.CodeExists, "instance %s already has another network interface %s", id, n.MAC)
 		}
 		return "", nil
 	}
@@ -216,7 +216,7 @@ func (r Room) NIC(id api.InstanceID, in Attached, n NIC) (string, error) {
 
 func (r Room) free(id api.InstanceID, taken map[int]bool, most int, field string) (int, error) {
 	if !r.ports {
-		return 0, api.Errorf(api.CodeState, "%s was started when machines had no room for more devices", id).
+		return 0, api.Errorf(api.CodeState, "instance %s was started by a version of Basalt that did not reserve slots for more devices", id).
 			WithHint("restart it once")
 	}
 	for i := range most {
@@ -224,7 +224,7 @@ func (r Room) free(id api.InstanceID, taken map[int]bool, most int, field string
 			return i, nil
 		}
 	}
-	return 0, invalid(field, "%s has %d already, which is the most", id, most)
+	return 0, invalid(field, "instance %s already has %d, the maximum", id, most)
 }
 
 // Detachable is a device that can be taken out: its XML, and in a running

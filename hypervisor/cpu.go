@@ -32,24 +32,24 @@ func (c CPU) API() api.CPUModel {
 	return api.CPUModel{Vendor: c.Vendor, Model: c.Model, Features: c.Features, Disabled: c.Disabled, AddressBits: int64(c.AddressBits)}
 }
 
-// Validate says what is wrong with the processor: an *api.Error, or nil.
+// Validate returns what is wrong with the processor: an *api.Error, or nil.
 func (c CPU) Validate() error {
 	if !cpuForm.MatchString(c.Model) {
-		return invalid("cpu.model", "%q is not a processor's name", c.Model)
+		return invalid("cpu.model", "%q is not a valid processor name", c.Model)
 	}
 	if c.Vendor != "" && !cpuForm.MatchString(c.Vendor) {
-		return invalid("cpu.vendor", "%q is not a vendor's name", c.Vendor)
+		return invalid("cpu.vendor", "%q is not a valid vendor name", c.Vendor)
 	}
 	if len(c.Features)+len(c.Disabled) > maxCPUFeatures {
-		return invalid("cpu.features", "%d features, at most %d", len(c.Features)+len(c.Disabled), maxCPUFeatures)
+		return invalid("cpu.features", "%d features, want at most %d", len(c.Features)+len(c.Disabled), maxCPUFeatures)
 	}
 	for _, f := range slices.Concat(c.Features, c.Disabled) {
 		if !cpuForm.MatchString(f) {
-			return invalid("cpu.features", "%q is not a feature's name", f)
+			return invalid("cpu.features", "%q is not a valid feature name", f)
 		}
 	}
 	if c.AddressBits != 0 && (c.AddressBits < 32 || c.AddressBits > 64) {
-		return invalid("cpu.addressBits", "%d is not between 32 and 64", c.AddressBits)
+		return invalid("cpu.addressBits", "%d is out of range, want 32 to 64", c.AddressBits)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (c CPU) xml() *lx.DomainCPU {
 func ParseCPU(text string) (c CPU, err error) {
 	var x lx.DomainCPU
 	if err := x.Unmarshal(text); err != nil {
-		return c, fmt.Errorf("read libvirt's description of a processor: %w", err)
+		return c, fmt.Errorf("decode processor description of libvirt: %w", err)
 	}
 	c.Vendor = x.Vendor
 	if x.Model != nil {
@@ -108,7 +108,7 @@ func ParseCPU(text string) (c CPU, err error) {
 func HostModel(capabilities string) (text string, addressBits int, err error) {
 	var caps lx.DomainCaps
 	if err := caps.Unmarshal(capabilities); err != nil {
-		return "", 0, fmt.Errorf("read libvirt's domain capabilities: %w", err)
+		return "", 0, fmt.Errorf("decode domain capabilities of libvirt: %w", err)
 	}
 	if caps.CPU == nil {
 		return "", 0, nil

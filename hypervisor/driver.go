@@ -94,9 +94,9 @@ type Driver interface {
 	// was given up, the answer is unavailable: who asks every few seconds does
 	// not pile up on a hypervisor that hangs.
 	Usage(ctx context.Context) ([]Usage, error)
-	// Info says what runs the domains.
+	// Info returns what runs the domains.
 	Info(ctx context.Context) (Info, error)
-	// Abilities says which machines can be made here. A hypervisor that makes none
+	// Abilities returns which machines can be made here. A hypervisor that makes none
 	// that could move (test:///) has none.
 	Abilities(ctx context.Context) (Abilities, error)
 	// BaselineCPU is the best processor that each of these can be given as: invalid,
@@ -111,7 +111,7 @@ type Driver interface {
 
 // NoScreen is the error for a domain that was started without a screen.
 func NoScreen(id api.InstanceID) error {
-	return api.Errorf(api.CodeState, "%s was started without a screen", id).WithHint("it gets one with its next start")
+	return api.Errorf(api.CodeState, "instance %s was started without a screen", id).WithHint("it gets one with its next start")
 }
 
 // State of a domain.
@@ -143,7 +143,7 @@ type Status struct {
 	Reason string
 }
 
-// EventType says what happened.
+// EventType describes what happened.
 type EventType string
 
 // Event types.

@@ -2,21 +2,21 @@ package hypervisor
 
 import "strings"
 
-// Validate says what is wrong with the program: an *api.Error, or nil.
+// Validate returns what is wrong with the program: an *api.Error, or nil.
 func (e Exec) Validate() error {
 	switch {
 	case len(e.Argv) == 0 || e.Argv[0] == "":
-		return invalid("argv", "no program named")
+		return invalid("argv", "the program name is missing")
 	case len(e.Argv)+len(e.Env) > MaxExecArgs:
-		return invalid("argv", "more than %d arguments and variables", MaxExecArgs)
+		return invalid("argv", "too many arguments and variables, want at most %d", MaxExecArgs)
 	case len(e.Stdin) > MaxExecInput:
-		return invalid("stdin", "%d bytes are more than %d", len(e.Stdin), MaxExecInput)
+		return invalid("stdin", "%d bytes are too many, want at most %d", len(e.Stdin), MaxExecInput)
 	case e.MaxOutput < 0 || e.MaxOutput > MaxExecOutput:
-		return invalid("maxOutput", "%d is not between 0 and %d", e.MaxOutput, MaxExecOutput)
+		return invalid("maxOutput", "%d is out of range, want 0 to %d", e.MaxOutput, MaxExecOutput)
 	}
 	for _, s := range append(append([]string(nil), e.Argv...), e.Env...) {
 		if strings.ContainsRune(s, 0) {
-			return invalid("argv", "a zero byte in an argument")
+			return invalid("argv", "an argument contains a zero byte")
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ type FirmwareAbilities struct{ UEFI, SecureBoot, TPM bool }
 func ParseFirmware(capabilities string) (a FirmwareAbilities, err error) {
 	var caps lx.DomainCaps
 	if err := caps.Unmarshal(capabilities); err != nil {
-		return a, fmt.Errorf("read libvirt's domain capabilities: %w", err)
+		return a, fmt.Errorf("decode domain capabilities of libvirt: %w", err)
 	}
 	if caps.OS != nil && caps.OS.Loader != nil {
 		a.UEFI = slices.Contains(caps.OS.Loader.Values, uefiCode)
@@ -70,7 +70,7 @@ func (d Domain) tpm() []lx.DomainTPM {
 func (d Domain) validateFirmware() error {
 	if d.Firmware == nil {
 		if d.TPM {
-			return invalid("tpm", "a TPM needs UEFI")
+			return invalid("tpm", "a TPM needs UEFI firmware")
 		}
 		return nil
 	}

@@ -33,7 +33,7 @@ type Abilities struct {
 func ParseMachines(capabilities string) ([]string, error) {
 	var caps lx.Caps
 	if err := caps.Unmarshal(capabilities); err != nil {
-		return nil, fmt.Errorf("read libvirt's capabilities: %w", err)
+		return nil, fmt.Errorf("decode capabilities of libvirt: %w", err)
 	}
 	found := map[string]bool{}
 	for _, g := range caps.Guests {

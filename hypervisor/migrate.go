@@ -76,7 +76,7 @@ type Migrator interface {
 	// unavailable while the target holds its disks. When there is nothing to
 	// abort, or it is too late, it does nothing.
 	AbortMigration(ctx context.Context, id api.InstanceID) error
-	// MigrationStatus says where a move from or to here stands.
+	// MigrationStatus returns where a move from or to here stands.
 	MigrationStatus(ctx context.Context, id api.InstanceID) (MigrationStatus, error)
 }
 
@@ -160,7 +160,7 @@ const (
 	MigrationTarget MigrationRole = "Target" // a machine is prepared for, or comes in
 )
 
-// MigrationStatus says where a move from or to this node stands.
+// MigrationStatus describes where a move from or to this node stands.
 type MigrationStatus struct {
 	Role MigrationRole
 	// State of the domain here: Missing on a source means that it is gone for

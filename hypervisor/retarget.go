@@ -12,7 +12,7 @@ import (
 // maxBandwidth is more than any network has, and QEMU takes it.
 const maxBandwidth = 1 << 40
 
-// CheckMovable says why the machine cannot be moved: an *api.Error, or nil.
+// CheckMovable returns why the machine cannot be moved: an *api.Error, or nil.
 func (d Domain) CheckMovable() error {
 	if err := d.Validate(); err != nil {
 		return err
@@ -24,24 +24,24 @@ func (d Domain) CheckMovable() error {
 }
 
 func vgpuStays(id api.InstanceID) error {
-	return api.Errorf(api.CodeState, "%s has a vGPU: it cannot be moved while it runs", id).
+	return api.Errorf(api.CodeState, "instance %s has a vGPU and cannot be live-migrated", id).
 		WithHint("stop it, move it and start it again")
 }
 
-// Check says what is wrong with the options for a move of id.
+// Check returns what is wrong with the options for a move of id.
 func (o MigrateOptions) Check(id api.InstanceID) error {
 	if err := o.Target.CheckMovable(); err != nil {
 		return err
 	}
 	switch {
 	case o.Target.ID != id:
-		return invalid("target", "%s is not %s", o.Target.ID, id)
+		return invalid("target", "target has instance ID %s, want %s", o.Target.ID, id)
 	case o.Tunnel == nil:
 		return invalid("tunnel", "missing")
 	case o.BandwidthBytesPerSecond < 0 || o.BandwidthBytesPerSecond > maxBandwidth:
-		return invalid("bandwidthBytesPerSecond", "%d is not between 0 and %d", o.BandwidthBytesPerSecond, int64(maxBandwidth))
+		return invalid("bandwidthBytesPerSecond", "%d is out of range, want 0 to %d", o.BandwidthBytesPerSecond, int64(maxBandwidth))
 	case o.MaxDowntime < 0 || o.MaxDowntime.Milliseconds() > 2_000_000: // QEMU's limit, MAX_MIGRATE_DOWNTIME
-		return invalid("maxDowntime", "%s is not between 0 and 2000 s", o.MaxDowntime)
+		return invalid("maxDowntime", "%s is out of range, want 0 to 2000 s", o.MaxDowntime)
 	}
 	return o.checkCopies()
 }
@@ -54,7 +54,7 @@ func (o MigrateOptions) checkCopies() error {
 	}
 	for _, serial := range o.CopyDisks {
 		if serial == "" || !left[serial] {
-			return invalid("copyDisks", "there is not exactly one file %q", serial)
+			return invalid("copyDisks", "want exactly one disk file with serial %q", serial)
 		}
 		left[serial] = false
 	}
@@ -72,13 +72,13 @@ func Retarget(running string, target Domain) (string, error) {
 	}
 	var dom lx.Domain
 	if err := dom.Unmarshal(running); err != nil {
-		return "", fmt.Errorf("domain XML: %w", err)
+		return "", fmt.Errorf("decode domain XML: %w", err)
 	}
 	switch {
 	case dom.QEMUCommandline != nil:
 		return "", vgpuStays(target.ID)
 	case dom.UUID != UUID(target.ID) || dom.Devices == nil || dom.OS == nil:
-		return "", invalid("target", "the running machine is not %s", target.ID)
+		return "", invalid("target", "the running domain is not instance %s", target.ID)
 	}
 	dom.Title = target.Name
 	dom.Metadata = &lx.DomainMetadata{XML: metadata(target.ID, target.Node, true)}
@@ -157,6 +157,6 @@ func retargetPorts(list *lx.DomainDeviceList, target Domain) error {
 }
 
 func differ(field string) error {
-	return api.Errorf(api.CodeInvalid, "the machine that runs has others than the target would have").At(field).
-		WithHint("restart it once: a change of it waits for its next start")
+	return api.Errorf(api.CodeInvalid, "the running domain has different devices than the target").At(field).
+		WithHint("restart it once: a pending change takes effect at its next start")
 }

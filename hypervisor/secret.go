@@ -2,7 +2,7 @@ package hypervisor
 
 import lx "libvirt.org/go/libvirtxml"
 
-// SecretUse says what a secret opens.
+// SecretUse describes what a secret opens.
 type SecretUse string
 
 // Uses.
@@ -46,17 +46,17 @@ func (s Secret) XML() (string, error) {
 // else's.
 const secretMark = "basalt/"
 
-// Validate says what is wrong with the secret: an *api.Error, or nil.
+// Validate returns what is wrong with the secret: an *api.Error, or nil.
 func (s Secret) Validate() error {
 	switch {
 	case s.Name == "" || len(s.Name) > 200 || !printable(s.Name):
-		return invalid("secret.name", "%q is not 1 to 200 bytes without control characters", s.Name)
+		return invalid("secret.name", "%q is not valid, want 1 to 200 bytes without control characters", s.Name)
 	case s.UUID != SecretUUID(s.Name):
-		return invalid("secret.uuid", "it is not %q's", s.Name)
+		return invalid("secret.uuid", "the UUID does not belong to secret %q", s.Name)
 	case s.Use != SecretDisk && s.Use != SecretCeph:
-		return invalid("secret.use", "%q is neither volume nor ceph", s.Use)
+		return invalid("secret.use", "unknown use %q, want volume or ceph", s.Use)
 	case len(s.Value) == 0 || len(s.Value) > MaxSecret:
-		return invalid("secret.value", "%d bytes are not 1 to %d", len(s.Value), MaxSecret)
+		return invalid("secret.value", "secret has %d bytes, want 1 to %d", len(s.Value), MaxSecret)
 	}
 	return nil
 }

@@ -41,27 +41,27 @@ var (
 	tapForm    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`) // IFNAMSIZ less its zero
 )
 
-// Validate says what is wrong with the domain: an *api.Error that names the
+// Validate returns what is wrong with the domain: an *api.Error that names the
 // field, or nil. What it lets through cannot leave its place in the XML or in
 // QEMU's command line.
 func (d Domain) Validate() error {
 	switch {
 	case !idForm.MatchString(string(d.ID)):
-		return invalid("id", "not an instance id: %q", d.ID)
+		return invalid("id", "%q is not a valid instance ID", d.ID)
 	case !idForm.MatchString(string(d.Node)):
-		return invalid("node", "not a node id: %q", d.Node)
+		return invalid("node", "%q is not a valid node ID", d.Node)
 	case len(d.Name) > 253 || !printable(d.Name):
-		return invalid("name", "longer than 253 bytes, or with control characters")
+		return invalid("name", "longer than 253 bytes, or contains control characters")
 	case d.VCPUs < 1 || d.VCPUs > MaxVCPUs:
-		return invalid("vcpus", "%d is not between 1 and %d", d.VCPUs, MaxVCPUs)
+		return invalid("vcpus", "%d is out of range, want 1 to %d", d.VCPUs, MaxVCPUs)
 	case d.MemoryBytes < MinMemoryBytes || d.MemoryBytes > MaxMemoryBytes || d.MemoryBytes%mib != 0:
-		return invalid("memoryBytes", "%d is not a whole number of MiB from 16 MiB to 16 TiB", d.MemoryBytes)
+		return invalid("memoryBytes", "%d bytes are not valid, want a multiple of 1 MiB from 16 MiB to 16 TiB", d.MemoryBytes)
 	case d.Accelerator != KVM && d.Accelerator != TCG:
-		return invalid("accelerator", "%q is neither kvm nor tcg", d.Accelerator)
+		return invalid("accelerator", "unknown accelerator %q, want kvm or tcg", d.Accelerator)
 	case d.Machine != "" && !machineForm.MatchString(d.Machine):
-		return invalid("machine", "%q is not a machine type with a version, such as pc-q35-10.0", d.Machine)
+		return invalid("machine", "%q is not a versioned machine type, e.g. pc-q35-10.0", d.Machine)
 	case len(d.Disks) > MaxDisks || len(d.CDROMs) > MaxCDROMs || len(d.NICs) > MaxNICs:
-		return invalid("disks", "more than %d disks, %d discs or %d network cards", MaxDisks, MaxCDROMs, MaxNICs)
+		return invalid("disks", "too many devices, want at most %d disks, %d discs and %d network interfaces", MaxDisks, MaxCDROMs, MaxNICs)
 	}
 	if d.CPU != nil {
 		if err := d.CPU.Validate(); err != nil {
@@ -99,7 +99,7 @@ func (d Domain) validateDevices() error {
 			return err
 		}
 		if disk.Serial != "" && seen[disk.Serial] {
-			return invalid("disks.serial", "two disks are %q", disk.Serial)
+			return invalid("disks.serial", "two disks have serial %q", disk.Serial)
 		}
 		seen[disk.Serial] = true
 	}
@@ -116,24 +116,24 @@ func (d Domain) validateDevices() error {
 			return err
 		}
 		if seen["mac "+n.MAC] {
-			return invalid("nics.mac", "two cards have %s", n.MAC)
+			return invalid("nics.mac", "two network interfaces have MAC address %s", n.MAC)
 		}
 		seen["mac "+n.MAC] = true
 	}
 	return nil
 }
 
-// Validate says what is wrong with the disk: an *api.Error, or nil.
+// Validate returns what is wrong with the disk: an *api.Error, or nil.
 func (k Disk) Validate() error {
 	switch {
 	case k.RBD != nil && k.Path != "":
-		return invalid("disks.path", "a disk is a file or an image in Ceph, not both")
+		return invalid("disks.path", "a disk needs either a file or a Ceph image")
 	case k.RBD != nil && k.Format != "raw":
-		return invalid("disks.format", "%q: an image in Ceph is raw", k.Format)
+		return invalid("disks.format", "format %q is not supported for a Ceph image, want raw", k.Format)
 	case k.RBD != nil && len(k.Backing) > 0:
-		return invalid("disks.backing", "an image in Ceph has no layers")
+		return invalid("disks.backing", "a Ceph image cannot have layers")
 	case len(k.Backing) > MaxLayers:
-		return invalid("disks.backing", "more than %d layers", MaxLayers)
+		return invalid("disks.backing", "too many layers, want at most %d", MaxLayers)
 	}
 	if k.RBD != nil {
 		if err := k.RBD.validate(); err != nil {
@@ -159,16 +159,16 @@ func (k Disk) Validate() error {
 	switch k.Cache {
 	case "", "none", "writeback", "unsafe":
 	default:
-		return invalid("disks.cache", "%q is none of none, writeback, unsafe", k.Cache)
+		return invalid("disks.cache", "unknown cache mode %q, want none, writeback or unsafe", k.Cache)
 	}
 	return k.QoS.Validate()
 }
 
-// Validate says what is wrong with the bounds: an *api.Error, or nil.
+// Validate returns what is wrong with the bounds: an *api.Error, or nil.
 func (q QoS) Validate() error {
 	for _, n := range []int64{q.ReadIOPS, q.WriteIOPS, q.ReadBytesPerSecond, q.WriteBytesPerSecond} {
 		if n < 0 || n > maxQoS {
-			return invalid("disks.qos", "%d is not between 0 and %d", n, int64(maxQoS))
+			return invalid("disks.qos", "%d is out of range, want 0 to %d", n, int64(maxQoS))
 		}
 	}
 	return nil
@@ -177,13 +177,13 @@ func (q QoS) Validate() error {
 func (r *RBD) validate() error {
 	switch {
 	case !rbdForm.MatchString(r.Pool):
-		return invalid("disks.rbd.pool", "%q is not a pool's name", r.Pool)
+		return invalid("disks.rbd.pool", "%q is not a valid pool name", r.Pool)
 	case !rbdForm.MatchString(r.Image):
-		return invalid("disks.rbd.image", "%q is not an image's name", r.Image)
+		return invalid("disks.rbd.image", "%q is not a valid image name", r.Image)
 	case len(r.Monitors) == 0 || len(r.Monitors) > maxMonitors:
-		return invalid("disks.rbd.monitors", "%d are not 1 to %d", len(r.Monitors), maxMonitors)
+		return invalid("disks.rbd.monitors", "%d monitors, want 1 to %d", len(r.Monitors), maxMonitors)
 	case r.User != "" && !rbdForm.MatchString(r.User):
-		return invalid("disks.rbd.user", "%q is not a user's name", r.User)
+		return invalid("disks.rbd.user", "%q is not a valid user name", r.User)
 	}
 	for _, m := range r.Monitors {
 		if _, _, err := splitMonitor(m); err != nil {
@@ -198,21 +198,21 @@ func splitMonitor(m string) (host, port string, err error) {
 	host, port, err = net.SplitHostPort(m)
 	n, e := strconv.ParseUint(port, 10, 16)
 	if err != nil || e != nil || n == 0 || !hostForm.MatchString(host) {
-		return "", "", invalid("disks.rbd.monitors", "%q is not a host and a port", m)
+		return "", "", invalid("disks.rbd.monitors", "%q is not a valid host and port", m)
 	}
 	return host, port, nil
 }
 
-// Validate says what is wrong with the card: an *api.Error, or nil.
+// Validate returns what is wrong with the card: an *api.Error, or nil.
 func (n NIC) Validate() error {
 	if mac, err := net.ParseMAC(n.MAC); err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac.String() != n.MAC {
-		return invalid("nics.mac", "%q is not a unicast Ethernet address in lower case", n.MAC)
+		return invalid("nics.mac", "%q is not a unicast MAC address in lower case", n.MAC)
 	}
 	if !tapForm.MatchString(n.Tap) || n.Tap == "." || n.Tap == ".." {
-		return invalid("nics.tap", "%q is not a network device's name", n.Tap)
+		return invalid("nics.tap", "%q is not a valid network device name", n.Tap)
 	}
 	if n.MTU != 0 && (n.MTU < 68 || n.MTU > 65535) {
-		return invalid("nics.mtu", "%d is not between 68 and 65535", n.MTU)
+		return invalid("nics.mtu", "%d is out of range, want 68 to 65535", n.MTU)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func checkFile(field, path, format string) error {
 		return err
 	}
 	if format != "raw" && format != "qcow2" {
-		return invalid(field+".format", "%q is neither raw nor qcow2", format)
+		return invalid(field+".format", "unknown format %q, want raw or qcow2", format)
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (d Domain) validateBoot() error {
 		return err
 	}
 	if len(d.Boot.Cmdline) > maxCmdline || !printable(d.Boot.Cmdline) {
-		return invalid("boot.cmdline", "longer than %d bytes, or with control characters", maxCmdline)
+		return invalid("boot.cmdline", "longer than %d bytes, or contains control characters", maxCmdline)
 	}
 	return nil
 }
@@ -257,18 +257,18 @@ func checkPath(field, path string, required bool, limit int) error {
 	case path == "":
 		return invalid(field, "missing")
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path:
-		return invalid(field, "%q is not an absolute path in its shortest form", path)
+		return invalid(field, "%q is not a clean absolute path", path)
 	case len(path) > limit:
 		return invalid(field, "%q is longer than %d bytes", path, limit)
 	case !printable(path):
-		return invalid(field, "%q has control characters", path)
+		return invalid(field, "%q contains control characters", path)
 	}
 	return nil
 }
 
 func checkSerial(field, s string) error {
 	if len(s) > maxSerial || !serialForm.MatchString(s) {
-		return invalid(field, "%q is not at most %d letters, digits, '_', '.', '-'", s, maxSerial)
+		return invalid(field, "%q is not valid, want at most %d letters, digits, '_', '.', '-'", s, maxSerial)
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func vgpu(socket string) *lx.DomainQEMUCommandline {
 		Addr    string `json:"addr"`
 	}{"vhost-user-gpu-pci", "vgpu0dev", "vgpu0", "pcie.0", vgpuSlot})
 	if err != nil {
-		panic(fmt.Sprintf("hypervisor: five constant strings cannot be encoded: %v", err))
+		panic(fmt.Sprintf("hypervisor: encode constant strings: %v", err))
 	}
 	// In QEMU's option syntax a comma ends a value; two are a comma.
 	path := strings.ReplaceAll(socket, ",", ",,")
@@ -225,7 +225,7 @@ type Owned struct {
 func ParseOwned(text string) (o Owned, ok bool, err error) {
 	var dom lx.Domain
 	if err := dom.Unmarshal(text); err != nil {
-		return Owned{}, false, fmt.Errorf("domain XML: %w", err)
+		return Owned{}, false, fmt.Errorf("decode domain XML: %w", err)
 	}
 	if dom.Metadata == nil {
 		return Owned{}, false, nil

@@ -148,9 +148,9 @@ func (c *checker) take(network string, cidr netip.Prefix, ip netip.Addr, who str
 	a := address{network, ip}
 	switch owner, taken := c.taken[a]; {
 	case !cidr.IsValid() || !cidr.Contains(ip):
-		return invalid("%s is not in the network's range %s", ip, cidr)
+		return invalid("address %s is not in range %s of the network", ip, cidr)
 	case taken && owner != who:
-		return api.Errorf(api.CodeConflict, "%s is taken by %s", ip, owner)
+		return api.Errorf(api.CodeConflict, "address %s is already used by %s", ip, owner)
 	}
 	c.taken[a] = who
 	return nil
@@ -159,11 +159,11 @@ func (c *checker) take(network string, cidr netip.Prefix, ip netip.Addr, who str
 func ranges(cidr4, cidr6 netip.Prefix) *api.Error {
 	switch {
 	case !cidr4.IsValid() && !cidr6.IsValid():
-		return invalid("the network has no range of addresses")
+		return invalid("the network has no address range")
 	case cidr4.IsValid() && (!cidr4.Addr().Is4() || cidr4 != cidr4.Masked() || cidr4.Bits() > 29 || cidr4.Bits() < 8):
-		return invalid("%s is no range of IPv4 addresses from /8 to /29", cidr4)
+		return invalid("range %s is not a valid IPv4 prefix, want /8 to /29", cidr4)
 	case cidr6.IsValid() && (!cidr6.Addr().Is6() || cidr6 != cidr6.Masked() || cidr6.Bits() > 112 || cidr6.Bits() < 32):
-		return invalid("%s is no range of IPv6 addresses from /32 to /112", cidr6)
+		return invalid("range %s is not a valid IPv6 prefix, want /32 to /112", cidr6)
 	}
 	return nil
 }
@@ -173,12 +173,12 @@ func (c *checker) checkExternal(x ExternalNetwork) *api.Error {
 		return err
 	}
 	if x.VLAN < 0 || x.VLAN > 4094 {
-		return invalid("VLAN %d: from 1 to 4094", x.VLAN)
+		return invalid("VLAN %d is out of range, want 1 to 4094", x.VLAN)
 	}
 	outside := c.onCable[cable{x.Physical, x.VLAN}]
 	for _, p := range []netip.Prefix{x.CIDR4, x.CIDR6} {
 		if o := outside.taken(p); o != "" {
-			return api.Errorf(api.CodeConflict, "its range is in %s on the same physical network", o)
+			return api.Errorf(api.CodeConflict, "its range overlaps external network %s on the same physical network", o)
 		}
 	}
 	if err := c.take(string(x.ID), x.CIDR4, x.Gateway4, "its gateway"); err != nil {
@@ -195,13 +195,13 @@ func (c *checker) checkExternal(x ExternalNetwork) *api.Error {
 
 func (c *checker) checkNetwork(n Network) *api.Error {
 	if len(c.networks) >= MaxNetworks {
-		return api.Errorf(api.CodeNoCapacity, "there are %d networks already", MaxNetworks)
+		return api.Errorf(api.CodeNoCapacity, "%d networks already exist, the maximum", MaxNetworks)
 	}
 	if err := ranges(n.CIDR4, n.CIDR6); err != nil {
 		return err
 	}
 	if n.MTU < MinMTU || n.MTU > MaxMTU {
-		return invalid("an MTU of %d bytes: from %d to %d", n.MTU, MinMTU, MaxMTU)
+		return invalid("MTU of %d bytes is out of range, want %d to %d", n.MTU, MinMTU, MaxMTU)
 	}
 	var routed *nest
 	if !n.Isolated {
@@ -209,7 +209,7 @@ func (c *checker) checkNetwork(n Network) *api.Error {
 	}
 	for _, p := range []netip.Prefix{n.CIDR4, n.CIDR6} {
 		if o := routed.taken(p); o != "" {
-			return api.Errorf(api.CodeConflict, "its range overlaps that of %s, and both are on the project's router", o).
+			return api.Errorf(api.CodeConflict, "its range overlaps the range of %s, which is on the same router", o).
 				WithHint("choose another range, or isolate one of them")
 		}
 	}
@@ -218,7 +218,7 @@ func (c *checker) checkNetwork(n Network) *api.Error {
 		ip   netip.Addr
 	}{{n.CIDR4, n.Gateway4}, {n.CIDR6, n.Gateway6}} {
 		if g.cidr.IsValid() && !g.ip.IsValid() {
-			return invalid("%s has no gateway", g.cidr)
+			return invalid("range %s has no gateway", g.cidr)
 		}
 		if err := c.take(string(n.ID), g.cidr, g.ip, "the gateway"); err != nil {
 			return err
@@ -240,7 +240,7 @@ func (c *checker) checkRouter(r Router) *api.Error {
 	if r.External != "" {
 		x, ok := c.external[r.External]
 		if !ok {
-			return api.Errorf(api.CodeNotFound, "there is no external network %s", r.External)
+			return api.Errorf(api.CodeNotFound, "external network %s does not exist", r.External)
 		}
 		if err := c.take(string(x.ID), x.CIDR4, r.Address4, "the router of "+string(r.Project)); err != nil {
 			return err
@@ -259,15 +259,15 @@ func (c *checker) checkBranch(r Router) *api.Error {
 	x, known := c.external[r.External]
 	switch {
 	case !ok:
-		return api.Errorf(api.CodeNotFound, "project %s has no router for a branch", r.Project)
+		return api.Errorf(api.CodeNotFound, "project %s has no router to add an uplink to", r.Project)
 	case !known:
-		return api.Errorf(api.CodeNotFound, "there is no external network %s", r.External)
+		return api.Errorf(api.CodeNotFound, "external network %s does not exist", r.External)
 	case main.External == r.External || slices.Contains(c.branches[r.Project], r.External):
-		return api.Errorf(api.CodeConflict, "project %s goes out through %s twice", r.Project, r.External)
+		return api.Errorf(api.CodeConflict, "project %s has more than one uplink to external network %s", r.Project, r.External)
 	case !r.Address4.IsValid() || r.Address6.IsValid():
-		return invalid("a branch has an IPv4 address and no other")
+		return invalid("the address of an uplink must be an IPv4 address")
 	case len(c.branches[r.Project]) >= MaxBranches:
-		return api.Errorf(api.CodeNoCapacity, "project %s has %d branches already", r.Project, MaxBranches)
+		return api.Errorf(api.CodeNoCapacity, "project %s already has %d uplinks, the maximum", r.Project, MaxBranches)
 	}
 	if err := c.take(string(x.ID), x.CIDR4, r.Address4, "the router of "+string(r.Project)); err != nil {
 		return err
@@ -278,24 +278,24 @@ func (c *checker) checkBranch(r Router) *api.Error {
 
 func (c *checker) checkGroup(g SecurityGroup) *api.Error {
 	if len(g.Rules) > MaxRules {
-		return invalid("%d rules, at most %d", len(g.Rules), MaxRules)
+		return invalid("security group has %d rules, want at most %d", len(g.Rules), MaxRules)
 	}
 	for _, r := range g.Rules {
 		if project, known := c.groups[r.Group]; r.Group != "" && (!known || project != g.Project) {
-			return api.Errorf(api.CodeNotFound, "there is no security group %s", r.Group)
+			return api.Errorf(api.CodeNotFound, "security group %s does not exist", r.Group)
 		}
 		if r.FirstPort > r.LastPort {
-			return invalid("ports from %d to %d", r.FirstPort, r.LastPort)
+			return invalid("invalid port range %d to %d", r.FirstPort, r.LastPort)
 		}
 		if r.FirstPort != 0 && r.Protocol != api.ProtocolTCP && r.Protocol != api.ProtocolUDP {
-			return invalid("%s has no ports", r.Protocol)
+			return invalid("a rule for protocol %s cannot have ports", r.Protocol)
 		}
 		if r.Peer.IsValid() && (r.Protocol == api.ProtocolICMP && r.Peer.Addr().Is6() || r.Protocol == api.ProtocolICMP6 && r.Peer.Addr().Is4()) {
-			return invalid("%s does not come from %s", r.Protocol, r.Peer)
+			return invalid("a rule for protocol %s cannot have peer %s", r.Protocol, r.Peer)
 		}
 		if r.Direction != api.Ingress && r.Direction != api.Egress ||
 			!slices.Contains([]api.Protocol{api.ProtocolTCP, api.ProtocolUDP, api.ProtocolICMP, api.ProtocolICMP6, api.ProtocolAny}, r.Protocol) {
-			return invalid("a rule for %s, %s", r.Direction, r.Protocol)
+			return invalid("invalid rule: direction %s, protocol %s", r.Direction, r.Protocol)
 		}
 	}
 	return nil
@@ -304,30 +304,30 @@ func (c *checker) checkGroup(g SecurityGroup) *api.Error {
 func (c *checker) checkPort(p Port) *api.Error {
 	n, ok := c.networks[p.Network]
 	if !ok {
-		return api.Errorf(api.CodeNotFound, "there is no network %s", p.Network)
+		return api.Errorf(api.CodeNotFound, "network %s does not exist", p.Network)
 	}
 	if len(c.ports) >= MaxPorts {
-		return api.Errorf(api.CodeNoCapacity, "there are %d ports already", MaxPorts)
+		return api.Errorf(api.CodeNoCapacity, "%d ports already exist, the maximum", MaxPorts)
 	}
 	if _, twice := c.ports[p.ID]; twice {
-		return api.Errorf(api.CodeConflict, "there are two ports %s", p.ID)
+		return api.Errorf(api.CodeConflict, "port %s is defined twice", p.ID)
 	}
 	if _, ok := p.ID.Instance(); !ok {
-		return invalid("%q is no port of an instance", p.ID)
+		return invalid("%q is not a valid port ID of an instance", p.ID)
 	}
 	mac, err := net.ParseMAC(p.MAC)
 	if err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac[0] == RouterMACs || mac.String() != p.MAC {
-		return invalid("%q is no MAC address of a card", p.MAC)
+		return invalid("%q is not a unicast MAC address", p.MAC)
 	}
 	if !p.Address4.IsValid() && !p.Address6.IsValid() {
 		return invalid("port %s has no address", p.ID)
 	}
 	if len(p.SecurityGroups) > MaxGroupsOfAPort {
-		return invalid("%d security groups, at most %d", len(p.SecurityGroups), MaxGroupsOfAPort)
+		return invalid("port has %d security groups, want at most %d", len(p.SecurityGroups), MaxGroupsOfAPort)
 	}
 	for _, g := range p.SecurityGroups {
 		if project, known := c.groups[g]; !known || project != n.Project {
-			return api.Errorf(api.CodeNotFound, "there is no security group %s", g)
+			return api.Errorf(api.CodeNotFound, "security group %s does not exist", g)
 		}
 	}
 	if err := c.take(string(n.ID), n.CIDR4, p.Address4, string(p.ID)); err != nil {
@@ -349,12 +349,12 @@ func (c *checker) outside(project api.ProjectID, external api.ExternalNetworkID,
 	switch {
 	case slices.Contains(c.branches[project], external):
 	case r.External == "":
-		return api.Errorf(api.CodeState, "the project's router has no way out yet")
+		return api.Errorf(api.CodeState, "the project's router has no external connectivity yet")
 	case !ok:
-		return api.Errorf(api.CodeNotFound, "%s: there is no external network %q", ip, external)
+		return api.Errorf(api.CodeNotFound, "address %s: external network %q does not exist", ip, external)
 	case r.External != external:
-		return api.Errorf(api.CodeState, "%s is of external network %s, and project %s has no router there yet", ip, external, project).
-			WithHint("the router comes by itself, unless the external network has no address free")
+		return api.Errorf(api.CodeState, "address %s is in external network %s, where project %s has no router yet", ip, external, project).
+			WithHint("the router is created automatically, unless the external network has no free address")
 	}
 	cidr := x.CIDR4
 	if ip.Is6() {
@@ -368,9 +368,9 @@ func (c *checker) checkFloating(f FloatingIP) *api.Error {
 	n := c.networks[p.Network]
 	switch {
 	case !ok || n.Project != f.Project:
-		return api.Errorf(api.CodeNotFound, "there is no port %s", f.Port)
+		return api.Errorf(api.CodeNotFound, "port %s does not exist", f.Port)
 	case n.Isolated:
-		return api.Errorf(api.CodeState, "network %s is isolated: no address outside reaches it", n.ID)
+		return api.Errorf(api.CodeState, "network %s is isolated and cannot have floating IPs", n.ID)
 	case !f.Target.IsValid() || f.Target != p.Address4 && f.Target != p.Address6 || f.Target.Is4() != f.Address.Is4():
 		return invalid("port %s has no address for %s", f.Port, f.Address)
 	}
@@ -381,19 +381,19 @@ func (c *checker) checkBalancer(l LoadBalancer) *api.Error {
 	n, ok := c.networks[l.Network]
 	switch {
 	case !ok || n.Project != l.Project:
-		return api.Errorf(api.CodeNotFound, "there is no network %s", l.Network)
+		return api.Errorf(api.CodeNotFound, "network %s does not exist", l.Network)
 	case n.Isolated:
-		return api.Errorf(api.CodeState, "network %s is isolated: it has no router to answer for a load balancer", n.ID)
+		return api.Errorf(api.CodeState, "network %s is isolated and cannot have load balancers", n.ID)
 	case len(l.Backends) > MaxBackends:
-		return invalid("%d backends, at most %d", len(l.Backends), MaxBackends)
+		return invalid("load balancer has %d backends, want at most %d", len(l.Backends), MaxBackends)
 	case l.Protocol != api.ProtocolTCP && l.Protocol != api.ProtocolUDP:
-		return invalid("%s cannot be balanced", l.Protocol)
+		return invalid("load balancers do not support protocol %s", l.Protocol)
 	case !l.Address.Is4() || l.Port == 0:
 		return invalid("a load balancer needs an IPv4 address and a port")
 	}
 	for _, k := range l.Backends {
 		if p, ok := c.ports[k.Port]; !ok || p.Network != l.Network || p.Address4 != k.Address || k.Target == 0 {
-			return api.Errorf(api.CodeNotFound, "there is no backend %s at %s", k.Port, k.Address)
+			return api.Errorf(api.CodeNotFound, "backend port %s with address %s does not exist", k.Port, k.Address)
 		}
 	}
 	return c.take(string(n.ID), n.CIDR4, l.Address, "load balancer "+string(l.ID))
@@ -407,7 +407,7 @@ func (c *checker) checkBalanced(l LoadBalancer) *api.Error {
 	// Several load balancers may share an address outside, each with its port.
 	v := vip{address{string(l.External), l.Floating}, l.Protocol, l.Port}
 	if c.vips[v] {
-		return api.Errorf(api.CodeConflict, "%s port %d is another load balancer's", l.Floating, l.Port)
+		return api.Errorf(api.CodeConflict, "address %s port %d is already used by another load balancer", l.Floating, l.Port)
 	}
 	if err := c.outside(l.Project, l.External, l.Floating, "load balancers of "+string(l.Project)); err != nil {
 		return err

@@ -16,7 +16,7 @@ type Controller interface {
 	// are touched. It returns when the database has it, not when every node
 	// has. Applied again it changes nothing.
 	Apply(ctx context.Context, t Topology) error
-	// Observe says what has become of it.
+	// Observe returns what has become of it.
 	Observe(ctx context.Context) (State, error)
 	// Remind makes the nodes look again at routers that have no gateway although
 	// a node could be it. It is to be called every few seconds.
@@ -49,7 +49,7 @@ type Chassis interface {
 	Close() error
 }
 
-// Plug says what to join.
+// Plug describes what to join.
 type Plug struct {
 	Port PortID
 	MAC  string

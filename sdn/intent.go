@@ -210,7 +210,7 @@ type parser struct{ err error }
 
 func (p *parser) fail(field, text, what string) {
 	if p.err == nil {
-		p.err = api.Errorf(api.CodeInvalid, "%q is no %s", text, what).At(field)
+		p.err = api.Errorf(api.CodeInvalid, "%q is not a valid %s", text, what).At(field)
 	}
 }
 
@@ -232,7 +232,7 @@ func (p *parser) prefix(field, s string) netip.Prefix {
 	}
 	x, err := netip.ParsePrefix(s)
 	if err != nil || x.Addr().Is4In6() {
-		p.fail(field, s, "range of addresses")
+		p.fail(field, s, "address range")
 		return netip.Prefix{}
 	}
 	return x.Masked()

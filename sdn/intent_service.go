@@ -43,7 +43,7 @@ func (p *parser) ports(field, s string) (first, last uint16) {
 	a, err1 := strconv.ParseUint(from, 10, 16)
 	z, err2 := strconv.ParseUint(to, 10, 16)
 	if err1 != nil || err2 != nil || a == 0 || a > z {
-		p.fail(field, s, "port or range of ports")
+		p.fail(field, s, "port or port range")
 		return 0, 0
 	}
 	return uint16(a), uint16(z)
@@ -56,8 +56,8 @@ func (b *builder) floating() {
 		}
 		if l, ok := b.balanced[api.FloatingIPID(x.Meta.ID)]; ok {
 			// The API refuses it; two requests at one moment may both pass.
-			b.problem(api.KindFloatingIP, x.Meta.ID, api.Errorf(api.CodeInUse, "floating IP %s belongs to load balancer %s and cannot reach instance %s as well", x.Meta.Name, l, x.Spec.Instance).
-				WithHint("free it from the instance, or give the load balancer another one"))
+			b.problem(api.KindFloatingIP, x.Meta.ID, api.Errorf(api.CodeInUse, "floating IP %s is used by load balancer %s and cannot be associated with instance %s as well", x.Meta.Name, l, x.Spec.Instance).
+				WithHint("detach it from the instance, or use another one for the load balancer"))
 			continue
 		}
 		port, ok := b.in(x.Spec.Instance, x.Spec.Network)

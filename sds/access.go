@@ -11,28 +11,28 @@ const (
 	maxPassphrase = 256
 )
 
-// Validate says what is wrong with the key: an *api.Error that does not tell
+// Validate returns what is wrong with the key: an *api.Error that does not tell
 // it, or nil. None at all is fine.
 func (e *Encryption) Validate() error {
 	if e == nil {
 		return nil
 	}
 	if n := len(e.Passphrase); n < minPassphrase || n > maxPassphrase {
-		return api.Errorf(api.CodeInvalid, "a volume's key of %d characters, not of %d to %d", n, minPassphrase, maxPassphrase).At("encryption")
+		return api.Errorf(api.CodeInvalid, "the key of a volume has %d characters, want %d to %d", n, minPassphrase, maxPassphrase).At("encryption")
 	}
 	// Hypervisors take it as text.
 	if bytes.ContainsFunc(e.Passphrase, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return api.Errorf(api.CodeInvalid, "a volume's key has characters other than printable ASCII").At("encryption")
+		return api.Errorf(api.CodeInvalid, "the key of a volume contains characters other than printable ASCII").At("encryption")
 	}
 	return nil
 }
 
-// Validate says what is wrong with the request: an *api.Error, or nil.
+// Validate returns what is wrong with the request: an *api.Error, or nil.
 func (s SnapshotCreate) Validate() error {
 	return SnapshotRef{s.Volume, s.ID}.Validate()
 }
 
-// Validate says what is wrong with the name: an *api.Error, or nil.
+// Validate returns what is wrong with the name: an *api.Error, or nil.
 func (r SnapshotRef) Validate() error {
 	if err := CheckID(string(r.Volume)); err != nil {
 		return err
@@ -46,9 +46,9 @@ func (a Access) CheckKey(v api.VolumeID, encrypted bool) error {
 	case err != nil:
 		return err
 	case encrypted && a.Encryption == nil:
-		return api.Errorf(api.CodeInvalid, "volume %s is encrypted, and its key is not there", v)
+		return api.Errorf(api.CodeInvalid, "volume %s is encrypted, but no key was given", v)
 	case !encrypted && a.Encryption != nil:
-		return api.Errorf(api.CodeInvalid, "volume %s is not encrypted, and has no key", v)
+		return api.Errorf(api.CodeInvalid, "volume %s is not encrypted, but a key was given", v)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (a Access) CheckKey(v api.VolumeID, encrypted bool) error {
 // WrongKey refuses a key that does not open the volume.
 func WrongKey(v api.VolumeID) error {
 	return api.Errorf(api.CodeInvalid, "the key does not open volume %s", v).
-		WithHint("nothing was changed; the volume's key is another")
+		WithHint("the volume was created with another key; nothing was changed")
 }
 
 // SnapshotNotFound says so.
@@ -76,7 +76,7 @@ func HasClones(r SnapshotRef, clone api.VolumeID) error {
 
 // BeingRead refuses to delete a snapshot that is open for reading.
 func BeingRead(r SnapshotRef) error {
-	return api.Errorf(api.CodeInUse, "snapshot %s is being read, by a backup most likely", r.ID).WithHint("wait until that is done")
+	return api.Errorf(api.CodeInUse, "snapshot %s is being read, probably by a backup", r.ID).WithHint("wait until that has finished")
 }
 
 // InUse refuses what needs the volume to be closed.
@@ -86,16 +86,16 @@ func InUse(v api.VolumeID) error {
 
 // NotMovable refuses to copy a volume's disk away from its snapshots.
 func NotMovable(v api.VolumeID, n int) error {
-	return api.Errorf(api.CodeState, "volume %s has %d snapshots, which cannot move to another node with it", v, n).
+	return api.Errorf(api.CodeState, "volume %s has %d snapshots, which cannot be moved to another node", v, n).
 		WithHint("delete its snapshots, or back it up and restore it there")
 }
 
 // NotReady refuses to use a snapshot that is not finished.
 func NotReady(s Snapshot) error {
-	return api.Errorf(api.CodeState, "snapshot %s of volume %s is still being made", s.ID, s.Volume).WithHint("try again when it is ready")
+	return api.Errorf(api.CodeState, "snapshot %s of volume %s is not ready yet", s.ID, s.Volume).WithHint("try again when it is ready")
 }
 
 // TooManySnapshots refuses one more.
 func TooManySnapshots(v api.VolumeID, most int) error {
-	return api.Errorf(api.CodeState, "volume %s has %d snapshots or layers, and no more fit", v, most).WithHint("delete some of its snapshots")
+	return api.Errorf(api.CodeState, "volume %s has %d snapshots or layers, the maximum", v, most).WithHint("delete some of its snapshots")
 }

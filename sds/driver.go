@@ -126,7 +126,7 @@ type Capabilities struct {
 	Encryption bool
 }
 
-// ImageImport says what to import. Exactly one of URL and Content is set.
+// ImageImport describes what to import. Exactly one of URL and Content is set.
 type ImageImport struct {
 	ID     api.ImageID
 	Format Format // what it must turn out to be

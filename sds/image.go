@@ -43,31 +43,31 @@ func Inspect(head []byte, size int64, want Format) (virtualBytes int64, err erro
 	case got == "qcow2" && want == QCOW2:
 		return inspectQCOW2(head, size)
 	case want == QCOW2:
-		return 0, invalid("this is no qcow2 image: %s", describe(got))
+		return 0, invalid("not a qcow2 image: %s", describe(got))
 	case want != Raw:
-		return 0, api.Errorf(api.CodeInvalid, "%q is neither raw nor qcow2", want).At("spec.format")
+		return 0, api.Errorf(api.CodeInvalid, "unknown format %q, want raw or qcow2", want).At("spec.format")
 	case got != "":
-		return 0, invalid("this is no raw image: %s", describe(got)).WithHint("%s", hintFor(got))
+		return 0, invalid("not a raw disk image: %s", describe(got)).WithHint("%s", hintFor(got))
 	case size%Sector != 0:
-		return 0, invalid("this is no raw image: its %d bytes are not a whole number of 512-byte sectors", size)
+		return 0, invalid("not a raw disk image: its size of %d bytes is not a multiple of 512", size)
 	case len(head) < Sector || head[510] != 0x55 || head[511] != 0xAA:
 		// Every disk that a PC boots from has it, with GPT too (UEFI 2.10,
 		// section 5.2.3, protective MBR).
-		return 0, invalid("this is no raw image: it has neither a boot sector nor a partition table")
+		return 0, invalid("not a raw disk image: it has no boot sector and no partition table")
 	}
 	return size, nil
 }
 
 func inspectQCOW2(head []byte, size int64) (int64, error) {
 	if len(head) < qcow2V2Header {
-		return 0, invalid("the qcow2 header is cut off")
+		return 0, invalid("the qcow2 header is truncated")
 	}
 	be32 := func(at int) uint32 { return binary.BigEndian.Uint32(head[at:]) }
 	be64 := func(at int) uint64 { return binary.BigEndian.Uint64(head[at:]) }
 	version, clusterBits, virtual := be32(4), be32(20), be64(24)
 	switch {
 	case version != 2 && version != 3:
-		return 0, invalid("qcow2 version %d is not known", version)
+		return 0, invalid("qcow2 version %d is not supported", version)
 	case be64(8) != 0 || be32(16) != 0:
 		return 0, invalid("the image is an overlay: it needs a backing file").WithHint("flatten it: qemu-img convert -O qcow2 IN OUT")
 	case clusterBits < 9 || clusterBits > 21:
@@ -77,24 +77,24 @@ func inspectQCOW2(head []byte, size int64) (int64, error) {
 	case virtual == 0 || virtual > 1<<62 || virtual%Sector != 0:
 		return 0, invalid("the qcow2 header is damaged: a disk of %d bytes", virtual)
 	case size < 1<<clusterBits:
-		return 0, invalid("the image is cut off in its first cluster")
+		return 0, invalid("the image is truncated in its first cluster")
 	}
 	extensions := qcow2V2Header
 	if version == 3 {
 		if len(head) < qcow2V3Header {
-			return 0, invalid("the qcow2 header is cut off")
+			return 0, invalid("the qcow2 header is truncated")
 		}
 		features := be64(72)
 		length := be32(100)
 		switch {
 		case features&incompatData != 0:
-			return 0, invalid("the image keeps its data in another file")
+			return 0, invalid("the image stores its data in another file")
 		case features&incompatCorrupt != 0:
-			return 0, invalid("the image says that it is damaged").WithHint("qemu-img check -r all FILE")
+			return 0, invalid("the image is marked as corrupt").WithHint("qemu-img check -r all FILE")
 		case features&^uint64(incompatKnown) != 0:
-			return 0, invalid("the image needs qcow2 features that are not known: %#x", features)
+			return 0, invalid("the image needs unsupported qcow2 features: %#x", features)
 		case length < qcow2V3Header || length%8 != 0 || length > uint32(1)<<clusterBits:
-			return 0, invalid("the qcow2 header is damaged: it says that it has %d bytes", length)
+			return 0, invalid("the qcow2 header is damaged: invalid length of %d bytes", length)
 		}
 		extensions = int(length)
 	}
@@ -111,7 +111,7 @@ func checkExtensions(head []byte, at, cluster int) error {
 		case kind == extEnd:
 			return nil
 		case kind == extDataFile:
-			return invalid("the image keeps its data in another file")
+			return invalid("the image stores its data in another file")
 		case kind == extLUKS:
 			return invalid("the image is encrypted")
 		case uint64(length) > uint64(limit-at-8):
@@ -153,7 +153,7 @@ func sniff(head []byte) string {
 func describe(name string) string {
 	switch name {
 	case "":
-		return "its beginning is that of no known format"
+		return "its format is unknown"
 	case "gzip", "xz", "zstd", "bzip2", "zip":
 		return "it is compressed with " + name
 	case "HTML":
@@ -167,11 +167,11 @@ func hintFor(name string) string {
 	case "qcow2":
 		return "import it with the format qcow2"
 	case "gzip", "xz", "zstd", "bzip2", "zip":
-		return "unpack it first"
+		return "decompress it first"
 	case "VMDK", "VDI", "VHDX", "VHD", "QED", "Parallels":
 		return "convert it: qemu-img convert -O qcow2 IN OUT"
 	}
-	return "look at what the address really serves"
+	return "check what the address serves"
 }
 
 func invalid(format string, args ...any) *api.Error {
@@ -182,7 +182,7 @@ func invalid(format string, args ...any) *api.Error {
 // overlay is fine.
 func VirtualBytes(head []byte) (int64, error) {
 	if len(head) < qcow2V2Header || sniff(head) != "qcow2" {
-		return 0, invalid("no qcow2 header")
+		return 0, invalid("the image has no qcow2 header")
 	}
 	size := binary.BigEndian.Uint64(head[24:])
 	if size > 1<<62 {

@@ -9,13 +9,13 @@ type Claim struct {
 	Released bool
 }
 
-// Validate says what is wrong with an owner: an *api.Error, or nil.
+// Validate returns what is wrong with an owner: an *api.Error, or nil.
 func (o Owner) Validate() error {
 	if err := CheckID(string(o.Node)); err != nil {
 		return err
 	}
 	if o.Epoch < 0 {
-		return api.Errorf(api.CodeInvalid, "an epoch of %d", o.Epoch).At("epoch")
+		return api.Errorf(api.CodeInvalid, "invalid epoch %d", o.Epoch).At("epoch")
 	}
 	return nil
 }
@@ -40,8 +40,8 @@ func (want Owner) Decide(id api.VolumeID, have *Claim) (write bool, err error) {
 func owned(id api.VolumeID, have *Claim) error {
 	verb := "belongs to"
 	if have.Released {
-		verb = "belonged last to"
+		verb = "last belonged to"
 	}
 	return api.Errorf(api.CodeState, "volume %s %s node %s, epoch %d", id, verb, have.Node, have.Epoch).
-		WithHint("only a later assignment takes it over")
+		WithHint("only a later assignment can take it over")
 }

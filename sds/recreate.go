@@ -8,8 +8,8 @@ func (v VolumeCreate) Anew(have Volume) (bool, error) {
 	case err != nil:
 		return false, err
 	case have.Epoch > v.Epoch:
-		return false, api.Errorf(api.CodeState, "volume %s was made in epoch %d, after epoch %d", v.ID, have.Epoch, v.Epoch).
-			WithHint("this node's knowledge is out of date; it will try again")
+		return false, api.Errorf(api.CodeState, "volume %s was created in epoch %d, want at most %d", v.ID, have.Epoch, v.Epoch).
+			WithHint("this node's state is out of date; it is tried again automatically")
 	}
 	return have.Epoch < v.Epoch, nil
 }
@@ -18,11 +18,11 @@ func (v VolumeCreate) Anew(have Volume) (bool, error) {
 func (v VolumeCreate) Same(have Volume) error {
 	switch {
 	case have.Image != v.Image:
-		return api.Errorf(api.CodeExists, "volume %s is there already, made from another image", v.ID)
+		return api.Errorf(api.CodeExists, "volume %s already exists with another image", v.ID)
 	case have.Snapshot != v.Snapshot && !have.Standalone: // whose snapshot may be long gone
-		return api.Errorf(api.CodeExists, "volume %s is there already, made from another snapshot", v.ID)
+		return api.Errorf(api.CodeExists, "volume %s already exists with another snapshot", v.ID)
 	case have.Source.Encrypted != (v.Encryption != nil):
-		return api.Errorf(api.CodeExists, "volume %s is there already, encrypted: %v", v.ID, have.Source.Encrypted)
+		return api.Errorf(api.CodeExists, "volume %s already exists, encrypted: %v", v.ID, have.Source.Encrypted)
 	}
 	return nil
 }
@@ -31,10 +31,10 @@ func (v VolumeCreate) Same(have Volume) error {
 func (have Volume) Again(count int64) (bool, error) {
 	switch {
 	case count < 1:
-		return false, api.Errorf(api.CodeInvalid, "rollback number %d", count).At("spec.rollback.count")
+		return false, api.Errorf(api.CodeInvalid, "invalid rollback count %d", count).At("spec.rollback.count")
 	case count < have.Rollbacks:
-		return false, api.Errorf(api.CodeState, "volume %s was rolled back %d times, more than %d", have.ID, have.Rollbacks, count).
-			WithHint("this node's knowledge is out of date; it will try again")
+		return false, api.Errorf(api.CodeState, "volume %s was rolled back %d times, want at most %d", have.ID, have.Rollbacks, count).
+			WithHint("this node's state is out of date; it is tried again automatically")
 	}
 	return count > have.Rollbacks, nil
 }

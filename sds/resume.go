@@ -77,7 +77,7 @@ func (r *resume) again(err error) error {
 		return err
 	}
 	if r.tries++; r.tries >= resumeTries {
-		return errors.Join(api.Errorf(api.CodeUnavailable, "the transfer broke off after %d of %d bytes", r.at, r.size).WithHint("try again"), err)
+		return errors.Join(api.Errorf(api.CodeUnavailable, "the transfer was interrupted after %d of %d bytes", r.at, r.size).WithHint("try again"), err)
 	}
 	select {
 	case <-r.ctx.Done():

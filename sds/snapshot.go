@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// SnapshotCreate says what to keep.
+// SnapshotCreate describes what to keep.
 type SnapshotCreate struct {
 	ID     api.SnapshotID
 	Volume api.VolumeID

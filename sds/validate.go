@@ -31,34 +31,34 @@ var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 // CheckID refuses what cannot be a name in a store.
 func CheckID(id string) error {
 	if !idForm.MatchString(id) {
-		return api.Errorf(api.CodeInvalid, "not an id: %q", id).At("id")
+		return api.Errorf(api.CodeInvalid, "%q is not a valid ID", id).At("id")
 	}
 	return nil
 }
 
-// Validate says what is wrong with the request: an *api.Error, or nil.
+// Validate returns what is wrong with the request: an *api.Error, or nil.
 func (in ImageImport) Validate() error {
 	if err := CheckID(string(in.ID)); err != nil {
 		return err
 	}
 	switch {
 	case in.Format != Raw && in.Format != QCOW2:
-		return api.Errorf(api.CodeInvalid, "%q is neither raw nor qcow2", in.Format).At("spec.format")
+		return api.Errorf(api.CodeInvalid, "unknown format %q, want raw or qcow2", in.Format).At("spec.format")
 	case (in.URL == "") == (in.Content == nil):
-		return api.Errorf(api.CodeInvalid, "an image comes either from an address or as content").At("spec.url")
+		return api.Errorf(api.CodeInvalid, "an image needs either a URL or content").At("spec.url")
 	}
 	if in.SizeBytes < 0 || in.SizeBytes > 0 && in.Content == nil {
-		return api.Errorf(api.CodeInvalid, "only content has a size of its own, and not %d bytes", in.SizeBytes).At("sizeBytes")
+		return api.Errorf(api.CodeInvalid, "a size of %d bytes is not valid: it is positive and given only with content", in.SizeBytes).At("sizeBytes")
 	}
 	if in.SHA256 != "" {
 		if raw, err := hex.DecodeString(in.SHA256); err != nil || len(raw) != 32 {
-			return api.Errorf(api.CodeInvalid, "not a SHA-256 in hex: %q", in.SHA256).At("spec.sha256")
+			return api.Errorf(api.CodeInvalid, "%q is not a SHA-256 checksum in hexadecimal", in.SHA256).At("spec.sha256")
 		}
 	}
 	return nil
 }
 
-// Validate says what is wrong with the request itself: an *api.Error, or nil.
+// Validate returns what is wrong with the request itself: an *api.Error, or nil.
 func (v VolumeCreate) Validate() error {
 	if err := CheckID(string(v.ID)); err != nil {
 		return err
@@ -73,11 +73,11 @@ func (v VolumeCreate) Validate() error {
 			return err
 		}
 		if v.Snapshot.Volume == v.ID || v.Image != "" || v.Fill != nil {
-			return api.Errorf(api.CodeInvalid, "a volume is made from a snapshot or from something else").At("spec.snapshot")
+			return api.Errorf(api.CodeInvalid, "a volume with a source snapshot cannot have another source").At("spec.snapshot")
 		}
 	}
 	if v.Epoch < 0 {
-		return api.Errorf(api.CodeInvalid, "an epoch of %d", v.Epoch).At("epoch")
+		return api.Errorf(api.CodeInvalid, "invalid epoch %d", v.Epoch).At("epoch")
 	}
 	return v.Encryption.Validate()
 }
@@ -91,17 +91,17 @@ func (l Limits) VolumeBytes(want, imageBytes int64) (int64, error) {
 	l = l.WithDefaults()
 	switch {
 	case want < 0 || want == 0 && imageBytes == 0:
-		return 0, api.Errorf(api.CodeInvalid, "a volume of %d bytes", want).At("spec.sizeBytes")
+		return 0, api.Errorf(api.CodeInvalid, "invalid volume size of %d bytes", want).At("spec.sizeBytes")
 	case want == 0:
 		want = imageBytes
 	}
 	if want > l.MaxVirtualBytes {
-		return 0, api.Errorf(api.CodeTooLarge, "%d bytes are more than the %d that a volume may have", want, l.MaxVirtualBytes).At("spec.sizeBytes")
+		return 0, api.Errorf(api.CodeTooLarge, "volume size of %d bytes is too large, want at most %d", want, l.MaxVirtualBytes).At("spec.sizeBytes")
 	}
 	want = (want + mib - 1) / mib * mib
 	if want < imageBytes {
-		return 0, api.Errorf(api.CodeInvalid, "%d bytes are less than the %d of what the volume is made from", want, imageBytes).
-			WithHint("leave the size out, or ask for at least %d", (imageBytes+mib-1)/mib*mib).At("spec.sizeBytes")
+		return 0, api.Errorf(api.CodeInvalid, "volume size of %d bytes is smaller than its source, want at least %d", want, imageBytes).
+			WithHint("omit the size, or request at least %d bytes", (imageBytes+mib-1)/mib*mib).At("spec.sizeBytes")
 	}
 	return want, nil
 }

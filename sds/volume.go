@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// VolumeCreate says what volume to make: of an image, of a snapshot, or blank.
+// VolumeCreate describes what volume to make: of an image, of a snapshot, or blank.
 type VolumeCreate struct {
 	ID    api.VolumeID
 	Image api.ImageID // empty: of none

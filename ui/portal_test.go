@@ -22,7 +22,7 @@ func packed(t *testing.T, text string) *fstest.MapFile {
 	return &fstest.MapFile{Data: b.Bytes()}
 }
 
-// fakeAPI says what reached it.
+// fakeAPI records what reached it.
 var fakeAPI = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	switch r.Method + " " + r.URL.Path {
 	case "POST /v1/login":

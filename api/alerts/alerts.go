@@ -1,4 +1,4 @@
-// Package alerts says what is wrong with a cluster: a pure function of its
+// Package alerts lists what is wrong with a cluster: a pure function of its
 // objects and the time. Nothing is kept: what is over is not there any more, and
 // the same objects give the same alerts on every node, in the same order.
 //

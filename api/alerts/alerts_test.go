@@ -114,7 +114,7 @@ func TestOf(t *testing.T) {
 			node("b", func(n *api.Node) {
 				n.Status.Conditions = []api.Condition{{Type: api.ConditionAgreement, Message: "b differs from c differs from d", Since: *ago(time.Minute)}}
 			}),
-		}}, "Critical cluster.store no majority has the same: b differs from c differs from d"},
+		}}, "Critical cluster.store no majority has the same copy: b differs from c differs from d"},
 		"agreed again": {State{Nodes: []api.Node{node("a", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: api.ConditionAgreement, Status: true}}
 		})}}, ""},
@@ -128,9 +128,9 @@ func TestOf(t *testing.T) {
 			"Critical cluster.quorum 1 of 3 voting nodes are down (c) + Warning node.suspect c"},
 		"certificate": {State{Nodes: []api.Node{node("a", nil)}, Members: []api.Member{{Node: "a", Name: "a", CertificateUntil: ago(-48 * time.Hour)}}}, "Warning node.certificate 2026-03-03 12:00 UTC"},
 		"certificate over": {State{Nodes: []api.Node{node("a", nil)}, Members: []api.Member{{Node: "a", Name: "a", CertificateUntil: ago(time.Hour)}}},
-			"Critical node.certificate has ended"},
+			"Critical node.certificate has expired"},
 		"promised once": {card(8<<30, 100), ""},
-		"too much VRAM": {card(9<<30, 10), "Critical gpu.promised 9.0 GiB of VRAM, and it may promise 8.0 GiB"},
+		"too much VRAM": {card(9<<30, 10), "Critical gpu.promised 9.0 GiB of VRAM, at most 8.0 GiB allowed"},
 		"more VRAM than it has, as its pool says": {func() State {
 			s := card(9<<30, 10)
 			s.Pools[0].Spec.VramOvercommitPercent = 150
@@ -141,7 +141,7 @@ func TestOf(t *testing.T) {
 			s := card(1<<30, 10)
 			s.Instances = append(s.Instances, s.Instances[0])
 			return s
-		}(), "Warning gpu.promised 2 virtual GPUs, and its pool allows 1"},
+		}(), "Warning gpu.promised 2 virtual GPUs, at most 1 allowed"},
 		"card gone": {func() State {
 			s := card(1<<30, 10)
 			s.GPUs[0].Status.SeenAt = *ago(10 * time.Minute)
@@ -196,7 +196,7 @@ func TestOf(t *testing.T) {
 		"overdue": {State{Organizations: []api.Organization{
 			{Meta: meta("well")}, {Meta: meta("b"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingWarn, Since: *ago(time.Hour)}}},
 			{Meta: meta("a"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingStop, Since: *ago(2 * time.Hour)}}}}},
-			"Warning invoice.overdue 2 customers behind with payment: a, b"},
+			"Warning invoice.overdue 2 customers with overdue invoices: a, b"},
 		"to be deleted": {State{Organizations: []api.Organization{{Meta: meta("b"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingDeleteDue, Since: now}}}}}, "Critical invoice.overdue 1 customer"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// gone is how old a card's report may be on a node that reports: it is renewed
+// gone is how old a GPU's report may be on a node that reports: it is renewed
 // every minute.
 const gone = 5 * time.Minute
 
-// promised is what the instances on a card were promised.
+// promised is what is allocated to the instances on a GPU.
 type promised struct{ vram, share, count int64 }
 
 func (l *list) gpus(s State) {
@@ -38,37 +38,38 @@ func (l *list) gpus(s State) {
 		what, p := about{api.KindGPU, g.Meta}, on[api.GPUID(g.Meta.ID)]
 		// Both times are the node's own.
 		if node, ok := reported[g.Status.Node]; ok && node.Sub(g.Status.SeenAt) > gone {
-			l.critical(api.AlertGPUGone, what, &g.Status.SeenAt, fmt.Sprintf("card %s is no longer reported by its node; %s on it", g.Meta.Name, plural(int(p.count), "instance")),
-				"on the node: nvidia-smi, and journalctl -u basalt-gpud")
+			l.critical(api.AlertGPUGone, what, &g.Status.SeenAt, fmt.Sprintf("GPU %s is no longer reported by its node; %s on it", g.Meta.Name, plural(int(p.count), "instance")),
+				"check nvidia-smi and journalctl -u basalt-gpud on the node")
 		}
 		for _, c := range g.Status.Conditions {
 			if !c.Status {
-				l.critical(api.AlertGPUCondition, what, &c.Since, "card "+g.Meta.Name+" has failed"+because(cmp.Or(c.Message, c.Reason, c.Type)), "on the node: nvidia-smi, and journalctl -u basalt-gpud")
+				l.critical(api.AlertGPUCondition, what, &c.Since, "GPU "+g.Meta.Name+" has failed"+because(cmp.Or(c.Message, c.Reason, c.Type)), "check nvidia-smi and journalctl -u basalt-gpud on the node")
 			}
 		}
 		l.overpromised(g, what, p, pools[cmp.Or(g.Spec.Pool, api.DefaultPool)])
 	}
 }
 
-// overpromised: each card's time is promised once, its VRAM as often as its pool says.
+// overpromised adds an alert for a GPU with more allocated than its pool allows: its
+// time is allocated once, its VRAM as often as the pool says.
 func (l *list) overpromised(g api.GPU, what about, p promised, pool api.GPUPoolSpec) {
 	var words []string
 	most := pool.MaxVgpusPerGpu
 	if may := pool.Promised(g.Status.VramBytes); p.vram > may {
-		words = append(words, fmt.Sprintf("%s of VRAM, and it may promise %s", size(p.vram), size(may)))
+		words = append(words, fmt.Sprintf("%s of VRAM, at most %s allowed", size(p.vram), size(may)))
 	}
 	if p.share > 100 {
-		words = append(words, fmt.Sprintf("%d %% of its time", p.share))
+		words = append(words, fmt.Sprintf("%d %% of its time, at most 100 %% allowed", p.share))
 	}
 	how := api.AlertCritical
 	if most > 0 && p.count > most {
 		if words == nil {
 			how = api.AlertWarning
 		}
-		words = append(words, fmt.Sprintf("%d virtual GPUs, and its pool allows %d", p.count, most))
+		words = append(words, fmt.Sprintf("%d virtual GPUs, at most %d allowed", p.count, most))
 	}
 	if words != nil {
-		l.add(api.AlertGPUPromised, how, what, nil, "more of card "+g.Meta.Name+" is promised than its pool allows: "+strings.Join(words, "; "),
+		l.add(api.AlertGPUPromised, how, what, nil, "more of GPU "+g.Meta.Name+" is allocated than its pool allows: "+strings.Join(words, "; "),
 			"move or stop some of its instances, or change the pool")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// worsening are the checks whose warning says that something that worked gets worse:
-// the others tell of how a machine is made, which nobody has to hear of every day.
+// worsening are the checks whose warning means that something that worked gets worse:
+// the others describe how a machine is built, which nobody has to be told every day.
 var worsening = []api.HardwareCheckID{api.HardwareDisks, api.HardwareMemory, api.HardwarePathMTU}
 
 // hardware of the node that has failed, or is about to.
@@ -30,7 +30,7 @@ func (l *list) hardware(n api.Node, what about) {
 			warned = append(warned, string(c.ID)+" ("+c.Found+")")
 		}
 	}
-	hint = strings.TrimSuffix(hint, ".") + "; basalt doctor hardware --all says more"
+	hint = strings.TrimSuffix(hint, ".") + "; details: basalt doctor hardware --all"
 	switch {
 	case len(failed) > 0:
 		l.critical(api.AlertNodeHardware, what, hardwareSince(n), "hardware of node "+n.Meta.Name+" has failed: "+strings.Join(failed, ", "), hint)

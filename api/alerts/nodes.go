@@ -42,10 +42,10 @@ func (l *list) nodes(s State) {
 				waiting = "; " + plural(k, "instance") + " assigned to it"
 			}
 			l.critical(api.AlertNodeLost, what, a.Since, "node "+n.Meta.Name+" is lost"+because(a.Reason)+waiting,
-				"see to its power and network; if it is gone for good: basalt node remove "+n.Meta.Name+" --force")
+				"check its power and network; if it will not return: basalt node remove "+n.Meta.Name+" --force")
 			continue // the rest is of before
 		case api.NodeSuspect:
-			l.warning(api.AlertNodeSuspect, what, a.Since, "node "+n.Meta.Name+" is not heard of"+because(a.Reason), "see to its power and network")
+			l.warning(api.AlertNodeSuspect, what, a.Since, "node "+n.Meta.Name+" is not responding"+because(a.Reason), "check its power and network")
 			continue
 		}
 		l.reports(n, what)
@@ -69,15 +69,15 @@ func (l *list) conditions(n api.Node, what about) {
 		case c.Status:
 		case c.Type == api.ConditionStore:
 			l.critical(api.AlertNodeStore, what, &c.Since, "node "+n.Meta.Name+" has no copy of the cluster's state"+because(c.Message),
-				"basalt node rebuild on the node makes it anew of the other nodes'")
+				"run basalt node rebuild on the node: it copies the state from the other nodes")
 		case c.Type == api.ConditionAgreement: // of other nodes: agreement
 		case c.Type == api.ConditionHypervisor:
 			l.critical(api.AlertNodeHypervisor, what, &c.Since, "node "+n.Meta.Name+" cannot start instances"+because(n.WithoutHypervisor()),
-				"those that run there go on; see systemctl status libvirtd on the node, then journalctl -u basaltd")
+				"running instances are not affected; check systemctl status libvirtd on the node, then journalctl -u basaltd")
 		case c.Type == api.ConditionHardware: // hardware
 		default:
 			l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
-				"journalctl -u basaltd on the node says more")
+				"check journalctl -u basaltd on the node")
 		}
 	}
 }
@@ -94,37 +94,37 @@ func (l *list) agreement(nodes []api.Node) {
 		}
 	}
 	if last != nil {
-		l.critical(api.AlertAgreement, about{kind: api.KindNode}, &last.Since, "nodes have different copies of the cluster's state, and no majority has the same"+because(last.Message),
-			"find out which copy is right (the kernel's log tells of a bad disk; see docs/operations.md), then on each other node: basalt node rebuild")
+		l.critical(api.AlertAgreement, about{kind: api.KindNode}, &last.Since, "copies of the cluster's state differ between nodes, and no majority has the same copy"+because(last.Message),
+			"find out which copy is correct (check the kernel's log for disk errors; see docs/operations.md), then run on each other node: basalt node rebuild")
 	}
 }
 
-// reports: is it there, and what time is it there?
+// reports checks that the node reports, and that its clock is not ahead.
 func (l *list) reports(n api.Node, what about) {
 	seen := n.Status.SeenAt
 	switch {
 	case seen.IsZero(): // it is joining
 	case seen.Sub(l.now) > ahead:
 		l.warning(api.AlertNodeClock, what, nil, fmt.Sprintf("the clock of node %s is ahead by %s", n.Meta.Name, seen.Sub(l.now).Round(time.Second)),
-			"see to its time: timedatectl, chronyc tracking")
+			"check its time synchronization: timedatectl, chronyc tracking")
 	case l.now.Sub(seen) > silent:
-		l.critical(api.AlertNodeSilent, what, &seen, "node "+n.Meta.Name+" has not reported how it is",
-			"if basaltd runs there, see to its clock: timedatectl; then journalctl -u basaltd")
+		l.critical(api.AlertNodeSilent, what, &seen, "node "+n.Meta.Name+" has not reported its status",
+			"check that basaltd is running there, and its clock: timedatectl; then journalctl -u basaltd")
 	}
 }
 
-// usage: both times are the node's own. One of an older version says none.
+// usage compares two times of the node's own clock. An older version reports none.
 func (l *list) usage(n api.Node, what about, running int) {
 	at := n.Status.MeteredAt
 	if running == 0 || at.IsZero() || n.Status.SeenAt.Sub(at) <= unmetered {
 		return
 	}
-	l.warning(api.AlertNodeUsage, what, &at, "not all use on node "+n.Meta.Name+" is recorded; "+plural(running, "instance")+" on it",
-		"journalctl -u basaltd on the node says why (meter); what is not recorded is not charged")
+	l.warning(api.AlertNodeUsage, what, &at, "not all usage on node "+n.Meta.Name+" is recorded; "+plural(running, "instance")+" on it",
+		"check journalctl -u basaltd on the node for \"meter\"; usage that is not recorded is not charged")
 }
 
-// room in its storage pools; a shared one is looked at by each of its nodes, and
-// is told of once for each: it is each node's instances that stop.
+// room checks the free space of its storage pools; a shared one is checked by each of its
+// nodes, with an alert for each: it is each node's instances that stop.
 func (l *list) room(n api.Node, what about) {
 	pools := n.Status.Pools
 	if len(pools) == 0 {
@@ -147,7 +147,7 @@ func (l *list) room(n api.Node, what about) {
 	}
 	if len(low) > 0 {
 		l.add(api.AlertNodeStorage, how, what, nil, "storage on node "+n.Meta.Name+" is nearly full: "+strings.Join(low, ", "),
-			"delete volumes, snapshots and images that nobody needs, or add a disk")
+			"delete unused volumes, snapshots and images, or add a disk")
 	}
 }
 
@@ -168,7 +168,7 @@ func (l *list) versions(nodes []api.Node) {
 		words = append(words, v+" on "+strings.Join(names, ", "))
 	}
 	slices.Sort(words)
-	l.warning(api.AlertVersions, about{kind: api.KindNode}, nil, "the nodes run different versions: "+strings.Join(words, "; "), "upgrade the nodes that are behind, one after another")
+	l.warning(api.AlertVersions, about{kind: api.KindNode}, nil, "the nodes run different versions: "+strings.Join(words, "; "), "upgrade the nodes with the older version, one after another")
 }
 
 // members: what stops when one more fails, and who will soon not be let in.
@@ -193,10 +193,10 @@ func (l *list) members(s State) {
 	switch up := voters - len(down); {
 	case len(down) > 0 && up <= most:
 		l.critical(api.AlertQuorum, about{kind: api.KindNode}, nil,
-			fmt.Sprintf("%d of %d voting nodes are down (%s): if one more fails, nothing can be changed any more", len(down), voters, strings.Join(down, ", ")),
-			"bring them back before anything else; one that is gone for good: basalt node remove NAME --force")
+			fmt.Sprintf("%d of %d voting nodes are down (%s): the cluster becomes read-only if one more fails", len(down), voters, strings.Join(down, ", ")),
+			"restore them first; if one will not return: basalt node remove NAME --force")
 	case voters == 2:
-		l.warning(api.AlertQuorum, about{kind: api.KindNode}, nil, "two nodes vote: if either fails, nothing can be changed any more", "add a third node")
+		l.warning(api.AlertQuorum, about{kind: api.KindNode}, nil, "the cluster has two voting nodes: it becomes read-only if either fails", "add a third node")
 	}
 }
 
@@ -208,10 +208,10 @@ func (l *list) certificate(m api.Member, meta api.Meta) {
 	what := about{api.KindNode, api.Meta{ID: string(m.Node), Name: cmp.Or(meta.Name, m.Name)}}
 	switch {
 	case left <= 0:
-		l.critical(api.AlertNodeCertificate, what, m.CertificateUntil, "the certificate of node "+m.Name+" has ended: the others do not speak with it",
+		l.critical(api.AlertNodeCertificate, what, m.CertificateUntil, "the certificate of node "+m.Name+" has expired: the other nodes refuse its connections",
 			"let it join again: basalt node token create, then on the node basalt node join TOKEN")
 	case left < certificateSoon:
-		l.warning(api.AlertNodeCertificate, what, nil, "the certificate of node "+m.Name+" ends at "+m.CertificateUntil.UTC().Format("2006-01-02 15:04")+" UTC, and was not replaced",
-			"a node replaces it by itself when it reaches the leader: see journalctl -u basaltd there, and its clock")
+		l.warning(api.AlertNodeCertificate, what, nil, "the certificate of node "+m.Name+" expires at "+m.CertificateUntil.UTC().Format("2006-01-02 15:04")+" UTC, and was not renewed",
+			"a node renews it automatically when it reaches the leader: check journalctl -u basaltd on the node, and its clock")
 	}
 }

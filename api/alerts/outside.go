@@ -21,8 +21,8 @@ func (l *list) outside(s State) {
 		if w.Spec.Paused || w.Status.Attempts < failing {
 			continue
 		}
-		l.warning(api.AlertWebhookFailing, about{api.KindWebhook, w.Meta}, w.Status.DeliveredAt, fmt.Sprintf("webhook %s was refused %d times", w.Meta.Name, w.Status.Attempts)+because(w.Status.LastError),
-			"see to the receiver; events wait for a day")
+		l.warning(api.AlertWebhookFailing, about{api.KindWebhook, w.Meta}, w.Status.DeliveredAt, fmt.Sprintf("webhook %s: the receiver refused %d deliveries in a row", w.Meta.Name, w.Status.Attempts)+because(w.Status.LastError),
+			"check the receiver; events are kept for a day")
 	}
 	var due []string
 	var since time.Time
@@ -48,5 +48,5 @@ func (l *list) outside(s State) {
 	if len(due) > named {
 		names += fmt.Sprintf(" and %d more", len(due)-named)
 	}
-	l.add(api.AlertInvoicesOverdue, how, about{kind: api.KindInvoice}, &since, plural(len(due), "customer")+" behind with payment: "+names, "note what has arrived, or speak with them; basalt organization list says who is restricted")
+	l.add(api.AlertInvoicesOverdue, how, about{kind: api.KindInvoice}, &since, plural(len(due), "customer")+" with overdue invoices: "+names, "record payments received, or contact them; basalt organization list shows who is restricted")
 }

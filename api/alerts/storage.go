@@ -20,21 +20,21 @@ func (l *list) storage(s State) {
 		case st.Phase == api.CephFailed:
 			l.critical(api.AlertCephFailed, what, nil, "Ceph cannot be set up"+because(st.LastError), next)
 		case st.Health == api.CephError:
-			l.critical(api.AlertCephHealth, what, nil, "Ceph has failed"+because(st.Summary), next)
+			l.critical(api.AlertCephHealth, what, nil, "Ceph reports an error"+because(st.Summary), next)
 		case st.Health == api.CephWarning:
-			l.warning(api.AlertCephHealth, what, nil, "Ceph is not well"+because(st.Summary), next)
+			l.warning(api.AlertCephHealth, what, nil, "Ceph reports a warning"+because(st.Summary), next)
 		}
 	}
 	for _, d := range s.Disks {
 		if d.Status.State == api.DiskFailed {
 			l.critical(api.AlertDiskFailed, about{api.KindDisk, d.Meta}, nil, "disk "+d.Meta.Name+" has failed"+because(d.Status.Reason),
-				"release it, and replace it: basalt disk release "+d.Meta.Name)
+				"release it and replace it: basalt disk release "+d.Meta.Name)
 		}
 	}
 	for _, t := range s.Targets {
 		if t.Status.Phase == api.TargetFailed {
-			l.critical(api.AlertTargetFailed, about{api.KindBackupTarget, t.Meta}, nil, "backup target "+t.Meta.Name+" does not answer"+because(t.Status.LastError),
-				"see to its directory or bucket, and to its keys")
+			l.critical(api.AlertTargetFailed, about{api.KindBackupTarget, t.Meta}, nil, "backup target "+t.Meta.Name+" is not reachable"+because(t.Status.LastError),
+				"check its directory or bucket, and its keys")
 		}
 	}
 	l.backups(s.Backups)
@@ -63,11 +63,11 @@ func (l *list) backups(all []api.Backup) {
 			if st.EndedAt != nil {
 				since = *st.EndedAt
 			}
-			l.warning(api.AlertBackupFailed, what, &since, "backup "+b.Meta.Name+" has failed"+because(st.LastError), "make another one")
+			l.warning(api.AlertBackupFailed, what, &since, "backup "+b.Meta.Name+" has failed"+because(st.LastError), "create another backup")
 		case st.Phase == api.BackupRunning && st.StartedAt != nil && l.now.Sub(*st.StartedAt) > backupRuns:
-			l.warning(api.AlertBackupLate, what, st.StartedAt, "backup "+b.Meta.Name+" has been running for more than a day", "see to its target and the network to it")
+			l.warning(api.AlertBackupLate, what, st.StartedAt, "backup "+b.Meta.Name+" has been running for more than a day", "check its target and the network to it")
 		case (st.Phase == "" || st.Phase == api.BackupPending) && l.now.Sub(b.Meta.CreatedAt) > backupWaits:
-			l.warning(api.AlertBackupLate, what, &b.Meta.CreatedAt, "backup "+b.Meta.Name+" has not begun"+because(b.Assignment.Reason), "see to the node that has the volume")
+			l.warning(api.AlertBackupLate, what, &b.Meta.CreatedAt, "backup "+b.Meta.Name+" has not started"+because(b.Assignment.Reason), "check the node that stores the volume")
 		}
 	}
 }

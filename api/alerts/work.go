@@ -20,19 +20,19 @@ var trying = []api.InstancePhase{api.InstanceCreating, api.InstanceStarting, api
 func (l *list) work(s State) {
 	for _, i := range s.Images {
 		if i.Status.Phase == api.ImageFailed {
-			l.warning(api.AlertImageFailed, about{api.KindImage, i.Meta}, &i.Meta.UpdatedAt, "image "+i.Meta.Name+" could not be brought in"+because(i.Status.LastError), "delete it and import it again")
+			l.warning(api.AlertImageFailed, about{api.KindImage, i.Meta}, &i.Meta.UpdatedAt, "image "+i.Meta.Name+" could not be imported"+because(i.Status.LastError), "delete it and import it again")
 		}
 	}
 	for _, i := range s.Instances {
 		what, a := about{api.KindInstance, i.Meta}, i.Assignment
 		switch phase := api.InstancePhaseOf(i); {
 		case phase == api.InstanceFailed:
-			l.warning(api.AlertInstanceFailed, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" has failed"+because(i.Status.LastError), "see its console, then start it again: basalt instance start "+i.Meta.Name)
+			l.warning(api.AlertInstanceFailed, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" has failed"+because(i.Status.LastError), "check its console, then start it again: basalt instance start "+i.Meta.Name)
 		case phase == api.InstancePending && i.Spec.Power != api.PowerStopped && l.now.Sub(i.Meta.UpdatedAt) > pending:
-			l.warning(api.AlertInstancePending, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" waits"+because(cmp.Or(a.Hold, a.Reason, i.Status.Step, "nobody has begun it")), "add room, or make it smaller")
+			l.warning(api.AlertInstancePending, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" is pending"+because(cmp.Or(a.Hold, a.Reason, i.Status.Step, "no node has started it")), "add capacity, or resize the instance")
 		case i.Status.LastError != "" && slices.Contains(trying, phase) && l.now.Sub(i.Meta.UpdatedAt) > tried:
-			l.warning(api.AlertInstanceTried, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" is tried again and again"+because(i.Status.LastError),
-				"see its history, and journalctl -u basaltd on its node")
+			l.warning(api.AlertInstanceTried, what, &i.Meta.UpdatedAt, "instance "+i.Meta.Name+" keeps failing"+because(i.Status.LastError),
+				"check its history, and journalctl -u basaltd on its node")
 		}
 	}
 }
@@ -41,17 +41,17 @@ func (l *list) work(s State) {
 func (l *list) networks(s State) {
 	for _, n := range s.External {
 		if n.Status.Phase == api.NetworkFailed {
-			l.critical(api.AlertNetworkFailed, about{api.KindExternalNetwork, n.Meta}, &n.Meta.UpdatedAt, "external network "+n.Meta.Name+" does not work"+because(n.Status.LastError), "see to its cable, VLAN and addresses")
+			l.critical(api.AlertNetworkFailed, about{api.KindExternalNetwork, n.Meta}, &n.Meta.UpdatedAt, "external network "+n.Meta.Name+" does not work"+because(n.Status.LastError), "check its physical network, VLAN and addresses")
 		}
 	}
 	for _, n := range s.Networks {
 		if n.Status.Phase == api.NetworkFailed {
-			l.warning(api.AlertNetworkFailed, about{api.KindNetwork, n.Meta}, &n.Meta.UpdatedAt, "network "+n.Meta.Name+" does not work"+because(n.Status.LastError), "journalctl -u basaltd on the leader says more")
+			l.warning(api.AlertNetworkFailed, about{api.KindNetwork, n.Meta}, &n.Meta.UpdatedAt, "network "+n.Meta.Name+" does not work"+because(n.Status.LastError), "check journalctl -u basaltd on the leader")
 		}
 	}
 	for _, r := range s.Routers {
 		if r.Status.Phase == api.NetworkFailed {
-			l.warning(api.AlertRouterFailed, about{api.KindRouter, r.Meta}, &r.Meta.UpdatedAt, "router "+r.Meta.Name+" has no way out"+because(cmp.Or(r.Status.LastError, r.Assignment.Reason)), "see to the external network, and whether it has addresses left")
+			l.warning(api.AlertRouterFailed, about{api.KindRouter, r.Meta}, &r.Meta.UpdatedAt, "router "+r.Meta.Name+" has no external connectivity"+because(cmp.Or(r.Status.LastError, r.Assignment.Reason)), "check the external network, and that it has free addresses")
 		}
 	}
 }

@@ -72,7 +72,7 @@ type try struct {
 	do func(context.Context) error
 }
 
-// leftOut says why a try cannot be made here.
+// leftOut is why a try cannot be made here.
 type leftOut string
 
 func (l leftOut) Error() string { return string(l) }

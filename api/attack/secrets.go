@@ -38,7 +38,7 @@ func (w *world) hidden() map[string]string {
 	return all
 }
 
-// tells says which secret is in raw.
+// tells returns which secret is in raw.
 func (w *world) tells(raw []byte) error {
 	for name, s := range w.hidden() {
 		if bytes.Contains(raw, []byte(s)) {

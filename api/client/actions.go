@@ -109,13 +109,13 @@ func (a *API) InvoicePreview(ctx context.Context, organization string, from, to 
 	return get[api.InvoicePreview](ctx, a, api.PreviewInvoiceParams{Organization: organization, From: from, To: to}, "invoice-preview")
 }
 
-// ExplainInvoice says what a line of an invoice preview is made of.
+// ExplainInvoice returns what a line of an invoice preview is made of.
 func (a *API) ExplainInvoice(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
 	p := api.ExplainInvoiceParams{Organization: string(q.Organization), From: q.From, To: q.To, Line: q.Line, Hour: q.Hour}
 	return get[api.InvoiceExplanation](ctx, a, p, "invoice-explanation")
 }
 
-// ExplainInvoiceLine says what a line of an issued invoice is made of; hour is
+// ExplainInvoiceLine returns what a line of an issued invoice is made of; hour is
 // zero unless the records of one are wanted.
 func (a *API) ExplainInvoiceLine(ctx context.Context, invoice, organization, line string, hour time.Time) (api.InvoiceExplanation, error) {
 	p := api.ExplainInvoiceLineParams{Organization: organization, Line: line, Hour: hour}
@@ -132,7 +132,7 @@ func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, erro
 	return get[api.Wallet](ctx, a, api.GetWalletParams{Organization: organization}, "wallet")
 }
 
-// SimulatePriceBook says what would have been paid by a price book; an empty
+// SimulatePriceBook returns what would have been paid by a price book; an empty
 // organization is all of them.
 func (a *API) SimulatePriceBook(ctx context.Context, ref, organization string, from, to time.Time) (api.Simulation, error) {
 	p := api.SimulatePriceBookParams{Organization: organization, From: from, To: to}
@@ -160,7 +160,7 @@ func (a *API) ExportUsage(ctx context.Context, organization string, from, to tim
 	return a.save(ctx, w, request{method: http.MethodGet, path: []string{"usage", "export"}, params: p})
 }
 
-// TraceNetwork says where a packet goes: from and to are instances or addresses,
+// TraceNetwork returns where a packet goes: from and to are instances or addresses,
 // packet is "tcp/443", "udp/53", "icmp" or "icmp6"; an empty project is the key's.
 func (a *API) TraceNetwork(ctx context.Context, from, to, packet, project string) (api.NetworkTrace, error) {
 	p := api.TraceNetworkParams{From: from, To: to, Packet: packet, Project: project}

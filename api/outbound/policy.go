@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Policy says which addresses may be reached. The zero one: those of the public
+// Policy defines which addresses may be reached. The zero one: those of the public
 // internet that are not in a network of this machine.
 type Policy struct {
 	// Allow are networks that are not public, and may be reached nonetheless.

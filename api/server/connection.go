@@ -20,7 +20,7 @@ func (h *handlers) GetInstanceCost(ctx context.Context, r in[none, none]) (*api.
 	return &c, err
 }
 
-// GetInstanceConnection says what to type to sign in to an instance.
+// GetInstanceConnection returns what to type to sign in to an instance.
 func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) (*api.InstanceConnection, error) {
 	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")
 	if err != nil {

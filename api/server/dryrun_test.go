@@ -157,7 +157,7 @@ func (r room) Lacks(context.Context, api.Instance) (string, error) { return stri
 // Warnings come from the API alone: of a way in that nobody was given, and in a dry run
 // of room that there is not.
 func TestWarningsOfTheAPI(t *testing.T) {
-	e := servertest.StartWith(t, func(o *server.Options) { o.Room = room("fits nowhere: n1: 2 vCPUs asked, 1 of 4 free") })
+	e := servertest.StartWith(t, func(o *server.Options) { o.Room = room("no node fits: n1: 2 vCPUs requested, 1 of 4 free") })
 	w := worldOf(t, e)
 	ctx := t.Context()
 	instances := client.Of[api.Instance](w.op)

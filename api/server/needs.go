@@ -99,7 +99,7 @@ type Billing interface {
 	// refused (CodeConflict) when another document came in between.
 	DraftCreditNote(ctx context.Context, id string, asked api.CreditNoteSpec, inv api.Invoice) ([]api.Command, error)
 	Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, error)
-	// Simulate says what organizations would have paid by a price book; org is
+	// Simulate returns what organizations would have paid by a price book; org is
 	// empty for all.
 	Simulate(ctx context.Context, book api.PriceBook, org api.OrganizationID, from, to time.Time) (api.Simulation, error)
 	// Revenue is what a seller's documents have earned.

@@ -26,7 +26,7 @@ func (s *Server) parentIn(ctx context.Context) func(string) string {
 	return func(organization string) string { return s.parentOf(ctx, organization) }
 }
 
-// paysIn says which price books an organization has to do with, while a request
+// paysIn returns which price books an organization has to do with, while a request
 // lasts. What cannot be read has none.
 func (s *Server) paysIn(ctx context.Context) func(string) auth.PriceBooks {
 	return func(organization string) auth.PriceBooks {

@@ -36,7 +36,7 @@ type Options struct {
 	// own, and for one that cannot be asked. A request that came from another
 	// node is not handed on.
 	Elsewhere func(node api.NodeID) http.Handler
-	// Networking says that the cluster has networks: a project begins with one,
+	// Networking means that the cluster has networks: a project begins with one,
 	// and an instance is in it unless it says otherwise.
 	Networking bool
 	// Lacks are the kinds that nothing here carries out, and why: making one is
@@ -57,7 +57,7 @@ type Options struct {
 	// RequireTotp are the roles that need one-time codes, whatever organizations
 	// say.
 	RequireTotp []api.Role
-	// URLs says which addresses identity providers may lead this server to.
+	// URLs defines which addresses identity providers may lead this server to.
 	URLs    outbound.Policy
 	Version string
 	Log     *slog.Logger     // nil: slog.Default

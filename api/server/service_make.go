@@ -49,7 +49,7 @@ func (h *handlers) newService(ctx context.Context, name string, want api.Service
 	return api.Decode[api.Service](out[len(out)-1])
 }
 
-// customerName says where an organization comes from; its id makes it unique.
+// customerName returns where an organization comes from; its id makes it unique.
 func customerName(installation, service, id string) string {
 	name := strings.ToLower(installation + "-" + strings.Map(func(r rune) rune {
 		if r == '.' || r == '_' {

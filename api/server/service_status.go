@@ -87,7 +87,7 @@ func addressesOf(in api.Instance, ips []api.FloatingIP) []string {
 	return out
 }
 
-// notYet says what a machine will be once it is stopped and started.
+// notYet returns what a machine will be once it is stopped and started.
 func (h *handlers) notYet(ctx context.Context, in api.Instance) (string, error) {
 	o, err := h.opts.Store.Get(ctx, api.KindFlavor, string(in.Spec.Flavor))
 	if api.CodeOf(err) == api.CodeNotFound && err != nil || in.Assignment.Node == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TraceNetwork says where a packet goes.
+// TraceNetwork returns where a packet goes.
 func (h *handlers) TraceNetwork(ctx context.Context, r in[api.TraceNetworkParams, none]) (*api.NetworkTrace, error) {
 	if h.opts.Tracer == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "networks are not available: basaltd runs without --network ovn")

@@ -154,7 +154,7 @@ func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*a
 	return &link, h.auth.Keep(ctx, u, c)
 }
 
-// shownStatus says that there is a password or a code, and no more of them.
+// shownStatus reports whether there is a password or a code, and nothing else of them.
 func shownStatus(u api.User, verified bool) api.UserStatus {
 	c := auth.Credentials(u)
 	return api.UserStatus{Verified: verified, HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,

@@ -161,7 +161,7 @@ func (h *handlers) TestWebhook(ctx context.Context, r in[none, none]) (*api.Webh
 	return &o, err
 }
 
-// ListWebhookDeliveries says what became of the events that are kept.
+// ListWebhookDeliveries returns what became of the events that are kept.
 func (h *handlers) ListWebhookDeliveries(ctx context.Context, r in[api.ListWebhookDeliveriesParams, none]) (*api.WebhookDeliveryList, error) {
 	w, err := h.ownWebhook(ctx, r.ID)
 	if err != nil {

@@ -25,11 +25,11 @@ func (a *App) alertsCommand() *cobra.Command {
 				critical = critical || x.Severity == api.AlertCritical
 			}
 			if len(found) == 0 && a.flags.output == "table" {
-				fmt.Fprintln(a.Out, "all is well")
+				fmt.Fprintln(a.Out, "no active alerts")
 				return nil
 			}
 			err := a.print(found, func() table {
-				t := table{{"SEVERITY", "CODE", "SINCE", "WHAT", "WHAT TO DO"}}
+				t := table{{"SEVERITY", "CODE", "SINCE", "MESSAGE", "HINT"}}
 				for _, x := range found {
 					since := ""
 					if x.Since != nil {

@@ -54,6 +54,6 @@ func (a *App) apiKeys() *kind[api.APIKey] {
 
 func (a *App) showToken(k api.APIKey) {
 	if a.flags.output == "table" {
-		fmt.Fprintf(a.Out, "token: %s\nIt is shown this once.\n\n", k.Secret)
+		fmt.Fprintf(a.Out, "token: %s\nSave it now: it is not shown again.\n\n", k.Secret)
 	}
 }

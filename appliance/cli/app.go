@@ -58,7 +58,7 @@ func installAppCommand(k *kind[api.App]) *cobra.Command {
 		}
 		for _, name := range args {
 			if !slices.ContainsFunc(all, func(x api.App) bool { return x.Meta.Name == name }) {
-				return usagef("no app %q comes with this program", name)
+				return usagef("app %q is not included with this program", name)
 			}
 		}
 		for _, x := range all {
@@ -67,7 +67,7 @@ func installAppCommand(k *kind[api.App]) *cobra.Command {
 			}
 			did, err := installApp(cmd, k, x)
 			if err != nil {
-				return fmt.Errorf("app %s: %w", x.Meta.Name, err)
+				return fmt.Errorf("install app %s: %w", x.Meta.Name, err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "app %s version %s %s\n", x.Meta.Name, x.Spec.Version, did)
 		}

@@ -47,7 +47,7 @@ func (a *App) applyCommand() *cobra.Command {
 	dry := dryRunFlag(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(*files) == 0 {
-			return usagef("give -f FILE")
+			return usagef("-f FILE is required")
 		}
 		for _, file := range *files {
 			docs, err := a.readDocuments(file)
@@ -96,7 +96,7 @@ func (a *App) applyOne(ctx context.Context, d document, w waiting, dry bool) err
 			return k.apply(ctx, d, w, dry)
 		}
 	}
-	return api.Errorf(api.CodeInvalid, "there is no kind %q", d.Kind).At("kind")
+	return api.Errorf(api.CodeInvalid, "unknown kind %q", d.Kind).At("kind")
 }
 
 func (a *App) readDocuments(file string) ([]document, error) {
@@ -114,7 +114,7 @@ func (a *App) readDocuments(file string) ([]document, error) {
 		return nil, err
 	}
 	if len(raw) > maxFile {
-		return nil, fmt.Errorf("%s is over %s", fileName(file), formatSize(maxFile))
+		return nil, fmt.Errorf("%s is larger than %s", fileName(file), formatSize(maxFile))
 	}
 	var docs []document
 	for i, part := range splitDocuments(string(raw)) {
@@ -184,7 +184,7 @@ func strictly(raw []byte, into any) error {
 	if err := dec.Decode(into); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return fmt.Errorf("%s: a %s is not possible, it takes %s", cmp.Or(wrong.Field, "document"), wrong.Value, typeWords(wrong.Type))
+			return fmt.Errorf("%s: got a %s, want %s", cmp.Or(wrong.Field, "document"), wrong.Value, typeWords(wrong.Type))
 		}
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
@@ -199,11 +199,11 @@ func typeWords(t reflect.Type) string {
 	case reflect.Int64, reflect.Int32, reflect.Int:
 		return "a whole number"
 	case reflect.String:
-		return "a text"
+		return "a string"
 	case reflect.Slice:
 		return "a list"
 	}
-	return "named fields"
+	return "an object"
 }
 
 // withSizes replaces texts under names that end in Bytes by numbers.
@@ -233,7 +233,7 @@ func withSizes(name string, v any) (any, error) {
 // apply makes the object, or changes the one of that name in that scope.
 func (k *kind[T]) apply(ctx context.Context, d document, w waiting, dry bool) error {
 	if !k.written() {
-		return api.Errorf(api.CodeInvalid, "a %s is not written by people", d.Kind).At("kind")
+		return api.Errorf(api.CodeInvalid, "objects of kind %s cannot be applied", d.Kind).At("kind")
 	}
 	q := k.query()
 	q.Organization, q.Project = first(d.Meta.Organization, q.Organization), first(d.Meta.Project, q.Project)

@@ -84,7 +84,7 @@ func (a *App) auditVerify() *cobra.Command {
 				return err
 			}
 			if me.Role != api.RoleOperator {
-				return api.Errorf(api.CodeForbidden, "the whole audit trail is the operators'").WithHint("basalt audit list shows your organization's part")
+				return api.Errorf(api.CodeForbidden, "verifying the whole audit log needs role operator").WithHint("basalt audit list shows the events of your organization")
 			}
 			var last api.AuditEvent
 			for e, err := range a.api.AuditEvents(cmd.Context(), api.ListAuditEventsParams{Oldest: true}) {
@@ -92,12 +92,12 @@ func (a *App) auditVerify() *cobra.Command {
 					return err
 				}
 				if !e.Follows(last) {
-					return api.Errorf(api.CodeConflict, "event %d does not follow event %d: the audit trail was changed", e.Seq, last.Seq).
-						WithHint("compare it with a backup's: basalt cluster backup")
+					return api.Errorf(api.CodeConflict, "event %d does not follow event %d: the audit log was changed", e.Seq, last.Seq).
+						WithHint("compare it with the one in a backup: basalt cluster backup")
 				}
 				last = e
 			}
-			fmt.Fprintf(a.Out, "%d events, each as it was written. The last has the hash\n%s\n", last.Seq, first(last.Hash, "(none)"))
+			fmt.Fprintf(a.Out, "%d events verified, none was changed. The hash of the last is\n%s\n", last.Seq, first(last.Hash, "(none)"))
 			return nil
 		},
 	}

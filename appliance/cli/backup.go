@@ -79,7 +79,7 @@ func backupTargetFlags(f *pflag.FlagSet) func(*api.BackupTarget) error {
 	directory := f.String("directory", "", "absolute path available on every node, e.g. a mounted share")
 	endpoint := f.String("s3-endpoint", "", "endpoint URL, e.g. https://s3.example")
 	bucket := f.String("s3-bucket", "", "bucket")
-	region := f.String("s3-region", "", "region, where the server wants one")
+	region := f.String("s3-region", "", "region, if the server requires one")
 	access := f.String("s3-access-key", "", "access key")
 	secret := f.String("s3-secret-key-file", "", "file with the secret key")
 	password := f.String("password-file", "", "file with the encryption password; generated if not given")

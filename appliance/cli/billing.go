@@ -20,7 +20,7 @@ func (a *App) usageRecords() *kind[api.UsageRecord] {
 		app: a, noun: "usage-record", about: "Usage records",
 		narrow: func(q *client.Query) { q.Records = of },
 		filter: func(cmd *cobra.Command) {
-			cmd.Long = "In the order of their ends. Old ones go: `basalt usage` has the sums of all."
+			cmd.Long = "Sorted by their ends. Old records are removed: `basalt usage` has the sums of all."
 			f := cmd.Flags()
 			f.StringVar((*string)(&of.Meter), "meter", "", "filter by meter, e.g. gpu-nanoseconds")
 			f.StringVar(&of.Resource, "resource", "", "filter by resource ID")

@@ -39,7 +39,7 @@ func (a *App) disks() *kind[api.Disk] {
 			what = api.DiskCeph
 		case "nothing":
 		default:
-			return usagef("%q is not possible: ceph or nothing", args[1])
+			return usagef("unknown use %q, want ceph or nothing", args[1])
 		}
 		d, err := k.change(cmd.Context(), args[0], func(d *api.Disk) error {
 			d.Spec.Use, d.Spec.Wipe = what, *wipe

@@ -101,7 +101,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	return a.complain(ctx, err)
 }
 
-// Check says what is wrong with a command line, without running it: whether
+// Check returns what is wrong with a command line, without running it: whether
 // there is such a command with these flags and as many arguments.
 func Check(args []string) error {
 	root := (&App{Getenv: func(string) string { return "" }, Now: time.Now}).root()
@@ -120,7 +120,7 @@ func (a *App) complain(ctx context.Context, err error) int {
 	var e *api.Error
 	var where placed
 	if errors.As(err, &where) && where.applied > 0 {
-		defer fmt.Fprintf(a.Err, "note: the documents before it are applied; nothing after it is\n")
+		defer fmt.Fprintf(a.Err, "note: documents before it were applied, documents after it were not\n")
 	}
 	if !errors.As(err, &e) {
 		if ctx.Err() != nil {
@@ -243,7 +243,7 @@ func strictArgs(cmd *cobra.Command) {
 	case cmd.HasSubCommands():
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				err := fmt.Errorf("%s has no %q", c.CommandPath(), args[0])
+				err := fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())
 				if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 					return usageError{err, "did you mean: " + strings.Join(near, ", ")}
 				}
@@ -262,7 +262,7 @@ func (a *App) connect(cmd *cobra.Command) error {
 	switch a.flags.output {
 	case "table", "json", "yaml":
 	default:
-		return usagef("--output %s is not possible: table, json or yaml", a.flags.output)
+		return usagef("unknown --output %q, want table, json or yaml", a.flags.output)
 	}
 	var err error
 	if a.config, err = a.readConfig(); err != nil {
@@ -310,7 +310,7 @@ func (a *App) trust() (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(a.config.CA)) {
-		return nil, usagef("--ca-file holds no certificate")
+		return nil, usagef("--ca-file contains no certificate")
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }

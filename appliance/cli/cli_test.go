@@ -124,13 +124,13 @@ func TestQuantities(t *testing.T) {
 // A narrow terminal gets names without ids, then shorter cells.
 func TestTablesFit(t *testing.T) {
 	wide := func() table {
-		return table{{"NAME", "NOTE", "AGE", "ID"}, {"demo", "fits nowhere: vm: 16 vCPUs asked", "1m", "ins-0123456789ab"}}
+		return table{{"NAME", "NOTE", "AGE", "ID"}, {"demo", "no node fits: vm: 16 vCPUs requested", "1m", "ins-0123456789ab"}}
 	}
 	for width, want := range map[int]string{
-		200: "NAME   NOTE                               AGE   ID\ndemo   fits nowhere: vm: 16 vCPUs asked   1m    ins-0123456789ab\n",
-		50:  "NAME   NOTE                               AGE\ndemo   fits nowhere: vm: 16 vCPUs asked   1m\n",
-		30:  "NAME   NOTE                AGE\ndemo   fits nowhere: vm…   1m\n",
-		5:   "NAME   NOTE       AGE\ndemo   fits no…   1m\n",
+		200: "NAME   NOTE                                   AGE   ID\ndemo   no node fits: vm: 16 vCPUs requested   1m    ins-0123456789ab\n",
+		50:  "NAME   NOTE                                   AGE\ndemo   no node fits: vm: 16 vCPUs requested   1m\n",
+		30:  "NAME   NOTE                AGE\ndemo   no node fits: vm…   1m\n",
+		5:   "NAME   NOTE       AGE\ndemo   no node…   1m\n",
 	} {
 		if got := wide().fit(width).String(); got != want {
 			t.Errorf("at %d columns:\n%s\nwant:\n%s", width, got, want)

@@ -62,7 +62,7 @@ func (a *App) nodeJoinCommand() *cobra.Command {
 func (a *App) awaitMember(parent context.Context, limit time.Duration, say func(string)) (last api.Setup, err error) {
 	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
-	said, state := "", "its socket has not answered"
+	said, state := "", "its socket is not responding"
 	for {
 		s, err := a.api.Setup(ctx)
 		switch {
@@ -81,7 +81,7 @@ func (a *App) awaitMember(parent context.Context, limit time.Duration, say func(
 		case <-parent.Done():
 			return s, parent.Err()
 		case <-ctx.Done():
-			return s, api.Errorf(codeTimeout, "the node is not a member that reaches most of its cluster after %s; %s", limit, state).
+			return s, api.Errorf(codeTimeout, "the node did not become a member that reaches most of its cluster within %s; %s", limit, state).
 				WithHint("it continues without this command: basalt cluster status on the node shows its state")
 		case <-time.After(200 * time.Millisecond):
 		}
@@ -99,7 +99,7 @@ func ownSocket(err error) error {
 
 func setupTable(s api.Setup) table {
 	return table{{"NODE", "STATE", "CLUSTER", "MEMBERS", "LEADER", "API"},
-		{s.Node, string(s.State), s.Cluster, fmt.Sprintf("%d of %d heard", s.Alive, s.Members), s.Leader, firstOf(s.Addresses)}}
+		{s.Node, string(s.State), s.Cluster, fmt.Sprintf("%d of %d reachable", s.Alive, s.Members), s.Leader, firstOf(s.Addresses)}}
 }
 
 func firstOf(list []string) string {
@@ -135,7 +135,7 @@ func (a *App) clusterStatusCommand() *cobra.Command {
 }
 
 func (a *App) memberTable(c api.Cluster) table {
-	t := table{{"NAME", "STATE", "ROLE", "HEARD", "PEER ADDRESS", "API", "VERSION", "NOTE"}}
+	t := table{{"NAME", "STATE", "ROLE", "LAST HEARD", "PEER ADDRESS", "API", "VERSION", "NOTE"}}
 	for _, m := range c.Members {
 		role := "follower"
 		switch {
@@ -204,7 +204,7 @@ func (a *App) clusterRecoverCommand() *cobra.Command {
 	confirm := cmd.Flags().String("i-am", "", "this node's name, to confirm")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *confirm == "" {
-			return usagef("give --i-am NODE")
+			return usagef("--i-am NODE is required")
 		}
 		if _, err := a.api.SetupRecover(cmd.Context(), *confirm); err != nil {
 			return err
@@ -267,7 +267,7 @@ func (a *App) nodeTokenCommand() *cobra.Command {
 		if a.flags.output != "table" {
 			return a.print(t, nil)
 		}
-		fmt.Fprintf(a.Err, "works once, until %s, on the new node: basalt node join TOKEN\n", formatTime(at))
+		fmt.Fprintf(a.Err, "run on the new node: basalt node join TOKEN (valid once, until %s)\n", formatTime(at))
 		_, err = fmt.Fprintln(a.Out, t.Token)
 		return err
 	}

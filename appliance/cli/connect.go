@@ -77,11 +77,11 @@ func connectCommand(k *kind[api.Instance]) *cobra.Command {
 		}
 		ways := a.ways(c)
 		if len(ways) == 0 && len(c.Apps) == 0 && a.flags.output == "table" {
-			return api.Errorf(api.CodeState, "instance %s has no address outside, and the cluster has no SSH gateway", in.Meta.Name).
+			return api.Errorf(api.CodeState, "instance %s has no external address, and the cluster has no SSH gateway", in.Meta.Name).
 				WithHint("attach a floating IP: basalt floating-ip create NAME --instance %s; or use its console: basalt instance console %s", in.Meta.Name, in.Meta.Name)
 		}
 		if c.WithoutKey {
-			fmt.Fprintln(a.Err, "warning: the instance was created without SSH keys and user data: it lets nobody in but through the SSH gateway")
+			fmt.Fprintln(a.Err, "warning: the instance was created without SSH keys and user data: sign-in is possible only through the SSH gateway")
 		}
 		return a.print(c, func() table {
 			t := table{{"WAY", "COMMAND"}}
@@ -122,10 +122,10 @@ func sshCommand(k *kind[api.Instance]) *cobra.Command {
 		ways := a.ways(c)
 		switch {
 		case len(ways) == 0:
-			return api.Errorf(api.CodeState, "instance %s has no address outside, and the cluster has no SSH gateway", in.Meta.Name).
+			return api.Errorf(api.CodeState, "instance %s has no external address, and the cluster has no SSH gateway", in.Meta.Name).
 				WithHint("attach a floating IP: basalt floating-ip create NAME --instance %s; or use its console: basalt instance console %s", in.Meta.Name, in.Meta.Name)
 		case c.User == "":
-			return usagef("the image of instance %s does not say as whom to sign in: give --user", in.Meta.Name)
+			return usagef("the image of instance %s has no default user: --user is required", in.Meta.Name)
 		}
 		w := ways[len(ways)-1] // the gateway where there is one: its host key is known
 		words, err := a.sshArguments(w, *identity)
@@ -157,11 +157,11 @@ func (a *App) sshArguments(w way, identity string) ([]string, error) {
 			name = "[" + w.host + "]:" + strconv.FormatInt(w.port, 10)
 		}
 		if err := os.MkdirAll(a.ConfigDir, 0o700); err != nil {
-			return nil, fmt.Errorf("the gateway's host key: %w", err)
+			return nil, fmt.Errorf("parse host key of the SSH gateway: %w", err)
 		}
 		known := filepath.Join(a.ConfigDir, "ssh-gateway-"+strings.NewReplacer(":", "-", "/", "-").Replace(net.JoinHostPort(w.host, strconv.FormatInt(w.port, 10))))
 		if err := os.WriteFile(known, []byte(name+" "+w.hostKey+"\n"), 0o600); err != nil {
-			return nil, fmt.Errorf("the gateway's host key: %w", err)
+			return nil, fmt.Errorf("parse host key of the SSH gateway: %w", err)
 		}
 		words = append(words, "-o", `UserKnownHostsFile="`+known+`"`, "-o", "StrictHostKeyChecking=yes")
 	}

@@ -48,14 +48,14 @@ func consoleCommand(k *kind[api.Instance]) *cobra.Command {
 			}
 			defer conn.Close()
 			if fd, ok := terminal(k.app.In); ok {
-				fmt.Fprintf(k.app.Err, "Connected to %s. Ctrl-] leaves.\n", i.Meta.Name)
+				fmt.Fprintf(k.app.Err, "Connected to %s. Press Ctrl-] to disconnect.\n", i.Meta.Name)
 				state, err := term.MakeRaw(fd)
 				if err != nil {
-					return fmt.Errorf("raw terminal: %w", err)
+					return fmt.Errorf("set terminal to raw mode: %w", err)
 				}
 				defer func() {
 					_ = term.Restore(fd, state)
-					fmt.Fprintln(k.app.Err, "\nLeft the console.")
+					fmt.Fprintln(k.app.Err, "\nDisconnected.")
 				}()
 			}
 			if err = bridge(ctx, conn, k.app.In, k.app.Out); errors.Is(err, errFar) {
@@ -89,7 +89,7 @@ func bridge(ctx context.Context, conn io.ReadWriter, in io.Reader, out io.Writer
 }
 
 // errFar is a console whose far side ended.
-var errFar = errors.New("the console ended: the instance stopped, or its node closed it")
+var errFar = errors.New("the console was closed: the instance stopped, or its node closed the connection")
 
 // fromFar copies what the instance writes, and says why that ended.
 func fromFar(out io.Writer, conn io.Reader) error {
@@ -99,8 +99,8 @@ func fromFar(out io.Writer, conn io.Reader) error {
 	case websocket.CloseStatus(err) != -1:
 		return fmt.Errorf("the server closed the console: %w", err)
 	default:
-		return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "the connection to the server broke").
-			WithHint("the instance runs on; connect again"), err)
+		return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "the connection to the server was lost").
+			WithHint("the instance keeps running; connect again"), err)
 	}
 }
 

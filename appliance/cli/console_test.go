@@ -136,10 +136,10 @@ func TestConsoleTerminal(t *testing.T) {
 		says string
 		code int
 	}{
-		{"Ctrl-] leaves", func(p *pty, _ *servertest.Env, _, _ func()) { _, _ = p.near.Write([]byte{0x1d}) }, "Left the console", 0},
-		{"the instance stops", func(_ *pty, e *servertest.Env, _, _ func()) { e.Node.HangUp() }, "the console ended", 0},
-		{"the server dies", func(_ *pty, _ *servertest.Env, _, die func()) { die() }, "the connection to the server broke", 6},
-		{"SIGTERM", func(_ *pty, _ *servertest.Env, stop, _ func()) { stop() }, "Left the console", 0},
+		{"Ctrl-] leaves", func(p *pty, _ *servertest.Env, _, _ func()) { _, _ = p.near.Write([]byte{0x1d}) }, "Disconnected", 0},
+		{"the instance stops", func(_ *pty, e *servertest.Env, _, _ func()) { e.Node.HangUp() }, "the console was closed", 0},
+		{"the server dies", func(_ *pty, _ *servertest.Env, _, die func()) { die() }, "the connection to the server was lost", 6},
+		{"SIGTERM", func(_ *pty, _ *servertest.Env, stop, _ func()) { stop() }, "Disconnected", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := servertest.Start(t, nil)

@@ -61,7 +61,7 @@ func readiness(now, seen time.Time, conditions []api.Condition) (ready, why stri
 		return "Unknown", ""
 	}
 	if d := now.Sub(seen); d > nodeSilence {
-		return "NotReady", "silent for " + formatAge(now, seen)
+		return "NotReady", "no report for " + formatAge(now, seen)
 	}
 	for _, c := range conditions {
 		if !c.Status && c.Type == api.ConditionHardware { // it works nonetheless
@@ -69,7 +69,7 @@ func readiness(now, seen time.Time, conditions []api.Condition) (ready, why stri
 			continue
 		}
 		if !c.Status {
-			return "NotReady", c.Type + ": " + cmp.Or(c.Message, c.Reason, "not well")
+			return "NotReady", c.Type + ": " + cmp.Or(c.Message, c.Reason, "not ready")
 		}
 	}
 	return "Ready", why
@@ -97,7 +97,7 @@ func instanceDetail(a *App) func(api.Instance) detail {
 		}
 		d.add("Root volume", a.named(string(i.Assignment.RootVolume)))
 		if i.Meta.DeletedAt == nil && st.Phase == api.InstanceRunning {
-			d.add("Console", "basalt instance console "+i.Meta.Name+"   (Ctrl-] leaves)")
+			d.add("Console", "basalt instance console "+i.Meta.Name+"   (Ctrl-] disconnects)")
 			if st.GuestTools != "" {
 				d.add("Run inside", "basalt instance exec "+i.Meta.Name+" -- PROGRAM")
 			}

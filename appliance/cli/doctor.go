@@ -42,11 +42,11 @@ func (a *App) leaksCommand() *cobra.Command {
 				return err
 			}
 			if len(found) == 0 && a.flags.output == "table" {
-				fmt.Fprintln(a.Out, "nothing is left anywhere")
+				fmt.Fprintln(a.Out, "no orphaned resources found")
 				return nil
 			}
 			err := a.print(found, func() table {
-				t := table{{"NODE", "KIND", "ID", "WHAT IS LEFT"}}
+				t := table{{"NODE", "KIND", "ID", "RESOURCE"}}
 				for _, l := range found {
 					t = append(t, []string{l.Node, l.Kind, l.ID, l.What})
 				}

@@ -27,11 +27,11 @@ func lookHardware(ctx context.Context) []api.HardwareCheck {
 func (a *App) hardwareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hardware", Short: "Check the machine of a node, or of all", Args: cobra.NoArgs,
-		Long: "Checks this machine, also before there is a cluster; run it as root. With --all, shows what every node\n" +
-			"of the cluster has last found out about its own, which it does every ten minutes.\n" +
-			"What is not well is told with its meaning and what to do. Exits with 1 if a check has failed.",
+		Long: "Checks this machine, even before it belongs to a cluster; run it as root. With --all, shows the results of the\n" +
+			"checks that every node of the cluster runs every ten minutes.\n" +
+			"Problems are listed with their meaning and what to do. Exits with 1 if a check has failed.",
 	}
-	all := cmd.Flags().Bool("all", false, "what every node of the cluster has found out")
+	all := cmd.Flags().Bool("all", false, "show the results of every node of the cluster")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		found := []nodeHardware{}
 		if !*all {
@@ -95,7 +95,7 @@ func hardwareTable(found []nodeHardware) table {
 	return t
 }
 
-// hardwareAdvice says what the checks that did not go well mean, and what to do.
+// hardwareAdvice returns what the checks that did not go well mean, and what to do.
 func hardwareAdvice(found []nodeHardware) string {
 	var b strings.Builder
 	for _, f := range found {

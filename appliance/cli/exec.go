@@ -35,7 +35,7 @@ func execCommand(k *kind[api.Instance]) *cobra.Command {
 				return err
 			}
 			if len(req.Stdin) > maxStdin {
-				return usagef("standard input is over %s", formatSize(maxStdin))
+				return usagef("standard input is larger than %s", formatSize(maxStdin))
 			}
 		}
 		result, err := k.app.api.Exec(cmd.Context(), i.Meta.ID, req)
@@ -50,7 +50,7 @@ func execCommand(k *kind[api.Instance]) *cobra.Command {
 			_, _ = k.app.Out.Write(result.Stdout)
 			_, _ = k.app.Err.Write(result.Stderr)
 			if result.Truncated {
-				fmt.Fprintln(k.app.Err, "(there was more)")
+				fmt.Fprintln(k.app.Err, "(output truncated)")
 			}
 		}
 		if result.ExitCode != 0 {

@@ -46,7 +46,7 @@ func (a *App) nodes() *kind[api.Node] {
 
 func unschedulable(no bool) string {
 	if no {
-		return "takes nothing new"
+		return "cordoned"
 	}
 	return ""
 }

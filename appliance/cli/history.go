@@ -17,7 +17,7 @@ func (a *App) historyCommand(k *kind[api.Instance]) *cobra.Command {
 			return err
 		}
 		if *count < 0 || *count > api.MaxHistory {
-			return usagef("--count %d is not possible: at most %d are kept", *count, api.MaxHistory)
+			return usagef("--count %d is out of range: at most %d events are kept", *count, api.MaxHistory)
 		}
 		page, err := a.api.InstanceEvents(cmd.Context(), i.Meta.ID, *count, "")
 		if err != nil {
@@ -25,7 +25,7 @@ func (a *App) historyCommand(k *kind[api.Instance]) *cobra.Command {
 		}
 		return a.print(page.Items, func() table {
 			a.learn(cmd.Context(), []api.Kind{api.KindNode})
-			t := table{{"TIME", "STATE", "NODE", "ASKED FOR", "NOTE"}}
+			t := table{{"TIME", "STATE", "NODE", "REQUEST", "NOTE"}}
 			for _, e := range page.Items {
 				t = append(t, []string{formatTime(e.At), e.State, a.named(string(e.Node)), e.Operation, e.Message})
 			}

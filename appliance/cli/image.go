@@ -27,7 +27,7 @@ func (a *App) images() *kind[api.Image] {
 			sum := f.String("sha256", "", "SHA-256 checksum")
 			abilities := abilityFlags(f)
 			public := f.Bool("public", false, "available to every project (operators)")
-			user := f.String("default-user", "", "user whom the image gives SSH keys to, e.g. debian")
+			user := f.String("default-user", "", "user that receives the SSH keys, e.g. debian")
 			return func(i *api.Image) error {
 				s := &i.Spec
 				s.Format, s.URL, s.Sha256 = cmp.Or(*format, s.Format), cmp.Or(*url, s.URL), cmp.Or(*sum, s.Sha256)
@@ -86,14 +86,14 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 	format := f.String("format", "", "qcow2 or raw; detected if not given")
 	abilities := abilityFlags(f)
 	public := f.Bool("public", false, "available to every project (operators)")
-	user := f.String("default-user", "", "user whom the image gives SSH keys to, e.g. debian")
+	user := f.String("default-user", "", "user that receives the SSH keys, e.g. debian")
 	w := waiting{}
 	addWaitFlags(cmd, &w)
 	f.Lookup("wait").DefValue = "true"
 	w.wait = true
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if (*file == "") == (*url == "") {
-			return usagef("give --file or --url")
+			return usagef("--file or --url is required")
 		}
 		q := k.query()
 		image := api.Image{Meta: api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project},
@@ -146,7 +146,7 @@ func sendImage(ctx context.Context, k *kind[api.Image], image api.Image, path st
 		return image, err
 	}
 	if !info.Mode().IsRegular() {
-		return image, usagef("%s is no file", path)
+		return image, usagef("%s is not a regular file", path)
 	}
 	head := make([]byte, 4)
 	n, _ := io.ReadFull(file, head)
@@ -172,7 +172,7 @@ func sendImage(ctx context.Context, k *kind[api.Image], image api.Image, path st
 	bar.end()
 	if err != nil {
 		if _, cleanup := k.objects().Delete(context.WithoutCancel(ctx), image.Meta.ID); cleanup != nil {
-			fmt.Fprintf(k.app.Err, "image %s stays behind: %v\n", image.Meta.Name, cleanup)
+			fmt.Fprintf(k.app.Err, "delete incomplete image %s failed: %v\n", image.Meta.Name, cleanup)
 		}
 		return image, err
 	}

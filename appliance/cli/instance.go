@@ -92,12 +92,12 @@ func instanceReady(i api.Instance) (bool, string, error) {
 		return false, doing, api.Errorf(api.CodeState, "instance %s failed: %s", i.Meta.Name, st.LastError)
 	}
 	if i.Assignment.Hold != "" && want == api.InstanceRunning {
-		return false, doing, api.Errorf(api.CodeForbidden, "instance %s does not run: %s", i.Meta.Name, i.Assignment.Hold).
-			WithHint("it runs again once the organization is resumed")
+		return false, doing, api.Errorf(api.CodeForbidden, "instance %s is held and not started: %s", i.Meta.Name, i.Assignment.Hold).
+			WithHint("it is started when the organization is resumed")
 	}
 	if i.Assignment.Node == "" && i.Assignment.Reason != "" && want == api.InstanceRunning && i.Meta.DeletedAt == nil {
 		return false, doing, api.Errorf(api.CodeNoCapacity, "instance %s: %s", i.Meta.Name, i.Assignment.Reason).
-			WithHint("it starts as soon as there is room; or choose a smaller flavor or vGPU: basalt instance resize %s", i.Meta.Name)
+			WithHint("it is started when capacity is available; or choose a smaller flavor or vGPU: basalt instance resize %s", i.Meta.Name)
 	}
 	return seen && st.Phase == want && st.Restarts >= i.Spec.Restarts, doing, nil
 }
@@ -156,9 +156,9 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	ephemeral := f.Bool("ephemeral", false, "recreate the root volume from the image when its node is lost; its data is then lost")
 	pool := f.String("storage-pool", "", "pool for the root volume: ceph, shared or local; default: the first that is available")
 	firmware := f.String("firmware", "", "bios or uefi; default: bios")
-	secureBoot := f.Bool("secure-boot", false, "UEFI that starts only what is signed; needs --firmware uefi")
-	tpm := f.Bool("tpm", false, "with a TPM 2.0; needs --firmware uefi")
-	cpu := f.String("cpu", "", "processor: baseline (what all nodes have) or host (its node's as it is); default: baseline")
+	secureBoot := f.Bool("secure-boot", false, "UEFI Secure Boot: start only signed software; needs --firmware uefi")
+	tpm := f.Bool("tpm", false, "add a TPM 2.0; needs --firmware uefi")
+	cpu := f.String("cpu", "", "processor model: baseline (supported by all nodes) or host (that of its node); default: baseline")
 	networks := networkFlags(f)
 	return func(i *api.Instance) error {
 		s := &i.Spec
@@ -229,7 +229,7 @@ func resizeCommand(k *kind[api.Instance]) *cobra.Command {
 			i.Spec.Flavor = cmp.Or(api.FlavorID(*flavor), i.Spec.Flavor)
 			vgpu(&i.Spec)
 			if i.Spec.Power != api.PowerStopped {
-				fmt.Fprintf(k.app.Err, "instance %s is not stopped: its new size holds from the next start after a stop\n", i.Meta.Name)
+				fmt.Fprintf(k.app.Err, "instance %s is not stopped: the new size takes effect when it is next stopped and started\n", i.Meta.Name)
 			}
 			return nil
 		})

@@ -95,7 +95,7 @@ func explanationTable(e api.InvoiceExplanation) table {
 		t = append(t, []string{formatTime(r.Spec.Start), formatQuantity(r.Spec.Meter, api.Units(r.Spec.Quantity)), r.Meta.ID})
 	}
 	for _, l := range e.Late {
-		t = append(t, []string{"known later", formatQuantity(l.Meter, l.Quantity), "charged by a later invoice as " + l.ID})
+		t = append(t, []string{"recorded later", formatQuantity(l.Meter, l.Quantity), "charged by a later invoice as " + l.ID})
 	}
 	return t
 }
@@ -123,7 +123,7 @@ func moment(s string, otherwise time.Time) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return otherwise, usagef("%q is no time: write 2026-03-01 or 2026-03-01T12:00:00Z", s)
+	return otherwise, usagef("%q is not a valid time, want e.g. 2026-03-01 or 2026-03-01T12:00:00Z", s)
 }
 
 func (a *App) invoiceTable(ctx context.Context, p api.InvoicePreview) table {

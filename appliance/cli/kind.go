@@ -151,7 +151,7 @@ func (k *kind[T]) listCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		const page = 1000 // the server's most
 		if *limit < 0 {
-			return usagef("--limit %d is not possible", *limit)
+			return usagef("--limit %d is negative", *limit)
 		}
 		objects, q := []T{}, k.query()
 		q.Limit, q.Search, q.Labels = min(*limit, page), *search, *selector

@@ -28,7 +28,7 @@ func (a *App) loginCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("email", "oidc")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if a.ConfigDir == "" {
-			return errors.New("there is no home folder to remember it in")
+			return errors.New("cannot save the configuration: there is no home directory")
 		}
 		if *oidc != "" {
 			return a.oidcSession(cmd.Context(), *oidc)
@@ -37,7 +37,7 @@ func (a *App) loginCommand() *cobra.Command {
 			return a.session(cmd.Context(), *email)
 		}
 		if a.config.Token == "" {
-			return usagef("no key: give --token, or --email to sign in with a password")
+			return usagef("--token is required, or --email to sign in with a password")
 		}
 		return a.remember(cmd.Context())
 	}
@@ -100,7 +100,7 @@ func (a *App) logoutCommand() *cobra.Command {
 				return err
 			}
 			if saved.Token == "" {
-				return usagef("there is no login to end")
+				return usagef("you are not signed in")
 			}
 			_, err = a.api.Logout(cmd.Context())
 			// One that is over already, or a key, which no logout ends, is forgotten too.
@@ -137,7 +137,7 @@ func (a *App) passwordCommand() *cobra.Command {
 		Use: "change", Short: "Change your password; all your other sessions end", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in := bufio.NewReader(a.In)
-			old, err := a.secret(in, "Old password: ")
+			old, err := a.secret(in, "Current password: ")
 			if err != nil {
 				return err
 			}
@@ -168,7 +168,7 @@ func (a *App) secret(in *bufio.Reader, prompt string) (string, error) {
 		return "", err
 	}
 	if line = strings.TrimRight(line, "\r\n"); line == "" {
-		return "", usagef("%s a line of the input is expected", strings.ToLower(prompt))
+		return "", usagef("%s want a line on standard input", strings.ToLower(prompt))
 	}
 	return line, nil
 }

@@ -54,7 +54,7 @@ func migrationReady(m api.Migration) (bool, string, error) {
 	case api.MigrationSucceeded:
 		return true, doing, nil
 	case api.MigrationFailed, api.MigrationAborted:
-		return false, doing, api.Errorf(api.CodeState, "the instance stays where it was: %s", cmp.Or(m.Assignment.Reason, m.Status.LastError, string(m.Assignment.Phase)))
+		return false, doing, api.Errorf(api.CodeState, "the instance was not migrated: %s", cmp.Or(m.Assignment.Reason, m.Status.LastError, string(m.Assignment.Phase)))
 	}
 	return false, doing, nil
 }
@@ -65,7 +65,7 @@ func abortCommand(k *kind[api.Migration]) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := k.change(cmd.Context(), args[0], func(m *api.Migration) error {
 				if m.Assignment.Phase.Ended() {
-					return api.Errorf(api.CodeState, "migration %s is over: %s", m.Meta.Name, m.Assignment.Phase)
+					return api.Errorf(api.CodeState, "migration %s has already ended: %s", m.Meta.Name, m.Assignment.Phase)
 				}
 				m.Spec.Abort = true
 				return nil

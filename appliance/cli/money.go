@@ -39,7 +39,7 @@ func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.Organiz
 		case *mode == "" && !given:
 			return old, nil
 		case *mode == "" && old == nil:
-			return nil, usagef("how does it pay? --billing invoice or --billing prepaid")
+			return nil, usagef("--billing is required: invoice or prepaid")
 		}
 		b := api.OrganizationBilling{}
 		if old != nil {
@@ -151,7 +151,7 @@ func (a *App) invoiceCreditCommand() *cobra.Command {
 		for _, l := range *lines {
 			id, amount, ok := strings.Cut(l, "=")
 			if !ok {
-				return usagef("--line %q: write LINE=AMOUNT", l)
+				return usagef("--line %q is not valid, want LINE=AMOUNT", l)
 			}
 			micros, err := parseMicros(amount)
 			if err != nil {
@@ -188,7 +188,7 @@ func (a *App) ledgerCommand() *cobra.Command {
 // parseMicros reads an amount of money: 12, 12.5 or 0.000001.
 func parseMicros(s string) (int64, error) {
 	whole, fraction, _ := strings.Cut(s, ".")
-	bad := usagef("%q is no amount: write 12, 12.50 or 0.000001", s)
+	bad := usagef("%q is not a valid amount, want e.g. 12, 12.50 or 0.000001", s)
 	if whole == "" || len(whole) > 12 || len(fraction) > 6 || strings.HasSuffix(s, ".") {
 		return 0, bad
 	}
@@ -207,7 +207,7 @@ func (a *App) walletCommand() *cobra.Command {
 				return err
 			}
 			return a.print(w, func() table {
-				t := table{{"", w.Currency, "NOTE"}, {"balance", formatMicros(w.BalanceMicros), "less than 0: owed"},
+				t := table{{"", w.Currency, "NOTE"}, {"balance", formatMicros(w.BalanceMicros), "negative: amount owed"},
 					{"not invoiced yet", formatMicros(w.UnbilledMicros), " "}, {"state", string(w.State), w.Message}}
 				for _, o := range w.Open {
 					t = append(t, []string{o.Number, formatMicros(o.LeftMicros), "due " + formatTime(o.DueAt)})

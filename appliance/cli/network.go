@@ -132,7 +132,7 @@ func (a *App) ruleText(self string, r api.SecurityRule) string {
 
 // parseRule reads DIRECTION PROTOCOL [PORTS] [from|to CIDR | from|to group NAME].
 func parseRule(text string) (api.SecurityRule, error) {
-	bad := usageError{fmt.Errorf("%q is no rule", text), `write "ingress tcp 443 from 0.0.0.0/0" or "egress any to group web"`}
+	bad := usageError{fmt.Errorf("%q is not a valid rule", text), `use e.g. "ingress tcp 443 from 0.0.0.0/0" or "egress any to group web"`}
 	words := strings.Fields(text)
 	if len(words) < 2 {
 		return api.SecurityRule{}, bad
@@ -171,7 +171,7 @@ func (a *App) externalNetworks() *kind[api.ExternalNetwork] {
 		detail: func(n api.ExternalNetwork) (d detail) {
 			d.add("Cable", n.Spec.PhysicalNetwork)
 			d.add("Gateway", strings.TrimSpace(n.Spec.Gateway4+" "+n.Spec.Gateway6))
-			d.add("Gives out", strings.Join(append(n.Spec.Ranges4, n.Spec.Ranges6...), ", "))
+			d.add("Assignable", strings.Join(append(n.Spec.Ranges4, n.Spec.Ranges6...), ", "))
 			return d
 		},
 		flags: func(f *pflag.FlagSet) func(*api.ExternalNetwork) error {
@@ -210,7 +210,7 @@ func (a *App) routers() *kind[api.Router] {
 		app: a, noun: "router", about: "Project routers, which the cluster creates",
 
 		refs:    []api.Kind{api.KindExternalNetwork, api.KindNode, api.KindProject},
-		columns: []string{"PROJECT", "PHASE", "OUT THROUGH", "IPV4", "IPV6", "NODE", "NOTE"},
+		columns: []string{"PROJECT", "PHASE", "EXTERNAL NETWORK", "IPV4", "IPV6", "NODE", "NOTE"},
 		row: func(r api.Router) []string {
 			return []string{a.named(r.Meta.Project), networkPhase(r.Status.Phase), a.named(string(r.Spec.ExternalNetwork)), r.Assignment.Address4, r.Assignment.Address6,
 				a.named(string(r.Status.Node)), cmp.Or(r.Assignment.Reason, r.Status.LastError)}
@@ -278,7 +278,7 @@ func loadBalancerFlags(f *pflag.FlagSet) func(*api.LoadBalancer) error {
 	protocol := f.String("protocol", "", "tcp or udp; default: tcp")
 	port := f.Int64("port", 0, "the port that it listens on")
 	backends := f.StringArray("backend", nil, "INSTANCE:PORT, repeatable; replaces the previous ones")
-	none := f.Bool("no-backends", false, "to none")
+	none := f.Bool("no-backends", false, "remove all backends")
 	health := f.Bool("health", false, "enable health checks: skip backends that do not respond")
 	inside := f.Bool("inside", false, "internal only, without a floating IP")
 	fip := f.String("floating-ip", "", "external address of the load balancer")
@@ -302,7 +302,7 @@ func loadBalancerFlags(f *pflag.FlagSet) func(*api.LoadBalancer) error {
 			instance, number, _ := strings.Cut(text, ":")
 			p, _, err := api.ParsePorts(number)
 			if err != nil || instance == "" {
-				return usageError{fmt.Errorf("%q is no backend", text), "write INSTANCE:PORT"}
+				return usageError{fmt.Errorf("%q is not a valid backend", text), "use INSTANCE:PORT"}
 			}
 			s.Backends = append(s.Backends, api.LoadBalancerBackend{Instance: api.InstanceID(instance), Port: int64(p)})
 		}

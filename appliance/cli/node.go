@@ -51,7 +51,7 @@ func (a *App) nodeRemoveCommand(k *kind[api.Node]) *cobra.Command {
 			return err
 		}
 		if n.Spec.Off {
-			fmt.Fprintf(a.Err, "node %s gets no lease any more; it is removed when its last one has certainly ended\n", n.Meta.Name)
+			fmt.Fprintf(a.Err, "node %s gets no new lease; it is removed when its last lease has expired\n", n.Meta.Name)
 			if err := k.awaitGone(cmd.Context(), n, waiting{timeout: 2 * time.Minute}); err != nil {
 				return err
 			}
@@ -65,8 +65,8 @@ func (a *App) nodeRemoveCommand(k *kind[api.Node]) *cobra.Command {
 func drainCommand(k *kind[api.Node], verb, about string, drain bool) *cobra.Command {
 	cmd := &cobra.Command{Use: verb + " NAME|ID", Short: about, Args: cobra.ExactArgs(1)}
 	if drain {
-		cmd.Long = "Instances without a virtual GPU move while they run; others are stopped and started elsewhere,\n" +
-			"if their disks can be had there."
+		cmd.Long = "Instances without a virtual GPU are live-migrated; others are stopped and started on another node,\n" +
+			"if their disks are available there."
 	}
 	w := k.waitFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

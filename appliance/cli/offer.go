@@ -11,22 +11,22 @@ import (
 )
 
 func (a *App) offerCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "offer", Short: "What there is to have now, and what it costs per hour"}
+	cmd := &cobra.Command{Use: "offer", Short: "Available GPU slices and their prices per hour"}
 	cmd.AddCommand(a.offerListCommand())
 	return cmd
 }
 
 func (a *App) offerListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List slices of GPUs, their prices per hour and how many are free", Args: cobra.NoArgs,
-		Long: "PRICE/H is an hour in which the GPU is not used, FULL USE/H one in which it is used all the time. Both are what an\n" +
-			"invoice says of the hour, before commitments, minimum and taxes. With --flavor they are of whole instances.",
+		Long: "PRICE/H is the price of an hour in which the GPU is idle, FULL USE/H of one in which it is fully used. Both are as\n" +
+			"charged on an invoice, before commitments, minimum and taxes. With --flavor they are for whole instances.",
 		Example: "  basalt offer list\n  basalt offer list --flavor small --tier standard"}
 	var p api.ListOffersParams
 	f := cmd.Flags()
 	f.StringVar(&p.Model, "gpu-model", "", "model of the GPU")
 	f.StringVar(&p.Pool, "gpu-pool", "", "GPU pool")
 	f.StringVar((*string)(&p.Tier), "tier", "", "premium, standard or basic")
-	f.StringVar((*string)(&p.Flavor), "flavor", "", "of instances of this flavor, name or ID")
+	f.StringVar((*string)(&p.Flavor), "flavor", "", "show prices of instances of this flavor, name or ID")
 	f.Var(sizeFlag{&p.VramBytes}, "vram", "only this much VRAM, e.g. 6GiB, with --gpu-share")
 	f.Int64Var(&p.SharePercent, "gpu-share", 0, "only this guaranteed GPU time, in %, with --vram")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -62,10 +62,10 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 			http.NotFound(w, r)
 			return
 		case q.Get("error") != "":
-			x.err = api.Errorf(api.CodeUnauthenticated, "the identity provider refused: %s", printable(cmp.Or(q.Get("error_description"), q.Get("error"))))
-			fmt.Fprintln(w, "The identity provider refused. You may close this page.")
+			x.err = api.Errorf(api.CodeUnauthenticated, "the identity provider denied the request: %s", printable(cmp.Or(q.Get("error_description"), q.Get("error"))))
+			fmt.Fprintln(w, "The identity provider denied the request. You may close this page.")
 		default:
-			fmt.Fprintln(w, "Go on in the terminal. You may close this page.")
+			fmt.Fprintln(w, "Signed in. Continue in the terminal; you may close this page.")
 		}
 		select {
 		case got <- x:
@@ -84,7 +84,7 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 		return x.in, x.err
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return api.OIDCFinish{}, api.Errorf(codeTimeout, "nobody signed in within %s", oidcWait)
+			return api.OIDCFinish{}, api.Errorf(codeTimeout, "sign-in was not completed within %s", oidcWait)
 		}
 		return api.OIDCFinish{}, ctx.Err()
 	}
@@ -95,7 +95,7 @@ func (a *App) identityProviders() *kind[api.IdentityProvider] {
 		app: a, noun: "identity-provider", about: "Identity providers (OpenID Connect)",
 
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
-		columns: []string{"ISSUER", "CLIENT", "MAKES USERS", "GRANTS"},
+		columns: []string{"ISSUER", "CLIENT", "CREATES USERS", "GRANTS"},
 		row: func(p api.IdentityProvider) []string {
 			makes := "no"
 			if p.Spec.Create {
@@ -112,7 +112,7 @@ func (a *App) identityProviders() *kind[api.IdentityProvider] {
 }
 
 func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {
-	issuer, id := f.String("issuer", "", "as its tokens say: what stands before /.well-known/openid-configuration"), f.String("client-id", "", "Basalt's client ID at the provider")
+	issuer, id := f.String("issuer", "", "issuer URL as in its tokens, without /.well-known/openid-configuration"), f.String("client-id", "", "Basalt's client ID at the provider")
 	secret := f.String("client-secret-file", "", "file with the client's secret")
 	redirects := f.StringSlice("redirect", nil, "portal URL that browsers return to; not needed for the CLI")
 	scopes := f.StringSlice("scopes", nil, "additional scopes to request")

@@ -21,7 +21,7 @@ func quotaFlag(f *pflag.FlagSet) func(api.Amounts) (api.Amounts, error) {
 		for _, g := range *given {
 			name, amount, ok := strings.Cut(g, "=")
 			if !ok {
-				return nil, usagef("--quota %q: write NAME=AMOUNT", g)
+				return nil, usagef("--quota %q is not valid, want NAME=AMOUNT", g)
 			}
 			if amount == "none" {
 				delete(quota, name)
@@ -29,7 +29,7 @@ func quotaFlag(f *pflag.FlagSet) func(api.Amounts) (api.Amounts, error) {
 			}
 			n, err := parseSize(amount)
 			if err != nil {
-				return nil, usagef("--quota %s: %q is no amount: write 16, 64GiB or none", name, amount)
+				return nil, usagef("--quota %s: %q is not a valid amount, want e.g. 16, 64GiB or none", name, amount)
 			}
 			if quota == nil {
 				quota = api.Amounts{}

@@ -40,7 +40,7 @@ func screenCommand(k *kind[api.Instance]) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(k.app.Out, "The screen of %s is at vnc://%s\n", i.Meta.Name, l.Addr())
-			fmt.Fprintln(k.app.Err, "Ctrl-C ends it.")
+			fmt.Fprintln(k.app.Err, "Press Ctrl-C to stop.")
 			stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 			defer stop()
 			return serveViewers(l, func(viewer net.Conn) {

@@ -57,7 +57,7 @@ func shellCommand(k *kind[api.Instance]) *cobra.Command {
 		}
 		state, err := term.MakeRaw(fd)
 		if err != nil {
-			return fmt.Errorf("raw terminal: %w", err)
+			return fmt.Errorf("set terminal to raw mode: %w", err)
 		}
 		defer func() { _ = term.Restore(fd, state) }()
 		go followSize(ctx, s, fd)
@@ -123,12 +123,12 @@ func (a *App) shellEnded(exit api.ShellExit, err error) error {
 	var known *api.Error
 	switch {
 	case errors.Is(err, errLeft):
-		fmt.Fprint(a.Err, "\r\nLeft the shell.\r\n")
+		fmt.Fprint(a.Err, "\r\nDisconnected.\r\n")
 		return nil
 	case errors.As(err, &known):
 		return err
 	case err != nil:
-		return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "the connection to the server broke").WithHint("open another shell"), err)
+		return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "the connection to the server was lost").WithHint("open another shell"), err)
 	case exit.Signal != "":
 		return exitCode(signalExit + int(unix.SignalNum("SIG"+exit.Signal)))
 	case exit.Code != 0:

@@ -38,8 +38,8 @@ func TestShellTerminal(t *testing.T) {
 		code int
 	}{
 		{"exit", func(p *pty, _, _ func()) { _, _ = p.near.WriteString("exit 3\n") }, "", 3},
-		{"~. leaves", func(p *pty, _, _ func()) { _, _ = p.near.WriteString("~.") }, "Left the shell", 0},
-		{"the server dies", func(_ *pty, _, die func()) { die() }, "the connection to the server broke", 6},
+		{"~. leaves", func(p *pty, _, _ func()) { _, _ = p.near.WriteString("~.") }, "Disconnected", 0},
+		{"the server dies", func(_ *pty, _, die func()) { die() }, "the connection to the server was lost", 6},
 		{"SIGTERM", func(_ *pty, stop, _ func()) { stop() }, "", 130},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func (a *App) sshKeys() *kind[api.SSHKey] {
 		flags: sshKeyFlags(a),
 	}
 	create, remove := k.createCommand(), k.deleteCommand()
-	create.Long = "Saves a public key of yours: new instances can be given it by its name, and the SSH gateway lets you in by it."
+	create.Long = "Saves one of your public keys: new instances can use it by its name, and the SSH gateway accepts it."
 	k.more = []*cobra.Command{create, remove}
 	return k
 }

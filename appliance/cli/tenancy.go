@@ -20,7 +20,7 @@ func (a *App) organizations() *kind[api.Organization] {
 		row: func(o api.Organization) []string {
 			state := "active"
 			if r := o.Spec.Restricted; r != nil {
-				state = "nothing new: " + r.Reason
+				state = "restricted: " + r.Reason
 			}
 			if s := o.Spec.Suspended; s != nil {
 				state = strings.TrimSuffix("suspended: "+s.Reason, ": ")

@@ -28,7 +28,7 @@ func parseSize(s string) (int64, error) {
 	f, err := strconv.ParseFloat(number, 64)
 	bytes := f * unit
 	if err != nil || f < 0 || bytes != math.Trunc(bytes) || bytes > 1<<60 {
-		return 0, usageError{fmt.Errorf("%q is no size", s), "write 1GiB, 512MiB or a number of bytes"}
+		return 0, usageError{fmt.Errorf("%q is not a valid size", s), "use e.g. 1GiB, 512MiB or a number of bytes"}
 	}
 	return int64(bytes), nil
 }

@@ -19,7 +19,7 @@ import (
 
 func (a *App) upgrades() *kind[api.Upgrade] {
 	return &kind[api.Upgrade]{
-		app: a, noun: "upgrade", about: "Another release on every node", readOnly: true,
+		app: a, noun: "upgrade", about: "Upgrades of the cluster to another release", readOnly: true,
 
 		refs:    []api.Kind{api.KindNode},
 		columns: []string{"NODE", "PHASE", "FROM", "TO", "NOTE"},
@@ -35,7 +35,7 @@ func upgradeReady(u api.Upgrade) (bool, string, error) {
 	st := u.Status
 	switch {
 	case st.Phase == api.UpgradeDone:
-		return true, "every node has " + u.Spec.Version, nil
+		return true, "every node runs " + u.Spec.Version, nil
 	case st.Phase == api.UpgradePaused && st.Attempt == u.Spec.Attempt:
 		return false, "", api.Errorf(api.CodeState, "upgrade to %s is paused: %s", u.Spec.Version, cmp.Or(st.Reason, "no reason was given")).
 			WithHint(upgradeHint)
@@ -52,13 +52,13 @@ func noUpgrade(err error) error {
 	if api.CodeOf(err) != api.CodeNotFound {
 		return err
 	}
-	return api.Errorf(api.CodeNotFound, "there is no upgrade").WithHint("basalt cluster upgrade VERSION, or DIR with the packages, starts one")
+	return api.Errorf(api.CodeNotFound, "no upgrade exists").WithHint("basalt cluster upgrade VERSION, or DIR with the packages, starts one")
 }
 
 // underWay refuses to change an upgrade that is done.
 func underWay(u *api.Upgrade) error {
 	if u.Status.Phase == api.UpgradeDone {
-		return api.Errorf(api.CodeState, "upgrade to %s is done: there is nothing to pause or resume", u.Spec.Version)
+		return api.Errorf(api.CodeState, "upgrade to %s is finished: it cannot be paused or resumed", u.Spec.Version)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 		}
 	}
 	if chosen != 1 {
-		return usagef("give a VERSION, a DIR, or one of --status, --pause, --resume and --cancel")
+		return usagef("VERSION, DIR, or one of --status, --pause, --resume and --cancel is required")
 	}
 	k := a.upgrades()
 	switch {
@@ -120,7 +120,7 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 			_, err = k.objects().Delete(ctx, u.Meta.ID)
 		}
 		if err == nil {
-			fmt.Fprintf(a.Err, "upgrade to %s removed; every node keeps the release that it has\n", u.Spec.Version)
+			fmt.Fprintf(a.Err, "upgrade to %s cancelled; every node keeps its release\n", u.Spec.Version)
 		}
 		return noUpgrade(err)
 	}
@@ -236,11 +236,11 @@ func (a *App) sendPackage(ctx context.Context, name, path string) (p api.Upgrade
 	return p, err
 }
 
-// awaitUpgrade says what happens until the upgrade is done or has paused. The
+// awaitUpgrade prints what happens until the upgrade is done or has paused. The
 // server may be away for a while: it is upgraded, too.
 func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Duration) (api.Upgrade, error) {
 	const look, away = time.Second, 5 * time.Minute
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, api.Errorf(codeTimeout, "upgrade to %s is not done after %s", u.Spec.Version, limit).
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, api.Errorf(codeTimeout, "upgrade to %s was not finished within %s", u.Spec.Version, limit).
 		WithHint("it continues without this command: basalt cluster upgrade --status shows the nodes"))
 	defer cancel()
 	id, said, heard := u.Meta.ID, "", time.Now()
@@ -272,10 +272,10 @@ func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Durati
 		case err == nil:
 			u, heard = next, time.Now()
 		case api.CodeOf(err) == api.CodeUnavailable && time.Since(heard) < away:
-			say("the server does not answer; retrying")
+			say("the server is not responding, retrying")
 		case api.CodeOf(err) == api.CodeNotFound:
-			return u, api.Errorf(api.CodeState, "upgrade to %s was removed before it was done", u.Spec.Version).
-				WithHint("every node keeps the release that it has: basalt cluster status")
+			return u, api.Errorf(api.CodeState, "upgrade to %s was cancelled before it was finished", u.Spec.Version).
+				WithHint("every node keeps its release: basalt cluster status")
 		default:
 			return u, timedOut(ctx, err)
 		}
@@ -288,7 +288,7 @@ func (a *App) printUpgrade(ctx context.Context, u api.Upgrade) error {
 		a.learn(ctx, []api.Kind{api.KindNode})
 		note := u.Status.Reason
 		if u.Spec.Paused && u.Status.Phase != api.UpgradePaused {
-			note = cmp.Or(note, "pauses before the next node")
+			note = cmp.Or(note, "pausing before the next node")
 		}
 		t := table{{"NODE", "PHASE", "FROM", "TO", "NOTE"}, {"(all)", string(cmp.Or(u.Status.Phase, api.UpgradeChecking)), "", u.Spec.Version, note}}
 		for _, n := range u.Status.Nodes {

@@ -15,7 +15,7 @@ func (a *App) users() *kind[api.User] {
 		app: a, noun: "user", about: "Users; NAME is an e-mail address",
 
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
-		columns: []string{"DISPLAY NAME", "GRANTS", "STATE", "LAST LOGIN"},
+		columns: []string{"DISPLAY NAME", "GRANTS", "STATE", "LAST SIGN-IN"},
 		row: func(u api.User) []string {
 			login := "never"
 			if u.Status.LastLoginAt != nil {
@@ -79,7 +79,7 @@ func (a *App) resetCommand(k *kind[api.User]) *cobra.Command {
 }
 
 func (a *App) showLink(l api.PasswordLink) {
-	fmt.Fprintf(a.Out, "token: %s\nIt is shown this once, and sets a password until %s: basalt password set TOKEN\n", l.Token, formatTime(l.ExpiresAt))
+	fmt.Fprintf(a.Out, "token: %s\nSave it now: it is not shown again. It is valid until %s: basalt password set TOKEN\n", l.Token, formatTime(l.ExpiresAt))
 	if server, _, _ := strings.Cut(a.config.Server, ","); strings.HasPrefix(server, "http") {
 		fmt.Fprintf(a.Out, "or, in the portal: %s/#/password?token=%s\n", server, l.Token)
 	}

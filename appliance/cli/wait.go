@@ -39,7 +39,7 @@ func (k *kind[T]) await(ctx context.Context, o T, w waiting) (T, error) {
 	err := k.follow(ctx, o, w, func(now T, gone bool) (bool, error) {
 		m := api.MetaOf(&now)
 		if gone {
-			return false, api.Errorf(api.CodeNotFound, "%s %s was deleted meanwhile", api.KindOf[T](), m.Name)
+			return false, api.Errorf(api.CodeNotFound, "%s %s was deleted while waiting for it", api.KindOf[T](), m.Name)
 		}
 		o = now
 		done, doing, err := k.ready(now)
@@ -60,8 +60,8 @@ func (k *kind[T]) awaitGone(ctx context.Context, o T, w waiting) error {
 // follow calls f with every state of an object from o on, until f is done.
 func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone bool) (bool, error)) error {
 	id, since := api.MetaOf(&o).ID, api.MetaOf(&o).Revision
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, api.Errorf(codeTimeout, "%s %s is not ready after %s", api.KindOf[T](), api.MetaOf(&o).Name, w.timeout).
-		WithHint("it goes on: basalt %s get %s", k.noun, api.MetaOf(&o).Name))
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, api.Errorf(codeTimeout, "%s %s did not become ready within %s", api.KindOf[T](), api.MetaOf(&o).Name, w.timeout).
+		WithHint("it continues without this command: basalt %s get %s", k.noun, api.MetaOf(&o).Name))
 	defer cancel()
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)

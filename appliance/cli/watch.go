@@ -69,7 +69,7 @@ func (a *App) printEvent(e api.Event) error {
 		return err
 	}
 	if e.Type == api.EventSync {
-		_, err := fmt.Fprintf(a.Out, "%8d  --- that is all; now what changes\n", e.Revision)
+		_, err := fmt.Fprintf(a.Out, "%8d  --- end of existing objects; changes follow\n", e.Revision)
 		return err
 	}
 	var status struct {
@@ -78,7 +78,7 @@ func (a *App) printEvent(e api.Event) error {
 	}
 	if len(e.Object.Status) > 0 {
 		if err := json.Unmarshal(e.Object.Status, &status); err != nil {
-			return fmt.Errorf("status of %s: %w", e.Object.Meta.ID, err)
+			return fmt.Errorf("decode status of %s: %w", e.Object.Meta.ID, err)
 		}
 	}
 	line := fmt.Sprintf("%8d  %-6s  %s %s  %s %s", e.Object.Meta.Revision, e.Type, e.Object.Kind, e.Object.Meta.Name, status.Phase, status.Step)

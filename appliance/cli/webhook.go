@@ -63,7 +63,7 @@ func webhookState(w api.Webhook) string {
 
 func (a *App) showSecret(w api.Webhook) {
 	if a.flags.output == "table" {
-		fmt.Fprintf(a.Out, "secret: %s\nIt is shown this once. Check requests with it: basalt webhook verify --help\n\n", w.Secret)
+		fmt.Fprintf(a.Out, "secret: %s\nSave it now: it is not shown again. Verify requests with it: basalt webhook verify --help\n\n", w.Secret)
 	}
 }
 
@@ -95,7 +95,7 @@ func (a *App) webhookTest(k *kind[api.Webhook]) *cobra.Command {
 			if _, err = a.api.TestWebhook(cmd.Context(), w.Meta.ID); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "an event is on its way: basalt webhook deliveries %s\n", w.Meta.Name)
+			fmt.Fprintf(a.Err, "test event queued: basalt webhook deliveries %s\n", w.Meta.Name)
 			return nil
 		},
 	}
@@ -154,7 +154,7 @@ func (a *App) webhookVerify() *cobra.Command {
 			secret = strings.TrimSpace(string(raw))
 		}
 		if secret == "" {
-			return usagef("no secret: give --secret-file, or BASALT_WEBHOOK_SECRET")
+			return usagef("--secret-file or BASALT_WEBHOOK_SECRET is required")
 		}
 		const most = 1 << 20
 		body, err := io.ReadAll(io.LimitReader(a.In, most))
@@ -164,7 +164,7 @@ func (a *App) webhookVerify() *cobra.Command {
 		if err := webhooksig.Verify(secret, *id, *timestamp, *signature, body, a.Now(), *tolerance); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.Out, "The signature is right.")
+		fmt.Fprintln(a.Out, "The signature is valid.")
 		return nil
 	}
 	return cmd

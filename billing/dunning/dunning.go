@@ -72,7 +72,7 @@ func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.Billi
 	}
 	if grace && worse(next.State, api.BillingWarn) {
 		next.State = api.BillingWarn
-		next.Message += fmt.Sprintf("; nothing follows until %s", terms.GraceUntil.UTC().Format(time.DateTime))
+		next.Message += fmt.Sprintf("; no further action until %s UTC", terms.GraceUntil.UTC().Format(time.DateTime))
 	}
 	if next.Since = now.UTC(); next.State == was.State {
 		next.Since = was.Since
@@ -84,7 +84,7 @@ func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, was ap
 	left := s.BalanceMicros - s.UnbilledMicros
 	switch {
 	case left > -terms.CreditMicros && left < terms.WarnBelow():
-		return api.BillingStatus{State: api.BillingWarn, Message: "little is left of what was paid in advance"}
+		return api.BillingStatus{State: api.BillingWarn, Message: "the prepaid balance is low"}
 	case left > -terms.CreditMicros:
 		return api.BillingStatus{State: api.BillingOK}
 	}
@@ -93,7 +93,7 @@ func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, was ap
 		at := now.UTC()
 		exhausted = &at
 	}
-	next := api.BillingStatus{ExhaustedAt: exhausted, Message: "what was paid in advance is used up"}
+	next := api.BillingStatus{ExhaustedAt: exhausted, Message: "the prepaid balance is used up"}
 	return unpaid(now, *exhausted, 0, terms, next, was)
 }
 
@@ -150,7 +150,7 @@ func doomed(now, remove time.Time, next, was api.BillingStatus) api.BillingStatu
 	if !now.Before(remove) {
 		next.State = api.BillingDeleteDue
 	}
-	next.Message += fmt.Sprintf("; what it runs is deleted for good on %s", remove.Format(time.DateTime))
+	next.Message += fmt.Sprintf("; its resources are permanently deleted on %s UTC", remove.Format(time.DateTime))
 	return next
 }
 

@@ -48,7 +48,7 @@ func Credit(asked api.CreditNoteSpec, inv api.Invoice, earlier []api.CreditNote)
 		}
 	}
 	if len(out.Lines) == 0 {
-		return out, api.Errorf(api.CodeState, "nothing is left of invoice %s to credit", inv.Spec.Number)
+		return out, api.Errorf(api.CodeState, "invoice %s is already credited in full", inv.Spec.Number)
 	}
 	for _, l := range out.Lines { // each is of a line, and together no more than the invoice's positive ones
 		out.TotalMicros += l.AmountMicros
@@ -65,10 +65,10 @@ func withTaxes(wanted, left map[string]int64, order []api.InvoiceLine) error {
 		case !ok:
 			continue
 		case l.Kind == api.LineTax:
-			return api.Errorf(api.CodeInvalid, "line %s is a tax: it follows the lines that it is on", l.ID).At("spec.lines")
+			return api.Errorf(api.CodeInvalid, "line %s is a tax and cannot be credited: taxes follow from the credited lines", l.ID).At("spec.lines")
 		case n > left[l.ID]:
-			return api.Errorf(api.CodeState, "line %s has %d millionths left, not %d", l.ID, max(0, left[l.ID]), n).At("spec.lines").
-				WithHint("credit no more than is left of it")
+			return api.Errorf(api.CodeState, "line %s: cannot credit %d micros, %d are left", l.ID, n, max(0, left[l.ID])).At("spec.lines").
+				WithHint("credit at most what is left of the line")
 		case l.Kind != api.LineLate: // whose tax has a line of its own
 			net += n
 		}
@@ -79,7 +79,7 @@ func withTaxes(wanted, left map[string]int64, order []api.InvoiceLine) error {
 		}
 		tax, err := tariff.Share(net, l.BasisPoints)
 		if err != nil {
-			return api.Errorf(api.CodeTooLarge, "the tax %s: %v", l.Name, err)
+			return api.Errorf(api.CodeTooLarge, "compute tax %s: %v", l.Name, err)
 		}
 		if tax = min(tax, left[l.ID]); tax > 0 {
 			wanted[l.ID] = tax

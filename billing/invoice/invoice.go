@@ -36,7 +36,7 @@ func NewRating(org api.OrganizationID, prices pricebook.Schedule, from, to time.
 // until to: commitments are those of the whole period.
 func NewRatingSoFar(org api.OrganizationID, prices pricebook.Schedule, from, now, to time.Time) (*Rating, error) {
 	if !from.Before(now) || to.Before(now) {
-		return nil, api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to")
+		return nil, api.Errorf(api.CodeInvalid, "the end of the period is before its start").At("to")
 	}
 	book, err := tariffOf(prices, from, to)
 	if err != nil {
@@ -63,7 +63,7 @@ func ratingBy(org api.OrganizationID, book tariff.Book, from, now time.Time) *Ra
 // cannot be, is of another period or comes out of order.
 func (r *Rating) Add(u api.Use) error {
 	if u.Hour.Before(r.from) || !u.Hour.Before(r.to) {
-		return api.Errorf(api.CodeInvalid, "use in the hour of %s is of another period", u.Hour)
+		return api.Errorf(api.CodeInvalid, "usage in hour %s is outside of the period", u.Hour)
 	}
 	n := r.names[u.Resource]
 	if n == nil {

@@ -58,7 +58,7 @@ func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.I
 	for _, l := range spec.Lines {
 		total := spec.TotalMicros + l.AmountMicros
 		if (l.AmountMicros > 0) != (total > spec.TotalMicros) && l.AmountMicros != 0 {
-			return nil, spec, api.Errorf(api.CodeTooLarge, "the total of the invoice is more micros than an int64 holds")
+			return nil, spec, api.Errorf(api.CodeTooLarge, "the total of the invoice is out of range")
 		}
 		spec.TotalMicros = total
 	}

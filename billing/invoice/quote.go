@@ -65,7 +65,7 @@ type Quoted struct {
 	Micros      map[api.Meter]int64
 }
 
-// Quoter says what an hour of machines costs.
+// Quoter describes what an hour of machines costs.
 type Quoter struct {
 	book tariff.Book
 	hour time.Time

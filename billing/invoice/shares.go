@@ -28,7 +28,7 @@ func (s *shares) add(u api.Use, book tariff.Book, rate func(api.Use) error) erro
 	if len(s.hour) > 0 {
 		last := s.hour[len(s.hour)-1]
 		if last.Compare(u) >= 0 {
-			return api.Errorf(api.CodeInvalid, "use of %s by %s in the hour of %s comes out of order", u.Meter, u.Resource, u.Hour)
+			return api.Errorf(api.CodeInvalid, "usage of meter %s, resource %s, hour %s is out of order", u.Meter, u.Resource, u.Hour)
 		}
 		if !last.Hour.Equal(u.Hour) {
 			if err := s.flush(book, rate); err != nil {

@@ -29,7 +29,7 @@ func (d Documents) Journal() ([]Transaction, error) {
 	for _, n := range d.CreditNotes {
 		inv, ok := invoices[n.Spec.Invoice]
 		if !ok {
-			return nil, api.Errorf(api.CodeInternal, "credit note %s is of no invoice", n.Meta.Name)
+			return nil, api.Errorf(api.CodeInternal, "credit note %s refers to an unknown invoice", n.Meta.Name)
 		}
 		all = append(all, OfCreditNote(n, inv))
 	}

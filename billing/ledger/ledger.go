@@ -59,12 +59,12 @@ var errTooLarge = errors.New("the amount is too large")
 func (l *Ledger) Post(t Transaction) error {
 	if was, ok := l.posted[t.ID]; ok {
 		if !was.equal(t) {
-			return api.Errorf(api.CodeConflict, "transaction %s was posted with other entries", t.ID)
+			return api.Errorf(api.CodeConflict, "transaction %s was already posted with other entries", t.ID)
 		}
 		return nil
 	}
 	if t.ID == "" || t.Currency != l.currency {
-		return api.Errorf(api.CodeInvalid, "transaction %q in %q does not belong in this ledger", t.ID, t.Currency)
+		return api.Errorf(api.CodeInvalid, "transaction %q in currency %q does not belong to this ledger", t.ID, t.Currency)
 	}
 	next := map[Account]int64{}
 	balance := func(a Account) int64 {
@@ -73,9 +73,9 @@ func (l *Ledger) Post(t Transaction) error {
 		}
 		return l.balances[a]
 	}
-	for _, e := range t.Entries {
+	for n, e := range t.Entries {
 		if e.Micros <= 0 || e.Debit == "" || e.Credit == "" || e.Debit == e.Credit {
-			return api.Errorf(api.CodeInvalid, "transaction %s: an entry cannot be", t.ID)
+			return api.Errorf(api.CodeInvalid, "transaction %s: entry %d: debit and credit accounts must differ and the amount must be positive", t.ID, n)
 		}
 		debit, credit := balance(e.Debit)+e.Micros, balance(e.Credit)-e.Micros
 		if debit < balance(e.Debit) || credit > balance(e.Credit) {

@@ -49,7 +49,7 @@ func Invoice(inv api.Invoice) ([]byte, error) {
 	}
 	zone, err := time.LoadLocation(s.TimeZone)
 	if err != nil {
-		return nil, fmt.Errorf("invoice %s: %w", s.Number, err)
+		return nil, fmt.Errorf("print invoice %s: %w", s.Number, err)
 	}
 	p.parties(s.Prices.Seller, s.Customer)
 	p.head("Invoice "+s.Number, "Issued "+s.IssuedAt.In(zone).Format(time.DateOnly), "Due "+s.DueAt.In(zone).Format(time.DateOnly),

@@ -109,7 +109,7 @@ func (m *merger) fees(from, to time.Time) error {
 		quantity := prorated(api.Product(c.Quantity, c.Per), held, whole)
 		fee, err := tariff.Prorated(api.Product(c.Quantity, c.PriceMicros), held, whole)
 		if err != nil {
-			return api.Errorf(api.CodeTooLarge, "the commitment to %s: %v", c.Meter, err)
+			return api.Errorf(api.CodeTooLarge, "compute commitment to meter %s: %v", c.Meter, err)
 		}
 		m.book.Commitments = append(m.book.Commitments, tariff.Commitment{Meter: c.Meter, Quantity: quantity, Per: c.Per, PriceMicros: c.PriceMicros,
 			FeeMicros: fee, From: begin, Until: end, Epoch: c.epoch})

@@ -79,7 +79,7 @@ func (e edition) end(to time.Time) time.Time { return sooner(e.force.Until, to) 
 // within are the editions of a period. They have one currency.
 func (s Schedule) within(from, to time.Time) ([]edition, error) {
 	if len(s) == 0 {
-		return nil, api.Errorf(api.CodeState, "there are no prices from %s to %s", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
+		return nil, api.Errorf(api.CodeState, "no prices are defined from %s to %s", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
 	}
 	var out []edition
 	for i, e := range s.Within(from, to) {
@@ -88,8 +88,8 @@ func (s Schedule) within(from, to time.Time) ([]edition, error) {
 			next.force.From = e.From
 			out[i-1].force.Until = e.From
 			if was := out[i-1].spec.Currency; was != e.Prices.Currency {
-				return nil, api.Errorf(api.CodeState, "the prices from %s on are in %s, and in %s before", e.From.UTC().Format(time.RFC3339), e.Prices.Currency, was).
-					WithHint("an organization keeps its currency: give it a price book in %s", was)
+				return nil, api.Errorf(api.CodeState, "prices from %s are in currency %s, earlier prices are in %s", e.From.UTC().Format(time.RFC3339), e.Prices.Currency, was).
+					WithHint("the currency of an organization cannot change: assign a price book in %s", was)
 			}
 		}
 		out = append(out, next)

@@ -63,7 +63,7 @@ func (r *RevenueSum) both(key, currency string) [2]*api.Revenue {
 	return [2]*api.Revenue{r.sums[k], r.totals[currency]}
 }
 
-// isTax says what is no revenue of the seller's: a line with a name, and no meter.
+// isTax returns what is no revenue of the seller's: a line with a name, and no meter.
 func isTax(l api.InvoiceLine) bool { return l.Meter == "" && l.Name != "" }
 
 // AddInvoice counts an invoice where it was issued.
@@ -190,7 +190,7 @@ func decodeRevenue(s string) (x api.Revenue, err error) {
 		err = json.Unmarshal(raw, &x)
 	}
 	if err != nil {
-		return api.Revenue{}, api.Errorf(api.CodeInvalid, "continue is not from a page of revenue").At("continue")
+		return api.Revenue{}, api.Errorf(api.CodeInvalid, "continue is not a token from a previous page").At("continue")
 	}
 	return x, nil
 }

@@ -106,7 +106,7 @@ func span(q api.UsageQuery, hour time.Time) (from, to time.Time, err error) {
 	case api.ByTotal:
 		from, to = q.From, q.To
 	default:
-		return from, to, api.Errorf(api.CodeInvalid, "use cannot be summed by %q", q.By).At("by").WithHint("hour, day, month or total")
+		return from, to, api.Errorf(api.CodeInvalid, "cannot sum usage by %q", q.By).At("by").WithHint("use hour, day, month or total")
 	}
 	if from.Before(q.From) {
 		from = q.From
@@ -137,7 +137,7 @@ func decodePlace(s string) (p place, err error) {
 		err = json.Unmarshal(raw, &p)
 	}
 	if err != nil {
-		return place{}, api.Errorf(api.CodeInvalid, "continue is not from a page of usage").At("continue")
+		return place{}, api.Errorf(api.CodeInvalid, "continue is not a token from a previous page").At("continue")
 	}
 	p.From = p.From.UTC()
 	return p, nil

@@ -81,13 +81,13 @@ const (
 	maxTaxShare = whole                 // no tax doubles a price
 )
 
-// Validate says what is wrong with it: an *api.Error (invalid), or nil.
+// Validate returns what is wrong with it: an *api.Error (invalid), or nil.
 func (b Book) Validate() error {
 	if len(b.Currency) != 3 {
-		return api.Errorf(api.CodeInvalid, "the currency %q is no code of three letters", b.Currency).At("currency")
+		return api.Errorf(api.CodeInvalid, "currency %q is not a three-letter code", b.Currency).At("currency")
 	}
 	if len(b.Rates) > maxRates {
-		return api.Errorf(api.CodeInvalid, "%d rates; at most %d", len(b.Rates), maxRates).At("rates")
+		return api.Errorf(api.CodeInvalid, "%d rates, want at most %d", len(b.Rates), maxRates).At("rates")
 	}
 	type begin struct {
 		meter       api.Meter
@@ -101,55 +101,55 @@ func (b Book) Validate() error {
 		}
 		at := begin{r.Meter, r.Where, r.From.Unix(), r.Force.From.Unix()}
 		if seen[at] {
-			return api.Errorf(api.CodeInvalid, "two rates of %s begin at the same time", r.Meter).At("rates")
+			return api.Errorf(api.CodeInvalid, "two rates of meter %s start at the same time", r.Meter).At("rates")
 		}
 		seen[at] = true
 	}
 	for _, c := range b.Commitments {
 		if c.Per < 1 || !price(c.PriceMicros) || c.FeeMicros < 0 || !interval(c.From, c.Until) {
-			return api.Errorf(api.CodeInvalid, "the commitment to %s is none: quantity %s, per %d, price %d", c.Meter, c.Quantity, c.Per, c.PriceMicros).At("commitments")
+			return api.Errorf(api.CodeInvalid, "invalid commitment to meter %s: quantity %s, per %d, price %d", c.Meter, c.Quantity, c.Per, c.PriceMicros).At("commitments")
 		}
 	}
 	for _, d := range b.Discounts {
 		if d.BasisPoints < 1 || d.BasisPoints > whole || !interval(d.From, d.Until) || !fullHour(d.From) || !fullHour(d.Until) {
-			return api.Errorf(api.CodeInvalid, "a discount of %d basis points from %v until %v is none", d.BasisPoints, d.From, d.Until).
-				WithHint("1 to 10000, between full hours").At("discounts")
+			return api.Errorf(api.CodeInvalid, "invalid discount: %d basis points from %v until %v", d.BasisPoints, d.From, d.Until).
+				WithHint("want 1 to 10000 basis points, from and until at full hours").At("discounts")
 		}
 	}
 	for _, t := range b.Taxes {
 		if t.Name == "" || t.BasisPoints < 0 || t.BasisPoints > maxTaxShare {
-			return api.Errorf(api.CodeInvalid, "the tax %q of %d basis points is none", t.Name, t.BasisPoints).At("taxes")
+			return api.Errorf(api.CodeInvalid, "invalid tax %q: %d basis points", t.Name, t.BasisPoints).At("taxes")
 		}
 	}
 	if !price(b.MinimumMicros) {
-		return api.Errorf(api.CodeInvalid, "the minimum of %d micros is none", b.MinimumMicros).At("minimumMicros")
+		return api.Errorf(api.CodeInvalid, "invalid minimum of %d micros", b.MinimumMicros).At("minimumMicros")
 	}
 	return nil
 }
 
 func (r Rate) validate() error {
 	bad := func(format string, args ...any) *api.Error {
-		return api.Errorf(api.CodeInvalid, "the rate of "+string(r.Meter)+": "+format, args...).At("rates")
+		return api.Errorf(api.CodeInvalid, "rate of meter "+string(r.Meter)+": "+format, args...).At("rates")
 	}
 	switch {
 	case r.Meter == "":
-		return api.Errorf(api.CodeInvalid, "a rate without a meter").At("rates")
+		return api.Errorf(api.CodeInvalid, "a rate has no meter").At("rates")
 	case r.Per < 1:
-		return bad("a price buys %d units", r.Per)
+		return bad("invalid number of units per price: %d", r.Per)
 	case !fullHour(r.From):
-		return bad("it begins at %s, which is no full hour", r.From.UTC().Format(time.RFC3339)).WithHint("use is known by the hour")
+		return bad("start %s is not a full hour", r.From.UTC().Format(time.RFC3339)).WithHint("usage is metered by the hour")
 	case len(r.Tiers) == 0 || len(r.Tiers) > maxTiers:
-		return bad("%d tiers; it has 1 to %d", len(r.Tiers), maxTiers)
+		return bad("%d tiers, want 1 to %d", len(r.Tiers), maxTiers)
 	}
 	for i, t := range r.Tiers {
 		last := i == len(r.Tiers)-1
 		switch {
 		case !price(t.PriceMicros):
-			return bad("tier %d costs %d micros", i+1, t.PriceMicros)
+			return bad("tier %d: invalid price of %d micros", i+1, t.PriceMicros)
 		case last != (t.UpTo == 0) || t.UpTo < 0:
-			return bad("tier %d ends at %d; the last has no end, and only that", i+1, t.UpTo)
+			return bad("tier %d: invalid upTo %d: the last tier has none, and every other one needs it", i+1, t.UpTo)
 		case i > 0 && !last && t.UpTo <= r.Tiers[i-1].UpTo:
-			return bad("tier %d ends before it begins", i+1)
+			return bad("tier %d ends before it starts", i+1)
 		}
 	}
 	return nil

@@ -99,10 +99,10 @@ func (r *Rater) meter(m api.Meter) *counter {
 // CodeInvalid for use that cannot be.
 func (r *Rater) Add(u api.Use) error {
 	if u.Quantity < 0 || u.Meter == "" || !fullHour(u.Hour) {
-		return api.Errorf(api.CodeInvalid, "use of %s by %s in the hour of %s cannot be: %d", u.Meter, u.Resource, u.Hour, u.Quantity)
+		return api.Errorf(api.CodeInvalid, "invalid usage: meter %s, resource %s, hour %s: quantity %d (want >= 0, hour-aligned)", u.Meter, u.Resource, u.Hour, u.Quantity)
 	}
 	if r.begun && r.last.Compare(u) >= 0 {
-		return api.Errorf(api.CodeInvalid, "use of %s by %s in the hour of %s comes out of order", u.Meter, u.Resource, u.Hour)
+		return api.Errorf(api.CodeInvalid, "usage of meter %s, resource %s, hour %s is out of order", u.Meter, u.Resource, u.Hour)
 	}
 	if r.counter == nil || r.last.Meter != u.Meter {
 		r.counter = r.meter(u.Meter)
@@ -113,7 +113,7 @@ func (r *Rater) Add(u api.Use) error {
 		n.current = current{u.Hour, u.Attributes, r.book.rateAt(u.Meter, u.Attributes, u.Hour), r.book.discountAt(u.Meter, u.Hour)}
 	}
 	if n.rate < 0 {
-		return api.Errorf(api.CodeState, "the price book has no price for %s%s at %s", u.Meter, ofWhat(u.Attributes), u.Hour.UTC().Format(time.RFC3339)).WithHint("add one; 0 makes it free")
+		return api.Errorf(api.CodeState, "the price book has no price for %s%s at %s", u.Meter, ofWhat(u.Attributes), u.Hour.UTC().Format(time.RFC3339)).WithHint("add one; a price of 0 makes it free")
 	}
 	if u.Quantity > 0 {
 		r.split(u, n)
@@ -121,7 +121,7 @@ func (r *Rater) Add(u api.Use) error {
 	return nil
 }
 
-// ofWhat says what use was of, where that is known.
+// ofWhat returns what use was of, where that is known.
 func ofWhat(a api.PriceSelector) string {
 	if a == (api.PriceSelector{}) {
 		return ""

@@ -81,13 +81,13 @@ func (r *Rater) Statement(from, to time.Time) (Statement, error) {
 		}
 		micros, err := Share(nets[x.Epoch].micros, x.BasisPoints)
 		if err != nil {
-			return Statement{}, tooLarge("the tax "+x.Name, err)
+			return Statement{}, tooLarge("compute tax "+x.Name, err)
 		}
 		t.add(micros)
 		st.Levies = append(st.Levies, Levy{x, micros})
 	}
 	if t.err != nil {
-		return Statement{}, tooLarge("the total", t.err)
+		return Statement{}, tooLarge("compute total", t.err)
 	}
 	st.TotalMicros = t.micros
 	return st, nil

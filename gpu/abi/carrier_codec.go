@@ -31,10 +31,10 @@ func (h CarrierHeader) Append(b []byte) []byte {
 // checks magic and length; errors wrap ErrMessage.
 func DecodeCarrierHeader(b []byte) (h CarrierHeader, err error) {
 	if len(b) < CarrierHeaderSize {
-		return h, fmt.Errorf("%w: %d bytes are no header", ErrMessage, len(b))
+		return h, fmt.Errorf("%w: header has %d bytes", ErrMessage, len(b))
 	}
 	if m := binary.LittleEndian.Uint32(b); m != Magic {
-		return h, fmt.Errorf("%w: magic %#x", ErrMessage, m)
+		return h, fmt.Errorf("%w: unknown magic %#x", ErrMessage, m)
 	}
 	h = CarrierHeader{
 		Type:     binary.LittleEndian.Uint16(b[4:]),
@@ -43,7 +43,7 @@ func DecodeCarrierHeader(b []byte) (h CarrierHeader, err error) {
 		Argument: binary.LittleEndian.Uint32(b[12:]),
 	}
 	if h.Length > MaxCarrierBody {
-		return h, fmt.Errorf("%w: body of %d bytes", ErrMessage, h.Length)
+		return h, fmt.Errorf("%w: body has %d bytes", ErrMessage, h.Length)
 	}
 	return h, nil
 }
@@ -74,7 +74,7 @@ func (h Hello) Append(b []byte) []byte {
 // DecodeHello reads the body of MsgHello; errors wrap ErrMessage.
 func DecodeHello(b []byte) (h Hello, err error) {
 	if len(b) != HelloSize {
-		return h, fmt.Errorf("%w: hello of %d bytes", ErrMessage, len(b))
+		return h, fmt.Errorf("%w: hello has %d bytes", ErrMessage, len(b))
 	}
 	text := func(b []byte) string {
 		s, _, _ := strings.Cut(string(b), "\x00")
@@ -146,15 +146,15 @@ func DecodeRegion(flags uint16, b []byte, fds int) (r Region, err error) {
 		head = 16
 	}
 	if len(b) < head+extentSize || (len(b)-head)%extentSize != 0 {
-		return r, fmt.Errorf("%w: region of %d bytes", ErrMessage, len(b))
+		return r, fmt.Errorf("%w: region message has %d bytes", ErrMessage, len(b))
 	}
 	r.Size = binary.LittleEndian.Uint64(b)
 	if r.Size == 0 || r.Size > MaxRegionSize || r.Size%PageSize != 0 {
-		return r, fmt.Errorf("%w: region size %d", ErrMessage, r.Size)
+		return r, fmt.Errorf("%w: invalid region size %d", ErrMessage, r.Size)
 	}
 	if r.Placed {
 		if r.Address = binary.LittleEndian.Uint64(b[8:]); r.Address%PageSize != 0 {
-			return r, fmt.Errorf("%w: region at %#x, which is not the start of a page", ErrMessage, r.Address)
+			return r, fmt.Errorf("%w: region address %#x is not page-aligned", ErrMessage, r.Address)
 		}
 	}
 	r.Extents, err = decodeExtents(b[head:], r.Size, fds)
@@ -172,17 +172,17 @@ func decodeExtents(b []byte, size uint64, fds int) ([]Extent, error) {
 		}
 		switch {
 		case uint64(e.FD) >= uint64(max(fds, 0)):
-			return nil, fmt.Errorf("%w: extent of descriptor %d of %d", ErrMessage, e.FD, fds)
+			return nil, fmt.Errorf("%w: extent refers to descriptor %d, the message has %d", ErrMessage, e.FD, fds)
 		case e.Offset%PageSize != 0 || e.Length%PageSize != 0 || e.Length == 0:
-			return nil, fmt.Errorf("%w: extent %d+%d is not made of pages", ErrMessage, e.Offset, e.Length)
+			return nil, fmt.Errorf("%w: extent %d+%d is not page-aligned", ErrMessage, e.Offset, e.Length)
 		case e.Length > size-sum || e.Offset > 1<<62:
-			return nil, fmt.Errorf("%w: extents pass the region's size %d", ErrMessage, size)
+			return nil, fmt.Errorf("%w: extents exceed the region size %d", ErrMessage, size)
 		}
 		sum += e.Length
 		list = append(list, e)
 	}
 	if sum != size {
-		return nil, fmt.Errorf("%w: extents of %d bytes for a region of %d", ErrMessage, sum, size)
+		return nil, fmt.Errorf("%w: extents have %d bytes, want the region size %d", ErrMessage, sum, size)
 	}
 	return list, nil
 }

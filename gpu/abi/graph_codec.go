@@ -142,7 +142,7 @@ func DecodeGraphRecord(b []byte) ([]GraphNode, error) {
 	for i, n := range nodes {
 		for _, dep := range n.Deps {
 			if int64(dep) >= int64(i) {
-				return nil, fmt.Errorf("%w: node %d of %d depends on node %d", ErrRecord, i, len(nodes), dep)
+				return nil, fmt.Errorf("%w: node %d of %d depends on node %d, which is not before it", ErrRecord, i, len(nodes), dep)
 			}
 		}
 	}
@@ -184,13 +184,13 @@ func decodeGraphNodes(b []byte) ([]GraphNode, error) {
 			d.u32()
 		}
 		if n.Flags&^GraphNodeDisabled != 0 || size%8 != 0 || uint64(size) > uint64(len(d.b)-d.pos) {
-			d.fail("node %d: flags %#x, body of %d bytes", i, n.Flags, size)
+			d.fail("node %d: invalid flags %#x or body size %d", i, n.Flags, size)
 			break
 		}
 		body := &recordReader{b: d.take(int(size))}
 		n.Body = body.graphBody(n.Kind)
 		if body.err != nil || body.pos != len(body.b) {
-			d.fail("node %d of kind %d: body of %d bytes", i, n.Kind, size)
+			d.fail("node %d of kind %d: invalid body size %d", i, n.Kind, size)
 		}
 		nodes = append(nodes, n)
 	}
@@ -204,11 +204,11 @@ func (d *recordReader) graphAttribute() (v StreamAttrValue) {
 	switch {
 	case d.err != nil:
 	case !slices.Contains(graphAttributes[:], id):
-		d.fail("attribute %d", id)
+		d.fail("unknown attribute %d", id)
 	default:
 		v = DecodeStreamAttrValue(id, [StreamAttrValueWire]byte(value))
 		if r := v.AccessPolicyWindowHitRatio; !(r >= 0 && r <= 1) {
-			d.fail("hit ratio %v", r)
+			d.fail("invalid hit ratio %v", r)
 		}
 	}
 	return v
@@ -245,7 +245,7 @@ func (d *recordReader) graphBody(kind uint32) any {
 		return GraphEvent(d.u64())
 	case GraphNodeEmpty:
 	default:
-		d.fail("kind %d", kind)
+		d.fail("unknown kind %d", kind)
 	}
 	return nil
 }

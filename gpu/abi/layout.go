@@ -213,7 +213,7 @@ const (
 // puts the OpNop in the place of that entry and begins at the ring's start.
 const EntryHeaderSize = 16
 
-// NoSlot says that nobody waits for the command.
+// NoSlot means that nobody waits for the command.
 const NoSlot uint32 = 0xffffffff
 
 // Flags of a ring entry.

@@ -69,17 +69,17 @@ func (l *LinkImage) Append(b []byte) []byte {
 // DecodeLinkImage decodes what a guest has sent. The images are parts of b.
 func DecodeLinkImage(b []byte) (*LinkImage, error) {
 	bad := func(format string, args ...any) (*LinkImage, error) {
-		return nil, fmt.Errorf("%w: objects to be linked: %s", ErrInvalidImage, fmt.Sprintf(format, args...))
+		return nil, fmt.Errorf("%w: decode objects to link: %s", ErrInvalidImage, fmt.Sprintf(format, args...))
 	}
 	le := binary.LittleEndian
 	if len(b) < LinkHeadSize || !IsLinkImage(b) {
-		return bad("%d bytes are no head", len(b))
+		return bad("header has %d bytes", len(b))
 	}
 	if v := le.Uint32(b[4:]); v != LinkVersion {
-		return bad("version %d, want %d", v, LinkVersion)
+		return bad("unsupported version %d, want %d", v, LinkVersion)
 	}
 	if n := le.Uint64(b[8:]); n != uint64(len(b)) {
-		return bad("the head says %d bytes, there are %d", n, len(b))
+		return bad("header has size %d, want %d", n, len(b))
 	}
 	n := le.Uint32(b[16:])
 	if n == 0 || n > MaxLinkObjects {
@@ -89,13 +89,13 @@ func DecodeLinkImage(b []byte) (*LinkImage, error) {
 	rest := b[LinkHeadSize:]
 	for i := range n {
 		if len(rest) < LinkObjectSize {
-			return bad("object %d of %d is cut off", i, n)
+			return bad("object %d of %d is truncated", i, n)
 		}
 		o := LinkObject{Type: le.Uint32(rest)}
 		name, size := uint64(le.Uint32(rest[4:])), le.Uint64(rest[8:])
 		rest = rest[LinkObjectSize:]
 		if name == 0 || name > MaxLinkName || name > uint64(len(rest)) || size > uint64(len(rest))-name {
-			return bad("object %d of %d: %d bytes of name and %d of image, %d are left", i, n, name, size, len(rest))
+			return bad("object %d of %d: name of %d bytes and image of %d bytes exceed the remaining %d bytes", i, n, name, size, len(rest))
 		}
 		o.Name, o.Image = printable(rest[:name]), rest[name:name+size:name+size]
 		l.Objects = append(l.Objects, o)

@@ -136,7 +136,7 @@ func (m *ModuleInfo) decodeRefused(d *recordReader) {
 	for n := d.count(8, len(m.Functions)); n > 0 && d.err == nil; n-- {
 		i, why := d.u32(), d.str()
 		if uint64(i) >= uint64(len(m.Functions)) {
-			d.fail("function %d of %d", i, len(m.Functions))
+			d.fail("invalid function %d of %d", i, len(m.Functions))
 			return
 		}
 		m.Functions[i].Refused = why
@@ -269,9 +269,9 @@ func openRecord(b []byte) *recordReader {
 	switch {
 	case d.err != nil:
 	case version != RecordVersion:
-		d.fail("version %d", version)
+		d.fail("unsupported version %d", version)
 	case total < 8 || uint64(total) > uint64(len(b)):
-		d.fail("total of %d bytes in %d", total, len(b))
+		d.fail("record has total size %d in %d bytes", total, len(b))
 	default:
 		d.b = b[:total]
 	}
@@ -287,7 +287,7 @@ func (d *recordReader) fail(format string, a ...any) {
 
 func (d *recordReader) take(n int) []byte {
 	if d.err != nil || n > len(d.b)-d.pos {
-		d.fail("ends at %d", len(d.b))
+		d.fail("truncated at byte %d", len(d.b))
 		return make([]byte, min(n, 16))
 	}
 	d.pos += n
@@ -302,7 +302,7 @@ func (d *recordReader) u64() uint64 { return binary.LittleEndian.Uint64(d.take(8
 func (d *recordReader) count(each, limit int) int {
 	n := d.u32()
 	if uint64(n) > uint64(limit) || uint64(n)*uint64(each) > uint64(len(d.b)-d.pos) {
-		d.fail("list of %d", n)
+		d.fail("list of %d entries is too long", n)
 		return 0
 	}
 	return int(n)
@@ -311,7 +311,7 @@ func (d *recordReader) count(each, limit int) int {
 func (d *recordReader) str() string {
 	n := d.u32()
 	if uint64(n) > uint64(len(d.b)-d.pos) {
-		d.fail("string of %d bytes", n)
+		d.fail("string of %d bytes is too long", n)
 		return ""
 	}
 	s := string(d.take(int(n)))

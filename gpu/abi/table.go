@@ -33,7 +33,7 @@ type Command struct {
 	Op   uint16
 	Name string // Go name; the C name is its snake case
 	Args []Field
-	// Inline says what the variable data after the arguments is; empty: none allowed.
+	// Inline describes what the variable data after the arguments is; empty: none allowed.
 	Inline string
 	// Sync: the guest waits in a completion slot. Others may carry a slot too.
 	Sync bool

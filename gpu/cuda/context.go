@@ -106,7 +106,7 @@ func (c *context) passOn(f function, args ...uintptr) error {
 		return err
 	}
 	if !c.d.lib.has(f) {
-		return fmt.Errorf("%w: the driver has no %s", abi.ErrNotSupported, f.name())
+		return fmt.Errorf("%w: the driver does not have function %s", abi.ErrNotSupported, f.name())
 	}
 	return c.call(f, args...)
 }

@@ -89,7 +89,7 @@ func (d *driver) find(want [16]byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: no card with UUID %x among %d", abi.ErrNoDevice, want, *n.value)
+	return fmt.Errorf("%w: none of %d GPUs has UUID %x", abi.ErrNoDevice, *n.value, want)
 }
 
 func (d *driver) readInfo() error {
@@ -104,7 +104,7 @@ func (d *driver) readInfo() error {
 		d.lib.call(0, cuDriverGetVersion, version.at()),
 	)
 	if err != nil {
-		return fmt.Errorf("reading the card: %w", err)
+		return fmt.Errorf("read GPU attributes: %w", err)
 	}
 	text, _, _ := bytes.Cut(name.value[:], []byte{0})
 	d.info.Name, d.info.TotalMemory, d.info.CUDAVersion = string(text), *total.value, uint32(*version.value)

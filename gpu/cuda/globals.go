@@ -96,7 +96,7 @@ func (c *context) findGlobals(m uintptr, names []string, info *abi.ModuleInfo) e
 			continue // not a variable after all
 		}
 		if c.isManaged(*address.value) {
-			managed = fmt.Errorf("%w: the module has the managed variable %s, which a card cannot share with a guest", abi.ErrNotSupported, name)
+			managed = fmt.Errorf("%w: managed variable %s of the module cannot be shared between GPU and guest", abi.ErrNotSupported, name)
 			continue
 		}
 		c.addGlobal(*address.value, *size.value)

@@ -39,7 +39,7 @@ type registered struct {
 	named int                 // contexts that have not been told to let go
 }
 
-// findHosts says what the card can do with host memory, in the attributes. A
+// findHosts finds out what the card can do with host memory, in the attributes. A
 // guest's managed memory is host memory that both sides use: it stays where it
 // is, and the card reads and writes it over the bus.
 func (d *driver) findHosts() {
@@ -60,7 +60,7 @@ func (d *driver) findHosts() {
 // HostRegister implements worker.Context.
 func (c *context) HostRegister(address uint64, memory []byte) error {
 	if c.d.info.Attributes[attributeMapHostMemory] == 0 {
-		return fmt.Errorf("%w: this card does not reach host memory at the host's addresses", abi.ErrNotSupported)
+		return fmt.Errorf("%w: this GPU cannot access host memory at the host's addresses", abi.ErrNotSupported)
 	}
 	if err := c.failed(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *context) register(address uint64, memory []byte, in *ranges) error {
 		in.add(span{start: address, size: r.size, host: true})
 	}
 	if _, twice := r.users[c]; twice || r.size != uint64(len(memory)) || r.named == 0 && len(r.users) > 0 {
-		return fmt.Errorf("%w: host memory at %#x is registered already", abi.ErrInvalidValue, address)
+		return fmt.Errorf("%w: host memory at %#x is already registered", abi.ErrInvalidValue, address)
 	}
 	r.users[c] = nil
 	r.named++
@@ -119,7 +119,7 @@ func (c *context) pin(address, size uint64) error {
 	defer at.free()
 	err := c.call(cuMemHostGetDevicePointer, at.at(), uintptr(address), 0)
 	if err == nil && *at.value != address {
-		err = fmt.Errorf("%w: the card has host memory at %#x, want %#x", abi.ErrNotSupported, *at.value, address)
+		err = fmt.Errorf("%w: the GPU maps host memory at %#x, want %#x", abi.ErrNotSupported, *at.value, address)
 	}
 	if err != nil {
 		return errors.Join(err, c.call(cuMemHostUnregister, uintptr(address)))
@@ -135,11 +135,11 @@ func (c *context) HostUnregister(address uint64, done func()) error {
 	r := h.all[address]
 	if r == nil {
 		h.mu.Unlock()
-		return fmt.Errorf("%w: no host memory at %#x", abi.ErrInvalidValue, address)
+		return fmt.Errorf("%w: host memory at %#x is not registered", abi.ErrInvalidValue, address)
 	}
 	if told, there := r.users[c]; !there || told != nil {
 		h.mu.Unlock()
-		return fmt.Errorf("%w: the context has no host memory at %#x", abi.ErrInvalidValue, address)
+		return fmt.Errorf("%w: host memory at %#x is not registered in the context", abi.ErrInvalidValue, address)
 	}
 	r.users[c] = done
 	if r.named--; r.named == 0 {

@@ -76,7 +76,7 @@ func (k *imageKernels) addFatbin(object []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
 	}
-	first, read := fmt.Errorf("%w: the fatbin has neither PTX nor machine code", abi.ErrNoBinaryForGPU), false
+	first, read := fmt.Errorf("%w: the fatbin has no PTX and no machine code", abi.ErrNoBinaryForGPU), false
 	for _, e := range entries {
 		if e.Kind != fatbin.PTX && e.Kind != fatbin.ELF {
 			continue
@@ -87,7 +87,7 @@ func (k *imageKernels) addFatbin(object []byte) error {
 			continue
 		}
 		if k.unpacked += len(image); k.unpacked > maxUnpacked {
-			return fmt.Errorf("%w: the fatbin's images have more than %d bytes together", abi.ErrInvalidImage, maxUnpacked)
+			return fmt.Errorf("%w: the images of the fatbin are larger than %d bytes in total", abi.ErrInvalidImage, maxUnpacked)
 		}
 		if err := k.addImage(e.Kind, image); err != nil {
 			first = err

@@ -170,7 +170,7 @@ func openLibrary(path string) (*library, error) {
 			continue
 		}
 		if l.entry[f] = dlsym(handle, f.name()); l.entry[f] == 0 && f < needed {
-			return nil, fmt.Errorf("%s has no %s: is the NVIDIA driver older than CUDA 12?", path, f.name())
+			return nil, fmt.Errorf("%s has no function %s: check that the NVIDIA driver supports CUDA 12 or newer", path, f.name())
 		}
 	}
 	return l, nil

@@ -60,7 +60,7 @@ func (c *context) link(m *out[uintptr], l *abi.LinkImage, o worker.ModuleOptions
 		image := object.Image
 		switch {
 		case object.Type > abi.LinkLibrary:
-			return "", fmt.Errorf("%w: object %s is of type %d", abi.ErrInvalidImage, object.Name, object.Type)
+			return "", fmt.Errorf("%w: object %s has unsupported type %d", abi.ErrInvalidImage, object.Name, object.Type)
 		case object.Type == jitInputPTX:
 			image = append(bytes.TrimRight(image, "\x00"), 0)
 			ptx.Write(image[:len(image)-1])

@@ -39,7 +39,7 @@ func (c *context) MemCreate(size uint64) (uint64, error) {
 		return 0, err
 	}
 	if !c.d.maps() {
-		return 0, fmt.Errorf("%w: the card does not map memory", abi.ErrNotSupported)
+		return 0, fmt.Errorf("%w: the GPU does not support mapping memory", abi.ErrNotSupported)
 	}
 	if size == 0 || size > c.d.info.TotalMemory {
 		return 0, abi.ErrOutOfMemory

@@ -204,7 +204,7 @@ func (c *context) enumerate(m *module, info *abi.ModuleInfo) (list []worker.Func
 		return nil, err
 	}
 	if *n.value > maxFunctions {
-		return nil, fmt.Errorf("%w: %d kernels in one module", abi.ErrInvalidImage, *n.value)
+		return nil, fmt.Errorf("%w: module has too many kernels: %d", abi.ErrInvalidImage, *n.value)
 	}
 	handles := make([]byte, 8*int(*n.value))
 	if err := pinned(handles, func(a uintptr) error { return c.call(cuModuleEnumerateFunctions, a, uintptr(*n.value), m.handle) }); err != nil {

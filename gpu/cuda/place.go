@@ -28,7 +28,7 @@ func (d *driver) occupy(w *worker.Window) error {
 		err = errors.Join(err, w.TakeDevice())
 	}
 	delete(d.windows, w)
-	return fmt.Errorf("%w: libcuda does not reserve the device part %v of address window %v: %w", abi.ErrOutOfMemory, part, w.Window, err)
+	return fmt.Errorf("%w: reserve device part %v of address window %v: %w", abi.ErrOutOfMemory, part, w.Window, err)
 }
 
 // reserveAt asks libcuda for exactly these addresses.
@@ -41,7 +41,7 @@ func (d *driver) reserveAt(at, size uint64) error {
 	if *got.value == at {
 		return nil
 	}
-	err := fmt.Errorf("it reserved %#x instead", *got.value)
+	err := fmt.Errorf("libcuda reserved %#x instead", *got.value)
 	return errors.Join(err, d.lib.call(0, cuMemAddressFree, uintptr(*got.value), uintptr(size)))
 }
 

@@ -115,7 +115,7 @@ func (c *context) bindResource(h uintptr, r *resource) error {
 			return err
 		}
 		if *offset.value != 0 {
-			return fmt.Errorf("%w: texture at %#x, which is not aligned", abi.ErrInvalidValue, r.base)
+			return fmt.Errorf("%w: texture address %#x is misaligned", abi.ErrInvalidValue, r.base)
 		}
 		return nil
 	}
@@ -147,7 +147,7 @@ func (c *context) passOnFloats(f function, h uintptr, x, y float32) error {
 		return err
 	}
 	if !c.d.lib.has(f) {
-		return fmt.Errorf("%w: the driver has no %s", abi.ErrNotSupported, f.name())
+		return fmt.Errorf("%w: the driver does not have function %s", abi.ErrNotSupported, f.name())
 	}
 	if err := c.d.lib.callFloats(c.handle, f, [2]float32{x, y}, h); err != nil {
 		return fmt.Errorf("%s: %w", f.name(), err)

@@ -27,7 +27,7 @@ func (d *driver) shares() bool {
 // together in a slab cannot be shared: the others would be shared with them.
 func (c *context) Share(address uint64) (worker.Shared, error) {
 	if !c.d.shares() {
-		return worker.Shared{}, fmt.Errorf("%w: the card does not share memory", abi.ErrNotSupported)
+		return worker.Shared{}, fmt.Errorf("%w: the GPU does not support sharing memory", abi.ErrNotSupported)
 	}
 	if err := c.failed(); err != nil {
 		return worker.Shared{}, err
@@ -42,7 +42,7 @@ func (c *context) Share(address uint64) (worker.Shared, error) {
 	case !found || len(v.blocks[i].used) != 1 || v.evicted && !v.blocks[i].shared:
 		return worker.Shared{}, abi.ErrInvalidValue
 	case v.blocks[i].small:
-		return worker.Shared{}, fmt.Errorf("%w: on a card only allocations of %d bytes and more can be shared", abi.ErrNotSupported, slabSize/2)
+		return worker.Shared{}, fmt.Errorf("%w: on this GPU only allocations of %d bytes or more can be shared", abi.ErrNotSupported, slabSize/2)
 	}
 	b := v.blocks[i]
 	if !b.shared {
@@ -108,7 +108,7 @@ func (c *context) fill(b *block, handle uint64) error {
 // OpenShared implements worker.Sharer. libcuda refuses a descriptor that is not a card's.
 func (c *context) OpenShared(address uint64, m worker.Shared) error {
 	if !c.d.shares() {
-		return fmt.Errorf("%w: the card does not share memory", abi.ErrNotSupported)
+		return fmt.Errorf("%w: the GPU does not support sharing memory", abi.ErrNotSupported)
 	}
 	if err := c.failed(); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (c *context) OpenShared(address uint64, m worker.Shared) error {
 // ImportShared implements worker.Sharer. What is mapped here is this context's blocks; the
 // device's attributes say that it is so.
 func (c *context) ImportShared(worker.Shared) (uint64, error) {
-	return 0, fmt.Errorf("%w: memory of another process cannot be mapped on a card", abi.ErrNotSupported)
+	return 0, fmt.Errorf("%w: memory of another process cannot be mapped on this GPU", abi.ErrNotSupported)
 }
 
 // CloseShared implements worker.Sharer: as MemUnmap, when nothing runs.

@@ -150,7 +150,7 @@ func (c *context) clearArray(o *array, a *abi.ArrayCreate) error {
 
 func (c *context) clearLevel(level uintptr, size [3]uint64, from uint64) error {
 	if size[0] > zeroes {
-		return fmt.Errorf("%w: rows of %d bytes", abi.ErrInvalidValue, size[0])
+		return fmt.Errorf("%w: invalid row size of %d bytes", abi.ErrInvalidValue, size[0])
 	}
 	rows := min(size[1], zeroes/size[0])
 	slices := uint64(1)

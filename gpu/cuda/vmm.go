@@ -87,7 +87,7 @@ func (d *driver) prop() *out[allocationProp] {
 	return p
 }
 
-// findVirtual says how large a granule is; 0 where the card or its driver
+// findVirtual returns how large a granule is; 0 where the card or its driver
 // cannot do it.
 func (d *driver) findVirtual() uint64 {
 	if d.info.Attributes[attributeVirtualMemory] == 0 {
@@ -294,7 +294,7 @@ func hostCopy(size uint64) ([]byte, error) {
 	}
 	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %d bytes of the host's memory: %w", abi.ErrOutOfMemory, size, err)
+		return nil, fmt.Errorf("%w: allocate %d bytes of host memory: %w", abi.ErrOutOfMemory, size, err)
 	}
 	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // fewer page faults; a wish
 	return b, nil

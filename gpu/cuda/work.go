@@ -198,10 +198,10 @@ func (c *context) CopyDtoD(s worker.Stream, dst, src, size uint64, done func(err
 func (c *context) Memset(s worker.Stream, dst uint64, value, width uint32, count uint64, done func(error)) error {
 	f, ok := map[uint32]function{1: cuMemsetD8Async, 2: cuMemsetD16Async, 4: cuMemsetD32Async}[width]
 	if !ok {
-		return fmt.Errorf("%w: a memset of %d-byte elements", abi.ErrInvalidValue, width)
+		return fmt.Errorf("%w: invalid memset element size %d", abi.ErrInvalidValue, width)
 	}
 	if count > 1<<48 {
-		return fmt.Errorf("%w: a memset of %d elements", abi.ErrInvalidValue, count)
+		return fmt.Errorf("%w: invalid memset count %d", abi.ErrInvalidValue, count)
 	}
 	if err := c.check(dst, count*uint64(width)); err != nil {
 		return err
@@ -293,15 +293,15 @@ func (c *context) checkDimensions(l worker.Launch) error {
 	threads := uint64(1)
 	for i := range 3 {
 		if l.Grid[i] == 0 || l.Block[i] == 0 || uint64(l.Grid[i]) > uint64(a[attributeMaxGridDimX+i]) || uint64(l.Block[i]) > uint64(a[attributeMaxBlockDimX+i]) {
-			return fmt.Errorf("%w: grid %v, block %v", abi.ErrInvalidValue, l.Grid, l.Block)
+			return fmt.Errorf("%w: invalid grid %v or block %v", abi.ErrInvalidValue, l.Grid, l.Block)
 		}
 		threads *= uint64(l.Block[i])
 	}
 	if threads > uint64(a[attributeMaxThreadsPerBlock]) {
-		return fmt.Errorf("%w: %d threads in a block", abi.ErrInvalidValue, threads)
+		return fmt.Errorf("%w: too many threads per block: %d", abi.ErrInvalidValue, threads)
 	}
 	if l.Shared > uint32(a[attributeMaxSharedOptin]) {
-		return fmt.Errorf("%w: %d bytes of shared memory", abi.ErrInvalidValue, l.Shared)
+		return fmt.Errorf("%w: too much shared memory: %d bytes", abi.ErrInvalidValue, l.Shared)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type Arg struct {
 	// a union's members counts.
 	Layout *Layout
 	Tag    *Arg
-	// Elements says how many an array of Go has.
+	// Elements describes how many an array of Go has.
 	Elements Count
 }
 

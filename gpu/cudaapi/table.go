@@ -25,7 +25,7 @@ type Table struct {
 	latest    *Layout            // whose members are being read
 }
 
-// TypeKind says how C declares a type.
+// TypeKind describes how C declares a type.
 type TypeKind string
 
 // Kinds of types.

@@ -35,7 +35,7 @@ type Var struct {
 
 // ErrForeign is what machine code that is not a GPU's, or has nothing to load,
 // gives.
-var ErrForeign = errors.New("no code for a GPU")
+var ErrForeign = errors.New("not code for a GPU")
 
 // A cubin is a 64-bit ELF file (System V ABI, "Object Files") for machine 190.
 // What NVIDIA puts into it is known from public tools: kernels are functions
@@ -122,7 +122,7 @@ func (r *reader) sections(image []byte) ([]section, error) {
 	n, names := int(le.Uint16(image[60:])), int(le.Uint16(image[62:]))
 	headers, ok := part(image, le.Uint64(image[40:]), uint64(n)*elfSection)
 	if !ok || le.Uint16(image[58:]) != elfSection || names >= n {
-		return nil, badELF("its section headers are not in the file")
+		return nil, badELF("its section headers are outside of the file")
 	}
 	list := make([]section, n)
 	for i := range list {
@@ -132,7 +132,7 @@ func (r *reader) sections(image []byte) ([]section, error) {
 			continue
 		}
 		if list[i].body, ok = part(image, le.Uint64(h[24:]), le.Uint64(h[32:])); !ok {
-			return nil, badELF(fmt.Sprintf("section %d is not in the file", i))
+			return nil, badELF(fmt.Sprintf("section %d is outside of the file", i))
 		}
 	}
 	for i := range list {
@@ -226,7 +226,7 @@ func parameters(info []byte) ([]Param, error) {
 			size = int(le.Uint16(info[2:]))
 		}
 		if size > len(info)-4 {
-			return nil, badCubin("an attribute is not in its section")
+			return nil, badCubin("an attribute is outside of its section")
 		}
 		if info[0] == infoSized && info[1] == infoParam && size >= paramRecord {
 			b := info[4:]

@@ -107,7 +107,7 @@ func (e Entry) Image() ([]byte, error) {
 // unpack decompresses the payload. What it may become is bounded before it is.
 func (e Entry) unpack() ([]byte, error) {
 	if uint64(e.packed) > uint64(len(e.payload)) || e.unpacked > maxUnpacked {
-		return nil, fmt.Errorf("%w: %d bytes, decompressed %d", ErrMalformed, e.packed, e.unpacked)
+		return nil, fmt.Errorf("%w: invalid sizes: %d bytes, decompressed %d", ErrMalformed, e.packed, e.unpacked)
 	}
 	packed, size := e.payload[:e.packed], int(e.unpacked)
 	if e.flags&flagZstd != 0 {
@@ -115,7 +115,7 @@ func (e Entry) unpack() ([]byte, error) {
 	}
 	out, ok := unlz4(packed, size)
 	if !ok {
-		return nil, fmt.Errorf("%w: bad LZ4 block", ErrMalformed)
+		return nil, fmt.Errorf("%w: invalid LZ4 block", ErrMalformed)
 	}
 	return out, nil
 }

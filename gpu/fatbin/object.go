@@ -33,13 +33,13 @@ func Objects(image []byte) ([][]byte, error) {
 	var list [][]byte
 	for len(rest) > 0 {
 		if len(rest) < memberHead {
-			return nil, fmt.Errorf("%w: archive: %d bytes are no member's head", ErrMalformed, len(rest))
+			return nil, fmt.Errorf("%w: archive: member header is truncated to %d bytes", ErrMalformed, len(rest))
 		}
 		text := string(bytes.TrimRight(rest[memberSizeAt:memberSizeAt+memberSizeBytes], " "))
 		size, err := strconv.ParseUint(text, 10, 32)
 		rest = rest[memberHead:]
 		if err != nil || size > uint64(len(rest)) {
-			return nil, fmt.Errorf("%w: archive: a member of %q bytes, %d are left", ErrMalformed, text, len(rest))
+			return nil, fmt.Errorf("%w: archive: member has size %q, %d bytes are left", ErrMalformed, text, len(rest))
 		}
 		if IsELF(rest[:size]) {
 			if list, err = objectFatbins(rest[:size], list); err != nil {
@@ -54,7 +54,7 @@ func Objects(image []byte) ([][]byte, error) {
 // objectFatbins appends those of one object.
 func objectFatbins(image []byte, list [][]byte) ([][]byte, error) {
 	if !IsELF(image) {
-		return nil, fmt.Errorf("%w: neither an object nor an archive", ErrMalformed)
+		return nil, fmt.Errorf("%w: not an object and not an archive", ErrMalformed)
 	}
 	r := &reader{names: 2*len(image) + 1<<16}
 	sections, err := r.sections(image)
@@ -68,7 +68,7 @@ func objectFatbins(image []byte, list [][]byte) ([][]byte, error) {
 		}
 		// Headers of a hostile file may all name the same bytes.
 		if used += len(s.body); used > len(image) {
-			return nil, fmt.Errorf("%w: object: its sections overlap", ErrMalformed)
+			return nil, fmt.Errorf("%w: object: sections overlap", ErrMalformed)
 		}
 		if list, err = splitFatbins(s.body, list); err != nil {
 			return nil, err
@@ -87,11 +87,11 @@ func splitFatbins(body []byte, list [][]byte) ([][]byte, error) {
 		}
 		head, size := uint64(le.Uint16(body[6:])), le.Uint64(body[8:])
 		if head < headerSize || head > uint64(len(body)) || size > uint64(len(body))-head {
-			return nil, fmt.Errorf("%w: a fatbin of %d bytes, %d are left", ErrMalformed, size, len(body))
+			return nil, fmt.Errorf("%w: fatbin has size %d, %d bytes are left", ErrMalformed, size, len(body))
 		}
 		size += head
 		if list = append(list, body[:size:size]); len(list) > maxFatbins {
-			return nil, fmt.Errorf("%w: more than %d fatbins", ErrMalformed, maxFatbins)
+			return nil, fmt.Errorf("%w: too many fatbins, want at most %d", ErrMalformed, maxFatbins)
 		}
 		body = body[min((size+7)&^7, uint64(len(body))):]
 	}

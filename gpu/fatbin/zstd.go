@@ -15,10 +15,10 @@ func unzstd(src []byte, size int) ([]byte, error) {
 	defer d.Close()
 	out, err := d.DecodeAll(src, make([]byte, 0, size))
 	if err != nil {
-		return nil, fmt.Errorf("%w: bad Zstandard frame: %w", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: decode Zstandard frame: %w", ErrMalformed, err)
 	}
 	if len(out) != size {
-		return nil, fmt.Errorf("%w: the Zstandard frame has %d bytes, its header says %d", ErrMalformed, len(out), size)
+		return nil, fmt.Errorf("%w: Zstandard frame has %d bytes, want %d as in its header", ErrMalformed, len(out), size)
 	}
 	return out, nil
 }

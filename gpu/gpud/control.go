@@ -144,7 +144,7 @@ func (s *Server) change(w http.ResponseWriter, id sched.VGPUID, token bool, f fu
 		}
 		s.core.durable(func(err error) {
 			if err != nil {
-				answer <- result{err: &wire.Error{Code: wire.CodeUnavailable, Message: "the change could not be written: " + err.Error()}}
+				answer <- result{err: &wire.Error{Code: wire.CodeUnavailable, Message: "write change: " + err.Error()}}
 			} else if v := s.core.vgpus[id]; v != nil {
 				out := v.answer(now())
 				if token {
@@ -152,7 +152,7 @@ func (s *Server) change(w http.ResponseWriter, id sched.VGPUID, token bool, f fu
 				}
 				answer <- result{vgpu: out}
 			} else {
-				answer <- result{err: &wire.Error{Code: wire.CodeNotFound, Message: "the vGPU is gone"}}
+				answer <- result{err: &wire.Error{Code: wire.CodeNotFound, Message: "the vGPU was removed"}}
 			}
 		})
 	})

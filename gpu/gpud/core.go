@@ -123,7 +123,7 @@ func (c *core) awake(at sched.Time) {
 	for _, r := range c.recalls {
 		r.until += gap
 	}
-	c.cfg.Log.Warn("gpud did not run for a while; its workers went on without it", "for", gap)
+	c.cfg.Log.Warn("gpud was not running for some time, workers continued without it", "for", gap)
 }
 
 // hangUp closes the workers' connections; they wait for the next gpud.

@@ -28,7 +28,7 @@ type driver interface {
 }
 
 // errNoDriver: NVIDIA's driver is not installed, or its module is not loaded.
-var errNoDriver = errors.New("NVIDIA's driver is not there")
+var errNoDriver = errors.New("the NVIDIA driver is not available")
 
 // finder finds the machine's NVIDIA cards, those that its driver lists and those that it
 // does not. One goroutine uses it at a time.
@@ -103,7 +103,7 @@ func (f *finder) unifiedMemory(ctx context.Context, bus []busCard) error {
 	if is() {
 		return nil
 	}
-	return errors.Join(errors.New("/dev/nvidia-uvm is not there"), err)
+	return errors.Join(errors.New("/dev/nvidia-uvm does not exist"), err)
 }
 
 // loadUnifiedMemory loads nvidia-uvm and makes its device files.
@@ -125,13 +125,13 @@ func (f *finder) unusable(c busCard, memory error) string {
 	case c.driver == "vfio-pci":
 		return ""
 	case c.driver == "":
-		return "no driver has bound it: install NVIDIA's driver (docs/gpu-nodes.md), and look for NVRM in the kernel's log"
+		return "no driver is bound to it: install the NVIDIA driver (docs/gpu-nodes.md), and look for NVRM in the kernel log"
 	case c.driver != "nvidia":
-		return "the driver " + c.driver + " has bound it: remove that driver, and load NVIDIA's (docs/gpu-nodes.md)"
+		return "driver " + c.driver + " is bound to it: remove that driver, and load the NVIDIA driver (docs/gpu-nodes.md)"
 	case f.driver == nil:
-		return "its driver does not answer: " + f.failed.Error()
+		return "its driver is not responding: " + f.failed.Error()
 	case !slices.Contains(f.listed, c.address):
-		return "its driver does not list it: look for NVRM in the kernel's log"
+		return "its driver does not list it: look for NVRM in the kernel log"
 	case memory != nil:
 		return memory.Error()
 	}
@@ -143,11 +143,11 @@ func (f *finder) unusable(c busCard, memory error) string {
 func (s *Server) find(ctx context.Context) (fresh []cardInfo) {
 	cards, unusable, errs := s.finder.look(ctx)
 	for _, err := range errs {
-		s.cfg.Log.Error("a card is left out", "error", err)
+		s.cfg.Log.Error("GPU is not used", "error", err)
 	}
 	if before := s.unusable.Swap(&unusable); before == nil || !slices.Equal(*before, unusable) {
 		for _, c := range unusable {
-			s.cfg.Log.Error("a card cannot be used", "address", c.Address, "reason", c.Reason)
+			s.cfg.Log.Error("GPU is not usable", "address", c.Address, "reason", c.Reason)
 		}
 	}
 	for _, c := range cards {

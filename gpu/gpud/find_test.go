@@ -103,9 +103,9 @@ func TestUnusableCards(t *testing.T) {
 		"another vendor's": {plug: func(m *machine) { m.failed = errNoDriver; m.plug(a, "0x8086", display, "i915") }},
 		"its sound device": {plug: func(m *machine) { m.failed = errNoDriver; m.plug(a, nvidiaID, "0x040300", "") }},
 		"no driver": {plug: func(m *machine) { m.failed = errNoDriver; m.plug(a, nvidiaID, display, "") },
-			want: []string{"no driver has bound it: install NVIDIA's driver"}},
+			want: []string{"no driver is bound to it: install the NVIDIA driver"}},
 		"nouveau": {plug: func(m *machine) { m.failed = errNoDriver; m.plug(a, nvidiaID, "0x030000", "nouveau") },
-			want: []string{"the driver nouveau has bound it"}},
+			want: []string{"driver nouveau is bound to it"}},
 		"given to a guest": {plug: func(m *machine) { m.failed = errNoDriver; m.plug(a, nvidiaID, display, "vfio-pci") }},
 		"a library of another version": {plug: func(m *machine) {
 			m.failed = errors.New("NVML: Driver/library version mismatch")
@@ -121,7 +121,7 @@ func TestUnusableCards(t *testing.T) {
 		"no nvidia-uvm": {plug: func(m *machine) {
 			m.plug(a, nvidiaID, display, "nvidia")
 			m.cards = []string{a}
-		}, want: []string{"/dev/nvidia-uvm is not there"}, cards: 1, loaded: 1},
+		}, want: []string{"/dev/nvidia-uvm does not exist"}, cards: 1, loaded: 1},
 		"all is well": {plug: func(m *machine) {
 			m.plug(a, nvidiaID, display, "nvidia")
 			m.cards = []string{a}

@@ -71,9 +71,9 @@ func New(cfg Config) (_ *Server, err error) {
 func (s *Server) tell(cards []cardInfo) {
 	for _, c := range cards {
 		if c.Driver == wire.DriverNull {
-			s.cfg.Log.Warn("a null GPU computes nothing: it is for measuring and testing", "id", c.ID)
+			s.cfg.Log.Warn("null GPU configured: it computes nothing and is for benchmarks and tests only", "id", c.ID)
 		}
-		s.cfg.Log.Info("GPU", "id", c.ID, "driver", c.Driver, "name", c.Name, "vram", FormatSize(c.VRAM), "uuid", c.UUID)
+		s.cfg.Log.Info("found GPU", "id", c.ID, "driver", c.Driver, "name", c.Name, "vram", FormatSize(c.VRAM), "uuid", c.UUID)
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *Server) Close() error {
 func Listen(path string, group int) (*net.UnixListener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("%s: somebody listens there already", path)
+		return nil, fmt.Errorf("listen on %s: another process is already listening", path)
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
 		if err := os.Remove(path); err != nil {
@@ -143,6 +143,6 @@ func Listen(path string, group int) (*net.UnixListener, error) {
 type logWriter struct{ cfg Config }
 
 func (w logWriter) Write(b []byte) (int, error) {
-	w.cfg.Log.Warn("http", "message", string(b))
+	w.cfg.Log.Warn("HTTP server error", "message", string(b))
 	return len(b), nil
 }

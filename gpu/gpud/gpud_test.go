@@ -350,7 +350,7 @@ func TestSecondGpudIsRefused(t *testing.T) {
 	}
 	other := n.cfg
 	other.StateDir = t.TempDir()
-	if _, err := gpud.New(other); err == nil || !strings.Contains(err.Error(), "listens there already") {
+	if _, err := gpud.New(other); err == nil || !strings.Contains(err.Error(), "another process is already listening") {
 		t.Errorf("same socket: %v", err)
 	}
 	if _, err := n.control.Health(t.Context()); err != nil {

@@ -31,7 +31,7 @@ func (u uuid) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 func (u *uuid) UnmarshalText(b []byte) error {
 	n, err := hex.Decode(u[:], []byte(strings.ReplaceAll(strings.TrimPrefix(string(b), "GPU-"), "-", "")))
 	if err != nil || n != 16 {
-		return fmt.Errorf("%q is no GPU UUID", b)
+		return fmt.Errorf("%q is not a valid GPU UUID", b)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func madeCards(cfg Config, known map[sched.GPUID]uuid) ([]cardInfo, error) {
 			return err
 		}
 		if seen[g.Name] {
-			return fmt.Errorf("two soft or null GPUs are called %q", g.Name)
+			return fmt.Errorf("two soft or null GPUs have the name %q", g.Name)
 		}
 		seen[g.Name] = true
 		id := sched.GPUID(g.Name)

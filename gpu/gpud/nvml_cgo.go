@@ -38,12 +38,12 @@ func (n *nvidia) close() {
 func (n *nvidia) cards() (cards []cardInfo, errs []error) {
 	count, ret := n.lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
-		return nil, []error{fmt.Errorf("NVML: number of cards: %s", n.lib.ErrorString(ret))}
+		return nil, []error{fmt.Errorf("NVML: get number of GPUs: %s", n.lib.ErrorString(ret))}
 	}
 	for i := range count {
 		c, err := n.card(i)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("card %d: %w", i, err))
+			errs = append(errs, fmt.Errorf("GPU %d: %w", i, err))
 			continue
 		}
 		cards = append(cards, c)
@@ -58,15 +58,15 @@ func (n *nvidia) card(i int) (c cardInfo, err error) {
 	}
 	id, ret := d.GetUUID()
 	if ret != nvml.SUCCESS {
-		return c, fmt.Errorf("NVML: UUID: %s", n.lib.ErrorString(ret))
+		return c, fmt.Errorf("NVML: get UUID: %s", n.lib.ErrorString(ret))
 	}
 	name, ret := d.GetName()
 	if ret != nvml.SUCCESS {
-		return c, fmt.Errorf("NVML: name: %s", n.lib.ErrorString(ret))
+		return c, fmt.Errorf("NVML: get name: %s", n.lib.ErrorString(ret))
 	}
 	memory, ret := d.GetMemoryInfo()
 	if ret != nvml.SUCCESS {
-		return c, fmt.Errorf("NVML: memory: %s", n.lib.ErrorString(ret))
+		return c, fmt.Errorf("NVML: get memory: %s", n.lib.ErrorString(ret))
 	}
 	c = cardInfo{ID: sched.GPUID(id), Name: name, Driver: wire.DriverCUDA, VRAM: memory.Total - min(memory.Total, driverReserve)}
 	c.SMs = multiprocessors(d)
@@ -76,17 +76,17 @@ func (n *nvidia) card(i int) (c cardInfo, err error) {
 	return c, c.UUID.UnmarshalText([]byte(id))
 }
 
-// settings says what keeps several workers from a card.
+// settings returns what keeps several workers from a card.
 func (n *nvidia) settings(i int) error {
 	d, ret := n.lib.DeviceGetHandleByIndex(i)
 	if ret != nvml.SUCCESS {
-		return fmt.Errorf("card %d: NVML: %s", i, n.lib.ErrorString(ret))
+		return fmt.Errorf("GPU %d: NVML: %s", i, n.lib.ErrorString(ret))
 	}
 	if mode, ret := d.GetComputeMode(); ret == nvml.SUCCESS && mode != nvml.COMPUTEMODE_DEFAULT {
-		return fmt.Errorf("card %d lets only one process use it, or none (compute mode %d): nvidia-smi -i %d -c DEFAULT", i, mode, i)
+		return fmt.Errorf("GPU %d has compute mode %d, want DEFAULT: nvidia-smi -i %d -c DEFAULT", i, mode, i)
 	}
 	if on, _, ret := d.GetMigMode(); ret == nvml.SUCCESS && on == nvml.DEVICE_MIG_ENABLE {
-		return fmt.Errorf("card %d is divided (MIG), and workers use whole cards: nvidia-smi -i %d -mig 0", i, i)
+		return fmt.Errorf("GPU %d has MIG mode enabled, want disabled: nvidia-smi -i %d -mig 0", i, i)
 	}
 	return nil
 }

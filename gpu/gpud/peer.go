@@ -116,7 +116,7 @@ func (d doomed) enforce(c *core, at sched.Time) bool {
 			return false
 		}
 		if !d.back() {
-			c.cfg.Log.Warn("killing a worker that has no session and did not end", "pid", d.link.pid, "error", unix.PidfdSendSignal(d.pidfd, unix.SIGKILL, nil, 0))
+			c.cfg.Log.Warn("killing worker without session that did not exit", "pid", d.link.pid, "error", unix.PidfdSendSignal(d.pidfd, unix.SIGKILL, nil, 0))
 		}
 	} else if s := d.session; s != nil && s.state == detached && s.host == d.link.host {
 		c.end(s, at) // it cannot come back
@@ -180,7 +180,7 @@ func startTime(pid int) (uint64, error) {
 	// The name, field 2, may hold anything, so count from its closing bracket.
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	if len(fields) < 20 {
-		return 0, fmt.Errorf("/proc/%d/stat is not as documented", pid)
+		return 0, fmt.Errorf("/proc/%d/stat has an unexpected format", pid)
 	}
 	return strconv.ParseUint(fields[19], 10, 64)
 }

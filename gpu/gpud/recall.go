@@ -117,7 +117,7 @@ func (c *core) resume(at sched.Time) {
 	for _, r := range due {
 		for s := range r.waits {
 			s.account.late = true
-			c.cfg.Log.Warn("a worker does not say what memory it has no use for", "vgpu", s.vgpu.id, "session", s.id)
+			c.cfg.Log.Warn("worker did not report its unused memory in time", "vgpu", s.vgpu.id, "session", s.id)
 		}
 		r.then()
 	}

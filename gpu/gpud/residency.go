@@ -183,7 +183,7 @@ func (c *core) evicted(s *session, bytes uint64, failed string, at sched.Time) {
 	c.leave(card, s, at)
 	if failed != "" {
 		p.evictable = false
-		c.cfg.Log.Warn("memory does not leave the card", "vgpu", s.vgpu.id, "session", s.id, "moved", moved, "error", failed)
+		c.cfg.Log.Warn("evict memory from GPU failed", "vgpu", s.vgpu.id, "session", s.id, "moved", moved, "error", failed)
 	}
 	c.save.dirty = true
 	c.makeRoom(card, at)
@@ -206,13 +206,13 @@ func (c *core) restored(s *session, failed string, at sched.Time) {
 	p.restoring, p.swapped = 0, s.held
 	c.leave(card, s, at)
 	if p.failed++; p.failed > maxFailedRestores {
-		c.kickOut(s, at, "its memory could not be brought back to the GPU: "+failed)
+		c.kickOut(s, at, "restore memory to the GPU failed: "+failed)
 		return
 	}
 	if p.failed > 1 {
 		return // said already
 	}
-	c.cfg.Log.Warn("memory does not come back to the card", "vgpu", s.vgpu.id, "session", s.id, "bytes", s.held, "error", failed)
+	c.cfg.Log.Warn("restore memory to GPU failed", "vgpu", s.vgpu.id, "session", s.id, "bytes", s.held, "error", failed)
 }
 
 // growAll serves the reserves that wait, as far as there is room now.
@@ -266,7 +266,7 @@ func (c *core) reserve(s *session, g grow, at sched.Time) {
 // that has to come back to this gpud first is asked then.
 func (c *core) reserveAfter(card *card, s *session, g grow, from []*session, at sched.Time) {
 	if s.account.waiting >= maxWaiting {
-		g.reply(0, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d requests wait for memory already", maxWaiting)})
+		g.reply(0, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("too many requests are waiting for memory: %d", maxWaiting)})
 		return
 	}
 	away := slices.ContainsFunc(from, (*session).comesBack)
@@ -281,7 +281,7 @@ func (c *core) reserveAfter(card *card, s *session, g grow, from []*session, at 
 func (c *core) refuse(card *card, s *session, g grow) *wire.Error {
 	used, limit := s.vgpu.held(), s.vgpu.spec.VRAMBytes
 	if used > limit || g.bytes > limit-used {
-		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of %d in use", g.bytes, used, limit)}
+		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes requested, %d of %d in use", g.bytes, used, limit)}
 	}
 	if card == nil {
 		return &wire.Error{Code: wire.CodeUnavailable, Message: errNoCard.Error()}
@@ -291,7 +291,7 @@ func (c *core) refuse(card *card, s *session, g grow) *wire.Error {
 		held += o.held
 	}
 	if all := card.VRAM + card.SwapBytes; held > all || g.bytes > all-held {
-		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of the card's %d and %d of the host's for it in use", g.bytes, held, card.VRAM, card.SwapBytes)}
+		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes requested, %d in use of %d bytes of VRAM and %d bytes of swap", g.bytes, held, card.VRAM, card.SwapBytes)}
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (c *core) fit(card *card, s *session, g grow, at sched.Time) bool {
 		c.growLater(card, s, g)
 		c.askOut(card, sched.Eviction{Session: s.key(), Bytes: 1}, at)
 	case c.pinned(card, s)+g.bytes > card.VRAM:
-		g.reply(0, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, and what is on the card cannot leave it", g.bytes)})
+		g.reply(0, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes requested, and memory on the GPU cannot be evicted", g.bytes)})
 	default:
 		c.growLater(card, s, g)
 	}

@@ -136,9 +136,9 @@ func (c *core) saved(err error) {
 	if err != nil {
 		c.save.dirty = true // the next tick tries again
 		if c.problem == "" {
-			c.cfg.Log.Error("the state cannot be written; usage since the last write would be lost in a crash", "error", err)
+			c.cfg.Log.Error("write state failed, usage since the last write is lost in a crash", "error", err)
 		}
-		c.problem = fmt.Sprintf("the state cannot be written: %v", err)
+		c.problem = fmt.Sprintf("write state: %v", err)
 	} else {
 		c.problem = ""
 		for id, u := range c.save.usages {
@@ -195,7 +195,7 @@ func (c *core) load() error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if doc.Version < 1 || doc.Version > stateVersion {
-		return fmt.Errorf("%s has version %d, this gpud knows up to %d", path, doc.Version, stateVersion)
+		return fmt.Errorf("%s has version %d, this gpud supports up to %d", path, doc.Version, stateVersion)
 	}
 	if doc.Cards != nil {
 		c.uuids = doc.Cards
@@ -249,7 +249,7 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("another gpud runs on %s", dir)
+		return nil, fmt.Errorf("another gpud is running on %s", dir)
 	}
 	return f, nil
 }

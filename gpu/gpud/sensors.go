@@ -47,9 +47,9 @@ const softwareThermalSlowdown = 0x20
 func (s sensors) failed() string {
 	switch {
 	case s.lost:
-		return "the card does not answer: it has fallen off the bus"
+		return "the GPU is not responding: it has fallen off the bus"
 	case s.uncorrected > 0:
-		return fmt.Sprintf("memory has had %d errors that ECC could not correct", s.uncorrected)
+		return fmt.Sprintf("%d uncorrectable ECC memory errors", s.uncorrected)
 	}
 	return ""
 }

@@ -83,14 +83,14 @@ func (c *core) settle(at sched.Time) {
 // register begins a session, or takes up one that gpud knew before.
 func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wire.Error) {
 	if r.Version != wire.Version {
-		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("worker speaks version %d, gpud %d", r.Version, wire.Version)}
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("worker has protocol version %d, want %d", r.Version, wire.Version)}
 	}
 	v := c.vgpus[sched.VGPUID(r.VGPU)]
 	if v == nil || v.deleted {
-		return nil, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no vGPU %q", r.VGPU)}
+		return nil, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("vGPU %q does not exist", r.VGPU)}
 	}
 	if !v.knows(r.Token) {
-		return nil, &wire.Error{Code: wire.CodeForbidden, Message: fmt.Sprintf("that is not the token of vGPU %s", v.id)}
+		return nil, &wire.Error{Code: wire.CodeForbidden, Message: fmt.Sprintf("wrong token for vGPU %s", v.id)}
 	}
 	if c.cards[v.on()] == nil {
 		return nil, &wire.Error{Code: wire.CodeUnavailable, Message: fmt.Sprintf("vGPU %s: %v", v.id, errNoCard)}
@@ -98,7 +98,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	s := v.sessions[r.Session]
 	if s == nil {
 		if v.active() >= maxSessionsPerVGPU {
-			return nil, &wire.Error{Code: wire.CodeBusy, Message: fmt.Sprintf("vGPU %s has %d processes already", v.id, maxSessionsPerVGPU)}
+			return nil, &wire.Error{Code: wire.CodeBusy, Message: fmt.Sprintf("vGPU %s already has %d processes, the maximum", v.id, maxSessionsPerVGPU)}
 		}
 		s = &session{id: r.Session, vgpu: v, counter: counter{Base: r.Totals, Since: at}, state: ended}
 	} else { // it may have run since its last turn here, or since its connection was closed
@@ -118,14 +118,14 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	}
 	pieces, shared := v.unknown(r.Shares)
 	if len(v.shares)+pieces > maxSharesPerVGPU {
-		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("the worker says that it shares %d pieces of memory that vGPU %s has no room for", pieces, v.id)}
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("worker reports %d pieces of shared memory, which exceed the limits of vGPU %s", pieces, v.id)}
 	}
 	if others := v.held() - known; r.Held+shared > max(known, v.spec.VRAMBytes-min(others, v.spec.VRAMBytes)) {
 		code := wire.CodeInvalid
 		if v.awaits(s) { // they may hold less by now: it asks again
 			code = wire.CodeUnavailable
 		}
-		return nil, &wire.Error{Code: code, Message: fmt.Sprintf("the worker says that it holds %d bytes, more than vGPU %s can have given it", r.Held, v.id)}
+		return nil, &wire.Error{Code: code, Message: fmt.Sprintf("worker reports %d bytes of memory, more than vGPU %s can have allocated to it", r.Held, v.id)}
 	}
 	if s.state == detached {
 		// It held its memory, and may have run, since gpud's last look.
@@ -191,7 +191,7 @@ func (c *core) totals(s *session, t worker.Totals, at sched.Time) {
 	}
 	if clamped && at-s.warned > time.Minute {
 		s.warned = at
-		c.cfg.Log.Warn("worker's totals cannot be true, not all counted", "vgpu", s.vgpu.id, "session", s.id,
+		c.cfg.Log.Warn("worker reported implausible totals, not all are counted", "vgpu", s.vgpu.id, "session", s.id,
 			"reported", t, "counted", s.counter.Counted, "leased", s.counter.Leased+holding)
 	}
 }
@@ -230,7 +230,7 @@ func (c *core) end(s *session, at sched.Time) {
 	}
 	c.save.dirty = true
 	c.kick()
-	c.cfg.Log.Info("worker's session ended", "vgpu", s.vgpu.id, "session", s.id, "pid", s.pid, "gpuNanos", s.counter.Counted.GPUNanos)
+	c.cfg.Log.Info("worker session ended", "vgpu", s.vgpu.id, "session", s.id, "pid", s.pid, "gpuNanos", s.counter.Counted.GPUNanos)
 }
 
 // expire ends detached sessions whose workers have ended or did not come back, and
@@ -242,7 +242,7 @@ func (c *core) expire(v *vgpu, at sched.Time) {
 			c.end(s, at)
 		case s.state == detached && at-max(s.changed, c.started+c.missed) > c.cfg.DetachGrace:
 			if killed, err := s.host.kill(); killed || err != nil {
-				c.cfg.Log.Warn("killed a worker that did not come back", "vgpu", v.id, "session", s.id, "pid", s.host.PID, "error", err)
+				c.cfg.Log.Warn("killed worker that did not reconnect", "vgpu", v.id, "session", s.id, "pid", s.host.PID, "error", err)
 			}
 			c.end(s, at)
 		case s.state == ended && (at-s.changed > keepEnded || len(v.sessions)-v.active() > maxEndedPerVGPU && v.oldestEnded() == s):
@@ -269,8 +269,8 @@ func (v *vgpu) oldestEnded() (oldest *session) {
 func (c *core) overdue(card *card, key sched.SessionID) {
 	at := now()
 	if s := c.sessionByKey(key); s != nil && s.state == live {
-		c.cfg.Log.Warn("a kernel ran too long past its lease", "gpu", card.ID, "vgpu", s.vgpu.id, "session", s.id, "limit", c.cfg.Overrun)
-		c.kickOut(s, at, fmt.Sprintf("a kernel ran more than %s past its turn", c.cfg.Overrun))
+		c.cfg.Log.Warn("kernel exceeded its time slice, killing worker", "gpu", card.ID, "vgpu", s.vgpu.id, "session", s.id, "limit", c.cfg.Overrun)
+		c.kickOut(s, at, fmt.Sprintf("a kernel ran more than %s past its time slice", c.cfg.Overrun))
 		return
 	}
 	c.step(card.ID, at, sched.Drop{Session: key}) // nobody is behind it any more

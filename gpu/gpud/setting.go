@@ -12,16 +12,16 @@ import (
 func (c *core) setCard(id sched.GPUID, spec wire.GPUSpec) *wire.Error {
 	card := c.cards[id]
 	if card == nil {
-		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("this node has no GPU %q", id)}
+		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("GPU %q does not exist on this node", id)}
 	}
 	if spec.SwapBytes > 16*card.VRAM {
-		return &wire.Error{Code: wire.CodeInvalid, Message: "more than 16 times the card's memory is not swap"}
+		return &wire.Error{Code: wire.CodeInvalid, Message: "swap must not be larger than 16 times the memory of the GPU"}
 	}
 	if card.GPUSpec == spec {
 		return nil
 	}
 	card.GPUSpec, c.told[id] = spec, spec
 	c.save.dirty = true
-	c.cfg.Log.Info("GPU set", "gpu", id, "swap", FormatSize(spec.SwapBytes), "interop", spec.Interop)
+	c.cfg.Log.Info("GPU settings changed", "gpu", id, "swap", FormatSize(spec.SwapBytes), "interop", spec.Interop)
 	return nil
 }

@@ -115,7 +115,7 @@ func (c *core) sharing(s *session, m *wire.ToNode, at sched.Time) *wire.Error {
 // card, so it must leave room there for each other vGPU, whole.
 func (c *core) mayShare(s *session, bytes uint64) *wire.Error {
 	if n, _ := s.has(); n >= wire.MaxShares || len(s.vgpu.shares) >= maxSharesPerVGPU {
-		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d pieces of memory are shared already", len(s.vgpu.shares))}
+		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d pieces of memory are already shared, the maximum", len(s.vgpu.shares))}
 	}
 	card := c.cards[s.vgpu.on()]
 	if card == nil {
@@ -127,7 +127,7 @@ func (c *core) mayShare(s *session, bytes uint64) *wire.Error {
 			continue
 		}
 		if others := all - v.shared(); v.spec.VRAMBytes > card.VRAM-min(others, card.VRAM) {
-			return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes to share, which would stay on the card: vGPU %s would have no room there", bytes, v.id)}
+			return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("cannot share %d bytes, which would stay on the GPU: vGPU %s has no memory left for it", bytes, v.id)}
 		}
 	}
 	return nil
@@ -138,11 +138,11 @@ func (c *core) open(s *session, token string) (*share, *wire.Error) {
 	sh := s.vgpu.shares[token]
 	switch n, _ := s.has(); {
 	case sh != nil && sh.file == nil && sh.owner != nil, sh == nil && s.vgpu.awaits(s):
-		return nil, &wire.Error{Code: wire.CodeUnavailable, Message: "the worker that shares it has yet to send where it lies"}
+		return nil, &wire.Error{Code: wire.CodeUnavailable, Message: "the worker that shares it has not sent its location yet"}
 	case sh == nil || sh.file == nil:
-		return nil, &wire.Error{Code: wire.CodeNotFound, Message: "no memory of the vGPU is shared by that name"}
+		return nil, &wire.Error{Code: wire.CodeNotFound, Message: "shared memory with this name does not exist on the vGPU"}
 	case n >= wire.MaxShares && !sh.holders[s]:
-		return nil, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("the process has %d pieces of shared memory", n)}
+		return nil, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("the process already has %d pieces of shared memory, the maximum", n)}
 	}
 	return sh, nil
 }

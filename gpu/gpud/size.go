@@ -14,16 +14,16 @@ func ParseSize(s string) (uint64, error) {
 	unit := strings.TrimSpace(s[len(digits):])
 	shift, ok := map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}[unit]
 	if !ok {
-		return 0, fmt.Errorf("size %q: the unit must be B, KiB, MiB, GiB or TiB, as in 8GiB", s)
+		return 0, fmt.Errorf("size %q: unknown unit, want B, KiB, MiB, GiB or TiB, e.g. 8GiB", s)
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("size %q: want a whole number of bytes or of KiB, MiB, GiB, TiB, as in 8GiB", s)
+		return 0, fmt.Errorf("size %q: want a whole number of B, KiB, MiB, GiB or TiB, e.g. 8GiB", s)
 	}
 	if hi, lo := bits.Mul64(n, 1<<shift); hi == 0 {
 		return lo, nil
 	}
-	return 0, fmt.Errorf("size %q is more than 64 bits of bytes", s)
+	return 0, fmt.Errorf("size %q does not fit in 64 bits", s)
 }
 
 // FormatSize writes a size as ParseSize reads it, in the largest unit that

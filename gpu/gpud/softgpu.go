@@ -128,13 +128,13 @@ func (g SoftGPU) check(kind string) error {
 	}
 	switch {
 	case (g.Capability != 0 || g.Model != "" || g.Fault != "" || g.Check != "" || g.Engine != "") && kind != "soft":
-		return fmt.Errorf("%s GPU %s: model, cc, check, engine and fault are for soft GPUs", kind, g.Name)
+		return fmt.Errorf("%s GPU %s: model, cc, check, engine and fault are supported only for soft GPUs", kind, g.Name)
 	case !validCardName(g.Name):
-		return fmt.Errorf("%s GPU %q: a name is 1 to 32 letters, digits, '-', '_' or '.'", kind, g.Name)
+		return fmt.Errorf("%s GPU %q: invalid name, want 1 to 32 letters, digits, '-', '_' or '.'", kind, g.Name)
 	case g.VRAM < minSoftVRAM || g.VRAM > maxSoftVRAM:
-		return fmt.Errorf("%s GPU %s: vram must be from %s to %s, as in vram=8GiB", kind, g.Name, FormatSize(minSoftVRAM), FormatSize(maxSoftVRAM))
+		return fmt.Errorf("%s GPU %s: vram is out of range, want %s to %s, e.g. vram=8GiB", kind, g.Name, FormatSize(minSoftVRAM), FormatSize(maxSoftVRAM))
 	case g.SMs < 1 || g.SMs > maxSoftSMs:
-		return fmt.Errorf("%s GPU %s: sms must be from 1 to %d", kind, g.Name, maxSoftSMs)
+		return fmt.Errorf("%s GPU %s: sms is out of range, want 1 to %d", kind, g.Name, maxSoftSMs)
 	}
 	return nil
 }

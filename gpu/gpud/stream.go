@@ -139,7 +139,7 @@ func (s *Server) serveWorker(w http.ResponseWriter, r *http.Request) {
 	p, _ := r.Context().Value(peerKey{}).(peer)
 	conn, buf, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		writeError(w, http.StatusInternalServerError, &wire.Error{Code: wire.CodeUnavailable, Message: "cannot upgrade"})
+		writeError(w, http.StatusInternalServerError, &wire.Error{Code: wire.CodeUnavailable, Message: "connection cannot be upgraded"})
 		return
 	}
 	unixConn, ok := conn.(*net.UnixConn)
@@ -180,7 +180,7 @@ func (c *core) serveLink(l *link, in *bufio.Reader, files *wire.Files) {
 	_ = l.conn.SetReadDeadline(time.Now().Add(registerWithin))
 	m, err := wire.ReadToNode(in)
 	if err != nil || m.Op != wire.OpRegister {
-		c.do(func() { c.refused("no registration", "pid", l.pid, "error", err) })
+		c.do(func() { c.refused("worker did not register", "pid", l.pid, "error", err) })
 		return
 	}
 	_ = l.conn.SetReadDeadline(time.Time{})
@@ -201,7 +201,7 @@ func (c *core) serveLink(l *link, in *bufio.Reader, files *wire.Files) {
 		m, err := wire.ReadToNode(in)
 		if err != nil {
 			if errors.Is(err, wire.ErrLine) {
-				c.cfg.Log.Warn("worker's connection closed", "session", s.id, "error", err)
+				c.cfg.Log.Warn("worker connection closed", "session", s.id, "error", err)
 			}
 			return
 		}
@@ -247,7 +247,7 @@ func (c *core) greet(l *link, m wire.ToNode) *session {
 // refused logs that a worker was not let in, at a bounded rate.
 func (c *core) refused(why string, about ...any) {
 	if ok, leftOut := c.strange.pass(now()); ok {
-		c.cfg.Log.Warn("worker refused", append(about, "reason", why, "leftOut", leftOut)...)
+		c.cfg.Log.Warn("refused worker", append(about, "reason", why, "leftOut", leftOut)...)
 	}
 }
 
@@ -335,7 +335,7 @@ func (c *core) tell(l *link, s *session, m wire.ToNode, at sched.Time) {
 		reply := wire.FromNode{Op: wire.OpReply, ID: m.ID}
 		if m.Op == wire.OpStatus {
 			if reply.Status = s.vgpu.status(c, at); reply.Status == nil {
-				reply.Code, reply.Message = wire.CodeUnavailable, "the card does not answer"
+				reply.Code, reply.Message = wire.CodeUnavailable, "the GPU is not responding"
 			}
 		} else {
 			used := s.vgpu.held()

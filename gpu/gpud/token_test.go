@@ -91,7 +91,7 @@ func TestOnlyTheTokenRegisters(t *testing.T) {
 	if strings.Contains(text, a.Token) || strings.Contains(text, b.Token) {
 		t.Error("a token stands in the log")
 	}
-	if lines := strings.Count(text, "worker refused"); lines == 0 || lines > 20 {
+	if lines := strings.Count(text, "refused worker"); lines == 0 || lines > 20 {
 		t.Errorf("%d lines for 55 refusals in a moment", lines)
 	}
 }

@@ -70,7 +70,7 @@ func (v *vgpu) limits(c *core) *worker.Limits {
 // the same id before it was deleted, goes on counting.
 func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Error {
 	if !wire.ValidID(string(id)) {
-		return &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("a vGPU's id is 1 to %d printable characters without spaces and slashes", wire.MaxID)}
+		return &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("invalid vGPU ID, want 1 to %d printable characters without spaces and slashes", wire.MaxID)}
 	}
 	spec.Name = wire.CleanName(spec.Name)
 	if _, err := sched.ParseTier(spec.Tier); err != nil {
@@ -78,11 +78,11 @@ func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Err
 	}
 	card := c.cards[sched.GPUID(spec.GPU)]
 	if card == nil {
-		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("this node has no GPU %q", spec.GPU)}
+		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("GPU %q does not exist on this node", spec.GPU)}
 	}
 	v := c.vgpus[id]
 	if v != nil && !v.deleted && v.on() != card.ID && v.busy() {
-		return &wire.Error{Code: wire.CodeBusy, Message: fmt.Sprintf("vGPU %s has running processes and cannot move to another GPU", id)}
+		return &wire.Error{Code: wire.CodeBusy, Message: fmt.Sprintf("vGPU %s has running processes and cannot be moved to another GPU", id)}
 	}
 	if v == nil && len(c.vgpus) >= maxVGPUs {
 		return &wire.Error{Code: wire.CodeNoFit, Reason: string(sched.ReasonCount), Message: "this node has too many vGPUs"}
@@ -113,7 +113,7 @@ func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Err
 		}
 	}
 	c.save.dirty = true
-	c.cfg.Log.Info("vGPU put", "vgpu", id, "gpu", spec.GPU, "vram", FormatSize(spec.VRAMBytes), "share", spec.SharePercent, "tier", spec.Tier)
+	c.cfg.Log.Info("vGPU created or changed", "vgpu", id, "gpu", spec.GPU, "vram", FormatSize(spec.VRAMBytes), "share", spec.SharePercent, "tier", spec.Tier)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (v *vgpu) busy() bool {
 func (c *core) remove(id sched.VGPUID, at sched.Time) *wire.Error {
 	v := c.vgpus[id]
 	if v == nil {
-		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no vGPU %q", id)}
+		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("vGPU %q does not exist", id)}
 	}
 	if v.deleted {
 		return nil
@@ -219,4 +219,4 @@ func (c *core) present(at sched.Time) wire.Now {
 	return out
 }
 
-var errNoCard = errors.New("the card of this vGPU is not there")
+var errNoCard = errors.New("the GPU of this vGPU is not available")

@@ -69,7 +69,7 @@ func TestVersionMismatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	const text = "the guest library speaks version 1.1, this host 2.0 to 2.3: update the older of the two"
+	const text = "the guest library has protocol version 1.1, this host supports 2.0 to 2.3: update the older of the two"
 	go func() {
 		for {
 			c, err := l.Accept()

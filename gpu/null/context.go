@@ -253,7 +253,7 @@ func (c *Context) enter() {
 	c.mu.Lock()
 	entered := err == nil
 	if entered && c.evicted {
-		err = fmt.Errorf("%w: let onto the device while its memory is evicted", abi.ErrIllegalAddress)
+		err = fmt.Errorf("%w: work started while its memory is evicted", abi.ErrIllegalAddress)
 	}
 	c.inside = err == nil
 	if err != nil && c.err == nil {

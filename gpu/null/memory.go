@@ -253,7 +253,7 @@ func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 		return 0, abi.ErrInvalidContext
 	}
 	if c.inside {
-		return 0, errors.New("null device: memory is to move while the context is inside the gate")
+		return 0, errors.New("null device: memory cannot be moved while the context is running")
 	}
 	c.evicted = true
 	return c.d.mem.evict(c, bytes), nil

@@ -57,7 +57,7 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 		at, err := c.MemAlloc(max(v.size, 1))
 		if err != nil {
 			m.free()
-			return nil, nil, abi.ModuleInfo{ErrorLog: fmt.Sprintf("variable %s of %d bytes: %v", v.name, v.size, err)}, err
+			return nil, nil, abi.ModuleInfo{ErrorLog: fmt.Sprintf("allocate variable %s of %d bytes: %v", v.name, v.size, err)}, err
 		}
 		m.vars = append(m.vars, at)
 		info.Globals = append(info.Globals, abi.GlobalInfo{Name: v.name, Address: at, Size: v.size})
@@ -113,7 +113,7 @@ func readFatbin(image []byte) (*outline, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
 	}
-	first := fmt.Errorf("%w: the fatbin has neither PTX nor machine code", abi.ErrNoBinaryForGPU)
+	first := fmt.Errorf("%w: the fatbin has no PTX and no machine code", abi.ErrNoBinaryForGPU)
 	failed := false
 	for _, kind := range []fatbin.Kind{fatbin.PTX, fatbin.ELF} {
 		for _, e := range entries {
@@ -193,7 +193,7 @@ func outlineOf(mod *ptx.Module) (*outline, error) {
 		case v.Extern:
 			return nil, fmt.Errorf("%w: ptx: line %d: unresolved extern variable %s", abi.ErrInvalidPTX, v.Line, v.Name)
 		case v.Managed:
-			return nil, fmt.Errorf("%w: ptx: line %d: variable %s is managed, which this device has no memory for", abi.ErrInvalidPTX, v.Line, v.Name)
+			return nil, fmt.Errorf("%w: ptx: line %d: managed variable %s is not supported on this device", abi.ErrInvalidPTX, v.Line, v.Name)
 		default:
 			o.vars = append(o.vars, variable{v.Name, v.Size})
 		}

@@ -68,7 +68,7 @@ func New(o Options) (worker.Driver, error) {
 		o.VRAM = 1 << 30
 	}
 	if o.VRAM > maxVRAM {
-		return nil, fmt.Errorf("null device: %d bytes are more than 4 TiB", o.VRAM)
+		return nil, fmt.Errorf("null device: size of %d bytes is too large, want at most 4 TiB", o.VRAM)
 	}
 	if o.SMs <= 0 {
 		o.SMs = 1

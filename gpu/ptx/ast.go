@@ -112,7 +112,7 @@ func (in *Inst) Has(mod string) bool {
 	return false
 }
 
-// Kind says what an operand is.
+// Kind describes what an operand is.
 type Kind uint8
 
 // The kinds of operand.

@@ -74,14 +74,14 @@ func (t Type) Size() uint32 {
 	return 0
 }
 
-// Float says that values are IEEE (or bfloat) numbers.
+// Float reports whether values are IEEE (or bfloat) numbers.
 func (t Type) Float() bool { return t >= F16 && t <= F64 }
 
-// Opaque says that programs do not see what a variable holds (PTX ISA, "Texture
+// Opaque reports whether programs do not see what a variable holds (PTX ISA, "Texture
 // Sampler and Surface Types").
 func (t Type) Opaque() bool { return t >= TexRef && t <= SurfRef }
 
-// Signed says that values are two's complement integers.
+// Signed reports whether values are two's complement integers.
 func (t Type) Signed() bool { return t >= S8 && t <= S64 }
 
 // Space is a state space (PTX ISA, "State Spaces").

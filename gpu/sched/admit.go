@@ -32,7 +32,7 @@ type Request struct {
 	SharePercent int    // guaranteed share of the card's time, 0 to 100; 0 is best effort
 }
 
-// Reason says why a request does not fit.
+// Reason describes why a request does not fit.
 type Reason string
 
 // The reasons.
@@ -62,17 +62,17 @@ func (m *Misfit) Error() string {
 	}
 	switch m.Reason {
 	case ReasonInvalid:
-		return "a vGPU needs some VRAM and a share from 0 to 100 per cent"
+		return "a vGPU needs VRAM and a share from 0 to 100 %"
 	case ReasonNoGPU:
-		return "there is no GPU"
+		return "no GPU is available"
 	case ReasonUnschedulable:
-		return fmt.Sprintf("GPU %s takes no new vGPUs", m.GPU)
+		return fmt.Sprintf("GPU %s is cordoned", m.GPU)
 	case ReasonVRAM:
-		return fmt.Sprintf("%d bytes of VRAM wanted, %d free%s", m.Want, m.Free, on)
+		return fmt.Sprintf("%d bytes of VRAM requested, %d free%s", m.Want, m.Free, on)
 	case ReasonShare:
-		return fmt.Sprintf("a share of %d %% wanted, %d %% free%s", m.Want, m.Free, on)
+		return fmt.Sprintf("a share of %d %% requested, %d %% free%s", m.Want, m.Free, on)
 	case ReasonCount:
-		return fmt.Sprintf("as many vGPUs as allowed are already%s", on)
+		return fmt.Sprintf("the maximum number of vGPUs is reached%s", on)
 	}
 	return string(m.Reason)
 }

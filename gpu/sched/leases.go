@@ -25,22 +25,22 @@ type Time = time.Duration
 // Event is something that happened to a session, Want, Drop, Away or Back, or Pass.
 type Event interface{ event() }
 
-// Want says that the session has work and waits for the card. From the holder it also
+// Want means that the session has work and waits for the card. From the holder it also
 // gives back the present lease.
 type Want struct {
 	Session SessionID
 	VGPU    VGPUID
 }
 
-// Drop says that the session gives back its lease or place in the queue. Dropping
+// Drop means that the session gives back its lease or place in the queue. Dropping
 // what one does not have changes nothing.
 type Drop struct{ Session SessionID }
 
-// Away says that the session's memory is not on the card: it keeps its place in
+// Away means that the session's memory is not on the card: it keeps its place in
 // the queue, and is passed over, until Back.
 type Away struct{ Session SessionID }
 
-// Pass says that time has passed. A holder whose lease is over while nobody waits has
+// Pass means that time has passed. A holder whose lease is over while nobody waits has
 // a new one: it owes nothing for that time, and is not overdue.
 type Pass struct{}
 
@@ -66,7 +66,7 @@ type Grant struct {
 // Hurry tells the holder that others wait; it should give back as soon as it has no work.
 type Hurry struct{ Session SessionID }
 
-// Used says that the session held the card for this long.
+// Used means that the session held the card for this long.
 type Used struct {
 	Session SessionID
 	VGPU    VGPUID

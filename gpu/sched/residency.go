@@ -105,7 +105,7 @@ func (r Residency) Room(now Time, all []Tenant) Swap {
 // Fits reports whether the card has room for bytes more now.
 func (r Residency) Fits(all []Tenant, bytes uint64) bool { return bytes <= r.free(all) }
 
-// Grow says who makes room for bytes more of a tenant that is on the card, at
+// Grow returns who makes room for bytes more of a tenant that is on the card, at
 // once: a program that allocates does not wait for quanta. It is asked when they
 // do not fit; nobody has to leave then if enough is leaving already. ok is false
 // when only the holder, or the tenant itself, could.

@@ -24,7 +24,7 @@ func ParseTier(s string) (Tier, error) {
 	case Premium, Standard, Basic:
 		return t, nil
 	}
-	return "", fmt.Errorf("%q is no tier: premium, standard or basic", s)
+	return "", fmt.Errorf("unknown tier %q, want premium, standard or basic", s)
 }
 
 // weight is a best-effort vGPU's part of what is not guaranteed.

@@ -98,7 +98,7 @@ func (s *Server) HandOver(binary string, args []string, keep ...int) error {
 		err = syscall.Exec(binary, argv, os.Environ())
 	}
 	_ = inherit(fds, false)
-	return fmt.Errorf("executing %s: %w", binary, err)
+	return fmt.Errorf("execute %s: %w", binary, err)
 }
 
 // checkVersion asks the program that is to take over whether it can: after the
@@ -109,7 +109,7 @@ func checkVersion(binary string) error {
 		return fmt.Errorf("%s --handover-version: %w", binary, err)
 	}
 	if v := strings.TrimSpace(string(out)); v != fmt.Sprint(HandoverVersion) {
-		return fmt.Errorf("%s takes over version %q, this is %d", binary, v, HandoverVersion)
+		return fmt.Errorf("%s supports handover version %q, want %d", binary, v, HandoverVersion)
 	}
 	return nil
 }
@@ -136,13 +136,13 @@ func writeState(st serverState) (int, error) {
 	}
 	fd, err := unix.MemfdCreate("basalt-vgpu-state", unix.MFD_CLOEXEC)
 	if err != nil {
-		return -1, fmt.Errorf("memfd: %w", err)
+		return -1, fmt.Errorf("create memory file: %w", err)
 	}
 	for off := 0; off < len(b); {
 		n, err := unix.Pwrite(fd, b[off:], int64(off))
 		if err != nil {
 			_ = unix.Close(fd)
-			return -1, fmt.Errorf("writing state: %w", err)
+			return -1, fmt.Errorf("write state: %w", err)
 		}
 		off += n
 	}
@@ -224,7 +224,7 @@ func TakeOver(file int, spawner Spawner, limits Limits, log *slog.Logger) (*Serv
 		return nil, err
 	}
 	if err := inherit(st.fds(), false); err != nil {
-		return nil, fmt.Errorf("state: %w", err)
+		return nil, fmt.Errorf("read state: %w", err)
 	}
 	s, err := newServer(spawner, limits, log)
 	if err != nil {
@@ -235,7 +235,7 @@ func TakeOver(file int, spawner Spawner, limits Limits, log *slog.Logger) (*Serv
 		return s, s.loop.Add(s.listen, unix.EPOLLIN, func(uint32) { s.accept() })
 	}
 	if st.Stream == nil || st.Session == nil {
-		return nil, errors.New("state: neither listening nor connected")
+		return nil, errors.New("read state: neither listening nor connected")
 	}
 	if err := s.Device.restore(st); err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func TakeOver(file int, spawner Spawner, limits Limits, log *slog.Logger) (*Serv
 		s.Device.queues[i].broken = st.Broken[i]
 	}
 	s.attach(st.Stream.FD, st.Stream)
-	log.Info("took over from the program before", "contexts", len(st.Contexts))
+	log.Info("took over from the previous program", "contexts", len(st.Contexts))
 	return s, nil
 }
 
@@ -256,13 +256,13 @@ func readState(file int) (st serverState, err error) {
 	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<32))
 	if err != nil {
-		return st, fmt.Errorf("state: %w", err)
+		return st, fmt.Errorf("read state: %w", err)
 	}
 	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&st); err != nil {
-		return st, fmt.Errorf("state: %w", err)
+		return st, fmt.Errorf("read state: %w", err)
 	}
 	if st.Version != HandoverVersion {
-		return st, fmt.Errorf("state of version %d, this program reads %d", st.Version, HandoverVersion)
+		return st, fmt.Errorf("state has version %d, want %d", st.Version, HandoverVersion)
 	}
 	return st, nil
 }

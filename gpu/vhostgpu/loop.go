@@ -18,7 +18,7 @@ type Loop struct {
 func NewLoop() (*Loop, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("epoll: %w", err)
+		return nil, fmt.Errorf("set up epoll: %w", err)
 	}
 	return &Loop{fd, map[int]func(uint32){}}, nil
 }
@@ -28,7 +28,7 @@ func NewLoop() (*Loop, error) {
 func (l *Loop) Add(fd int, events uint32, f func(events uint32)) error {
 	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
 	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
-		return fmt.Errorf("epoll: %w", err)
+		return fmt.Errorf("set up epoll: %w", err)
 	}
 	l.handlers[fd] = f
 	return nil
@@ -60,7 +60,7 @@ func (l *Loop) Poll(d time.Duration) error {
 	if errors.Is(err, unix.EINTR) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("epoll: %w", err)
+		return fmt.Errorf("set up epoll: %w", err)
 	}
 	for _, ev := range events[:n] {
 		// A handler may have removed one that comes after it. A descriptor

@@ -115,7 +115,7 @@ func (s *Server) publish(now time.Time) time.Duration {
 	p.next = now.Add(observedEvery)
 	err := writeObserved(s.path, o)
 	if err != nil && !p.fault {
-		s.log.Error("cannot write what was seen of the guest", "err", err)
+		s.log.Error("write observations of the guest failed", "err", err)
 	}
 	if p.fault = err != nil; p.fault {
 		return observedEvery

@@ -105,7 +105,7 @@ func (d *Device) forgetBacking(res *resource) {
 	}
 }
 
-// unpin says that one worker no longer maps the resource.
+// unpin records that one worker no longer maps the resource.
 func (d *Device) unpin(res *resource) {
 	if res.pins--; res.pins > 0 || len(res.Release) == 0 {
 		return

@@ -58,7 +58,7 @@ func newServer(spawner Spawner, limits Limits, log *slog.Logger) (*Server, error
 	s := &Server{loop: loop, log: log, listen: -1}
 	s.Device = New(loop, spawner, limits, log)
 	if s.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return nil, fmt.Errorf("eventfd: %w", err)
+		return nil, fmt.Errorf("create eventfd: %w", err)
 	}
 	return s, loop.Add(s.wake, unix.EPOLLIN, func(uint32) {
 		var b [8]byte
@@ -71,7 +71,7 @@ func newServer(spawner Spawner, limits Limits, log *slog.Logger) (*Server, error
 func listenUnix(path string, group int) (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return -1, fmt.Errorf("socket: %w", err)
+		return -1, fmt.Errorf("create socket: %w", err)
 	}
 	early := path + "~"
 	_ = os.Remove(early)
@@ -92,7 +92,7 @@ func listenUnix(path string, group int) (int, error) {
 	if err != nil {
 		_ = unix.Close(fd)
 		_ = os.Remove(early)
-		return -1, fmt.Errorf("listening on %s: %w", path, err)
+		return -1, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	return fd, nil
 }
@@ -169,7 +169,7 @@ func (s *Server) Run(stop, upgrade <-chan struct{}, doUpgrade func() error) erro
 			s.done = true
 		case <-upgrade:
 			// Comes back only if the upgrade did not take place.
-			s.log.Error("upgrade failed; the old program goes on", "err", doUpgrade())
+			s.log.Error("upgrade failed, the old program continues", "err", doUpgrade())
 		default:
 			now := time.Now()
 			if err := s.loop.Poll(soonest(s.Device.Work(now), s.publish(now))); err != nil {

@@ -26,7 +26,7 @@ type WorkerProcess struct {
 func (p WorkerProcess) Spawn() (socket, pid int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return -1, 0, fmt.Errorf("carrier socket: %w", err)
+		return -1, 0, fmt.Errorf("create carrier socket: %w", err)
 	}
 	defer func() { _ = unix.Close(pair[1]) }()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -57,7 +57,7 @@ func (p WorkerProcess) Spawn() (socket, pid int, err error) {
 	})
 	if err != nil {
 		_ = unix.Close(pair[0])
-		return -1, 0, fmt.Errorf("starting %s: %w", p.Binary, err)
+		return -1, 0, fmt.Errorf("start %s: %w", p.Binary, err)
 	}
 	return pair[0], pid, nil
 }

@@ -81,15 +81,15 @@ func (d *Device) hello(c *guestContext, m message) {
 	switch {
 	case c.dead != nil:
 	case c.worker != nil:
-		d.fail(c, abi.ErrInvalidValue, "a second hello")
+		d.fail(c, abi.ErrInvalidValue, "unexpected second hello")
 	case len(m.Body) != abi.HelloSize:
-		d.fail(c, abi.ErrInvalidValue, "a hello of %d bytes", len(m.Body))
+		d.fail(c, abi.ErrInvalidValue, "hello has invalid size of %d bytes", len(m.Body))
 	case d.workers() >= d.limits.Workers:
 		d.fail(c, abi.ErrOutOfMemory, "too many processes of this machine use the vGPU")
 	default:
 		if err := d.hire(c); err != nil {
-			d.log.Error("worker cannot be started", "err", err)
-			d.fail(c, abi.ErrUnavailable, "the vGPU's worker cannot be started")
+			d.log.Error("start worker failed", "err", err)
+			d.fail(c, abi.ErrUnavailable, "the worker of the vGPU could not be started")
 			return
 		}
 		d.tell(c, encodeMessage(abi.MsgHello, m.Argument|abi.HelloWakeByMessage, m.Body))
@@ -106,7 +106,7 @@ const placedBody = 24
 func (d *Device) region(c *guestContext, m message) {
 	placed := m.Flags&abi.RegionPlaced != 0
 	if len(m.Body) < 12 || placed && len(m.Body) < placedBody {
-		d.fail(c, abi.ErrInvalidValue, "a region message of %d bytes", len(m.Body))
+		d.fail(c, abi.ErrInvalidValue, "region message has invalid size of %d bytes", len(m.Body))
 		return
 	}
 	size, id := le.Uint64(m.Body), le.Uint32(m.Body[8:])
@@ -128,16 +128,16 @@ func (d *Device) region(c *guestContext, m message) {
 	}
 	switch {
 	case c.worker == nil:
-		d.fail(c, abi.ErrInvalidValue, "a region before hello")
+		d.fail(c, abi.ErrInvalidValue, "region before hello")
 		return
 	case c.worker.maps(m.Argument) || m.Argument == 0 && c.region0 != id:
-		d.fail(c, abi.ErrInvalidValue, "region %d was given before, or has no header page", m.Argument)
+		d.fail(c, abi.ErrInvalidValue, "region %d already exists, or has no header page", m.Argument)
 		return
 	case size == 0 || size%pageSize != 0 || size > res.Size || size > d.limits.Region:
-		d.fail(c, abi.ErrInvalidValue, "region %d has an impossible size", m.Argument)
+		d.fail(c, abi.ErrInvalidValue, "region %d has an invalid size", m.Argument)
 		return
 	case c.worker.mapped() >= d.limits.Regions || len(c.worker.regions) >= d.limits.Regions+d.limits.Releases:
-		d.fail(c, abi.ErrOutOfMemory, "more than %d regions", d.limits.Regions)
+		d.fail(c, abi.ErrOutOfMemory, "too many regions, want at most %d", d.limits.Regions)
 		return
 	}
 	body, fds, err := regionBody(d.memory, res.Backing, head, size)

@@ -39,7 +39,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// place says which chain of which queue a request came in.
+// place describes which chain of which queue a request came in.
 type place struct {
 	Queue int
 	Head  uint16
@@ -119,7 +119,7 @@ func (d *Device) Start(i int, q *virtio.Queue, fds vhostuser.RingFDs, fresh bool
 	qu := &d.queues[i]
 	qu.q, qu.fds, qu.broken = q, fds, false
 	if err := d.loop.Add(fds.Kick, unix.EPOLLIN, func(uint32) { d.kicked(i) }); err != nil {
-		d.log.Error("queue cannot be watched", "queue", i, "err", err)
+		d.log.Error("watch queue failed", "queue", i, "err", err)
 	}
 	owed := qu.owed
 	qu.owed = nil
@@ -261,7 +261,7 @@ func (d *Device) signal(i int) {
 func (d *Device) breakQueue(i int, err error) {
 	qu := &d.queues[i]
 	qu.broken, qu.again = true, false
-	d.log.Warn("guest driver broke the queue; it waits for a reset", "queue", i, "err", err)
+	d.log.Warn("guest driver violated the queue protocol, queue is stopped until a reset", "queue", i, "err", err)
 	notify(qu.fds.Err)
 }
 

@@ -292,7 +292,7 @@ func TestRegionAddressIsPassedOn(t *testing.T) {
 		return slices.Contains(spawner.get(0).log(), "region 1 of 8192 at 0x40bffa001000")
 	})
 	placed(2, regionOf(11, 2))
-	wantDead(g, header, abi.ErrInvalidValue, "a region message of 16 bytes")
+	wantDead(g, header, abi.ErrInvalidValue, "region message has invalid size of 16 bytes")
 }
 
 // Pages do not go back to the guest kernel while a worker maps them.
@@ -378,7 +378,7 @@ func TestFullOfRegions(t *testing.T) {
 		t.Fatal("session did not survive")
 	}
 	again(100)
-	wantDead(g, header, abi.ErrOutOfMemory, "more than 1024 regions")
+	wantDead(g, header, abi.ErrOutOfMemory, "too many regions, want at most 1024")
 }
 
 // Whatever ends a session, the guest's library finds out and nobody else does.
@@ -391,19 +391,19 @@ func TestEndings(t *testing.T) {
 		result     abi.Result
 		do         func(ctx uint32)
 	}{
-		{"worker ends", "worker has ended", abi.ErrUnavailable, func(uint32) { spawner.last().conn.Close() }},
+		{"worker ends", "worker of the vGPU has exited", abi.ErrUnavailable, func(uint32) { spawner.last().conn.Close() }},
 		{"worker babbles", "not a carrier message", abi.ErrUnavailable, func(uint32) { spawner.last().conn.Write(make([]byte, 16)) }},
-		{"worker misspeaks", "sent message 4", abi.ErrUnavailable, func(uint32) { spawner.last().send(abi.MsgKick, 0, nil) }},
+		{"worker misspeaks", "sent unknown message 4", abi.ErrUnavailable, func(uint32) { spawner.last().send(abi.MsgKick, 0, nil) }},
 		{"worker refuses", "because", abi.ErrNotPermitted, func(uint32) {
 			spawner.last().send(abi.MsgRefused, uint32(abi.ErrNotPermitted), []byte("because"))
 		}},
 		{"second hello", "second hello", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgHello, 0, make([]byte, abi.HelloSize)) }},
 		{"foreign resource", "not a resource of this process", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 1, regionOf(990, 1)) }},
 		{"missing resource", "not a resource of this process", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 1, regionOf(4711, 1)) }},
-		{"region twice", "given before", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 0, regionOf(c*10, 4)) }},
-		{"region too large", "impossible size", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 1, regionOf(c*10, 5)) }},
-		{"region of no size", "impossible size", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 1, regionOf(c*10, 0)) }},
-		{"short region", "region message of 4", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 1, make([]byte, 4)) }},
+		{"region twice", "already exists", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 0, regionOf(c*10, 4)) }},
+		{"region too large", "invalid size", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 1, regionOf(c*10, 5)) }},
+		{"region of no size", "invalid size", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 1, regionOf(c*10, 0)) }},
+		{"short region", "region message has invalid size of 4", abi.ErrInvalidValue, func(c uint32) { g.send(c, abi.MsgRegion, 1, make([]byte, 4)) }},
 	}
 	for i, c := range cases {
 		ctx := uint32(i + 1)
@@ -435,7 +435,7 @@ func TestNoWorker(t *testing.T) {
 	header := g.resource(1, 10, 4)
 	g.send(1, abi.MsgHello, 0, make([]byte, abi.HelloSize))
 	g.send(1, abi.MsgRegion, 0, regionOf(10, 4))
-	wantDead(g, header, abi.ErrUnavailable, "cannot be started")
+	wantDead(g, header, abi.ErrUnavailable, "could not be started")
 }
 
 func TestRefusals(t *testing.T) {

@@ -146,7 +146,7 @@ func (d *Device) tell(c *guestContext, msg []byte, fds ...int) {
 	if err := w.stream.Write(msg, fds...); err != nil {
 		// Its end may have left a last word; workerEvent reads that first.
 		if errors.Is(err, vhostuser.ErrTooMuch) {
-			d.fail(c, abi.ErrUnavailable, "the vGPU's worker does not answer")
+			d.fail(c, abi.ErrUnavailable, "the worker of the vGPU is not responding")
 		}
 		return
 	}
@@ -169,15 +169,15 @@ func (d *Device) workerEvent(w *worker) {
 		closeAll(fds)
 		switch {
 		case err != nil:
-			reason := "the vGPU's worker has ended"
+			reason := "the worker of the vGPU has exited"
 			if !errors.Is(err, io.EOF) {
-				reason = fmt.Sprintf("the vGPU's worker: %v", err)
+				reason = fmt.Sprintf("the worker of the vGPU: %v", err)
 			}
 			d.fail(c, abi.ErrUnavailable, "%s", reason)
 			return
 		case msg == nil:
 			if flushed != nil {
-				d.fail(c, abi.ErrUnavailable, "the vGPU's worker has ended")
+				d.fail(c, abi.ErrUnavailable, "the worker of the vGPU has exited")
 				return
 			}
 			d.loop.Modify(w.stream.FD(), d.interest(w))
@@ -202,7 +202,7 @@ func (d *Device) workerMessage(c *guestContext, m message) {
 	case abi.MsgDropped:
 		d.dropped(c.worker, m.Argument)
 	default:
-		d.fail(c, abi.ErrUnavailable, "the vGPU's worker sent message %d", m.Type)
+		d.fail(c, abi.ErrUnavailable, "the worker of the vGPU sent unknown message %d", m.Type)
 	}
 }
 
@@ -241,7 +241,7 @@ func (d *Device) dropPins(res *resource) {
 			case p.resource != res || c.worker == nil:
 			case p.Number == 0:
 				// The library keeps region 0 until its process ends.
-				c.dead = &death{abi.ErrDeinitialized, "region 0 was given back"}
+				c.dead = &death{abi.ErrDeinitialized, "region 0 was released"}
 				d.endContext(c)
 			case waiting > d.limits.Releases || total > d.share():
 				d.fail(c, abi.ErrOutOfMemory, "too many regions (%d) were freed while commands used them", waiting)
@@ -305,11 +305,11 @@ func (d *Device) reap(w *worker) {
 	}
 	d.loop.Remove(w.pidfd)
 	_ = unix.Close(w.pidfd)
-	d.log.Info("worker ended", "pid", w.pid, "how", ending(status))
+	d.log.Info("worker exited", "pid", w.pid, "how", ending(status))
 	if c := d.contexts[w.context]; w.stream != nil && c != nil {
 		// What it said last comes before the news of its death.
 		d.workerEvent(w)
-		d.fail(c, abi.ErrUnavailable, "the vGPU's worker was %s", ending(status))
+		d.fail(c, abi.ErrUnavailable, "the worker of the vGPU was %s", ending(status))
 	}
 	for i, e := range d.ending {
 		if e == w {
@@ -344,7 +344,7 @@ func (d *Device) deadlines(now time.Time) time.Duration {
 		case w.killed:
 		case left <= 0:
 			w.killed = true
-			d.log.Warn("worker killed: it did not end in time", "pid", w.pid)
+			d.log.Warn("killed worker that did not exit in time", "pid", w.pid)
 			_ = unix.Kill(w.pid, unix.SIGKILL)
 		case sleep < 0 || left < sleep:
 			sleep = left

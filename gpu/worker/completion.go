@@ -127,7 +127,7 @@ func (s *Session) guard(f func()) {
 			if _, fault := p.(interface{ Addr() uintptr }); !fault {
 				panic(p)
 			}
-			s.stop(fmt.Errorf("%w: shared memory is gone: %v", abi.ErrUnknown, p))
+			s.stop(fmt.Errorf("%w: access to shared memory failed: %v", abi.ErrUnknown, p))
 		}
 	}()
 	f()

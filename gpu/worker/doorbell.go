@@ -25,7 +25,7 @@ func newDoorbell(carrier syscall.RawConn) (b *doorbell, err error) {
 	defer func() {
 		if err != nil {
 			b.close()
-			b, err = nil, fmt.Errorf("make a doorbell: %w", err)
+			b, err = nil, fmt.Errorf("create doorbell: %w", err)
 		}
 	}()
 	if b.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
@@ -59,7 +59,7 @@ func (b *doorbell) wait(d time.Duration) (carrier bool, err error) {
 		if errors.Is(err, unix.EINTR) {
 			return true, nil
 		}
-		return true, fmt.Errorf("wait for the doorbell: %w", err)
+		return true, fmt.Errorf("wait for doorbell: %w", err)
 	}
 	for _, e := range events[:n] {
 		if int(e.Fd) != b.own && int(e.Fd) != b.guest {

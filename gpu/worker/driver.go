@@ -186,7 +186,7 @@ type Mapper interface {
 	MemRelease(memory uint64) error
 	// MemMap shows memory, all of its size bytes, at an address too, without access.
 	MemMap(address, size, memory uint64) error
-	// MemSetAccess says what the context's work may do with a whole mapping. Copies
+	// MemSetAccess sets what the context's work may do with a whole mapping. Copies
 	// and kernels may go from one mapping to the next where both have access.
 	MemSetAccess(address uint64, access Access) error
 	// MemUnmap takes a whole mapping away. done is called once, from any goroutine,
@@ -249,7 +249,7 @@ type LazyLoader interface {
 // Partitioner is a Driver that has green contexts (CUDA driver API, "Green Contexts"): the
 // guest's library knows which multiprocessors one stands for, and all work runs alike.
 type Partitioner interface {
-	// Multiprocessors says how many there are to share out.
+	// Multiprocessors returns how many there are to share out.
 	Multiprocessors() uint32
 }
 

@@ -7,11 +7,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// ProtocolError says which rule of the channel the guest broke. It ends the
+// ProtocolError describes which rule of the channel the guest broke. It ends the
 // session and nothing else.
 type ProtocolError struct{ What string }
 
-func (e *ProtocolError) Error() string { return "the guest broke the protocol: " + e.What }
+func (e *ProtocolError) Error() string { return "the guest violated the protocol: " + e.What }
 
 func protocol(format string, a ...any) error { return &ProtocolError{fmt.Sprintf(format, a...)} }
 

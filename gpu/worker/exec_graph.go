@@ -33,7 +33,7 @@ func (s *Session) graphInstantiate(c *command) error {
 	}
 	nodes, err := abi.DecodeGraphRecord(record)
 	if err != nil {
-		s.log.Debug("graph refused", "error", err)
+		s.log.Debug("refused graph", "error", err)
 		return abi.ErrInvalidValue
 	}
 	g := &graphObject{ctx: ctx, nodes: nodes}
@@ -101,7 +101,7 @@ func (s *Session) graphUpdate(c *command) error {
 	}
 	changes, err := abi.DecodeGraphChanges(record)
 	if err != nil {
-		s.log.Debug("graph update refused", "error", err)
+		s.log.Debug("refused graph update", "error", err)
 		return abi.ErrInvalidValue
 	}
 	nodes, cost, err := s.changeGraph(g, changes)

@@ -107,7 +107,7 @@ func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 		return err
 	}
 	if _, twice := s.handles.allocs[address]; twice {
-		s.log.Error("the driver gave an address twice", "address", address)
+		s.log.Error("driver returned an address that is already allocated", "address", address)
 		return abi.ErrUnknown
 	}
 	s.handles.allocs[address] = allocation{ctx: ctx, size: size}

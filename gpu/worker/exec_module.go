@@ -186,7 +186,7 @@ func (s *Session) logRefused(info abi.ModuleInfo) {
 		}
 		if s.refusals++; s.refusals <= maxRefusals {
 			why := cmp.Or(info.ErrorLog, "kernel "+f.Name+": "+f.Refused)
-			s.log.Info("module with kernels that the device cannot run", "why", cut(why, max(0, len(why)-maxRefusalText)))
+			s.log.Info("module contains kernels that the device cannot run", "why", cut(why, max(0, len(why)-maxRefusalText)))
 		}
 		return
 	}

@@ -180,7 +180,7 @@ func (s *Session) textureDestroy(c *command) error {
 			return
 		}
 		if err := o.ctx.driver.(Textures).TextureDestroy(o.object, o.surface); err != nil {
-			s.log.Debug("texture not destroyed", "object", o.object, "error", err)
+			s.log.Debug("destroy texture failed", "object", o.object, "error", err)
 		}
 	})
 }

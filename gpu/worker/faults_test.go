@@ -43,27 +43,27 @@ func TestBrokenRingsEndTheSession(t *testing.T) {
 	odd := guesttest.Entry(abi.OpMemInfo, 0, abi.NoSlot, guesttest.None{}, nil)
 	binary.LittleEndian.PutUint32(odd, 12)
 	for text, c := range map[string]func(*rig){
-		"ring head 4611686018427387904": func(r *rig) { r.Shm.Store64(abi.OffHead, 1<<62); r.Kick() },
-		"ring head 4 ":                  func(r *rig) { r.Shm.Store64(abi.OffHead, 4); r.Kick() },
-		"8 bytes of an entry":           func(r *rig) { r.Shm.Store64(abi.OffHead, r.Shm.Load64(abi.OffTail)+8); r.Kick() },
-		"entry of 12 bytes":             ring(odd),
-		"slot 64 of 64":                 ring(guesttest.Entry(abi.OpMemInfo, 0, 64, guesttest.None{}, nil)),
-		"with flags 0x80":               ring(guesttest.Entry(abi.OpMemInfo, 0x80, abi.NoSlot, guesttest.None{}, nil)),
-		"MemInfo of 24 bytes, want 16":  ring(guesttest.Entry(abi.OpMemInfo, 0, abi.NoSlot, abi.MemFree{}, nil)),
-		"MemAlloc with inline data":     ring(guesttest.Entry(abi.OpMemAlloc, 0, abi.NoSlot, abi.MemAlloc{}, []byte("xxxxxxxx"))),
-		"4104 bytes of inline data":     ring(guesttest.Entry(abi.OpCopyHtoDInline, 0, abi.NoSlot, abi.CopyHtoDInline{}, make([]byte, 4104))),
-		"message 999":                   func(r *rig) { carrier.Write(r.Conn, carrier.Message{Type: 999}) },
+		"ring head 4611686018427387904":       func(r *rig) { r.Shm.Store64(abi.OffHead, 1<<62); r.Kick() },
+		"ring head 4 ":                        func(r *rig) { r.Shm.Store64(abi.OffHead, 4); r.Kick() },
+		"truncated ring entry: 8 bytes":       func(r *rig) { r.Shm.Store64(abi.OffHead, r.Shm.Load64(abi.OffTail)+8); r.Kick() },
+		"entry of 12 bytes":                   ring(odd),
+		"slot 64 is out of range":             ring(guesttest.Entry(abi.OpMemInfo, 0, 64, guesttest.None{}, nil)),
+		"has invalid flags 0x80":              ring(guesttest.Entry(abi.OpMemInfo, 0x80, abi.NoSlot, guesttest.None{}, nil)),
+		"MemInfo has 24 bytes, want 16":       ring(guesttest.Entry(abi.OpMemInfo, 0, abi.NoSlot, abi.MemFree{}, nil)),
+		"MemAlloc does not allow inline data": ring(guesttest.Entry(abi.OpMemAlloc, 0, abi.NoSlot, abi.MemAlloc{}, []byte("xxxxxxxx"))),
+		"inline data size of 4104 bytes":      ring(guesttest.Entry(abi.OpCopyHtoDInline, 0, abi.NoSlot, abi.CopyHtoDInline{}, make([]byte, 4104))),
+		"message 999":                         func(r *rig) { carrier.Write(r.Conn, carrier.Message{Type: 999}) },
 		"message 1": func(r *rig) {
 			carrier.Write(r.Conn, carrier.Message{Type: abi.MsgHello, Body: guesttest.Hello().Append(nil)})
 		},
-		"drop of region 5, which is not there": func(r *rig) { r.Drop(5) },
-		"drop of region 0":                     func(r *rig) { r.Drop(0) },
-		"region 0":                             func(r *rig) { carrier.Write(r.Conn, carrier.Message{Type: abi.MsgRegion, Body: make([]byte, 32)}) },
-		"region of 8 bytes": func(r *rig) {
+		"drop of unknown region 5": func(r *rig) { r.Drop(5) },
+		"drop of unknown region 0": func(r *rig) { r.Drop(0) },
+		"region number 0":          func(r *rig) { carrier.Write(r.Conn, carrier.Message{Type: abi.MsgRegion, Body: make([]byte, 32)}) },
+		"region message has 8 bytes": func(r *rig) {
 			carrier.Write(r.Conn, carrier.Message{Type: abi.MsgRegion, Argument: 1, Body: make([]byte, 8)})
 		},
-		"region 2 is there already": func(r *rig) { r.Region(2, 4096); r.Region(2, 4096) },
-		"magic":                     func(r *rig) { r.Conn.Write(make([]byte, 16)) },
+		"region 2 already exists": func(r *rig) { r.Region(2, 4096); r.Region(2, 4096) },
+		"magic":                   func(r *rig) { r.Conn.Write(make([]byte, 16)) },
 	} {
 		t.Run(text, func(t *testing.T) {
 			r := newRig(t, fakedriver.Options{}, 0)
@@ -397,7 +397,7 @@ func TestTruncatedMemoryEndsTheSession(t *testing.T) {
 	if err := unix.Ftruncate(fd, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := patience.Receive(t, 30*time.Second, "the session ends", ended); err == nil || !strings.Contains(err.Error(), "shared memory is gone") {
+	if err := patience.Receive(t, 30*time.Second, "the session ends", ended); err == nil || !strings.Contains(err.Error(), "access to shared memory failed") {
 		t.Error(err)
 	}
 	for {

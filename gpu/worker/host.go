@@ -44,7 +44,7 @@ type Host interface {
 	// with no lock held; done is called on the issuer, or never when the session ends
 	// meanwhile, and must not wait.
 	Reclaimable(reclaim func(done func()))
-	// Restored says that a lease has brought the memory back, or why not; then
+	// Restored is told that a lease has brought the memory back, or why it has not; then
 	// all of it is off the device.
 	Restored(err error)
 	// Share makes size bytes of an allocation, which is used in the account, memory that

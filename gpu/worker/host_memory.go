@@ -143,7 +143,7 @@ func (s *Session) vacate(number uint32, a abi.Region) error {
 	s.drops = kept
 	for n, r := range s.regions {
 		if r.overlaps(at) {
-			return protocol("region %d at %v, where region %d is", number, at, n)
+			return protocol("region %d at %v overlaps region %d", number, at, n)
 		}
 	}
 	return nil

@@ -128,19 +128,19 @@ func TestHostileHostMemory(t *testing.T) {
 		address func(w abi.Window) uint64
 		want    string
 	}{
-		"no address":           {func(abi.Window) uint64 { return 0 }, "which is not in the host part"},
-		"below the window":     {func(w abi.Window) uint64 { return w.Base - 1<<20 }, "which is not in the host part"},
-		"device part":          {func(w abi.Window) uint64 { return w.Base + 1<<20 }, "which is not in the host part"},
-		"over the device part": {func(w abi.Window) uint64 { return w.Host().Base - abi.PageSize }, "which is not in the host part"},
-		"over the tail":        {func(w abi.Window) uint64 { return w.Host().Base + w.Host().Size - abi.PageSize }, "which is not in the host part"},
-		"tail":                 {func(w abi.Window) uint64 { return w.Base + w.Size - 1<<20 }, "which is not in the host part"},
-		"above the window":     {func(w abi.Window) uint64 { return w.Base + w.Size }, "which is not in the host part"},
-		"end of the numbers":   {func(abi.Window) uint64 { return ^uint64(abi.PageSize - 1) }, "which is not in the host part"},
-		"inside of a page":     {func(w abi.Window) uint64 { return w.Host().Base + 8 }, "which is not the start of a page"},
-		"own memory":           {func(abi.Window) uint64 { return addressOf(mine) &^ (abi.PageSize - 1) }, "which is not in the host part"},
-		"twice":                {func(w abi.Window) uint64 { return w.Host().Base + 1<<20 }, "where region 1 is"},
-		"over the end of one":  {func(w abi.Window) uint64 { return w.Host().Base + 1<<20 + 3*abi.PageSize }, "where region 1 is"},
-		"over the start":       {func(w abi.Window) uint64 { return w.Host().Base + 1<<20 - abi.PageSize }, "where region 1 is"},
+		"no address":           {func(abi.Window) uint64 { return 0 }, "is not in the host part"},
+		"below the window":     {func(w abi.Window) uint64 { return w.Base - 1<<20 }, "is not in the host part"},
+		"device part":          {func(w abi.Window) uint64 { return w.Base + 1<<20 }, "is not in the host part"},
+		"over the device part": {func(w abi.Window) uint64 { return w.Host().Base - abi.PageSize }, "is not in the host part"},
+		"over the tail":        {func(w abi.Window) uint64 { return w.Host().Base + w.Host().Size - abi.PageSize }, "is not in the host part"},
+		"tail":                 {func(w abi.Window) uint64 { return w.Base + w.Size - 1<<20 }, "is not in the host part"},
+		"above the window":     {func(w abi.Window) uint64 { return w.Base + w.Size }, "is not in the host part"},
+		"end of the numbers":   {func(abi.Window) uint64 { return ^uint64(abi.PageSize - 1) }, "is not in the host part"},
+		"inside of a page":     {func(w abi.Window) uint64 { return w.Host().Base + 8 }, "is not page-aligned"},
+		"own memory":           {func(abi.Window) uint64 { return addressOf(mine) &^ (abi.PageSize - 1) }, "is not in the host part"},
+		"twice":                {func(w abi.Window) uint64 { return w.Host().Base + 1<<20 }, "overlaps region 1"},
+		"over the end of one":  {func(w abi.Window) uint64 { return w.Host().Base + 1<<20 + 3*abi.PageSize }, "overlaps region 1"},
+		"over the start":       {func(w abi.Window) uint64 { return w.Host().Base + 1<<20 - abi.PageSize }, "overlaps region 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, fakedriver.Options{}, 0)
@@ -161,7 +161,7 @@ func TestHostileHostMemory(t *testing.T) {
 	}
 }
 
-// Region 0 comes before there is a window.
+// Region 0 comes there is no address window yet.
 func TestRegion0HasNoAddress(t *testing.T) {
 	a, b, err := guesttest.Pair()
 	if err != nil {
@@ -189,7 +189,7 @@ func TestRegion0HasNoAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if m, err := g.Receive(); err != nil || m.Type != abi.MsgRefused || !strings.Contains(string(m.Body), "before there is a window") {
+	if m, err := g.Receive(); err != nil || m.Type != abi.MsgRefused || !strings.Contains(string(m.Body), "there is no address window yet") {
 		t.Errorf("the guest is told %d %q, %v", m.Type, m.Body, err)
 	}
 	var broken *worker.ProtocolError

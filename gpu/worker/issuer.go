@@ -27,7 +27,7 @@ func (s *Session) issue() (err error) {
 			if _, fault := p.(interface{ Addr() uintptr }); !fault {
 				panic(p)
 			}
-			err = fmt.Errorf("%w: shared memory is gone: %v", abi.ErrUnknown, p)
+			err = fmt.Errorf("%w: access to shared memory failed: %v", abi.ErrUnknown, p)
 		}
 	}()
 	spin := s.opts.Spin
@@ -90,7 +90,7 @@ func (s *Session) issueOne(head uint64) error {
 	at := s.tail & (s.layout.ringSize - 1)
 	toEnd := s.layout.ringSize - at
 	if avail < abi.EntryHeaderSize || toEnd < abi.EntryHeaderSize {
-		return protocol("%d bytes of an entry, %d to the ring's end", avail, toEnd)
+		return protocol("truncated ring entry: %d bytes, %d to the end of the ring", avail, toEnd)
 	}
 	var header [abi.EntryHeaderSize]byte
 	copy(header[:], s.ring[at:])
@@ -234,5 +234,5 @@ func (s *Session) serve(m carrier.Message) error {
 	case abi.MsgDropRegion:
 		return s.dropRegion(m.Argument)
 	}
-	return protocol("message %d", m.Type)
+	return protocol("unknown message %d", m.Type)
 }

@@ -53,7 +53,7 @@ func (s *Session) reclaim() (some bool) {
 			some = true
 		}
 		if err != nil && !errors.Is(err, errLater) {
-			s.log.Debug("memory that the guest keeps is not freed", "error", err)
+			s.log.Debug("free memory kept for the guest failed", "error", err)
 		}
 	}
 	return some

@@ -42,21 +42,21 @@ func readLayout(m *shm.Mapping) layout {
 func (l layout) check(size uint64, major, minor uint16) error {
 	switch {
 	case l.magic != abi.Magic:
-		return fmt.Errorf("magic is %#x", l.magic)
+		return fmt.Errorf("unknown magic %#x", l.magic)
 	case l.major != major || l.minor != minor:
 		return fmt.Errorf("version %d.%d differs from the hello's %d.%d", l.major, l.minor, major, minor)
 	case l.size != size:
 		return fmt.Errorf("size %d differs from the region's %d", l.size, size)
 	case !powerOfTwo(l.ringSize) || l.ringSize < abi.MinRingSize || l.ringSize > abi.MaxRingSize:
-		return fmt.Errorf("ring of %d bytes", l.ringSize)
+		return fmt.Errorf("invalid ring size of %d bytes", l.ringSize)
 	case l.slotCount == 0 || l.slotCount > abi.MaxSlots:
-		return fmt.Errorf("%d slots", l.slotCount)
+		return fmt.Errorf("invalid number of slots %d", l.slotCount)
 	case l.chunkCount > abi.MaxChunks:
-		return fmt.Errorf("%d chunks", l.chunkCount)
+		return fmt.Errorf("invalid number of chunks %d", l.chunkCount)
 	case l.chunkCount > 0 && (!powerOfTwo(l.chunkSize) || l.chunkSize > abi.MaxChunkSize):
-		return fmt.Errorf("chunks of %d bytes", l.chunkSize)
+		return fmt.Errorf("invalid chunk size of %d bytes", l.chunkSize)
 	case l.chunkCount == 0 && l.chunkSize > abi.MaxChunkSize:
-		return fmt.Errorf("no chunks, of %d bytes", l.chunkSize)
+		return fmt.Errorf("chunk size of %d bytes without chunks", l.chunkSize)
 	}
 	areas := []area{
 		{"header", 0, abi.HeaderSize, 1},
@@ -70,7 +70,7 @@ func (l layout) check(size uint64, major, minor uint16) error {
 			continue
 		}
 		if a.start%a.align != 0 || a.start > size || a.size > size-a.start {
-			return fmt.Errorf("%s: %d bytes at %d", a.name, a.size, a.start)
+			return fmt.Errorf("%s: invalid range of %d bytes at %d", a.name, a.size, a.start)
 		}
 		for _, b := range areas[:i] {
 			if b.size > 0 && a.start < b.start+b.size && b.start < a.start+a.size {
@@ -88,7 +88,7 @@ type area struct {
 
 func powerOfTwo(n uint64) bool { return bits.OnesCount64(n) == 1 }
 
-// chunks says which chunks a piece of region 0 spans; ok is false when it does
+// chunks returns which chunks a piece of region 0 spans; ok is false when it does
 // not lie in the arena.
 func (l layout) chunks(off, n uint64) (first, count uint64, ok bool) {
 	total := l.chunkCount * l.chunkSize

@@ -206,7 +206,7 @@ func (s *Session) memMap(c *command) error {
 		return abi.ErrInvalidValue
 	}
 	if a.Size < o.size {
-		return fmt.Errorf("%w: %d bytes of memory of %d are to be mapped, want all: a card maps no part", abi.ErrNotSupported, a.Size, o.size)
+		return fmt.Errorf("%w: cannot map %d of %d bytes of memory: this GPU maps only whole allocations", abi.ErrNotSupported, a.Size, o.size)
 	}
 	if len(m.mapped) >= abi.MaxMappings {
 		return abi.ErrOutOfMemory

@@ -13,7 +13,7 @@ type References interface {
 	// ReferenceFind finds one by its name. It goes with its module. The error for a
 	// name that is none of that kind is abi.ErrNotFound.
 	ReferenceFind(m Module, name string, surface bool) (Reference, error)
-	// ReferenceBind says what launches from now on find there. Those that were given
+	// ReferenceBind sets what launches from now on find there. Those that were given
 	// before keep what they had. What a is of is as for TextureCreate.
 	ReferenceBind(r Reference, a abi.TextureCreate, of Array) error
 }

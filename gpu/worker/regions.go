@@ -78,19 +78,19 @@ func readRegion(m carrier.Message, sealed bool) (a announced, err error) {
 		if sealed {
 			seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 			if err != nil || seals&unix.F_SEAL_SHRINK == 0 {
-				return a, protocol("region %d: its memory may shrink (F_SEAL_SHRINK is not set)", m.Argument)
+				return a, protocol("region %d: memory is not sealed against shrinking (F_SEAL_SHRINK)", m.Argument)
 			}
 		}
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-			return a, protocol("region %d: descriptor %d is no memory", m.Argument, i)
+			return a, protocol("region %d: descriptor %d is not a memory file", m.Argument, i)
 		}
 		sizes[i] = uint64(st.Size)
 	}
 	list := make([]shm.Extent, len(a.Extents))
 	for i, e := range a.Extents {
 		if e.Offset > sizes[e.FD] || e.Length > sizes[e.FD]-e.Offset {
-			return a, protocol("region %d: %d bytes at %d of %d", m.Argument, e.Length, e.Offset, sizes[e.FD])
+			return a, protocol("region %d: extent of %d bytes at %d exceeds %d bytes", m.Argument, e.Length, e.Offset, sizes[e.FD])
 		}
 		list[i] = shm.Extent{FD: m.FDs[e.FD], Offset: e.Offset, Length: e.Length}
 	}
@@ -112,11 +112,11 @@ func (s *Session) addRegion(m carrier.Message) error {
 	defer m.Close()
 	number := m.Argument
 	if number == 0 || number >= abi.MaxRegions {
-		return protocol("region %d", number)
+		return protocol("invalid region number %d", number)
 	}
 	s.finishDrops(number) // its number is used again: nothing names the old one any more
 	if s.regions[number] != nil {
-		return protocol("region %d is there already", number)
+		return protocol("region %d already exists", number)
 	}
 	a, err := readRegion(m, !s.byMessage)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Session) addRegion(m carrier.Message) error {
 		return err
 	}
 	if err != nil {
-		s.log.Debug("region not mapped", "region", number, "error", err)
+		s.log.Debug("map region failed", "region", number, "error", err)
 	}
 	r.gone = func() { s.dropped(number) }
 	r.acquire()
@@ -147,7 +147,7 @@ func (s *Session) mapRegion(r *region, number uint32, a announced) (err error) {
 	runs := int64(len(a.extents))
 	if n := s.runs.Add(runs); n > maxRuns() {
 		s.runs.Add(-runs)
-		return fmt.Errorf("%w: region %d lies in %d pieces, and the session's are limited to %d", abi.ErrOutOfMemory, number, runs, maxRuns())
+		return fmt.Errorf("%w: region %d has %d pieces, the limit of the session is %d", abi.ErrOutOfMemory, number, runs, maxRuns())
 	}
 	if a.Placed {
 		r.mapping, err = s.window.Place(a.Address, a.extents)
@@ -162,7 +162,7 @@ func (s *Session) mapRegion(r *region, number uint32, a announced) (err error) {
 		if !a.Placed {
 			r.mapping.Close()
 		} else if err := s.window.Displace(a.Address, r.mapping); err != nil {
-			s.log.Warn("region not unmapped", "region", number, "error", err)
+			s.log.Warn("unmap region failed", "region", number, "error", err)
 			return
 		}
 		s.runs.Add(-runs)
@@ -173,11 +173,11 @@ func (s *Session) mapRegion(r *region, number uint32, a announced) (err error) {
 // dropRegion serves MsgDropRegion.
 func (s *Session) dropRegion(number uint32) error {
 	if number == 0 || s.regions[number] == nil {
-		return protocol("drop of region %d, which is not there", number)
+		return protocol("drop of unknown region %d", number)
 	}
 	for _, d := range s.drops {
 		if d.number == number {
-			return protocol("drop of region %d, twice", number)
+			return protocol("second drop of region %d", number)
 		}
 	}
 	s.drops = append(s.drops, drop{number, s.shared.Load64(abi.OffHead)})

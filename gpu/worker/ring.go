@@ -24,7 +24,7 @@ const maxEntry = abi.EntryHeaderSize + 256 + abi.MaxParamBytes
 func available(head, tail, ringSize uint64) (uint64, error) {
 	n := head - tail
 	if n > ringSize || n%8 != 0 {
-		return 0, protocol("ring head %d with tail %d", head, tail)
+		return 0, protocol("invalid ring head %d with tail %d", head, tail)
 	}
 	return n, nil
 }
@@ -40,10 +40,10 @@ func parseEntry(h [abi.EntryHeaderSize]byte, avail, toEnd, slots uint64) (e entr
 		inline: uint64(binary.LittleEndian.Uint32(h[12:])),
 	}
 	if e.length < abi.EntryHeaderSize || e.length%8 != 0 || e.length > avail || e.length > toEnd {
-		return e, protocol("entry of %d bytes, %d there, %d to the ring's end", e.length, avail, toEnd)
+		return e, protocol("invalid entry of %d bytes: %d available, %d to the end of the ring", e.length, avail, toEnd)
 	}
 	if e.slot != abi.NoSlot && uint64(e.slot) >= slots {
-		return e, protocol("slot %d of %d", e.slot, slots)
+		return e, protocol("slot %d is out of range, want less than %d", e.slot, slots)
 	}
 	args, known := e.op.ArgSize()
 	if !known {
@@ -51,16 +51,16 @@ func parseEntry(h [abi.EntryHeaderSize]byte, avail, toEnd, slots uint64) (e entr
 	}
 	e.args, e.known = uint64(args), true
 	if want := (abi.EntryHeaderSize + e.args + e.inline + 7) &^ 7; e.length != want {
-		return e, protocol("%v of %d bytes, want %d", e.op, e.length, want)
+		return e, protocol("%v has %d bytes, want %d", e.op, e.length, want)
 	}
 	if e.inline > 0 && !e.op.TakesInline() {
-		return e, protocol("%v with inline data", e.op)
+		return e, protocol("%v does not allow inline data", e.op)
 	}
 	if e.op != abi.OpNop && e.inline > inlineLimit(e.op) {
-		return e, protocol("%v with %d bytes of inline data", e.op, e.inline)
+		return e, protocol("%v has invalid inline data size of %d bytes", e.op, e.inline)
 	}
 	if e.flags&^abi.FlagReleaseChunks != 0 {
-		return e, protocol("%v with flags %#x", e.op, e.flags)
+		return e, protocol("%v has invalid flags %#x", e.op, e.flags)
 	}
 	return e, nil
 }

@@ -301,7 +301,7 @@ func (s *Session) dropOpened(o *openedShare) {
 	}
 	delete(s.sharing.opened, o.address)
 	if err := s.window.Return(o.address); err != nil {
-		s.log.Error("the address of shared memory does not come back", "error", err)
+		s.log.Error("release address of shared memory failed", "error", err)
 	}
 	s.unuse(o.token)
 }

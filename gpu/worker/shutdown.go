@@ -49,7 +49,7 @@ func (s *Session) releaseAll() {
 		defer close(buried)
 		for _, ctx := range contexts {
 			if err := ctx.driver.Destroy(); err != nil {
-				s.log.Warn("context not destroyed", "error", err)
+				s.log.Warn("destroy context failed", "error", err)
 			}
 		}
 	}()
@@ -58,7 +58,7 @@ func (s *Session) releaseAll() {
 	case <-buried:
 		stopped = true
 	case <-time.After(releaseTime):
-		s.log.Warn("the device's work does not stop")
+		s.log.Warn("work on the device did not stop")
 	}
 	for _, ctx := range contexts {
 		if !ctx.dead { // else its destruction has begun, and they are known

@@ -14,7 +14,7 @@ import (
 const helloTime = 10 * time.Second
 
 // errLeft: the guest went away, which ends a session in good order.
-var errLeft = errors.New("the guest left")
+var errLeft = errors.New("the guest closed the connection")
 
 // greet takes MsgHello and MsgRegion 0 and answers MsgReady. What is wrong
 // with them is told in MsgRefused and returned.
@@ -52,7 +52,7 @@ func (s *Session) handshake(ctx context.Context) error {
 		return protocol("%v", err)
 	}
 	if hello.Major != abi.Major || hello.Minor > abi.Minor {
-		return fmt.Errorf("%w: the guest library speaks version %d.%d, this host %d.0 to %d.%d: update the older of the two",
+		return fmt.Errorf("%w: the guest library has protocol version %d.%d, this host supports %d.0 to %d.%d: update the older of the two",
 			abi.ErrDriverMismatch, hello.Major, hello.Minor, abi.Major, abi.Major, abi.Minor)
 	}
 	s.byMessage = m.Argument&abi.HelloWakeByMessage != 0
@@ -75,7 +75,7 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 		return err
 	}
 	if a.Placed {
-		return protocol("region 0 has an address, %#x, before there is a window", a.Address)
+		return protocol("region 0 has address %#x, but there is no address window yet", a.Address)
 	}
 	mapping, err := mapAnywhere(0, a)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 	}
 	if mapping.Size() < abi.HeaderSize {
 		mapping.Close()
-		return protocol("region 0 of %d bytes", mapping.Size())
+		return protocol("region 0 has invalid size of %d bytes", mapping.Size())
 	}
 	l := readLayout(mapping)
 	if err := l.check(mapping.Size(), hello.Major, hello.Minor); err != nil {

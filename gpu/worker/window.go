@@ -54,7 +54,7 @@ func (w *Window) GiveDevice() error {
 	}
 	d := w.Device()
 	if _, _, errno := unix.Syscall(unix.SYS_MUNMAP, uintptr(d.Base), uintptr(d.Size), 0); errno != 0 {
-		return fmt.Errorf("give up the device part %v of address window %v: %w", d, w.Window, errno)
+		return fmt.Errorf("release device part %v of address window %v: %w", d, w.Window, errno)
 	}
 	w.given = true
 	return nil
@@ -69,7 +69,7 @@ func (w *Window) TakeDevice() error {
 		return nil
 	}
 	if err := reserve(w.Device()); err != nil {
-		return fmt.Errorf("take back the device part of address window %v: %w", w.Window, err)
+		return fmt.Errorf("reclaim device part of address window %v: %w", w.Window, err)
 	}
 	w.given = false
 	return nil
@@ -102,7 +102,7 @@ func (w *Window) Lend(size, align uint64) (uint64, error) {
 	at, ok := w.gap(w.next, size, align)
 	if !ok {
 		if at, ok = w.gap(w.Base, size, align); !ok {
-			return 0, fmt.Errorf("%w: address window %v has no %d free bytes in a row", abi.ErrOutOfMemory, w.Window, size)
+			return 0, fmt.Errorf("%w: address window %v has no %d contiguous free bytes", abi.ErrOutOfMemory, w.Window, size)
 		}
 	}
 	w.lent = insert(w.lent, abi.Window{Base: at, Size: size})
@@ -148,7 +148,7 @@ func (w *Window) Return(at uint64) error {
 	defer w.mu.Unlock()
 	i, found := slices.BinarySearchFunc(w.lent, at, byBase)
 	if !found {
-		return fmt.Errorf("return to address window %v: %#x is not lent", w.Window, at)
+		return fmt.Errorf("return to address window %v: %#x is not in use", w.Window, at)
 	}
 	w.lent = slices.Delete(w.lent, i, i+1)
 	return nil
@@ -182,12 +182,12 @@ func reserve(w abi.Window) error {
 	at, _, errno := unix.Syscall6(unix.SYS_MMAP, uintptr(w.Base), uintptr(w.Size), unix.PROT_NONE, flags, ^uintptr(0), 0)
 	switch {
 	case errno == unix.EEXIST:
-		return fmt.Errorf("%v: something is mapped there", w)
+		return fmt.Errorf("%v: address range is already in use", w)
 	case errno != 0:
 		return fmt.Errorf("%v: %w", w, errno)
 	case uint64(at) != w.Base:
 		_, _, _ = unix.Syscall(unix.SYS_MUNMAP, at, uintptr(w.Size), 0)
-		return fmt.Errorf("%v: the kernel gave %#x instead", w, at)
+		return fmt.Errorf("%v: the kernel returned %#x instead", w, at)
 	}
 	return nil
 }
@@ -227,5 +227,5 @@ func chooseWindow(offered []abi.Window) (*Window, error) {
 			first = err
 		}
 	}
-	return nil, fmt.Errorf("%w: none of %d address windows is free in the vGPU's worker: %w", abi.ErrOutOfMemory, len(offered), first)
+	return nil, fmt.Errorf("%w: none of %d address windows is free in the worker of the vGPU: %w", abi.ErrOutOfMemory, len(offered), first)
 }

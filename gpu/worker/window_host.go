@@ -19,7 +19,7 @@ func (w *Window) Place(address uint64, extents []shm.Extent) (*shm.Mapping, erro
 	}
 	at := abi.Window{Base: address, Size: size}
 	if size == 0 || address%abi.PageSize != 0 || !w.Host().Contains(address, size) {
-		return nil, protocol("memory at %v, which is not in the host part %v of address window %v", at, w.Host(), w.Window)
+		return nil, protocol("memory at %v is not in the host part %v of address window %v", at, w.Host(), w.Window)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -27,7 +27,7 @@ func (w *Window) Place(address uint64, extents []shm.Extent) (*shm.Mapping, erro
 		return nil, fmt.Errorf("address window %v is not reserved in this process", w.Window)
 	}
 	if i := overlap(w.placed, at); i >= 0 {
-		return nil, fmt.Errorf("%w: memory at %v, where %v is still in use", abi.ErrOutOfMemory, at, w.placed[i])
+		return nil, fmt.Errorf("%w: memory at %v overlaps %v, which is still in use", abi.ErrOutOfMemory, at, w.placed[i])
 	}
 	m, err := shm.MapAt(address, extents)
 	if err != nil {

@@ -188,7 +188,7 @@ func TestWindowNeverReplacesMemory(t *testing.T) {
 		w.Base = small(4).Base
 		taken(t, w.Base+1<<20)
 	}
-	if _, err := worker.ReserveWindow(w); err == nil || !strings.Contains(err.Error(), "something is mapped there") {
+	if _, err := worker.ReserveWindow(w); err == nil || !strings.Contains(err.Error(), "address range is already in use") {
 		t.Errorf("reserve over own memory gives %v", err)
 	}
 	for i := range mine {

@@ -118,7 +118,7 @@ func accelerator(ctx context.Context, cache string, now time.Time, boot booter) 
 	}
 	if cache != "" {
 		if err := store(cache, c); err != nil {
-			return c.Result, fmt.Errorf("probe's cache: %w", err)
+			return c.Result, fmt.Errorf("write cache of the probe: %w", err)
 		}
 	}
 	return c.Result, nil
@@ -153,7 +153,7 @@ func probe(ctx context.Context, boot booter) (r Result, silent bool, err error) 
 	var no *noError
 	silent = !errors.As(kvm, &no)
 	if err := boot(ctx, "tcg", "max", limitTCG); err != nil {
-		return Result{}, false, fmt.Errorf("no guest starts here: %w", errors.Join(kvm, err))
+		return Result{}, false, fmt.Errorf("no guest can be started on this node: %w", errors.Join(kvm, err))
 	}
 	return Result{Accelerator: hypervisor.TCG, Why: kvm.Error()}, silent, ctx.Err()
 }
@@ -169,7 +169,7 @@ func boot(ctx context.Context, accel, cpu string, limit time.Duration) error {
 	defer cancel()
 	disk, err := bootDisk()
 	if err != nil {
-		return fmt.Errorf("make the guest's disk: %w", err)
+		return fmt.Errorf("create disk of the guest: %w", err)
 	}
 	defer func() { _ = disk.Close() }()
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",

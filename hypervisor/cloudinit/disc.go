@@ -35,11 +35,11 @@ func WriteSeed(path string, s Seed) error {
 // name there is always the same disc, so a running guest keeps what it has.
 func WriteTools(dir string, tools fs.FS) (string, error) {
 	if _, err := fs.Stat(tools, "install.sh"); err != nil {
-		return "", fmt.Errorf("guest tools: %w", err)
+		return "", fmt.Errorf("read guest tools: %w", err)
 	}
 	sum, err := digest(tools)
 	if err != nil {
-		return "", fmt.Errorf("guest tools: %w", err)
+		return "", fmt.Errorf("read guest tools: %w", err)
 	}
 	path := filepath.Join(dir, "tools-"+sum[:16]+".iso")
 	if _, err := os.Stat(path); err == nil {

@@ -60,17 +60,17 @@ var (
 	keyForm  = regexp.MustCompile(`^(ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}( .*)?$`)
 )
 
-// Validate says what is wrong with the seed: an *api.Error, or nil.
+// Validate returns what is wrong with the seed: an *api.Error, or nil.
 func (s Seed) Validate() error {
 	switch {
 	case s.Instance == "":
-		return api.Errorf(api.CodeInvalid, "no instance").At("id")
+		return api.Errorf(api.CodeInvalid, "the instance ID is missing").At("id")
 	case !hostForm.MatchString(s.Hostname):
-		return api.Errorf(api.CodeInvalid, "%q is not a host name: 1 to 63 of a-z, 0-9 and '-'", s.Hostname).At("meta.name")
+		return api.Errorf(api.CodeInvalid, "%q is not a valid host name, want 1 to 63 of a-z, 0-9 and '-'", s.Hostname).At("meta.name")
 	case len(s.UserData) > MaxUserData:
-		return api.Errorf(api.CodeTooLarge, "%d bytes of user data are more than %d", len(s.UserData), MaxUserData).At("spec.userData")
+		return api.Errorf(api.CodeTooLarge, "user data has %d bytes, want at most %d", len(s.UserData), MaxUserData).At("spec.userData")
 	case len(s.SSHKeys) > MaxKeys:
-		return api.Errorf(api.CodeTooLarge, "more than %d SSH keys", MaxKeys).At("spec.sshKeys")
+		return api.Errorf(api.CodeTooLarge, "too many SSH keys, want at most %d", MaxKeys).At("spec.sshKeys")
 	}
 	if s.Authority != "" && !keyForm.MatchString(s.Authority) {
 		return fmt.Errorf("seed of instance %s: %.40q is not the public key of a CA", s.Instance, s.Authority)
@@ -78,7 +78,7 @@ func (s Seed) Validate() error {
 	for _, k := range s.SSHKeys {
 		k = strings.TrimSpace(k)
 		if len(k) > maxKey || !keyForm.MatchString(k) || strings.ContainsFunc(k, unicode.IsControl) {
-			return api.Errorf(api.CodeInvalid, "not an SSH public key: %.40q", k).WithHint("paste the line of a .pub file").At("spec.sshKeys")
+			return api.Errorf(api.CodeInvalid, "%.40q is not an SSH public key", k).WithHint("paste the line of a .pub file").At("spec.sshKeys")
 		}
 	}
 	return nil

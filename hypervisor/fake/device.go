@@ -17,7 +17,7 @@ func (d *Driver) device(ctx context.Context, op string, id api.InstanceID) (*dom
 	}
 	dom, err := d.find(id)
 	if err == nil && (d.moves[id] != nil || dom.status.State == hypervisor.Incoming || dom.status.State == hypervisor.Outgoing) {
-		err = api.Errorf(api.CodeState, "%s is being moved", id)
+		err = api.Errorf(api.CodeState, "instance %s is being migrated", id)
 	}
 	if err != nil {
 		d.mu.Unlock()
@@ -132,7 +132,7 @@ func (d *Driver) DetachDisk(ctx context.Context, id api.InstanceID, serial strin
 // DetachNIC implements hypervisor.Devices.
 func (d *Driver) DetachNIC(ctx context.Context, id api.InstanceID, mac string) error {
 	isIt := func(n hypervisor.NIC) bool { return n.MAC == mac }
-	return d.detach(ctx, "DetachNIC", id, "network card "+mac, func(in *hypervisor.Domain) bool { return slices.ContainsFunc(in.NICs, isIt) },
+	return d.detach(ctx, "DetachNIC", id, "network interface "+mac, func(in *hypervisor.Domain) bool { return slices.ContainsFunc(in.NICs, isIt) },
 		func(in *hypervisor.Domain) { in.NICs = slices.DeleteFunc(in.NICs, isIt) })
 }
 
@@ -146,7 +146,7 @@ func (d *Driver) detach(ctx context.Context, op string, id api.InstanceID, what 
 	defer d.mu.Unlock()
 	for i, in := range dom.both() {
 		if i == 1 && dom.holds && has(in) {
-			return api.Errorf(api.CodeInUse, "the guest of %s does not let go of its %s", id, what).
+			return api.Errorf(api.CodeInUse, "the guest of instance %s did not release its %s", id, what).
 				WithHint("unmount it in the guest, or restart the instance")
 		}
 		drop(in)
@@ -166,7 +166,7 @@ func (d *Driver) live(ctx context.Context, op string, id api.InstanceID, serial 
 	}
 	if k = disk(&dom.running, serial); k == nil {
 		d.mu.Unlock()
-		return nil, nil, api.Errorf(api.CodeNotFound, "%s has no disk %s", id, serial)
+		return nil, nil, api.Errorf(api.CodeNotFound, "instance %s has no disk %s", id, serial)
 	}
 	return dom, k, nil
 }
@@ -202,12 +202,14 @@ func (d *Driver) SetDiskQoS(ctx context.Context, id api.InstanceID, serial strin
 		}
 	}
 	if !found {
-		return api.Errorf(api.CodeNotFound, "%s has no disk %s", id, serial)
+		return api.Errorf(api.CodeNotFound, "instance %s has no disk %s", id, serial)
 	}
 	return nil
 }
 
-func idle(id api.InstanceID) error { return api.Errorf(api.CodeState, "%s does not run", id) }
+func idle(id api.InstanceID) error {
+	return api.Errorf(api.CodeState, "instance %s is not running", id)
+}
 
 // chain of a disk's files.
 func chain(k *hypervisor.Disk) (all []string) {
@@ -248,7 +250,7 @@ func (d *Driver) CommitDisk(ctx context.Context, id api.InstanceID, serial, top,
 	}
 	defer d.mu.Unlock()
 	if !slices.Contains(chain(k), base) {
-		return api.Errorf(api.CodeNotFound, "disk %s of %s does not read from %s", serial, id, base)
+		return api.Errorf(api.CodeNotFound, "disk %s of instance %s is not based on %s", serial, id, base)
 	}
 	for _, in := range dom.both() {
 		k := disk(in, serial)

@@ -117,7 +117,7 @@ func (d *Driver) find(id api.InstanceID) (*domain, error) {
 	if dom, ok := d.domains[id]; ok {
 		return dom, nil
 	}
-	return nil, api.Errorf(api.CodeNotFound, "there is no domain of %s on this node", id)
+	return nil, api.Errorf(api.CodeNotFound, "instance %s has no domain on this node", id)
 }
 
 // Define implements hypervisor.Driver.
@@ -176,10 +176,10 @@ func (d *Driver) start(ctx context.Context, verb string, id api.InstanceID) erro
 		d.set(dom, hypervisor.Running, "", hypervisor.EventResumed)
 		return nil
 	case hypervisor.Incoming, hypervisor.Outgoing:
-		return api.Errorf(api.CodeState, "%s is being moved", id)
+		return api.Errorf(api.CodeState, "instance %s is being migrated", id)
 	}
 	if verb == "Resume" && !dom.status.State.Active() {
-		return api.Errorf(api.CodeState, "%s does not stand still: it is %s", id, dom.status.State)
+		return api.Errorf(api.CodeState, "cannot resume instance %s: domain state is %s, want paused", id, dom.status.State)
 	}
 	if !dom.loaded {
 		if err := d.keys(dom.spec.Disks...); err != nil {
@@ -221,7 +221,7 @@ func (d *Driver) Destroy(ctx context.Context, id api.InstanceID) error {
 		m.cancel(context.Canceled)
 	}
 	if dom, ok := d.domains[id]; ok && dom.status.State.Active() {
-		d.set(dom, hypervisor.Stopped, "it was switched off", hypervisor.EventStopped)
+		d.set(dom, hypervisor.Stopped, "it was powered off", hypervisor.EventStopped)
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (d *Driver) Undefine(ctx context.Context, id api.InstanceID) error {
 		return nil
 	}
 	if dom.status.State.Active() {
-		return api.Errorf(api.CodeState, "%s runs", id).WithHint("stop it first")
+		return api.Errorf(api.CodeState, "instance %s is running, want stopped", id).WithHint("stop it first")
 	}
 	delete(d.domains, id)
 	d.events.Send(hypervisor.Event{ID: id, Type: hypervisor.EventUndefined})
@@ -294,9 +294,9 @@ func (d *Driver) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCl
 	case err != nil:
 		return nil, err
 	case !dom.status.State.Active(), dom.status.State == hypervisor.Incoming:
-		return nil, api.Errorf(api.CodeState, "%s does not run: it has no console", id)
+		return nil, api.Errorf(api.CodeState, "instance %s is not running and has no console", id)
 	case dom.console != nil:
-		return nil, api.Errorf(api.CodeInUse, "somebody else is at the console of %s", id)
+		return nil, api.Errorf(api.CodeInUse, "the console of instance %s is in use by another client", id)
 	}
 	dom.console = newConsole(func(said []byte) {
 		d.mu.Lock()
@@ -323,7 +323,7 @@ func (d *Driver) Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteClo
 	case err != nil:
 		return nil, err
 	case !dom.status.State.Active(), dom.status.State == hypervisor.Incoming:
-		return nil, api.Errorf(api.CodeState, "%s does not run: it has no screen", id)
+		return nil, api.Errorf(api.CodeState, "instance %s is not running and has no screen", id)
 	case dom.running.VNCSocket == "":
 		return nil, hypervisor.NoScreen(id)
 	}
@@ -381,9 +381,9 @@ func (d *Driver) agent(id api.InstanceID) error {
 	case err != nil:
 		return err
 	case dom.status.State != hypervisor.Running:
-		return api.Errorf(api.CodeState, "%s does not run", id)
+		return api.Errorf(api.CodeState, "instance %s is not running", id)
 	case !dom.booted:
-		return api.Errorf(api.CodeUnavailable, "the guest agent of %s does not answer", id)
+		return api.Errorf(api.CodeUnavailable, "the guest agent of instance %s is not responding", id)
 	}
 	return nil
 }
@@ -399,7 +399,7 @@ func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats
 		return hypervisor.Stats{}, err
 	}
 	if !dom.status.State.Active() {
-		return hypervisor.Stats{}, api.Errorf(api.CodeState, "%s does not run", id)
+		return hypervisor.Stats{}, api.Errorf(api.CodeState, "instance %s is not running", id)
 	}
 	s := hypervisor.Stats{QMPStatus: "running"}
 	if dom.status.State == hypervisor.Paused {
@@ -453,13 +453,13 @@ func (d *Driver) BaselineCPU(ctx context.Context, of []hypervisor.CPU) (hypervis
 	}
 	defer d.mu.Unlock()
 	if len(of) == 0 {
-		return hypervisor.CPU{}, api.Errorf(api.CodeInvalid, "a baseline of no processors")
+		return hypervisor.CPU{}, api.Errorf(api.CodeInvalid, "a baseline needs at least one processor")
 	}
 	best := of[0]
 	best.Features, best.Disabled = nil, nil
 	for _, c := range of {
 		if c.Vendor != best.Vendor {
-			return hypervisor.CPU{}, api.Errorf(api.CodeInvalid, "processors of %s and %s have nothing in common", best.Vendor, c.Vendor)
+			return hypervisor.CPU{}, api.Errorf(api.CodeInvalid, "processors of %s and %s have no common baseline", best.Vendor, c.Vendor)
 		}
 	}
 	for _, f := range of[0].Features {
@@ -482,7 +482,7 @@ func (d *Driver) CheckCPU(ctx context.Context, c hypervisor.CPU) error {
 	}
 	defer d.mu.Unlock()
 	if why := d.abilities.CPU.API().Gives(c.API()); why != "" {
-		return api.Errorf(api.CodeState, "guests cannot have this processor here: %s", why)
+		return api.Errorf(api.CodeState, "guests cannot use this processor on this node: %s", why)
 	}
 	return nil
 }

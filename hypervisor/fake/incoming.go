@@ -25,7 +25,7 @@ func (d *Driver) PrepareMigration(ctx context.Context, spec hypervisor.Domain) e
 	}
 	defer d.mu.Unlock()
 	if dom, ok := d.domains[spec.ID]; ok && dom.status.State.Active() && dom.status.State != hypervisor.Incoming {
-		return api.Errorf(api.CodeState, "%s runs here", spec.ID)
+		return api.Errorf(api.CodeState, "instance %s is already running on this node", spec.ID)
 	}
 	d.forget(spec.ID)
 	d.prepared[spec.ID] = &incoming{streams: map[net.Conn]struct{}{}}
@@ -40,7 +40,7 @@ func (d *Driver) DiscardMigration(ctx context.Context, id api.InstanceID) error 
 	defer d.mu.Unlock()
 	if dom, ok := d.domains[id]; ok && dom.status.State != hypervisor.Incoming {
 		if dom.status.State.Active() {
-			return api.Errorf(api.CodeState, "%s runs here", id)
+			return api.Errorf(api.CodeState, "instance %s is already running on this node", id)
 		}
 		d.unprepare(id)
 		return nil
@@ -62,7 +62,7 @@ func (d *Driver) forget(id api.InstanceID) {
 	d.unprepare(id)
 	if dom, ok := d.domains[id]; ok {
 		if dom.status.State.Active() {
-			d.set(dom, hypervisor.Stopped, "its move here has ended", hypervisor.EventStopped)
+			d.set(dom, hypervisor.Stopped, "its migration to this node has ended", hypervisor.EventStopped)
 		}
 		delete(d.domains, id)
 		d.events.Send(hypervisor.Event{ID: id, Type: hypervisor.EventUndefined})
@@ -87,7 +87,7 @@ func (d *Driver) resume(id api.InstanceID) error {
 	case dom.status.State == hypervisor.Running:
 		return nil
 	case dom.status.State != hypervisor.Incoming || !dom.received:
-		return api.Errorf(api.CodeState, "%s is not received", id)
+		return api.Errorf(api.CodeState, "instance %s is not being received", id)
 	}
 	booted := dom.booted
 	dom.booted, dom.received = false, false
@@ -108,7 +108,7 @@ func (d *Driver) AcceptMigration(ctx context.Context, id api.InstanceID, s hyper
 	in := d.prepared[id]
 	if in == nil || !s.Valid() || len(in.streams) == hypervisor.MaxStreams {
 		d.mu.Unlock()
-		return api.Errorf(api.CodeState, "no migration of %s is prepared here that has room for a stream %q", id, s)
+		return api.Errorf(api.CodeState, "no migration of instance %s on this node accepts stream %q", id, s)
 	}
 	in.streams[conn] = struct{}{}
 	d.mu.Unlock()
@@ -172,5 +172,5 @@ func (d *Driver) follow(id api.InstanceID, o order) error {
 	case o.Do == "resume":
 		return d.resume(id)
 	}
-	return api.Errorf(api.CodeState, "%s: cannot %q now", id, o.Do)
+	return api.Errorf(api.CodeState, "instance %s does not accept operation %q", id, o.Do)
 }

@@ -62,9 +62,9 @@ func (d *Driver) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Mi
 	switch {
 	case err != nil:
 	case dom.status.State != hypervisor.Running:
-		err = api.Errorf(api.CodeState, "%s does not run", id)
+		err = api.Errorf(api.CodeState, "instance %s is not running", id)
 	case d.moves[id] != nil:
-		err = api.Errorf(api.CodeState, "%s is being moved already", id)
+		err = api.Errorf(api.CodeState, "instance %s is already being migrated", id)
 	default:
 		err = fits(dom.running, o.Target)
 	}
@@ -141,13 +141,13 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 		return fail(err)
 	}
 	if !d.commit(ctx, id, m) {
-		return fail(cmp.Or(context.Cause(ctx), error(api.Errorf(api.CodeState, "%s does not run any more", id))))
+		return fail(cmp.Or(context.Cause(ctx), error(api.Errorf(api.CodeState, "instance %s is not running any more", id))))
 	}
 	if err := d.faulted("MigrateResume", id); err != nil {
-		return none, errors.Join(api.Errorf(api.CodeUnavailable, "%s has left, but does not run yet", id), err)
+		return none, errors.Join(api.Errorf(api.CodeUnavailable, "instance %s was sent completely, but is not running on the target yet", id), err)
 	}
 	if err := target.say(order{Do: "resume"}); err != nil {
-		return none, errors.Join(api.Errorf(api.CodeUnavailable, "%s has left, but does not run yet", id), err)
+		return none, errors.Join(api.Errorf(api.CodeUnavailable, "instance %s was sent completely, but is not running on the target yet", id), err)
 	}
 	return hypervisor.MigrationResult{Downtime: time.Millisecond, Elapsed: time.Second, TransferredBytes: progress.TotalBytes}, nil
 }
@@ -178,7 +178,7 @@ func (d *Driver) commit(ctx context.Context, id api.InstanceID, m *move) bool {
 		return false
 	}
 	m.final = true
-	d.set(dom, hypervisor.Stopped, "it has moved to another node", hypervisor.EventStopped)
+	d.set(dom, hypervisor.Stopped, "it was migrated to another node", hypervisor.EventStopped)
 	delete(d.domains, id)
 	d.events.Send(hypervisor.Event{ID: id, Type: hypervisor.EventUndefined})
 	return true
@@ -210,7 +210,7 @@ func (d *Driver) AbortMigration(ctx context.Context, id api.InstanceID) error {
 	d.mu.Unlock()
 	if m == nil {
 		if held != nil && held.holds(id) {
-			return api.Errorf(api.CodeUnavailable, "%s cannot run on here: the target holds its disks", id)
+			return api.Errorf(api.CodeUnavailable, "instance %s cannot be resumed on this node: the target has locked its disks", id)
 		}
 		d.back(id)
 		return nil
@@ -268,7 +268,7 @@ func (d *Driver) StrandReceived(id api.InstanceID, target *Driver) {
 	target.domains[id] = &domain{spec: spec, running: spec, received: true, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
 }
 
-// holds says that this node's QEMU has the locks of the machine's disks.
+// holds reports whether this node's QEMU has the locks of the machine's disks.
 func (d *Driver) holds(id api.InstanceID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

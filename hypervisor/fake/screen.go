@@ -97,7 +97,7 @@ func (s *screen) message() error {
 			return err
 		}
 		if f := b[3:]; f[0] != 32 || f[2] != 0 || f[3] == 0 || f[10] > 24 || f[11] > 24 || f[12] > 24 {
-			return errors.New("only 32 bits a pixel, little-endian")
+			return errors.New("unsupported pixel format, want 32 bits little-endian")
 		}
 		s.format = pixels{b[13], b[14], b[15]}
 	case setEncodings:
@@ -132,12 +132,12 @@ func (s *screen) message() error {
 		}
 		n := int32(binary.BigEndian.Uint32(b[3:]))
 		if n = max(n, -n); n < 0 || n > maxCutText { // negative: the extended clipboard
-			return errors.New("a text too long")
+			return errors.New("the clipboard text is too long")
 		}
 		_, err = s.read(int(n))
 		return err
 	default:
-		return errors.New("a message that nobody knows")
+		return errors.New("unknown message type")
 	}
 	return s.show()
 }

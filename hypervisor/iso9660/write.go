@@ -94,10 +94,10 @@ func read(tree fs.FS) (*node, error) {
 			}
 		case fs.ModeDir:
 		default:
-			return fmt.Errorf("iso9660: %s is neither directory, file nor link", p)
+			return fmt.Errorf("iso9660: %s is not a directory, regular file or symbolic link", p)
 		}
 		if len(n.name)+len(n.link) > maxNames || n.size > maxFileSize || len(nodes) >= maxEntries {
-			return fmt.Errorf("iso9660: %s is too long or too large, or there are too many files", p)
+			return fmt.Errorf("iso9660: %s: name too long, file too large or too many files", p)
 		}
 		n.parent.children = append(n.parent.children, n) // WalkDir goes in the order of names
 		nodes[p] = n

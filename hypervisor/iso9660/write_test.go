@@ -77,7 +77,7 @@ func TestXorrisoReadsItBack(t *testing.T) {
 	_ = exec.Command("chmod", "-R", "u+w", out).Run() // for the clean-up
 }
 
-// list says what is in a tree: mode, target and content of each entry.
+// list returns what is in a tree: mode, target and content of each entry.
 func list(t *testing.T, tree fs.FS) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -99,7 +99,7 @@ func (d *Driver) BaselineCPU(ctx context.Context, of []hypervisor.CPU) (hypervis
 	}
 	c, err := do(ctx, d, "", func(s *session) (hypervisor.CPU, error) { return baseline(s, texts) })
 	if is(err, lv.ERR_OPERATION_FAILED) || is(err, lv.ERR_CPU_INCOMPATIBLE) || is(err, lv.ERR_CONFIG_UNSUPPORTED) {
-		return c, errors.Join(api.Errorf(api.CodeInvalid, "%d processors have no baseline", len(of)), err)
+		return c, errors.Join(api.Errorf(api.CodeInvalid, "the %d processors have no common baseline", len(of)), err)
 	}
 	c.AddressBits = bits
 	return c, err
@@ -132,7 +132,7 @@ func (d *Driver) CheckCPU(ctx context.Context, c hypervisor.CPU) error {
 		return s.CompareHypervisorCPU("", arch, board, kvm, text, 0)
 	})
 	if err == nil && is == lv.CPU_COMPARE_INCOMPATIBLE {
-		err = api.Errorf(api.CodeState, "guests cannot have this processor (%s) here", c.Model)
+		err = api.Errorf(api.CodeState, "guests cannot use this processor (%s) on this node", c.Model)
 	}
 	return err
 }

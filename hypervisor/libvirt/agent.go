@@ -69,7 +69,7 @@ func (d *Driver) agent(ctx context.Context, id api.InstanceID, command string, a
 		if st, err := active(dom); err != nil {
 			return "", err
 		} else if st != hypervisor.Running {
-			return "", api.Errorf(api.CodeState, "%s does not run", id)
+			return "", api.Errorf(api.CodeState, "instance %s is not running", id)
 		}
 		return dom.QemuAgentCommand(string(text), lv.DomainQemuAgentCommandTimeout(agentTimeout+len(text)/agentRate), 0)
 	})
@@ -112,7 +112,7 @@ func (d *Driver) AgentExec(ctx context.Context, id api.InstanceID, e hypervisor.
 		Path: e.Argv[0], Arg: e.Argv[1:], Env: e.Env, Input: base64.StdEncoding.EncodeToString(e.Stdin), Capture: true,
 	})
 	if err != nil && strings.Contains(err.Error(), "Failed to execute child process") { // glib's words, in the guest agent
-		return hypervisor.ExecResult{}, api.Errorf(api.CodeInvalid, "the guest cannot run %q", e.Argv[0]).WithHint("is the program installed there, and executable?")
+		return hypervisor.ExecResult{}, api.Errorf(api.CodeInvalid, "the guest cannot run %q", e.Argv[0]).WithHint("check that the program is installed in the guest and executable")
 	}
 	if err != nil {
 		return hypervisor.ExecResult{}, err
@@ -151,7 +151,7 @@ func (st execStatus) result(limit int) (hypervisor.ExecResult, error) {
 	}{{st.Out, &r.Stdout}, {st.Err, &r.Stderr}} {
 		b, err := base64.StdEncoding.DecodeString(s.text)
 		if err != nil {
-			return hypervisor.ExecResult{}, fmt.Errorf("guest agent's output: %w", err)
+			return hypervisor.ExecResult{}, fmt.Errorf("decode output of the guest agent: %w", err)
 		}
 		if len(b) > limit {
 			b, r.Truncated = b[:limit], true

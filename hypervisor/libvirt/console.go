@@ -59,11 +59,11 @@ func (d *Driver) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCl
 	}
 	d.mu.Unlock()
 	if taken {
-		return nil, api.Errorf(api.CodeInUse, "somebody else is at the console of %s", id)
+		return nil, api.Errorf(api.CodeInUse, "the console of instance %s is in use by another client", id)
 	}
 	if c.Conn, err = (&net.Dialer{}).DialContext(ctx, "unix", o.SerialSocket); err != nil {
 		c.release()
-		return nil, fmt.Errorf("console of %s: %w", id, err)
+		return nil, fmt.Errorf("open console of instance %s: %w", id, err)
 	}
 	return c, nil
 }
@@ -79,7 +79,7 @@ func (d *Driver) Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteClo
 	}
 	c, err := (&net.Dialer{}).DialContext(ctx, "unix", o.VNCSocket)
 	if err != nil {
-		return nil, fmt.Errorf("screen of %s: %w", id, err)
+		return nil, fmt.Errorf("open screen of instance %s: %w", id, err)
 	}
 	return c, nil
 }
@@ -110,7 +110,7 @@ func (d *Driver) running(ctx context.Context, id api.InstanceID) (hypervisor.Own
 			return hypervisor.Owned{}, err
 		}
 		if !st.Active() || st == hypervisor.Incoming {
-			return hypervisor.Owned{}, api.Errorf(api.CodeState, "%s does not run", id)
+			return hypervisor.Owned{}, api.Errorf(api.CodeState, "instance %s is not running", id)
 		}
 		return d.owned(dom, 0)
 	})
@@ -124,7 +124,7 @@ func openLog(path string, mode int) (*os.File, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("console log %s is no plain file", path)
+		err = fmt.Errorf("console log %s is not a regular file", path)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -170,7 +170,7 @@ func (d *Driver) trimLogs(ctx context.Context) {
 	}
 	for _, path := range logs {
 		if err := trim(path, d.opt.MaxLogBytes); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.opt.Logf("libvirt: console log: %v", err)
+			d.opt.Logf("libvirt: write console log failed: %v", err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func look(dom *lv.Domain, id api.InstanceID) (s devices, err error) {
 	}
 	job, err := dom.GetJobStats(0)
 	if st == hypervisor.Incoming || st == hypervisor.Outgoing || err == nil && outgoing(job) {
-		return s, api.Errorf(api.CodeState, "%s is being moved", id)
+		return s, api.Errorf(api.CodeState, "instance %s is being migrated", id)
 	}
 	if st.Active() {
 		if s.running, err = attached(dom, 0); err != nil {
@@ -94,7 +94,7 @@ func (d *Driver) DetachDisk(ctx context.Context, id api.InstanceID, serial strin
 
 // DetachNIC implements hypervisor.Devices.
 func (d *Driver) DetachNIC(ctx context.Context, id api.InstanceID, mac string) error {
-	return d.detach(ctx, id, "network card "+mac, func(a *hypervisor.Attached) (hypervisor.Detachable, error) { return a.DetachNIC(mac) })
+	return d.detach(ctx, id, "network interface "+mac, func(a *hypervisor.Attached) (hypervisor.Detachable, error) { return a.DetachNIC(mac) })
 }
 
 // detach takes it out of the definition, presses the guest's button for it, and
@@ -109,7 +109,7 @@ func (d *Driver) detach(ctx context.Context, id api.InstanceID, what string, fin
 		case gone:
 			return nil
 		case time.Now().After(deadline):
-			return api.Errorf(api.CodeInUse, "the guest of %s does not let go of its %s", id, what).
+			return api.Errorf(api.CodeInUse, "the guest of instance %s did not release its %s", id, what).
 				WithHint("unmount it in the guest, or restart the instance")
 		}
 		select {
@@ -166,11 +166,11 @@ func unplugged(text string) error {
 	}
 	switch err := json.Unmarshal([]byte(text), &answer); {
 	case err != nil:
-		return fmt.Errorf("QEMU's answer to device_del: %w", err)
+		return fmt.Errorf("decode response to device_del: %w", err)
 	case answer.Error == nil, answer.Error.Class == "DeviceNotFound", strings.Contains(answer.Error.Desc, "in the process of unplug"):
 		return nil
 	default:
-		return fmt.Errorf("QEMU does not ask the guest for the device: %s", answer.Error.Desc)
+		return fmt.Errorf("QEMU refused to unplug the device: %s", answer.Error.Desc)
 	}
 }
 
@@ -187,7 +187,7 @@ func (d *Driver) onDisk(ctx context.Context, id api.InstanceID, serial string, i
 		}
 		device := s.running.Device(serial)
 		if device == "" {
-			return api.Errorf(api.CodeNotFound, "%s has no disk %s", id, serial)
+			return api.Errorf(api.CodeNotFound, "instance %s has no disk %s", id, serial)
 		}
 		return f(dom, *s.running, device)
 	})
@@ -232,7 +232,7 @@ func (d *Driver) SetDiskQoS(ctx context.Context, id api.InstanceID, serial strin
 			}
 		}
 		if !found {
-			return api.Errorf(api.CodeNotFound, "%s has no disk %s", id, serial)
+			return api.Errorf(api.CodeNotFound, "instance %s has no disk %s", id, serial)
 		}
 		return err
 	})

@@ -97,9 +97,9 @@ func present(dom *lv.Domain) (hypervisor.State, string, error) {
 	case err != nil:
 		return "", "", err
 	case o.Incoming && (pause == lv.DOMAIN_PAUSED_MIGRATION || pause == lv.DOMAIN_PAUSED_USER):
-		return hypervisor.Incoming, "it comes from another node", nil
+		return hypervisor.Incoming, "it is being migrated to this node", nil
 	case pause == lv.DOMAIN_PAUSED_MIGRATION:
-		return hypervisor.Outgoing, "it leaves for another node", nil
+		return hypervisor.Outgoing, "it is being migrated to another node", nil
 	}
 	return st, why, nil
 }
@@ -111,7 +111,7 @@ func (d *Driver) Define(ctx context.Context, spec hypervisor.Domain) error {
 		return err
 	}
 	if spec.Node != d.opt.Node {
-		return api.Errorf(api.CodeInvalid, "a domain of node %s on node %s", spec.Node, d.opt.Node).At("node")
+		return api.Errorf(api.CodeInvalid, "the domain belongs to node %s, this is node %s", spec.Node, d.opt.Node).At("node")
 	}
 	if err := d.admit(spec); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (d *Driver) define(s *session, id api.InstanceID, text string) error {
 		_, err := d.ours(old)
 		_ = old.Free()
 		if api.CodeOf(err) == api.CodeNotFound {
-			return api.Errorf(api.CodeExists, "somebody else's domain has the UUID of %s", id)
+			return api.Errorf(api.CodeExists, "a domain with the UUID of instance %s exists and is not managed by Basalt", id)
 		} else if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (d *Driver) Resume(ctx context.Context, id api.InstanceID) error {
 		case err != nil || st == hypervisor.Running:
 			return err
 		case st != hypervisor.Paused:
-			return api.Errorf(api.CodeState, "%s does not stand still: it is %s", id, st)
+			return api.Errorf(api.CodeState, "cannot resume instance %s: domain state is %s, want paused", id, st)
 		}
 		return dom.Resume()
 	})
@@ -173,7 +173,7 @@ func (d *Driver) start(ctx context.Context, id api.InstanceID, flags lv.DomainCr
 		case st == hypervisor.Paused:
 			return dom.Resume()
 		case st == hypervisor.Incoming || st == hypervisor.Outgoing:
-			return api.Errorf(api.CodeState, "%s is being moved", id)
+			return api.Errorf(api.CodeState, "instance %s is being migrated", id)
 		case st == hypervisor.Crashed:
 			if err := clearUp(dom); err != nil {
 				return err
@@ -219,7 +219,7 @@ func (d *Driver) Undefine(ctx context.Context, id api.InstanceID) error {
 			return err
 		}
 		if st.Active() {
-			return api.Errorf(api.CodeState, "%s runs", id).WithHint("stop it first")
+			return api.Errorf(api.CodeState, "instance %s is running, want stopped", id).WithHint("stop it first")
 		}
 		if st == hypervisor.Crashed {
 			if err := clearUp(dom); err != nil {

@@ -182,7 +182,7 @@ func (d *Driver) keep(ctx context.Context, tried func()) {
 				lost = true
 			}
 		}
-		d.opt.Logf("libvirt: the connection to %s is lost", d.opt.URI)
+		d.opt.Logf("libvirt: connection to %s lost", d.opt.URI)
 		d.set(nil, errors.New("the connection is lost"))
 		s.drop()
 	}
@@ -199,7 +199,7 @@ func (d *Driver) await(ctx context.Context, tried func()) *session {
 		}
 		if said != err.Error() {
 			said = err.Error()
-			d.opt.Logf("libvirt: no connection to %s, which is tried again: %v", d.opt.URI, err)
+			d.opt.Logf("libvirt: connect to %s failed, retrying: %v", d.opt.URI, err)
 		}
 		d.set(nil, err)
 		tried()
@@ -249,7 +249,7 @@ func (d *Driver) borrow() (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.current == nil {
-		none := api.Errorf(api.CodeUnavailable, "libvirtd does not answer").WithHint("is it running on this node?")
+		none := api.Errorf(api.CodeUnavailable, "libvirtd is not responding").WithHint("check that it is running on this node")
 		return nil, errors.Join(none, d.why)
 	}
 	d.current.users.Add(1)
@@ -305,19 +305,19 @@ func explain(err error, id api.InstanceID) error {
 	case lv.ERR_NO_DOMAIN:
 		return wrap(notFound(id))
 	case lv.ERR_NO_SECRET:
-		return wrap(api.Errorf(api.CodeUnavailable, "the hypervisor has no key of a disk of %s", id))
+		return wrap(api.Errorf(api.CodeUnavailable, "the hypervisor has no key for a disk of instance %s", id))
 	case lv.ERR_AGENT_UNRESPONSIVE, lv.ERR_AGENT_UNSYNCED, lv.ERR_AGENT_COMMAND_TIMEOUT:
-		return wrap(api.Errorf(api.CodeUnavailable, "the guest agent of %s does not answer", id))
+		return wrap(api.Errorf(api.CodeUnavailable, "the guest agent of instance %s is not responding", id))
 	case lv.ERR_NO_CONNECT, lv.ERR_INVALID_CONN, lv.ERR_RPC, lv.ERR_AUTH_UNAVAILABLE:
-		return wrap(api.Errorf(api.CodeUnavailable, "libvirtd does not answer"))
+		return wrap(api.Errorf(api.CodeUnavailable, "libvirtd is not responding"))
 	case lv.ERR_SYSTEM_ERROR:
 		if e.Domain == lv.FROM_RPC {
-			return wrap(api.Errorf(api.CodeUnavailable, "libvirtd does not answer"))
+			return wrap(api.Errorf(api.CodeUnavailable, "libvirtd is not responding"))
 		}
 	case lv.ERR_OPERATION_TIMEOUT:
-		return wrap(api.Errorf(api.CodeUnavailable, "the hypervisor is busy with %s", id))
+		return wrap(api.Errorf(api.CodeUnavailable, "the hypervisor is busy with instance %s", id))
 	case lv.ERR_OPERATION_INVALID:
-		return wrap(api.Errorf(api.CodeState, "not possible in the present state of %s", id))
+		return wrap(api.Errorf(api.CodeState, "the operation is not valid in the current state of instance %s", id))
 	}
 	return fmt.Errorf("libvirt: %w", err)
 }
@@ -328,7 +328,7 @@ func is(err error, code lv.ErrorNumber) bool {
 }
 
 func notFound(id api.InstanceID) *api.Error {
-	return api.Errorf(api.CodeNotFound, "there is no domain of %s on this node", id)
+	return api.Errorf(api.CodeNotFound, "instance %s has no domain on this node", id)
 }
 
 // idOf is the instance of a domain of Basalt's, going by its name.

@@ -24,7 +24,7 @@ func (d *Driver) PrepareMigration(ctx context.Context, spec hypervisor.Domain) e
 		return err
 	}
 	if spec.Node != d.opt.Node {
-		return api.Errorf(api.CodeInvalid, "a domain of node %s on node %s", spec.Node, d.opt.Node).At("node")
+		return api.Errorf(api.CodeInvalid, "the domain belongs to node %s, this is node %s", spec.Node, d.opt.Node).At("node")
 	}
 	if err := d.DiscardMigration(ctx, spec.ID); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (d *Driver) DiscardMigration(ctx context.Context, id api.InstanceID) error 
 		return err
 	}
 	if st.State.Active() && st.State != hypervisor.Incoming {
-		return api.Errorf(api.CodeState, "%s runs here", id)
+		return api.Errorf(api.CodeState, "instance %s is already running on this node", id)
 	}
 	d.unprepare(id)
 	if st.State == hypervisor.Incoming {
@@ -93,13 +93,13 @@ func finish(dom *lv.Domain, id api.InstanceID) error {
 		if whole, err := received(dom); err != nil {
 			return err
 		} else if !whole {
-			return api.Errorf(api.CodeState, "%s is not received", id)
+			return api.Errorf(api.CodeState, "instance %s is not being received", id)
 		}
 		if err := dom.Resume(); err != nil {
 			return err
 		}
 	default:
-		return api.Errorf(api.CodeState, "%s is not received", id)
+		return api.Errorf(api.CodeState, "instance %s is not being received", id)
 	}
 	return unmark(dom)
 }
@@ -133,7 +133,7 @@ func (d *Driver) AcceptMigration(ctx context.Context, id api.InstanceID, s hyper
 	in := d.prepared[id]
 	if in == nil || !s.Valid() || len(in.streams) == hypervisor.MaxStreams {
 		d.mu.Unlock()
-		return api.Errorf(api.CodeState, "no migration of %s is prepared here that has room for a stream %q", id, s)
+		return api.Errorf(api.CodeState, "no migration of instance %s on this node accepts stream %q", id, s)
 	}
 	in.streams[conn] = struct{}{}
 	d.mu.Unlock()

@@ -14,7 +14,9 @@ import (
 // jobPoll is how often it is looked how far a commit is.
 const jobPoll = 200 * time.Millisecond
 
-func idle(id api.InstanceID) error { return api.Errorf(api.CodeState, "%s does not run", id) }
+func idle(id api.InstanceID) error {
+	return api.Errorf(api.CodeState, "instance %s is not running", id)
+}
 
 // SnapshotDisk implements hypervisor.Devices.
 func (d *Driver) SnapshotDisk(ctx context.Context, id api.InstanceID, serial, overlay string) error {
@@ -58,12 +60,12 @@ func (d *Driver) CommitDisk(ctx context.Context, id api.InstanceID, serial, top,
 				}
 				return dom.BlockJobAbort(device, lv.DOMAIN_BLOCK_JOB_ABORT_PIVOT)
 			case below == "":
-				return api.Errorf(api.CodeNotFound, "disk %s of %s does not read from %s", serial, id, base)
+				return api.Errorf(api.CodeNotFound, "disk %s of instance %s is not based on %s", serial, id, base)
 			case above == "":
 				done = true
 				return nil
 			case started:
-				return errors.New("libvirt: the commit of a disk ended before its end")
+				return errors.New("libvirt: block commit ended before it was complete")
 			}
 			var flags lv.DomainBlockCommitFlags
 			if writes {

@@ -52,7 +52,7 @@ func (d *Driver) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Mi
 	d.mu.Lock()
 	if d.moves[id] != nil {
 		d.mu.Unlock()
-		return none, api.Errorf(api.CodeState, "%s is being moved already", id)
+		return none, api.Errorf(api.CodeState, "instance %s is already being migrated", id)
 	}
 	d.moves[id] = m
 	d.mu.Unlock()
@@ -91,10 +91,10 @@ func (d *Driver) parameters(ctx context.Context, id api.InstanceID, o hypervisor
 			return "", err
 		}
 		if st != hypervisor.Running {
-			return "", api.Errorf(api.CodeState, "%s does not run", id)
+			return "", api.Errorf(api.CodeState, "instance %s is not running", id)
 		}
 		if j, err := dom.GetJobStats(0); err == nil && outgoing(j) {
-			return "", api.Errorf(api.CodeState, "%s is being moved already", id)
+			return "", api.Errorf(api.CodeState, "instance %s is already being migrated", id)
 		}
 		downtime := o.MaxDowntime
 		if downtime == 0 {
@@ -193,7 +193,7 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 			ended, late = nil, time.After(abortPatience)
 			d.abort(watching, id)
 		case <-late:
-			d.opt.Logf("libvirt: %s does not stop being moved: its streams are cut", id)
+			d.opt.Logf("libvirt: migration of instance %s did not stop, closing its streams", id)
 			r.stop()
 		}
 	}
@@ -208,7 +208,7 @@ func (d *Driver) wake(id api.InstanceID, dom *lv.Domain, r *relay) error {
 	late := time.AfterFunc(resumePatience, r.stop)
 	defer late.Stop()
 	if err := finish(dom, id); err != nil {
-		return errors.Join(api.Errorf(api.CodeUnavailable, "%s has left, but does not run yet", id), err)
+		return errors.Join(api.Errorf(api.CodeUnavailable, "instance %s was sent completely, but is not running on the target yet", id), err)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (d *Driver) abort(ctx context.Context, id api.InstanceID) {
 	ctx, cancel := context.WithTimeout(ctx, abortPatience)
 	defer cancel()
 	if err := none(d.verb(ctx, id, func(dom *lv.Domain) error { return dom.AbortJob() })); err != nil {
-		d.opt.Logf("libvirt: aborting the move of %s: %v", id, err)
+		d.opt.Logf("libvirt: abort migration of instance %s failed: %v", id, err)
 	}
 }
 
@@ -253,7 +253,7 @@ func (d *Driver) AbortMigration(ctx context.Context, id api.InstanceID) error {
 		return nil
 	}
 	if m != nil {
-		m.cancel(api.Errorf(api.CodeState, "the move of %s was aborted", id))
+		m.cancel(api.Errorf(api.CodeState, "the migration of instance %s was aborted", id))
 		select {
 		case <-m.done:
 			return nil
@@ -274,7 +274,7 @@ func (d *Driver) AbortMigration(ctx context.Context, id api.InstanceID) error {
 			st, err := active(dom)
 			if err == nil && st == hypervisor.Outgoing {
 				if err = dom.Resume(); err != nil {
-					err = errors.Join(api.Errorf(api.CodeUnavailable, "%s cannot run on here", id).WithHint("the target may hold its disks: discard it there first"), err)
+					err = errors.Join(api.Errorf(api.CodeUnavailable, "instance %s cannot be resumed on this node", id).WithHint("the target may have locked its disks: discard it there first"), err)
 				}
 				st = hypervisor.Running
 			}
@@ -342,7 +342,7 @@ func dial(ctx context.Context, socket string, r *relay, cancel context.CancelCau
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(api.Errorf(api.CodeUnavailable, "the target's hypervisor does not answer"), err)
+		return nil, errors.Join(api.Errorf(api.CodeUnavailable, "the hypervisor of the target is not responding"), err)
 	}
 	lost := func(*lv.Connect, lv.ConnectCloseReason) {
 		cancel(api.Errorf(api.CodeUnavailable, "the connection to the target is lost"))

@@ -98,7 +98,7 @@ func (r *relay) accept(ctx context.Context, l net.Listener, s hypervisor.Stream)
 			remote, err := r.tunnel.Open(ctx, s)
 			if err != nil {
 				_ = local.Close()
-				r.cancel(errors.Join(api.Errorf(api.CodeUnavailable, "the target cannot be reached"), fmt.Errorf("stream %s: %w", s, err)))
+				r.cancel(errors.Join(api.Errorf(api.CodeUnavailable, "the target is not reachable"), fmt.Errorf("stream %s: %w", s, err)))
 				return
 			}
 			_ = join(ctx, local, remote)

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-const movedAway = "it has moved to another node"
+const movedAway = "it was migrated to another node"
 
 // state says in our words what libvirt says in its.
 func state(s lv.DomainState, reason int) (hypervisor.State, string) {
@@ -22,13 +22,13 @@ func state(s lv.DomainState, reason int) (hypervisor.State, string) {
 		case lv.DOMAIN_PAUSED_SHUTTING_DOWN:
 			return hypervisor.Running, "shutting down"
 		case lv.DOMAIN_PAUSED_IOERROR:
-			return hypervisor.Paused, "its disk cannot be written: the node's disk is full or broken"
+			return hypervisor.Paused, "its disk is not writable: the disk of the node is full or has failed"
 		case lv.DOMAIN_PAUSED_CRASHED:
 			return hypervisor.Crashed, "the guest panicked"
 		}
 		return hypervisor.Paused, ""
 	case lv.DOMAIN_PMSUSPENDED:
-		return hypervisor.Paused, "the guest sleeps"
+		return hypervisor.Paused, "the guest is suspended"
 	case lv.DOMAIN_CRASHED:
 		return hypervisor.Crashed, "the guest panicked"
 	}
@@ -36,9 +36,9 @@ func state(s lv.DomainState, reason int) (hypervisor.State, string) {
 	case lv.DOMAIN_SHUTOFF_SHUTDOWN:
 		return hypervisor.Stopped, "the guest shut down"
 	case lv.DOMAIN_SHUTOFF_DESTROYED:
-		return hypervisor.Stopped, "it was switched off"
+		return hypervisor.Stopped, "it was powered off"
 	case lv.DOMAIN_SHUTOFF_CRASHED:
-		return hypervisor.Crashed, "QEMU died or the guest panicked"
+		return hypervisor.Crashed, "QEMU exited unexpectedly or the guest panicked"
 	case lv.DOMAIN_SHUTOFF_FAILED:
 		return hypervisor.Stopped, "it could not be started"
 	case lv.DOMAIN_SHUTOFF_MIGRATED:
@@ -68,9 +68,9 @@ func lifecycle(t lv.DomainEventType, detail int) hypervisor.Event {
 		case lv.DOMAIN_EVENT_STOPPED_CRASHED:
 			return hypervisor.Event{Type: hypervisor.EventCrashed, Reason: "the guest panicked"}
 		case lv.DOMAIN_EVENT_STOPPED_FAILED:
-			return hypervisor.Event{Type: hypervisor.EventCrashed, Reason: "QEMU died"}
+			return hypervisor.Event{Type: hypervisor.EventCrashed, Reason: "QEMU exited unexpectedly"}
 		case lv.DOMAIN_EVENT_STOPPED_DESTROYED:
-			return hypervisor.Event{Type: hypervisor.EventStopped, Reason: "it was switched off"}
+			return hypervisor.Event{Type: hypervisor.EventStopped, Reason: "it was powered off"}
 		case lv.DOMAIN_EVENT_STOPPED_MIGRATED:
 			return hypervisor.Event{Type: hypervisor.EventStopped, Reason: movedAway}
 		}

@@ -24,7 +24,7 @@ func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", d.opt.Socket)
 	if err != nil {
-		return hypervisor.Stats{}, errors.Join(api.Errorf(api.CodeUnavailable, "libvirtd does not answer"), err)
+		return hypervisor.Stats{}, errors.Join(api.Errorf(api.CodeUnavailable, "libvirtd is not responding"), err)
 	}
 	defer func() { _ = conn.Close() }()
 	// go-qemu knows no contexts: closing the connection ends its calls.
@@ -35,7 +35,7 @@ func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats
 		return hypervisor.Stats{}, ctx.Err()
 	}
 	if err != nil {
-		return hypervisor.Stats{}, fmt.Errorf("QMP of %s: %w", id, err)
+		return hypervisor.Stats{}, fmt.Errorf("query QMP of instance %s: %w", id, err)
 	}
 	return s, nil
 }

@@ -22,7 +22,7 @@ const (
 func (d *Driver) Usage(ctx context.Context) ([]hypervisor.Usage, error) {
 	return do(ctx, d, "", func(s *session) ([]hypervisor.Usage, error) {
 		if !d.usage.CompareAndSwap(false, true) {
-			return nil, api.Errorf(api.CodeUnavailable, "libvirtd has not answered the last time it was asked what its domains use")
+			return nil, api.Errorf(api.CodeUnavailable, "libvirtd did not respond to the last query of domain statistics")
 		}
 		defer d.usage.Store(false)
 		return d.usages(s)

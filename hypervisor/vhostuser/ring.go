@@ -11,7 +11,7 @@ const noFD = 1 << 8
 
 func (s *Session) ring(m *Message, index uint32) (*ring, error) {
 	if index >= uint32(len(s.rings)) {
-		return nil, breach(m.Request, "queue %d of %d", index, len(s.rings))
+		return nil, breach(m.Request, "queue %d does not exist, the device has %d", index, len(s.rings))
 	}
 	return &s.rings[index], nil
 }
@@ -41,12 +41,12 @@ func (s *Session) vring(m *Message) (answer []byte, err error) {
 	switch m.Request {
 	case SetVringNum:
 		if num == 0 || num > virtio.MaxQueueSize {
-			return nil, breach(m.Request, "queue of size %d", num)
+			return nil, breach(m.Request, "invalid queue size %d", num)
 		}
 		r.Size = uint16(num)
 	case SetVringBase:
 		if num > 0xffff {
-			return nil, breach(m.Request, "base %d", num)
+			return nil, breach(m.Request, "invalid queue base %d", num)
 		}
 		r.Base = uint16(num)
 	case SetVringEnable:
@@ -63,7 +63,7 @@ func (s *Session) vring(m *Message) (answer []byte, err error) {
 func (s *Session) setVringFD(m *Message) error {
 	v, err := m.u64()
 	if err == nil && len(m.FDs) != 1 && (v&noFD == 0 || len(m.FDs) != 0) {
-		err = breach(m.Request, "%d descriptors for %#x", len(m.FDs), v)
+		err = breach(m.Request, "wrong number of descriptors %d for %#x", len(m.FDs), v)
 	}
 	var r *ring
 	if err == nil {

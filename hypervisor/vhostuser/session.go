@@ -136,7 +136,7 @@ func (s *Session) dispatch(m *Message) (answer []byte, used bool, err error) {
 		return nil, true, s.setGPUSocket(m)
 	}
 	if len(m.FDs) > 0 {
-		return nil, false, breach(m.Request, "%d descriptors with a message that has none", len(m.FDs))
+		return nil, false, breach(m.Request, "%d descriptors, want none with this message", len(m.FDs))
 	}
 	switch m.Request {
 	case GetFeatures:
@@ -187,11 +187,11 @@ func (s *Session) setFeatures(m *Message) error {
 func (s *Session) getConfig(m *Message) ([]byte, error) {
 	p := m.Payload
 	if len(p) < 12 {
-		return nil, breach(m.Request, "payload of %d bytes", len(p))
+		return nil, breach(m.Request, "invalid payload size of %d bytes", len(p))
 	}
 	off, n := uint64(le.Uint32(p)), uint64(le.Uint32(p[4:]))
 	if n != uint64(len(p)-12) {
-		return nil, breach(m.Request, "%d bytes of configuration in a payload of %d", n, len(p))
+		return nil, breach(m.Request, "configuration of %d bytes does not fit payload of %d bytes", n, len(p))
 	}
 	answer := append([]byte(nil), p[:12]...)
 	body := make([]byte, n)
@@ -236,7 +236,7 @@ func (s *Session) setMemTable(m *Message) error {
 func (s *Session) setGPUSocket(m *Message) error {
 	if len(m.FDs) != 1 {
 		closeAll(m.FDs)
-		return breach(m.Request, "%d descriptors, not 1", len(m.FDs))
+		return breach(m.Request, "%d descriptors, want 1", len(m.FDs))
 	}
 	// The socket to QEMU's display. This device has no screen, so it never
 	// asks anything there; it is kept open because QEMU watches its end.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTooMuch says that the peer does not read what it is sent.
-var ErrTooMuch = errors.New("peer does not read: its queue is full")
+// ErrTooMuch means that the peer does not read what it is sent.
+var ErrTooMuch = errors.New("send queue is full: the peer is not reading")
 
 // Frame gives the number of bytes that follow a header, or an error if they
 // are too many.
@@ -45,7 +45,7 @@ type Outgoing struct {
 // maxFDs descriptors; at most limit bytes wait for a slow reader.
 func NewStream(fd, header int, frame Frame, maxFDs, limit int) (*Stream, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
-		return nil, fmt.Errorf("socket: %w", err)
+		return nil, fmt.Errorf("set socket non-blocking: %w", err)
 	}
 	return &Stream{fd: fd, header: header, frame: frame, maxFDs: maxFDs, limit: limit}, nil
 }
@@ -93,17 +93,17 @@ func (s *Stream) fill(n int) error {
 	}
 	cmsgs, err := unix.ParseSocketControlMessage(oob[:oobn])
 	if err != nil {
-		return fmt.Errorf("control message: %w", err)
+		return fmt.Errorf("parse control message: %w", err)
 	}
 	for i := range cmsgs {
 		fds, err := unix.ParseUnixRights(&cmsgs[i])
 		if err != nil {
-			return fmt.Errorf("control message: %w", err)
+			return fmt.Errorf("parse control message: %w", err)
 		}
 		s.inFDs = append(s.inFDs, fds...)
 	}
 	if flags&unix.MSG_CTRUNC != 0 || len(s.inFDs) > s.maxFDs {
-		return fmt.Errorf("more than %d descriptors in a message", s.maxFDs)
+		return fmt.Errorf("message has too many descriptors, want at most %d", s.maxFDs)
 	}
 	if got == 0 {
 		return io.EOF

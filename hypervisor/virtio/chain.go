@@ -54,7 +54,7 @@ func (w *walker) walk(table []byte, head uint16, nested bool) error {
 	n := len(table) / descSize
 	for i := head; ; {
 		if int(i) >= n {
-			return broken("descriptor %d of a table of %d", i, n)
+			return broken("descriptor %d is out of range, the table has %d", i, n)
 		}
 		d := readDesc(table, i)
 		if d.flags&descIndirect != 0 {
@@ -75,13 +75,13 @@ func (w *walker) walk(table []byte, head uint16, nested bool) error {
 func (w *walker) indirectTable(d desc, nested bool) error {
 	switch {
 	case !w.indirect:
-		return broken("indirect descriptor, which was not negotiated")
+		return broken("indirect descriptor without the negotiated feature")
 	case nested:
 		return broken("indirect table inside an indirect table")
 	case d.flags&descNext != 0:
-		return broken("indirect descriptor with a next one")
+		return broken("indirect descriptor has flag NEXT")
 	case d.length == 0 || d.length%descSize != 0 || d.length/descSize > 1<<16:
-		return broken("indirect table of %d bytes", d.length)
+		return broken("invalid indirect table size of %d bytes", d.length)
 	}
 	table, err := w.mem.Bytes(d.addr, uint64(d.length))
 	if err != nil {
@@ -93,15 +93,15 @@ func (w *walker) indirectTable(d desc, nested bool) error {
 func (w *walker) buffer(d desc) error {
 	c := &w.chain
 	if w.seen++; w.seen > w.limits.Descriptors {
-		return broken("chain of more than %d descriptors", w.limits.Descriptors)
+		return broken("chain is too long, want at most %d descriptors", w.limits.Descriptors)
 	}
 	if c.In+c.Out+uint64(d.length) > w.limits.Bytes {
-		return broken("chain of more than %d bytes", w.limits.Bytes)
+		return broken("chain is too large, want at most %d bytes", w.limits.Bytes)
 	}
 	for addr, n := d.addr, uint64(d.length); n > 0; {
 		i := w.mem.find(addr)
 		if i < 0 {
-			return broken("buffer at %#x+%#x, where no memory is", d.addr, d.length)
+			return broken("buffer %#x+%#x is outside of guest memory", d.addr, d.length)
 		}
 		r := &w.mem.regions[i]
 		off := addr - r.GPA

@@ -2,7 +2,7 @@ package virtio
 
 import "fmt"
 
-// Error says which rule of the specification the other side broke.
+// Error describes which rule of the specification the other side broke.
 type Error struct{ Reason string }
 
 func (e *Error) Error() string { return "virtio: " + e.Reason }

@@ -62,7 +62,7 @@ func Map(regions []Region) (_ *Memory, err error) {
 		}
 	}()
 	if len(regions) > MaxRegions {
-		return nil, broken("%d memory regions, at most %d are allowed", len(regions), MaxRegions)
+		return nil, broken("%d memory regions, want at most %d", len(regions), MaxRegions)
 	}
 	for _, r := range regions {
 		b, err := mapRegion(r)
@@ -84,21 +84,21 @@ func mapRegion(r Region) ([]byte, error) {
 	page := uint64(os.Getpagesize())
 	switch {
 	case r.Size == 0 || r.GPA+r.Size < r.GPA || r.UserAddr+r.Size < r.UserAddr || r.Offset+r.Size < r.Offset || r.Size >= 1<<47:
-		return nil, broken("memory region at %#x has impossible size %#x", r.GPA, r.Size)
+		return nil, broken("memory region at %#x has invalid size %#x", r.GPA, r.Size)
 	case (r.GPA|r.Size|r.Offset)%page != 0:
 		return nil, broken("memory region %#x+%#x at %#x is not page-aligned", r.GPA, r.Size, r.Offset)
 	}
 	// Touching a page beyond the file's end would be SIGBUS.
 	var st unix.Stat_t
 	if err := unix.Fstat(r.FD, &st); err != nil {
-		return nil, fmt.Errorf("memory region %#x: %w", r.GPA, err)
+		return nil, fmt.Errorf("stat file of memory region %#x: %w", r.GPA, err)
 	}
 	if uint64(st.Size) < r.Offset+r.Size {
-		return nil, broken("memory region %#x ends at %#x of a file of %#x bytes", r.GPA, r.Offset+r.Size, st.Size)
+		return nil, broken("memory region %#x ends at %#x, beyond its file of %#x bytes", r.GPA, r.Offset+r.Size, st.Size)
 	}
 	b, err := unix.Mmap(r.FD, int64(r.Offset), int(r.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, fmt.Errorf("mapping memory region %#x: %w", r.GPA, err)
+		return nil, fmt.Errorf("map memory region %#x: %w", r.GPA, err)
 	}
 	return b, nil
 }

@@ -12,7 +12,7 @@ const (
 // MaxQueueSize is the largest split virtqueue (2.7).
 const MaxQueueSize = 32768
 
-// Layout says where a queue lies in guest-physical memory.
+// Layout describes where a queue lies in guest-physical memory.
 type Layout struct {
 	Size              uint16 // a power of two
 	Desc, Avail, Used uint64
@@ -47,10 +47,10 @@ type Queue struct {
 // NewQueue is the queue at layout in mem, for a driver that accepted features.
 func NewQueue(mem *Memory, l Layout, pos Position, features uint64, limits Limits) (*Queue, error) {
 	if l.Size == 0 || l.Size&(l.Size-1) != 0 || l.Size > MaxQueueSize {
-		return nil, broken("queue of size %d", l.Size)
+		return nil, broken("invalid queue size %d", l.Size)
 	}
 	if l.Desc%16 != 0 || l.Avail%2 != 0 || l.Used%4 != 0 {
-		return nil, broken("misaligned queue %#x %#x %#x", l.Desc, l.Avail, l.Used)
+		return nil, broken("queue is misaligned: descriptors %#x, available %#x, used %#x", l.Desc, l.Avail, l.Used)
 	}
 	q := &Queue{mem: mem, layout: l, features: features, limits: limits, pos: pos, fresh: true}
 	var err error
@@ -95,7 +95,7 @@ func (q *Queue) Pop() (*Chain, error) {
 		return nil, nil
 	}
 	if waiting > size {
-		return nil, broken("%d chains in a queue of %d", waiting, size)
+		return nil, broken("%d available chains, want at most the queue size %d", waiting, size)
 	}
 	slot := 4 + 2*int(q.pos.Avail&(size-1))
 	c, err := q.Walk(load16(q.avail[slot:]))

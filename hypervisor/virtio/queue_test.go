@@ -144,32 +144,32 @@ func TestHostileDriver(t *testing.T) {
 		features   uint64
 		do         func(g *drivertest.Guest, d *drivertest.Driver)
 	}{
-		{"loop", "more than 16 descriptors", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
+		{"loop", "at most 16 descriptors", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
 			d.PutDesc(0, b(ok, 1), 1, 1)
 			d.PutDesc(1, b(ok, 1), 1, 0)
 			d.MakeAvailable(0)
 		}},
-		{"head out of range", "descriptor 8 of", all, func(_ *drivertest.Guest, d *drivertest.Driver) { d.MakeAvailable(8) }},
-		{"next out of range", "descriptor 65535 of", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
+		{"head out of range", "descriptor 8 is out of range", all, func(_ *drivertest.Guest, d *drivertest.Driver) { d.MakeAvailable(8) }},
+		{"next out of range", "descriptor 65535 is out of range", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
 			d.PutDesc(0, b(ok, 1), 1, 0xffff)
 			d.MakeAvailable(0)
 		}},
-		{"no memory", "where no memory is", all, func(_ *drivertest.Guest, d *drivertest.Driver) { d.Submit(b(missing, 1)) }},
-		{"past the end", "where no memory is", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
+		{"no memory", "outside of guest memory", all, func(_ *drivertest.Guest, d *drivertest.Driver) { d.Submit(b(missing, 1)) }},
+		{"past the end", "outside of guest memory", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
 			d.Submit(b(drivertest.Base+1<<20-4, 8))
 		}},
-		{"address wraps", "where no memory is", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
+		{"address wraps", "outside of guest memory", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
 			d.Submit(b(^uint64(0)-3, 8))
 		}},
-		{"too much", "more than 1048576 bytes", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
+		{"too much", "at most 1048576 bytes", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
 			d.Submit(b(ok, 1<<20), b(ok, 1))
 		}},
-		{"huge", "more than 1048576 bytes", all, func(_ *drivertest.Guest, d *drivertest.Driver) { d.Submit(b(ok, 0xffffffff)) }},
+		{"huge", "at most 1048576 bytes", all, func(_ *drivertest.Guest, d *drivertest.Driver) { d.Submit(b(ok, 0xffffffff)) }},
 		{"readable after writable", "readable descriptor after", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
 			d.Submit(w(ok, 1), b(ok, 1))
 		}},
-		{"index runs away", "9 chains in a queue of 8", all, func(_ *drivertest.Guest, d *drivertest.Driver) { d.SetAvailIndex(9) }},
-		{"indirect not negotiated", "not negotiated", virtio.FeatureEventIdx, func(_ *drivertest.Guest, d *drivertest.Driver) {
+		{"index runs away", "9 available chains, want at most the queue size 8", all, func(_ *drivertest.Guest, d *drivertest.Driver) { d.SetAvailIndex(9) }},
+		{"indirect not negotiated", "without the negotiated feature", virtio.FeatureEventIdx, func(_ *drivertest.Guest, d *drivertest.Driver) {
 			d.SubmitIndirect(b(ok, 1))
 		}},
 		{"indirect in indirect", "inside an indirect", all, func(g *drivertest.Guest, d *drivertest.Driver) {
@@ -178,11 +178,11 @@ func TestHostileDriver(t *testing.T) {
 			// Make its only entry an indirect descriptor.
 			g.At(inner+16, 16)[12] = 4
 		}},
-		{"indirect with next", "indirect descriptor with a next", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
+		{"indirect with next", "indirect descriptor has flag NEXT", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
 			d.PutDesc(0, b(ok, 16), 4|1, 1)
 			d.MakeAvailable(0)
 		}},
-		{"indirect of odd size", "indirect table of 17", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
+		{"indirect of odd size", "indirect table size of 17", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
 			d.PutDesc(0, b(ok, 17), 4, 0)
 			d.MakeAvailable(0)
 		}},

@@ -86,7 +86,7 @@ type Root struct {
 	SSHKeys      []string
 }
 
-// After says what follows a finished installation.
+// After describes what follows a finished installation.
 type After string
 
 // What may follow.

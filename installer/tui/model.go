@@ -216,7 +216,7 @@ func (m *Model) header(p page) string {
 	return m.look.bar.Render(left + strings.Repeat(" ", gap) + right)
 }
 
-// stepsLine says where in the installation this page is.
+// stepsLine returns where in the installation this page is.
 func stepsLine(m *Model, p page) string {
 	var all []string
 	for _, q := range m.pages[1 : len(m.pages)-1] {

@@ -30,7 +30,7 @@ func (e End) as(other netip.Addr) netip.Addr {
 	return e.Six
 }
 
-// Config says who is who.
+// Config describes who is who.
 type Config struct {
 	Card      string       `json:"card"`
 	Self      End          `json:"self"`

@@ -39,7 +39,7 @@ func SetOffload(name string, on bool) error {
 		v.data = 1
 	}
 	if err := ethtool(name, &v); err != nil {
-		return fmt.Errorf("checksum offload of %s: %w", name, err)
+		return fmt.Errorf("disable checksum offload of %s: %w", name, err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (c controller) Apply(_ context.Context, t sdn.Topology) error {
 		return api.Errorf(api.CodeInvalid, "%s %s: %s", p.Kind, p.ID, p.Error.Message)
 	}
 	if t.Cluster == "" {
-		return errors.New("sdn/fake: a topology of no cluster")
+		return errors.New("sdn/fake: Topology.Cluster is empty")
 	}
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
@@ -90,7 +90,7 @@ func (c controller) Apply(_ context.Context, t sdn.Topology) error {
 }
 
 func (n *Network) unavailable() error {
-	return api.Errorf(api.CodeUnavailable, "the network's databases do not answer: %v", n.down)
+	return api.Errorf(api.CodeUnavailable, "the network databases are not reachable: %v", n.down)
 }
 
 func (c controller) Observe(context.Context) (sdn.State, error) {
@@ -174,7 +174,7 @@ func (c *Chassis) Break(err error) {
 // Plug joins a port.
 func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	if _, ok := p.Port.Instance(); !ok {
-		return sdn.Tap{}, api.Errorf(api.CodeInvalid, "%q is no port of an instance", p.Port)
+		return sdn.Tap{}, api.Errorf(api.CodeInvalid, "%q is not a valid port ID of an instance", p.Port)
 	}
 	tap := sdn.Tap{Name: tapName(p.Port), MTU: cmp.Or(p.MTU, sdn.DefaultMTU)}
 	c.n.mu.Lock()
@@ -195,7 +195,7 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return sdn.Tap{}, api.Errorf(api.CodeUnavailable, "port %s is not in force: %v", p.Port, context.Cause(ctx))
+			return sdn.Tap{}, api.Errorf(api.CodeUnavailable, "port %s is not active: %v", p.Port, context.Cause(ctx))
 		}
 	}
 }

@@ -18,11 +18,11 @@ var dialing = make(chan struct{}, maxDialing)
 // network. That a guest may be reached from there is in every port's ACLs.
 func (s *Service) Dial(ctx context.Context, network api.NetworkID, to netip.AddrPort) (net.Conn, error) {
 	if !to.Addr().Is4() {
-		return nil, fmt.Errorf("dial %s in network %s: guests are reached over IPv4", to, network)
+		return nil, fmt.Errorf("dial %s in network %s: not an IPv4 address", to, network)
 	}
 	found, ok := s.entrances.Load(network)
 	if !ok {
-		return nil, fmt.Errorf("dial %s: network %s is not answered on this node", to, network)
+		return nil, fmt.Errorf("dial %s: network %s is not served on this node", to, network)
 	}
 	select {
 	case dialing <- struct{}{}:

@@ -17,7 +17,7 @@ func newNamespace() (*namespace, error) {
 	n := &namespace{}
 	err := onThread(func() (err error) {
 		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("a new network namespace: %w", err)
+			return fmt.Errorf("create network namespace: %w", err)
 		}
 		n.file, err = os.Open("/proc/thread-self/ns/net")
 		return err
@@ -33,12 +33,12 @@ func (n *namespace) inside(f func() error) error {
 	return onThread(func() error {
 		raw, err := n.file.SyscallConn()
 		if err != nil {
-			return fmt.Errorf("enter a network namespace: %w", err)
+			return fmt.Errorf("enter network namespace: %w", err)
 		}
 		var enterErr error
 		err = raw.Control(func(fd uintptr) { enterErr = unix.Setns(int(fd), unix.CLONE_NEWNET) }) // it is not closed meanwhile
 		if err := errors.Join(err, enterErr); err != nil {
-			return fmt.Errorf("enter a network namespace: %w", err)
+			return fmt.Errorf("enter network namespace: %w", err)
 		}
 		return f()
 	})

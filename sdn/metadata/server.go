@@ -47,27 +47,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		http.Error(w, "no address", http.StatusBadRequest)
+		http.Error(w, "request has no valid source address", http.StatusBadRequest)
 		return
 	}
 	instance, ok := s.source.Lookup(s.network, from.Addr().Unmap().WithZone(""))
 	if !ok {
-		http.Error(w, "no instance has this address", http.StatusNotFound)
+		http.Error(w, "no instance has the source address", http.StatusNotFound)
 		return
 	}
 	switch {
 	case r.Header.Get("X-Forwarded-For") != "":
 		// A proxy in the guest, which somebody outside may talk to.
-		http.Error(w, "not through a proxy", http.StatusForbidden)
+		http.Error(w, "proxied requests are not allowed", http.StatusForbidden)
 	case len(r.URL.Path) > maxPath:
-		http.Error(w, "too long", http.StatusRequestURITooLong)
+		http.Error(w, "URL is too long", http.StatusRequestURITooLong)
 	case r.Method == http.MethodPut && r.URL.Path == tokenPath:
 		s.token(w, r, instance.ID)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "only GET", http.StatusMethodNotAllowed)
+		http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
 	case len(r.Header.Values(tokenHeader)) > 0 && !s.tokens.good(r.Header.Get(tokenHeader), instance.ID):
-		http.Error(w, "this token is not good (any more)", http.StatusUnauthorized)
+		http.Error(w, "token is invalid or expired", http.StatusUnauthorized)
 	default:
 		body, kind, ok := Answer(instance, r.URL.Path)
 		if !ok {
@@ -85,7 +85,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) token(w http.ResponseWriter, r *http.Request, id api.InstanceID) {
 	seconds, err := strconv.Atoi(r.Header.Get(ttlHeader))
 	if err != nil || seconds < 1 || seconds > int(maxTTL/time.Second) {
-		http.Error(w, ttlHeader+": from 1 to 21600", http.StatusBadRequest)
+		http.Error(w, ttlHeader+": want 1 to 21600 seconds", http.StatusBadRequest)
 		return
 	}
 	w.Header().Set(ttlHeader, strconv.Itoa(seconds))

@@ -114,7 +114,7 @@ func (s *Service) Apply(ctx context.Context, networks []Network) error {
 	}
 	all := s.sweep(ctx, want)
 	if len(left) > 0 {
-		all = errors.Join(all, fmt.Errorf("%d of %d networks on this node have no metadata and no names, of project %s for one: a node answers %d", len(left), len(networks), left[0].Project, MaxNetworks))
+		all = errors.Join(all, fmt.Errorf("%d of %d networks on this node have no metadata and name service, e.g. one of project %s: a node serves at most %d", len(left), len(networks), left[0].Project, MaxNetworks))
 	}
 	for id, r := range s.running {
 		if n, ok := want[id]; !ok || n != r.network || r.dead() {
@@ -130,7 +130,7 @@ func (s *Service) Apply(ctx context.Context, networks []Network) error {
 		}
 		r, err := s.begin(ctx, n)
 		if err != nil {
-			all = errors.Join(all, fmt.Errorf("metadata of network %s: %w", id, err))
+			all = errors.Join(all, fmt.Errorf("serve metadata of network %s: %w", id, err))
 			continue
 		}
 		s.running[id] = r
@@ -165,7 +165,7 @@ func (s *Service) sweep(ctx context.Context, want map[api.NetworkID]Network) err
 	}
 	links, err := net.Interfaces()
 	if err != nil {
-		return fmt.Errorf("list the links of a former process: %w", err)
+		return fmt.Errorf("list leftover links: %w", err)
 	}
 	for _, l := range links {
 		if strings.HasPrefix(l.Name, prefix) && !keep[l.Name] {

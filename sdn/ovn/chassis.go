@@ -59,7 +59,7 @@ func NewChassis(o ChassisOptions) *Chassis {
 	if o.Namespace == nil {
 		o.Namespace = func(f func() error) error { return f() }
 	}
-	return &Chassis{o: o, db: &connection{name: "Open vSwitch's database", endpoints: []string{o.DB}, database: vsModel, monitor: monitorVS}}
+	return &Chassis{o: o, db: &connection{name: "the Open vSwitch database", endpoints: []string{o.DB}, database: vsModel, monitor: monitorVS}}
 }
 
 func vsModel() (model.ClientDBModel, error) {
@@ -93,7 +93,7 @@ func tapName(id sdn.PortID) string {
 // Plug makes the tap of a port and joins it.
 func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	if _, ok := p.Port.Instance(); !ok {
-		return sdn.Tap{}, api.Errorf(api.CodeInvalid, "%q is no port of an instance", p.Port)
+		return sdn.Tap{}, api.Errorf(api.CodeInvalid, "%q is not a valid port ID of an instance", p.Port)
 	}
 	db, bridge, err := c.bridge(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 		return sdn.Tap{}, err
 	}
 	if err := c.o.Namespace(func() error { return makeTap(tap.Name, c.o.UID) }); err != nil {
-		return sdn.Tap{}, fmt.Errorf("sdn/ovn: tap of %s: %w", p.Port, err)
+		return sdn.Tap{}, fmt.Errorf("sdn/ovn: create tap of port %s: %w", p.Port, err)
 	}
 	// Only a switch that has joined the device leaves its flags alone. While it
 	// joins it, ovs-vswitchd 3.1 (netdev-linux.c, update_flags) sets PROMISC by
@@ -119,12 +119,12 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 		return sdn.Tap{}, err
 	}
 	if err := c.o.Namespace(func() error { return setLink(tap.Name, tap.MTU) }); err != nil {
-		return sdn.Tap{}, fmt.Errorf("sdn/ovn: tap of %s: %w", p.Port, err)
+		return sdn.Tap{}, fmt.Errorf("sdn/ovn: create tap of port %s: %w", p.Port, err)
 	}
 	if p.Now {
 		return tap, nil
 	}
-	return tap, c.db.until(ctx, fmt.Sprintf("port %s is not in force", p.Port), func() (bool, error) {
+	return tap, c.db.until(ctx, fmt.Sprintf("port %s is not active", p.Port), func() (bool, error) {
 		i := c.find(db, tap.Name)
 		return i != nil && i.ExternalIDs[ovnInstalled] == "true", nil
 	})
@@ -176,7 +176,7 @@ func (c *Chassis) looked(ctx context.Context, db client.Client) error {
 		if !ok {
 			return fmt.Errorf("sdn/ovn: Open_vSwitch: next_cfg is %v", results[1].Rows[0]["next_cfg"])
 		}
-		return c.db.until(ctx, "ovs-vswitchd does not carry out what it is told", func() (bool, error) {
+		return c.db.until(ctx, "ovs-vswitchd has not applied the configuration", func() (bool, error) {
 			o, ok := db.Cache().Table(vs.OpenvSwitchTable).Row(id).(*vs.OpenvSwitch)
 			return ok && o.CurCfg >= int(asked), nil
 		})
@@ -192,7 +192,7 @@ func (c *Chassis) Unplug(ctx context.Context, id sdn.PortID) error {
 	}
 	name := tapName(id)
 	if err := c.o.Namespace(func() error { return removeTap(ctx, name) }); err != nil {
-		return fmt.Errorf("sdn/ovn: tap of %s: %w", id, err)
+		return fmt.Errorf("sdn/ovn: delete tap of port %s: %w", id, err)
 	}
 	for port, m := range db.Cache().Table(vs.PortTable).RowsShallow() {
 		if m.(*vs.Port).Name != name {
@@ -203,7 +203,7 @@ func (c *Chassis) Unplug(ctx context.Context, id sdn.PortID) error {
 			return err
 		}
 	}
-	return c.db.until(ctx, "the port does not go", func() (bool, error) { return c.find(db, name) == nil, nil })
+	return c.db.until(ctx, "the port was not removed", func() (bool, error) { return c.find(db, name) == nil, nil })
 }
 
 // Ports that are plugged here.
@@ -247,10 +247,10 @@ func (c *Chassis) Health(ctx context.Context) error {
 	}
 	out, err := exec.CommandContext(ctx, "ovn-appctl", "-t", c.o.ControllerSocket, "connection-status").CombinedOutput()
 	if err != nil {
-		return api.Errorf(api.CodeUnavailable, "ovn-controller does not answer: %s", strings.TrimSpace(string(out)))
+		return api.Errorf(api.CodeUnavailable, "ovn-controller is not responding: %s", strings.TrimSpace(string(out)))
 	}
 	if s := strings.TrimSpace(string(out)); s != "connected" {
-		return api.Errorf(api.CodeUnavailable, "ovn-controller is not connected to OVN's southbound database")
+		return api.Errorf(api.CodeUnavailable, "ovn-controller is not connected to the OVN southbound database")
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func (c *Chassis) bridge(ctx context.Context) (client.Client, *vs.Bridge, error)
 			return db, b, nil
 		}
 	}
-	return nil, nil, api.Errorf(api.CodeUnavailable, "there is no bridge %s yet", c.o.Bridge)
+	return nil, nil, api.Errorf(api.CodeUnavailable, "bridge %s does not exist yet", c.o.Bridge)
 }
 
 func (c *Chassis) find(db client.Client, tap string) *vs.Interface {

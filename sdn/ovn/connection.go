@@ -105,7 +105,7 @@ func (c *connection) until(ctx context.Context, what string, done func() (bool, 
 }
 
 func (c *connection) unavailable(err error) error {
-	return api.Errorf(api.CodeUnavailable, "%s does not answer: %v", c.name, err)
+	return api.Errorf(api.CodeUnavailable, "%s is not reachable: %v", c.name, err)
 }
 
 func (c *connection) close() {

@@ -41,8 +41,8 @@ var _ sdn.Controller = (*Controller)(nil)
 func New(o Options) *Controller {
 	return &Controller{
 		unclaimed: looks{},
-		nb:        &connection{name: "OVN's northbound database", endpoints: o.NB, tls: o.TLS, leader: true, database: nbModel, monitor: monitorNB},
-		sb:        &connection{name: "OVN's southbound database", endpoints: o.SB, tls: o.TLS, leader: true, database: sbModel, monitor: monitorSB},
+		nb:        &connection{name: "the OVN northbound database", endpoints: o.NB, tls: o.TLS, leader: true, database: nbModel, monitor: monitorNB},
+		sb:        &connection{name: "the OVN southbound database", endpoints: o.SB, tls: o.TLS, leader: true, database: sbModel, monitor: monitorSB},
 	}
 }
 
@@ -76,7 +76,7 @@ func (c *Controller) Apply(ctx context.Context, t sdn.Topology) error {
 		return api.Errorf(api.CodeInvalid, "%s %s: %s", p.Kind, p.ID, p.Error.Message)
 	}
 	if t.Cluster == "" {
-		return errors.New("sdn/ovn: a topology of no cluster")
+		return errors.New("sdn/ovn: Topology.Cluster is empty")
 	}
 	return c.write(ctx, t.Cluster, rows(t))
 }
@@ -115,7 +115,7 @@ func (c *Controller) write(ctx context.Context, cluster string, want []unit) err
 			return err
 		}
 	}
-	return c.nb.until(ctx, "its changes have not come back", func() (bool, error) {
+	return c.nb.until(ctx, "the changes have not been confirmed", func() (bool, error) {
 		s, ok := db.Cache().Table(nb.AddressSetTable).Row(marker).(*nb.AddressSet)
 		return ok && s.ExternalIDs[revisionKey] == revision, nil
 	})

@@ -80,7 +80,7 @@ func (c *Chassis) count(ctx context.Context, bridge string, want []flow) (map[ui
 	}
 	have, err := parseFlows(text)
 	if err != nil {
-		return nil, fmt.Errorf("sdn/ovn: flows of %s: %w", bridge, err)
+		return nil, fmt.Errorf("sdn/ovn: read flows of %s: %w", bridge, err)
 	}
 	now := time.Now()
 	counts := look(c.egress.seen[bridge], have, now)
@@ -120,7 +120,7 @@ func (c *Chassis) ofctl(ctx context.Context, stdin, verb, bridge string, args ..
 	var out, problem bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &problem
 	if err := cmd.Run(); err != nil {
-		return "", api.Errorf(api.CodeUnavailable, "the switch does not say what leaves by %s: %s", bridge, cmp.Or(strings.TrimSpace(problem.String()), err.Error()))
+		return "", api.Errorf(api.CodeUnavailable, "cannot read the egress counters of bridge %s: %s", bridge, cmp.Or(strings.TrimSpace(problem.String()), err.Error()))
 	}
 	return out.String(), nil
 }

@@ -102,12 +102,12 @@ func parseFlows(text string) (all []reading, err error) {
 		var c reading
 		hex, rest, _ := strings.Cut(line, ",")
 		if c.cookie, err = strconv.ParseUint(strings.TrimPrefix(hex, "0x"), 16, 64); err != nil {
-			return nil, fmt.Errorf("the cookie of flow %q: %w", line, err)
+			return nil, fmt.Errorf("decode cookie of flow %q: %w", line, err)
 		}
 		_, rest, ok := strings.Cut(rest, " n_bytes=")
 		digits, _, _ := strings.Cut(rest, ",")
 		if c.bytes, err = strconv.ParseUint(digits, 10, 64); !ok || err != nil {
-			return nil, fmt.Errorf("flow %q has no count", line)
+			return nil, fmt.Errorf("flow %q has no byte count", line)
 		}
 		if c.cookie&cookieMarkMask == cookieMark {
 			all = append(all, c)

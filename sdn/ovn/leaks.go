@@ -18,7 +18,7 @@ import (
 // The next Apply that changes something takes them away.
 func (c *Controller) Leaks(ctx context.Context, t sdn.Topology) ([]api.Leak, error) {
 	if t.Cluster == "" {
-		return nil, errors.New("sdn/ovn: a topology of no cluster")
+		return nil, errors.New("sdn/ovn: Topology.Cluster is empty")
 	}
 	db, err := c.nb.open(ctx)
 	if err != nil {

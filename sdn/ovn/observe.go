@@ -30,7 +30,7 @@ func monitorSB(c client.Client) *client.Monitor {
 		client.WithTable(sm, &sm.LogicalPort, &sm.IP, &sm.Port, &sm.Protocol, &sm.Status))
 }
 
-// Observe says what has become of it.
+// Observe returns what has become of it.
 func (c *Controller) Observe(ctx context.Context) (sdn.State, error) {
 	north, err := c.nb.open(ctx)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *Controller) Settle(ctx context.Context) error {
 		return err
 	}
 	want := global[0].NbCfg + 1
-	return c.nb.until(ctx, "not every node has done what it says", func() (bool, error) {
+	return c.nb.until(ctx, "not every node has applied the configuration", func() (bool, error) {
 		g, ok := db.Cache().Table(nb.NBGlobalTable).Row(global[0].UUID).(*nb.NBGlobal)
 		return ok && g.HvCfg >= want, nil
 	})

@@ -84,7 +84,7 @@ func setLink(name string, mtu int) error {
 	}
 	r.SetUint32(uint32(mtu))
 	if err := unix.IoctlIfreq(s, unix.SIOCSIFMTU, r); err != nil {
-		return fmt.Errorf("MTU %d: %w", mtu, err)
+		return fmt.Errorf("set MTU %d: %w", mtu, err)
 	}
 	if err := unix.IoctlIfreq(s, unix.SIOCGIFFLAGS, r); err != nil {
 		return err

@@ -38,8 +38,8 @@ func NewForwarder(servers []netip.AddrPort) *Forwarder {
 }
 
 var (
-	errNobody = errors.New("there is no resolver to ask")
-	errBusy   = errors.New("too many questions at a time")
+	errNobody = errors.New("no upstream resolver is configured")
+	errBusy   = errors.New("too many concurrent queries")
 )
 
 // servers to ask for the network.
@@ -92,7 +92,7 @@ func exchange(ctx context.Context, q *question, server netip.AddrPort) (*dns.Msg
 		case err != nil:
 			return nil, err
 		case !m.Response || len(m.Question) != 1 || !strings.EqualFold(m.Question[0].Name, q.q.Name) || m.Question[0].Qtype != q.q.Qtype || m.Question[0].Qclass != q.q.Qclass:
-			return nil, errors.New("an answer to another question")
+			return nil, errors.New("the response is to another query")
 		case !m.Truncated:
 			return m, nil
 		}

@@ -115,7 +115,7 @@ func (q *question) pack(m *dns.Msg, size int) ([]byte, error) {
 	m.Truncate(size)
 	b, err := m.Pack()
 	if err == nil && len(b) > size {
-		err = errors.New("a reply that cannot be cut")
+		err = errors.New("the reply cannot be truncated")
 	}
 	return b, err
 }

@@ -166,7 +166,7 @@ func (z *Zone) answer(q dns.Question) (answer, bool) {
 // for name servers itself, asks top-level domains for.
 var ofTopLevel = map[uint16]bool{dns.TypeNS: true, dns.TypeSOA: true, dns.TypeDS: true, dns.TypeDNSKEY: true}
 
-// soa says how long the absence of a name may be remembered (RFC 2308).
+// soa returns how long the absence of a name may be remembered (RFC 2308).
 func soa(top string) dns.RR {
 	h := header(top, dns.TypeSOA)
 	h.Ttl = negativeTTL

@@ -35,7 +35,7 @@ func Ask(t sdn.Topology, asked api.TraceQuestion) (q Question, err error) {
 	if slices.ContainsFunc(from, func(f sdn.Port) bool {
 		return len(to) > 0 && f.ID == to[0].ID || q.To.Address.IsValid() && (f.Address4 == q.To.Address || f.Address6 == q.To.Address)
 	}) {
-		return q, api.Errorf(api.CodeInvalid, "what an instance sends to itself stays in it").At("to").WithHint("name another instance, or an address")
+		return q, api.Errorf(api.CodeInvalid, "source and destination are the same instance").At("to").WithHint("choose another instance, or an address")
 	}
 	q.From = End{Port: from[0].ID}
 	w := walk{t: t}
@@ -64,10 +64,10 @@ func senders(t sdn.Topology, e api.TraceEnd) ([]sdn.Port, error) {
 	}
 	all := only(t.Ports, func(p sdn.Port) bool { return p.Address4 == e.Address || p.Address6 == e.Address })
 	if len(all) > 1 {
-		return nil, api.Errorf(api.CodeInvalid, "several instances have the address %s", e.Address).At("from").WithHint("name the instance")
+		return nil, api.Errorf(api.CodeInvalid, "address %s belongs to several instances", e.Address).At("from").WithHint("give the name of the instance")
 	}
 	if len(all) == 0 && inside(t, e.Address) {
-		return nil, api.Errorf(api.CodeNotFound, "no instance has the address %s", e.Address).At("from").WithHint("see basalt instance list")
+		return nil, api.Errorf(api.CodeNotFound, "address %s belongs to no instance", e.Address).At("from").WithHint("see basalt instance list")
 	}
 	return all, nil
 }
@@ -90,5 +90,5 @@ func cards(t sdn.Topology, i api.InstanceID) (all []sdn.Port) {
 }
 
 func unconnected(i api.InstanceID) *api.Error {
-	return api.Errorf(api.CodeState, "instance %s has no network card in any network", i).WithHint("see basalt instance get: it has its addresses once it has been placed")
+	return api.Errorf(api.CodeState, "instance %s has no network interface", i).WithHint("see basalt instance get: an instance has addresses when it has been placed")
 }

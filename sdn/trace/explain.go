@@ -87,12 +87,12 @@ func (w *walk) start() error {
 	var target *sdn.Port
 	if id := w.q.From.Port; id != "" {
 		if w.source = w.port(id); w.source == nil {
-			return api.Errorf(api.CodeNotFound, "there is no port %s in the network", id)
+			return api.Errorf(api.CodeNotFound, "port %s does not exist in the network", id)
 		}
 	}
 	if id := w.q.To.Port; id != "" {
 		if target = w.port(id); target == nil {
-			return api.Errorf(api.CodeNotFound, "there is no port %s in the network", id)
+			return api.Errorf(api.CodeNotFound, "port %s does not exist in the network", id)
 		}
 	}
 	six := w.q.Protocol == api.ProtocolICMP6
@@ -118,12 +118,12 @@ func (w *walk) start() error {
 		w.to = pick(target)
 	}
 	if !w.from.IsValid() || !w.to.IsValid() || w.from.Is4() != w.to.Is4() || w.from.Is6() && w.q.Protocol == api.ProtocolICMP || w.from.Is4() && w.q.Protocol == api.ProtocolICMP6 {
-		return api.Errorf(api.CodeInvalid, "the two ends have no addresses of one family for %s", w.q.what()).
-			WithHint("name an address instead of an instance, or another protocol")
+		return api.Errorf(api.CodeInvalid, "source and destination have no addresses of the same family for %s", w.q.what()).
+			WithHint("use an address instead of an instance, or another protocol")
 	}
 	if w.source == nil && target != nil {
-		return api.Errorf(api.CodeInvalid, "from outside nobody can name %s: its address %s is private", w.q.end(w.q.To), w.to).
-			WithHint("ask for its floating IP, or a load balancer's")
+		return api.Errorf(api.CodeInvalid, "%s cannot be reached from outside: its address %s is private", w.q.end(w.q.To), w.to).
+			WithHint("use its floating IP, or a load balancer's")
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (w *walk) follow() {
 	}
 	home := w.network(w.source.Network)
 	if w.service() {
-		w.ok("the metadata service of the node answers")
+		w.ok("the metadata service of the node responds")
 		return
 	}
 	if home.CIDR4.Contains(w.to) || home.CIDR6.Contains(w.to) {
@@ -147,12 +147,12 @@ func (w *walk) follow() {
 		return
 	}
 	if home.Isolated {
-		w.die("use a network that is not isolated", "network %s is isolated: nothing leaves it", w.q.name(string(home.ID)))
+		w.die("use a network that is not isolated", "network %s is isolated: traffic cannot leave it", w.q.name(string(home.ID)))
 		return
 	}
 	for _, n := range w.t.Networks {
 		if n.Project == home.Project && !n.Isolated && (n.CIDR4.Contains(w.to) || n.CIDR6.Contains(w.to)) {
-			w.ok("the project's router takes it to network %s", w.q.name(string(n.ID)))
+			w.ok("the project's router forwards it to network %s", w.q.name(string(n.ID)))
 			w.local(n)
 			return
 		}
@@ -171,7 +171,7 @@ func (w *walk) service() bool {
 func (w *walk) egress() {
 	for _, p := range w.t.Forbidden {
 		if p.Contains(w.to) {
-			w.die("there is none: no instance reaches the cluster's own addresses", "%s is an address of the cluster's hosts (%s)", w.to, p)
+			w.die("use another destination: instances cannot reach addresses of the cluster", "%s is an address of the cluster's hosts (%s)", w.to, p)
 			return
 		}
 	}
@@ -185,10 +185,10 @@ func (w *walk) egress() {
 func (w *walk) local(n sdn.Network) {
 	if n.Gateway4 == w.to || n.Gateway6 == w.to {
 		if w.q.Protocol == api.ProtocolICMP || w.q.Protocol == api.ProtocolICMP6 {
-			w.ok("the router of the project answers")
+			w.ok("the project's router responds")
 			return
 		}
-		w.die("ask an instance", "%s is the router, which has no %s", w.to, w.q.what())
+		w.die("use the address of an instance", "%s is the router, which does not serve %s", w.to, w.q.what())
 		return
 	}
 	if l := find(w.t.LoadBalancers, func(l sdn.LoadBalancer) bool { return l.Network == n.ID && l.Address == w.to }); l != nil {
@@ -197,7 +197,7 @@ func (w *walk) local(n sdn.Network) {
 	}
 	p := find(w.t.Ports, func(p sdn.Port) bool { return p.Network == n.ID && (p.Address4 == w.to || p.Address6 == w.to) })
 	if p == nil {
-		w.die("see which address the instance has", "nobody has %s in network %s", w.to, w.q.name(string(n.ID)))
+		w.die("check the address of the instance", "address %s is not in use in network %s", w.to, w.q.name(string(n.ID)))
 		return
 	}
 	w.arrive(p, w.from)
@@ -208,7 +208,7 @@ func (w *walk) away(home sdn.Network) {
 	r := find(w.t.Routers, func(r sdn.Router) bool { return r.Project == home.Project })
 	f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return f.Port == w.source.ID && f.Target == w.from })
 	if r == nil || r.External == "" && f == nil {
-		w.die("give the project an external network", "the project's router has no way out to %s", w.to)
+		w.die("connect the project to an external network", "the project's router has no route to %s", w.to)
 		return
 	}
 	own := r.Address4
@@ -220,11 +220,11 @@ func (w *walk) away(home sdn.Network) {
 		own, external = f.Address, f.External
 	}
 	if !own.IsValid() {
-		w.die("give the external network a range of this family", "the project's router has no address of its family outside")
+		w.die("add a range of this address family to the external network", "the project's router has no external address of this family")
 		return
 	}
 	if x := find(w.t.External, func(x sdn.ExternalNetwork) bool { return x.ID == external }); x == nil || len(x.Gateways) == 0 {
-		w.die("connect a node to the external network", "no node has the external network")
+		w.die("connect a node to the external network", "no node is connected to the external network")
 		return
 	}
 	w.ok("the project's router sends it out as %s", own)
@@ -237,7 +237,7 @@ func (w *walk) outside(from netip.Addr, on api.ExternalNetworkID) {
 	here := func(a netip.Addr, x api.ExternalNetworkID) bool { return a == w.to && (on == "" || x == on) }
 	if f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return here(f.Address, f.External) }); f != nil {
 		if p := w.port(f.Port); p != nil {
-			w.ok("floating IP %s is %s's", w.to, w.q.port(p.ID))
+			w.ok("floating IP %s belongs to %s", w.to, w.q.port(p.ID))
 			w.arrive(p, from)
 			return
 		}
@@ -254,23 +254,23 @@ func (w *walk) outside(from netip.Addr, on api.ExternalNetworkID) {
 	}
 	switch {
 	case w.q.To.Port != "":
-		w.die("give it a floating IP, or a port in a common network", "%s is in another network, which nothing from here reaches: its private address means nothing outside", w.q.end(w.q.To))
+		w.die("add a floating IP, or a port in a common network", "%s is in another network that cannot be reached from here: its address is private", w.q.end(w.q.To))
 	case vip:
-		w.die("add a load balancer for it", "%s has load balancers, and none for %s", w.to, w.q.what())
+		w.die("add a load balancer for it", "%s has load balancers, but none for %s", w.to, w.q.what())
 	case w.source != nil:
-		w.ok("it goes on to %s; what is there is not this cluster's", w.to)
+		w.ok("it is forwarded to %s, which is outside of this cluster", w.to)
 	default:
-		w.die("give an instance this floating IP", "nobody here has %s", w.to)
+		w.die("associate this floating IP with an instance", "address %s is not in use", w.to)
 	}
 }
 
 func (w *walk) balancer(l sdn.LoadBalancer, from netip.Addr) {
 	if l.Protocol != w.q.Protocol || l.Port != w.q.Port {
-		w.die("ask for what it serves", "load balancer %s serves %s/%d, not %s", w.q.name(string(l.ID)), l.Protocol, l.Port, w.q.what())
+		w.die("use the port that it serves", "load balancer %s serves %s/%d, not %s", w.q.name(string(l.ID)), l.Protocol, l.Port, w.q.what())
 		return
 	}
 	if len(l.Backends) == 0 {
-		w.die("give it backends", "load balancer %s has no backends", w.q.name(string(l.ID)))
+		w.die("add backends to it", "load balancer %s has no backends", w.q.name(string(l.ID)))
 		return
 	}
 	w.ok("load balancer %s chooses one of %d backends", w.q.name(string(l.ID)), len(l.Backends))
@@ -298,7 +298,7 @@ func (w *walk) balancer(l sdn.LoadBalancer, from netip.Addr) {
 	}
 	w.dead = reached == 0
 	if reached > 0 && reached < len(l.Backends) {
-		w.v.Next = "let all backends have it: " + w.v.Next
+		w.v.Next = "for all backends: " + w.v.Next
 	}
 }
 
@@ -315,7 +315,7 @@ func (w *walk) arrive(p *sdn.Port, from netip.Addr) {
 func (w *walk) rules(d api.Direction, p *sdn.Port, peer netip.Addr, goes string) {
 	var no []string
 	if len(p.SecurityGroups) == 0 {
-		no = append(no, "it is in no security group, so nothing is allowed")
+		no = append(no, "it has no security group, so nothing is allowed")
 	}
 	for _, id := range p.SecurityGroups {
 		g := find(w.t.SecurityGroups, func(g sdn.SecurityGroup) bool { return g.ID == id })
@@ -331,7 +331,7 @@ func (w *walk) rules(d api.Direction, p *sdn.Port, peer netip.Addr, goes string)
 			rule := fmt.Sprintf("rule %d of security group %s", i+1, w.q.name(string(id)))
 			why := w.differs(r, peer)
 			if why == "" {
-				w.ok("%s: %s lets it", goes, rule)
+				w.ok("%s: %s allows it", goes, rule)
 				return
 			}
 			no = append(no, rule+": "+why)
@@ -351,10 +351,10 @@ func (w *walk) rules(d api.Direction, p *sdn.Port, peer netip.Addr, goes string)
 		who = fmt.Sprintf("%s (%s)", w.q.port(o.ID), peer)
 	}
 	w.die(fmt.Sprintf("allow %s %s %s %s in a security group of %s", w.q.what(), way, side, who, w.q.port(p.ID)),
-		"no rule of %s lets it %s: %s", w.q.port(p.ID), way, strings.Join(no, "; "))
+		"no rule of %s allows it %s: %s", w.q.port(p.ID), way, strings.Join(no, "; "))
 }
 
-// differs says why a rule does not speak of this packet; empty: it does.
+// differs returns why a rule does not speak of this packet; empty: it does.
 func (w *walk) differs(r sdn.Rule, peer netip.Addr) string {
 	switch {
 	case r.Protocol != api.ProtocolAny && r.Protocol != w.q.Protocol:

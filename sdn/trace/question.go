@@ -29,7 +29,7 @@ type End struct {
 func ParseWhat(text string) (api.Protocol, uint16, error) {
 	name, number, has := strings.Cut(strings.ToLower(text), "/")
 	bad := func() (api.Protocol, uint16, error) {
-		return "", 0, api.Errorf(api.CodeInvalid, "%.40q is no packet", text).WithHint("write tcp/443, udp/53, icmp or icmp6")
+		return "", 0, api.Errorf(api.CodeInvalid, "%.40q is not a valid protocol and port", text).WithHint("use e.g. tcp/443, udp/53, icmp or icmp6")
 	}
 	switch p := api.Protocol(name); p {
 	case api.ProtocolICMP, api.ProtocolICMP6:

@@ -19,7 +19,7 @@ func Flow(t sdn.Topology, q Question) ([]string, error) {
 		return nil, err
 	}
 	if w.source == nil {
-		return nil, api.Errorf(api.CodeInvalid, "OVN is asked about what instances send only")
+		return nil, api.Errorf(api.CodeInvalid, "OVN can trace only packets that an instance sends")
 	}
 	n := w.network(w.source.Network)
 	mac := ovn.MAC("router", string(n.Project), string(n.ID)) // the gateway's
@@ -77,7 +77,7 @@ var (
 // ParseTrace reads what ovn-trace --detailed writes (ovn-trace(8)).
 func ParseTrace(text string) (Real, error) {
 	if len(text) > maxTrace {
-		return Real{}, fmt.Errorf("ovn-trace says %d bytes: at most %d", len(text), maxTrace)
+		return Real{}, fmt.Errorf("output of ovn-trace has %d bytes, want at most %d", len(text), maxTrace)
 	}
 	var r Real
 	var table, match string
@@ -90,7 +90,7 @@ func ParseTrace(text string) (Real, error) {
 			table = m[1]
 			match, _, _ = strings.Cut(m[2], ", priority ")
 			if m[2] == "no match (implicit drop)" {
-				r.Table, r.Match = table, "nothing fits"
+				r.Table, r.Match = table, "no match"
 			}
 			continue
 		}
@@ -111,7 +111,7 @@ func ParseTrace(text string) (Real, error) {
 		}
 	}
 	if !seen {
-		return Real{}, fmt.Errorf("ovn-trace says nothing of a table: %.200q", text)
+		return Real{}, fmt.Errorf("output of ovn-trace contains no table: %.200q", text)
 	}
 	return r, nil
 }
@@ -123,9 +123,9 @@ func (r Real) where() string {
 		"ls_in_acl": "the sender's security groups", "ls_in_acl_eval": "the sender's security groups", "ls_in_acl_action": "the sender's security groups",
 		"ls_in_acl_after_lb": "the sender's security groups", "ls_out_acl": "the receiver's security groups",
 		"ls_out_acl_eval": "the receiver's security groups", "ls_out_acl_action": "the receiver's security groups",
-		"ls_in_l2_lkup": "the network has nobody with that MAC", "ls_in_l2_unknown": "the network has nobody with that MAC",
-		"lr_in_ip_routing": "the router has no route", "lr_in_ip_input": "the router does not answer this", "lr_in_policy": "a policy of the router",
-		"lr_in_arp_request": "the router asks who has that address, and nobody is known to", "lr_in_arp_resolve": "the router does not know who has that address", "lr_in_admission": "the router is not at that port",
+		"ls_in_l2_lkup": "the network has no port with that MAC address", "ls_in_l2_unknown": "the network has no port with that MAC address",
+		"lr_in_ip_routing": "the router has no route", "lr_in_ip_input": "the router does not respond to this", "lr_in_policy": "a policy of the router",
+		"lr_in_arp_request": "the router resolves the address, and no port is known to have it", "lr_in_arp_resolve": "the router cannot resolve the address", "lr_in_admission": "the router has no such port",
 	}[r.Table]
 	if words == "" {
 		return r.Table
@@ -144,22 +144,22 @@ func Lines(q Question, v Verdict, asked *Real, why string) []string {
 	for _, s := range v.Steps {
 		mark := "  ok    "
 		if !s.OK {
-			mark = "  DIES  "
+			mark = "  DROP  "
 		}
 		lines = append(lines, mark+s.What)
 	}
 	switch {
 	case asked == nil && why != "":
-		lines = append(lines, "OVN was not asked: "+why)
+		lines = append(lines, "OVN was not queried: "+why)
 	case asked == nil:
 	case agree(q, v, *asked):
 		lines = append(lines, "OVN agrees.")
 	case asked.Passes():
 		lines = append(lines, fmt.Sprintf("OVN DISAGREES: there it reaches %s.", asked.ends(q)), disagreement)
 	case asked.Table == "":
-		lines = append(lines, "OVN DISAGREES: there it ends nowhere.", disagreement)
+		lines = append(lines, "OVN DISAGREES: there it does not arrive anywhere.", disagreement)
 	default:
-		lines = append(lines, "OVN DISAGREES: there it dies at "+asked.where()+".", disagreement)
+		lines = append(lines, "OVN DISAGREES: there it is dropped at "+asked.where()+".", disagreement)
 	}
 	if v.Next != "" {
 		lines = append(lines, "next: "+v.Next)
@@ -167,7 +167,7 @@ func Lines(q Question, v Verdict, asked *Real, why string) []string {
 	return lines
 }
 
-const disagreement = "next: ask again in a few seconds; if it stays so, look whether the nodes' networks are well (basalt node get NODE)"
+const disagreement = "next: try again in a few seconds; if it persists, check the networks of the nodes (basalt node get NODE)"
 
 func (r Real) ends(q Question) string {
 	var all []string
@@ -178,7 +178,7 @@ func (r Real) ends(q Question) string {
 		all = append(all, "the physical network")
 	}
 	if r.Answered {
-		all = append(all, "the router, which answers")
+		all = append(all, "the router, which responds")
 	}
 	return strings.Join(all, ", ")
 }

@@ -147,15 +147,15 @@ func TestDisagreement(t *testing.T) {
 	}
 	for want, real := range map[string]Real{
 		"OVN agrees.": {Ports: []sdn.PortID{port("ins-web")}},
-		"OVN DISAGREES: there it dies at the receiver's security groups (ls_out_acl).": {Table: "ls_out_acl"},
-		"OVN DISAGREES: there it reaches red.":                                         {Ports: []sdn.PortID{port("ins-red")}},
-		"OVN DISAGREES: there it ends nowhere.":                                        {},
+		"OVN DISAGREES: there it is dropped at the receiver's security groups (ls_out_acl).": {Table: "ls_out_acl"},
+		"OVN DISAGREES: there it reaches red.":                                               {Ports: []sdn.PortID{port("ins-red")}},
+		"OVN DISAGREES: there it does not arrive anywhere.":                                  {},
 	} {
 		if lines := strings.Join(Lines(q, v, &real, ""), "\n"); !strings.Contains(lines, want) {
 			t.Errorf("want %q in\n%s", want, lines)
 		}
 	}
-	if lines := strings.Join(Lines(q, v, nil, "no database"), "\n"); !strings.Contains(lines, "OVN was not asked: no database") {
+	if lines := strings.Join(Lines(q, v, nil, "no database"), "\n"); !strings.Contains(lines, "OVN was not queried: no database") {
 		t.Error(lines)
 	}
 }

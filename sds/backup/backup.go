@@ -153,14 +153,14 @@ func (t *Tool) store(ctx context.Context, target Target, file string, size int64
 		},
 	})
 	if err == nil && done.Snapshot == "" {
-		err = errors.New("restic said nothing about what it stored")
+		err = errors.New("restic reported no summary of the backup")
 	}
 	if err == nil && done.Total != size {
-		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume could not be read to its end").WithHint("it will try again"),
-			fmt.Errorf("restic stored %d bytes of %d", done.Total, size))
+		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume could not be read completely").WithHint("it is tried again automatically"),
+			fmt.Errorf("restic stored %d of %d bytes", done.Total, size))
 	}
 	if _, gone := os.Stat(file); err != nil && gone != nil {
-		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume cannot be read any more").WithHint("it will try again"), gone, err)
+		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume is no longer readable").WithHint("it is tried again automatically"), gone, err)
 	}
 	if err != nil {
 		// Half of a disk is no backup. What was stored of it is of use next time.
@@ -181,7 +181,7 @@ func (t *Tool) Restore(ctx context.Context, target Target, id api.BackupID, into
 		return err
 	}
 	if size > into.SizeBytes {
-		return api.Errorf(api.CodeInvalid, "backup %s has %d bytes, and the volume %d", id, size, into.SizeBytes).
+		return api.Errorf(api.CodeInvalid, "backup %s has %d bytes, but the volume has %d", id, size, into.SizeBytes).
 			WithHint("restore it into a volume of %d bytes", size)
 	}
 	return t.show(ctx, into, true, func(ctx context.Context, file string) error {
@@ -196,7 +196,7 @@ func (t *Tool) Restore(ctx context.Context, target Target, id api.BackupID, into
 			return errors.Join(err, out.err)
 		}
 		if out.at != size {
-			return damaged(fmt.Errorf("%d bytes of %d", out.at, size))
+			return damaged(fmt.Errorf("restored %d of %d bytes", out.at, size))
 		}
 		return errors.Join(f.Sync(), f.Close())
 	})
@@ -281,7 +281,7 @@ func (t *Tool) newest(ctx context.Context, target Target, id api.BackupID) (snap
 		return "", 0, err
 	}
 	if len(have) == 0 {
-		return "", 0, api.Errorf(api.CodeNotFound, "the target has no backup %s", id)
+		return "", 0, api.Errorf(api.CodeNotFound, "backup %s does not exist in the target", id)
 	}
 	snap = have[len(have)-1].ID
 	size, err = t.size(ctx, target, snap)
@@ -291,7 +291,7 @@ func (t *Tool) newest(ctx context.Context, target Target, id api.BackupID) (snap
 	return snap, size, err
 }
 
-var errNoDisk = errors.New("the backup has no disk in it")
+var errNoDisk = errors.New("the backup contains no disk")
 
 // size of the disk in a restic snapshot.
 func (t *Tool) size(ctx context.Context, target Target, snap string) (int64, error) {

@@ -367,7 +367,7 @@ func TestDiskGone(t *testing.T) {
 		return err
 	})
 	wantCode(t, "a disk that is gone", err, api.CodeUnavailable)
-	if err == nil || !strings.Contains(err.Error(), "the volume cannot be read") {
+	if err == nil || !strings.Contains(err.Error(), "the volume is no longer readable") {
 		t.Errorf("%v", err)
 	}
 	if have, err := tool.find(ctx, target, "bak-1"); err != nil || len(have) != 0 {

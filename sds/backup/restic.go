@@ -78,7 +78,7 @@ func (t *Tool) once(ctx context.Context, target Target, c call) ([]byte, error) 
 	runtime.UnlockOSThread()
 	switch {
 	case errors.Is(context.Cause(ctx), errStalled):
-		return nil, errors.Join(unreachable("it has made no progress for "+t.Stall.String()), explain(errs.String(), err))
+		return nil, errors.Join(unreachable("no progress for "+t.Stall.String()), explain(errs.String(), err))
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, exec.ErrNotFound):
@@ -175,26 +175,26 @@ func explain(says string, err error) error {
 	}
 	switch {
 	case has("wrong password", "no key found"):
-		return errors.Join(api.Errorf(api.CodeForbidden, "the backup target does not take the password").
-			WithHint("give the target the password that its repository was made with"), cause)
+		return errors.Join(api.Errorf(api.CodeForbidden, "the backup target rejected the password").
+			WithHint("set the password with which the repository was created"), cause)
 	case has("already locked", "unable to create lock"):
-		return errors.Join(api.Errorf(api.CodeInUse, "another backup or clean-up is using the target").WithHint("it will try again"), errLocked, cause)
+		return errors.Join(api.Errorf(api.CodeInUse, "the backup target is locked by another backup or clean-up").WithHint("it is tried again automatically"), errLocked, cause)
 	case has("no space left", "disk quota exceeded"):
-		return errors.Join(api.Errorf(api.CodeDiskFull, "the backup target is full").WithHint("delete backups, or make it larger"), cause)
+		return errors.Join(api.Errorf(api.CodeDiskFull, "the backup target is full").WithHint("delete backups, or increase its capacity"), cause)
 	case has("ciphertext verification failed", "does not match id", "hash does not match", "invalid data returned", "Load(<data/", "repository contains errors", "unable to load index", "pack ", "load <index/"):
 		return damaged(cause)
 	case has("Access Denied", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "The Access Key Id", "permission denied"):
-		return errors.Join(api.Errorf(api.CodeForbidden, "the backup target refuses access").WithHint("look at its keys and permissions"), cause)
+		return errors.Join(api.Errorf(api.CodeForbidden, "the backup target denied access").WithHint("check its keys and permissions"), cause)
 	case has("Is there a repository at", "unable to open config file", "repository does not exist"):
 		if has("connection refused", "no such host", "i/o timeout", "no route to host", "connection reset") {
-			return errors.Join(unreachable("it does not answer"), cause)
+			return errors.Join(unreachable("connection failed"), cause)
 		}
-		return errors.Join(api.Errorf(api.CodeUnavailable, "there is no backup repository at the target").
-			WithHint("look whether its directory is mounted, or its bucket there"), errNoRepository, cause)
+		return errors.Join(api.Errorf(api.CodeUnavailable, "the backup target contains no repository").
+			WithHint("check that its directory is mounted, or that its bucket exists"), errNoRepository, cause)
 	case has("at least one source file could not be read", "error reading", "read volume"):
-		return errors.Join(api.Errorf(api.CodeUnavailable, "the volume could not be read to its end").WithHint("it will try again"), cause)
+		return errors.Join(api.Errorf(api.CodeUnavailable, "the volume could not be read completely").WithHint("it is tried again automatically"), cause)
 	case has("connection refused", "no such host", "i/o timeout", "no route to host", "connection reset", "no such file or directory", "transport endpoint", "stale file handle", "input/output error"):
-		return errors.Join(unreachable("it does not answer as it should"), cause)
+		return errors.Join(unreachable("input or output failed"), cause)
 	}
 	return cause
 }
@@ -209,10 +209,10 @@ func tail(s string) string {
 
 func unreachable(why string) error {
 	return api.Errorf(api.CodeUnavailable, "the backup target is not available: %s", why).
-		WithHint("look at its server, its mount and the network to it")
+		WithHint("check its server, its mount and the network to it")
 }
 
 func damaged(cause error) error {
-	return errors.Join(api.Errorf(api.CodeState, "the backup, or the repository that it is in, is damaged").
-		WithHint("other backups may be whole: check the target, and make new backups on another"), cause)
+	return errors.Join(api.Errorf(api.CodeState, "the backup or its repository is damaged").
+		WithHint("other backups may be intact: check the target, and create new backups on another target"), cause)
 }

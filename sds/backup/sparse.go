@@ -23,7 +23,7 @@ type sparse struct {
 // Write implements io.Writer.
 func (s *sparse) Write(p []byte) (n int, err error) {
 	if int64(len(p)) > s.size-s.at {
-		s.err = fmt.Errorf("more than the %d bytes that the backup ought to have", s.size)
+		s.err = fmt.Errorf("the backup contains more than the expected %d bytes", s.size)
 		return 0, s.err
 	}
 	for n < len(p) {

@@ -33,19 +33,19 @@ func (t Target) repository() (name string, env []string, err error) {
 	case t.Password == "" || strings.ContainsAny(t.Password, "\x00\n"):
 		return "", nil, api.Errorf(api.CodeInvalid, "a backup target needs a password of one line").At("spec.password")
 	case (t.Directory == "") == (t.S3 == nil):
-		return "", nil, api.Errorf(api.CodeInvalid, "a backup target is a directory or an S3 bucket").At("spec")
+		return "", nil, api.Errorf(api.CodeInvalid, "a backup target needs either a directory or an S3 bucket").At("spec")
 	case t.S3 == nil:
 		if !filepath.IsAbs(t.Directory) || filepath.Clean(t.Directory) != t.Directory || strings.ContainsRune(t.Directory, 0) {
-			return "", nil, api.Errorf(api.CodeInvalid, "not an absolute directory: %q", t.Directory).At("spec.directory")
+			return "", nil, api.Errorf(api.CodeInvalid, "directory %q is not an absolute path", t.Directory).At("spec.directory")
 		}
 		return t.Directory, nil, nil
 	}
 	u, err := url.Parse(t.S3.Endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return "", nil, api.Errorf(api.CodeInvalid, "not the address of an S3 store").WithHint("as in https://s3.example.com").At("spec.s3.endpoint")
+		return "", nil, api.Errorf(api.CodeInvalid, "endpoint is not a valid address of an S3 service").WithHint("e.g. https://s3.example.com").At("spec.s3.endpoint")
 	}
 	if !bucketForm.MatchString(t.S3.Bucket) {
-		return "", nil, api.Errorf(api.CodeInvalid, "not the name of a bucket: %q", t.S3.Bucket).At("spec.s3.bucket")
+		return "", nil, api.Errorf(api.CodeInvalid, "%q is not a valid bucket name", t.S3.Bucket).At("spec.s3.bucket")
 	}
 	env = []string{"AWS_ACCESS_KEY_ID=" + t.S3.AccessKey, "AWS_SECRET_ACCESS_KEY=" + t.S3.SecretKey}
 	if t.S3.Region != "" {
@@ -53,7 +53,7 @@ func (t Target) repository() (name string, env []string, err error) {
 	}
 	for _, e := range env {
 		if strings.ContainsAny(e, "\x00\n") {
-			return "", nil, api.Errorf(api.CodeInvalid, "a key or region of more than one line").At("spec.s3")
+			return "", nil, api.Errorf(api.CodeInvalid, "keys and region must not contain line breaks").At("spec.s3")
 		}
 	}
 	return "s3:" + u.Scheme + "://" + u.Host + "/" + t.S3.Bucket, env, nil

@@ -187,9 +187,9 @@ func (d *Driver) explain(ctx context.Context, err error) error {
 }
 
 func away() error {
-	return api.Errorf(api.CodeUnavailable, "the storage cluster does not answer in time").WithHint("see the health of the storage cluster")
+	return api.Errorf(api.CodeUnavailable, "the Ceph cluster did not respond in time").WithHint("check the health of the Ceph cluster")
 }
 
 func diskFull() error {
-	return api.Errorf(api.CodeDiskFull, "the storage cluster is full").WithHint("delete volumes, snapshots or images, or add a disk")
+	return api.Errorf(api.CodeDiskFull, "the Ceph cluster is full").WithHint("delete volumes, snapshots or images, or add a disk")
 }

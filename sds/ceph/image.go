@@ -160,7 +160,7 @@ func (d *Driver) DeleteImage(ctx context.Context, id api.ImageID) error {
 	s, err := d.read(ctx, images, string(id))
 	for try := 0; err == nil && s.made != nil; try++ {
 		if try == deletions {
-			return api.Errorf(api.CodeInUse, "volumes are made from image %s at this moment", id).WithHint("try again")
+			return api.Errorf(api.CodeInUse, "a volume is being created from image %s", id).WithHint("try again")
 		}
 		s, err = d.tryDelete(ctx, id, *s.made)
 	}
@@ -199,7 +199,7 @@ func (d *Driver) unused(ctx context.Context, id api.ImageID, disk string) error 
 		return err
 	}
 	_, volume, _, _ := ownerOf(clones[0])
-	return api.Errorf(api.CodeInUse, "volume %s is made from image %s", volume, id).WithHint("delete the volume first")
+	return api.Errorf(api.CodeInUse, "volume %s was created from image %s", volume, id).WithHint("delete the volume first")
 }
 
 // ExportImage implements sds.Driver. The file lies in the staging directory,

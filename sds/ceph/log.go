@@ -24,7 +24,7 @@ const (
 func (k kind) object(id string) string { return "basalt." + string(k) + "." + id }
 
 func (k kind) notFound(id string) error {
-	return api.Errorf(api.CodeNotFound, "there is no %s %s in this store", k, id)
+	return api.Errorf(api.CodeNotFound, "%s %s does not exist in this store", k, id)
 }
 
 // read the log. What was never made has an empty one.
@@ -37,7 +37,7 @@ func (d *Driver) read(ctx context.Context, k kind, id string) (state, error) {
 		return state{}, err
 	}
 	if len(raw) > maxLog {
-		return state{}, fmt.Errorf("the log of %s %s has %d bytes", k, id, len(raw))
+		return state{}, fmt.Errorf("the log of %s %s is too long: %d bytes", k, id, len(raw))
 	}
 	s, err := fold(raw)
 	if err != nil {

@@ -37,7 +37,7 @@ func (d *Driver) qemu(ctx context.Context, program string, key *sds.Encryption, 
 		defer r.Close()
 		_, err = w.Write(key.Passphrase) // a pipe has room for 4 KiB at least
 		if closed := w.Close(); err != nil || closed != nil {
-			return fmt.Errorf("a pipe: %w", err)
+			return fmt.Errorf("create pipe: %w", err)
 		}
 		x.Files = []*os.File{r}
 		x.Args = append(x.Args, "--object", "secret,id=luks,file=/dev/fd/3")

@@ -33,7 +33,7 @@ func (d *Driver) ClaimVolume(ctx context.Context, id api.VolumeID, o sds.Owner) 
 		return err
 	}
 	if s.pending != nil {
-		return api.Errorf(api.CodeState, "volume %s is being rolled back", id).WithHint("wait until that has ended")
+		return api.Errorf(api.CodeState, "volume %s is being rolled back", id).WithHint("wait until that has finished")
 	}
 	write, err := o.Decide(id, s.claim)
 	if err != nil {

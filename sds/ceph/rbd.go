@@ -233,7 +233,7 @@ func (d *Driver) usage(ctx context.Context, disk string) (usage, error) {
 	}
 	all, err := decodeUsage(raw)
 	if _, ok := all[disk]; err == nil && !ok {
-		err = fmt.Errorf("rbd du: it does not name %s", disk)
+		err = fmt.Errorf("rbd du: output does not contain %s", disk)
 	}
 	return all[disk], err
 }
@@ -340,7 +340,7 @@ func clientAddress(s string) (netip.Addr, error) {
 	at, _, ok := strings.Cut(s, "/")
 	ap, err := netip.ParseAddrPort(at)
 	if err != nil || !ok {
-		return netip.Addr{}, errors.Join(fmt.Errorf("not a client's address: %.80q", s), err)
+		return netip.Addr{}, errors.Join(fmt.Errorf("invalid client address: %.80q", s), err)
 	}
 	return ap.Addr(), nil
 }

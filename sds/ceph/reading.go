@@ -101,7 +101,7 @@ func (d *Driver) reading(v api.VolumeID, snaps []snap) error {
 	for _, s := range snaps {
 		session, ok := strings.CutPrefix(s.Name, readMark)
 		if ok && s.Protected == "true" && (!d.own(session) || d.held.has(s.Name)) {
-			return api.Errorf(api.CodeInUse, "volume %s is being read, by a backup most likely", v).WithHint("wait until that is done")
+			return api.Errorf(api.CodeInUse, "volume %s is being read, probably by a backup", v).WithHint("wait until that has finished")
 		}
 	}
 	return nil

@@ -91,7 +91,7 @@ type client struct {
 	Address string
 }
 
-// names says that a disk is the one that the log is about.
+// names reports whether a disk is the one that the log is about.
 func (s state) names(disk string) bool {
 	return s.made != nil && (s.made.Disk == disk || s.made.Sent == disk)
 }
@@ -110,10 +110,10 @@ func fold(raw []byte) (state, error) {
 	for line := range bytes.Lines(raw) {
 		var r record
 		if err := json.Unmarshal(line, &r); err != nil {
-			return s, fmt.Errorf("a line of a log: %w", err)
+			return s, fmt.Errorf("decode line of a log: %w", err)
 		}
 		if r.Version != recordVersion {
-			return s, api.Errorf(api.CodeState, "this was written by a later version of Basalt").WithHint("update this node")
+			return s, api.Errorf(api.CodeState, "it was written by a newer version of Basalt").WithHint("upgrade this node")
 		}
 		s.apply(r)
 		s.last = r.At

@@ -198,7 +198,7 @@ func (d *Driver) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snap
 		}
 	}
 	if s.made == nil || s.pending == nil || s.pending.Count != count || s.pending.Snapshot != id {
-		return sds.Volume{}, api.Errorf(api.CodeState, "another rollback of volume %s has begun", v)
+		return sds.Volume{}, api.Errorf(api.CodeState, "another rollback of volume %s has started", v)
 	}
 	if err := d.rollBack(ctx, s.made.Disk, snaps[at], s.pending.SizeBytes); err != nil {
 		return sds.Volume{}, err

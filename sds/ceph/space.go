@@ -83,8 +83,8 @@ func decodeSpace(raw []byte, pool string, last sds.Space) (sds.Space, error) {
 		return sds.Space{TotalBytes: stored + free, FreeBytes: free}, nil
 	}
 	// The numbers are a manager's: one that has just begun has none of any pool.
-	return sds.Space{}, api.Errorf(api.CodeUnavailable, "ceph does not report the space of pool %q", pool).
-		WithHint("try again in a moment; if it stays so, see whether a manager is active: ceph -s")
+	return sds.Space{}, api.Errorf(api.CodeUnavailable, "ceph df does not contain pool %q", pool).
+		WithHint("try again in a moment; if it persists, check that a manager is active: ceph -s")
 }
 
 // room fails with insufficient_disk when want more bytes do not fit.

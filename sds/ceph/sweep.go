@@ -117,7 +117,7 @@ func (d *Driver) sweep(ctx context.Context, disk string) error {
 	return d.removeDisk(ctx, disk)
 }
 
-// deadDisk says that nobody makes it any more, or reads from it.
+// deadDisk reports whether nobody creates it or reads from it any more.
 func (d *Driver) deadDisk(ctx context.Context, disk, session string) (bool, error) {
 	if d.own(session) {
 		return !d.held.has(strings.TrimSuffix(disk, sentMark)), nil
@@ -129,7 +129,7 @@ func (d *Driver) deadDisk(ctx context.Context, disk, session string) (bool, erro
 	return err == nil && d.opt.Now().Sub(made) >= abandoned, err
 }
 
-// own says that a session is, or was, one of this node's.
+// own reports whether a session is, or was, one of this node's.
 func (d *Driver) own(session string) bool { return strings.HasPrefix(session, nodeMark(d.opt.Node)) }
 
 // clones of a snapshot, less those that dead processes left.

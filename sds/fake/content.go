@@ -53,7 +53,7 @@ func (p *pool) WriteAt(src sds.Source, key *sds.Encryption, data []byte, at int6
 			return nil
 		}
 	}
-	return api.Errorf(api.CodeNotFound, "nobody may write to %s", src.Path)
+	return api.Errorf(api.CodeNotFound, "disk %s is not open for writing", src.Path)
 }
 
 // ReadAt reads from a volume's or a snapshot's disk.
@@ -72,7 +72,7 @@ func (p *pool) ReadAt(src sds.Source, key *sds.Encryption, data []byte, at int64
 			}
 		}
 	}
-	return api.Errorf(api.CodeNotFound, "there is no disk %s", src.Path)
+	return api.Errorf(api.CodeNotFound, "disk %s does not exist", src.Path)
 }
 
 func (p *pool) all() []*volume {
@@ -91,7 +91,7 @@ func (v *volume) within(key *sds.Encryption, data []byte, at int64) error {
 	case (key == nil) != (v.key == "") || key != nil && !bytes.Equal(key.Passphrase, []byte(v.key)):
 		return sds.WrongKey(v.ID)
 	case at < 0 || at+int64(len(data)) > v.SizeBytes:
-		return api.Errorf(api.CodeInvalid, "byte %d of a disk of %d", at+int64(len(data)), v.SizeBytes)
+		return api.Errorf(api.CodeInvalid, "write ends at byte %d of a disk of %d bytes", at+int64(len(data)), v.SizeBytes)
 	}
 	return nil
 }

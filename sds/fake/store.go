@@ -79,7 +79,7 @@ func (s *Store) Fault(f func(op, id string) error) {
 	s.fault = f
 }
 
-// SetFree says how much room there is, in bytes.
+// SetFree sets how much room there is, in bytes.
 func (p *pool) SetFree(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,10 +160,10 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 			return sds.Image{}, err
 		}
 		if got := int64(len(content)); in.SizeBytes > 0 && got < in.SizeBytes {
-			return sds.Image{}, api.Errorf(api.CodeUnavailable, "the image's source ended after %d of %d bytes", got, in.SizeBytes)
+			return sds.Image{}, api.Errorf(api.CodeUnavailable, "the image source ended after %d of %d bytes", got, in.SizeBytes)
 		}
 	} else if !known {
-		return sds.Image{}, api.Errorf(api.CodeInvalid, "nothing is at %q", in.URL).At("spec.url")
+		return sds.Image{}, api.Errorf(api.CodeInvalid, "no image exists at %q", in.URL).At("spec.url")
 	}
 	img, err := s.check(in, content)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *Store) check(in sds.ImageImport, content []byte) (sds.Image, error) {
 	sum := sha256.Sum256(content)
 	got := hex.EncodeToString(sum[:])
 	if in.SHA256 != "" && !strings.EqualFold(got, in.SHA256) {
-		return sds.Image{}, api.Errorf(api.CodeInvalid, "the image's SHA-256 is %s, not %s", got, in.SHA256).At("spec.sha256")
+		return sds.Image{}, api.Errorf(api.CodeInvalid, "the image has SHA-256 %s, want %s", got, in.SHA256).At("spec.sha256")
 	}
 	virtual, err := sds.Inspect(content[:min(size, sds.HeadBytes)], size, in.Format)
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *Store) Image(ctx context.Context, id api.ImageID) (sds.Image, error) {
 	if img, ok := s.images[id]; ok {
 		return img.Image, nil
 	}
-	return sds.Image{}, api.Errorf(api.CodeNotFound, "there is no image %s", id)
+	return sds.Image{}, api.Errorf(api.CodeNotFound, "image %s does not exist", id)
 }
 
 // Images implements sds.Driver.
@@ -240,7 +240,7 @@ func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
 	defer s.mu.Unlock()
 	for _, v := range s.volumes {
 		if v.Image == id && !v.Standalone {
-			return api.Errorf(api.CodeInUse, "volume %s is made from image %s", v.ID, id)
+			return api.Errorf(api.CodeInUse, "volume %s was created from image %s", v.ID, id)
 		}
 	}
 	s.free += s.images[id].SizeBytes
@@ -256,7 +256,7 @@ func (s *Store) ExportImage(ctx context.Context, id api.ImageID) (io.ReadSeekClo
 	defer s.mu.Unlock()
 	img, ok := s.images[id]
 	if !ok {
-		return nil, sds.Image{}, api.Errorf(api.CodeNotFound, "there is no image %s", id)
+		return nil, sds.Image{}, api.Errorf(api.CodeNotFound, "image %s does not exist", id)
 	}
 	return reader{bytes.NewReader(img.content)}, img.Image, nil
 }

@@ -98,7 +98,7 @@ func (s *Store) make(ctx context.Context, op string, v sds.VolumeCreate, anew fu
 	return made.Volume, nil
 }
 
-// base says how large what v is made from is, and gives made its content.
+// base returns how large what v is made from is, and gives made its content.
 func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
 	switch {
 	case v.Standalone:
@@ -123,7 +123,7 @@ func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
 	case v.Image != "":
 		img, ok := p.images[v.Image]
 		if !ok {
-			return 0, api.Errorf(api.CodeNotFound, "there is no image %s", v.Image)
+			return 0, api.Errorf(api.CodeNotFound, "image %s does not exist", v.Image)
 		}
 		if img.Format == sds.Raw {
 			made.content.write(0, img.content)
@@ -164,7 +164,7 @@ func (p *pool) find(id api.VolumeID) (*volume, error) {
 	if v, ok := p.volumes[id]; ok {
 		return v, nil
 	}
-	return nil, api.Errorf(api.CodeNotFound, "there is no volume %s", id)
+	return nil, api.Errorf(api.CodeNotFound, "volume %s does not exist", id)
 }
 
 // Volumes implements sds.Driver.

@@ -34,24 +34,24 @@ func (r Receiver) Open(ctx context.Context, in sds.ImageImport) (io.ReadCloser, 
 	}
 	u, err := url.Parse(in.URL)
 	if err != nil {
-		return nil, 0, badURL("not an address: %q", in.URL)
+		return nil, 0, badURL("%q is not a valid URL", in.URL)
 	}
 	switch u.Scheme {
 	case "file":
 		if !r.AllowFileURL {
-			return nil, 0, badURL("images from the node's own files are not allowed here")
+			return nil, 0, badURL("importing images from files of the node is not allowed")
 		}
 		return openFile(u.Path)
 	case "http", "https":
 		return r.fetch(ctx, u)
 	}
-	return nil, 0, badURL("%q is neither http nor https", in.URL)
+	return nil, 0, badURL("unsupported URL scheme %q, want http or https", in.URL)
 }
 
 func openFile(path string) (io.ReadCloser, int64, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hang us
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, 0, badURL("there is no file %s", path)
+		return nil, 0, badURL("file %s does not exist", path)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -71,7 +71,7 @@ func (r Receiver) fetch(ctx context.Context, u *url.URL) (io.ReadCloser, int64, 
 	o.Redirects, o.Total, o.Slowest = maxRedirects, cmp.Or(o.Total, fetchTime), cmp.Or(o.Slowest, slowest)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, 0, badURL("not an address: %q", u.Redacted())
+		return nil, 0, badURL("%q is not a valid URL", u.Redacted())
 	}
 	resp, err := outbound.NewClient(o).Do(req)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r Receiver) fetch(ctx context.Context, u *url.URL) (io.ReadCloser, int64, 
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close()
-		return nil, 0, badURL("the image's server answers %d", resp.StatusCode)
+		return nil, 0, badURL("the image server responded with status %d", resp.StatusCode)
 	}
 	return fetched{resp.Body}, resp.ContentLength, nil
 }
@@ -91,9 +91,9 @@ func badURL(format string, args ...any) *api.Error {
 // fetchError is what a tenant hears of an error; the log has the rest.
 func fetchError(err error) error {
 	if errors.Is(err, outbound.ErrRefused) {
-		return badURL("the image: %v", outbound.ErrRefused).WithHint("send the image's content instead, or ask the operator to allow the address")
+		return badURL("cannot download the image: %v", outbound.ErrRefused).WithHint("upload the image instead, or ask the operator to allow the address")
 	}
-	return api.Errorf(api.CodeUnavailable, "the image: %v", outbound.ErrFailed).WithHint("try again, or send the image's content instead")
+	return api.Errorf(api.CodeUnavailable, "cannot download the image: %v", outbound.ErrFailed).WithHint("try again, or upload the image instead")
 }
 
 // fetched is an image that is on its way.

@@ -36,11 +36,11 @@ func TestFetchTellsNothing(t *testing.T) {
 	defer s.Close()
 	defer s.CloseClientConnections()
 	r := Receiver{URLs: outbound.Options{Policy: outbound.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, Silence: 50 * time.Millisecond}}
-	const refused, failed = "the image: the address is not allowed", "the image: the address cannot be fetched"
+	const refused, failed = "cannot download the image: the address is not allowed", "cannot download the image: the address cannot be fetched"
 	for url, want := range map[string]string{
 		s.URL + "/inside": refused, "http://127.0.0.2:22/": refused, "http://[::1]:1/": refused, "http://169.254.169.254/latest": refused, "http://10.0.0.1/": refused,
 		"http://127.0.0.1:1/": failed, strings.Replace(s.URL, "http", "https", 1): failed, s.URL + "/silent": failed, s.URL + "/cut": failed,
-		s.URL + "/none": "the image's server answers 404",
+		s.URL + "/none": "the image server responded with status 404",
 	} {
 		body, _, err := r.Open(t.Context(), sds.ImageImport{URL: url})
 		if err == nil {

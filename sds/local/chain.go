@@ -29,7 +29,7 @@ func (s *Store) meta(id api.VolumeID) (*volumeMeta, error) {
 	case !found:
 		return nil, notFound("volume", string(id))
 	case m.Version > volumeVersion:
-		return nil, api.Errorf(api.CodeState, "volume %s was written by a later version of Basalt", id).WithHint("update this node")
+		return nil, api.Errorf(api.CodeState, "volume %s was written by a newer version of Basalt", id).WithHint("upgrade this node")
 	}
 	m.normal()
 	if m.Merging != nil {
@@ -85,7 +85,7 @@ func (s *Store) source(id api.VolumeID, m *volumeMeta, file string) (src sds.Sou
 func (s *Store) sourceWithin(id api.VolumeID, m *volumeMeta, file string, room int) (src sds.Source, deep int, err error) {
 	base, deep, err := s.origin(m, room)
 	if api.CodeOf(err) == api.CodeNotFound {
-		err = fmt.Errorf("what volume %s is made from is lost: %s", id, err.Error()) // the volume is there
+		err = fmt.Errorf("the source of volume %s is lost: %s", id, err.Error()) // the volume is there
 	}
 	if err != nil {
 		return src, 0, err
@@ -107,7 +107,7 @@ func (s *Store) origin(m *volumeMeta, room int) (src *sds.Source, deep int, err 
 		return &sds.Source{Path: img.Path, Format: img.Format}, 1, err
 	case m.From != nil:
 		if room <= 0 {
-			return nil, 0, api.Errorf(api.CodeInternal, "the volumes that a volume is cloned from have no end")
+			return nil, 0, api.Errorf(api.CodeInternal, "the chain of clones contains a cycle")
 		}
 		of, snap, err := s.snapshotOf(m.ref())
 		if err != nil {

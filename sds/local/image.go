@@ -127,7 +127,7 @@ func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
 		if found, err := s.readMeta(volumes, v, &m); err != nil {
 			return err
 		} else if found && m.Image == id && !m.Standalone {
-			return api.Errorf(api.CodeInUse, "volume %s is made from image %s", v, id).WithHint("delete the volume first")
+			return api.Errorf(api.CodeInUse, "volume %s was created from image %s", v, id).WithHint("delete the volume first")
 		}
 	}
 	return s.remove(images, string(id))

@@ -88,7 +88,7 @@ func (l *locker) wait(ctx context.Context, f *os.File, key string, kind int16) e
 			return err
 		case time.Now().After(until):
 			return api.Errorf(api.CodeUnavailable, "another node has held the lock of %s for %v", key, l.patience).
-				WithHint("if that node hangs, reset it: its locks end with it")
+				WithHint("if that node hangs, reset it: that releases its locks")
 		}
 		select {
 		case <-ctx.Done():
@@ -98,7 +98,7 @@ func (l *locker) wait(ctx context.Context, f *os.File, key string, kind int16) e
 	}
 }
 
-var errLocked = errors.New("somebody else has the lock")
+var errLocked = errors.New("the lock is held by another process")
 
 // setLock locks or unlocks key's byte of f at once, or says errLocked.
 func setLock(f *os.File, key string, kind int16) error {

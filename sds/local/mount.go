@@ -26,7 +26,7 @@ func checkMount(dir string) error {
 	defer f.Close()
 	fs, options := mountOf(f, real)
 	if why := localLocks(fs, options); why != "" {
-		return api.Errorf(api.CodeInvalid, "%s is mounted so that its locks do not reach the other nodes: %s, %s", dir, fs, why).
+		return api.Errorf(api.CodeInvalid, "file locks in %s are not shared with other nodes: %s, %s", dir, fs, why).
 			WithHint("mount it as NFS version 4 without nolock and local_lock")
 	}
 	return nil

@@ -73,7 +73,7 @@ func (s *Store) create(sub, id string, fill func(disk string) (meta any, err err
 	return explain(err)
 }
 
-var errTaken = errors.New("another host has made it meanwhile")
+var errTaken = errors.New("it was created by another host at the same time")
 
 // remove deletes the object; one that is not there is fine.
 func (s *Store) remove(sub, id string) error {
@@ -195,5 +195,5 @@ func seize(disk string) (free func(), ok bool, err error) {
 }
 
 func notFound(what, id string) error {
-	return api.Errorf(api.CodeNotFound, "there is no %s %s in this store", what, id)
+	return api.Errorf(api.CodeNotFound, "%s %s does not exist in this store", what, id)
 }

@@ -91,7 +91,7 @@ func (s *Store) changeOwner(ctx context.Context, id api.VolumeID, o sds.Owner, d
 }
 
 func restless(id api.VolumeID) error {
-	return api.Errorf(api.CodeUnavailable, "the owner of volume %s changes all the time", id).WithHint("try again")
+	return api.Errorf(api.CodeUnavailable, "the owner of volume %s keeps changing", id).WithHint("try again")
 }
 
 // freshClaim is the claim that counts on the server, whatever this host has

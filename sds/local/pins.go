@@ -31,7 +31,7 @@ func (p *pins) hold(ctx context.Context, refs []sds.SnapshotRef) (release func()
 			return release, err
 		}
 		if time.Now().After(until) {
-			return nil, api.Errorf(api.CodeUnavailable, "layers of volume %s are being merged for more than %v", blocked.Volume, lockWait).
+			return nil, api.Errorf(api.CodeUnavailable, "layers of volume %s have been merging for more than %v", blocked.Volume, lockWait).
 				WithHint("try again later")
 		}
 		select {

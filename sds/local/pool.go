@@ -33,7 +33,7 @@ type marker struct {
 	ID      string `json:"id"`
 }
 
-// openPool says which pool is in the directory; an empty directory becomes a
+// openPool returns which pool is in the directory; an empty directory becomes a
 // new pool, but not where this node remembers one.
 func openPool(opt Options) (string, error) {
 	known, err := remembered(opt.Remember)
@@ -59,14 +59,14 @@ func openPool(opt Options) (string, error) {
 			if _, err := readMarker(opt.Dir); err == nil {
 				continue // it has come in between
 			}
-			return "", api.Errorf(api.CodeState, "%s is no storage pool and not empty", opt.Dir).
-				WithHint("give an empty directory, or one that holds a pool")
+			return "", api.Errorf(api.CodeState, "%s is not empty and not a storage pool", opt.Dir).
+				WithHint("use an empty directory, or one that contains a pool")
 		}
 		if err := makeMarker(opt.Dir); err != nil {
 			return "", explain(err)
 		}
 	}
-	return "", api.Errorf(api.CodeUnavailable, "the storage pool in %s comes and goes", opt.Dir)
+	return "", api.Errorf(api.CodeUnavailable, "the storage pool in %s is not stable: it keeps appearing and disappearing", opt.Dir)
 }
 
 // lookAt refuses a directory in which the pool that is known is not.
@@ -75,22 +75,22 @@ func lookAt(dir, known string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && known == "":
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-			return away(dir, "there is no such directory", err)
+			return away(dir, "the directory does not exist", err)
 		}
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return away(dir, "the pool "+known+" is not there", nil)
+		return away(dir, "it does not contain pool "+known, nil)
 	case err != nil:
-		return away(dir, "it cannot be read", err)
+		return away(dir, "it is not readable", err)
 	case known != "" && id != known:
-		return away(dir, "it holds the pool "+id+" and not "+known, nil)
+		return away(dir, "it contains pool "+id+", want "+known, nil)
 	}
 	return nil
 }
 
 func away(dir, why string, cause error) error {
 	e := api.Errorf(api.CodeUnavailable, "the shared storage pool in %s is not available: %s", dir, why).
-		WithHint("look whether the directory is mounted on this node, and mount it")
+		WithHint("check that the directory is mounted on this node")
 	if cause == nil {
 		return e
 	}
@@ -107,7 +107,7 @@ func readMarker(dir string) (string, error) {
 		return "", fmt.Errorf("%s in %s: %w", markerName, dir, err)
 	}
 	if m.Version != 1 || m.ID == "" {
-		return "", api.Errorf(api.CodeState, "the storage pool in %s has version %d, which is not known", dir, m.Version).WithHint("update this node")
+		return "", api.Errorf(api.CodeState, "the storage pool in %s has unsupported version %d", dir, m.Version).WithHint("upgrade this node")
 	}
 	return m.ID, nil
 }
@@ -206,8 +206,8 @@ func (p *probe) ask(ctx context.Context, at func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-late.C:
-		return api.Errorf(api.CodeUnavailable, "the shared storage has not answered for %v", probeTime).
-			WithHint("look at its server and at the network to it")
+		return api.Errorf(api.CodeUnavailable, "the shared storage has not responded for %v", probeTime).
+			WithHint("check its server and the network to it")
 	}
 }
 

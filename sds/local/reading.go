@@ -89,7 +89,7 @@ func (s *Store) pinChain(ctx context.Context, ref sds.SnapshotRef) (release func
 		}
 		refs = now
 	}
-	return nil, api.Errorf(api.CodeUnavailable, "volume %s is being made anew all the time", ref.Volume).WithHint("try again")
+	return nil, api.Errorf(api.CodeUnavailable, "volume %s keeps being recreated", ref.Volume).WithHint("try again")
 }
 
 // madeFrom are the reference itself and the snapshots that it reads from.
@@ -110,7 +110,7 @@ func (s *Store) madeFrom(ref sds.SnapshotRef) (refs []sds.SnapshotRef, err error
 		}
 		ref = m.ref()
 	}
-	return nil, api.Errorf(api.CodeInternal, "the volumes that volume %s is cloned from have no end", refs[0].Volume)
+	return nil, api.Errorf(api.CodeInternal, "the chain of clones of volume %s contains a cycle", refs[0].Volume)
 }
 
 // Movable implements sds.Driver.

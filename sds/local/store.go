@@ -108,7 +108,7 @@ func Open(opt Options) (*Store, error) {
 		}
 		s.locks.file, s.locks.patience = s.pins.file, lockWait
 	} else if _, err := readMarker(dir); err == nil {
-		return nil, api.Errorf(api.CodeState, "%s is a shared storage pool", dir).WithHint("give this node a directory of its own")
+		return nil, api.Errorf(api.CodeState, "%s is a shared storage pool, want a local directory", dir).WithHint("use a directory of this node only")
 	}
 	for _, sub := range []string{images, volumes} {
 		// QEMU runs as another user and must reach the disks, not the list.
@@ -147,7 +147,7 @@ func (s *Store) takeDir() error {
 	if err := take(f); err != nil {
 		_ = f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return api.Errorf(api.CodeInUse, "another process has the store in %s open", s.opt.Dir)
+			return api.Errorf(api.CodeInUse, "the store in %s is open in another process", s.opt.Dir)
 		}
 		return fmt.Errorf("lock %s: %w", s.opt.Dir, err)
 	}
@@ -221,7 +221,7 @@ func (s *Store) room(ctx context.Context, want int64) error {
 }
 
 func diskFull() error {
-	return api.Errorf(api.CodeDiskFull, "the volume store is full").WithHint("delete images or volumes there, or add a disk")
+	return api.Errorf(api.CodeDiskFull, "the volume store is full").WithHint("delete images or volumes on the node, or add a disk")
 }
 
 // explain turns a full disk, and a server that is away, into errors that a
@@ -234,11 +234,11 @@ func explain(err error) error {
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return diskFull()
 	case errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP):
-		return errors.Join(api.Errorf(api.CodeUnavailable, "the storage's file system does not lock files").
-			WithHint("mount it with locks: NFS version 4, without nolock and local_lock"), err)
+		return errors.Join(api.Errorf(api.CodeUnavailable, "the file system of the storage does not support file locks").
+			WithHint("mount it with locking: NFS version 4, without nolock and local_lock"), err)
 	case gone(err):
-		return errors.Join(api.Errorf(api.CodeUnavailable, "the storage does not answer as it should").
-			WithHint("look at its server, its mount and its disks"), err)
+		return errors.Join(api.Errorf(api.CodeUnavailable, "input or output on the storage failed").
+			WithHint("check its server, its mount and its disks"), err)
 	}
 	return err
 }

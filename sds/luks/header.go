@@ -42,11 +42,11 @@ func Header(passphrase []byte) ([]byte, error) {
 	var key, slotSalt, digestSalt = random(keyBytes), random(saltBytes), random(saltBytes)
 	digest, err := pbkdf2.Key(sha256.New, string(key), digestSalt, iterations, digestBytes)
 	if err != nil {
-		return nil, fmt.Errorf("digest of a LUKS key: %w", err)
+		return nil, fmt.Errorf("compute digest of LUKS key: %w", err)
 	}
 	wrapping, err := pbkdf2.Key(sha256.New, string(passphrase), slotSalt, iterations, keyBytes)
 	if err != nil {
-		return nil, fmt.Errorf("key from a LUKS passphrase: %w", err)
+		return nil, fmt.Errorf("derive key from LUKS passphrase: %w", err)
 	}
 	header := make([]byte, HeaderBytes)
 	w := writer{header}
@@ -117,7 +117,7 @@ func diffuse(block []byte) {
 func wrap(to, material, key []byte) error {
 	c, err := xts.NewCipher(aes.NewCipher, key)
 	if err != nil {
-		return fmt.Errorf("cipher of a LUKS slot: %w", err)
+		return fmt.Errorf("create cipher of LUKS key slot: %w", err)
 	}
 	for at := 0; at < len(material); at += sector {
 		c.Encrypt(to[at:at+sector], material[at:at+sector], uint64(at/sector))

@@ -49,7 +49,7 @@ func EncryptQCOW2(path string, passphrase []byte) (err error) {
 	length := int(be.Uint32(first[headerLengthAt:]))
 	if string(first[magicAt:versionAt]) != magic || be.Uint32(first[versionAt:]) != 3 || be.Uint32(first[clusterBitsAt:]) != clusterBits ||
 		be.Uint32(first[cryptAt:]) != 0 || be.Uint32(first[refcountOrderAt:]) != 4 || length > cluster/2 {
-		return fmt.Errorf("encrypt %s: not a qcow2 file as qemu-img makes it", path)
+		return fmt.Errorf("encrypt %s: not a qcow2 file in the layout that qemu-img creates", path)
 	}
 	at := (st.Size() + cluster - 1) / cluster * cluster
 	count := int64(HeaderBytes+cluster-1) / cluster
@@ -78,7 +78,7 @@ func refer(f *os.File, table, first, count int64) error {
 	}
 	block := int64(binary.BigEndian.Uint64(entry))
 	if first+count > cluster/2 || block == 0 { // of two bytes each
-		return errors.New("its first block of reference counts does not reach its end")
+		return errors.New("its first refcount block does not cover the whole file")
 	}
 	counts := make([]byte, 2*count)
 	for i := range count {

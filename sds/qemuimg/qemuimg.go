@@ -135,9 +135,9 @@ func Verify(ctx context.Context, disk string, format sds.Format, virtual int64) 
 	}
 	switch {
 	case info.Format != string(format) || (info.VirtualSize+sds.Sector-1)/sds.Sector != (virtual+sds.Sector-1)/sds.Sector:
-		return api.Errorf(api.CodeInvalid, "this is no %s image of %d bytes: it is %s of %d", format, virtual, info.Format, info.VirtualSize)
+		return api.Errorf(api.CodeInvalid, "the image is %s with %d bytes, want %s with %d bytes", info.Format, info.VirtualSize, format, virtual)
 	case info.Backing != "" || info.Specific.Data.DataFile != "":
-		return api.Errorf(api.CodeInvalid, "the image needs another file")
+		return api.Errorf(api.CodeInvalid, "the image refers to another file")
 	case info.Encrypted:
 		return api.Errorf(api.CodeInvalid, "the image is encrypted")
 	}
@@ -184,5 +184,5 @@ func refused(err error) error {
 }
 
 func damaged() error {
-	return api.Errorf(api.CodeInvalid, "the image is damaged or cut off").WithHint("compare its SHA-256 with the publisher's")
+	return api.Errorf(api.CodeInvalid, "the image is damaged or truncated").WithHint("compare its SHA-256 with the publisher's")
 }

@@ -179,7 +179,7 @@ func (d *Daemon) read(from io.Reader) {
 // Error is the daemon saying no.
 type Error struct{ Command, Desc string }
 
-// Error says what.
+// Error returns what.
 func (e *Error) Error() string { return "qemu-storage-daemon: " + e.Command + ": " + e.Desc }
 
 // Do a command; out, when not nil, gets what it returns.

@@ -98,7 +98,7 @@ step('it connects again when the machine has started again', async () => {
 step('somebody else at the console is said', async () => {
   const other = await page.context().newPage();
   await other.goto(address);
-  await other.getByRole('status').getByText('somebody else is at the console').waitFor();
+  await other.getByRole('status').getByText('is in use by another client').waitFor();
   await button(other, 'Retry now').waitFor();
   await other.close();
 });

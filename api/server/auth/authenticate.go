@@ -11,7 +11,7 @@ import (
 
 type identityKey struct{}
 
-// WithIdentity says in the context who asks.
+// WithIdentity records in the context who asks.
 func WithIdentity(ctx context.Context, id Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
@@ -22,7 +22,7 @@ func IdentityOf(ctx context.Context) (Identity, bool) {
 	return id, known
 }
 
-// WithRequest says in the context which operation a request is for.
+// WithRequest records in the context which operation a request is for.
 func WithRequest(ctx context.Context, operation string, r *http.Request) context.Context {
 	return context.WithValue(context.WithValue(ctx, requestKey{}, r), operationKey{}, operation)
 }
@@ -61,7 +61,7 @@ func (a *Authenticator) Identify(ctx context.Context, r *http.Request) (Identity
 
 type operationKey struct{}
 
-// by says in the audit trail that a user did it, who has no session yet.
+// by records in the audit trail that a user did it, who has no session yet.
 func by(ctx context.Context, u api.User) context.Context {
 	return WithIdentity(ctx, Identity{ID: u.Meta.ID, Name: u.Meta.Name})
 }
@@ -95,7 +95,7 @@ func (a *Authenticator) touch(ctx context.Context, id Identity, now time.Time) {
 
 type staleKey struct{}
 
-// WithStale says in the context that the request asked for what this node knows.
+// WithStale records in the context that the request asked for what this node knows.
 func WithStale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
 
 // isStale reports whether the request asked for what this node knows: it may be

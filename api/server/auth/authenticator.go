@@ -39,7 +39,7 @@ type Options struct {
 	// Stale makes reads with the context answer what this node knows, whoever
 	// leads; nil: such reads are as all others.
 	Stale func(context.Context) context.Context
-	// URLs says which addresses identity providers may lead this server to.
+	// URLs defines which addresses identity providers may lead this server to.
 	URLs outbound.Policy
 	// KeyRate is how many requests a second one key may make on average, with
 	// bursts of four times that.

@@ -27,7 +27,7 @@ type Identity struct {
 	Ended func(api.Event) bool
 	// ParentOf is the reseller of an organization; empty: none.
 	ParentOf func(organization string) string
-	// pays says which price books an organization has to do with; nil: none.
+	// pays returns which price books an organization has to do with; nil: none.
 	pays func(organization string) PriceBooks
 }
 

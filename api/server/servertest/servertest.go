@@ -136,7 +136,7 @@ func (n *Node) Console(context.Context, api.InstanceID) (io.ReadWriteCloser, err
 	return near, nil
 }
 
-// Screen says what QEMU says first, and echoes.
+// Screen returns a connection that sends QEMU's greeting, and echoes.
 func (n *Node) Screen(context.Context, api.InstanceID) (io.ReadWriteCloser, error) {
 	near, far := net.Pipe()
 	n.mu.Lock()

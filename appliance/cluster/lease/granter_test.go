@@ -25,7 +25,7 @@ func of(vs []Verdict, n api.NodeID) Verdict {
 	return Verdict{State: -1}
 }
 
-// blind says that from reaches about on no path.
+// blind records that from reaches about on no path.
 func (g *Granter) blind(at Instant, from, about api.NodeID) {
 	g.Opinion(at, from, []Sight{{about, "1", false}, {about, "2", false}})
 }

@@ -73,7 +73,7 @@ func (d *Directory) Nodes() []api.Node {
 	return out
 }
 
-// Removed says that the node was a member and is none any more, as far as it
+// Removed reports whether the node was a member and is none any more, as far as it
 // was told: a node that was cut off when it happened is not.
 func (d *Directory) Removed() bool {
 	d.mu.Lock()

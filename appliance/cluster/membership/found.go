@@ -93,7 +93,7 @@ func Found(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	return Record{State: api.SetupMember, Cluster: cluster, Node: self.Node, Founder: true}.Save(dir)
 }
 
-// Founding says that the cluster that this node has made has nothing but this
+// Founding reports whether the cluster that this node has made has nothing but this
 // node's word so far: its store may be new.
 func Founding(dir string) bool {
 	_, err := os.Stat(caFile(dir))

@@ -32,7 +32,7 @@ type NodeIdentity struct {
 	DNS     []string     // further names of its API
 }
 
-// CheckClusterName says what a cluster may be called: it stands in every
+// CheckClusterName returns what a cluster may be called: it stands in every
 // certificate's URI.
 func CheckClusterName(name string) error {
 	if !clusterPattern.MatchString(name) {

@@ -42,7 +42,7 @@ func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// logPanic says what net/http would say only at debug level, and lets it end
+// logPanic logs what net/http would say only at debug level, and lets it end
 // the connection.
 func (s *Server) logPanic(r *http.Request) {
 	p := recover()

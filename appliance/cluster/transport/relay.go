@@ -21,7 +21,7 @@ const (
 // relayedFor names the member for whom a request was relayed.
 const relayedFor = "Basalt-Relayed-For"
 
-// RelayRule says what this node relays for other members.
+// RelayRule defines what this node relays for other members.
 type RelayRule func(method, path string) bool
 
 // AllowRelay makes this node relay what the rule allows; before, nothing. What

@@ -30,8 +30,8 @@ func TestParse(t *testing.T) {
 		"null GPU null0: vram":    {"--socket", "x", "--state", "y", "--null-gpu", "vram=1MiB"},
 		"--socket is needed":      {"--state", "x"},
 		"--state is needed":       {"--socket", "x"},
-		"as in 8GiB":              {"--socket", "x", "--state", "y", "--soft-gpu", "vram=eight"},
-		"must be B, KiB":          {"--socket", "x", "--state", "y", "--soft-gpu", "vram=8GB"},
+		"e.g. 8GiB":               {"--socket", "x", "--state", "y", "--soft-gpu", "vram=eight"},
+		"want B, KiB":             {"--socket", "x", "--state", "y", "--soft-gpu", "vram=8GB"},
 		"unexpected argument":     {"--socket", "x", "--state", "y", "more"},
 		"not defined":             {"--sockets", "x"},
 	} {
@@ -142,7 +142,7 @@ func TestStandaloneNull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newDaemon(o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `two soft or null GPUs are called "x"`) {
+	if _, err := newDaemon(o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `two soft or null GPUs have the name "x"`) {
 		t.Errorf("two of one name: %v", err)
 	}
 }

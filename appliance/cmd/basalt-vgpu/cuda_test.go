@@ -110,7 +110,7 @@ func runtimeTests(t *testing.T, files map[string]string) (all []program) {
 	return append(all, program{"bad", "/guest/bad", "bad: 12: OK"}, program{"blas", "/guest/blas handles capture threads", "blas: OK"})
 }
 
-// leftOut says why a test of gpu/guest/test is not in this VM, or "".
+// leftOut returns why a test of gpu/guest/test is not in this VM, or "".
 func leftOut(name string) string {
 	switch {
 	case name == "host_again":

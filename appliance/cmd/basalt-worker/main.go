@@ -82,7 +82,7 @@ func run(o options) error {
 	err = errors.Join(err, p.Free())
 	if freeing.Stop() {
 		if away := p.Await(ctx); away != nil && ctx.Err() == nil {
-			log.Warn("what was used since gpud went away is not told", "error", away)
+			log.Warn("usage since the connection to gpud was lost is not reported", "error", away)
 		}
 		time.AfterFunc(endTime, tooLong)
 	}

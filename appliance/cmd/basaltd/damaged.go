@@ -335,7 +335,7 @@ func (p *patient) order() {
 	}
 }
 
-// Setup says what the node is.
+// Setup returns what the node is.
 func (p *patient) Setup(context.Context) api.Setup {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -82,7 +82,7 @@ func TestNothingInstalled(t *testing.T) {
 	p.start(t)
 	op := operator(t, p)
 	for typ, want := range map[string]string{
-		api.ConditionHypervisor: "libvirtd does not answer",
+		api.ConditionHypervisor: "libvirtd is not responding",
 		"Network":               "",
 		"GPUScheduler":          "",
 	} {

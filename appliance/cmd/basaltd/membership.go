@@ -96,7 +96,7 @@ func (cl *cluster) Backup(ctx context.Context, w io.Writer) error {
 	return cl.store.Backup(ctx, w, meta)
 }
 
-// Setup says what the node is, membership.Setup.
+// Setup returns what the node is, membership.Setup.
 func (cl *cluster) Setup(ctx context.Context) api.Setup {
 	c, _ := cl.Cluster(ctx)
 	s := api.Setup{State: api.SetupMember, Node: cl.self.Name, NodeID: cl.self.Node, Cluster: c.Name,
@@ -123,7 +123,7 @@ func (cl *cluster) Setup(ctx context.Context) api.Setup {
 	return s
 }
 
-// expelled says that this node was removed while it was away, or that the
+// expelled is the error that this node was removed while it was away, or that the
 // others were made a cluster without it.
 func (cl *cluster) expelled(by api.NodeID, members []api.Member) error {
 	name := string(by)

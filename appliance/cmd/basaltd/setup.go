@@ -123,7 +123,7 @@ func (a *applicant) say(message string) {
 	a.log.Warn(message)
 }
 
-// Setup says what the node is.
+// Setup returns what the node is.
 func (a *applicant) Setup(context.Context) api.Setup {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -65,7 +65,7 @@ func (s *splits) first(now time.Time) (from state.Place, ok bool) {
 	return s.all[0].from, true
 }
 
-// why says which nodes differ; nil: none are known to.
+// why returns which nodes differ; nil: none are known to.
 func (s *splits) why(now time.Time) error {
 	if _, ok := s.first(now); !ok {
 		return nil

@@ -60,7 +60,7 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	return nil
 }
 
-// lacksCeph says why this node cannot have a part in Ceph; empty: it can.
+// lacksCeph returns why this node cannot have a part in Ceph; empty: it can.
 func lacksCeph() string {
 	for _, p := range cephPrograms {
 		if _, err := exec.LookPath(p); err != nil {

@@ -47,7 +47,7 @@ func (b Books) rate(ctx context.Context, org api.OrganizationID, prices priceboo
 	return r.Invoice()
 }
 
-// Explain says which hours a line is made of, and reads the records of one.
+// Explain returns which hours a line is made of, and reads the records of one.
 func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
 	prices, err := b.prices(ctx, q.Organization, q.From, q.To)
 	if err != nil {

@@ -100,7 +100,7 @@ func (b Books) series(ctx context.Context, seller api.OrganizationID) (api.Serie
 	return s.Spec, o.Meta.Revision, err
 }
 
-// ExplainIssued says what a line of an issued invoice is made of: by the prices
+// ExplainIssued returns what a line of an issued invoice is made of: by the prices
 // that the invoice has, of the use that is known now. What became known later
 // is in the late lines of other invoices, which it names.
 func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, hour time.Time) (api.InvoiceExplanation, error) {

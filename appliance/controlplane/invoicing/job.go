@@ -29,7 +29,7 @@ type Writer interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }
 
-// Changes says who is worth a look.
+// Changes describes who is worth a look.
 type Changes interface {
 	Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// Simulate says what organizations would have paid by a price book for what
+// Simulate returns what organizations would have paid by a price book for what
 // they used, and what they pay by their own; an empty org is all of them. Each
 // month of an organization's time zone is a period of its own. What cannot be
 // rated says why, and does not keep the others from it.

@@ -27,13 +27,13 @@ func TestTrace(t *testing.T) {
 	for packet, passes := range map[string]bool{"tcp/443": true, "tcp/22": false} {
 		q.Packet = packet
 		got, err := r.Trace(t.Context(), q)
-		if text := strings.Join(got.Lines, "\n"); err != nil || got.Passes != passes || !strings.Contains(text, "OVN was not asked: the OVN databases are not ready yet") {
+		if text := strings.Join(got.Lines, "\n"); err != nil || got.Passes != passes || !strings.Contains(text, "OVN was not queried: the OVN databases are not ready yet") {
 			t.Errorf("%s: %v\n%s", packet, err, text)
 		}
 	}
 	// A database that does not answer is no reason to say nothing.
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: api.AnyRevision, Data: api.Encode(deploy.Founding{Generation: 1, NB: "x", SB: "y"})})
-	if got, err := r.Trace(t.Context(), q); err != nil || !strings.Contains(strings.Join(got.Lines, "\n"), "OVN was not asked: ovn-trace") {
+	if got, err := r.Trace(t.Context(), q); err != nil || !strings.Contains(strings.Join(got.Lines, "\n"), "OVN was not queried: ovn-trace") {
 		t.Errorf("%+v, %v", got, err)
 	}
 	q.Project = "prj-2"

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Kind says which Go type the objects of a kind are decoded into.
+// Kind maps a kind to the Go type that its objects are decoded into.
 type Kind struct {
 	Kind   api.Kind
 	typ    reflect.Type

@@ -48,7 +48,7 @@ func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
 func (r *Room) ofMachine(n api.Node, w Want) (int64, string) {
 	free := n.Status.Vcpus - r.vcpus[api.NodeID(n.Meta.ID)]
 	if w.VCPUs > free {
-		return 0, fmt.Sprintf("%d vCPUs asked, %d of %d free", w.VCPUs, max(free, 0), n.Status.Vcpus)
+		return 0, fmt.Sprintf("%d vCPUs requested, %d of %d free", w.VCPUs, max(free, 0), n.Status.Vcpus)
 	}
 	count := times(free, w.VCPUs)
 	// One that stays where it is may keep what it has, however full the node is.
@@ -69,12 +69,12 @@ func times(whole, part int64) int64 {
 
 func (r *Room) tooLittle(n api.Node, w Want) string {
 	free := r.FreeMemory(n)
-	why := fmt.Sprintf("%s of RAM asked, %s of %s free", Size(w.Memory), Size(max(free, 0)), Size(n.Status.MemoryBytes))
+	why := fmt.Sprintf("%s of RAM requested, %s of %s free", Size(w.Memory), Size(max(free, 0)), Size(n.Status.MemoryBytes))
 	if gpu := w.workers(); gpu > 0 {
-		why = fmt.Sprintf("%s of RAM asked and %s for GPU workers, %s of %s free", Size(w.Memory), Size(gpu), Size(max(free, 0)), Size(n.Status.MemoryBytes))
+		why = fmt.Sprintf("%s of RAM requested and %s for GPU workers, %s of %s free", Size(w.Memory), Size(gpu), Size(max(free, 0)), Size(n.Status.MemoryBytes))
 	}
 	if swap := r.Swap(api.NodeID(n.Meta.ID)); swap > 0 {
-		why += fmt.Sprintf(" (%s are kept for overcommitted VRAM)", Size(swap))
+		why += fmt.Sprintf(" (%s is reserved for overcommitted VRAM)", Size(swap))
 	}
 	return why
 }
@@ -82,7 +82,7 @@ func (r *Room) tooLittle(n api.Node, w Want) string {
 // onCards returns how many fit on the GPUs of a node.
 func (r *Room) onCards(n api.NodeID, w Want, keep api.GPUID) (f Fit) {
 	if !r.pools[w.Pool] {
-		return Fit{Why: "there is no GPU pool " + w.Pool}
+		return Fit{Why: "GPU pool " + w.Pool + " does not exist"}
 	}
 	most := int64(-1)
 	var why []string
@@ -119,22 +119,22 @@ func (r *Room) OnCard(c Card, w Want) (int64, string) {
 	case c.GPU.Spec.Unschedulable:
 		return 0, "is marked unschedulable"
 	case w.Model != "" && w.Model != c.GPU.Status.Model:
-		return 0, fmt.Sprintf("is a %s, %s asked", c.GPU.Status.Model, w.Model)
+		return 0, fmt.Sprintf("is a %s, want %s", c.GPU.Status.Model, w.Model)
 	case w.VRAM > vram:
-		return 0, fmt.Sprintf("%s of VRAM asked, the card has %s", Size(w.VRAM), Size(vram))
+		return 0, fmt.Sprintf("%s of VRAM requested, the GPU has %s", Size(w.VRAM), Size(vram))
 	}
 	free := c.Promised - r.vram[id]
 	if w.VRAM > free {
-		return 0, fmt.Sprintf("%s of VRAM asked, %s of %s free", Size(w.VRAM), Size(max(free, 0)), Size(c.Promised))
+		return 0, fmt.Sprintf("%s of VRAM requested, %s of %s free", Size(w.VRAM), Size(max(free, 0)), Size(c.Promised))
 	}
 	count := times(free, w.VRAM)
 	if free = 100 - r.share[id]; w.Share > free {
-		return 0, fmt.Sprintf("a share of %d %% asked, %d %% free", w.Share, free)
+		return 0, fmt.Sprintf("a share of %d %% requested, %d %% free", w.Share, free)
 	}
 	count = min(count, times(free, w.Share))
 	if c.most > 0 {
 		if r.vgpus[id] >= c.most {
-			return 0, fmt.Sprintf("has %d vGPUs, the pool's limit", c.most)
+			return 0, fmt.Sprintf("has %d vGPUs, the limit of its pool", c.most)
 		}
 		count = min(count, c.most-r.vgpus[id])
 	}

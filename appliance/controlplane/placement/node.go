@@ -6,25 +6,25 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// NodeTimeout is how long after its last report a node still takes new work, where
+// NodeTimeout is how long after its last report a node still accepts new work, where
 // nobody watches the nodes.
 const NodeTimeout = 45 * time.Second
 
 // Health of a node, as leases and witnesses have it.
 type Health struct {
-	Suspect bool   // not heard of, by several witnesses
+	Suspect bool   // not responding, as several witnesses see it
 	Fenced  bool   // certainly runs nothing any more that could run elsewhere
 	Why     string // in words
 }
 
-// Why nodes take nothing new.
+// Why nodes accept nothing new.
 const (
 	withoutStore      = "has lost its copy of the cluster's state"
 	withoutHypervisor = "has no working hypervisor"
 	WithoutKVM        = "has no KVM"
 )
 
-// Alive returns why a node takes no new work, or nothing. Health is nil where nobody
+// Alive returns why a node accepts no new work, or nothing. Health is nil where nobody
 // watches the nodes.
 func Alive(n api.Node, health map[string]Health, now time.Time) string {
 	switch {
@@ -55,7 +55,7 @@ func takesWork(n api.Node, h Health) string {
 	case state == api.NodeLost || h.Fenced:
 		return "is lost"
 	case state == api.NodeSuspect || h.Suspect:
-		return "is not heard of"
+		return "is not responding"
 	case n.Status.SeenAt.IsZero():
 		return "has not reported yet"
 	case n.WithoutStore():

@@ -61,7 +61,7 @@ func (u *used) volumesOf(id string) []api.Volume {
 	return u.volumes[id]
 }
 
-// binds says why the instance's data volumes cannot be had on the node, or
+// binds returns why the instance's data volumes are not reachable from the node, or
 // nothing.
 func (u *used) binds(in api.Instance, n api.Node) string {
 	s := u.ips.s
@@ -72,7 +72,7 @@ func (u *used) binds(in api.Instance, n api.Node) string {
 		}
 		if pool := wantPool(s, v.Spec.Pool); a.Node == "" {
 			if pool != "" && poolOfNode(n, pool) == nil {
-				return "its volume " + v.Meta.Name + " is to lie in storage pool " + pool + ", which is not there"
+				return "its volume " + v.Meta.Name + " needs storage pool " + pool + ", which the node does not have"
 			}
 			continue
 		}
@@ -83,7 +83,7 @@ func (u *used) binds(in api.Instance, n api.Node) string {
 	return ""
 }
 
-// elsewhere says why the node cannot have a volume that lies somewhere already.
+// elsewhere returns why a volume that already exists is not reachable from the node, or nothing.
 func elsewhere(s *State, v api.Volume, n api.Node) string {
 	a := v.Assignment
 	if !api.SharedPool(a.Pool) {
@@ -91,18 +91,18 @@ func elsewhere(s *State, v api.Volume, n api.Node) string {
 		case a.Node == api.NodeID(n.Meta.ID):
 			return ""
 		case away(s, a.Node):
-			return "lies on node " + nodeName(s, a.Node) + ", which is away"
+			return "is stored on node " + nodeName(s, a.Node) + ", which is not available"
 		}
-		return "lies on node " + nodeName(s, a.Node)
+		return "is stored on node " + nodeName(s, a.Node)
 	}
 	have, was := poolOfNode(n, a.Pool), poolOfNode(s.Nodes[string(a.Node)], a.Pool)
 	switch {
 	case have == nil && a.Pool == api.PoolCeph:
-		return "lies in Ceph, which does not work there"
+		return "is stored in Ceph, which is not available on the node"
 	case have == nil:
-		return "lies in storage pool " + a.Pool + ", which is not there"
+		return "is stored in storage pool " + a.Pool + ", which the node does not have"
 	case was != nil && was.ID != have.ID:
-		return "lies in another storage pool " + a.Pool + " than the one there"
+		return "is stored in a different storage pool named " + a.Pool
 	}
 	return ""
 }
@@ -162,7 +162,7 @@ func planData(s *State, v api.Volume) api.VolumeAssignment {
 		if why == "" {
 			return goWith(a, in.Assignment)
 		}
-		a.Reason = "it cannot be attached: its instance is on node " + nodeName(s, in.Assignment.Node) + ", and it " + why
+		a.Reason = "cannot be attached: its instance is on node " + nodeName(s, in.Assignment.Node) + " and the volume " + why
 	}
 	return a
 }

@@ -103,14 +103,14 @@ func TestLocalVolumesBind(t *testing.T) {
 	s.running()
 	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a"}}
 	settle(t, s)
-	if m := s.Migrations["m"].Assignment; m.Phase != api.MigrationFailed || !strings.Contains(m.Reason, "its volume data lies on node n2") {
+	if m := s.Migrations["m"].Assignment; m.Phase != api.MigrationFailed || !strings.Contains(m.Reason, "its volume data is stored on node n2") {
 		t.Errorf("%+v", m)
 	}
 	n := s.Nodes["n2"]
 	n.Spec.Drain = true
 	s.Nodes["n2"] = n
 	settle(t, s)
-	if a := s.Nodes["n2"].Assignment; a.State != api.NodeDraining || !strings.Contains(a.Reason, "its volume data lies on this node") {
+	if a := s.Nodes["n2"].Assignment; a.State != api.NodeDraining || !strings.Contains(a.Reason, "its volume data is stored on this node") {
 		t.Errorf("%+v", a)
 	}
 	n = s.Nodes["n2"]
@@ -118,7 +118,7 @@ func TestLocalVolumesBind(t *testing.T) {
 	s.Nodes["n2"] = n
 	s.fence("n2")
 	settle(t, s)
-	if a := s.Instances["a"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "its volume data lies on node n2, which is away") {
+	if a := s.Instances["a"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "its volume data is stored on node n2, which is not available") {
 		t.Errorf("%+v", a)
 	}
 	delete(s.Health, "n2")
@@ -132,7 +132,7 @@ func TestLocalVolumesBind(t *testing.T) {
 	// Two volumes on two nodes: nowhere.
 	s.instance("b", "flv-1", 0, 0).data("one", "local", "n1", "b").data("two", "local", "n3", "b")
 	settle(t, s)
-	if b := s.Instances["b"].Assignment; b.Node != "" || !strings.Contains(b.Reason, "its volume two lies on node n3") {
+	if b := s.Instances["b"].Assignment; b.Node != "" || !strings.Contains(b.Reason, "its volume two is stored on node n3") {
 		t.Errorf("%+v", b)
 	}
 	// A volume that comes later and cannot be had says so.

@@ -34,22 +34,22 @@ func planBackup(s *State, b api.Backup, now time.Time) []api.Command {
 	case deleted: // what is in the target can be deleted from anywhere
 		next.Node, _ = anyNode(s, "", now)
 	case !ok || v.Meta.DeletedAt != nil:
-		next.Reason = "its volume is gone"
+		next.Reason = "its volume does not exist any more"
 	case v.Assignment.Node == "":
-		next.Reason = "waits for its volume to be placed"
+		next.Reason = "waiting for its volume to be placed"
 	case !lost(s, v.Assignment.Node) && alive(s, s.Nodes[string(v.Assignment.Node)], now) == "":
 		next.Node = v.Assignment.Node
 	case api.SharedPool(v.Assignment.Pool):
 		next.Node, _ = anyNode(s, v.Assignment.Pool, now)
 	}
 	if next.Node == "" && next.Reason == "" {
-		next.Reason = "no node can reach its volume: node " + nodeName(s, v.Assignment.Node) + " is away"
+		next.Reason = "no node can reach its volume: node " + nodeName(s, v.Assignment.Node) + " is not available"
 		if deleted {
-			next.Reason = "no node is there to delete it"
+			next.Reason = "no node is available to delete it"
 		}
 	}
 	if next.Node == "" {
-		next.Node = a.Node // as it was; it says why nothing happens
+		next.Node = a.Node // as it was; Reason is why nothing happens
 	}
 	if next == a {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 const wantManagers = 2 // one works, one waits
 
-// planCeph says where Ceph's daemons run: monitors on the nodes that vote, so
+// planCeph returns where Ceph's daemons run: monitors on the nodes that vote, so
 // that Ceph and the cluster agree on what most of them is.
 func planCeph(s *State, c api.CephCluster) []api.Command {
 	a := c.Assignment

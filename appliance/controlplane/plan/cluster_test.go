@@ -117,10 +117,10 @@ func TestFailover(t *testing.T) {
 	if a := at("gpu"); a.Node != "n3" || a.Gpu != "g3" {
 		t.Errorf("gpu: %+v", a)
 	}
-	if a := at("low"); a.Node != "" || !strings.HasPrefix(a.Reason, "waits for room: fits nowhere") {
+	if a := at("low"); a.Node != "" || !strings.HasPrefix(a.Reason, "waiting for capacity: no node fits") {
 		t.Errorf("low: %+v", a)
 	}
-	if a := at("local"); a.Node != "n2" || !a.NodeLost || !strings.Contains(a.Reason, "its disk lies on node n2") {
+	if a := at("local"); a.Node != "n2" || !a.NodeLost || !strings.Contains(a.Reason, "its disk is stored on node n2") {
 		t.Errorf("local: %+v", a)
 	}
 	if v := s.Volumes["vol-high"].Assignment; v.Node != at("high").Node || v.Recreate != 0 || v.Pool != "shared" || v.Epoch != 1 {
@@ -274,7 +274,7 @@ func TestDrain(t *testing.T) {
 			t.Errorf("%+v", m.Assignment)
 		}
 	}
-	if n := s.Nodes["n2"].Assignment; n.State != api.NodeDraining || !strings.Contains(n.Reason, "stuck: its disk lies on this node and it has a virtual GPU") {
+	if n := s.Nodes["n2"].Assignment; n.State != api.NodeDraining || !strings.Contains(n.Reason, "stuck: its disk is stored on this node and it has a virtual GPU") {
 		t.Errorf("%+v", n)
 	}
 	delete(s.Instances, "stuck")
@@ -451,7 +451,7 @@ func TestNodeWithoutKVM(t *testing.T) {
 	if a := s.Instances["waits"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "node n1 has no KVM; node n2 has no KVM; node n3 has no KVM") {
 		t.Errorf("assignment of waits = %+v, want none, for want of KVM", a)
 	}
-	if a := s.Volumes["data"].Assignment; a.Node != "" || a.Reason != "waits for a node with KVM" {
+	if a := s.Volumes["data"].Assignment; a.Node != "" || a.Reason != "waiting for a node with KVM" {
 		t.Errorf("assignment of volume data = %+v, want none, for want of KVM", a)
 	}
 	if a := s.Instances["old"].Assignment; a.Node != "n2" || a.Vcpus != 3 {

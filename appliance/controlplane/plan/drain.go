@@ -34,17 +34,17 @@ func drainStep(s *State, u *used, in api.Instance) drainPlan {
 	case in.Meta.DeletedAt != nil:
 		return drainPlan{drainStays, "is being deleted"}
 	case in.Assignment.MigrateTo != "":
-		return drainPlan{drainStays, "is moving"}
+		return drainPlan{drainStays, "is being migrated"}
 	case u.bound(in) != "":
-		return drainPlan{drainStays, "its volume " + u.bound(in) + " lies on this node"}
+		return drainPlan{drainStays, "its volume " + u.bound(in) + " is stored on this node"}
 	case in.Spec.Vgpu == nil && running && !remade(s, in):
-		return drainPlan{drainLive, "moves without a stop"}
+		return drainPlan{drainLive, "is going to be live-migrated"}
 	case movable:
-		return drainPlan{drainRelease, "is stopped here and started elsewhere"}
+		return drainPlan{drainRelease, "is going to be stopped and started on another node"}
 	case in.Spec.Vgpu != nil:
-		return drainPlan{drainStays, "its disk lies on this node and it has a virtual GPU: it cannot move"}
+		return drainPlan{drainStays, "its disk is stored on this node and it has a virtual GPU: it cannot be moved"}
 	}
-	return drainPlan{drainStays, "its disk lies on this node: it can move only while it runs"}
+	return drainPlan{drainStays, "its disk is stored on this node: it can be migrated only while it is running"}
 }
 
 // remade reports whether an instance's disk is made anew when it goes elsewhere.

@@ -29,7 +29,7 @@ func root(s *State, in api.Instance) api.Volume {
 }
 
 // planLost decides about an instance whose node is lost: elsewhere if its disk
-// allows that, else it waits and says for what.
+// allows that, else it waits, and its reason is for what.
 func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
 	if m, ok := leaving(s, in); ok {
@@ -53,9 +53,9 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 		}
 		a := was
 		a.NodeLost, a.Release = true, false
-		a.Reason = "its disk lies on node " + nodeName(s, was.Node) + ", which is lost: it waits for the node"
+		a.Reason = "its disk is stored on node " + nodeName(s, was.Node) + ", which is lost: waiting for the node to return"
 		if !known(s, was.Node) {
-			a.Reason = "its disk lay on a node that was removed: it cannot run any more, delete it"
+			a.Reason = "its disk was stored on a node that was removed: it cannot run any more, delete it"
 		}
 		if a.Equal(was) {
 			return nil
@@ -74,15 +74,15 @@ func waitForMove(s *State, in api.Instance, m api.Migration) []api.Command {
 	a.NodeLost, a.Release = true, false
 	switch {
 	case !lost(s, m.Assignment.Target) && copying(m) && m.Status.LastError != "": // what the target has said to that
-		a.Reason = "it was moving to node " + to + " when its node was lost: " + m.Status.LastError
+		a.Reason = "it was being migrated to node " + to + " when its node was lost: " + m.Status.LastError
 	case !lost(s, m.Assignment.Target):
-		a.Reason = "it was moving to node " + to + " when its node was lost: waits for that one to say whether it has arrived"
+		a.Reason = "it was being migrated to node " + to + " when its node was lost: waiting for node " + to + " to report whether it has arrived"
 	case !known(s, m.Assignment.Target):
-		a.Reason = "it was moving to node " + to + " when its node was lost: waits for node " + from + ", which knows whether it had left"
+		a.Reason = "it was being migrated to node " + to + " when its node was lost: waiting for node " + from + ", which knows whether it had left"
 	case !known(s, a.Node):
-		a.Reason = "it was moving from node " + from + " to node " + to + ", which is lost: waits for that one to say whether it has arrived"
+		a.Reason = "it was being migrated from node " + from + " to node " + to + ", which is lost: waiting for node " + to + " to report whether it has arrived"
 	default:
-		a.Reason = "it was moving from node " + from + " to node " + to + ", and both are lost: waits for either to say where its disk is"
+		a.Reason = "it was being migrated from node " + from + " to node " + to + ", and both are lost: waiting for either to report where its disk is"
 	}
 	if a.Equal(in.Assignment) {
 		return nil
@@ -91,10 +91,10 @@ func waitForMove(s *State, in api.Instance, m api.Migration) []api.Command {
 }
 
 // waiting begins the reason of an instance that had a node and finds no other.
-const waiting = "waits for room: "
+const waiting = "waiting for capacity: "
 
 // move gives an instance that certainly runs nowhere to another node. Without
-// room it waits, without a node, and says so.
+// capacity it waits, without a node, and its reason is why.
 func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
 	u.Remove(in.Assignment)
@@ -114,7 +114,7 @@ func withoutNode(in api.Instance) api.Instance {
 	return in
 }
 
-// found undoes what planLost said when the node has come back.
+// found undoes what planLost assigned when the node has come back.
 func found(s *State, in api.Instance) []api.Command {
 	a := in.Assignment
 	if !a.NodeLost || lost(s, a.Node) || s.Nodes[string(a.Node)].Assignment.State == api.NodeSuspect {

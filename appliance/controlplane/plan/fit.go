@@ -44,11 +44,11 @@ func wants(f api.Flavor, in api.Instance) placement.Want {
 func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssignment {
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
-		return api.InstanceAssignment{Reason: fmt.Sprintf("flavor %s is gone", in.Spec.Flavor)}
+		return api.InstanceAssignment{Reason: fmt.Sprintf("flavor %s does not exist any more", in.Spec.Flavor)}
 	}
 	img, ok := s.Images[string(in.Spec.Image)]
 	if !ok {
-		return api.InstanceAssignment{Reason: fmt.Sprintf("image %s is gone", in.Spec.Image)}
+		return api.InstanceAssignment{Reason: fmt.Sprintf("image %s does not exist any more", in.Spec.Image)}
 	}
 	if img.Status.Phase != api.ImageReady {
 		return api.InstanceAssignment{Reason: "image " + img.Meta.Name + " is not ready: " + imageState(img)}
@@ -84,7 +84,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time
 		}
 	}
 	if best.Node == "" {
-		best.Reason = "fits nowhere: " + placement.Reasons(why)
+		best.Reason = "no node fits: " + placement.Reasons(why)
 		return best
 	}
 	best.RootVolume = rootVolume(s, in)
@@ -114,12 +114,12 @@ func imageState(img api.Image) string {
 	case img.Status.LastError != "":
 		return img.Status.LastError
 	case img.Status.Phase == "":
-		return "nothing was imported yet"
+		return "it has not been imported yet"
 	}
 	return string(img.Status.Phase)
 }
 
-// alive says why a node takes no new work, or nothing.
+// alive returns why a node accepts no new work, or nothing.
 func alive(s *State, n api.Node, now time.Time) string { return placement.Alive(n, s.Health, now) }
 
 // Free is how many instances of a kind fit.

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// hold says why an instance is not to run although its owner wants it to: its
+// hold returns why an instance is not to run although its owner wants it to: its
 // organization, or that one's reseller, is suspended. Empty: nothing holds it.
 func hold(s *State, in api.Instance) string {
 	for id := in.Meta.Organization; id != ""; {

@@ -132,7 +132,7 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 		a.Node = in.Assignment.Node
 		a.Reason = ""
 		if a.Node == "" {
-			a.Reason = "waits for its instance to be placed"
+			a.Reason = "waiting for its instance to be placed"
 		} else {
 			a.Pool = poolFor(s, v.Spec.Pool, a.Node)
 		}
@@ -172,19 +172,19 @@ func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 		}
 	}
 	if best.Meta.ID == "" && pool == api.PoolCeph {
-		return api.VolumeAssignment{Reason: "Ceph works on no node: basalt ceph status"}
+		return api.VolumeAssignment{Reason: "Ceph is not available on any node: basalt ceph status"}
 	}
 	if best.Meta.ID == "" && v.Spec.Snapshot != "" {
-		return api.VolumeAssignment{Reason: "waits for the node on which its snapshot lies"}
+		return api.VolumeAssignment{Reason: "waiting for the node that stores its snapshot"}
 	}
 	if best.Meta.ID == "" && without {
-		return api.VolumeAssignment{Reason: "waits for a node whose hypervisor works"}
+		return api.VolumeAssignment{Reason: "waiting for a node with a working hypervisor"}
 	}
 	if best.Meta.ID == "" && emulated {
-		return api.VolumeAssignment{Reason: "waits for a node with KVM"}
+		return api.VolumeAssignment{Reason: "waiting for a node with KVM"}
 	}
 	if best.Meta.ID == "" {
-		return api.VolumeAssignment{Reason: "no node has " + placement.Size(v.Spec.SizeBytes) + " of storage free"}
+		return api.VolumeAssignment{Reason: "no node has " + placement.Size(v.Spec.SizeBytes) + " of free storage"}
 	}
 	id := api.NodeID(best.Meta.ID)
 	return api.VolumeAssignment{Node: id, Pool: poolFor(s, v.Spec.Pool, id)}

@@ -29,7 +29,7 @@ func planMigration(s *State, u *used, m api.Migration, now time.Time) []api.Comm
 	}
 	in, ok := s.Instances[string(m.Spec.Instance)]
 	if !ok || in.Meta.DeletedAt != nil {
-		return endMigration(m, api.MigrationFailed, "the instance is gone")
+		return endMigration(m, api.MigrationFailed, "the instance does not exist any more")
 	}
 	if a.Phase == "" || a.Phase == api.MigrationPending {
 		return beginMigration(s, u, m, in, now)
@@ -45,15 +45,15 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 		// migrateTo is taken back.
 		return assign(api.KindMigration, m.Meta, api.MigrationAssignment{Source: a.Node, Target: a.MigrateTo, Phase: api.MigrationPreparing})
 	case m.Spec.Abort:
-		return endMigration(m, api.MigrationAborted, "aborted before it began")
+		return endMigration(m, api.MigrationAborted, "aborted before it started")
 	case in.Spec.Vgpu != nil:
-		return endMigration(m, api.MigrationFailed, "an instance with a virtual GPU does not move while it runs")
+		return endMigration(m, api.MigrationFailed, "an instance with a virtual GPU cannot be live-migrated")
 	case remade(s, in):
-		return endMigration(m, api.MigrationFailed, "its disk is made anew elsewhere: stop it and drain its node instead")
+		return endMigration(m, api.MigrationFailed, "an instance with an ephemeral disk cannot be live-migrated: stop it and drain its node instead")
 	case a.Node == "" || lost(s, a.Node) || in.Status.Phase != api.InstanceRunning:
 		return endMigration(m, api.MigrationFailed, "the instance is not running")
 	case a.MigrateTo != "", begun(s, m):
-		return endMigration(m, api.MigrationFailed, "the instance is moving already")
+		return endMigration(m, api.MigrationFailed, "the instance is already being migrated")
 	}
 	to := target(s, u, m, in, now)
 	if to.Node == "" {
@@ -139,7 +139,7 @@ func takeBack(s *State, in api.Instance) []api.Command {
 	return assign(api.KindInstance, in.Meta, a)
 }
 
-// copying says that the machine may have left its source: only the source knows,
+// copying reports whether the machine may have left its source: only the source knows,
 // or where that is lost the target.
 func copying(m api.Migration) bool {
 	return m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationCopying

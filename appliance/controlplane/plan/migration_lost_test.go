@@ -52,11 +52,11 @@ func TestBothNodesOfAMoveWithItsDiskAreLost(t *testing.T) {
 	}
 	both := step{func(s *State) { s.fence("n2"); s.fence("n3") }, "n2", goesOn, "both are lost"}
 	for name, steps := range map[string][]step{
-		"target first, which has it": {both, {back("n3"), "n2", goesOn, "waits for that one to say"},
+		"target first, which has it": {both, {back("n3"), "n2", goesOn, "waiting for node n3 to report"},
 			{said(api.MigrationSucceeded), "n3", over, ""}, {back("n2"), "n3", over, ""}},
-		"target first, which has it not": {both, {back("n3"), "n2", goesOn, "waits for that one to say"},
-			{said(api.MigrationFailed), "n2", over, "it waits for the node"}, {back("n2"), "n2", over, ""}},
-		"target first, which cannot know": {both, {back("n3"), "n2", goesOn, "waits for that one to say"},
+		"target first, which has it not": {both, {back("n3"), "n2", goesOn, "waiting for node n3 to report"},
+			{said(api.MigrationFailed), "n2", over, "waiting for the node to return"}, {back("n2"), "n2", over, ""}},
+		"target first, which cannot know": {both, {back("n3"), "n2", goesOn, "waiting for node n3 to report"},
 			{func(s *State) {
 				m := s.Migrations["m"]
 				m.Status.LastError = "only node n2 knows"
@@ -64,21 +64,21 @@ func TestBothNodesOfAMoveWithItsDiskAreLost(t *testing.T) {
 			}, "n2", goesOn, "only node n2 knows"}, {back("n2"), "n2", goesOn, ""}, {said(api.MigrationFailed), "n2", over, ""}},
 		"source first, which has it": {both, {back("n2"), "n2", goesOn, ""}, {said(api.MigrationFailed), "n2", over, ""}, {back("n3"), "n2", over, ""}},
 		"source first, which has let go": {both, {back("n2"), "n2", goesOn, ""},
-			{said(api.MigrationSucceeded), "n3", over, "it waits for the node"}, {back("n3"), "n3", over, ""}},
-		"one after the other": {{func(s *State) { s.fence("n2") }, "n2", goesOn, "waits for that one to say"},
-			{func(s *State) { s.fence("n3") }, "n2", goesOn, "both are lost"}, {back("n3"), "n2", goesOn, "waits for that one to say"},
+			{said(api.MigrationSucceeded), "n3", over, "waiting for the node to return"}, {back("n3"), "n3", over, ""}},
+		"one after the other": {{func(s *State) { s.fence("n2") }, "n2", goesOn, "waiting for node n3 to report"},
+			{func(s *State) { s.fence("n3") }, "n2", goesOn, "both are lost"}, {back("n3"), "n2", goesOn, "waiting for node n3 to report"},
 			{said(api.MigrationSucceeded), "n3", over, ""}},
-		"the target had said so, and is lost": {{func(s *State) { s.says("m", api.MigrationSucceeded); s.fence("n2"); s.fence("n3") }, "n3", over, "it waits for the node"},
+		"the target had said so, and is lost": {{func(s *State) { s.says("m", api.MigrationSucceeded); s.fence("n2"); s.fence("n3") }, "n3", over, "waiting for the node to return"},
 			{back("n3"), "n3", over, ""}},
-		"target removed, source has it": {both, {remove("n3"), "n2", goesOn, "waits for node n2"}, {back("n2"), "n2", goesOn, ""},
+		"target removed, source has it": {both, {remove("n3"), "n2", goesOn, "waiting for node n2"}, {back("n2"), "n2", goesOn, ""},
 			{said(api.MigrationFailed), "n2", over, ""}},
-		"target removed, source has let go": {both, {remove("n3"), "n2", goesOn, "waits for node n2"}, {back("n2"), "n2", goesOn, ""},
+		"target removed, source has let go": {both, {remove("n3"), "n2", goesOn, "waiting for node n2"}, {back("n2"), "n2", goesOn, ""},
 			{said(api.MigrationSucceeded), "n3", over, "it cannot run any more"}},
-		"source removed, target has it": {both, {remove("n2"), "n2", goesOn, "waits for that one to say"}, {back("n3"), "n2", goesOn, "waits for that one to say"},
+		"source removed, target has it": {both, {remove("n2"), "n2", goesOn, "waiting for node n3 to report"}, {back("n3"), "n2", goesOn, "waiting for node n3 to report"},
 			{said(api.MigrationSucceeded), "n3", over, ""}},
-		"source removed, target has it not": {both, {remove("n2"), "n2", goesOn, "waits for that one to say"}, {back("n3"), "n2", goesOn, "waits for that one to say"},
+		"source removed, target has it not": {both, {remove("n2"), "n2", goesOn, "waiting for node n3 to report"}, {back("n3"), "n2", goesOn, "waiting for node n3 to report"},
 			{said(api.MigrationFailed), "n2", over, "it cannot run any more"}},
-		"both removed": {both, {remove("n2"), "n2", goesOn, "waits for that one to say"}, {remove("n3"), "n2", over, "it cannot run any more"}},
+		"both removed": {both, {remove("n2"), "n2", goesOn, "waiting for node n3 to report"}, {remove("n3"), "n2", over, "it cannot run any more"}},
 		"deleted meanwhile": {both, {func(s *State) {
 			in := s.Instances["a"]
 			in.Meta.DeletedAt = &now

@@ -108,7 +108,7 @@ func TestOneMigrationOfAnInstanceAtATime(t *testing.T) {
 	if m := s.Migrations["m1"].Assignment; m.Phase != api.MigrationPreparing {
 		t.Errorf("m1: %+v", m)
 	}
-	if m := s.Migrations["m2"].Assignment; m.Phase != api.MigrationFailed || m.Reason != "the instance is moving already" {
+	if m := s.Migrations["m2"].Assignment; m.Phase != api.MigrationFailed || m.Reason != "the instance is already being migrated" {
 		t.Errorf("m2: %+v", m)
 	}
 }

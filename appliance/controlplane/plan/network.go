@@ -69,9 +69,9 @@ func planFloatingIP(p *addresses, f api.FloatingIP) []api.Command {
 	var a api.FloatingIPAssignment
 	n, ok := p.s.ExternalNetworks[string(f.Spec.ExternalNetwork)]
 	if a.Address = p.external(n, n.Spec.Ranges4, f.Meta.ID); a.Address == "" {
-		a.Reason = "external network " + n.Meta.Name + " has no address free"
+		a.Reason = "external network " + n.Meta.Name + " has no free address"
 		if !ok {
-			a.Reason = "its external network is gone"
+			a.Reason = "its external network does not exist any more"
 		}
 		if a == f.Assignment {
 			return nil
@@ -96,7 +96,7 @@ func planLoadBalancer(p *addresses, l api.LoadBalancer) []api.Command {
 		if ip.IsValid() {
 			a.Address = ip.String()
 		} else {
-			a.Reason = fmt.Sprintf("network %s has no address free in %s", n.Meta.Name, cidr)
+			a.Reason = fmt.Sprintf("network %s has no free address in %s", n.Meta.Name, cidr)
 		}
 	}
 	if a == l.Assignment {

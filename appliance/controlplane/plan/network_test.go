@@ -132,7 +132,7 @@ func TestPortsAreGivenOut(t *testing.T) {
 		w.instance(fmt.Sprint("ins-", i), api.InstanceNetwork{Network: "net-1"})
 	}
 	s = w.settle()
-	if a := s.Instances["ins-5"].Assignment; a.Node != "" || a.Reason != "network net1 has no address free in 10.1.0.0/29" {
+	if a := s.Instances["ins-5"].Assignment; a.Node != "" || a.Reason != "network net1 has no free address in 10.1.0.0/29" {
 		t.Errorf("the fifth: %+v", a)
 	}
 	freed := s.Instances["ins-3"].Assignment.Ports[0].Address4
@@ -142,7 +142,7 @@ func TestPortsAreGivenOut(t *testing.T) {
 		t.Errorf("after one went: %+v, free was %s", a, freed)
 	}
 	w.instance("ins-7", api.InstanceNetwork{Network: "net-1", Address4: "10.1.0.4"})
-	if a := w.settle().Instances["ins-7"].Assignment; a.Node != "" || a.Reason != "address 10.1.0.4 of network net1 is taken" {
+	if a := w.settle().Instances["ins-7"].Assignment; a.Node != "" || a.Reason != "address 10.1.0.4 of network net1 is already in use" {
 		t.Errorf("an address that is taken: %+v", a)
 	}
 	w.instance("ins-8", api.InstanceNetwork{Network: "net-none"})
@@ -159,7 +159,7 @@ func TestNodesWithoutNetworks(t *testing.T) {
 	w.instance("ins-1", api.InstanceNetwork{Network: "net-1"})
 	w.instance("ins-2")
 	s := w.settle()
-	if a := s.Instances["ins-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "networks do not work there") || len(a.Ports) != 0 {
+	if a := s.Instances["ins-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "has no working networks") || len(a.Ports) != 0 {
 		t.Errorf("%+v", a)
 	}
 	if a := s.Instances["ins-2"].Assignment; a.Node != "node-1" {
@@ -199,7 +199,7 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 		}
 	}
 	slices.Sort(given)
-	if fmt.Sprint(given, why) != "[203.0.113.10 203.0.113.11 203.0.113.9] [external network ext1 has no address free]" {
+	if fmt.Sprint(given, why) != "[203.0.113.10 203.0.113.11 203.0.113.9] [external network ext1 has no free address]" {
 		t.Errorf("given %v, %v", given, why)
 	}
 	if a := s.LoadBalancers["lb-1"].Assignment; !strings.HasPrefix(a.Address, "10.1.0.") {
@@ -381,13 +381,13 @@ func TestCephIsTheFirstPool(t *testing.T) {
 	if len(c.Fsid) != 36 || fmt.Sprint(c.Mons, c.Mgrs) != "[node-1] [node-1]" {
 		t.Errorf("%+v", c)
 	}
-	if a := s.Volumes["vol-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "Ceph works on no node") {
+	if a := s.Volumes["vol-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "Ceph is not available on any node") {
 		t.Errorf("%+v", a)
 	}
 	if a := s.Volumes["vol-2"].Assignment; a.Node != "node-1" || a.Pool != api.PoolLocal {
 		t.Errorf("%+v", a)
 	}
-	if a := s.Instances["ins-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "n1: Ceph does not work there") && !strings.Contains(a.Reason, "node-1: Ceph does not work there") {
+	if a := s.Instances["ins-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "n1: has no working Ceph") && !strings.Contains(a.Reason, "node-1: has no working Ceph") {
 		t.Errorf("%+v", a)
 	}
 	w.report(api.KindNode, "node-2", api.NodeStatus{Vcpus: 8, MemoryBytes: 1 << 40, SeenAt: netNow, Ceph: true})

@@ -71,7 +71,7 @@ func nextNode(s *State, u *used, n api.Node) api.NodeAssignment {
 	return a
 }
 
-// stuckOn says which instances are still on a node that is being drained, and
+// stuckOn returns which instances are still on a node that is being drained, and
 // what they wait for.
 func stuckOn(s *State, u *used, node api.NodeID) string {
 	var left []string

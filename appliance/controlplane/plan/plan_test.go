@@ -164,10 +164,10 @@ func TestSaysWhyItFitsNowhere(t *testing.T) {
 		want string
 	}{
 		{"no node", cluster().instance("a", "flv-1", 0, 0), "the cluster has no node"},
-		{"memory", cluster().node("n1", 16*gib).instance("a", "flv-2", 0, 0), "n1: 900 GiB of RAM asked, 16 GiB of 16 GiB free"},
+		{"memory", cluster().node("n1", 16*gib).instance("a", "flv-2", 0, 0), "n1: 900 GiB of RAM requested, 16 GiB of 16 GiB free"},
 		{"no GPU", cluster().node("n1", 16*gib).instance("a", "flv-1", gib, 0), "n1: has no GPU in pool default"},
-		{"VRAM", cluster().node("n1", 16*gib).gpu("g1", "n1", gib).instance("a", "flv-1", 2*gib, 0), "2 GiB of VRAM asked, the card has 1 GiB"},
-		{"flavor", cluster().node("n1", 16*gib).instance("a", "flv-9", 0, 0), "flavor flv-9 is gone"},
+		{"VRAM", cluster().node("n1", 16*gib).gpu("g1", "n1", gib).instance("a", "flv-1", 2*gib, 0), "2 GiB of VRAM requested, the GPU has 1 GiB"},
+		{"flavor", cluster().node("n1", 16*gib).instance("a", "flv-9", 0, 0), "flavor flv-9 does not exist any more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			settle(t, c.s)
@@ -196,7 +196,7 @@ func TestOvercommit(t *testing.T) {
 	}
 	percent(150)
 	s.instance("large", "flv-1", 9*gib, 0)
-	if why := placed("large"); !strings.Contains(why, "9 GiB of VRAM asked, the card has 8 GiB") {
+	if why := placed("large"); !strings.Contains(why, "9 GiB of VRAM requested, the GPU has 8 GiB") {
 		t.Errorf("larger than the card: %q", why)
 	}
 	delete(s.Instances, "large")
@@ -205,7 +205,7 @@ func TestOvercommit(t *testing.T) {
 		t.Fatalf("%q, %q", a, b)
 	}
 	s.instance("c", "flv-1", gib, 0)
-	if why := placed("c"); !strings.Contains(why, "1 GiB of VRAM asked, 0 B of 12 GiB free") {
+	if why := placed("c"); !strings.Contains(why, "1 GiB of VRAM requested, 0 B of 12 GiB free") {
 		t.Errorf("more than promised: %q", why)
 	}
 	percent(100) // breaks nothing, and the memory behind what is promised stays taken
@@ -223,7 +223,7 @@ func TestOvercommit(t *testing.T) {
 	if memory > 9*gib {
 		t.Errorf("instances have %d bytes of 13 GiB, of which 4 back VRAM", memory)
 	}
-	if why := s.Instances["plain8"].Assignment.Reason; !strings.Contains(why, "4 GiB are kept for overcommitted VRAM") {
+	if why := s.Instances["plain8"].Assignment.Reason; !strings.Contains(why, "4 GiB is reserved for overcommitted VRAM") {
 		t.Errorf("%q", why)
 	}
 }

@@ -45,7 +45,7 @@ func wantPool(s *State, asked string) string {
 	return asked
 }
 
-// notThere says why a volume cannot be made in this place, or nothing: a clone
+// notThere returns why a volume cannot be created in this place, or nothing: a clone
 // shares blocks with its snapshot.
 func notThere(s *State, v api.Volume, a api.VolumeAssignment) string {
 	snap, ok := s.Snapshots[string(v.Spec.Snapshot)]
@@ -53,19 +53,19 @@ func notThere(s *State, v api.Volume, a api.VolumeAssignment) string {
 		return ""
 	}
 	if !ok || snap.Assignment.Node == "" {
-		return "its snapshot is gone"
+		return "its snapshot does not exist any more"
 	}
 	if !api.SharedPool(snap.Assignment.Pool) && snap.Assignment.Node != a.Node {
-		return "its snapshot lies on node " + nodeName(s, snap.Assignment.Node) + ", and not on node " + nodeName(s, a.Node)
+		return "its snapshot is stored on node " + nodeName(s, snap.Assignment.Node) + ", not on node " + nodeName(s, a.Node)
 	}
 	return ""
 }
 
-// reachable says why a node cannot have the instance's root volume, or nothing.
-// A volume that exists in a shared pool needs that very pool.
+// reachable returns why the instance's root volume or networks are not reachable from a
+// node, or nothing. A volume that exists in a shared pool needs that very pool.
 func reachable(s *State, in api.Instance, n api.Node) string {
 	if len(in.Spec.Networks) > 0 && !n.Status.Chassis {
-		return "networks do not work there"
+		return "has no working networks"
 	}
 	v := root(s, in)
 	pool := v.Assignment.Pool
@@ -77,13 +77,13 @@ func reachable(s *State, in api.Instance, n api.Node) string {
 	}
 	have := poolOfNode(n, pool)
 	if have == nil && pool == api.PoolCeph {
-		return "Ceph does not work there"
+		return "has no working Ceph"
 	}
 	if have == nil {
 		return "has no storage pool " + pool
 	}
 	if was := poolOfNode(s.Nodes[string(v.Assignment.Node)], pool); v.Assignment.Node != "" && was != nil && was.ID != have.ID {
-		return "its storage pool " + pool + " is another one than node " + nodeName(s, v.Assignment.Node) + " has"
+		return "its storage pool " + pool + " is not the one of node " + nodeName(s, v.Assignment.Node)
 	}
 	return ""
 }

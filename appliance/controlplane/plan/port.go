@@ -64,13 +64,13 @@ func (p *addresses) port(in api.Instance, n api.Network, want api.InstanceNetwor
 	}
 	for _, a := range []string{want.Address4, want.Address6} {
 		if c := "ip/" + id + "/" + a; a != "" && p.has(c) && !mine[c] {
-			return port, fmt.Sprintf("address %s of network %s is taken", a, name)
+			return port, fmt.Sprintf("address %s of network %s is already in use", a, name)
 		}
 	}
 	if cidr, err := netip.ParsePrefix(n.Spec.Cidr4); err == nil && port.Address4 == "" {
 		a := p.in(id, guests(cidr), seed(in.Meta.ID, id))
 		if !a.IsValid() {
-			return port, fmt.Sprintf("network %s has no address free in %s", name, cidr)
+			return port, fmt.Sprintf("network %s has no free address in %s", name, cidr)
 		}
 		port.Address4 = a.String()
 	}
@@ -89,7 +89,7 @@ func (p *addresses) port(in api.Instance, n api.Network, want api.InstanceNetwor
 			return port, ""
 		}
 	}
-	return port, fmt.Sprintf("network %s has no MAC free", name)
+	return port, fmt.Sprintf("network %s has no free MAC address", name)
 }
 
 func networkName(s *State, id api.NetworkID) string {

@@ -17,7 +17,7 @@ func Lacks(s *State, in api.Instance, now time.Time) string {
 	}
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
-		return "flavor " + string(in.Spec.Flavor) + " is gone"
+		return "flavor " + string(in.Spec.Flavor) + " does not exist any more"
 	}
 	return placeOn(s, u, in, wants(f, in), now, func(api.Node) bool { return true }).Reason
 }

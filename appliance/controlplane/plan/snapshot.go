@@ -35,7 +35,7 @@ func planSnapshot(s *State, x api.Snapshot, now time.Time) []api.Command {
 			a.Node = n
 		}
 	case a.Node == "":
-		a.Reason = "waits for its volume to be placed"
+		a.Reason = "waiting for its volume to be placed"
 	}
 	if a == x.Assignment {
 		return nil

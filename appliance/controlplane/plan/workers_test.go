@@ -25,7 +25,7 @@ func TestWorkersTakeMemory(t *testing.T) {
 		if placed != want {
 			t.Errorf("with %d bytes of VRAM each, %d of 4 instances are placed, want %d", vram, placed, want)
 		}
-		if vram > 0 && !strings.Contains(why, "1 GiB of RAM asked and 512 MiB for GPU workers, 1 GiB of 4 GiB free") {
+		if vram > 0 && !strings.Contains(why, "1 GiB of RAM requested and 512 MiB for GPU workers, 1 GiB of 4 GiB free") {
 			t.Errorf("the others wait because %q, want what is asked for the GPU workers too", why)
 		}
 	}

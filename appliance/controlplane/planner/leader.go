@@ -136,7 +136,7 @@ func commit(ctx context.Context, s Store, cmds []api.Command, log *slog.Logger) 
 		// One stale command must not hold up the others.
 		for _, g := range tried {
 			if err := apply(ctx, s, g); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
-				log.Warn("planned command was refused", "op", g[0].Op, "id", g[0].ID, "error", err)
+				log.Warn("planned command was rejected", "op", g[0].Op, "id", g[0].ID, "error", err)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (r Room) Lacks(ctx context.Context, in api.Instance) (string, error) {
 	select {
 	case <-objects.Ready():
 	case <-ctx.Done():
-		return "", api.Errorf(api.CodeUnavailable, "the cluster's objects have not come to this node yet").WithHint("try again in a moment")
+		return "", api.Errorf(api.CodeUnavailable, "this node has not received the cluster's objects yet").WithHint("try again in a moment")
 	}
 	s := plan.StateOf(objects.View())
 	if r.watched {

@@ -59,5 +59,5 @@ func TestRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lacks(watched, "n: 3 vCPUs asked, 1 of 4 free")
+	lacks(watched, "n: 3 vCPUs requested, 1 of 4 free")
 }

@@ -215,12 +215,12 @@ func TestExplain(t *testing.T) {
 			n := w.nodes["node-1"]
 			n.Status.Conditions = []api.Condition{{Type: condCeph, Message: "ceph-mon is not installed"}}
 			w.nodes["node-1"] = n
-		}, api.CephDeploying, "", "first monitor", "see to node node-1: ceph-mon is not installed"},
+		}, api.CephDeploying, "", "first monitor", "check node node-1: ceph-mon is not installed"},
 		{"no disk", func(w *town) { w.survey = &deploy.Survey{Health: pool.Health} }, api.CephDeploying, api.CephWarning, "no disks", "basalt disk use"},
 		{"too few nodes", func(w *town) {
 			w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).disk("disk-b", "node-1", api.DiskCeph, api.DiskFree)
 			w.survey = &deploy.Survey{Health: pool.Health}
-		}, api.CephDeploying, api.CephWarning, "3 copies are to be on different nodes with disks, of which it has 1", "give it more"},
+		}, api.CephDeploying, api.CephWarning, "it has 1 nodes with disks, want at least 3", "add more"},
 		{"ready", func(w *town) {
 			for _, n := range []string{"1", "2", "3"} {
 				w.disk("disk-"+n, "node-"+n, api.DiskCeph, api.DiskFree)
@@ -234,19 +234,19 @@ func TestExplain(t *testing.T) {
 			}
 			w.survey = &pool
 			w.settled().disk("disk-1", "node-1", "", api.DiskReady)
-		}, api.CephReady, api.CephWarning, "of which it has 2", "nowhere"},
+		}, api.CephReady, api.CephWarning, "it has 2 ", "does not fit"},
 		{"nobody answers", func(w *town) {
 			w.survey = &pool
 			w.settled()
 			w.survey, w.cluster.Status.Phase = nil, api.CephReady
-		}, api.CephReady, api.CephError, "monitors do not answer", "nodes that vote"},
+		}, api.CephReady, api.CephError, "monitors are not reachable", "voting nodes"},
 		{"switched off with volumes", func(w *town) {
 			w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree)
 			w.survey = &pool
 			w.settled()
 			w.cluster.Spec.Enabled, w.images = false, 2
-		}, api.CephDeploying, api.CephWarning, "holds 2 volumes and images", "delete"},
-		{"switched off", func(w *town) { w.cluster.Spec.Enabled = false }, api.CephPending, "", "switched off", ""},
+		}, api.CephDeploying, api.CephWarning, "contains 2 volumes and images", "delete"},
+		{"switched off", func(w *town) { w.cluster.Spec.Enabled = false }, api.CephPending, "", "not enabled", ""},
 	} {
 		w := newTown(t)
 		c.with(w)

@@ -16,17 +16,17 @@ func explain(f Founding, s seen, err error) api.CephClusterStatus {
 	st := api.CephClusterStatus{ObservedGeneration: c.Meta.Generation, Phase: api.CephDeploying, Osds: int64(len(f.OSDs))}
 	switch {
 	case f.FSID == "" && !c.Spec.Enabled:
-		st.Phase, st.Summary = api.CephPending, "switched off"
+		st.Phase, st.Summary = api.CephPending, "not enabled"
 		return st
 	case f.FSID == "":
-		st.Phase, st.Summary = api.CephPending, "it is decided which nodes run its monitors"
+		st.Phase, st.Summary = api.CephPending, "choosing the nodes that run its monitors"
 		return st
 	case s.survey == nil && !f.Exists:
-		st.Summary = "the first monitor is being made"
+		st.Summary = "the first monitor is being created"
 		st.Next, st.LastError = trouble(f, s.nodes), Reason(text(err))
 		return st
 	case s.survey == nil:
-		st.Health, st.Summary, st.Next = api.CephError, "the monitors do not answer", "see that the nodes that vote run and reach each other"
+		st.Health, st.Summary, st.Next = api.CephError, "the monitors are not reachable", "check that the voting nodes are running and can reach each other"
 		st.LastError = Reason(text(err))
 		if c.Status.Phase != "" {
 			st.Phase = c.Status.Phase // volumes go on to belong there
@@ -69,18 +69,18 @@ func advise(st api.CephClusterStatus, f Founding, s seen) api.CephClusterStatus 
 	}
 	switch {
 	case !s.cluster.Spec.Enabled && s.images > 0:
-		return say(fmt.Sprintf("it is to be switched off, and holds %d volumes and images", s.images), "delete the volumes and images in the pool ceph")
+		return say(fmt.Sprintf("it cannot be disabled: it contains %d volumes and images", s.images), "delete the volumes and images in the pool ceph")
 	case !s.cluster.Spec.Enabled:
 		st.Phase, st.Health = api.CephDeploying, ""
-		st.Summary, st.Next, st.Checks = fmt.Sprintf("it is being taken down: %d disks are still its", len(f.OSDs)), "", nil
+		st.Summary, st.Next, st.Checks = fmt.Sprintf("it is being removed: %d disks are left", len(f.OSDs)), "", nil
 		return st
 	case have == 0 && leave == 0:
-		return say("it has no disks", "see the disks, and give it some: basalt disk list; basalt disk use DISK ceph")
+		return say("it has no disks", "list the disks and add some: basalt disk list; basalt disk use DISK ceph")
 	case have < f.Replicas:
-		words := fmt.Sprintf("%d copies are to be on different %s, of which it has %d", f.Replicas, what, have)
-		next := "give it more: basalt disk use DISK ceph"
+		words := fmt.Sprintf("it has %d %s, want at least %d for as many copies", have, what, f.Replicas)
+		next := "add more: basalt disk use DISK ceph"
 		if leave > 0 {
-			next = "a disk that leaves has nowhere to move its data to: give Ceph another one first, or take the decision back"
+			next = "the data of the disk being released does not fit on the others: add another disk first, or cancel the release"
 		}
 		return say(words, next)
 	case trouble(f, s.nodes) != "" && st.Next == "":
@@ -113,7 +113,7 @@ func copies(f Founding) int {
 
 func minimum(f Founding) int { return deploy.Pool{Replicas: f.Replicas}.MinReplicas() }
 
-// condCeph is the condition in which a node says how its part is.
+// condCeph is the condition in which a node reports the state of its part.
 const condCeph = "Ceph"
 
 // trouble of the first node that has some.
@@ -121,7 +121,7 @@ func trouble(f Founding, nodes map[string]api.Node) string {
 	for _, id := range slices.Sorted(maps.Keys(nodes)) {
 		for _, c := range nodes[id].Status.Conditions {
 			if c.Type == condCeph && !c.Status && slices.Contains(f.Mons, api.NodeID(id)) {
-				return Reason("see to node " + nodes[id].Meta.Name + ": " + c.Message)
+				return Reason("check node " + nodes[id].Meta.Name + ": " + c.Message)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Damaged says that a node's store cannot be used: a file of it is missing,
+// Damaged means that a node's store cannot be used: a file of it is missing,
 // unreadable, another node's, or older than what the node has told others.
 // Going on with it would lose what was acknowledged; what is lost here can come
 // back from the other nodes, or from a backup.
@@ -117,17 +117,17 @@ func (p *promise) said() promised {
 
 func (p *promise) close() error { return p.file.Close() }
 
-// reaches says that the log has the entry.
+// reaches records that the log has the entry.
 func (p *promise) reaches(last uint64) error {
 	return p.say(func(m *promised) { m.Used, m.Last = true, max(m.Last, last) })
 }
 
-// ends says that the log will end with the entry.
+// ends records that the log will end with the entry.
 func (p *promise) ends(last uint64) error {
 	return p.say(func(m *promised) { m.Last = min(m.Last, last) })
 }
 
-// voted says that the node has voted in the term.
+// voted records that the node has voted in the term.
 func (p *promise) voted(term uint64) error {
 	return p.say(func(m *promised) { m.Used, m.Voted = true, max(m.Voted, term) })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// Interest says which changes wake a subscriber.
+// Interest defines which changes wake a subscriber.
 type Interest struct {
 	kind  api.Kind
 	wakes func(objects.Change) bool

@@ -36,7 +36,7 @@ type Options struct {
 	Store Store
 	// Open unseals a secret; nil: they are not sealed.
 	Open func(ctx context.Context, sealed string) (string, error)
-	// URLs says which addresses may be reached.
+	// URLs defines which addresses may be reached.
 	URLs outbound.Policy
 	Log  *slog.Logger
 	// For tests. Now and Wait are the clock: Wait returns when d is over, or

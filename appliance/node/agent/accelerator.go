@@ -20,7 +20,7 @@ type acceleration struct{ value atomic.Value } // accelerated
 // the node's status says of it.
 func (ac *acceleration) set(x hypervisor.Accelerator) { ac.value.Store(accelerated{how: x}) }
 
-// unset says that no machine starts here now, and why. What runs goes on.
+// unset records that no machine starts here now, and why. What runs goes on.
 func (ac *acceleration) unset(why error) { ac.value.Store(accelerated{why: why}) }
 
 func (ac *acceleration) how() hypervisor.Accelerator {

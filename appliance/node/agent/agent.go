@@ -135,7 +135,7 @@ func (a *Agent) SetPool(name string, d sds.Driver) { a.pools.set(name, d) }
 // the node's status says of it.
 func (a *Agent) SetAccelerator(x hypervisor.Accelerator) { a.accelerator.set(x) }
 
-// NoAccelerator says that no machine starts here now, and why. What runs goes on.
+// NoAccelerator records that no machine starts here now, and why. What runs goes on.
 func (a *Agent) NoAccelerator(why error) { a.accelerator.unset(why) }
 
 // ReportSoon has the node reported now, and not when it is time to. It does not

@@ -120,7 +120,7 @@ func find[T any](ctx context.Context, s Store, kind api.Kind, id string) (t T, t
 	return t, err == nil, err
 }
 
-// begin says that it runs and has it run, when nothing else does.
+// begin reports that it runs and has it run, when nothing else does.
 func (rec *backupReconciler) begin(ctx context.Context, b api.Backup, v api.Volume) (time.Duration, error) {
 	k := key(api.KindBackup, b.Meta.ID)
 	if rec.copies.full() {

@@ -82,7 +82,7 @@ func nextBackup(b api.Backup, s backupSeen) backupDecision {
 		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, plainly(s.copy.err), &s.now
 		return backupDecision{backupClean, st}
 	case s.gone:
-		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, "its volume is gone", &s.now
+		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, "its volume does not exist any more", &s.now
 		return backupDecision{backupClean, st}
 	case !s.volume:
 		return waitBackup(st, "waiting for its volume")

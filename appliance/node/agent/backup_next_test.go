@@ -30,7 +30,7 @@ func TestNextBackup(t *testing.T) {
 		"no volume yet":            {seen: with(func(s *backupSeen) { s.volume = false }), step: backupWait, phase: api.BackupPending, says: "volume"},
 		"no snapshots":             {seen: with(func(s *backupSeen) { s.able = false }), step: backupNone, phase: api.BackupFailed, says: "snapshots"},
 		"target not ready":         {seen: with(func(s *backupSeen) { s.target = "waits for it" }), step: backupWait, phase: api.BackupPending, says: "waits for it"},
-		"volume gone":              {seen: with(func(s *backupSeen) { s.gone = true }), step: backupClean, phase: api.BackupFailed, says: "gone"},
+		"volume gone":              {seen: with(func(s *backupSeen) { s.gone = true }), step: backupClean, phase: api.BackupFailed, says: "does not exist"},
 		"after a crash":            {status: began, seen: can, step: backupRun, phase: api.BackupRunning},
 		"copying":                  {status: began, seen: with(func(s *backupSeen) { s.copy = copySeen{what: runBackup, running: true} }), step: backupWait, phase: api.BackupRunning},
 		"copying what is deleted":  {status: began, seen: with(func(s *backupSeen) { s.copy.running, s.gone = true, true }), step: backupCancel, phase: api.BackupRunning},

@@ -235,10 +235,10 @@ func TestTargetGoesAway(t *testing.T) {
 	// A restore says why not, and leaves no volume.
 	w.backup(h, "bak-2", "vol-2")
 	w.phase("bak-2", api.BackupSucceeded)
-	x.away = api.Errorf(api.CodeForbidden, "the backup target does not take the password")
+	x.away = api.Errorf(api.CodeForbidden, "the backup target rejected the password")
 	w.volume(h, "vol-3", api.PoolLocal, func(s *api.VolumeSpec) { s.Backup = "bak-2" })
 	w.until("fails", func() bool { return w.vol("vol-3").Status.Phase == api.VolumeFailed })
-	if e := w.vol("vol-3").Status.LastError; e != "the backup target does not take the password" {
+	if e := w.vol("vol-3").Status.LastError; e != "the backup target rejected the password" {
 		t.Errorf("%q", e)
 	}
 	if _, err := h.local.Volume(t.Context(), "vol-3"); api.CodeOf(err) != api.CodeNotFound {
@@ -391,7 +391,7 @@ func TestVolumeDeletedUnderItsBackup(t *testing.T) {
 	}
 	w.backup(h, "bak-1", "vol-2")
 	w.phase("bak-1", api.BackupFailed)
-	if e := w.bak("bak-1").LastError; e != "its volume is gone" {
+	if e := w.bak("bak-1").LastError; e != "its volume does not exist any more" {
 		t.Errorf("%q", e)
 	}
 	w.until("gone", func() bool { _, there := read[api.Volume](w, api.KindVolume, "vol-2"); return !there })

@@ -173,7 +173,7 @@ func (c *cache) instanceKeys() []string {
 	return c.instances.keys()
 }
 
-// leftAt says when the object was given to another node; zero: this process
+// leftAt returns when the object was given to another node; zero: this process
 // did not see it.
 func (c *cache) leftAt(k string) time.Time {
 	c.mu.Lock()

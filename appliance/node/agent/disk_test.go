@@ -123,7 +123,7 @@ func TestAttachAndDetachWhileItRuns(t *testing.T) {
 	}
 	h.machines.Hold("ins-1", true)
 	w.change("vol-2", attachTo(""))
-	w.until("the guest is said to hold it", func() bool { return strings.Contains(w.vol("vol-2").Status.LastError, "does not let go") })
+	w.until("the guest is said to hold it", func() bool { return strings.Contains(w.vol("vol-2").Status.LastError, "did not release") })
 	if a := w.vol("vol-2").Status.Attached; a != "ins-1" {
 		t.Errorf("while the guest holds it, it is attached to %q", a)
 	}

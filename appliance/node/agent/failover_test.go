@@ -356,7 +356,7 @@ func TestALocalInstanceWaitsForItsNode(t *testing.T) {
 	w.node(a, api.NodeAssignment{State: api.NodeLost, Epoch: 1})
 	in, _ := w.instance("ins-1")
 	lost := in.Assignment
-	lost.NodeLost, lost.Reason = true, "its disk lies on node-1"
+	lost.NodeLost, lost.Reason = true, "its disk is stored on node-1"
 	w.assign(api.KindInstance, "ins-1", lost)
 	w.pass(time.Minute)
 	a.cut, a.lease = false, true

@@ -275,7 +275,7 @@ func (h *house) starts(id string) (n int) {
 	return n
 }
 
-// left says what there is of instances and of volumes of its own on a node.
+// left returns what there is of instances and of volumes of its own on a node.
 func (h *house) left() string {
 	domains, _ := h.machines.List(context.Background())
 	volumes, _ := h.local.Volumes(context.Background())

@@ -97,7 +97,7 @@ func (rec *imageReconciler) triedImport(img api.Image) string {
 	return api.Tried(img.Meta, as)
 }
 
-// awaitUpload says what became of an upload that a restart has ended, or of one
+// awaitUpload returns what became of an upload that a restart has ended, or of one
 // whose node is lost: the bytes must come again.
 func (rec *imageReconciler) awaitUpload(ctx context.Context, img api.Image) error {
 	id := api.ImageID(img.Meta.ID)

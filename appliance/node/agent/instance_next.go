@@ -187,7 +187,7 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 	return start(in, st, s)
 }
 
-// behind says that the planner has not seen the spec yet: it gives an instance
+// behind reports whether the planner has not seen the spec yet: it gives an instance
 // another size only while it sees it stopped. If it cannot, it says why, and
 // the instance starts as it was.
 func behind(in api.Instance) bool {

@@ -78,7 +78,7 @@ const (
 	waitsForReturn = "waiting until the node has given up what is no longer its own"
 )
 
-// blocked says why the instance must not start or go on now; empty: it may.
+// blocked returns why the instance must not start or go on now; empty: it may.
 func (k *fenceKeeper) blocked(in api.Instance) string {
 	if n, ok := k.cache.self(); ok && n.Assignment.Epoch > k.epoch.get() {
 		return waitsForReturn

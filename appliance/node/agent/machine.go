@@ -49,7 +49,7 @@ func (c *machineClasses) chooseCPU(ctx context.Context, asked api.CPUClass, own 
 		common, err := c.o.Machines.BaselineCPU(ctx, of)
 		switch {
 		case api.CodeOf(err) == api.CodeInvalid: // it moves to nodes whose processor is like this one's or better
-			c.log.Warn("the nodes' processors have nothing in common", "error", err)
+			c.log.Warn("the processors of the nodes have no common baseline", "error", err)
 		case err != nil:
 			return api.InstanceCPU{}, fmt.Errorf("find what the processors of %d kinds of nodes have in common: %w", len(of), err)
 		default:

@@ -193,7 +193,7 @@ func (rec *migrationReconciler) observe(ctx context.Context, m api.Migration, in
 	if rec.o.Migrator == nil || rec.o.Peers == nil {
 		s.unable = "this node cannot move machines while they run"
 	} else if in.Assignment.Gpu != "" {
-		s.unable = "an instance with a virtual GPU does not move while it runs"
+		s.unable = "an instance with a virtual GPU cannot be live-migrated"
 	}
 	for _, v := range rec.disks.attachedTo(in) {
 		if !rec.pools.shared(v.Assignment.Pool) {

@@ -153,7 +153,7 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 	return moveDecision{status: st}
 }
 
-// stopMove says why a migration is not to go on, and as what it then ends.
+// stopMove returns why a migration is not to go on, and as what it then ends.
 func stopMove(m api.Migration, in api.Instance) (why string, end api.MigrationPhase) {
 	switch {
 	case m.Spec.Abort:

@@ -56,7 +56,7 @@ func (t *migrationTarget) arriving(ctx context.Context, from api.NodeID, id api.
 	return m, in, err
 }
 
-// active says that the migration is under way.
+// active returns an error unless the migration is running.
 func active(m api.Migration, in api.Instance) error {
 	if m.Assignment.Phase != api.MigrationPreparing && m.Assignment.Phase != api.MigrationCopying || m.Status.Phase.Ended() ||
 		in.Assignment.Node != m.Assignment.Source || in.Assignment.MigrateTo != m.Assignment.Target {

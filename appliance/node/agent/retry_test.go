@@ -155,7 +155,7 @@ func TestRetriesOfAnother(t *testing.T) {
 	h.kill()
 	h.start()
 	w.pass(time.Hour)
-	if img := w.image("img-2"); img.Meta.Revision != was || img.Status.Retry == nil || img.Status.Retry.NextAt != nil || !strings.Contains(img.Status.LastError, "nothing is at") {
+	if img := w.image("img-2"); img.Meta.Revision != was || img.Status.Retry == nil || img.Status.Retry.NextAt != nil || !strings.Contains(img.Status.LastError, "no image exists at") {
 		t.Errorf("an import that cannot work was tried again: %+v", img.Status)
 	}
 }

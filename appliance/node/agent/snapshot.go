@@ -58,7 +58,7 @@ func nextSnapshot(s api.Snapshot, seen snapSeen) snapDecision {
 	case st.Phase == api.SnapshotReady:
 		return snapDecision{snapNone, st}
 	case seen.gone:
-		st.Phase, st.LastError = api.SnapshotFailed, "its volume is gone"
+		st.Phase, st.LastError = api.SnapshotFailed, "its volume does not exist any more"
 		return snapDecision{snapNone, st}
 	case !seen.volume:
 		if st.Phase == "" {
@@ -160,7 +160,7 @@ func (rec *snapshotReconciler) perform(ctx context.Context, s api.Snapshot, v ap
 	return 0, rec.writeStatus(ctx, s, api.SnapshotStatus{Phase: api.SnapshotReady, SizeBytes: have.SizeBytes, CreatedAt: &at})
 }
 
-// failed says why, and when it is tried again.
+// failed returns why, and when it is tried again.
 func (rec *snapshotReconciler) failed(ctx context.Context, s api.Snapshot, st api.SnapshotStatus, err error) (time.Duration, error) {
 	if errors.Is(err, errLater) {
 		return 0, err

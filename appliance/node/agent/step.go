@@ -47,7 +47,7 @@ func (s *Stepper) Deliver(n watchcache.News) { s.a.watcher.take(n) }
 // MachineEvent is one of the hypervisor's.
 func (s *Stepper) MachineEvent(e hypervisor.Event) { s.a.watcher.machineEvent(e) }
 
-// BackendExit says that the instance's vGPU backend has ended.
+// BackendExit reports that the instance's vGPU backend has ended.
 func (s *Stepper) BackendExit(id api.InstanceID) { s.a.watcher.backendExit(id) }
 
 // Due are the keys to reconcile now, in their order.
@@ -99,7 +99,7 @@ func (s *Stepper) Reconcile(ctx context.Context, k string) (again time.Duration,
 	return again, err
 }
 
-// Report says how the node is; Run does it every Options.ReportEvery.
+// Report reports the state of the node; Run does it every Options.ReportEvery.
 func (s *Stepper) Report(ctx context.Context) error { return s.a.reporter.reportAll(ctx) }
 
 // Sweep removes what belongs to nobody; Run does it every minute.

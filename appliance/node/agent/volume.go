@@ -104,7 +104,7 @@ func (rec *volumeReconciler) failed(ctx context.Context, v api.Volume, st api.Vo
 	return wait, nil
 }
 
-// ensure says what it waits for when it cannot go on now.
+// ensure returns what it waits for when it cannot go on now.
 func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds.Volume, wait string, err error) {
 	id := api.VolumeID(v.Meta.ID)
 	p, err := rec.pools.driver(v.Assignment.Pool)

@@ -83,7 +83,7 @@ type Killed struct {
 	At       time.Duration `json:"at"` // gone, or killed when it is not gone
 }
 
-// WatchdogStatus says what resets the machine when basalt-fence cannot.
+// WatchdogStatus describes what resets the machine when basalt-fence cannot.
 type WatchdogStatus struct {
 	Kind    string        `json:"kind"` // "none", "device", "socket", "fifo"
 	Path    string        `json:"path,omitempty"`

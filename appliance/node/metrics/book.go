@@ -184,7 +184,7 @@ func (b *Book) Last(id, name string, over time.Duration, now time.Time) float64 
 	return mean(&r.series[name].fine, int64(b.since(now)/Fine)-n+1, n)
 }
 
-// slots says which ring answers, and which steps of it.
+// slots returns which ring answers, and which steps of it.
 func (b *Book) slots(span Span, now time.Time) (slot time.Duration, first, count int64, step time.Duration, err error) {
 	at := b.since(now)
 	back := fineSlots * Fine

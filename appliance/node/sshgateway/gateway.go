@@ -219,7 +219,7 @@ func (g *Gateway) connected(ctx context.Context, c *ssh.ServerConn, channels <-c
 	n.serve(channels)
 }
 
-// refuse says why on the first session's standard error.
+// refuse writes why on the first session's standard error.
 func (g *Gateway) refuse(raw net.Conn, channels <-chan ssh.NewChannel, why error) {
 	_ = raw.SetDeadline(time.Now().Add(g.limits.handshakeTime))
 	for n := range channels {

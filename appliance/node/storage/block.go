@@ -149,14 +149,14 @@ func bestLink(links []string) string {
 	})
 }
 
-// held says why the disk cannot be taken.
+// held returns why the disk cannot be taken.
 func held(d device, name string) string {
 	for _, at := range mounts(d) {
 		switch {
 		case at == "[SWAP]":
-			return "the system swaps to it"
+			return "it is used as swap space by the system"
 		case at == "/" || at == "/usr" || at == "/var" || strings.HasPrefix(at, "/boot"):
-			return "the system is on it: " + at
+			return "it contains the system, mounted at " + at
 		default:
 			return "it is mounted at " + at
 		}
@@ -172,7 +172,7 @@ func held(d device, name string) string {
 	case d.Size < minDiskBytes:
 		return fmt.Sprintf("it is too small: %d MiB, want at least %d MiB", d.Size>>20, minDiskBytes>>20)
 	case name == "":
-		return "it has neither a serial number nor a persistent name"
+		return "it has no serial number and no persistent name"
 	}
 	return ""
 }
@@ -204,7 +204,7 @@ func stacked(children []device) *device {
 	return nil
 }
 
-// holds says what is on the device.
+// holds returns what is on the device.
 func holds(d device) string {
 	switch n := len(d.Children); {
 	case n == 1:
@@ -212,9 +212,9 @@ func holds(d device) string {
 	case n > 1:
 		return fmt.Sprintf("it has %d partitions", n)
 	case d.FSType != "":
-		return "it holds " + d.FSType
+		return "it contains " + d.FSType
 	case d.PTType != "":
-		return "it holds a partition table (" + d.PTType + ")"
+		return "it contains a partition table (" + d.PTType + ")"
 	}
 	return ""
 }

@@ -38,18 +38,18 @@ func TestBlocks(t *testing.T) {
 		got[b.Path] = fmt.Sprintf("%s|%s|%s", b.path(), b.Held, b.Holds)
 	}
 	want := map[string]string{
-		"/dev/sda":     "/dev/sda|the system is on it: /|it has 2 partitions",
+		"/dev/sda":     "/dev/sda|it contains the system, mounted at /|it has 2 partitions",
 		"/dev/sdb":     "/dev/disk/by-id/ata-FAST_S1||",
 		"/dev/sdc":     "/dev/sdc||it has a partition",
 		"/dev/sdd":     "/dev/sdd|it is part of vg-data (lvm)|it has a partition",
-		"/dev/sde":     "/dev/sde|it is mounted at /srv|it holds ext4",
+		"/dev/sde":     "/dev/sde|it is mounted at /srv|it contains ext4",
 		"/dev/sdf":     "/dev/sdf|it is a removable disk|",
 		"/dev/sdg":     "/dev/sdg|it is read-only|",
 		"/dev/sdh":     "/dev/sdh|it is too small: 1024 MiB, want at least 4096 MiB|",
-		"/dev/sdi":     "/dev/sdi|the system swaps to it|it holds swap",
-		"/dev/nvme0n1": "/dev/nvme0n1||it holds a partition table (gpt)",
+		"/dev/sdi":     "/dev/sdi|it is used as swap space by the system|it contains swap",
+		"/dev/nvme0n1": "/dev/nvme0n1||it contains a partition table (gpt)",
 		"/dev/vdb":     "/dev/disk/by-path/virtio-pci-1||",
-		"/dev/vdc":     "/dev/vdc|it has neither a serial number nor a persistent name|",
+		"/dev/vdc":     "/dev/vdc|it has no serial number and no persistent name|",
 		"/dev/loop0":   "/dev/loop0||",
 	}
 	for path, w := range want {

@@ -331,7 +331,7 @@ func testCeph(t *testing.T) {
 	r.until("all disks are free", func() bool { return r.all(api.DiskFree, a, b, c) })
 	r.until("it is switched off", func() bool {
 		st := r.cluster().Status
-		return st.Phase == api.CephPending && st.Summary == "switched off"
+		return st.Phase == api.CephPending && st.Summary == "not enabled"
 	})
 	r.until("nothing is left of it on the node", func() bool { _, err := os.Stat(r.deploy.Dir); return errors.Is(err, os.ErrNotExist) })
 	if r.driver.Load() != nil {

@@ -21,9 +21,9 @@ type diskView struct {
 	begun bool // … it has had no quorum yet
 }
 
-// diskStatus says how a disk is.
+// diskStatus returns the status of a disk.
 func diskStatus(node api.NodeID, v diskView) api.DiskStatus {
-	st := v.disk.Status // what a disk is is known although it is gone
+	st := v.disk.Status // what a disk is stays known after it was removed
 	st.Node, st.Osd, st.Reason = node, -1, ""
 	if b := v.block; b != nil {
 		st.Path, st.ByID, st.Model, st.Serial, st.SizeBytes, st.Rotational = b.Path, b.ByID, b.Model, b.Serial, b.SizeBytes, b.Rotational
@@ -40,24 +40,24 @@ func diskStatus(node api.NodeID, v diskView) api.DiskStatus {
 	return free(st, v)
 }
 
-// free says what keeps a disk that is not Ceph's from becoming so.
+// free is the status of a disk that is not Ceph's; its reason is what keeps Ceph from using it.
 func free(st api.DiskStatus, v diskView) api.DiskStatus {
 	b := v.block
 	wanted := v.disk.Spec.Use == api.DiskCeph
 	switch {
 	case b == nil:
-		st.State, st.Reason = api.DiskFailed, "the disk is not there"
+		st.State, st.Reason = api.DiskFailed, "the disk was not found on its node"
 	case b.Held != "":
 		st.State, st.Reason = api.DiskInUse, b.Held
 	case b.Holds != "" && (!wanted || !v.disk.Spec.Wipe):
-		st.State, st.Reason = api.DiskInUse, b.Holds+"; all of that is lost with: basalt disk use "+v.disk.Meta.Name+" ceph --wipe"
+		st.State, st.Reason = api.DiskInUse, b.Holds+"; to erase it: basalt disk use "+v.disk.Meta.Name+" ceph --wipe"
 	case b.Holds != "":
-		st.State, st.Reason = api.DiskInUse, b.Holds+", which will be wiped"
+		st.State, st.Reason = api.DiskInUse, b.Holds+"; it will be erased"
 	default:
 		st.State = api.DiskFree
 	}
 	if wanted && v.off && st.Reason == "" {
-		st.Reason = "Ceph is switched off: basalt ceph enable"
+		st.Reason = "Ceph is not enabled: basalt ceph enable"
 	}
 	return st
 }
@@ -70,7 +70,7 @@ func member(st api.DiskStatus, v diskView) api.DiskStatus {
 		st.State = api.DiskFailed
 	}
 	if v.found == nil {
-		st.Reason = "it has not been looked at"
+		st.Reason = "it has not been inspected yet"
 		if v.block != nil && v.block.Held != "" {
 			st.State, st.Reason = api.DiskFailed, v.block.Held
 		}
@@ -82,7 +82,7 @@ func member(st api.DiskStatus, v diskView) api.DiskStatus {
 	err := v.round.Failed[v.osd.UUID]
 	switch {
 	case v.block == nil:
-		st.State, st.Reason = api.DiskFailed, "the disk is not there"
+		st.State, st.Reason = api.DiskFailed, "the disk was not found on its node"
 	case refused(v) != "":
 		st.State, st.Reason = api.DiskFailed, refused(v)
 	case err != nil:
@@ -91,16 +91,16 @@ func member(st api.DiskStatus, v diskView) api.DiskStatus {
 			st.State = api.DiskFailed
 		}
 	case c == nil:
-		st.Reason = "the storage cluster does not answer"
+		st.Reason = "the Ceph cluster is not reachable"
 		if v.found.Running && v.disk.Status.State == api.DiskReady {
 			st.State = api.DiskReady // as far as is known
 		}
 	case v.found.Made && !v.found.Running:
-		st.Reason = "its daemon did not run, and was started"
+		st.Reason = "its OSD daemon was not running and was started"
 	case !v.found.Made:
 		st.State, st.Reason = api.DiskPreparing, "it is being prepared"
 	case storage.OSDOf(*c, v.osd.UUID) == nil || !storage.OSDOf(*c, v.osd.UUID).Up:
-		st.Reason = "its daemon has not come up yet"
+		st.Reason = "its OSD daemon is not up yet"
 	default:
 		st.State = api.DiskReady
 	}
@@ -118,13 +118,13 @@ func leaving(st api.DiskStatus, v diskView) api.DiskStatus {
 	case v.begun && v.found != nil && !v.found.Made && v.found.UUID != v.osd.UUID:
 		return free(st, v)
 	case c == nil || v.found == nil:
-		st.Reason = "the storage cluster does not answer"
+		st.Reason = "the Ceph cluster is not reachable"
 	case storage.OSDOf(*c, v.osd.UUID) != nil && storage.OSDOf(*c, v.osd.UUID).Safe:
-		st.Reason = "its data is on other disks; it is being taken out"
+		st.Reason = "its data was moved to other disks; it is being removed from Ceph"
 	case storage.OSDOf(*c, v.osd.UUID) != nil:
-		st.Reason = "its data moves to other disks"
+		st.Reason = "its data is being moved to other disks"
 	case v.found.Made || v.found.UUID == v.osd.UUID && v.found.Content != deploy.Other:
-		st.Reason = "it is being wiped"
+		st.Reason = "it is being erased"
 	default:
 		return free(st, v)
 	}
@@ -140,7 +140,7 @@ func refused(v diskView) string {
 	return ""
 }
 
-// passing errors say nothing about the disk: the monitors were busy or away.
+// passing reports whether an error is not about the disk: the monitors were busy or not reachable.
 func passing(err error) bool {
 	return errors.Is(err, command.ErrTimeout) || command.Is(err, syscall.ETIMEDOUT) || command.Is(err, syscall.EAGAIN)
 }

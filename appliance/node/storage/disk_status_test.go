@@ -25,7 +25,7 @@ func TestDiskStatus(t *testing.T) {
 	wipe := ceph
 	wipe.Spec.Wipe = true
 	refused := round()
-	refused.Did = []deploy.Action{{Do: deploy.Refuse, Name: "u", Why: "the disk is not empty: it holds ext4"}}
+	refused.Did = []deploy.Action{{Do: deploy.Refuse, Name: "u", Why: "the disk is not empty: it contains ext4"}}
 	failed := round()
 	failed.Failed = map[string]error{"u": errors.New("input/output error")}
 	for _, c := range []struct {
@@ -37,22 +37,22 @@ func TestDiskStatus(t *testing.T) {
 	}{
 		{"free", diskView{disk: unused, block: block}, api.DiskFree, -1, ""},
 		{"mounted", diskView{disk: wipe, block: &Block{Held: "it is mounted at /srv"}}, api.DiskInUse, -1, "it is mounted at /srv"},
-		{"not empty", diskView{disk: unused, block: &Block{Holds: "it holds ext4"}}, api.DiskInUse, -1, "--wipe"},
-		{"to be wiped", diskView{disk: wipe, block: &Block{Holds: "it holds ext4"}}, api.DiskInUse, -1, "will be wiped"},
+		{"not empty", diskView{disk: unused, block: &Block{Holds: "it contains ext4"}}, api.DiskInUse, -1, "--wipe"},
+		{"to be wiped", diskView{disk: wipe, block: &Block{Holds: "it contains ext4"}}, api.DiskInUse, -1, "will be erased"},
 		{"no Ceph", diskView{disk: ceph, block: block, off: true}, api.DiskFree, -1, "basalt ceph enable"},
-		{"pulled out", diskView{disk: unused}, api.DiskFailed, -1, "not there"},
+		{"pulled out", diskView{disk: unused}, api.DiskFailed, -1, "not found"},
 		{"begun", diskView{disk: ceph, block: block, osd: osd, found: blank, round: round()}, api.DiskPreparing, -1, "being prepared"},
-		{"refused", diskView{disk: ceph, block: block, osd: osd, found: blank, round: refused}, api.DiskFailed, -1, "it holds ext4"},
+		{"refused", diskView{disk: ceph, block: block, osd: osd, found: blank, round: refused}, api.DiskFailed, -1, "it contains ext4"},
 		{"failed", diskView{disk: ceph, block: block, osd: osd, found: blank, round: failed}, api.DiskFailed, -1, "input/output error"},
 		{"mounted meanwhile", diskView{disk: ceph, block: &Block{Held: "it is mounted at /srv"}, osd: osd, round: round()}, api.DiskFailed, -1, "mounted"},
-		{"not up yet", diskView{disk: ceph, block: block, osd: osd, found: running, round: round()}, api.DiskPreparing, 4, "not come up"},
+		{"not up yet", diskView{disk: ceph, block: block, osd: osd, found: running, round: round()}, api.DiskPreparing, 4, "not up yet"},
 		{"ready", diskView{disk: ceph, block: block, osd: osd, found: running, round: round(up)}, api.DiskReady, 4, ""},
-		{"crashed", diskView{disk: ceph, block: block, osd: taken, found: stopped, round: round(up)}, api.DiskFailed, 4, "did not run"},
-		{"died", diskView{disk: ceph, osd: taken, found: stopped, round: round(up)}, api.DiskFailed, 4, "not there"},
-		{"nobody answers", diskView{disk: ceph, block: block, osd: taken, found: running}, api.DiskFailed, 4, "does not answer"},
-		{"draining", diskView{disk: unused, block: block, osd: leaving, found: running, round: round(up)}, api.DiskDraining, 4, "moves"},
-		{"drained", diskView{disk: unused, block: block, osd: leaving, found: running, round: round(deploy.OSDState{UUID: "u", Safe: true})}, api.DiskDraining, 4, "taken out"},
-		{"purged", diskView{disk: unused, block: block, osd: leaving, found: stopped, round: round()}, api.DiskDraining, 4, "wiped"},
+		{"crashed", diskView{disk: ceph, block: block, osd: taken, found: stopped, round: round(up)}, api.DiskFailed, 4, "was not running"},
+		{"died", diskView{disk: ceph, osd: taken, found: stopped, round: round(up)}, api.DiskFailed, 4, "not found"},
+		{"nobody answers", diskView{disk: ceph, block: block, osd: taken, found: running}, api.DiskFailed, 4, "not reachable"},
+		{"draining", diskView{disk: unused, block: block, osd: leaving, found: running, round: round(up)}, api.DiskDraining, 4, "being moved"},
+		{"drained", diskView{disk: unused, block: block, osd: leaving, found: running, round: round(deploy.OSDState{UUID: "u", Safe: true})}, api.DiskDraining, 4, "being removed"},
+		{"purged", diskView{disk: unused, block: block, osd: leaving, found: stopped, round: round()}, api.DiskDraining, 4, "erased"},
 		{"released", diskView{disk: unused, block: block, osd: leaving, found: blank, round: round()}, api.DiskFree, -1, ""},
 		{"released of no cluster", diskView{disk: unused, block: block, osd: leaving, found: blank, begun: true}, api.DiskFree, -1, ""},
 	} {

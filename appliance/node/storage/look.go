@@ -47,14 +47,14 @@ func Look(ctx context.Context, node api.NodeID, loops []string) ([]Block, error)
 	return blocks(all, in), nil
 }
 
-// Probe says what is on a disk, in words.
+// Probe returns what is on a disk, in words.
 func Probe(ctx context.Context, path string) (string, error) {
 	f, err := deploy.Probe(ctx, "", path)
 	switch f.Content {
 	case deploy.Blank:
 		return "", err
 	case deploy.OSD, deploy.Begun:
-		return "it holds an OSD", err
+		return "it contains an OSD", err
 	}
 	return storage.Line(f.What), err
 }

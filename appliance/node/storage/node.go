@@ -86,7 +86,7 @@ type Node struct {
 	said string     // what is wrong here; empty: nothing
 }
 
-// SetLeads says whether this machine leads.
+// SetLeads sets whether this machine leads.
 func (n *Node) SetLeads(leads bool) { n.leads.Store(leads) }
 
 // Run until ctx ends; the daemons run on.

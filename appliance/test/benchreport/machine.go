@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// machine says where and when it was measured.
+// machine returns where and when it was measured.
 func machine(now time.Time, all samples) string {
 	return fmt.Sprintf("%s, %d processors, %s, %s, %s", field("/proc/cpuinfo", "model name", ":"), runtime.NumCPU(),
 		field("/etc/os-release", "PRETTY_NAME", "="), accelerator(all), now.UTC().Format("2006-01-02 15:04 UTC"))

@@ -73,7 +73,7 @@ func (w *world) acknowledged() {
 	}
 }
 
-// wrong says what is not as it should be, and what only takes longer.
+// wrong returns what is not as it should be, and what only takes longer.
 func (w *world) wrong() (wrong, slow []string) {
 	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	for _, m := range w.nodes {
@@ -167,7 +167,7 @@ func (w *world) wrongInstance(in api.Instance) string {
 	return ""
 }
 
-// room says where an instance without a node would fit.
+// room returns where an instance without a node would fit.
 func (w *world) room(in api.Instance) string {
 	f := w.truth.Flavors[string(in.Spec.Flavor)].Spec
 	root := w.truth.Volumes[string(w.disks.roots[api.InstanceID(in.Meta.ID)])]

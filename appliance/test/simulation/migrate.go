@@ -194,12 +194,12 @@ func (h hyper) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Migr
 	h.m.spring("left", false)
 	w.wait(w.between(time.Millisecond, 50*time.Millisecond))
 	if to.dead || to.frozen() || w.net.way(h.m, to.m) < 0 {
-		return none, api.Errorf(api.CodeUnavailable, "%s has left, but does not run yet", id)
+		return none, api.Errorf(api.CodeUnavailable, "instance %s was sent completely, but is not running on the target yet", id)
 	}
 	err = to.m.machines.FinishMigration(forever, id)
 	to.m.look(id)
 	if err != nil {
-		return none, api.Errorf(api.CodeUnavailable, "%s has left, but does not run yet: %v", id, err)
+		return none, api.Errorf(api.CodeUnavailable, "instance %s was sent completely, but is not running on the target yet: %v", id, err)
 	}
 	w.stats.Moved++
 	return hypervisor.MigrationResult{Downtime: 50 * time.Millisecond, Elapsed: length, TransferredBytes: moveBytes}, nil

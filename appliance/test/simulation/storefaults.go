@@ -90,7 +90,7 @@ var losses = []struct {
 	{"the end of tables.db", func(dir string) error { return os.Truncate(filepath.Join(dir, "tables.db"), 2*4096) }},
 }
 
-// sound says that every other node has its store as it should be: what happens to
+// sound reports whether every other node has its store as it should be: what happens to
 // two at once is not promised to be survived.
 func (m *machine) sound() bool {
 	for _, o := range m.w.nodes {

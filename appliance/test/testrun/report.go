@@ -181,7 +181,7 @@ func firstWords(lines []string) string {
 	return b.String()
 }
 
-// close says why tests failed and returns the exit code.
+// close prints why tests failed and returns the exit code.
 func (r *report) close(out io.Writer) int {
 	code := 0
 	for _, w := range r.why {

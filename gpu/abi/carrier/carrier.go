@@ -38,7 +38,7 @@ func (m *Message) Close() {
 // Write sends m. It blocks while the socket is full; it does not close m.FDs.
 func Write(c *net.UnixConn, m Message) error {
 	if len(m.Body) > abi.MaxCarrierBody || len(m.FDs) > abi.MaxCarrierFDs {
-		return fmt.Errorf("%w: %d bytes, %d descriptors", abi.ErrMessage, len(m.Body), len(m.FDs))
+		return fmt.Errorf("%w: too large: %d bytes, %d descriptors", abi.ErrMessage, len(m.Body), len(m.FDs))
 	}
 	var oob []byte
 	if len(m.FDs) > 0 {
@@ -189,7 +189,7 @@ func (r *Reader) recv(fd int, p []byte) (n int, again bool, err error) {
 		}
 	}
 	if flags&unix.MSG_CTRUNC != 0 {
-		return n, false, fmt.Errorf("%w: more than %d descriptors", abi.ErrMessage, abi.MaxCarrierFDs)
+		return n, false, fmt.Errorf("%w: too many descriptors, want at most %d", abi.ErrMessage, abi.MaxCarrierFDs)
 	}
 	if n == 0 {
 		if r.have > 0 || r.inBody {
@@ -215,7 +215,7 @@ func (r *Reader) adopt(oob []byte, first bool) error {
 		r.msg.FDs = append(r.msg.FDs, fds...)
 	}
 	if len(r.msg.FDs) > abi.MaxCarrierFDs || len(r.msg.FDs) > 0 && !first {
-		return fmt.Errorf("%w: %d descriptors out of place", abi.ErrMessage, len(r.msg.FDs))
+		return fmt.Errorf("%w: %d unexpected descriptors", abi.ErrMessage, len(r.msg.FDs))
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func New(o Options) (*Runner, error) {
 			continue
 		}
 		if p, err := r.adopt(id, rec); err != nil {
-			o.Log.Warn("cannot watch a vGPU backend", "id", id, "error", err)
+			o.Log.Warn("watch vGPU backend failed", "id", id, "error", err)
 		} else {
 			r.alive[id] = p
 			o.Log.Info("found vGPU backend", "id", id, "pid", rec.PID)
@@ -139,7 +139,7 @@ func (r *Runner) Observed(id string) (o vhostgpu.Observed, known bool, err error
 // vGPU's secret; a backend that runs already has it.
 func (r *Runner) Ensure(ctx context.Context, id, token string, l cgroup.Limits) (socket string, err error) {
 	if !validID.MatchString(id) {
-		return "", fmt.Errorf("vGPU id %q is not one", id)
+		return "", fmt.Errorf("%q is not a valid vGPU ID", id)
 	}
 	if r.Alive(id) {
 		return r.Socket(id), nil
@@ -215,7 +215,7 @@ func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 }
 
 func (r *Runner) endedAtStart(id string) error {
-	return fmt.Errorf("the vGPU backend of %s ended at its start; its log is %s", id, r.path(id, "log"))
+	return fmt.Errorf("vGPU backend of %s exited during start, see its log %s", id, r.path(id, "log"))
 }
 
 // listening waits until the backend accepts connections: the socket appears
@@ -266,7 +266,7 @@ func (r *Runner) ended(id string, p *process) {
 		delete(r.alive, id)
 	}
 	r.mu.Unlock()
-	r.o.Log.Info("vGPU backend has ended", "id", id, "pid", p.rec.PID)
+	r.o.Log.Info("vGPU backend exited", "id", id, "pid", p.rec.PID)
 	select {
 	case r.exits <- id:
 	default: // nobody listens; whoever looks sees that it is not alive
@@ -329,5 +329,5 @@ func (p *process) end(ctx context.Context) error {
 		case <-time.After(2 * time.Second):
 		}
 	}
-	return fmt.Errorf("process %d does not end", p.rec.PID)
+	return fmt.Errorf("process %d did not exit", p.rec.PID)
 }

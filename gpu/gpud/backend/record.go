@@ -43,7 +43,7 @@ func startTime(pid int) (uint64, error) {
 	i := bytes.LastIndexByte(b, ')')
 	fields := strings.Fields(string(b[i+1:]))
 	if i < 0 || len(fields) < 20 {
-		return 0, fmt.Errorf("/proc/%d/stat is not as documented", pid)
+		return 0, fmt.Errorf("/proc/%d/stat has an unexpected format", pid)
 	}
 	if fields[0] == "Z" || fields[0] == "X" {
 		return 0, os.ErrProcessDone

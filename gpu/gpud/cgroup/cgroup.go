@@ -70,7 +70,7 @@ func open(cgroups, mountinfo string) (*Groups, error) {
 	for _, c := range controllers {
 		at, path := v1[c], own[c]
 		if at == "" || path == "" {
-			return nil, fmt.Errorf("control groups: there is no controller %q, neither of version 2 nor of version 1", c)
+			return nil, fmt.Errorf("control groups: controller %q is not available, neither in version 2 nor in version 1", c)
 		}
 		g.parents[c] = filepath.Join(at, path, folder)
 		if err := os.MkdirAll(g.parents[c], 0o755); err != nil {
@@ -161,7 +161,7 @@ func openV2(mount, path string) (*Groups, error) {
 		// Without a subgroup for itself, systemd could not start the unit again:
 		// a group with groups below has no processes.
 		if base == filepath.Join(mount, path) || !delegated(base) {
-			return nil, fmt.Errorf("control group %s is not delegated to this process: its unit needs Delegate=cpu memory pids and DelegateSubgroup=%s, which systemd 254 and newer know", path, leaf)
+			return nil, fmt.Errorf("control group %s is not delegated to this process: its unit needs Delegate=cpu memory pids and DelegateSubgroup=%s (systemd 254 or newer)", path, leaf)
 		}
 		if err := vacate(base); err != nil {
 			return nil, err
@@ -210,20 +210,20 @@ func vacate(base string) error {
 			}
 		}
 	}
-	return fmt.Errorf("control group %s: processes start in it faster than they can be moved", base)
+	return fmt.Errorf("control group %s: new processes are started faster than they can be moved out", base)
 }
 
 // Ensure that the vGPU has a group with these limits. It returns the folders
 // that a process joins (Join).
 func (g *Groups) Ensure(id string, l Limits) ([]string, error) {
 	if !validID.MatchString(id) {
-		return nil, fmt.Errorf("vGPU id %q is not valid: want up to 64 of a-z, 0-9 and dash", id)
+		return nil, fmt.Errorf("%q is not a valid vGPU ID, want up to 64 of a-z, 0-9 and dash", id)
 	}
 	var dirs []string
 	for _, parent := range g.parents {
 		dir := filepath.Join(parent, id)
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("control group of vGPU %s: %w", id, err)
+			return nil, fmt.Errorf("set up control group of vGPU %s: %w", id, err)
 		}
 		dirs = append(dirs, dir)
 	}
@@ -280,7 +280,7 @@ func (g *Groups) Remove(id string) error {
 	var errs []error
 	for _, parent := range g.parents {
 		if err := unix.Rmdir(filepath.Join(parent, id)); err != nil && !errors.Is(err, unix.ENOENT) {
-			errs = append(errs, fmt.Errorf("control group of vGPU %s: %w", id, err))
+			errs = append(errs, fmt.Errorf("set up control group of vGPU %s: %w", id, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -221,7 +221,7 @@ func TestVersion2(t *testing.T) {
 		t.Errorf("a unit without a subgroup for itself: %v", err)
 	}
 	put(t, own, "1:name=systemd:/\n")
-	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), `no controller "memory"`) {
+	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), `controller "memory" is not available`) {
 		t.Errorf("a machine without controllers: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ const (
 // SetVictim sets this process's own. Making it likelier is always allowed.
 func SetVictim(v Victim) error {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(int(v))), 0o600); err != nil {
-		return fmt.Errorf("oom_score_adj: %w", err)
+		return fmt.Errorf("write oom_score_adj: %w", err)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ const (
 )
 
 // errAway: the connection ended before the answer came.
-var errAway = errors.New("gpud went away")
+var errAway = errors.New("connection to gpud lost")
 
 // DialWorker registers a worker of the vGPU with the gpud at socket. It fails
 // when gpud is not there or refuses; later losses it survives. gpud kills a
@@ -116,11 +116,11 @@ func (h *Host) keepUp(s *stream) {
 		if h.isLost() || h.ctx.Err() != nil || h.parted.Load() {
 			return
 		}
-		h.log.Warn("gpud went away; connecting again")
+		h.log.Warn("connection to gpud lost, reconnecting")
 		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 			var err error
 			if s, err = h.connect(h.ctx); err == nil {
-				h.log.Info("gpud is back")
+				h.log.Info("reconnected to gpud")
 				break
 			}
 			var refused *wire.Error
@@ -225,7 +225,7 @@ func (h *Host) Device() wire.Device {
 	return h.device
 }
 
-// SetProcess says which guest process this is, where that was not known at first.
+// SetProcess sets which guest process this is, where that was not known at first.
 func (h *Host) SetProcess(pid uint32, name string) {
 	h.mu.Lock()
 	h.pid, h.name = pid, name

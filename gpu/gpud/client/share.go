@@ -32,7 +32,7 @@ func (h *Host) mayShare() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.sharing {
-		return fmt.Errorf("%w: this gpud is too old to let processes share memory", abi.ErrNotSupported)
+		return fmt.Errorf("%w: this version of gpud does not support sharing memory between processes", abi.ErrNotSupported)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (h *Host) OpenShared(token worker.ShareToken) (worker.Shared, error) {
 			return worker.Shared{}, shareError(err)
 		}
 		if m.File == nil || m.Share == nil {
-			return worker.Shared{}, fmt.Errorf("%w: gpud's answer has no descriptor", abi.ErrUnavailable)
+			return worker.Shared{}, fmt.Errorf("%w: response of gpud has no descriptor", abi.ErrUnavailable)
 		}
 		return worker.Shared{Size: m.Share.Size, File: m.File}, nil
 	}

@@ -110,7 +110,7 @@ func (h *Host) register(s *stream) error {
 		return &wire.Error{Code: reply.Code, Message: reply.Message}
 	}
 	if reply.Limits == nil || reply.Device == nil {
-		return errors.New("gpud: its answer to the registration lacks limits or device")
+		return errors.New("gpud: response to the registration has no limits or no device")
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

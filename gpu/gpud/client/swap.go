@@ -27,7 +27,7 @@ func (h *Host) evict(bytes uint64) {
 	h.mu.Lock()
 	evict := h.swap.evict
 	h.mu.Unlock()
-	m := wire.ToNode{Op: wire.OpEvicted, Failed: "this worker cannot evict"}
+	m := wire.ToNode{Op: wire.OpEvicted, Failed: "this worker does not support eviction"}
 	h.mu.Lock()
 	if h.account != nil { // what nothing uses need not move
 		h.give(h.account.Recall())

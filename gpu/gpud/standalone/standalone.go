@@ -48,9 +48,9 @@ const (
 // New checks that the worker can be started.
 func New(cfg Config) (*Server, error) {
 	if st, err := os.Stat(cfg.Worker); err != nil {
-		return nil, fmt.Errorf("worker: %w", err)
+		return nil, fmt.Errorf("find worker: %w", err)
 	} else if st.Mode()&0o111 == 0 || st.IsDir() {
-		return nil, fmt.Errorf("worker: %s is no program", cfg.Worker)
+		return nil, fmt.Errorf("worker %s is not an executable file", cfg.Worker)
 	}
 	if cfg.MaxWorkers <= 0 {
 		cfg.MaxWorkers = defaultWorkers
@@ -71,7 +71,7 @@ func (s *Server) Run(ctx context.Context, token string) error {
 			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return nil
 			}
-			s.cfg.Log.Error("accept", "error", err) // out of descriptors, say
+			s.cfg.Log.Error("accept connection failed", "error", err) // out of descriptors, say
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -82,7 +82,7 @@ func (s *Server) Run(ctx context.Context, token string) error {
 // admit gives a connection that has something to say a worker, if there is room.
 func (s *Server) admit(ctx context.Context, conn *net.UnixConn, token string) {
 	if err := s.silent.await(conn); err != nil {
-		s.cfg.Log.Debug("a connection that said nothing was closed", "error", err)
+		s.cfg.Log.Debug("closed connection without hello", "error", err)
 		return
 	}
 	select {
@@ -90,7 +90,7 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn, token string) {
 		defer func() { <-s.slots }()
 		s.serve(ctx, conn, token)
 	default:
-		s.cfg.Log.Warn("too many programs at a time; one was refused", "limit", s.cfg.MaxWorkers)
+		s.cfg.Log.Warn("too many concurrent programs, refused connection", "limit", s.cfg.MaxWorkers)
 		_ = conn.Close()
 	}
 }
@@ -109,13 +109,13 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn, token string) {
 	f, err := conn.File()
 	_ = conn.Close() // f is a descriptor of its own
 	if err != nil {
-		s.cfg.Log.Error("connection", "error", err)
+		s.cfg.Log.Error("hand over connection failed", "error", err)
 		return
 	}
 	defer f.Close()
 	secret, err := wire.PassToken(token)
 	if err != nil {
-		s.cfg.Log.Error("token", "error", err)
+		s.cfg.Log.Error("create token failed", "error", err)
 		return
 	}
 	cmd := exec.CommandContext(ctx, s.cfg.Worker, "--carrier-fd", "3", "--token-fd", "4", "--gpud", s.cfg.Control, "--vgpu", VGPU)
@@ -130,6 +130,6 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn, token string) {
 		err = cmd.Wait()
 	}
 	if err != nil && ctx.Err() == nil {
-		s.cfg.Log.Warn("worker ended", "error", err)
+		s.cfg.Log.Warn("worker exited", "error", err)
 	}
 }

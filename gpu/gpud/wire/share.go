@@ -43,7 +43,7 @@ func (s *Share) check() error {
 		return fmt.Errorf("%w: shared memory without a token", ErrLine)
 	}
 	if s.Size > maxShare {
-		return fmt.Errorf("%w: %d bytes of shared memory, at most %d", ErrLine, s.Size, uint64(maxShare))
+		return fmt.Errorf("%w: shared memory has %d bytes, want at most %d", ErrLine, s.Size, uint64(maxShare))
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (f *Files) Read(b []byte) (int, error) {
 		}
 	}
 	if err == nil && flags&unix.MSG_CTRUNC != 0 {
-		err = fmt.Errorf("%w: too many descriptors at once", ErrLine)
+		err = fmt.Errorf("%w: too many descriptors", ErrLine)
 	}
 	if err == nil && n == 0 && len(b) > 0 {
 		err = io.EOF
@@ -93,7 +93,7 @@ func (f *Files) keep(oob []byte) error {
 		}
 	}
 	if len(f.came) > maxFiles {
-		return fmt.Errorf("%w: %d descriptors that no line names", ErrLine, len(f.came))
+		return fmt.Errorf("%w: %d unexpected descriptors", ErrLine, len(f.came))
 	}
 	return nil
 }

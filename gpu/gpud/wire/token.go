@@ -26,7 +26,7 @@ func PassToken(token string) (*os.File, error) {
 // w, without GiveToken, the child gets none. The caller closes r.
 func TokenPipe() (r, w *os.File, err error) {
 	if r, w, err = os.Pipe(); err != nil {
-		err = fmt.Errorf("token: %w", err)
+		err = fmt.Errorf("write token: %w", err)
 	}
 	return r, w, err
 }
@@ -35,14 +35,14 @@ func TokenPipe() (r, w *os.File, err error) {
 // error.
 func GiveToken(w *os.File, token string) error {
 	if len(token) > MaxToken { // far below what a pipe takes without a reader
-		return errors.Join(fmt.Errorf("a token of %d bytes; %d are the limit", len(token), MaxToken), w.Close())
+		return errors.Join(fmt.Errorf("token has %d bytes, want at most %d", len(token), MaxToken), w.Close())
 	}
 	_, err := w.WriteString(token)
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
 	if err = errors.Join(err, w.Close()); err != nil {
-		return fmt.Errorf("token: %w", err)
+		return fmt.Errorf("write token: %w", err)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func GiveToken(w *os.File, token string) error {
 func TakeToken(fd int) (string, error) {
 	f := os.NewFile(uintptr(fd), "token")
 	if f == nil {
-		return "", fmt.Errorf("--token-fd %d is no descriptor", fd)
+		return "", fmt.Errorf("--token-fd %d is not a descriptor", fd)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, MaxToken+1))
@@ -59,7 +59,7 @@ func TakeToken(fd int) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("--token-fd %d: %w", fd, err)
 	case len(b) == 0 || len(b) > MaxToken:
-		return "", fmt.Errorf("--token-fd %d: a token has 1 to %d bytes", fd, MaxToken)
+		return "", fmt.Errorf("--token-fd %d: token must have 1 to %d bytes", fd, MaxToken)
 	}
 	return string(b), nil
 }

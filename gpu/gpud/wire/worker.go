@@ -233,10 +233,10 @@ func (m *ToNode) check() error {
 			return fmt.Errorf("%w: a registration needs a vgpu, its token and a session", ErrLine)
 		}
 		if r.Swapped > r.Held || r.Swapped > 0 && !r.Out {
-			return fmt.Errorf("%w: %d of %d bytes are swapped", ErrLine, r.Swapped, r.Held)
+			return fmt.Errorf("%w: %d bytes are swapped, want at most %d", ErrLine, r.Swapped, r.Held)
 		}
 		if len(r.Shares) > MaxShares {
-			return fmt.Errorf("%w: %d pieces of shared memory, at most %d", ErrLine, len(r.Shares), MaxShares)
+			return fmt.Errorf("%w: %d pieces of shared memory, want at most %d", ErrLine, len(r.Shares), MaxShares)
 		}
 		for i := range r.Shares {
 			if err := r.Shares[i].check(); err != nil {
@@ -248,15 +248,15 @@ func (m *ToNode) check() error {
 		m.Name = CleanName(m.Name)
 	case OpReserve, OpRelease:
 		if m.Bytes == 0 {
-			return fmt.Errorf("%w: %s of nothing", ErrLine, m.Op)
+			return fmt.Errorf("%w: %s has no operand", ErrLine, m.Op)
 		}
 	case OpTotals:
 		if m.Totals == nil {
-			return fmt.Errorf("%w: no totals", ErrLine)
+			return fmt.Errorf("%w: totals are missing", ErrLine)
 		}
 	case OpRecalled:
 		if m.ID == 0 {
-			return fmt.Errorf("%w: the answer to no recall", ErrLine)
+			return fmt.Errorf("%w: unexpected answer to a recall", ErrLine)
 		}
 	case OpEvicted, OpRestored:
 		m.Failed = cleanText(m.Failed)

@@ -222,8 +222,8 @@ func TestBundles(t *testing.T) {
 		{name: "--gpus all", container: container{root: glibc, hook: hook, env: gpus("all"), args: []string{"/app/bin/vecadd"}}, output: vecadd},
 		{name: "another user, a root that is read-only", container: container{root: b.image(true), hook: hook, env: gpus("0"), uid: 1000, readonly: true, args: []string{"/app/bin/vecadd"}}, output: vecadd},
 		{name: "nvidia-smi", container: container{root: glibc, hook: hook, env: gpus("all"), args: []string{"nvidia-smi", "-L"}}, output: "GPU 0: "},
-		{name: "an image with musl", container: container{root: musl, hook: hook, env: gpus("all"), args: []string{"nvidia-smi"}}, fails: true, output: "nvidia-smi: this image has no GNU C library (/lib64/ld-linux-x86-64.so.2 is missing; it has musl)"},
-		{name: "--gpus 2", container: container{root: glibc, hook: hook, env: gpus("0,1"), args: []string{"/app/bin/vecadd"}}, fails: true, output: `asks for GPU "1"`, logs: `"level":"error"`},
+		{name: "an image with musl", container: container{root: musl, hook: hook, env: gpus("all"), args: []string{"nvidia-smi"}}, fails: true, output: "nvidia-smi: this image has no GNU C library (/lib64/ld-linux-x86-64.so.2 is missing; it uses musl)"},
+		{name: "--gpus 2", container: container{root: glibc, hook: hook, env: gpus("0,1"), args: []string{"/app/bin/vecadd"}}, fails: true, output: `requests GPU "1"`, logs: `"level":"error"`},
 		{name: "none", container: container{root: glibc, hook: hook, env: gpus("none"), args: []string{"/app/bin/vecadd"}}, fails: true, output: "no Basalt vGPU among 0 render nodes"},
 		{name: "nobody asks", container: container{root: b.image(true), env: gpus("all"), args: []string{"/app/bin/vecadd"}}, fails: true, output: "libcuda.so.1: cannot open shared object file"},
 		{name: "--runtime nvidia", program: nvidia, container: container{root: glibc, env: gpus("all"), args: []string{"/app/bin/vecadd"}}, output: vecadd},
@@ -250,7 +250,7 @@ func TestRuntimePassesOn(t *testing.T) {
 		}
 	}
 	out, err := exec.Command(b.runtime, "create", "--bundle", "/nonexistent", "x").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "container's bundle: open /nonexistent/config.json") {
+	if err == nil || !strings.Contains(string(out), "read bundle of the container: open /nonexistent/config.json") {
 		t.Errorf("no bundle: %v, %s", err, out)
 	}
 	without := exec.Command(b.runtime, "--version")

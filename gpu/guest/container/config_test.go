@@ -70,7 +70,7 @@ func TestConfigureRequests(t *testing.T) {
 		{2, `,"NVIDIA_VISIBLE_DEVICES=none"`, "", ""},
 		{0, `,"NVIDIA_VISIBLE_DEVICES=none"`, "", ""},
 		{1, `,"NVIDIA_DRIVER_CAPABILITIES=compute,utility,video"`, "/dev/null", ""},
-		{1, `,"NVIDIA_VISIBLE_DEVICES=0,1"`, "", `asks for GPU "1" (NVIDIA_VISIBLE_DEVICES=0,1), but this machine has one GPU: 0, or all`},
+		{1, `,"NVIDIA_VISIBLE_DEVICES=0,1"`, "", `requests GPU "1" (NVIDIA_VISIBLE_DEVICES=0,1), but this machine has one GPU: 0, or all`},
 		{2, `,"NVIDIA_VISIBLE_DEVICES=2"`, "", "this machine has 2 GPUs: 0 to 1, or all"},
 		{2, `,"NVIDIA_VISIBLE_DEVICES=-1"`, "", `GPU "-1"`},
 		{2, `,"NVIDIA_VISIBLE_DEVICES=GPU-fef8089b"`, "", `GPU "GPU-fef8089b"`},

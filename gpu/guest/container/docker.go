@@ -43,7 +43,7 @@ func parseMembers(text []byte) (m members, err error) {
 	if t, err := dec.Token(); err != nil {
 		return nil, err
 	} else if t != json.Delim('{') {
-		return nil, fmt.Errorf("it begins with %v, want an object", t)
+		return nil, fmt.Errorf("it starts with %v, want an object", t)
 	}
 	for dec.More() {
 		key, err := dec.Token()
@@ -60,7 +60,7 @@ func parseMembers(text []byte) (m members, err error) {
 		return nil, err
 	}
 	if dec.More() {
-		return nil, errors.New("there is text after the object")
+		return nil, errors.New("unexpected text after the object")
 	}
 	return m, nil
 }
@@ -138,7 +138,7 @@ func dockerOn(text []byte, programs string) (_ []byte, notes []string, err error
 	}
 	for _, r := range registered {
 		if old := runtimes.get(r.name); old != nil && !ours(old) {
-			notes = append(notes, fmt.Sprintf("runtime %s is %s and stays so", r.name, pathOf(old)))
+			notes = append(notes, fmt.Sprintf("runtime %s is already %s and was not changed", r.name, pathOf(old)))
 			continue
 		}
 		value, _ := json.Marshal(map[string]string{"path": filepath.Join(programs, r.program)}) // strings
@@ -153,7 +153,7 @@ func dockerOn(text []byte, programs string) (_ []byte, notes []string, err error
 	case name == "" || name == "runc":
 		config = config.with(defaultRuntime, json.RawMessage(`"`+basaltRuntime+`"`))
 	case !ours(runtimes.get(name)):
-		notes = append(notes, fmt.Sprintf("%s is %q and stays so: docker run --gpus all needs --runtime %s too", defaultRuntime, name, basaltRuntime))
+		notes = append(notes, fmt.Sprintf("%s is %q and was not changed: docker run --gpus all also needs --runtime %s", defaultRuntime, name, basaltRuntime))
 	}
 	out, err := indented(config)
 	return out, notes, err
@@ -233,7 +233,7 @@ func Docker(root, file, programs string, on bool) (notes []string, err error) {
 		return registerDocker(root, file, old, programs)
 	}
 	if err != nil { // there is none
-		return []string{file + " does not exist: there is nothing to take back"}, nil
+		return []string{file + " does not exist: nothing to undo"}, nil
 	}
 	text, err := dockerOff(old)
 	switch {
@@ -243,14 +243,14 @@ func Docker(root, file, programs string, on bool) (notes []string, err error) {
 		if err := os.Remove(file); err != nil {
 			return nil, fmt.Errorf("remove Docker's configuration: %w", err)
 		}
-		return []string{file + " had nothing else in it and is removed; restart Docker"}, nil
+		return []string{file + " contained nothing else and was removed; restart Docker"}, nil
 	case sameJSON(old, text):
-		return []string{file + " has no runtime of Basalt's"}, nil
+		return []string{file + " contains no runtime of Basalt"}, nil
 	}
 	if err := replaceFile(file, text, modeOf(file, 0o644)); err != nil {
 		return nil, fmt.Errorf("write Docker's configuration: %w", err)
 	}
-	return []string{file + " has Basalt's runtimes no more; restart Docker"}, nil
+	return []string{file + " no longer contains the runtimes of Basalt; restart Docker"}, nil
 }
 
 func registerDocker(root, file string, old []byte, programs string) ([]string, error) {
@@ -263,7 +263,7 @@ func registerDocker(root, file string, old []byte, programs string) ([]string, e
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if sameJSON(old, text) {
-		return append(notes, file+" has Basalt's runtimes already"), nil
+		return append(notes, file+" already contains the runtimes of Basalt"), nil
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, fmt.Errorf("write Docker's configuration: %w", err)
@@ -271,7 +271,7 @@ func registerDocker(root, file string, old []byte, programs string) ([]string, e
 	if err := replaceFile(file, text, modeOf(file, 0o644)); err != nil {
 		return nil, fmt.Errorf("write Docker's configuration: %w", err)
 	}
-	return append(notes, file+" has Basalt's runtimes: a Docker that is running learns of them when it is restarted"), nil
+	return append(notes, file+" now contains the runtimes of Basalt; restart Docker if it is running"), nil
 }
 
 // dockerFiles are where command lines of Docker's daemon are kept.

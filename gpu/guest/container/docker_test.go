@@ -20,7 +20,7 @@ func TestDocker(t *testing.T) {
 		{"another default", `{"default-runtime":"kata","runtimes":{"kata":{"path":"/k"}}}`,
 			`{"default-runtime":"kata","runtimes":{"kata":{"path":"/k"},` + both[len(`"runtimes":{`):] + `}`, `needs --runtime basalt`},
 		{"NVIDIA's toolkit", `{"default-runtime":"nvidia","runtimes":{"nvidia":{"path":"/usr/bin/other","runtimeArgs":[]}}}`,
-			`{"default-runtime":"nvidia","runtimes":{"nvidia":{"path":"/usr/bin/other","runtimeArgs":[]},"basalt":{"path":"/p/basalt-container-runtime"}}}`, "runtime nvidia is /usr/bin/other"},
+			`{"default-runtime":"nvidia","runtimes":{"nvidia":{"path":"/usr/bin/other","runtimeArgs":[]},"basalt":{"path":"/p/basalt-container-runtime"}}}`, "runtime nvidia is already /usr/bin/other"},
 		{"an older place", `{"runtimes":{"basalt":{"path":"/old/basalt-container-runtime"}},"default-runtime":"basalt"}`, `{` + both + `,"default-runtime":"basalt"}`, ""},
 	} {
 		on, notes, err := dockerOn([]byte(c.before), "/p")
@@ -63,9 +63,9 @@ func TestDockerFile(t *testing.T) {
 		}
 	}
 	act(false, "does not exist")
-	act(true, "when it is restarted")
+	act(true, "restart Docker if it is running")
 	act(true, "already")
-	act(false, "is removed")
+	act(false, "was removed")
 	// Behind a link, with its own mode; formatting that is right is left alone.
 	write(t, real, `{"log-driver": "local"}`)
 	if err := os.Chmod(real, 0o640); err != nil {
@@ -74,15 +74,15 @@ func TestDockerFile(t *testing.T) {
 	if err := os.Symlink(real, file); err != nil {
 		t.Fatal(err)
 	}
-	act(false, "no runtime of Basalt's")
-	act(true, "when it is restarted")
+	act(false, "no runtime of Basalt")
+	act(true, "restart Docker if it is running")
 	if st, err := os.Lstat(file); err != nil || st.Mode().Type() != os.ModeSymlink {
 		t.Errorf("the link became %v, %v", st, err)
 	}
 	if st, _ := os.Stat(real); st.Mode().Perm() != 0o640 || !strings.Contains(read(t, real), "basalt") {
 		t.Errorf("%v %s", st.Mode(), read(t, real))
 	}
-	act(false, "no more")
+	act(false, "no longer")
 	if got := read(t, real); !sameJSON([]byte(got), []byte(`{"log-driver":"local"}`)) {
 		t.Errorf("left %s", got)
 	}

@@ -49,7 +49,7 @@ func ThisMachine() (*Machine, error) {
 		}
 		m.Socket = socket
 		if st, err := os.Stat(socket); err != nil || st.Mode().Type() != os.ModeSocket {
-			return nil, fmt.Errorf("BASALT_GPU is %q, which is not a socket: is basalt-gpud running?", where)
+			return nil, fmt.Errorf("BASALT_GPU is %q, which is not a socket: check that basalt-gpud is running", where)
 		}
 		return m, nil
 	}
@@ -86,7 +86,7 @@ func vgpus(folder string, ours func(path string) error) (nodes []string, absent 
 		return strings.Compare(a, b)
 	})
 	if len(all) == 0 {
-		return nil, folder + " has no render nodes (is the virtio_gpu kernel module loaded?)"
+		return nil, folder + " has no render nodes: check that the kernel module virtio_gpu is loaded"
 	}
 	var others []string
 	for _, path := range all {

@@ -75,7 +75,7 @@ func isVGPU(path string) error {
 		return errors.New("a virtio-gpu that is not a Basalt vGPU")
 	}
 	if major := binary.LittleEndian.Uint16(caps[4:]); major != abi.Major {
-		return fmt.Errorf("the host's vGPU speaks version %d, want %d: install the guest tools of that host", major, abi.Major)
+		return fmt.Errorf("the vGPU of the host has protocol version %d, want %d: install the guest tools of that host", major, abi.Major)
 	}
 	return nil
 }

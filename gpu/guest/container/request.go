@@ -47,14 +47,14 @@ func parseRequest(env map[string]string, gpus int) (request, error) {
 			return request{libraries: true, devices: []string{all}}, nil
 		}
 		if n, err := strconv.ParseUint(name, 10, 31); err != nil || n >= uint64(gpus) {
-			return request{}, fmt.Errorf("the container asks for GPU %q (%s=%s), but %s", name, visibleDevices, asked, choice(gpus))
+			return request{}, fmt.Errorf("the container requests GPU %q (%s=%s), but %s", name, visibleDevices, asked, choice(gpus))
 		}
 		r.devices = append(r.devices, name)
 	}
 	return r, nil
 }
 
-// choice says which GPUs there are to ask for.
+// choice returns which GPUs there are to ask for.
 func choice(gpus int) string {
 	switch gpus {
 	case 0:
@@ -78,5 +78,5 @@ func environment(list []string) map[string]string {
 
 // ErrHook is what the hook that Docker adds says when it is run: the runtime in front
 // of runc has not taken it out.
-var ErrHook = errors.New("docker asked for a GPU, but started the container with another runtime than Basalt's: " +
+var ErrHook = errors.New("docker requested a GPU, but started the container with another runtime than Basalt's: " +
 	"run \"basalt-container docker on\" and restart Docker, or add --runtime basalt to docker run")

@@ -108,7 +108,7 @@ func nextRuntime() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("there is neither runc nor crun in PATH")
+	return "", errors.New("neither runc nor crun was found in PATH")
 }
 
 // configureBundle changes the config.json of a bundle. The machine is looked at only
@@ -117,7 +117,7 @@ func configureBundle(bundle string, believeImages bool) error {
 	file := filepath.Join(bundle, "config.json")
 	config, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("container's bundle: %w", err)
+		return fmt.Errorf("read bundle of the container: %w", err)
 	}
 	asks := strings.Contains(string(config), hookName) || believeImages && strings.Contains(string(config), visibleDevices)
 	if !asks {
@@ -132,7 +132,7 @@ func configureBundle(bundle string, believeImages bool) error {
 		return err
 	}
 	if err := replaceFile(file, config, modeOf(file, 0o600)); err != nil {
-		return fmt.Errorf("container's bundle: %w", err)
+		return fmt.Errorf("read bundle of the container: %w", err)
 	}
 	return nil
 }

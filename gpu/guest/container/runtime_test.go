@@ -52,11 +52,11 @@ func TestSmi(t *testing.T) {
 		t.Fatalf("loader of %s: %q, %v", program, loader, err)
 	}
 	write(t, filepath.Join(root, hiddenProgram), read(t, program))
-	if err := smi(root, hiddenProgram, nil); err == nil || !strings.Contains(err.Error(), "it has no C library that is known here") {
+	if err := smi(root, hiddenProgram, nil); err == nil || !strings.Contains(err.Error(), "no known C library was found") {
 		t.Errorf("an empty image: %v", err)
 	}
 	write(t, filepath.Join(root, "lib/ld-musl-x86_64.so.1"), "")
-	if err := smi(root, hiddenProgram, nil); err == nil || !strings.Contains(err.Error(), "no GNU C library (/lib") || !strings.Contains(err.Error(), "it has musl") {
+	if err := smi(root, hiddenProgram, nil); err == nil || !strings.Contains(err.Error(), "no GNU C library (/lib") || !strings.Contains(err.Error(), "it uses musl") {
 		t.Errorf("an image with musl: %v", err)
 	}
 }

@@ -40,9 +40,9 @@ func loadable(root, program string) error {
 	if _, err := os.Stat(filepath.Join(root, loader)); err == nil {
 		return nil
 	}
-	has := "it has no C library that is known here"
+	has := "no known C library was found"
 	if musl, _ := filepath.Glob(filepath.Join(root, "lib/ld-musl-*.so.1")); len(musl) > 0 {
-		has = "it has musl"
+		has = "it uses musl"
 	}
 	return fmt.Errorf("this image has no GNU C library (%s is missing; %s), which the libraries of the vGPU need: use an image with glibc, such as Debian's, Ubuntu's or Fedora's", loader, has)
 }
@@ -60,7 +60,7 @@ func interpreter(program string) (string, error) {
 		}
 		b := make([]byte, min(p.Filesz, 4096))
 		if _, err := p.ReadAt(b, 0); err != nil {
-			return "", fmt.Errorf("%s: its loader's name: %w", program, err)
+			return "", fmt.Errorf("%s: read name of its loader: %w", program, err)
 		}
 		return strings.TrimRight(string(b), "\x00"), nil
 	}

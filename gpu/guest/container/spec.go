@@ -60,7 +60,7 @@ func (m *Machine) Spec() (*specs.Spec, error) {
 	}
 	// As old as can be: engines refuse versions that they do not know.
 	if s.Version, err = specs.MinimumRequiredVersion(s); err != nil {
-		return nil, fmt.Errorf("version of the CDI specification: %w", err)
+		return nil, fmt.Errorf("determine version of the CDI specification: %w", err)
 	}
 	return s, nil
 }

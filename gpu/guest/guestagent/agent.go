@@ -79,7 +79,7 @@ func (a *Agent) Serve(r io.Reader, w io.Writer) error {
 	}
 }
 
-var errLong = errors.New("a command that is too long")
+var errLong = errors.New("the command is too long")
 
 // readLine reads a command. Of one that is too long the rest is read and thrown away.
 func readLine(r *bufio.Reader) (line []byte, err error) {
@@ -111,7 +111,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 func (a *Agent) answer(line []byte) []byte {
 	var q request
 	if err := json.Unmarshal(line, &q); err != nil {
-		return encode(nil, nil, generic("cannot read the command: %v", err))
+		return encode(nil, nil, generic("decode command: %v", err))
 	}
 	c, known := commands[q.Execute]
 	switch {

@@ -77,7 +77,7 @@ func TestCommands(t *testing.T) {
 		{`{"execute":"guest-sync"}`, `{"error":{"class":"GenericError","desc":"the argument id is missing"}}`},
 		{`{"execute":"guest-set-time"}`, `{"error":{"class":"CommandNotFound","desc":"The command guest-set-time has not been found"}}`},
 		{`{"execute":"guest-fsfreeze-status"}`, `{"return":"thawed"}`},
-		{`{"execute":"guest-exec-status","arguments":{"pid":0}}`, `{"error":{"class":"GenericError","desc":"PID 0 does not exist: no program was started by that id, or its end has been told"}}`},
+		{`{"execute":"guest-exec-status","arguments":{"pid":0}}`, `{"error":{"class":"GenericError","desc":"PID 0 does not exist: no program was started with it, or its exit was already reported"}}`},
 	} {
 		a, _, _ := newTest()
 		if got := talk(t, a, c.command); len(got) != 1 || got[0] != c.want {
@@ -165,7 +165,7 @@ func TestExecIsLimited(t *testing.T) {
 	for range maxPrograms {
 		talk(t, busy, `{"execute":"guest-exec","arguments":{"path":"sleep","arg":["600"]}}`)
 	}
-	if got := talk(t, busy, `{"execute":"guest-exec","arguments":{"path":"true"}}`); !strings.Contains(got[0], "64 programs run already") {
+	if got := talk(t, busy, `{"execute":"guest-exec","arguments":{"path":"true"}}`); !strings.Contains(got[0], "64 programs are already running, the maximum") {
 		t.Errorf("one program too many: %s", got)
 	}
 }
@@ -308,7 +308,7 @@ func shape(t *testing.T, answer string) string {
 func TestServeGoesOn(t *testing.T) {
 	a, _, _ := newTest()
 	got := talk(t, a, `{"execute":"`+strings.Repeat("x", maxLine)+`"}`, "garbage", "", "[]", `{"execute":"guest-ping"}`)
-	if len(got) != 4 || !strings.Contains(got[0], "cannot read") || got[3] != `{"return":{}}` {
+	if len(got) != 4 || !strings.Contains(got[0], "decode command") || got[3] != `{"return":{}}` {
 		t.Errorf("%q", got)
 	}
 	if err := a.Serve(io.MultiReader(strings.NewReader(`{"execute":"guest-ping"}`+"\n"), broken{}), io.Discard); err == nil {

@@ -41,7 +41,7 @@ func arguments(args json.RawMessage, into any) *fault {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return generic("cannot read the arguments: %v", err)
+		return generic("decode arguments: %v", err)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (a *Agent) exec(args json.RawMessage) (any, *fault) {
 		return nil, err
 	}
 	if !a.programs.room() {
-		return nil, generic("%d programs run already", maxPrograms)
+		return nil, generic("%d programs are already running, the maximum", maxPrograms)
 	}
 	p := &program{cmd: exec.Command(q.Path, q.Arg...), capture: capture, done: make(chan struct{})}
 	if len(q.Env) > 0 {
@@ -129,7 +129,7 @@ func (a *Agent) execStatus(args json.RawMessage) (any, *fault) {
 	}
 	p := a.programs.all[q.PID]
 	if p == nil {
-		return nil, generic("PID %d does not exist: no program was started by that id, or its end has been told", q.PID)
+		return nil, generic("PID %d does not exist: no program was started with it, or its exit was already reported", q.PID)
 	}
 	select {
 	case <-p.done:

@@ -20,7 +20,7 @@ type filesystems interface {
 	thaw(path string) error
 }
 
-var errNotFreezable = errors.New("this kind of file system cannot be frozen")
+var errNotFreezable = errors.New("this type of file system cannot be frozen")
 
 // frozen are the file systems that this agent has frozen.
 type frozen struct {
@@ -43,7 +43,7 @@ func (f *frozen) status() string {
 func (f *frozen) freeze() (any, *fault) {
 	paths, err := f.system.mounted()
 	if err != nil {
-		return nil, generic("file systems: %v", err)
+		return nil, generic("list file systems: %v", err)
 	}
 	f.held = true
 	for _, path := range slices.Backward(paths) {

@@ -91,11 +91,11 @@ var ErrNoReport = errors.New("not a report of a guest")
 // script, and values that it does not know are none.
 func Parse(out []byte) (r Report, err error) {
 	if len(out) > MaxSize {
-		return Report{}, fmt.Errorf("%w: %d bytes, at most %d", ErrNoReport, len(out), MaxSize)
+		return Report{}, fmt.Errorf("%w: %d bytes, want at most %d", ErrNoReport, len(out), MaxSize)
 	}
 	first, rest, _ := bytes.Cut(out, []byte("\n"))
 	if string(first) != header {
-		return Report{}, fmt.Errorf("%w: it begins with %.40q", ErrNoReport, first)
+		return Report{}, fmt.Errorf("%w: it starts with %.40q", ErrNoReport, first)
 	}
 	for line := range bytes.Lines(rest) {
 		key, value, found := strings.Cut(strings.TrimRight(string(line), "\n"), "=")

@@ -75,7 +75,7 @@ func (c *compiler) checkOperand(o *ptx.Operand, t ptx.Type, fits func(reg, inst 
 	return nil
 }
 
-// untyped says that a type is only bits.
+// untyped reports whether a type is only bits.
 func untyped(t ptx.Type) bool { return t >= ptx.B8 && t <= ptx.B128 }
 
 func agrees(reg, inst ptx.Type) bool {

@@ -50,7 +50,7 @@ func (c *Context) enter() error {
 	c.mu.Unlock()
 	if evicted {
 		c.gate.Leave(0, 0)
-		return fmt.Errorf("%w: let onto the device while its memory is evicted", abi.ErrIllegalAddress)
+		return fmt.Errorf("%w: work started while its memory is evicted", abi.ErrIllegalAddress)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (c *Context) beginMove() error {
 		return abi.ErrInvalidContext
 	}
 	if c.away.inside > 0 {
-		return errors.New("soft: memory is to move while work uses it")
+		return errors.New("soft: memory cannot be moved while work uses it")
 	}
 	c.away.moving = true
 	return nil
@@ -137,7 +137,7 @@ func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 	return moved, nil
 }
 
-// choose says what leaves: at least bytes, or all.
+// choose returns what leaves: at least bytes, or all.
 func (c *Context) choose(bytes uint64) (list []departure, moved uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -138,7 +138,7 @@ func (m *machine) checkAccess(c model.Checks, u *use, lane int) error {
 	return nil
 }
 
-// spaceOf says which space an address is of, and where it is there.
+// spaceOf returns which space an address is of, and where it is there.
 func (m *machine) spaceOf(s ir.Space, addr uint64) (ir.Space, uint64) {
 	if s != ir.Generic {
 		return s, addr

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/native"
 )
 
-// Engine says how the instructions of kernels run.
+// Engine describes how the instructions of kernels run.
 type Engine uint8
 
 // The engines.
@@ -321,7 +321,7 @@ func (c *compilation) renew(region *regionPlan) error {
 	return nil
 }
 
-// loop says when a block goes back to itself.
+// loop returns when a block goes back to itself.
 func (p *Program) loop(block int) *native.Loop {
 	b, ok := p.Program.Blocks[block].End.(ir.Branch)
 	switch {

@@ -15,7 +15,7 @@ type group struct {
 	stack []call
 	state waitState
 	bar   int // barrier number when state is atBarrier
-	// passed says that the instruction at pc on which the group waited has let
+	// passed means that the instruction at pc on which the group waited has let
 	// it through, a barrier with this result; it has still to finish it.
 	passed bool
 	result barrier

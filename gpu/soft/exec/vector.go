@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/simd"
 )
 
-// useVectors says whether programs that are made ready from now on use package simd.
+// useVectors sets whether programs that are made ready from now on use package simd.
 // BASALT_SOFT_VECTORS=off in the environment keeps them from it, for comparing.
 var useVectors atomic.Bool
 

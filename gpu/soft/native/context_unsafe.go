@@ -263,7 +263,7 @@ func (c *Context) RunRegion(f amd64.Function, from, to int) {
 	f.Call(unsafe.Pointer(c))
 }
 
-// Begin says that a block of threads begins, or that the files are other ones. Rows: its
+// Begin records that a block of threads begins, or that the files are other ones. Rows: its
 // warps are rows of threads, as FindSteady's forms want.
 func (c *Context) Begin(rows bool) {
 	c.ready = [len(c.ready)]uint8{}

@@ -15,7 +15,7 @@ import (
 // What it stops for it leaves to the bodies before it, in which the tile takes one
 // turn more; where lanes then go is found as after any run.
 
-// Loop says when lanes take another turn.
+// Loop describes when lanes take another turn.
 type Loop struct{ Again ir.Pred }
 
 // maxTurns bounds what a call of all tiles does, in instructions of tiles: about

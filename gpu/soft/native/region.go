@@ -29,7 +29,7 @@ const minBudget = 2 * tilesOfWarp * MaxRegionInsts
 // RegionBlock is a block that is all runs, between which lanes go on together.
 type RegionBlock struct {
 	Number int // in the program
-	// Waits says that lanes wait before it: it is entered behind that, and not from
+	// Waits means that lanes wait before it: it is entered behind that, and not from
 	// another block.
 	Waits   bool
 	Shuffle *Shuffle

@@ -26,10 +26,10 @@ type Options struct {
 	// Constant returns what a register holds in every lane, where that is known.
 	// nil: nowhere.
 	Constant func(r ir.Ref) (uint64, bool)
-	// Expect says how the addresses of the function's groups lie most often
+	// Expect describes how the addresses of the function's groups lie most often
 	// (Function.Groups, Context.Kinds). nil: that is not known.
 	Expect []Kind
-	// Loop says when lanes go on with the run again. nil: that is not for it to say.
+	// Loop describes when lanes go on with the run again. nil: that is not for it to say.
 	Loop *Loop
 
 	segment *segment // of a region, or nil

@@ -233,7 +233,7 @@ func (x *tester) context() worker.Context {
 	return ctx
 }
 
-// forget says that the test destroys the context itself.
+// forget records that the test destroys the context itself.
 func (x *tester) forget(ctx worker.Context) {
 	for i, c := range x.contexts {
 		if c == ctx {

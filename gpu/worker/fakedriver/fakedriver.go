@@ -220,7 +220,7 @@ func (c *Context) execute(op operation) error {
 	c.mu.Unlock()
 	if evicted {
 		c.gate.Leave(0, 0)
-		return fmt.Errorf("%w: let onto the device while its memory is evicted", abi.ErrIllegalAddress)
+		return fmt.Errorf("%w: work started while its memory is evicted", abi.ErrIllegalAddress)
 	}
 	start := time.Now()
 	err := op.work()

@@ -45,7 +45,7 @@ func For(name string) (j Sandbox, open string, err error) {
 	case err != nil:
 		return j, "", err
 	case u == nil:
-		open = "there is no user " + DefaultUser + ": workers run as root without capabilities"
+		open = "user " + DefaultUser + " does not exist: workers run as root without capabilities"
 	default:
 		if j.User, err = credential(u); err != nil {
 			return j, "", err
@@ -54,7 +54,7 @@ func For(name string) (j Sandbox, open string, err error) {
 	if err := mayUnshare(); err == nil {
 		j.Namespaces = namespaces
 	} else if open == "" {
-		open = fmt.Sprintf("no namespaces for workers: %v", err)
+		open = fmt.Sprintf("namespaces are not available for workers: %v", err)
 	}
 	return j, open, nil
 }
@@ -85,13 +85,13 @@ func lookup(name string) (*user.User, error) {
 func credential(u *user.User) (*syscall.Credential, error) {
 	ids, err := u.GroupIds()
 	if err != nil {
-		return nil, fmt.Errorf("groups of user %s: %w", u.Username, err)
+		return nil, fmt.Errorf("list groups of user %s: %w", u.Username, err)
 	}
 	var numbers []uint32
 	for _, id := range append([]string{u.Uid, u.Gid}, ids...) {
 		n, err := strconv.ParseUint(id, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("user %s: %w", u.Username, err)
+			return nil, fmt.Errorf("look up user %s: %w", u.Username, err)
 		}
 		numbers = append(numbers, uint32(n))
 	}

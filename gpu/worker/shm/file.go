@@ -12,7 +12,7 @@ import (
 func NewFile(name string, size uint64) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		return nil, fmt.Errorf("memory file %s: %w", name, err)
+		return nil, fmt.Errorf("create memory file %s: %w", name, err)
 	}
 	f := os.NewFile(uintptr(fd), name)
 	if err = f.Truncate(int64(pages(size))); err == nil {
@@ -20,7 +20,7 @@ func NewFile(name string, size uint64) (*os.File, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("memory file %s of %d bytes: %w", name, size, err)
+		return nil, fmt.Errorf("resize memory file %s to %d bytes: %w", name, size, err)
 	}
 	return f, nil
 }
@@ -37,7 +37,7 @@ func CheckFile(f *os.File, size uint64) error {
 	case err != nil:
 		return fmt.Errorf("shared memory is not a memory file: %w", err)
 	case seals&unix.F_SEAL_SHRINK == 0:
-		return fmt.Errorf("shared memory can shrink: seals %#x", seals)
+		return fmt.Errorf("shared memory is not sealed against shrinking: seals %#x", seals)
 	case info.Size() < 0 || pages(size) > uint64(info.Size()) || size > pages(size):
 		return fmt.Errorf("shared memory has %d bytes, want %d", info.Size(), size)
 	}

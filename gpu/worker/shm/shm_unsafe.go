@@ -37,7 +37,7 @@ func Map(extents []Extent) (*Mapping, error) {
 	}
 	base, err := unix.MmapPtr(-1, 0, nil, uintptr(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, fmt.Errorf("reserve %d bytes of addresses: %w", size, err)
+		return nil, fmt.Errorf("reserve %d bytes of address space: %w", size, err)
 	}
 	m := &Mapping{base, size}
 	if err := m.fill(extents); err != nil {
@@ -105,7 +105,7 @@ func (m *Mapping) Bytes(off, n uint64) []byte {
 
 func (m *Mapping) check(off, n, align uint64) {
 	if off > m.size || n > m.size-off || off%align != 0 {
-		panic(fmt.Sprintf("shm: %d bytes at %d of %d", n, off, m.size))
+		panic(fmt.Sprintf("shm: range of %d bytes at %d exceeds %d bytes", n, off, m.size))
 	}
 }
 

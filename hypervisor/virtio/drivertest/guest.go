@@ -208,7 +208,7 @@ func (d *Driver) Collect() (list []Used) {
 // AvailEvent is where the device wants its next kick.
 func (d *Driver) AvailEvent() uint16 { return le.Uint16(d.used[4+8*int(d.Size):]) }
 
-// SetUsedEvent says where the driver wants its next interrupt.
+// SetUsedEvent sets where the driver wants its next interrupt.
 func (d *Driver) SetUsedEvent(i uint16) { le.PutUint16(d.avail[4+2*int(d.Size):], i) }
 
 // SetNoInterrupt sets the flag of a driver without event indices.

@@ -64,7 +64,7 @@ func (n *Node) act(ctx context.Context, a Action) error {
 		return run("ovn-sbctl", "--db=unix:"+socket(n.config.Paths.Run, SB), "--timeout=10",
 			"--if-exists", "chassis-del", a.ID, "--", "--if-exists", "destroy", "Chassis_Private", a.ID)
 	}
-	return fmt.Errorf("no such verb: %q", a.Verb)
+	return fmt.Errorf("unknown verb %q", a.Verb)
 }
 
 // create a database's file whole or not at all; write makes it under another
@@ -145,7 +145,7 @@ func (n *Node) up(ctx context.Context, a Action) error {
 		if running, err := n.config.Daemons.Running(ctx, a.Name); err != nil {
 			return err
 		} else if !running || time.Now().After(deadline) {
-			return fmt.Errorf("%s does not come up: %s", a.Name, lastLine(n.config.Daemons.Words(ctx, a.Name)))
+			return fmt.Errorf("%s did not start: %s", a.Name, lastLine(n.config.Daemons.Words(ctx, a.Name)))
 		}
 		select {
 		case <-ctx.Done():

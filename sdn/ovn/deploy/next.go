@@ -75,18 +75,18 @@ func (n *next) database(d DB) {
 	}
 	others := n.others(d)
 	if !n.Founding.Clustered && len(others) > 0 {
-		n.problem(part, "", "waits for databases that %d nodes can share", len(n.Members))
+		n.problem(part, "", "waiting for databases that %d nodes can share", len(n.Members))
 		return
 	}
 	if n.Founding.Clustered && !n.TLS.on() {
-		n.problem(part, "give this node a certificate of the cluster", "members talk with TLS only, and this node has no certificate")
+		n.problem(part, "give this node a certificate of the cluster", "this node has no certificate, and the members accept TLS only")
 		return
 	}
 	if n.o.Free < minFree {
 		if o.Running {
 			n.do(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
 		}
-		n.problem(part, "make room on "+n.paths.State, "%d MiB are free for the databases and %d must be: their servers are stopped here", n.o.Free>>20, minFree>>20)
+		n.problem(part, "free space on "+n.paths.State, "%d MiB are free for the databases, want at least %d MiB: their servers were stopped on this node", n.o.Free>>20, minFree>>20)
 		return
 	}
 	for _, stale := range o.Stale {
@@ -97,7 +97,7 @@ func (n *next) database(d DB) {
 		o.Clustered && (o.Address != raft(me, d) || known != "" && o.Cluster != "" && o.Cluster != known))
 	if o.Unknown || foreign || n.Founding.removed(d, o) || o.File == Left || o.File == Broken {
 		if o.File == Broken {
-			n.problem(part, "look at this node's disk if it happens again", "its file is broken and is made anew from the other members'")
+			n.problem(part, "check this node's disk if it happens again", "its file is damaged and is recreated from the other members")
 		}
 		n.do(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
 		n.do(Action{Part: part, Verb: SetAside, DB: d, File: file})
@@ -109,10 +109,10 @@ func (n *next) database(d DB) {
 			n.do(Action{Part: part, Verb: Join, DB: d, File: file, ID: known, Addr: raft(me, d), Others: others})
 		case known != "":
 			// Its only copy was here. Found raises the generation.
-			n.problem(part, "", "the only copy of the database is lost; a new one is made")
+			n.problem(part, "", "the only copy of the database is lost; a new one is created")
 			return
 		case n.Founding.Founder != n.Node:
-			n.problem(part, "", "waits until %s has created the database", n.Founding.Founder)
+			n.problem(part, "", "waiting for node %s to create the database", n.Founding.Founder)
 			return
 		case n.Founding.Clustered:
 			n.do(Action{Part: part, Verb: Found, DB: d, File: file, Addr: raft(me, d)})
@@ -124,7 +124,7 @@ func (n *next) database(d DB) {
 	if o.Running && o.File == Good {
 		n.settle(d, o)
 	} else if o.Words != "" {
-		n.problem(part, "", "its server does not stay up: %s", o.Words)
+		n.problem(part, "", "its server keeps exiting: %s", o.Words)
 	}
 }
 
@@ -161,13 +161,13 @@ func (n *next) settle(d DB, o Database) {
 	}
 	switch s := o.Status; {
 	case s == nil:
-		n.problem(part, "", "its server does not answer")
+		n.problem(part, "", "its server is not responding")
 	case s.joining():
-		n.problem(part, "", "joins the cluster; it needs a majority of the others")
+		n.problem(part, "", "joining the cluster, which needs a majority of the other members")
 	case !s.settled():
 		alive, all := o.reach()
-		n.problem(part, "bring back a member, or take the lost ones out of the cluster",
-			"has no leader: %d of %d servers are heard of, and %d must be", alive, all, all/2+1)
+		n.problem(part, "restore a member, or remove the lost ones from the cluster",
+			"has no leader: %d of %d servers are reachable, want at least %d", alive, all, all/2+1)
 	case s.leads():
 		if gone := n.stranger(d, s); gone != "" {
 			n.do(Action{Part: part, Verb: Kick, DB: d, ID: gone})
@@ -180,7 +180,7 @@ func (n *next) settle(d DB, o Database) {
 	}
 	if s := o.Status; s.settled() {
 		if alive, all := o.reach(); alive < all {
-			n.problem(part, "see why a member is away", "%d of %d servers answer", alive, all)
+			n.problem(part, "check the members that are down", "%d of %d servers are reachable", alive, all)
 		}
 	}
 }

@@ -54,14 +54,14 @@ func (n *next) openvswitch() {
 	}
 	if o.Foreign {
 		if o.Configured == nil {
-			n.problem(PartSwitch, "systemctl status openvswitch-switch", "Open vSwitch's service of this machine does not answer")
+			n.problem(PartSwitch, "systemctl status openvswitch-switch", "the Open vSwitch service of this machine is not responding")
 			return
 		}
 	} else {
 		n.localDaemons()
 	}
 	if o.Configured == nil && o.DB {
-		n.problem(PartSwitch, "", "Open vSwitch's database does not answer")
+		n.problem(PartSwitch, "", "the Open vSwitch database is not responding")
 	}
 	if o.Outdated {
 		n.do(Action{Part: PartSwitch, Verb: Convert})
@@ -73,7 +73,7 @@ func (n *next) openvswitch() {
 func (n *next) localDaemons() {
 	o, file, run := n.o.Switch, n.paths.local(), n.paths.OVSRun
 	if o.File == Broken && !o.DB {
-		n.problem(PartSwitch, "look at this node's disk if it happens again", "Open vSwitch's database is broken and is made anew")
+		n.problem(PartSwitch, "check this node's disk if it happens again", "the Open vSwitch database is damaged and is recreated")
 		n.do(Action{Part: PartSwitch, Verb: SetAside, File: file})
 		o.File = Absent
 	}
@@ -201,10 +201,10 @@ func (n *next) usable(physical string) bool {
 	link, ok := n.o.Switch.Links[name]
 	switch {
 	case !ok:
-		n.once("name another interface, or plug it in", "external network %s: there is no interface %s", physical, name)
+		n.once("choose another interface, or install it", "external network %s: interface %s does not exist", physical, name)
 		return false
 	case len(link.Addresses) > 0:
-		n.once("give the external network an interface of its own", "external network %s: interface %s has addresses of this node (%s)",
+		n.once("use a separate interface for the external network", "external network %s: interface %s has addresses of this node (%s)",
 			physical, name, strings.Join(link.Addresses, ", "))
 		return false
 	}
@@ -225,10 +225,10 @@ func (n *next) underlayUsable() bool {
 	link, ok := n.o.Switch.Links[n.Underlay]
 	switch {
 	case !ok:
-		n.once("name another interface", "there is no interface %s for the tunnels", n.Underlay)
+		n.once("choose another interface", "interface %s for the tunnels does not exist", n.Underlay)
 		return false
 	case link.Default:
-		n.once("give the tunnels an interface of their own", "the default route goes through %s: it cannot become the tunnels' port", n.Underlay)
+		n.once("use a separate interface for the tunnels", "interface %s has the default route and cannot be used for the tunnels", n.Underlay)
 		return false
 	}
 	return true
@@ -258,7 +258,7 @@ func (n *next) northd() {
 // chassis is ovn-controller. It stops without taking the switch's flows away.
 func (n *next) chassis() {
 	if n.Founding.Generation == 0 || len(n.Members) == 0 {
-		n.problem(PartChassis, "", "waits until it is decided who has OVN's databases")
+		n.problem(PartChassis, "", "waiting for the choice of the nodes that run the OVN databases")
 		return
 	}
 	if n.Founding.Clustered && !n.TLS.on() {
@@ -266,7 +266,7 @@ func (n *next) chassis() {
 		return
 	}
 	if !n.Founding.founded(SB) {
-		n.problem(PartChassis, "", "waits until %s has created the southbound database", n.Founding.Founder)
+		n.problem(PartChassis, "", "waiting for node %s to create the southbound database", n.Founding.Founder)
 		return // one that runs keeps its flows
 	}
 	argv := append(n.client("/usr/bin/ovn-controller"), "--pidfile="+n.paths.Run+"/ovn-controller.pid")
@@ -275,6 +275,6 @@ func (n *next) chassis() {
 	}
 	n.do(Action{Part: PartChassis, Verb: Run, Name: "ovn-controller", Argv: append(argv, "unix:"+n.paths.OVSRun+"/db.sock")})
 	if n.o.Controller && !n.o.Connected {
-		n.problem(PartChassis, "see whether the members can be reached from here", "ovn-controller reaches no southbound database; what is configured goes on working")
+		n.problem(PartChassis, "check that the members are reachable from this node", "ovn-controller cannot reach a southbound database; existing configuration keeps working")
 	}
 }

@@ -129,11 +129,11 @@ func (n *Node) Step(ctx context.Context, in Intent) (Report, error) {
 func check(in Intent) error {
 	switch {
 	case in.Node == "" || strings.ContainsAny(in.Node, "\"\\ \n"):
-		return fmt.Errorf("node id %q", in.Node)
+		return fmt.Errorf("node ID %q is not valid", in.Node)
 	case !in.Encap.IsValid():
-		return errors.New("no address for tunnels")
+		return errors.New("the tunnel address is missing")
 	case len(in.Members) > MaxMembers:
-		return fmt.Errorf("%d members, at most %d", len(in.Members), MaxMembers)
+		return fmt.Errorf("%d members, want at most %d", len(in.Members), MaxMembers)
 	}
 	for _, m := range in.Members {
 		if in.Founding.Clustered && !m.Address.IsValid() {
@@ -142,7 +142,7 @@ func check(in Intent) error {
 	}
 	for physical, link := range in.External {
 		if strings.ContainsAny(physical, ":, \n\"") || physical == "" || len(link) > 15 || link == "" {
-			return fmt.Errorf("external network %q on interface %q", physical, link)
+			return fmt.Errorf("external network %q on interface %q: invalid name", physical, link)
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func (n *Node) command(ctx context.Context, argv ...string) (string, error) {
 		return out.String(), &toolError{tool: argv[0], words: strings.TrimSpace(bad.String()), err: err}
 	}
 	if out.left == 0 {
-		return "", fmt.Errorf("%s says more than %d bytes", argv[0], maxOutput)
+		return "", fmt.Errorf("output of %s is larger than %d bytes", argv[0], maxOutput)
 	}
 	return out.String(), nil
 }

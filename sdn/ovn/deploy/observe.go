@@ -82,7 +82,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	}
 	if !o.Running {
 		if err := n.inspect(ctx, d, file, &o); err != nil {
-			return o, fmt.Errorf("look at %s: %w", file, err)
+			return o, fmt.Errorf("inspect %s: %w", file, err)
 		}
 		if o.File == Good {
 			o.Words = lastLine(n.config.Daemons.Words(ctx, name))
@@ -97,7 +97,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	}
 	h, err := readHeader(file)
 	if err != nil {
-		return o, fmt.Errorf("look at %s: %w", file, err)
+		return o, fmt.Errorf("inspect %s: %w", file, err)
 	}
 	// Known also while the server is too busy to answer: a file without an address
 	// would be taken for another member's.
@@ -127,7 +127,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	return o, ctx.Err()
 }
 
-// inspect says what the file is that no server has open. Broken it is only when
+// inspect returns what the file is that no server has open. Broken it is only when
 // ovsdb-tool says so, never because ovsdb-tool could not be run to its end.
 func (n *Node) inspect(ctx context.Context, d DB, file string, o *Database) error {
 	o.File = Broken

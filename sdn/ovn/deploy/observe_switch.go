@@ -30,7 +30,7 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 				if _, err := n.command(ctx, "ovsdb-tool", "query", file, `["Open_vSwitch"]`); refused(err) {
 					o.File = Broken
 				} else if err != nil {
-					return o, fmt.Errorf("look at %s: %w", file, err)
+					return o, fmt.Errorf("inspect %s: %w", file, err)
 				}
 			}
 		}
@@ -59,7 +59,7 @@ func (n *Node) kernelModule(ctx context.Context, in Intent) (bool, error) {
 		return missing == nil, nil
 	}
 	if _, err := n.command(ctx, "modprobe", "-q", "openvswitch"); err != nil && !refused(err) && !errors.Is(err, exec.ErrNotFound) {
-		return false, fmt.Errorf("load the kernel module openvswitch: %w", err)
+		return false, fmt.Errorf("load kernel module openvswitch: %w", err)
 	}
 	n.probed = true // once a life: it costs a process
 	_, missing = os.Stat(n.module)
@@ -79,7 +79,7 @@ func (n *Node) observeLinks(ctx context.Context, in Intent) (map[string]Link, er
 	}
 	text, err := n.command(ctx, "ip", "-json", "address", "show")
 	if err != nil {
-		return nil, fmt.Errorf("look at the interfaces: %w", err)
+		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
 	all, err := parseLinks([]byte(text))
 	if err != nil {
@@ -96,14 +96,14 @@ func (n *Node) observeLinks(ctx context.Context, in Intent) (map[string]Link, er
 	for _, family := range []string{"-4", "-6"} {
 		text, err := n.command(ctx, "ip", family, "-json", "route", "show", "default")
 		if err != nil {
-			return nil, fmt.Errorf("look at the routes: %w", err)
+			return nil, fmt.Errorf("list routes: %w", err)
 		}
 		var routes []struct {
 			Dev string `json:"dev"`
 		}
 		if strings.TrimSpace(text) != "" {
 			if err := json.Unmarshal([]byte(text), &routes); err != nil {
-				return nil, fmt.Errorf("look at the routes: %w", err)
+				return nil, fmt.Errorf("list routes: %w", err)
 			}
 		}
 		for _, r := range routes {
@@ -128,7 +128,7 @@ func parseLinks(text []byte) (map[string]Link, error) {
 		} `json:"addr_info"`
 	}
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("look at the interfaces: %w", err)
+		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
 	links := map[string]Link{}
 	for _, l := range all {
@@ -167,14 +167,14 @@ func parseConfigured(text []byte) (*Configured, error) {
 		Error string                       `json:"error"`
 	}
 	if err := json.Unmarshal(text, &results); err != nil {
-		return nil, fmt.Errorf("Open vSwitch's database: %w", err) //nolint:staticcheck // a name
+		return nil, fmt.Errorf("query Open vSwitch database: %w", err)
 	}
 	if len(results) != 4 {
-		return nil, errors.New("the answer of Open vSwitch's database has not four parts")
+		return nil, errors.New("response of the Open vSwitch database does not have four parts")
 	}
 	for _, r := range results {
 		if r.Error != "" {
-			return nil, fmt.Errorf("Open vSwitch's database: %s", r.Error) //nolint:staticcheck // a name
+			return nil, fmt.Errorf("query Open vSwitch database: %s", r.Error)
 		}
 	}
 	c := &Configured{ExternalIDs: map[string]string{}, Bridges: map[string]Bridge{}}
@@ -289,7 +289,7 @@ func column(ctx context.Context, socket, db, table, column string) ([]string, er
 		Rows []map[string]json.RawMessage `json:"rows"`
 	}
 	if err := json.Unmarshal(answer, &results); err != nil || len(results) != 1 {
-		return nil, fmt.Errorf("an answer that is none: %w", err)
+		return nil, fmt.Errorf("decode response: %w", err)
 	}
 	var all []string
 	for _, row := range results[0].Rows {

@@ -61,7 +61,7 @@ var (
 // ParseStatus reads what ovsdb-server answers to cluster/status (ovsdb(7)).
 func ParseStatus(text string) (*Status, error) {
 	if len(text) > maxStatus {
-		return nil, fmt.Errorf("cluster/status of %d bytes: at most %d", len(text), maxStatus)
+		return nil, fmt.Errorf("cluster/status has %d bytes, want at most %d", len(text), maxStatus)
 	}
 	s := &Status{}
 	servers := false
@@ -98,7 +98,7 @@ func ParseStatus(text string) (*Status, error) {
 		}
 	}
 	if s.Server == "" || s.State == "" {
-		return nil, fmt.Errorf("cluster/status says neither who nor what: %.100q", text)
+		return nil, fmt.Errorf("cluster/status contains no server ID and no state: %.100q", text)
 	}
 	return s, nil
 }

@@ -62,7 +62,7 @@ func (e *Killed) Error() string {
 }
 
 // ErrTimeout is in the chain when the cluster did not answer in time.
-var ErrTimeout = errors.New("the storage cluster does not answer in time")
+var ErrTimeout = errors.New("the Ceph cluster did not respond in time")
 
 // Run runs one of ceph, rbd and rados and returns what it printed. stdin may
 // be nil.
@@ -156,7 +156,7 @@ func once(ctx context.Context, x Exe) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", x.Program, err)
 	case out.cut:
-		return nil, fmt.Errorf("%s %s: more than %d bytes of output", x.Program, x.Verb, maxOut)
+		return nil, fmt.Errorf("%s %s: output is larger than %d bytes", x.Program, x.Verb, maxOut)
 	}
 	return out.Bytes(), nil
 }

@@ -31,7 +31,7 @@ const (
 // (src/os/bluestore/BlueStore.cc, bdev_label_positions).
 var labelCopies = []int64{1 << 30, 10 << 30, 100 << 30, 1000 << 30}
 
-// probe says what a disk, or a file in its place, holds.
+// probe returns what a disk, or a file in its place, holds.
 func probe(ctx context.Context, fsid, path string) (Found, error) {
 	f := Found{Path: path, ID: -1}
 	dev, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
@@ -46,7 +46,7 @@ func probe(ctx context.Context, fsid, path string) (Found, error) {
 	head, tail, err := ends(dev)
 	switch {
 	case errors.Is(err, unix.EIO):
-		f.Content, f.What = Missing, "it cannot be read"
+		f.Content, f.What = Missing, "it is not readable"
 		return f, nil
 	case err != nil:
 		return f, err
@@ -106,7 +106,7 @@ func inUse(path string) (string, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_EXCL, 0)
 	if errors.Is(err, unix.EBUSY) {
-		return "something on this node uses it", nil
+		return "it is in use on this node", nil
 	}
 	if err != nil {
 		return "", err
@@ -132,7 +132,7 @@ func probeLabel(ctx context.Context, fsid string, f Found) (Found, error) {
 	f.UUID = l.UUID
 	switch {
 	case l.FSID != "" && l.FSID != fsid:
-		f.Content, f.What = Other, "an OSD of another storage cluster, "+l.FSID
+		f.Content, f.What = Other, "an OSD of another Ceph cluster, "+l.FSID
 	case l.Done != "yes" || l.Whoami == "":
 		f.Content = Begun
 	default:
@@ -154,14 +154,14 @@ type label struct {
 func decodeLabel(raw []byte) (label, error) {
 	var all map[string]label
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return label{}, fmt.Errorf("label of a disk: %w", err)
+		return label{}, fmt.Errorf("decode BlueStore label: %w", err)
 	}
 	for _, l := range all {
 		if len(all) == 1 && uuidForm.MatchString(l.UUID) {
 			return l, nil
 		}
 	}
-	return label{}, errors.New("label of a disk: no UUID in it")
+	return label{}, errors.New("decode BlueStore label: it contains no UUID")
 }
 
 // describe what is on a disk, in a few words.
@@ -170,9 +170,9 @@ func describe(ctx context.Context, path string) string {
 		Program: "blkid", Args: []string{"-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "value", path}, Verb: "-p", Timeout: 10 * time.Second,
 	})
 	if words := strings.Fields(string(out)); err == nil && len(words) > 0 {
-		return "it holds " + strings.Join(words, ", ")
+		return "it contains " + strings.Join(words, ", ")
 	}
-	return "it holds data"
+	return "it contains data"
 }
 
 // wipe what says that there is something on a disk.

@@ -148,7 +148,7 @@ func (n Node) key(ctx context.Context, name string, caps ...string) (string, err
 	}
 	var all []struct{ Key string }
 	if err := decode(raw, &all); err != nil || len(all) != 1 {
-		return "", errors.Join(fmt.Errorf("the key of %s is not what was expected", name), err)
+		return "", errors.Join(fmt.Errorf("the key of %s differs from the one expected", name), err)
 	}
 	return all[0].Key, nil
 }
@@ -226,7 +226,7 @@ func (n Node) newOSD(ctx context.Context, uuid, dir string) (int, error) {
 		ID *int `json:"osdid"`
 	}
 	if err := decode(raw, &answer); err != nil || answer.ID == nil {
-		return 0, errors.Join(errors.New("the monitors gave the OSD no number"), err)
+		return 0, errors.Join(errors.New("the monitors assigned no ID to the OSD"), err)
 	}
 	return *answer.ID, n.osdKeyring(dir, *answer.ID, string(secret))
 }
@@ -240,7 +240,7 @@ func (n Node) forgottenOSD(ctx context.Context, uuid, dir string) (int, error) {
 	}
 	at := c.known(uuid)
 	if at < 0 {
-		return 0, fmt.Errorf("the monitors refuse OSD %s and do not know it", uuid)
+		return 0, fmt.Errorf("the monitors refused to create OSD %s, and it does not exist", uuid)
 	}
 	id := c.OSDs[at].ID
 	key, err := n.key(ctx, fmt.Sprintf("osd.%d", id))
@@ -342,7 +342,7 @@ func (n Node) lead(ctx context.Context, in Intent, a Action) error {
 	case MakePool, ChangePool:
 		return n.pool(ctx, in.pool(a.Name), a.Do == MakePool)
 	}
-	return fmt.Errorf("no such action: %v", a)
+	return fmt.Errorf("unknown action: %v", a)
 }
 
 // dropPool and all that is in it. Ceph's own pool comes again for as long as

@@ -48,7 +48,7 @@ const (
 func (n Node) Health(ctx context.Context) (Health, error) {
 	raw, err := n.ceph(ctx, "health detail\n")
 	if err != nil {
-		return Health{Level: Error, Summary: "the monitors do not answer", Next: "see that the nodes that vote run and reach each other"}, err
+		return Health{Level: Error, Summary: "the monitors are not reachable", Next: "check that the voting nodes are running and can reach each other"}, err
 	}
 	return Explain(raw)
 }
@@ -59,37 +59,37 @@ type word struct{ code, says, next string }
 // words in the order in which things should be done. What is not in here is
 // said in Ceph's own words.
 var words = []word{
-	{"OSD_FULL", "a disk is full, and writes wait", "add a disk, or delete volumes, snapshots and images"},
-	{"POOL_FULL", "a pool is full, and writes wait", "add a disk, delete volumes, snapshots and images, or raise the pool's quota"},
-	{"MON_DISK_CRIT", "a monitor's file system is nearly full", "make room on the file system of /var/lib/basalt on that node"},
-	{"MON_DOWN", "a node that votes does not take part", "see that the node runs and reaches the others"},
-	{"PG_AVAILABILITY", "some data cannot be reached", "bring the disks and nodes that are down back"},
-	{"OBJECT_UNFOUND", "some data is only on disks that are away", "bring the disks and nodes that are down back; wipe none of them"},
-	{"PG_DAMAGED", "copies of some data differ", "find the disk at fault in the details, and run: ceph pg repair PG"},
-	{"OSD_SCRUB_ERRORS", "checking found copies that differ", "find the disk at fault in the details, and replace it if it says so again"},
-	{"OSD_HOST_DOWN", "a node with disks is down", "bring the node back, or remove it from the cluster"},
-	{"OSD_DOWN", "a disk is down", "see whether the disk still answers; if it does not, replace it"},
-	{"BLUESTORE_SPURIOUS_READ_ERRORS", "a disk gives read errors", "replace the disk"},
-	{"DEVICE_HEALTH", "a disk says that it will fail", "replace the disk"},
-	{"OSD_BACKFILLFULL", "a disk is too full to take over data", "add a disk"},
+	{"OSD_FULL", "a disk is full, writes are blocked", "add a disk, or delete volumes, snapshots and images"},
+	{"POOL_FULL", "a pool is full, writes are blocked", "add a disk, delete volumes, snapshots and images, or raise the pool's quota"},
+	{"MON_DISK_CRIT", "a monitor's file system is nearly full", "free space on the file system of /var/lib/basalt on that node"},
+	{"MON_DOWN", "the monitor of a voting node is down", "check that the node is running and can reach the others"},
+	{"PG_AVAILABILITY", "some data is not available", "restore the disks and nodes that are down"},
+	{"OBJECT_UNFOUND", "some data is only on disks that are down", "restore the disks and nodes that are down; do not erase any of them"},
+	{"PG_DAMAGED", "copies of some data differ", "find the faulty disk in the details, and run: ceph pg repair PG"},
+	{"OSD_SCRUB_ERRORS", "scrubbing found copies that differ", "find the faulty disk in the details, and replace it if this happens again"},
+	{"OSD_HOST_DOWN", "a node with disks is down", "restore the node, or remove it from the cluster"},
+	{"OSD_DOWN", "a disk is down", "check whether the disk still works; if it does not, replace it"},
+	{"BLUESTORE_SPURIOUS_READ_ERRORS", "a disk reports read errors", "replace the disk"},
+	{"DEVICE_HEALTH", "a disk predicts its failure", "replace the disk"},
+	{"OSD_BACKFILLFULL", "a disk is too full to receive data", "add a disk"},
 	{"OSD_NEARFULL", "a disk is nearly full", "add a disk, or delete volumes, snapshots and images"},
 	{"POOL_NEARFULL", "a pool is nearly full", "add a disk, or delete volumes, snapshots and images"},
-	{"POOL_BACKFILLFULL", "a pool is too full to move data", "add a disk"},
-	{"MON_DISK_LOW", "a monitor's file system is filling up", "make room on the file system of /var/lib/basalt on that node"},
-	{"MGR_DOWN", "no manager runs: statistics stand still", "see that basaltd runs on the nodes that vote"},
-	{"MON_CLOCK_SKEW", "the nodes' clocks differ", "give the nodes one time server"},
-	{"MGR_MODULE_ERROR", "a part of the manager has failed", "read why: ceph health detail; then restart basaltd on the node with the manager"},
-	{"TOO_FEW_OSDS", "there are fewer disks than copies are to be kept", "add a disk"},
-	{"POOL_NO_REDUNDANCY", "a pool keeps one copy only", "set the replicas to 3, or 2 at least"},
-	{"OSDMAP_FLAGS", "somebody has switched something off", "see the details, and run: ceph osd unset FLAG"},
-	{"SLOW_OPS", "some reads or writes take very long", "look for a disk or a cable at fault in the details"},
-	{"OSD_SLOW_PING_TIME_BACK", "nodes answer each other slowly", "look at the cables and switches of the storage network, and at the nodes' load"},
-	{"OSD_SLOW_PING_TIME_FRONT", "nodes answer each other slowly", "look at the cables and switches of the storage network, and at the nodes' load"},
-	{"PG_DEGRADED", "some data has fewer copies than it should", "wait: the copies are being made"},
-	{"OBJECT_MISPLACED", "some data is moving to another disk", "wait until it has"},
-	{"PG_NOT_SCRUBBED", "some data has not been checked for long", "wait, and see that the disks are not always busy"},
-	{"PG_NOT_DEEP_SCRUBBED", "some data has not been read through for long", "wait, and see that the disks are not always busy"},
-	{"RECENT_CRASH", "a daemon has crashed", "read about it: ceph crash ls-new; then: ceph crash archive-all"},
+	{"POOL_BACKFILLFULL", "a pool is too full to rebalance data", "add a disk"},
+	{"MON_DISK_LOW", "a monitor's file system is filling up", "free space on the file system of /var/lib/basalt on that node"},
+	{"MGR_DOWN", "no manager is running: statistics are not updated", "check that basaltd is running on the voting nodes"},
+	{"MON_CLOCK_SKEW", "the nodes' clocks differ", "configure the same time server on all nodes"},
+	{"MGR_MODULE_ERROR", "a module of the manager has failed", "find the cause: ceph health detail; then restart basaltd on the node with the manager"},
+	{"TOO_FEW_OSDS", "there are fewer disks than replicas", "add a disk"},
+	{"POOL_NO_REDUNDANCY", "a pool has only one replica", "set the replicas to 3, or at least 2"},
+	{"OSDMAP_FLAGS", "a cluster flag disables a function", "see the details, and run: ceph osd unset FLAG"},
+	{"SLOW_OPS", "some reads or writes take very long", "look for a faulty disk or cable in the details"},
+	{"OSD_SLOW_PING_TIME_BACK", "responses between nodes are slow", "check the cables and switches of the storage network, and the nodes' load"},
+	{"OSD_SLOW_PING_TIME_FRONT", "responses between nodes are slow", "check the cables and switches of the storage network, and the nodes' load"},
+	{"PG_DEGRADED", "some data has too few replicas", "wait: the replicas are being created"},
+	{"OBJECT_MISPLACED", "some data is being moved to another disk", "wait until it is finished"},
+	{"PG_NOT_SCRUBBED", "some data has not been scrubbed in time", "wait, and check that the disks are not always busy"},
+	{"PG_NOT_DEEP_SCRUBBED", "some data has not been deep-scrubbed in time", "wait, and check that the disks are not always busy"},
+	{"RECENT_CRASH", "a daemon has crashed", "see the details: ceph crash ls-new; then: ceph crash archive-all"},
 }
 
 // Explain what `ceph health detail --format json` printed.
@@ -108,10 +108,10 @@ func Explain(raw []byte) (Health, error) {
 		} `json:"checks"`
 	}
 	if len(raw) > maxHealthLen {
-		return Health{}, fmt.Errorf("what Ceph says of its health: %d bytes", len(raw))
+		return Health{}, fmt.Errorf("decode Ceph health: %d bytes", len(raw))
 	}
 	if err := json.Unmarshal(raw, &report); err != nil {
-		return Health{}, fmt.Errorf("what Ceph says of its health: %w", err)
+		return Health{}, fmt.Errorf("decode Ceph health: %w", err)
 	}
 	var h Health
 	switch report.Status {
@@ -122,7 +122,7 @@ func Explain(raw []byte) (Health, error) {
 	case "HEALTH_ERR":
 		h.Level = Error
 	default:
-		return Health{}, fmt.Errorf("what Ceph says of its health: the status %.40q", report.Status)
+		return Health{}, fmt.Errorf("decode Ceph health: unknown status %.40q", report.Status)
 	}
 	for _, code := range slices.Sorted(maps.Keys(report.Checks)) {
 		c := report.Checks[code]
@@ -145,7 +145,7 @@ func Explain(raw []byte) (Health, error) {
 
 func (h Health) inWords() Health {
 	if len(h.Checks) == 0 {
-		h.Summary = "all data is there, in as many copies as it should"
+		h.Summary = "all data is available with all replicas"
 		return h
 	}
 	var says []string
@@ -154,7 +154,7 @@ func (h Health) inWords() Health {
 			says = append(says, w)
 		}
 		if i == 0 {
-			h.Next = "read about " + c.Code + " in Ceph's manual"
+			h.Next = "see " + c.Code + " in the Ceph documentation"
 			if r := rank(c.Code); r < len(words) {
 				h.Next = words[r].next
 			}

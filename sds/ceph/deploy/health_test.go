@@ -62,10 +62,10 @@ func TestExplainMostUrgent(t *testing.T) {
 		return fmt.Sprintf(`%q: {"severity": %q, "summary": {"message": "of Ceph: %s"}, "detail": [{"message": "a"}, {"message": "b"}]}`, code, severity, code)
 	}
 	for _, c := range []struct{ checks, next, says string }{
-		{check("PG_DEGRADED", "HEALTH_WARN") + "," + check("OSD_FULL", "HEALTH_ERR"), "add a disk, or delete volumes, snapshots and images", "a disk is full, and writes wait; some data has fewer copies than it should"},
-		{check("MON_DOWN", "HEALTH_WARN") + "," + check("OSD_DOWN", "HEALTH_WARN"), "see that the node runs and reaches the others", "a node that votes does not take part; a disk is down"},
-		{check("NEW_CHECK", "HEALTH_WARN"), "read about NEW_CHECK in Ceph's manual", "of Ceph: NEW_CHECK"},
-		{check("A", "") + "," + check("B", "") + "," + check("C", "") + "," + check("D", ""), "read about A in Ceph's manual", "of Ceph: A; of Ceph: B; of Ceph: C; and 1 more"},
+		{check("PG_DEGRADED", "HEALTH_WARN") + "," + check("OSD_FULL", "HEALTH_ERR"), "add a disk, or delete volumes, snapshots and images", "a disk is full, writes are blocked; some data has too few replicas"},
+		{check("MON_DOWN", "HEALTH_WARN") + "," + check("OSD_DOWN", "HEALTH_WARN"), "check that the node is running and can reach the others", "the monitor of a voting node is down; a disk is down"},
+		{check("NEW_CHECK", "HEALTH_WARN"), "see NEW_CHECK in the Ceph documentation", "of Ceph: NEW_CHECK"},
+		{check("A", "") + "," + check("B", "") + "," + check("C", "") + "," + check("D", ""), "see A in the Ceph documentation", "of Ceph: A; of Ceph: B; of Ceph: C; and 1 more"},
 	} {
 		h, err := Explain([]byte(`{"status": "HEALTH_WARN", "checks": {` + c.checks + `}}`))
 		if err != nil || h.Next != c.next || h.Summary != c.says || h.Level != Warning {

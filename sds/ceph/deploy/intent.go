@@ -88,42 +88,42 @@ var (
 	lineForm = regexp.MustCompile(`^[ -~]{0,512}$`)
 )
 
-// Validate says what is wrong with it: an *api.Error, or nil. What it lets
+// Validate returns what is wrong with it: an *api.Error, or nil. What it lets
 // through is safe in ceph.conf and as a program's argument.
 func (in Intent) Validate() error {
 	bad := func(format string, args ...any) error { return api.Errorf(api.CodeInvalid, format, args...) }
 	if !uuidForm.MatchString(in.FSID) {
-		return bad("the cluster's fsid %q is no UUID", in.FSID)
+		return bad("the cluster's fsid %q is not a UUID", in.FSID)
 	}
 	if len(in.Mons) == 0 || len(in.Mons) > 9 || len(in.Disks) > 4096 || len(in.Pools) > 64 {
-		return bad("%d monitors, %d disks, %d pools", len(in.Mons), len(in.Disks), len(in.Pools))
+		return bad("too many monitors, disks or pools: %d, %d, %d", len(in.Mons), len(in.Disks), len(in.Pools))
 	}
 	for _, m := range in.Mons {
 		if !nameForm.MatchString(m.Node) || !m.Address.IsValid() || m.Address.Port() == 0 {
-			return bad("not a monitor: %q at %v", m.Node, m.Address)
+			return bad("invalid monitor: %q at %v", m.Node, m.Address)
 		}
 	}
 	for _, m := range in.Mgrs {
 		if !nameForm.MatchString(m) {
-			return bad("not a node: %q", m)
+			return bad("invalid node: %q", m)
 		}
 	}
 	seen := map[string]bool{}
 	for _, d := range in.Disks {
 		if !nameForm.MatchString(d.Node) || !uuidForm.MatchString(d.UUID) || seen[d.UUID] || len(d.Path) < 2 || d.Path[0] != '/' {
-			return bad("not a disk: %+v", d)
+			return bad("invalid disk: %+v", d)
 		}
 		seen[d.UUID] = true
 	}
 	for _, p := range in.Pools {
 		if !nameForm.MatchString(p.Name) || p.Replicas < 1 || p.Replicas > 9 || p.PGs < 0 || p.PGs > 65536 ||
 			p.FailureDomain != "host" && p.FailureDomain != "osd" {
-			return bad("not a pool: %+v", p)
+			return bad("invalid pool: %+v", p)
 		}
 	}
 	for k, v := range in.Settings {
 		if !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(k) || !lineForm.MatchString(v) {
-			return bad("not a setting: %q = %q", k, v)
+			return bad("invalid setting: %q = %q", k, v)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ var (
 
 func decode(raw []byte, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("what Ceph says: %w", err)
+		return fmt.Errorf("decode output of ceph: %w", err)
 	}
 	return nil
 }

@@ -44,16 +44,16 @@ func newKey(random io.Reader, now time.Time) (string, error) {
 	b = binary.LittleEndian.AppendUint16(b, 16)
 	var secret [16]byte
 	if _, err := io.ReadFull(random, secret[:]); err != nil {
-		return "", fmt.Errorf("a key for Ceph: %w", err)
+		return "", fmt.Errorf("generate Ceph key: %w", err)
 	}
 	return base64.StdEncoding.EncodeToString(append(b, secret[:]...)), nil
 }
 
-// Validate says what is wrong with the keys, without showing them.
+// Validate returns what is wrong with the keys, without showing them.
 func (k Keys) Validate() error {
 	for name, key := range map[string]string{"mon": k.Mon, "admin": k.Admin, "client": k.Client} {
 		if raw, err := base64.StdEncoding.DecodeString(key); err != nil || len(raw) != 28 {
-			return api.Errorf(api.CodeInvalid, "the key %q of the storage cluster is damaged", name)
+			return api.Errorf(api.CodeInvalid, "the key %q of the Ceph cluster is damaged", name)
 		}
 	}
 	return nil

@@ -136,7 +136,7 @@ func (a Action) String() string {
 	return s
 }
 
-// Next says what to do now. Each action can be taken whatever became of those
+// Next returns what to do now. Each action can be taken whatever became of those
 // before it; when nothing is left, there is nothing.
 func Next(in Intent, o Observed) []Action {
 	var do []Action
@@ -209,20 +209,20 @@ func nextDisk(d Disk, f Found, c *Cluster) []Action {
 	ours := f.Content == OSD && f.UUID == d.UUID
 	switch {
 	case f.Content == Missing:
-		return refuse("the disk is not there: " + f.What)
+		return refuse("the disk was not found: " + f.What)
 	case ours && f.Made && f.Running:
 		return nil
 	case ours && f.Made:
 		return []Action{{Do: StartOSD, Name: d.UUID, Path: d.Path, ID: f.ID}}
 	case f.Content == OSD && !ours && !d.Wipe:
-		return refuse("it is OSD " + f.UUID + " of this cluster, which was to be another disk")
+		return refuse("it is OSD " + f.UUID + " of this cluster, want another OSD")
 	case f.Content == Other && !d.Wipe:
 		return refuse("the disk is not empty: " + f.What)
 	case c == nil:
 		return nil // the mons give it its number
 	case ours && c.known(d.UUID) < 0:
 		// Its number is gone, and with it whatever its data meant.
-		return refuse("the cluster has purged this OSD: give the disk back and take it anew")
+		return refuse("the OSD was purged from the Ceph cluster: release the disk, then add it again")
 	case ours:
 		return []Action{{Do: AdoptOSD, Name: d.UUID, Path: d.Path, ID: f.ID}}
 	}

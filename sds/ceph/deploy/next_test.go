@@ -79,11 +79,11 @@ func TestNext(t *testing.T) {
 			o.Cluster.OSDs = o.Cluster.OSDs[1:]
 		}},
 		{"a disk that is not empty", func(_ *Intent, o *Observed) {
-			o.Disks[0] = Found{Path: diskA, Content: Other, What: "it holds ext4", ID: -1}
+			o.Disks[0] = Found{Path: diskA, Content: Other, What: "it contains ext4", ID: -1}
 		}},
 		{"a disk that is not empty, and to be wiped", func(in *Intent, o *Observed) {
 			in.Disks[0].Wipe = true
-			o.Disks[0] = Found{Path: diskA, Content: Other, What: "it holds ext4", ID: -1}
+			o.Disks[0] = Found{Path: diskA, Content: Other, What: "it contains ext4", ID: -1}
 		}},
 		{"a disk that is another's of this cluster", func(_ *Intent, o *Observed) {
 			o.Disks[0].UUID, o.Disks[0].Made = osdC, false

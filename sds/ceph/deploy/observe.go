@@ -81,7 +81,7 @@ func (n Node) look(ctx context.Context, in Intent, d Disk) (Found, error) {
 		return f, err
 	}
 	if f.Content == Begun && f.UUID != d.UUID {
-		f.Content, f.What = Other, "the beginning of another OSD"
+		f.Content, f.What = Other, "the start of another OSD"
 	}
 	dir := n.files().osd(d.UUID)
 	raw, err := os.ReadFile(filepath.Join(dir, "whoami"))
@@ -157,7 +157,7 @@ func decodeCluster(raw []byte) (*Cluster, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	for _, into := range []any{&mons, &dump, &rules} {
 		if err := d.Decode(into); err != nil {
-			return nil, fmt.Errorf("what the monitors say: %w", err)
+			return nil, fmt.Errorf("decode answer of the monitors: %w", err)
 		}
 	}
 	c := &Cluster{}

@@ -39,7 +39,7 @@ func decodeSurvey(raw []byte) (s Survey, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	for _, into := range []any{&skip, &skip, &skip, &health, &df} {
 		if err := d.Decode(into); err != nil {
-			return s, fmt.Errorf("what the monitors say: %w", err)
+			return s, fmt.Errorf("decode answer of the monitors: %w", err)
 		}
 	}
 	s.SizeBytes, s.UsedBytes = max(df.Stats.Total, 0), max(df.Stats.Used, 0)
@@ -60,5 +60,5 @@ func (n Node) Images(ctx context.Context, pool string) (int, error) {
 	return len(all), nil
 }
 
-// Probe says what a disk holds: Blank, or in words.
+// Probe returns what a disk holds: Blank, or in words.
 func Probe(ctx context.Context, fsid, path string) (Found, error) { return probe(ctx, fsid, path) }

@@ -35,7 +35,7 @@ type Info struct {
 	Horizon  time.Time       `json:"horizon,omitzero"`  // usage records that ended before it were let go of
 }
 
-// ending says that nothing is missing.
+// ending means that nothing is missing.
 type ending struct {
 	Objects int64 `json:"objects"`
 	Batches int64 `json:"batches"`

@@ -33,7 +33,7 @@ const (
 	maxDepth = 64
 )
 
-// ErrNone says that the file has no meta page that bbolt would take: it is no
+// ErrNone means that the file has no meta page that bbolt would take: it is no
 // database, or not one of this version.
 var ErrNone = errors.New("invalid database")
 

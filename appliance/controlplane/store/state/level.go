@@ -137,10 +137,10 @@ func (v View) Settle(s Settlement) error {
 	return meta.Put(metaAuditKey, append(be64(uint64(last.Seq)+1), s.AuditKey...))
 }
 
-// TooOld says that the cluster has come further than this program.
+// TooOld means that the cluster has come further than this program.
 type TooOld struct{ What string }
 
-// Error says what to do.
+// Error returns what to do.
 func (t *TooOld) Error() string {
 	return fmt.Sprintf("%s, and this program supports feature levels up to %d: install the cluster's release on this node", t.What, Level)
 }

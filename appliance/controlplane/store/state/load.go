@@ -29,7 +29,7 @@ type Loader struct {
 	v        View // of the present transaction
 }
 
-// BadContent says why a dump cannot be loaded.
+// BadContent describes why a dump cannot be loaded.
 type BadContent struct{ Why string }
 
 // Error is the reason.
@@ -81,7 +81,7 @@ func (l *Loader) Finish(applied uint64, revision int64, horizon time.Time) error
 	return l.v.raise(horizon)
 }
 
-// stand says where the tables stand.
+// stand returns where the tables stand.
 func (v View) stand(applied uint64, revision int64) error {
 	meta := v.tx.Bucket(bucketMeta)
 	if err := meta.Put(metaRevision, be64(uint64(revision))); err != nil {

@@ -172,7 +172,7 @@ func (w *world) nothingLeft(t *testing.T) {
 			t.Fatalf("doctor leaks: %v\n%s", err, out)
 		}
 	}
-	if !strings.Contains(out, "nothing is left") {
+	if !strings.Contains(out, "no orphaned resources found") {
 		t.Errorf("doctor leaks says:\n%s", out)
 	}
 }

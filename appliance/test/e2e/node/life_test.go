@@ -274,7 +274,7 @@ func resizedAndStopped(t *testing.T, w *world) {
 	}
 }
 
-// poweredDown says that the guest has ended by itself, and was not switched off.
+// poweredDown checks that the guest has ended by itself, and was not switched off.
 func (g guest) poweredDown(t *testing.T) {
 	t.Helper()
 	log, err := g.c.ConsoleLog(g.n.ctx, g.id, 0)

@@ -16,7 +16,7 @@ type table struct {
 	by        map[string]*function
 }
 
-// kind says how C declares a type.
+// kind describes how C declares a type.
 type kind string
 
 const (

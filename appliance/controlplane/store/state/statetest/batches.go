@@ -33,7 +33,7 @@ func Batch(client, k int) api.Batch {
 	return api.Batch{ID: fmt.Sprintf("c%d-%d", client, k), Commands: []api.Command{a, put("b"), Record(client, k)}}
 }
 
-// Record says that the client used k in the k-th second.
+// Record records that the client used k in the k-th second.
 func Record(client, k int) api.Command {
 	end := Began.Add(time.Duration(k) * time.Second)
 	return api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%d-%08d", client, k), Organization: Org(client), Project: "prj-1",
