@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 	_ "time/tzdata" // a node need not have time zones
 )
@@ -135,4 +136,10 @@ func address(field string, lines []string) *Error {
 }
 
 // Zone whose months are invoiced.
-func (b OrganizationBilling) Zone() (*time.Location, error) { return time.LoadLocation(b.TimeZone) }
+func (b OrganizationBilling) Zone() (*time.Location, error) {
+	zone, err := time.LoadLocation(b.TimeZone)
+	if err != nil {
+		return nil, fmt.Errorf("load billing time zone: %w", err)
+	}
+	return zone, nil
+}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -42,7 +43,7 @@ func decodeInto(t reflect.Value, o Object) error {
 			continue
 		}
 		if err := json.Unmarshal(raw, t.Field(i).Addr().Interface()); err != nil {
-			return err
+			return fmt.Errorf("decode %s of %s: %w", strings.ToLower(t.Type().Field(i).Name), o.Kind, err)
 		}
 	}
 	return nil

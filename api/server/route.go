@@ -219,8 +219,11 @@ func setOne(v reflect.Value, text string) error {
 		if err != nil {
 			at, err = time.Parse(time.DateOnly, text)
 		}
+		if err != nil {
+			return fmt.Errorf("parse time: %w", err)
+		}
 		*t = at
-		return err
+		return nil
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -228,13 +231,13 @@ func setOne(v reflect.Value, text string) error {
 	case reflect.Int, reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
 		if err != nil {
-			return err
+			return fmt.Errorf("parse number: %w", err)
 		}
 		v.SetInt(n)
 	case reflect.Bool:
 		b, err := strconv.ParseBool(text)
 		if err != nil {
-			return err
+			return fmt.Errorf("parse boolean: %w", err)
 		}
 		v.SetBool(b)
 	default:

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -183,7 +184,7 @@ func (s *shellSocket) input(ctx context.Context, ws *websocket.Conn) error {
 		}
 		var in api.ShellInput
 		if err := json.Unmarshal(data, &in); err != nil {
-			return err
+			return fmt.Errorf("decode input of the shell: %w", err)
 		}
 		switch {
 		case in.Resize != nil:

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -205,7 +206,7 @@ func (s *Server) checkSSHHostKey(ctx context.Context, a SSHAccess, key string) e
 	if err == nil {
 		var had sshGuest
 		if err := json.Unmarshal(o.Spec, &had); err != nil {
-			return err
+			return fmt.Errorf("decode host key of the guest: %w", err)
 		}
 		same := had.Run == nil && g.Run == nil || had.Run != nil && g.Run != nil && had.Run.Equal(*g.Run)
 		switch {

@@ -161,13 +161,13 @@ func parseDocument(text string) (document, error) {
 	var d document
 	raw, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {
-		return d, err
+		return d, fmt.Errorf("parse YAML: %w", err)
 	}
 	var tree any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	if err := dec.Decode(&tree); err != nil {
-		return d, err
+		return d, fmt.Errorf("decode document: %w", err)
 	}
 	if tree, err = withSizes("", tree); err != nil {
 		return d, err

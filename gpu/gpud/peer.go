@@ -182,7 +182,11 @@ func startTime(pid int) (uint64, error) {
 	if len(fields) < 20 {
 		return 0, fmt.Errorf("/proc/%d/stat has an unexpected format", pid)
 	}
-	return strconv.ParseUint(fields[19], 10, 64)
+	start, err := strconv.ParseUint(fields[19], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("parse start time in /proc/%d/stat: %w", pid, err)
+	}
+	return start, nil
 }
 
 // exited: a pidfd becomes readable when its process has ended.

@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 
@@ -138,7 +139,7 @@ func (d *Driver) obey(id api.InstanceID, conn net.Conn) error {
 		if err := dec.Decode(&o); err == io.EOF {
 			return nil
 		} else if err != nil {
-			return err
+			return fmt.Errorf("decode order of the source: %w", err)
 		}
 		var a answer
 		if err := d.follow(id, o); err != nil {

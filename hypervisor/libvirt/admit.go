@@ -2,6 +2,7 @@ package libvirt
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
@@ -41,7 +42,7 @@ func (d *Driver) giveToQEMU(path string) error {
 	}
 	uid, err := strconv.Atoi(u.Uid)
 	if err != nil {
-		return err
+		return fmt.Errorf("parse user ID of %s: %w", u.Username, err)
 	}
 	return os.Lchown(path, uid, -1)
 }

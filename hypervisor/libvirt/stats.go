@@ -69,7 +69,10 @@ func run(mon qmp.Monitor, command string, into any) error {
 	reply := struct {
 		Return any `json:"return"`
 	}{into}
-	return json.Unmarshal(raw, &reply)
+	if err := json.Unmarshal(raw, &reply); err != nil {
+		return fmt.Errorf("decode QMP reply: %w", err)
+	}
+	return nil
 }
 
 type blockStats struct {

@@ -274,7 +274,11 @@ func (d *Driver) madeAt(ctx context.Context, disk string) (time.Time, error) {
 	if err := json.Unmarshal(raw, &info); err != nil {
 		return time.Time{}, fmt.Errorf("rbd info: %w", err)
 	}
-	return time.ParseInLocation(time.ANSIC, info.Created, time.UTC)
+	at, err := time.ParseInLocation(time.ANSIC, info.Created, time.UTC)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("rbd info: %w", err)
+	}
+	return at, nil
 }
 
 // watchers are the addresses of clients that have a disk open for writing.

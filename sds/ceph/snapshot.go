@@ -29,7 +29,11 @@ func (s snap) said(v api.VolumeID, luks int64) (sds.Snapshot, error) {
 }
 
 func (s snap) madeAt() (time.Time, error) {
-	return time.ParseInLocation(time.ANSIC, s.Timestamp, time.UTC)
+	at, err := time.ParseInLocation(time.ANSIC, s.Timestamp, time.UTC)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("parse creation time: %w", err)
+	}
+	return at, nil
 }
 
 // CreateSnapshot implements sds.Driver. RBD takes it at once, also of a disk

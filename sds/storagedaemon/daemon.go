@@ -207,7 +207,9 @@ func (d *Daemon) Do(ctx context.Context, command string, args, out any) error {
 			return &Error{command, r.Error.Desc}
 		}
 		if out != nil {
-			return json.Unmarshal(r.Return, out)
+			if err := json.Unmarshal(r.Return, out); err != nil {
+				return fmt.Errorf("decode reply to %s: %w", command, err)
+			}
 		}
 		return nil
 	case <-d.gone:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -171,7 +172,7 @@ func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider
 	}
 	var known api.ExternalIdentitySpec
 	if err := json.Unmarshal(o.Spec, &known); err != nil {
-		return api.User{}, err
+		return api.User{}, fmt.Errorf("decode external identity %s: %w", o.Meta.ID, err)
 	}
 	u, err := stored[api.User](ctx, a, api.KindUser, string(known.User))
 	if err != nil || u.Spec.Disabled {

@@ -112,7 +112,7 @@ func decode(b []byte, v any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if err := d.Decode(v); err != nil {
-		return err
+		return fmt.Errorf("decode document: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("data after the document")

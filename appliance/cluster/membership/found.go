@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
@@ -124,7 +125,7 @@ func Establish(ctx context.Context, s Store, dir string, r Record, self Self) er
 	if err == nil {
 		var ca pki.CA
 		if err := json.Unmarshal(raw, &ca); err != nil {
-			return err
+			return fmt.Errorf("decode %s: %w", caFile(dir), err)
 		}
 		cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindClusterCA, ID: caID, Name: "cluster", Data: api.Encode(authority{r.Cluster, ca})}
 		if _, err := s.Apply(ctx, api.Batch{Commands: []api.Command{cmd}}); err != nil && api.CodeOf(err) != api.CodeExists && api.CodeOf(err) != api.CodeConflict {
@@ -170,6 +171,8 @@ func readAuthority(ctx context.Context, s Store) (authority, error) {
 		return authority{}, err
 	}
 	var a authority
-	err = json.Unmarshal(o.Spec, &a)
-	return a, err
+	if err := json.Unmarshal(o.Spec, &a); err != nil {
+		return authority{}, fmt.Errorf("decode CA of the cluster: %w", err)
+	}
+	return a, nil
 }

@@ -95,7 +95,7 @@ func caFrom(block *pem.Block) (*x509.Certificate, error) {
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("parse certificate in the bundle: %w", err)
 	}
 	if !cert.IsCA {
 		return nil, fmt.Errorf("the certificate of %s is not a CA certificate", clip(cert.Subject.CommonName))

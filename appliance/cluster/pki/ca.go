@@ -231,7 +231,7 @@ func decodeKey(text []byte) (*ecdsa.PrivateKey, error) {
 	}
 	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("parse private key: %w", err)
 	}
 	key, ok := any.(*ecdsa.PrivateKey)
 	if !ok {

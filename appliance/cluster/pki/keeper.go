@@ -144,7 +144,11 @@ func parseLeaf(certPEM []byte) (*x509.Certificate, error) {
 	if block == nil || block.Type != "CERTIFICATE" {
 		return nil, errors.New("it contains no certificate")
 	}
-	return x509.ParseCertificate(block.Bytes)
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("parse certificate of this node: %w", err)
+	}
+	return cert, nil
 }
 
 // trustsItself: a node that does not would be cut off by its own bundle.

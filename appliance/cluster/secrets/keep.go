@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -101,7 +102,7 @@ func (k *Keep) load(ctx context.Context, found bool) (Ring, error) {
 		}
 		var r Ring
 		if err := json.Unmarshal(o.Spec, &r); err != nil {
-			return Ring{}, err
+			return Ring{}, fmt.Errorf("decode key ring of the cluster: %w", err)
 		}
 		k.mu.Lock()
 		k.ring = r

@@ -138,7 +138,7 @@ func (o options) groupID() (int, error) {
 		if err != nil || os.Geteuid() != 0 {
 			return 0, nil //nolint:nilerr // no such group: nobody else needs the socket
 		}
-		return strconv.Atoi(g.Gid)
+		return number(g)
 	}
 	if n, err := strconv.Atoi(o.group); err == nil {
 		return n, nil
@@ -147,5 +147,14 @@ func (o options) groupID() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return strconv.Atoi(g.Gid)
+	return number(g)
+}
+
+// number is the ID of a group.
+func number(g *user.Group) (int, error) {
+	id, err := strconv.Atoi(g.Gid)
+	if err != nil {
+		return 0, fmt.Errorf("parse ID of group %s: %w", g.Name, err)
+	}
+	return id, nil
 }

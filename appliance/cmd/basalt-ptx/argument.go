@@ -67,7 +67,10 @@ func parseKind(s string) (k kind, err error) {
 	switch s {
 	case "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f32", "f64":
 		bits, err := strconv.Atoi(s[1:])
-		return kind{s[0], bits / 8}, err
+		if err != nil {
+			return kind{}, fmt.Errorf("parse number of bits: %w", err)
+		}
+		return kind{s[0], bits / 8}, nil
 	}
 	return k, fmt.Errorf("type %q: want s8 to s64, u8 to u64, f32 or f64", s)
 }
@@ -79,7 +82,7 @@ func (k kind) put(b []byte, s string) error {
 	case 'f':
 		v, err := strconv.ParseFloat(s, 8*k.size)
 		if err != nil {
-			return err
+			return fmt.Errorf("parse value: %w", err)
 		}
 		bits = math.Float64bits(v)
 		if k.size == 4 {
@@ -88,13 +91,13 @@ func (k kind) put(b []byte, s string) error {
 	case 's':
 		v, err := strconv.ParseInt(s, 0, 8*k.size)
 		if err != nil {
-			return err
+			return fmt.Errorf("parse value: %w", err)
 		}
 		bits = uint64(v)
 	default:
 		v, err := strconv.ParseUint(s, 0, 8*k.size)
 		if err != nil {
-			return err
+			return fmt.Errorf("parse value: %w", err)
 		}
 		bits = v
 	}

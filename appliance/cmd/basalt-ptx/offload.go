@@ -18,7 +18,7 @@ var offloadPreamble = []byte("// BEGIN PREAMBLE\n")
 func offloadImage(file []byte) ([]byte, error) {
 	f, err := elf.NewFile(bytes.NewReader(file))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read ELF file: %w", err)
 	}
 	var link abi.LinkImage
 	for _, s := range f.Sections {

@@ -184,5 +184,9 @@ func groupID(name string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	return strconv.Atoi(g.Gid)
+	gid, err := strconv.Atoi(g.Gid)
+	if err != nil {
+		return -1, fmt.Errorf("parse ID of group %s: %w", name, err)
+	}
+	return gid, nil
 }

@@ -166,7 +166,7 @@ func (s *Store) checkDamage() error {
 		err = json.Unmarshal(raw, &d)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("read note of damage: %w", err)
 	}
 	return &Damaged{s.options.path(d.File), errors.New(d.Why)}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -46,7 +47,10 @@ func (f *instanceFiles) readRun(id api.InstanceID) (r runFile, err error) {
 	if err != nil {
 		return r, err
 	}
-	return r, json.Unmarshal(raw, &r)
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, fmt.Errorf("decode file of the run: %w", err)
+	}
+	return r, nil
 }
 
 func (f *instanceFiles) writeRun(id api.InstanceID, r runFile) error {

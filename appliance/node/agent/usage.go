@@ -324,7 +324,10 @@ func readUsage(path string) (usageFile, error) {
 	if err != nil {
 		return f, err
 	}
-	return f, json.Unmarshal(raw, &f)
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return f, fmt.Errorf("decode file of usage: %w", err)
+	}
+	return f, nil
 }
 
 func (u *usageMeter) write(path string, f usageFile) error {

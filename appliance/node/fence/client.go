@@ -140,7 +140,7 @@ func (c *lane) exchange(deadline time.Time, line []byte) (r Reply, err error) {
 		return r, errors.Join(errors.New("no reply"), c.in.Err())
 	}
 	if err := json.Unmarshal(c.in.Bytes(), &r); err != nil {
-		return r, err
+		return r, fmt.Errorf("decode reply of basalt-fence: %w", err)
 	}
 	if r.Error != "" {
 		return r, &replyError{r.Error}

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -65,7 +66,7 @@ func ParseResolvers(all []string) (out []netip.AddrPort, err error) {
 		}
 		a, err := netip.ParseAddrPort(s)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("parse address of a resolver: %w", err)
 		}
 		out = append(out, a)
 	}

@@ -270,7 +270,11 @@ func (n *Node) Key(user string) ([]byte, error) {
 	if n.key == "" || user != deploy.Client {
 		return nil, api.Errorf(api.CodeUnavailable, "this node has no key of a Ceph cluster for %s", user)
 	}
-	return base64.StdEncoding.DecodeString(n.key)
+	key, err := base64.StdEncoding.DecodeString(n.key)
+	if err != nil {
+		return nil, fmt.Errorf("decode Ceph key of %s: %w", user, err)
+	}
+	return key, nil
 }
 
 // statuses of all disks that are here or were.

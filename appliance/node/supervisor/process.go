@@ -63,7 +63,10 @@ func parseStat(text string) (who process, state byte, err error) {
 	if err == nil {
 		who.start, err = strconv.ParseUint(rest[19], 10, 64)
 	}
-	return who, rest[0][0], err
+	if err != nil {
+		return who, 0, fmt.Errorf("parse line of /proc/PID/stat: %w", err)
+	}
+	return who, rest[0][0], nil
 }
 
 // alive tells whether this very process runs; a zombie does not.

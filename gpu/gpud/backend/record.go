@@ -48,7 +48,11 @@ func startTime(pid int) (uint64, error) {
 	if fields[0] == "Z" || fields[0] == "X" {
 		return 0, os.ErrProcessDone
 	}
-	return strconv.ParseUint(fields[19], 10, 64)
+	start, err := strconv.ParseUint(fields[19], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("parse start time in /proc/%d/stat: %w", pid, err)
+	}
+	return start, nil
 }
 
 // writeRecord replaces the file whole.

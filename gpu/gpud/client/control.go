@@ -117,5 +117,8 @@ func (c *Control) do(ctx context.Context, method, path string, in, out any) erro
 			return fmt.Errorf("gpud: %s %s: %s", method, path, resp.Status)
 		}
 	}
-	return json.Unmarshal(b, out)
+	if err := json.Unmarshal(b, out); err != nil {
+		return fmt.Errorf("gpud: decode response to %s %s: %w", method, path, err)
+	}
+	return nil
 }

@@ -41,23 +41,23 @@ func parseMembers(text []byte) (m members, err error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if t, err := dec.Token(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("parse JSON: %w", err)
 	} else if t != json.Delim('{') {
 		return nil, fmt.Errorf("it starts with %v, want an object", t)
 	}
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("parse JSON: %w", err)
 		}
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("parse JSON: %w", err)
 		}
 		m = append(m, member{key.(string), value}) // a key is a string, or Token fails
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("parse JSON: %w", err)
 	}
 	if dec.More() {
 		return nil, errors.New("unexpected text after the object")

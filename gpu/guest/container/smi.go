@@ -51,7 +51,7 @@ func loadable(root, program string) error {
 func interpreter(program string) (string, error) {
 	f, err := elf.Open(program)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("open ELF file: %w", err)
 	}
 	defer f.Close()
 	for _, p := range f.Progs {

@@ -73,8 +73,10 @@ func text(raw json.RawMessage) string {
 // schemaVersion is that of a schema, as a file or as a database's server gives it.
 func schemaVersion(schema []byte) (string, error) {
 	var s struct{ Version string }
-	err := json.Unmarshal(schema, &s)
-	return s.Version, err
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return "", fmt.Errorf("decode database schema: %w", err)
+	}
+	return s.Version, nil
 }
 
 // installedVersion of the schema in a file.
