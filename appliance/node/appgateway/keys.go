@@ -70,7 +70,7 @@ func (k *Keys) load(ctx context.Context) ([]byte, error) {
 func (k *Keys) read(ctx context.Context, o api.Object) ([]byte, error) {
 	var s keysSpec
 	if err := json.Unmarshal(o.Spec, &s); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decode session key of the app gateway: %w", err)
 	}
 	text, err := k.sealer.Open(ctx, s.Key)
 	if err != nil {

@@ -189,7 +189,7 @@ func (g *Gateway) dial(ctx context.Context, _, address string) (net.Conn, error)
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("parse port of the app: %w", err)
 	}
 	instance, node, _ := strings.Cut(host, ".")
 	ctx, cancel := context.WithTimeout(ctx, g.limits.dialTime)
