@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
@@ -61,7 +62,7 @@ func (s *Store) encodeBatch(b api.Batch) (_ []byte, err error) {
 		return nil, s.public(err)
 	}
 	if b, err = s.readable(b); err != nil {
-		return nil, err
+		return nil, s.public(err)
 	}
 	raw, err := state.EncodeBatch(b)
 	if err != nil {
@@ -175,7 +176,7 @@ func (s *Store) public(err error) error {
 			return diskFull()
 		}
 		return noLeader()
-	case errors.Is(err, raft.ErrRaftShutdown):
+	case errors.Is(err, raft.ErrRaftShutdown), errors.Is(err, bbolterrors.ErrDatabaseNotOpen):
 		return closed()
 	case errors.Is(err, raft.ErrEnqueueTimeout):
 		return api.Errorf(api.CodeUnavailable, "the cluster is overloaded with writes").WithHint("try again in a moment")
