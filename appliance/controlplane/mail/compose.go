@@ -130,8 +130,10 @@ func filled(text string, values map[string]string) string {
 	return out.String()
 }
 
-// oneLine is a text without what would end a line, or a header.
+// oneLine is a text without what would end a line, or a header, and without what reads
+// as an encoded word (RFC 2047), which can hold both.
 func oneLine(s string) string {
+	s = strings.ReplaceAll(s, "=?", "= ?")
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 

@@ -47,6 +47,7 @@ type Mailer struct {
 	o        Options
 	last     time.Time // when a message was last sent: there are so many a minute
 	settings int64     // revision of those that status.NextAt is about
+	cursor   int64     // sequence of the last event that was looked at: ahead of the status's
 }
 
 // New mailer.
@@ -110,15 +111,17 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 	if err != nil || !s.settings.Spec.Enabled {
 		return next, err
 	}
-	if err := m.tell(ctx, &s); err != nil {
-		return next, err
-	}
 	all, err := api.All[api.MailMessage](ctx, m.o.Store, api.ListQuery{Kind: api.KindMailMessage})
 	if err != nil {
 		return next, err
 	}
 	now := m.o.Now().UTC()
 	b := sorted(all, now)
+	if b.waiting < api.MaxMailMessages { // else events wait
+		if made, err := m.tell(ctx, &s); made || err != nil {
+			return now, err
+		}
+	}
 	if len(b.gone)+len(b.overdue) > 0 {
 		return now, m.tidy(ctx, s, b, now)
 	}

@@ -46,6 +46,42 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 			"Wenn Sie diese Nachricht nicht erwartet haben, ignorieren Sie sie: Ohne Sie geschieht nichts.",
 		}},
 	},
+	api.MailTypeInvoice: {
+		api.MailEnglish: {subject: "Invoice {{.number}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
+			"Invoice {{.number}} of {{.organization}} was issued: {{.total}}, due on {{.due}}.",
+			"You find it, as a PDF as well, in the portal.",
+		}},
+		api.MailGerman: {subject: "Rechnung {{.number}}", action: "Rechnungen öffnen", path: "/invoices", paragraphs: []string{
+			"Die Rechnung {{.number}} für {{.organization}} wurde ausgestellt: {{.total}}, fällig am {{.due}}.",
+			"Sie finden sie, auch als PDF, im Portal.",
+		}},
+	},
+	api.MailTypeBudget: {
+		api.MailEnglish: {subject: "Budget {{.budget}}: {{.percent}} % used", action: "Open usage", path: "/usage", paragraphs: []string{
+			"{{.organization}} has used {{.percent}} % of the budget {{.budget}} of {{.month}}.",
+		}},
+		api.MailGerman: {subject: "Budget {{.budget}}: {{.percent}} % verbraucht", action: "Verbrauch öffnen", path: "/usage", paragraphs: []string{
+			"{{.organization}} hat {{.percent}} % des Budgets {{.budget}} für {{.month}} verbraucht.",
+		}},
+	},
+	api.MailTypeBilling: {
+		api.MailEnglish: {subject: "{{if eq .state \"ok\"}}Thank you for your payment{{else if eq .state \"delete_warning\" \"delete_due\"}}Your data will be deleted{{else}}Payment reminder{{end}}: {{.organization}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
+			`{{if eq .state "ok"}}{{.organization}} has no open amounts any more. Nothing is restricted.{{end}}`,
+			`{{if eq .state "warn"}}{{.organization}} has an amount that is due, or what was paid in advance is nearly used up.{{end}}`,
+			`{{if eq .state "stop"}}{{.organization}} is behind with a payment. Until it arrives, no new instances are made or started; those that run go on.{{end}}`,
+			`{{if eq .state "suspended"}}{{.organization}} is behind with a payment. Its instances were stopped; their data is kept.{{end}}`,
+			`{{if eq .state "delete_warning"}}{{.organization}} is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good{{if .deleteAt}} on {{.deleteAt}}{{end}}.{{end}}`,
+			`{{if eq .state "delete_due"}}The payment of {{.organization}} did not arrive. Its instances, volumes, backups and addresses are being deleted.{{end}}`,
+		}},
+		api.MailGerman: {subject: "{{if eq .state \"ok\"}}Danke für Ihre Zahlung{{else if eq .state \"delete_warning\" \"delete_due\"}}Ihre Daten werden gelöscht{{else}}Zahlungserinnerung{{end}}: {{.organization}}", action: "Rechnungen öffnen", path: "/invoices", paragraphs: []string{
+			`{{if eq .state "ok"}}{{.organization}} hat keine offenen Beträge mehr. Nichts ist eingeschränkt.{{end}}`,
+			`{{if eq .state "warn"}}Bei {{.organization}} ist ein Betrag fällig, oder das Guthaben ist fast verbraucht.{{end}}`,
+			`{{if eq .state "stop"}}{{.organization}} ist mit einer Zahlung im Rückstand. Bis sie eintrifft, werden keine neuen Instanzen angelegt oder gestartet; laufende laufen weiter.{{end}}`,
+			`{{if eq .state "suspended"}}{{.organization}} ist mit einer Zahlung im Rückstand. Die Instanzen wurden gestoppt; ihre Daten bleiben erhalten.{{end}}`,
+			`{{if eq .state "delete_warning"}}{{.organization}} ist mit einer Zahlung im Rückstand. Wenn sie nicht eintrifft, werden Instanzen, Volumes, Backups und Adressen{{if .deleteAt}} am {{.deleteAt}}{{end}} endgültig gelöscht.{{end}}`,
+			`{{if eq .state "delete_due"}}Die Zahlung von {{.organization}} ist nicht eingetroffen. Instanzen, Volumes, Backups und Adressen werden gelöscht.{{end}}`,
+		}},
+	},
 }
 
 // foot is what stands below every message.
