@@ -1941,6 +1941,12 @@ type MailSettings struct {
 
 // MailStatus defines model for MailStatus.
 type MailStatus struct {
+	// Alerts Keys of the alerts that are there and were told of.
+	Alerts []string `json:"alerts,omitempty,omitzero"`
+
+	// AlertsAt When alerts were last told of.
+	AlertsAt *time.Time `json:"alertsAt,omitempty"`
+
 	// Attempts In a row that did not reach the server, or that it refused to talk to.
 	Attempts int64 `json:"attempts,omitempty,omitzero"`
 

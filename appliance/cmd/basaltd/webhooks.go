@@ -16,7 +16,7 @@ func (n *node) webhooks(in term) *webhook.Deliverer {
 
 // mailer is what sends mail in a term in which this node leads.
 func (n *node) mailer(in term) *mail.Mailer {
-	return mail.New(mail.Options{Store: hookTerm{in}, Open: n.sealed.Open, Log: n.log})
+	return mail.New(mail.Options{Store: hookTerm{in}, Open: n.sealed.Open, Alerts: n.api.Alerts, Log: n.log})
 }
 
 // hookTerm is the store of one term for webhooks and mail: the leader has all that was

@@ -21,7 +21,7 @@ import (
 var errSealed = errors.New("a secret cannot be decrypted: give it again")
 
 // maxValue is how many bytes of one value are shown.
-const maxValue = 1000
+const maxValue = 4000
 
 // composed is a message as it is sent.
 type composed struct {

@@ -31,6 +31,8 @@ type Options struct {
 	Store Store
 	// Open unseals a secret; nil: they are not sealed.
 	Open func(ctx context.Context, sealed string) (string, error)
+	// Alerts are what is wrong with the cluster now; nil: nobody is told.
+	Alerts func(ctx context.Context) ([]api.Alert, error)
 	// Roots are the CAs that vouch for the mail server; nil: the system's.
 	Roots *x509.CertPool
 	Log   *slog.Logger
@@ -47,7 +49,10 @@ type Mailer struct {
 	o        Options
 	last     time.Time // when a message was last sent: there are so many a minute
 	settings int64     // revision of those that status.NextAt is about
-	cursor   int64     // sequence of the last event that was looked at: ahead of the status's
+	looked   time.Time // when alerts were last looked at
+	// suspected are the keys of the alerts that there were then.
+	suspected []string
+	cursor    int64 // sequence of the last event that was looked at: ahead of the status's
 }
 
 // New mailer.
@@ -121,6 +126,12 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 		if made, err := m.tell(ctx, &s); made || err != nil {
 			return now, err
 		}
+		if made, err := m.alarm(ctx, &s, now); made || err != nil {
+			return now, err
+		}
+	}
+	if m.o.Alerts != nil && len(s.settings.Spec.AlertsTo) > 0 {
+		b.later(m.looked.Add(alarmEvery))
 	}
 	if len(b.gone)+len(b.overdue) > 0 {
 		return now, m.tidy(ctx, s, b, now)

@@ -116,7 +116,10 @@ func judged(m *gomail.Msg, err error) verdict {
 			return verdict{err: reason("send", err), server: true, spared: true}
 		}
 	}
-	v := verdict{err: reason(e.Reason.String(), err)}
+	// go-mail says to whom and which message too, which stand beside it.
+	said, _, _ := strings.Cut(e.Error(), ", affected ")
+	doing := e.Reason.String()
+	v := verdict{err: reason(doing, explained{strings.TrimPrefix(strings.TrimPrefix(said, doing+": "), doing+": "), err})}
 	code := e.ErrorCode()
 	switch {
 	case e.Reason == gomail.ErrSMTPMailFrom && code >= 500: // it does not want our sender, whoever it is for
@@ -149,6 +152,15 @@ func reason(doing string, err error) error {
 	text = strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
 	return fmt.Errorf("%s: %s", doing, text)
 }
+
+// explained is an error in other words.
+type explained struct {
+	text string
+	error
+}
+
+func (e explained) Error() string { return e.text }
+func (e explained) Unwrap() error { return e.error }
 
 func domainOf(address string) string {
 	_, domain, _ := strings.Cut(address, "@")

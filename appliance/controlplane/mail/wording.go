@@ -82,6 +82,18 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 			`{{if eq .state "delete_due"}}Die Zahlung von {{.organization}} ist nicht eingetroffen. Instanzen, Volumes, Backups und Adressen werden gelöscht.{{end}}`,
 		}},
 	},
+	api.MailTypeAlerts: {
+		api.MailEnglish: {subject: "{{.product}}: {{.first}}{{if .more}} (and {{.more}} more){{end}}", action: "Open the alerts", path: "/alerts", paragraphs: []string{
+			"These alerts are new:",
+			"{{.alerts}}",
+			"{{if .unnamed}}And {{.unnamed}} more.{{end}}",
+		}},
+		api.MailGerman: {subject: "{{.product}}: {{.first}}{{if .more}} (und {{.more}} weitere){{end}}", action: "Warnungen öffnen", path: "/alerts", paragraphs: []string{
+			"Diese Warnungen sind neu:",
+			"{{.alerts}}",
+			"{{if .unnamed}}Und {{.unnamed}} weitere.{{end}}",
+		}},
+	},
 }
 
 // foot is what stands below every message.

@@ -111,18 +111,20 @@ export function MailPage() {
                 {data.status.lastError}
               </Alert>
             )}
-            <Card className="basalt-form">
-              <CardTitle component="h2">{t('mail.settings')}</CardTitle>
-              <CardBody>
-                <MailForm settings={data} />
-              </CardBody>
-            </Card>
-            <Card className="basalt-form">
-              <CardTitle component="h2">{t('mail.testTitle')}</CardTitle>
-              <CardBody>
-                <Test enabled={data.enabled ?? false} />
-              </CardBody>
-            </Card>
+            <div className="basalt-stack basalt-form">
+              <Card>
+                <CardTitle component="h2">{t('mail.settings')}</CardTitle>
+                <CardBody>
+                  <MailForm settings={data} />
+                </CardBody>
+              </Card>
+              <Card>
+                <CardTitle component="h2">{t('mail.testTitle')}</CardTitle>
+                <CardBody>
+                  <Test enabled={data.enabled ?? false} />
+                </CardBody>
+              </Card>
+            </div>
             <Card>
               <CardTitle component="h2">{t('mail.outbox')}</CardTitle>
               <CardBody>
