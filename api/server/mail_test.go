@@ -287,3 +287,23 @@ func TestInvitation(t *testing.T) {
 		}
 	}
 }
+
+// Whoever makes users of strangers' addresses sends them no flood of invitations.
+func TestInvitationsAreThrottled(t *testing.T) {
+	p := newPeople(t)
+	mailOn(p)
+	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
+	sent := 0
+	for i := range 40 {
+		u, err := ask[api.User](p, admin, "POST", "/v1/users", api.User{Kind: api.KindUser, Meta: api.Meta{Name: strings.Repeat("x", i+1) + "@example.com", Organization: p.acme}})
+		wanted(t, "make", err, "")
+		if _, err = ask[api.MailMessage](p, admin, "POST", "/v1/users/"+u.Meta.ID+"/invite", nil); err == nil {
+			sent++
+		} else {
+			wanted(t, "invite", err, api.CodeRateLimited)
+		}
+	}
+	if n := len(p.outbox()); sent != 30 || n != sent {
+		t.Errorf("%d invitations and %d messages, want 30", sent, n)
+	}
+}

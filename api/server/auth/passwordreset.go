@@ -69,7 +69,7 @@ func (a *Authenticator) RequestPasswordReset(ctx context.Context, in *api.Passwo
 		return nil, err
 	}
 	out := &api.PasswordResetRequest{Email: in.Email, Organization: in.Organization}
-	if !a.resetsOf.take(strings.TrimSpace(email+" "+in.Organization), now) {
+	if !a.resetsOf.take(strings.TrimSpace(email+" "+place), now) {
 		return out, nil
 	}
 	u, err := a.UserFor(ctx, email, place)
@@ -96,6 +96,7 @@ func signsInByPassword(u api.User) bool {
 
 // Invite sends a user a link that sets a password.
 func (a *Authenticator) Invite(ctx context.Context, u api.User) (api.MailMessage, error) {
+	now := a.opts.Now().UTC()
 	m, err := a.MailSettings(ctx)
 	switch {
 	case err != nil:
@@ -104,8 +105,12 @@ func (a *Authenticator) Invite(ctx context.Context, u api.User) (api.MailMessage
 		return api.MailMessage{}, api.Errorf(api.CodeState, "the cluster sends no mail").WithHint("an operator enables it in the mail settings")
 	case u.Spec.Disabled:
 		return api.MailMessage{}, api.Errorf(api.CodeState, "user %s is disabled", u.Meta.Name).WithHint("enable it first")
-	case !a.invitations.take(u.Meta.ID, a.opts.Now().UTC()):
+	case !a.invitations.take(u.Meta.ID, now):
 		return api.MailMessage{}, api.Errorf(api.CodeRateLimited, "user %s was sent several invitations", u.Meta.Name).WithHint("wait ten minutes")
+	}
+	// Anybody's address can be made a user: whoever does sends strangers no flood.
+	if me := Caller(ctx); me.Role != api.RoleOperator && !a.invitationsBy.take(me.Org, now) {
+		return api.MailMessage{}, api.Errorf(api.CodeRateLimited, "your organization has sent many invitations").WithHint("wait a minute")
 	}
 	return a.mailLink(ctx, u, api.MailMessageSpec{Type: api.MailTypeInvitation}, invitationLife)
 }
