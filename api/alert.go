@@ -45,6 +45,8 @@ const (
 	AlertBackupLate      AlertCode = "backup.late"
 	AlertNetworkFailed   AlertCode = "network.failed"
 	AlertRouterFailed    AlertCode = "router.failed"
+	AlertMailFailing     AlertCode = "mail.failing"
+	AlertMailUndelivered AlertCode = "mail.undelivered"
 	AlertWebhookFailing  AlertCode = "webhook.failing"
 	AlertAuditChanged    AlertCode = "audit.changed"
 	AlertAuditUnanchored AlertCode = "audit.unanchored"

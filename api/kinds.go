@@ -48,6 +48,9 @@ const (
 	KindCephCluster     Kind = "CephCluster"
 	KindUpgrade         Kind = "Upgrade"
 
+	// KindMailMessage is a message of the outbox.
+	KindMailMessage Kind = "MailMessage"
+
 	KindService Kind = "Service"
 	KindSSHKey  Kind = "SSHKey"
 
@@ -76,6 +79,9 @@ const (
 	// KindBranding is internal: there is one object of it, which the API shows as
 	// Branding.
 	KindBranding Kind = "Branding"
+	// KindMailSettings is internal: there is one object of it, which the API shows as
+	// MailSettings.
+	KindMailSettings Kind = "MailSettings"
 	// KindSeries is internal: how far the numbers of a seller's documents are.
 	KindSeries Kind = "Series"
 	// KindPriceBookVersion is internal: a price book as it was.
@@ -242,12 +248,14 @@ var kinds = []KindInfo{
 	{Kind: KindMigration, Type: reflect.TypeFor[Migration](), Path: "migrations", IDPrefix: "mig", Verbs: CanAll, Readers: ReadByOperators, KeyScope: "nodes", references: ofMigration},
 	{Kind: KindJoinToken, Type: reflect.TypeFor[JoinToken](), Path: "join-tokens", IDPrefix: "join", Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByOperators},
 	{Kind: KindUpgrade, Type: reflect.TypeFor[Upgrade](), Path: "upgrades", IDPrefix: "upg", Verbs: CanAll, Readers: ReadByOperators, KeyScope: "nodes", KeyReads: true},
+	{Kind: KindMailMessage, Type: reflect.TypeFor[MailMessage](), Path: "mail-messages", IDPrefix: "mail", Verbs: CanGet | CanDelete, Readers: ReadByOperators},
 
 	// Internal.
 	{Kind: KindSession, IDPrefix: "ses", references: ofUser},
 	{Kind: KindExternalIdentity, IDPrefix: "eid", references: ofUser},
 	{Kind: KindLoginLink, IDPrefix: "link"},
 	{Kind: KindBranding, IDPrefix: "brand"},
+	{Kind: KindMailSettings, IDPrefix: "mailsettings"},
 	{Kind: KindSeries, IDPrefix: "series"},
 	{Kind: KindPriceBookVersion, IDPrefix: "pbv"},
 	{Kind: KindAuditCheck, IDPrefix: "auditcheck"},

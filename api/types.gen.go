@@ -1826,6 +1826,158 @@ type LoginToken struct {
 	Token string `json:"token,omitempty,omitzero"`
 }
 
+// MailMessage A message that the cluster sends. Its text is made when it is sent, of a template and data.
+type MailMessage struct {
+	Kind   Kind              `json:"kind"`
+	Meta   Meta              `json:"meta"`
+	Spec   MailMessageSpec   `json:"spec"`
+	Status MailMessageStatus `json:"status,omitempty,omitzero"`
+}
+
+// MailMessageList defines model for MailMessageList.
+type MailMessageList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string        `json:"continue,omitempty,omitzero"`
+	Items    []MailMessage `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// MailMessageSpec defines model for MailMessageSpec.
+type MailMessageSpec struct {
+	// Data What the template is filled in with.
+	Data map[string]string `json:"data,omitempty,omitzero"`
+
+	// Event Id of the event that it tells of.
+	Event string `json:"event,omitempty,omitzero"`
+
+	// ExpiresAt When it is given up; after a day unless given.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// Language The cluster's unless given.
+	Language MailLanguage `json:"language,omitempty,omitzero"`
+
+	// Organization Id of which it is about.
+	Organization string `json:"organization,omitempty,omitzero"`
+
+	// Secret Token of a link, sealed; gone once the message is done with. Never sent to clients.
+	Secret string   `json:"secret,omitempty,omitzero"`
+	To     string   `json:"to"`
+	Type   MailType `json:"type"`
+
+	// User Id of whose address it is.
+	User string `json:"user,omitempty,omitzero"`
+}
+
+// MailMessageStatus defines model for MailMessageStatus.
+type MailMessageStatus struct {
+	// Attempts Of this message that failed.
+	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// DoneAt When it was sent or given up.
+	DoneAt *time.Time `json:"doneAt,omitempty"`
+
+	// LastError Why the last attempt failed.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// MessageID Of the message as it is sent: the same at each attempt.
+	MessageID string `json:"messageID,omitempty,omitzero"`
+
+	// NextAt When it is tried again.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// State Waiting unless given.
+	State MailState `json:"state,omitempty,omitzero"`
+}
+
+// MailSettings defines model for MailSettings.
+type MailSettings struct {
+	// AlertsTo Addresses that are sent the cluster's alerts; nobody unless given.
+	AlertsTo []string `json:"alertsTo,omitempty,omitzero"`
+
+	// Enabled Whether mail is sent. While it is not, nothing is queued.
+	Enabled bool `json:"enabled,omitempty,omitzero"`
+
+	// HasPassword Made by the server.
+	HasPassword bool `json:"hasPassword,omitempty,omitzero"`
+
+	// Language Of mail to those whose language is not known; en unless given.
+	Language MailLanguage `json:"language,omitempty,omitzero"`
+
+	// Password Sealed. Never sent to clients.
+	Password string `json:"password,omitempty,omitzero"`
+
+	// PerMinute The most messages a minute; 60 unless given.
+	PerMinute int `json:"perMinute,omitempty,omitzero"`
+
+	// Port 587, with TLS from the beginning 465, unless given.
+	Port int `json:"port,omitempty,omitzero"`
+
+	// PortalURL Where the portal is, for links: https:// or http://
+	PortalURL string `json:"portalURL,omitempty,omitzero"`
+
+	// Revision Of the last change; 0: nothing was ever changed.
+	Revision int64 `json:"revision,omitempty,omitzero"`
+
+	// Security starttls: encrypted before anything is sent, or not sent; tls: encrypted from the beginning; none: in the clear, without a user. starttls unless given.
+	Security MailSecurity `json:"security,omitempty,omitzero"`
+
+	// Sender Address that mail comes from.
+	Sender string `json:"sender,omitempty,omitzero"`
+
+	// Server Name or address of the mail server (SMTP).
+	Server string `json:"server,omitempty,omitzero"`
+
+	// Status How sending goes. Made by the server.
+	Status MailStatus `json:"status,omitempty,omitzero"`
+
+	// User What the cluster signs in to the mail server as; without one it does not.
+	User string `json:"user,omitempty,omitzero"`
+}
+
+// MailStatus defines model for MailStatus.
+type MailStatus struct {
+	// Alerts Keys of the alerts that are there and were told of.
+	Alerts []string `json:"alerts,omitempty,omitzero"`
+
+	// AlertsAt When alerts were last told of.
+	AlertsAt *time.Time `json:"alertsAt,omitempty"`
+
+	// Attempts In a row that did not reach the server, or that it refused to talk to.
+	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// Cursor The sequence of the last event of which messages were made.
+	Cursor int64 `json:"cursor,omitempty,omitzero"`
+
+	// Failed Messages that were refused for good, or waited too long.
+	Failed int64 `json:"failed,omitempty,omitzero"`
+
+	// FailedAt When the last one was.
+	FailedAt *time.Time `json:"failedAt,omitempty"`
+
+	// LastError Why the last attempt failed; empty if it did not.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// NextAt When it is tried again.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// Sent Messages that the server took.
+	Sent int64 `json:"sent,omitempty,omitzero"`
+
+	// SentAt When the server last took a message.
+	SentAt *time.Time `json:"sentAt,omitempty"`
+}
+
+// MailTest defines model for MailTest.
+type MailTest struct {
+	// To The caller's own address unless given.
+	To string `json:"to,omitempty,omitzero"`
+}
+
 // Member defines model for Member.
 type Member struct {
 	APIAddress       string     `json:"apiAddress,omitempty,omitzero"`
@@ -2370,6 +2522,14 @@ type PasswordLink struct {
 
 	// Token Good once. It is shown this once.
 	Token string `json:"token"`
+}
+
+// PasswordResetRequest defines model for PasswordResetRequest.
+type PasswordResetRequest struct {
+	Email string `json:"email"`
+
+	// Organization Id or name, or RESELLER/NAME, as for a login.
+	Organization string `json:"organization,omitempty,omitzero"`
 }
 
 // PasswordSet defines model for PasswordSet.
@@ -3288,7 +3448,14 @@ type UserCredentials struct {
 	LinkExpiresAt *time.Time `json:"linkExpiresAt,omitempty"`
 
 	// LinkHash SHA-256 of the token that sets a password, hex.
-	LinkHash string `json:"linkHash,omitempty,omitzero"`
+	LinkHash        string     `json:"linkHash,omitempty,omitzero"`
+	MailedExpiresAt *time.Time `json:"mailedExpiresAt,omitempty"`
+
+	// MailedHash SHA-256 of the token that sets a password and was sent by e-mail, hex.
+	MailedHash string `json:"mailedHash,omitempty,omitzero"`
+
+	// MailedTo Address that it was sent to: who has it has proved that it is his.
+	MailedTo string `json:"mailedTo,omitempty,omitzero"`
 
 	// PasswordHash argon2id, as a PHC string.
 	PasswordHash string `json:"passwordHash,omitempty,omitzero"`
@@ -3974,6 +4141,36 @@ type GetLedgerParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// ListMailMessagesParams defines parameters for ListMailMessages.
+type ListMailMessagesParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// Count Answer in total how many there are on all pages.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+}
+
+// DeleteMailMessageParams defines parameters for DeleteMailMessage.
+type DeleteMailMessageParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // TraceNetworkParams defines parameters for TraceNetwork.
 type TraceNetworkParams struct {
 	// From The sender: an instance's name or id, or an address outside.
@@ -4358,6 +4555,12 @@ type BeginOIDCLoginJSONRequestBody = OIDCBegin
 // FinishOIDCLoginJSONRequestBody defines body for FinishOIDCLogin for application/json ContentType.
 type FinishOIDCLoginJSONRequestBody = OIDCFinish
 
+// UpdateMailSettingsJSONRequestBody defines body for UpdateMailSettings for application/json ContentType.
+type UpdateMailSettingsJSONRequestBody = MailSettings
+
+// TestMailJSONRequestBody defines body for TestMail for application/json ContentType.
+type TestMailJSONRequestBody = MailTest
+
 // CreateOrganizationJSONRequestBody defines body for CreateOrganization for application/json ContentType.
 type CreateOrganizationJSONRequestBody = Organization
 
@@ -4366,6 +4569,9 @@ type ChangePasswordJSONRequestBody = PasswordChange
 
 // SetPasswordJSONRequestBody defines body for SetPassword for application/json ContentType.
 type SetPasswordJSONRequestBody = PasswordToken
+
+// RequestPasswordResetJSONRequestBody defines body for RequestPasswordReset for application/json ContentType.
+type RequestPasswordResetJSONRequestBody = PasswordResetRequest
 
 // CreatePaymentJSONRequestBody defines body for CreatePayment for application/json ContentType.
 type CreatePaymentJSONRequestBody = Payment

@@ -30,6 +30,7 @@ type State struct {
 	Networks      []api.Network
 	Routers       []api.Router
 	Webhooks      []api.Webhook
+	Mail          []api.StoredMailSettings // the settings, and how sending goes
 	Organizations []api.Organization
 	Audit         []api.AuditCheck // none: the trail was never verified
 	Upgrades      []api.Upgrade

@@ -15,8 +15,10 @@ const failing = 3
 
 const named = 5 // overdue customers
 
-// outside is what depends on others: receivers of webhooks, and who pays.
+// outside is what depends on others: receivers of webhooks, the mail server, and who
+// pays.
 func (l *list) outside(s State) {
+	l.mail(s)
 	for _, w := range s.Webhooks {
 		if w.Spec.Paused || w.Status.Attempts < failing {
 			continue
@@ -49,4 +51,26 @@ func (l *list) outside(s State) {
 		names += fmt.Sprintf(" and %d more", len(due)-named)
 	}
 	l.add(api.AlertInvoicesOverdue, how, about{kind: api.KindInvoice}, &since, plural(len(due), "customer")+" with overdue invoices: "+names, "record payments received, or contact them; basalt organization list shows who is restricted")
+}
+
+// undelivered is how long a message that failed is news.
+const undelivered = 24 * time.Hour
+
+// mail is about the mail server, and about messages that it did not take.
+func (l *list) mail(s State) {
+	enabled := slices.ContainsFunc(s.Mail, func(m api.StoredMailSettings) bool { return m.Spec.Enabled })
+	for _, m := range s.Mail {
+		st, what := m.Status, about{kind: api.KindMailMessage}
+		if !enabled {
+			return
+		}
+		if st.Attempts >= failing {
+			l.warning(api.AlertMailFailing, what, st.SentAt, fmt.Sprintf("the mail server could not be used %d times", st.Attempts)+because(st.LastError),
+				"see to the mail server, or to the mail settings; messages wait for a day")
+		}
+		if st.FailedAt != nil && l.now.Sub(*st.FailedAt) < undelivered {
+			l.warning(api.AlertMailUndelivered, what, st.FailedAt, "mail could not be delivered in the last 24 hours",
+				"basalt mail-message list says what and why")
+		}
+	}
 }

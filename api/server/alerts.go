@@ -50,6 +50,12 @@ func (h *handlers) ListAlerts(ctx context.Context, r in[api.ListAlertsParams, no
 	return &out, nil
 }
 
+// Alerts are what is wrong now, for who tells operators of it; not to be changed.
+func (s *Server) Alerts(ctx context.Context) ([]api.Alert, error) {
+	l, err := s.alerts.look(ctx, s.opts.Now, (&handlers{s}).whole)
+	return l.found, err
+}
+
 const (
 	// alertsAge is how old an answer may be where looking costs much: at 20,000
 	// instances half a second of a processor (BenchmarkAlerts).
@@ -109,7 +115,8 @@ func (h *handlers) whole(ctx context.Context) (alerts.State, error) {
 		readAll(ctx, h, api.KindInstance, &s.Instances), readAll(ctx, h, api.KindImage, &s.Images), readAll(ctx, h, api.KindDisk, &s.Disks),
 		readAll(ctx, h, api.KindCephCluster, &s.Ceph), readAll(ctx, h, api.KindBackupTarget, &s.Targets), readAll(ctx, h, api.KindBackup, &s.Backups),
 		readAll(ctx, h, api.KindExternalNetwork, &s.External), readAll(ctx, h, api.KindNetwork, &s.Networks), readAll(ctx, h, api.KindRouter, &s.Routers),
-		readAll(ctx, h, api.KindWebhook, &s.Webhooks), readAll(ctx, h, api.KindOrganization, &s.Organizations),
+		readAll(ctx, h, api.KindWebhook, &s.Webhooks), readAll(ctx, h, api.KindMailSettings, &s.Mail),
+		readAll(ctx, h, api.KindOrganization, &s.Organizations),
 		readAll(ctx, h, api.KindAuditCheck, &s.Audit),
 		readAll(ctx, h, api.KindUpgrade, &s.Upgrades),
 	} {

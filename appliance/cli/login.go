@@ -151,7 +151,7 @@ func (a *App) passwordCommand() *cobra.Command {
 			}
 			return a.begin(cmd.Context(), s)
 		},
-	})
+	}, a.passwordReset())
 	return cmd
 }
 

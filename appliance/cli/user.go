@@ -51,7 +51,7 @@ func (a *App) users() *kind[api.User] {
 			}
 		},
 	}
-	k.more = []*cobra.Command{a.resetCommand(k)}
+	k.more = []*cobra.Command{a.resetCommand(k), a.inviteCommand(k)}
 	return k
 }
 

@@ -330,6 +330,7 @@ step('the pages that show them, also on a phone', async () => {
         '/images/apps',
         '/all-instances',
         '/branding',
+        '/mail',
         '/setup/brand',
         '/revenue',
         '/audit',

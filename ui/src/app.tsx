@@ -15,6 +15,7 @@ const loadShell = () => import('./shell/shell').then((m) => ({ default: m.Shell 
 const Shell = lazy(loadShell);
 const Sso = lazy(() => import('./pages/sso').then((m) => ({ default: m.Sso })));
 const SetPassword = lazy(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword })));
+const ForgotPassword = lazy(() => import('./pages/forgot-password').then((m) => ({ default: m.ForgotPassword })));
 const RequiredCodes = lazy(() => import('./pages/account/required').then((m) => ({ default: m.RequiredCodes })));
 const NotFound = lazy(() => import('./pages/not-found').then((m) => ({ default: m.NotFound })));
 
@@ -55,6 +56,7 @@ function Inside() {
   useAhead(path);
   if (path.startsWith('/sso')) return <Sso />;
   if (path.startsWith('/password')) return <SetPassword />;
+  if (path.startsWith('/forgot')) return <ForgotPassword />;
   if (session.isPending) return <Loading />;
   if (session.isError)
     return (

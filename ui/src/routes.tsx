@@ -145,6 +145,7 @@ export const routes: RouteTo[] = [
     when: operator,
     Page: lazy(() => import('./pages/setup/setup').then((m) => ({ default: m.Setup }))),
   },
+  { path: '/mail', when: operator, Page: lazy(() => import('./pages/mail').then((m) => ({ default: m.MailPage }))) },
   {
     path: '/branding',
     when: operator,

@@ -63,6 +63,9 @@ type Authenticator struct {
 	// Logins with an identity provider that begin, by address, and codes that
 	// were tried, by the login that had begun.
 	flows, codes *limiter
+	// Passwords that were forgotten, by address and by account, and invitations, by
+	// the account and by the organization that sends them.
+	resetsFrom, resetsOf, invitations, invitationsBy *limiter
 	// guesses are wrong passwords, by account.
 	guesses *throttle
 	oidc    *oidc.Asker
@@ -73,6 +76,7 @@ type Authenticator struct {
 // New returns an authenticator with nothing counted yet.
 func New(o Options) *Authenticator {
 	return &Authenticator{opts: o, keys: newLimiter(o.KeyRate, 4*o.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
+		resetsFrom: newLimiter(1.0/60, 20), resetsOf: newLimiter(1.0/600, 3), invitations: newLimiter(1.0/600, 3), invitationsBy: newLimiter(1.0/60, 30),
 		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(),
 		oidc: oidc.New(o.Now, o.URLs, o.Log)}
 }

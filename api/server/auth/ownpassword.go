@@ -69,7 +69,8 @@ func (a *Authenticator) confirmed(ctx context.Context, u *api.User, field, passw
 	return err
 }
 
-// SetPassword with the token of a new or reset user, once.
+// SetPassword with the token of a new or reset user, once. Who has one that was sent
+// by e-mail has proved that the address is his.
 func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) (*api.PasswordSet, error) {
 	now := a.opts.Now()
 	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used or have expired: your administrator can create another")
@@ -82,7 +83,8 @@ func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) 
 		return nil, err
 	}
 	c := Credentials(u)
-	if err != nil || c.LinkHash == "" || !sameHash(secret, c.LinkHash) || c.LinkExpiresAt == nil || !now.Before(*c.LinkExpiresAt) || u.Spec.Disabled {
+	given, mailed := holdsLink(secret, c.LinkHash, c.LinkExpiresAt, now), holdsLink(secret, c.MailedHash, c.MailedExpiresAt, now) && c.MailedTo == u.Meta.Name
+	if err != nil || !given && !mailed || u.Spec.Disabled {
 		return nil, a.refused(Request(ctx), in.Token, refused, now)
 	}
 	if err := api.ValidatePassword("password", in.Password, u.Meta.Name); err != nil {
@@ -92,7 +94,12 @@ func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) 
 		return nil, err
 	}
 	c.LinkHash, c.LinkExpiresAt, c.Epoch = "", nil, c.Epoch+1
-	return &api.PasswordSet{Email: u.Meta.Name}, a.Keep(by(ctx, u), u, c)
+	c.MailedHash, c.MailedTo, c.MailedExpiresAt = "", "", nil
+	keep := a.Keep
+	if mailed {
+		keep = a.keepProved
+	}
+	return &api.PasswordSet{Email: u.Meta.Name}, keep(by(ctx, u), u, c)
 }
 
 // BeginTOTP makes a secret, which counts once a code of it was seen.

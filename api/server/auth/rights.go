@@ -32,14 +32,14 @@ var Rights = withKinds(map[string]Roles{
 	"ListWebhookDeliveries": admins,
 	"RotateWebhook":         admins, "ReplayWebhook": admins, "TestWebhook": admins,
 
-	"ResetUser": admins,
+	"ResetUser": admins, "InviteUser": admins,
 
 	"ListLoginProviders": Everybody, "BeginOIDCLogin": Everybody, "FinishOIDCLogin": Everybody,
 
 	// One's own, of whatever role.
 	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing,
 	"BeginTOTP": viewers | billing, "ConfirmTOTP": viewers | billing, "DisableTOTP": viewers | billing,
-	"Login": Everybody, "SetPassword": Everybody,
+	"Login": Everybody, "SetPassword": Everybody, "RequestPasswordReset": Everybody,
 
 	// What outside billing systems drive.
 	"SuspendService": Sellers, "ResumeService": Sellers, "SetServicePassword": Sellers, "ListServiceUsage": Sellers,
@@ -54,6 +54,7 @@ var Rights = withKinds(map[string]Roles{
 	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
 	"PreviewInvoice": admins | billing, "ExplainInvoice": admins | billing,
 	"GetBranding": Everybody, "GetLogo": Everybody, "UpdateBranding": operators, "PutLogo": operators, "DeleteLogo": operators,
+	"GetMailSettings": operators, "UpdateMailSettings": operators, "TestMail": operators,
 	"Watch":      viewers,
 	"Whoami":     viewers | billing,
 	"GetVersion": Everybody,
@@ -72,6 +73,7 @@ var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindInvoice:          {read: admins | billing},
 	api.KindPayment:          {read: admins | billing, write: Sellers},
 	api.KindCreditNote:       {read: admins | billing, write: Sellers},
+	api.KindMailMessage:      {read: operators, write: operators},
 	api.KindBudget:           {read: admins | billing, write: admins},
 	api.KindAPIKey:           {read: admins, write: admins},
 	api.KindOrganization:     {read: viewers, write: Sellers},

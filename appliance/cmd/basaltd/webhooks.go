@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/mail"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/webhook"
 )
@@ -13,7 +14,12 @@ func (n *node) webhooks(in term) *webhook.Deliverer {
 	return webhook.New(webhook.Options{Store: hookTerm{in}, Open: n.sealed.Open, URLs: n.urls, Log: n.log})
 }
 
-// hookTerm is the store of one term for webhooks: the leader has all that was
+// mailer is what sends mail in a term in which this node leads.
+func (n *node) mailer(in term) *mail.Mailer {
+	return mail.New(mail.Options{Store: hookTerm{in}, Open: n.sealed.Open, Alerts: n.api.Alerts, Log: n.log})
+}
+
+// hookTerm is the store of one term for webhooks and mail: the leader has all that was
 // acknowledged, so that it asks nobody before it reads.
 type hookTerm struct{ term }
 

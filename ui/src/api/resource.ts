@@ -82,6 +82,18 @@ export const branding: Resource<Schemas['Branding']> = {
   post: (body) => ok(api.PUT('/v1/branding', { body })),
 };
 
+/** mail is one object too. */
+export const mail: Resource<Schemas['MailSettings']> = {
+  id: () => '',
+  revision: (s) => s.revision ?? 0,
+  path: () => '/v1/mail',
+  key: () => ['mail'],
+  lists: ['mail'],
+  get: () => ok(api.GET('/v1/mail')),
+  put: (_, body) => ok(api.PUT('/v1/mail', { body })),
+  post: (body) => ok(api.PUT('/v1/mail', { body })),
+};
+
 const mostTries = 5; // of what changes by itself meanwhile: nodes report every few seconds
 
 /** change an object as it is now: for an action, which says one thing and has seen no form. */

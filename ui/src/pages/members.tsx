@@ -4,12 +4,14 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
 import { useFieldErrors } from '../api/fields';
+import { useInvite } from '../api/mail';
 import { useUsers } from '../api/queries';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { passwordLink } from '../lib/address';
 import { formatTime } from '../lib/format';
 import { asCommand, asCurl } from '../lib/shell';
+import { ErrorAlert } from '../parts/error';
 import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Empty, ObjectList, useListing, type Column } from '../parts/list';
@@ -104,6 +106,7 @@ export function Members() {
   const [adding, setAdding] = useState(false);
   const [made, setMade] = useState<User | null>(null);
   const query = useUsers(listing.query);
+  const invite = useInvite();
   const grant = (g: Schemas['Grant']) => {
     const p = projects.find((x) => x.meta.id === g.project)?.meta.name ?? g.project;
     return p ? `${t(`role.${g.role}`)} (${p})` : t(`role.${g.role}`);
@@ -126,6 +129,20 @@ export function Members() {
     { title: t('mem.grants'), cell: (u) => u.spec.grants?.map(grant).join(', ') || t('common.none') },
     { title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
     { title: t('mem.lastLogin'), cell: (u) => formatTime(u.status?.lastLoginAt, language) || t('common.never') },
+    {
+      title: t('common.actions'),
+      cell: (u) => (
+        <Button
+          variant="link"
+          isInline
+          aria-label={`${t('mem.mail')}: ${u.meta.name}`}
+          isDisabled={u.spec.disabled || invite.isPending}
+          onClick={() => invite.mutate(u.meta.id ?? '')}
+        >
+          {t('mem.mail')}
+        </Button>
+      ),
+    },
   ];
   return (
     <PageBody
@@ -133,6 +150,16 @@ export function Members() {
       actions={organization && <Button onClick={() => (setMade(null), setAdding(true))}>{t('mem.invite')}</Button>}
     >
       <div className="basalt-stack">
+        <ErrorAlert error={invite.error} onClose={invite.reset} />
+        {invite.data && (
+          <Alert
+            component="p"
+            variant="success"
+            isInline
+            isLiveRegion
+            title={t('mem.mailed', { name: invite.data.spec.to })}
+          />
+        )}
         {made?.link && (
           <Alert
             component="h2"

@@ -144,6 +144,11 @@ export function SignIn() {
               <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>
                 {step === 'code' ? t('signIn.verify') : t('signIn.submit')}
               </Button>
+              {step === 'password' && (
+                <p className="basalt-note">
+                  <a href="#/forgot">{t('signIn.forgot')}</a>
+                </p>
+              )}
               {step !== 'password' && (
                 <Button
                   variant="link"

@@ -40,6 +40,7 @@ export const groups: Group[] = [
       { href: '/network-health', text: 'xnet.title', when: operator },
       { href: '/maintenance', text: 'mnt.title', when: operator },
       { href: '/branding', text: 'nav.branding', when: operator },
+      { href: '/mail', text: 'mail.title', when: operator },
       { href: '/setup', text: 'setup.title', when: operator },
     ],
   },

@@ -58,6 +58,7 @@ const operatorKinds = [
   'GPU',
   'Migration',
   'JoinToken',
+  'MailMessage',
   'Disk',
   'CephCluster',
   'BackupTarget',

@@ -16,6 +16,7 @@ import { customers } from './customers';
 import { prices } from './prices';
 import { revenue } from './revenue';
 import { branding } from './branding';
+import { mail } from './mail';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
@@ -43,6 +44,7 @@ export const de: Words = {
   ...prices,
   ...revenue,
   ...branding,
+  ...mail,
   ...setup,
   ...volumes,
   ...network,

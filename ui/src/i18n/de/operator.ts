@@ -50,6 +50,8 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.backup.late': 'Backup überfällig',
   'alert.network.failed': 'Netzwerkfehler',
   'alert.router.failed': 'Projekt ohne externen Zugang',
+  'alert.mail.failing': 'Der Mailserver ist nicht nutzbar',
+  'alert.mail.undelivered': 'E-Mails konnten nicht zugestellt werden',
   'alert.webhook.failing': 'Webhook-Zustellungen schlagen fehl',
   'alert.invoice.overdue': 'Überfällige Rechnungen',
 

@@ -18,6 +18,8 @@ export const people: Record<keyof typeof en, string> = {
   'key.deleteHelp': 'Programme, die ihn verwenden, verlieren sofort den Zugriff.',
   'key.whole': 'Ganze Organisation',
 
+  'mem.mail': 'Link per E-Mail senden',
+  'mem.mailed': 'Ein Link an {name} ist unterwegs.',
   'mem.title': 'Mitglieder',
   'mem.invite': 'Mitglied hinzufügen',
   'mem.email': 'E-Mail-Adresse',

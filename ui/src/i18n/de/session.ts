@@ -20,6 +20,13 @@ export const session: Record<keyof typeof en, string> = {
   'signIn.wait': 'Anmeldung läuft …',
   'signIn.linkFailed': 'Dieser Anmeldelink ist nicht gültig',
   'signIn.other': 'Auf andere Weise anmelden',
+  'signIn.forgot': 'Passwort vergessen?',
+
+  'forgot.title': 'Passwort vergessen?',
+  'forgot.help': 'Geben Sie Ihre E-Mail-Adresse ein, um einen Link zu erhalten, der ein neues Passwort setzt.',
+  'forgot.submit': 'Link senden',
+  'forgot.sent': 'Wenn {email} hier ein Passwort hat, ist ein Link dorthin unterwegs. Er gilt eine Stunde.',
+  'forgot.back': 'Zurück zur Anmeldung',
 
   'password.title': 'Passwort setzen',
   'password.new': 'Neues Passwort',

@@ -17,6 +17,7 @@ import { customers } from './customers';
 import { prices } from './prices';
 import { revenue } from './revenue';
 import { branding } from './branding';
+import { mail } from './mail';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
@@ -44,6 +45,7 @@ export const en = {
   ...prices,
   ...revenue,
   ...branding,
+  ...mail,
   ...setup,
   ...volumes,
   ...network,

@@ -48,6 +48,8 @@ export const operator = {
   'alert.backup.late': 'Backup overdue',
   'alert.network.failed': 'Network failure',
   'alert.router.failed': 'Project has no external access',
+  'alert.mail.failing': 'The mail server cannot be used',
+  'alert.mail.undelivered': 'Mail could not be delivered',
   'alert.webhook.failing': 'Webhook deliveries fail',
   'alert.invoice.overdue': 'Overdue invoices',
 

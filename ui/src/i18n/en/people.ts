@@ -15,6 +15,8 @@ export const people = {
   'key.deleteHelp': 'Programs that use it lose access immediately.',
   'key.whole': 'Whole organization',
 
+  'mem.mail': 'Send link by e-mail',
+  'mem.mailed': 'A link is on its way to {name}.',
   'mem.title': 'Members',
   'mem.invite': 'Add member',
   'mem.email': 'E-mail address',

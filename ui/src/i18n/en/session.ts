@@ -17,6 +17,13 @@ export const session = {
   'signIn.wait': 'Signing in…',
   'signIn.linkFailed': 'This sign-in link is not valid',
   'signIn.other': 'Sign in another way',
+  'signIn.forgot': 'Forgot your password?',
+
+  'forgot.title': 'Forgot your password?',
+  'forgot.help': 'Enter your e-mail address to receive a link that sets a new password.',
+  'forgot.submit': 'Send link',
+  'forgot.sent': 'If {email} has a password here, a link is on its way to it. It is valid for one hour.',
+  'forgot.back': 'Back to sign in',
 
   'password.title': 'Set your password',
   'password.new': 'New password',

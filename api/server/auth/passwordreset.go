@@ -1,0 +1,172 @@
+package auth
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	// resetLife and invitationLife are how long a link that was sent by e-mail is good.
+	resetLife      = time.Hour
+	invitationLife = 3 * 24 * time.Hour
+
+	maxPlaceBytes = 256
+)
+
+// errNoMail is for what needs mail.
+func errNoMail() error {
+	return api.Errorf(api.CodeState, "the cluster sends no mail").WithHint("ask your administrator, who can create a link")
+}
+
+// MailSettings are the cluster's; revision 0: nobody has changed them yet.
+func (a *Authenticator) MailSettings(ctx context.Context) (api.StoredMailSettings, error) {
+	return a.mailObject(ctx, api.MailSettingsID)
+}
+
+// MailStatus is how sending goes.
+func (a *Authenticator) MailStatus(ctx context.Context) (api.MailStatus, error) {
+	o, err := a.mailObject(ctx, api.MailStatusID)
+	return o.Status, err
+}
+
+func (a *Authenticator) mailObject(ctx context.Context, id string) (api.StoredMailSettings, error) {
+	o, err := a.opts.Store.Get(ctx, api.KindMailSettings, id)
+	if err != nil && api.CodeOf(err) == api.CodeNotFound {
+		return api.StoredMailSettings{Kind: api.KindMailSettings}, nil
+	}
+	if err != nil {
+		return api.StoredMailSettings{}, err
+	}
+	return api.Decode[api.StoredMailSettings](o)
+}
+
+// RequestPasswordReset queues a message with a link. Whoever there is, a message is
+// queued and the answer is the same: the leader drops those without a user. What is
+// counted against an account that has asked often is neither, and is answered alike.
+func (a *Authenticator) RequestPasswordReset(ctx context.Context, in *api.PasswordResetRequest) (*api.PasswordResetRequest, error) {
+	email, now := api.Login(in.Email), a.opts.Now().UTC()
+	if err := api.ValidateLogin(email); err != nil {
+		return nil, api.Errorf(api.CodeInvalid, "must be an e-mail address").At("email").WithHint("e.g. ann@example.com")
+	}
+	if len(in.Organization) > maxPlaceBytes {
+		return nil, api.Errorf(api.CodeInvalid, "must have at most %d bytes", maxPlaceBytes).At("organization")
+	}
+	m, err := a.MailSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !m.Spec.Enabled {
+		return nil, errNoMail()
+	}
+	if !a.resetsFrom.take(addressOf(Request(ctx)), now) {
+		return nil, errSlow
+	}
+	place, err := a.loginPlace(ctx, in.Organization)
+	if err != nil {
+		return nil, err
+	}
+	out := &api.PasswordResetRequest{Email: in.Email, Organization: in.Organization}
+	if !a.resetsOf.take(strings.TrimSpace(email+" "+place), now) {
+		return out, nil
+	}
+	u, err := a.UserFor(ctx, email, place)
+	if err != nil {
+		return nil, err
+	}
+	if in.Organization != "" && place == "" || u.Spec.Disabled || !signsInByPassword(u) {
+		u = api.User{}
+	}
+	u.Meta.Name = email
+	_, err = a.mailLink(ctx, u, api.MailMessageSpec{Type: api.MailTypePasswordReset, Language: spoken(Request(ctx).Header.Get("Accept-Language"))}, resetLife)
+	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeNotFound) {
+		err = nil // the user is being changed: to say so would tell that there is one
+	}
+	return out, err
+}
+
+// signsInByPassword reports whether the user has a password, or was given a link to
+// set one: a link by e-mail is no way around an identity provider.
+func signsInByPassword(u api.User) bool {
+	c := Credentials(u)
+	return c.PasswordHash != "" || c.LinkHash != "" || c.MailedHash != ""
+}
+
+// Invite sends a user a link that sets a password.
+func (a *Authenticator) Invite(ctx context.Context, u api.User) (api.MailMessage, error) {
+	now := a.opts.Now().UTC()
+	m, err := a.MailSettings(ctx)
+	switch {
+	case err != nil:
+		return api.MailMessage{}, err
+	case !m.Spec.Enabled:
+		return api.MailMessage{}, api.Errorf(api.CodeState, "the cluster sends no mail").WithHint("an operator enables it in the mail settings")
+	case u.Spec.Disabled:
+		return api.MailMessage{}, api.Errorf(api.CodeState, "user %s is disabled", u.Meta.Name).WithHint("enable it first")
+	case !a.invitations.take(u.Meta.ID, now):
+		return api.MailMessage{}, api.Errorf(api.CodeRateLimited, "user %s was sent several invitations", u.Meta.Name).WithHint("wait ten minutes")
+	}
+	// Anybody's address can be made a user: whoever does sends strangers no flood.
+	if me := Caller(ctx); me.Role != api.RoleOperator && !a.invitationsBy.take(me.Org, now) {
+		return api.MailMessage{}, api.Errorf(api.CodeRateLimited, "your organization has sent many invitations").WithHint("wait a minute")
+	}
+	return a.mailLink(ctx, u, api.MailMessageSpec{Type: api.MailTypeInvitation}, invitationLife)
+}
+
+// mailLink queues a message to a user with a token that sets a password; what is kept
+// of the token comes in the same batch. To nobody (a user without an id) goes one too.
+func (a *Authenticator) mailLink(ctx context.Context, u api.User, s api.MailMessageSpec, life time.Duration) (api.MailMessage, error) {
+	now, id := a.opts.Now().UTC(), api.RandomID(api.KindMailMessage)
+	end := now.Add(life).Truncate(time.Second)
+	token, hash := NewToken(u.Meta.ID)
+	sealed, err := a.Sealed(ctx, token)
+	if err != nil {
+		return api.MailMessage{}, err
+	}
+	s.To, s.User, s.Organization, s.Secret, s.ExpiresAt = u.Meta.Name, u.Meta.ID, u.Meta.Organization, sealed, &end
+	cmds := []api.Command{api.QueueMail(id, s)}
+	if u.Meta.ID != "" {
+		c := Credentials(u)
+		c.MailedHash, c.MailedTo, c.MailedExpiresAt = hash, u.Meta.Name, &end
+		u.Spec.Credentials = &c
+		cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec)})
+	}
+	out, err := a.opts.Store.Apply(ctx, api.Batch{At: now, Commands: cmds})
+	if err != nil {
+		return api.MailMessage{}, err
+	}
+	return api.Decode[api.MailMessage](out[0])
+}
+
+// holdsLink reports whether a secret is that of a link that is still good.
+func holdsLink(secret []byte, hash string, end *time.Time, now time.Time) bool {
+	return hash != "" && end != nil && now.Before(*end) && sameHash(secret, hash)
+}
+
+// keepProved is Keep for a user who has proved that the address is his: it is from
+// then on, unless another has proved it before.
+func (a *Authenticator) keepProved(ctx context.Context, u api.User, c api.UserCredentials, with ...api.Command) error {
+	u.Spec.Credentials = &c
+	_, err := a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{
+		Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels,
+		Claims: api.LoginClaim(u.Meta.Name), Data: api.Encode(u.Spec)}}, with...)})
+	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
+		return a.Keep(ctx, u, c, with...)
+	}
+	return err
+}
+
+// spoken is the language of a browser that mail is written in too; empty: none.
+func spoken(accept string) api.MailLanguage {
+	first, _, _ := strings.Cut(accept, ",")
+	tag, _, _ := strings.Cut(strings.TrimSpace(first), "-")
+	switch tag, _, _ = strings.Cut(tag, ";"); strings.ToLower(tag) {
+	case "en":
+		return api.MailEnglish
+	case "de":
+		return api.MailGerman
+	}
+	return ""
+}

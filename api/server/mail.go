@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// GetMailSettings returns all but the password.
+func (h *handlers) GetMailSettings(ctx context.Context, _ in[none, none]) (*api.MailSettings, error) {
+	m, err := h.auth.MailSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return h.shownMail(ctx, m)
+}
+
+func (h *handlers) shownMail(ctx context.Context, m api.StoredMailSettings) (*api.MailSettings, error) {
+	status, err := h.auth.MailStatus(ctx)
+	shown := m.Shown(status)
+	return &shown, err
+}
+
+// UpdateMailSettings changes all of it; the password stays where none is given and the
+// server is the same.
+func (h *handlers) UpdateMailSettings(ctx context.Context, r in[none, api.MailSettings]) (*api.MailSettings, error) {
+	old, err := h.auth.MailSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spec := r.Body.Asked()
+	if err := api.ValidateMailPassword(spec.Password); err != nil {
+		return nil, err
+	}
+	switch {
+	case spec.Password != "":
+		if spec.Password, err = h.auth.Sealed(ctx, spec.Password); err != nil {
+			return nil, err
+		}
+	case spec.User != "" && spec.SameServer(old.Spec):
+		spec.Password = old.Spec.Password
+	}
+	if err := api.ValidateMailSettings(spec); err != nil {
+		return nil, err
+	}
+	spec.EventsAfter = old.Spec.EventsAfter
+	if !old.Spec.Enabled {
+		spec.EventsAfter = 2*h.opts.Store.Revision() + 1 // what happens from now on
+	}
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailSettingsID, Expect: r.Body.Revision, Name: "mail", Data: api.Encode(spec)},
+		{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailStatusID, Expect: api.AnyRevision, Name: "mail-status", Data: api.Encode(struct{}{})},
+	}})
+	if api.CodeOf(err) == api.CodeNotFound && err != nil {
+		err = api.Errorf(api.CodeConflict, "mail settings are at revision 0, want %d", r.Body.Revision).At("revision").WithHint("GET them again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := api.Decode[api.StoredMailSettings](out[0])
+	if err != nil {
+		return nil, err
+	}
+	return h.shownMail(ctx, m)
+}
+
+// TestMail queues a message to the caller, or to an address.
+func (h *handlers) TestMail(ctx context.Context, r in[none, api.MailTest]) (*api.MailMessage, error) {
+	m, err := h.auth.MailSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !m.Spec.Enabled {
+		return nil, api.Errorf(api.CodeState, "mail is disabled").WithHint("enable it in the mail settings first")
+	}
+	s := api.MailMessageSpec{Type: api.MailTypeTest, To: api.Login(r.Body.To)}
+	if s.To == "" {
+		if s.User = string(who(ctx).User); s.User == "" {
+			return nil, api.Errorf(api.CodeInvalid, "must not be empty: an API key has no e-mail address").At("to")
+		}
+		u, err := h.auth.Me(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.To = u.Meta.Name
+	}
+	if err := api.ValidateMailTo(s.To); err != nil {
+		return nil, err
+	}
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{api.QueueMail(newID(api.KindMailMessage), s)}})
+	if err != nil {
+		return nil, err
+	}
+	o, err := decode[api.MailMessage](out[0])
+	return &o, err
+}
+
+// InviteUser sends a link to a user whom the caller manages.
+func (h *handlers) InviteUser(ctx context.Context, r in[none, none]) (*api.MailMessage, error) {
+	o, err := h.own(ctx, api.KindUser, api.Login(r.ID))
+	if err != nil {
+		return nil, err
+	}
+	u, err := api.Decode[api.User](o)
+	if err != nil {
+		return nil, err
+	}
+	m, err := h.auth.Invite(ctx, u)
+	return &m, err
+}

@@ -1,0 +1,71 @@
+package mail
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
+)
+
+// python is Debian's, and no other that is on the path: it has Debian's packages.
+const python = "/usr/bin/python3"
+
+// readMaildir is Python's reading of the messages in a Maildir.
+const readMaildir = `
+import email, email.policy, json, mailbox, sys
+out = []
+for m in mailbox.Maildir(sys.argv[1], factory=None):
+    m = email.message_from_bytes(m.as_bytes(), policy=email.policy.default)
+    out.append({"id": m["Message-ID"], "from": str(m["From"]), "to": str(m["To"]), "subject": str(m["Subject"]), "defects": [str(d) for d in m.defects],
+        "text": m.get_body(("plain",)).get_content(), "html": m.get_body(("html",)).get_content()})
+json.dump(out, sys.stdout)
+`
+
+// A server that nobody here wrote takes what is sent, and its reader finds in it what
+// was meant: Debian's aiosmtpd (installer/dev/setup.sh) and Python's email package.
+func TestAiosmtpd(t *testing.T) {
+	at, err := net.ResolveTCPAddr("tcp", port.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := filepath.Join(t.TempDir(), "box")
+	var said bytes.Buffer
+	server := exec.Command(python, "-m", "aiosmtpd", "-n", "-l", at.String(), "-c", "aiosmtpd.handlers.Mailbox", box)
+	server.Stdout, server.Stderr = &said, &said
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	h := newHouse(t)
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Name: "branding", Expect: api.AnyRevision,
+		Data: api.Encode(api.BrandingSpec{ProductName: "Müller & Söhne, GPU", AccentColor: "#0b5cad", SupportEmail: "hilfe@example.com"})})
+	h.configure(at, func(s *api.MailSettingsSpec) { s.Language = api.MailGerman })
+	h.queue("mail-1", api.MailMessageSpec{Type: api.MailTypeBudget, To: "ann@example.com", Data: map[string]string{"organization": "acme <b>", "budget": "großes Budget", "month": "2026-03", "percent": "80"}})
+	h.run(h.store, nil)
+	h.until("it is sent", func() bool { return h.message("mail-1").Status.State == api.MailSent })
+	raw, err := exec.Command(python, "-c", readMaildir, box).Output()
+	if err != nil {
+		t.Fatalf("read the mailbox: %v\n%s", err, said.String())
+	}
+	var got []struct {
+		ID, From, To, Subject, Text, HTML string
+		Defects                           []string
+	}
+	if err := json.Unmarshal(raw, &got); err != nil || len(got) != 1 {
+		t.Fatalf("mailbox has %s, %v; want one message", raw, err)
+	}
+	m := got[0]
+	if m.ID != "<mail-1@example.com>" || !strings.HasSuffix(m.From, "<cloud@example.com>") || !strings.Contains(m.From, "Müller & Söhne, GPU") || m.To != "<ann@example.com>" && m.To != "ann@example.com" ||
+		m.Subject != "Budget großes Budget: 80 % verbraucht" || len(m.Defects) > 0 {
+		t.Errorf("message is %+v", m)
+	}
+	if !strings.Contains(m.Text, "acme <b> hat 80 % des Budgets großes Budget für 2026-03 verbraucht.") || !strings.Contains(m.HTML, "acme &lt;b&gt; hat 80 %") || !strings.Contains(m.HTML, "#0b5cad") {
+		t.Errorf("text is\n%s\nHTML is\n%s", m.Text, m.HTML)
+	}
+}

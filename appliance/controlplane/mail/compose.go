@@ -1,0 +1,150 @@
+package mail
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"errors"
+	htmltemplate "html/template"
+	"net/mail"
+	"net/url"
+	"strings"
+	"text/template"
+	"time"
+	"unicode"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+var errSealed = errors.New("a secret cannot be decrypted: give it again")
+
+// maxValue is how many bytes of one value are shown.
+const maxValue = 4000
+
+// composed is a message as it is sent.
+type composed struct {
+	id         string // without angle brackets
+	from, to   mail.Address
+	subject    string
+	text, html string
+	date       time.Time
+	language   api.MailLanguage
+}
+
+// page is what both layouts are filled in with.
+type page struct {
+	Language   api.MailLanguage
+	Product    string
+	Color      string
+	Subject    string
+	Paragraphs []string
+	Action     string // what the link is called
+	Link       string
+	Foot       []string
+}
+
+//go:embed layout.html.tmpl
+var htmlSource string
+
+//go:embed layout.txt.tmpl
+var textSource string
+
+var (
+	htmlLayout = htmltemplate.Must(htmltemplate.New("html").Parse(htmlSource))
+	textLayout = template.Must(template.New("text").Parse(textSource))
+)
+
+// compose makes the text of a message; token is of the link that it has.
+func compose(m api.MailMessage, s api.MailSettingsSpec, brand api.Branding, token string) composed {
+	language := cmp.Or(m.Spec.Language, s.Language, api.MailEnglish)
+	w, known := wordings[m.Spec.Type][language]
+	if !known {
+		language, w = api.MailEnglish, wordings[m.Spec.Type][api.MailEnglish]
+	}
+	product := oneLine(cmp.Or(brand.ProductName, "Basalt"))
+	values := map[string]string{}
+	for name, v := range m.Spec.Data {
+		values[name] = clipped(v)
+	}
+	values["product"], values["to"], values["portal"] = product, m.Spec.To, s.PortalURL
+	if m.Spec.ExpiresAt != nil {
+		values["expires"] = m.Spec.ExpiresAt.UTC().Format("2006-01-02 15:04") + " UTC"
+	}
+	p := page{Language: language, Product: product, Color: cmp.Or(brand.AccentColor, "#0b5cad"), Subject: oneLine(filled(w.subject, values))}
+	for _, text := range w.paragraphs {
+		if text = strings.TrimSpace(filled(text, values)); text != "" {
+			p.Paragraphs = append(p.Paragraphs, text)
+		}
+	}
+	if w.action != "" && s.PortalURL != "" {
+		p.Action, p.Link = w.action, link(s.PortalURL, w.path, token)
+	}
+	p.Foot = foot(language, brand, values)
+	c := composed{id: m.Meta.ID + "@" + domainOf(s.Sender), from: mail.Address{Name: product, Address: s.Sender}, to: mail.Address{Address: m.Spec.To},
+		subject: p.Subject, date: m.Meta.CreatedAt, language: language}
+	var text, html bytes.Buffer
+	// Templates that are part of the program, into memory: they do not fail.
+	_ = textLayout.Execute(&text, p)
+	_ = htmlLayout.Execute(&html, p)
+	c.text, c.html = text.String(), html.String()
+	return c
+}
+
+// message is what go-mail sends.
+func (c composed) message() (*gomail.Msg, error) {
+	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	m.FromMailAddress(&c.from)
+	if err := m.To(c.to.Address); err != nil {
+		return nil, err
+	}
+	m.Subject(c.subject)
+	m.SetMessageIDWithValue(c.id)
+	m.SetDateWithValue(c.date.UTC())
+	m.SetGenHeader("Content-Language", string(c.language))
+	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence answers it
+	m.SetBodyString(gomail.TypeTextPlain, c.text)
+	m.AddAlternativeString(gomail.TypeTextHTML, c.html)
+	return m, nil
+}
+
+// link is an address of the portal. A token stands behind the '#', which no browser
+// sends to a server.
+func link(portal, path, token string) string {
+	at := strings.TrimRight(portal, "/") + "/#" + path
+	if token != "" {
+		at += "?token=" + url.QueryEscape(token)
+	}
+	return at
+}
+
+// filled is a text with values; what is not there is empty.
+func filled(text string, values map[string]string) string {
+	t, err := template.New("").Option("missingkey=zero").Parse(text)
+	if err != nil {
+		return text // a test parses them all
+	}
+	var out bytes.Buffer
+	_ = t.Execute(&out, values)
+	return out.String()
+}
+
+// oneLine is a text without what would end a line, or a header, and without what reads
+// as an encoded word (RFC 2047), which can hold both.
+func oneLine(s string) string {
+	s = strings.ReplaceAll(s, "=?", "= ?")
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
+// clipped is a value that somebody else has chosen: lines stay, and nothing else that
+// is no character.
+func clipped(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	return strings.ToValidUTF8(s[:min(len(s), maxValue)], "")
+}

@@ -1,0 +1,183 @@
+package mail
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	eventsPerPage = 100
+	// maxRecipients of one event.
+	maxRecipients = 16
+)
+
+// told are the types of events of which messages are made, and of what type those are.
+var told = map[string]api.MailType{
+	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget,
+	"billing.warn": api.MailTypeBilling, "billing.stop": api.MailTypeBilling, "billing.suspended": api.MailTypeBilling,
+	"billing.delete_warning": api.MailTypeBilling, "billing.delete_due": api.MailTypeBilling, "billing.ok": api.MailTypeBilling,
+}
+
+// tell makes messages of the events that came since, in the batch that moves the cursor
+// over them. made reports that there are new ones.
+func (m *Mailer) tell(ctx context.Context, s *state) (made bool, err error) {
+	m.cursor = max(m.cursor, s.status.Cursor, s.settings.Spec.EventsAfter)
+	for ctx.Err() == nil {
+		p, err := m.o.Store.Events(ctx, api.EventQuery{After: m.cursor, Limit: eventsPerPage})
+		if err != nil {
+			return false, err
+		}
+		cmds, err := m.messages(ctx, p.Items)
+		if err != nil {
+			return false, err
+		}
+		if n := len(p.Items); n > 0 {
+			m.cursor = p.Items[n-1].Seq
+		}
+		if len(cmds) > 0 {
+			s.status.Cursor = m.cursor
+			return true, m.apply(ctx, m.o.Now().UTC(), append(cmds, reported(s.status))...)
+		}
+		if !p.More {
+			return false, nil
+		}
+	}
+	return false, ctx.Err()
+}
+
+// messages are the commands of those that events make.
+func (m *Mailer) messages(ctx context.Context, events []api.WebhookEvent) ([]api.Command, error) {
+	var cmds []api.Command
+	var payers map[string][]string
+	for _, e := range events {
+		typ, ok := told[e.Type]
+		if !ok || e.Organization == "" || e.Webhook != "" {
+			continue
+		}
+		data, ok, err := m.dataOf(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if payers == nil {
+			if payers, err = m.payers(ctx); err != nil {
+				return nil, err
+			}
+		}
+		end := m.o.Now().UTC().Add(24 * time.Hour).Truncate(time.Second)
+		for n, to := range payers[e.Organization] {
+			cmds = append(cmds, api.QueueMail(api.MailIDOf(e.ID, n), api.MailMessageSpec{Type: typ, To: to, Organization: e.Organization, Event: e.ID, Data: data, ExpiresAt: &end}))
+		}
+	}
+	return cmds, nil
+}
+
+// payers are, by organization, the addresses of who looks after its bills. An address
+// that nobody has proved to be its user's is sent nothing that he has not asked for: an
+// admin could have made a user of anybody's.
+func (m *Mailer) payers(ctx context.Context) (map[string][]string, error) {
+	out := map[string][]string{}
+	err := api.Each(ctx, m.o.Store, api.ListQuery{Kind: api.KindUser}, func(o api.Object) error {
+		if len(o.Claims) == 0 || o.Meta.DeletedAt != nil {
+			return nil
+		}
+		u, err := api.Decode[api.User](o)
+		if err != nil || u.Spec.Disabled {
+			return err
+		}
+		for _, g := range u.Spec.Grants {
+			pays := g.Role == api.RoleAdmin || g.Role == api.RoleBilling || g.Role == api.RoleReseller
+			if pays && g.Project == "" && !slices.Contains(out[g.Organization], u.Meta.Name) {
+				out[g.Organization] = append(out[g.Organization], u.Meta.Name)
+			}
+		}
+		return nil
+	})
+	for org, to := range out {
+		slices.Sort(to)
+		out[org] = to[:min(len(to), maxRecipients)]
+	}
+	return out, err
+}
+
+// dataOf is what a message about an event is filled in with; not ok: there is nothing to
+// tell any more.
+func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[string]string, ok bool, err error) {
+	o, err := m.o.Store.Get(ctx, api.KindOrganization, e.Organization)
+	if err != nil {
+		return nil, false, orGone(err)
+	}
+	data = map[string]string{"organization": o.Meta.Name}
+	switch told[e.Type] {
+	case api.MailTypeInvoice:
+		var about api.EventObject
+		if json.Unmarshal(e.Data, &about) != nil {
+			return nil, false, nil
+		}
+		o, err := m.o.Store.Get(ctx, api.KindInvoice, about.ID)
+		if err != nil {
+			return nil, false, orGone(err)
+		}
+		inv, err := api.Decode[api.Invoice](o)
+		if err != nil {
+			return nil, false, err
+		}
+		data["number"], data["total"], data["due"] = inv.Spec.Number, amount(inv.Spec.TotalMicros)+" "+inv.Spec.Currency, day(&inv.Spec.DueAt)
+	case api.MailTypeBudget:
+		var about struct {
+			Name   string           `json:"name"`
+			Status api.BudgetStatus `json:"status"`
+		}
+		if json.Unmarshal(e.Data, &about) != nil || len(about.Status.Alerts) == 0 {
+			return nil, false, nil
+		}
+		reached := slices.MaxFunc(about.Status.Alerts, func(a, b api.BudgetAlert) int { return cmp.Compare(a.Percent, b.Percent) })
+		data["budget"], data["month"], data["percent"] = about.Name, about.Status.Month, strconv.FormatInt(reached.Percent, 10)
+	case api.MailTypeBilling:
+		var about api.BillingStatus
+		if json.Unmarshal(e.Data, &about) != nil {
+			return nil, false, nil
+		}
+		data["state"], data["deleteAt"] = strings.TrimPrefix(e.Type, "billing."), day(about.DeleteAt)
+	}
+	return data, true, nil
+}
+
+// orGone is an error, unless it says that something is gone.
+func orGone(err error) error {
+	if api.CodeOf(err) == api.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+// amount in units of a currency, rounded to hundredths half away from zero, as on an
+// invoice.
+func amount(micros int64) string {
+	const perCent = 10_000
+	sign := ""
+	if micros < 0 {
+		sign, micros = "-", -micros
+	}
+	cents := micros / perCent
+	if micros%perCent >= perCent/2 {
+		cents++
+	}
+	return sign + strconv.FormatInt(cents/100, 10) + "." + strconv.FormatInt(cents%100+100, 10)[1:]
+}
+
+func day(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.DateOnly)
+}

@@ -1,0 +1,113 @@
+package mail
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// organization with a user of each role, of which the address of some is proved.
+func (h *house) organization() {
+	h.Helper()
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "acme", Expect: api.AnyRevision, Data: api.Encode(api.OrganizationSpec{})})
+	for i, u := range []struct {
+		name     string
+		role     api.Role
+		project  string
+		verified bool
+		disabled bool
+	}{{"admin", api.RoleAdmin, "", true, false}, {"billing", api.RoleBilling, "", true, false}, {"member", api.RoleMember, "prj-1", true, false},
+		{"stranger", api.RoleAdmin, "", false, false}, {"gone", api.RoleAdmin, "", true, true}} {
+		name := u.name + "@example.com"
+		c := api.Command{Op: api.OpPutSpec, Kind: api.KindUser, ID: fmt.Sprint("usr-", i), Name: name, Expect: api.AnyRevision,
+			Data: api.Encode(api.UserSpec{Disabled: u.disabled, Grants: []api.Grant{{Role: u.role, Organization: "org-1", Project: u.project}}})}
+		if u.verified {
+			c.Claims = api.LoginClaim(name)
+		}
+		h.apply(c)
+	}
+}
+
+// raise an event of the organization.
+func (h *house) raise(what string, data any) {
+	h.Helper()
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision, Data: api.Encode(map[string]any{"at": h.clock(), "revision": h.store.Revision()}),
+		Raise: &api.Raise{Type: what, Organization: "org-1", Data: api.Encode(data)}})
+}
+
+// Invoices, budgets and what comes of unpaid invoices are told to who looks after the
+// bills and has proved his address; what was before mail was enabled is not.
+func TestEventsAreTold(t *testing.T) {
+	h := newHouse(t)
+	h.organization()
+	h.raise("billing.warn", api.BillingStatus{State: api.BillingWarn})
+	p := newPost(t, nil)
+	h.configure(p.at, func(s *api.MailSettingsSpec) { s.EventsAfter = 2*h.store.Revision() + 1 })
+	due := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindInvoice, ID: "inv-1", Name: "b-1", Organization: "org-1", Expect: api.AnyRevision,
+		Data: api.Encode(api.InvoiceSpec{Number: "B-1", DueAt: due, Currency: "EUR", TotalMicros: 12_345_000})})
+	h.raise("budget.alert", map[string]any{"name": "web", "status": api.BudgetStatus{Month: "2026-03", Alerts: []api.BudgetAlert{{Percent: 50}, {Percent: 80}}}})
+	h.raise("billing.delete_warning", api.BillingStatus{State: api.BillingSuspended, DeleteAt: &due})
+	h.raise("billing.suspended", "not what it should be")
+	h.raise("thing.happened", 1)
+	h.run(h.store, nil)
+	h.until("all are sent", func() bool { return len(p.taken()) >= 6 })
+	var got []string
+	for _, d := range p.taken() {
+		m := parse(t, d.raw)
+		got = append(got, d.to+": "+m.Header.Get("Subject")+": "+strings.SplitN(m.parts[0], "\r\n", 2)[0])
+	}
+	slices.Sort(got)
+	var want []string
+	for _, to := range []string{"admin", "billing"} {
+		want = append(want, to+"@example.com: Budget web: 80 % used: acme has used 80 % of the budget web of 2026-03.",
+			to+"@example.com: Invoice B-1: Invoice B-1 of acme was issued: 12.35 EUR, due on 2026-03-15.",
+			to+"@example.com: Your data will be deleted: acme: acme is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good on 2026-03-15.")
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("messages are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A leader that is killed at any moment makes no message twice and leaves none out.
+func TestEventsAreToldOnce(t *testing.T) {
+	h := newHouse(t)
+	h.organization()
+	p := newPost(t, nil)
+	h.configure(p.at, nil)
+	const events = 150
+	n := 0
+	for i := range events {
+		h.raise("budget.alert", map[string]any{"name": fmt.Sprint("b", i), "status": api.BudgetStatus{Month: "2026-03", Alerts: []api.BudgetAlert{{Percent: 50}}}})
+	}
+	var stop func()
+	for range 5 {
+		stop = h.run(flaky{h.store, func() bool { n++; return n%3 == 0 }}, nil)
+		was := len(p.taken())
+		h.until("some are sent", func() bool { got := len(p.taken()); return got >= was+20 || got >= 2*events })
+		stop()
+	}
+	h.run(h.store, nil)
+	ids := map[string]bool{}
+	h.until("all are sent", func() bool {
+		for _, d := range p.taken() {
+			ids[parse(t, d.raw).Header.Get("Message-Id")] = true
+		}
+		return len(ids) >= 2*events
+	})
+	if len(ids) != 2*events {
+		t.Errorf("%d messages, want %d", len(ids), 2*events)
+	}
+}
+
+func TestAmount(t *testing.T) {
+	for micros, want := range map[int64]string{0: "0.00", 4_999: "0.00", 5_000: "0.01", 12_345_000: "12.35", -5_000: "-0.01", 1_000_000_000_000: "1000000.00"} {
+		if got := amount(micros); got != want {
+			t.Errorf("amount(%d) = %s, want %s", micros, got, want)
+		}
+	}
+}

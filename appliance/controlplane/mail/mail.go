@@ -1,0 +1,281 @@
+package mail
+
+import (
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	perConnection = 20  // messages; then what has come meanwhile is looked at
+	perBatch      = 100 // commands that tidy up
+	// sulk is how long to wait after an error of the store's.
+	sulk = time.Second
+)
+
+// Store is what is needed of the cluster's state; writes hold in the leader's
+// term only.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
+	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
+	Events(ctx context.Context, q api.EventQuery) (api.EventPage, error)
+	Revision() int64
+}
+
+// Options of a Mailer.
+type Options struct {
+	Store Store
+	// Open unseals a secret; nil: they are not sealed.
+	Open func(ctx context.Context, sealed string) (string, error)
+	// Alerts are what is wrong with the cluster now; nil: nobody is told.
+	Alerts func(ctx context.Context) ([]api.Alert, error)
+	// Roots are the CAs that vouch for the mail server; nil: the system's.
+	Roots *x509.CertPool
+	Log   *slog.Logger
+	// For tests. Now and Wait are the clock: Wait returns when d is over; the limits
+	// are of connecting and of sending one message.
+	Now           func() time.Time
+	Wait          func(ctx context.Context, d time.Duration)
+	Connect, Send time.Duration
+	Look          time.Duration // between looks for news; 0: a second
+}
+
+// Mailer runs while this node leads.
+type Mailer struct {
+	o        Options
+	last     time.Time // when a message was last sent: there are so many a minute
+	settings int64     // revision of those that status.NextAt is about
+	looked   time.Time // when alerts were last looked at
+	// suspected are the keys of the alerts that there were then.
+	suspected []string
+	cursor    int64 // sequence of the last event that was looked at: ahead of the status's
+}
+
+// New mailer.
+func New(o Options) *Mailer {
+	if o.Open == nil {
+		o.Open = func(_ context.Context, s string) (string, error) { return s, nil }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Wait == nil {
+		o.Wait = func(ctx context.Context, d time.Duration) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(d):
+			}
+		}
+	}
+	if o.Connect == 0 {
+		o.Connect = connectTime
+	}
+	if o.Send == 0 {
+		o.Send = sendTime
+	}
+	if o.Look == 0 {
+		o.Look = time.Second
+	}
+	return &Mailer{o: o}
+}
+
+// Run sends until ctx ends.
+func (m *Mailer) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		seen := m.o.Store.Revision()
+		next, err := m.step(ctx)
+		if err != nil && ctx.Err() == nil {
+			m.o.Log.Warn("send mail failed, retrying", "error", err)
+			next = m.o.Now().Add(sulk)
+		}
+		for ctx.Err() == nil && (next.IsZero() || m.o.Now().Before(next)) && (err != nil || m.o.Store.Revision() == seen) {
+			m.o.Wait(ctx, m.o.Look)
+		}
+	}
+	return ctx.Err()
+}
+
+// state is what there is to go by.
+type state struct {
+	settings api.StoredMailSettings
+	status   api.MailStatus
+	brand    api.Branding
+}
+
+// step does what is to be done now. next is when there is more; zero: when something
+// changes.
+func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
+	s, err := m.read(ctx)
+	if err != nil || !s.settings.Spec.Enabled {
+		return next, err
+	}
+	all, err := api.All[api.MailMessage](ctx, m.o.Store, api.ListQuery{Kind: api.KindMailMessage})
+	if err != nil {
+		return next, err
+	}
+	now := m.o.Now().UTC()
+	b := sorted(all, now)
+	if b.waiting < api.MaxMailMessages { // else events wait
+		if made, err := m.tell(ctx, &s); made || err != nil {
+			return now, err
+		}
+		if made, err := m.alarm(ctx, &s, now); made || err != nil {
+			return now, err
+		}
+	}
+	if m.o.Alerts != nil && len(s.settings.Spec.AlertsTo) > 0 {
+		b.later(m.looked.Add(alarmEvery))
+	}
+	if len(b.gone)+len(b.overdue) > 0 {
+		return now, m.tidy(ctx, s, b, now)
+	}
+	if s.status.NextAt != nil && now.Before(*s.status.NextAt) && m.settings == s.settings.Meta.Revision {
+		b.later(*s.status.NextAt)
+		return b.next, nil
+	}
+	m.settings = s.settings.Meta.Revision
+	if len(b.due) == 0 {
+		return b.next, nil
+	}
+	return now, m.deliver(ctx, s, b.due[:min(len(b.due), perConnection)])
+}
+
+// read the settings, the status and the branding; those that nobody has made are empty.
+func (m *Mailer) read(ctx context.Context) (s state, err error) {
+	stored := func(kind api.Kind, id string, into func(api.Object) error) {
+		o, e := m.o.Store.Get(ctx, kind, id)
+		if e == nil {
+			e = into(o)
+		} else if api.CodeOf(e) == api.CodeNotFound {
+			e = nil
+		}
+		if err == nil {
+			err = e
+		}
+	}
+	stored(api.KindMailSettings, api.MailSettingsID, func(o api.Object) (e error) {
+		s.settings, e = api.Decode[api.StoredMailSettings](o)
+		return e
+	})
+	stored(api.KindMailSettings, api.MailStatusID, func(o api.Object) error {
+		x, e := api.Decode[api.StoredMailSettings](o)
+		s.status = x.Status
+		return e
+	})
+	stored(api.KindBranding, api.BrandingID, func(o api.Object) error {
+		b, e := api.Decode[api.StoredBranding](o)
+		s.brand = b.Shown()
+		return e
+	})
+	return s, err
+}
+
+// tidy removes what nobody needs any more, and gives up what has waited too long.
+func (m *Mailer) tidy(ctx context.Context, s state, b box, now time.Time) error {
+	var cmds []api.Command
+	for _, x := range b.gone[:min(len(b.gone), perBatch)] {
+		cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindMailMessage, ID: x.Meta.ID, Expect: x.Meta.Revision})
+	}
+	for _, x := range b.overdue[:min(len(b.overdue), perBatch)] {
+		m.o.Log.Warn("mail was given up", "message", x.Meta.ID, "type", x.Spec.Type, "attempts", x.Status.Attempts)
+		cmds = append(cmds, finished(x, overdue(x, s.status, now))...)
+		s.status.Failed, s.status.FailedAt = s.status.Failed+1, &now
+	}
+	return m.apply(ctx, now, append(cmds, reported(s.status))...)
+}
+
+// deliver hands messages to the server on one connection, and writes after each what
+// became of it.
+func (m *Mailer) deliver(ctx context.Context, s state, due []api.MailMessage) error {
+	a := account{settings: s.settings.Spec, roots: m.o.Roots, connect: m.o.Connect, send: m.o.Send}
+	if a.settings.Password != "" {
+		var err error
+		if a.password, err = m.o.Open(ctx, a.settings.Password); err != nil {
+			return m.apply(ctx, m.o.Now().UTC(), reported(afterServer(s.status, verdict{err: errSealed, server: true}, m.o.Now().UTC())))
+		}
+	}
+	server, failed := a.open(ctx)
+	if failed.err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		m.o.Log.Warn("mail server cannot be used", "error", failed.err)
+		now := m.o.Now().UTC()
+		return m.apply(ctx, now, reported(afterServer(s.status, failed, now)))
+	}
+	defer server.close()
+	for _, x := range due {
+		m.pace(ctx, a.settings.PerMinute)
+		v := m.one(ctx, server, s, &x)
+		if ctx.Err() != nil {
+			return ctx.Err() // whether it was taken, the next leader will hear
+		}
+		now := m.o.Now().UTC()
+		s.status = afterServer(s.status, v, now)
+		if err := m.apply(ctx, now, append(finished(x, after(x, v, now)), reported(s.status))...); err != nil && api.CodeOf(err) != api.CodeNotFound {
+			return err
+		}
+		if v.err != nil {
+			m.o.Log.Warn("mail was refused", "message", x.Meta.ID, "type", x.Spec.Type, "final", v.final, "error", v.err)
+		}
+		if v.server {
+			return nil
+		}
+	}
+	return nil
+}
+
+// one message is made and sent.
+func (m *Mailer) one(ctx context.Context, server *session, s state, x *api.MailMessage) verdict {
+	token := x.Spec.Secret
+	if token != "" {
+		var err error
+		if token, err = m.o.Open(ctx, token); err != nil {
+			return verdict{err: errSealed, final: true}
+		}
+	}
+	c := compose(*x, s.settings.Spec, s.brand, token)
+	x.Status.MessageID = c.id
+	msg, err := c.message()
+	if err != nil {
+		return verdict{err: reason("compose", err), final: true}
+	}
+	return server.deliver(msg)
+}
+
+// pace waits until one more message a minute may be sent.
+func (m *Mailer) pace(ctx context.Context, perMinute int) {
+	gap := time.Minute / time.Duration(max(perMinute, 1))
+	if left := m.last.Add(gap).Sub(m.o.Now()); left > 0 {
+		m.o.Wait(ctx, min(left, gap))
+	}
+	m.last = m.o.Now()
+}
+
+func (m *Mailer) apply(ctx context.Context, now time.Time, cmds ...api.Command) error {
+	_, err := m.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds})
+	return err
+}
+
+// finished are the commands that write what became of a message. The secret of one that
+// is done with goes.
+func finished(m api.MailMessage, st api.MailMessageStatus) []api.Command {
+	cmds := []api.Command{{Op: api.OpReport, Kind: api.KindMailMessage, ID: m.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}
+	m.Status = st
+	if m.Done() && m.Spec.Secret != "" {
+		m.Spec.Secret = ""
+		cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindMailMessage, ID: m.Meta.ID, Expect: api.AnyRevision, Labels: m.Meta.Labels, Data: api.Encode(m.Spec)})
+	}
+	return cmds
+}
+
+func reported(st api.MailStatus) api.Command {
+	return api.Command{Op: api.OpReport, Kind: api.KindMailSettings, ID: api.MailStatusID, Expect: api.AnyRevision, Data: api.Encode(st)}
+}

@@ -1,0 +1,154 @@
+package mail
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	keepSent   = 24 * time.Hour
+	keepFailed = 30 * 24 * time.Hour
+	// maxKept of those that are done with; the oldest go.
+	maxKept = 2000
+)
+
+// Between tries of one message, and of a server that cannot be talked to.
+var (
+	messageWaits = api.Backoff{First: 30 * time.Second, Last: time.Hour}
+	serverWaits  = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
+)
+
+// verdict is what became of one attempt.
+type verdict struct {
+	err    error // nil: the server took the message
+	final  bool  // it will never take it
+	server bool  // it is the server's fault, or that of the settings: others will fare the same
+	spared bool  // the message had no part in it, and its attempts do not count
+}
+
+// after is the status of a message after an attempt.
+func after(m api.MailMessage, v verdict, now time.Time) api.MailMessageStatus {
+	st := m.Status
+	if v.err == nil {
+		return api.MailMessageStatus{State: api.MailSent, Attempts: st.Attempts, DoneAt: &now, MessageID: st.MessageID}
+	}
+	st.State, st.LastError = api.MailWaiting, v.err.Error()
+	if !v.spared {
+		st.Attempts++
+	}
+	if v.final {
+		st.State, st.NextAt, st.DoneAt = api.MailFailed, nil, &now
+		return st
+	}
+	if !v.spared {
+		at := now.Add(messageWaits.Wait(m.Meta.ID, st.Attempts))
+		st.NextAt = &at
+	}
+	return st
+}
+
+// overdue is the status of a message that has waited too long.
+func overdue(m api.MailMessage, server api.MailStatus, now time.Time) api.MailMessageStatus {
+	st := m.Status
+	st.State, st.NextAt, st.DoneAt = api.MailFailed, nil, &now
+	st.LastError = "it has waited too long: " + cmp.Or(st.LastError, server.LastError, "there was no time to send it")
+	return st
+}
+
+// afterServer is how sending goes after an attempt.
+func afterServer(st api.MailStatus, v verdict, now time.Time) api.MailStatus {
+	switch {
+	case v.server:
+		st.Attempts++
+		st.LastError = v.err.Error()
+		at := now.Add(serverWaits.Wait("mail", st.Attempts))
+		st.NextAt = &at
+		return st
+	case v.err == nil:
+		st.Sent, st.SentAt = st.Sent+1, &now
+	case v.final:
+		st.Failed, st.FailedAt = st.Failed+1, &now
+	}
+	st.Attempts, st.NextAt, st.LastError = 0, nil, ""
+	return st
+}
+
+// box is what is to be done with the messages that there are.
+type box struct {
+	due     []api.MailMessage // to be sent now, first things first
+	overdue []api.MailMessage
+	gone    []api.MailMessage // to be removed
+	next    time.Time         // when there is more to do; zero: when something changes
+	waiting int
+}
+
+// sorted decides about all messages.
+func sorted(all []api.MailMessage, now time.Time) box {
+	var b box
+	var done []api.MailMessage
+	for _, m := range all {
+		switch {
+		case m.Done():
+			done = append(done, m)
+		case forNobody(m):
+			b.gone = append(b.gone, m)
+		case !now.Before(m.Until()):
+			b.overdue = append(b.overdue, m)
+		case m.Status.NextAt != nil && now.Before(*m.Status.NextAt):
+			b.waiting++
+			b.later(*m.Status.NextAt)
+		default:
+			b.waiting++
+			b.due = append(b.due, m)
+		}
+	}
+	slices.SortStableFunc(b.due, func(x, y api.MailMessage) int {
+		return cmp.Or(cmp.Compare(rank(x), rank(y)), x.Meta.CreatedAt.Compare(y.Meta.CreatedAt), cmp.Compare(x.Meta.ID, y.Meta.ID))
+	})
+	slices.SortFunc(done, func(x, y api.MailMessage) int { return doneAt(y).Compare(doneAt(x)) })
+	for i, m := range done {
+		end := doneAt(m).Add(keepSent)
+		if m.Status.State == api.MailFailed {
+			end = doneAt(m).Add(keepFailed)
+		}
+		if i >= maxKept || !now.Before(end) {
+			b.gone = append(b.gone, m)
+		} else {
+			b.later(end)
+		}
+	}
+	return b
+}
+
+func (b *box) later(at time.Time) {
+	if b.next.IsZero() || at.Before(b.next) {
+		b.next = at
+	}
+}
+
+// forNobody reports whether a message was asked for by somebody who is no user: the API
+// queues one all the same, so that its answer takes as long.
+func forNobody(m api.MailMessage) bool {
+	return m.Spec.Type == api.MailTypePasswordReset && m.Spec.User == ""
+}
+
+// rank puts what somebody waits for before what can wait.
+func rank(m api.MailMessage) int {
+	switch m.Spec.Type {
+	case api.MailTypeTest, api.MailTypePasswordReset:
+		return 0
+	case api.MailTypeInvitation, api.MailTypeAlerts:
+		return 1
+	}
+	return 2
+}
+
+func doneAt(m api.MailMessage) time.Time {
+	if m.Status.DoneAt == nil {
+		return m.Meta.CreatedAt
+	}
+	return *m.Status.DoneAt
+}

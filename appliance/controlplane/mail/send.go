@@ -1,0 +1,200 @@
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+	"unicode"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	connectTime = 20 * time.Second // TCP, TLS, greeting and signing in
+	sendTime    = time.Minute      // of one message
+	// maxAnswers is how many bytes of a server are read on one connection: it answers
+	// in lines.
+	maxAnswers = 256 << 10
+	maxReason  = 300 // bytes of a server's answer that are kept
+)
+
+// account is what is needed of the settings to talk to the server.
+type account struct {
+	settings api.MailSettingsSpec
+	password string
+	roots    *x509.CertPool // nil: the system's
+	connect  time.Duration
+	send     time.Duration
+}
+
+// session is a connection to the mail server that has signed in.
+type session struct {
+	client *gomail.Client
+	conn   *limitedConn
+	send   time.Duration
+	ends   func() bool
+}
+
+// open connects and signs in. Whatever goes wrong is the server's fault or the
+// settings'.
+func (a account) open(ctx context.Context) (*session, verdict) {
+	s := &session{send: a.send}
+	tlsConfig := &tls.Config{ServerName: a.settings.Server, MinVersion: tls.VersionTLS12, RootCAs: a.roots}
+	options := []gomail.Option{gomail.WithPort(a.settings.Port), gomail.WithTimeout(a.connect), gomail.WithTLSConfig(tlsConfig), gomail.WithoutNoop(),
+		gomail.WithHELO(domainOf(a.settings.Sender)), gomail.WithTLSPolicy(policies[a.settings.Security]),
+		// go-mail sets no deadline before the greeting, and reads lines of any length.
+		gomail.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
+			raw, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			s.conn = &limitedConn{Conn: raw, left: maxAnswers}
+			s.conn.until(time.Now().Add(a.connect))
+			if a.settings.Security == api.MailTLS {
+				return tls.Client(s.conn, tlsConfig), nil
+			}
+			return s.conn, nil
+		})}
+	if a.settings.User != "" {
+		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(a.settings.User), gomail.WithPassword(a.password))
+	}
+	client, err := gomail.NewClient(a.settings.Server, options...)
+	if err != nil {
+		return nil, verdict{err: reason("settings", err), server: true, spared: true}
+	}
+	s.client = client
+	// A connection that does not end with the context would keep the next leader waiting.
+	s.ends = context.AfterFunc(ctx, func() {
+		if s.conn != nil {
+			_ = s.conn.Close()
+		}
+	})
+	if err := client.DialWithContext(ctx); err != nil {
+		s.ends()
+		if s.conn != nil {
+			_ = s.conn.Close()
+		}
+		return nil, verdict{err: reason("connect to "+client.ServerAddr(), err), server: true, spared: true}
+	}
+	return s, verdict{}
+}
+
+// policies are what go-mail makes of a security. On a connection that is TLS from the
+// beginning there is no STARTTLS; opportunistic makes it look at the connection.
+var policies = map[api.MailSecurity]gomail.TLSPolicy{api.MailSTARTTLS: gomail.TLSMandatory, api.MailTLS: gomail.TLSOpportunistic, api.MailPlain: gomail.NoTLS}
+
+// close says goodbye, if the server listens.
+func (s *session) close() {
+	s.conn.until(time.Now().Add(time.Second))
+	_ = s.client.Close() // it has all that it is to have
+	s.ends()
+	_ = s.conn.Close()
+}
+
+// deliver hands the server one message.
+func (s *session) deliver(m *gomail.Msg) verdict {
+	s.conn.until(time.Now().Add(s.send))
+	err := s.client.Send(m)
+	if err == nil || m.IsDelivered() { // what went wrong came after it was taken
+		return verdict{}
+	}
+	return judged(m, err)
+}
+
+// judged is what an error of sending means.
+func judged(m *gomail.Msg, err error) verdict {
+	var e *gomail.SendError
+	if !errors.As(err, &e) {
+		if failed := m.SendError(); !errors.As(failed, &e) { // the connection, before anything was said
+			return verdict{err: reason("send", err), server: true, spared: true}
+		}
+	}
+	// go-mail says to whom and which message too, which stand beside it.
+	said, _, _ := strings.Cut(e.Error(), ", affected ")
+	doing := e.Reason.String()
+	v := verdict{err: reason(doing, explained{strings.TrimPrefix(strings.TrimPrefix(said, doing+": "), doing+": "), err})}
+	code := e.ErrorCode()
+	switch {
+	case e.Reason == gomail.ErrSMTPMailFrom && code >= 500: // it does not want our sender, whoever it is for
+		v.server, v.spared = true, true
+	case code == 421: // it goes away (RFC 5321, section 3.8): perhaps because of the message
+		v.server = true
+	case code >= 500:
+		v.final = true
+	case code >= 400:
+	default: // the connection broke: perhaps because of the message
+		v.server = true
+	}
+	return v
+}
+
+// reason is what operators read: what was done, and what came of it in one short line.
+func reason(doing string, err error) error {
+	text := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, err.Error())
+	if timeout := (net.Error)(nil); errors.As(err, &timeout) && timeout.Timeout() {
+		text = "the server does not answer"
+	}
+	if errors.Is(err, errTooMuch) {
+		text = errTooMuch.Error()
+	}
+	text = strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
+	return fmt.Errorf("%s: %s", doing, text)
+}
+
+// explained is an error in other words.
+type explained struct {
+	text string
+	error
+}
+
+func (e explained) Error() string { return e.text }
+func (e explained) Unwrap() error { return e.error }
+
+func domainOf(address string) string {
+	_, domain, _ := strings.Cut(address, "@")
+	return domain
+}
+
+var errTooMuch = errors.New("the server sends more than a mail server does")
+
+// limitedConn ends a connection at a time that others cannot move, and after so many
+// bytes.
+type limitedConn struct {
+	net.Conn
+	left int
+	end  time.Time
+}
+
+func (c *limitedConn) until(end time.Time) {
+	c.end, c.left = end, maxAnswers
+	_ = c.Conn.SetDeadline(end) // a connection that has none is closed
+}
+
+// SetDeadline keeps the earlier of two.
+func (c *limitedConn) SetDeadline(t time.Time) error {
+	if t.IsZero() || t.After(c.end) {
+		t = c.end
+	}
+	return c.Conn.SetDeadline(t)
+}
+
+func (c *limitedConn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errTooMuch
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}

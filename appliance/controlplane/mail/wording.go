@@ -1,0 +1,113 @@
+package mail
+
+import "github.com/basalt-gpu/basalt/api"
+
+// wording is what a message says in one language: text/template over the message's
+// data, with product, to, portal and expires. A paragraph that comes out empty is left
+// out.
+type wording struct {
+	subject    string
+	paragraphs []string
+	action     string // what the link is called; empty: there is none
+	path       string // of the portal
+}
+
+// wordings of all types, in all languages.
+var wordings = map[api.MailType]map[api.MailLanguage]wording{
+	api.MailTypeTest: {
+		api.MailEnglish: {subject: "Test message from {{.product}}", paragraphs: []string{
+			"This is a test message. {{.product}} can send mail.",
+		}},
+		api.MailGerman: {subject: "Testnachricht von {{.product}}", paragraphs: []string{
+			"Das ist eine Testnachricht. {{.product}} kann E-Mails senden.",
+		}},
+	},
+	api.MailTypePasswordReset: {
+		api.MailEnglish: {subject: "Set a new password for {{.product}}", action: "Set a new password", path: "/password", paragraphs: []string{
+			"Somebody, probably you, asked for a new password for {{.to}}.",
+			"The link can be used once, until {{.expires}}. Until you set another, your password stays as it is.",
+			"If you did not ask for it, you need not do anything.",
+		}},
+		api.MailGerman: {subject: "Neues Passwort für {{.product}}", action: "Neues Passwort setzen", path: "/password", paragraphs: []string{
+			"Jemand, wahrscheinlich Sie, hat ein neues Passwort für {{.to}} angefordert.",
+			"Der Link kann einmal verwendet werden, bis {{.expires}}. Solange Sie kein anderes setzen, bleibt Ihr Passwort, wie es ist.",
+			"Wenn Sie das nicht waren, müssen Sie nichts tun.",
+		}},
+	},
+	api.MailTypeInvitation: {
+		api.MailEnglish: {subject: "Your account at {{.product}}", action: "Set your password", path: "/password", paragraphs: []string{
+			"An account at {{.product}} was made for {{.to}}.",
+			"Set your password to sign in. With that you also confirm that this address is yours. The link can be used once, until {{.expires}}.",
+			"If you did not expect this message, ignore it: nothing happens without you.",
+		}},
+		api.MailGerman: {subject: "Ihr Konto bei {{.product}}", action: "Passwort setzen", path: "/password", paragraphs: []string{
+			"Für {{.to}} wurde ein Konto bei {{.product}} angelegt.",
+			"Setzen Sie Ihr Passwort, um sich anzumelden. Damit bestätigen Sie auch, dass diese Adresse Ihnen gehört. Der Link kann einmal verwendet werden, bis {{.expires}}.",
+			"Wenn Sie diese Nachricht nicht erwartet haben, ignorieren Sie sie: Ohne Sie geschieht nichts.",
+		}},
+	},
+	api.MailTypeInvoice: {
+		api.MailEnglish: {subject: "Invoice {{.number}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
+			"Invoice {{.number}} of {{.organization}} was issued: {{.total}}, due on {{.due}}.",
+			"You find it, as a PDF as well, in the portal.",
+		}},
+		api.MailGerman: {subject: "Rechnung {{.number}}", action: "Rechnungen öffnen", path: "/invoices", paragraphs: []string{
+			"Die Rechnung {{.number}} für {{.organization}} wurde ausgestellt: {{.total}}, fällig am {{.due}}.",
+			"Sie finden sie, auch als PDF, im Portal.",
+		}},
+	},
+	api.MailTypeBudget: {
+		api.MailEnglish: {subject: "Budget {{.budget}}: {{.percent}} % used", action: "Open usage", path: "/usage", paragraphs: []string{
+			"{{.organization}} has used {{.percent}} % of the budget {{.budget}} of {{.month}}.",
+		}},
+		api.MailGerman: {subject: "Budget {{.budget}}: {{.percent}} % verbraucht", action: "Verbrauch öffnen", path: "/usage", paragraphs: []string{
+			"{{.organization}} hat {{.percent}} % des Budgets {{.budget}} für {{.month}} verbraucht.",
+		}},
+	},
+	api.MailTypeBilling: {
+		api.MailEnglish: {subject: "{{if eq .state \"ok\"}}Thank you for your payment{{else if eq .state \"delete_warning\" \"delete_due\"}}Your data will be deleted{{else}}Payment reminder{{end}}: {{.organization}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
+			`{{if eq .state "ok"}}{{.organization}} has no open amounts any more. Nothing is restricted.{{end}}`,
+			`{{if eq .state "warn"}}{{.organization}} has an amount that is due, or what was paid in advance is nearly used up.{{end}}`,
+			`{{if eq .state "stop"}}{{.organization}} is behind with a payment. Until it arrives, no new instances are made or started; those that run go on.{{end}}`,
+			`{{if eq .state "suspended"}}{{.organization}} is behind with a payment. Its instances were stopped; their data is kept.{{end}}`,
+			`{{if eq .state "delete_warning"}}{{.organization}} is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good{{if .deleteAt}} on {{.deleteAt}}{{end}}.{{end}}`,
+			`{{if eq .state "delete_due"}}The payment of {{.organization}} did not arrive. Its instances, volumes, backups and addresses are being deleted.{{end}}`,
+		}},
+		api.MailGerman: {subject: "{{if eq .state \"ok\"}}Danke für Ihre Zahlung{{else if eq .state \"delete_warning\" \"delete_due\"}}Ihre Daten werden gelöscht{{else}}Zahlungserinnerung{{end}}: {{.organization}}", action: "Rechnungen öffnen", path: "/invoices", paragraphs: []string{
+			`{{if eq .state "ok"}}{{.organization}} hat keine offenen Beträge mehr. Nichts ist eingeschränkt.{{end}}`,
+			`{{if eq .state "warn"}}Bei {{.organization}} ist ein Betrag fällig, oder das Guthaben ist fast verbraucht.{{end}}`,
+			`{{if eq .state "stop"}}{{.organization}} ist mit einer Zahlung im Rückstand. Bis sie eintrifft, werden keine neuen Instanzen angelegt oder gestartet; laufende laufen weiter.{{end}}`,
+			`{{if eq .state "suspended"}}{{.organization}} ist mit einer Zahlung im Rückstand. Die Instanzen wurden gestoppt; ihre Daten bleiben erhalten.{{end}}`,
+			`{{if eq .state "delete_warning"}}{{.organization}} ist mit einer Zahlung im Rückstand. Wenn sie nicht eintrifft, werden Instanzen, Volumes, Backups und Adressen{{if .deleteAt}} am {{.deleteAt}}{{end}} endgültig gelöscht.{{end}}`,
+			`{{if eq .state "delete_due"}}Die Zahlung von {{.organization}} ist nicht eingetroffen. Instanzen, Volumes, Backups und Adressen werden gelöscht.{{end}}`,
+		}},
+	},
+	api.MailTypeAlerts: {
+		api.MailEnglish: {subject: "{{.product}}: {{.first}}{{if .more}} (and {{.more}} more){{end}}", action: "Open the alerts", path: "/alerts", paragraphs: []string{
+			"These alerts are new:",
+			"{{.alerts}}",
+			"{{if .unnamed}}And {{.unnamed}} more.{{end}}",
+		}},
+		api.MailGerman: {subject: "{{.product}}: {{.first}}{{if .more}} (und {{.more}} weitere){{end}}", action: "Warnungen öffnen", path: "/alerts", paragraphs: []string{
+			"Diese Warnungen sind neu:",
+			"{{.alerts}}",
+			"{{if .unnamed}}Und {{.unnamed}} weitere.{{end}}",
+		}},
+	},
+}
+
+// foot is what stands below every message.
+func foot(l api.MailLanguage, brand api.Branding, values map[string]string) []string {
+	about, help := "{{.product}} has sent this message to {{.to}}.", "Help"
+	if l == api.MailGerman {
+		about, help = "{{.product}} hat diese Nachricht an {{.to}} gesendet.", "Hilfe"
+	}
+	out := []string{filled(about, values)}
+	if brand.SupportEmail != "" {
+		out = append(out, help+": "+brand.SupportEmail)
+	}
+	if brand.SupportURL != "" {
+		out = append(out, help+": "+brand.SupportURL)
+	}
+	return append(out, values["portal"])
+}

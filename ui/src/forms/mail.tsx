@@ -1,0 +1,126 @@
+// How the cluster sends mail. The password is written and never read: an empty field keeps it.
+import { Alert, Button, Checkbox, Form as PFForm } from '@patternfly/react-core';
+import { atField, elsewhere } from '../api/fields';
+import type { MailSettings } from '../api/mail';
+import { mail } from '../api/resource';
+import { useText, type Key } from '../i18n';
+import { asCurl } from '../lib/shell';
+import { Conflict } from '../parts/conflict';
+import { useEdit } from '../parts/edit';
+import { ErrorAlert } from '../parts/error';
+import { Same } from '../parts/same';
+import { SelectField, TextField } from '../parts/text-field';
+
+const labels = {
+  enabled: 'mail.enabled',
+  server: 'mail.server',
+  port: 'mail.port',
+  security: 'mail.security',
+  user: 'mail.user',
+  password: 'mail.password',
+  sender: 'mail.sender',
+  portalURL: 'mail.portal',
+  language: 'mail.language',
+  alertsTo: 'mail.alertsTo',
+} as const satisfies Record<string, Key>;
+
+type Form = Record<Exclude<keyof typeof labels, 'enabled'>, string> & { enabled: boolean };
+
+const formOf = (s: MailSettings | undefined): Form => ({
+  enabled: s?.enabled ?? false,
+  server: s?.server ?? '',
+  port: s?.port ? String(s.port) : '',
+  security: s?.security ?? 'starttls',
+  user: s?.user ?? '',
+  password: '',
+  sender: s?.sender ?? '',
+  portalURL: s?.portalURL || location.origin,
+  language: s?.language ?? 'en',
+  alertsTo: s?.alertsTo?.join(', ') ?? '',
+});
+
+const bodyOf = (s: MailSettings | undefined, f: Form): MailSettings => ({
+  revision: s?.revision,
+  enabled: f.enabled,
+  server: f.server.trim(),
+  port: Number(f.port) || undefined,
+  security: f.security as MailSettings['security'],
+  user: f.user.trim(),
+  password: f.password || undefined,
+  sender: f.sender.trim(),
+  portalURL: f.portalURL.trim(),
+  language: f.language as MailSettings['language'],
+  perMinute: s?.perMinute,
+  alertsTo: f.alertsTo.split(/[\s,;]+/).filter((x) => x !== ''),
+});
+
+export function MailForm({ settings }: { settings: MailSettings }) {
+  const { t } = useText();
+  const edit = useEdit<MailSettings, Form>({ of: mail, object: settings, fields: formOf, body: bodyOf });
+  const { form, body } = edit;
+  const set = (name: Exclude<keyof Form, 'enabled'>) => (v: string) => (edit.dismiss(), edit.set(name)(v));
+  const text = (name: Exclude<keyof Form, 'enabled' | 'security' | 'language'>) => ({
+    id: `mail-${name}`,
+    label: t(labels[name]),
+    value: form[name],
+    onChange: set(name),
+    error: atField(edit.error, name) ?? (name === 'alertsTo' ? atField(edit.error, 'alertsTo[0]') : undefined),
+  });
+  // A port goes with a security: another one begins with its own.
+  const secure = (v: string) => (set('security')(v), edit.set('port')(''));
+  return (
+    <PFForm onSubmit={(e) => (e.preventDefault(), edit.submit())}>
+      {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('mail.saved')} />}
+      <ErrorAlert error={elsewhere(edit.error, [...Object.keys(labels), 'alertsTo[0]'])} />
+      <Conflict edit={edit} label={(f) => t(labels[f])} />
+      <Checkbox
+        id="mail-enabled"
+        label={t('mail.enabled')}
+        isChecked={form.enabled}
+        onChange={(_, v) => (edit.dismiss(), edit.set('enabled')(v))}
+      />
+      <TextField {...text('server')} required={form.enabled} />
+      <SelectField
+        id="mail-security"
+        label={t('mail.security')}
+        value={form.security}
+        onChange={secure}
+        error={atField(edit.error, 'security')}
+        options={[
+          ['starttls', t('mail.starttls')],
+          ['tls', t('mail.tls')],
+          ['none', t('mail.none')],
+        ]}
+      />
+      <TextField {...text('port')} type="number" help={t('mail.portHelp')} />
+      <TextField {...text('user')} help={t('mail.userHelp')} />
+      <TextField
+        {...text('password')}
+        type="password"
+        autoComplete="new-password"
+        help={settings.hasPassword ? t('mail.passwordKept') : undefined}
+      />
+      <TextField {...text('sender')} type="email" required={form.enabled} help={t('mail.senderHelp')} />
+      <TextField {...text('portalURL')} type="url" required={form.enabled} help={t('mail.portalHelp')} />
+      <SelectField
+        id="mail-language"
+        label={t('mail.language')}
+        help={t('mail.languageHelp')}
+        value={form.language}
+        onChange={set('language')}
+        error={atField(edit.error, 'language')}
+        options={[
+          ['en', 'English'],
+          ['de', 'Deutsch'],
+        ]}
+      />
+      <TextField {...text('alertsTo')} help={t('mail.alertsToHelp')} />
+      <div>
+        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy}>
+          {t('cust.save')}
+        </Button>
+      </div>
+      <Same curl={asCurl('PUT', edit.path, { ...body, password: body.password && 'PASSWORD' })} />
+    </PFForm>
+  );
+}
