@@ -2115,6 +2115,9 @@ type NodeStatus struct {
 	// SeenAt When the agent last reported.
 	SeenAt time.Time `json:"seenAt,omitempty,omitzero"`
 
+	// ShuttingDown The node goes down in order: its instances are being shut down or are off, and no new ones are placed here. They start again with the node.
+	ShuttingDown bool `json:"shuttingDown,omitempty,omitzero"`
+
 	// StorageBytes Size of the volume store.
 	StorageBytes     int64 `json:"storageBytes,omitempty,omitzero"`
 	StorageFreeBytes int64 `json:"storageFreeBytes,omitempty,omitzero"`

@@ -22,7 +22,7 @@ func (a *App) nodes() *kind[api.Node] {
 				state, why = string(at.State), cmp.Or(at.Reason, why)
 			}
 			return []string{state, fmt.Sprint(st.Vcpus), formatSize(st.MemoryBytes), formatSize(st.StorageFreeBytes), st.Accelerator,
-				st.Version, formatAge(a.Now(), st.SeenAt), cmp.Or(why, unschedulable(n.Spec.Unschedulable))}
+				st.Version, formatAge(a.Now(), st.SeenAt), cmp.Or(why, shuttingDown(st.ShuttingDown), unschedulable(n.Spec.Unschedulable))}
 		},
 		detail: func(n api.Node) (d detail) {
 			d.add("Hypervisor", n.Status.Hypervisor)
@@ -42,6 +42,13 @@ func (a *App) nodes() *kind[api.Node] {
 	}
 	k.more = append(a.nodeCommands(k), samplesCommand(k, (*client.API).NodeSamples))
 	return k
+}
+
+func shuttingDown(is bool) string {
+	if is {
+		return "is shutting down"
+	}
+	return ""
 }
 
 func unschedulable(no bool) string {

@@ -80,7 +80,8 @@ func main() {
 	}
 	beside := siblings()
 	host, _ := os.Hostname()
-	f := cmd.Flags()
+	cmd.AddCommand(guestsCommand(&c))
+	f := cmd.PersistentFlags()
 	f.StringVar(&c.file, "config", "", "YAML file of these settings by name; the command line wins")
 	f.StringArrayVar(&c.peerListen, "peer-listen", nil, "HOST:PORT for the cluster's other nodes, one for each network path, the main one first; without it the node stays alone")
 	f.DurationVar(&c.election, "election-timeout", 0, "how long the others hear nothing from the leader before they elect another; the same on all nodes; 0: 500ms")

@@ -50,6 +50,9 @@ type Options struct {
 	// at since; an error: it does not answer now. nil: it does not say.
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)
 	BootID string // of the machine's present boot; empty: the kernel's
+	// Leaving reports whether the node's guests are being shut down, or have been,
+	// because the node goes down. nil: they never are.
+	Leaving func() bool
 
 	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
 	// RefuseEmulation has the planner place nothing new here while machines run
@@ -93,6 +96,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.KeepUnknown == 0 {
 		o.KeepUnknown = keepUnknown
+	}
+	if o.Leaving == nil {
+		o.Leaving = func() bool { return false }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

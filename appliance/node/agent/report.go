@@ -131,7 +131,7 @@ const (
 
 func (r *reporter) reportNode(ctx context.Context) error {
 	now := r.o.Now().UTC()
-	st := api.NodeStatus{Vcpus: r.o.VCPUs, MemoryBytes: r.o.MemoryBytes, Accelerator: string(r.accelerator.how()), EmulationRefused: r.o.RefuseEmulation, Version: r.o.Version, SeenAt: now,
+	st := api.NodeStatus{Vcpus: r.o.VCPUs, MemoryBytes: r.o.MemoryBytes, Accelerator: string(r.accelerator.how()), EmulationRefused: r.o.RefuseEmulation, ShuttingDown: r.o.Leaving(), Version: r.o.Version, SeenAt: now,
 		BootID: r.o.BootID, ObservedEpoch: r.epoch.get(), MeteredAt: r.meter.meteredUntil(now)}
 	info, err := r.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))

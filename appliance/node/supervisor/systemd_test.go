@@ -166,6 +166,9 @@ func TestSystemdSays(t *testing.T) {
 				if i := slices.Index(argv, "--"); !slices.Equal(argv[i+1:], []string{"/bin/true", "$$HOME"}) {
 					t.Errorf("%s: runs %q", name, argv[i+1:])
 				}
+				if !slices.Contains(argv, "--property=Before="+guestsUnit) {
+					t.Errorf("%s: %q does not say that it stops after the guests", name, argv)
+				}
 				said = append(said, "systemd-run")
 				return "", nil
 			}
