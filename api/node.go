@@ -66,6 +66,26 @@ func (n Node) WithoutHypervisor() string {
 // without KVM and it was not started with --allow-emulation.
 func (n Node) WithoutKVM() bool { return n.Status.EmulationRefused && n.Status.Accelerator == "tcg" }
 
+// LocalStorage returns the node's pool local, as it has reported it, whether it reports
+// pools or not.
+func (n Node) LocalStorage() StoragePool {
+	for _, p := range n.Status.Pools {
+		if p.Name == PoolLocal {
+			return p
+		}
+	}
+	return StoragePool{Name: PoolLocal, SizeBytes: n.Status.StorageBytes, FreeBytes: n.Status.StorageFreeBytes}
+}
+
+// PromisedBytes returns what a volume may come to take, however little it takes so far.
+func (v Volume) PromisedBytes() int64 { return max(v.Spec.SizeBytes, v.Status.SizeBytes) }
+
+// StorageLimit returns how many bytes a pool of so many may promise: overcommit is in
+// percent of what it has beside its reserve.
+func StorageLimit(size, reserve, overcommit int64) int64 {
+	return int64(float64(max(size-reserve, 0)) / 100 * float64(overcommit))
+}
+
 // ValidateNode checks a spec.
 func ValidateNode(s NodeSpec) error {
 	var bad faults

@@ -3093,15 +3093,28 @@ type SnapshotStatus struct {
 
 // StoragePool defines model for StoragePool.
 type StoragePool struct {
+	// FreeBytes Beside the reserve.
 	FreeBytes int64 `json:"freeBytes,omitempty,omitzero"`
 
 	// ID The same on every node that shares it.
 	ID string `json:"id,omitempty,omitzero"`
 
+	// ImageBytes Of the pool local: the part of promisedBytes that is images.
+	ImageBytes int64 `json:"imageBytes,omitempty,omitzero"`
+
+	// LimitBytes Of the pool local: new volumes are placed there only while promisedBytes stays within it. 0: not limited, as on nodes of a version before.
+	LimitBytes int64 `json:"limitBytes,omitempty,omitzero"`
+
 	// Name Examples: local
-	Name      string `json:"name"`
-	Shared    bool   `json:"shared,omitempty,omitzero"`
-	SizeBytes int64  `json:"sizeBytes,omitempty,omitzero"`
+	Name string `json:"name"`
+
+	// PromisedBytes Of the pool local: the sizes of its volumes, however little they take so far, and of the images that lie there.
+	PromisedBytes int64 `json:"promisedBytes,omitempty,omitzero"`
+
+	// ReserveBytes Of the pool local: never given to volumes and images, so that the node itself can write.
+	ReserveBytes int64 `json:"reserveBytes,omitempty,omitzero"`
+	Shared       bool  `json:"shared,omitempty,omitzero"`
+	SizeBytes    int64 `json:"sizeBytes,omitempty,omitzero"`
 }
 
 // TOTPCode defines model for TOTPCode.

@@ -26,6 +26,7 @@ func (a *App) nodes() *kind[api.Node] {
 		},
 		detail: func(n api.Node) (d detail) {
 			d.add("Hypervisor", n.Status.Hypervisor)
+			d.add("Local storage", localStorage(n.LocalStorage()))
 			d.conditions(a.Now(), n.Status.Conditions)
 			return d
 		},
@@ -42,6 +43,23 @@ func (a *App) nodes() *kind[api.Node] {
 	}
 	k.more = append(a.nodeCommands(k), samplesCommand(k, (*client.API).NodeSamples))
 	return k
+}
+
+// localStorage says what a node's own pool has promised, and what it keeps.
+func localStorage(p api.StoragePool) string {
+	if p.LimitBytes == 0 {
+		return "" // a node of a version before
+	}
+	return fmt.Sprintf("%s of %s allocated (images: %s), %s of %s free beside the reserve of %s", size(p.PromisedBytes), size(p.LimitBytes),
+		size(p.ImageBytes), size(p.FreeBytes), size(p.SizeBytes), size(p.ReserveBytes))
+}
+
+// size is formatSize, with a number for nothing as well.
+func size(n int64) string {
+	if n == 0 {
+		return "0 B"
+	}
+	return formatSize(n)
 }
 
 func shuttingDown(is bool) string {

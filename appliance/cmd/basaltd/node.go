@@ -120,7 +120,11 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err := atomicfile.Sweep(began, c.data, filepath.Join(c.data, "store"), membership.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
 		return n, fmt.Errorf("remove incomplete files: %w", err)
 	}
-	n.pools, err = openPools(c, n.imageURLs())
+	reserve, err := checkStorage(c)
+	if err != nil {
+		return n, err
+	}
+	n.pools, err = openPools(c, reserve, n.imageURLs())
 	for _, p := range n.pools {
 		n.closers = append(n.closers, p.Close)
 	}
@@ -158,7 +162,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err := n.openStorage(c, id); err != nil {
 		return n, err
 	}
-	ao.Leaving = n.leaving
+	ao.Leaving, ao.StorageReserve, ao.StorageOvercommit = n.leaving, reserve, c.storageOvercommit
 	ao.WorkerLimits = func() error { return unbounded }
 	ao.Keys, ao.Ceph = keys{sealed, n.storage.node}, n.storage.node
 	if kept, err := openBackups(c, sealed); err == nil {

@@ -63,6 +63,10 @@ type Options struct {
 	Hardware    func(ctx context.Context, accelerator string, others []api.Node) []api.HardwareCheck
 	VCPUs       int64 // to give out; 0: 4 for each CPU of the machine
 	MemoryBytes int64 // to give out; 0: the machine's, less 2 GiB
+	// StorageReserve of the node's own pool is given to no volume and no image, in
+	// bytes. StorageOvercommit is how much of the rest may be promised, in percent; 0:
+	// any amount.
+	StorageReserve, StorageOvercommit int64
 	// SSHAuthority is the public key of the CA that new guests let in for their
 	// instance; nil: there is no SSH gateway.
 	SSHAuthority func(context.Context) (string, error)

@@ -154,7 +154,8 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	if r.o.Upgrade != nil {
 		st.Upgrade = r.o.Upgrade()
 	}
-	r.pools.report(ctx, &st, now)
+	r.pools.report(ctx, &st, r.promised(), now)
+	r.limitStorage(st.Pools)
 	if r.o.Ports != nil {
 		err := r.o.Ports.Works(ctx)
 		st.Chassis = err == nil
@@ -182,6 +183,26 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	r.mu.Unlock()
 	return r.apply(ctx, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: string(r.o.NodeID), Expect: api.AnyRevision,
 		Name: r.o.NodeName, Data: api.Encode(st)})
+}
+
+// promised returns the sizes of the volumes in this node's own pool, in bytes.
+func (r *reporter) promised() (sum int64) {
+	for _, v := range all(r.cache, r.cache.volumes) {
+		if !api.SharedPool(v.Assignment.Pool) {
+			sum += v.PromisedBytes()
+		}
+	}
+	return sum
+}
+
+// limitStorage says how much this node's own pool may promise.
+func (r *reporter) limitStorage(pools []api.StoragePool) {
+	for i, p := range pools {
+		if p.Name == api.PoolLocal && r.o.StorageOvercommit > 0 && p.SizeBytes > 0 {
+			pools[i].ReserveBytes = r.o.StorageReserve
+			pools[i].LimitBytes = max(api.StorageLimit(p.SizeBytes, r.o.StorageReserve, r.o.StorageOvercommit), 1) // 0 would be no limit
+		}
+	}
 }
 
 // machines are what the hypervisor can make, or what was said last of it, with why it

@@ -130,3 +130,33 @@ func TestANodeSaysWhichCardsCannotBeUsed(t *testing.T) {
 	says()
 	n.until("a node without the condition again", func() bool { return message() == "" })
 }
+
+// A node reports what it has promised of its own pool: the sizes of volumes, of which
+// hardly anything is taken yet, and how much it may.
+func TestPromisedStorageIsReported(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	n.opts = func(o *agent.Options) {
+		o.ReportEvery, o.StorageReserve, o.StorageOvercommit = 50*time.Millisecond, 1<<30, 200
+	}
+	n.start()
+	pool := func() api.StoragePool {
+		o, err := n.store.Get(t.Context(), api.KindNode, "node-1")
+		if err != nil {
+			return api.StoragePool{}
+		}
+		node, err := api.Decode[api.Node](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node.LocalStorage()
+	}
+	n.until("a limit", func() bool { return pool().LimitBytes > 0 })
+	if p := pool(); p.LimitBytes != api.StorageLimit(p.SizeBytes, 1<<30, 200) && p.LimitBytes != 1 || p.ReserveBytes != 1<<30 || p.PromisedBytes != p.ImageBytes {
+		t.Errorf("without volumes: %+v", p)
+	}
+	n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-1", Name: "vol-1", Data: api.Encode(api.VolumeSpec{SizeBytes: 5 << 20})},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-2", Name: "vol-2", Data: api.Encode(api.VolumeSpec{SizeBytes: 7 << 20})},
+		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-1", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-1", Pool: api.PoolLocal})},
+		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-2", Pool: api.PoolLocal})})
+	n.until("a promise", func() bool { p := pool(); return p.PromisedBytes-p.ImageBytes == 5<<20 })
+}
