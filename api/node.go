@@ -33,6 +33,21 @@ const (
 
 const maxPeerAddresses = 4
 
+// NodeMemoryPartName says what a part of a node's memory is kept for.
+type NodeMemoryPartName string
+
+// Parts of a node's memory.
+const (
+	MemorySystem    NodeMemoryPartName = "system"     // kernel, systemd, libvirtd, QEMU's own
+	MemoryBasalt    NodeMemoryPartName = "basalt"     // Basalt's daemons
+	MemoryNetworks  NodeMemoryPartName = "networks"   // Open vSwitch and OVN
+	MemoryOSDs      NodeMemoryPartName = "osds"       // Ceph's disks
+	MemoryMonitors  NodeMemoryPartName = "monitors"   // Ceph's
+	MemoryManagers  NodeMemoryPartName = "managers"   // Ceph's
+	MemoryGPUs      NodeMemoryPartName = "gpus"       // drivers' and daemons', beside the workers of instances
+	MemoryPageCache NodeMemoryPartName = "page-cache" // the kernel's, for disks
+)
+
 // ConditionStore is the type of a node's condition that is not true while the
 // node has no copy of the cluster's state that it can use.
 const ConditionStore = "Store"

@@ -2053,6 +2053,28 @@ type NodeMachines struct {
 	Types []string `json:"types,omitempty,omitzero"`
 }
 
+// NodeMemory How the node's memory is divided. Empty: it was set by hand, or the node is of a version before.
+type NodeMemory struct {
+	// InstancesBytes What is left for instances: memoryBytes.
+	InstancesBytes int64 `json:"instancesBytes,omitempty,omitzero"`
+
+	// Parts What the node keeps for itself.
+	Parts []NodeMemoryPart `json:"parts,omitempty,omitzero"`
+
+	// TotalBytes Of the machine.
+	TotalBytes int64 `json:"totalBytes,omitempty,omitzero"`
+}
+
+// NodeMemoryPart defines model for NodeMemoryPart.
+type NodeMemoryPart struct {
+	// Bytes Of all of them.
+	Bytes int64 `json:"bytes"`
+
+	// Count How many of them the node runs.
+	Count int64              `json:"count"`
+	Name  NodeMemoryPartName `json:"name"`
+}
+
 // NodeSpec defines model for NodeSpec.
 type NodeSpec struct {
 	// APIAddress HOST:PORT of its API.
@@ -2100,6 +2122,9 @@ type NodeStatus struct {
 
 	// Machines What machines the node's hypervisor can make; docs/machine-classes.md.
 	Machines NodeMachines `json:"machines,omitempty,omitzero"`
+
+	// Memory How the node's memory is divided. Empty: it was set by hand, or the node is of a version before.
+	Memory NodeMemory `json:"memory,omitempty,omitzero"`
 
 	// MemoryBytes RAM that instances may have together.
 	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,6 +27,7 @@ func (a *App) nodes() *kind[api.Node] {
 		},
 		detail: func(n api.Node) (d detail) {
 			d.add("Hypervisor", n.Status.Hypervisor)
+			d.add("Memory", memoryParts(n.Status.Memory))
 			d.add("Local storage", localStorage(n.LocalStorage()))
 			d.conditions(a.Now(), n.Status.Conditions)
 			return d
@@ -43,6 +45,22 @@ func (a *App) nodes() *kind[api.Node] {
 	}
 	k.more = append(a.nodeCommands(k), samplesCommand(k, (*client.API).NodeSamples))
 	return k
+}
+
+// memoryParts says how a node's memory is divided.
+func memoryParts(m api.NodeMemory) string {
+	if m.TotalBytes == 0 {
+		return ""
+	}
+	var parts []string
+	for _, p := range m.Parts {
+		text := string(p.Name)
+		if p.Count > 1 {
+			text = fmt.Sprintf("%d %s", p.Count, p.Name)
+		}
+		parts = append(parts, text+" "+size(p.Bytes))
+	}
+	return fmt.Sprintf("%s of %s for instances; reserved: %s", size(m.InstancesBytes), size(m.TotalBytes), strings.Join(parts, ", "))
 }
 
 // localStorage says what a node's own pool has promised, and what it keeps.

@@ -57,7 +57,8 @@ var rules = []rule{
 	{"appliance/cluster/secrets", []string{"api"}, "keys, and where they are kept"},
 	{"appliance/cluster/membership", []string{"api", "appliance/atomicfile", "appliance/broadcast", "appliance/cluster", "appliance/controlplane/store"}, "how a node becomes and stays a member"},
 
-	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/reconcile", "appliance/node/metrics", "gpu/guest/selfreport", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
+	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/budget", "appliance/node/reconcile", "appliance/node/metrics", "gpu/guest/selfreport", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
+	{"appliance/node/budget", []string{"api"}, "how memory is divided is a function of what runs"},
 	{"appliance/node/guests", []string{"api", "hypervisor"}, "it must shut guests down when nothing else of the node works; main hands it the driver"},
 	{"appliance/node/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
 	{"appliance/node/metrics", nil, "numbers in rings, and what the kernel says: what they are of, the agent knows"},

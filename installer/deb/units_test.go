@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -75,5 +76,22 @@ func TestGuestsStopFirst(t *testing.T) {
 	}
 	if stop, post := values(t, unit, "ExecStop"), values(t, unit, "ExecStopPost"); len(stop) == 0 || !slices.Equal(stop, post) {
 		t.Errorf("ExecStop is %q and ExecStopPost %q, want the same: one goes on where the other was killed", stop, post)
+	}
+}
+
+// When memory is short: what ends machines last, then what serves all of them, and
+// everything of Basalt after guests (0) and the workers of virtual GPUs (above 0).
+func TestOOMOrder(t *testing.T) {
+	last := -1001
+	for _, unit := range []string{"basalt-fence.service", "basalt-guests.service", "basaltd.service", "basalt-gpud.service"} {
+		score := values(t, unit, "OOMScoreAdjust")
+		if len(score) != 1 {
+			t.Fatalf("%s: OOMScoreAdjust is %q, want one value", unit, score)
+		}
+		n, err := strconv.Atoi(score[0])
+		if err != nil || n < last || n >= 0 {
+			t.Errorf("%s: OOMScoreAdjust is %s (%v), want at least %d, and less than a guest's 0", unit, score[0], err, last)
+		}
+		last = n
 	}
 }

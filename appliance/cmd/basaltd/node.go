@@ -162,6 +162,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err := n.openStorage(c, id); err != nil {
 		return n, err
 	}
+	ao.Runs = n.runs
 	ao.Leaving, ao.StorageReserve, ao.StorageOvercommit = n.leaving, reserve, c.storageOvercommit
 	ao.WorkerLimits = func() error { return unbounded }
 	ao.Keys, ao.Ceph = keys{sealed, n.storage.node}, n.storage.node

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/budget"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
@@ -123,8 +124,6 @@ const (
 	// Conditions of a card.
 	condCard      = "Works"
 	condThrottled = "Throttled"
-	// reserved for the host itself, out of its RAM.
-	reservedMemory = 2 << 30
 	// vcpusPerCPU is how many virtual CPUs share one of the machine's.
 	vcpusPerCPU = 4
 )
@@ -136,7 +135,7 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	info, err := r.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
 	if self, ok := r.cache.self(); ok && info.VCPUs == 0 { // it has not become smaller
-		st.Hypervisor = self.Status.Hypervisor
+		st.Hypervisor, st.Memory = self.Status.Hypervisor, self.Status.Memory
 		st.Vcpus, st.MemoryBytes = cmp.Or(st.Vcpus, self.Status.Vcpus), cmp.Or(st.MemoryBytes, self.Status.MemoryBytes)
 	}
 	if info.VCPUs > 0 {
@@ -145,7 +144,8 @@ func (r *reporter) reportNode(ctx context.Context) error {
 			st.Vcpus = int64(info.VCPUs) * vcpusPerCPU
 		}
 		if st.MemoryBytes == 0 {
-			st.MemoryBytes = max(info.Memory-reservedMemory, 0)
+			st.Memory = r.memory(info.Memory)
+			st.MemoryBytes = st.Memory.InstancesBytes
 		}
 	}
 	if st.Machines, err = r.machines(ctx); err != nil {
@@ -183,6 +183,13 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	r.mu.Unlock()
 	return r.apply(ctx, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: string(r.o.NodeID), Expect: api.AnyRevision,
 		Name: r.o.NodeName, Data: api.Encode(st)})
+}
+
+// memory of this node, of so many bytes, by what it runs.
+func (r *reporter) memory(total int64) api.NodeMemory {
+	runs := r.o.Runs()
+	runs.Memory, runs.GPUs = total, len(all(r.cache, r.cache.gpus))
+	return budget.Of(runs)
 }
 
 // promised returns the sizes of the volumes in this node's own pool, in bytes.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/budget"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 )
 
@@ -159,4 +160,34 @@ func TestPromisedStorageIsReported(t *testing.T) {
 		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-1", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-1", Pool: api.PoolLocal})},
 		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-2", Pool: api.PoolLocal})})
 	n.until("a promise", func() bool { p := pool(); return p.PromisedBytes-p.ImageBytes == 5<<20 })
+}
+
+// A node divides its memory by what it runs, and says how.
+func TestMemoryIsDividedByWhatRuns(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	var osds atomic.Int32
+	n.opts = func(o *agent.Options) {
+		o.ReportEvery = 50 * time.Millisecond
+		o.MemoryBytes = 0
+		o.Runs = func() budget.Runs { return budget.Runs{OSDs: int(osds.Load()), Networks: true} }
+	}
+	n.start()
+	reported := func() api.NodeStatus {
+		o, err := n.store.Get(t.Context(), api.KindNode, "node-1")
+		if err != nil {
+			return api.NodeStatus{}
+		}
+		node, err := api.Decode[api.Node](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node.Status
+	}
+	n.until("a budget with its card", func() bool {
+		st := reported()
+		return len(st.Memory.Parts) == 5 && st.MemoryBytes == st.Memory.InstancesBytes && st.MemoryBytes > 0
+	})
+	before := reported().MemoryBytes
+	osds.Store(3)
+	n.until("three OSDs to be counted", func() bool { return before-reported().MemoryBytes == 12<<30 })
 }

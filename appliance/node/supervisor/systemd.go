@@ -72,6 +72,8 @@ func (s *Systemd) Run(ctx context.Context, name string, argv []string) error {
 		fmt.Sprintf("--property=TimeoutStopSec=%ds", int(grace.Seconds())),
 		// It stops after the node's guests have been shut down.
 		"--property=Before=" + guestsUnit,
+		// When memory is short guests and workers go before what serves all of them.
+		"--property=OOMScoreAdjust=-700",
 		"--property=WorkingDirectory=/", "--setenv=LANG=C.UTF-8", "--setenv=TZ=UTC",
 		"--", argv[0]}, escape(argv[1:])...)...)
 	return err

@@ -169,6 +169,9 @@ func TestSystemdSays(t *testing.T) {
 				if !slices.Contains(argv, "--property=Before="+guestsUnit) {
 					t.Errorf("%s: %q does not say that it stops after the guests", name, argv)
 				}
+				if !slices.Contains(argv, "--property=OOMScoreAdjust=-700") {
+					t.Errorf("%s: %q does not say that guests go first when memory is short", name, argv)
+				}
 				said = append(said, "systemd-run")
 				return "", nil
 			}

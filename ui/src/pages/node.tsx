@@ -47,6 +47,15 @@ function Details({ node }: { node: Node }) {
                 }),
             ],
             [
+              t('node.reserved'),
+              (s?.memory?.parts ?? [])
+                .map(
+                  (p) =>
+                    `${t(`memory.${p.name}`)}${p.count > 1 ? ` (${p.count})` : ''} ${formatBytes(p.bytes, language)}`,
+                )
+                .join(', '),
+            ],
+            [
               t('node.promised'),
               pool &&
                 t('node.promisedOf', {
