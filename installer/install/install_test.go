@@ -59,6 +59,7 @@ func full() Job {
 	}
 	return Job{
 		Request: r, Source: Source, Target: Target, Version: "v1", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), IDs: NewIDs([36]byte{}),
+		NVRAM: true, SerialPorts: []string{"ttyS0", "ttyS1"},
 	}
 }
 
