@@ -2,6 +2,7 @@ package install
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -155,7 +156,7 @@ func configure(j Job) []Action {
 		Write{"etc/basalt/setup.yaml", 0o600, setup(a.Cluster)},
 		Write{"etc/basalt/installed", 0o644, fmt.Sprintf("version: %q\nat: %s\n", j.Version, j.Now.UTC().Format(time.RFC3339))},
 	)
-	if a.SharedDir != "" {
+	if path.IsAbs(a.SharedDir) { // basaltd mounts what is a server's
 		acts = append(acts, Mkdir{strings.TrimPrefix(a.SharedDir, "/"), 0o755})
 	}
 	if len(a.Root.SSHKeys) > 0 {

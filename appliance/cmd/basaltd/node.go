@@ -124,7 +124,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err != nil {
 		return n, err
 	}
-	n.pools, err = openPools(c, reserve, n.imageURLs())
+	n.pools, err = openPools(ctx, c, reserve, n.imageURLs())
 	for _, p := range n.pools {
 		n.closers = append(n.closers, p.Close)
 	}
