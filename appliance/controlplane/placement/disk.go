@@ -27,6 +27,6 @@ func (r *Room) OnDisk(n api.Node, bytes int64) (int64, string) {
 	if left := pool.LimitBytes - promised; bytes <= left && pool.FreeBytes > 0 {
 		return times(left, bytes), ""
 	}
-	return 0, fmt.Sprintf("%s of local storage asked, %s of %s allocated and %s free beside the reserve of %s",
+	return 0, fmt.Sprintf("%s of local storage requested, %s of %s allocated and %s free beside the reserve of %s",
 		Size(bytes), Size(promised), Size(pool.LimitBytes), Size(pool.FreeBytes), Size(pool.ReserveBytes))
 }

@@ -98,7 +98,7 @@ func TestVolumesWithinTheLimit(t *testing.T) {
 	if a := s.Volumes["fits"].Assignment; a.Node != "n1" {
 		t.Errorf("8 GiB of 10: %+v", a)
 	}
-	if a := s.Volumes["large"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "11 GiB of local storage asked, 8 GiB of 10 GiB allocated") {
+	if a := s.Volumes["large"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "11 GiB of local storage requested, 8 GiB of 10 GiB allocated") {
 		t.Errorf("11 GiB of 10: %+v", a)
 	}
 }

@@ -70,7 +70,7 @@ func (u *used) holds(s *State, v api.Volume, n api.Node) string {
 	case pool == api.PoolCeph:
 		return ""
 	case n.Status.StorageFreeBytes < v.Spec.SizeBytes:
-		return placement.Size(v.Spec.SizeBytes) + " asked, " + placement.Size(n.Status.StorageFreeBytes) + " free"
+		return placement.Size(v.Spec.SizeBytes) + " requested, " + placement.Size(n.Status.StorageFreeBytes) + " free"
 	case api.SharedPool(pool):
 		return ""
 	}
