@@ -33,6 +33,21 @@ const (
 
 const maxPeerAddresses = 4
 
+// NodeMemoryPartName says what a part of a node's memory is kept for.
+type NodeMemoryPartName string
+
+// Parts of a node's memory.
+const (
+	MemorySystem    NodeMemoryPartName = "system"     // kernel, systemd, libvirtd, QEMU's own
+	MemoryBasalt    NodeMemoryPartName = "basalt"     // Basalt's daemons
+	MemoryNetworks  NodeMemoryPartName = "networks"   // Open vSwitch and OVN
+	MemoryOSDs      NodeMemoryPartName = "osds"       // Ceph's disks
+	MemoryMonitors  NodeMemoryPartName = "monitors"   // Ceph's
+	MemoryManagers  NodeMemoryPartName = "managers"   // Ceph's
+	MemoryGPUs      NodeMemoryPartName = "gpus"       // drivers' and daemons', beside the workers of instances
+	MemoryPageCache NodeMemoryPartName = "page-cache" // the kernel's, for disks
+)
+
 // ConditionStore is the type of a node's condition that is not true while the
 // node has no copy of the cluster's state that it can use.
 const ConditionStore = "Store"
@@ -65,6 +80,26 @@ func (n Node) WithoutHypervisor() string {
 // WithoutKVM reports whether the node takes no new instances because its guests run
 // without KVM and it was not started with --allow-emulation.
 func (n Node) WithoutKVM() bool { return n.Status.EmulationRefused && n.Status.Accelerator == "tcg" }
+
+// LocalStorage returns the node's pool local, as it has reported it, whether it reports
+// pools or not.
+func (n Node) LocalStorage() StoragePool {
+	for _, p := range n.Status.Pools {
+		if p.Name == PoolLocal {
+			return p
+		}
+	}
+	return StoragePool{Name: PoolLocal, SizeBytes: n.Status.StorageBytes, FreeBytes: n.Status.StorageFreeBytes}
+}
+
+// PromisedBytes returns what a volume may come to take, however little it takes so far.
+func (v Volume) PromisedBytes() int64 { return max(v.Spec.SizeBytes, v.Status.SizeBytes) }
+
+// StorageLimit returns how many bytes a pool of so many may promise: overcommit is in
+// percent of what it has beside its reserve.
+func StorageLimit(size, reserve, overcommit int64) int64 {
+	return int64(float64(max(size-reserve, 0)) / 100 * float64(overcommit))
+}
 
 // ValidateNode checks a spec.
 func ValidateNode(s NodeSpec) error {

@@ -2205,6 +2205,28 @@ type NodeMachines struct {
 	Types []string `json:"types,omitempty,omitzero"`
 }
 
+// NodeMemory How the node's memory is divided. Empty: it was set by hand, or the node is of a version before.
+type NodeMemory struct {
+	// InstancesBytes What is left for instances: memoryBytes.
+	InstancesBytes int64 `json:"instancesBytes,omitempty,omitzero"`
+
+	// Parts What the node keeps for itself.
+	Parts []NodeMemoryPart `json:"parts,omitempty,omitzero"`
+
+	// TotalBytes Of the machine.
+	TotalBytes int64 `json:"totalBytes,omitempty,omitzero"`
+}
+
+// NodeMemoryPart defines model for NodeMemoryPart.
+type NodeMemoryPart struct {
+	// Bytes Of all of them.
+	Bytes int64 `json:"bytes"`
+
+	// Count How many of them the node runs.
+	Count int64              `json:"count"`
+	Name  NodeMemoryPartName `json:"name"`
+}
+
 // NodeSpec defines model for NodeSpec.
 type NodeSpec struct {
 	// APIAddress HOST:PORT of its API.
@@ -2253,6 +2275,9 @@ type NodeStatus struct {
 	// Machines What machines the node's hypervisor can make; docs/machine-classes.md.
 	Machines NodeMachines `json:"machines,omitempty,omitzero"`
 
+	// Memory How the node's memory is divided. Empty: it was set by hand, or the node is of a version before.
+	Memory NodeMemory `json:"memory,omitempty,omitzero"`
+
 	// MemoryBytes RAM that instances may have together.
 	MemoryBytes int64 `json:"memoryBytes,omitempty,omitzero"`
 
@@ -2266,6 +2291,9 @@ type NodeStatus struct {
 
 	// SeenAt When the agent last reported.
 	SeenAt time.Time `json:"seenAt,omitempty,omitzero"`
+
+	// ShuttingDown The node goes down in order: its instances are being shut down or are off, and no new ones are placed here. They start again with the node.
+	ShuttingDown bool `json:"shuttingDown,omitempty,omitzero"`
 
 	// StorageBytes Size of the volume store.
 	StorageBytes     int64 `json:"storageBytes,omitempty,omitzero"`
@@ -3250,15 +3278,28 @@ type SnapshotStatus struct {
 
 // StoragePool defines model for StoragePool.
 type StoragePool struct {
+	// FreeBytes Beside the reserve.
 	FreeBytes int64 `json:"freeBytes,omitempty,omitzero"`
 
 	// ID The same on every node that shares it.
 	ID string `json:"id,omitempty,omitzero"`
 
+	// ImageBytes Of the pool local: the part of promisedBytes that is images.
+	ImageBytes int64 `json:"imageBytes,omitempty,omitzero"`
+
+	// LimitBytes Of the pool local: new volumes are placed there only while promisedBytes stays within it. 0: not limited, as on nodes of a version before.
+	LimitBytes int64 `json:"limitBytes,omitempty,omitzero"`
+
 	// Name Examples: local
-	Name      string `json:"name"`
-	Shared    bool   `json:"shared,omitempty,omitzero"`
-	SizeBytes int64  `json:"sizeBytes,omitempty,omitzero"`
+	Name string `json:"name"`
+
+	// PromisedBytes Of the pool local: the sizes of its volumes, however little they take so far, and of the images that lie there.
+	PromisedBytes int64 `json:"promisedBytes,omitempty,omitzero"`
+
+	// ReserveBytes Of the pool local: never given to volumes and images, so that the node itself can write.
+	ReserveBytes int64 `json:"reserveBytes,omitempty,omitzero"`
+	Shared       bool  `json:"shared,omitempty,omitzero"`
+	SizeBytes    int64 `json:"sizeBytes,omitempty,omitzero"`
 }
 
 // TOTPCode defines model for TOTPCode.

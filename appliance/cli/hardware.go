@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,10 +23,12 @@ func (a *App) nodes() *kind[api.Node] {
 				state, why = string(at.State), cmp.Or(at.Reason, why)
 			}
 			return []string{state, fmt.Sprint(st.Vcpus), formatSize(st.MemoryBytes), formatSize(st.StorageFreeBytes), st.Accelerator,
-				st.Version, formatAge(a.Now(), st.SeenAt), cmp.Or(why, unschedulable(n.Spec.Unschedulable))}
+				st.Version, formatAge(a.Now(), st.SeenAt), cmp.Or(why, shuttingDown(st.ShuttingDown), unschedulable(n.Spec.Unschedulable))}
 		},
 		detail: func(n api.Node) (d detail) {
 			d.add("Hypervisor", n.Status.Hypervisor)
+			d.add("Memory", memoryParts(n.Status.Memory))
+			d.add("Local storage", localStorage(n.LocalStorage()))
 			d.conditions(a.Now(), n.Status.Conditions)
 			return d
 		},
@@ -42,6 +45,46 @@ func (a *App) nodes() *kind[api.Node] {
 	}
 	k.more = append(a.nodeCommands(k), samplesCommand(k, (*client.API).NodeSamples))
 	return k
+}
+
+// memoryParts says how a node's memory is divided.
+func memoryParts(m api.NodeMemory) string {
+	if m.TotalBytes == 0 {
+		return ""
+	}
+	var parts []string
+	for _, p := range m.Parts {
+		text := string(p.Name)
+		if p.Count > 1 {
+			text = fmt.Sprintf("%d %s", p.Count, p.Name)
+		}
+		parts = append(parts, text+" "+size(p.Bytes))
+	}
+	return fmt.Sprintf("%s of %s for instances; reserved: %s", size(m.InstancesBytes), size(m.TotalBytes), strings.Join(parts, ", "))
+}
+
+// localStorage says what a node's own pool has promised, and what it keeps.
+func localStorage(p api.StoragePool) string {
+	if p.LimitBytes == 0 {
+		return "" // a node of a version before
+	}
+	return fmt.Sprintf("%s of %s allocated (images: %s), %s of %s free beside the reserve of %s", size(p.PromisedBytes), size(p.LimitBytes),
+		size(p.ImageBytes), size(p.FreeBytes), size(p.SizeBytes), size(p.ReserveBytes))
+}
+
+// size is formatSize, with a number for nothing as well.
+func size(n int64) string {
+	if n == 0 {
+		return "0 B"
+	}
+	return formatSize(n)
+}
+
+func shuttingDown(is bool) string {
+	if is {
+		return "is shutting down"
+	}
+	return ""
 }
 
 func unschedulable(no bool) string {

@@ -58,7 +58,10 @@ var rules = []rule{
 	{"appliance/cluster/secrets", []string{"api"}, "keys, and where they are kept"},
 	{"appliance/cluster/membership", []string{"api", "appliance/atomicfile", "appliance/broadcast", "appliance/cluster", "appliance/controlplane/store"}, "how a node becomes and stays a member"},
 
-	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/reconcile", "appliance/node/metrics", "gpu/guest/selfreport", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
+	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/budget", "appliance/node/reconcile", "appliance/node/metrics", "gpu/guest/selfreport", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
+	{"appliance/node/budget", []string{"api"}, "how memory is divided is a function of what runs"},
+	{"appliance/node/guests", []string{"api", "hypervisor"}, "it must shut guests down when nothing else of the node works; main hands it the driver"},
+	{"appliance/node/nfs", []string{"api"}, "a mount, and not what lies there"},
 	{"appliance/node/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
 	{"appliance/node/metrics", nil, "numbers in rings, and what the kernel says: what they are of, the agent knows"},
 	{"appliance/node/limit", nil, "counts, and not of what"},
@@ -125,7 +128,7 @@ var rules = []rule{
 	{"billing/ledger", []string{"api"}, "documents as entries, whoever made them"},
 	{"billing/dunning", []string{"api", "billing/ledger"}, "it decides by balances and does not make any"},
 	{"ui", []string{"ui"}, "the portal speaks HTTP only"},
-	{"installer", []string{"api", "installer", "appliance/node/hardware"}, "the installer runs before there is a cluster"},
+	{"installer", []string{"api", "installer", "appliance/node/hardware", "appliance/node/nfs"}, "the installer runs before there is a cluster"},
 }
 
 func ruleFor(pkg string) (best rule, ok bool) {

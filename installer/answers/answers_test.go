@@ -115,6 +115,7 @@ func TestOneMistake(t *testing.T) {
 		{"disk: only", "\tdisk: only", 1, "", "no YAML"},
 		{"root:", "console: {serial: com1}\nroot:", 6, "console.serial", "no serial console"},
 		{"root:", "storage: {sharedDir: srv}\nroot:", 6, "storage.sharedDir", "no absolute path"},
+		{"root:", "storage: {sharedDir: \"nfs://nas\"}\nroot:", 6, "storage.sharedDir", "no export of an NFS server"},
 		{"root:", "storage: {sharedDir: /etc}\nroot:", 6, "storage.sharedDir", "belongs to the system"},
 		{"root:", "---\nroot:", 6, "", "second document"},
 	} {

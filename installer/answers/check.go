@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/nfs"
 )
 
 // Bad answer: the reason, and what to write instead. The text interface shows
@@ -77,8 +78,15 @@ func CheckSerial(s string) error {
 	return nil
 }
 
-// CheckSharedDir is a directory that every node mounts.
+// CheckSharedDir is a directory that every node mounts, or an export of an NFS server,
+// which basaltd mounts.
 func CheckSharedDir(s string) error {
+	if strings.HasPrefix(s, nfs.Scheme) {
+		if _, err := nfs.Parse(s); err != nil {
+			return bad("write nfs://SERVER/PATH, such as nfs://192.0.2.9/srv/basalt", "%q is no export of an NFS server", clip(s))
+		}
+		return nil
+	}
 	if !path.IsAbs(s) || path.Clean(s) != s || strings.ContainsAny(s, "\n\r\x00:#\"'\\") || len(s) > 200 {
 		return bad("write a path such as /srv/shared", "%q is no absolute path", clip(s))
 	}

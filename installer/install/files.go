@@ -86,11 +86,17 @@ func marshal(v any) string {
 	return string(out)
 }
 
-// kernelArgs: the screen first, the serial line last, so that boot messages
-// and the login of last resort are on the line when there is one.
+// kernelArgs: the screen first, then all serial ports that there are, each with a login,
+// and the chosen one last, so that boot messages and the login of last resort are there.
 func kernelArgs(j Job) string {
 	args := "console=tty0"
 	if j.Answers.Serial != "" {
+		chosen, _, _ := strings.Cut(j.Answers.Serial, ",")
+		for _, port := range j.SerialPorts {
+			if port != chosen {
+				args += " console=" + serial(port)
+			}
+		}
 		args += " console=" + serial(j.Answers.Serial)
 	}
 	if j.NoTimerCheck {

@@ -59,6 +59,7 @@ func full() Job {
 	}
 	return Job{
 		Request: r, Source: Source, Target: Target, Version: "v1", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), IDs: NewIDs([36]byte{}),
+		NVRAM: true, SerialPorts: []string{"ttyS0", "ttyS1"},
 	}
 }
 
@@ -66,7 +67,7 @@ func small() Job {
 	r := Request{
 		Answers: answers.Answers{
 			Hostname: "node2", Network: answers.Network{Path: answers.Path{MAC: "52:54:00:00:00:03", DHCP: true}},
-			Cluster: answers.Cluster{Token: "bslt-join-abc"}, Root: answers.Root{PasswordHash: "$y$j9T$abc"}, After: answers.PowerOff,
+			Cluster: answers.Cluster{Token: "bslt-join-abc"}, Root: answers.Root{PasswordHash: "$y$j9T$abc"}, SharedDir: "nfs://192.0.2.9/srv/basalt", After: answers.PowerOff,
 		},
 		Disk: machine.Disk{Path: "/dev/vda", SizeBytes: 20 << 30},
 		Main: network.Up{Card: "ens3", MAC: "52:54:00:00:00:03", Address: netip.MustParsePrefix("10.0.2.15/24")},

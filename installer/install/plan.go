@@ -2,6 +2,8 @@ package install
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/installer/machine"
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 )
+
+// BootEntry is the node's name in the firmware's list of what to start.
+const BootEntry = "basalt"
 
 // Where the live system keeps the image, and where the disk is mounted.
 const (
@@ -36,6 +41,11 @@ type Job struct {
 	// NoTimerCheck is set where the medium's kernel needed that word to start
 	// (installer/iso/grub.cfg): the node's needs it as well.
 	NoTimerCheck bool
+	// NVRAM is whether the firmware takes boot entries: UEFI, with variables that can
+	// be written.
+	NVRAM bool
+	// SerialPorts are those that the computer has, such as ttyS0.
+	SerialPorts []string
 }
 
 // IDs of this installation's disk, random.
@@ -88,20 +98,34 @@ func Plan(j Job) []Step {
 		}},
 		{"unpack", "Copy the system", "the file system is new", []Action{Unpack{j.Source, j.SourceBytes}}},
 		{"configure", "Configure the node", "each file is written whole", configure(j)},
-		{"boot", "Install the boot loader", "it is written anew", []Action{
+		{"boot", "Install the boot loader", "it is written anew", slices.Concat([]Action{
 			Kernel{},
 			Write{"boot/grub/grub.cfg", 0o600, grubConfig(j)},
 			Write{"etc/default/grub.d/basalt.cfg", 0o644, grubDefaults(j)},
 			Run{Argv: []string{"sync"}},
 			Run{Argv: []string{"grub-install", "--target=x86_64-efi", "--removable", "--no-nvram", "--efi-directory=" + j.Target + "/boot/efi", "--boot-directory=" + j.Target + "/boot"}},
+		}, nvram(j), []Action{
 			Run{Argv: []string{"grub-install", "--target=i386-pc", "--boot-directory=" + j.Target + "/boot", d}},
-		}},
+		})},
 		{"unmount", "Write everything to the disk", "nothing is left to write", []Action{Run{Argv: []string{"sync"}}, Release{}}},
 		{"complete", "Declare it complete", "the same id and name again", []Action{
 			Run{Argv: []string{"sgdisk", "--partition-guid=3:" + j.IDs.RootPart, "--change-name=3:" + machine.PartitionRoot, d}},
 			settle, Run{Argv: []string{"sync"}},
 		}},
 	}
+}
+
+// nvram has the firmware start the node by an entry of its own, before other disks and
+// the network. The removable path stays: it starts the node where the entry is lost, or
+// the disk is put into another computer.
+func nvram(j Job) []Action {
+	if !j.NVRAM {
+		return nil
+	}
+	return []Action{Run{
+		Argv:    []string{"grub-install", "--target=x86_64-efi", "--bootloader-id=" + BootEntry, "--efi-directory=" + j.Target + "/boot/efi", "--boot-directory=" + j.Target + "/boot"},
+		MayFail: "the firmware starts the disk without an entry, too",
+	}}
 }
 
 // configure turns the copied system into this node.
@@ -132,7 +156,7 @@ func configure(j Job) []Action {
 		Write{"etc/basalt/setup.yaml", 0o600, setup(a.Cluster)},
 		Write{"etc/basalt/installed", 0o644, fmt.Sprintf("version: %q\nat: %s\n", j.Version, j.Now.UTC().Format(time.RFC3339))},
 	)
-	if a.SharedDir != "" {
+	if path.IsAbs(a.SharedDir) { // basaltd mounts what is a server's
 		acts = append(acts, Mkdir{strings.TrimPrefix(a.SharedDir, "/"), 0o755})
 	}
 	if len(a.Root.SSHKeys) > 0 {

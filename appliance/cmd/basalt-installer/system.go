@@ -98,7 +98,13 @@ func (s *system) Install(ctx context.Context, r install.Request, progress func(i
 	return e.Run(ctx, install.Plan(install.Job{
 		Request: r, Source: s.source, SourceBytes: unpackedBytes(s.source), Target: install.Target,
 		IDs: install.NewIDs(random), Version: version, Now: time.Now(), NoTimerCheck: startedWith(install.NoTimerCheck),
+		NVRAM: takesBootEntries(), SerialPorts: machine.SerialPorts(os.DirFS("/")),
 	}))
+}
+
+// takesBootEntries reports whether the firmware is UEFI and its variables can be written.
+func takesBootEntries() bool {
+	return unix.Access("/sys/firmware/efi/efivars", unix.W_OK) == nil
 }
 
 // startedWith reports whether the word stands on the kernel's command line.

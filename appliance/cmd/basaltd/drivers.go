@@ -19,8 +19,8 @@ import (
 )
 
 // openPools opens the node's storage pools, by name.
-func openPools(c config, urls outbound.Options) (map[string]sds.Driver, error) {
-	o := local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: 256 << 20, URLs: urls}
+func openPools(ctx context.Context, c config, reserve int64, urls outbound.Options) (map[string]sds.Driver, error) {
+	o := local.Options{Dir: filepath.Join(c.data, "storage"), ReserveBytes: reserve, URLs: urls}
 	own, err := local.Open(o)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,12 @@ func openPools(c config, urls outbound.Options) (map[string]sds.Driver, error) {
 	if c.sharedDir == "" {
 		return pools, nil
 	}
-	o.Dir, o.Shared, o.Remember = c.sharedDir, true, filepath.Join(c.data, "shared-pool")
+	dir, err := mountShared(ctx, c)
+	if err != nil {
+		return pools, fmt.Errorf("--shared-dir: %w", err)
+	}
+	o.ReserveBytes = minStorageReserve // it is no node's own
+	o.Dir, o.Shared, o.Remember = dir, true, filepath.Join(c.data, "shared-pool")
 	shared, err := local.Open(o)
 	if err != nil {
 		return pools, fmt.Errorf("--shared-dir: %w", err)

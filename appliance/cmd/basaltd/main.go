@@ -44,6 +44,8 @@ type config struct {
 	upgradeProgram              string
 	stopGrace, meterEvery       time.Duration
 	recordDays                  int
+	storageReserve              int64 // percent
+	storageOvercommit           int64 // percent
 	election                    time.Duration
 	compareEvery                time.Duration
 	logLevel, debugListen       string
@@ -80,12 +82,15 @@ func main() {
 	}
 	beside := siblings()
 	host, _ := os.Hostname()
-	f := cmd.Flags()
+	cmd.AddCommand(guestsCommand(&c))
+	f := cmd.PersistentFlags()
 	f.StringVar(&c.file, "config", "", "YAML file of these settings by name; the command line wins")
 	f.StringArrayVar(&c.peerListen, "peer-listen", nil, "HOST:PORT for the cluster's other nodes, one for each network path, the main one first; without it the node stays alone")
 	f.DurationVar(&c.election, "election-timeout", 0, "how long the others hear nothing from the leader before they elect another; the same on all nodes; 0: 500ms")
 	f.StringVar(&c.setup, "setup", "", "file that says which cluster to make or to join at the first start")
-	f.StringVar(&c.sharedDir, "shared-dir", "", "directory that several nodes have (NFS or the like): the storage pool \"shared\"")
+	f.StringVar(&c.sharedDir, "shared-dir", "", "directory that several nodes have at the same path, or nfs://SERVER/PATH, which basaltd mounts: the storage pool \"shared\"")
+	f.Int64Var(&c.storageReserve, "storage-reserve-percent", defaultStorageReserve, "part of the file system with --data that no volume and no image is given, so that the node itself can write; at least 256 MiB are kept, and at most 64 GiB")
+	f.Int64Var(&c.storageOvercommit, "storage-overcommit-percent", defaultStorageOvercommit, "how much of the rest may be allocated to volumes and images together: they are thin, and take only what is written to them; 100: all of it can be used at the same time")
 	f.StringVar(&c.fence, "fence", "", "basalt-fence's socket; none: nothing stops this node's instances when it is cut off; empty: RUN/fence.sock")
 	f.StringVar(&c.data, "data", "/var/lib/basalt", "directory of the node's state")
 	f.StringVar(&c.run, "run", "/run/basalt", "directory of sockets; a short path")

@@ -37,6 +37,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/upgrade"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/guests"
 	"github.com/basalt-gpu/basalt/gpu/gpud/backend"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
@@ -64,6 +65,7 @@ type node struct {
 
 	compareEvery time.Duration   // the nodes' tables
 	proxies      []netip.Prefix  // before the API
+	leaving      func() bool     // the node's guests are being shut down, or have been
 	urls         outbound.Policy // that tenants choose
 	sealed       *secrets.Keep
 	guests       *guestDialer
@@ -80,7 +82,7 @@ type node struct {
 
 // open wires the node: nothing runs yet.
 func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger) (n *node, err error) {
-	n = &node{log: log, compareEvery: c.compareEvery, broken: make(chan error, 1)}
+	n = &node{log: log, compareEvery: c.compareEvery, leaving: func() bool { return guests.Leaving(c.run) }, broken: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -118,7 +120,11 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err := atomicfile.Sweep(began, c.data, filepath.Join(c.data, "store"), membership.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
 		return n, fmt.Errorf("remove incomplete files: %w", err)
 	}
-	n.pools, err = openPools(c, n.imageURLs())
+	reserve, err := checkStorage(c)
+	if err != nil {
+		return n, err
+	}
+	n.pools, err = openPools(ctx, c, reserve, n.imageURLs())
 	for _, p := range n.pools {
 		n.closers = append(n.closers, p.Close)
 	}
@@ -156,6 +162,8 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err := n.openStorage(c, id); err != nil {
 		return n, err
 	}
+	ao.Runs = n.runs
+	ao.Leaving, ao.StorageReserve, ao.StorageOvercommit = n.leaving, reserve, c.storageOvercommit
 	ao.WorkerLimits = func() error { return unbounded }
 	ao.Keys, ao.Ceph = keys{sealed, n.storage.node}, n.storage.node
 	if kept, err := openBackups(c, sealed); err == nil {
@@ -306,6 +314,7 @@ func (n *node) Run(ctx context.Context) error {
 		"planner": n.plan,
 		"agent":   n.agent.Run,
 		"KVM":     n.watchAccelerator,
+		"leaving": n.watchLeaving,
 		"store": func(ctx context.Context) error {
 			select {
 			case <-ctx.Done():

@@ -53,7 +53,7 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	d := &depot{staging: filepath.Join(c.data, "ceph-staging"), urls: n.imageURLs(), log: n.log}
 	d.deploy = deploy.Node{ID: string(id), Dir: dir, Address: self.Address, Daemons: daemons}
 	d.node = &nodestorage.Node{
-		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: nodestorage.Probe, Pool: d.pool, Log: n.log,
+		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: nodestorage.Probe, Pool: d.pool, Log: n.log, OSDMemory: osdMemory(),
 		Look: func(ctx context.Context) ([]nodestorage.Block, error) { return nodestorage.Look(ctx, id, c.disks) },
 	}
 	n.storage = d

@@ -18,7 +18,8 @@ type Fit struct {
 
 // OnNode returns how many of what is wanted fit on a node beside what is there. Keep
 // names the only GPU that may be used; empty: any. The count is what placing one after
-// the other comes to: GPUs of a node share nothing but its vCPUs and memory.
+// the other comes to: GPUs of a node share nothing but its vCPUs, memory and
+// local pool.
 func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
 	if why := r.Alive(n, now); why != "" {
 		return Fit{Why: why}
@@ -43,8 +44,8 @@ func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
 	return f
 }
 
-// ofMachine returns how many the vCPUs and the memory of a node are enough for, or why
-// they are for none.
+// ofMachine returns how many the vCPUs, the memory and the local pool of a node are
+// enough for, or why they are for none.
 func (r *Room) ofMachine(n api.Node, w Want) (int64, string) {
 	free := n.Status.Vcpus - r.vcpus[api.NodeID(n.Meta.ID)]
 	if w.VCPUs > free {
@@ -56,7 +57,11 @@ func (r *Room) ofMachine(n api.Node, w Want) (int64, string) {
 	if w.Taken() > memory {
 		return 0, r.tooLittle(n, w)
 	}
-	return min(count, times(memory, w.Taken())), ""
+	disks, why := r.OnDisk(n, w.Disk)
+	if why != "" {
+		return 0, why
+	}
+	return min(count, times(memory, w.Taken()), disks), ""
 }
 
 // times returns how often a part is in a whole.

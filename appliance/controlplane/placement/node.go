@@ -20,6 +20,7 @@ type Health struct {
 // Why nodes accept nothing new.
 const (
 	withoutStore      = "has lost its copy of the cluster's state"
+	shuttingDown      = "is shutting down"
 	withoutHypervisor = "has no working hypervisor"
 	WithoutKVM        = "has no KVM"
 )
@@ -36,6 +37,8 @@ func Alive(n api.Node, health map[string]Health, now time.Time) string {
 		return "is being removed"
 	case n.Spec.Unschedulable:
 		return "is marked unschedulable"
+	case n.Status.ShuttingDown:
+		return shuttingDown
 	case now.Sub(n.Status.SeenAt) > NodeTimeout:
 		return "was last seen " + n.Status.SeenAt.UTC().Format(time.RFC3339)
 	}
@@ -56,6 +59,8 @@ func takesWork(n api.Node, h Health) string {
 		return "is lost"
 	case state == api.NodeSuspect || h.Suspect:
 		return "is not responding"
+	case n.Status.ShuttingDown:
+		return shuttingDown
 	case n.Status.SeenAt.IsZero():
 		return "has not reported yet"
 	case n.WithoutStore():

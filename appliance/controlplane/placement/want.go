@@ -20,13 +20,17 @@ type Want struct {
 	Model         string // empty: any of the pool
 	Tier          api.GPUTier
 	Has           int64 // memory that it takes of its node already, in bytes
+	Root          int64 // size of its root volume, in bytes
+	// Disk is what the root volume takes anew of a node's local pool, in bytes; 0:
+	// it is there already, or lies in a pool that several nodes have.
+	Disk int64
 	// CPU is what a running instance moves with; nil: any will do.
 	CPU *api.InstanceCPU
 }
 
 // Wanted returns what an instance of a flavor asks for; g is nil without a vGPU.
 func Wanted(f api.FlavorSpec, g *api.VGPUSpec) Want {
-	w := Want{VCPUs: f.Vcpus, Memory: f.MemoryBytes}
+	w := Want{VCPUs: f.Vcpus, Memory: f.MemoryBytes, Root: f.RootBytes}
 	if g != nil {
 		w.VRAM, w.Share, w.Pool, w.Model, w.Tier = g.VramBytes, g.SharePercent, cmp.Or(g.Pool, api.DefaultPool), g.Model, g.Tier
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -16,9 +17,13 @@ func TestNothingIsGivenBeyondWhatIsThere(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		s := cluster()
+		f := s.Flavors["flv-1"]
+		f.Spec.RootBytes = int64(random.IntN(3)) * 7 * gib
+		s.Flavors["flv-1"] = f
 		for n := range 1 + random.IntN(3) {
 			node := api.NodeID(fmt.Sprint("n", n))
 			s.node(string(node), int64(1+random.IntN(12))*gib)
+			s.limitDisk(string(node), int64(random.IntN(60))*gib)
 			for g := range random.IntN(4) {
 				s.gpu(fmt.Sprintf("%s-g%d", node, g), node, int64(4+4*random.IntN(5))*gib)
 			}
@@ -46,14 +51,67 @@ func TestNothingIsGivenBeyondWhatIsThere(t *testing.T) {
 	}
 }
 
+// limitDisk of a node's own pool; 0: it has none.
+func (s *State) limitDisk(id string, limit int64) {
+	n := s.Nodes[id]
+	n.Status.Pools = []api.StoragePool{{Name: api.PoolLocal, SizeBytes: 100 * gib, FreeBytes: gib, LimitBytes: limit}}
+	s.Nodes[id] = n
+}
+
+// A volume of its own, and one for an instance that is there: within the limit, or it
+// waits and says with which numbers.
+func TestVolumesWithinTheLimit(t *testing.T) {
+	s := cluster().node("n1", 8*gib).node("n2", 8*gib)
+	s.limitDisk("n1", 30*gib)
+	s.limitDisk("n2", 20*gib)
+	for i := range 7 { // three on one, two on the other
+		id := fmt.Sprint("v", i)
+		s.Volumes[id] = api.Volume{Meta: api.Meta{ID: id, Name: id}, Spec: api.VolumeSpec{SizeBytes: 10 * gib}}
+	}
+	settle(t, s)
+	g, waiting := given(s), 0
+	for _, wrong := range g.beyond(s) {
+		t.Error(wrong)
+	}
+	for id, v := range s.Volumes {
+		if v.Assignment.Node != "" {
+			continue
+		}
+		waiting++
+		for _, want := range []string{"30 GiB of 30 GiB allocated", "20 GiB of 20 GiB allocated", "1 GiB free beside the reserve of 0 B"} {
+			if !strings.Contains(v.Assignment.Reason, want) {
+				t.Errorf("%s waits: %q, want it to say %q", id, v.Assignment.Reason, want)
+			}
+		}
+	}
+	if waiting != 2 {
+		t.Errorf("%d volumes wait, want 2", waiting)
+	}
+
+	s = cluster().node("n1", 8*gib).instance("i1", "flv-1", 0, 0)
+	s.limitDisk("n1", 10*gib)
+	settle(t, s)
+	for id, size := range map[string]int64{"fits": 8 * gib, "large": 11 * gib} {
+		s.Volumes[id] = api.Volume{Meta: api.Meta{ID: id, Name: id}, Spec: api.VolumeSpec{SizeBytes: size, Instance: "i1"}}
+	}
+	settle(t, s)
+	if a := s.Volumes["fits"].Assignment; a.Node != "n1" {
+		t.Errorf("8 GiB of 10: %+v", a)
+	}
+	if a := s.Volumes["large"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "11 GiB of local storage requested, 8 GiB of 10 GiB allocated") {
+		t.Errorf("11 GiB of 10: %+v", a)
+	}
+}
+
 // sums of what was given out, counted without the planner.
 type sums struct {
 	vcpus, memory map[api.NodeID]int64
+	disk          map[api.NodeID]int64
 	vram, share   map[api.GPUID]int64
 }
 
 func given(s *State) sums {
-	g := sums{map[api.NodeID]int64{}, map[api.NodeID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}}
+	g := sums{map[api.NodeID]int64{}, map[api.NodeID]int64{}, map[api.NodeID]int64{}, map[api.GPUID]int64{}, map[api.GPUID]int64{}}
 	for _, in := range s.Instances {
 		a := in.Assignment
 		g.vcpus[a.Node] += a.Vcpus
@@ -64,6 +122,9 @@ func given(s *State) sums {
 		g.vram[a.Gpu] += a.VgpuVramBytes
 		g.share[a.Gpu] += a.VgpuSharePercent
 	}
+	for _, v := range s.Volumes {
+		g.disk[v.Assignment.Node] += v.Spec.SizeBytes
+	}
 	return g
 }
 
@@ -72,6 +133,9 @@ func (g sums) beyond(s *State) (wrong []string) {
 		node := api.NodeID(id)
 		if g.vcpus[node] > n.Status.Vcpus || g.memory[node] > n.Status.MemoryBytes {
 			wrong = append(wrong, fmt.Sprintf("node %s: %d of %d vCPUs, %d of %d bytes", id, g.vcpus[node], n.Status.Vcpus, g.memory[node], n.Status.MemoryBytes))
+		}
+		if limit := n.LocalStorage().LimitBytes; limit > 0 && g.disk[node] > limit {
+			wrong = append(wrong, fmt.Sprintf("node %s: %d of %d bytes of storage promised", id, g.disk[node], limit))
 		}
 	}
 	for id, c := range s.GPUs {
@@ -93,6 +157,9 @@ func (g sums) room(s *State, in api.Instance) string {
 	for id, n := range s.Nodes {
 		node := api.NodeID(id)
 		if g.vcpus[node]+f.Vcpus > n.Status.Vcpus || g.memory[node]+memory > n.Status.MemoryBytes {
+			continue
+		}
+		if limit := n.LocalStorage().LimitBytes; limit > 0 && f.RootBytes > 0 && g.disk[node]+f.RootBytes > limit {
 			continue
 		}
 		if in.Spec.Vgpu == nil {

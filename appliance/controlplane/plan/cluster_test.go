@@ -416,6 +416,34 @@ func TestNodeWithoutHypervisor(t *testing.T) {
 	}
 }
 
+// A node that goes down keeps what is on it, which starts again with it, and gets
+// nothing new.
+func TestNodeThatShutsDown(t *testing.T) {
+	s := three().instance("old", "flv-1", 0, 0)
+	s.on(t, "n2")
+	leave := func(id string) {
+		n := s.Nodes[id]
+		n.Status.ShuttingDown = true
+		s.Nodes[id] = n
+	}
+	leave("n1")
+	leave("n2")
+	s.instance("new", "flv-1", 0, 0)
+	settle(t, s)
+	if a := s.Instances["old"].Assignment; a.Node != "n2" || a.Release || a.Epoch != 0 {
+		t.Errorf("assignment of old = %+v, want node n2, epoch 0", a)
+	}
+	if a := s.Instances["new"].Assignment; a.Node != "n3" {
+		t.Errorf("assignment of new = %+v, want node n3", a)
+	}
+	leave("n3")
+	s.instance("waits", "flv-1", 0, 0)
+	settle(t, s)
+	if a := s.Instances["waits"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "is shutting down") {
+		t.Errorf("assignment of waits = %+v, want none, as all nodes go down", a)
+	}
+}
+
 // A node whose guests run without KVM, and that refuses that, keeps what is on it,
 // which may be resized, and gets nothing new: no instance, no volume. One of a version
 // that says nothing takes instances as before.

@@ -93,7 +93,7 @@ func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
 				Data: api.Encode(api.MigrationSpec{Instance: api.InstanceID(in.Meta.ID)})})
 		case drainRelease:
 			if next := place(s, u, withoutNode(in), now); next.Node != "" { // never stopped for nothing
-				u.Add(next)
+				u.add(s, in, next)
 				busy[a.Node]++
 				a.Release = true
 				cmds = append(cmds, assign(api.KindInstance, in.Meta, a)...)

@@ -105,7 +105,7 @@ func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	} else {
 		next.Reason = waiting + next.Reason
 	}
-	u.Add(next)
+	u.add(s, in, next)
 	return assign(api.KindInstance, in.Meta, next)
 }
 

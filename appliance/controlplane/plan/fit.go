@@ -28,6 +28,9 @@ func room(s *State) *placement.Room {
 	for _, in := range s.Instances {
 		r.Add(in.Assignment)
 	}
+	for _, v := range s.Volumes {
+		r.AddDisk(localNode(s, v), v.PromisedBytes())
+	}
 	return r
 }
 
@@ -64,11 +67,13 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time
 	if in.Assignment.Node != "" {
 		w.Has = takes(in.Assignment)
 	}
+	root := rootOf(s, in)
 	for _, n := range objects.Sorted(s.Nodes) {
 		id := api.NodeID(n.Meta.ID)
 		if in.Assignment.Node != "" && in.Assignment.Node != id || !may(n) {
 			continue
 		}
+		w.Disk = diskOn(s, in, root, w.Root, n)
 		fit := u.OnNode(n, w, in.Assignment.Gpu, now)
 		reason := fit.Why
 		if reason == "" {
@@ -135,6 +140,7 @@ func Count(s *State, r *placement.Room, in api.Instance, w placement.Want, now t
 		if reachable(s, in, n) != "" {
 			continue
 		}
+		w.Disk = diskOn(s, in, api.Volume{}, w.Root, n)
 		if fit := r.OnNode(n, w, "", now); fit.Count > 0 {
 			f.Count, f.Nodes = f.Count+fit.Count, f.Nodes+1
 		}

@@ -16,13 +16,19 @@ func TestCountIsWhatIsPlaced(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(22, seed))
 		s := cluster()
-		s.Flavors["flv-1"] = api.Flavor{Meta: api.Meta{ID: "flv-1", Name: "small"}, Spec: api.FlavorSpec{Vcpus: r.Int64N(3), MemoryBytes: (1 + r.Int64N(4)) * gib / 2}}
+		s.Flavors["flv-1"] = api.Flavor{Meta: api.Meta{ID: "flv-1", Name: "small"}, Spec: api.FlavorSpec{Vcpus: r.Int64N(3), MemoryBytes: (1 + r.Int64N(4)) * gib / 2, RootBytes: r.Int64N(3) * 10 * gib}}
 		s.Pools["pool-1"] = api.GPUPool{Meta: api.Meta{ID: "pool-1", Name: "default"}, Spec: api.GPUPoolSpec{VramOvercommitPercent: 100 + 50*r.Int64N(3), MaxVgpusPerGpu: r.Int64N(5)}}
 		for n := range 1 + r.IntN(3) {
 			id := api.NodeID(fmt.Sprint("n", n))
 			s.node(string(id), (1+r.Int64N(40))*gib)
 			node := s.Nodes[string(id)]
 			node.Spec.Unschedulable = r.IntN(6) == 0
+			if r.IntN(2) == 0 {
+				node.Status.Pools = []api.StoragePool{{Name: "local", SizeBytes: 100 * gib, FreeBytes: r.Int64N(5) * gib, ReserveBytes: gib, LimitBytes: r.Int64N(200) * gib, ImageBytes: r.Int64N(10) * gib}}
+			}
+			if r.IntN(6) == 0 {
+				node.Status.Pools = append(node.Status.Pools, api.StoragePool{Name: "shared", ID: "p", Shared: true})
+			}
 			s.Nodes[string(id)] = node
 			for g := range r.IntN(4) {
 				gpu := fmt.Sprintf("%s-g%d", id, g)
@@ -56,7 +62,7 @@ func TestCountIsWhatIsPlaced(t *testing.T) {
 			if vgpu != nil && vgpu.Model != "" && s.GPUs[string(a.Gpu)].Status.Model != vgpu.Model {
 				t.Fatalf("seed %d: GPU %s is a %s, want %s", seed, a.Gpu, s.GPUs[string(a.Gpu)].Status.Model, vgpu.Model)
 			}
-			u.Add(a)
+			u.add(s, in, a)
 			nodes[a.Node] = true
 			want++
 		}

@@ -83,7 +83,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if next.Node == "" {
 		u.ips.dropPorts(in, ports)
 	}
-	u.Add(next)
+	u.add(s, in, next)
 	if next.Equal(a) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func resized(s *State, in api.Instance) bool {
 
 // planVolume gives a volume the node of its instance, or, alone, the node with
 // most room; a root volume goes when its instance is gone.
-func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
+func planVolume(s *State, u *used, v api.Volume, now time.Time) []api.Command {
 	in, hasInstance := s.Instances[string(v.Spec.Instance)]
 	a := v.Assignment
 	switch {
@@ -139,11 +139,11 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 		if a.Node != "" && !v.Spec.Root && poolOfNode(s.Nodes[string(a.Node)], a.Pool) == nil {
 			a = api.VolumeAssignment{Reason: "its instance is on node " + nodeName(s, a.Node) + ", which has no storage pool " + a.Pool}
 		}
-		if why := notThere(s, v, a); why != "" {
+		if why := cmp.Or(notThere(s, v, a), u.refuses(s, v, a)); why != "" {
 			a = api.VolumeAssignment{Reason: why}
 		}
 	default:
-		a = placeVolume(s, v, now)
+		a = placeVolume(s, u, v, now)
 	}
 	if a == v.Assignment {
 		return nil
@@ -151,8 +151,9 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	return assign(api.KindVolume, v.Meta, a)
 }
 
-func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
+func placeVolume(s *State, u *used, v api.Volume, now time.Time) api.VolumeAssignment {
 	var best api.Node
+	var why []string
 	without, emulated := false, false
 	pool := wantPool(s, v.Spec.Pool)
 	for _, n := range objects.Sorted(s.Nodes) {
@@ -167,7 +168,11 @@ func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 			emulated = true // its instance would not be placed there
 			continue
 		}
-		if alive(s, n, now) == "" && (pool == api.PoolCeph || n.Status.StorageFreeBytes >= v.Spec.SizeBytes) && (best.Meta.ID == "" || n.Status.StorageFreeBytes > best.Status.StorageFreeBytes) {
+		if reason := cmp.Or(alive(s, n, now), u.holds(s, v, n)); reason != "" {
+			why = append(why, n.Meta.Name+": "+reason)
+			continue
+		}
+		if best.Meta.ID == "" || n.Status.StorageFreeBytes > best.Status.StorageFreeBytes {
 			best = n
 		}
 	}
@@ -184,10 +189,14 @@ func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 		return api.VolumeAssignment{Reason: "waiting for a node with KVM"}
 	}
 	if best.Meta.ID == "" {
-		return api.VolumeAssignment{Reason: "no node has " + placement.Size(v.Spec.SizeBytes) + " of free storage"}
+		return api.VolumeAssignment{Reason: "no node has " + placement.Size(v.Spec.SizeBytes) + " of free storage: " + placement.Reasons(why)}
 	}
 	id := api.NodeID(best.Meta.ID)
-	return api.VolumeAssignment{Node: id, Pool: poolFor(s, v.Spec.Pool, id)}
+	a := api.VolumeAssignment{Node: id, Pool: poolFor(s, v.Spec.Pool, id)}
+	if !api.SharedPool(a.Pool) {
+		u.AddDisk(id, v.PromisedBytes())
+	}
+	return a
 }
 
 func assign(kind api.Kind, m api.Meta, a any) []api.Command {

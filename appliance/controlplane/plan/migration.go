@@ -60,6 +60,7 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 		return endMigration(m, api.MigrationFailed, to.Reason)
 	}
 	u.AddAt(to.Node, a)
+	u.addDisk(s, withoutNode(in), to.Node)
 	// Two steps in two rounds: the migration names its target first, so that it
 	// is the one that the instance's migrateTo belongs to.
 	if m.Assignment.Target != to.Node {

@@ -33,7 +33,7 @@ func Next(s *State, now time.Time) []api.Command {
 	cmds = append(cmds, planHolds(s, cmds)...)
 	for _, v := range objects.Sorted(s.Volumes) {
 		if !u.gone[v.Meta.ID] {
-			cmds = append(cmds, planVolume(s, v, now)...)
+			cmds = append(cmds, planVolume(s, u, v, now)...)
 		}
 	}
 	for _, l := range objects.Sorted(s.LoadBalancers) {

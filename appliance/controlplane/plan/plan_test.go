@@ -55,7 +55,7 @@ func (s *State) instance(id string, flavor api.FlavorID, vram, share int64) *Sta
 		in.Spec.Vgpu = &api.VGPUSpec{VramBytes: vram, SharePercent: share}
 	}
 	s.Instances[id] = in
-	s.Volumes["vol-"+id] = api.Volume{Meta: api.Meta{ID: "vol-" + id, Finalizers: []string{"agent"}}, Spec: api.VolumeSpec{Instance: api.InstanceID(id), Root: true}}
+	s.Volumes["vol-"+id] = api.Volume{Meta: api.Meta{ID: "vol-" + id, Finalizers: []string{"agent"}}, Spec: api.VolumeSpec{Instance: api.InstanceID(id), Root: true, SizeBytes: s.Flavors[string(flavor)].Spec.RootBytes}}
 	return s
 }
 

@@ -14,10 +14,13 @@ func TestLacksIsWhatIsPlanned(t *testing.T) {
 	placed, waits := 0, 0
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		s := cluster()
+		s, f := cluster(), cluster().Flavors["flv-1"]
+		f.Spec.RootBytes = int64(random.IntN(3)) * 7 * gib
+		s.Flavors["flv-1"] = f
 		for n := range 1 + random.IntN(3) {
 			node := api.NodeID(fmt.Sprint("n", n))
 			s.node(string(node), int64(1+random.IntN(12))*gib)
+			s.limitDisk(string(node), int64(random.IntN(60))*gib)
 			for g := range random.IntN(3) {
 				s.gpu(fmt.Sprintf("%s-g%d", node, g), node, int64(4+4*random.IntN(5))*gib)
 			}

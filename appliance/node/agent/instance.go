@@ -154,7 +154,7 @@ func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (se
 	if err != nil {
 		return seen{}, err
 	}
-	s := seen{domain: status.State, reason: status.Reason, node: rec.o.NodeID, boot: rec.o.BootID, blocked: rec.fence.blocked(in)}
+	s := seen{domain: status.State, reason: status.Reason, node: rec.o.NodeID, boot: rec.o.BootID, blocked: rec.fence.blocked(in), leaving: rec.o.Leaving()}
 	r, err := rec.files.readRun(id)
 	if err != nil {
 		return seen{}, err

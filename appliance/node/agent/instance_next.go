@@ -56,6 +56,7 @@ type seen struct {
 	epoch       int64      // of the assignment that the domain was started under
 	interrupted bool       // the run that is gone did not end by itself
 	blocked     string     // why nothing may start or go on now
+	leaving     bool       // the node's guests are being shut down, by a process beside this one
 	unclaimed   bool       // the root volume is not known to be claimed
 }
 
@@ -104,6 +105,7 @@ const (
 //	                              or on another node: not the guest's doing
 //	any ── released ─► Stopping ─► Stopped, released ─► another node's
 //	any ── held ─► Stopping ─► Stopped, until nothing holds it any more
+//	any ── the node shuts down ─► Stopping ─► Stopped, until it is up again
 //	no QEMU, spec changed ─► Stopped, until the planner has seen it
 //	any ── delete ─► Deleting ─► gone
 //
@@ -127,9 +129,15 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		return release(st, s, now, grace)
 	}
 	held := in.Assignment.Hold
+	if s.leaving {
+		held = nodeLeaves
+	}
 	wantRunning := in.Spec.Power != api.PowerStopped && held == ""
 	restart := in.Spec.Restarts > st.Restarts
 	if s.domain.Active() {
+		if s.leaving {
+			return shutsDown(st)
+		}
 		if !wantRunning || restart {
 			d := stop(st, s, now, grace)
 			if held != "" {
@@ -185,6 +193,16 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		return decision{status: st, again: lookEvery}
 	}
 	return start(in, st, s)
+}
+
+// nodeLeaves is why an instance does not run on a node that shuts down.
+const nodeLeaves = "its node is shutting down"
+
+// shutsDown: who shuts the guests down (appliance/node/guests) presses the power button
+// and pulls the plug.
+func shutsDown(st api.InstanceStatus) decision {
+	st.Phase, st.Step = api.InstanceStopping, nodeLeaves+"; waiting for the guest to shut down"
+	return decision{status: st, again: time.Second}
 }
 
 // behind reports whether the planner has not seen the spec yet: it gives an instance

@@ -318,6 +318,11 @@ func TestEveryPathEndsRight(t *testing.T) {
 				if w.s.domain == hypervisor.Running {
 					w.s.domain = hypervisor.Outgoing
 				}
+			case 19: // the node goes down, or stays
+				w.s.leaving = !w.s.leaving
+				if w.s.leaving && w.s.domain.Active() && rng.Intn(2) == 0 {
+					w.s.domain, w.s.interrupted = hypervisor.Stopped, true
+				}
 			case 0:
 				w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
 			case 1:
@@ -336,7 +341,7 @@ func TestEveryPathEndsRight(t *testing.T) {
 				w.turn(rng.Intn(4) == 0)
 			}
 		}
-		w.s.blocked, w.in.Assignment.Release = "", false
+		w.s.blocked, w.s.leaving, w.in.Assignment.Release = "", false, false
 		w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerRunning; s.Restarts++ })
 		w.settle(t)
 		if w.broken || w.s.epoch != w.in.Assignment.Epoch || w.in.Status.Epoch != w.in.Assignment.Epoch || w.in.Status.Released || w.s.unclaimed {

@@ -82,6 +82,9 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 	if n, ok := t.cache.self(); !ok || n.Assignment.Epoch > t.epoch.get() || !t.fence.leased() {
 		return none, api.Errorf(api.CodeUnavailable, "the target node cannot accept migrations: it has no valid lease").WithHint("it is tried again automatically")
 	}
+	if t.o.Leaving() {
+		return none, api.Errorf(api.CodeState, "the target node is shutting down")
+	}
 	if err := t.classes.check(ctx, in); err != nil {
 		return none, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/budget"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/sds"
@@ -50,6 +51,9 @@ type Options struct {
 	// at since; an error: it does not answer now. nil: it does not say.
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)
 	BootID string // of the machine's present boot; empty: the kernel's
+	// Leaving reports whether the node's guests are being shut down, or have been,
+	// because the node goes down. nil: they never are.
+	Leaving func() bool
 
 	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
 	// RefuseEmulation has the planner place nothing new here while machines run
@@ -59,7 +63,14 @@ type Options struct {
 	// (kvm, tcg, or empty) and which nodes should answer. nil: nothing is looked at.
 	Hardware    func(ctx context.Context, accelerator string, others []api.Node) []api.HardwareCheck
 	VCPUs       int64 // to give out; 0: 4 for each CPU of the machine
-	MemoryBytes int64 // to give out; 0: the machine's, less 2 GiB
+	MemoryBytes int64 // to give out; 0: what is left of the machine's beside Runs
+	// Runs is what the node runs beside its instances, but for its memory and GPUs,
+	// which the agent knows. nil: nothing of Ceph and networks.
+	Runs func() budget.Runs
+	// StorageReserve of the node's own pool is given to no volume and no image, in
+	// bytes. StorageOvercommit is how much of the rest may be promised, in percent; 0:
+	// any amount.
+	StorageReserve, StorageOvercommit int64
 	// SSHAuthority is the public key of the CA that new guests let in for their
 	// instance; nil: there is no SSH gateway.
 	SSHAuthority func(context.Context) (string, error)
@@ -93,6 +104,12 @@ func (o *Options) setDefaults() {
 	}
 	if o.KeepUnknown == 0 {
 		o.KeepUnknown = keepUnknown
+	}
+	if o.Runs == nil {
+		o.Runs = func() budget.Runs { return budget.Runs{} }
+	}
+	if o.Leaving == nil {
+		o.Leaving = func() bool { return false }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -108,8 +108,9 @@ func (s *poolSet) home() string {
 	return api.PoolLocal
 }
 
-// report fills in what the node's pools are and hold.
-func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, now time.Time) {
+// report fills in what the node's pools are and hold. Promised is of the volumes in its
+// own pool, in bytes.
+func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, promised int64, now time.Time) {
 	var bad error
 	images := map[api.ImageID]bool{}
 	for name, p := range s.inOrder() {
@@ -124,13 +125,18 @@ func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, now time.Time)
 			continue // its volumes cannot be had here now
 		}
 		st.Ceph = st.Ceph || name == api.PoolCeph && err == nil
-		st.Pools = append(st.Pools, api.StoragePool{Name: name, ID: p.PoolID(), Shared: s.shared(name), SizeBytes: space.TotalBytes, FreeBytes: space.FreeBytes})
+		pool := api.StoragePool{Name: name, ID: p.PoolID(), Shared: s.shared(name), SizeBytes: space.TotalBytes, FreeBytes: space.FreeBytes}
 		held, err := p.Images(ctx)
 		cancel()
 		bad = cmp.Or(bad, err)
 		for _, img := range held {
 			images[img.ID] = true
+			pool.ImageBytes += img.SizeBytes
 		}
+		if pool.PromisedBytes = pool.ImageBytes + promised; name != api.PoolLocal {
+			pool.ImageBytes, pool.PromisedBytes = 0, 0
+		}
+		st.Pools = append(st.Pools, pool)
 	}
 	st.Images = slices.Sorted(maps.Keys(images))
 	st.Conditions = append(st.Conditions, answer(condStorage, bad, now))

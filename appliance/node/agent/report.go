@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/budget"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
@@ -123,20 +124,18 @@ const (
 	// Conditions of a card.
 	condCard      = "Works"
 	condThrottled = "Throttled"
-	// reserved for the host itself, out of its RAM.
-	reservedMemory = 2 << 30
 	// vcpusPerCPU is how many virtual CPUs share one of the machine's.
 	vcpusPerCPU = 4
 )
 
 func (r *reporter) reportNode(ctx context.Context) error {
 	now := r.o.Now().UTC()
-	st := api.NodeStatus{Vcpus: r.o.VCPUs, MemoryBytes: r.o.MemoryBytes, Accelerator: string(r.accelerator.how()), EmulationRefused: r.o.RefuseEmulation, Version: r.o.Version, SeenAt: now,
+	st := api.NodeStatus{Vcpus: r.o.VCPUs, MemoryBytes: r.o.MemoryBytes, Accelerator: string(r.accelerator.how()), EmulationRefused: r.o.RefuseEmulation, ShuttingDown: r.o.Leaving(), Version: r.o.Version, SeenAt: now,
 		BootID: r.o.BootID, ObservedEpoch: r.epoch.get(), MeteredAt: r.meter.meteredUntil(now)}
 	info, err := r.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
 	if self, ok := r.cache.self(); ok && info.VCPUs == 0 { // it has not become smaller
-		st.Hypervisor = self.Status.Hypervisor
+		st.Hypervisor, st.Memory = self.Status.Hypervisor, self.Status.Memory
 		st.Vcpus, st.MemoryBytes = cmp.Or(st.Vcpus, self.Status.Vcpus), cmp.Or(st.MemoryBytes, self.Status.MemoryBytes)
 	}
 	if info.VCPUs > 0 {
@@ -145,7 +144,8 @@ func (r *reporter) reportNode(ctx context.Context) error {
 			st.Vcpus = int64(info.VCPUs) * vcpusPerCPU
 		}
 		if st.MemoryBytes == 0 {
-			st.MemoryBytes = max(info.Memory-reservedMemory, 0)
+			st.Memory = r.memory(info.Memory)
+			st.MemoryBytes = st.Memory.InstancesBytes
 		}
 	}
 	if st.Machines, err = r.machines(ctx); err != nil {
@@ -154,7 +154,8 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	if r.o.Upgrade != nil {
 		st.Upgrade = r.o.Upgrade()
 	}
-	r.pools.report(ctx, &st, now)
+	r.pools.report(ctx, &st, r.promised(), now)
+	r.limitStorage(st.Pools)
 	if r.o.Ports != nil {
 		err := r.o.Ports.Works(ctx)
 		st.Chassis = err == nil
@@ -182,6 +183,33 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	r.mu.Unlock()
 	return r.apply(ctx, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: string(r.o.NodeID), Expect: api.AnyRevision,
 		Name: r.o.NodeName, Data: api.Encode(st)})
+}
+
+// memory of this node, of so many bytes, by what it runs.
+func (r *reporter) memory(total int64) api.NodeMemory {
+	runs := r.o.Runs()
+	runs.Memory, runs.GPUs = total, len(all(r.cache, r.cache.gpus))
+	return budget.Of(runs)
+}
+
+// promised returns the sizes of the volumes in this node's own pool, in bytes.
+func (r *reporter) promised() (sum int64) {
+	for _, v := range all(r.cache, r.cache.volumes) {
+		if !api.SharedPool(v.Assignment.Pool) {
+			sum += v.PromisedBytes()
+		}
+	}
+	return sum
+}
+
+// limitStorage says how much this node's own pool may promise.
+func (r *reporter) limitStorage(pools []api.StoragePool) {
+	for i, p := range pools {
+		if p.Name == api.PoolLocal && r.o.StorageOvercommit > 0 && p.SizeBytes > 0 {
+			pools[i].ReserveBytes = r.o.StorageReserve
+			pools[i].LimitBytes = max(api.StorageLimit(p.SizeBytes, r.o.StorageReserve, r.o.StorageOvercommit), 1) // 0 would be no limit
+		}
+	}
 }
 
 // machines are what the hypervisor can make, or what was said last of it, with why it

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/budget"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 )
 
@@ -129,4 +130,64 @@ func TestANodeSaysWhichCardsCannotBeUsed(t *testing.T) {
 	n.until("both cards", func() bool { return message() == "0000:65:00.0: no driver; 0000:66:00.0: no driver" })
 	says()
 	n.until("a node without the condition again", func() bool { return message() == "" })
+}
+
+// A node reports what it has promised of its own pool: the sizes of volumes, of which
+// hardly anything is taken yet, and how much it may.
+func TestPromisedStorageIsReported(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	n.opts = func(o *agent.Options) {
+		o.ReportEvery, o.StorageReserve, o.StorageOvercommit = 50*time.Millisecond, 1<<30, 200
+	}
+	n.start()
+	pool := func() api.StoragePool {
+		o, err := n.store.Get(t.Context(), api.KindNode, "node-1")
+		if err != nil {
+			return api.StoragePool{}
+		}
+		node, err := api.Decode[api.Node](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node.LocalStorage()
+	}
+	n.until("a limit", func() bool { return pool().LimitBytes > 0 })
+	if p := pool(); p.LimitBytes != api.StorageLimit(p.SizeBytes, 1<<30, 200) && p.LimitBytes != 1 || p.ReserveBytes != 1<<30 || p.PromisedBytes != p.ImageBytes {
+		t.Errorf("without volumes: %+v", p)
+	}
+	n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-1", Name: "vol-1", Data: api.Encode(api.VolumeSpec{SizeBytes: 5 << 20})},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-2", Name: "vol-2", Data: api.Encode(api.VolumeSpec{SizeBytes: 7 << 20})},
+		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-1", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-1", Pool: api.PoolLocal})},
+		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-2", Pool: api.PoolLocal})})
+	n.until("a promise", func() bool { p := pool(); return p.PromisedBytes-p.ImageBytes == 5<<20 })
+}
+
+// A node divides its memory by what it runs, and says how.
+func TestMemoryIsDividedByWhatRuns(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	var osds atomic.Int32
+	n.opts = func(o *agent.Options) {
+		o.ReportEvery = 50 * time.Millisecond
+		o.MemoryBytes = 0
+		o.Runs = func() budget.Runs { return budget.Runs{OSDs: int(osds.Load()), Networks: true} }
+	}
+	n.start()
+	reported := func() api.NodeStatus {
+		o, err := n.store.Get(t.Context(), api.KindNode, "node-1")
+		if err != nil {
+			return api.NodeStatus{}
+		}
+		node, err := api.Decode[api.Node](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node.Status
+	}
+	n.until("a budget with its card", func() bool {
+		st := reported()
+		return len(st.Memory.Parts) == 5 && st.MemoryBytes == st.Memory.InstancesBytes && st.MemoryBytes > 0
+	})
+	before := reported().MemoryBytes
+	osds.Store(3)
+	n.until("three OSDs to be counted", func() bool { return before-reported().MemoryBytes == 12<<30 })
 }

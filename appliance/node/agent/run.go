@@ -64,6 +64,16 @@ func (f *instanceFiles) writeRun(id api.InstanceID, r runFile) error {
 	return f.o.writeFile(f.runPath(id), raw)
 }
 
+// NoteStopped notes, for a process beside the agent that shuts guests down, that the
+// node ends the instance's run. An instance without files here has none to note.
+func NoteStopped(dataDir string, id api.InstanceID) error {
+	f := instanceFiles{&Options{DataDir: dataDir}}
+	if !exists(f.dir(id)) {
+		return nil
+	}
+	return f.endRun(id)
+}
+
 // endRun notes that this node is about to end a run. Should somebody want the
 // instance to run again before that has been said, it is started again: its
 // guest did not end it.

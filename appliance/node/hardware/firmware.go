@@ -109,7 +109,7 @@ func watchdog(f Facts) api.HardwareCheck {
 	case len(hard) == 0:
 		return warning(id, "softdog, which the kernel runs itself", meaning, "Enable the watchdog in the firmware's setup or load the chipset's driver: iTCO_wdt, sp5100_tco, ipmi_watchdog.")
 	case first == soft:
-		return warning(id, "softdog comes before "+few(hard), meaning, "Restart the node, or unload softdog and restart basalt-fence: it feeds the first, /dev/watchdog.")
+		return warning(id, "softdog comes before "+few(hard), meaning, "Restart the node: basalt-fence chooses the machine's own with each boot. journalctl -u basalt-fence says which one it feeds.")
 	}
 	return ok(id, few(hard))
 }

@@ -64,9 +64,10 @@ type Node struct {
 	Name    string
 	Address netip.Addr // of a node that is alone
 	// Dir is deploy.Node's.
-	Dir    string
-	Deploy Deployer
-	Look   func(ctx context.Context) ([]Block, error)
+	Dir       string
+	Deploy    Deployer
+	Look      func(ctx context.Context) ([]Block, error)
+	OSDMemory int64 // bytes that an OSD here aims at; 0: 4 GiB
 	// Probe says in words what is on a disk that shows nothing; empty: nothing.
 	Probe func(ctx context.Context, path string) (string, error)
 	// Pool is told when the pool can be used, as often as anything changes;
@@ -84,6 +85,7 @@ type Node struct {
 	on   bool       // there is a cluster
 	key  string     // of its client
 	said string     // what is wrong here; empty: nothing
+	runs Daemons
 }
 
 // SetLeads sets whether this machine leads.
@@ -109,6 +111,8 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 		at.blocks[string(b.ID)] = b
 	}
 	in := intent(f, s.nodes, s.disks, at)
+	in.OSDMemoryBytes = n.OSDMemory
+	n.noteDaemons(in)
 	round, err := n.round(ctx, f, in)
 	if ctx.Err() != nil {
 		return lookBusy

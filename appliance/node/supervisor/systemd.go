@@ -36,6 +36,9 @@ func command(ctx context.Context, argv ...string) (string, error) {
 	return out.String(), nil
 }
 
+// guestsUnit shuts the guests down before the node goes down.
+const guestsUnit = "basalt-guests.service"
+
 func unit(name string) string { return "basalt-" + name + ".service" }
 
 func describe(name string, argv []string) string {
@@ -67,6 +70,10 @@ func (s *Systemd) Run(ctx context.Context, name string, argv []string) error {
 		"--property=StartLimitIntervalSec=0",
 		fmt.Sprintf("--property=LimitNOFILE=%d", maxFiles),
 		fmt.Sprintf("--property=TimeoutStopSec=%ds", int(grace.Seconds())),
+		// It stops after the node's guests have been shut down.
+		"--property=Before=" + guestsUnit,
+		// When memory is short guests and workers go before what serves all of them.
+		"--property=OOMScoreAdjust=-700",
 		"--property=WorkingDirectory=/", "--setenv=LANG=C.UTF-8", "--setenv=TZ=UTC",
 		"--", argv[0]}, escape(argv[1:])...)...)
 	return err

@@ -52,6 +52,37 @@ func TestSystemd(t *testing.T) {
 	})
 }
 
+// When a systemd goes down, a program of ours is stopped after the unit that shuts guests
+// down has done so, and not at the same time.
+func TestStopsAfterGuests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some 5 s")
+	}
+	s := startSystemd(t)
+	order := filepath.Join(t.TempDir(), "order")
+	const daemon = `trap 'echo daemon >>"$1"; exit' TERM; : >"$1"; while :; do sleep 0.1; done`
+	if err := s.Run(t.Context(), "daemon", []string{"/bin/sh", "-c", daemon, "sh", order}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the daemon to listen", func() bool { _, err := os.Stat(order); return err == nil })
+	// It takes a second (the time itself: the daemon would be over long before).
+	guests := `/bin/sh -c 'sleep 1; echo guests >>` + order + `'`
+	if _, err := s.run(t.Context(), "systemd-run", "--quiet", "--unit="+guestsUnit, "--property=Type=oneshot", "--property=RemainAfterExit=yes", "--property=ExecStop="+guests, "--", "/bin/true"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.run(t.Context(), "systemctl", "start", "--no-block", "exit.target"); err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	eventually(t, "both to be stopped", func() bool {
+		text, _ = os.ReadFile(order)
+		return strings.Count(string(text), "\n") == 2
+	})
+	if got := strings.Fields(string(text)); !slices.Equal(got, []string{"guests", "daemon"}) {
+		t.Errorf("stopped in the order %q, want the guests before the daemon", got)
+	}
+}
+
 func startSystemd(t *testing.T) *Systemd {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -165,6 +196,12 @@ func TestSystemdSays(t *testing.T) {
 			if argv[0] == "systemd-run" {
 				if i := slices.Index(argv, "--"); !slices.Equal(argv[i+1:], []string{"/bin/true", "$$HOME"}) {
 					t.Errorf("%s: runs %q", name, argv[i+1:])
+				}
+				if !slices.Contains(argv, "--property=Before="+guestsUnit) {
+					t.Errorf("%s: %q does not say that it stops after the guests", name, argv)
+				}
+				if !slices.Contains(argv, "--property=OOMScoreAdjust=-700") {
+					t.Errorf("%s: %q does not say that guests go first when memory is short", name, argv)
 				}
 				said = append(said, "systemd-run")
 				return "", nil

@@ -15,7 +15,7 @@ install() { in_root sh -c 'dpkg -i /tmp/debs/*.deb' >"$work/log" 2>&1 || { cat "
 
 install
 grep -q '^basalt-worker:.*:/usr/sbin/nologin$' "$root/etc/passwd" || fail "no user basalt-worker without a login"
-for unit in basaltd basalt-gpud basalt-fence; do
+for unit in basaltd basalt-gpud basalt-fence basalt-guests; do
 	[ "$(in_root systemctl is-enabled $unit)" = enabled ] || fail "$unit is not enabled"
 done
 [ "$(in_root systemctl is-enabled basalt-console || true)" = disabled ] || fail "the console took a screen without being asked"
@@ -30,7 +30,7 @@ for program in ovs-vswitchd ovsdb-server ovn-controller ovn-northd restic; do
 	in_root sh -c "command -v $program" >/dev/null || fail "no $program"
 done
 [ ! -e "$root/etc/systemd/system/basalt-install.target.wants" ] || fail "the installer starts on a node"
-units=(basaltd.service basalt-gpud.service basalt-fence.service basalt-upgrade.service basalt-install.target basalt-install@ttyS0.service)
+units=(basalt-guests.service basaltd.service basalt-gpud.service basalt-fence.service basalt-upgrade.service basalt-install.target basalt-install@ttyS0.service)
 [ ! -x "$root/usr/bin/basalt-console" ] || units+=(basalt-console.service)
 in_root systemd-analyze verify "${units[@]}" || fail "systemd does not like a unit"
 for program in basaltd basalt basalt-gpud; do

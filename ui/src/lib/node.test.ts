@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checksOf, joined, nodeState, problems, promised, tenantsOf, type Gpu, type Node } from './node';
+import { checksOf, joined, localStorage, nodeState, problems, promised, tenantsOf, type Gpu, type Node } from './node';
 
 const gpu: Gpu = { kind: 'GPU', meta: { id: 'gpu-1', name: 'n1-gpu0' }, spec: {} };
 const on = (name: string, card: string, share: number) => ({
@@ -41,6 +41,13 @@ test('what is wrong with a node', () => {
   expect(nodeState({ ...node, assignment: { state: 'Lost' }, status: { seenAt: '2026-03-01T00:00:00Z' } })).toBe(
     'Lost',
   );
+});
+
+test('a node of a version before says no limit', () => {
+  const local = { name: 'local', limitBytes: 10, promisedBytes: 4 };
+  expect(localStorage({ status: { pools: [{ name: 'shared', limitBytes: 5 }, local] } })).toEqual(local);
+  expect(localStorage({ status: { pools: [{ name: 'local', sizeBytes: 5 }] } })).toBeUndefined();
+  expect(localStorage({})).toBeUndefined();
 });
 
 test('who was placed on a card, and who is there', () => {

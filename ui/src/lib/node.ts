@@ -13,6 +13,10 @@ export const nodeState = (n: Node): NodeState => n.assignment?.state || (n.statu
 export const problems = (o: Pick<Node | Gpu, 'status'>): string[] =>
   (o.status?.conditions ?? []).filter((c) => !c.status).map((c) => c.message || c.reason || c.type);
 
+/** localStorage is a node's own pool, where the node says how much it may promise. */
+export const localStorage = (n: Pick<Node, 'status'>): Schemas['StoragePool'] | undefined =>
+  n.status?.pools?.find((p) => p.name === 'local' && (p.limitBytes ?? 0) > 0);
+
 /** tenantsOf a card are the instances that have a virtual GPU on it, the largest share first. */
 export const tenantsOf = (g: Gpu, instances: Instance[]): Instance[] =>
   instances

@@ -5,7 +5,7 @@ import { useNode } from '../api/samples';
 import { Loading } from '../parts/loading';
 import { useText } from '../i18n';
 import { formatBytes, formatTime } from '../lib/format';
-import { nodeState, problems, tenantsOf, type Node } from '../lib/node';
+import { localStorage, nodeState, problems, tenantsOf, type Node } from '../lib/node';
 import { Charts } from '../parts/charts';
 import { ErrorAlert } from '../parts/error';
 import { PageBody } from '../parts/page';
@@ -16,6 +16,7 @@ import { NodeHardware } from './node-hardware';
 function Details({ node }: { node: Node }) {
   const { t, count, language } = useText();
   const s = node.status;
+  const pool = localStorage(node);
   return (
     <Card>
       <CardTitle component="h2">{t('machine.details')}</CardTitle>
@@ -24,7 +25,14 @@ function Details({ node }: { node: Node }) {
           rows={[
             [
               t('common.state'),
-              [t(`node.${nodeState(node)}`), node.assignment?.reason, ...problems(node)].filter(Boolean).join('; '),
+              [
+                t(`node.${nodeState(node)}`),
+                s?.shuttingDown && t('node.shuttingDown'),
+                node.assignment?.reason,
+                ...problems(node),
+              ]
+                .filter(Boolean)
+                .join('; '),
             ],
             [
               t('inst.size'),
@@ -36,6 +44,24 @@ function Details({ node }: { node: Node }) {
                 t('node.free', {
                   free: formatBytes(s.storageFreeBytes ?? 0, language),
                   all: formatBytes(s.storageBytes, language),
+                }),
+            ],
+            [
+              t('node.reserved'),
+              (s?.memory?.parts ?? [])
+                .map(
+                  (p) =>
+                    `${t(`memory.${p.name}`)}${p.count > 1 ? ` (${p.count})` : ''} ${formatBytes(p.bytes, language)}`,
+                )
+                .join(', '),
+            ],
+            [
+              t('node.promised'),
+              pool &&
+                t('node.promisedOf', {
+                  promised: formatBytes(pool.promisedBytes ?? 0, language),
+                  limit: formatBytes(pool.limitBytes ?? 0, language),
+                  reserve: formatBytes(pool.reserveBytes ?? 0, language),
                 }),
             ],
             [t('machine.hypervisor'), [s?.hypervisor, s?.accelerator].filter(Boolean).join(', ')],

@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"cmp"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
+)
+
+// localNode is the node whose own pool holds the volume, or is to: a root volume follows
+// its instance. Empty: none does, or it is not known yet.
+func localNode(s *State, v api.Volume) api.NodeID {
+	node, pool := v.Assignment.Node, v.Assignment.Pool
+	if v.Spec.Root {
+		if in, ok := s.Instances[string(v.Spec.Instance)]; ok && in.Assignment.Node != "" {
+			node = in.Assignment.Node
+		}
+		if pool == "" && v.Assignment.Node == "" && node != "" {
+			pool = poolFor(s, v.Spec.Pool, node)
+		}
+	}
+	if api.SharedPool(pool) {
+		return ""
+	}
+	return node
+}
+
+// rootOf is the root volume of an instance; zero where there is no such instance yet.
+func rootOf(s *State, in api.Instance) api.Volume {
+	if _, ok := s.Instances[in.Meta.ID]; !ok {
+		return api.Volume{}
+	}
+	return root(s, in)
+}
+
+// diskOn returns what the instance's root volume would take anew of a node's own pool,
+// in bytes. Size is what it has where there is no volume yet.
+func diskOn(s *State, in api.Instance, v api.Volume, size int64, n api.Node) int64 {
+	node := api.NodeID(n.Meta.ID)
+	if v.Meta.ID != "" && localNode(s, v) == node {
+		return 0 // counted already
+	}
+	pool := v.Assignment.Pool
+	if pool == "" {
+		pool = poolFor(s, in.Spec.StoragePool, node)
+	}
+	if api.SharedPool(pool) {
+		return 0
+	}
+	return max(cmp.Or(v.PromisedBytes(), in.Spec.RootBytes, size), s.Images[string(in.Spec.Image)].Status.VirtualBytes)
+}
+
+// add counts what has just been decided of an instance that was without a node, with its
+// root volume.
+func (u *used) add(s *State, in api.Instance, a api.InstanceAssignment) {
+	u.Add(a)
+	u.addDisk(s, in, a.Node)
+}
+
+func (u *used) addDisk(s *State, in api.Instance, node api.NodeID) {
+	if n, ok := s.Nodes[string(node)]; ok {
+		u.AddDisk(node, diskOn(s, in, rootOf(s, in), s.Flavors[string(in.Spec.Flavor)].Spec.RootBytes, n))
+	}
+}
+
+// holds returns why a new volume that belongs to no instance cannot lie on a node, or
+// nothing.
+func (u *used) holds(s *State, v api.Volume, n api.Node) string {
+	switch pool := poolFor(s, v.Spec.Pool, api.NodeID(n.Meta.ID)); {
+	case pool == api.PoolCeph:
+		return ""
+	case n.Status.StorageFreeBytes < v.Spec.SizeBytes:
+		return placement.Size(v.Spec.SizeBytes) + " requested, " + placement.Size(n.Status.StorageFreeBytes) + " free"
+	case api.SharedPool(pool):
+		return ""
+	}
+	_, why := u.OnDisk(n, v.PromisedBytes())
+	return why
+}
+
+// refuses returns why a new volume cannot lie on the node of its instance, or nothing,
+// and counts it where it can. The root volume was counted with its instance.
+func (u *used) refuses(s *State, v api.Volume, a api.VolumeAssignment) string {
+	if v.Spec.Root || a.Node == "" || api.SharedPool(a.Pool) {
+		return ""
+	}
+	n := s.Nodes[string(a.Node)]
+	if _, why := u.OnDisk(n, v.PromisedBytes()); why != "" {
+		return "its instance is on node " + n.Meta.Name + ", which has no room for it: " + why
+	}
+	u.AddDisk(a.Node, v.PromisedBytes())
+	return ""
+}

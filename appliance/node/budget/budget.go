@@ -1,0 +1,85 @@
+// Package budget divides a node's memory between what the node itself runs and its
+// instances. It is pure: what runs goes in, and parts come out that add up to the whole.
+//
+//	memory of the machine
+//	├ system, basalt, networks, storage, monitors, GPUs   what they take when they are busy
+//	├ page cache                                          so that disks do not stand still
+//	└ instances                                           the rest, which placement gives out
+//
+// The workers of virtual GPUs are counted with their instances
+// (appliance/controlplane/placement).
+package budget
+
+import "github.com/basalt-gpu/basalt/api"
+
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+// What each takes, in bytes. docs/operations.md says where the numbers come from.
+const (
+	system     = 512 * mib // kernel, systemd, libvirtd, sshd
+	systemPart = 50        // … and this part of all memory: page tables, QEMU's own
+	basalt     = 768 * mib // basaltd with its tables, basalt-fence, basalt-gpud
+	networks   = 384 * mib // Open vSwitch, OVN and its databases
+	monitor    = gib
+	manager    = 512 * mib
+	perGPU     = 256 * mib
+
+	cachePart = 32 // of all memory
+	minCache  = 384 * mib
+	maxCache  = 16 * gib
+
+	osdPart = 8 // of all memory, for each OSD
+	minOSD  = gib
+	maxOSD  = 4 * gib
+)
+
+// Runs is what a node runs beside its instances.
+type Runs struct {
+	Memory           int64 // bytes of the machine; 0: not known
+	OSDs             int
+	Monitor, Manager bool // of Ceph
+	Networks         bool
+	GPUs             int
+	OSDMemory        int64 // bytes that an OSD aims at; 0: OSDMemory's answer
+}
+
+// OSDMemory returns what an OSD aims at on a machine with so much memory, in bytes
+// (osd_memory_target): it does not depend on their number, so that a new disk changes
+// nothing for the others.
+func OSDMemory(memory int64) int64 { return min(max(memory/osdPart, minOSD), maxOSD) }
+
+// Of returns the budget of a node.
+func Of(r Runs) api.NodeMemory {
+	out := api.NodeMemory{TotalBytes: r.Memory}
+	left := r.Memory
+	add := func(part api.NodeMemoryPartName, count int, each int64) {
+		if count > 0 && r.Memory > 0 {
+			out.Parts = append(out.Parts, api.NodeMemoryPart{Name: part, Count: int64(count), Bytes: int64(count) * each})
+			left -= int64(count) * each
+		}
+	}
+	osd := r.OSDMemory
+	if osd == 0 {
+		osd = OSDMemory(r.Memory)
+	}
+	add(api.MemorySystem, 1, system+r.Memory/systemPart)
+	add(api.MemoryBasalt, 1, basalt)
+	add(api.MemoryNetworks, one(r.Networks), networks)
+	add(api.MemoryOSDs, r.OSDs, osd)
+	add(api.MemoryMonitors, one(r.Monitor), monitor)
+	add(api.MemoryManagers, one(r.Manager), manager)
+	add(api.MemoryGPUs, r.GPUs, perGPU)
+	add(api.MemoryPageCache, 1, min(max(r.Memory/cachePart, minCache), maxCache))
+	out.InstancesBytes = max(left, 0)
+	return out
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,97 @@
+package deb_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const units = "basalt/root/usr/lib/systemd/system"
+
+// programs of the packages, which need not be on the machine that checks.
+var programs = regexp.MustCompile(`(=-?)/usr/(bin|lib/basalt)/[a-z-]+`)
+
+// systemd has nothing to say against the units, and orders what stops when the node
+// goes down: guests first, then what they need.
+func TestUnits(t *testing.T) {
+	files, err := filepath.Glob(units + "/*.service")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d units, %v", len(files), err)
+	}
+	dir := t.TempDir()
+	var copies []string
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(dir, filepath.Base(f))
+		text := programs.ReplaceAllString(string(raw), "${1}/bin/true")
+		text = strings.ReplaceAll(text, "Documentation=file:///usr/share/doc/basalt/\n", "")
+		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		copies = append(copies, to)
+	}
+	systemd, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("host: no systemd-analyze")
+	}
+	out, err := exec.Command(systemd, append([]string{"verify", "--man=no", "--recursive-errors=no"}, copies...)...).CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}
+
+// values of a setting in a unit, in the order of its lines.
+func values(t *testing.T, unit, setting string) (all []string) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(units, unit))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), setting+"="); ok {
+			all = append(all, strings.Fields(v)...)
+		}
+	}
+	return all
+}
+
+func TestGuestsStopFirst(t *testing.T) {
+	const unit = "basalt-guests.service"
+	after := values(t, unit, "After")
+	for _, needed := range []string{"basaltd.service", "basalt-fence.service", "basalt-gpud.service", "libvirtd.service", "virtlogd.service", "virt-guest-shutdown.target", "libvirt-guests.service", "network.target", "remote-fs.target"} {
+		if !slices.Contains(after, needed) {
+			t.Errorf("%s is not after %s: at a shutdown that may stop before the guests do", unit, needed)
+		}
+	}
+	if !slices.Contains(values(t, unit, "Wants"), "virt-guest-shutdown.target") {
+		t.Error("nobody starts virt-guest-shutdown.target: machines are not ordered against the unit then")
+	}
+	if stop, post := values(t, unit, "ExecStop"), values(t, unit, "ExecStopPost"); len(stop) == 0 || !slices.Equal(stop, post) {
+		t.Errorf("ExecStop is %q and ExecStopPost %q, want the same: one goes on where the other was killed", stop, post)
+	}
+}
+
+// When memory is short: what ends machines last, then what serves all of them, and
+// everything of Basalt after guests (0) and the workers of virtual GPUs (above 0).
+func TestOOMOrder(t *testing.T) {
+	last := -1001
+	for _, unit := range []string{"basalt-fence.service", "basalt-guests.service", "basaltd.service", "basalt-gpud.service"} {
+		score := values(t, unit, "OOMScoreAdjust")
+		if len(score) != 1 {
+			t.Fatalf("%s: OOMScoreAdjust is %q, want one value", unit, score)
+		}
+		n, err := strconv.Atoi(score[0])
+		if err != nil || n < last || n >= 0 {
+			t.Errorf("%s: OOMScoreAdjust is %s (%v), want at least %d, and less than a guest's 0", unit, score[0], err, last)
+		}
+		last = n
+	}
+}
