@@ -78,10 +78,10 @@ function listen(page) {
     if (m.location().url.includes('dryRun=')) return;
     if (tolerated.some((x) => m.text().includes(x))) return;
     if (i >= 0) expected.splice(i, 1);
-    else if (m.text().includes('status of 409')) refused.set(m.location().url, m.text());
+    else if (/status of (409|412)/.test(m.text())) refused.set(m.location().url, m.text());
     else complain(`console, ${m.type()}: ${m.text()} (${m.location().url})`);
   });
-  page.on('response', (r) => r.ok() && r.request().method() === 'PUT' && refused.delete(r.url()));
+  page.on('response', (r) => r.ok() && ['PUT', 'PATCH'].includes(r.request().method()) && refused.delete(r.url()));
   page.on('pageerror', (e) => complain(`page: ${e}`));
   const waits = new Set();
   pending.set(page, waits);

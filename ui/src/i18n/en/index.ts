@@ -21,6 +21,7 @@ import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
 import { find } from './find';
+import { list } from './list';
 import { tasks } from './tasks';
 import { conflict } from './conflict';
 import { charts } from './charts';
@@ -48,6 +49,7 @@ export const en = {
   ...volumes,
   ...network,
   ...find,
+  ...list,
   ...tasks,
   ...conflict,
   ...charts,

@@ -27,16 +27,19 @@ export function Flavors({ session }: { session: Session }) {
   const operator = may(session, 'operator');
   const create = operator && <Button onClick={() => edit('new')}>{t('flv.create')}</Button>;
   const columns: Column<Flavor>[] = [
-    { title: t('common.name'), cell: (f) => f.meta.name },
-    { title: t('flv.vcpus'), cell: (f) => f.spec.vcpus },
-    { title: t('one.memory'), cell: (f) => formatBytes(f.spec.memoryBytes, language) },
+    { id: 'name', title: t('common.name'), cell: (f) => f.meta.name },
+    { id: 'vcpus', title: t('flv.vcpus'), cell: (f) => f.spec.vcpus },
+    { id: 'memory', title: t('one.memory'), cell: (f) => formatBytes(f.spec.memoryBytes, language) },
     {
+      id: 'rootDisk',
       title: t('one.rootDisk'),
       cell: (f) => (f.spec.rootBytes ? formatBytes(f.spec.rootBytes, language) : t('flv.asImage')),
     },
     ...(operator
       ? [
           {
+            id: 'actions',
+            control: true,
             title: t('common.actions'),
             cell: (f: Flavor) => (
               <div className="basalt-actions">

@@ -83,6 +83,7 @@ export function Disks() {
     [];
   const columns: Column<Disk>[] = [
     {
+      id: 'name',
       title: t('common.name'),
       cell: (d) => (
         <>
@@ -93,10 +94,12 @@ export function Disks() {
       ),
     },
     {
+      id: 'node',
       title: t('one.node'),
       cell: (d) => (d.status?.node ? <Link href={`/nodes/${d.status.node}`}>{node(d)}</Link> : '–'),
     },
     {
+      id: 'state',
       title: t('common.state'),
       cell: ({ status: s }) => (
         <div>
@@ -106,17 +109,21 @@ export function Disks() {
       ),
     },
     {
+      id: 'size',
       title: t('dsk.size'),
       cell: ({ status: s }) =>
         s?.sizeBytes ? `${formatBytes(s.sizeBytes, language)} ${t(s.rotational ? 'dsk.hdd' : 'dsk.ssd')}` : '–',
     },
-    { title: t('dsk.path'), cell: ({ status: s }) => s?.path ?? '–' },
+    { id: 'path', title: t('dsk.path'), cell: ({ status: s }) => s?.path ?? '–' },
     {
+      id: 'use',
       title: t('dsk.use'),
       cell: (d) =>
         d.spec.use === 'ceph' ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (osd.${d.status?.osd})` : ''}` : t('dsk.nothing'),
     },
     {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (d) =>
         d.spec.use === 'ceph' ? (

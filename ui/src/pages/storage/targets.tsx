@@ -145,8 +145,9 @@ export function Targets() {
   });
   const create = <Button onClick={() => setAdding(true)}>{t('tgt.create')}</Button>;
   const columns: Column<Target>[] = [
-    { title: t('common.name'), cell: (x) => x.meta.name },
+    { id: 'name', title: t('common.name'), cell: (x) => x.meta.name },
     {
+      id: 'state',
       title: t('common.state'),
       cell: ({ status: s }) => (
         <div>
@@ -158,8 +159,14 @@ export function Targets() {
         </div>
       ),
     },
-    { title: t('tgt.where'), cell: ({ spec: s }) => s.directory || [s.s3?.endpoint, s.s3?.bucket].join('/') },
     {
+      id: 'where',
+      title: t('tgt.where'),
+      cell: ({ spec: s }) => s.directory || [s.s3?.endpoint, s.s3?.bucket].join('/'),
+    },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (x) => (
         <Button
