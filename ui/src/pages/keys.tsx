@@ -92,6 +92,8 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
   );
 }
 
+const removeKey = (k: APIKey) => ok(api.DELETE('/v1/api-keys/{id}', { params: { path: { id: k.meta.id ?? '' } } }));
+
 export function Keys() {
   const { t } = useText();
   const client = useQueryClient();
@@ -102,7 +104,7 @@ export function Keys() {
   const [going, setGoing] = useState<APIKey | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['APIKey', 'list'] });
   const remove = useMutation({
-    mutationFn: (k: APIKey) => ok(api.DELETE('/v1/api-keys/{id}', { params: { path: { id: k.meta.id ?? '' } } })),
+    mutationFn: removeKey,
     onSuccess: () => (setGoing(null), again()),
   });
   const create = <Button onClick={() => (setMade(null), setCreating(true))}>{t('key.create')}</Button>;
@@ -180,6 +182,7 @@ export function Keys() {
           label={t('key.title')}
           columns={columns}
           list={list}
+          bulk={[{ id: 'delete', text: t('common.delete'), help: t('key.deleteHelp'), danger: true, run: removeKey }]}
           keyOf={(k) => k.meta.id ?? k.meta.name}
           empty={<Empty title={t('key.empty')} help={t('key.emptyHelp')} icon={KeyIcon} action={create} />}
         />

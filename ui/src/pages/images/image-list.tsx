@@ -33,6 +33,8 @@ function State({ image: { meta, status: s } }: { image: Image }) {
   );
 }
 
+const removeImage = (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } }));
+
 export function ImageList({ session }: { session: Session }) {
   const { t, language } = useText();
   const client = useQueryClient();
@@ -42,7 +44,7 @@ export function ImageList({ session }: { session: Session }) {
   const list = useListing(collections.images);
   const again = () => client.invalidateQueries({ queryKey: ['Image', 'list'] });
   const removal = useMutation({
-    mutationFn: (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } })),
+    mutationFn: removeImage,
     onSuccess: () => (remove(null), again()),
   });
   const publish = useMutation({
@@ -129,6 +131,20 @@ export function ImageList({ session }: { session: Session }) {
         label={t('img.title')}
         columns={columns}
         list={list}
+        bulk={
+          add
+            ? [
+                {
+                  id: 'delete',
+                  text: t('common.delete'),
+                  help: t('img.deleteHelp'),
+                  danger: true,
+                  applies: (i) => mine(i) && !i.meta.deletedAt,
+                  run: removeImage,
+                },
+              ]
+            : undefined
+        }
         keyOf={(i) => i.meta.id ?? i.meta.name}
         empty={<Empty title={t('img.empty')} help={t('img.emptyHelp')} icon={ImagesIcon} />}
       />

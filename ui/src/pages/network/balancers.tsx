@@ -6,7 +6,6 @@ import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
 import { stateOf, whyOf } from '../../lib/state';
-import { Actions } from '../../parts/actions';
 import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { useRemoval } from '../../parts/removal';
@@ -33,6 +32,13 @@ export function Balancers({ session }: { session: Session }) {
   const possible = networks.data?.items.some((n) => n.spec.cidr4);
   const create = member && possible && <Button onClick={() => setCreating(true)}>{t('lb.create')}</Button>;
   const outside = (l: LoadBalancer) => ips.find((f) => f.meta.id === l.spec.floatingIP)?.assignment?.address;
+  const actions = (l: LoadBalancer) =>
+    member && !l.meta.deletedAt
+      ? [
+          { text: t('lb.edit'), run: () => edit(l) },
+          { text: t('common.delete'), danger: true, run: () => removal.ask(l) },
+        ]
+      : [];
   const columns: Column<LoadBalancer>[] = [
     { id: 'name', sort: 'name', title: t('common.name'), cell: (l) => l.meta.name },
     {
@@ -71,24 +77,6 @@ export function Balancers({ session }: { session: Session }) {
             cell: (l: LoadBalancer) => projects.find((p) => p.meta.id === l.meta.project)?.meta.name ?? '',
           },
         ]),
-    {
-      id: 'actions',
-      control: true,
-      title: t('common.actions'),
-      cell: (l) => (
-        <Actions
-          of={l.meta.name}
-          actions={
-            member && !l.meta.deletedAt
-              ? [
-                  { text: t('lb.edit'), run: () => edit(l) },
-                  { text: t('common.delete'), danger: true, run: () => removal.ask(l) },
-                ]
-              : []
-          }
-        />
-      ),
-    },
   ];
   return (
     <PageBody title={t('lb.title')} actions={create}>
@@ -97,6 +85,8 @@ export function Balancers({ session }: { session: Session }) {
         label={t('lb.title')}
         columns={columns}
         list={list}
+        actions={actions}
+        bulk={member ? [removal.bulk((l) => !l.meta.deletedAt)] : undefined}
         keyOf={(l) => l.meta.id ?? l.meta.name}
         empty={
           <Empty

@@ -304,6 +304,7 @@ export function FloatingIPs({ session }: { session: Session }) {
         columns={columns}
         list={list}
         actions={actions}
+        bulk={member ? [removal.bulk((f) => !f.meta.deletedAt)] : undefined}
         keyOf={(f) => f.meta.id ?? f.meta.name}
         empty={
           <Empty

@@ -9,7 +9,6 @@ import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { groupCommand } from '../../lib/commands';
 import { asCurl } from '../../lib/shell';
-import { Actions } from '../../parts/actions';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
@@ -78,6 +77,8 @@ export function Groups({ session }: { session: Session }) {
   });
   const member = may(session, 'member');
   const create = member && <Button onClick={() => setCreating(true)}>{t('sg.create')}</Button>;
+  const actions = (g: SecurityGroup) =>
+    member ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(g) }] : [];
   const columns: Column<SecurityGroup>[] = [
     {
       id: 'name',
@@ -96,17 +97,6 @@ export function Groups({ session }: { session: Session }) {
             cell: (g: SecurityGroup) => projects.find((p) => p.meta.id === g.meta.project)?.meta.name ?? '',
           },
         ]),
-    {
-      id: 'actions',
-      control: true,
-      title: t('common.actions'),
-      cell: (g) => (
-        <Actions
-          of={g.meta.name}
-          actions={member ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(g) }] : []}
-        />
-      ),
-    },
   ];
   return (
     <PageBody title={t('sg.title')} actions={create}>
@@ -115,6 +105,8 @@ export function Groups({ session }: { session: Session }) {
         label={t('sg.title')}
         columns={columns}
         list={list}
+        actions={actions}
+        bulk={member ? [removal.bulk()] : undefined}
         keyOf={(g) => g.meta.id ?? g.meta.name}
         empty={<Empty title={t('sg.empty')} help={t('sg.emptyHelp')} icon={ShieldAltIcon} action={create} />}
       />

@@ -9,7 +9,6 @@ import { useText } from '../../i18n';
 import { networkCommand } from '../../lib/commands';
 import { stateOf, whyOf } from '../../lib/state';
 import { asCurl } from '../../lib/shell';
-import { Actions } from '../../parts/actions';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
@@ -104,6 +103,8 @@ export function Networks({ session }: { session: Session }) {
   });
   const member = may(session, 'member');
   const create = member && <Button onClick={() => setCreating(true)}>{t('net.create')}</Button>;
+  const actions = (n: Network) =>
+    member && !n.meta.deletedAt ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(n) }] : [];
   const columns: Column<Network>[] = [
     { id: 'name', sort: 'name', title: t('common.name'), cell: (n) => n.meta.name },
     {
@@ -130,19 +131,6 @@ export function Networks({ session }: { session: Session }) {
             cell: (n: Network) => projects.find((p) => p.meta.id === n.meta.project)?.meta.name ?? '',
           },
         ]),
-    {
-      id: 'actions',
-      control: true,
-      title: t('common.actions'),
-      cell: (n) => (
-        <Actions
-          of={n.meta.name}
-          actions={
-            member && !n.meta.deletedAt ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(n) }] : []
-          }
-        />
-      ),
-    },
   ];
   return (
     <PageBody title={t('net.title')} actions={create}>
@@ -152,6 +140,8 @@ export function Networks({ session }: { session: Session }) {
           label={t('net.title')}
           columns={columns}
           list={list}
+          actions={actions}
+          bulk={member ? [removal.bulk((n) => !n.meta.deletedAt)] : undefined}
           keyOf={(n) => n.meta.id ?? n.meta.name}
           empty={
             <Empty
