@@ -6,7 +6,7 @@ import type { Instance } from '../api/client';
 import { may, type Session } from '../api/session';
 import { useText } from '../i18n';
 import { formatBytes, formatPercent } from '../lib/format';
-import { noteOf, phaseKey, phases } from '../lib/phase';
+import { noteOf, phaseKey, phaseOf, phases } from '../lib/phase';
 import { Empty, ObjectList, useProjectListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { PhaseLabel } from '../parts/phase';
@@ -36,6 +36,7 @@ export function Instances({ session }: { session: Session }) {
         id: 'state',
         sort: 'state',
         title: t('common.state'),
+        value: (i) => phaseOf(i),
         share: 2,
         cell: (i) => (
           <div>

@@ -129,6 +129,7 @@ export function Members() {
     { id: 'twoFactor', title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
     {
       id: 'lastLogin',
+      sort: 'status.lastLoginAt',
       title: t('mem.lastLogin'),
       value: (u) => u.status?.lastLoginAt,
       cell: (u) => <Time at={u.status?.lastLoginAt} none={t('common.never')} />,

@@ -80,6 +80,7 @@ export function Nodes() {
     {
       id: 'state',
       title: t('common.state'),
+      value: (n) => nodeState(n),
       cell: (n) => (
         <div>
           <StateLabel node={n} />{' '}
@@ -114,6 +115,7 @@ export function Nodes() {
     },
     {
       id: 'seen',
+      sort: 'status.seenAt',
       title: t('node.seen'),
       value: ({ status: s }) => s?.seenAt,
       cell: ({ status: s }) => <Time at={s?.seenAt} none={t('common.never')} />,

@@ -172,6 +172,7 @@ export function Projects() {
   return (
     <PageBody title={t('proj.title')} actions={create}>
       <ObjectList
+        name="projects"
         label={t('proj.title')}
         columns={columns}
         query={query}

@@ -117,11 +117,11 @@ const Leaf = ({ entry: e, path }: { entry: Entry; path: string }) => {
   );
 };
 
-/** Section of the navigation: open where one is in it, or has opened it. */
+/** Section of the navigation: open where one is in it, or has opened it; the cluster's from the beginning. */
 function Section({ group: { title, entries }, path }: { group: Group; path: string }) {
   const { t } = useText();
   const here = entries.some((e) => leadsTo(e, path));
-  const [open, setOpen] = useState(here);
+  const [open, setOpen] = useState(here || title === 'nav.cluster');
   const [was, setWas] = useState(here);
   if (was !== here) {
     setWas(here);

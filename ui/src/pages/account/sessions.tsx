@@ -63,6 +63,7 @@ export function Sessions() {
       <CardTitle component="h2">{t('acc.sessions')}</CardTitle>
       <CardBody>
         <ObjectList
+          name="sessions"
           label={t('acc.sessions')}
           columns={columns}
           query={query}

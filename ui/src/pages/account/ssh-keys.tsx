@@ -89,6 +89,7 @@ export function SSHKeys() {
       <CardBody className="basalt-stack">
         <p>{t('ssh.help')}</p>
         <ObjectList
+          name="ssh-keys"
           label={t('ssh.title')}
           columns={columns}
           query={query}

@@ -78,6 +78,7 @@ export function AllInstances({ session }: { session: Session }) {
         id: 'state',
         sort: 'state',
         title: t('common.state'),
+        value: (i) => phaseOf(i),
         share: 1.6,
         cell: (i) => (
           <div>

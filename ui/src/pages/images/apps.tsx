@@ -136,6 +136,7 @@ export function Apps({ session }: { session: Session }) {
         </div>
       )}
       <ObjectList
+        name="apps"
         label={t('cat.listTitle')}
         columns={columns}
         query={query}

@@ -59,11 +59,18 @@ export function ImageList({ session }: { session: Session }) {
   );
   const columns: Column<Image>[] = [
     { id: 'name', sort: 'name', title: t('common.name'), cell: (i) => i.meta.name },
-    { id: 'state', sort: 'state', title: t('common.state'), cell: (i) => <State image={i} /> },
+    {
+      id: 'state',
+      sort: 'state',
+      title: t('common.state'),
+      value: (i) => (i.meta.deletedAt ? 'Deleting' : i.status?.phase || 'Pending'),
+      cell: (i) => <State image={i} />,
+    },
     {
       id: 'size',
       sort: 'status.sizeBytes',
       title: t('img.size'),
+      value: (i) => i.status?.sizeBytes,
       cell: ({ spec, status: s }) =>
         s?.sizeBytes
           ? t('img.sizes', {

@@ -36,6 +36,7 @@ export function Invoices({ session }: { session: Session }) {
       id: 'total',
       sort: 'spec.totalMicros',
       title: t('inv.total'),
+      value: (i) => i.spec.totalMicros / 1e6,
       cell: (i) => <span className="basalt-number">{formatMicros(i.spec.totalMicros, i.spec.currency, language)}</span>,
     },
     {

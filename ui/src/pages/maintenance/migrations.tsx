@@ -77,7 +77,7 @@ export function Migrations() {
         </Link>
       ),
     },
-    { id: 'state', sort: 'state', title: t('common.state'), cell: (m) => <How migration={m} /> },
+    { id: 'state', sort: 'state', title: t('common.state'), value: phaseOf, cell: (m) => <How migration={m} /> },
     {
       id: 'way',
       title: t('mig.way'),

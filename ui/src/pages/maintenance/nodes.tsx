@@ -58,6 +58,7 @@ export function NodeService() {
     { id: 'votes', title: t('mnt.votes'), cell: (n) => t(n.assignment?.voter ? 'op.yes' : 'op.no') },
     {
       id: 'seen',
+      sort: 'status.seenAt',
       title: t('node.seen'),
       value: (n) => n.status?.seenAt,
       cell: (n) => <Time at={n.status?.seenAt} none={t('common.never')} />,

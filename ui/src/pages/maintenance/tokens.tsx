@@ -81,6 +81,7 @@ export function Tokens() {
       )}
       {(query.data?.items.length ?? 0) > 0 && <div>{button}</div>}
       <ObjectList
+        name="join-tokens"
         label={t('mnt.tokens')}
         columns={columns}
         query={query}

@@ -45,6 +45,7 @@ export function Balancers({ session }: { session: Session }) {
       id: 'state',
       sort: 'state',
       title: t('common.state'),
+      value: (l) => stateOf(l),
       cell: (l) => <StateLabel state={stateOf(l)} note={whyOf(l)} />,
     },
     {

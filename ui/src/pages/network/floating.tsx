@@ -269,6 +269,7 @@ export function FloatingIPs({ session }: { session: Session }) {
       id: 'state',
       sort: 'state',
       title: t('common.state'),
+      value: (f) => stateOf(f),
       cell: (f) => <StateLabel state={stateOf(f)} note={whyOf(f)} />,
     },
     {

@@ -111,6 +111,7 @@ export function Networks({ session }: { session: Session }) {
       id: 'state',
       sort: 'state',
       title: t('common.state'),
+      value: (n) => stateOf(n),
       cell: (n) => <StateLabel state={stateOf(n)} note={whyOf(n)} />,
     },
     { id: 'ipv4', sort: 'spec.cidr4', title: t('net.ipv4'), cell: (n) => n.spec.cidr4 || '–' },

@@ -9,7 +9,7 @@ import { may, type Session } from '../../api/session';
 import { CreateOrganization } from '../../forms/organization';
 import { useText } from '../../i18n';
 import { formatMicros } from '../../lib/format';
-import { reasonOf } from '../../lib/organization';
+import { reasonOf, standingOf } from '../../lib/organization';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { StandingLabel } from '../../parts/standing';
@@ -56,6 +56,7 @@ export function Organizations({ session }: { session: Session }) {
     {
       id: 'state',
       title: t('common.state'),
+      value: standingOf,
       cell: (o) => (
         <div>
           <StandingLabel organization={o} /> <span className="basalt-note">{reasonOf(o)}</span>
@@ -79,8 +80,18 @@ export function Organizations({ session }: { session: Session }) {
           },
         ]
       : []),
-    { id: 'unbilled', title: t('cust.unbilled'), cell: (o) => <Money id={o.meta.id ?? ''} what="unbilledMicros" /> },
-    { id: 'balance', title: t('cust.balance'), cell: (o) => <Money id={o.meta.id ?? ''} what="balanceMicros" /> },
+    {
+      id: 'unbilled',
+      control: true,
+      title: t('cust.unbilled'),
+      cell: (o) => <Money id={o.meta.id ?? ''} what="unbilledMicros" />,
+    },
+    {
+      id: 'balance',
+      control: true,
+      title: t('cust.balance'),
+      cell: (o) => <Money id={o.meta.id ?? ''} what="balanceMicros" />,
+    },
   ];
   return (
     <PageBody title={t('cust.title')} actions={create}>

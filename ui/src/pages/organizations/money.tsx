@@ -53,6 +53,7 @@ function Payments({ organization: o, owns }: { organization: Organization; owns:
       id: 'amountColumn',
       sort: 'spec.amountMicros',
       title: t('cust.amountColumn'),
+      value: (p) => p.spec.amountMicros / 1e6,
       cell: (p) => (
         <span className="basalt-number">{formatMicros(p.spec.amountMicros, p.spec.currency, language)}</span>
       ),
@@ -154,6 +155,7 @@ function Invoices({ organization: o, owns }: { organization: Organization; owns:
       id: 'total',
       sort: 'spec.totalMicros',
       title: t('inv.total'),
+      value: (i) => i.spec.totalMicros / 1e6,
       cell: (i) => <span className="basalt-number">{formatMicros(i.spec.totalMicros, i.spec.currency, language)}</span>,
     },
     {

@@ -90,7 +90,7 @@ export function Prices() {
   const columns: Column<Book>[] = [
     { id: 'name', title: t('common.name'), cell: (b) => <Link href={`/prices/${b.meta.id}`}>{b.meta.name}</Link> },
     { id: 'currency', title: t('price.currency'), cell: (b) => b.spec.currency },
-    { id: 'count', title: t('price.count'), cell: (b) => b.spec.prices.length },
+    { id: 'count', title: t('price.count'), value: (b) => b.spec.prices.length, cell: (b) => b.spec.prices.length },
     {
       id: 'taxes',
       title: t('price.taxes'),
@@ -124,6 +124,7 @@ export function Prices() {
       <div className="basalt-stack">
         <p className="basalt-note">{t('price.help')}</p>
         <ObjectList
+          name="price-books"
           label={t('price.title')}
           columns={columns}
           query={query}

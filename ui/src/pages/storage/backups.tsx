@@ -29,6 +29,7 @@ export function Backups() {
       id: 'state',
       sort: 'state',
       title: t('common.state'),
+      value: (b) => b.status?.phase || 'Pending',
       cell: ({ status: s, assignment: a }) => (
         <div>
           <ToneLabel tone={tones[s?.phase ?? ''] ?? 'busy'} text={t(`obk.${s?.phase || 'Pending'}`)} />{' '}

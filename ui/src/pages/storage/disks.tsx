@@ -101,6 +101,7 @@ export function Disks() {
     {
       id: 'state',
       title: t('common.state'),
+      value: (d) => d.status?.state,
       cell: ({ status: s }) => (
         <div>
           <ToneLabel tone={tones[s?.state ?? ''] ?? 'busy'} text={t(`dsk.${s?.state ?? 'Preparing'}`)} />{' '}
@@ -111,6 +112,7 @@ export function Disks() {
     {
       id: 'size',
       title: t('dsk.size'),
+      value: (d) => d.status?.sizeBytes,
       cell: ({ status: s }) =>
         s?.sizeBytes ? `${formatBytes(s.sizeBytes, language)} ${t(s.rotational ? 'dsk.hdd' : 'dsk.ssd')}` : '–',
     },
@@ -149,6 +151,7 @@ export function Disks() {
         {t('dsk.title')}
       </Title>
       <ObjectList
+        name="disks"
         label={t('dsk.title')}
         columns={columns}
         query={{ ...query, data: query.data && { ...query.data, items } }}

@@ -55,6 +55,7 @@ export function SnapshotList({ session, list, query, volumes, empty }: Props) {
       id: 'state',
       sort: 'state',
       title: t('common.state'),
+      value: (s) => stateOf(s),
       cell: (s) => <StateLabel state={stateOf(s)} note={whyOf(s)} />,
     },
     { id: 'of', sort: 'spec.volume', title: t('snap.of'), cell: volumeName },
@@ -62,6 +63,7 @@ export function SnapshotList({ session, list, query, volumes, empty }: Props) {
       id: 'size',
       sort: 'status.sizeBytes',
       title: t('vol.size'),
+      value: (s) => s.status?.sizeBytes,
       cell: (s) => (s.status?.sizeBytes ? formatBytes(s.status.sizeBytes, language) : '–'),
     },
     {

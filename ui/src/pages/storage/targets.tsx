@@ -149,6 +149,7 @@ export function Targets() {
     {
       id: 'state',
       title: t('common.state'),
+      value: (x) => x.status?.phase,
       cell: ({ status: s }) => (
         <div>
           <ToneLabel
@@ -190,6 +191,7 @@ export function Targets() {
         {(query.data?.items.length ?? 0) > 0 && create}
       </div>
       <ObjectList
+        name="backup-targets"
         label={t('tgt.title')}
         columns={columns}
         query={query}

@@ -89,12 +89,14 @@ export function VolumeList({ session, label, list, query, ofInstance, empty }: P
       id: 'state',
       sort: 'state',
       title: t('common.state'),
+      value: (v) => volumeState(v),
       cell: (v) => <StateLabel state={volumeState(v)} note={whyOf(v)} />,
     },
     {
       id: 'size',
       sort: 'spec.sizeBytes',
       title: t('vol.size'),
+      value: (v) => v.status?.sizeBytes || v.spec.sizeBytes,
       cell: (v) => (
         <>
           {formatBytes(v.status?.sizeBytes || v.spec.sizeBytes || 0, language)}{' '}
@@ -106,7 +108,17 @@ export function VolumeList({ session, label, list, query, ofInstance, empty }: P
         </>
       ),
     },
-    ...(ofInstance ? [] : [{ id: 'attached', sort: 'spec.instance', title: t('vol.attached'), cell: where }]),
+    ...(ofInstance
+      ? []
+      : [
+          {
+            id: 'attached',
+            sort: 'spec.instance',
+            title: t('vol.attached'),
+            value: (v: Volume) => (v.spec.instance ? instanceName(v.spec.instance) : undefined),
+            cell: where,
+          },
+        ]),
     ...(ofInstance || project
       ? []
       : [
