@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -122,8 +123,9 @@ func TestFieldSelector(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"spec.wrappedKey=x", "age=1", "=", strings.Repeat("a", 2000)} {
-		if _, err := ParseFieldSelector(KindVolume, text); err == nil || err.(*Error).Field != "fieldSelector" {
-			t.Errorf("%q: error %v, want one at fieldSelector", text, err)
+		var e *Error
+		if _, err := ParseFieldSelector(KindVolume, text); !errors.As(err, &e) || e.Field != "fieldSelector" {
+			t.Errorf("%q: error %v, want one at fieldSelector", text, e)
 		}
 	}
 }
@@ -149,15 +151,8 @@ func FuzzFields(f *testing.F) {
 		if place, err := order.Place(order.Token(key)); err != nil || place != key {
 			t.Errorf("token of %q is read as %q, %v", key, place, err)
 		}
-		if _, err := order.Place(token); err != nil && domainCode(err) != CodeInvalid {
+		if _, err := order.Place(token); err != nil && CodeOf(err) != CodeInvalid {
 			t.Errorf("place %q: %v", token, err)
 		}
 	})
-}
-
-func domainCode(err error) Code {
-	if e, ok := err.(*Error); ok {
-		return e.Code
-	}
-	return ""
 }
