@@ -21,12 +21,17 @@ const (
 // ParseLabelSelector reads conditions with commas between: key=value, key!=value, key
 // (there is one) or !key. Empty selects all. An error has code CodeInvalid.
 func ParseLabelSelector(text string) (LabelSelector, error) {
+	return parseSelector("labelSelector", text)
+}
+
+// parseSelector reads the conditions of a parameter.
+func parseSelector(parameter, text string) (LabelSelector, error) {
 	if text == "" {
 		return nil, nil
 	}
 	parts := strings.Split(text, ",")
 	if len(text) > maxSelectorBytes || len(parts) > maxSelectorTerms {
-		return nil, invalid("labelSelector", "has %d conditions in %d bytes, want at most %d in %d", len(parts), len(text), maxSelectorTerms, maxSelectorBytes)
+		return nil, invalid(parameter, "has %d conditions in %d bytes, want at most %d in %d", len(parts), len(text), maxSelectorTerms, maxSelectorBytes)
 	}
 	var all LabelSelector
 	for _, part := range parts {
@@ -38,7 +43,7 @@ func ParseLabelSelector(text string) (LabelSelector, error) {
 		}
 		key = strings.TrimSpace(key)
 		if key == "" || strings.Contains(key, "!") || not && !valued && !strings.HasPrefix(part, "!") {
-			return nil, invalid("labelSelector", "%q is not a valid condition", clip(part)).WithHint("want key=value, key!=value, key or !key, separated by commas")
+			return nil, invalid(parameter, "%q is not a valid condition", clip(part)).WithHint("want key=value, key!=value, key or !key, separated by commas")
 		}
 		all = append(all, labelTerm{key, strings.TrimSpace(strings.TrimPrefix(value, "=")), valued, not})
 	}

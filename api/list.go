@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// ListSort is the order of a list.
+// ListSort is the order of a list: a field of its kind (Kind.Fields), with "-" before
+// it for the greatest first.
 type ListSort string
 
-// Orders of a list.
+// Orders that the store has an index for.
 const (
 	SortID   ListSort = "id"
 	SortName ListSort = "name"

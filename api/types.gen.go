@@ -3891,6 +3891,9 @@ type QueryContinue = string
 // QueryCount defines model for QueryCount.
 type QueryCount = bool
 
+// QueryFields defines model for QueryFields.
+type QueryFields = string
+
 // QueryInstallation defines model for QueryInstallation.
 type QueryInstallation = string
 
@@ -4058,11 +4061,14 @@ type ListInstancesParams struct {
 	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort id (unless given) or name; with search always name.
+	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
 
 	// Count Answer in total how many there are on all pages.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
@@ -4196,7 +4202,7 @@ type ListMailMessagesParams struct {
 	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort id (unless given) or name; with search always name.
+	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
@@ -4379,11 +4385,14 @@ type ListSSHKeysParams struct {
 	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort id (unless given) or name; with search always name.
+	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
 
 	// Count Answer in total how many there are on all pages.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
@@ -4493,11 +4502,14 @@ type ListUsersParams struct {
 	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
 	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
 
-	// Sort id (unless given) or name; with search always name.
+	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
 	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
 
 	// Count Answer in total how many there are on all pages.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`

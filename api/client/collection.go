@@ -15,9 +15,10 @@ import (
 // Project are ids or names.
 type Query struct {
 	Organization, Project, Name string
-	Search                      string // a part of the name or the id, or the beginning of an address
-	Sort                        api.ListSort
+	Search                      string          // a part of the name or the id, or the beginning of an address
+	Sort                        api.ListSort    // a field of the kind; "-" before it: the greatest first
 	Labels                      string          // a selector: key=value, key!=value, key or !key, with commas between
+	Fields                      string          // a selector of fields of the kind
 	Count                       bool            // answer how many there are in all
 	Node                        string          // of instances: a node's name or id
 	Phase                       string          // of instances
@@ -99,6 +100,7 @@ func (c Collection[T]) list(q Query) url.Values {
 	set(v, "search", q.Search)
 	set(v, "sort", string(q.Sort))
 	set(v, "labelSelector", q.Labels)
+	set(v, "fieldSelector", q.Fields)
 	if q.Count {
 		v.Set("count", "true")
 	}

@@ -13,7 +13,7 @@ func (h *handlers) ListInstances(ctx context.Context, r in[api.ListInstancesPara
 		return nil, err
 	}
 	p, err := list[api.Instance](ctx, h, api.KindInstance, query{limit: r.Params.Limit, after: r.Params.Continue,
-		name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, labels: r.Params.LabelSelector, count: r.Params.Count, organization: r.Params.Organization, project: r.Params.Project, only: only})
+		name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, labels: r.Params.LabelSelector, fields: r.Params.FieldSelector, count: r.Params.Count, organization: r.Params.Organization, project: r.Params.Project, only: only})
 	return &p, err
 }
 

@@ -58,12 +58,13 @@ type listParams[W where] struct {
 	Search   string       `form:"search,omitempty"`
 	Sort     api.ListSort `form:"sort,omitempty"`
 	Labels   string       `form:"labelSelector,omitempty"`
+	Fields   string       `form:"fieldSelector,omitempty"`
 	Count    bool         `form:"count,omitempty"`
 	Where    W
 }
 
 func (p listParams[W]) query() query {
-	q := query{limit: p.Limit, after: p.Continue, name: p.Name, search: p.Search, sort: p.Sort, labels: p.Labels, count: p.Count}
+	q := query{limit: p.Limit, after: p.Continue, name: p.Name, search: p.Search, sort: p.Sort, labels: p.Labels, fields: p.Fields, count: p.Count}
 	q.organization, q.project = p.Where.scope()
 	return q
 }

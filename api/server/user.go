@@ -92,7 +92,7 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 
 // ListUsers pages through what the caller sees.
 func (h *handlers) ListUsers(ctx context.Context, r in[api.ListUsersParams, none]) (*page[api.User], error) {
-	p, err := list[api.User](ctx, h, api.KindUser, query{limit: r.Params.Limit, after: r.Params.Continue, name: api.Login(r.Params.Name), search: r.Params.Search, sort: r.Params.Sort, labels: r.Params.LabelSelector, count: r.Params.Count, organization: r.Params.Organization})
+	p, err := list[api.User](ctx, h, api.KindUser, query{limit: r.Params.Limit, after: r.Params.Continue, name: api.Login(r.Params.Name), search: r.Params.Search, sort: r.Params.Sort, labels: r.Params.LabelSelector, fields: r.Params.FieldSelector, count: r.Params.Count, organization: r.Params.Organization})
 	return &p, err
 }
 

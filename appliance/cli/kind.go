@@ -140,10 +140,12 @@ func (k *kind[T]) printOne(ctx context.Context, o T) error {
 func (k *kind[T]) listCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List " + kindsWords(k.name()), Args: cobra.NoArgs}
 	limit := cmd.Flags().Int("limit", 0, "maximum number of results; 0: all")
-	search, selector := new(string), new(string)
+	search, selector, fields, sort := new(string), new(string), new(string), new(string)
 	if k.can(api.CanGet) {
 		cmd.Flags().StringVar(search, "search", "", "filter by part of the name or ID, or the beginning of an address")
 		cmd.Flags().StringVarP(selector, "selector", "l", "", "filter by labels, comma-separated: key=value, key!=value, key or !key")
+		cmd.Flags().StringVar(fields, "field-selector", "", "filter by fields, comma-separated, e.g. state=Failed")
+		cmd.Flags().StringVar(sort, "sort", "", "order by a field, e.g. createdAt; -createdAt: latest first")
 	}
 	if k.filter != nil {
 		k.filter(cmd)
@@ -154,7 +156,7 @@ func (k *kind[T]) listCommand() *cobra.Command {
 			return usagef("--limit %d is negative", *limit)
 		}
 		objects, q := []T{}, k.query()
-		q.Limit, q.Search, q.Labels = min(*limit, page), *search, *selector
+		q.Limit, q.Search, q.Labels, q.Fields, q.Sort = min(*limit, page), *search, *selector, *fields, api.ListSort(*sort)
 		if k.narrow != nil {
 			k.narrow(&q)
 		}

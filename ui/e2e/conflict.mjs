@@ -95,7 +95,7 @@ step('a price book: told at the save, and both land', async () => {
   await row(first, 'vCPU').getByLabel('Price (EUR)').fill('0.021');
   await button(first, 'Save prices').click();
   await first.getByText('Prices saved.').waitFor();
-  expect('409');
+  expect('412');
   await button(deaf, 'Save prices').click();
   await taken(deaf).getByText('0.021').waitFor();
   assert.equal(await focused(deaf), 'alert');
@@ -116,7 +116,7 @@ step('the same price: theirs is taken, and one’s other row lands', async () =>
   await row(first, 'vCPU').getByLabel('Price (EUR)').fill('0.04');
   await button(first, 'Save prices').click();
   await first.getByText('Prices saved.').waitFor();
-  expect('409');
+  expect('412');
   await button(deaf, 'Save prices').click();
   await both(deaf).getByText('0.03').waitFor();
   await inspect(deaf, 'conflict-price-light');

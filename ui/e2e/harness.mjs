@@ -78,10 +78,10 @@ function listen(page) {
     if (m.location().url.includes('dryRun=')) return;
     if (tolerated.some((x) => m.text().includes(x))) return;
     if (i >= 0) expected.splice(i, 1);
-    else if (m.text().includes('status of 409')) refused.set(m.location().url, m.text());
+    else if (/status of (409|412)/.test(m.text())) refused.set(m.location().url, m.text());
     else complain(`console, ${m.type()}: ${m.text()} (${m.location().url})`);
   });
-  page.on('response', (r) => r.ok() && r.request().method() === 'PUT' && refused.delete(r.url()));
+  page.on('response', (r) => r.ok() && ['PUT', 'PATCH'].includes(r.request().method()) && refused.delete(r.url()));
   page.on('pageerror', (e) => complain(`page: ${e}`));
   const waits = new Set();
   pending.set(page, waits);
@@ -97,8 +97,15 @@ function listen(page) {
 
 export const button = (page, name) => page.getByRole('button', { name, exact: true });
 export const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
-export const nav = (page, name) =>
-  page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
+/** nav goes to a page by the navigation, opening the group that it is in. */
+export async function nav(page, name) {
+  const main = page.getByRole('navigation', { name: 'Main' });
+  const link = main.getByRole('link', { name, exact: true });
+  const closed = main.locator('button[aria-expanded="false"]');
+  await main.getByRole('link').first().waitFor();
+  while ((await link.count()) === 0 && (await closed.count()) > 0) await closed.first().click();
+  await link.click();
+}
 
 /** The commands that forms say they are the same as: ../commands_test.go looks whether there are such. */
 const commands = new Set();

@@ -179,7 +179,6 @@ async function operatorsForms() {
     }),
     form('/network-health', 'External networks', { behind: 'Add external network', submit: 'Create', least: 8 }),
     form('/all-instances', 'All instances', { least: 1 }),
-    form('/webhooks', 'Webhooks', { least: 1 }),
   ]);
 }
 

@@ -169,16 +169,21 @@ step('all instances: filters on the server, stop and start', async () => {
   await page.getByRole('link', { name: 'train-1' }).waitFor();
   await page.getByLabel('GPU').selectOption('');
   await page.getByLabel('State').selectOption('Stopped');
-  await page.getByText('No matching instances').waitFor();
+  await page.getByText('No matches').waitFor();
   await page.getByLabel('State').selectOption('');
-  await button(page, 'Migrate: web-1').click();
+  const choose = async (action) => {
+    await button(page, 'Actions: web-1').click();
+    await page.getByRole('menuitem', { name: action, exact: true }).click();
+  };
+  await choose('Migrate');
   await page.getByText('No other node is available.').waitFor();
   await inspect(page, 'move-light');
   await send('Cancel');
-  await button(page, 'Stop: web-1').click();
+  await choose('Stop');
   await send('Stop');
   await row.getByText('Stopped').waitFor();
-  await button(page, 'Start: web-1').click();
+  await choose('Start');
+  await send('Start');
   await row.getByText('Running').waitFor();
 });
 

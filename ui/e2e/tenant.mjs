@@ -2,6 +2,7 @@
 // networks, the instance's history, the audit trail, the own account, projects,
 // apps. Run by ../e2e_tenant_test.go.
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { createHmac } from 'node:crypto';
 import {
   button,
@@ -167,6 +168,87 @@ step('detach it, roll it back, delete it', async () => {
   await nav(page, 'Volumes');
   await remove('data');
   await row('data').waitFor({ state: 'detached' });
+});
+
+step('a list: order, labels, columns, export, and many at once', async () => {
+  const key = { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' };
+  const project = (await (await fetch(`${PORTAL}/v1/projects?name=render`, { headers: key })).json()).items[0].meta.id;
+  for (const [name, gib] of [
+    ['many-a', 3],
+    ['many-b', 1],
+    ['many-c', 2],
+  ]) {
+    const body = {
+      kind: 'Volume',
+      meta: { name, project, labels: { team: 'vision' } },
+      spec: { sizeBytes: gib * 2 ** 30 },
+    };
+    const made = await fetch(`${PORTAL}/v1/volumes`, { method: 'POST', headers: key, body: JSON.stringify(body) });
+    assert.equal(made.status, 201);
+  }
+  const names = async () =>
+    (await page.getByRole('grid').getByRole('row').allInnerTexts()).flatMap((r) => r.match(/many-\w/) ?? []);
+  const inOrder = (wanted) =>
+    page.waitForFunction(
+      (w) => (document.querySelector('[role=grid]')?.innerText.match(/many-\w/g) ?? []).join() === w,
+      wanted,
+    );
+  await page.getByRole('textbox', { name: 'Filter by labels' }).fill('team=vision');
+  await page.keyboard.press('Enter');
+  await inOrder('many-a,many-b,many-c');
+  await page.getByRole('columnheader', { name: 'Size' }).getByRole('button').click();
+  await inOrder('many-b,many-c,many-a');
+  await button(page, 'Size').focus();
+  await page.keyboard.press('Enter');
+  await inOrder('many-a,many-c,many-b');
+  assert.match(page.url(), /[?&]labels=team%3Dvision/);
+  assert.match(page.url(), /[?&]sort=-spec\.sizeBytes/);
+  await page.goBack();
+  await inOrder('many-b,many-c,many-a');
+  await button(page, 'View').click();
+  await page.getByRole('checkbox', { name: 'Labels' }).check();
+  await page.getByRole('checkbox', { name: 'Attached to' }).uncheck();
+  await page.getByRole('radio', { name: 'Comfortable' }).check();
+  await inspect(page, 'list-view-light');
+  await page.reload(); // the address and the view are as they were
+  await inOrder('many-b,many-c,many-a');
+  await row('many-a').getByText('team=vision').waitFor();
+  assert.equal(await page.getByRole('columnheader', { name: 'Attached to' }).count(), 0);
+  const [file] = await Promise.all([page.waitForEvent('download'), button(page, 'Export CSV').click()]);
+  assert.match(file.suggestedFilename(), /^volumes-\d{8}T\d{4}Z\.csv$/);
+  const text = await readFile(await file.path(), 'utf8');
+  assert.deepEqual(text.match(/many-\w/g), ['many-b', 'many-c', 'many-a']);
+  await page.getByRole('checkbox', { name: 'Select all rows on this page' }).check();
+  await page.getByRole('toolbar').getByText('3 selected').waitFor();
+  await inspectIn(page, 'list-bulk', 'dark', 'phone');
+  await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+  await dialog().getByText('Delete: 3 objects').waitFor();
+  assert.equal(await dialog().getByRole('button', { name: 'Delete' }).isDisabled(), true);
+  await dialog().getByLabel('Enter 3 to confirm').fill('3');
+  const refused = (await (await fetch(`${PORTAL}/v1/volumes?name=many-c`, { headers: key })).json()).items[0].meta.id;
+  const refuse = (r) =>
+    r.request().method() === 'DELETE'
+      ? r.fulfill({
+          status: 409,
+          contentType: 'application/problem+json',
+          body: JSON.stringify({ code: 'conflict', detail: 'volume many-c is in use', status: 409 }),
+        })
+      : r.continue();
+  await page.route(`**/v1/volumes/${refused}`, refuse);
+  expect('409');
+  await inDialog('Delete');
+  await dialog().getByText('1 object failed').waitFor();
+  await dialog().getByText('volume many-c is in use').waitFor();
+  await inspect(page, 'list-bulk-failed-light');
+  await page.unroute(`**/v1/volumes/${refused}`, refuse);
+  await inDialog('Try again');
+  await dialog().waitFor({ state: 'detached' });
+  await page.getByText('No matches').waitFor();
+  assert.deepEqual(await names(), []);
+  await button(page, 'Clear all filters').click();
+  await button(page, 'View').click();
+  await page.getByRole('checkbox', { name: 'Labels' }).uncheck();
+  await page.getByRole('checkbox', { name: 'Attached to' }).check();
 });
 
 step('a network, with its error at the field', async () => {

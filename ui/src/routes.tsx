@@ -94,7 +94,7 @@ export const routes: RouteTo[] = [
     Page: lazy(() => import('./pages/pools/pools').then((m) => ({ default: m.Pools }))),
   },
   {
-    path: '/all-instances/:tab?/:id?',
+    path: '/all-instances',
     when: operator,
     Page: lazy(() => import('./pages/all-instances/all-instances').then((m) => ({ default: m.AllInstances }))),
   },

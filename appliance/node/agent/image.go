@@ -75,7 +75,7 @@ func (f *importFailed) Unwrap() error { return f.error }
 // failedImport is the status after an import has failed. What failed at a URL is
 // tried again, unless it would give the same answer.
 func (rec *imageReconciler) failedImport(img api.Image, err error) api.ImageStatus {
-	st := api.ImageStatus{Phase: api.ImageFailed, Node: rec.o.NodeID, LastError: err.Error()}
+	st := api.ImageStatus{Phase: api.ImageFailed, Node: rec.o.NodeID, LastError: plainly(err)}
 	of := rec.triedImport(img)
 	switch code := api.CodeOf(err); {
 	case img.Spec.URL == "": // the bytes have to be sent again
@@ -216,6 +216,7 @@ func (rec *imageReconciler) importImage(ctx context.Context, img api.Image, in s
 	}
 	have, err := pool.ImportImage(ctx, in)
 	if err != nil {
+		rec.log.Warn("import image failed", "id", id, "error", err) // the status may say less
 		// The caller may be gone; the status must still tell the truth.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

@@ -105,7 +105,7 @@ func (rec *instanceReconciler) failed(ctx context.Context, in api.Instance, d de
 	st := d.status
 	st.Retry = in.Status.Retry.After(in.Meta.ID, api.Tried(in.Meta, in.Assignment), rec.o.Now(), retryHere)
 	if !reflect.DeepEqual(st.Retry, in.Status.Retry) { // what goes on failing is told as often as it is tried
-		st.LastError = err.Error()
+		st.LastError = plainly(err)
 	}
 	if said := rec.writeStatus(ctx, in, st); said != nil {
 		rec.log.Warn("report", "id", in.Meta.ID, "error", said)

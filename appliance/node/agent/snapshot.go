@@ -166,7 +166,7 @@ func (rec *snapshotReconciler) failed(ctx context.Context, s api.Snapshot, st ap
 		return 0, err
 	}
 	of := triedSnapshot(s)
-	st.LastError, st.Retry = err.Error(), st.Retry.After(s.Meta.ID, of, rec.o.Now(), retryHere)
+	st.LastError, st.Retry = plainly(err), st.Retry.After(s.Meta.ID, of, rec.o.Now(), retryHere)
 	if st.Phase != api.SnapshotDeleting {
 		st.Phase = api.SnapshotFailed
 	}

@@ -95,7 +95,7 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 // deleted, and when that is tried again.
 func (rec *volumeReconciler) failed(ctx context.Context, v api.Volume, st api.VolumeStatus, err error) (time.Duration, error) {
 	of := api.Tried(v.Meta, v.Assignment)
-	st.LastError, st.Retry = err.Error(), v.Status.Retry.After(v.Meta.ID, of, rec.o.Now(), retryHere)
+	st.LastError, st.Retry = plainly(err), v.Status.Retry.After(v.Meta.ID, of, rec.o.Now(), retryHere)
 	if said := rec.writeStatus(ctx, v, st); said != nil {
 		return 0, errors.Join(err, said)
 	}

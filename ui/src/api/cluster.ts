@@ -6,19 +6,6 @@ import { none, type PageOf } from './queries';
 /** most of a kind are read where all of them are wanted, for names and sums. */
 const most = 1000;
 
-export interface InstancesBy extends PageOf {
-  organization?: string;
-  node?: string;
-  gpu?: string;
-  phase?: string;
-}
-
-export const useInstancesBy = (q: InstancesBy) =>
-  useQuery({
-    queryKey: ['Instance', 'list', none(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/instances', { params: { query: none(q) }, signal })),
-    placeholderData: keepPreviousData,
-  });
 export const useImageList = (q: PageOf) =>
   useQuery({
     queryKey: ['Image', 'list', none(q)],
@@ -30,12 +17,6 @@ export const useOrganizationNames = (on: boolean) =>
     queryKey: ['Organization', 'list', 'names'],
     enabled: on,
     queryFn: ({ signal }) => ok(api.GET('/v1/organizations', { params: { query: { limit: most } }, signal })),
-  });
-export const useMigrations = (q: PageOf) =>
-  useQuery({
-    queryKey: ['Migration', 'list', none(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/migrations', { params: { query: none(q) }, signal })),
-    placeholderData: keepPreviousData,
   });
 export const useJoinTokens = () =>
   useQuery({
@@ -57,12 +38,6 @@ export const useBackupTargets = () =>
     queryKey: ['BackupTarget', 'list'],
     queryFn: ({ signal }) => ok(api.GET('/v1/backup-targets', { params: { query: { limit: most } }, signal })),
   });
-export const useBackups = (q: PageOf) =>
-  useQuery({
-    queryKey: ['Backup', 'list', none(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/backups', { params: { query: none(q) }, signal })),
-    placeholderData: keepPreviousData,
-  });
 export const useVolumeNames = () =>
   useQuery({
     queryKey: ['Volume', 'list', 'names'],
@@ -73,13 +48,6 @@ export const useExternalNetworks = () =>
     queryKey: ['ExternalNetwork', 'list'],
     queryFn: ({ signal }) => ok(api.GET('/v1/external-networks', { params: { query: { limit: most } }, signal })),
   });
-export const useRouters = (q: PageOf) =>
-  useQuery({
-    queryKey: ['Router', 'list', none(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/routers', { params: { query: none(q) }, signal })),
-    placeholderData: keepPreviousData,
-  });
-
 /** useAlerts asks now and again: they depend on the time, too. */
 export const useAlerts = (q: Pick<PageOf, 'limit' | 'continue'>) =>
   useQuery({

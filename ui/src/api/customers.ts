@@ -63,34 +63,6 @@ export const useProjectsOf = (q: Of) =>
     placeholderData: keepPreviousData,
   });
 
-export const useUsersOf = (q: Of) =>
-  useQuery({
-    queryKey: ['User', 'list', given(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/users', { params: { query: given(q) }, signal })),
-    placeholderData: keepPreviousData,
-  });
-
-export const useBudgetsOf = (q: Of) =>
-  useQuery({
-    queryKey: ['Budget', 'list', given(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/budgets', { params: { query: given(q) }, signal })),
-    placeholderData: keepPreviousData,
-  });
-
-export const usePaymentsOf = (q: Of) =>
-  useQuery({
-    queryKey: ['Payment', 'list', given(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/payments', { params: { query: given(q) }, signal })),
-    placeholderData: keepPreviousData,
-  });
-
-export const useCreditNotesOf = (q: Of) =>
-  useQuery({
-    queryKey: ['CreditNote', 'list', given(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/credit-notes', { params: { query: given(q) }, signal })),
-    placeholderData: keepPreviousData,
-  });
-
 export const useLedger = (organization: string) =>
   useQuery({
     queryKey: ['ledger', organization],

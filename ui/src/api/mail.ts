@@ -5,19 +5,11 @@ import { api, ok, type Schemas } from './client';
 export type MailSettings = Schemas['MailSettings'];
 export type MailMessage = Schemas['MailMessage'];
 
-const most = 100;
-
 export const useMailSettings = () =>
   useQuery({
     queryKey: ['mail'],
     queryFn: ({ signal }) => ok(api.GET('/v1/mail', { signal })),
     refetchInterval: 10_000,
-  });
-
-export const useMailMessages = () =>
-  useQuery({
-    queryKey: ['MailMessage', 'list'],
-    queryFn: ({ signal }) => ok(api.GET('/v1/mail-messages', { params: { query: { limit: most } }, signal })),
   });
 
 function useOutboxChange<V, R>(send: (v: V) => Promise<R>) {
@@ -32,10 +24,8 @@ function useOutboxChange<V, R>(send: (v: V) => Promise<R>) {
 export const useTestMail = () =>
   useOutboxChange((to: string) => ok(api.POST('/v1/mail/test', { body: to ? { to } : {} })));
 
-export const useDeleteMail = () =>
-  useOutboxChange((m: MailMessage) =>
-    ok(api.DELETE('/v1/mail-messages/{id}', { params: { path: { id: m.meta.id ?? '' } } })),
-  );
+export const deleteMail = (m: MailMessage) =>
+  ok(api.DELETE('/v1/mail-messages/{id}', { params: { path: { id: m.meta.id ?? '' } } }));
 
 export const useInvite = () =>
   useOutboxChange((user: string) => ok(api.POST('/v1/users/{id}/invite', { params: { path: { id: user } } })));

@@ -38,13 +38,6 @@ export const useFloatingIPs = (q: PageOf) =>
     placeholderData: keepPreviousData,
   });
 
-export const useLoadBalancers = (q: PageOf) =>
-  useQuery({
-    queryKey: ['LoadBalancer', 'list', none(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/load-balancers', { params: { query: none(q) }, signal })),
-    placeholderData: keepPreviousData,
-  });
-
 export const useExternalNetworks = () =>
   useQuery({
     queryKey: ['ExternalNetwork', 'list'],

@@ -124,25 +124,11 @@ export const useUsage = (organization: string | undefined, project: string, peri
     },
   });
 
-export const useInvoices = (q: PageOf & { organization?: string }) =>
-  useQuery({
-    queryKey: ['Invoice', 'list', none(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/invoices', { params: { query: none(q) }, signal })),
-    placeholderData: keepPreviousData,
-  });
-
 export const useWallet = (organization: string | undefined, on: boolean) =>
   useQuery({
     queryKey: ['wallet', organization],
     enabled: on && Boolean(organization),
     queryFn: ({ signal }) => ok(api.GET('/v1/wallet', { params: { query: { organization } }, signal })),
-  });
-
-export const useKeys = (q: PageOf) =>
-  useQuery({
-    queryKey: ['APIKey', 'list', none(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/api-keys', { params: { query: none(q) }, signal })),
-    placeholderData: keepPreviousData,
   });
 
 export const useUsers = (q: PageOf) =>

@@ -2,8 +2,9 @@
 // in what the pages have read.
 import type { QueryKey } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
+import { patchOf } from './patch';
 
-/** Resource is a kind whose objects have revisions: a PUT is refused at another than the newest. */
+/** Resource is a kind whose objects have revisions: a change is refused at another than the newest. */
 export interface Resource<T> {
   id: (o: T) => string;
   revision: (o: T) => number;
@@ -13,14 +14,17 @@ export interface Resource<T> {
   lists: QueryKey;
   /** null: it is gone. */
   get: (id: string) => Promise<T | null>;
-  /** put at the revision of the body. */
-  put: (id: string, body: T) => Promise<T>;
+  /** patch sends what differs of what the object was, at whose revision it takes effect. */
+  patch: (id: string, was: T, now: T) => Promise<T>;
+  /** partial is what patch sends; a kind without is sent whole. */
+  partial?: (was: T, now: T) => object;
   post: (body: T) => Promise<T>;
 }
 
 interface Thing {
   kind: string;
   meta: Schemas['Meta'];
+  spec: unknown;
 }
 
 /** resource of a kind; its operations are those of any other, and GPUPool stands here for all of them. */
@@ -37,7 +41,17 @@ function resource<T extends Thing>(kind: string, path: string): Resource<T> {
     key: (id) => [kind, 'one', id],
     lists: [kind, 'list'],
     get: (id) => orGone(as(ok(api.GET(one, at(id))))),
-    put: (id, body) => as(ok(api.PUT(one, { ...at(id), ...sent(body) }))),
+    patch: (id, was, now) =>
+      as(
+        ok(
+          api.PATCH(one, {
+            params: { ...at(id).params, header: { 'If-Match': `"${was.meta.revision ?? 0}"` } },
+            headers: { 'Content-Type': 'application/merge-patch+json' },
+            body: patchOf(was, now),
+          }),
+        ),
+      ),
+    partial: patchOf,
     post: (body) => as(ok(api.POST(all, sent(body)))),
   };
 }
@@ -78,7 +92,8 @@ export const branding: Resource<Schemas['Branding']> = {
   key: () => ['branding'],
   lists: ['branding'],
   get: () => ok(api.GET('/v1/branding')),
-  put: (_, body) => ok(api.PUT('/v1/branding', { body })),
+  // It has no PATCH: its PUT is at the revision of the body.
+  patch: (_, __, body) => ok(api.PUT('/v1/branding', { body })),
   post: (body) => ok(api.PUT('/v1/branding', { body })),
 };
 
@@ -90,9 +105,13 @@ export const mail: Resource<Schemas['MailSettings']> = {
   key: () => ['mail'],
   lists: ['mail'],
   get: () => ok(api.GET('/v1/mail')),
-  put: (_, body) => ok(api.PUT('/v1/mail', { body })),
+  patch: (_, __, body) => ok(api.PUT('/v1/mail', { body })),
   post: (body) => ok(api.PUT('/v1/mail', { body })),
 };
+
+/** changedMeanwhile reports whether a change was refused because somebody else was quicker. */
+export const changedMeanwhile = (e: unknown) =>
+  e instanceof ApiError && (e.code === 'conflict' || e.code === 'precondition_failed');
 
 const mostTries = 5; // of what changes by itself meanwhile: nodes report every few seconds
 
@@ -102,9 +121,9 @@ export async function change<T>(of: Resource<T>, id: string, changed: (now: T) =
     const now = await of.get(id);
     if (!now) throw new ApiError({ code: 'not_found', detail: '' });
     try {
-      return await of.put(id, changed(now));
+      return await of.patch(id, now, changed(now));
     } catch (e) {
-      if (!(e instanceof ApiError && e.code === 'conflict') || tries === mostTries) throw e;
+      if (!changedMeanwhile(e) || tries === mostTries) throw e;
     }
   }
 }

@@ -9,13 +9,6 @@ export type Delivery = Schemas['WebhookDelivery'];
 // How deliveries go is not told by the watch.
 const again = { placeholderData: keepPreviousData, refetchInterval: 10_000 };
 
-export const useWebhooks = (q: { search?: string; limit?: number; continue?: string }) =>
-  useQuery({
-    queryKey: ['Webhook', 'list', none(q)],
-    queryFn: ({ signal }) => ok(api.GET('/v1/webhooks', { params: { query: none(q) }, signal })),
-    ...again,
-  });
-
 export const useWebhook = (id: string) =>
   useQuery({
     queryKey: ['Webhook', 'one', id],

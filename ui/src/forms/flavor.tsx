@@ -4,7 +4,7 @@ import { useFieldErrors } from '../api/fields';
 import { flavors } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { formatBytes } from '../lib/format';
-import { asCommand, asCurl, sizeFlag } from '../lib/shell';
+import { asCommand, sizeFlag } from '../lib/shell';
 import { bytesOf, isSize, sizeOf, type Size } from '../lib/size';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
@@ -114,7 +114,7 @@ export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () =
           memory: sizeFlag(spec.memoryBytes),
           'root-size': spec.rootBytes ? sizeFlag(spec.rootBytes) : undefined,
         })}
-        curl={asCurl(flavor ? 'PUT' : 'POST', edit.path, edit.body)}
+        curl={edit.curl}
       />
     </FormDialog>
   );

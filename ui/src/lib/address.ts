@@ -45,14 +45,15 @@ export function useParam(name: string): [string, (value: string) => void] {
   return [value, set];
 }
 
-/** useParams are several values in the address's query; setting them makes a step to go back to. */
+/** useParams are several values in the address's query; setting them makes a step to go back to, unless it replaces. */
 export function useParams<N extends string>(
   names: readonly N[],
-): [Record<N, string>, (values: Partial<Record<N, string>>) => void] {
+): [Record<N, string>, (values: Partial<Record<N, string>>, replace?: boolean) => void] {
   const query = useSyncExternalStore(subscribe, () => queryOf(location.hash).toString());
   const values = new URLSearchParams(query);
   const set = useCallback(
-    (v: Partial<Record<N, string>>) => write(withParams(location.hash, v as Record<string, string>), false),
+    (v: Partial<Record<N, string>>, replace = false) =>
+      write(withParams(location.hash, v as Record<string, string>), replace),
     [],
   );
   return [Object.fromEntries(names.map((n) => [n, values.get(n) ?? ''])) as Record<N, string>, set];

@@ -1,4 +1,5 @@
-// Numbers, sizes, money and times in words. Times are UTC, as everywhere.
+// Numbers, sizes, money and times in words. Times are UTC, as
+// everywhere, but for those that are shown as how long ago they were (parts/time.tsx).
 import type { Translation } from '../i18n';
 
 const gib = 2 ** 30;
@@ -47,6 +48,16 @@ export function formatTime(at: string | undefined, language: string): string {
 
 /** formatSecond is a time to the second. */
 export const formatSecond = (at: string, language: string) => `${seconds(language).format(new Date(at))} UTC`;
+
+const local = inLanguage((l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeStyle: 'long' }));
+
+/** formatLocal is a time to the second in one's own time zone, and in UTC where that is another. */
+export function formatLocal(at: string, language: string): string {
+  const here = local(language).format(new Date(at));
+  return new Date(at).getTimezoneOffset() === 0
+    ? formatSecond(at, language)
+    : `${here} (${formatSecond(at, language)})`;
+}
 
 export const formatDay = (at: string, language: string) => days(language).format(new Date(at));
 

@@ -5,6 +5,20 @@ import type { Key } from '../i18n';
 type Instance = Schemas['Instance'];
 export type Phase = NonNullable<NonNullable<Instance['status']>['phase']> | 'NodeLost' | 'Moving';
 
+/** phases are all of them, in the order in which one comes to be. */
+export const phases: readonly Phase[] = [
+  'Pending',
+  'Creating',
+  'Starting',
+  'Running',
+  'Stopping',
+  'Stopped',
+  'Moving',
+  'NodeLost',
+  'Failed',
+  'Deleting',
+];
+
 export function phaseOf({ meta, assignment: a = {}, status: s = {} }: Instance): Phase {
   if (meta.deletedAt) return 'Deleting';
   if (a.nodeLost) return 'NodeLost';

@@ -7,11 +7,11 @@ import { useAudit, useOrganizations, type AuditEvent } from '../api/tenant';
 import { useText } from '../i18n';
 import { useParams } from '../lib/address';
 import { auditParams, auditQuery, narrowed, type AuditParams } from '../lib/audit';
-import { formatTime } from '../lib/format';
 import { Field } from '../parts/field';
 import { Empty, ObjectList, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { TextField } from '../parts/text-field';
+import { Time } from '../parts/time';
 
 const most = 3; // objects that a row names
 const cleared = { actor: '', operation: '', kind: '', object: '', removed: '', from: '', to: '' };
@@ -87,7 +87,7 @@ function Narrow({ params, onChange }: { params: AuditParams; onChange: (params: 
 }
 
 export function Audit({ session }: { session: Session }) {
-  const { t, has, language } = useText();
+  const { t, has } = useText();
   const seller = may(session, 'reseller');
   const organizations = useOrganizations(seller).data?.items ?? [];
   const [params, set] = useParams(auditParams);
@@ -105,8 +105,9 @@ export function Audit({ session }: { session: Session }) {
     </Button>
   );
   const columns: Column<AuditEvent>[] = [
-    { title: t('audit.at'), cell: (e) => formatTime(e.at, language) },
+    { id: 'at', title: t('audit.at'), value: (e) => e.at, cell: (e) => <Time at={e.at} /> },
     {
+      id: 'who',
       title: t('audit.who'),
       cell: (e) => {
         const role = `role.${e.role}`;
@@ -120,8 +121,9 @@ export function Audit({ session }: { session: Session }) {
         );
       },
     },
-    { title: t('audit.did'), cell: (e) => e.operation },
+    { id: 'did', title: t('audit.did'), cell: (e) => e.operation },
     {
+      id: 'to',
       title: t('audit.to'),
       cell: ({ objects, more = 0 }) => {
         const rest = more + Math.max(0, objects.length - most);

@@ -3,7 +3,7 @@ import type { Schemas } from '../api/client';
 import { atField } from '../api/fields';
 import { externalNetworks } from '../api/resource';
 import { useText, type Key } from '../i18n';
-import { asCommand, asCurl } from '../lib/shell';
+import { asCommand } from '../lib/shell';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
 import { describedBy, Field } from '../parts/field';
@@ -148,7 +148,7 @@ export function ExternalForm({
           vlan: form.vlan,
           default: form.default,
         })}
-        curl={asCurl(network ? 'PUT' : 'POST', edit.path, edit.body)}
+        curl={edit.curl}
       />
     </FormDialog>
   );

@@ -34,11 +34,20 @@ export function GpuCard({
   const items = joined(tenants, now.error ? [] : (now.data?.items ?? []));
   const project = (id?: string) => projects.find((p) => p.meta.id === id)?.meta.name ?? id ?? '–';
   const columns: Column<Tenant>[] = [
-    { title: t('inst.title'), cell: (x) => <Link href={`/instances/${x.id}`}>{x.instance?.meta.name ?? x.id}</Link> },
-    { title: t('common.project'), cell: (x) => project(x.instance?.meta.project) },
-    { title: t('gpu.share'), cell: (x) => (x.share ? formatPercent(x.share, language) : t('inst.bestEffort')) },
-    { title: t('gpu.limit'), cell: (x) => formatBytes(x.limit, language) },
     {
+      id: 'title',
+      title: t('inst.title'),
+      cell: (x) => <Link href={`/instances/${x.id}`}>{x.instance?.meta.name ?? x.id}</Link>,
+    },
+    { id: 'project', title: t('common.project'), cell: (x) => project(x.instance?.meta.project) },
+    {
+      id: 'share',
+      title: t('gpu.share'),
+      cell: (x) => (x.share ? formatPercent(x.share, language) : t('inst.bestEffort')),
+    },
+    { id: 'limit', title: t('gpu.limit'), cell: (x) => formatBytes(x.limit, language) },
+    {
+      id: 'resident',
       title: t('gpu.resident'),
       cell: (x) =>
         x.now ? (
@@ -50,12 +59,17 @@ export function GpuCard({
     ...(items.some((x) => x.now?.vramSwappedBytes)
       ? [
           {
+            id: 'swapped',
             title: t('gpu.swapped'),
             cell: (x: Tenant) => (x.now ? formatBytes(x.now.vramSwappedBytes, language) : '–'),
           },
         ]
       : []),
-    { title: t('machine.lastMinute'), cell: (x) => (x.now ? formatPercent(x.now.gpuPercent, language) : '–') },
+    {
+      id: 'lastMinute',
+      title: t('machine.lastMinute'),
+      cell: (x) => (x.now ? formatPercent(x.now.gpuPercent, language) : '–'),
+    },
   ];
   return (
     <Card>

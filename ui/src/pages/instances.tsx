@@ -3,29 +3,40 @@ import { ServerIcon } from '@patternfly/react-icons';
 import { useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Instance } from '../api/client';
-import { useInstances } from '../api/queries';
 import { may, type Session } from '../api/session';
 import { useText } from '../i18n';
-import { formatBytes, formatPercent, formatTime } from '../lib/format';
-import { noteOf } from '../lib/phase';
-import { Empty, ObjectList, useListing, type Column } from '../parts/list';
+import { formatBytes, formatPercent } from '../lib/format';
+import { noteOf, phaseKey, phaseOf, phases } from '../lib/phase';
+import { Empty, ObjectList, useProjectListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { PhaseLabel } from '../parts/phase';
 import { useProject } from '../parts/project';
+import { Time } from '../parts/time';
+import { collections } from '../api/collection';
+import { useStates } from '../parts/facets';
+import { useInstanceActions } from '../parts/instance-actions';
 
 export function Instances({ session }: { session: Session }) {
   const { t, count, language } = useText();
   const { project, projects } = useProject();
   const [, go] = useLocation();
-  const listing = useListing(project);
-  const query = useInstances({ project, ...listing.query });
+  const list = useProjectListing(collections.instances, { facets: useStates(phases, (p) => t(phaseKey(p))) });
+  const { actions, bulk, dialog } = useInstanceActions(session);
   const create = may(session, 'member') && <Button onClick={() => go('/instances/new')}>{t('inst.create')}</Button>;
   // Of 500 rows only those that change are drawn anew.
   const columns = useMemo(
     (): Column<Instance>[] => [
-      { title: t('common.name'), cell: (i) => <Link href={`/instances/${i.meta.id}`}>{i.meta.name}</Link> },
       {
+        id: 'name',
+        sort: 'name',
+        title: t('common.name'),
+        cell: (i) => <Link href={`/instances/${i.meta.id}`}>{i.meta.name}</Link>,
+      },
+      {
+        id: 'state',
+        sort: 'state',
         title: t('common.state'),
+        value: (i) => phaseOf(i),
         share: 2,
         cell: (i) => (
           <div>
@@ -34,11 +45,15 @@ export function Instances({ session }: { session: Session }) {
         ),
       },
       {
+        id: 'size',
+        sort: 'assignment.memoryBytes',
         title: t('inst.size'),
         cell: ({ assignment: a }) =>
           a?.vcpus ? `${count('inst.vcpus', a.vcpus)}, ${formatBytes(a.memoryBytes ?? 0, language)}` : '–',
       },
       {
+        id: 'vgpu',
+        sort: 'assignment.vgpuVramBytes',
         title: t('inst.vgpu'),
         share: 1.3,
         cell: ({ spec: { vgpu: v } }) =>
@@ -47,6 +62,7 @@ export function Instances({ session }: { session: Session }) {
             : '–',
       },
       {
+        id: 'addresses',
         title: t('inst.addresses'),
         cell: ({ assignment: a }) => a?.ports?.map((p) => p.address4 || p.address6).join(', ') || '–',
       },
@@ -54,23 +70,33 @@ export function Instances({ session }: { session: Session }) {
         ? []
         : [
             {
+              id: 'project',
+              sort: 'project',
               title: t('common.project'),
               cell: (i: Instance) => projects.find((p) => p.meta.id === i.meta.project)?.meta.name ?? '',
             },
           ]),
-      { title: t('common.created'), share: 1.3, cell: (i) => formatTime(i.meta.createdAt, language) },
+      {
+        id: 'created',
+        sort: 'createdAt',
+        title: t('common.created'),
+        share: 1.3,
+        value: (i) => i.meta.createdAt,
+        cell: (i) => <Time at={i.meta.createdAt} />,
+      },
     ],
     [t, count, language, project, projects],
   );
   return (
     <PageBody title={t('inst.title')} actions={create}>
       <ObjectList
+        name="instances"
         label={t('inst.title')}
         columns={columns}
-        query={query}
+        list={list}
+        actions={actions}
+        bulk={bulk}
         keyOf={(i) => i.meta.id ?? i.meta.name}
-        pages={listing.pages}
-        filter={listing.filter}
         empty={
           <Empty
             title={t('inst.empty')}
@@ -80,6 +106,7 @@ export function Instances({ session }: { session: Session }) {
           />
         }
       />
+      {dialog}
     </PageBody>
   );
 }

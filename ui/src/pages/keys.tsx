@@ -4,18 +4,18 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
 import { useFieldErrors } from '../api/fields';
-import { useKeys } from '../api/queries';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
-import { formatTime } from '../lib/format';
 import { asCommand, asCurl } from '../lib/shell';
 import { Confirm } from '../parts/confirm';
 import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
-import { Empty, ObjectList, usePages, type Column } from '../parts/list';
+import { Empty, ObjectList, useProjectListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { Same } from '../parts/same';
 import { useProject } from '../parts/project';
+import { Time } from '../parts/time';
+import { collections } from '../api/collection';
 
 type APIKey = Schemas['APIKey'];
 
@@ -92,31 +92,48 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
   );
 }
 
+const removeKey = (k: APIKey) => ok(api.DELETE('/v1/api-keys/{id}', { params: { path: { id: k.meta.id ?? '' } } }));
+
 export function Keys() {
-  const { t, language } = useText();
+  const { t } = useText();
   const client = useQueryClient();
-  const { project, projects } = useProject();
-  const pages = usePages();
-  const query = useKeys({ project, limit: 25, continue: pages.token });
+  const { projects } = useProject();
+  const list = useProjectListing(collections.keys);
   const [creating, setCreating] = useState(false);
   const [made, setMade] = useState<APIKey | null>(null);
   const [going, setGoing] = useState<APIKey | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['APIKey', 'list'] });
   const remove = useMutation({
-    mutationFn: (k: APIKey) => ok(api.DELETE('/v1/api-keys/{id}', { params: { path: { id: k.meta.id ?? '' } } })),
+    mutationFn: removeKey,
     onSuccess: () => (setGoing(null), again()),
   });
   const create = <Button onClick={() => (setMade(null), setCreating(true))}>{t('key.create')}</Button>;
   const columns: Column<APIKey>[] = [
-    { title: t('common.name'), cell: (k) => k.meta.name },
-    { title: t('key.role'), cell: (k) => t(`role.${k.spec.role}`) },
+    { id: 'name', sort: 'name', title: t('common.name'), cell: (k) => k.meta.name },
+    { id: 'role', sort: 'spec.role', title: t('key.role'), cell: (k) => t(`role.${k.spec.role}`) },
     {
+      id: 'project',
+      sort: 'project',
       title: t('common.project'),
       cell: (k) => projects.find((p) => p.meta.id === k.meta.project)?.meta.name ?? k.meta.project ?? t('key.whole'),
     },
-    { title: t('key.lastUsed'), cell: (k) => formatTime(k.status?.lastUsedAt, language) || t('common.never') },
-    { title: t('key.expires'), cell: (k) => formatTime(k.spec.expiresAt, language) || t('common.never') },
     {
+      id: 'lastUsed',
+      sort: 'status.lastUsedAt',
+      title: t('key.lastUsed'),
+      value: (k) => k.status?.lastUsedAt,
+      cell: (k) => <Time at={k.status?.lastUsedAt} none={t('common.never')} />,
+    },
+    {
+      id: 'expires',
+      sort: 'spec.expiresAt',
+      title: t('key.expires'),
+      value: (k) => k.spec.expiresAt,
+      cell: (k) => <Time at={k.spec.expiresAt} none={t('common.never')} />,
+    },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (k) => (
         <Button
@@ -161,11 +178,12 @@ export function Keys() {
           </Alert>
         )}
         <ObjectList
+          name="keys"
           label={t('key.title')}
           columns={columns}
-          query={query}
+          list={list}
+          bulk={[{ id: 'delete', text: t('common.delete'), help: t('key.deleteHelp'), danger: true, run: removeKey }]}
           keyOf={(k) => k.meta.id ?? k.meta.name}
-          pages={pages}
           empty={<Empty title={t('key.empty')} help={t('key.emptyHelp')} icon={KeyIcon} action={create} />}
         />
       </div>

@@ -2,15 +2,16 @@ import { Alert, Button, Card, CardBody, CardTitle, Form } from '@patternfly/reac
 import { EnvelopeIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { atField, elsewhere } from '../api/fields';
-import { useDeleteMail, useMailMessages, useMailSettings, useTestMail, type MailMessage } from '../api/mail';
+import { collections } from '../api/collection';
+import { deleteMail, useMailSettings, useTestMail, type MailMessage } from '../api/mail';
 import { MailForm } from '../forms/mail';
 import { useText } from '../i18n';
-import { formatTime } from '../lib/format';
 import { ErrorAlert } from '../parts/error';
-import { Empty, ObjectList, type Column } from '../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { Loading } from '../parts/loading';
 import { PageBody } from '../parts/page';
 import { TextField } from '../parts/text-field';
+import { Time } from '../parts/time';
 import { ToneLabel } from '../parts/tone';
 
 const tones = { Waiting: 'busy', Sent: 'good', Failed: 'bad' } as const;
@@ -50,47 +51,40 @@ function Test({ enabled }: { enabled: boolean }) {
 }
 
 function Outbox() {
-  const { t, language } = useText();
-  const query = useMailMessages();
-  const remove = useDeleteMail();
+  const { t } = useText();
+  const list = useListing(collections.mailMessages);
   const columns: Column<MailMessage>[] = [
-    { title: t('mail.type'), cell: (m) => t(`mail.type.${m.spec.type}`) },
-    { title: t('mail.to'), cell: (m) => m.spec.to },
+    { id: 'type', sort: 'spec.type', title: t('mail.type'), cell: (m) => t(`mail.type.${m.spec.type}`) },
+    { id: 'to', sort: 'spec.to', title: t('mail.to'), cell: (m) => m.spec.to },
     {
+      id: 'state',
+      sort: 'status.state',
       title: t('common.state'),
       cell: (m) => {
         const state = m.status?.state || 'Waiting';
         return <ToneLabel tone={tones[state]} text={t(`mail.state.${state}`)} />;
       },
     },
-    { title: t('mail.note'), cell: (m) => m.status?.lastError || '–' },
-    { title: t('mail.at'), cell: (m) => formatTime(m.status?.doneAt ?? m.meta.createdAt, language) },
+    { id: 'note', title: t('mail.note'), cell: (m) => m.status?.lastError || '–' },
     {
-      title: t('common.actions'),
-      cell: (m) => (
-        <Button
-          variant="link"
-          isInline
-          isDanger
-          aria-label={`${t('common.delete')}: ${m.spec.to}`}
-          onClick={() => remove.mutate(m)}
-        >
-          {t('common.delete')}
-        </Button>
-      ),
+      id: 'at',
+      sort: 'status.doneAt',
+      title: t('mail.at'),
+      value: (m) => m.status?.doneAt ?? m.meta.createdAt,
+      cell: (m) => <Time at={m.status?.doneAt ?? m.meta.createdAt} />,
     },
   ];
   return (
-    <div className="basalt-stack">
-      <ErrorAlert error={remove.error} onClose={remove.reset} />
-      <ObjectList
-        label={t('mail.outbox')}
-        columns={columns}
-        query={query}
-        keyOf={(m) => m.meta.id ?? m.meta.name}
-        empty={<Empty title={t('mail.empty')} help={t('mail.emptyHelp')} icon={EnvelopeIcon} />}
-      />
-    </div>
+    <ObjectList
+      label={t('mail.outbox')}
+      name="mail"
+      columns={columns}
+      list={list}
+      bulk={[{ id: 'delete', text: t('common.delete'), help: t('mail.deleteHelp'), danger: true, run: deleteMail }]}
+      nameOf={(m) => m.spec.to}
+      keyOf={(m) => m.meta.id ?? m.meta.name}
+      empty={<Empty title={t('mail.empty')} help={t('mail.emptyHelp')} icon={EnvelopeIcon} />}
+    />
   );
 }
 

@@ -5,7 +5,6 @@ import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
 import { useFieldErrors } from '../api/fields';
 import { useInvite } from '../api/mail';
-import { useUsers } from '../api/queries';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { passwordLink } from '../lib/address';
@@ -18,6 +17,8 @@ import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { Same } from '../parts/same';
 import { useProject } from '../parts/project';
+import { Time } from '../parts/time';
+import { collections } from '../api/collection';
 
 type User = Schemas['User'];
 
@@ -102,10 +103,9 @@ export function Members() {
   const { t, language } = useText();
   const client = useQueryClient();
   const { projects, organization } = useProject();
-  const listing = useListing();
   const [adding, setAdding] = useState(false);
   const [made, setMade] = useState<User | null>(null);
-  const query = useUsers(listing.query);
+  const list = useListing(collections.users);
   const invite = useInvite();
   const grant = (g: Schemas['Grant']) => {
     const p = projects.find((x) => x.meta.id === g.project)?.meta.name ?? g.project;
@@ -113,6 +113,8 @@ export function Members() {
   };
   const columns: Column<User>[] = [
     {
+      id: 'email',
+      sort: 'name',
       title: t('mem.email'),
       cell: (u) => (
         <>
@@ -125,11 +127,18 @@ export function Members() {
         </>
       ),
     },
-    { title: t('common.name'), cell: (u) => u.spec.displayName || '–' },
-    { title: t('mem.grants'), cell: (u) => u.spec.grants?.map(grant).join(', ') || t('common.none') },
-    { title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
-    { title: t('mem.lastLogin'), cell: (u) => formatTime(u.status?.lastLoginAt, language) || t('common.never') },
+    { id: 'name', sort: 'spec.displayName', title: t('common.name'), cell: (u) => u.spec.displayName || '–' },
+    { id: 'grants', title: t('mem.grants'), cell: (u) => u.spec.grants?.map(grant).join(', ') || t('common.none') },
+    { id: 'twoFactor', title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
     {
+      id: 'lastLogin',
+      sort: 'status.lastLoginAt',
+      title: t('mem.lastLogin'),
+      value: (u) => u.status?.lastLoginAt,
+      cell: (u) => <Time at={u.status?.lastLoginAt} none={t('common.never')} />,
+    },
+    {
+      id: 'actions',
       title: t('common.actions'),
       cell: (u) => (
         <Button
@@ -187,12 +196,11 @@ export function Members() {
           </Alert>
         )}
         <ObjectList
+          name="members"
           label={t('mem.title')}
           columns={columns}
-          query={query}
+          list={list}
           keyOf={(u) => u.meta.id ?? u.meta.name}
-          pages={listing.pages}
-          filter={listing.filter}
           empty={<Empty title={t('mem.empty')} help={t('mem.emptyHelp')} icon={UsersIcon} />}
         />
       </div>

@@ -7,16 +7,18 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { api, ok, type Schemas } from '../api/client';
-import { useExternalNetworks, useRouters } from '../api/cluster';
+import { useExternalNetworks } from '../api/cluster';
 import { useNodes } from '../api/queries';
 import { useText } from '../i18n';
 import type { Node } from '../lib/node';
 import { Confirm } from '../parts/confirm';
-import { Empty, ObjectList, usePages, type Column } from '../parts/list';
+import { Empty, ObjectList, useProjectListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { ToneLabel } from '../parts/tone';
 import { useProject } from '../parts/project';
 import { ExternalForm } from './external-form';
+import { collections } from '../api/collection';
+import { useMadeStates } from '../parts/facets';
 
 type External = Schemas['ExternalNetwork'];
 type Router = Schemas['Router'];
@@ -54,10 +56,9 @@ function Chassis({ node: { status: s } }: { node: Node }) {
 export function NetworkHealth() {
   const { t } = useText();
   const client = useQueryClient();
-  const { projects, project } = useProject();
-  const pages = usePages();
+  const { projects } = useProject();
   const external = useExternalNetworks();
-  const routers = useRouters({ project, limit: 25, continue: pages.token });
+  const routers = useProjectListing(collections.routers, { prefix: 'routers.', sort: 'id', facets: useMadeStates() });
   const nodes = useNodes({ limit: 1000 });
   const [editing, edit] = useState<External | 'new' | null>(null);
   const [going, remove] = useState<External | null>(null);
@@ -72,6 +73,7 @@ export function NetworkHealth() {
     items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '–';
   const outside: Column<External>[] = [
     {
+      id: 'name',
       title: t('common.name'),
       cell: (n) => (
         <>
@@ -79,14 +81,21 @@ export function NetworkHealth() {
         </>
       ),
     },
-    { title: t('common.state'), cell: ({ status: s }) => <Phase phase={s?.phase} note={s?.lastError} /> },
+    { id: 'state', title: t('common.state'), cell: ({ status: s }) => <Phase phase={s?.phase} note={s?.lastError} /> },
     {
+      id: 'cable',
       title: t('xnet.cable'),
       cell: ({ spec: s }) => [s.physicalNetwork || 'external', s.vlan && `VLAN ${s.vlan}`].filter(Boolean).join(', '),
     },
-    { title: t('xnet.cidr'), cell: ({ spec: s }) => [s.cidr4, s.cidr6].filter(Boolean).join(', ') || '–' },
-    { title: t('xnet.ranges'), cell: ({ spec: s }) => [...(s.ranges4 ?? []), ...(s.ranges6 ?? [])].join(', ') || '–' },
+    { id: 'cidr', title: t('xnet.cidr'), cell: ({ spec: s }) => [s.cidr4, s.cidr6].filter(Boolean).join(', ') || '–' },
     {
+      id: 'ranges',
+      title: t('xnet.ranges'),
+      cell: ({ spec: s }) => [...(s.ranges4 ?? []), ...(s.ranges6 ?? [])].join(', ') || '–',
+    },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (n) => (
         <div className="basalt-actions">
@@ -107,25 +116,34 @@ export function NetworkHealth() {
     },
   ];
   const ways: Column<Router>[] = [
-    { title: t('common.project'), cell: (r) => nameIn(projects, r.meta.project) },
+    { id: 'project', sort: 'project', title: t('common.project'), cell: (r) => nameIn(projects, r.meta.project) },
     {
+      id: 'state',
+      sort: 'state',
       title: t('common.state'),
       cell: (r) => <Phase phase={r.status?.phase} note={r.status?.lastError || r.assignment?.reason} />,
     },
-    { title: t('xnet.out'), cell: (r) => nameIn(external.data?.items, r.spec.externalNetwork) },
     {
+      id: 'out',
+      sort: 'spec.externalNetwork',
+      title: t('xnet.out'),
+      cell: (r) => nameIn(external.data?.items, r.spec.externalNetwork),
+    },
+    {
+      id: 'seenAs',
       title: t('xnet.seenAs'),
       cell: ({ assignment: a }) => [a?.address4, a?.address6].filter(Boolean).join(', ') || '–',
     },
     {
+      id: 'node',
       title: t('one.node'),
       cell: ({ status: s }) =>
         s?.node ? <Link href={`/nodes/${s.node}`}>{nameIn(nodes.data?.items, s.node)}</Link> : '–',
     },
   ];
   const chassis: Column<Node>[] = [
-    { title: t('common.name'), cell: (n) => <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link> },
-    { title: t('common.state'), cell: (n) => <Chassis node={n} /> },
+    { id: 'name', title: t('common.name'), cell: (n) => <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link> },
+    { id: 'state', title: t('common.state'), cell: (n) => <Chassis node={n} /> },
   ];
   return (
     <PageBody title={t('xnet.title')}>
@@ -139,6 +157,7 @@ export function NetworkHealth() {
         <ObjectList
           label={t('xnet.external')}
           columns={outside}
+          name="external-networks"
           query={external}
           keyOf={(n) => n.meta.id ?? n.meta.name}
           empty={<Empty title={t('xnet.empty')} help={t('xnet.emptyHelp')} icon={NetworkIcon} action={create} />}
@@ -159,9 +178,9 @@ export function NetworkHealth() {
         <ObjectList
           label={t('xnet.routers')}
           columns={ways}
-          query={routers}
+          name="routers"
+          list={routers}
           keyOf={(r) => r.meta.id ?? r.meta.name}
-          pages={pages}
           empty={<Empty title={t('xnet.noRouters')} help={t('xnet.noRoutersHelp')} icon={RouteIcon} />}
         />
       </div>

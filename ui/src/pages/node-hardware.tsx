@@ -10,12 +10,14 @@ export function NodeHardware({ node }: { node: Node }) {
   const { t } = useText();
   const checks = checksOf(node);
   const columns: Column<HardwareCheck>[] = [
-    { title: t('hardware.check'), cell: (c) => t(`hardware.${c.id}`) },
+    { id: 'check', title: t('hardware.check'), cell: (c) => t(`hardware.${c.id}`) },
     {
+      id: 'state',
       title: t('common.state'),
       cell: (c) => <ToneLabel tone={hardwareTones[c.state]} text={t(`hardware.${c.state}`)} />,
     },
     {
+      id: 'found',
       title: t('hardware.found'),
       cell: (c) => (
         <>

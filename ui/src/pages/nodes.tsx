@@ -8,14 +8,16 @@ import {
   ServerIcon,
 } from '@patternfly/react-icons';
 import { Link } from 'wouter';
-import { mostInstances, useGpus, useInstances, useNodes } from '../api/queries';
+import { mostInstances, useGpus, useInstances } from '../api/queries';
 import { useText } from '../i18n';
-import { formatBytes, formatTime } from '../lib/format';
+import { formatBytes } from '../lib/format';
 import { nodeState, problems, tenantsOf, type Node } from '../lib/node';
 import { ErrorAlert } from '../parts/error';
-import { Empty, ObjectList, usePages, type Column } from '../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { GpuCard } from './gpu-card';
+import { Time } from '../parts/time';
+import { collections } from '../api/collection';
 
 function StateLabel({ node }: { node: Node }) {
   const { t } = useText();
@@ -67,12 +69,18 @@ function Cards({ nodes }: { nodes: Node[] }) {
 
 export function Nodes() {
   const { t, count, language } = useText();
-  const pages = usePages();
-  const query = useNodes({ limit: 50, continue: pages.token });
+  const list = useListing(collections.nodes);
   const columns: Column<Node>[] = [
-    { title: t('common.name'), cell: (n) => <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link> },
     {
+      id: 'name',
+      sort: 'name',
+      title: t('common.name'),
+      cell: (n) => <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link>,
+    },
+    {
+      id: 'state',
       title: t('common.state'),
+      value: (n) => nodeState(n),
       cell: (n) => (
         <div>
           <StateLabel node={n} />{' '}
@@ -81,11 +89,15 @@ export function Nodes() {
       ),
     },
     {
+      id: 'size',
+      sort: 'status.vcpus',
       title: t('inst.size'),
       cell: ({ status: s }) =>
         s?.vcpus ? `${count('inst.vcpus', s.vcpus)}, ${formatBytes(s.memoryBytes ?? 0, language)}` : '–',
     },
     {
+      id: 'storage',
+      sort: 'status.storageFreeBytes',
       title: t('node.storage'),
       cell: ({ status: s }) =>
         s?.storageBytes
@@ -96,23 +108,31 @@ export function Nodes() {
           : '–',
     },
     {
+      id: 'version',
+      sort: 'status.version',
       title: t('node.version'),
       cell: ({ status: s }) => [s?.version, s?.accelerator].filter(Boolean).join(', ') || '–',
     },
-    { title: t('node.seen'), cell: ({ status: s }) => formatTime(s?.seenAt, language) || t('common.never') },
+    {
+      id: 'seen',
+      sort: 'status.seenAt',
+      title: t('node.seen'),
+      value: ({ status: s }) => s?.seenAt,
+      cell: ({ status: s }) => <Time at={s?.seenAt} none={t('common.never')} />,
+    },
   ];
   return (
     <PageBody title={t('node.title')}>
       <div className="basalt-stack">
         <ObjectList
+          name="nodes"
           label={t('node.title')}
           columns={columns}
-          query={query}
+          list={list}
           keyOf={(n) => n.meta.id ?? n.meta.name}
-          pages={pages}
           empty={<Empty title={t('node.empty')} help={t('node.emptyHelp')} icon={ServerIcon} />}
         />
-        <Cards nodes={query.data?.items ?? []} />
+        <Cards nodes={list.query.data?.items ?? []} />
       </div>
     </PageBody>
   );

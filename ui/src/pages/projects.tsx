@@ -8,7 +8,7 @@ import { removeProject, type Project } from '../api/tenant';
 import { useText } from '../i18n';
 import { formatBytes } from '../lib/format';
 import { flags, isSize, limitsOf, quotaForm, quotaKey, quotas, type Quota, type QuotaForm } from '../lib/quota';
-import { asCurl, lines, quote } from '../lib/shell';
+import { lines, quote } from '../lib/shell';
 import { Actions } from '../parts/actions';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
@@ -125,7 +125,7 @@ function Edit({
           ...(spec.displayName ? [`--display-name ${quote(spec.displayName)}`] : []),
           ...flags(spec.quota ?? {}),
         ])}
-        curl={asCurl(project ? 'PUT' : 'POST', edit.path, edit.body)}
+        curl={edit.curl}
       />
     </FormDialog>
   );
@@ -151,10 +151,12 @@ export function Projects() {
       )
       .join(', ');
   const columns: Column<Project>[] = [
-    { title: t('common.name'), cell: (p) => p.meta.name },
-    { title: t('proj.shown'), cell: (p) => p.spec.displayName || '–' },
-    { title: t('proj.quota'), cell: (p) => words(p) || t('proj.noQuota') },
+    { id: 'name', title: t('common.name'), cell: (p) => p.meta.name },
+    { id: 'shown', title: t('proj.shown'), cell: (p) => p.spec.displayName || '–' },
+    { id: 'quota', title: t('proj.quota'), cell: (p) => words(p) || t('proj.noQuota') },
     {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (p) => (
         <Actions
@@ -170,6 +172,7 @@ export function Projects() {
   return (
     <PageBody title={t('proj.title')} actions={create}>
       <ObjectList
+        name="projects"
         label={t('proj.title')}
         columns={columns}
         query={query}

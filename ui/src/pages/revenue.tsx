@@ -77,13 +77,15 @@ export function Revenue() {
     return has(key) ? t(key) : s.key;
   };
   const columns: Column<Sum>[] = [
-    { title: t(`rev.by.${by}`), cell: name },
-    { title: t('rev.net'), cell: (s) => money(s.netMicros, s.currency) },
-    { title: t('rev.tax'), cell: (s) => money(s.taxMicros, s.currency) },
-    { title: t('rev.gross'), cell: (s) => money(s.netMicros + s.taxMicros, s.currency) },
-    { title: t('rev.credited'), cell: (s) => money(s.creditedMicros, s.currency) },
-    ...(by === 'meter' ? [] : [{ title: t('rev.paid'), cell: (s: Sum) => money(s.paidMicros, s.currency) }]),
-    { title: t('rev.invoices'), cell: (s) => s.invoices },
+    { id: 'by', title: t(`rev.by.${by}`), cell: name },
+    { id: 'net', title: t('rev.net'), cell: (s) => money(s.netMicros, s.currency) },
+    { id: 'tax', title: t('rev.tax'), cell: (s) => money(s.taxMicros, s.currency) },
+    { id: 'gross', title: t('rev.gross'), cell: (s) => money(s.netMicros + s.taxMicros, s.currency) },
+    { id: 'credited', title: t('rev.credited'), cell: (s) => money(s.creditedMicros, s.currency) },
+    ...(by === 'meter'
+      ? []
+      : [{ id: 'paid', title: t('rev.paid'), cell: (s: Sum) => money(s.paidMicros, s.currency) }]),
+    { id: 'invoices', title: t('rev.invoices'), cell: (s) => s.invoices },
   ];
   return (
     <PageBody title={t('rev.title')}>

@@ -21,12 +21,14 @@ export function Usage({ session }: { session: Session }) {
   const period = months[chosen] ?? months[0]!;
   const query = useUsage(organization, project, period);
   const columns: Column<Schemas['UsageSum']>[] = [
-    { title: t('usage.resource'), cell: (u) => u.resourceName || u.resource },
+    { id: 'resource', title: t('usage.resource'), cell: (u) => u.resourceName || u.resource },
     {
+      id: 'meter',
       title: t('usage.meter'),
       cell: (u) => (has(`meter.${u.meter}`) ? t(`meter.${u.meter}` as 'meter.vcpu-seconds') : u.meter),
     },
     {
+      id: 'quantity',
       title: t('usage.quantity'),
       cell: (u) => <span className="basalt-number">{formatQuantity(u.meter, u.quantity, text)}</span>,
     },

@@ -3,15 +3,16 @@ import { Button } from '@patternfly/react-core';
 import { BellIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import { testWebhook, useDeliveries, useWebhook, useWebhooks, type Delivery, type Webhook } from '../api/webhooks';
+import { testWebhook, useDeliveries, useWebhook, type Delivery, type Webhook } from '../api/webhooks';
 import { useText } from '../i18n';
-import { formatTime } from '../lib/format';
 import { stateOf, type WebhookState } from '../lib/webhook';
 import { Copyable } from '../parts/copyable';
 import { ErrorAlert } from '../parts/error';
 import { Empty, ObjectList, useListing, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { ToneLabel, type Tone } from '../parts/tone';
+import { Time } from '../parts/time';
+import { collections } from '../api/collection';
 
 const tones: Record<WebhookState, Tone> = { active: 'good', paused: 'off', retrying: 'bad', lossy: 'warning' };
 const became: Record<Delivery['state'], Tone> = {
@@ -37,15 +38,24 @@ function State({ webhook: w }: { webhook: Webhook }) {
 }
 
 function All() {
-  const { t, language } = useText();
-  const { query: asked, pages, filter } = useListing();
-  const query = useWebhooks(asked);
+  const { t } = useText();
+  const list = useListing(collections.webhooks);
   const columns: Column<Webhook>[] = [
-    { title: t('common.name'), cell: (w) => <Link href={`/webhooks/${w.meta.id}`}>{w.meta.name}</Link> },
-    { title: t('common.state'), cell: (w) => <State webhook={w} /> },
-    { title: t('hook.url'), cell: (w) => w.spec.url },
-    { title: t('hook.events'), cell: (w) => w.spec.events?.join(', ') || t('hook.all') },
-    { title: t('hook.deliveredAt'), cell: (w) => formatTime(w.status?.deliveredAt, language) || '–' },
+    {
+      id: 'name',
+      sort: 'name',
+      title: t('common.name'),
+      cell: (w) => <Link href={`/webhooks/${w.meta.id}`}>{w.meta.name}</Link>,
+    },
+    { id: 'state', title: t('common.state'), cell: (w) => <State webhook={w} /> },
+    { id: 'url', title: t('hook.url'), cell: (w) => w.spec.url },
+    { id: 'events', title: t('hook.events'), cell: (w) => w.spec.events?.join(', ') || t('hook.all') },
+    {
+      id: 'deliveredAt',
+      title: t('hook.deliveredAt'),
+      value: (w) => w.status?.deliveredAt,
+      cell: (w) => <Time at={w.status?.deliveredAt} />,
+    },
   ];
   return (
     <PageBody title={t('hook.title')}>
@@ -54,10 +64,9 @@ function All() {
         <ObjectList
           label={t('hook.title')}
           columns={columns}
-          query={query}
+          name="webhooks"
+          list={list}
           keyOf={(w) => w.meta.id ?? ''}
-          pages={pages}
-          filter={filter}
           empty={<Empty title={t('hook.empty')} help={t('hook.emptyHelp')} icon={BellIcon} />}
         />
         <Copyable label={t('op.cli')} text="basalt webhook create NAME --organization ORGANIZATION --url https://…" />
@@ -67,7 +76,7 @@ function All() {
 }
 
 function One({ id }: { id: string }) {
-  const { t, language } = useText();
+  const { t } = useText();
   const client = useQueryClient();
   const webhook = useWebhook(id);
   const pages = usePages(id);
@@ -78,9 +87,10 @@ function One({ id }: { id: string }) {
   });
   const w = webhook.data;
   const columns: Column<Delivery>[] = [
-    { title: t('hook.at'), cell: (d) => formatTime(d.event.timestamp, language) },
-    { title: t('hook.event'), cell: (d) => d.event.type },
+    { id: 'at', title: t('hook.at'), value: (d) => d.event.timestamp, cell: (d) => <Time at={d.event.timestamp} /> },
+    { id: 'event', title: t('hook.event'), cell: (d) => d.event.type },
     {
+      id: 'state',
       title: t('common.state'),
       cell: (d) => (
         <div>
@@ -89,7 +99,7 @@ function One({ id }: { id: string }) {
         </div>
       ),
     },
-    { title: t('hook.nextAt'), cell: (d) => formatTime(d.nextAt, language) || '–' },
+    { id: 'nextAt', title: t('hook.nextAt'), value: (d) => d.nextAt, cell: (d) => <Time at={d.nextAt} /> },
   ];
   return (
     <PageBody

@@ -28,7 +28,7 @@ function serverOf(thing: Thing) {
     key: () => ['Thing', 'one', 't'],
     lists: ['Thing', 'list'],
     get: () => Promise.resolve(server.thing),
-    put: (_, body) => {
+    patch: (_, __, body) => {
       server.puts++;
       if (!server.thing || body.revision !== server.thing.revision)
         return Promise.reject(new ApiError({ code: 'conflict', detail: 'another revision' }));

@@ -3,8 +3,8 @@
 // typed is lost, and nothing is overwritten that one has not touched.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { asApiError } from '../api/client';
-import type { Resource } from '../api/resource';
+import { changedMeanwhile, type Resource } from '../api/resource';
+import { asCurl } from '../lib/shell';
 import { merge, same, sameAt, valueAt, withValue, type At, type Taken } from '../lib/merge';
 
 interface Options<T, F> {
@@ -76,7 +76,7 @@ export function useEdit<T, F extends object>({
   fields,
   body,
   onSaved,
-}: Options<T, F>): Edit<F> & { body: T; path: string } {
+}: Options<T, F>): Edit<F> & { body: T; path: string; curl: string } {
   const client = useQueryClient();
   const fresh = (o: T | undefined): State<T, F> => {
     const form = fields(o);
@@ -98,9 +98,9 @@ export function useEdit<T, F extends object>({
       for (let tries = 1; ; tries++) {
         const now = s.object as T;
         try {
-          return await of.put(id, body(now, s.form));
+          return await of.patch(id, now, body(now, s.form));
         } catch (e) {
-          if (asApiError(e).code !== 'conflict' || tries === mostTries) throw e;
+          if (!changedMeanwhile(e) || tries === mostTries) throw e;
           const theirs = await of.get(id);
           client.setQueryData(of.key(id), theirs);
           if (!theirs) throw new Met();
@@ -147,5 +147,9 @@ export function useEdit<T, F extends object>({
     gone: newest === null,
     body: body(state.object, state.form),
     path: of.path(id),
+    curl:
+      id === undefined || !state.object || !of.partial
+        ? asCurl(id === undefined ? 'POST' : 'PUT', of.path(id), body(state.object, state.form))
+        : asCurl('PATCH', of.path(id), of.partial(state.object, body(state.object, state.form))),
   };
 }

@@ -1,17 +1,25 @@
-// A list's filter: what is typed is searched on the server, soon, or at once
-// with Enter. "/" leads to it.
-import { SearchInput } from '@patternfly/react-core';
+// A list's filters: what is typed is searched on the server, soon, or at once
+// with Enter; labels with Enter or when one leaves the field. "/" leads to the
+// search.
+import { FormSelect, FormSelectOption, SearchInput, TextInput } from '@patternfly/react-core';
 import { useEffect, useRef, useState } from 'react';
 import { useText } from '../i18n';
-import type { Filter } from './list-state';
+import type { Facet } from '../lib/narrow';
 
 const soon = 250; // ms after the last key
 const longest = 128; // characters that the server takes
+const longestLabels = 1024;
 
 const typing = (at: EventTarget | null) =>
   at instanceof HTMLElement && (at.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(at.tagName));
 
-export function ListFilter({ search, set }: Filter) {
+/** Search is what is searched, and how another is set. */
+export interface Search {
+  search: string;
+  set: (search: string) => void;
+}
+
+export function ListFilter({ search, set }: Search) {
   const { t } = useText();
   const [value, setValue] = useState(search);
   const [known, setKnown] = useState(search);
@@ -56,6 +64,48 @@ export function ListFilter({ search, set }: Filter) {
         onChange={(_, v) => setValue(v.slice(0, longest))}
         onSearch={(e) => (e.preventDefault(), send(value))}
         onClear={() => (setValue(''), send(''))}
+      />
+    </form>
+  );
+}
+
+export const FacetSelect = ({ of, value, set }: { of: Facet; value: string; set: (v: string) => void }) => (
+  <FormSelect
+    id={`by-${of.id}`}
+    className="basalt-facet"
+    aria-label={of.label}
+    value={value}
+    onChange={(_, v) => set(v)}
+  >
+    <FormSelectOption value="" label={of.any} />
+    {value !== '' && !of.options.some((o) => o.value === value) && <FormSelectOption value={value} label={value} />}
+    {of.options.map((o) => (
+      <FormSelectOption key={o.value} {...o} />
+    ))}
+  </FormSelect>
+);
+
+/** LabelFilter takes a label selector; what is not one the server names. */
+export function LabelFilter({ value, set }: { value: string; set: (v: string) => void }) {
+  const { t } = useText();
+  const [typed, setTyped] = useState(value);
+  const [known, setKnown] = useState(value);
+  if (known !== value) {
+    setKnown(value);
+    setTyped(value);
+  }
+  const send = () => typed.trim() !== value && set(typed.trim());
+  return (
+    <form className="basalt-facet" onSubmit={(e) => (e.preventDefault(), send())}>
+      <TextInput
+        type="text"
+        aria-label={t('list.labels')}
+        placeholder={t('list.labelsExample')}
+        value={typed}
+        onChange={(_, v) => setTyped(v.slice(0, longestLabels))}
+        onBlur={send}
+        autoComplete="off"
+        spellCheck={false}
       />
     </form>
   );

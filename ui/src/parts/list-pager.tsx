@@ -1,18 +1,34 @@
-// The foot of a list: which page, how many are shown, how many on a page.
+// The foot of a list: which page, which rows of how many, how many on a page.
 import { Button, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { AngleLeftIcon, AngleRightIcon } from '@patternfly/react-icons';
 import { useText } from '../i18n';
 import { sizes, type Pages } from './list-state';
 
-export function ListPager({ pages, shown, next }: { pages: Pages; shown: number; next?: string }) {
-  const { t, count } = useText();
+interface Props {
+  pages: Pages;
+  shown: number;
+  next?: string;
+  /** On all pages, once that is known. */
+  total?: number;
+}
+
+export function ListPager({ pages, shown, next, total }: Props) {
+  const { t, count, language } = useText();
   const first = pages.page === 1;
   const alone = first && !next;
   if (alone && (!pages.resize || shown === 0)) return null;
+  const number = (n: number) => new Intl.NumberFormat(language).format(n);
+  const from = (pages.page - 1) * (pages.size ?? 0) + 1;
   return (
     <nav className="basalt-pager" aria-label={t('common.pages')}>
       <span className="basalt-note" aria-live="polite">
-        {next ? t('common.shownOfMore', { n: shown }) : count('common.shown', shown)}
+        {alone
+          ? count('common.shown', shown)
+          : total !== undefined && pages.size
+            ? t('common.shownOf', { from: number(from), to: number(from + shown - 1), total: number(total) })
+            : next
+              ? t('common.shownOfMore', { n: shown })
+              : count('common.shown', shown)}
       </span>
       {pages.resize && (!alone || shown > (sizes[0] ?? 0)) && (
         <FormSelect

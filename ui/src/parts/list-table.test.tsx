@@ -16,8 +16,8 @@ afterEach(cleanup);
 test('of many rows only the one that changes is drawn anew', () => {
   const state = vi.fn((x: Thing) => x.state);
   const columns: Column<Thing>[] = [
-    { title: 'Name', cell: keyOf },
-    { title: 'State', cell: state },
+    { id: 'name', title: 'Name', cell: keyOf },
+    { id: 'state', title: 'State', cell: state },
   ];
   const items = things(120);
   const { rerender } = render(<Table label="Things" items={items} columns={columns} keyOf={keyOf} />);
@@ -31,8 +31,8 @@ test('of many rows only the one that changes is drawn anew', () => {
 test('columns that say something else are drawn in every row', () => {
   const items = things(30);
   const columns = (state: string): Column<Thing>[] => [
-    { title: 'Name', cell: keyOf },
-    { title: 'State', cell: () => state },
+    { id: 'name', title: 'Name', cell: keyOf },
+    { id: 'state', title: 'State', cell: () => state },
   ];
   const { rerender } = render(<Table label="Things" items={items} columns={columns('Läuft')} keyOf={keyOf} />);
   act(() => rerender(<Table label="Things" items={items} columns={columns('Steht')} keyOf={keyOf} />));
@@ -46,8 +46,8 @@ test('all rows of a long table are there, with the roles of a table', () => {
       label="Things"
       items={things(101)}
       columns={[
-        { title: 'Name', cell: keyOf },
-        { title: 'State', share: 2, cell: (x) => x.state },
+        { id: 'name', title: 'Name', cell: keyOf },
+        { id: 'state', title: 'State', share: 2, cell: (x) => x.state },
       ]}
       keyOf={keyOf}
     />,
@@ -66,7 +66,9 @@ test('all rows of a long table are there, with the roles of a table', () => {
 });
 
 test('a table of a hundred rows measures its columns itself', () => {
-  render(<Table label="Things" items={things(100)} columns={[{ title: 'Name', cell: keyOf }]} keyOf={keyOf} />);
+  render(
+    <Table label="Things" items={things(100)} columns={[{ id: 'name', title: 'Name', cell: keyOf }]} keyOf={keyOf} />,
+  );
   const table = screen.getByRole('grid');
   expect(table.classList.contains('basalt-long')).toBe(false);
   expect(table.hasAttribute('style')).toBe(false);

@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useText } from '../i18n';
 import { Confirm } from './confirm';
+import type { Bulk } from './list-bulk';
 
 interface Named {
   kind: string;
@@ -26,6 +27,15 @@ export function useRemoval<T extends Named>({ remove, title, help, action }: Opt
   });
   const what = action ?? t('common.delete');
   return {
+    /** The same for many rows of a list. */
+    bulk: (applies?: (o: T) => boolean): Bulk<T> => ({
+      id: 'delete',
+      text: what,
+      help,
+      danger: true,
+      applies,
+      run: remove,
+    }),
     ask: (o: T) => (run.reset(), setGoing(o)),
     dialog: going && (
       <Confirm

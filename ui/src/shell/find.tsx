@@ -8,7 +8,7 @@ import { useFind } from '../api/find';
 import type { Session } from '../api/session';
 import { useText } from '../i18n';
 import { recent, remember } from '../lib/recent';
-import { seen } from './nav';
+import { isGroup, seen } from './nav';
 
 const soon = 200; // ms after the last key
 const longest = 128; // characters that the server takes
@@ -29,7 +29,7 @@ function useOptions(session: Session, paths: readonly string[], typed: string) {
   const { found, busy } = useFind(search, session, paths);
   const word = typed.trim().toLowerCase();
   const pages = seen(session)
-    .flatMap((g) => g.entries)
+    .flatMap((i) => (isGroup(i) ? i.entries : [i]))
     .map((e) => ({ group: t('find.pages'), href: e.href, name: t(e.text) }));
   if (word === '')
     return { options: [...recent().map((r): Option => ({ ...r, group: t('find.recent') })), ...pages], busy: false };

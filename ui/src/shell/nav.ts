@@ -1,4 +1,5 @@
-// What the navigation leads to, in groups, and who sees it.
+// What the navigation leads to, and who sees it: at most eight items at the first
+// level, of which some are groups.
 import { may, seesMachines, seesMoney, type Session } from '../api/session';
 import type { Key } from '../i18n';
 
@@ -8,50 +9,56 @@ export interface Entry {
   when: (s: Session) => boolean;
 }
 
+/** Group opens and closes. */
 export interface Group {
-  /** Without a title: above the groups. */
-  title?: Key;
+  title: Key;
   entries: Entry[];
 }
+
+export type Item = Entry | Group;
+
+export const isGroup = (i: Item): i is Group => 'entries' in i;
 
 const seller = (s: Session) => may(s, 'reseller');
 const operator = (s: Session) => may(s, 'operator');
 const member = (s: Session) => may(s, 'member');
 const admin = (s: Session) => may(s, 'admin');
 
-/** An operator's come before what is also a tenant's. */
-export const groups: Group[] = [
-  {
-    entries: [
-      { href: '/', text: 'nav.dashboard', when: () => true },
-      { href: '/instances', text: 'nav.instances', when: seesMachines },
-      { href: '/apps', text: 'nav.apps', when: seesMachines },
-      { href: '/images', text: 'nav.images', when: member },
-    ],
-  },
-  {
-    title: 'nav.cluster',
-    entries: [
-      { href: '/alerts', text: 'alert.title', when: operator },
-      { href: '/nodes', text: 'nav.nodes', when: operator },
-      { href: '/pools', text: 'pool.title', when: operator },
-      { href: '/all-instances', text: 'all.title', when: operator },
-      { href: '/storage', text: 'sto.title', when: operator },
-      { href: '/network-health', text: 'xnet.title', when: operator },
-      { href: '/maintenance', text: 'mnt.title', when: operator },
-      { href: '/branding', text: 'nav.branding', when: operator },
-      { href: '/mail', text: 'mail.title', when: operator },
-      { href: '/setup', text: 'setup.title', when: operator },
-    ],
-  },
-  {
-    title: 'nav.customers',
-    entries: [
-      { href: '/organizations', text: 'nav.organizations', when: seller },
-      { href: '/prices', text: 'nav.prices', when: operator },
-      { href: '/revenue', text: 'nav.revenue', when: seller },
-    ],
-  },
+const entries = {
+  dashboard: { href: '/', text: 'nav.dashboard', when: () => true },
+  instances: { href: '/instances', text: 'nav.instances', when: seesMachines },
+  apps: { href: '/apps', text: 'nav.apps', when: seesMachines },
+  images: { href: '/images', text: 'nav.images', when: member },
+} satisfies Record<string, Entry>;
+
+const cluster: Group = {
+  title: 'nav.cluster',
+  entries: [
+    { href: '/alerts', text: 'alert.title', when: operator },
+    { href: '/nodes', text: 'nav.nodes', when: operator },
+    { href: '/pools', text: 'pool.title', when: operator },
+    { href: '/all-instances', text: 'all.title', when: operator },
+    { href: '/storage', text: 'sto.title', when: operator },
+    { href: '/network-health', text: 'xnet.title', when: operator },
+    { href: '/maintenance', text: 'mnt.title', when: operator },
+    { href: '/branding', text: 'nav.branding', when: operator },
+    { href: '/mail', text: 'mail.title', when: operator },
+    { href: '/setup', text: 'setup.title', when: operator },
+  ],
+};
+
+const customers: Group = {
+  title: 'nav.customers',
+  entries: [
+    { href: '/organizations', text: 'nav.organizations', when: seller },
+    { href: '/prices', text: 'nav.prices', when: operator },
+    { href: '/revenue', text: 'nav.revenue', when: seller },
+  ],
+};
+
+const compute: Group = { title: 'nav.compute', entries: [entries.instances, entries.apps, entries.images] };
+
+const rest: Group[] = [
   {
     title: 'nav.storage',
     entries: [
@@ -87,6 +94,23 @@ export const groups: Group[] = [
   },
 ];
 
-/** seen are the groups with what a session may see of them. */
-export const seen = (s: Session): Group[] =>
-  groups.map((g) => ({ ...g, entries: g.entries.filter((e) => e.when(s)) })).filter((g) => g.entries.length > 0);
+/** most first-level items that anybody sees. */
+export const most = 8;
+
+/** Who sells or operates comes for customers and the cluster, and finds instances one level down; a tenant comes for those. */
+const itemsOf = (s: Session): Item[] =>
+  seller(s)
+    ? [entries.dashboard, cluster, customers, compute, ...rest]
+    : [entries.dashboard, ...compute.entries, ...rest];
+
+/** seen is what a session may see: entries, and groups of several. */
+export const seen = (s: Session): Item[] =>
+  itemsOf(s).flatMap((item): Item[] => {
+    if (!isGroup(item)) return item.when(s) ? [item] : [];
+    const may = item.entries.filter((e) => e.when(s));
+    return may.length > 1 ? [{ ...item, entries: may }] : may;
+  });
+
+/** leadsTo reports whether an entry is that of a path. */
+export const leadsTo = (e: Entry, path: string) =>
+  e.href === '/' ? path === '/' : path === e.href || path.startsWith(`${e.href}/`);

@@ -8,8 +8,9 @@ import {
   MastheadMain,
   MastheadToggle,
   Nav,
-  NavGroup,
+  NavExpandable,
   NavItem,
+  NavList,
   Page,
   PageSidebar,
   PageSidebarBody,
@@ -28,7 +29,7 @@ import { taskStore } from '../lib/tasks';
 import { Brand, Support } from '../parts/brand';
 import { AlertsBell } from './alerts-bell';
 import { FindButton } from './find-button';
-import { seen } from './nav';
+import { isGroup, leadsTo, seen, type Entry, type Group } from './nav';
 import { ProjectProvider, useProject } from '../parts/project';
 import { TasksButton } from './tasks-button';
 import { UserMenu } from './user-menu';
@@ -108,6 +109,34 @@ function ProjectSwitcher({ session }: { session: Session }) {
   );
 }
 
+const Leaf = ({ entry: e, path }: { entry: Entry; path: string }) => {
+  const { t } = useText();
+  return (
+    <NavItem itemId={e.href} to={`#${e.href}`} isActive={leadsTo(e, path)}>
+      {t(e.text)}
+    </NavItem>
+  );
+};
+
+/** Section of the navigation: open where one is in it, or has opened it; the cluster's from the beginning. */
+function Section({ group: { title, entries }, path }: { group: Group; path: string }) {
+  const { t } = useText();
+  const here = entries.some((e) => leadsTo(e, path));
+  const [open, setOpen] = useState(here || title === 'nav.cluster');
+  const [was, setWas] = useState(here);
+  if (was !== here) {
+    setWas(here);
+    if (here) setOpen(true);
+  }
+  return (
+    <NavExpandable title={t(title)} isActive={here} isExpanded={open} onExpand={(_, on) => setOpen(on)}>
+      {entries.map((e) => (
+        <Leaf key={e.href} entry={e} path={path} />
+      ))}
+    </NavExpandable>
+  );
+}
+
 const wide = 1200; // px: from here PatternFly puts the navigation beside the page
 
 interface ShellProps {
@@ -160,18 +189,15 @@ export function Shell({ session, paths, children }: ShellProps) {
     <PageSidebar isSidebarOpen={open} id="sidebar">
       <PageSidebarBody>
         <Nav aria-label={t('app.nav')} onSelect={() => mobile && setOpen(false)}>
-          {seen(session).map(({ title, entries }) => (
-            <NavGroup key={title ?? ''} title={title && t(title)} aria-label={title ? undefined : t('app.nav')}>
-              {entries.map((e) => {
-                const active = e.href === '/' ? path === '/' : path === e.href || path.startsWith(`${e.href}/`);
-                return (
-                  <NavItem key={e.href} itemId={e.href} to={`#${e.href}`} isActive={active}>
-                    {t(e.text)}
-                  </NavItem>
-                );
-              })}
-            </NavGroup>
-          ))}
+          <NavList>
+            {seen(session).map((item) =>
+              isGroup(item) ? (
+                <Section key={item.title} group={item} path={path} />
+              ) : (
+                <Leaf key={item.href} entry={item} path={path} />
+              ),
+            )}
+          </NavList>
         </Nav>
       </PageSidebarBody>
     </PageSidebar>

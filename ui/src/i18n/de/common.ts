@@ -25,6 +25,7 @@ export const common: Record<keyof typeof en, string> = {
   'common.pages': 'Seitennavigation',
   'common.shown.one': '{n} angezeigt',
   'common.shown.other': '{n} angezeigt',
+  'common.shownOf': '{from}–{to} von {total}',
   'common.shownOfMore': '{n} angezeigt, weitere verfügbar',
   'common.pageSize': 'Zeilen pro Seite',
   'common.perPage': '{n} pro Seite',

@@ -21,6 +21,7 @@ import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
 import { find } from './find';
+import { list } from './list';
 import { tasks } from './tasks';
 import { conflict } from './conflict';
 import { charts } from './charts';
@@ -49,6 +50,7 @@ export const de: Words = {
   ...volumes,
   ...network,
   ...find,
+  ...list,
   ...tasks,
   ...conflict,
   ...charts,

@@ -63,6 +63,7 @@ export const instances: Record<keyof typeof en, string> = {
   'one.log': 'Konsolenausgabe',
   'one.logHelp': 'Die letzte Ausgabe der seriellen Konsole.',
   'one.logEmpty': 'Noch keine Ausgabe.',
+  'one.startHelp': 'Die Instanz startet auf einem Knoten mit genug freier Kapazität.',
   'one.stopTitle': '{name} stoppen?',
   'one.stopHelp':
     'Der Gast wird zum Herunterfahren aufgefordert und nach einer Frist ausgeschaltet. Seine Festplatte bleibt erhalten und wird weiter berechnet.',

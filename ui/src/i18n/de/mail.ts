@@ -47,6 +47,7 @@ export const mail: Record<keyof typeof en, string> = {
   'mail.state.Failed': 'Fehlgeschlagen',
   'mail.note': 'Letzter Fehler',
   'mail.at': 'Zeit',
+  'mail.deleteHelp': 'Eine Nachricht, die wartet, wird nicht gesendet. Was gesendet wurde, bleibt gesendet.',
   'mail.empty': 'Keine Nachrichten',
   'mail.emptyHelp':
     'Hier stehen Nachrichten, die warten, die fehlgeschlagen sind oder die in den letzten 24 Stunden gesendet wurden.',

@@ -98,15 +98,11 @@ export const operator: Record<keyof typeof en, string> = {
   'pool.deleteHelp': 'Nur ein Pool ohne GPUs und Instanzen kann gelöscht werden.',
 
   'all.title': 'Alle Instanzen',
-  'all.filters': 'Filter',
   'all.whose': 'Organisation',
   'all.where': 'Knoten',
   'all.anyOrganization': 'Alle Organisationen',
   'all.anyNode': 'Alle Knoten',
   'all.anyCard': 'Alle GPUs',
-  'all.anyState': 'Jeder Status',
-  'all.noMatch': 'Keine passenden Instanzen',
-  'all.noMatchHelp': 'Entfernen Sie einen Filter, um mehr zu sehen.',
   'all.move': 'Migrieren',
   'all.moveTitle': '{name} im laufenden Betrieb auf einen anderen Knoten migrieren',
   'all.moveHelp':

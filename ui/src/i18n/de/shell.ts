@@ -24,6 +24,7 @@ export const shell: Record<keyof typeof en, string> = {
   'app.docs': 'API-Dokumentation',
   'app.licenses': 'Lizenzen',
 
+  'nav.compute': 'Compute',
   'nav.cluster': 'Cluster',
   'nav.money': 'Abrechnung',
   'nav.organization': 'Organisation',

@@ -23,6 +23,7 @@ export const common = {
   'common.pages': 'Pagination',
   'common.shown.one': '{n} shown',
   'common.shown.other': '{n} shown',
+  'common.shownOf': '{from}–{to} of {total}',
   'common.shownOfMore': '{n} shown, more available',
   'common.pageSize': 'Rows per page',
   'common.perPage': '{n} per page',

@@ -22,6 +22,7 @@ import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
 import { find } from './find';
+import { list } from './list';
 import { tasks } from './tasks';
 import { conflict } from './conflict';
 import { charts } from './charts';
@@ -50,6 +51,7 @@ export const en = {
   ...volumes,
   ...network,
   ...find,
+  ...list,
   ...tasks,
   ...conflict,
   ...charts,

@@ -60,6 +60,7 @@ export const instances = {
   'one.log': 'Console output',
   'one.logHelp': 'The most recent output of the serial console.',
   'one.logEmpty': 'No output yet.',
+  'one.startHelp': 'The instance starts on a node with enough free capacity.',
   'one.stopTitle': 'Stop {name}?',
   'one.stopHelp':
     'The guest is asked to shut down and is powered off after a grace period. Its disk is kept and remains billed.',

@@ -44,6 +44,7 @@ export const mail = {
   'mail.state.Failed': 'Failed',
   'mail.note': 'Last error',
   'mail.at': 'Time',
+  'mail.deleteHelp': 'A message that waits is not sent. What was sent stays sent.',
   'mail.empty': 'No messages',
   'mail.emptyHelp': 'Messages that wait, that failed, or that were sent in the last 24 hours appear here.',
 } as const;

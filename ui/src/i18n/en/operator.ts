@@ -96,15 +96,11 @@ export const operator = {
   'pool.deleteHelp': 'Only a pool without GPUs and instances can be deleted.',
 
   'all.title': 'All instances',
-  'all.filters': 'Filters',
   'all.whose': 'Organization',
   'all.where': 'Node',
   'all.anyOrganization': 'All organizations',
   'all.anyNode': 'All nodes',
   'all.anyCard': 'All GPUs',
-  'all.anyState': 'All states',
-  'all.noMatch': 'No matching instances',
-  'all.noMatchHelp': 'Remove a filter to see more.',
   'all.move': 'Migrate',
   'all.moveTitle': 'Live-migrate {name} to another node',
   'all.moveHelp':

@@ -21,6 +21,7 @@ export const shell = {
   'app.docs': 'API documentation',
   'app.licenses': 'Licences',
 
+  'nav.compute': 'Compute',
   'nav.cluster': 'Cluster',
   'nav.money': 'Billing',
   'nav.organization': 'Organization',

@@ -7,6 +7,7 @@ import { useText } from '../../i18n';
 import { formatTime } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { Time } from '../../parts/time';
 
 export function Sessions() {
   const { t, language } = useText();
@@ -20,6 +21,7 @@ export function Sessions() {
   const address = (s: OwnSession) => s.spec.address || '–';
   const columns: Column<OwnSession>[] = [
     {
+      id: 'address',
       title: t('acc.address'),
       cell: (s) => (
         <span className="basalt-labels">
@@ -32,11 +34,13 @@ export function Sessions() {
         </span>
       ),
     },
-    { title: t('common.role'), cell: (s) => t(`role.${s.spec.grant.role}`) },
-    { title: t('acc.begun'), cell: (s) => formatTime(s.meta.createdAt, language) },
-    { title: t('acc.used'), cell: (s) => formatTime(s.status?.usedAt, language) || '–' },
-    { title: t('acc.until'), cell: (s) => formatTime(s.spec.expiresAt, language) },
+    { id: 'role', title: t('common.role'), cell: (s) => t(`role.${s.spec.grant.role}`) },
+    { id: 'begun', title: t('acc.begun'), value: (s) => s.meta.createdAt, cell: (s) => <Time at={s.meta.createdAt} /> },
+    { id: 'used', title: t('acc.used'), value: (s) => s.status?.usedAt, cell: (s) => <Time at={s.status?.usedAt} /> },
+    { id: 'until', title: t('acc.until'), value: (s) => s.spec.expiresAt, cell: (s) => <Time at={s.spec.expiresAt} /> },
     {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (s) =>
         s.current ? (
@@ -59,6 +63,7 @@ export function Sessions() {
       <CardTitle component="h2">{t('acc.sessions')}</CardTitle>
       <CardBody>
         <ObjectList
+          name="sessions"
           label={t('acc.sessions')}
           columns={columns}
           query={query}

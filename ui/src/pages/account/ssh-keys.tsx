@@ -5,11 +5,11 @@ import { useState } from 'react';
 import { useFieldErrors } from '../../api/fields';
 import { addSSHKey, removeSSHKey, useSSHKeys, type SSHKey } from '../../api/ssh';
 import { useText } from '../../i18n';
-import { formatTime } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { Time } from '../../parts/time';
 
 const shown = ['meta.name', 'spec.publicKey'];
 
@@ -48,7 +48,7 @@ function AddKey({ onMade, onClose }: { onMade: () => void; onClose: () => void }
 }
 
 export function SSHKeys() {
-  const { t, language } = useText();
+  const { t } = useText();
   const client = useQueryClient();
   const query = useSSHKeys();
   const [adding, setAdding] = useState(false);
@@ -56,12 +56,19 @@ export function SSHKeys() {
   const again = () => client.invalidateQueries({ queryKey: ['SSHKey', 'list'] });
   const remove = useMutation({ mutationFn: removeSSHKey, onSuccess: () => (setRemoving(null), again()) });
   const columns: Column<SSHKey>[] = [
-    { title: t('common.name'), cell: (k) => k.meta.name },
-    { title: t('ssh.type'), cell: (k) => k.spec.type },
-    { title: t('ssh.fingerprint'), cell: (k) => <code>{k.spec.fingerprint}</code> },
-    { title: t('acc.until'), cell: (k) => formatTime(k.spec.expiresAt, language) || '–' },
-    { title: t('acc.used'), cell: (k) => formatTime(k.status?.lastUsedAt, language) || '–' },
+    { id: 'name', title: t('common.name'), cell: (k) => k.meta.name },
+    { id: 'type', title: t('ssh.type'), cell: (k) => k.spec.type },
+    { id: 'fingerprint', title: t('ssh.fingerprint'), cell: (k) => <code>{k.spec.fingerprint}</code> },
+    { id: 'until', title: t('acc.until'), value: (k) => k.spec.expiresAt, cell: (k) => <Time at={k.spec.expiresAt} /> },
     {
+      id: 'used',
+      title: t('acc.used'),
+      value: (k) => k.status?.lastUsedAt,
+      cell: (k) => <Time at={k.status?.lastUsedAt} />,
+    },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (k) => (
         <Button
@@ -82,6 +89,7 @@ export function SSHKeys() {
       <CardBody className="basalt-stack">
         <p>{t('ssh.help')}</p>
         <ObjectList
+          name="ssh-keys"
           label={t('ssh.title')}
           columns={columns}
           query={query}

@@ -1,93 +1,84 @@
 // Every tenant's instances, for operators: who has what where, and what to do
 // with it. From other pages one comes with a node or a card in the address.
-import { Button, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { ServerIcon } from '@patternfly/react-icons';
-import { useMutation } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useCallback, useMemo, useState } from 'react';
 import { Link } from 'wouter';
-import { api, ok, type Instance } from '../../api/client';
-import { useInstancesBy, useOrganizationNames } from '../../api/cluster';
+import type { Instance } from '../../api/client';
+import { useOrganizationNames } from '../../api/cluster';
+import { collections } from '../../api/collection';
 import { useGpus, useNodes } from '../../api/queries';
+import type { Session } from '../../api/session';
 import { useText } from '../../i18n';
-import { formatBytes, formatTime } from '../../lib/format';
-import { noteOf, phaseKey, phaseOf, type Phase } from '../../lib/phase';
-import { Confirm } from '../../parts/confirm';
-import { ErrorAlert } from '../../parts/error';
+import { formatBytes } from '../../lib/format';
+import type { Facet } from '../../lib/narrow';
+import { noteOf, phaseKey, phaseOf, phases } from '../../lib/phase';
+import { useStates } from '../../parts/facets';
+import { useInstanceActions } from '../../parts/instance-actions';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { PhaseLabel } from '../../parts/phase';
 import { useProject } from '../../parts/project';
+import { Time } from '../../parts/time';
 import { Move } from './move';
-
-const phases: Phase[] = [
-  'Pending',
-  'Creating',
-  'Starting',
-  'Running',
-  'Stopping',
-  'Stopped',
-  'Deleting',
-  'Failed',
-  'NodeLost',
-  'Moving',
-];
 
 type Named = { meta: { id?: string; name: string } }[] | undefined;
 
 const nameIn = (items: Named, ref: string | undefined) => items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '';
 const options = (items: Named) => (items ?? []).map((o) => ({ value: o.meta.id ?? '', label: o.meta.name }));
 
-interface Choice {
-  id: string;
-  label: string;
-  value: string;
-  all: string;
-  options: { value: string; label: string }[];
-  set: (v: string) => void;
+/** useFacets are whose and where, which stand in the address; choosing an organization makes a project of another void. */
+function useFacets(organizations: Named, nodes: Named, gpus: Named): Facet[] {
+  const { t } = useText();
+  const { projects } = useProject();
+  const states = useStates(phases, (p) => t(phaseKey(p)));
+  return [
+    ...states,
+    {
+      id: 'organization',
+      label: t('nav.organization'),
+      any: t('all.anyOrganization'),
+      options: options(organizations),
+      clears: { project: '' },
+    },
+    { id: 'project', label: t('common.project'), any: t('app.allProjects'), options: options(projects) },
+    { id: 'node', label: t('one.node'), any: t('all.anyNode'), options: options(nodes) },
+    { id: 'gpu', label: t('pool.card'), any: t('all.anyCard'), options: options(gpus) },
+  ];
 }
 
-const Filter = ({ id, label, value, all, options, set }: Choice) => (
-  <FormSelect id={id} aria-label={label} value={value} onChange={(_, v) => set(v)}>
-    <FormSelectOption value="" label={all} />
-    {options.map((o) => (
-      <FormSelectOption key={o.value} {...o} />
-    ))}
-  </FormSelect>
-);
-
-export function AllInstances({ tab, id }: { tab: string; id: string }) {
+export function AllInstances({ session }: { session: Session }) {
   const { t, count, language } = useText();
   const { projects } = useProject();
-  const [by, setBy] = useState({
-    organization: '',
-    project: '',
-    node: tab === 'node' ? id : '',
-    gpu: tab === 'gpu' ? id : '',
-    phase: '',
-  });
-  const listing = useListing(Object.values(by).join());
-  const [moving, move] = useState<Instance | null>(null);
-  const [stopping, stop] = useState<Instance | null>(null);
   const nodes = useNodes({ limit: 1000 });
   const gpus = useGpus();
   const organizations = useOrganizationNames(true);
-  const query = useInstancesBy({ ...by, ...listing.query });
-  const set = (field: keyof typeof by) => (v: string) =>
-    setBy((b) => ({ ...b, [field]: v, ...(field === 'organization' && { project: '' }) }));
-  const power = useMutation({
-    mutationFn: ({ i, on }: { i: Instance; on: boolean }) => {
-      const params = { params: { path: { id: i.meta.id ?? '' } } };
-      return ok(on ? api.POST('/v1/instances/{id}/start', params) : api.POST('/v1/instances/{id}/stop', params));
-    },
-    onSuccess: () => stop(null),
+  const list = useListing(collections.instances, {
+    facets: useFacets(organizations.data?.items, nodes.data?.items, gpus.data?.items),
   });
-  const { isPending: turning, mutate: turn, reset } = power;
+  const [moving, move] = useState<Instance | null>(null);
+  const { bulk, actions: common, dialog } = useInstanceActions(session);
+  const actions = useCallback(
+    (i: Instance) => [
+      phaseOf(i) === 'Running' && !i.spec.vgpu && { text: t('all.move'), run: () => move(i) },
+      ...common(i),
+    ],
+    [common, t],
+  );
   // Of 500 rows only those that change are drawn anew.
   const columns = useMemo(
     (): Column<Instance>[] => [
-      { title: t('common.name'), share: 1.3, cell: (i) => <Link href={`/instances/${i.meta.id}`}>{i.meta.name}</Link> },
       {
+        id: 'name',
+        sort: 'name',
+        title: t('common.name'),
+        share: 1.3,
+        cell: (i) => <Link href={`/instances/${i.meta.id}`}>{i.meta.name}</Link>,
+      },
+      {
+        id: 'state',
+        sort: 'state',
         title: t('common.state'),
+        value: (i) => phaseOf(i),
         share: 1.6,
         cell: (i) => (
           <div>
@@ -96,11 +87,15 @@ export function AllInstances({ tab, id }: { tab: string; id: string }) {
         ),
       },
       {
+        id: 'whose',
+        sort: 'organization',
         title: t('all.whose'),
         share: 1.3,
         cell: (i) => `${nameIn(organizations.data?.items, i.meta.organization)} / ${nameIn(projects, i.meta.project)}`,
       },
       {
+        id: 'where',
+        sort: 'assignment.node',
         title: t('all.where'),
         cell: ({ assignment: a }) =>
           a?.node ? (
@@ -118,6 +113,8 @@ export function AllInstances({ tab, id }: { tab: string; id: string }) {
           ),
       },
       {
+        id: 'size',
+        sort: 'assignment.memoryBytes',
         title: t('inst.size'),
         cell: ({ assignment: a }) =>
           a?.vcpus
@@ -130,121 +127,31 @@ export function AllInstances({ tab, id }: { tab: string; id: string }) {
                 .join(', ')
             : '–',
       },
-      { title: t('common.created'), share: 1.2, cell: (i) => formatTime(i.meta.createdAt, language) },
       {
-        title: t('common.actions'),
-        cell: (i) => {
-          const phase = phaseOf(i);
-          if (phase === 'Deleting') return '–';
-          return (
-            <div className="basalt-actions">
-              {phase === 'Running' && !i.spec.vgpu && (
-                <Button variant="link" isInline aria-label={`${t('all.move')}: ${i.meta.name}`} onClick={() => move(i)}>
-                  {t('all.move')}
-                </Button>
-              )}
-              {i.spec.power === 'Stopped' ? (
-                <Button
-                  variant="link"
-                  isInline
-                  isDisabled={turning}
-                  aria-label={`${t('one.start')}: ${i.meta.name}`}
-                  onClick={() => turn({ i, on: true })}
-                >
-                  {t('one.start')}
-                </Button>
-              ) : (
-                <Button
-                  variant="link"
-                  isInline
-                  aria-label={`${t('one.stop')}: ${i.meta.name}`}
-                  onClick={() => (reset(), stop(i))}
-                >
-                  {t('one.stop')}
-                </Button>
-              )}
-            </div>
-          );
-        },
+        id: 'created',
+        sort: 'createdAt',
+        title: t('common.created'),
+        share: 1.2,
+        value: (i) => i.meta.createdAt,
+        cell: (i) => <Time at={i.meta.createdAt} />,
       },
     ],
-    [t, count, language, projects, organizations.data, nodes.data, gpus.data, turning, turn, reset],
+    [t, count, language, projects, organizations.data, nodes.data, gpus.data],
   );
-  const filtered = Object.values(by).some(Boolean);
   return (
     <PageBody title={t('all.title')}>
-      <div className="basalt-stack">
-        <div className="basalt-filters" role="group" aria-label={t('all.filters')}>
-          <Filter
-            id="by-organization"
-            label={t('nav.organization')}
-            all={t('all.anyOrganization')}
-            value={by.organization}
-            options={options(organizations.data?.items)}
-            set={set('organization')}
-          />
-          <Filter
-            id="by-project"
-            label={t('common.project')}
-            all={t('app.allProjects')}
-            value={by.project}
-            options={options(projects.filter((p) => !by.organization || p.meta.organization === by.organization))}
-            set={set('project')}
-          />
-          <Filter
-            id="by-node"
-            label={t('one.node')}
-            all={t('all.anyNode')}
-            value={by.node}
-            options={options(nodes.data?.items)}
-            set={set('node')}
-          />
-          <Filter
-            id="by-gpu"
-            label={t('pool.card')}
-            all={t('all.anyCard')}
-            value={by.gpu}
-            options={options(gpus.data?.items)}
-            set={set('gpu')}
-          />
-          <Filter
-            id="by-phase"
-            label={t('common.state')}
-            all={t('all.anyState')}
-            value={by.phase}
-            options={phases.map((p) => ({ value: p, label: t(phaseKey(p)) }))}
-            set={set('phase')}
-          />
-        </div>
-        {stopping === null && <ErrorAlert error={power.error} onClose={power.reset} />}
-        <ObjectList
-          label={t('all.title')}
-          columns={columns}
-          query={query}
-          keyOf={(i) => i.meta.id ?? i.meta.name}
-          pages={listing.pages}
-          filter={listing.filter}
-          empty={
-            <Empty
-              title={filtered ? t('all.noMatch') : t('inst.empty')}
-              help={filtered ? t('all.noMatchHelp') : t('inst.emptyHelp')}
-              icon={ServerIcon}
-            />
-          }
-        />
-      </div>
+      <ObjectList
+        name="all-instances"
+        label={t('all.title')}
+        columns={columns}
+        list={list}
+        keyOf={(i) => i.meta.id ?? i.meta.name}
+        actions={actions}
+        bulk={bulk}
+        empty={<Empty title={t('inst.empty')} help={t('inst.emptyHelp')} icon={ServerIcon} />}
+      />
       {moving && <Move instance={moving} nodes={nodes.data?.items ?? []} onClose={() => move(null)} />}
-      {stopping && (
-        <Confirm
-          title={t('one.stopTitle', { name: stopping.meta.name })}
-          help={t('one.stopHelp')}
-          action={t('one.stop')}
-          busy={power.isPending}
-          error={power.error}
-          onConfirm={() => power.mutate({ i: stopping, on: false })}
-          onClose={() => stop(null)}
-        />
-      )}
+      {dialog}
     </PageBody>
   );
 }

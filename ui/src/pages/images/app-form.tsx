@@ -3,7 +3,7 @@ import type { Schemas } from '../../api/client';
 import { atField } from '../../api/fields';
 import { apps } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
-import { applied, asCurl } from '../../lib/shell';
+import { applied } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { describedBy, Field } from '../../parts/field';
@@ -105,7 +105,7 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
           </Field>
         );
       })}
-      <Same cli={applied(edit.body)} curl={asCurl(app ? 'PUT' : 'POST', edit.path, edit.body)} />
+      <Same cli={applied(edit.body)} curl={edit.curl} />
     </FormDialog>
   );
 }

@@ -67,6 +67,7 @@ export function Apps({ session }: { session: Session }) {
   const size = (n: number | undefined) => (n ? formatBytes(n, language) : '');
   const columns: Column<App>[] = [
     {
+      id: 'name',
       title: t('common.name'),
       cell: (a) => (
         <>
@@ -78,12 +79,14 @@ export function Apps({ session }: { session: Session }) {
         </>
       ),
     },
-    { title: t('cat.what'), cell: (a) => a.spec.description || '–' },
+    { id: 'what', title: t('cat.what'), cell: (a) => a.spec.description || '–' },
     {
+      id: 'image',
       title: t('cat.image'),
       cell: (a) => <ImageOf app={a} images={images.data?.items ?? []} get={operator ? get : undefined} />,
     },
     {
+      id: 'needs',
       title: t('cat.needs'),
       cell: ({ spec: { needs: n } }) =>
         [
@@ -97,6 +100,8 @@ export function Apps({ session }: { session: Session }) {
     ...(operator
       ? [
           {
+            id: 'actions',
+            control: true,
             title: t('common.actions'),
             cell: (a: App) => (
               <div className="basalt-actions">
@@ -131,6 +136,7 @@ export function Apps({ session }: { session: Session }) {
         </div>
       )}
       <ObjectList
+        name="apps"
         label={t('cat.listTitle')}
         columns={columns}
         query={query}

@@ -27,16 +27,25 @@ export function Flavors({ session }: { session: Session }) {
   const operator = may(session, 'operator');
   const create = operator && <Button onClick={() => edit('new')}>{t('flv.create')}</Button>;
   const columns: Column<Flavor>[] = [
-    { title: t('common.name'), cell: (f) => f.meta.name },
-    { title: t('flv.vcpus'), cell: (f) => f.spec.vcpus },
-    { title: t('one.memory'), cell: (f) => formatBytes(f.spec.memoryBytes, language) },
+    { id: 'name', title: t('common.name'), cell: (f) => f.meta.name },
+    { id: 'vcpus', title: t('flv.vcpus'), value: (f) => f.spec.vcpus, cell: (f) => f.spec.vcpus },
     {
+      id: 'memory',
+      title: t('one.memory'),
+      value: (f) => f.spec.memoryBytes,
+      cell: (f) => formatBytes(f.spec.memoryBytes, language),
+    },
+    {
+      id: 'rootDisk',
       title: t('one.rootDisk'),
+      value: (f) => f.spec.rootBytes,
       cell: (f) => (f.spec.rootBytes ? formatBytes(f.spec.rootBytes, language) : t('flv.asImage')),
     },
     ...(operator
       ? [
           {
+            id: 'actions',
+            control: true,
             title: t('common.actions'),
             cell: (f: Flavor) => (
               <div className="basalt-actions">
@@ -67,6 +76,7 @@ export function Flavors({ session }: { session: Session }) {
     <div className="basalt-stack">
       {create && <div>{create}</div>}
       <ObjectList
+        name="flavors"
         label={t('flv.title')}
         columns={columns}
         query={query}

@@ -3,17 +3,18 @@ import { ImagesIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
-import { useImageList } from '../../api/cluster';
 import { change, images } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { AddImage } from '../../forms/image';
 import { useText } from '../../i18n';
-import { formatBytes, formatPercent, formatTime } from '../../lib/format';
+import { formatBytes, formatPercent } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
 import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { useProject } from '../../parts/project';
+import { Time } from '../../parts/time';
+import { collections } from '../../api/collection';
 
 type Image = Schemas['Image'];
 
@@ -32,17 +33,18 @@ function State({ image: { meta, status: s } }: { image: Image }) {
   );
 }
 
+const removeImage = (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } }));
+
 export function ImageList({ session }: { session: Session }) {
   const { t, language } = useText();
   const client = useQueryClient();
   const { projects } = useProject();
-  const listing = useListing();
   const [adding, setAdding] = useState(false);
   const [going, remove] = useState<Image | null>(null);
-  const query = useImageList(listing.query);
+  const list = useListing(collections.images);
   const again = () => client.invalidateQueries({ queryKey: ['Image', 'list'] });
   const removal = useMutation({
-    mutationFn: (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } })),
+    mutationFn: removeImage,
     onSuccess: () => (remove(null), again()),
   });
   const publish = useMutation({
@@ -56,10 +58,19 @@ export function ImageList({ session }: { session: Session }) {
     <Button onClick={() => setAdding(true)}>{t('img.add')}</Button>
   );
   const columns: Column<Image>[] = [
-    { title: t('common.name'), cell: (i) => i.meta.name },
-    { title: t('common.state'), cell: (i) => <State image={i} /> },
+    { id: 'name', sort: 'name', title: t('common.name'), cell: (i) => i.meta.name },
     {
+      id: 'state',
+      sort: 'state',
+      title: t('common.state'),
+      value: (i) => (i.meta.deletedAt ? 'Deleting' : i.status?.phase || 'Pending'),
+      cell: (i) => <State image={i} />,
+    },
+    {
+      id: 'size',
+      sort: 'status.sizeBytes',
       title: t('img.size'),
+      value: (i) => i.status?.sizeBytes,
       cell: ({ spec, status: s }) =>
         s?.sizeBytes
           ? t('img.sizes', {
@@ -70,14 +81,24 @@ export function ImageList({ session }: { session: Session }) {
           : spec.format,
     },
     {
+      id: 'who',
+      sort: 'spec.public',
       title: t('img.who'),
       cell: (i) =>
         i.spec.public
           ? t('img.public')
           : (projects.find((p) => p.meta.id === i.meta.project)?.meta.name ?? i.meta.project ?? '–'),
     },
-    { title: t('common.created'), cell: (i) => formatTime(i.meta.createdAt, language) },
     {
+      id: 'created',
+      sort: 'createdAt',
+      title: t('common.created'),
+      value: (i) => i.meta.createdAt,
+      cell: (i) => <Time at={i.meta.createdAt} />,
+    },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (i) =>
         mine(i) && !i.meta.deletedAt ? (
@@ -113,12 +134,25 @@ export function ImageList({ session }: { session: Session }) {
       {add && <div>{add}</div>}
       <ErrorAlert error={publish.error} onClose={publish.reset} />
       <ObjectList
+        name="images"
         label={t('img.title')}
         columns={columns}
-        query={query}
+        list={list}
+        bulk={
+          add
+            ? [
+                {
+                  id: 'delete',
+                  text: t('common.delete'),
+                  help: t('img.deleteHelp'),
+                  danger: true,
+                  applies: (i) => mine(i) && !i.meta.deletedAt,
+                  run: removeImage,
+                },
+              ]
+            : undefined
+        }
         keyOf={(i) => i.meta.id ?? i.meta.name}
-        pages={listing.pages}
-        filter={listing.filter}
         empty={<Empty title={t('img.empty')} help={t('img.emptyHelp')} icon={ImagesIcon} />}
       />
       {adding && <AddImage session={session} onClose={() => setAdding(false)} />}

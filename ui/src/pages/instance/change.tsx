@@ -7,7 +7,7 @@ import { instances } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { gib } from '../../lib/draft';
 import { tiers, type Tier } from '../../lib/tier';
-import { asCommand, asCurl, sizeFlag } from '../../lib/shell';
+import { asCommand, sizeFlag } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
@@ -186,7 +186,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
           'gpu-tier': spec.vgpu && form.tier,
           'gpu-pool': spec.vgpu && form.pool !== 'default' ? form.pool : undefined,
         })}
-        curl={asCurl('PUT', edit.path, edit.body)}
+        curl={edit.curl}
       />
     </FormDialog>
   );

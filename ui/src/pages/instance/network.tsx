@@ -16,7 +16,6 @@ import { instances } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
-import { asCurl } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
@@ -80,7 +79,7 @@ function ChangeGroups({ instance, network, title, groups, onClose }: GroupsProps
           );
         })}
       </FormGroup>
-      <Same curl={asCurl('PUT', edit.path, edit.body)} />
+      <Same curl={edit.curl} />
     </FormDialog>
   );
 }

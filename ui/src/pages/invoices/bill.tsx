@@ -109,6 +109,7 @@ function Lines({ id, bill }: { id: string; bill: Bill }) {
   const { t, language } = text;
   const columns: Column<Line>[] = [
     {
+      id: 'what',
       title: t('inv.what'),
       cell: (l) => (
         <Link
@@ -119,8 +120,9 @@ function Lines({ id, bill }: { id: string; bill: Bill }) {
         </Link>
       ),
     },
-    { title: t('usage.resource'), cell: (l) => l.resourceName || l.resource || '–' },
+    { id: 'resource', title: t('usage.resource'), cell: (l) => l.resourceName || l.resource || '–' },
     {
+      id: 'quantity',
       title: t('usage.quantity'),
       cell: (l) =>
         l.quantity && l.meter ? (
@@ -129,8 +131,9 @@ function Lines({ id, bill }: { id: string; bill: Bill }) {
           '–'
         ),
     },
-    { title: t('inv.price'), cell: (l) => priceOf(l, bill.currency, text) || '–' },
+    { id: 'price', title: t('inv.price'), cell: (l) => priceOf(l, bill.currency, text) || '–' },
     {
+      id: 'amount',
       title: t('inv.amount'),
       cell: (l) => <span className="basalt-number">{formatMicros(l.amountMicros, bill.currency, language)}</span>,
     },

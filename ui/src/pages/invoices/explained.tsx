@@ -28,9 +28,14 @@ export function Explained({ id, bill, line, organization, period, above }: Props
   const query = useExplanation(id, organization, period, line.id);
   const show = (n: number) => (line.meter ? formatQuantity(line.meter, n, text) : String(n));
   const columns: Column<Schemas['InvoiceHour']>[] = [
-    { title: t('inv.hour'), cell: (h) => formatTime(h.hour, language) },
-    { title: t('usage.quantity'), cell: (h) => <span className="basalt-number">{show(h.quantity)}</span> },
+    { id: 'hour', title: t('inv.hour'), cell: (h) => formatTime(h.hour, language) },
     {
+      id: 'quantity',
+      title: t('usage.quantity'),
+      cell: (h) => <span className="basalt-number">{show(h.quantity)}</span>,
+    },
+    {
+      id: 'records',
       title: t('inv.records'),
       cell: (h) => (
         <Button
@@ -93,9 +98,10 @@ function Records({
   const { t, language } = text;
   const query = useExplanation(id, organization, period, line.id, hour);
   const columns: Column<Schemas['UsageRecord']>[] = [
-    { title: t('inv.begins'), cell: (r) => formatSecond(r.spec.start, language) },
-    { title: t('inv.ends'), cell: (r) => formatSecond(r.spec.end, language) },
+    { id: 'begins', title: t('inv.begins'), cell: (r) => formatSecond(r.spec.start, language) },
+    { id: 'ends', title: t('inv.ends'), cell: (r) => formatSecond(r.spec.end, language) },
     {
+      id: 'quantity',
       title: t('usage.quantity'),
       cell: (r) => <span className="basalt-number">{formatQuantity(r.spec.meter, r.spec.quantity, text)}</span>,
     },

@@ -2,29 +2,46 @@ import { FileInvoiceIcon } from '@patternfly/react-icons';
 import { Link } from 'wouter';
 import { base, type Schemas } from '../../api/client';
 import { now } from '../../api/invoices';
-import { useInvoices } from '../../api/queries';
 import type { Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { useProject } from '../../parts/project';
+import { collections } from '../../api/collection';
 
 export function Invoices({ session }: { session: Session }) {
   const { t, language } = useText();
   const { organization } = useProject();
-  const pages = usePages();
-  const query = useInvoices({ organization: organization ?? session.organization, limit: 25, continue: pages.token });
+  const list = useListing(collections.invoices, {
+    fixed: { organization: organization ?? session.organization },
+    sort: '-spec.issuedAt',
+  });
   const columns: Column<Schemas['Invoice']>[] = [
-    { title: t('inv.number'), cell: (i) => <Link href={`/invoices/${i.meta.id}`}>{i.spec.number}</Link> },
-    { title: t('inv.period'), cell: (i) => formatPeriod(i.spec.from, i.spec.to, language) },
-    { title: t('inv.issued'), cell: (i) => formatDay(i.spec.issuedAt, language) },
-    { title: t('inv.due'), cell: (i) => formatDay(i.spec.dueAt, language) },
     {
+      id: 'number',
+      sort: 'spec.number',
+      title: t('inv.number'),
+      cell: (i) => <Link href={`/invoices/${i.meta.id}`}>{i.spec.number}</Link>,
+    },
+    {
+      id: 'period',
+      sort: 'spec.from',
+      title: t('inv.period'),
+      cell: (i) => formatPeriod(i.spec.from, i.spec.to, language),
+    },
+    { id: 'issued', sort: 'spec.issuedAt', title: t('inv.issued'), cell: (i) => formatDay(i.spec.issuedAt, language) },
+    { id: 'due', sort: 'spec.dueAt', title: t('inv.due'), cell: (i) => formatDay(i.spec.dueAt, language) },
+    {
+      id: 'total',
+      sort: 'spec.totalMicros',
       title: t('inv.total'),
+      value: (i) => i.spec.totalMicros / 1e6,
       cell: (i) => <span className="basalt-number">{formatMicros(i.spec.totalMicros, i.spec.currency, language)}</span>,
     },
     {
+      id: 'pdf',
+      control: true,
       title: t('inv.pdf'),
       cell: (i) => (
         <a
@@ -40,11 +57,11 @@ export function Invoices({ session }: { session: Session }) {
   return (
     <PageBody title={t('inv.title')} actions={<Link href={`/invoices/${now}`}>{t('inv.now')}</Link>}>
       <ObjectList
+        name="invoices"
         label={t('inv.title')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(i) => i.meta.id ?? i.spec.number}
-        pages={pages}
         empty={<Empty title={t('inv.empty')} help={t('inv.emptyHelp')} icon={FileInvoiceIcon} />}
       />
     </PageBody>

@@ -4,14 +4,15 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { api, ok, type Schemas } from '../../api/client';
-import { useMigrations } from '../../api/cluster';
 import { mostInstances, useInstances, useNodes } from '../../api/queries';
 import { change, migrations } from '../../api/resource';
 import { useText } from '../../i18n';
-import { formatBytes, formatTime } from '../../lib/format';
+import { formatBytes } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
+import { Time } from '../../parts/time';
+import { collections } from '../../api/collection';
 
 type Migration = Schemas['Migration'];
 type Phase = NonNullable<NonNullable<Migration['status']>['phase']>;
@@ -45,10 +46,9 @@ function How({ migration: m }: { migration: Migration }) {
 }
 
 export function Migrations() {
-  const { t, language } = useText();
+  const { t } = useText();
   const client = useQueryClient();
-  const pages = usePages();
-  const query = useMigrations({ limit: 25, continue: pages.token });
+  const list = useListing(collections.migrations, { sort: '-createdAt' });
   const nodes = useNodes({ limit: 1000 });
   const instances = useInstances({ limit: mostInstances });
   const [asked, ask] = useState<Migration | null>(null);
@@ -68,6 +68,8 @@ export function Migrations() {
   const node = (id: string | undefined) => nodes.data?.items.find((n) => n.meta.id === id)?.meta.name ?? id ?? '–';
   const columns: Column<Migration>[] = [
     {
+      id: 'instance',
+      sort: 'spec.instance',
       title: t('op.instance'),
       cell: ({ spec: { instance } }) => (
         <Link href={`/instances/${instance}`}>
@@ -75,17 +77,28 @@ export function Migrations() {
         </Link>
       ),
     },
-    { title: t('common.state'), cell: (m) => <How migration={m} /> },
+    { id: 'state', sort: 'state', title: t('common.state'), value: phaseOf, cell: (m) => <How migration={m} /> },
     {
+      id: 'way',
       title: t('mig.way'),
       cell: ({ spec, assignment: a }) => t('mig.fromTo', { from: node(a?.source), to: node(a?.target || spec.target) }),
     },
     {
+      id: 'downtime',
+      sort: 'status.downtimeMillis',
       title: t('mig.downtime'),
       cell: ({ status: s }) => (s?.downtimeMillis === undefined ? '–' : t('mig.millis', { n: s.downtimeMillis })),
     },
-    { title: t('common.created'), cell: (m) => formatTime(m.meta.createdAt, language) },
     {
+      id: 'created',
+      sort: 'createdAt',
+      title: t('common.created'),
+      value: (m) => m.meta.createdAt,
+      cell: (m) => <Time at={m.meta.createdAt} />,
+    },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (m) =>
         ended(m) ? (
@@ -116,11 +129,11 @@ export function Migrations() {
   return (
     <>
       <ObjectList
+        name="migrations"
         label={t('mnt.migrations')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(m) => m.meta.id ?? m.meta.name}
-        pages={pages}
         empty={<Empty title={t('mig.empty')} help={t('mig.emptyHelp')} icon={RouteIcon} />}
       />
       {asked && (

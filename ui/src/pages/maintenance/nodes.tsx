@@ -1,12 +1,13 @@
 import { ServerIcon } from '@patternfly/react-icons';
 import { Link } from 'wouter';
-import { mostInstances, useInstances, useNodes } from '../../api/queries';
+import { mostInstances, useInstances } from '../../api/queries';
 import { useText } from '../../i18n';
-import { formatTime } from '../../lib/format';
 import { nodeState, problems, type Node } from '../../lib/node';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { NodeActions } from './node-actions';
+import { Time } from '../../parts/time';
+import { collections } from '../../api/collection';
 
 const tones: Partial<Record<ReturnType<typeof nodeState>, Tone>> = {
   Ready: 'good',
@@ -17,14 +18,18 @@ const tones: Partial<Record<ReturnType<typeof nodeState>, Tone>> = {
 
 export function NodeService() {
   const { t } = useText();
-  const { language } = useText();
-  const pages = usePages();
-  const query = useNodes({ limit: 50, continue: pages.token });
+  const list = useListing(collections.nodes);
   const instances = useInstances({ limit: mostInstances });
   const on = (n: Node) => instances.data?.items.filter((i) => i.assignment?.node === n.meta.id).length ?? 0;
   const columns: Column<Node>[] = [
-    { title: t('common.name'), cell: (n) => <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link> },
     {
+      id: 'name',
+      sort: 'name',
+      title: t('common.name'),
+      cell: (n) => <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link>,
+    },
+    {
+      id: 'state',
       title: t('common.state'),
       cell: (n) => (
         <div>
@@ -35,11 +40,12 @@ export function NodeService() {
       ),
     },
     {
+      id: 'title',
       title: t('inst.title'),
       cell: (n) =>
         instances.data ? (
           <Link
-            href={`/all-instances/node/${n.meta.id}`}
+            href={`/all-instances?node=${n.meta.id}`}
             aria-label={t('mnt.instancesOn', { n: on(n), name: n.meta.name })}
           >
             {on(n)}
@@ -49,19 +55,30 @@ export function NodeService() {
           '…'
         ),
     },
-    { title: t('mnt.votes'), cell: (n) => t(n.assignment?.voter ? 'op.yes' : 'op.no') },
-    { title: t('node.seen'), cell: (n) => formatTime(n.status?.seenAt, language) || t('common.never') },
-    { title: t('common.actions'), cell: (n) => <NodeActions node={n} instances={on(n)} /> },
+    { id: 'votes', title: t('mnt.votes'), cell: (n) => t(n.assignment?.voter ? 'op.yes' : 'op.no') },
+    {
+      id: 'seen',
+      sort: 'status.seenAt',
+      title: t('node.seen'),
+      value: (n) => n.status?.seenAt,
+      cell: (n) => <Time at={n.status?.seenAt} none={t('common.never')} />,
+    },
+    {
+      id: 'actions',
+      control: true,
+      title: t('common.actions'),
+      cell: (n) => <NodeActions node={n} instances={on(n)} />,
+    },
   ];
   return (
     <>
       <p>{t('mnt.nodesHelp')}</p>
       <ObjectList
+        name="maintenance-nodes"
         label={t('mnt.nodes')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(n) => n.meta.id ?? n.meta.name}
-        pages={pages}
         empty={<Empty title={t('node.empty')} help={t('node.emptyHelp')} icon={ServerIcon} />}
       />
     </>

@@ -10,6 +10,7 @@ import { Confirm } from '../../parts/confirm';
 import { Copyable } from '../../parts/copyable';
 import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { Time } from '../../parts/time';
 
 type Token = Schemas['JoinToken'];
 
@@ -35,9 +36,10 @@ export function Tokens() {
     </Button>
   );
   const columns: Column<Token>[] = [
-    { title: t('common.name'), cell: (x) => x.meta.name },
-    { title: t('tok.until'), cell: (x) => formatTime(x.spec.expiresAt, language) },
+    { id: 'name', title: t('common.name'), cell: (x) => x.meta.name },
+    { id: 'until', title: t('tok.until'), value: (x) => x.spec.expiresAt, cell: (x) => <Time at={x.spec.expiresAt} /> },
     {
+      id: 'used',
       title: t('tok.used'),
       cell: (x) =>
         x.status?.usedAt
@@ -45,6 +47,8 @@ export function Tokens() {
           : t('common.never'),
     },
     {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (x) => (
         <Button
@@ -77,6 +81,7 @@ export function Tokens() {
       )}
       {(query.data?.items.length ?? 0) > 0 && <div>{button}</div>}
       <ObjectList
+        name="join-tokens"
         label={t('mnt.tokens')}
         columns={columns}
         query={query}

@@ -306,7 +306,7 @@ export function EditBalancer({ balancer, onClose }: { balancer: LoadBalancer; on
     >
       <Conflict edit={edit} label={(f) => t(labels[f])} text={said} />
       <Fields form={edit.form} set={(name, value) => edit.set(name)(value)} errors={errors} choices={choices} fixed />
-      <Same cli={balancerCommand(readable, balancer.meta.name)} curl={asCurl('PUT', edit.path, edit.body)} />
+      <Same cli={balancerCommand(readable, balancer.meta.name)} curl={edit.curl} />
     </FormDialog>
   );
 }

@@ -10,7 +10,6 @@ import {
   pointFloatingIP,
   removeFloatingIP,
   useExternalNetworks,
-  useFloatingIPs,
   useNetworkPage,
   type FloatingIP,
   type Network,
@@ -22,17 +21,18 @@ import { useText } from '../../i18n';
 import { floatingCommand } from '../../lib/commands';
 import { stateOf, whyOf } from '../../lib/state';
 import { asCommand, asCurl } from '../../lib/shell';
-import { Actions } from '../../parts/actions';
 import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { ProjectField, useNewIn } from '../../parts/project-field';
 import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { StateLabel } from '../../parts/state';
 import { useProject } from '../../parts/project';
+import { collections } from '../../api/collection';
+import { useMadeStates } from '../../parts/facets';
 
 /** A port that can be reached from outside: an instance and one of its networks. */
 interface Port {
@@ -236,8 +236,7 @@ export function CreateFloatingIP({
 export function FloatingIPs({ session }: { session: Session }) {
   const { t } = useText();
   const { project, projects } = useProject();
-  const pages = usePages();
-  const query = useFloatingIPs({ project, limit: 25, continue: pages.token });
+  const list = useProjectListing(collections.floatingIPs, { facets: useMadeStates() });
   const instances = useInstances({ project, limit: mostChoices }).data?.items ?? [];
   const [doing, setDoing] = useState<{ what: 'attach' | 'free'; ip: FloatingIP } | null>(null);
   const [creating, setCreating] = useState(false);
@@ -259,10 +258,23 @@ export function FloatingIPs({ session }: { session: Session }) {
         ]
       : [];
   const columns: Column<FloatingIP>[] = [
-    { title: t('fip.address'), cell: (f) => <strong>{f.assignment?.address || '–'}</strong> },
-    { title: t('common.name'), cell: (f) => f.meta.name },
-    { title: t('common.state'), cell: (f) => <StateLabel state={stateOf(f)} note={whyOf(f)} /> },
     {
+      id: 'address',
+      sort: 'assignment.address',
+      title: t('fip.address'),
+      cell: (f) => <strong>{f.assignment?.address || '–'}</strong>,
+    },
+    { id: 'name', sort: 'name', title: t('common.name'), cell: (f) => f.meta.name },
+    {
+      id: 'state',
+      sort: 'state',
+      title: t('common.state'),
+      value: (f) => stateOf(f),
+      cell: (f) => <StateLabel state={stateOf(f)} note={whyOf(f)} />,
+    },
+    {
+      id: 'reaches',
+      sort: 'spec.instance',
       title: t('fip.reaches'),
       cell: ({ spec: { instance } }) =>
         instance ? (
@@ -277,21 +289,24 @@ export function FloatingIPs({ session }: { session: Session }) {
       ? []
       : [
           {
+            id: 'project',
+            sort: 'project',
             title: t('common.project'),
             cell: (f: FloatingIP) => projects.find((p) => p.meta.id === f.meta.project)?.meta.name ?? '',
           },
         ]),
-    { title: t('common.actions'), cell: (f) => <Actions of={f.meta.name} actions={actions(f)} /> },
   ];
   const close = () => setDoing(null);
   return (
     <PageBody title={t('fip.title')} actions={create}>
       <ObjectList
+        name="floating-ips"
         label={t('fip.title')}
         columns={columns}
-        query={query}
+        list={list}
+        actions={actions}
+        bulk={member ? [removal.bulk((f) => !f.meta.deletedAt)] : undefined}
         keyOf={(f) => f.meta.id ?? f.meta.name}
-        pages={pages}
         empty={
           <Empty
             title={t('fip.empty')}

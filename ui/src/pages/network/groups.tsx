@@ -4,20 +4,20 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useFieldErrors } from '../../api/fields';
-import { createGroup, removeGroup, useSecurityGroups, type SecurityGroup } from '../../api/network';
+import { createGroup, removeGroup, type SecurityGroup } from '../../api/network';
 import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { groupCommand } from '../../lib/commands';
 import { asCurl } from '../../lib/shell';
-import { Actions } from '../../parts/actions';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
-import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { ProjectField, useNewIn } from '../../parts/project-field';
 import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { useProject } from '../../parts/project';
+import { collections } from '../../api/collection';
 
 /** A new group lets everything out, as most want; its rules are edited on its page. */
 function CreateGroup({ onClose }: { onClose: () => void }) {
@@ -68,9 +68,8 @@ function CreateGroup({ onClose }: { onClose: () => void }) {
 export function Groups({ session }: { session: Session }) {
   const { t, count } = useText();
   const { project, projects } = useProject();
-  const listing = useListing(project);
   const [creating, setCreating] = useState(false);
-  const query = useSecurityGroups({ project, ...listing.query });
+  const list = useProjectListing(collections.securityGroups);
   const removal = useRemoval<SecurityGroup>({
     remove: removeGroup,
     title: (n) => t('sg.deleteTitle', { name: n }),
@@ -78,36 +77,37 @@ export function Groups({ session }: { session: Session }) {
   });
   const member = may(session, 'member');
   const create = member && <Button onClick={() => setCreating(true)}>{t('sg.create')}</Button>;
+  const actions = (g: SecurityGroup) =>
+    member ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(g) }] : [];
   const columns: Column<SecurityGroup>[] = [
-    { title: t('common.name'), cell: (g) => <Link href={`/security-groups/${g.meta.id}`}>{g.meta.name}</Link> },
-    { title: t('sg.rulesTitle'), cell: (g) => count('sg.rules', g.spec.rules?.length ?? 0) },
+    {
+      id: 'name',
+      sort: 'name',
+      title: t('common.name'),
+      cell: (g) => <Link href={`/security-groups/${g.meta.id}`}>{g.meta.name}</Link>,
+    },
+    { id: 'rulesTitle', title: t('sg.rulesTitle'), cell: (g) => count('sg.rules', g.spec.rules?.length ?? 0) },
     ...(project
       ? []
       : [
           {
+            id: 'project',
+            sort: 'project',
             title: t('common.project'),
             cell: (g: SecurityGroup) => projects.find((p) => p.meta.id === g.meta.project)?.meta.name ?? '',
           },
         ]),
-    {
-      title: t('common.actions'),
-      cell: (g) => (
-        <Actions
-          of={g.meta.name}
-          actions={member ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(g) }] : []}
-        />
-      ),
-    },
   ];
   return (
     <PageBody title={t('sg.title')} actions={create}>
       <ObjectList
+        name="security-groups"
         label={t('sg.title')}
         columns={columns}
-        query={query}
+        list={list}
+        actions={actions}
+        bulk={member ? [removal.bulk()] : undefined}
         keyOf={(g) => g.meta.id ?? g.meta.name}
-        pages={listing.pages}
-        filter={listing.filter}
         empty={<Empty title={t('sg.empty')} help={t('sg.emptyHelp')} icon={ShieldAltIcon} action={create} />}
       />
       {creating && <CreateGroup onClose={() => setCreating(false)} />}

@@ -3,16 +3,15 @@ import { NetworkIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useFieldErrors } from '../../api/fields';
-import { createNetwork, removeNetwork, useNetworkPage, type Network } from '../../api/network';
+import { createNetwork, removeNetwork, type Network } from '../../api/network';
 import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { networkCommand } from '../../lib/commands';
 import { stateOf, whyOf } from '../../lib/state';
 import { asCurl } from '../../lib/shell';
-import { Actions } from '../../parts/actions';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
-import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { ProjectField, useNewIn } from '../../parts/project-field';
 import { useRemoval } from '../../parts/removal';
@@ -20,6 +19,8 @@ import { Same } from '../../parts/same';
 import { StateLabel } from '../../parts/state';
 import { useProject } from '../../parts/project';
 import { Trace } from './trace';
+import { collections } from '../../api/collection';
+import { useMadeStates } from '../../parts/facets';
 
 const shown = ['meta.name', 'meta.project', 'spec.cidr4', 'spec.cidr6', 'spec.dnsServers'];
 
@@ -93,9 +94,8 @@ function CreateNetwork({ onClose }: { onClose: () => void }) {
 export function Networks({ session }: { session: Session }) {
   const { t } = useText();
   const { project, projects } = useProject();
-  const listing = useListing(project);
   const [creating, setCreating] = useState(false);
-  const query = useNetworkPage({ project, ...listing.query });
+  const list = useProjectListing(collections.networks, { facets: useMadeStates() });
   const removal = useRemoval<Network>({
     remove: removeNetwork,
     title: (n) => t('net.deleteTitle', { name: n }),
@@ -103,42 +103,47 @@ export function Networks({ session }: { session: Session }) {
   });
   const member = may(session, 'member');
   const create = member && <Button onClick={() => setCreating(true)}>{t('net.create')}</Button>;
+  const actions = (n: Network) =>
+    member && !n.meta.deletedAt ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(n) }] : [];
   const columns: Column<Network>[] = [
-    { title: t('common.name'), cell: (n) => n.meta.name },
-    { title: t('common.state'), cell: (n) => <StateLabel state={stateOf(n)} note={whyOf(n)} /> },
-    { title: t('net.ipv4'), cell: (n) => n.spec.cidr4 || '–' },
-    { title: t('net.ipv6'), cell: (n) => n.spec.cidr6 || '–' },
-    { title: t('net.out'), cell: (n) => t(n.spec.isolated ? 'net.isolated' : 'net.router') },
+    { id: 'name', sort: 'name', title: t('common.name'), cell: (n) => n.meta.name },
+    {
+      id: 'state',
+      sort: 'state',
+      title: t('common.state'),
+      value: (n) => stateOf(n),
+      cell: (n) => <StateLabel state={stateOf(n)} note={whyOf(n)} />,
+    },
+    { id: 'ipv4', sort: 'spec.cidr4', title: t('net.ipv4'), cell: (n) => n.spec.cidr4 || '–' },
+    { id: 'ipv6', sort: 'spec.cidr6', title: t('net.ipv6'), cell: (n) => n.spec.cidr6 || '–' },
+    {
+      id: 'out',
+      sort: 'spec.isolated',
+      title: t('net.out'),
+      cell: (n) => t(n.spec.isolated ? 'net.isolated' : 'net.router'),
+    },
     ...(project
       ? []
       : [
           {
+            id: 'project',
+            sort: 'project',
             title: t('common.project'),
             cell: (n: Network) => projects.find((p) => p.meta.id === n.meta.project)?.meta.name ?? '',
           },
         ]),
-    {
-      title: t('common.actions'),
-      cell: (n) => (
-        <Actions
-          of={n.meta.name}
-          actions={
-            member && !n.meta.deletedAt ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(n) }] : []
-          }
-        />
-      ),
-    },
   ];
   return (
     <PageBody title={t('net.title')} actions={create}>
       <div className="basalt-stack">
         <ObjectList
+          name="networks"
           label={t('net.title')}
           columns={columns}
-          query={query}
+          list={list}
+          actions={actions}
+          bulk={member ? [removal.bulk((n) => !n.meta.deletedAt)] : undefined}
           keyOf={(n) => n.meta.id ?? n.meta.name}
-          pages={listing.pages}
-          filter={listing.filter}
           empty={
             <Empty
               title={t('net.empty')}

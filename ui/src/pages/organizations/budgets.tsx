@@ -4,7 +4,7 @@ import { PiggyBankIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
-import { useBudgetsOf, useProjectsOf, type Organization } from '../../api/customers';
+import { useProjectsOf, type Organization } from '../../api/customers';
 import { atField } from '../../api/fields';
 import { useWallet } from '../../api/queries';
 import { useText } from '../../i18n';
@@ -13,9 +13,10 @@ import { formatMicros, formatPercent } from '../../lib/format';
 import { asCommand, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { FormDialog } from '../../parts/form-dialog';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
+import { collections } from '../../api/collection';
 
 type Budget = Schemas['Budget'];
 const caps = ['none', 'stop', 'suspend'] as const;
@@ -133,10 +134,9 @@ function CreateBudget({
 export function Budgets({ organization: o }: { organization: Organization }) {
   const { t, language } = useText();
   const client = useQueryClient();
-  const pages = usePages();
   const [creating, setCreating] = useState(false);
   const [going, setGoing] = useState<Budget | null>(null);
-  const query = useBudgetsOf({ organization: o.meta.id, limit: 25, continue: pages.token });
+  const list = useListing(collections.budgets, { fixed: { organization: o.meta.id } });
   const projects = useProjectsOf({ organization: o.meta.id, limit: 1000 });
   const currency = useWallet(o.meta.id, true).data?.currency ?? 'EUR';
   const remove = useMutation({
@@ -153,20 +153,28 @@ export function Budgets({ organization: o }: { organization: Organization }) {
       ? '–'
       : `${formatMicros(s.spentMicros, currency, language)} (${formatPercent((100 * s.spentMicros) / spec.amountMicros, language)})`;
   const columns: Column<Budget>[] = [
-    { title: t('common.name'), cell: (b) => b.meta.name },
+    { id: 'name', sort: 'name', title: t('common.name'), cell: (b) => b.meta.name },
     {
+      id: 'project',
       title: t('common.project'),
       cell: (b) =>
         projects.data?.items.find((p) => p.meta.id === b.spec.project)?.meta.name ?? b.spec.project ?? t('key.whole'),
     },
     {
+      id: 'budgetAmount',
       title: t('cust.budgetAmount'),
       cell: (b) => <span className="basalt-number">{formatMicros(b.spec.amountMicros, currency, language)}</span>,
     },
-    { title: t('cust.budgetSpent'), cell: (b) => <span className="basalt-number">{spent(b)}</span> },
-    { title: t('cust.budgetAlerts'), cell: (b) => b.spec.alertPercents?.join(', ') || t('common.none') },
-    { title: t('cust.budgetCap'), cell: (b) => t(`cust.cap.${b.spec.cap ?? 'none'}`) },
+    { id: 'budgetSpent', title: t('cust.budgetSpent'), cell: (b) => <span className="basalt-number">{spent(b)}</span> },
     {
+      id: 'budgetAlerts',
+      title: t('cust.budgetAlerts'),
+      cell: (b) => b.spec.alertPercents?.join(', ') || t('common.none'),
+    },
+    { id: 'budgetCap', title: t('cust.budgetCap'), cell: (b) => t(`cust.cap.${b.spec.cap ?? 'none'}`) },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (b) => (
         <Button
@@ -183,13 +191,13 @@ export function Budgets({ organization: o }: { organization: Organization }) {
   ];
   return (
     <div className="basalt-stack">
-      {(query.data?.items.length ?? 0) > 0 && <div>{create}</div>}
+      {(list.query.data?.items.length ?? 0) > 0 && <div>{create}</div>}
       <ObjectList
+        name="customer-budgets"
         label={t('cust.budgets')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(b) => b.meta.id ?? b.meta.name}
-        pages={pages}
         empty={
           <Empty title={t('cust.budgetEmpty')} help={t('cust.budgetEmptyHelp')} icon={PiggyBankIcon} action={create} />
         }

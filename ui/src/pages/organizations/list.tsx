@@ -3,16 +3,17 @@ import { Button } from '@patternfly/react-core';
 import { BuildingIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useOrganizations, usePriceBooks, type Organization } from '../../api/customers';
+import { usePriceBooks, type Organization } from '../../api/customers';
 import { useWallet } from '../../api/queries';
 import { may, type Session } from '../../api/session';
 import { CreateOrganization } from '../../forms/organization';
 import { useText } from '../../i18n';
 import { formatMicros } from '../../lib/format';
-import { reasonOf } from '../../lib/organization';
+import { reasonOf, standingOf } from '../../lib/organization';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { StandingLabel } from '../../parts/standing';
+import { collections } from '../../api/collection';
 
 // Each row asks how its organization stands, which the server adds up anew.
 
@@ -34,15 +35,16 @@ function Money({ id, what }: { id: string; what: 'unbilledMicros' | 'balanceMicr
 export function Organizations({ session }: { session: Session }) {
   const { t } = useText();
   const [, go] = useLocation();
-  const listing = useListing();
   const [creating, setCreating] = useState(false);
-  const query = useOrganizations({ ...listing.query });
+  const list = useListing(collections.organizations);
   const books = usePriceBooks();
   const operator = may(session, 'operator');
-  const items = query.data?.items ?? [];
+  const items = list.query.data?.items ?? [];
   const create = <Button onClick={() => setCreating(true)}>{t('cust.create')}</Button>;
   const columns: Column<Organization>[] = [
     {
+      id: 'name',
+      sort: 'name',
       title: t('common.name'),
       cell: (o) => (
         <div>
@@ -52,7 +54,9 @@ export function Organizations({ session }: { session: Session }) {
       ),
     },
     {
+      id: 'state',
       title: t('common.state'),
+      value: standingOf,
       cell: (o) => (
         <div>
           <StandingLabel organization={o} /> <span className="basalt-note">{reasonOf(o)}</span>
@@ -60,30 +64,43 @@ export function Organizations({ session }: { session: Session }) {
       ),
     },
     {
+      id: 'priceBook',
+      sort: 'spec.priceBook',
       title: t('cust.priceBook'),
       cell: (o) => books.data?.items.find((b) => b.meta.id === o.spec.priceBook)?.meta.name ?? t('cust.defaultBook'),
     },
     ...(operator
       ? [
           {
+            id: 'reseller',
+            sort: 'organization',
             title: t('cust.reseller'),
             cell: (o: Organization) =>
               items.find((p) => p.meta.id === o.meta.organization)?.meta.name ?? o.meta.organization ?? '–',
           },
         ]
       : []),
-    { title: t('cust.unbilled'), cell: (o) => <Money id={o.meta.id ?? ''} what="unbilledMicros" /> },
-    { title: t('cust.balance'), cell: (o) => <Money id={o.meta.id ?? ''} what="balanceMicros" /> },
+    {
+      id: 'unbilled',
+      control: true,
+      title: t('cust.unbilled'),
+      cell: (o) => <Money id={o.meta.id ?? ''} what="unbilledMicros" />,
+    },
+    {
+      id: 'balance',
+      control: true,
+      title: t('cust.balance'),
+      cell: (o) => <Money id={o.meta.id ?? ''} what="balanceMicros" />,
+    },
   ];
   return (
     <PageBody title={t('cust.title')} actions={create}>
       <ObjectList
+        name="organizations"
         label={t('cust.title')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(o) => o.meta.id ?? o.meta.name}
-        pages={listing.pages}
-        filter={listing.filter}
         empty={<Empty title={t('cust.empty')} help={t('cust.emptyHelp')} icon={BuildingIcon} action={create} />}
       />
       {creating && (

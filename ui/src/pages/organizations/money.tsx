@@ -5,27 +5,30 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { api, base, ok, type Schemas } from '../../api/client';
-import { useCreditNotesOf, useLedger, usePaymentsOf, type Organization } from '../../api/customers';
-import { useInvoices, useWallet } from '../../api/queries';
+import { useLedger, type Organization } from '../../api/customers';
+import { useWallet } from '../../api/queries';
 import { RecordPayment } from '../../forms/payment';
 import { useText } from '../../i18n';
-import { formatDay, formatMicros, formatPeriod, formatTime } from '../../lib/format';
+import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
 import { asCommand, asCurl } from '../../lib/shell';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { Same } from '../../parts/same';
 import { FormDialog } from '../../parts/form-dialog';
 import { TextField } from '../../parts/text-field';
 import { WalletCard } from './overview';
+import { Time } from '../../parts/time';
+import { collections } from '../../api/collection';
 
 type Invoice = Schemas['Invoice'];
 
-const perPage = 10;
-
 function Payments({ organization: o, owns }: { organization: Organization; owns: boolean }) {
   const { t, language } = useText();
-  const pages = usePages();
   const [adding, setAdding] = useState(false);
-  const query = usePaymentsOf({ organization: o.meta.id, limit: perPage, continue: pages.token });
+  const list = useListing(collections.payments, {
+    fixed: { organization: o.meta.id },
+    sort: '-spec.receivedAt',
+    prefix: 'payments.',
+  });
   const currency = useWallet(o.meta.id, true).data?.currency;
   const add = owns && currency && (
     <Button variant="secondary" onClick={() => setAdding(true)}>
@@ -33,16 +36,30 @@ function Payments({ organization: o, owns }: { organization: Organization; owns:
     </Button>
   );
   const columns: Column<Schemas['Payment']>[] = [
-    { title: t('cust.received'), cell: (p) => formatTime(p.spec.receivedAt, language) },
-    { title: t('cust.paymentType'), cell: (p) => t(`cust.type.${p.spec.type ?? 'payment'}`) },
     {
+      id: 'received',
+      sort: 'spec.receivedAt',
+      title: t('cust.received'),
+      value: (p) => p.spec.receivedAt,
+      cell: (p) => <Time at={p.spec.receivedAt} />,
+    },
+    {
+      id: 'paymentType',
+      sort: 'spec.type',
+      title: t('cust.paymentType'),
+      cell: (p) => t(`cust.type.${p.spec.type ?? 'payment'}`),
+    },
+    {
+      id: 'amountColumn',
+      sort: 'spec.amountMicros',
       title: t('cust.amountColumn'),
+      value: (p) => p.spec.amountMicros / 1e6,
       cell: (p) => (
         <span className="basalt-number">{formatMicros(p.spec.amountMicros, p.spec.currency, language)}</span>
       ),
     },
-    { title: t('cust.reference'), cell: (p) => p.spec.reference },
-    { title: t('cust.note'), cell: (p) => p.spec.note || '–' },
+    { id: 'reference', sort: 'spec.reference', title: t('cust.reference'), cell: (p) => p.spec.reference },
+    { id: 'note', title: t('cust.note'), cell: (p) => p.spec.note || '–' },
   ];
   return (
     <section className="basalt-stack">
@@ -50,14 +67,14 @@ function Payments({ organization: o, owns }: { organization: Organization; owns:
         <Title headingLevel="h2" size="lg">
           {t('cust.payments')}
         </Title>
-        {(query.data?.items.length ?? 0) > 0 && add}
+        {(list.query.data?.items.length ?? 0) > 0 && add}
       </div>
       <ObjectList
+        name="payments"
         label={t('cust.payments')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(p) => p.meta.id ?? p.spec.reference}
-        pages={pages}
         empty={
           <Empty title={t('cust.paymentEmpty')} help={t('cust.paymentEmptyHelp')} icon={MoneyBillIcon} action={add} />
         }
@@ -114,18 +131,36 @@ const pdf = (kind: 'invoices' | 'credit-notes', id: string | undefined) =>
 
 function Invoices({ organization: o, owns }: { organization: Organization; owns: boolean }) {
   const { t, language } = useText();
-  const pages = usePages();
   const [crediting, setCrediting] = useState<Invoice | null>(null);
-  const query = useInvoices({ organization: o.meta.id, limit: perPage, continue: pages.token });
+  const list = useListing(collections.invoices, {
+    fixed: { organization: o.meta.id },
+    sort: '-spec.issuedAt',
+    prefix: 'invoices.',
+  });
   const columns: Column<Invoice>[] = [
-    { title: t('inv.number'), cell: (i) => <Link href={`/invoices/${i.meta.id}`}>{i.spec.number}</Link> },
-    { title: t('inv.period'), cell: (i) => formatPeriod(i.spec.from, i.spec.to, language) },
-    { title: t('inv.due'), cell: (i) => formatDay(i.spec.dueAt, language) },
     {
+      id: 'number',
+      sort: 'spec.number',
+      title: t('inv.number'),
+      cell: (i) => <Link href={`/invoices/${i.meta.id}`}>{i.spec.number}</Link>,
+    },
+    {
+      id: 'period',
+      sort: 'spec.from',
+      title: t('inv.period'),
+      cell: (i) => formatPeriod(i.spec.from, i.spec.to, language),
+    },
+    { id: 'due', sort: 'spec.dueAt', title: t('inv.due'), cell: (i) => formatDay(i.spec.dueAt, language) },
+    {
+      id: 'total',
+      sort: 'spec.totalMicros',
       title: t('inv.total'),
+      value: (i) => i.spec.totalMicros / 1e6,
       cell: (i) => <span className="basalt-number">{formatMicros(i.spec.totalMicros, i.spec.currency, language)}</span>,
     },
     {
+      id: 'pdf',
+      control: true,
       title: t('inv.pdf'),
       cell: (i) => (
         <a
@@ -140,6 +175,8 @@ function Invoices({ organization: o, owns }: { organization: Organization; owns:
     ...(owns
       ? [
           {
+            id: 'actions',
+            control: true,
             title: t('common.actions'),
             cell: (i: Invoice) => (
               <Button
@@ -161,11 +198,11 @@ function Invoices({ organization: o, owns }: { organization: Organization; owns:
         {t('inv.title')}
       </Title>
       <ObjectList
+        name="customer-invoices"
         label={t('inv.title')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(i) => i.meta.id ?? i.spec.number}
-        pages={pages}
         empty={<p className="basalt-note">{t('cust.invoicesEmpty')}</p>}
       />
       {crediting && <CreditInvoice invoice={crediting} onClose={() => setCrediting(null)} />}
@@ -175,13 +212,24 @@ function Invoices({ organization: o, owns }: { organization: Organization; owns:
 
 function CreditNotes({ organization: o }: { organization: Organization }) {
   const { t, language } = useText();
-  const pages = usePages();
-  const query = useCreditNotesOf({ organization: o.meta.id, limit: perPage, continue: pages.token });
+  const list = useListing(collections.creditNotes, {
+    fixed: { organization: o.meta.id },
+    sort: '-spec.issuedAt',
+    prefix: 'credit-notes.',
+  });
   const columns: Column<Schemas['CreditNote']>[] = [
-    { title: t('inv.number'), cell: (n) => n.spec.number },
-    { title: t('inv.issued'), cell: (n) => formatTime(n.spec.issuedAt, language) },
-    { title: t('cust.reason'), cell: (n) => n.spec.reason || '–' },
+    { id: 'number', sort: 'spec.number', title: t('inv.number'), cell: (n) => n.spec.number },
     {
+      id: 'issued',
+      sort: 'spec.issuedAt',
+      title: t('inv.issued'),
+      value: (n) => n.spec.issuedAt,
+      cell: (n) => <Time at={n.spec.issuedAt} />,
+    },
+    { id: 'reason', title: t('cust.reason'), cell: (n) => n.spec.reason || '–' },
+    {
+      id: 'total',
+      sort: 'spec.totalMicros',
       title: t('inv.total'),
       cell: (n) => (
         <span className="basalt-number">
@@ -190,6 +238,8 @@ function CreditNotes({ organization: o }: { organization: Organization }) {
       ),
     },
     {
+      id: 'pdf',
+      control: true,
       title: t('inv.pdf'),
       cell: (n) => (
         <a
@@ -208,11 +258,11 @@ function CreditNotes({ organization: o }: { organization: Organization }) {
         {t('cust.creditNotes')}
       </Title>
       <ObjectList
+        name="credit-notes"
         label={t('cust.creditNotes')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(n) => n.meta.id ?? n.meta.name}
-        pages={pages}
         empty={<p className="basalt-note">{t('cust.creditNoteEmpty')}</p>}
       />
     </section>
@@ -223,8 +273,9 @@ function Ledger({ organization: o }: { organization: Organization }) {
   const { t, language } = useText();
   const query = useLedger(o.meta.id ?? '');
   const columns: Column<Schemas['LedgerAccount']>[] = [
-    { title: t('cust.ledgerAccount'), cell: (a) => <code>{a.account}</code> },
+    { id: 'ledgerAccount', title: t('cust.ledgerAccount'), cell: (a) => <code>{a.account}</code> },
     {
+      id: 'balance',
       title: t('cust.balance'),
       cell: (a) => <span className="basalt-number">{formatMicros(a.balanceMicros, a.currency, language)}</span>,
     },

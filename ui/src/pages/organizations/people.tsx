@@ -4,23 +4,23 @@ import { UsersIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
-import { useProjectsOf, useUsersOf, type Organization } from '../../api/customers';
+import { useProjectsOf, type Organization } from '../../api/customers';
 import { AddAdmin, LinkReady } from '../../forms/admin';
 import { useText } from '../../i18n';
-import { formatTime } from '../../lib/format';
 import { Confirm } from '../../parts/confirm';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { Time } from '../../parts/time';
+import { collections } from '../../api/collection';
 
 type User = Schemas['User'];
 
 export function People({ organization: o }: { organization: Organization }) {
-  const { t, language } = useText();
+  const { t } = useText();
   const client = useQueryClient();
-  const pages = usePages();
   const [adding, setAdding] = useState(false);
   const [made, setMade] = useState<User | null>(null);
   const [going, setGoing] = useState<User | null>(null);
-  const query = useUsersOf({ organization: o.meta.id, limit: 25, continue: pages.token });
+  const list = useListing(collections.users, { fixed: { organization: o.meta.id } });
   const projects = useProjectsOf({ organization: o.meta.id, limit: 1000 });
   const remove = useMutation({
     mutationFn: (u: User) => ok(api.DELETE('/v1/users/{id}', { params: { path: { id: u.meta.id ?? '' } } })),
@@ -37,6 +37,8 @@ export function People({ organization: o }: { organization: Organization }) {
   );
   const columns: Column<User>[] = [
     {
+      id: 'email',
+      sort: 'name',
       title: t('mem.email'),
       cell: (u) => (
         <>
@@ -49,10 +51,18 @@ export function People({ organization: o }: { organization: Organization }) {
         </>
       ),
     },
-    { title: t('mem.grants'), cell: (u) => u.spec.grants?.map(grant).join(', ') || t('common.none') },
-    { title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
-    { title: t('mem.lastLogin'), cell: (u) => formatTime(u.status?.lastLoginAt, language) || t('common.never') },
+    { id: 'grants', title: t('mem.grants'), cell: (u) => u.spec.grants?.map(grant).join(', ') || t('common.none') },
+    { id: 'twoFactor', title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
     {
+      id: 'lastLogin',
+      sort: 'status.lastLoginAt',
+      title: t('mem.lastLogin'),
+      value: (u) => u.status?.lastLoginAt,
+      cell: (u) => <Time at={u.status?.lastLoginAt} none={t('common.never')} />,
+    },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (u) => (
         <Button
@@ -70,13 +80,13 @@ export function People({ organization: o }: { organization: Organization }) {
   return (
     <div className="basalt-stack">
       {made && <LinkReady user={made} onClose={() => setMade(null)} />}
-      {(query.data?.items.length ?? 0) > 0 && <div>{add}</div>}
+      {(list.query.data?.items.length ?? 0) > 0 && <div>{add}</div>}
       <ObjectList
+        name="customer-people"
         label={t('cust.people')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(u) => u.meta.id ?? u.meta.name}
-        pages={pages}
         empty={<Empty title={t('cust.peopleEmpty')} help={t('cust.peopleEmptyHelp')} icon={UsersIcon} action={add} />}
       />
       {adding && (

@@ -4,15 +4,16 @@ import { CubesIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
-import { useProjectsOf, type Organization } from '../../api/customers';
+import { type Organization } from '../../api/customers';
 import { atField } from '../../api/fields';
 import { useText } from '../../i18n';
-import { formatTime } from '../../lib/format';
 import { asCurl, quote } from '../../lib/shell';
 import { FormDialog } from '../../parts/form-dialog';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { Same } from '../../parts/same';
 import { TextField } from '../../parts/text-field';
+import { Time } from '../../parts/time';
+import { collections } from '../../api/collection';
 
 type Project = Schemas['Project'];
 
@@ -66,31 +67,40 @@ function CreateProject({ organization: o, onClose }: { organization: Organizatio
 }
 
 export function Projects({ organization: o }: { organization: Organization }) {
-  const { t, language } = useText();
-  const pages = usePages();
+  const { t } = useText();
   const [creating, setCreating] = useState(false);
-  const query = useProjectsOf({ organization: o.meta.id, limit: 25, continue: pages.token });
+  const list = useListing(collections.projects, { fixed: { organization: o.meta.id } });
   const create = (
     <Button variant="secondary" onClick={() => setCreating(true)}>
       {t('cust.projectCreate')}
     </Button>
   );
   const columns: Column<Project>[] = [
-    { title: t('common.name'), cell: (p) => p.meta.name },
-    { title: t('cust.displayName'), cell: (p) => p.spec.displayName || '–' },
-    { title: t('cust.projectOwnQuota'), cell: (p) => Object.keys(p.spec.quota ?? {}).length || t('common.none') },
-    { title: t('cust.reason'), cell: (p) => p.spec.restricted?.reason ?? '–' },
-    { title: t('common.created'), cell: (p) => formatTime(p.meta.createdAt, language) },
+    { id: 'name', sort: 'name', title: t('common.name'), cell: (p) => p.meta.name },
+    { id: 'displayName', title: t('cust.displayName'), cell: (p) => p.spec.displayName || '–' },
+    {
+      id: 'projectOwnQuota',
+      title: t('cust.projectOwnQuota'),
+      cell: (p) => Object.keys(p.spec.quota ?? {}).length || t('common.none'),
+    },
+    { id: 'reason', title: t('cust.reason'), cell: (p) => p.spec.restricted?.reason ?? '–' },
+    {
+      id: 'created',
+      sort: 'createdAt',
+      title: t('common.created'),
+      value: (p) => p.meta.createdAt,
+      cell: (p) => <Time at={p.meta.createdAt} />,
+    },
   ];
   return (
     <div className="basalt-stack">
-      {(query.data?.items.length ?? 0) > 0 && <div>{create}</div>}
+      {(list.query.data?.items.length ?? 0) > 0 && <div>{create}</div>}
       <ObjectList
+        name="customer-projects"
         label={t('cust.projects')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(p) => p.meta.id ?? p.meta.name}
-        pages={pages}
         empty={
           <Empty title={t('cust.projectEmpty')} help={t('cust.projectEmptyHelp')} icon={CubesIcon} action={create} />
         }

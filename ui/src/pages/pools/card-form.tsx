@@ -4,7 +4,7 @@ import { gpus } from '../../api/resource';
 import { useText } from '../../i18n';
 import type { Gpu } from '../../lib/node';
 import { defaultPool } from '../../lib/pool';
-import { asCommand, asCurl } from '../../lib/shell';
+import { asCommand } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { describedBy, Field } from '../../parts/field';
@@ -79,10 +79,7 @@ export function CardForm({
         isChecked={unschedulable}
         onChange={(_, v) => edit.set('unschedulable')(v)}
       />
-      <Same
-        cli={asCommand(['gpu', 'set', gpu.meta.name], { pool, unschedulable })}
-        curl={asCurl('PUT', edit.path, edit.body)}
-      />
+      <Same cli={asCommand(['gpu', 'set', gpu.meta.name], { pool, unschedulable })} curl={edit.curl} />
     </FormDialog>
   );
 }

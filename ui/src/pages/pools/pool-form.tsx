@@ -3,7 +3,7 @@ import type { Schemas } from '../../api/client';
 import { atField } from '../../api/fields';
 import { gpuPools } from '../../api/resource';
 import { useText } from '../../i18n';
-import { asCommand, asCurl } from '../../lib/shell';
+import { asCommand } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { describedBy, Field } from '../../parts/field';
@@ -121,7 +121,7 @@ export function PoolForm({
           'max-vgpus-per-gpu': form.most,
           'vram-overcommit-percent': form.overcommit,
         })}
-        curl={asCurl(pool ? 'PUT' : 'POST', edit.path, edit.body)}
+        curl={edit.curl}
       />
     </FormDialog>
   );

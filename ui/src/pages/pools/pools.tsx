@@ -64,6 +64,7 @@ function PoolCard({ figures: p, nodes, asks }: { figures: PoolFigures; nodes: No
   const ratio = (part: number, whole: number) => (whole > 0 ? formatPercent((100 * part) / whole, language) : '–');
   const columns: Column<CardFigures>[] = [
     {
+      id: 'card',
       title: t('pool.card'),
       cell: ({ gpu: g }) => (
         <>
@@ -74,6 +75,7 @@ function PoolCard({ figures: p, nodes, asks }: { figures: PoolFigures; nodes: No
       ),
     },
     {
+      id: 'node',
       title: t('one.node'),
       cell: ({ gpu: g }) =>
         g.status?.node ? (
@@ -84,13 +86,15 @@ function PoolCard({ figures: p, nodes, asks }: { figures: PoolFigures; nodes: No
           '–'
         ),
     },
-    { title: t('pool.promised'), cell: (c) => of(c.promisedBytes, c.mayPromiseBytes) },
-    { title: t('pool.time'), cell: (c) => formatPercent(c.sharePercent, language) },
+    { id: 'promised', title: t('pool.promised'), cell: (c) => of(c.promisedBytes, c.mayPromiseBytes) },
+    { id: 'time', title: t('pool.time'), cell: (c) => formatPercent(c.sharePercent, language) },
     {
+      id: 'vgpus',
       title: t('pool.vgpus'),
-      cell: (c) => (c.vgpus > 0 ? <Link href={`/all-instances/gpu/${c.gpu.meta.id}`}>{c.vgpus}</Link> : '0'),
+      cell: (c) => (c.vgpus > 0 ? <Link href={`/all-instances?gpu=${c.gpu.meta.id}`}>{c.vgpus}</Link> : '0'),
     },
     {
+      id: 'state',
       title: t('common.state'),
       cell: ({ gpu: g }) =>
         g.spec.unschedulable ? (
@@ -100,6 +104,8 @@ function PoolCard({ figures: p, nodes, asks }: { figures: PoolFigures; nodes: No
         ),
     },
     {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: ({ gpu: g }) => (
         <Button variant="link" isInline aria-label={`${t('op.change')}: ${g.meta.name}`} onClick={() => asks.card(g)}>

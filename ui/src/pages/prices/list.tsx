@@ -9,7 +9,6 @@ import { usePriceBooks } from '../../api/customers';
 import { atField } from '../../api/fields';
 import type { Book } from '../../api/prices';
 import { useText } from '../../i18n';
-import { formatTime } from '../../lib/format';
 import { applied, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { FormDialog } from '../../parts/form-dialog';
@@ -17,6 +16,7 @@ import { Empty, ObjectList, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
+import { Time } from '../../parts/time';
 
 function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Book) => void; onClose: () => void }) {
   const { t } = useText();
@@ -75,7 +75,7 @@ function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Boo
 }
 
 export function Prices() {
-  const { t, language } = useText();
+  const { t } = useText();
   const [, go] = useLocation();
   const client = useQueryClient();
   const [creating, setCreating] = useState(false);
@@ -88,12 +88,23 @@ export function Prices() {
   });
   const create = <Button onClick={() => setCreating(true)}>{t('price.create')}</Button>;
   const columns: Column<Book>[] = [
-    { title: t('common.name'), cell: (b) => <Link href={`/prices/${b.meta.id}`}>{b.meta.name}</Link> },
-    { title: t('price.currency'), cell: (b) => b.spec.currency },
-    { title: t('price.count'), cell: (b) => b.spec.prices.length },
-    { title: t('price.taxes'), cell: (b) => b.spec.taxes?.map((x) => x.name).join(', ') || t('common.none') },
-    { title: t('price.changed'), cell: (b) => formatTime(b.meta.updatedAt, language) },
+    { id: 'name', title: t('common.name'), cell: (b) => <Link href={`/prices/${b.meta.id}`}>{b.meta.name}</Link> },
+    { id: 'currency', title: t('price.currency'), cell: (b) => b.spec.currency },
+    { id: 'count', title: t('price.count'), value: (b) => b.spec.prices.length, cell: (b) => b.spec.prices.length },
     {
+      id: 'taxes',
+      title: t('price.taxes'),
+      cell: (b) => b.spec.taxes?.map((x) => x.name).join(', ') || t('common.none'),
+    },
+    {
+      id: 'changed',
+      title: t('price.changed'),
+      value: (b) => b.meta.updatedAt,
+      cell: (b) => <Time at={b.meta.updatedAt} />,
+    },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (b) => (
         <Button
@@ -113,6 +124,7 @@ export function Prices() {
       <div className="basalt-stack">
         <p className="basalt-note">{t('price.help')}</p>
         <ObjectList
+          name="price-books"
           label={t('price.title')}
           columns={columns}
           query={query}

@@ -24,6 +24,7 @@ export function Simulation({ book, unsaved }: { book: Book; unsaved: boolean }) 
   );
   const columns: Column<Item>[] = [
     {
+      id: 'organization',
       title: t('signIn.organization'),
       cell: (i) => (
         <>
@@ -32,9 +33,10 @@ export function Simulation({ book, unsaved }: { book: Book; unsaved: boolean }) 
         </>
       ),
     },
-    { title: t('price.byThis'), cell: (i) => money(i.totalMicros, currency) },
-    { title: t('price.byOwn'), cell: (i) => (i.ownCurrency ? money(i.ownMicros, i.ownCurrency) : '–') },
+    { id: 'byThis', title: t('price.byThis'), cell: (i) => money(i.totalMicros, currency) },
+    { id: 'byOwn', title: t('price.byOwn'), cell: (i) => (i.ownCurrency ? money(i.ownMicros, i.ownCurrency) : '–') },
     {
+      id: 'difference',
       title: t('price.difference'),
       cell: (i) => (i.ownCurrency === currency ? money(i.totalMicros - i.ownMicros, currency) : '–'),
     },

@@ -72,6 +72,7 @@ export function ImagesStep({ session, images }: { session: Session; images: Imag
   const items = wanted(apps.data?.items ?? [], images);
   const columns: Column<Wanted>[] = [
     {
+      id: 'name',
       title: t('common.name'),
       cell: (w) => (
         <div>
@@ -80,8 +81,10 @@ export function ImagesStep({ session, images }: { session: Session; images: Imag
         </div>
       ),
     },
-    { title: t('common.state'), cell: (w) => <State image={w.image} /> },
+    { id: 'state', title: t('common.state'), cell: (w) => <State image={w.image} /> },
     {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (w) =>
         !w.image && w.url ? (

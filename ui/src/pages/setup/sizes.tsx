@@ -18,14 +18,18 @@ export function SizesStep({ flavors, pools }: { flavors: Schemas['Flavor'][]; po
   const [adding, add] = useState<'flavor' | 'pool' | null>(null);
   const n = gpus.data?.items.length ?? 0;
   const sizes: Column<Schemas['Flavor']>[] = [
-    { title: t('common.name'), cell: (f) => f.meta.name },
-    { title: t('flv.vcpus'), cell: (f) => f.spec.vcpus },
-    { title: t('quota.memoryBytes'), cell: (f) => formatBytes(f.spec.memoryBytes, language) },
-    { title: t('quota.volumeBytes'), cell: (f) => (f.spec.rootBytes ? formatBytes(f.spec.rootBytes, language) : '–') },
+    { id: 'name', title: t('common.name'), cell: (f) => f.meta.name },
+    { id: 'vcpus', title: t('flv.vcpus'), cell: (f) => f.spec.vcpus },
+    { id: 'memoryBytes', title: t('quota.memoryBytes'), cell: (f) => formatBytes(f.spec.memoryBytes, language) },
+    {
+      id: 'volumeBytes',
+      title: t('quota.volumeBytes'),
+      cell: (f) => (f.spec.rootBytes ? formatBytes(f.spec.rootBytes, language) : '–'),
+    },
   ];
   const sets: Column<Schemas['GPUPool']>[] = [
-    { title: t('common.name'), cell: (p) => p.meta.name },
-    { title: t('pool.most'), cell: (p) => p.spec.maxVgpusPerGpu || t('pool.unlimited') },
+    { id: 'name', title: t('common.name'), cell: (p) => p.meta.name },
+    { id: 'most', title: t('pool.most'), cell: (p) => p.spec.maxVgpusPerGpu || t('pool.unlimited') },
   ];
   return (
     <>

@@ -1,12 +1,14 @@
 import { Title } from '@patternfly/react-core';
 import { ArchiveIcon } from '@patternfly/react-icons';
 import type { Schemas } from '../../api/client';
-import { useBackups, useBackupTargets, useVolumeNames } from '../../api/cluster';
+import { useBackupTargets, useVolumeNames } from '../../api/cluster';
 import { useText } from '../../i18n';
-import { formatBytes, formatPercent, formatTime } from '../../lib/format';
-import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
+import { formatBytes, formatPercent } from '../../lib/format';
+import { Empty, ObjectList, useProjectListing, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { useProject } from '../../parts/project';
+import { Time } from '../../parts/time';
+import { collections } from '../../api/collection';
 
 type Backup = Schemas['Backup'];
 
@@ -15,17 +17,19 @@ const tones: Record<string, Tone> = { Succeeded: 'good', Failed: 'bad' };
 /** Backups of all tenants, to look at: they make and restore their own. */
 export function Backups() {
   const { t, language } = useText();
-  const { project, projects } = useProject();
-  const pages = usePages();
-  const query = useBackups({ project, limit: 25, continue: pages.token });
+  const { projects } = useProject();
+  const list = useProjectListing(collections.backups, { sort: '-createdAt' });
   const targets = useBackupTargets();
   const volumes = useVolumeNames();
   const nameIn = (items: { meta: { id?: string; name: string } }[] | undefined, ref: string | undefined) =>
     items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '–';
   const columns: Column<Backup>[] = [
-    { title: t('common.name'), cell: (b) => b.meta.name },
+    { id: 'name', sort: 'name', title: t('common.name'), cell: (b) => b.meta.name },
     {
+      id: 'state',
+      sort: 'state',
       title: t('common.state'),
+      value: (b) => b.status?.phase || 'Pending',
       cell: ({ status: s, assignment: a }) => (
         <div>
           <ToneLabel tone={tones[s?.phase ?? ''] ?? 'busy'} text={t(`obk.${s?.phase || 'Pending'}`)} />{' '}
@@ -39,10 +43,22 @@ export function Backups() {
         </div>
       ),
     },
-    { title: t('obk.volume'), cell: (b) => nameIn(volumes.data?.items, b.spec.volume) },
-    { title: t('common.project'), cell: (b) => nameIn(projects, b.meta.project) },
-    { title: t('obk.target'), cell: (b) => nameIn(targets.data?.items, b.spec.target) },
     {
+      id: 'volume',
+      sort: 'spec.volume',
+      title: t('obk.volume'),
+      cell: (b) => nameIn(volumes.data?.items, b.spec.volume),
+    },
+    { id: 'project', sort: 'project', title: t('common.project'), cell: (b) => nameIn(projects, b.meta.project) },
+    {
+      id: 'target',
+      sort: 'spec.target',
+      title: t('obk.target'),
+      cell: (b) => nameIn(targets.data?.items, b.spec.target),
+    },
+    {
+      id: 'stored',
+      sort: 'status.addedBytes',
       title: t('obk.stored'),
       cell: ({ status: s }) =>
         s?.totalBytes
@@ -52,7 +68,13 @@ export function Backups() {
             })
           : '–',
     },
-    { title: t('obk.ended'), cell: ({ status: s }) => formatTime(s?.endedAt, language) || '–' },
+    {
+      id: 'ended',
+      sort: 'status.endedAt',
+      title: t('obk.ended'),
+      value: ({ status: s }) => s?.endedAt,
+      cell: ({ status: s }) => <Time at={s?.endedAt} />,
+    },
   ];
   return (
     <>
@@ -60,11 +82,11 @@ export function Backups() {
         {t('sto.backups')}
       </Title>
       <ObjectList
+        name="backups"
         label={t('sto.backups')}
         columns={columns}
-        query={query}
+        list={list}
         keyOf={(b) => b.meta.id ?? b.meta.name}
-        pages={pages}
         empty={<Empty title={t('obk.empty')} help={t('obk.emptyHelp')} icon={ArchiveIcon} />}
       />
     </>

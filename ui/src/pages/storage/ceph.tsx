@@ -19,7 +19,7 @@ import { atField } from '../../api/fields';
 import { cephClusters, change } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { asCommand, asCurl } from '../../lib/shell';
+import { asCommand } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
@@ -106,7 +106,7 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
       </Field>
       <Same
         cli={asCommand(['ceph', 'enable'], { replicas: form.replicas, 'failure-domain': form.failureDomain })}
-        curl={asCurl(cluster ? 'PUT' : 'POST', edit.path, edit.body)}
+        curl={edit.curl}
       />
     </FormDialog>
   );

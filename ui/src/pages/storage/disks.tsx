@@ -83,6 +83,7 @@ export function Disks() {
     [];
   const columns: Column<Disk>[] = [
     {
+      id: 'name',
       title: t('common.name'),
       cell: (d) => (
         <>
@@ -93,11 +94,14 @@ export function Disks() {
       ),
     },
     {
+      id: 'node',
       title: t('one.node'),
       cell: (d) => (d.status?.node ? <Link href={`/nodes/${d.status.node}`}>{node(d)}</Link> : '–'),
     },
     {
+      id: 'state',
       title: t('common.state'),
+      value: (d) => d.status?.state,
       cell: ({ status: s }) => (
         <div>
           <ToneLabel tone={tones[s?.state ?? ''] ?? 'busy'} text={t(`dsk.${s?.state ?? 'Preparing'}`)} />{' '}
@@ -106,17 +110,22 @@ export function Disks() {
       ),
     },
     {
+      id: 'size',
       title: t('dsk.size'),
+      value: (d) => d.status?.sizeBytes,
       cell: ({ status: s }) =>
         s?.sizeBytes ? `${formatBytes(s.sizeBytes, language)} ${t(s.rotational ? 'dsk.hdd' : 'dsk.ssd')}` : '–',
     },
-    { title: t('dsk.path'), cell: ({ status: s }) => s?.path ?? '–' },
+    { id: 'path', title: t('dsk.path'), cell: ({ status: s }) => s?.path ?? '–' },
     {
+      id: 'use',
       title: t('dsk.use'),
       cell: (d) =>
         d.spec.use === 'ceph' ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (osd.${d.status?.osd})` : ''}` : t('dsk.nothing'),
     },
     {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (d) =>
         d.spec.use === 'ceph' ? (
@@ -142,6 +151,7 @@ export function Disks() {
         {t('dsk.title')}
       </Title>
       <ObjectList
+        name="disks"
         label={t('dsk.title')}
         columns={columns}
         query={{ ...query, data: query.data && { ...query.data, items } }}

@@ -4,25 +4,24 @@ import { useState, type ReactNode } from 'react';
 import { may, type Session } from '../../api/session';
 import { removeSnapshot, rollBack, type Snapshot, type Volume } from '../../api/storage';
 import { useText } from '../../i18n';
-import { formatBytes, formatTime } from '../../lib/format';
+import { formatBytes } from '../../lib/format';
 import { stateOf, whyOf } from '../../lib/state';
-import { Actions } from '../../parts/actions';
 import { Confirm } from '../../parts/confirm';
-import { ObjectList, type Column } from '../../parts/list';
-import type { Pages } from '../../parts/list-state';
+import { ObjectList, type Column, type Listing } from '../../parts/list';
 import { useRemoval } from '../../parts/removal';
 import { StateLabel } from '../../parts/state';
 import { CreateVolume } from './create-volume';
+import { Time } from '../../parts/time';
 
 interface Props {
   session: Session;
-  query: Parameters<typeof ObjectList<Snapshot>>[0]['query'];
+  list?: Listing<Snapshot>;
+  query?: Parameters<typeof ObjectList<Snapshot>>[0]['query'];
   volumes: Volume[];
-  pages?: Pages;
   empty: ReactNode;
 }
 
-export function SnapshotList({ session, query, volumes, pages, empty }: Props) {
+export function SnapshotList({ session, list, query, volumes, empty }: Props) {
   const { t, language } = useText();
   const client = useQueryClient();
   const [back, setBack] = useState<Snapshot | null>(null);
@@ -51,21 +50,41 @@ export function SnapshotList({ session, query, volumes, pages, empty }: Props) {
     ];
   };
   const columns: Column<Snapshot>[] = [
-    { title: t('common.name'), cell: (s) => s.meta.name },
-    { title: t('common.state'), cell: (s) => <StateLabel state={stateOf(s)} note={whyOf(s)} /> },
-    { title: t('snap.of'), cell: volumeName },
-    { title: t('vol.size'), cell: (s) => (s.status?.sizeBytes ? formatBytes(s.status.sizeBytes, language) : '–') },
-    { title: t('snap.taken'), cell: (s) => formatTime(s.status?.createdAt, language) || '–' },
-    { title: t('common.actions'), cell: (s) => <Actions of={s.meta.name} actions={actions(s)} /> },
+    { id: 'name', sort: 'name', title: t('common.name'), cell: (s) => s.meta.name },
+    {
+      id: 'state',
+      sort: 'state',
+      title: t('common.state'),
+      value: (s) => stateOf(s),
+      cell: (s) => <StateLabel state={stateOf(s)} note={whyOf(s)} />,
+    },
+    { id: 'of', sort: 'spec.volume', title: t('snap.of'), cell: volumeName },
+    {
+      id: 'size',
+      sort: 'status.sizeBytes',
+      title: t('vol.size'),
+      value: (s) => s.status?.sizeBytes,
+      cell: (s) => (s.status?.sizeBytes ? formatBytes(s.status.sizeBytes, language) : '–'),
+    },
+    {
+      id: 'taken',
+      sort: 'status.createdAt',
+      title: t('snap.taken'),
+      value: (s) => s.status?.createdAt,
+      cell: (s) => <Time at={s.status?.createdAt} />,
+    },
   ];
   return (
     <>
       <ObjectList
         label={t('snap.title')}
         columns={columns}
+        name={list && 'snapshots'}
+        list={list}
         query={query}
+        actions={actions}
+        bulk={list && may(session, 'member') ? [removal.bulk((s) => !s.meta.deletedAt)] : undefined}
         keyOf={(s) => s.meta.id ?? s.meta.name}
-        pages={pages}
         empty={empty}
       />
       {back && (

@@ -2,15 +2,17 @@ import { Button, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { CameraIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { may, type Session } from '../../api/session';
-import { mostChoices, useSnapshots, useVolumes, type Volume } from '../../api/storage';
+import { mostChoices, useVolumes, type Volume } from '../../api/storage';
 import { useText } from '../../i18n';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
-import { Empty, usePages } from '../../parts/list';
+import { Empty, useProjectListing } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { useProject } from '../../parts/project';
 import { SnapshotList } from './snapshot-list';
 import { TakeSnapshot } from './volume-dialogs';
+import { useMadeStates } from '../../parts/facets';
+import { collections } from '../../api/collection';
 
 /** Which volume a snapshot is to be of. */
 function ChooseVolume({
@@ -54,8 +56,7 @@ function ChooseVolume({
 export function Snapshots({ session }: { session: Session }) {
   const { t } = useText();
   const { project } = useProject();
-  const pages = usePages();
-  const query = useSnapshots({ project, limit: 25, continue: pages.token });
+  const list = useProjectListing(collections.snapshots, { facets: useMadeStates() });
   const volumes = useVolumes({ project, limit: mostChoices }).data?.items ?? [];
   const ready = volumes.filter((v) => v.status?.phase === 'Ready' && !v.meta.deletedAt);
   const [choosing, setChoosing] = useState(false);
@@ -67,9 +68,8 @@ export function Snapshots({ session }: { session: Session }) {
     <PageBody title={t('snap.title')} actions={take}>
       <SnapshotList
         session={session}
-        query={query}
+        list={list}
         volumes={volumes}
-        pages={pages}
         empty={
           <Empty
             title={t('snap.empty')}

@@ -145,9 +145,11 @@ export function Targets() {
   });
   const create = <Button onClick={() => setAdding(true)}>{t('tgt.create')}</Button>;
   const columns: Column<Target>[] = [
-    { title: t('common.name'), cell: (x) => x.meta.name },
+    { id: 'name', title: t('common.name'), cell: (x) => x.meta.name },
     {
+      id: 'state',
       title: t('common.state'),
+      value: (x) => x.status?.phase,
       cell: ({ status: s }) => (
         <div>
           <ToneLabel
@@ -158,8 +160,14 @@ export function Targets() {
         </div>
       ),
     },
-    { title: t('tgt.where'), cell: ({ spec: s }) => s.directory || [s.s3?.endpoint, s.s3?.bucket].join('/') },
     {
+      id: 'where',
+      title: t('tgt.where'),
+      cell: ({ spec: s }) => s.directory || [s.s3?.endpoint, s.s3?.bucket].join('/'),
+    },
+    {
+      id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (x) => (
         <Button
@@ -183,6 +191,7 @@ export function Targets() {
         {(query.data?.items.length ?? 0) > 0 && create}
       </div>
       <ObjectList
+        name="backup-targets"
         label={t('tgt.title')}
         columns={columns}
         query={query}

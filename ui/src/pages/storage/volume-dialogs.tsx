@@ -155,7 +155,7 @@ function Grow({ volume, onClose }: Props) {
       />
       <Same
         cli={asCommand(['volume', 'set', volume.meta.name], { size: sizeFlag(edit.body.spec.sizeBytes ?? 0) })}
-        curl={asCurl('PUT', edit.path, edit.body)}
+        curl={edit.curl}
       />
     </FormDialog>
   );
@@ -210,7 +210,7 @@ function ChangeLimits({ volume, onClose }: Props) {
           'read-rate': sizeFlag(q.readBytesPerSecond ?? 0),
           'write-rate': sizeFlag(q.writeBytesPerSecond ?? 0),
         })}
-        curl={asCurl('PUT', edit.path, edit.body)}
+        curl={edit.curl}
       />
     </FormDialog>
   );

@@ -10,9 +10,7 @@ import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { whyOf } from '../../lib/state';
 import { placeOf, volumeState } from '../../lib/volume';
-import { Actions } from '../../parts/actions';
-import { ObjectList, type Column } from '../../parts/list';
-import type { Filter, Pages } from '../../parts/list-state';
+import { ObjectList, type Column, type Listing } from '../../parts/list';
 import { useRemoval } from '../../parts/removal';
 import { StateLabel } from '../../parts/state';
 import { useProject } from '../../parts/project';
@@ -21,15 +19,15 @@ import { VolumeDialog, type VolumeAction } from './volume-dialogs';
 interface Props {
   session: Session;
   label: string;
-  query: Parameters<typeof ObjectList<Volume>>[0]['query'];
-  pages?: Pages;
-  filter?: Filter;
+  /** All, as the server pages them; or those of query. */
+  list?: Listing<Volume>;
+  query?: Parameters<typeof ObjectList<Volume>>[0]['query'];
   /** The list is of one instance: it is not named in each row. */
   ofInstance?: boolean;
   empty: ReactNode;
 }
 
-export function VolumeList({ session, label, query, pages, filter, ofInstance, empty }: Props) {
+export function VolumeList({ session, label, list, query, ofInstance, empty }: Props) {
   const { t, language } = useText();
   const { project, projects } = useProject();
   const instances = useInstances({ project, limit: mostChoices });
@@ -67,6 +65,8 @@ export function VolumeList({ session, label, query, pages, filter, ofInstance, e
   };
   const columns: Column<Volume>[] = [
     {
+      id: 'name',
+      sort: 'name',
       title: t('common.name'),
       cell: (v) => (
         <span className="basalt-labels">
@@ -85,9 +85,18 @@ export function VolumeList({ session, label, query, pages, filter, ofInstance, e
         </span>
       ),
     },
-    { title: t('common.state'), cell: (v) => <StateLabel state={volumeState(v)} note={whyOf(v)} /> },
     {
+      id: 'state',
+      sort: 'state',
+      title: t('common.state'),
+      value: (v) => volumeState(v),
+      cell: (v) => <StateLabel state={volumeState(v)} note={whyOf(v)} />,
+    },
+    {
+      id: 'size',
+      sort: 'spec.sizeBytes',
       title: t('vol.size'),
+      value: (v) => v.status?.sizeBytes || v.spec.sizeBytes,
       cell: (v) => (
         <>
           {formatBytes(v.status?.sizeBytes || v.spec.sizeBytes || 0, language)}{' '}
@@ -99,26 +108,39 @@ export function VolumeList({ session, label, query, pages, filter, ofInstance, e
         </>
       ),
     },
-    ...(ofInstance ? [] : [{ title: t('vol.attached'), cell: where }]),
+    ...(ofInstance
+      ? []
+      : [
+          {
+            id: 'attached',
+            sort: 'spec.instance',
+            title: t('vol.attached'),
+            value: (v: Volume) => (v.spec.instance ? instanceName(v.spec.instance) : undefined),
+            cell: where,
+          },
+        ]),
     ...(ofInstance || project
       ? []
       : [
           {
+            id: 'project',
+            sort: 'project',
             title: t('common.project'),
             cell: (v: Volume) => projects.find((p) => p.meta.id === v.meta.project)?.meta.name ?? '',
           },
         ]),
-    { title: t('common.actions'), cell: (v) => <Actions of={v.meta.name} actions={actions(v)} /> },
   ];
   return (
     <>
       <ObjectList
         label={label}
         columns={columns}
+        name={ofInstance ? undefined : 'volumes'}
+        list={list}
         query={query}
+        actions={actions}
+        bulk={list && may(session, 'member') ? [removal.bulk((v) => !v.spec.root && !v.meta.deletedAt)] : undefined}
         keyOf={(v) => v.meta.id ?? v.meta.name}
-        pages={pages}
-        filter={filter}
         empty={empty}
       />
       {doing && <VolumeDialog {...doing} onClose={() => setDoing(null)} />}

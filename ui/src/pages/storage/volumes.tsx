@@ -2,29 +2,25 @@ import { Button } from '@patternfly/react-core';
 import { HddIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { may, type Session } from '../../api/session';
-import { useVolumes } from '../../api/storage';
 import { useText } from '../../i18n';
-import { Empty, useListing } from '../../parts/list';
+import { Empty, useProjectListing } from '../../parts/list';
 import { PageBody } from '../../parts/page';
-import { useProject } from '../../parts/project';
 import { CreateVolume } from './create-volume';
 import { VolumeList } from './volume-list';
+import { useMadeStates } from '../../parts/facets';
+import { collections } from '../../api/collection';
 
 export function Volumes({ session }: { session: Session }) {
   const { t } = useText();
-  const { project } = useProject();
-  const listing = useListing(project);
+  const list = useProjectListing(collections.volumes, { facets: useMadeStates() });
   const [creating, setCreating] = useState(false);
-  const query = useVolumes({ project, ...listing.query });
   const create = may(session, 'member') && <Button onClick={() => setCreating(true)}>{t('vol.create')}</Button>;
   return (
     <PageBody title={t('vol.title')} actions={create}>
       <VolumeList
         session={session}
         label={t('vol.title')}
-        query={query}
-        pages={listing.pages}
-        filter={listing.filter}
+        list={list}
         empty={
           <Empty
             title={t('vol.empty')}

@@ -1,0 +1,296 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A field is what a list is sorted by, or narrowed by with a field selector: a
+// scalar of an object, by its path, or one of the names that every kind has. Only
+// what stands in this table can be asked for: the order of a secret gives it away.
+
+// fieldsOfAll are those of every kind.
+var fieldsOfAll = []string{"id", "name", "createdAt", "organization", "project"}
+
+// fieldsOf are those of each kind besides: paths of its objects, and state, which is
+// what StateOf returns.
+var fieldsOf = map[Kind][]string{
+	KindInstance: {"state", "assignment.node", "assignment.gpu", "assignment.vcpus", "assignment.memoryBytes", "assignment.vgpuVramBytes",
+		"spec.app", "spec.flavor", "spec.image", "spec.power", "status.startedAt"},
+	KindVolume:       {"state", "spec.encrypted", "spec.image", "spec.instance", "spec.pool", "spec.root", "spec.sizeBytes", "status.allocatedBytes"},
+	KindSnapshot:     {"state", "spec.volume", "status.createdAt", "status.sizeBytes"},
+	KindImage:        {"state", "spec.format", "spec.public", "status.sizeBytes", "status.virtualBytes"},
+	KindNetwork:      {"state", "spec.cidr4", "spec.cidr6", "spec.isolated"},
+	KindFloatingIP:   {"state", "assignment.address", "spec.externalNetwork", "spec.instance"},
+	KindLoadBalancer: {"state", "spec.floatingIP", "spec.network", "spec.port", "spec.protocol"},
+	KindRouter:       {"state", "spec.externalNetwork", "status.node"},
+	KindBackup:       {"state", "spec.sizeBytes", "spec.target", "spec.volume", "status.addedBytes", "status.endedAt", "status.startedAt"},
+	KindMigration:    {"state", "spec.instance", "spec.target", "status.downtimeMillis", "status.endedAt", "status.startedAt"},
+	KindNode:         {"spec.drain", "spec.unschedulable", "status.memoryBytes", "status.seenAt", "status.storageFreeBytes", "status.vcpus", "status.version"},
+	KindDisk:         {"spec.use", "status.model", "status.node", "status.sizeBytes", "status.state"},
+	KindFlavor:       {"spec.memoryBytes", "spec.rootBytes", "spec.vcpus"},
+	KindApp:          {"spec.category", "spec.displayName", "spec.version"},
+	KindOrganization: {"spec.displayName", "spec.parent", "spec.priceBook"},
+	KindProject:      {"spec.displayName"},
+	KindUser:         {"spec.disabled", "spec.displayName", "status.lastLoginAt"},
+	KindAPIKey:       {"spec.expiresAt", "spec.role", "status.lastUsedAt"},
+	KindInvoice:      {"spec.dueAt", "spec.from", "spec.issuedAt", "spec.number", "spec.totalMicros"},
+	KindPayment:      {"spec.amountMicros", "spec.receivedAt", "spec.reference", "spec.type"},
+	KindCreditNote:   {"spec.invoice", "spec.issuedAt", "spec.number", "spec.totalMicros"},
+	KindBudget:       {"spec.amountMicros", "spec.project", "status.spentMicros"},
+	KindMailMessage:  {"spec.to", "spec.type", "status.doneAt", "status.state"},
+	KindPriceBook:    {"spec.currency", "spec.effectiveFrom"},
+}
+
+// Fields returns what lists of the kind can be sorted and narrowed by.
+func (k Kind) Fields() []string { return slices.Concat(fieldsOfAll, fieldsOf[k]) }
+
+// StateOf returns an object's state in one word: an instance's phase as
+// InstancePhaseOf has it, of others Deleting once that was asked for, or its
+// phase, or Pending until it has one.
+func StateOf(o Object) string {
+	if o.Kind == KindInstance {
+		return string(instanceState(o))
+	}
+	if o.Meta.DeletedAt != nil {
+		return string(InstanceDeleting)
+	}
+	for _, part := range []json.RawMessage{o.Status, o.Assignment} { // the planner moves migrations on
+		if phase, ok := scalarAt(part, "phase").(string); ok {
+			return phase
+		}
+	}
+	return string(InstancePending)
+}
+
+// instanceState is InstancePhaseOf of what it looks at alone: lists ask it of every
+// instance.
+func instanceState(o Object) InstancePhase {
+	var a struct {
+		Node     NodeID `json:"node"`
+		Epoch    int64  `json:"epoch"`
+		NodeLost bool   `json:"nodeLost"`
+	}
+	var s struct {
+		Node  NodeID        `json:"node"`
+		Epoch int64         `json:"epoch"`
+		Phase InstancePhase `json:"phase"`
+	}
+	// What cannot be read says nothing.
+	_, _ = json.Unmarshal(o.Assignment, &a), json.Unmarshal(o.Status, &s)
+	return InstancePhaseOf(Instance{Meta: o.Meta, Assignment: InstanceAssignment{Node: a.Node, Epoch: a.Epoch, NodeLost: a.NodeLost},
+		Status: InstanceStatus{Node: s.Node, Epoch: s.Epoch, Phase: s.Phase}})
+}
+
+// FieldOf returns the value of a field that the object's kind has: a string, bool,
+// json.Number or time.Time; nil where the object does not say.
+func FieldOf(o Object, field string) any {
+	switch field {
+	case "id":
+		return o.Meta.ID
+	case "name":
+		return o.Meta.Name
+	case "createdAt":
+		return o.Meta.CreatedAt
+	case "organization":
+		return given(o.Meta.Organization)
+	case "project":
+		return given(o.Meta.Project)
+	case "state":
+		return StateOf(o)
+	}
+	part, path, _ := strings.Cut(field, ".")
+	raw := map[string]json.RawMessage{"spec": o.Spec, "assignment": o.Assignment, "status": o.Status}[part]
+	v := scalarAt(raw, path)
+	if s, ok := v.(string); ok && isTime(field) {
+		if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
+			return at
+		}
+	}
+	return v
+}
+
+// isTime reports whether a field is a moment, by its name.
+func isTime(field string) bool {
+	return strings.HasSuffix(field, "At") || field == "spec.from" || field == "spec.effectiveFrom"
+}
+
+func given(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// scalarAt is the string, bool or number at a path of a JSON object, or nil.
+func scalarAt(raw json.RawMessage, path string) any {
+	name, rest, deeper := strings.Cut(path, ".")
+	var in map[string]json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &in) != nil {
+		return nil
+	}
+	if deeper {
+		return scalarAt(in[name], rest)
+	}
+	at := in[name]
+	if len(at) == 0 {
+		return nil
+	}
+	switch at[0] {
+	case '"':
+		var s string
+		if json.Unmarshal(at, &s) == nil && s != "" {
+			return s
+		}
+	case 't', 'f':
+		return at[0] == 't'
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return json.Number(at)
+	}
+	return nil
+}
+
+// fieldText is a field's value as a selector names it; false: there is none.
+func fieldText(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		if v {
+			return "true", true
+		}
+		return "false", true
+	case json.Number:
+		return v.String(), true
+	case time.Time:
+		return v.UTC().Format(time.RFC3339), true
+	}
+	return "", false
+}
+
+// FieldSelector selects objects of one kind by their fields.
+type FieldSelector struct {
+	terms  LabelSelector
+	fields []string
+}
+
+// ParseFieldSelector reads conditions as those of ParseLabelSelector, whose keys are
+// fields of the kind. Empty selects all. An error has code CodeInvalid.
+func ParseFieldSelector(kind Kind, text string) (FieldSelector, error) {
+	terms, err := parseSelector("fieldSelector", text)
+	if err != nil {
+		return FieldSelector{}, err
+	}
+	known, used := kind.Fields(), map[string]bool{}
+	for _, t := range terms {
+		if !slices.Contains(known, t.key) {
+			return FieldSelector{}, invalid("fieldSelector", "%q is not a field of kind %s", clip(t.key), kind).WithHint("want one of %s", strings.Join(known, ", "))
+		}
+		used[t.key] = true
+	}
+	return FieldSelector{terms: terms, fields: slices.Sorted(maps.Keys(used))}, nil
+}
+
+// Matches reports whether an object meets all conditions. What does not say anything
+// of a field meets field!=value.
+func (s FieldSelector) Matches(o Object) bool {
+	if len(s.terms) == 0 {
+		return true
+	}
+	values := make(map[string]string, len(s.fields))
+	for _, f := range s.fields {
+		if text, ok := fieldText(FieldOf(o, f)); ok {
+			values[f] = text
+		}
+	}
+	return s.terms.Matches(values)
+}
+
+// Order is that of a list: by a field, and by IDs where that is the same.
+type Order struct {
+	Field      string
+	Descending bool
+}
+
+// ParseOrder reads a field of the kind, with "-" before it for the greatest first.
+// Empty is the order of IDs. An error has code CodeInvalid.
+func ParseOrder(kind Kind, sort ListSort) (Order, error) {
+	field, descending := strings.CutPrefix(string(sort), "-")
+	if field == "" && !descending {
+		field = string(SortID)
+	}
+	if known := kind.Fields(); !slices.Contains(known, field) {
+		return Order{}, invalid("sort", "%q is not a field of kind %s", clip(field), kind).
+			WithHint("want one of %s, or one with - before it for the greatest first", strings.Join(known, ", "))
+	}
+	return Order{Field: field, Descending: descending}, nil
+}
+
+// mostKeyBytes of a value order a list: a token has them.
+const mostKeyBytes = 128
+
+// Key is the object's place in the order, as bytes that compare as it does when it
+// ascends: what says nothing first, then false and true, numbers, times, and text
+// without regard to case.
+func (s Order) Key(o Object) string {
+	id := "\x00" + o.Meta.ID
+	switch v := FieldOf(o, s.Field).(type) {
+	case bool:
+		if v {
+			return "1t" + id
+		}
+		return "1f" + id
+	case json.Number:
+		return "2" + sortableNumber(v) + id
+	case time.Time:
+		return "3" + sortable(uint64(v.UnixNano())^1<<63) + id
+	case string:
+		text := strings.ToLower(strings.ReplaceAll(v, "\x00", ""))
+		return "4" + text[:min(len(text), mostKeyBytes)] + id
+	}
+	return "0" + id
+}
+
+// sortableNumber is a number as bytes in its order. Whole numbers beyond 2^53 that a
+// float does not tell apart are ordered by ID.
+func sortableNumber(n json.Number) string {
+	f, err := n.Float64()
+	if err != nil {
+		f = 0
+	}
+	bits := math.Float64bits(f)
+	if bits>>63 == 1 {
+		return sortable(^bits)
+	}
+	return sortable(bits | 1<<63)
+}
+
+func sortable(n uint64) string {
+	return string(binary.BigEndian.AppendUint64(nil, n))
+}
+
+// Before reports whether the key a comes before b.
+func (s Order) Before(a, b string) bool {
+	if s.Descending {
+		return a > b
+	}
+	return a < b
+}
+
+// Token of a page that ends with the key.
+func (s Order) Token(key string) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
+
+// Place is a token's key; empty is the beginning.
+func (s Order) Place(token string) (string, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return "", Errorf(CodeInvalid, "is not a token from a previous page").At("continue")
+	}
+	return string(raw), nil
+}

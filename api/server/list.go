@@ -1,0 +1,236 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	maxLimit  = 1000
+	maxSearch = 128 // characters
+)
+
+// page of a kind's list.
+type page[T any] struct {
+	Continue string `json:"continue,omitempty"`
+	Items    []T    `json:"items"`
+	Revision int64  `json:"revision"`
+	Total    *int64 `json:"total,omitempty"`
+}
+
+// query is what a list was asked for. Organization and project are ids or names.
+type query struct {
+	limit                 int
+	after, name, search   string
+	sort                  api.ListSort
+	labels, fields        string // selectors
+	count                 bool
+	organization, project string
+	owner                 api.UserID            // whose SSH keys; empty: of no user
+	only                  func(api.Object) bool // nil: all
+}
+
+// list answers one page of what the caller sees.
+func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page[T], error) {
+	out := page[T]{Items: []T{}}
+	sq, err := h.ofStore(ctx, kind, q)
+	if err != nil {
+		return out, err
+	}
+	wanted, err := q.wanted(ctx, kind)
+	if err != nil {
+		return out, err
+	}
+	found, err := h.found(ctx, kind, q, sq, wanted)
+	if err != nil {
+		return out, err
+	}
+	out.Continue, out.Revision = found.Continue, found.Revision
+	if q.count {
+		out.Total = &found.total
+	}
+	for _, o := range found.Items {
+		t, err := decode[T](o)
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, t)
+	}
+	return out, nil
+}
+
+// foundPage is a page, and how many there are on all pages where that was asked for.
+type foundPage struct {
+	api.ListPage
+	total int64
+}
+
+// found reads a page in an order that the store has an index for, or sorts.
+func (h *handlers) found(ctx context.Context, kind api.Kind, q query, sq api.ListQuery, wanted func(api.Object) bool) (foundPage, error) {
+	switch q.sort {
+	case "", api.SortID, api.SortName:
+	default:
+		order, err := api.ParseOrder(kind, q.sort)
+		if err != nil {
+			return foundPage{}, err
+		}
+		return sortedPage(ctx, h.opts.Store, sq, order, wanted)
+	}
+	out, err := h.walked(ctx, sq, wanted)
+	if err == nil && q.count {
+		out.total, err = h.count(ctx, sq, wanted)
+	}
+	return out, err
+}
+
+// ofStore is the part of a query that the store's filters say.
+func (h *handlers) ofStore(ctx context.Context, kind api.Kind, q query) (api.ListQuery, error) {
+	sq := api.ListQuery{Kind: kind, Name: q.name, Search: strings.ToLower(strings.TrimSpace(q.search)), ByName: q.sort == api.SortName,
+		Limit: cmp.Or(q.limit, maxLimit), Continue: q.after}
+	if sq.Limit < 1 || sq.Limit > maxLimit {
+		return sq, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxLimit).At("limit")
+	}
+	if utf8.RuneCountInString(sq.Search) > maxSearch {
+		return sq, api.Errorf(api.CodeInvalid, "must have at most %d characters", maxSearch).At("search")
+	}
+	var err error
+	if sq.Organization, sq.Project, err = h.scopeOfList(ctx, kind, q.organization, q.project); err != nil {
+		return sq, err
+	}
+	if q.owner != "" {
+		sq.Project = string(q.owner)
+	}
+	return sq, nil
+}
+
+// wanted is what the store's filters cannot say: public images, a node's instances,
+// labels, fields.
+func (q query) wanted(ctx context.Context, kind api.Kind) (func(api.Object) bool, error) {
+	labels, err := api.ParseLabelSelector(q.labels)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := api.ParseFieldSelector(kind, q.fields)
+	if err != nil {
+		return nil, err
+	}
+	me := who(ctx)
+	return func(o api.Object) bool {
+		return me.Sees(o) && labels.Matches(o.Meta.Labels) && fields.Matches(o) && (q.only == nil || q.only(o))
+	}, nil
+}
+
+// walked reads on in the store's order until a page is full of what is wanted.
+func (h *handlers) walked(ctx context.Context, sq api.ListQuery, wanted func(api.Object) bool) (out foundPage, err error) {
+	limit := sq.Limit
+	for {
+		p, err := h.opts.Store.List(ctx, sq)
+		if err != nil {
+			return out, err
+		}
+		out.Revision = p.Revision
+		for _, o := range p.Items {
+			if !wanted(o) {
+				continue
+			}
+			if len(out.Items) == limit { // there is one more: the page ends before it
+				return out, nil
+			}
+			out.Items = append(out.Items, o)
+			out.Continue = sq.After(o.Meta)
+		}
+		// One page of a search has looked at enough.
+		if p.Continue == "" || sq.Search != "" {
+			out.Continue = p.Continue
+			return out, nil
+		}
+		sq.Continue = p.Continue
+	}
+}
+
+// sortedPage reads all that is wanted and keeps the page's worth that comes first after the
+// token: what it holds at any moment is a few pages, however many objects there are.
+func sortedPage(ctx context.Context, from api.Lister, sq api.ListQuery, order api.Order, wanted func(api.Object) bool) (out foundPage, err error) {
+	after, err := order.Place(sq.Continue)
+	if err != nil {
+		return out, err
+	}
+	limit := sq.Limit
+	top := newTop(order, limit+1)
+	sq.Continue, sq.Limit = "", maxLimit
+	for {
+		p, err := from.List(ctx, sq)
+		if err != nil {
+			return out, err
+		}
+		out.Revision = p.Revision
+		for _, o := range p.Items {
+			if !wanted(o) {
+				continue
+			}
+			out.total++
+			if key := order.Key(o); after == "" || order.Before(after, key) {
+				top.add(key, o)
+			}
+		}
+		if sq.Continue = p.Continue; sq.Continue == "" {
+			break
+		}
+	}
+	first := top.sorted()
+	if len(first) > limit {
+		first = first[:limit]
+		out.Continue = order.Token(first[limit-1].key)
+	}
+	for _, e := range first {
+		out.Items = append(out.Items, e.object)
+	}
+	return out, nil
+}
+
+// top keeps the n objects that come first in an order.
+type top struct {
+	order api.Order
+	n     int
+	kept  []keyed
+}
+
+type keyed struct {
+	key    string
+	object api.Object
+}
+
+func newTop(order api.Order, n int) *top { return &top{order: order, n: n} }
+
+// add an object; of four times as many as are kept, the last are let go.
+func (t *top) add(key string, o api.Object) {
+	if t.kept = append(t.kept, keyed{key, o}); len(t.kept) >= 4*t.n {
+		t.kept = t.sorted()
+	}
+}
+
+func (t *top) sorted() []keyed {
+	slices.SortFunc(t.kept, func(a, b keyed) int {
+		if t.order.Before(a.key, b.key) {
+			return -1
+		}
+		return 1
+	})
+	return t.kept[:min(len(t.kept), t.n)]
+}
+
+// count is how many objects a query selects, on all pages.
+func (h *handlers) count(ctx context.Context, q api.ListQuery, wanted func(api.Object) bool) (n int64, err error) {
+	q.Continue = ""
+	return n, h.each(ctx, q, func(o api.Object) bool {
+		if wanted(o) {
+			n++
+		}
+		return true
+	})
+}

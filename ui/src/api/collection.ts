@@ -1,0 +1,58 @@
+// The kinds' collections as lists read them: a page at a time, in an order, and
+// narrowed by search, labels and fields on the server.
+import { api, ok, type Instance, type Schemas } from './client';
+import { none, type PageOf } from './queries';
+
+export interface PageQuery extends PageOf {
+  organization?: string;
+  sort?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  count?: boolean;
+  node?: string;
+  gpu?: string;
+  phase?: string;
+}
+
+export interface ObjectPage<T> {
+  items: T[];
+  continue?: string;
+  total?: number;
+}
+
+export interface Collection<T> {
+  kind: string;
+  read: (q: PageQuery, signal?: AbortSignal) => Promise<ObjectPage<T>>;
+}
+
+/** collection of a kind; its list takes what any other does, and that of instances stands here for all of them. */
+const collection = <T>(kind: string, path: string): Collection<T> => ({
+  kind,
+  read: (q, signal) =>
+    ok(api.GET(path as '/v1/instances', { params: { query: none(q) }, signal })) as unknown as Promise<ObjectPage<T>>,
+});
+
+export const collections = {
+  backups: collection<Schemas['Backup']>('Backup', '/v1/backups'),
+  budgets: collection<Schemas['Budget']>('Budget', '/v1/budgets'),
+  creditNotes: collection<Schemas['CreditNote']>('CreditNote', '/v1/credit-notes'),
+  floatingIPs: collection<Schemas['FloatingIP']>('FloatingIP', '/v1/floating-ips'),
+  images: collection<Schemas['Image']>('Image', '/v1/images'),
+  instances: collection<Instance>('Instance', '/v1/instances'),
+  invoices: collection<Schemas['Invoice']>('Invoice', '/v1/invoices'),
+  keys: collection<Schemas['APIKey']>('APIKey', '/v1/api-keys'),
+  loadBalancers: collection<Schemas['LoadBalancer']>('LoadBalancer', '/v1/load-balancers'),
+  mailMessages: collection<Schemas['MailMessage']>('MailMessage', '/v1/mail-messages'),
+  migrations: collection<Schemas['Migration']>('Migration', '/v1/migrations'),
+  networks: collection<Schemas['Network']>('Network', '/v1/networks'),
+  nodes: collection<Schemas['Node']>('Node', '/v1/nodes'),
+  organizations: collection<Schemas['Organization']>('Organization', '/v1/organizations'),
+  payments: collection<Schemas['Payment']>('Payment', '/v1/payments'),
+  projects: collection<Schemas['Project']>('Project', '/v1/projects'),
+  routers: collection<Schemas['Router']>('Router', '/v1/routers'),
+  securityGroups: collection<Schemas['SecurityGroup']>('SecurityGroup', '/v1/security-groups'),
+  snapshots: collection<Schemas['Snapshot']>('Snapshot', '/v1/snapshots'),
+  users: collection<Schemas['User']>('User', '/v1/users'),
+  volumes: collection<Schemas['Volume']>('Volume', '/v1/volumes'),
+  webhooks: collection<Schemas['Webhook']>('Webhook', '/v1/webhooks'),
+} as const;

@@ -1,0 +1,37 @@
+// What has changed of an object, as a JSON merge patch (RFC 7396): a form sends
+// that alone, and leaves all else as others have made it.
+
+type Json = Record<string, unknown>;
+
+const isObject = (v: unknown): v is Json => typeof v === 'object' && v !== null && !Array.isArray(v);
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+
+/** mergePatch makes now of was: what is gone is null, lists are sent whole. */
+export function mergePatch(was: Json, now: Json): Json {
+  const patch: Json = {};
+  for (const key of new Set([...Object.keys(was), ...Object.keys(now)])) {
+    const [a, b] = [was[key], now[key]];
+    if (b === undefined) {
+      if (a !== undefined) patch[key] = null;
+    } else if (isObject(a) && isObject(b)) {
+      const inner = mergePatch(a, b);
+      if (Object.keys(inner).length > 0) patch[key] = inner;
+    } else if (!same(a, b)) patch[key] = b;
+  }
+  return patch;
+}
+
+interface Thing {
+  meta: { name?: string; labels?: unknown };
+  spec: unknown;
+}
+
+/** patchOf an object is of what its users say: name, labels and spec. */
+export function patchOf(was: Thing, now: Thing): Json {
+  const said = ({ meta, spec }: Thing): Json => ({
+    meta: { name: meta.name, ...(meta.labels !== undefined && { labels: meta.labels }) },
+    spec,
+  });
+  // A body without a name or labels does not take them away.
+  return mergePatch(said(was), said({ ...now, meta: { ...was.meta, ...now.meta } }));
+}

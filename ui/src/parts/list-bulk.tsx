@@ -1,0 +1,162 @@
+// What is done to the selected rows of a list: asked once, with what it does to
+// how many, and told row by row where it failed.
+import { Alert, Button, Modal, ModalBody, ModalFooter, ModalHeader, TextInput } from '@patternfly/react-core';
+import { useState } from 'react';
+import { asApiError } from '../api/client';
+import { fill, useText } from '../i18n';
+import { runAll, type Failure } from '../lib/bulk';
+import { Field } from './field';
+
+/** Bulk is an action for many rows. */
+export interface Bulk<T> {
+  id: string;
+  text: string;
+  /** What it does, for the confirmation. */
+  help: string;
+  danger?: boolean;
+  /** To which rows; all unless given. */
+  applies?: (item: T) => boolean;
+  run: (item: T) => Promise<unknown>;
+}
+
+interface BarProps<T> {
+  items: readonly T[];
+  bulk: readonly Bulk<T>[];
+  nameOf: (item: T) => string;
+  clear: () => void;
+  /** Called with those that are done. */
+  onDone: (done: readonly T[]) => void;
+}
+
+export function BulkBar<T>({ items, bulk, nameOf, clear, onDone }: BarProps<T>) {
+  const { t, count } = useText();
+  const [asked, ask] = useState<{ of: Bulk<T>; items: readonly T[]; left: number } | null>(null);
+  return (
+    <>
+      <div className="basalt-bulk" role="toolbar" aria-label={t('bulk.title')}>
+        <span aria-live="polite">{count('bulk.selected', items.length)}</span>
+        {bulk.map((b) => {
+          const can = items.filter((i) => b.applies?.(i) ?? true);
+          return (
+            <Button
+              key={b.id}
+              variant="secondary"
+              size="sm"
+              isDanger={b.danger}
+              isDisabled={can.length === 0}
+              onClick={() => ask({ of: b, items: can, left: items.length - can.length })}
+            >
+              {b.text}
+            </Button>
+          );
+        })}
+        <Button variant="link" size="sm" onClick={clear}>
+          {t('bulk.clear')}
+        </Button>
+      </div>
+      {asked && <BulkDialog {...asked} nameOf={nameOf} onDone={onDone} onClose={() => ask(null)} />}
+    </>
+  );
+}
+
+interface DialogProps<T> {
+  of: Bulk<T>;
+  items: readonly T[];
+  /** How many of the selected it is not done to. */
+  left: number;
+  nameOf: (item: T) => string;
+  onDone: (done: readonly T[]) => void;
+  onClose: () => void;
+}
+
+const mostNames = 10;
+
+export function BulkDialog<T>({ of, items: asked, left, nameOf, onDone, onClose }: DialogProps<T>) {
+  const { t, count } = useText();
+  const [items, setItems] = useState(asked);
+  const [typed, setTyped] = useState('');
+  const [ended, setEnded] = useState(0);
+  const [busy, setBusy] = useState(false);
+  const [failed, setFailed] = useState<readonly Failure<T>[]>([]);
+  const n = String(items.length);
+  // One is called by its name, many by their number.
+  const wanted = asked.length === 1 ? asked.map(nameOf)[0] : String(asked.length);
+  const sure = !of.danger || failed.length > 0 || typed === wanted;
+  const run = async () => {
+    setBusy(true);
+    setEnded(0);
+    const failures = await runAll(items, of.run, setEnded);
+    setBusy(false);
+    const bad = failures.map((f) => f.item);
+    onDone(items.filter((i) => !bad.includes(i)));
+    if (bad.length === 0) return onClose();
+    setFailed(failures);
+    setItems(bad);
+  };
+  return (
+    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="bulk-title" aria-describedby="bulk-help">
+      <ModalHeader
+        title={
+          asked.length === 1
+            ? t('bulk.confirmOne', { action: of.text, name: asked.map(nameOf)[0] ?? '' })
+            : fill(count('bulk.confirm', items.length), { action: of.text })
+        }
+        labelId="bulk-title"
+        titleIconVariant={of.danger ? 'warning' : undefined}
+      />
+      <ModalBody>
+        <form id="bulk" className="basalt-stack" onSubmit={(e) => (e.preventDefault(), sure && !busy && void run())}>
+          <p id="bulk-help">{of.help}</p>
+          {failed.length > 0 ? (
+            <Alert variant="danger" isInline isLiveRegion component="p" title={count('bulk.failed', failed.length)}>
+              <ul>
+                {failed.map(({ item, error }) => (
+                  <li key={nameOf(item)}>
+                    <strong>{nameOf(item)}</strong>: <Why error={error} />
+                  </li>
+                ))}
+              </ul>
+            </Alert>
+          ) : (
+            <ul className="basalt-names">
+              {items.slice(0, mostNames).map((i) => (
+                <li key={nameOf(i)}>{nameOf(i)}</li>
+              ))}
+              {items.length > mostNames && <li>{count('bulk.more', items.length - mostNames)}</li>}
+            </ul>
+          )}
+          {left > 0 && <p className="basalt-note">{count('bulk.left', left)}</p>}
+          {of.danger && failed.length === 0 && (
+            <Field
+              id="bulk-sure"
+              label={asked.length === 1 ? t('one.deleteConfirm', { name: wanted ?? '' }) : t('bulk.type', { n })}
+            >
+              <TextInput id="bulk-sure" value={typed} onChange={(_, v) => setTyped(v.trim())} autoComplete="off" />
+            </Field>
+          )}
+          <p role="status">{busy && t('bulk.progress', { done: ended, n })}</p>
+        </form>
+      </ModalBody>
+      <ModalFooter>
+        <Button
+          type="submit"
+          form="bulk"
+          variant={of.danger ? 'danger' : 'primary'}
+          isDisabled={!sure || busy}
+          isLoading={busy}
+        >
+          {failed.length > 0 ? t('error.retry') : of.text}
+        </Button>
+        <Button variant="link" onClick={onClose}>
+          {t(failed.length > 0 ? 'common.close' : 'common.cancel')}
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}
+
+function Why({ error }: { error: unknown }) {
+  const { t } = useText();
+  const e = asApiError(error);
+  return <>{e.code === 'unreachable' ? t('error.unreachable') : [e.message, e.hint].filter(Boolean).join('; ')}</>;
+}

@@ -1,0 +1,41 @@
+// A moment as how long ago it was, and exactly where the pointer or the focus is:
+// in one's own time zone, and in UTC as logs have it.
+import { useSyncExternalStore } from 'react';
+import { useText } from '../i18n';
+import { formatLocal } from '../lib/format';
+import { relative } from '../lib/relative';
+
+const minute = 60_000; // ms
+const listeners = new Set<() => void>();
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** One clock for all moments of a page, which ticks while one is shown. */
+function subscribe(changed: () => void) {
+  if (listeners.size === 0) {
+    now = Date.now();
+    timer = setInterval(() => ((now = Date.now()), listeners.forEach((f) => f())), minute);
+  }
+  listeners.add(changed);
+  return () => {
+    listeners.delete(changed);
+    if (listeners.size === 0) clearInterval(timer);
+  };
+}
+
+const focusable = { tabIndex: 0 };
+
+export function Time({ at, none = '–' }: { at: string | undefined; none?: string }) {
+  const { language } = useText();
+  const seen = useSyncExternalStore(subscribe, () => now);
+  if (!at) return <>{none}</>;
+  const exact = formatLocal(at, language);
+  // What came since the clock ticked is not yet to come.
+  const from = Math.max(seen, Math.min(Date.parse(at), seen + minute));
+  return (
+    <time className="basalt-time" dateTime={at} {...focusable}>
+      {relative(Date.parse(at), from, language)}
+      <span className="basalt-exact"> {exact}</span>
+    </time>
+  );
+}
