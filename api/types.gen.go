@@ -4208,6 +4208,9 @@ type ListMailMessagesParams struct {
 	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
 	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
 
+	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
+
 	// Count Answer in total how many there are on all pages.
 	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
 }
