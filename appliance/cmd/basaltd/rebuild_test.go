@@ -312,7 +312,7 @@ func TestNoTwoNodesAgree(t *testing.T) {
 	for _, p := range all[1:] {
 		p.start(t)
 	}
-	alertOf(t, all[0], key, api.AlertAgreement, "no majority has the same: n1 differs from n2 differs from n3", "at entry")
+	alertOf(t, all[0], key, api.AlertAgreement, "no majority has the same copy: n1 differs from n2 differs from n3", "at entry")
 	for _, p := range all {
 		if s, err := p.api(t, "").Setup(t.Context()); err != nil || s.State != api.SetupMember {
 			t.Errorf("%s is %s, %v", p.name, s.State, err)
