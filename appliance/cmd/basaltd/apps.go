@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 
@@ -37,9 +36,14 @@ func (n *node) openApps(c config) (err error) {
 	if d.domain, ok = appgateway.ParseDomain(c.appDomain); !ok {
 		return fmt.Errorf("--app-domain %q: want a domain of at least two labels, e.g. apps.example.com", c.appDomain)
 	}
-	if d.tls.Certificates, err = appCertificate(c, d.domain); err != nil {
-		return err
+	if c.appCert == "" || c.appKey == "" {
+		return fmt.Errorf("--app-listen %s: --app-cert and --app-key must name a certificate of *.%s and its key", c.appListen, d.domain)
 	}
+	cert, err := openCert(c.appCert, c.appKey, d.domain, n.log)
+	if err != nil {
+		return fmt.Errorf("--app-cert: %w", err)
+	}
+	d.tls.GetCertificate = cert.get
 	if d.listener, err = transport.Listen(net.ListenConfig{}, c.appListen); err != nil {
 		return fmt.Errorf("--app-listen: %w", err)
 	}
@@ -53,21 +57,6 @@ func (n *node) openApps(c config) (err error) {
 	d.Gateway = appgateway.New(ctx, appgateway.Options{Domain: d.domain, Port: port, Keys: appgateway.NewKeys(n.store, n.sealed), Directory: d, Dialer: n.guests, Log: n.log})
 	n.apps = d
 	return nil
-}
-
-// appCertificate reads the certificate, which is for all names below the domain.
-func appCertificate(c config, domain string) ([]tls.Certificate, error) {
-	if c.appCert == "" || c.appKey == "" {
-		return nil, fmt.Errorf("--app-listen %s: --app-cert and --app-key must name a certificate of *.%s and its key", c.appListen, domain)
-	}
-	cert, err := tls.LoadX509KeyPair(c.appCert, c.appKey)
-	if err != nil {
-		return nil, fmt.Errorf("--app-cert: %w", err)
-	}
-	if err := cert.Leaf.VerifyHostname("8888-000000000000." + domain); err != nil {
-		return nil, errors.Join(fmt.Errorf("--app-cert %s: want a certificate of *.%s", c.appCert, domain), err)
-	}
-	return []tls.Certificate{cert}, nil
 }
 
 func (d *appDoor) serve(ctx context.Context) error {
