@@ -177,7 +177,7 @@ await page.getByRole('link', { name: 'train-00000' }).waitFor();
 await took(page, 'rows=500', {
   act: () => page.getByLabel('Rows per page').selectOption(String(rows)),
   on: 'change',
-  shows: ['.basalt-pager', `${rows} shown`],
+  shows: ['.basalt-pager', `1–${rows} of `],
   asks: `limit=${rows}`,
 });
 
