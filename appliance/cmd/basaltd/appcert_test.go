@@ -1,46 +1,23 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/appliance/test/kit/testcert"
 )
 
-// writeCert writes a new certificate of a name and its key.
-func writeCert(t *testing.T, dir, name string, serial int64, at time.Time) (cert, key string) {
+// writeCert writes a new certificate of a name and its key, as of a time.
+func writeCert(t *testing.T, dir, name string, serial int64, at time.Time) testcert.Files {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	f := testcert.Write(t, dir, name, serial)
+	if err := os.Chtimes(f.Cert, at, at); err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	raw, err := x509.CreateCertificate(rand.Reader, c, c, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: raw}, key: {Type: "PRIVATE KEY", Bytes: pkcs8}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(b), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return cert, key
+	return f
 }
 
 // A certificate that is renewed is served without a restart; one that cannot be used is
@@ -48,8 +25,8 @@ func writeCert(t *testing.T, dir, name string, serial int64, at time.Time) (cert
 func TestRenewedCertificate(t *testing.T) {
 	const domain = "apps.example.com"
 	dir, now := t.TempDir(), time.Now()
-	cert, key := writeCert(t, dir, "*."+domain, 1, now)
-	f, err := openCert(cert, key, domain, slog.New(slog.DiscardHandler))
+	files := writeCert(t, dir, "*."+domain, 1, now)
+	f, err := openCert(files.Cert, files.Key, domain, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +46,7 @@ func TestRenewedCertificate(t *testing.T) {
 	writeCert(t, dir, "www.example.com", 3, now)
 	now = now.Add(2 * certLook)
 	want("of another name", 2)
-	if err := os.Remove(cert); err != nil {
+	if err := os.Remove(files.Cert); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(2 * certLook)
@@ -78,7 +55,7 @@ func TestRenewedCertificate(t *testing.T) {
 	now = now.Add(2 * certLook)
 	want("there again", 4)
 	writeCert(t, dir, "www.example.com", 5, now)
-	if _, err := openCert(cert, key, domain, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "is not of *.apps.example.com") {
+	if _, err := openCert(files.Cert, files.Key, domain, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "is not of *.apps.example.com") {
 		t.Errorf("a start with another name: got %v, want that it is not of *.%s", err, domain)
 	}
 }

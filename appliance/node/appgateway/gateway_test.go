@@ -2,15 +2,10 @@ package appgateway
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -25,6 +20,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/memstore"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/testcert"
 )
 
 const (
@@ -148,7 +144,11 @@ func startAt(t *testing.T, l limits, guest string) *bench {
 	b.g = newGateway(ctx, Options{Domain: "apps.example.com", Port: 443, Keys: NewKeys(memstore.New(), plain{}), Directory: b.directory, Dialer: guestDialer{guest},
 		Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }}, l)
 	b.address = listener.Addr().String()
-	cert, roots := wildcard(t)
+	files := testcert.Write(t, t.TempDir(), "*.apps.example.com", 1)
+	cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
 	served := make(chan error, 1)
 	go func() {
 		served <- b.g.Serve(ctx, listener, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}, b.g)
@@ -159,34 +159,13 @@ func startAt(t *testing.T, l limits, guest string) *bench {
 			t.Errorf("Serve: got %v, want that its context has ended", err)
 		}
 	})
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: files.Roots}, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
 	jar, _ := cookiejar.New(nil)
 	b.browser = &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return b
-}
-
-// wildcard is a certificate of *.apps.example.com.
-func wildcard(t *testing.T) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"*.apps.example.com"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	raw, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(parsed)
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, roots
 }
 
 const home = "https://8888-4f9c2a7be01d.apps.example.com/"

@@ -9,19 +9,8 @@ import (
 	"sync"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/sealed"
 )
-
-// Store is what is needed of the cluster's state.
-type Store interface {
-	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
-	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
-}
-
-// Sealer wraps secrets with the cluster's ring.
-type Sealer interface {
-	Seal(ctx context.Context, secret string) (sealed string, err error)
-	Open(ctx context.Context, sealed string) (secret string, err error)
-}
 
 // keysID is the id of the cluster's only AppAuthority.
 const keysID = "appauthority-cluster"
@@ -36,33 +25,28 @@ type keysSpec struct {
 // Keys signs passes with a key that all nodes have. It is made when it is first needed.
 // Its methods may be called concurrently.
 type Keys struct {
-	store  Store
-	sealer Sealer
+	store  sealed.Store
+	sealer sealed.Sealer
 
 	mu  sync.Mutex // guards what follows; held while it is read
 	key []byte
 }
 
 // NewKeys returns keys that are not yet read.
-func NewKeys(s Store, sealer Sealer) *Keys { return &Keys{store: s, sealer: sealer} }
+func NewKeys(s sealed.Store, sealer sealed.Sealer) *Keys { return &Keys{store: s, sealer: sealer} }
 
 func (k *Keys) load(ctx context.Context) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.key == nil {
-		o, err := k.store.Get(ctx, api.KindAppAuthority, keysID)
-		if api.CodeOf(err) == api.CodeNotFound {
-			err = k.make(ctx)
-			if c := api.CodeOf(err); err == nil || c == api.CodeExists || c == api.CodeConflict {
-				continue // read what was written, by whomever
-			}
-		}
-		if err == nil {
-			k.key, err = k.read(ctx, o)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the key of the app gateway: %w", err)
-		}
+	if k.key != nil {
+		return k.key, nil
+	}
+	o, err := sealed.Object(ctx, k.store, api.KindAppAuthority, keysID, k.make)
+	if err == nil {
+		k.key, err = k.read(ctx, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key of the app gateway: %w", err)
 	}
 	return k.key, nil
 }
@@ -83,14 +67,10 @@ func (k *Keys) read(ctx context.Context, o api.Object) ([]byte, error) {
 	return key, err
 }
 
-// make a new one, unless somebody has.
-func (k *Keys) make(ctx context.Context) error {
+// make a new one.
+func (k *Keys) make(ctx context.Context) (any, error) {
 	var key [keyBytes]byte
 	_, _ = rand.Read(key[:]) // never fails: it ends the process instead
-	sealed, err := k.sealer.Seal(ctx, hex.EncodeToString(key[:]))
-	if err != nil {
-		return err
-	}
-	_, err = k.store.Apply(ctx, api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindAppAuthority, ID: keysID, Name: "cluster", Data: api.Encode(keysSpec{sealed})}}})
-	return err
+	text, err := k.sealer.Seal(ctx, hex.EncodeToString(key[:]))
+	return keysSpec{text}, err
 }

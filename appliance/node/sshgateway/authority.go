@@ -15,19 +15,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/sealed"
 )
-
-// Store is what is needed of the cluster's state.
-type Store interface {
-	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
-	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
-}
-
-// Sealer wraps secrets with the cluster's ring.
-type Sealer interface {
-	Seal(ctx context.Context, secret string) (sealed string, err error)
-	Open(ctx context.Context, sealed string) (secret string, err error)
-}
 
 // authorityID is the id of the cluster's only SSHAuthority.
 const authorityID = "sshauthority-cluster"
@@ -41,63 +30,59 @@ type authoritySpec struct {
 // Authority holds the gateway's host key, which is the same on all nodes, and the CA
 // whose certificates guests let in. They are made when they are first needed.
 type Authority struct {
-	store  Store
-	sealer Sealer
+	store  sealed.Store
+	sealer sealed.Sealer
 
 	mu       sync.Mutex // guards what follows; held while they are read
 	host, ca ssh.Signer
 }
 
 // NewAuthority knows nothing yet.
-func NewAuthority(s Store, sealer Sealer) *Authority { return &Authority{store: s, sealer: sealer} }
+func NewAuthority(s sealed.Store, sealer sealed.Sealer) *Authority {
+	return &Authority{store: s, sealer: sealer}
+}
 
 func (a *Authority) load(ctx context.Context) (host, ca ssh.Signer, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.host == nil {
-		o, err := a.store.Get(ctx, api.KindSSHAuthority, authorityID)
-		if api.CodeOf(err) == api.CodeNotFound {
-			err = a.make(ctx)
-			if c := api.CodeOf(err); err == nil || c == api.CodeExists || c == api.CodeConflict {
-				continue // read what was written, by whomever
-			}
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("keys of the SSH gateway: %w", err)
-		}
-		var s authoritySpec
-		if err := json.Unmarshal(o.Spec, &s); err != nil {
-			return nil, nil, fmt.Errorf("keys of the SSH gateway: %w", err)
-		}
-		if ca, err = a.open(ctx, s.UserCA); err != nil {
-			return nil, nil, err
-		}
-		if host, err = a.open(ctx, s.HostKey); err != nil {
-			return nil, nil, err
-		}
-		a.host, a.ca = host, ca
+	if a.host != nil {
+		return a.host, a.ca, nil
 	}
-	return a.host, a.ca, nil
+	o, err := sealed.Object(ctx, a.store, api.KindSSHAuthority, authorityID, a.make)
+	if err != nil {
+		return nil, nil, fmt.Errorf("keys of the SSH gateway: %w", err)
+	}
+	var s authoritySpec
+	if err := json.Unmarshal(o.Spec, &s); err != nil {
+		return nil, nil, fmt.Errorf("keys of the SSH gateway: %w", err)
+	}
+	if ca, err = a.open(ctx, s.UserCA); err != nil {
+		return nil, nil, err
+	}
+	if host, err = a.open(ctx, s.HostKey); err != nil {
+		return nil, nil, err
+	}
+	a.host, a.ca = host, ca
+	return host, ca, nil
 }
 
-// make new ones, unless somebody has.
-func (a *Authority) make(ctx context.Context) (err error) {
+// make new ones.
+func (a *Authority) make(ctx context.Context) (any, error) {
 	var s authoritySpec
 	for what, into := range map[string]*string{"basalt gateway": &s.HostKey, "basalt user CA": &s.UserCA} {
 		_, private, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		block, err := ssh.MarshalPrivateKey(private, what)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if *into, err = a.sealer.Seal(ctx, string(pem.EncodeToMemory(block))); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	_, err = a.store.Apply(ctx, api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindSSHAuthority, ID: authorityID, Name: "cluster", Data: api.Encode(s)}}})
-	return err
+	return s, nil
 }
 
 func (a *Authority) open(ctx context.Context, sealed string) (ssh.Signer, error) {

@@ -2,19 +2,11 @@ package node_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,54 +15,30 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/testcert"
 )
 
 const appDomain = "apps.example.com"
 
 // appGate is the app gateway's port and certificate.
 type appGate struct {
-	address, cert, key string
-	roots              *x509.CertPool
+	address string
+	testcert.Files
 }
 
 func newAppGate(t *testing.T) appGate {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"*." + appDomain}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true}
-	cert, err := x509.CreateCertificate(rand.Reader, c, c, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	g := appGate{address: port.Address(t), cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem"), roots: x509.NewCertPool()}
-	for path, block := range map[string]*pem.Block{g.cert: {Type: "CERTIFICATE", Bytes: cert}, g.key: {Type: "PRIVATE KEY", Bytes: key}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	parsed, err := x509.ParseCertificate(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.roots.AddCert(parsed)
-	return g
+	return appGate{port.Address(t), testcert.Write(t, t.TempDir(), "*."+appDomain, 1)}
 }
 
 func (g appGate) flags() []string {
-	return []string{"--app-listen", g.address, "--app-domain", appDomain, "--app-port", "443", "--app-cert", g.cert, "--app-key", g.key}
+	return []string{"--app-listen", g.address, "--app-domain", appDomain, "--app-port", "443", "--app-cert", g.Cert, "--app-key", g.Key}
 }
 
 // browser has cookies, and finds all names at the gateway.
 func (g appGate) browser(t *testing.T) *http.Client {
 	t.Helper()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: g.roots}, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: g.Roots}, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", g.address)
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
