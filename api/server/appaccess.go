@@ -28,16 +28,12 @@ func (h *handlers) OpenInstanceApp(ctx context.Context, r in[none, api.AppLinkRe
 	if h.opts.Apps == nil {
 		return nil, api.Errorf(api.CodeState, "the cluster has no app gateway").WithHint("its operator starts the nodes with --app-listen and --app-domain; use ssh -L")
 	}
-	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")
+	in, err := h.instance(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	if r.Body.Port < 1 || r.Body.Port > 65535 {
 		return nil, api.Errorf(api.CodeInvalid, "port %d does not exist", r.Body.Port).At("port").WithHint("1 to 65535")
-	}
-	in, err := api.Decode[api.Instance](o)
-	if err != nil {
-		return nil, err
 	}
 	if err := (SSHAccess{Instance: in}).reachable(); err != nil {
 		return nil, err
@@ -102,12 +98,8 @@ func (s *Server) admitApp(ctx context.Context, a AppAccess, instance api.Instanc
 			return a, refuses
 		}
 	}
-	h := &handlers{s}
-	o, err := h.find(auth.WithIdentity(ctx, a.Caller), api.KindInstance, string(instance), "", "")
-	if err != nil {
-		return a, err
-	}
-	if a.Instance, err = api.Decode[api.Instance](o); err != nil {
+	var err error
+	if a.Instance, err = (&handlers{s}).instance(auth.WithIdentity(ctx, a.Caller), string(instance)); err != nil {
 		return a, err
 	}
 	return a, SSHAccess{Instance: a.Instance}.reachable()

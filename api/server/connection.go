@@ -6,13 +6,18 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
+// instance is the one of that name or ID that the caller sees.
+func (h *handlers) instance(ctx context.Context, ref string) (api.Instance, error) {
+	o, err := h.find(ctx, api.KindInstance, ref, "", "")
+	if err != nil {
+		return api.Instance{}, err
+	}
+	return api.Decode[api.Instance](o)
+}
+
 // GetInstanceCost answers what an instance costs.
 func (h *handlers) GetInstanceCost(ctx context.Context, r in[none, none]) (*api.InstanceCost, error) {
-	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")
-	if err != nil {
-		return nil, err
-	}
-	in, err := api.Decode[api.Instance](o)
+	in, err := h.instance(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -22,11 +27,7 @@ func (h *handlers) GetInstanceCost(ctx context.Context, r in[none, none]) (*api.
 
 // GetInstanceConnection returns what to type to sign in to an instance.
 func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) (*api.InstanceConnection, error) {
-	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")
-	if err != nil {
-		return nil, err
-	}
-	in, err := api.Decode[api.Instance](o)
+	in, err := h.instance(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +35,9 @@ func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) 
 	if h.opts.Apps != nil {
 		c.AppDomain = h.opts.Apps.Domain()
 	}
-	err = h.each(ctx, api.ListQuery{Kind: api.KindFloatingIP, Project: o.Meta.Project}, func(x api.Object) bool {
+	err = h.each(ctx, api.ListQuery{Kind: api.KindFloatingIP, Project: in.Meta.Project}, func(x api.Object) bool {
 		ip, err := api.Decode[api.FloatingIP](x)
-		if err == nil && string(ip.Spec.Instance) == o.Meta.ID && ip.Assignment.Address != "" {
+		if err == nil && string(ip.Spec.Instance) == in.Meta.ID && ip.Assignment.Address != "" {
 			c.Addresses = append(c.Addresses, ip.Assignment.Address)
 		}
 		return true
@@ -49,7 +50,7 @@ func (h *handlers) GetInstanceConnection(ctx context.Context, r in[none, none]) 
 		return nil, err
 	}
 	c.Gateway = &gateway
-	project, err := stored[api.Project](ctx, h.Server, api.KindProject, o.Meta.Project)
+	project, err := stored[api.Project](ctx, h.Server, api.KindProject, in.Meta.Project)
 	if err != nil {
 		return nil, err
 	}

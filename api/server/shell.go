@@ -57,11 +57,8 @@ func (s *shellSocket) open(ctx context.Context, ref, user string) error {
 		return api.Errorf(api.CodeState, "the cluster has no SSH gateway, by which shells reach instances").WithHint("its operator starts the nodes with --ssh-listen; use the serial console")
 	}
 	since := s.h.opts.Store.Revision()
-	o, err := s.h.find(ctx, api.KindInstance, ref, "", "")
-	if err != nil {
-		return err
-	}
-	if s.instance, err = api.Decode[api.Instance](o); err != nil {
+	var err error
+	if s.instance, err = s.h.instance(ctx, ref); err != nil {
 		return err
 	}
 	me := who(ctx)
