@@ -13,7 +13,7 @@ import (
 
 // A field is what a list is sorted by, or narrowed by with a field selector: a
 // scalar of an object, by its path, or one of the names that every kind has. Only
-// what stands in this table can be asked for: the order of a secret gives it away.
+// what is in this table can be asked for: the order of a secret gives it away.
 
 // fieldsOfAll are those of every kind.
 var fieldsOfAll = []string{"id", "name", "createdAt", "organization", "project"}

@@ -26,7 +26,7 @@ func TestFieldsAreScalars(t *testing.T) {
 	}
 }
 
-// scalarType is the type of what stands at a path of JSON names; empty: nothing that can be compared.
+// scalarType returns the type of the value at a path of JSON names; empty: it cannot be compared.
 func scalarType(of reflect.Type, path []string) string {
 	for _, name := range path {
 		var next reflect.Type
@@ -130,7 +130,7 @@ func TestFieldSelector(t *testing.T) {
 	}
 }
 
-// Whatever stands in an object and a token, keys keep their order and nothing fails.
+// Whatever an object and a token contain, keys keep their order and nothing fails.
 func FuzzFields(f *testing.F) {
 	f.Add(`{"sizeBytes":10,"pool":"b"}`, "spec.sizeBytes=1", "spec.pool", "")
 	f.Add(`{"sizeBytes":1e400,"pool":{}}`, "state!=x", "-spec.sizeBytes", "AA")

@@ -33,7 +33,7 @@ const (
 
 const maxPeerAddresses = 4
 
-// NodeMemoryPartName says what a part of a node's memory is kept for.
+// NodeMemoryPartName names what a part of a node's memory is kept for.
 type NodeMemoryPartName string
 
 // Parts of a node's memory.

@@ -135,7 +135,7 @@ func rewrite(p *httputil.ProxyRequest) {
 	p.SetXForwarded()
 	p.Out.Header.Set("X-Forwarded-Proto", "https")
 	p.Out.Header.Del(KeyHeader)
-	if strings.HasPrefix(apiKey(http.Header{"Authorization": p.In.Header["Authorization"]}), tokenPrefix) {
+	if apiKey(http.Header{"Authorization": p.In.Header["Authorization"]}) != "" {
 		p.Out.Header.Del("Authorization")
 	}
 	p.Out.Header.Del("Cookie")

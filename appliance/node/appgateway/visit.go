@@ -44,7 +44,7 @@ type visit struct {
 	end    context.CancelFunc
 
 	open int         // requests; guarded by visits.mu
-	idle *time.Timer // ends it; guarded by visits.mu
+	idle *time.Timer // ends it; nil until it was first without a request; guarded by visits.mu
 }
 
 // visits are those of this node.
@@ -93,14 +93,15 @@ func (v *visits) join(key visitKey) (x *visit, first bool, err error) {
 	case x != nil && x.open >= v.limits.ofVisit:
 		return nil, false, api.Errorf(api.CodeQuota, "%d requests to this instance are open, which is the limit", x.open)
 	case x != nil:
-		x.idle.Stop()
+		if x.idle != nil {
+			x.idle.Stop()
+		}
 		x.open++
 		return x, false, nil
 	case len(v.all) >= v.limits.visits || v.held[key.shown] >= v.limits.ofHolder:
 		return nil, false, api.Errorf(api.CodeQuota, "too many instances are visited at a time").WithHint("close some, and try again in a few minutes")
 	}
-	x = &visit{ready: make(chan struct{}), open: 1, idle: time.AfterFunc(time.Hour, func() {})}
-	x.idle.Stop()
+	x = &visit{ready: make(chan struct{}), open: 1}
 	v.all[key] = x
 	v.held[key.shown]++
 	return x, true, nil
