@@ -623,6 +623,43 @@ type Condition struct {
 	Type    string    `json:"type"`
 }
 
+// Cost defines model for Cost.
+type Cost struct {
+	// AmountMicros Less discounts.
+	AmountMicros int64     `json:"amountMicros"`
+	From         time.Time `json:"from"`
+
+	// Key A project's id; a resource's; or a meter.
+	Key string `json:"key"`
+
+	// Name Of the resource when it was last used, or of the project if it is still there.
+	Name string `json:"name,omitempty,omitzero"`
+
+	// To Not included.
+	To time.Time `json:"to"`
+}
+
+// CostPage defines model for CostPage.
+type CostPage struct {
+	// CommitmentMicros What commitments cost.
+	CommitmentMicros int64 `json:"commitmentMicros"`
+
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string `json:"continue,omitempty,omitzero"`
+	Currency string `json:"currency"`
+	Items    []Cost `json:"items"`
+
+	// MinimumMicros What is missing to the price book's minimum.
+	MinimumMicros int64 `json:"minimumMicros"`
+	TaxMicros     int64 `json:"taxMicros"`
+
+	// TotalMicros All of it together, as on an invoice of the period.
+	TotalMicros int64 `json:"totalMicros"`
+
+	// UsageMicros What all usage of the period costs, less discounts.
+	UsageMicros int64 `json:"usageMicros"`
+}
+
 // Credentials defines model for Credentials.
 type Credentials struct {
 	Email string `json:"email"`
@@ -4021,6 +4058,30 @@ type DeleteBackupParams struct {
 
 	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// ListCostsParams defines parameters for ListCosts.
+type ListCostsParams struct {
+	// Organization Id or name; the key's own unless given.
+	Organization string `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+
+	// From First moment.
+	From time.Time `form:"from" json:"from"`
+
+	// To Not included.
+	To time.Time `form:"to" json:"to"`
+
+	// By project, resource or meter; project unless given.
+	By CostBy `form:"by,omitempty" json:"by,omitempty,omitzero"`
+
+	// Step day (of UTC) or total; total unless given.
+	Step CostStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
+
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
 // CreateCreditNoteParams defines parameters for CreateCreditNote.

@@ -109,6 +109,11 @@ func (a *API) InvoicePreview(ctx context.Context, organization string, from, to 
 	return get[api.InvoicePreview](ctx, a, api.PreviewInvoiceParams{Organization: organization, From: from, To: to}, "invoice-preview")
 }
 
+// Costs is one page of what an organization's usage costs.
+func (a *API) Costs(ctx context.Context, p api.ListCostsParams) (api.CostPage, error) {
+	return get[api.CostPage](ctx, a, p, "costs")
+}
+
 // ExplainInvoice returns what a line of an invoice preview is made of.
 func (a *API) ExplainInvoice(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
 	p := api.ExplainInvoiceParams{Organization: string(q.Organization), From: q.From, To: q.To, Line: q.Line, Hour: q.Hour}

@@ -22,6 +22,19 @@ func (h *handlers) PreviewInvoice(ctx context.Context, r in[api.PreviewInvoicePa
 	return &preview, err
 }
 
+// ListCosts pages through what an organization's usage costs.
+func (h *handlers) ListCosts(ctx context.Context, r in[api.ListCostsParams, none]) (*api.CostPage, error) {
+	p := r.Params
+	org, err := h.payer(ctx, p.Organization, p.From, p.To)
+	if err != nil {
+		return nil, err
+	}
+	q := api.CostQuery{Organization: org, From: p.From.UTC(), To: p.To.UTC(), By: cmp.Or(p.By, api.CostByProject), Step: cmp.Or(p.Step, api.CostTotal),
+		Limit: cmp.Or(p.Limit, 1000), Continue: p.Continue}
+	page, err := h.opts.Billing.Costs(ctx, q)
+	return &page, err
+}
+
 // ExplainInvoice answers what a line is made of.
 func (h *handlers) ExplainInvoice(ctx context.Context, r in[api.ExplainInvoiceParams, none]) (*api.InvoiceExplanation, error) {
 	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)

@@ -91,6 +91,8 @@ type Billing interface {
 	Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error)
 	InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error)
 
+	// Costs are one page of what an organization's usage of a period costs.
+	Costs(ctx context.Context, q api.CostQuery) (api.CostPage, error)
 	// InstanceCost is what an instance costs an hour, and has cost this month.
 	InstanceCost(ctx context.Context, in api.Instance, now time.Time) (api.InstanceCost, error)
 	// ExplainIssued is Explain for a line of an issued invoice.

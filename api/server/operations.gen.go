@@ -144,6 +144,7 @@ var contract = map[string]operation{
 	"ListBackups":            {method: "GET", path: "/v1/backups", status: 200},
 	"ListBudgets":            {method: "GET", path: "/v1/budgets", status: 200},
 	"ListCephClusters":       {method: "GET", path: "/v1/ceph-clusters", status: 200},
+	"ListCosts":              {method: "GET", path: "/v1/costs", status: 200},
 	"ListCreditNotes":        {method: "GET", path: "/v1/credit-notes", status: 200},
 	"ListDisks":              {method: "GET", path: "/v1/disks", status: 200},
 	"ListExternalNetworks":   {method: "GET", path: "/v1/external-networks", status: 200},

@@ -89,6 +89,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "OpenInstanceApp", h.OpenInstanceApp)
 	serve(r, "ExplainInvoice", h.ExplainInvoice)
 	serve(r, "PreviewInvoice", h.PreviewInvoice)
+	serve(r, "ListCosts", h.ListCosts)
 	serve(r, "ExplainInvoiceLine", h.ExplainInvoiceLine)
 	serve(r, "GetInvoicePDF", h.GetInvoicePDF)
 	serve(r, "CreateJoinToken", h.CreateJoinToken)

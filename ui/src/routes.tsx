@@ -154,6 +154,11 @@ export const routes: RouteTo[] = [
 
   { path: '/usage', when: always, Page: lazy(() => import('./pages/usage').then((m) => ({ default: m.Usage }))) },
   {
+    path: '/costs',
+    when: seesMoney,
+    Page: lazy(() => import('./pages/costs').then((m) => ({ default: m.CostsPage }))),
+  },
+  {
     path: '/invoices',
     when: seesMoney,
     Page: lazy(() => import('./pages/invoices/list').then((m) => ({ default: m.Invoices }))),

@@ -52,7 +52,7 @@ var Rights = withKinds(map[string]Roles{
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
 
 	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
-	"PreviewInvoice": admins | billing, "ExplainInvoice": admins | billing,
+	"PreviewInvoice": admins | billing, "ListCosts": admins | billing, "ExplainInvoice": admins | billing,
 	"GetBranding": Everybody, "GetLogo": Everybody, "UpdateBranding": operators, "PutLogo": operators, "DeleteLogo": operators,
 	"GetMailSettings": operators, "UpdateMailSettings": operators, "TestMail": operators,
 	"Watch":      viewers,

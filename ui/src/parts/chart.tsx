@@ -1,7 +1,7 @@
 // A chart of lines over time. What it shows can be read without seeing it: the
 // latest values stand in its legend, the rest in a hidden table, and each moment
 // in the words of the slider that lies over the plot, which arrow keys move.
-import { useEffect, useRef, useState, type PointerEvent } from 'react';
+import { useState, type PointerEvent } from 'react';
 import { useText } from '../i18n';
 import {
   area,
@@ -17,6 +17,7 @@ import {
   type Unit,
 } from '../lib/chart';
 import { formatSample } from '../lib/sample';
+import { useWidth } from './width';
 
 export interface Line {
   label: string;
@@ -34,20 +35,6 @@ interface Props {
 
 const height = 168;
 const margin = { left: 72, right: 8, top: 8, bottom: 22 }; // px: room for the axes' words
-
-/** useWidth of an element, as it changes. */
-function useWidth() {
-  const ref = useRef<HTMLDivElement>(null);
-  const [width, set] = useState(480);
-  useEffect(() => {
-    const box = ref.current;
-    if (!box || typeof ResizeObserver === 'undefined') return;
-    const observer = new ResizeObserver(([e]) => e && set(Math.max(200, Math.floor(e.contentRect.width))));
-    observer.observe(box);
-    return () => observer.disconnect();
-  }, []);
-  return { ref, width };
-}
 
 const clock = (at: string, seconds: boolean) => at.slice(11, seconds ? 19 : 16);
 

@@ -79,6 +79,7 @@ const rest: Group[] = [
     title: 'nav.money',
     entries: [
       { href: '/usage', text: 'nav.usage', when: () => true },
+      { href: '/costs', text: 'nav.costs', when: seesMoney },
       { href: '/invoices', text: 'nav.invoices', when: seesMoney },
     ],
   },

@@ -33,6 +33,7 @@ export const shell: Record<keyof typeof en, string> = {
   'nav.images': 'Images',
   'nav.nodes': 'Knoten und GPUs',
   'nav.usage': 'Verbrauch',
+  'nav.costs': 'Kosten',
   'nav.invoices': 'Rechnungen',
   'nav.keys': 'API-Schlüssel',
   'nav.members': 'Mitglieder',

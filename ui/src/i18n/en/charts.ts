@@ -21,6 +21,7 @@ export const charts = {
   'chart.received': 'received',
   'chart.sent': 'sent',
   'chart.gap': 'no data',
+  'chart.day': '{title} on one day',
   'chart.moment': '{title} at a point in time',
   'chart.line': 'Series',
   'chart.low': 'Min',

@@ -30,6 +30,7 @@ export const shell = {
   'nav.images': 'Images',
   'nav.nodes': 'Nodes and GPUs',
   'nav.usage': 'Usage',
+  'nav.costs': 'Costs',
   'nav.invoices': 'Invoices',
   'nav.keys': 'API keys',
   'nav.members': 'Members',

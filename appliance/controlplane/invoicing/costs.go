@@ -1,0 +1,50 @@
+package invoicing
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+)
+
+// Costs are one page of what an organization's usage of a period costs, by the prices
+// of InvoicePreview.
+func (b Books) Costs(ctx context.Context, q api.CostQuery) (api.CostPage, error) {
+	if err := q.Check(); err != nil {
+		return api.CostPage{}, err
+	}
+	prices, err := b.prices(ctx, q.Organization, q.From, q.To)
+	if err != nil {
+		return api.CostPage{}, err
+	}
+	c, err := invoice.NewCosting(q, prices)
+	if err != nil {
+		return api.CostPage{}, err
+	}
+	if err := b.add(ctx, q.Organization, q.From, q.To, c.Add); err != nil {
+		return api.CostPage{}, err
+	}
+	page, err := c.Costs()
+	if err == nil && q.By == api.CostByProject {
+		err = b.nameProjects(ctx, page.Items)
+	}
+	return page, err
+}
+
+// nameProjects that are still there.
+func (b Books) nameProjects(ctx context.Context, costs []api.Cost) error {
+	names := map[string]string{}
+	for i, c := range costs {
+		name, known := names[c.Key]
+		if !known {
+			p, err := find[api.Project](ctx, b.Store, api.KindProject, c.Key)
+			if err != nil {
+				return err
+			}
+			name = p.Meta.Name
+			names[c.Key] = name
+		}
+		costs[i].Name = name
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package invoice
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tariff"
+)
+
+// Costing rates use as Rating does and divides what it comes to by day and by project,
+// resource or meter. A charge is divided in proportion to the quantities that it is of,
+// so that all parts together are what an invoice of the period says.
+type Costing struct {
+	*Rating
+	query api.CostQuery
+	parts map[tariff.Key][]part
+}
+
+// part of a charge: what was used in a step of the period.
+type part struct {
+	from     time.Time
+	quantity api.Quantity
+}
+
+// NewCosting of a period. Errors are *api.Error.
+func NewCosting(q api.CostQuery, prices pricebook.Schedule) (*Costing, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	r, err := NewRating(q.Organization, prices, q.From, q.To)
+	if err != nil {
+		return nil, err
+	}
+	c := &Costing{Rating: r, query: q, parts: map[tariff.Key][]part{}}
+	r.rater.Piece = c.piece
+	return c, nil
+}
+
+// step of the period that an hour is in.
+func (c *Costing) step(hour time.Time) (from, to time.Time) {
+	if c.query.Step == api.CostTotal {
+		return c.from, c.to
+	}
+	y, m, d := hour.UTC().Date()
+	from = time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	to = from.AddDate(0, 0, 1)
+	if from.Before(c.from) {
+		from = c.from
+	}
+	if to.After(c.to) {
+		to = c.to
+	}
+	return from, to
+}
+
+// piece adds to the part of its charge that is counted: hours come in order.
+func (c *Costing) piece(p tariff.Piece) {
+	from, _ := c.step(p.Hour)
+	parts := c.parts[p.Key]
+	if n := len(parts); n > 0 && parts[n-1].from.Equal(from) {
+		parts[n-1].quantity = parts[n-1].quantity.Plus(p.Quantity)
+		return
+	}
+	c.parts[p.Key] = append(parts, part{from, p.Quantity})
+}
+
+// costKey is what a sum is of.
+type costKey struct {
+	from time.Time
+	key  string
+}
+
+// Costs of all use that was added: one page, by step, and of each the largest first.
+func (c *Costing) Costs() (api.CostPage, error) {
+	page := api.CostPage{Items: []api.Cost{}}
+	if err := c.shares.flush(c.book, c.rater.Add); err != nil {
+		return page, err
+	}
+	st, err := c.rater.Statement(c.from, c.to)
+	if err != nil {
+		return page, err
+	}
+	page.Currency, page.TotalMicros = st.Currency, st.TotalMicros
+	sums := map[costKey]*api.Cost{}
+	for _, charge := range st.Charges {
+		page.UsageMicros += charge.AmountMicros - charge.OffMicros
+		c.divide(charge, sums)
+	}
+	for _, f := range st.Fees {
+		page.CommitmentMicros += f.FeeMicros
+	}
+	page.MinimumMicros = st.TopUpMicros
+	for _, l := range st.Levies {
+		page.TaxMicros += l.AmountMicros
+	}
+	err = c.page(&page, sums)
+	return page, err
+}
+
+// divide a charge among the steps in which it was used. Rounding the part up to each
+// step, and not each part, loses and adds nothing.
+func (c *Costing) divide(charge tariff.Charge, sums map[costKey]*api.Cost) {
+	amount, all := big.NewInt(charge.AmountMicros-charge.OffMicros), charge.Quantity.Int()
+	soFar, given := api.Quantity{}, int64(0)
+	key, name := c.keyOf(charge)
+	for _, p := range c.parts[charge.Key] {
+		soFar = soFar.Plus(p.quantity)
+		upTo := new(big.Int).Mul(amount, soFar.Int())
+		micros := upTo.Quo(upTo, all).Int64() - given
+		given += micros
+		k := costKey{p.from, key}
+		if sums[k] == nil {
+			from, to := c.step(p.from)
+			sums[k] = &api.Cost{From: from, To: to, Key: key, Name: name}
+		}
+		sums[k].AmountMicros += micros
+	}
+}
+
+// keyOf returns what the query sums a charge by, and the name of that, where the use says it.
+func (c *Costing) keyOf(charge tariff.Charge) (key, name string) {
+	switch c.query.By {
+	case api.CostByProject:
+		return charge.Project, ""
+	case api.CostByMeter:
+		return string(charge.Meter), ""
+	}
+	if n := c.names[charge.Resource]; n != nil {
+		name = n.name
+	}
+	return charge.Resource, name
+}
+
+// page takes the sums that follow the page before.
+func (c *Costing) page(page *api.CostPage, sums map[costKey]*api.Cost) error {
+	after, err := decodeCost(c.query.Continue)
+	if err != nil {
+		return err
+	}
+	for _, s := range sums {
+		if c.query.Continue == "" || compareCosts(*s, after) > 0 {
+			page.Items = append(page.Items, *s)
+		}
+	}
+	slices.SortFunc(page.Items, compareCosts)
+	if len(page.Items) > c.query.Limit {
+		page.Items = page.Items[:c.query.Limit]
+		page.Continue = encodeCost(page.Items[len(page.Items)-1])
+	}
+	return nil
+}
+
+func compareCosts(a, b api.Cost) int {
+	return cmp.Or(a.From.Compare(b.From), cmp.Compare(b.AmountMicros, a.AmountMicros), cmp.Compare(a.Key, b.Key))
+}
+
+// encodeCost makes the last of a page its continue.
+func encodeCost(last api.Cost) string {
+	raw, err := json.Marshal(api.Cost{From: last.From, AmountMicros: last.AmountMicros, Key: last.Key})
+	if err != nil {
+		panic(err) // a time, a number and a string
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func decodeCost(s string) (last api.Cost, err error) {
+	if s == "" {
+		return last, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(raw, &last)
+	}
+	if err != nil {
+		return api.Cost{}, api.Errorf(api.CodeInvalid, "continue is not a token from a previous page").At("continue")
+	}
+	return last, nil
+}

@@ -1,0 +1,29 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { api, ok, type Schemas } from './client';
+import { none, type Period } from './queries';
+
+export type CostBy = 'project' | 'resource' | 'meter';
+export type Costs = Schemas['CostPage'];
+
+/** Rows that are read at most: beyond them there are more resources than a chart or a page shows. */
+const most = 10_000;
+
+/** useCosts of an organization's usage by day: all pages together. */
+export const useCosts = (organization: string | undefined, period: Period, by: CostBy) =>
+  useQuery({
+    queryKey: ['costs', organization, period, by],
+    enabled: Boolean(organization),
+    queryFn: async ({ signal }): Promise<Costs & { by: CostBy }> => {
+      const items: Schemas['Cost'][] = [];
+      let next: string | undefined;
+      for (;;) {
+        const query = none({ organization, ...period, by, step: 'day' as const, limit: 1000, continue: next });
+        const page = await ok(api.GET('/v1/costs', { params: { query }, signal }));
+        items.push(...page.items);
+        next = page.continue;
+        if (!next || items.length >= most) return { ...page, items, by };
+      }
+    },
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });

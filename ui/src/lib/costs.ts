@@ -1,0 +1,67 @@
+// What costs come to, by day and in total.
+import type { Schemas } from '../api/client';
+import type { Period } from '../api/queries';
+
+type Cost = Schemas['Cost'];
+
+export interface CostRow {
+  /** Empty: all that have no row of their own. */
+  key: string;
+  name: string;
+  micros: number;
+}
+
+/** CostStack is what each day costs, divided among the largest and all others. */
+export interface CostStack {
+  /** First moments of days, UTC. */
+  days: string[];
+  parts: (CostRow & { values: number[] })[];
+}
+
+const dayMs = 86_400_000;
+
+/** daysOf a period that have begun: days of UTC. */
+export function daysOf(period: Period, now: Date): string[] {
+  const [from, to] = [Date.parse(period.from), Math.min(Date.parse(period.to), now.getTime())];
+  const first = Math.floor(from / dayMs) * dayMs;
+  return Array.from({ length: Math.max(0, Math.ceil((to - first) / dayMs)) }, (_, i) =>
+    new Date(first + i * dayMs).toISOString(),
+  );
+}
+
+/** rowsOf costs: what each key comes to in all days, the largest first. */
+export function rowsOf(items: readonly Cost[]): CostRow[] {
+  const rows = new Map<string, CostRow>();
+  for (const c of items) {
+    const row = rows.get(c.key) ?? { key: c.key, name: '', micros: 0 };
+    // Days come in order: the last name is the newest.
+    rows.set(c.key, { ...row, name: c.name || row.name, micros: row.micros + c.amountMicros });
+  }
+  return [...rows.values()].sort((a, b) => b.micros - a.micros || (a.key < b.key ? -1 : 1));
+}
+
+/** stackOf costs by day: so many parts, of which the last is all others. */
+export function stackOf(items: readonly Cost[], days: string[], most: number): CostStack {
+  const rows = rowsOf(items).filter((r) => r.micros > 0);
+  const own = rows.length > most ? rows.slice(0, most - 1) : rows;
+  const others = rows.slice(own.length);
+  const parts = [
+    ...own,
+    ...(others.length > 0 ? [{ key: '', name: '', micros: others.reduce((n, r) => n + r.micros, 0) }] : []),
+  ].map((r) => ({ ...r, values: days.map(() => 0) }));
+  const at = new Map(own.map((r, i) => [r.key, i]));
+  const index = new Map(days.map((d, i) => [d.slice(0, 10), i]));
+  for (const c of items) {
+    const [day, part] = [index.get(c.from.slice(0, 10)), parts[at.get(c.key) ?? own.length]];
+    if (day !== undefined && part) part.values[day]! += c.amountMicros;
+  }
+  return { days, parts };
+}
+
+/** forecast of a period that goes on: what was used so far, as if it went on like that; undefined: too early to say. */
+export function forecast(usageMicros: number, restMicros: number, period: Period, now: Date): number | undefined {
+  const [from, to] = [Date.parse(period.from), Date.parse(period.to)];
+  const passed = now.getTime() - from;
+  if (passed < dayMs || now.getTime() >= to) return undefined;
+  return (usageMicros * (to - from)) / passed + restMicros;
+}
