@@ -1027,18 +1027,26 @@ type GPUSpec struct {
 
 // GPUStatus defines model for GPUStatus.
 type GPUStatus struct {
-	Conditions []Condition `json:"conditions,omitempty,omitzero"`
+	// BusyPercent Of the last minute before seenAt, how much the GPU worked. It is renewed with the report, once a minute; 0 also where it is not known.
+	BusyPercent int64       `json:"busyPercent,omitempty,omitzero"`
+	Conditions  []Condition `json:"conditions,omitempty,omitzero"`
 
 	// Device What gpud calls it.
 	Device string `json:"device,omitempty,omitzero"`
 
 	// Driver null computes nothing: for measuring.
-	Driver          string    `json:"driver,omitempty,omitzero"`
-	Model           string    `json:"model,omitempty,omitzero"`
-	Multiprocessors int64     `json:"multiprocessors,omitempty,omitzero"`
-	Node            NodeID    `json:"node,omitempty,omitzero"`
+	Driver          string `json:"driver,omitempty,omitzero"`
+	Model           string `json:"model,omitempty,omitzero"`
+	Multiprocessors int64  `json:"multiprocessors,omitempty,omitzero"`
+	Node            NodeID `json:"node,omitempty,omitzero"`
+
+	// PowerMilliwatts 0: not known.
+	PowerMilliwatts int64     `json:"powerMilliwatts,omitempty,omitzero"`
 	SeenAt          time.Time `json:"seenAt,omitempty,omitzero"`
-	UUID            string    `json:"uuid,omitempty,omitzero"`
+
+	// TemperatureCelsius 0: not known.
+	TemperatureCelsius int64  `json:"temperatureCelsius,omitempty,omitzero"`
+	UUID               string `json:"uuid,omitempty,omitzero"`
 
 	// Vgpus Virtual GPUs on it now.
 	Vgpus     int64 `json:"vgpus,omitempty,omitzero"`

@@ -26,7 +26,7 @@ const seller = (s: Session) => may(s, 'reseller');
 const operator = (s: Session) => may(s, 'operator');
 
 export const routes: RouteTo[] = [
-  { path: '/', when: always, Page: lazy(() => import('./pages/dashboard').then((m) => ({ default: m.Dashboard }))) },
+  { path: '/', when: always, Page: lazy(() => import('./pages/dashboard/dashboard').then((m) => ({ default: m.Dashboard }))) },
   {
     path: '/instances',
     when: seesMachines,

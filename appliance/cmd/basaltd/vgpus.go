@@ -38,7 +38,7 @@ func (v *vgpus) GPUs(ctx context.Context) ([]agent.GPU, error) {
 	for _, c := range cards {
 		all = append(all, agent.GPU{ID: c.ID, Name: c.ID, Model: c.Name, UUID: c.UUID, Driver: c.Driver,
 			VRAMBytes: int64(c.VRAMBytes), VRAMUsedBytes: int64(c.VRAMUsed), VRAMSwappedBytes: int64(c.VRAMSwapped), Multiprocessors: int64(c.Multiprocessors), VGPUs: int64(c.VGPUs),
-			Failed: c.Failed, Throttled: c.Throttled,
+			Failed: c.Failed, Throttled: c.Throttled, Celsius: int64(c.Temperature), Milliwatts: int64(c.PowerMilliwatts),
 			Card: agent.Card{SwapBytes: int64(c.SwapBytes), Interop: c.Interop}})
 	}
 	return all, nil

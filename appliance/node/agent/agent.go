@@ -90,7 +90,7 @@ func New(o Options) *Agent {
 	vgpus, ports, disks := &vgpuSlices{core: co}, &portSet{core: co}, newDiskSet(co)
 	unknown := &unknown{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
 	a.meter = newUsageMeter(co, vgpus)
-	a.reporter = &reporter{core: co, epoch: epoch, accelerator: a.accelerator, fence: fence, meter: a.meter, news: make(chan struct{}, 1)}
+	a.reporter = &reporter{core: co, epoch: epoch, accelerator: a.accelerator, fence: fence, meter: a.meter, sampler: a.sampler, news: make(chan struct{}, 1)}
 	a.hardware = &hardwareWatch{core: co, accelerator: a.accelerator, soon: a.reporter.soon}
 	a.reporter.hardware = a.hardware
 	a.watcher = &watcher{core: co, fence: fence}

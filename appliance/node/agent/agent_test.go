@@ -60,7 +60,7 @@ func (v *vgpus) do(f func()) error {
 func (v *vgpus) GPUs(context.Context) ([]agent.GPU, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return []agent.GPU{{ID: "soft0", Name: "soft0", VRAMBytes: 8 << 30, Card: v.card, Failed: v.failed, Throttled: v.hot}}, nil
+	return []agent.GPU{{ID: "soft0", Name: "soft0", VRAMBytes: 8 << 30, Card: v.card, Failed: v.failed, Throttled: v.hot, Celsius: 61, Milliwatts: 250_000}}, nil
 }
 
 func (v *vgpus) Unusable(context.Context) (all []string, err error) {

@@ -22,6 +22,7 @@ type reporter struct {
 	fence       *fenceKeeper
 	meter       *usageMeter
 	hardware    *hardwareWatch
+	sampler     *sampler
 	news        chan struct{} // there is something to report
 
 	mu       sync.Mutex
@@ -296,11 +297,13 @@ func (r *reporter) reportGPUs(ctx context.Context) error {
 			}
 			keepSince(st.Conditions, have.Status.Conditions)
 			st.SeenAt = have.Status.SeenAt
+			// What changes all the time is told with the rest, and is no reason to report.
+			st.BusyPercent, st.TemperatureCelsius, st.PowerMilliwatts = have.Status.BusyPercent, have.Status.TemperatureCelsius, have.Status.PowerMilliwatts
 			if reflect.DeepEqual(st, have.Status) && now.Sub(st.SeenAt) < time.Minute {
 				continue
 			}
 		}
-		st.SeenAt = now
+		st.SeenAt, st.BusyPercent, st.TemperatureCelsius, st.PowerMilliwatts = now, r.sampler.busyPercent(id), g.Celsius, g.Milliwatts
 		cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindGPU, ID: id, Expect: api.AnyRevision,
 			Name: r.o.NodeName + "-" + g.Name, Data: api.Encode(st)})
 	}

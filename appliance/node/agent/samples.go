@@ -177,6 +177,15 @@ func (sp *sampler) sampleCards(ctx context.Context) error {
 	return nil
 }
 
+// busyPercent is how much a GPU worked in the last minute; 0 also where nobody looked.
+func (sp *sampler) busyPercent(gpu string) int64 {
+	busy := sp.book.Last(gpu, api.SampleGPU, time.Minute, sp.o.Now())
+	if math.IsNaN(busy) {
+		return 0
+	}
+	return int64(math.Round(min(max(busy, 0), 100)))
+}
+
 // samples of an instance, of this node or of one of its cards.
 func (sp *sampler) samples(_ context.Context, of api.Kind, id string, q api.SampleQuery) (api.Samples, error) {
 	switch of {

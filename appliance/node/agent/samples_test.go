@@ -192,3 +192,32 @@ func TestSamplesAreOfWhatIsHere(t *testing.T) {
 		t.Errorf("it is remembered: %v", all)
 	}
 }
+
+// A GPU's status has how much it worked in the last minute, its temperature and its power
+// with the report of each minute; a change of these alone is not reported.
+func TestAGPUReportsItsLoad(t *testing.T) {
+	w, h, c := measured(t)
+	status := func() (api.GPUStatus, int64) {
+		t.Helper()
+		o, err := w.store.Get(t.Context(), api.KindGPU, "gpu-node-1-soft0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := api.Decode[api.GPU](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Status, o.Meta.Revision
+	}
+	_, before := status()
+	w.sampled(h, c, 6) // half a minute
+	w.report()
+	if st, now := status(); now != before || st.BusyPercent != 0 {
+		t.Errorf("half a minute after a report: got revision %d and a busy percent of %d, want %d and 0", now, st.BusyPercent, before)
+	}
+	w.sampled(h, c, 12)
+	w.report()
+	if st, _ := status(); st.BusyPercent != 25 || st.TemperatureCelsius != 61 || st.PowerMilliwatts != 250_000 {
+		t.Errorf("after a minute: got %d %%, %d °C and %d mW, want 25, 61 and 250000", st.BusyPercent, st.TemperatureCelsius, st.PowerMilliwatts)
+	}
+}

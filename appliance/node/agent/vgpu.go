@@ -44,6 +44,7 @@ type GPU struct {
 	Multiprocessors, VGPUs        int64
 	Failed                        string // why it does not work; empty: it works
 	Throttled                     bool   // hot, and slower by it
+	Celsius, Milliwatts           int64  // temperature and power; 0: not known
 	Card
 }
 

@@ -27,3 +27,9 @@ export const useCosts = (organization: string | undefined, period: Period, by: C
     placeholderData: keepPreviousData,
     staleTime: 60_000,
   });
+
+export const useBudgets = (organization: string) =>
+  useQuery({
+    queryKey: ['Budget', 'list', { organization }],
+    queryFn: ({ signal }) => ok(api.GET('/v1/budgets', { params: { query: { organization, limit: 100 } }, signal })),
+  });

@@ -30,6 +30,16 @@ export const useOffers = (q: OfferQuery, on = true) =>
     retry: false,
   });
 
+/** useSlices are the usual slices of all GPUs, whatever instances would have them. */
+export const useSlices = () =>
+  useQuery({
+    queryKey: ['offers', 'slices'],
+    queryFn: ({ signal }) =>
+      ok(api.GET('/v1/offers', { params: { query: { tier: 'standard', limit: 1000 } }, signal })),
+    refetchInterval: 30_000,
+    retry: false,
+  });
+
 /** useInstanceCost is what an instance costs an hour, and has cost this month. */
 export const useInstanceCost = (instance: string) =>
   useQuery({

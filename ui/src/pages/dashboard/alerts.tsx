@@ -1,10 +1,10 @@
 import { Card, CardBody, CardFooter, CardTitle } from '@patternfly/react-core';
 import { Link } from 'wouter';
-import { useAlerts } from '../api/cluster';
-import { useText } from '../i18n';
-import { keyOf } from '../lib/alert';
-import { AlertRow } from '../parts/alert-row';
-import { ErrorAlert } from '../parts/error';
+import { useAlerts } from '../../api/cluster';
+import { useText } from '../../i18n';
+import { keyOf } from '../../lib/alert';
+import { AlertRow } from '../../parts/alert-row';
+import { ErrorAlert } from '../../parts/error';
 
 const worst = 3;
 

@@ -1,0 +1,38 @@
+// What each role comes for: an operator for the cluster, who sells for customers, a tenant
+// for instances and what they cost.
+import { lazy, Suspense } from 'react';
+import { may, seesMachines, seesMoney, type Session } from '../../api/session';
+import { useText } from '../../i18n';
+import { PageBody } from '../../parts/page';
+import { useProject } from '../../parts/project';
+import { InstancesCard } from './instances';
+import { QuotaCard } from './quota';
+import { SpendCard } from './spend';
+
+const SetupCard = lazy(() => import('../../parts/setup-card').then((m) => ({ default: m.SetupCard })));
+const Operator = lazy(() => import('./operator').then((m) => ({ default: m.OperatorCards })));
+const Seller = lazy(() => import('./seller').then((m) => ({ default: m.SellerCards })));
+const FirstSteps = lazy(() => import('./first-steps').then((m) => ({ default: m.FirstSteps })));
+
+export function Dashboard({ session }: { session: Session }) {
+  const { t } = useText();
+  const { organization } = useProject();
+  const tenant = seesMachines(session) && !may(session, 'reseller');
+  return (
+    <PageBody title={t('dash.title')}>
+      <div className="basalt-stack">
+        <Suspense>
+          {may(session, 'operator') && <Operator />}
+          {may(session, 'operator') && <SetupCard session={session} />}
+          {tenant && may(session, 'member') && <FirstSteps />}
+          {may(session, 'reseller') && <Seller session={session} />}
+        </Suspense>
+        <div className="basalt-columns">
+          {seesMachines(session) && <InstancesCard session={session} />}
+          {seesMachines(session) && (tenant || organization) && <QuotaCard />}
+          {seesMoney(session) && (!may(session, 'reseller') || organization) && <SpendCard />}
+        </div>
+      </div>
+    </PageBody>
+  );
+}

@@ -1,0 +1,126 @@
+// All nodes with their GPUs, each as warm as what is looked at. The number stands in each
+// cell, so that nothing is said by colour alone; arrow keys go from one to the next.
+import {
+  Card,
+  CardBody,
+  CardFooter,
+  CardHeader,
+  CardTitle,
+  ToggleGroup,
+  ToggleGroupItem,
+} from '@patternfly/react-core';
+import { useState, type KeyboardEvent } from 'react';
+import { Link } from 'wouter';
+import { useText } from '../../i18n';
+import { formatBytes, formatPercent } from '../../lib/format';
+import { heatOf, heats, heatSteps, stepOf, type Heat } from '../../lib/heat';
+import { nodeState, type Node } from '../../lib/node';
+import type { CardFigures } from '../../lib/pool';
+import { ErrorAlert } from '../../parts/error';
+
+/** move the focus among the links of a map. */
+function move(e: KeyboardEvent<HTMLElement>) {
+  const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
+  if (!by) return;
+  const links = [...e.currentTarget.querySelectorAll<HTMLElement>('a[data-gpu]')];
+  const next = links[links.indexOf(e.target as HTMLElement) + by];
+  if (!next) return;
+  e.preventDefault();
+  next.focus();
+}
+
+function Cell({ card: c, by, first }: { card: CardFigures; by: Heat; first: boolean }) {
+  const { t, language } = useText();
+  const { level, value } = heatOf(c, by);
+  const shown =
+    value === undefined
+      ? '–'
+      : by === 'temperature'
+        ? t('unit.celsius', { n: Math.round(value) })
+        : formatPercent(Math.round(value), language);
+  const failed = (c.gpu.status?.conditions ?? []).some((x) => !x.status);
+  const label = t('map.gpu', {
+    name: c.gpu.meta.name,
+    model: c.gpu.status?.model ?? '',
+    vram: formatBytes(c.vramBytes, language),
+    what: t(`map.${by}`),
+    value: shown,
+    vgpus: c.vgpus,
+  });
+  return (
+    <Link
+      href={`/nodes/${c.gpu.status?.node ?? ''}`}
+      className={`basalt-heat basalt-heat-${stepOf(level)}`}
+      data-gpu={c.gpu.meta.id}
+      tabIndex={first ? 0 : -1}
+      aria-label={failed ? `${label}, ${t('map.failed')}` : label}
+      title={failed ? `${label}, ${t('map.failed')}` : label}
+    >
+      {failed ? '!' : shown}
+    </Link>
+  );
+}
+
+export function GpuMap({ nodes, cards, error }: { nodes: Node[]; cards: CardFigures[]; error: unknown }) {
+  const { t } = useText();
+  const [by, choose] = useState<Heat>('allocated');
+  const first = nodes.flatMap((n) => cards.filter((c) => c.gpu.status?.node === n.meta.id))[0];
+  return (
+    <Card>
+      <CardHeader
+        actions={{
+          hasNoOffset: true,
+          actions: (
+            <ToggleGroup isCompact aria-label={t('map.by')}>
+              {heats.map((h) => (
+                <ToggleGroupItem
+                  key={h}
+                  buttonId={`heat-${h}`}
+                  text={t(`map.${h}`)}
+                  isSelected={by === h}
+                  onChange={() => choose(h)}
+                />
+              ))}
+            </ToggleGroup>
+          ),
+        }}
+      >
+        <CardTitle component="h2">{t('map.title')}</CardTitle>
+      </CardHeader>
+      <CardBody className="basalt-stack">
+        <ErrorAlert error={error} />
+        {/* eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- its links take the keys */}
+        <ul className="basalt-map" onKeyDown={move}>
+          {nodes.map((n) => {
+            const here = cards.filter((c) => c.gpu.status?.node === n.meta.id);
+            const state = nodeState(n);
+            return (
+              <li key={n.meta.id}>
+                <span className="basalt-map-node">
+                  <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link>
+                  {state !== 'Ready' && <span className="basalt-note"> {t(`node.${state}`)}</span>}
+                </span>
+                <span className="basalt-map-gpus">
+                  {here.length === 0 && <span className="basalt-note">{t('map.noGpus')}</span>}
+                  {here.map((c) => (
+                    <Cell key={c.gpu.meta.id} card={c} by={by} first={c === first} />
+                  ))}
+                </span>
+              </li>
+            );
+          })}
+        </ul>
+        <p className="basalt-note basalt-map-scale" aria-hidden="true">
+          {by === 'temperature' ? t('unit.celsius', { n: '≤ 30' }) : '0 %'}
+          {Array.from({ length: heatSteps + 1 }, (_, i) => (
+            <span key={i} className={`basalt-heat basalt-heat-${i}`} />
+          ))}
+          {by === 'temperature' ? t('unit.celsius', { n: '≥ 90' }) : '100 %'}
+        </p>
+      </CardBody>
+      <CardFooter className="basalt-actions">
+        <Link href="/pools">{t('pool.title')}</Link> <Link href="/nodes">{t('node.title')}</Link>
+      </CardFooter>
+    </Card>
+  );
+}

@@ -1,0 +1,30 @@
+// The cluster at a glance: what needs attention, how its GPUs are used and what still fits.
+import { usePools, useGpus, useInstances, useNodes, mostInstances } from '../../api/queries';
+import { pools } from '../../lib/pool';
+import { WorstAlerts } from './alerts';
+import { CapacityCard } from './capacity';
+import { GpuMap } from './gpu-map';
+
+export function OperatorCards() {
+  const [objects, gpus, nodes, instances] = [
+    usePools(),
+    useGpus(),
+    useNodes({ limit: 1000 }),
+    useInstances({ limit: mostInstances }),
+  ];
+  const error = objects.error ?? gpus.error ?? nodes.error ?? instances.error;
+  const all = pools(objects.data?.items ?? [], gpus.data?.items ?? [], instances.data?.items ?? []);
+  const cards = all.flatMap((p) => p.cards);
+  const there = objects.data && gpus.data && nodes.data && instances.data;
+  return (
+    <>
+      <WorstAlerts />
+      {(error ?? there) && (
+        <div className="basalt-split">
+          <GpuMap nodes={nodes.data?.items ?? []} cards={cards} error={error} />
+          <CapacityCard cards={cards} />
+        </div>
+      )}
+    </>
+  );
+}
