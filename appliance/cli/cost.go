@@ -1,57 +1,31 @@
 package cli
 
 import (
-	"cmp"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-func (a *App) costCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cost", Short: "Show what usage costs", Args: cobra.NoArgs,
-		Long: "What the usage of a period costs, by project, resource or meter. Commitments, the minimum of the price book and\n" +
-			"taxes have rows of their own; the total is that of 'basalt invoice preview' for the same period."}
-	period := a.periodFlags(cmd)
-	by := cmd.Flags().String("by", string(api.CostByProject), "sum by project, resource or meter")
-	daily := cmd.Flags().Bool("daily", false, "a row for each day (of UTC)")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		p := api.ListCostsParams{Organization: a.config.Organization, By: api.CostBy(*by), Limit: 1000}
-		if *daily {
-			p.Step = api.CostDay
-		}
-		if p.From, p.To, err = period(); err != nil {
+func costCommand(k *kind[api.Instance]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "cost NAME|ID", Short: "Show what an instance costs an hour, and what it has cost this month", Args: cobra.ExactArgs(1),
+		Long: "Shows the price of an hour in which the instance runs, with its root volume, and what its use of this month (UTC) has\ncome to. Commitments, a minimum and taxes are in the invoice alone: basalt invoice preview.",
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		in, err := k.get(cmd.Context(), args[0])
+		if err != nil {
 			return err
 		}
-		var all api.CostPage
-		for {
-			page, err := a.api.Costs(cmd.Context(), p)
-			if err != nil {
-				return err
-			}
-			page.Items = append(all.Items, page.Items...)
-			if all, p.Continue = page, page.Continue; p.Continue == "" {
-				break
-			}
+		c, err := k.app.api.InstanceCost(cmd.Context(), in.Meta.ID)
+		if err != nil {
+			return err
 		}
-		return a.print(all, func() table { return a.costTable(all) })
+		return k.app.print(c, func() table {
+			return table{{"RESERVED/HOUR", "FULL-USE/HOUR", "SPENT", "SINCE"},
+				{money(c.ReservedMicros, c.Currency), money(c.FullUseMicros, c.Currency), money(c.SpentMicros, c.Currency), c.From.UTC().Format(time.DateOnly)}}
+		})
 	}
 	return cmd
-}
-
-func (a *App) costTable(p api.CostPage) table {
-	t := table{{"FROM (UTC)", "TO", "OF", "COST (" + p.Currency + ")"}}
-	for _, c := range p.Items {
-		from, to := formatSpan(c.From, c.To)
-		t = append(t, []string{from, to, cmp.Or(c.Name, c.Key), formatMicros(c.AmountMicros)})
-	}
-	for _, rest := range []struct {
-		of     string
-		micros int64
-	}{{"commitments", p.CommitmentMicros}, {"minimum", p.MinimumMicros}, {"taxes", p.TaxMicros}} {
-		if rest.micros != 0 {
-			t = append(t, []string{"", "", rest.of, formatMicros(rest.micros)})
-		}
-	}
-	return append(t, []string{"", "", "total", formatMicros(p.TotalMicros)})
 }

@@ -71,6 +71,26 @@ step('this month so far', async () => {
   await inspect(page, 'invoice-now-light');
 });
 
+step('what it costs, by meter and by resource, and on which day', async () => {
+  await nav(page, 'Costs');
+  await heading(page, 'Costs');
+  await main.getByText('No usage this month').waitFor();
+  await page.locator('#cost-month').selectOption(LAST_MONTH.slice(0, 7));
+  await page.locator('#cost-by').selectOption('meter');
+  const row = (what) => main.getByRole('row').filter({ hasText: what });
+  await row('GPU time').getByRole('gridcell', { name: '€1.35', exact: true }).waitFor();
+  await row('vCPU').getByRole('gridcell', { name: '€0.03', exact: true }).waitFor();
+  const days = main.getByRole('slider', { name: /^Costs by day/ });
+  await days.focus();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowRight');
+  assert.match(await days.getAttribute('aria-valuetext'), /^\w+ 2: €1\.38, GPU time €1\.35, vCPU €0\.03$/);
+  await inspect(page, 'costs-light');
+  await page.locator('#cost-by').selectOption('resource');
+  await row('train').getByRole('gridcell', { name: '€1.38', exact: true }).waitFor();
+  await inspectIn(page, 'costs', 'dark', 'phone');
+});
+
 step('dark, and on a phone', async () => {
   await nav(page, 'Invoices');
   await main.getByRole('link', { name: /\d/ }).first().click();
@@ -85,6 +105,9 @@ step('the operator sees what it earned', async () => {
   await page.goto(`${PORTAL}/#/`);
   await signIn(page, PASSWORD, 'op@example.com');
   await heading(page, 'Dashboard');
+  await main.getByRole('heading', { name: 'Revenue, last 12 months' }).waitFor();
+  await main.getByText('All accounts are in good standing.').waitFor();
+  await inspect(page, 'dashboard-seller-light');
   await nav(page, 'Revenue');
   await heading(page, 'Revenue');
   await page.getByLabel('Group by', { exact: true }).selectOption('organization');

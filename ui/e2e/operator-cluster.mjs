@@ -29,6 +29,10 @@ step('sign in: the dashboard and the bell', async () => {
   await heading(page, 'Dashboard');
   await page.getByRole('heading', { name: 'Alerts', exact: true }).waitFor();
   await page.getByRole('button', { name: /^Alerts: / }).waitFor();
+  await page.getByRole('link', { name: /: Allocated 50%, vGPUs: 1$/ }).waitFor();
+  await button(page, 'Utilization').click();
+  await page.getByRole('link', { name: /: Utilization 0%, vGPUs: 1$/ }).waitFor();
+  await page.getByText(/4 GiB of VRAM free, 0 of 1 GPUs unused; 100% of the free VRAM is on GPUs in use\.$/).waitFor();
   await inspect(page, 'cluster-dashboard-light');
 });
 

@@ -63,6 +63,7 @@ step('sign in', async () => {
   await heading(page, 'Dashboard');
   await page.getByText('Month to date').waitFor();
   await page.getByRole('button', { name: 'Create your first instance' }).waitFor();
+  await page.getByRole('link', { name: 'Add an SSH key' }).waitFor();
   assert.equal(
     await page.evaluate(() => document.cookie + JSON.stringify(sessionStorage)),
     '{}',
