@@ -102,7 +102,7 @@ export function CostsPage() {
         <Empty title={t('usage.noOrganization')} help={t('usage.noOrganizationHelp')} icon={ChartBarIcon} />
       ) : (
         <div className="basalt-stack">
-          <div className="basalt-filter">
+          <div className="basalt-filters">
             <SelectField
               id="cost-month"
               label={t('usage.month')}

@@ -33,7 +33,7 @@ export const dashboard: Record<keyof typeof en, string> = {
 
   'room.title': 'Freie Kapazität',
   'room.model': 'Modell',
-  'room.share': '{percent} einer GPU',
+  'room.help': 'Wie viele virtuelle GPUs noch Platz haben, nach ihrem Anteil an einer GPU.',
   'room.free':
     '{model}: {free} VRAM frei, {whole} von {gpus} GPUs unbenutzt; {scattered} des freien VRAMs liegt auf benutzten GPUs.',
   'room.none': 'Keine GPUs.',

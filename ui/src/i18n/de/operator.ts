@@ -53,6 +53,9 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.mail.failing': 'Der Mailserver ist nicht nutzbar',
   'alert.mail.undelivered': 'E-Mails konnten nicht zugestellt werden',
   'alert.webhook.failing': 'Webhook-Zustellungen schlagen fehl',
+  'alert.cluster.upgrade': 'Upgrade angehalten',
+  'alert.audit.changed': 'Audit-Protokoll wurde verändert',
+  'alert.audit.unanchored': 'Audit-Protokoll hat keine Kopie außerhalb des Clusters',
   'alert.invoice.overdue': 'Überfällige Rechnungen',
 
   'pool.title': 'GPU-Pools',

@@ -31,7 +31,7 @@ export const dashboard = {
 
   'room.title': 'Available capacity',
   'room.model': 'Model',
-  'room.share': '{percent} of a GPU',
+  'room.help': 'How many more virtual GPUs fit, by their share of a GPU.',
   'room.free':
     '{model}: {free} of VRAM free, {whole} of {gpus} GPUs unused; {scattered} of the free VRAM is on GPUs in use.',
   'room.none': 'No GPUs.',

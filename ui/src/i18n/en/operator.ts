@@ -51,6 +51,9 @@ export const operator = {
   'alert.mail.failing': 'The mail server cannot be used',
   'alert.mail.undelivered': 'Mail could not be delivered',
   'alert.webhook.failing': 'Webhook deliveries fail',
+  'alert.cluster.upgrade': 'Upgrade paused',
+  'alert.audit.changed': 'Audit log was changed',
+  'alert.audit.unanchored': 'Audit log has no copy outside the cluster',
   'alert.invoice.overdue': 'Overdue invoices',
 
   'pool.title': 'GPU pools',

@@ -26,8 +26,8 @@ export function CapacityCard({ cards }: { cards: CardFigures[] }) {
               <tr>
                 <th scope="col">{t('room.model')}</th>
                 {shares.map((s) => (
-                  <th key={s} scope="col">
-                    {t('room.share', { percent: formatPercent(s, language) })}
+                  <th key={s} scope="col" className="basalt-end">
+                    {formatPercent(s, language)}
                   </th>
                 ))}
               </tr>
@@ -49,6 +49,7 @@ export function CapacityCard({ cards }: { cards: CardFigures[] }) {
             </tbody>
           </table>
         )}
+        {kinds.length > 0 && <p className="basalt-note">{t('room.help')}</p>}
         {roomByModel(cards).map((r) => (
           <p key={r.model}>
             {t('room.free', {
