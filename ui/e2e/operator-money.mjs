@@ -115,6 +115,7 @@ step("the wizard: the example of prices becomes one's own", async () => {
   await main.getByRole('group', { name: 'vCPU', exact: true }).getByLabel('Price (EUR)').fill('0.012');
   await button(page, 'Save prices').click();
   await main.getByText('Prices saved.').waitFor();
+  await main.getByText(/^Version \d+ of this price book applies from/).waitFor();
   await inspect(page, 'setup-prices-light');
   await button(page, 'Continue').click();
 });

@@ -20,6 +20,7 @@ import {
   type PriceRow,
   type TaxRow,
 } from '../../lib/book';
+import { startOf, starts, type Start } from '../../lib/effective';
 import { nextKey } from '../../lib/merge';
 import { meters, units } from '../../lib/meter';
 import { applied, asCurl } from '../../lib/shell';
@@ -29,7 +30,8 @@ import { ErrorAlert } from '../../parts/error';
 import { Empty } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { Same } from '../../parts/same';
-import { TextField } from '../../parts/text-field';
+import { SelectField, TextField } from '../../parts/text-field';
+import { Time } from '../../parts/time';
 import { CommitmentRows, DiscountRows, meterName, missing, PriceRows, TaxRows } from './rows';
 import { Simulation } from './simulation';
 
@@ -123,12 +125,18 @@ export function Editor({
   const { t, has } = useText();
   const client = useQueryClient();
   const [tried, setTried] = useState(false);
+  const [start, setStart] = useState<Start>('hour');
   const { currency } = book.spec;
   const edit = useEdit<Book, BookForm>({
     of: priceBooks,
     object: book,
     fields: (b) => bookForm((b ?? book).spec),
-    body: (b, form) => ({ kind: book.kind, meta: (b ?? book).meta, spec: specOf(currency, form).spec }),
+    body: (b, form) => ({
+      kind: book.kind,
+      meta: (b ?? book).meta,
+      // Without a time it is the server's next full hour.
+      spec: { ...specOf(currency, form).spec, ...(start !== 'hour' && { effectiveFrom: startOf(start, new Date()) }) },
+    }),
     onSaved: (saved) => {
       for (const what of ['simulation', 'wallet']) void client.invalidateQueries({ queryKey: [what] });
       onEdited?.(false);
@@ -152,6 +160,11 @@ export function Editor({
   return (
     <Form className="basalt-stack" onSubmit={(e) => (e.preventDefault(), submit())} noValidate>
       <ErrorAlert error={above} />
+      {book.spec.effectiveFrom && (
+        <p>
+          {t('price.version', { n: book.spec.version ?? 1 })} <Time at={book.spec.effectiveFrom} />
+        </p>
+      )}
       <Conflict edit={edit} label={(f) => t(parts[f], { currency })} text={words} />
       <Part
         title={t('price.meters')}
@@ -244,6 +257,14 @@ export function Editor({
           />
         </CardBody>
       </Card>
+      <SelectField
+        id="book-from"
+        label={t('price.effective')}
+        help={t('price.effectiveHelp')}
+        value={start}
+        onChange={(v) => setStart(v as Start)}
+        options={starts.map((s) => [s, t(`price.effective.${s}`)])}
+      />
       <ErrorAlert error={above ? null : edit.error} />
       <div className="basalt-actions">
         <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || !edited || edit.gone}>
