@@ -12,9 +12,10 @@ import (
 // Attached is what one of a domain's two descriptions, the running machine's
 // or the definition, has of disks and network cards.
 type Attached struct {
-	disks []lx.DomainDisk
-	nics  []lx.DomainInterface
-	ports int
+	disks     []lx.DomainDisk
+	nics      []lx.DomainInterface
+	ports     int
+	ioThreads uint
 }
 
 // ParseAttached reads libvirt's XML of a domain.
@@ -23,6 +24,7 @@ func ParseAttached(text string) (a Attached, err error) {
 	if err := dom.Unmarshal(text); err != nil {
 		return a, fmt.Errorf("decode domain XML: %w", err)
 	}
+	a.ioThreads = dom.IOThreads
 	if dom.Devices == nil {
 		return a, nil
 	}
@@ -150,12 +152,13 @@ func layers(k lx.DomainDisk) (all []layer) {
 type Room struct {
 	disks, nics map[int]bool // taken
 	ports       bool
+	ioThreads   bool // in both descriptions
 	active      bool
 }
 
 // RoomOf a domain: nil for what does not run.
 func RoomOf(running, defined *Attached) Room {
-	r := Room{disks: map[int]bool{}, nics: map[int]bool{}, ports: true, active: running != nil}
+	r := Room{disks: map[int]bool{}, nics: map[int]bool{}, ports: true, ioThreads: true, active: running != nil}
 	for _, a := range []*Attached{running, defined} {
 		if a == nil {
 			continue
@@ -169,6 +172,7 @@ func RoomOf(running, defined *Attached) Room {
 			}
 		}
 		r.ports = r.ports && a.ports == allPorts
+		r.ioThreads = r.ioThreads && a.ioThreads > 0
 	}
 	return r
 }
@@ -192,6 +196,9 @@ func (r Room) Disk(id api.InstanceID, in Attached, k Disk) (string, error) {
 		return "", err
 	}
 	x := k.xml(i)
+	if !r.ioThreads { // it was started by a Basalt that gave it none
+		x.Driver.IOThread = nil
+	}
 	return x.Marshal()
 }
 

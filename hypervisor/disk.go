@@ -14,6 +14,10 @@ type Disk struct {
 	Serial   string // the guest finds it as /dev/disk/by-id/virtio-SERIAL; at most 20 bytes
 	ReadOnly bool
 	Cache    string // none, writeback (the default), unsafe
+	// AIO is how QEMU asks the kernel to read and write a file: threads (the
+	// default), native or io_uring. The last two go with Cache none only: through the
+	// page cache they would wait where nothing may.
+	AIO string
 	// Secret is the UUID of the secret that opens the disk's LUKS; empty: it is
 	// not encrypted. It must be set (Driver.SetSecret) when a QEMU opens it.
 	Secret string
@@ -57,12 +61,22 @@ func place(device string) int {
 	return int(device[2] - 'a')
 }
 
+// ioThreads of a domain. What a disk does is done there, and not in the thread that
+// also answers libvirt and moves the guest's memory.
+const ioThreads = 1
+
+// ioThread of a disk: each has a copy of the number.
+func ioThread() *uint {
+	first := uint(1)
+	return &first
+}
+
 // xml of the disk in the i-th place.
 func (k Disk) xml(i int) lx.DomainDisk {
 	x := lx.DomainDisk{
 		Device: "disk",
 		Driver: &lx.DomainDiskDriver{
-			Name: "qemu", Type: k.Format, Cache: k.Cache, Discard: "unmap",
+			Name: "qemu", Type: k.Format, Cache: k.Cache, IO: k.AIO, Discard: "unmap", IOThread: ioThread(),
 			// A full disk on the host stops the guest, which sees no error and
 			// goes on when there is room again.
 			ErrorPolicy: "enospace",

@@ -119,6 +119,9 @@ func retargetDisks(list *lx.DomainDeviceList, target Domain) error {
 		}
 		want := disks[at].xml(0)
 		disks = slices.Delete(disks, at, at+1)
+		if x.Driver == nil || x.Driver.IOThread == nil { // it was started by a Basalt that gave it none
+			want.Driver.IOThread = nil
+		}
 		x.Driver, x.Source, x.IOTune = want.Driver, want.Source, want.IOTune
 		x.BackingStore, x.Mirror = want.BackingStore, nil // none: libvirt finds the target's own
 	}

@@ -81,6 +81,55 @@ func TestRetargetRefuses(t *testing.T) {
 	}
 }
 
+// A machine of before there were threads for disks moves without them, and takes disks
+// without.
+func TestNoIOThread(t *testing.T) {
+	src, dst := moved()
+	with, err := src.XML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := beforeIOThreads(t, with)
+	got, err := Retarget(without, dst)
+	if err != nil || strings.Contains(got, "iothread") {
+		t.Errorf("moved: %v, want no iothread in\n%s", err, got)
+	}
+	if got, err = Retarget(with, dst); err != nil || !strings.Contains(got, `iothread="1"`) || !strings.Contains(got, "<iothreads>1</iothreads>") {
+		t.Errorf("moved: %v, want an iothread in\n%s", err, got)
+	}
+	have := map[string]*Attached{"with": attachedOf(t, with), "without": attachedOf(t, without)}
+	for _, c := range []struct {
+		running, defined string
+		want             bool
+	}{{"with", "with", true}, {"without", "with", false}, {"with", "without", false}, {"", "with", true}} {
+		text, err := RoomOf(have[c.running], have[c.defined]).Disk(src.ID, *have["with"], Disk{Path: "/a/2", Format: "raw", Serial: "2"})
+		if err != nil || strings.Contains(text, "iothread") != c.want {
+			t.Errorf("a disk more, running %q, defined %q: %v, want a thread %v in\n%s", c.running, c.defined, err, c.want, text)
+		}
+	}
+}
+
+// beforeIOThreads is the XML as it was before there were any.
+func beforeIOThreads(t *testing.T, text string) string {
+	t.Helper()
+	for _, part := range []string{"  <iothreads>1</iothreads>\n", ` iothread="1"`} {
+		if !strings.Contains(text, part) {
+			t.Fatalf("no %q in\n%s", part, text)
+		}
+		text = strings.ReplaceAll(text, part, "")
+	}
+	return text
+}
+
+func attachedOf(t *testing.T, text string) *Attached {
+	t.Helper()
+	a, err := ParseAttached(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &a
+}
+
 func TestParseMark(t *testing.T) {
 	_, element := Metadata("ins-1", "node-1")
 	if o, ok := ParseMark(element); !ok || o.ID != "ins-1" || o.Node != "node-1" || o.Incoming {

@@ -161,6 +161,15 @@ func (k Disk) Validate() error {
 	default:
 		return invalid("disks.cache", "unknown cache mode %q, want none, writeback or unsafe", k.Cache)
 	}
+	switch k.AIO {
+	case "", "threads":
+	case "native", "io_uring":
+		if k.RBD != nil || k.Cache != "none" {
+			return invalid("disks.aio", "%s is for files that are opened with cache mode none", k.AIO)
+		}
+	default:
+		return invalid("disks.aio", "%q is not a way of input and output, want threads, native or io_uring", k.AIO)
+	}
 	return k.QoS.Validate()
 }
 

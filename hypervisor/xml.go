@@ -47,11 +47,12 @@ func (d Domain) XML() (string, error) {
 			MemorySource:       &lx.DomainMemorySource{Type: "memfd"},
 			MemoryAccess:       &lx.DomainMemoryAccess{Mode: "shared"},
 		},
-		VCPU:     &lx.DomainVCPU{Value: uint(d.VCPUs)},
-		OS:       d.os(),
-		Features: d.features(),
-		CPU:      d.cpu(),
-		Clock:    &lx.DomainClock{Offset: "utc"},
+		VCPU:      &lx.DomainVCPU{Value: uint(d.VCPUs)},
+		IOThreads: ioThreads,
+		OS:        d.os(),
+		Features:  d.features(),
+		CPU:       d.cpu(),
+		Clock:     &lx.DomainClock{Offset: "utc"},
 		// QEMU ends when the guest is off or has panicked; the agent decides
 		// what is next.
 		OnPoweroff: "destroy",

@@ -39,7 +39,7 @@ var goldens = map[string]func(*Domain){
 		d.Machine = "pc-q35-10.0"
 		d.Accelerator, d.VCPUs, d.MemoryBytes = KVM, 64, 512<<30
 		d.Disks = []Disk{
-			{Path: "/var/lib/basalt/volumes/vol-1.raw", Format: "raw", Serial: "vol-1", Cache: "none"},
+			{Path: "/var/lib/basalt/volumes/vol-1.raw", Format: "raw", Serial: "vol-1", Cache: "none", AIO: "io_uring"},
 			{Path: "/var/lib/basalt/volumes/vol-2.raw", Format: "raw", Serial: "vol-2", ReadOnly: true},
 		}
 		d.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "tap0", MTU: 1442}}
@@ -217,6 +217,11 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"disks.format", func(d *Domain) { d.Disks = []Disk{{Path: "/a"}} }},
 		{"disks.serial", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Serial: "a,b"}} }},
 		{"disks.cache", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Cache: "x"}} }},
+		{"disks.aio", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Cache: "none", AIO: "x"}} }},
+		{"disks.aio", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", AIO: "native"}} }},
+		{"disks.aio", func(d *Domain) {
+			d.Disks = []Disk{{RBD: &RBD{Pool: "p", Image: "i", Monitors: []string{"10.0.0.1:6789"}}, Format: "raw", Cache: "none", AIO: "io_uring"}}
+		}},
 		{"disks", func(d *Domain) { d.Disks = make([]Disk, 17) }},
 		{"disks.path", func(d *Domain) { d.Disks = []Disk{{Path: "/a", RBD: rbd(), Format: "raw"}} }},
 		{"disks.format", func(d *Domain) { d.Disks = []Disk{{RBD: rbd(), Format: "qcow2"}} }},

@@ -42,6 +42,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/capability"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/ui"
 )
@@ -158,6 +159,9 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
 		Changes: n.cache, Store: n.store, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
 		Accelerator: n.accelerator, RefuseEmulation: n.probed != "" && !c.allowEmulation, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
+	}
+	if n.probed != "" { // machines that are pretended open nothing
+		ao.OpenFiles = (&capability.Files{Log: log}).How
 	}
 	if err := n.openStorage(c, id); err != nil {
 		return n, err

@@ -125,9 +125,21 @@ func (ds *diskSet) find(ctx context.Context, v api.Volume) (disk, error) {
 	return ds.openable(ctx, v, have, p)
 }
 
+// files that a machine opens for the disk.
+func files(k hypervisor.Disk) []string {
+	all := []string{k.Path}
+	for _, l := range k.Backing {
+		all = append(all, l.Path)
+	}
+	return all
+}
+
 // openable is the disk with the keys that open it.
 func (ds *diskSet) openable(ctx context.Context, v api.Volume, have sds.Volume, p sds.Driver) (disk, error) {
 	k := disk{Disk: diskOf(v, have, p.PoolID())}
+	if ds.o.OpenFiles != nil && k.RBD == nil {
+		k.Cache, k.AIO = ds.o.OpenFiles(ctx, files(k.Disk))
+	}
 	e, err := ds.encryption(ctx, v)
 	if err != nil {
 		return disk{}, err

@@ -91,6 +91,34 @@ func running(t *testing.T) (*town, *house) {
 	return w, h
 }
 
+// Files are opened as the node can: at the start, when a disk is attached, and not where
+// the volume is in Ceph.
+func TestOpenFiles(t *testing.T) {
+	var asked [][]string
+	w := newTown(t, 1, false)
+	h := w.houses[0]
+	h.openFiles = func(_ context.Context, paths []string) (cache, aio string) {
+		asked = append(asked, paths)
+		return "none", "io_uring"
+	}
+	h.kill()
+	h.start()
+	w.upload(h, "img-1")
+	w.create(h, "ins-1", api.PoolLocal, nil)
+	w.until("runs", func() bool { return w.runsOn("ins-1", h) })
+	w.volume(h, "vol-2", api.PoolLocal, attachTo("ins-1"))
+	w.until("attached", func() bool { return slices.Equal(h.disks("ins-1"), []string{"root", "vol-2"}) })
+	_, runs, _ := h.machines.Domain("ins-1")
+	for _, k := range runs.Disks {
+		if k.Cache != "none" || k.AIO != "io_uring" {
+			t.Errorf("disk %s: cache %q, AIO %q, want none and io_uring", k.Serial, k.Cache, k.AIO)
+		}
+		if !slices.ContainsFunc(asked, func(paths []string) bool { return paths[0] == k.Path && len(paths) == 1+len(k.Backing) }) {
+			t.Errorf("asked for %q, want %s and the %d files below it", asked, k.Path, len(k.Backing))
+		}
+	}
+}
+
 func (w *town) power(p api.Power) {
 	w.t.Helper()
 	w.edit("ins-1", func(s *api.InstanceSpec) { s.Power = p })

@@ -29,25 +29,26 @@ import (
 // house is one node: what survives its agent, and its agent.
 type house struct {
 	*town
-	id       api.NodeID
-	machines *hypfake.Driver
-	local    *sdsfake.Store
-	shared   *sdsfake.Store
-	vgpus    *vgpus
-	dir      string
-	boot     string
-	lease    bool
-	cut      bool // from the store and the other nodes
-	deaf     bool // its watch lags behind
-	kept     []api.InstanceID
-	keepErr  error
-	fenced   map[api.InstanceID]time.Time
-	fenceErr error             // it does not answer
-	keyless  bool              // it has no keys of encrypted volumes
-	ports    map[string]string // plugged: id → tap
-	vault    *vault            // where backups are; nil: there are none
-	cards    agent.Cards       // nil: no charts of them
-	step     func(what string) // called around what the agent does
+	id        api.NodeID
+	machines  *hypfake.Driver
+	local     *sdsfake.Store
+	shared    *sdsfake.Store
+	vgpus     *vgpus
+	dir       string
+	boot      string
+	lease     bool
+	cut       bool // from the store and the other nodes
+	deaf      bool // its watch lags behind
+	kept      []api.InstanceID
+	keepErr   error
+	fenced    map[api.InstanceID]time.Time
+	fenceErr  error // it does not answer
+	openFiles func(ctx context.Context, paths []string) (cache, aio string)
+	keyless   bool              // it has no keys of encrypted volumes
+	ports     map[string]string // plugged: id → tap
+	vault     *vault            // where backups are; nil: there are none
+	cards     agent.Cards       // nil: no charts of them
+	step      func(what string) // called around what the agent does
 
 	*agent.Stepper              // nil: its agent is dead
 	seen           *objects.Set // what the agent was told
@@ -156,7 +157,7 @@ func (h *house) start() {
 		Fenced: func(id api.InstanceID, since time.Time) (bool, error) { return h.fenced[id].After(since), h.fenceErr },
 		Log:    slog.New(slog.DiscardHandler), Now: func() time.Time { return h.now }, Go: func(f func()) { f() }, NoSync: true,
 		WriteSeed: func(path string, s cloudinit.Seed) error { return os.WriteFile(path, []byte(s.Instance), 0o600) }}
-	o.Ports, o.Cards = h, h.cards
+	o.Ports, o.Cards, o.OpenFiles = h, h.cards, h.openFiles
 	if h.vault != nil {
 		o.Backups = kept{h.vault, h}
 	}

@@ -74,7 +74,10 @@ type Options struct {
 	// SSHAuthority is the public key of the CA that new guests let in for their
 	// instance; nil: there is no SSH gateway.
 	SSHAuthority func(context.Context) (string, error)
-	ToolsDisc    string // ISO with the guest tools; empty: none
+	// OpenFiles is how QEMU opens a disk of those files, its own and those below:
+	// the cache mode and the AIO of hypervisor.Disk. nil: as QEMU does by default.
+	OpenFiles func(ctx context.Context, paths []string) (cache, aio string)
+	ToolsDisc string // ISO with the guest tools; empty: none
 
 	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
 	ReportEvery time.Duration // node and GPU reports, 0: 10 s

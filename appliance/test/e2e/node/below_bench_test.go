@@ -114,15 +114,23 @@ func (s storageBench) domain() string { return "basalt-" + s.g.id }
 
 func (s storageBench) plugByHand(t *testing.T, began time.Time, kind, format, source string) {
 	t.Helper()
+	s.withDisk(t, kind, "type='"+format+"'", source, func(string) {
+		sample("Usable/"+s.pool+"-by-hand", time.Since(began).Seconds(), "s")
+	})
+}
+
+// withDisk plugs a disk while f runs, which is given its name in the guest.
+func (s storageBench) withDisk(t *testing.T, kind, driver, source string, f func(device string)) {
+	t.Helper()
 	xml := filepath.Join(s.g.n.data, handName+".xml")
-	text := fmt.Sprintf("<disk type='%s' device='disk'><driver name='qemu' type='%s'/>%s<target dev='vdy' bus='virtio'/><serial>%s</serial></disk>",
-		kind, format, source, handName)
+	text := fmt.Sprintf("<disk type='%s' device='disk'><driver name='qemu' %s/>%s<target dev='vdy' bus='virtio'/><serial>%s</serial></disk>",
+		kind, driver, source, handName)
 	if err := os.WriteFile(xml, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.g.n.ask(t, "virsh", "-q", "-c", "qemu:///system", "attach-device", s.domain(), xml, "--live")
 	device := s.g.device(t, handName)
-	sample("Usable/"+s.pool+"-by-hand", time.Since(began).Seconds(), "s")
+	f(device)
 	s.g.n.ask(t, "virsh", "-q", "-c", "qemu:///system", "detach-device", s.domain(), xml, "--live")
 	s.g.run(t, "udevadm", "wait", "--removed", "--timeout=120", device)
 }

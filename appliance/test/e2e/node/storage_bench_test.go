@@ -82,6 +82,7 @@ func localStorage(t *testing.T) {
 		s.volume(t, false)
 		s.volume(t, true)
 		s.fileByHand(t)
+		s.ways(t)
 	}
 	s.end(t)
 }
@@ -156,7 +157,7 @@ func (s storageBench) volume(t *testing.T, encrypted bool) {
 	v := s.create(t, api.VolumeSpec{SizeBytes: fioBytes, Encrypted: encrypted})
 	device := s.g.device(t, v.Meta.ID)
 	sample("Usable/"+name, time.Since(began).Seconds(), "s")
-	fioSamples(name, s.g.fio(t, device))
+	fioSamples(name, s.g.fio(t, device, ""))
 	for _, verb := range []string{"detach", "delete"} {
 		s.g.n.mustCLI(s.token, "volume", verb, v.Meta.ID, "--wait")
 	}
@@ -187,10 +188,10 @@ func (g guest) run(t *testing.T, argv ...string) []byte {
 	return r.Stdout
 }
 
-func (g guest) fio(t *testing.T, disk string) map[string]float64 {
+func (g guest) fio(t *testing.T, disk, more string) map[string]float64 {
 	t.Helper()
 	unix.Sync() // what was measured before is not paid for now
-	g.put(t, "/root/job", []byte(fioFile(disk, true)))
+	g.put(t, "/root/job", []byte(fioFile(disk, true)+more))
 	out := g.run(t, fioHome+"/loader", "--library-path", fioHome+"/lib", fioHome+"/fio", "--output-format=json", "/root/job")
 	iops, err := parseFio(out)
 	if err != nil {

@@ -1,0 +1,47 @@
+package node_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// diskWays are the ways in which QEMU can open the file of a local volume, as attributes
+// of libvirt's driver element. The first is QEMU's default.
+var diskWays = []struct{ name, driver string }{
+	{"cached", ""},
+	{"cached-iothread", "iothread='1'"},
+	{"native-iothread", "cache='none' io='native' iothread='1'"},
+	{"uring", "cache='none' io='io_uring'"},
+	{"uring-iothread", "cache='none' io='io_uring' iothread='1'"},
+}
+
+// fsyncJob writes as a database does: each write is on the disk before the next.
+const fsyncJob = "4k-fsync"
+
+// ways measures each of them in the same guest, one after the other: what fio gets, and
+// how much of the file the node keeps in its memory afterwards.
+func (s storageBench) ways(t *testing.T) {
+	t.Helper()
+	job := fmt.Sprintf("[%s]\nrw=randwrite\nbs=4k\niodepth=1\nfsync=1\ntime_based\nruntime=%d\n", fsyncJob, fioSeconds)
+	for _, w := range diskWays {
+		file := filepath.Join(s.g.n.data, "way.qcow2")
+		s.g.n.ask(t, "qemu-img", "create", "-q", "-f", "qcow2", file, "256M")
+		s.withDisk(t, "file", "type='qcow2' discard='unmap' "+w.driver, "<source file='"+file+"'/>", func(device string) {
+			iops := s.g.fio(t, device, job)
+			fioSamples("way-"+w.name, iops)
+			sample("Storage/way-"+w.name+"/"+fsyncJob, iops[fsyncJob], "IOPS")
+			held, err := strconv.ParseInt(strings.TrimSpace(s.g.n.ask(t, "fincore", "--bytes", "--noheadings", "--output", "RES", file)), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sample("Storage/way-"+w.name+"/held", float64(held)/mib, "MiB")
+		})
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

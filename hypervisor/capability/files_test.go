@@ -1,0 +1,93 @@
+package capability
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFiles(t *testing.T) {
+	refused := errors.New("refused")
+	for name, c := range map[string]struct {
+		cached     string // the file that cannot be opened past the page cache
+		uring      error
+		cache, aio string
+		says       string
+	}{
+		"all is there":       {cache: "none", aio: "io_uring"},
+		"no io_uring":        {uring: refused, cache: "none", aio: "native", says: "io_uring is not available"},
+		"no O_DIRECT":        {cached: "/pool/a", says: "does not support O_DIRECT"},
+		"no O_DIRECT, below": {cached: "/images/b", says: "does not support O_DIRECT"},
+	} {
+		var log bytes.Buffer
+		asked := 0
+		f := Files{
+			Log: slog.New(slog.NewTextHandler(&log, nil)),
+			direct: func(path string) error {
+				if path == c.cached {
+					return refused
+				}
+				return nil
+			},
+			uring: func(context.Context) error { asked++; return c.uring },
+		}
+		for range 2 {
+			cache, aio := f.How(t.Context(), []string{"/pool/a", "/images/b"})
+			if cache != c.cache || aio != c.aio {
+				t.Errorf("%s: cache %q, AIO %q, want %q and %q", name, cache, aio, c.cache, c.aio)
+			}
+		}
+		if n := strings.Count(log.String(), "level="); asked > 1 || n > 1 || (n == 1) != (c.says != "") || !strings.Contains(log.String(), c.says) {
+			t.Errorf("%s: asked %d times, the log has %q, want once %q", name, asked, log.String(), c.says)
+		}
+	}
+}
+
+// A call that ends before the answer is no answer.
+func TestFilesAsksAgain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f := Files{Log: slog.New(slog.DiscardHandler), direct: func(string) error { return nil }, uring: func(ctx context.Context) error { return ctx.Err() }}
+	if _, aio := f.How(ctx, nil); aio != "native" {
+		t.Errorf("ended: AIO %q, want native", aio)
+	}
+	if _, aio := f.How(t.Context(), nil); aio != "io_uring" {
+		t.Errorf("asked again: AIO %q, want io_uring", aio)
+	}
+}
+
+// What the kernel of this machine says of a file on disk, and of what is no file.
+func TestOpensDirect(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "disk")
+	if err := os.WriteFile(path, make([]byte, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("a file of 100 bytes in %s: %v", path, opensDirect(path)) // it is the file system's to say
+	if err := opensDirect(filepath.Dir(path)); err == nil {
+		t.Error("a folder was opened")
+	}
+	if err := opensDirect(path + "x"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v, want not exist", err)
+	}
+	if err := opensDirect("/proc/self/status"); err == nil { // procfs has no O_DIRECT
+		t.Error("a file of procfs was opened past the page cache")
+	}
+}
+
+func TestIOURing(t *testing.T) {
+	if _, err := exec.LookPath("qemu-img"); err != nil {
+		t.Skip("host: qemu-img is not installed: installer/dev/setup.sh installs it")
+	}
+	err := ioURing(t.Context())
+	t.Logf("io_uring here: %v", err)
+	t.Setenv("PATH", "/nonexistent")
+	if err := ioURing(t.Context()); err == nil {
+		t.Error("without qemu-img io_uring works")
+	}
+}
