@@ -1423,6 +1423,9 @@ type InstanceMachine struct {
 	// CPU The processor of the present or last run.
 	CPU InstanceCPU `json:"cpu,omitempty,omitzero"`
 
+	// NICQueues Queues of each of its network cards in the present or last run. 0: one.
+	NICQueues int64 `json:"nicQueues,omitempty,omitzero"`
+
 	// Type Machine type with its version, such as pc-q35-10.0. It is decided at the first start and stays, so that another QEMU does not change what the guest sees. Empty: it has not been started since its nodes decide it.
 	Type string `json:"type,omitempty,omitzero"`
 }
@@ -2245,6 +2248,9 @@ type NodeMachines struct {
 
 	// Firmware What instances can have here beside a BIOS.
 	Firmware []string `json:"firmware,omitempty,omitzero"`
+
+	// NICQueues The most queues that an instance's network card can have here. 0: of a version that makes cards with one only.
+	NICQueues int64 `json:"nicQueues,omitempty,omitzero"`
 
 	// Types Machine types of QEMU with their versions, such as pc-q35-10.0, the newest first. Empty: the node does not say.
 	Types []string `json:"types,omitempty,omitzero"`

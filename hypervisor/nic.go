@@ -10,7 +10,14 @@ type NIC struct {
 	// NoOffload: the card leaves checksums and segments to the guest. For taps
 	// of a switch that is no kernel: what it passes on nobody would complete.
 	NoOffload bool
+	// Queues of the card, each served by its own processor of the guest. More than one
+	// need a tap that was made for several (IFF_MULTI_QUEUE), and one needs a tap that was
+	// not. 0: one.
+	Queues int
 }
+
+// MaxNICQueues of a network card. Each costs a thread of the kernel and interrupts.
+const MaxNICQueues = 8
 
 // xml of the card in the i-th place.
 func (n NIC) xml(i int) lx.DomainInterface {
@@ -29,11 +36,24 @@ func (n NIC) xml(i int) lx.DomainInterface {
 }
 
 func (n NIC) driver() *lx.DomainInterfaceDriver {
-	if !n.NoOffload {
+	if !n.NoOffload && n.Queues <= 1 {
 		return nil
 	}
-	return &lx.DomainInterfaceDriver{
-		Host:  &lx.DomainInterfaceDriverHost{CSum: "off", GSO: "off", TSO4: "off", TSO6: "off", ECN: "off", UFO: "off"},
-		Guest: &lx.DomainInterfaceDriverGuest{CSum: "off", TSO4: "off", TSO6: "off", ECN: "off", UFO: "off"},
+	d := &lx.DomainInterfaceDriver{}
+	if n.Queues > 1 {
+		d.Queues = uint(n.Queues)
 	}
+	if n.NoOffload {
+		d.Host = &lx.DomainInterfaceDriverHost{CSum: "off", GSO: "off", TSO4: "off", TSO6: "off", ECN: "off", UFO: "off"}
+		d.Guest = &lx.DomainInterfaceDriverGuest{CSum: "off", TSO4: "off", TSO6: "off", ECN: "off", UFO: "off"}
+	}
+	return d
+}
+
+// queuesOf a card that libvirt describes.
+func queuesOf(x lx.DomainInterface) int {
+	if x.Driver == nil {
+		return 1
+	}
+	return max(1, int(x.Driver.Queues))
 }

@@ -148,6 +148,9 @@ func retargetPorts(list *lx.DomainDeviceList, target Domain) error {
 			return differ("nics")
 		}
 		want := nics[at].xml(0)
+		if queuesOf(*x) != queuesOf(want) { // the guest has found them, and the tap there is of another kind
+			return differ("nics.queues")
+		}
 		nics = slices.Delete(nics, at, at+1)
 		x.Source, x.Target = want.Source, want.Target
 	}

@@ -65,6 +65,7 @@ func TestRetargetRefuses(t *testing.T) {
 		"fewer discs":   {api.CodeInvalid, func(_, dst *Domain) { dst.CDROMs = nil }},
 		"another disk":  {api.CodeInvalid, func(_, dst *Domain) { dst.Disks[0].Serial = "other" }},
 		"another card":  {api.CodeInvalid, func(_, dst *Domain) { dst.NICs[0].MAC = "52:54:00:12:34:57" }},
+		"more queues":   {api.CodeInvalid, func(_, dst *Domain) { dst.NICs[0].Queues = 2 }},
 		"no screen":     {api.CodeInvalid, func(_, dst *Domain) { dst.VNCSocket = "" }},
 	} {
 		src, dst := moved()

@@ -223,6 +223,9 @@ func (n NIC) Validate() error {
 	if n.MTU != 0 && (n.MTU < 68 || n.MTU > 65535) {
 		return invalid("nics.mtu", "%d is out of range, want 68 to 65535", n.MTU)
 	}
+	if n.Queues < 0 || n.Queues > MaxNICQueues {
+		return invalid("nics.queues", "%d is out of range, want 0 to %d", n.Queues, MaxNICQueues)
+	}
 	return nil
 }
 

@@ -68,7 +68,8 @@ var goldens = map[string]func(*Domain){
 		}
 	},
 	"network": func(d *Domain) {
-		d.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "bt0123456789ab", NoOffload: true, MTU: 1442}, {MAC: "52:54:00:12:34:57", Tap: "bt1"}}
+		d.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "bt0123456789ab", NoOffload: true, MTU: 1442}, {MAC: "52:54:00:12:34:57", Tap: "bt1"},
+			{MAC: "52:54:00:12:34:58", Tap: "bt2", Queues: 4}, {MAC: "52:54:00:12:34:59", Tap: "bt3", Queues: 2, NoOffload: true}}
 	},
 	// Every character that means something to XML or to QEMU's options.
 	"hostile": func(d *Domain) {
@@ -216,6 +217,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"disks.path", func(d *Domain) { d.Disks = []Disk{{Format: "raw"}} }},
 		{"disks.format", func(d *Domain) { d.Disks = []Disk{{Path: "/a"}} }},
 		{"disks.serial", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Serial: "a,b"}} }},
+		{"nics.queues", func(d *Domain) { d.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "t", Queues: MaxNICQueues + 1}} }},
 		{"disks.cache", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Cache: "x"}} }},
 		{"disks.aio", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", Cache: "none", AIO: "x"}} }},
 		{"disks.aio", func(d *Domain) { d.Disks = []Disk{{Path: "/a", Format: "raw", AIO: "native"}} }},

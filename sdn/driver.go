@@ -57,6 +57,8 @@ type Plug struct {
 	// Now: do not wait until the port is in force (the target of a live
 	// migration, where that happens when the instance has arrived).
 	Now bool
+	// Queues of the instance's card; 0: one. The tap is made for several or for one.
+	Queues int
 }
 
 // Tap is what the hypervisor is told.

@@ -350,20 +350,22 @@ func testEncrypted(t *testing.T, b *bench) {
 func testNIC(t *testing.T, b *bench) {
 	d := b.booted(t)
 	n := hypervisor.NIC{MAC: "52:54:00:ba:5a:17", Tap: "bhvtest0", NoOffload: true}
+	several := hypervisor.NIC{MAC: "52:54:00:ba:5a:18", Tap: "bhvtest2", Queues: 2}
 	if b.Slow {
-		if out, err := exec.Command("ip", "tuntap", "add", "dev", n.Tap, "mode", "tap").CombinedOutput(); err != nil {
-			t.Skipf("host: no tap devices here: %v: %s", err, out)
-		}
-		t.Cleanup(func() { _ = exec.Command("ip", "link", "del", n.Tap).Run() })
+		makeTap(t, n.Tap)
+		makeTap(t, several.Tap, "multi_queue")
 	}
 	twice(t, "attach", func() error { return b.AttachNIC(b.ctx, d.ID, n) })
+	twice(t, "attach one with several queues", func() error { return b.AttachNIC(b.ctx, d.ID, several) })
 	other := n
 	other.Tap = "bhvtest1"
 	wantCode(t, "attach of another of that address", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
 	wantCode(t, "attach of an upper-case address", b.AttachNIC(b.ctx, d.ID, hypervisor.NIC{MAC: "52:54:00:BA:5A:17", Tap: "t"}), api.CodeInvalid)
 	b.again(t, d.ID)
 	wantCode(t, "after a restart it is there", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
+	wantCode(t, "attach of one with too many queues", b.AttachNIC(b.ctx, d.ID, hypervisor.NIC{MAC: "52:54:00:ba:5a:19", Tap: "t", Queues: 9}), api.CodeInvalid)
 	twice(t, "detach", func() error { return b.DetachNIC(b.ctx, d.ID, n.MAC) })
+	twice(t, "detach of several queues", func() error { return b.DetachNIC(b.ctx, d.ID, several.MAC) })
 	if b.Slow { // its tap is the caller's, and stays
 		if out, err := exec.Command("ip", "link", "show", "dev", n.Tap).CombinedOutput(); err != nil {
 			t.Errorf("the tap is gone: %v: %s", err, out)
@@ -373,6 +375,14 @@ func testNIC(t *testing.T, b *bench) {
 	if err := b.DetachNIC(b.ctx, d.ID, n.MAC); err != nil {
 		t.Error(err)
 	}
+}
+
+func makeTap(t *testing.T, name string, more ...string) {
+	t.Helper()
+	if out, err := exec.Command("ip", append([]string{"tuntap", "add", "dev", name, "mode", "tap"}, more...)...).CombinedOutput(); err != nil {
+		t.Skipf("host: no tap devices here: %v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", name).Run() })
 }
 
 // The boot sector has no agent, and so no file systems to freeze; the real

@@ -108,7 +108,7 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	if err := c.transact(ctx, db, ops); err != nil {
 		return sdn.Tap{}, err
 	}
-	if err := c.o.Namespace(func() error { return makeTap(tap.Name, c.o.UID) }); err != nil {
+	if err := c.o.Namespace(func() error { return makeTap(ctx, tap.Name, c.o.UID, p.Queues > 1) }); err != nil {
 		return sdn.Tap{}, fmt.Errorf("sdn/ovn: create tap of port %s: %w", p.Port, err)
 	}
 	// Only a switch that has joined the device leaves its flags alone. While it

@@ -50,7 +50,7 @@ func (w *world) boot(t testing.TB, n *node, p sdn.Port) *guest {
 	g := &guest{w: w, port: p, node: n, ns: w.namespace("g" + string(id)), news: make(chan struct{})}
 	open := func(ns, name string) *os.File {
 		var fd int
-		if err := inside(ns, func() (err error) { fd, err = ovn.OpenTap(name); return err }); err != nil {
+		if err := inside(ns, func() (err error) { fd, err = ovn.OpenTap(name, false); return err }); err != nil {
 			t.Fatalf("%s in %s: %v", name, ns, err)
 		}
 		return os.NewFile(uintptr(fd), name)

@@ -2,20 +2,34 @@ package ovn
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // makeTap makes a tap that stays when nobody has it open, owned by uid, and is
-// not up yet. One that is there and open is left as it is. Linux,
-// networking/tuntap.rst.
-func makeTap(name string, uid int) error {
-	fd, err := OpenTap(name)
+// not up yet. One that is there and open is left as it is; one of the other kind,
+// for several queues or for one, is made anew. Linux, networking/tuntap.rst.
+func makeTap(ctx context.Context, name string, uid int, several bool) error {
+	switch used, err := inUse(name); {
+	case err != nil:
+		return err
+	case used: // to open one of several queues would take frames away from the guest
+		return nil
+	}
+	fd, err := OpenTap(name, several)
+	if errors.Is(err, unix.EINVAL) {
+		if err := removeTap(ctx, name); err != nil {
+			return err
+		}
+		fd, err = OpenTap(name, several)
+	}
 	if errors.Is(err, unix.EBUSY) {
 		return nil
 	}
@@ -35,16 +49,49 @@ func makeTap(name string, uid int) error {
 	return nil
 }
 
+// inUse reports whether somebody has the tap open that is up. It then has a carrier,
+// which netlink says at once (IFF_LOWER_UP), and the flags of an ioctl only later.
+func inUse(name string) (bool, error) {
+	raw, err := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC)
+	if err != nil {
+		return false, fmt.Errorf("list network devices: %w", err)
+	}
+	all, err := syscall.ParseNetlinkMessage(raw)
+	if err != nil {
+		return false, fmt.Errorf("list network devices: %w", err)
+	}
+	for _, m := range all {
+		if m.Header.Type != unix.RTM_NEWLINK || len(m.Data) < unix.SizeofIfInfomsg {
+			continue
+		}
+		attrs, err := syscall.ParseNetlinkRouteAttr(&m)
+		if err != nil {
+			return false, fmt.Errorf("list network devices: %w", err)
+		}
+		for _, a := range attrs {
+			if a.Attr.Type == unix.IFLA_IFNAME && unix.ByteSliceToString(a.Value) == name {
+				return binary.NativeEndian.Uint32(m.Data[8:])&unix.IFF_LOWER_UP != 0, nil // ifi_flags, rtnetlink(7)
+			}
+		}
+	}
+	return false, nil
+}
+
 // OpenTap opens one end of a tap device as a hypervisor does, and makes the
-// device when it is not there: unix.EBUSY when somebody has it.
-func OpenTap(name string) (fd int, err error) {
+// device when it is not there: unix.EBUSY when somebody has it, unix.EINVAL when it
+// was made for one queue and several are asked for, or the other way round.
+func OpenTap(name string, several bool) (fd int, err error) {
 	fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return -1, err
 	}
 	r, err := unix.NewIfreq(name)
 	if err == nil {
-		r.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
+		flags := uint16(unix.IFF_TAP | unix.IFF_NO_PI)
+		if several {
+			flags |= unix.IFF_MULTI_QUEUE
+		}
+		r.SetUint16(flags)
 		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, r)
 	}
 	if err != nil {

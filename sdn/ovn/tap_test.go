@@ -1,6 +1,7 @@
 package ovn
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,6 +51,65 @@ func TestTapIsDeaf(t *testing.T) {
 	}
 }
 
+// A tap is made for one queue or for several; one that is there and in nobody's hands is
+// made anew if it is of the other kind, and one that somebody has open stays as it is.
+func TestTapQueues(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("host: taps need root")
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // its namespace ends with it
+		done <- tapQueues(t)
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tapQueues(t *testing.T) error {
+	const name = "btqueues"
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return err
+	}
+	opens := func(when string, several, want bool) (fds []int) {
+		n := 1
+		if several {
+			n = 2
+		}
+		for range n {
+			fd, err := OpenTap(name, several)
+			if err == nil {
+				fds = append(fds, fd)
+			}
+			if (err == nil) != want {
+				t.Errorf("%s: opened for several queues %v: %v, want success %v", when, several, err, want)
+			}
+		}
+		return fds
+	}
+	release := func(fds []int) {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}
+	for _, several := range []bool{false, true, true, false} {
+		if err := errors.Join(makeTap(t.Context(), name, 0, several), setLink(name, 1442)); err != nil {
+			return err
+		}
+		release(opens("made anew", !several, false))
+		held := opens("made anew", several, true)
+		for _, other := range []bool{several, !several} {
+			if err := makeTap(t.Context(), name, 0, other); err != nil {
+				return err
+			}
+		}
+		release(opens("in use", !several, false))
+		release(held)
+	}
+	return nil
+}
+
 func run(args ...string) error {
 	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("ip %v: %w: %s", args, err, out)
@@ -62,14 +122,14 @@ func shout(up func() error) (answered bool, heard int, err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return false, 0, err
 	}
-	if err := errors.Join(run("link", "set", "lo", "up"), run("addr", "add", "192.0.2.77/32", "dev", "lo"), makeTap("btdeaf", 0), up()); err != nil {
+	if err := errors.Join(run("link", "set", "lo", "up"), run("addr", "add", "192.0.2.77/32", "dev", "lo"), makeTap(context.Background(), "btdeaf", 0, false), up()); err != nil {
 		return false, 0, err
 	}
 	link, err := net.InterfaceByName("btdeaf")
 	if err != nil {
 		return false, 0, err
 	}
-	tap, err := OpenTap("btdeaf")
+	tap, err := OpenTap("btdeaf", false)
 	if err != nil {
 		return false, 0, err
 	}

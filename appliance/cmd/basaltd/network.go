@@ -205,7 +205,7 @@ func (f *fabric) Plug(ctx context.Context, p agent.Port, now bool) (agent.Tap, e
 	if err != nil {
 		return agent.Tap{}, err
 	}
-	t, err := f.chassis.Plug(ctx, sdn.Plug{Port: sdn.PortID(p.ID), MAC: p.MAC, MTU: int(net.Spec.Mtu), Now: now})
+	t, err := f.chassis.Plug(ctx, sdn.Plug{Port: sdn.PortID(p.ID), MAC: p.MAC, MTU: int(net.Spec.Mtu), Now: now, Queues: p.Queues})
 	return agent.Tap{Name: t.Name, MTU: t.MTU, NoOffload: t.NoOffload}, err
 }
 

@@ -31,6 +31,7 @@ func (c *machineClasses) choose(ctx context.Context, in api.Instance) (api.Insta
 	if err := knows(have.Machines, m.Type); err != nil {
 		return m, err
 	}
+	m.NICQueues = nicQueues(in.Assignment.Vcpus, c.cache.otherNodes())
 	m.CPU, err = c.chooseCPU(ctx, in.Spec.CPU, have.CPU)
 	return m, err
 }
@@ -109,6 +110,19 @@ func machineType(own []string, others []api.Node) string {
 		return ""
 	}
 	return own[0]
+}
+
+// nicQueues of a network card: one for each processor, as far as all nodes make them, so
+// that the instance can move to each of them.
+func nicQueues(vcpus int64, others []api.Node) int64 {
+	n := min(vcpus, hypervisor.MaxNICQueues)
+	for _, o := range others {
+		n = min(n, o.Status.Machines.NICQueues)
+	}
+	if n <= 1 { // a card with one is a card as before
+		return 0
+	}
+	return n
 }
 
 func knows(types []string, t string) error {

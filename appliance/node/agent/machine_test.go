@@ -75,6 +75,29 @@ func TestChooseCPU(t *testing.T) {
 	}
 }
 
+// A card has a queue for each processor, as far as all nodes can make such cards.
+func TestNICQueues(t *testing.T) {
+	node := func(queues int64) api.Node {
+		return api.Node{Status: api.NodeStatus{Machines: api.NodeMachines{NICQueues: queues}}}
+	}
+	for _, c := range []struct {
+		name   string
+		vcpus  int64
+		others []api.Node
+		want   int64
+	}{
+		{"one processor", 1, nil, 0},
+		{"alone", 4, nil, 4},
+		{"the most", 64, []api.Node{node(8), node(16)}, hypervisor.MaxNICQueues},
+		{"another makes fewer", 8, []api.Node{node(8), node(2)}, 2},
+		{"another is of before there were several", 8, []api.Node{node(8), node(0)}, 0},
+	} {
+		if got := nicQueues(c.vcpus, c.others); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
 func TestKnows(t *testing.T) {
 	if err := knows([]string{"pc-q35-9.2"}, "pc-q35-10.0"); api.CodeOf(err) != api.CodeState {
 		t.Errorf("a type that QEMU does not have: %v", err)

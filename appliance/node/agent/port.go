@@ -28,6 +28,7 @@ type Port struct {
 	ID      string // api.PortName
 	Network api.NetworkID
 	MAC     string
+	Queues  int // of its card; 0: one
 }
 
 // Tap that a machine's network card is put on.
@@ -51,12 +52,13 @@ func (ps *portSet) plug(ctx context.Context, in api.Instance, now bool) ([]hyper
 			WithHint("run basaltd with --network ovn")
 	}
 	var nics []hypervisor.NIC
+	queues := int(in.Status.Machine.NICQueues)
 	for n, p := range ports {
-		tap, err := ps.o.Ports.Plug(ctx, Port{ID: api.PortName(api.InstanceID(in.Meta.ID), n), Network: p.Network, MAC: p.Mac}, now)
+		tap, err := ps.o.Ports.Plug(ctx, Port{ID: api.PortName(api.InstanceID(in.Meta.ID), n), Network: p.Network, MAC: p.Mac, Queues: queues}, now)
 		if err != nil {
 			return nil, fmt.Errorf("network port %d: %w", n, err)
 		}
-		nics = append(nics, hypervisor.NIC{MAC: p.Mac, Tap: tap.Name, MTU: tap.MTU, NoOffload: tap.NoOffload})
+		nics = append(nics, hypervisor.NIC{MAC: p.Mac, Tap: tap.Name, MTU: tap.MTU, NoOffload: tap.NoOffload, Queues: queues})
 	}
 	return nics, nil
 }

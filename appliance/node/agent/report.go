@@ -225,7 +225,7 @@ func (r *reporter) machines(ctx context.Context) (m api.NodeMachines, err error)
 		}
 		return m, err
 	}
-	m.Types, m.Firmware = have.Machines, firmware(have.Firmware)
+	m.Types, m.Firmware, m.NICQueues = have.Machines, firmware(have.Firmware), hypervisor.MaxNICQueues
 	if r.accelerator.how() == hypervisor.KVM { // libvirt may promise KVM where no guest starts
 		m.CPU = have.CPU.API()
 	}
