@@ -1,12 +1,35 @@
 package drivertest
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
+
+// keepsVariables: a machine that finds variables, as those that another node had, starts
+// with them and not with new ones.
+func (b *bench) keepsVariables(t *testing.T, of string) {
+	t.Helper()
+	had, err := os.ReadFile(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := b.domain(t)
+	d.Firmware = &hypervisor.Firmware{SecureBoot: true, NVRAM: filepath.Join(filepath.Dir(d.SerialLog), "nvram.fd")}
+	if err := os.WriteFile(d.Firmware.NVRAM, had, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(b.Define(b.ctx, d), b.Load(b.ctx, d.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if has, err := os.ReadFile(d.Firmware.NVRAM); err != nil || !bytes.Equal(has, had) {
+		t.Errorf("the variables of another machine, when it has been loaded: %v, %d bytes, want the same %d", err, len(has), len(had))
+	}
+}
 
 // testFirmware: a machine boots by UEFI with Secure Boot and a TPM, has variables of its
 // own, and they go with it.
@@ -45,6 +68,7 @@ func testFirmware(t *testing.T, b *bench) {
 	if err := b.Destroy(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
 	}
+	b.keepsVariables(t, d.Firmware.NVRAM)
 	if err := b.Undefine(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
 	}

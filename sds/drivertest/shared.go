@@ -23,7 +23,7 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b sds.Driver), except .
 		test func(t *testing.T, a, b sds.Driver)
 	}{
 		{"SeeTheSame", testSeeTheSame}, {"Claims", testClaims}, {"ClaimRace", testClaimRace},
-		{"SameVolumeAtOnce", testSameVolumeAtOnce}, {"ImageAgainstVolume", testImageAgainstVolume}, {"Orphans", testOrphans},
+		{"SameVolumeAtOnce", testSameVolumeAtOnce}, {"ImageAgainstVolume", testImageAgainstVolume}, {"Orphans", testOrphans}, {"State", testState},
 	} {
 		if slices.Contains(except, c.name) {
 			continue

@@ -14,14 +14,16 @@ import (
 
 type volume struct {
 	sds.Volume
-	made      time.Time
-	claim     *sds.Claim // nil: nobody ever had it
-	key       string     // empty: not encrypted
-	content   blocks
-	snapshots []*snapshot // the oldest first
-	files     int         // that it ever had, of snapshots and rollbacks
-	overlay   string      // file that its machine was told to write to, and may
-	reading   int         // readings of the volume itself
+	made       time.Time
+	claim      *sds.Claim // nil: nobody ever had it
+	key        string     // empty: not encrypted
+	content    blocks
+	snapshots  []*snapshot // the oldest first
+	files      int         // that it ever had, of snapshots and rollbacks
+	state      []byte      // KeepState
+	stateEpoch int64
+	overlay    string // file that its machine was told to write to, and may
+	reading    int    // readings of the volume itself
 }
 
 func (v *volume) file() string {

@@ -108,7 +108,7 @@ func New(o Options) *Agent {
 		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores)}
 	attacher.volumes = a.volumes
 	instances := &instanceReconciler{core: co, reports: &guestReports{core: co, of: map[api.InstanceID]*asked{}}, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
-		domains: domains, classes: classes, migrations: migrations, incoming: a.incoming, volumes: a.volumes, stopping: map[string]stopping{}, claimed: map[string]int64{}}
+		domains: domains, classes: classes, migrations: migrations, incoming: a.incoming, volumes: a.volumes, variables: &variablesKeeper{core: co, kept: map[api.InstanceID]variablesStamp{}}, stopping: map[string]stopping{}, claimed: map[string]int64{}}
 	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, unknown: unknown, instances: instances, volumes: a.volumes, backups: a.backups}
 	a.kinds = map[api.Kind]reconciler{
 		api.KindInstance:     instances,

@@ -28,6 +28,7 @@ type instanceReconciler struct {
 	migrations  mover
 	incoming    *migrationTarget
 	volumes     *volumeReconciler
+	variables   *variablesKeeper
 
 	reports *guestReports
 
@@ -62,7 +63,14 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 	if err != nil {
 		return 0, err
 	}
+	kept := rec.variables.keep(ctx, in, s.epoch)
+	if kept != nil {
+		rec.log.Warn("keep UEFI variables failed, will try again", "id", id, "error", kept)
+	}
 	d := next(in, s, rec.o.Now(), rec.o.StopGrace)
+	if kept != nil && d.step == stepUndefine && in.Assignment.Release { // it is another node's turn when they are kept
+		return 0, rec.failed(ctx, in, d, kept)
+	}
 	idle := d.step == stepNone || d.step == stepWait
 	of := api.Tried(in.Meta, in.Assignment)
 	if !idle && in.Status.Retry.Stands(of) { // the reason stays until it works
@@ -138,6 +146,7 @@ func (rec *instanceReconciler) forgetRun(id string) {
 	rec.meter.forgetRun(id)
 	rec.incoming.forget(id)
 	rec.reports.forget(api.InstanceID(id))
+	rec.variables.forget(api.InstanceID(id))
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	delete(rec.claimed, id)
@@ -319,6 +328,13 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 		if err := rec.disks.claimVolume(ctx, v); err != nil {
 			return err
 		}
+	}
+	last, err := rec.files.readRun(id)
+	if err != nil {
+		return err
+	}
+	if err := rec.variables.restore(ctx, in, last.Epoch); err != nil {
+		return err
 	}
 	d, disks, err := rec.domains.build(ctx, in, attached)
 	if err != nil {

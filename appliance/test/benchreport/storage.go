@@ -49,6 +49,8 @@ func wayRows() (rows []row) {
 			{"4k-fsync", "4 KiB random writes, each with fsync", "IOPS"},
 			{"1m-read", "1 MiB reads in order", "MB/s"},
 			{"1m-write", "1 MiB writes in order", "MB/s"},
+			{"4k-read-cold", "4 KiB random reads, nothing in the node's memory", "IOPS"},
+			{"1m-read-cold", "1 MiB reads in order, nothing in the node's memory", "MB/s"},
 			{"held", "held in the node's page cache", "MiB"},
 		} {
 			rows = append(rows, row{

@@ -55,9 +55,24 @@ func fioFile(disk string, direct bool) string {
 	return b.String()
 }
 
-// parseFio reads fio's JSON: requests in a second of each job by its name. fio
-// may say something before it.
+// parseFio reads what fio says of the jobs of fioFile, each of which must have done
+// something.
 func parseFio(out []byte) (map[string]float64, error) {
+	iops, err := parseFioJobs(out)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range fioJobs {
+		if iops[j.name] == 0 {
+			return nil, fmt.Errorf("fio did nothing in job %s", j.name)
+		}
+	}
+	return iops, nil
+}
+
+// parseFioJobs reads fio's JSON: requests in a second of each job by its name. fio
+// may say something before it.
+func parseFioJobs(out []byte) (map[string]float64, error) {
 	var r struct {
 		Jobs []struct {
 			Jobname     string
@@ -78,11 +93,6 @@ func parseFio(out []byte) (map[string]float64, error) {
 			return nil, fmt.Errorf("fio: job %s met error %d", j.Jobname, j.Error)
 		}
 		iops[j.Jobname] = j.Read.IOPS + j.Write.IOPS // a job does one of them
-	}
-	for _, j := range fioJobs {
-		if iops[j.name] == 0 {
-			return nil, fmt.Errorf("fio did nothing in job %s", j.name)
-		}
 	}
 	return iops, nil
 }

@@ -22,6 +22,27 @@ var diskWays = []struct{ name, driver string }{
 // fsyncJob writes as a database does: each write is on the disk before the next.
 const fsyncJob = "4k-fsync"
 
+// coldJobs read what is not in the node's memory.
+var coldJobs = []fioJob{{"4k-read-cold", "randread", "4k", 32}, {"1m-read-cold", "read", "1m", 4}}
+
+// fioOnce runs a job by itself, on a disk that is full, and returns its requests in a
+// second. One that reads in order reads the disk once.
+func (g guest) fioOnce(t *testing.T, disk string, j fioJob) float64 {
+	t.Helper()
+	job := fmt.Sprintf("[%s]\nfilename=%s\nsize=%d\nioengine=libaio\nrandrepeat=0\ninvalidate=0\ndirect=1\nrw=%s\nbs=%s\niodepth=%d\n",
+		j.name, disk, fioBytes, j.rw, j.bs, j.depth)
+	if j.rw == "randread" {
+		job += fmt.Sprintf("time_based\nruntime=%d\n", fioSeconds)
+	}
+	g.put(t, "/root/job", []byte(job))
+	out := g.run(t, fioHome+"/loader", "--library-path", fioHome+"/lib", fioHome+"/fio", "--output-format=json", "/root/job")
+	iops, err := parseFioJobs(out)
+	if err != nil || iops[j.name] == 0 {
+		t.Fatalf("fio, job %s: %v, %v", j.name, iops, err)
+	}
+	return iops[j.name]
+}
+
 // ways measures each of them in the same guest, one after the other: what fio gets, and
 // how much of the file the node keeps in its memory afterwards.
 func (s storageBench) ways(t *testing.T) {
@@ -34,6 +55,12 @@ func (s storageBench) ways(t *testing.T) {
 			iops := s.g.fio(t, device, job)
 			fioSamples("way-"+w.name, iops)
 			sample("Storage/way-"+w.name+"/"+fsyncJob, iops[fsyncJob], "IOPS")
+			for _, j := range coldJobs {
+				// What of the file is in the node's memory is dropped.
+				s.g.n.ask(t, "dd", "if=/dev/null", "of="+file, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none")
+				v, unit := j.value(s.g.fioOnce(t, device, j))
+				sample("Storage/way-"+w.name+"/"+j.name, v, unit)
+			}
 			held, err := strconv.ParseInt(strings.TrimSpace(s.g.n.ask(t, "fincore", "--bytes", "--noheadings", "--output", "RES", file)), 10, 64)
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,68 @@
+package drivertest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// testState: what is kept beside a volume is what the highest epoch has kept last, and
+// goes with the volume.
+func testState(t *testing.T, a, b sds.Driver) {
+	ctx := t.Context()
+	importImage(t, a, "img-1")
+	if _, err := a.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-1"}); err != nil {
+		t.Fatal(err)
+	}
+	here, there := keeper(t, a), keeper(t, b)
+	if state, _, err := there.KeptState(ctx, "vol-1"); state != nil || err != nil {
+		t.Errorf("of a new volume: %d bytes, %v, want none", len(state), err)
+	}
+	big := make([]byte, sds.MaxStateBytes)
+	if _, err := rand.Read(big); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name      string
+		by        sds.StateKeeper
+		epoch     int64
+		state     []byte
+		want      []byte
+		wantEpoch int64
+	}{
+		{"the first", here, 1, []byte("one\n"), []byte("one\n"), 1},
+		{"again", here, 1, big, big, 1},
+		{"by the next node", there, 2, []byte{0, 1, 255}, []byte{0, 1, 255}, 2},
+		{"late, by the one before", here, 1, []byte("late"), []byte{0, 1, 255}, 2},
+	} {
+		if err := c.by.KeepState(ctx, "vol-1", c.epoch, c.state); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		for _, k := range []sds.StateKeeper{here, there} {
+			if state, epoch, err := k.KeptState(ctx, "vol-1"); err != nil || epoch != c.wantEpoch || !bytes.Equal(state, c.want) {
+				t.Errorf("%s: %d bytes of epoch %d, %v, want %d of epoch %d", c.name, len(state), epoch, err, len(c.want), c.wantEpoch)
+			}
+		}
+	}
+	wantCode(t, "too much", here.KeepState(ctx, "vol-1", 3, append(big, 0)), api.CodeTooLarge)
+	wantCode(t, "of no volume", here.KeepState(ctx, "vol-2", 1, []byte("x")), api.CodeNotFound)
+	_, _, err := there.KeptState(ctx, "vol-2")
+	wantCode(t, "of no volume", err, api.CodeNotFound)
+	if err := b.DeleteVolume(ctx, "vol-1"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = here.KeptState(ctx, "vol-1")
+	wantCode(t, "of a deleted volume", err, api.CodeNotFound)
+}
+
+func keeper(t *testing.T, d sds.Driver) sds.StateKeeper {
+	t.Helper()
+	k, ok := d.(sds.StateKeeper)
+	if !ok {
+		t.Fatalf("%T keeps no state", d)
+	}
+	return k
+}

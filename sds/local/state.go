@@ -1,0 +1,109 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// statePrefix begins the name of what is kept beside a volume, which ends with the epoch
+// as that of a claim does: a node writes the file of its own epoch alone, and the highest
+// counts.
+const statePrefix = "state-"
+
+func stateName(epoch int64) string { return fmt.Sprintf("%s%020d", statePrefix, epoch) }
+
+// KeepState implements sds.StateKeeper.
+func (s *Store) KeepState(ctx context.Context, id api.VolumeID, epoch int64, state []byte) error {
+	if err := errors.Join(s.begin(ctx), sds.CheckState(id, epoch, state)); err != nil {
+		return err
+	}
+	dir := s.path(volumes, string(id))
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return notFound("volume", string(id))
+	}
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), here)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := atomicfile.WriteFile(filepath.Join(dir, stateName(epoch)), state, 0o600); err != nil {
+		return explain(err)
+	}
+	epochs, err := stateEpochs(dir)
+	for _, e := range epochs {
+		if e < epochs[len(epochs)-1] {
+			_ = os.Remove(filepath.Join(dir, stateName(e))) // it counts no more
+		}
+	}
+	return explain(err)
+}
+
+// KeptState implements sds.StateKeeper.
+func (s *Store) KeptState(ctx context.Context, id api.VolumeID) (state []byte, epoch int64, err error) {
+	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
+		return nil, 0, err
+	}
+	if s.pool != "" { // what another node did last, and not what is cached here
+		if _, err := s.clock(filepath.Join(volumes, string(id))); errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, notFound("volume", string(id))
+		} else if err != nil {
+			return nil, 0, explain(err)
+		}
+	}
+	dir := s.path(volumes, string(id))
+	for range claimTries {
+		epochs, err := stateEpochs(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, notFound("volume", string(id))
+		}
+		if err != nil || len(epochs) == 0 {
+			return nil, 0, explain(err)
+		}
+		epoch = epochs[len(epochs)-1]
+		state, err := readState(filepath.Join(dir, stateName(epoch)))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESTALE) {
+			continue // a later one has taken it away
+		}
+		return state, epoch, explain(err)
+	}
+	return nil, 0, restless(id)
+}
+
+func readState(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, sds.MaxStateBytes+1))
+	if err == nil && len(raw) > sds.MaxStateBytes {
+		err = fmt.Errorf("%s is longer than %d bytes", path, sds.MaxStateBytes)
+	}
+	return raw, err
+}
+
+// stateEpochs of a volume's folder, ascending.
+func stateEpochs(dir string) (epochs []int64, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if digits, ok := strings.CutPrefix(e.Name(), statePrefix); ok {
+			if epoch, err := strconv.ParseInt(digits, 10, 64); err == nil && stateName(epoch) == e.Name() {
+				epochs = append(epochs, epoch)
+			}
+		}
+	}
+	return epochs, err
+}
