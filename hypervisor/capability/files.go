@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files finds out how QEMU can open the files of disks here: past the page cache where
+// Files finds out how QEMU can open the files of disks here with direct-io: past the page cache where
 // the file system allows it, and then by io_uring where the kernel and QEMU have it.
 // See docs/decisions/0061.
 type Files struct {

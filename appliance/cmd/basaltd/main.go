@@ -38,7 +38,7 @@ type config struct {
 	appPort                     uint16
 	appCert, appKey             string
 	libvirt, gpud               string
-	allowEmulation              bool
+	allowEmulation, directIO    bool
 	vgpuBinary, workerBinary    string
 	guestTools                  string
 	upgradeProgram              string
@@ -106,6 +106,7 @@ func main() {
 	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate file (PEM); needed to listen on other than loopback addresses")
 	f.StringVar(&c.tlsKey, "tls-key", "", "its key file (PEM)")
 	f.StringVar(&c.libvirt, "libvirt", "qemu:///system", "libvirt connection")
+	f.BoolVar(&c.directIO, "direct-io", false, "open the files of local and shared volumes past the page cache (O_DIRECT, io_uring), where the node can; volumes in Ceph are not concerned")
 	f.BoolVar(&c.allowEmulation, "allow-emulation", false, "let new instances be placed on this node while it has no KVM: they are then emulated, which is slow; for trials")
 	f.StringVar(&c.gpud, "gpud", "", "control socket of basalt-gpud; empty: RUN/gpud.sock")
 	f.StringVar(&c.vgpuBinary, "vgpu-binary", beside("basalt-vgpu"), "basalt-vgpu")

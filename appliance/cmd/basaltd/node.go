@@ -160,7 +160,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		Changes: n.cache, Store: n.store, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
 		Accelerator: n.accelerator, RefuseEmulation: n.probed != "" && !c.allowEmulation, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
-	if n.probed != "" { // machines that are pretended open nothing
+	if n.probed != "" && c.directIO { // machines that are pretended open nothing
 		ao.OpenFiles = (&capability.Files{Log: log}).How
 	}
 	if err := n.openStorage(c, id); err != nil {
