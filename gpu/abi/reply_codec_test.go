@@ -20,7 +20,7 @@ func moduleInfo() ModuleInfo {
 	return ModuleInfo{
 		Functions: []FunctionInfo{
 			{Name: "add", Params: []ParamInfo{{0, 8}, {8, 4}}, Attributes: [FunctionAttributes]int32{1024, 0, 64}},
-			{Name: "_Z3mulPf", Refused: "line 7: unsupported instruction: frob;"},
+			{Name: "_Z3mulPf", Refused: "line 7: not implemented: opcode frob: frob;"},
 		},
 		Globals: []GlobalInfo{{"a", 0x7000, 4}, {"table", 0x8000, 1 << 20}},
 		InfoLog: "ptxas info", ErrorLog: "",

@@ -29,7 +29,7 @@ func resolveOperand(s *funcState, in *Inst, o *Operand) error {
 	l, ok := findLabel(s, o.Target, o.Name)
 	switch {
 	case !ok:
-		return in.Errorf("unknown name " + o.Name)
+		return in.Errorf("unknown name %s", o.Name)
 	case l.proto:
 		o.Kind = KindProto
 	case l.targets != nil:
@@ -37,7 +37,7 @@ func resolveOperand(s *funcState, in *Inst, o *Operand) error {
 		for _, t := range l.targets {
 			at, ok := findLabel(s, t.Target, t.Name)
 			if !ok || at.proto || at.targets != nil {
-				return in.Errorf("unknown branch target " + t.Name)
+				return in.Errorf("unknown branch target %s", t.Name)
 			}
 			o.Targets = append(o.Targets, at.at)
 		}

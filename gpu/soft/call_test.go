@@ -223,7 +223,7 @@ func TestLinkedImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = r.c.Launch(nil, r.funcs["k"], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}, Params: pack(out)}, nil)
-	if want := "object1: line 7: unsupported instruction: frob.u32 %out, 1;"; !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(err.Error(), want) {
+	if want := "object1: line 7: not implemented: opcode frob: frob.u32 %out, 1;"; !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	for _, c := range []struct{ a, b, want string }{

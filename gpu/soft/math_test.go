@@ -89,12 +89,12 @@ func TestMathFunctionsRefused(t *testing.T) {
 		"unknown": {`.extern .func (.param .b32 r) __nv_sinus (.param .b32 x);` + callKernel(
 			`{ .param .b32 x, y; st.param.b32 [x], %thread; call (y), __nv_sinus, (x); ld.param.b32 %out, [y]; }`), "__nv_sinus is not in the module"},
 		"size": {`.extern .func (.param .b64 r) __nv_sinf (.param .b32 x);` + callKernel(
-			`{ .param .b32 x; .param .b64 y; st.param.b32 [x], %thread; call (y), __nv_sinf, (x); ld.param.b64 %d0, [y]; }`), "must have 4 bytes"},
+			`{ .param .b32 x; .param .b64 y; st.param.b32 [x], %thread; call (y), __nv_sinf, (x); ld.param.b64 %d0, [y]; }`), "argument or result 1 of a function of the device must be a .param variable or register of 4 bytes"},
 		"count": {`.extern .func (.param .b32 r) __nv_powf (.param .b32 x);` + callKernel(
-			`{ .param .b32 x, y; st.param.b32 [x], %thread; call (y), __nv_powf, (x); ld.param.b32 %out, [y]; }`), "wrong number of arguments"},
+			`{ .param .b32 x, y; st.param.b32 [x], %thread; call (y), __nv_powf, (x); ld.param.b32 %out, [y]; }`), "must have 2 arguments or results there, found 1"},
 		"result": {`.extern .func (.param .b32 r) __nv_sincosf (.param .b32 x, .param .b64 s, .param .b64 c);` + callKernel(
-			`{ .param .b32 x, y; .param .b64 s; st.param.b32 [x], %thread; st.param.b64 [s], %to; call (y), __nv_sincosf, (x, s, s); ld.param.b32 %out, [y]; }`), "wrong number of arguments"},
-		"address": {`.extern .func (.param .b32 r) __nv_sinf (.param .b32 x);` + callKernel(`mov.u64 %d0, __nv_sinf; cvt.u32.u64 %out, %d0;`), "the address of function __nv_sinf cannot be taken"},
+			`{ .param .b32 x, y; .param .b64 s; st.param.b32 [x], %thread; st.param.b64 [s], %to; call (y), __nv_sincosf, (x, s, s); ld.param.b32 %out, [y]; }`), "must have 0 arguments or results there, found 1"},
+		"address": {`.extern .func (.param .b32 r) __nv_sinf (.param .b32 x);` + callKernel(`mov.u64 %d0, __nv_sinf; cvt.u32.u64 %out, %d0;`), "must be the address of a function of the module in 64 bits, found __nv_sinf"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if log, err := refusal(t, ptxHead+c.src); !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, c.want) {

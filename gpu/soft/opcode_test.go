@@ -216,8 +216,8 @@ func TestRefusedKernels(t *testing.T) {
 .visible .entry much() { .local .b8 a[1000000]; ret; }`+callKernel("mov.u32 %out, 5;"))
 	l := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	for name, want := range map[string]string{
-		"calls": "kernel calls: line 5: unsupported instruction: frobnicate.b32 1;",
-		"reads": "%newspecial", "much": "line 9: too much local memory",
+		"calls": "kernel calls: line 5: not implemented: opcode frobnicate: frobnicate.b32 1;",
+		"reads": "%newspecial", "much": "line 9: the local memory of a thread must have at most 524288 bytes, found 1000000 with the 1000000 of variable a",
 	} {
 		f := r.funcs[name]
 		_, occupancy := r.c.OccupancyMaxActiveBlocksPerMultiprocessor(f, 32, 0)

@@ -262,20 +262,20 @@ func TestTexturesThatAreNone(t *testing.T) {
 // What is not supported refuses its kernel, and says why.
 func TestRefusedTextureInstructions(t *testing.T) {
 	for body, why := range map[string]string{
-		"tex.2dms.v4.f32.s32 {%f0,%f1,%f2,%f3}, [%t, {0, 0, 0, 0}];":  "several samples",
-		"tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [%t, {%f0, %f1}], %f2;": "depth",
-		"tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [%t, {%f0}];":           "wrong length",
-		"tex.2d.v4.f32.f32 {%f0,%f1}, [%t, {%f0, %f1}];":              "wrong length",
-		"tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [%r0, {%f0, %f1}];":     "wrong size",
+		"tex.2dms.v4.f32.s32 {%f0,%f1,%f2,%f3}, [%t, {0, 0, 0, 0}];":  "not implemented: textures with several samples, .2dms",
+		"tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [%t, {%f0, %f1}], %f2;": "not implemented: tex with a comparison with a depth",
+		"tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [%t, {%f0}];":           "must have at least 2 more elements for its geometry, found 1",
+		"tex.2d.v4.f32.f32 {%f0,%f1}, [%t, {%f0, %f1}];":              "must be a vector of 4 elements, found a vector of 2",
+		"tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [%r0, {%f0, %f1}];":     "%r0 must be a register of 64 bits, found .b32",
 		"tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [s, {%f0, %f1}];":       "nothing can be bound",
 		"mov.u64 %t, s;": "nothing can be bound",
 		"tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [%t, s, {%f0, %f1}];": "nothing can be bound",
-		"suld.p.2d.b32.trap %r0, [%t, {0, 0}];":                     "unsupported",
-		"sust.b.2d.v4.b64.trap [%t, {0, 0}], {%d0, %d1, %d2, %d3};": "unsupported",
-		"sust.b.cube.b32.trap [%t, {0, 0, 0, 0}], %r0;":             "unsupported",
-		"sured.b.xor.2d.u32.trap [%t, {0, 0}], %r0;":                "unsupported",
-		"txq.squad.b32 %r0, [%t];":                                  "unsupported",
-		"istypep.samplerref %p0, %t;":                               "unsupported",
+		"suld.p.2d.b32.trap %r0, [%t, {0, 0}];":                     "suld must have the qualifier .b, found",
+		"sust.b.2d.v4.b64.trap [%t, {0, 0}], {%d0, %d1, %d2, %d3};": "the vector of sust must have at most 16 bytes, found 32",
+		"sust.b.cube.b32.trap [%t, {0, 0, 0, 0}], %r0;":             "the geometry of sust must not be a cube",
+		"sured.b.xor.2d.u32.trap [%t, {0, 0}], %r0;":                "not implemented: sured with qualifiers .b.xor",
+		"txq.squad.b32 %r0, [%t];":                                  "not implemented: txq with property .squad",
+		"istypep.samplerref %p0, %t;":                               "not implemented: istypep with qualifiers .samplerref",
 	} {
 		log, err := refusal(t, strings.Replace(textureKernel(body), ".visible", ".global .texref bound;\n.global .samplerref s = { addr_mode_0 = clamp_to_border, filter_mode = linear };\n.global .surfref u;\n.visible", 1))
 		if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, why) {

@@ -24,7 +24,11 @@ type Kernel struct {
 	Name string `json:"name"`
 	Runs bool   `json:"runs"`
 	Line int    `json:"line,omitempty"` // of the PTX, where it is refused
-	Why  string `json:"why,omitempty"`
+	// Rule is the rule of PTX that the instruction breaks, or what of it is not
+	// implemented.
+	Rule        string `json:"rule,omitempty"`
+	Instruction string `json:"instruction,omitempty"`
+	Why         string `json:"why,omitempty"` // all of it
 }
 
 func check(name string) ([]Image, error) {
@@ -91,7 +95,7 @@ func judge(image []byte) (i Image) {
 		}
 		var where *ptx.Error
 		if errors.As(k.Err, &where) {
-			v.Line = where.Line
+			v.Line, v.Rule, v.Instruction = where.Line, where.Msg, where.Text
 		}
 		i.Kernels = append(i.Kernels, v)
 	}

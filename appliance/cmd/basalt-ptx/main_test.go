@@ -96,17 +96,17 @@ func TestCheck(t *testing.T) {
 		{"check good.ptx", 0, "good.ptx: 0 of 1 kernels refused\n  runs     k\n", ""},
 		{"check lib.fatbin", 0, "lib.fatbin: 0 of 1 kernels refused\n  runs     k\n", ""},
 		{"check lib.a", 0, "lib.a: 0 of 1 kernels refused\n  runs     k\n", ""},
-		{"check mixed.ptx", 1, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", ""},
+		{"check mixed.ptx", 1, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: not implemented: opcode frobnicate: frobnicate.u32 1;\n", ""},
 		{"check good.ptx wrong.ptx", 1, "good.ptx: 0 of 1 kernels refused\n  runs     k\nwrong.ptx: refused: line 4: expected \";\", found \"2\": add.u32 1 2\n", ""},
-		{"check program", 1, "program: 0 of 1 kernels refused\n  runs     k\nprogram, image 1: 1 of 1 kernels refused\n  refused  bad: line 4: unsupported instruction: frobnicate.b32 %r1, %r2;\n", ""},
-		{"check offload", 1, "offload: 1 of 1 kernels refused\n  refused  k: PTX object 1: line 5: unsupported instruction: frobnicate.b32 1;\n", ""},
+		{"check program", 1, "program: 0 of 1 kernels refused\n  runs     k\nprogram, image 1: 1 of 1 kernels refused\n  refused  bad: line 4: not implemented: opcode frobnicate: frobnicate.b32 %r1, %r2;\n", ""},
+		{"check offload", 1, "offload: 1 of 1 kernels refused\n  refused  k: PTX object 1: line 5: not implemented: opcode frobnicate: frobnicate.b32 1;\n", ""},
 		{"check text", 1, "text: refused: line 2: unexpected \"hello\"\n", ""},
 		{"check host", 2, "", "host: it has no fatbin"},
-		{"check none mixed.ptx", 2, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", "none: no such file"},
+		{"check none mixed.ptx", 2, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: not implemented: opcode frobnicate: frobnicate.u32 1;\n", "none: no such file"},
 		{"check", 2, "", "usage: basalt-ptx check"},
 		{"walk", 2, "", "usage: basalt-ptx check"},
 		{"show mixed.ptx good", 0, "kernel good: 0 registers of 32 bits, 0 of 64, 0 predicates; 0 bytes of local, 0 of shared memory\nb0:\n  return\nb1: // entry\n  return" + strings.Repeat(" ", 43) + "// 4: ret;\n", ""},
-		{"show mixed.ptx bad", 1, "", "mixed.ptx: kernel bad: line 7: unsupported instruction"},
+		{"show mixed.ptx bad", 1, "", "mixed.ptx: kernel bad: line 7: not implemented: opcode frobnicate"},
 		{"show mixed.ptx neither", 2, "", "mixed.ptx has no kernel neither"},
 		{"show none", 2, "", "none: no such file"},
 		{"show", 2, "", "basalt-ptx show FILE"},
@@ -129,7 +129,7 @@ func checkJSON(t *testing.T, out []byte) {
 	if err := json.Unmarshal(out, &doc); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if len(doc.Images) != 2 || len(doc.Images[0].Kernels) != 2 || doc.Images[0].Kernels[1] != (Kernel{Name: "bad", Line: 7, Why: "line 7: unsupported instruction: frobnicate.u32 1;"}) || doc.Images[1].Error == "" {
+	if len(doc.Images) != 2 || len(doc.Images[0].Kernels) != 2 || doc.Images[0].Kernels[1] != (Kernel{Name: "bad", Line: 7, Rule: "not implemented: opcode frobnicate", Instruction: "frobnicate.u32 1;", Why: "line 7: not implemented: opcode frobnicate: frobnicate.u32 1;"}) || doc.Images[1].Error == "" {
 		t.Errorf("%+v", doc.Images)
 	}
 }

@@ -30,7 +30,7 @@ static void refused_kernels(void)
 	int n;
 
 	CHECK(cuModuleLoadDataEx(&jit, ptx, 2, keys, values));
-	EXPECT(strstr(log, "kernel bad cannot run on this device: line 7: unsupported instruction: frobnicate.u32 1;"));
+	EXPECT(strstr(log, "kernel bad cannot run on this device: line 7: not implemented: opcode frobnicate: frobnicate.u32 1;"));
 	CHECK(cuModuleUnload(m));
 	CHECK(cuModuleLoadData(&m, ptx));
 	CHECK(cuModuleGetFunction(&bad, m, "bad"));

@@ -47,12 +47,19 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 			"L2::64B", "L2::128B", "L2::256B":
 		default:
 			if !skip[m] {
-				return a, in.Errorf("unsupported modifier ." + m)
+				return a, missing(in, "%s with qualifier .%s", in.Op, m)
 			}
 		}
 	}
-	if a.typ == ptx.NoType || a.typ == ptx.Pred || a.typ == ptx.B128 || mem.Kind != ptx.KindMem || len(mem.List) > 1 {
-		return a, in.Errorf("unsupported memory access")
+	switch {
+	case a.typ == ptx.NoType:
+		return a, broken(in, qualifiers(in.Mods), "%s must have a type", in.Op)
+	case a.typ == ptx.Pred:
+		return a, broken(in, ".pred", "the type of %s must be one that memory holds", in.Op)
+	case a.typ == ptx.B128:
+		return a, missing(in, "%s of type .b128", in.Op)
+	case mem.Kind != ptx.KindMem || len(mem.List) > 1:
+		return a, broken(in, kindOf(mem), "the address of %s must be [register], [variable] or [constant], with or without an offset", in.Op)
 	}
 	a.Off = uint64(mem.Off)
 	if len(mem.List) == 0 {
@@ -64,12 +71,12 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 		case ptx.KindReg:
 			a.Base = c.fr.regs[b.Reg]
 			if a.Base.Class == ir.ClassPred {
-				return a, in.Errorf("a predicate is no address")
+				return a, broken(in, "a predicate", "an address must be in a register of 32 or 64 bits")
 			}
 		case ptx.KindVar:
 			a.Base, err = c.source(b, ir.Class64, ptx.U64)
 		default:
-			return a, in.Errorf("unsupported address")
+			return a, broken(in, kindOf(b), "an address must be a register, a variable or a constant")
 		}
 		if err != nil {
 			return a, err
@@ -97,7 +104,7 @@ func (c *compiler) vector(a *access, o *ptx.Operand) ([]*ptx.Operand, error) {
 		return []*ptx.Operand{o}, nil
 	}
 	if o.Kind != ptx.KindVec || len(o.List) != a.N {
-		return nil, c.in.Errorf("the vector has the wrong length")
+		return nil, wrongLength(c.in, o, a.N)
 	}
 	var list []*ptx.Operand
 	for i := range o.List {
@@ -107,8 +114,8 @@ func (c *compiler) vector(a *access, o *ptx.Operand) ([]*ptx.Operand, error) {
 }
 
 func (c *compiler) load(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Args) != 2 {
-		return nil, in.Errorf("wrong number of operands")
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	if from, ok := c.valueOf(&in.Args[1]); ok {
 		to, err := c.dest(&in.Args[0], from.Class)
@@ -129,7 +136,7 @@ func (c *compiler) load(in *ptx.Inst) ([]ir.Op, error) {
 		}
 		if o.Kind == ptx.KindReg && c.fr.f.Regs[o.Reg].Type.Size() == 2 {
 			if a.Mask = 0xffff; a.typ.Size() > 2 {
-				return nil, in.Errorf("the register is too small")
+				return nil, c.smallRegister(o.Reg, a.typ)
 			}
 		}
 	}
@@ -143,7 +150,7 @@ func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (ir.Ref, error) {
 	if o.Kind == ptx.KindReg {
 		r := c.fr.regs[o.Reg]
 		if r.Class == ir.ClassPred || r.Class == ir.Class32 && t.Size() == 8 {
-			return r, c.in.Errorf("register " + c.fr.f.Regs[o.Reg].Name + " has the wrong size")
+			return r, c.smallRegister(o.Reg, t)
 		}
 		return r, nil
 	}
@@ -154,8 +161,8 @@ func (c *compiler) store(in *ptx.Inst) ([]ir.Op, error) {
 	if in.Has("async") {
 		return c.async(in, (*compiler).store)
 	}
-	if len(in.Args) != 2 {
-		return nil, in.Errorf("wrong number of operands")
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	if to, ok := c.valueOf(&in.Args[0]); ok {
 		t, err := c.last(in)
@@ -170,7 +177,7 @@ func (c *compiler) store(in *ptx.Inst) ([]ir.Op, error) {
 		return nil, err
 	}
 	if a.Space == ir.Param {
-		return nil, in.Errorf("a kernel's parameters are read-only")
+		return nil, broken(in, ".param", "st must not write to the parameters of a kernel, which are read-only")
 	}
 	elements, err := c.vector(&a, &in.Args[1])
 	if err != nil {

@@ -21,8 +21,11 @@ var reducesAsync = []string{"inc.u32", "dec.u32", "min.u32", "min.s32", "max.u32
 // Synchronization": red.async): a store to shared memory of the cluster, or a
 // reduction there, and its bytes for an mbarrier. Both are done at once.
 func (c *compiler) async(in *ptx.Inst, compiled decoder) ([]ir.Op, error) {
-	if len(in.Args) != 3 || in.Mods[0] != "async" || !in.Has(completesBytes) {
-		return nil, in.Errorf("unsupported instruction")
+	if in.Mods[0] != "async" || !in.Has(completesBytes) {
+		return nil, broken(in, qualifiers(in.Mods), "%s.async must have .async as its first qualifier, and .%s", in.Op, completesBytes)
+	}
+	if err := operands(in, 3); err != nil {
+		return nil, err
 	}
 	plain, space := *in, ""
 	plain.Args, plain.Mods = in.Args[:2], nil
@@ -43,7 +46,7 @@ func (c *compiler) async(in *ptx.Inst, compiled decoder) ([]ir.Op, error) {
 		}
 	}
 	if !slices.Contains(forms, what) {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missing(in, "%s.async with qualifiers %s", in.Op, qualifiers(plain.Mods))
 	}
 	if space != "" {
 		plain.Mods = slices.Insert(plain.Mods, 0, space)

@@ -21,12 +21,12 @@ func (c *compiler) atom(in *ptx.Inst) ([]ir.Op, error) {
 	}
 	if withResult {
 		if len(args) < 1 {
-			return nil, in.Errorf("wrong number of operands")
+			return nil, fewOperands(in, 0, 3)
 		}
 		args = args[1:]
 	}
 	if len(args) < 2 {
-		return nil, in.Errorf("wrong number of operands")
+		return nil, fewOperands(in, len(in.Args), 2+len(in.Args)-len(args))
 	}
 	a, err := c.access(in, &args[0], atomNames)
 	if err != nil {
@@ -46,8 +46,14 @@ func (c *compiler) atom(in *ptx.Inst) ([]ir.Op, error) {
 	if op == "cas" {
 		want = 3
 	}
-	if f == nil || len(args) != want || a.N != 1 || a.Space == ir.Param {
-		return nil, in.Errorf("unsupported instruction")
+	if f == nil {
+		return nil, missingUpdate(in, op, a.typ)
+	}
+	if a.Space == ir.Param {
+		return nil, broken(in, ".param", "the space of %s must be .global or .shared", in.Op)
+	}
+	if len(args) != want {
+		return nil, wrongOperands(in, len(in.Args), want+len(in.Args)-len(args))
 	}
 	cl := classOf(a.typ)
 	b, err := c.source(&args[1], cl, a.typ)
@@ -69,12 +75,30 @@ func (c *compiler) atom(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{&ir.Atomic{Access: a.Access, F: f, Device: ops.DeviceUpdate(op, a.typ), What: op + "." + a.typ.String(), D: d, B: b, C: b2}}, nil
 }
 
+// missingUpdate returns the error of an atomic operation, or of none, that there is not
+// for a type.
+func missingUpdate(in *ptx.Inst, op string, t ptx.Type) error {
+	if op == "" {
+		return broken(in, qualifiers(in.Mods), "%s must have an operation, such as .add", in.Op)
+	}
+	return missing(in, "%s.%s of type .%s", in.Op, op, t)
+}
+
 // atomEach is an operation on each element of a vector, which PTX makes atomic one by
 // one.
 func (c *compiler) atomEach(in *ptx.Inst, a *access, op string, args []ptx.Operand) ([]ir.Op, error) {
 	f := ops.UpdateFor(op, a.typ)
-	if f == nil || len(args) != 2 || !a.typ.Float() || a.typ.Size() == 8 || a.Space > ir.Global || args[1].Kind != ptx.KindVec || len(args[1].List) != a.N {
-		return nil, in.Errorf("unsupported instruction")
+	if f == nil {
+		return nil, missingUpdate(in, op, a.typ)
+	}
+	if !a.typ.Float() || a.typ.Size() == 8 || a.Space > ir.Global {
+		return nil, broken(in, qualifiers(in.Mods), "%s of a vector must be of floating-point numbers of at most 32 bits in global memory", in.Op)
+	}
+	if len(args) != 2 {
+		return nil, wrongOperands(in, len(in.Args), 2+len(in.Args)-len(args))
+	}
+	if args[1].Kind != ptx.KindVec || len(args[1].List) != a.N {
+		return nil, wrongLength(in, &args[1], a.N)
 	}
 	var list, moves []ir.Op // results move last: they may be sources of other elements
 	for i := range a.N {
@@ -87,7 +111,7 @@ func (c *compiler) atomEach(in *ptx.Inst, a *access, op string, args []ptx.Opera
 		o.C = o.B
 		if d := &in.Args[0]; in.Op == "atom" {
 			if d.Kind != ptx.KindVec || len(d.List) != a.N {
-				return nil, in.Errorf("the vector has the wrong length")
+				return nil, wrongLength(in, d, a.N)
 			}
 			to, err := c.dest(&d.List[i], ir.Class32)
 			if err != nil {

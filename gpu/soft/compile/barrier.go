@@ -37,7 +37,7 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (*ir.Barrier, error) {
 	var err error
 	if in.Has("red") {
 		if len(args) < 3 {
-			return nil, in.Errorf("wrong number of operands")
+			return nil, fewOperands(in, len(args), 3)
 		}
 		cl := ir.ClassPred
 		switch o.Reduce = ir.ReduceOr; {
@@ -54,10 +54,11 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (*ir.Barrier, error) {
 		}
 		args = args[1 : len(args)-1]
 	} else if !in.Has("sync") && !o.Arrive {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, broken(in, qualifiers(in.Mods), "%s must have one of the qualifiers .sync, .arrive and .red", in.Op)
 	}
 	if len(args) < 1 || len(args) > 2 {
-		return nil, in.Errorf("wrong number of operands")
+		more := len(in.Args) - len(args)
+		return nil, wrongOperands(in, len(in.Args), 1+more, 2+more)
 	}
 	if o.Number, err = c.source(&args[0], ir.Class32, ptx.U32); err != nil {
 		return nil, err

@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"fmt"
-
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/libdevice"
@@ -83,13 +81,13 @@ var systemCalls = map[string]systemCall{
 // words takes the operands of a list, of which each has a size in bytes.
 func (c *compiler) words(list []ptx.Operand, sizes []uint64) ([]ir.Word, error) {
 	if len(list) != len(sizes) {
-		return nil, c.in.Errorf("wrong number of arguments for a function of the device")
+		return nil, broken(c.in, len(list), "a call of a function of the device must have %d arguments or results there", len(sizes))
 	}
 	var words []ir.Word
 	for i := range list {
 		w, ok := c.word(&list[i], sizes[i])
 		if !ok {
-			return nil, c.in.Errorf(fmt.Sprintf("argument or result %d of a function of the device must have %d bytes", i+1, sizes[i]))
+			return nil, broken(c.in, kindOf(&list[i]), "argument or result %d of a function of the device must be a .param variable or register of %d bytes", i+1, sizes[i])
 		}
 		words = append(words, w)
 	}

@@ -59,7 +59,7 @@ func (c *compiler) copyBulk(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	}
 	f := bulkFormOf(mods)
 	if len(f.rest) > 0 {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missing(in, "cp.async.bulk with qualifiers %s", qualifiers(f.rest))
 	}
 	o, err := c.bulk(in, &f)
 	return []ir.Op{o}, err
@@ -68,8 +68,11 @@ func (c *compiler) copyBulk(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 // bulk compiles the operands of a copy or a reduction.
 func (c *compiler) bulk(in *ptx.Inst, f *bulkForm) (o *ir.CopyBulk, err error) {
 	ways := []string{"shared global mbarrier", "shared shared mbarrier", "global shared bulk_group"}
-	if len(f.spaces) != 2 || !slices.Contains(ways, f.spaces[0]+" "+f.spaces[1]+" "+f.completes) || len(in.Args) != f.operands(3) {
-		return nil, in.Errorf("unsupported instruction")
+	if way := strings.Join(append(slices.Clone(f.spaces), f.completes), " "); len(f.spaces) != 2 || !slices.Contains(ways, way) {
+		return nil, broken(in, qualifiers(in.Mods), "a bulk copy must be from global or shared to shared memory with %s, or from shared to global memory with .bulk_group", "."+completesBytes)
+	}
+	if err := operands(in, f.operands(3)); err != nil {
+		return nil, err
 	}
 	o = &ir.CopyBulk{Multicast: f.multicast}
 	if o.To, err = c.spaceAddress(in, f.spaces[0], &in.Args[0]); err != nil {
@@ -92,14 +95,14 @@ func (c *compiler) bulk(in *ptx.Inst, f *bulkForm) (o *ir.CopyBulk, err error) {
 // reduceBulk is cp.reduce.async.bulk. Two halves are one element.
 func (c *compiler) reduceBulk(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Mods) < 4 || in.Mods[0] != "async" || in.Mods[1] != "bulk" {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, broken(in, qualifiers(in.Mods), "the qualifiers of cp.reduce must begin with .async.bulk and name the spaces")
 	}
 	if in.Mods[2] == "tensor" {
 		return c.reduceTensor(in, in.Mods[3:])
 	}
 	f := bulkFormOf(in.Mods[2:])
 	if f.rest = slices.DeleteFunc(f.rest, func(m string) bool { return m == "noftz" }); len(f.rest) != 2 {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, broken(in, qualifiers(f.rest), "cp.reduce.async.bulk must have an operation and a type after the spaces")
 	}
 	t, ok := ptx.TypeByName(f.rest[1])
 	switch t {
@@ -110,7 +113,7 @@ func (c *compiler) reduceBulk(in *ptx.Inst) ([]ir.Op, error) {
 	}
 	update := ops.UpdateFor(f.rest[0], t)
 	if !ok || update == nil || f.rest[0] == "cas" || f.rest[0] == "exch" {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missing(in, "cp.reduce.async.bulk with qualifiers %s", qualifiers(f.rest))
 	}
 	o, err := c.bulk(in, &f)
 	if err != nil {

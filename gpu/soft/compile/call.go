@@ -1,6 +1,9 @@
 package compile
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
@@ -24,7 +27,11 @@ func callParts(in *ptx.Inst) (s site, err error) {
 		s.rets, rest = rest[0].List, rest[1:]
 	}
 	if len(rest) == 0 || rest[0].Kind != ptx.KindFunc && rest[0].Kind != ptx.KindReg {
-		return s, in.Errorf("a call needs a function, or a register with a function's address")
+		found := "none"
+		if len(rest) > 0 {
+			found = kindOf(&rest[0])
+		}
+		return s, broken(in, found, "the target of a call must be a function, or a register with a function's address")
 	}
 	s.fn, s.target, rest = rest[0].Func, rest[0], rest[1:]
 	if len(rest) > 0 && rest[0].Kind == ptx.KindList {
@@ -32,15 +39,17 @@ func callParts(in *ptx.Inst) (s site, err error) {
 	}
 	if s.fn == nil {
 		if len(rest) != 1 || rest[0].Kind != ptx.KindProto {
-			return s, in.Errorf("a call of an address needs a .callprototype or .calltargets")
+			return s, broken(in, fmt.Sprintf("%d other operands", len(rest)), "a call of an address must end with a .callprototype or .calltargets")
 		}
 		return s, nil
 	}
 	switch {
 	case s.fn.Entry:
-		return s, in.Errorf("kernel " + s.fn.Name + " cannot be called")
-	case len(s.args) != len(s.fn.Params) || len(s.rets) != len(s.fn.Returns):
-		return s, in.Errorf("wrong number of arguments for " + s.fn.Name)
+		return s, broken(in, "kernel "+s.fn.Name, "the target of a call must be a device function (.func)")
+	case len(s.args) != len(s.fn.Params):
+		return s, broken(in, len(s.args), "a call of function %s must have %s", s.fn.Name, countOf(strconv.Itoa(len(s.fn.Params)), "argument"))
+	case len(s.rets) != len(s.fn.Returns):
+		return s, broken(in, len(s.rets), "a call of function %s must have %s", s.fn.Name, countOf(strconv.Itoa(len(s.fn.Returns)), "result"))
 	}
 	return s, nil
 }
@@ -130,6 +139,19 @@ func (c *compiler) ret(b *ir.Block) error {
 	return nil
 }
 
+// argumentOf returns what an argument of a call is, for messages.
+func argumentOf(a *ptx.Operand) string {
+	if a.Kind == ptx.KindVar {
+		return fmt.Sprintf(".%s variable %s of %d bytes", a.Var.Space, a.Var.Name, a.Var.Size)
+	}
+	return kindOf(a)
+}
+
+// ownParameter returns the error of a call that names a parameter of its kernel.
+func ownParameter(in *ptx.Inst, v *ptx.Var) error {
+	return broken(in, "parameter "+v.Name+" of the kernel", "an argument must be a .param variable of the function that calls")
+}
+
 // pass copies between an actual and a formal parameter, in or out.
 func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool) (ir.Inst, error) {
 	if formal.Space == ptx.Register {
@@ -141,11 +163,11 @@ func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool)
 		return c.placed(copied(fr, actual)), err
 	}
 	if a.Kind != ptx.KindVar || a.Var.Space != ptx.Param || a.Var.Size != formal.Size {
-		return ir.Inst{}, c.in.Errorf("argument does not fit parameter " + formal.Name)
+		return ir.Inst{}, broken(c.in, argumentOf(a), "the argument for parameter %s must be a .param variable of %d bytes", formal.Name, formal.Size)
 	}
 	actual, ok := c.fr.word(a.Var)
 	if !ok {
-		return ir.Inst{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
+		return ir.Inst{}, ownParameter(c.in, a.Var)
 	}
 	from := actual
 	to, _ := callee.word(formal)

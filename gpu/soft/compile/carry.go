@@ -12,18 +12,24 @@ import (
 // a card does: programs that add after it see that.
 func (c *compiler) carrying(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
-	if err != nil || t.Float() || t.Size() < 4 || untyped(t) {
-		return nil, in.Errorf("unsupported instruction")
+	if err != nil {
+		return nil, err
+	}
+	if t.Float() || t.Size() < 4 || untyped(t) {
+		return nil, broken(in, "."+t.String(), "the type of %s with a carry must be .u32, .s32, .u64 or .s64", in.Op)
 	}
 	n := 2
 	mad := in.Op[:3] == "mad"
 	if mad {
 		if n = 3; in.Has("hi") == in.Has("lo") {
-			return nil, in.Errorf("unsupported instruction")
+			return nil, broken(in, qualifiers(in.Mods), "%s must have either .lo or .hi", in.Op)
 		}
 	}
-	if len(in.Args) != n+1 || in.Has("sat") {
-		return nil, in.Errorf("wrong number of operands")
+	if in.Has("sat") {
+		return nil, broken(in, qualifiers(in.Mods), "%s with a carry must not saturate", in.Op)
+	}
+	if err := operands(in, n+1); err != nil {
+		return nil, err
 	}
 	cl := classOf(t)
 	d, err := c.dest(&in.Args[0], cl)

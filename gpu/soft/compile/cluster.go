@@ -13,8 +13,11 @@ import (
 // processor's, so how memory is ordered changes nothing.
 func (c *compiler) clusterBarrier(in *ptx.Inst) (*ir.ClusterBarrier, error) {
 	o := &ir.ClusterBarrier{Wait: in.Has("wait")}
-	if len(in.Args) != 0 || o.Wait == in.Has("arrive") {
-		return nil, in.Errorf("unsupported instruction")
+	if o.Wait == in.Has("arrive") {
+		return nil, broken(in, qualifiers(in.Mods), "barrier.cluster must have either .arrive or .wait")
+	}
+	if err := operands(in, 0); err != nil {
+		return nil, err
 	}
 	return o, nil
 }
@@ -26,13 +29,13 @@ func (c *compiler) mapa(in *ptx.Inst) ([]ir.Op, error) {
 	case in.Has("u64") && !in.Has("shared::cluster"):
 		return c.apply(ops.MapaGeneric(c.mod.spaces.Shared), in.Args, ptx.U64)
 	}
-	return nil, in.Errorf("unsupported instruction")
+	return nil, broken(in, qualifiers(in.Mods), "mapa must have .shared::cluster and .u32, or .u64 alone")
 }
 
 // getCTARank is getctarank: of the block whose shared memory has an address.
 func (c *compiler) getCTARank(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Args) != 2 {
-		return nil, in.Errorf("wrong number of operands")
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	d, err := c.dest(&in.Args[0], ir.Class32)
 	if err != nil {

@@ -96,7 +96,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 		return nil
 	}
 	if depth > maxCallDepth {
-		return &ptx.Error{Line: f.Line, Msg: "calls nested too deeply"}
+		return &ptx.Error{Line: f.Line, Msg: fmt.Sprintf("function %s is called through more than %d others", f.Name, maxCallDepth)}
 	}
 	if err := c.mod.lazy.read(f); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	c.frames[f] = fr
 	fr.regs = make([]ir.Ref, 0, len(f.Regs))
 	for _, r := range f.Regs {
-		slot, err := c.newReg(r.Type)
+		slot, err := c.newReg(f, r.Name, r.Type)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 		case ptx.Local, ptx.Param:
 			at := (uint64(c.p.LocalBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
 			if at+v.Size > maxLocalBytes {
-				return &ptx.Error{Line: v.Line, Msg: "too much local memory"}
+				return &ptx.Error{Line: v.Line, Msg: fmt.Sprintf("the local memory of a thread must have at most %d bytes, found %d with the %d of variable %s", maxLocalBytes, at+v.Size, v.Size, v.Name)}
 			}
 			fr.vars[v] = uint32(at)
 			c.p.LocalBytes = uint32(at + v.Size)
@@ -140,7 +140,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 		case ptx.Register:
 		default:
 			if _, ok := c.mod.address[v]; !ok {
-				return &ptx.Error{Line: v.Line, Msg: "a ." + v.Space.String() + " variable in a function is not supported"}
+				return &ptx.Error{Line: v.Line, Msg: fmt.Sprintf("not implemented: .%s variable %s in a function", v.Space, v.Name)}
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 			continue
 		}
 		if s.fn.Extern {
-			return in.Errorf("function " + s.fn.Name + " is not in the module")
+			return broken(in, "a declaration alone", "function %s is not in the module: the target of a call must be defined", s.fn.Name)
 		}
 		fr.calls = append(fr.calls, s.fn)
 		if err := named(c.function(s.fn, depth+1), s.fn); err != nil {
@@ -231,7 +231,7 @@ func (c *compiler) addShared(v *ptx.Var) error {
 	}
 	at := (uint64(c.p.SharedBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
 	if at+v.Size > MaxSharedBytes {
-		return &ptx.Error{Line: v.Line, Msg: "more than 48 KiB of static shared memory"}
+		return &ptx.Error{Line: v.Line, Msg: fmt.Sprintf("the static shared memory of a kernel must have at most %d bytes, found %d with the %d of variable %s", MaxSharedBytes, at+v.Size, v.Size, v.Name)}
 	}
 	c.shared[v] = uint32(at)
 	c.p.SharedBytes = uint32(at + v.Size)
@@ -248,13 +248,14 @@ func classOf(t ptx.Type) ir.Class {
 	return ir.Class32
 }
 
-func (c *compiler) newReg(t ptx.Type) (ir.Ref, error) {
+// newReg returns a register of a type, for what a function calls name.
+func (c *compiler) newReg(f *ptx.Func, name string, t ptx.Type) (ir.Ref, error) {
 	if t == ptx.B128 {
-		return ir.Ref{}, &ptx.Error{Line: 1, Msg: "128-bit registers are not supported"}
+		return ir.Ref{}, &ptx.Error{Line: f.Line, Msg: fmt.Sprintf("not implemented: .b128 registers, such as %s of function %s", name, f.Name)}
 	}
 	r := c.fresh(classOf(t))
 	if c.p.Regs32+c.p.Regs64+c.p.Preds > maxSlots {
-		return r, &ptx.Error{Line: 1, Msg: "too many registers"}
+		return r, &ptx.Error{Line: f.Line, Msg: fmt.Sprintf("a kernel and what it calls must have at most %d registers, found more at %s of function %s", maxSlots, name, f.Name)}
 	}
 	return r, nil
 }
@@ -298,7 +299,7 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 		return uint64(a), nil
 	}
 	if _, ok := c.mod.address[v]; v.Type.Opaque() && !ok {
-		return 0, c.in.Errorf("." + v.Type.String() + " " + v.Name + " is not a texture or surface reference of the module: nothing can be bound to it")
+		return 0, broken(c.in, fmt.Sprintf(".%s %s, to which nothing can be bound", v.Type, v.Name), "the object must be a texture or surface reference of the module")
 	}
 	switch v.Space {
 	case ptx.Shared:
@@ -308,7 +309,7 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 		if a, ok := c.shared[v]; ok {
 			return uint64(a), nil
 		}
-		return 0, c.in.Errorf("more than 48 KiB of static shared memory")
+		return 0, broken(c.in, fmt.Sprintf("%d with the %d of %s", uint64(c.p.SharedBytes)+v.Size, v.Size, v.Name), "the static shared memory of a kernel must have at most %d bytes", MaxSharedBytes)
 	case ptx.Param:
 		return uint64(v.Offset), nil
 	case ptx.Global, ptx.Const:
@@ -319,7 +320,7 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 			return a, nil
 		}
 	}
-	return 0, c.in.Errorf("variable " + v.Name + " is not in the module")
+	return 0, broken(c.in, "a declaration alone", "variable %s is not in the module: it must be defined", v.Name)
 }
 
 // builtFor is in the message of kernels of libraries that were compiled for an
@@ -333,7 +334,7 @@ func (c *compiler) builtForAnother(v *ptx.Var) error {
 		return nil
 	}
 	text, _, _ := bytes.Cut(v.Init, []byte{0})
-	return c.in.Errorf(fmt.Sprintf("the kernel only prints that it was built for another device: %.200q", bytes.TrimSpace(text)))
+	return broken(c.in, fmt.Sprintf("%.200q", bytes.TrimSpace(text)), "the kernel must be built for this device, and not only print that it was built for another")
 }
 
 // source is the register that holds an operand. t says how to read constants.
@@ -342,7 +343,7 @@ func (c *compiler) source(a *ptx.Operand, cl ir.Class, t ptx.Type) (ir.Ref, erro
 	case ptx.KindReg:
 		r := c.fr.regs[a.Reg]
 		if r.Class != cl {
-			return r, c.in.Errorf("register " + c.fr.f.Regs[a.Reg].Name + " has the wrong size")
+			return r, c.wrongRegister(a.Reg, cl)
 		}
 		return r, nil
 	case ptx.KindInt:
@@ -379,11 +380,11 @@ func (c *compiler) source(a *ptx.Operand, cl ir.Class, t ptx.Type) (ir.Ref, erro
 		if at, ok := c.mod.code[a.Func]; ok && cl == ir.Class64 {
 			return c.constant(cl, at), nil
 		}
-		return ir.Ref{}, c.in.Errorf("the address of function " + a.Func.Name + " cannot be taken")
+		return ir.Ref{}, broken(c.in, fmt.Sprintf("%s for %s", a.Func.Name, className(cl)), "the operand must be the address of a function of the module in 64 bits")
 	case ptx.KindSpecial:
 		return c.special(a.Name, cl)
 	}
-	return ir.Ref{}, c.in.Errorf("unsupported operand")
+	return ir.Ref{}, broken(c.in, kindOf(a), "the operand must be %s, or a constant of its size", className(cl))
 }
 
 // dest is the register that an operand names as a result.
@@ -394,11 +395,11 @@ func (c *compiler) dest(a *ptx.Operand, cl ir.Class) (ir.Ref, error) {
 		if r.Class == cl {
 			return r, nil
 		}
-		return r, c.in.Errorf("register " + c.fr.f.Regs[a.Reg].Name + " has the wrong size")
+		return r, c.wrongRegister(a.Reg, cl)
 	case ptx.KindSink:
 		return c.fresh(cl), nil
 	}
-	return ir.Ref{}, c.in.Errorf("the result must be a register")
+	return ir.Ref{}, broken(c.in, kindOf(a), "the result must be %s", className(cl))
 }
 
 // emitFrame compiles a function's nodes into their blocks.

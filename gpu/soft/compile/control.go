@@ -38,7 +38,7 @@ func (c *compiler) branchTable(n *node, b *ir.Block) error {
 		to = append(to, c.fr.number[s])
 	}
 	if len(to) == 0 {
-		return n.inst.Errorf("empty branch table")
+		return broken(n.inst, 0, "the .branchtargets table of brx.idx must have at least 1 label")
 	}
 	b.End = ir.Table{Index: idx, To: to}
 	return nil

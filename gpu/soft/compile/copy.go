@@ -19,28 +19,31 @@ func (c *compiler) copyAsync(in *ptx.Inst) ([]ir.Op, error) {
 		return c.reduceBulk(&side)
 	}
 	if len(mods) < 2 || mods[0] != "async" {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missingQualifiers(in, mods)
 	}
 	switch mods[1] {
 	case "bulk":
 		if len(mods) > 2 {
 			return c.copyBulk(in, mods[2:])
 		}
-		return nil, in.Errorf("unsupported instruction")
+		return nil, broken(in, "none", "cp.async.bulk must have qualifiers for its spaces")
 	case "commit_group", "wait_group", "wait_all":
 		return nil, nil
 	case "mbarrier":
 		if len(mods) > 3 {
 			return c.copiesArrive(in)
 		}
-		return nil, in.Errorf("unsupported instruction")
+		return nil, broken(in, qualifiers(mods[2:]), "cp.async.mbarrier must have .arrive and .b64")
 	case "ca", "cg":
 	default:
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missing(in, "cp.async with qualifier .%s", mods[1])
 	}
 	rest := slices.DeleteFunc(slices.Clone(mods[2:]), func(m string) bool { return strings.HasPrefix(m, "L2::") })
-	if len(rest) != 2 || rest[0] != "shared" && rest[0] != "shared::cta" || rest[1] != "global" || len(in.Args) < 3 || len(in.Args) > 4 {
-		return nil, in.Errorf("unsupported instruction")
+	if len(rest) != 2 || rest[0] != "shared" && rest[0] != "shared::cta" || rest[1] != "global" {
+		return nil, broken(in, qualifiers(rest), "the spaces of cp.async must be .shared.global")
+	}
+	if err := operands(in, 3, 4); err != nil {
+		return nil, err
 	}
 	k := &ir.CopyAsync{Count: ir.None}
 	var err error
@@ -61,8 +64,11 @@ func (c *compiler) copyAsync(in *ptx.Inst) ([]ir.Op, error) {
 // copied is one side of the copy.
 func (c *compiler) copied(in *ptx.Inst, space string, arg int) (ir.Access, error) {
 	size := in.Args[2]
-	if size.Kind != ptx.KindInt || size.Bits != 4 && size.Bits != 8 && size.Bits != 16 {
-		return ir.Access{}, in.Errorf("a copy has 4, 8 or 16 bytes")
+	if size.Kind != ptx.KindInt {
+		return ir.Access{}, broken(in, kindOf(&size), "operand 3 of cp.async must be 4, 8 or 16 (bytes)")
+	}
+	if size.Bits != 4 && size.Bits != 8 && size.Bits != 16 {
+		return ir.Access{}, broken(in, size.Bits, "operand 3 of cp.async must be 4, 8 or 16 (bytes)")
 	}
 	side := *in
 	side.Mods = []string{space, "b32"}

@@ -11,11 +11,14 @@ func (c *compiler) cvt(in *ptx.Inst) ([]ir.Op, error) {
 		return c.apply(f, in.Args, ptx.B32)
 	}
 	v, ok := ops.FindConversion(in.Mods)
-	if !ok || len(in.Args) != 2 {
-		return nil, in.Errorf("unsupported conversion")
+	if !ok {
+		return nil, missingQualifiers(in, in.Mods)
+	}
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	if v.From.Float() && !v.To.Float() && !v.ToInteger {
-		return nil, in.Errorf("conversion without rounding")
+		return nil, broken(in, qualifiers(in.Mods), "cvt from floating point to an integer must have one of the roundings .rni, .rzi, .rmi and .rpi")
 	}
 	src, err := c.cvtReg(&in.Args[1], v.From)
 	if err != nil {
@@ -56,7 +59,7 @@ func (c *compiler) cvtReg(o *ptx.Operand, t ptx.Type) (ir.Ref, error) {
 	if o.Kind == ptx.KindReg {
 		r := c.fr.regs[o.Reg]
 		if r.Class == ir.ClassPred || r.Class == ir.Class32 && t.Size() == 8 {
-			return r, c.in.Errorf("register " + c.fr.f.Regs[o.Reg].Name + " has the wrong size")
+			return r, c.smallRegister(o.Reg, t)
 		}
 		return r, nil
 	}

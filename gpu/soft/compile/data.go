@@ -13,8 +13,11 @@ import (
 // vectors, predicates, addresses, special registers.
 func (c *compiler) mov(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
-	if err != nil || len(in.Args) != 2 {
-		return nil, in.Errorf("mov needs a type and two operands")
+	if err != nil {
+		return nil, err
+	}
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	d, a := &in.Args[0], &in.Args[1]
 	switch {
@@ -29,10 +32,10 @@ func (c *compiler) mov(in *ptx.Inst) ([]ir.Op, error) {
 	case a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%clock") || a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%globaltimer"):
 		return c.clock(d, a, t)
 	case a.Kind == ptx.KindSpecial && t.Size() == 8: // %gridid and the like
-		return nil, in.Errorf("special register " + a.Name + " is not supported as 64 bits")
+		return nil, missing(in, "special register %s of 64 bits", a.Name)
 	}
 	if n := t.Size(); n != 2 && n != 4 && n != 8 {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missing(in, "mov of type .%s", t)
 	}
 	return c.apply(copying(t), in.Args, t)
 }
@@ -51,8 +54,11 @@ func copying(t ptx.Type) ops.Operation {
 // "Vectors"). All values are read before the first is written.
 func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	n := len(d.List)
-	if d.Kind != ptx.KindVec || a.Kind != ptx.KindVec || len(a.List) != n || !c.in.Has("v"+strconv.Itoa(n)) || t == ptx.Pred || t.Size() > 8 {
-		return nil, c.in.Errorf("unsupported vector")
+	if t == ptx.Pred || t.Size() > 8 {
+		return nil, missing(c.in, "mov of vectors of type .%s", t)
+	}
+	if d.Kind != ptx.KindVec || a.Kind != ptx.KindVec || len(a.List) != n || !c.in.Has("v"+strconv.Itoa(n)) {
+		return nil, broken(c.in, kindOf(d)+" and "+kindOf(a), "both operands of %s must be vectors of its length", nameOf(c.in))
 	}
 	loop := copying(t)
 	var read, write []ir.Op
@@ -98,7 +104,7 @@ func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	n := len(a.List)
 	width := int(t.Size()) * 8
 	if n != 2 && n != 4 || width/n < 8 {
-		return nil, c.in.Errorf("unsupported vector")
+		return nil, wrongPack(c.in, n, t)
 	}
 	each := width / n
 	src := make([]ir.Ref, n)
@@ -111,11 +117,16 @@ func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	return []ir.Op{&ir.Pack{D: r, S: src, Each: each}}, nil
 }
 
+// wrongPack returns the error of a mov between a vector of n elements and one value.
+func wrongPack(in *ptx.Inst, n int, t ptx.Type) error {
+	return broken(in, n, "a vector that mov packs into a .%s must have 2 or 4 elements of at least 8 bits", t)
+}
+
 func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	n := len(d.List)
 	width := int(t.Size()) * 8
 	if n != 2 && n != 4 || width/n < 8 {
-		return nil, c.in.Errorf("unsupported vector")
+		return nil, wrongPack(c.in, n, t)
 	}
 	each := width / n
 	src, err := c.source(a, classOf(t), t)
@@ -147,8 +158,12 @@ func (c *compiler) logic(in *ptx.Inst) ([]ir.Op, error) {
 		return c.tabled(in, in.Mods)
 	}
 	binary := in.Op != "not" && in.Op != "mov"
-	if len(in.Args) != 2 && !binary || len(in.Args) != 3 && binary {
-		return nil, in.Errorf("wrong number of operands")
+	want := 2
+	if binary {
+		want = 3
+	}
+	if err := operands(in, want); err != nil {
+		return nil, err
 	}
 	d, err := c.dest(&in.Args[0], ir.ClassPred)
 	if err != nil {
@@ -172,7 +187,7 @@ func (c *compiler) logic(in *ptx.Inst) ([]ir.Op, error) {
 func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (ir.Op, ir.Ref, error) {
 	f, ok := ops.Find("setp", mods...)
 	if !ok {
-		return nil, ir.Ref{}, c.in.Errorf("unsupported comparison")
+		return nil, ir.Ref{}, missing(c.in, "comparison %s", qualifiers(mods))
 	}
 	d := c.fresh(ir.ClassPred)
 	_, src, _ := ir.ShapeOf(f.Loop)
@@ -196,11 +211,23 @@ func boolOp(mods []string) (op string, rest []string) {
 	return op, rest
 }
 
+// compared returns how many operands setp and set have: a boolean operator needs one
+// more.
+func compared(op string) int {
+	if op == "" {
+		return 3
+	}
+	return 4
+}
+
 func (c *compiler) setp(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
 	op, mods := boolOp(in.Mods)
-	if err != nil || len(in.Args) != 3 && op == "" || len(in.Args) != 4 && op != "" {
-		return nil, in.Errorf("wrong number of operands")
+	if err != nil {
+		return nil, err
+	}
+	if err := operands(in, compared(op)); err != nil {
+		return nil, err
 	}
 	p, q := in.Args[0], ptx.Operand{Kind: ptx.KindSink}
 	if p.Kind == ptx.KindPair {
@@ -236,8 +263,11 @@ func (c *compiler) setp(in *ptx.Inst) ([]ir.Op, error) {
 
 func (c *compiler) selp(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
-	if err != nil || len(in.Args) != 4 {
-		return nil, in.Errorf("wrong number of operands")
+	if err != nil {
+		return nil, err
+	}
+	if err := operands(in, 4); err != nil {
+		return nil, err
 	}
 	cl := classOf(t)
 	a, err := c.source(&in.Args[1], cl, t)
@@ -258,12 +288,15 @@ func (c *compiler) selp(in *ptx.Inst) ([]ir.Op, error) {
 
 // slct selects by the sign of its third source.
 func (c *compiler) slct(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Mods) < 2 || len(in.Args) != 4 {
-		return nil, in.Errorf("unsupported instruction")
+	if len(in.Mods) < 2 {
+		return nil, broken(in, qualifiers(in.Mods), "slct must have 2 types, of the values and of the number that selects")
+	}
+	if err := operands(in, 4); err != nil {
+		return nil, err
 	}
 	t, ok := ptx.TypeByName(in.Mods[len(in.Mods)-2])
 	if !ok {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, broken(in, qualifiers(in.Mods), "slct must have 2 types, of the values and of the number that selects")
 	}
 	mods := append([]string{"ge"}, in.Mods[len(in.Mods)-1])
 	if in.Has("ftz") {
@@ -292,8 +325,14 @@ func (c *compiler) selectInto(d *ptx.Operand, a, b ir.Ref, p ir.Pred) (ir.Op, er
 }
 
 func (c *compiler) lop3(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Args) != 5 || in.Args[4].Kind != ptx.KindInt || len(in.Mods) != 1 {
-		return nil, in.Errorf("unsupported instruction")
+	if len(in.Mods) != 1 {
+		return nil, missingQualifiers(in, in.Mods)
+	}
+	if err := operands(in, 5); err != nil {
+		return nil, err
+	}
+	if in.Args[4].Kind != ptx.KindInt {
+		return nil, broken(in, kindOf(&in.Args[4]), "operand 5 of lop3, its table, must be an integer")
 	}
 	return c.apply(ops.Lop3(uint32(in.Args[4].Bits)), in.Args[:4], ptx.B32)
 }
@@ -301,8 +340,11 @@ func (c *compiler) lop3(in *ptx.Inst) ([]ir.Op, error) {
 // cvta turns addresses of a space into generic ones and back; isspacep asks
 // (PTX ISA, "Data Movement": cvta, isspacep).
 func (c *compiler) cvta(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Args) != 2 || !in.Has("u64") {
-		return nil, in.Errorf("unsupported instruction")
+	if !in.Has("u64") {
+		return nil, broken(in, qualifiers(in.Mods), "the type of cvta must be .u64")
+	}
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	var delta uint64
 	for _, m := range in.Mods {
@@ -317,12 +359,15 @@ func (c *compiler) cvta(in *ptx.Inst) ([]ir.Op, error) {
 }
 
 func (c *compiler) isspacep(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Mods) != 1 || len(in.Args) != 2 {
-		return nil, in.Errorf("unsupported instruction")
+	if len(in.Mods) != 1 {
+		return nil, broken(in, qualifiers(in.Mods), "isspacep must have one qualifier, a state space")
+	}
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	base, size, ok := spaceArea(&c.mod.spaces, in.Mods[0])
 	if !ok {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missingQualifiers(in, in.Mods)
 	}
 	return c.apply(ops.Within(base, size), in.Args, ptx.U64)
 }

@@ -142,16 +142,22 @@ func terminator(in *ptx.Inst, next int, add func(node) int) (node, error) {
 	n := node{inst: in}
 	switch in.Op {
 	case "bra":
-		if len(in.Args) != 1 || in.Args[0].Kind != ptx.KindLabel {
-			return n, in.Errorf("a branch needs one label")
+		if err := operands(in, 1); err != nil {
+			return n, err
+		}
+		if in.Args[0].Kind != ptx.KindLabel {
+			return n, broken(in, kindOf(&in.Args[0]), "the operand of bra must be a label")
 		}
 		n.term, n.succ = termJump, []int{in.Args[0].Target}
 		if in.Guard >= 0 {
 			n.term, n.succ = termBranch, []int{in.Args[0].Target, next}
 		}
 	case "brx":
-		if len(in.Args) != 2 || in.Args[1].Kind != ptx.KindTargets {
-			return n, in.Errorf("an indexed branch needs a register and a .branchtargets table")
+		if err := operands(in, 2); err != nil {
+			return n, err
+		}
+		if in.Args[1].Kind != ptx.KindTargets {
+			return n, broken(in, kindOf(&in.Args[1]), "operand 2 of brx.idx must be the label of a .branchtargets table")
 		}
 		n.term = termTable
 		n.succ = append(n.succ, in.Args[1].Targets...)

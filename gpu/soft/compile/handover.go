@@ -43,7 +43,7 @@ func (c *compiler) handOver(list []ir.Inst, actual []ptx.Operand, formal []*ptx.
 				st = c.handOverReg(r, at, in)
 			}
 		default:
-			err = c.in.Errorf(fmt.Sprintf("argument %d does not fit the function's parameter", i+1))
+			err = broken(c.in, argumentOf(a), "argument or result %d of a call must have the size of the function's parameter", i+1)
 		}
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func (c *compiler) handOver(list []ir.Inst, actual []ptx.Operand, formal []*ptx.
 		at += (max(size, 8) + handOverAlign - 1) &^ (handOverAlign - 1)
 	}
 	if uint64(at) > c.handOverMost {
-		return nil, c.in.Errorf("too many bytes of arguments")
+		return nil, broken(c.in, at, "the arguments of a call must have at most %d bytes, rounded up to %d each", c.handOverMost, handOverAlign)
 	}
 	return list, nil
 }
@@ -80,7 +80,7 @@ func (c *compiler) placed(op ir.Op) ir.Inst { return ir.Inst{Op: op, At: c.place
 func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (ir.Inst, error) {
 	from, ok := c.fr.word(v)
 	if !ok {
-		return ir.Inst{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
+		return ir.Inst{}, ownParameter(c.in, v)
 	}
 	to := ir.Word{Reg: ir.None, Local: c.handOverAt + at, Half: v.Size == 4}
 	if !in {
@@ -123,7 +123,7 @@ func (c *compiler) signature(s *site) (string, error) {
 			case a.Kind == ptx.KindReg:
 				b = fmt.Appendf(b, "r%d ", c.fr.regs[a.Reg].Class)
 			default:
-				return "", c.in.Errorf(fmt.Sprintf("argument %d of a call of an address must be a .param variable or a register", i+1))
+				return "", broken(c.in, argumentOf(a), "argument or result %d of a call of an address must be a .param variable or a register", i+1)
 			}
 		}
 		b = append(b, ';')

@@ -82,14 +82,14 @@ func (c *compiler) last(in *ptx.Inst) (ptx.Type, error) {
 			return t, nil
 		}
 	}
-	return 0, in.Errorf("instruction without a type")
+	return 0, broken(in, qualifiers(in.Mods), "the last qualifier of %s must be a type", in.Op)
 }
 
 // tabled compiles an instruction that ops.txt describes.
 func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	f, ok := ops.Find(in.Op, mods...)
 	if !ok {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missingOperation(in)
 	}
 	t, err := c.last(in)
 	if err != nil && in.Op != "prmt" {
@@ -102,7 +102,7 @@ func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 func (c *compiler) apply(f ops.Operation, args []ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	dst, src, ok := ir.ShapeOf(f.Loop)
 	if !ok || len(args) != len(src)+1 {
-		return nil, c.in.Errorf("wrong number of operands")
+		return nil, wrongOperands(c.in, len(args), len(src)+1)
 	}
 	r := make([]ir.Ref, len(args))
 	var err error
@@ -118,7 +118,7 @@ func (c *compiler) apply(f ops.Operation, args []ptx.Operand, t ptx.Type) ([]ir.
 			return nil, err
 		}
 		if args[i+1].Kind == ptx.KindReg && args[i+1].Not {
-			return nil, c.in.Errorf("unexpected !")
+			return nil, broken(c.in, "!", "operand %d of %s must be a value", i+2, nameOf(c.in))
 		}
 	}
 	return []ir.Op{&ir.Arith{F: f, D: r[0], S: r[1:]}}, nil

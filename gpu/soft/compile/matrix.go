@@ -98,13 +98,13 @@ func (c *compiler) ordersWgmma(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Mods) == 3 && listedAny(in.Mods[0], "fence", "commit_group", "wait_group") {
 		return nil, nil
 	}
-	return nil, in.Errorf("unsupported instruction")
+	return nil, missingQualifiers(in, in.Mods)
 }
 
 // aligned compiles one of them. Its kind is its own: lanes meet nowhere else.
 func (c *compiler) aligned(in *ptx.Inst) (*ir.Aligned, error) {
 	if !in.Has("sync") {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, broken(in, qualifiers(in.Mods), "%s must have the qualifier .sync", in.Op)
 	}
 	do, err := warpWide[in.Op](c, in, formOf(in.Mods))
 	o := &ir.Aligned{Exchange: *ir.NewExchange(fmt.Sprintf("%s %p", in.Op, in)), Do: do}
@@ -119,7 +119,7 @@ func (c *compiler) fragment(o *ptx.Operand, f *ops.Fragment, result bool) ([]ir.
 		list = []ptx.Operand{*o}
 	}
 	if len(list) != f.Regs {
-		return nil, c.in.Errorf(fmt.Sprintf("an operand has %d registers, want %d", len(list), f.Regs))
+		return nil, broken(c.in, len(list), "an operand of .%s must have %s", f.Type.Name, countOf(strconv.Itoa(f.Regs), "register"))
 	}
 	class, t := ir.Class32, ptx.B32
 	switch f.Type.Name {
@@ -145,23 +145,29 @@ func (c *compiler) fragment(o *ptx.Operand, f *ops.Fragment, result bool) ([]ir.
 
 // mma is mma.sync.
 func (c *compiler) mma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
-	if len(f.types) != 4 || len(f.rest) > 0 {
-		return nil, in.Errorf("unsupported instruction")
+	if len(f.rest) > 0 {
+		return nil, missing(in, "mma with qualifiers %s", qualifiers(f.rest))
+	}
+	if len(f.types) != 4 {
+		return nil, broken(in, len(f.types), "mma must have 4 types, of D, A, B and C")
 	}
 	return c.product(in, f, false)
 }
 
 // product is an mma, or a wmma.mma, whose four operands and types are there.
 func (c *compiler) product(in *ptx.Inst, f matrixForm, wmma bool) (ir.Op, error) {
-	if len(in.Args) != 4 || len(f.cols) != 2 {
-		return nil, in.Errorf("wrong number of operands")
+	if len(f.cols) != 2 {
+		return nil, broken(in, len(f.cols), "%s must have 2 layouts, each .row or .col", in.Op)
+	}
+	if err := operands(in, 4); err != nil {
+		return nil, err
 	}
 	p, err := ops.NewMMA(ops.MMAForm{
 		Wmma: wmma, M: f.m, N: f.n, K: f.k, D: f.types[0], A: f.types[1], B: f.types[2], C: f.types[3],
 		RowA: !f.cols[0], RowB: !f.cols[1], Saturate: f.saturate, Bitwise: f.bitwise, Mode: f.mode,
 	})
 	if err != nil {
-		return nil, in.Errorf(err.Error())
+		return nil, missing(in, "%s with %v", in.Op, err)
 	}
 	o := &ir.Product{F: p}
 	for i, r := range []*[]ir.Ref{&o.D, &o.A, &o.B, &o.C} {
@@ -180,7 +186,7 @@ func (c *compiler) wmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 			f.types = []*ops.Element{f.types[0], f16, f16, f.types[1]}
 		}
 		if len(f.types) != 4 {
-			return nil, in.Errorf("unsupported instruction")
+			return nil, broken(in, len(f.types), "wmma.mma must have 2 types, of D and C, or 4")
 		}
 		return c.product(in, f, true)
 	case len(f.rest) == 2 && f.rest[0] == "load" && (f.rest[1] == "a" || f.rest[1] == "b" || f.rest[1] == "c"):
@@ -190,18 +196,24 @@ func (c *compiler) wmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 		k, err := c.matrixAccess(in, f, "d", 0)
 		return &ir.StoreMatrix{MatrixAccess: k}, err
 	}
-	return nil, in.Errorf("unsupported instruction")
+	return nil, missing(in, "wmma with qualifiers %s", qualifiers(f.rest))
 }
 
 // matrixAccess is a wmma.load or a wmma.store, whose address is operand mem.
 func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem int) (k ir.MatrixAccess, err error) {
-	if len(f.types) != 1 || len(f.cols) != 1 || len(in.Args) < 2 || len(in.Args) > 3 || !ops.WmmaShape(which, f.m, f.n, f.k, f.types[0]) {
-		return k, in.Errorf("unsupported instruction")
+	if len(f.types) != 1 || len(f.cols) != 1 {
+		return k, broken(in, qualifiers(in.Mods), "wmma.load and wmma.store must have one layout, .row or .col, and one type")
+	}
+	if err := operands(in, 2, 3); err != nil {
+		return k, err
 	}
 	t := f.types[0]
+	if !ops.WmmaShape(which, f.m, f.n, f.k, t) {
+		return k, missing(in, "wmma of shape .m%dn%dk%d and type .%s", f.m, f.n, f.k, t.Name)
+	}
 	k.Fragment, k.Col, k.Stride = ops.WmmaFragment(which, f.m, f.n, f.k, t), f.cols[0], ir.None
 	if (t.Bits < 8 || t.Name == "b1") && k.Col != (which == "b") {
-		return k, in.Errorf("a matrix of parts of bytes is .row, and B is .col")
+		return k, broken(in, qualifiers(in.Mods), "the layout of a matrix of type .%s must be .row, and that of B .col", t.Name)
 	}
 	if k.Access, err = c.spaceAddress(in, f.space, &in.Args[mem]); err != nil {
 		return k, err
@@ -227,10 +239,21 @@ func (c *compiler) spaceAddress(in *ptx.Inst, space string, o *ptx.Operand) (ir.
 	return a.Access, err
 }
 
+// tile reports whether a form is of matrices of 8 by 8 elements of 16 bits.
+func (f *matrixForm) tile() bool {
+	return f.m == 8 && f.n == 8 && f.k == 0 && slices.Equal(f.rest, []string{"b16"})
+}
+
 // tiles are the memory operand and the registers of an ldmatrix or a stmatrix.
 func (c *compiler) tiles(in *ptx.Inst, f matrixForm, mem int) (a ir.Access, regs []ir.Ref, err error) {
-	if len(in.Args) != 2 || f.m != 8 || f.n != 8 || f.k != 0 || f.tiles == 0 || f.space == "global" || !slices.Equal(f.rest, []string{"b16"}) || len(f.types) > 0 {
-		return a, nil, in.Errorf("unsupported instruction")
+	if err := operands(in, 2); err != nil {
+		return a, nil, err
+	}
+	if !f.tile() || f.tiles == 0 || len(f.types) > 0 {
+		return a, nil, missingQualifiers(in, in.Mods)
+	}
+	if f.space == "global" {
+		return a, nil, broken(in, ".global", "the space of %s must be .shared", in.Op)
 	}
 	if a, err = c.spaceAddress(in, f.space, &in.Args[mem]); err != nil {
 		return a, nil, err
@@ -251,8 +274,11 @@ func (c *compiler) stmatrix(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 }
 
 func (c *compiler) movmatrix(in *ptx.Inst, f matrixForm) (ir.Op, error) {
-	if len(in.Args) != 2 || f.m != 8 || f.n != 8 || f.k != 0 || !f.trans || !slices.Equal(f.rest, []string{"b16"}) {
-		return nil, in.Errorf("unsupported instruction")
+	if err := operands(in, 2); err != nil {
+		return nil, err
+	}
+	if !f.tile() || !f.trans {
+		return nil, missingQualifiers(in, in.Mods)
 	}
 	s, err := c.source(&in.Args[1], ir.Class32, ptx.B32)
 	if err != nil {

@@ -54,8 +54,11 @@ func (c *compiler) mbarrier(in *ptx.Inst) ([]ir.Op, error) {
 		}
 	}
 	f, ok := mbarrierForms[strings.Join(words, " ")]
-	if !ok || in.Mods[len(in.Mods)-1] != "b64" {
-		return nil, in.Errorf("unsupported instruction")
+	if !ok {
+		return nil, missingQualifiers(in, in.Mods)
+	}
+	if in.Mods[len(in.Mods)-1] != "b64" {
+		return nil, broken(in, qualifiers(in.Mods), "the last qualifier of mbarrier must be .b64")
 	}
 	return c.mbarrierOn(in, f, space, words[0] == "try_wait")
 }
@@ -70,7 +73,7 @@ func (c *compiler) mbarrierOn(in *ptx.Inst, f mbarrierForm, space string, hint b
 	var err error
 	if f.result != ir.ClassNone {
 		if len(args) == 0 {
-			return nil, in.Errorf("wrong number of operands")
+			return nil, fewOperands(in, 0, 1)
 		}
 		if args[0].Kind != ptx.KindMem { // an arrival may leave its result out
 			if o.D, err = c.dest(&args[0], f.result); err != nil {
@@ -86,8 +89,11 @@ func (c *compiler) mbarrierOn(in *ptx.Inst, f mbarrierForm, space string, hint b
 	if f.n == ir.ClassNone || f.option && len(args) == 1 {
 		want = 1
 	}
-	if len(args) != want || f.result == ir.ClassPred && o.D == ir.None {
-		return nil, in.Errorf("wrong number of operands")
+	if f.result == ir.ClassPred && o.D == ir.None {
+		return nil, broken(in, kindOf(&in.Args[0]), "the result of %s must be a predicate", nameOf(in))
+	}
+	if len(args) != want {
+		return nil, broken(in, len(args), "%s must have %d operands without its result and time limit", nameOf(in), want)
 	}
 	if o.Access, err = c.spaceAddress(in, space, &args[0]); err != nil {
 		return nil, err
@@ -119,11 +125,14 @@ func (c *compiler) copiesArrive(in *ptx.Inst) ([]ir.Op, error) {
 		case m == "noinc":
 			counts = true
 		case m != "b64":
-			return nil, in.Errorf("unsupported instruction")
+			return nil, missing(in, "cp.async.mbarrier.arrive with qualifier .%s", m)
 		}
 	}
-	if len(in.Args) != 1 || in.Mods[2] != "arrive" {
-		return nil, in.Errorf("unsupported instruction")
+	if in.Mods[2] != "arrive" {
+		return nil, broken(in, "."+in.Mods[2], "the qualifier after cp.async.mbarrier must be .arrive")
+	}
+	if err := operands(in, 1); err != nil {
+		return nil, err
 	}
 	a, err := c.spaceAddress(in, space, &in.Args[0])
 	if err != nil || !counts {

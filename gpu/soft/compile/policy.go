@@ -28,7 +28,7 @@ func (c *compiler) withoutPolicy(in *ptx.Inst) (*ptx.Inst, error) {
 // createPolicy gives every policy the same value.
 func (c *compiler) createPolicy(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Args) == 0 {
-		return nil, in.Errorf("wrong number of operands")
+		return nil, fewOperands(in, 0, 1)
 	}
 	d, err := c.dest(&in.Args[0], ir.Class64)
 	return []ir.Op{copied(d, c.constant(ir.Class64, 0))}, err

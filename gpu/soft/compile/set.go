@@ -13,8 +13,11 @@ import (
 // type of the result comes before that of the operands, or, as GCC writes it, first.
 func (c *compiler) set(in *ptx.Inst) ([]ir.Op, error) {
 	op, mods := boolOp(in.Mods)
-	if len(mods) < 3 || len(in.Args) != 3 && op == "" || len(in.Args) != 4 && op != "" {
-		return nil, in.Errorf("unsupported instruction")
+	if len(mods) < 3 {
+		return nil, broken(in, qualifiers(in.Mods), "set must have a comparison and 2 types, of the result and the sources")
+	}
+	if err := operands(in, compared(op)); err != nil {
+		return nil, err
 	}
 	if _, ok := ptx.TypeByName(mods[0]); ok {
 		mods = slices.Insert(mods[1:], len(mods)-2, mods[0])
@@ -24,7 +27,7 @@ func (c *compiler) set(in *ptx.Inst) ([]ir.Op, error) {
 	yes, known := setValue(dt)
 	two := t == ptx.F16x2 || t == ptx.BF16x2
 	if !ok || err != nil || !known || two && dt != t && dt != ptx.U32 && dt != ptx.S32 || !two && (dt == ptx.F16x2 || dt == ptx.BF16x2) {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missingQualifiers(in, in.Mods)
 	}
 	mods = slices.Delete(slices.Clone(mods), len(mods)-2, len(mods)-1)
 	if two {
@@ -81,7 +84,7 @@ func (c *compiler) setHalves(mods []string, op string, t ptx.Type, yes uint32) (
 	half := map[ptx.Type]string{ptx.F16x2: "f16", ptx.BF16x2: "bf16"}[t]
 	compare, ok := ops.Find("setp", append(slices.Clone(mods[:len(mods)-1]), half)...)
 	if !ok {
-		return nil, c.in.Errorf("unsupported comparison")
+		return nil, missing(c.in, "comparison %s", qualifiers(mods))
 	}
 	var steps []ir.Op
 	var parts [2][]ir.Ref // of each source: low, high

@@ -22,8 +22,10 @@ func (c *compiler) special(name string, cl ir.Class) (ir.Ref, error) {
 			c.p.Specials[name] = slot
 		}
 		return ir.Ref{Class: ir.Class32, Slot: slot}, nil
+	case ir.IsSpecial(name):
+		return ir.Ref{}, broken(c.in, name+", which has 32 bits", "the operand must be %s", className(cl))
 	case strings.HasPrefix(name, "%"):
-		return ir.Ref{}, c.in.Errorf("special register " + name + " is not supported here")
+		return ir.Ref{}, missing(c.in, "special register %s", name)
 	}
-	return ir.Ref{}, c.in.Errorf("unknown name " + name)
+	return ir.Ref{}, broken(c.in, "unknown name "+name, "the operand must be a register, a variable, a constant or a label of the function")
 }

@@ -14,7 +14,7 @@ func (c *compiler) reduceTensor(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	reductions := []string{"add", "min", "max", "inc", "dec", "and", "or", "xor"}
 	i := slices.IndexFunc(mods, func(m string) bool { return slices.Contains(reductions, m) })
 	if i < 0 {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, broken(in, qualifiers(mods), "cp.reduce.async.bulk.tensor must have one of the operations .%s", strings.Join(reductions, ", ."))
 	}
 	return c.copyTensor(in, slices.Delete(slices.Clone(mods), i, i+1), mods[i])
 }
@@ -25,8 +25,14 @@ func (c *compiler) copyTensor(in *ptx.Inst, mods []string, reduce string) ([]ir.
 	f.rest = slices.DeleteFunc(f.rest, func(m string) bool { return m == "tile" })
 	way := strings.Join(append(f.spaces, f.completes), " ")
 	load := way == "shared global mbarrier" && reduce == ""
-	if len(f.rest) != 1 || !load && way != "global shared bulk_group" || len(in.Args) != f.operands(2) {
-		return nil, in.Errorf("unsupported instruction")
+	if len(f.rest) != 1 {
+		return nil, missing(in, "a copy of a tensor with qualifiers %s", qualifiers(f.rest))
+	}
+	if !load && way != "global shared bulk_group" {
+		return nil, broken(in, qualifiers(in.Mods), "a copy of a tensor must be from global to shared memory with .%s, or from shared to global memory with .bulk_group", completesBytes)
+	}
+	if err := operands(in, f.operands(2)); err != nil {
+		return nil, err
 	}
 	tensor, box := &in.Args[1], &in.Args[0]
 	if !load {
@@ -52,9 +58,14 @@ func (c *compiler) copyTensor(in *ptx.Inst, mods []string, reduce string) ([]ir.
 
 // tensor compiles [map, {coordinates}] of so many dimensions.
 func (c *compiler) tensor(in *ptx.Inst, o *ir.CopyTensor, mem *ptx.Operand, dims string) error {
-	if mem.Kind != ptx.KindMem || len(mem.List) != 2 || mem.List[1].Kind != ptx.KindVec || len(dims) != 2 || dims[1] != 'd' ||
-		int(dims[0]-'0') != len(mem.List[1].List) || len(mem.List[1].List) > 5 {
-		return in.Errorf("unsupported instruction")
+	if len(dims) != 2 || dims[0] < '1' || dims[0] > '5' || dims[1] != 'd' {
+		return missing(in, "a copy of a tensor with qualifier .%s", dims)
+	}
+	if mem.Kind != ptx.KindMem || len(mem.List) != 2 || mem.List[1].Kind != ptx.KindVec {
+		return broken(in, kindOf(mem), "the tensor must be [map, {coordinates}]")
+	}
+	if n := len(mem.List[1].List); int(dims[0]-'0') != n {
+		return broken(in, n, "the tensor must have %c coordinates for .%s", dims[0], dims)
 	}
 	address := *mem
 	address.List = mem.List[:1]

@@ -37,10 +37,10 @@ func (c *compiler) geometryOf(in *ptx.Inst) (geometry, error) {
 			return g, nil
 		}
 		if strings.HasSuffix(m, "2dms") {
-			return geometry{}, in.Errorf("textures with several samples are not supported")
+			return geometry{}, missing(in, "textures with several samples, .%s", m)
 		}
 	}
-	return geometry{}, in.Errorf("texture instruction without a geometry")
+	return geometry{}, broken(in, qualifiers(in.Mods), "%s must have a geometry: .1d, .2d, .3d, .a1d, .a2d, .cube or .acube", in.Op)
 }
 
 // object is the register that holds the number of a texture or surface object, or the
@@ -59,7 +59,7 @@ func (c *compiler) texelPlace(mem *ptx.Operand, g geometry, t ptx.Type) (w texel
 	w = texelPlace{sampler: ir.None, layer: ir.None, at: absent3()}
 	n := len(mem.List)
 	if mem.Kind != ptx.KindMem || mem.Off != 0 || n != 2 && n != 3 {
-		return w, c.in.Errorf("expected [object, coordinates]")
+		return w, broken(c.in, kindOf(mem), "the texel of %s must be [object, coordinates] or [object, sampler, coordinates]", c.in.Op)
 	}
 	if w.object, err = c.object(&mem.List[0]); err != nil {
 		return w, err
@@ -85,7 +85,7 @@ func absent3() [3]ir.Ref { return [3]ir.Ref{ir.None, ir.None, ir.None} }
 // three reads the first elements of a list, of 32 bits each.
 func (c *compiler) three(to []ir.Ref, list []ptx.Operand, t ptx.Type) (err error) {
 	if len(list) < len(to) {
-		return c.in.Errorf("the vector has the wrong length")
+		return broken(c.in, len(list), "a vector of %s must have at least %d more elements for its geometry", c.in.Op, len(to))
 	}
 	for i := range to {
 		if err := c.checkOperand(&list[i], t, agrees); err != nil {
@@ -118,8 +118,14 @@ func (c *compiler) fetch(in *ptx.Inst) (k ir.Fetch, g geometry, rest []ptx.Opera
 			types = append(types, t)
 		}
 	}
-	if len(types) != 2 || len(in.Args) < 2 || types[1] != ptx.F32 && (types[1] != ptx.S32 || g.cube) {
-		return k, g, nil, in.Errorf("unsupported instruction")
+	if len(types) != 2 {
+		return k, g, nil, broken(in, len(types), "%s must have 2 types, of the result and the coordinates", in.Op)
+	}
+	if types[1] != ptx.F32 && (types[1] != ptx.S32 || g.cube) {
+		return k, g, nil, broken(in, "."+types[1].String(), "the type of the coordinates of %s must be .f32, or .s32 except for cubes", in.Op)
+	}
+	if len(in.Args) < 2 {
+		return k, g, nil, fewOperands(in, len(in.Args), 2)
 	}
 	k = ir.Fetch{Resident: ir.None, Level: ir.None, Offset: absent3(), DX: absent3(), DY: absent3(), Whole: types[1] == ptx.S32, Cube: g.cube}
 	if err := c.fetched(&k, &in.Args[0], types[0]); err != nil {
@@ -146,11 +152,11 @@ func (c *compiler) fetched(k *ir.Fetch, d *ptx.Operand, t ptx.Type) (err error) 
 		k.Packing, n = ir.HalfPairs, 2
 	case ptx.F32, ptx.U32, ptx.S32, ptx.B32:
 	default:
-		return c.in.Errorf("unsupported instruction")
+		return missing(c.in, "%s with a result of type .%s", c.in.Op, t)
 	}
 	list := vectorOf(d)
 	if len(list) != n {
-		return c.in.Errorf("the vector has the wrong length")
+		return wrongLength(c.in, d, n)
 	}
 	for i := range list {
 		if list[i].Kind == ptx.KindSink {
@@ -158,7 +164,8 @@ func (c *compiler) fetched(k *ir.Fetch, d *ptx.Operand, t ptx.Type) (err error) 
 			continue
 		}
 		if o := &list[i]; o.Kind == ptx.KindReg && c.fr.f.Regs[o.Reg].Type.Size() != t.Size() {
-			return c.in.Errorf("register " + c.fr.f.Regs[o.Reg].Name + " has the wrong size")
+			r := &c.fr.f.Regs[o.Reg]
+			return broken(c.in, "."+r.Type.String(), "register %s must have the size of a .%s", r.Name, t)
 		}
 		r, err := c.dest(&list[i], ir.Class32)
 		if err != nil {
@@ -174,10 +181,8 @@ func (c *compiler) offset(k *ir.Fetch, g geometry, rest []ptx.Operand) error {
 	switch {
 	case len(rest) == 0:
 		return nil
-	case len(rest) > 1 || g.cube:
-		return c.in.Errorf("comparison with a depth is not supported")
-	case rest[0].Kind != ptx.KindVec && g.dims > 1:
-		return c.in.Errorf("comparison with a depth is not supported")
+	case len(rest) > 1 || g.cube, rest[0].Kind != ptx.KindVec && g.dims > 1:
+		return missing(c.in, "%s with a comparison with a depth", c.in.Op)
 	}
 	return c.three(k.Offset[:g.dims], vectorOf(&rest[0]), ptx.S32)
 }
@@ -190,7 +195,7 @@ func (c *compiler) tex(in *ptx.Inst) ([]ir.Op, error) {
 	switch {
 	case in.Has("level"):
 		if len(rest) < 1 {
-			return nil, in.Errorf("wrong number of operands")
+			return nil, fewOperands(in, len(in.Args), 3)
 		}
 		k.Detail = texture.ByLevel
 		t := ptx.F32
@@ -203,7 +208,7 @@ func (c *compiler) tex(in *ptx.Inst) ([]ir.Op, error) {
 		rest = rest[1:]
 	case in.Has("grad"):
 		if len(rest) < 2 {
-			return nil, in.Errorf("wrong number of operands")
+			return nil, fewOperands(in, len(in.Args), 4)
 		}
 		k.Detail = texture.ByGradient
 		for i, to := range []*[3]ir.Ref{&k.DX, &k.DY} {
@@ -227,8 +232,11 @@ func (c *compiler) tld4(in *ptx.Inst) ([]ir.Op, error) {
 	if k.Gather, k.Channel = true, -1; len(in.Mods) > 0 {
 		k.Channel = strings.Index("rgba", in.Mods[0])
 	}
-	if k.Channel < 0 || len(in.Mods[0]) != 1 || k.Whole || g.dims != 2 && !g.cube {
-		return nil, in.Errorf("unsupported instruction")
+	if k.Channel < 0 || len(in.Mods[0]) != 1 {
+		return nil, broken(in, qualifiers(in.Mods), "the first qualifier of tld4 must be .r, .g, .b or .a")
+	}
+	if k.Whole || g.dims != 2 && !g.cube {
+		return nil, broken(in, qualifiers(in.Mods), "tld4 must have a geometry of 2 dimensions or a cube, and coordinates of type .f32")
 	}
 	if err := c.offset(&k, g, rest); err != nil {
 		return nil, err
@@ -252,12 +260,18 @@ func (c *compiler) query(in *ptx.Inst, surface bool) ([]ir.Op, error) {
 	if len(mods) > 0 && mods[0] == "level" && !surface {
 		mods, args = mods[1:], 3
 	}
-	if len(mods) != 2 || mods[1] != "b32" || len(in.Args) != args || in.Args[1].Kind != ptx.KindMem || len(in.Args[1].List) != 1 || in.Args[1].Off != 0 {
-		return nil, in.Errorf("unsupported instruction")
+	if len(mods) != 2 || mods[1] != "b32" {
+		return nil, broken(in, qualifiers(in.Mods), "%s must have a property and the type .b32", in.Op)
+	}
+	if err := operands(in, args); err != nil {
+		return nil, err
+	}
+	if a := &in.Args[1]; a.Kind != ptx.KindMem || len(a.List) != 1 || a.Off != 0 {
+		return nil, broken(in, kindOf(a), "operand 2 of %s must be [object]", in.Op)
 	}
 	p, ok := properties[mods[0]]
 	if !ok {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missing(in, "%s with property .%s", in.Op, mods[0])
 	}
 	d, err := c.dest(&in.Args[0], ir.Class32)
 	if err != nil {
@@ -274,8 +288,11 @@ func (c *compiler) query(in *ptx.Inst, surface bool) ([]ir.Op, error) {
 }
 
 func (c *compiler) istypep(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Mods) != 1 || len(in.Args) != 2 {
-		return nil, in.Errorf("unsupported instruction")
+	if len(in.Mods) != 1 {
+		return nil, broken(in, qualifiers(in.Mods), "istypep must have one qualifier, .texref or .surfref")
+	}
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	d, err := c.dest(&in.Args[0], ir.ClassPred)
 	if err != nil {
@@ -291,7 +308,7 @@ func (c *compiler) istypep(in *ptx.Inst) ([]ir.Op, error) {
 	case "surfref":
 		return []ir.Op{&ir.IsTexture{D: d, Object: object, Surface: true}}, nil
 	}
-	return nil, in.Errorf("unsupported instruction")
+	return nil, missingQualifiers(in, in.Mods)
 }
 
 // surface reads what surface instructions have in common. n is the elements of .vec.
@@ -313,20 +330,41 @@ func (c *compiler) surface(in *ptx.Inst, mem *ptx.Operand) (k ir.Surface, t ptx.
 		}
 	}
 	k.Texels, k.Size = in.Has("p"), uint64(t.Size())
-	if k.Texels == in.Has("b") || t == ptx.NoType || n*int(t.Size()) > 16 || g.cube || !bounded {
-		return k, t, n, in.Errorf("unsupported instruction")
+	if err := surfaceRule(in, g, t, n, bounded); err != nil {
+		return k, t, n, err
 	}
 	w, err := c.texelPlace(mem, g, ptx.S32)
 	k.Object, k.At, k.Layer = w.object, w.at, w.layer
 	if err == nil && w.sampler != ir.None {
-		err = in.Errorf("expected [object, coordinates]")
+		err = broken(in, "[object, sampler, coordinates]", "the texel of %s must be [object, coordinates]", in.Op)
 	}
 	return k, t, n, err
 }
 
+// surfaceRule returns an error unless the qualifiers of a surface instruction fit
+// together. bounded: they say what happens outside of the surface.
+func surfaceRule(in *ptx.Inst, g geometry, t ptx.Type, n int, bounded bool) error {
+	switch {
+	case in.Has("p") == in.Has("b"):
+		return broken(in, qualifiers(in.Mods), "%s must have either .b or .p", in.Op)
+	case t == ptx.NoType:
+		return broken(in, qualifiers(in.Mods), "%s must have a type", in.Op)
+	case n*int(t.Size()) > 16:
+		return broken(in, n*int(t.Size()), "the vector of %s must have at most 16 bytes", in.Op)
+	case g.cube:
+		return broken(in, qualifiers(in.Mods), "the geometry of %s must not be a cube", in.Op)
+	case !bounded:
+		return broken(in, qualifiers(in.Mods), "%s must have one of the qualifiers .trap, .clamp and .zero", in.Op)
+	}
+	return nil
+}
+
 func (c *compiler) suld(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Args) != 2 || in.Has("p") {
-		return nil, in.Errorf("unsupported instruction")
+	if in.Has("p") {
+		return nil, broken(in, qualifiers(in.Mods), "suld must have the qualifier .b")
+	}
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	k, t, n, err := c.surface(in, &in.Args[1])
 	if err != nil {
@@ -334,7 +372,7 @@ func (c *compiler) suld(in *ptx.Inst) ([]ir.Op, error) {
 	}
 	list := vectorOf(&in.Args[0])
 	if len(list) != n {
-		return nil, in.Errorf("the vector has the wrong length")
+		return nil, wrongLength(in, &in.Args[0], n)
 	}
 	dst := make([]ir.Ref, n)
 	for i := range list {
@@ -346,16 +384,19 @@ func (c *compiler) suld(in *ptx.Inst) ([]ir.Op, error) {
 }
 
 func (c *compiler) sust(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Args) != 2 {
-		return nil, in.Errorf("wrong number of operands")
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	k, t, n, err := c.surface(in, &in.Args[0])
 	if err != nil {
 		return nil, err
 	}
 	list := vectorOf(&in.Args[1])
-	if len(list) != n || k.Texels && t.Size() != 4 {
-		return nil, in.Errorf("the vector has the wrong length")
+	if len(list) != n {
+		return nil, wrongLength(in, &in.Args[1], n)
+	}
+	if k.Texels && t.Size() != 4 {
+		return nil, broken(in, "."+t.String(), "the type of sust.p must have 32 bits")
 	}
 	src := make([]ir.Ref, n)
 	for i := range list {
@@ -371,8 +412,11 @@ func (c *compiler) sust(in *ptx.Inst) ([]ir.Op, error) {
 }
 
 func (c *compiler) sured(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Args) != 2 || len(in.Mods) < 2 {
-		return nil, in.Errorf("wrong number of operands")
+	if len(in.Mods) < 2 {
+		return nil, broken(in, qualifiers(in.Mods), "sured must have .b or .p and an operation")
+	}
+	if err := operands(in, 2); err != nil {
+		return nil, err
 	}
 	k, t, n, err := c.surface(in, &in.Args[0])
 	if err != nil {
@@ -385,7 +429,7 @@ func (c *compiler) sured(in *ptx.Inst) ([]ir.Op, error) {
 	op := in.Mods[1]
 	f, g := ops.UpdateFor(op, as), ops.UpdateFor(op, signed)
 	if f == nil || g == nil || n != 1 || k.Texels && t != ptx.B32 || !strings.Contains(" add min max and or ", " "+op+" ") {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missingQualifiers(in, in.Mods)
 	}
 	src, err := c.source(&in.Args[1], classOf(t), t)
 	if err != nil {

@@ -63,7 +63,7 @@ func (c *compiler) checkOperand(o *ptx.Operand, t ptx.Type, fits func(reg, inst 
 	switch o.Kind {
 	case ptx.KindReg:
 		if r := c.fr.f.Regs[o.Reg]; !fits(r.Type, t) {
-			return c.in.Errorf("register " + r.Name + " is ." + r.Type.String() + " where the instruction has ." + t.String())
+			return broken(c.in, "."+r.Type.String(), "register %s must agree with the type .%s of the instruction", r.Name, t)
 		}
 	case ptx.KindPair, ptx.KindVec:
 		for i := range o.List {

@@ -29,7 +29,7 @@ func (c *compiler) newValues(fr *frame) error {
 		if !whole[v] {
 			continue
 		}
-		r, err := c.newReg(map[uint64]ptx.Type{4: ptx.B32, 8: ptx.B64}[v.Size])
+		r, err := c.newReg(fr.f, v.Name, map[uint64]ptx.Type{4: ptx.B32, 8: ptx.B64}[v.Size])
 		if err != nil {
 			return err
 		}

@@ -28,16 +28,19 @@ func addVideo() {
 }
 
 func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]ir.Op, error) {
-	rest, ok := videoTypes(in, &v)
-	if !ok || len(in.Args) < 3 {
-		return nil, in.Errorf("unsupported instruction")
+	rest, err := videoTypes(in, &v)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Args) < 3 {
+		return nil, fewOperands(in, len(in.Args), 3)
 	}
 	if len(rest) > 0 && rest[0] == "sat" && v.Op != "set" {
 		v.Sat, rest = true, rest[1:]
 	}
 	if how := map[string][]string{"shl": {"clamp", "wrap"}, "shr": {"clamp", "wrap"}, "set": {"eq", "ne", "lt", "le", "gt", "ge"}}[v.Op]; how != nil {
 		if len(rest) == 0 || !slices.Contains(how, rest[0]) {
-			return nil, in.Errorf("unsupported instruction")
+			return nil, broken(in, qualifiers(rest), "the types of %s must be followed by one of .%s", in.Op, strings.Join(how, ", ."))
 		}
 		v.Op, rest = v.Op+" "+rest[0], rest[1:]
 	}
@@ -48,35 +51,65 @@ func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]ir.Op, error) {
 	// minimum is; several parts are added up only unclamped.
 	bounded := v.Sat || strings.HasPrefix(v.Op, "set")
 	if len(rest) > 0 || v.Parts == 1 && !bounded && (v.Then == "min" || v.Then == "max") || v.Parts > 1 && (v.Then != "" && v.Then != "add" || v.Then == "add" && v.Sat) {
-		return nil, in.Errorf("unsupported instruction")
+		return nil, missingQualifiers(in, in.Mods)
 	}
 	v.Sources = 3
 	if v.Parts == 1 && v.Then == "" && in.Args[0].Parts() == "" {
 		v.Sources = 2
 	}
-	if len(in.Args) != v.Sources+1 || v.Sources == 3 && in.Args[3].Parts() != "" || !selectParts(&v, in.Args) {
-		return nil, in.Errorf("unsupported instruction")
+	if err := operands(in, v.Sources+1); err != nil {
+		return nil, err
+	}
+	if v.Sources == 3 && in.Args[3].Parts() != "" {
+		return nil, broken(in, "."+in.Args[3].Parts(), "the last operand of %s must be a whole register", in.Op)
+	}
+	if !selectParts(&v, in.Args) {
+		return nil, broken(in, selectedParts(in.Args), "%s must select %s", in.Op, partsRules[v.Parts])
 	}
 	return c.apply(v.Operation(), in.Args, ptx.B32)
 }
 
 // videoTypes reads the types of the result and the sources, and returns the
 // qualifiers behind them. The result of a comparison has none: it is 1 or 0.
-func videoTypes(in *ptx.Inst, v *ops.Video) (rest []string, ok bool) {
+func videoTypes(in *ptx.Inst, v *ops.Video) (rest []string, err error) {
 	first := 0
 	if v.Op == "set" {
 		first = 1
 	}
 	if len(in.Mods) < 3-first {
-		return nil, false
+		return nil, broken(in, len(in.Mods), "%s must have %d types", in.Op, 3-first)
 	}
 	for i, m := range in.Mods[:3-first] {
 		if v.Signed[first+i] = m == "s32"; m != "s32" && m != "u32" {
-			return nil, false
+			return nil, broken(in, "."+m, "type %d of %s must be .u32 or .s32", i+1, in.Op)
 		}
 	}
-	shifts := v.Op == "shl" || v.Op == "shr"
-	return in.Mods[3-first:], !shifts || !v.Signed[2]
+	if (v.Op == "shl" || v.Op == "shr") && v.Signed[2] {
+		return nil, broken(in, ".s32", "type 3 of %s, of the shift count, must be .u32", in.Op)
+	}
+	return in.Mods[3-first:], nil
+}
+
+// partsRules are the parts of registers that an instruction can select, by how many it
+// works on.
+var partsRules = map[uint]string{
+	1: ".b0 to .b3, .h0 or .h1 of registers, and none of a result that an operation follows",
+	2: ".h with 2 digits of 0 to 3 of a source, and .h with falling digits of 1 to 0 of the result",
+	4: ".b with 4 digits of 0 to 7 of a source, and .b with falling digits of 3 to 0 of the result",
+}
+
+// selectedParts returns the parts of registers that operands name.
+func selectedParts(args []ptx.Operand) string {
+	var list []string
+	for i := range args {
+		if p := args[i].Parts(); p != "" {
+			list = append(list, "."+p)
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
 }
 
 // selectParts reads the parts after the registers, and reports whether they fit.

@@ -12,8 +12,8 @@ import (
 // The instructions of a warp (PTX ISA, "Parallel Synchronization").
 
 func (c *compiler) activemask(in *ptx.Inst) ([]ir.Op, error) {
-	if len(in.Args) != 1 {
-		return nil, in.Errorf("wrong number of operands")
+	if err := operands(in, 1); err != nil {
+		return nil, err
 	}
 	d, err := c.dest(&in.Args[0], ir.Class32)
 	return []ir.Op{&ir.ActiveMask{D: d}}, err
@@ -25,8 +25,10 @@ func (c *compiler) warpOp(in *ptx.Inst) (*ir.Exchange, error) {
 	var err error
 	switch in.Op {
 	case "bar":
-		if len(in.Args) != 1 || !in.Has("sync") {
-			err = in.Errorf("wrong number of operands")
+		if !in.Has("sync") {
+			err = broken(in, qualifiers(in.Mods), "bar.warp must have the qualifier .sync")
+		} else {
+			err = operands(in, 1)
 		}
 	case "shfl":
 		err = c.shuffle(o, in)
@@ -39,7 +41,7 @@ func (c *compiler) warpOp(in *ptx.Inst) (*ir.Exchange, error) {
 	case "elect":
 		err = c.elect(o, in)
 	default:
-		err = in.Errorf("unsupported instruction")
+		err = missing(in, "opcode %s", in.Op)
 	}
 	if err != nil || !in.Has("sync") {
 		return o, err
@@ -80,8 +82,11 @@ func (c *compiler) shuffle(o *ir.Exchange, in *ptx.Inst) (err error) {
 	if in.Has("sync") {
 		want = 5
 	}
-	if len(in.Args) != want || !in.Has("b32") {
-		return in.Errorf("unsupported instruction")
+	if !in.Has("b32") {
+		return broken(in, qualifiers(in.Mods), "the type of shfl must be .b32")
+	}
+	if err := operands(in, want); err != nil {
+		return err
 	}
 	if err := c.results(o, &in.Args[0]); err != nil {
 		return err
@@ -98,7 +103,7 @@ func (c *compiler) shuffle(o *ir.Exchange, in *ptx.Inst) (err error) {
 		}
 	}
 	if o.What == ir.Nothing {
-		return in.Errorf("unsupported instruction")
+		return broken(in, qualifiers(in.Mods), "shfl must have one of the qualifiers .up, .down, .bfly and .idx")
 	}
 	return nil
 }
@@ -108,8 +113,8 @@ func (c *compiler) vote(o *ir.Exchange, in *ptx.Inst) error {
 	if in.Has("sync") {
 		want = 3
 	}
-	if len(in.Args) != want {
-		return in.Errorf("wrong number of operands")
+	if err := operands(in, want); err != nil {
+		return err
 	}
 	p, err := c.predSource(&in.Args[1])
 	if err != nil {
@@ -132,15 +137,21 @@ func (c *compiler) vote(o *ir.Exchange, in *ptx.Inst) error {
 	case in.Has("uni"):
 		o.What = ir.VoteSame
 	default:
-		return in.Errorf("unsupported instruction")
+		return broken(in, qualifiers(in.Mods), "vote must have one of the qualifiers .all, .any, .uni and .ballot")
 	}
 	return nil
 }
 
 func (c *compiler) match(o *ir.Exchange, in *ptx.Inst) error {
 	t, err := c.last(in)
-	if err != nil || len(in.Args) != 3 || !in.Has("sync") || in.Has("all") == in.Has("any") {
-		return in.Errorf("unsupported instruction")
+	if err != nil {
+		return err
+	}
+	if !in.Has("sync") || in.Has("all") == in.Has("any") {
+		return broken(in, qualifiers(in.Mods), "match must have the qualifier .sync, and either .all or .any")
+	}
+	if err := operands(in, 3); err != nil {
+		return err
 	}
 	if err := c.results(o, &in.Args[0]); err != nil {
 		return err
@@ -162,12 +173,21 @@ func (c *compiler) match(o *ir.Exchange, in *ptx.Inst) error {
 
 func (c *compiler) redux(o *ir.Exchange, in *ptx.Inst) error {
 	t, err := c.last(in)
-	if err != nil || len(in.Args) != 3 || len(in.Mods) < 3 || !in.Has("sync") || t.Size() != 4 {
-		return in.Errorf("unsupported instruction")
+	if err != nil {
+		return err
+	}
+	if !in.Has("sync") || len(in.Mods) < 3 {
+		return broken(in, qualifiers(in.Mods), "redux must have the qualifier .sync, an operation and a type")
+	}
+	if t.Size() != 4 {
+		return broken(in, "."+t.String(), "the type of redux must have 32 bits")
+	}
+	if err := operands(in, 3); err != nil {
+		return err
 	}
 	f := reduction(in.Mods[1:len(in.Mods)-1], t)
 	if f == nil {
-		return in.Errorf("unsupported instruction")
+		return missingQualifiers(in, in.Mods[1:])
 	}
 	if o.D, err = c.dest(&in.Args[0], ir.Class32); err != nil {
 		return err
@@ -194,8 +214,14 @@ func reduction(mods []string, t ptx.Type) ops.Update {
 
 // elect is elect.sync: which lane of the members is their leader.
 func (c *compiler) elect(o *ir.Exchange, in *ptx.Inst) error {
-	if len(in.Args) != 2 || in.Args[0].Kind != ptx.KindPair || len(in.Mods) != 1 {
-		return in.Errorf("unsupported instruction")
+	if len(in.Mods) != 1 {
+		return broken(in, qualifiers(in.Mods), "elect must have the qualifier .sync and no other")
+	}
+	if err := operands(in, 2); err != nil {
+		return err
+	}
+	if in.Args[0].Kind != ptx.KindPair {
+		return broken(in, kindOf(&in.Args[0]), "the result of elect.sync must be a register and a predicate, d|p")
 	}
 	o.What = ir.Elected
 	return c.results(o, &in.Args[0])

@@ -12,12 +12,19 @@ import (
 // Instructions"). It is done at once, so that wgmma.fence, .commit_group and
 // .wait_group have nothing to do.
 func (c *compiler) wgmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
-	if len(f.types) != 3 || f.m != 64 || len(f.cols) > 0 || !slices.Equal(f.rest, []string{"mma_async"}) || len(in.Args) < 4 {
-		return nil, in.Errorf("unsupported instruction")
+	switch {
+	case !slices.Equal(f.rest, []string{"mma_async"}) || len(f.cols) > 0:
+		return nil, missingQualifiers(in, in.Mods)
+	case f.m != 64:
+		return nil, broken(in, f.m, "the shape of wgmma.mma_async must have 64 rows (.m64n*k*)")
+	case len(f.types) != 3:
+		return nil, broken(in, len(f.types), "wgmma.mma_async must have 3 types, of D, A and B")
+	case len(in.Args) < 4:
+		return nil, fewOperands(in, len(in.Args), 4)
 	}
 	p, err := ops.NewWarpgroupMMA(ops.WarpgroupForm{N: f.n, K: f.k, D: f.types[0], A: f.types[1], B: f.types[2], Saturate: f.saturate, Bitwise: f.bitwise})
 	if err != nil {
-		return nil, in.Errorf(err.Error())
+		return nil, missing(in, "wgmma.mma_async with %v", err)
 	}
 	o := &ir.WarpgroupProduct{F: p, InA: in.Args[1].Kind == ptx.KindVec}
 	if o.D, err = c.fragment(&in.Args[0], &p.D, true); err != nil {
@@ -55,19 +62,21 @@ func (c *compiler) warpgroupOptions(o *ir.WarpgroupProduct, in *ptx.Inst, t *ops
 		flips = 2
 	}
 	if len(options) != scales+flips {
-		return in.Errorf("wrong number of operands")
+		return wrongOperands(in, len(in.Args), 4+scales+flips)
 	}
 	for i := range options {
 		v := int64(options[i].Bits)
 		switch {
 		case options[i].Kind != ptx.KindInt:
-			return in.Errorf("this operand is a constant")
+			return broken(in, kindOf(&options[i]), "operand %d of wgmma.mma_async must be a constant", i+5)
 		case i < scales && (v == 1 || v == -1):
 			o.Neg[i] = v < 0
 		case i >= scales && (v == 0 || v == 1):
 			o.Flip[i-scales+2-flips] = v == 1
+		case i < scales:
+			return broken(in, v, "operand %d of wgmma.mma_async, a sign, must be 1 or -1", i+5)
 		default:
-			return in.Errorf("this constant has another value")
+			return broken(in, v, "operand %d of wgmma.mma_async, which transposes, must be 0 or 1", i+5)
 		}
 	}
 	return nil

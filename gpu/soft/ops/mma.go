@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -66,14 +65,12 @@ var (
 	}
 )
 
-var errForm = errors.New("there is no such product of matrices")
-
 // shapeOf is a shape as qualifiers write it.
 func shapeOf(m, n, k int) string { return fmt.Sprintf("m%dn%dk%d", m, n, k) }
 
 func listed(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
 
-// check reports whether PTX has the form.
+// check returns an error, which names what is not there together, unless PTX has the form.
 func (f *MMAForm) check() error {
 	shapes := mmaShapes
 	if f.Wmma {
@@ -81,23 +78,42 @@ func (f *MMAForm) check() error {
 	}
 	results := resultTypes[f.A.Name]
 	switch {
-	case !listed(shapes[f.A.Name], shapeOf(f.M, f.N, f.K)), !listed(results, f.C.Name), !listed(results, f.D.Name):
-		return errForm
+	case !listed(shapes[f.A.Name], shapeOf(f.M, f.N, f.K)):
+		return fmt.Errorf("shape .%s and A of type .%s", shapeOf(f.M, f.N, f.K), f.A.Name)
+	case !listed(results, f.C.Name), !listed(results, f.D.Name):
+		return fmt.Errorf("types .%s of A, .%s of C and .%s of D", f.A.Name, f.C.Name, f.D.Name)
 	case f.A.Bits != f.B.Bits, f.A.Whole() != f.B.Whole(), f.A.Bits != 8 && !f.A.Whole() && f.A != f.B:
-		return errForm
-	case (f.A.Name == "b1") != (f.Bitwise != ""), f.Saturate && (!f.A.Whole() || f.Bitwise != "") && !f.Wmma:
-		return errForm
+		return multiplicandsError(f.A, f.B)
+	case (f.A.Name == "b1") != (f.Bitwise != ""):
+		return bitwiseError(f.A, f.Bitwise)
+	case f.Saturate && (!f.A.Whole() || f.Bitwise != "") && !f.Wmma:
+		return saturateError(f.A)
 	case f.D != f.C && !f.Wmma && (!f.quad() || f.D.Name == "f16"):
-		return errForm
+		return fmt.Errorf("types .%s of C and .%s of D", f.C.Name, f.D.Name)
 	case f.quad():
 		return nil
 	case !f.Wmma || f.A.Bits < 8 || f.Bitwise != "":
 		if !f.RowA || f.RowB {
-			return errForm
+			return fmt.Errorf("a layout other than .row.col for shape .%s and A of type .%s", shapeOf(f.M, f.N, f.K), f.A.Name)
 		}
 	}
 	return nil
 }
+
+// The errors of a form continue "not implemented: mma with".
+
+func multiplicandsError(a, b *Element) error {
+	return fmt.Errorf("types .%s of A and .%s of B", a.Name, b.Name)
+}
+
+func bitwiseError(a *Element, bitwise string) error {
+	if bitwise == "" {
+		return fmt.Errorf("A of type .%s and neither .and nor .xor", a.Name)
+	}
+	return fmt.Errorf("A of type .%s and .%s", a.Name, bitwise)
+}
+
+func saturateError(a *Element) error { return fmt.Errorf("A of type .%s and .satfinite", a.Name) }
 
 // quad reports whether the form is that of four products.
 func (f *MMAForm) quad() bool { return !f.Wmma && f.K == 4 && f.A.Name == "f16" }

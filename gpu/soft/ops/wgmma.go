@@ -2,6 +2,7 @@ package ops
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 )
 
@@ -49,18 +50,22 @@ type WarpgroupForm struct {
 	Bitwise  string // of single bits: "and"
 }
 
-// check reports whether PTX has the form.
+// check returns an error, which names what is not there together, unless PTX has the form.
 func (f *WarpgroupForm) check() error {
 	results := resultTypes[f.A.Name]
 	switch {
-	case f.N < 8 || f.N > 256 || f.N%8 != 0 || f.A.Bits == 4 || f.A.Bits == 64 || !listed(results, f.D.Name):
-		return errForm
+	case f.N < 8 || f.N > 256 || f.N%8 != 0:
+		return fmt.Errorf("%d columns (8 to 256 in steps of 8)", f.N)
+	case f.A.Bits == 4 || f.A.Bits == 64 || !listed(results, f.D.Name):
+		return fmt.Errorf("types .%s of A and .%s of D", f.A.Name, f.D.Name)
 	case f.A.Bits != f.B.Bits || f.A.Whole() != f.B.Whole() || f.A.Bits != 8 && f.A != f.B:
-		return errForm
-	case f.A.Name == "b1" && (f.K != 256 || f.Bitwise != "and"), f.A.Name != "b1" && (f.K*f.A.Bits != 256 || f.Bitwise != ""):
-		return errForm
+		return multiplicandsError(f.A, f.B)
+	case f.A.Name == "b1" && f.K != 256, f.A.Name != "b1" && f.K*f.A.Bits != 256:
+		return fmt.Errorf("a depth of %d and A of type .%s", f.K, f.A.Name)
+	case (f.A.Name == "b1") != (f.Bitwise == "and") || f.A.Name != "b1" && f.Bitwise != "":
+		return bitwiseError(f.A, f.Bitwise)
 	case f.Saturate && (!f.A.Whole() || f.A.Name == "b1"):
-		return errForm
+		return saturateError(f.A)
 	}
 	return nil
 }
