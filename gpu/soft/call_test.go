@@ -161,13 +161,13 @@ func TestCallFaults(t *testing.T) {
 		text      string
 	}{
 		{"no function", threeFunctions + callKernel(`mov.u64 %d0, triple; add.u64 %d0, %d0, 4; { .param .u32 a, b; call (b), %d0, (a), P; } P: .callprototype _;`),
-			abi.ErrInvalidPC, "which is no function with these parameters"},
+			abi.ErrInvalidPC, "want that of a function with the parameters of the call"},
 		{"other parameters", threeFunctions + callKernel(`mov.u64 %d0, triple; { .param .u32 a; call %d0, (a), P; } P: .callprototype _;`),
 			abi.ErrInvalidPC, "line 15: call %d0, (a), P;"},
-		{"endless", `.func f() { call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "function f is called 1024 calls deep"},
-		{"stack", `.func f() { .local .b8 x[4096]; call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "function f needs more than the 32768 bytes of a thread's stack"},
-		{"large frame", `.func f() { .local .b8 x[40000]; call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "function f needs more than the 32768 bytes of a thread's stack"},
-		{"free", `.extern .func free(.param .u64 p);` + callKernel(`{ .param .u64 a; st.param.u64 [a], %to; call free, (a); }`), abi.ErrIllegalAddress, "which malloc has not returned"},
+		{"endless", `.func f() { call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "call of function f at a depth of 1024 calls"},
+		{"stack", `.func f() { .local .b8 x[4096]; call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "stack overflow: function f needs 4096 bytes at offset 32768 of the thread's 32768"},
+		{"large frame", `.func f() { .local .b8 x[40000]; call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "stack overflow: function f needs 40000 bytes at offset 0 of the thread's 32768"},
+		{"free", `.extern .func free(.param .u64 p);` + callKernel(`{ .param .u64 a; st.param.u64 [a], %to; call free, (a); }`), abi.ErrIllegalAddress, "want one that malloc has returned"},
 	} {
 		if err := fault(t, ptxHead+c.src); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v; want %v with %q", c.name, err, c.want, c.text)

@@ -61,11 +61,11 @@ W: mbarrier.test_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.b64 %
 // What a program does with an mbarrier that PTX gives no meaning ends the kernel.
 func TestMBarrierFaults(t *testing.T) {
 	for body, want := range map[string]string{
-		"mbarrier.init.shared.b64 [mb], 0;":                                                 "mbarrier of 0 arrivals",
-		"mbarrier.init.shared.b64 [mb], 1048576;":                                           "mbarrier of 1048576 arrivals",
-		"mbarrier.init.shared.b64 [mb], 1; mbarrier.arrive.shared.b64 %d, [mb], 2;":         "2 arrivals at an mbarrier with 1 pending",
+		"mbarrier.init.shared.b64 [mb], 0;":                                                 "mbarrier.init with 0 arrivals",
+		"mbarrier.init.shared.b64 [mb], 1048576;":                                           "mbarrier.init with 1048576 arrivals",
+		"mbarrier.init.shared.b64 [mb], 1; mbarrier.arrive.shared.b64 %d, [mb], 2;":         "2 arrivals at an mbarrier, want 1 to the 1 that are pending",
 		"mbarrier.init.shared.b64 [mb], 1; mbarrier.expect_tx.shared.b64 [mb], 0x7fffffff;": "pending transactions",
-		"mbarrier.init.b64 [%o], 1;":                                                        "not in shared memory",
+		"mbarrier.init.b64 [%o], 1;":                                                        "want one in shared memory",
 		"mbarrier.init.shared.b64 [mb+4], 1;":                                               "misaligned",
 		"mbarrier.init.shared.b64 [mb+4096], 1;":                                            "shared address",
 	} {

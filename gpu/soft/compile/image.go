@@ -152,7 +152,7 @@ func (c Capability) ptxOf(image []byte) (string, error) {
 func (c Capability) sourceOf(image []byte) (source, error) {
 	switch {
 	case len(image) >= 4 && bytes.Equal(image[:4], []byte("\x7fELF")):
-		return source{}, fmt.Errorf("%w: a soft GPU runs PTX, not machine code", abi.ErrNoBinaryForGPU)
+		return source{}, fmt.Errorf("%w: the image is a cubin, which is machine code: a soft GPU runs PTX (build with nvcc -gencode arch=compute_61,code=compute_61)", abi.ErrNoBinaryForGPU)
 	case fatbin.Is(image):
 		return c.fatbinPTX(image)
 	}

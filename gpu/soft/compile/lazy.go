@@ -29,7 +29,7 @@ type source struct {
 	packed *fatbin.Entry // of a fatbin; nil: text
 }
 
-var errNoPTX = fmt.Errorf("%w: the fatbin has no PTX", abi.ErrNoBinaryForGPU)
+var errNoPTX = fmt.Errorf("%w: the fatbin has no PTX that the device can run: build with nvcc -gencode arch=compute_61,code=compute_61", abi.ErrNoBinaryForGPU)
 
 func (s source) read() (string, error) {
 	if s.packed == nil {

@@ -1,6 +1,10 @@
 package compile
 
-import "github.com/basalt-gpu/basalt/gpu/ptx"
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
 
 // maxExpanded bounds what the kernels of a module come to together, in
 // instructions and registers: each has what it calls compiled into itself, so a
@@ -14,7 +18,7 @@ const maxExpanded = 512 << 10
 func (l *Module) expand(f *ptx.Func) error {
 	l.expanded += len(f.Body) + len(f.Regs)
 	if l.expanded > maxExpanded {
-		return &ptx.Error{Line: f.Line, Msg: "module too large: with what they call, its kernels have too many instructions and registers up to function " + f.Name}
+		return &ptx.Error{Line: f.Line, Msg: fmt.Sprintf("module too large: at function %s its kernels, with what they call, have %d instructions and registers, want at most %d", f.Name, l.expanded, maxExpanded)}
 	}
 	return nil
 }

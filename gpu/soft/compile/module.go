@@ -218,7 +218,7 @@ func (l *Module) relocate(mem Memory) error {
 				continue
 			}
 			if size := uint64(len(b)); r.Offset > size || size-r.Offset < 8 {
-				return fmt.Errorf("%w: initialiser of %s at %d", abi.ErrInvalidPTX, v.Name, r.Offset)
+				return fmt.Errorf("%w: initialiser of %s: address at offset %d, want 8 bytes there in the variable's %d", abi.ErrInvalidPTX, v.Name, r.Offset, size)
 			}
 			binary.LittleEndian.PutUint64(b[r.Offset:], to+uint64(r.Addend))
 		}

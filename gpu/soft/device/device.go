@@ -85,7 +85,7 @@ type device struct {
 func New(o Options) (worker.Driver, error) {
 	o.setDefaults()
 	if o.VRAM > 1<<40 {
-		return nil, fmt.Errorf("a soft GPU of %d bytes is larger than 1 TiB", o.VRAM)
+		return nil, fmt.Errorf("soft GPU with %d bytes of VRAM, want at most %d (1 TiB)", o.VRAM, uint64(1)<<40)
 	}
 	mem, err := newMemory(o.VRAM)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worke
 		gate = openGate{}
 	}
 	if d.o.Fault == model.Lost {
-		return nil, fmt.Errorf("%w: the card has fallen off the bus (injected)", abi.ErrUnavailable)
+		return nil, fmt.Errorf("%w: the GPU has fallen off the bus: injected by the fault %q of the soft GPU", abi.ErrUnavailable, model.Lost)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,7 +50,7 @@ func (c *Context) enter() error {
 	c.mu.Unlock()
 	if evicted {
 		c.gate.Leave(0, 0)
-		return fmt.Errorf("%w: work started while its memory is evicted", abi.ErrIllegalAddress)
+		return fmt.Errorf("%w: work began while the memory of its context is evicted", abi.ErrIllegalAddress)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (c *Context) beginMove() error {
 		return abi.ErrInvalidContext
 	}
 	if c.away.inside > 0 {
-		return errors.New("soft: memory cannot be moved while work uses it")
+		return errors.New("move memory of the context: work uses it, want none in progress")
 	}
 	c.away.moving = true
 	return nil

@@ -18,7 +18,7 @@ func (c *Context) faultyLaunch(kernel string) error {
 		}
 	}
 	if c.d.o.Fault == model.ECC {
-		return fmt.Errorf("%w: injected", abi.ErrECC)
+		return fmt.Errorf("%w: injected by the fault %q of the soft GPU", abi.ErrECC, model.ECC)
 	}
 	return nil
 }

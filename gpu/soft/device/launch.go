@@ -25,7 +25,7 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 	}}
 	k.env.Params = k.params(int(f.p.ParamBytes))
 	if copy(k.env.Params, l.Params) < len(k.env.Params) {
-		return fmt.Errorf("%w: %d bytes of parameters, kernel %s has %d", abi.ErrInvalidValue, len(l.Params), f.p.Name, len(k.env.Params))
+		return fmt.Errorf("%w: kernel %s: %d bytes of parameters, want %d", abi.ErrInvalidValue, f.p.Name, len(l.Params), len(k.env.Params))
 	}
 	if l.Cooperative {
 		if k.env.Workspace, err = c.workspaceOf(f, &l); err != nil {

@@ -40,11 +40,11 @@ func newMemory(limit uint64) (*memory, error) {
 	half := (addressSpace*limit + 1<<20 + abi.MapGranule - 1) &^ (abi.MapGranule - 1)
 	arena, err := unix.Mmap(-1, 0, int(2*half), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, fmt.Errorf("reserving %d bytes of device memory: %w", 2*half, err)
+		return nil, fmt.Errorf("reserve %d bytes of address space for device memory: %w", 2*half, err)
 	}
 	file, err := backing(arena[half:])
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("device memory that can be mapped: %w", err), unix.Munmap(arena))
+		return nil, errors.Join(fmt.Errorf("reserve address space for device memory that is mapped: %w", err), unix.Munmap(arena))
 	}
 	return &memory{arena: arena, half: half, file: file, limit: limit}, nil
 }

@@ -71,7 +71,7 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	m := &module{c: c}
 	if list := parsed.Managed(); len(list) > 0 && o.Managed == nil {
 		info.Globals = list
-		return nil, fmt.Errorf("%w: %d variables are managed, the first is %s, and the guest's library has given no memory for them", abi.ErrNotSupported, len(list), list[0].Name)
+		return nil, fmt.Errorf("%w: module with %d managed variables, such as %s: the guest library has given no memory for them", abi.ErrNotSupported, len(list), list[0].Name)
 	}
 	if err := c.link(m, parsed, info, o.Managed); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (r *refusals) add(k compile.Kernel) {
 	case r.count <= maxRefusals:
 		fmt.Fprintf(&r.log, "ptx: kernel %s cannot run on this device: %v\n", k.Name, k.Err)
 	case r.count == maxRefusals+1:
-		r.log.WriteString("ptx: there are more such kernels\n")
+		r.log.WriteString("ptx: more kernels cannot run on this device\n")
 	}
 }
 
@@ -210,7 +210,7 @@ func (s *symbols) Place(name string, size uint64) (uint64, error) {
 func (s *symbols) PlaceManaged(name string, size uint64) (uint64, error) {
 	at := s.next
 	if room := uint64(len(s.managed.Bytes)); at > room || size > room-at {
-		return 0, fmt.Errorf("%w: %d bytes for managed variables; %s needs %d from %d on", abi.ErrInvalidValue, room, name, size, at)
+		return 0, fmt.Errorf("%w: managed variable %s: %d bytes at offset %d, want them in the %d bytes that the guest library has given", abi.ErrInvalidValue, name, size, at, room)
 	}
 	s.next = (at + size + abi.ManagedAlign - 1) &^ (abi.ManagedAlign - 1)
 	s.info.Globals = append(s.info.Globals, abi.GlobalInfo{Name: name, Address: s.managed.Base + at, Size: size})

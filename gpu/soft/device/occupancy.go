@@ -46,7 +46,7 @@ func (c *Context) MaxActiveClusters(fn worker.Function, l worker.Launch) (int32,
 	}
 	size := l.Cluster[0] * l.Cluster[1] * l.Cluster[2]
 	if size == 0 {
-		return 0, fmt.Errorf("%w: neither kernel %s nor the launch says what a cluster is", abi.ErrInvalidClusterSize, f.p.Name)
+		return 0, fmt.Errorf("%w: kernel %s: neither it nor the launch has the size of a cluster", abi.ErrInvalidClusterSize, f.p.Name)
 	}
 	blocks, err := c.blocksAtOnce(f, l)
 	return blocks / int32(size), err
@@ -59,7 +59,7 @@ func (c *Context) MaxClusterSize(fn worker.Function, l worker.Launch) (int32, er
 		return 0, err
 	}
 	if c.d.o.Capability < firstWithClusters {
-		return 0, fmt.Errorf("%w: a cluster on a device of compute capability %d", abi.ErrNotSupported, c.d.o.Capability)
+		return 0, fmt.Errorf("%w: kernel %s: cluster of blocks on a device of compute capability %d, want %d or newer", abi.ErrNotSupported, f.p.Name, c.d.o.Capability, firstWithClusters)
 	}
 	if r := f.p.Cluster; r != [3]uint32{} {
 		return int32(r[0] * r[1] * r[2]), nil
@@ -114,7 +114,7 @@ func (c *Context) workspaceOf(f *function, l *worker.Launch) (uint64, error) {
 	}
 	most := min(int(each)*c.d.o.SMs, exec.ResidentBlocks(f.p, uint64(threads), uint64(l.Shared)))
 	if blocks := uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2]); blocks > uint64(most) {
-		return 0, fmt.Errorf("%w: %d blocks of kernel %s, at most %d can wait for each other", abi.ErrCooperativeTooLarge, blocks, f.p.Name, most)
+		return 0, fmt.Errorf("%w: kernel %s: cooperative launch of %d blocks, want at most the %d that are resident at once", abi.ErrCooperativeTooLarge, f.p.Name, blocks, most)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,15 +147,15 @@ func (c *Context) checkCluster(f *function, l *worker.Launch) error {
 	size := uint64(1)
 	for i, n := range l.Cluster {
 		if n == 0 && l.Cluster != [3]uint32{} || n > exec.MaxCluster || n > 0 && l.Grid[i]%n != 0 {
-			return fmt.Errorf("%w: a cluster of %d blocks for a grid of %d", abi.ErrInvalidClusterSize, l.Cluster, l.Grid)
+			return fmt.Errorf("%w: kernel %s: cluster of %d blocks, want 1 to %d in each dimension that divide the grid of %d", abi.ErrInvalidClusterSize, f.p.Name, l.Cluster, exec.MaxCluster, l.Grid)
 		}
 		size *= uint64(n)
 	}
 	if required := f.p.Cluster; size > exec.MaxCluster || required != [3]uint32{} && required != l.Cluster {
-		return fmt.Errorf("%w: a cluster of %d blocks, kernel %s requires %d and at most %d are possible", abi.ErrInvalidClusterSize, l.Cluster, f.p.Name, required, exec.MaxCluster)
+		return fmt.Errorf("%w: kernel %s: cluster of %d blocks, want the %d that it requires and at most %d together", abi.ErrInvalidClusterSize, f.p.Name, l.Cluster, required, exec.MaxCluster)
 	}
 	if size > 1 && c.d.o.Capability < firstWithClusters {
-		return fmt.Errorf("%w: a cluster on a device of compute capability %d", abi.ErrNotSupported, c.d.o.Capability)
+		return fmt.Errorf("%w: kernel %s: cluster of blocks on a device of compute capability %d, want %d or newer", abi.ErrNotSupported, f.p.Name, c.d.o.Capability, firstWithClusters)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 var errStopped = errors.New("kernel stopped")
 
 // errDeadlock is a barrier that not all threads can reach; hardware hangs.
-var errDeadlock = fmt.Errorf("%w: threads wait at different barriers", abi.ErrLaunchFailed)
+var errDeadlock = fmt.Errorf("%w: deadlock: threads of a block wait at different barriers", abi.ErrLaunchFailed)
 
 // barrier is one of a block's sixteen named barriers.
 type barrier struct {

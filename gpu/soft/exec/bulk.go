@@ -14,7 +14,7 @@ const bulkUnit = 16
 
 // errMulticast is a copy to several blocks: each would write to the shared memory of
 // others while they run.
-var errMulticast = fmt.Errorf("%w: a multicast to the blocks of a cluster is not supported", abi.ErrLaunchFailed)
+var errMulticast = fmt.Errorf("%w: not implemented: a multicast to the blocks of a cluster", abi.ErrLaunchFailed)
 
 func copyBulk(o *ir.CopyBulk) step {
 	to, from := reached(o.To), reached(o.From)
@@ -63,7 +63,7 @@ func (m *machine) bulk(a *access, lane int, n uint64) ([]byte, error) {
 		return nil, err
 	}
 	if uint64(len(b)) < n {
-		return nil, fmt.Errorf("%w: %d bytes at %s address %#x", abi.ErrIllegalAddress, n, a.Space, addr)
+		return nil, outside(n, a.Space, addr, uint64(len(b)))
 	}
 	return b[:n], nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
@@ -126,7 +125,7 @@ func (m *machine) checkAccess(c model.Checks, u *use, lane int) error {
 	space, at := m.spaceOf(u.access.Space, u.access.at(m.get(u.access.Base, lane), u.access.Off))
 	if c.Memory {
 		if at&(u.size-1) != 0 {
-			return fmt.Errorf("%w: %d bytes at %s address %#x", abi.ErrMisaligned, u.size, space, at)
+			return misaligned(u.size, space, at, u.size)
 		}
 		if err := m.checkBounds(space, at, u.size, lane); err != nil {
 			return err
@@ -171,12 +170,12 @@ func (m *machine) checkBounds(space ir.Space, at, size uint64, lane int) error {
 		if ok && size <= uint64(len(r.Data))-(at-r.Base) {
 			return nil
 		}
-		return fmt.Errorf("%w: %d bytes at %#x%s", abi.ErrIllegalAddress, size, at, nearest(m.env.table, at, size))
+		return fmt.Errorf("%w%s", unallocated(size, at), nearest(m.env.table, at, size))
 	}
 	if at < has && size <= has-at {
 		return nil
 	}
-	return fmt.Errorf("%w: %d bytes at %s address %#x, of %d bytes", abi.ErrIllegalAddress, size, space, at, has)
+	return outside(size, space, at, has)
 }
 
 // nearest tells where an address is from the allocation that is closest to it.

@@ -134,7 +134,7 @@ func (m *machine) sharedOf(addr uint64) ([]byte, uint64, error) {
 		return m.shared, addr, nil
 	}
 	if part > uint64(len(m.cluster.shared)) {
-		return nil, 0, fmt.Errorf("%w: address %#x in the shared memory of block %d of a cluster of %d", abi.ErrIllegalAddress, addr, part-1, len(m.cluster.shared))
+		return nil, 0, fmt.Errorf("%w: address %#x in the shared memory of block %d of the cluster, want a block below %d", abi.ErrIllegalAddress, addr, part-1, len(m.cluster.shared))
 	}
 	return m.cluster.shared[part-1], addr & (1<<ops.ClusterShift - 1), nil
 }

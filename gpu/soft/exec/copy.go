@@ -1,10 +1,7 @@
 package exec
 
 import (
-	"fmt"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
-
-	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
 func copyAsync(k *ir.CopyAsync) step {
@@ -19,7 +16,7 @@ func copyAsync(k *ir.CopyAsync) step {
 			n := copied(k, m, l)
 			at := from.at(m.get(from.Base, l), from.Off)
 			if at&(size-1) != 0 {
-				return fmt.Errorf("%w: copy of %d bytes at %#x", abi.ErrMisaligned, size, at)
+				return misaligned(size, from.Space, at, size)
 			}
 			clear(dst[n:size])
 			if n == 0 {
@@ -27,7 +24,7 @@ func copyAsync(k *ir.CopyAsync) step {
 			}
 			src, err := m.window(from.Space, at, 1, l)
 			if err != nil || uint64(len(src)) < n {
-				return fmt.Errorf("%w: %d bytes at %#x", abi.ErrIllegalAddress, n, at)
+				return unallocated(n, at)
 			}
 			copy(dst[:n], src)
 			return nil

@@ -115,7 +115,7 @@ func callAddress(target ir.Ref, signature string, back int) end {
 	enter := func(m *machine, g *group, address uint64) bool {
 		f := m.p.Code[address]
 		if f == nil || f.Signature != signature {
-			m.fault = fmt.Errorf("%w: call of %#x, which is no function with these parameters", abi.ErrInvalidPC, address)
+			m.fault = fmt.Errorf("%w: call of address %#x, want that of a function with the parameters of the call", abi.ErrInvalidPC, address)
 			return false
 		}
 		return m.enter(g, f, back)

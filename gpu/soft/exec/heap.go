@@ -86,7 +86,7 @@ func free(o *ir.Free) step {
 	return masked(func(m *machine, act []uint32) error {
 		return eachLaneErr(act, func(l int) error {
 			if p := at.get(m, l); p != 0 && !m.env.Heap.release(p) {
-				return fmt.Errorf("%w: free of %#x, which malloc has not returned", abi.ErrIllegalAddress, p)
+				return fmt.Errorf("%w: free of address %#x, want one that malloc has returned and that is not freed", abi.ErrIllegalAddress, p)
 			}
 			return nil
 		})

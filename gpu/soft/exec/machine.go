@@ -11,10 +11,8 @@
 package exec
 
 import (
-	"fmt"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 
-	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
@@ -213,14 +211,14 @@ func (m *machine) set(r ir.Ref, lane int, v uint64) {
 // resolve gives size bytes of device memory for an access.
 func (m *machine) resolve(addr uint64, size uint64) ([]byte, error) {
 	if addr&(size-1) != 0 {
-		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrMisaligned, size, addr)
+		return nil, misaligned(size, ir.Global, addr, size)
 	}
 	if off := addr - m.cache.Base; off < uint64(len(m.cache.Data)) && uint64(len(m.cache.Data))-off >= size {
 		return m.cache.Data[off:], nil
 	}
 	r, ok := FindRegion(m.env.table, addr)
 	if !ok || uint64(len(r.Data))-(addr-r.Base) < size {
-		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrIllegalAddress, size, addr)
+		return nil, unallocated(size, addr)
 	}
 	m.cache = r
 	return r.Data[addr-r.Base:], nil
@@ -254,10 +252,10 @@ func (m *machine) window(sp ir.Space, addr uint64, size uint64, lane int) ([]byt
 		return m.resolve(addr, size)
 	}
 	if addr&(size-1) != 0 {
-		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrMisaligned, size, addr)
+		return nil, misaligned(size, sp, addr, size)
 	}
 	if addr >= uint64(len(mem)) || uint64(len(mem))-addr < size {
-		return nil, fmt.Errorf("%w: %d bytes at %s address %#x", abi.ErrIllegalAddress, size, sp, addr)
+		return nil, outside(size, sp, addr, uint64(len(mem)))
 	}
 	return mem[addr:], nil
 }

@@ -127,7 +127,7 @@ func (m *machine) lines(k *ir.MatrixAccess, w int, lanes uint32) ([][]byte, erro
 		stride = m.get(k.Stride, lane) * uint64(k.Fragment.StrideBits())
 	}
 	if stride%8 != 0 {
-		return nil, fmt.Errorf("%w: lines of a matrix %d bits apart", abi.ErrMisaligned, stride)
+		return nil, fmt.Errorf("%w: stride of %d bits between the lines of a matrix, want a multiple of 8", abi.ErrMisaligned, stride)
 	}
 	lines := make([][]byte, n)
 	base := m.get(a.Base, lane)
@@ -147,7 +147,7 @@ func (m *machine) stretch(a *access, addr, n uint64, lane int) ([]byte, error) {
 		return nil, err
 	}
 	if uint64(len(b)) < n {
-		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrIllegalAddress, n, addr)
+		return nil, outside(n, a.Space, addr, uint64(len(b)))
 	}
 	return b[:n], nil
 }
@@ -168,7 +168,7 @@ func loadMatrix(k *ir.LoadMatrix) whole {
 func storeMatrix(k *ir.StoreMatrix) whole {
 	return func(m *machine, w int, lanes uint32) error {
 		if lane := w*ir.WarpSize + bits.TrailingZeros32(lanes); k.Space == ir.Generic && m.get(k.Base, lane)+k.Off-m.env.Spaces.Param < ir.SpaceSize {
-			return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
+			return errParameters
 		}
 		lines, err := m.lines(&k.MatrixAccess, w, lanes)
 		if err != nil {

@@ -97,7 +97,7 @@ func (m *machine) sharedAddress(a *access, lane int) (uint64, error) {
 		return addr, nil
 	}
 	if addr -= m.env.Spaces.Shared; addr >= ir.SpaceSize {
-		return 0, fmt.Errorf("%w: address %#x is not in shared memory", abi.ErrIllegalAddress, addr+m.env.Spaces.Shared)
+		return 0, fmt.Errorf("%w: address %#x of an mbarrier or a box, want one in shared memory", abi.ErrIllegalAddress, addr+m.env.Spaces.Shared)
 	}
 	return addr, nil
 }

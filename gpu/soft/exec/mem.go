@@ -2,11 +2,9 @@ package exec
 
 import (
 	"encoding/binary"
-	"fmt"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	mathbits "math/bits"
 
-	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
@@ -116,7 +114,7 @@ func (o atomicOp) in(m *machine, addr uint64) ops.Update {
 // updateOne does the operation in one lane, wherever its address is.
 func (m *machine) updateOne(o atomicOp, a *access, addr uint64, l int) error {
 	if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
-		return fmt.Errorf("%w: atomic on parameters", abi.ErrIllegalAddress)
+		return errParameters
 	}
 	mem, err := m.window(a.Space, addr, a.Size, l)
 	if err != nil {
@@ -232,7 +230,7 @@ func (m *machine) aligned(a *access, addrs []uint64, act []uint32) error {
 	}
 	return eachLaneErr(act, func(l int) error {
 		if at := a.at(addrs[l], a.Off); at&whole != 0 {
-			return fmt.Errorf("%w: vector of %d bytes at %#x", abi.ErrMisaligned, whole+1, at)
+			return misaligned(whole+1, a.Space, at, whole+1)
 		}
 		return nil
 	})
@@ -355,7 +353,7 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ir.Ref, act 
 			l := lane + mathbits.TrailingZeros32(bits)
 			addr := a.at(addrs[l], off)
 			if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
-				return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
+				return errParameters
 			}
 			b, err := m.window(a.Space, addr, a.Size, l)
 			if err != nil {

@@ -28,7 +28,7 @@ func (m *machine) text(address uint64, most, lane int) ([]byte, error) {
 		return b[:i], nil
 	}
 	if len(b) < most {
-		return nil, fmt.Errorf("%w: the text at %#x has no end", abi.ErrIllegalAddress, address)
+		return nil, fmt.Errorf("%w: text at address %#x: found no NUL in the %d bytes of its memory", abi.ErrIllegalAddress, address, len(b))
 	}
 	return b, nil
 }

@@ -31,7 +31,7 @@ type frameKey struct {
 // enter brings a group into a function that is called dynamically.
 func (m *machine) enter(g *group, f *ir.Callee, back int) bool {
 	if len(g.stack) >= maxStack {
-		m.fault = fmt.Errorf("%w: function %s is called %d calls deep", abi.ErrLaunchFailed, f.Name, len(g.stack))
+		m.fault = fmt.Errorf("%w: call of function %s at a depth of %d calls, want less than %d", abi.ErrLaunchFailed, f.Name, len(g.stack), maxStack)
 		return false
 	}
 	again := f.Recursive && slices.ContainsFunc(g.stack, func(c call) bool { return c.fn == f })
@@ -55,7 +55,7 @@ func (m *machine) push(f *ir.Callee, act []uint32) error {
 	return eachLaneErr(act, func(l int) error {
 		at := (uint32(m.get(m.p.StackPointer, l)) + f.Align - 1) &^ (f.Align - 1)
 		if f.Stack > m.p.StackTo-min(at, m.p.StackTo) {
-			return fmt.Errorf("%w: function %s needs more than the %d bytes of a thread's stack", abi.ErrLaunchFailed, f.Name, m.p.StackTo-m.p.StackFrom)
+			return fmt.Errorf("%w: stack overflow: function %s needs %d bytes at offset %d of the thread's %d", abi.ErrLaunchFailed, f.Name, f.Stack, at-min(at, m.p.StackFrom), m.p.StackTo-m.p.StackFrom)
 		}
 		m.set(f.Base, l, uint64(at))
 		m.set(m.p.StackPointer, l, uint64(at+f.Stack))
@@ -77,7 +77,7 @@ func (m *machine) saveFrame(depth int, f *ir.Callee, act []uint32) error {
 	if store == nil {
 		n := frameWords(f) * m.lanes
 		if m.savedBytes += 8 * n; m.savedBytes > maxSaved {
-			return fmt.Errorf("%w: recursion of function %s takes more than %d MiB", abi.ErrLaunchFailed, f.Name, maxSaved>>20)
+			return fmt.Errorf("%w: recursion of function %s takes more than the %d MiB of a block", abi.ErrLaunchFailed, f.Name, maxSaved>>20)
 		}
 		store = make([]uint64, n)
 		if m.saved == nil {

@@ -1,10 +1,7 @@
 package exec
 
 import (
-	"fmt"
 	"sort"
-
-	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
 // Region is one allocation as kernels see it. A context's table of them is
@@ -28,7 +25,7 @@ func FindRegion(table []Region, addr uint64) (Region, bool) {
 func SliceRegion(table []Region, addr, size uint64) ([]byte, error) {
 	r, ok := FindRegion(table, addr)
 	if !ok || size > uint64(len(r.Data))-(addr-r.Base) {
-		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrIllegalAddress, size, addr)
+		return nil, unallocated(size, addr)
 	}
 	return r.Data[addr-r.Base:][:size], nil
 }

@@ -244,7 +244,7 @@ func (r *Run) back(m *machine, how outcome, err error) {
 	default:
 		r.aside = slices.Insert(r.aside, r.place(m.block), m)
 		if r.grown += m.grown(); r.grown > MaxLaunchBytes {
-			r.fail(fmt.Errorf("%w: %d blocks of kernel %s wait, and their calls take more than %d MiB", abi.ErrLaunchResources, len(r.aside), r.p.Name, MaxLaunchBytes>>20))
+			r.fail(fmt.Errorf("%w: the saved calls of %d waiting blocks of kernel %s take more than %d MiB", abi.ErrLaunchResources, len(r.aside), r.p.Name, MaxLaunchBytes>>20))
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (s *shadow) use(c model.Checks, u *use, m *machine, lane int, at uint64) er
 	for i := range u.size {
 		b := &s.bytes[at+i]
 		if c.Init && u.read && !b.written && !s.filled {
-			return fmt.Errorf("%w: read of shared address %#x, which nobody has written", abi.ErrLaunchFailed, at+i)
+			return fmt.Errorf("%w: read of shared address %#x, which no thread has written", abi.ErrLaunchFailed, at+i)
 		}
 		if !c.Race || u.strong {
 			b.written = b.written || u.write
@@ -94,7 +94,7 @@ func (s *shadow) use(c model.Checks, u *use, m *machine, lane int, at uint64) er
 			if u.write {
 				does = "write"
 			}
-			return fmt.Errorf("%w: race: %s of shared address %#x, and thread %v %s it with no barrier between", abi.ErrLaunchFailed, does, at+i, m.thread(who), did)
+			return fmt.Errorf("%w: race: %s of shared address %#x, and thread %v %s it without a barrier between the two", abi.ErrLaunchFailed, does, at+i, m.thread(who), did)
 		}
 		if u.write {
 			b.written, b.value = true, value

@@ -29,20 +29,23 @@ func copyTensor(o *ir.CopyTensor) step {
 				return err
 			}
 			t, err := ops.DecodeTensorMap(b)
-			if err != nil || t.Rank != len(o.Coords) {
-				return fmt.Errorf("%w: the tensor map is not valid, or not one of %d dimensions", abi.ErrLaunchFailed, len(o.Coords))
+			if err == nil && t.Rank != len(o.Coords) {
+				err = fmt.Errorf("%d dimensions, want the %d of the instruction", t.Rank, len(o.Coords))
+			}
+			if err != nil {
+				return fmt.Errorf("%w: tensor map: %w", abi.ErrLaunchFailed, err)
 			}
 			c := &tensorCopy{m: m, t: t, lane: l, load: barrier != nil}
 			if o.Reduce != "" {
 				if c.update = t.Type.Update(o.Reduce); c.update == nil {
-					return fmt.Errorf("%w: no reduction %s of elements of this tensor", abi.ErrLaunchFailed, o.Reduce)
+					return fmt.Errorf("%w: tensor map: elements that .%s cannot reduce", abi.ErrLaunchFailed, o.Reduce)
 				}
 			}
 			if c.box, err = m.sharedAddress(box, l); err != nil {
 				return err
 			}
 			if n := t.BoxBytes(); c.box%tensorUnit != 0 || c.box > uint64(len(m.shared)) || n > uint64(len(m.shared))-c.box {
-				return fmt.Errorf("%w: a box of %d bytes at shared address %#x", abi.ErrIllegalAddress, n, c.box)
+				return fmt.Errorf("%w: box of %d bytes at shared address %#x, want a multiple of %d and the box in %d bytes", abi.ErrIllegalAddress, n, c.box, tensorUnit, len(m.shared))
 			}
 			var at [5]int32
 			for i, r := range o.Coords {
@@ -79,7 +82,7 @@ func (c *tensorCopy) row(r ops.BoxRow) error {
 			return err
 		}
 		if len(mem) < len(inside) {
-			return fmt.Errorf("%w: %d bytes of a tensor at %#x", abi.ErrIllegalAddress, len(inside), r.Address)
+			return unallocated(uint64(len(inside)), r.Address)
 		}
 		mem = mem[:len(inside)]
 	}
@@ -92,7 +95,7 @@ func (c *tensorCopy) row(r ops.BoxRow) error {
 	for at := uint64(0); at < uint64(len(row)); at += tensorUnit {
 		place := c.t.Place(c.box, r.Offset+at)
 		if place+tensorUnit > uint64(len(c.m.shared)) {
-			return fmt.Errorf("%w: a swizzled box leaves shared memory", abi.ErrIllegalAddress)
+			return fmt.Errorf("%w: %d bytes of a swizzled box at shared address %#x, want them in %d bytes", abi.ErrIllegalAddress, tensorUnit, place, len(c.m.shared))
 		}
 		unit := c.m.shared[place:][:tensorUnit]
 		if c.load {

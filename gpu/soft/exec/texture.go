@@ -33,10 +33,10 @@ func (m *machine) texture(object uint64, surface bool) (*bound, error) {
 	}
 	t := m.env.texture(object)
 	if t == nil && object&ir.BoundObject != 0 {
-		return nil, fmt.Errorf("%w: nothing is bound to the module's texture or surface reference %d", abi.ErrIllegalAddress, object&^ir.BoundObject)
+		return nil, fmt.Errorf("%w: nothing is bound to texture or surface reference %d of the module: bind it before the launch", abi.ErrIllegalAddress, object&^ir.BoundObject)
 	}
 	if t == nil || t.Surface != surface {
-		return nil, fmt.Errorf("%w: %#x is not a %s object of this context", abi.ErrIllegalAddress, object, map[bool]string{true: "surface", false: "texture"}[surface])
+		return nil, fmt.Errorf("%w: object %#x, want a %s object of this context", abi.ErrIllegalAddress, object, map[bool]string{true: "surface", false: "texture"}[surface])
 	}
 	r, ok := FindRegion(m.env.table, t.Base)
 	if !ok || uint64(len(r.Data))-(t.Base-r.Base) < t.Bytes {
@@ -86,7 +86,7 @@ func fetch(k *ir.Fetch) step {
 			if k.Sampler != ir.None {
 				s := m.env.texture(m.get(k.Sampler, l))
 				if s == nil {
-					return fmt.Errorf("%w: the sampler is not an object of this context", abi.ErrIllegalAddress)
+					return fmt.Errorf("%w: object %#x, want a sampler object of this context", abi.ErrIllegalAddress, m.get(k.Sampler, l))
 				}
 				t.Sampler = s.Sampler
 			}
@@ -224,7 +224,7 @@ func surfaceReduce(k *ir.SurfaceReduce) step {
 				return err
 			}
 			if uint64(len(b)) != k.Size {
-				return fmt.Errorf("%w: reduction of %d bytes in a surface of %d-byte texels", abi.ErrIllegalAddress, k.Size, len(b))
+				return fmt.Errorf("%w: reduction of %d bytes in a surface, want the %d bytes of its texels", abi.ErrIllegalAddress, k.Size, len(b))
 			}
 			f, x := k.F, m.get(k.S, l)
 			if k.Texels && t.Format.Kind == texture.Signed {

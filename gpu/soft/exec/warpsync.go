@@ -114,7 +114,7 @@ func (o *warpOp) gather(m *machine, g *group) (bool, error) {
 			here := having(v, rest, mask)
 			rest &^= here
 			if here&^mask != 0 {
-				return false, fmt.Errorf("%w: lanes %#x of warp %d are not in their own member mask %#x", abi.ErrLaunchFailed, here&^mask, w, mask)
+				return false, fmt.Errorf("%w: member mask %#x of lanes %#x of warp %d, want a mask that includes them", abi.ErrLaunchFailed, mask, here&^mask, w)
 			}
 			missing := mask & m.live[w] &^ here
 			if missing == 0 {
@@ -205,11 +205,11 @@ func (o *warpOp) missing(m *machine, g *group) error {
 			lane := bits.TrailingZeros32(a)
 			mask := m.v32(o.Members.Slot, w, w+1)[lane]
 			if gone := mask & m.live[w] &^ g.act[w]; gone != 0 {
-				return fmt.Errorf("%w: lane %d of warp %d waits with member mask %#x for lanes %#x, which wait elsewhere", abi.ErrLaunchFailed, lane, w, mask, gone)
+				return fmt.Errorf("%w: deadlock: lane %d of warp %d waits with member mask %#x for lanes %#x, which wait at another instruction", abi.ErrLaunchFailed, lane, w, mask, gone)
 			}
 		}
 	}
-	return fmt.Errorf("%w: lanes of a warp wait for each other with different member masks", abi.ErrLaunchFailed)
+	return fmt.Errorf("%w: deadlock: lanes of a warp wait for each other with different member masks", abi.ErrLaunchFailed)
 }
 
 // exchange lets the lanes of each warp meet.

@@ -22,7 +22,7 @@ const (
 // NewMBarrier returns an object in its first phase.
 func NewMBarrier(count uint32) (MBarrier, error) {
 	if count == 0 || count > mbarrierCounts {
-		return 0, fmt.Errorf("mbarrier of %d arrivals, want 1 to %d", count, mbarrierCounts)
+		return 0, fmt.Errorf("mbarrier.init with %d arrivals, want 1 to %d", count, mbarrierCounts)
 	}
 	return mbarrierOf(count, count, 0, 0), nil
 }
@@ -49,7 +49,7 @@ func (b MBarrier) ended() MBarrier {
 // Arrive returns the object after arrivals; with drop later phases expect that many less.
 func (b MBarrier) Arrive(count uint32, drop bool) (MBarrier, error) {
 	if count == 0 || count > b.Pending() {
-		return b, fmt.Errorf("%d arrivals at an mbarrier with %d pending", count, b.Pending())
+		return b, fmt.Errorf("%d arrivals at an mbarrier, want 1 to the %d that are pending", count, b.Pending())
 	}
 	expected := b.expected()
 	if drop {
@@ -63,7 +63,7 @@ func (b MBarrier) Arrive(count uint32, drop bool) (MBarrier, error) {
 func (b MBarrier) Expect(n int64) (MBarrier, error) {
 	tx := b.tx() + n
 	if tx > mbarrierCounts || tx < -mbarrierCounts {
-		return b, fmt.Errorf("%d pending transactions at an mbarrier, at most %d", tx, mbarrierCounts)
+		return b, fmt.Errorf("%d pending transactions at an mbarrier, want -%d to %d", tx, mbarrierCounts, mbarrierCounts)
 	}
 	return mbarrierOf(b.Pending(), b.expected(), tx, b.phase()), nil
 }

@@ -108,12 +108,12 @@ func multiplicandsError(a, b *Element) error {
 
 func bitwiseError(a *Element, bitwise string) error {
 	if bitwise == "" {
-		return fmt.Errorf("A of type .%s and neither .and nor .xor", a.Name)
+		return fmt.Errorf("type .%s of A and neither .and nor .xor", a.Name)
 	}
-	return fmt.Errorf("A of type .%s and .%s", a.Name, bitwise)
+	return fmt.Errorf("type .%s of A and .%s", a.Name, bitwise)
 }
 
-func saturateError(a *Element) error { return fmt.Errorf("A of type .%s and .satfinite", a.Name) }
+func saturateError(a *Element) error { return fmt.Errorf("type .%s of A and .satfinite", a.Name) }
 
 // quad reports whether the form is that of four products.
 func (f *MMAForm) quad() bool { return !f.Wmma && f.K == 4 && f.A.Name == "f16" }

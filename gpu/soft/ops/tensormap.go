@@ -3,6 +3,7 @@ package ops
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
@@ -42,25 +43,35 @@ const (
 	tensorMapKind  = 0x314d5442 // "BTM1"
 )
 
-// errTensorMap is a tensor map that cuTensorMapEncodeTiled does not make.
-var errTensorMap = errors.New("not a tensor map")
+// errTensorMap is 128 bytes that cuTensorMapEncodeTiled has not written.
+var errTensorMap = errors.New("bytes that are not a tensor map")
 
-// Check reports whether cuTensorMapEncodeTiled accepts the map.
+// Check returns an error unless cuTensorMapEncodeTiled accepts the map (CUDA Driver API,
+// "Tensor Map Object Management").
 func (t *TensorMap) Check() error {
-	if int(t.Type) >= len(tensorTypes) || t.Rank < 1 || t.Rank > 5 || t.Address%16 != 0 || t.Swizzle < 0 || t.Swizzle > 3 || t.NaN && !tensorTypes[t.Type].Float() {
-		return errTensorMap
+	switch {
+	case int(t.Type) >= len(tensorTypes):
+		return fmt.Errorf("type %d of elements, want less than %d", t.Type, len(tensorTypes))
+	case t.Rank < 1 || t.Rank > 5:
+		return fmt.Errorf("%d dimensions, want 1 to 5", t.Rank)
+	case t.Address%16 != 0:
+		return fmt.Errorf("address %#x, want a multiple of 16", t.Address)
+	case t.Swizzle < 0 || t.Swizzle > 3:
+		return fmt.Errorf("swizzle %d, want 0 to 3", t.Swizzle)
+	case t.NaN && !tensorTypes[t.Type].Float():
+		return fmt.Errorf("elements of type %d that are filled with NaN, want a floating-point type", t.Type)
 	}
 	for i := range t.Rank {
 		if t.Dim[i] < 1 || t.Dim[i] > 1<<32 || t.Box[i] < 1 || t.Box[i] > 256 || t.Step[i] < 1 || t.Step[i] > 8 {
-			return errTensorMap
+			return fmt.Errorf("dimension %d: size %d, box %d and step %d, want 1 to %d, 1 to 256 and 1 to 8", i, t.Dim[i], t.Box[i], t.Step[i], uint64(1)<<32)
 		}
 		if i > 0 && (t.Stride[i]%16 != 0 || t.Stride[i] >= 1<<40) {
-			return errTensorMap
+			return fmt.Errorf("dimension %d: stride of %d bytes, want a multiple of 16 below %d", i, t.Stride[i], uint64(1)<<40)
 		}
 	}
 	row := t.rowBytes()
 	if row%16 != 0 || t.Swizzle > 0 && row > 16<<t.Swizzle {
-		return errTensorMap
+		return fmt.Errorf("rows of a box of %d bytes with swizzle %d, want a multiple of 16 that the swizzle covers", row, t.Swizzle)
 	}
 	return nil
 }

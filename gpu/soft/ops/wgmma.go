@@ -106,7 +106,7 @@ type Multiplicand struct {
 }
 
 // ErrOutside is a matrix that is not in shared memory as a whole.
-var ErrOutside = errors.New("the descriptor of a matrix leaves shared memory")
+var ErrOutside = errors.New("the descriptor of a matrix reaches beyond shared memory")
 
 // MultiplyShared computes D = A B + C, or D = A B when c is nil.
 func (p *MMA) MultiplyShared(w *Workspace, shared []byte, d Registers, a, b Multiplicand, c Registers) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-var errUnknown = errors.New("the oracle does not know this instruction")
+var errUnknown = errors.New("not implemented by the oracle")
 
 func signExtend(v uint64, t ptx.Type) uint64 {
 	n := 64 - 8*t.Size()

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -24,7 +23,7 @@ func warpWide(op string) bool {
 func matrix(in *ptx.Inst, lanes [warpSize]*thread) error {
 	for _, t := range lanes {
 		if t == nil {
-			return errors.New("an instruction of matrices needs all threads of a warp")
+			return errors.New("not all threads of the warp execute the instruction, want all of them")
 		}
 	}
 	switch {
@@ -149,7 +148,7 @@ func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
 		ones := 0
 		first := 0 // of the rows of B
 		if o[0].at == nil {
-			return fmt.Errorf("the oracle does not know this product")
+			return errUnknown
 		}
 		if in.Op == "mma" && depth == 4 && o[1].typ == "f16" {
 			first = at[0] / 8 * 4

@@ -49,7 +49,7 @@ func (t *thread) mbarrier(in *ptx.Inst) error {
 	}
 	p := t.b.barriers[&b[0]]
 	if p == nil {
-		return errors.New("no mbarrier object")
+		return errors.New("the address is not that of an mbarrier object: want one that mbarrier.init has made")
 	}
 	switch {
 	case in.Has("inval"):
@@ -80,7 +80,7 @@ func (t *thread) complete(in *ptx.Inst, mem *ptx.Operand, bytes uint64) error {
 	}
 	p := t.b.barriers[&b[0]]
 	if p == nil {
-		return errors.New("no mbarrier object")
+		return errors.New("the address is not that of an mbarrier object: want one that mbarrier.init has made")
 	}
 	p.tx -= int64(bytes)
 	p.end()

@@ -130,7 +130,7 @@ func barrierCount(t *thread) (want uint64, given bool) {
 func (b *block) warp(t *thread, in *ptx.Inst) (bool, error) {
 	mask := t.memberMask()
 	if mask>>(t.index%warpSize)&1 == 0 {
-		return false, errors.New("the thread is not in its own member mask")
+		return false, errors.New("the member mask of the thread does not include the thread")
 	}
 	first := t.index / warpSize * warpSize
 	var lanes [warpSize]*thread

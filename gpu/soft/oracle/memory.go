@@ -2,7 +2,7 @@ package oracle
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
@@ -11,7 +11,7 @@ import (
 func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, error) {
 	space, addr := t.place(in, mem)
 	if addr%size != 0 {
-		return nil, errors.New("misaligned")
+		return nil, fmt.Errorf("misaligned: %d bytes at %s address %#x", size, spaceName(space), addr)
 	}
 	var data []byte
 	switch space {
@@ -25,9 +25,17 @@ func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, err
 		return t.b.l.Memory(addr, size)
 	}
 	if addr > uint64(len(data)) || uint64(len(data))-addr < size {
-		return nil, errors.New("illegal address")
+		return nil, fmt.Errorf("illegal address: %d bytes at %s address %#x, want it in %d bytes", size, spaceName(space), addr, len(data))
 	}
 	return data[addr : addr+size], nil
+}
+
+// spaceName returns a space as messages name it.
+func spaceName(space string) string {
+	if space == "" {
+		return "global"
+	}
+	return space
 }
 
 // place is the space of a memory operand and the address in it; device memory's has no

@@ -44,7 +44,8 @@ const warpSize = 32
 // so that a thread that waits for another's store does not wait forever.
 const quantum = 1000
 
-var errSteps = errors.New("too many steps")
+// errSteps ends a launch that has used up Launch.Steps.
+var errSteps = errors.New("the launch takes more instructions than its limit")
 
 // block is one running thread block.
 type block struct {
@@ -112,7 +113,7 @@ func (l *Launch) block(at [3]uint32) error {
 		if released, err := b.meet(); err != nil {
 			return err
 		} else if !released && !ran {
-			return errors.New("deadlock")
+			return errors.New("deadlock: all threads that have not ended wait")
 		}
 	}
 }

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 
@@ -168,10 +169,11 @@ func rounded8(r *big.Rat) *big.Rat {
 // located is the operand [object, {coordinates}].
 func (t *thread) located(in *ptx.Inst, mem *ptx.Operand) (im *Image, c []uint32, layer int64, err error) {
 	if len(mem.List) != 2 {
-		return nil, nil, 0, errors.New("the oracle does not know this instruction")
+		return nil, nil, 0, errUnknown
 	}
-	if im = t.b.l.Images[t.val(&mem.List[0], ptx.U64)]; im == nil {
-		return nil, nil, 0, errors.New("no object")
+	object := t.val(&mem.List[0], ptx.U64)
+	if im = t.b.l.Images[object]; im == nil {
+		return nil, nil, 0, fmt.Errorf("object %#x, want a texture or surface object", object)
 	}
 	for _, o := range elements(&mem.List[1]) {
 		c = append(c, uint32(t.val(&o, ptx.F32)))
@@ -233,7 +235,7 @@ func (t *thread) surface(in *ptx.Inst) error {
 	}
 	n := int64(4 * len(values))
 	if at[3]%n != 0 {
-		return errors.New("misaligned")
+		return errors.New("misaligned texel of a surface")
 	}
 	most[3] = most[3] / n * n
 	index, there := int64(0), true
@@ -244,7 +246,7 @@ func (t *thread) surface(in *ptx.Inst) error {
 		}
 		if x < 0 || x > last {
 			if in.Has("trap") {
-				return errors.New("outside of the surface")
+				return errors.New("texel outside of the surface")
 			}
 			there = there && !in.Has("zero")
 			x = max(0, min(x, last))

@@ -111,7 +111,7 @@ func callParts(in *ptx.Inst) (f *ptx.Operand, rets, args []ptx.Operand) {
 // functionAt is the function whose address, by val, is v.
 func (b *block) functionAt(v uint64) (*ptx.Func, error) {
 	if v < functions || v-functions >= uint64(len(b.taken)) {
-		return nil, errors.New("no function has this address")
+		return nil, fmt.Errorf("call of address %#x, want that of a function", v)
 	}
 	return b.taken[v-functions], nil
 }
@@ -302,7 +302,7 @@ func (t *thread) plain(in *ptx.Inst) error {
 	}
 	types := in.OperandTypes()
 	if types == nil || len(in.Args) > len(types)+1 {
-		return fmt.Errorf("the oracle does not know this instruction")
+		return errUnknown
 	}
 	v := make([]uint64, len(in.Args)-1)
 	for i := range v {

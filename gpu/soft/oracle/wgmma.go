@@ -51,7 +51,7 @@ func warpgroup(in *ptx.Inst, lanes [warpSize]*thread) error {
 		w := widths[typ]
 		at := place(lanes[0].val(&in.Args[arg], ptx.U64), row, k, w, across)
 		if at >= uint64(len(lanes[0].b.shared)) {
-			return 0, errors.New("a matrix is not in shared memory")
+			return 0, errors.New("the descriptor of a matrix reaches beyond shared memory")
 		}
 		v := get(lanes[0].b.shared[at:][:(w+7)/8])
 		return v >> (uint(k) * w % 8) & (1<<w - 1), nil
