@@ -1,10 +1,5 @@
 package ptx
 
-import (
-	"fmt"
-	"strings"
-)
-
 // Module is one translation unit.
 type Module struct {
 	Major, Minor int    // .version
@@ -104,17 +99,9 @@ type Inst struct {
 	Text     string // as written, shortened
 }
 
-// maxMessage is how many bytes of a message are kept: names in it can be as long as the
-// source.
-const maxMessage = 512
-
 // Errorf returns an error that names the instruction and its line.
 func (in *Inst) Errorf(format string, args ...any) *Error {
-	msg := fmt.Sprintf(format, args...)
-	if len(msg) > maxMessage {
-		msg = strings.ToValidUTF8(msg[:maxMessage], "") + " …"
-	}
-	return &Error{Line: in.Line, Text: in.Text, Msg: msg}
+	return &Error{Line: in.Line, Text: in.Text, Msg: message(format, args)}
 }
 
 // Has reports whether a modifier is present.

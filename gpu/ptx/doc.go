@@ -9,7 +9,10 @@
 // an error always names the line.
 package ptx
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Limits on a module. They are far above what compilers emit (the largest
 // public kernels have some 60,000 instructions and 71,000 registers).
@@ -32,6 +35,18 @@ type Error struct {
 	Line   int
 	Text   string // the instruction, when there is one
 	Msg    string
+}
+
+// maxMessage is how many bytes of a message are kept: names in it can be as long as the
+// source.
+const maxMessage = 512
+
+func message(format string, args []any) string {
+	msg := fmt.Sprintf(format, args...)
+	if len(msg) > maxMessage {
+		msg = strings.ToValidUTF8(msg[:maxMessage], "") + " …"
+	}
+	return msg
 }
 
 func (e *Error) Error() string {

@@ -31,7 +31,7 @@ func parseObjects(sources []Source, outline bool) ([]Object, error) {
 	total := 0
 	for _, s := range sources {
 		if total += len(s.Text); total > MaxSource {
-			return nil, &Error{Object: s.Name, Line: 1, Msg: "source of all objects together too large"}
+			return nil, &Error{Object: s.Name, Line: 1, Msg: fmt.Sprintf("the sources of all objects together have more than %d bytes", MaxSource)}
 		}
 	}
 	b := newBudget(total)
@@ -52,7 +52,7 @@ func parseObjects(sources []Source, outline bool) ([]Object, error) {
 	return objects, nil
 }
 
-const noArch = "no .target directive with an architecture, such as sm_70"
+const noArch = "the source has no .target directive with an architecture, such as sm_70"
 
 // builtin are functions that no object defines: the device brings them (CUDA
 // C++ Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output", "Assertion",
@@ -96,7 +96,7 @@ func Link(objects []Object) (*Module, error) {
 		l.collect(o.Module, func(k Linkage) bool { return k == Internal })
 	}
 	if len(l.out.Funcs) > MaxFunctions || len(l.out.Vars) > MaxVariables {
-		return nil, &Error{Line: 1, Msg: "too many functions or variables in all objects together"}
+		return nil, &Error{Line: 1, Msg: fmt.Sprintf("all objects together have more than %d functions or %d variables", MaxFunctions, MaxVariables)}
 	}
 	return l.out, nil
 }
@@ -172,7 +172,7 @@ func (l *linker) define(o Object) error {
 			continue
 		}
 		if l.insts += len(f.Body); l.insts > MaxInstructions {
-			return &Error{Object: o.Name, Line: f.Line, Msg: "too many instructions in all objects together"}
+			return &Error{Object: o.Name, Line: f.Line, Msg: fmt.Sprintf("all objects together have more than %d instructions", MaxInstructions)}
 		}
 		old := l.funcs[f.Name]
 		switch {

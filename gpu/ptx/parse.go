@@ -43,7 +43,7 @@ func parse(src string, outline bool, b *budget) (*Module, error) {
 // parsed returns a parser that has read a whole module.
 func parsed(src string, outline bool, b *budget) (*parser, error) {
 	if len(src) > MaxSource {
-		return nil, &Error{Line: 1, Msg: "source too large"}
+		return nil, &Error{Line: 1, Msg: fmt.Sprintf("the source has %d bytes, want at most %d", len(src), MaxSource)}
 	}
 	p := &parser{
 		lex: lexer{src: src, line: 1}, mod: &Module{AddressSize: 64}, files: &files{},
@@ -58,7 +58,7 @@ func parsed(src string, outline bool, b *budget) (*parser, error) {
 		}
 	}
 	if p.mod.Major == 0 {
-		return nil, &Error{Line: 1, Msg: "no .version directive"}
+		return nil, &Error{Line: 1, Msg: "the source has no .version directive"}
 	}
 	return p, p.checkRelocs()
 }
@@ -69,7 +69,7 @@ func (p *parser) advance() (err error) {
 }
 
 func (p *parser) errorf(format string, args ...any) error {
-	return &Error{Line: p.tok.line, Msg: fmt.Sprintf(format, args...)}
+	return &Error{Line: p.tok.line, Msg: message(format, args)}
 }
 
 func (p *parser) is(text string) bool { return p.tok.kind == tokPunct && p.tok.text == text }
@@ -103,7 +103,7 @@ func (p *parser) uint(limit uint64) (uint64, error) {
 	}
 	o, ok := parseNumber(p.tok.text)
 	if !ok || o.Kind != KindInt || o.Bits > limit {
-		return 0, p.errorf("number %q out of range", p.tok.text)
+		return 0, p.errorf("number %q, want an integer of 0 to %d", p.tok.text, limit)
 	}
 	return o.Bits, p.advance()
 }
@@ -112,7 +112,7 @@ func (p *parser) uint(limit uint64) (uint64, error) {
 func (p *parser) skipTo(mark string) error {
 	for !p.is(mark) {
 		if p.tok.kind == tokEOF {
-			return p.errorf("expected %q", mark)
+			return p.errorf("expected %q, found the end of the source", mark)
 		}
 		if err := p.advance(); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (p *parser) topLevel() error {
 			return err
 		}
 		if n != 64 {
-			return p.errorf("only .address_size 64 is supported")
+			return p.errorf("not implemented: .address_size %d, want 64", n)
 		}
 		return nil
 	case ".file":
@@ -153,7 +153,7 @@ func (p *parser) topLevel() error {
 	case ".pragma":
 		return p.skipTo(";")
 	case ".alias":
-		return p.errorf(".alias is not supported")
+		return p.errorf("not implemented: directive .alias")
 	}
 	extern, link := false, Internal
 	for linking := true; linking; {
@@ -185,7 +185,7 @@ func (p *parser) topLevel() error {
 
 func (p *parser) addModuleVar(v *Var) error {
 	if v.Space == Register || v.Space == Param || v.Space == Local && !v.Extern {
-		return &Error{Line: v.Line, Msg: "a ." + v.Space.String() + " variable cannot stand outside a function"}
+		return &Error{Line: v.Line, Msg: fmt.Sprintf("variable %s outside of a function is .%s, want .global, .const, .shared or .local", v.Name, v.Space)}
 	}
 	if old := p.vars[v.Name]; old != nil {
 		if old.Extern && !v.Extern { // a definition after its declaration
@@ -195,10 +195,10 @@ func (p *parser) addModuleVar(v *Var) error {
 		if v.Extern {
 			return nil
 		}
-		return &Error{Line: v.Line, Msg: "variable " + v.Name + " declared twice"}
+		return &Error{Line: v.Line, Msg: "variable " + v.Name + " is declared twice"}
 	}
 	if len(p.mod.Vars) >= MaxVariables {
-		return &Error{Line: v.Line, Msg: "too many variables"}
+		return &Error{Line: v.Line, Msg: fmt.Sprintf("the module has more than %d variables", MaxVariables)}
 	}
 	p.vars[v.Name] = v
 	p.mod.Vars = append(p.mod.Vars, v)
@@ -207,13 +207,13 @@ func (p *parser) addModuleVar(v *Var) error {
 
 func (p *parser) version() error {
 	if p.tok.kind != tokNumber {
-		return p.errorf("bad .version")
+		return p.errorf("expected a version after .version, such as 8.4, found %q", p.tok.text)
 	}
 	major, minor, _ := strings.Cut(p.tok.text, ".")
 	a, err1 := strconv.Atoi(major)
 	b, err2 := strconv.Atoi(minor)
 	if err1 != nil || err2 != nil || a < 1 || a > 99 {
-		return p.errorf("bad .version %q", p.tok.text)
+		return p.errorf(".version %q, want MAJOR.MINOR, such as 8.4", p.tok.text)
 	}
 	p.mod.Major, p.mod.Minor = a, b
 	return p.advance()
@@ -230,7 +230,7 @@ func (p *parser) target() error {
 		if name, ok := strings.CutPrefix(w, "sm_"); ok {
 			n, err := strconv.ParseUint(strings.TrimRight(name, "af"), 10, 16)
 			if err != nil || n == 0 {
-				return p.errorf("bad .target %q", w)
+				return p.errorf(".target %q, want an architecture such as sm_90", w)
 			}
 			p.mod.Arch = int(n)
 		}

@@ -10,10 +10,10 @@ func (p *parser) body(s *funcState) error {
 	for base := s.depth; ; {
 		switch {
 		case p.tok.kind == tokEOF:
-			return p.errorf("function %s has no end", s.f.Name)
+			return p.errorf("function %s has no end: expected \"}\"", s.f.Name)
 		case p.is("{"):
 			if s.depth >= MaxScopes {
-				return p.errorf("scopes nested too deeply")
+				return p.errorf("function %s has more than %d scopes in each other", s.f.Name, MaxScopes)
 			}
 			if err := p.charge(costScope); err != nil {
 				return err
@@ -97,7 +97,7 @@ func (p *parser) statement(s *funcState) error {
 	if strings.HasPrefix(w, ".") {
 		return p.variables(w, false, func(v *Var) error {
 			if len(s.f.Vars) >= MaxVariables {
-				return p.errorf("too many variables")
+				return p.errorf("function %s has more than %d variables", s.f.Name, MaxVariables)
 			}
 			s.f.Vars = append(s.f.Vars, v)
 			s.scopes[s.cur].vars[v.Name] = v
@@ -110,7 +110,7 @@ func (p *parser) statement(s *funcState) error {
 func (p *parser) label(s *funcState, name string) error {
 	labels := s.scopes[s.cur].labels
 	if _, twice := labels[name]; twice {
-		return p.errorf("label %s defined twice", name)
+		return p.errorf("label %s is defined twice in a scope", name)
 	}
 	l := label{at: len(s.f.Body)}
 	if err := p.charge(costLabel); err != nil {
@@ -135,7 +135,7 @@ func (p *parser) label(s *funcState, name string) error {
 				}
 				l.targets = append(l.targets, Operand{Kind: KindLabel, Name: w, Target: s.cur})
 				if len(l.targets) > MaxOperands {
-					return p.errorf("branch table too large")
+					return p.errorf("branch table %s has more than %d labels", name, MaxOperands)
 				}
 				if ok, err := p.accept(","); err != nil {
 					return err
@@ -172,7 +172,7 @@ func (p *parser) instruction(s *funcState, start token) error {
 	}
 	r, ok := s.reg(name)
 	if !ok || s.f.Regs[r].Type != Pred {
-		return p.errorf("guard %s is not a predicate register", name)
+		return p.errorf("guard %s is not a register of type .pred", name)
 	}
 	in.Guard, in.GuardNot = r, not
 	w, err := p.word()
@@ -185,7 +185,7 @@ func (p *parser) instruction(s *funcState, start token) error {
 // operation is an instruction after its guard (PTX ISA, "Instruction Statements").
 func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (err error) {
 	if p.insts++; p.insts > MaxInstructions {
-		return p.errorf("too many instructions")
+		return p.errorf("the module has more than %d instructions", MaxInstructions)
 	}
 	if err := p.charge(costInst + uint64(len(opcode))); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 			break
 		}
 		if args = append(args, o); len(args) > MaxOperands {
-			err = p.errorf("too many operands")
+			err = p.errorf("the instruction has more than %d operands", MaxOperands)
 			break
 		}
 		var ok bool
@@ -256,7 +256,7 @@ func excerpt(src string) string {
 
 func (p *parser) operand(s *funcState, depth int) (Operand, error) {
 	if depth > 4 {
-		return Operand{}, p.errorf("operand nested too deeply")
+		return Operand{}, p.errorf("the operand has more than 4 lists in each other")
 	}
 	if err := p.charge(costOperand); err != nil {
 		return Operand{}, err
@@ -304,7 +304,7 @@ func (p *parser) primary(s *funcState, depth int) (Operand, error) {
 			return o, err
 		}
 		if o.Kind != KindVar || c.Kind != KindInt {
-			return o, p.errorf("an offset needs a variable")
+			return o, p.errorf("offset of %s, want that of a variable in bytes", w)
 		}
 		o.Off = int64(c.Bits)
 	}
@@ -352,7 +352,7 @@ func (p *parser) list(s *funcState, kind Kind, end string, depth int) (Operand, 
 			return o, err
 		}
 		if o.List = append(o.List, e); len(o.List) > MaxOperands {
-			return o, p.errorf("too many operands")
+			return o, p.errorf("the list has more than %d operands", MaxOperands)
 		}
 		if ok, err := p.accept(","); err != nil {
 			return o, err
@@ -408,7 +408,7 @@ func (p *parser) offsetOperand(s *funcState, depth int) (Operand, error) {
 			return o, err
 		}
 		if c.Kind != KindInt {
-			return o, p.errorf("an address offset is an integer")
+			return o, p.errorf("the offset of an address must be an integer")
 		}
 		o.Off = int64(c.Bits)
 	}

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -125,10 +126,10 @@ func (p *parser) function(entry, extern bool, link Linkage) error {
 	f := s.f
 	old := p.funcs[f.Name]
 	if old != nil && !old.Extern && !p.is(";") {
-		return p.errorf("function %s defined twice", f.Name)
+		return p.errorf("function %s is defined twice, first in line %d", f.Name, old.Line)
 	}
 	if len(p.mod.Funcs) >= MaxFunctions {
-		return p.errorf("too many functions")
+		return p.errorf("the module has more than %d functions", MaxFunctions)
 	}
 	target := old
 	if target == nil {
@@ -197,10 +198,10 @@ func (p *parser) params(s *funcState) ([]*Var, error) {
 		case Param:
 			s.scopes[s.cur].vars[v.Name] = v
 		default:
-			return nil, p.errorf("a parameter is .param or .reg")
+			return nil, p.errorf("parameter %s is .%s, want .param or .reg", v.Name, v.Space)
 		}
 		if list = append(list, v); len(list) > MaxParameters {
-			return nil, p.errorf("too many parameters")
+			return nil, p.errorf("a function has more than %d parameters", MaxParameters)
 		}
 		if ok, err := p.accept(","); err != nil {
 			return nil, err
@@ -217,13 +218,13 @@ func layoutParams(f *Func) error {
 	var at uint64
 	for _, v := range f.Params {
 		if v.Space != Param {
-			return &Error{Line: v.Line, Msg: "a kernel's parameters are .param"}
+			return &Error{Line: v.Line, Msg: fmt.Sprintf("parameter %s of kernel %s is .%s, want .param", v.Name, f.Name, v.Space)}
 		}
 		a := uint64(v.Align)
 		at = (at + a - 1) &^ (a - 1)
 		v.Offset = uint32(at)
 		if at += v.Size; at > 32764 { // PTX ISA, "Kernel Function Parameters"
-			return &Error{Line: v.Line, Msg: "parameters of " + f.Name + " exceed 32764 bytes"}
+			return &Error{Line: v.Line, Msg: "the parameters of kernel " + f.Name + " have more than 32764 bytes"}
 		}
 	}
 	return nil
@@ -249,7 +250,7 @@ func (p *parser) funcDirectives(f *Func) error {
 		case ".pragma":
 			err = p.skipTo(";")
 		default:
-			err = p.errorf("unsupported directive %s of a function", d)
+			err = p.errorf("not implemented: directive %s of a function", d)
 		}
 		if err != nil {
 			return err
@@ -275,7 +276,7 @@ func (p *parser) dims() (d [3]uint32, err error) {
 
 func (p *parser) addReg(s *funcState, name string, t Type) (int, error) {
 	if len(s.f.Regs) >= MaxRegisters {
-		return 0, p.errorf("too many registers")
+		return 0, p.errorf("function %s has more than %d registers", s.f.Name, MaxRegisters)
 	}
 	if err := p.charge(costRegister); err != nil {
 		return 0, err
@@ -308,7 +309,7 @@ func (p *parser) registers(s *funcState) error {
 				return err
 			}
 			if len(s.f.Regs)+int(n) > MaxRegisters {
-				return p.errorf("too many registers")
+				return p.errorf("function %s has more than %d registers", s.f.Name, MaxRegisters)
 			}
 			if err := p.charge(costRegister * (n + 1)); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,20 +138,31 @@ func TestErrorsNameLineAndInstruction(t *testing.T) {
 		{head + ".entry k() {\n\tbra nowhere;\n}", "line 5: unknown name nowhere: bra nowhere;"},
 		{head + ".entry k() {\n.reg .b32 %r<2>;\n\tadd.s32 %r0, %r1\n}", "line 6: "},
 		{head + ".entry k() {\n@%p1 ret;\n}", "line 5: guard %p1"},
-		{head + ".global .b32 a[4] = {1,2,3,4,5};", "longer than the variable"},
+		{head + ".global .b32 a[4] = {1,2,3,4,5};", "the initialiser of variable a has 20 bytes, want at most its 16"},
 		{head + ".entry k() { L: L: ret; }", "defined twice"},
 		{head + ".entry k() {", "has no end"},
 		{".target sm_61\n", "no .version"},
-		{head + ".entry k() { .reg .b32 %r<300000>; }", "out of range"},
+		{head + ".entry k() { .reg .b32 %r<300000>; }", "number \"300000\", want an integer of 0 to 262144"},
 		{head + ".global .align 3 .b32 a;", "power of two"},
-		{head + ".global .b8 a[1073741824][1073741824];", "too large"},
-		{head + ".entry k() " + strings.Repeat("{", 100), "nested too deeply"},
+		{head + ".global .b8 a[1073741824][1073741824];", "variable a has more than 1073741824 bytes"},
+		{head + ".entry k() " + strings.Repeat("{", 100), "function k has more than 64 scopes in each other"},
 		{head + "/* ", "comment without end"},
 		{head + ".global .u64 p = other;", "unknown variable other"},
 	} {
 		_, err := Parse(c.src)
 		if err == nil || !strings.Contains(err.Error(), c.msg) {
 			t.Errorf("%q: error %v, want %q", c.src, err, c.msg)
+		}
+	}
+}
+
+// Names are as long as the source lets them be: messages are not.
+func TestErrorsAreShort(t *testing.T) {
+	name := strings.Repeat("n", 1<<20)
+	for _, src := range []string{head + ".entry k() { bra " + name + "; }", head + ".entry k() { @" + name + " ret; }", head + ".target sm_" + name} {
+		_, err := Parse(src)
+		if err == nil || len(err.Error()) > 1024 {
+			t.Errorf("error of %d bytes, want one of at most 1024", len(fmt.Sprint(err)))
 		}
 	}
 }

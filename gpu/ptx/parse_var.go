@@ -64,7 +64,7 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 					return 0, err
 				}
 				if n == 0 || n&(n-1) != 0 {
-					return 0, p.errorf("alignment %d is not a power of two", n)
+					return 0, p.errorf("alignment of %d bytes, want a power of two", n)
 				}
 				if v.Type == NoType { // after the type it is a .ptr's
 					v.Align = uint32(n)
@@ -75,7 +75,7 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 					return 0, err
 				}
 			default:
-				return 0, p.errorf("unsupported directive %q in a declaration", "."+part)
+				return 0, p.errorf("not implemented: .%s in a declaration", part)
 			}
 		}
 		if p.tok.kind != tokWord || !strings.HasPrefix(p.tok.text, ".") {
@@ -86,7 +86,7 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 		}
 	}
 	if !seenSpace || v.Type == NoType {
-		return 0, p.errorf("declaration without space or type")
+		return 0, p.errorf("a declaration must have a state space and a type, such as .global .b32")
 	}
 	return vec, nil
 }
@@ -96,7 +96,7 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 func (p *parser) attributes(v *Var) error {
 	for !p.is(")") {
 		if p.tok.kind == tokEOF {
-			return p.errorf("expected %q", ")")
+			return p.errorf("expected %q, found the end of the source", ")")
 		}
 		v.Managed = v.Managed || p.tok.text == ".managed"
 		if err := p.advance(); err != nil {
@@ -156,7 +156,7 @@ func (p *parser) declarator(v *Var, vec uint32) (err error) {
 				return err
 			}
 			if v.Size *= n; v.Size > MaxVarBytes {
-				return p.errorf("variable %s is too large", v.Name)
+				return p.errorf("variable %s has more than %d bytes", v.Name, uint64(MaxVarBytes))
 			}
 		}
 		if err := p.expect("]"); err != nil {
@@ -167,7 +167,7 @@ func (p *parser) declarator(v *Var, vec uint32) (err error) {
 		return err
 	} else if ok {
 		if v.Space != Global && v.Space != Const {
-			return p.errorf("a .%s variable cannot have an initialiser", v.Space)
+			return p.errorf("variable %s with an initialiser is .%s, want .global or .const", v.Name, v.Space)
 		}
 		if err := p.initialiser(v, 0); err != nil {
 			return err
@@ -176,12 +176,12 @@ func (p *parser) declarator(v *Var, vec uint32) (err error) {
 			v.Size, unsized = uint64(len(v.Init)), false
 		}
 		if uint64(len(v.Init)) > v.Size {
-			return p.errorf("initialiser of %s is longer than the variable", v.Name)
+			return p.errorf("the initialiser of variable %s has %d bytes, want at most its %d", v.Name, len(v.Init), v.Size)
 		}
 	}
 	if unsized {
 		if !v.Extern {
-			return p.errorf("array %s without size", v.Name)
+			return p.errorf("array %s has no size: want one, an initialiser or .extern", v.Name)
 		}
 		v.Size = 0
 	}
@@ -190,7 +190,7 @@ func (p *parser) declarator(v *Var, vec uint32) (err error) {
 
 func (p *parser) initialiser(v *Var, depth int) error {
 	if depth > MaxScopes {
-		return p.errorf("initialiser nested too deeply")
+		return p.errorf("the initialiser of variable %s has more than %d lists in each other", v.Name, MaxScopes)
 	}
 	if v.Type.Opaque() { // how a sampler reads, which only binding could use
 		return p.skipTo("}")
@@ -218,7 +218,7 @@ func (p *parser) initialiser(v *Var, depth int) error {
 func (p *parser) initValue(v *Var) error {
 	size := v.Type.Size()
 	if p.inited += uint64(size); p.inited > MaxInitBytes {
-		return p.errorf("too much initialised data")
+		return p.errorf("the initialisers of the module have more than %d bytes", uint64(MaxInitBytes))
 	}
 	if err := p.charge(2 * uint64(size)); err != nil {
 		return err
@@ -263,7 +263,7 @@ func (p *parser) initAddress(v *Var, size uint32) (err error) {
 		}
 	}
 	if size != 8 {
-		return p.errorf("an address needs 8 bytes, the element has %d", size)
+		return p.errorf("address %s in an initialiser of elements of %d bytes, want 8", r.Symbol, size)
 	}
 	if p.is("+") || p.is("-") {
 		minus := p.is("-")
@@ -298,7 +298,7 @@ func (p *parser) constant() (Operand, error) {
 	}
 	o, ok := parseNumber(p.tok.text)
 	if p.tok.kind != tokNumber || !ok {
-		return o, p.errorf("bad constant %q", p.tok.text)
+		return o, p.errorf("expected a constant, found %q", p.tok.text)
 	}
 	if minus {
 		o = negate(o)

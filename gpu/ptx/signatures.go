@@ -1,5 +1,7 @@
 package ptx
 
+import "fmt"
+
 // Signature is what a launch needs to know of a kernel.
 type Signature struct {
 	Name   string
@@ -14,7 +16,7 @@ type ParamLayout struct{ Offset, Size uint32 }
 // looking at their instructions: a real driver may know more than this package.
 func Signatures(src string) ([]Signature, error) {
 	if len(src) > MaxSource {
-		return nil, &Error{Line: 1, Msg: "source too large"}
+		return nil, &Error{Line: 1, Msg: fmt.Sprintf("the source has %d bytes, want at most %d", len(src), MaxSource)}
 	}
 	p := &parser{lex: lexer{src: src, line: 1}, budget: newBudget(len(src))}
 	var list []Signature
@@ -61,7 +63,7 @@ func Signatures(src string) ([]Signature, error) {
 			list = append(list, sig)
 		}
 		if len(list) > MaxFunctions {
-			return nil, p.errorf("too many functions")
+			return nil, p.errorf("the module has more than %d functions", MaxFunctions)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func parsePTX(src string) (*ptx.Module, error) {
 
 func hasTarget(mod *ptx.Module) error {
 	if mod.Arch == 0 {
-		return &ptx.Error{Line: 1, Msg: "no .target directive with an architecture, such as sm_70"}
+		return &ptx.Error{Line: 1, Msg: "the source has no .target directive with an architecture, such as sm_70"}
 	}
 	return nil
 }
