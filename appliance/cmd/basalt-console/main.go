@@ -38,7 +38,7 @@ func command() *cobra.Command {
 	var socket string
 	var once bool
 	cmd := &cobra.Command{
-		Use: "basalt-console", Short: "Show this node's state on the whole screen", Version: version, Args: cobra.NoArgs,
+		Use: "basalt-console", Short: "Show the state of this node full-screen", Version: version, Args: cobra.NoArgs,
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,14 +48,14 @@ func command() *cobra.Command {
 				return nil
 			}
 			if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
-				return errors.New("this is no terminal: --once prints the state")
+				return errors.New("standard input and output must be a terminal: use --once to print the state as text")
 			}
-			// Ctrl-C must not end the screen: it is a key as any other.
+			// Ctrl-C must not end the screen: it is an ordinary key.
 			return screen.Run(cmd.Context(), console.New(n, terminal.Plain(os.Getenv("TERM"))), 4)
 		},
 	}
-	cmd.Flags().StringVar(&socket, "socket", "/run/basalt/api.sock", "basaltd's socket")
-	cmd.Flags().BoolVar(&once, "once", false, "print the state as text and end")
+	cmd.Flags().StringVar(&socket, "socket", "/run/basalt/api.sock", "`path` of the socket of basaltd")
+	cmd.Flags().BoolVar(&once, "once", false, "print the state as text and exit")
 	return cmd
 }
 
@@ -67,7 +67,7 @@ func (node) Log(lines int) string {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "journalctl", "--unit=basaltd", "--no-pager", "--output=cat", "--lines="+strconv.Itoa(lines)).CombinedOutput()
 	if err != nil {
-		return strings.TrimSpace(string(out)) + "\njournalctl: " + err.Error()
+		return strings.TrimSpace(string(out)) + "\nrun journalctl: " + err.Error()
 	}
 	return string(out)
 }
@@ -77,7 +77,7 @@ func (node) PowerOff() error { return systemctl("poweroff") }
 
 func systemctl(verb string) error {
 	if out, err := exec.Command("systemctl", verb).CombinedOutput(); err != nil {
-		return fmt.Errorf("systemctl %s: %w %s", verb, err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("run systemctl %s: %w: %s", verb, err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

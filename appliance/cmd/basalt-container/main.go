@@ -77,8 +77,8 @@ func run(args []string, out io.Writer) error {
 
 func runCDI(args []string, out io.Writer) error {
 	f := flag.NewFlagSet("cdi", flag.ContinueOnError)
-	output := f.String("output", container.SpecFile, "where the specification is written")
-	print := f.Bool("print", false, "print it and write nothing")
+	output := f.String("output", container.SpecFile, "`path` to write the specification to")
+	print := f.Bool("print", false, "print the specification and write nothing")
 	if err := f.Parse(args); err != nil || f.NArg() > 0 {
 		return errUsage
 	}
@@ -106,9 +106,9 @@ func runDocker(args []string, out io.Writer) error {
 		return errUsage
 	}
 	f := flag.NewFlagSet("docker", flag.ContinueOnError)
-	config := f.String("config", "", "configuration of Docker's daemon (default /etc/docker/daemon.json)")
-	root := f.String("root", "/", "root of a mounted system that is meant")
-	programs := f.String("programs", "", "folder of basalt-container-runtime in that system")
+	config := f.String("config", "", "`path` of the configuration of the Docker daemon (default /etc/docker/daemon.json)")
+	root := f.String("root", "/", "root `directory` of the system to configure")
+	programs := f.String("programs", "", "`directory` of basalt-container-runtime in that system")
 	if err := f.Parse(args[1:]); err != nil || f.NArg() > 0 {
 		return errUsage
 	}

@@ -50,30 +50,30 @@ const usage = `basalt-fence kills the instances whose lease is over and feeds th
 func parse(args []string) (o fence.Options, level slog.Level, err error) {
 	f := flag.NewFlagSet("basalt-fence", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are printed once, by main
-	f.StringVar(&o.Socket, "socket", "", "unix `socket` that basaltd speaks to")
-	f.StringVar(&o.State, "state", "", "`directory` of the state")
+	f.StringVar(&o.Socket, "socket", "", "`path` of the Unix socket that basaltd connects to")
+	f.StringVar(&o.State, "state", "", "`directory` for the state")
 	f.StringVar(&o.Watchdog, "watchdog", "none", "`path` of the watchdog device, or of a unix socket or FIFO that stands in for one; none: no watchdog")
-	f.DurationVar(&o.Grace, "grace", fence.DefaultGrace, "how long killing may take before the machine is left to reset; the cluster counts on no more than the default")
-	f.TextVar(&level, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	f.DurationVar(&o.Grace, "grace", fence.DefaultGrace, "how long killing instances may take before the machine is reset by its watchdog; at most the default, which the cluster relies on")
+	f.TextVar(&level, "log-level", slog.LevelInfo, "`level` of log messages: debug, info, warn or error")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		f.SetOutput(os.Stdout)
 		fmt.Print(usage)
 		f.PrintDefaults()
 		return o, level, err
 	} else if err != nil {
-		return o, level, fmt.Errorf("%w (--help tells more)", err)
+		return o, level, fmt.Errorf("%w (see --help)", err)
 	}
 	switch {
 	case f.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.Socket == "":
-		err = errors.New("--socket is needed")
+		err = errors.New("--socket is required")
 	case o.State == "":
-		err = errors.New("--state is needed")
+		err = errors.New("--state is required")
 	case o.Watchdog == "":
-		err = errors.New("--watchdog is a path or none")
+		err = errors.New("--watchdog is empty: want a path or none")
 	case o.Grace <= 0 || o.Grace > fence.DefaultGrace:
-		err = fmt.Errorf("--grace is more than 0 and at most %s", fence.DefaultGrace)
+		err = fmt.Errorf("--grace is %s: want more than 0 and at most %s", o.Grace, fence.DefaultGrace)
 	}
 	return o, level, err
 }

@@ -18,18 +18,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
 )
 
-// doctor looks at what workers need of this machine's cards and its NVIDIA driver, in
-// the order in which one thing needs the other, and says what to do about the first
-// that is missing.
+// doctor checks what workers need of this machine's GPUs and its NVIDIA driver, in the
+// order in which one thing needs the other, and returns what to do about the first that
+// is missing.
 type doctor struct {
 	root         string // of the file system, for tests
 	worker, user string
 	out          io.Writer
 }
 
-const doctorUsage = `basalt-gpud doctor looks whether this machine's NVIDIA cards are fit for virtual GPUs,
-and says what to do if not. It uses each card as a guest's program would, in a worker
-with all its confinement. It can run beside basalt-gpud.
+const doctorUsage = `basalt-gpud doctor checks whether the NVIDIA GPUs of this machine can be used for
+virtual GPUs, and prints what to do if one cannot. It uses each GPU as a program of an
+instance does, in a worker with full confinement. It can run while basalt-gpud runs.
 
 `
 
@@ -41,7 +41,7 @@ func runDoctor(ctx context.Context, args []string) error {
 	o := doctor{root: "/", out: os.Stdout}
 	f := flag.NewFlagSet("basalt-gpud doctor", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.StringVar(&o.user, "worker-user", "", "`user` that workers run as, when started by root (default: basalt-worker if there is one)")
+	f.StringVar(&o.user, "worker-user", "", "`user` that workers run as when started by root (default: basalt-worker if it exists)")
 	f.StringVar(&o.worker, "worker", besideThis("basalt-worker"), "`path` of basalt-worker")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		f.SetOutput(os.Stdout)
@@ -49,7 +49,7 @@ func runDoctor(ctx context.Context, args []string) error {
 		f.PrintDefaults()
 		return err
 	} else if err != nil {
-		return fmt.Errorf("doctor: %w (--help tells more)", err)
+		return fmt.Errorf("doctor: %w (see --help)", err)
 	}
 	if f.NArg() > 0 {
 		return fmt.Errorf("doctor: unexpected argument %q", f.Arg(0))
@@ -79,23 +79,23 @@ func (d doctor) run(ctx context.Context) error {
 	}
 	cards, err := gpud.NVIDIACards()
 	if err != nil {
-		return fmt.Errorf("NVML does not list the cards: %w. Run nvidia-smi: what it says is the driver's own reason", err)
+		return fmt.Errorf("list GPUs through NVML: %w. Run nvidia-smi: it prints the driver's own reason", err)
 	}
 	if len(cards) == 0 {
-		return errors.New("the NVIDIA driver is there, but lists no card. Look for NVRM in the kernel's log (dmesg)")
+		return errors.New("the NVIDIA driver is loaded, but lists no GPU. Look for NVRM in the kernel's log (dmesg)")
 	}
-	as := "with all confinement"
+	as := "with full confinement"
 	if open != "" {
-		as = "not fully confined (" + open + ")"
+		as = "without full confinement (" + open + ")"
 	}
 	for _, c := range cards {
-		fmt.Fprintf(d.out, "%s: %s, %s for virtual GPUs, %d multiprocessors\n", c.ID, c.Name, gpud.FormatSize(c.VRAMBytes), c.Multiprocessors)
-		fmt.Fprintf(d.out, "  a worker, %s:\n", as)
+		fmt.Fprintf(d.out, "%s: %s, %s of VRAM for virtual GPUs, %d multiprocessors\n", c.ID, c.Name, gpud.FormatSize(c.VRAMBytes), c.Multiprocessors)
+		fmt.Fprintf(d.out, "  worker %s:\n", as)
 		if err := d.card(ctx, c.ID, box); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(d.out, "fit for virtual GPUs")
+	fmt.Fprintln(d.out, "all GPUs can be used for virtual GPUs")
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (d doctor) run(ctx context.Context) error {
 func (d doctor) driver() error {
 	b, err := os.ReadFile(filepath.Join(d.root, "proc/driver/nvidia/version"))
 	if err != nil {
-		return errors.New("no NVIDIA driver is loaded: /proc/driver/nvidia/version is not there. Install NVIDIA's driver for CUDA 12.4 or newer (550 or newer) and load it: modprobe nvidia")
+		return errors.New("no NVIDIA driver is loaded: /proc/driver/nvidia/version does not exist. Install NVIDIA's driver for CUDA 12.4 or newer (550 or newer) and load it: modprobe nvidia")
 	}
 	first, _, _ := strings.Cut(string(b), "\n")
 	fmt.Fprintln(d.out, strings.Join(strings.Fields(first), " "))
@@ -122,12 +122,12 @@ func (d doctor) devices(box sandbox.Sandbox) error {
 		i, err := os.Stat(path)
 		switch {
 		case errors.Is(err, os.ErrNotExist) && strings.HasSuffix(p, "uvm"):
-			return fmt.Errorf("/%s is not there. Load the module and make its file: modprobe nvidia-uvm && nvidia-modprobe -u -c 0", p)
+			return fmt.Errorf("/%s does not exist. Load the module and create its file: modprobe nvidia-uvm && nvidia-modprobe -u -c 0", p)
 		case err != nil:
-			return fmt.Errorf("device file: %w. nvidia-modprobe -c 0 makes it", err)
+			return fmt.Errorf("device file: %w. Create it with nvidia-modprobe -c 0", err)
 		}
 		if !mayUse(i, box.User) {
-			return fmt.Errorf("/%s has mode %v: the workers' user may not read and write it. Make that user a member of the file's group, or set the module's option NVreg_DeviceFileMode=0666", p, i.Mode().Perm())
+			return fmt.Errorf("/%s has mode %v: want one that lets the user of the workers read and write it. Add that user to the group of the file, or set the option NVreg_DeviceFileMode=0666 of the module", p, i.Mode().Perm())
 		}
 	}
 	fmt.Fprintf(d.out, "device files: /%s\n", strings.Join(paths, " /"))
@@ -158,8 +158,8 @@ func mayUse(i os.FileInfo, u *syscall.Credential) bool {
 
 // less is what a check leaves out of the confinement to find which part is in the way.
 var less = []struct{ part, without, remedy string }{
-	{"the list of files that a worker may open (Landlock)", "landlock", "If the driver's libraries lie in a folder of their own, start basalt-gpud with LD_LIBRARY_PATH naming it"},
-	{"the filter of system calls (seccomp)", "seccomp", "This driver needs a call that is not on the list in basalt-worker's seccomp.go: please report it with the driver's version"},
+	{"the list of files that a worker may open (Landlock)", "landlock", "If the libraries of the driver are in a directory of their own, start basalt-gpud with it in LD_LIBRARY_PATH"},
+	{"the filter of system calls (seccomp)", "seccomp", "This driver needs a system call that basalt-worker's filter (seccomp.go) does not allow: report it with the version of the driver"},
 }
 
 // card has a worker check it; where that fails, once more with less confinement.
@@ -174,9 +174,9 @@ func (d doctor) card(ctx context.Context, id string, box sandbox.Sandbox) error 
 		}
 	}
 	if d.check(ctx, id, sandbox.Sandbox{}, "", io.Discard) == nil {
-		return fmt.Errorf("%w. It works as this user, outside of the workers' namespaces: look at what the workers' user may do (%v)", failed, box.User)
+		return fmt.Errorf("%w. It works as this user, outside of the namespaces of the workers: check the permissions of the user of the workers (%v)", failed, box.User)
 	}
-	return fmt.Errorf("%w. It fails without confinement too: run a CUDA program of NVIDIA's own on this machine, as deviceQuery", failed)
+	return fmt.Errorf("%w. It fails without confinement too: run a CUDA program of NVIDIA on this machine, e.g. deviceQuery", failed)
 }
 
 // check runs one check and writes its steps; the error is of the step that failed.
@@ -201,7 +201,7 @@ func (d doctor) check(ctx context.Context, id string, box sandbox.Sandbox, witho
 	case failed != nil:
 		return failed
 	case err != nil:
-		return fmt.Errorf("the worker ended (%w) after %q", err, last)
+		return fmt.Errorf("worker exited (%w) after %q", err, last)
 	}
 	return nil
 }

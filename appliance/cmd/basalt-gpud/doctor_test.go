@@ -49,7 +49,7 @@ func TestDoctorSaysWhatIsMissing(t *testing.T) {
 		"proc/driver/nvidia/version": "Install NVIDIA's driver",
 		"dev/nvidia-uvm":             "modprobe nvidia-uvm",
 		"dev/nvidiactl":              "nvidia-modprobe -c 0",
-		"":                           "lists no card", // there is none, whatever these files say
+		"":                           "lists no GPU", // there is none, whatever these files say
 	} {
 		var missing []string
 		if without != "" {
@@ -135,7 +135,7 @@ func TestDoctorOnACard(t *testing.T) {
 	if root := os.Getenv("DOCTOR_ROOT"); root != "" { // the process that has the card
 		var out bytes.Buffer
 		d := doctor{root: root, worker: os.Getenv("DOCTOR_WORKER"), out: &out}
-		if err := d.run(t.Context()); err != nil || !strings.HasSuffix(out.String(), "fit for virtual GPUs\n") || strings.Count(out.String(), ": ok\n") != 8 {
+		if err := d.run(t.Context()); err != nil || !strings.HasSuffix(out.String(), "all GPUs can be used for virtual GPUs\n") || strings.Count(out.String(), ": ok\n") != 8 {
 			t.Errorf("%v\n%s", err, out.String())
 		}
 		return

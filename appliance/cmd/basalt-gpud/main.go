@@ -1,6 +1,6 @@
 // Command basalt-gpud is the GPU daemon of a node: inventory, leases, VRAM
 // ledger and meter. With --standalone it serves programs on this machine;
-// doctor reports whether this machine's cards are fit.
+// doctor reports whether this machine's GPUs can be used.
 package main
 
 import (

@@ -28,8 +28,8 @@ func TestParse(t *testing.T) {
 	for want, args := range map[string][]string{
 		"null GPU \"vram=eight\"": {"--socket", "x", "--state", "y", "--null-gpu", "vram=eight"},
 		"null GPU null0: vram":    {"--socket", "x", "--state", "y", "--null-gpu", "vram=1MiB"},
-		"--socket is needed":      {"--state", "x"},
-		"--state is needed":       {"--socket", "x"},
+		"--socket is required":    {"--state", "x"},
+		"--state is required":     {"--socket", "x"},
 		"e.g. 8GiB":               {"--socket", "x", "--state", "y", "--soft-gpu", "vram=eight"},
 		"want B, KiB":             {"--socket", "x", "--state", "y", "--soft-gpu", "vram=8GB"},
 		"unexpected argument":     {"--socket", "x", "--state", "y", "more"},

@@ -55,15 +55,15 @@ func (s *nullGPUs) Set(v string) error {
 	return err
 }
 
-const usage = `basalt-gpud gives virtual GPUs of this machine's cards to workers.
+const usage = `basalt-gpud allocates virtual GPUs of the GPUs of this machine to workers.
 
 On a node:
   basalt-gpud --state DIR --socket PATH [--soft-gpu name=soft0,vram=8GiB,sms=4]…
 
-To see whether this machine's NVIDIA cards are fit for it:
+To check whether the NVIDIA GPUs of this machine can be used:
   basalt-gpud doctor
 
-Alone, for CUDA programs on this machine, with or without a GPU:
+Standalone, for CUDA programs on this machine, with or without a GPU:
   basalt-gpud --standalone --soft-gpu vram=8GiB --socket PATH
   BASALT_GPU=unix:PATH LD_LIBRARY_PATH=build/guest/lib ./program
 
@@ -72,22 +72,22 @@ Alone, for CUDA programs on this machine, with or without a GPU:
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("basalt-gpud", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are printed once, by main
-	f.StringVar(&o.state, "state", "", "`directory` of the ledger and the meter (standalone: default beside the socket)")
-	f.StringVar(&o.socket, "socket", "", "unix socket: the control API; with --standalone the one for programs, and the control API is PATH.control")
-	f.Var(&o.soft, "soft-gpu", "a GPU made of CPU: `name=…,vram=8GiB,model=a100,sms=4,cc=9.0`; only vram is needed; may be given again. model is the card that it says it is, with its limits: "+strings.Join(model.Names(), ", ")+". cc is the compute capability that it says it has: libraries choose their kernels by it. check=memory,race,init (or some) ends kernels that make such mistakes. engine="+strings.Join(model.Engines(), ", ")+" is how it runs instructions (docs/soft-gpu.md). fault=ecc, lost, hang, slow or throttled breaks it, for tests and demonstrations")
-	f.Var(&o.null, "null-gpu", "a GPU that computes nothing and completes all work at once, to measure and to test what lies before a card; `name=…,vram=8GiB,sms=4` as for --soft-gpu. Results of programs on it are wrong")
-	f.Func("swap", "memory of this machine, `size` as in 8GiB, for what does not fit on a card; each card has as much (default: none)", func(v string) (err error) {
+	f.StringVar(&o.state, "state", "", "`directory` for the ledger and the meter (default with --standalone: beside the socket)")
+	f.StringVar(&o.socket, "socket", "", "`path` of the Unix socket of the control API; with --standalone that of programs, and the control API is PATH.control")
+	f.Var(&o.soft, "soft-gpu", "add a soft GPU, which runs on the CPU: `name=…,vram=8GiB,model=a100,sms=4,cc=9.0`; only vram is required; can be repeated. model is the GPU that it reports to be, with its limits: "+strings.Join(model.Names(), ", ")+". cc is the compute capability that it reports: libraries choose their kernels by it. check=memory,race,init (or some of them) stops kernels with such errors. engine="+strings.Join(model.Engines(), ", ")+" is how it runs instructions (docs/soft-gpu.md). fault=ecc, lost, hang, slow or throttled injects a fault, for tests and demonstrations")
+	f.Var(&o.null, "null-gpu", "add a null GPU, which computes nothing and completes all work at once, to measure and test everything but the GPU itself: `name=…,vram=8GiB,sms=4` as for --soft-gpu. Results of programs on it are wrong")
+	f.Func("swap", "`size` of the memory of this machine, e.g. 8GiB, to which VRAM that does not fit on a GPU is swapped; each GPU has as much (default: none)", func(v string) (err error) {
 		o.swap, err = gpud.ParseSize(v)
 		return err
 	})
-	f.BoolVar(&o.interop, "interop", false, "let programs that were linked with NVIDIA's runtime library run: their question whether the driver is NVIDIA's is answered (docs/vendor-interop.md; your licence is yours to check)")
-	f.BoolVar(&o.noNVIDIA, "no-nvidia", false, "leave NVIDIA cards alone")
-	f.StringVar(&o.group, "worker-group", "", "`group` that may open the socket besides this user: the workers' (default, as root: basalt-worker if there is one)")
-	f.StringVar(&o.user, "worker-user", "", "`user` that workers run as, when started by root (standalone; default: basalt-worker if there is one)")
-	f.BoolVar(&o.standalone, "standalone", false, "serve programs on this machine: one worker for each connection to --socket")
-	f.StringVar(&o.worker, "worker", "", "`path` of basalt-worker (standalone; default: beside this program)")
-	f.IntVar(&o.maxWorkers, "max-workers", 64, "programs at a time (standalone)")
-	f.TextVar(&o.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	f.BoolVar(&o.interop, "interop", false, "let programs run that are linked with NVIDIA's runtime library, by answering its check of the driver (docs/vendor-interop.md; check that your licence allows it)")
+	f.BoolVar(&o.noNVIDIA, "no-nvidia", false, "do not use NVIDIA GPUs")
+	f.StringVar(&o.group, "worker-group", "", "`group` of the workers, which may open the socket besides this user (default when run by root: basalt-worker if it exists)")
+	f.StringVar(&o.user, "worker-user", "", "`user` that workers run as when started by root (with --standalone; default: basalt-worker if it exists)")
+	f.BoolVar(&o.standalone, "standalone", false, "serve programs on this machine, with one worker for each connection to --socket")
+	f.StringVar(&o.worker, "worker", "", "`path` of basalt-worker (with --standalone; default: in the directory of this program)")
+	f.IntVar(&o.maxWorkers, "max-workers", 64, "most programs at a time (with --standalone)")
+	f.TextVar(&o.level, "log-level", slog.LevelInfo, "`level` of log messages: debug, info, warn or error")
 	f.StringVar(&o.debugListen, debugserver.Flag, "", debugserver.Usage)
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		f.SetOutput(os.Stdout)
@@ -95,19 +95,19 @@ func parse(args []string) (o options, err error) {
 		f.PrintDefaults()
 		return o, err
 	} else if err != nil {
-		return o, fmt.Errorf("%w (--help tells more)", err)
+		return o, fmt.Errorf("%w (see --help)", err)
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
 	if o.socket == "" {
-		return o, errors.New("--socket is needed")
+		return o, errors.New("--socket is required")
 	}
 	if o.state == "" && o.standalone {
 		o.state = o.socket + ".state"
 	}
 	if o.state == "" {
-		return o, errors.New("--state is needed")
+		return o, errors.New("--state is required")
 	}
 	if o.worker == "" {
 		o.worker = besideThis("basalt-worker")

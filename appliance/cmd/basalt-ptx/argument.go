@@ -37,14 +37,14 @@ func parseArgument(s string) (a argument, err error) {
 	head, values, given := strings.Cut(s, "=")
 	name, count, buffer := strings.Cut(strings.TrimSuffix(head, "]"), "[")
 	if buffer != strings.HasSuffix(head, "]") || !buffer && !given {
-		return a, fmt.Errorf("argument %q: want TYPE=VALUE or TYPE[N]=VALUE,…, as in u32=7 or f32[256]=1,2", s)
+		return a, fmt.Errorf("argument %q: want TYPE=VALUE or TYPE[N]=VALUE,…, e.g. u32=7 or f32[256]=1,2", s)
 	}
 	if a.kind, err = parseKind(name); err != nil {
 		return a, fmt.Errorf("argument %q: %w", s, err)
 	}
 	if buffer {
 		if a.elements, err = strconv.Atoi(count); err != nil || a.elements < 1 || a.elements > maxElements {
-			return a, fmt.Errorf("argument %q: a buffer has from 1 to %d elements", s, maxElements)
+			return a, fmt.Errorf("argument %q: want 1 to %d elements", s, maxElements)
 		}
 	}
 	list := []string(nil)
@@ -52,7 +52,7 @@ func parseArgument(s string) (a argument, err error) {
 		list = strings.Split(values, ",")
 	}
 	if len(list) > max(1, a.elements) {
-		return a, fmt.Errorf("argument %q: %d values for %d elements", s, len(list), max(1, a.elements))
+		return a, fmt.Errorf("argument %q: %d values, want at most %d", s, len(list), max(1, a.elements))
 	}
 	a.bytes = make([]byte, max(1, a.elements)*a.kind.size)
 	for i, v := range list {

@@ -38,7 +38,7 @@ func check(name string) ([]Image, error) {
 	}
 	var list []Image
 	for n, b := range images {
-		i := judge(b)
+		i := compiled(b)
 		i.File, i.Number = name, n
 		list = append(list, i)
 	}
@@ -77,13 +77,13 @@ func imagesOf(file []byte) ([][]byte, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, errors.New("it has no fatbin, and no PTX of GCC's offloading: a cubin is machine code, which a soft GPU does not run; keep the PTX (nvcc -gencode arch=compute_61,code=compute_61)")
+		return nil, errors.New("the file contains no fatbin and no PTX of GCC's offloading: a cubin is machine code, which a soft GPU cannot run; keep the PTX (nvcc -gencode arch=compute_61,code=compute_61)")
 	}
 	return list, nil
 }
 
-// judge compiles a module as a soft GPU does.
-func judge(image []byte) (i Image) {
+// compiled compiles a module as a soft GPU does, and returns which kernels it runs.
+func compiled(image []byte) (i Image) {
 	kernels, err := compile.DefaultCapability.Check(image)
 	if err != nil {
 		i.Error = err.Error()

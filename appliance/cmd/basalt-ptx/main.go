@@ -1,4 +1,4 @@
-// Command basalt-ptx says which kernels of a program a soft GPU runs, and how.
+// Command basalt-ptx reports which kernels of a program a soft GPU runs, and runs them.
 //
 //	basalt-ptx check [-json] FILE…
 //	basalt-ptx show FILE [KERNEL]
@@ -24,17 +24,22 @@ const usage = `usage: basalt-ptx check [-json] FILE…
        basalt-ptx run [-grid X,Y,Z] [-block X,Y,Z] [-shared BYTES] [-model MODEL]
                       [-check memory,race,init] FILE KERNEL [ARGUMENT…]
 
-check lists the kernels of PTX, of a fatbin, or of a program or library (also an
-archive) with fatbins or the PTX of GCC's offloading in it, and says which of them a soft GPU refuses, with instruction and line.
-show prints the kernels that it runs as its engine sees them: basic blocks,
-registers and operations, and the line of PTX that each operation is of.
-run runs a kernel on a soft GPU and prints its buffers. An argument is a number,
-u32=7 (s8 to s64, u8 to u64, f32, f64), or a buffer, f32[256]=1,2,3, whose other
-elements are zero. With -check, mistakes end the kernel: accesses outside of
-memory (memory), shared memory that two threads use with nothing between (race) or
-that nobody has written (init), with block, thread and line.
-Exit status: 0 every kernel runs; 1 a kernel or a module is refused or fails; 2 a file
-cannot be read.
+FILE is PTX, a fatbin, or an executable, library or archive that contains fatbins or
+the PTX of GCC's offloading.
+
+check lists the kernels of each FILE. For a kernel that a soft GPU refuses it prints
+the line, the instruction, and the rule of PTX that the instruction breaks or what of
+it is not implemented.
+show prints the compiled kernels: basic blocks, registers, operations, and the line of
+PTX of each operation.
+run runs a kernel on a soft GPU and prints the buffers afterwards. An ARGUMENT is a
+number, e.g. u32=7 (types s8 to s64, u8 to u64, f32, f64), or a buffer, e.g.
+f32[256]=1,2,3; elements without a value are zero. With -check, the kernel stops at the
+first error, with block, thread and line: an access out of bounds (memory), a race of
+two threads for shared memory (race), or a read of uninitialized shared memory (init).
+
+Exit status: 0 if every kernel runs, 1 if a kernel or a module is refused or fails, 2 if
+a file cannot be read.
 
 `
 

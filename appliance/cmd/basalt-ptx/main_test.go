@@ -101,7 +101,7 @@ func TestCheck(t *testing.T) {
 		{"check program", 1, "program: 0 of 1 kernels refused\n  runs     k\nprogram, image 1: 1 of 1 kernels refused\n  refused  bad: line 4: not implemented: opcode frobnicate: frobnicate.b32 %r1, %r2;\n", ""},
 		{"check offload", 1, "offload: 1 of 1 kernels refused\n  refused  k: PTX object 1: line 5: not implemented: opcode frobnicate: frobnicate.b32 1;\n", ""},
 		{"check text", 1, "text: refused: line 2: unexpected \"hello\"\n", ""},
-		{"check host", 2, "", "host: it has no fatbin"},
+		{"check host", 2, "", "host: the file contains no fatbin"},
 		{"check none mixed.ptx", 2, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: not implemented: opcode frobnicate: frobnicate.u32 1;\n", "none: no such file"},
 		{"check", 2, "", "usage: basalt-ptx check"},
 		{"walk", 2, "", "usage: basalt-ptx check"},

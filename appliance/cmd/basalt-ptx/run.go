@@ -66,7 +66,7 @@ func parseLaunch(args []string, errs io.Writer) (l launch, err error) {
 		return l, err
 	}
 	if flags.NArg() < 2 {
-		return l, errors.New("run needs a FILE and a KERNEL (basalt-ptx check FILE lists them)")
+		return l, errors.New("run: want FILE and KERNEL: list the kernels of a file with basalt-ptx check FILE")
 	}
 	l.file, l.kernel = flags.Arg(0), flags.Arg(1)
 	for _, a := range flags.Args()[2:] {
@@ -82,12 +82,12 @@ func parseLaunch(args []string, errs io.Writer) (l launch, err error) {
 func parseDims(s string, into *[3]uint32) error {
 	parts := strings.Split(s, ",")
 	if len(parts) > len(into) {
-		return fmt.Errorf("%q has more than three numbers", s)
+		return fmt.Errorf("%q: want at most three numbers, X,Y,Z", s)
 	}
 	for i, p := range parts {
 		n, err := strconv.ParseUint(p, 10, 32)
 		if err != nil || n == 0 {
-			return fmt.Errorf("%q is not a positive number", p)
+			return fmt.Errorf("%q: want a positive number", p)
 		}
 		into[i] = uint32(n)
 	}
@@ -125,12 +125,12 @@ func (l *launch) run(images [][]byte, out, errs io.Writer) (err error) {
 	}
 	if uint64(l.shared) > uint64(info.Attributes[8]) { // MAX_DYNAMIC_SHARED_SIZE_BYTES
 		if err := c.FuncSetAttribute(f, 8, int32(min(l.shared, 1<<30))); err != nil {
-			return fmt.Errorf("%d bytes of shared memory: %w", l.shared, err)
+			return fmt.Errorf("set shared memory to %d bytes: %w", l.shared, err)
 		}
 	}
 	done := make(chan error, 1)
 	if err := c.Launch(nil, f, worker.Launch{Grid: l.grid, Block: l.block, Shared: uint32(l.shared), Params: params}, func(err error) { done <- err }); err != nil {
-		return fmt.Errorf("launch of %s: %w", l.kernel, err)
+		return fmt.Errorf("launch kernel %s: %w", l.kernel, err)
 	}
 	if err := <-done; err != nil {
 		return err
@@ -160,13 +160,13 @@ func (l *launch) find(c worker.Context, images [][]byte) (worker.Function, abi.F
 			}
 		}
 	}
-	return nil, abi.FunctionInfo{}, fmt.Errorf("%s has no kernel %s: basalt-ptx check lists its kernels", l.file, l.kernel)
+	return nil, abi.FunctionInfo{}, fmt.Errorf("%s has no kernel %s: list its kernels with basalt-ptx check", l.file, l.kernel)
 }
 
 // params makes the buffers and lays the arguments out as the kernel has them.
 func (l *launch) params(c worker.Context, f abi.FunctionInfo) ([]byte, error) {
 	if len(l.args) != len(f.Params) {
-		return nil, fmt.Errorf("kernel %s has %d parameters, and there are %d arguments", f.Name, len(f.Params), len(l.args))
+		return nil, fmt.Errorf("kernel %s: %d arguments, want %d", f.Name, len(l.args), len(f.Params))
 	}
 	var params []byte
 	for i := range l.args {
@@ -176,7 +176,7 @@ func (l *launch) params(c worker.Context, f abi.FunctionInfo) ([]byte, error) {
 		}
 		p := f.Params[i]
 		if len(value) != int(p.Size) {
-			return nil, fmt.Errorf("argument %d (%s) has %d bytes, and parameter %d of kernel %s has %d", i, l.args[i].text, len(value), i, f.Name, p.Size)
+			return nil, fmt.Errorf("kernel %s: argument %d (%s) has %d bytes, want the %d of the parameter", f.Name, i, l.args[i].text, len(value), p.Size)
 		}
 		params = append(params, make([]byte, int(p.Offset)+len(value)-len(params))...)
 		copy(params[p.Offset:], value)

@@ -48,15 +48,15 @@ func TestRun(t *testing.T) {
 			"3: f32[65] 3" + strings.Repeat(" 0", 63) + " …\n", ""},
 		"past the end": {[]string{"-check", "memory", "-block", "4,1,1", file, "saxpy", "u32=4", "f32=2", "f32[4]=1,2,3,4", "f32[3]"}, 1,
 			"", "4 bytes past the end of the allocation of 12 bytes"},
-		"too few":     {[]string{file, "saxpy", "u32=4"}, 1, "", "has 4 parameters, and there are 1 arguments"},
-		"wrong size":  {[]string{file, "saxpy", "u64=4", "f32=2", "f32[1]", "f32[1]"}, 1, "", "argument 0 (u64=4) has 8 bytes, and parameter 0 of kernel saxpy has 4"},
+		"too few":     {[]string{file, "saxpy", "u32=4"}, 1, "", "kernel saxpy: 1 arguments, want 4"},
+		"wrong size":  {[]string{file, "saxpy", "u64=4", "f32=2", "f32[1]", "f32[1]"}, 1, "", "kernel saxpy: argument 0 (u64=4) has 8 bytes, want the 4 of the parameter"},
 		"no kernel":   {[]string{file, "daxpy"}, 1, "", "has no kernel daxpy"},
 		"no argument": {[]string{file, "saxpy", "4"}, 2, "", "want TYPE=VALUE"},
 		"bad number":  {[]string{file, "saxpy", "u8=256"}, 2, "", "out of range"},
-		"many values": {[]string{file, "saxpy", "u8[2]=1,2,3"}, 2, "", "3 values for 2 elements"},
+		"many values": {[]string{file, "saxpy", "u8[2]=1,2,3"}, 2, "", "3 values, want at most 2"},
 		"bad check":   {[]string{"-check", "all", file, "saxpy"}, 2, "", "unknown check"},
 		"no file":     {[]string{file + "x", "saxpy"}, 2, "", "no such file"},
-		"nothing":     {nil, 2, "", "needs a FILE and a KERNEL"},
+		"nothing":     {nil, 2, "", "want FILE and KERNEL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer

@@ -47,7 +47,7 @@ func runShow(args []string, out, errs io.Writer) int {
 		}
 	}
 	if kernel != "" && !found && status == allRun {
-		fmt.Fprintf(errs, "basalt-ptx: %s has no kernel %s: basalt-ptx check lists its kernels\n", name, kernel)
+		fmt.Fprintf(errs, "basalt-ptx: %s has no kernel %s: list its kernels with basalt-ptx check\n", name, kernel)
 		return failed
 	}
 	return status

@@ -52,20 +52,20 @@ type config struct {
 func parse(args []string, stderr io.Writer) (c config, err error) {
 	f := flag.NewFlagSet("basalt-vgpu", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&c.socket, "socket", "", "vhost-user socket to listen on")
+	f.StringVar(&c.socket, "socket", "", "`path` of the vhost-user socket to listen on")
 	f.StringVar(&c.group, "socket-group", "", "`group` that may connect to the socket besides this user (QEMU's)")
-	f.StringVar(&c.gpud, "gpud", "", "basalt-gpud's control socket, for the workers")
-	f.StringVar(&c.vgpu, "vgpu", "", "id of the vGPU")
-	f.StringVar(&c.worker, "worker", "", "path of basalt-worker (default: beside this program)")
-	f.StringVar(&c.user, "worker-user", "", "`user` that workers run as, when started by root (default: basalt-worker if there is one)")
-	f.Func("cgroup", "`folder` of a control group to join with all workers; several with version 1", func(dir string) error {
+	f.StringVar(&c.gpud, "gpud", "", "`path` of the control socket of basalt-gpud, for the workers")
+	f.StringVar(&c.vgpu, "vgpu", "", "`ID` of the vGPU")
+	f.StringVar(&c.worker, "worker", "", "`path` of basalt-worker (default: in the directory of this program)")
+	f.StringVar(&c.user, "worker-user", "", "`user` that workers run as when started by root (default: basalt-worker if it exists)")
+	f.Func("cgroup", "`directory` of a control group to join with all workers; can be repeated, for control groups version 1", func(dir string) error {
 		c.cgroups = append(c.cgroups, dir)
 		return nil
 	})
 	f.StringVar(&c.debugListen, debugserver.Flag, "", debugserver.Usage)
-	f.IntVar(&c.token, "token-fd", -1, "inherited `descriptor` to read the vGPU's token from, which its workers show to basalt-gpud")
-	f.IntVar(&c.handover, "handover-fd", -1, "internal: state of the program that this one replaces")
-	f.BoolVar(&c.versions, "handover-version", false, "print which version of handed-over state this program reads")
+	f.IntVar(&c.token, "token-fd", -1, "inherited `descriptor` to read the token of the vGPU from, with which its workers authenticate to basalt-gpud")
+	f.IntVar(&c.handover, "handover-fd", -1, "internal: `descriptor` of the state of the program that this one replaces")
+	f.BoolVar(&c.versions, "handover-version", false, "print the version of handed-over state that this program reads, and exit")
 	if err := f.Parse(args); err != nil {
 		return c, err
 	}
@@ -74,7 +74,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	case f.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case c.socket == "" || c.vgpu == "":
-		err = errors.New("--socket and --vgpu are needed; basalt-vgpu --help lists all")
+		err = errors.New("--socket and --vgpu are required (see --help)")
 	}
 	return c, err
 }

@@ -26,8 +26,8 @@ import (
 
 func TestArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                 "--socket and --vgpu are needed",
-		"--socket s":                       "--socket and --vgpu are needed",
+		"":                                 "--socket and --vgpu are required",
+		"--socket s":                       "--socket and --vgpu are required",
 		"--socket s --vgpu v more":         `unexpected argument "more"`,
 		"--nonsense":                       "flag provided but not defined",
 		"--handover-version":               "",

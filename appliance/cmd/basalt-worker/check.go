@@ -16,7 +16,7 @@ import (
 func check(o options) error {
 	id, err := hex.DecodeString(strings.ReplaceAll(strings.TrimPrefix(o.check, "GPU-"), "-", ""))
 	if err != nil || len(id) != 16 {
-		return fmt.Errorf("--check %s: want the UUID of a card, as nvidia-smi -L prints it", o.check)
+		return fmt.Errorf("--check %s: want the UUID of a GPU, as nvidia-smi -L prints it", o.check)
 	}
 	d := wire.Device{Driver: wire.DriverCUDA, UUID: [16]byte(id)}
 	driver, err := openDriver(d)
@@ -35,7 +35,7 @@ func check(o options) error {
 	return driver.Close()
 }
 
-var errNotSound = errors.New("the card is not fit for workers")
+var errNotSound = errors.New("workers cannot use the GPU")
 
 // said writes a step as "check: NAME: ok" or "check: NAME: ERROR".
 func said(s selftest.Step) {

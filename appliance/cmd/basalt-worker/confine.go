@@ -50,7 +50,7 @@ func confine(o options) error {
 		}
 	}
 	args := append([]string{confinedName}, os.Args[1:]...)
-	return fmt.Errorf("execute itself: %w", unix.Exec("/proc/self/exe", args, os.Environ()))
+	return fmt.Errorf("execute /proc/self/exe: %w", unix.Exec("/proc/self/exe", args, os.Environ()))
 }
 
 const confinedName = "basalt-worker: confined"
@@ -77,7 +77,7 @@ func dieWithParent() error {
 		return fmt.Errorf("parent death signal: %w", err)
 	}
 	if os.Getppid() != parent {
-		return errors.New("the parent has ended")
+		return errors.New("the parent process has exited")
 	}
 	return nil
 }

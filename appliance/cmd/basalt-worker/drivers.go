@@ -15,7 +15,7 @@ var drivers = map[string]func(wire.Device) (worker.Driver, error){}
 func openDriver(d wire.Device) (worker.Driver, error) {
 	open, ok := drivers[d.Driver]
 	if !ok {
-		return nil, fmt.Errorf("no driver %q; there are %v", d.Driver, slices.Sorted(maps.Keys(drivers)))
+		return nil, fmt.Errorf("unknown driver %q: want one of %v", d.Driver, slices.Sorted(maps.Keys(drivers)))
 	}
 	return open(d)
 }

@@ -28,17 +28,17 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("basalt-worker", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&o.carrier, "carrier-fd", 3, "inherited `descriptor` of the guest's carrier socket")
-	f.IntVar(&o.token, "token-fd", -1, "inherited `descriptor` to read the vGPU's token from")
-	f.StringVar(&o.gpud, "gpud", "", "basalt-gpud's control `socket`")
-	f.StringVar(&o.vgpu, "vgpu", "", "`id` of the vGPU")
-	f.StringVar(&o.driver, "driver", "", "`name` of the driver: soft or cuda (default: what gpud says)")
-	f.StringVar(&o.device, "device", "", "`name` of the device (default: what gpud says)")
-	f.Func("standalone-limits", "vram=`SIZE`,name=NAME: work without gpud, on a vGPU of this worker's own", func(s string) error {
+	f.IntVar(&o.token, "token-fd", -1, "inherited `descriptor` to read the token of the vGPU from")
+	f.StringVar(&o.gpud, "gpud", "", "`path` of the control socket of basalt-gpud")
+	f.StringVar(&o.vgpu, "vgpu", "", "`ID` of the vGPU")
+	f.StringVar(&o.driver, "driver", "", "`name` of the driver: soft or cuda (default: the one that gpud sends)")
+	f.StringVar(&o.device, "device", "", "`name` of the device (default: the one that gpud sends)")
+	f.Func("standalone-limits", "vram=`SIZE`,name=NAME: run without gpud, with a vGPU of this size", func(s string) error {
 		l, err := parseLimits(s)
 		o.limits = &l
 		return err
 	})
-	f.StringVar(&o.check, "check", "", "check the card of this `id` as a worker uses one, and end (basalt-gpud doctor)")
+	f.StringVar(&o.check, "check", "", "check the GPU of this `ID` by using it as a worker does, and exit (for basalt-gpud doctor)")
 	f.StringVar(&o.without, "check-without", "", "`part` of the confinement that a check leaves out: landlock, seccomp, or both with a comma")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -47,10 +47,10 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	case f.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.check == "" && o.without != "":
-		return o, errors.New("--check-without is for --check")
+		return o, errors.New("--check-without is set without --check")
 	case o.check != "":
 	case o.limits == nil && (o.gpud == "" || o.vgpu == ""):
-		return o, errors.New("--gpud and --vgpu are needed, or --standalone-limits; basalt-worker --help lists all")
+		return o, errors.New("--gpud and --vgpu are required, or --standalone-limits (see --help)")
 	case o.limits != nil && o.driver == "":
 		o.driver = "soft"
 	}
@@ -76,11 +76,11 @@ func parseLimits(s string) (l worker.Limits, err error) {
 		case "name":
 			l.Name = value
 		default:
-			return l, fmt.Errorf("%q is neither vram=SIZE nor name=NAME", part)
+			return l, fmt.Errorf("%q: want vram=SIZE or name=NAME", part)
 		}
 	}
 	if l.VRAM == 0 {
-		return l, errors.New("vram=SIZE is needed")
+		return l, errors.New("vram=SIZE is required")
 	}
 	return l, nil
 }
@@ -94,7 +94,7 @@ func parseSize(s string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(s, 10, 64-shift)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no size in bytes, KiB, MiB or GiB", s)
+		return 0, fmt.Errorf("%q: want a size in bytes, KiB, MiB or GiB, e.g. 8GiB", s)
 	}
 	return n << shift, nil
 }

@@ -70,7 +70,7 @@ func override(d wire.Device, o options) wire.Device {
 func carrierConn(fd int) (*net.UnixConn, error) {
 	f := os.NewFile(uintptr(fd), "carrier")
 	if f == nil {
-		return nil, fmt.Errorf("--carrier-fd %d is no descriptor", fd)
+		return nil, fmt.Errorf("--carrier-fd %d: want an open descriptor", fd)
 	}
 	defer f.Close() // the connection has its own
 	c, err := net.FileConn(f)
@@ -80,7 +80,7 @@ func carrierConn(fd int) (*net.UnixConn, error) {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
 		_ = c.Close()
-		return nil, fmt.Errorf("--carrier-fd %d is no unix socket", fd)
+		return nil, fmt.Errorf("--carrier-fd %d: want a Unix socket", fd)
 	}
 	return u, nil
 }

@@ -113,7 +113,7 @@ func restrict() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("filter of system calls: %w", err)
+		return fmt.Errorf("install system call filter: %w", err)
 	}
 	return nil
 }

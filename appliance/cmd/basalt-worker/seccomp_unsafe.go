@@ -15,7 +15,7 @@ func install(p []unix.SockFilter) error {
 		return errno
 	}
 	if thread != 0 { // the first that could not be given it
-		return fmt.Errorf("thread %d has a filter of its own", thread)
+		return fmt.Errorf("install system call filter: thread %d already has another", thread)
 	}
 	return nil
 }
