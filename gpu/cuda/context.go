@@ -246,7 +246,7 @@ func (c *context) batch() {
 		}
 		c.admit()
 		worked := !closing && c.submitReady(submitAtOnce)
-		worked = c.look() || worked
+		worked = c.poll() || worked
 		if c.pending == 0 && (closing || len(c.waiting) == 0) {
 			break
 		}
@@ -316,8 +316,8 @@ func sticky(err error) bool {
 	return errors.As(err, &r) && r >= 700 && r < 800
 }
 
-// look marks what was submitted, asks what is done, and finishes it.
-func (c *context) look() (worked bool) {
+// poll marks what was submitted, queries what is done, and finishes it.
+func (c *context) poll() (worked bool) {
 	err := c.failed()
 	for _, s := range c.active {
 		if err == nil {

@@ -440,7 +440,7 @@ func TestKilledGpudAndCushions(t *testing.T) {
 // On a card that is promised twice nobody is moved off it for memory that nothing
 // uses, and one who is moved takes none of it along.
 func TestCushionsGoBeforeMemoryMoves(t *testing.T) {
-	n := crowded(t)
+	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)
 	e := n.evictor("a")

@@ -19,7 +19,7 @@ import (
 // alone is a program with a card for itself: small kernels, and it waits for each.
 func alone(t testing.TB) (*testNode, *program) {
 	t.Helper()
-	n := crowded(t)
+	n := overcommitted(t)
 	n.cfg.ReturnAfter, n.cfg.DetachGrace = time.Hour, time.Hour // the worker is the test itself
 	n.stop()
 	n.start()

@@ -68,7 +68,7 @@ func BenchmarkTwoThatFit(b *testing.B)   { benchmarkTwo(b, 24*mib) }
 func BenchmarkTwoThatDoNot(b *testing.B) { benchmarkTwo(b, 38*mib) }
 
 func benchmarkTwo(b *testing.B, bytes int) {
-	n := crowded(b)
+	n := overcommitted(b)
 	card := softCard(b)
 	var all [2]*program
 	for i, id := range []string{"a", "b"} {

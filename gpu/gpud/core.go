@@ -19,19 +19,19 @@ type core struct {
 	started sched.Time
 	epoch   time.Duration // the Unix time at which now was 0
 
-	uuids   map[sched.GPUID]uuid         // of soft cards ever seen
-	told    map[sched.GPUID]wire.GPUSpec // what was decided about cards; kept
-	cards   map[sched.GPUID]*card
-	vgpus   map[sched.VGPUID]*vgpu
-	doomed  []doomed // told to end
-	links   int
-	recalls []*recall
-	save    saving
-	problem string        // what healthz tells; empty: all well
-	strange seldom        // log lines about workers that may not register
-	ran     sched.Time    // when it last did something
-	missed  time.Duration // in all, in which it did not run; see awake
-	woke    sched.Time    // when that ended last
+	uuids       map[sched.GPUID]uuid         // of soft cards ever seen
+	told        map[sched.GPUID]wire.GPUSpec // what was decided about cards; kept
+	cards       map[sched.GPUID]*card
+	vgpus       map[sched.VGPUID]*vgpu
+	terminating []terminating // told to end
+	links       int
+	recalls     []*recall
+	save        saving
+	problem     string        // what healthz tells; empty: all well
+	strange     seldom        // log lines about workers that may not register
+	ran         sched.Time    // when it last did something
+	missed      time.Duration // in all, in which it did not run; see awake
+	woke        sched.Time    // when that ended last
 }
 
 // card is one of the inventory, with its leases.
@@ -117,8 +117,8 @@ func (c *core) awake(at sched.Time) {
 	for _, card := range c.cards {
 		card.leases.Skip(gap)
 	}
-	for i := range c.doomed {
-		c.doomed[i].at += gap
+	for i := range c.terminating {
+		c.terminating[i].at += gap
 	}
 	for _, r := range c.recalls {
 		r.until += gap
@@ -159,9 +159,9 @@ func (c *core) tick(at sched.Time) {
 		if key, late := card.leases.Overdue(at, c.cfg.Overrun); late {
 			c.overdue(card, key)
 		}
-		c.makeRoom(card, at)
+		c.applyResidency(card, at)
 	}
-	c.doomed = slices.DeleteFunc(c.doomed, func(d doomed) bool { return d.enforce(c, at) })
+	c.terminating = slices.DeleteFunc(c.terminating, func(d terminating) bool { return d.enforce(c, at) })
 	if at-c.save.last >= settleEvery {
 		c.settle(at) // what is held makes the state dirty
 	}

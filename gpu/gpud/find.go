@@ -43,8 +43,8 @@ type finder struct {
 	listed []string // addresses of the cards that it has listed
 }
 
-// look returns the cards that the driver lists, and those on the bus that cannot be used.
-func (f *finder) look(ctx context.Context) (cards []cardInfo, unusable []wire.UnusableGPU, errs []error) {
+// scan returns the cards that the driver lists, and those on the bus that cannot be used.
+func (f *finder) scan(ctx context.Context) (cards []cardInfo, unusable []wire.UnusableGPU, errs []error) {
 	bus, err := busCards(filepath.Join(f.root, "sys"))
 	if err != nil {
 		errs = append(errs, err)
@@ -141,7 +141,7 @@ func (f *finder) unusable(c busCard, memory error) string {
 // find returns cards that are new, and tells of those that cannot be used when that has
 // changed.
 func (s *Server) find(ctx context.Context) (fresh []cardInfo) {
-	cards, unusable, errs := s.finder.look(ctx)
+	cards, unusable, errs := s.finder.scan(ctx)
 	for _, err := range errs {
 		s.cfg.Log.Error("GPU is not used", "error", err)
 	}

@@ -131,7 +131,7 @@ func TestUnusableCards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, f := newMachine(t)
 			c.plug(m)
-			cards, unusable, errs := f.look(t.Context())
+			cards, unusable, errs := f.scan(t.Context())
 			if len(errs) > 0 || len(cards) != c.cards || len(unusable) != len(c.want) || m.ran != c.loaded {
 				t.Fatalf("got %d cards, unusable %v, errors %v, nvidia-uvm loaded %d times; want %d cards, %d unusable, none, %d times",
 					len(cards), unusable, errs, m.ran, c.cards, len(c.want), c.loaded)
@@ -151,7 +151,7 @@ func TestVirtualFunctionsAreNoCards(t *testing.T) {
 	m.failed = errNoDriver
 	m.plug("0000:65:00.4", nvidiaID, display, "")
 	m.file("sys/bus/pci/devices/0000:65:00.4/physfn", "")
-	if _, unusable, _ := f.look(t.Context()); len(unusable) > 0 {
+	if _, unusable, _ := f.scan(t.Context()); len(unusable) > 0 {
 		t.Errorf("got %v, want none", unusable)
 	}
 }

@@ -21,8 +21,8 @@ import (
 
 const mib = 1 << 20
 
-// crowded is a gpud with a soft card of 64 MiB and as much of the host's memory.
-func crowded(t testing.TB) *testNode {
+// overcommitted is a gpud with a soft card of 64 MiB and as much of the host's memory.
+func overcommitted(t testing.TB) *testNode {
 	n := newTestNode(t)
 	n.stop()
 	n.cfg.SoftGPUs = []gpud.SoftGPU{{Name: "soft0", VRAM: 64 * mib, SMs: 2}}
@@ -139,7 +139,7 @@ func (p *program) check(steps uint32, each uint32) {
 // Two programs whose memory does not fit together both run to their end with
 // the right sums, on a card that holds no more than it has.
 func TestTwoProgramsOnACardTooSmallForBoth(t *testing.T) {
-	n := crowded(t)
+	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)
 	card := softCard(t)
@@ -184,7 +184,7 @@ func TestTwoProgramsOnACardTooSmallForBoth(t *testing.T) {
 
 // What fits together is left where it is.
 func TestProgramsThatFitAreNotSwapped(t *testing.T) {
-	n := crowded(t)
+	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)
 	card := softCard(t)
@@ -203,7 +203,7 @@ func TestProgramsThatFitAreNotSwapped(t *testing.T) {
 
 // Without a budget nothing is promised twice, and with one no more than it.
 func TestSwapBudget(t *testing.T) {
-	n := crowded(t)
+	n := overcommitted(t)
 	n.put("a", 64*mib, 0)
 	n.put("b", 60*mib, 0)
 	put := func(id string, bytes uint64) error {
@@ -241,7 +241,7 @@ func TestSwapBudget(t *testing.T) {
 
 // A worker that cannot evict keeps its memory: others have what is left.
 func TestOldWorkersArePinned(t *testing.T) {
-	n := crowded(t)
+	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)
 	a, b := n.dial("a"), n.dial("b")
@@ -284,7 +284,7 @@ func resident(t *testing.T, n *testNode, id string) uint64 {
 // Room that is coming is no room yet: who waits for it gets none before it is there,
 // whatever else happens on the card meanwhile.
 func TestGrowWaitsForWhatLeaves(t *testing.T) {
-	n := crowded(t)
+	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)
 	a, b := n.evictor("a"), n.dial("b")
@@ -312,7 +312,7 @@ func TestGrowWaitsForWhatLeaves(t *testing.T) {
 
 // gpud restarts while a worker evicts: the next one learns what has left.
 func TestGpudRestartsWhileEvicting(t *testing.T) {
-	n := crowded(t)
+	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)
 	a, b := n.evictor("a"), n.evictor("b")
@@ -364,7 +364,7 @@ func TestGpudRestartsWhileEvicting(t *testing.T) {
 
 // A worker dies while it evicts, or holds the card for its restore: others go on.
 func TestWorkerDiesWhileItsMemoryMoves(t *testing.T) {
-	n := crowded(t)
+	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)
 	a, b := n.evictor("a"), n.evictor("b")
@@ -389,7 +389,7 @@ func TestWorkerDiesWhileItsMemoryMoves(t *testing.T) {
 // A failed restore leaves the card to others and is tried again; one that never
 // succeeds ends its session.
 func TestRestoreFails(t *testing.T) {
-	n := crowded(t)
+	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
 	n.put("b", 50*mib, 0)
 	a, b := n.evictor("a"), n.evictor("b")

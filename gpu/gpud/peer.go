@@ -60,8 +60,8 @@ func withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// doomed is a worker that has to end, and until when it may take.
-type doomed struct {
+// terminating is a worker that has been told to exit, with its deadline.
+type terminating struct {
 	link    *link
 	pidfd   int // a duplicate; -1: no process that may be killed
 	at      sched.Time
@@ -71,13 +71,13 @@ type doomed struct {
 // doom gives the worker at the end of the link until at to end its process.
 // That it closes its connection is not enough: it may hold memory of the card.
 func (c *core) doom(l *link, at sched.Time) {
-	d := doomed{link: l, pidfd: -1, at: at}
+	d := terminating{link: l, pidfd: -1, at: at}
 	if l.pidfd >= 0 {
 		if fd, err := unix.FcntlInt(uintptr(l.pidfd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
 			d.pidfd = fd
 		}
 	}
-	c.doomed = append(c.doomed, d)
+	c.terminating = append(c.terminating, d)
 }
 
 // parted: the worker's connection has ended, in good order or not. It ends or
@@ -87,23 +87,23 @@ func (c *core) parted(l *link, s *session, at sched.Time) {
 	if l.pidfd < 0 {
 		return
 	}
-	for _, d := range c.doomed { // one that comes and goes is watched once
+	for _, d := range c.terminating { // one that comes and goes is watched once
 		if d.link.pid == l.pid && d.pidfd >= 0 && !exited(d.pidfd) {
 			return
 		}
 	}
 	c.doom(l, at+c.cfg.ReturnAfter)
-	c.doomed[len(c.doomed)-1].session = s
+	c.terminating[len(c.terminating)-1].session = s
 }
 
 // back reports whether the process has its session again.
-func (d doomed) back() bool {
+func (d terminating) back() bool {
 	s := d.session
 	return s != nil && s.state == live && s.link != nil && s.link.pid == d.link.pid
 }
 
 // enforce reports whether the worker is done with, and kills it when its time is up.
-func (d doomed) enforce(c *core, at sched.Time) bool {
+func (d terminating) enforce(c *core, at sched.Time) bool {
 	if d.pidfd < 0 {
 		if at < d.at && !d.link.closed() {
 			return false

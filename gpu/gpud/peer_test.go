@@ -35,7 +35,7 @@ func TestDeadWorkerDoesNotComeBack(t *testing.T) {
 
 	c.hungUp(s, l, at)
 	c.parted(l, s, at)
-	if s.state != detached || s.held != 1<<30 || c.doomed[0].enforce(c, at) {
+	if s.state != detached || s.held != 1<<30 || c.terminating[0].enforce(c, at) {
 		t.Fatalf("while its process runs: state %v, %d bytes held", s.state, s.held)
 	}
 	_ = worker.Process.Kill()
@@ -43,7 +43,7 @@ func TestDeadWorkerDoesNotComeBack(t *testing.T) {
 	if _, err := unix.Poll(fds, 20_000); err != nil {
 		t.Fatal(err)
 	}
-	if !c.doomed[0].enforce(c, at) || s.state != ended || s.held != 0 {
+	if !c.terminating[0].enforce(c, at) || s.state != ended || s.held != 0 {
 		t.Errorf("after its process ended: state %v, %d bytes held", s.state, s.held)
 	}
 }

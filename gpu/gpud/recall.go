@@ -221,7 +221,7 @@ func spareFor(want, vgpuFree, cardFree uint64) uint64 {
 // spare decides how much more than it asks for s gets with g, which fits.
 func (c *core) spare(card *card, s *session, g grow) uint64 {
 	a := &s.account
-	if g.spare == 0 || !a.kept || a.asked != a.answered || s.presence.out || card.crowded() || c.recalling(card) {
+	if g.spare == 0 || !a.kept || a.asked != a.answered || s.presence.out || card.contended() || c.recalling(card) {
 		return 0
 	}
 	onCard := g.bytes + c.sharedOn(card.ID)

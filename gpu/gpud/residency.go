@@ -12,7 +12,7 @@ import (
 
 // presence is where a session's memory is, and what gpud has asked of it.
 //
-//	present ──evict──► leaving ──evicted──► out ──Room: In──► present (restores
+//	present ──evict──► leaving ──evicted──► out ──Admit: In─► present (restores
 //	                                         ▲                 with its next lease)
 //	                                         └──── restored: failed ────┘
 type presence struct {
@@ -65,8 +65,8 @@ func (c *core) sessionsOn(id sched.GPUID) (all []*session) {
 	return all
 }
 
-// crowded reports whether anybody on the card is out or waits for room.
-func (card *card) crowded() bool { return card.outs > 0 }
+// contended reports whether a session of the card is out or waits for VRAM.
+func (card *card) contended() bool { return card.outs > 0 }
 
 func (c *core) tenants(card *card) (all []sched.Tenant) {
 	holder, busy := card.leases.Holder()
@@ -89,14 +89,14 @@ func (c *core) residency(card *card) sched.Residency {
 	return sched.Residency{VRAM: card.VRAM - min(c.sharedOn(card.ID), card.VRAM), Rate: card.rate}
 }
 
-// makeRoom does what residency wants now.
-func (c *core) makeRoom(card *card, at sched.Time) {
-	if card == nil || !card.crowded() {
+// applyResidency admits and evicts sessions as the policy of residency decides now.
+func (c *core) applyResidency(card *card, at sched.Time) {
+	if card == nil || !card.contended() {
 		return
 	}
 	c.growAll(card, at)
 	for range maxSessionsPerVGPU {
-		swap := c.residency(card).Room(at, c.tenants(card))
+		swap := c.residency(card).Admit(at, c.tenants(card))
 		for _, e := range swap.Out {
 			c.askOut(card, e, at)
 		}
@@ -110,7 +110,7 @@ func (c *core) makeRoom(card *card, at sched.Time) {
 		if swap.In == "" {
 			return
 		}
-		c.letIn(card, c.sessionByKey(swap.In), at, swap.Stay)
+		c.admit(card, c.sessionByKey(swap.In), at, swap.Stay)
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *core) wake(card *card, d time.Duration) {
 	time.AfterFunc(d, func() {
 		c.do(func() {
 			card.waking = false
-			c.makeRoom(card, now())
+			c.applyResidency(card, now())
 		})
 	})
 }
@@ -148,8 +148,8 @@ func (c *core) leave(card *card, s *session, at sched.Time) {
 	}
 }
 
-// letIn gives a session its room, and the card when it is its turn.
-func (c *core) letIn(card *card, s *session, at sched.Time, stay time.Duration) {
+// admit lets a session bring its memory to the card, and gives it the card at its turn.
+func (c *core) admit(card *card, s *session, at sched.Time, stay time.Duration) {
 	s.settle(at)
 	p := &s.presence
 	p.restoring, p.swapped, p.until, p.used = p.swapped, 0, at+stay, at
@@ -186,7 +186,7 @@ func (c *core) evicted(s *session, bytes uint64, failed string, at sched.Time) {
 		c.cfg.Log.Warn("evict memory from GPU failed", "vgpu", s.vgpu.id, "session", s.id, "moved", moved, "error", failed)
 	}
 	c.save.dirty = true
-	c.makeRoom(card, at)
+	c.applyResidency(card, at)
 }
 
 // restored is how the first turn of one who was out began.
@@ -206,7 +206,7 @@ func (c *core) restored(s *session, failed string, at sched.Time) {
 	p.restoring, p.swapped = 0, s.held
 	c.leave(card, s, at)
 	if p.failed++; p.failed > maxFailedRestores {
-		c.kickOut(s, at, "restore memory to the GPU failed: "+failed)
+		c.endSession(s, at, "restore memory to the GPU failed: "+failed)
 		return
 	}
 	if p.failed > 1 {
@@ -325,7 +325,7 @@ func (c *core) fit(card *card, s *session, g grow, at sched.Time) bool {
 
 func (c *core) growLater(card *card, s *session, g grow) {
 	if len(s.presence.grows) == 0 {
-		card.outs++ // crowded until they are served
+		card.outs++ // contended until they are served
 	}
 	s.presence.grows = append(s.presence.grows, g)
 }

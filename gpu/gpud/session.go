@@ -172,7 +172,7 @@ func (c *core) release(s *session, bytes uint64, at sched.Time) {
 	s.held -= bytes
 	s.presence.swapped -= min(bytes, s.presence.swapped) // which of it was where, only the worker knows
 	c.save.dirty = true
-	c.makeRoom(c.cards[s.vgpu.on()], at)
+	c.applyResidency(c.cards[s.vgpu.on()], at)
 }
 
 // totals meters what the worker reports.
@@ -226,7 +226,7 @@ func (c *core) end(s *session, at sched.Time) {
 	s.state, s.changed, s.held, s.link, s.acquire = ended, at, 0, nil, 0
 	if card := c.cards[s.vgpu.on()]; card != nil {
 		c.gone(card, s, at)
-		c.makeRoom(card, at)
+		c.applyResidency(card, at)
 	}
 	c.save.dirty = true
 	c.kick()
@@ -270,15 +270,15 @@ func (c *core) overdue(card *card, key sched.SessionID) {
 	at := now()
 	if s := c.sessionByKey(key); s != nil && s.state == live {
 		c.cfg.Log.Warn("kernel exceeded its time slice, killing worker", "gpu", card.ID, "vgpu", s.vgpu.id, "session", s.id, "limit", c.cfg.Overrun)
-		c.kickOut(s, at, fmt.Sprintf("a kernel ran more than %s past its time slice", c.cfg.Overrun))
+		c.endSession(s, at, fmt.Sprintf("a kernel ran more than %s past its time slice", c.cfg.Overrun))
 		return
 	}
 	c.step(card.ID, at, sched.Drop{Session: key}) // nobody is behind it any more
 }
 
-// kickOut ends a session from gpud's side: the worker is told, and killed when
-// it does not go.
-func (c *core) kickOut(s *session, at sched.Time, why string) {
+// endSession ends a session from gpud's side: it tells the worker, and kills it when
+// it does not exit in time.
+func (c *core) endSession(s *session, at sched.Time, why string) {
 	if l := s.link; l != nil {
 		l.send(wire.FromNode{Op: wire.OpLost, Code: wire.CodeLost, Message: why})
 		l.left = true

@@ -175,7 +175,7 @@ func (c *core) unshare(s *session, token string, keep bool, at sched.Time) {
 		s.held += sh.Bytes()
 	}
 	c.part(s, sh, at)
-	c.makeRoom(c.cards[s.vgpu.on()], at)
+	c.applyResidency(c.cards[s.vgpu.on()], at)
 }
 
 // part takes a piece of shared memory from a session; the last one gives it back.

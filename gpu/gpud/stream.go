@@ -282,16 +282,16 @@ func (c *core) line(l *link, s *session, m *wire.ToNode) {
 		c.release(s, m.Bytes, at)
 	case wire.OpAcquire:
 		s.acquire, s.presence.asked = m.ID, at
-		if card := c.cards[s.vgpu.on()]; card != nil && card.crowded() { // first it gives back: its memory may be wanted
+		if card := c.cards[s.vgpu.on()]; card != nil && card.contended() { // first it gives back: its memory may be wanted
 			c.step(card.ID, at, sched.Drop{Session: s.key()})
-			c.makeRoom(card, at)
+			c.applyResidency(card, at)
 		}
 		c.step(s.vgpu.on(), at, sched.Want{Session: s.key(), VGPU: s.vgpu.id})
 		return // answered by the grant
 	case wire.OpYield:
 		s.acquire = 0
 		c.step(s.vgpu.on(), at, sched.Drop{Session: s.key()})
-		c.makeRoom(c.cards[s.vgpu.on()], at)
+		c.applyResidency(c.cards[s.vgpu.on()], at)
 	case wire.OpEvictable:
 		s.presence.evictable = true
 	case wire.OpEvicted:

@@ -137,7 +137,7 @@ func (c *core) remove(id sched.VGPUID, at sched.Time) *wire.Error {
 		return nil
 	}
 	for _, s := range v.sessions {
-		c.kickOut(s, at, "the virtual GPU was removed")
+		c.endSession(s, at, "the virtual GPU was removed")
 	}
 	v.deleted, v.deletedAt = true, at
 	c.reshare(v.on())

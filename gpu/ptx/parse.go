@@ -18,7 +18,7 @@ type parser struct {
 	files  *files
 	source SourceLine // of what follows
 	budget *budget    // shared by modules that are linked
-	room   room
+	arena  arena
 	// outline leaves the bodies of functions out.
 	outline bool
 }

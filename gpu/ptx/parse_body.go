@@ -193,7 +193,7 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 	parts := p.budget.split(opcode)
 	in.Op, in.Mods, in.Line, in.Source = parts[0], parts[1:], start.line, p.source
 	typeLast(in.Mods)
-	args := p.room.args
+	args := p.arena.args
 	for !p.is(";") {
 		var o Operand
 		if o, err = p.operand(s, 0); err != nil {
@@ -218,7 +218,7 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 		}
 		return err
 	}
-	in.Args = p.room.kept(args)
+	in.Args = p.arena.kept(args)
 	s.f.Body = append(s.f.Body, in)
 	return nil
 }

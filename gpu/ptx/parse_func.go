@@ -161,11 +161,11 @@ func (p *parser) function(entry, extern bool, link Linkage) error {
 
 // read reads a function's body.
 func (p *parser) read(s *funcState) error {
-	s.f.Body = p.room.insts
+	s.f.Body = p.arena.insts
 	if err := p.body(s); err != nil {
 		return err
 	}
-	s.f.Body = p.room.body(s.f.Body)
+	s.f.Body = p.arena.body(s.f.Body)
 	return p.resolve(s)
 }
 

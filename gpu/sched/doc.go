@@ -23,7 +23,7 @@
 // Presence (residency.go): whose memory is on the card when working sets do not
 // fit together. Who is out waits in a line of its own:
 //
-//	         Away (evicted)                 Room: In, then Back
+//	         Away (evicted)                 Admit: In, then Back
 //	present ───────────────► out, waiting ──────────────────────► present, for a
 //	   ▲                     (first come, first in)               quantum at least
 //	   └──────────────────────────────────────────────────────────────┘

@@ -85,9 +85,10 @@ func weight(t Tenant, all []Tenant) time.Duration {
 	return time.Duration(min(max(share/least, 1), largestWeight))
 }
 
-// Room decides for whoever is out and has waited longest: in when its footprint
-// fits, else who makes room. Nobody overtakes it, so everybody comes in.
-func (r Residency) Room(now Time, all []Tenant) Swap {
+// Admit decides about the session that is out and has waited longest: it comes in if its
+// footprint fits, else Out names the sessions to evict for it. None overtakes it, so that
+// all come in.
+func (r Residency) Admit(now Time, all []Tenant) Swap {
 	line := slices.DeleteFunc(slices.Clone(all), func(t Tenant) bool { return !t.Out || !t.Waits || t.Leaving > 0 })
 	if len(line) == 0 {
 		return Swap{}
@@ -99,15 +100,15 @@ func (r Residency) Room(now Time, all []Tenant) Swap {
 	if need <= free {
 		return Swap{In: first.Session, Stay: r.Quantum(2*need) * weight(first, all)}
 	}
-	return r.makeRoom(now, all, first.Session, need-free)
+	return r.evictFor(now, all, first.Session, need-free)
 }
 
 // Fits reports whether the card has room for bytes more now.
 func (r Residency) Fits(all []Tenant, bytes uint64) bool { return bytes <= r.free(all) }
 
-// Grow returns who makes room for bytes more of a tenant that is on the card, at
-// once: a program that allocates does not wait for quanta. It is asked when they
-// do not fit; nobody has to leave then if enough is leaving already. ok is false
+// Grow returns the sessions to evict for bytes more of a tenant that is on the card, at
+// once: a program that allocates does not wait for quanta. Call it when they
+// do not fit; no session has to leave then if enough is leaving already. ok is false
 // when only the holder, or the tenant itself, could.
 func (r Residency) Grow(now Time, all []Tenant, of SessionID, bytes uint64) (out []Eviction, ok bool) {
 	others := slices.DeleteFunc(slices.Clone(all), func(t Tenant) bool { return t.Holder })
@@ -115,7 +116,7 @@ func (r Residency) Grow(now Time, all []Tenant, of SessionID, bytes uint64) (out
 		others[i].Until = 0
 	}
 	free := r.free(all)
-	s := r.makeRoom(now, others, of, bytes-min(free, bytes))
+	s := r.evictFor(now, others, of, bytes-min(free, bytes))
 	return s.Out, !s.short
 }
 
@@ -136,10 +137,10 @@ func (r Residency) ready(t Tenant) Time {
 	return min(t.Until, t.Used+r.transfer(t.Resident))
 }
 
-// makeRoom chooses who gives up missing bytes, each as much as still is
+// evictFor chooses the sessions that give up missing bytes, each as much as still is
 // missing: best effort before guaranteed shares, lower tiers before better ones,
 // then who has not used the card for longest.
-func (r Residency) makeRoom(now Time, all []Tenant, who SessionID, missing uint64) (s Swap) {
+func (r Residency) evictFor(now Time, all []Tenant, who SessionID, missing uint64) (s Swap) {
 	var can []Tenant
 	for _, t := range all {
 		missing -= min(t.Leaving, missing) // that room is coming

@@ -48,7 +48,7 @@ func TestRoom(t *testing.T) {
 		"coming already":                  {tenants(waits, Tenant{Session: "a", Held: 60, Resident: 60, Leaving: 20}, Tenant{Session: "b", Held: 20, Resident: 20}), "in= out=b:20 stop= later=false"},
 		"first come":                      {tenants(waits, Tenant{Session: "v", Held: 10, Out: true, Waits: true, Asked: 6}, Tenant{Session: "a", Held: 90, Resident: 90, Waits: true, Until: now + 1}), "in= out= stop= later=true"},
 	} {
-		s := r.Room(now, c.all)
+		s := r.Admit(now, c.all)
 		out := ""
 		for i, e := range s.Out {
 			if i > 0 {
@@ -115,11 +115,11 @@ func (w *cardWorld) turn(t *testing.T, next int) {
 			x.Leaving = 0
 		}
 	}
-	s := w.r.Room(w.now, w.all)
+	s := w.r.Admit(w.now, w.all)
 	for i := range w.all { // leases end now and then, and when they must
 		if w.all[i].Holder && (next%3 > 0 || s.Stop == w.all[i].Session) {
 			w.all[i].Holder = false
-			s = w.r.Room(w.now, w.all)
+			s = w.r.Admit(w.now, w.all)
 		}
 	}
 	if s.In != "" {
@@ -242,7 +242,7 @@ func TestWhoLeavesFirst(t *testing.T) {
 		{Session: "next", Held: 95, Out: true, Waits: true},
 	}
 	var order []SessionID
-	for _, e := range r.Room(time.Hour, all).Out {
+	for _, e := range r.Admit(time.Hour, all).Out {
 		order = append(order, e.Session)
 	}
 	if want := []SessionID{"idle", "basic", "standard", "premium", "guaranteed"}; !slices.Equal(order, want) {

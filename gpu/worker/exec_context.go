@@ -99,7 +99,7 @@ func (s *Session) destroy(c *command, ctx *contextObject) {
 		delete(s.contexts, ctx)
 		s.dropMappings(ctx)
 		s.dropSharing(ctx)
-		s.giveBack(ctx)
+		s.releaseContext(ctx)
 		return err
 	}
 	if asked := s.ask(c, ctx.driver.Destroy, over); asked != errLater { //nolint:errorlint // ask returns it bare

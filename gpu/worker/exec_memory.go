@@ -124,7 +124,7 @@ func (s *Session) obtain(size uint64, ask func(size uint64) (uint64, error)) (ui
 		memory, err = ask(size)
 	}
 	if err == nil {
-		s.letKeep()
+		s.sendKeepLimit()
 	}
 	return memory, err
 }
@@ -310,5 +310,5 @@ func (s *Session) release(ctx *contextObject, bytes uint64) {
 	}
 }
 
-// giveBack gives back all that a context holds.
-func (s *Session) giveBack(ctx *contextObject) { s.release(ctx, ctx.held) }
+// releaseContext releases the memory that a context holds.
+func (s *Session) releaseContext(ctx *contextObject) { s.release(ctx, ctx.held) }

@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// beat touches the heartbeat. It says that the process lives, not that the
+// touchHeartbeat renews the heartbeat. It means that the process runs, not that the
 // issuer is idle.
-func (s *Session) beat(ctx context.Context) {
+func (s *Session) touchHeartbeat(ctx context.Context) {
 	every(ctx, abi.HeartbeatMillis/2*time.Millisecond, func() {
 		s.guard(func() { s.shared.Add64(abi.OffHeartbeat, 1) })
 	})

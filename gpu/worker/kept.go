@@ -13,8 +13,8 @@ import (
 // nobody misses it; the worker takes it back when the cushion goes, when gpud
 // recalls, and when an allocation finds no memory.
 
-// letKeep tells the guest how much it may keep.
-func (s *Session) letKeep() {
+// sendKeepLimit writes how much the guest may keep to the session's memory.
+func (s *Session) sendKeepLimit() {
 	most := s.account.Cushion()
 	s.shared.Store64(abi.OffKeepMost, most)
 	if most > 0 {

@@ -160,7 +160,7 @@ func (s *Session) Run(ctx context.Context) error {
 	})
 	err := s.greet(ctx)
 	if err == nil {
-		helpers.Go(func() { s.beat(ctx) })
+		helpers.Go(func() { s.touchHeartbeat(ctx) })
 		helpers.Go(func() { s.report(ctx) })
 		helpers.Go(func() { s.rest(ctx) })
 		err = s.issue()

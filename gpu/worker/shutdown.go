@@ -66,7 +66,7 @@ func (s *Session) releaseAll() {
 		}
 		ctx.dead = true
 		s.dropSharing(ctx)
-		s.giveBack(ctx)
+		s.releaseContext(ctx)
 	}
 	s.awaitRequests()
 	if stopped && s.requests == 0 && s.window != nil {

@@ -94,7 +94,7 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 			continue
 		case err != nil:
 			h.mu.Lock()
-			h.giveBack(s) // nobody waits for it any more
+			h.releaseLease(s) // nobody waits for it any more
 			h.mu.Unlock()
 			return worker.Lease{}, err
 		}
@@ -186,7 +186,7 @@ func (h *Host) lingered() {
 	case now.Before(l.due):
 		h.lookAt(l.due, now)
 	default:
-		h.giveBack(h.stream)
+		h.releaseLease(h.stream)
 	}
 }
 
@@ -204,12 +204,12 @@ func (h *Host) hurry() {
 	l := &h.lease
 	l.hurried = true
 	if l.has && !l.inUse {
-		h.giveBack(h.stream)
+		h.releaseLease(h.stream)
 	}
 }
 
-// giveBack is called with mu held.
-func (h *Host) giveBack(s *stream) {
+// releaseLease is called with mu held.
+func (h *Host) releaseLease(s *stream) {
 	h.lease.has, h.lease.hurried = false, false
 	t := h.totals
 	if s != nil {

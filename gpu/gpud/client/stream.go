@@ -114,7 +114,7 @@ func (h *Host) register(s *stream) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tellSince(s, m.Register)
+	h.sendChanges(s, m.Register)
 	if h.sharing = reply.Shares; h.sharing {
 		h.publishAgain(s)
 	}
@@ -126,9 +126,9 @@ func (h *Host) register(s *stream) error {
 	return nil
 }
 
-// tellSince tells what has changed while the registration was under way: until now
+// sendChanges sends what has changed while the registration was under way: until now
 // it was told to nobody. mu is held.
-func (h *Host) tellSince(s *stream, told *wire.Register) {
+func (h *Host) sendChanges(s *stream, told *wire.Register) {
 	if gone := told.Held - min(h.held, told.Held); gone > 0 {
 		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: gone})
 	}
@@ -251,7 +251,7 @@ func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) 
 				return wire.FromNode{}, errAway
 			}
 		case <-quiet.due():
-			quiet.look(s)
+			quiet.probe(s)
 		case <-ctx.Done():
 			s.mu.Lock()
 			delete(s.pending, m.ID)
@@ -289,9 +289,9 @@ func (w *watch) due() <-chan time.Time {
 	return w.timer.C
 }
 
-// look asks a gpud that has said nothing, and closes the connection to one that
+// probe pings a gpud that has said nothing, and closes the connection to one that
 // has not answered that.
-func (w *watch) look(s *stream) {
+func (w *watch) probe(s *stream) {
 	read := s.read.Load()
 	silent := read == w.read
 	w.read = read

@@ -64,7 +64,7 @@ func (h *Host) Restored(err error) {
 		h.stream.tell(m)
 	}
 	if err != nil && h.lease.has { // the next one comes when there is more room
-		h.giveBack(h.stream)
+		h.releaseLease(h.stream)
 	}
 }
 

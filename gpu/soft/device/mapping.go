@@ -65,7 +65,7 @@ func (c *Context) MemRelease(memory uint64) error {
 func (c *Context) space(address, size uint64) ([]byte, error) {
 	m := &c.mappings
 	if m.mirror == nil {
-		mirror, err := unix.Mmap(-1, 0, int(c.spaces.Room()), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+		mirror, err := unix.Mmap(-1, 0, int(c.spaces.DeviceBytes()), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 		if err != nil {
 			return nil, err
 		}

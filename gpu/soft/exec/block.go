@@ -100,7 +100,7 @@ func (m *machine) run() (outcome, error) {
 			return how, err
 		}
 	}
-	m.look()
+	m.wakeCluster()
 	for len(m.groups) > 0 {
 		g, awake := m.pick()
 		if g == nil {

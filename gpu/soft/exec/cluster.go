@@ -66,7 +66,7 @@ type clusterBarrier struct{ *ir.ClusterBarrier }
 func (o clusterBarrier) sync(m *machine, g *group) (bool, error) {
 	if !o.Wait {
 		m.setParity(g, m.cluster.arrive(m.sizeOf(g)))
-		m.look()
+		m.wakeCluster()
 		return true, nil
 	}
 	var stay [maxWarps]uint32
@@ -97,8 +97,8 @@ func (m *machine) setParity(g *group, phase uint32) {
 	}
 }
 
-// look lets the groups that wait for the cluster look again.
-func (m *machine) look() {
+// wakeCluster makes the groups that wait for the cluster runnable, to check again.
+func (m *machine) wakeCluster() {
 	for _, g := range m.groups {
 		if g.state == atCluster {
 			g.state = runnable
@@ -124,7 +124,7 @@ func (m *machine) quit(g *group) {
 		}
 		return n
 	})
-	m.look()
+	m.wakeCluster()
 }
 
 // sharedOf gives the shared memory that an address lies in, and the address there.

@@ -48,7 +48,7 @@ type machine struct {
 	pool    []*group
 	bars    [16]barrier
 	meet    exchange // the meeting of lanes in work
-	matrix  matrixRoom
+	matrix  matrixBuffers
 	blocks  []block // of the program, or of its machine code
 	native  codeState
 	starts  bool  // the threads of the block have not begun

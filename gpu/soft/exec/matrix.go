@@ -13,8 +13,8 @@ import (
 // The instructions of matrices that a whole warp executes together (PTX ISA, "Warp
 // Level Matrix Instructions"). They are .aligned: lanes meet at one place only.
 
-// matrixRoom is where a warp's registers lie while one of these instructions runs.
-type matrixRoom struct {
+// matrixBuffers holds the registers of a warp while one of these instructions runs.
+type matrixBuffers struct {
 	a, b, c ops.Registers
 	dense   ops.Workspace
 }

@@ -22,8 +22,8 @@ func NewSpaces(w abi.Window) Spaces {
 	return Spaces{Device: w.Base, Host: w.Host().Base, Param: end - 3*SpaceSize, Local: end - 2*SpaceSize, Shared: end - SpaceSize}
 }
 
-// Room is how many bytes of addresses device memory has.
-func (s Spaces) Room() uint64 { return s.Host - s.Device }
+// DeviceBytes returns the size of the address range of device memory, in bytes.
+func (s Spaces) DeviceBytes() uint64 { return s.Host - s.Device }
 
 // The three spaces are the window's tail, which nobody gives out.
 var _ = [1]struct{}{}[3*SpaceSize-abi.WindowTail]

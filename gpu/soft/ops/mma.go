@@ -257,10 +257,11 @@ func (f *Fragment) scatter(dense []float64, index []uint16, r Registers) {
 	}
 }
 
-// Workspace is room for the dense matrices of a product.
+// Workspace holds the dense matrices of a product between calls.
 type Workspace struct{ a, b, c []float64 }
 
-func room(v *[]float64, n int) []float64 {
+// sized returns a slice of n elements, which v keeps for the next call.
+func sized(v *[]float64, n int) []float64 {
 	if len(*v) < n {
 		*v = make([]float64, n)
 	}
@@ -269,7 +270,7 @@ func room(v *[]float64, n int) []float64 {
 
 // Multiply computes the product of the lanes' registers. d may be one of the others.
 func (p *MMA) Multiply(w *Workspace, d, a, b, c Registers) {
-	da, db, dc := room(&w.a, p.batch*p.m*p.k), room(&w.b, p.batch*p.k*p.n), room(&w.c, p.batch*p.m*p.n)
+	da, db, dc := sized(&w.a, p.batch*p.m*p.k), sized(&w.b, p.batch*p.k*p.n), sized(&w.c, p.batch*p.m*p.n)
 	p.A.gather(da, p.indexA, a)
 	p.B.gather(db, p.indexB, b)
 	p.C.gather(dc, p.indexC, c)

@@ -110,7 +110,7 @@ var ErrOutside = errors.New("the descriptor of a matrix reaches beyond shared me
 
 // MultiplyShared computes D = A B + C, or D = A B when c is nil.
 func (p *MMA) MultiplyShared(w *Workspace, shared []byte, d Registers, a, b Multiplicand, c Registers) error {
-	da, db, dc := room(&w.a, p.m*p.k), room(&w.b, p.k*p.n), room(&w.c, p.m*p.n)
+	da, db, dc := sized(&w.a, p.m*p.k), sized(&w.b, p.k*p.n), sized(&w.c, p.m*p.n)
 	if a.Registers != nil {
 		p.A.gather(da, p.indexA, a.Registers)
 	} else if err := p.A.collect(da, shared, &a, p.m, p.k, p.k, 1); err != nil {

@@ -2,9 +2,9 @@ package ptx
 
 import "slices"
 
-// room is where the parser gathers lists before it knows how long they are, so that
+// arena is where the parser collects lists before it knows how long they are, so that
 // each is allocated once.
-type room struct {
+type arena struct {
 	args  []Operand // of one instruction
 	insts []Inst    // of one function
 	free  []Operand // what is left of the last piece
@@ -14,7 +14,7 @@ type room struct {
 const operandPiece = 64
 
 // kept returns a copy of the operands of one instruction.
-func (r *room) kept(args []Operand) []Operand {
+func (r *arena) kept(args []Operand) []Operand {
 	r.args = args[:0]
 	if len(args) == 0 {
 		return nil
@@ -29,7 +29,7 @@ func (r *room) kept(args []Operand) []Operand {
 }
 
 // body returns a copy of the instructions of one function.
-func (r *room) body(insts []Inst) []Inst {
+func (r *arena) body(insts []Inst) []Inst {
 	list := slices.Clone(insts)
 	clear(insts)
 	r.insts = insts[:0]
