@@ -31,10 +31,10 @@ func TestTable(t *testing.T) {
 func TestCommandRoundTrip(t *testing.T) {
 	in := abi.Launch{Stream: 1, Function: 2, GridX: 3, BlockZ: 4, Shared: 5, Flags: 6}
 	if got := abi.DecodeLaunch(in.Append(nil)); got != in {
-		t.Errorf("%+v", got)
+		t.Errorf("decoded %+v, want %+v", got, in)
 	}
 	create := abi.StreamCreate{Ctx: 1, Stream: 2, Flags: 1, Priority: -5}
 	if got := abi.DecodeStreamCreate(create.Append(nil)); got != create {
-		t.Errorf("%+v", got)
+		t.Errorf("decoded %+v, want %+v", got, create)
 	}
 }

@@ -202,6 +202,6 @@ func TestCardIsNamed(t *testing.T) {
 	i := card(t).Info()
 	t.Logf("card: %s, %s bytes, driver %s, CUDA %d", i.Name, strconv.FormatUint(i.TotalMemory, 10), i.DriverVersion, i.CUDAVersion)
 	if i.Name == "" || len(i.Attributes) < attributes || i.UUID == ([16]byte{}) {
-		t.Errorf("%+v", i)
+		t.Errorf("device = %+v, want a name, a UUID and at least %d attributes", i, attributes)
 	}
 }

@@ -150,7 +150,7 @@ func TestOpen(t *testing.T) {
 	d := newDouble(t)
 	dev := must[worker.Driver](t)(Open(Options{Library: d.library, UUID: [16]byte(bytes.Repeat([]byte{0xa1}, 16))}))
 	if i := dev.Info(); i.Name != "Double 1" || i.TotalMemory != 1<<33 || i.CUDAVersion != 12040 || i.Attributes[75] != 75 || i.Attributes[135] != 0 {
-		t.Errorf("%+v", i)
+		t.Errorf("device = %+v, want Double 1 with 8 GiB, CUDA 12.4, attribute 75 of 75 and 135 of 0", i)
 	}
 	if _, err := Open(Options{Library: d.library, UUID: [16]byte{1}}); !errors.Is(err, abi.ErrNoDevice) {
 		t.Errorf("a card that is not there: %v", err)
@@ -430,7 +430,7 @@ func TestRefusals(t *testing.T) {
 	}
 	d.play(t, "cuMemCreate 2\n")
 	if _, err := c.MemAlloc(1); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	g.mu.Lock()
 	g.refuse = errors.New("the session ends")

@@ -216,7 +216,7 @@ func TestWorkerSession(t *testing.T) {
 func TestUnknownVGPU(t *testing.T) {
 	n := newTestNode(t)
 	if _, err := client.DialWorker(t.Context(), n.cfg.Socket, "none", client.Options{}); code(err) != "not-found " {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want not-found", err)
 	}
 	if _, err := client.DialWorker(t.Context(), n.cfg.Socket+"x", "none", client.Options{}); err == nil {
 		t.Error("no gpud, no error")
@@ -433,7 +433,7 @@ func TestNow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(all.GPUs) != 1 || len(all.VGPUs) != 2 {
-			t.Fatalf("%+v", all)
+			t.Fatalf("state = %+v, want 1 GPU and 2 vGPUs", all)
 		}
 		va, vb := all.VGPUs[0], all.VGPUs[1]
 		if va.ID != "a" || va.VRAMUsed != 300<<20 || va.SharePercent != 50 || va.VRAMBytes != gib || va.Token != "" || vb.VRAMUsed != 50<<20 || vb.Usage.GPUNanos != 0 {

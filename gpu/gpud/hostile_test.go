@@ -120,7 +120,7 @@ func TestHostileRegistrations(t *testing.T) {
 	w := n.raw()
 	before := worker.Totals{GPUNanos: 1 << 60, Launches: 1 << 60}
 	if m := w.register("a", 0, before); m.Code != "" {
-		t.Fatalf("%+v", m)
+		t.Fatalf("answer to the registration = %+v, want no error", m)
 	}
 	lie := before
 	lie.GPUNanos += 1 << 50
@@ -146,7 +146,7 @@ func TestWorkerThatDoesNotRead(t *testing.T) {
 	n.put("a", gib, 0)
 	w := n.raw()
 	if m := w.register("a", 0, worker.Totals{}); m.Code != "" {
-		t.Fatalf("%+v", m)
+		t.Fatalf("answer to the registration = %+v, want no error", m)
 	}
 	line, _ := json.Marshal(wire.ToNode{Op: wire.OpStatus, ID: 9})
 	line = append(line, '\n')

@@ -197,7 +197,7 @@ func TestProgramsThatFitAreNotSwapped(t *testing.T) {
 	a.check(20, 3)
 	b.check(20, 3)
 	if u := n.vgpu("a").Usage; u.SwapOutBytes+u.SwapInBytes != 0 {
-		t.Errorf("%+v", u)
+		t.Errorf("usage = %+v, want nothing swapped", u)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestSwapBudget(t *testing.T) {
 		t.Errorf("what is there stays when less is promised: %v", err)
 	}
 	if err := put("c", mib); code(err) != "does-not-fit vram" {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want does-not-fit of vram", err)
 	}
 	a, b := n.dial("a"), n.dial("b")
 	if err := a.Reserve(60 * mib); err != nil {
@@ -235,7 +235,7 @@ func TestSwapBudget(t *testing.T) {
 		t.Errorf("more than there is: %v", err)
 	}
 	if err := n.control.PutGPU(t.Context(), "none", wire.GPUSpec{}); code(err) != "not-found " {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want not-found", err)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestOldWorkersArePinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.Reserve(40 * mib); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	if err := b.Reserve(20 * mib); err != nil {
 		t.Error(err)
@@ -382,7 +382,7 @@ func TestWorkerDiesWhileItsMemoryMoves(t *testing.T) {
 	a.moved <- nil
 	<-closed
 	if resident(t, n, "b") != 40*mib || n.vgpu("a").VRAMUsed != 0 {
-		t.Errorf("%+v", n.vgpu("a"))
+		t.Errorf("b has %d bytes on the card, want %d; vGPU a = %+v, want no VRAM used", resident(t, n, "b"), 40*mib, n.vgpu("a"))
 	}
 }
 

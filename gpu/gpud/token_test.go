@@ -56,7 +56,7 @@ func TestOnlyTheTokenRegisters(t *testing.T) {
 	n.tokens["a"] = b.Token
 	for range 50 {
 		if m := n.raw().register("a", 0, worker.Totals{}); m.Code != wire.CodeForbidden {
-			t.Fatalf("%+v", m)
+			t.Fatalf("answer to the registration = %+v, want code %s", m, wire.CodeForbidden)
 		}
 	}
 	n.tokens["a"] = a.Token

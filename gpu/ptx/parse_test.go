@@ -109,7 +109,7 @@ func TestParameterLayout(t *testing.T) {
 	}
 	want := []ParamLayout{{0, 1}, {8, 8}, {16, 6}, {24, 8}}
 	if len(sigs) != 1 || sigs[0].Name != "k" || len(sigs[0].Params) != len(want) {
-		t.Fatalf("%+v", sigs)
+		t.Fatalf("signatures = %+v, want one of k with %d parameters", sigs, len(want))
 	}
 	for i, w := range want {
 		if sigs[0].Params[i] != w {

@@ -84,10 +84,10 @@ func TestOverdueAndHolding(t *testing.T) {
 	// Its vGPU goes: it stays the holder until it drops, and nobody is charged.
 	l.SetClaims(map[VGPUID]Claim{"b": {SharePercent: 0}})
 	if got := l.Step(20*ms, Want{"b1", "b"}); !slices.Equal(got, []Action{Hurry{"a1"}}) {
-		t.Errorf("%v", got)
+		t.Errorf("actions of a want = %v, want %v", got, Hurry{"a1"})
 	}
 	if got := l.Step(30*ms, Drop{"a1"}); len(got) != 2 || got[1] != (Grant{"b1", "b", 10 * ms}) {
-		t.Errorf("%v", got)
+		t.Errorf("actions of a drop = %v, want two, the second %v", got, Grant{"b1", "b", 10 * ms})
 	}
 }
 

@@ -256,16 +256,16 @@ func TestLeasesPassOverWhoIsAway(t *testing.T) {
 	l.SetClaims(map[VGPUID]Claim{"a": {}, "b": {}})
 	l.Step(0, Away{"a1"})
 	if got := l.Step(0, Want{"a1", "a"}); len(got) != 0 {
-		t.Fatalf("%v", got)
+		t.Fatalf("actions of a want of who is away = %v, want none", got)
 	}
 	got := l.Step(1, Want{"b1", "b"})
 	if len(got) != 1 || got[0].(Grant).Session != "b1" {
-		t.Fatalf("%v", got)
+		t.Fatalf("actions of a want = %v, want a grant to b1", got)
 	}
 	if got = l.Step(2, Back{"a1"}); len(got) != 1 || got[0] != (Hurry{"b1"}) {
-		t.Fatalf("%v", got)
+		t.Fatalf("actions when a1 is back = %v, want %v", got, Hurry{"b1"})
 	}
 	if got = l.Step(3, Drop{"b1"}); len(got) != 2 || got[1].(Grant).Session != "a1" {
-		t.Fatalf("%v", got)
+		t.Fatalf("actions of a drop of b1 = %v, want two, the second a grant to a1", got)
 	}
 }

@@ -314,7 +314,7 @@ atom.global.exch.b32 %r3, [%rd1], 0; ret; }`)
 	r.launch("k", [3]uint32{3, 1, 1}, [3]uint32{64, 1, 1}, 0, a)
 	got, err := r.read(a, 8)
 	if err != nil || binary.LittleEndian.Uint32(got[4:]) != 192 {
-		t.Errorf("%v %v", got, err)
+		t.Errorf("memory = %v, error %v; want 192 in the second word", got, err)
 	}
 }
 

@@ -113,7 +113,7 @@ func TestGateSharesOneLease(t *testing.T) {
 	all.Wait()
 	g.close()
 	if got := m.totals(); got.Launches != goroutines*turns || got.GPUNanos != 3*goroutines*turns {
-		t.Errorf("%+v", got)
+		t.Errorf("totals = %+v, want %d launches of 3 ns each", got, goroutines*turns)
 	}
 	if h.yielded == 0 || h.yielded > h.acquired {
 		t.Errorf("acquired %d, yielded %d", h.acquired, h.yielded)

@@ -115,7 +115,7 @@ func TestFailedRestoreIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.get(ctx, a); got != 1 {
-		t.Errorf("%d", got)
+		t.Errorf("value = %d, want 1", got)
 	}
 	if n, err := r.host.Restores(); n != 4 || err != nil {
 		t.Errorf("%d restores, %v", n, err)

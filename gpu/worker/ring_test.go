@@ -70,7 +70,7 @@ func FuzzEntry(f *testing.F) {
 			t.Errorf("%+v of %d, %d to the end", e, avail, toEnd)
 		}
 		if e.known && e.op != abi.OpNop && (e.length > maxEntry || e.args+e.inline > e.length-abi.EntryHeaderSize) {
-			t.Errorf("%+v", e)
+			t.Errorf("entry = %+v, want at most %d bytes that hold its arguments", e, maxEntry)
 		}
 	})
 }

@@ -124,7 +124,7 @@ func TestBye(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bye := f.said(wire.OpBye); len(bye) != 1 || bye[0].Totals.Launches != 3 {
-		t.Errorf("%+v", bye)
+		t.Errorf("goodbyes = %+v, want one with 3 launches", bye)
 	}
 	if all := f.said(wire.OpRegister); len(all) != 1 {
 		t.Errorf("%d registrations", len(all))
@@ -190,7 +190,7 @@ func TestRefusedAtFirst(t *testing.T) {
 	_, err := DialWorker(t.Context(), f.socket, "v", Options{})
 	var refused *wire.Error
 	if !errors.As(err, &refused) || refused.Code != wire.CodeForbidden {
-		t.Errorf("%v", err)
+		t.Errorf("error = %v, want code %s", err, wire.CodeForbidden)
 	}
 }
 

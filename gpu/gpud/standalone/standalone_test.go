@@ -102,11 +102,11 @@ func TestEachConnectionIsAWorker(t *testing.T) {
 	for _, c := range []net.Conn{a, b} {
 		say(t, c)
 		if got := read(t, c, len(greeting)); got != greeting {
-			t.Fatalf("%q", got)
+			t.Fatalf("read %q, want %q", got, greeting)
 		}
 		_, _ = c.Write([]byte("ping"))
 		if got := read(t, c, len(hello)+4); got != hello+"ping" {
-			t.Fatalf("%q", got)
+			t.Fatalf("read %q, want %q", got, hello+"ping")
 		}
 	}
 	// A third is one too many, until one of the first goes.

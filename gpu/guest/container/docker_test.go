@@ -80,7 +80,7 @@ func TestDockerFile(t *testing.T) {
 		t.Errorf("the link became %v, %v", st, err)
 	}
 	if st, _ := os.Stat(real); st.Mode().Perm() != 0o640 || !strings.Contains(read(t, real), "basalt") {
-		t.Errorf("%v %s", st.Mode(), read(t, real))
+		t.Errorf("file has mode %v and %s, want mode 0640 and basalt", st.Mode(), read(t, real))
 	}
 	act(false, "no longer")
 	if got := read(t, real); !sameJSON([]byte(got), []byte(`{"log-driver":"local"}`)) {

@@ -121,7 +121,7 @@ func TestExec(t *testing.T) {
 	yes := json.RawMessage("true")
 	st := run(t, a, execArgs{Path: "sh", Arg: []string{"-c", `cat; echo "$WORD" >&2; exit 3`}, Env: []string{"WORD=said", "PATH=/usr/bin:/bin"}, Input: []byte("in"), Capture: yes})
 	if *st.ExitCode != 3 || st.Out != text("in") || st.Err != text("said\n") {
-		t.Errorf("%+v", st)
+		t.Errorf("status = %+v, want exit code 3, output in and error output said", st)
 	}
 	if st = run(t, a, execArgs{Path: "sh", Arg: []string{"-c", "kill -9 $$"}, Capture: yes}); st.Signal == nil || *st.Signal != 9 || st.ExitCode != nil {
 		t.Errorf("a program that was killed: %+v", st)
@@ -177,7 +177,7 @@ func TestFreeze(t *testing.T) {
 	got := talk(t, a, `{"execute":"guest-fsfreeze-freeze"}`, `{"execute":"guest-fsfreeze-status"}`, `{"execute":"guest-exec","arguments":{"path":"true"}}`,
 		`{"execute":"guest-fsfreeze-freeze"}`, `{"execute":"guest-ping"}`)
 	if got[0] != `{"return":2}` || got[1] != `{"return":"frozen"}` || !strings.Contains(got[2], "not allowed") || !strings.Contains(got[3], "not allowed") || got[4] != `{"return":{}}` {
-		t.Errorf("%q", got)
+		t.Errorf("answers = %q, want 2, frozen, two that are not allowed, and one without a result", got)
 	}
 	if !slices.Equal(d.frozen, []string{"/var", "/"}) {
 		t.Errorf("frozen %q", d.frozen)
@@ -309,7 +309,7 @@ func TestServeGoesOn(t *testing.T) {
 	a, _, _ := newTest()
 	got := talk(t, a, `{"execute":"`+strings.Repeat("x", maxLine)+`"}`, "garbage", "", "[]", `{"execute":"guest-ping"}`)
 	if len(got) != 4 || !strings.Contains(got[0], "decode command") || got[3] != `{"return":{}}` {
-		t.Errorf("%q", got)
+		t.Errorf("answers = %q, want 4: a decode error first and a result last", got)
 	}
 	if err := a.Serve(io.MultiReader(strings.NewReader(`{"execute":"guest-ping"}`+"\n"), broken{}), io.Discard); err == nil {
 		t.Error("a port that cannot be read is served on")

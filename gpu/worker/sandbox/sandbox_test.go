@@ -68,7 +68,7 @@ func TestDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := user.Lookup(DefaultUser); (err != nil || os.Geteuid() != 0) != (j.User == nil) {
-		t.Errorf("%+v", j)
+		t.Errorf("sandbox = %+v, want a user only as root and if %s exists", j, DefaultUser)
 	}
 	if j.User == nil && open == "" {
 		t.Error("it does not say that workers run as this user")
