@@ -23,6 +23,7 @@
 //	  sshKeys: [ssh-ed25519 AAAA… me]
 //	storage: {sharedDir: /srv/shared}
 //	console: {serial: ttyS0}
+//	allowEmulation: true               # instances on this node even without KVM: for trials
 //	after: reboot                      # or poweroff
 package answers
 
@@ -43,7 +44,9 @@ type Answers struct {
 	Root      Root
 	SharedDir string // directory shared by the nodes; empty: none
 	Serial    string // serial console of the installed node ("ttyS0"); empty: none
-	After     After
+	// AllowEmulation lets instances be placed on the node while it has no KVM.
+	AllowEmulation bool
+	After          After
 }
 
 // Disk is a rule that has to find exactly one disk.

@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 			Second:  &Path{MAC: "52:54:00:12:34:56", Address: netip.MustParsePrefix("198.51.100.11/24")},
 		},
 		NTP: []string{"ntp.example.net", "192.0.2.123"}, Cluster: Cluster{Init: "basalt"},
-		SharedDir: "/srv/shared", Serial: "ttyS0,115200", After: PowerOff,
+		SharedDir: "/srv/shared", Serial: "ttyS0,115200", AllowEmulation: true, After: PowerOff,
 	}
 	want.Root = a.Root // compared below
 	if d := cmp.Diff(want, a, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); d != "" {

@@ -49,6 +49,7 @@ func (r *reader) answers(root *yaml.Node, a *Answers) {
 				}
 			}})
 		}},
+		field{"allowEmulation", "", func(n *yaml.Node, at string) { a.AllowEmulation = r.flag(n, at) }},
 		field{"after", "", func(n *yaml.Node, at string) { r.after(n, at, &a.After) }},
 	)
 	if ok && erase != nil && a.Disk.Serial != "" && a.Erase != a.Disk.Serial && a.Erase != EraseAnything {

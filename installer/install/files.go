@@ -63,6 +63,9 @@ func basaltd(j Job) string {
 		// place with other administrators.
 		"audit-anchor": []string{"syslog:"},
 	}
+	if j.Answers.AllowEmulation {
+		c["allow-emulation"] = true
+	}
 	if j.Answers.SharedDir != "" {
 		c["shared-dir"] = j.Answers.SharedDir
 	}

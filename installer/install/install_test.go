@@ -67,7 +67,8 @@ func small() Job {
 	r := Request{
 		Answers: answers.Answers{
 			Hostname: "node2", Network: answers.Network{Path: answers.Path{MAC: "52:54:00:00:00:03", DHCP: true}},
-			Cluster: answers.Cluster{Token: "bslt-join-abc"}, Root: answers.Root{PasswordHash: "$y$j9T$abc"}, SharedDir: "nfs://192.0.2.9/srv/basalt", After: answers.PowerOff,
+			Cluster: answers.Cluster{Token: "bslt-join-abc"}, Root: answers.Root{PasswordHash: "$y$j9T$abc"}, SharedDir: "nfs://192.0.2.9/srv/basalt",
+			AllowEmulation: true, After: answers.PowerOff,
 		},
 		Disk: machine.Disk{Path: "/dev/vda", SizeBytes: 20 << 30},
 		Main: network.Up{Card: "ens3", MAC: "52:54:00:00:00:03", Address: netip.MustParsePrefix("10.0.2.15/24")},

@@ -15,9 +15,15 @@ sites=$(apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Identif
 main=$(awk '$1 == "main" { print $2; exit }' <<<"$sites")
 security=$(awk '$1 == "security" { print $2; exit }' <<<"$sites")
 [ -n "$main" ] || { echo "iso: no Debian archive in this machine's apt sources" >&2; exit 1; }
+lists=("$here/packages.txt")
+components=main
+if [ "${NONFREE:-yes}" != no ]; then
+	lists+=("$here/packages-nonfree.txt")
+	components+=' non-free-firmware'
+fi
 sources() {
-	printf 'deb [signed-by=%s] %s %s main non-free-firmware\n' "$keys" "$main" "$suite" "$keys" "$main" "$suite-updates"
-	[ -z "$security" ] || printf 'deb [signed-by=%s] %s %s main non-free-firmware\n' "$keys" "$security" "$suite-security"
+	printf "deb [signed-by=%s] %s %s $components\n" "$keys" "$main" "$suite" "$keys" "$main" "$suite-updates"
+	[ -z "$security" ] || printf "deb [signed-by=%s] %s %s $components\n" "$keys" "$security" "$suite-security"
 }
 
 # Documentation, translations, and drivers of things that no server has. What
@@ -35,7 +41,7 @@ options=()
 for e in "${excludes[@]}"; do options+=("--dpkgopt=path-exclude=$e"); done
 options+=(--dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-include=/usr/share/locale/locale.alias')
 
-packages=$(sed 's/#.*//' "$here/packages.txt" | xargs | tr ' ' ,)
+packages=$(sed 's/#.*//' "${lists[@]}" | xargs | tr ' ' ,)
 # In a mount namespace of its own: see installer/guest/build.sh.
 sources | unshare --mount --propagation private mmdebstrap --mode=auto --variant=minbase --format=directory "${options[@]}" \
 	--aptopt='Acquire::Languages "none"' \
@@ -44,5 +50,8 @@ sources | unshare --mount --propagation private mmdebstrap --mode=auto --variant
 	--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/etc/initramfs-tools/hooks"' \
 	--essential-hook="copy-in $here/files/initramfs.conf /etc/initramfs-tools/conf.d" \
 	--essential-hook="copy-in $here/files/initramfs-hook /etc/initramfs-tools/hooks" \
+	--essential-hook="copy-in $here/files/amd64-microcode /etc/default" \
+	--essential-hook='echo force-confold >"$1/etc/dpkg/dpkg.cfg.d/basalt-keep"' \
+	--customize-hook='rm "$1/etc/dpkg/dpkg.cfg.d/basalt-keep"' \
 	--customize-hook="$here/files/customize \"\$1\"" \
 	"$suite" "$out" -

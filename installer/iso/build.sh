@@ -3,7 +3,7 @@
 # of its contents beside it. As root.
 #
 # Two stages. The Debian part (base.sh) lies unpacked in build/cache; it is made
-# again when packages.txt or a file here changes, or with --fresh (for Debian's
+# again when packages*.txt or a file here changes, or with --fresh (for Debian's
 # newest updates). Basalt's own packages are then installed over it, which takes
 # seconds, and the whole is compressed. Both results are kept outside build/ too
 # (installer/dev/cache.sh): the same packages give the same medium.
@@ -37,7 +37,8 @@ done
 debs=("$build"/deb/*.deb)
 [ -f "${debs[0]}" ] || die "no packages in $build/deb: run make deb"
 
-hash=$(cat "$here/base.sh" "$here/packages.txt" "$here"/files/* | sha256sum | cut -c1-16)
+export NONFREE=${NONFREE:-yes} # no: without packages of Debian's non-free-firmware
+hash=$({ echo "$NONFREE"; cat "$here/base.sh" "$here"/packages*.txt "$here"/files/*; } | sha256sum | cut -c1-16)
 base=$cache/iso-$hash
 
 # --make-base DIR and --make DIR are called by cache.sh: what they make is in DIR.

@@ -71,6 +71,9 @@ func tryKVM(path string) Outcome {
 // askDisks asks smartctl of every disk of the machine's own; nil: it is not installed.
 func askDisks(ctx context.Context) []DiskReport {
 	tool, err := exec.LookPath("smartctl")
+	if err != nil { // it is root's, and PATH may be another user's
+		tool, err = exec.LookPath("/usr/sbin/smartctl")
+	}
 	if err != nil {
 		return nil
 	}
