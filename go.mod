@@ -41,9 +41,13 @@ require (
 	github.com/opencontainers/runtime-tools v0.9.1-0.20251114084447-edf4cb3d2116 // indirect
 )
 
-require golang.org/x/exp v0.0.0-20240404231335-c0f41cb1a7a0 // indirect
+require (
+	github.com/cloudflare/circl v1.6.3 // indirect
+	golang.org/x/exp v0.0.0-20240404231335-c0f41cb1a7a0 // indirect
+)
 
 require (
+	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/go-pdf/fpdf v0.9.0
 	golang.org/x/image v0.30.0
 )

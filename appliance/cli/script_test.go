@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,6 +79,17 @@ func TestScripts(t *testing.T) {
 					api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: []byte(args[3])})
 			},
 			"machine": startMachine,
+			"medium":  makeMedium,
+			// cut FILE BYTES: its start is in cut.iso; without so many at the end, if negative.
+			"cut": func(ts *testscript.TestScript, _ bool, args []string) {
+				n, err := strconv.Atoi(args[1])
+				ts.Check(err)
+				whole := ts.ReadFile(args[0])
+				if n < 0 {
+					n += len(whole)
+				}
+				ts.Check(os.WriteFile(ts.MkAbs("cut.iso"), []byte(whole[:n]), 0o600))
+			},
 			"rebuilt": rebuilt,
 			"code":    exitCode,
 			// sent FILE…: these packages have come to the server.

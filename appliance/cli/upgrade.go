@@ -52,7 +52,7 @@ func noUpgrade(err error) error {
 	if api.CodeOf(err) != api.CodeNotFound {
 		return err
 	}
-	return api.Errorf(api.CodeNotFound, "no upgrade exists").WithHint("basalt cluster upgrade VERSION, or DIR with the packages, starts one")
+	return api.Errorf(api.CodeNotFound, "no upgrade exists").WithHint("basalt cluster upgrade MEDIUM, DIR or VERSION starts one")
 }
 
 // underWay refuses to change an upgrade that is done.
@@ -66,14 +66,17 @@ func underWay(u *api.Upgrade) error {
 // upgradeFlags say what is to be done of the upgrade that there is.
 type upgradeFlags struct {
 	status, pause, resume, cancel, wait bool
+	key                                 string // file of the keys of releases
 	timeout                             time.Duration
 }
 
 func (a *App) clusterUpgradeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "upgrade VERSION|DIR", Short: "Upgrade every node to another release, one at a time", Args: cobra.MaximumNArgs(1),
-		Long: "DIR contains the packages basalt_VERSION_amd64.deb and basalt-guest-tools_VERSION_amd64.deb, which are uploaded to\n" +
-			"the cluster. A VERSION is downloaded by the nodes with apt, from their configured sources. Each node is drained,\n" +
+		Use: "upgrade VERSION|MEDIUM|DIR", Short: "Upgrade every node to another release, one at a time", Args: cobra.MaximumNArgs(1),
+		Long: "MEDIUM is the installation medium of the release: an ISO image, a device with it, or the directory where it is\n" +
+			"mounted. Its signature is verified, an older release is refused, and its packages are uploaded to the cluster. DIR\n" +
+			"contains the packages basalt_VERSION_amd64.deb and basalt-guest-tools_VERSION_amd64.deb, without a signature. A\n" +
+			"VERSION is downloaded by the nodes with apt, from their configured sources. Each node is drained,\n" +
 			"upgraded and checked before the next, the leader last. If the new release does not work on a node, the node\n" +
 			"returns to the previous release and the upgrade pauses. The upgrade continues if this command is interrupted:\n" +
 			"--status shows its progress. Instances that cannot be migrated keep running, including those with a virtual GPU.",
@@ -86,6 +89,7 @@ func (a *App) clusterUpgradeCommand() *cobra.Command {
 	f.BoolVar(&u.cancel, "cancel", false, "cancel a paused upgrade; every node keeps its release")
 	f.BoolVar(&u.wait, "wait", true, "print progress until it completes or pauses")
 	f.DurationVar(&u.timeout, "timeout", 24*time.Hour, "timeout for --wait")
+	f.StringVar(&u.key, "release-key", defaultReleaseKey, "file of the keys that a medium may be signed by")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.runUpgrade(cmd.Context(), u, args) }
 	return cmd
 }
@@ -98,7 +102,7 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 		}
 	}
 	if chosen != 1 {
-		return usagef("VERSION, DIR, or one of --status, --pause, --resume and --cancel is required")
+		return usagef("VERSION, MEDIUM, DIR, or one of --status, --pause, --resume and --cancel is required")
 	}
 	k := a.upgrades()
 	switch {
@@ -136,7 +140,7 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 		})
 		err = noUpgrade(err)
 	} else {
-		u, err = a.beginUpgrade(ctx, k, args[0])
+		u, err = a.beginUpgrade(ctx, k, args[0], f.key)
 	}
 	if err == nil && f.wait {
 		u, err = a.awaitUpgrade(ctx, u, f.timeout)
@@ -148,7 +152,7 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 }
 
 // beginUpgrade sends the packages, if there are any, and begins.
-func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what string) (none api.Upgrade, err error) {
+func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what, key string) (none api.Upgrade, err error) {
 	if old, err := k.get(ctx, api.UpgradeName); err == nil {
 		if old.Status.Phase != api.UpgradeDone {
 			return none, api.Errorf(api.CodeState, "cannot start another upgrade: the one to %s is %s, want %s",
@@ -160,20 +164,28 @@ func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what strin
 	} else if api.CodeOf(err) != api.CodeNotFound {
 		return none, err
 	}
-	spec := api.UpgradeSpec{Version: what}
-	if info, err := os.Stat(what); err == nil && info.IsDir() {
-		if spec, err = a.sendPackages(ctx, what); err != nil {
-			return none, err
-		}
-	} else if strings.ContainsRune(what, filepath.Separator) {
-		if err != nil {
-			return none, usagef("directory %s does not exist", what)
-		}
-		return none, usagef("%s is not a directory: give the directory with the packages", what)
-	} else if c := what[:min(1, len(what))]; c < "0" || c > "9" {
-		return none, usagef("%q is neither a directory nor a version, which begins with a digit", what)
+	spec, err := a.upgradeTo(ctx, what, key)
+	if err != nil {
+		return none, err
 	}
 	return k.objects().Create(ctx, api.Upgrade{Meta: api.Meta{Name: api.UpgradeName}, Spec: spec})
+}
+
+// upgradeTo sends the packages of what was named: a medium or a directory. Of a version
+// nothing is sent.
+func (a *App) upgradeTo(ctx context.Context, what, key string) (api.UpgradeSpec, error) {
+	info, err := os.Stat(what)
+	switch c := what[:min(1, len(what))]; {
+	case err == nil && info.IsDir() && !isMedium(what):
+		return a.sendPackages(ctx, what)
+	case err == nil:
+		return a.sendMedium(ctx, what, key)
+	case strings.ContainsRune(what, filepath.Separator):
+		return api.UpgradeSpec{}, usagef("%s does not exist", what)
+	case c < "0" || c > "9":
+		return api.UpgradeSpec{}, usagef("%q is neither a medium, a directory nor a version, which begins with a digit", what)
+	}
+	return api.UpgradeSpec{Version: what}, nil
 }
 
 // nodePackages are the packages that a node has; basalt-installer is the
@@ -227,13 +239,18 @@ func (a *App) sendPackage(ctx context.Context, name, path string) (p api.Upgrade
 	if p.Sha256, err = a.checksum(file, p.SizeBytes); err != nil {
 		return p, err
 	}
+	return p, a.putPackage(ctx, p, file)
+}
+
+// putPackage sends the package, which file is.
+func (a *App) putPackage(ctx context.Context, p api.UpgradePackage, file io.ReadSeeker) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return p, err
+		return err
 	}
-	bar := a.progress("sending "+name, p.SizeBytes)
-	err = a.api.PutUpgradePackage(ctx, p.Sha256, io.TeeReader(file, bar), p.SizeBytes)
+	bar := a.progress("sending "+p.Name, p.SizeBytes)
+	err := a.api.PutUpgradePackage(ctx, p.Sha256, io.TeeReader(file, bar), p.SizeBytes)
 	bar.end()
-	return p, err
+	return err
 }
 
 // awaitUpgrade prints what happens until the upgrade is done or has paused. The

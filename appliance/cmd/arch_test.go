@@ -30,7 +30,7 @@ var rules = []rule{
 	{"appliance/atomicfile", nil, "a leaf that the daemons of every area may import: files, and nothing of ours"},
 	{"appliance/broadcast", nil, "a channel that is closed"},
 	{"appliance/debugserver", nil, "profiles of this process, whatever it is"},
-	{"appliance/cli", []string{"api", "appliance/atomicfile", "appliance/controlplane/catalogue", "appliance/node/hardware"}, "the CLI is a client of the API, and checks the machine that it runs on"},
+	{"appliance/cli", []string{"api", "appliance/atomicfile", "appliance/controlplane/catalogue", "appliance/node/hardware", "appliance/release", "hypervisor/iso9660"}, "the CLI is a client of the API, checks the machine that it runs on, and reads media"},
 	{"appliance/cmd", []string{""}, "mains are the only wiring"},
 
 	{"appliance/controlplane/store", []string{"api", "appliance/atomicfile", "appliance/broadcast"}, "the store keeps objects; it does not know what they mean"},
@@ -73,6 +73,7 @@ var rules = []rule{
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},
 	{"appliance/node/network", []string{"api", "sdn", "appliance/controlplane/network", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "does what the leader has decided, and records what leaves; main hands it the store and the wire"},
 	{"appliance/node/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/storage", "appliance/controlplane/watchcache"}, "does what the leader has decided, and reports disks; main hands it the store and the daemons"},
+	{"appliance/release", []string{"api"}, "it reads a repository of any file system, and does not know what becomes of the packages"},
 	{"appliance/node/upgrade", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/upgrade", "appliance/controlplane/watchcache"}, "fetches packages and starts what installs them; main hands it the wire and the program"},
 
 	{"appliance/test/kit", []string{"appliance/test/kit"}, "what tests share: a kit explains, waits and builds, and knows no part of the product"},

@@ -1,6 +1,7 @@
-// Package iso9660 writes the small discs that guests get: ECMA-119 (ISO 9660)
-// with the Rock Ridge extensions (IEEE P1282, RRIP 1.10), which carry real
-// names, permissions and links. The same tree gives the same bytes.
+// Package iso9660 writes the small discs that guests get, and reads what lies on
+// another, such as the installation medium: ECMA-119 (ISO 9660) with the Rock Ridge
+// extensions (IEEE P1282, RRIP 1.10), which carry real names, permissions and links.
+// The same tree gives the same bytes.
 //
 // Plain ISO names are numbers: whoever reads these discs knows Rock Ridge, as
 // Linux and the BSDs do.

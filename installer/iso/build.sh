@@ -14,6 +14,12 @@
 #   /live/filesystem.size       its bytes when unpacked, for the progress bar
 #   /live/vmlinuz, initrd.img   copies of its kernel and initramfs
 #   /boot/grub                  loader for BIOS and UEFI
+#   /packages                   a signed repository (repository.sh) for nodes that are
+#                               there already: Basalt's packages; with SINCE=FILE, the
+#                               basalt.iso.contents of another medium, also Debian's
+#                               that are not on that one, or in another version
+#
+# BASALT_RELEASE_KEY is the file of the key that signs it; it is made if there is none.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,7 +34,7 @@ die() { printf 'iso: %s\n' "$*" >&2; exit 1; }
 mib() { echo $(($(stat -c %s "$1") >> 20)) MiB; }
 
 [ "$(id -u)" = 0 ] || die "run it as root (a root file system is unpacked and mounted)"
-for tool in mmdebstrap mksquashfs grub-mkrescue xorriso mformat; do
+for tool in mmdebstrap mksquashfs grub-mkrescue xorriso mformat gpg dpkg-scanpackages; do
 	command -v "$tool" >/dev/null || die "$tool is missing: run installer/dev/setup.sh"
 done
 for platform in i386-pc x86_64-efi; do
@@ -40,6 +46,9 @@ debs=("$build"/deb/*.deb)
 export NONFREE=${NONFREE:-yes} # no: without packages of Debian's non-free-firmware
 hash=$({ echo "$NONFREE"; cat "$here/base.sh" "$here"/packages*.txt "$here"/files/*; } | sha256sum | cut -c1-16)
 base=$cache/iso-$hash
+
+export BASALT_RELEASE_KEY=${BASALT_RELEASE_KEY:-${XDG_CONFIG_HOME:-${HOME:?no BASALT_RELEASE_KEY, and no HOME to keep it in}/.config}/basalt/release-key.asc}
+[ -z "${SINCE:-}" ] || [ -r "$SINCE" ] || die "SINCE=$SINCE: there is no such file"
 
 # --make-base DIR and --make DIR are called by cache.sh: what they make is in DIR.
 if [ "${1:-}" = --make-base ]; then
@@ -57,9 +66,10 @@ if [ "${1:-}" != --make ]; then
 		rm -rf --one-file-system "$cache"/iso-*
 		"$top/installer/dev/cache.sh" "${anew[@]}" iso-base "$hash" "$cache" "iso-$hash" -- "$0" --make-base
 	fi
+	"$here/repository.sh" "$BASALT_RELEASE_KEY" ''
 	# What the medium is made from.
 	want=$({
-		cat "$base/var/lib/dpkg/status" "$here/build.sh" "$here/grub.cfg" "${debs[@]}"
+		cat "$base/var/lib/dpkg/status" "$here/build.sh" "$here/repository.sh" "$here/grub.cfg" "$BASALT_RELEASE_KEY.pub" "${debs[@]}" ${SINCE:+"$SINCE"}
 		dpkg-query -W squashfs-tools grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools
 	} | sha256sum | cut -d' ' -f1)
 	if [ -n "${anew[*]}" ] || [ ! -s "$iso" ] || [ "$(cat "$iso.inputs" 2>/dev/null)" != "$want" ]; then
@@ -67,7 +77,7 @@ if [ "${1:-}" != --make ]; then
 		"$top/installer/dev/cache.sh" "${anew[@]}" iso "$want" "$build" basalt.iso{.sha256,.contents,} -- "$0" --make
 		echo "$want" >"$iso.inputs"
 	fi
-	say "$iso: $(mib "$iso"), $(($(wc -l <"$iso.contents") - 3)) packages"
+	say "$iso: $(mib "$iso"), $(($(wc -l <"$iso.contents") - 4)) packages"
 	exit
 fi
 
@@ -91,6 +101,7 @@ mkdir "$root/tmp/debs"
 mount --bind "$work/debs" "$root/tmp/debs"
 mount -t proc proc "$root/proc"
 DEBIAN_FRONTEND=noninteractive chroot "$root" sh -c 'dpkg -i /tmp/debs/*.deb' >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
+install -D -m 644 "$BASALT_RELEASE_KEY.pub" "$root/etc/apt/keyrings/basalt.gpg"
 # The first screen of a node is Basalt's.
 chroot "$root" systemctl -q enable basalt-console.service
 chroot "$root" systemctl -q disable getty@tty1.service
@@ -111,6 +122,22 @@ INSIDE
 [ -s "$work/iso/live/filesystem.squashfs" ] || die "mksquashfs made nothing"
 say "root file system: $(mib "$work/iso/live/filesystem.squashfs")"
 
+# --- what nodes that are there already take from it
+# The packages of Debian that SINCE does not have: from the archive that the base came
+# from, with its signatures.
+if [ -n "${SINCE:-}" ]; then
+	mkdir -p "$work"/apt/{lists,archives}/partial
+	apt=(-qq -o Dir::Etc::SourceList="$base/etc/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$work/apt" -o Dir::State::Lists="$work/apt/lists"
+		-o Dir::State::status="$base/var/lib/dpkg/status" -o Dir::Cache="$work/apt" -o APT::Sandbox::User=root -o APT::Architecture=amd64)
+	apt-get "${apt[@]}" update || die "the archive that the base came from does not answer"
+	comm -13 <(cut -f1,2 "$SINCE" | sort) <(cut -f1,2 "$work/packages" | grep -v '^basalt' | sort) | tr '\t' = >"$work/changed"
+	(cd "$work/debs" && xargs -r -a "$work/changed" apt-get "${apt[@]}" download) || die "the archive has other versions by now: make iso FRESH=1"
+	say "$(wc -l <"$work/changed") packages of Debian since $SINCE"
+fi
+rm -f "$work"/debs/basalt-installer_*.deb
+SOURCE_DATE_EPOCH=$(stat -c %Y "${debs[0]}") "$here/repository.sh" "$BASALT_RELEASE_KEY" "$work/iso/packages" "$work"/debs/*.deb
+say "packages: $(du -sm "$work/iso/packages" | cut -f1) MiB"
+
 # --- the medium
 cp "$here/grub.cfg" "$work/iso/boot/grub/"
 grub-mkrescue -o "$made/basalt.iso" --locales= --fonts= --themes= "$work/iso" -- -volid BASALT >"$work/mkrescue.log" 2>&1 ||
@@ -118,6 +145,7 @@ grub-mkrescue -o "$made/basalt.iso" --locales= --fonts= --themes= "$work/iso" --
 {
 	echo "# build/basalt.iso: $(stat -c %s "$made/basalt.iso") bytes"
 	echo "# root file system, kernel, initramfs: $(stat -c %s "$work"/iso/live/{filesystem.squashfs,vmlinuz,initrd.img} | xargs) bytes"
+	echo "# for nodes that are there already: $(du -sb "$work/iso/packages" | cut -f1) bytes in $(find "$work/iso/packages" -name '*.deb' | wc -l) packages"
 	echo "# package, version, installed size in KiB"
 	cat "$work/packages"
 } >"$made/basalt.iso.contents"
