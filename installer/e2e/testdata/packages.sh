@@ -1,6 +1,7 @@
 # packages.sh BASE DEBS WORK: the life of the Debian packages on a Debian 13.
 # Run by TestPackages, in a mount namespace of its own.
 base=$1 debs=$2 work=$3
+top=$(cd "$(dirname "$0")/../../.." && pwd)
 fail() { echo "packages: $*"; exit 1; }
 
 mkdir "$work"/{root,upper,overlay}
@@ -56,6 +57,31 @@ grep -q "version $version is installed again" "$root/var/lib/basalt/upgrade/outc
 in_root dpkg --verify basalt basalt-guest-tools | grep -v ' c /etc/default/basalt-gpud$' && fail "the files put back are not the package's"
 grep -q '# mine' "$root/etc/default/basalt-gpud" || fail "an upgrade changed basalt-gpud's settings"
 rm -rf "$root/var/lib/basalt/upgrade"
+
+# Debian's packages come from a medium, if the key that the node has signed it.
+mkdir -p "$work/less/DEBIAN" "$root/etc/apt/keyrings" "$work/newer"
+printf 'Package: less\nVersion: 99999\nArchitecture: amd64\nMaintainer: T <t@localhost>\nDescription: test\n' >"$work/less/DEBIAN/control"
+dpkg-deb --root-owner-group --build "$work/less" "$work/newer/less_99999_amd64.deb" >/dev/null
+"$top/installer/iso/repository.sh" "$work/key" "$root/tmp/medium/packages" "$work/newer/less_99999_amd64.deb" "$debs"/basalt_*.deb >"$work/log"
+"$top/installer/iso/repository.sh" "$work/other" "$work/medium" "$work/newer/less_99999_amd64.deb" >"$work/log"
+less=$(in_root dpkg-query -W -f '${Version}' less)
+refused() { # WHY
+	if in_root /usr/lib/basalt/update-debian /tmp/medium >"$work/log" 2>&1; then fail "update-debian takes $1"; fi
+	[ "$(in_root dpkg-query -W -f '${Version}' less)" = "$less" ] || fail "update-debian installs $1"
+}
+rm -f "$root/etc/apt/keyrings/basalt.gpg"
+refused "a medium without a key"
+cp "$work/other.pub" "$root/etc/apt/keyrings/basalt.gpg"
+refused "a medium that another key has signed"
+cp "$work/key.pub" "$root/etc/apt/keyrings/basalt.gpg"
+cp "$root/tmp/medium/packages/less_99999_amd64.deb" "$work/kept.deb"
+echo more >>"$root/tmp/medium/packages/less_99999_amd64.deb"
+refused "a package that was changed"
+cp "$work/kept.deb" "$root/tmp/medium/packages/less_99999_amd64.deb"
+in_root /usr/lib/basalt/update-debian /tmp/medium >"$work/log" 2>&1 || { cat "$work/log"; fail "update-debian"; }
+[ "$(in_root dpkg-query -W -f '${Version}' less)" = 99999 ] || { cat "$work/log"; fail "update-debian has not installed the newer package"; }
+[ -z "$(ls -d "$root"/run/basalt-update.* 2>/dev/null)" ] || fail "update-debian leaves its folder"
+rm -rf "$root/etc/apt/keyrings/basalt.gpg" "$root/tmp/medium"
 
 mkdir -p "$root/var/lib/basalt/store"
 in_root dpkg --remove basalt basalt-guest-tools basalt-installer >"$work/log" 2>&1 || { cat "$work/log"; fail "remove"; }
