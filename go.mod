@@ -49,6 +49,7 @@ require (
 require (
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/go-pdf/fpdf v0.9.0
+	github.com/stripe/stripe-go/v84 v84.4.1
 	golang.org/x/image v0.30.0
 )
 

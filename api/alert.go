@@ -46,6 +46,7 @@ const (
 	AlertNetworkFailed   AlertCode = "network.failed"
 	AlertRouterFailed    AlertCode = "router.failed"
 	AlertMailFailing     AlertCode = "mail.failing"
+	AlertPaymentsFailing AlertCode = "payments.failing"
 	AlertMailUndelivered AlertCode = "mail.undelivered"
 	AlertWebhookFailing  AlertCode = "webhook.failing"
 	AlertAuditChanged    AlertCode = "audit.changed"

@@ -27,6 +27,10 @@ type (
 	InstanceID string
 	// InvoiceID is an Invoice's id.
 	InvoiceID string
+	// CheckoutID is a Checkout's id.
+	CheckoutID string
+	// PaymentID is a Payment's id.
+	PaymentID string
 	// PriceBookID is a PriceBook's id.
 	PriceBookID string
 	// MigrationID is a Migration's id.

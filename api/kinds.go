@@ -31,6 +31,7 @@ const (
 	KindPayment          Kind = "Payment"
 	KindBudget           Kind = "Budget"
 	KindPriceBook        Kind = "PriceBook"
+	KindCheckout         Kind = "Checkout"
 	KindMigration        Kind = "Migration"
 	KindJoinToken        Kind = "JoinToken"
 	KindWebhook          Kind = "Webhook"
@@ -82,6 +83,9 @@ const (
 	// KindMailSettings is internal: there is one object of it, which the API shows as
 	// MailSettings.
 	KindMailSettings Kind = "MailSettings"
+	// KindPaymentSettings is internal: there is one object of it, which the API shows as
+	// PaymentSettings.
+	KindPaymentSettings Kind = "PaymentSettings"
 	// KindSeries is internal: how far the numbers of a seller's documents are.
 	KindSeries Kind = "Series"
 	// KindPriceBookVersion is internal: a price book as it was.
@@ -199,6 +203,8 @@ var kinds = []KindInfo{
 		Keeps: inOrganization},
 	{Kind: KindPayment, Type: reflect.TypeFor[Payment](), Path: "payments", IDPrefix: "pay", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "payment",
 		Quota: "payments", Most: 100_000, NoDryRun: true, Keeps: inOrganization},
+	{Kind: KindCheckout, Type: reflect.TypeFor[Checkout](), Path: "checkouts", IDPrefix: "chk", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing",
+		NoDryRun: true},
 	{Kind: KindCreditNote, Type: reflect.TypeFor[CreditNote](), Path: "credit-notes", IDPrefix: "cn", Scope: OfOrganization, Verbs: CanGet | CanCreate, Readers: ReadByPayers, KeyScope: "billing", Event: "credit_note",
 		Quota: "creditNotes", Most: 100_000},
 	{Kind: KindBudget, Type: reflect.TypeFor[Budget](), Path: "budgets", IDPrefix: "bud", Scope: OfOrganization, Verbs: CanAll, Readers: ReadByPayers, KeyScope: "billing",
@@ -256,6 +262,7 @@ var kinds = []KindInfo{
 	{Kind: KindLoginLink, IDPrefix: "link"},
 	{Kind: KindBranding, IDPrefix: "brand"},
 	{Kind: KindMailSettings, IDPrefix: "mailsettings"},
+	{Kind: KindPaymentSettings, IDPrefix: "paysettings"},
 	{Kind: KindSeries, IDPrefix: "series"},
 	{Kind: KindPriceBookVersion, IDPrefix: "pbv"},
 	{Kind: KindAuditCheck, IDPrefix: "auditcheck"},

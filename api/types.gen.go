@@ -506,6 +506,15 @@ type CPUModel struct {
 	Vendor string `json:"vendor,omitempty,omitzero"`
 }
 
+// CardPayments That the organization can pay by card; absent if not.
+type CardPayments struct {
+	// MaxMicros The most that is paid at once.
+	MaxMicros int64 `json:"maxMicros"`
+
+	// MinMicros The least that is paid in advance at once.
+	MinMicros int64 `json:"minMicros"`
+}
+
 // CephCheck defines model for CephCheck.
 type CephCheck struct {
 	// Name Ceph's own word for it.
@@ -573,6 +582,63 @@ type CephClusterStatus struct {
 	// Summary In plain words.
 	Summary   string `json:"summary,omitempty,omitzero"`
 	UsedBytes int64  `json:"usedBytes,omitempty,omitzero"`
+}
+
+// Checkout A payment by card on a page of the payment provider.
+type Checkout struct {
+	Kind   Kind           `json:"kind"`
+	Meta   Meta           `json:"meta"`
+	Spec   CheckoutSpec   `json:"spec"`
+	Status CheckoutStatus `json:"status,omitempty,omitzero"`
+}
+
+// CheckoutList defines model for CheckoutList.
+type CheckoutList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string     `json:"continue,omitempty,omitzero"`
+	Items    []Checkout `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// CheckoutSpec defines model for CheckoutSpec.
+type CheckoutSpec struct {
+	// AmountMicros In whole hundredths of the currency; what is left of the invoice unless given.
+	AmountMicros int64 `json:"amountMicros,omitempty,omitzero"`
+
+	// Currency That of the organization's prices unless given.
+	Currency string `json:"currency,omitempty,omitzero"`
+
+	// Invoice Id or number of the invoice that is paid; without one it is paid in advance.
+	Invoice InvoiceID `json:"invoice,omitempty,omitzero"`
+}
+
+// CheckoutStatus defines model for CheckoutStatus.
+type CheckoutStatus struct {
+	// DoneAt When it was paid, failed or expired.
+	DoneAt *time.Time `json:"doneAt,omitempty"`
+
+	// ExpiresAt Until when it can be paid.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// LastError Why the last try was refused, as of a card that was declined.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// Payment Id of the payment that came of it.
+	Payment PaymentID `json:"payment,omitempty,omitzero"`
+
+	// Session What the provider calls it.
+	Session string `json:"session,omitempty,omitzero"`
+
+	// State Opening unless given.
+	State CheckoutState `json:"state,omitempty,omitzero"`
+
+	// URL Page of the provider on which it is paid, while it is open.
+	URL string `json:"url,omitempty,omitzero"`
 }
 
 // ClaimGrant defines model for ClaimGrant.
@@ -2632,6 +2698,14 @@ type Payment struct {
 	Spec PaymentSpec `json:"spec"`
 }
 
+// PaymentEvent An event as the payment provider documents it. It is read as it came, as its signature is of its bytes.
+type PaymentEvent map[string]interface{}
+
+// PaymentEventReceipt defines model for PaymentEventReceipt.
+type PaymentEventReceipt struct {
+	Received bool `json:"received"`
+}
+
 // PaymentList defines model for PaymentList.
 type PaymentList struct {
 	// Continue Ask with it for the next page; empty on the last.
@@ -2643,6 +2717,57 @@ type PaymentList struct {
 
 	// Total On all pages, where it was asked for.
 	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// PaymentProviderStatus defines model for PaymentProviderStatus.
+type PaymentProviderStatus struct {
+	// Attempts Requests in a row that the provider did not answer as it should.
+	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// LastError Why the last request failed; empty if it did not.
+	LastError string `json:"lastError,omitempty,omitzero"`
+
+	// NextAt When it is asked again.
+	NextAt *time.Time `json:"nextAt,omitempty"`
+
+	// Since Since when requests fail.
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// PaymentSettings defines model for PaymentSettings.
+type PaymentSettings struct {
+	// Enabled Whether payments by card can be begun.
+	Enabled bool `json:"enabled,omitempty,omitzero"`
+
+	// HasSecretKey Made by the server.
+	HasSecretKey bool `json:"hasSecretKey,omitempty,omitzero"`
+
+	// HasWebhookSecret Made by the server.
+	HasWebhookSecret bool `json:"hasWebhookSecret,omitempty,omitzero"`
+
+	// MaxMicros The most that is paid at once; 10,000 of the currency unless given.
+	MaxMicros int64 `json:"maxMicros,omitempty,omitzero"`
+
+	// MinMicros The least that is paid in advance at once; 5 of the currency unless given.
+	MinMicros int64 `json:"minMicros,omitempty,omitzero"`
+
+	// PortalURL Where the portal is, to which the provider's page leads back: https:// or http://
+	PortalURL string `json:"portalURL,omitempty,omitzero"`
+
+	// Provider stripe unless given.
+	Provider PaymentProvider `json:"provider,omitempty,omitzero"`
+
+	// Revision Of the last change; 0: nothing was ever changed.
+	Revision int64 `json:"revision,omitempty,omitzero"`
+
+	// SecretKey Key of the provider's API. Sealed. Never sent to clients.
+	SecretKey string `json:"secretKey,omitempty,omitzero"`
+
+	// Status How it goes. Made by the server.
+	Status PaymentProviderStatus `json:"status,omitempty,omitzero"`
+
+	// WebhookSecret What the provider signs its events with. Sealed. Never sent to clients.
+	WebhookSecret string `json:"webhookSecret,omitempty,omitzero"`
 }
 
 // PaymentSpec Money that came from a customer, or went back. It never changes.
@@ -3751,9 +3876,12 @@ type VolumeStatus struct {
 // Wallet defines model for Wallet.
 type Wallet struct {
 	// BalanceMicros What was paid in advance; negative: what is owed.
-	BalanceMicros int64  `json:"balanceMicros"`
-	Currency      string `json:"currency"`
-	Message       string `json:"message,omitempty,omitzero"`
+	BalanceMicros int64 `json:"balanceMicros"`
+
+	// Cards That the organization can pay by card; absent if not.
+	Cards    *CardPayments `json:"cards,omitempty"`
+	Currency string        `json:"currency"`
+	Message  string        `json:"message,omitempty,omitzero"`
 
 	// Open Payments count for the oldest invoices first.
 	Open         []OpenInvoice  `json:"open,omitempty,omitzero"`
@@ -4072,6 +4200,48 @@ type DeleteBackupParams struct {
 
 	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
+// ListCheckoutsParams defines parameters for ListCheckouts.
+type ListCheckoutsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
+
+	// Count Answer in total how many there are on all pages.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
+// CreateCheckoutParams defines parameters for CreateCheckout.
+type CreateCheckoutParams struct {
+	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// GetCheckoutParams defines parameters for GetCheckout.
+type GetCheckoutParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // ListCostsParams defines parameters for ListCosts.
@@ -4659,6 +4829,9 @@ type RotateAPIKeyJSONRequestBody = APIKeyRotation
 // UpdateBrandingJSONRequestBody defines body for UpdateBranding for application/json ContentType.
 type UpdateBrandingJSONRequestBody = Branding
 
+// CreateCheckoutJSONRequestBody defines body for CreateCheckout for application/json ContentType.
+type CreateCheckoutJSONRequestBody = Checkout
+
 // CreateCreditNoteJSONRequestBody defines body for CreateCreditNote for application/json ContentType.
 type CreateCreditNoteJSONRequestBody = CreditNote
 
@@ -4703,6 +4876,12 @@ type SetPasswordJSONRequestBody = PasswordToken
 
 // RequestPasswordResetJSONRequestBody defines body for RequestPasswordReset for application/json ContentType.
 type RequestPasswordResetJSONRequestBody = PasswordResetRequest
+
+// ReceivePaymentEventJSONRequestBody defines body for ReceivePaymentEvent for application/json ContentType.
+type ReceivePaymentEventJSONRequestBody = PaymentEvent
+
+// UpdatePaymentSettingsJSONRequestBody defines body for UpdatePaymentSettings for application/json ContentType.
+type UpdatePaymentSettingsJSONRequestBody = PaymentSettings
 
 // CreatePaymentJSONRequestBody defines body for CreatePayment for application/json ContentType.
 type CreatePaymentJSONRequestBody = Payment

@@ -30,7 +30,8 @@ type State struct {
 	Networks      []api.Network
 	Routers       []api.Router
 	Webhooks      []api.Webhook
-	Mail          []api.StoredMailSettings // the settings, and how sending goes
+	Mail          []api.StoredMailSettings    // the settings, and how sending goes
+	Payments      []api.StoredPaymentSettings // likewise
 	Organizations []api.Organization
 	Audit         []api.AuditCheck // none: the trail was never verified
 	Upgrades      []api.Upgrade

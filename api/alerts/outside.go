@@ -19,6 +19,7 @@ const named = 5 // overdue customers
 // pays.
 func (l *list) outside(s State) {
 	l.mail(s)
+	l.payments(s)
 	for _, w := range s.Webhooks {
 		if w.Spec.Paused || w.Status.Attempts < failing {
 			continue
@@ -71,6 +72,17 @@ func (l *list) mail(s State) {
 		if st.FailedAt != nil && l.now.Sub(*st.FailedAt) < undelivered {
 			l.warning(api.AlertMailUndelivered, what, st.FailedAt, "mail could not be delivered in the last 24 hours",
 				"basalt mail-message list says what and why")
+		}
+	}
+}
+
+// payments is about the payment provider: what was paid is not known while it cannot be
+// asked.
+func (l *list) payments(s State) {
+	for _, p := range s.Payments {
+		if st := p.Status; st.Attempts >= failing {
+			l.warning(api.AlertPaymentsFailing, about{kind: api.KindCheckout}, st.Since, fmt.Sprintf("the payment provider could not be asked %d times what was paid", st.Attempts)+because(st.LastError),
+				"see to the payment settings; what was paid is recorded once the provider can be asked")
 		}
 	}
 }

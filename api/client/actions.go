@@ -137,6 +137,16 @@ func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, erro
 	return get[api.Wallet](ctx, a, api.GetWalletParams{Organization: organization}, "wallet")
 }
 
+// PaymentSettings are how the cluster takes payments by card, without the secrets.
+func (a *API) PaymentSettings(ctx context.Context) (api.PaymentSettings, error) {
+	return get[api.PaymentSettings](ctx, a, nil, "payment-settings")
+}
+
+// UpdatePaymentSettings changes all of them, if nobody else did since their revision.
+func (a *API) UpdatePaymentSettings(ctx context.Context, s api.PaymentSettings) (api.PaymentSettings, error) {
+	return put[api.PaymentSettings](ctx, a, s, "payment-settings")
+}
+
 // SimulatePriceBook returns what would have been paid by a price book; an empty
 // organization is all of them.
 func (a *API) SimulatePriceBook(ctx context.Context, ref, organization string, from, to time.Time) (api.Simulation, error) {

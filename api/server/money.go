@@ -146,6 +146,14 @@ func (h *handlers) GetWallet(ctx context.Context, r in[api.GetWalletParams, none
 		return nil, err
 	}
 	w, err := h.opts.Billing.Wallet(ctx, org, now)
+	if err != nil {
+		return nil, err
+	}
+	o, err := get[api.Organization](ctx, h, api.KindOrganization, string(org), "", "")
+	if err != nil {
+		return nil, err
+	}
+	w.Cards, err = h.cards(ctx, o)
 	return &w, err
 }
 

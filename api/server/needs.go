@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -115,6 +116,15 @@ type Billing interface {
 	Wallet(ctx context.Context, org api.OrganizationID, now time.Time) (api.Wallet, error)
 	// Currency that an organization pays in.
 	Currency(ctx context.Context, org api.OrganizationID) (string, error)
+}
+
+// Payments takes money by card.
+type Payments interface {
+	// Begin asks the payment provider for the page of a checkout that is in the store;
+	// again, for the same one.
+	Begin(ctx context.Context, c api.Checkout) (api.Checkout, error)
+	// Event is what the provider sent: CodeInvalid if it did not.
+	Event(ctx context.Context, header http.Header, body []byte) error
 }
 
 // Room answers what would become of a new instance now.

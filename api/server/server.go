@@ -24,6 +24,7 @@ type Options struct {
 	Store    Store
 	Runtime  Runtime
 	Billing  Billing
+	Payments Payments // nil: nobody pays by card
 	Tracer   Tracer
 	Room     Room // nil: dry runs do not say whether there is room
 	Offers   Offers
@@ -71,11 +72,12 @@ type Options struct {
 
 // Server is the API as an http.Handler.
 type Server struct {
-	opts    Options
-	echo    *echo.Echo
-	auth    *auth.Authenticator
-	bridges bridges
-	alerts  alertBoard
+	opts      Options
+	echo      *echo.Echo
+	auth      *auth.Authenticator
+	bridges   bridges
+	alerts    alertBoard
+	checkouts sync.Mutex // held while one is begun: of an organization's, so many may be open
 	// parents of organizations, both as ids: they do not change.
 	parents sync.Map
 }

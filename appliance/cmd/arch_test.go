@@ -47,6 +47,7 @@ var rules = []rule{
 	{"appliance/controlplane/auditor", []string{"api"}, "verifies the audit trail; main hands it the store of the leader's term"},
 	{"appliance/controlplane/webhook", []string{"api"}, "events and a cursor; main hands it the store of the leader's term"},
 	{"appliance/controlplane/mail", []string{"api"}, "messages and events; main hands it the store of the leader's term"},
+	{"appliance/controlplane/payment", []string{"api"}, "checkouts and a provider; main hands it the store"},
 	{"appliance/controlplane/network", []string{"api", "sdn", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "follows what sdn decides; main hands it the store of the leader's term"},
 	{"appliance/controlplane/storage", []string{"api", "sds", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "decides about Ceph; main hands it the store of the leader's term and the monitors"},
 	{"appliance/controlplane/upgrade", []string{"api", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "what is next is a pure function; main hands it the cluster"},

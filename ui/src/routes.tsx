@@ -26,7 +26,11 @@ const seller = (s: Session) => may(s, 'reseller');
 const operator = (s: Session) => may(s, 'operator');
 
 export const routes: RouteTo[] = [
-  { path: '/', when: always, Page: lazy(() => import('./pages/dashboard/dashboard').then((m) => ({ default: m.Dashboard }))) },
+  {
+    path: '/',
+    when: always,
+    Page: lazy(() => import('./pages/dashboard/dashboard').then((m) => ({ default: m.Dashboard }))),
+  },
   {
     path: '/instances',
     when: seesMachines,
@@ -147,6 +151,11 @@ export const routes: RouteTo[] = [
   },
   { path: '/mail', when: operator, Page: lazy(() => import('./pages/mail').then((m) => ({ default: m.MailPage }))) },
   {
+    path: '/payment-settings',
+    when: operator,
+    Page: lazy(() => import('./pages/payment-settings').then((m) => ({ default: m.PaymentSettingsPage }))),
+  },
+  {
     path: '/branding',
     when: operator,
     Page: lazy(() => import('./pages/branding').then((m) => ({ default: m.BrandingPage }))),
@@ -162,6 +171,11 @@ export const routes: RouteTo[] = [
     path: '/invoices',
     when: seesMoney,
     Page: lazy(() => import('./pages/invoices/list').then((m) => ({ default: m.Invoices }))),
+  },
+  {
+    path: '/checkouts/:id',
+    when: seesMoney,
+    Page: lazy(() => import('./pages/checkout').then((m) => ({ default: m.CheckoutPage }))),
   },
   {
     path: '/invoices/:id/:tab?',

@@ -50,6 +50,7 @@ var Rights = withKinds(map[string]Roles{
 	"GetInvoicePDF":      admins | billing, "GetCreditNotePDF": admins | billing,
 	"SimulatePriceBook": operators, "GetRevenue": Sellers,
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
+	"GetPaymentSettings": operators, "UpdatePaymentSettings": operators, "ReceivePaymentEvent": Everybody,
 
 	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
 	"PreviewInvoice": admins | billing, "ListCosts": admins | billing, "ExplainInvoice": admins | billing,
@@ -72,6 +73,7 @@ var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindProject:          {read: viewers, write: admins},
 	api.KindInvoice:          {read: admins | billing},
 	api.KindPayment:          {read: admins | billing, write: Sellers},
+	api.KindCheckout:         {read: admins | billing, write: admins | billing},
 	api.KindCreditNote:       {read: admins | billing, write: Sellers},
 	api.KindMailMessage:      {read: operators, write: operators},
 	api.KindBudget:           {read: admins | billing, write: admins},

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -101,6 +102,15 @@ func noted(count int) bool {
 
 // errSlow is for who sends too much.
 var errSlow = api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wait a second")
+
+// Signed counts requests whose signature is wrong (CodeInvalid), and returns err, or
+// errSlow to who has sent many.
+func (a *Authenticator) Signed(ctx context.Context, err error) error {
+	if err != nil && api.CodeOf(err) == api.CodeInvalid && !a.denied.take(addressOf(Request(ctx)), a.opts.Now()) {
+		return errSlow
+	}
+	return err
+}
 
 // refused counts a token that was looked at and is not good, and returns why, or
 // errSlow to who has sent many.

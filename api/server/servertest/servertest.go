@@ -43,7 +43,7 @@ func StartWith(t testing.TB, change func(*server.Options)) *Env {
 	t.Helper()
 	store := memstore.New()
 	node, packages := &Node{store: store, images: map[api.ImageID][]byte{}}, &Packages{}
-	o := server.Options{Store: store, Runtime: node, Shells: Shells{}, Apps: Apps{}, Billing: Bill{}, Offers: Shelf{}, Packages: packages, Version: "test", KeyRate: 1e6,
+	o := server.Options{Store: store, Runtime: node, Shells: Shells{}, Apps: Apps{}, Billing: Bill{}, Payments: &Till{Store: store}, Offers: Shelf{}, Packages: packages, Version: "test", KeyRate: 1e6,
 		Passwords: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
 	change(&o)
 	s, err := server.New(o)

@@ -30,6 +30,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offers"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/payment"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/planner"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
@@ -205,7 +206,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err != nil {
 		return n, err
 	}
-	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Tracer: n.tracer(), Offers: n.offers(), Version: version, Log: log,
+	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Payments: n.payments(n.store), Tracer: n.tracer(), Offers: n.offers(), Version: version, Log: log,
 		Room: planner.NewRoom(n.cache, n.cluster != nil), Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
 	if n.ssh != nil {
 		so.SSHGateway, so.Shells = n.ssh.info, n.ssh
@@ -432,6 +433,7 @@ func (n *node) plan(ctx context.Context) error {
 		wg.Go(func() { n.audit(ctx, term{n.store, in}) })
 		wg.Go(func() { _ = n.webhooks(term{n.store, in}).Run(ctx) })
 		wg.Go(func() { _ = n.mailer(term{n.store, in}).Run(ctx) })
+		wg.Go(func() { _ = payment.NewCollector(n.payments(hookTerm{term{n.store, in}})).Run(ctx) })
 		_ = planner.Run(ctx, n.cache, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()
 		cancel()

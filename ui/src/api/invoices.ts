@@ -12,6 +12,8 @@ export const now = 'now';
 /** Bill is what an issued invoice and one that would be have in common. */
 export interface Bill {
   number?: string;
+  /** Id of who pays, of an issued one. */
+  organization?: string;
   customer?: Schemas['Party'];
   from: string;
   to: string;
@@ -29,8 +31,8 @@ export const useBill = (id: string, organization: string | undefined, month: Per
     queryFn: async ({ signal }): Promise<Bill> => {
       if (id === now)
         return ok(api.GET('/v1/invoice-preview', { params: { query: { organization, ...month } }, signal }));
-      const { spec } = await ok(api.GET('/v1/invoices/{id}', { params: { path: { id } }, signal }));
-      return { lines: [], ...spec };
+      const { meta, spec } = await ok(api.GET('/v1/invoices/{id}', { params: { path: { id } }, signal }));
+      return { lines: [], organization: meta.organization, ...spec };
     },
   });
 

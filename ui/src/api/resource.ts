@@ -109,6 +109,18 @@ export const mail: Resource<Schemas['MailSettings']> = {
   post: (body) => ok(api.PUT('/v1/mail', { body })),
 };
 
+/** paymentSettings are one object too. */
+export const paymentSettings: Resource<Schemas['PaymentSettings']> = {
+  id: () => '',
+  revision: (s) => s.revision ?? 0,
+  path: () => '/v1/payment-settings',
+  key: () => ['payment-settings'],
+  lists: ['payment-settings'],
+  get: () => ok(api.GET('/v1/payment-settings')),
+  patch: (_, __, body) => ok(api.PUT('/v1/payment-settings', { body })),
+  post: (body) => ok(api.PUT('/v1/payment-settings', { body })),
+};
+
 /** changedMeanwhile reports whether a change was refused because somebody else was quicker. */
 export const changedMeanwhile = (e: unknown) =>
   e instanceof ApiError && (e.code === 'conflict' || e.code === 'precondition_failed');

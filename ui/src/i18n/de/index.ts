@@ -17,6 +17,7 @@ import { prices } from './prices';
 import { revenue } from './revenue';
 import { branding } from './branding';
 import { mail } from './mail';
+import { pay } from './pay';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
@@ -46,6 +47,7 @@ export const de: Words = {
   ...revenue,
   ...branding,
   ...mail,
+  ...pay,
   ...setup,
   ...volumes,
   ...network,

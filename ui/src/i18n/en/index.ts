@@ -18,6 +18,7 @@ import { prices } from './prices';
 import { revenue } from './revenue';
 import { branding } from './branding';
 import { mail } from './mail';
+import { pay } from './pay';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
@@ -47,6 +48,7 @@ export const en = {
   ...revenue,
   ...branding,
   ...mail,
+  ...pay,
   ...setup,
   ...volumes,
   ...network,

@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { asApiError, base } from '../../api/client';
 import { now, useBill, type Bill, type Line } from '../../api/invoices';
+import { useWallet } from '../../api/queries';
 import type { Session } from '../../api/session';
 import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
@@ -15,6 +16,7 @@ import { month } from '../../lib/period';
 import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
+import { PayInvoice } from '../../parts/pay';
 import { Rows } from '../../parts/rows';
 import { useProject } from '../../parts/project';
 import { Explained } from './explained';
@@ -74,10 +76,20 @@ export function BillPage({ session, id, tab }: { session: Session; id: string; t
     <PageBody title={title} above={above} actions={pdf}>
       <div className="basalt-stack">
         <Head bill={query.data} />
+        {id !== now && <Pay invoice={id} organization={query.data.organization} />}
         <Lines id={id} bill={query.data} />
       </div>
     </PageBody>
   );
+}
+
+function Pay({ invoice, organization }: { invoice: string; organization: string | undefined }) {
+  const wallet = useWallet(organization, true).data;
+  return wallet ? (
+    <div>
+      <PayInvoice wallet={wallet} invoice={invoice} />
+    </div>
+  ) : null;
 }
 
 function Head({ bill: b }: { bill: Bill }) {

@@ -7,14 +7,16 @@ import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
+import { WalletCard } from '../organizations/overview';
 import { useProject } from '../../parts/project';
 import { collections } from '../../api/collection';
 
 export function Invoices({ session }: { session: Session }) {
   const { t, language } = useText();
   const { organization } = useProject();
+  const payer = organization ?? session.organization;
   const list = useListing(collections.invoices, {
-    fixed: { organization: organization ?? session.organization },
+    fixed: { organization: payer },
     sort: '-spec.issuedAt',
   });
   const columns: Column<Schemas['Invoice']>[] = [
@@ -56,14 +58,17 @@ export function Invoices({ session }: { session: Session }) {
   ];
   return (
     <PageBody title={t('inv.title')} actions={<Link href={`/invoices/${now}`}>{t('inv.now')}</Link>}>
-      <ObjectList
-        name="invoices"
-        label={t('inv.title')}
-        columns={columns}
-        list={list}
-        keyOf={(i) => i.meta.id ?? i.spec.number}
-        empty={<Empty title={t('inv.empty')} help={t('inv.emptyHelp')} icon={FileInvoiceIcon} />}
-      />
+      <div className="basalt-stack">
+        {payer && <WalletCard id={payer} />}
+        <ObjectList
+          name="invoices"
+          label={t('inv.title')}
+          columns={columns}
+          list={list}
+          keyOf={(i) => i.meta.id ?? i.spec.number}
+          empty={<Empty title={t('inv.empty')} help={t('inv.emptyHelp')} icon={FileInvoiceIcon} />}
+        />
+      </div>
     </PageBody>
   );
 }

@@ -300,7 +300,7 @@ function Ledger({ organization: o }: { organization: Organization }) {
 export function Money({ organization, owns }: { organization: Organization; owns: boolean }) {
   return (
     <div className="basalt-stack">
-      <WalletCard organization={organization} />
+      <WalletCard id={organization.meta.id} mode={organization.spec.billing?.mode} />
       <Payments organization={organization} owns={owns} />
       <Invoices organization={organization} owns={owns} />
       <CreditNotes organization={organization} />

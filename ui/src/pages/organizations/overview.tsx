@@ -6,17 +6,25 @@ import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatTime } from '../../lib/format';
 import { balanceOf } from '../../lib/organization';
 import { ErrorAlert } from '../../parts/error';
+import { AddFunds, PayInvoice } from '../../parts/pay';
 import { Rows } from '../../parts/rows';
 
 function Reseller({ id }: { id: string }) {
   return <>{useOrganization(id).data?.meta.name ?? id}</>;
 }
 
-export function WalletCard({ organization: o }: { organization: Organization }) {
+/** WalletCard is how an organization stands; mode is how it pays, where that is known. */
+export function WalletCard({
+  id,
+  mode,
+}: {
+  id: string | undefined;
+  mode?: NonNullable<Organization['spec']['billing']>['mode'];
+}) {
   const { t, language } = useText();
-  const wallet = useWallet(o.meta.id, true);
+  const wallet = useWallet(id, true);
   const money = (micros: number) => formatMicros(micros, wallet.data?.currency ?? 'EUR', language);
-  const balance = balanceOf(wallet.data?.balanceMicros ?? 0, o.spec.billing?.mode);
+  const balance = balanceOf(wallet.data?.balanceMicros ?? 0, mode);
   return (
     <Card>
       <CardTitle component="h2">{t(balance.key)}</CardTitle>
@@ -31,6 +39,9 @@ export function WalletCard({ organization: o }: { organization: Organization }) 
                 [t('cust.reason'), wallet.data.message],
               ]}
             />
+            <div>
+              <AddFunds wallet={wallet.data} />
+            </div>
             {(wallet.data.open?.length ?? 0) > 0 && (
               <>
                 <h3>{t('cust.openInvoices')}</h3>
@@ -41,7 +52,8 @@ export function WalletCard({ organization: o }: { organization: Organization }) 
                         number: i.number,
                         amount: money(i.leftMicros),
                         due: formatDay(i.dueAt, language),
-                      })}
+                      })}{' '}
+                      <PayInvoice wallet={wallet.data} invoice={i.invoice} />
                     </li>
                   ))}
                 </ul>
@@ -82,7 +94,7 @@ export function Overview({ organization: o }: { organization: Organization }) {
           />
         </CardBody>
       </Card>
-      <WalletCard organization={o} />
+      <WalletCard id={o.meta.id} mode={b?.mode} />
     </div>
   );
 }

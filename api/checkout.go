@@ -1,0 +1,64 @@
+package api
+
+import "time"
+
+// CheckoutState is what became of a checkout.
+type CheckoutState string
+
+// States of checkouts. Without one it is being opened.
+const (
+	CheckoutOpening    CheckoutState = "Opening"
+	CheckoutOpen       CheckoutState = "Open"
+	CheckoutProcessing CheckoutState = "Processing"
+	CheckoutPaid       CheckoutState = "Paid"
+	CheckoutFailed     CheckoutState = "Failed"
+	CheckoutExpired    CheckoutState = "Expired"
+)
+
+// MaxOpenCheckouts of an organization: cards that were stolen are tried in bulk.
+const MaxOpenCheckouts = 10
+
+// CheckoutLife is how long a checkout can be paid.
+const CheckoutLife = time.Hour
+
+// Done reports whether nothing more becomes of a checkout.
+func (c Checkout) Done() bool {
+	return c.Status.State == CheckoutPaid || c.Status.State == CheckoutFailed || c.Status.State == CheckoutExpired
+}
+
+// ValidateCheckout checks a spec whose amount is known. The limits are the settings';
+// an invoice's amount is what is left of it, however little that is.
+func ValidateCheckout(s CheckoutSpec, limits PaymentSettingsSpec) error {
+	var bad faults
+	least := limits.MinMicros
+	if s.Invoice != "" {
+		least = chargeStep(s.Currency)
+	}
+	bad.note(currency(s.Currency))
+	switch {
+	case s.AmountMicros < least || s.AmountMicros > limits.MaxMicros:
+		bad.note(invalid("spec.amountMicros", "must be between %d and %d millionths, got %d", least, limits.MaxMicros, s.AmountMicros).WithHint("pay larger amounts in parts, or by bank transfer"))
+	case s.AmountMicros%chargeStep(s.Currency) != 0:
+		bad.note(invalid("spec.amountMicros", "must be a multiple of %d millionths, the least that is charged in %s", chargeStep(s.Currency), clip(s.Currency)))
+	}
+	return bad.err()
+}
+
+// uncharged are the currencies of which no part of a unit is charged
+// (docs.stripe.com/currencies: zero-decimal currencies, and special cases).
+var uncharged = map[string]bool{"BIF": true, "CLP": true, "DJF": true, "GNF": true, "ISK": true, "JPY": true, "KMF": true, "KRW": true, "MGA": true, "PYG": true, "RWF": true,
+	"UGX": true, "VND": true, "VUV": true, "XAF": true, "XOF": true, "XPF": true}
+
+// chargeStep is what amounts in a currency are multiples of, in millionths.
+func chargeStep(currency string) int64 {
+	if uncharged[currency] {
+		return 1_000_000
+	}
+	return microsPerCent
+}
+
+// Chargeable is an amount that is owed, rounded up to what can be charged.
+func Chargeable(currency string, micros int64) int64 {
+	step := chargeStep(currency)
+	return (micros + step - 1) / step * step
+}

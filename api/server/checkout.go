@@ -1,0 +1,222 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
+)
+
+// maxPaymentEvent is the most of an event that is read, in bytes.
+const maxPaymentEvent = 256 << 10
+
+// paymentSettings are the cluster's; revision 0: nobody has changed them yet.
+func (h *handlers) paymentSettings(ctx context.Context, id string) (api.StoredPaymentSettings, error) {
+	o, err := h.opts.Store.Get(ctx, api.KindPaymentSettings, id)
+	if err != nil && api.CodeOf(err) == api.CodeNotFound {
+		return api.StoredPaymentSettings{Kind: api.KindPaymentSettings, Spec: api.PaymentSettings{}.Asked()}, nil
+	}
+	if err != nil {
+		return api.StoredPaymentSettings{}, err
+	}
+	return api.Decode[api.StoredPaymentSettings](o)
+}
+
+// GetPaymentSettings returns all but the secrets.
+func (h *handlers) GetPaymentSettings(ctx context.Context, _ in[none, none]) (*api.PaymentSettings, error) {
+	s, err := h.paymentSettings(ctx, api.PaymentSettingsID)
+	if err != nil {
+		return nil, err
+	}
+	st, err := h.paymentSettings(ctx, api.PaymentStatusID)
+	shown := s.Shown(st.Status)
+	return &shown, err
+}
+
+// UpdatePaymentSettings changes all of it; a secret that is not given stays. The
+// provider is asked at once, however often it has failed.
+func (h *handlers) UpdatePaymentSettings(ctx context.Context, r in[none, api.PaymentSettings]) (*api.PaymentSettings, error) {
+	old, err := h.paymentSettings(ctx, api.PaymentSettingsID)
+	if err != nil {
+		return nil, err
+	}
+	spec := r.Body.Asked()
+	if err := api.ValidatePaymentSecrets(spec); err != nil {
+		return nil, err
+	}
+	for _, s := range []struct {
+		to  *string
+		was string
+	}{{&spec.SecretKey, old.Spec.SecretKey}, {&spec.WebhookSecret, old.Spec.WebhookSecret}} {
+		if *s.to == "" {
+			*s.to = s.was
+		} else if *s.to, err = h.auth.Sealed(ctx, *s.to); err != nil {
+			return nil, err
+		}
+	}
+	if err := api.ValidatePaymentSettings(spec); err != nil {
+		return nil, err
+	}
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindPaymentSettings, ID: api.PaymentSettingsID, Expect: r.Body.Revision, Name: "payments", Data: api.Encode(spec)},
+		{Op: api.OpPutSpec, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Name: "payments-status", Data: api.Encode(struct{}{})},
+		{Op: api.OpReport, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Data: api.Encode(api.PaymentProviderStatus{})},
+	}})
+	if api.CodeOf(err) == api.CodeNotFound && err != nil {
+		err = api.Errorf(api.CodeConflict, "payment settings are at revision 0, want %d", r.Body.Revision).At("revision").WithHint("GET them again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := api.Decode[api.StoredPaymentSettings](out[0])
+	shown := s.Shown(api.PaymentProviderStatus{})
+	return &shown, err
+}
+
+// cards are what an organization may pay by card; nil: it may not. A reseller's
+// customer pays the reseller, whose account the cluster's is not.
+func (h *handlers) cards(ctx context.Context, org api.Organization) (*api.CardPayments, error) {
+	if h.opts.Payments == nil || org.Spec.Parent != "" {
+		return nil, nil
+	}
+	s, err := h.paymentSettings(ctx, api.PaymentSettingsID)
+	if err != nil || !s.Spec.Enabled {
+		return nil, err
+	}
+	return &api.CardPayments{MinMicros: s.Spec.MinMicros, MaxMicros: s.Spec.MaxMicros}, nil
+}
+
+// CreateCheckout begins a payment by card. The object is there before the provider is
+// asked: again with the same key it asks for the same page.
+func (h *handlers) CreateCheckout(ctx context.Context, r in[api.CreateCheckoutParams, api.Checkout]) (*api.Checkout, error) {
+	if err := api.ValidateLabels(r.Body.Meta.Labels); err != nil {
+		return nil, err
+	}
+	org, err := get[api.Organization](ctx, h, api.KindOrganization, cmp.Or(r.Body.Meta.Organization, who(ctx).Org), "", "")
+	if err != nil {
+		return nil, at(err, "meta.organization")
+	}
+	spec, err := h.checkoutSpec(ctx, org, r.Body.Spec)
+	if err != nil {
+		return nil, err
+	}
+	b := api.Batch{At: h.opts.Now().UTC()}
+	if b.ID, err = batchID(ctx, api.KindCheckout, r.Params.IdempotencyKey); err != nil {
+		return nil, err
+	}
+	id := newID(api.KindCheckout)
+	b.Commands = []api.Command{{Op: api.OpPutSpec, Kind: api.KindCheckout, ID: id, Name: id, Organization: org.Meta.ID, Labels: r.Body.Meta.Labels, Data: api.Encode(spec)}}
+	id, err = h.putCheckout(ctx, org, b)
+	if err != nil {
+		return nil, err
+	}
+	made, err := h.opts.Store.Get(ctx, api.KindCheckout, id) // as it is now, also for one that was made before
+	if err != nil {
+		return nil, err
+	}
+	c, err := api.Decode[api.Checkout](made)
+	if err != nil {
+		return nil, err
+	}
+	if c, err = h.opts.Payments.Begin(ctx, c); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// checkoutSpec is what is asked for, with what was left out.
+func (h *handlers) checkoutSpec(ctx context.Context, org api.Organization, s api.CheckoutSpec) (api.CheckoutSpec, error) {
+	cards, err := h.cards(ctx, org)
+	switch {
+	case err != nil:
+		return s, err
+	case org.Spec.Parent != "":
+		return s, api.Errorf(api.CodeState, "organization %s pays its reseller", org.Meta.Name).At("meta.organization").WithHint("ask your reseller how to pay")
+	case cards == nil || h.opts.Billing == nil:
+		return s, api.Errorf(api.CodeState, "online payments are disabled").WithHint("pay as your invoices say, or ask your administrator")
+	}
+	w, err := h.opts.Billing.Wallet(ctx, api.OrganizationID(org.Meta.ID), h.opts.Now())
+	if err != nil {
+		return s, err
+	}
+	if s.Currency = cmp.Or(s.Currency, w.Currency); s.Currency != w.Currency {
+		return s, api.Errorf(api.CodeInvalid, "organization %s pays in %s, got %s", org.Meta.Name, w.Currency, s.Currency).At("spec.currency")
+	}
+	if s.Invoice != "" {
+		if s, err = openInvoice(s, w); err != nil {
+			return s, err
+		}
+	}
+	if err := api.ValidateCheckout(s, api.PaymentSettingsSpec{MinMicros: cards.MinMicros, MaxMicros: cards.MaxMicros}); err != nil {
+		return s, err
+	}
+	return s, nil
+}
+
+// putCheckout writes one unless too many are open, and returns its id: with the batch of
+// before, the id of before. The lock is this node's: of several, each may let one more in.
+func (h *handlers) putCheckout(ctx context.Context, org api.Organization, b api.Batch) (string, error) {
+	h.checkouts.Lock()
+	defer h.checkouts.Unlock()
+	all, err := all[api.Checkout](ctx, h, api.ListQuery{Kind: api.KindCheckout, Organization: org.Meta.ID})
+	if err != nil {
+		return "", err
+	}
+	open := 0
+	for _, c := range all {
+		if !c.Done() {
+			open++
+		}
+	}
+	if open >= api.MaxOpenCheckouts {
+		return "", api.Errorf(api.CodeRateLimited, "organization %s has %d payments that nobody has finished", org.Meta.Name, open).WithHint("finish one of them, or wait an hour until they expire")
+	}
+	out, err := h.opts.Store.Apply(ctx, b)
+	if err != nil {
+		return "", err
+	}
+	return out[0].Meta.ID, nil
+}
+
+// openInvoice fills in what is left of an invoice.
+func openInvoice(s api.CheckoutSpec, w api.Wallet) (api.CheckoutSpec, error) {
+	for _, o := range w.Open {
+		if o.Invoice != s.Invoice && o.Number != string(s.Invoice) {
+			continue
+		}
+		left := api.Chargeable(w.Currency, o.LeftMicros)
+		if s.Invoice, s.AmountMicros = o.Invoice, cmp.Or(s.AmountMicros, left); s.AmountMicros > left {
+			return s, api.Errorf(api.CodeInvalid, "invoice %s has %d millionths left, got %d", o.Number, left, s.AmountMicros).At("spec.amountMicros")
+		}
+		return s, nil
+	}
+	return s, api.Errorf(api.CodeNotFound, "no such invoice is to be paid").At("spec.invoice").WithHint("the wallet lists the invoices that are open")
+}
+
+// ReceivePaymentEvent hands on what the payment provider sent, byte by byte: its
+// signature is of the body as it came.
+func (h *handlers) ReceivePaymentEvent(ctx context.Context, r in[none, stream]) (*api.PaymentEventReceipt, error) {
+	request := auth.Request(ctx)
+	if err := mediaType(request, jsonType); err != nil {
+		return nil, err
+	}
+	if h.opts.Payments == nil {
+		return nil, api.Errorf(api.CodeState, "online payments are disabled")
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxPaymentEvent+1))
+	var tooLarge *http.MaxBytesError
+	if len(body) > maxPaymentEvent || errors.As(err, &tooLarge) {
+		return nil, api.Errorf(api.CodeTooLarge, "the event is larger than %d bytes", maxPaymentEvent)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := h.auth.Signed(ctx, h.opts.Payments.Event(ctx, request.Header, body)); err != nil {
+		return nil, err
+	}
+	return &api.PaymentEventReceipt{Received: true}, nil
+}

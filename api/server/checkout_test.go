@@ -1,0 +1,154 @@
+package server_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const cardKey, cardSecret = "sk_test_0123456789abcdef", "whsec_0123456789abcdef"
+
+// cardsOn has the cluster take cards.
+func cardsOn(p *people) api.PaymentSettings {
+	p.t.Helper()
+	s, err := ask[api.PaymentSettings](p, p.Token, "PUT", "/v1/payment-settings", api.PaymentSettings{Enabled: true, SecretKey: cardKey, WebhookSecret: cardSecret,
+		PortalURL: "https://cloud.example.com"})
+	wanted(p.t, "enable payments", err, "")
+	return s
+}
+
+// Operators set up payments; the secrets are kept, and shown to nobody.
+func TestPaymentSettings(t *testing.T) {
+	p := newPeople(t)
+	before, err := ask[api.PaymentSettings](p, p.Token, "GET", "/v1/payment-settings", nil)
+	wanted(t, "read", err, "")
+	if before.Enabled || before.Revision != 0 || before.MinMicros != 5_000_000 {
+		t.Errorf("settings before there are any: %+v", before)
+	}
+	s := cardsOn(p)
+	if s.SecretKey+s.WebhookSecret != "" || !s.HasSecretKey || !s.HasWebhookSecret || s.Provider != api.PaymentStripe {
+		t.Errorf("settings are %+v", s)
+	}
+	rec := p.call("GET", "/v1/payment-settings", p.Token, "")
+	if strings.Contains(rec.Body.String(), cardKey) || strings.Contains(rec.Body.String(), cardSecret) {
+		t.Errorf("a secret is in %s", rec.Body)
+	}
+	old := s
+	s.MaxMicros = 100_000_000
+	s, err = ask[api.PaymentSettings](p, p.Token, "PUT", "/v1/payment-settings", s)
+	wanted(t, "change without the secrets", err, "")
+	if !s.HasSecretKey || !s.HasWebhookSecret || s.MaxMicros != 100_000_000 {
+		t.Errorf("settings are %+v", s)
+	}
+	_, err = ask[api.PaymentSettings](p, p.Token, "PUT", "/v1/payment-settings", old)
+	wanted(t, "change of an old revision", err, api.CodeConflict)
+	for field, change := range map[string]func(*api.PaymentSettings){
+		"secretKey":     func(s *api.PaymentSettings) { s.SecretKey = "pk_test_0123456789abcdef" },
+		"webhookSecret": func(s *api.PaymentSettings) { s.WebhookSecret = "sk_test_0123456789abcdef" },
+		"portalURL":     func(s *api.PaymentSettings) { s.PortalURL = "javascript:alert(1)" },
+		"provider":      func(s *api.PaymentSettings) { s.Provider = "other" },
+		"minMicros":     func(s *api.PaymentSettings) { s.MinMicros = -1 },
+		"maxMicros":     func(s *api.PaymentSettings) { s.MaxMicros = 1_000_000 },
+	} {
+		bad := s
+		change(&bad)
+		if _, err := ask[api.PaymentSettings](p, p.Token, "PUT", "/v1/payment-settings", bad); err == nil || err.Field != field {
+			t.Errorf("bad %s: %v, want an error there", field, err)
+		}
+	}
+	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
+	_, err = ask[api.PaymentSettings](p, admin, "GET", "/v1/payment-settings", nil)
+	wanted(t, "read by an admin", err, api.CodeForbidden)
+}
+
+// Who may pay, what, and for whom.
+func TestCreateCheckout(t *testing.T) {
+	p := newPeople(t)
+	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
+	begin := func(token string, org string, s api.CheckoutSpec) (api.Checkout, *api.Error) {
+		t.Helper()
+		return ask[api.Checkout](p, token, "POST", "/v1/checkouts", api.Checkout{Kind: api.KindCheckout, Meta: api.Meta{Organization: org}, Spec: s})
+	}
+	_, err := begin(admin, "", api.CheckoutSpec{AmountMicros: 50_000_000})
+	wanted(t, "while payments are disabled", err, api.CodeState)
+	w, err := ask[api.Wallet](p, admin, "GET", "/v1/wallet", nil)
+	wanted(t, "wallet", err, "")
+	if w.Cards != nil {
+		t.Errorf("wallet is %+v, want no cards", w)
+	}
+	cardsOn(p)
+	if w, err = ask[api.Wallet](p, admin, "GET", "/v1/wallet", nil); err != nil || w.Cards == nil || w.Cards.MinMicros != 5_000_000 {
+		t.Errorf("wallet is %+v, %v; want cards", w, err)
+	}
+	c, err := begin(admin, "", api.CheckoutSpec{AmountMicros: 50_000_000})
+	wanted(t, "by an admin", err, "")
+	if c.Meta.Organization != p.acme || c.Spec.Currency != "EUR" || c.Status.URL == "" {
+		t.Errorf("checkout is %+v", c)
+	}
+	got, err := ask[api.Checkout](p, admin, "GET", "/v1/checkouts/"+c.Meta.ID, nil)
+	wanted(t, "read", err, "")
+	if got.Status.URL != c.Status.URL {
+		t.Errorf("checkout is %+v", got)
+	}
+	c, err = begin(admin, "", api.CheckoutSpec{Invoice: "INV-000001"})
+	wanted(t, "an invoice", err, "")
+	if c.Spec.Invoice != "inv-000000000001" || c.Spec.AmountMicros != 1_500_000 {
+		t.Errorf("checkout is %+v", c.Spec)
+	}
+	for field, bad := range map[string]api.CheckoutSpec{
+		"spec.amountMicros": {AmountMicros: -50_000_000}, "spec.currency": {Currency: "USD", AmountMicros: 50_000_000}, "spec.invoice": {Invoice: "INV-9"},
+	} {
+		if _, err := begin(admin, "", bad); err == nil || err.Field != field {
+			t.Errorf("bad %s: %v, want an error there", field, err)
+		}
+	}
+	for name, micros := range map[string]int64{"too little": 4_990_000, "too much": 10_000_010_000, "a part of a cent": 50_000_001} {
+		if _, err := begin(admin, "", api.CheckoutSpec{AmountMicros: micros}); err == nil || err.Field != "spec.amountMicros" {
+			t.Errorf("%s: %v, want an error at spec.amountMicros", name, err)
+		}
+	}
+	_, err = begin(admin, "", api.CheckoutSpec{Invoice: "INV-000001", AmountMicros: 2_000_000})
+	wanted(t, "more than is left of the invoice", err, api.CodeInvalid)
+
+	other := p.Key(t, api.Meta{Name: "k2", Organization: "org-0123456789ab"}, api.RoleAdmin)
+	_, err = begin(other, p.acme, api.CheckoutSpec{AmountMicros: 50_000_000})
+	wanted(t, "for somebody else", err, api.CodeInvalid)
+	_, err = ask[api.Checkout](p, other, "GET", "/v1/checkouts/"+c.Meta.ID, nil)
+	wanted(t, "read by somebody else", err, api.CodeNotFound)
+	resold := p.Apply(t, api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-00000000005d", Name: "sold", Organization: p.acme,
+		Data: api.Encode(api.OrganizationSpec{Parent: api.OrganizationID(p.acme)})})[0]
+	_, err = begin(p.Token, resold.Meta.ID, api.CheckoutSpec{AmountMicros: 50_000_000})
+	wanted(t, "for a reseller's customer", err, api.CodeState)
+}
+
+// However many are begun at once, ten are open.
+func TestOpenCheckouts(t *testing.T) {
+	p := newPeople(t)
+	cardsOn(p)
+	admin := p.Key(t, api.Meta{Name: "k", Organization: p.acme}, api.RoleAdmin)
+	var wg sync.WaitGroup
+	codes := make(chan int, 30)
+	for range cap(codes) {
+		wg.Go(func() {
+			r := httptest.NewRequest(http.MethodPost, "/v1/checkouts", strings.NewReader(`{"kind":"Checkout","meta":{"name":""},"spec":{"amountMicros":50000000}}`))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Authorization", "Bearer "+admin)
+			rec := httptest.NewRecorder()
+			p.Server.ServeHTTP(rec, r)
+			codes <- rec.Code
+		})
+	}
+	wg.Wait()
+	close(codes)
+	got := map[int]int{}
+	for c := range codes {
+		got[c]++
+	}
+	if got[http.StatusCreated] != api.MaxOpenCheckouts || got[http.StatusTooManyRequests] != cap(codes)-api.MaxOpenCheckouts {
+		t.Errorf("statuses are %v, want %d of 201 and the rest 429", got, api.MaxOpenCheckouts)
+	}
+}

@@ -1,0 +1,35 @@
+package servertest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/memstore"
+)
+
+// Till is a payment provider of which every page can be opened and none is paid.
+type Till struct{ Store *memstore.Store }
+
+// Begin implements server.Payments.
+func (t *Till) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) {
+	if c.Status.Session != "" {
+		return c, nil
+	}
+	ends := c.Meta.CreatedAt.Add(api.CheckoutLife)
+	st := api.CheckoutStatus{State: api.CheckoutOpen, Session: "cs_" + c.Meta.ID, URL: "https://pay.example.com/" + c.Meta.ID, ExpiresAt: &ends}
+	out, err := t.Store.Apply(ctx, api.Batch{At: time.Now(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindCheckout, ID: c.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}})
+	if err != nil {
+		return c, err
+	}
+	return api.Decode[api.Checkout](out[0])
+}
+
+// Event implements server.Payments: of whoever signs with "good".
+func (t *Till) Event(_ context.Context, header http.Header, _ []byte) error {
+	if header.Get("Stripe-Signature") != "good" {
+		return api.Errorf(api.CodeInvalid, "the event is not signed by the payment provider")
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/payment"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/payment/stripe"
+)
+
+// payments takes money by card, and writes by the store that is given.
+func (n *node) payments(s payment.Store) *payment.Desk {
+	client := stripe.NewClient(n.urls)
+	return payment.New(payment.Options{Store: s, Open: n.sealed.Open, Log: n.log, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
+		return stripe.New(s, client, ""), nil
+	}})
+}

@@ -1,0 +1,174 @@
+package payment
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	// lookEvery is between looks for what is due.
+	lookEvery = 5 * time.Second
+	perBatch  = 100 // checkouts that are deleted at once
+)
+
+// away is between tries of a provider that cannot be asked.
+var away = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
+
+// Collector follows checkouts to their end while this node leads, whatever events come.
+type Collector struct {
+	desk   *Desk
+	looked map[string]time.Time // when the provider was last asked about a checkout
+	// Wait returns when d is over; for tests.
+	Wait func(ctx context.Context, d time.Duration)
+}
+
+// NewCollector that writes in the leader's term, by the desk's store.
+func NewCollector(d *Desk) *Collector {
+	return &Collector{desk: d, looked: map[string]time.Time{}, Wait: func(ctx context.Context, d time.Duration) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	}}
+}
+
+// Run until ctx ends.
+func (c *Collector) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := c.Step(ctx); err != nil && ctx.Err() == nil {
+			c.desk.o.Log.Warn("follow checkouts failed, retrying", "error", err)
+		}
+		c.Wait(ctx, lookEvery)
+	}
+	return ctx.Err()
+}
+
+// Step does what is due now. The provider is asked about one checkout after the other;
+// when it cannot be asked the others wait.
+func (c *Collector) Step(ctx context.Context) error {
+	all, err := api.All[api.Checkout](ctx, c.desk.o.Store, api.ListQuery{Kind: api.KindCheckout})
+	if err != nil {
+		return err
+	}
+	now := c.desk.o.Now().UTC()
+	if err := c.tidy(ctx, all, now); err != nil {
+		return err
+	}
+	var due []api.Checkout
+	there := map[string]time.Time{}
+	for _, x := range all {
+		if x.Done() || x.Status.Session == "" {
+			continue
+		}
+		there[x.Meta.ID] = c.looked[x.Meta.ID]
+		if !nextLook(x, c.looked[x.Meta.ID], now).After(now) {
+			due = append(due, x)
+		}
+	}
+	c.looked = there
+	if len(due) == 0 {
+		return nil
+	}
+	return c.ask(ctx, due, now)
+}
+
+// tidy deletes what ended long ago and ends what got no page.
+func (c *Collector) tidy(ctx context.Context, all []api.Checkout, now time.Time) error {
+	var cmds []api.Command
+	for _, x := range all {
+		if len(cmds) == perBatch {
+			break
+		}
+		if x.Done() {
+			if x.Status.DoneAt == nil || now.Sub(*x.Status.DoneAt) > keepDone {
+				cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindCheckout, ID: x.Meta.ID, Expect: x.Meta.Revision})
+			}
+		} else if st, gone := abandoned(x, nil, now); gone {
+			cmds = append(cmds, reported(x, st))
+		}
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: cmds})
+	return err
+}
+
+// ask the provider, unless it is to be left alone for now, and write how that went.
+func (c *Collector) ask(ctx context.Context, due []api.Checkout, now time.Time) error {
+	var was api.PaymentProviderStatus
+	if o, err := c.desk.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentStatusID); err == nil {
+		stored, err := api.Decode[api.StoredPaymentSettings](o)
+		if err != nil {
+			return err
+		}
+		was = stored.Status
+	}
+	if was.NextAt != nil && now.Before(*was.NextAt) && was.NextAt.Sub(now) < 2*away.Last {
+		return nil
+	}
+	p, _, err := c.desk.provider(ctx)
+	if err != nil {
+		return err
+	}
+	// Who was asked about last comes last: one that always fails is in nobody's way.
+	slices.SortStableFunc(due, func(a, b api.Checkout) int { return c.looked[a.Meta.ID].Compare(c.looked[b.Meta.ID]) })
+	is := api.PaymentProviderStatus{}
+	for _, x := range due {
+		err := c.desk.settle(ctx, p, api.CheckoutID(x.Meta.ID))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.looked[x.Meta.ID] = now
+		if errors.Is(err, ErrUnknown) {
+			err = c.unknown(ctx, x, now)
+		}
+		if err == nil {
+			continue
+		}
+		c.desk.o.Log.Warn("settle checkout failed", "checkout", x.Meta.ID, "error", err)
+		is = failed(was, err, now)
+		if isAway := new(awayError); errors.As(err, &isAway) {
+			break
+		}
+		is.NextAt = nil // it is this checkout, and no reason to let others wait
+	}
+	return c.report(ctx, was, is, now)
+}
+
+// unknown ends a checkout that the provider has not known for long.
+func (c *Collector) unknown(ctx context.Context, x api.Checkout, now time.Time) error {
+	st, gone := abandoned(x, ErrUnknown, now)
+	if !gone {
+		return ErrUnknown
+	}
+	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(x, st)}})
+	return err
+}
+
+func (c *Collector) report(ctx context.Context, was, is api.PaymentProviderStatus, now time.Time) error {
+	if string(api.Encode(was)) == string(api.Encode(is)) {
+		return nil
+	}
+	_, err := c.desk.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{
+		{Op: api.OpReport, Kind: api.KindPaymentSettings, ID: api.PaymentStatusID, Expect: api.AnyRevision, Data: api.Encode(is)}}})
+	return err
+}
+
+// failed is the status after one more failure.
+func failed(was api.PaymentProviderStatus, err error, now time.Time) api.PaymentProviderStatus {
+	const most = 300 // bytes
+	next := api.PaymentProviderStatus{Attempts: was.Attempts + 1, Since: was.Since}
+	if next.Since == nil {
+		next.Since = &now
+	}
+	at := now.Add(away.Wait(api.PaymentStatusID, next.Attempts))
+	next.NextAt = &at
+	text := err.Error()
+	next.LastError = text[:min(len(text), most)]
+	return next
+}

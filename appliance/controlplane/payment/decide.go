@@ -1,0 +1,77 @@
+package payment
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	// openIn is how long a checkout may be without a page.
+	openIn = 10 * time.Minute
+	// unknownFor is how long a page that the provider does not know is asked for: as
+	// when it was asked with the key of another account.
+	unknownFor = 48 * time.Hour
+	// keepDone is how long a checkout is kept after its end.
+	keepDone = 30 * 24 * time.Hour
+)
+
+// nextLook is when the provider is asked what became of a page that was last looked at
+// then: often while somebody is paying, and its events tell of it too.
+func nextLook(c api.Checkout, last, now time.Time) time.Time {
+	wait := 5 * time.Minute
+	switch age := now.Sub(c.Meta.CreatedAt); {
+	case age < 10*time.Minute:
+		wait = 30 * time.Second
+	case age < 2*api.CheckoutLife:
+		wait = 2 * time.Minute
+	}
+	if last.IsZero() || last.After(now) { // nobody looked, or the clock went back
+		return now
+	}
+	return last.Add(wait)
+}
+
+// settled is what follows of an outcome: the checkout's status, and what was paid.
+func settled(c api.Checkout, o Outcome, now time.Time) (api.CheckoutStatus, *api.PaymentSpec, error) {
+	st := c.Status
+	if o.Checkout != api.CheckoutID(c.Meta.ID) {
+		return st, nil, fmt.Errorf("page %s of checkout %s is of checkout %q", st.Session, c.Meta.ID, o.Checkout)
+	}
+	st.State, st.LastError = o.State, o.Reason
+	if o.State != api.CheckoutOpen {
+		st.URL = ""
+	}
+	switch o.State {
+	case api.CheckoutFailed, api.CheckoutExpired:
+		st.DoneAt = &now
+	case api.CheckoutPaid:
+		st.DoneAt, st.LastError = &now, ""
+		if o.Currency != c.Spec.Currency || o.AmountMicros <= 0 || o.Reference == "" {
+			return st, nil, fmt.Errorf("checkout %s was paid with %d millionths of %q as %q, want %s", c.Meta.ID, o.AmountMicros, o.Currency, o.Reference, c.Spec.Currency)
+		}
+		return st, &api.PaymentSpec{Type: api.PaymentIn, Currency: o.Currency, AmountMicros: o.AmountMicros, Reference: o.Reference, ReceivedAt: now, Note: "card, " + c.Meta.ID}, nil
+	case api.CheckoutOpen, api.CheckoutProcessing:
+	default:
+		return st, nil, fmt.Errorf("checkout %s: unknown state %q", c.Meta.ID, o.State)
+	}
+	return st, nil, nil
+}
+
+// abandoned is the status of a checkout of which nothing will become, if that is so.
+// err is why it could not be looked at; nil: it was not tried.
+func abandoned(c api.Checkout, err error, now time.Time) (api.CheckoutStatus, bool) {
+	st, age := c.Status, now.Sub(c.Meta.CreatedAt)
+	switch {
+	case st.Session == "" && age > openIn:
+		st.LastError = "the payment provider made no page in time"
+	case errors.Is(err, ErrUnknown) && age > unknownFor:
+		st.LastError = ErrUnknown.Error()
+	default:
+		return st, false
+	}
+	st.State, st.URL, st.DoneAt = api.CheckoutFailed, "", &now
+	return st, true
+}

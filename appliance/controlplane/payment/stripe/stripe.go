@@ -1,0 +1,185 @@
+// Package stripe takes cards through Stripe's Checkout (docs.stripe.com/payments/checkout):
+// a page of Stripe's for each payment, so that no card number is ever seen here.
+package stripe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	stripego "github.com/stripe/stripe-go/v84"
+	"github.com/stripe/stripe-go/v84/webhook"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/outbound"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/payment"
+)
+
+const (
+	requestTime = 10 * time.Second
+	maxAnswer   = 1 << 20
+	maxReason   = 256 // bytes
+	// tolerance is how old an event's signature may be: Stripe signs each delivery anew.
+	tolerance = 5 * time.Minute
+	// label is the metadata in which Stripe keeps the checkout's id.
+	label = "basalt_checkout"
+)
+
+// NewClient is how Stripe is reached.
+func NewClient(policy outbound.Policy) *http.Client {
+	return outbound.NewClient(outbound.Options{Policy: policy, MaxBody: maxAnswer, Connect: 5 * time.Second, Header: requestTime, Silence: requestTime, Total: requestTime, Keep: true})
+}
+
+// Provider is an account at Stripe.
+type Provider struct {
+	client *stripego.Client
+	secret string // of events
+}
+
+// New provider of settings whose secrets are unsealed. url is another address of the
+// API, for tests; empty: Stripe's.
+func New(s api.PaymentSettingsSpec, client *http.Client, url string) *Provider {
+	config := &stripego.BackendConfig{HTTPClient: client, LeveledLogger: &stripego.LeveledLogger{Level: stripego.LevelNull},
+		EnableTelemetry: stripego.Bool(false), MaxNetworkRetries: stripego.Int64(0)} // who asks tries again, in time of his own
+	if url != "" {
+		config.URL = &url
+	}
+	b := stripego.GetBackendWithConfig(stripego.APIBackend, config)
+	return &Provider{client: stripego.NewClient(s.SecretKey, stripego.WithBackends(&stripego.Backends{API: b, Connect: b, Uploads: b, MeterEvents: b})), secret: s.WebhookSecret}
+}
+
+// Open implements payment.Provider.
+func (p *Provider) Open(ctx context.Context, o payment.Order) (payment.Page, error) {
+	amount, err := minor(o.Currency, o.AmountMicros)
+	if err != nil {
+		return payment.Page{}, &payment.Refused{Reason: err.Error()}
+	}
+	id := string(o.Checkout)
+	params := &stripego.CheckoutSessionCreateParams{
+		Mode: stripego.String("payment"), PaymentMethodTypes: []*string{stripego.String("card")}, ClientReferenceID: &id,
+		SuccessURL: &o.Back, CancelURL: &o.Back, ExpiresAt: stripego.Int64(o.ExpiresAt.Unix()),
+		LineItems: []*stripego.CheckoutSessionCreateLineItemParams{{Quantity: stripego.Int64(1), PriceData: &stripego.CheckoutSessionCreateLineItemPriceDataParams{
+			Currency: stripego.String(strings.ToLower(o.Currency)), UnitAmount: &amount,
+			ProductData: &stripego.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: &o.What}}}},
+		PaymentIntentData: &stripego.CheckoutSessionCreatePaymentIntentDataParams{Metadata: map[string]string{label: id}, Description: &o.What},
+		Metadata:          map[string]string{label: id},
+	}
+	params.SetIdempotencyKey("basalt-" + id)
+	s, err := p.client.V1CheckoutSessions.Create(ctx, params)
+	if err != nil {
+		return payment.Page{}, meaning(err)
+	}
+	if s.ID == "" || !strings.HasPrefix(s.URL, "https://") {
+		return payment.Page{}, fmt.Errorf("answer of Stripe has no page: session %q", clean(s.ID))
+	}
+	return payment.Page{Session: s.ID, URL: s.URL}, nil
+}
+
+// Look implements payment.Provider.
+func (p *Provider) Look(ctx context.Context, session string) (payment.Outcome, error) {
+	params := &stripego.CheckoutSessionRetrieveParams{}
+	params.AddExpand("payment_intent")
+	s, err := p.client.V1CheckoutSessions.Retrieve(ctx, session, params)
+	if err != nil {
+		return payment.Outcome{}, meaning(err)
+	}
+	if s.ID != session {
+		return payment.Outcome{}, fmt.Errorf("answer of Stripe is about session %q, want %q", clean(s.ID), session)
+	}
+	return outcome(s)
+}
+
+// outcome of a session. Only cards are taken, of which Stripe knows at once whether they
+// were charged; what takes longer is told apart all the same.
+func outcome(s *stripego.CheckoutSession) (payment.Outcome, error) {
+	o := payment.Outcome{Checkout: api.CheckoutID(s.ClientReferenceID)}
+	if pi := s.PaymentIntent; pi != nil && pi.LastPaymentError != nil {
+		o.Reason = clean(pi.LastPaymentError.Msg)
+	}
+	switch {
+	case s.Status == stripego.CheckoutSessionStatusOpen:
+		o.State = api.CheckoutOpen
+	case s.Status == stripego.CheckoutSessionStatusExpired:
+		o.State = api.CheckoutExpired
+	case s.Status != stripego.CheckoutSessionStatusComplete:
+		return o, fmt.Errorf("session %s has unknown status %q", s.ID, clean(string(s.Status)))
+	case s.PaymentStatus == stripego.CheckoutSessionPaymentStatusPaid && s.PaymentIntent != nil:
+		o.State, o.Currency, o.Reference = api.CheckoutPaid, strings.ToUpper(string(s.Currency)), s.PaymentIntent.ID
+		o.AmountMicros = micros(o.Currency, s.AmountTotal)
+	case s.PaymentIntent != nil && (s.PaymentIntent.Status == stripego.PaymentIntentStatusRequiresPaymentMethod || s.PaymentIntent.Status == stripego.PaymentIntentStatusCanceled):
+		o.State = api.CheckoutFailed
+	default:
+		o.State = api.CheckoutProcessing
+	}
+	return o, nil
+}
+
+// Notice implements payment.Provider.
+func (p *Provider) Notice(header http.Header, body []byte) (api.CheckoutID, error) {
+	if p.secret == "" {
+		return "", payment.ErrSignature
+	}
+	// In constant time, of the body as it came (docs.stripe.com/webhooks/signature).
+	if err := webhook.ValidatePayloadWithTolerance(body, header.Get("Stripe-Signature"), p.secret, tolerance); err != nil {
+		return "", payment.ErrSignature
+	}
+	return about(body)
+}
+
+// about is the checkout that an event names; empty for events about something else. It
+// is all that is read of one.
+func about(body []byte) (api.CheckoutID, error) {
+	var e struct {
+		Object string `json:"object"`
+		Data   struct {
+			Object struct {
+				Object   string         `json:"object"`
+				Metadata map[string]any `json:"metadata"`
+			} `json:"object"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return "", fmt.Errorf("decode event of Stripe: %w", err)
+	}
+	if e.Object != "event" || e.Data.Object.Object != "checkout.session" && e.Data.Object.Object != "payment_intent" {
+		return "", nil
+	}
+	id, _ := e.Data.Object.Metadata[label].(string)
+	if kind, ok := api.KindOfID(id); !ok || kind != api.KindCheckout || !api.LooksLikeID(id) {
+		return "", nil
+	}
+	return api.CheckoutID(id), nil
+}
+
+// meaning of an error: what Stripe refuses as it is, what it does not know, and all
+// else, which may go better later.
+func meaning(err error) error {
+	var e *stripego.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("ask Stripe: %w", err)
+	}
+	why := fmt.Errorf("Stripe responded with status %d, %s: %s (request %s)", e.HTTPStatusCode, clean(string(e.Type)), clean(e.Msg), clean(e.RequestID)) //nolint:staticcheck // a name
+	switch e.HTTPStatusCode {
+	case http.StatusNotFound:
+		return fmt.Errorf("%w: %w", payment.ErrUnknown, why)
+	case http.StatusBadRequest, http.StatusPaymentRequired:
+		return &payment.Refused{Reason: why.Error()}
+	}
+	return why
+}
+
+// clean is a text of Stripe's in one short line.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, s)
+	return strings.ToValidUTF8(s[:min(len(s), maxReason)], "")
+}

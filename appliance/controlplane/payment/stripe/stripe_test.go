@@ -1,0 +1,65 @@
+package stripe
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/payment"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/payment/stripetest"
+)
+
+func TestAmounts(t *testing.T) {
+	for _, c := range []struct {
+		currency      string
+		micros, minor int64 // minor 0: refused
+	}{
+		{"EUR", 50_000_000, 5000}, {"EUR", 10_000, 1}, {"EUR", 9_999, 0}, {"EUR", 15_000, 0}, {"EUR", 0, 0}, {"EUR", -10_000, 0},
+		{"JPY", 500_000_000, 500}, {"JPY", 500_010_000, 0}, {"KWD", 1_230_000, 1230}, {"UGX", 5_000_000, 500},
+	} {
+		got, err := minor(c.currency, c.micros)
+		if got != c.minor || (err != nil) != (c.minor == 0) {
+			t.Errorf("%d millionths of %s: %d, %v; want %d", c.micros, c.currency, got, err, c.minor)
+		}
+		if back := micros(c.currency, got); c.minor != 0 && back != c.micros {
+			t.Errorf("%d of %s: %d millionths, want %d", got, c.currency, back, c.micros)
+		}
+	}
+	for _, bad := range []int64{0, -1, math.MinInt64, math.MaxInt64} {
+		if got := micros("EUR", bad); got != 0 {
+			t.Errorf("%d cents: %d millionths, want 0", bad, got)
+		}
+	}
+}
+
+// FuzzNotice has events of all kinds: nothing but an id of a checkout comes out, and
+// nothing at all unless the signature is good.
+func FuzzNotice(f *testing.F) {
+	at := time.Unix(1_700_000_000, 0)
+	good := stripetest.Session{ID: "cs_1", Metadata: map[string]string{label: "chk-0123456789ab"}}.Event("checkout.session.completed")
+	f.Add(good, stripetest.Sign(stripetest.Secret, at, good))
+	f.Add([]byte(`{"object":"event","data":{"object":{"object":"payment_intent","metadata":{"basalt_checkout":["chk-0123456789ab"]}}}}`), "t=1,v1=00")
+	f.Add([]byte(`{"object":"event","data":null}`), "t=9999999999999999999,v1=")
+	f.Add([]byte("{"), "v1=,t")
+	p := New(api.PaymentSettingsSpec{SecretKey: stripetest.Key, WebhookSecret: stripetest.Secret}, http.DefaultClient, "")
+	f.Fuzz(func(t *testing.T, body []byte, signature string) {
+		if id, err := p.Notice(http.Header{"Stripe-Signature": {signature}}, body); !errors.Is(err, payment.ErrSignature) {
+			t.Errorf("signature %q of long ago: %q, %v; want %v", signature, id, err, payment.ErrSignature)
+		}
+		signed := http.Header{"Stripe-Signature": {stripetest.Sign(stripetest.Secret, time.Now(), body)}}
+		id, err := p.Notice(signed, body)
+		if errors.Is(err, payment.ErrSignature) {
+			t.Errorf("a good signature: %v", err)
+		}
+		if kind, _ := api.KindOfID(string(id)); id != "" && (kind != api.KindCheckout || !api.LooksLikeID(string(id)) || err != nil) {
+			t.Errorf("checkout %q, %v", id, err)
+		}
+		if bytes.Contains(body, []byte("chk-0123456789ab")) && id != "" && id != "chk-0123456789ab" && !bytes.Contains(body, []byte(id)) {
+			t.Errorf("checkout %q is not in the event", id)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+// What became of a payment by card: where the payment provider's page leads back to.
+import { Alert, Card, CardBody } from '@patternfly/react-core';
+import { Link } from 'wouter';
+import { ended, useCheckout } from '../api/payments';
+import { useText, type Key } from '../i18n';
+import { formatMicros, formatTime } from '../lib/format';
+import { ErrorAlert } from '../parts/error';
+import { Loading } from '../parts/loading';
+import { PageBody } from '../parts/page';
+import { Rows } from '../parts/rows';
+import { ToneLabel, type Tone } from '../parts/tone';
+
+const states = {
+  Opening: ['busy', 'pay.state.Opening'],
+  Open: ['busy', 'pay.state.Open'],
+  Processing: ['busy', 'pay.state.Processing'],
+  Paid: ['good', 'pay.state.Paid'],
+  Failed: ['bad', 'pay.state.Failed'],
+  Expired: ['off', 'pay.state.Expired'],
+} as const satisfies Record<string, [Tone, Key]>;
+
+export function CheckoutPage({ id }: { id: string }) {
+  const { t, language } = useText();
+  const query = useCheckout(id);
+  if (query.isPending) return <Loading />;
+  const c = query.data;
+  const state = c?.status?.state ?? 'Opening';
+  const [tone, text] = states[state];
+  const url = c?.status?.url;
+  return (
+    <PageBody title={t('pay.title')} above={{ href: '/invoices', title: t('inv.title') }}>
+      <div className="basalt-stack">
+        <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
+        {c && (
+          <>
+            <div role="status">
+              <ToneLabel tone={tone} text={t(text)} />
+            </div>
+            {c.status?.lastError && (
+              <Alert component="p" variant="warning" isInline title={t('pay.refused')}>
+                {c.status.lastError}
+              </Alert>
+            )}
+            <Card>
+              <CardBody>
+                <Rows
+                  rows={[
+                    [t('pay.amount'), formatMicros(c.spec.amountMicros ?? 0, c.spec.currency ?? 'EUR', language)],
+                    [
+                      t('pay.for'),
+                      c.spec.invoice ? (
+                        <Link href={`/invoices/${c.spec.invoice}`}>{t('pay.theInvoice')}</Link>
+                      ) : (
+                        t('pay.advance')
+                      ),
+                    ],
+                    [t('pay.until'), !ended(c) && formatTime(c.status?.expiresAt, language)],
+                  ]}
+                />
+              </CardBody>
+            </Card>
+            {state === 'Open' && url?.startsWith('https://') && <a href={url}>{t('pay.again')}</a>}
+          </>
+        )}
+      </div>
+    </PageBody>
+  );
+}

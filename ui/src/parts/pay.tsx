@@ -1,0 +1,117 @@
+// Paying by card: a button that begins it, and a dialog that asks for an amount. The card
+// is asked for on the payment provider's page.
+import { Button } from '@patternfly/react-core';
+import { useState } from 'react';
+import type { Schemas } from '../api/client';
+import { atField } from '../api/fields';
+import { useBeginCheckout } from '../api/payments';
+import { useText } from '../i18n';
+import { decimal, parseMicros } from '../lib/amount';
+import { formatMicros } from '../lib/format';
+import { asCommand, asCurl } from '../lib/shell';
+import { ErrorAlert } from './error';
+import { FormDialog } from './form-dialog';
+import { Same } from './same';
+import { TextField } from './text-field';
+
+type Wallet = Schemas['Wallet'];
+
+const leave = (url: string) => location.assign(url);
+
+interface Props {
+  wallet: Wallet;
+  /** Where the page leads; for tests. */
+  to?: (url: string) => void;
+}
+
+/** AddFunds pays in advance; nothing where the organization cannot pay by card. */
+export function AddFunds({ wallet, to = leave }: Props) {
+  const { t } = useText();
+  const [open, setOpen] = useState(false);
+  if (!wallet.cards) return null;
+  return (
+    <>
+      <Button variant="secondary" onClick={() => setOpen(true)}>
+        {t('pay.add')}
+      </Button>
+      {open && <Dialog wallet={wallet} cards={wallet.cards} to={to} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function Dialog({
+  wallet: w,
+  cards,
+  to,
+  onClose,
+}: {
+  wallet: Wallet;
+  cards: Schemas['CardPayments'];
+  to: (url: string) => void;
+  onClose: () => void;
+}) {
+  const { t, language } = useText();
+  const begin = useBeginCheckout(w.organization, to);
+  const [amount, setAmount] = useState('');
+  const micros = parseMicros(amount);
+  const money = (m: number) => formatMicros(m, w.currency, language);
+  const body: Schemas['Checkout'] = {
+    kind: 'Checkout',
+    meta: { name: '', organization: w.organization },
+    spec: { amountMicros: micros ?? 0 },
+  };
+  return (
+    <FormDialog
+      title={t('pay.add')}
+      help={t('pay.help')}
+      action={t('pay.continue')}
+      busy={begin.isPending || begin.isSuccess}
+      error={begin.error}
+      shown={['spec.amountMicros']}
+      disabled={micros === undefined}
+      onSubmit={() => begin.mutate(body.spec)}
+      onClose={onClose}
+    >
+      <TextField
+        id="pay-amount"
+        label={t('cust.amount', { currency: w.currency })}
+        help={t('pay.limits', { min: money(cards.minMicros), max: money(cards.maxMicros) })}
+        error={
+          amount !== '' && micros === undefined ? t('cust.amountWrong') : atField(begin.error, 'spec.amountMicros')
+        }
+        value={amount}
+        onChange={(v) => (begin.reset(), setAmount(v))}
+        required
+      />
+      <Same
+        cli={asCommand(['checkout', 'create', micros === undefined ? 'AMOUNT' : decimal(micros)], {
+          organization: w.organization,
+        })}
+        curl={asCurl('POST', '/v1/checkouts', body)}
+      />
+    </FormDialog>
+  );
+}
+
+/** PayInvoice pays what is left of an open invoice. */
+export function PayInvoice({ wallet: w, invoice, to = leave }: Props & { invoice: string }) {
+  const { t } = useText();
+  const begin = useBeginCheckout(w.organization, to);
+  const open = w.open?.find((i) => i.invoice === invoice);
+  if (!w.cards || !open) return null;
+  return (
+    <>
+      <Button
+        variant="link"
+        isInline
+        isLoading={begin.isPending}
+        isDisabled={begin.isPending || begin.isSuccess}
+        aria-label={t('pay.invoiceOf', { number: open.number })}
+        onClick={() => begin.mutate({ invoice })}
+      >
+        {t('pay.invoice')}
+      </Button>
+      <ErrorAlert error={begin.error} />
+    </>
+  );
+}
