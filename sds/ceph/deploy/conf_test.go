@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/sds/rawdisk"
 )
 
 func TestConfig(t *testing.T) {
@@ -78,7 +80,7 @@ func TestProbe(t *testing.T) {
 	if _, err := f.WriteAt([]byte("EFI PART"), 64<<20-512); err != nil {
 		t.Fatal(err)
 	}
-	if err := wipe(path); err != nil {
+	if err := rawdisk.Wipe(path); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := probe(t.Context(), fsid, path); err != nil || got.Content != Blank {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
+	"github.com/basalt-gpu/basalt/sds/rawdisk"
 )
 
 const makeTime = 5 * time.Minute // of a mkfs
@@ -176,7 +177,7 @@ func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 		return err
 	}
 	if found.Content != Blank {
-		if err := wipe(d.Path); err != nil {
+		if err := rawdisk.Wipe(d.Path); err != nil {
 			return err
 		}
 	}
@@ -316,7 +317,7 @@ func (n Node) releaseDisk(ctx context.Context, in Intent, a Action) error {
 		return err
 	}
 	if f.UUID == a.Name && (f.Content == OSD || f.Content == Begun) {
-		if err := wipe(a.Path); err != nil {
+		if err := rawdisk.Wipe(a.Path); err != nil {
 			return err
 		}
 	}
