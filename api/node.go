@@ -92,6 +92,20 @@ func (n Node) LocalStorage() StoragePool {
 	return StoragePool{Name: PoolLocal, SizeBytes: n.Status.StorageBytes, FreeBytes: n.Status.StorageFreeBytes}
 }
 
+// Pool returns the node's storage pool of that name, as it has reported it. Every node
+// has one named local; empty: that one.
+func (n Node) Pool(name string) (p StoragePool, ok bool) {
+	if name == "" || name == PoolLocal {
+		return n.LocalStorage(), true
+	}
+	for _, p := range n.Status.Pools {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return StoragePool{}, false
+}
+
 // PromisedBytes returns what a volume may come to take, however little it takes so far.
 func (v Volume) PromisedBytes() int64 { return max(v.Spec.SizeBytes, v.Status.SizeBytes) }
 
@@ -126,6 +140,14 @@ func ChangeNode(old, s NodeSpec) (NodeSpec, error) {
 	s.PeerAddresses, s.APIAddress, s.Off = old.PeerAddresses, old.APIAddress, old.Off
 	return s, ValidateNode(s)
 }
+
+// builtinPool reports whether the name is that of a pool that needs no disk of its own.
+func builtinPool(name string) bool {
+	return name == PoolLocal || name == PoolShared || name == PoolCeph
+}
+
+// DiskPool reports whether a pool of that name is a disk of a node.
+func DiskPool(name string) bool { return name != "" && !builtinPool(name) }
 
 // SharedPool reports whether what lies in the pool can be reached from other nodes.
 func SharedPool(pool string) bool { return pool == PoolShared || pool == PoolCeph }

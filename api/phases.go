@@ -58,11 +58,12 @@ type DiskUse string
 const (
 	DiskUnused DiskUse = ""
 	DiskCeph   DiskUse = "ceph"
+	DiskLocal  DiskUse = "local" // a storage pool of its node
 )
 
 // DiskState is what is on a disk now.
 //
-//	Free ─(use: ceph)─► Preparing ─► Ready ─(use: nothing)─► Draining ─► Free
+//	Free ─(use: ceph, local)─► Preparing ─► Ready ─(use: nothing)─► Draining ─► Free
 //	InUse: something else has it          └─► Failed
 type DiskState string
 

@@ -828,7 +828,10 @@ type DiskList struct {
 
 // DiskSpec defines model for DiskSpec.
 type DiskSpec struct {
-	// Use What it is for; empty: nothing. Taking ceph away drains it first.
+	// Pool Name of the storage pool that the disk is, with use local. Disks of several nodes may have the same name: a volume then lies on one of them.
+	Pool string `json:"pool,omitempty,omitzero"`
+
+	// Use What it is for; empty: nothing. local: a storage pool of its node. Taking ceph away drains it first, and taking local away waits until no volume lies on it.
 	Use DiskUse `json:"use,omitempty,omitzero"`
 
 	// Wipe Take it although something is on it, all of which is lost. Never one that is mounted or has the system on it.
@@ -1560,7 +1563,7 @@ type InstanceSpec struct {
 	// SSHKeys Public keys, as lines of a .pub file, or names or ids of the caller's own SSH keys, which are stored as the lines that they stand for. The image's default user gets them at the first boot.
 	SSHKeys []string `json:"sshKeys,omitempty,omitzero"`
 
-	// StoragePool Storage pool of the root volume; empty: ceph where there is one, else shared, else local.
+	// StoragePool Storage pool of the root volume: ceph, shared, local, or that of a disk with use local. Empty: ceph where there is one, else shared, else local.
 	StoragePool string `json:"storagePool,omitempty,omitzero"`
 
 	// TPM It has a TPM 2.0. Needs uefi. What the TPM keeps lies on the node: the instance moves while it runs, and is not started elsewhere when its node is lost. Decided when it is created.
@@ -3454,25 +3457,31 @@ type SnapshotStatus struct {
 
 // StoragePool defines model for StoragePool.
 type StoragePool struct {
+	// Disk The disk that the pool is, of a pool on a disk of its own.
+	Disk DiskID `json:"disk,omitempty,omitzero"`
+
+	// Draining Its disk was released: no new volumes are placed there.
+	Draining bool `json:"draining,omitempty,omitzero"`
+
 	// FreeBytes Beside the reserve.
 	FreeBytes int64 `json:"freeBytes,omitempty,omitzero"`
 
 	// ID The same on every node that shares it.
 	ID string `json:"id,omitempty,omitzero"`
 
-	// ImageBytes Of the pool local: the part of promisedBytes that is images.
+	// ImageBytes Of a pool of the node's own: the part of promisedBytes that is images.
 	ImageBytes int64 `json:"imageBytes,omitempty,omitzero"`
 
-	// LimitBytes Of the pool local: new volumes are placed there only while promisedBytes stays within it. 0: not limited, as on nodes of a version before.
+	// LimitBytes Of a pool of the node's own: new volumes are placed there only while promisedBytes stays within it. 0: not limited, as on nodes of a version before.
 	LimitBytes int64 `json:"limitBytes,omitempty,omitzero"`
 
 	// Name Examples: local
 	Name string `json:"name"`
 
-	// PromisedBytes Of the pool local: the sizes of its volumes, however little they take so far, and of the images that lie there.
+	// PromisedBytes Of a pool of the node's own: the sizes of its volumes, however little they take so far, and of the images that lie there.
 	PromisedBytes int64 `json:"promisedBytes,omitempty,omitzero"`
 
-	// ReserveBytes Of the pool local: never given to volumes and images, so that the node itself can write.
+	// ReserveBytes Of a pool of the node's own: never given to volumes and images, so that the node itself can write.
 	ReserveBytes int64 `json:"reserveBytes,omitempty,omitzero"`
 	Shared       bool  `json:"shared,omitempty,omitzero"`
 	SizeBytes    int64 `json:"sizeBytes,omitempty,omitzero"`
@@ -3833,7 +3842,7 @@ type VolumeSpec struct {
 	// Instance Attached to this instance; as its root volume when it was made with it.
 	Instance InstanceID `json:"instance,omitempty,omitzero"`
 
-	// Pool Name of the storage pool; empty: ceph where there is one, else shared, else local.
+	// Pool Name of the storage pool: ceph, shared, local, or that of a disk with use local. Empty: ceph where there is one, else shared, else local.
 	Pool string `json:"pool,omitempty,omitzero"`
 
 	// Qos Limits; 0: none. They may change while it is in use.

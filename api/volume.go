@@ -46,13 +46,13 @@ func ChangeVolume(old, s VolumeSpec) error {
 	return nil
 }
 
-// storagePool is one of those that a node can have; empty: the cluster chooses.
+// storagePool can be one that a node has; empty: the cluster chooses. Whether a disk is
+// a pool of that name, the server knows.
 func storagePool(field, name string) *Error {
-	switch name {
-	case "", PoolLocal, PoolShared, PoolCeph:
+	if name == "" || builtinPool(name) || ValidateName(name) == nil {
 		return nil
 	}
-	return invalid(field, "unknown storage pool %q", clip(name)).WithHint("want %s, %s or %s", PoolLocal, PoolShared, PoolCeph)
+	return invalid(field, "unknown storage pool %q", clip(name)).WithHint("want %s, %s, %s or the name of a pool on a disk", PoolLocal, PoolShared, PoolCeph)
 }
 
 // volumeSource: a volume is made from one thing, or blank.

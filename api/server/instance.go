@@ -19,7 +19,7 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 		want.SSHKeys, keyErr = h.authorizedKeys(ctx, want.SSHKeys, nil)
 	}
 	spec, flavor, image, err := h.instanceSpec(ctx, m, want)
-	if err := api.Join(placeErr, appErr, keyErr, ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
+	if err := api.Join(placeErr, appErr, keyErr, h.diskPool(ctx, "spec.storagePool", want.StoragePool), ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
 		return nil, err
 	}
 	if err := app.Needs.Met(spec, flavor.Spec); err != nil {

@@ -144,7 +144,7 @@ func (h *handlers) newVolumeSpec(ctx context.Context, m api.Meta, s api.VolumeSp
 	invalid := api.ValidateVolume(s)
 	s, sourceErr := h.madeFrom(ctx, m, s)
 	s, refErr := h.volumeRefs(ctx, m, s)
-	if err := api.Join(invalid, sourceErr, refErr); err != nil {
+	if err := api.Join(invalid, sourceErr, refErr, h.diskPool(ctx, "spec.pool", s.Pool)); err != nil {
 		return s, err
 	}
 	if err := api.ValidateVolume(s); err != nil { // with the size that it has now

@@ -21,15 +21,16 @@ func (a *App) disks() *kind[api.Disk] {
 			if d.Spec.Use == api.DiskCeph && st.Osd >= 0 {
 				osd = fmt.Sprint(st.Osd)
 			}
-			return []string{string(st.State), string(d.Spec.Use), a.named(string(st.Node)), st.Path, formatSize(st.SizeBytes), st.Model, st.Serial, osd, st.Reason}
+			return []string{string(st.State), diskUse(d.Spec), a.named(string(st.Node)), st.Path, formatSize(st.SizeBytes), st.Model, st.Serial, osd, st.Reason}
 		},
 		ready: diskReady,
 	}
 	use := &cobra.Command{
-		Use: "use DISK ceph|nothing", Short: "Set what a disk is used for", Args: cobra.ExactArgs(2),
-		Long: "USE is ceph or nothing. With nothing, the data of a disk in Ceph is first copied to other disks.\nA disk that contains data is refused unless --wipe is given, which erases it.",
+		Use: "use DISK ceph|local|nothing", Short: "Set what a disk is used for", Args: cobra.ExactArgs(2),
+		Long: "ceph adds the disk to Ceph. local makes it a storage pool of its node, formatted with XFS, with the name that --pool gives.\nWith nothing, the data of a disk in Ceph is first copied to other disks; a storage pool stays until no volume lies on it.\nA disk that contains data is refused unless --wipe is given, which erases it.",
 	}
 	wipe := use.Flags().Bool("wipe", false, "erase existing data on the disk")
+	pool := use.Flags().String("pool", "", "with local: name of the storage pool; disks of several nodes may have the same")
 	w := waiting{}
 	addWaitFlags(use, &w)
 	use.RunE = func(cmd *cobra.Command, args []string) error {
@@ -37,12 +38,17 @@ func (a *App) disks() *kind[api.Disk] {
 		switch args[1] {
 		case string(api.DiskCeph):
 			what = api.DiskCeph
+		case string(api.DiskLocal):
+			what = api.DiskLocal
+			if *pool == "" {
+				return usagef("--pool is required with local")
+			}
 		case "nothing":
 		default:
-			return usagef("unknown use %q, want ceph or nothing", args[1])
+			return usagef("unknown use %q, want ceph, local or nothing", args[1])
 		}
 		d, err := k.change(cmd.Context(), args[0], func(d *api.Disk) error {
-			d.Spec.Use, d.Spec.Wipe = what, *wipe
+			d.Spec.Use, d.Spec.Pool, d.Spec.Wipe = what, *pool, *wipe
 			return nil
 		})
 		if err == nil {
@@ -60,7 +66,7 @@ func (a *App) disks() *kind[api.Disk] {
 // diskRelease is "use DISK nothing" in one word.
 func diskRelease(k *kind[api.Disk]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "release DISK", Short: "Remove a disk from Ceph after its data has been copied to other disks", Args: cobra.ExactArgs(1),
+		Use: "release DISK", Short: "Give a disk back: one in Ceph after its data has been copied to other disks, a storage pool when no volume lies on it", Args: cobra.ExactArgs(1),
 	}
 	w := waiting{}
 	addWaitFlags(cmd, &w)
@@ -74,6 +80,14 @@ func diskRelease(k *kind[api.Disk]) *cobra.Command {
 	return cmd
 }
 
+// diskUse is what a disk is for, and which pool it is.
+func diskUse(s api.DiskSpec) string {
+	if s.Use == api.DiskLocal {
+		return string(s.Use) + " (" + s.Pool + ")"
+	}
+	return string(s.Use)
+}
+
 func diskReady(d api.Disk) (bool, string, error) {
 	st := d.Status
 	if st.ObservedGeneration < d.Meta.Generation {
@@ -82,7 +96,7 @@ func diskReady(d api.Disk) (bool, string, error) {
 	if st.State == api.DiskFailed {
 		return false, string(st.State), api.Errorf(api.CodeState, "disk %s failed: %s", d.Meta.Name, st.Reason)
 	}
-	if d.Spec.Use == api.DiskCeph {
+	if d.Spec.Use != api.DiskUnused {
 		return st.State == api.DiskReady, string(st.State), nil
 	}
 	return st.State == api.DiskFree || st.State == api.DiskInUse, string(st.State), nil

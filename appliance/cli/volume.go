@@ -44,7 +44,7 @@ func (a *App) volumes() *kind[api.Volume] {
 			snapshot := f.String("snapshot", "", "create from this snapshot")
 			backup := f.String("backup", "", "create from this backup")
 			encrypted := f.Bool("encrypted", false, "encrypt with its own key")
-			pool := f.String("storage-pool", "", "ceph, shared or local; default: the first that is available")
+			pool := f.String("storage-pool", "", "ceph, shared, local or the name of a pool on a disk; default: the first of ceph, shared and local that is available")
 			qos := qosFlags(f)
 			return func(v *api.Volume) error {
 				qos(&v.Spec)

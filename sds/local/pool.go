@@ -166,8 +166,11 @@ func (s *Store) PoolID() string { return s.pool }
 // hangs whoever asks it, beyond the reach of any context: one goroutine asks
 // for all, and they wait for a while only.
 func (s *Store) begin(ctx context.Context) error {
-	if err := ctx.Err(); err != nil || s.pool == "" {
+	if err := ctx.Err(); err != nil || s.pool == "" && s.opt.Present == nil {
 		return err
+	}
+	if s.pool == "" {
+		return s.probe.ask(ctx, s.opt.Present)
 	}
 	return s.probe.ask(ctx, func() error { return lookAt(s.opt.Dir, s.pool) })
 }

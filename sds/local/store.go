@@ -54,6 +54,9 @@ type Options struct {
 	// LeftoverAge of a dead process's half-made files in a shared pool, before
 	// they are swept; 0: ten minutes.
 	LeftoverAge time.Duration
+	// Present returns why the directory is not what it should be, as when the disk that
+	// was mounted there is gone; nil: it is always there.
+	Present func() error
 	// MaxLayers of a volume, with those of what it is made from; 0: 32.
 	MaxLayers int
 	// ReserveBytes are left free on the file system, for the node itself.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
@@ -15,8 +16,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	nodenetwork "github.com/basalt-gpu/basalt/appliance/node/network"
 	nodestorage "github.com/basalt-gpu/basalt/appliance/node/storage"
+	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+	"github.com/basalt-gpu/basalt/sds/local"
 )
 
 // depot is the node's part of the cluster's storage: its disks, and Ceph when
@@ -56,8 +59,27 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: nodestorage.Probe, Pool: d.pool, Log: n.log, OSDMemory: osdMemory(),
 		Look: func(ctx context.Context) ([]nodestorage.Block, error) { return nodestorage.Look(ctx, id, c.disks) },
 	}
+	if d.node.Pools, err = d.diskPools(c, id); err != nil {
+		return err
+	}
 	n.storage = d
 	return nil
+}
+
+// diskPools keeps disks as pools of this node's own.
+func (d *depot) diskPools(c config, id api.NodeID) (*nodestorage.Pools, error) {
+	dir, err := filepath.Abs(filepath.Join(c.data, "pools"))
+	if err != nil {
+		return nil, err
+	}
+	_, err = os.Stat("/run/systemd/system") // what sd_booted(3) looks at
+	return &nodestorage.Pools{
+		Dir: dir, Self: id, Systemd: err == nil, Log: d.node.Log,
+		Open: func(dir string, present func() error) (sds.Driver, error) {
+			return local.Open(local.Options{Dir: dir, Present: present, URLs: d.urls})
+		},
+		Set: func(name string, driver sds.Driver) { d.agent.SetPool(name, driver) },
+	}, nil
 }
 
 // lacksCeph returns why this node cannot have a part in Ceph; empty: it can.

@@ -1,32 +1,56 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// AddDisk counts bytes that are promised of a node's local pool: a volume's size.
-func (r *Room) AddDisk(n api.NodeID, bytes int64) {
+// diskPool is a storage pool of a node's own.
+type diskPool struct {
+	node api.NodeID
+	pool string
+}
+
+// poolOf names a node's own pool; empty: the one that every node has.
+func poolOf(n api.NodeID, pool string) diskPool { return diskPool{n, cmp.Or(pool, api.PoolLocal)} }
+
+// AddDisk counts bytes that are promised of a pool of a node's own: a volume's size.
+func (r *Room) AddDisk(n api.NodeID, pool string, bytes int64) {
 	if n != "" {
-		r.disk[n] += bytes
+		r.disk[poolOf(n, pool)] += bytes
 	}
 }
 
-// OnDisk returns how many volumes of a size fit in a node's local pool beside what is
+// OnDisk returns how many volumes of a size fit in a pool of a node's own beside what is
 // promised there, or why none does. What counts is what they may come to take: their
 // disks are thin, and are paid for as a whole. Nothing is promised on a pool that is
 // full to its reserve, however little of the promises is taken up.
-func (r *Room) OnDisk(n api.Node, bytes int64) (int64, string) {
-	pool := n.LocalStorage()
-	if bytes <= 0 || pool.LimitBytes <= 0 { // a node of a version before has no limit
+func (r *Room) OnDisk(n api.Node, pool string, bytes int64) (int64, string) {
+	p, _ := n.Pool(pool)
+	if bytes <= 0 {
 		return math.MaxInt64, ""
 	}
-	promised := r.disk[api.NodeID(n.Meta.ID)] + pool.ImageBytes
-	if left := pool.LimitBytes - promised; bytes <= left && pool.FreeBytes > 0 {
+	if p.Draining {
+		return 0, "storage pool " + p.Name + " is being released"
+	}
+	if p.LimitBytes <= 0 { // a node of a version before has no limit
+		return math.MaxInt64, ""
+	}
+	promised := r.disk[poolOf(api.NodeID(n.Meta.ID), pool)] + p.ImageBytes
+	if left := p.LimitBytes - promised; bytes <= left && p.FreeBytes > 0 {
 		return times(left, bytes), ""
 	}
-	return 0, fmt.Sprintf("%s of local storage requested, %s of %s allocated and %s free beside the reserve of %s",
-		Size(bytes), Size(promised), Size(pool.LimitBytes), Size(pool.FreeBytes), Size(pool.ReserveBytes))
+	return 0, fmt.Sprintf("%s of %s requested, %s of %s allocated and %s free beside the reserve of %s",
+		Size(bytes), storageOf(pool), Size(promised), Size(p.LimitBytes), Size(p.FreeBytes), Size(p.ReserveBytes))
+}
+
+// storageOf names a pool in a sentence.
+func storageOf(pool string) string {
+	if api.DiskPool(pool) {
+		return "storage pool " + pool
+	}
+	return "local storage"
 }

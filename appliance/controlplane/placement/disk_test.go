@@ -53,7 +53,7 @@ func TestDiskProperties(t *testing.T) {
 			if more := (pool.LimitBytes - promised) / bytes; fit.Count != more {
 				t.Fatalf("seed %d: %d of %d bytes fit, got %d", seed, more, bytes, fit.Count)
 			}
-			room.AddDisk("n1", bytes)
+			room.AddDisk("n1", "", bytes)
 			promised += bytes
 			placed++
 		}
@@ -76,7 +76,7 @@ func TestDiskWithoutLimit(t *testing.T) {
 		"nothing is taken anew":   {api.StoragePool{SizeBytes: gib, LimitBytes: 1}, 0},
 		"a volume without a size": {api.StoragePool{SizeBytes: gib, LimitBytes: 1}, -1},
 	} {
-		if count, why := placement.NewRoom(nil, nil, nil).OnDisk(node(c.pool), c.bytes); count != math.MaxInt64 || why != "" {
+		if count, why := placement.NewRoom(nil, nil, nil).OnDisk(node(c.pool), "", c.bytes); count != math.MaxInt64 || why != "" {
 			t.Errorf("%s: got %d, %q, want no limit", name, count, why)
 		}
 	}

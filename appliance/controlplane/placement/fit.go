@@ -57,7 +57,7 @@ func (r *Room) ofMachine(n api.Node, w Want) (int64, string) {
 	if w.Taken() > memory {
 		return 0, r.tooLittle(n, w)
 	}
-	disks, why := r.OnDisk(n, w.Disk)
+	disks, why := r.OnDisk(n, w.DiskPool, w.Disk)
 	if why != "" {
 		return 0, why
 	}

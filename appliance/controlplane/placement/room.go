@@ -24,7 +24,7 @@ type Room struct {
 	pools  map[string]bool
 
 	vcpus, memory map[api.NodeID]int64 // taken; bytes
-	disk          map[api.NodeID]int64 // promised of local pools to volumes; bytes
+	disk          map[diskPool]int64   // promised of nodes' own pools to volumes; bytes
 	vram, share   map[api.GPUID]int64  // taken; bytes, hundredths
 	vgpus         map[api.GPUID]int64  // taken
 }
@@ -33,7 +33,7 @@ type Room struct {
 // watches the nodes.
 func NewRoom(gpus map[string]api.GPU, pools map[string]api.GPUPool, health map[string]Health) *Room {
 	r := &Room{health: health, cards: map[api.NodeID][]Card{}, pools: map[string]bool{},
-		vcpus: map[api.NodeID]int64{}, memory: map[api.NodeID]int64{}, disk: map[api.NodeID]int64{}, vram: map[api.GPUID]int64{}, share: map[api.GPUID]int64{}, vgpus: map[api.GPUID]int64{}}
+		vcpus: map[api.NodeID]int64{}, memory: map[api.NodeID]int64{}, disk: map[diskPool]int64{}, vram: map[api.GPUID]int64{}, share: map[api.GPUID]int64{}, vgpus: map[api.GPUID]int64{}}
 	named := map[string]api.GPUPoolSpec{}
 	for _, p := range objects.Sorted(pools) {
 		if !r.pools[p.Meta.Name] {

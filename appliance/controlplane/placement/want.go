@@ -21,9 +21,10 @@ type Want struct {
 	Tier          api.GPUTier
 	Has           int64 // memory that it takes of its node already, in bytes
 	Root          int64 // size of its root volume, in bytes
-	// Disk is what the root volume takes anew of a node's local pool, in bytes; 0:
+	// Disk is what the root volume takes anew of a pool of the node's own, in bytes; 0:
 	// it is there already, or lies in a pool that several nodes have.
-	Disk int64
+	Disk     int64
+	DiskPool string // that pool; empty: local
 	// CPU is what a running instance moves with; nil: any will do.
 	CPU *api.InstanceCPU
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
-// localNode is the node whose own pool holds the volume, or is to: a root volume follows
-// its instance. Empty: none does, or it is not known yet.
-func localNode(s *State, v api.Volume) api.NodeID {
+// localNode is the node whose own pool holds the volume, or is to, and the pool: a root
+// volume follows its instance. Empty: none does, or it is not known yet.
+func localNode(s *State, v api.Volume) (api.NodeID, string) {
 	node, pool := v.Assignment.Node, v.Assignment.Pool
 	if v.Spec.Root {
 		if in, ok := s.Instances[string(v.Spec.Instance)]; ok && in.Assignment.Node != "" {
@@ -20,9 +20,9 @@ func localNode(s *State, v api.Volume) api.NodeID {
 		}
 	}
 	if api.SharedPool(pool) {
-		return ""
+		return "", ""
 	}
-	return node
+	return node, pool
 }
 
 // rootOf is the root volume of an instance; zero where there is no such instance yet.
@@ -34,20 +34,22 @@ func rootOf(s *State, in api.Instance) api.Volume {
 }
 
 // diskOn returns what the instance's root volume would take anew of a node's own pool,
-// in bytes. Size is what it has where there is no volume yet.
-func diskOn(s *State, in api.Instance, v api.Volume, size int64, n api.Node) int64 {
+// in bytes, and of which. Size is what it has where there is no volume yet.
+func diskOn(s *State, in api.Instance, v api.Volume, size int64, n api.Node) (int64, string) {
 	node := api.NodeID(n.Meta.ID)
-	if v.Meta.ID != "" && localNode(s, v) == node {
-		return 0 // counted already
+	if v.Meta.ID != "" {
+		if at, pool := localNode(s, v); at == node {
+			return 0, pool // counted already
+		}
 	}
 	pool := v.Assignment.Pool
 	if pool == "" {
 		pool = poolFor(s, in.Spec.StoragePool, node)
 	}
 	if api.SharedPool(pool) {
-		return 0
+		return 0, pool
 	}
-	return max(cmp.Or(v.PromisedBytes(), in.Spec.RootBytes, size), s.Images[string(in.Spec.Image)].Status.VirtualBytes)
+	return max(cmp.Or(v.PromisedBytes(), in.Spec.RootBytes, size), s.Images[string(in.Spec.Image)].Status.VirtualBytes), pool
 }
 
 // add counts what has just been decided of an instance that was without a node, with its
@@ -59,23 +61,34 @@ func (u *used) add(s *State, in api.Instance, a api.InstanceAssignment) {
 
 func (u *used) addDisk(s *State, in api.Instance, node api.NodeID) {
 	if n, ok := s.Nodes[string(node)]; ok {
-		u.AddDisk(node, diskOn(s, in, rootOf(s, in), s.Flavors[string(in.Spec.Flavor)].Spec.RootBytes, n))
+		bytes, pool := diskOn(s, in, rootOf(s, in), s.Flavors[string(in.Spec.Flavor)].Spec.RootBytes, n)
+		u.AddDisk(node, pool, bytes)
 	}
 }
 
 // holds returns why a new volume that belongs to no instance cannot lie on a node, or
 // nothing.
 func (u *used) holds(s *State, v api.Volume, n api.Node) string {
-	switch pool := poolFor(s, v.Spec.Pool, api.NodeID(n.Meta.ID)); {
+	pool := poolFor(s, v.Spec.Pool, api.NodeID(n.Meta.ID))
+	switch free := freeIn(n, pool); {
 	case pool == api.PoolCeph:
 		return ""
-	case n.Status.StorageFreeBytes < v.Spec.SizeBytes:
-		return placement.Size(v.Spec.SizeBytes) + " requested, " + placement.Size(n.Status.StorageFreeBytes) + " free"
+	case free < v.Spec.SizeBytes:
+		return placement.Size(v.Spec.SizeBytes) + " requested, " + placement.Size(free) + " free"
 	case api.SharedPool(pool):
 		return ""
 	}
-	_, why := u.OnDisk(n, v.PromisedBytes())
+	_, why := u.OnDisk(n, pool, v.PromisedBytes())
 	return why
+}
+
+// freeIn returns the free bytes of a pool on a disk of its own, of any other those of the
+// node's local pool.
+func freeIn(n api.Node, pool string) int64 {
+	if p, ok := n.Pool(pool); ok && api.DiskPool(pool) {
+		return p.FreeBytes
+	}
+	return n.Status.StorageFreeBytes
 }
 
 // refuses returns why a new volume cannot lie on the node of its instance, or nothing,
@@ -85,9 +98,9 @@ func (u *used) refuses(s *State, v api.Volume, a api.VolumeAssignment) string {
 		return ""
 	}
 	n := s.Nodes[string(a.Node)]
-	if _, why := u.OnDisk(n, v.PromisedBytes()); why != "" {
+	if _, why := u.OnDisk(n, a.Pool, v.PromisedBytes()); why != "" {
 		return "its instance is on node " + n.Meta.Name + ", which has no room for it: " + why
 	}
-	u.AddDisk(a.Node, v.PromisedBytes())
+	u.AddDisk(a.Node, a.Pool, v.PromisedBytes())
 	return ""
 }

@@ -29,7 +29,8 @@ func room(s *State) *placement.Room {
 		r.Add(in.Assignment)
 	}
 	for _, v := range s.Volumes {
-		r.AddDisk(localNode(s, v), v.PromisedBytes())
+		node, pool := localNode(s, v)
+		r.AddDisk(node, pool, v.PromisedBytes())
 	}
 	return r
 }
@@ -73,7 +74,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time
 		if in.Assignment.Node != "" && in.Assignment.Node != id || !may(n) {
 			continue
 		}
-		w.Disk = diskOn(s, in, root, w.Root, n)
+		w.Disk, w.DiskPool = diskOn(s, in, root, w.Root, n)
 		fit := u.OnNode(n, w, in.Assignment.Gpu, now)
 		reason := fit.Why
 		if reason == "" {
@@ -140,7 +141,7 @@ func Count(s *State, r *placement.Room, in api.Instance, w placement.Want, now t
 		if reachable(s, in, n) != "" {
 			continue
 		}
-		w.Disk = diskOn(s, in, api.Volume{}, w.Root, n)
+		w.Disk, w.DiskPool = diskOn(s, in, api.Volume{}, w.Root, n)
 		if fit := r.OnNode(n, w, "", now); fit.Count > 0 {
 			f.Count, f.Nodes = f.Count+fit.Count, f.Nodes+1
 		}

@@ -172,7 +172,7 @@ func placeVolume(s *State, u *used, v api.Volume, now time.Time) api.VolumeAssig
 			why = append(why, n.Meta.Name+": "+reason)
 			continue
 		}
-		if best.Meta.ID == "" || n.Status.StorageFreeBytes > best.Status.StorageFreeBytes {
+		if best.Meta.ID == "" || freeIn(n, pool) > freeIn(best, pool) {
 			best = n
 		}
 	}
@@ -194,7 +194,7 @@ func placeVolume(s *State, u *used, v api.Volume, now time.Time) api.VolumeAssig
 	id := api.NodeID(best.Meta.ID)
 	a := api.VolumeAssignment{Node: id, Pool: poolFor(s, v.Spec.Pool, id)}
 	if !api.SharedPool(a.Pool) {
-		u.AddDisk(id, v.PromisedBytes())
+		u.AddDisk(id, a.Pool, v.PromisedBytes())
 	}
 	return a
 }

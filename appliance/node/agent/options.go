@@ -38,6 +38,7 @@ type Options struct {
 	Keys     Keys                // nil: no disk is encrypted or in Ceph
 	Ports    Ports               // nil: no networks
 	Ceph     Storage             // nil: this node runs no Ceph
+	Disks    DiskPools           // nil: no disk of this node is a storage pool
 	// WorkerLimits returns why nothing bounds what vGPUs' workers take of this
 	// node, or nil. nil: there is nothing to bound.
 	WorkerLimits func() error

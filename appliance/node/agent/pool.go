@@ -16,6 +16,7 @@ import (
 const (
 	condStorage = "Storage"
 	condCeph    = "Ceph"
+	condPools   = "DiskPools"
 )
 
 // poolSet is the node's storage pools.
@@ -61,8 +62,11 @@ func (s *poolSet) driver(name string) (sds.Driver, error) {
 	if p := s.drivers()[cmp.Or(name, api.PoolLocal)]; p != nil {
 		return p, nil
 	}
-	return nil, api.Errorf(api.CodeUnavailable, "this node has no storage pool %s", name).
-		WithHint("check that its directory is mounted and --shared-dir is set")
+	hint := "check that its directory is mounted and --shared-dir is set"
+	if api.DiskPool(name) {
+		hint = "check the disk: basalt disk list"
+	}
+	return nil, api.Errorf(api.CodeUnavailable, "this node has no storage pool %s", name).WithHint("%s", hint)
 }
 
 // inOrder are the pools as they are now: what is shared first, since an image
@@ -108,9 +112,25 @@ func (s *poolSet) home() string {
 	return api.PoolLocal
 }
 
-// report fills in what the node's pools are and hold. Promised is of the volumes in its
-// own pool, in bytes.
-func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, promised int64, now time.Time) {
+// DiskPools is the node's storage pools on disks of their own.
+type DiskPools interface {
+	// DiskPool returns which disk a pool is, and whether the disk was released.
+	DiskPool(name string) (disk api.DiskID, draining bool)
+	// GivenUp reports whether a pool is certainly no disk of this node any more, or one
+	// that was released and is gone: what lay there is lost.
+	GivenUp(name string) bool
+	// PoolsWork returns what is wrong with pools that should be here, or nil.
+	PoolsWork() error
+}
+
+// givenUp reports whether what lay in a pool is lost, and deleting it is done.
+func (c *core) givenUp(pool string) bool {
+	return api.DiskPool(pool) && c.o.Disks != nil && c.o.Disks.GivenUp(pool)
+}
+
+// report fills in what the node's pools are and hold. Promised is of the volumes in each
+// of its own pools, in bytes.
+func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, promised map[string]int64, now time.Time) {
 	var bad error
 	images := map[api.ImageID]bool{}
 	for name, p := range s.inOrder() {
@@ -133,7 +153,7 @@ func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, promised int64
 			images[img.ID] = true
 			pool.ImageBytes += img.SizeBytes
 		}
-		if pool.PromisedBytes = pool.ImageBytes + promised; name != api.PoolLocal {
+		if pool.PromisedBytes = pool.ImageBytes + promised[name]; pool.Shared {
 			pool.ImageBytes, pool.PromisedBytes = 0, 0
 		}
 		st.Pools = append(st.Pools, pool)

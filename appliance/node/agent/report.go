@@ -170,6 +170,11 @@ func (r *reporter) reportNode(ctx context.Context) error {
 			st.Conditions = append(st.Conditions, answer(condCeph, err, now))
 		}
 	}
+	if r.o.Disks != nil {
+		if err := r.o.Disks.PoolsWork(); err != nil { // there only while something is wrong
+			st.Conditions = append(st.Conditions, answer(condPools, err, now))
+		}
+	}
 	if r.o.VGPUs != nil {
 		st.Conditions = append(st.Conditions, r.gpuConditions(ctx, now)...)
 	}
@@ -193,22 +198,29 @@ func (r *reporter) memory(total int64) api.NodeMemory {
 	return budget.Of(runs)
 }
 
-// promised returns the sizes of the volumes in this node's own pool, in bytes.
-func (r *reporter) promised() (sum int64) {
+// promised returns the sizes of the volumes in each of this node's own pools, in bytes.
+func (r *reporter) promised() map[string]int64 {
+	sums := map[string]int64{}
 	for _, v := range all(r.cache, r.cache.volumes) {
 		if !api.SharedPool(v.Assignment.Pool) {
-			sum += v.PromisedBytes()
+			sums[cmp.Or(v.Assignment.Pool, api.PoolLocal)] += v.PromisedBytes()
 		}
 	}
-	return sum
+	return sums
 }
 
-// limitStorage says how much this node's own pool may promise.
+// limitStorage says how much each of this node's own pools may promise, and which are
+// disks.
 func (r *reporter) limitStorage(pools []api.StoragePool) {
-	for i, p := range pools {
-		if p.Name == api.PoolLocal && r.o.StorageOvercommit > 0 && p.SizeBytes > 0 {
-			pools[i].ReserveBytes = r.o.StorageReserve
-			pools[i].LimitBytes = max(api.StorageLimit(p.SizeBytes, r.o.StorageReserve, r.o.StorageOvercommit), 1) // 0 would be no limit
+	for i := range pools {
+		p := &pools[i]
+		if p.Name == api.PoolLocal {
+			p.ReserveBytes = r.o.StorageReserve
+		} else if api.DiskPool(p.Name) && r.o.Disks != nil {
+			p.Disk, p.Draining = r.o.Disks.DiskPool(p.Name)
+		}
+		if !p.Shared && r.o.StorageOvercommit > 0 && p.SizeBytes > 0 {
+			p.LimitBytes = max(api.StorageLimit(p.SizeBytes, p.ReserveBytes, r.o.StorageOvercommit), 1) // 0 would be no limit
 		}
 	}
 }

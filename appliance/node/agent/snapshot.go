@@ -100,6 +100,9 @@ func (rec *snapshotReconciler) reconcile(ctx context.Context, id string) (time.D
 	if mine {
 		var err error
 		if p, err = rec.pools.driver(v.Assignment.Pool); err != nil {
+			if s.Meta.DeletedAt != nil && rec.givenUp(v.Assignment.Pool) {
+				return 0, rec.forget(ctx, api.KindSnapshot, id) // it is gone with its disk
+			}
 			return 0, err
 		}
 		seen.able = p.Capabilities().Snapshots

@@ -266,6 +266,12 @@ func (rec *volumeReconciler) end(ctx context.Context, v api.Volume) (time.Durati
 		return 0, err
 	}
 	p, err := rec.pools.driver(v.Assignment.Pool)
+	if err != nil && rec.givenUp(v.Assignment.Pool) {
+		if err := rec.meter.end(v.Meta.ID); err != nil {
+			return 0, err
+		}
+		return 0, rec.forget(ctx, api.KindVolume, v.Meta.ID) // it is gone with its disk
+	}
 	if err != nil {
 		return rec.failed(ctx, v, v.Status, err)
 	}

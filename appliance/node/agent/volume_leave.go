@@ -12,12 +12,11 @@ import (
 // after a while one that the store does not know. A shared one is left to its
 // new owner.
 func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
-	local := rec.pools.drivers()[api.PoolLocal]
-	_, err := local.Volume(ctx, api.VolumeID(id))
-	here := err == nil
-	if err != nil && api.CodeOf(err) != api.CodeNotFound {
+	name, own, err := rec.ownPoolWith(ctx, api.VolumeID(id))
+	if err != nil {
 		return err
 	}
+	here := own != nil
 	if !here && !exists(rec.meter.path(id)) {
 		return nil
 	}
@@ -37,14 +36,29 @@ func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
 	if err := rec.meter.leave(ctx, api.KindVolume, id, o); err != nil {
 		return err
 	}
-	if !here || rec.perhapsOnly(o, v) && rec.unknown.stays(api.PoolLocal, api.KindVolume, id) {
+	if !here || rec.perhapsOnly(o, v) && rec.unknown.stays(name, api.KindVolume, id) {
 		return nil
 	}
 	rec.log.Warn("removing volume that belongs to another node", "id", id)
-	if err := rec.drop(ctx, local, api.VolumeID(id), v); err != nil && api.CodeOf(err) != api.CodeNotFound {
+	if err := rec.drop(ctx, own, api.VolumeID(id), v); err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return err
 	}
 	return nil
+}
+
+// ownPoolWith returns the pool of this node's own that has the volume; nil: none has.
+func (rec *volumeReconciler) ownPoolWith(ctx context.Context, id api.VolumeID) (string, sds.Driver, error) {
+	for name, p := range rec.pools.inOrder() {
+		if rec.pools.shared(name) {
+			continue
+		}
+		if _, err := p.Volume(ctx, id); err == nil {
+			return name, p, nil
+		} else if api.CodeOf(err) != api.CodeNotFound {
+			return "", nil, err
+		}
+	}
+	return "", nil, nil
 }
 
 // perhapsOnly reports whether the copy of the volume in this node's own pool may be

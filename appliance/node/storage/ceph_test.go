@@ -89,7 +89,7 @@ func newReal(t *testing.T) *real {
 	r := &real{t: t, ctx: ctx, store: memstore.New(), dir: dir, log: &journal{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons}
-	cache := watchcache.New(r.store, log, storage.Kinds...)
+	cache := watchcache.New(r.store, log, Kinds...)
 	r.node = &Node{
 		Cache: cache, Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool,
 		Look: func(ctx context.Context) ([]Block, error) { return Look(ctx, "node-a", []string{dir + "/disk*"}) },

@@ -17,8 +17,9 @@ type diskView struct {
 	osd   *storage.OSD // nil: it is not Ceph's
 	found *deploy.Found
 	round deploy.Round
-	off   bool // there is no Ceph cluster
-	begun bool // … it has had no quorum yet
+	off   bool          // there is no Ceph cluster
+	begun bool          // … it has had no quorum yet
+	pool  *poolDecision // nil: it is no pool of this node's own, and is not to be
 }
 
 // diskStatus returns the status of a disk.
@@ -27,6 +28,10 @@ func diskStatus(node api.NodeID, v diskView) api.DiskStatus {
 	st.Node, st.Osd, st.Reason = node, -1, ""
 	if b := v.block; b != nil {
 		st.Path, st.ByID, st.Model, st.Serial, st.SizeBytes, st.Rotational = b.Path, b.ByID, b.Model, b.Serial, b.SizeBytes, b.Rotational
+	}
+	if v.pool != nil && v.osd == nil {
+		st.ObservedGeneration, st.State, st.Reason = max(v.disk.Meta.Generation, 1), v.pool.state, storage.Line(v.pool.reason)
+		return st
 	}
 	if v.osd == nil || v.osd.Leaving == (v.disk.Spec.Use == api.DiskUnused) {
 		st.ObservedGeneration = max(v.disk.Meta.Generation, 1)

@@ -74,6 +74,7 @@ type Node struct {
 	// nil: it cannot any more. An error: it is told again.
 	Pool     func(ctx context.Context, a *Access) error
 	Settings map[string]string // more of ceph.conf, for tests
+	Pools    *Pools            // nil: no disk becomes a pool of this node's own
 	Log      *slog.Logger
 
 	leads atomic.Bool // what is done once for all nodes is done here
@@ -93,7 +94,7 @@ func (n *Node) SetLeads(leads bool) { n.leads.Store(leads) }
 
 // Run until ctx ends; the daemons run on.
 func (n *Node) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, n.Cache, storage.Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) }, storage.Interests...)
+	return watchcache.Run(ctx, n.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) }, storage.Interests...)
 }
 
 func (n *Node) step(ctx context.Context, s *state) time.Duration {
@@ -106,6 +107,7 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 		n.take(f, fmt.Errorf("find disks of this node: %w", err))
 		return lookIdle // and nothing is decided on disks that nobody saw
 	}
+	pools, poolErr := n.ownPools(ctx, s, found)
 	at := place{node: n.Self, address: n.Address, dir: n.Dir, blocks: map[string]Block{}, settings: n.Settings}
 	for _, b := range found {
 		at.blocks[string(b.ID)] = b
@@ -117,16 +119,41 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	if ctx.Err() != nil {
 		return lookBusy
 	}
-	err = errors.Join(err, n.offer(ctx, f, in, round))
+	err = errors.Join(err, n.offer(ctx, f, in, round), poolErr)
 	n.take(f, err)
-	if told := n.tell(ctx, s, n.statuses(s, f, in, at, round)); told != nil && ctx.Err() == nil {
+	if told := n.tell(ctx, s, n.statuses(s, f, in, at, round, pools)); told != nil && ctx.Err() == nil {
 		n.Log.Warn("storage: report disks failed", "error", told)
+		return lookBusy
+	}
+	if unsettled(pools) {
 		return lookBusy
 	}
 	if err != nil || len(round.Did) > 0 || f.FSID != "" && (round.Seen.Cluster == nil || !f.Quiet(n.Self) || n.leads.Load() && !f.Quiet("")) {
 		return lookBusy
 	}
 	return lookIdle
+}
+
+// ownPools takes a round of this node's own pools.
+func (n *Node) ownPools(ctx context.Context, s *state, found []Block) (map[string]poolDecision, error) {
+	if n.Pools == nil {
+		return nil, nil
+	}
+	in := poolInput{disks: s.disks, blocks: map[string]Block{}, volumes: s.poolVolumes(n.Self)}
+	for _, b := range found {
+		in.blocks[string(b.ID)] = b
+	}
+	return n.Pools.round(ctx, in)
+}
+
+// unsettled reports whether a pool's disk comes or goes.
+func unsettled(pools map[string]poolDecision) bool {
+	for _, d := range pools {
+		if d.state == api.DiskPreparing || d.state == api.DiskDraining {
+			return true
+		}
+	}
+	return false
 }
 
 // probed is what was on a disk when it was last looked at.
@@ -282,7 +309,7 @@ func (n *Node) Key(user string) ([]byte, error) {
 }
 
 // statuses of all disks that are here or were.
-func (n *Node) statuses(s *state, f storage.Founding, in deploy.Intent, at place, r deploy.Round) map[string]api.DiskStatus {
+func (n *Node) statuses(s *state, f storage.Founding, in deploy.Intent, at place, r deploy.Round, pools map[string]poolDecision) map[string]api.DiskStatus {
 	ids := slices.Collect(maps.Keys(at.blocks))
 	for id, d := range s.disks {
 		if _, here := at.blocks[id]; !here && d.Status.Node == n.Self {
@@ -294,6 +321,9 @@ func (n *Node) statuses(s *state, f storage.Founding, in deploy.Intent, at place
 		v := diskView{disk: s.disks[id], osd: f.OSD(api.DiskID(id)), round: r, off: f.FSID == "", begun: !f.Exists}
 		if b, ok := at.blocks[id]; ok {
 			v.block = &b
+		}
+		if d, ok := pools[id]; ok {
+			v.pool = &d
 		}
 		if v.osd != nil {
 			v.found = foundOf(in, r.Seen.Disks, v.osd.UUID)

@@ -1,18 +1,35 @@
 package storage
 
 import (
+	"slices"
+
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 )
 
+// Kinds are what this node's part is made of: what the cache must have.
+var Kinds = append(slices.Clone(storage.Kinds), objects.Of[api.Volume]())
+
+// poolVolumes counts the volumes that lie in a node's own pools, or are to, by pool.
+func (s *state) poolVolumes(node api.NodeID) map[string]int {
+	count := map[string]int{}
+	for _, v := range s.volumes {
+		if v.Assignment.Node == node && api.DiskPool(v.Assignment.Pool) {
+			count[v.Assignment.Pool]++
+		}
+	}
+	return count
+}
+
 // state is the objects that matter here, by ID. It is read-only.
 type state struct {
 	nodes    map[string]api.Node
 	disks    map[string]api.Disk
+	volumes  map[string]api.Volume
 	founding storage.Founding
 }
 
 func stateOf(s *objects.Set) *state {
-	return &state{nodes: objects.Map[api.Node](s), disks: objects.Map[api.Disk](s), founding: storage.FoundingOf(s)}
+	return &state{nodes: objects.Map[api.Node](s), disks: objects.Map[api.Disk](s), volumes: objects.Map[api.Volume](s), founding: storage.FoundingOf(s)}
 }

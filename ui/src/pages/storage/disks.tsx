@@ -1,4 +1,4 @@
-import { Button, Checkbox, Title } from '@patternfly/react-core';
+import { Button, Checkbox, FormSelect, FormSelectOption, TextInput, Title } from '@patternfly/react-core';
 import { HddIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -20,7 +20,7 @@ import { ToneLabel, type Tone } from '../../parts/tone';
 
 type Disk = Schemas['Disk'];
 
-const shown = ['spec.wipe', 'spec.use'];
+const shown = ['spec.wipe', 'spec.use', 'spec.pool'];
 const tones: Record<string, Tone> = { Ready: 'good', Failed: 'bad', Free: 'off', InUse: 'off' };
 
 const setUse = (disk: Disk, spec: Schemas['DiskSpec']) =>
@@ -29,12 +29,14 @@ const setUse = (disk: Disk, spec: Schemas['DiskSpec']) =>
 function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClose: () => void }) {
   const { t } = useText();
   const [wipe, setWipe] = useState(false);
-  const spec: Schemas['DiskSpec'] = { use: 'ceph', wipe };
+  const [use, setUseOf] = useState<'ceph' | 'local'>('ceph');
+  const [pool, setPool] = useState('');
+  const spec: Schemas['DiskSpec'] = use === 'local' ? { use, pool, wipe } : { use, wipe };
   const save = useMutation({ mutationFn: () => setUse(disk, spec), onSuccess: onDone });
   return (
     <FormDialog
       title={t('dsk.takeTitle', { name: disk.meta.name })}
-      help={t('dsk.takeHelp')}
+      help={t(use === 'local' ? 'dsk.takeLocalHelp' : 'dsk.takeHelp')}
       action={t('dsk.take')}
       busy={save.isPending}
       error={save.error}
@@ -42,11 +44,23 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
       onSubmit={save.mutate}
       onClose={onClose}
     >
-      <Field
-        id="disk-wipe"
-        label={t('dsk.content')}
-        error={atField(save.error, 'spec.wipe') ?? atField(save.error, 'spec.use')}
-      >
+      <Field id="disk-use" label={t('dsk.use')} error={atField(save.error, 'spec.use')}>
+        <FormSelect id="disk-use" value={use} onChange={(_, v) => setUseOf(v === 'local' ? 'local' : 'ceph')}>
+          <FormSelectOption value="ceph" label="Ceph" />
+          <FormSelectOption value="local" label={t('dsk.local')} />
+        </FormSelect>
+      </Field>
+      {use === 'local' && (
+        <Field
+          id="disk-pool"
+          label={t('dsk.poolName')}
+          help={t('dsk.poolNameHelp')}
+          error={atField(save.error, 'spec.pool')}
+        >
+          <TextInput id="disk-pool" value={pool} onChange={(_, v) => setPool(v)} />
+        </Field>
+      )}
+      <Field id="disk-wipe" label={t('dsk.content')} error={atField(save.error, 'spec.wipe')}>
         <Checkbox
           id="disk-wipe"
           label={t('dsk.wipe')}
@@ -56,7 +70,7 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
         />
       </Field>
       <Same
-        cli={asCommand(['disk', 'use', disk.meta.name, 'ceph'], { wipe })}
+        cli={asCommand(['disk', 'use', disk.meta.name, use], { pool: spec.pool, wipe })}
         curl={asCurl('PUT', `/v1/disks/${disk.meta.id}`, {
           kind: 'Disk',
           meta: { name: disk.meta.name, revision: disk.meta.revision },
@@ -102,9 +116,12 @@ export function Disks() {
       id: 'state',
       title: t('common.state'),
       value: (d) => d.status?.state,
-      cell: ({ status: s }) => (
+      cell: ({ status: s, spec: { use } }) => (
         <div>
-          <ToneLabel tone={tones[s?.state ?? ''] ?? 'busy'} text={t(`dsk.${s?.state ?? 'Preparing'}`)} />{' '}
+          <ToneLabel
+            tone={tones[s?.state ?? ''] ?? 'busy'}
+            text={t(use === 'local' && s?.state === 'Ready' ? 'dsk.inPool' : `dsk.${s?.state ?? 'Preparing'}`)}
+          />{' '}
           <span className="basalt-note">{s?.reason}</span>
         </div>
       ),
@@ -121,14 +138,18 @@ export function Disks() {
       id: 'use',
       title: t('dsk.use'),
       cell: (d) =>
-        d.spec.use === 'ceph' ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (osd.${d.status?.osd})` : ''}` : t('dsk.nothing'),
+        d.spec.use === 'ceph'
+          ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (osd.${d.status?.osd})` : ''}`
+          : d.spec.use === 'local'
+            ? t('dsk.poolOf', { name: d.spec.pool ?? '' })
+            : t('dsk.nothing'),
     },
     {
       id: 'actions',
       control: true,
       title: t('common.actions'),
       cell: (d) =>
-        d.spec.use === 'ceph' ? (
+        d.spec.use ? (
           <Button
             variant="link"
             isInline
@@ -162,7 +183,7 @@ export function Disks() {
       {going && (
         <Confirm
           title={t('dsk.releaseTitle', { name: going.meta.name })}
-          help={t('dsk.releaseHelp')}
+          help={t(going.spec.use === 'local' ? 'dsk.releaseLocalHelp' : 'dsk.releaseHelp')}
           action={t('dsk.release')}
           danger
           name={going.meta.name}

@@ -1,0 +1,383 @@
+package storage
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/xfsdisk"
+)
+
+// Pools keeps disks of this node as storage pools of its own (pool_next.go decides):
+//
+//	DIR/NAME             where the file system of pool NAME is mounted
+//	DIR/.disks/ID.json   the record of a disk (poolRecord)
+type Pools struct {
+	Dir  string
+	Self api.NodeID
+	// Open opens the driver over a directory; present is asked before each verb.
+	Open func(dir string, present func() error) (sds.Driver, error)
+	// Set tells that a pool can be used; nil: that it cannot any more.
+	Set     func(name string, d sds.Driver)
+	Systemd bool // it is the first process, and makes mounts
+	Log     *slog.Logger
+
+	mu     sync.Mutex           // guards what follows; only round changes it
+	disks  map[string]*poolDisk // by the disk's id
+	looked bool
+}
+
+// poolDisk is a disk that is to be a pool, or was one.
+type poolDisk struct {
+	name     string // of the disk
+	pool     string
+	record   *poolRecord
+	driver   sds.Driver // nil: not open
+	checking chan error // an answer that is late; nil: none
+	said     poolDecision
+}
+
+// poolInput is what a round of Pools goes by.
+type poolInput struct {
+	disks   map[string]api.Disk // as the cluster knows them
+	blocks  map[string]Block    // of this node
+	volumes map[string]int      // that lie in this node's pools, or are to, by pool
+}
+
+// maxPoolSteps is more than any disk needs in a round.
+const maxPoolSteps = 12
+
+// round takes steps until nothing is left to do, and returns what to say of each disk
+// that is a pool, is to be one or was one.
+func (p *Pools) round(ctx context.Context, in poolInput) (map[string]poolDecision, error) {
+	if err := p.load(in); err != nil {
+		return nil, err
+	}
+	said := map[string]poolDecision{}
+	for _, id := range slices.Sorted(maps.Keys(p.disks)) {
+		var failed error
+		for range maxPoolSteps {
+			v, err := p.view(ctx, id, in)
+			if err != nil {
+				return nil, err
+			}
+			v.failed = failed
+			d := nextPool(v)
+			said[id] = d
+			p.mu.Lock()
+			p.disks[id].said = d
+			p.mu.Unlock()
+			if d.step == poolNone || ctx.Err() != nil {
+				break
+			}
+			if failed = p.perform(ctx, id, v, d.step); failed != nil {
+				p.Log.Warn("storage: "+string(d.step)+" disk of pool failed", "disk", p.disks[id].name, "pool", p.disks[id].pool, "error", failed)
+			} else {
+				p.Log.Info("storage: "+string(d.step)+" disk of pool", "disk", p.disks[id].name, "pool", p.disks[id].pool)
+			}
+		}
+		if v := said[id]; v.step == poolNone && v.state == api.DiskFree { // it is nobody's
+			delete(said, id)
+			p.mu.Lock()
+			delete(p.disks, id)
+			p.mu.Unlock()
+		}
+	}
+	return said, nil
+}
+
+// load brings in the disks that have a record, and those that are to be pools.
+func (p *Pools) load(in poolInput) error {
+	records, err := p.records()
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.disks == nil {
+		p.disks = map[string]*poolDisk{}
+	}
+	p.looked = true
+	for id, r := range records {
+		d := p.disk(id)
+		d.record, d.pool = &r, r.Pool
+	}
+	for id, o := range in.disks {
+		_, here := in.blocks[id]
+		if o.Spec.Use == api.DiskLocal && (here || o.Status.Node == p.Self) {
+			if d := p.disk(id); d.record == nil {
+				d.pool = o.Spec.Pool
+			}
+		}
+		if d := p.disks[id]; d != nil {
+			d.name = o.Meta.Name
+		}
+	}
+	return nil
+}
+
+func (p *Pools) disk(id string) *poolDisk {
+	if p.disks[id] == nil {
+		p.disks[id] = &poolDisk{name: id}
+	}
+	return p.disks[id]
+}
+
+// view looks at a disk.
+func (p *Pools) view(ctx context.Context, id string, in poolInput) (poolView, error) {
+	d := p.disks[id]
+	v := poolView{spec: in.disks[id].Spec, record: d.record, open: d.driver != nil, volumes: in.volumes[d.pool]}
+	if b, ok := in.blocks[id]; ok {
+		v.block = &b
+	}
+	for other, o := range p.disks {
+		if other != id && o.pool == d.pool && (o.record != nil && d.record == nil || (o.record == nil) == (d.record == nil) && other < id) {
+			v.taken = o.name
+		}
+	}
+	dir := p.dir(d.pool)
+	dev, err := xfsdisk.Device(dir)
+	if err != nil {
+		return v, err
+	}
+	v.mounted = dev != 0
+	switch {
+	case v.block == nil:
+	case v.mounted && !xfsdisk.IsDevice(v.block.Path, dev):
+		v.dead = errors.New("the disk was unplugged, and is back under another name")
+	case v.mounted:
+		v.dead = p.alive(ctx, d, dir)
+	default:
+		if v.content, err = xfsdisk.Probe(ctx, v.block.Path, fileSystem(p.Self, id, d.pool)); err != nil {
+			return v, err
+		}
+	}
+	if v.block != nil && v.mounted {
+		v.content = xfsdisk.Found{Content: xfsdisk.Whole}
+	}
+	if d.driver != nil && v.dead == nil && v.spec.Use != api.DiskLocal { // what the cluster does not know of lies there, too
+		all, err := d.driver.Volumes(ctx)
+		if err != nil {
+			v.dead = err
+		}
+		v.volumes = max(v.volumes, len(all))
+	}
+	return v, nil
+}
+
+// checkTime is how long a disk may take to answer.
+const checkTime = 10 * time.Second
+
+// alive returns why what is mounted cannot be read, or nil. A disk that does not answer
+// hangs whoever asks it: one asks at a time.
+func (p *Pools) alive(ctx context.Context, d *poolDisk, dir string) error {
+	if d.checking == nil {
+		c := make(chan error, 1)
+		go func() {
+			_, err := xfsdisk.ReadMark(dir)
+			if errors.Is(err, fs.ErrNotExist) { // it is not marked yet
+				err = nil
+			}
+			c <- err
+		}()
+		d.checking = c
+	}
+	late := time.NewTimer(checkTime)
+	defer late.Stop()
+	select {
+	case err := <-d.checking:
+		d.checking = nil
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-late.C:
+		return fmt.Errorf("the disk has not responded for %v", checkTime)
+	}
+}
+
+// perform takes a step.
+func (p *Pools) perform(ctx context.Context, id string, v poolView, step poolStep) error {
+	d := p.disks[id]
+	dir, uuid := p.dir(d.pool), fileSystem(p.Self, id, d.pool)
+	switch step {
+	case poolMake:
+		if err := p.write(id, poolRecord{Version: 1, Pool: d.pool}); err != nil {
+			return err
+		}
+		return xfsdisk.Make(ctx, v.block.Path, uuid)
+	case poolMount:
+		return xfsdisk.Mount(ctx, v.block.path(), dir, p.Systemd)
+	case poolOpen:
+		return p.open(id, dir)
+	case poolClose:
+		return p.close(id)
+	case poolUnmount:
+		return xfsdisk.Unmount(dir)
+	case poolErase:
+		return xfsdisk.Erase(v.block.Path)
+	case poolForget:
+		if err := os.Remove(p.recordPath(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		p.mu.Lock()
+		d.record = nil
+		p.mu.Unlock()
+		_ = os.Remove(dir) // an empty mount point harms nobody
+		return nil
+	}
+	return fmt.Errorf("unknown step %q", step)
+}
+
+// open marks the file system, remembers that it is made, and opens the driver.
+func (p *Pools) open(id, dir string) error {
+	d := p.disks[id]
+	mark := xfsdisk.Mark{Version: 1, Node: p.Self, Disk: api.DiskID(id), Pool: d.pool}
+	if err := xfsdisk.Check(dir, mark); err != nil {
+		return err
+	}
+	if d.record == nil || !d.record.Made {
+		if err := p.write(id, poolRecord{Version: 1, Pool: d.pool, Made: true}); err != nil {
+			return err
+		}
+	}
+	driver, err := p.Open(dir, func() error { return present(dir, mark) })
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	d.driver = driver
+	p.mu.Unlock()
+	p.Set(d.pool, driver)
+	return nil
+}
+
+// present returns why the pool is not in its directory, or nil.
+func present(dir string, want xfsdisk.Mark) error {
+	switch have, err := xfsdisk.ReadMark(dir); {
+	case err != nil:
+		return errors.Join(api.Errorf(api.CodeUnavailable, "the disk of storage pool %s is not available", want.Pool).WithHint("check the disk: basalt disk list"), err)
+	case have != want:
+		return api.Errorf(api.CodeUnavailable, "another file system is mounted in the directory of storage pool %s", want.Pool)
+	}
+	return nil
+}
+
+func (p *Pools) close(id string) error {
+	d := p.disks[id]
+	p.Set(d.pool, nil)
+	p.mu.Lock()
+	driver := d.driver
+	d.driver = nil
+	p.mu.Unlock()
+	if err := driver.Close(); err != nil { // the file system may be dead
+		p.Log.Warn("storage: close pool failed", "pool", d.pool, "error", err)
+	}
+	return nil
+}
+
+func (p *Pools) dir(pool string) string { return filepath.Join(p.Dir, pool) }
+
+func (p *Pools) recordPath(id string) string { return filepath.Join(p.Dir, ".disks", id+".json") }
+
+func (p *Pools) write(id string, r poolRecord) error {
+	if err := os.MkdirAll(filepath.Join(p.Dir, ".disks"), 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(p.Dir, 0o711); err != nil { // QEMU runs as another user and must reach the disks
+		return err
+	}
+	if err := atomicfile.WriteFile(p.recordPath(id), api.Encode(r), 0o600); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.disks[id].record = &r
+	p.mu.Unlock()
+	return nil
+}
+
+// records of all disks that this node made pools, by the disks' ids.
+func (p *Pools) records() (map[string]poolRecord, error) {
+	entries, err := os.ReadDir(filepath.Join(p.Dir, ".disks"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	all := map[string]poolRecord{}
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok {
+			continue
+		}
+		raw, err := os.ReadFile(p.recordPath(id))
+		if err != nil {
+			return nil, err
+		}
+		var r poolRecord
+		if err := json.Unmarshal(raw, &r); err != nil || r.Version != 1 || api.ValidateName(r.Pool) != nil {
+			return nil, fmt.Errorf("%s: not a valid record of a storage pool: %.200q", p.recordPath(id), raw)
+		}
+		all[id] = r
+	}
+	return all, err
+}
+
+// fileSystem is the UUID of a disk's file system: it follows from what the disk is for.
+func fileSystem(node api.NodeID, disk, pool string) xfsdisk.UUID {
+	h := sha256.Sum256([]byte("basalt pool\x00" + string(node) + "\x00" + disk + "\x00" + pool))
+	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // version 8 and variant of RFC 9562
+	return xfsdisk.UUID(h[:16])
+}
+
+// DiskPool returns which disk a pool is, and whether the disk was released.
+func (p *Pools) DiskPool(name string) (disk api.DiskID, draining bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, d := range p.disks {
+		if d.pool == name && d.driver != nil {
+			return api.DiskID(id), d.said.state == api.DiskDraining
+		}
+	}
+	return "", false
+}
+
+// GivenUp reports whether a pool is certainly no disk of this node any more: it was
+// released, and nothing of it is left or can be had.
+func (p *Pools) GivenUp(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range p.disks {
+		if d.pool == name {
+			return false
+		}
+	}
+	return p.looked
+}
+
+// PoolsWork returns what is wrong with pools that should be here, or nil.
+func (p *Pools) PoolsWork() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var wrong []string
+	for _, id := range slices.Sorted(maps.Keys(p.disks)) {
+		if d := p.disks[id]; d.said.state == api.DiskFailed {
+			wrong = append(wrong, "storage pool "+d.pool+" (disk "+d.name+"): "+d.said.reason)
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return api.Errorf(api.CodeUnavailable, "%s", strings.Join(wrong, "; "))
+}
