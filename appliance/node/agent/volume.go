@@ -23,6 +23,7 @@ type volumeReconciler struct {
 	backups    *backupReconciler
 	attacher   *volumeAttacher
 	restores   *copies
+	growths    growths
 }
 
 // reconcile makes the volume, makes it anew, grows it, or takes it away.
@@ -71,6 +72,9 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 		return time.Second, rec.writeStatus(ctx, v, st)
 	}
 	st.Phase, st.LastError, st.SizeBytes, st.AllocatedBytes = api.VolumeReady, "", have.SizeBytes, have.AllocatedBytes
+	if have.SizeBytes < v.Spec.SizeBytes {
+		st.LastError = rec.noRoomToGrow(v)
+	}
 	st, again, err := rec.attacher.reconcile(ctx, v, st)
 	if err != nil {
 		if st.LastError != "" && !errors.Is(err, errStale) && !errors.Is(err, errLater) {
@@ -148,6 +152,9 @@ func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds
 		have, err = p.CreateVolume(ctx, want) // is it what was asked for?
 	}
 	if err == nil && have.SizeBytes < v.Spec.SizeBytes {
+		if rec.noRoomToGrow(v) != "" {
+			return have, "", nil // reconcile says why
+		}
 		have, err = rec.grow(ctx, v, have, p)
 	}
 	return have, "", err
