@@ -29,6 +29,7 @@ var rules = []rule{
 	{"api", nil, "the kinds are a leaf: everybody imports them"},
 	{"appliance/atomicfile", nil, "a leaf that the daemons of every area may import: files, and nothing of ours"},
 	{"appliance/broadcast", nil, "a channel that is closed"},
+	{"appliance/strictyaml", nil, "a leaf: files that people write, whatever they say"},
 	{"appliance/debugserver", nil, "profiles of this process, whatever it is"},
 	{"appliance/cli", []string{"api", "appliance/atomicfile", "appliance/controlplane/catalogue", "appliance/node/hardware", "appliance/release", "hypervisor/iso9660"}, "the CLI is a client of the API, checks the machine that it runs on, and reads media"},
 	{"appliance/cmd", []string{""}, "mains are the only wiring"},
@@ -72,6 +73,8 @@ var rules = []rule{
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
 	{"appliance/node/hardware", []string{"api"}, "what a machine is, for node, command line and installer: it knows nothing of them"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},
+	{"appliance/node/hostnet", []string{"appliance/strictyaml"}, "the declaration and its files, for node and installer: pure"},
+	{"appliance/node/hostnet/trial", []string{"appliance/atomicfile", "appliance/node/hostnet"}, "it must work while the cluster does not: files and systemd, and nothing of the node"},
 	{"appliance/node/network", []string{"api", "sdn", "appliance/controlplane/network", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "does what the leader has decided, and records what leaves; main hands it the store and the wire"},
 	{"appliance/node/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/storage", "appliance/controlplane/watchcache"}, "does what the leader has decided, and reports disks; main hands it the store and the daemons"},
 	{"appliance/release", []string{"api"}, "it reads a repository of any file system, and does not know what becomes of the packages"},
@@ -131,7 +134,7 @@ var rules = []rule{
 	{"billing/ledger", []string{"api"}, "documents as entries, whoever made them"},
 	{"billing/dunning", []string{"api", "billing/ledger"}, "it decides by balances and does not make any"},
 	{"ui", []string{"ui"}, "the portal speaks HTTP only"},
-	{"installer", []string{"api", "installer", "appliance/node/hardware", "appliance/node/nfs"}, "the installer runs before there is a cluster"},
+	{"installer", []string{"api", "installer", "appliance/node/hardware", "appliance/node/hostnet", "appliance/node/nfs", "appliance/strictyaml"}, "the installer runs before there is a cluster"},
 }
 
 func ruleFor(pkg string) (best rule, ok bool) {

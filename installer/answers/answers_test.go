@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -61,7 +63,7 @@ func TestParseSmall(t *testing.T) {
 // Every mistake of a file is reported, with its place.
 func TestMistakes(t *testing.T) {
 	_, err := Parse(read(t, "mistakes.yaml"))
-	var ms Mistakes
+	var ms strictyaml.Mistakes
 	if !errors.As(err, &ms) {
 		t.Fatalf("got %v", err)
 	}
@@ -121,7 +123,7 @@ func TestOneMistake(t *testing.T) {
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		_, err := Parse([]byte(text))
-		var ms Mistakes
+		var ms strictyaml.Mistakes
 		if !errors.As(err, &ms) {
 			t.Errorf("%s: got %v", c.new, err)
 			continue
@@ -151,7 +153,7 @@ func TestParseToken(t *testing.T) {
 		token(`{"v":1,"ca":"` + ca + `","id":"x","secret":"s","peers":["nowhere"]}`), good + strings.Repeat("A", maxToken),
 	} {
 		if _, err := ParseToken(bad); err == nil {
-			t.Errorf("%q is taken", clip(bad))
+			t.Errorf("%q is taken", strictyaml.Clip(bad))
 		}
 	}
 }
@@ -167,7 +169,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("a: &a [*a]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, err := Parse(data)
-		var ms Mistakes
+		var ms strictyaml.Mistakes
 		switch {
 		case err == nil && (a.Erase == "" || a.Hostname == "" || (a.Cluster.Init == "") == (a.Cluster.Token == "")):
 			t.Fatalf("incomplete answers are taken: %+v", a)

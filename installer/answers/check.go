@@ -13,6 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/node/nfs"
+	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
 // Bad answer: the reason, and what to write instead. The text interface shows
@@ -38,7 +39,7 @@ func CheckClusterName(s string) error { return checkName(s) }
 
 func checkName(s string, reserved ...string) error {
 	if api.ValidateName(s) != nil || len(s) > 63 {
-		return bad("write 1 to 63 of a-z, 0-9 and '-', not at the ends, without a domain", "%q cannot be a name", clip(s))
+		return bad("write 1 to 63 of a-z, 0-9 and '-', not at the ends, without a domain", "%q cannot be a name", strictyaml.Clip(s))
 	}
 	for _, r := range reserved {
 		if s == r {
@@ -60,12 +61,12 @@ func CheckServer(s string) error {
 	if _, err := netip.ParseAddr(s); err == nil || serverName.MatchString(s) {
 		return nil
 	}
-	return bad("write a name such as ntp.example.net, or an address", "%q is no server", clip(s))
+	return bad("write a name such as ntp.example.net, or an address", "%q is no server", strictyaml.Clip(s))
 }
 
 func checkInterface(s string) error {
 	if !interfaceName.MatchString(s) || s == "lo" {
-		return bad("write a name from `basalt-installer machine`, such as eno1", "%q is no network card", clip(s))
+		return bad("write a name from `basalt-installer machine`, such as eno1", "%q is no network card", strictyaml.Clip(s))
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func checkInterface(s string) error {
 // CheckSerial is the serial console of the installed node.
 func CheckSerial(s string) error {
 	if !serialName.MatchString(s) {
-		return bad("write ttyS0, ttyS0,115200 or none", "%q is no serial console", clip(s))
+		return bad("write ttyS0, ttyS0,115200 or none", "%q is no serial console", strictyaml.Clip(s))
 	}
 	return nil
 }
@@ -83,12 +84,12 @@ func CheckSerial(s string) error {
 func CheckSharedDir(s string) error {
 	if strings.HasPrefix(s, nfs.Scheme) {
 		if _, err := nfs.Parse(s); err != nil {
-			return bad("write nfs://SERVER/PATH, such as nfs://192.0.2.9/srv/basalt", "%q is no export of an NFS server", clip(s))
+			return bad("write nfs://SERVER/PATH, such as nfs://192.0.2.9/srv/basalt", "%q is no export of an NFS server", strictyaml.Clip(s))
 		}
 		return nil
 	}
 	if !path.IsAbs(s) || path.Clean(s) != s || strings.ContainsAny(s, "\n\r\x00:#\"'\\") || len(s) > 200 {
-		return bad("write a path such as /srv/shared", "%q is no absolute path", clip(s))
+		return bad("write a path such as /srv/shared", "%q is no absolute path", strictyaml.Clip(s))
 	}
 	for _, system := range []string{"/", "/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/tmp", "/usr", "/var"} {
 		if s == system {
@@ -108,7 +109,7 @@ var units = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "
 func ParseSize(s string) (Size, error) {
 	lo, hi, ok := strings.Cut(s, "..")
 	if !ok {
-		return Size{}, bad(sizeForm, "%q is no range of sizes", clip(s))
+		return Size{}, bad(sizeForm, "%q is no range of sizes", strictyaml.Clip(s))
 	}
 	var z Size
 	for _, end := range []struct {
@@ -121,13 +122,13 @@ func ParseSize(s string) (Size, error) {
 		}
 		m := sizeNumber.FindStringSubmatch(text)
 		if m == nil {
-			return z, bad(sizeForm, "%q is no size with a unit", clip(text))
+			return z, bad(sizeForm, "%q is no size with a unit", strictyaml.Clip(text))
 		}
 		f, _ := strconv.ParseFloat(m[1]+m[2], 64)
 		*end.to = uint64(math.Round(f * units[m[3]]))
 	}
 	if z.Min == 0 && z.Max == 0 || z.Max != 0 && z.Max < z.Min {
-		return z, bad(sizeForm, "%q is an empty range", clip(s))
+		return z, bad(sizeForm, "%q is an empty range", strictyaml.Clip(s))
 	}
 	return z, nil
 }
@@ -135,11 +136,11 @@ func ParseSize(s string) (Size, error) {
 // ParseAddress of a card, with its prefix length.
 func ParseAddress(s string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(s); err == nil {
-		return netip.Prefix{}, bad(fmt.Sprintf("write %s/%d if the network has that size", a, usualBits(a)), "%q has no prefix length", clip(s))
+		return netip.Prefix{}, bad(fmt.Sprintf("write %s/%d if the network has that size", a, usualBits(a)), "%q has no prefix length", strictyaml.Clip(s))
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		return p, bad("write dhcp, or an address such as 192.0.2.11/24", "%q is no address", clip(s))
+		return p, bad("write dhcp, or an address such as 192.0.2.11/24", "%q is no address", strictyaml.Clip(s))
 	}
 	a := p.Addr()
 	switch {
@@ -225,13 +226,13 @@ func CheckSSHKey(s string) error {
 		return bad(instead, "that is a private key")
 	}
 	if len(parts) < 2 || len(s) > 16<<10 || strings.ContainsAny(s, "\n\r\x00") {
-		return bad(instead, "%q is no SSH key", clip(s))
+		return bad(instead, "%q is no SSH key", strictyaml.Clip(s))
 	}
 	blob, err := base64.StdEncoding.DecodeString(parts[1])
 	// The blob begins with its type as a string (RFC 4253, section 6.6).
 	if err != nil || len(blob) < 4 || uint64(len(blob)) < 4+uint64(binary.BigEndian.Uint32(blob)) ||
 		string(blob[4:4+binary.BigEndian.Uint32(blob)]) != parts[0] {
-		return bad(instead, "%q is no SSH key, or only a part of one", clip(s))
+		return bad(instead, "%q is no SSH key, or only a part of one", strictyaml.Clip(s))
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
 // Token is what a join token says. Its secret is no business of the installer
@@ -58,7 +60,7 @@ func ParseToken(s string) (Token, error) {
 	}
 	for _, p := range t.Peers {
 		if _, port, err := net.SplitHostPort(p); err != nil || port == "" {
-			return t, bad(tokenHint, "the join token is damaged: %q is no address of a member", clip(p))
+			return t, bad(tokenHint, "the join token is damaged: %q is no address of a member", strictyaml.Clip(p))
 		}
 	}
 	return t, nil

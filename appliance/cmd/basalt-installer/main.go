@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/machine"
 )
@@ -64,7 +65,7 @@ func validate(name string, stdin io.Reader, out io.Writer) error {
 		return err
 	}
 	a, err := answers.Parse(data)
-	var ms answers.Mistakes
+	var ms strictyaml.Mistakes
 	if errors.As(err, &ms) {
 		for _, m := range ms {
 			fmt.Fprintf(out, "%s: %s\n", name, m)
@@ -94,7 +95,7 @@ func readAnswers(name string, stdin io.Reader) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	return io.ReadAll(io.LimitReader(in, answers.MaxBytes+1))
+	return io.ReadAll(io.LimitReader(in, strictyaml.MaxBytes+1))
 }
 
 func machineCommand() *cobra.Command {

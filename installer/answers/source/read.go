@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
 // Read the answer file. A source that was not named and is not there gives
@@ -40,7 +40,7 @@ func Read(ctx context.Context, s Source, dir string) ([]byte, error) {
 }
 
 func checked(s Source, data []byte) ([]byte, error) {
-	if len(data) > answers.MaxBytes {
+	if len(data) > strictyaml.MaxBytes {
 		return nil, tooLarge(s)
 	}
 	return data, nil
@@ -87,7 +87,7 @@ func readIn(dir, name string) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, answers.MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
 	return data, errors.Join(err, f.Close())
 }
 
@@ -119,7 +119,7 @@ func get(ctx context.Context, client *http.Client, s Source) ([]byte, error) {
 	if err != nil {
 		return nil, unreadable(s, err)
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, answers.MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, strictyaml.MaxBytes+1))
 	_ = resp.Body.Close()
 	switch {
 	case resp.StatusCode != http.StatusOK:

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 	"github.com/basalt-gpu/basalt/installer/answers"
 )
 
@@ -141,7 +142,7 @@ func (s *Source) parseNetwork(value string) error {
 }
 
 func tooLarge(s Source) error {
-	return api.Errorf(api.CodeTooLarge, "%s is larger than %d KiB", s, answers.MaxBytes>>10).WithHint("is it an answer file?")
+	return api.Errorf(api.CodeTooLarge, "%s is larger than %d KiB", s, strictyaml.MaxBytes>>10).WithHint("is it an answer file?")
 }
 
 func unreadable(s Source, err error) error {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basalt-gpu/basalt/installer/answers"
+	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
 func TestFromCommandLine(t *testing.T) {
@@ -62,7 +62,7 @@ func TestFetch(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tries++
 		if r.URL.Path == "/large" {
-			_, _ = w.Write(make([]byte, answers.MaxBytes+1))
+			_, _ = w.Write(make([]byte, strictyaml.MaxBytes+1))
 			return
 		}
 		_, _ = w.Write([]byte("disk: only\n"))

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
@@ -139,7 +140,7 @@ func (l *progress) tell(p install.Progress, say func(string, ...any)) {
 
 // Explain a failure in lines: what, where, and what to do.
 func Explain(err error, out io.Writer) {
-	var ms answers.Mistakes
+	var ms strictyaml.Mistakes
 	if errors.As(err, &ms) {
 		fmt.Fprintf(out, Prefix+"FAILED: the answer file has %d mistake(s)\n", len(ms))
 		for _, line := range strings.Split(ms.Error(), "\n") {

@@ -1,4 +1,4 @@
-package answers
+package strictyaml
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Mistake in an answer file: where, what, and what to write instead.
+// Mistake in a file: where, what, and what to write instead.
 type Mistake struct {
 	Line, Column int
 	Field        string
@@ -58,9 +58,9 @@ func closest(wrote string, words []string) (string, bool) {
 	return best, best != "" && distance < len(best)
 }
 
-// editDistance is Levenshtein's; both words are short (clip bounds them).
+// editDistance is Levenshtein's; both words are short (Clip bounds them).
 func editDistance(a, b string) int {
-	a, b = clip(a), clip(b)
+	a, b = Clip(a), Clip(b)
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -79,8 +79,8 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// clip what a mistake repeats of the file.
-func clip(s string) string {
+// Clip what a mistake repeats of the file.
+func Clip(s string) string {
 	const most = 60
 	if len(s) > most {
 		return strings.ToValidUTF8(s[:most], "") + "…"
