@@ -1,0 +1,146 @@
+package hostnet
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s differs (-want +got):\n%s", file, d)
+	}
+}
+
+func text(files []Rendered) string {
+	var b strings.Builder
+	for _, f := range files {
+		b.WriteString("-- " + f.Name + " --\n" + f.Content)
+	}
+	return b.String()
+}
+
+func TestRender(t *testing.T) {
+	declarations, err := filepath.Glob("testdata/render/*.yaml")
+	if err != nil || len(declarations) == 0 {
+		t.Fatalf("found %d declarations: %v", len(declarations), err)
+	}
+	for _, file := range declarations {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := Parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, strings.TrimSuffix(file, ".yaml")+".golden", text(Render(&n)))
+		})
+	}
+}
+
+// All that is wrong is told at once, with its line, field, and what to write instead.
+func TestFaults(t *testing.T) {
+	data, err := os.ReadFile("testdata/faults.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Parse(data)
+	if err == nil {
+		t.Fatal("a declaration full of faults is taken")
+	}
+	golden(t, "testdata/faults.golden", err.Error()+"\n")
+}
+
+func TestMistakesOfForm(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "the file is empty",
+		"cards: [{name: a}]":      "version: is missing",
+		"version: 2\ncards: []":   "version 2 is not known",
+		"version: 1\ncards: eno1": "is no list",
+		"version: 1\ncards: [{name: a, adresses: [dhcp4]}]":                       "did you mean addresses?",
+		"version: 1\ncards: [{name: a, addresses: [192.0.2.1]}]":                  "no address with a prefix length",
+		"version: 1\ncards: [{name: a, mac: x}]":                                  "no MAC address",
+		"version: 1\ncards: [{name: a, mac: \"01:00:00:00:00:01\"}]":              "no MAC address of a card",
+		"version: 1\ncards: &x [{name: a}]\nvlans: *x":                            "refers to another place",
+		"version: 1\ncards: [{name: a, mtu: 9000000000000}]":                      "not a number",
+		"version: 1\ncards: [{name: a, addresses: [dhcp4]}]":                      "no link has role management",
+		"version: 1\ncards: [{name: a, mtu: 1400, addresses: [dhcp4], roles: x}]": "there is no role \"x\"",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestWithRole(t *testing.T) {
+	data, err := os.ReadFile("testdata/render/bond-vlans.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := n.WithRole(Tunnel)
+	if len(all) != 1 || all[0].Name != "tunnel0" || all[0].StaticAddress().String() != "198.51.100.11" || n.PacketSize(all[0]) != 9000 {
+		t.Errorf("links with role tunnel = %+v, want tunnel0 at 198.51.100.11 with 9000 bytes of its bond", all)
+	}
+}
+
+// A declaration that is taken renders to files in which no value of it begins a line or
+// a section of its own.
+func FuzzParse(f *testing.F) {
+	seeds, err := filepath.Glob("testdata/*/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range append(seeds, "testdata/faults.yaml") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	keys := "Match Name MACAddress PermanentMACAddress Type Kind Link MTUBytes Network Bond PrimarySlave Address Gateway DNS VLAN LinkLocalAddressing IPv6AcceptRA KeepConfiguration ConfigureWithoutCarrier Route Destination Metric DHCP DHCPv4 DHCPv6 ClientIdentifier UseHostname UseGateway UseDNS UseAutonomousPrefix DHCPv6Client NetDev Mode MIIMonitorSec LACPTransmitRate MinLinks TransmitHashPolicy Id"
+	known := map[string]bool{"": true}
+	for _, k := range strings.Fields(keys) {
+		known[k] = true
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := Parse(data)
+		if err != nil {
+			return
+		}
+		names := map[string]bool{}
+		for _, file := range Render(&n) {
+			if names[file.Name] || filepath.Base(file.Name) != file.Name {
+				t.Fatalf("file %q of %q", file.Name, data)
+			}
+			names[file.Name] = true
+			for _, line := range strings.Split(file.Content, "\n") {
+				key, _, _ := strings.Cut(strings.Trim(line, "[]"), "=")
+				if !known[key] {
+					t.Fatalf("line %q of %q", line, data)
+				}
+			}
+		}
+	})
+}
