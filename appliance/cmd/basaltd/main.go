@@ -82,7 +82,7 @@ func main() {
 	}
 	beside := siblings()
 	host, _ := os.Hostname()
-	cmd.AddCommand(guestsCommand(&c))
+	cmd.AddCommand(guestsCommand(&c), networkCommand(&c))
 	f := cmd.PersistentFlags()
 	f.StringVar(&c.file, "config", "", "YAML file of these settings by name; the command line wins")
 	f.StringArrayVar(&c.peerListen, "peer-listen", nil, "HOST:PORT for the cluster's other nodes, one for each network path, the main one first; without it the node stays alone")

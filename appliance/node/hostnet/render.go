@@ -36,12 +36,9 @@ func Render(n *Network) []Rendered {
 	return files
 }
 
-func mtuLine(mtu int) string {
-	if mtu == DefaultMTU {
-		return ""
-	}
-	return fmt.Sprintf("MTUBytes=%d\n", mtu)
-}
+// mtuLine is also written for the usual MTU: networkd leaves a link with the one that a
+// declaration before gave it.
+func mtuLine(mtu int) string { return fmt.Sprintf("MTUBytes=%d\n", mtu) }
 
 // cardFile matches a card by its MAC address where there is one: names change when a
 // card moves to another slot. A bridge or a macvtap that inherits the address is not a
@@ -87,10 +84,7 @@ func bondDevice(n *Network, b *Bond) string {
 // linkFile is what follows [Match]; extra are lines of [Network].
 func (n *Network) linkFile(l *Link, extra string) string {
 	var b strings.Builder
-	if mtu := mtuLine(n.PacketSize(l)); mtu != "" {
-		b.WriteString("\n[Link]\n" + mtu)
-	}
-	b.WriteString("\n[Network]\n" + extra + n.dhcp(l))
+	b.WriteString("\n[Link]\n" + mtuLine(n.PacketSize(l)) + "\n[Network]\n" + extra + dhcp(l))
 	for _, p := range l.Static {
 		fmt.Fprintf(&b, "Address=%s\n", p)
 	}
@@ -136,7 +130,7 @@ func (n *Network) linkFile(l *Link, extra string) string {
 	return b.String()
 }
 
-func (n *Network) dhcp(l *Link) string {
+func dhcp(l *Link) string {
 	switch {
 	case l.DHCP4 && l.DHCP6:
 		return "DHCP=yes\n"

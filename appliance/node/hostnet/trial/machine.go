@@ -1,0 +1,61 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// RollbackUnit is the timer that takes a network back, and the service that it starts.
+const RollbackUnit = "basalt-network-rollback"
+
+// Host is the machine itself.
+type Host struct {
+	Program string // that has the command "network rollback"; an absolute path
+}
+
+// Reload implements Machine.
+func (Host) Reload(ctx context.Context) error { return run(ctx, "networkctl", "reload") }
+
+// Delete implements Machine.
+func (Host) Delete(ctx context.Context, device string) error {
+	if _, err := os.Lstat("/sys/class/net/" + device); err != nil {
+		return nil //nolint:nilerr // it is not there
+	}
+	return run(ctx, "ip", "link", "delete", "dev", device)
+}
+
+// Arm implements Machine. A unit that is left of a trial before goes first.
+func (h Host) Arm(ctx context.Context, after time.Duration) error {
+	if err := h.Disarm(ctx); err != nil {
+		return err
+	}
+	return run(ctx, "systemd-run", "--quiet", "--collect", "--unit="+RollbackUnit, fmt.Sprintf("--on-active=%ds", int(after.Seconds())), "--timer-property=AccuracySec=1s",
+		"--property=Restart=on-failure", "--property=RestartSec=2s", "--property=StartLimitIntervalSec=0", "--description=Take back a network that nobody has confirmed",
+		h.Program, "network", "rollback", "--when-due")
+}
+
+// Disarm implements Machine. The service itself is let alone: it may be what runs here.
+func (Host) Disarm(ctx context.Context) error {
+	timer := RollbackUnit + ".timer"
+	if exec.CommandContext(ctx, "systemctl", "--quiet", "is-active", timer).Run() != nil {
+		return nil // there is none
+	}
+	return run(ctx, "systemctl", "--quiet", "stop", timer)
+}
+
+// commandTime is how long one command may take.
+const commandTime = 30 * time.Second
+
+func run(ctx context.Context, name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

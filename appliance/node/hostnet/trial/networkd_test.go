@@ -1,0 +1,216 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// inside is set in the process that has network and mounts of its own.
+const inside = "BASALT_TEST_NETWORKD"
+
+const networkd = "/usr/lib/systemd/systemd-networkd"
+
+// TestNetworkd applies, confirms and takes back declarations by a real systemd-networkd,
+// in a network namespace with one card (veth). Bonds and VLANs need a kernel that has
+// them; see docs/node-network.md for where those were tried.
+func TestNetworkd(t *testing.T) {
+	if os.Getenv(inside) != "" {
+		testInside(t)
+		return
+	}
+	if testing.Short() {
+		t.Skip("starts systemd-networkd")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("host: needs root for namespaces")
+	}
+	for _, program := range []string{networkd, "dbus-daemon", "unshare", "networkctl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("host: %v", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--", os.Args[0], "-test.run=^TestNetworkd$", "-test.v")
+	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	t.Logf("inside:\n%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, argv ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v: %s", argv, err, out)
+	}
+}
+
+// machineInside makes the namespaces a machine: a card, a router at its other end, and
+// networkd with a bus.
+func machineInside(t *testing.T) {
+	t.Helper()
+	for _, argv := range [][]string{
+		{"mount", "--make-rprivate", "/"},
+		{"mount", "-t", "proc", "proc", "/proc"},
+		{"mount", "-t", "tmpfs", "tmpfs", "/run"},
+		// Read-only, as in a container: networkd then waits for no udev.
+		{"mount", "-t", "sysfs", "-o", "ro", "sysfs", "/sys"},
+		{"mkdir", "-p", "/etc/systemd/network", "/usr/local/lib/systemd", "/run/dbus", "/run/systemd/network", "/run/systemd/netif/links", "/run/systemd/netif/leases"},
+		{"mount", "-t", "tmpfs", "tmpfs", "/etc/systemd/network"},
+		{"mount", "-t", "tmpfs", "tmpfs", "/usr/local/lib/systemd"},
+		{"chown", "-R", "systemd-network:", "/run/systemd/netif"},
+		{"ip", "netns", "add", "router"},
+		{"ip", "link", "add", "card0", "type", "veth", "peer", "name", "port0", "netns", "router"},
+		{"ip", "-n", "router", "address", "add", "192.0.2.1/24", "dev", "port0"},
+		{"ip", "-n", "router", "address", "add", "2001:db8::1/64", "dev", "port0", "nodad"},
+		{"ip", "-n", "router", "link", "set", "port0", "up"},
+		{"ip", "link", "set", "lo", "up"},
+	} {
+		must(t, argv...)
+	}
+	start(t, "/run/dbus/system_bus_socket", "dbus-daemon", "--system", "--nofork", "--nopidfile")
+	start(t, "/run/systemd/netif/state", networkd)
+}
+
+// start a program that is ready when a file is there.
+func start(t *testing.T, ready string, argv ...string) {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "SYSTEMD_LOG_TARGET=console")
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	within(t, argv[0]+" is ready", func() error { _, err := os.Stat(ready); return err })
+}
+
+func within(t *testing.T, what string, holds func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		err := holds()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v", what, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// timed is the host with a time limit that only counts: there is no systemd as PID 1.
+type timed struct {
+	Host
+	armed bool
+}
+
+func (m *timed) Arm(context.Context, time.Duration) error { m.armed = true; return nil }
+
+func (m *timed) Disarm(context.Context) error { m.armed = false; return nil }
+
+// holds returns why card0 does not have the addresses and the MTU, and no others.
+func holds(mtu int, addresses ...string) func() error {
+	return func() error {
+		i, err := net.InterfaceByName("card0")
+		if err != nil {
+			return err
+		}
+		all, err := i.Addrs()
+		if err != nil {
+			return err
+		}
+		var got []string
+		for _, a := range all {
+			if !strings.HasPrefix(a.String(), "fe80:") {
+				got = append(got, a.String())
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(addresses)
+		if !slices.Equal(got, addresses) || i.MTU != mtu {
+			return fmt.Errorf("card0 has %v and an MTU of %d, want %v and %d", got, i.MTU, addresses, mtu)
+		}
+		return nil
+	}
+}
+
+func testInside(t *testing.T) {
+	machineInside(t)
+	m := &timed{}
+	tr := &Trial{Folders: System, Machine: m, Log: slog.New(slog.DiscardHandler)}
+	apply := func(text string) error {
+		t.Helper()
+		n := parsed(t, text)
+		s, err := Read(System)
+		if err != nil {
+			return err
+		}
+		prober := NewProber(t.Context(), nil, n, nil)
+		if s.Confirmed != nil {
+			prober = NewProber(t.Context(), parsed(t, string(s.Confirmed)), n, nil)
+		}
+		tr.Probe = prober.Probe
+		return tr.Apply(t.Context(), []byte(text), n, time.Hour)
+	}
+	first := "version: 1\ncards:\n  - {name: card0, addresses: [192.0.2.11/24], gateway: 192.0.2.1, roles: [management]}\n"
+	if err := errors.Join(apply(first), tr.Confirm(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "confirmed", holds(1500, "192.0.2.11/24"))
+
+	second := "version: 1\ncards:\n  - {name: card0, mtu: 1400, addresses: [192.0.2.12/24, \"2001:db8::12/64\"], gateway: [192.0.2.1, \"2001:db8::1\"], routes: [{to: 203.0.113.0/24, via: 192.0.2.1}], roles: [management]}\n"
+	if err := apply(second); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "on trial", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
+	must(t, "sh", "-c", "ip route get 203.0.113.9 | grep -q 'via 192.0.2.1 dev card0'")
+	if err := tr.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "taken back", holds(1500, "192.0.2.11/24"))
+
+	// networkd that starts again, as after a power cut, finds what is confirmed.
+	if err := apply(second); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "on trial again", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
+	if err := tr.Confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "networkctl", "reload")
+	within(t, "kept", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
+
+	// A gateway that is not there: the probe finds it, and the network comes back.
+	lost := "version: 1\ncards:\n  - {name: card0, addresses: [198.51.100.11/24], gateway: 198.51.100.1, roles: [management]}\n"
+	tr.Probe = nil
+	n := parsed(t, lost)
+	prober := NewProber(t.Context(), parsed(t, second), n, nil)
+	tr.Probe = func(ctx context.Context) error {
+		within(t, "without a way", holds(1500, "198.51.100.11/24"))
+		return prober.look(ctx)
+	}
+	err := tr.Apply(t.Context(), []byte(lost), n, time.Hour)
+	if err == nil || !strings.Contains(err.Error(), "gateway 198.51.100.1 does not answer") {
+		t.Errorf("apply: got %v, want that the gateway does not answer", err)
+	}
+	within(t, "taken back by the probe", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
+	if m.armed {
+		t.Error("the time limit is still armed")
+	}
+}

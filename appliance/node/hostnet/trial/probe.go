@@ -1,0 +1,250 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
+)
+
+// Times of the probe.
+const (
+	// ProbeTime is how long what must answer may take: a switch's port may block for 30 s
+	// after its link was down (IEEE 802.1D), and DHCP takes its time.
+	ProbeTime = 45 * time.Second
+	probeWait = time.Second
+	askTime   = 3 * time.Second
+)
+
+// Target of a probe: a gateway, or HOST:PORT, which must take a TCP connection.
+type Target struct {
+	Gateway netip.Addr
+	Link    string // device of a gateway that is a link-local address
+	Peer    string
+}
+
+func (t Target) String() string {
+	if t.Gateway.IsValid() {
+		return "gateway " + t.Gateway.String()
+	}
+	return t.Peer
+}
+
+// Gateways of a declaration, as targets.
+func Gateways(n *hostnet.Network) []Target {
+	var all []Target
+	add := func(l *hostnet.Link) {
+		for _, g := range l.Gateways {
+			t := Target{Gateway: g}
+			if g.IsLinkLocalUnicast() {
+				d, _ := Device(n, l)
+				t.Link = d.Name
+			}
+			all = append(all, t)
+		}
+	}
+	for i := range n.Cards {
+		add(&n.Cards[i].Link)
+	}
+	for i := range n.Bonds {
+		add(&n.Bonds[i].Link)
+	}
+	for i := range n.VLANs {
+		add(&n.VLANs[i].Link)
+	}
+	return all
+}
+
+// required returns which targets must answer on trial: those that answered before, and
+// gateways that were none before. One that did not answer before says nothing. Pure.
+func required(before map[Target]bool, now []Target) []Target {
+	var must []Target
+	for _, t := range now {
+		if answered, asked := before[t]; answered || !asked {
+			must = append(must, t)
+		}
+	}
+	return must
+}
+
+// Prober looks at the network before a trial, and then whether it is as good.
+type Prober struct {
+	before map[Target]bool
+	now    []Target
+	n      *hostnet.Network
+}
+
+// NewProber asks the gateways of the confirmed declaration (nil: there is none) and the
+// peers now, and will ask those of the next.
+func NewProber(ctx context.Context, confirmed, next *hostnet.Network, peers []string) *Prober {
+	targets := func(n *hostnet.Network) []Target {
+		var all []Target
+		if n != nil {
+			all = Gateways(n)
+		}
+		for _, p := range peers {
+			all = append(all, Target{Peer: p})
+		}
+		return all
+	}
+	return &Prober{before: answers(ctx, targets(confirmed)), now: targets(next), n: next}
+}
+
+// Required targets, which must answer.
+func (p *Prober) Required() []Target { return required(p.before, p.now) }
+
+// Probe returns what is wrong with the network; nil as soon as nothing is.
+func (p *Prober) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ProbeTime)
+	defer cancel()
+	tick := time.NewTicker(probeWait)
+	defer tick.Stop()
+	for {
+		wrong := p.look(ctx)
+		if wrong == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w, after %v", wrong, ProbeTime)
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *Prober) look(ctx context.Context) error {
+	for _, l := range p.n.WithRole(hostnet.Management) {
+		if err := p.up(l); err != nil {
+			return err
+		}
+	}
+	got := answers(ctx, p.Required())
+	for _, t := range p.Required() {
+		if !got[t] {
+			return fmt.Errorf("%s does not answer", t)
+		}
+	}
+	return nil
+}
+
+// up is a link that is up and has its addresses.
+func (p *Prober) up(l *hostnet.Link) error {
+	d, ok := Device(p.n, l)
+	if !ok {
+		return fmt.Errorf("%s does not exist", l.Name)
+	}
+	if d.Flags&net.FlagRunning == 0 {
+		return fmt.Errorf("%s has no link", l.Name)
+	}
+	if want := p.n.PacketSize(l); d.MTU != want {
+		return fmt.Errorf("%s has an MTU of %d bytes, want %d", l.Name, d.MTU, want)
+	}
+	list, err := d.Addrs()
+	if err != nil {
+		return err
+	}
+	var has []netip.Addr
+	for _, a := range list {
+		if x, err := netip.ParsePrefix(a.String()); err == nil && !x.Addr().IsLinkLocalUnicast() {
+			has = append(has, x.Addr())
+		}
+	}
+	if len(has) == 0 {
+		return fmt.Errorf("%s has no address", l.Name)
+	}
+	for _, want := range l.Static {
+		if !slices.Contains(has, want.Addr()) {
+			return fmt.Errorf("%s does not have address %s", l.Name, want.Addr())
+		}
+	}
+	return nil
+}
+
+// answers asks all at once.
+func answers(ctx context.Context, targets []Target) map[Target]bool {
+	type answer struct {
+		t  Target
+		ok bool
+	}
+	got := make(chan answer, len(targets))
+	for _, t := range targets {
+		go func() { got <- answer{t, ask(ctx, t)} }()
+	}
+	all := map[Target]bool{}
+	for range targets {
+		a := <-got
+		all[a.t] = a.ok
+	}
+	return maps.Clone(all)
+}
+
+func ask(ctx context.Context, t Target) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if t.Gateway.IsValid() {
+		return neighbour(ctx, t)
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.Peer)
+	if err != nil {
+		return false
+	}
+	return c.Close() == nil
+}
+
+// neighbour has the kernel ask for a gateway's MAC address anew: many gateways answer to
+// nothing else.
+func neighbour(ctx context.Context, t Target) bool {
+	to := t.Gateway.String()
+	// What the kernel knew from before says nothing; there may be nothing.
+	_ = exec.CommandContext(ctx, "ip", "neigh", "flush", "to", to).Run()
+	host := to
+	if t.Link != "" {
+		host += "%" + t.Link
+	}
+	c, err := (&net.Dialer{}).DialContext(ctx, "udp", net.JoinHostPort(host, "9")) // discard (RFC 863)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = c.Close() }()
+	for ctx.Err() == nil {
+		if _, err := c.Write([]byte{0}); err != nil && errors.Is(err, net.ErrClosed) {
+			return false
+		}
+		out, err := exec.CommandContext(ctx, "ip", "-json", "neigh", "show", "to", to).Output()
+		if err == nil && reachable(out) {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(askTime / 20):
+		}
+	}
+	return false
+}
+
+// reachable reads what ip says of a neighbour. Whoever has just answered has its MAC
+// address there.
+func reachable(out []byte) bool {
+	var all []struct {
+		MAC   string   `json:"lladdr"`
+		State []string `json:"state"`
+	}
+	if json.Unmarshal(out, &all) != nil {
+		return false
+	}
+	for _, n := range all {
+		if n.MAC != "" && !strings.Contains(strings.Join(n.State, " "), "FAILED") {
+			return true
+		}
+	}
+	return false
+}

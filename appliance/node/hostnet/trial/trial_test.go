@@ -1,0 +1,304 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
+)
+
+const before = `version: 1
+cards:
+  - {name: eno1, addresses: [192.0.2.11/24], gateway: 192.0.2.1, roles: [management]}
+  - {name: eno2}
+vlans:
+  - {name: old0, on: eno2, id: 7}
+`
+
+const after = `version: 1
+cards:
+  - {name: eno1}
+bonds:
+  - {name: bond0, cards: [eno1], mode: active-backup, addresses: [192.0.2.12/24], gateway: 192.0.2.1, roles: [management]}
+vlans:
+  - {name: new0, on: bond0, id: 7}
+`
+
+func parsed(t *testing.T, text string) *hostnet.Network {
+	t.Helper()
+	n, err := hostnet.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &n
+}
+
+// pretended machine: devices, and whether the time limit is armed.
+type pretended struct {
+	folders Folders
+	armed   bool
+	devices map[string]bool
+	loaded  map[string]string // files that networkd has read last
+}
+
+func (m *pretended) Reload(context.Context) error {
+	m.loaded = effective(m.folders)
+	for name := range m.loaded {
+		if strings.HasSuffix(name, ".netdev") {
+			m.devices[device(name)] = true
+		}
+	}
+	return nil
+}
+
+func (m *pretended) Delete(_ context.Context, d string) error { delete(m.devices, d); return nil }
+
+func (m *pretended) Arm(context.Context, time.Duration) error { m.armed = true; return nil }
+
+func (m *pretended) Disarm(context.Context) error { m.armed = false; return nil }
+
+// effective files by systemd.network(5): the first folder that has a name counts.
+func effective(f Folders) map[string]string {
+	files := map[string]string{}
+	for _, dir := range []string{f.Confirmed, f.Runtime, f.Admin} { // the last one wins
+		entries, _ := os.ReadDir(dir) // none: nothing
+		for _, e := range entries {
+			if e.Name() == declarationFile {
+				continue
+			}
+			data, _ := os.ReadFile(filepath.Join(dir, e.Name()))
+			files[e.Name()] = string(data)
+			if to, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil && to == hidden {
+				delete(files, e.Name())
+			}
+		}
+	}
+	return files
+}
+
+func filesOf(n *hostnet.Network) map[string]string {
+	files := map[string]string{}
+	for _, f := range hostnet.Render(n) {
+		files[f.Name] = f.Content
+	}
+	return files
+}
+
+func newPretended(t *testing.T) (*Trial, *pretended) {
+	t.Helper()
+	dir := t.TempDir()
+	f := Folders{Admin: filepath.Join(dir, "etc"), Runtime: filepath.Join(dir, "run"), Confirmed: filepath.Join(dir, "usr", "network"), State: filepath.Join(dir, "state")}
+	for _, d := range []string{f.Admin, f.Runtime, filepath.Dir(f.Confirmed)} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &pretended{folders: f, devices: map[string]bool{}}
+	return &Trial{Folders: f, Machine: m, Log: slog.New(slog.DiscardHandler)}, m
+}
+
+func expect(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s: files in force differ (-want +got):\n%s", what, d)
+	}
+}
+
+// begun is a node whose declaration before is confirmed.
+func begun(t *testing.T) (*Trial, *pretended) {
+	t.Helper()
+	tr, m := newPretended(t)
+	if err := errors.Join(tr.Apply(t.Context(), []byte(before), parsed(t, before), time.Minute), tr.Confirm(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "confirmed", effective(tr.Folders), filesOf(parsed(t, before)))
+	return tr, m
+}
+
+func TestConfirm(t *testing.T) {
+	tr, m := begun(t)
+	if err := tr.Apply(t.Context(), []byte(after), parsed(t, after), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "on trial", m.loaded, filesOf(parsed(t, after)))
+	if err := tr.Apply(t.Context(), []byte(before), parsed(t, before), time.Minute); err == nil || !strings.Contains(err.Error(), "on trial already") {
+		t.Errorf("a second trial beside the first: got %v, want an error", err)
+	}
+	if got := slices.Sorted(maps.Keys(m.devices)); !slices.Equal(got, []string{"bond0", "new0"}) {
+		t.Errorf("devices on trial = %v, want bond0, new0", got)
+	}
+	if err := tr.Confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "confirmed", effective(tr.Folders), filesOf(parsed(t, after)))
+	s, err := Read(tr.Folders)
+	if err != nil || string(s.Confirmed) != after || s.OnTrial != nil || m.armed {
+		t.Errorf("state = %q, on trial %q, armed %v, %v; want the new declaration confirmed and no timer", s.Confirmed, s.OnTrial, m.armed, err)
+	}
+	if err := tr.Rollback(t.Context()); !errors.Is(err, ErrNone) {
+		t.Errorf("rollback without a trial: got %v, want %v", err, ErrNone)
+	}
+}
+
+func TestRollback(t *testing.T) {
+	tr, m := begun(t)
+	if err := errors.Join(tr.Apply(t.Context(), []byte(after), parsed(t, after), time.Minute), tr.Rollback(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "after the rollback", m.loaded, filesOf(parsed(t, before)))
+	if got := slices.Sorted(maps.Keys(m.devices)); !slices.Equal(got, []string{"old0"}) || m.armed {
+		t.Errorf("devices = %v, armed %v, want old0 and no timer", got, m.armed)
+	}
+}
+
+func TestProbeThatFails(t *testing.T) {
+	tr, m := begun(t)
+	tr.Probe = func(context.Context) error { return errors.New("gateway 192.0.2.1 does not answer") }
+	err := tr.Apply(t.Context(), []byte(after), parsed(t, after), time.Minute)
+	if err == nil || !strings.Contains(err.Error(), "taken back: gateway 192.0.2.1 does not answer") {
+		t.Errorf("apply: got %v, want what the probe found", err)
+	}
+	expect(t, "after the probe", m.loaded, filesOf(parsed(t, before)))
+	if m.armed {
+		t.Error("the time limit is still armed")
+	}
+}
+
+// Files of an installer before there were declarations go on to work, and come back.
+func TestFilesFromBefore(t *testing.T) {
+	tr, m := newPretended(t)
+	old := map[string]string{"10-basalt-main.network": "[Match]\nName=eno1\n", "50-own.network": "[Match]\nName=x\n"}
+	for name, content := range old {
+		if err := os.WriteFile(filepath.Join(tr.Folders.Admin, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tr.Apply(t.Context(), []byte(after), parsed(t, after), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	want := filesOf(parsed(t, after))
+	want["50-own.network"] = old["50-own.network"]
+	expect(t, "on trial", m.loaded, want)
+	if err := tr.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "after the rollback", m.loaded, old)
+}
+
+// Killed before any step of any command, the node has after a power cut the network that
+// is confirmed, whole, and after the time limit too.
+func TestCutAnywhere(t *testing.T) {
+	old, next := filesOf(parsed(t, before)), filesOf(parsed(t, after))
+	commands := map[string]func(ctx context.Context, tr *Trial) error{
+		"apply": func(ctx context.Context, tr *Trial) error {
+			return tr.Apply(ctx, []byte(after), parsed(t, after), time.Minute)
+		},
+		"confirm":  func(ctx context.Context, tr *Trial) error { return tr.Confirm(ctx) },
+		"rollback": func(ctx context.Context, tr *Trial) error { return tr.Rollback(ctx) },
+	}
+	for name, command := range commands {
+		for _, power := range []bool{true, false} {
+			cuts := 0
+			for at := 0; ; at++ {
+				tr, m := begun(t)
+				if name != "apply" {
+					if err := commands["apply"](t.Context(), tr); err != nil {
+						t.Fatal(err)
+					}
+				}
+				steps, where := 0, ""
+				tr.Cut = func(step string) error {
+					if steps++; steps > at {
+						where = step
+						return errors.New("killed")
+					}
+					return nil
+				}
+				err := command(t.Context(), tr)
+				if err == nil {
+					break
+				}
+				cuts++
+				tr.Cut = nil
+				if power {
+					m.powerCut(t)
+				} else if m.armed {
+					if err := tr.Rollback(t.Context()); err != nil && !errors.Is(err, ErrNone) {
+						t.Fatal(err)
+					}
+				}
+				what := name + " cut before " + where
+				want := old
+				if declared, err := os.ReadFile(filepath.Join(tr.Folders.Confirmed, declarationFile)); err == nil && string(declared) == after {
+					want = next
+				}
+				if name != "confirm" {
+					want = old
+				}
+				expect(t, what, effective(tr.Folders), want)
+				if !power && m.armed {
+					t.Errorf("%s: the time limit is still armed", what)
+				}
+			}
+			if cuts < 4 {
+				t.Errorf("%s was cut at %d steps, want at least 4", name, cuts)
+			}
+		}
+	}
+}
+
+// powerCut takes away what is in memory, and starts again.
+func (m *pretended) powerCut(t *testing.T) {
+	t.Helper()
+	for _, dir := range []string{m.folders.Runtime, m.folders.State} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.armed, m.devices = false, map[string]bool{}
+	if err := m.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStale(t *testing.T) {
+	old := []hostnet.Rendered{
+		{Name: "10-basalt-bond0.netdev", Content: "[Bond]\nMode=802.3ad\n"}, {Name: "10-basalt-bond0.network", Content: "[Network]\nVLAN=v1\n"},
+		{Name: "10-basalt-v1.netdev", Content: "same"}, {Name: "10-basalt-v2.netdev", Content: "same"},
+	}
+	next := []hostnet.Rendered{{Name: "10-basalt-bond0.netdev", Content: "[Bond]\nMode=active-backup\n"}, old[1], old[2], old[3]}
+	if got := stale(old, next); !slices.Equal(got, []string{"bond0", "v1"}) {
+		t.Errorf("stale devices = %v, want bond0, which is another, and v1, which is on it", got)
+	}
+}
+
+func TestRequired(t *testing.T) {
+	silent, good, peer := Target{Peer: "silent:1"}, Target{Peer: "good:1"}, Target{Peer: "new:1"}
+	got := required(map[Target]bool{silent: false, good: true}, []Target{silent, good, peer})
+	if !slices.Equal(got, []Target{good, peer}) {
+		t.Errorf("required = %v, want what answered before and what is new", got)
+	}
+}
+
+func TestReachable(t *testing.T) {
+	for out, want := range map[string]bool{
+		`[{"dst":"192.0.2.1","dev":"a","lladdr":"52:54:00:00:00:01","state":["REACHABLE"]}]`: true,
+		`[{"dst":"192.0.2.1","dev":"a","state":["INCOMPLETE"]}]`:                             false,
+		`[{"dst":"192.0.2.1","dev":"a","lladdr":"x","state":["FAILED"]}]`:                    false,
+		`[]`: false, ``: false,
+	} {
+		if got := reachable([]byte(out)); got != want {
+			t.Errorf("%s: reachable = %v, want %v", out, got, want)
+		}
+	}
+}
