@@ -16,6 +16,7 @@
 //	  gateway: 192.0.2.1
 //	  dns: [192.0.2.53]
 //	  second: {interface: eno2, address: 198.51.100.11/24}
+//	                                   # or cards:, bonds:, vlans:, dns: of package hostnet
 //	ntp: [ntp.example.net]
 //	cluster: {init: basalt}            # or join: bslt-join-…
 //	root:
@@ -27,7 +28,11 @@
 //	after: reboot                      # or poweroff
 package answers
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
+)
 
 // EraseAnything is the word that allows any disk which the rule finds.
 const EraseAnything = "yes-everything-on-it"
@@ -62,6 +67,8 @@ type Size struct{ Min, Max uint64 }
 
 // Network of the node. The second path carries only what nodes say to each other.
 type Network struct {
+	// Declared, with bonds, VLANs and roles; nil: the paths below.
+	Declared *hostnet.Network
 	Path
 	Gateway netip.Addr
 	DNS     []netip.Addr

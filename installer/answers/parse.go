@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
@@ -154,6 +155,11 @@ func (r *reader) card(n *yaml.Node, at string, p Path) {
 }
 
 func (r *reader) network(n *yaml.Node, at string, w *Network) {
+	if declares(n) {
+		w.Declared = &hostnet.Network{}
+		hostnet.Read(&r.Reader, n, at, w.Declared)
+		return
+	}
 	var gateway, second *yaml.Node
 	ok := r.Mapping(n, at, append(r.path(at, &w.Path),
 		strictyaml.Field{Name: "gateway", Read: func(n *yaml.Node, at string) { gateway, w.Gateway = n, r.address(n, at) }},
@@ -177,6 +183,16 @@ func (r *reader) network(n *yaml.Node, at string, w *Network) {
 	if second != nil {
 		r.because(second, strictyaml.Join(at, "second"), CheckSecond(w.Path, *w.Second))
 	}
+}
+
+// declares reports whether the network is a declaration: one that has cards.
+func declares(n *yaml.Node) bool {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "cards" {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *reader) address(n *yaml.Node, at string) netip.Addr {

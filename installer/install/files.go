@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet/trial"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/machine/network"
 	"sigs.k8s.io/yaml"
@@ -35,14 +37,32 @@ func hosts(name string) string {
 	return "127.0.0.1 localhost\n127.0.1.1 " + name + "\n\n::1 localhost ip6-localhost ip6-loopback\nff02::1 ip6-allnodes\nff02::2 ip6-allrouters\n"
 }
 
-// secondUnit brings no default route: the second path carries only what nodes
-// say to each other.
-func secondUnit(up network.Up, p answers.Path) string {
-	u := network.Unit(up.MAC, p, netip.Addr{}, nil)
-	if p.DHCP {
-		u += "UseGateway=no\nUseDNS=no\n"
+// declaration of the node's network: the answers' own, or that of its one or two cards.
+func declaration(j Job) *hostnet.Network {
+	w := j.Answers.Network
+	if w.Declared != nil {
+		return w.Declared
 	}
-	return u
+	n := &hostnet.Network{Cards: []hostnet.Card{network.Card(j.Main.Card, j.Main.MAC, w.Path, w.Gateway, false)}, DNS: w.DNS}
+	if j.Second != nil && w.Second != nil {
+		n.Cards = append(n.Cards, network.Card(j.Second.Card, j.Second.MAC, *w.Second, netip.Addr{}, true))
+	}
+	return n
+}
+
+// networkFiles are what is in force from the first start on, and what a person changes.
+func networkFiles(j Job) []Action {
+	n := declaration(j)
+	text, dir := string(hostnet.Format(n)), strings.TrimPrefix(trial.System.Confirmed, "/")
+	acts := []Action{
+		Mkdir{"etc/basalt", 0o755}, Mkdir{dir, 0o755},
+		Write{strings.TrimPrefix(hostnet.File, "/"), 0o644, text},
+		Write{dir + "/" + trial.DeclarationFile, 0o644, text},
+	}
+	for _, f := range hostnet.Render(n) {
+		acts = append(acts, Write{dir + "/" + f.Name, 0o644, f.Content})
+	}
+	return acts
 }
 
 // basaltd's configuration: the names of its flags.

@@ -136,11 +136,8 @@ func configure(j Job) []Action {
 		Write{"etc/hostname", 0o644, a.Hostname + "\n"},
 		Write{"etc/hosts", 0o644, hosts(a.Hostname)},
 		Remove{"etc/systemd/network/*.network"},
-		Write{"etc/systemd/network/10-basalt-main.network", 0o644, network.Unit(j.Main.MAC, a.Network.Path, a.Network.Gateway, a.Network.DNS)},
 	}
-	if j.Second != nil && a.Network.Second != nil {
-		acts = append(acts, Write{"etc/systemd/network/10-basalt-second.network", 0o644, secondUnit(*j.Second, *a.Network.Second)})
-	}
+	acts = append(acts, networkFiles(j)...)
 	acts = append(acts, Link{"etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"})
 	if len(a.NTP) > 0 {
 		acts = append(acts, Write{"etc/systemd/timesyncd.conf.d/basalt.conf", 0o644, "[Time]\nNTP=" + strings.Join(a.NTP, " ") + "\n"})
@@ -151,7 +148,6 @@ func configure(j Job) []Action {
 		Remove{"var/lib/dbus/machine-id"},
 		Remove{"var/lib/systemd/random-seed"},
 		Remove{"etc/ssh/ssh_host_*"},
-		Mkdir{"etc/basalt", 0o755},
 		Write{"etc/basalt/basaltd.yaml", 0o644, basaltd(j)},
 		Write{"etc/basalt/setup.yaml", 0o600, setup(a.Cluster)},
 		Write{"etc/basalt/installed", 0o644, fmt.Sprintf("version: %q\nat: %s\n", j.Version, j.Now.UTC().Format(time.RFC3339))},

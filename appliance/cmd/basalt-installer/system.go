@@ -20,6 +20,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/node/hardware"
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
@@ -68,6 +69,12 @@ func (s *system) Try(ctx context.Context, name string, nic machine.NIC, p answer
 	up, checks := network.Try(ctx, name, nic.Name, nic.MAC, p, gateway, dns)
 	s.note("network "+name+" on "+nic.Name, checks)
 	return up, checks
+}
+
+func (s *system) TryDeclared(ctx context.Context, n *hostnet.Network) ([]network.Up, []network.Check) {
+	ups, checks := network.TryDeclared(ctx, n)
+	s.note("network as declared", checks)
+	return ups, checks
 }
 
 func (s *system) Reach(ctx context.Context, t answers.Token) []network.Check {

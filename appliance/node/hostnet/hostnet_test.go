@@ -2,12 +2,14 @@ package hostnet
 
 import (
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -128,6 +130,13 @@ func FuzzParse(f *testing.F) {
 		n, err := Parse(data)
 		if err != nil {
 			return
+		}
+		again, err := Parse(Format(&n))
+		if err != nil {
+			t.Fatalf("formatted as\n%s\n%v", Format(&n), err)
+		}
+		if d := cmp.Diff(n, again, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()); d != "" {
+			t.Fatalf("formatted and read again (-want +got):\n%s", d)
 		}
 		names := map[string]bool{}
 		for _, file := range Render(&n) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
@@ -27,6 +28,7 @@ type System interface {
 	Disks(ctx context.Context) ([]machine.Disk, error)
 	NICs(ctx context.Context) ([]machine.NIC, error)
 	Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check)
+	TryDeclared(ctx context.Context, n *hostnet.Network) ([]network.Up, []network.Check)
 	Reach(ctx context.Context, t answers.Token) []network.Check
 	Install(ctx context.Context, r install.Request, progress func(install.Progress)) error
 }
@@ -64,32 +66,12 @@ func request(ctx context.Context, sys System, a answers.Answers, say func(string
 	if r.Disk, err = install.Pick(disks, a); err != nil {
 		return r, err
 	}
-	nics, err := sys.NICs(ctx)
-	if err != nil {
-		return r, err
+	try := paths
+	if a.Network.Declared != nil {
+		try = declared
 	}
-	main, err := install.PickNIC(nics, a.Network.Path, "network")
-	if err != nil {
+	if err := try(ctx, sys, &r, say); err != nil {
 		return r, err
-	}
-	var checks []network.Check
-	r.Main, checks = sys.Try(ctx, "main", main, a.Network.Path, a.Network.Gateway, a.Network.DNS)
-	if err := report(checks, "network", say); err != nil {
-		return r, err
-	}
-	if s := a.Network.Second; s != nil {
-		second, err := install.PickNIC(nics, *s, "network.second")
-		if err != nil {
-			return r, err
-		}
-		if second.Name == main.Name {
-			return r, api.Errorf(api.CodeInvalid, "the second path is the same card as the first: %s", main.Name).At("network.second").WithHint("name another card")
-		}
-		up, checks := sys.Try(ctx, "second", second, *s, netip.Addr{}, nil)
-		if err := report(checks, "network.second", say); err != nil {
-			return r, err
-		}
-		r.Second = &up
 	}
 	if a.Cluster.Token != "" {
 		t, err := answers.ParseToken(a.Cluster.Token)
@@ -99,6 +81,58 @@ func request(ctx context.Context, sys System, a answers.Answers, say func(string
 		return r, report(sys.Reach(ctx, t), "cluster.join", say)
 	}
 	return r, nil
+}
+
+// declared network: its links for management are the paths to other nodes.
+func declared(ctx context.Context, sys System, r *install.Request, say func(string, ...any)) error {
+	if _, err := sys.NICs(ctx); err != nil { // which brings them up
+		return err
+	}
+	ups, checks := sys.TryDeclared(ctx, r.Answers.Network.Declared)
+	if err := report(checks, "network", say); err != nil {
+		return err
+	}
+	for i := range ups {
+		switch i {
+		case 0:
+			r.Main = ups[i]
+		case 1:
+			r.Second = &ups[i]
+		}
+	}
+	return nil
+}
+
+// paths of a network of one or two cards.
+func paths(ctx context.Context, sys System, r *install.Request, say func(string, ...any)) error {
+	nics, err := sys.NICs(ctx)
+	if err != nil {
+		return err
+	}
+	main, err := install.PickNIC(nics, r.Answers.Network.Path, "network")
+	if err != nil {
+		return err
+	}
+	var checks []network.Check
+	r.Main, checks = sys.Try(ctx, "main", main, r.Answers.Network.Path, r.Answers.Network.Gateway, r.Answers.Network.DNS)
+	if err := report(checks, "network", say); err != nil {
+		return err
+	}
+	if s := r.Answers.Network.Second; s != nil {
+		second, err := install.PickNIC(nics, *s, "network.second")
+		if err != nil {
+			return err
+		}
+		if second.Name == main.Name {
+			return api.Errorf(api.CodeInvalid, "the second path is the same card as the first: %s", main.Name).At("network.second").WithHint("name another card")
+		}
+		up, checks := sys.Try(ctx, "second", second, *s, netip.Addr{}, nil)
+		if err := report(checks, "network.second", say); err != nil {
+			return err
+		}
+		r.Second = &up
+	}
+	return nil
 }
 
 // report the checks; the first failure is the error.

@@ -3,6 +3,7 @@ package unattended
 import (
 	"context"
 	"flag"
+	"io"
 	"net/netip"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
@@ -36,6 +38,13 @@ func (f *fake) Try(_ context.Context, _ string, nic machine.NIC, p answers.Path,
 		up.Address = netip.MustParsePrefix("192.0.2.77/24")
 	}
 	return up, []network.Check{{Outcome: network.OK, Text: nic.Name + " has a link"}, f.check}
+}
+func (f *fake) TryDeclared(_ context.Context, n *hostnet.Network) ([]network.Up, []network.Check) {
+	var ups []network.Up
+	for _, l := range n.WithRole(hostnet.Management) {
+		ups = append(ups, network.Up{Card: l.Name, Address: l.Static[0]})
+	}
+	return ups, []network.Check{f.check}
 }
 func (f *fake) Reach(context.Context, answers.Token) []network.Check { return nil }
 func (f *fake) Install(_ context.Context, r install.Request, progress func(install.Progress)) error {
@@ -78,6 +87,19 @@ func TestRun(t *testing.T) {
 	}
 	if d := cmp.Diff(string(want), out.String()); d != "" {
 		t.Error(d)
+	}
+}
+
+// A declared network is installed as it stands; its links for management are the paths.
+func TestDeclaredNetwork(t *testing.T) {
+	f := good()
+	text := strings.Replace(file, `network: {interface: eno1, address: dhcp, second: {mac: "52:54:00:00:00:02", address: 198.51.100.11/24}}`,
+		"network:\n  cards: [{name: eno1}, {name: eno2}]\n  bonds: [{name: bond0, cards: [eno1, eno2], mode: 802.3ad, addresses: 192.0.2.11/24, gateway: 192.0.2.1, roles: management}]", 1)
+	if _, err := Run(t.Context(), f, []byte(text), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.installed[0]; r.Main.Card != "bond0" || r.Main.Address.String() != "192.0.2.11/24" || r.Second != nil || r.Answers.Network.Declared == nil {
+		t.Errorf("installed with %+v, want bond0 with 192.0.2.11/24 alone", r)
 	}
 }
 

@@ -23,34 +23,44 @@ import (
 )
 
 func TestUnit(t *testing.T) {
-	got := Unit("52:54:00:00:00:01", answers.Path{Address: netip.MustParsePrefix("192.0.2.11/24")}, netip.MustParseAddr("192.0.2.1"), []netip.Addr{netip.MustParseAddr("192.0.2.53")})
+	got := Unit(Card("eno1", "52:54:00:00:00:01", answers.Path{Address: netip.MustParsePrefix("192.0.2.11/24")}, netip.MustParseAddr("192.0.2.1"), false), []netip.Addr{netip.MustParseAddr("192.0.2.53")})
 	want := `[Match]
 MACAddress=52:54:00:00:00:01
 Type=ether
 Kind=!*
 
+[Link]
+MTUBytes=1500
+
 [Network]
 Address=192.0.2.11/24
 Gateway=192.0.2.1
 DNS=192.0.2.53
+IPv6AcceptRA=no
 ConfigureWithoutCarrier=yes
 `
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	got = Unit("52:54:00:00:00:01", answers.Path{DHCP: true}, netip.Addr{}, nil)
+	got = Unit(Card("eno1", "52:54:00:00:00:01", answers.Path{DHCP: true}, netip.Addr{}, true), nil)
 	want = `[Match]
 MACAddress=52:54:00:00:00:01
 Type=ether
 Kind=!*
 
+[Link]
+MTUBytes=1500
+
 [Network]
 DHCP=ipv4
+IPv6AcceptRA=no
 KeepConfiguration=dhcp
 
 [DHCPv4]
 ClientIdentifier=mac
 UseHostname=no
+UseGateway=no
+UseDNS=no
 `
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

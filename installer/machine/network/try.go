@@ -76,7 +76,7 @@ func Try(ctx context.Context, name, card, mac string, p answers.Path, gateway ne
 			checks = append(checks, Check{OK, p.Address.Addr().String() + " is free", ""})
 		}
 	}
-	if err := apply(ctx, name, card, Unit(mac, p, gateway, dns)); err != nil {
+	if err := apply(ctx, name, card, Unit(Card(card, mac, p, gateway, name != "main"), dns)); err != nil {
 		return fail(checks, "see the log", "the network could not be set up: %v", err)
 	}
 	if p.DHCP {

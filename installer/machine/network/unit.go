@@ -2,46 +2,31 @@
 // whether it works while still on the page that asked for it.
 //
 // What is tried in the running installer is the very file that the installed
-// node will have: Unit writes both.
+// node will have: package hostnet writes both.
 package network
 
 import (
-	"fmt"
 	"net/netip"
-	"strings"
 
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 	"github.com/basalt-gpu/basalt/installer/answers"
 )
 
-// Unit is the systemd-networkd file of one path. Cards are matched by their
-// MAC address: names change when a card moves to another slot. A bridge or a
-// macvtap that inherits the address is not a card, hence Kind=!*.
-func Unit(mac string, p answers.Path, gateway netip.Addr, dns []netip.Addr) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "[Match]\nMACAddress=%s\nType=ether\nKind=!*\n\n[Network]\n", mac)
-	if p.DHCP {
-		b.WriteString("DHCP=ipv4\n")
-	} else {
-		fmt.Fprintf(&b, "Address=%s\n", p.Address)
+// Card is the declaration of a path. The second one brings no default route: it carries
+// only what nodes say to each other.
+func Card(name, mac string, p answers.Path, gateway netip.Addr, second bool) hostnet.Card {
+	c := hostnet.Card{MAC: mac, Link: hostnet.Link{Name: name, DHCP4: p.DHCP, NoDefaultRoute: second && p.DHCP, Roles: []hostnet.Role{hostnet.Management}}}
+	if !p.DHCP {
+		c.Static = []netip.Prefix{p.Address}
 	}
 	if gateway.IsValid() {
-		fmt.Fprintf(&b, "Gateway=%s\n", gateway)
+		c.Gateways = []netip.Addr{gateway}
 	}
-	for _, d := range dns {
-		fmt.Fprintf(&b, "DNS=%s\n", d)
-	}
-	// The others know the node by its address: it keeps it while the cable is
-	// out, or the DHCP server away.
-	if p.DHCP {
-		b.WriteString("KeepConfiguration=dhcp\n")
-	} else {
-		b.WriteString("ConfigureWithoutCarrier=yes\n")
-	}
-	if p.DHCP {
-		b.WriteString("\n[DHCPv4]\nClientIdentifier=mac\nUseHostname=no\n")
-		if len(dns) > 0 {
-			b.WriteString("UseDNS=no\n")
-		}
-	}
-	return b.String()
+	return c
+}
+
+// Unit is the systemd-networkd file of one card.
+func Unit(c hostnet.Card, dns []netip.Addr) string {
+	n := &hostnet.Network{Cards: []hostnet.Card{c}, DNS: dns}
+	return hostnet.Render(n)[0].Content
 }

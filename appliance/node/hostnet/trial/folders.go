@@ -28,9 +28,9 @@ var System = Folders{
 	Confirmed: "/usr/local/lib/systemd/network", State: "/run/basalt-network",
 }
 
-// declarationFile stands beside the files that follow from it, so that both change in
+// DeclarationFile stands beside the files that follow from it, so that both change in
 // one step. networkd reads no file with that ending.
-const declarationFile = "basalt-network.yaml"
+const DeclarationFile = "basalt-network.yaml"
 
 // hidden is what the link of a hidden file leads to.
 const hidden = "/dev/null"
@@ -76,7 +76,7 @@ func (t *Trial) replace(declaration []byte, files []hostnet.Rendered) error {
 		return fmt.Errorf("copy %s: %w", dir, err)
 	}
 	if declaration != nil {
-		files = append(files[:len(files):len(files)], hostnet.Rendered{Name: declarationFile, Content: string(declaration)})
+		files = append(files[:len(files):len(files)], hostnet.Rendered{Name: DeclarationFile, Content: string(declaration)})
 	}
 	for _, f := range files {
 		if err := t.step("write "+f.Name, func() error { return writeSynced(filepath.Join(next, f.Name), f.Content) }); err != nil {
@@ -120,7 +120,7 @@ func keepOthers(from, to string) error {
 		return err
 	}
 	for _, e := range entries {
-		if ours(e.Name()) || e.Name() == declarationFile {
+		if ours(e.Name()) || e.Name() == DeclarationFile {
 			continue
 		}
 		if e.IsDir() {

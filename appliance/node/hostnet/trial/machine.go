@@ -3,8 +3,10 @@ package trial
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,6 +28,30 @@ func (Host) Delete(ctx context.Context, device string) error {
 		return nil //nolint:nilerr // it is not there
 	}
 	return run(ctx, "ip", "link", "delete", "dev", device)
+}
+
+// PacketSizes implements Machine.
+func (Host) PacketSizes() (map[string]int, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("list network interfaces: %w", err)
+	}
+	sizes := map[string]int{}
+	for _, i := range all {
+		if i.Flags&net.FlagLoopback == 0 && !stacked(i.Name) {
+			sizes[i.Name] = i.MTU
+		}
+	}
+	return sizes, nil
+}
+
+// SetPacketSize implements Machine.
+func (Host) SetPacketSize(ctx context.Context, device string, mtu int) error {
+	i, err := net.InterfaceByName(device)
+	if err != nil || i.MTU == mtu {
+		return nil //nolint:nilerr // it is not there
+	}
+	return run(ctx, "ip", "link", "set", "dev", device, "mtu", strconv.Itoa(mtu))
 }
 
 // Arm implements Machine. A unit that is left of a trial before goes first.

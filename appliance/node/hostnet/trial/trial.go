@@ -23,6 +23,10 @@ type Machine interface {
 	Reload(ctx context.Context) error
 	// Delete a bond or a VLAN; one that is not there is no error.
 	Delete(ctx context.Context, device string) error
+	// PacketSizes returns the MTUs of the cards, by device, in bytes.
+	PacketSizes() (map[string]int, error)
+	// SetPacketSize of a card that has another; one that is not there is no error.
+	SetPacketSize(ctx context.Context, device string, mtu int) error
 	// Arm has the rollback started after a time, whatever becomes of this process, and
 	// again until it has succeeded.
 	Arm(ctx context.Context, after time.Duration) error
@@ -62,6 +66,9 @@ type record struct {
 	Declaration string    `json:"declaration"`
 	Until       time.Time `json:"until"`
 	Back        []string  `json:"back,omitempty"` // devices that go when it is taken back
+	// Sizes are the cards' MTUs before: files that name none leave a card with the one that
+	// it has.
+	Sizes map[string]int `json:"sizes,omitempty"`
 }
 
 func (f Folders) record() string { return filepath.Join(f.State, "trial.json") }
@@ -79,7 +86,7 @@ func Read(f Folders) (State, error) {
 		}
 		s.Files = append(s.Files, files...)
 	}
-	declaration, err := os.ReadFile(filepath.Join(f.Confirmed, declarationFile))
+	declaration, err := os.ReadFile(filepath.Join(f.Confirmed, DeclarationFile))
 	if err == nil {
 		s.Confirmed = declaration
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +149,11 @@ func (t *Trial) Apply(ctx context.Context, declaration []byte, n *hostnet.Networ
 
 // put the files of a trial into use.
 func (t *Trial) put(ctx context.Context, declaration []byte, c change, until time.Time) error {
-	raw, err := json.Marshal(record{string(declaration), until.UTC(), c.back})
+	sizes, err := t.Machine.PacketSizes()
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(record{string(declaration), until.UTC(), c.back, sizes})
 	if err != nil {
 		return err
 	}
@@ -226,6 +237,12 @@ func (t *Trial) back(ctx context.Context) error {
 	}
 	if err := t.use(ctx, r.Back); err != nil {
 		return fmt.Errorf("put the confirmed network into use: %w", err)
+	}
+	for d, mtu := range r.Sizes {
+		if err := t.step("size of "+d, func() error { return t.Machine.SetPacketSize(ctx, d, mtu) }); err != nil {
+			// The network is back; a card with another MTU carries it as well as it can.
+			t.Log.Warn("set MTU of a card back failed", "card", d, "error", err)
+		}
 	}
 	return t.end(ctx)
 }

@@ -48,6 +48,7 @@ type pretended struct {
 	folders Folders
 	armed   bool
 	devices map[string]bool
+	sizes   map[string]int
 	loaded  map[string]string // files that networkd has read last
 }
 
@@ -63,6 +64,13 @@ func (m *pretended) Reload(context.Context) error {
 
 func (m *pretended) Delete(_ context.Context, d string) error { delete(m.devices, d); return nil }
 
+func (m *pretended) PacketSizes() (map[string]int, error) { return map[string]int{"eno1": 1500}, nil }
+
+func (m *pretended) SetPacketSize(_ context.Context, d string, mtu int) error {
+	m.sizes = map[string]int{d: mtu}
+	return nil
+}
+
 func (m *pretended) Arm(context.Context, time.Duration) error { m.armed = true; return nil }
 
 func (m *pretended) Disarm(context.Context) error { m.armed = false; return nil }
@@ -73,7 +81,7 @@ func effective(f Folders) map[string]string {
 	for _, dir := range []string{f.Confirmed, f.Runtime, f.Admin} { // the last one wins
 		entries, _ := os.ReadDir(dir) // none: nothing
 		for _, e := range entries {
-			if e.Name() == declarationFile {
+			if e.Name() == DeclarationFile {
 				continue
 			}
 			data, _ := os.ReadFile(filepath.Join(dir, e.Name()))
@@ -159,6 +167,9 @@ func TestRollback(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(m.devices)); !slices.Equal(got, []string{"old0"}) || m.armed {
 		t.Errorf("devices = %v, armed %v, want old0 and no timer", got, m.armed)
 	}
+	if m.sizes["eno1"] != 1500 {
+		t.Errorf("MTUs set back = %v, want eno1 at 1500", m.sizes)
+	}
 }
 
 func TestProbeThatFails(t *testing.T) {
@@ -239,7 +250,7 @@ func TestCutAnywhere(t *testing.T) {
 				}
 				what := name + " cut before " + where
 				want := old
-				if declared, err := os.ReadFile(filepath.Join(tr.Folders.Confirmed, declarationFile)); err == nil && string(declared) == after {
+				if declared, err := os.ReadFile(filepath.Join(tr.Folders.Confirmed, DeclarationFile)); err == nil && string(declared) == after {
 					want = next
 				}
 				if name != "confirm" {

@@ -1,0 +1,89 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
+	"github.com/basalt-gpu/basalt/appliance/node/hostnet/trial"
+)
+
+// TryDeclared puts a declared network into use in this machine and says what works. The
+// links for management are returned in the order of the declaration.
+func TryDeclared(ctx context.Context, n *hostnet.Network) (ups []Up, checks []Check) {
+	fail := func(hint, text string, args ...any) ([]Up, []Check) {
+		return ups, append(checks, Check{Failure, fmt.Sprintf(text, args...), hint})
+	}
+	if absent := trial.Absent(n); len(absent) > 0 {
+		return fail("basalt-installer machine lists this machine's cards", "there is no card %v", absent)
+	}
+	if err := applyDeclared(ctx, n); err != nil {
+		return fail("see the log", "the network could not be set up: %v", err)
+	}
+	for _, l := range n.WithRole(hostnet.Management) {
+		up := Up{Card: l.Name}
+		ready := func() bool {
+			d, ok := trial.Device(n, l)
+			if !ok || !carrier(d.Name) {
+				return false
+			}
+			up.Card, up.MAC = d.Name, d.HardwareAddr.String()
+			up.Address = addressOf(d.Name, l)
+			return up.Address.IsValid()
+		}
+		if !await(ctx, dhcpTimeout, ready) {
+			return fail("check cables, the switch's ports (LACP, VLANs) and the DHCP server", "%s has no link or no address after %v", l.Name, dhcpTimeout)
+		}
+		checks = append(checks, Check{OK, fmt.Sprintf("%s has %s", l.Name, up.Address), ""})
+		for _, g := range l.Gateways {
+			if g.Is4() && up.Address.Addr().Is4() {
+				up.Gateway = g
+				checks = append(checks, gatewayCheck(ctx, up))
+			}
+		}
+		ups = append(ups, up)
+	}
+	if len(n.DNS) > 0 {
+		checks = append(checks, dnsCheck(ctx, n.DNS))
+	}
+	return ups, checks
+}
+
+// addressOf a link: the first that is declared, or one that it got.
+func addressOf(device string, l *hostnet.Link) netip.Prefix {
+	if len(l.Static) > 0 {
+		if has(device, l.Static[0].Addr()) {
+			return l.Static[0]
+		}
+		return netip.Prefix{}
+	}
+	if l.DHCP4 {
+		return ipv4(device)
+	}
+	for _, p := range prefixes(device) {
+		if p.Addr().IsGlobalUnicast() {
+			return p
+		}
+	}
+	return netip.Prefix{}
+}
+
+// applyDeclared replaces what was tried before.
+func applyDeclared(ctx context.Context, n *hostnet.Network) error {
+	old, _ := filepath.Glob(filepath.Join(runtimeDir, filePrefix+"*")) // the pattern is a constant
+	err := os.MkdirAll(runtimeDir, 0o755)
+	for _, f := range old {
+		err = errors.Join(err, os.Remove(f))
+	}
+	for _, f := range hostnet.Render(n) {
+		err = errors.Join(err, os.WriteFile(filepath.Join(runtimeDir, filePrefix+f.Name), []byte(f.Content), 0o644))
+	}
+	if err != nil {
+		return err
+	}
+	return run(ctx, "networkctl", "reload")
+}
