@@ -11,7 +11,7 @@ import (
 // DefaultName is what a project's first network and security group are called.
 const DefaultName = "default"
 
-// DefaultMTU of a network: what fits into 1500 bytes with Geneve around it.
+// DefaultMTU of a network: what fits into 1500 bytes with Geneve over IPv4 around it.
 const DefaultMTU = 1442
 
 // Limits of networks.
@@ -65,6 +65,47 @@ func ValidateNetwork(s NetworkSpec) error {
 		bad.note(between("spec.mtu", s.Mtu, least, maxMTU, bytesUnit))
 	}
 	return bad.err()
+}
+
+// What a tunnel takes of a packet, in bytes: an Ethernet header (14), Geneve with OVN's
+// option (16), UDP (8), and the outer IP header (RFC 8926, section 3.3).
+const (
+	tunnelOverhead4 = 14 + 16 + 8 + 20
+	tunnelOverhead6 = 14 + 16 + 8 + 40
+)
+
+// TunneledMTU is the largest MTU of a network whose packets go in tunnels from this
+// address, by an interface with this MTU; 0 where nothing fits.
+func TunneledMTU(from netip.Addr, mtu int) int64 {
+	if from.Is4() {
+		return int64(max(mtu-tunnelOverhead4, 0))
+	}
+	return int64(max(mtu-tunnelOverhead6, 0))
+}
+
+// CarriedMTU is the largest MTU of a network that the tunnels of all nodes carry; 0: no
+// node knows.
+func CarriedMTU(nodes []Node) (least int64) {
+	for _, n := range nodes {
+		if mtu := n.Status.NetworkMtu; mtu > 0 && (least == 0 || mtu < least) {
+			least = mtu
+		}
+	}
+	return least
+}
+
+// FitMTU returns the spec with an MTU that the nodes carry. One that a network has
+// already is left to it: its instances know no other until they start again.
+func FitMTU(old *NetworkSpec, s NetworkSpec, carried int64) (NetworkSpec, error) {
+	switch {
+	case carried == 0 || old != nil && old.Mtu == s.Mtu:
+	case s.Mtu == 0 && carried < DefaultMTU:
+		s.Mtu = carried
+	case s.Mtu > carried:
+		return s, invalid("spec.mtu", "%d bytes do not fit through the tunnels between the nodes, which carry %d", s.Mtu, carried).
+			WithHint("want at most %d bytes; 0 takes what fits", carried)
+	}
+	return s, nil
 }
 
 // ChangeNetwork checks what may change once a network is there.

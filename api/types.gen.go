@@ -2254,7 +2254,7 @@ type NetworkSpec struct {
 	// Isolated No router: nothing leaves it, nothing comes in.
 	Isolated bool `json:"isolated,omitempty,omitzero"`
 
-	// Mtu 0: 1442.
+	// Mtu In bytes, at most what all nodes' tunnels carry (status.networkMtu of nodes). 0: 1442, or what they carry where that is less.
 	Mtu int64 `json:"mtu,omitempty,omitzero"`
 }
 
@@ -2403,6 +2403,9 @@ type NodeStatus struct {
 
 	// MeteredAt Up to when the use of everything on the node was looked at and recorded.
 	MeteredAt time.Time `json:"meteredAt,omitempty,omitzero"`
+
+	// NetworkMtu Largest MTU, in bytes, of instances' networks that this node's tunnels carry: that of the interface by which they leave, less what Geneve takes (58 with IPv4, 78 with IPv6). 0: not known; such a node limits nothing.
+	NetworkMtu int64 `json:"networkMtu,omitempty,omitzero"`
 
 	// ObservedEpoch Of the assignment after which it has given up what is no longer its own.
 	ObservedEpoch      int64         `json:"observedEpoch,omitempty,omitzero"`

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// DefaultMTU of a private network: 1500 less what Geneve over IPv6 takes.
+// DefaultMTU of a private network: 1500 less what Geneve over IPv4 takes.
 const DefaultMTU = 1442
 
 // MetadataAddress is where a guest asks who it is, and for names.

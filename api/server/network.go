@@ -17,6 +17,10 @@ func (h *handlers) networkSpec(ctx context.Context, m api.Meta, old *api.Network
 	if err := api.ValidateNetwork(s); err != nil {
 		return s, err
 	}
+	s, err := h.fitMTU(ctx, old, s)
+	if err != nil {
+		return s, err
+	}
 	others, err := all[api.Network](ctx, h, api.ListQuery{Kind: api.KindNetwork, Project: m.Project})
 	if err != nil {
 		return s, err
@@ -38,4 +42,17 @@ func (h *handlers) networkSpec(ctx context.Context, m api.Meta, old *api.Network
 		}
 	}
 	return s, err
+}
+
+// fitMTU checks the MTU against what the nodes' tunnels carry.
+func (h *handlers) fitMTU(ctx context.Context, old *api.Network, s api.NetworkSpec) (api.NetworkSpec, error) {
+	nodes, err := all[api.Node](ctx, h, api.ListQuery{Kind: api.KindNode})
+	if err != nil {
+		return s, err
+	}
+	var was *api.NetworkSpec
+	if old != nil {
+		was = &old.Spec
+	}
+	return api.FitMTU(was, s, api.CarriedMTU(nodes))
 }

@@ -83,6 +83,46 @@ func TestProjectsBeginWithANetwork(t *testing.T) {
 	wantCode(t, "a project with an instance", api.CodeInUse, err)
 }
 
+// The MTU of a network is one that the tunnels of all nodes carry.
+func TestNetworksFitIntoTunnels(t *testing.T) {
+	w := newNetworkWorld(t)
+	networks := client.Of[api.Network](w.op)
+	create := func(name string, mtu int64) (api.Network, error) {
+		n := api.Network{Meta: api.Meta{Name: name, Project: w.web}, Spec: api.NetworkSpec{Cidr4: "10.9.0.0/24", Mtu: mtu}}
+		n, err := networks.Create(t.Context(), n)
+		if err == nil {
+			_, err = networks.Delete(t.Context(), n.Meta.ID)
+		}
+		return n, err
+	}
+	old := must(t, ret(networks.Create(t.Context(), api.Network{Meta: api.Meta{Name: "old", Project: w.web}, Spec: api.NetworkSpec{Cidr4: "10.8.0.0/24", Mtu: 9000}}))).v
+	for id, mtu := range map[string]int64{"node-a": 8942, "node-b": 1392, "node-c": 0} {
+		w.Apply(t, api.Command{Op: api.OpPutSpec, Kind: api.KindNode, ID: id, Name: id, Data: api.Encode(api.NodeSpec{})},
+			api.Command{Op: api.OpReport, Kind: api.KindNode, ID: id, Expect: api.AnyRevision, Data: api.Encode(api.NodeStatus{NetworkMtu: mtu})})
+	}
+	_, err := create("large", 1393)
+	wantCode(t, "a network of 1393 bytes", api.CodeInvalid, err)
+	if err == nil || !strings.Contains(err.Error(), "1393 bytes do not fit through the tunnels between the nodes, which carry 1392") {
+		t.Errorf("create with 1393 bytes: got %v, want an error with the limit", err)
+	}
+	if n, err := create("fits", 1392); err != nil || n.Spec.Mtu != 1392 {
+		t.Errorf("create with 1392 bytes: got %d, %v", n.Spec.Mtu, err)
+	}
+	if n, err := create("usual", 0); err != nil || n.Spec.Mtu != 1392 {
+		t.Errorf("create without an MTU: got %d, %v, want what fits, 1392", n.Spec.Mtu, err)
+	}
+	// One from before stays as it is, and cannot be made another that does not fit.
+	old.Spec.DNSServers = []string{"192.0.2.53"}
+	old = must(t, ret(networks.Update(t.Context(), old.Meta.ID, old))).v
+	old.Spec.Mtu = 8000
+	_, err = networks.Update(t.Context(), old.Meta.ID, old)
+	wantCode(t, "a network changed to 8000 bytes", api.CodeInvalid, err)
+	p := must(t, ret(client.Of[api.Project](w.op).Create(t.Context(), api.Project{Meta: api.Meta{Name: "new", Organization: w.acme}}))).v
+	if n := must(t, ret(networks.Get(t.Context(), "default", client.Query{Project: p.Meta.ID}))).v; n.Spec.Mtu != 1392 {
+		t.Errorf("MTU of a new project's network = %d, want 1392", n.Spec.Mtu)
+	}
+}
+
 // A volume has one instance at a time, keeps its key to itself, and its
 // snapshots as long as something is made of them.
 func TestVolumesAndTheirSnapshots(t *testing.T) {

@@ -7,18 +7,22 @@ import (
 )
 
 // firstOf makes what a project begins with where the cluster has networks.
-func (h *handlers) firstOf(m api.Meta) []api.Command {
+func (h *handlers) firstOf(ctx context.Context, m api.Meta) ([]api.Command, error) {
 	if !h.opts.Networking {
-		return nil
+		return nil, nil
+	}
+	network, err := h.fitMTU(ctx, nil, api.ProjectNetwork(api.ProjectID(m.ID)))
+	if err != nil {
+		return nil, err
 	}
 	group := newID(api.KindSecurityGroup)
 	made := func(kind api.Kind, id string, spec any) api.Command {
 		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: api.DefaultName, Organization: m.Organization, Project: m.ID, Data: api.Encode(spec)}
 	}
 	return []api.Command{
-		made(api.KindNetwork, newID(api.KindNetwork), api.ProjectNetwork(api.ProjectID(m.ID))),
+		made(api.KindNetwork, newID(api.KindNetwork), network),
 		made(api.KindSecurityGroup, group, api.ProjectSecurityGroup(api.SecurityGroupID(group))),
-	}
+	}, nil
 }
 
 // projectSpec validates. What restricts a project is the cluster's to say.

@@ -17,7 +17,7 @@ type resource[T, S any] struct {
 	// is the object's scope, new name and id. Nil: the kind is only read.
 	spec func(ctx context.Context, m api.Meta, old *T, s S) (S, error)
 	// made returns commands of the batch that makes an object.
-	made func(m api.Meta) []api.Command
+	made func(ctx context.Context, m api.Meta) ([]api.Command, error)
 	// deleted returns commands of the batch that deletes an object, or refuses.
 	deleted func(ctx context.Context, o T) ([]api.Command, error)
 	// listed leaves out of an object what would be too much for a list.
@@ -145,7 +145,9 @@ func (k resource[T, S]) create(ctx context.Context, h *handlers, o T, idempotenc
 	}
 	var with []api.Command
 	if k.made != nil {
-		with = k.made(m)
+		if with, err = k.made(ctx, m); err != nil {
+			return nil, err
+		}
 	}
 	out, err := create[T](ctx, h, kind, id, m, spec, idempotency, with...)
 	return &out, err

@@ -98,7 +98,10 @@ func (h *handlers) contents(ctx context.Context, s api.ServiceSpec) (contents, a
 	s.Project, s.Instance = api.ProjectID(project), ""
 	c.cmds = append(c.cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: project, Name: "main", Organization: string(s.Organization),
 		Data: api.Encode(api.ProjectSpec{}), Limits: api.Amounts{}})
-	first := h.firstOf(api.Meta{ID: project, Organization: string(s.Organization)})
+	first, err := h.firstOf(ctx, api.Meta{ID: project, Organization: string(s.Organization)})
+	if err != nil {
+		return c, s, err
+	}
 	c.cmds = append(c.cmds, first...)
 	if s.Machine == nil {
 		return c, s, nil

@@ -227,8 +227,9 @@ func (f *fabric) Plugged(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
-// encap is where this node's tunnels end: the main path unless told otherwise.
-func encap(c config) string { return cmp.Or(c.encap, peerHost(c)) }
+// encap is where this node's tunnels end: the link that is declared for them, or else the
+// main path, unless told otherwise.
+func encap(c config) string { return cmp.Or(c.encap, declaredTunnel(c), peerHost(c)) }
 
 // peerHost is this node's address on the main path to the others.
 func peerHost(c config) string {

@@ -180,7 +180,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		return n, err
 	}
 	if n.network != nil {
-		ao.Ports = n.network
+		ao.Ports, ao.NetworkMTU = n.network, n.network.mtu
 	}
 	n.openGuests()
 	if err := n.openSSH(c); err != nil {

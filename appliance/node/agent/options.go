@@ -42,6 +42,9 @@ type Options struct {
 	// WorkerLimits returns why nothing bounds what vGPUs' workers take of this
 	// node, or nil. nil: there is nothing to bound.
 	WorkerLimits func() error
+	// NetworkMTU returns the largest MTU of a network that this node's tunnels carry, in
+	// bytes; 0: not known. nil: no networks.
+	NetworkMTU func() int64
 	// Agreement returns which nodes' copies of the cluster's state differ without a
 	// majority, as far as this node has found out, or nil. nil: it never does.
 	Agreement func() error

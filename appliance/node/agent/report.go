@@ -162,6 +162,9 @@ func (r *reporter) reportNode(ctx context.Context) error {
 		st.Chassis = err == nil
 		st.Conditions = append(st.Conditions, answer(condNetwork, err, now))
 	}
+	if r.o.NetworkMTU != nil {
+		st.NetworkMtu = r.o.NetworkMTU()
+	}
 	if st.Hardware = r.hardware.checks(); len(st.Hardware) > 0 {
 		st.Conditions = append(st.Conditions, hardwareCondition(st.Hardware, now))
 	}
