@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // inside is set in the process that has network and mounts of its own.
@@ -38,7 +40,7 @@ func TestNetworkd(t *testing.T) {
 			t.Skipf("host: %v", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := patience.Context(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--", os.Args[0], "-test.run=^TestNetworkd$", "-test.v")
 	cmd.Env = append(os.Environ(), inside+"=1")
@@ -97,21 +99,16 @@ func start(t *testing.T, ready string, argv ...string) {
 	within(t, argv[0]+" is ready", func() error { _, err := os.Stat(ready); return err })
 }
 
+// within a time, what holds returns nil.
 func within(t *testing.T, what string, holds func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		err := holds()
-		if err == nil {
-			return
+	var err error
+	defer func() {
+		if err != nil {
+			t.Logf("%s: %v", what, err)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	}()
+	patience.Until(t, time.Minute, what, func() bool { err = holds(); return err == nil })
 }
 
 // timed is the host with a time limit that only counts: there is no systemd as PID 1.
