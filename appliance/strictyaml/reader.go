@@ -25,6 +25,7 @@ type Reader struct {
 	places   map[string]*yaml.Node // by field path: where a check of the whole finds it
 }
 
+// Wrong adds a mistake in a field, at a node.
 func (r *Reader) Wrong(n *yaml.Node, field, instead, reason string, args ...any) {
 	r.mistakes = append(r.mistakes, Mistake{n.Line, n.Column, field, fmt.Sprintf(reason, args...), instead})
 }

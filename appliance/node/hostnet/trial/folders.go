@@ -22,7 +22,7 @@ type Folders struct {
 	State     string // in memory: what is on trial
 }
 
-// System's folders.
+// System folders: those of an installed node.
 var System = Folders{
 	Admin: "/etc/systemd/network", Runtime: "/run/systemd/network",
 	Confirmed: "/usr/local/lib/systemd/network", State: "/run/basalt-network",
