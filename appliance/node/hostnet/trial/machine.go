@@ -17,6 +17,8 @@ const RollbackUnit = "basalt-network-rollback"
 // Host is the machine itself.
 type Host struct {
 	Program string // that has the command "network rollback"; an absolute path
+
+	scope []string // of systemd; empty: the machine's
 }
 
 // Reload implements Machine.
@@ -59,18 +61,22 @@ func (h Host) Arm(ctx context.Context, after time.Duration) error {
 	if err := h.Disarm(ctx); err != nil {
 		return err
 	}
-	return run(ctx, "systemd-run", "--quiet", "--collect", "--unit="+RollbackUnit, fmt.Sprintf("--on-active=%ds", int(after.Seconds())), "--timer-property=AccuracySec=1s",
+	return run(ctx, "systemd-run", append(h.scope[:len(h.scope):len(h.scope)],
+		"--quiet", "--collect", "--unit="+RollbackUnit, fmt.Sprintf("--on-active=%ds", int(after.Seconds())), "--timer-property=AccuracySec=1s",
 		"--property=Restart=on-failure", "--property=RestartSec=2s", "--property=StartLimitIntervalSec=0", "--description=Take back a network that nobody has confirmed",
-		h.Program, "network", "rollback", "--when-due")
+		"--", h.Program, "network", "rollback", "--when-due")...)
 }
 
 // Disarm implements Machine. The service itself is let alone: it may be what runs here.
-func (Host) Disarm(ctx context.Context) error {
+func (h Host) Disarm(ctx context.Context) error {
 	timer := RollbackUnit + ".timer"
-	if exec.CommandContext(ctx, "systemctl", "--quiet", "is-active", timer).Run() != nil {
+	systemctl := func(verb string) []string {
+		return append(h.scope[:len(h.scope):len(h.scope)], "--quiet", verb, timer)
+	}
+	if exec.CommandContext(ctx, "systemctl", systemctl("is-active")...).Run() != nil {
 		return nil // there is none
 	}
-	return run(ctx, "systemctl", "--quiet", "stop", timer)
+	return run(ctx, "systemctl", systemctl("stop")...)
 }
 
 // commandTime is how long one command may take.

@@ -23,7 +23,7 @@ const networkd = "/usr/lib/systemd/systemd-networkd"
 
 // TestNetworkd applies, confirms and takes back declarations by a real systemd-networkd,
 // in a network namespace with one card (veth). Bonds and VLANs need a kernel that has
-// them; see docs/node-network.md for where those were tried.
+// them, which that of a build machine may lack (docs/node-network.md).
 func TestNetworkd(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		testInside(t)
