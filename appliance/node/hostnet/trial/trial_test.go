@@ -206,6 +206,34 @@ func TestFilesFromBefore(t *testing.T) {
 	expect(t, "after the rollback", m.loaded, old)
 }
 
+// The first change of such a node, cut before any step, leaves the old files in force
+// after a power cut.
+func TestFilesFromBeforeCutAnywhere(t *testing.T) {
+	old := map[string]string{"10-basalt-main.network": "[Match]\nName=eno1\n", "10-basalt-second.network": "[Match]\nName=eno2\n"}
+	for at := 0; ; at++ {
+		tr, m := newPretended(t)
+		for name, content := range old {
+			if err := os.WriteFile(filepath.Join(tr.Folders.Admin, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		steps, where := 0, ""
+		tr.Cut = func(step string) error {
+			if steps++; steps > at {
+				where = step
+				return errors.New("killed")
+			}
+			return nil
+		}
+		err := tr.Apply(t.Context(), []byte(after), parsed(t, after), time.Minute)
+		m.powerCut(t)
+		expect(t, "cut before "+where, effective(tr.Folders), old)
+		if err == nil {
+			return
+		}
+	}
+}
+
 // Killed before any step of any command, the node has after a power cut the network that
 // is confirmed, whole, and after the time limit too.
 func TestCutAnywhere(t *testing.T) {
