@@ -56,6 +56,7 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.cluster.upgrade': 'Upgrade angehalten',
   'alert.audit.changed': 'Audit-Protokoll wurde verändert',
   'alert.audit.unanchored': 'Audit-Protokoll hat keine Kopie außerhalb des Clusters',
+  'alert.payments.failing': 'Online-Zahlungen funktionieren nicht',
   'alert.invoice.overdue': 'Überfällige Rechnungen',
 
   'pool.title': 'GPU-Pools',

@@ -53,7 +53,7 @@ export const storage: Record<keyof typeof en, string> = {
   'dsk.local': 'Speicherpool ihres Knotens',
   'dsk.poolName': 'Name des Pools',
   'dsk.poolNameHelp':
-    'Festplatten mehrerer Knoten können denselben Namen haben. Volumes werden unter diesem Namen im Pool angelegt.',
+    'Festplatten mehrerer Knoten können denselben Namen haben. Volumes werden unter diesem Namen im Pool erstellt.',
   'dsk.poolOf': 'Speicherpool {name}',
   'dsk.inPool': 'Bereit',
   'dsk.content': 'Aktueller Inhalt',
@@ -64,7 +64,7 @@ export const storage: Record<keyof typeof en, string> = {
   'dsk.releaseHelp':
     'Ihre Daten werden zuerst auf andere Festplatten kopiert. Das dauert einige Zeit und erfordert freien Platz auf ihnen.',
   'dsk.releaseLocalHelp':
-    'Neue Volumes werden nicht mehr darauf angelegt. Sie wird gelöscht, sobald kein Volume mehr darauf liegt.',
+    'Neue Volumes werden nicht mehr darauf erstellt. Sie wird gelöscht, sobald kein Volume mehr darauf liegt.',
   'dsk.Free': 'Frei',
   'dsk.InUse': 'Belegt',
   'dsk.Preparing': 'Wird vorbereitet',

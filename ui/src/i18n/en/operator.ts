@@ -54,6 +54,7 @@ export const operator = {
   'alert.cluster.upgrade': 'Upgrade paused',
   'alert.audit.changed': 'Audit log was changed',
   'alert.audit.unanchored': 'Audit log has no copy outside the cluster',
+  'alert.payments.failing': 'Online payments do not work',
   'alert.invoice.overdue': 'Overdue invoices',
 
   'pool.title': 'GPU pools',
