@@ -389,7 +389,7 @@ step('an operator sees nodes and cards', async () => {
   await p.goto(PORTAL);
   await signIn(p, PASSWORD, 'op@example.com');
   await heading(p, 'Dashboard');
-  await p.getByRole('link', { name: 'Nodes and GPUs' }).click();
+  await nav(p, 'Nodes and GPUs');
   await heading(p, 'Nodes and GPUs');
   await p.getByText('Ready', { exact: true }).waitFor();
   await p.getByText('No GPUs').waitFor();

@@ -1,6 +1,6 @@
 // What a tenant does first, from a key to a program that uses a GPU: read off what is there.
 import { Button, Card, CardBody, CardFooter, CardTitle } from '@patternfly/react-core';
-import { CheckCircleIcon, CircleIcon } from '@patternfly/react-icons';
+import { CheckCircleIcon, OutlinedCircleIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useInstances } from '../../api/queries';
@@ -34,7 +34,7 @@ export function FirstSteps() {
         <ol className="basalt-plain">
           {steps.map((s) => (
             <li key={s.step}>
-              {s.done ? <CheckCircleIcon aria-label={t('first.done')} /> : <CircleIcon aria-label={t('first.open')} />}{' '}
+              {s.done ? <CheckCircleIcon aria-label={t('first.done')} /> : <OutlinedCircleIcon aria-label={t('first.open')} />}{' '}
               {s.done ? t(`first.${s.step}`) : <Link href={to[s.step]}>{t(`first.${s.step}`)}</Link>}
               <span className="basalt-note"> {t(`first.${s.step}Help`)}</span>
             </li>
