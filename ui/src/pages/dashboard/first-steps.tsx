@@ -34,7 +34,11 @@ export function FirstSteps() {
         <ol className="basalt-plain">
           {steps.map((s) => (
             <li key={s.step}>
-              {s.done ? <CheckCircleIcon aria-label={t('first.done')} /> : <OutlinedCircleIcon aria-label={t('first.open')} />}{' '}
+              {s.done ? (
+                <CheckCircleIcon aria-label={t('first.done')} />
+              ) : (
+                <OutlinedCircleIcon aria-label={t('first.open')} />
+              )}{' '}
               {s.done ? t(`first.${s.step}`) : <Link href={to[s.step]}>{t(`first.${s.step}`)}</Link>}
               <span className="basalt-note"> {t(`first.${s.step}Help`)}</span>
             </li>
