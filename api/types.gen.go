@@ -2872,6 +2872,13 @@ type PriceBookSpec struct {
 	Version int64 `json:"version,omitempty,omitzero"`
 }
 
+// PriceBookVersionList defines model for PriceBookVersionList.
+type PriceBookVersionList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string          `json:"continue,omitempty,omitzero"`
+	Items    []PriceBookSpec `json:"items"`
+}
+
 // PriceEdition The prices that held for an organization from a moment on.
 type PriceEdition struct {
 	// From A full hour; always unless given.
@@ -4566,6 +4573,15 @@ type SimulatePriceBookParams struct {
 
 	// To Not included. Each month between is a period of its own.
 	To time.Time `form:"to" json:"to"`
+}
+
+// ListPriceBookVersionsParams defines parameters for ListPriceBookVersions.
+type ListPriceBookVersionsParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
 // GetProjectQuotaParams defines parameters for GetProjectQuota.

@@ -114,6 +114,13 @@ func (a *API) Costs(ctx context.Context, p api.ListCostsParams) (api.CostPage, e
 	return get[api.CostPage](ctx, a, p, "costs")
 }
 
+// PriceBookVersions from the newest, on pages of the limit; an error ends it.
+func (a *API) PriceBookVersions(ctx context.Context, ref string, limit int) iter.Seq2[api.PriceBookSpec, error] {
+	return pages(func(from string) (Page[api.PriceBookSpec], error) {
+		return get[Page[api.PriceBookSpec]](ctx, a, api.ListPriceBookVersionsParams{Limit: limit, Continue: from}, "price-books", ref, "versions")
+	})
+}
+
 // ExplainInvoice returns what a line of an invoice preview is made of.
 func (a *API) ExplainInvoice(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
 	p := api.ExplainInvoiceParams{Organization: string(q.Organization), From: q.From, To: q.To, Line: q.Line, Hour: q.Hour}

@@ -172,6 +172,7 @@ var contract = map[string]operation{
 	"ListOffers":             {method: "GET", path: "/v1/offers", status: 200},
 	"ListOrganizations":      {method: "GET", path: "/v1/organizations", status: 200},
 	"ListPayments":           {method: "GET", path: "/v1/payments", status: 200},
+	"ListPriceBookVersions":  {method: "GET", path: "/v1/price-books/:id/versions", status: 200},
 	"ListPriceBooks":         {method: "GET", path: "/v1/price-books", status: 200},
 	"ListProjects":           {method: "GET", path: "/v1/projects", status: 200},
 	"ListRouters":            {method: "GET", path: "/v1/routers", status: 200},

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -57,6 +59,41 @@ func (h *handlers) paidByName(ctx context.Context, o api.PriceBook) error {
 			WithHint("change its prices instead: past usage keeps its price")
 	}
 	return err
+}
+
+// ListPriceBookVersions pages through the versions of a price book, from the newest.
+func (h *handlers) ListPriceBookVersions(ctx context.Context, r in[api.ListPriceBookVersionsParams, none]) (*api.PriceBookVersionList, error) {
+	book, err := get[api.PriceBook](ctx, h, api.KindPriceBook, r.ID, "", "")
+	if err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(r.Params.Limit, 100)
+	if limit < 1 || limit > maxLimit {
+		return nil, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxLimit).At("limit")
+	}
+	out := api.PriceBookVersionList{Items: []api.PriceBookSpec{}}
+	last := book.Spec.Version - 1 // of those that are kept beside the book
+	if c := r.Params.Continue; c == "" {
+		out.Items = append(out.Items, book.Spec)
+	} else if last, err = strconv.ParseInt(c, 10, 64); err != nil || last < 1 || last >= book.Spec.Version {
+		return nil, api.Errorf(api.CodeInvalid, "is not a token from a previous page").At("continue")
+	}
+	for v := last; v >= 1; v-- {
+		if len(out.Items) == limit {
+			out.Continue = strconv.FormatInt(v, 10)
+			break
+		}
+		o, err := h.opts.Store.Get(ctx, api.KindPriceBookVersion, api.PriceBookVersionID(api.PriceBookID(book.Meta.ID), v))
+		if err != nil {
+			return nil, err
+		}
+		kept, err := api.Decode[api.PriceBookVersion](o)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, kept.Spec.Prices)
+	}
+	return &out, nil
 }
 
 // SimulatePriceBook answers what would have been paid by it.

@@ -153,3 +153,35 @@ func TestPricesChangeFromATime(t *testing.T) {
 		t.Errorf("the history is %+v after it was left out, want it as it was", acme.Spec.PriceBookHistory)
 	}
 }
+
+// The versions of a price book are listed from the newest, on pages; a change that has not
+// come into force is replaced by the next one.
+func TestListPriceBookVersions(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	spec := api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{{Meter: api.MeterVCPU, Per: 3600, PriceMicros: 1}}}
+	book := must(t, ret(client.Of[api.PriceBook](w.op).Create(ctx, api.PriceBook{Meta: api.Meta{Name: "dear"}, Spec: spec}))).v
+	for _, price := range []int64{2, 3} {
+		book.Spec.Prices = []api.Price{{Meter: api.MeterVCPU, Per: 3600, PriceMicros: price}}
+		book = must(t, ret(client.Of[api.PriceBook](w.op).Update(ctx, book.Meta.ID, book))).v
+	}
+	type version struct{ number, price int64 }
+	for _, limit := range []int{0, 1, 2} { // rows of a page; 0: the server's
+		var got []version
+		for v, err := range w.op.PriceBookVersions(ctx, "dear", limit) {
+			v = must(t, v, err)
+			if v.EffectiveFrom.IsZero() != (v.Version == 1) {
+				t.Errorf("version %d applies from %s, want a time for all but the first", v.Version, v.EffectiveFrom)
+			}
+			got = append(got, version{v.Version, v.Prices[0].PriceMicros})
+		}
+		if want := []version{{2, 3}, {1, 1}}; !slices.Equal(got, want) {
+			t.Errorf("on pages of %d: got versions %v, want %v", limit, got, want)
+		}
+	}
+	for _, limit := range []int{-1, 1001} {
+		for _, err := range w.op.PriceBookVersions(ctx, "dear", limit) {
+			wantErr(t, err, api.CodeInvalid, "limit")
+		}
+	}
+}

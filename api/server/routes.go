@@ -116,6 +116,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "ReceivePaymentEvent", h.ReceivePaymentEvent)
 	serve(r, "GetPaymentSettings", h.GetPaymentSettings)
 	serve(r, "UpdatePaymentSettings", h.UpdatePaymentSettings)
+	serve(r, "ListPriceBookVersions", h.ListPriceBookVersions)
 	serve(r, "SimulatePriceBook", h.SimulatePriceBook)
 	serve(r, "GetProjectQuota", h.GetProjectQuota)
 	serve(r, "GetRevenue", h.GetRevenue)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func (a *App) usageRecords() *kind[api.UsageRecord] {
 
 func (a *App) priceBooks() *kind[api.PriceBook] {
 	return &kind[api.PriceBook]{
-		app: a, noun: "price-book", aliases: []string{"pricebook"}, about: "Price books: prices per meter", more: []*cobra.Command{a.simulateCommand()},
+		app: a, noun: "price-book", aliases: []string{"pricebook"}, about: "Price books: prices per meter", more: []*cobra.Command{a.simulateCommand(), a.versionsCommand()},
 		columns: []string{"CURRENCY", "PRICES"},
 		detail: func(o api.PriceBook) (d detail) {
 			for _, p := range o.Spec.Prices {
@@ -122,6 +123,32 @@ func joinMeters(all []api.Meter) string {
 		words[i] = string(m)
 	}
 	return strings.Join(words, ", ")
+}
+
+func (a *App) versionsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "versions NAME|ID", Short: "Show the versions of a price book, newest first", Args: cobra.ExactArgs(1),
+		Long: "Each version applied until the next began. Usage costs what the version of its hour says. -o json has all prices."}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		all := []api.PriceBookSpec{}
+		for v, err := range a.api.PriceBookVersions(cmd.Context(), args[0], 0) {
+			if err != nil {
+				return err
+			}
+			all = append(all, v)
+		}
+		return a.print(all, func() table {
+			t := table{{"VERSION", "FROM (UTC)", "CURRENCY", "PRICES", "COMMITMENTS", "DISCOUNTS"}}
+			for _, v := range all {
+				from := "-"
+				if !v.EffectiveFrom.IsZero() {
+					from = v.EffectiveFrom.UTC().Format("2006-01-02 15:04")
+				}
+				t = append(t, []string{strconv.FormatInt(v.Version, 10), from, v.Currency, strconv.Itoa(len(v.Prices)), strconv.Itoa(len(v.Commitments)), strconv.Itoa(len(v.Discounts))})
+			}
+			return t
+		})
+	}
+	return cmd
 }
 
 func (a *App) simulateCommand() *cobra.Command {

@@ -312,6 +312,10 @@ step('prices: in units of people, kept in base units', async () => {
   await row('Outbound traffic').getByLabel('First units, up to').last().fill('1000');
   await button(page, 'Save prices').click();
   await main.getByText('Prices saved.').waitFor();
+  const versions = main.getByRole('grid', { name: 'Versions' });
+  await versions.getByRole('gridcell', { name: '2', exact: true }).waitFor();
+  await versions.getByRole('gridcell', { name: 'The beginning' }).waitFor();
+  await versions.getByText('GPU time: 2.4').waitFor();
   const { spec } = await call('GET', '/v1/price-books/research');
   const price = (meter) => spec.prices.find((p) => p.meter === meter);
   assert.deepEqual(

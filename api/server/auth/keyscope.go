@@ -15,7 +15,7 @@ var keyScopes = byOperation(map[string][]string{
 	"alerts:read":        {"ListAlerts"},
 	"api-keys:write":     {"RotateAPIKey"},
 	"audit:read":         {"ListAuditEvents"},
-	"billing:read":       {"PreviewInvoice", "ExplainInvoice", "ExplainInvoiceLine", "GetLedger", "GetWallet", "SimulatePriceBook", "GetRevenue", "ListCosts"},
+	"billing:read":       {"PreviewInvoice", "ExplainInvoice", "ExplainInvoiceLine", "GetLedger", "GetWallet", "SimulatePriceBook", "GetRevenue", "ListCosts", "ListPriceBookVersions"},
 	"gpu-pools:read":     {"GetGPUSamples", "ListGPUTenants"},
 	"images:write":       {"PutImageContent"},
 	"instances:read":     {"GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "GetInstanceConnection", "GetInstanceCost", "ListOffers"},

@@ -48,7 +48,7 @@ var Rights = withKinds(map[string]Roles{
 	// Money: who sells notes what was paid, and takes back.
 	"ExplainInvoiceLine": admins | billing,
 	"GetInvoicePDF":      admins | billing, "GetCreditNotePDF": admins | billing,
-	"SimulatePriceBook": operators, "GetRevenue": Sellers,
+	"SimulatePriceBook": operators, "ListPriceBookVersions": operators, "GetRevenue": Sellers,
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
 	"GetPaymentSettings": operators, "UpdatePaymentSettings": operators, "ReceivePaymentEvent": Everybody,
 

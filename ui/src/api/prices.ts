@@ -31,3 +31,16 @@ export const useSimulation = (book: Book, period: Period, on: boolean) =>
         }),
       ),
   });
+
+/** useVersions of a price book, from the newest; at most so many as a page has. */
+export const useVersions = (book: Book) =>
+  useQuery({
+    queryKey: ['price-versions', book.meta.id, book.meta.generation],
+    queryFn: ({ signal }) =>
+      ok(
+        api.GET('/v1/price-books/{id}/versions', {
+          params: { path: { id: book.meta.id ?? '' }, query: { limit: 1000 } },
+          signal,
+        }),
+      ),
+  });

@@ -66,6 +66,12 @@ export const prices: Record<keyof typeof en, string> = {
   'price.effective.hour': 'Der nächsten vollen Stunde',
   'price.effective.day': 'Morgen, 00:00 UTC',
   'price.effective.month': 'Dem Ersten des nächsten Monats, 00:00 UTC',
+  'price.versions': 'Versionen',
+  'price.versionsHelp':
+    'Preise in {currency}. Jede Version galt, bis die nächste begann; vergangener Verbrauch behält seinen Preis.',
+  'price.versionNumber': 'Version',
+  'price.versionFrom': 'Gilt ab',
+  'price.versionFirst': 'Beginn',
   'price.save': 'Preise speichern',
   'price.saved': 'Preise gespeichert.',
   'price.reset': 'Änderungen verwerfen',

@@ -34,6 +34,7 @@ import { SelectField, TextField } from '../../parts/text-field';
 import { Time } from '../../parts/time';
 import { CommitmentRows, DiscountRows, meterName, missing, PriceRows, TaxRows } from './rows';
 import { Simulation } from './simulation';
+import { Versions } from './versions';
 
 function Part({
   title,
@@ -315,7 +316,10 @@ export function BookPage({ id }: { id: string }) {
     <PageBody title={query.data.meta.name} above={above}>
       <div className="basalt-beside">
         <Editor book={query.data} onEdited={setUnsaved} />
-        <Simulation book={query.data} unsaved={unsaved} />
+        <div className="basalt-stack">
+          <Simulation book={query.data} unsaved={unsaved} />
+          <Versions book={query.data} />
+        </div>
       </div>
     </PageBody>
   );
