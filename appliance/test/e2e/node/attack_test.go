@@ -80,8 +80,6 @@ func attacks(t *testing.T, w *world) {
 		return guest{w.node, c, in.Meta.ID}
 	}
 	neighbour := victim(w.tenant, "one", "neighbour", api.InstanceNetwork{Network: self.Network, SecurityGroups: []api.SecurityGroupID{openOne}})
-	foreign := victim(w.stranger, "two", "victim", api.InstanceNetwork{Network: api.NetworkID(twin.Meta.ID), SecurityGroups: []api.SecurityGroupID{openTwo}},
-		api.InstanceNetwork{Network: api.NetworkID(other.Meta.ID), SecurityGroups: []api.SecurityGroupID{openTwo}})
 	ends := func(v guest) (all []attackEnd, eyes []*eyes) {
 		for i, p := range v.phase(t, api.InstanceRunning, 2*time.Minute).Assignment.Ports {
 			all = append(all, attackEnd{p.Mac, p.Address4, p.Address6})
@@ -90,6 +88,9 @@ func attacks(t *testing.T, w *world) {
 		return all, eyes
 	}
 	near, nearEyes := ends(neighbour)
+	// Its address is nobody's in the attacker's own network, where whoever had it would answer.
+	foreign := victim(w.stranger, "two", "victim", api.InstanceNetwork{Network: api.NetworkID(twin.Meta.ID), Address4: unused(t, w, net1), SecurityGroups: []api.SecurityGroupID{openTwo}},
+		api.InstanceNetwork{Network: api.NetworkID(other.Meta.ID), SecurityGroups: []api.SecurityGroupID{openTwo}})
 	far, farEyes := ends(foreign)
 
 	door := hostDoor(t)
@@ -136,6 +137,28 @@ for name in ["X-Real-IP", "X-Forwarded-For"]:
 		}
 	}
 	w.nothingLeft(t)
+}
+
+// unused is an address of a network of the tenant's that none of its instances has.
+func unused(t *testing.T, w *world, n api.Network) string {
+	t.Helper()
+	used := map[string]bool{}
+	for in, err := range client.Of[api.Instance](w.tenant).All(w.ctx, client.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range in.Assignment.Ports {
+			used[p.Address4] = true
+		}
+	}
+	cidr := netip.MustParsePrefix(n.Spec.Cidr4)
+	for a := cidr.Addr().Next().Next(); cidr.Contains(a); a = a.Next() {
+		if !used[a.String()] {
+			return a.String()
+		}
+	}
+	t.Fatalf("network %s has no unused address", n.Spec.Cidr4)
+	return ""
 }
 
 // attack the others, from inside the guest.
