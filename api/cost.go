@@ -27,6 +27,7 @@ type CostQuery struct {
 	From, To     time.Time // To is not included
 	By           CostBy
 	Step         CostStep
+	Top          int // keys that have rows of their own, the largest; 0: all
 	Limit        int
 	Continue     string // from the page before
 }
@@ -44,5 +45,6 @@ func (q CostQuery) Check() error {
 	return joined(period,
 		oneOf("by", q.By, CostByProject, CostByResource, CostByMeter),
 		oneOf("step", q.Step, CostDay, CostTotal),
+		between("top", int64(q.Top), 0, 100, ""),
 		between("limit", int64(q.Limit), 1, 1000, ""))
 }

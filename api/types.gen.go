@@ -695,7 +695,7 @@ type Cost struct {
 	AmountMicros int64     `json:"amountMicros"`
 	From         time.Time `json:"from"`
 
-	// Key A project's id; a resource's; or a meter.
+	// Key A project's id; a resource's; or a meter. Empty: all that are not among the largest that were asked for.
 	Key string `json:"key"`
 
 	// Name Of the resource when it was last used, or of the project if it is still there.
@@ -4279,6 +4279,9 @@ type ListCostsParams struct {
 
 	// Step day (of UTC) or total; total unless given.
 	Step CostStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
+
+	// Top Only so many, the largest of the period, have rows of their own; what all others come to is a row with an empty key. 0: all have.
+	Top int `form:"top,omitempty" json:"top,omitempty,omitzero"`
 
 	// Limit 1000 unless given.
 	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`

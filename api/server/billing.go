@@ -29,7 +29,7 @@ func (h *handlers) ListCosts(ctx context.Context, r in[api.ListCostsParams, none
 	if err != nil {
 		return nil, err
 	}
-	q := api.CostQuery{Organization: org, From: p.From.UTC(), To: p.To.UTC(), By: cmp.Or(p.By, api.CostByProject), Step: cmp.Or(p.Step, api.CostTotal),
+	q := api.CostQuery{Organization: org, From: p.From.UTC(), To: p.To.UTC(), By: cmp.Or(p.By, api.CostByProject), Step: cmp.Or(p.Step, api.CostTotal), Top: p.Top,
 		Limit: cmp.Or(p.Limit, 1000), Continue: p.Continue}
 	page, err := h.opts.Billing.Costs(ctx, q)
 	return &page, err

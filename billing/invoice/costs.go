@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -99,8 +100,34 @@ func (c *Costing) Costs() (api.CostPage, error) {
 	for _, l := range st.Levies {
 		page.TaxMicros += l.AmountMicros
 	}
-	err = c.page(&page, sums)
+	err = c.page(&page, c.largest(sums))
 	return page, err
+}
+
+// largest keeps the sums of the keys that cost most in the period, and adds up all others of
+// each step.
+func (c *Costing) largest(sums map[costKey]*api.Cost) map[costKey]*api.Cost {
+	totals := map[string]int64{}
+	for k, s := range sums {
+		totals[k.key] += s.AmountMicros
+	}
+	if c.query.Top == 0 || len(totals) <= c.query.Top {
+		return sums
+	}
+	keys := slices.SortedFunc(maps.Keys(totals), func(a, b string) int { return cmp.Or(cmp.Compare(totals[b], totals[a]), cmp.Compare(a, b)) })
+	out := map[costKey]*api.Cost{}
+	for k, s := range sums {
+		if !slices.Contains(keys[:c.query.Top], k.key) {
+			k.key = ""
+			if out[k] == nil {
+				out[k] = &api.Cost{From: s.From, To: s.To}
+			}
+			out[k].AmountMicros += s.AmountMicros
+			continue
+		}
+		out[k] = s
+	}
+	return out
 }
 
 // divide a charge among the steps in which it was used. Rounding the part up to each

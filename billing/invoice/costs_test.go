@@ -93,6 +93,22 @@ func TestCostsAreTheInvoice(t *testing.T) {
 				if d := cmp.Diff(want, got); d != "" {
 					t.Fatalf("by %s and %s, less the invoice's:\n%s", by, step, d)
 				}
+				q.Top = 1 + random.IntN(3)
+				top := map[string]int64{}
+				for _, row := range costs(t, q, spec, all).Items {
+					top[row.Key] += row.AmountMicros
+				}
+				others := top[""]
+				delete(top, "")
+				for key, micros := range top {
+					if micros != want[key] {
+						t.Fatalf("top %d by %s and %s: got %d micros for %s, want %d", q.Top, by, step, micros, key, want[key])
+					}
+					others += micros
+				}
+				if len(top) > q.Top || others != usage {
+					t.Fatalf("top %d by %s and %s: got %d keys that come with all others to %d micros, want %d", q.Top, by, step, len(top), others, usage)
+				}
 				if c.UsageMicros != usage || c.TotalMicros != inv.TotalMicros || c.UsageMicros+c.CommitmentMicros+c.MinimumMicros+c.TaxMicros != c.TotalMicros {
 					t.Fatalf("by %s and %s: got %+v, want usage of %d and a total of %d", by, step, c, usage, inv.TotalMicros)
 				}
@@ -125,6 +141,7 @@ func TestCostsRefuse(t *testing.T) {
 	for field, q := range map[string]func(*api.CostQuery){
 		"to":    func(q *api.CostQuery) { q.To = q.From.AddDate(2, 0, 0) },
 		"by":    func(q *api.CostQuery) { q.By = "moon" },
+		"top":   func(q *api.CostQuery) { q.Top = 101 },
 		"step":  func(q *api.CostQuery) { q.Step = "year" },
 		"limit": func(q *api.CostQuery) { q.Limit = 1001 },
 	} {

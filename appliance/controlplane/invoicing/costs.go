@@ -36,7 +36,7 @@ func (b Books) nameProjects(ctx context.Context, costs []api.Cost) error {
 	names := map[string]string{}
 	for i, c := range costs {
 		name, known := names[c.Key]
-		if !known {
+		if !known && c.Key != "" {
 			p, err := find[api.Project](ctx, b.Store, api.KindProject, c.Key)
 			if err != nil {
 				return err

@@ -5,19 +5,24 @@ import { none, type Period } from './queries';
 export type CostBy = 'project' | 'resource' | 'meter';
 export type Costs = Schemas['CostPage'];
 
-/** Rows that are read at most: beyond them there are more resources than a chart or a page shows. */
+/** Rows that are read at most: beyond them there are more resources than a page shows. */
 const most = 10_000;
 
-/** useCosts of an organization's usage by day: all pages together. */
-export const useCosts = (organization: string | undefined, period: Period, by: CostBy) =>
+/** How costs are divided: of the whole period, or by day with so many rows of a day. */
+export type Division = 'total' | { top: number };
+
+/** useCosts of an organization's usage: all pages together. */
+export const useCosts = (organization: string | undefined, period: Period, by: CostBy, division: Division) =>
   useQuery({
-    queryKey: ['costs', organization, period, by],
+    queryKey: ['costs', organization, period, by, division],
     enabled: Boolean(organization),
     queryFn: async ({ signal }): Promise<Costs & { by: CostBy }> => {
       const items: Schemas['Cost'][] = [];
       let next: string | undefined;
       for (;;) {
-        const query = none({ organization, ...period, by, step: 'day' as const, limit: 1000, continue: next });
+        const step = division === 'total' ? ('total' as const) : ('day' as const);
+        const top = division === 'total' ? undefined : division.top;
+        const query = none({ organization, ...period, by, step, top, limit: 1000, continue: next });
         const page = await ok(api.GET('/v1/costs', { params: { query }, signal }));
         items.push(...page.items);
         next = page.continue;

@@ -24,16 +24,15 @@ test('a resource has its last name', () => {
   ]);
 });
 
-test('what has no part of its own is in the last, and nothing is lost', () => {
-  const items = [cost('01', 'a', 9), cost('01', 'b', 8), cost('02', 'c', 2), cost('02', 'd', 1), cost('02', 'a', 1)];
+test('parts are by what they come to, and all others are the last', () => {
+  const items = [cost('01', '', 9), cost('01', 'a', 3), cost('01', 'b', 8), cost('02', '', 1), cost('02', 'a', 1)];
   const days = daysOf(period, new Date('2026-11-02T10:00:00Z'));
-  expect(stackOf(items, days, 3).parts).toEqual([
-    { key: 'a', name: '', micros: 10, values: [9, 1] },
+  expect(stackOf(items, days).parts).toEqual([
     { key: 'b', name: '', micros: 8, values: [8, 0] },
-    { key: '', name: '', micros: 3, values: [0, 3] },
+    { key: 'a', name: '', micros: 4, values: [3, 1] },
+    { key: '', name: '', micros: 10, values: [9, 1] },
   ]);
-  expect(stackOf(items, days, 4).parts.map((p) => p.key)).toEqual(['a', 'b', 'c', 'd']);
-  expect(stackOf([cost('01', 'free', 0)], days, 4).parts).toEqual([]);
+  expect(stackOf([cost('01', 'free', 0)], days).parts).toEqual([]);
 });
 
 test('a forecast goes on as before, once a day has passed', () => {

@@ -11,7 +11,7 @@ export interface CostRow {
   micros: number;
 }
 
-/** CostStack is what each day costs, divided among the largest and all others. */
+/** CostStack is what each day costs, by part. */
 export interface CostStack {
   /** First moments of days, UTC. */
   days: string[];
@@ -40,19 +40,17 @@ export function rowsOf(items: readonly Cost[]): CostRow[] {
   return [...rows.values()].sort((a, b) => b.micros - a.micros || (a.key < b.key ? -1 : 1));
 }
 
-/** stackOf costs by day: so many parts, of which the last is all others. */
-export function stackOf(items: readonly Cost[], days: string[], most: number): CostStack {
+/** stackOf costs by day, of which those with an empty key, all others, are the last part. */
+export function stackOf(items: readonly Cost[], days: string[]): CostStack {
   const rows = rowsOf(items).filter((r) => r.micros > 0);
-  const own = rows.length > most ? rows.slice(0, most - 1) : rows;
-  const others = rows.slice(own.length);
-  const parts = [
-    ...own,
-    ...(others.length > 0 ? [{ key: '', name: '', micros: others.reduce((n, r) => n + r.micros, 0) }] : []),
-  ].map((r) => ({ ...r, values: days.map(() => 0) }));
-  const at = new Map(own.map((r, i) => [r.key, i]));
+  const parts = [...rows.filter((r) => r.key !== ''), ...rows.filter((r) => r.key === '')].map((r) => ({
+    ...r,
+    values: days.map(() => 0),
+  }));
+  const at = new Map(parts.map((r) => [r.key, r]));
   const index = new Map(days.map((d, i) => [d.slice(0, 10), i]));
   for (const c of items) {
-    const [day, part] = [index.get(c.from.slice(0, 10)), parts[at.get(c.key) ?? own.length]];
+    const [day, part] = [index.get(c.from.slice(0, 10)), at.get(c.key)];
     if (day !== undefined && part) part.values[day]! += c.amountMicros;
   }
   return { days, parts };

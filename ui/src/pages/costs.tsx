@@ -94,8 +94,10 @@ export function CostsPage() {
   const [asked, ask] = useParam('by');
   const by = sums.find((b) => b === asked) ?? 'project';
   const period = months.find((m) => m.from.slice(0, 7) === of) ?? months[0]!;
-  const query = useCosts(organization, period, by);
+  const query = useCosts(organization, period, by, 'total');
+  const daily = useCosts(organization, period, by, { top: shownParts - 1 });
   const costs = query.data?.by === by ? query.data : undefined;
+  const days = daily.data?.by === by ? daily.data : undefined;
   return (
     <PageBody title={t('cost.title')}>
       {!organization ? (
@@ -118,18 +120,14 @@ export function CostsPage() {
               options={sums.map((b) => [b, t(`cost.by.${b}`)])}
             />
           </div>
-          <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
+          <ErrorAlert error={query.error ?? daily.error} onRetry={() => (void query.refetch(), void daily.refetch())} />
           {costs?.continue && <p className="basalt-note">{t('cost.more')}</p>}
-          {costs && (
+          {costs && days && (
             <div className="basalt-split">
               <Card>
                 <CardTitle component="h2">{t('cost.byDay')}</CardTitle>
                 <CardBody>
-                  <CostChart
-                    stack={stackOf(costs.items, daysOf(period, now), shownParts)}
-                    by={by}
-                    currency={costs.currency}
-                  />
+                  <CostChart stack={stackOf(days.items, daysOf(period, now))} by={by} currency={costs.currency} />
                 </CardBody>
               </Card>
               <Totals costs={costs} period={period} />

@@ -41,7 +41,7 @@ export function SpendCard() {
   const { organization } = useProject();
   const [now] = useState(() => new Date());
   const period = month(now);
-  const costs = useCosts(organization, period, 'meter');
+  const costs = useCosts(organization, period, 'meter', { top: shownParts - 1 });
   const wallet = useWallet(organization, true);
   const balance = wallet.data && balanceOf(wallet.data.balanceMicros);
   const c = costs.data;
@@ -58,7 +58,7 @@ export function SpendCard() {
             <p className="basalt-big">{money(c.totalMicros)}</p>
             <p className="basalt-note">{t('dash.spendHelp', { from: formatDay(period.from, language) })}</p>
             {c.usageMicros > 0 && (
-              <CostChart stack={stackOf(c.items, daysOf(period, now), shownParts)} by="meter" currency={c.currency} />
+              <CostChart stack={stackOf(c.items, daysOf(period, now))} by="meter" currency={c.currency} />
             )}
             {expected !== undefined && expected > 0 && (
               <p>
