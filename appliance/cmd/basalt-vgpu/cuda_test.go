@@ -156,6 +156,7 @@ func TestCUDAKills(t *testing.T) {
 read go
 kill -9 $pid
 echo killed
+read next
 /cudaprobe loop
 echo survived
 sleep 1000`)
@@ -174,6 +175,7 @@ sleep 1000`)
 	g.Expect("killed")
 	n.until("process forgotten", processes(0))
 	n.until("memory freed", func() bool { return n.state().VRAMUsed == 0 })
+	g.Type("next") // or the next process may be there before the last is seen to be gone
 
 	// An upgrade in between goes unnoticed; basalt-vgpu's death is an error,
 	// and the guest lives on.
