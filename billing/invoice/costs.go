@@ -2,8 +2,6 @@ package invoice
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"math/big"
 	"slices"
@@ -166,7 +164,7 @@ func (c *Costing) keyOf(charge tariff.Charge) (key, name string) {
 
 // page takes the sums that follow the page before.
 func (c *Costing) page(page *api.CostPage, sums map[costKey]*api.Cost) error {
-	after, err := decodeCost(c.query.Continue)
+	after, err := api.FromPageToken[api.Cost](c.query.Continue)
 	if err != nil {
 		return err
 	}
@@ -178,7 +176,7 @@ func (c *Costing) page(page *api.CostPage, sums map[costKey]*api.Cost) error {
 	slices.SortFunc(page.Items, compareCosts)
 	if len(page.Items) > c.query.Limit {
 		page.Items = page.Items[:c.query.Limit]
-		page.Continue = encodeCost(page.Items[len(page.Items)-1])
+		page.Continue = costToken(page.Items[len(page.Items)-1])
 	}
 	return nil
 }
@@ -187,25 +185,7 @@ func compareCosts(a, b api.Cost) int {
 	return cmp.Or(a.From.Compare(b.From), cmp.Compare(b.AmountMicros, a.AmountMicros), cmp.Compare(a.Key, b.Key))
 }
 
-// encodeCost makes the last of a page its continue.
-func encodeCost(last api.Cost) string {
-	raw, err := json.Marshal(api.Cost{From: last.From, AmountMicros: last.AmountMicros, Key: last.Key})
-	if err != nil {
-		panic(err) // a time, a number and a string
-	}
-	return base64.RawURLEncoding.EncodeToString(raw)
-}
-
-func decodeCost(s string) (last api.Cost, err error) {
-	if s == "" {
-		return last, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(s)
-	if err == nil {
-		err = json.Unmarshal(raw, &last)
-	}
-	if err != nil {
-		return api.Cost{}, api.Errorf(api.CodeInvalid, "continue is not a token from a previous page").At("continue")
-	}
-	return last, nil
+// costToken makes the last of a page its continue.
+func costToken(last api.Cost) string {
+	return api.PageToken(api.Cost{From: last.From, AmountMicros: last.AmountMicros, Key: last.Key})
 }

@@ -177,7 +177,7 @@ func fieldsOf(err error) map[string]string {
 // FuzzCostContinue: whatever a client says that it was given, a page comes, or an error.
 func FuzzCostContinue(f *testing.F) {
 	f.Add("")
-	f.Add(encodeCost(api.Cost{From: october, Key: "ins-1", AmountMicros: 3}))
+	f.Add(costToken(api.Cost{From: october, Key: "ins-1", AmountMicros: 3}))
 	f.Fuzz(func(t *testing.T, token string) {
 		c, err := NewCosting(api.CostQuery{From: october, To: november, By: api.CostByMeter, Step: api.CostDay, Limit: 1, Continue: token}, pricebook.Always(pricebook.Default()))
 		if err != nil {

@@ -2,8 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -141,7 +139,7 @@ func (r *RevenueSum) AddPayment(p api.Payment, seller api.OrganizationID) {
 // Page of the sums: months in their order, all else from the largest.
 func (r *RevenueSum) Page() (api.RevenuePage, error) {
 	page := api.RevenuePage{Items: []api.Revenue{}, Totals: []api.Revenue{}}
-	after, err := decodeRevenue(r.q.Continue)
+	after, err := api.FromPageToken[api.Revenue](r.q.Continue)
 	if err != nil {
 		return page, err
 	}
@@ -154,7 +152,7 @@ func (r *RevenueSum) Page() (api.RevenuePage, error) {
 	slices.SortFunc(all, r.compare)
 	if len(all) > r.q.Limit {
 		all = all[:r.q.Limit]
-		page.Continue = encodeRevenue(all[len(all)-1])
+		page.Continue = revenueToken(all[len(all)-1])
 	}
 	page.Items = append(page.Items, all...)
 	for _, x := range r.totals {
@@ -172,25 +170,7 @@ func (r *RevenueSum) compare(a, b api.Revenue) int {
 	return cmp.Or(cmp.Compare(b.NetMicros+b.TaxMicros, a.NetMicros+a.TaxMicros), byKey)
 }
 
-// encodeRevenue makes the last of a page its continue.
-func encodeRevenue(x api.Revenue) string {
-	raw, err := json.Marshal(api.Revenue{Key: x.Key, Currency: x.Currency, NetMicros: x.NetMicros, TaxMicros: x.TaxMicros})
-	if err != nil {
-		panic(err) // strings and numbers
-	}
-	return base64.RawURLEncoding.EncodeToString(raw)
-}
-
-func decodeRevenue(s string) (x api.Revenue, err error) {
-	if s == "" {
-		return x, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(s)
-	if err == nil {
-		err = json.Unmarshal(raw, &x)
-	}
-	if err != nil {
-		return api.Revenue{}, api.Errorf(api.CodeInvalid, "continue is not a token from a previous page").At("continue")
-	}
-	return x, nil
+// revenueToken makes the last of a page its continue.
+func revenueToken(x api.Revenue) string {
+	return api.PageToken(api.Revenue{Key: x.Key, Currency: x.Currency, NetMicros: x.NetMicros, TaxMicros: x.TaxMicros})
 }

@@ -117,10 +117,10 @@ func TestRevenueQuery(t *testing.T) {
 }
 
 func FuzzRevenueContinue(f *testing.F) {
-	f.Add(encodeRevenue(api.Revenue{Key: "org-1", Currency: "EUR", NetMicros: 4}))
+	f.Add(revenueToken(api.Revenue{Key: "org-1", Currency: "EUR", NetMicros: 4}))
 	f.Add("bm90aGluZw")
 	f.Fuzz(func(t *testing.T, s string) {
-		x, err := decodeRevenue(s)
+		x, err := api.FromPageToken[api.Revenue](s)
 		if err != nil && (api.CodeOf(err) != api.CodeInvalid || x != api.Revenue{}) {
 			t.Fatalf("%v, %v", x, err)
 		}

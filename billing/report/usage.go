@@ -2,8 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
@@ -35,15 +33,13 @@ type sum struct {
 
 // Usage is one page of sums. Errors are *api.Error, or those of uses.
 func Usage(q api.UsageQuery, uses Uses) (page api.UsagePage, err error) {
-	var after place
-	if q.Continue != "" {
-		if after, err = decodePlace(q.Continue); err != nil {
-			return page, err
-		}
+	after, err := api.FromPageToken[place](q.Continue)
+	if err != nil {
+		return page, err
 	}
 	from := q.From
 	if after.From.After(from) {
-		from = after.From
+		from = after.From.UTC()
 	}
 	if _, _, err := span(q, from); err != nil {
 		return page, err
@@ -56,7 +52,7 @@ func Usage(q api.UsageQuery, uses Uses) (page api.UsagePage, err error) {
 				continue
 			}
 			if len(page.Items) == q.Limit {
-				page.Continue = encodePlace(last(page))
+				page.Continue = api.PageToken(last(page))
 				return true
 			}
 			_, to, _ := span(q, p.From)
@@ -120,25 +116,4 @@ func span(q api.UsageQuery, hour time.Time) (from, to time.Time, err error) {
 func last(p api.UsagePage) place {
 	l := p.Items[len(p.Items)-1]
 	return place{l.From, l.Meter, string(l.Project), l.Resource}
-}
-
-// encodePlace makes a place a page's continue.
-func encodePlace(p place) string {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		panic(err) // a time and strings
-	}
-	return base64.RawURLEncoding.EncodeToString(raw)
-}
-
-func decodePlace(s string) (p place, err error) {
-	raw, err := base64.RawURLEncoding.DecodeString(s)
-	if err == nil {
-		err = json.Unmarshal(raw, &p)
-	}
-	if err != nil {
-		return place{}, api.Errorf(api.CodeInvalid, "continue is not a token from a previous page").At("continue")
-	}
-	p.From = p.From.UTC()
-	return p, nil
 }

@@ -127,14 +127,14 @@ func TestUsage(t *testing.T) {
 // FuzzContinue reads what may be a page's continue: what is taken names a place
 // that is written as the same.
 func FuzzContinue(f *testing.F) {
-	f.Add(encodePlace(place{october, api.MeterGPU, "prj-1", "ins-1"}))
+	f.Add(api.PageToken(place{october, api.MeterGPU, "prj-1", "ins-1"}))
 	f.Add("bnVsbA")
 	f.Fuzz(func(t *testing.T, s string) {
-		p, err := decodePlace(s)
+		p, err := api.FromPageToken[place](s)
 		if err != nil || p.From.Year() < 0 || p.From.Year() > 9999 {
 			return
 		}
-		if q, err := decodePlace(encodePlace(p)); err != nil || p.compare(q) != 0 {
+		if q, err := api.FromPageToken[place](api.PageToken(p)); err != nil || p.compare(q) != 0 {
 			t.Errorf("%+v, %+v, %v", p, q, err)
 		}
 	})

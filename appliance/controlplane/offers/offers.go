@@ -8,8 +8,6 @@ package offers
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -34,25 +32,6 @@ type entry struct {
 // the largest share.
 func (e entry) compare(f entry) int {
 	return cmp.Or(cmp.Compare(e.Pool, f.Pool), cmp.Compare(e.Model, f.Model), cmp.Compare(f.Share, e.Share), cmp.Compare(f.VRAM, e.VRAM), cmp.Compare(e.Tier, f.Tier))
-}
-
-func (e entry) token() string {
-	raw, err := json.Marshal(e)
-	if err != nil {
-		panic(err) // strings and integers
-	}
-	return base64.RawURLEncoding.EncodeToString(raw)
-}
-
-func entryOf(token string) (e entry, err error) {
-	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err == nil {
-		err = json.Unmarshal(raw, &e)
-	}
-	if err != nil {
-		return e, api.Errorf(api.CodeInvalid, "this is from no page").At("continue")
-	}
-	return e, nil
 }
 
 // kindOfGPU is the GPUs of a model in a pool.
@@ -113,7 +92,7 @@ func (p *picture) entries(q api.OfferQuery) (out []entry) {
 func (p *picture) list(q api.OfferQuery, prices pricebook.Schedule, now time.Time) (api.OfferList, error) {
 	all := p.entries(q)
 	if q.Continue != "" {
-		last, err := entryOf(q.Continue)
+		last, err := api.FromPageToken[entry](q.Continue)
 		if err != nil {
 			return api.OfferList{}, err
 		}
@@ -126,7 +105,7 @@ func (p *picture) list(q api.OfferQuery, prices pricebook.Schedule, now time.Tim
 	out := api.OfferList{Items: []api.Offer{}, AsOf: now.UTC()}
 	if len(all) > q.Limit {
 		all = all[:q.Limit]
-		out.Continue = all[q.Limit-1].token()
+		out.Continue = api.PageToken(all[q.Limit-1])
 	}
 	quoter, err := invoice.NewQuoter(prices, now.UTC().Truncate(time.Hour))
 	if err != nil {

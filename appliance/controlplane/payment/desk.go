@@ -134,7 +134,7 @@ func (d *Desk) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) 
 	return api.Decode[api.Checkout](out[0])
 }
 
-// Event is what the provider sent. It is no error if it is about nothing here.
+// Event handles what the provider sent; an event about something else is ignored.
 func (d *Desk) Event(ctx context.Context, header http.Header, body []byte) error {
 	p, _, err := d.provider(ctx)
 	if err != nil {

@@ -210,7 +210,7 @@ func TestPaid(t *testing.T) {
 	}
 }
 
-// An event is no more than a reason to ask: one that lies changes nothing.
+// An event is only a reason to ask the provider: a forged one changes nothing.
 func TestEventsAreNotBelieved(t *testing.T) {
 	w := start(t)
 	c := w.began()

@@ -212,7 +212,7 @@ func (r *reporter) promised() map[string]int64 {
 	return sums
 }
 
-// limitStorage says how much each of this node's own pools may promise, and which are
+// limitStorage sets how much each of this node's own pools may promise, and which are
 // disks.
 func (r *reporter) limitStorage(pools []api.StoragePool) {
 	for i := range pools {
