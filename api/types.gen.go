@@ -2589,6 +2589,9 @@ type OrganizationBilling struct {
 
 	// WarnMicros Prepaid: warns when less than this is left; 5000000 unless given, 0: not before it is used up.
 	WarnMicros *int64 `json:"warnMicros,omitempty"`
+
+	// Wholesale Of a reseller: periods in which it is charged for its customers' use. Hours that have begun stay charged as they were.
+	Wholesale []Wholesale `json:"wholesale,omitempty,omitzero"`
 }
 
 // OrganizationList defines model for OrganizationList.
@@ -3022,6 +3025,9 @@ type Revenue struct {
 
 	// TaxMicros Taxes, less what was credited of them.
 	TaxMicros int64 `json:"taxMicros"`
+
+	// WholesaleMicros What the reseller itself was invoiced for its customers' use, without taxes, less what was credited of it. The margin is netMicros less it.
+	WholesaleMicros int64 `json:"wholesaleMicros,omitempty,omitzero"`
 }
 
 // RevenuePage defines model for RevenuePage.
@@ -4069,6 +4075,15 @@ type WebhookStatus struct {
 
 	// StartedAt Since when it is being sent to: when it was made, resumed or replayed last.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
+}
+
+// Wholesale A period in which a reseller is charged for what its customers use, by its own price book: one line for each customer and price. What the customers pay the reseller is by their own price books.
+type Wholesale struct {
+	// From A full hour.
+	From time.Time `json:"from"`
+
+	// Until A full hour; without end unless given.
+	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
 // DryRun defines model for DryRun.

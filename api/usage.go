@@ -18,6 +18,19 @@ type Use struct {
 	Quantity     int64     // in the meter's unit, not negative; MaxInt64: so much or more
 	// Attributes of what was used that prices may differ by; of old records none.
 	Attributes PriceSelector
+	// Customer whose use a reseller is charged for; empty: it is the organization's own.
+	// Stores know nothing of it.
+	Customer     OrganizationID
+	CustomerName string
+}
+
+// Charged returns what a charge for the use is of: its project and resource, or, of a
+// customer's, the customer alone.
+func (u Use) Charged() (project, resource string) {
+	if u.Customer != "" {
+		return "", string(u.Customer)
+	}
+	return u.Project, u.Resource
 }
 
 // UseQuery selects an organization's use of the hours that begin in a period,

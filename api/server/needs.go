@@ -109,6 +109,9 @@ type Billing interface {
 	Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error)
 	// Uninvoiced is what an organization has used until then that no invoice charges.
 	Uninvoiced(ctx context.Context, org api.OrganizationID, now time.Time) (api.Uninvoiced, error)
+	// UninvoicedWholesale is what an organization has used until then that its reseller
+	// pays for and no invoice charges; zero: its reseller does not pay for it.
+	UninvoicedWholesale(ctx context.Context, org api.OrganizationID, now time.Time) (api.Uninvoiced, error)
 	// InvoicePDF and CreditNotePDF print them.
 	InvoicePDF(ctx context.Context, inv api.Invoice) ([]byte, error)
 	CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error)

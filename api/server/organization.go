@@ -108,11 +108,11 @@ func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrgani
 	}
 	spec, specErr := h.organizationSpec(ctx, api.OrganizationSpec{}, r.Body.Spec)
 	parent, err := h.parent(ctx, string(spec.Parent))
-	if err := api.Join(placeErr, specErr, err); err != nil {
+	spec.Parent = parent
+	if err := api.Join(placeErr, specErr, err, api.ChangedWholesale(api.OrganizationSpec{}, spec, h.opts.Now())); err != nil {
 		return nil, err
 	}
 	spec = api.NewAssignment(spec)
-	spec.Parent = parent
 	// It belongs to its reseller: names are unique among the customers of one.
 	if m.Organization = string(spec.Parent); m.Organization != "" {
 		if err := h.active(ctx, m.Organization); err != nil {
@@ -149,7 +149,7 @@ func (h *handlers) updateOrganization(ctx context.Context, ref string, to api.Or
 		} else if s.Parent, err = h.parent(ctx, string(s.Parent)); err != nil {
 			return nil, err
 		}
-		if err := api.ChangeOrganization(old.Spec, s); err != nil {
+		if err := api.Join(api.ChangeOrganization(old.Spec, s), api.ChangedWholesale(old.Spec, s, h.opts.Now())); err != nil {
 			return nil, err
 		}
 		if was := old.Spec.Billing; was != nil && (s.Billing == nil || s.Billing.Since.After(was.Since)) {
@@ -189,6 +189,23 @@ func (h *handlers) charged(ctx context.Context, org api.Organization) (*api.UseM
 	return &u.Mark, nil
 }
 
+// chargedToReseller refuses a customer that has used what its reseller is charged for,
+// while no invoice has it: use is found by the organization. The mark is as of charged.
+func (h *handlers) chargedToReseller(ctx context.Context, org api.Organization) (*api.UseMark, error) {
+	if org.Spec.Parent == "" || h.opts.Billing == nil {
+		return nil, nil
+	}
+	u, err := h.opts.Billing.UninvoicedWholesale(ctx, api.OrganizationID(org.Meta.ID), h.opts.Now().UTC())
+	if err != nil || u.Mark.From.IsZero() {
+		return nil, err
+	}
+	if u.Micros > 0 {
+		return nil, api.Errorf(api.CodeInUse, "organization %s has usage that its reseller is not invoiced for yet: %d.%06d %s", org.Meta.Name, u.Micros/1e6, u.Micros%1e6, u.Currency).
+			WithHint("it is invoiced after the end of the month; until then the organization cannot be deleted")
+	}
+	return &u.Mark, nil
+}
+
 // DeleteOrganization deletes one that nothing uses, and that owes nothing which
 // was not invoiced.
 func (h *handlers) DeleteOrganization(ctx context.Context, r in[none, none]) (*api.Organization, error) {
@@ -205,6 +222,13 @@ func (h *handlers) DeleteOrganization(ctx context.Context, r in[none, none]) (*a
 		used, err := h.charged(ctx, org)
 		if err != nil {
 			return err
+		}
+		resold, err := h.chargedToReseller(ctx, org)
+		if err != nil {
+			return err
+		}
+		if used == nil || resold != nil && resold.From.Before(used.From) {
+			used = resold
 		}
 		out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{
 			Op: api.OpDelete, Kind: api.KindOrganization, ID: org.Meta.ID, Expect: org.Meta.Revision, Used: used,

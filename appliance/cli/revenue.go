@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -39,9 +40,17 @@ func (a *App) revenueCommand() *cobra.Command {
 
 func revenueTable(p api.RevenuePage) table {
 	t := table{{"OF", "CURRENCY", "NET", "TAX", "CREDITED", "PAID", "INVOICES"}}
+	resells := slices.ContainsFunc(p.Totals, func(r api.Revenue) bool { return r.WholesaleMicros != 0 })
+	if resells {
+		t[0] = append(t[0], "WHOLESALE", "MARGIN")
+	}
 	add := func(of string, r api.Revenue) {
-		t = append(t, []string{of, r.Currency, formatMicros(r.NetMicros), formatMicros(r.TaxMicros), formatMicros(r.CreditedMicros),
-			formatMicros(r.PaidMicros), strconv.FormatInt(r.Invoices, 10)})
+		row := []string{of, r.Currency, formatMicros(r.NetMicros), formatMicros(r.TaxMicros), formatMicros(r.CreditedMicros),
+			formatMicros(r.PaidMicros), strconv.FormatInt(r.Invoices, 10)}
+		if resells {
+			row = append(row, formatMicros(r.WholesaleMicros), formatMicros(r.NetMicros-r.WholesaleMicros))
+		}
+		t = append(t, row)
 	}
 	for _, r := range p.Items {
 		add(cmp.Or(r.Name, r.Key), r)

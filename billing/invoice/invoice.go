@@ -65,15 +65,23 @@ func (r *Rating) Add(u api.Use) error {
 	if u.Hour.Before(r.from) || !u.Hour.Before(r.to) {
 		return api.Errorf(api.CodeInvalid, "usage in hour %s is outside of the period", u.Hour)
 	}
-	n := r.names[u.Resource]
+	r.name(u)
+	return r.shares.add(u, r.book, r.rater.Add)
+}
+
+// name what the use is charged as.
+func (r *Rating) name(u api.Use) {
+	_, resource := u.Charged()
+	n := r.names[resource]
 	if n == nil {
 		n = &named{}
-		r.names[u.Resource] = n
+		r.names[resource] = n
 	}
-	if !n.at.After(u.NamedAt) {
+	if u.Customer != "" {
+		n.name = u.CustomerName
+	} else if !n.at.After(u.NamedAt) {
 		n.name, n.at = u.ResourceName, u.NamedAt
 	}
-	return r.shares.add(u, r.book, r.rater.Add)
 }
 
 // Invoice of all that was added; its total is the sum of its lines.

@@ -67,6 +67,9 @@ func isTax(l api.InvoiceLine) bool { return l.Meter == "" && l.Name != "" }
 // AddInvoice counts an invoice where it was issued.
 func (r *RevenueSum) AddInvoice(inv api.Invoice) {
 	s := inv.Spec
+	if r.paidBySeller(inv.Meta.Organization) && r.has(s.IssuedAt) {
+		r.addWholesale(s)
+	}
 	if s.Seller != r.q.Seller || !r.has(s.IssuedAt) {
 		return
 	}
@@ -86,9 +89,23 @@ func (r *RevenueSum) AddInvoice(inv api.Invoice) {
 	}
 }
 
+// paidBySeller reports whether an organization's documents are what the seller pays.
+func (r *RevenueSum) paidBySeller(org string) bool { return org != "" && org == string(r.q.Seller) }
+
+// addWholesale counts what an invoice charges the seller for its customers' use.
+func (r *RevenueSum) addWholesale(s api.InvoiceSpec) {
+	for _, l := range s.Lines {
+		if customer := l.Customer(); customer != "" {
+			for _, x := range r.both(r.key(string(customer), s.IssuedAt, l), s.Currency) {
+				x.WholesaleMicros += l.AmountMicros
+			}
+		}
+	}
+}
+
 // WantsCreditNote reports whether a credit note counts, whose invoice is needed then.
 func (r *RevenueSum) WantsCreditNote(n api.CreditNote) bool {
-	return n.Spec.Seller == r.q.Seller && r.has(n.Spec.IssuedAt)
+	return (n.Spec.Seller == r.q.Seller || r.paidBySeller(n.Meta.Organization)) && r.has(n.Spec.IssuedAt)
 }
 
 // AddCreditNote counts one on an invoice where the note was issued.
@@ -102,6 +119,14 @@ func (r *RevenueSum) AddCreditNote(n api.CreditNote, inv api.Invoice) {
 	}
 	for _, c := range n.Spec.Lines {
 		l := of[c.Line]
+		if r.paidBySeller(n.Meta.Organization) {
+			if customer := l.Customer(); customer != "" {
+				for _, x := range r.both(r.key(string(customer), n.Spec.IssuedAt, l), n.Spec.Currency) {
+					x.WholesaleMicros -= c.AmountMicros
+				}
+			}
+			continue
+		}
 		for _, x := range r.both(r.key(n.Meta.Organization, n.Spec.IssuedAt, l), n.Spec.Currency) {
 			x.CreditedMicros += c.AmountMicros
 			if isTax(l) {

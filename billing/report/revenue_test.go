@@ -18,6 +18,44 @@ func revenuePayment(org string, at time.Time, kind api.PaymentType, micros int64
 	return api.Payment{Meta: api.Meta{Organization: org}, Spec: api.PaymentSpec{Type: kind, Currency: "EUR", AmountMicros: micros, ReceivedAt: at}}
 }
 
+// What a reseller earns of each customer stands beside what it pays for it.
+func TestRevenueAndWholesale(t *testing.T) {
+	line := func(id, resource string, m api.Meter, micros int64) api.InvoiceLine {
+		return api.InvoiceLine{ID: id, Resource: resource, Meter: m, AmountMicros: micros}
+	}
+	retail := revenueInvoice("inv-a", "org-shop", "org-r", october, line("a1", "ins-1", api.MeterVCPU, 900))
+	paid := revenueInvoice("inv-b", "org-r", "", november,
+		line("b1", "org-shop", api.MeterVCPU, 300), line("b2", "org-new", api.MeterGPU, 50), line("b3", "ins-9", api.MeterVCPU, 7))
+	note := api.CreditNote{Meta: api.Meta{Organization: "org-r"}, Spec: api.CreditNoteSpec{Invoice: "inv-b", IssuedAt: november, Currency: "EUR",
+		Lines: []api.CreditLine{{Line: "b1", AmountMicros: 100}, {Line: "b3", AmountMicros: 7}}}}
+	for by, want := range map[api.RevenueBy][]api.Revenue{
+		api.RevenueByOrganization: {{Key: "org-shop", Currency: "EUR", NetMicros: 900, WholesaleMicros: 200, Invoices: 1}, {Key: "org-new", Currency: "EUR", WholesaleMicros: 50}},
+		api.RevenueByMonth:        {{Key: "2026-10", Currency: "EUR", NetMicros: 900, Invoices: 1}, {Key: "2026-11", Currency: "EUR", WholesaleMicros: 250}},
+		api.RevenueByMeter:        {{Key: "vcpu-seconds", Currency: "EUR", NetMicros: 900, WholesaleMicros: 200, Invoices: 1}, {Key: "gpu-nanoseconds", Currency: "EUR", WholesaleMicros: 50}},
+	} {
+		sum, err := NewRevenueSum(api.RevenueQuery{Seller: "org-r", From: october, To: december, By: by, Limit: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.AddInvoice(retail)
+		sum.AddInvoice(paid)
+		if !sum.WantsCreditNote(note) {
+			t.Error("a credit note on the reseller's own invoice does not count, want it to")
+		}
+		sum.AddCreditNote(note, paid)
+		got, err := sum.Page()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got.Items); d != "" {
+			t.Errorf("by %s: %s", by, d)
+		}
+		if d := cmp.Diff([]api.Revenue{{Currency: "EUR", NetMicros: 900, WholesaleMicros: 250, Invoices: 1}}, got.Totals); d != "" {
+			t.Errorf("by %s, total: %s", by, d)
+		}
+	}
+}
+
 func TestRevenue(t *testing.T) {
 	tax := func(id string, micros int64) api.InvoiceLine {
 		return api.InvoiceLine{ID: id, Kind: api.LineTax, Name: "VAT", AmountMicros: micros}

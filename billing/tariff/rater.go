@@ -132,7 +132,8 @@ func ofWhat(a api.PriceSelector) string {
 // split the use among what is committed and the tiers.
 func (r *Rater) split(u api.Use, n *counter) {
 	left := api.Units(u.Quantity)
-	key := Key{Project: u.Project, Resource: u.Resource, Meter: u.Meter, Rate: n.rate, Tier: Committed, Discount: -1}
+	project, resource := u.Charged()
+	key := Key{Project: project, Resource: resource, Meter: u.Meter, Rate: n.rate, Tier: Committed, Discount: -1}
 	for i := range n.covers {
 		c := &n.covers[i]
 		if part := least(left, c.left); c.force.Has(u.Hour) && !part.IsZero() {

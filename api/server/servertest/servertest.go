@@ -344,6 +344,11 @@ func (Bill) Wallet(_ context.Context, org api.OrganizationID, now time.Time) (ap
 	return api.Wallet{Organization: org, Currency: "EUR", BalanceMicros: -1_500_000, UnbilledMicros: 20_000, State: api.BillingWarn, Message: "invoice INV-000001 is due", Open: open}, nil
 }
 
+// UninvoicedWholesale implements server.Billing.
+func (Bill) UninvoicedWholesale(context.Context, api.OrganizationID, time.Time) (api.Uninvoiced, error) {
+	return api.Uninvoiced{}, nil
+}
+
 // Uninvoiced implements server.Billing.
 func (Bill) Uninvoiced(context.Context, api.OrganizationID, time.Time) (api.Uninvoiced, error) {
 	return api.Uninvoiced{Micros: 20_000, Currency: "EUR"}, nil

@@ -74,6 +74,9 @@ func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.Invo
 	}
 	of := api.RecordQuery{Organization: string(q.Organization), Project: string(line.Project), Resource: line.Resource, Meter: line.Meter,
 		From: q.Hour, To: q.Hour.Add(time.Hour), Limit: api.MaxRecords}
+	if customer := line.Customer(); customer != "" {
+		of.Organization, of.Resource = string(customer), ""
+	}
 	for {
 		page, err := b.Store.Records(ctx, of)
 		if err != nil {
@@ -89,12 +92,21 @@ func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.Invo
 // Usage is one page of sums.
 func (b Books) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
 	return report.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
-		return b.use(ctx, api.OrganizationID(q.Organization), from, q.To)
+		return b.use(ctx, api.OrganizationID(q.Organization), from, q.To, api.MaxUse)
 	})
 }
 
+// add what an organization pays for.
 func (b Books) add(ctx context.Context, org api.OrganizationID, from, to time.Time, add func(api.Use) error) error {
-	for u, err := range b.use(ctx, org, from, to) {
+	all, err := b.charged(ctx, org, from, to)
+	if err != nil {
+		return err
+	}
+	return addAll(all, add)
+}
+
+func addAll(all iter.Seq2[api.Use, error], add func(api.Use) error) error {
+	for u, err := range all {
 		if err != nil {
 			return err
 		}
@@ -105,10 +117,11 @@ func (b Books) add(ctx context.Context, org api.OrganizationID, from, to time.Ti
 	return nil
 }
 
-// use hands out what the organization used in the hours that begin in a period.
-func (b Books) use(ctx context.Context, org api.OrganizationID, from, to time.Time) iter.Seq2[api.Use, error] {
+// use hands out what the organization itself used in the hours that begin in a period,
+// and reads so many rows at once.
+func (b Books) use(ctx context.Context, org api.OrganizationID, from, to time.Time, rows int) iter.Seq2[api.Use, error] {
 	return func(yield func(api.Use, error) bool) {
-		q := api.UseQuery{Organization: string(org), From: from, To: to, Limit: api.MaxUse}
+		q := api.UseQuery{Organization: string(org), From: from, To: to, Limit: rows}
 		for {
 			page, err := b.Store.Use(ctx, q)
 			if err != nil {

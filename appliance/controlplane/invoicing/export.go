@@ -14,7 +14,7 @@ import (
 // invoice, as it was issued, and of the hours between them what rating makes of them.
 func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error {
 	if format == api.ExportCSV {
-		return report.WriteUse(w, org, b.use(ctx, org, from, to))
+		return report.WriteUse(w, org, b.use(ctx, org, from, to, api.MaxUse))
 	}
 	invoices, err := api.All[api.Invoice](ctx, b.Store, api.ListQuery{Kind: api.KindInvoice, Organization: string(org)})
 	if err != nil {

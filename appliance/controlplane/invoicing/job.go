@@ -44,6 +44,7 @@ type Job struct {
 	Log     *slog.Logger
 
 	mark    int64
+	parents map[string]string // the seller of each organization that was touched
 	issuing sync.Mutex // held while an invoice takes its number: two at once would refuse each other
 
 	mu      sync.Mutex // guards what is below
@@ -117,7 +118,10 @@ func (j *Job) news(ctx context.Context) error {
 		}
 	}
 	if j.agenda == nil {
-		j.agenda = agenda{}
+		j.agenda, j.parents = agenda{}, map[string]string{}
+	}
+	if err := j.touchSellers(ctx, t); err != nil {
+		return err
 	}
 	j.agenda.touched(t, known)
 	j.running.touched(t)

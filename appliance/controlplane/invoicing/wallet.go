@@ -55,7 +55,7 @@ func (b Books) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.T
 		if len(open) > 0 {
 			u.Mark.From = open[0].From
 		}
-		if err := b.add(ctx, id, u.Mark.From, time.Time{}, func(use api.Use) error { u.Mark.Add(use); return nil }); err != nil {
+		if err := addAll(b.use(ctx, id, u.Mark.From, time.Time{}, api.MaxUse), func(use api.Use) error { u.Mark.Add(use); return nil }); err != nil {
 			return 0, err
 		}
 		u.Micros, err = unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
