@@ -145,3 +145,18 @@ func interval(field string, from, until time.Time) *Error {
 	}
 	return invalid(field, "must be after the beginning")
 }
+
+// SimulationQuery selects whose use of the hours that begin in a period is rated by a
+// price book.
+type SimulationQuery struct {
+	Book         PriceBook
+	Seller       OrganizationID // empty: any
+	Organization OrganizationID // empty: all of the seller
+	From, To     time.Time      // To is not included
+}
+
+// Has reports whether an organization is one of them.
+func (q SimulationQuery) Has(organization Meta) bool {
+	return (q.Organization == "" || organization.ID == string(q.Organization)) &&
+		(q.Seller == "" || organization.Organization == string(q.Seller))
+}

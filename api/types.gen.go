@@ -4581,6 +4581,12 @@ type CreateOrganizationParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
+// GetPriceBookParams defines parameters for GetPriceBook.
+type GetPriceBookParams struct {
+	// Organization Id or name.
+	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
+}
+
 // SimulatePriceBookParams defines parameters for SimulatePriceBook.
 type SimulatePriceBookParams struct {
 	// Organization Id or name.

@@ -102,9 +102,8 @@ type Billing interface {
 	// refused (CodeConflict) when another document came in between.
 	DraftCreditNote(ctx context.Context, id string, asked api.CreditNoteSpec, inv api.Invoice) ([]api.Command, error)
 	Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, error)
-	// Simulate returns what organizations would have paid by a price book; org is
-	// empty for all.
-	Simulate(ctx context.Context, book api.PriceBook, org api.OrganizationID, from, to time.Time) (api.Simulation, error)
+	// Simulate returns what organizations would have paid by a price book.
+	Simulate(ctx context.Context, q api.SimulationQuery) (api.Simulation, error)
 	// Revenue is what a seller's documents have earned.
 	Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error)
 	// Uninvoiced is what an organization has used until then that no invoice charges.

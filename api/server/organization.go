@@ -23,7 +23,7 @@ func (h *handlers) organizationSpec(ctx context.Context, old, s api.Organization
 	if len(s.Offers) > api.MaxOffers {
 		return s, invalid
 	}
-	s.PriceBook, bookErr = h.priceBook(ctx, s.PriceBook, old.PriceBook)
+	s.PriceBook, bookErr = h.priceBook(ctx, s.PriceBook, old.PriceBook, cmp.Or(old.Parent, s.Parent))
 	s.Offers, offersErr = h.offers(ctx, old.Offers, s.Offers)
 	return s, api.Join(invalid, at(bookErr, "spec.priceBook"), offersErr)
 }
@@ -68,12 +68,16 @@ func (h *handlers) currencyOf(ctx context.Context, id api.PriceBookID) (string, 
 }
 
 // priceBook is the id of the one that is asked for, which the caller may give to
-// its customer, or which the customer had.
-func (h *handlers) priceBook(ctx context.Context, ref, had api.PriceBookID) (api.PriceBookID, error) {
+// its customer, or which the customer had. It is the cluster's, or the customer's
+// reseller's.
+func (h *handlers) priceBook(ctx context.Context, ref, had api.PriceBookID, reseller api.OrganizationID) (api.PriceBookID, error) {
 	if ref == "" || ref == had {
 		return ref, nil
 	}
 	o, err := h.find(ctx, api.KindPriceBook, string(ref), "", "")
+	if err == nil && o.Meta.Organization != "" && o.Meta.Organization != string(reseller) {
+		return "", api.Errorf(api.CodeInvalid, "price book %s is a reseller's, for its own customers", o.Meta.Name).WithHint("choose a price book of the cluster or of the organization's reseller")
+	}
 	return api.PriceBookID(o.Meta.ID), err
 }
 
@@ -89,7 +93,7 @@ func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]a
 	var out []api.PriceBookID
 	var bad []error
 	for i, ref := range refs {
-		id, err := h.priceBook(ctx, ref, "")
+		id, err := h.priceBook(ctx, ref, "", "")
 		bad = append(bad, at(err, fmt.Sprintf("spec.offers[%d]", i)))
 		out = append(out, id)
 	}
@@ -106,9 +110,9 @@ func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrgani
 	if placeErr != nil && !ofMeta(placeErr) {
 		return nil, placeErr
 	}
+	parent, err := h.parent(ctx, string(r.Body.Spec.Parent))
+	r.Body.Spec.Parent = parent
 	spec, specErr := h.organizationSpec(ctx, api.OrganizationSpec{}, r.Body.Spec)
-	parent, err := h.parent(ctx, string(spec.Parent))
-	spec.Parent = parent
 	if err := api.Join(placeErr, specErr, err, api.ChangedWholesale(api.OrganizationSpec{}, spec, h.opts.Now())); err != nil {
 		return nil, err
 	}

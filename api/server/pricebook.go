@@ -9,15 +9,28 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// priceBookSpec validates a new one's.
-func priceBookSpec(_ context.Context, _ api.Meta, _ *api.PriceBook, s api.PriceBookSpec) (api.PriceBookSpec, error) {
-	return api.NewPriceBook(s), api.ValidatePriceBook(s)
+// priceBookSpec validates a new one's. It belongs to the cluster, or to a reseller.
+func (h *handlers) priceBookSpec(ctx context.Context, m api.Meta, _ *api.PriceBook, s api.PriceBookSpec) (api.PriceBookSpec, error) {
+	var bad error
+	if m.Organization != "" && h.parentOf(ctx, m.Organization) != "" {
+		bad = api.Errorf(api.CodeInvalid, "the organization is a reseller's customer and has no customers to sell to").At("meta.organization").WithHint("omit it: the price book is yours then")
+	}
+	return api.NewPriceBook(s), api.Join(bad, ownPriceBookName(m.Organization, m.Name), api.ValidatePriceBook(s))
+}
+
+// ownPriceBookName refuses a reseller's price book the name of the cluster's by which all
+// pay that name none.
+func ownPriceBookName(organization, name string) error {
+	if organization == "" || name != api.DefaultPriceBook {
+		return nil
+	}
+	return api.Errorf(api.CodeInvalid, "%s is the name of the cluster's price book for organizations that name none", name).At("meta.name").WithHint("choose another name")
 }
 
 // changePriceBook makes a new version of it, from a time on, and keeps the one before.
 func (h *handlers) changePriceBook(ctx context.Context, ref string, to api.PriceBook) (*api.PriceBook, error) {
 	o, err := updateBeside(ctx, h, api.KindPriceBook, ref, to.Meta, func(old api.PriceBook) (any, []api.Command, error) {
-		if err := api.Join(api.ValidatePriceBook(to.Spec), api.ChangePriceBook(old.Spec, to.Spec)); err != nil {
+		if err := api.Join(ownPriceBookName(old.Meta.Organization, to.Meta.Name), api.ValidatePriceBook(to.Spec), api.ChangePriceBook(old.Spec, to.Spec)); err != nil {
 			return nil, nil, err
 		}
 		if to.Meta.Name != "" && to.Meta.Name != old.Meta.Name {
@@ -63,7 +76,11 @@ func (h *handlers) paidByName(ctx context.Context, o api.PriceBook) error {
 
 // ListPriceBookVersions pages through the versions of a price book, from the newest.
 func (h *handlers) ListPriceBookVersions(ctx context.Context, r in[api.ListPriceBookVersionsParams, none]) (*api.PriceBookVersionList, error) {
-	book, err := get[api.PriceBook](ctx, h, api.KindPriceBook, r.ID, "", "")
+	o, err := h.own(ctx, api.KindPriceBook, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	book, err := decode[api.PriceBook](o)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +131,11 @@ func (h *handlers) SimulatePriceBook(ctx context.Context, r in[api.SimulatePrice
 	case !r.Params.From.Before(r.Params.To) || r.Params.To.Sub(r.Params.From) > maxSimulated:
 		return nil, api.Errorf(api.CodeInvalid, "cannot simulate the period from %s to %s", r.Params.From, r.Params.To).At("to").WithHint("must be after from, and at most two years later")
 	}
-	s, err := h.opts.Billing.Simulate(ctx, book, org, r.Params.From.UTC(), r.Params.To.UTC())
+	of := api.SimulationQuery{Book: book, Organization: org, From: r.Params.From.UTC(), To: r.Params.To.UTC()}
+	if me := who(ctx); me.Role == api.RoleReseller {
+		of.Seller = api.OrganizationID(me.Org)
+	}
+	s, err := h.opts.Billing.Simulate(ctx, of)
 	return &s, err
 }
 

@@ -36,7 +36,7 @@ func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.Node, api.NodeSpec]{spec: nodeSpec})
 	serveResource(r, h, resource[api.Organization, api.OrganizationSpec]{change: h.changeOrganization})
 	serveResource(r, h, resource[api.Payment, api.PaymentSpec]{})
-	serveResource(r, h, resource[api.PriceBook, api.PriceBookSpec]{spec: priceBookSpec, change: h.changePriceBook, deleted: h.deletedPriceBook})
+	serveResource(r, h, resource[api.PriceBook, api.PriceBookSpec]{spec: h.priceBookSpec, change: h.changePriceBook, deleted: h.deletedPriceBook})
 	serveResource(r, h, resource[api.Project, api.ProjectSpec]{spec: projectSpec, made: h.firstOf, deleted: h.projectDeleted})
 	serveResource(r, h, resource[api.Router, api.RouterSpec]{})
 	serveResource(r, h, resource[api.SecurityGroup, api.SecurityGroupSpec]{spec: h.securityGroupSpec})

@@ -83,8 +83,9 @@ func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization,
 		return o.Meta.Organization, o.Meta.ID, nil
 	}
 	me := who(ctx)
-	// Public images are others'; a reseller's customers are many organizations.
-	if me.Role == api.RoleOperator || me.Role == api.RoleReseller || kind == api.KindImage {
+	// Public images are others', price books those of who sells; a reseller's customers
+	// are many organizations.
+	if me.Role == api.RoleOperator || me.Role == api.RoleReseller || kind == api.KindImage || kind == api.KindPriceBook {
 		return org, "", nil
 	}
 	if of.Scope == api.OfProject && !of.ScopeVaries {

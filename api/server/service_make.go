@@ -22,10 +22,11 @@ func (h *handlers) newService(ctx context.Context, name string, want api.Service
 	}
 	id := newID(api.KindOrganization)
 	want.Organization = api.OrganizationID(id)
-	org, soldErr := h.soldTo(ctx, api.OrganizationSpec{}, want)
+	var org api.OrganizationSpec
 	if who(ctx).Role == api.RoleReseller {
 		org.Parent = api.OrganizationID(seller(ctx))
 	}
+	org, soldErr := h.soldTo(ctx, org, want)
 	made, want, err := h.contents(ctx, want)
 	if err := api.Join(soldErr, err); err != nil {
 		return none, err
@@ -67,7 +68,7 @@ func customerName(installation, service, id string) string {
 // soldTo is the organization's spec that a service asks for.
 func (h *handlers) soldTo(ctx context.Context, org api.OrganizationSpec, want api.ServiceSpec) (api.OrganizationSpec, error) {
 	org.DisplayName, org.Quota = want.DisplayName, want.Quota
-	book, err := h.priceBook(ctx, want.PriceBook, org.PriceBook)
+	book, err := h.priceBook(ctx, want.PriceBook, org.PriceBook, org.Parent)
 	if err != nil {
 		return org, at(err, "spec.priceBook")
 	}

@@ -34,7 +34,7 @@ func (a *App) organizations() *kind[api.Organization] {
 			quota := quotaFlag(f)
 			parent := f.String("reseller", "", "reseller of the organization, name or ID; default: your own")
 			suspend := f.String("suspend", "", "suspend, with a reason: nothing can be created, changed or started")
-			billing := billingFlags(f)
+			billing, wholesale := billingFlags(f), wholesaleFlags(f)
 			resume := f.Bool("resume", false, "end a suspension")
 			codes := f.Bool("require-totp", false, "require two-factor authentication for password sign-in")
 			return func(o *api.Organization) (err error) {
@@ -58,6 +58,9 @@ func (a *App) organizations() *kind[api.Organization] {
 					}
 				}
 				if o.Spec.Billing, err = billing(o.Spec.Billing); err != nil {
+					return err
+				}
+				if err := wholesale(o.Spec.Billing); err != nil {
 					return err
 				}
 				o.Spec.Quota, err = quota(o.Spec.Quota)

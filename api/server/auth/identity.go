@@ -39,7 +39,7 @@ type PriceBooks struct {
 }
 
 // chargedBy reports whether the caller's organization pays by the price book, or,
-// a reseller, may give it to its customers.
+// a reseller, has made it or may give it to its customers.
 func (i Identity) chargedBy(m api.Meta) bool {
 	if i.Role == api.RoleOperator {
 		return true
@@ -47,9 +47,17 @@ func (i Identity) chargedBy(m api.Meta) bool {
 	if RoleBits[i.Role] == 0 || i.Org == "" || i.pays == nil {
 		return false
 	}
+	if i.resells(m) {
+		return true
+	}
 	books, id := i.pays(i.Org), api.PriceBookID(m.ID)
-	isDefault := m.Name == api.DefaultPriceBook
+	isDefault := m.Name == api.DefaultPriceBook && m.Organization == ""
 	return id == books.Own || books.Own == "" && isDefault || i.Role == api.RoleReseller && (isDefault || slices.Contains(books.Offers, id))
+}
+
+// resells reports whether a price book is the caller's own, for its customers.
+func (i Identity) resells(m api.Meta) bool {
+	return i.Role == api.RoleReseller && i.Org != "" && m.Organization == i.Org
 }
 
 // Reaches reports whether what belongs to org and project is within the role's
@@ -140,6 +148,8 @@ func (i Identity) Owns(o api.Object) bool {
 		return i.Reaches(o.Meta.Organization, o.Meta.ID)
 	case api.KindOrganization:
 		return i.Role == api.RoleOperator || i.customer(o.Meta)
+	case api.KindPriceBook:
+		return i.Role == api.RoleOperator || i.resells(o.Meta)
 	case api.KindSSHKey:
 		return i.Sees(o)
 	case api.KindUser: // one who may more elsewhere is managed by who may too

@@ -48,7 +48,7 @@ var Rights = withKinds(map[string]Roles{
 	// Money: who sells notes what was paid, and takes back.
 	"ExplainInvoiceLine": admins | billing,
 	"GetInvoicePDF":      admins | billing, "GetCreditNotePDF": admins | billing,
-	"SimulatePriceBook": operators, "ListPriceBookVersions": operators, "GetRevenue": Sellers,
+	"SimulatePriceBook": Sellers, "ListPriceBookVersions": Sellers, "GetRevenue": Sellers,
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
 	"GetPaymentSettings": operators, "UpdatePaymentSettings": operators, "ReceivePaymentEvent": Everybody,
 
@@ -82,7 +82,7 @@ var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindUser:             {read: admins, write: admins},
 	api.KindWebhook:          {read: admins, write: admins},
 	api.KindService:          {read: Sellers, write: Sellers},
-	api.KindPriceBook:        {read: viewers | billing, write: operators},
+	api.KindPriceBook:        {read: viewers | billing, write: Sellers},
 	api.KindSSHKey:           {read: viewers | billing, write: viewers | billing},
 	api.KindUsageRecord:      {read: viewers | billing},
 	api.KindIdentityProvider: {read: operators, write: operators},

@@ -309,9 +309,9 @@ func (Bill) Ledger(_ context.Context, org api.OrganizationID) (api.Ledger, error
 }
 
 // Simulate implements server.Billing.
-func (Bill) Simulate(_ context.Context, book api.PriceBook, org api.OrganizationID, _, _ time.Time) (api.Simulation, error) {
-	item := api.SimulatedInvoice{Organization: org, Name: "acme", TotalMicros: 30_000, OwnMicros: 20_000, OwnCurrency: "EUR"}
-	return api.Simulation{Currency: book.Spec.Currency, Items: []api.SimulatedInvoice{item}, TotalMicros: 30_000}, nil
+func (Bill) Simulate(_ context.Context, q api.SimulationQuery) (api.Simulation, error) {
+	item := api.SimulatedInvoice{Organization: q.Organization, Name: "acme", TotalMicros: 30_000, OwnMicros: 20_000, OwnCurrency: "EUR"}
+	return api.Simulation{Currency: q.Book.Spec.Currency, Items: []api.SimulatedInvoice{item}, TotalMicros: 30_000}, nil
 }
 
 // Revenue implements server.Billing.

@@ -6,6 +6,7 @@ package invoicing
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -163,10 +164,11 @@ func (b Books) book(ctx context.Context, id api.PriceBookID) (api.PriceBook, err
 		}
 		return api.Decode[api.PriceBook](o)
 	}
-	all, err := api.All[api.PriceBook](ctx, b.Store, api.ListQuery{Kind: api.KindPriceBook, Name: "default"})
+	all, err := api.All[api.PriceBook](ctx, b.Store, api.ListQuery{Kind: api.KindPriceBook, Name: api.DefaultPriceBook})
 	if err != nil {
 		return api.PriceBook{}, err
 	}
+	all = slices.DeleteFunc(all, func(p api.PriceBook) bool { return p.Meta.Organization != "" })
 	if len(all) == 0 {
 		return api.PriceBook{}, api.Errorf(api.CodeState, "price book default does not exist").
 			WithHint("create it, or name another one in the organization's spec.priceBook")

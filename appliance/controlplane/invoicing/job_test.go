@@ -217,12 +217,12 @@ func TestSimulate(t *testing.T) {
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	w.used(march.AddDate(0, 1, 1), api.MeterVCPU, 3600)
 	book := api.PriceBook{Spec: api.PriceBookSpec{Currency: "USD", MinimumMicros: 50, Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 7, Per: 3600}}}}
-	s, err := Books{w.Store}.Simulate(t.Context(), book, "", march, march.AddDate(0, 2, 0))
+	s, err := Books{w.Store}.Simulate(t.Context(), api.SimulationQuery{Book: book, From: march, To: march.AddDate(0, 2, 0)})
 	if err != nil || len(s.Items) != 1 || s.TotalMicros != 100 || s.Items[0].OwnMicros != 20_000 || s.Items[0].Note != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	w.used(march.Add(time.Hour), api.MeterGPU, 1)
-	s, err = Books{w.Store}.Simulate(t.Context(), book, "org-1", march, march.AddDate(0, 2, 0))
+	s, err = Books{w.Store}.Simulate(t.Context(), api.SimulationQuery{Book: book, Organization: "org-1", From: march, To: march.AddDate(0, 2, 0)})
 	if err != nil || len(s.Items) != 1 || s.Items[0].Note == "" || s.Items[0].OwnMicros != 20_000 {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -10,13 +10,14 @@ import (
 )
 
 // Simulate returns what organizations would have paid by a price book for what
-// they used, and what they pay by their own; an empty org is all of them. Each
-// month of an organization's time zone is a period of its own. What cannot be
-// rated says why, and does not keep the others from it.
-func (b Books) Simulate(ctx context.Context, book api.PriceBook, org api.OrganizationID, from, to time.Time) (api.Simulation, error) {
+// they used, and what they pay by their own. Each month of an organization's time
+// zone is a period of its own. What cannot be rated says why, and does not keep the
+// others from it.
+func (b Books) Simulate(ctx context.Context, of api.SimulationQuery) (api.Simulation, error) {
+	book, from, to := of.Book, of.From, of.To
 	out := api.Simulation{Currency: book.Spec.Currency, Items: []api.SimulatedInvoice{}}
 	err := api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) error {
-		if org != "" && string(org) != o.Meta.ID {
+		if !of.Has(o.Meta) {
 			return nil
 		}
 		x, err := api.Decode[api.Organization](o)
