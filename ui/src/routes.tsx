@@ -135,12 +135,12 @@ export const routes: RouteTo[] = [
   },
   {
     path: '/prices',
-    when: operator,
+    when: seller,
     Page: lazy(() => import('./pages/prices/list').then((m) => ({ default: m.Prices }))),
   },
   {
     path: '/prices/:id',
-    when: operator,
+    when: seller,
     Page: lazy(() => import('./pages/prices/book').then((m) => ({ default: m.BookPage }))),
   },
   { path: '/revenue', when: seller, Page: lazy(() => import('./pages/revenue').then((m) => ({ default: m.Revenue }))) },

@@ -2,8 +2,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from './client';
 import type { Period } from './queries';
+import { may, type Session } from './session';
 
 export type Book = Schemas['PriceBook'];
+
+/** ownsBook reports whether a session may change a price book: an operator any, a reseller its own. */
+export const ownsBook = (session: Session, book: Book) =>
+  may(session, 'operator') || (!!book.meta.organization && book.meta.organization === session.organization);
 
 /** useBook: null when it is gone. */
 export const useBook = (id: string) =>

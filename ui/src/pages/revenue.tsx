@@ -58,6 +58,7 @@ export function Revenue() {
   const pages = usePages();
   const period = periods.find((p) => p.id === chosen) ?? periods[0]!;
   const query = useRevenue({ from: period.from, to: period.to }, by, pages.token);
+  const resells = query.data?.totals.some((s) => s.wholesaleMicros) ?? false;
   const titleOf = (p: (typeof periods)[number]) =>
     p.kind === 'last12'
       ? t('rev.last12')
@@ -86,6 +87,16 @@ export function Revenue() {
       ? []
       : [{ id: 'paid', title: t('rev.paid'), cell: (s: Sum) => money(s.paidMicros, s.currency) }]),
     { id: 'invoices', title: t('rev.invoices'), cell: (s) => s.invoices },
+    ...(resells
+      ? [
+          { id: 'wholesale', title: t('rev.wholesale'), cell: (s: Sum) => money(s.wholesaleMicros ?? 0, s.currency) },
+          {
+            id: 'margin',
+            title: t('rev.margin'),
+            cell: (s: Sum) => money(s.netMicros - (s.wholesaleMicros ?? 0), s.currency),
+          },
+        ]
+      : []),
   ];
   return (
     <PageBody title={t('rev.title')}>
@@ -117,6 +128,14 @@ export function Revenue() {
                   <p className="basalt-note">
                     {t('rev.totalPaid', { paid: formatMicros(s.paidMicros, s.currency, language) })}
                   </p>
+                  {resells && (
+                    <p className="basalt-note">
+                      {t('rev.totalMargin', {
+                        margin: formatMicros(s.netMicros - (s.wholesaleMicros ?? 0), s.currency, language),
+                        wholesale: formatMicros(s.wholesaleMicros ?? 0, s.currency, language),
+                      })}
+                    </p>
+                  )}
                 </CardBody>
               </Card>
             ))}

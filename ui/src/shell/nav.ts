@@ -51,7 +51,7 @@ const customers: Group = {
   title: 'nav.customers',
   entries: [
     { href: '/organizations', text: 'nav.organizations', when: seller },
-    { href: '/prices', text: 'nav.prices', when: operator },
+    { href: '/prices', text: 'nav.prices', when: seller },
     { href: '/payment-settings', text: 'pay.settings', when: operator },
     { href: '/revenue', text: 'nav.revenue', when: seller },
   ],

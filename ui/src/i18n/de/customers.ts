@@ -114,6 +114,18 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.creditNoteReason': 'Grund (steht auf der Gutschrift)',
   'cust.creditNoteEmpty': 'Keine Gutschriften.',
   'cust.invoicesEmpty': 'Noch keine Rechnungen.',
+  'cust.wholesale': 'Verbrauch der Kunden',
+  'cust.wholesaleHelp':
+    'Einem Wiederverkäufer kann der Verbrauch seiner Kunden nach seiner eigenen Preisliste berechnet werden. Was die Kunden dem Wiederverkäufer zahlen, wird getrennt berechnet.',
+  'cust.wholesaleOff': 'Wird dieser Organisation nicht berechnet.',
+  'cust.wholesaleFrom': 'Wird dieser Organisation berechnet ab',
+  'cust.wholesaleUntil': 'bis',
+  'cust.wholesaleBegin': 'Verbrauch der Kunden berechnen',
+  'cust.wholesaleBeginHelp':
+    'Ab der nächsten vollen Stunde wird {name} der Verbrauch der Kunden nach der eigenen Preisliste berechnet.',
+  'cust.wholesaleEnd': 'Berechnung beenden',
+  'cust.wholesaleEndHelp':
+    'Ab der nächsten vollen Stunde wird {name} der Verbrauch der Kunden nicht mehr berechnet. Früherer Verbrauch bleibt berechnet.',
   'cust.ledger': 'Hauptbuch',
   'cust.ledgerAccount': 'Konto',
   'cust.ledgerEmpty': 'Noch keine Buchungen.',

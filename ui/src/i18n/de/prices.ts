@@ -4,6 +4,7 @@ export const prices: Record<keyof typeof en, string> = {
   'nav.prices': 'Preise',
   'price.title': 'Preislisten',
   'price.help': 'Jede Organisation wird nach ihrer eigenen Preisliste abgerechnet oder nach der Preisliste „default“.',
+  'price.notOwn': 'Diese Preisliste gehört dem Betreiber.',
   'price.create': 'Preisliste erstellen',
   'price.currency': 'Währung',
   'price.currencyHelp': 'Z. B. EUR. Kann später nicht geändert werden.',

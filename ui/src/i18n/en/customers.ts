@@ -110,6 +110,18 @@ export const customers = {
   'cust.creditNoteReason': 'Reason (printed on the credit note)',
   'cust.creditNoteEmpty': 'No credit notes.',
   'cust.invoicesEmpty': 'No invoices yet.',
+  'cust.wholesale': 'Customers’ usage',
+  'cust.wholesaleHelp':
+    'A reseller can be charged for what its customers use, by its own price book. What customers pay the reseller is invoiced separately.',
+  'cust.wholesaleOff': 'Not charged to this organization.',
+  'cust.wholesaleFrom': 'Charged to this organization from',
+  'cust.wholesaleUntil': 'until',
+  'cust.wholesaleBegin': 'Charge customers’ usage',
+  'cust.wholesaleBeginHelp':
+    'From the next full hour, {name} is invoiced for its customers’ usage by its own price book.',
+  'cust.wholesaleEnd': 'Stop charging',
+  'cust.wholesaleEndHelp':
+    'From the next full hour, {name} is no longer invoiced for its customers’ usage. Usage before stays charged.',
   'cust.ledger': 'Ledger',
   'cust.ledgerAccount': 'Account',
   'cust.ledgerEmpty': 'No entries yet.',

@@ -2,6 +2,7 @@ export const prices = {
   'nav.prices': 'Prices',
   'price.title': 'Price books',
   'price.help': 'Each organization is billed by its own price book, or by the one named “default”.',
+  'price.notOwn': 'This price book belongs to the operator.',
   'price.create': 'Create price book',
   'price.currency': 'Currency',
   'price.currencyHelp': 'E.g. EUR. Cannot be changed later.',

@@ -44,7 +44,7 @@ function specOf(o: Organization, f: Form): Organization['spec'] {
     .map((l) => l.trim())
     .filter(Boolean);
   // Another mode's terms are other terms: its own defaults hold.
-  const kept = old?.mode === f.mode ? old : { since: old?.since };
+  const kept = old?.mode === f.mode ? old : { since: old?.since, wholesale: old?.wholesale };
   return {
     ...spec,
     billing: {

@@ -17,6 +17,7 @@ import { FormDialog } from '../../parts/form-dialog';
 import { TextField } from '../../parts/text-field';
 import { WalletCard } from './overview';
 import { Time } from '../../parts/time';
+import { WholesaleCard } from './wholesale';
 import { collections } from '../../api/collection';
 
 type Invoice = Schemas['Invoice'];
@@ -297,10 +298,19 @@ function Ledger({ organization: o }: { organization: Organization }) {
   );
 }
 
-export function Money({ organization, owns }: { organization: Organization; owns: boolean }) {
+export function Money({
+  organization,
+  owns,
+  operator,
+}: {
+  organization: Organization;
+  owns: boolean;
+  operator: boolean;
+}) {
   return (
     <div className="basalt-stack">
       <WalletCard id={organization.meta.id} mode={organization.spec.billing?.mode} />
+      <WholesaleCard organization={organization} operator={operator} />
       <Payments organization={organization} owns={owns} />
       <Invoices organization={organization} owns={owns} />
       <CreditNotes organization={organization} />

@@ -158,7 +158,7 @@ export function OrganizationPage({ session, id, tab }: { session: Session; id: s
         {tab === 'projects' && <Projects organization={o} />}
         {tab === 'people' && <People organization={o} />}
         {tab === 'quota' && <QuotaEditor organization={o} owns={owns} />}
-        {tab === 'money' && <Money organization={o} owns={owns} />}
+        {tab === 'money' && <Money organization={o} owns={owns} operator={may(session, 'operator')} />}
         {tab === 'budgets' && <Budgets organization={o} />}
       </div>
     </PageBody>

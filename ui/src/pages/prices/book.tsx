@@ -6,7 +6,8 @@ import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { atField } from '../../api/fields';
 import { asApiError } from '../../api/client';
-import { useBook, type Book } from '../../api/prices';
+import { ownsBook, useBook, type Book } from '../../api/prices';
+import type { Session } from '../../api/session';
 import { priceBooks } from '../../api/resource';
 import { Loading } from '../../parts/loading';
 import { useText, type Key } from '../../i18n';
@@ -34,7 +35,7 @@ import { SelectField, TextField } from '../../parts/text-field';
 import { Time } from '../../parts/time';
 import { CommitmentRows, DiscountRows, meterName, missing, PriceRows, TaxRows } from './rows';
 import { Simulation } from './simulation';
-import { Versions } from './versions';
+import { VersionList, Versions } from './versions';
 
 function Part({
   title,
@@ -289,7 +290,7 @@ export function Editor({
   );
 }
 
-export function BookPage({ id }: { id: string }) {
+export function BookPage({ id, session }: { id: string; session: Session }) {
   const { t } = useText();
   const query = useBook(id);
   const [unsaved, setUnsaved] = useState(false);
@@ -310,6 +311,13 @@ export function BookPage({ id }: { id: string }) {
           icon={TagsIcon}
           action={<Link href="/prices">{t('price.toList')}</Link>}
         />
+      </PageBody>
+    );
+  if (!ownsBook(session, query.data))
+    return (
+      <PageBody title={query.data.meta.name} above={above}>
+        <p className="basalt-note">{t('price.notOwn')}</p>
+        <VersionList query={{ ...query, data: { items: [query.data.spec] } }} />
       </PageBody>
     );
   return (

@@ -7,7 +7,8 @@ import { Link, useLocation } from 'wouter';
 import { api, ok } from '../../api/client';
 import { usePriceBooks } from '../../api/customers';
 import { atField } from '../../api/fields';
-import type { Book } from '../../api/prices';
+import { ownsBook, type Book } from '../../api/prices';
+import type { Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { applied, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
@@ -74,7 +75,7 @@ function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Boo
   );
 }
 
-export function Prices() {
+export function Prices({ session }: { session: Session }) {
   const { t } = useText();
   const [, go] = useLocation();
   const client = useQueryClient();
@@ -106,17 +107,18 @@ export function Prices() {
       id: 'actions',
       control: true,
       title: t('common.actions'),
-      cell: (b) => (
-        <Button
-          variant="link"
-          isInline
-          isDanger
-          aria-label={`${t('common.delete')}: ${b.meta.name}`}
-          onClick={() => (remove.reset(), setGoing(b))}
-        >
-          {t('common.delete')}
-        </Button>
-      ),
+      cell: (b) =>
+        ownsBook(session, b) && (
+          <Button
+            variant="link"
+            isInline
+            isDanger
+            aria-label={`${t('common.delete')}: ${b.meta.name}`}
+            onClick={() => (remove.reset(), setGoing(b))}
+          >
+            {t('common.delete')}
+          </Button>
+        ),
     },
   ];
   return (

@@ -12,9 +12,28 @@ import { meterName } from './rows';
 type Version = Schemas['PriceBookSpec'];
 
 export function Versions({ book }: { book: Book }) {
-  const { t, has } = useText();
+  const { t } = useText();
   const query = useVersions(book);
   if (query.data && query.data.items.length < 2) return null;
+  return (
+    <Card>
+      <CardTitle component="h2">{t('price.versions')}</CardTitle>
+      <CardBody className="basalt-stack">
+        <ErrorAlert error={query.error} />
+        <p className="basalt-note">{t('price.versionsHelp', { currency: book.spec.currency })}</p>
+        <VersionList query={query} />
+      </CardBody>
+    </Card>
+  );
+}
+
+/** VersionList has the prices of each version. */
+export function VersionList({
+  query,
+}: {
+  query: { data?: { items: Version[] }; error: unknown; isPending: boolean; refetch: () => unknown };
+}) {
+  const { t, has } = useText();
   const price = (p: Schemas['Price']) => {
     const unit = unitFor(p.meter, { priceMicros: p.priceMicros ?? 0, per: p.per });
     const value = unit && shown({ priceMicros: p.priceMicros ?? 0, per: p.per }, unit.per);
@@ -42,19 +61,12 @@ export function Versions({ book }: { book: Book }) {
     },
   ];
   return (
-    <Card>
-      <CardTitle component="h2">{t('price.versions')}</CardTitle>
-      <CardBody className="basalt-stack">
-        <ErrorAlert error={query.error} />
-        <p className="basalt-note">{t('price.versionsHelp', { currency: book.spec.currency })}</p>
-        <ObjectList
-          label={t('price.versions')}
-          columns={columns}
-          query={query}
-          keyOf={(v) => `${v.version} ${v.effectiveFrom}`}
-          empty={null}
-        />
-      </CardBody>
-    </Card>
+    <ObjectList
+      label={t('price.versions')}
+      columns={columns}
+      query={query}
+      keyOf={(v) => `${v.version} ${v.effectiveFrom}`}
+      empty={null}
+    />
   );
 }
