@@ -116,7 +116,7 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.invoicesEmpty': 'Noch keine Rechnungen.',
   'cust.wholesale': 'Verbrauch der Kunden',
   'cust.wholesaleHelp':
-    'Einem Wiederverkäufer kann der Verbrauch seiner Kunden nach seiner eigenen Preisliste berechnet werden. Was die Kunden dem Wiederverkäufer zahlen, wird getrennt berechnet.',
+    'Einem Reseller kann der Verbrauch seiner Kunden nach seiner eigenen Preisliste berechnet werden. Was die Kunden dem Reseller zahlen, wird getrennt berechnet.',
   'cust.wholesaleOff': 'Wird dieser Organisation nicht berechnet.',
   'cust.wholesaleFrom': 'Wird dieser Organisation berechnet ab',
   'cust.wholesaleUntil': 'bis',
