@@ -362,6 +362,63 @@ step('revenue', async () => {
   await main.getByRole('link', { name: 'Usage (CSV)' }).waitFor();
 });
 
+step('a reseller is charged for what its customers use', async () => {
+  await nav(page, 'Organizations');
+  await main.getByRole('link', { name: 'nova' }).click();
+  await heading(page, 'nova');
+  await tab('Payments and invoices');
+  await main.getByText('Not charged to this organization.').waitFor();
+  await button(page, 'Charge customers’ usage').click();
+  await dialog.getByText('From the next full hour, nova is invoiced').waitFor();
+  await dialog.getByRole('button', { name: 'Charge customers’ usage' }).click();
+  await main.getByText('Charged to this organization from').waitFor();
+  await inspect(page, 'organization-wholesale-light');
+  const { spec } = await call('GET', '/v1/organizations/nova');
+  assert.equal(spec.billing.wholesale.length, 1);
+});
+
+step('the reseller: a price book of its own, and its first customer', async () => {
+  const { link } = await call('POST', '/v1/users', {
+    kind: 'User',
+    meta: { name: 'sales@nova.example', organization: 'nova' },
+    spec: { displayName: 'Sales', grants: [{ role: 'reseller', organization: 'nova' }] },
+  });
+  await call('POST', '/v1/password/link', { token: link.token, password: PASSWORD });
+  const own = await open({});
+  const mine = own.getByRole('main');
+  const form = own.getByRole('dialog');
+  await own.goto(PORTAL);
+  await signIn(own, PASSWORD, 'sales@nova.example');
+  await heading(own, 'Dashboard');
+  await inspect(own, 'reseller-dashboard-light');
+  await nav(own, 'Prices');
+  await heading(own, 'Price books');
+  await mine.getByRole('button', { name: 'Create price book' }).click();
+  await form.locator('#book-name').fill('retail');
+  await form.getByRole('button', { name: 'Create' }).click();
+  await heading(own, 'retail');
+  await mine.getByRole('group', { name: 'GPU time', exact: true }).getByLabel('Price (EUR)').fill('3');
+  await button(own, 'Save prices').click();
+  await mine.getByText('Prices saved.').waitFor();
+  await nav(own, 'Prices');
+  await mine.getByRole('link', { name: 'research' }).click(); // what it pays by itself
+  await mine.getByText('This price book belongs to the operator.').waitFor();
+  await mine.getByText('GPU time: 2.4').waitFor();
+  await inspect(own, 'reseller-wholesale-prices-light');
+  await nav(own, 'Organizations');
+  await mine.getByRole('button', { name: 'Create organization' }).first().click();
+  await form.locator('#org-name').fill('first');
+  await form.getByLabel('Price book').selectOption({ label: 'retail (EUR)' });
+  await form.getByRole('button', { name: 'Create' }).click();
+  await heading(own, 'first');
+  await mine.getByText('retail').first().waitFor();
+  await inspectIn(own, 'reseller-customer', 'phone');
+  await own.context().close();
+  const { spec } = await call('GET', '/v1/organizations/first?organization=nova');
+  const { meta } = await call('GET', '/v1/price-books/retail');
+  assert.equal(spec.priceBook, meta.id);
+});
+
 step('what is used is not deleted', async () => {
   await nav(page, 'Organizations');
   await main.getByRole('link', { name: 'nova' }).click();

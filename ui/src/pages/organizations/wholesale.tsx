@@ -3,12 +3,12 @@ import { Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useChangeOrganization, type Organization } from '../../api/customers';
 import { useText } from '../../i18n';
+import { formatLocal } from '../../lib/format';
 import { toggled, wholesaleAt } from '../../lib/wholesale';
 import { Confirm } from '../../parts/confirm';
-import { Time } from '../../parts/time';
 
 export function WholesaleCard({ organization: o, operator }: { organization: Organization; operator: boolean }) {
-  const { t } = useText();
+  const { t, language } = useText();
   const [asked, setAsked] = useState(false);
   const { billing } = o.spec;
   const terms = wholesaleAt(billing?.wholesale, new Date());
@@ -27,11 +27,11 @@ export function WholesaleCard({ organization: o, operator }: { organization: Org
         <p>
           {terms ? (
             <>
-              {t('cust.wholesaleFrom')} <Time at={terms.from} />
+              {t('cust.wholesaleFrom')} {formatLocal(terms.from, language)}
               {terms.until && (
                 <>
                   {', '}
-                  {t('cust.wholesaleUntil')} <Time at={terms.until} />
+                  {t('cust.wholesaleUntil')} {formatLocal(terms.until, language)}
                 </>
               )}
             </>
