@@ -3,6 +3,11 @@ package api
 // MaxOffers of a reseller.
 const MaxOffers = 64
 
+// MaxOrganizationDepth is how many organizations stand above one another at most: a
+// reseller, a reseller that is its customer, and that one's customer. The state machine's
+// quotas reach as far (appliance/controlplane/store/state/quota.go).
+const MaxOrganizationDepth = 3
+
 // ValidateOrganization checks a spec.
 func ValidateOrganization(s OrganizationSpec) error {
 	var bad faults

@@ -730,7 +730,7 @@ type CostPage struct {
 type Credentials struct {
 	Email string `json:"email"`
 
-	// Organization Id or name, of a reseller's customer RESELLER/NAME: whose user it is, unless an identity provider or an operator has said whose the address is; and which grant, where there are several.
+	// Organization Id or name, of a reseller's customer RESELLER/NAME, or RESELLER/RESELLER/NAME: whose user it is, unless an identity provider or an operator has said whose the address is; and which grant, where there are several.
 	Organization string `json:"organization,omitempty,omitzero"`
 	Password     string `json:"password,omitempty,omitzero"`
 
@@ -2650,6 +2650,9 @@ type OrganizationStatus struct {
 type OrganizationSuspension struct {
 	// By Role of who has suspended it: what an operator has suspended only an operator resumes. Made by the server.
 	By Role `json:"by,omitempty,omitzero"`
+
+	// ByOrganization Id of the reseller's organization that has suspended it: no reseller below resumes it. Made by the server.
+	ByOrganization string `json:"byOrganization,omitempty,omitzero"`
 
 	// Reason For people.
 	Reason string `json:"reason,omitempty,omitzero"`

@@ -23,13 +23,9 @@ func (w Wholesale) Within(from, to time.Time) (time.Time, time.Time) {
 }
 
 // ChangedWholesale checks the periods that an organization's terms name: they follow
-// each other, only a reseller has any, and hours that have begun are charged for as they
-// were before the change.
+// each other, and hours that have begun are charged for as they were before the change.
 func ChangedWholesale(old, s OrganizationSpec, now time.Time) error {
 	was, is := old.wholesale(), s.wholesale()
-	if len(is) > 0 && s.Parent != "" {
-		return invalid("spec.billing.wholesale", "the organization is a reseller's customer and has no customers").WithHint("omit it")
-	}
 	if len(is) > maxWholesale {
 		return invalid("spec.billing.wholesale", "has %d periods, want at most %d", len(is), maxWholesale)
 	}

@@ -113,5 +113,20 @@ func TestLoginNamesACustomer(t *testing.T) {
 		_, err := p.login(api.Credentials{Email: "ann@example.com", Password: "r1 has a password", Organization: place})
 		wanted(t, string(raw), err, code)
 		p.now = p.now.Add(3600e9)
+	}	// A customer's customer is named through both.
+	shop, err := ask[api.Organization](p, p.Key(t, api.Meta{Name: "t", Organization: sellers[0].Meta.ID}, api.RoleReseller), "GET", "/v1/organizations/shop", nil)
+	wanted(t, "read the customer", err, "")
+	sub := p.Key(t, api.Meta{Name: "u", Organization: shop.Meta.ID}, api.RoleReseller)
+	end, err := ask[api.Organization](p, sub, "POST", "/v1/organizations", api.Organization{Meta: api.Meta{Name: "end"}})
+	wanted(t, "make the customer's customer", err, "")
+	u, err := ask[api.User](p, sub, "POST", "/v1/users", api.User{Meta: api.Meta{Name: "eve@example.com", Organization: end.Meta.ID},
+		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: end.Meta.ID}}}})
+	wanted(t, "make its user", err, "")
+	_, err = ask[api.PasswordSet](p, "", "POST", "/v1/password/link", api.PasswordToken{Token: u.Link.Token, Password: "eve has a password"})
+	wanted(t, "set its password", err, "")
+	for place, code := range map[string]api.Code{"r1/shop/end": "", "shop/end": api.CodeUnauthenticated, "r1/end": api.CodeUnauthenticated, "r1/shop/end/end": api.CodeUnauthenticated} {
+		_, err := p.login(api.Credentials{Email: "eve@example.com", Password: "eve has a password", Organization: place})
+		wanted(t, place, err, code)
+		p.now = p.now.Add(3600e9)
 	}
 }

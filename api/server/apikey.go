@@ -33,8 +33,10 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*a
 	if err := me.Covers(spec); err != nil {
 		return nil, err
 	}
-	if spec.Role == api.RoleReseller && h.parentOf(ctx, m.Organization) != "" {
-		return nil, api.Errorf(api.CodeInvalid, "a reseller's customer cannot be a reseller").At("spec.role").WithHint("use role admin")
+	if spec.Role == api.RoleReseller {
+		if err := h.maySell(ctx, m.Organization); err != nil {
+			return nil, at(err, "spec.role")
+		}
 	}
 	cmd, token := auth.NewAPIKey(m, spec)
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{cmd}})

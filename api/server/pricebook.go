@@ -12,8 +12,10 @@ import (
 // priceBookSpec validates a new one's. It belongs to the cluster, or to a reseller.
 func (h *handlers) priceBookSpec(ctx context.Context, m api.Meta, _ *api.PriceBook, s api.PriceBookSpec) (api.PriceBookSpec, error) {
 	var bad error
-	if m.Organization != "" && h.parentOf(ctx, m.Organization) != "" {
-		bad = api.Errorf(api.CodeInvalid, "the organization is a reseller's customer and has no customers to sell to").At("meta.organization").WithHint("omit it: the price book is yours then")
+	if me := who(ctx); me.Role == api.RoleReseller && m.Organization != me.Org {
+		bad = api.Errorf(api.CodeInvalid, "a reseller's price books are its own").At("meta.organization").WithHint("omit it")
+	} else if m.Organization != "" {
+		bad = at(h.maySell(ctx, m.Organization), "meta.organization")
 	}
 	return api.NewPriceBook(s), api.Join(bad, ownPriceBookName(m.Organization, m.Name), api.ValidatePriceBook(s))
 }

@@ -57,10 +57,22 @@ func (h *handlers) parent(ctx context.Context, ref string) (api.OrganizationID, 
 	switch {
 	case err != nil:
 		return "", at(err, "spec.parent")
-	case o.Meta.Organization != "":
-		return "", api.Errorf(api.CodeInvalid, "organization %s is a reseller's customer and cannot have customers", o.Meta.Name).At("spec.parent")
 	}
-	return api.OrganizationID(o.Meta.ID), nil
+	return api.OrganizationID(o.Meta.ID), at(h.maySell(ctx, o.Meta.ID), "spec.parent")
+}
+
+// maySell refuses an organization that stands below as many as there may be: it has no
+// customers.
+func (h *handlers) maySell(ctx context.Context, organization string) error {
+	depth := 1
+	for id := h.parentOf(ctx, organization); id != "" && depth < api.MaxOrganizationDepth; id = h.parentOf(ctx, id) {
+		depth++
+	}
+	if depth < api.MaxOrganizationDepth {
+		return nil
+	}
+	return api.Errorf(api.CodeInvalid, "organization %s is the customer of a reseller's customer and cannot have customers", organization).
+		WithHint("use role admin; at most %d organizations stand above one another", api.MaxOrganizationDepth)
 }
 
 // active refuses what an organization that is suspended, or whose reseller is,
@@ -97,8 +109,8 @@ func orNone(reason string) string {
 	return reason
 }
 
-// suspension is what an organization's suspension becomes. What an operator
-// has suspended, a reseller does not resume.
+// suspension is what an organization's suspension becomes. What an operator has
+// suspended no reseller resumes, nor one below what the reseller above it has.
 func (h *handlers) suspension(ctx context.Context, old, s *api.OrganizationSuspension) (*api.OrganizationSuspension, error) {
 	by := who(ctx).Role
 	switch {
@@ -106,8 +118,10 @@ func (h *handlers) suspension(ctx context.Context, old, s *api.OrganizationSuspe
 		return old, nil
 	case old != nil && old.By != by && by != api.RoleOperator:
 		return nil, api.Errorf(api.CodeForbidden, "suspended by an operator: only an operator may resume it").At("spec.suspended")
+	case old != nil && by != api.RoleOperator && old.ByOrganization != "" && !who(ctx).Reaches(old.ByOrganization, ""):
+		return nil, api.Errorf(api.CodeForbidden, "suspended by your reseller: only that one or an operator may resume it").At("spec.suspended")
 	case s == nil:
 		return nil, nil
 	}
-	return &api.OrganizationSuspension{Reason: s.Reason, By: by}, nil
+	return &api.OrganizationSuspension{Reason: s.Reason, By: by, ByOrganization: who(ctx).Org}, nil
 }

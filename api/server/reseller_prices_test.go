@@ -129,7 +129,7 @@ func TestWholesaleTerms(t *testing.T) {
 		"within an hour":         {w.op, r1.Meta.ID, []api.Wholesale{{From: hours(1).Add(time.Minute)}}, api.CodeInvalid, "spec.billing.wholesale[0].from"},
 		"that ends before":       {w.op, r1.Meta.ID, []api.Wholesale{{From: hours(2), Until: hours(1)}}, api.CodeInvalid, "spec.billing.wholesale[0].until"},
 		"that overlap":           {w.op, r1.Meta.ID, []api.Wholesale{{From: hours(1), Until: hours(5)}, {From: hours(4)}}, api.CodeInvalid, "spec.billing.wholesale[1].from"},
-		"of a customer":          {seller, shop.Meta.ID, []api.Wholesale{{From: hours(1)}}, api.CodeInvalid, "spec.billing.wholesale"},
+		"of its customer":        {seller, shop.Meta.ID, []api.Wholesale{{From: hours(1)}}, "", ""},
 		"by the reseller itself": {seller, r1.Meta.ID, []api.Wholesale{{From: hours(1)}}, api.CodeForbidden, ""},
 		"to come":                {w.op, r1.Meta.ID, []api.Wholesale{{From: hours(1), Until: hours(2)}, {From: hours(3)}}, "", ""},
 	} {
@@ -144,4 +144,79 @@ func TestWholesaleTerms(t *testing.T) {
 			wantErr(t, err, c.code, c.field)
 		})
 	}
+}
+
+// A reseller's customer is a reseller where it is given the role: it has customers and
+// prices of its own, which the one above looks after too, and nobody beside them.
+func TestResellersOfResellers(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	orgs, books := client.Of[api.Organization], client.Of[api.PriceBook]
+	spec := api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{}}
+	top := organization(t, w.op, "top", api.OrganizationSpec{})
+	first := w.as(api.RoleReseller, top.Meta.ID, "")
+	must(t, ret(books(first).Create(ctx, api.PriceBook{Meta: api.Meta{Name: "wholesale"}, Spec: spec})))
+	mid := organization(t, first, "mid", api.OrganizationSpec{PriceBook: "wholesale"})
+	second := connect(t, w.Env, must(t, ret(client.Of[api.APIKey](first).Create(ctx,
+		api.APIKey{Meta: api.Meta{Name: "sales", Organization: mid.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}}))).v.Secret)
+	must(t, ret(books(second).Create(ctx, api.PriceBook{Meta: api.Meta{Name: "retail"}, Spec: spec})))
+	end := organization(t, second, "end", api.OrganizationSpec{PriceBook: "retail"})
+	if end.Meta.Organization != mid.Meta.ID {
+		t.Fatalf("the customer belongs to %s, want %s", end.Meta.Organization, mid.Meta.ID)
+	}
+	sister := organization(t, first, "sister", api.OrganizationSpec{})
+	admin := w.as(api.RoleAdmin, end.Meta.ID, "")
+
+	beside := w.as(api.RoleReseller, sister.Meta.ID, "")
+	site := must(t, ret(client.Of[api.Project](second).Create(ctx, api.Project{Meta: api.Meta{Name: "site", Organization: end.Meta.ID}}))).v
+	for name, c := range map[string]struct {
+		as   *client.API
+		want []string
+	}{
+		"above": {first, []string{"end", "mid", "sister", "top"}}, "between": {second, []string{"end", "mid"}},
+		"below": {admin, []string{"end"}}, "beside": {beside, []string{"sister"}},
+	} {
+		var got []string
+		for o, err := range orgs(c.as).All(ctx, client.Query{}) {
+			got = append(got, must(t, o, err).Meta.Name)
+		}
+		if slices.Sort(got); !slices.Equal(got, c.want) {
+			t.Errorf("who is %s sees %v, want %v", name, got, c.want)
+		}
+	}
+	must(t, ret(client.Of[api.Project](first).Get(ctx, site.Meta.ID, client.Query{})))
+	_, err := client.Of[api.Project](beside).Get(ctx, site.Meta.ID, client.Query{})
+	wantErr(t, err, api.CodeNotFound, "")
+	_, err = books(second).Get(ctx, "wholesale", client.Query{}) // it pays by it
+	if err != nil {
+		t.Errorf("the reseller between reads what it pays by: %v, want no error", err)
+	}
+	_, err = books(admin).Get(ctx, "wholesale", client.Query{})
+	wantErr(t, err, api.CodeNotFound, "")
+	_, err = books(first).Create(ctx, api.PriceBook{Meta: api.Meta{Name: "gift", Organization: mid.Meta.ID}, Spec: spec})
+	wantErr(t, err, api.CodeInvalid, "meta.organization")
+
+	// Nobody makes itself more than it is.
+	_, err = client.Of[api.APIKey](w.as(api.RoleAdmin, mid.Meta.ID, "")).Create(ctx,
+		api.APIKey{Meta: api.Meta{Name: "more", Organization: mid.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
+	wantErr(t, err, api.CodeForbidden, "spec.role")
+	_, err = client.Of[api.APIKey](second).Create(ctx, api.APIKey{Meta: api.Meta{Name: "up", Organization: top.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
+	wantErr(t, err, api.CodeInvalid, "meta.organization")
+
+	// What was suspended above is not resumed below.
+	suspend := func(as *client.API, id string, s *api.OrganizationSuspension) error {
+		o := must(t, ret(orgs(as).Get(ctx, id, client.Query{}))).v
+		o.Spec.Suspended = s
+		_, err := orgs(as).Update(ctx, id, o)
+		return err
+	}
+	must(t, 0, suspend(first, end.Meta.ID, &api.OrganizationSuspension{Reason: "abuse"}))
+	wantErr(t, suspend(second, end.Meta.ID, nil), api.CodeForbidden, "spec.suspended")
+	wantErr(t, suspend(second, end.Meta.ID, &api.OrganizationSuspension{Reason: "mine now"}), api.CodeForbidden, "spec.suspended")
+	must(t, 0, suspend(first, end.Meta.ID, nil))
+	must(t, 0, suspend(second, end.Meta.ID, &api.OrganizationSuspension{Reason: "unpaid"}))
+	must(t, 0, suspend(first, end.Meta.ID, nil))
+	must(t, 0, suspend(first, mid.Meta.ID, &api.OrganizationSuspension{Reason: "unpaid"}))
+	_, err = client.Of[api.Project](admin).Create(ctx, api.Project{Meta: api.Meta{Name: "more"}})
+	wantErr(t, err, api.CodeForbidden, "")
 }

@@ -55,8 +55,9 @@ func TestReseller(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Two levels, and nobody moves.
-	_, err = client.Of[api.Organization](w.op).Create(ctx, api.Organization{Meta: api.Meta{Name: "deep"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(shop.Meta.ID)}})
+	// Three levels, and nobody moves.
+	deep := must(t, ret(client.Of[api.Organization](w.op).Create(ctx, api.Organization{Meta: api.Meta{Name: "deep"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(shop.Meta.ID)}}))).v
+	_, err = client.Of[api.Organization](w.op).Create(ctx, api.Organization{Meta: api.Meta{Name: "deeper"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(deep.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.parent")
 	_, err = client.Of[api.Organization](seller).Create(ctx, api.Organization{Meta: api.Meta{Name: "other"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(r2.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.parent")
@@ -70,7 +71,7 @@ func TestReseller(t *testing.T) {
 		role api.Role
 		code api.Code
 	}{
-		{seller, shop.Meta.ID, api.RoleReseller, api.CodeForbidden}, {w.op, shop.Meta.ID, api.RoleReseller, api.CodeInvalid},
+		{seller, deep.Meta.ID, api.RoleReseller, api.CodeInvalid}, {w.op, deep.Meta.ID, api.RoleReseller, api.CodeInvalid},
 		{seller, "", api.RoleOperator, api.CodeForbidden}, {admin, shop.Meta.ID, api.RoleReseller, api.CodeForbidden},
 	} {
 		_, err := client.Of[api.APIKey](c.by).Create(ctx, api.APIKey{Meta: api.Meta{Name: "k", Organization: c.org}, Spec: api.APIKeySpec{Role: c.role}})

@@ -23,14 +23,14 @@ func (h *handlers) userSpec(ctx context.Context, s api.UserSpec, credentials *ap
 	}
 	var bad []error
 	for i := range s.Grants {
-		g, at := &s.Grants[i], fmt.Sprintf("spec.grants[%d].", i)
-		err := h.grantScope(ctx, g, at)
+		g, field := &s.Grants[i], fmt.Sprintf("spec.grants[%d].", i)
+		err := h.grantScope(ctx, g, field)
 		switch {
 		case err != nil:
 		case !who(ctx).Grants(g.Role, g.Organization, g.Project) && auth.RoleBits[g.Role] != 0:
-			return s, api.Errorf(api.CodeForbidden, "role %s may not grant role %s in this scope", who(ctx).Role, g.Role).At(at + "role")
-		case g.Role == api.RoleReseller && h.parentOf(ctx, g.Organization) != "":
-			err = api.Errorf(api.CodeInvalid, "a reseller's customer cannot be a reseller").At(at + "role").WithHint("use role admin for an organization")
+			return s, api.Errorf(api.CodeForbidden, "role %s may not grant role %s in this scope", who(ctx).Role, g.Role).At(field + "role")
+		case g.Role == api.RoleReseller:
+			err = at(h.maySell(ctx, g.Organization), field+"role")
 		}
 		bad = append(bad, err)
 	}

@@ -76,14 +76,26 @@ func (i Identity) Reaches(org, project string) bool {
 	return false
 }
 
-// sells reports whether the organization is the reseller's customer.
+// sells reports whether the organization is the reseller's customer, or a customer of
+// one.
 func (i Identity) sells(org string) bool {
-	return i.Role == api.RoleReseller && org != "" && i.ParentOf != nil && i.ParentOf(org) == i.Org
+	if i.Role != api.RoleReseller || i.Org == "" || i.ParentOf == nil {
+		return false
+	}
+	for range api.MaxOrganizationDepth {
+		if org == "" {
+			return false
+		}
+		if org = i.ParentOf(org); org == i.Org {
+			return true
+		}
+	}
+	return false
 }
 
 // Grants reports whether the caller may give a role there.
 func (i Identity) Grants(role api.Role, org, project string) bool {
-	return i.Role.Grants(role) && i.Reaches(org, project) && (role != api.RoleReseller || i.Role == api.RoleOperator || org == i.Org)
+	return i.Role.Grants(role) && i.Reaches(org, project) && (role != api.RoleReseller || i.Role == api.RoleOperator || org == i.Org || i.sells(org))
 }
 
 // billed are the kinds that exist for role billing, and what they lie in.
@@ -135,10 +147,10 @@ func (i Identity) reads(by api.Readers, m api.Meta) bool {
 	return false
 }
 
-// customer reports whether an organization is one that the reseller has made: it
-// belongs to the reseller's.
+// customer reports whether an organization is one that the reseller has made, or that
+// one of its customers has: it belongs to the maker's.
 func (i Identity) customer(m api.Meta) bool {
-	return i.Role == api.RoleReseller && i.Org != "" && m.Organization == i.Org
+	return i.Role == api.RoleReseller && i.Org != "" && (m.Organization == i.Org || i.sells(m.Organization))
 }
 
 // Owns reports whether the caller may change an object that it sees.

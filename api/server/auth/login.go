@@ -77,7 +77,8 @@ func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 }
 
 // loginPlace is the organization that a login names: by its id, by a name that no
-// reseller's customer can have too, or as RESELLER/CUSTOMER. Empty: none, and then
+// reseller's customer can have too, or as RESELLER/CUSTOMER, where the reseller may be
+// named so itself. Empty: none, and then
 // only the grants that the user has tell what the name means.
 func (a *Authenticator) loginPlace(ctx context.Context, ref string) (string, error) {
 	if ref == "" {
@@ -89,12 +90,15 @@ func (a *Authenticator) loginPlace(ctx context.Context, ref string) (string, err
 		return "", err
 	}
 	parent, name := "", ref
-	if reseller, customer, ok := strings.Cut(ref, "/"); ok {
+	if i := strings.LastIndexByte(ref, '/'); i >= 0 {
+		if strings.Count(ref, "/") >= api.MaxOrganizationDepth {
+			return "", nil
+		}
 		var err error
-		if parent, err = a.loginPlace(ctx, reseller); parent == "" || err != nil {
+		if parent, err = a.loginPlace(ctx, ref[:i]); parent == "" || err != nil {
 			return "", err
 		}
-		name = customer
+		name = ref[i+1:]
 	}
 	if name == "" {
 		return "", nil

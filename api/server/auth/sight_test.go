@@ -54,7 +54,7 @@ func TestSight(t *testing.T) {
 		{"member's key", object(api.KindAPIKey, "k", "o1", "p1", key(api.RoleMember)), "operator+ reseller+ admin+"},
 		{"admin's key", object(api.KindAPIKey, "k", "o1", "", key(api.RoleAdmin)), "operator+ reseller+ admin+"},
 		{"reseller's key", object(api.KindAPIKey, "k", "r1", "", key(api.RoleReseller)), "operator+ reseller+"},
-		{"reseller's key in a customer", object(api.KindAPIKey, "k", "o1", "", key(api.RoleReseller)), "operator+ reseller admin"},
+		{"reseller's key in a customer", object(api.KindAPIKey, "k", "o1", "", key(api.RoleReseller)), "operator+ reseller+ admin"},
 		{"operator's key", object(api.KindAPIKey, "k", "", "", key(api.RoleOperator)), "operator+"},
 		{"private image", object(api.KindImage, "m", "o2", "p3", api.ImageSpec{}), "operator+ other-reseller+"},
 		{"public image", object(api.KindImage, "m", "o3", "p3", api.ImageSpec{Public: true}), "operator+ reseller admin member viewer" + shared},

@@ -45,7 +45,7 @@ type Job struct {
 
 	mark    int64
 	parents map[string]string // the seller of each organization that was touched
-	issuing sync.Mutex // held while an invoice takes its number: two at once would refuse each other
+	issuing sync.Mutex        // held while an invoice takes its number: two at once would refuse each other
 
 	mu      sync.Mutex // guards what is below
 	agenda  agenda

@@ -1,7 +1,6 @@
 package invoicing
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
 	"iter"
@@ -36,21 +35,47 @@ func (b Books) charged(ctx context.Context, org api.OrganizationID, from, to tim
 			continue
 		}
 		for _, c := range customers {
-			all = append(all, ofCustomer(c, b.use(ctx, api.OrganizationID(c.Meta.ID), from, to, maxMergedUse)))
+			all = append(all, ofCustomer(c.charged, b.use(ctx, c.of, from, to, maxMergedUse)))
 		}
 	}
 	return merged(all), nil
 }
 
-// customers of a reseller, in the order of their IDs.
-func (b Books) customers(ctx context.Context, reseller api.OrganizationID) ([]api.Organization, error) {
-	all, err := api.All[api.Organization](ctx, b.Store, api.ListQuery{Kind: api.KindOrganization, Organization: string(reseller)})
-	all = slices.DeleteFunc(all, func(o api.Organization) bool { return o.Spec.Parent != reseller })
-	slices.SortFunc(all, func(a, b api.Organization) int { return cmp.Compare(a.Meta.ID, b.Meta.ID) })
-	return all, err
+// customer is an organization whose use a reseller pays for.
+type customer struct {
+	of      api.OrganizationID
+	charged api.Organization // as whose use: the customer's own, or of the customer whose customer it is
 }
 
-// ofCustomer is a customer's use, marked as such.
+// customers of a reseller and those of its customers.
+func (b Books) customers(ctx context.Context, reseller api.OrganizationID) (out []customer, err error) {
+	direct, err := b.customersOf(ctx, reseller)
+	for _, d := range direct {
+		level := []api.OrganizationID{api.OrganizationID(d.Meta.ID)}
+		for range api.MaxOrganizationDepth {
+			var next []api.OrganizationID
+			for _, id := range level {
+				out = append(out, customer{id, d})
+				below, err := b.customersOf(ctx, id)
+				if err != nil {
+					return nil, err
+				}
+				for _, o := range below {
+					next = append(next, api.OrganizationID(o.Meta.ID))
+				}
+			}
+			level = next
+		}
+	}
+	return out, err
+}
+
+func (b Books) customersOf(ctx context.Context, reseller api.OrganizationID) ([]api.Organization, error) {
+	all, err := api.All[api.Organization](ctx, b.Store, api.ListQuery{Kind: api.KindOrganization, Organization: string(reseller)})
+	return slices.DeleteFunc(all, func(o api.Organization) bool { return o.Spec.Parent != reseller }), err
+}
+
+// ofCustomer is use, marked as a customer's.
 func ofCustomer(c api.Organization, use iter.Seq2[api.Use, error]) iter.Seq2[api.Use, error] {
 	return func(yield func(api.Use, error) bool) {
 		for u, err := range use {
@@ -70,20 +95,32 @@ func (j *Job) touchSellers(ctx context.Context, t api.Touched) error {
 		if id == "" || !touch.Has(api.KindUsageRecord) {
 			continue
 		}
-		seller, known := j.parents[id]
-		if !known {
-			o, err := find[api.Organization](ctx, j.Books.Store, api.KindOrganization, id)
-			if err != nil {
+		for range api.MaxOrganizationDepth {
+			var err error
+			if id, err = j.sellerOf(ctx, id); err != nil {
 				return err
 			}
-			seller = string(o.Spec.Parent)
-			j.parents[id] = seller
-		}
-		if seller != "" {
-			t.Organizations[seller] = usedBy(t.Organizations[seller], touch.Hour)
+			if id == "" {
+				break
+			}
+			t.Organizations[id] = usedBy(t.Organizations[id], touch.Hour)
 		}
 	}
 	return nil
+}
+
+// sellerOf an organization, which does not change; empty: it has none.
+func (j *Job) sellerOf(ctx context.Context, id string) (string, error) {
+	seller, known := j.parents[id]
+	if !known {
+		o, err := find[api.Organization](ctx, j.Books.Store, api.KindOrganization, id)
+		if err != nil {
+			return "", err
+		}
+		seller = string(o.Spec.Parent)
+		j.parents[id] = seller
+	}
+	return seller, nil
 }
 
 // usedBy is a touch of somebody who also pays for use of an hour that has changed.
@@ -97,42 +134,64 @@ func usedBy(t api.Touch, hour time.Time) api.Touch {
 	return t
 }
 
-// UninvoicedWholesale is what an organization has used until now that its reseller is
-// charged for and no invoice of the reseller's charges yet: the reseller's prices of it.
-// The mark is of all that it has used since, also where it costs nothing.
+// UninvoicedWholesale is what an organization has used until now that a reseller above it
+// is charged for and no invoice of that one charges yet: by the reseller's prices, of the
+// nearest one that owes anything. The mark is of all that it has used since the earliest
+// hour without an invoice, also where that costs nothing.
 func (b Books) UninvoicedWholesale(ctx context.Context, id api.OrganizationID, now time.Time) (u api.Uninvoiced, err error) {
 	org, err := find[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
-	if err != nil || org.Spec.Parent == "" {
-		return u, err
-	}
-	seller, err := find[api.Organization](ctx, b.Store, api.KindOrganization, string(org.Spec.Parent))
-	if err != nil || seller.Spec.Billing == nil || len(seller.Spec.Billing.Wholesale) == 0 {
-		return u, err
-	}
-	d, err := b.documents(ctx, org.Spec.Parent)
 	if err != nil {
 		return u, err
 	}
-	zone, err := seller.Spec.Billing.Zone()
-	if err != nil {
-		return u, err
-	}
-	open, present := invoice.Open(seller.Spec.Billing.Since, d.Invoices, zone, now)
-	u.Mark.From = present
-	if len(open) > 0 {
-		u.Mark.From = open[0].From
-	}
-	if err := addAll(b.use(ctx, id, u.Mark.From, time.Time{}, api.MaxUse), func(use api.Use) error { u.Mark.Add(use); return nil }); err != nil {
-		return u, err
-	}
-	for _, w := range seller.Spec.Billing.Wholesale {
-		from, to := w.Within(u.Mark.From, now.UTC().Truncate(time.Hour).Add(time.Hour))
-		if !from.Before(to) {
-			continue
+	for range api.MaxOrganizationDepth {
+		if org.Spec.Parent == "" {
+			break
 		}
-		p, err := b.resold(ctx, org, from, to)
+		seller, err := find[api.Organization](ctx, b.Store, api.KindOrganization, string(org.Spec.Parent))
 		if err != nil {
 			return u, err
+		}
+		if err := b.owedBy(ctx, seller, id, now, &u); err != nil {
+			return u, err
+		}
+		org = seller
+	}
+	if u.Mark.From.IsZero() {
+		return u, nil
+	}
+	return u, addAll(b.use(ctx, id, u.Mark.From, time.Time{}, api.MaxUse), func(use api.Use) error { u.Mark.Add(use); return nil })
+}
+
+// owedBy adds what a reseller owes for a customer's use since its last invoice, unless
+// something is owed already, and moves the mark back to where that begins.
+func (b Books) owedBy(ctx context.Context, seller api.Organization, id api.OrganizationID, now time.Time, u *api.Uninvoiced) error {
+	terms := seller.Spec.Billing
+	if terms == nil || len(terms.Wholesale) == 0 {
+		return nil
+	}
+	d, err := b.documents(ctx, api.OrganizationID(seller.Meta.ID))
+	if err != nil {
+		return err
+	}
+	zone, err := terms.Zone()
+	if err != nil {
+		return err
+	}
+	open, since := invoice.Open(terms.Since, d.Invoices, zone, now)
+	if len(open) > 0 {
+		since = open[0].From
+	}
+	if u.Mark.From.IsZero() || since.Before(u.Mark.From) {
+		u.Mark.From = since
+	}
+	for _, w := range terms.Wholesale {
+		from, to := w.Within(since, now.UTC().Truncate(time.Hour).Add(time.Hour))
+		if u.Micros > 0 || !from.Before(to) {
+			continue
+		}
+		p, err := b.resold(ctx, api.OrganizationID(seller.Meta.ID), id, from, to)
+		if err != nil {
+			return err
 		}
 		u.Currency = p.Currency
 		for _, l := range p.Lines {
@@ -141,21 +200,20 @@ func (b Books) UninvoicedWholesale(ctx context.Context, id api.OrganizationID, n
 			}
 		}
 	}
-	return u, nil
+	return nil
 }
 
 // resold is what a reseller pays for a customer's use of a period.
-func (b Books) resold(ctx context.Context, customer api.Organization, from, to time.Time) (api.InvoicePreview, error) {
-	prices, err := b.held(ctx, customer.Spec.Parent, from, to)
+func (b Books) resold(ctx context.Context, seller, customer api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
+	prices, err := b.held(ctx, seller, from, to)
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
-	r, err := invoice.NewRating(customer.Spec.Parent, prices, from, to)
+	r, err := invoice.NewRating(seller, prices, from, to)
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
-	use := b.use(ctx, api.OrganizationID(customer.Meta.ID), from, to, api.MaxUse)
-	if err := addAll(ofCustomer(customer, use), r.Add); err != nil {
+	if err := addAll(b.use(ctx, customer, from, to, api.MaxUse), r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
 	return r.Invoice()

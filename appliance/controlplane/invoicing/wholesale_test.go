@@ -168,3 +168,34 @@ func TestMerged(t *testing.T) {
 		t.Errorf("got %d rows of %d units, want all of them in order", len(got), sum)
 	}
 }
+
+// A reseller pays for what its customers' customers use, under its customer's name, and
+// its customer, when it has wholesale terms itself, pays the reseller for them.
+func TestWholesaleOfCustomersOfCustomers(t *testing.T) {
+	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w.reseller(api.Wholesale{From: march})
+	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingInvoice, Since: march, Wholesale: []api.Wholesale{{From: march}}}, march)
+	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-shop-a", Expect: api.AnyRevision, Data: api.Encode(api.OrganizationSpec{Parent: "org-1", Billing: terms})},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-end", Name: "end", Organization: "org-shop-a", Data: api.Encode(api.OrganizationSpec{Parent: "org-shop-a"})})
+	w.customerUsed("org-end", march.Add(time.Hour), 3600)
+	w.customerUsed("org-shop-a", march.Add(time.Hour), 7200)
+	april := march.AddDate(0, 1, 0)
+	u, err := Books{w.Store}.UninvoicedWholesale(t.Context(), "org-end", april.Add(-time.Hour))
+	if err != nil || u.Micros != 10_000 || u.Mark.Quantity != 3600 {
+		t.Errorf("got %+v, %v owed for the last customer, want the 10,000 micros of the one above it", u, err)
+	}
+	w.job().Step(t.Context(), april.Add(3*time.Hour))
+	if d := cmp.Diff([]lineOf{{"org-shop-a", "shop-a", 3000}}, linesOf(w.invoices()[0].Spec.Lines)); d != "" {
+		t.Errorf("the reseller's invoice: %s", d)
+	}
+	between, err := Books{w.Store}.documents(t.Context(), "org-shop-a")
+	if err != nil || len(between.Invoices) != 1 {
+		t.Fatalf("got %d invoices, %v of the customer, want 1", len(between.Invoices), err)
+	}
+	if d := cmp.Diff([]lineOf{{"org-end", "end", 10_000}, {"ins-org-shop-a-0", "", 20_000}}, linesOf(between.Invoices[0].Spec.Lines)); d != "" {
+		t.Errorf("its customer's invoice: %s", d)
+	}
+	if u, err = (Books{w.Store}).UninvoicedWholesale(t.Context(), "org-end", april.Add(4*time.Hour)); err != nil || u.Micros != 0 || u.Mark.Quantity != 0 {
+		t.Errorf("after the invoices: got %+v, %v, want nothing", u, err)
+	}
+}
