@@ -113,7 +113,7 @@ func TestLoginNamesACustomer(t *testing.T) {
 		_, err := p.login(api.Credentials{Email: "ann@example.com", Password: "r1 has a password", Organization: place})
 		wanted(t, string(raw), err, code)
 		p.now = p.now.Add(3600e9)
-	}	// A customer's customer is named through both.
+	} // A customer's customer is named through both.
 	shop, err := ask[api.Organization](p, p.Key(t, api.Meta{Name: "t", Organization: sellers[0].Meta.ID}, api.RoleReseller), "GET", "/v1/organizations/shop", nil)
 	wanted(t, "read the customer", err, "")
 	sub := p.Key(t, api.Meta{Name: "u", Organization: shop.Meta.ID}, api.RoleReseller)
