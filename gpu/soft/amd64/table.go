@@ -75,6 +75,10 @@ var (
 	BLSMSK = define("blsmsk", vex(0xf3, pNone, m0F38, wSize, vvvv(gpr), rm(gpr, full)).digit(2))
 	BLSI   = define("blsi", vex(0xf3, pNone, m0F38, wSize, vvvv(gpr), rm(gpr, full)).digit(3))
 
+	// PREFETCHT0 brings the line of an address into the caches, if it can: no address
+	// is an error.
+	PREFETCHT0 = define("prefetcht0", legacy(0x18, pNone, m0F, w0, only(1)).digit(1))
+
 	// JMP goes on at an address that is computed; for labels there is Assembler.Jump.
 	JMP = define("jmp", legacy(0xff, pNone, mOne, w0, rm(r64, 8)).digit(4))
 	// RET ends a function; Go is where it returns to.

@@ -340,3 +340,20 @@ func each(a *amd64.Assembler, from int32, f func()) {
 	a.Emit(amd64.BLSR, amd64.D(lanesLeft), amd64.D(lanesLeft))
 	a.JumpIf(amd64.CondNE, turn)
 }
+
+// ahead is how far behind what lanes reach side by side their neighbours' bytes are
+// brought into the caches: two warps' words of 32 bits. The processor itself foresees
+// less where a block of threads reaches a few lines of each of many rows.
+const ahead = 256
+
+// prefetch brings into the caches what is ahead of some bytes of device memory. It needs
+// no bounds: it reads nothing and cannot fault.
+func (x *access) prefetch(a *amd64.Assembler, from amd64.Reg, bytes int64) {
+	const line = 64
+	if x.Space > ir.Global {
+		return
+	}
+	for n := int32(0); n < int32(bytes); n += line {
+		a.Emit(amd64.PREFETCHT0, amd64.Mem(from, ahead+n))
+	}
+}

@@ -371,6 +371,9 @@ func (x *steadyAccess) find(a *amd64.Assembler, slow amd64.Label) {
 	}
 	x.inside(a, uint64(x.bytes()), slow, slow)
 	a.Emit(amd64.MOV, amd64.Mem(regContext, pointOffset(x.number)), amd64.Q(offset))
+	if x.step > 0 {
+		x.prefetch(a, offset, x.bytes())
+	}
 	if x.step == 0 {
 		x.element(a, 0)
 		a.Emit(amd64.MOV, amd64.Mem(regContext, valueOffset(x.number)), amd64.Q(amd64.RAX))

@@ -168,6 +168,9 @@ func (l *cycle) advance(a *amd64.Assembler) {
 			p := groupPointers[g.number]
 			a.Emit(amd64.ADD, amd64.Q(p), amd64.Mem(regContext, at+walkStep))
 			a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Q(p))
+			if g.expect == consecutive {
+				g.prefetch(a, p, 1)
+			}
 		} else {
 			a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, groupOffset(g.number)+groupData))
 			a.Emit(amd64.ADD, amd64.Q(amd64.RAX), amd64.Mem(regContext, at+walkStep))
