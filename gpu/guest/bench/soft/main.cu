@@ -218,15 +218,19 @@ static pid_t child_of(const char *parent)
 	return (pid_t)child;
 }
 
-// What the worker has in memory after all of the above, with all that it allocates
-// in use.
+// What the worker has in memory after all of the above, with 512 MiB of the device's
+// in use. The guest's library keeps some of what was freed for its next allocations,
+// which is the device's memory too: an allocation of nearly all that is free makes it
+// give that back, and 512 MiB of it are written.
 static void memory(pid_t worker)
 {
 	enum { MIB = 512 };
 	char path[64];
+	size_t room, total;
 	void *p;
 
-	CHECK(cudaMalloc(&p, (size_t)MIB << 20));
+	CHECK(cudaMemGetInfo(&room, &total));
+	CHECK(cudaMalloc(&p, room - (1 << 20)));
 	CHECK(cudaMemset(p, 1, (size_t)MIB << 20));
 	CHECK(cudaDeviceSynchronize());
 	snprintf(path, sizeof path, "/proc/%d/status", (int)worker);
