@@ -21,7 +21,7 @@ type form uint8
 const (
 	formless form = iota
 	affine        // the first lane's and a step, modulo the register's width
-	rising        // of 32 bits, from each lane to the next no less; both ends are known
+	rising        // of 32 bits, from each lane to the next no less, as signed says; both ends are known
 	decided       // a predicate
 )
 
@@ -32,6 +32,7 @@ type steady struct {
 	// begins: step is 1, and the first lane has a multiple of the warp's size; small:
 	// nothing overflows when 32 is added.
 	begins, small bool
+	signed        bool     // of rising: as a number with a sign
 	of            *ir.Inst // nil: a special register or a constant
 }
 
@@ -309,24 +310,28 @@ func masked(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	return allAlike(s, o, x)
 }
 
+// withSign reports whether an operation takes its operands as numbers with a sign.
+func withSign(o *ir.Arith) bool { return strings.HasSuffix(o.F.Name, ".s32") }
+
 // chosen is the form of the least or the greatest of two.
 func chosen(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	for _, v := range x {
-		if v.form != affine && v.form != rising || v.step < 0 {
+		if v.form != affine && (v.form != rising || v.signed != withSign(o)) || v.step < 0 {
 			return steady{}, false
 		}
 	}
 	if f, ok := allAlike(s, o, x); ok {
 		return f, ok
 	}
-	return steady{form: rising}, true
+	return steady{form: rising, signed: withSign(o)}, true
 }
 
-// compared is a predicate: the difference of both rises or falls from lane to lane.
-func compared(_ *Steady, _ *ir.Arith, x []*steady) (steady, bool) {
+// compared is a predicate: the difference of both rises or falls from lane to lane. What
+// rises as a number with a sign may fall once as one without, and the other way round.
+func compared(_ *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	for i, v := range x {
 		other := x[1-i]
-		if v.form != affine && (v.form != rising || other.form != affine || other.step != 0) {
+		if v.form != affine && (v.form != rising || v.signed != withSign(o) || other.form != affine || other.step != 0) {
 			return steady{}, false
 		}
 	}
