@@ -46,7 +46,7 @@ func (a *App) usageTable(all []api.UsageSum) table {
 
 func (a *App) usageExportCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "export", Short: "Export usage as CSV", Args: cobra.NoArgs,
-		Long: "csv: usage per hour. focus: costs in the columns of FOCUS 1.2."}
+		Long: "csv: usage per hour. focus: costs in the columns of FOCUS 1.2, a row for each line of an invoice; months without an invoice are rated as they are now."}
 	period := a.periodFlags(cmd)
 	format := cmd.Flags().String("format", string(api.ExportCSV), "csv or focus")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -20,7 +20,7 @@ func TestEgressIsCharged(t *testing.T) {
 		t.Errorf("%d micros, want %d", p.TotalMicros, want)
 	}
 	var out strings.Builder
-	if err := report.WriteFOCUS(&out, p); err != nil {
+	if err := report.WriteFOCUS(&out, report.FOCUSDocument{InvoicePreview: p}); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
@@ -28,8 +28,8 @@ func TestEgressIsCharged(t *testing.T) {
 		t.Fatal(rows, err)
 	}
 	last := func(name string) string { return rows[3][slices.Index(rows[0], name)] }
-	for name, want := range map[string]string{"BilledCost": "0.1025", "ServiceCategory": "Networking", "PricingUnit": "GiB sent out", "PricingQuantity": "20.5",
-		"ResourceId": "rtr-1", "SkuId": "egress-bytes", "ConsumedUnit": "egress-bytes"} {
+	for name, want := range map[string]string{"BilledCost": "0.1025", "ServiceCategory": "Networking", "PricingUnit": "GiB", "PricingQuantity": "20.5",
+		"ResourceId": "rtr-1", "SkuId": "egress-bytes", "ConsumedUnit": "B"} {
 		if got := last(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

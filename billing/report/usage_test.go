@@ -156,7 +156,7 @@ func TestExports(t *testing.T) {
 	spec := pricebook.Default()
 	spec.Taxes = []api.Tax{{Name: "@VAT", BasisPoints: 1900}}
 	var out strings.Builder
-	if err := WriteFOCUS(&out, invoiceOf(t, spec, all)); err != nil {
+	if err := WriteFOCUS(&out, FOCUSDocument{InvoicePreview: invoiceOf(t, spec, all)}); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
@@ -170,7 +170,7 @@ func TestExports(t *testing.T) {
 	}{
 		{1, "BilledCost", "0.015"}, {2, "BilledCost", "0.05"}, {3, "BilledCost", "0.01235"},
 		{1, "ChargeCategory", "Usage"}, {3, "ChargeCategory", "Tax"}, {1, "ChargePeriodEnd", "2026-10-01T01:00:00Z"}, {3, "ChargePeriodEnd", "2026-11-01T00:00:00Z"},
-		{1, "PricingQuantity", "1.5"}, {1, "PricingUnit", "vCPU hour"}, {3, "PricingUnit", ""}, {1, "ConsumedQuantity", "5400"}, {3, "ConsumedQuantity", ""},
+		{1, "PricingQuantity", "1.5"}, {1, "PricingUnit", "vCPU-Hours"}, {3, "PricingUnit", ""}, {1, "ConsumedQuantity", "5400"}, {3, "ConsumedQuantity", ""},
 		{1, "ResourceName", "'=HYPERLINK(1)"}, {3, "ChargeDescription", "'@VAT"}, {2, "ServiceCategory", "Storage"}, {1, "SubAccountId", "prj-1"}, {1, "BillingCurrency", "EUR"},
 	} {
 		if got := column(c.row, c.name); got != c.want {

@@ -1,49 +1,120 @@
 package invoicing
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/invoice"
 	"github.com/basalt-gpu/basalt/billing/report"
 )
 
 // Export writes use as CSV, or what it costs: of periods that were invoiced the
-// invoice, as it was issued, and of the hours between them what rating makes of them.
+// invoice, as it was issued, and of the hours between them what rating makes of each month.
 func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error {
 	if format == api.ExportCSV {
 		return report.WriteUse(w, org, b.use(ctx, org, from, to, api.MaxUse))
 	}
-	invoices, err := api.All[api.Invoice](ctx, b.Store, api.ListQuery{Kind: api.KindInvoice, Organization: string(org)})
+	e, err := b.exporting(ctx, org)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(invoices, func(a, b api.Invoice) int { return a.Spec.From.Compare(b.Spec.From) })
-	var out []api.InvoicePreview
-	rated := func(from, to time.Time) error {
-		if !from.Before(to) {
-			return nil
-		}
-		p, err := b.InvoicePreview(ctx, org, from, to)
-		out = append(out, p)
-		return err
-	}
 	at := from
-	for _, inv := range invoices {
+	for _, inv := range e.invoices {
 		s := inv.Spec
 		if s.From.Before(at) || s.To.After(to) { // a part of it is asked for, or nothing
 			continue
 		}
-		if err := rated(at, s.From); err != nil {
+		if err := e.open(ctx, at, s.From); err != nil {
 			return err
 		}
-		out = append(out, api.InvoicePreview{Organization: org, Currency: s.Currency, From: s.From, To: s.To, Lines: s.Lines, TotalMicros: s.TotalMicros})
+		e.issued(s)
 		at = s.To
 	}
-	if err := rated(at, to); err != nil {
+	if err := e.open(ctx, at, to); err != nil {
 		return err
 	}
-	return report.WriteFOCUS(w, out...)
+	return report.WriteFOCUS(w, e.out...)
+}
+
+// exporting is one export of costs on its way.
+type exporting struct {
+	books    Books
+	org      api.Organization
+	zone     *time.Location
+	invoices []api.Invoice // in the order of their periods
+	notes    []api.CreditNote
+	byID     map[api.InvoiceID]api.InvoiceSpec
+	projects map[api.ProjectID]string
+	out      []report.FOCUSDocument
+}
+
+func (b Books) exporting(ctx context.Context, id api.OrganizationID) (*exporting, error) {
+	e := &exporting{books: b, byID: map[api.InvoiceID]api.InvoiceSpec{}, projects: map[api.ProjectID]string{}}
+	var err error
+	if e.org, err = find[api.Organization](ctx, b.Store, api.KindOrganization, string(id)); err != nil {
+		return nil, err
+	}
+	if e.zone, err = zoneOf(e.org); err != nil {
+		return nil, err
+	}
+	d, err := b.documents(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	e.invoices, e.notes = d.Invoices, d.CreditNotes
+	for _, inv := range d.Invoices {
+		e.byID[api.InvoiceID(inv.Meta.ID)] = inv.Spec
+	}
+	slices.SortFunc(e.notes, func(a, b api.CreditNote) int { return a.Spec.IssuedAt.Compare(b.Spec.IssuedAt) })
+	all, err := api.All[api.Project](ctx, b.Store, api.ListQuery{Kind: api.KindProject, Organization: string(id)})
+	for _, p := range all {
+		e.projects[api.ProjectID(p.Meta.ID)] = p.Meta.Name
+	}
+	return e, err
+}
+
+// issued adds an invoice as it was issued.
+func (e *exporting) issued(s api.InvoiceSpec) {
+	e.add(api.InvoicePreview{Currency: s.Currency, From: s.From, To: s.To, Lines: s.Lines, TotalMicros: s.TotalMicros}, s.Number, s.Customer.Name, s.Prices)
+}
+
+// open adds hours that have no invoice, month by month.
+func (e *exporting) open(ctx context.Context, from, to time.Time) error {
+	for from.Before(to) {
+		end := invoice.NextMonth(from, e.zone)
+		if end.After(to) {
+			end = to
+		}
+		prices, err := e.books.prices(ctx, api.OrganizationID(e.org.Meta.ID), from, end)
+		if err != nil {
+			return err
+		}
+		p, err := e.books.rate(ctx, api.OrganizationID(e.org.Meta.ID), prices, from, end)
+		if err != nil {
+			return err
+		}
+		e.add(p, "", "", prices.Last().Prices)
+		from = end
+	}
+	return nil
+}
+
+// add a document, with the credit notes that were issued in its period.
+func (e *exporting) add(p api.InvoicePreview, number, customer string, prices api.PriceBookSpec) {
+	p.Organization = api.OrganizationID(e.org.Meta.ID)
+	d := report.FOCUSDocument{InvoicePreview: p, Number: number, Seller: prices.Seller.Name, Customer: customer, Prices: prices.Prices,
+		Projects: e.projects, Invoices: e.byID}
+	if customer == "" {
+		d.Customer = cmp.Or(e.org.Spec.DisplayName, e.org.Meta.Name)
+	}
+	for _, n := range e.notes {
+		if at := n.Spec.IssuedAt; !at.Before(p.From) && at.Before(p.To) {
+			d.Credits = append(d.Credits, n.Spec)
+		}
+	}
+	e.out = append(e.out, d)
 }
