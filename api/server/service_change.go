@@ -106,7 +106,7 @@ func (h *handlers) changedMachine(ctx context.Context, old api.Service, want api
 	spec := in.Spec
 	spec.Flavor, spec.Vgpu = want.Machine.Flavor, want.Machine.Vgpu
 	spec, flavor, _, err := h.instanceSpec(ctx, in.Meta, spec)
-	if err != nil {
+	if err := api.Join(err, h.imageThere(ctx, in, want.Machine.Image)); err != nil {
 		return contents{}, want, ofMachine(err)
 	}
 	if err := api.ChangeInstance(in.Spec, spec); err != nil {
@@ -127,6 +127,16 @@ func (h *handlers) changedMachine(ctx context.Context, old api.Service, want api
 	was.Flavor, was.Vgpu, was.RootBytes = spec.Flavor, spec.Vgpu, want.Machine.RootBytes
 	want.Machine = &was
 	return c, want, nil
+}
+
+// imageThere refuses a plan with an image that does not exist. One that is another
+// than the machine has counts for the next machine; the machine's own may be gone.
+func (h *handlers) imageThere(ctx context.Context, in api.Instance, ref api.ImageID) error {
+	if ref == in.Spec.Image {
+		return nil
+	}
+	_, err := h.image(ctx, in.Meta, string(ref))
+	return err
 }
 
 // grown makes the root volume as large as is asked for, or as the flavor has it.

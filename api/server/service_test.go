@@ -143,6 +143,7 @@ func TestServiceChanges(t *testing.T) {
 	for field, change := range map[string]func(*api.Service){
 		"spec.machine.rootBytes": func(x *api.Service) { x.Spec.Machine.RootBytes = 1 << 30 },
 		"spec.machine.flavor":    func(x *api.Service) { x.Spec.Machine.Flavor = "none" },
+		"spec.machine.image":     func(x *api.Service) { x.Spec.Machine.Image = "none" },
 		"spec.type":              func(x *api.Service) { x.Spec.Type, x.Spec.Machine = api.ServiceIsAccount, nil },
 		"spec.quota.vcpus":       func(x *api.Service) { x.Spec.Quota = api.Amounts{api.QuotaVCPUs: 1} },
 		"spec.email":             func(x *api.Service) { x.Spec.Email = "<script>" },

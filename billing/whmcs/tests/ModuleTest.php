@@ -23,6 +23,9 @@ final class ModuleTest extends TestCase
     {
         ModuleLog::$lines = [];
         Capsule::$written = [];
+        Capsule::$rows = [];
+        Installation::$services = Installation::$activity = Installation::$called = [];
+        Installation::$currency = 'EUR';
     }
 
     protected function tearDown(): void
@@ -42,7 +45,7 @@ final class ModuleTest extends TestCase
             'serverusername' => 'boss@example.com', 'serverpassword' => '', 'serveraccesshash' => getenv('BASALT_RESELLER') . "\nportal=https://portal.example.com",
             'serviceid' => $service, 'accountid' => $service, 'domain' => '', 'username' => Order::username($service), 'password' => 'correct horse battery',
             'configoption1' => 'machine', 'configoption2' => 'gpu-small', 'configoption3' => 'tiny', 'configoption4' => '', 'configoption5' => '1', 'configoption6' => '25',
-            'configoption7' => '', 'configoption8' => '', 'configoption9' => '', 'configoptions' => [], 'customfields' => [],
+            'configoption7' => '', 'configoption8' => '', 'configoption9' => '', 'configoption10' => 'no', 'configoption11' => 'metrics', 'userid' => $service, 'configoptions' => [], 'customfields' => [],
             'clientsdetails' => ['firstname' => 'Ann', 'lastname' => 'Example', 'companyname' => '', 'email' => "client$service@example.com"],
             'model' => new ServiceModel(),
         ];
@@ -193,6 +196,13 @@ final class ModuleTest extends TestCase
         self::assertStringContainsString('vcpus', $said);
         self::assertSame($after['spec'], basalt_service($p)['spec'], 'a change over the quota changes nothing');
         self::assertStringContainsString('number', basalt_ChangePackage(['configoption5' => 'much'] + $p));
+        foreach (['configoption2' => 'gpu-none', 'configoption3' => 'none', 'configoption4' => 'no-pool'] as $option => $unknown) {
+            $said = basalt_ChangePackage([$option => $unknown] + $p);
+            self::assertStringContainsString($unknown, $said);
+            self::assertStringContainsString('does not exist', $said);
+        }
+        self::assertStringContainsString('none', basalt_ChangePackage(['configoptions' => ['Image' => 'none']] + $p));
+        self::assertSame($after['spec'], basalt_service($p)['spec'], 'what is refused changes nothing');
     }
 
     public function testAccountAndItsQuota(): void
@@ -347,10 +357,130 @@ final class ModuleTest extends TestCase
     public function testMetricsWithoutAServer(): void
     {
         $metrics = basalt_MetricProvider([])->metrics();
-        self::assertCount(10, $metrics);
+        self::assertCount(11, $metrics);
         foreach ($metrics as $m) {
             self::assertSame(\WHMCS\UsageBilling\Contracts\Metrics\MetricInterface::TYPE_PERIOD_MONTH, $m->type());
         }
+    }
+
+    public function testHooks(): void
+    {
+        $p = self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        $other = self::one();
+        Installation::sold($other, 'Terminated');
+        $renamed = ['clientsdetails' => ['email' => 'new' . $p['serviceid'] . '@example.com'] + $p['clientsdetails']] + $p;
+        Installation::sold($renamed, 'Active', 7);
+        Installation::tell('ClientEdit', ['userid' => $p['userid'], 'email' => $p['clientsdetails']['email'], 'olddata' => ['email' => $p['clientsdetails']['email']]]);
+        self::assertSame([], Installation::$called, 'nothing has changed');
+        Installation::tell('ClientEdit', ['userid' => $p['userid'], 'email' => $renamed['clientsdetails']['email'], 'olddata' => ['email' => $p['clientsdetails']['email']]]);
+        self::assertSame($renamed['clientsdetails']['email'], basalt_service($p)['spec']['email']);
+        // The product is another now, and so are the service's configurable options.
+        Installation::$services[$p['serviceid']] = ['configoption5' => '2'] + $renamed;
+        Installation::tell('ProductEdit', ['pid' => 8]);
+        self::assertSame(1 << 30, basalt_service($p)['spec']['machine']['vgpu']['vramBytes'], 'another product');
+        Installation::tell('ProductEdit', ['pid' => 7]);
+        self::assertSame(2 << 30, basalt_service($p)['spec']['machine']['vgpu']['vramBytes']);
+        Installation::$services[$p['serviceid']] = ['configoptions' => ['VRAM' => '3']] + $renamed;
+        Installation::tell('ServiceEdit', ['serviceid' => $p['serviceid']]);
+        self::assertSame(3 << 30, basalt_service($p)['spec']['machine']['vgpu']['vramBytes']);
+        self::assertSame([], Installation::$activity);
+        Installation::$services[$p['serviceid']] = ['configoptions' => ['Flavor' => 'gpu-none']] + $renamed;
+        Installation::tell('ServiceEdit', ['serviceid' => $p['serviceid']]);
+        self::assertStringContainsString('gpu-none', Installation::$activity[0] ?? '', 'what fails is told');
+        self::assertNotContains('ModuleChangePackage ' . $other['serviceid'], Installation::$called);
+        Installation::tell('ServiceEdit', []);
+        Installation::tell('ClientEdit', []);
+        self::assertCount(1, Installation::$activity);
+    }
+
+    /** A line for each machine and one for the rest, which are together what all costs, and twice the same. */
+    public function testLines(): void
+    {
+        $costs = [['key' => 'ins-1', 'name' => 'a', 'amountMicros' => 1_014_999], ['key' => 'ins-2', 'name' => 'b', 'amountMicros' => 1_014_999],
+            ['key' => 'vol-1', 'name' => 'data', 'amountMicros' => 2_000], ['key' => 'ins-3', 'name' => 'c', 'amountMicros' => 0]];
+        $lines = \WHMCS\Module\Server\Basalt\Lines::of('basalt7', '2026-10', 'account', '', $costs, 8_000);
+        self::assertSame([['description' => 'a (ins-1), 2026-10 [basalt7]', 'cents' => 101], ['description' => 'b (ins-2), 2026-10 [basalt7]', 'cents' => 102],
+            ['description' => 'Volumes, addresses, traffic and other, 2026-10 [basalt7]', 'cents' => 1]], $lines);
+        self::assertSame([['description' => 'gpu, 2026-10 [basalt7]', 'cents' => 204]], \WHMCS\Module\Server\Basalt\Lines::of('basalt7', '2026-10', 'machine', 'gpu', $costs, 8_000));
+        self::assertSame([], \WHMCS\Module\Server\Basalt\Lines::of('basalt7', '2026-10', 'machine', 'gpu', [], 0));
+        // The month of this zone, read when its records are there; a zone's change of clocks is in it.
+        foreach ([['2026-11-01T04:59:59Z', '2026-09'], ['2026-11-01T05:00:00Z', '2026-10'], ['2026-11-30T12:00:00Z', '2026-10'], ['2027-01-15T12:00:00Z', '2026-12']] as [$now, $want]) {
+            [$from, $to, $month] = \WHMCS\Module\Server\Basalt\Lines::month(strtotime($now));
+            self::assertSame($want, $month, $now);
+            self::assertSame(["$want-01 00:00:00", '01 00:00:00'], [date('Y-m-d H:i:s', $from), date('d H:i:s', $to)]);
+        }
+    }
+
+    public function testBill(): void
+    {
+        $p = ['configoption1' => 'account'] + self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        self::assertStringContainsString('Invoice lines', basalt_bill($p));
+        $p = ['configoption11' => 'machines'] + $p;
+        self::assertSame('success', basalt_bill($p), 'nothing was used in the last month');
+        self::assertSame([], Capsule::$rows['tblbillableitems'] ?? []);
+        $costs = basalt_costs($p, basalt_service($p)['spec']['organization'], time() - 86400, time() + 1);
+        self::assertSame('EUR', $costs['currency']);
+        $lines = [['description' => 'a (ins-1), 2026-10 [basalt7]', 'cents' => 101], ['description' => 'rest, 2026-10 [basalt7]', 'cents' => 5]];
+        for ($i = 0; $i < 2; $i++) {
+            basalt_billed(7, 'EUR', $lines);
+        }
+        self::assertSame([['userid' => 7, 'description' => 'a (ins-1), 2026-10 [basalt7]', 'amount' => '1.01'], ['userid' => 7, 'description' => 'rest, 2026-10 [basalt7]', 'amount' => '0.05']],
+            Capsule::$rows['tblbillableitems'], 'what was billed is not billed again');
+        Installation::$currency = 'USD';
+        try {
+            basalt_billed(7, 'EUR', $lines);
+            self::fail('a client of another currency is billed');
+        } catch (ApiError $e) {
+            self::assertStringContainsString('USD', $e->getMessage());
+        }
+        // The cron bills what has ended too, and only where the product says so.
+        Installation::sold($p, 'Terminated');
+        Installation::sold(self::one(), 'Active');
+        Installation::$called = [];
+        Installation::tell('DailyCronJob', []);
+        self::assertSame(['ModuleCustom ' . $p['serviceid']], Installation::$called);
+        self::assertSame([], Installation::$activity);
+    }
+
+    /** Machines, what they use and what that costs, and the chart, in the client's page. */
+    public function testClientArea(): void
+    {
+        $p = ['configoption1' => 'account', 'configoption10' => 'yes'] + self::one();
+        self::assertSame('success', basalt_CreateAccount($p));
+        $project = basalt_service($p)['spec']['project'];
+        basalt_client($p)->call('test', 'POST', '/v1/volumes', ['kind' => 'Volume', 'meta' => ['name' => 'data', 'project' => $project], 'spec' => ['sizeBytes' => 1 << 30]]);
+        basalt_client($p)->call('test', 'POST', '/v1/instances', ['kind' => 'Instance', 'meta' => ['name' => 'trainer', 'project' => $project], 'spec' => ['flavor' => 'gpu-small', 'image' => 'tiny']]);
+        for ($i = 0; ($area = basalt_ClientArea($p)['templateVariables']['area'])['use'] === []; $i++) {
+            self::assertLessThan(300, $i, 'no use is shown');
+            usleep(200000);
+        }
+        self::assertSame(['trainer'], array_column($area['machines'], 'name'));
+        self::assertStringStartsWith('https://portal.example.com/#/instances/ins-', $area['machines'][0]['page']);
+        self::assertContains('Disk GiB hours', array_column($area['use'], 'name'));
+        self::assertSame('EUR', $area['costs']['currency']);
+        $html = self::rendered(basalt_ClientArea($p));
+        foreach (['trainer', 'Disk GiB hours', 'EUR'] as $part) {
+            self::assertStringContainsString($part, $html);
+        }
+        self::assertNull(basalt_ClientArea(['configoption10' => 'no'] + $p)['templateVariables']['area']['costs'], 'costs are shown only where they are asked for');
+        $none = basalt_ClientArea(array_diff_key($p, ['serviceid' => 0]));
+        self::assertNotSame('', $none['templateVariables']['problem'], 'without a service there is nothing to show, and no warning');
+        self::rendered($none);
+    }
+
+    public function testChart(): void
+    {
+        $chart = \WHMCS\Module\Server\Basalt\Chart::of([1 => 0.0, 2 => 12.5, 3 => 50.0], 'GPU hours by day');
+        self::assertSame(['x' => '20', 'y' => '90', 'width' => '18', 'height' => '30', 'day' => '2', 'value' => '12.5'], $chart['bars'][1]);
+        self::assertSame(['x' => '40', 'y' => '0', 'width' => '18', 'height' => '120', 'day' => '3', 'value' => '50'], $chart['bars'][2]);
+        self::assertSame([], \WHMCS\Module\Server\Basalt\Chart::of([1 => 0.0, 2 => NAN], '')['bars']);
+        $area = ['machines' => [], 'use' => [], 'costs' => null, 'chart' => $chart];
+        $html = self::smarty('templates/clientarea.tpl', ['area' => $area, 'problem' => '', 'login' => '', 'words' => Lang::words('english'), 'basalt' => array_map(static fn () => '', array_flip(['phase', 'reason', 'customer', 'name', 'vram', 'addresses', 'pending', 'lastError', 'email']))]);
+        self::assertStringNotContainsString('http', $html, 'nothing is loaded from elsewhere');
+        self::assertSame(3, substr_count($html, '<rect '));
+        self::assertStringContainsString('<title>2: 12.5</title>', $html);
     }
 
     /** Script in every text that comes from outside is text in the page. */
@@ -368,6 +498,10 @@ final class ModuleTest extends TestCase
         $vars = basalt_ClientArea($p)['templateVariables'];
         $vars['basalt'] = array_map(static fn ($v) => is_array($v) ? [$evil] : $evil, $vars['basalt']);
         $vars['words'] = array_map(static fn () => $evil, $vars['words']);
+        $row = static fn (string ...$names): array => [array_fill_keys($names, $evil)];
+        $vars['area'] = ['machines' => $row('name', 'phase', 'vram', 'address', 'page'), 'use' => $row('name', 'quantity'),
+            'chart' => ['title' => $evil, 'width' => $evil, 'height' => $evil, 'most' => $evil, 'bars' => $row('x', 'y', 'width', 'height', 'day', 'value')],
+            'costs' => ['rows' => $row('name', 'amount'), 'currency' => $evil, 'total' => $evil]];
         self::safe(self::smarty('templates/clientarea.tpl', ['login' => $evil] + $vars));
         self::safe(self::smarty('templates/clientarea.tpl', ['problem' => $evil] + $vars));
         self::safe(self::smarty('templates/console.tpl', ['words' => $vars['words'], 'login' => $evil, 'console' => $evil]));

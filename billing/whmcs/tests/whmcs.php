@@ -165,24 +165,79 @@ namespace WHMCS\UsageBilling\Metrics {
 }
 
 namespace WHMCS\Database {
-    /** Remembers what was written. */
+    /** Tables in memory, with as much of the query builder as the module uses. It remembers what was written. */
     final class Capsule
     {
         /** @var array<int,array<string,mixed>> */
         public static array $written = [];
+
+        /** @var array<string,array<int,array<string,mixed>>> rows by table; those of a join have its columns as TABLE.COLUMN */
+        public static array $rows = [];
         private array $where = [];
+        private array $in = [];
+        private string $table = '';
 
         public static function table(string $name): self
         {
             $query = new self();
+            $query->table = $name;
             $query->where['table'] = $name;
             return $query;
+        }
+
+        public function join(string $table, string $one, string $operator, string $other): self
+        {
+            $this->table .= "+$table";
+            return $this;
         }
 
         public function where(string $column, $value): self
         {
             $this->where[$column] = $value;
             return $this;
+        }
+
+        public function whereIn(string $column, array $values): self
+        {
+            $this->in[$column] = $values;
+            return $this;
+        }
+
+        public function pluck(string $column): object
+        {
+            $found = array_column($this->found(), $column);
+            return new class ($found) {
+                public function __construct(private array $found)
+                {
+                }
+
+                public function all(): array
+                {
+                    return $this->found;
+                }
+            };
+        }
+
+        public function exists(): bool
+        {
+            return $this->found() !== [];
+        }
+
+        private function found(): array
+        {
+            return array_values(array_filter(self::$rows[$this->table] ?? [], function (array $row): bool {
+                foreach ($this->where as $column => $value) {
+                    if ($column !== 'table' && ($row[$column] ?? null) !== $value) {
+                        return false;
+                    }
+                }
+                foreach ($this->in as $column => $values) {
+                    if (!in_array($row[$column] ?? null, $values, true)) {
+                        return false;
+                    }
+                }
+                return true;
+            }));
         }
 
         public function update(array $values): int
@@ -217,5 +272,69 @@ namespace {
         }
     }
 
+    /** WHMCS's own API and hooks, as far as the module uses them. */
+    final class Installation
+    {
+        /** @var array<int,array<string,mixed>> parameters of module functions by service */
+        public static array $services = [];
+
+        /** @var array<string,array<int,callable>> */
+        public static array $hooks = [];
+
+        /** @var array<int,string> */
+        public static array $activity = [];
+
+        /** @var array<int,string> API commands that were called */
+        public static array $called = [];
+        public static string $currency = 'EUR';
+
+        public static function sold(array $params, string $state, int $product = 1): void
+        {
+            self::$services[$params['serviceid']] = $params;
+            $row = ['tblhosting.id' => $params['serviceid'], 'tblhosting.userid' => $params['userid'], 'tblhosting.packageid' => $product, 'tblhosting.domainstatus' => $state,
+                'tblproducts.servertype' => 'basalt'];
+            for ($i = 1; $i <= 11; $i++) {
+                $row["tblproducts.configoption$i"] = $params["configoption$i"] ?? '';
+            }
+            \WHMCS\Database\Capsule::$rows['tblhosting+tblproducts'][] = $row;
+        }
+
+        public static function tell(string $hook, array $vars): void
+        {
+            foreach (self::$hooks[$hook] ?? [] as $do) {
+                $do($vars);
+            }
+        }
+    }
+
+    function add_hook(string $hook, int $priority, callable $do): void
+    {
+        Installation::$hooks[$hook][] = $do;
+    }
+
+    function logActivity(string $words): void
+    {
+        Installation::$activity[] = $words;
+    }
+
+    function localAPI(string $command, array $values = []): array
+    {
+        Installation::$called[] = $command . ' ' . ($values['serviceid'] ?? $values['clientid'] ?? '');
+        $said = static fn (string $of): array => $of === 'success' ? ['result' => 'success'] : ['result' => 'error', 'message' => $of];
+        switch ($command) {
+            case 'ModuleChangePackage':
+                return $said(basalt_ChangePackage(Installation::$services[$values['serviceid']]));
+            case 'ModuleCustom':
+                return $said(('basalt_' . $values['func_name'])(Installation::$services[$values['serviceid']]));
+            case 'GetClientsDetails':
+                return ['result' => 'success', 'currency_code' => Installation::$currency];
+            case 'AddBillableItem':
+                \WHMCS\Database\Capsule::$rows['tblbillableitems'][] = ['userid' => $values['clientid'], 'description' => $values['description'], 'amount' => $values['amount']];
+                return ['result' => 'success'];
+        }
+        return ['result' => 'error', 'message' => "Command $command Not Found"];
+    }
+
     require_once dirname(__DIR__) . '/modules/servers/basalt/basalt.php';
+    require_once dirname(__DIR__) . '/modules/servers/basalt/hooks.php';
 }

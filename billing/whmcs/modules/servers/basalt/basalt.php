@@ -12,8 +12,10 @@
 declare(strict_types=1);
 
 use WHMCS\Module\Server\Basalt\ApiError;
+use WHMCS\Module\Server\Basalt\Area;
 use WHMCS\Module\Server\Basalt\Client;
 use WHMCS\Module\Server\Basalt\Lang;
+use WHMCS\Module\Server\Basalt\Lines;
 use WHMCS\Module\Server\Basalt\Metrics;
 use WHMCS\Module\Server\Basalt\Order;
 use WHMCS\Module\Server\Basalt\Properties;
@@ -24,13 +26,7 @@ if (!defined('WHMCS')) {
     die('This file is a part of WHMCS.');
 }
 
-spl_autoload_register(static function (string $class): void {
-    $prefix = 'WHMCS\\Module\\Server\\Basalt\\';
-    $file = __DIR__ . '/lib/' . substr($class, strlen($prefix)) . '.php';
-    if (str_starts_with($class, $prefix) && preg_match('/^[A-Za-z]+$/', substr($class, strlen($prefix))) && is_file($file)) {
-        require_once $file;
-    }
-});
+require_once __DIR__ . '/lib/load.php';
 
 function basalt_MetaData(): array
 {
@@ -62,6 +58,10 @@ function basalt_ConfigOptions(array $params = []): array
         'Disk GiB' => ['Type' => 'text', 'Size' => 5, 'Default' => '', 'SimpleMode' => true, 'Description' => Lang::text('disk_help')],
         'Quota' => ['Type' => 'text', 'Size' => 60, 'Default' => '', 'SimpleMode' => true, 'Description' => Lang::text('quota_help')],
         'Price book' => ['Type' => 'text', 'Size' => 25, 'Default' => '', 'SimpleMode' => true, 'Description' => Lang::text('pricebook_help')],
+        'Show costs' => ['Type' => 'dropdown', 'Options' => ['no' => Lang::text('no'), 'yes' => Lang::text('yes')], 'Default' => 'no', 'SimpleMode' => true,
+            'Description' => Lang::text('costs_help')],
+        'Invoice lines' => ['Type' => 'dropdown', 'Options' => ['metrics' => Lang::text('invoice_metrics'), 'machines' => Lang::text('invoice_machines')],
+            'Default' => 'metrics', 'SimpleMode' => true, 'Description' => Lang::text('invoice_help')],
     ];
 }
 
@@ -239,6 +239,63 @@ function basalt_restart(array $params): string
     return basalt_power($params, 'restart');
 }
 
+/**
+ * Bills the last month that is over, a line for each machine, where the product says
+ * so. Again: what was billed is known by its description, and not billed twice.
+ */
+function basalt_bill(array $params): string
+{
+    return basalt_said(static function () use ($params): void {
+        if (Order::options($params)['invoice'] !== 'machines') {
+            throw new ApiError('The product bills metrics: set its "Invoice lines" to "machines" first.', 'settings');
+        }
+        [$from, $to, $month] = Lines::month(time());
+        $service = basalt_service($params);
+        $ended = strtotime((string) ($service['spec']['terminatedAt'] ?? ''));
+        if ($ended !== false && $ended < $from) {
+            return;
+        }
+        $page = basalt_costs($params, (string) $service['spec']['organization'], $from, $to);
+        $lines = Lines::of(Order::username((int) $params['serviceid']), $month, (string) $service['spec']['type'], (string) ($service['spec']['machine']['name'] ?? ''),
+            $page['items'], (int) ($page['commitmentMicros'] ?? 0) + (int) ($page['minimumMicros'] ?? 0));
+        if ($lines !== []) {
+            basalt_billed((int) ($params['userid'] ?? $params['clientsdetails']['userid'] ?? 0), (string) $page['currency'], $lines);
+        }
+    });
+}
+
+/** What each resource costs in a period, on one page. */
+function basalt_costs(array $params, string $organization, int $from, int $to): array
+{
+    $query = ['organization' => $organization, 'from' => gmdate('Y-m-d\TH:i:s\Z', $from), 'to' => gmdate('Y-m-d\TH:i:s\Z', $to), 'by' => 'resource', 'limit' => '1000'];
+    $all = basalt_client($params)->call('Costs', 'GET', '/v1/costs?' . http_build_query($query), null, 60);
+    for ($page = $all; ($page['continue'] ?? '') !== '';) {
+        $page = basalt_client($params)->call('Costs', 'GET', '/v1/costs?' . http_build_query($query + ['continue' => $page['continue']]), null, 60);
+        array_push($all['items'], ...$page['items']);
+    }
+    return $all;
+}
+
+/** @param array<int,array{description:string,cents:int}> $lines */
+function basalt_billed(int $client, string $currency, array $lines): void
+{
+    $details = localAPI('GetClientsDetails', ['clientid' => $client]);
+    $theirs = (string) ($details['currency_code'] ?? $details['client']['currency_code'] ?? '');
+    if ($theirs !== $currency) {
+        throw new ApiError("The client pays in \"$theirs\" and the price book of Basalt is in $currency: give the product a price book in the client's currency.", 'settings');
+    }
+    foreach ($lines as $line) {
+        if (\WHMCS\Database\Capsule::table('tblbillableitems')->where('userid', $client)->where('description', $line['description'])->exists()) {
+            continue;
+        }
+        $answer = localAPI('AddBillableItem', ['clientid' => $client, 'description' => $line['description'], 'amount' => sprintf('%d.%02d', intdiv($line['cents'], 100), $line['cents'] % 100),
+            'unit' => 'quantity', 'quantity' => 1, 'invoiceaction' => 'nextcron']);
+        if (($answer['result'] ?? '') !== 'success') {
+            throw new ApiError('WHMCS took no billable item "' . $line['description'] . '": ' . (string) ($answer['message'] ?? 'no answer'), 'settings');
+        }
+    }
+}
+
 /** The client's page with the way to the console. */
 function basalt_console(array $params): array|string
 {
@@ -261,7 +318,7 @@ function basalt_buttons(): array
 
 function basalt_AdminCustomButtonArray(array $params = []): array
 {
-    return basalt_buttons();
+    return basalt_buttons() + [Lang::text('bill') => 'bill'];
 }
 
 function basalt_ClientAreaCustomButtonArray(array $params = []): array
@@ -276,16 +333,19 @@ function basalt_ClientAreaAllowedFunctions(array $params = []): array
 
 function basalt_ClientArea(array $params): array
 {
-    $service = [];
-    $said = basalt_said(static function () use ($params, &$service): void {
+    $service = $area = [];
+    $id = (int) ($params['serviceid'] ?? 0);
+    $said = $id === 0 ? 'no service' : basalt_said(static function () use ($params, &$service, &$area): void {
         $service = basalt_service($params);
+        $area = (new Area(basalt_client($params), $service, Server::of($params)->portal, time()))->all(Order::options($params)['costs'] === 'yes');
     });
     return ['tabOverviewReplacementTemplate' => 'templates/clientarea.tpl', 'templateVariables' => [
         'words' => Lang::words(Lang::current()),
         // A client has no use for what is between WHMCS and basaltd.
         'problem' => $said === 'success' ? '' : Lang::text('no_answer'),
         'basalt' => View::client($service),
-        'login' => 'clientarea.php?action=productdetails&id=' . (int) $params['serviceid'] . '&dosinglesignon=1',
+        'area' => $area,
+        'login' => 'clientarea.php?action=productdetails&id=' . $id . '&dosinglesignon=1',
     ]];
 }
 

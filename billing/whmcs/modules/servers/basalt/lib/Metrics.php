@@ -23,7 +23,8 @@ final class Metrics implements ProviderInterface
     private const GIB = 1073741824.0;
 
     /** Metric by basaltd's meter: name, words, and how many of the meter's units one is. */
-    private const METERS = [
+    public const METERS = [
+        'gpu-share-seconds' => ['gpu_reserved_hours', 'GPU hours, reserved', self::HOUR * 100],
         'gpu-nanoseconds' => ['gpu_hours', 'GPU hours', self::HOUR * 1e9],
         'gpu-premium-nanoseconds' => ['gpu_premium_hours', 'GPU hours, premium', self::HOUR * 1e9],
         'gpu-basic-nanoseconds' => ['gpu_basic_hours', 'GPU hours, basic', self::HOUR * 1e9],

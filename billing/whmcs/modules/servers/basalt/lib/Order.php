@@ -8,7 +8,7 @@ namespace WHMCS\Module\Server\Basalt;
 final class Order
 {
     /** The module's settings of a product, in WHMCS's order, which must not change: configoption1 and so on. */
-    public const OPTIONS = ['type', 'flavor', 'image', 'pool', 'vram', 'share', 'disk', 'quota', 'pricebook'];
+    public const OPTIONS = ['type', 'flavor', 'image', 'pool', 'vram', 'share', 'disk', 'quota', 'pricebook', 'costs', 'invoice'];
 
     /** Names by which configurable options, which a client chooses, win over the product's. */
     private const CHOSEN = [
@@ -27,7 +27,7 @@ final class Order
     /** @param array<string,mixed> $params */
     public static function name(array $params): string
     {
-        return Server::of($params)->installation . ':' . (int) $params['serviceid'];
+        return Server::of($params)->installation . ':' . (int) ($params['serviceid'] ?? 0);
     }
 
     /** What WHMCS knows the service by, also when it asks for use. */
@@ -103,7 +103,7 @@ final class Order
      * @param array<string,mixed> $params
      * @return array<string,string>
      */
-    private static function options(array $params): array
+    public static function options(array $params): array
     {
         $o = [];
         foreach (self::OPTIONS as $i => $name) {
