@@ -151,6 +151,8 @@ func ChangeInstance(old, s InstanceSpec) error {
 		return invalid("spec.tpm", "cannot change after the instance is created").WithHint("create another instance")
 	case old.StoragePool != s.StoragePool:
 		return invalid("spec.storagePool", "the storage pool of a root volume cannot change").WithHint("create another instance")
+	case old.RootVolume != s.RootVolume:
+		return invalid("spec.rootVolume", "only a reinstall replaces the root volume").WithHint("basalt instance reinstall")
 	case s.Restarts < old.Restarts:
 		return invalid("spec.restarts", "must not decrease")
 	}

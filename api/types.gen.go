@@ -1522,6 +1522,12 @@ type InstancePort struct {
 	Network  NetworkID `json:"network"`
 }
 
+// InstanceReinstall defines model for InstanceReinstall.
+type InstanceReinstall struct {
+	// Image Name or id; empty: the instance's image.
+	Image ImageID `json:"image,omitempty,omitzero"`
+}
+
 // InstanceSpec defines model for InstanceSpec.
 type InstanceSpec struct {
 	// App Name or id of the app that it is made from, stored as id: image and user data that are left out are the app's.
@@ -1556,6 +1562,9 @@ type InstanceSpec struct {
 
 	// RootBytes Root volume; 0: the flavor's.
 	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
+
+	// RootVolume Root volume since it was reinstalled; only that sets it. Empty: the one that it was made with.
+	RootVolume VolumeID `json:"rootVolume,omitempty,omitzero"`
 
 	// SecureBoot Its firmware starts only what is signed; Microsoft's keys are enrolled. Needs uefi. Decided when it is created.
 	SecureBoot bool `json:"secureBoot,omitempty,omitzero"`
@@ -4898,6 +4907,9 @@ type OpenInstanceAppJSONRequestBody = AppLinkRequest
 
 // ExecInInstanceJSONRequestBody defines body for ExecInInstance for application/json ContentType.
 type ExecInInstanceJSONRequestBody = ExecRequest
+
+// ReinstallInstanceJSONRequestBody defines body for ReinstallInstance for application/json ContentType.
+type ReinstallInstanceJSONRequestBody = InstanceReinstall
 
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = JoinToken

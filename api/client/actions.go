@@ -34,6 +34,11 @@ func (a *API) RestartInstance(ctx context.Context, id string) (api.Instance, err
 	return post[api.Instance](ctx, a, nil, "instances", id, "restart")
 }
 
+// ReinstallInstance by id: its root volume is made anew, from its image or another.
+func (a *API) ReinstallInstance(ctx context.Context, id string, req api.InstanceReinstall) (api.Instance, error) {
+	return post[api.Instance](ctx, a, req, "instances", id, "reinstall")
+}
+
 // DeleteVolume by id; with cascade its snapshots too.
 func (a *API) DeleteVolume(ctx context.Context, id string, cascade bool) (api.Volume, error) {
 	return call[api.Volume](ctx, a, request{method: http.MethodDelete, path: []string{"volumes", id}, params: api.DeleteVolumeParams{Cascade: cascade}})

@@ -25,6 +25,9 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	if err := app.Needs.Met(spec, flavor.Spec); err != nil {
 		return nil, err
 	}
+	if spec.RootVolume != "" {
+		return nil, api.Errorf(api.CodeInvalid, "only a reinstall names a root volume").At("spec.rootVolume").WithHint("leave it out: a new instance has a new root volume")
+	}
 	if image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed {
 		return nil, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("spec.image").WithHint("%s", image.Status.LastError)
 	}
@@ -118,6 +121,9 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 	if s.Restarts == 0 {
 		s.Restarts = old.Spec.Restarts
 	}
+	if s.RootVolume == "" {
+		s.RootVolume = old.Spec.RootVolume
+	}
 	if len(s.Networks) == 0 { // left out: as they are, which may be the default
 		s.Networks = old.Spec.Networks
 	}
@@ -176,7 +182,7 @@ func (h *handlers) DeleteInstance(ctx context.Context, r in[none, none]) (*api.I
 	if err != nil {
 		return nil, err
 	}
-	if err := h.noSnapshots(ctx, o.Meta, root.Meta); err != nil {
+	if err := h.noSnapshots(ctx, "delete", o.Meta, root.Meta); err != nil {
 		return nil, err
 	}
 	loose, err := h.unplug(ctx, o.Meta)

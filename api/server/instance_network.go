@@ -167,13 +167,13 @@ func (h *handlers) unplug(ctx context.Context, m api.Meta) ([]api.Command, error
 	return cmds, err
 }
 
-// noSnapshots refuses to delete an instance whose root volume has snapshots:
+// noSnapshots refuses to delete or reinstall an instance whose root volume has snapshots:
 // they would be lost with it.
-func (h *handlers) noSnapshots(ctx context.Context, in, root api.Meta) error {
+func (h *handlers) noSnapshots(ctx context.Context, verb string, in, root api.Meta) error {
 	list, err := all[api.Snapshot](ctx, h, api.ListQuery{Kind: api.KindSnapshot, Project: in.Project})
 	for _, s := range list {
 		if root.ID != "" && string(s.Spec.Volume) == root.ID {
-			return api.Errorf(api.CodeInUse, "cannot delete instance %s: its root volume has snapshot %s", in.Name, s.Meta.Name).
+			return api.Errorf(api.CodeInUse, "cannot %s instance %s: its root volume has snapshot %s", verb, in.Name, s.Meta.Name).
 				WithHint("delete it first: basalt snapshot delete %s", s.Meta.Name)
 		}
 	}

@@ -230,6 +230,7 @@ var contract = map[string]operation{
 	"PutService":             {method: "PUT", path: "/v1/services/:id", status: 200, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{fields: map[string]*secrets{"machine": &secrets{drop: map[string]bool{"userData": true}}}}}}}},
 	"PutUpgradePackage":      {method: "PUT", path: "/v1/upgrade-packages/:id", status: 204},
 	"ReceivePaymentEvent":    {method: "POST", path: "/v1/payment-events", status: 200},
+	"ReinstallInstance":      {method: "POST", path: "/v1/instances/:id/reinstall", status: 200, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"userData": true}}}}}},
 	"ReplayWebhook":          {method: "POST", path: "/v1/webhooks/:id/replay", status: 200, hides: []*secrets{&secrets{fields: map[string]*secrets{"spec": &secrets{drop: map[string]bool{"keys": true}}}}}},
 	"RequestPasswordReset":   {method: "POST", path: "/v1/password/reset", status: 202},
 	"ResetUser":              {method: "POST", path: "/v1/users/:id/reset", status: 200},

@@ -24,6 +24,7 @@ func TestReferencesAreDeclared(t *testing.T) {
 		"UsageRecord.node":         "a record is no object",
 		"Volume.rollback.snapshot": "while the count is above what was done: ReferencesOfKinds",
 		"Router.externalNetwork":   "the planner makes routers, and follows what is there",
+		"Instance.rootVolume":      "a reinstall makes it in the same batch, and it refers to its instance",
 		"Service.user":             "made and deleted with it", "Service.instance": "made and deleted with it",
 		"Service.machine.flavor": "its instance refers to it", "Service.machine.image": "its instance refers to it",
 		"Service.priceBook": "its organization refers to it",

@@ -82,6 +82,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "GetInstanceCost", h.GetInstanceCost)
 	serve(r, "ExecInInstance", h.ExecInInstance)
 	serve(r, "RestartInstance", h.RestartInstance)
+	serve(r, "ReinstallInstance", h.ReinstallInstance)
 	serve(r, "GetInstanceSamples", h.GetInstanceSamples)
 	serve(r, "StartInstance", h.StartInstance)
 	serve(r, "StopInstance", h.StopInstance)

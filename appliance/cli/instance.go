@@ -31,7 +31,7 @@ func (a *App) instances() *kind[api.Instance] {
 		k.powerCommand("start", "Start an instance", (*client.API).StartInstance),
 		k.powerCommand("stop", "Shut down an instance", (*client.API).StopInstance),
 		k.powerCommand("restart", "Restart an instance", (*client.API).RestartInstance),
-		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k), connectCommand(k), openCommand(k), costCommand(k), sshCommand(k), shellCommand(k),
+		reinstallCommand(k), resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k), connectCommand(k), openCommand(k), costCommand(k), sshCommand(k), shellCommand(k),
 		k.app.historyCommand(k), topCommand(k), samplesCommand(k, (*client.API).InstanceSamples),
 	}
 	return k
@@ -208,6 +208,27 @@ func (k *kind[T]) powerCommand(verb, about string, do func(*client.API, context.
 		o, err := k.get(cmd.Context(), args[0])
 		if err == nil {
 			o, err = do(k.app.api, cmd.Context(), api.MetaOf(&o).ID)
+		}
+		if err == nil {
+			o, err = k.await(cmd.Context(), o, *w)
+		}
+		if err != nil {
+			return err
+		}
+		return k.printOne(cmd.Context(), o)
+	}
+	return cmd
+}
+
+func reinstallCommand(k *kind[api.Instance]) *cobra.Command {
+	cmd := &cobra.Command{Use: "reinstall NAME|ID", Short: "Replace the root volume of a stopped instance by a new one from its image", Args: cobra.ExactArgs(1),
+		Long: "Deletes the root volume with all that is on it, and makes a new one from the instance's image, or from another. Name, addresses, other volumes, user data and SSH keys stay. The instance must be stopped, and is not started."}
+	image := cmd.Flags().String("image", "", "image, name or ID (default the instance's)")
+	w := k.waitFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := k.get(cmd.Context(), args[0])
+		if err == nil {
+			o, err = k.app.api.ReinstallInstance(cmd.Context(), o.Meta.ID, api.InstanceReinstall{Image: api.ImageID(*image)})
 		}
 		if err == nil {
 			o, err = k.await(cmd.Context(), o, *w)

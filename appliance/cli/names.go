@@ -33,7 +33,7 @@ func (a *App) named(id string) string { return cmp.Or(a.names[id], id) }
 // namedResource is what a usage record calls its resource. Root volumes bear
 // their instance's id in their names.
 func (a *App) namedResource(name, id string) string {
-	if instance, ok := strings.CutSuffix(name, "-root"); ok {
+	if instance, _, ok := strings.Cut(name, "-root"); ok && strings.HasPrefix(instance, "ins-") {
 		return a.named(instance) + "-root"
 	}
 	return cmp.Or(name, a.named(id))

@@ -8,7 +8,7 @@ import "github.com/basalt-gpu/basalt/api"
 // and a test holds the two together.
 var Rights = withKinds(map[string]Roles{
 	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers, "GetInstanceConnection": viewers, "GetInstanceCost": viewers,
-	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
+	"StartInstance": members, "StopInstance": members, "RestartInstance": members, "ReinstallInstance": members,
 	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "OpenInstanceShell": members, "OpenInstanceApp": members, "ExecInInstance": members,
 
 	"PutImageContent": members,

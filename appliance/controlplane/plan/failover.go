@@ -99,7 +99,7 @@ func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
 	u.Remove(in.Assignment)
 	next := place(s, u, withoutNode(in), now)
-	next.Epoch, next.RootVolume, next.Ports = was.Epoch+1, was.RootVolume, was.Ports
+	next.Epoch, next.RootVolume, next.Ports = was.Epoch+1, cmp.Or(in.Spec.RootVolume, was.RootVolume), was.Ports
 	if next.Node != "" {
 		next.Generation = in.Meta.Generation
 	} else {

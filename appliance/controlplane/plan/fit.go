@@ -105,7 +105,11 @@ func notHere(n api.Node, reason string) string {
 	return n.Meta.Name + ": " + reason
 }
 
+// rootVolume of an instance: the one of its last reinstall, else that which it was made with.
 func rootVolume(s *State, in api.Instance) api.VolumeID {
+	if in.Spec.RootVolume != "" {
+		return in.Spec.RootVolume
+	}
 	least := ""
 	for id, v := range s.Volumes {
 		if v.Spec.Root && string(v.Spec.Instance) == in.Meta.ID && (least == "" || id < least) {

@@ -37,7 +37,14 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		a.RootVolume = v
 		return assign(api.KindInstance, in.Meta, a)
 	}
+	reinstalled := in.Spec.RootVolume != "" && a.RootVolume != in.Spec.RootVolume
+	if reinstalled && (a.Node == "" || in.Status.Phase == api.InstanceStopped) { // no run has the old one open
+		a.RootVolume = in.Spec.RootVolume
+	}
 	if a.Node != "" && a.Generation == in.Meta.Generation || a.Release {
+		if a.RootVolume != in.Assignment.RootVolume && !a.Release {
+			return assign(api.KindInstance, in.Meta, a) // a planner that does not know of it was here
+		}
 		return nil
 	}
 	ports := a.Ports

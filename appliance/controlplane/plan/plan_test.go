@@ -253,6 +253,39 @@ func TestNeverGivesASliceTwice(t *testing.T) {
 	}
 }
 
+// An instance that was reinstalled has its new root volume before it may start, whether
+// its news or the volume's come first and whoever planned in between, and a run keeps the
+// one that it has open.
+func TestReinstalled(t *testing.T) {
+	s := cluster().node("n1", 16*gib).instance("a", "flv-1", 0, 0)
+	settle(t, s)
+	in := s.Instances["a"]
+	in.Spec.Power, in.Spec.RootVolume, in.Meta.Generation, in.Status.Phase = api.PowerStopped, "vol-0", 2, api.InstanceStopped
+	s.Instances["a"] = in
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.RootVolume != "vol-0" || a.Generation != 2 || a.Node != "n1" {
+		t.Errorf("before the volume is known: %+v, want vol-0 for generation 2 on n1", a)
+	}
+	old := s.Volumes["vol-a"]
+	old.Spec.Root, old.Spec.Instance, old.Meta.DeletedAt = false, "", &now
+	s.Volumes["vol-a"] = old
+	s.Volumes["vol-0"] = api.Volume{Meta: api.Meta{ID: "vol-0", Finalizers: []string{"agent"}}, Spec: api.VolumeSpec{Instance: "a", Root: true}}
+	settle(t, s)
+	if v := s.Volumes["vol-0"]; v.Assignment.Node != "n1" {
+		t.Errorf("the new root volume is on %q, want n1", v.Assignment.Node)
+	}
+	// A planner that does not know of reinstalls has seen the generation.
+	for phase, want := range map[api.InstancePhase]api.VolumeID{api.InstanceStopped: "vol-0", api.InstanceRunning: "vol-a"} {
+		in = s.Instances["a"]
+		in.Assignment.RootVolume, in.Status.Phase = "vol-a", phase
+		s.Instances["a"] = in
+		settle(t, s)
+		if a := s.Instances["a"].Assignment; a.RootVolume != want {
+			t.Errorf("%s: root volume %s, want %s", phase, a.RootVolume, want)
+		}
+	}
+}
+
 func TestResizeWaitsUntilStopped(t *testing.T) {
 	s := cluster().node("n1", 16*gib).instance("a", "flv-1", 0, 0)
 	settle(t, s)

@@ -285,6 +285,46 @@ func TestCreateStopStartDelete(t *testing.T) {
 	n.clean()
 }
 
+// A reinstall's commands, on the node: the old disk goes while the instance is stopped,
+// and it starts from the new one.
+func TestReinstall(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	n.start()
+	n.image()
+	n.instance("ins-1")
+	n.phase("ins-1", api.InstanceRunning)
+	_, before, _ := n.machines.Domain("ins-1")
+	n.spec("ins-1", func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
+	n.phase("ins-1", api.InstanceStopped)
+	n.apply(
+		api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-ins-1", Expect: api.AnyRevision, Data: api.Encode(api.VolumeSpec{Image: "img-1", SizeBytes: 2 << 20})},
+		api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-ins-1", Expect: api.AnyRevision},
+		api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-new", Name: "new", Organization: "org-1", Project: "prj-1", Finalizers: []string{api.FinalizerAgent},
+			Data: api.Encode(api.VolumeSpec{Image: "img-1", Instance: "ins-1", Root: true, SizeBytes: 2 << 20})},
+		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-new", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-1"})})
+	in, _ := n.get("ins-1")
+	in.Assignment.RootVolume = "vol-new"
+	n.apply(api.Command{Op: api.OpAssign, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision, Data: api.Encode(in.Assignment)})
+	n.until("the old root volume is gone", func() bool {
+		_, err := n.store.Get(context.Background(), api.KindVolume, "vol-ins-1")
+		return api.CodeOf(err) == api.CodeNotFound
+	})
+	n.spec("ins-1", func(s *api.InstanceSpec) { s.Power = api.PowerRunning })
+	n.phase("ins-1", api.InstanceRunning)
+	_, after, _ := n.machines.Domain("ins-1")
+	if len(after.Disks) != 1 || after.Disks[0].Path == before.Disks[0].Path || after.Disks[0].Serial != before.Disks[0].Serial {
+		t.Errorf("it runs from %+v, before from %+v; want another disk in the same place", after.Disks, before.Disks)
+	}
+	n.apply(api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision},
+		api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-new", Expect: api.AnyRevision})
+	n.until("gone", func() bool {
+		_, there := n.get("ins-1")
+		_, err := n.store.Get(context.Background(), api.KindVolume, "vol-new")
+		return !there && err != nil
+	})
+	n.clean()
+}
+
 func TestAnIgnoredButtonBecomesThePlug(t *testing.T) {
 	n := newNode(t, hypfake.Guest{IgnoreButton: true})
 	n.start()

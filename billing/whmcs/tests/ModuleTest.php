@@ -363,6 +363,53 @@ final class ModuleTest extends TestCase
         }
     }
 
+    /** Only who types the machine's name has it reinstalled, from an image that is offered, once it is stopped. */
+    public function testReinstall(): void
+    {
+        $p = ['configoption5' => '0'] + self::one(); // this node has no GPU
+        self::assertSame('success', basalt_CreateAccount($p));
+        $id = basalt_service($p)['spec']['instance'];
+        $instance = static fn (): array => basalt_client($p)->call('test', 'GET', "/v1/instances/$id");
+        $name = basalt_service($p)['spec']['machine']['name'];
+        $post = static function (array $fields) use ($p): array|string {
+            $_POST = $fields;
+            try {
+                return basalt_reinstall($p);
+            } finally {
+                $_POST = [];
+            }
+        };
+        foreach ([[], ['basalt_confirm' => 'other', 'basalt_image' => 'tiny'], ['basalt_confirm' => [$name], 'basalt_image' => 'tiny'], ['basalt_confirm' => $name, 'basalt_image' => 'none'],
+            ['basalt_confirm' => $name]] as $fields) {
+            $page = $post($fields);
+            self::assertIsArray($page, json_encode($fields));
+            $html = self::smarty($page['templatefile'] . '.tpl', ['token' => 'tok"en'] + $page['vars']);
+            self::assertStringContainsString('<option value="tiny">', $html);
+            self::assertStringContainsString('tok&quot;en', $html);
+            self::assertStringContainsString($name, $html);
+        }
+        $sure = ['basalt_confirm' => $name, 'basalt_image' => 'tiny'];
+        self::assertSame('success', basalt_stop($p));
+        for ($i = 0; ($instance()['status']['phase'] ?? '') !== 'Stopped'; $i++) {
+            self::assertLessThan(300, $i, json_encode($instance()['status'] ?? []));
+            usleep(200000);
+        }
+        self::assertSame('success', $post($sure));
+        $root = $instance()['spec']['rootVolume'] ?? '';
+        self::assertStringStartsWith('vol-', $root);
+        for ($i = 0; ($instance()['assignment']['rootVolume'] ?? '') !== $root; $i++) {
+            self::assertLessThan(300, $i, json_encode($instance()));
+            usleep(200000);
+        }
+        self::assertSame('success', basalt_start($p));
+        self::assertStringContainsString('not stopped', $post($sure));
+        self::assertSame('success', basalt_ChangePackage($p), 'what was reinstalled can change');
+        $account = ['configoption1' => 'account'] + self::one();
+        self::assertSame('success', basalt_CreateAccount($account));
+        $page = basalt_reinstall($account);
+        self::assertStringContainsString('no machine', self::smarty($page['templatefile'] . '.tpl', $page['vars']));
+    }
+
     public function testHooks(): void
     {
         $p = self::one();
@@ -504,6 +551,7 @@ final class ModuleTest extends TestCase
             'costs' => ['rows' => $row('name', 'amount'), 'currency' => $evil, 'total' => $evil]];
         self::safe(self::smarty('templates/clientarea.tpl', ['login' => $evil] + $vars));
         self::safe(self::smarty('templates/clientarea.tpl', ['problem' => $evil] + $vars));
+        self::safe(self::smarty('templates/reinstall.tpl', ['words' => $vars['words'], 'machine' => $evil, 'images' => [$evil], 'wrong' => true, 'here' => $evil, 'token' => $evil]));
         self::safe(self::smarty('templates/console.tpl', ['words' => $vars['words'], 'login' => $evil, 'console' => $evil]));
         self::safe(implode(\WHMCS\Module\Server\Basalt\View::admin($evil, [], $evil)), true);
         $bad = ['spec' => ['instance' => $evil, 'organization' => $evil, 'machine' => ['name' => $evil, 'vgpu' => ['vramBytes' => 1]]],

@@ -35,6 +35,7 @@ export const instances: Record<keyof typeof en, string> = {
   'one.start': 'Starten',
   'one.stop': 'Stoppen',
   'one.restart': 'Neu starten',
+  'one.reinstall': 'Neu installieren',
   'one.delete': 'Löschen',
   'one.gone': 'Instanz nicht gefunden',
   'one.goneHelp': 'Sie wurde gelöscht.',
@@ -60,6 +61,7 @@ export const instances: Record<keyof typeof en, string> = {
   'did.StartInstance': 'Start angefordert',
   'did.StopInstance': 'Stopp angefordert',
   'did.RestartInstance': 'Neustart angefordert',
+  'did.ReinstallInstance': 'Neuinstallation angefordert',
   'one.log': 'Konsolenausgabe',
   'one.logHelp': 'Die letzte Ausgabe der seriellen Konsole.',
   'one.logEmpty': 'Noch keine Ausgabe.',
@@ -69,6 +71,9 @@ export const instances: Record<keyof typeof en, string> = {
     'Der Gast wird zum Herunterfahren aufgefordert und nach einer Frist ausgeschaltet. Seine Festplatte bleibt erhalten und wird weiter berechnet.',
   'one.restartTitle': '{name} neu starten?',
   'one.restartHelp': 'Laufende Programme werden beendet.',
+  'one.reinstallTitle': '{name} neu installieren?',
+  'one.reinstallHelp':
+    'Die Systemfestplatte wird mit allem, was darauf ist, gelöscht und aus dem Image der Instanz neu erstellt. Name, Adressen und andere Volumes bleiben. Dies kann nicht rückgängig gemacht werden.',
   'one.changeHelp':
     'Ein neuer Name gilt sofort. Eine neue Größe gilt, wenn die Instanz das nächste Mal gestoppt und gestartet wird.',
   'one.deleteTitle': '{name} löschen?',

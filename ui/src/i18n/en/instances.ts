@@ -32,6 +32,7 @@ export const instances = {
   'one.start': 'Start',
   'one.stop': 'Stop',
   'one.restart': 'Restart',
+  'one.reinstall': 'Reinstall',
   'one.delete': 'Delete',
   'one.gone': 'Instance not found',
   'one.goneHelp': 'It was deleted.',
@@ -57,6 +58,7 @@ export const instances = {
   'did.StartInstance': 'Start requested',
   'did.StopInstance': 'Stop requested',
   'did.RestartInstance': 'Restart requested',
+  'did.ReinstallInstance': 'Reinstall requested',
   'one.log': 'Console output',
   'one.logHelp': 'The most recent output of the serial console.',
   'one.logEmpty': 'No output yet.',
@@ -66,6 +68,9 @@ export const instances = {
     'The guest is asked to shut down and is powered off after a grace period. Its disk is kept and remains billed.',
   'one.restartTitle': 'Restart {name}?',
   'one.restartHelp': 'Running programs are ended.',
+  'one.reinstallTitle': 'Reinstall {name}?',
+  'one.reinstallHelp':
+    'The root disk is deleted with everything on it, and a new one is created from the instance’s image. Name, addresses and other volumes stay. This cannot be undone.',
   'one.changeHelp':
     'A new name applies immediately. A new size applies the next time the instance is stopped and started.',
   'one.deleteTitle': 'Delete {name}?',

@@ -34,7 +34,7 @@ const views: { tab: string; text: Key }[] = [
   { tab: 'network', text: 'one.network' },
 ];
 
-type Action = 'start' | 'stop' | 'restart' | 'delete';
+type Action = 'start' | 'stop' | 'restart' | 'reinstall' | 'delete';
 
 const call = (action: Action, id: string): Promise<Instance> => {
   const params = { params: { path: { id } } };
@@ -45,6 +45,8 @@ const call = (action: Action, id: string): Promise<Instance> => {
       return ok(api.POST('/v1/instances/{id}/stop', params));
     case 'restart':
       return ok(api.POST('/v1/instances/{id}/restart', params));
+    case 'reinstall':
+      return ok(api.POST('/v1/instances/{id}/reinstall', { ...params, body: {} }));
     case 'delete':
       return ok(api.DELETE('/v1/instances/{id}', params));
   }
@@ -103,6 +105,11 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
           {t('one.restart')}
         </Button>
       )}
+      {stopped && phase === 'Stopped' && (
+        <Button variant="secondary" onClick={() => open('reinstall')}>
+          {t('one.reinstall')}
+        </Button>
+      )}
       <Button variant="secondary" onClick={() => change(true)}>
         {t('op.change')}
       </Button>
@@ -147,8 +154,8 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
           title={t(`one.${asked}Title`, { name: i.meta.name })}
           help={t(`one.${asked}Help`)}
           action={t(`one.${asked}`)}
-          danger={asked === 'delete'}
-          name={asked === 'delete' ? i.meta.name : undefined}
+          danger={asked === 'delete' || asked === 'reinstall'}
+          name={asked === 'delete' || asked === 'reinstall' ? i.meta.name : undefined}
           busy={act.isPending}
           error={act.error}
           onConfirm={() => act.mutate(asked)}

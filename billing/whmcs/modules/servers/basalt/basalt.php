@@ -212,16 +212,40 @@ function basalt_ListAccounts(array $params): array
     return $said === 'success' ? ['success' => true, 'accounts' => $accounts] : ['success' => false, 'error' => $said];
 }
 
-function basalt_power(array $params, string $verb): string
+function basalt_power(array $params, string $verb, ?array $body = null): string
 {
-    return basalt_said(static function () use ($params, $verb): void {
+    return basalt_said(static function () use ($params, $verb, $body): void {
         $service = basalt_service($params);
         $instance = (string) ($service['spec']['instance'] ?? '');
         if ($instance === '' || ($service['status']['phase'] ?? '') === 'NoMachine') {
             throw new ApiError('This service has no machine: ' . (($service['status']['reason'] ?? '') ?: 'it is an account, whose machines are in the portal') . '.', 'wrong_state');
         }
-        basalt_client($params)->call($verb, 'POST', '/v1/instances/' . rawurlencode($instance) . '/' . $verb);
+        basalt_client($params)->call($verb, 'POST', '/v1/instances/' . rawurlencode($instance) . '/' . $verb, $body);
     });
+}
+
+/**
+ * Makes the machine's root disk anew, from an image that the client chooses. A page
+ * asks first: all on the disk is lost, so the machine's name has to be typed.
+ */
+function basalt_reinstall(array $params): array|string
+{
+    $machine = '';
+    $images = [];
+    $said = basalt_said(static function () use ($params, &$machine, &$images): void {
+        $machine = (string) (basalt_service($params)['spec']['machine']['name'] ?? '');
+        $images = basalt_ImageLoader($params);
+    });
+    if ($said !== 'success') {
+        return $said;
+    }
+    $typed = $_POST['basalt_confirm'] ?? null;
+    $image = $_POST['basalt_image'] ?? null;
+    if ($machine !== '' && is_string($typed) && is_string($image) && hash_equals($machine, trim($typed)) && isset($images[$image])) {
+        return basalt_power($params, 'reinstall', ['image' => $image]);
+    }
+    return ['templatefile' => 'templates/reinstall', 'vars' => ['words' => Lang::words(Lang::current()), 'machine' => $machine, 'images' => array_keys($images),
+        'wrong' => $typed !== null, 'here' => 'clientarea.php?action=productdetails&id=' . (int) ($params['serviceid'] ?? 0)]];
 }
 
 function basalt_start(array $params): string
@@ -323,12 +347,12 @@ function basalt_AdminCustomButtonArray(array $params = []): array
 
 function basalt_ClientAreaCustomButtonArray(array $params = []): array
 {
-    return ($params['configoption1'] ?? 'machine') === 'account' ? [] : basalt_buttons() + [Lang::text('console') => 'console'];
+    return ($params['configoption1'] ?? 'machine') === 'account' ? [] : basalt_buttons() + [Lang::text('console') => 'console', Lang::text('reinstall') => 'reinstall'];
 }
 
 function basalt_ClientAreaAllowedFunctions(array $params = []): array
 {
-    return ['start', 'stop', 'restart', 'console'];
+    return ['start', 'stop', 'restart', 'console', 'reinstall'];
 }
 
 function basalt_ClientArea(array $params): array

@@ -72,4 +72,11 @@ return [
     'bill' => 'Bill the last month',
     'line_rest' => 'Volumes, addresses, traffic and other',
     'gpu_reserved_hours' => 'GPU hours, reserved',
+    'reinstall' => 'Reinstall',
+    'image' => 'Image',
+    'reinstall_help' => 'The root disk is deleted with everything on it and made anew from the image. Name, addresses and other volumes stay. Stop the machine first, and start it afterwards.',
+    'reinstall_confirm' => 'Type the machine\'s name to confirm:',
+    'reinstall_wrong' => 'That is not the name of the machine, or the image is not there any more.',
+    'back' => 'Back',
+    'no_machine' => 'This service has no machine.',
 ];

@@ -72,4 +72,11 @@ return [
     'bill' => 'Letzten Monat abrechnen',
     'line_rest' => 'Volumes, Adressen, Verkehr und Übriges',
     'gpu_reserved_hours' => 'GPU-Stunden, reserviert',
+    'reinstall' => 'Neu installieren',
+    'image' => 'Image',
+    'reinstall_help' => 'Die Systemfestplatte wird mit allem, was darauf ist, gelöscht und aus dem Image neu erstellt. Name, Adressen und andere Volumes bleiben. Halten Sie die Maschine vorher an, und starten Sie sie danach.',
+    'reinstall_confirm' => 'Zur Bestätigung den Namen der Maschine eingeben:',
+    'reinstall_wrong' => 'Das ist nicht der Name der Maschine, oder das Image gibt es nicht mehr.',
+    'back' => 'Zurück',
+    'no_machine' => 'Dieser Dienst hat keine Maschine.',
 ];

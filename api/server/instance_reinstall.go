@@ -1,0 +1,96 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// ReinstallInstance gives an instance that is stopped another root volume, from an
+// image, and deletes the one that it has, in one batch.
+func (h *handlers) ReinstallInstance(ctx context.Context, r in[none, api.InstanceReinstall]) (*api.Instance, error) {
+	o, err := h.own(ctx, api.KindInstance, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.active(ctx, o.Meta.Organization); err != nil {
+		return nil, err
+	}
+	in, err := api.Decode[api.Instance](o)
+	if err != nil {
+		return nil, err
+	}
+	if err := reinstallable(in); err != nil {
+		return nil, err
+	}
+	image, err := h.image(ctx, in.Meta, string(cmp.Or(r.Body.Image, in.Spec.Image)))
+	if err != nil {
+		return nil, eachFault(err, func(e *api.Error) error {
+			return api.Errorf(e.Code, "%s", e.Message).At("image").WithHint("%s", e.Hint)
+		})
+	}
+	switch {
+	case image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed:
+		return nil, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("image").WithHint("%s", image.Status.LastError)
+	case in.Spec.App != "" && image.Meta.ID != string(in.Spec.Image):
+		return nil, api.Errorf(api.CodeInvalid, "instance %s is of an app, which has its own image", in.Meta.Name).At("image").WithHint("leave the image out")
+	}
+	old, err := h.rootOf(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.noSnapshots(ctx, "reinstall", in.Meta, old.Meta); err != nil {
+		return nil, err
+	}
+	spec, volumes := reinstalled(in, old, image)
+	out, err := put[api.Instance](ctx, h, o, o.Meta, spec, volumes)
+	return &out, err
+}
+
+// reinstallable refuses an instance whose root volume may be open, or may be opened.
+func reinstallable(in api.Instance) error {
+	st := in.Status
+	switch {
+	case in.Meta.DeletedAt != nil:
+		return api.Errorf(api.CodeState, "instance %s is being deleted", in.Meta.Name)
+	case in.Spec.Power != api.PowerStopped || st.Phase != api.InstanceStopped || st.ObservedGeneration < in.Meta.Generation || in.Assignment.MigrateTo != "":
+		return api.Errorf(api.CodeState, "instance %s is not stopped: its root volume may be in use", in.Meta.Name).
+			WithHint("stop it first, and wait until it is: basalt instance stop %s --wait", in.Meta.Name)
+	}
+	return nil
+}
+
+// rootOf is the root volume that an instance has.
+func (h *handlers) rootOf(ctx context.Context, in api.Instance) (api.Volume, error) {
+	volumes, err := all[api.Volume](ctx, h, api.ListQuery{Kind: api.KindVolume, Project: in.Meta.Project})
+	if err != nil {
+		return api.Volume{}, err
+	}
+	for _, v := range volumes {
+		if v.Spec.Root && string(v.Spec.Instance) == in.Meta.ID && v.Meta.DeletedAt == nil {
+			return v, nil
+		}
+	}
+	return api.Volume{}, api.Errorf(api.CodeState, "instance %s has no root volume", in.Meta.Name).WithHint("delete it and create another")
+}
+
+// reinstalled is the instance's spec with a new root volume, and the commands that make
+// that and delete the old one. The old one is nobody's from then on, so that it does
+// not wait for the instance to stop; what it took of quotas is the new one's.
+func reinstalled(in api.Instance, old api.Volume, image api.Image) (api.InstanceSpec, []api.Command) {
+	id := newID(api.KindVolume)
+	fresh := api.VolumeSpec{SizeBytes: max(old.Spec.SizeBytes, image.Status.VirtualBytes), Image: api.ImageID(image.Meta.ID), Instance: api.InstanceID(in.Meta.ID),
+		Root: true, Pool: old.Spec.Pool, Qos: old.Spec.Qos}
+	loose := old.Spec
+	loose.Root, loose.Instance, loose.Rollback = false, "", nil
+	spec := in.Spec
+	spec.Image, spec.RootVolume = api.ImageID(image.Meta.ID), api.VolumeID(id)
+	return spec, []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindVolume, ID: old.Meta.ID, Expect: old.Meta.Revision, Labels: old.Meta.Labels, Data: api.Encode(loose), Uses: api.Amounts{}},
+		{Op: api.OpDelete, Kind: api.KindVolume, ID: old.Meta.ID, Expect: api.AnyRevision},
+		{Op: api.OpPutSpec, Kind: api.KindVolume, ID: id, Name: in.Meta.ID + "-root-" + strings.TrimPrefix(id, "vol-"), Organization: in.Meta.Organization, Project: in.Meta.Project,
+			Finalizers: []string{api.FinalizerAgent}, Data: api.Encode(fresh), Uses: fresh.Uses()},
+	}
+}
