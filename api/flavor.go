@@ -14,7 +14,9 @@ func ValidateFlavor(s FlavorSpec) error {
 	return joined(
 		between("spec.vcpus", s.Vcpus, 1, MaxVCPUs, ""),
 		mebibytes("spec.memoryBytes", s.MemoryBytes, MinMemoryBytes, MaxMemoryBytes),
-		volumeBytes("spec.rootBytes", s.RootBytes))
+		volumeBytes("spec.rootBytes", s.RootBytes),
+		oneOf("spec.hugePages", s.HugePages, "", HugePages2Mi, HugePages1Gi),
+		wholePages("spec.hugePages", s.MemoryBytes, s.HugePages))
 }
 
 // volumeBytes checks a size that may be 0 (somebody else's choice).

@@ -30,6 +30,7 @@ const (
 	HardwareClock      HardwareCheckID = "clock"
 	HardwareGPUs       HardwareCheckID = "gpus"
 	HardwareBMC        HardwareCheckID = "bmc"
+	HardwareHugePages  HardwareCheckID = "huge-pages"
 )
 
 // ConditionHardware is the type of a node's condition that is not true while a check of

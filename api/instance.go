@@ -92,6 +92,7 @@ func ValidateInstance(s InstanceSpec) error {
 		volumeBytes("spec.rootBytes", s.RootBytes),
 		oneOf("spec.firmware", s.Firmware, "", FirmwareBIOS, FirmwareUEFI), firmware(s),
 		oneOf("spec.cpu", s.CPU, "", CPUBaseline, CPUHost),
+		oneOf("spec.hugePages", s.HugePages, "", HugePages2Mi, HugePages1Gi),
 		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
 		between("spec.priority", s.Priority, 0, 100, ""),
 		storagePool("spec.storagePool", s.StoragePool),

@@ -46,6 +46,7 @@ const (
 	MemoryManagers  NodeMemoryPartName = "managers"   // Ceph's
 	MemoryGPUs      NodeMemoryPartName = "gpus"       // drivers' and daemons', beside the workers of instances
 	MemoryPageCache NodeMemoryPartName = "page-cache" // the kernel's, for disks
+	MemoryHugePages NodeMemoryPartName = "huge-pages" // reserved for instances that ask for them
 )
 
 // ConditionStore is the type of a node's condition that is not true while the

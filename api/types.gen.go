@@ -967,7 +967,9 @@ type FlavorList struct {
 
 // FlavorSpec defines model for FlavorSpec.
 type FlavorSpec struct {
-	MemoryBytes int64 `json:"memoryBytes"`
+	// HugePages Pages of that size back the memory of its instances: they are placed where enough are reserved. Not for virtual GPUs. Empty: ordinary pages.
+	HugePages   HugePages `json:"hugePages,omitempty,omitzero"`
+	MemoryBytes int64     `json:"memoryBytes"`
 
 	// RootBytes Root volume; 0: the image's own size.
 	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
@@ -1361,8 +1363,11 @@ type InstanceAssignment struct {
 	Gpu        GPUID `json:"gpu,omitempty,omitzero"`
 
 	// Hold Why it does not run although it is asked to: its organization is suspended. Empty: nothing holds it.
-	Hold        string `json:"hold,omitempty,omitzero"`
-	MemoryBytes int64  `json:"memoryBytes,omitempty,omitzero"`
+	Hold string `json:"hold,omitempty,omitzero"`
+
+	// HugePages The pages that its memory takes of its node. Empty: ordinary ones.
+	HugePages   HugePages `json:"hugePages,omitempty,omitzero"`
+	MemoryBytes int64     `json:"memoryBytes,omitempty,omitzero"`
 
 	// MigrateTo It is moving there; the move's object is a Migration.
 	MigrateTo NodeID `json:"migrateTo,omitempty,omitzero"`
@@ -1544,6 +1549,9 @@ type InstanceSpec struct {
 
 	// Flavor Name or id; stored as id.
 	Flavor FlavorID `json:"flavor"`
+
+	// HugePages Pages of that size back its memory: it is placed where enough are reserved. Not with a virtual GPU. Empty: as its flavor says. A change takes effect when it is next stopped and started.
+	HugePages HugePages `json:"hugePages,omitempty,omitzero"`
 
 	// Image Name or id; stored as id. Needed without an app.
 	Image ImageID `json:"image,omitempty,omitzero"`
@@ -2306,6 +2314,18 @@ type NodeAssignment struct {
 	Voter bool `json:"voter,omitempty,omitzero"`
 }
 
+// NodeHugePages Huge pages of one size that the node's kernel keeps for instances that ask for them.
+type NodeHugePages struct {
+	// FreeBytes Of those that nothing uses. An instance that is stopped uses none, and keeps its place.
+	FreeBytes int64 `json:"freeBytes"`
+
+	// Size Of one page.
+	Size HugePages `json:"size"`
+
+	// TotalBytes Of all of them.
+	TotalBytes int64 `json:"totalBytes"`
+}
+
 // NodeList defines model for NodeList.
 type NodeList struct {
 	// Continue Ask with it for the next page; empty on the last.
@@ -2394,6 +2414,9 @@ type NodeStatus struct {
 
 	// Hardware What the node has found out about its machine, every ten minutes; empty until it has looked, and on nodes of a version before that.
 	Hardware []HardwareCheck `json:"hardware,omitempty,omitzero"`
+
+	// HugePages Huge pages that are reserved for instances, the smallest first. Empty: none are, or the node is of a version before.
+	HugePages []NodeHugePages `json:"hugePages,omitempty,omitzero"`
 
 	// Hypervisor Versions of libvirt and QEMU.
 	Hypervisor string `json:"hypervisor,omitempty,omitzero"`

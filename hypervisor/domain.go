@@ -28,6 +28,7 @@ type Domain struct {
 
 	VCPUs       int
 	MemoryBytes int64 // whole MiB
+	HugePages   int64 // size in bytes of the pages that back its memory; 0: ordinary ones
 	Accelerator Accelerator
 	// Machine is the machine type with its version (pc-q35-10.0): what the guest sees
 	// of its board stays the same whichever QEMU runs it. Empty: the newest of this

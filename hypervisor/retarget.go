@@ -91,6 +91,9 @@ func Retarget(running string, target Domain) (string, error) {
 	if target.Firmware != nil {
 		target.firmware(dom.OS)
 	}
+	if !sameHugePages(dom.MemoryBacking, target.hugePages()) {
+		return "", differ("hugePages")
+	}
 	if err := retargetDisks(dom.Devices, target); err != nil {
 		return "", err
 	}

@@ -56,6 +56,12 @@ func (d Domain) Validate() error {
 		return invalid("vcpus", "%d is out of range, want 1 to %d", d.VCPUs, MaxVCPUs)
 	case d.MemoryBytes < MinMemoryBytes || d.MemoryBytes > MaxMemoryBytes || d.MemoryBytes%mib != 0:
 		return invalid("memoryBytes", "%d bytes are not valid, want a multiple of 1 MiB from 16 MiB to 16 TiB", d.MemoryBytes)
+	case d.HugePages != 0 && d.HugePages != 2*mib && d.HugePages != 1024*mib:
+		return invalid("hugePages", "%d bytes are not a size of huge pages, want 2 MiB or 1 GiB", d.HugePages)
+	case d.HugePages != 0 && d.MemoryBytes%d.HugePages != 0:
+		return invalid("hugePages", "%d bytes of memory are not a whole number of pages of %d bytes", d.MemoryBytes, d.HugePages)
+	case d.HugePages != 0 && d.VGPUSocket != "":
+		return invalid("hugePages", "the workers of a virtual GPU map single pages of the guest's memory, not huge ones")
 	case d.Accelerator != KVM && d.Accelerator != TCG:
 		return invalid("accelerator", "unknown accelerator %q, want kvm or tcg", d.Accelerator)
 	case d.Machine != "" && !machineForm.MatchString(d.Machine):

@@ -43,6 +43,7 @@ func (d Domain) XML() (string, error) {
 		// The vGPU's process maps the guest's memory: a shared memfd. Tenants'
 		// pages are never merged: merging tells one tenant what another has.
 		MemoryBacking: &lx.DomainMemoryBacking{
+			MemoryHugePages:    d.hugePages(),
 			MemoryNosharepages: &lx.DomainMemoryNosharepages{},
 			MemorySource:       &lx.DomainMemorySource{Type: "memfd"},
 			MemoryAccess:       &lx.DomainMemoryAccess{Mode: "shared"},

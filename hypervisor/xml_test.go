@@ -48,6 +48,9 @@ var goldens = map[string]func(*Domain){
 		d.Accelerator, d.VCPUs, d.Machine = KVM, 8, "pc-q35-10.0"
 		d.CPU = &CPU{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx2"}, Disabled: []string{"pcid"}, AddressBits: 48}
 	},
+	"hugepages": func(d *Domain) {
+		d.Accelerator, d.MemoryBytes, d.HugePages = KVM, 4<<30, 1<<30
+	},
 	"uefi": func(d *Domain) { d.Firmware = &Firmware{NVRAM: "/var/lib/basalt/i/nvram.fd"} },
 	"secureboot": func(d *Domain) {
 		d.Firmware, d.TPM = &Firmware{SecureBoot: true, NVRAM: "/var/lib/basalt/i/nvram.fd"}, true
@@ -198,6 +201,9 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes = 1 << 20 }},
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes++ }},
 		{"memoryBytes", func(d *Domain) { d.MemoryBytes = -1 << 30 }},
+		{"hugePages", func(d *Domain) { d.HugePages = 4096 }},
+		{"hugePages", func(d *Domain) { d.HugePages = 1 << 30 }},
+		{"hugePages", func(d *Domain) { d.HugePages, d.VGPUSocket = 2<<20, "/run/vgpu.sock" }},
 		{"accelerator", func(d *Domain) { d.Accelerator = "" }},
 		{"tpm", func(d *Domain) { d.TPM = true }},
 		{"firmware.nvram", func(d *Domain) { d.Firmware = &Firmware{} }},

@@ -28,6 +28,7 @@ func (a *App) nodes() *kind[api.Node] {
 		detail: func(n api.Node) (d detail) {
 			d.add("Hypervisor", n.Status.Hypervisor)
 			d.add("Memory", memoryParts(n.Status.Memory))
+			d.add("Huge pages", hugePages(n.Status.HugePages))
 			d.add("Local storage", localStorage(n.LocalStorage()))
 			d.conditions(a.Now(), n.Status.Conditions)
 			return d
@@ -61,6 +62,25 @@ func memoryParts(m api.NodeMemory) string {
 		parts = append(parts, text+" "+size(p.Bytes))
 	}
 	return fmt.Sprintf("%s of %s for instances; reserved: %s", size(m.InstancesBytes), size(m.TotalBytes), strings.Join(parts, ", "))
+}
+
+// hugePages says what is reserved of each size, and how much of it nothing uses.
+func hugePages(all []api.NodeHugePages) string {
+	var parts []string
+	for _, p := range all {
+		parts = append(parts, fmt.Sprintf("%s in pages of %s, %s free", size(p.TotalBytes), size(p.Size.Bytes()), size(p.FreeBytes)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// hugePagesFlag is shared by what creates and resizes instances and flavors.
+func hugePagesFlag(f *pflag.FlagSet, otherwise string) func(*api.HugePages) {
+	pages := f.String("huge-pages", "", "back the memory with huge pages: 2Mi or 1Gi; default: "+otherwise)
+	return func(to *api.HugePages) {
+		if f.Changed("huge-pages") {
+			*to = api.HugePages(*pages)
+		}
+	}
 }
 
 // localStorage says what a node's own pool has promised, and what it keeps.
@@ -162,14 +182,20 @@ func (a *App) flavors() *kind[api.Flavor] {
 		app: a, noun: "flavor", about: "Instance sizes",
 		columns: []string{"VCPUS", "MEMORY", "ROOT"},
 		row: func(f api.Flavor) []string {
-			return []string{fmt.Sprint(f.Spec.Vcpus), formatSize(f.Spec.MemoryBytes), formatSize(f.Spec.RootBytes)}
+			memory := formatSize(f.Spec.MemoryBytes)
+			if f.Spec.HugePages != "" {
+				memory += fmt.Sprintf(" (%s pages)", f.Spec.HugePages)
+			}
+			return []string{fmt.Sprint(f.Spec.Vcpus), memory, formatSize(f.Spec.RootBytes)}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Flavor) error {
 			vcpus := f.Int64("vcpus", 0, "number of vCPUs")
 			var memory, root int64
 			f.Var(sizeFlag{&memory}, "memory", "memory, e.g. 1GiB")
 			f.Var(sizeFlag{&root}, "root-size", "size of the root volume; default: the image's size")
+			pages := hugePagesFlag(f, "ordinary pages")
 			return func(o *api.Flavor) error {
+				pages(&o.Spec.HugePages)
 				o.Spec.Vcpus, o.Spec.MemoryBytes = cmp.Or(*vcpus, o.Spec.Vcpus), cmp.Or(memory, o.Spec.MemoryBytes)
 				o.Spec.RootBytes = cmp.Or(root, o.Spec.RootBytes)
 				return nil

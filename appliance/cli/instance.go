@@ -159,9 +159,11 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	secureBoot := f.Bool("secure-boot", false, "UEFI Secure Boot: start only signed software; needs --firmware uefi")
 	tpm := f.Bool("tpm", false, "add a TPM 2.0; needs --firmware uefi")
 	cpu := f.String("cpu", "", "processor model: baseline (supported by all nodes) or host (that of its node); default: baseline")
+	pages := hugePagesFlag(f, "the flavor's")
 	networks := networkFlags(f)
 	return func(i *api.Instance) error {
 		s := &i.Spec
+		pages(&s.HugePages)
 		if err := networks(s); err != nil {
 			return err
 		}
@@ -242,11 +244,13 @@ func reinstallCommand(k *kind[api.Instance]) *cobra.Command {
 }
 
 func resizeCommand(k *kind[api.Instance]) *cobra.Command {
-	cmd := &cobra.Command{Use: "resize NAME|ID", Short: "Change the flavor or virtual GPU; applies at the next start", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "resize NAME|ID", Short: "Change the flavor, virtual GPU or huge pages; applies at the next start", Args: cobra.ExactArgs(1)}
 	flavor := cmd.Flags().String("flavor", "", "flavor, name or ID")
 	vgpu := vgpuFlags(cmd.Flags())
+	pages := hugePagesFlag(cmd.Flags(), "the flavor's")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.change(cmd.Context(), args[0], func(i *api.Instance) error {
+			pages(&i.Spec.HugePages)
 			i.Spec.Flavor = cmp.Or(api.FlavorID(*flavor), i.Spec.Flavor)
 			vgpu(&i.Spec)
 			if i.Spec.Power != api.PowerStopped {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -30,6 +31,15 @@ func (n *node) hardwareChecks(c config) func(context.Context, string, []api.Node
 		}
 		return hardware.Checks(hardware.Probe(ctx, o))
 	}
+}
+
+// hugePages returns how the agent learns what is reserved; nil where machines are
+// pretended.
+func (n *node) hugePages() func() []api.NodeHugePages {
+	if n.probed == "" {
+		return nil
+	}
+	return func() []api.NodeHugePages { return hardware.HugePages(os.DirFS("/")) }
 }
 
 // offsetLimit is how long the leader's answer is waited for; one that takes long says

@@ -193,6 +193,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 		ao.SSHAuthority, n.network.guests.SSHAuthority = n.ssh.authority.UserCA, n.ssh.authority.UserCA
 	}
 	ao.Hardware = n.hardwareChecks(c)
+	ao.HugePages = n.hugePages()
 	if n.cluster != nil {
 		n.cluster.agentOptions(&ao)
 		n.openUpgrades(c, id, &ao)

@@ -27,7 +27,7 @@ func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
 	if n.WithoutHypervisor() != "" {
 		return Fit{Why: withoutHypervisor}
 	}
-	if n.WithoutKVM() && w.Has == 0 { // one that is there already stays
+	if n.WithoutKVM() && !w.There { // one that is there already stays
 		return Fit{Why: WithoutKVM}
 	}
 	if w.CPU != nil {
@@ -54,14 +54,18 @@ func (r *Room) ofMachine(n api.Node, w Want) (int64, string) {
 	count := times(free, w.VCPUs)
 	// One that stays where it is may keep what it has, however full the node is.
 	memory := max(r.FreeMemory(n), w.Has)
-	if w.Taken() > memory {
+	if taken := w.Taken(); taken > 0 && taken > memory {
 		return 0, r.tooLittle(n, w)
+	}
+	pages, why := r.OnPages(n, w)
+	if why != "" {
+		return 0, why
 	}
 	disks, why := r.OnDisk(n, w.DiskPool, w.Disk)
 	if why != "" {
 		return 0, why
 	}
-	return min(count, times(memory, w.Taken()), disks), ""
+	return min(count, times(memory, w.Taken()), pages, disks), ""
 }
 
 // times returns how often a part is in a whole.

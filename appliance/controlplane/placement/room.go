@@ -24,6 +24,7 @@ type Room struct {
 	pools  map[string]bool
 
 	vcpus, memory map[api.NodeID]int64 // taken; bytes
+	pages         map[pagePool]int64   // taken of huge pages; bytes
 	disk          map[diskPool]int64   // promised of nodes' own pools to volumes; bytes
 	vram, share   map[api.GPUID]int64  // taken; bytes, hundredths
 	vgpus         map[api.GPUID]int64  // taken
@@ -33,7 +34,7 @@ type Room struct {
 // watches the nodes.
 func NewRoom(gpus map[string]api.GPU, pools map[string]api.GPUPool, health map[string]Health) *Room {
 	r := &Room{health: health, cards: map[api.NodeID][]Card{}, pools: map[string]bool{},
-		vcpus: map[api.NodeID]int64{}, memory: map[api.NodeID]int64{}, disk: map[diskPool]int64{}, vram: map[api.GPUID]int64{}, share: map[api.GPUID]int64{}, vgpus: map[api.GPUID]int64{}}
+		vcpus: map[api.NodeID]int64{}, memory: map[api.NodeID]int64{}, pages: map[pagePool]int64{}, disk: map[diskPool]int64{}, vram: map[api.GPUID]int64{}, share: map[api.GPUID]int64{}, vgpus: map[api.GPUID]int64{}}
 	named := map[string]api.GPUPoolSpec{}
 	for _, p := range objects.Sorted(pools) {
 		if !r.pools[p.Meta.Name] {
@@ -72,6 +73,7 @@ func (r *Room) count(a api.InstanceAssignment, sign int64) {
 		if n != "" {
 			r.vcpus[n] += sign * a.Vcpus
 			r.memory[n] += sign * Takes(a)
+			r.addPages(n, a, sign)
 		}
 	}
 	if a.Gpu != "" {
@@ -85,6 +87,7 @@ func (r *Room) count(a api.InstanceAssignment, sign int64) {
 func (r *Room) AddAt(n api.NodeID, a api.InstanceAssignment) {
 	r.vcpus[n] += a.Vcpus
 	r.memory[n] += Takes(a)
+	r.addPages(n, a, 1)
 }
 
 // Swap returns the memory of a node, in bytes, that backs what is, or may be, promised

@@ -20,7 +20,11 @@ type Want struct {
 	Model         string // empty: any of the pool
 	Tier          api.GPUTier
 	Has           int64 // memory that it takes of its node already, in bytes
-	Root          int64 // size of its root volume, in bytes
+	There         bool  // it is on its node already
+	// HugePages back its memory, which is then not of the node's ordinary memory.
+	HugePages api.HugePages
+	HasPages  int64 // memory that it takes of its node's huge pages of that size already, in bytes
+	Root      int64 // size of its root volume, in bytes
 	// Disk is what the root volume takes anew of a pool of the node's own, in bytes; 0:
 	// it is there already, or lies in a pool that several nodes have.
 	Disk     int64
@@ -31,7 +35,7 @@ type Want struct {
 
 // Wanted returns what an instance of a flavor asks for; g is nil without a vGPU.
 func Wanted(f api.FlavorSpec, g *api.VGPUSpec) Want {
-	w := Want{VCPUs: f.Vcpus, Memory: f.MemoryBytes, Root: f.RootBytes}
+	w := Want{VCPUs: f.Vcpus, Memory: f.MemoryBytes, Root: f.RootBytes, HugePages: f.HugePages}
 	if g != nil {
 		w.VRAM, w.Share, w.Pool, w.Model, w.Tier = g.VramBytes, g.SharePercent, cmp.Or(g.Pool, api.DefaultPool), g.Model, g.Tier
 	}
@@ -41,8 +45,13 @@ func Wanted(f api.FlavorSpec, g *api.VGPUSpec) Want {
 // workers returns the memory of the workers of its vGPU, in bytes.
 func (w Want) workers() int64 { return workers(w.VRAM) }
 
-// Taken returns what it takes of its node's memory, in bytes.
-func (w Want) Taken() int64 { return w.Memory + w.workers() }
+// Taken returns what it takes of its node's ordinary memory, in bytes.
+func (w Want) Taken() int64 {
+	if w.HugePages != "" {
+		return 0
+	}
+	return w.Memory + w.workers()
+}
 
 func workers(vram int64) int64 {
 	if vram == 0 {
@@ -51,5 +60,10 @@ func workers(vram int64) int64 {
 	return WorkersMemory
 }
 
-// Takes returns what an assigned instance takes of its node's memory, in bytes.
-func Takes(a api.InstanceAssignment) int64 { return a.MemoryBytes + workers(a.VgpuVramBytes) }
+// Takes returns what an assigned instance takes of its node's ordinary memory, in bytes.
+func Takes(a api.InstanceAssignment) int64 {
+	if a.HugePages != "" {
+		return 0
+	}
+	return a.MemoryBytes + workers(a.VgpuVramBytes)
+}

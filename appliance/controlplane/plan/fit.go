@@ -39,7 +39,9 @@ func room(s *State) *placement.Room {
 func takes(a api.InstanceAssignment) int64 { return placement.Takes(a) }
 
 func wants(f api.Flavor, in api.Instance) placement.Want {
-	return placement.Wanted(f.Spec, in.Spec.Vgpu)
+	w := placement.Wanted(f.Spec, in.Spec.Vgpu)
+	w.HugePages = in.Spec.HugePagesOf(f.Spec)
+	return w
 }
 
 // place finds the node, and GPU, with the most room that fits; one already
@@ -66,7 +68,10 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time
 	var bestFree int64
 	var why []string
 	if in.Assignment.Node != "" {
-		w.Has = takes(in.Assignment)
+		w.Has, w.There = takes(in.Assignment), true
+		if in.Assignment.HugePages == w.HugePages {
+			w.HasPages = in.Assignment.MemoryBytes
+		}
 	}
 	root := rootOf(s, in)
 	for _, n := range objects.Sorted(s.Nodes) {
@@ -84,9 +89,9 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time
 			why = append(why, notHere(n, reason))
 			continue
 		}
-		if free := u.FreeMemory(n) - w.Taken(); best.Node == "" || free > bestFree {
+		if free := u.FreeAfter(n, w); best.Node == "" || free > bestFree {
 			bestFree = free
-			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.VCPUs, MemoryBytes: w.Memory, Gpu: fit.GPU, VgpuVramBytes: w.VRAM, VgpuSharePercent: w.Share, VgpuTier: w.Tier}
+			best = api.InstanceAssignment{Node: id, Hold: hold(s, in), Vcpus: w.VCPUs, MemoryBytes: w.Memory, HugePages: w.HugePages, Gpu: fit.GPU, VgpuVramBytes: w.VRAM, VgpuSharePercent: w.Share, VgpuTier: w.Tier}
 		}
 	}
 	if best.Node == "" {

@@ -16,13 +16,18 @@ func TestCountIsWhatIsPlaced(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(22, seed))
 		s := cluster()
-		s.Flavors["flv-1"] = api.Flavor{Meta: api.Meta{ID: "flv-1", Name: "small"}, Spec: api.FlavorSpec{Vcpus: r.Int64N(3), MemoryBytes: (1 + r.Int64N(4)) * gib / 2, RootBytes: r.Int64N(3) * 10 * gib}}
+		s.Flavors["flv-1"] = api.Flavor{Meta: api.Meta{ID: "flv-1", Name: "small"}, Spec: api.FlavorSpec{Vcpus: r.Int64N(3), MemoryBytes: (1 + r.Int64N(4)) * gib / 2, RootBytes: r.Int64N(3) * 10 * gib, HugePages: []api.HugePages{"", "", api.HugePages2Mi, api.HugePages1Gi}[r.IntN(4)]}}
 		s.Pools["pool-1"] = api.GPUPool{Meta: api.Meta{ID: "pool-1", Name: "default"}, Spec: api.GPUPoolSpec{VramOvercommitPercent: 100 + 50*r.Int64N(3), MaxVgpusPerGpu: r.Int64N(5)}}
 		for n := range 1 + r.IntN(3) {
 			id := api.NodeID(fmt.Sprint("n", n))
 			s.node(string(id), (1+r.Int64N(40))*gib)
 			node := s.Nodes[string(id)]
 			node.Spec.Unschedulable = r.IntN(6) == 0
+			for _, size := range api.AllHugePages {
+				if r.IntN(3) > 0 {
+					node.Status.HugePages = append(node.Status.HugePages, api.NodeHugePages{Size: size, TotalBytes: r.Int64N(20) * gib})
+				}
+			}
 			if r.IntN(2) == 0 {
 				node.Status.Pools = []api.StoragePool{{Name: "local", SizeBytes: 100 * gib, FreeBytes: r.Int64N(5) * gib, ReserveBytes: gib, LimitBytes: r.Int64N(200) * gib, ImageBytes: r.Int64N(10) * gib}}
 			}

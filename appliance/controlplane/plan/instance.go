@@ -104,7 +104,7 @@ func resized(s *State, in api.Instance) bool {
 		return false
 	}
 	w, a := wants(f, in), in.Assignment
-	return w.VCPUs != a.Vcpus || w.Memory != a.MemoryBytes || w.VRAM != a.VgpuVramBytes || w.Share != a.VgpuSharePercent || w.Tier != a.VgpuTier
+	return w.VCPUs != a.Vcpus || w.Memory != a.MemoryBytes || w.HugePages != a.HugePages || w.VRAM != a.VgpuVramBytes || w.Share != a.VgpuSharePercent || w.Tier != a.VgpuTier
 }
 
 // planVolume gives a volume the node of its instance, or, alone, the node with

@@ -99,7 +99,7 @@ func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) 
 		return api.InstanceAssignment{Reason: "node " + nodeName(s, to) + " is lost"}
 	}
 	// It moves as it runs: what its spec asks for by now counts when it is stopped.
-	runs := placement.Want{VCPUs: in.Assignment.Vcpus, Memory: in.Assignment.MemoryBytes, CPU: &in.Status.Machine.CPU}
+	runs := placement.Want{VCPUs: in.Assignment.Vcpus, Memory: in.Assignment.MemoryBytes, HugePages: in.Assignment.HugePages, CPU: &in.Status.Machine.CPU}
 	return placeOn(s, u, alone, runs, now, func(n api.Node) bool {
 		id := api.NodeID(n.Meta.ID)
 		return id != in.Assignment.Node && (to == "" || id == to)

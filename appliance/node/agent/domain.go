@@ -52,6 +52,7 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 		ID: id, Node: b.o.NodeID, Name: in.Meta.Name,
 		VCPUs: int(in.Assignment.Vcpus), MemoryBytes: in.Assignment.MemoryBytes, Accelerator: b.accelerator.how(),
 		Machine:      in.Status.Machine.Type,
+		HugePages:    in.Assignment.HugePages.Bytes(),
 		NICs:         nics,
 		CDROMs:       []hypervisor.CDROM{{Path: b.files.seedPath(id), Serial: "seed"}},
 		SerialSocket: filepath.Join(b.files.runDir(id), "serial"), SerialLog: filepath.Join(b.files.dir(id), "console.log"),

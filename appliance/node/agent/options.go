@@ -71,6 +71,8 @@ type Options struct {
 	// Runs is what the node runs beside its instances, but for its memory and GPUs,
 	// which the agent knows. nil: nothing of Ceph and networks.
 	Runs func() budget.Runs
+	// HugePages returns what is reserved of each size of them now. nil: none are.
+	HugePages func() []api.NodeHugePages
 	// StorageReserve of the node's own pool is given to no volume and no image, in
 	// bytes. StorageOvercommit is how much of the rest may be promised, in percent; 0:
 	// any amount.

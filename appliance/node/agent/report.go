@@ -133,6 +133,9 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	now := r.o.Now().UTC()
 	st := api.NodeStatus{Vcpus: r.o.VCPUs, MemoryBytes: r.o.MemoryBytes, Accelerator: string(r.accelerator.how()), EmulationRefused: r.o.RefuseEmulation, ShuttingDown: r.o.Leaving(), Version: r.o.Version, SeenAt: now,
 		BootID: r.o.BootID, ObservedEpoch: r.epoch.get(), MeteredAt: r.meter.meteredUntil(now)}
+	if r.o.HugePages != nil {
+		st.HugePages = r.o.HugePages()
+	}
 	info, err := r.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
 	if self, ok := r.cache.self(); ok && info.VCPUs == 0 { // it has not become smaller
@@ -145,7 +148,7 @@ func (r *reporter) reportNode(ctx context.Context) error {
 			st.Vcpus = int64(info.VCPUs) * vcpusPerCPU
 		}
 		if st.MemoryBytes == 0 {
-			st.Memory = r.memory(info.Memory)
+			st.Memory = r.memory(info.Memory, st.HugePages)
 			st.MemoryBytes = st.Memory.InstancesBytes
 		}
 	}
@@ -194,9 +197,12 @@ func (r *reporter) reportNode(ctx context.Context) error {
 		Name: r.o.NodeName, Data: api.Encode(st)})
 }
 
-// memory of this node, of so many bytes, by what it runs.
-func (r *reporter) memory(total int64) api.NodeMemory {
+// memory of this node, of so many bytes, by what it runs and what is reserved of it.
+func (r *reporter) memory(total int64, pages []api.NodeHugePages) api.NodeMemory {
 	runs := r.o.Runs()
+	for _, p := range pages {
+		runs.HugePages += p.TotalBytes
+	}
 	runs.Memory, runs.GPUs = total, len(all(r.cache, r.cache.gpus))
 	return budget.Of(runs)
 }

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -160,6 +161,30 @@ func TestPromisedStorageIsReported(t *testing.T) {
 		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-1", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-1", Pool: api.PoolLocal})},
 		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-2", Pool: api.PoolLocal})})
 	n.until("a promise", func() bool { p := pool(); return p.PromisedBytes-p.ImageBytes == 5<<20 })
+}
+
+// A node reports its huge pages, and gives them to no instance without them.
+func TestHugePagesAreReported(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	n.opts = func(o *agent.Options) {
+		o.MemoryBytes = 0
+		o.HugePages = func() []api.NodeHugePages {
+			return []api.NodeHugePages{{Size: api.HugePages2Mi, TotalBytes: 64 << 20, FreeBytes: 2 << 20}}
+		}
+	}
+	n.start()
+	n.until("a report with huge pages", func() bool {
+		o, err := n.store.Get(t.Context(), api.KindNode, "node-1")
+		if err != nil {
+			return false
+		}
+		node, err := api.Decode[api.Node](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := slices.ContainsFunc(node.Status.Memory.Parts, func(p api.NodeMemoryPart) bool { return p.Name == api.MemoryHugePages && p.Bytes == 64<<20 })
+		return kept && node.HugePages(api.HugePages2Mi).FreeBytes == 2<<20
+	})
 }
 
 // A node divides its memory by what it runs, and says how.

@@ -4,6 +4,7 @@
 //	memory of the machine
 //	├ system, basalt, networks, storage, monitors, GPUs   what they take when they are busy
 //	├ page cache                                          so that disks do not stand still
+//	├ huge pages                                          reserved by the operator, counted apart
 //	└ instances                                           the rest, which placement gives out
 //
 // The workers of virtual GPUs are counted with their instances
@@ -44,6 +45,7 @@ type Runs struct {
 	Networks         bool
 	GPUs             int
 	OSDMemory        int64 // bytes that an OSD aims at; 0: OSDMemory's answer
+	HugePages        int64 // bytes that are reserved as huge pages
 }
 
 // OSDMemory returns what an OSD aims at on a machine with so much memory, in bytes
@@ -73,6 +75,8 @@ func Of(r Runs) api.NodeMemory {
 	add(api.MemoryManagers, one(r.Manager), manager)
 	add(api.MemoryGPUs, r.GPUs, perGPU)
 	add(api.MemoryPageCache, 1, min(max(r.Memory/cachePart, minCache), maxCache))
+	// They are instances' too, of those that ask for them, and are counted by themselves.
+	add(api.MemoryHugePages, one(r.HugePages > 0), r.HugePages)
 	out.InstancesBytes = max(left, 0)
 	return out
 }

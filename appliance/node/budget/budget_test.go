@@ -30,6 +30,7 @@ func TestOf(t *testing.T) {
 			"system 1×839, basalt 1×768, networks 1×384, osds 2×2048, monitors 1×1024, managers 1×512, page-cache 1×512; instances 8248 of 16384"},
 		"a server": {Runs{Memory: 512 * gib, Networks: true, OSDs: 10, Monitor: true, Manager: true, GPUs: 8},
 			"system 1×10997, basalt 1×768, networks 1×384, osds 10×4096, monitors 1×1024, managers 1×512, gpus 8×256, page-cache 1×16384; instances 451210 of 524288"},
+		"half in huge pages":              {Runs{Memory: 64 * gib, HugePages: 32 * gib}, "system 1×1822, basalt 1×768, page-cache 1×2048, huge-pages 1×32768; instances 28129 of 65536"},
 		"OSDs that aim at something else": {Runs{Memory: 16 * gib, OSDs: 1, OSDMemory: 6 * gib}, "system 1×839, basalt 1×768, osds 1×6144, page-cache 1×512; instances 8120 of 16384"},
 	} {
 		if got := text(Of(c.runs)); got != c.want {
@@ -43,7 +44,7 @@ func TestOf(t *testing.T) {
 func TestBudgetProperties(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(3, seed))
-		runs := Runs{Memory: r.Int64N(1 << 40), OSDs: r.IntN(24), Monitor: r.IntN(2) == 0, Manager: r.IntN(2) == 0, Networks: r.IntN(2) == 0, GPUs: r.IntN(9)}
+		runs := Runs{Memory: r.Int64N(1 << 40), OSDs: r.IntN(24), Monitor: r.IntN(2) == 0, Manager: r.IntN(2) == 0, Networks: r.IntN(2) == 0, GPUs: r.IntN(9), HugePages: r.Int64N(1 << 36)}
 		b := Of(runs)
 		sum := b.InstancesBytes
 		for _, p := range b.Parts {

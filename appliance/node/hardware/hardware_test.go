@@ -87,8 +87,8 @@ func TestAllWell(t *testing.T) {
 	f := well()
 	f.FS = server.with(nil)
 	all := Checks(f)
-	if len(all) != 14 {
-		t.Errorf("%d checks, want 14", len(all))
+	if len(all) != 15 {
+		t.Errorf("%d checks, want 15", len(all))
 	}
 	for _, c := range all {
 		if c.State != api.HardwareOK || c.Found == "" || c.Meaning != "" || c.Advice != "" {
@@ -98,6 +98,8 @@ func TestAllWell(t *testing.T) {
 }
 
 const (
+	pages2M = "sys/kernel/mm/hugepages/hugepages-2048kB/"
+	pages1G = "sys/kernel/mm/hugepages/hugepages-1048576kB/"
 	amd     = "vendor_id : AuthenticAMD\nmicrocode : 0xa0011d1\nflags : fpu svm\n"
 	noVMX   = "vendor_id : GenuineIntel\nmicrocode : 0x1\nflags : fpu\n"
 	virtual = "vendor_id : GenuineIntel\nmicrocode : 0x1\nflags : fpu hypervisor\n"
@@ -145,9 +147,14 @@ func TestChecks(t *testing.T) {
 		"no IOMMU":          {files{"sys/kernel/iommu_groups": "-", "sys/firmware/acpi/tables/DMAR": "-"}, nil, api.HardwareIOMMU, api.HardwareWarning, "VT-d"},
 		"IOMMU of a guest":  {files{"sys/kernel/iommu_groups": "-", "proc/cpuinfo": virtual}, nil, api.HardwareIOMMU, api.HardwareOK, "virtual machine"},
 
-		"processor without memory": {files{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 0 kB\n"}, nil, api.HardwareNUMA, api.HardwareWarning, "no memory of its own"},
-		"uneven memory":            {files{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 33554432 kB\n"}, nil, api.HardwareNUMA, api.HardwareWarning, "node1 32 GiB"},
-		"no NUMA":                  {files{"sys/devices/system/node": "-"}, nil, api.HardwareNUMA, api.HardwareUnknown, "no NUMA"},
+		"processor without memory":       {files{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 0 kB\n"}, nil, api.HardwareNUMA, api.HardwareWarning, "no memory of its own"},
+		"huge pages":                     {files{pages2M + "nr_hugepages": "512\n", pages2M + "free_hugepages": "256\n", "proc/meminfo": "MemTotal: 8388608 kB\n"}, nil, api.HardwareHugePages, api.HardwareOK, "1 GiB in pages of 2 MiB, 0.5 GiB free"},
+		"fewer huge pages than asked":    {files{pages1G + "nr_hugepages": "3\n", pages1G + "free_hugepages": "3\n", "proc/cmdline": "ro hugepagesz=1G hugepages=0:2,1:2\n"}, nil, api.HardwareHugePages, api.HardwareWarning, "asks for 4 GiB in pages of 1 GiB"},
+		"huge pages of an odd size":      {files{"proc/cmdline": "ro hugepagesz=16M hugepages=9\n"}, nil, api.HardwareHugePages, api.HardwareOK, "none are reserved"},
+		"huge pages of all memory":       {files{pages2M + "nr_hugepages": "2000\n", "proc/meminfo": "MemTotal: 4194304 kB\n"}, nil, api.HardwareHugePages, api.HardwareWarning, "of 4 GiB of memory"},
+		"a number of pages that is none": {files{pages2M + "nr_hugepages": "99999999999999\n"}, nil, api.HardwareHugePages, api.HardwareOK, "none are reserved"},
+		"uneven memory":                  {files{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 33554432 kB\n"}, nil, api.HardwareNUMA, api.HardwareWarning, "node1 32 GiB"},
+		"no NUMA":                        {files{"sys/devices/system/node": "-"}, nil, api.HardwareNUMA, api.HardwareUnknown, "no NUMA"},
 
 		"corrected errors": {files{"sys/devices/system/edac/mc/mc0/ce_count": "7\n"}, nil, api.HardwareMemory, api.HardwareWarning, "7 corrected"},
 		"lost memory":      {files{"sys/devices/system/edac/mc/mc0/ue_count": "1\n"}, nil, api.HardwareMemory, api.HardwareFailed, "could not be corrected"},

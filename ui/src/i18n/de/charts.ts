@@ -51,6 +51,7 @@ export const charts: Record<keyof typeof en, string> = {
   'hardware.firmware': 'Firmware',
   'hardware.iommu': 'IOMMU',
   'hardware.numa': 'NUMA',
+  'hardware.huge-pages': 'Huge Pages',
   'hardware.memory': 'Speicherfehler',
   'hardware.kernel-args': 'Kernel-Befehlszeile',
   'hardware.watchdog': 'Watchdog',

@@ -19,6 +19,7 @@ export const machines: Record<keyof typeof en, string> = {
   'memory.managers': 'Ceph-Manager',
   'memory.gpus': 'GPUs',
   'memory.page-cache': 'Seitencache',
+  'memory.huge-pages': 'Huge Pages',
   'node.promised': 'Zugewiesener Speicherplatz',
   'node.promisedOf': '{promised} von {limit}, neben einer Reserve von {reserve}',
   'node.shuttingDown': 'Fährt herunter: Seine Instanzen werden gestoppt und starten wieder mit ihm',

@@ -49,6 +49,7 @@ export const charts = {
   'hardware.firmware': 'Firmware',
   'hardware.iommu': 'IOMMU',
   'hardware.numa': 'NUMA',
+  'hardware.huge-pages': 'Huge pages',
   'hardware.memory': 'Memory errors',
   'hardware.kernel-args': 'Kernel command line',
   'hardware.watchdog': 'Watchdog',

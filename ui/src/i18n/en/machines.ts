@@ -17,6 +17,7 @@ export const machines = {
   'memory.managers': 'Ceph managers',
   'memory.gpus': 'GPUs',
   'memory.page-cache': 'page cache',
+  'memory.huge-pages': 'huge pages',
   'node.promised': 'Allocated storage',
   'node.promisedOf': '{promised} of {limit}, beside a reserve of {reserve}',
   'node.shuttingDown': 'Shutting down: its instances stop, and start again with it',

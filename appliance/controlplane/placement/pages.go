@@ -1,0 +1,60 @@
+package placement
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// pagePool is the huge pages of one size of a node.
+type pagePool struct {
+	node api.NodeID
+	size api.HugePages
+}
+
+// addPages counts the huge pages of an assigned instance on a node, or takes them off.
+func (r *Room) addPages(n api.NodeID, a api.InstanceAssignment, sign int64) {
+	if a.HugePages != "" {
+		r.pages[pagePool{n, a.HugePages}] += sign * a.MemoryBytes
+	}
+}
+
+// freePages returns how many bytes of a node's huge pages of a size no instance is
+// assigned; negative when more are assigned than there are.
+func (r *Room) freePages(n api.Node, size api.HugePages) int64 {
+	return n.HugePages(size).TotalBytes - r.pages[pagePool{api.NodeID(n.Meta.ID), size}]
+}
+
+// OnPages returns how many memories of that kind a node's huge pages are enough for, or
+// why they are for none. An instance that is stopped keeps its pages: it could not start
+// without them.
+func (r *Room) OnPages(n api.Node, w Want) (int64, string) {
+	if w.HugePages == "" {
+		return math.MaxInt64, ""
+	}
+	page, total := w.HugePages.Bytes(), n.HugePages(w.HugePages).TotalBytes
+	free := r.freePages(n, w.HugePages)
+	switch {
+	case w.VRAM > 0:
+		return 0, api.HugePagesWithoutVGPU
+	case page == 0:
+		return 0, "knows no huge pages of size " + string(w.HugePages)
+	case w.Memory%page != 0:
+		return 0, fmt.Sprintf("%s of RAM requested, not a whole number of huge pages of %s", Size(w.Memory), Size(page))
+	case total == 0:
+		return 0, "has no huge pages of " + Size(page)
+	case w.Memory > max(free, w.HasPages):
+		return 0, fmt.Sprintf("%s of RAM in huge pages of %s requested, %s of %s free", Size(w.Memory), Size(page), Size(max(free, 0)), Size(total))
+	}
+	return times(max(free, w.HasPages), w.Memory), ""
+}
+
+// FreeAfter returns how many bytes are left of what backs the memory of such an instance
+// when the node has one more: of its huge pages, or of its ordinary memory.
+func (r *Room) FreeAfter(n api.Node, w Want) int64 {
+	if w.HugePages != "" {
+		return r.freePages(n, w.HugePages) - w.Memory
+	}
+	return r.FreeMemory(n) - w.Taken()
+}
