@@ -91,6 +91,7 @@ func ValidateInstance(s InstanceSpec) error {
 		oneOf("spec.power", s.Power, PowerRunning, PowerStopped),
 		volumeBytes("spec.rootBytes", s.RootBytes),
 		oneOf("spec.firmware", s.Firmware, "", FirmwareBIOS, FirmwareUEFI), firmware(s),
+		oneOf("spec.os", s.OS, "", OSLinux, OSWindows), guestOS(s),
 		oneOf("spec.cpu", s.CPU, "", CPUBaseline, CPUHost),
 		oneOf("spec.hugePages", s.HugePages, "", HugePages2Mi, HugePages1Gi),
 		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
@@ -148,6 +149,8 @@ func ChangeInstance(old, s InstanceSpec) error {
 		return invalid("spec.firmware", "cannot change after the instance is created").WithHint("create another instance")
 	case old.SecureBoot != s.SecureBoot:
 		return invalid("spec.secureBoot", "cannot change after the instance is created").WithHint("create another instance")
+	case old.OS != s.OS:
+		return invalid("spec.os", "cannot change after the instance is created").WithHint("create another instance")
 	case old.TPM != s.TPM:
 		return invalid("spec.tpm", "cannot change after the instance is created").WithHint("create another instance")
 	case old.StoragePool != s.StoragePool:

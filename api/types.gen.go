@@ -1559,6 +1559,9 @@ type InstanceSpec struct {
 	// Networks Networks that it has a port in; empty: the project's network default, where there is one.
 	Networks []InstanceNetwork `json:"networks,omitempty,omitzero"`
 
+	// OS What its machine is made for; empty: linux. windows: Hyper-V enlightenments, and a clock in local time; not with a virtual GPU. The image has virtio's drivers in it. Decided when it is created.
+	OS GuestOS `json:"os,omitempty,omitzero"`
+
 	// Power What it should be; empty: Running.
 	Power Power `json:"power,omitempty,omitzero"`
 

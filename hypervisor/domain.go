@@ -41,6 +41,8 @@ type Domain struct {
 	// Firmware is UEFI; nil: SeaBIOS.
 	Firmware *Firmware
 	TPM      bool
+	// Windows: the machine is made for that, see hyperv and clock.
+	Windows bool
 
 	// Disks in the guest's order; the first is booted from.
 	Disks  []Disk

@@ -53,7 +53,7 @@ func (d Domain) XML() (string, error) {
 		OS:        d.os(),
 		Features:  d.features(),
 		CPU:       d.cpu(),
-		Clock:     &lx.DomainClock{Offset: "utc"},
+		Clock:     d.clock(),
 		// QEMU ends when the guest is off or has panicked; the agent decides
 		// what is next.
 		OnPoweroff: "destroy",
@@ -97,7 +97,7 @@ func (d Domain) cpu() *lx.DomainCPU {
 var slowEmulated = []string{"erms", "fsrm", "la57"}
 
 func (d Domain) features() *lx.DomainFeatureList {
-	f := &lx.DomainFeatureList{ACPI: &lx.DomainFeature{}, APIC: &lx.DomainFeatureAPIC{}}
+	f := &lx.DomainFeatureList{ACPI: &lx.DomainFeature{}, APIC: &lx.DomainFeatureAPIC{}, HyperV: d.hyperv()}
 	if d.Accelerator == TCG {
 		f.TCG = &lx.DomainFeatureTCG{TBCache: &lx.DomainFeatureTCGTBCache{Unit: "MiB", Size: tbCacheMiB}}
 	}

@@ -51,7 +51,13 @@ var goldens = map[string]func(*Domain){
 	"hugepages": func(d *Domain) {
 		d.Accelerator, d.MemoryBytes, d.HugePages = KVM, 4<<30, 1<<30
 	},
-	"uefi": func(d *Domain) { d.Firmware = &Firmware{NVRAM: "/var/lib/basalt/i/nvram.fd"} },
+	"windows": func(d *Domain) {
+		d.Accelerator, d.VCPUs, d.MemoryBytes, d.Windows = KVM, 4, 8<<30, true
+		d.Firmware, d.TPM = &Firmware{SecureBoot: true, NVRAM: "/var/lib/basalt/i/nvram.fd"}, true
+		d.Disks = []Disk{{Path: "/var/lib/basalt/volumes/vol-1.qcow2", Format: "qcow2", Serial: "vol-1"}}
+	},
+	"windowstcg": func(d *Domain) { d.Windows = true },
+	"uefi":       func(d *Domain) { d.Firmware = &Firmware{NVRAM: "/var/lib/basalt/i/nvram.fd"} },
 	"secureboot": func(d *Domain) {
 		d.Firmware, d.TPM = &Firmware{SecureBoot: true, NVRAM: "/var/lib/basalt/i/nvram.fd"}, true
 	},

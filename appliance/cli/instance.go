@@ -155,6 +155,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	priority := f.Int64("priority", 0, "0 to 100; higher priorities start first when capacity is short after a node is lost")
 	ephemeral := f.Bool("ephemeral", false, "recreate the root volume from the image when its node is lost; its data is then lost")
 	pool := f.String("storage-pool", "", "pool for the root volume: ceph, shared or local; default: the first that is available")
+	system := f.String("os", "", "guest operating system that the machine is made for: linux or windows; default: linux")
 	firmware := f.String("firmware", "", "bios or uefi; default: bios")
 	secureBoot := f.Bool("secure-boot", false, "UEFI Secure Boot: start only signed software; needs --firmware uefi")
 	tpm := f.Bool("tpm", false, "add a TPM 2.0; needs --firmware uefi")
@@ -172,6 +173,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 		s.RootBytes = cmp.Or(root, s.RootBytes)
 		vgpu(s)
 		s.StoragePool = cmp.Or(*pool, s.StoragePool)
+		s.OS = cmp.Or(api.GuestOS(*system), s.OS)
 		s.Firmware = cmp.Or(api.Firmware(*firmware), s.Firmware)
 		s.SecureBoot, s.TPM = s.SecureBoot || *secureBoot, s.TPM || *tpm
 		if f.Changed("cpu") {

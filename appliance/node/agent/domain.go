@@ -61,6 +61,7 @@ func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []di
 	if in.Spec.Firmware == api.FirmwareUEFI {
 		d.Firmware, d.TPM = &hypervisor.Firmware{SecureBoot: in.Spec.SecureBoot, NVRAM: b.files.nvramPath(id)}, in.Spec.TPM
 	}
+	d.Windows = in.Spec.OS == api.OSWindows
 	if c := in.Status.Machine.CPU; c.Class == api.CPUBaseline {
 		cpu := hypervisor.CPUOf(c.CPU)
 		d.CPU = &cpu
