@@ -27,6 +27,8 @@ type (
 	InstanceID string
 	// InvoiceID is an Invoice's id.
 	InvoiceID string
+	// VoucherID is a Voucher's id.
+	VoucherID string
 	// CheckoutID is a Checkout's id.
 	CheckoutID string
 	// PaymentID is a Payment's id.

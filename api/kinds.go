@@ -32,6 +32,7 @@ const (
 	KindBudget           Kind = "Budget"
 	KindPriceBook        Kind = "PriceBook"
 	KindCheckout         Kind = "Checkout"
+	KindVoucher          Kind = "Voucher"
 	KindMigration        Kind = "Migration"
 	KindJoinToken        Kind = "JoinToken"
 	KindWebhook          Kind = "Webhook"
@@ -86,6 +87,8 @@ const (
 	// KindPaymentSettings is internal: there is one object of it, which the API shows as
 	// PaymentSettings.
 	KindPaymentSettings Kind = "PaymentSettings"
+	// KindVoucherCode is internal: by the hash of its code a voucher is found, which is its id.
+	KindVoucherCode Kind = "VoucherCode"
 	// KindSeries is internal: how far the numbers of a seller's documents are.
 	KindSeries Kind = "Series"
 	// KindPriceBookVersion is internal: a price book as it was.
@@ -221,6 +224,7 @@ var kinds = []KindInfo{
 		Quota: "services", Most: 50_000, Keeps: inOrganization, references: ofService},
 	{Kind: KindPriceBook, Type: reflect.TypeFor[PriceBook](), Path: "price-books", IDPrefix: "pb", Scope: OfOrganization, ScopeVaries: true, Verbs: CanAll, Readers: ReadByAll, KeyScope: "billing",
 		Quota: "priceBooks", Most: 64, Keeps: inOrganization},
+	{Kind: KindVoucher, Type: reflect.TypeFor[Voucher](), Path: "vouchers", IDPrefix: "vch", Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByOperators, KeyScope: "billing"},
 	{Kind: KindSSHKey, Type: reflect.TypeFor[SSHKey](), Path: "ssh-keys", IDPrefix: "sshkey", Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByOwner,
 		Quota: "sshKeys", Most: 100_000, references: ofUser},
 	{Kind: KindUsageRecord, Type: reflect.TypeFor[UsageRecord](), Path: "usage-records", IDPrefix: "use", Scope: OfProject},
@@ -264,6 +268,7 @@ var kinds = []KindInfo{
 	{Kind: KindBranding, IDPrefix: "brand"},
 	{Kind: KindMailSettings, IDPrefix: "mailsettings"},
 	{Kind: KindPaymentSettings, IDPrefix: "paysettings"},
+	{Kind: KindVoucherCode, IDPrefix: "vcode"},
 	{Kind: KindSeries, IDPrefix: "series"},
 	{Kind: KindPriceBookVersion, IDPrefix: "pbv"},
 	{Kind: KindAuditCheck, IDPrefix: "auditcheck"},

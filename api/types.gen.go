@@ -1854,7 +1854,7 @@ type Ledger struct {
 
 // LedgerAccount defines model for LedgerAccount.
 type LedgerAccount struct {
-	// Account receivable/ID, revenue/METER, tax/NAME or cash.
+	// Account receivable/ID, revenue/METER, tax/NAME, cash or vouchers.
 	Account string `json:"account"`
 
 	// BalanceMicros Debits minus credits: what is owed is positive, what was paid in advance negative.
@@ -2831,7 +2831,7 @@ type PaymentSpec struct {
 	// Reference What it is called outside, as a bank's transaction: counts once in the organization.
 	Reference string `json:"reference"`
 
-	// Type payment unless given.
+	// Type payment unless given. voucher is credit that a voucher gave, and is made by redeeming one.
 	Type PaymentType `json:"type,omitempty,omitzero"`
 }
 
@@ -3936,6 +3936,68 @@ type VolumeStatus struct {
 	SizeBytes int64 `json:"sizeBytes,omitempty,omitzero"`
 }
 
+// Voucher Credit for who has its code.
+type Voucher struct {
+	// Code Generated unless given; only in the answer that makes it.
+	Code   string        `json:"code,omitempty,omitzero"`
+	Kind   Kind          `json:"kind"`
+	Meta   Meta          `json:"meta"`
+	Spec   VoucherSpec   `json:"spec"`
+	Status VoucherStatus `json:"status,omitempty,omitzero"`
+}
+
+// VoucherList defines model for VoucherList.
+type VoucherList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string    `json:"continue,omitempty,omitzero"`
+	Items    []Voucher `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// VoucherRedemption defines model for VoucherRedemption.
+type VoucherRedemption struct {
+	// Code Case, spaces and hyphens do not count.
+	Code string `json:"code"`
+
+	// Organization Id or name of the organization that gets the credit; the caller's unless given.
+	Organization string `json:"organization,omitempty,omitzero"`
+}
+
+// VoucherSpec defines model for VoucherSpec.
+type VoucherSpec struct {
+	// AmountMicros What it gives an organization.
+	AmountMicros int64 `json:"amountMicros"`
+
+	// Currency Organizations whose prices are in another cannot redeem it.
+	Currency string `json:"currency"`
+
+	// ExpiresAt From then on it gives nothing; it does not expire unless given.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// Hash HMAC-SHA256 of the code, hex. Never sent to clients.
+	Hash string `json:"hash,omitempty,omitzero"`
+
+	// Note For who sells.
+	Note string `json:"note,omitempty,omitzero"`
+
+	// Redemptions How many organizations can redeem it; 1 unless given.
+	Redemptions int64 `json:"redemptions,omitempty,omitzero"`
+}
+
+// VoucherStatus defines model for VoucherStatus.
+type VoucherStatus struct {
+	// Redeemed How many organizations have redeemed it.
+	Redeemed int64 `json:"redeemed,omitempty,omitzero"`
+
+	// RedeemedAt When the last one did.
+	RedeemedAt *time.Time `json:"redeemedAt,omitempty"`
+}
+
 // Wallet defines model for Wallet.
 type Wallet struct {
 	// BalanceMicros What was paid in advance; negative: what is owed.
@@ -3953,6 +4015,9 @@ type Wallet struct {
 
 	// UnbilledMicros What was used since the last invoice, with all that an invoice would have.
 	UnbilledMicros int64 `json:"unbilledMicros"`
+
+	// Vouchers Whether the organization can redeem vouchers and there are any.
+	Vouchers bool `json:"vouchers,omitempty,omitzero"`
 }
 
 // Webhook Who is told of an organization's events; an operator's without an organization is told of everybody's.
@@ -4880,6 +4945,51 @@ type DeleteVolumeParams struct {
 	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
+// RedeemVoucherParams defines parameters for RedeemVoucher.
+type RedeemVoucherParams struct {
+	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// ListVouchersParams defines parameters for ListVouchers.
+type ListVouchersParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort The order: id (unless given), name, createdAt, organization, project, state, or a field of the kind such as spec.sizeBytes, with - before it for the greatest first. An error names the fields that the kind has. With search, name in place of id.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// FieldSelector Only those whose fields have such values: field=value, field!=value, field (it has one) or !field, all of them, with commas between. Fields are those that `sort` takes.
+	FieldSelector QueryFields `form:"fieldSelector,omitempty" json:"fieldSelector,omitempty,omitzero"`
+
+	// Count Answer in total how many there are on all pages.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+}
+
+// CreateVoucherParams defines parameters for CreateVoucher.
+type CreateVoucherParams struct {
+	// DryRun `all`: answer as the request would be answered, with the object as it would be or with the same errors, and change nothing. There is no other value.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+}
+
+// DeleteVoucherParams defines parameters for DeleteVoucher.
+type DeleteVoucherParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // GetWalletParams defines parameters for GetWallet.
 type GetWalletParams struct {
 	// Organization Id or name.
@@ -5002,6 +5112,12 @@ type CreateUserJSONRequestBody = User
 
 // ResetUserJSONRequestBody defines body for ResetUser for application/json ContentType.
 type ResetUserJSONRequestBody = UserReset
+
+// RedeemVoucherJSONRequestBody defines body for RedeemVoucher for application/json ContentType.
+type RedeemVoucherJSONRequestBody = VoucherRedemption
+
+// CreateVoucherJSONRequestBody defines body for CreateVoucher for application/json ContentType.
+type CreateVoucherJSONRequestBody = Voucher
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = Webhook

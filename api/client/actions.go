@@ -149,6 +149,11 @@ func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, erro
 	return get[api.Wallet](ctx, a, api.GetWalletParams{Organization: organization}, "wallet")
 }
 
+// RedeemVoucher gives an organization the credit of a voucher; empty: the caller's.
+func (a *API) RedeemVoucher(ctx context.Context, organization, code string) (api.Payment, error) {
+	return post[api.Payment](ctx, a, api.VoucherRedemption{Organization: organization, Code: code}, "voucher-redemptions")
+}
+
 // PaymentSettings are how the cluster takes payments by card, without the secrets.
 func (a *API) PaymentSettings(ctx context.Context) (api.PaymentSettings, error) {
 	return get[api.PaymentSettings](ctx, a, nil, "payment-settings")

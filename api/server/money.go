@@ -153,7 +153,10 @@ func (h *handlers) GetWallet(ctx context.Context, r in[api.GetWalletParams, none
 	if err != nil {
 		return nil, err
 	}
-	w.Cards, err = h.cards(ctx, o)
+	if w.Cards, err = h.cards(ctx, o); err != nil {
+		return nil, err
+	}
+	w.Vouchers, err = h.hasVouchers(ctx, o)
 	return &w, err
 }
 

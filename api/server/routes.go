@@ -43,6 +43,7 @@ func (h *handlers) resources(r *router) {
 	serveResource(r, h, resource[api.Snapshot, api.SnapshotSpec]{spec: h.snapshotSpec})
 	serveResource(r, h, resource[api.Upgrade, api.UpgradeSpec]{spec: h.upgradeSpec})
 	serveResource(r, h, resource[api.User, api.UserSpec]{change: h.changeUser, deleted: h.userDeleted})
+	serveResource(r, h, resource[api.Voucher, api.VoucherSpec]{deleted: h.voucherDeleted})
 	serveResource(r, h, resource[api.Volume, api.VolumeSpec]{spec: h.volumeSpec})
 	serveResource(r, h, resource[api.Webhook, api.WebhookSpec]{spec: changedWebhook})
 }
@@ -113,6 +114,8 @@ func (h *handlers) special(r *router) {
 	serve(r, "SetPassword", body(h.auth.SetPassword))
 	serve(r, "RequestPasswordReset", body(h.auth.RequestPasswordReset))
 	serve(r, "CreatePayment", h.CreatePayment)
+	serve(r, "CreateVoucher", h.CreateVoucher)
+	serve(r, "RedeemVoucher", h.RedeemVoucher)
 	serve(r, "CreateCheckout", h.CreateCheckout)
 	serve(r, "ReceivePaymentEvent", h.ReceivePaymentEvent)
 	serve(r, "GetPaymentSettings", h.GetPaymentSettings)

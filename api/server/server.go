@@ -77,6 +77,7 @@ type Server struct {
 	auth      *auth.Authenticator
 	bridges   bridges
 	alerts    alertBoard
+	vouchers  sync.Mutex // held while one is redeemed
 	checkouts sync.Mutex // held while one is begun: of an organization's, so many may be open
 	// parents of organizations, both as ids: they do not change.
 	parents sync.Map

@@ -77,14 +77,17 @@ func OfCreditNote(n api.CreditNote, inv api.Invoice) Transaction {
 	})
 }
 
-// OfPayment moves what is owed into cash, or back.
+// OfPayment moves what is owed into cash, or back. What a voucher gave is no cash.
 func OfPayment(p api.Payment) Transaction {
 	return transaction(p.Meta, p.Spec.Currency, fmt.Sprintf("%s %s", p.Spec.Type, p.Spec.Reference), func(add func(Account, int64)) {
-		if p.Spec.Type == api.PaymentOut {
+		switch p.Spec.Type {
+		case api.PaymentOut:
 			add(Cash, p.Spec.AmountMicros)
-			return
+		case api.PaymentVoucher:
+			add(Vouchers, -p.Spec.AmountMicros)
+		default:
+			add(Cash, -p.Spec.AmountMicros)
 		}
-		add(Cash, -p.Spec.AmountMicros)
 	})
 }
 

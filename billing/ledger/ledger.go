@@ -14,6 +14,9 @@ type Account string
 // Cash is where payments come in.
 const Cash Account = "cash"
 
+// Vouchers is where the credit comes from that vouchers give.
+const Vouchers Account = "vouchers"
+
 // Receivable is what an organization owes; less than nothing: it has paid in
 // advance.
 func Receivable(org api.OrganizationID) Account { return Account("receivable/" + string(org)) }

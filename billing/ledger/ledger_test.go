@@ -35,3 +35,17 @@ func TestLedgerRefuses(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// What a voucher gives is owed less, and is no cash.
+func TestVoucherIsNoCash(t *testing.T) {
+	p := api.Payment{Meta: api.Meta{ID: "pay-1", Organization: "org-1"}, Spec: api.PaymentSpec{Type: api.PaymentVoucher, Currency: "EUR", AmountMicros: 5, Reference: "voucher vch-1"}}
+	l := NewLedger("EUR")
+	if err := l.Post(OfPayment(p)); err != nil {
+		t.Fatal(err)
+	}
+	for account, want := range map[Account]int64{Receivable("org-1"): -5, Vouchers: 5, Cash: 0} {
+		if got := l.Balance(account); got != want {
+			t.Errorf("balance of %s is %d, want %d", account, got, want)
+		}
+	}
+}

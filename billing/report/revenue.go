@@ -142,7 +142,7 @@ func (r *RevenueSum) AddCreditNote(n api.CreditNote, inv api.Invoice) {
 // is paid for by itself: by meter it is in the totals only.
 func (r *RevenueSum) AddPayment(p api.Payment, seller api.OrganizationID) {
 	s := p.Spec
-	if seller != r.q.Seller || !r.has(s.ReceivedAt) {
+	if seller != r.q.Seller || !r.has(s.ReceivedAt) || s.Type == api.PaymentVoucher { // a voucher is no money
 		return
 	}
 	amount := s.AmountMicros

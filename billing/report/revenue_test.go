@@ -84,6 +84,7 @@ func TestRevenue(t *testing.T) {
 		sum.AddPayment(revenuePayment("org-1", october.Add(2*time.Hour), api.PaymentIn, 1250), "")
 		sum.AddPayment(revenuePayment("org-1", november, api.PaymentOut, 50), "")
 		sum.AddPayment(revenuePayment("org-3", november, api.PaymentIn, 9), "org-2")
+		sum.AddPayment(revenuePayment("org-1", november, api.PaymentVoucher, 500), "") // no money
 		got, err := sum.Page()
 		if err != nil {
 			t.Fatal(err)

@@ -151,6 +151,11 @@ export const routes: RouteTo[] = [
   },
   { path: '/mail', when: operator, Page: lazy(() => import('./pages/mail').then((m) => ({ default: m.MailPage }))) },
   {
+    path: '/vouchers',
+    when: operator,
+    Page: lazy(() => import('./pages/vouchers').then((m) => ({ default: m.Vouchers }))),
+  },
+  {
     path: '/payment-settings',
     when: operator,
     Page: lazy(() => import('./pages/payment-settings').then((m) => ({ default: m.PaymentSettingsPage }))),

@@ -66,6 +66,8 @@ type Authenticator struct {
 	// Passwords that were forgotten, by address and by account, and invitations, by
 	// the account and by the organization that sends them.
 	resetsFrom, resetsOf, invitations, invitationsBy *limiter
+	// Codes of vouchers that gave nothing, by organization and caller, and by address.
+	vouchers, vouchersFrom *limiter
 	// guesses are wrong passwords, by account.
 	guesses *throttle
 	oidc    *oidc.Asker
@@ -77,6 +79,7 @@ type Authenticator struct {
 func New(o Options) *Authenticator {
 	return &Authenticator{opts: o, keys: newLimiter(o.KeyRate, 4*o.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
 		resetsFrom: newLimiter(1.0/60, 20), resetsOf: newLimiter(1.0/600, 3), invitations: newLimiter(1.0/600, 3), invitationsBy: newLimiter(1.0/60, 30),
+		vouchers: newLimiter(1.0/60, 10), vouchersFrom: newLimiter(1.0/30, 20),
 		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(),
 		oidc: oidc.New(o.Now, o.URLs, o.Log)}
 }

@@ -52,6 +52,8 @@ var Rights = withKinds(map[string]Roles{
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
 	"GetPaymentSettings": operators, "UpdatePaymentSettings": operators, "ReceivePaymentEvent": Everybody,
 
+	"RedeemVoucher": admins | billing,
+
 	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
 	"PreviewInvoice": admins | billing, "ListCosts": admins | billing, "ExplainInvoice": admins | billing,
 	"GetBranding": Everybody, "GetLogo": Everybody, "UpdateBranding": operators, "PutLogo": operators, "DeleteLogo": operators,
@@ -74,6 +76,7 @@ var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindInvoice:          {read: admins | billing},
 	api.KindPayment:          {read: admins | billing, write: Sellers},
 	api.KindCheckout:         {read: admins | billing, write: admins | billing},
+	api.KindVoucher:          {read: operators, write: operators},
 	api.KindCreditNote:       {read: admins | billing, write: Sellers},
 	api.KindMailMessage:      {read: operators, write: operators},
 	api.KindBudget:           {read: admins | billing, write: admins},

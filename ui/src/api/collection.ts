@@ -53,6 +53,7 @@ export const collections = {
   securityGroups: collection<Schemas['SecurityGroup']>('SecurityGroup', '/v1/security-groups'),
   snapshots: collection<Schemas['Snapshot']>('Snapshot', '/v1/snapshots'),
   users: collection<Schemas['User']>('User', '/v1/users'),
+  vouchers: collection<Schemas['Voucher']>('Voucher', '/v1/vouchers'),
   volumes: collection<Schemas['Volume']>('Volume', '/v1/volumes'),
   webhooks: collection<Schemas['Webhook']>('Webhook', '/v1/webhooks'),
 } as const;

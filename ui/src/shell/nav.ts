@@ -52,6 +52,7 @@ const customers: Group = {
   entries: [
     { href: '/organizations', text: 'nav.organizations', when: seller },
     { href: '/prices', text: 'nav.prices', when: seller },
+    { href: '/vouchers', text: 'vch.title', when: operator },
     { href: '/payment-settings', text: 'pay.settings', when: operator },
     { href: '/revenue', text: 'nav.revenue', when: seller },
   ],

@@ -96,6 +96,7 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.paymentType': 'Art',
   'cust.type.payment': 'Zahlung',
   'cust.type.refund': 'Erstattung',
+  'cust.type.voucher': 'Gutschein',
   'cust.amount': 'Betrag ({currency})',
   'cust.amountColumn': 'Betrag',
   'cust.amountWrong': 'Geben Sie einen Betrag ein, z. B. 250 oder 12,50.',

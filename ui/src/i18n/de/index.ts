@@ -18,6 +18,7 @@ import { revenue } from './revenue';
 import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
+import { vouchers } from './vouchers';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
@@ -48,6 +49,7 @@ export const de: Words = {
   ...branding,
   ...mail,
   ...pay,
+  ...vouchers,
   ...setup,
   ...volumes,
   ...network,

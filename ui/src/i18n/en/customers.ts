@@ -93,6 +93,7 @@ export const customers = {
   'cust.paymentType': 'Type',
   'cust.type.payment': 'Payment',
   'cust.type.refund': 'Refund',
+  'cust.type.voucher': 'Voucher',
   'cust.amount': 'Amount ({currency})',
   'cust.amountColumn': 'Amount',
   'cust.amountWrong': 'Enter an amount, e.g. 250 or 12.50.',

@@ -19,6 +19,7 @@ import { revenue } from './revenue';
 import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
+import { vouchers } from './vouchers';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
@@ -49,6 +50,7 @@ export const en = {
   ...branding,
   ...mail,
   ...pay,
+  ...vouchers,
   ...setup,
   ...volumes,
   ...network,

@@ -7,6 +7,7 @@ import { formatDay, formatMicros, formatTime } from '../../lib/format';
 import { balanceOf } from '../../lib/organization';
 import { ErrorAlert } from '../../parts/error';
 import { AddFunds, PayInvoice } from '../../parts/pay';
+import { RedeemVoucher } from '../../parts/voucher';
 import { Rows } from '../../parts/rows';
 
 function Reseller({ id }: { id: string }) {
@@ -40,7 +41,7 @@ export function WalletCard({
               ]}
             />
             <div>
-              <AddFunds wallet={wallet.data} />
+              <AddFunds wallet={wallet.data} /> <RedeemVoucher wallet={wallet.data} />
             </div>
             {(wallet.data.open?.length ?? 0) > 0 && (
               <>

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// storedVoucherCode leads from a code's hash, which is its id, to the voucher. The one
+// named VoucherKeyID has the key of the hashes instead, sealed.
+type storedVoucherCode struct {
+	Voucher api.VoucherID `json:"voucher,omitempty"`
+	Key     string        `json:"key,omitempty"`
+}
+
+// voucherCode reads one.
+func (h *handlers) voucherCode(ctx context.Context, id string) (storedVoucherCode, error) {
+	o, err := h.opts.Store.Get(ctx, api.KindVoucherCode, id)
+	if err != nil {
+		return storedVoucherCode{}, err
+	}
+	found, err := api.Decode[struct{ Spec storedVoucherCode }](o)
+	return found.Spec, err
+}
+
+// voucherKey is the key of the codes' hashes; the first voucher makes it.
+func (h *handlers) voucherKey(ctx context.Context, create bool) ([]byte, error) {
+	for {
+		c, err := h.voucherCode(ctx, api.VoucherKeyID)
+		if err == nil {
+			opened, err := h.auth.Opened(ctx, c.Key)
+			return []byte(opened), err
+		}
+		if api.CodeOf(err) != api.CodeNotFound || !create {
+			return nil, err
+		}
+		key := rand.Text()
+		if c.Key, err = h.auth.Sealed(ctx, key); err != nil {
+			return nil, err
+		}
+		_, err = h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
+			{Op: api.OpPutSpec, Kind: api.KindVoucherCode, ID: api.VoucherKeyID, Data: api.Encode(c)}}})
+		if err == nil || api.CodeOf(err) != api.CodeExists {
+			return []byte(key), err
+		}
+	}
+}
+
+// CreateVoucher makes one. The answer holds the code, and nothing else does, so this
+// takes no Idempotency-Key: a second answer could not hold it.
+func (h *handlers) CreateVoucher(ctx context.Context, r in[none, api.Voucher]) (*api.Voucher, error) {
+	id, code := newID(api.KindVoucher), r.Body.Code
+	if r.Body.Meta.Name == "" {
+		r.Body.Meta.Name = nameOf(id)
+	}
+	m, err := h.place(ctx, api.KindVoucher, r.Body.Meta)
+	spec := api.DefaultVoucher(r.Body.Spec)
+	err = api.Join(err, api.ValidateVoucher(spec, h.opts.Now()))
+	if code != "" {
+		err = api.Join(err, api.ValidateVoucherCode(code))
+	} else {
+		code = api.NewVoucherCode()
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := h.voucherKey(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	normal, _ := api.VoucherCode(code)
+	spec.Hash = api.VoucherHash(key, normal)
+	lookup := api.VoucherCodeID(spec.Hash)
+	if _, err := h.voucherCode(ctx, lookup); err == nil {
+		return nil, api.Errorf(api.CodeExists, "another voucher has this code").At("code").WithHint("choose another, or omit it to have one generated")
+	}
+	v, err := create[api.Voucher](ctx, h, api.KindVoucher, id, m, spec, "",
+		api.Command{Op: api.OpPutSpec, Kind: api.KindVoucherCode, ID: lookup, Data: api.Encode(storedVoucherCode{Voucher: api.VoucherID(id)})})
+	v.Code = onlyOnce(ctx, code)
+	return &v, err
+}
+
+// voucherDeleted deletes what leads to it. What it has given stays.
+func (h *handlers) voucherDeleted(ctx context.Context, v api.Voucher) ([]api.Command, error) {
+	id := api.VoucherCodeID(v.Spec.Hash)
+	if _, err := h.voucherCode(ctx, id); err != nil {
+		if api.CodeOf(err) == api.CodeNotFound {
+			err = nil
+		}
+		return nil, err
+	}
+	return []api.Command{{Op: api.OpDelete, Kind: api.KindVoucherCode, ID: id, Expect: api.AnyRevision}}, nil
+}
+
+// RedeemVoucher gives an organization the credit of a voucher, once. A code that is
+// unknown, one that has expired and one that was used are refused alike.
+func (h *handlers) RedeemVoucher(ctx context.Context, r in[api.RedeemVoucherParams, api.VoucherRedemption]) (*api.Payment, error) {
+	org, err := get[api.Organization](ctx, h, api.KindOrganization, cmp.Or(r.Body.Organization, who(ctx).Org), "", "")
+	switch {
+	case err != nil:
+		return nil, at(err, "organization")
+	case org.Spec.Parent != "":
+		return nil, api.Errorf(api.CodeState, "organization %s pays its reseller", org.Meta.Name).At("organization").WithHint("ask your reseller")
+	case h.opts.Billing == nil:
+		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
+	}
+	currency, err := h.opts.Billing.Currency(ctx, api.OrganizationID(org.Meta.ID))
+	if err != nil {
+		return nil, err
+	}
+	b := api.Batch{}
+	if b.ID, err = batchID(ctx, api.KindVoucher, r.Params.IdempotencyKey); err != nil {
+		return nil, err
+	}
+	forgive, err := h.auth.GuessVoucher(ctx, org.Meta.ID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := h.redeem(ctx, r.Body.Code, org, currency, b)
+	if e := domainError(err); e == nil || e.Field != "code" || e.Code != api.CodeInvalid {
+		forgive() // it was no guess
+	}
+	return p, err
+}
+
+// redeem writes the count of the voucher, at the revision that was read, and the
+// payment as one batch: again when others redeem the same voucher at the same time.
+func (h *handlers) redeem(ctx context.Context, code string, org api.Organization, currency string, b api.Batch) (*api.Payment, error) {
+	const tries = 50
+	h.vouchers.Lock() // so that this node's requests do not meet in the store
+	defer h.vouchers.Unlock()
+	for i := 1; ; i++ {
+		v, err := h.voucherOf(ctx, code)
+		if err != nil {
+			return nil, err
+		}
+		b.At = h.opts.Now().UTC()
+		id := api.VoucherPaymentID(api.VoucherID(v.Meta.ID), api.OrganizationID(org.Meta.ID))
+		// Who has redeemed it may ask again with the same Idempotency-Key: the store
+		// knows. There is no second payment of that id.
+		_, err = h.opts.Store.Get(ctx, api.KindPayment, string(id))
+		if err != nil && api.CodeOf(err) != api.CodeNotFound {
+			return nil, err
+		}
+		if err != nil && (v.State(b.At) != api.VoucherOpen || v.Spec.Currency != currency) {
+			return nil, noVoucher()
+		}
+		b.Commands = redemption(v, org.Meta.ID, id, b)
+		out, err := h.opts.Store.Apply(ctx, b)
+		if err == nil {
+			p, err := decode[api.Payment](out[0])
+			return &p, err
+		}
+		switch c := api.CodeOf(err); {
+		case c == api.CodeExists:
+			return nil, api.Errorf(api.CodeExists, "organization %s has redeemed this voucher already, as payment %s", org.Meta.Name, id).At("code")
+		case c != api.CodeConflict || i == tries:
+			return nil, err
+		}
+	}
+}
+
+// redemption is the commands of one.
+func redemption(v api.Voucher, org string, id api.PaymentID, b api.Batch) []api.Command {
+	spec := api.PaymentSpec{Type: api.PaymentVoucher, Currency: v.Spec.Currency, AmountMicros: v.Spec.AmountMicros,
+		Reference: api.VoucherReference(api.VoucherID(v.Meta.ID)), ReceivedAt: b.At}
+	return []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindPayment, ID: string(id), Organization: org, Claims: api.PaymentClaim(api.OrganizationID(org), spec), Data: api.Encode(spec)},
+		{Op: api.OpReport, Kind: api.KindVoucher, ID: v.Meta.ID, Expect: v.Meta.Revision, Data: api.Encode(api.VoucherStatus{Redeemed: v.Status.Redeemed + 1, RedeemedAt: &b.At})},
+	}
+}
+
+// noVoucher is the one answer to all codes that give nothing: it tells nobody which
+// codes there are.
+func noVoucher() error {
+	return api.Errorf(api.CodeInvalid, "the code is not valid: it is unknown, has expired, was redeemed, or is in another currency").At("code").
+		WithHint("compare it with the one that you were given")
+}
+
+// voucherOf finds the voucher of a code.
+func (h *handlers) voucherOf(ctx context.Context, code string) (api.Voucher, error) {
+	normal, ok := api.VoucherCode(code)
+	if !ok {
+		return api.Voucher{}, noVoucher()
+	}
+	key, err := h.voucherKey(ctx, false)
+	var c storedVoucherCode
+	if err == nil {
+		c, err = h.voucherCode(ctx, api.VoucherCodeID(api.VoucherHash(key, normal)))
+	}
+	var o api.Object
+	if err == nil {
+		o, err = h.opts.Store.Get(ctx, api.KindVoucher, string(c.Voucher))
+	}
+	if err != nil && api.CodeOf(err) == api.CodeNotFound {
+		return api.Voucher{}, noVoucher()
+	}
+	if err != nil {
+		return api.Voucher{}, err
+	}
+	return api.Decode[api.Voucher](o)
+}
+
+// hasVouchers reports whether an organization may redeem vouchers, and there are any.
+func (h *handlers) hasVouchers(ctx context.Context, org api.Organization) (bool, error) {
+	if org.Spec.Parent != "" {
+		return false, nil
+	}
+	p, err := h.opts.Store.List(ctx, api.ListQuery{Kind: api.KindVoucher, Limit: 1})
+	return len(p.Items) > 0, err
+}

@@ -1,0 +1,33 @@
+import type { vouchers as en } from '../en/vouchers';
+
+export const vouchers: Record<keyof typeof en, string> = {
+  'vch.title': 'Gutscheine',
+  'vch.help': 'Codes, die Organisationen Guthaben geben, jeder Organisation einmal.',
+  'vch.empty': 'Keine Gutscheine',
+  'vch.emptyHelp':
+    'Erstellen Sie einen und geben Sie den Code weiter: Wer ihn einlöst, hat das Guthaben auf dem Konto.',
+  'vch.create': 'Gutschein erstellen',
+  'vch.amount': 'Betrag',
+  'vch.currency': 'Währung',
+  'vch.redeemed': 'Eingelöst',
+  'vch.of': '{n} von {most}',
+  'vch.state': 'Zustand',
+  'vch.state.open': 'Offen',
+  'vch.state.used': 'Eingelöst',
+  'vch.state.expired': 'Abgelaufen',
+  'vch.expires': 'Läuft ab',
+  'vch.expiresHelp': 'Von diesem Tag (UTC) an gibt er nichts. Leer lassen für nie.',
+  'vch.note': 'Notiz',
+  'vch.redemptions': 'Einlösungen',
+  'vch.redemptionsHelp': 'Wie viele Organisationen ihn einlösen können.',
+  'vch.code': 'Code',
+  'vch.codeHelp': '12 bis 64 Buchstaben und Ziffern. Leer lassen, um einen erzeugen zu lassen.',
+  'vch.deleteHelp': 'Der Code gibt nichts mehr. Guthaben, das er gegeben hat, bleibt.',
+  'vch.made': 'Gutschein erstellt',
+  'vch.once': 'Speichern Sie den Code jetzt: Er wird nicht noch einmal angezeigt.',
+  'vch.done': 'Fertig',
+  'vch.redeem': 'Gutschein einlösen',
+  'vch.redeemHelp': 'Das Guthaben zählt für offene Rechnungen und dann im Voraus.',
+  'vch.redeemCodeHelp': 'Wie Sie ihn bekommen haben; Bindestriche und Großschreibung zählen nicht.',
+  'vch.added': '{amount} gutgeschrieben.',
+};
