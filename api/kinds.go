@@ -89,6 +89,9 @@ const (
 	KindPaymentSettings Kind = "PaymentSettings"
 	// KindVoucherCode is internal: by the hash of its code a voucher is found, which is its id.
 	KindVoucherCode Kind = "VoucherCode"
+	// KindSignUpSettings is internal: there is one object of it, which the API shows as
+	// SignUpSettings.
+	KindSignUpSettings Kind = "SignUpSettings"
 	// KindSeries is internal: how far the numbers of a seller's documents are.
 	KindSeries Kind = "Series"
 	// KindPriceBookVersion is internal: a price book as it was.
@@ -269,6 +272,7 @@ var kinds = []KindInfo{
 	{Kind: KindMailSettings, IDPrefix: "mailsettings"},
 	{Kind: KindPaymentSettings, IDPrefix: "paysettings"},
 	{Kind: KindVoucherCode, IDPrefix: "vcode"},
+	{Kind: KindSignUpSettings, IDPrefix: "signupsettings"},
 	{Kind: KindSeries, IDPrefix: "series"},
 	{Kind: KindPriceBookVersion, IDPrefix: "pbv"},
 	{Kind: KindAuditCheck, IDPrefix: "auditcheck"},

@@ -44,6 +44,8 @@ const (
 	MailTypeTest          MailType = "test"
 	MailTypePasswordReset MailType = "password-reset"
 	MailTypeInvitation    MailType = "invitation"
+	MailTypeSignUp        MailType = "sign-up"
+	MailTypeSignUpKnown   MailType = "sign-up-known"
 	MailTypeInvoice       MailType = "invoice"
 	MailTypeBilling       MailType = "billing"
 	MailTypeBudget        MailType = "budget"

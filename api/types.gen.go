@@ -3433,6 +3433,95 @@ type SessionStatus struct {
 	UsedAt *time.Time `json:"usedAt,omitempty"`
 }
 
+// SignUpCompletion defines model for SignUpCompletion.
+type SignUpCompletion struct {
+	// DisplayName Name of the person.
+	DisplayName string `json:"displayName,omitempty,omitzero"`
+
+	// Organization Name of the new organization.
+	Organization string `json:"organization"`
+
+	// Password 10 to 256 bytes.
+	Password string `json:"password,omitempty,omitzero"`
+
+	// Terms Version of the terms that is accepted.
+	Terms string `json:"terms,omitempty,omitzero"`
+
+	// Token From the link.
+	Token string `json:"token,omitempty,omitzero"`
+}
+
+// SignUpInfo defines model for SignUpInfo.
+type SignUpInfo struct {
+	// Captcha Whose captcha is to be solved; empty if none.
+	Captcha CaptchaProvider `json:"captcha,omitempty,omitzero"`
+	Enabled bool            `json:"enabled"`
+
+	// SiteKey What the captcha's provider calls the site.
+	SiteKey string `json:"siteKey,omitempty,omitzero"`
+
+	// TermsURL Where the terms are.
+	TermsURL string `json:"termsURL,omitempty,omitzero"`
+
+	// TermsVersion What is to be accepted.
+	TermsVersion string `json:"termsVersion,omitempty,omitzero"`
+}
+
+// SignUpRequest defines model for SignUpRequest.
+type SignUpRequest struct {
+	// Captcha The token of a captcha that was solved, where one is asked for.
+	Captcha string `json:"captcha,omitempty,omitzero"`
+	Email   string `json:"email"`
+}
+
+// SignUpSettings defines model for SignUpSettings.
+type SignUpSettings struct {
+	// AllowedDomains Only addresses of these mail domains, and of those within them, can sign up; all unless given.
+	AllowedDomains []string `json:"allowedDomains,omitempty,omitzero"`
+
+	// BlockedDomains Addresses of these mail domains, and of those within them, cannot sign up.
+	BlockedDomains []string `json:"blockedDomains,omitempty,omitzero"`
+
+	// Captcha Whose captcha has to be solved; none unless given.
+	Captcha CaptchaProvider `json:"captcha,omitempty,omitzero"`
+
+	// CaptchaSecret What the cluster verifies tokens with. Sealed. Never sent to clients.
+	CaptchaSecret string `json:"captchaSecret,omitempty,omitzero"`
+
+	// CreditMicros Credit that every new organization gets, once.
+	CreditMicros int64 `json:"creditMicros,omitempty,omitzero"`
+
+	// Currency Of the credit: that of the price book.
+	Currency string `json:"currency,omitempty,omitzero"`
+
+	// Enabled Whether people can sign up. Mail has to be enabled too.
+	Enabled bool `json:"enabled,omitempty,omitzero"`
+
+	// HasCaptchaSecret Made by the server.
+	HasCaptchaSecret bool `json:"hasCaptchaSecret,omitempty,omitzero"`
+
+	// PriceBook Id or name of the price book that new organizations pay by; the one named default unless given.
+	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
+
+	// Quota Quota of new organizations.
+	Quota Amounts `json:"quota,omitempty,omitzero"`
+
+	// Revision Of the last change; 0: nothing was ever changed.
+	Revision int64 `json:"revision,omitempty,omitzero"`
+
+	// SiteKey What the captcha's provider calls the site.
+	SiteKey string `json:"siteKey,omitempty,omitzero"`
+
+	// TermsURL Where the terms are: https:// or http://
+	TermsURL string `json:"termsURL,omitempty,omitzero"`
+
+	// TermsVersion Recorded with everybody who accepts them, as 2026-03.
+	TermsVersion string `json:"termsVersion,omitempty,omitzero"`
+
+	// VerifyURL Where tokens of the captcha are verified; the provider's unless given.
+	VerifyURL string `json:"verifyURL,omitempty,omitzero"`
+}
+
 // SimulatedInvoice defines model for SimulatedInvoice.
 type SimulatedInvoice struct {
 	Name string `json:"name"`
@@ -3569,6 +3658,16 @@ type Tax struct {
 
 	// Name Examples: VAT
 	Name string `json:"name"`
+}
+
+// TermsAcceptance The terms that a person accepted when signing up. Made by the server.
+type TermsAcceptance struct {
+	AcceptedAt time.Time `json:"acceptedAt"`
+
+	// Address Where it was done from.
+	Address string `json:"address,omitempty,omitzero"`
+	URL     string `json:"url"`
+	Version string `json:"version"`
 }
 
 // Upgrade defines model for Upgrade.
@@ -3780,6 +3879,9 @@ type UserSpec struct {
 
 	// Grants What it may be; a session is one of them.
 	Grants []Grant `json:"grants,omitempty,omitzero"`
+
+	// Terms The terms that a person accepted when signing up. Made by the server.
+	Terms *TermsAcceptance `json:"terms,omitempty"`
 }
 
 // UserStatus defines model for UserStatus.
@@ -5097,6 +5199,15 @@ type SetServicePasswordJSONRequestBody = ServicePassword
 
 // SuspendServiceJSONRequestBody defines body for SuspendService for application/json ContentType.
 type SuspendServiceJSONRequestBody = OrganizationSuspension
+
+// RequestSignUpJSONRequestBody defines body for RequestSignUp for application/json ContentType.
+type RequestSignUpJSONRequestBody = SignUpRequest
+
+// UpdateSignUpSettingsJSONRequestBody defines body for UpdateSignUpSettings for application/json ContentType.
+type UpdateSignUpSettingsJSONRequestBody = SignUpSettings
+
+// FinishSignUpJSONRequestBody defines body for FinishSignUp for application/json ContentType.
+type FinishSignUpJSONRequestBody = SignUpCompletion
 
 // CreateSSHKeyJSONRequestBody defines body for CreateSSHKey for application/json ContentType.
 type CreateSSHKeyJSONRequestBody = SSHKey

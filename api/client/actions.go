@@ -154,6 +154,16 @@ func (a *API) RedeemVoucher(ctx context.Context, organization, code string) (api
 	return post[api.Payment](ctx, a, api.VoucherRedemption{Organization: organization, Code: code}, "voucher-redemptions")
 }
 
+// SignUpSettings are how people sign up, without the secret.
+func (a *API) SignUpSettings(ctx context.Context) (api.SignUpSettings, error) {
+	return get[api.SignUpSettings](ctx, a, nil, "sign-up-settings")
+}
+
+// UpdateSignUpSettings changes all of them, if nobody else did since their revision.
+func (a *API) UpdateSignUpSettings(ctx context.Context, s api.SignUpSettings) (api.SignUpSettings, error) {
+	return put[api.SignUpSettings](ctx, a, s, "sign-up-settings")
+}
+
 // PaymentSettings are how the cluster takes payments by card, without the secrets.
 func (a *API) PaymentSettings(ctx context.Context) (api.PaymentSettings, error) {
 	return get[api.PaymentSettings](ctx, a, nil, "payment-settings")

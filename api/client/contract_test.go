@@ -65,7 +65,7 @@ func TestContract(t *testing.T) {
 const dryRun = "dryRun"
 
 // notAsked are the portal's and load balancers'.
-var notAsked = []string{"DeleteLogo", "DeleteSession", "GetHealth", "GetLogo", "ListSessions", "PutLogo", "ReceivePaymentEvent"}
+var notAsked = []string{"DeleteLogo", "DeleteSession", "FinishSignUp", "GetHealth", "GetLogo", "GetSignUp", "ListSessions", "PutLogo", "ReceivePaymentEvent", "RequestSignUp"}
 
 // operation of openapi.yaml.
 type operation struct {

@@ -74,6 +74,7 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	if !who(ctx).Reaches(m.Organization, "") {
 		return nil, api.Errorf(api.CodeForbidden, "you may not manage users of this organization").At("meta.organization")
 	}
+	in.Spec.Terms = nil // he accepts them himself
 	id, credentials := newID(api.KindUser), &api.UserCredentials{}
 	link := auth.NewPasswordLink(id, credentials, h.opts.Now())
 	spec, err := h.userSpec(ctx, in.Spec, credentials)
@@ -105,6 +106,7 @@ func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*ap
 		if to.Spec.Disabled && !old.Spec.Disabled {
 			kept.Epoch++
 		}
+		to.Spec.Terms = old.Spec.Terms
 		return h.userSpec(ctx, to.Spec, &kept)
 	})
 	return &o, err

@@ -16,6 +16,7 @@ const Shell = lazy(loadShell);
 const Sso = lazy(() => import('./pages/sso').then((m) => ({ default: m.Sso })));
 const SetPassword = lazy(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword })));
 const ForgotPassword = lazy(() => import('./pages/forgot-password').then((m) => ({ default: m.ForgotPassword })));
+const SignUp = lazy(() => import('./pages/sign-up').then((m) => ({ default: m.SignUp })));
 const RequiredCodes = lazy(() => import('./pages/account/required').then((m) => ({ default: m.RequiredCodes })));
 const NotFound = lazy(() => import('./pages/not-found').then((m) => ({ default: m.NotFound })));
 
@@ -56,6 +57,7 @@ function Inside() {
   useAhead(path);
   if (path.startsWith('/sso')) return <Sso />;
   if (path.startsWith('/password')) return <SetPassword />;
+  if (path.startsWith('/sign-up')) return <SignUp />;
   if (path.startsWith('/forgot')) return <ForgotPassword />;
   if (session.isPending) return <Loading />;
   if (session.isError)

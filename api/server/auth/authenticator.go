@@ -8,6 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
+	"github.com/basalt-gpu/basalt/api/server/captcha"
 	"github.com/basalt-gpu/basalt/api/server/oidc"
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
@@ -68,6 +69,9 @@ type Authenticator struct {
 	resetsFrom, resetsOf, invitations, invitationsBy *limiter
 	// Codes of vouchers that gave nothing, by organization and caller, and by address.
 	vouchers, vouchersFrom *limiter
+	// People who sign up, by where they are, by address, and all together.
+	signUpsFrom, signUpsOf, signUps *limiter
+	captchas                        *captcha.Verifier
 	// guesses are wrong passwords, by account.
 	guesses *throttle
 	oidc    *oidc.Asker
@@ -79,6 +83,7 @@ type Authenticator struct {
 func New(o Options) *Authenticator {
 	return &Authenticator{opts: o, keys: newLimiter(o.KeyRate, 4*o.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
 		resetsFrom: newLimiter(1.0/60, 20), resetsOf: newLimiter(1.0/600, 3), invitations: newLimiter(1.0/600, 3), invitationsBy: newLimiter(1.0/60, 30),
+		signUpsFrom: newLimiter(1.0/600, 5), signUpsOf: newLimiter(1.0/600, 3), signUps: newLimiter(0.5, 60), captchas: captcha.New(o.URLs),
 		vouchers: newLimiter(1.0/60, 10), vouchersFrom: newLimiter(1.0/30, 20),
 		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(),
 		oidc: oidc.New(o.Now, o.URLs, o.Log)}

@@ -39,6 +39,7 @@ var Rights = withKinds(map[string]Roles{
 	// One's own, of whatever role.
 	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing,
 	"BeginTOTP": viewers | billing, "ConfirmTOTP": viewers | billing, "DisableTOTP": viewers | billing,
+	"GetSignUp": Everybody, "RequestSignUp": Everybody, "FinishSignUp": Everybody, "GetSignUpSettings": operators, "UpdateSignUpSettings": operators,
 	"Login": Everybody, "SetPassword": Everybody, "RequestPasswordReset": Everybody,
 
 	// What outside billing systems drive.

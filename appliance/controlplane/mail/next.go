@@ -138,7 +138,7 @@ func forNobody(m api.MailMessage) bool {
 // rank puts what somebody waits for before what can wait.
 func rank(m api.MailMessage) int {
 	switch m.Spec.Type {
-	case api.MailTypeTest, api.MailTypePasswordReset:
+	case api.MailTypeTest, api.MailTypePasswordReset, api.MailTypeSignUp, api.MailTypeSignUpKnown:
 		return 0
 	case api.MailTypeInvitation, api.MailTypeAlerts:
 		return 1

@@ -46,6 +46,30 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 			"Wenn Sie diese Nachricht nicht erwartet haben, ignorieren Sie sie: Ohne Sie geschieht nichts.",
 		}},
 	},
+	api.MailTypeSignUp: {
+		api.MailEnglish: {subject: "Confirm your address for {{.product}}", action: "Create your account", path: "/sign-up", paragraphs: []string{
+			"Somebody, probably you, wants an account at {{.product}} for {{.to}}.",
+			"The link leads to a page on which you create it, until {{.expires}}. Nothing exists before.",
+			"If you did not ask for it, you need not do anything.",
+		}},
+		api.MailGerman: {subject: "Bestätigen Sie Ihre Adresse für {{.product}}", action: "Konto erstellen", path: "/sign-up", paragraphs: []string{
+			"Jemand, wahrscheinlich Sie, möchte ein Konto bei {{.product}} für {{.to}}.",
+			"Der Link führt zu einer Seite, auf der Sie es erstellen, bis {{.expires}}. Vorher besteht nichts.",
+			"Wenn Sie das nicht waren, müssen Sie nichts tun.",
+		}},
+	},
+	api.MailTypeSignUpKnown: {
+		api.MailEnglish: {subject: "You have an account at {{.product}}", action: "Sign in", path: "/", paragraphs: []string{
+			"Somebody, probably you, wanted another account at {{.product}} for {{.to}}. There is one already.",
+			"Sign in with it. If you have forgotten your password, ask for another there.",
+			"If you did not ask for it, you need not do anything.",
+		}},
+		api.MailGerman: {subject: "Sie haben ein Konto bei {{.product}}", action: "Anmelden", path: "/", paragraphs: []string{
+			"Jemand, wahrscheinlich Sie, wollte ein weiteres Konto bei {{.product}} für {{.to}}. Es gibt schon eines.",
+			"Melden Sie sich damit an. Wenn Sie Ihr Passwort vergessen haben, fordern Sie dort ein neues an.",
+			"Wenn Sie das nicht waren, müssen Sie nichts tun.",
+		}},
+	},
 	api.MailTypeInvoice: {
 		api.MailEnglish: {subject: "Invoice {{.number}}", action: "Open the invoices", path: "/invoices", paragraphs: []string{
 			"Invoice {{.number}} of {{.organization}} was issued: {{.total}}, due on {{.due}}.",

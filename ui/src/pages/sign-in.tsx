@@ -23,6 +23,11 @@ export function SignIn() {
     queryFn: ({ signal }) => ok(api.GET('/v1/login/oidc', { signal })),
     retry: false,
   });
+  const signUp = useQuery({
+    queryKey: ['sign-up'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/sign-up', { signal })),
+    retry: false,
+  });
   const [step, setStep] = useState<Step>('password');
   const [form, setForm] = useState({ email: '', password: '', totp: '', organization: '', project: '' });
   const [error, setError] = useState<unknown>(null);
@@ -147,6 +152,12 @@ export function SignIn() {
               {step === 'password' && (
                 <p className="basalt-note">
                   <a href="#/forgot">{t('signIn.forgot')}</a>
+                  {signUp.data?.enabled && (
+                    <>
+                      {' · '}
+                      <a href="#/sign-up">{t('signUp.title')}</a>
+                    </>
+                  )}
                 </p>
               )}
               {step !== 'password' && (

@@ -19,6 +19,7 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { signup } from './signup';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
@@ -50,6 +51,7 @@ export const de: Words = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...signup,
   ...setup,
   ...volumes,
   ...network,

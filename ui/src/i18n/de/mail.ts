@@ -38,6 +38,8 @@ export const mail: Record<keyof typeof en, string> = {
   'mail.type.test': 'Test',
   'mail.type.password-reset': 'Neues Passwort',
   'mail.type.invitation': 'Einladung',
+  'mail.type.sign-up': 'Registrierung',
+  'mail.type.sign-up-known': 'Registrierung einer bekannten Adresse',
   'mail.type.invoice': 'Rechnung',
   'mail.type.billing': 'Zahlung',
   'mail.type.budget': 'Budget',

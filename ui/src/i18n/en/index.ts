@@ -20,6 +20,7 @@ import { branding } from './branding';
 import { mail } from './mail';
 import { pay } from './pay';
 import { vouchers } from './vouchers';
+import { signup } from './signup';
 import { setup } from './setup';
 import { volumes } from './volumes';
 import { network } from './network';
@@ -51,6 +52,7 @@ export const en = {
   ...mail,
   ...pay,
   ...vouchers,
+  ...signup,
   ...setup,
   ...volumes,
   ...network,

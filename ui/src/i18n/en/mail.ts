@@ -35,6 +35,8 @@ export const mail = {
   'mail.type.test': 'Test',
   'mail.type.password-reset': 'New password',
   'mail.type.invitation': 'Invitation',
+  'mail.type.sign-up': 'Sign-up',
+  'mail.type.sign-up-known': 'Sign-up of a known address',
   'mail.type.invoice': 'Invoice',
   'mail.type.billing': 'Payment',
   'mail.type.budget': 'Budget',

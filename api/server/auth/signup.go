@@ -1,0 +1,184 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/captcha"
+	"github.com/basalt-gpu/basalt/api/server/pages"
+)
+
+// A sign-up keeps nothing but the message with its link, of which so many may wait: the
+// token is what the cluster sealed, and says whose address it was sent to. It is good
+// until the address is a user's, or it expires.
+type signUpToken struct {
+	Use   string    `json:"use"` // signUpUse: nothing else that is sealed is such a token
+	Email string    `json:"email"`
+	Until time.Time `json:"until"`
+}
+
+const signUpUse = "sign-up"
+
+// maxSignUpToken is the most of a token that is looked at, in bytes.
+const maxSignUpToken = 4 << 10
+
+// SignUpSettings are the cluster's; revision 0: nobody has changed them yet.
+func (a *Authenticator) SignUpSettings(ctx context.Context) (api.StoredSignUpSettings, error) {
+	o, err := a.opts.Store.Get(ctx, api.KindSignUpSettings, api.SignUpSettingsID)
+	if err != nil && api.CodeOf(err) == api.CodeNotFound {
+		return api.StoredSignUpSettings{Kind: api.KindSignUpSettings}, nil
+	}
+	if err != nil {
+		return api.StoredSignUpSettings{}, err
+	}
+	return api.Decode[api.StoredSignUpSettings](o)
+}
+
+// SignUpOpen are the settings while people may sign up.
+func (a *Authenticator) SignUpOpen(ctx context.Context) (api.SignUpSettingsSpec, error) {
+	s, err := a.SignUpSettings(ctx)
+	if err != nil {
+		return s.Spec, err
+	}
+	m, err := a.MailSettings(ctx)
+	if err != nil {
+		return s.Spec, err
+	}
+	if !s.Spec.Enabled || !m.Spec.Enabled || a.opts.Secrets == nil {
+		return s.Spec, api.Errorf(api.CodeState, "nobody can sign up here").WithHint("ask your provider of this service for an account")
+	}
+	return s.Spec, nil
+}
+
+// GetSignUp tells the portal whether people may sign up, and what they have to accept.
+func (a *Authenticator) GetSignUp(ctx context.Context) (*api.SignUpInfo, error) {
+	s, err := a.SignUpOpen(ctx)
+	if err != nil && api.CodeOf(err) == api.CodeState {
+		return &api.SignUpInfo{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &api.SignUpInfo{Enabled: true, TermsURL: s.TermsURL, TermsVersion: s.TermsVersion, Captcha: s.Captcha, SiteKey: s.SiteKey}, nil
+}
+
+// RequestSignUp queues a message with a link that makes an account, or, to the address
+// of somebody who has one, that says so. The answer is the same.
+func (a *Authenticator) RequestSignUp(ctx context.Context, in *api.SignUpRequest) (*api.SignUpRequest, error) {
+	email, now := api.Login(in.Email), a.opts.Now().UTC()
+	s, err := a.SignUpOpen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := api.ValidateLogin(email); err != nil {
+		return nil, api.Errorf(api.CodeInvalid, "must be an e-mail address").At("email").WithHint("e.g. ann@example.com")
+	}
+	if !a.signUpsFrom.take(addressOf(Request(ctx)), now) {
+		return nil, errSlow
+	}
+	if !s.TakesAddress(email) {
+		return nil, api.Errorf(api.CodeForbidden, "addresses of this domain cannot sign up").At("email").WithHint("use the address of your company, or ask your provider of this service")
+	}
+	if !a.signUps.take("", now) {
+		return nil, api.Errorf(api.CodeRateLimited, "many people are signing up now").WithHint("try again in a minute")
+	}
+	if err := a.solved(ctx, s, in.Captcha); err != nil {
+		return nil, err
+	}
+	if err := a.roomForSignUp(ctx); err != nil {
+		return nil, err
+	}
+	out := &api.SignUpRequest{Email: in.Email}
+	if !a.signUpsOf.take(email, now) {
+		return out, nil
+	}
+	return out, a.mailSignUp(ctx, email, now)
+}
+
+// solved asks the captcha's provider, where there is one. Who cannot be asked has not
+// said that it was solved.
+func (a *Authenticator) solved(ctx context.Context, s api.SignUpSettingsSpec, token string) error {
+	if s.Captcha == "" {
+		return nil
+	}
+	secret, err := a.unsealed(ctx, s.CaptchaSecret)
+	if err != nil {
+		return err
+	}
+	err = a.captchas.Verify(ctx, s.VerifyURL, secret, token)
+	switch {
+	case errors.Is(err, captcha.ErrNotSolved):
+		return api.Errorf(api.CodeInvalid, "the captcha was not solved, or too long ago").At("captcha").WithHint("solve it again")
+	case err != nil:
+		a.opts.Log.Warn("verify captcha failed", "error", err)
+		return api.Errorf(api.CodeUnavailable, "the captcha cannot be verified now").WithHint("try again in a minute")
+	}
+	return nil
+}
+
+// roomForSignUp refuses more messages than may wait: a mail server that is away holds
+// them up, and robots make more.
+func (a *Authenticator) roomForSignUp(ctx context.Context) error {
+	n := 0
+	err := pages.Each(ctx, a.opts.Store, api.ListQuery{Kind: api.KindMailMessage}, func(o api.Object) bool {
+		if m, err := api.Decode[api.MailMessage](o); err == nil && !m.Done() && (m.Spec.Type == api.MailTypeSignUp || m.Spec.Type == api.MailTypeSignUpKnown) {
+			n++
+		}
+		return n < api.MaxPendingSignUps
+	})
+	if err == nil && n >= api.MaxPendingSignUps {
+		err = api.Errorf(api.CodeRateLimited, "many people are signing up now").WithHint("try again later")
+	}
+	return err
+}
+
+func (a *Authenticator) mailSignUp(ctx context.Context, email string, now time.Time) error {
+	u, err := a.UserFor(ctx, email, "")
+	if err != nil {
+		return err
+	}
+	end := now.Add(api.SignUpLife).Truncate(time.Second)
+	token, err := a.Sealed(ctx, string(api.Encode(signUpToken{Use: signUpUse, Email: email, Until: end})))
+	if err != nil {
+		return err
+	}
+	sealed, err := a.Sealed(ctx, token)
+	if err != nil {
+		return err
+	}
+	m := api.MailMessageSpec{Type: api.MailTypeSignUp, To: email, Language: spoken(Request(ctx).Header.Get("Accept-Language")), Secret: sealed, ExpiresAt: &end}
+	if u.Meta.ID != "" {
+		m.Type, m.Secret = api.MailTypeSignUpKnown, ""
+	}
+	_, err = a.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{api.QueueMail(api.RandomID(api.KindMailMessage), m)}})
+	return err
+}
+
+// SigningUp is the address that a token was sent to.
+func (a *Authenticator) SigningUp(ctx context.Context, token string) (email string, err error) {
+	now := a.opts.Now()
+	refused := api.Errorf(api.CodeInvalid, "the link is not valid, or has expired").At("token").WithHint("sign up again")
+	if token == "" || len(token) > maxSignUpToken || a.opts.Secrets == nil {
+		return "", a.refused(Request(ctx), "", refused, now)
+	}
+	var t signUpToken
+	plain, err := a.unsealed(ctx, token)
+	if err != nil || json.Unmarshal([]byte(plain), &t) != nil || t.Use != signUpUse || !now.Before(t.Until) || api.ValidateLogin(t.Email) != nil {
+		return "", a.refused(Request(ctx), "", refused, now)
+	}
+	return t.Email, nil
+}
+
+// FirstSession is the command that begins the session of a new user, and the session.
+func (a *Authenticator) FirstSession(ctx context.Context, u api.User, g api.Grant) (api.Command, api.Session) {
+	return a.newSession(u, g, Credentials(u).Epoch, addressOf(Request(ctx)))
+}
+
+// AddressOf is where the request comes from.
+func AddressOf(ctx context.Context) string { return addressOf(Request(ctx)) }
+
+// By is a context of what a user does who has no session yet.
+func By(ctx context.Context, u api.User) context.Context { return by(ctx, u) }

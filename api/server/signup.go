@@ -1,0 +1,175 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
+)
+
+// firstProject is the name of the project that a new organization has.
+const firstProject = "default"
+
+// GetSignUp tells whether people may sign up.
+func (h *handlers) GetSignUp(ctx context.Context, _ in[none, none]) (*api.SignUpInfo, error) {
+	return h.auth.GetSignUp(ctx)
+}
+
+// GetSignUpSettings returns all but the secret.
+func (h *handlers) GetSignUpSettings(ctx context.Context, _ in[none, none]) (*api.SignUpSettings, error) {
+	s, err := h.auth.SignUpSettings(ctx)
+	shown := s.Shown()
+	return &shown, err
+}
+
+// UpdateSignUpSettings changes all of it; the secret stays where none is given and it is
+// verified at the same address.
+func (h *handlers) UpdateSignUpSettings(ctx context.Context, r in[none, api.SignUpSettings]) (*api.SignUpSettings, error) {
+	old, err := h.auth.SignUpSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spec := r.Body.Asked()
+	if err := api.ValidateCaptchaSecret(spec.CaptchaSecret); err != nil {
+		return nil, err
+	}
+	switch {
+	case spec.CaptchaSecret != "":
+		if spec.CaptchaSecret, err = h.auth.Sealed(ctx, spec.CaptchaSecret); err != nil {
+			return nil, err
+		}
+	case spec.Captcha != "" && spec.VerifyURL == old.Spec.VerifyURL:
+		spec.CaptchaSecret = old.Spec.CaptchaSecret
+	}
+	if err := api.ValidateSignUpSettings(spec); err != nil {
+		return nil, err
+	}
+	if spec.PriceBook, err = h.priceBook(ctx, spec.PriceBook, old.Spec.PriceBook); err != nil {
+		return nil, at(err, "priceBook")
+	}
+	if spec.CreditMicros > 0 {
+		is, err := h.currencyOf(ctx, spec.PriceBook)
+		if err != nil {
+			return nil, at(err, "priceBook")
+		}
+		if is != spec.Currency {
+			return nil, api.Errorf(api.CodeInvalid, "the price book is in %s, got %s", is, spec.Currency).At("currency").WithHint("give the credit in %s", is)
+		}
+	}
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindSignUpSettings, ID: api.SignUpSettingsID, Expect: r.Body.Revision, Name: "sign-up", Data: api.Encode(spec)}}})
+	if api.CodeOf(err) == api.CodeNotFound && err != nil {
+		err = api.Errorf(api.CodeConflict, "sign-up settings are at revision 0, want %d", r.Body.Revision).At("revision").WithHint("GET them again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := api.Decode[api.StoredSignUpSettings](out[0])
+	shown := s.Shown()
+	return &shown, err
+}
+
+// FinishSignUp makes an organization, its first project, its owner, the first credit and
+// a session: one batch. The address becomes the user's, so that a link is good once.
+func (h *handlers) FinishSignUp(ctx context.Context, r in[none, api.SignUpCompletion]) (*api.Session, error) {
+	s, err := h.auth.SignUpOpen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	email, err := h.auth.SigningUp(ctx, r.Body.Token)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.validSignUp(s, email, *r.Body); err != nil {
+		return nil, err
+	}
+	known, err := h.auth.UserFor(ctx, email, "")
+	if err != nil {
+		return nil, err
+	}
+	if known.Meta.ID != "" {
+		return nil, haveAccount()
+	}
+	u := api.User{Meta: api.Meta{ID: newID(api.KindUser), Name: email}, Spec: api.UserSpec{DisplayName: r.Body.DisplayName, Credentials: &api.UserCredentials{}}}
+	if u.Spec.Credentials.PasswordHash, err = h.opts.Passwords.Hash(ctx, r.Body.Password); err != nil {
+		return nil, err
+	}
+	now := h.opts.Now().UTC()
+	if s.TermsVersion != "" {
+		u.Spec.Terms = &api.TermsAcceptance{URL: s.TermsURL, Version: s.TermsVersion, AcceptedAt: now, Address: auth.AddressOf(ctx)}
+	}
+	u.Meta.Organization = newID(api.KindOrganization)
+	grant := api.Grant{Role: api.RoleAdmin, Organization: u.Meta.Organization}
+	u.Spec.Grants = []api.Grant{grant}
+	begin, session := h.auth.FirstSession(ctx, u, grant)
+	b := api.Batch{At: now, Commands: append(h.signedUp(ctx, s, u, r.Body.Organization, now), begin)}
+	_, err = h.opts.Store.Apply(auth.By(ctx, u), b)
+	switch code := api.CodeOf(err); {
+	case err == nil:
+		return &session, nil
+	case code == api.CodeConflict: // the address was claimed meanwhile
+		return nil, haveAccount()
+	case code == api.CodeExists:
+		return nil, api.Errorf(api.CodeExists, "organization %s already exists", r.Body.Organization).At("organization").WithHint("choose another name")
+	}
+	return nil, err
+}
+
+func haveAccount() error {
+	return api.Errorf(api.CodeExists, "you have an account already").At("token").WithHint("sign in; if you have forgotten your password, ask for another")
+}
+
+// validSignUp checks what a person gives.
+func (h *handlers) validSignUp(s api.SignUpSettingsSpec, email string, c api.SignUpCompletion) error {
+	var bad []error
+	if !s.TakesAddress(email) {
+		bad = append(bad, api.Errorf(api.CodeForbidden, "addresses of this domain cannot sign up").At("token"))
+	}
+	bad = append(bad, at(api.ValidateName(c.Organization), "organization"), api.ValidatePassword("password", c.Password, email),
+		at(api.ValidateUser(api.UserSpec{DisplayName: c.DisplayName}), "displayName"))
+	if c.Terms != s.TermsVersion {
+		bad = append(bad, api.Errorf(api.CodeInvalid, "version %s of the terms must be accepted", s.TermsVersion).At("terms").WithHint("read them, and accept them"))
+	}
+	return api.Join(bad...)
+}
+
+// signedUp is the commands that make a customer.
+func (h *handlers) signedUp(ctx context.Context, s api.SignUpSettingsSpec, u api.User, name string, now time.Time) []api.Command {
+	org := api.NewAssignment(api.OrganizationSpec{PriceBook: s.PriceBook, Quota: s.Quota,
+		Billing: api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid}, now)})
+	cmds := []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: u.Meta.Organization, Name: name, Finalizers: api.KindOrganization.Info().Finalizers, Limits: org.Limits(), Data: api.Encode(org)},
+		{Op: api.OpPutSpec, Kind: api.KindProject, ID: newID(api.KindProject), Name: firstProject, Organization: u.Meta.Organization, Finalizers: api.KindProject.Info().Finalizers,
+			Limits: api.ProjectSpec{}.Limits(), Data: api.Encode(api.ProjectSpec{})},
+		{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Name: u.Meta.Name, Organization: u.Meta.Organization, Claims: api.LoginClaim(u.Meta.Name), Data: api.Encode(u.Spec)},
+	}
+	if s.CreditMicros == 0 {
+		return cmds
+	}
+	if is, err := h.bookCurrency(ctx, s.PriceBook); err != nil || is != s.Currency {
+		h.opts.Log.Warn("no first credit: the price book of new organizations is in another currency", "want", s.Currency, "got", is, "error", err)
+		return cmds
+	}
+	p := api.PaymentSpec{Type: api.PaymentVoucher, Currency: s.Currency, AmountMicros: s.CreditMicros, Reference: api.SignUpCreditReference, ReceivedAt: now}
+	return append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindPayment, ID: newID(api.KindPayment), Organization: u.Meta.Organization,
+		Claims: api.PaymentClaim(api.OrganizationID(u.Meta.Organization), p), Data: api.Encode(p)})
+}
+
+// bookCurrency is currencyOf for who has no account yet.
+func (h *handlers) bookCurrency(ctx context.Context, id api.PriceBookID) (currency string, err error) {
+	q := api.ListQuery{Kind: api.KindPriceBook}
+	if id == "" {
+		q.Name = api.DefaultPriceBook
+	}
+	err = h.each(ctx, q, func(o api.Object) bool {
+		book, decodeErr := api.Decode[api.PriceBook](o)
+		if decodeErr != nil || o.Meta.ID != cmp.Or(string(id), o.Meta.ID) {
+			return true
+		}
+		currency = book.Spec.Currency
+		return false
+	})
+	return currency, err
+}

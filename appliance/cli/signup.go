@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+func (a *App) signUpSettingsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "sign-up-settings", Short: "How people create accounts by themselves"}
+	cmd.AddCommand(&cobra.Command{
+		Use: "show", Short: "Show the sign-up settings, without the captcha's secret", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.api.SignUpSettings(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.printSignUp(s)
+		},
+	}, a.signUpSettingsSet())
+	return cmd
+}
+
+func (a *App) signUpSettingsSet() *cobra.Command {
+	cmd := &cobra.Command{Use: "set", Short: "Change the sign-up settings; what is not named stays", Args: cobra.NoArgs,
+		Long: "Mail has to be enabled too: basalt mail set. With --captcha-secret the secret of the captcha is asked for, or read from a pipe.\n" +
+			"An empty value takes a setting off. For operators.",
+		Example: "  basalt sign-up-settings set --enable --terms-url https://example.com/terms --terms-version 2026-03 --credit '10 EUR' --quota instances=2,vcpus=8"}
+	change := signUpFlags(cmd.Flags())
+	secret := cmd.Flags().Bool("captcha-secret", false, "ask for the secret of the captcha")
+	cmd.MarkFlagsMutuallyExclusive("enable", "disable")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := a.api.SignUpSettings(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if err := change(&s); err != nil {
+			return err
+		}
+		if *secret {
+			if s.CaptchaSecret, err = a.secret(bufio.NewReader(a.In), "Secret of the captcha: "); err != nil {
+				return err
+			}
+		}
+		if s, err = a.api.UpdateSignUpSettings(cmd.Context(), s); err != nil {
+			return err
+		}
+		return a.printSignUp(s)
+	}
+	return cmd
+}
+
+func signUpFlags(f *pflag.FlagSet) func(*api.SignUpSettings) error {
+	enable, disable := f.Bool("enable", false, "let people sign up"), f.Bool("disable", false, "let nobody sign up")
+	url, version := f.String("terms-url", "", "where the terms are"), f.String("terms-version", "", "version of the terms, recorded with who accepts them")
+	allowed, blocked := f.StringSlice("allow-domain", nil, "mail domains that can sign up; default: all"), f.StringSlice("block-domain", nil, "mail domains that cannot sign up")
+	book, credit := f.String("price-book", "", "price book of new organizations; default: the one named default"), f.String("credit", "", "credit of new organizations, e.g. '10 EUR'")
+	quota := f.StringToInt64("quota", nil, "quota of new organizations, e.g. instances=2,vcpus=8")
+	captcha, key := f.String("captcha", "", "hcaptcha, turnstile or recaptcha"), f.String("site-key", "", "what the captcha's provider calls the site")
+	verify := f.String("verify-url", "", "where tokens of the captcha are verified; default: at the provider")
+	return func(s *api.SignUpSettings) error {
+		if *enable || *disable {
+			s.Enabled = *enable
+		}
+		for name, set := range map[string]func(){
+			"terms-url": func() { s.TermsURL = *url }, "terms-version": func() { s.TermsVersion = *version },
+			"allow-domain": func() { s.AllowedDomains = given(*allowed) }, "block-domain": func() { s.BlockedDomains = given(*blocked) },
+			"price-book": func() { s.PriceBook = api.PriceBookID(*book) }, "quota": func() { s.Quota = *quota },
+			"captcha":  func() { s.Captcha, s.VerifyURL = api.CaptchaProvider(*captcha), "" },
+			"site-key": func() { s.SiteKey = *key },
+		} {
+			if f.Changed(name) {
+				set()
+			}
+		}
+		if f.Changed("captcha") && *captcha == "" {
+			s.SiteKey = ""
+		}
+		if f.Changed("verify-url") {
+			s.VerifyURL = *verify
+		}
+		if !f.Changed("credit") {
+			return nil
+		}
+		s.CreditMicros, s.Currency = 0, ""
+		amount, currency, _ := strings.Cut(strings.TrimSpace(*credit), " ")
+		if amount == "" {
+			return nil
+		}
+		var err error
+		s.Currency = strings.ToUpper(strings.TrimSpace(currency))
+		s.CreditMicros, err = parseMicros(amount)
+		return err
+	}
+}
+
+// given is a list without empty words, which take a list off.
+func given(all []string) (out []string) {
+	for _, s := range all {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (a *App) printSignUp(s api.SignUpSettings) error {
+	return a.print(s, func() table {
+		state := "disabled"
+		if s.Enabled {
+			state = "enabled"
+		}
+		credit := ""
+		if s.CreditMicros > 0 {
+			credit = formatMicros(s.CreditMicros) + " " + s.Currency
+		}
+		domains := cmp.Or(strings.Join(s.AllowedDomains, ","), "all")
+		if len(s.BlockedDomains) > 0 {
+			domains += fmt.Sprintf(" (%d blocked)", len(s.BlockedDomains))
+		}
+		return table{{"STATE", "TERMS", "VERSION", "DOMAINS", "CREDIT", "QUOTAS", "CAPTCHA"},
+			{state, s.TermsURL, s.TermsVersion, domains, credit, strconv.Itoa(len(s.Quota)), cmp.Or(string(s.Captcha), "none")}}
+	})
+}

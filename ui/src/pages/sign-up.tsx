@@ -1,0 +1,211 @@
+// Creating an account: an address first, to which a link is sent; the link comes back
+// here with a token, and asks for the rest.
+import { Button, Card, CardBody, CardHeader, Checkbox, Form, TextInput, Title } from '@patternfly/react-core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState, type ReactNode } from 'react';
+import { productOf, useBranding } from '../api/branding';
+import { api, ok, type Schemas } from '../api/client';
+import { elsewhere, useFieldErrors } from '../api/fields';
+import { signedIn } from '../api/session';
+import { useText } from '../i18n';
+import { Brand, Support } from '../parts/brand';
+import { ErrorAlert } from '../parts/error';
+import { describedBy, Field } from '../parts/field';
+import { Loading } from '../parts/loading';
+import { tokenIn } from './sso';
+
+type Info = Schemas['SignUpInfo'];
+
+export function SignUp() {
+  const { t } = useText();
+  const product = productOf(useBranding().data);
+  const [token] = useState(() => tokenIn(location.hash) ?? '');
+  const info = useQuery({
+    queryKey: ['sign-up'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/sign-up', { signal })),
+    retry: false,
+  });
+  // The token stays in no history.
+  useEffect(() => history.replaceState(null, '', '/#/sign-up'), []);
+  useEffect(() => {
+    document.title = `${t('signUp.title')} · ${product}`;
+  }, [t, product]);
+  if (info.isPending) return <Loading />;
+  return (
+    <div className="basalt-sign-in">
+      <main>
+        <Card>
+          <CardHeader>
+            <div className="basalt-brand">
+              <Brand />
+            </div>
+            <Title headingLevel="h1" size="xl">
+              {t('signUp.title')}
+            </Title>
+          </CardHeader>
+          <CardBody>
+            <ErrorAlert error={info.error} onRetry={() => void info.refetch()} />
+            {info.data && <Step info={info.data} token={token} />}
+            <p className="basalt-note">
+              <a href="#/">{t('forgot.back')}</a>
+            </p>
+          </CardBody>
+        </Card>
+        <p className="basalt-support">
+          <Support />
+        </p>
+      </main>
+    </div>
+  );
+}
+
+function Step({ info, token }: { info: Info; token: string }): ReactNode {
+  const { t } = useText();
+  if (!info.enabled) return <p>{t('signUp.closed')}</p>;
+  if (token) return <Finish info={info} token={token} />;
+  // The portal's pages run no scripts of others, of which a captcha is one.
+  if (info.captcha) return <p>{t('signUp.captcha')}</p>;
+  return <Ask />;
+}
+
+/** useSent runs one request, and knows what came of it. */
+function useSent() {
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const send = async (what: () => Promise<void>) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await what();
+    } catch (e) {
+      setError(e);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { error, busy, send };
+}
+
+function Ask() {
+  const { t, language } = useText();
+  const [email, setEmail] = useState('');
+  const [sent, setSent] = useState('');
+  const { error, busy, send } = useSent();
+  const errors = useFieldErrors(error);
+  const submit = () =>
+    send(async () => {
+      await ok(api.POST('/v1/sign-up', { body: { email: email.trim() }, headers: { 'Accept-Language': language } }));
+      setSent(email.trim());
+    });
+  if (sent) return <p role="status">{t('signUp.sent', { email: sent })}</p>;
+  return (
+    <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
+      <ErrorAlert error={elsewhere(error, ['email'])} />
+      <p>{t('signUp.help')}</p>
+      <Field id="email" label={t('signIn.email')} path="email" errors={errors} required>
+        <TextInput
+          id="email"
+          type="email"
+          autoComplete="username"
+          isRequired
+          value={email}
+          onChange={(_, v) => setEmail(v)}
+        />
+      </Field>
+      <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>
+        {t('signUp.submit')}
+      </Button>
+    </Form>
+  );
+}
+
+const fields = ['organization', 'displayName', 'password', 'terms'];
+
+function Finish({ info, token }: { info: Info; token: string }) {
+  const { t } = useText();
+  const client = useQueryClient();
+  const [form, setForm] = useState({ organization: '', displayName: '', password: '' });
+  const [accepted, setAccepted] = useState(false);
+  const { error, busy, send } = useSent();
+  const errors = useFieldErrors(error);
+  const set = (name: keyof typeof form) => (_: unknown, value: string) => setForm((f) => ({ ...f, [name]: value }));
+  const submit = () =>
+    send(async () => {
+      const { password, ...names } = form;
+      await ok(
+        api.POST('/v1/sign-up/finish', {
+          body: {
+            token,
+            password,
+            organization: names.organization.trim(),
+            displayName: names.displayName.trim(),
+            ...(accepted && { terms: info.termsVersion }),
+          },
+        }),
+      );
+      location.replace('/#/');
+      await signedIn(client);
+    });
+  return (
+    <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
+      <ErrorAlert error={elsewhere(error, fields)} />
+      <Field
+        id="organization"
+        label={t('signIn.organization')}
+        help={t('signUp.organizationHelp')}
+        path="organization"
+        errors={errors}
+        required
+      >
+        <TextInput
+          id="organization"
+          autoComplete="organization"
+          aria-describedby={describedBy('organization')}
+          isRequired
+          value={form.organization}
+          onChange={set('organization')}
+        />
+      </Field>
+      <Field id="display-name" label={t('signUp.name')} path="displayName" errors={errors}>
+        <TextInput id="display-name" autoComplete="name" value={form.displayName} onChange={set('displayName')} />
+      </Field>
+      <Field
+        id="new-password"
+        label={t('signIn.password')}
+        help={t('signUp.passwordHelp')}
+        path="password"
+        errors={errors}
+        required
+      >
+        <TextInput
+          id="new-password"
+          type="password"
+          autoComplete="new-password"
+          aria-describedby={describedBy('new-password')}
+          isRequired
+          value={form.password}
+          onChange={set('password')}
+        />
+      </Field>
+      {info.termsVersion && (
+        <Checkbox
+          id="terms"
+          isRequired
+          label={
+            <>
+              {t('signUp.accept')}{' '}
+              <a href={info.termsURL} target="_blank" rel="noreferrer">
+                {t('signUp.terms', { version: info.termsVersion })}
+              </a>
+            </>
+          }
+          isChecked={accepted}
+          onChange={(_, v) => setAccepted(v)}
+        />
+      )}
+      <Button type="submit" isBlock isLoading={busy} isDisabled={busy || (!!info.termsVersion && !accepted)}>
+        {t('signUp.create')}
+      </Button>
+    </Form>
+  );
+}
