@@ -1,0 +1,113 @@
+package mail
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/password"
+)
+
+// vault seals by what only it reads.
+type vault struct{}
+
+func (vault) Seal(_ context.Context, s string) (string, error) {
+	return base64.RawURLEncoding.EncodeToString([]byte("sealed:" + s)), nil
+}
+
+func (vault) Open(_ context.Context, s string) (string, error) {
+	plain, err := base64.RawURLEncoding.DecodeString(s)
+	opened, ok := strings.CutPrefix(string(plain), "sealed:")
+	if err != nil || !ok {
+		return "", fmt.Errorf("not sealed")
+	}
+	return opened, nil
+}
+
+// textOf is the plain text of a message as it was sent.
+func textOf(t *testing.T, raw string) string {
+	t.Helper()
+	m, err := mail.ReadMessage(strings.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := multipart.NewReader(m.Body, params["boundary"]).NextRawPart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(quotedprintable.NewReader(part))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// From the request through a mail server to the link in the message, and by it to a
+// session: as a person does it.
+func TestSignUpByMail(t *testing.T) {
+	h := newHouse(t)
+	p := newPost(t, nil)
+	h.configure(p.at, nil)
+	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindSignUpSettings, ID: api.SignUpSettingsID, Name: "sign-up", Data: api.Encode(api.SignUpSettingsSpec{Enabled: true})})
+	begun := h.clock()
+	s, err := server.New(server.Options{Store: h.store, Secrets: vault{}, Now: func() time.Time { return begun }, KeyRate: 1e6,
+		Passwords: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(path, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept-Language", "de")
+		rec := httptest.NewRecorder()
+		s.ServeHTTP(rec, r)
+		return rec
+	}
+	if rec := post("/v1/sign-up", `{"email":"ann@example.com"}`); rec.Code != http.StatusAccepted {
+		t.Fatalf("ask for a link: %d %s", rec.Code, rec.Body)
+	}
+	h.run(h.store, func(o *Options) { o.Open = vault{}.Open })
+	h.until("the message is delivered", func() bool { return len(p.taken()) == 1 })
+	d := p.taken()[0]
+	text := textOf(t, d.raw)
+	link := regexp.MustCompile(`https://cloud\.example\.com/#/sign-up\?token=(\S+)`).FindStringSubmatch(text)
+	if d.to != "ann@example.com" || link == nil || !strings.Contains(text, "Konto") {
+		t.Fatalf("message to %s: %s", d.to, text)
+	}
+	token, err := url.QueryUnescape(link[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := post("/v1/sign-up/finish", fmt.Sprintf(`{"token":%q,"organization":"ann-inc","password":"correct horse battery"}`, token))
+	var session api.Session
+	if err := json.Unmarshal(rec.Body.Bytes(), &session); err != nil || rec.Code != http.StatusCreated || session.Token == "" {
+		t.Fatalf("finish: %d %s", rec.Code, rec.Body)
+	}
+	// The owner of the address is told when somebody wants it again.
+	if rec := post("/v1/sign-up", `{"email":"ann@example.com"}`); rec.Code != http.StatusAccepted {
+		t.Fatalf("ask again: %d %s", rec.Code, rec.Body)
+	}
+	h.until("the owner is told", func() bool { return len(p.taken()) == 2 })
+	if text := textOf(t, p.taken()[1].raw); strings.Contains(text, "token=") || !strings.Contains(text, "https://cloud.example.com/#/") {
+		t.Errorf("message to who has an account: %s", text)
+	}
+}
