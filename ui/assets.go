@@ -62,7 +62,7 @@ func newAssets(dist fs.FS) assets {
 // paths are the addresses of files. Identity providers send browsers back to
 // /login/oidc: their answer may not be behind a "#".
 func (a assets) paths() map[string]string {
-	out := map[string]string{"/{$}": index, "/login/oidc": index}
+	out := map[string]string{"/{$}": index, "/login/oidc": index, captchaPage: index}
 	for name := range a.files {
 		if name != index {
 			out["/"+name] = name
@@ -73,7 +73,7 @@ func (a assets) paths() map[string]string {
 
 func (a assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", Policy)
+	h.Set("Content-Security-Policy", policyOf(r.URL.Path))
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Referrer-Policy", "no-referrer")

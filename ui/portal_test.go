@@ -95,6 +95,14 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: %v", path, r.Header)
 		}
 	}
+	if r := ask(h, "GET", "/sign-up"); r.StatusCode != http.StatusOK || r.Header.Get("Content-Security-Policy") != CaptchaPolicy || r.Header.Get("X-Frame-Options") != "DENY" {
+		t.Errorf("the page with a captcha: %d %v", r.StatusCode, r.Header)
+	}
+	for _, never := range []string{"unsafe-inline", "unsafe-eval", "http:", " *", "data:", "https: ", "https:;"} {
+		if strings.Contains(CaptchaPolicy, never) {
+			t.Errorf("the policy of the page with a captcha allows %s", never)
+		}
+	}
 	for _, never := range []string{"unsafe-inline", "unsafe-eval", "http:", "https:", "*", "data:"} {
 		if strings.Contains(Policy, never) {
 			t.Errorf("the policy allows %s", never)

@@ -28,14 +28,16 @@ beforeEach(() => {
 
 afterEach(() => cleanup());
 
+const to = vi.fn();
+
 const open = { enabled: true, termsURL: 'https://example.com/terms', termsVersion: '2026-03' };
 
 function show(hash = '#/sign-up', info: object = open) {
   answers['GET /portal/v1/sign-up'] = [[200, info]];
-  history.replaceState(null, '', `/${hash}`);
+  history.replaceState(null, '', hash.startsWith('#') ? `/${hash}` : hash);
   render(
     <QueryClientProvider client={newQueryClient()}>
-      <SignUp />
+      <SignUp to={to} />
     </QueryClientProvider>,
   );
   return userEvent.setup();
@@ -81,4 +83,35 @@ test('where nobody can sign up, nothing is asked', async () => {
   show('#/sign-up', { enabled: false });
   expect(await screen.findByText(/Nobody can create an account here/)).toBeVisible();
   expect(screen.queryByRole('textbox')).toBeNull();
+});
+
+const guarded = { ...open, captcha: 'turnstile', siteKey: '0x4AAA' };
+
+test('a captcha is solved on the page that lets it run', async () => {
+  show('#/sign-up', guarded);
+  await vi.waitFor(() => expect(to).toHaveBeenCalledExactlyOnceWith('/sign-up#/sign-up'));
+  expect(screen.queryByRole('textbox')).toBeNull();
+});
+
+test('without a solved captcha nothing is sent, and one counts once', async () => {
+  answers['POST /portal/v1/sign-up'] = [
+    [400, { code: 'invalid', detail: 'the captcha was not solved', field: 'captcha' }],
+  ];
+  const rendered: { sitekey: string; callback: (token: string) => void }[] = [];
+  vi.stubGlobal('turnstile', { render: (_: HTMLElement, o: (typeof rendered)[number]) => rendered.push(o) });
+  const user = show('/sign-up#/sign-up', guarded);
+  await user.type(await screen.findByLabelText(/E-mail address/), 'ann@example.com');
+  const submit = screen.getByRole('button', { name: 'Send the link' });
+  expect(submit).toBeDisabled();
+  const script = document.head.querySelector<HTMLScriptElement>('script[src^="https://challenges.cloudflare.com/"]');
+  script?.dispatchEvent(new Event('load'));
+  await vi.waitFor(() => expect(rendered).toHaveLength(1));
+  expect(rendered[0]?.sitekey).toBe('0x4AAA');
+  rendered[0]?.callback('solved');
+  await vi.waitFor(() => expect(submit).toBeEnabled());
+  await user.click(submit);
+  expect(await screen.findByText(/the captcha was not solved/)).toBeVisible();
+  expect(sent).toEqual([{ email: 'ann@example.com', captcha: 'solved' }]);
+  await vi.waitFor(() => expect(rendered).toHaveLength(2));
+  expect(submit).toBeDisabled();
 });

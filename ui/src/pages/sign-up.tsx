@@ -9,6 +9,7 @@ import { elsewhere, useFieldErrors } from '../api/fields';
 import { signedIn } from '../api/session';
 import { useText } from '../i18n';
 import { Brand, Support } from '../parts/brand';
+import { Captcha, captchaPage } from '../parts/captcha';
 import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
 import { Loading } from '../parts/loading';
@@ -16,7 +17,10 @@ import { tokenIn } from './sso';
 
 type Info = Schemas['SignUpInfo'];
 
-export function SignUp() {
+const leave = (to: string) => location.replace(to);
+
+/** SignUp asks for an address, or with a token for the rest; to is where another page is gone to, for tests. */
+export function SignUp({ to = leave }: { to?: (address: string) => void }) {
   const { t } = useText();
   const product = productOf(useBranding().data);
   const [token] = useState(() => tokenIn(location.hash) ?? '');
@@ -26,7 +30,7 @@ export function SignUp() {
     retry: false,
   });
   // The token stays in no history.
-  useEffect(() => history.replaceState(null, '', '/#/sign-up'), []);
+  useEffect(() => history.replaceState(null, '', `${location.pathname}#/sign-up`), []);
   useEffect(() => {
     document.title = `${t('signUp.title')} · ${product}`;
   }, [t, product]);
@@ -45,7 +49,7 @@ export function SignUp() {
           </CardHeader>
           <CardBody>
             <ErrorAlert error={info.error} onRetry={() => void info.refetch()} />
-            {info.data && <Step info={info.data} token={token} />}
+            {info.data && <Step info={info.data} token={token} to={to} />}
             <p className="basalt-note">
               <a href="#/">{t('forgot.back')}</a>
             </p>
@@ -59,13 +63,17 @@ export function SignUp() {
   );
 }
 
-function Step({ info, token }: { info: Info; token: string }): ReactNode {
+function Step({ info, token, to }: { info: Info; token: string; to: (address: string) => void }): ReactNode {
   const { t } = useText();
+  // A captcha runs scripts of others, which one page lets in.
+  const elsewhere = info.enabled && !token && !!info.captcha && location.pathname !== captchaPage;
+  useEffect(() => {
+    if (elsewhere) to(`${captchaPage}#/sign-up`);
+  }, [elsewhere, to]);
   if (!info.enabled) return <p>{t('signUp.closed')}</p>;
   if (token) return <Finish info={info} token={token} />;
-  // The portal's pages run no scripts of others, of which a captcha is one.
-  if (info.captcha) return <p>{t('signUp.captcha')}</p>;
-  return <Ask />;
+  if (elsewhere) return <Loading />;
+  return <Ask info={info} />;
 }
 
 /** useSent runs one request, and knows what came of it. */
@@ -86,15 +94,29 @@ function useSent() {
   return { error, busy, send };
 }
 
-function Ask() {
+function Ask({ info }: { info: Info }) {
   const { t, language } = useText();
   const [email, setEmail] = useState('');
   const [sent, setSent] = useState('');
+  const [captcha, setCaptcha] = useState('');
+  const [attempt, setAttempt] = useState(0);
   const { error, busy, send } = useSent();
   const errors = useFieldErrors(error);
   const submit = () =>
     send(async () => {
-      await ok(api.POST('/v1/sign-up', { body: { email: email.trim() }, headers: { 'Accept-Language': language } }));
+      try {
+        await ok(
+          api.POST('/v1/sign-up', {
+            body: { email: email.trim(), ...(captcha && { captcha }) },
+            headers: { 'Accept-Language': language },
+          }),
+        );
+      } catch (e) {
+        // A captcha counts once.
+        setCaptcha('');
+        setAttempt((n) => n + 1);
+        throw e;
+      }
       setSent(email.trim());
     });
   if (sent) return <p role="status">{t('signUp.sent', { email: sent })}</p>;
@@ -112,7 +134,10 @@ function Ask() {
           onChange={(_, v) => setEmail(v)}
         />
       </Field>
-      <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>
+      {info.captcha && (
+        <Captcha key={attempt} provider={info.captcha} siteKey={info.siteKey ?? ''} onToken={setCaptcha} />
+      )}
+      <Button type="submit" isBlock isLoading={busy} isDisabled={busy || (!!info.captcha && !captcha)}>
         {t('signUp.submit')}
       </Button>
     </Form>

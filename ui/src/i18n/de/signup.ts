@@ -6,8 +6,8 @@ export const signup: Record<keyof typeof en, string> = {
   'signUp.submit': 'Link senden',
   'signUp.sent': 'Eine Nachricht an {email} ist unterwegs. Folgen Sie dem Link darin innerhalb eines Tages.',
   'signUp.closed': 'Hier kann niemand selbst ein Konto erstellen. Fragen Sie Ihren Anbieter dieses Dienstes.',
-  'signUp.captcha':
-    'Konten werden auf der Website Ihres Anbieters erstellt. Fragen Sie Ihren Anbieter dieses Dienstes nach der Adresse.',
+  'signUp.captchaFailed':
+    'Das Captcha kann nicht angezeigt werden. Prüfen Sie, ob Ihr Browser es blockiert, und laden Sie die Seite neu.',
   'signUp.organizationHelp': 'Kleinbuchstaben, Ziffern und Bindestriche, wie in acme-2.',
   'signUp.name': 'Ihr Name',
   'signUp.passwordHelp': 'Mindestens 10 Zeichen.',

@@ -4,8 +4,7 @@ export const signup = {
   'signUp.submit': 'Send the link',
   'signUp.sent': 'A message is on its way to {email}. Follow the link in it within a day.',
   'signUp.closed': 'Nobody can create an account here by themselves. Ask your provider of this service.',
-  'signUp.captcha':
-    'Accounts are created on your provider’s website. Ask your provider of this service for the address.',
+  'signUp.captchaFailed': 'The captcha cannot be shown. Check whether your browser blocks it, and reload the page.',
   'signUp.organizationHelp': 'Lower-case letters, digits and hyphens, as in acme-2.',
   'signUp.name': 'Your name',
   'signUp.passwordHelp': 'At least 10 characters.',
