@@ -46,13 +46,16 @@ func (h *handlers) UpdateSignUpSettings(ctx context.Context, r in[none, api.Sign
 	if err := api.ValidateSignUpSettings(spec); err != nil {
 		return nil, err
 	}
-	if spec.PriceBook, err = h.priceBook(ctx, spec.PriceBook, old.Spec.PriceBook); err != nil {
+	if spec.PriceBook, err = h.priceBook(ctx, spec.PriceBook, old.Spec.PriceBook, ""); err != nil {
 		return nil, at(err, "priceBook")
 	}
 	if spec.CreditMicros > 0 {
-		is, err := h.currencyOf(ctx, spec.PriceBook)
+		is, err := h.bookCurrency(ctx, spec.PriceBook)
 		if err != nil {
-			return nil, at(err, "priceBook")
+			return nil, err
+		}
+		if is == "" {
+			return nil, at(notFound(api.KindPriceBook, cmp.Or(string(spec.PriceBook), api.DefaultPriceBook)), "priceBook")
 		}
 		if is != spec.Currency {
 			return nil, api.Errorf(api.CodeInvalid, "the price book is in %s, got %s", is, spec.Currency).At("currency").WithHint("give the credit in %s", is)
@@ -165,7 +168,7 @@ func (h *handlers) bookCurrency(ctx context.Context, id api.PriceBookID) (curren
 	}
 	err = h.each(ctx, q, func(o api.Object) bool {
 		book, decodeErr := api.Decode[api.PriceBook](o)
-		if decodeErr != nil || o.Meta.ID != cmp.Or(string(id), o.Meta.ID) {
+		if decodeErr != nil || o.Meta.ID != cmp.Or(string(id), o.Meta.ID) || id == "" && o.Meta.Organization != "" { // a reseller's of that name
 			return true
 		}
 		currency = book.Spec.Currency
