@@ -732,7 +732,10 @@ type Credentials struct {
 
 	// Organization Id or name, of a reseller's customer RESELLER/NAME, or RESELLER/RESELLER/NAME: whose user it is, unless an identity provider or an operator has said whose the address is; and which grant, where there are several.
 	Organization string `json:"organization,omitempty,omitzero"`
-	Password     string `json:"password,omitempty,omitzero"`
+
+	// Passkey A passkey of the user's, as second factor instead of a code.
+	Passkey  *PasskeyAnswer `json:"passkey,omitempty"`
+	Password string         `json:"password,omitempty,omitzero"`
 
 	// Project Id or name: which grant, where there are several.
 	Project string `json:"project,omitempty,omitzero"`
@@ -1198,11 +1201,14 @@ type Identity struct {
 	Key  string `json:"key"`
 	Name string `json:"name,omitempty,omitzero"`
 
-	// NeedsTotp Of a session: one-time codes are required of the user and not set up. Until they are, everything else is refused.
+	// NeedsTotp Of a session: a second factor is required of the user, who has neither one-time codes nor a passkey. Until then everything else is refused.
 	NeedsTotp    bool   `json:"needsTotp,omitempty,omitzero"`
 	Organization string `json:"organization,omitempty,omitzero"`
-	Project      string `json:"project,omitempty,omitzero"`
-	Role         Role   `json:"role"`
+
+	// Passkeys Of a session: how many passkeys the user has.
+	Passkeys int    `json:"passkeys,omitempty,omitzero"`
+	Project  string `json:"project,omitempty,omitzero"`
+	Role     Role   `json:"role"`
 
 	// Totp Of a session: whether the user's password needs one-time codes.
 	Totp bool `json:"totp,omitempty,omitzero"`
@@ -2666,7 +2672,7 @@ type OrganizationSpec struct {
 	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
-	// RequireTotp Whoever logs in to it with a password needs one-time codes; who has none sets them up and can do nothing else until then.
+	// RequireTotp Whoever logs in to it with a password needs one-time codes or a passkey; who has neither sets one up and can do nothing else until then.
 	RequireTotp bool `json:"requireTotp,omitempty,omitzero"`
 
 	// Restricted While there is one, nothing new is made or started; what runs goes on. Made by the cluster for money's sake.
@@ -2699,6 +2705,85 @@ type Party struct {
 	Address []string `json:"address,omitempty,omitzero"`
 	Name    string   `json:"name,omitempty,omitzero"`
 	TaxID   string   `json:"taxId,omitempty,omitzero"`
+}
+
+// Passkey defines model for Passkey.
+type Passkey struct {
+	CreatedAt time.Time `json:"createdAt"`
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+
+	// Site The portal's name when it was made: it is of use there only.
+	Site string `json:"site"`
+
+	// Synced Its authenticator keeps copies elsewhere, as password managers do.
+	Synced bool `json:"synced,omitempty,omitzero"`
+
+	// UsedAt When it last signed in.
+	UsedAt *time.Time `json:"usedAt,omitempty"`
+}
+
+// PasskeyAdded defines model for PasskeyAdded.
+type PasskeyAdded struct {
+	// Codes Recovery codes for when all authenticators are lost; each is good once.
+	Codes   []string `json:"codes,omitempty,omitzero"`
+	Passkey Passkey  `json:"passkey"`
+}
+
+// PasskeyAnswer defines model for PasskeyAnswer.
+type PasskeyAnswer struct {
+	// Credential The browser's answer: `toJSON()` of the PublicKeyCredential.
+	Credential map[string]interface{} `json:"credential,omitempty,omitzero"`
+
+	// Flow Of the challenge.
+	Flow string `json:"flow"`
+}
+
+// PasskeyBegin defines model for PasskeyBegin.
+type PasskeyBegin struct {
+	// Name What you call it, 1 to 64 characters.
+	Name     string `json:"name"`
+	Password string `json:"password,omitempty,omitzero"`
+}
+
+// PasskeyChallenge defines model for PasskeyChallenge.
+type PasskeyChallenge struct {
+	// Flow Sealed; send it along with the browser's answer.
+	Flow string `json:"flow"`
+
+	// Options What the browser's call takes, as JSON: PublicKeyCredentialCreationOptionsJSON or PublicKeyCredentialRequestOptionsJSON of Web Authentication Level 3.
+	Options map[string]interface{} `json:"options"`
+}
+
+// PasskeyDelete defines model for PasskeyDelete.
+type PasskeyDelete struct {
+	Password string `json:"password,omitempty,omitzero"`
+}
+
+// PasskeyList defines model for PasskeyList.
+type PasskeyList struct {
+	Items []Passkey `json:"items"`
+
+	// Site The portal's name, which new passkeys are for; empty: there can be none.
+	Site string `json:"site,omitempty,omitzero"`
+
+	// Unavailable Why there can be no new ones.
+	Unavailable string `json:"unavailable,omitempty,omitzero"`
+}
+
+// PasskeyLogin defines model for PasskeyLogin.
+type PasskeyLogin struct {
+	// Credential The browser's answer: `toJSON()` of the PublicKeyCredential.
+	Credential map[string]interface{} `json:"credential,omitempty,omitzero"`
+
+	// Flow Of the challenge.
+	Flow string `json:"flow"`
+
+	// Organization Id or name: which grant, where there are several.
+	Organization string `json:"organization,omitempty,omitzero"`
+
+	// Project Id or name: which grant, where there are several.
+	Project string `json:"project,omitempty,omitzero"`
 }
 
 // PasswordChange defines model for PasswordChange.
@@ -3630,6 +3715,27 @@ type StoragePool struct {
 	SizeBytes    int64 `json:"sizeBytes,omitempty,omitzero"`
 }
 
+// StoredPasskey What the server keeps of a passkey. Never sent to clients.
+type StoredPasskey struct {
+	CreatedAt    time.Time `json:"createdAt,omitempty,omitzero"`
+	CredentialID []byte    `json:"credentialID,omitempty,omitzero"`
+
+	// Flags Flags of the authenticator data when it was last used.
+	Flags int32  `json:"flags,omitempty,omitzero"`
+	ID    string `json:"id,omitempty,omitzero"`
+	Name  string `json:"name,omitempty,omitzero"`
+
+	// PublicKey COSE_Key (RFC 9052).
+	PublicKey []byte `json:"publicKey,omitempty,omitzero"`
+
+	// SignCount As the authenticator last said.
+	SignCount int64 `json:"signCount,omitempty,omitzero"`
+
+	// Site The relying party's id: the portal's name.
+	Site   string     `json:"site,omitempty,omitzero"`
+	UsedAt *time.Time `json:"usedAt,omitempty"`
+}
+
 // TOTPCode defines model for TOTPCode.
 type TOTPCode struct {
 	Code string `json:"code,omitempty,omitzero"`
@@ -3811,6 +3917,14 @@ type UsageSum struct {
 	To           time.Time `json:"to"`
 }
 
+// UsedChallenge defines model for UsedChallenge.
+type UsedChallenge struct {
+	ID string `json:"id,omitempty,omitzero"`
+
+	// Until When it has expired, and can be forgotten.
+	Until time.Time `json:"until,omitempty,omitzero"`
+}
+
 // User Somebody who logs in. meta.name is the e-mail address, in lower case and unique in its organization; meta.organization is whose admins manage it.
 type User struct {
 	Kind   Kind          `json:"kind"`
@@ -3834,7 +3948,8 @@ type UserCredentials struct {
 	MailedHash string `json:"mailedHash,omitempty,omitzero"`
 
 	// MailedTo Address that it was sent to: who has it has proved that it is his.
-	MailedTo string `json:"mailedTo,omitempty,omitzero"`
+	MailedTo string          `json:"mailedTo,omitempty,omitzero"`
+	Passkeys []StoredPasskey `json:"passkeys,omitempty,omitzero"`
 
 	// PasswordHash argon2id, as a PHC string.
 	PasswordHash string `json:"passwordHash,omitempty,omitzero"`
@@ -3847,6 +3962,9 @@ type UserCredentials struct {
 
 	// TotpSecret Sealed; empty while it is off.
 	TotpSecret string `json:"totpSecret,omitempty,omitzero"`
+
+	// UsedChallenges Challenges that passkeys have answered lately.
+	UsedChallenges []UsedChallenge `json:"usedChallenges,omitempty,omitzero"`
 }
 
 // UserList defines model for UserList.
@@ -3864,7 +3982,7 @@ type UserList struct {
 
 // UserReset defines model for UserReset.
 type UserReset struct {
-	// Totp Turn one-time codes off too.
+	// Totp Turn one-time codes off and delete the passkeys too.
 	Totp bool `json:"totp,omitempty,omitzero"`
 }
 
@@ -3894,6 +4012,9 @@ type UserStatus struct {
 	Failures    int        `json:"failures,omitempty,omitzero"`
 	HasPassword bool       `json:"hasPassword,omitempty,omitzero"`
 	LastLoginAt *time.Time `json:"lastLoginAt,omitempty"`
+
+	// Passkeys How many passkeys it has.
+	Passkeys int `json:"passkeys,omitempty,omitzero"`
 
 	// Totp Whether it needs one-time codes.
 	Totp bool `json:"totp,omitempty,omitzero"`
@@ -5164,6 +5285,9 @@ type BeginOIDCLoginJSONRequestBody = OIDCBegin
 // FinishOIDCLoginJSONRequestBody defines body for FinishOIDCLogin for application/json ContentType.
 type FinishOIDCLoginJSONRequestBody = OIDCFinish
 
+// FinishPasskeyLoginJSONRequestBody defines body for FinishPasskeyLogin for application/json ContentType.
+type FinishPasskeyLoginJSONRequestBody = PasskeyLogin
+
 // UpdateMailSettingsJSONRequestBody defines body for UpdateMailSettings for application/json ContentType.
 type UpdateMailSettingsJSONRequestBody = MailSettings
 
@@ -5172,6 +5296,15 @@ type TestMailJSONRequestBody = MailTest
 
 // CreateOrganizationJSONRequestBody defines body for CreateOrganization for application/json ContentType.
 type CreateOrganizationJSONRequestBody = Organization
+
+// BeginPasskeyJSONRequestBody defines body for BeginPasskey for application/json ContentType.
+type BeginPasskeyJSONRequestBody = PasskeyBegin
+
+// ConfirmPasskeyJSONRequestBody defines body for ConfirmPasskey for application/json ContentType.
+type ConfirmPasskeyJSONRequestBody = PasskeyAnswer
+
+// DeletePasskeyJSONRequestBody defines body for DeletePasskey for application/json ContentType.
+type DeletePasskeyJSONRequestBody = PasskeyDelete
 
 // ChangePasswordJSONRequestBody defines body for ChangePassword for application/json ContentType.
 type ChangePasswordJSONRequestBody = PasswordChange

@@ -15,7 +15,7 @@ const doorPath = "/portal/"
 const cookieName = "basalt-session"
 
 // begins are the operations whose answer holds a session's token.
-var begins = map[string]bool{"/v1/login": true, "/v1/login/link": true, "/v1/login/oidc/finish": true, "/v1/password": true, "/v1/sign-up/finish": true}
+var begins = map[string]bool{"/v1/login": true, "/v1/login/link": true, "/v1/login/oidc/finish": true, "/v1/login/passkey/finish": true, "/v1/password": true, "/v1/sign-up/finish": true}
 
 // door lets the portal's own pages through to the API.
 type door struct{ api http.Handler }

@@ -123,7 +123,7 @@ func repeatable(r *http.Request) bool {
 	if r.Method != http.MethodPost {
 		return true
 	}
-	for _, once := range []string{"/exec", "/restart", "/api-keys", "/users", "/reset", "/login", "/password", "/password/link", "/totp", "/totp/confirm"} {
+	for _, once := range []string{"/exec", "/restart", "/api-keys", "/users", "/reset", "/login", "/password", "/password/link", "/totp", "/totp/confirm", "/passkeys", "/passkeys/confirm"} {
 		if strings.HasSuffix(path, once) {
 			return false
 		}

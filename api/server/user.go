@@ -150,15 +150,20 @@ func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*a
 	c := auth.Credentials(u)
 	c.PasswordHash, c.Epoch = "", c.Epoch+1
 	if r.Body.Totp {
-		c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
+		c.TotpSecret, c.TotpPending, c.RecoveryCodes, c.Passkeys = "", "", nil, nil
 	}
 	link := auth.NewPasswordLink(u.Meta.ID, &c, h.opts.Now())
 	return &link, h.auth.Keep(ctx, u, c)
 }
 
+// DeletePasskey deletes one of the caller's.
+func (h *handlers) DeletePasskey(ctx context.Context, r in[none, api.PasskeyDelete]) (*api.Passkey, error) {
+	return h.auth.DeletePasskey(ctx, r.ID, r.Body)
+}
+
 // shownStatus reports whether there is a password or a code, and nothing else of them.
 func shownStatus(u api.User, verified bool) api.UserStatus {
 	c := auth.Credentials(u)
-	return api.UserStatus{Verified: verified, HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
+	return api.UserStatus{Verified: verified, HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", Passkeys: len(c.Passkeys), LastLoginAt: u.Status.LastLoginAt,
 		Failures: u.Status.Failures, FailedAt: u.Status.FailedAt}
 }

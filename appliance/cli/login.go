@@ -54,8 +54,12 @@ func (a *App) session(ctx context.Context, email string) error {
 	c := api.Credentials{Email: email, Password: password, Organization: a.config.Organization, Project: a.config.Project}
 	s, err := a.api.Login(ctx, c)
 	var e *api.Error
-	if errors.As(err, &e) && e.Field == "totp" && c.Totp == "" {
-		if c.Totp, err = a.secret(in, "One-time code: "); err != nil {
+	if errors.As(err, &e) && (e.Field == "totp" || e.Field == "passkey") && c.Totp == "" {
+		ask := "One-time code: "
+		if e.Field == "passkey" { // a browser's matter
+			ask = "Recovery code (your account has passkeys and no one-time codes): "
+		}
+		if c.Totp, err = a.secret(in, ask); err != nil {
 			return err
 		}
 		s, err = a.api.Login(ctx, c)

@@ -15,6 +15,7 @@ func Credentials(u api.User) api.UserCredentials {
 	}
 	c := *u.Spec.Credentials
 	c.RecoveryCodes = slices.Clone(c.RecoveryCodes)
+	c.Passkeys = slices.Clone(c.Passkeys)
 	return c
 }
 

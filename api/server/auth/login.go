@@ -51,7 +51,7 @@ func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 	if !ok || u.Spec.Disabled {
 		return nil, errLogin()
 	}
-	if err := a.secondFactor(ctx, &u, &c, in.Totp, now); err != nil {
+	if err := a.loginFactor(ctx, &u, &c, in, now); err != nil {
 		return nil, err
 	}
 	if place != "" && place == u.Meta.Organization && !grantedIn(u, place) { // it said whose user, and not which grant
@@ -204,10 +204,21 @@ func (a *Authenticator) tried(ctx context.Context, u *api.User, email, address s
 	return try, nil
 }
 
+// loginFactor checks the second factor of a sign-in with a password: a passkey or a code.
+func (a *Authenticator) loginFactor(ctx context.Context, u *api.User, c *api.UserCredentials, in *api.Credentials, now time.Time) error {
+	if in.Passkey != nil && hasFactor(*c) {
+		return a.passkeyFactor(ctx, *u, c, *in.Passkey, now)
+	}
+	return a.secondFactor(ctx, u, c, in.Totp, now)
+}
+
 // secondFactor checks a one-time or recovery code, and uses it up.
 func (a *Authenticator) secondFactor(ctx context.Context, u *api.User, c *api.UserCredentials, given string, now time.Time) error {
-	if c.TotpSecret == "" {
+	if !hasFactor(*c) {
 		return nil
+	}
+	if given == "" && c.TotpSecret == "" {
+		return api.Errorf(api.CodeUnauthenticated, "a passkey is required").At("passkey").WithHint("sign in with it in the portal; without it, with a recovery code")
 	}
 	if given == "" {
 		return api.Errorf(api.CodeUnauthenticated, "a one-time code is required").At("totp").WithHint("from your authenticator, or a recovery code")
@@ -220,6 +231,9 @@ func (a *Authenticator) secondFactor(ctx context.Context, u *api.User, c *api.Us
 		}
 		c.RecoveryCodes = slices.Delete(c.RecoveryCodes, i, i+1)
 		return nil
+	}
+	if c.TotpSecret == "" {
+		return wrong
 	}
 	secret, err := a.unsealed(ctx, c.TotpSecret)
 	if err != nil {

@@ -140,13 +140,9 @@ func (a *Authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api
 	if !ok {
 		return nil, api.Errorf(api.CodeInvalid, "the code is wrong").At("code").WithHint("check the clocks of this machine and of your authenticator")
 	}
-	c.TotpSecret, c.TotpPending, c.RecoveryCodes = c.TotpPending, "", nil
+	c.TotpSecret, c.TotpPending = c.TotpPending, ""
 	var plain []string
-	for range recoveryCodes {
-		code := strings.ToLower(rand.Text()[:16]) // 80 bits
-		code = code[:4] + "-" + code[4:8] + "-" + code[8:12] + "-" + code[12:]
-		plain, c.RecoveryCodes = append(plain, code), append(c.RecoveryCodes, recoveryHash(code))
-	}
+	plain, c.RecoveryCodes = newRecoveryCodes()
 	u.Status.TotpStep = step
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
 	return &api.RecoveryCodes{Codes: plain}, a.Keep(ctx, u, c, note)
@@ -166,7 +162,7 @@ func (a *Authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*
 	if err != nil {
 		return nil, err
 	}
-	if required {
+	if required && len(c.Passkeys) == 0 {
 		return nil, api.Errorf(api.CodeState, "one-time codes are required for your account").WithHint("to change the authenticator, ask your administrator to reset them")
 	}
 	err = a.confirmed(ctx, &u, "password", in.Password, func() error {
@@ -180,9 +176,21 @@ func (a *Authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*
 	if err != nil {
 		return nil, err
 	}
-	c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
+	if c.TotpSecret, c.TotpPending = "", ""; !hasFactor(c) {
+		c.RecoveryCodes = nil
+	}
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
 	return &api.PasswordSet{Email: u.Meta.Name}, a.Keep(ctx, u, c, note)
+}
+
+// newRecoveryCodes returns codes to show once, and what is kept of them.
+func newRecoveryCodes() (plain, hashes []string) {
+	for range recoveryCodes {
+		code := strings.ToLower(rand.Text()[:16]) // 80 bits
+		code = code[:4] + "-" + code[4:8] + "-" + code[8:12] + "-" + code[12:]
+		plain, hashes = append(plain, code), append(hashes, recoveryHash(code))
+	}
+	return plain, hashes
 }
 
 // recoveryHash is what is kept of a recovery code: it is random, so that a slow

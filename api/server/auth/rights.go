@@ -35,11 +35,13 @@ var Rights = withKinds(map[string]Roles{
 	"ResetUser": admins, "InviteUser": admins,
 
 	"ListLoginProviders": Everybody, "BeginOIDCLogin": Everybody, "FinishOIDCLogin": Everybody,
+	"BeginPasskeyLogin": Everybody, "FinishPasskeyLogin": Everybody,
 
 	// One's own, of whatever role.
 	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing,
 	"BeginTOTP": viewers | billing, "ConfirmTOTP": viewers | billing, "DisableTOTP": viewers | billing,
 	"GetSignUp": Everybody, "RequestSignUp": Everybody, "FinishSignUp": Everybody, "GetSignUpSettings": operators, "UpdateSignUpSettings": operators,
+	"ListPasskeys": viewers | billing, "BeginPasskey": viewers | billing, "ConfirmPasskey": viewers | billing, "DeletePasskey": viewers | billing,
 	"Login": Everybody, "SetPassword": Everybody, "RequestPasswordReset": Everybody,
 
 	// What outside billing systems drive.

@@ -10,11 +10,11 @@ import (
 // A second factor is required by an organization (spec.requireTotp) of whoever
 // has a role there, and by Options.RequireTotp of roles everywhere. It is asked of
 // users with a password: who logs in with an identity provider alone proves what
-// the provider asks for. A session of a user who has none set up may set it up,
+// the provider asks for. One-time codes and passkeys both are one. A session of a user who has none set up may set it up,
 // and nothing else.
 
 // withoutTotp are the operations that such a session may do.
-var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ChangePassword", "ListSessions", "DeleteSession", "Logout"}
+var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ListPasskeys", "BeginPasskey", "ConfirmPasskey", "ChangePassword", "ListSessions", "DeleteSession", "Logout"}
 
 // requiresTotp reports whether a grant needs one-time codes. An organization's
 // change is heard of as soon as this node has it.
@@ -44,6 +44,6 @@ func (i Identity) HasFactor(op string) error {
 	if !i.NeedsTotp || slices.Contains(withoutTotp, op) {
 		return nil
 	}
-	return api.Errorf(api.CodeForbidden, "one-time codes are required for your account, but are not set up").At("totp").
-		WithHint("set them up first: in the portal, or with basalt totp enable")
+	return api.Errorf(api.CodeForbidden, "a second factor is required for your account, but is not set up").At("totp").
+		WithHint("set them up first: a passkey or one-time codes in the portal, or basalt totp enable")
 }

@@ -45,7 +45,7 @@ func (a *Authenticator) sessionIdentity(ctx context.Context, id string, proves f
 	g, end := session.Spec.Grant, session.Spec.ExpiresAt
 	me := Identity{ID: id, Name: u.Meta.Name, User: session.Spec.User, Role: g.Role, Org: g.Organization, Project: g.Project,
 		ExpiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, ParentOf: a.opts.ParentIn(ctx), pays: a.opts.PaysIn(ctx)}
-	if c := Credentials(u); c.PasswordHash != "" && c.TotpSecret == "" {
+	if c := Credentials(u); c.PasswordHash != "" && !hasFactor(c) {
 		if me.NeedsTotp, err = a.requiresTotp(ctx, g); err != nil {
 			return Identity{}, err
 		}

@@ -34,7 +34,7 @@ func (a *Authenticator) SSHIdentity(ctx context.Context, u api.User, k api.SSHKe
 // for the operation and the user has a password without one.
 func (a *Authenticator) SSHFactor(ctx context.Context, u api.User, g api.Grant, operation string) error {
 	c := Credentials(u)
-	if c.PasswordHash == "" || c.TotpSecret != "" {
+	if c.PasswordHash == "" || hasFactor(c) {
 		return nil
 	}
 	needs, err := a.requiresTotp(ctx, g)

@@ -1,13 +1,15 @@
-// Password, then a one-time code where it is on, then which role where there
-// are several: each is asked for when the API asks for it.
+// Password, then a second factor where there is one, then which role where there
+// are several: each is asked for when the API asks for it. Or a passkey instead of both.
 import { Button, Card, CardBody, CardHeader, Divider, Form, TextInput, Title } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { productOf, useBranding } from '../api/branding';
 import { api, asApiError, ok } from '../api/client';
+import { passkeyAnswer } from '../api/passkeys';
 import { signedIn } from '../api/session';
 import { useText } from '../i18n';
 import { keepFlow, redirectAddress } from '../lib/oidc';
+import { askPasskey, cancelled, passkeysWork } from '../lib/passkey';
 import { Brand, Support } from '../parts/brand';
 import { ErrorAlert } from '../parts/error';
 import { describedBy, Field } from '../parts/field';
@@ -40,22 +42,35 @@ export function SignIn() {
   useEffect(() => (step === 'code' ? code : which).current?.focus(), [step]);
   const set = (name: keyof typeof form) => (_: unknown, value: string) => setForm((f) => ({ ...f, [name]: value }));
 
-  const submit = async () => {
-    setBusy(true);
-    setError(null);
-    const { email, password, ...more } = form;
+  // With a passkey: instead of the password and a code, or after the password.
+  const [passkey, setPasskey] = useState<'alone' | 'second' | null>(null);
+  const begin = async (by: typeof passkey) => {
+    const { email, password, totp, ...where } = form;
     const given = Object.fromEntries(
-      Object.entries(more)
+      Object.entries(by ? where : { totp, ...where })
         .filter(([, v]) => v !== '')
         .map(([k, v]) => [k, v.trim()]),
     );
+    if (by === 'alone') {
+      const answer = await passkeyAnswer(askPasskey);
+      return ok(api.POST('/v1/login/passkey/finish', { body: { ...answer, ...given } }));
+    }
+    const answer = by ? { passkey: await passkeyAnswer(askPasskey) } : {};
+    return ok(api.POST('/v1/login', { body: { email: email.trim(), password, ...answer, ...given } }));
+  };
+
+  const submit = async (by: typeof passkey) => {
+    setBusy(true);
+    setError(null);
+    setPasskey(by);
     try {
-      await ok(api.POST('/v1/login', { body: { email: email.trim(), password, ...given } }));
+      await begin(by);
       await signedIn(client);
     } catch (e) {
       const { field } = asApiError(e);
-      if (field === 'totp' && step === 'password') setStep('code');
+      if ((field === 'totp' || field === 'passkey') && step === 'password' && !by) setStep('code');
       else if (field === 'organization' && step !== 'which') setStep('which');
+      else if (e instanceof DOMException) setError(new Error(t(cancelled(e) ? 'pass.cancelled' : 'pass.failed')));
       else setError(e);
     } finally {
       setBusy(false);
@@ -87,7 +102,7 @@ export function SignIn() {
             <p className="basalt-note">{t('signIn.subtitle')}</p>
           </CardHeader>
           <CardBody>
-            <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
+            <Form onSubmit={(e) => (e.preventDefault(), void submit(step === 'which' ? passkey : null))}>
               <ErrorAlert error={error} />
               {step === 'password' && (
                 <>
@@ -149,6 +164,16 @@ export function SignIn() {
               <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>
                 {step === 'code' ? t('signIn.verify') : t('signIn.submit')}
               </Button>
+              {step !== 'which' && passkeysWork() && (
+                <Button
+                  variant="secondary"
+                  isBlock
+                  isDisabled={busy}
+                  onClick={() => void submit(step === 'code' ? 'second' : 'alone')}
+                >
+                  {t('pass.signIn')}
+                </Button>
+              )}
               {step === 'password' && (
                 <p className="basalt-note">
                   <a href="#/forgot">{t('signIn.forgot')}</a>

@@ -1,8 +1,9 @@
-// Who has to have one-time codes, and has none, sets them up before anything else.
+// Who has to have a second factor, and has none, sets one up before anything else.
 import { Button } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { sessionKey, type Session } from '../../api/session';
 import { useText } from '../../i18n';
+import { Passkeys } from './passkeys';
 import { OneTimeCodes } from './totp';
 
 export function RequiredCodes({ session }: { session: Session }) {
@@ -14,8 +15,12 @@ export function RequiredCodes({ session }: { session: Session }) {
         <h1>{t('acc.totpRequired')}</h1>
         <p>{t('acc.totpRequiredHelp')}</p>
         <OneTimeCodes email={session.name ?? ''} on={session.totp ?? false} required />
+        <Passkeys email={session.name ?? ''} />
         <div>
-          <Button isDisabled={!session.totp} onClick={() => void client.invalidateQueries({ queryKey: sessionKey })}>
+          <Button
+            isDisabled={!session.totp && !session.passkeys}
+            onClick={() => void client.invalidateQueries({ queryKey: sessionKey })}
+          >
             {t('acc.goOn')}
           </Button>
         </div>

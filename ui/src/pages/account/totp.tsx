@@ -1,15 +1,5 @@
 // One-time codes: set up with an authenticator, and turned off with the password and a code.
-import {
-  Alert,
-  Button,
-  Card,
-  CardBody,
-  CardTitle,
-  ClipboardCopy,
-  Form,
-  Label,
-  TextInput,
-} from '@patternfly/react-core';
+import { Button, Card, CardBody, CardTitle, ClipboardCopy, Form, Label, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok } from '../../api/client';
@@ -20,6 +10,7 @@ import { ErrorAlert } from '../../parts/error';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { QrCode } from '../../parts/qr-code';
+import { RecoveryCodes } from './recovery-codes';
 
 function SetUp({ secret, uri, onDone }: { secret: string; uri: string; onDone: (codes: string[]) => void }) {
   const { t } = useText();
@@ -126,25 +117,7 @@ export function OneTimeCodes({ email, on, required = false }: { email: string; o
       <CardBody className="basalt-stack">
         <p className="basalt-note">{t('acc.totpHelp')}</p>
         <ErrorAlert error={begin.error} />
-        {codes && (
-          <Alert isInline isLiveRegion component="h3" variant="success" title={t('acc.recovery')}>
-            <div className="basalt-stack">
-              <p>{t('acc.recoveryHelp')}</p>
-              <ul className="basalt-codes" aria-label={t('acc.recovery')}>
-                {codes.map((c) => (
-                  <li key={c}>
-                    <code>{c}</code>
-                  </li>
-                ))}
-              </ul>
-              <div>
-                <Button variant="secondary" onClick={() => setCodes(null)}>
-                  {t('common.close')}
-                </Button>
-              </div>
-            </div>
-          </Alert>
-        )}
+        {codes && <RecoveryCodes codes={codes} onClose={() => setCodes(null)} />}
         {!codes && begin.data && (
           <SetUp
             secret={begin.data.secret}

@@ -1,0 +1,367 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/passkey"
+)
+
+// A passkey is added, and signs in, by two requests, which may come to two nodes:
+// what the second needs of the first is a sealed text that the client keeps, as for an
+// identity provider (oidclogin.go). That a challenge is answered once is noted in the
+// user's credentials, in the batch that uses the answer: of two answers at once the
+// store refuses the second, as it was made of an older revision.
+//
+//	begin ─► options, flow      browser ─► authenticator ─► credential      finish(flow, credential)
+const passkeyLife = 5 * time.Minute
+
+const (
+	maxPasskeys        = 20
+	maxPasskeyName     = 64 // characters
+	maxUsedChallenges  = 64 // of a user in passkeyLife
+	maxPasskeyFlow     = 16 << 10
+	passkeyAddUse      = "passkey-add"
+	passkeyLoginUse    = "passkey-login"
+	passkeyPortalField = "portalURL"
+)
+
+// passkeyFlow is what is sealed.
+type passkeyFlow struct {
+	Use     string          `json:"use"` // so that no other sealed text is one
+	ID      string          `json:"id"`
+	User    api.UserID      `json:"user,omitempty"` // who adds a passkey
+	Name    string          `json:"name,omitempty"` // of the passkey
+	Session json.RawMessage `json:"session"`
+	Until   time.Time       `json:"until"`
+}
+
+func errPasskey() error {
+	return api.Errorf(api.CodeUnauthenticated, "the passkey was not accepted").At("credential").WithHint("try again, or sign in with your password; the server's log has the reason")
+}
+
+func errPasskeyOver() error {
+	return api.Errorf(api.CodeUnauthenticated, "this challenge was not made here, was already used or has expired").At("flow").WithHint("start again")
+}
+
+func errManyPasskeys() error {
+	return api.Errorf(api.CodeRateLimited, "too many sign-ins at the same time").WithHint("try again in a second")
+}
+
+// site of the portal, by the address that its links begin with.
+func (a *Authenticator) site(ctx context.Context) (passkey.Site, error) {
+	m, err := a.MailSettings(ctx)
+	if err != nil {
+		return passkey.Site{}, err
+	}
+	s, err := passkey.SiteOf(m.Spec.PortalURL)
+	if err == nil && a.opts.Secrets == nil {
+		err = errors.New("this server cannot seal challenges")
+	}
+	if err != nil {
+		return s, api.Errorf(api.CodeState, "passkeys are not available: %s", err).At(passkeyPortalField).
+			WithHint("passkeys belong to a name: an operator sets the portal's address, https:// and a domain, in the mail settings")
+	}
+	return s, nil
+}
+
+// ownerOf is a user as authenticators know it, with the passkeys of a site.
+func ownerOf(u api.User, c api.UserCredentials, site passkey.Site) passkey.Owner {
+	o := passkey.Owner{ID: u.Meta.ID, Name: u.Meta.Name}
+	for _, p := range c.Passkeys {
+		if p.Site == site.Name {
+			o.Keys = append(o.Keys, passkey.Key{ID: p.CredentialID, PublicKey: p.PublicKey, Flags: byte(p.Flags), SignCount: uint32(p.SignCount)})
+		}
+	}
+	return o
+}
+
+// sealedChallenge is a challenge as the client gets it.
+func (a *Authenticator) sealedChallenge(ctx context.Context, c passkey.Challenge, f passkeyFlow) (*api.PasskeyChallenge, error) {
+	f.ID, f.Session, f.Until = rand.Text(), c.Session, a.opts.Now().UTC().Add(passkeyLife)
+	sealed, err := a.opts.Secrets.Seal(ctx, string(api.Encode(f)))
+	return &api.PasskeyChallenge{Flow: sealed, Options: c.Options}, err
+}
+
+// openPasskeyFlow that this cluster has sealed, for this use, lately.
+func (a *Authenticator) openPasskeyFlow(ctx context.Context, sealed, use string) (f passkeyFlow, err error) {
+	if sealed == "" || len(sealed) > maxPasskeyFlow {
+		return f, errPasskeyOver()
+	}
+	plain, err := a.opts.Secrets.Open(ctx, sealed)
+	if err != nil || json.Unmarshal([]byte(plain), &f) != nil || f.Use != use || f.ID == "" || !a.opts.Now().Before(f.Until) {
+		return f, errPasskeyOver()
+	}
+	return f, nil
+}
+
+// spend notes that a challenge was answered, and forgets those that have expired.
+func spend(c *api.UserCredentials, f passkeyFlow, now time.Time) error {
+	c.UsedChallenges = slices.DeleteFunc(slices.Clone(c.UsedChallenges), func(u api.UsedChallenge) bool { return !now.Before(u.Until) })
+	if slices.ContainsFunc(c.UsedChallenges, func(u api.UsedChallenge) bool { return u.ID == f.ID }) {
+		return errPasskeyOver()
+	}
+	if len(c.UsedChallenges) >= maxUsedChallenges {
+		return api.Errorf(api.CodeRateLimited, "too many sign-ins with passkeys").WithHint("try again in %s", passkeyLife)
+	}
+	c.UsedChallenges = append(c.UsedChallenges, api.UsedChallenge{ID: f.ID, Until: f.Until})
+	return nil
+}
+
+// BeginPasskey asks for a new passkey of the caller's, for the password.
+func (a *Authenticator) BeginPasskey(ctx context.Context, in *api.PasskeyBegin) (*api.PasskeyChallenge, error) {
+	u, site, err := a.passkeyOwner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimSpace(in.Name)
+	if err := passkeyName(name, Credentials(u)); err != nil {
+		return nil, err
+	}
+	if err := a.confirmed(ctx, &u, "password", in.Password); err != nil {
+		return nil, err
+	}
+	c, err := site.BeginRegistration("Basalt", ownerOf(u, Credentials(u), site))
+	if err != nil {
+		return nil, err
+	}
+	return a.sealedChallenge(ctx, c, passkeyFlow{Use: passkeyAddUse, User: api.UserID(u.Meta.ID), Name: name})
+}
+
+// passkeyOwner is the caller, who may have passkeys, and the site that they are for.
+// Whom an identity provider lets in has none: a passkey would go on when it does not.
+func (a *Authenticator) passkeyOwner(ctx context.Context) (api.User, passkey.Site, error) {
+	u, err := a.Me(ctx)
+	if err != nil {
+		return u, passkey.Site{}, err
+	}
+	if Credentials(u).PasswordHash == "" {
+		return u, passkey.Site{}, api.Errorf(api.CodeState, "you sign in with an identity provider, and not with a password or passkey").WithHint("add a passkey there, if it has them")
+	}
+	site, err := a.site(ctx)
+	return u, site, err
+}
+
+func passkeyName(name string, c api.UserCredentials) error {
+	hidden := func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError }
+	switch {
+	case name == "" || utf8.RuneCountInString(name) > maxPasskeyName || strings.ContainsFunc(name, hidden):
+		return api.Errorf(api.CodeInvalid, "must have 1 to %d characters, and no control characters", maxPasskeyName).At("name").WithHint("e.g. laptop")
+	case slices.ContainsFunc(c.Passkeys, func(p api.StoredPasskey) bool { return p.Name == name }):
+		return api.Errorf(api.CodeExists, "you already have a passkey named %q", name).At("name").WithHint("choose another name")
+	case len(c.Passkeys) >= maxPasskeys:
+		return api.Errorf(api.CodeState, "you already have %d passkeys", maxPasskeys).WithHint("delete one that you no longer use")
+	}
+	return nil
+}
+
+// ConfirmPasskey adds the passkey that an authenticator has made.
+func (a *Authenticator) ConfirmPasskey(ctx context.Context, in *api.PasskeyAnswer) (*api.PasskeyAdded, error) {
+	u, site, err := a.passkeyOwner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	refused := func(err error) error { // the session is good
+		var e *api.Error
+		if errors.As(err, &e) && e.Code == api.CodeUnauthenticated {
+			return api.Errorf(api.CodeInvalid, "%s", e.Message).At(e.Field).WithHint("%s", e.Hint)
+		}
+		return err
+	}
+	f, err := a.openPasskeyFlow(ctx, in.Flow, passkeyAddUse)
+	if err != nil || f.User != api.UserID(u.Meta.ID) {
+		return nil, refused(errPasskeyOver())
+	}
+	c, now := Credentials(u), a.opts.Now().UTC()
+	if err := passkeyName(f.Name, c); err != nil {
+		return nil, err
+	}
+	if err := spend(&c, f, now); err != nil {
+		return nil, refused(err)
+	}
+	key, err := site.FinishRegistration(ownerOf(u, c, site), f.Session, in.Credential)
+	known := slices.ContainsFunc(c.Passkeys, func(p api.StoredPasskey) bool { return slices.Equal(p.CredentialID, key.ID) })
+	if err != nil || known {
+		a.opts.Log.Warn("add passkey failed", "user", u.Meta.ID, "known", known, "error", clipped(cmp.Or(err, errors.New("the authenticator's passkey is already known"))))
+		return nil, refused(errPasskey())
+	}
+	p := api.StoredPasskey{ID: strings.ToLower(rand.Text()[:12]), Name: f.Name, Site: site.Name, CredentialID: key.ID, PublicKey: key.PublicKey,
+		Flags: int32(key.Flags), SignCount: int64(key.SignCount), CreatedAt: now.Truncate(time.Second)}
+	out := api.PasskeyAdded{Passkey: shownPasskey(p)}
+	if !hasFactor(c) {
+		out.Codes, c.RecoveryCodes = newRecoveryCodes()
+	}
+	c.Passkeys = append(c.Passkeys, p)
+	return &out, a.Keep(ctx, u, c)
+}
+
+func shownPasskey(p api.StoredPasskey) api.Passkey {
+	return api.Passkey{ID: p.ID, Name: p.Name, Site: p.Site, Synced: passkey.Key{Flags: byte(p.Flags)}.Synced(), CreatedAt: p.CreatedAt, UsedAt: p.UsedAt}
+}
+
+// ListPasskeys of the caller's.
+func (a *Authenticator) ListPasskeys(ctx context.Context) (*api.PasskeyList, error) {
+	u, err := a.Me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := api.PasskeyList{Items: []api.Passkey{}}
+	for _, p := range Credentials(u).Passkeys {
+		out.Items = append(out.Items, shownPasskey(p))
+	}
+	site, err := a.site(ctx)
+	var e *api.Error
+	if errors.As(err, &e) && e.Code == api.CodeState {
+		out.Unavailable, err = e.Message, nil
+	}
+	out.Site = site.Name
+	return &out, err
+}
+
+// DeletePasskey of the caller's, for the password.
+func (a *Authenticator) DeletePasskey(ctx context.Context, id string, in *api.PasskeyDelete) (*api.Passkey, error) {
+	u, err := a.Me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, me := Credentials(u), Caller(ctx)
+	i := slices.IndexFunc(c.Passkeys, func(p api.StoredPasskey) bool { return p.ID == id })
+	if i < 0 {
+		return nil, api.Errorf(api.CodeNotFound, "passkey %.40q does not exist", id)
+	}
+	gone := shownPasskey(c.Passkeys[i])
+	c.Passkeys = slices.Delete(c.Passkeys, i, i+1)
+	if !hasFactor(c) {
+		required, err := a.requiresTotp(ctx, api.Grant{Role: me.Role, Organization: me.Org})
+		if err != nil {
+			return nil, err
+		}
+		if required {
+			return nil, api.Errorf(api.CodeState, "a second factor is required for your account, and this passkey is your only one").WithHint("add another passkey or set up one-time codes first")
+		}
+		c.RecoveryCodes = nil
+	}
+	if err := a.confirmed(ctx, &u, "password", in.Password); err != nil {
+		return nil, err
+	}
+	return &gone, a.Keep(ctx, u, c)
+}
+
+// BeginPasskeyLogin asks for a passkey of anybody's.
+func (a *Authenticator) BeginPasskeyLogin(ctx context.Context) (*api.PasskeyChallenge, error) {
+	if !a.flows.take(addressOf(Request(ctx)), a.opts.Now()) {
+		return nil, errManyPasskeys()
+	}
+	site, err := a.site(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := site.BeginLogin()
+	if err != nil {
+		return nil, err
+	}
+	return a.sealedChallenge(ctx, c, passkeyFlow{Use: passkeyLoginUse})
+}
+
+// FinishPasskeyLogin begins a session with the answer of a passkey.
+func (a *Authenticator) FinishPasskeyLogin(ctx context.Context, in *api.PasskeyLogin) (*api.Session, error) {
+	now, address := a.opts.Now().UTC(), addressOf(Request(ctx))
+	if !a.flows.take(address, now) {
+		return nil, errManyPasskeys()
+	}
+	if in.Flow == "" || len(in.Credential) == 0 {
+		return nil, api.Errorf(api.CodeInvalid, "flow and credential are required").At("flow").WithHint("flow is returned when the sign-in is started; credential is the browser's answer")
+	}
+	answer, err := passkey.ParseAssertion(in.Credential)
+	if err != nil {
+		return nil, a.badPasskey(address, "", err)
+	}
+	kind, _ := api.KindOfID(answer.User)
+	if kind != api.KindUser {
+		return nil, a.badPasskey(address, "", errors.New("the user handle is not a user's"))
+	}
+	u, err := stored[api.User](ctx, a, api.KindUser, answer.User)
+	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
+		return nil, err
+	}
+	c := Credentials(u)
+	// Without a password the account is not set up, or was reset.
+	if err != nil || u.Spec.Disabled || c.PasswordHash == "" {
+		return nil, a.badPasskey(address, answer.User, cmp.Or(err, errors.New("the user is disabled or has no password")))
+	}
+	if err := a.answered(ctx, u, &c, in.Flow, answer, now); err != nil {
+		return nil, err
+	}
+	g, err := a.Chosen(ctx, u, in.Organization, in.Project)
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.begin(by(ctx, u), u, c, g, address, now)
+	if api.CodeOf(err) == api.CodeConflict && err != nil {
+		return nil, api.Errorf(api.CodeConflict, "another sign-in of this user took place at the same time").WithHint("try again")
+	}
+	return &s, err
+}
+
+// answered checks a passkey's answer for a user, uses the challenge up and notes in
+// the credentials that the passkey was used.
+func (a *Authenticator) answered(ctx context.Context, u api.User, c *api.UserCredentials, sealed string, answer passkey.Assertion, now time.Time) error {
+	site, err := a.site(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := a.openPasskeyFlow(ctx, sealed, passkeyLoginUse)
+	if err != nil {
+		return err
+	}
+	if err := spend(c, f, now); err != nil {
+		return err
+	}
+	key, err := site.FinishLogin(ownerOf(u, *c, site), f.Session, answer)
+	if err != nil {
+		return a.badPasskey(addressOf(Request(ctx)), u.Meta.ID, err)
+	}
+	i := slices.IndexFunc(c.Passkeys, func(p api.StoredPasskey) bool { return p.Site == site.Name && slices.Equal(p.CredentialID, key.ID) })
+	if i < 0 { // the library has found it among them
+		return errPasskey()
+	}
+	at := now.Truncate(time.Second)
+	c.Passkeys[i].Flags, c.Passkeys[i].SignCount, c.Passkeys[i].UsedAt = int32(key.Flags), int64(key.SignCount), &at
+	return nil
+}
+
+// badPasskey logs an answer that is refused. What it says is the same
+// whoever there is.
+func (a *Authenticator) badPasskey(address, user string, err error) error {
+	a.opts.Log.Warn("sign-in with passkey refused", "user", user, "address", address, "counter-went-back", errors.Is(err, passkey.ErrCounter), "error", clipped(err))
+	return errPasskey()
+}
+
+// maxLoggedError is how much of an error is logged that repeats what a stranger has sent.
+const maxLoggedError = 300 // bytes
+
+func clipped(err error) string { return fmt.Sprintf("%.*s", maxLoggedError, err.Error()) }
+
+// passkeyFactor checks a passkey as second factor, after the password.
+func (a *Authenticator) passkeyFactor(ctx context.Context, u api.User, c *api.UserCredentials, in api.PasskeyAnswer, now time.Time) error {
+	answer, err := passkey.ParseAssertion(in.Credential)
+	if err == nil && answer.User != u.Meta.ID {
+		err = errors.New("the passkey is another user's")
+	}
+	if err != nil {
+		return a.badPasskey(addressOf(Request(ctx)), u.Meta.ID, err)
+	}
+	return a.answered(ctx, u, c, in.Flow, answer, now)
+}
+
+// hasFactor reports whether a user has a second factor.
+func hasFactor(c api.UserCredentials) bool { return c.TotpSecret != "" || len(c.Passkeys) > 0 }

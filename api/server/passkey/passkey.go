@@ -1,0 +1,207 @@
+package passkey
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+)
+
+// maxAnswerBytes is the longest answer of a browser that is looked at: without
+// attestation one has less than 4 KiB.
+const maxAnswerBytes = 32 << 10
+
+// ErrCounter is returned for an authenticator that counts fewer signatures than it
+// did: there may be a copy of it (section 6.1.1).
+var ErrCounter = errors.New("the authenticator's signature counter went back")
+
+// Key is what is kept of a passkey to check its answers.
+type Key struct {
+	ID        []byte // as the authenticator calls it
+	PublicKey []byte // COSE_Key
+	Flags     byte   // of the authenticator data, when last used
+	SignCount uint32
+}
+
+// Synced reports whether the authenticator keeps copies elsewhere.
+func (k Key) Synced() bool { return protocol.AuthenticatorFlags(k.Flags).HasBackupState() }
+
+// Owner is a user with passkeys.
+type Owner struct {
+	ID   string // becomes the user handle
+	Name string
+	Keys []Key
+}
+
+// The methods of webauthn.User.
+func (o Owner) WebAuthnID() []byte          { return []byte(o.ID) }
+func (o Owner) WebAuthnName() string        { return o.Name }
+func (o Owner) WebAuthnDisplayName() string { return o.Name }
+func (o Owner) WebAuthnCredentials() []webauthn.Credential {
+	var out []webauthn.Credential
+	for _, k := range o.Keys {
+		out = append(out, webauthn.Credential{ID: k.ID, PublicKey: k.PublicKey, Flags: webauthn.NewCredentialFlags(protocol.AuthenticatorFlags(k.Flags)),
+			Authenticator: webauthn.Authenticator{SignCount: k.SignCount}})
+	}
+	return out
+}
+
+// Challenge is what the browser's call takes, and what the check of its answer needs.
+type Challenge struct {
+	Options map[string]any
+	Session json.RawMessage
+}
+
+// party is the site with what is asked of authenticators: that they find the passkey
+// by themselves, and verify their user.
+func (s Site) party(product string) (*webauthn.WebAuthn, error) {
+	resident := true
+	return webauthn.New(&webauthn.Config{RPID: s.Name, RPDisplayName: product, RPOrigins: []string{s.Origin}, AttestationPreference: protocol.PreferNoAttestation,
+		AuthenticatorSelection: protocol.AuthenticatorSelection{RequireResidentKey: &resident, ResidentKey: protocol.ResidentKeyRequirementRequired,
+			UserVerification: protocol.VerificationRequired}})
+}
+
+func challenge(options any, session *webauthn.SessionData) (c Challenge, err error) {
+	text, err := json.Marshal(options)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(text, &c.Options); err != nil {
+		return c, err
+	}
+	c.Session, err = json.Marshal(session)
+	return c, err
+}
+
+// BeginRegistration asks for a new passkey of a user, on an authenticator that has
+// none of the user's yet.
+func (s Site) BeginRegistration(product string, o Owner) (Challenge, error) {
+	party, err := s.party(product)
+	if err != nil {
+		return Challenge{}, err
+	}
+	known := webauthn.Credentials(o.WebAuthnCredentials()).CredentialDescriptors()
+	options, session, err := party.BeginRegistration(o, webauthn.WithExclusions(known))
+	if err != nil {
+		return Challenge{}, err
+	}
+	return challenge(options.Response, session)
+}
+
+// FinishRegistration returns the key of the passkey that an authenticator has made.
+func (s Site) FinishRegistration(o Owner, session json.RawMessage, answer map[string]any) (Key, error) {
+	party, begun, text, err := s.finish(session, answer)
+	if err != nil {
+		return Key{}, err
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(text)
+	if err != nil {
+		return Key{}, detailed(err)
+	}
+	made, err := party.CreateCredential(o, begun, parsed)
+	if err != nil {
+		return Key{}, detailed(err)
+	}
+	return keyOf(made), nil
+}
+
+// BeginLogin asks for any passkey of the site.
+func (s Site) BeginLogin() (Challenge, error) {
+	party, err := s.party(s.Name)
+	if err != nil {
+		return Challenge{}, err
+	}
+	options, session, err := party.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
+	if err != nil {
+		return Challenge{}, err
+	}
+	return challenge(options.Response, session)
+}
+
+// Assertion is an answer that was read and not checked.
+type Assertion struct {
+	User   string // that it claims to be
+	parsed *protocol.ParsedCredentialAssertionData
+}
+
+// ParseAssertion reads whose passkey has answered.
+func ParseAssertion(answer map[string]any) (Assertion, error) {
+	text, err := answerText(answer)
+	if err != nil {
+		return Assertion{}, err
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(text)
+	if err != nil {
+		return Assertion{}, detailed(err)
+	}
+	return Assertion{User: string(parsed.Response.UserHandle), parsed: parsed}, nil
+}
+
+// FinishLogin returns the key that has answered as it is to be kept, or why the answer
+// is none to this challenge by one of the user's keys.
+func (s Site) FinishLogin(o Owner, session json.RawMessage, a Assertion) (Key, error) {
+	party, begun, err := s.begun(session)
+	if err != nil {
+		return Key{}, err
+	}
+	who := func(_, handle []byte) (webauthn.User, error) {
+		if !bytes.Equal(handle, o.WebAuthnID()) {
+			return nil, errors.New("the passkey is another user's")
+		}
+		return o, nil
+	}
+	_, used, err := party.ValidatePasskeyLogin(who, begun, a.parsed)
+	if err != nil {
+		return Key{}, detailed(err)
+	}
+	if used.Authenticator.CloneWarning {
+		return Key{}, ErrCounter
+	}
+	return keyOf(used), nil
+}
+
+func keyOf(c *webauthn.Credential) Key {
+	return Key{ID: c.ID, PublicKey: c.PublicKey, Flags: byte(c.Flags.ProtocolValue()), SignCount: c.Authenticator.SignCount}
+}
+
+func (s Site) finish(session json.RawMessage, answer map[string]any) (*webauthn.WebAuthn, webauthn.SessionData, []byte, error) {
+	party, begun, err := s.begun(session)
+	if err != nil {
+		return nil, begun, nil, err
+	}
+	text, err := answerText(answer)
+	return party, begun, text, err
+}
+
+// begun is a challenge of this site and no other.
+func (s Site) begun(session json.RawMessage) (*webauthn.WebAuthn, webauthn.SessionData, error) {
+	var begun webauthn.SessionData
+	if err := json.Unmarshal(session, &begun); err != nil {
+		return nil, begun, fmt.Errorf("decode the challenge: %w", err)
+	}
+	if begun.RelyingPartyID != s.Name {
+		return nil, begun, fmt.Errorf("the challenge is of %q, want %q", begun.RelyingPartyID, s.Name)
+	}
+	party, err := s.party(s.Name)
+	return party, begun, err
+}
+
+func answerText(answer map[string]any) ([]byte, error) {
+	text, err := json.Marshal(answer)
+	if err == nil && len(text) > maxAnswerBytes {
+		err = fmt.Errorf("the answer has %d bytes, more than %d", len(text), maxAnswerBytes)
+	}
+	return text, err
+}
+
+// detailed adds what the library says to programmers only; it is for the log.
+func detailed(err error) error {
+	var e *protocol.Error
+	if errors.As(err, &e) && e.DevInfo != "" {
+		return fmt.Errorf("%w: %s", err, e.DevInfo)
+	}
+	return err
+}

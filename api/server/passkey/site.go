@@ -1,0 +1,48 @@
+// Package passkey makes challenges of Web Authentication Level 3 and checks the
+// answers of authenticators: https://www.w3.org/TR/webauthn-3/. It is pure: what is
+// kept, until when a challenge is good and that it is good once is its caller's.
+package passkey
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/go-webauthn/webauthn/protocol"
+)
+
+// Site is the portal as browsers know it: passkeys are made for its name (the relying
+// party's id, section 5.4.2), and answer pages of its origin only.
+type Site struct {
+	Name   string // e.g. cloud.example.com
+	Origin string // e.g. https://cloud.example.com:8443
+}
+
+// SiteOf returns the site of the portal's address. Browsers make no passkeys for IP
+// addresses, and none without TLS except for localhost.
+func SiteOf(portal string) (Site, error) {
+	if portal == "" {
+		return Site{}, errors.New("the cluster does not know the name of its portal")
+	}
+	u, err := url.Parse(portal)
+	if err != nil {
+		return Site{}, errors.New("the portal's address is not valid")
+	}
+	name := strings.ToLower(u.Hostname())
+	if _, err := netip.ParseAddr(name); err == nil {
+		return Site{}, errors.New("the portal has an IP address and no name")
+	}
+	local := name == "localhost" || strings.HasSuffix(name, ".localhost")
+	if u.Scheme != "https" && !(u.Scheme == "http" && local) {
+		return Site{}, errors.New("the portal's address does not begin with https://")
+	}
+	if err := protocol.ValidateRPID(name); err != nil || name == "" {
+		return Site{}, errors.New("the portal's name is not a valid domain")
+	}
+	origin := u.Scheme + "://" + name
+	if port := u.Port(); port != "" && (u.Scheme != "https" || port != "443") && (u.Scheme != "http" || port != "80") {
+		origin += ":" + port
+	}
+	return Site{Name: name, Origin: origin}, nil
+}
