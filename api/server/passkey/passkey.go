@@ -36,10 +36,16 @@ type Owner struct {
 	Keys []Key
 }
 
-// The methods of webauthn.User.
-func (o Owner) WebAuthnID() []byte          { return []byte(o.ID) }
-func (o Owner) WebAuthnName() string        { return o.Name }
+// WebAuthnID implements webauthn.User.
+func (o Owner) WebAuthnID() []byte { return []byte(o.ID) }
+
+// WebAuthnName implements webauthn.User.
+func (o Owner) WebAuthnName() string { return o.Name }
+
+// WebAuthnDisplayName implements webauthn.User.
 func (o Owner) WebAuthnDisplayName() string { return o.Name }
+
+// WebAuthnCredentials implements webauthn.User.
 func (o Owner) WebAuthnCredentials() []webauthn.Credential {
 	var out []webauthn.Credential
 	for _, k := range o.Keys {
@@ -70,7 +76,7 @@ func challenge(options any, session *webauthn.SessionData) (c Challenge, err err
 		return c, err
 	}
 	if err := json.Unmarshal(text, &c.Options); err != nil {
-		return c, err
+		return c, fmt.Errorf("read back the options of a challenge: %w", err)
 	}
 	c.Session, err = json.Marshal(session)
 	return c, err

@@ -34,7 +34,7 @@ func SiteOf(portal string) (Site, error) {
 		return Site{}, errors.New("the portal has an IP address and no name")
 	}
 	local := name == "localhost" || strings.HasSuffix(name, ".localhost")
-	if u.Scheme != "https" && !(u.Scheme == "http" && local) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !local) {
 		return Site{}, errors.New("the portal's address does not begin with https://")
 	}
 	if err := protocol.ValidateRPID(name); err != nil || name == "" {
