@@ -47,7 +47,6 @@ step('GPU pools: what the card has and has promised', async () => {
 step('a pool: errors at fields, made, a card put into it, and back', async () => {
   await button(page, 'Create GPU pool').click();
   await dialog.getByLabel('Name').fill('No Good');
-  expect('400');
   await send('Create');
   await page.locator('#pool-name-help').getByText('name').waitFor();
   await dialog.getByLabel('Name').fill('big');
@@ -68,7 +67,6 @@ step('a pool: errors at fields, made, a card put into it, and back', async () =>
   }
   await button(page, 'Edit: default').click();
   await dialog.getByLabel('VRAM overcommit').fill('401');
-  expect('400');
   await send('Save');
   await page.locator('#pool-overcommit-help').getByText('400').waitFor();
   await dialog.getByLabel('VRAM overcommit').fill('150');
@@ -147,7 +145,6 @@ step('apps and flavors', async () => {
   await dialog.getByLabel('Name').fill('whale');
   await dialog.locator('#flavor-memory').fill('8');
   await dialog.getByLabel('Unit of Memory').selectOption('MiB');
-  expect('400');
   await send('Create');
   await page.locator('#flavor-memory-help .pf-m-error').waitFor();
   await dialog.getByLabel('Unit of Memory').selectOption('GiB');

@@ -85,8 +85,8 @@ step('a new cluster: the wizard opens by itself; the first step is oneself', asy
 step('the wizard: name, colour and logo', async () => {
   await main.getByLabel('Product name').fill('Nordlicht GPU');
   await main.locator('#brand-accent').fill('#ffcc00');
+  await button(page, 'Save').click();
   await main.getByText('has a contrast ratio of 1.5').waitFor();
-  assert.equal(await button(page, 'Save').isDisabled(), true);
   await main.locator('#brand-accent').fill('#7a1fa2');
   await main.getByLabel('Support e-mail').fill('help@nordlicht.example');
   await button(page, 'Save').click();
@@ -162,9 +162,8 @@ step('the wizard: the first customer, and the end', async () => {
   await main.getByRole('link', { name: 'First customer' }).click();
   await main.locator('#customer-name').fill('alpha');
   await main.locator('#customer-email').fill('nobody');
-  expect('400');
   await button(page, 'Create customer').click();
-  await main.locator('#customer-email-help').getByText('is not a valid e-mail address').waitFor();
+  await main.locator('#customer-email-help').getByText('Enter an e-mail address').waitFor();
   await main.locator('#customer-email').fill('ada@alpha.example');
   await button(page, 'Create customer').click();
   assert.match(await page.getByRole('textbox', { name: 'Password link' }).inputValue(), /#\/password\?token=bslt_/);
@@ -188,9 +187,8 @@ step('a customer is made; what is wrong stands at its field', async () => {
   await heading(page, 'Organizations');
   await main.getByRole('button', { name: 'Create organization' }).first().click();
   await dialog.locator('#org-name').fill('No Good');
-  expect('400');
   await dialog.getByRole('button', { name: 'Create' }).click();
-  await dialog.locator('#org-name-help').getByText('is not a valid name').waitFor();
+  await dialog.locator('#org-name-help').getByText('Enter up to 63 lowercase letters').waitFor();
   await dialog.locator('#org-name').fill('nova');
   await dialog.getByLabel('Display name').fill('Nova Robotics GmbH');
   await dialog.getByRole('button', { name: 'Equivalent CLI / API call' }).click();

@@ -124,13 +124,14 @@ step('create: errors stand at their fields', async () => {
   await page.getByRole('main').getByRole('button', { name: 'Create instance' }).first().click();
   await heading(page, 'Create instance');
   await button(page, 'Create').click();
-  await page.getByText('Required fields: Name, Image or app').waitFor();
+  await page.getByText('Correct 2 fields').waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'new-image');
   assert.equal(await page.locator('.pf-v6-c-form .pf-m-error').getByText('Required.').count(), 2);
   await inspect(page, 'create-missing-light');
   await page.getByLabel('Name').fill('train-1');
   await page.getByLabel('Image or app').selectOption('image:debian-12');
   await page.getByLabel('Flavor').selectOption('tiny');
-  await page.getByText('Required fields').waitFor({ state: 'detached' });
+  await page.getByText('Correct').waitFor({ state: 'detached' });
   await page.getByRole('rowheader', { name: 'Estimated total' }).waitFor();
   await page.getByRole('radio', { name: 'No GPU' }).waitFor();
   await page.getByText('This cluster has no GPUs.').waitFor();
@@ -149,12 +150,16 @@ step('create: errors stand at their fields', async () => {
   await page.getByLabel('Name').fill('No Good');
   await page.locator('#new-name-help').getByText('name').waitFor(); // a dry run says it before the button does
   await button(page, 'Create').click();
+  await page.locator('#new-name-help').getByText('Enter up to 63 lowercase letters').waitFor();
+  await page.getByLabel('Name').fill('train-1');
+  await button(page, 'Create').click();
   await page.getByText('Nobody can sign in to this instance').waitFor();
   await inspect(page, 'create-no-way-in-light');
+  const name = page.getByLabel('Name');
+  await name.fill('ins-0123456789ab');
   expect('400');
   await button(page, 'Create without access').click();
-  const name = page.getByLabel('Name');
-  await page.locator('#new-name-help').getByText('name').waitFor();
+  await page.locator('#new-name-help').getByText('looks like an ID').waitFor(); // only the server knows
   assert.equal(await name.getAttribute('aria-invalid'), 'true');
   await name.fill('train-1');
   await page.locator('code').getByText('basalt instance create train-1').waitFor();

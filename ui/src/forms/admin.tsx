@@ -3,7 +3,6 @@ import { Alert, Button, ClipboardCopy, TextInput } from '@patternfly/react-core'
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { atField } from '../api/fields';
 import { useText } from '../i18n';
 import { formatTime } from '../lib/format';
 import { passwordLink } from '../lib/address';
@@ -13,8 +12,6 @@ import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
 
 type User = Schemas['User'];
-
-const shown = ['meta.name'];
 
 /** adminOf is the user that is sent. */
 export const adminOf = (email: string, organization: string): User => ({
@@ -54,11 +51,12 @@ export function AddAdmin({
       action={t('mem.add')}
       busy={create.isPending}
       error={create.error}
-      shown={shown}
+      schema="User"
+      body={user}
       onSubmit={() => create.mutate(user)}
       onClose={onClose}
     >
-      <Field id="admin-email" label={t('mem.email')} error={atField(create.error, 'meta.name')} required>
+      <Field id="admin-email" label={t('mem.email')} path="meta.name" required>
         <TextInput
           id="admin-email"
           type="email"

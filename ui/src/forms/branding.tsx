@@ -1,8 +1,8 @@
 // What the portal is called and looks like.
-import { Alert, Button, Form as PFForm, TextInput } from '@patternfly/react-core';
+import { Alert, Button, TextInput } from '@patternfly/react-core';
 import { useRef } from 'react';
 import { logoOf, useBranding, useDeleteLogo, usePutLogo, type Branding } from '../api/branding';
-import { atField, elsewhere } from '../api/fields';
+import { atField } from '../api/fields';
 import { branding as brandings } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { contrast, isColor, readable } from '../lib/accent';
@@ -10,11 +10,10 @@ import { asCurl } from '../lib/shell';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
 import { ErrorAlert } from '../parts/error';
-import { describedBy, Field } from '../parts/field';
+import { describedBy, Field, said } from '../parts/field';
+import { Form, useWrong } from '../parts/form';
 import { Same } from '../parts/same';
 import { TextField } from '../parts/text-field';
-
-const shown = ['productName', 'accentColor', 'supportEmail', 'supportURL'];
 
 export function LogoForm() {
   const { t } = useText();
@@ -39,7 +38,7 @@ export function LogoForm() {
           }}
         />
       </Field>
-      <ErrorAlert error={elsewhere(put.error, ['logo']) ?? remove.error} />
+      <ErrorAlert error={(atField(put.error, 'logo') ? null : put.error) ?? remove.error} />
       <div className="basalt-actions">
         {data?.logo ? (
           <img className="basalt-logo" src={logoOf(data)} alt={t('brand.logoNow')} />
@@ -59,23 +58,23 @@ export function LogoForm() {
   );
 }
 
-type Form = Record<'productName' | 'accentColor' | 'supportEmail' | 'supportURL', string>;
+type Fields = Record<'productName' | 'accentColor' | 'supportEmail' | 'supportURL', string>;
 
-const labels: Record<keyof Form, Key> = {
+const labels: Record<keyof Fields, Key> = {
   productName: 'brand.name',
   accentColor: 'brand.accent',
   supportEmail: 'brand.email',
   supportURL: 'brand.url',
 };
 
-const formOf = (b: Branding | undefined): Form => ({
+const formOf = (b: Branding | undefined): Fields => ({
   productName: b?.productName ?? '',
   accentColor: b?.accentColor ?? '',
   supportEmail: b?.supportEmail ?? '',
   supportURL: b?.supportURL ?? '',
 });
 
-const bodyOf = (b: Branding | undefined, f: Form): Branding => ({
+const bodyOf = (b: Branding | undefined, f: Fields): Branding => ({
   revision: b?.revision,
   productName: f.productName.trim(),
   accentColor: f.accentColor.trim().toLowerCase(),
@@ -83,11 +82,26 @@ const bodyOf = (b: Branding | undefined, f: Form): Branding => ({
   supportURL: f.supportURL.trim(),
 });
 
+function Accent({ value, onChange }: { value: string; onChange: (v: string) => void }) {
+  const { t } = useText();
+  return (
+    <TextInput
+      id="brand-accent"
+      value={value}
+      placeholder={t('brand.accentNone')}
+      onChange={(_, v) => onChange(v)}
+      {...said('brand-accent', useWrong('brand-accent'))}
+      autoComplete="off"
+      spellCheck={false}
+    />
+  );
+}
+
 export function BrandingForm({ branding }: { branding: Branding }) {
   const { t, language } = useText();
-  const edit = useEdit<Branding, Form>({ of: brandings, object: branding, fields: formOf, body: bodyOf });
+  const edit = useEdit<Branding, Fields>({ of: brandings, object: branding, fields: formOf, body: bodyOf });
   const { form, body } = edit;
-  const set = (name: keyof Form) => (v: string) => (edit.dismiss(), edit.set(name)(v));
+  const { set } = edit;
   const color = form.accentColor.trim().toLowerCase();
   const bad = isColor(color) && !readable(color);
   const ratio = bad
@@ -95,22 +109,26 @@ export function BrandingForm({ branding }: { branding: Branding }) {
         contrast(color, '#ffffff'),
       )
     : '';
-  const at = (path: string) => atField(edit.error, path);
-  const wrong = bad ? t('brand.accentBad', { ratio }) : at('accentColor');
   return (
-    <PFForm onSubmit={(e) => (e.preventDefault(), !bad && edit.submit())}>
+    <Form
+      schema="Branding"
+      body={edit.body}
+      wrong={bad ? [{ path: 'accentColor', text: t('brand.accentBad', { ratio }) }] : []}
+      busy={edit.busy}
+      error={edit.error}
+      onSubmit={edit.submit}
+    >
       {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('brand.saved')} />}
-      <ErrorAlert error={elsewhere(edit.error, shown)} />
       <Conflict edit={edit} label={(f) => t(labels[f])} />
       <TextField
         id="brand-name"
         label={t('brand.name')}
         help={t('brand.nameHelp')}
-        error={at('productName')}
+        path="productName"
         value={form.productName}
         onChange={set('productName')}
       />
-      <Field id="brand-accent" label={t('brand.accent')} help={t('brand.accentHelp')} error={wrong}>
+      <Field id="brand-accent" label={t('brand.accent')} help={t('brand.accentHelp')} path="accentColor">
         <div className="basalt-color">
           <input
             type="color"
@@ -118,23 +136,14 @@ export function BrandingForm({ branding }: { branding: Branding }) {
             value={isColor(color) ? color : '#0066cc'}
             onChange={(e) => set('accentColor')(e.currentTarget.value)}
           />
-          <TextInput
-            id="brand-accent"
-            value={form.accentColor}
-            placeholder={t('brand.accentNone')}
-            onChange={(_, v) => set('accentColor')(v)}
-            validated={wrong ? 'error' : 'default'}
-            aria-describedby={describedBy('brand-accent')}
-            autoComplete="off"
-            spellCheck={false}
-          />
+          <Accent value={form.accentColor} onChange={set('accentColor')} />
         </div>
       </Field>
       <TextField
         id="brand-email"
         type="email"
         label={t('brand.email')}
-        error={at('supportEmail')}
+        path="supportEmail"
         value={form.supportEmail}
         onChange={set('supportEmail')}
       />
@@ -142,16 +151,16 @@ export function BrandingForm({ branding }: { branding: Branding }) {
         id="brand-url"
         type="url"
         label={t('brand.url')}
-        error={at('supportURL')}
+        path="supportURL"
         value={form.supportURL}
         onChange={set('supportURL')}
       />
       <div>
-        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || bad}>
+        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy}>
           {t('cust.save')}
         </Button>
       </div>
       <Same curl={asCurl('PUT', edit.path, body)} />
-    </PFForm>
+    </Form>
   );
 }

@@ -1,6 +1,5 @@
 // A size that customers choose from: made, or changed.
 import type { Schemas } from '../api/client';
-import { useFieldErrors } from '../api/fields';
 import { flavors } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { formatBytes } from '../lib/format';
@@ -22,7 +21,6 @@ interface Form {
   root: Size;
 }
 
-const shown = ['meta.name', 'spec.vcpus', 'spec.memoryBytes', 'spec.rootBytes'];
 const labels: Record<keyof Form, Key> = {
   name: 'common.name',
   vcpus: 'flv.vcpus',
@@ -54,7 +52,6 @@ export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () =
     form,
     body: { meta, spec },
   } = edit;
-  const errors = useFieldErrors(edit.error);
   return (
     <FormDialog
       title={flavor ? t('pool.changeTitle', { name: flavor.meta.name }) : t('flv.create')}
@@ -63,7 +60,8 @@ export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () =
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={shown}
+      schema="Flavor"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
     >
@@ -76,7 +74,7 @@ export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () =
         id="flavor-name"
         label={t('common.name')}
         help={t('cust.nameHelp')}
-        error={errors.at('meta.name')}
+        path="meta.name"
         value={form.name}
         onChange={edit.set('name')}
         required
@@ -85,7 +83,7 @@ export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () =
         id="flavor-vcpus"
         type="number"
         label={t('flv.vcpus')}
-        error={errors.at('spec.vcpus')}
+        path="spec.vcpus"
         value={form.vcpus}
         onChange={edit.set('vcpus')}
         required
@@ -94,7 +92,6 @@ export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () =
         id="flavor-memory"
         label={t('one.memory')}
         path="spec.memoryBytes"
-        errors={errors}
         size={form.memory}
         set={edit.set('memory')}
         required
@@ -104,7 +101,6 @@ export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () =
         label={t('one.rootDisk')}
         help={t('flv.rootHelp')}
         path="spec.rootBytes"
-        errors={errors}
         size={form.root}
         set={edit.set('root')}
       />

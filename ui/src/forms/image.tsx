@@ -4,7 +4,6 @@ import { Checkbox, FileUpload, FormSelect, FormSelectOption, Progress, Radio, Te
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { atField } from '../api/fields';
 import { may, type Session } from '../api/session';
 import { formatOf, send, type Sending } from '../api/upload';
 import { useText } from '../i18n';
@@ -17,8 +16,6 @@ import { useProject } from '../parts/project';
 
 type Image = Schemas['Image'];
 type Format = Image['spec']['format'];
-
-const shown = ['meta.name', 'meta.project', 'spec.url', 'spec.sha256', 'spec.format'];
 
 /** formatAt an address, as far as its end tells. */
 const formatAt = (url: string): Format => (/\.(raw|dd)$/i.test(url) ? 'raw' : 'qcow2');
@@ -93,7 +90,6 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
     onSettled: () => client.invalidateQueries({ queryKey: ['Image', 'list'] }),
   });
   const busy = save.isPending;
-  const at = (path: string) => (aborted(save.error) ? undefined : atField(save.error, path));
   useEffect(() => {
     if (!busy || form.fromUrl) return;
     const ask = (e: BeforeUnloadEvent) => e.preventDefault();
@@ -128,7 +124,8 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
       action={t('img.bring')}
       busy={busy}
       error={aborted(save.error) ? null : save.error}
-      shown={shown}
+      schema="Image"
+      body={body}
       wide
       disabled={!form.fromUrl && !file}
       onSubmit={save.mutate}
@@ -153,15 +150,13 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
         />
       </div>
       {form.fromUrl ? (
-        <Field id="image-address" label={t('img.url')} error={at('spec.url')} required>
+        <Field id="image-address" label={t('img.url')} path="spec.url" required>
           <TextInput
             id="image-address"
             type="url"
             value={form.url}
             onChange={(_, v) => setForm((f) => ({ ...f, url: v, format: formatAt(v.trim()) }))}
             isRequired
-            validated={at('spec.url') ? 'error' : 'default'}
-            aria-describedby={describedBy('image-address')}
           />
         </Field>
       ) : (
@@ -181,7 +176,7 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
           />
         </Field>
       )}
-      <Field id="image-name" label={t('common.name')} error={at('meta.name')} required>
+      <Field id="image-name" label={t('common.name')} path="meta.name" required>
         <TextInput
           id="image-name"
           value={form.name}
@@ -189,40 +184,20 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
           isRequired
           autoComplete="off"
           spellCheck={false}
-          validated={at('meta.name') ? 'error' : 'default'}
-          aria-describedby={describedBy('image-name')}
         />
       </Field>
-      <Field id="image-format" label={t('img.format')} help={t('img.formatHelp')} error={at('spec.format')}>
-        <FormSelect
-          id="image-format"
-          value={form.format}
-          onChange={set('format')}
-          aria-describedby={describedBy('image-format')}
-        >
+      <Field id="image-format" label={t('img.format')} help={t('img.formatHelp')} path="spec.format">
+        <FormSelect id="image-format" value={form.format} onChange={set('format')}>
           <FormSelectOption value="qcow2" label="qcow2" />
           <FormSelectOption value="raw" label="raw" />
         </FormSelect>
       </Field>
-      <Field id="image-sum" label={t('img.sha256')} help={t('img.sha256Help')} error={at('spec.sha256')}>
-        <TextInput
-          id="image-sum"
-          value={form.sha256}
-          onChange={set('sha256')}
-          autoComplete="off"
-          spellCheck={false}
-          validated={at('spec.sha256') ? 'error' : 'default'}
-          aria-describedby={describedBy('image-sum')}
-        />
+      <Field id="image-sum" label={t('img.sha256')} help={t('img.sha256Help')} path="spec.sha256">
+        <TextInput id="image-sum" value={form.sha256} onChange={set('sha256')} autoComplete="off" spellCheck={false} />
       </Field>
       {(operator || projects.length > 1) && (
-        <Field id="image-project" label={t('common.project')} error={at('meta.project')}>
-          <FormSelect
-            id="image-project"
-            value={form.project}
-            onChange={set('project')}
-            aria-describedby={describedBy('image-project')}
-          >
+        <Field id="image-project" label={t('common.project')} path="meta.project">
+          <FormSelect id="image-project" value={form.project} onChange={set('project')}>
             {operator && <FormSelectOption value="" label={t('img.cluster')} />}
             {projects.map((p) => (
               <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />

@@ -1,13 +1,12 @@
 // How the cluster sends mail. The password is written and never read: an empty field keeps it.
-import { Alert, Button, Checkbox, Form as PFForm } from '@patternfly/react-core';
-import { atField, elsewhere } from '../api/fields';
+import { Alert, Button, Checkbox } from '@patternfly/react-core';
 import type { MailSettings } from '../api/mail';
 import { mail } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { asCurl } from '../lib/shell';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
-import { ErrorAlert } from '../parts/error';
+import { Form } from '../parts/form';
 import { Same } from '../parts/same';
 import { SelectField, TextField } from '../parts/text-field';
 
@@ -24,9 +23,9 @@ const labels = {
   alertsTo: 'mail.alertsTo',
 } as const satisfies Record<string, Key>;
 
-type Form = Record<Exclude<keyof typeof labels, 'enabled'>, string> & { enabled: boolean };
+type Fields = Record<Exclude<keyof typeof labels, 'enabled'>, string> & { enabled: boolean };
 
-const formOf = (s: MailSettings | undefined): Form => ({
+const formOf = (s: MailSettings | undefined): Fields => ({
   enabled: s?.enabled ?? false,
   server: s?.server ?? '',
   port: s?.port ? String(s.port) : '',
@@ -39,7 +38,7 @@ const formOf = (s: MailSettings | undefined): Form => ({
   alertsTo: s?.alertsTo?.join(', ') ?? '',
 });
 
-const bodyOf = (s: MailSettings | undefined, f: Form): MailSettings => ({
+const bodyOf = (s: MailSettings | undefined, f: Fields): MailSettings => ({
   revision: s?.revision,
   enabled: f.enabled,
   server: f.server.trim(),
@@ -56,28 +55,27 @@ const bodyOf = (s: MailSettings | undefined, f: Form): MailSettings => ({
 
 export function MailForm({ settings }: { settings: MailSettings }) {
   const { t } = useText();
-  const edit = useEdit<MailSettings, Form>({ of: mail, object: settings, fields: formOf, body: bodyOf });
+  const edit = useEdit<MailSettings, Fields>({ of: mail, object: settings, fields: formOf, body: bodyOf });
   const { form, body } = edit;
-  const set = (name: Exclude<keyof Form, 'enabled'>) => (v: string) => (edit.dismiss(), edit.set(name)(v));
-  const text = (name: Exclude<keyof Form, 'enabled' | 'security' | 'language'>) => ({
+  const set = (name: Exclude<keyof Fields, 'enabled'>) => (v: string) => edit.set(name)(v);
+  const text = (name: Exclude<keyof Fields, 'enabled' | 'security' | 'language'>) => ({
     id: `mail-${name}`,
     label: t(labels[name]),
     value: form[name],
     onChange: set(name),
-    error: atField(edit.error, name) ?? (name === 'alertsTo' ? atField(edit.error, 'alertsTo[0]') : undefined),
+    path: name,
   });
   // A port goes with a security: another one begins with its own.
   const secure = (v: string) => (set('security')(v), edit.set('port')(''));
   return (
-    <PFForm onSubmit={(e) => (e.preventDefault(), edit.submit())}>
+    <Form schema="MailSettings" body={edit.body} busy={edit.busy} error={edit.error} onSubmit={edit.submit}>
       {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('mail.saved')} />}
-      <ErrorAlert error={elsewhere(edit.error, [...Object.keys(labels), 'alertsTo[0]'])} />
       <Conflict edit={edit} label={(f) => t(labels[f])} />
       <Checkbox
         id="mail-enabled"
         label={t('mail.enabled')}
         isChecked={form.enabled}
-        onChange={(_, v) => (edit.dismiss(), edit.set('enabled')(v))}
+        onChange={(_, v) => edit.set('enabled')(v)}
       />
       <TextField {...text('server')} required={form.enabled} />
       <SelectField
@@ -85,7 +83,7 @@ export function MailForm({ settings }: { settings: MailSettings }) {
         label={t('mail.security')}
         value={form.security}
         onChange={secure}
-        error={atField(edit.error, 'security')}
+        path="security"
         options={[
           ['starttls', t('mail.starttls')],
           ['tls', t('mail.tls')],
@@ -108,7 +106,7 @@ export function MailForm({ settings }: { settings: MailSettings }) {
         help={t('mail.languageHelp')}
         value={form.language}
         onChange={set('language')}
-        error={atField(edit.error, 'language')}
+        path="language"
         options={[
           ['en', 'English'],
           ['de', 'Deutsch'],
@@ -121,6 +119,6 @@ export function MailForm({ settings }: { settings: MailSettings }) {
         </Button>
       </div>
       <Same curl={asCurl('PUT', edit.path, { ...body, password: body.password && 'PASSWORD' })} />
-    </PFForm>
+    </Form>
   );
 }

@@ -3,14 +3,11 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok } from '../api/client';
 import { useOrganizations, usePriceBooks, type Organization } from '../api/customers';
-import { atField } from '../api/fields';
 import { useText } from '../i18n';
 import { asCurl, lines, quote } from '../lib/shell';
 import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
 import { SelectField, TextField } from '../parts/text-field';
-
-const shown = ['meta.name', 'spec.displayName', 'spec.priceBook', 'spec.parent'];
 
 export interface NewOrganization {
   name: string;
@@ -61,7 +58,6 @@ export function CreateOrganization({
   const sellers = useOrganizations({ limit: 1000 }, operator);
   const create = useCreateOrganization(onMade);
   const body = organizationOf(form);
-  const at = (path: string) => atField(create.error, path);
   return (
     <FormDialog
       title={t('cust.create')}
@@ -69,7 +65,8 @@ export function CreateOrganization({
       action={t('common.create')}
       busy={create.isPending}
       error={create.error}
-      shown={shown}
+      schema="Organization"
+      body={body}
       onSubmit={() => create.mutate(body)}
       onClose={onClose}
     >
@@ -77,7 +74,7 @@ export function CreateOrganization({
         id="org-name"
         label={t('common.name')}
         help={t('cust.nameHelp')}
-        error={at('meta.name')}
+        path="meta.name"
         value={form.name}
         onChange={set('name')}
         required
@@ -85,14 +82,14 @@ export function CreateOrganization({
       <TextField
         id="org-display"
         label={t('cust.displayName')}
-        error={at('spec.displayName')}
+        path="spec.displayName"
         value={form.displayName}
         onChange={set('displayName')}
       />
       <SelectField
         id="org-book"
         label={t('cust.priceBook')}
-        error={at('spec.priceBook')}
+        path="spec.priceBook"
         value={form.priceBook}
         onChange={set('priceBook')}
         options={[
@@ -107,7 +104,7 @@ export function CreateOrganization({
           id="org-parent"
           label={t('cust.reseller')}
           help={t('cust.resellerHelp')}
-          error={at('spec.parent')}
+          path="spec.parent"
           value={form.parent}
           onChange={set('parent')}
           options={[

@@ -1,6 +1,5 @@
 // How the cluster takes payments by card. The secrets are written and never read: an empty field keeps one.
-import { Alert, Button, Checkbox, Form as PFForm } from '@patternfly/react-core';
-import { atField, elsewhere } from '../api/fields';
+import { Alert, Button, Checkbox } from '@patternfly/react-core';
 import type { PaymentSettings } from '../api/payments';
 import { paymentSettings } from '../api/resource';
 import { useText, type Key } from '../i18n';
@@ -8,7 +7,7 @@ import { decimal, parseMicros } from '../lib/amount';
 import { asCurl } from '../lib/shell';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
-import { ErrorAlert } from '../parts/error';
+import { Form } from '../parts/form';
 import { Same } from '../parts/same';
 import { TextField } from '../parts/text-field';
 
@@ -21,9 +20,9 @@ const labels = {
   maxMicros: 'pay.max',
 } as const satisfies Record<string, Key>;
 
-type Form = Record<Exclude<keyof typeof labels, 'enabled'>, string> & { enabled: boolean };
+type Fields = Record<Exclude<keyof typeof labels, 'enabled'>, string> & { enabled: boolean };
 
-const formOf = (s: PaymentSettings | undefined): Form => ({
+const formOf = (s: PaymentSettings | undefined): Fields => ({
   enabled: s?.enabled ?? false,
   secretKey: '',
   webhookSecret: '',
@@ -32,57 +31,56 @@ const formOf = (s: PaymentSettings | undefined): Form => ({
   maxMicros: decimal(s?.maxMicros ?? 0),
 });
 
-const bodyOf = (s: PaymentSettings | undefined, f: Form): PaymentSettings => ({
+const bodyOf = (s: PaymentSettings | undefined, f: Fields): PaymentSettings => ({
   revision: s?.revision,
   enabled: f.enabled,
   provider: s?.provider,
   secretKey: f.secretKey.trim() || undefined,
   webhookSecret: f.webhookSecret.trim() || undefined,
   portalURL: f.portalURL.trim(),
-  minMicros: parseMicros(f.minMicros),
-  maxMicros: parseMicros(f.maxMicros),
+  minMicros: parseMicros(f.minMicros) ?? NaN,
+  maxMicros: parseMicros(f.maxMicros) ?? NaN,
 });
 
 export function PaymentSettingsForm({ settings }: { settings: PaymentSettings }) {
   const { t } = useText();
-  const edit = useEdit<PaymentSettings, Form>({ of: paymentSettings, object: settings, fields: formOf, body: bodyOf });
+  const edit = useEdit<PaymentSettings, Fields>({
+    of: paymentSettings,
+    object: settings,
+    fields: formOf,
+    body: bodyOf,
+  });
   const { form, body } = edit;
-  const text = (name: Exclude<keyof Form, 'enabled'>) => ({
+  const text = (name: Exclude<keyof Fields, 'enabled'>) => ({
     id: `pay-${name}`,
     label: t(labels[name]),
     value: form[name],
-    onChange: (v: string) => (edit.dismiss(), edit.set(name)(v)),
-    error: atField(edit.error, name),
+    onChange: (v: string) => edit.set(name)(v),
+    path: name,
   });
-  const amount = (name: 'minMicros' | 'maxMicros') => {
-    const wrong = parseMicros(form[name]) === undefined;
-    return { ...text(name), ...(wrong && { error: t('cust.amountWrong') }) };
-  };
   const secret = (name: 'secretKey' | 'webhookSecret', kept: boolean | undefined, help: Key) => ({
     ...text(name),
     type: 'password' as const,
     autoComplete: 'new-password',
     help: kept ? t('pay.secretKept') : t(help),
   });
-  const wrong = parseMicros(form.minMicros) === undefined || parseMicros(form.maxMicros) === undefined;
   return (
-    <PFForm onSubmit={(e) => (e.preventDefault(), edit.submit())}>
+    <Form schema="PaymentSettings" body={edit.body} busy={edit.busy} error={edit.error} onSubmit={edit.submit}>
       {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('pay.saved')} />}
-      <ErrorAlert error={elsewhere(edit.error, Object.keys(labels))} />
       <Conflict edit={edit} label={(f) => t(labels[f])} />
       <Checkbox
         id="pay-enabled"
         label={t('pay.enabled')}
         isChecked={form.enabled}
-        onChange={(_, v) => (edit.dismiss(), edit.set('enabled')(v))}
+        onChange={(_, v) => edit.set('enabled')(v)}
       />
       <TextField {...secret('secretKey', settings.hasSecretKey, 'pay.secretKeyHelp')} />
       <TextField {...secret('webhookSecret', settings.hasWebhookSecret, 'pay.webhookSecretHelp')} />
       <TextField {...text('portalURL')} type="url" required={form.enabled} help={t('pay.portalHelp')} />
-      <TextField {...amount('minMicros')} help={t('pay.minHelp')} />
-      <TextField {...amount('maxMicros')} help={t('pay.maxHelp')} />
+      <TextField {...text('minMicros')} help={t('pay.minHelp')} />
+      <TextField {...text('maxMicros')} help={t('pay.maxHelp')} />
       <div>
-        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || wrong}>
+        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy}>
           {t('cust.save')}
         </Button>
       </div>
@@ -93,6 +91,6 @@ export function PaymentSettingsForm({ settings }: { settings: PaymentSettings })
           webhookSecret: body.webhookSecret && 'SIGNING_SECRET',
         })}
       />
-    </PFForm>
+    </Form>
   );
 }

@@ -3,7 +3,6 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
 import type { Organization } from '../api/customers';
-import { atField } from '../api/fields';
 import { useText } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
 import { asCurl, lines, quote } from '../lib/shell';
@@ -13,7 +12,6 @@ import { SelectField, TextField } from '../parts/text-field';
 
 type Payment = Schemas['Payment'];
 const types = ['payment', 'refund'] as const;
-const shown = ['spec.type', 'spec.amountMicros', 'spec.reference', 'spec.receivedAt', 'spec.note'];
 
 export function RecordPayment({
   organization: o,
@@ -41,7 +39,7 @@ export function RecordPayment({
     spec: {
       type: form.type,
       currency,
-      amountMicros: micros ?? 0,
+      amountMicros: micros ?? NaN,
       reference: form.reference.trim(),
       ...(form.received && { receivedAt: `${form.received}T00:00:00Z` }),
       ...(form.note.trim() && { note: form.note.trim() }),
@@ -55,7 +53,6 @@ export function RecordPayment({
       onClose();
     },
   });
-  const at = (path: string) => atField(create.error, path);
   const command = lines([
     `basalt payment add ${micros === undefined ? 'AMOUNT' : decimal(micros)} ${currency}`,
     `--organization ${quote(o.meta.name)}`,
@@ -71,15 +68,15 @@ export function RecordPayment({
       action={t('cust.record')}
       busy={create.isPending}
       error={create.error}
-      shown={shown}
-      disabled={micros === undefined}
+      schema="Payment"
+      body={body}
       onSubmit={create.mutate}
       onClose={onClose}
     >
       <SelectField
         id="pay-type"
         label={t('cust.paymentType')}
-        error={at('spec.type')}
+        path="spec.type"
         value={form.type}
         onChange={set('type')}
         options={types.map((x) => [x, t(`cust.type.${x}`)])}
@@ -87,7 +84,7 @@ export function RecordPayment({
       <TextField
         id="pay-amount"
         label={t('cust.amount', { currency })}
-        error={form.amount !== '' && micros === undefined ? t('cust.amountWrong') : at('spec.amountMicros')}
+        path="spec.amountMicros"
         value={form.amount}
         onChange={set('amount')}
         required
@@ -96,7 +93,7 @@ export function RecordPayment({
         id="pay-reference"
         label={t('cust.reference')}
         help={t('cust.referenceHelp')}
-        error={at('spec.reference')}
+        path="spec.reference"
         value={form.reference}
         onChange={set('reference')}
         required
@@ -105,17 +102,11 @@ export function RecordPayment({
         id="pay-received"
         type="date"
         label={t('cust.received')}
-        error={at('spec.receivedAt')}
+        path="spec.receivedAt"
         value={form.received}
         onChange={set('received')}
       />
-      <TextField
-        id="pay-note"
-        label={t('cust.note')}
-        error={at('spec.note')}
-        value={form.note}
-        onChange={set('note')}
-      />
+      <TextField id="pay-note" label={t('cust.note')} path="spec.note" value={form.note} onChange={set('note')} />
       <Same cli={command} curl={asCurl('POST', '/v1/payments', body)} />
     </FormDialog>
   );

@@ -1,6 +1,4 @@
 import { expect, test } from 'vitest';
-import { ApiError } from '../api/client';
-import { atField, elsewhere } from '../api/fields';
 import { instanceOf, letsIn, missing } from './draft';
 
 const draft = {
@@ -67,18 +65,6 @@ test('a password joins the user data, or the app’s', () => {
     instanceOf({ ...draft, app: 'jupyter', password: 'x' }, '#cloud-config\nruncmd: [ls]').spec.userData,
   ).toContain('runcmd: [ls]\npassword: "x"');
   expect(instanceOf({ ...draft, app: 'jupyter' }, '#cloud-config').spec.userData).toBeUndefined();
-});
-
-test('an error stands at its field, or above the form', () => {
-  const e = new ApiError({
-    code: 'invalid',
-    detail: 'too long',
-    errors: [{ field: 'spec.sshKeys[1]', detail: 'too long', hint: 'at most 63' }],
-  });
-  expect(atField(e, 'spec.sshKeys')).toBe('too long: at most 63');
-  expect(atField(e, 'spec.ssh')).toBeUndefined();
-  expect(elsewhere(e, ['spec.sshKeys'])).toBeNull();
-  expect(elsewhere(e, ['meta.name'])).toBe(e);
 });
 
 test('all that is missing is named at once', () => {

@@ -6,7 +6,6 @@ import {
   CardBody,
   CardTitle,
   ExpandableSection,
-  Form,
   FormSelect,
   FormSelectOption,
   FormSelectOptionGroup,
@@ -18,13 +17,13 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api, ok, type Schemas } from '../api/client';
-import { elsewhere, useFieldErrors } from '../api/fields';
+import { atField } from '../api/fields';
 import { useSecurityGroups } from '../api/network';
 import { useDryRun, useOffers, useSettled } from '../api/offers';
 import { useApps, useFlavors, useImages, useNetworks } from '../api/queries';
 import { may, type Session } from '../api/session';
 import { expired, useSSHKeys } from '../api/ssh';
-import { useText, type Key } from '../i18n';
+import { useText } from '../i18n';
 import { command, curl } from '../lib/command';
 import { instanceOf, letsIn, missing, type Draft } from '../lib/draft';
 import { formatBytes } from '../lib/format';
@@ -35,33 +34,13 @@ import { ConsolePassword } from '../parts/console-password';
 import { ErrorAlert } from '../parts/error';
 import { Field } from '../parts/field';
 import { Empty } from '../parts/list';
+import { Form } from '../parts/form';
 import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
 import { useProject } from '../parts/project';
 import { Gpu } from './create/gpu';
 import { OwnSlice } from './create/gpu-own';
 import { Price } from './create/price';
-
-/** The fields that show their own errors. */
-const shown = [
-  'meta.name',
-  'meta.project',
-  'spec.image',
-  'spec.app',
-  'spec.flavor',
-  'spec.vgpu',
-  'spec.networks',
-  'spec.sshKeys',
-  'spec.userData',
-];
-
-/** What the fields that have to be filled in are called. */
-const labels: Record<ReturnType<typeof missing>[number], Key> = {
-  'meta.name': 'new.name',
-  'spec.image': 'new.source',
-  'spec.flavor': 'new.flavor',
-  'spec.vgpu.vramBytes': 'new.vram',
-};
 
 /** What an app is, what it serves, and what to do once it runs. */
 function About({ app }: { app: Schemas['App'] }) {
@@ -200,13 +179,9 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const body = JSON.stringify(wanted);
   const asked = useSettled(body, 600);
   const tried = useDryRun(asked, asked === body && missing(draft).length === 0 && !create.isPending);
-  const said = tried.error ?? create.error;
-  const errors = useFieldErrors(said);
   const [advanced, setAdvanced] = useState(false);
-  // From the first press on, what is missing is named, and that nobody can log in is said before it is created.
+  // From the first press on, that nobody can log in is said before it is created.
   const [pressed, setPressed] = useState(false);
-  const lacks = pressed ? missing(draft) : [];
-  const lack = (path: keyof typeof labels) => (lacks.includes(path) ? t('new.missing') : undefined);
   const open = letsIn(wanted, app?.spec.userData);
   const inAdvanced = [
     'spec.vgpu.tier',
@@ -215,12 +190,9 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
     'spec.networks',
     'spec.userData',
   ];
-  const hidden = lack('spec.vgpu.vramBytes') !== undefined || inAdvanced.some((path) => errors.at(path) !== undefined);
-  const shut = pressed && lacks.length === 0 && !open;
-  const submit = () => {
-    setPressed(true);
-    if (missing(draft).length === 0 && (open || shut) && !create.isPending) create.mutate();
-  };
+  const hidden = inAdvanced.some((path) => atField(create.error ?? tried.error, path) !== undefined);
+  const shut = pressed && !open;
+  const submit = () => (open || shut ? create.mutate() : setPressed(true));
   const groups = useSecurityGroups({ project: inProject, limit: 1000 });
   const toggled = (all: string[], name: string, on: boolean) => (on ? [...all, name] : all.filter((x) => x !== name));
   const above = { href: '/instances', title: t('inst.title') };
@@ -236,11 +208,20 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
       <div className="basalt-split">
         <Card>
           <CardBody>
-            <Form onSubmit={(e) => (e.preventDefault(), submit())} aria-label={t('new.title')}>
-              <ErrorAlert error={elsewhere(said, shown) ?? flavors.error ?? images.error ?? apps.error} />
-              <Gpu offers={offers} draft={draft} set={setDraft} error={errors.at('spec.vgpu')} />
+            <Form
+              label={t('new.title')}
+              long
+              schema="Instance"
+              body={wanted}
+              busy={create.isPending}
+              error={create.error}
+              live={tried.error}
+              onSubmit={submit}
+            >
+              <ErrorAlert error={flavors.error ?? images.error ?? apps.error} />
+              <Gpu offers={offers} draft={draft} set={setDraft} />
               {!session.project && projects.length > 1 && (
-                <Field id="new-project" label={t('new.project')} path="meta.project" errors={errors} required>
+                <Field id="new-project" label={t('new.project')} path="meta.project" required>
                   <FormSelect id="new-project" value={inProject} onChange={set('project')}>
                     {projects.map((p) => (
                       <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.spec.displayName || p.meta.name} />
@@ -251,14 +232,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
               {images.data && usable.length === 0 && (
                 <Alert component="p" variant="info" isInline title={t('new.noImage')} />
               )}
-              <Field
-                id="new-image"
-                label={t('new.source')}
-                path={draft.app ? 'spec.app' : 'spec.image'}
-                error={lack('spec.image')}
-                errors={errors}
-                required
-              >
+              <Field id="new-image" label={t('new.source')} path={draft.app ? 'spec.app' : 'spec.image'} required>
                 <FormSelect
                   id="new-image"
                   value={sourceOf(draft)}
@@ -291,15 +265,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 </FormSelect>
               </Field>
               {app && <About app={app} />}
-              <Field
-                id="new-name"
-                label={t('new.name')}
-                help={t('new.nameHelp')}
-                path="meta.name"
-                error={lack('meta.name')}
-                errors={errors}
-                required
-              >
+              <Field id="new-name" label={t('new.name')} help={t('new.nameHelp')} path="meta.name" required>
                 <TextInput
                   id="new-name"
                   value={draft.name}
@@ -309,14 +275,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                   spellCheck={false}
                 />
               </Field>
-              <Field
-                id="new-flavor"
-                label={t('new.flavor')}
-                path="spec.flavor"
-                error={lack('spec.flavor')}
-                errors={errors}
-                required
-              >
+              <Field id="new-flavor" label={t('new.flavor')} path="spec.flavor" required>
                 <FormSelect id="new-flavor" value={draft.flavor} onChange={set('flavor')} isRequired>
                   <FormSelectOption value="" label={t('new.choose')} isPlaceholder />
                   {flavors.data?.items.map((f) => (
@@ -338,7 +297,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                   {t(inability === 'unsupported' ? 'new.vgpuUnsupportedHelp' : 'new.vgpuNewKernelHelp')}
                 </Alert>
               )}
-              <Field id="new-keys" label={t('new.keys')} help={t('new.keysHelp')} path="spec.sshKeys" errors={errors}>
+              <Field id="new-keys" label={t('new.keys')} help={t('new.keysHelp')} path="spec.sshKeys">
                 <TextArea
                   id="new-keys"
                   rows={2}
@@ -360,15 +319,12 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 isIndented
               >
                 <div className="basalt-stack">
-                  {draft.vgpu && (
-                    <OwnSlice draft={draft} set={setDraft} errors={errors} lack={lack('spec.vgpu.vramBytes')} />
-                  )}
+                  {draft.vgpu && <OwnSlice draft={draft} set={setDraft} />}
                   <Choices
                     id="new-networks"
                     label={t('new.networks')}
                     help={t('new.networkDefault')}
                     path="spec.networks"
-                    errors={errors}
                     items={networks.data?.items ?? []}
                     chosen={draft.networks}
                     set={(name, on) => setDraft((d) => ({ ...d, networks: toggled(d.networks, name, on) }))}
@@ -379,7 +335,6 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                     label={t('new.groups')}
                     help={t('new.groupsHelp')}
                     path="spec.networks[0].securityGroups"
-                    errors={errors}
                     items={groups.data?.items ?? []}
                     chosen={draft.groups}
                     set={(name, on) => setDraft((d) => ({ ...d, groups: toggled(d.groups, name, on) }))}
@@ -389,7 +344,6 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                     label={t('new.userData')}
                     help={app?.spec.userData ? t('new.userDataApp') : undefined}
                     path="spec.userData"
-                    errors={errors}
                   >
                     <TextArea
                       id="new-user-data"
@@ -402,15 +356,6 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                   </Field>
                 </div>
               </ExpandableSection>
-              {lacks.length > 0 && (
-                <Alert
-                  component="p"
-                  variant="danger"
-                  isInline
-                  isLiveRegion
-                  title={t('new.missingAll', { fields: lacks.map((path) => t(labels[path])).join(', ') })}
-                />
-              )}
               {tried.warnings.includes('no-room-now') && (
                 <Alert component="p" variant="info" isInline isLiveRegion title={t('new.noRoom')}>
                   {t('new.noRoomHelp')}

@@ -1,12 +1,12 @@
-import { Checkbox, TextInput } from '@patternfly/react-core';
+import { TextInput } from '@patternfly/react-core';
 import type { Schemas } from '../api/client';
-import { atField } from '../api/fields';
 import { externalNetworks } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { asCommand } from '../lib/shell';
+import { CheckField } from '../parts/check-field';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
-import { describedBy, Field } from '../parts/field';
+import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
 
@@ -22,7 +22,6 @@ const fields = [
   { field: 'physicalNetwork', text: 'xnet.cable', help: 'xnet.cableHelp' },
   { field: 'vlan', text: 'xnet.vlan', help: 'xnet.vlanHelp' },
 ] as const satisfies readonly { field: keyof External['spec']; text: Key; help?: Key }[];
-const shown = ['meta.name', 'spec.default', ...fields.map((f) => `spec.${f.field}`)];
 
 type Form = Record<'name' | (typeof fields)[number]['field'], string> & { default: boolean };
 
@@ -84,7 +83,6 @@ export function ExternalForm({
     onSaved: onDone,
   });
   const { form } = edit;
-  const at = (path: string) => atField(edit.error, path);
   const label = (field: keyof Form): Key =>
     field === 'name' ? 'common.name' : (fields.find((f) => f.field === field)?.text ?? 'xnet.isDefault');
   return (
@@ -94,12 +92,13 @@ export function ExternalForm({
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={shown}
+      schema="ExternalNetwork"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
     >
       <Conflict edit={edit} label={(f) => t(label(f))} />
-      <Field id="net-name" label={t('common.name')} error={at('meta.name')} required>
+      <Field id="net-name" label={t('common.name')} path="meta.name" required>
         <TextInput
           id="net-name"
           value={form.name}
@@ -107,15 +106,12 @@ export function ExternalForm({
           isRequired
           autoComplete="off"
           spellCheck={false}
-          validated={at('meta.name') ? 'error' : 'default'}
-          aria-describedby={describedBy('net-name')}
         />
       </Field>
       {fields.map((f) => {
         const id = `net-${f.field}`;
-        const error = at(`spec.${f.field}`);
         return (
-          <Field key={id} id={id} label={t(f.text)} help={'help' in f ? t(f.help) : undefined} error={error}>
+          <Field key={id} id={id} label={t(f.text)} help={'help' in f ? t(f.help) : undefined} path={`spec.${f.field}`}>
             <TextInput
               id={id}
               type={f.field === 'vlan' ? 'number' : 'text'}
@@ -123,18 +119,17 @@ export function ExternalForm({
               onChange={(_, v) => edit.set(f.field)(v)}
               autoComplete="off"
               spellCheck={false}
-              validated={error ? 'error' : 'default'}
-              aria-describedby={describedBy(id)}
             />
           </Field>
         );
       })}
-      <Checkbox
+      <CheckField
         id="net-default"
         label={t('xnet.isDefault')}
-        description={at('spec.default') ?? t('xnet.isDefaultHelp')}
-        isChecked={form.default}
-        onChange={(_, v) => edit.set('default')(v)}
+        help={t('xnet.isDefaultHelp')}
+        path="spec.default"
+        checked={form.default}
+        onChange={edit.set('default')}
       />
       <Same
         cli={asCommand(['external-network', network ? 'set' : 'create', form.name || 'NAME'], {

@@ -1,20 +1,18 @@
 // A link that sets a new password, by e-mail. The answer is the same whoever there is.
-import { Button, Card, CardBody, CardHeader, Form, TextInput, Title } from '@patternfly/react-core';
+import { Button, Card, CardBody, CardHeader, TextInput, Title } from '@patternfly/react-core';
 import { useEffect, useState } from 'react';
 import { productOf, useBranding } from '../api/branding';
 import { api, ok } from '../api/client';
-import { elsewhere, useFieldErrors } from '../api/fields';
 import { useText } from '../i18n';
 import { Brand, Support } from '../parts/brand';
-import { ErrorAlert } from '../parts/error';
-import { describedBy, Field } from '../parts/field';
+import { Form } from '../parts/form';
+import { Field } from '../parts/field';
 
 export function ForgotPassword() {
   const { t, language } = useText();
   const product = productOf(useBranding().data);
   const [form, setForm] = useState({ email: '', organization: '' });
   const [error, setError] = useState<unknown>(null);
-  const errors = useFieldErrors(error);
   const [sent, setSent] = useState('');
   const [busy, setBusy] = useState(false);
   useEffect(() => {
@@ -56,10 +54,9 @@ export function ForgotPassword() {
             {sent ? (
               <p role="status">{t('forgot.sent', { email: sent })}</p>
             ) : (
-              <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
-                <ErrorAlert error={elsewhere(error, ['email', 'organization'])} />
+              <Form body={form} busy={busy} error={error} onSubmit={() => void submit()}>
                 <p>{t('forgot.help')}</p>
-                <Field id="email" label={t('signIn.email')} path="email" errors={errors} required>
+                <Field id="email" label={t('signIn.email')} path="email" required>
                   <TextInput
                     id="email"
                     type="email"
@@ -69,17 +66,10 @@ export function ForgotPassword() {
                     onChange={set('email')}
                   />
                 </Field>
-                <Field
-                  id="of"
-                  label={t('signIn.organization')}
-                  help={t('signIn.ofHelp')}
-                  path="organization"
-                  errors={errors}
-                >
+                <Field id="of" label={t('signIn.organization')} help={t('signIn.ofHelp')} path="organization">
                   <TextInput
                     id="of"
                     autoComplete="organization"
-                    aria-describedby={describedBy('of')}
                     value={form.organization}
                     onChange={set('organization')}
                   />

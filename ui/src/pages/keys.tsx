@@ -3,7 +3,6 @@ import { KeyIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { useFieldErrors } from '../api/fields';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
 import { asCommand, asCurl } from '../lib/shell';
@@ -20,7 +19,6 @@ import { collections } from '../api/collection';
 type APIKey = Schemas['APIKey'];
 
 const day = 86_400_000; // ms
-const shown = ['meta.name', 'spec.role', 'meta.project', 'spec.expiresAt'];
 
 /** Of a project, or of all of an organization. */
 const ofProject: Role[] = ['member', 'viewer'];
@@ -46,21 +44,21 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
   };
   const create = useMutation({ mutationFn: () => ok(api.POST('/v1/api-keys', { body })), onSuccess: onMade });
   const projectName = projects.find((p) => p.meta.id === form.project)?.meta.name ?? form.project;
-  const errors = useFieldErrors(create.error);
   return (
     <FormDialog
       title={t('key.create')}
       action={t('common.create')}
       busy={create.isPending}
       error={create.error}
-      shown={shown}
+      schema="APIKey"
+      body={body}
       onSubmit={create.mutate}
       onClose={onClose}
     >
-      <Field id="key-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+      <Field id="key-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" required>
         <TextInput id="key-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" />
       </Field>
-      <Field id="key-role" label={t('key.role')} path="spec.role" errors={errors} required>
+      <Field id="key-role" label={t('key.role')} path="spec.role" required>
         <FormSelect id="key-role" value={form.role} onChange={set('role')}>
           {[...ofProject, ...ofOrganization].map((r) => (
             <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />
@@ -68,7 +66,7 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
         </FormSelect>
       </Field>
       {scoped && (
-        <Field id="key-project" label={t('common.project')} path="meta.project" errors={errors} required>
+        <Field id="key-project" label={t('common.project')} path="meta.project" required>
           <FormSelect id="key-project" value={form.project} onChange={set('project')}>
             {projects.map((p) => (
               <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />
@@ -76,7 +74,7 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
           </FormSelect>
         </Field>
       )}
-      <Field id="key-days" label={t('key.days')} help={t('key.daysHelp')} path="spec.expiresAt" errors={errors}>
+      <Field id="key-days" label={t('key.days')} help={t('key.daysHelp')} path="spec.expiresAt">
         <TextInput id="key-days" type="number" min={0} max={3650} value={form.days} onChange={set('days')} />
       </Field>
       <Same

@@ -1,12 +1,12 @@
-import { Alert, Button, Card, CardBody, CardTitle, Form } from '@patternfly/react-core';
+import { Alert, Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { EnvelopeIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
-import { atField, elsewhere } from '../api/fields';
 import { collections } from '../api/collection';
 import { deleteMail, useMailSettings, useTestMail, type MailMessage } from '../api/mail';
 import { MailForm } from '../forms/mail';
 import { useText } from '../i18n';
 import { ErrorAlert } from '../parts/error';
+import { Form } from '../parts/form';
 import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { Loading } from '../parts/loading';
 import { PageBody } from '../parts/page';
@@ -21,7 +21,7 @@ function Test({ enabled }: { enabled: boolean }) {
   const test = useTestMail();
   const [to, setTo] = useState('');
   return (
-    <Form onSubmit={(e) => (e.preventDefault(), test.mutate(to.trim()))}>
+    <Form body={{ to }} busy={test.isPending} error={test.error} onSubmit={() => test.mutate(to.trim())}>
       {test.data && (
         <Alert
           component="p"
@@ -31,7 +31,6 @@ function Test({ enabled }: { enabled: boolean }) {
           title={t('mail.testSent', { to: test.data.spec.to })}
         />
       )}
-      <ErrorAlert error={elsewhere(test.error, ['to'])} />
       <TextField
         id="mail-to"
         type="email"
@@ -39,7 +38,7 @@ function Test({ enabled }: { enabled: boolean }) {
         help={t('mail.toHelp')}
         value={to}
         onChange={setTo}
-        error={atField(test.error, 'to')}
+        path="to"
       />
       <div>
         <Button type="submit" variant="secondary" isLoading={test.isPending} isDisabled={!enabled || test.isPending}>

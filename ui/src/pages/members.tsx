@@ -3,7 +3,6 @@ import { UsersIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { useFieldErrors } from '../api/fields';
 import { useInvite } from '../api/mail';
 import type { Role } from '../api/session';
 import { useText } from '../i18n';
@@ -22,7 +21,6 @@ import { collections } from '../api/collection';
 
 type User = Schemas['User'];
 
-const shown = ['meta.name'];
 const ofProject: Role[] = ['member', 'viewer'];
 const ofOrganization: Role[] = ['admin', 'billing'];
 
@@ -51,18 +49,18 @@ function AddMember({
   };
   const create = useMutation({ mutationFn: () => ok(api.POST('/v1/users', { body })), onSuccess: onMade });
   const projectName = projects.find((p) => p.meta.id === form.project)?.meta.name ?? form.project;
-  const errors = useFieldErrors(create.error);
   return (
     <FormDialog
       title={t('mem.invite')}
       action={t('mem.add')}
       busy={create.isPending}
       error={create.error}
-      shown={shown}
+      schema="User"
+      body={body}
       onSubmit={create.mutate}
       onClose={onClose}
     >
-      <Field id="member-email" label={t('mem.email')} path="meta.name" errors={errors} required>
+      <Field id="member-email" label={t('mem.email')} path="meta.name" required>
         <TextInput
           id="member-email"
           type="email"

@@ -2,7 +2,6 @@
 import { Button, TextInput } from '@patternfly/react-core';
 import { FolderIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
-import { useFieldErrors } from '../api/fields';
 import { projects } from '../api/resource';
 import { removeProject, type Project } from '../api/tenant';
 import { useText } from '../i18n';
@@ -20,8 +19,6 @@ import { useRemoval } from '../parts/removal';
 import { Same } from '../parts/same';
 import { useProjects } from '../api/queries';
 import { useProject } from '../parts/project';
-
-const shown = ['meta.name', 'spec.displayName', 'spec.quota'];
 
 type Form = QuotaForm & { name: string; displayName: string };
 
@@ -63,7 +60,6 @@ function Edit({
     form,
     body: { meta, spec },
   } = edit;
-  const errors = useFieldErrors(edit.error);
   const label = (q: Quota) => (isSize(q) ? `${t(quotaKey(q))} (GiB)` : t(quotaKey(q)));
   return (
     <FormDialog
@@ -72,7 +68,8 @@ function Edit({
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={shown}
+      schema="Project"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
       wide
@@ -81,7 +78,7 @@ function Edit({
         edit={edit}
         label={(f) => (f === 'name' ? t('common.name') : f === 'displayName' ? t('proj.shown') : label(f))}
       />
-      <Field id="proj-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+      <Field id="proj-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" required>
         <TextInput
           id="proj-name"
           value={form.name}
@@ -91,7 +88,7 @@ function Edit({
           spellCheck={false}
         />
       </Field>
-      <Field id="proj-shown" label={t('proj.shown')} path="spec.displayName" errors={errors}>
+      <Field id="proj-shown" label={t('proj.shown')} path="spec.displayName">
         <TextInput
           id="proj-shown"
           value={form.displayName}
@@ -102,7 +99,7 @@ function Edit({
       <p className="basalt-note">{t('proj.quotaHelp')}</p>
       <div className="basalt-pair">
         {quotas.map((q) => (
-          <Field key={q} id={`quota-${q}`} label={label(q)} path={`spec.quota.${q}`} errors={errors}>
+          <Field key={q} id={`quota-${q}`} label={label(q)} path={`spec.quota.${q}`}>
             <TextInput
               id={`quota-${q}`}
               type="number"

@@ -1,13 +1,12 @@
 // Where the link of a new or reset member lands (/#/password?token=…). The token
 // counts once, and is tried only with a password.
-import { Button, Card, CardBody, CardHeader, Form, TextInput, Title } from '@patternfly/react-core';
+import { Button, Card, CardBody, CardHeader, TextInput, Title } from '@patternfly/react-core';
 import { useEffect, useState } from 'react';
 import { productOf, useBranding } from '../api/branding';
 import { api, ok } from '../api/client';
-import { elsewhere, useFieldErrors } from '../api/fields';
 import { useText } from '../i18n';
 import { Brand } from '../parts/brand';
-import { ErrorAlert } from '../parts/error';
+import { Form } from '../parts/form';
 import { Field } from '../parts/field';
 import { tokenIn } from './sso';
 
@@ -19,7 +18,6 @@ export function SetPassword() {
   const [token] = useState(() => tokenIn(location.hash) ?? '');
   const [password, setPassword] = useState('');
   const [error, setError] = useState<unknown>(null);
-  const errors = useFieldErrors(error);
   const [email, setEmail] = useState('');
   const [busy, setBusy] = useState(false);
   useEffect(() => history.replaceState(null, '', '/#/password'), []);
@@ -58,11 +56,10 @@ export function SetPassword() {
                 </Button>
               </div>
             ) : (
-              <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
-                <ErrorAlert error={elsewhere(error, ['password'])} />
+              <Form body={{ password }} busy={busy} error={error} onSubmit={() => void submit()}>
                 {/* Password managers look for one; only the token knows whose it is. */}
                 <input type="text" autoComplete="username" hidden readOnly />
-                <Field id="new-password" label={t('password.new')} path="password" errors={errors} required>
+                <Field id="new-password" label={t('password.new')} path="password" required>
                   <TextInput
                     id="new-password"
                     type="password"

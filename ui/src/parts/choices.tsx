@@ -1,13 +1,12 @@
 // Any number of some things, by name.
 import { Checkbox, FormGroup, FormHelperText, HelperText, HelperTextItem } from '@patternfly/react-core';
-import type { FieldErrors } from '../api/fields';
+import { useField } from './form';
 
 interface Props<T> {
   id: string;
   label: string;
   help: string;
   path: string;
-  errors: FieldErrors;
   items: T[];
   chosen: string[];
   set: (name: string, on: boolean) => void;
@@ -20,14 +19,13 @@ export function Choices<T extends { meta: { id?: string; name: string } }>({
   label,
   help,
   path,
-  errors,
   items,
   chosen,
   set,
   note,
 }: Props<T>) {
+  const error = useField(id, { path, label });
   if (items.length === 0) return null;
-  const error = errors.at(path);
   return (
     <FormGroup role="group" fieldId={id} label={label} isStack>
       {items.map((i) => (
@@ -37,7 +35,7 @@ export function Choices<T extends { meta: { id?: string; name: string } }>({
           label={i.meta.name}
           description={note?.(i)}
           isChecked={chosen.includes(i.meta.name)}
-          onChange={(_, on) => (errors.changed(path), set(i.meta.name, on))}
+          onChange={(_, on) => set(i.meta.name, on)}
         />
       ))}
       <FormHelperText>

@@ -1,52 +1,32 @@
-// A form in a dialog: fields, an error above them unless one of them shows it,
-// and one button that sends it.
-import { Button, Form, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+// A form in a dialog: fields, what is wrong at them, and one button that sends them.
+import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useId, type ReactNode } from 'react';
-import { elsewhere } from '../api/fields';
 import { useText } from '../i18n';
-import { ErrorAlert } from './error';
+import { Form, type Checked } from './form';
 
-interface Props {
+interface Props extends Checked {
   title: string;
   help?: string;
   action: string;
-  busy: boolean;
-  error: unknown;
-  /** The paths of the fields that show their own errors. */
-  shown: readonly string[];
   wide?: boolean;
   disabled?: boolean;
-  onSubmit: () => void;
   onClose: () => void;
   children: ReactNode;
 }
 
-export function FormDialog({
-  title,
-  help,
-  action,
-  busy,
-  error,
-  shown,
-  wide,
-  disabled,
-  onSubmit,
-  onClose,
-  children,
-}: Props) {
+export function FormDialog({ title, help, action, wide, disabled, onClose, children, ...checked }: Props) {
   const { t } = useText();
   const id = useId();
   return (
     <Modal isOpen variant={wide ? 'medium' : 'small'} onClose={onClose} aria-labelledby={`${id}-title`}>
       <ModalHeader title={title} description={help} labelId={`${id}-title`} />
       <ModalBody>
-        <Form id={id} onSubmit={(e) => (e.preventDefault(), !busy && onSubmit())}>
-          <ErrorAlert error={elsewhere(error, shown)} />
+        <Form id={id} long={wide} {...checked}>
           {children}
         </Form>
       </ModalBody>
       <ModalFooter>
-        <Button type="submit" form={id} isLoading={busy} isDisabled={busy || disabled}>
+        <Button type="submit" form={id} isLoading={checked.busy} isDisabled={checked.busy || disabled}>
           {action}
         </Button>
         <Button variant="link" onClick={onClose}>

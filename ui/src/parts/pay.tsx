@@ -3,7 +3,6 @@
 import { Button } from '@patternfly/react-core';
 import { useState } from 'react';
 import type { Schemas } from '../api/client';
-import { atField } from '../api/fields';
 import { useBeginCheckout } from '../api/payments';
 import { useText } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
@@ -58,7 +57,7 @@ function Dialog({
   const body: Schemas['Checkout'] = {
     kind: 'Checkout',
     meta: { name: '', organization: w.organization },
-    spec: { amountMicros: micros ?? 0 },
+    spec: { amountMicros: micros ?? NaN },
   };
   return (
     <FormDialog
@@ -67,8 +66,8 @@ function Dialog({
       action={t('pay.continue')}
       busy={begin.isPending || begin.isSuccess}
       error={begin.error}
-      shown={['spec.amountMicros']}
-      disabled={micros === undefined}
+      schema="Checkout"
+      body={body}
       onSubmit={() => begin.mutate(body.spec)}
       onClose={onClose}
     >
@@ -76,11 +75,9 @@ function Dialog({
         id="pay-amount"
         label={t('cust.amount', { currency: w.currency })}
         help={t('pay.limits', { min: money(cards.minMicros), max: money(cards.maxMicros) })}
-        error={
-          amount !== '' && micros === undefined ? t('cust.amountWrong') : atField(begin.error, 'spec.amountMicros')
-        }
+        path="spec.amountMicros"
         value={amount}
-        onChange={(v) => (begin.reset(), setAmount(v))}
+        onChange={setAmount}
         required
       />
       <Same

@@ -2,7 +2,6 @@
 // choice where there are several.
 import { FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useState } from 'react';
-import type { FieldErrors } from '../api/fields';
 import { useText } from '../i18n';
 import { useProject } from './project';
 import { Field } from './field';
@@ -15,12 +14,12 @@ export function useNewIn(given?: string) {
   return { id, name: projects.find((p) => p.meta.id === id)?.meta.name ?? id, choose };
 }
 
-export function ProjectField({ of, errors }: { of: ReturnType<typeof useNewIn>; errors: FieldErrors }) {
+export function ProjectField({ of }: { of: ReturnType<typeof useNewIn> }) {
   const { t } = useText();
   const { projects, project } = useProject();
   if (project !== '' || projects.length < 2) return null;
   return (
-    <Field id="in-project" label={t('common.project')} path="meta.project" errors={errors} required>
+    <Field id="in-project" label={t('common.project')} path="meta.project" required>
       <FormSelect id="in-project" value={of.id} onChange={(_, v) => of.choose(v)}>
         {projects.map((p) => (
           <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.spec.displayName || p.meta.name} />

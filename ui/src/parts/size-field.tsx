@@ -1,26 +1,25 @@
 // A size with its unit.
 import { FormSelect, FormSelectOption, InputGroup, InputGroupItem, TextInput } from '@patternfly/react-core';
-import type { FieldErrors } from '../api/fields';
 import { useText } from '../i18n';
 import { units, type Size, type Unit } from '../lib/size';
-import { describedBy, Field } from './field';
+import { Field, said } from './field';
+import { useWrong } from './form';
 
 interface Props {
   id: string;
   label: string;
   help?: string;
   path: string;
-  errors: FieldErrors;
   size: Size;
   set: (s: Size) => void;
   required?: boolean;
 }
 
-export function SizeField({ id, label, help, path, errors, size, set, required }: Props) {
+export function SizeField({ id, label, help, path, size, set, required }: Props) {
   const { t } = useText();
-  const error = errors.at(path);
+  const error = useWrong(id);
   return (
-    <Field id={id} label={label} help={help} error={error} required={required}>
+    <Field id={id} label={label} help={help} path={path} required={required}>
       <InputGroup>
         <InputGroupItem isFill>
           <TextInput
@@ -30,9 +29,8 @@ export function SizeField({ id, label, help, path, errors, size, set, required }
             step="any"
             isRequired={required}
             value={size.number}
-            validated={error ? 'error' : 'default'}
-            aria-describedby={describedBy(id)}
-            onChange={(_, number) => (errors.changed(path), set({ ...size, number }))}
+            {...said(id, error)}
+            onChange={(_, number) => set({ ...size, number })}
           />
         </InputGroupItem>
         <InputGroupItem className="basalt-unit">
@@ -40,7 +38,7 @@ export function SizeField({ id, label, help, path, errors, size, set, required }
             id={`${id}-unit`}
             aria-label={t('vol.unit', { label })}
             value={size.unit}
-            onChange={(_, unit) => (errors.changed(path), set({ ...size, unit: unit as Unit }))}
+            onChange={(_, unit) => set({ ...size, unit: unit as Unit })}
           >
             {Object.keys(units).map((u) => (
               <FormSelectOption key={u} value={u} label={u} />

@@ -1,7 +1,7 @@
 // The fields that most forms are made of: a label, help or what is wrong, and
 // an input that says both to a screen reader.
 import { FormSelect, FormSelectOption, TextArea, TextInput } from '@patternfly/react-core';
-import { describedBy, Field } from './field';
+import { Field } from './field';
 
 interface Common {
   id: string;
@@ -9,7 +9,8 @@ interface Common {
   value: string;
   onChange: (value: string) => void;
   help?: string;
-  error?: string;
+  /** Where its value is in what the form sends. */
+  path?: string;
   required?: boolean;
 }
 
@@ -26,7 +27,7 @@ export function TextField({
   value,
   onChange,
   help,
-  error,
+  path,
   required,
   type = 'text',
   rows,
@@ -36,14 +37,11 @@ export function TextField({
   const common = {
     id,
     value,
-    isRequired: required,
-    validated: error ? ('error' as const) : ('default' as const),
-    'aria-describedby': describedBy(id),
     autoComplete,
     spellCheck: false,
   };
   return (
-    <Field id={id} label={label} help={help} error={error} required={required}>
+    <Field id={id} label={label} help={help} path={path} required={required}>
       {rows ? (
         <TextArea {...common} rows={rows} resizeOrientation="vertical" onChange={(_, v) => onChange(v)} />
       ) : (
@@ -64,20 +62,13 @@ export function SelectField({
   value,
   onChange,
   help,
-  error,
+  path,
   required,
   options,
 }: Common & { options: [value: string, label: string][] }) {
   return (
-    <Field id={id} label={label} help={help} error={error} required={required}>
-      <FormSelect
-        id={id}
-        value={value}
-        isRequired={required}
-        validated={error ? 'error' : 'default'}
-        aria-describedby={describedBy(id)}
-        onChange={(_, v) => onChange(v)}
-      >
+    <Field id={id} label={label} help={help} path={path} required={required}>
+      <FormSelect id={id} value={value} onChange={(_, v) => onChange(v)}>
         {options.map(([v, l]) => (
           <FormSelectOption key={v} value={v} label={l} />
         ))}

@@ -57,8 +57,6 @@ export const create: Record<keyof typeof en, string> = {
   'new.userDataApp': 'Leer lassen, um die User-Data der App zu verwenden.',
   'new.submit': 'Erstellen',
   'new.submitShut': 'Ohne Zugang erstellen',
-  'new.missing': 'Pflichtfeld.',
-  'new.missingAll': 'Pflichtfelder: {fields}',
   'new.noRoom': 'Für diese Instanz ist jetzt keine Kapazität frei',
   'new.noRoomHelp':
     'Sie können sie erstellen: Sie wartet und kostet nichts, bis ein Knoten genug freie Kapazität hat. Ein kleinerer Anteil oder Flavor passt vielleicht sofort.',

@@ -27,6 +27,7 @@ import { find } from './find';
 import { list } from './list';
 import { tasks } from './tasks';
 import { conflict } from './conflict';
+import { form } from './form';
 import { charts } from './charts';
 import { tenant } from './tenant';
 
@@ -59,6 +60,7 @@ export const de: Words = {
   ...list,
   ...tasks,
   ...conflict,
+  ...form,
   ...charts,
   ...tenant,
 };

@@ -50,8 +50,6 @@ export const create = {
   'new.userDataApp': 'Leave empty to use the app’s own user data.',
   'new.submit': 'Create',
   'new.submitShut': 'Create without access',
-  'new.missing': 'Required.',
-  'new.missingAll': 'Required fields: {fields}',
   'new.noRoom': 'There is no free capacity for this instance now',
   'new.noRoomHelp':
     'You can create it: it stays pending, and costs nothing, until a node has enough free capacity. A smaller slice or flavor may fit now.',

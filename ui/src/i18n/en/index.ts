@@ -28,6 +28,7 @@ import { find } from './find';
 import { list } from './list';
 import { tasks } from './tasks';
 import { conflict } from './conflict';
+import { form } from './form';
 import { charts } from './charts';
 import { tenant } from './tenant';
 
@@ -60,6 +61,7 @@ export const en = {
   ...list,
   ...tasks,
   ...conflict,
+  ...form,
   ...charts,
   ...tenant,
 } as const;

@@ -1,10 +1,9 @@
-import { Alert, Button, Card, CardBody, CardTitle, Form, TextInput } from '@patternfly/react-core';
+import { Alert, Button, Card, CardBody, CardTitle, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok } from '../../api/client';
-import { elsewhere, useFieldErrors } from '../../api/fields';
 import { useText } from '../../i18n';
-import { ErrorAlert } from '../../parts/error';
+import { Form } from '../../parts/form';
 import { Field } from '../../parts/field';
 
 export function Password({ email }: { email: string }) {
@@ -15,17 +14,21 @@ export function Password({ email }: { email: string }) {
     mutationFn: () => ok(api.POST('/v1/password', { body: form })),
     onSuccess: () => (setForm({ old: '', new: '' }), client.invalidateQueries({ queryKey: ['Session', 'list'] })),
   });
-  const errors = useFieldErrors(change.error);
   return (
     <Card>
       <CardTitle component="h2">{t('acc.password')}</CardTitle>
       <CardBody>
-        <Form aria-label={t('acc.password')} onSubmit={(e) => (e.preventDefault(), change.mutate())}>
+        <Form
+          label={t('acc.password')}
+          body={form}
+          busy={change.isPending}
+          error={change.error}
+          onSubmit={change.mutate}
+        >
           <p className="basalt-note">{t('acc.passwordHelp')}</p>
-          <ErrorAlert error={elsewhere(change.error, ['old', 'new'])} />
           {/* Password managers keep what belongs to a name. */}
           <input type="text" hidden readOnly autoComplete="username" value={email} />
-          <Field id="acc-old" label={t('acc.old')} path="old" errors={errors} required>
+          <Field id="acc-old" label={t('acc.old')} path="old" required>
             <TextInput
               id="acc-old"
               type="password"
@@ -35,7 +38,7 @@ export function Password({ email }: { email: string }) {
               onChange={(_, v) => setForm((f) => ({ ...f, old: v }))}
             />
           </Field>
-          <Field id="acc-new" label={t('acc.new')} help={t('acc.newHelp')} path="new" errors={errors} required>
+          <Field id="acc-new" label={t('acc.new')} help={t('acc.newHelp')} path="new" required>
             <TextInput
               id="acc-new"
               type="password"

@@ -2,7 +2,6 @@ import { Button, Card, CardBody, CardTitle, TextArea, TextInput } from '@pattern
 import { KeyIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useFieldErrors } from '../../api/fields';
 import { addSSHKey, removeSSHKey, useSSHKeys, type SSHKey } from '../../api/ssh';
 import { useText } from '../../i18n';
 import { Confirm } from '../../parts/confirm';
@@ -11,28 +10,26 @@ import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../../parts/list';
 import { Time } from '../../parts/time';
 
-const shown = ['meta.name', 'spec.publicKey'];
-
 function AddKey({ onMade, onClose }: { onMade: () => void; onClose: () => void }) {
   const { t } = useText();
   const [name, setName] = useState('');
   const [key, setKey] = useState('');
   const add = useMutation({ mutationFn: () => addSSHKey(name.trim(), key.trim()), onSuccess: onMade });
-  const errors = useFieldErrors(add.error);
   return (
     <FormDialog
       title={t('ssh.add')}
       action={t('ssh.add')}
       busy={add.isPending}
       error={add.error}
-      shown={shown}
+      schema="SSHKey"
+      body={{ kind: 'SSHKey', meta: { name: name.trim() }, spec: { publicKey: key.trim() } }}
       onSubmit={add.mutate}
       onClose={onClose}
     >
-      <Field id="ssh-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+      <Field id="ssh-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" required>
         <TextInput id="ssh-name" value={name} onChange={(_, v) => setName(v)} isRequired autoComplete="off" />
       </Field>
-      <Field id="ssh-key" label={t('ssh.key')} help={t('ssh.keyHelp')} path="spec.publicKey" errors={errors} required>
+      <Field id="ssh-key" label={t('ssh.key')} help={t('ssh.keyHelp')} path="spec.publicKey" required>
         <TextArea
           id="ssh-key"
           rows={3}

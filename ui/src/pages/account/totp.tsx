@@ -1,13 +1,13 @@
 // One-time codes: set up with an authenticator, and turned off with the password and a code.
-import { Button, Card, CardBody, CardTitle, ClipboardCopy, Form, Label, TextInput } from '@patternfly/react-core';
+import { Button, Card, CardBody, CardTitle, ClipboardCopy, Label, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok } from '../../api/client';
-import { elsewhere, useFieldErrors } from '../../api/fields';
 import { sessionKey, type Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { ErrorAlert } from '../../parts/error';
 import { Field } from '../../parts/field';
+import { Form } from '../../parts/form';
 import { FormDialog } from '../../parts/form-dialog';
 import { QrCode } from '../../parts/qr-code';
 import { RecoveryCodes } from './recovery-codes';
@@ -19,9 +19,14 @@ function SetUp({ secret, uri, onDone }: { secret: string; uri: string; onDone: (
     mutationFn: () => ok(api.POST('/v1/totp/confirm', { body: { code: code.trim() } })),
     onSuccess: ({ codes }) => onDone(codes),
   });
-  const errors = useFieldErrors(confirm.error);
   return (
-    <Form aria-label={t('acc.totpBegin')} onSubmit={(e) => (e.preventDefault(), confirm.mutate())}>
+    <Form
+      label={t('acc.totpBegin')}
+      body={{ code }}
+      busy={confirm.isPending}
+      error={confirm.error}
+      onSubmit={confirm.mutate}
+    >
       <p>{t('acc.totpScan')}</p>
       <QrCode text={uri} label={t('acc.totpQr')} />
       <ClipboardCopy
@@ -32,8 +37,7 @@ function SetUp({ secret, uri, onDone }: { secret: string; uri: string; onDone: (
       >
         {secret}
       </ClipboardCopy>
-      <ErrorAlert error={elsewhere(confirm.error, ['code'])} />
-      <Field id="acc-code" label={t('acc.code')} path="code" errors={errors} required>
+      <Field id="acc-code" label={t('acc.code')} path="code" required>
         <TextInput
           id="acc-code"
           inputMode="numeric"
@@ -60,7 +64,6 @@ function TurnOff({ email, onOff, onClose }: { email: string; onOff: () => void; 
     mutationFn: () => ok(api.POST('/v1/totp/disable', { body: { password, code: code.trim() } })),
     onSuccess: () => (onOff(), onClose()),
   });
-  const errors = useFieldErrors(off.error);
   return (
     <FormDialog
       title={t('acc.totpOff')}
@@ -68,12 +71,12 @@ function TurnOff({ email, onOff, onClose }: { email: string; onOff: () => void; 
       action={t('acc.off')}
       busy={off.isPending}
       error={off.error}
-      shown={['password', 'code']}
+      body={{ password, code }}
       onSubmit={off.mutate}
       onClose={onClose}
     >
       <input type="text" hidden readOnly autoComplete="username" value={email} />
-      <Field id="acc-off" label={t('acc.old')} path="password" errors={errors} required>
+      <Field id="acc-off" label={t('acc.old')} path="password" required>
         <TextInput
           id="acc-off"
           type="password"
@@ -83,14 +86,7 @@ function TurnOff({ email, onOff, onClose }: { email: string; onOff: () => void; 
           onChange={(_, v) => setPassword(v)}
         />
       </Field>
-      <Field
-        id="acc-off-code"
-        label={t('signIn.code')}
-        path="code"
-        help={t('signIn.codeHelp')}
-        errors={errors}
-        required
-      >
+      <Field id="acc-off-code" label={t('signIn.code')} path="code" help={t('signIn.codeHelp')} required>
         <TextInput
           id="acc-off-code"
           autoComplete="one-time-code"

@@ -2,15 +2,12 @@ import { FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Instance, type Schemas } from '../../api/client';
-import { atField } from '../../api/fields';
 import { useText } from '../../i18n';
 import { nodeState, type Node } from '../../lib/node';
 import { asCommand, asCurl } from '../../lib/shell';
-import { describedBy, Field } from '../../parts/field';
+import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
-
-const shown = ['spec.target'];
 
 /** Move asks for a migration; how far it is stands under Maintenance. */
 export function Move({ instance, nodes, onClose }: { instance: Instance; nodes: Node[]; onClose: () => void }) {
@@ -37,7 +34,8 @@ export function Move({ instance, nodes, onClose }: { instance: Instance; nodes: 
       action={t('all.move')}
       busy={save.isPending}
       error={save.error}
-      shown={shown}
+      schema="Migration"
+      body={body}
       onSubmit={save.mutate}
       onClose={onClose}
     >
@@ -45,14 +43,9 @@ export function Move({ instance, nodes, onClose }: { instance: Instance; nodes: 
         id="move-target"
         label={t('all.target')}
         help={others.length === 0 ? t('all.noTarget') : undefined}
-        error={atField(save.error, 'spec.target')}
+        path="spec.target"
       >
-        <FormSelect
-          id="move-target"
-          value={target}
-          onChange={(_, v) => setTarget(v)}
-          aria-describedby={describedBy('move-target')}
-        >
+        <FormSelect id="move-target" value={target} onChange={(_, v) => setTarget(v)}>
           <FormSelectOption value="" label={t('all.anyTarget')} />
           {others.map((n) => (
             <FormSelectOption key={n.meta.id} value={n.meta.id} label={n.meta.name} />

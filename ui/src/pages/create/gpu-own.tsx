@@ -1,6 +1,5 @@
 // A slice of one's own measure, and its tier.
 import { FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
-import type { FieldErrors } from '../../api/fields';
 import { useText } from '../../i18n';
 import type { Draft } from '../../lib/draft';
 import { tiers } from '../../lib/tier';
@@ -9,15 +8,13 @@ import { Field } from '../../parts/field';
 interface Props {
   draft: Draft;
   set: (d: Draft) => void;
-  errors: FieldErrors;
-  lack?: string;
 }
 
-export function OwnSlice({ draft, set, errors, lack }: Props) {
+export function OwnSlice({ draft, set }: Props) {
   const { t } = useText();
   return (
     <>
-      <Field id="new-tier" label={t('new.tier')} help={t('new.tierHelp')} path="spec.vgpu.tier" errors={errors}>
+      <Field id="new-tier" label={t('new.tier')} help={t('new.tierHelp')} path="spec.vgpu.tier">
         <FormSelect
           id="new-tier"
           value={draft.tier}
@@ -28,7 +25,7 @@ export function OwnSlice({ draft, set, errors, lack }: Props) {
           ))}
         </FormSelect>
       </Field>
-      <Field id="new-vram" label={t('new.vram')} path="spec.vgpu.vramBytes" error={lack} errors={errors} required>
+      <Field id="new-vram" label={t('new.vram')} path="spec.vgpu.vramBytes" required>
         <TextInput
           id="new-vram"
           type="number"
@@ -40,13 +37,7 @@ export function OwnSlice({ draft, set, errors, lack }: Props) {
           onChange={(_, vramGib) => set({ ...draft, vramGib })}
         />
       </Field>
-      <Field
-        id="new-share"
-        label={t('new.share')}
-        help={t('new.shareHelp')}
-        path="spec.vgpu.sharePercent"
-        errors={errors}
-      >
+      <Field id="new-share" label={t('new.share')} help={t('new.shareHelp')} path="spec.vgpu.sharePercent">
         <TextInput
           id="new-share"
           type="number"

@@ -4,6 +4,7 @@ import { useId, type ReactNode } from 'react';
 import { useText } from '../../i18n';
 import type { Draft } from '../../lib/draft';
 import { formatBytes, formatMicros, formatPercent } from '../../lib/format';
+import { useField } from '../../parts/form';
 import { isOf, kindOf, kindsOf, take, type GpuKind, type Offer } from '../../lib/offer';
 
 interface TileProps {
@@ -45,12 +46,11 @@ interface Props {
   offers: Offer[];
   draft: Draft;
   set: (d: Draft) => void;
-  /** What the API said of the virtual GPU. */
-  error?: string;
 }
 
-export function Gpu({ offers, draft, set, error }: Props) {
+export function Gpu({ offers, draft, set }: Props) {
   const { t, language } = useText();
+  const error = useField('new-gpu', { path: 'spec.vgpu', label: t('new.gpu') });
   const kinds = kindsOf(offers, draft.tier || 'standard');
   const none = offers.find((o) => !o.model);
   const kind = kinds.find((k) => k.id === kindOf(draft));

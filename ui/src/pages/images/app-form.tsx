@@ -1,12 +1,11 @@
 import { TextArea, TextInput } from '@patternfly/react-core';
 import type { Schemas } from '../../api/client';
-import { atField } from '../../api/fields';
 import { apps } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { applied } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
-import { describedBy, Field } from '../../parts/field';
+import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
 
@@ -26,7 +25,6 @@ const fields = [
 
 type Form = Record<'name' | (typeof fields)[number]['field'], string>;
 
-const shown = ['meta.name', ...fields.map((f) => `spec.${f.field}`)];
 const begun = { displayName: '', version: '1', image: '' };
 
 function formOf(app: App | undefined): Form {
@@ -51,7 +49,6 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
     onSaved: onDone,
   });
   const { form } = edit;
-  const at = (path: string) => atField(edit.error, path);
   return (
     <FormDialog
       wide
@@ -60,12 +57,13 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={shown}
+      schema="App"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
     >
       <Conflict edit={edit} label={(x) => t(fields.find((f) => f.field === x)?.text ?? 'common.name')} />
-      <Field id="app-name" label={t('common.name')} error={at('meta.name')} required>
+      <Field id="app-name" label={t('common.name')} path="meta.name" required>
         <TextInput
           id="app-name"
           value={form.name}
@@ -73,20 +71,15 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
           isRequired
           autoComplete="off"
           spellCheck={false}
-          validated={at('meta.name') ? 'error' : 'default'}
-          aria-describedby={describedBy('app-name')}
         />
       </Field>
       {fields.map((f) => {
         const id = `app-${f.field}`;
-        const error = at(`spec.${f.field}`);
         const props = {
           id,
           value: form[f.field],
           onChange: (_: unknown, v: string) => edit.set(f.field)(v),
           isRequired: 'required' in f,
-          validated: error ? ('error' as const) : ('default' as const),
-          'aria-describedby': describedBy(id),
         };
         return (
           <Field
@@ -94,7 +87,7 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
             id={id}
             label={t(f.text)}
             help={'help' in f ? t(f.help) : undefined}
-            error={error}
+            path={`spec.${f.field}`}
             required={'required' in f}
           >
             {'lines' in f ? (

@@ -1,7 +1,6 @@
 // An instance's name and size, changed.
 import { Checkbox } from '@patternfly/react-core';
 import type { Instance, Schemas } from '../../api/client';
-import { useFieldErrors } from '../../api/fields';
 import { useFlavors, usePools } from '../../api/queries';
 import { instances } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
@@ -24,14 +23,6 @@ interface Form {
   tier: Tier;
 }
 
-const shown = [
-  'meta.name',
-  'spec.flavor',
-  'spec.vgpu.pool',
-  'spec.vgpu.vramBytes',
-  'spec.vgpu.sharePercent',
-  'spec.vgpu.tier',
-];
 const labels: Record<keyof Form, Key> = {
   name: 'common.name',
   flavor: 'new.flavor',
@@ -87,7 +78,6 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
     form,
     body: { meta, spec },
   } = edit;
-  const errors = useFieldErrors(edit.error);
   const flavorName = (id: string) => flavors.data?.items.find((f) => f.meta.id === id)?.meta.name ?? id;
   // What it has may have been deleted; it keeps it.
   const named = (all: { meta: { id?: string; name: string } }[] | undefined, has: string): [string, string][] => {
@@ -102,7 +92,8 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
       busy={edit.busy}
       disabled={edit.gone || !edit.edited}
       error={edit.error}
-      shown={shown}
+      schema="Instance"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
     >
@@ -115,7 +106,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
         id="change-name"
         label={t('common.name')}
         help={t('new.nameHelp')}
-        error={errors.at('meta.name')}
+        path="meta.name"
         value={form.name}
         onChange={edit.set('name')}
         required
@@ -123,7 +114,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
       <SelectField
         id="change-flavor"
         label={t('new.flavor')}
-        error={errors.at('spec.flavor')}
+        path="spec.flavor"
         value={form.flavor}
         onChange={edit.set('flavor')}
         options={named(flavors.data?.items, form.flavor)}
@@ -140,7 +131,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
             <SelectField
               id="change-pool"
               label={t('new.pool')}
-              error={errors.at('spec.vgpu.pool')}
+              path="spec.vgpu.pool"
               value={form.pool}
               onChange={edit.set('pool')}
               options={(pools.data?.items ?? []).map((p) => [p.meta.name, p.meta.name])}
@@ -150,7 +141,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
             id="change-vram"
             type="number"
             label={t('new.vram')}
-            error={errors.at('spec.vgpu.vramBytes')}
+            path="spec.vgpu.vramBytes"
             value={form.vram}
             onChange={edit.set('vram')}
             required
@@ -160,7 +151,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
             type="number"
             label={t('new.share')}
             help={t('new.shareHelp')}
-            error={errors.at('spec.vgpu.sharePercent')}
+            path="spec.vgpu.sharePercent"
             value={form.share}
             onChange={edit.set('share')}
             required
@@ -169,7 +160,7 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
             id="change-tier"
             label={t('new.tier')}
             help={t('new.tierHelp')}
-            error={errors.at('spec.vgpu.tier')}
+            path="spec.vgpu.tier"
             value={form.tier}
             onChange={(v) => edit.set('tier')(v as Tier)}
             options={tiers.map((tier) => [tier, t(`tier.${tier}`)])}

@@ -2,7 +2,6 @@
 import { FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useFieldErrors } from '../../api/fields';
 import { pointFloatingIP, type FloatingIP } from '../../api/network';
 import { useText } from '../../i18n';
 import { Field } from '../../parts/field';
@@ -26,7 +25,6 @@ export function GiveFloatingIP({ instance, network, project, free, onClose }: Pr
     mutationFn: () => pointFloatingIP(chosen, instance, network),
     onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })),
   });
-  const errors = useFieldErrors(send.error);
   const ip = free.find((f) => f.meta.id === chosen);
   if (anew) return <CreateFloatingIP project={project} port={`${instance} ${network}`} onClose={onClose} />;
   return (
@@ -35,11 +33,11 @@ export function GiveFloatingIP({ instance, network, project, free, onClose }: Pr
       action={chosen ? t('fip.attach') : t('common.continue')}
       busy={send.isPending}
       error={send.error}
-      shown={['spec.instance']}
+      body={{ spec: { instance, network } }}
       onSubmit={() => (chosen ? send.mutate() : setAnew(true))}
       onClose={onClose}
     >
-      <Field id="give-ip" label={t('lb.floating')} path="spec.instance" errors={errors}>
+      <Field id="give-ip" label={t('lb.floating')} path="spec.instance">
         <FormSelect id="give-ip" value={chosen} onChange={(_, v) => choose(v)}>
           {free.map((f) => (
             <FormSelectOption

@@ -60,7 +60,8 @@ function ChangeGroups({ instance, network, title, groups, onClose }: GroupsProps
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={[]}
+      schema="Instance"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
     >

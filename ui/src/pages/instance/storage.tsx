@@ -4,7 +4,6 @@ import { CameraIcon, HddIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Instance } from '../../api/client';
-import { useFieldErrors } from '../../api/fields';
 import { may, type Session } from '../../api/session';
 import { attach, mostChoices, useSnapshots, useVolumes, type Volume } from '../../api/storage';
 import { useText } from '../../i18n';
@@ -27,7 +26,6 @@ function AttachVolume({ instance, volumes, onClose }: { instance: Instance; volu
     mutationFn: () => attach(id, instance.meta.id ?? ''),
     onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Volume', 'list'] })),
   });
-  const errors = useFieldErrors(send.error);
   return (
     <FormDialog
       title={t('one.attachVolume')}
@@ -36,17 +34,11 @@ function AttachVolume({ instance, volumes, onClose }: { instance: Instance; volu
       busy={send.isPending}
       disabled={!id}
       error={send.error}
-      shown={['spec.instance']}
+      body={{ spec: { instance: instance.meta.id } }}
       onSubmit={send.mutate}
       onClose={onClose}
     >
-      <Field
-        id="attach-volume"
-        label={t('snap.of')}
-        help={id ? undefined : t('one.noFreeVolume')}
-        path="spec.instance"
-        errors={errors}
-      >
+      <Field id="attach-volume" label={t('snap.of')} help={id ? undefined : t('one.noFreeVolume')} path="spec.instance">
         <FormSelect id="attach-volume" value={id} onChange={(_, v) => choose(v)}>
           {volumes.map((v) => (
             <FormSelectOption

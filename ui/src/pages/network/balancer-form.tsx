@@ -3,7 +3,6 @@ import { Button, Checkbox, FormSelect, FormSelectOption, TextInput } from '@patt
 import { TrashIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useFieldErrors, type FieldErrors } from '../../api/fields';
 import { createBalancer, useFloatingIPs, useNetworkPage, type LoadBalancer } from '../../api/network';
 import { useInstances } from '../../api/queries';
 import { loadBalancers } from '../../api/resource';
@@ -37,34 +36,16 @@ function useChoices(project: string, form: BalancerForm) {
   return { networks, ips, within, network, named };
 }
 
-const shownOf = (form: BalancerForm, ips: boolean) => [
-  'meta.name',
-  'meta.project',
-  'spec.network',
-  'spec.protocol',
-  'spec.port',
-  ...(ips ? ['spec.floatingIP'] : []),
-  ...form.backends.map((_, n) => `spec.backends[${n}]`),
-];
-
 interface FieldsProps {
   form: BalancerForm;
   set: Set;
-  errors: FieldErrors;
   choices: ReturnType<typeof useChoices>;
   /** It stays in its network. */
   fixed?: boolean;
   onRemoved?: () => void;
 }
 
-function Fields({
-  form,
-  set,
-  errors,
-  choices: { networks, ips, within, network, named },
-  fixed,
-  onRemoved,
-}: FieldsProps) {
+function Fields({ form, set, choices: { networks, ips, within, network, named }, fixed, onRemoved }: FieldsProps) {
   const { t } = useText();
   const setBackend = (key: number, change: Partial<Backend>) =>
     set(
@@ -76,7 +57,7 @@ function Fields({
     id !== '' && !items.some((o) => o.meta.id === id) && <FormSelectOption value={id} label={named(id)} />;
   return (
     <>
-      <Field id="lb-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+      <Field id="lb-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" required>
         <TextInput
           id="lb-name"
           value={form.name}
@@ -87,7 +68,7 @@ function Fields({
         />
       </Field>
       <div className="basalt-pair">
-        <Field id="lb-network" label={t('lb.network')} path="spec.network" errors={errors}>
+        <Field id="lb-network" label={t('lb.network')} path="spec.network">
           <FormSelect
             id="lb-network"
             value={network}
@@ -100,14 +81,14 @@ function Fields({
             {also(network, networks)}
           </FormSelect>
         </Field>
-        <Field id="lb-protocol" label={t('sg.protocol')} path="spec.protocol" errors={errors}>
+        <Field id="lb-protocol" label={t('sg.protocol')} path="spec.protocol">
           <FormSelect id="lb-protocol" value={form.protocol} onChange={(_, v) => set('protocol', v as 'tcp' | 'udp')}>
             {['tcp', 'udp'].map((p) => (
               <FormSelectOption key={p} value={p} label={p} />
             ))}
           </FormSelect>
         </Field>
-        <Field id="lb-port" label={t('lb.port')} path="spec.port" errors={errors} required>
+        <Field id="lb-port" label={t('lb.port')} path="spec.port" required>
           <TextInput
             id="lb-port"
             type="number"
@@ -122,12 +103,7 @@ function Fields({
       </div>
       {form.backends.map((b, n) => (
         <div key={b.key} className="basalt-backend">
-          <Field
-            id={`lb-backend-${b.key}`}
-            label={t('lb.backend', { n: n + 1 })}
-            path={`spec.backends[${n}]`}
-            errors={errors}
-          >
+          <Field id={`lb-backend-${b.key}`} label={t('lb.backend', { n: n + 1 })} path={`spec.backends[${n}]`}>
             <FormSelect
               id={`lb-backend-${b.key}`}
               value={b.instance}
@@ -143,7 +119,6 @@ function Fields({
             id={`lb-backend-port-${b.key}`}
             label={t('lb.backendPort', { n: n + 1 })}
             path={`spec.backends[${n}].port`}
-            errors={errors}
             required
           >
             <TextInput
@@ -189,7 +164,7 @@ function Fields({
         onChange={(_, health) => set('health', health)}
       />
       {(ips.length > 0 || form.floatingIP) && (
-        <Field id="lb-floating" label={t('lb.floating')} path="spec.floatingIP" errors={errors}>
+        <Field id="lb-floating" label={t('lb.floating')} path="spec.floatingIP">
           <FormSelect
             id="lb-floating"
             value={form.floatingIP}
@@ -227,7 +202,6 @@ export function CreateBalancer({ onClose }: { onClose: () => void }) {
     mutationFn: () => createBalancer(balancer(place.id)),
     onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['LoadBalancer', 'list'] })),
   });
-  const errors = useFieldErrors(create.error);
   const readable = balancer(place.name, choices.named);
   return (
     <FormDialog
@@ -235,16 +209,16 @@ export function CreateBalancer({ onClose }: { onClose: () => void }) {
       action={t('common.create')}
       busy={create.isPending}
       error={create.error}
-      shown={shownOf(form, choices.ips.length > 0)}
+      schema="LoadBalancer"
+      body={balancer(place.id)}
       onSubmit={create.mutate}
       onClose={onClose}
       wide
     >
-      <ProjectField of={place} errors={errors} />
+      <ProjectField of={place} />
       <Fields
         form={form}
         set={(name, value) => setForm((f) => ({ ...f, [name]: value }))}
-        errors={errors}
         choices={choices}
         onRemoved={create.reset}
       />
@@ -280,7 +254,6 @@ export function EditBalancer({ balancer, onClose }: { balancer: LoadBalancer; on
     onSaved: onClose,
   });
   const choices = useChoices(balancer.meta.project ?? '', edit.form);
-  const errors = useFieldErrors(edit.error);
   const project = projects.find((p) => p.meta.id === balancer.meta.project)?.meta.name ?? balancer.meta.project;
   const readable = { ...bodyOf(balancer, edit.form, choices.named), meta: { name: edit.form.name.trim(), project } };
   const said = (field: keyof BalancerForm, value: NonNullable<unknown>): string | undefined => {
@@ -299,13 +272,14 @@ export function EditBalancer({ balancer, onClose }: { balancer: LoadBalancer; on
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={shownOf(edit.form, choices.ips.length > 0)}
+      schema="LoadBalancer"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
       wide
     >
       <Conflict edit={edit} label={(f) => t(labels[f])} text={said} />
-      <Fields form={edit.form} set={(name, value) => edit.set(name)(value)} errors={errors} choices={choices} fixed />
+      <Fields form={edit.form} set={(name, value) => edit.set(name)(value)} choices={choices} fixed />
       <Same cli={balancerCommand(readable, balancer.meta.name)} curl={edit.curl} />
     </FormDialog>
   );

@@ -4,7 +4,6 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Instance } from '../../api/client';
-import { useFieldErrors, type FieldErrors } from '../../api/fields';
 import {
   createFloatingIP,
   pointFloatingIP,
@@ -57,24 +56,20 @@ function PortField({
   ports,
   value,
   set,
-  errors,
   optional,
 }: {
   ports: Port[];
   value: string;
   set: (v: string) => void;
-  errors: FieldErrors;
   optional?: boolean;
 }) {
   const { t } = useText();
-  const paths = errors.at('spec.instance') ? 'spec.instance' : 'spec.network';
   return (
     <Field
       id="fip-port"
       label={t('fip.port')}
       help={ports.length === 0 ? t('fip.noPort') : undefined}
-      path={paths}
-      errors={errors}
+      path="spec.network"
     >
       <FormSelect id="fip-port" value={value} onChange={(_, v) => set(v)}>
         {optional && <FormSelectOption value="" label={t('vol.later')} />}
@@ -115,7 +110,6 @@ export function AttachFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () 
     mutationFn: () => pointFloatingIP(ip.meta.id ?? '', ...(port.split(' ') as [string, string])),
     onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })),
   });
-  const errors = useFieldErrors(send.error);
   return (
     <FormDialog
       title={t('fip.attachTitle', { name: ip.assignment?.address ?? ip.meta.name })}
@@ -123,11 +117,11 @@ export function AttachFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () 
       busy={send.isPending}
       disabled={!port}
       error={send.error}
-      shown={['spec.instance', 'spec.network']}
+      body={{ spec: { instance: port.split(' ')[0], network: port.split(' ')[1] } }}
       onSubmit={send.mutate}
       onClose={onClose}
     >
-      <PortField ports={ports} value={port} set={choose} errors={errors} />
+      <PortField ports={ports} value={port} set={choose} />
       {port && <PointSame ip={ip} instance={port.split(' ')[0] ?? ''} network={port.split(' ')[1] ?? ''} />}
     </FormDialog>
   );
@@ -181,25 +175,19 @@ export function CreateFloatingIP({
     mutationFn: () => createFloatingIP(ip(place.id)),
     onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })),
   });
-  const errors = useFieldErrors(create.error);
   return (
     <FormDialog
       title={t('fip.create')}
       action={t('fip.create')}
       busy={create.isPending}
       error={create.error}
-      shown={[
-        'meta.name',
-        'meta.project',
-        'spec.instance',
-        'spec.network',
-        ...(outside.length > 1 ? ['spec.externalNetwork'] : []),
-      ]}
+      schema="FloatingIP"
+      body={ip(place.id)}
       onSubmit={create.mutate}
       onClose={onClose}
     >
-      {!project && <ProjectField of={place} errors={errors} />}
-      <Field id="fip-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+      {!project && <ProjectField of={place} />}
+      <Field id="fip-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" required>
         <TextInput
           id="fip-name"
           value={form.name}
@@ -210,7 +198,7 @@ export function CreateFloatingIP({
         />
       </Field>
       {outside.length > 1 && (
-        <Field id="fip-from" label={t('fip.from')} path="spec.externalNetwork" errors={errors}>
+        <Field id="fip-from" label={t('fip.from')} path="spec.externalNetwork">
           <FormSelect id="fip-from" value={form.from} onChange={(_, from) => setForm((f) => ({ ...f, from }))}>
             <FormSelectOption value="" label={t('fip.default')} />
             {outside.map((n) => (
@@ -220,13 +208,7 @@ export function CreateFloatingIP({
         </Field>
       )}
       {!given && (
-        <PortField
-          ports={ports}
-          value={form.port}
-          set={(port) => setForm((f) => ({ ...f, port }))}
-          errors={errors}
-          optional
-        />
+        <PortField ports={ports} value={form.port} set={(port) => setForm((f) => ({ ...f, port }))} optional />
       )}
       <Same cli={floatingCommand(ip(place.name))} curl={asCurl('POST', '/v1/floating-ips', ip(place.name))} />
     </FormDialog>

@@ -5,7 +5,6 @@ import {
   Card,
   CardBody,
   CardTitle,
-  Form as PFForm,
   FormFieldGroup,
   FormFieldGroupHeader,
   FormSelect,
@@ -13,7 +12,6 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { TrashIcon } from '@patternfly/react-icons';
-import { elsewhere, useFieldErrors, type FieldErrors } from '../../api/fields';
 import { useSecurityGroup, useSecurityGroups, type SecurityGroup } from '../../api/network';
 import { securityGroups } from '../../api/resource';
 import { may, type Session } from '../../api/session';
@@ -27,6 +25,7 @@ import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { ErrorAlert } from '../../parts/error';
 import { Field } from '../../parts/field';
+import { Form } from '../../parts/form';
 import { PageBody } from '../../parts/page';
 import { Same } from '../../parts/same';
 
@@ -37,13 +36,12 @@ interface RowProps {
   rule: RuleDraft;
   self: string;
   groups: SecurityGroup[];
-  errors: FieldErrors;
   editable: boolean;
   set: (r: RuleDraft) => void;
   remove: () => void;
 }
 
-function Rule({ n, rule, self, groups, errors, editable, set, remove }: RowProps) {
+function Rule({ n, rule, self, groups, editable, set, remove }: RowProps) {
   const { t } = useText();
   const id = (what: string) => `rule-${n}-${what}`;
   const path = `spec.rules[${n}]`;
@@ -66,7 +64,7 @@ function Rule({ n, rule, self, groups, errors, editable, set, remove }: RowProps
       }
     >
       <div className="basalt-rule">
-        <Field id={id('direction')} label={t('sg.direction')} path={`${path}.direction`} errors={errors}>
+        <Field id={id('direction')} label={t('sg.direction')} path={`${path}.direction`}>
           <FormSelect
             id={id('direction')}
             isDisabled={!editable}
@@ -78,7 +76,7 @@ function Rule({ n, rule, self, groups, errors, editable, set, remove }: RowProps
             ))}
           </FormSelect>
         </Field>
-        <Field id={id('protocol')} label={t('sg.protocol')} path={`${path}.protocol`} errors={errors}>
+        <Field id={id('protocol')} label={t('sg.protocol')} path={`${path}.protocol`}>
           <FormSelect
             id={id('protocol')}
             isDisabled={!editable}
@@ -96,7 +94,6 @@ function Rule({ n, rule, self, groups, errors, editable, set, remove }: RowProps
             label={t('sg.ports')}
             help={editable ? t('sg.portsHelp') : undefined}
             path={`${path}.ports`}
-            errors={errors}
           >
             <TextInput
               id={id('ports')}
@@ -107,7 +104,7 @@ function Rule({ n, rule, self, groups, errors, editable, set, remove }: RowProps
             />
           </Field>
         )}
-        <Field id={id('remote')} label={t('sg.remote')} path={`${path}.group`} errors={errors}>
+        <Field id={id('remote')} label={t('sg.remote')} path={`${path}.group`}>
           <FormSelect
             id={id('remote')}
             isDisabled={!editable}
@@ -125,7 +122,7 @@ function Rule({ n, rule, self, groups, errors, editable, set, remove }: RowProps
           </FormSelect>
         </Field>
         {rule.remote === 'cidr' && (
-          <Field id={id('cidr')} label={t('sg.cidr')} path={`${path}.cidr`} errors={errors} required>
+          <Field id={id('cidr')} label={t('sg.cidr')} path={`${path}.cidr`} required>
             <TextInput
               id={id('cidr')}
               isDisabled={!editable}
@@ -142,16 +139,16 @@ function Rule({ n, rule, self, groups, errors, editable, set, remove }: RowProps
   );
 }
 
-interface Form {
+interface Fields {
   rules: RuleDraft[];
 }
 
-const formOf = (g: SecurityGroup | undefined): Form => ({ rules: (g?.spec.rules ?? []).map(draftOf) });
+const formOf = (g: SecurityGroup | undefined): Fields => ({ rules: (g?.spec.rules ?? []).map(draftOf) });
 
 function Editor({ group, editable }: { group: SecurityGroup; editable: boolean }) {
   const { t } = useText();
   const others = useSecurityGroups({ project: group.meta.project, limit: mostChoices }).data?.items ?? [];
-  const edit = useEdit<SecurityGroup, Form>({
+  const edit = useEdit<SecurityGroup, Fields>({
     of: securityGroups,
     object: group,
     fields: formOf,
@@ -162,16 +159,19 @@ function Editor({ group, editable }: { group: SecurityGroup; editable: boolean }
     body,
   } = edit;
   const setRules = edit.set('rules');
-  const errors = useFieldErrors(edit.error);
   const groupName = (id: string) =>
     id === group.meta.id ? 'self' : (others.find((g) => g.meta.id === id)?.meta.name ?? id);
-  const paths = rules.flatMap((_, i) =>
-    ['direction', 'protocol', 'ports', 'group', 'cidr'].map((f) => `spec.rules[${i}].${f}`),
-  );
   return (
-    <PFForm aria-label={t('sg.rulesTitle')} onSubmit={(e) => (e.preventDefault(), edit.submit())}>
+    <Form
+      label={t('sg.rulesTitle')}
+      long
+      schema="SecurityGroup"
+      body={edit.body}
+      busy={edit.busy}
+      error={edit.error}
+      onSubmit={edit.submit}
+    >
       <div role="status">{edit.saved && <Alert isInline component="p" variant="success" title={t('sg.saved')} />}</div>
-      <ErrorAlert error={elsewhere(edit.error, paths)} />
       <Conflict
         edit={edit}
         label={() => t('sg.oneRule')}
@@ -185,10 +185,9 @@ function Editor({ group, editable }: { group: SecurityGroup; editable: boolean }
           rule={rule}
           self={group.meta.id ?? ''}
           groups={others}
-          errors={errors}
           editable={editable}
           set={(r) => setRules(rules.map((x) => (x.key === r.key ? r : x)))}
-          remove={() => (edit.dismiss(), setRules(rules.filter((x) => x.key !== rule.key)))}
+          remove={() => setRules(rules.filter((x) => x.key !== rule.key))}
         />
       ))}
       {editable && (
@@ -207,7 +206,7 @@ function Editor({ group, editable }: { group: SecurityGroup; editable: boolean }
           curl={asCurl('PUT', edit.path, body)}
         />
       )}
-    </PFForm>
+    </Form>
   );
 }
 

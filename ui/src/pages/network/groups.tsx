@@ -3,7 +3,6 @@ import { ShieldAltIcon } from '@patternfly/react-icons';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useFieldErrors } from '../../api/fields';
 import { createGroup, removeGroup, type SecurityGroup } from '../../api/network';
 import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
@@ -34,7 +33,6 @@ function CreateGroup({ onClose }: { onClose: () => void }) {
     mutationFn: () => createGroup(group(place.id)),
     onSuccess: (g) => go(`/security-groups/${g.meta.id}`),
   });
-  const errors = useFieldErrors(create.error);
   return (
     <FormDialog
       title={t('sg.create')}
@@ -42,12 +40,13 @@ function CreateGroup({ onClose }: { onClose: () => void }) {
       action={t('common.create')}
       busy={create.isPending}
       error={create.error}
-      shown={['meta.name', 'meta.project']}
+      schema="SecurityGroup"
+      body={group(place.id)}
       onSubmit={create.mutate}
       onClose={onClose}
     >
-      <ProjectField of={place} errors={errors} />
-      <Field id="sg-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+      <ProjectField of={place} />
+      <Field id="sg-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" required>
         <TextInput
           id="sg-name"
           value={name}

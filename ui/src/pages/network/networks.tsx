@@ -2,7 +2,6 @@ import { Button, Checkbox, TextInput } from '@patternfly/react-core';
 import { NetworkIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useFieldErrors } from '../../api/fields';
 import { createNetwork, removeNetwork, type Network } from '../../api/network';
 import { may, type Session } from '../../api/session';
 import { useText } from '../../i18n';
@@ -21,8 +20,6 @@ import { useProject } from '../../parts/project';
 import { Trace } from './trace';
 import { collections } from '../../api/collection';
 import { useMadeStates } from '../../parts/facets';
-
-const shown = ['meta.name', 'meta.project', 'spec.cidr4', 'spec.cidr6', 'spec.dnsServers'];
 
 function CreateNetwork({ onClose }: { onClose: () => void }) {
   const { t } = useText();
@@ -46,7 +43,6 @@ function CreateNetwork({ onClose }: { onClose: () => void }) {
     mutationFn: () => createNetwork(network(place.id)),
     onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Network', 'list'] })),
   });
-  const errors = useFieldErrors(create.error);
   const readable = network(place.name);
   return (
     <FormDialog
@@ -55,13 +51,14 @@ function CreateNetwork({ onClose }: { onClose: () => void }) {
       action={t('common.create')}
       busy={create.isPending}
       error={create.error}
-      shown={shown}
+      schema="Network"
+      body={network(place.id)}
       onSubmit={create.mutate}
       onClose={onClose}
       wide
     >
-      <ProjectField of={place} errors={errors} />
-      <Field id="net-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+      <ProjectField of={place} />
+      <Field id="net-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" required>
         <TextInput
           id="net-name"
           value={form.name}
@@ -71,13 +68,13 @@ function CreateNetwork({ onClose }: { onClose: () => void }) {
           spellCheck={false}
         />
       </Field>
-      <Field id="net-cidr4" label={t('net.cidr4')} help={t('net.cidr4Help')} path="spec.cidr4" errors={errors}>
+      <Field id="net-cidr4" label={t('net.cidr4')} help={t('net.cidr4Help')} path="spec.cidr4">
         <TextInput id="net-cidr4" value={form.cidr4} onChange={set('cidr4')} autoComplete="off" spellCheck={false} />
       </Field>
-      <Field id="net-cidr6" label={t('net.cidr6')} help={t('net.cidr6Help')} path="spec.cidr6" errors={errors}>
+      <Field id="net-cidr6" label={t('net.cidr6')} help={t('net.cidr6Help')} path="spec.cidr6">
         <TextInput id="net-cidr6" value={form.cidr6} onChange={set('cidr6')} autoComplete="off" spellCheck={false} />
       </Field>
-      <Field id="net-dns" label={t('net.dns')} help={t('net.dnsHelp')} path="spec.dnsServers" errors={errors}>
+      <Field id="net-dns" label={t('net.dns')} help={t('net.dnsHelp')} path="spec.dnsServers">
         <TextInput id="net-dns" value={form.dns} onChange={set('dns')} autoComplete="off" spellCheck={false} />
       </Field>
       <Checkbox

@@ -1,24 +1,20 @@
 // Whether one thing reaches another, in words.
-import { Alert, Button, Card, CardBody, CardTitle, Form, TextInput } from '@patternfly/react-core';
+import { Alert, Button, Card, CardBody, CardTitle, TextInput } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { elsewhere, useFieldErrors } from '../../api/fields';
 import { trace } from '../../api/network';
 import { useText } from '../../i18n';
 import { asCommand, asCurl } from '../../lib/shell';
-import { ErrorAlert } from '../../parts/error';
 import { Field } from '../../parts/field';
+import { Form } from '../../parts/form';
 import { Same } from '../../parts/same';
-
-const shown = ['from', 'to', 'packet'];
 
 export function Trace({ from = '', project }: { from?: string; project: string | undefined }) {
   const { t } = useText();
   const [form, setForm] = useState({ from, to: '', packet: 'tcp/443' });
   const ask = useMutation({ mutationFn: () => trace(form.from.trim(), form.to.trim(), form.packet.trim(), project) });
-  const errors = useFieldErrors(ask.error);
   const field = (name: keyof typeof form, help: string) => (
-    <Field id={`trace-${name}`} label={t(`trace.${name}`)} help={help} path={name} errors={errors} required>
+    <Field id={`trace-${name}`} label={t(`trace.${name}`)} help={help} path={name} required>
       <TextInput
         id={`trace-${name}`}
         value={form[name]}
@@ -34,8 +30,7 @@ export function Trace({ from = '', project }: { from?: string; project: string |
       <CardTitle component="h2">{t('trace.title')}</CardTitle>
       <CardBody className="basalt-stack">
         <p className="basalt-note">{t('trace.help')}</p>
-        <Form aria-label={t('trace.title')} onSubmit={(e) => (e.preventDefault(), ask.mutate())}>
-          <ErrorAlert error={elsewhere(ask.error, shown)} />
+        <Form label={t('trace.title')} body={form} busy={ask.isPending} error={ask.error} onSubmit={ask.mutate}>
           <div className="basalt-pair">
             {field('from', t('trace.endHelp'))}
             {field('to', t('trace.endHelp'))}

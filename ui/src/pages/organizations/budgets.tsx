@@ -5,7 +5,6 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { useProjectsOf, type Organization } from '../../api/customers';
-import { atField } from '../../api/fields';
 import { useWallet } from '../../api/queries';
 import { useText } from '../../i18n';
 import { parseMicros } from '../../lib/amount';
@@ -20,7 +19,6 @@ import { collections } from '../../api/collection';
 
 type Budget = Schemas['Budget'];
 const caps = ['none', 'stop', 'suspend'] as const;
-const shown = ['meta.name', 'spec.amountMicros', 'spec.project', 'spec.alertPercents', 'spec.cap'];
 
 function CreateBudget({
   organization: o,
@@ -51,7 +49,7 @@ function CreateBudget({
     kind: 'Budget',
     meta: { name: form.name.trim(), organization: o.meta.id },
     spec: {
-      amountMicros: micros ?? 0,
+      amountMicros: micros ?? NaN,
       cap: form.cap,
       ...(form.project && { project: form.project }),
       ...(percents.length > 0 && { alertPercents: percents }),
@@ -61,23 +59,21 @@ function CreateBudget({
     mutationFn: () => ok(api.POST('/v1/budgets', { body })),
     onSuccess: () => (void client.invalidateQueries({ queryKey: ['Budget', 'list'] }), onClose()),
   });
-  const at = (path: string) => atField(create.error, path);
-  const bad = form.amount !== '' && micros === undefined;
   return (
     <FormDialog
       title={t('cust.budgetCreate')}
       action={t('common.create')}
       busy={create.isPending}
       error={create.error}
-      shown={shown}
-      disabled={micros === undefined || percents.some(Number.isNaN)}
+      schema="Budget"
+      body={body}
       onSubmit={create.mutate}
       onClose={onClose}
     >
       <TextField
         id="budget-name"
         label={t('common.name')}
-        error={at('meta.name')}
+        path="meta.name"
         value={form.name}
         onChange={set('name')}
         required
@@ -85,7 +81,7 @@ function CreateBudget({
       <TextField
         id="budget-amount"
         label={t('cust.budgetAmountIn', { currency })}
-        error={bad ? t('cust.amountWrong') : at('spec.amountMicros')}
+        path="spec.amountMicros"
         value={form.amount}
         onChange={set('amount')}
         required
@@ -93,7 +89,7 @@ function CreateBudget({
       <SelectField
         id="budget-project"
         label={t('common.project')}
-        error={at('spec.project')}
+        path="spec.project"
         value={form.project}
         onChange={set('project')}
         options={[
@@ -105,14 +101,14 @@ function CreateBudget({
         id="budget-alerts"
         label={t('cust.budgetAlerts')}
         help={t('cust.budgetAlertsHelp')}
-        error={at('spec.alertPercents')}
+        path="spec.alertPercents"
         value={form.alerts}
         onChange={set('alerts')}
       />
       <SelectField
         id="budget-cap"
         label={t('cust.budgetCap')}
-        error={at('spec.cap')}
+        path="spec.cap"
         value={form.cap}
         onChange={set('cap')}
         options={caps.map((c) => [c, t(`cust.cap.${c}`)])}

@@ -1,6 +1,5 @@
 // What may change of a customer: how it is called, what it pays by, and how.
 import { usePriceBooks, type Organization } from '../../api/customers';
-import { atField } from '../../api/fields';
 import { organizations } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { decimal, parseMicros } from '../../lib/amount';
@@ -56,21 +55,11 @@ function specOf(o: Organization, f: Form): Organization['spec'] {
       ...(f.mode === 'invoice'
         ? f.dueDays.trim() === ''
           ? { dueDays: undefined }
-          : { dueDays: Number(f.dueDays) || 0 }
-        : { creditMicros: parseMicros(f.credit || '0') ?? 0 }),
+          : { dueDays: Number(f.dueDays) }
+        : { creditMicros: parseMicros(f.credit || '0') ?? NaN }),
     },
   };
 }
-
-const shown = [
-  'spec.displayName',
-  'spec.priceBook',
-  'spec.billing.timeZone',
-  'spec.billing.dueDays',
-  'spec.billing.creditMicros',
-  'spec.billing.address',
-  'spec.billing.taxId',
-];
 
 const labels: Record<keyof Form, Key> = {
   displayName: 'cust.displayName',
@@ -97,8 +86,6 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
     body: { meta, spec },
   } = edit;
   const books = usePriceBooks();
-  const at = (path: string) => atField(edit.error, path);
-  const badCredit = form.mode === 'prepaid' && form.credit.trim() !== '' && parseMicros(form.credit) === undefined;
   return (
     <FormDialog
       title={t('cust.editTitle', { name: o.meta.name })}
@@ -106,8 +93,9 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
       wide
       busy={edit.busy}
       error={edit.error}
-      shown={shown}
-      disabled={badCredit || edit.gone}
+      schema="Organization"
+      body={edit.body}
+      disabled={edit.gone}
       onSubmit={edit.submit}
       onClose={onClose}
     >
@@ -125,14 +113,14 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
       <TextField
         id="edit-display"
         label={t('cust.displayName')}
-        error={at('spec.displayName')}
+        path="spec.displayName"
         value={form.displayName}
         onChange={edit.set('displayName')}
       />
       <SelectField
         id="edit-book"
         label={t('cust.priceBook')}
-        error={at('spec.priceBook')}
+        path="spec.priceBook"
         value={form.priceBook}
         onChange={edit.set('priceBook')}
         options={[
@@ -155,7 +143,7 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
             id="edit-zone"
             label={t('cust.timeZone')}
             help={t('cust.timeZoneHelp')}
-            error={at('spec.billing.timeZone')}
+            path="spec.billing.timeZone"
             value={form.timeZone}
             onChange={edit.set('timeZone')}
           />
@@ -164,7 +152,7 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
               id="edit-due"
               type="number"
               label={t('cust.dueDays')}
-              error={at('spec.billing.dueDays')}
+              path="spec.billing.dueDays"
               value={form.dueDays}
               onChange={edit.set('dueDays')}
             />
@@ -173,7 +161,7 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
             <TextField
               id="edit-credit"
               label={t('cust.credit')}
-              error={badCredit ? t('cust.amountWrong') : at('spec.billing.creditMicros')}
+              path="spec.billing.creditMicros"
               value={form.credit}
               onChange={edit.set('credit')}
             />
@@ -183,14 +171,14 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
             rows={3}
             label={t('cust.address')}
             help={t('cust.addressHelp')}
-            error={at('spec.billing.address')}
+            path="spec.billing.address"
             value={form.address}
             onChange={edit.set('address')}
           />
           <TextField
             id="edit-tax"
             label={t('cust.taxId')}
-            error={at('spec.billing.taxId')}
+            path="spec.billing.taxId"
             value={form.taxId}
             onChange={edit.set('taxId')}
           />

@@ -114,11 +114,19 @@ function CreditInvoice({ invoice: i, onClose }: { invoice: Invoice; onClose: () 
       action={t('cust.creditNote')}
       busy={create.isPending}
       error={create.error}
-      shown={[]}
+      schema="CreditNote"
+      body={body}
       onSubmit={create.mutate}
       onClose={onClose}
     >
-      <TextField id="credit-reason" label={t('cust.creditNoteReason')} value={reason} onChange={setReason} required />
+      <TextField
+        id="credit-reason"
+        path="spec.reason"
+        label={t('cust.creditNoteReason')}
+        value={reason}
+        onChange={setReason}
+        required
+      />
       <Same
         cli={asCommand(['invoice', 'credit', i.meta.name], { reason: body.spec.reason || 'REASON' })}
         curl={asCurl('POST', '/v1/credit-notes', body)}

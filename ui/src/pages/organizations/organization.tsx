@@ -48,11 +48,17 @@ function Suspend({ organization: o, onClose }: { organization: Organization; onC
       action={t('cust.suspend')}
       busy={save.isPending}
       error={save.error}
-      shown={[]}
+      body={{ spec: { suspended: { reason } } }}
       onSubmit={() => save.mutate((now) => ({ ...now, suspended: { reason: reason.trim() } }))}
       onClose={onClose}
     >
-      <TextField id="suspend-reason" label={t('cust.suspendReason')} value={reason} onChange={setReason} />
+      <TextField
+        id="suspend-reason"
+        path="spec.suspended.reason"
+        label={t('cust.suspendReason')}
+        value={reason}
+        onChange={setReason}
+      />
       <Same
         cli={asCommand(['organization', 'set', o.meta.name], { suspend: reason.trim() || 'REASON' })}
         curl={asCurl('PUT', `/v1/organizations/${o.meta.id}`, {

@@ -5,7 +5,6 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { type Organization } from '../../api/customers';
-import { atField } from '../../api/fields';
 import { useText } from '../../i18n';
 import { asCurl, quote } from '../../lib/shell';
 import { FormDialog } from '../../parts/form-dialog';
@@ -31,14 +30,14 @@ function CreateProject({ organization: o, onClose }: { organization: Organizatio
     mutationFn: () => ok(api.POST('/v1/projects', { body })),
     onSuccess: () => (void client.invalidateQueries({ queryKey: ['Project', 'list'] }), onClose()),
   });
-  const at = (path: string) => atField(create.error, path);
   return (
     <FormDialog
       title={t('cust.projectCreate')}
       action={t('common.create')}
       busy={create.isPending}
       error={create.error}
-      shown={['meta.name', 'spec.displayName']}
+      schema="Project"
+      body={body}
       onSubmit={create.mutate}
       onClose={onClose}
     >
@@ -46,7 +45,7 @@ function CreateProject({ organization: o, onClose }: { organization: Organizatio
         id="project-name"
         label={t('common.name')}
         help={t('cust.nameHelp')}
-        error={at('meta.name')}
+        path="meta.name"
         value={name}
         onChange={setName}
         required
@@ -54,7 +53,7 @@ function CreateProject({ organization: o, onClose }: { organization: Organizatio
       <TextField
         id="project-display"
         label={t('cust.displayName')}
-        error={at('spec.displayName')}
+        path="spec.displayName"
         value={displayName}
         onChange={setDisplayName}
       />

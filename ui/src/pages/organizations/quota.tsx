@@ -1,8 +1,7 @@
 // A customer's quota, beside what is in use of it.
-import { Button, Card, CardBody, Form } from '@patternfly/react-core';
+import { Button, Card, CardBody } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import type { Organization } from '../../api/customers';
-import { atField, elsewhere } from '../../api/fields';
 import { useQuota } from '../../api/queries';
 import { organizations } from '../../api/resource';
 import { useText } from '../../i18n';
@@ -21,7 +20,7 @@ import {
 import { asCurl, lines, quote } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
-import { ErrorAlert } from '../../parts/error';
+import { Form } from '../../parts/form';
 import { Same } from '../../parts/same';
 import { TextField } from '../../parts/text-field';
 
@@ -44,19 +43,24 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
     form,
     body: { meta, spec },
   } = edit;
-  const bad = wrong(form);
   const label = (q: Quota) => (isSize(q) ? t('cust.quotaGib', { name: t(quotaKey(q)) }) : t(quotaKey(q)));
   const used = (q: Quota) =>
     t('cust.quotaUsed', {
       used: isSize(q) ? formatBytes(uses[q] ?? 0, language) : new Intl.NumberFormat(language).format(uses[q] ?? 0),
     });
-  const paths = quotas.map((q) => `spec.quota.${q}`);
   return (
     <Card>
       <CardBody>
-        <Form className="basalt-form" onSubmit={(e) => (e.preventDefault(), bad.length === 0 && edit.submit())}>
+        <Form
+          className="basalt-form"
+          schema="Organization"
+          body={edit.body}
+          wrong={wrong(form).map((q) => ({ path: `spec.quota.${q}`, text: t('cust.quotaWrong') }))}
+          busy={edit.busy}
+          error={edit.error}
+          onSubmit={edit.submit}
+        >
           <p>{t('cust.quotaHelp')}</p>
-          <ErrorAlert error={elsewhere(edit.error, paths)} />
           <Conflict edit={edit} label={label} />
           <div role="status">{edit.saved && t('cust.quotaSaved')}</div>
           <div className="basalt-columns">
@@ -68,15 +72,15 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
                 help={used(q)}
                 value={form[q]}
                 readOnly={!owns}
-                error={bad.includes(q) ? t('cust.quotaWrong') : atField(edit.error, `spec.quota.${q}`)}
-                onChange={(v) => (edit.dismiss(), edit.set(q)(v))}
+                path={`spec.quota.${q}`}
+                onChange={(v) => edit.set(q)(v)}
               />
             ))}
           </div>
           {owns && (
             <>
               <div>
-                <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || edit.gone || bad.length > 0}>
+                <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || edit.gone}>
                   {t('cust.save')}
                 </Button>
               </div>

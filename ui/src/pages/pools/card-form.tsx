@@ -1,5 +1,4 @@
 import { Checkbox, FormSelect, FormSelectOption } from '@patternfly/react-core';
-import { atField } from '../../api/fields';
 import { gpus } from '../../api/resource';
 import { useText } from '../../i18n';
 import type { Gpu } from '../../lib/node';
@@ -7,11 +6,9 @@ import { defaultPool } from '../../lib/pool';
 import { asCommand } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
-import { describedBy, Field } from '../../parts/field';
+import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
-
-const shown = ['spec.pool'];
 
 interface Form {
   pool: string;
@@ -50,23 +47,14 @@ export function CardForm({
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={shown}
+      schema="GPU"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
     >
       <Conflict edit={edit} label={(f) => t(f === 'pool' ? 'pool.which' : 'pool.close')} />
-      <Field
-        id="card-pool"
-        label={t('pool.which')}
-        help={t('pool.cardPoolHelp')}
-        error={atField(edit.error, 'spec.pool')}
-      >
-        <FormSelect
-          id="card-pool"
-          value={pool}
-          onChange={(_, v) => edit.set('pool')(v)}
-          aria-describedby={describedBy('card-pool')}
-        >
+      <Field id="card-pool" label={t('pool.which')} help={t('pool.cardPoolHelp')} path="spec.pool">
+        <FormSelect id="card-pool" value={pool} onChange={(_, v) => edit.set('pool')(v)}>
           {pools.map((p) => (
             <FormSelectOption key={p} value={p} label={p} />
           ))}

@@ -1,18 +1,15 @@
 import { TextInput } from '@patternfly/react-core';
 import type { Schemas } from '../../api/client';
-import { atField } from '../../api/fields';
 import { gpuPools } from '../../api/resource';
 import { useText } from '../../i18n';
 import { asCommand } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
-import { describedBy, Field } from '../../parts/field';
+import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
 
 type Pool = Schemas['GPUPool'];
-
-const shown = ['meta.name', 'spec.maxVgpusPerGpu', 'spec.vramOvercommitPercent'];
 
 const labels = { name: 'common.name', most: 'pool.most', overcommit: 'pool.overcommitField' } as const;
 
@@ -56,7 +53,6 @@ export function PoolForm({
     onSaved: onDone,
   });
   const { form } = edit;
-  const at = (path: string) => atField(edit.error, path);
   return (
     <FormDialog
       title={name ? t('pool.changeTitle', { name }) : t('pool.create')}
@@ -65,13 +61,14 @@ export function PoolForm({
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={shown}
+      schema="GPUPool"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
     >
       <Conflict edit={edit} label={(f) => t(labels[f])} />
       {name === undefined && (
-        <Field id="pool-name" label={t('common.name')} error={at('meta.name')} required>
+        <Field id="pool-name" label={t('common.name')} path="meta.name" required>
           <TextInput
             id="pool-name"
             value={form.name}
@@ -79,12 +76,10 @@ export function PoolForm({
             isRequired
             autoComplete="off"
             spellCheck={false}
-            validated={at('meta.name') ? 'error' : 'default'}
-            aria-describedby={describedBy('pool-name')}
           />
         </Field>
       )}
-      <Field id="pool-most" label={t('pool.most')} help={t('pool.mostHelp')} error={at('spec.maxVgpusPerGpu')}>
+      <Field id="pool-most" label={t('pool.most')} help={t('pool.mostHelp')} path="spec.maxVgpusPerGpu">
         <TextInput
           id="pool-most"
           type="number"
@@ -93,15 +88,13 @@ export function PoolForm({
           value={form.most}
           onChange={(_, v) => edit.set('most')(v)}
           isRequired
-          validated={at('spec.maxVgpusPerGpu') ? 'error' : 'default'}
-          aria-describedby={describedBy('pool-most')}
         />
       </Field>
       <Field
         id="pool-overcommit"
         label={t('pool.overcommitField')}
         help={t('pool.overcommitHelp')}
-        error={at('spec.vramOvercommitPercent')}
+        path="spec.vramOvercommitPercent"
       >
         <TextInput
           id="pool-overcommit"
@@ -112,8 +105,6 @@ export function PoolForm({
           value={form.overcommit}
           onChange={(_, v) => edit.set('overcommit')(v)}
           isRequired
-          validated={at('spec.vramOvercommitPercent') ? 'error' : 'default'}
-          aria-describedby={describedBy('pool-overcommit')}
         />
       </Field>
       <Same

@@ -1,11 +1,9 @@
 // One price book: its editor, and what was used by its prices.
-import { Alert, Button, Card, CardBody, CardTitle, Form } from '@patternfly/react-core';
+import { Alert, Button, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { TagsIcon } from '@patternfly/react-icons';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { atField } from '../../api/fields';
-import { asApiError } from '../../api/client';
 import { ownsBook, useBook, type Book } from '../../api/prices';
 import type { Session } from '../../api/session';
 import { priceBooks } from '../../api/resource';
@@ -28,6 +26,7 @@ import { applied, asCurl } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { ErrorAlert } from '../../parts/error';
+import { Form } from '../../parts/form';
 import { Empty } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { Same } from '../../parts/same';
@@ -126,7 +125,6 @@ export function Editor({
 }) {
   const { t, has } = useText();
   const client = useQueryClient();
-  const [tried, setTried] = useState(false);
   const [start, setStart] = useState<Start>('hour');
   const { currency } = book.spec;
   const edit = useEdit<Book, BookForm>({
@@ -150,18 +148,20 @@ export function Editor({
   const words = useRowWords(currency);
   const put =
     <K extends keyof BookForm>(name: K) =>
-    (value: BookForm[K]) => (onEdited?.(true), edit.dismiss(), edit.set(name)(value));
-  const at = (path: string) =>
-    tried && problems[path] ? t(`price.problem.${problems[path]}`) : atField(edit.error, path);
-  const rows = { currency, at };
+    (value: BookForm[K]) => (onEdited?.(true), edit.set(name)(value));
+  const rows = { currency };
   const none = missing(form);
-  const submit = () => (setTried(true), Object.keys(problems).length === 0 && edit.submit());
-  // What the API says of a field stands there: the rows have them all but these.
-  const fields = edit.error ? asApiError(edit.error).fields : [];
-  const above = fields.length > 0 && fields.every((f) => f.field.startsWith('spec.')) ? null : edit.error;
   return (
-    <Form className="basalt-stack" onSubmit={(e) => (e.preventDefault(), submit())} noValidate>
-      <ErrorAlert error={above} />
+    <Form
+      className="basalt-stack"
+      long
+      schema="PriceBook"
+      body={edit.body}
+      wrong={Object.entries(problems).map(([path, what]) => ({ path, text: t(`price.problem.${what}`) }))}
+      busy={edit.busy}
+      error={edit.error}
+      onSubmit={edit.submit}
+    >
       {book.spec.effectiveFrom && (
         <p>
           {t('price.version', { n: book.spec.version ?? 1 })} <Time at={book.spec.effectiveFrom} />
@@ -230,14 +230,14 @@ export function Editor({
           <TextField
             id="book-minimum"
             label={t('price.minimum', { currency })}
-            error={at('spec.minimumMicros')}
+            path="spec.minimumMicros"
             value={form.minimum}
             onChange={put('minimum')}
           />
           <TextField
             id="book-seller"
             label={t('price.seller')}
-            error={at('spec.seller.name')}
+            path="spec.seller.name"
             value={form.seller}
             onChange={put('seller')}
           />
@@ -246,14 +246,14 @@ export function Editor({
             rows={3}
             label={t('price.sellerAddress')}
             help={t('cust.addressHelp')}
-            error={at('spec.seller.address')}
+            path="spec.seller.address"
             value={form.address}
             onChange={put('address')}
           />
           <TextField
             id="book-tax-id"
             label={t('price.sellerTaxId')}
-            error={at('spec.seller.taxId')}
+            path="spec.seller.taxId"
             value={form.taxId}
             onChange={put('taxId')}
           />
@@ -267,13 +267,12 @@ export function Editor({
         onChange={(v) => setStart(v as Start)}
         options={starts.map((s) => [s, t(`price.effective.${s}`)])}
       />
-      <ErrorAlert error={above ? null : edit.error} />
       <div className="basalt-actions">
         <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || !edited || edit.gone}>
           {t('price.save')}
         </Button>
         {edited && (
-          <Button variant="link" onClick={() => (edit.reset(), setTried(false), onEdited?.(false))}>
+          <Button variant="link" onClick={() => (edit.reset(), onEdited?.(false))}>
             {t('price.reset')}
           </Button>
         )}

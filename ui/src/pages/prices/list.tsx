@@ -6,7 +6,6 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { api, ok } from '../../api/client';
 import { usePriceBooks } from '../../api/customers';
-import { atField } from '../../api/fields';
 import { ownsBook, type Book } from '../../api/prices';
 import type { Session } from '../../api/session';
 import { useText } from '../../i18n';
@@ -34,14 +33,14 @@ function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Boo
     spec: { ...(source?.spec ?? { prices: [] }), currency: form.currency.trim().toUpperCase() },
   };
   const create = useMutation({ mutationFn: () => ok(api.POST('/v1/price-books', { body })), onSuccess: onMade });
-  const at = (path: string) => atField(create.error, path);
   return (
     <FormDialog
       title={t('price.create')}
       action={t('common.create')}
       busy={create.isPending}
       error={create.error}
-      shown={['meta.name', 'spec.currency']}
+      schema="PriceBook"
+      body={body}
       onSubmit={create.mutate}
       onClose={onClose}
     >
@@ -49,7 +48,7 @@ function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Boo
         id="book-name"
         label={t('common.name')}
         help={t('cust.nameHelp')}
-        error={at('meta.name')}
+        path="meta.name"
         value={form.name}
         onChange={set('name')}
         required
@@ -58,7 +57,7 @@ function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Boo
         id="book-currency"
         label={t('price.currency')}
         help={t('price.currencyHelp')}
-        error={at('spec.currency')}
+        path="spec.currency"
         value={form.currency}
         onChange={set('currency')}
         required

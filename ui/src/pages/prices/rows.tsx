@@ -9,8 +9,6 @@ interface Props<R> {
   rows: R[];
   set: (rows: R[]) => void;
   currency: string;
-  /** What is wrong at a path, said by the form or by the API. */
-  at: (path: string) => string | undefined;
 }
 
 export const meterName = (has: (key: string) => boolean, t: (key: 'meter.vcpu-seconds') => string, m: string) =>
@@ -29,7 +27,7 @@ function useMeters() {
   };
 }
 
-export function PriceRows({ rows, set, currency, at }: Props<PriceRow>) {
+export function PriceRows({ rows, set, currency }: Props<PriceRow>) {
   const { t, language } = useText();
   const { name, options, unitsOf } = useMeters();
   return rows.map((r, i) => {
@@ -66,7 +64,7 @@ export function PriceRows({ rows, set, currency, at }: Props<PriceRow>) {
           <SelectField
             id={`m-${r.key}`}
             label={t('price.meter')}
-            error={at(`${path}.meter`)}
+            path={`${path}.meter`}
             value={r.meter}
             options={options}
             onChange={(m) => put({ meter: m, unit: units[m]?.[0]?.id ?? '' })}
@@ -74,7 +72,7 @@ export function PriceRows({ rows, set, currency, at }: Props<PriceRow>) {
           <TextField
             id={`p-${r.key}`}
             label={t('price.price', { currency })}
-            error={at(`${path}.priceMicros`)}
+            path={`${path}.priceMicros`}
             value={r.price}
             onChange={(price) => put({ price })}
           />
@@ -89,7 +87,7 @@ export function PriceRows({ rows, set, currency, at }: Props<PriceRow>) {
             id={`f-${r.key}`}
             type="datetime-local"
             label={t('price.begins')}
-            error={at(`${path}.from`)}
+            path={`${path}.from`}
             value={r.from}
             onChange={(from) => put({ from })}
           />
@@ -109,7 +107,7 @@ export function PriceRows({ rows, set, currency, at }: Props<PriceRow>) {
             <TextField
               id={`t-${r.key}-${j}`}
               label={t('price.upTo')}
-              error={at(`${path}.tiers[${j}].upTo`)}
+              path={`${path}.tiers[${j}].upTo`}
               value={tier.upTo}
               onChange={(upTo) => put({ tiers: changed(r.tiers, j, { upTo }) })}
             />
@@ -117,7 +115,7 @@ export function PriceRows({ rows, set, currency, at }: Props<PriceRow>) {
               id={`tp-${r.key}-${j}`}
               label={t('price.tierPrice')}
               help={j === r.tiers.length - 1 ? t('price.tiersHelp') : undefined}
-              error={at(`${path}.tiers[${j}].priceMicros`)}
+              path={`${path}.tiers[${j}].priceMicros`}
               value={tier.price}
               onChange={(price) => put({ tiers: changed(r.tiers, j, { price }) })}
             />
@@ -138,7 +136,7 @@ export function PriceRows({ rows, set, currency, at }: Props<PriceRow>) {
   });
 }
 
-export function CommitmentRows({ rows, set, currency, at }: Props<CommitmentRow>) {
+export function CommitmentRows({ rows, set, currency }: Props<CommitmentRow>) {
   const { t } = useText();
   const { name, options, unitsOf } = useMeters();
   return rows.map((r, i) => {
@@ -149,7 +147,7 @@ export function CommitmentRows({ rows, set, currency, at }: Props<CommitmentRow>
         <SelectField
           id={`cm-${r.key}`}
           label={t('price.meter')}
-          error={at(`${path}.meter`)}
+          path={`${path}.meter`}
           value={r.meter}
           options={options}
           onChange={(m) => put({ meter: m, unit: units[m]?.[0]?.id ?? '', raw: undefined })}
@@ -157,7 +155,7 @@ export function CommitmentRows({ rows, set, currency, at }: Props<CommitmentRow>
         <TextField
           id={`cq-${r.key}`}
           label={t('price.quantity')}
-          error={at(`${path}.quantity`)}
+          path={`${path}.quantity`}
           value={r.quantity}
           onChange={(quantity) => put({ quantity, raw: undefined })}
         />
@@ -171,7 +169,7 @@ export function CommitmentRows({ rows, set, currency, at }: Props<CommitmentRow>
         <TextField
           id={`cp-${r.key}`}
           label={t('price.eachMonth', { currency })}
-          error={at(`${path}.priceMicros`)}
+          path={`${path}.priceMicros`}
           value={r.price}
           onChange={(price) => put({ price, raw: undefined })}
         />
@@ -179,7 +177,7 @@ export function CommitmentRows({ rows, set, currency, at }: Props<CommitmentRow>
           id={`cf-${r.key}`}
           type="datetime-local"
           label={t('price.begins')}
-          error={at(`${path}.from`)}
+          path={`${path}.from`}
           value={r.from}
           onChange={(from) => put({ from })}
         />
@@ -187,7 +185,7 @@ export function CommitmentRows({ rows, set, currency, at }: Props<CommitmentRow>
           id={`ct-${r.key}`}
           type="datetime-local"
           label={t('price.until')}
-          error={at(`${path}.until`)}
+          path={`${path}.until`}
           value={r.until}
           onChange={(until) => put({ until })}
         />
@@ -206,7 +204,7 @@ export function CommitmentRows({ rows, set, currency, at }: Props<CommitmentRow>
   });
 }
 
-export function DiscountRows({ rows, set, at }: Props<DiscountRow>) {
+export function DiscountRows({ rows, set }: Props<DiscountRow>) {
   const { t } = useText();
   const { options } = useMeters();
   return rows.map((r, i) => {
@@ -229,7 +227,7 @@ export function DiscountRows({ rows, set, at }: Props<DiscountRow>) {
         <TextField
           id={`dp-${r.key}`}
           label={t('price.percent')}
-          error={at(`${path}.basisPoints`)}
+          path={`${path}.basisPoints`}
           value={r.percent}
           onChange={(percent) => put({ percent })}
         />
@@ -237,7 +235,7 @@ export function DiscountRows({ rows, set, at }: Props<DiscountRow>) {
           id={`df-${r.key}`}
           type="datetime-local"
           label={t('price.begins')}
-          error={at(`${path}.from`)}
+          path={`${path}.from`}
           value={r.from}
           onChange={(from) => put({ from })}
         />
@@ -245,7 +243,7 @@ export function DiscountRows({ rows, set, at }: Props<DiscountRow>) {
           id={`du-${r.key}`}
           type="datetime-local"
           label={t('price.until')}
-          error={at(`${path}.until`)}
+          path={`${path}.until`}
           value={r.until}
           onChange={(until) => put({ until })}
         />
@@ -259,7 +257,7 @@ export function DiscountRows({ rows, set, at }: Props<DiscountRow>) {
   });
 }
 
-export function TaxRows({ rows, set, at }: Props<TaxRow>) {
+export function TaxRows({ rows, set }: Props<TaxRow>) {
   const { t } = useText();
   return rows.map((r, i) => {
     const put = (part: Partial<TaxRow>) => set(changed(rows, i, part));
@@ -268,14 +266,14 @@ export function TaxRows({ rows, set, at }: Props<TaxRow>) {
         <TextField
           id={`xn-${r.key}`}
           label={t('price.taxName')}
-          error={at(`spec.taxes[${i}].name`)}
+          path={`spec.taxes[${i}].name`}
           value={r.name}
           onChange={(name) => put({ name })}
         />
         <TextField
           id={`xp-${r.key}`}
           label={t('price.percent')}
-          error={at(`spec.taxes[${i}].basisPoints`)}
+          path={`spec.taxes[${i}].basisPoints`}
           value={r.percent}
           onChange={(percent) => put({ percent })}
         />

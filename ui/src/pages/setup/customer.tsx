@@ -1,30 +1,27 @@
 // The first customer: an organization, a project and an administrator. What was
 // made before something failed is not made again.
-import { Button, Form } from '@patternfly/react-core';
+import { Button } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { Link } from 'wouter';
-import { api, ok, type Schemas } from '../../api/client';
-import { atField } from '../../api/fields';
+import { api, ApiError, asApiError, ok, type Schemas } from '../../api/client';
 import { adminOf, LinkReady } from '../../forms/admin';
 import { organizationOf } from '../../forms/organization';
 import { useText } from '../../i18n';
+import { problems, type SchemaName } from '../../lib/problems';
 import { asCommand, asCurl } from '../../lib/shell';
-import { ErrorAlert } from '../../parts/error';
+import { Form } from '../../parts/form';
 import { Same } from '../../parts/same';
 import { TextField } from '../../parts/text-field';
 
 type Part = 'organization' | 'project' | 'admin';
 
-/** Failed says which of the three could not be made: all have a field meta.name. */
-class Failed extends Error {
-  constructor(
-    readonly part: Part,
-    readonly why: unknown,
-  ) {
-    super(part);
-  }
-}
+/** of a part: its faults are at the fields of that part, as all three have a meta.name. */
+const ofPart = (part: Part, error: unknown): ApiError => {
+  const e = asApiError(error);
+  const errors = e.fields.map((f) => ({ ...f, field: `${part}.${f.field}` }));
+  return new ApiError({ code: e.code, detail: e.message, hint: e.hint, errors });
+};
 
 const projectOf = (name: string, organization: string): Schemas['Project'] => ({
   kind: 'Project',
@@ -33,7 +30,8 @@ const projectOf = (name: string, organization: string): Schemas['Project'] => ({
 });
 
 export function CustomerStep() {
-  const { t } = useText();
+  const text = useText();
+  const { t } = text;
   const client = useQueryClient();
   const [form, setForm] = useState({ name: '', displayName: '', project: 'main', email: '' });
   const [made, setMade] = useState<{ organization: Schemas['Organization']; user: Schemas['User'] } | null>(null);
@@ -46,12 +44,12 @@ export function CustomerStep() {
         try {
           return await make();
         } catch (e) {
-          throw new Failed(name, e);
+          throw ofPart(name, e);
         }
       };
       const b = begun.current;
       const organization = (b.organization = await part('organization', b.organization, () =>
-        ok(api.POST('/v1/organizations', { body: organizationOf({ ...form, priceBook: '', parent: '' }) })),
+        ok(api.POST('/v1/organizations', { body: bodies.organization })),
       ));
       const id = organization.meta.id ?? '';
       b.project = await part('project', b.project, () =>
@@ -69,11 +67,20 @@ export function CustomerStep() {
         void client.invalidateQueries({ queryKey: [kind, 'list'] });
     },
   });
+  const bodies = {
+    organization: organizationOf({ ...form, priceBook: '', parent: '' }),
+    project: projectOf(form.project, ''),
+    admin: adminOf(form.email, ''),
+  };
+  const faults = (part: Part, schema: SchemaName) =>
+    problems(schema, bodies[part], text).map((p) => ({ ...p, path: `${part}.${p.path}` }));
+  const wrong = [
+    ...faults('organization', 'Organization'),
+    ...faults('project', 'Project'),
+    ...faults('admin', 'User'),
+  ];
   const name = form.name.trim() || 'NAME';
   const email = form.email.trim() || 'E-MAIL';
-  const failed = create.error instanceof Failed ? create.error : null;
-  const at = (part: Part) => (failed?.part === part ? atField(failed.why, 'meta.name') : undefined);
-  const above = failed && !at(failed.part) ? failed.why : null;
   if (made)
     return (
       <>
@@ -85,13 +92,12 @@ export function CustomerStep() {
       </>
     );
   return (
-    <Form onSubmit={(e) => (e.preventDefault(), !create.isPending && create.mutate())}>
-      <ErrorAlert error={above} />
+    <Form body={bodies} wrong={wrong} busy={create.isPending} error={create.error} onSubmit={create.mutate}>
       <TextField
         id="customer-name"
         label={t('common.name')}
         help={t('cust.nameHelp')}
-        error={at('organization')}
+        path="organization.meta.name"
         value={form.name}
         onChange={set('name')}
         required
@@ -105,7 +111,7 @@ export function CustomerStep() {
       <TextField
         id="customer-project"
         label={t('setup.customerProject')}
-        error={at('project')}
+        path="project.meta.name"
         value={form.project}
         onChange={set('project')}
         required
@@ -114,7 +120,7 @@ export function CustomerStep() {
         id="customer-email"
         type="email"
         label={t('setup.customerEmail')}
-        error={at('admin')}
+        path="admin.meta.name"
         value={form.email}
         onChange={set('email')}
         required

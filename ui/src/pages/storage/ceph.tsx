@@ -15,7 +15,6 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';
 import { useCeph } from '../../api/cluster';
-import { atField } from '../../api/fields';
 import { cephClusters, change } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
@@ -24,7 +23,7 @@ import { Confirm } from '../../parts/confirm';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { ErrorAlert } from '../../parts/error';
-import { describedBy, Field } from '../../parts/field';
+import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty } from '../../parts/list';
 import { Rows } from '../../parts/rows';
@@ -33,7 +32,6 @@ import { ToneLabel, type Tone } from '../../parts/tone';
 
 type Cluster = Schemas['CephCluster'];
 
-const shown = ['spec.replicas', 'spec.failureDomain'];
 const tones: Record<string, Tone> = { OK: 'good', Warning: 'warning', Error: 'bad' };
 
 interface Form {
@@ -62,7 +60,6 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
     onSaved: onClose,
   });
   const { form } = edit;
-  const at = (path: string) => atField(edit.error, path);
   return (
     <FormDialog
       title={t(cluster?.spec.enabled ? 'ceph.change' : 'ceph.enable')}
@@ -71,7 +68,8 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={shown}
+      schema="CephCluster"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
     >
@@ -80,7 +78,7 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
         label={(f) => t(f === 'replicas' ? 'ceph.copies' : 'ceph.domain')}
         text={(f, v) => (f === 'failureDomain' ? t(`ceph.${v as Form['failureDomain']}`) : undefined)}
       />
-      <Field id="ceph-copies" label={t('ceph.copies')} help={t('ceph.copiesHelp')} error={at('spec.replicas')} required>
+      <Field id="ceph-copies" label={t('ceph.copies')} help={t('ceph.copiesHelp')} path="spec.replicas" required>
         <TextInput
           id="ceph-copies"
           type="number"
@@ -89,16 +87,13 @@ function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void
           value={form.replicas}
           onChange={(_, v) => edit.set('replicas')(v)}
           isRequired
-          validated={at('spec.replicas') ? 'error' : 'default'}
-          aria-describedby={describedBy('ceph-copies')}
         />
       </Field>
-      <Field id="ceph-domain" label={t('ceph.domain')} help={t('ceph.domainHelp')} error={at('spec.failureDomain')}>
+      <Field id="ceph-domain" label={t('ceph.domain')} help={t('ceph.domainHelp')} path="spec.failureDomain">
         <FormSelect
           id="ceph-domain"
           value={form.failureDomain}
           onChange={(_, v) => edit.set('failureDomain')(v as Form['failureDomain'])}
-          aria-describedby={describedBy('ceph-domain')}
         >
           <FormSelectOption value="host" label={t('ceph.host')} />
           <FormSelectOption value="osd" label={t('ceph.osd')} />

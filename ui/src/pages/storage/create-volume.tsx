@@ -1,6 +1,5 @@
 // A new volume: blank, or made from an image or a snapshot.
 import {
-  Checkbox,
   ExpandableSection,
   FormSelect,
   FormSelectOption,
@@ -9,31 +8,20 @@ import {
 } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useFieldErrors } from '../../api/fields';
 import { useImages, useInstances } from '../../api/queries';
 import { createVolume, mostChoices, useSnapshots } from '../../api/storage';
 import { useText } from '../../i18n';
 import { volumeCommand } from '../../lib/commands';
 import { newVolume, volumeOf, type VolumeDraft } from '../../lib/volume';
 import { asCurl } from '../../lib/shell';
+import { CheckField } from '../../parts/check-field';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { ProjectField, useNewIn } from '../../parts/project-field';
 import { Same } from '../../parts/same';
 import { SizeField } from '../../parts/size-field';
-import { LimitFields, limitPaths } from './limits';
+import { LimitFields } from './limits';
 
-const shown = [
-  'meta.name',
-  'meta.project',
-  'spec.sizeBytes',
-  'spec.image',
-  'spec.snapshot',
-  'spec.instance',
-  'spec.pool',
-  'spec.encrypted',
-  ...limitPaths,
-];
 const pools = ['ceph', 'shared', 'local'];
 
 interface Props {
@@ -65,7 +53,6 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
     mutationFn: () => createVolume(wanted),
     onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Volume', 'list'] })),
   });
-  const errors = useFieldErrors(create.error);
   const fromSnapshot = draft.source.startsWith('snapshot:');
   const byName = volumeOf(draft, place.name);
   return (
@@ -74,13 +61,14 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
       action={t('common.create')}
       busy={create.isPending}
       error={create.error}
-      shown={shown}
+      schema="Volume"
+      body={wanted}
       onSubmit={create.mutate}
       onClose={onClose}
       wide
     >
-      {!project && <ProjectField of={place} errors={errors} />}
-      <Field id="vol-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+      {!project && <ProjectField of={place} />}
+      <Field id="vol-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" required>
         <TextInput
           id="vol-name"
           value={draft.name}
@@ -90,12 +78,7 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
           spellCheck={false}
         />
       </Field>
-      <Field
-        id="vol-source"
-        label={t('vol.source')}
-        path={fromSnapshot ? 'spec.snapshot' : 'spec.image'}
-        errors={errors}
-      >
+      <Field id="vol-source" label={t('vol.source')} path={fromSnapshot ? 'spec.snapshot' : 'spec.image'}>
         <FormSelect id="vol-source" value={draft.source} onChange={(_, v) => set('source')(v)}>
           <FormSelectOption value="" label={t('vol.blank')} />
           {images.length > 0 && (
@@ -119,13 +102,12 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
         label={t('vol.size')}
         help={draft.source ? t('vol.sizeHelp') : undefined}
         path="spec.sizeBytes"
-        errors={errors}
         size={draft.size}
         set={set('size')}
         required={!draft.source}
       />
       {!instance && (
-        <Field id="vol-instance" label={t('vol.instance')} path="spec.instance" errors={errors}>
+        <Field id="vol-instance" label={t('vol.instance')} path="spec.instance">
           <FormSelect id="vol-instance" value={draft.instance} onChange={(_, v) => set('instance')(v)}>
             <FormSelectOption value="" label={t('vol.later')} />
             {instances.map((i) => (
@@ -135,7 +117,7 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
         </Field>
       )}
       {!fromSnapshot && (
-        <Field id="vol-pool" label={t('vol.pool')} path="spec.pool" errors={errors}>
+        <Field id="vol-pool" label={t('vol.pool')} path="spec.pool">
           <FormSelect id="vol-pool" value={draft.pool} onChange={(_, v) => set('pool')(v)}>
             <FormSelectOption value="" label={t('vol.poolAny')} />
             {pools.map((p) => (
@@ -144,15 +126,16 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
           </FormSelect>
         </Field>
       )}
-      <Checkbox
+      <CheckField
         id="vol-encrypted"
         label={t('vol.wantEncrypted')}
-        description={errors.at('spec.encrypted') ?? t('vol.encryptedHelp')}
-        isChecked={draft.encrypted}
-        onChange={(_, v) => (errors.changed('spec.encrypted'), set('encrypted')(v))}
+        help={t('vol.encryptedHelp')}
+        path="spec.encrypted"
+        checked={draft.encrypted}
+        onChange={set('encrypted')}
       />
       <ExpandableSection toggleText={t('vol.limits')}>
-        <LimitFields limits={draft} errors={errors} set={(l) => setDraft((d) => ({ ...d, ...l }))} />
+        <LimitFields limits={draft} set={(l) => setDraft((d) => ({ ...d, ...l }))} />
       </ExpandableSection>
       <Same cli={volumeCommand(byName)} curl={asCurl('POST', '/v1/volumes', byName)} />
     </FormDialog>

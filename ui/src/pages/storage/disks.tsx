@@ -5,7 +5,6 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Schemas } from '../../api/client';
 import { useDisks } from '../../api/cluster';
-import { atField } from '../../api/fields';
 import { useNodes } from '../../api/queries';
 import { change, disks } from '../../api/resource';
 import { useText } from '../../i18n';
@@ -20,7 +19,6 @@ import { ToneLabel, type Tone } from '../../parts/tone';
 
 type Disk = Schemas['Disk'];
 
-const shown = ['spec.wipe', 'spec.use', 'spec.pool'];
 const tones: Record<string, Tone> = { Ready: 'good', Failed: 'bad', Free: 'off', InUse: 'off' };
 
 const setUse = (disk: Disk, spec: Schemas['DiskSpec']) =>
@@ -40,27 +38,23 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
       action={t('dsk.take')}
       busy={save.isPending}
       error={save.error}
-      shown={shown}
+      schema="Disk"
+      body={{ meta: disk.meta, spec }}
       onSubmit={save.mutate}
       onClose={onClose}
     >
-      <Field id="disk-use" label={t('dsk.use')} error={atField(save.error, 'spec.use')}>
+      <Field id="disk-use" label={t('dsk.use')} path="spec.use">
         <FormSelect id="disk-use" value={use} onChange={(_, v) => setUseOf(v === 'local' ? 'local' : 'ceph')}>
           <FormSelectOption value="ceph" label="Ceph" />
           <FormSelectOption value="local" label={t('dsk.local')} />
         </FormSelect>
       </Field>
       {use === 'local' && (
-        <Field
-          id="disk-pool"
-          label={t('dsk.poolName')}
-          help={t('dsk.poolNameHelp')}
-          error={atField(save.error, 'spec.pool')}
-        >
+        <Field id="disk-pool" label={t('dsk.poolName')} help={t('dsk.poolNameHelp')} path="spec.pool">
           <TextInput id="disk-pool" value={pool} onChange={(_, v) => setPool(v)} />
         </Field>
       )}
-      <Field id="disk-wipe" label={t('dsk.content')} error={atField(save.error, 'spec.wipe')}>
+      <Field id="disk-wipe" label={t('dsk.content')} path="spec.wipe">
         <Checkbox
           id="disk-wipe"
           label={t('dsk.wipe')}

@@ -1,30 +1,20 @@
 // The limits of a volume.
 import { TextInput } from '@patternfly/react-core';
-import type { FieldErrors } from '../../api/fields';
 import { useText } from '../../i18n';
 import type { VolumeDraft } from '../../lib/volume';
 import { Field } from '../../parts/field';
 import { SizeField } from '../../parts/size-field';
 
 export type Limits = Pick<VolumeDraft, 'readIOPS' | 'writeIOPS' | 'readRate' | 'writeRate'>;
-export const limitPaths = ['spec.qos'];
 
-export function LimitFields({
-  limits,
-  errors,
-  set,
-}: {
-  limits: Limits;
-  errors: FieldErrors;
-  set: (l: Partial<Limits>) => void;
-}) {
+export function LimitFields({ limits, set }: { limits: Limits; set: (l: Partial<Limits>) => void }) {
   const { t } = useText();
   return (
     <div className="basalt-stack">
       <p className="basalt-note">{t('vol.limitsHelp')}</p>
       <div className="basalt-halves">
         {(['readIOPS', 'writeIOPS'] as const).map((k) => (
-          <Field key={k} id={`vol-${k}`} label={t(`vol.${k}`)} path={`spec.qos.${k}`} errors={errors}>
+          <Field key={k} id={`vol-${k}`} label={t(`vol.${k}`)} path={`spec.qos.${k}`}>
             <TextInput
               id={`vol-${k}`}
               type="number"
@@ -39,7 +29,6 @@ export function LimitFields({
           id="vol-readRate"
           label={t('vol.readRate')}
           path="spec.qos.readBytesPerSecond"
-          errors={errors}
           size={limits.readRate}
           set={(readRate) => set({ readRate })}
         />
@@ -47,7 +36,6 @@ export function LimitFields({
           id="vol-writeRate"
           label={t('vol.writeRate')}
           path="spec.qos.writeBytesPerSecond"
-          errors={errors}
           size={limits.writeRate}
           set={(writeRate) => set({ writeRate })}
         />

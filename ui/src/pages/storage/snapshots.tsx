@@ -33,7 +33,6 @@ function ChooseVolume({
       action={t('common.continue')}
       busy={false}
       error={null}
-      shown={[]}
       disabled={!chosen}
       onSubmit={() => chosen && onChosen(chosen)}
       onClose={onClose}

@@ -4,11 +4,10 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { useBackupTargets } from '../../api/cluster';
-import { atField } from '../../api/fields';
 import { useText, type Key } from '../../i18n';
 import { asCommand, asCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
-import { describedBy, Field } from '../../parts/field';
+import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../../parts/list';
 import { Same } from '../../parts/same';
@@ -23,7 +22,6 @@ const s3Fields = [
   { field: 'accessKey', text: 'tgt.accessKey', required: true },
   { field: 'secretKey', text: 'tgt.secretKey', required: true },
 ] as const satisfies readonly { field: string; text: Key; required: boolean }[];
-const shown = ['meta.name', 'spec.directory', 'spec.password', ...s3Fields.map((f) => `spec.s3.${f.field}`)];
 
 function TargetForm({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
   const { t } = useText();
@@ -48,7 +46,6 @@ function TargetForm({ onDone, onClose }: { onDone: () => void; onClose: () => vo
   };
   const body: Target = { kind: 'BackupTarget', meta: { name: form.name }, spec };
   const save = useMutation({ mutationFn: () => ok(api.POST('/v1/backup-targets', { body })), onSuccess: onDone });
-  const at = (path: string) => atField(save.error, path);
   const secret = (spec: Schemas['BackupTargetSpec']) => ({
     ...spec,
     ...(spec.password && { password: '…' }),
@@ -64,7 +61,7 @@ function TargetForm({ onDone, onClose }: { onDone: () => void; onClose: () => vo
   ) => {
     const id = `target-${field}`;
     return (
-      <Field key={id} id={id} label={t(label)} help={help && t(help)} error={at(path)} required={required}>
+      <Field key={id} id={id} label={t(label)} help={help && t(help)} path={path} required={required}>
         <TextInput
           id={id}
           type={type}
@@ -73,8 +70,6 @@ function TargetForm({ onDone, onClose }: { onDone: () => void; onClose: () => vo
           isRequired={required}
           autoComplete={type === 'password' ? 'new-password' : 'off'}
           spellCheck={false}
-          validated={at(path) ? 'error' : 'default'}
-          aria-describedby={describedBy(id)}
         />
       </Field>
     );
@@ -85,7 +80,8 @@ function TargetForm({ onDone, onClose }: { onDone: () => void; onClose: () => vo
       action={t('common.create')}
       busy={save.isPending}
       error={save.error}
-      shown={shown}
+      schema="BackupTarget"
+      body={body}
       onSubmit={save.mutate}
       onClose={onClose}
     >

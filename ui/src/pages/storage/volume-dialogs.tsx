@@ -3,7 +3,6 @@ import { FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core'
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Instance } from '../../api/client';
-import { useFieldErrors } from '../../api/fields';
 import { useInstances } from '../../api/queries';
 import { attach, createSnapshot, detach, mostChoices, type Snapshot, type Volume } from '../../api/storage';
 import { volumes } from '../../api/resource';
@@ -19,7 +18,7 @@ import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Same } from '../../parts/same';
 import { SizeField } from '../../parts/size-field';
-import { LimitFields, limitPaths, type Limits } from './limits';
+import { LimitFields, type Limits } from './limits';
 
 export type VolumeAction = 'attach' | 'detach' | 'grow' | 'limits' | 'snapshot';
 
@@ -66,7 +65,6 @@ function Attach({ volume, onClose }: Props) {
   const [chosen, choose] = useState('');
   const instance = chosen || choices[0]?.meta.id || '';
   const send = useSend(() => attach(idOf(volume), instance), 'Volume', onClose);
-  const errors = useFieldErrors(send.error);
   return (
     <FormDialog
       title={t('vol.attachTitle', { name: volume.meta.name })}
@@ -75,7 +73,7 @@ function Attach({ volume, onClose }: Props) {
       busy={send.isPending}
       disabled={!instance}
       error={send.error ?? instances.error}
-      shown={['spec.instance']}
+      body={{ spec: { instance } }}
       onSubmit={send.mutate}
       onClose={onClose}
     >
@@ -84,7 +82,6 @@ function Attach({ volume, onClose }: Props) {
         label={t('vol.instance')}
         help={instances.data && choices.length === 0 ? t('vol.noInstances') : undefined}
         path="spec.instance"
-        errors={errors}
       >
         <FormSelect id="attach-to" value={instance} onChange={(_, v) => choose(v)}>
           {choices.map((i) => (
@@ -126,7 +123,6 @@ function Grow({ volume, onClose }: Props) {
     }),
     onSaved: onClose,
   });
-  const errors = useFieldErrors(edit.error);
   return (
     <FormDialog
       title={t('vol.growTitle', { name: volume.meta.name })}
@@ -135,7 +131,8 @@ function Grow({ volume, onClose }: Props) {
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={['spec.sizeBytes']}
+      schema="Volume"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
     >
@@ -148,7 +145,6 @@ function Grow({ volume, onClose }: Props) {
         id="grow-size"
         label={t('vol.size')}
         path="spec.sizeBytes"
-        errors={errors}
         size={edit.form.size}
         set={edit.set('size')}
         required
@@ -180,7 +176,6 @@ function ChangeLimits({ volume, onClose }: Props) {
     body: (v, limits) => ({ kind: 'Volume', meta: (v ?? volume).meta, spec: { ...v?.spec, qos: limitsOf(limits) } }),
     onSaved: onClose,
   });
-  const errors = useFieldErrors(edit.error);
   const q = edit.body.spec.qos ?? {};
   const set = (limits: Partial<Limits>) => {
     for (const [field, value] of Object.entries(limits)) edit.set(field as keyof Limits)(value);
@@ -192,7 +187,8 @@ function ChangeLimits({ volume, onClose }: Props) {
       busy={edit.busy}
       disabled={edit.gone}
       error={edit.error}
-      shown={limitPaths}
+      schema="Volume"
+      body={edit.body}
       onSubmit={edit.submit}
       onClose={onClose}
       wide
@@ -202,7 +198,7 @@ function ChangeLimits({ volume, onClose }: Props) {
         label={(f) => t(`vol.${f}`)}
         text={(_, v) => (isSize(v) ? (bytesOf(v) > 0 ? formatBytes(bytesOf(v), language) : '') : undefined)}
       />
-      <LimitFields limits={edit.form} errors={errors} set={set} />
+      <LimitFields limits={edit.form} set={set} />
       <Same
         cli={asCommand(['volume', 'set', volume.meta.name], {
           'read-iops': q.readIOPS ?? 0,
@@ -225,7 +221,6 @@ export function TakeSnapshot({ volume, onClose }: Props) {
     spec: { volume: idOf(volume) },
   };
   const send = useSend(() => createSnapshot(body), 'Snapshot', onClose);
-  const errors = useFieldErrors(send.error);
   return (
     <FormDialog
       title={t('snap.takeOf', { name: volume.meta.name })}
@@ -233,11 +228,12 @@ export function TakeSnapshot({ volume, onClose }: Props) {
       action={t('snap.take')}
       busy={send.isPending}
       error={send.error}
-      shown={['meta.name']}
+      schema="Snapshot"
+      body={body}
       onSubmit={send.mutate}
       onClose={onClose}
     >
-      <Field id="snap-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+      <Field id="snap-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" required>
         <TextInput
           id="snap-name"
           value={name}

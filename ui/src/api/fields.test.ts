@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { refused } from './client';
+import { atField } from './fields';
+
+test('an error is that of a field, or of one below it', () => {
+  const e = refused(400, {
+    code: 'invalid',
+    detail: 'port 0 is not valid',
+    errors: [{ field: 'spec.rules[0].ports', detail: 'port 0 is not valid', hint: '1 to 65535' }],
+  });
+  expect(atField(e, 'spec.rules[0]')).toBe('port 0 is not valid: 1 to 65535');
+  expect(atField(e, 'spec.rule')).toBeUndefined();
+  expect(atField(null, 'spec')).toBeUndefined();
+});
