@@ -1,7 +1,6 @@
 // A new voucher, and its code, which is shown this once.
 import { Alert, Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useState } from 'react';
-import { atField } from '../api/fields';
 import { useCreateVoucher, type Voucher } from '../api/vouchers';
 import { useText } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
@@ -11,14 +10,11 @@ import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
 import { TextField } from '../parts/text-field';
 
-const shown = ['spec.amountMicros', 'spec.currency', 'spec.redemptions', 'spec.expiresAt', 'spec.note', 'code'];
-
 export function CreateVoucher({ onClose }: { onClose: () => void }) {
   const { t } = useText();
   const create = useCreateVoucher();
   const [form, setForm] = useState({ amount: '', currency: 'EUR', redemptions: '1', expires: '', note: '', code: '' });
-  const set = (name: keyof typeof form) => (v: string) => (create.reset(), setForm((f) => ({ ...f, [name]: v })));
-  const at = (path: string) => atField(create.error, path);
+  const set = (name: keyof typeof form) => (v: string) => setForm((f) => ({ ...f, [name]: v }));
   if (create.data) return <Made voucher={create.data} onClose={onClose} />;
   const micros = parseMicros(form.amount);
   const body: Voucher = {
@@ -26,7 +22,7 @@ export function CreateVoucher({ onClose }: { onClose: () => void }) {
     meta: { name: '' },
     spec: {
       currency: form.currency.trim().toUpperCase(),
-      amountMicros: micros ?? 0,
+      amountMicros: micros ?? NaN,
       redemptions: Number(form.redemptions) || 0,
       ...(form.expires && { expiresAt: `${form.expires}T00:00:00Z` }),
       ...(form.note.trim() && { note: form.note.trim() }),
@@ -46,15 +42,15 @@ export function CreateVoucher({ onClose }: { onClose: () => void }) {
       action={t('vch.create')}
       busy={create.isPending}
       error={create.error}
-      shown={shown}
-      disabled={micros === undefined}
+      schema="Voucher"
+      body={body}
       onSubmit={() => create.mutate(body)}
       onClose={onClose}
     >
       <TextField
         id="voucher-amount"
         label={t('vch.amount')}
-        error={form.amount !== '' && micros === undefined ? t('cust.amountWrong') : at('spec.amountMicros')}
+        path="spec.amountMicros"
         value={form.amount}
         onChange={set('amount')}
         required
@@ -62,7 +58,7 @@ export function CreateVoucher({ onClose }: { onClose: () => void }) {
       <TextField
         id="voucher-currency"
         label={t('vch.currency')}
-        error={at('spec.currency')}
+        path="spec.currency"
         value={form.currency}
         onChange={set('currency')}
         required
@@ -72,7 +68,7 @@ export function CreateVoucher({ onClose }: { onClose: () => void }) {
         type="number"
         label={t('vch.redemptions')}
         help={t('vch.redemptionsHelp')}
-        error={at('spec.redemptions')}
+        path="spec.redemptions"
         value={form.redemptions}
         onChange={set('redemptions')}
         required
@@ -82,22 +78,16 @@ export function CreateVoucher({ onClose }: { onClose: () => void }) {
         type="date"
         label={t('vch.expires')}
         help={t('vch.expiresHelp')}
-        error={at('spec.expiresAt')}
+        path="spec.expiresAt"
         value={form.expires}
         onChange={set('expires')}
       />
-      <TextField
-        id="voucher-note"
-        label={t('vch.note')}
-        error={at('spec.note')}
-        value={form.note}
-        onChange={set('note')}
-      />
+      <TextField id="voucher-note" label={t('vch.note')} path="spec.note" value={form.note} onChange={set('note')} />
       <TextField
         id="voucher-code"
         label={t('vch.code')}
         help={t('vch.codeHelp')}
-        error={at('code')}
+        path="code"
         value={form.code}
         onChange={set('code')}
       />

@@ -1,17 +1,17 @@
 // Creating an account: an address first, to which a link is sent; the link comes back
 // here with a token, and asks for the rest.
-import { Button, Card, CardBody, CardHeader, Checkbox, Form, TextInput, Title } from '@patternfly/react-core';
+import { Button, Card, CardBody, CardHeader, Checkbox, TextInput, Title } from '@patternfly/react-core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
 import { productOf, useBranding } from '../api/branding';
 import { api, ok, type Schemas } from '../api/client';
-import { elsewhere, useFieldErrors } from '../api/fields';
 import { signedIn } from '../api/session';
 import { useText } from '../i18n';
 import { Brand, Support } from '../parts/brand';
 import { Captcha, captchaPage } from '../parts/captcha';
 import { ErrorAlert } from '../parts/error';
-import { describedBy, Field } from '../parts/field';
+import { Field } from '../parts/field';
+import { Form } from '../parts/form';
 import { Loading } from '../parts/loading';
 import { tokenIn } from './sso';
 
@@ -101,7 +101,6 @@ function Ask({ info }: { info: Info }) {
   const [captcha, setCaptcha] = useState('');
   const [attempt, setAttempt] = useState(0);
   const { error, busy, send } = useSent();
-  const errors = useFieldErrors(error);
   const submit = () =>
     send(async () => {
       try {
@@ -121,10 +120,9 @@ function Ask({ info }: { info: Info }) {
     });
   if (sent) return <p role="status">{t('signUp.sent', { email: sent })}</p>;
   return (
-    <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
-      <ErrorAlert error={elsewhere(error, ['email'])} />
+    <Form body={{ email }} busy={busy} error={error} onSubmit={() => void submit()}>
       <p>{t('signUp.help')}</p>
-      <Field id="email" label={t('signIn.email')} path="email" errors={errors} required>
+      <Field id="email" label={t('signIn.email')} path="email" required>
         <TextInput
           id="email"
           type="email"
@@ -144,15 +142,12 @@ function Ask({ info }: { info: Info }) {
   );
 }
 
-const fields = ['organization', 'displayName', 'password', 'terms'];
-
 function Finish({ info, token }: { info: Info; token: string }) {
   const { t } = useText();
   const client = useQueryClient();
   const [form, setForm] = useState({ organization: '', displayName: '', password: '' });
   const [accepted, setAccepted] = useState(false);
   const { error, busy, send } = useSent();
-  const errors = useFieldErrors(error);
   const set = (name: keyof typeof form) => (_: unknown, value: string) => setForm((f) => ({ ...f, [name]: value }));
   const submit = () =>
     send(async () => {
@@ -172,26 +167,24 @@ function Finish({ info, token }: { info: Info; token: string }) {
       await signedIn(client);
     });
   return (
-    <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
-      <ErrorAlert error={elsewhere(error, fields)} />
+    <Form body={form} busy={busy} error={error} onSubmit={() => void submit()}>
       <Field
         id="organization"
         label={t('signIn.organization')}
         help={t('signUp.organizationHelp')}
         path="organization"
-        errors={errors}
+
         required
       >
         <TextInput
           id="organization"
           autoComplete="organization"
-          aria-describedby={describedBy('organization')}
           isRequired
           value={form.organization}
           onChange={set('organization')}
         />
       </Field>
-      <Field id="display-name" label={t('signUp.name')} path="displayName" errors={errors}>
+      <Field id="display-name" label={t('signUp.name')} path="displayName">
         <TextInput id="display-name" autoComplete="name" value={form.displayName} onChange={set('displayName')} />
       </Field>
       <Field
@@ -199,14 +192,13 @@ function Finish({ info, token }: { info: Info; token: string }) {
         label={t('signIn.password')}
         help={t('signUp.passwordHelp')}
         path="password"
-        errors={errors}
+
         required
       >
         <TextInput
           id="new-password"
           type="password"
           autoComplete="new-password"
-          aria-describedby={describedBy('new-password')}
           isRequired
           value={form.password}
           onChange={set('password')}

@@ -2,7 +2,6 @@
 import { Alert, Button } from '@patternfly/react-core';
 import { useState } from 'react';
 import type { Schemas } from '../api/client';
-import { atField } from '../api/fields';
 import { useRedeemVoucher } from '../api/vouchers';
 import { useText } from '../i18n';
 import { formatMicros } from '../lib/format';
@@ -57,8 +56,7 @@ function Dialog({
       action={t('vch.redeem')}
       busy={redeem.isPending}
       error={redeem.error}
-      shown={['code']}
-      disabled={code.trim() === ''}
+      body={{ code: code.trim() }}
       onSubmit={() => redeem.mutate(code.trim(), { onSuccess: (p) => (onDone(p), onClose()) })}
       onClose={onClose}
     >
@@ -66,9 +64,9 @@ function Dialog({
         id="voucher-code"
         label={t('vch.code')}
         help={t('vch.redeemCodeHelp')}
-        error={atField(redeem.error, 'code')}
+        path="code"
         value={code}
-        onChange={(v) => (redeem.reset(), setCode(v))}
+        onChange={setCode}
         required
       />
       <Same

@@ -3,7 +3,6 @@ import { Alert, Button, Card, CardBody, CardTitle, Label, TextInput } from '@pat
 import { KeyIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useFieldErrors } from '../../api/fields';
 import { addPasskey, passkeysKey, removePasskey, usePasskeys, type Passkey } from '../../api/passkeys';
 import { sessionKey, type Session } from '../../api/session';
 import { useText } from '../../i18n';
@@ -27,7 +26,6 @@ function Add({ email, onAdded, onClose }: DialogProps & { onAdded: (codes: strin
     mutationFn: () => addPasskey(makePasskey, name.trim(), password),
     onSuccess: ({ codes }) => onAdded(codes ?? []),
   });
-  const errors = useFieldErrors(add.error);
   const browser = add.error instanceof DOMException;
   return (
     <FormDialog
@@ -36,7 +34,7 @@ function Add({ email, onAdded, onClose }: DialogProps & { onAdded: (codes: strin
       action={t('pass.add')}
       busy={add.isPending}
       error={browser ? null : add.error}
-      shown={['name', 'password']}
+      body={{ name, password }}
       onSubmit={add.mutate}
       onClose={onClose}
     >
@@ -50,10 +48,10 @@ function Add({ email, onAdded, onClose }: DialogProps & { onAdded: (codes: strin
         />
       )}
       <input type="text" hidden readOnly autoComplete="username" value={email} />
-      <Field id="pass-name" label={t('common.name')} help={t('pass.nameHelp')} path="name" errors={errors} required>
+      <Field id="pass-name" label={t('common.name')} help={t('pass.nameHelp')} path="name" required>
         <TextInput id="pass-name" isRequired autoComplete="off" value={name} onChange={(_, v) => setName(v)} />
       </Field>
-      <Field id="pass-word" label={t('acc.old')} path="password" errors={errors} required>
+      <Field id="pass-word" label={t('acc.old')} path="password" required>
         <TextInput
           id="pass-word"
           type="password"
@@ -71,7 +69,6 @@ function Remove({ passkey, email, onRemoved, onClose }: DialogProps & { passkey:
   const { t } = useText();
   const [password, setPassword] = useState('');
   const remove = useMutation({ mutationFn: () => removePasskey(passkey.id, password), onSuccess: onRemoved });
-  const errors = useFieldErrors(remove.error);
   return (
     <FormDialog
       title={t('pass.deleteTitle', { name: passkey.name })}
@@ -79,12 +76,12 @@ function Remove({ passkey, email, onRemoved, onClose }: DialogProps & { passkey:
       action={t('common.delete')}
       busy={remove.isPending}
       error={remove.error}
-      shown={['password']}
+      body={{ password }}
       onSubmit={remove.mutate}
       onClose={onClose}
     >
       <input type="text" hidden readOnly autoComplete="username" value={email} />
-      <Field id="pass-off" label={t('acc.old')} path="password" errors={errors} required>
+      <Field id="pass-off" label={t('acc.old')} path="password" required>
         <TextInput
           id="pass-off"
           type="password"
