@@ -48,7 +48,7 @@ step('a pool: errors at fields, made, a card put into it, and back', async () =>
   await button(page, 'Create GPU pool').click();
   await dialog.getByLabel('Name').fill('No Good');
   await send('Create');
-  await page.locator('#pool-name-help').getByText('name').waitFor();
+  await page.locator('#pool-name-help').getByText('Enter up to 63 lowercase letters').waitFor();
   await dialog.getByLabel('Name').fill('big');
   await dialog.getByLabel('Max. vGPUs per GPU').fill('2');
   await button(page, 'Equivalent CLI / API call').click();
@@ -117,7 +117,7 @@ step('one that is stopped, and one whose sum is wrong, leave nothing behind', as
   await dialog.getByLabel('SHA-256').fill('0'.repeat(64));
   expect('400');
   await send('Import');
-  await dialog.locator('.pf-v6-c-alert, #image-sum-help .pf-m-error').filter({ hasText: 'SHA-256' }).waitFor();
+  await dialog.locator('#image-sum-help .pf-m-error').filter({ hasText: 'SHA-256' }).waitFor();
   await send('Cancel');
   await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'wrong' }).waitFor({ state: 'detached' });
   await button(page, 'Delete: my-disk').click();

@@ -217,6 +217,7 @@ step('its project and its first administrator', async () => {
 step('a quota in GiB is kept in bytes', async () => {
   await tab('Quota');
   await main.getByLabel('Memory (GiB)').fill('lots');
+  await button(page, 'Save').click();
   await main.getByText('Enter a number, or leave empty for no limit.').waitFor();
   await main.getByLabel('Memory (GiB)').fill('64');
   await main.getByLabel('vCPUs').fill('16');

@@ -148,9 +148,8 @@ step('create: errors stand at their fields', async () => {
   await inspect(page, 'create-light');
   await page.getByRole('radio', { name: 'No GPU' }).check();
   await page.getByLabel('Name').fill('No Good');
-  await page.locator('#new-name-help').getByText('name').waitFor(); // a dry run says it before the button does
+  await page.locator('#new-name-help').getByText('Enter up to 63 lowercase letters').waitFor(); // before the button is pressed
   await button(page, 'Create').click();
-  await page.locator('#new-name-help').getByText('Enter up to 63 lowercase letters').waitFor();
   await page.getByLabel('Name').fill('train-1');
   await button(page, 'Create').click();
   await page.getByText('Nobody can sign in to this instance').waitFor();
