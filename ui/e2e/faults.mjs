@@ -162,13 +162,17 @@ step('hostile text in every field', async () => {
   await page.goto(`${PORTAL}/#/members`);
   await button(page, 'Add member').click();
   assert.ok(
-    (await attack(page, 'member', () => page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click())) >= 1,
+    (await attack(page, 'member', () =>
+      page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click(),
+    )) >= 1,
   );
   await inspect(page, 'hostile-member-light');
   await page.goto(`${PORTAL}/#/keys`);
   await page.getByRole('main').getByRole('button', { name: 'Create API key' }).first().click();
   assert.ok(
-    (await attack(page, 'key', () => page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click())) >= 1,
+    (await attack(page, 'key', () =>
+      page.getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click(),
+    )) >= 1,
   );
   await page.keyboard.press('Escape');
   await page.goto(`${PORTAL}/#/instances/${encodeURIComponent('<img src=x onerror=pwned=1>')}`);
