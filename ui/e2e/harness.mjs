@@ -11,19 +11,22 @@ export const { PORTAL, OPERATOR, EMAIL, PASSWORD, SHOTS, FAILED } = process.env;
 const axe = readFileSync(new URL('../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 export const patience = 60_000; // ms: machines of CI are slow
 
-export const browser = await chromium.launch({
-  executablePath: process.env.BROWSER,
-  args: [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-    '--in-process-gpu',
-  ],
-});
+const launch = () =>
+  chromium.launch({
+    executablePath: process.env.BROWSER,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--in-process-gpu',
+    ],
+  });
+// Chromium was seen to crash before it had opened anything: then nothing was tried yet.
+export const browser = await launch().catch(launch);
 
 const complaints = [];
 export const complain = (what) => complaints.push(what);
