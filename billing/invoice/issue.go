@@ -109,14 +109,18 @@ func Members(line string, of []api.InvoiceLine) (ids []string) {
 }
 
 func sumKey(l api.InvoiceLine) string {
-	return fmt.Sprint(l.Project, "\x00", l.Meter, "\x00", l.Per, l.PriceMicros, l.Tier, l.Committed, l.BasisPoints)
+	key := fmt.Sprint(l.Project, "\x00", l.Meter, "\x00", l.Per, l.PriceMicros, l.Tier, l.Committed, l.BasisPoints)
+	if l.Where != (api.PriceSelector{}) {
+		key += "\x00" + l.Where.String()
+	}
+	return key
 }
 
-// sums of lines by project and price.
+// sums of lines by project and price. Those of a reseller's customers are sums already.
 func sums(lines []api.InvoiceLine) (out []api.InvoiceLine) {
 	at := map[string]int{}
 	for _, l := range lines {
-		if l.Kind != api.LineUsage {
+		if l.Kind != api.LineUsage || l.Customer() != "" {
 			out = append(out, l)
 			continue
 		}

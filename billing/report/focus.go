@@ -70,9 +70,9 @@ var focus = []struct {
 	{"SkuMeter", func(r focusRow) string { return only(r.sku() != "", string(r.line.Meter)) }},
 	{"SkuPriceDetails", focusRow.skuDetails},
 	{"SkuPriceId", focusRow.skuPrice},
-	{"SubAccountId", func(r focusRow) string { return cell(string(r.line.Project)) }},
-	{"SubAccountName", func(r focusRow) string { return cell(cmp.Or(r.doc.Projects[r.line.Project], string(r.line.Project))) }},
-	{"SubAccountType", func(r focusRow) string { return only(r.line.Project != "", "Project") }},
+	{"SubAccountId", func(r focusRow) string { return cell(r.subAccount().id) }},
+	{"SubAccountName", func(r focusRow) string { return cell(r.subAccount().name) }},
+	{"SubAccountType", func(r focusRow) string { return r.subAccount().kind }},
 }
 
 // WriteFOCUS writes documents as CSV with the columns of FOCUS. The sum of BilledCost
@@ -119,8 +119,24 @@ func serviceOf(m api.Meter) service {
 	return service{"GPUs", "Compute", "Virtual Machines"}
 }
 
+// subAccount is what a cost is of within who pays: a project, or of a reseller a customer.
+type subAccount struct{ id, name, kind string }
+
+func (r focusRow) subAccount() subAccount {
+	l := r.line
+	if customer := l.Customer(); customer != "" {
+		return subAccount{string(customer), cmp.Or(l.ResourceName, string(customer)), "Customer"}
+	}
+	if l.Project == "" {
+		return subAccount{}
+	}
+	return subAccount{string(l.Project), cmp.Or(r.doc.Projects[l.Project], string(l.Project)), "Project"}
+}
+
 func (r focusRow) resourceType() string {
 	switch {
+	case r.line.Customer() != "":
+		return "Customer"
 	case r.resource != r.line.Resource:
 		return "Commitment"
 	case r.line.Meter == api.MeterVolume:

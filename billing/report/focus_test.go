@@ -34,6 +34,9 @@ func someUse(r *rand.Rand, n int) (all []api.Use) {
 		if r.IntN(2) == 0 {
 			u.Attributes = api.PriceSelector{Model: "NVIDIA H100", Pool: "big", Tier: "premium"}
 		}
+		if r.IntN(4) == 0 { // a reseller's
+			u.Customer, u.CustomerName = "org-shop", "shop"
+		}
 		all = append(all, u)
 	}
 	all[0].ResourceName = "=HYPERLINK(1)"
