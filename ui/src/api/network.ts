@@ -56,13 +56,16 @@ export const createFloatingIP = (body: FloatingIP) => ok(api.POST('/v1/floating-
 export const removeFloatingIP = (f: FloatingIP) =>
   ok(api.DELETE('/v1/floating-ips/{id}', { params: { path: { id: f.meta.id ?? '' } } }));
 
+/** pointed returns a floating IP that leads to an instance's port in a network, or to nothing. */
+export const pointed = ({ kind, meta, spec }: FloatingIP, instance?: string, network?: string): FloatingIP => ({
+  kind,
+  meta,
+  spec: { externalNetwork: spec.externalNetwork, ...(instance && { instance, network }) },
+});
+
 /** pointFloatingIP at an instance's port in a network, or at nothing. */
 export const pointFloatingIP = (id: string, instance?: string, network?: string) =>
-  change(floatingIPs, id, ({ kind, meta, spec }) => ({
-    kind,
-    meta,
-    spec: { externalNetwork: spec.externalNetwork, ...(instance && { instance, network }) },
-  }));
+  change(floatingIPs, id, (ip) => pointed(ip, instance, network));
 
 export const createBalancer = (body: LoadBalancer) => ok(api.POST('/v1/load-balancers', { body }));
 export const removeBalancer = (l: LoadBalancer) =>

@@ -6,7 +6,6 @@ import { atField } from '../api/fields';
 import { branding as brandings } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { contrast, isColor, readable } from '../lib/accent';
-import { asCurl } from '../lib/shell';
 import { Conflict } from '../parts/conflict';
 import { useEdit } from '../parts/edit';
 import { ErrorAlert } from '../parts/error';
@@ -100,7 +99,7 @@ function Accent({ value, onChange }: { value: string; onChange: (v: string) => v
 export function BrandingForm({ branding }: { branding: Branding }) {
   const { t, language } = useText();
   const edit = useEdit<Branding, Fields>({ of: brandings, object: branding, fields: formOf, body: bodyOf });
-  const { form, body } = edit;
+  const { form } = edit;
   const { set } = edit;
   const color = form.accentColor.trim().toLowerCase();
   const bad = isColor(color) && !readable(color);
@@ -160,7 +159,7 @@ export function BrandingForm({ branding }: { branding: Branding }) {
           {t('cust.save')}
         </Button>
       </div>
-      <Same curl={asCurl('PUT', edit.path, body)} />
+      <Same curl={edit.curl} />
     </Form>
   );
 }

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { asCommand, asCurl } from './shell';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { branding, volumes } from '../api/resource';
+import { asCommand, asCurl, changeAsCurl } from './shell';
 
 test('a command has the flags that have a value', () => {
   expect(
@@ -19,4 +20,20 @@ test('a request has a body where it has one', () => {
     'curl -X DELETE https://h/v1/nodes/n1 \\\n  -H "Authorization: Bearer $BASALT_TOKEN"',
   );
   expect(asCurl('POST', '/v1/x', { a: "it's" }, 'https://h')).toContain(`-d '{"a":"it'\\''s"}'`);
+  expect(asCurl('POST', '/v1/x', {}, 'https://h')).toContain(`-H 'Content-Type: application/json'`);
+  expect(asCurl('PATCH', '/v1/x', {}, 'https://h')).toContain(`-H 'Content-Type: application/merge-patch+json'`);
+});
+
+beforeAll(() => vi.stubGlobal('location', { origin: 'https://h' }));
+afterAll(() => vi.unstubAllGlobals());
+
+test('a change is a merge patch of what differs, and a kind without patches is sent whole', () => {
+  const volume = { kind: 'Volume' as const, meta: { id: 'v1', name: 'data', revision: 7 }, spec: { sizeBytes: 1 } };
+  const attached = changeAsCurl(volumes, volume, { ...volume, spec: { ...volume.spec, instance: 'i1' } });
+  expect(attached).toContain('curl -X PATCH');
+  expect(attached).toContain(`/v1/volumes/v1`);
+  expect(attached).toContain(`-d '{"spec":{"instance":"i1"}}'`);
+  const whole = changeAsCurl(branding, { revision: 1 }, { revision: 1, productName: 'x' });
+  expect(whole).toContain('curl -X PUT');
+  expect(whole).toContain(`-d '{"revision":1,"productName":"x"}'`);
 });

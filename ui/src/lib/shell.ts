@@ -1,4 +1,6 @@
 // What a form sends, as a shell has it: the basalt command, and curl.
+import type { Resource } from '../api/resource';
+
 type Flags = Record<string, string | number | boolean | undefined>;
 
 /** quote is one word of a POSIX shell. */
@@ -29,11 +31,20 @@ export function asCommand(words: string[], flags: Flags = {}): string {
 /** applied is an object as a command applies it. */
 export const applied = (body: unknown) => `basalt apply -f - <<'BASALT'\n${JSON.stringify(body, null, 2)}\nBASALT`;
 
-/** asCurl is a request with a JSON body, where it has one. */
+/** asCurl returns a request with a JSON body, if it has one; the body of a PATCH is a merge patch. */
 export function asCurl(method: string, path: string, body?: unknown, server = location.origin): string {
   return lines([
     `curl -X ${method} ${quote(server + path)}`,
     '-H "Authorization: Bearer $BASALT_TOKEN"',
-    ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d ${quote(JSON.stringify(body))}`]),
+    ...(body === undefined
+      ? []
+      : [
+          `-H 'Content-Type: application/${method === 'PATCH' ? 'merge-patch+json' : 'json'}'`,
+          `-d ${quote(JSON.stringify(body))}`,
+        ]),
   ]);
 }
+
+/** changeAsCurl returns the request that makes now of was, as a form sends it. */
+export const changeAsCurl = <T>(of: Resource<T>, was: T, now: T) =>
+  of.partial ? asCurl('PATCH', of.path(of.id(was)), of.partial(was, now)) : asCurl('PUT', of.path(of.id(was)), now);

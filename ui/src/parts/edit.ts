@@ -4,7 +4,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { changedMeanwhile, type Resource } from '../api/resource';
-import { asCurl } from '../lib/shell';
+import { asCurl, changeAsCurl } from '../lib/shell';
 import { merge, same, sameAt, valueAt, withValue, type At, type Taken } from '../lib/merge';
 
 interface Options<T, F> {
@@ -148,8 +148,8 @@ export function useEdit<T, F extends object>({
     body: body(state.object, state.form),
     path: of.path(id),
     curl:
-      id === undefined || !state.object || !of.partial
-        ? asCurl(id === undefined ? 'POST' : 'PUT', of.path(id), body(state.object, state.form))
-        : asCurl('PATCH', of.path(id), of.partial(state.object, body(state.object, state.form))),
+      id === undefined || !state.object
+        ? asCurl('POST', of.path(id), body(state.object, state.form))
+        : changeAsCurl(of, state.object, body(state.object, state.form)),
   };
 }

@@ -6,6 +6,7 @@ import { Link } from 'wouter';
 import type { Instance } from '../../api/client';
 import {
   createFloatingIP,
+  pointed,
   pointFloatingIP,
   removeFloatingIP,
   useExternalNetworks,
@@ -14,12 +15,13 @@ import {
   type Network,
 } from '../../api/network';
 import { useInstances } from '../../api/queries';
+import { floatingIPs } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
 import { floatingCommand } from '../../lib/commands';
 import { stateOf, whyOf } from '../../lib/state';
-import { asCommand, asCurl } from '../../lib/shell';
+import { asCommand, asCurl, changeAsCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -83,19 +85,10 @@ function PortField({
 
 /** PointSame is a floating IP that is pointed at a port, as a command and as curl. */
 export function PointSame({ ip, instance, network }: { ip: FloatingIP; instance: string; network: string }) {
-  const {
-    kind,
-    meta: { name, revision },
-    spec,
-  } = ip;
   return (
     <Same
-      cli={asCommand(['floating-ip', 'set', name], { instance, network })}
-      curl={asCurl('PUT', `/v1/floating-ips/${ip.meta.id}`, {
-        kind,
-        meta: { name, revision },
-        spec: { externalNetwork: spec.externalNetwork, instance, network },
-      })}
+      cli={asCommand(['floating-ip', 'set', ip.meta.name], { instance, network })}
+      curl={changeAsCurl(floatingIPs, ip, pointed(ip, instance, network))}
     />
   );
 }

@@ -20,7 +20,6 @@ import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { draftOf, hasPorts, newRule, ruleOf, type RuleDraft } from '../../lib/rule';
 import { groupCommand, ruleText } from '../../lib/commands';
-import { asCurl } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { ErrorAlert } from '../../parts/error';
@@ -201,10 +200,7 @@ function Editor({ group, editable }: { group: SecurityGroup; editable: boolean }
         </div>
       )}
       {editable && (
-        <Same
-          cli={groupCommand('set', { ...body, meta: { name: group.meta.name } }, groupName)}
-          curl={asCurl('PUT', edit.path, body)}
-        />
+        <Same cli={groupCommand('set', { ...body, meta: { name: group.meta.name } }, groupName)} curl={edit.curl} />
       )}
     </Form>
   );

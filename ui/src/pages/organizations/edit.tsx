@@ -3,7 +3,7 @@ import { usePriceBooks, type Organization } from '../../api/customers';
 import { organizations } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
 import { decimal, parseMicros } from '../../lib/amount';
-import { asCommand, asCurl } from '../../lib/shell';
+import { asCommand } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { FormDialog } from '../../parts/form-dialog';
@@ -81,10 +81,7 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
     body: (x, f) => ({ kind: o.kind, meta: (x ?? o).meta, spec: specOf(x ?? o, f) }),
     onSaved: onClose,
   });
-  const {
-    form,
-    body: { meta, spec },
-  } = edit;
+  const { form } = edit;
   const books = usePriceBooks();
   return (
     <FormDialog
@@ -195,7 +192,7 @@ export function EditOrganization({ organization: o, onClose }: { organization: O
             ...(form.mode === 'invoice' ? { 'due-days': form.dueDays } : { credit: form.credit }),
           }),
         })}
-        curl={asCurl('PUT', edit.path, { kind: o.kind, meta: { name: o.meta.name, revision: meta.revision }, spec })}
+        curl={edit.curl}
       />
     </FormDialog>
   );

@@ -6,11 +6,12 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { api, ok } from '../../api/client';
 import { useOrganization, useChangeOrganization, type Organization } from '../../api/customers';
+import { organizations } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { Loading } from '../../parts/loading';
 import { useText, type Key } from '../../i18n';
 import { reasonOf } from '../../lib/organization';
-import { asCommand, asCurl } from '../../lib/shell';
+import { asCommand, changeAsCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { ErrorAlert } from '../../parts/error';
 import { FormDialog } from '../../parts/form-dialog';
@@ -61,11 +62,7 @@ function Suspend({ organization: o, onClose }: { organization: Organization; onC
       />
       <Same
         cli={asCommand(['organization', 'set', o.meta.name], { suspend: reason.trim() || 'REASON' })}
-        curl={asCurl('PUT', `/v1/organizations/${o.meta.id}`, {
-          kind: o.kind,
-          meta: { name: o.meta.name, revision: o.meta.revision },
-          spec: { ...o.spec, suspended: { reason: reason.trim() } },
-        })}
+        curl={changeAsCurl(organizations, o, { ...o, spec: { ...o.spec, suspended: { reason: reason.trim() } } })}
       />
     </FormDialog>
   );

@@ -17,7 +17,7 @@ import {
   type Quota,
   type QuotaForm,
 } from '../../lib/quota';
-import { asCurl, lines, quote } from '../../lib/shell';
+import { lines, quote } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { Form } from '../../parts/form';
@@ -41,7 +41,7 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
   });
   const {
     form,
-    body: { meta, spec },
+    body: { spec },
   } = edit;
   const label = (q: Quota) => (isSize(q) ? t('cust.quotaGib', { name: t(quotaKey(q)) }) : t(quotaKey(q)));
   const used = (q: Quota) =>
@@ -86,11 +86,7 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
               </div>
               <Same
                 cli={lines([`basalt organization set ${quote(o.meta.name)}`, ...flags(spec.quota ?? {})])}
-                curl={asCurl('PUT', edit.path, {
-                  kind: o.kind,
-                  meta: { name: o.meta.name, revision: meta.revision },
-                  spec,
-                })}
+                curl={edit.curl}
               />
             </>
           )}

@@ -22,7 +22,7 @@ import {
 import { startOf, starts, type Start } from '../../lib/effective';
 import { nextKey } from '../../lib/merge';
 import { meters, units } from '../../lib/meter';
-import { applied, asCurl } from '../../lib/shell';
+import { applied } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
 import { ErrorAlert } from '../../parts/error';
@@ -278,13 +278,7 @@ export function Editor({
         )}
         <span role="status">{edit.saved ? t('price.saved') : edited ? t('price.unsaved') : ''}</span>
       </div>
-      <Same
-        cli={applied({ kind: book.kind, meta: { name: book.meta.name }, spec: edit.body.spec })}
-        curl={asCurl('PUT', edit.path, {
-          ...edit.body,
-          meta: { name: book.meta.name, revision: edit.body.meta.revision },
-        })}
-      />
+      <Same cli={applied({ kind: book.kind, meta: { name: book.meta.name }, spec: edit.body.spec })} curl={edit.curl} />
     </Form>
   );
 }

@@ -9,7 +9,7 @@ import { useNodes } from '../../api/queries';
 import { change, disks } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { asCommand, asCurl } from '../../lib/shell';
+import { asCommand, changeAsCurl } from '../../lib/shell';
 import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
@@ -21,8 +21,9 @@ type Disk = Schemas['Disk'];
 
 const tones: Record<string, Tone> = { Ready: 'good', Failed: 'bad', Free: 'off', InUse: 'off' };
 
+const withUse = ({ kind, meta }: Disk, spec: Schemas['DiskSpec']): Disk => ({ kind, meta, spec });
 const setUse = (disk: Disk, spec: Schemas['DiskSpec']) =>
-  change(disks, disk.meta.id ?? '', ({ kind, meta }) => ({ kind, meta, spec }));
+  change(disks, disk.meta.id ?? '', (now) => withUse(now, spec));
 
 function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClose: () => void }) {
   const { t } = useText();
@@ -65,11 +66,7 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
       </Field>
       <Same
         cli={asCommand(['disk', 'use', disk.meta.name, use], { pool: spec.pool, wipe })}
-        curl={asCurl('PUT', `/v1/disks/${disk.meta.id}`, {
-          kind: 'Disk',
-          meta: { name: disk.meta.name, revision: disk.meta.revision },
-          spec,
-        })}
+        curl={changeAsCurl(disks, disk, withUse(disk, spec))}
       />
     </FormDialog>
   );

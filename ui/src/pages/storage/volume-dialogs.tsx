@@ -8,7 +8,7 @@ import { attach, createSnapshot, detach, mostChoices, type Snapshot, type Volume
 import { volumes } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { asCommand, asCurl, sizeFlag } from '../../lib/shell';
+import { asCommand, asCurl, changeAsCurl, sizeFlag } from '../../lib/shell';
 import { bytesOf, isSize, sizeOf, type Size } from '../../lib/size';
 import { limitsOf } from '../../lib/volume';
 import { Confirm } from '../../parts/confirm';
@@ -41,19 +41,10 @@ function useSend(send: () => Promise<unknown>, kind: string, onClose: () => void
 /** AttachSame is an attachment as a command and as curl. */
 export function AttachSame({ volume, instance }: { volume: Volume | undefined; instance: Instance | undefined }) {
   if (!volume || !instance) return null;
-  const {
-    kind,
-    meta: { name, revision },
-    spec,
-  } = volume;
   return (
     <Same
-      cli={asCommand(['volume', 'attach', name, instance.meta.name])}
-      curl={asCurl('PUT', volumes.path(idOf(volume)), {
-        kind,
-        meta: { name, revision },
-        spec: { ...spec, instance: instance.meta.id },
-      })}
+      cli={asCommand(['volume', 'attach', volume.meta.name, instance.meta.name])}
+      curl={changeAsCurl(volumes, volume, { ...volume, spec: { ...volume.spec, instance: instance.meta.id } })}
     />
   );
 }
