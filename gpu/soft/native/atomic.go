@@ -8,13 +8,13 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// Atomic operations on shared memory that is of one goroutine: one lane after another,
-// without a lock. As a store they are alone in their run but for loads of parameters,
-// so that lanes come in order; a run with one has no quick body, which might begin
-// again after it.
+// Atomic operations on shared memory that one goroutine accesses: one lane after
+// another, without a lock. Like a store, an atomic operation is alone in its run except
+// for loads of parameters, so that lanes are processed in order. A run with one has no
+// quick body, as that could execute it twice.
 
-// updates give the new value of the old one in RAX and the lane's source in room,
-// where they leave it. 32-bit registers have zeros above.
+// updates compute the new value in room, from the old one in RAX and the lane's source
+// in room. 32-bit values are zero-extended.
 var updates = map[string]func(a *amd64.Assembler){
 	"add":  func(a *amd64.Assembler) { a.Emit(amd64.ADD, amd64.Q(room), amd64.Q(amd64.RAX)) },
 	"and":  func(a *amd64.Assembler) { a.Emit(amd64.AND, amd64.Q(room), amd64.Q(amd64.RAX)) },
@@ -25,7 +25,7 @@ var updates = map[string]func(a *amd64.Assembler){
 	"max":  func(a *amd64.Assembler) { keepOld(a, amd64.CondA) },
 }
 
-// keepOld keeps the old value where it compares so with the source.
+// keepOld keeps the old value if it compares so with the source.
 func keepOld(a *amd64.Assembler, c amd64.Cond) {
 	a.Emit(amd64.CMP, amd64.Q(amd64.RAX), amd64.Q(room))
 	a.Emit(amd64.CMOV[c], amd64.Q(room), amd64.Q(amd64.RAX))
@@ -72,7 +72,8 @@ func (b *builder) atomic(o *ir.Atomic, in *ir.Inst, index int, opt *Options) []v
 	return []value{{class: ir.Class32, lo: old[0]}}
 }
 
-// emitAtomic looks at all lanes before the first does anything, as a store does.
+// emitAtomic checks the addresses of all lanes before the first lane writes, as a store
+// does.
 func (x *access) emitAtomic(a *amd64.Assembler, r regs, update func(a *amd64.Assembler)) {
 	done, out := a.Label(), a.Label()
 	data := r.use[2:]
@@ -105,8 +106,9 @@ func (x *access) emitAtomic(a *amd64.Assembler, r regs, update func(a *amd64.Ass
 	a.Bind(done)
 }
 
-// change does one lane's operation on the element at offset. It leaves the old value in
-// RAX, and in room what has changed, which is noted for those who wait.
+// change performs the operation of one lane on the element at offset. It leaves the old
+// value in RAX, and in room the bits that have changed, which wakes lanes that wait for
+// a change.
 func (x *access) change(a *amd64.Assembler, update func(a *amd64.Assembler), source amd64.Arg) {
 	a.Emit(amd64.MOV, x.scalar(amd64.RAX), amd64.Mem(offset, 0))
 	a.Emit(amd64.MOV, x.scalar(room), source)
@@ -115,7 +117,7 @@ func (x *access) change(a *amd64.Assembler, update func(a *amd64.Assembler), sou
 	a.Emit(amd64.XOR, x.scalar(room), x.scalar(amd64.RAX))
 }
 
-// scalar is a register as wide as an element of 4 or 8 bytes.
+// scalar returns a register as wide as an element of 4 or 8 bytes.
 func (x *access) scalar(r amd64.Reg) amd64.Arg {
 	if x.Size == 8 {
 		return amd64.Q(r)

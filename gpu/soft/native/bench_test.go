@@ -10,9 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// BenchmarkRun is runs of several instructions over 256 lanes, by the loops of
-// gpu/soft/ops and as machine code: dependent fma, and a mix as of an index
-// computation.
+// BenchmarkRun executes runs of several instructions over 256 lanes, with the loops of
+// gpu/soft/ops and as machine code: dependent fmas, and a mix as in the computation of
+// an index.
 func BenchmarkRun(b *testing.B) {
 	requireProcessor(b)
 	const lanes = 256
@@ -85,7 +85,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkCompile is what it takes to make the code of a run of 64 instructions.
+// BenchmarkCompile measures the compilation of a run of 64 instructions.
 func BenchmarkCompile(b *testing.B) {
 	o, _ := ops.Find("fma", "rn", "f32")
 	var insts []ir.Inst

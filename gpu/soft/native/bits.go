@@ -5,7 +5,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// bitwise are operations on the bits of 32, and what takes several instructions.
+// bitwise returns the operations on the bits of 32-bit values that take several
+// instructions.
 func bitwise() map[string]lowering {
 	signless := func(b *builder, x id) id { return b.op(amd64.VPXOR, x, b.op1Imm(amd64.VPSRAD, x, 31)) }
 	found := func(b *builder, x id) id { return b.op(amd64.VPSUBD, b.k32(31), b.leading(x)) }
@@ -37,7 +38,7 @@ func bitwise() map[string]lowering {
 	}
 }
 
-// population adds neighbouring counts.
+// population counts the set bits of each lane by adding adjacent counts.
 func (b *builder) population(x id) id {
 	x = b.op(amd64.VPSUBD, x, b.and(b.op1Imm(amd64.VPSRLD, x, 1), 0x55555555))
 	x = b.op(amd64.VPADDD, b.and(x, 0x33333333), b.and(b.op1Imm(amd64.VPSRLD, x, 2), 0x33333333))
@@ -45,9 +46,10 @@ func (b *builder) population(x id) id {
 	return b.op1Imm(amd64.VPSRLD, b.op(amd64.VPMULLD, x, b.k32(0x01010101)), 24)
 }
 
-// leading counts zeros by the exponent of a float. Without the bit below each set one
-// it is not rounded up to the next power of two; 0 has the exponent 0, and what is
-// negative as a signed number a sign.
+// leading counts leading zeros by the exponent of the conversion to float. The bit
+// below each set bit is cleared first, so that the conversion does not round up to the
+// next power of two; 0 has the exponent 0, and a value with bit 31 set converts to a
+// negative number.
 func (b *builder) leading(x id) id {
 	y := b.op(amd64.VPANDN, b.op1Imm(amd64.VPSRLD, x, 1), x)
 	e := b.op1Imm(amd64.VPSRLD, b.op1(amd64.VCVTDQ2PS, y), 23)
@@ -55,7 +57,7 @@ func (b *builder) leading(x id) id {
 	return b.op(amd64.VPMINSD, b.op(amd64.VPMAXSD, n, b.zero()), b.k32(32))
 }
 
-// reversed swaps neighbouring bits, pairs, fours, bytes and halves.
+// reversed swaps adjacent bits, pairs, fours, bytes and halves.
 func (b *builder) reversed(x id) id {
 	for _, s := range []struct {
 		n    int64
@@ -67,13 +69,13 @@ func (b *builder) reversed(x id) id {
 	return b.op(amd64.VPOR, b.op1Imm(amd64.VPSLLD, x, 16), b.op1Imm(amd64.VPSRLD, x, 16))
 }
 
-// ones has as many low bits as n says, 32 at most.
+// ones returns masks of the n lowest bits, where n is at most 32.
 func (b *builder) ones(n id) id {
 	return b.op(amd64.VPADDD, b.op(amd64.VPSLLVD, b.k32(1), n), b.k32(^uint32(0)))
 }
 
-// signedField extends the sign of the field; one that reaches past the end has the
-// sign of the whole.
+// signedField extracts a bit field and extends its sign. A field that extends past bit
+// 31 has the sign of the whole value.
 func (b *builder) signedField(x, y, z id) id {
 	n := b.and(z, 0xff)
 	pos := b.and(y, 0xff)
@@ -84,8 +86,8 @@ func (b *builder) signedField(x, y, z id) id {
 	return b.op(amd64.VPANDN, b.op(amd64.VPCMPEQD, n, b.zero()), r)
 }
 
-// quotient divides in 64 bits, which is exact enough: what is not a whole number is
-// further from the next one than such a quotient is rounded.
+// quotient divides as f64, which is exact enough: the distance of a quotient that is
+// not an integer from the next integer is greater than the rounding error.
 func (b *builder) quotient(x, y id, signed bool) id {
 	var q id
 	if signed {
@@ -94,7 +96,7 @@ func (b *builder) quotient(x, y id, signed bool) id {
 	} else {
 		const two52 = 0x4330000000000000
 		n, d := b.fromUnsigned(x), b.fromUnsigned(y)
-		part := func(n, d id) id { // the low bits of 2^52 and the quotient are the quotient
+		part := func(n, d id) id { // the quotient is in the low bits of its sum with 2^52
 			whole := b.op1Imm(amd64.VROUNDPD, b.op(amd64.VDIVPD, n, d), roundExact|3)
 			return b.op(amd64.VADDPD, whole, b.k64(two52))
 		}
@@ -103,7 +105,7 @@ func (b *builder) quotient(x, y id, signed bool) id {
 	return b.op(amd64.VPOR, q, b.op(amd64.VPCMPEQD, y, b.zero()))
 }
 
-// remainder is all ones where y is 0.
+// remainder returns x mod y, or all bits set where y is 0.
 func (b *builder) remainder(x, y id, signed bool) id {
 	r := b.op(amd64.VPSUBD, x, b.op(amd64.VPMULLD, b.quotient(x, y, signed), y))
 	return b.op(amd64.VPOR, r, b.op(amd64.VPCMPEQD, y, b.zero()))

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// comparisons are setp. Their results are masks.
+// comparisons returns the operations of setp. Their results are masks.
 func comparisons() map[string]lowering {
 	m := map[string]lowering{}
 	signed := map[string]func(b *builder, x, y value) id{
@@ -48,14 +48,14 @@ func comparisons() map[string]lowering {
 	return m
 }
 
-// floatPredicates are the immediates of VCMPPS that raise nothing for quiet NaNs.
+// floatPredicates are the immediates of VCMPPS that raise no exception for quiet NaNs.
 var floatPredicates = map[string]int64{
 	"eq": 0x00, "ne": 0x0c, "lt": 0x11, "le": 0x12, "gt": 0x1e, "ge": 0x1d,
 	"equ": 0x08, "neu": 0x04, "ltu": 0x19, "leu": 0x1a, "gtu": 0x16, "geu": 0x15,
 	"num": 0x07, "nan": 0x03,
 }
 
-// packed makes a mask of eight lanes of two of four.
+// packed combines two masks of four lanes to one of eight.
 func (b *builder) packed(lo, hi id) id { return b.low(value{ir.Class64, lo, hi}) }
 
 func (b *builder) equal(x, y value) id {

@@ -10,43 +10,44 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Files are a machine's register files: register r of all lanes is one vector, of
-// a predicate 32 words. And its memory.
+// Files are the register files of a machine and its memory. Register r of all lanes is
+// one vector; a predicate is 32 words, one per warp.
 type Files struct {
 	R32    []uint32
 	R64    []uint64
 	Preds  []uint32
-	Active []uint32 // the lanes that take part, a word for each warp
+	Active []uint32 // the active lanes, a word for each warp
 
-	// Globals has for each access of the run to device memory one allocation.
-	// An access to another one leaves the run.
+	// Globals has one allocation for each access of the run to device memory. An access
+	// outside of it leaves the run.
 	Globals []Window
 	Shared  []byte
 	Params  []byte
-	Local   []byte // Options.LocalBytes of each lane, one behind the other
-	// Exclusive is Shared where no other goroutine touches it, or nil. Atomic
-	// operations elsewhere leave the run.
+	Local   []byte // Options.LocalBytes bytes of each lane, one lane after another
+	// Exclusive is Shared if no other goroutine accesses it, or nil. Atomic operations on
+	// other memory leave the run.
 	Exclusive []byte
 }
 
-// Window is memory and its address.
+// Window is a range of memory and its address in the program.
 type Window struct {
 	Base uint64
 	Data []byte
 }
 
-// Context is what generated code works on. It is on the heap, and of one goroutine.
+// Context has the state of generated code. It must be allocated on the heap, and is
+// used by one goroutine at a time.
 type Context struct {
 	r32, r64, preds, active uintptr
-	tile, end               uint64 // the tiles to run; tile is where the code left
+	tile, end               uint64 // the range of tiles; tile is also where the code has left
 	shared, params          window
 	local                   uintptr
 	exclusive               window
-	limit, turns            uint64 // of a loop, for each tile; those that are left
+	limit, turns            uint64 // of a loop, for each tile; turns are those that remain
 	changed                 uint64 // not 0 when an atomic operation has changed a value
 	globals                 [maxGlobals]window
-	sink                    uint64 // what lanes reach that do not take part
-	generation              uint64 // of a Run, times 64
+	sink                    uint64 // address that inactive lanes access
+	generation              uint64 // number of the Run, times 64
 	memos                   [maxMemos]memo
 	addresses               [8]uint64
 	elements                [maxElements][8]uint64
@@ -55,24 +56,24 @@ type Context struct {
 	terms                   [maxTerms]uint64
 	walks                   [maxWalks]walking
 	spills                  [maxSpills][32]byte
-	resume                  uintptr // where the warps of a region begin
-	budget                  int64   // of a warp in a region
+	resume                  uintptr // the code at which the warps of a region begin
+	budget                  int64   // remaining instructions of a warp in a region
 	region                  [MaxRegionWindows]window
-	arm                     uint32              // the lanes of an arm
-	left                    [tilesOfWarp]uint16 // exit.insts of the warp at hand
+	arm                     uint32              // the active lanes of an arm
+	left                    [tilesOfWarp]uint16 // exit.insts of the current warp
 	exits                   [ir.MaxThreads / ir.WarpSize]exit
-	steady                  uint64 // of the warp at hand: what is known of its scalars
-	rows                    uint64 // what steady is at first
+	steady                  uint64 // of the current warp: state of its scalars
+	rows                    uint64 // the initial value of steady
 	back                    uintptr
-	fixed                   uint64 // not 0 when the scalars are there that are the same in all warps
+	fixed                   uint64 // not 0 if the scalars that are the same in all warps have been computed
 	scalars                 [maxScalars]uint64
-	points                  [maxSteadyAccesses]uint64          // where in memory accesses begin
-	values                  [maxSteadyAccesses]uint64          // what all lanes load
+	points                  [maxSteadyAccesses]uint64          // addresses in memory at which accesses begin
+	values                  [maxSteadyAccesses]uint64          // values that all lanes load
 	ready                   [ir.MaxThreads / ir.WarpSize]uint8 // warps whose deferred registers are in the files
 }
 
-// What Context.steady is: nobody has computed the warp's scalars, they are there, or the
-// warp does without.
+// The values of Context.steady: the warp's scalars have not been computed, have been
+// computed, or are not used by the warp.
 const (
 	steadyUnknown = iota
 	steadyKnown
@@ -85,36 +86,37 @@ type window struct {
 	size uint64
 }
 
-// exit is where a warp has left a region: the number of the Exit, the tile, the lanes of
-// an arm, and of each tile the instruction and one more, or 0.
+// exit describes how a warp has left a region: the number of the Exit, the tile, the
+// lanes of an arm, and for each tile the number of the instruction plus one, or 0.
 type exit struct {
 	number, tile, arm, _ uint32
 	insts                [tilesOfWarp]uint16
 	_                    uint64
 }
 
-// found is how the addresses of a group lie, and where in memory its lowest element is.
+// found is the pattern of the addresses of a group, and the address in memory of its
+// lowest element.
 type found struct {
 	kind uint64
 	data uintptr
 }
 
-// walking is by how much a walk's pointer goes on in a turn, and how far behind the begin
-// of its window it may be.
+// walking has the change of a walk's pointer in a turn, and its maximum offset in its
+// window.
 type walking struct{ step, most uint64 }
 
-// memo is the last load of one element by lanes of a warp: key is the generation and
-// the warp. Lanes of a warp that load from one address load once (gpu/soft/exec), or
-// those that a program keeps in step would see different values.
+// memo is the last load of one element by lanes of a warp; key is the generation and
+// the warp. Lanes of a warp that load from one address load it once (gpu/soft/exec), as
+// otherwise lanes that a program keeps in lockstep could see different values.
 type memo struct{ key, address, value uint64 }
 
-// maxGlobals is how many accesses to device memory a run has.
+// maxGlobals is the maximum number of accesses to device memory of a run.
 const maxGlobals = 32
 
-// maxMemos is how many elements all loads of a run have.
+// maxMemos is the maximum number of elements of all loads of a run.
 const maxMemos = 64
 
-// maxSpills is how many vectors of a tile may be without a register at once.
+// maxSpills is the maximum number of vectors of a tile that are spilled at once.
 const maxSpills = 128
 
 const (
@@ -170,12 +172,13 @@ const (
 	memoValue   = int32(unsafe.Offsetof(memo{}.value))
 )
 
-// elementOffset is where the lanes' elements of that number are parked.
+// elementOffset returns the offset at which the lanes' elements of that number are
+// stored.
 func elementOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.elements)) + int32(i)*int32(unsafe.Sizeof(Context{}.addresses))
 }
 
-// groupOffset and parkedOffset are where what a group has found is.
+// groupOffset and parkedOffset return the offsets of the results of a group.
 func groupOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.groups)) + int32(i)*int32(unsafe.Sizeof(found{}))
 }
@@ -184,56 +187,60 @@ func parkedOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.parked)) + int32(i)*int32(unsafe.Sizeof(Context{}.addresses))
 }
 
-// scalarOffset is the first lane's value of a steady register of that number.
+// scalarOffset returns the offset of the first lane's value of a steady register.
 func scalarOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.scalars)) + 8*int32(i) }
 
-// pointOffset and valueOffset are of the access of that number in a block.
+// pointOffset and valueOffset return the offsets of the access of that number in a
+// block.
 func pointOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.points)) + 8*int32(i) }
 
 func valueOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.values)) + 8*int32(i) }
 
-// termOffset is a number that steps of a loop are computed of, walkOffset a walk's.
+// termOffset returns the offset of a number that steps of a loop are computed from,
+// walkOffset that of a walk.
 func termOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.terms)) + 8*int32(i) }
 
 func walkOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.walks)) + int32(i)*int32(unsafe.Sizeof(walking{}))
 }
 
-// memoOffset is the memo of that number.
+// memoOffset returns the offset of a memo.
 func memoOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.memos)) + int32(i)*int32(unsafe.Sizeof(memo{}))
 }
 
-// globalOffset is the window of an access to device memory.
+// globalOffset returns the offset of the window of an access to device memory.
 func globalOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.globals)) + int32(i)*int32(unsafe.Sizeof(window{}))
 }
 
-// regionOffset is the window of an access of a region.
+// regionOffset returns the offset of the window of an access of a region.
 func regionOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.region)) + int32(i)*int32(unsafe.Sizeof(window{}))
 }
 
-// Bind makes a context that of a machine. The files must be those of a machine with
-// the number of lanes that functions are compiled for, with the registers that their
-// instructions name, and stay where they are; Files.Active and Files.Globals are Run's.
+// Bind connects a context to a machine. The files must have the number of lanes that
+// the functions are compiled for and the registers that their instructions name, and
+// must not be moved or freed while they are bound. Files.Active and Files.Globals are
+// given to Run instead.
 func (c *Context) Bind(files *Files) {
 	c.r32, c.r64, c.preds = address(files.R32), address(files.R64), address(files.Preds)
 	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
 	c.exclusive, c.local = Window{0, files.Exclusive}.window(), address(files.Local)
 }
 
-// Run runs the function of a run for the lanes of the tiles from one on to another,
-// with the files that are bound.
-// It returns the tile and the instruction at which the code has left: lanes of the
-// tiles before it are through, those of the tile have done what is before the
-// instruction, and those behind it nothing. When all are through, tile is to.
+// Run executes the function of a run for the tiles from one up to another, with the
+// files that are bound. It returns the tile and the instruction at which the code has
+// left: lanes of the tiles before it have executed the run, those of the tile have
+// executed the instructions before that one, and those after it nothing. If all have
+// executed the run, tile equals to.
 //
-// Active and globals are as in Files; there is a window for each of the function's
-// Globals. A run of so many instructions that is a loop ends after about 100 µs.
+// active and globals are as in Files; there is a window for each of the function's
+// Globals. insts is the number of instructions of the run: a loop ends after about 100
+// µs.
 //
-// Resumed says that it goes on behind a tile that has left: what that one's warp has
-// loaded from one address, the others of the warp get too.
+// resumed means that the call continues after a tile that has left: the other tiles of
+// its warp receive the values that it has loaded from the same addresses.
 func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Window, from, to int, resumed bool) (tile, inst int) {
 	if !resumed {
 		c.generation += 64
@@ -254,8 +261,8 @@ func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Wi
 	return int(c.tile), int(left) - 1
 }
 
-// RunRegion runs a region from one of its entries on for the warps from one on to
-// another, of which all lanes take part, with the files that are bound. Left returns
+// RunRegion executes a region from one of its entries for the warps from one up to
+// another, all lanes of which are active, with the files that are bound. Left returns
 // where they have left it.
 func (c *Context) RunRegion(f amd64.Function, from, to int) {
 	c.tile, c.end = uint64(from)*tilesOfWarp, uint64(to)*tilesOfWarp
@@ -263,8 +270,8 @@ func (c *Context) RunRegion(f amd64.Function, from, to int) {
 	f.Call(unsafe.Pointer(c))
 }
 
-// Begin records that a block of threads begins, or that the files are other ones. Rows: its
-// warps are rows of threads, as FindSteady's forms want.
+// Begin records that a block of threads begins, or that other files are bound. rows
+// means that its warps are rows of threads, as the forms of FindSteady require.
 func (c *Context) Begin(rows bool) {
 	c.ready = [len(c.ready)]uint8{}
 	if c.rows = steadyUnknown; !rows {
@@ -272,10 +279,11 @@ func (c *Context) Begin(rows bool) {
 	}
 }
 
-// Ready reports whether a warp's deferred registers are in the files (Region.Deferred).
+// Ready reports whether the deferred registers of a warp are in the files
+// (Region.Deferred).
 func (c *Context) Ready(warp int) bool { return c.ready[warp] != 0 }
 
-// MakeReady puts the deferred registers of a warp into the files; f is the region's
+// MakeReady stores the deferred registers of a warp to the files. f is the region's
 // entry for that (Region.Settle).
 func (c *Context) MakeReady(f amd64.Function, warp int) {
 	c.tile = uint64(warp) * tilesOfWarp
@@ -285,24 +293,25 @@ func (c *Context) MakeReady(f amd64.Function, warp int) {
 // Left returns the number of the exit by which a warp has left the region that ran last.
 func (c *Context) Left(warp int) (exit int) { return int(c.exits[warp].number) }
 
-// LeftTile returns the tile that has left, where a warp has left before an instruction.
+// LeftTile returns the tile that has left, if the warp has left before an instruction.
 func (c *Context) LeftTile(warp int) int { return int(c.exits[warp].tile) }
 
-// LeftInst returns the instruction before which a tile of a warp has left, or -1.
+// LeftInst returns the instruction before which a tile of a warp has left, or -1 if it
+// has not.
 func (c *Context) LeftInst(warp, tile int) int { return int(c.exits[warp].insts[tile]) - 1 }
 
 // LeftArm returns the lanes of a warp that were in the arm in which it has left.
 func (c *Context) LeftArm(warp int) uint32 { return c.exits[warp].arm }
 
-// SetWindow gives an access of a region an allocation. The caller keeps the memory
-// there until ClearWindows.
+// SetWindow sets the allocation of an access of a region. The caller must not free the
+// memory before ClearWindows.
 func (c *Context) SetWindow(i int, w Window) { c.region[i] = w.window() }
 
-// ClearWindows takes all accesses of a region their allocations.
+// ClearWindows removes the allocations of all accesses of a region.
 func (c *Context) ClearWindows() { clear(c.region[:]) }
 
-// Kinds adds how the addresses of the first groups lay in the last tile of the last
-// Run, a bit for each kind.
+// Kinds adds the patterns of the addresses of the first groups in the last tile of the
+// last Run, as one bit for each Kind.
 func (c *Context) Kinds(seen []atomic.Uint32) {
 	for i := range seen {
 		if k := c.groups[i].kind; k < uint64(Unknown) {
@@ -311,7 +320,7 @@ func (c *Context) Kinds(seen []atomic.Uint32) {
 	}
 }
 
-// Expected makes kinds of what Kinds has seen.
+// Expected returns the kinds of which Kinds has seen only one.
 func Expected(seen []atomic.Uint32) []Kind {
 	list := make([]Kind, len(seen))
 	for i := range seen {

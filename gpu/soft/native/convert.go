@@ -7,15 +7,16 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// The forms of cvt that the table of operations does not have (ops.Conversion).
+// Conversions (ops.Conversion): the forms of cvt that are not in the table of
+// operations.
 
-// Predicates of VCMPPS and VCMPPD, and of VROUNDPS, that raise nothing.
+// Predicates of VCMPPS and VCMPPD, and of VROUNDPS, that raise no exception.
 const (
 	cmpAtLeast = 0x1d
 	roundExact = 8
 )
 
-// rounding is the immediate of VROUNDPS.
+// rounding has the immediates of VROUNDPS.
 var rounding = map[ops.Rounding]int64{ops.Nearest: roundExact, ops.TowardMinus: roundExact | 1, ops.TowardPlus: roundExact | 2, ops.TowardZero: roundExact | 3}
 
 // convertible reports whether a conversion has a lowering.
@@ -66,7 +67,7 @@ func (b *builder) convert(o *ir.Convert) value {
 	return b.kept(x, o.Keep)
 }
 
-// sized is the low bits of 32 that a type has, extended.
+// sized returns the low bits that a type has, extended to 32 bits.
 func (b *builder) sized(x id, t ptx.Type) id {
 	n := int64(32 - 8*min(t.Size(), 4))
 	switch {
@@ -98,7 +99,8 @@ func (b *builder) intToInt(v value, f *ops.Conversion) value {
 	return value{class: ir.Class32, lo: b.sized(x, f.To)}
 }
 
-// clamped is a number of type From within the limits of To, both of 32 bits at most.
+// clamped returns a number of type From clamped to the range of To. Both have at most
+// 32 bits.
 func (b *builder) clamped(x id, f *ops.Conversion) id {
 	bits := 8 * f.To.Size()
 	most := uint32(1<<bits - 1)
@@ -116,7 +118,7 @@ func (b *builder) clamped(x id, f *ops.Conversion) id {
 	return b.op(amd64.VPMINSD, x, b.k32(min(most, 1<<31-1)))
 }
 
-// floatToFloat rounds to integers, saturates and flushes, and gives PTX's NaN.
+// floatToFloat rounds to integers, saturates and flushes, and returns PTX's NaN.
 func (b *builder) floatToFloat(v value, f *ops.Conversion) value {
 	if f.FTZ {
 		v = b.flush([]value{v})[0]
@@ -148,7 +150,7 @@ func (b *builder) floatToFloat(v value, f *ops.Conversion) value {
 	return v
 }
 
-// singleToInt clamps, and a NaN becomes 0.
+// singleToInt converts with clamping; a NaN becomes 0.
 func (b *builder) singleToInt(v value, f *ops.Conversion) id {
 	const two31 = 0x4f000000
 	if f.FTZ {
@@ -170,7 +172,8 @@ func (b *builder) singleToInt(v value, f *ops.Conversion) id {
 	return b.clamped(n, &ops.Conversion{To: f.To, From: ptx.S32})
 }
 
-// doubleToInt clamps to 32 bits, and a NaN becomes 1<<31, as the processor has it.
+// doubleToInt clamps to 32 bits; a NaN becomes 1<<31, as the processor's conversion
+// returns.
 func (b *builder) doubleToInt(v value, f *ops.Conversion) id {
 	const two31, max31, max32 = 0x41e0000000000000, 0x41dfffffffc00000, 0x41efffffffe00000
 	part := func(x id) (n, big id) {
@@ -191,7 +194,8 @@ func (b *builder) doubleToInt(v value, f *ops.Conversion) id {
 	return b.op(amd64.VPXOR, n, b.and(b.packed(bigLo, bigHi), 1<<31))
 }
 
-// pack and unpack have words of 16 and 32 bits.
+// packable reports whether pack and unpack of such words have a lowering: two words of
+// 16 or 32 bits.
 func packable(each int, words int, wide ir.Ref) bool {
 	return each == 16 && words == 2 && wide.Class == ir.Class32 || each == 32 && words == 2 && wide.Class == ir.Class64
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// randomConvert is a conversion that can be in a run.
+// randomConvert returns a conversion that can be in a run.
 func randomConvert(r *rand.Rand) *ir.Convert {
 	types := []ptx.Type{ptx.U8, ptx.S8, ptx.U16, ptx.S16, ptx.U32, ptx.S32, ptx.U64, ptx.S64, ptx.F32, ptx.F64}
 	for {
@@ -41,7 +41,7 @@ func TestConversions(t *testing.T) {
 		o := randomConvert(r)
 		check(t, []ir.Inst{{Op: o}}, seed%2 == 0, r)
 		if t.Failed() {
-			t.Fatalf("seed %d: %s", seed, o.Name())
+			t.Fatalf("seed %d: conversion %s differs from gpu/soft/ops", seed, o.Name())
 		}
 	}
 }

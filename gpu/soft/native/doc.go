@@ -1,33 +1,36 @@
-// Package native makes machine code of runs of instructions (gpu/soft/ir) for
+// Package native compiles runs of instructions (gpu/soft/ir) to machine code for
 // processors with AVX2.
 //
-// A run is consecutive instructions of a block: those that compute, and either loads or
-// one store or atomic operation (Known). Its function works on one tile of eight lanes
-// after another: it loads what the run reads from the machine's register files, keeps
-// what it computes in vector registers, and stores what is live afterwards. There are
-// two forms, one for tiles in which all lanes take part and one with a mask.
+// A run is a sequence of consecutive instructions of a block: instructions that
+// compute, and either loads or one store or atomic operation (Known). Its function
+// processes one tile of eight lanes after another: it loads the registers that the run
+// reads from the machine's register files, holds the results in vector registers, and
+// stores those that are live afterwards. There are two forms, one for tiles in which
+// all lanes are active and one with a mask.
 //
 // Memory is shared and local memory, parameters and, for each access to device memory,
-// one allocation. Each access checks its bounds; what is not inside leaves the run before
-// the instruction (memory.go), and whoever called does it.
+// one allocation. Each access checks its bounds; an access that is out of bounds leaves
+// the run before the instruction (memory.go), and the caller executes it.
 //
-// A run that has accesses has two bodies. The general one has all that an instruction
-// computed before it in the register files when it leaves, which the caller needs. The
-// quick one, for tiles of which all lanes take part, writes nothing there before its
-// last access and, where a check fails, goes on at the start of the general one. Its
-// loads whose addresses differ by constants look at the lanes' addresses once (group.go).
+// A run with accesses has two bodies. In the general body, the results of all
+// instructions before an access are in the register files when the access leaves, as
+// the caller needs them there. The quick body, for tiles of which all lanes are active,
+// writes nothing to the register files before its last access; where a check fails, it
+// continues at the start of the general body. Its loads whose addresses differ by
+// constants examine the addresses of the lanes once (group.go).
 //
-// A region (region.go) is blocks of which whole warps go from one to the next. In those
-// whose accesses are at steady addresses (steady.go), a warp's addresses, bounds and
-// branches are computed once for all of its lanes (steady_block.go).
+// A region (region.go) is a set of blocks between which whole warps branch. In blocks
+// whose accesses are at steady addresses (steady.go), the addresses, bounds and
+// branches of a warp are computed once for all of its lanes (steady_block.go).
 //
-// The way from an instruction to code: a lowering (lower.go) adds vector
-// instructions to a builder, of which each writes a value of its own; results.go
-// adds the stores; gpu/soft/regalloc gives registers; run.go writes the loop over
-// tiles around them with gpu/soft/amd64.
+// The stages from an instruction to code: a lowering (lower.go) adds vector
+// instructions to a builder, each of which writes a value of its own; results.go adds
+// the stores; gpu/soft/regalloc assigns registers; run.go writes the loop over tiles
+// around them with gpu/soft/amd64.
 //
-// Every result is that of gpu/soft/ops, bit for bit. Where the processor differs,
-// instructions are added: NaNs of 32 bits become the one of PTX (settle), denormals are
-// flushed by compare and blend (flush), min and max treat NaNs and zeros as PTX
-// does (least), and nothing is contracted: only fma is an fma.
+// Every result equals that of gpu/soft/ops, bit for bit. Where the processor differs,
+// instructions are added: NaNs of 32 bits are replaced by that of PTX (settle),
+// subnormal numbers are flushed by compare and blend (flush), min and max handle NaNs
+// and zeros as PTX does (least), and nothing is contracted: only an fma is compiled to
+// an fma.
 package native

@@ -11,7 +11,7 @@ import (
 // Powers and logarithms of 32 bits, computed with 64 in the steps of ops.Exp2 and
 // ops.Log2.
 
-// exponentials are what is made of the powers and logarithms of two.
+// exponentials returns the operations that are computed from powers and logarithms of two.
 func exponentials() map[string]lowering {
 	m := map[string]lowering{
 		"ex2.approx.f32": in64(func(b *builder, x id) id { return b.power(x) }),
@@ -28,7 +28,8 @@ func exponentials() map[string]lowering {
 	return m
 }
 
-// in64 is an operation of 32 bits that is computed for four lanes of 64.
+// in64 returns the lowering of an operation on 32 bits that is computed in f64, four
+// lanes at a time.
 func in64(f func(b *builder, x id) id) lowering {
 	return looseResult(one(func(b *builder, x id) id {
 		v := b.extend(amd64.VCVTPS2PD, x)
@@ -38,10 +39,10 @@ func in64(f func(b *builder, x id) id) lowering {
 
 func (b *builder) f64(x float64) id { return b.k64(math.Float64bits(x)) }
 
-// fma is x*y + z.
+// fma returns x*y + z.
 func (b *builder) fma(x, y, z id) id { return b.replace(amd64.VFMADD213PD, x, y, z) }
 
-// power is ops.Exp2.
+// power computes ops.Exp2.
 func (b *builder) power(x id) id {
 	const to = ops.ToInteger
 	clamped := b.op(amd64.VMAXPD, b.op(amd64.VMINPD, x, b.f64(ops.ExpBound)), b.f64(-ops.ExpBound))
@@ -59,17 +60,17 @@ func (b *builder) power(x id) id {
 	return b.choose64(p, x, b.opImm(amd64.VCMPPD, x, x, cmpUnordered))
 }
 
-// choose64 is yes in the lanes of a mask of four and no elsewhere.
+// choose64 returns yes in the lanes of a mask of four, and no in the others.
 func (b *builder) choose64(no, yes, mask id) id {
 	return b.emit(func(a *amd64.Assembler, r regs) {
 		a.Emit(amd64.VBLENDVPD, amd64.Y(r.def[0]), amd64.Y(r.use[0]), amd64.Y(r.use[1]), amd64.Y(r.use[2]))
 	}, no, yes, mask)
 }
 
-// logarithm is ops.Log2.
+// logarithm computes ops.Log2.
 func (b *builder) logarithm(x id) id {
 	one := b.f64(1)
-	// The exponent, and 2^52 and what makes it positive, as the bits of a number.
+	// The biased exponent combined with 2^52, as the bits of a number.
 	shifted := b.op1Imm(amd64.VPSRLQ, b.op(amd64.VPADDQ, x, b.k64(logBias<<52-ops.LogFrom)), 52)
 	e := b.op(amd64.VSUBPD, b.op(amd64.VPOR, shifted, b.k64(two52)), b.f64(1<<52+logBias))
 	m := b.op(amd64.VPSUBQ, x, b.op1Imm(amd64.VPSLLQ, b.op(amd64.VPSUBQ, shifted, b.k64(logBias)), 52))
@@ -88,8 +89,9 @@ func (b *builder) logarithm(x id) id {
 // logBias makes the exponents of 32-bit numbers positive.
 const logBias = 1024
 
-// two52 is 2^52, below the bits of which numbers count ones.
+// two52 is 2^52, whose low mantissa bits count ones.
 const two52 = 0x4330000000000000
 
-// cmpNotAtLeast is the predicate of VCMPPD that holds for less and for unordered.
+// cmpNotAtLeast is the predicate of VCMPPD that is true for less than and for
+// unordered.
 const cmpNotAtLeast = 0x09

@@ -5,8 +5,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// nan32 is the NaN that instructions on 32 bits give (gpu/soft/ops). Those on 64 bits hand
-// on the NaN of a source as the processor does, which asks its sources in another order.
+// nan32 is the NaN that instructions on 32 bits return (gpu/soft/ops). Those on 64 bits
+// return the NaN of a source as the processor does, but choose the source in another
+// order.
 const nan32 = 0x7fffffff
 
 // Predicates of VCMPPS.
@@ -15,8 +16,8 @@ const (
 	cmpUnordered = 0x03
 )
 
-// looseResult marks an operation whose NaNs are the processor's, and so not yet
-// PTX's. It takes such NaNs too.
+// looseResult marks an operation whose NaNs are the processor's and not yet PTX's. Its
+// sources may be such NaNs too.
 func looseResult(l lowering) lowering {
 	return lowering{loose: true, f: func(b *builder, s []value) value {
 		v := l.f(b, s)
@@ -25,14 +26,15 @@ func looseResult(l lowering) lowering {
 	}}
 }
 
-// ofBits is an operation whose sources are numbers of another width.
+// ofBits returns the lowering of an operation whose sources are numbers of another
+// width.
 func ofBits(l lowering) lowering {
 	l.loose = false
 	return l
 }
 
-// settle makes NaNs those that PTX gives, in values that anything but arithmetic
-// reads. Arithmetic gives a NaN for any.
+// settle replaces NaNs by the one of PTX, in values that are read by anything but
+// arithmetic. Arithmetic returns a NaN for any NaN.
 func (b *builder) settle(v value) value {
 	if v.class == ir.Class32 {
 		v.lo = b.settled(v.lo)
@@ -55,9 +57,9 @@ func (b *builder) settled(x id) id {
 	return s
 }
 
-// flush makes denormals of 32 bits zeros of their sign. FTZ and DAZ of MXCSR are
-// not that: they flush what only rounding with more exponents would make tiny, and
-// 64 bits too.
+// flush replaces subnormal numbers of 32 bits by zeros of the same sign. FTZ and DAZ of
+// MXCSR cannot be used for that: they also flush results that only become subnormal
+// before rounding, and f64.
 func (b *builder) flush(s []value) []value {
 	r := make([]value, len(s))
 	for i, v := range s {
@@ -85,14 +87,14 @@ func (b *builder) flushed(x id) id {
 	return f
 }
 
-// saturate clamps to [0, 1]; a NaN becomes 0, as of two operands of which one is
-// a NaN, or which are both zero, VMAXPS gives the second.
+// saturate clamps to [0, 1]. A NaN becomes 0, as VMAXPS returns the second operand if
+// one of them is a NaN, or if both are zeros.
 func (b *builder) saturate(v value) value {
 	v.lo = b.op(amd64.VMINPS, b.op(amd64.VMAXPS, v.lo, b.zero()), b.k32(0x3f800000))
 	return v
 }
 
-// floats are operations on 32 bits.
+// floats returns the operations on f32.
 func floats() map[string]lowering {
 	m := map[string]lowering{
 		"abs.f32":      looseResult(one(func(b *builder, x id) id { return b.and(x, 0x7fffffff) })),
@@ -119,8 +121,8 @@ func floats() map[string]lowering {
 	return m
 }
 
-// doubles are operations on 64 bits. The processor hands on the first source that is a
-// NaN, and of a product and a sum the factors' before the summand's.
+// doubles returns the operations on f64. The processor returns the first source that is
+// a NaN, and for a multiply-add a factor before the addend.
 func doubles() map[string]lowering {
 	m := map[string]lowering{
 		"abs.f64": both1(func(b *builder, x id) id {
@@ -146,43 +148,45 @@ func doubles() map[string]lowering {
 	return m
 }
 
-// minusOne makes a negation of a product, which is exact and leaves the sign of a NaN.
+// minusOne is the factor by which numbers are negated, which is exact and keeps the
+// sign of a NaN.
 const minusOne = 0xbff0000000000000
 
-// orOf is x, or y where that is a NaN.
+// orOf returns x, or y where that is a NaN.
 func (b *builder) orOf(x, y id) id {
 	return b.choose64(x, y, b.opImm(amd64.VCMPPD, y, y, cmpUnordered))
 }
 
-// quieted is r, or x made quiet where that is a NaN.
+// quieted returns r, or x made quiet where x is a NaN.
 func (b *builder) quieted(r, x id) id {
 	return b.choose64(r, b.op(amd64.VADDPD, x, x), b.opImm(amd64.VCMPPD, x, x, cmpUnordered))
 }
 
-// leastDouble is least of two f64; the NaN of two is the second, made quiet.
+// leastDouble returns the minimum or maximum of two f64. If both are NaNs it is the
+// second, made quiet.
 func (b *builder) leastDouble(in, tie *amd64.Inst, x, y id) id {
 	r := b.least(double, in, tie, x, y)
 	return b.choose64(r, b.op(amd64.VADDPD, y, y), b.opImm(amd64.VCMPPD, r, r, cmpUnordered))
 }
 
-// single and double are VCMPPS and VCMPPD.
+// single and double compare f32 and f64.
 var single, double = amd64.VCMPPS, amd64.VCMPPD
 
-// least is min, or max with its instruction: that gives the second operand where
-// one is a NaN, and PTX the number. Where they are equal, zeros may differ in sign,
-// and tie makes one of the two.
+// least computes min, or max, with its instruction. If one operand is a NaN, the
+// instruction returns the second, and PTX the number. If they are equal they may be
+// zeros of different signs, and tie combines them.
 func (b *builder) least(compare, in, tie *amd64.Inst, x, y id) id {
 	r := b.op(in, x, y)
 	r = b.blend(r, x, b.opImm(compare, y, y, cmpUnordered))
 	return b.blend(r, b.op(tie, x, y), b.opImm(compare, x, y, cmpEqual))
 }
 
-// orNaN is r unless one of two is a NaN.
+// orNaN returns r, or a NaN where x or y is a NaN.
 func (b *builder) orNaN(r, x, y id) id {
 	return b.blend(r, b.k32(nan32), b.opImm(amd64.VCMPPS, x, y, cmpUnordered))
 }
 
-// conversions are the forms of cvt in ops.txt.
+// conversions returns the forms of cvt in ops.txt.
 func conversions() map[string]lowering {
 	m := map[string]lowering{}
 	set(m, lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VPMOVZXDQ, s[0].lo) }}, "cvt.u64.u32", "cvt.s64.u32")
@@ -210,15 +214,15 @@ func conversions() map[string]lowering {
 	return m
 }
 
-// fromUnsigned makes f64 of 32 bits: below the bits of 2^52 they count ones.
+// fromUnsigned converts unsigned 32 bits to f64, by the low mantissa bits of 2^52.
 func (b *builder) fromUnsigned(x id) value {
 	v := b.extend(amd64.VPMOVZXDQ, x)
 	part := func(x id) id { return b.op(amd64.VSUBPD, b.op(amd64.VPOR, x, b.k64(two52)), b.k64(two52)) }
 	return value{ir.Class64, part(v.lo), part(v.hi)}
 }
 
-// halves are operations on 16 bits, which are exact in 32 or rounded there first, as
-// the loops of gpu/soft/ops do.
+// halves returns the operations on 16-bit floats, whose results are exact in f32 or
+// rounded to f32 first, as the loops of gpu/soft/ops do.
 func halves() map[string]lowering {
 	m := map[string]lowering{
 		"cvt.f32.f16":    ofBits(looseResult(one((*builder).fromHalf))),
@@ -239,18 +243,18 @@ func halves() map[string]lowering {
 	return m
 }
 
-// fromHalf widens the low 16 bits of the lanes.
+// fromHalf converts the f16 in the low 16 bits of the lanes to f32.
 func (b *builder) fromHalf(x id) id {
 	return b.widen(amd64.VCVTPH2PS, b.short16(x))
 }
 
-// short16 puts the low 16 bits of the lanes together.
+// short16 packs the low 16 bits of the lanes.
 func (b *builder) short16(x id) id {
 	x = b.and(x, 0xffff)
 	return b.op1Imm(amd64.VPERMQ, b.op(amd64.VPACKUSDW, x, x), 0xd8)
 }
 
-// toHalf rounds, and gives PTX's NaN.
+// toHalf rounds f32 to f16, and returns PTX's NaN.
 func (b *builder) toHalf(x id) id {
 	h := b.emit(func(a *amd64.Assembler, r regs) {
 		a.Emit(amd64.VCVTPS2PH, amd64.X(r.def[0]), amd64.Y(r.use[0]), amd64.Imm(0))

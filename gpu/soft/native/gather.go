@@ -5,10 +5,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// gather loads one element for each lane, whose addresses address gives (locate). It
-// goes on at oneByOne when lanes that take part may all have one address of device
-// memory, whose element is loaded once for their warp: as others in their warp have
-// another one, each of them loads its own.
+// gather loads one element for each lane, at the addresses that the function address
+// returns (locate). It continues at oneByOne if all active lanes may have one address
+// of device memory, whose element is loaded once for their warp. Else some lanes of the
+// warp have another address, and each lane loads its own element.
 func (x *access) gather(a *amd64.Assembler, r regs, address func(half int) amd64.Reg, out, oneByOne amd64.Label) {
 	x.locate(a, r, address, out)
 	if x.Space <= ir.Global {
@@ -20,10 +20,10 @@ func (x *access) gather(a *amd64.Assembler, r regs, address func(half int) amd64
 	})
 }
 
-// address is a register with the addresses of four lanes.
+// address returns the register with the addresses of four lanes.
 func (r regs) address(half int) amd64.Reg { return r.use[half] }
 
-// collect makes vectors of the lanes' elements, one lane after another.
+// collect builds vectors of the lanes' elements, one lane after another.
 func (x *access) collect(a *amd64.Assembler, r regs, element func(l int) amd64.Arg) {
 	vectors, lanes := 1, ir.Tile
 	if x.Size == 8 {
@@ -41,8 +41,8 @@ func (x *access) collect(a *amd64.Assembler, r regs, element func(l int) amd64.A
 	}
 }
 
-// unlessAlike goes on at a label when the first and the last lane that take part are
-// at one place.
+// unlessAlike continues at a label if the first and the last active lane have the same
+// address.
 func (x *access) unlessAlike(a *amd64.Assembler, alike amd64.Label) {
 	first, last := amd64.Mem(regContext, addressOffset), amd64.Mem(regContext, addressOffset+8*(ir.Tile-1))
 	if x.masked {
@@ -56,7 +56,7 @@ func (x *access) unlessAlike(a *amd64.Assembler, alike amd64.Label) {
 	a.JumpIf(amd64.CondE, alike)
 }
 
-// pick loads an element into one of a vector's places.
+// pick loads an element into a position of a vector.
 func (x *access) pick(a *amd64.Assembler, to amd64.Reg, at int, from amd64.Arg) {
 	first, next := amd64.VMOVD, amd64.VPINSRD
 	switch {
@@ -73,7 +73,7 @@ func (x *access) pick(a *amd64.Assembler, to amd64.Reg, at int, from amd64.Arg) 
 	}
 }
 
-// narrow is the instruction that loads an element of one or two bytes.
+// narrow returns the instruction that loads an element of one or two bytes.
 func (x *access) narrow() *amd64.Inst {
 	if x.Signed {
 		return []*amd64.Inst{amd64.MOVSXB, amd64.MOVSXW}[x.Size-1]
@@ -81,8 +81,8 @@ func (x *access) narrow() *amd64.Inst {
 	return []*amd64.Inst{amd64.MOVZXB, amd64.MOVZXW}[x.Size-1]
 }
 
-// locateAll parks where in memory each lane's lowest element of a group is. It goes on at
-// unsure unless all that the group loads is in the window.
+// locateAll stores the address in memory of each lane's lowest element of a group. It
+// continues at unsure unless everything that the group loads is in the window.
 func (g *group) locateAll(a *amd64.Assembler, r regs, unsure amd64.Label) {
 	first := g.Off + uint64(g.low)
 	address := func(half int) amd64.Reg {
@@ -97,11 +97,11 @@ func (g *group) locateAll(a *amd64.Assembler, r regs, unsure amd64.Label) {
 	g.locateTo(a, r, address, parkedOffset(g.number), uint64(g.high-g.low), unsure)
 }
 
-// collectParked loads from where locateAll has found, and rel bytes on. Lanes of such a
-// group have different addresses, so each of them has its own load.
+// collectParked loads rel bytes after the addresses that locateAll has stored. Lanes of
+// such a group have different addresses, so each of them loads its own element.
 func (x *groupedLoad) collectParked(a *amd64.Assembler, r regs, rel int32) {
 	pointer := amd64.NoReg
-	if x.group.walk != nil { // what is parked is from there on
+	if x.group.walk != nil { // the stored addresses are relative to it
 		if pointer = x.group.pointer(a); pointer == offset {
 			pointer = room
 			a.Emit(amd64.MOV, amd64.Q(room), amd64.Q(offset))
@@ -126,7 +126,7 @@ func (x *groupedLoad) collectParked(a *amd64.Assembler, r regs, rel int32) {
 	}
 }
 
-// transpose loads four elements of 4 bytes that each lane has side by side.
+// transpose loads four consecutive elements of 4 bytes for each lane.
 func (x *access) transpose(a *amd64.Assembler, r regs, at func(l int) amd64.Arg) {
 	d := []amd64.Arg{amd64.Y(r.def[0]), amd64.Y(r.def[1]), amd64.Y(r.def[2]), amd64.Y(r.def[3])}
 	for l := range 4 {
@@ -144,7 +144,7 @@ func (x *access) transpose(a *amd64.Assembler, r regs, at func(l int) amd64.Arg)
 	a.Emit(amd64.VPUNPCKHQDQ, d[3], high, d[3])
 }
 
-// parkElement puts an element of a lane, which is in RAX, into the context.
+// parkElement stores an element of a lane, which is in RAX, to the context.
 func (x *access) parkElement(a *amd64.Assembler, i int) {
 	if x.Size == 8 {
 		a.Emit(amd64.MOV, x.parked(i, 0).Index(lane, 8), amd64.Q(amd64.RAX))

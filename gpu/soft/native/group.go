@@ -8,29 +8,29 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// Loads of a quick body. Those whose addresses differ by constants are a group, which
-// looks at the lanes' addresses once: an unrolled loop has many of them.
+// Loads of a quick body. Loads whose addresses differ by constants form a group, which
+// examines the addresses of the lanes once: an unrolled loop has many of them.
 
-// maxGroups is how many a run has.
+// maxGroups is the maximum number of groups of a run.
 const maxGroups = 32
 
-// maxSpan is how far apart the addresses of a group are.
+// maxSpan is the maximum distance of the addresses of a group.
 const maxSpan = 1 << 20
 
-// Kind is how the addresses of a tile's lanes lie.
+// Kind is the pattern of the addresses of a tile's lanes.
 type Kind uint8
 
 // The kinds of addresses.
 const (
 	equal       Kind = iota
-	consecutive      // side by side, where loads can use that
+	consecutive      // where loads of consecutive elements are supported
 	inside           // all in the window, and aligned
-	apart            // else
+	apart            // any other
 	Unknown          // Options.Expect: any of them
 )
 
-// groupKey is what the loads of a group have in common: the vectors of their
-// addresses, and that all are aligned when one is.
+// groupKey is what the loads of a group have in common: the vectors of their addresses,
+// and the alignment.
 type groupKey struct {
 	lo, hi id
 	space  ir.Space
@@ -39,20 +39,21 @@ type groupKey struct {
 	part   uint64 // of the offset, less than the alignment
 }
 
-// group is loads of one key. The first one's access has their window.
+// group is a set of loads with one key. The access of the first one has their window.
 type group struct {
 	access
 	number    int
 	expect    Kind
-	low, high int64 // the least and the greatest offset, from the first one's on
-	walk      *walk // of a loop that looks at the addresses once, or nil
+	low, high int64 // the least and the greatest offset, relative to the first one's
+	walk      *walk // of a loop that examines the addresses once, or nil
 	walkIndex int
 }
 
-// groupPointers keep the place in memory that the first groups have found.
+// groupPointers hold the addresses in memory of the first groups.
 var groupPointers = []amd64.Reg{amd64.R14, amd64.R15}
 
-// pointer is the register with the group's place, or offset after a load of it.
+// pointer returns the register with the group's address, which is loaded to offset if
+// it is in none.
 func (g *group) pointer(a *amd64.Assembler) amd64.Reg {
 	if g.number < len(groupPointers) {
 		return groupPointers[g.number]
@@ -61,7 +62,7 @@ func (g *group) pointer(a *amd64.Assembler) amd64.Reg {
 	return offset
 }
 
-// grouped adds a load to its group. It reports false when it can be in none.
+// grouped adds a load to its group. ok is false if it cannot be in one.
 func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 	if int64(x.Off) != int64(int32(x.Off)) {
 		return load, false
@@ -85,30 +86,30 @@ func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 	b.groupCount++
 	b.groups[key] = append(b.groups[key], g)
 	if !b.walks(g, x.exit) {
-		b.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0, 0}}, 0, g.emitLook)
+		b.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0, 0}}, 0, g.emitMatch)
 	}
 	return groupedLoad{x, g, 0}, true
 }
 
-// emitLook finds how the addresses lie, and where in memory the lowest element of the
-// first lane is, or of each lane. Where it expects one way it begins again in another
-// body if that is not so. It reads low and high when all loads are known.
-func (g *group) emitLook(a *amd64.Assembler, r regs) {
+// emitMatch determines the pattern of the addresses, and the address in memory of the
+// lowest element of the first lane, or of each lane. Where one pattern is expected and
+// not found, it falls back to another body. low and high must be final.
+func (g *group) emitMatch(a *amd64.Assembler, r regs) {
 	if g.expect < apart {
-		g.look(a, r, g.expect, g.quick.general)
+		g.match(a, r, g.expect, g.quick.general)
 		return
 	}
 	other, done := a.Label(), a.Label()
-	looks := []Kind{equal, inside}
+	patterns := []Kind{equal, inside}
 	if g.transposed() {
-		looks = []Kind{consecutive, equal, inside}
+		patterns = []Kind{consecutive, equal, inside}
 	}
-	for i, k := range looks {
+	for i, k := range patterns {
 		next := other
-		if i+1 < len(looks) {
+		if i+1 < len(patterns) {
 			next = a.Label()
 		}
-		g.look(a, r, k, next)
+		g.match(a, r, k, next)
 		g.found(a, k)
 		a.Jump(done)
 		if next != other {
@@ -123,8 +124,8 @@ func (g *group) emitLook(a *amd64.Assembler, r regs) {
 	a.Bind(done)
 }
 
-// look goes on at no if the addresses do not lie in one way.
-func (g *group) look(a *amd64.Assembler, r regs, k Kind, no amd64.Label) {
+// match continues at no if the addresses do not have a pattern.
+func (g *group) match(a *amd64.Assembler, r regs, k Kind, no amd64.Label) {
 	each := g.Size * uint64(g.N)
 	switch k {
 	case equal:
@@ -138,8 +139,8 @@ func (g *group) look(a *amd64.Assembler, r regs, k Kind, no amd64.Label) {
 	}
 }
 
-// point keeps the place of the first lane's lowest element, if all that the group
-// loads is in the window; more is how far the last lane is from the first.
+// point stores the address of the first lane's lowest element, if everything that the
+// group loads is in the window. more is the distance of the last lane from the first.
 func (g *group) point(a *amd64.Assembler, r regs, more uint64, no amd64.Label) {
 	a.Emit(amd64.VMOVQ, amd64.Q(offset), amd64.X(r.use[0]))
 	if n := int64(g.Off) + g.low; n != int64(int32(n)) {
@@ -164,7 +165,7 @@ func (g *group) found(a *amd64.Assembler, how Kind) {
 type groupedLoad struct {
 	access
 	group *group
-	rel   int32 // its offset from the first one's on
+	rel   int32 // its offset relative to the first one's
 }
 
 func (x *groupedLoad) emit(a *amd64.Assembler, r regs) {
@@ -196,7 +197,7 @@ func (x *groupedLoad) emit(a *amd64.Assembler, r regs) {
 	a.Bind(done)
 }
 
-// load is one whose addresses lie in a way that has been looked at.
+// load emits a load whose addresses have a known pattern.
 func (x *groupedLoad) load(a *amd64.Assembler, r regs, k Kind) {
 	rel := x.rel - int32(x.group.low)
 	if k == inside {
@@ -214,7 +215,7 @@ func (x *groupedLoad) load(a *amd64.Assembler, r regs, k Kind) {
 	}
 }
 
-// equal gives all lanes the elements at one place.
+// equal loads the elements at one address for all lanes.
 func (x *access) equal(a *amd64.Assembler, r regs, rel int32) {
 	if x.Space > ir.Global && x.Size >= 4 {
 		x.spread(a, r, rel)
@@ -229,7 +230,7 @@ func (x *access) equal(a *amd64.Assembler, r regs, rel int32) {
 	}
 }
 
-// spread gives all lanes the elements of 4 or 8 bytes at a place.
+// spread broadcasts the elements of 4 or 8 bytes at an address to all lanes.
 func (x *access) spread(a *amd64.Assembler, r regs, rel int32) {
 	for i := range x.N {
 		at := amd64.Mem(x.at, rel+int32(i)*int32(x.Size))
@@ -242,13 +243,13 @@ func (x *access) spread(a *amd64.Assembler, r regs, rel int32) {
 	}
 }
 
-// fixedParam is a load of a parameter whose place is a constant: it has no lanes.
+// fixedParam is a load of a parameter at a constant offset, the same for all lanes.
 type fixedParam struct {
 	access
 	place int32
 }
 
-// fixed makes one of a load.
+// fixed returns a load as a fixedParam, if it is one.
 func (b *builder) fixed(x access, o *Options) (p fixedParam, ok bool) {
 	if x.Space != ir.Param || o.Constant == nil || x.Size < 4 {
 		return p, false

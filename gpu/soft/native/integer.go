@@ -8,7 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// integers are operations on 32 bits. Shifts by 32 and more give what PTX says.
+// integers returns the operations on 32 bits. Shifts by 32 and more return what PTX
+// specifies.
 func integers() map[string]lowering {
 	m := map[string]lowering{
 		"mul.hi.u32":  two((*builder).mulHighUnsigned),
@@ -50,7 +51,7 @@ func integers() map[string]lowering {
 	return m
 }
 
-// shorts are operations on 16 bits, which have zeros above.
+// shorts adds the operations on 16 bits, whose registers are zero-extended.
 func shorts(m map[string]lowering) {
 	cut := func(in *amd64.Inst) lowering {
 		return two(func(b *builder, x, y id) id { return b.and(b.op(in, x, y), 0xffff) })
@@ -95,7 +96,7 @@ func (b *builder) distance(greater, less *amd64.Inst, x, y, z id) id {
 	return b.op(amd64.VPADDD, b.op(amd64.VPSUBD, b.op(greater, x, y), b.op(less, x, y)), z)
 }
 
-// addClamped overflows where both signs differ from the sum's.
+// addClamped adds with saturation. The sum overflows where its sign differs from both.
 func (b *builder) addClamped(x, y id) id {
 	sum := b.op(amd64.VPADDD, x, y)
 	over := b.op(amd64.VPAND, b.op(amd64.VPXOR, sum, x), b.op(amd64.VPXOR, sum, y))
@@ -103,7 +104,8 @@ func (b *builder) addClamped(x, y id) id {
 	return b.blend(sum, most, over)
 }
 
-// funnel shifts a double word: near is the word that mostly stays, n at most 32.
+// funnel shifts a double word by n, at most 32. near is the word of which most bits
+// remain.
 func (b *builder) funnel(near, far, n id, left bool) id {
 	this, other := amd64.VPSRLVD, amd64.VPSLLVD
 	if left {
@@ -113,7 +115,7 @@ func (b *builder) funnel(near, far, n id, left bool) id {
 	return b.op(amd64.VPOR, b.op(this, near, n), b.op(other, far, rest))
 }
 
-// wides are operations on 64 bits.
+// wides returns the operations on 64 bits.
 func wides() map[string]lowering {
 	m := map[string]lowering{
 		"neg.s64": both1(func(b *builder, x id) id { return b.op(amd64.VPSUBQ, b.zero(), x) }),
@@ -149,10 +151,10 @@ func wides() map[string]lowering {
 	return m
 }
 
-// negative is all ones where 64 bits have their sign.
+// negative returns all bits set where a value of 64 bits is negative.
 func (b *builder) negative(x id) id { return b.op(amd64.VPCMPGTQ, b.zero(), x) }
 
-// greater compares 64 bits, which AVX2 can for signed ones only.
+// greater compares 64 bits. AVX2 has only a signed comparison.
 func (b *builder) greater(x, y id, unsigned bool) id {
 	if unsigned {
 		top := b.k64(1 << 63)
@@ -161,14 +163,14 @@ func (b *builder) greater(x, y id, unsigned bool) id {
 	return b.op(amd64.VPCMPGTQ, x, y)
 }
 
-// mulQuad is the low 64 bits of a product, which AVX2 has of 32 bits only.
+// mulQuad returns the low 64 bits of a product. AVX2 has only products of 32 bits.
 func (b *builder) mulQuad(x, y id) id {
 	cross := b.op(amd64.VPMULLD, b.op1Imm(amd64.VPSHUFD, y, 0xb1), x) // high by low, both ways
 	high := b.op1Imm(amd64.VPSLLQ, b.op(amd64.VPADDD, cross, b.op1Imm(amd64.VPSRLQ, cross, 32)), 32)
 	return b.op(amd64.VPADDQ, b.op(amd64.VPMULUDQ, x, y), high)
 }
 
-// byCount shifts by a register of 32 bits.
+// byCount returns the lowering of a shift whose count is in a register of 32 bits.
 func byCount(f func(b *builder, x, n id) id) lowering {
 	return lowering{f: func(b *builder, s []value) value {
 		n := b.extended(amd64.VPMOVZXDQ, s[1].lo)
@@ -176,7 +178,7 @@ func byCount(f func(b *builder, x, n id) id) lowering {
 	}}
 }
 
-// extended is extend, which a constant needs no instruction for.
+// extended is extend, without instructions for a constant.
 func (b *builder) extended(in *amd64.Inst, x id) value {
 	k, ok := b.isConstant(x)
 	if !ok {
@@ -191,7 +193,7 @@ func (b *builder) extended(in *amd64.Inst, x id) value {
 func wide(mul, extend *amd64.Inst) lowering {
 	return lowering{f: func(b *builder, s []value) value {
 		x, y := b.extended(extend, s[0].lo), b.extended(extend, s[1].lo)
-		if k, ok := b.isConstant(y.lo); ok && bits.OnesCount64(k) == 1 { // as of the size of an element
+		if k, ok := b.isConstant(y.lo); ok && bits.OnesCount64(k) == 1 { // as the size of an element is
 			n := int64(bits.TrailingZeros64(k))
 			return value{ir.Class64, b.op1Imm(amd64.VPSLLQ, x.lo, n), b.op1Imm(amd64.VPSLLQ, x.hi, n)}
 		}
@@ -199,7 +201,7 @@ func wide(mul, extend *amd64.Inst) lowering {
 	}}
 }
 
-// sum adds a third source of 64 bits.
+// sum returns a lowering that adds a third source of 64 bits.
 func sum(l lowering) lowering {
 	return lowering{f: func(b *builder, s []value) value {
 		p := l.f(b, s[:2])
@@ -207,7 +209,7 @@ func sum(l lowering) lowering {
 	}}
 }
 
-// withConstants are the operations that have constants.
+// withConstants returns the lowerings of operations with constants.
 func withConstants(o ops.Operation) (l lowering, ok bool) {
 	switch o.Name {
 	case "plus.b64":
@@ -218,14 +220,14 @@ func withConstants(o ops.Operation) (l lowering, ok bool) {
 	return l, false
 }
 
-// lop3 chooses by x between two functions of y and z. The table has the bit of
-// the result for x, y and z as 4, 2 and 1.
+// lop3 selects by x between two functions of y and z. The bit of the table at index 4x
+// + 2y + z is the result.
 func (b *builder) lop3(x, y, z id, table uint8) id {
 	yes, no := b.logic2(y, z, table>>4), b.logic2(y, z, table&15)
 	return b.op(amd64.VPOR, b.op(amd64.VPAND, x, yes), b.op(amd64.VPANDN, x, no))
 }
 
-// logic2 is a function of two by its table of four bits.
+// logic2 computes a function of two bits, given its table of four bits.
 func (b *builder) logic2(y, z id, table uint8) id {
 	r := b.zero()
 	for i, term := range []func() id{

@@ -5,8 +5,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// emitLoad tries one load of all lanes where their addresses are consecutive, one
-// of one element where they are equal, and else loads lane by lane.
+// emitLoad emits one load for all lanes where their addresses are consecutive, a load
+// of one element where they are equal, and else one load per lane.
 func (x *access) emitLoad(a *amd64.Assembler, r regs) {
 	one, lanes, alone, done, out := a.Label(), a.Label(), a.Label(), a.Label(), a.Label()
 	x.mask(a, r, done)
@@ -39,7 +39,7 @@ func (x *access) emitLoad(a *amd64.Assembler, r regs) {
 	a.Bind(done)
 }
 
-// eachLane loads lane by lane; from is where in the context their addresses are, to
+// eachLane loads lane by lane. from is the offset in the context of their addresses, to
 // which more is added.
 func (x *access) eachLane(a *amd64.Assembler, r regs, from, more int32, out amd64.Label) {
 	each(a, from, func() {
@@ -58,7 +58,7 @@ func (x *access) eachLane(a *amd64.Assembler, r regs, from, more int32, out amd6
 	x.unpark(a, r)
 }
 
-// wide loads the elements of eight lanes, rel bytes behind its place.
+// wide loads the elements of eight lanes, rel bytes after its address.
 func (x *access) wide(a *amd64.Assembler, r regs, rel int32) {
 	at := func(n int32) amd64.Arg { return amd64.Mem(x.at, rel+n) }
 	switch x.Size {
@@ -73,10 +73,10 @@ func (x *access) wide(a *amd64.Assembler, r regs, rel int32) {
 	}
 }
 
-// once loads element i at offset into RAX, or takes it from the load of another lane
-// of the warp from the same address.
+// once loads element i at offset to RAX, or takes it from the load of another lane of
+// the warp from the same address.
 func (x *access) once(a *amd64.Assembler, i int) {
-	if x.Space > ir.Global { // nobody else writes there meanwhile
+	if x.Space > ir.Global { // not written by others meanwhile
 		x.element(a, i)
 		return
 	}
@@ -99,7 +99,7 @@ func (x *access) once(a *amd64.Assembler, i int) {
 	a.Bind(have)
 }
 
-// element loads element i at offset into RAX.
+// element loads element i at offset to RAX.
 func (x *access) element(a *amd64.Assembler, i int) {
 	at := amd64.Mem(offset, int32(i)*int32(x.Size))
 	switch x.Size {
@@ -112,7 +112,7 @@ func (x *access) element(a *amd64.Assembler, i int) {
 	}
 }
 
-// broadcast gives all lanes what is in RAX as element i.
+// broadcast copies RAX to element i of all lanes.
 func (x *access) broadcast(a *amd64.Assembler, r regs, i int) {
 	if x.Size < 8 {
 		a.Emit(amd64.VMOVD, amd64.X(r.def[i]), amd64.D(amd64.RAX))
@@ -125,7 +125,7 @@ func (x *access) broadcast(a *amd64.Assembler, r regs, i int) {
 	a.Emit(amd64.VMOVDQA, amd64.Y(hi), amd64.Y(lo))
 }
 
-// unpark loads what the lanes have left in the context.
+// unpark loads the elements that the lanes have stored to the context.
 func (x *access) unpark(a *amd64.Assembler, r regs) {
 	for i := range x.N {
 		at := elementOffset(i)

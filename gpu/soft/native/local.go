@@ -8,18 +8,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// Local memory: each lane's own bytes, one lane's behind the other's. As no lane sees
-// another's, a run may have loads and stores of it in any order, beside those of other
-// memory. A run in which an access comes after a local store has no quick body, which
-// might begin again behind it.
+// Local memory: the bytes of each lane, one lane after another. As no lane accesses
+// that of another, a run may have loads and stores of it in any order, besides those of
+// other memory. A run in which an access follows a local store has no quick body, as
+// that could execute the store twice.
 
-// localBase makes room the memory of a tile's first lane.
+// localBase sets room to the address of the local memory of the tile's first lane.
 func (x *access) localBase(a *amd64.Assembler) {
 	a.Emit(amd64.IMUL, amd64.Q(room), amd64.Q(regTile), amd64.Imm(int64(ir.Tile*x.local)))
 	a.Emit(amd64.ADD, amd64.Q(room), amd64.Mem(regContext, localOffset))
 }
 
-// emitLocalLoad loads from one address in all lanes, as most often, or from any.
+// emitLocalLoad loads from one address in all lanes, which is the most frequent case,
+// or from different ones.
 func (x *access) emitLocalLoad(a *amd64.Assembler, r regs) {
 	apart, done, out := a.Label(), a.Label(), a.Label()
 	x.mask(a, r, done)
@@ -44,7 +45,7 @@ func (x *access) emitLocalLoad(a *amd64.Assembler, r regs) {
 	a.Bind(done)
 }
 
-// emitLocalStore stores to one address in all lanes, or to any.
+// emitLocalStore stores to one address in all lanes, or to different ones.
 func (x *access) emitLocalStore(a *amd64.Assembler, r regs) {
 	apart, done, out := a.Label(), a.Label(), a.Label()
 	data := r.use[2:]
@@ -56,7 +57,7 @@ func (x *access) emitLocalStore(a *amd64.Assembler, r regs) {
 	if x.N == 1 && !x.masked {
 		x.together(a, r, apart)
 		for l := range ir.Tile {
-			x.put(a, amd64.Mem(offset, int32(l)*int32(x.local)), x.parked(0, l))
+			x.storeElement(a, amd64.Mem(offset, int32(l)*int32(x.local)), x.parked(0, l))
 		}
 		a.Jump(done)
 	}
@@ -68,8 +69,8 @@ func (x *access) emitLocalStore(a *amd64.Assembler, r regs) {
 	a.Bind(done)
 }
 
-// together makes offset the element of the first lane. It goes on at apart unless all
-// lanes have one address, and a good one.
+// together sets offset to the element of the first lane. It continues at apart unless
+// all lanes have one address, and a valid one.
 func (x *access) together(a *amd64.Assembler, r regs, apart amd64.Label) {
 	unless(a, r, 0, apart)
 	a.Emit(amd64.VMOVQ, amd64.Q(offset), amd64.X(r.use[0]))
@@ -87,17 +88,17 @@ func (x *access) together(a *amd64.Assembler, r regs, apart amd64.Label) {
 	a.Emit(amd64.ADD, amd64.Q(offset), amd64.Q(room))
 }
 
-// localStore notes that what has been stored would be stored again if the run did not
-// go on: no access may leave after it.
+// localStore records that local memory has been written, which must not be repeated: no
+// later access may leave a quick body.
 func (b *builder) localStore() { b.stored = true }
 
-// copyable reports whether a run can copy a word.
+// copyable reports whether a word can be copied in a run.
 func copyable(o *ir.CopyWord) bool {
 	to, from := o.To.Reg.Class, o.From.Reg.Class
 	return to != ir.ClassPred && from != ir.ClassPred && (to == ir.ClassNone) != (from == ir.ClassNone)
 }
 
-// copyWord copies a word at a fixed place of local memory into a register, or back.
+// copyWord copies a word at a fixed offset of local memory to a register, or back.
 func (b *builder) copyWord(o *ir.CopyWord, in *ir.Inst, index int, opt *Options) []value {
 	w := o.From
 	if o.To.Reg.Class == ir.ClassNone {
@@ -108,11 +109,11 @@ func (b *builder) copyWord(o *ir.CopyWord, in *ir.Inst, index int, opt *Options)
 		x.Size = 4
 	}
 	if uint64(w.Local)+x.Size > opt.LocalBytes {
-		b.wrong = fmt.Errorf("instruction %d: local memory has %d bytes, want %d at %d", index, opt.LocalBytes, x.Size, w.Local)
+		b.err = fmt.Errorf("instruction %d: local memory has %d bytes, want %d at %d", index, opt.LocalBytes, x.Size, w.Local)
 	}
 	at := func(l int) amd64.Arg { return amd64.Mem(room, int32(w.Local)+int32(l)*int32(x.local)) }
 	if o.To.Reg.Class == ir.ClassNone {
-		b.storeWord(&x, b.settle(b.read(o.From.Reg)), b.taking(in, opt), at)
+		b.storeWord(&x, b.settle(b.read(o.From.Reg)), b.activeMask(in, opt), at)
 		return nil
 	}
 	v := b.add(regalloc.Inst{Temps: []regalloc.Class{0}}, int(x.Size/4), func(a *amd64.Assembler, r regs) {
@@ -128,7 +129,7 @@ func (b *builder) copyWord(o *ir.CopyWord, in *ir.Inst, index int, opt *Options)
 	return []value{{class: ir.Class32, lo: v[0]}}
 }
 
-// storeWord stores a word in the lanes of a mask; none is all lanes.
+// storeWord stores a word in the lanes of a mask; without a mask in all lanes.
 func (b *builder) storeWord(x *access, v value, mask []id, at func(l int) amd64.Arg) {
 	data := []id{v.lo}
 	switch {
@@ -153,7 +154,7 @@ func (b *builder) storeWord(x *access, v value, mask []id, at func(l int) amd64.
 				a.Emit(amd64.TEST, amd64.D(lanesLeft), amd64.Imm(1<<l))
 				a.JumpIf(amd64.CondE, skip)
 			}
-			x.put(a, at(l), x.parked(0, l))
+			x.storeElement(a, at(l), x.parked(0, l))
 			a.Bind(skip)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// copyWords does a CopyWord of some lanes.
+// copyWords executes a CopyWord for some lanes.
 func copyWords(o *ir.CopyWord, from, to *Files, lanes []int) {
 	for _, l := range lanes {
 		w := o.From
@@ -30,8 +30,8 @@ func copyWords(o *ir.CopyWord, from, to *Files, lanes []int) {
 	}
 }
 
-// TestLocal has loads and stores of local memory and copies of words, in any order,
-// between other accesses and arithmetic.
+// TestLocal executes loads and stores of local memory and copies of words, in any
+// order, between other accesses and arithmetic.
 func TestLocal(t *testing.T) {
 	requireProcessor(t)
 	list := candidates()
@@ -62,13 +62,13 @@ func TestLocal(t *testing.T) {
 			}
 		})
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: run with local memory differs from the interpreter", seed)
 		}
 	}
 }
 
-// pointLocal makes a register addresses of local memory, of the same place in all lanes
-// or of several, and now and then of none.
+// pointLocal sets a register to addresses of local memory, the same in all lanes or
+// several, and occasionally to invalid ones.
 func (f *Files) pointLocal(a *ir.Access, places int, r *rand.Rand) {
 	size := a.Size * uint64(a.N)
 	for l := range testLanes {
@@ -92,8 +92,8 @@ func randomWord(r *rand.Rand) ir.Op {
 	return &ir.CopyWord{To: local, From: reg}
 }
 
-// TestLocalStoredOnce has a tile leave behind a change of local memory, which would be
-// another one if the tile began again.
+// TestLocalStoredOnce has a tile leave after a change of local memory, which would be
+// wrong if the tile began again.
 func TestLocalStoredOnce(t *testing.T) {
 	requireProcessor(t)
 	word, address := ir.Ref{Slot: 1}, ir.Ref{Slot: 2}
@@ -110,7 +110,7 @@ func TestLocalStoredOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if n := Known(insts); n != len(insts) {
-				t.Fatalf("%s is not known", insts[n].Op.Name())
+				t.Fatalf("Known stops at instruction %d of %d, %s, want all known", n, len(insts), insts[n].Op.Name())
 			}
 			checkFrom(t, insts, false, rand.New(rand.NewPCG(1, 14)), func(f *Files) {
 				for l := range testLanes {

@@ -9,25 +9,26 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// A run that is a whole basic block, which goes back to itself, and that writes no
-// memory, has a body that goes round: one tile after another takes all of its turns,
-// as long as all of its lanes go on, with what the turns hand on in vector registers.
-// What it stops for it leaves to the bodies before it, in which the tile takes one
+// A run that is a whole basic block that branches to itself, and that writes no memory,
+// has a body with a loop: one tile after another executes all of its turns, as long as
+// all of its lanes continue, with the values that turns pass on in vector registers.
+// Cases that it does not support it leaves to the bodies before it, in which the tile
+// executes one more turn; the branch of the lanes is then found as after any run.
 // turn more; where lanes then go is found as after any run.
 
-// Loop describes when lanes take another turn.
+// Loop describes when lanes execute another turn.
 type Loop struct{ Again ir.Pred }
 
-// maxTurns bounds what a call of all tiles does, in instructions of tiles: about
+// maxTurns limits what a call executes for all tiles, in instructions of tiles: about
 // 100 µs.
 const maxTurns = 128 * MaxRun
 
-// turnsInMemory bounds the turns of a tile that reads device memory, where the next
-// tile often reads the same lines: what one has read in so many turns is still in the
-// first cache, also when all of it lies in one set.
+// turnsInMemory limits the turns of a tile that reads device memory, where the next tile
+// often reads the same cache lines: those that one tile has read in that many turns are
+// still in the L1 cache, even if all of them map to one set.
 const turnsInMemory = 8
 
-// turnsFor is how many turns each of some tiles may take.
+// turnsFor returns how many turns each of the tiles may execute.
 func turnsFor(insts, tiles int, memory bool) uint64 {
 	n := max(1, maxTurns/max(1, insts*tiles))
 	if memory {
@@ -36,12 +37,13 @@ func turnsFor(insts, tiles int, memory bool) uint64 {
 	return uint64(n)
 }
 
-// keepable is how many vectors of a loop have a register of their own, at most, and
-// less where an instruction needs so many others.
+// keepable has the numbers of vectors of a loop that get a register of their own: the
+// first is tried first, and a smaller one if an instruction needs too many other
+// registers.
 var keepable = []int{7, 4, 0}
 
 // loopable reports whether instructions can be turns of a loop: they write no memory,
-// and what they read nobody waits for.
+// and read none that is polled.
 func loopable(insts []ir.Inst) bool {
 	return !slices.ContainsFunc(insts, func(in ir.Inst) bool {
 		switch o := in.Op.(type) {
@@ -61,38 +63,39 @@ type kept struct {
 	in   id
 	home place
 	reg  amd64.Reg
-	next id // what the next turn has there; the same where that does not change
+	next id // the value in the next turn; in if it does not change
 }
 
-// cycle is what a body that goes round has besides.
+// cycle is the state of a body with a loop.
 type cycle struct {
 	again ir.Pred
-	loose map[place]bool // what turns hand on with any NaN
-	ins   map[id]place   // those that a turn begins with
-	exact bool           // all of them are only read by what takes any NaN
+	loose map[place]bool // values that turns pass on with any NaN
+	ins   map[id]place   // values that a turn begins with
+	exact bool           // they are only read by instructions that accept any NaN
 	kept  []kept
 	top   amd64.Label
 	bail  amd64.Label
 
 	insts []ir.Inst
-	walks []*group // whose addresses go from turn to turn by a step (walk.go)
-	terms []ir.Ref // that steps are computed of
-	first *body    // what is done before the first turn, or nil
+	walks []*group // whose addresses change from turn to turn by a step (walk.go)
+	terms []ir.Ref // that steps are computed from
+	first *body    // executed before the first turn, or nil
 	fail  amd64.Label
 }
 
-// looping makes a builder that of a body that goes round.
+// looping makes a builder that of a body with a loop.
 func looping(l *cycle) func(*builder) { return func(b *builder) { b.cycle = l } }
 
-// enters notes a vector that a turn begins with.
+// enters records a vector that a turn begins with.
 func (l *cycle) enters(b *builder, p place, v id) {
 	if l.loose[p] {
 		b.loose[v], l.ins[v] = true, p
 	}
 }
 
-// settles notes that something needs the NaN of PTX: the first turn may begin with bits
-// that no arithmetic has made, so such a vector is handed on with it.
+// settles records that an instruction needs the NaN of PTX: the first turn may begin
+// with bits that are not the result of arithmetic, so such a vector is passed on with
+// that NaN.
 func (l *cycle) settles(v id) {
 	if p, ok := l.ins[v]; ok {
 		delete(l.loose, p)
@@ -100,8 +103,9 @@ func (l *cycle) settles(v id) {
 	}
 }
 
-// buildLoop makes the body. The first try finds which of the vectors that turns hand on
-// may have any NaN, and the others take them so where that makes no difference.
+// buildLoop builds the body. The first attempt determines which of the vectors that
+// turns pass on may have any NaN, and the later ones make use of it where the result is
+// the same.
 func buildLoop(insts []ir.Inst, o Options, options ...func(*builder)) (made *body, err error) {
 	o.Masked = false
 	options = append(options, quick)
@@ -115,10 +119,10 @@ func buildLoop(insts []ir.Inst, o Options, options ...func(*builder)) (made *bod
 		}
 	}
 	for l.exact = false; !l.exact; {
-		l.round(insts, &o, 0, options)
+		l.collectLoop(insts, &o, 0, options)
 	}
 	for _, n := range keepable {
-		if made, err = l.round(insts, &o, n, options).allocate(&o); err == nil {
+		if made, err = l.collectLoop(insts, &o, n, options).allocate(&o); err == nil {
 			break
 		}
 	}
@@ -128,15 +132,15 @@ func buildLoop(insts []ir.Inst, o Options, options ...func(*builder)) (made *bod
 	return made, err
 }
 
-// round collects the body with so many vectors kept.
-func (l *cycle) round(insts []ir.Inst, o *Options, keep int, options []func(*builder)) *builder {
+// collectLoop collects the body with at most keep vectors in registers of their own.
+func (l *cycle) collectLoop(insts []ir.Inst, o *Options, keep int, options []func(*builder)) *builder {
 	l.exact, l.ins, l.kept, l.walks, l.terms = true, map[id]place{}, nil, nil, nil
 	b := collect(insts, o, append(options, looping(l))...)
-	b.goRound(len(insts), keep, o)
+	b.finishLoop(len(insts), keep, o)
 	return b
 }
 
-// halvesOf is what a register of the program holds now, and where its vectors live.
+// halvesOf returns the current vectors of a register of the program, and their places.
 func (b *builder) halvesOf(r ir.Ref) []result {
 	v, n := b.current[r], uint64(r.Slot)
 	switch r.Class {
@@ -148,9 +152,9 @@ func (b *builder) halvesOf(r ir.Ref) []result {
 	return []result{{place{kind: filePred, n: n}, v.lo}}
 }
 
-// goRound ends the body: what the next turn reads goes where it reads it, and when the
-// last is through, what is live goes to the register files.
-func (b *builder) goRound(insts, keep int, o *Options) {
+// finishLoop ends the body: what the next turn reads is stored where it reads it, and
+// after the last turn the live registers are stored to the register files.
+func (b *builder) finishLoop(insts, keep int, o *Options) {
 	l := b.cycle
 	again := b.pred(l.again)
 	next := map[place]id{}
@@ -175,7 +179,7 @@ func (b *builder) goRound(insts, keep int, o *Options) {
 	for _, k := range l.kept {
 		ins = append(ins, k.in)
 	}
-	b.add(regalloc.Inst{Uses: ins}, 0, func(*amd64.Assembler, regs) {}) // they stay until here
+	b.add(regalloc.Inst{Uses: ins}, 0, func(*amd64.Assembler, regs) {}) // they are live until here
 	isKept := map[place]bool{}
 	for _, k := range l.kept {
 		isKept[k.home] = true
@@ -214,8 +218,8 @@ func (b *builder) goRound(insts, keep int, o *Options) {
 	b.prune()
 }
 
-// keepSome gives registers of their own to the vectors that turns read most, in
-// instructions that are needed.
+// keepSome assigns registers of their own to the vectors that turns read most often, in
+// needed instructions.
 func (b *builder) keepSome(next map[place]id, most int, needed []bool) {
 	uses := map[id]int{}
 	for i, in := range b.code.Insts {
@@ -258,8 +262,8 @@ func (b *builder) keepSome(next map[place]id, most int, needed []bool) {
 	b.code.Registers[0] = free
 }
 
-// writeLoop writes the body: what is kept is loaded once, and stored where a turn is
-// left to the general body.
+// writeLoop writes the body. Kept vectors are loaded once, and stored where a turn
+// falls back to the general body.
 func (b *body) writeLoop(a *amd64.Assembler, next amd64.Label) {
 	l := b.cycle
 	general := b.general
@@ -286,16 +290,16 @@ func (b *body) writeLoop(a *amd64.Assembler, next amd64.Label) {
 	a.JumpIf(amd64.CondE, general) // nothing has changed in the first turn
 	for _, k := range l.kept {
 		if k.next != k.in {
-			b.giveBack(a, &k)
+			b.storeKept(a, &k)
 		}
 	}
 	a.Jump(general)
 }
 
-// giveBack stores a kept vector where the general body reads it.
-func (b *body) giveBack(a *amd64.Assembler, k *kept) {
+// storeKept stores a kept vector to the place where the general body reads it.
+func (b *body) storeKept(a *amd64.Assembler, k *kept) {
 	r := amd64.Y(k.reg)
-	t := amd64.Y(amd64.Reg(b.code.Registers[0][0])) // nothing is needed that is not kept
+	t := amd64.Y(amd64.Reg(b.code.Registers[0][0])) // only kept vectors are live here
 	if b.cycle.loose[k.home] {
 		a.Emit(amd64.VCMPPS, t, r, r, amd64.Imm(cmpUnordered))
 		a.Emit(amd64.VBLENDVPS, r, r, amd64.At(a.Broadcast64(nan32<<32|nan32)), t)
@@ -303,10 +307,10 @@ func (b *body) giveBack(a *amd64.Assembler, k *kept) {
 	b.layout.store(a, k.home, k.reg)
 }
 
-// allocate gives the values of a body registers.
+// allocate assigns registers to the values of a body.
 func (b *builder) allocate(o *Options) (*body, error) {
-	if b.wrong != nil {
-		return nil, fmt.Errorf("compile run: %w", b.wrong)
+	if b.err != nil {
+		return nil, fmt.Errorf("compile run: %w", b.err)
 	}
 	b.code.FirstFree = len(b.places)
 	steps, spills, err := regalloc.Allocate(&b.code)

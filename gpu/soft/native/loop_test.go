@@ -10,17 +10,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// again is the predicate of the test's loops, which their instructions leave alone.
+// again is the predicate of the test's loops, which their instructions do not write.
 var again = ir.Pred{Slot: testRegs - 1}
 
 const (
-	addresses = 3 // registers of 64 bits that are, from the first one on
-	turnsMost = 4 // that Files.run lets a tile take
+	addresses = 3 // number of registers of 64 bits, from the first one on, that have addresses
+	turnsMost = 4 // the maximum that Files.run allows a tile
 )
 
-// TestLoops compares loops with turns of the interpreter. How many turns a tile takes
-// is the code's business, while all of its lanes go on; what it leaves is what so many
-// turns leave.
+// TestLoops compares loops with turns of the interpreter. The code may choose how many
+// turns a tile executes, as long as all of its lanes continue; the state after it must
+// be that after as many turns of the interpreter.
 func TestLoops(t *testing.T) {
 	requireProcessor(t)
 	list := candidates()
@@ -44,22 +44,22 @@ func TestLoops(t *testing.T) {
 		want.pointInside(r)
 		got := want.clone()
 		if tile, _ := got.run(new(Context), code.Function(0), 0, testLanes/8); tile != testLanes/8 {
-			t.Fatalf("seed %d: tile %d has left", seed, tile)
+			t.Fatalf("seed %d: tile %d has left, want all tiles to execute the loop", seed, tile)
 		}
 		for tile := range testLanes / 8 {
 			took[turnsOf(t, insts, want, got, tile, o.Masked)]++
 		}
 		_ = code.Close()
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: loop differs from the interpreter", seed)
 		}
 	}
 	if took[turnsMost] < 300 || took[1] < 100 || took[2]+took[3] == 0 {
-		t.Errorf("tiles by their turns: %v", took)
+		t.Errorf("tiles by number of turns = %v, want at least 300 with the maximum, 100 with one and some between", took)
 	}
 }
 
-// randomTurn is loads and arithmetic, which may move each address by 16 bytes.
+// randomTurn returns loads and arithmetic, which may increase each address by 16 bytes.
 func randomTurn(r *rand.Rand, list []ops.Operation) (insts []ir.Inst) {
 	for slot := range addresses {
 		if a := address64(slot); r.IntN(2) == 0 {
@@ -92,8 +92,8 @@ func randomTurn(r *rand.Rand, list []ops.Operation) (insts []ir.Inst) {
 
 func address64(slot int) ir.Ref { return ir.Ref{Class: ir.Class64, Slot: slot} }
 
-// pointInside makes the first registers addresses that are in memory also a few turns
-// later, of shared memory the very first, and lets most lanes go on.
+// pointInside sets the first registers to addresses that are in memory also a few turns
+// later, the very first to those of shared memory, and lets most lanes continue.
 func (f *Files) pointInside(r *rand.Rand) {
 	for slot := range addresses {
 		base, stride, somewhere := uint64(0), uint64(r.IntN(2))*16, r.IntN(3) == 0
@@ -122,13 +122,13 @@ func (f *Files) pointInside(r *rand.Rand) {
 	}
 }
 
-// turnsOf finds after how many turns of the interpreter a tile is as it should be.
+// turnsOf returns after how many turns of the interpreter want equals got in a tile.
 func turnsOf(t *testing.T, insts []ir.Inst, want, got *Files, tile int, masked bool) int {
 	t.Helper()
 	lanes := want.lanes(tile, tile+1, masked)
 	for n := 1; n <= turnsMost; n++ {
 		if !interpret(insts, want, lanes) {
-			t.Errorf("tile %d: an access is not allowed, and the code has not left", tile)
+			t.Errorf("tile %d: the code has not left at an access that is not allowed in a run", tile)
 			return 0
 		}
 		if sameLanes(want, got, tile) {
@@ -143,7 +143,7 @@ func turnsOf(t *testing.T, insts []ir.Inst, want, got *Files, tile int, masked b
 			break
 		}
 	}
-	t.Errorf("tile %d is as after no number of turns", tile)
+	t.Errorf("tile %d equals the interpreter's after no number of turns from 1 to %d", tile, turnsMost)
 	return 0
 }
 

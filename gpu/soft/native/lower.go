@@ -8,15 +8,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// lowering makes vector instructions of an operation on sources.
+// lowering converts an operation on sources to vector instructions.
 type lowering struct {
 	f func(b *builder, s []value) value
-	// loose: NaNs among the sources need not be the one that PTX gives.
+	// loose: NaNs among the sources may be others than that of PTX.
 	loose bool
 }
 
-// find returns the lowering of an operation of the table. The variants of
-// floating point are made of the plain form.
+// find returns the lowering of an operation of the table. Variants of floating-point
+// operations are derived from the plain form.
 func find(o ops.Operation) (lowering, bool) {
 	if l, ok := withConstants(o); ok {
 		return l, true
@@ -27,7 +27,7 @@ func find(o ops.Operation) (lowering, bool) {
 	if !ok || !sat && !ftz {
 		return l, ok
 	}
-	if sat && !strings.HasSuffix(name, ".f32") || strings.Contains(name, "f16") { // .ftz of halves is another
+	if sat && !strings.HasSuffix(name, ".f32") || strings.Contains(name, "f16") { // .ftz of halves is different
 		return l, false
 	}
 	plain := l.f
@@ -47,13 +47,13 @@ func find(o ops.Operation) (lowering, bool) {
 	return l, ok
 }
 
-// Makes reports whether machine code can be made for an operation of the table.
+// Makes reports whether an operation of the table can be compiled to machine code.
 func Makes(o ops.Operation) bool {
 	_, ok := find(o)
 	return ok
 }
 
-// lowerings are the operations of ops.txt that machine code is made for.
+// lowerings has the operations of ops.txt that can be compiled to machine code.
 var lowerings = func() map[string]lowering {
 	m := map[string]lowering{}
 	for _, table := range []map[string]lowering{integers(), wides(), bitwise(), floats(), doubles(), halves(), exponentials(), conversions(), comparisons()} {
@@ -64,14 +64,14 @@ var lowerings = func() map[string]lowering {
 	return m
 }()
 
-// set gives several operations one lowering.
+// set assigns one lowering to several operations.
 func set(m map[string]lowering, l lowering, names ...string) {
 	for _, n := range names {
 		m[n] = l
 	}
 }
 
-// one is an operation of one vector on 32 bits.
+// one returns the lowering of an operation on one vector of 32-bit lanes.
 func one(f func(b *builder, x id) id) lowering {
 	return lowering{f: func(b *builder, s []value) value { return value{class: ir.Class32, lo: f(b, s[0].lo)} }}
 }
@@ -88,12 +88,12 @@ func three(f func(b *builder, x, y, z id) id) lowering {
 	}}
 }
 
-// plain is one instruction.
+// plain returns the lowering to one instruction.
 func plain(in *amd64.Inst) lowering {
 	return two(func(b *builder, x, y id) id { return b.op(in, x, y) })
 }
 
-// both does the same to the two vectors of 64-bit lanes.
+// both applies the same function to the two vectors of 64-bit lanes.
 func both(f func(b *builder, x, y id) id) lowering {
 	return lowering{f: func(b *builder, s []value) value {
 		return value{ir.Class64, f(b, s[0].lo, s[1].lo), f(b, s[0].hi, s[1].hi)}

@@ -9,21 +9,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// Loads and stores. An access that is not in its window, is misaligned, or that
-// must be one for the whole warp leaves the run before the instruction, with
-// everything in the register files that the instructions before it have computed:
-// whoever called goes on there.
+// Loads and stores. An access that is out of its window, is misaligned, or must be a
+// single access for the whole warp leaves the run before the instruction, with the
+// results of all instructions before it in the register files. The caller continues
+// there.
 
-// maxElements is the most elements of a vector access.
+// maxElements is the maximum number of elements of a vector access.
 const maxElements = 4
 
-// accessible reports whether an access can be in a run. A generic address that is
-// not of device memory is not in its window.
+// accessible reports whether an access can be in a run. A generic address outside of
+// device memory is out of its window.
 func accessible(a *ir.Access) bool {
 	return a.N <= maxElements && slices.Contains([]uint64{1, 2, 4, 8}, a.Size)
 }
 
-// loadable reports whether all destinations of a load have room for its elements.
+// loadable reports whether all destinations of a load are large enough for its
+// elements.
 func loadable(o *ir.Load) bool {
 	for _, d := range o.D {
 		if d.Class == ir.ClassPred || d.Class == ir.Class32 && o.Size == 8 {
@@ -42,21 +43,21 @@ func storable(o *ir.Store) bool {
 	return accessible(&o.Access) && o.Space != ir.Param
 }
 
-// access is a load or store on its way to code.
+// access is the state of the compilation of a load or store.
 type access struct {
 	*ir.Access
 	window int32     // of the context
 	exit   int       // the number of the instruction
-	memo   int       // the first of a load's
-	at     amd64.Reg // the place in memory that it reads at, or relative to
+	memo   int       // index of the first memo of a load
+	at     amd64.Reg // address in memory that it reads at, or relative to
 	local  uint64    // bytes of a lane's local memory
 	masked bool
-	quick  *builder // of a quick body, which is left for the general one
+	quick  *builder // for a quick body, which falls back to the general one
 	of     *segment // of a region, or nil
 }
 
-// address is the lanes' addresses with the offset. Those of shared memory and of
-// parameters have 32 bits (gpu/soft/exec).
+// address returns the addresses of the lanes with the offset. Those of shared memory
+// and of parameters have 32 bits (gpu/soft/exec).
 func (b *builder) address(a *ir.Access) value {
 	v := b.base(a)
 	change := func(in *amd64.Inst, k uint64) {
@@ -71,7 +72,7 @@ func (b *builder) address(a *ir.Access) value {
 	return v
 }
 
-// base is the lanes' addresses without the offset.
+// base returns the addresses of the lanes without the offset.
 func (b *builder) base(a *ir.Access) value {
 	v := b.settle(b.read(a.Base))
 	if v.class == ir.Class64 {
@@ -85,18 +86,19 @@ func (b *builder) base(a *ir.Access) value {
 	return x
 }
 
-// access prepares one: what the instructions before it have computed goes to the
-// register files, and the mask of the lanes that take part to the operands.
+// access prepares an access: it stores the results of the instructions before it to the
+// register files, and returns its operands, with the mask of active lanes.
 func (b *builder) access(x *access, in *ir.Inst, o *Options) []id {
 	v := b.address(x.Access)
-	mask := b.taking(in, o)
+	mask := b.activeMask(in, o)
 	x.masked = len(mask) > 0
 	b.mayLeave(x.exit, o)
 	return append([]id{v.lo, v.hi}, mask...)
 }
 
-// taking is the mask of the lanes that an instruction is for, unless it is for all.
-func (b *builder) taking(in *ir.Inst, o *Options) []id {
+// activeMask returns the mask of the lanes that execute an instruction, or none if all
+// do.
+func (b *builder) activeMask(in *ir.Inst, o *Options) []id {
 	var mask []id
 	if o.Masked {
 		mask = append(mask, b.in(place{kind: active}))
@@ -120,8 +122,8 @@ func (b *builder) newAccess(a *ir.Access, index int, o *Options) access {
 	return x
 }
 
-// mayLeave prepares for an instruction that may leave the run. A quick body has
-// nothing in the register files then: the general one begins again.
+// mayLeave prepares for an instruction that may leave the run. A quick body has nothing
+// in the register files then: the general one starts from the beginning.
 func (b *builder) mayLeave(index int, o *Options) {
 	if b.quick {
 		b.left = len(b.code.Insts)
@@ -130,7 +132,7 @@ func (b *builder) mayLeave(index int, o *Options) {
 	b.flushResults(index, o)
 }
 
-// window is where the context has the window of an access.
+// window returns the offset in the context of the window of an access.
 func (b *builder) window(a *ir.Access, index int) int32 {
 	switch a.Space {
 	case ir.Shared:
@@ -200,7 +202,7 @@ func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, 
 	return b.add(regalloc.Inst{Uses: uses, Temps: []regalloc.Class{0, 0, 0}, Early: true}, n, x.emitLoad)
 }
 
-// kept is a value with the bits of a mask.
+// kept returns a value with the bits of a mask.
 func (b *builder) kept(v value, mask uint64) value {
 	if v.class == ir.Class32 {
 		if uint32(mask) != 1<<32-1 {
@@ -244,14 +246,13 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 
 // Scratch registers of an access.
 const (
-	lanesLeft = amd64.RBX // a bit for each lane that takes part
+	lanesLeft = amd64.RBX // a bit for each active lane
 	offset    = amd64.R11 // in the window
 	lane      = amd64.R12
 	room      = amd64.R13 // bytes of the window from the offset on
 )
 
-// mask puts the lanes that take part into lanesLeft. It goes on at none when there
-// are none.
+// mask loads the active lanes to lanesLeft. It continues at none if there are none.
 func (x *access) mask(a *amd64.Assembler, r regs, none amd64.Label) {
 	if !x.masked {
 		a.Emit(amd64.MOV, amd64.D(lanesLeft), amd64.Imm(0xff))
@@ -262,8 +263,8 @@ func (x *access) mask(a *amd64.Assembler, r regs, none amd64.Label) {
 	a.JumpIf(amd64.CondE, none)
 }
 
-// unless goes on at a label if the addresses are not those of the first lane and a
-// stride.
+// unless continues at a label if the addresses are not those of the first lane plus
+// multiples of a stride.
 func unless(a *amd64.Assembler, r regs, stride uint64, no amd64.Label) {
 	t, u := amd64.Y(r.temp[0]), amd64.Y(r.temp[1])
 	lo, hi := amd64.Y(r.use[0]), amd64.Y(r.use[1])
@@ -291,8 +292,9 @@ func strides(a *amd64.Assembler, first, stride uint64) amd64.Label {
 	return a.Const(b)
 }
 
-// inside makes offset the place in memory of the address in it. It goes on at no
-// when that many bytes there are not in the window, and at misaligned.
+// inside converts the address in offset to the address in memory. It continues at no if
+// not all of the bytes there are in the window, and at misaligned if the address is
+// misaligned.
 func (x *access) inside(a *amd64.Assembler, bytes uint64, no, misaligned amd64.Label) {
 	if align := x.Size * uint64(x.N); align > 1 {
 		a.Emit(amd64.TEST, amd64.D(offset), amd64.Imm(int64(align-1)))
@@ -307,7 +309,7 @@ func (x *access) inside(a *amd64.Assembler, bytes uint64, no, misaligned amd64.L
 	a.Emit(amd64.ADD, amd64.Q(offset), amd64.Mem(regContext, x.window+windowData))
 }
 
-// leave writes where the run is left, or goes on with the general body.
+// leave writes code that leaves the run, or falls back to the general body.
 func (x *access) leave(a *amd64.Assembler, l amd64.Label) {
 	a.Bind(l)
 	if x.quick != nil {
@@ -323,14 +325,14 @@ func (x *access) leave(a *amd64.Assembler, l amd64.Label) {
 	a.Emit(amd64.RET)
 }
 
-// park puts the addresses into the context, where lanes find them one by one.
+// park stores the addresses to the context, from which they are read lane by lane.
 func park(a *amd64.Assembler, r regs) {
 	a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, addressOffset), amd64.Y(r.use[0]))
 	a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, addressOffset+32), amd64.Y(r.use[1]))
 }
 
-// each does something for every lane in lanesLeft, with its address, which is in the
-// context, in offset.
+// each emits f for every lane in lanesLeft, with its address, which is in the context,
+// in offset.
 func each(a *amd64.Assembler, from int32, f func()) {
 	turn := a.Label()
 	a.Bind(turn)
@@ -341,13 +343,13 @@ func each(a *amd64.Assembler, from int32, f func()) {
 	a.JumpIf(amd64.CondNE, turn)
 }
 
-// ahead is how far behind what lanes reach side by side their neighbours' bytes are
-// brought into the caches: two warps' words of 32 bits. The processor itself foresees
-// less where a block of threads reaches a few lines of each of many rows.
+// ahead is the distance, after the bytes that consecutive lanes access, of the bytes
+// that are prefetched: two warps' words of 32 bits. The processor's own prefetching is
+// worse where a block of threads accesses a few cache lines of each of many rows.
 const ahead = 256
 
-// prefetch brings into the caches what is ahead of some bytes of device memory. It needs
-// no bounds: it reads nothing and cannot fault.
+// prefetch prefetches the memory ahead of some bytes of device memory. It needs no
+// bounds check, as it cannot fault.
 func (x *access) prefetch(a *amd64.Assembler, from amd64.Reg, bytes int64) {
 	const line = 64
 	if x.Space > ir.Global {

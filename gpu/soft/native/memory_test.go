@@ -32,7 +32,7 @@ func hasAtomic(insts []ir.Inst) bool {
 	})
 }
 
-// memory is a lane's memory of an access; nil: it must leave.
+// memory returns the memory that a lane accesses, or nil if the code must leave.
 func (f *Files) memory(a *ir.Access, l int) []byte {
 	at, w := f.lane(a.Base, l)+a.Off, f.Globals[0]
 	switch a.Space {
@@ -50,7 +50,7 @@ func (f *Files) memory(a *ir.Access, l int) []byte {
 	return w.Data[at-w.Base:][:n]
 }
 
-// allowed reports whether lanes can do an access together in a run.
+// allowed reports whether lanes can execute an access together in a run.
 func (f *Files) allowed(op ir.Op, a *ir.Access, lanes []int) bool {
 	_, store := op.(*ir.Store)
 	if _, ok := op.(*ir.Atomic); ok && f.Exclusive == nil && len(lanes) > 0 {
@@ -67,7 +67,7 @@ func (f *Files) allowed(op ir.Op, a *ir.Access, lanes []int) bool {
 	return true
 }
 
-// perform does an access of some lanes.
+// perform executes an access for some lanes.
 func perform(op ir.Op, a *ir.Access, from, to *Files, lanes []int) {
 	for _, l := range lanes {
 		m := from.memory(a, l)
@@ -110,7 +110,7 @@ func extended(b []byte, signed bool) uint64 {
 	return v
 }
 
-// TestAccesses compares loads and stores at addresses of all shapes.
+// TestAccesses compares loads and stores at addresses of all patterns.
 func TestAccesses(t *testing.T) {
 	requireProcessor(t)
 	for seed := range uint64(600) {
@@ -118,12 +118,12 @@ func TestAccesses(t *testing.T) {
 		insts := []ir.Inst{randomAccess(r, r.IntN(3) == 0)}
 		checkAccess(t, insts, r.IntN(2) == 0, r)
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: access differs from the interpreter", seed)
 		}
 	}
 }
 
-// TestRunsWithAccesses has accesses between arithmetic.
+// TestRunsWithAccesses executes accesses between arithmetic.
 func TestRunsWithAccesses(t *testing.T) {
 	requireProcessor(t)
 	list := candidates()
@@ -139,7 +139,7 @@ func TestRunsWithAccesses(t *testing.T) {
 		}
 		checkAccess(t, insts[:Known(insts)], r.IntN(2) == 0, r)
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: run differs from the interpreter", seed)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func randomAccess(r *rand.Rand, store bool) ir.Inst {
 	return in
 }
 
-// TestStructures has lanes with structures side by side.
+// TestStructures accesses structures of consecutive lanes.
 func TestStructures(t *testing.T) {
 	requireProcessor(t)
 	for seed := range uint64(24) {
@@ -200,13 +200,13 @@ func TestStructures(t *testing.T) {
 			f.Active[0] |= 0xff
 		})
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: access differs from the interpreter", seed)
 		}
 	}
 }
 
-// TestAtomics has an atomic operation between arithmetic, at equal and at different
-// addresses.
+// TestAtomics executes an atomic operation between arithmetic, at equal and at
+// different addresses.
 func TestAtomics(t *testing.T) {
 	requireProcessor(t)
 	list := candidates()
@@ -227,17 +227,17 @@ func TestAtomics(t *testing.T) {
 			insts[1].Guard = &ir.Pred{Slot: r.IntN(testRegs), Not: r.IntN(2) == 0}
 		}
 		if n := Known(insts); n < len(insts) {
-			t.Fatalf("%s is not known", insts[n].Op.Name())
+			t.Fatalf("Known stops at instruction %d of %d, %s, want all known", n, len(insts), insts[n].Op.Name())
 		}
 		checkAccess(t, insts, r.IntN(2) == 0, r)
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: run with an atomic operation differs from the interpreter", seed)
 		}
 	}
 }
 
-// TestGroups has loads at several offsets from few registers, some of which run out of
-// memory.
+// TestGroups executes loads at several offsets from few registers, some of them out of
+// bounds.
 func TestGroups(t *testing.T) {
 	requireProcessor(t)
 	for seed := range uint64(200) {
@@ -260,14 +260,14 @@ func TestGroups(t *testing.T) {
 		}
 		checkAccess(t, insts, seed%3 == 0, r)
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: grouped loads differ from the interpreter", seed)
 		}
 	}
 }
 
-// TestWarpLoadsOnce changes memory while a warp's tiles run, by a tile that leaves:
-// the others of the warp have the value that the first has loaded. So have lanes beside
-// others that do not take part and have other addresses.
+// TestWarpLoadsOnce changes memory while the tiles of a warp run, by a tile that
+// leaves: the others of the warp receive the value that the first has loaded. So do
+// lanes whose tile has inactive lanes with other addresses.
 func TestWarpLoadsOnce(t *testing.T) {
 	requireProcessor(t)
 	for _, masked := range []bool{false, true} {
@@ -294,7 +294,7 @@ func TestWarpLoadsOnce(t *testing.T) {
 		c := new(Context)
 		f.run(c, loaded.Function(0), 0, 2)
 		binary.LittleEndian.PutUint32(f.Globals[0].Data[8:], first+1)
-		c.generation -= 64 // as of the same run
+		c.generation -= 64 // as in the same run
 		f.run(c, loaded.Function(0), 2, testLanes/8)
 		for _, l := range f.lanes(0, testLanes/8, masked) {
 			if want := first + uint32(l/32); f.R32[l] != want {
@@ -304,9 +304,9 @@ func TestWarpLoadsOnce(t *testing.T) {
 	}
 }
 
-// TestLoadOfOneAddressIsOneLoad has each tile leave behind a load of one address, where
-// another block stores meanwhile: all of the warp get what the first of its tiles did, and
-// the next warp what is there now.
+// TestLoadOfOneAddressIsOneLoad has each tile leave after a load of one address, to
+// which another block stores meanwhile: all tiles of the warp receive what the first of
+// them did, and the next warp the current value.
 func TestLoadOfOneAddressIsOneLoad(t *testing.T) {
 	requireProcessor(t)
 	here, away := ir.Ref{Class: ir.Class64, Slot: 0}, ir.Ref{Class: ir.Class64, Slot: 1}
@@ -334,13 +334,13 @@ func TestLoadOfOneAddressIsOneLoad(t *testing.T) {
 	context.Bind(f)
 	for tile := range testLanes / ir.Tile {
 		if at, inst := context.Run(c.Function(0), 2, f.Active, f.Globals, tile, testLanes/ir.Tile, tile > 0); at != tile || inst != 1 {
-			t.Fatalf("tile %d left as tile %d at %d, want at 1", tile, at, inst)
+			t.Fatalf("run from tile %d left at tile %d, instruction %d, want tile %d, instruction 1", tile, at, inst, tile)
 		}
 		word.Data[0]++
 	}
 	for l := range testLanes {
 		if v, want := f.R32[got.Slot*testLanes+l], uint32(1+l/ir.WarpSize*ir.WarpSize/ir.Tile); v != want {
-			t.Errorf("lane %d has %d, want %d", l, v, want)
+			t.Errorf("lane %d has loaded %d, want %d", l, v, want)
 		}
 	}
 }

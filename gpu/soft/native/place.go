@@ -4,7 +4,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 )
 
-// place is where a vector is when it has no register.
+// place is where a vector is stored if it is in no register.
 type place struct {
 	kind placeKind
 	n    uint64 // a register, or a constant of 64 bits
@@ -17,13 +17,13 @@ const (
 	file32   placeKind = iota // a register of 32 bits
 	file64                    // half a tile's lanes of one of 64 bits
 	filePred                  // a predicate
-	active                    // the mask of the lanes that take part
+	active                    // the mask of active lanes
 	constant
 	spill // in the context
 )
 
-// The registers that generated code keeps for itself. RAX, RBX and R11 to R13 are
-// for one instruction.
+// The registers with fixed contents in generated code. RAX, RBX and R11 to R13 are free
+// within one instruction.
 const (
 	regContext = amd64.RDI
 	reg32      = amd64.RSI // the 32-bit file at the tile
@@ -31,20 +31,21 @@ const (
 	regTile    = amd64.RCX // the tile, and the byte of its lanes in a predicate
 	regPreds   = amd64.R8
 	regActive  = amd64.R9
-	regEnd     = amd64.R10 // the tile behind the last
+	regEnd     = amd64.R10 // the tile after the last
 )
 
-// The bytes of a tile and of a predicate in the register files.
+// The sizes in bytes of a tile's part of a register, and of a predicate, in the
+// register files.
 const (
 	tile32    = 32
 	tile64    = 64
 	predBytes = 128
 )
 
-// layout is how the register files of a machine lie.
+// layout describes the register files of a machine.
 type layout struct{ lanes uint64 }
 
-// offset is the displacement of a register in its file.
+// offset returns the offset of a register in its file.
 func (l layout) offset(p place) uint64 {
 	switch p.kind {
 	case file32:
@@ -57,7 +58,7 @@ func (l layout) offset(p place) uint64 {
 	return 0
 }
 
-// memory is a place as an operand. It is not for predicates.
+// memory returns a place as an operand. The place must not be a predicate.
 func (l layout) memory(a *amd64.Assembler, p place) amd64.Arg {
 	switch p.kind {
 	case file32:
@@ -70,7 +71,7 @@ func (l layout) memory(a *amd64.Assembler, p place) amd64.Arg {
 	return amd64.Mem(regContext, spillOffset+32*int32(p.n))
 }
 
-// bits is a byte of eight lanes' bits as memory.
+// bits returns the byte with the bits of eight lanes as a memory operand.
 func (l layout) bits(p place) amd64.Arg {
 	if p.kind == active {
 		return amd64.Mem(regActive, 0).Index(regTile, 1)
@@ -78,7 +79,7 @@ func (l layout) bits(p place) amd64.Arg {
 	return amd64.Mem(regPreds, int32(l.offset(p))).Index(regTile, 1)
 }
 
-// lanesOf has in lane i the bit i.
+// laneBits has bit i set in lane i.
 var laneBits = []byte{1, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 8, 0, 0, 0, 16, 0, 0, 0, 32, 0, 0, 0, 64, 0, 0, 0, 128, 0, 0, 0}
 
 func (l layout) load(a *amd64.Assembler, r amd64.Reg, p place) {

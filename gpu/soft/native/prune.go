@@ -6,10 +6,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// Vector instructions that nobody needs: those that computed addresses of walks.
+// Removal of vector instructions whose results are not used: those that computed
+// addresses of walks.
 
-// needed reports of each instruction whether some other needs what it computes, or one of
-// the roots is that.
+// needed reports for each instruction whether another one uses its results, or one of
+// the roots is a result.
 func (b *builder) needed(roots []id) []bool {
 	used := map[id]bool{}
 	for _, v := range roots {
@@ -31,7 +32,7 @@ func (b *builder) needed(roots []id) []bool {
 	return list
 }
 
-// prune leaves out what nobody needs.
+// prune removes instructions that are not needed.
 func (b *builder) prune() {
 	needed := b.needed(nil)
 	var insts []regalloc.Inst

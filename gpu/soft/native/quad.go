@@ -8,18 +8,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// Loads of four words that each lane has side by side, by four instructions: where lanes
-// are apart, they are loaded together, lane by lane, and transposed. Nothing in a run of
-// loads can change the later ones' words before they are reached.
+// Loads of four consecutive words for each lane, by four instructions: where lanes have
+// separate addresses, the words are loaded together, lane by lane, and transposed. No
+// instruction of a run of loads can change the later words before they are loaded.
 
-// quad is four instructions whose loads are one.
+// quad is four instructions that are combined to one load.
 type quad struct {
 	group *group
 	insts [4]int
 	words []id
 }
 
-// quadAt returns the loads from an instruction on that are of four words side by side.
+// quadAt returns the loads of four consecutive words that start at an instruction.
 func quadAt(insts []ir.Inst, at int) (q [4]int, ok bool) {
 	first, ok := wordOf(&insts[at])
 	if !ok {
@@ -45,7 +45,7 @@ func wordOf(in *ir.Inst) (*ir.Load, bool) {
 	return o, ok && in.Guard == nil && o.Size == 4 && o.N == 1 && !o.Strong && o.Space != ir.Local && o.Space != ir.Param
 }
 
-// together returns the words of a load that is one of four.
+// together returns the words of a load that is one of a quad.
 func (b *builder) together(l groupedLoad, index int) (words []id, ok bool) {
 	for _, q := range b.quads {
 		if i := slices.Index(q.insts[:], index); i >= 0 && q.group == l.group {

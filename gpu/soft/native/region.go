@@ -8,36 +8,36 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// A region is basic blocks of a program that warps go through in machine code, from
-// block to block, as long as all lanes of a warp go the same way. One warp after
-// another runs until it leaves; in a block all four tiles of a warp are through a run
-// before the next one begins, as the lanes of a warp must be.
+// A region is a set of basic blocks of a program between which warps branch in machine
+// code, as long as all lanes of a warp take the same branch. One warp after another
+// runs until it leaves. In a block, all four tiles of a warp have executed a run before
+// the next run begins, as the lanes of a warp execute in lockstep.
 
-// MaxRegionWindows is how many accesses to device memory a region has.
+// MaxRegionWindows is the maximum number of accesses to device memory of a region.
 const MaxRegionWindows = 128
 
-// MaxRegionInsts is how many instructions a block of a region has.
+// MaxRegionInsts is the maximum number of instructions of a block of a region.
 const MaxRegionInsts = 512
 
-// tilesOfWarp is how many tiles a warp has.
+// tilesOfWarp is the number of tiles of a warp.
 const tilesOfWarp = ir.WarpSize / ir.Tile
 
-// minBudget is what a warp may do in a call at least, in instructions of tiles: any
-// block once.
+// minBudget is the minimum budget of a warp in a call, in instructions of tiles. It
+// suffices for any block once.
 const minBudget = 2 * tilesOfWarp * MaxRegionInsts
 
-// RegionBlock is a block that is all runs, between which lanes go on together.
+// RegionBlock is a block that consists of runs, between which the lanes stay together.
 type RegionBlock struct {
 	Number int // in the program
-	// Waits means that lanes wait before it: it is entered behind that, and not from
-	// another block.
+	// Waits means that lanes wait before it: it is entered after the wait by the caller,
+	// and not from another block.
 	Waits   bool
 	Shuffle *Shuffle
 	Runs    []RegionRun
 	Memory  bool                // some access is to device memory
-	LiveOut func(r ir.Ref) bool // whether a register may be read behind the block, or by its end; nil: all are
-	// P holds for lanes that go on at To; the others go on at Else. They are blocks of
-	// the program, equal where P is not asked.
+	LiveOut func(r ir.Ref) bool // reports whether a register may be read after the block or by its end; if nil, all may be
+	// Lanes for which P is true continue at To, the others at Else. Both are blocks of the
+	// program, and equal where P is not evaluated.
 	P        ir.Pred
 	To, Else int
 }
@@ -49,7 +49,7 @@ type RegionRun struct {
 	Window  int // of its first access to device memory; all are less than MaxRegionWindows
 }
 
-// windows are those of the run's accesses.
+// windows returns the windows of the run's accesses.
 func (x *RegionRun) windows() (list []int) {
 	for i := range maxGlobals {
 		list = append(list, x.Window+i)
@@ -57,55 +57,55 @@ func (x *RegionRun) windows() (list []int) {
 	return list
 }
 
-// Exit is where a warp leaves a region.
+// Exit is a point where a warp leaves a region.
 type Exit struct {
 	Block int // of the program
 	Where Where
-	// Of Inside and InArm: the run, and its instruction before which the tile is that has
-	// left. Tiles before it are through the run, those behind it have not begun it. Or
-	// EachTile: Context.LeftInst tells it of each one.
+	// For Inside and InArm, the run, and the instruction before which the tile has left.
+	// Tiles before it have executed the run, those after it have not begun it. If Inst is
+	// EachTile, Context.LeftInst returns it for each tile.
 	Run, Inst int
-	Rest      int // of InArm: the block at which the warp's other lanes are
+	Rest      int // for InArm, the block at which the other lanes of the warp are
 }
 
 // EachTile is the Inst of an exit by which tiles have left at different instructions.
 const EachTile = -1
 
-// Where is a place in a block.
+// Where is a position in a block.
 type Where uint8
 
-// The places.
+// The positions.
 const (
-	AtStart Where = iota // before all of the block, what lanes wait for there too
+	AtStart Where = iota // before the whole block, including the wait before it
 	Inside
-	InArm // inside, some lanes of the warp
-	AtEnd // behind all instructions, and lanes go different ways
+	InArm // inside, only some lanes of the warp
+	AtEnd // after all instructions, and lanes take different branches
 )
 
-// Region is the code of one.
+// Region is the machine code of a region.
 type Region struct {
 	Code    []byte
-	Entries map[int]int // where in the code a block is entered, by its number
+	Entries map[int]int // offsets in the code at which blocks are entered, by number
 	Exits   []Exit
-	// Deferred are the registers of warps that are not in the files until
-	// Context.Ready reports so, and Settle is the entry of Context.MakeReady.
+	// Deferred are the registers whose values in a warp are not in the files until
+	// Context.Ready reports so. Settle is the entry for Context.MakeReady.
 	Deferred []ir.Ref
 	Settle   int
 }
 
-// region is one in the making.
+// region is the state of the compilation of a region.
 type region struct {
 	a      amd64.Assembler
 	lanes  int
 	blocks map[int]*RegionBlock // by number
 	begins map[int]amd64.Label
-	before map[[2]int]amd64.Label // a run of a block, and behind the last the end
-	turns  map[int]bool           // blocks that go round in a body of their own
+	before map[[2]int]amd64.Label // label before a run of a block; the number of runs is that of the end
+	turns  map[int]bool           // blocks that loop in a body of their own
 	exits  []Exit
 	number map[Exit]int // of exits
-	out    amd64.Label  // the exit's number is in EAX
+	out    amd64.Label  // expects the exit's number in EAX
 
-	steady          *Steady // nil: what is steady is not known
+	steady          *Steady // nil: steady registers are not known
 	scalars         *scalars
 	steadyBlocks    map[int]*steadyBlock
 	deferred        []ir.Ref
@@ -115,18 +115,18 @@ type region struct {
 // segment is a run in a region.
 type segment struct {
 	*region
-	exit    Exit  // of its tiles, but for the instruction
+	exit    Exit  // of its tiles, without the instruction
 	windows []int // of accesses
-	ordered bool  // tiles come after those before them: when one leaves, so do the later ones
+	ordered bool  // tiles are processed in order: if one leaves, so do the later ones
 	next    amd64.Label
 }
 
-// window is where in the context the window of an access is.
+// window returns the offset in the context of the window of an access.
 func (s *segment) window(i int) int32 { return regionOffset(s.windows[i]) }
 
-// leave writes that a tile leaves before an instruction. The other tiles of the warp go
-// on, unless they have an order: what lanes of a warp load from one address is loaded
-// once, and that is known as long as the warp is in the run.
+// leave writes code by which a tile leaves before an instruction. The other tiles of
+// the warp continue, unless they are ordered: what lanes of a warp load from one
+// address is loaded once, and is remembered only while the warp is in the run.
 func (s *segment) leave(a *amd64.Assembler, inst int) {
 	if s.ordered {
 		e := s.exit
@@ -141,7 +141,7 @@ func (s *segment) leave(a *amd64.Assembler, inst int) {
 	a.Jump(s.next)
 }
 
-// left writes that the warp leaves if some of its tiles have.
+// left writes code by which the warp leaves if some of its tiles have left.
 func (s *segment) left(a *amd64.Assembler) {
 	none, e := a.Label(), s.exit
 	e.Inst = EachTile
@@ -151,8 +151,8 @@ func (s *segment) left(a *amd64.Assembler) {
 	a.Bind(none)
 }
 
-// CompileRegion makes a region of blocks of a program for so many lanes. Steady is what is
-// known of the program, or nil.
+// CompileRegion compiles a region of blocks of a program for the given number of lanes.
+// steady has the steady registers of the program, or is nil.
 func CompileRegion(blocks []RegionBlock, lanes int, steady *Steady) (*Region, error) {
 	r := &region{steadyBlocks: map[int]*steadyBlock{}, lanes: lanes, blocks: map[int]*RegionBlock{}, begins: map[int]amd64.Label{}, before: map[[2]int]amd64.Label{}, turns: map[int]bool{}, number: map[Exit]int{}}
 	a := &r.a
@@ -199,11 +199,12 @@ func CompileRegion(blocks []RegionBlock, lanes int, steady *Steady) (*Region, er
 	return made, err
 }
 
-// budgetFor is what each warp may do in a call: all together as much as a loop.
+// budgetFor returns the budget of each warp in a call, such that all together have as
+// much as a loop.
 func budgetFor(lanes int) int64 { return int64(max(minBudget, maxTurns*ir.WarpSize/lanes)) }
 
-// eachWarp writes the loop over warps: what begins one, and the place to which warps go
-// that leave.
+// eachWarp writes the loop over warps: the start of a warp, and the code to which a
+// warp that leaves branches.
 func (r *region) eachWarp() {
 	a, warp := &r.a, r.a.Label()
 	a.Emit(amd64.MOV, amd64.Q(regPreds), amd64.Mem(regContext, predsOffset))
@@ -232,7 +233,7 @@ func (r *region) eachWarp() {
 	a.Emit(amd64.RET)
 }
 
-// pointFiles points to the tile in the register files.
+// pointFiles points the registers of the register files to the tile.
 func (r *region) pointFiles() {
 	a := &r.a
 	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Q(regTile))
@@ -243,7 +244,7 @@ func (r *region) pointFiles() {
 	a.Emit(amd64.LEA, amd64.Q(reg64), amd64.Mem(reg64, 0).Index(amd64.RAX, 2))
 }
 
-// leave writes that the warp leaves.
+// leave writes code by which the warp leaves.
 func (r *region) leave(a *amd64.Assembler, e Exit) {
 	n, ok := r.number[e]
 	if !ok {
@@ -292,7 +293,8 @@ func (r *region) block(b *RegionBlock) error {
 	return nil
 }
 
-// run writes a run for the tiles of a warp. With a mask they are those of context.arm.
+// run writes a run for the tiles of a warp. If masked, only the lanes of Context.arm
+// are active.
 func (r *region) run(x *RegionRun, masked bool, e Exit) error {
 	a, o := &r.a, x.Options
 	s := &segment{region: r, exit: e, windows: x.windows(), ordered: ordered(x.Insts)}
@@ -307,7 +309,7 @@ func (r *region) run(x *RegionRun, masked bool, e Exit) error {
 	if s.ordered && f.bodies[0].stores {
 		a.Emit(amd64.MOV, amd64.Mem(regContext, changedOffset).Size(8), amd64.Imm(1))
 	}
-	if f.bodies[0].memos > 0 { // what is loaded now is not what was loaded before
+	if f.bodies[0].memos > 0 { // values loaded before must not be reused
 		a.Emit(amd64.ADD, amd64.Mem(regContext, warpOffset).Size(8), amd64.Imm(64))
 	}
 	if last := f.bodies[len(f.bodies)-1]; last.cycle != nil {
@@ -323,7 +325,7 @@ func (r *region) run(x *RegionRun, masked bool, e Exit) error {
 	return nil
 }
 
-// ordered reports whether the tiles of a run come in order.
+// ordered reports whether the tiles of a run must be processed in order.
 func ordered(insts []ir.Inst) bool {
 	return slices.ContainsFunc(insts, func(in ir.Inst) bool {
 		switch o := in.Op.(type) {
@@ -336,14 +338,15 @@ func ordered(insts []ir.Inst) bool {
 	})
 }
 
-// toFirstTile goes back from behind the last tile of a warp to the first one.
+// toFirstTile returns from the position after the last tile of a warp to the first
+// tile.
 func (r *region) toFirstTile() {
 	r.a.Emit(amd64.SUB, amd64.Q(reg32), amd64.Imm(tilesOfWarp*tile32))
 	r.a.Emit(amd64.SUB, amd64.Q(reg64), amd64.Imm(tilesOfWarp*tile64))
 	r.a.Emit(amd64.SUB, amd64.Q(regTile), amd64.Imm(tilesOfWarp))
 }
 
-// end writes where the warp goes from a block.
+// end writes the branch at the end of a block.
 func (r *region) end(b *RegionBlock) error {
 	a := &r.a
 	if b.To == b.Else {
@@ -351,7 +354,7 @@ func (r *region) end(b *RegionBlock) error {
 		return nil
 	}
 	to, otherwise := a.Label(), a.Label()
-	r.ask(b.P.Slot)
+	r.readPredicate(b.P.Slot)
 	none, all := otherwise, to
 	if b.P.Not {
 		none, all = to, otherwise
@@ -370,8 +373,8 @@ func (r *region) end(b *RegionBlock) error {
 	return nil
 }
 
-// part writes what a warp does whose lanes go different ways: one after the other where
-// these meet again behind a block, and else it leaves.
+// part writes the code for a warp whose lanes take different branches: they execute one
+// after the other where they join again behind one block, else the warp leaves.
 func (r *region) part(b *RegionBlock) error {
 	if join, list := r.armsOf(b); len(list) > 0 {
 		return r.arms(b, join, list...)
@@ -380,7 +383,7 @@ func (r *region) part(b *RegionBlock) error {
 	return nil
 }
 
-// armsOf returns the arms of a block, and where its lanes meet again.
+// armsOf returns the arms of a block, and the block where its lanes join again.
 func (r *region) armsOf(b *RegionBlock) (join int, list []arm) {
 	if b.To == b.Else {
 		return -1, nil
@@ -397,14 +400,14 @@ func (r *region) armsOf(b *RegionBlock) (join int, list []arm) {
 	return -1, nil
 }
 
-// arm is a block for the lanes of a warp for which a predicate holds, or does not.
+// arm is a block for the lanes of a warp for which a predicate is true, or false.
 type arm struct {
 	block int
 	not   bool
 }
 
-// armTo returns where lanes go from a block if that is all that they do behind another
-// one, or -1.
+// armTo returns the block at which lanes that take a branch to a block continue, if
+// that block can be an arm, or -1.
 func (r *region) armTo(b *RegionBlock, number int) int {
 	x := r.blocks[number]
 	if x == nil || x == b || x.Waits || x.Shuffle != nil || x.To != x.Else || x.To == number {
@@ -413,7 +416,7 @@ func (r *region) armTo(b *RegionBlock, number int) int {
 	return x.To
 }
 
-// arms writes the arms of a warp, from which its lanes go on together.
+// arms writes the arms of a warp, after which its lanes continue together.
 func (r *region) arms(b *RegionBlock, join int, list ...arm) error {
 	a := &r.a
 	at := int32(layout{uint64(r.lanes)}.offset(place{kind: filePred, n: uint64(b.P.Slot)}))
@@ -443,15 +446,15 @@ func (r *region) arms(b *RegionBlock, join int, list ...arm) error {
 	return nil
 }
 
-// What ask finds.
+// The results of readPredicate.
 const (
-	some  = amd64.R11 // not 0 when the predicate holds in some lane
-	every = amd64.RAX // 0xff when it holds in all of them
+	some  = amd64.R11 // not 0 if the predicate is true in some lane
+	every = amd64.RAX // 0xff if it is true in all lanes
 )
 
-// ask reads the warp's lanes of a predicate. The tiles have just written a byte each,
-// which the processor hands on as bytes only.
-func (r *region) ask(predicate int) {
+// readPredicate reads the lanes of a warp of a predicate. The tiles have just written a byte
+// each, and the processor forwards stores only to loads of the same size.
+func (r *region) readPredicate(predicate int) {
 	a := &r.a
 	at := int32(layout{uint64(r.lanes)}.offset(place{kind: filePred, n: uint64(predicate)}))
 	a.Emit(amd64.MOVZXB, amd64.D(every), amd64.Mem(regPreds, at).Index(regTile, 1))
@@ -463,8 +466,8 @@ func (r *region) ask(predicate int) {
 	}
 }
 
-// goOn writes that the warp goes on at a block. A loop in a body of its own has had its
-// turns for now.
+// goOn writes the branch by which the warp continues at a block. A loop with a body of
+// its own has used up its turns in this call, so its branch leaves.
 func (r *region) goOn(b *RegionBlock, to int) {
 	if l, ok := r.begins[to]; ok && !r.blocks[to].Waits && (to != b.Number || !r.turns[to]) {
 		if to <= b.Number && r.reads(to, b.Number) {
@@ -477,7 +480,7 @@ func (r *region) goOn(b *RegionBlock, to int) {
 }
 
 // reads reports whether blocks have accesses to device memory. A loop of such blocks
-// ends a call soon: the next warp often reads what is beside, or the same.
+// ends a call sooner, as the next warp often reads the same or adjacent memory.
 func (r *region) reads(from, to int) bool {
 	for n := from; n <= to; n++ {
 		if x := r.blocks[n]; x != nil && x.Memory {

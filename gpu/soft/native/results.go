@@ -6,17 +6,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// result is a vector that goes to a register file.
+// result is a vector that is stored to a register file.
 type result struct {
 	to place
 	v  id
 }
 
-// finish stores what is live, in the lanes that take part, each vector as soon as
-// nothing needs the old one.
+// finish stores the live registers, for the active lanes, each vector as soon as the
+// old one is not needed.
 func (b *builder) finish(inst int, o *Options) { b.insert(b.pending(inst, o)) }
 
-// flushResults stores what is live before an instruction that may leave.
+// flushResults stores the live registers before an instruction that may leave.
 func (b *builder) flushResults(inst int, o *Options) {
 	for _, r := range b.pending(inst, o) {
 		b.keep(r)
@@ -29,8 +29,7 @@ func (b *builder) keep(r result) {
 	b.add(regalloc.Inst{Uses: []id{r.v}}, 0, func(a *amd64.Assembler, x regs) { b.layout.store(a, r.to, x.use[0]) })
 }
 
-// pending are the results that are live at an instruction and that the files do not
-// have yet.
+// pending returns the results that are live at an instruction and not yet in the files.
 func (b *builder) pending(inst int, o *Options) (list []result) {
 	for _, r := range b.dirty {
 		if o.Live != nil && !o.Live(inst, r) {
@@ -49,11 +48,11 @@ func (b *builder) pending(inst int, o *Options) (list []result) {
 	return list
 }
 
-// home is the place of a vector that has one.
+// home returns the place of a vector that has one.
 func (b *builder) home(v id) place { return b.places[b.code.Values[v].Slot] }
 
-// copied makes a vector that is in a file one of its own, which stays when the
-// register is stored.
+// copied copies a vector that is in a file, so that the copy is not changed by a store
+// to the register.
 func (b *builder) copied(v id) id {
 	if !b.code.Values[v].In {
 		return v
@@ -69,8 +68,8 @@ func (b *builder) copied(v id) id {
 	return own
 }
 
-// insert adds the stores, each as soon as there is its vector and nothing reads
-// the old one any more.
+// insert adds the stores, each as soon as its vector is computed and the old one is not
+// read any more.
 func (b *builder) insert(list []result) {
 	used, defined := map[id]int{}, map[id]int{}
 	for i, in := range b.code.Insts {

@@ -10,35 +10,36 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// MaxRun is the most instructions of a run: all tiles of a block are through within
-// about 100 µs.
+// MaxRun is the maximum number of instructions of a run: all tiles of a block are
+// processed within about 100 µs.
 const MaxRun = 256
 
-// Options say what a run is compiled for.
+// Options are the options of the compilation of a run.
 type Options struct {
-	Lanes  int  // of the machine: the stride of its registers
-	Masked bool // lanes may not take part, by Files.Active; else all do
-	// LocalBytes is what each lane has of local memory.
+	Lanes  int  // number of lanes of the machine: the stride of its registers
+	Masked bool // Files.Active masks the lanes; else all are active
+	// LocalBytes is the number of bytes of local memory of each lane.
 	LocalBytes uint64
-	// Live reports whether a register may be read from an instruction of the run on,
-	// or, by their number, after the run. nil: all are.
+	// Live reports whether a register may be read after an instruction of the run, or
+	// after the run where inst is the number of its instructions. If nil, all may be.
 	Live func(inst int, r ir.Ref) bool
-	// Constant returns what a register holds in every lane, where that is known.
-	// nil: nowhere.
+	// Constant returns the value that a register has in every lane, where that is known.
+	// It may be nil.
 	Constant func(r ir.Ref) (uint64, bool)
-	// Expect describes how the addresses of the function's groups lie most often
-	// (Function.Groups, Context.Kinds). nil: that is not known.
+	// Expect has the most frequent patterns of the addresses of the function's groups
+	// (Function.Groups, Context.Kinds). It is nil where they are not known.
 	Expect []Kind
-	// Loop describes when lanes go on with the run again. nil: that is not for it to say.
+	// Loop describes the condition for repeating the run. It is nil where the code does
+	// not repeat it.
 	Loop *Loop
 
 	segment *segment // of a region, or nil
-	steady  *Steady  // of a region, whose steady registers are not in the files, or nil
+	steady  *Steady  // of a region whose steady registers are not in the files, or nil
 }
 
-// Known returns how many of some instructions, from the first on, can be a run. One
-// tile goes through a run before the next: so that lanes see one another's stores as
-// if they ran in step, a run has one store and no load before or after it, or none.
+// Known returns how many of the instructions, from the first on, can form a run. One
+// tile is processed before the next. So that lanes see one another's stores as if they
+// executed in lockstep, a run has either one store and no load besides it, or no store.
 func Known(insts []ir.Inst) int {
 	loads, stores, elements, globals := 0, 0, 0, 0
 	for i := range insts {
@@ -55,7 +56,7 @@ func Known(insts []ir.Inst) int {
 			}
 			elements += op.N
 			globals++
-			if op.Space != ir.Param { // what no store can change
+			if op.Space != ir.Param { // no store can change parameters
 				loads++
 			}
 		}
@@ -66,15 +67,15 @@ func Known(insts []ir.Inst) int {
 	return len(insts)
 }
 
-// Function is the code of a run, to be loaded.
+// Function is the machine code of a run.
 type Function struct {
 	Code    []byte
-	Globals []int // its accesses to device memory, by instruction
-	Groups  int   // of loads whose addresses are looked at together
+	Globals []int // the accesses to device memory, by instruction
+	Groups  int   // number of groups of loads whose addresses are examined together
 }
 
-// Compile makes a function of instructions that are all known. It does for the
-// lanes of each tile what they do, one after another.
+// Compile compiles instructions that are all Known. The function executes them one
+// after another for the lanes of each tile.
 func Compile(insts []ir.Inst, o Options) (*Function, error) {
 	if n := Known(insts); n < len(insts) {
 		return nil, fmt.Errorf("compile run: instruction %d of %d, %s, is not known", n, len(insts), insts[n].Op.Name())
@@ -87,20 +88,20 @@ func Compile(insts []ir.Inst, o Options) (*Function, error) {
 	return &Function{code, f.bodies[0].globals, f.bodies[len(f.bodies)-1].groupCount}, err
 }
 
-// newFunction makes the bodies of a run.
+// newFunction builds the bodies of a run.
 func newFunction(insts []ir.Inst, o Options) (*function, error) {
 	general, err := build(insts, o)
 	if err != nil {
 		return nil, err
 	}
 	f := &function{masked: o.Masked, bodies: []*body{general}}
-	if o.Masked && o.segment != nil { // few tiles of an arm are whole
+	if o.Masked && o.segment != nil { // few tiles of an arm have all lanes active
 		return f, nil
 	}
 	return f, f.addQuick(insts, o)
 }
 
-// addQuick adds the bodies for tiles of which all lanes take part.
+// addQuick adds the bodies for tiles of which all lanes are active.
 func (f *function) addQuick(insts []ir.Inst, o Options) error {
 	o.Masked = false
 	general, expect := f.bodies[0], func(b *builder) { b.expect = o.Expect }
@@ -111,7 +112,7 @@ func (f *function) addQuick(insts []ir.Inst, o Options) error {
 	expected := slices.ContainsFunc(o.Expect, func(k Kind) bool { return k < apart })
 	loops := o.Loop != nil && loopable(insts)
 	if general.accesses > 0 && !general.once {
-		if expected && !loops && o.segment != nil { // a region has less code instead
+		if expected && !loops && o.segment != nil { // less code for a region
 			return add(build(insts, o, quick, expect))
 		}
 		if err := add(build(insts, o, quick)); err != nil {
@@ -127,7 +128,7 @@ func (f *function) addQuick(insts []ir.Inst, o Options) error {
 	return nil
 }
 
-// body is a run's code for one tile.
+// body is the code of a run for one tile.
 type body struct {
 	*builder
 	steps []regalloc.Step
@@ -136,7 +137,7 @@ type body struct {
 // quick makes a builder that of a quick body.
 func quick(b *builder) { b.quick = true }
 
-// maxOffset is how far away a register file's vector is at most.
+// maxOffset is the maximum offset of a vector in a register file.
 const maxOffset = math.MaxInt32 - tile64
 
 func build(insts []ir.Inst, o Options, options ...func(*builder)) (*body, error) {
@@ -145,7 +146,7 @@ func build(insts []ir.Inst, o Options, options ...func(*builder)) (*body, error)
 	return b.allocate(&o)
 }
 
-// collect makes vector instructions of a run's.
+// collect converts the instructions of a run to vector instructions.
 func collect(insts []ir.Inst, o *Options, options ...func(*builder)) *builder {
 	b := newBuilder()
 	b.layout, b.segment, b.known, b.insts = layout{uint64(o.Lanes)}, o.segment, o.Constant, insts
@@ -220,7 +221,7 @@ func (b *builder) inst(in *ir.Inst, index int, o *Options) {
 	}
 }
 
-// results computes an operation's results, one for each register that it writes.
+// results computes the results of an operation, one for each register that it writes.
 func (b *builder) results(op ir.Op) []value {
 	switch o := op.(type) {
 	case *ir.Arith:
@@ -243,7 +244,7 @@ func (b *builder) results(op ir.Op) []value {
 		}
 		return pair
 	}
-	panic(fmt.Sprintf("no lowering of %T", op)) // Known
+	panic(fmt.Sprintf("no lowering of %T", op)) // excluded by Known
 }
 
 func (b *builder) arith(o *ir.Arith) []value {
@@ -272,7 +273,7 @@ func (b *builder) logic(f string, x, y id) value {
 	return v
 }
 
-// read is what a register holds now.
+// read returns the current value of a register.
 func (b *builder) read(r ir.Ref) value {
 	if v, ok := b.current[r]; ok {
 		return v
@@ -288,7 +289,7 @@ func (b *builder) read(r ir.Ref) value {
 	return b.outside(r)
 }
 
-// constant is what a register holds in every lane, where that is known.
+// constant returns the value that a register has in every lane, where that is known.
 func (b *builder) constant(r ir.Ref) (v value, ok bool) {
 	if b.known == nil || r.Class != ir.Class32 && r.Class != ir.Class64 {
 		return v, false
@@ -303,7 +304,8 @@ func (b *builder) constant(r ir.Ref) (v value, ok bool) {
 	return value{r.Class, b.k64(n), b.k64(n)}, true
 }
 
-// isConstant returns what a vector has in every lane of 64 bits, if it is a constant.
+// isConstant returns the value that a vector has in every lane of 64 bits, if it is a
+// constant.
 func (b *builder) isConstant(v id) (uint64, bool) {
 	if x := b.code.Values[v]; x.In && b.home(v).kind == constant {
 		return b.home(v).n, true
@@ -311,7 +313,7 @@ func (b *builder) isConstant(v id) (uint64, bool) {
 	return 0, false
 }
 
-// outside is what a register's file holds at the start.
+// outside returns the value of a register in the files at the start.
 func (b *builder) outside(r ir.Ref) value {
 	n := uint64(r.Slot)
 	switch r.Class {
@@ -323,7 +325,7 @@ func (b *builder) outside(r ir.Ref) value {
 	return value{class: r.Class, lo: b.in(place{kind: filePred, n: n})}
 }
 
-// pred is a predicate operand as a mask.
+// pred returns a predicate operand as a mask.
 func (b *builder) pred(p ir.Pred) id {
 	m := b.read(p.Ref()).lo
 	if p.Not {
@@ -343,9 +345,9 @@ func (b *builder) write(r ir.Ref, v value) {
 	b.current[r] = v
 }
 
-// function is the bodies of a run, the general one first. The others are for tiles of
-// which all lanes take part; what one of them cannot do it leaves to the one before
-// it, with nothing in the register files yet.
+// function has the bodies of a run, the general one first. The others are for tiles of
+// which all lanes are active; where one of them cannot continue, it falls back to the
+// one before it, with nothing written to the register files yet.
 type function struct {
 	bodies []*body
 	masked bool
@@ -361,7 +363,8 @@ func (f *function) assemble() ([]byte, error) {
 	return a.Finish()
 }
 
-// eachTile writes the loop over tiles around the bodies; there is one at least.
+// eachTile writes the loop over tiles around the bodies, of which there must be at
+// least one.
 func (f *function) eachTile(a *amd64.Assembler) {
 	turn, next, general := a.Label(), a.Label(), a.Label()
 	if s := f.bodies[0].segment; s != nil {
@@ -409,7 +412,7 @@ func (b *body) write(a *amd64.Assembler) {
 	}
 }
 
-// prologue loads the registers that the code keeps.
+// prologue loads the registers that are fixed in the code.
 func prologue(a *amd64.Assembler) {
 	for _, x := range []struct {
 		r  amd64.Reg
@@ -444,7 +447,7 @@ func physical(list []regalloc.Reg) (r []amd64.Reg) {
 	return r
 }
 
-// place is that of a slot; those behind the places of values are spills.
+// place returns the place of a slot. Slots after those of values are spills.
 func (b *builder) place(slot int) place {
 	if slot < len(b.places) {
 		return b.places[slot]

@@ -20,12 +20,12 @@ const (
 	testLocal = 48
 )
 
-// interesting are values that operations treat apart, by width.
+// interesting32 are values that operations treat specially.
 var interesting32 = []uint32{
 	0, 1, 2, 31, 32, 33, 63, 64, 0x7f, 0x80, 0xffff, 0x8000, 0x7fff, 0x10000, 0xffffff, 0x1000000,
 	0x7fffffff, 0x80000000, 0x80000001, 0xffffffff, 0xfffffffe, // integers, and NaNs
 	0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7f800001, 0xffbfffff, // 1, infinities, NaNs
-	0x00800000, 0x80800000, 0x007fffff, 0x807fffff, 0x00000001, 0x00400000, 0x7f7fffff, 0xff7fffff, // around denormals and the greatest
+	0x00800000, 0x80800000, 0x007fffff, 0x807fffff, 0x00000001, 0x00400000, 0x7f7fffff, 0xff7fffff, // around subnormal numbers and the greatest
 	0x3effffff, 0x3f000000, 0x3f000001, 0x4b000000, 0x4effffff, 0x4f000000, 0x4f7fffff, 0x4f800000, 0x33800000, 0x34000000,
 }
 
@@ -87,7 +87,7 @@ func newFiles(r *rand.Rand) *Files {
 	return f
 }
 
-// run runs a function on the files.
+// run executes a function on the files.
 func (f *Files) run(c *Context, code amd64.Function, from, to int) (tile, inst int) {
 	c.Bind(f)
 	return c.Run(code, 1000, f.Active, f.Globals, from, to, false)
@@ -105,7 +105,7 @@ func (f *Files) clone() *Files {
 	return c
 }
 
-// lane is the value of a register in a lane.
+// lane returns the value of a register in a lane.
 func (f *Files) lane(r ir.Ref, l int) uint64 {
 	switch r.Class {
 	case ir.Class32:
@@ -128,7 +128,7 @@ func (f *Files) set(r ir.Ref, l int, v uint64) {
 	}
 }
 
-// lanes are those of some tiles that take part.
+// lanes returns the active lanes of some tiles.
 func (f *Files) lanes(from, to int, masked bool) (list []int) {
 	for l := from * 8; l < to*8; l++ {
 		if !masked || f.Active[l/32]>>(l%32)&1 != 0 {
@@ -138,8 +138,8 @@ func (f *Files) lanes(from, to int, masked bool) (list []int) {
 	return list
 }
 
-// interpret runs instructions one after another, each for some lanes, and reports
-// whether a run may do all accesses. Those that it may not do nothing.
+// interpret executes instructions one after another, each for some lanes, and reports
+// whether all accesses are allowed in a run. Those that are not have no effect.
 func interpret(insts []ir.Inst, f *Files, lanes []int) (allowed bool) {
 	allowed = true
 	for i := range insts {
@@ -164,7 +164,7 @@ func interpret(insts []ir.Inst, f *Files, lanes []int) (allowed bool) {
 	return allowed
 }
 
-// guarded are the lanes for which an instruction is.
+// guarded returns the lanes for which the guard of an instruction is true.
 func (f *Files) guarded(in *ir.Inst, lanes []int) (list []int) {
 	for _, l := range lanes {
 		if g := in.Guard; g == nil || (f.lane(g.Ref(), l) == 1) != g.Not {
@@ -174,7 +174,7 @@ func (f *Files) guarded(in *ir.Inst, lanes []int) (list []int) {
 	return list
 }
 
-// compute does an operation in all lanes.
+// compute executes an operation for all lanes.
 func compute(op ir.Op, from, to *Files) {
 	switch o := op.(type) {
 	case *ir.Arith:
@@ -288,7 +288,7 @@ func loop(o *ir.Arith, from, to *Files) {
 	}
 }
 
-// candidates are all operations that can be in a run.
+// candidates returns all operations that can be in a run.
 func candidates() (list []ops.Operation) {
 	for name, loop := range ops.Operations() {
 		if o := (ops.Operation{Name: name, Loop: loop}); known(&ir.Arith{F: o}) {
@@ -312,14 +312,14 @@ func check(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand) {
 	checkFrom(t, insts, masked, r, func(*Files) {})
 }
 
-// checkAccess has addresses in the registers.
+// checkAccess is check with addresses in the registers.
 func checkAccess(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand) {
 	t.Helper()
 	checkFrom(t, insts, masked, r, func(f *Files) { f.point(r) })
 }
 
-// point makes registers addresses: consecutive ones, equal ones, others, and some
-// that are nowhere.
+// point sets registers to addresses: consecutive ones, equal ones, others, and some
+// that are invalid.
 func (f *Files) point(r *rand.Rand) {
 	for slot := range testRegs {
 		for c := range ir.Class(2) {
@@ -341,7 +341,7 @@ func (f *Files) point(r *rand.Rand) {
 func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare func(*Files)) {
 	t.Helper()
 	o := Options{Lanes: testLanes, Masked: masked, LocalBytes: testLocal}
-	dead := uint(0) // by slot
+	dead := uint(0) // registers, by slot
 	if r.IntN(3) == 0 {
 		dead = uint(r.Uint32())
 		o.Live = func(inst int, ref ir.Ref) bool { return inst < len(insts) || dead>>ref.Slot&1 == 0 }
@@ -377,7 +377,8 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 	}
 }
 
-// constantsFor makes constants, most often addresses, of some of the registers that no instruction writes.
+// constantsFor returns constants, mostly addresses, for some of the registers that no
+// instruction writes.
 func constantsFor(insts []ir.Inst, r *rand.Rand) map[ir.Ref]uint64 {
 	constants := map[ir.Ref]uint64{}
 	for slot := range testRegs {
@@ -398,9 +399,8 @@ func constantsFor(insts []ir.Inst, r *rand.Rand) map[ir.Ref]uint64 {
 	return constants
 }
 
-// through runs the function for all tiles, and where it leaves checks that it had to
-// and that everything is as it should be, and goes on behind the run. want is
-// interpreted.
+// through executes the function for all tiles. Where it leaves, through checks that it
+// had to and that the state is right, and continues after the run. want is interpreted.
 func through(t *testing.T, insts []ir.Inst, masked bool, dead uint, f amd64.Function, want, got *Files) {
 	t.Helper()
 	start := want.clone()
@@ -408,11 +408,11 @@ func through(t *testing.T, insts []ir.Inst, masked bool, dead uint, f amd64.Func
 		before, c := slices.Clone(got.Shared), new(Context)
 		tile, inst := got.run(c, f, from, testLanes/8)
 		if hasAtomic(insts) && !c.Changed() && !slices.Equal(before, got.Shared) {
-			t.Errorf("tiles from %d on have changed memory, and it is not noted", from)
+			t.Errorf("tiles from %d on have changed memory, but Changed reports false", from)
 		}
 		for ; from < tile; from++ {
 			if !interpret(insts, want, want.lanes(from, from+1, masked)) {
-				t.Errorf("tile %d is through, and should have left", from)
+				t.Errorf("tile %d has executed the whole run, want it to leave at an access that is not allowed", from)
 			}
 		}
 		if tile == testLanes/8 {
@@ -422,7 +422,7 @@ func through(t *testing.T, insts []ir.Inst, masked bool, dead uint, f amd64.Func
 		interpret(insts[:inst], want, lanes)
 		compare(t, insts, dead, start, want, got)
 		if a := accessOf(insts[inst].Op); a == nil || want.allowed(insts[inst].Op, a, want.guarded(&insts[inst], lanes)) {
-			t.Errorf("tile %d has left at instruction %d, %s, without need", tile, inst, insts[inst].Op.Name())
+			t.Errorf("tile %d has left at instruction %d, %s, want it to continue: the access is allowed", tile, inst, insts[inst].Op.Name())
 			return
 		}
 		interpret(insts[inst:], want, lanes)
@@ -448,17 +448,17 @@ func compare(t *testing.T, insts []ir.Inst, dead uint, start, want, got *Files) 
 					for _, x := range s {
 						in = append(in, fmt.Sprintf("%v=%#x", x, start.lane(x, l)))
 					}
-					t.Errorf("lane %d: %v is %#x, want %#x\nat the start %v%s", l, r, g, w, in, text)
+					t.Errorf("lane %d: register %v = %#x, want %#x\nat the start %v%s", l, r, g, w, in, text)
 					return
 				}
 			}
 		}
 	}
 	if !slices.Equal(want.Active, got.Active) {
-		t.Error("the mask has changed")
+		t.Errorf("active lanes = %#x, want %#x", got.Active, want.Active)
 	}
 	if !slices.Equal(want.Globals[0].Data, got.Globals[0].Data) || !slices.Equal(want.Shared, got.Shared) || !slices.Equal(want.Params, got.Params) || !slices.Equal(want.Local, got.Local) {
-		t.Error("memory differs")
+		t.Error("global, shared, parameter or local memory differs from the interpreter's")
 	}
 }
 
@@ -500,7 +500,7 @@ func randomArith(r *rand.Rand, o ops.Operation, guarded bool) ir.Inst {
 	return in
 }
 
-// TestRuns compares random runs of all operations with the interpreter above.
+// TestRuns compares random runs of all operations with interpret.
 func TestRuns(t *testing.T) {
 	requireProcessor(t)
 	list := candidates()
@@ -512,7 +512,7 @@ func TestRuns(t *testing.T) {
 		}
 		check(t, insts, r.IntN(2) == 0, r)
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: run differs from the interpreter", seed)
 		}
 	}
 }

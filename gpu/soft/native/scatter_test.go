@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// TestScattered has loads and stores of lanes anywhere in memory, of which some share an
-// address and some, now and then, are nowhere.
+// TestScattered executes loads and stores of lanes at random addresses in memory, some
+// of them equal, and some, occasionally, invalid.
 func TestScattered(t *testing.T) {
 	requireProcessor(t)
 	for seed := range uint64(240) {
@@ -36,12 +36,12 @@ func TestScattered(t *testing.T) {
 			}
 		})
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: access differs from the interpreter", seed)
 		}
 	}
 }
 
-// TestGroupsApart has loads at several offsets from addresses anywhere.
+// TestGroupsApart executes loads at several offsets from random addresses.
 func TestGroupsApart(t *testing.T) {
 	requireProcessor(t)
 	for seed := range uint64(60) {
@@ -66,7 +66,7 @@ func TestGroupsApart(t *testing.T) {
 			}
 		})
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: grouped loads differ from the interpreter", seed)
 		}
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Shuffle is an exchange of a whole warp before a block of a region: each lane gets the
-// value that another one has, which is known beforehand.
+// Shuffle is an exchange of a whole warp before a block of a region: each lane receives
+// the value of a lane that is known at compile time.
 type Shuffle struct {
 	D, S  ir.Ref // of 32 bits; D may be None
 	OK    ir.Ref // a predicate, or None
 	From  [ir.WarpSize]uint8
-	Valid uint32 // what OK is
+	Valid uint32 // the value of OK, a bit for each lane
 }
 
-// write writes the shuffle of the warp that begins at the tile at hand.
+// write writes the shuffle of the warp that begins at the current tile.
 func (s *Shuffle) write(a *amd64.Assembler, l layout) {
 	if s.D.Class == ir.Class32 {
 		from := int32(l.offset(place{kind: file32, n: uint64(s.S.Slot)}))
@@ -34,8 +34,8 @@ func (s *Shuffle) write(a *amd64.Assembler, l layout) {
 	}
 }
 
-// gatherTile makes a vector of the values of eight lanes of the warp, whose file is at
-// a displacement.
+// gatherTile builds a vector of the values of eight lanes of the warp, whose register
+// has a displacement in the file.
 func gatherTile(a *amd64.Assembler, to amd64.Reg, lanes []uint8, file int32) {
 	const some, index = amd64.Reg(4), amd64.Reg(5)
 	row := lanes[0]%ir.Tile == 0 // a load from two tiles would wait until both are stored
@@ -53,7 +53,7 @@ func gatherTile(a *amd64.Assembler, to amd64.Reg, lanes []uint8, file int32) {
 	a.Emit(amd64.VMOVDQU, amd64.Y(index), amd64.At(a.Const(within)))
 	first := true
 	for t := range uint8(tilesOfWarp) {
-		var mask int64 // of the lanes that ask this tile
+		var mask int64 // of the lanes that read this tile
 		for i, l := range lanes {
 			if l/ir.Tile == t {
 				mask |= 1 << i

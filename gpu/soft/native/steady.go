@@ -8,54 +8,55 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Steady registers. What one instruction alone writes, or several that are alike, and
-// computes of nothing but parameters, constants and special registers, has one value in
-// each lane as long as its block of threads runs, wherever that instruction is: it can be
-// computed at any time and as often as one likes. For a warp that is a row of threads most
-// of them are the first lane's value and a step from each lane to the next, which takes
-// one register of the processor and no vectors.
+// Steady registers. A register that is written by one instruction only, or by several
+// identical ones, and is computed only from parameters, constants and special
+// registers, has one value in each lane as long as the block of threads runs, wherever
+// that instruction is: it can be computed at any time and any number of times. For a
+// warp that is a row of threads, most of them are affine: the first lane's value and a
+// step from each lane to the next, which takes one register of the processor and no
+// vectors.
 
-// form is how a steady register's values lie in a warp.
+// form is the pattern of a steady register's values in a warp.
 type form uint8
 
 const (
 	formless form = iota
-	affine        // the first lane's and a step, modulo the register's width
-	rising        // of 32 bits, from each lane to the next no less, as signed says; both ends are known
+	affine        // the first lane's value and a step, modulo the register's width
+	rising        // of 32 bits, not decreasing from lane to lane when read as signed says; both ends are known
 	decided       // a predicate
 )
 
-// steady is what is known of a register.
+// steady describes the values of a steady register.
 type steady struct {
 	form form
-	step int64 // of affine; 0: all lanes have one value
-	// begins: step is 1, and the first lane has a multiple of the warp's size; small:
+	step int64 // of affine; 0: all lanes have the same value
+	// begins: step is 1, and the first lane's value is a multiple of the warp size. small:
 	// nothing overflows when 32 is added.
 	begins, small bool
-	signed        bool     // of rising: as a number with a sign
+	signed        bool     // of rising: as a signed number
 	of            *ir.Inst // nil: a special register or a constant
 }
 
-// maxStep bounds the step between lanes.
+// maxStep limits the step between lanes.
 const maxStep = 1 << 20
 
 // Steady has the steady registers of a program.
 type Steady struct {
 	known map[ir.Ref]*steady // nil: not steady, or not found yet
 	defs  map[ir.Ref]*ir.Inst
-	same  map[ir.Ref]bool // alike, where that has been found
+	same  map[ir.Ref]bool // results of alike that are known
 	p     *ir.Program
 	rules map[string]*steadyRule
 }
 
-// FindSteady finds the steady registers of a program, or returns nil where there are
-// calls that save and restore registers. Its forms are those of warps that are rows: the
-// first dimension of a block of threads is a multiple of a warp's size, and its
-// parameters are as many bytes as the program says.
+// FindSteady finds the steady registers of a program. It returns nil if there are calls
+// that save and restore registers. The forms hold for warps that are rows: the first
+// dimension of a block of threads is a multiple of the warp size, and the launch has as
+// many bytes of parameters as the program declares.
 func FindSteady(p *ir.Program) *Steady {
 	s := &Steady{known: map[ir.Ref]*steady{}, same: map[ir.Ref]bool{}, defs: map[ir.Ref]*ir.Inst{}, p: p, rules: steadyRules()}
 	several := map[ir.Ref]bool{}
-	note := func(in *ir.Inst, results []ir.Ref) {
+	record := func(in *ir.Inst, results []ir.Ref) {
 		for _, r := range results {
 			if old, ok := s.defs[r]; ok {
 				several[r] = several[r] || !alike(old, in)
@@ -72,11 +73,11 @@ func FindSteady(p *ir.Program) *Steady {
 		}
 		if b.Sync != nil {
 			results, _ := b.Sync.Registers()
-			note(nil, results)
+			record(nil, results)
 		}
 		for j := range b.Insts {
 			results, _ := b.Insts[j].Op.Registers()
-			note(&b.Insts[j], results)
+			record(&b.Insts[j], results)
 		}
 	}
 	s.leaves()
@@ -89,7 +90,7 @@ func FindSteady(p *ir.Program) *Steady {
 	return s
 }
 
-// leaves are the registers that no instruction writes.
+// leaves finds the registers that no instruction writes.
 func (s *Steady) leaves() {
 	for name, slot := range s.p.Specials {
 		x := &steady{form: affine}
@@ -115,7 +116,7 @@ func (s *Steady) of(r ir.Ref) *steady {
 	if ok || s.defs[r] == nil {
 		return x
 	}
-	s.known[r] = nil // while it is found, what is computed of itself is not steady
+	s.known[r] = nil // during the search, so that a register computed from itself is not steady
 	in := s.defs[r]
 	if f, ok := s.find(in.Op); ok && f.form != formless {
 		f.of = in
@@ -124,7 +125,7 @@ func (s *Steady) of(r ir.Ref) *steady {
 	return s.known[r]
 }
 
-// written returns what an instruction writes if that is steady.
+// written returns the register that an instruction writes if that is steady.
 func (s *Steady) written(in *ir.Inst) (r ir.Ref, ok bool) {
 	results, _ := in.Op.Registers()
 	if len(results) != 1 {
@@ -134,12 +135,12 @@ func (s *Steady) written(in *ir.Inst) (r ir.Ref, ok bool) {
 	return results[0], x != nil && x.of != nil
 }
 
-// varying are the special registers that are not the same in all warps of a block of
+// varying are the special registers that differ between the warps of a block of
 // threads.
 var varying = []string{"%tid.x", "%tid.y", "%tid.z", "%warpid"}
 
-// alike reports whether a steady register is the same in all warps of a block of threads,
-// but for the lanes' numbers.
+// alike reports whether a steady register is the same in all warps of a block of
+// threads, lane by lane.
 func (s *Steady) alike(r ir.Ref) bool {
 	x := s.of(r)
 	if x == nil {
@@ -165,7 +166,7 @@ func (s *Steady) findAlike(r ir.Ref, x *steady) bool {
 	return !slices.ContainsFunc(sources, func(q ir.Ref) bool { return !s.alike(q) })
 }
 
-// alike reports whether two instructions compute the same.
+// alike reports whether two instructions compute the same value.
 func alike(x, y *ir.Inst) bool {
 	if x == nil || y == nil || x.Guard != nil || y.Guard != nil {
 		return false
@@ -175,7 +176,7 @@ func alike(x, y *ir.Inst) bool {
 	return ok && other && a.F.Name == b.F.Name && slices.Equal(a.F.Constants, b.F.Constants) && slices.Equal(a.S, b.S)
 }
 
-// constant returns what a register holds in all lanes of all launches.
+// constant returns the value that a register has in all lanes of all launches.
 func (s *Steady) constant(r ir.Ref) (uint64, bool) {
 	if r.Class == ir.Class64 {
 		v, ok := s.p.Const64[r.Slot]
@@ -185,7 +186,7 @@ func (s *Steady) constant(r ir.Ref) (uint64, bool) {
 	return uint64(v), ok && r.Class == ir.Class32
 }
 
-// find returns the form of an operation's result.
+// find returns the form of the result of an operation.
 func (s *Steady) find(op ir.Op) (f steady, ok bool) {
 	switch o := op.(type) {
 	case *ir.Load:
@@ -208,7 +209,8 @@ func (s *Steady) find(op ir.Op) (f steady, ok bool) {
 	return f, false
 }
 
-// param returns where a load of a parameter reads, if that is one place among them.
+// param returns the offset of the parameter that a load reads, if it is one known
+// offset.
 func (s *Steady) param(o *ir.Load) (place uint64, ok bool) {
 	base, ok := s.constant(o.Base)
 	if !ok || o.Space != ir.Param || o.N != 1 || o.Size < 4 || o.D[0].Class == ir.ClassNone || o.Strong {
@@ -219,20 +221,21 @@ func (s *Steady) param(o *ir.Load) (place uint64, ok bool) {
 	return place, o.D[0].Class == class && place%o.Size == 0 && place+o.Size <= uint64(s.p.ParamBytes) && o.Mask<<(64-8*o.Size) == ^uint64(0)<<(64-8*o.Size)
 }
 
-// steadyRule is what becomes of an operation: the form of its result, and its code for
-// the first lane (steady_code.go).
+// steadyRule describes an operation: the form of its result, and its code for the first
+// lane (steady_code.go).
 type steadyRule struct {
 	form func(s *Steady, o *ir.Arith, x []*steady) (steady, bool)
 	code func(c *scalars, o *ir.Arith, d scalar)
-	same bool // the result is the first operand
+	same bool // the result equals the first operand
 }
 
-// stepped is a form whose step is within bounds.
+// stepped returns an affine form and reports whether its step is within bounds.
 func stepped(n int64) (steady, bool) {
 	return steady{form: affine, step: n}, n >= -maxStep && n <= maxStep
 }
 
-// steps makes a form of operands that are all affine, from their steps.
+// steps returns the function of a form that is computed from the steps of operands that
+// are all affine.
 func steps(f func(n []int64) int64) func(*Steady, *ir.Arith, []*steady) (steady, bool) {
 	return func(_ *Steady, _ *ir.Arith, x []*steady) (steady, bool) {
 		n := make([]int64, len(x))
@@ -246,14 +249,15 @@ func steps(f func(n []int64) int64) func(*Steady, *ir.Arith, []*steady) (steady,
 	}
 }
 
-// sameForm is that of the first operand.
+// sameForm returns the form of the first operand.
 func sameForm(_ *Steady, _ *ir.Arith, x []*steady) (steady, bool) {
 	f := *x[0]
 	f.of = nil
 	return f, f.form == affine
 }
 
-// allAlike is the form of operands that are each the same in all lanes.
+// allAlike returns the form of the result of operands that are each the same in all
+// lanes.
 func allAlike(_ *Steady, _ *ir.Arith, x []*steady) (steady, bool) {
 	for _, v := range x {
 		if v.form != affine || v.step != 0 {
@@ -263,7 +267,7 @@ func allAlike(_ *Steady, _ *ir.Arith, x []*steady) (steady, bool) {
 	return steady{form: affine}, true
 }
 
-// product is the form of a product of the first two, with the third added.
+// product returns the form of the product of the first two operands, plus the third.
 func product(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	for _, v := range x {
 		if v.form != affine {
@@ -287,7 +291,7 @@ func product(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	return stepped(step)
 }
 
-// shiftedLeft is the form of a shift by a constant.
+// shiftedLeft returns the form of a shift by a constant.
 func shiftedLeft(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	k, ok := s.constant(o.S[1])
 	if !ok || k > 20 || x[0].form != affine {
@@ -296,13 +300,15 @@ func shiftedLeft(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	return stepped(x[0].step << k)
 }
 
-// shiftedRight drops the lanes' numbers, or is the same in all.
+// shiftedRight returns the form of a right shift by a constant that removes the
+// differences between lanes, or whose operand is the same in all lanes.
 func shiftedRight(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	k, ok := s.constant(o.S[1])
 	return steady{form: affine}, ok && k < 32 && x[0].form == affine && (x[0].step == 0 || x[0].begins && k >= 5)
 }
 
-// masked keeps the lanes' numbers, or is the same in all.
+// masked returns the form of a mask that keeps the lane number, or whose operands are
+// the same in all lanes.
 func masked(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	if k, ok := s.constant(o.S[1]); ok && x[0].form == affine && x[0].begins && k >= ir.WarpSize-1 && k&(k+1) == 0 {
 		return steady{form: affine, step: 1, begins: true, small: true}, true
@@ -310,10 +316,10 @@ func masked(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	return allAlike(s, o, x)
 }
 
-// withSign reports whether an operation takes its operands as numbers with a sign.
+// withSign reports whether an operation reads its operands as signed.
 func withSign(o *ir.Arith) bool { return strings.HasSuffix(o.F.Name, ".s32") }
 
-// chosen is the form of the least or the greatest of two.
+// chosen returns the form of the minimum or maximum of two.
 func chosen(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	for _, v := range x {
 		if v.form != affine && (v.form != rising || v.signed != withSign(o)) || v.step < 0 {
@@ -326,8 +332,9 @@ func chosen(s *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	return steady{form: rising, signed: withSign(o)}, true
 }
 
-// compared is a predicate: the difference of both rises or falls from lane to lane. What
-// rises as a number with a sign may fall once as one without, and the other way round.
+// compared returns the form of a comparison, a predicate: the difference of the
+// operands increases or decreases from lane to lane. Values that increase as signed
+// numbers may decrease once as unsigned ones, and the other way round.
 func compared(_ *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 	for i, v := range x {
 		other := x[1-i]
@@ -340,7 +347,7 @@ func compared(_ *Steady, o *ir.Arith, x []*steady) (steady, bool) {
 
 func first(n []int64) int64 { return n[0] }
 
-// steadyRules returns the operations that steady registers come of.
+// steadyRules returns the operations whose result can be steady.
 func steadyRules() map[string]*steadyRule {
 	m := map[string]*steadyRule{}
 	set := func(r steadyRule, names ...string) {

@@ -9,39 +9,38 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// Blocks of a region whose accesses are at steady addresses. What their steady
-// registers are for is done once for a warp: addresses and bounds are looked at before
-// the first tile, branches on which all lanes agree are decided, and the registers are
-// not computed for the lanes at all but where something else needs them. A tile goes
-// through all of the block before the next one, also where there are loads and stores:
-// these are looked at before, that no lane reaches what is another's. Where a check
-// fails, the warp goes through the block's runs.
+// Blocks of a region whose accesses are at steady addresses. The work of their steady
+// registers is done once for a warp: addresses and bounds are checked before the first
+// tile, branches on which all lanes agree are decided, and the registers are computed
+// for the lanes only where something else needs them. A tile executes the whole block
+// before the next one, also where there are loads and stores: it is checked before that
+// no lane accesses what another one stores. Where a check fails, the warp executes the
+// block's runs.
 //
-// Registers that such blocks would write are deferred: they are computed for a warp, all
-// at once, before anything reads them from the register files (Context.ready).
+// Registers that such blocks would write are deferred: they are computed for a warp,
+// all at once, before anything reads them from the register files (Context.ready).
 
-// maxSteadyAccesses is how many a block has, maxDeferred how many registers of a region
-// are deferred.
+// Limits: the accesses of a block, and the deferred registers of a region.
 const (
 	maxSteadyAccesses = 16
 	maxDeferred       = 128
-	maxPairs          = 24 // of stores and what they must not meet
+	maxPairs          = 24 // of stores and the accesses that they must not overlap
 )
 
-// warpLanes counts the lanes of the warp before the tile at hand.
+// warpLanes is the number of lanes of the warp before the current tile.
 const warpLanes = amd64.R15
 
-// pointers keep where in memory the first accesses begin.
+// pointers hold the addresses in memory at which the first accesses begin.
 var pointers = []amd64.Reg{amd64.RBX, amd64.R12, amd64.R13, amd64.R14}
 
-// steadyBlock is a block in such a body.
+// steadyBlock is a block that is compiled to a steady body.
 type steadyBlock struct {
 	*RegionBlock
 	insts    []*ir.Inst
 	accesses []steadyAccess
 }
 
-// steadyAccess is a load or a store of it.
+// steadyAccess is a load or a store of a steady block.
 type steadyAccess struct {
 	access
 	number int
@@ -50,7 +49,8 @@ type steadyAccess struct {
 	from   scalar // the first lane's address, without the offset
 }
 
-// bytes is how much lanes reach from the first one's address on.
+// bytes returns the number of bytes that the lanes access, from the first lane's
+// address on.
 func (x *steadyAccess) bytes() int64 { return x.step*(ir.WarpSize-1) + int64(x.Size)*int64(x.N) }
 
 // steadyBlockOf returns a block as one whose accesses are steady, or nil.
@@ -91,14 +91,14 @@ func (r *region) steadyBlockOf(b *RegionBlock) *steadyBlock {
 	return x
 }
 
-// accessKind is what an instruction does with memory.
+// accessKind tells how an instruction accesses memory.
 type accessKind uint8
 
 const (
 	noAccess accessKind = iota
 	loads
 	stores
-	others // what is not for steady blocks
+	others // not supported in steady blocks
 )
 
 // memoryOf returns the access of an instruction.
@@ -116,7 +116,8 @@ func memoryOf(op ir.Op) (*ir.Access, accessKind) {
 	return nil, noAccess
 }
 
-// steadyAccessOf returns an access whose lanes are at one address, or side by side.
+// steadyAccessOf returns an access whose lanes have the same address, or consecutive
+// ones.
 func (r *region) steadyAccessOf(in *ir.Inst, a *ir.Access, kind accessKind) (x steadyAccess, ok bool) {
 	if a == nil || kind == others || in.Guard != nil || a.Strong || a.Space > ir.Shared || int64(a.Off) != int64(int32(a.Off)) ||
 		a.Base.Class == ir.Class32 && a.Space != ir.Shared {
@@ -138,13 +139,14 @@ func (r *region) steadyAccessOf(in *ir.Inst, a *ir.Access, kind accessKind) (x s
 	return x, x.transposed()
 }
 
-// pairs counts those that are looked at.
+// pairs returns the number of pairs of eachPair.
 func (x *steadyBlock) pairs() (n int) {
 	x.eachPair(func(*steadyAccess, *steadyAccess) { n++ })
 	return n
 }
 
-// eachPair does something for each store and another access of the same kind of memory.
+// eachPair calls f for each pair of a store and another access of the same kind of
+// memory.
 func (x *steadyBlock) eachPair(f func(store, other *steadyAccess)) {
 	for i := range x.accesses {
 		for j := range x.accesses {
@@ -156,8 +158,8 @@ func (x *steadyBlock) eachPair(f func(store, other *steadyAccess)) {
 	}
 }
 
-// prepareSteady finds what a region's steady blocks need: scalars, and which registers
-// they defer.
+// prepareSteady finds what the steady blocks of a region need: scalars, and the
+// registers that they defer.
 func (r *region) prepareSteady(blocks []RegionBlock, s *Steady) {
 	if r.steady = s; s == nil {
 		return
@@ -199,7 +201,8 @@ func (r *region) prepareSteady(blocks []RegionBlock, s *Steady) {
 	}
 }
 
-// deferArm defers what is steady in an arm: what it computes of that, it computes itself.
+// deferArm defers the steady registers of an arm. The arm computes those that it reads
+// itself.
 func (r *region) deferArm(b *RegionBlock) {
 	for i := range b.Runs {
 		for j := range b.Runs[i].Insts {
@@ -210,7 +213,7 @@ func (r *region) deferArm(b *RegionBlock) {
 	}
 }
 
-// needVectors makes the scalars of which vectors are made.
+// needVectors adds the scalars from which vectors are made.
 func (r *region) needVectors(refs []ir.Ref) {
 	for _, q := range r.steady.refs(refs) {
 		if x := r.steady.of(q); x.vector(q) {
@@ -219,13 +222,13 @@ func (r *region) needVectors(refs []ir.Ref) {
 	}
 }
 
-// vector reports whether the lanes' values are made of the first one's.
+// vector reports whether the values of the lanes are made from that of the first one.
 func (x *steady) vector(r ir.Ref) bool {
 	return x.of != nil && x.form == affine && (r.Class == ir.Class32 || x.step == 0)
 }
 
-// steadyBody writes the steady body of a block. It goes on at slow where a check fails,
-// and at ends where lanes may go different ways.
+// steadyBody writes the steady body of a block. It continues at slow where a check
+// fails, and at ends where lanes may take different branches.
 func (r *region) steadyBody(x *steadyBlock, slow, ends amd64.Label) error {
 	a := &r.a
 	r.knowScalars(slow)
@@ -246,7 +249,7 @@ func (r *region) steadyBody(x *steadyBlock, slow, ends amd64.Label) error {
 	}
 	yes, no := a.Label(), a.Label()
 	r.scalars.decide(a, x.P, yes, no)
-	if err := r.tellLanes(x.P.Ref()); err != nil {
+	if err := r.storePredicate(x.P.Ref()); err != nil {
 		return err
 	}
 	a.Jump(ends)
@@ -257,8 +260,8 @@ func (r *region) steadyBody(x *steadyBlock, slow, ends amd64.Label) error {
 	return nil
 }
 
-// tellLanes puts a steady predicate of the warp into the files.
-func (r *region) tellLanes(p ir.Ref) error {
+// storePredicate stores a steady predicate of the warp to the files.
+func (r *region) storePredicate(p ir.Ref) error {
 	b := newBuilder()
 	b.layout, b.known, b.steady = layout{uint64(r.lanes)}, r.steady.constant, &steadyReader{of: r.steady, scalars: r.scalars}
 	b.write(p, b.read(p))
@@ -271,7 +274,7 @@ func (r *region) tellLanes(p ir.Ref) error {
 	return err
 }
 
-// knowScalars computes the warp's scalars if nobody has.
+// knowScalars computes the warp's scalars unless they have been computed.
 func (r *region) knowScalars(slow amd64.Label) {
 	a := &r.a
 	again, known := a.Label(), a.Label()
@@ -286,7 +289,8 @@ func (r *region) knowScalars(slow amd64.Label) {
 	a.Bind(known)
 }
 
-// makeReady puts the deferred registers of the warp into the files if they are not there.
+// makeReady stores the deferred registers of the warp to the files unless they are
+// there.
 func (r *region) makeReady() {
 	if len(r.deferred) == 0 {
 		return
@@ -303,7 +307,7 @@ func (r *region) makeReady() {
 	a.Bind(ready)
 }
 
-// steadyRoutines writes what steady bodies go to and come back from.
+// steadyRoutines writes the routines that steady bodies call.
 func (r *region) steadyRoutines() error {
 	a, fail, back := &r.a, r.a.Label(), r.a.Label()
 	a.Bind(r.compute)
@@ -337,7 +341,7 @@ func (r *region) steadyRoutines() error {
 	return nil
 }
 
-// settleEntry writes the entry by which the caller has a warp's deferred registers
+// settleEntry writes the entry by which the caller has the deferred registers of a warp
 // computed.
 func (r *region) settleEntry() amd64.Label {
 	a, entry, done := &r.a, r.a.Label(), r.a.Label()
@@ -354,8 +358,8 @@ func (r *region) settleEntry() amd64.Label {
 	return entry
 }
 
-// find keeps where in memory an access begins, and what all lanes load. It goes on at
-// slow unless all that the warp reaches is in the window.
+// find stores where in memory an access begins, and the value that all lanes load. It
+// continues at slow unless all that the warp accesses is in the window.
 func (x *steadyAccess) find(a *amd64.Assembler, slow amd64.Label) {
 	switch {
 	case x.from.constant:
@@ -380,8 +384,8 @@ func (x *steadyAccess) find(a *amd64.Assembler, slow amd64.Label) {
 	}
 }
 
-// apartFrom goes on at slow if a store reaches what another access does, unless each lane
-// has its own there.
+// apartFrom continues at slow if a store overlaps another access, unless each lane
+// accesses its own part.
 func apartFrom(a *amd64.Assembler, s, o *steadyAccess, slow amd64.Label) {
 	ok := a.Label()
 	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, pointOffset(o.number)))
@@ -395,15 +399,16 @@ func apartFrom(a *amd64.Assembler, s, o *steadyAccess, slow amd64.Label) {
 	a.Bind(ok)
 }
 
-// steadyReader gives vectors of steady registers.
+// steadyReader provides vectors of steady registers.
 type steadyReader struct {
 	of      *Steady
-	scalars *scalars     // nil: they are computed of special registers and parameters
+	scalars *scalars     // nil: they are computed from special registers and parameters
 	block   *steadyBlock // whose accesses are steady, or nil
-	next    int          // access
+	next    int          // index of the next access
 }
 
-// steadyTile makes the body for a tile of what is not steady in a block.
+// steadyTile builds the body for a tile, of the instructions of a block whose result is
+// not steady.
 func (r *region) steadyTile(x *steadyBlock) (*body, error) {
 	o := &Options{Lanes: r.lanes, Live: func(_ int, q ir.Ref) bool { return x.LiveOut == nil || x.LiveOut(q) }}
 	b := newBuilder()
@@ -445,8 +450,8 @@ func (r *region) tiles(b *body) {
 	r.toFirstTile()
 }
 
-// steadyValue returns a steady register's vectors, or reports that it is not one whose
-// vectors are not in the files.
+// steadyValue returns the vectors of a steady register. ok is false for a register
+// whose vectors are in the files.
 func (b *builder) steadyValue(r ir.Ref) (v value, ok bool) {
 	x := b.steady.of.of(r)
 	if x == nil || x.of == nil {
@@ -470,7 +475,7 @@ func (b *builder) steadyValue(r ir.Ref) (v value, ok bool) {
 	return v, true
 }
 
-// paramValue is a parameter in all lanes.
+// paramValue returns a parameter in all lanes.
 func (b *builder) paramValue(o *ir.Load) value {
 	n, _ := b.steady.of.param(o)
 	at, in := amd64.Mem(amd64.RAX, int32(n)), amd64.VPBROADCASTD
@@ -487,10 +492,10 @@ func (b *builder) paramValue(o *ir.Load) value {
 	return value{class: ir.Class32, lo: v}
 }
 
-// ofScalar makes vectors of the first lane's value.
+// ofScalar returns vectors made from the first lane's value.
 func (b *builder) ofScalar(r ir.Ref, x *steady, s scalar) (v value, ok bool) {
 	switch {
-	case s.constant || s.slot < 0: // a constant, or a special register, under another name
+	case s.constant || s.slot < 0: // a constant, or a special register that was moved
 		return v, false
 	case r.Class == ir.Class64:
 		w := b.emit(func(a *amd64.Assembler, r regs) { a.Emit(amd64.VPBROADCASTQ, amd64.Y(r.def[0]), s.at) })
@@ -512,13 +517,13 @@ func (b *builder) ofScalar(r ir.Ref, x *steady, s scalar) (v value, ok bool) {
 	})}, true
 }
 
-// nextAccess returns the access of the block that comes next.
+// nextAccess returns the next access of the block.
 func (s *steadyReader) nextAccess() *steadyAccess {
 	s.next++
 	return &s.block.accesses[s.next-1]
 }
 
-// row returns a register with the place in memory of the tile's elements.
+// row returns a register with the address in memory of the tile's elements.
 func (x *steadyAccess) row(a *amd64.Assembler, scratch amd64.Reg) amd64.Reg {
 	p := amd64.RAX
 	if x.number < len(pointers) {
@@ -566,7 +571,7 @@ func (b *builder) steadyLoad(n int) []id {
 	})
 }
 
-// steadyStore adds a store.
+// steadyStore adds a store of a block.
 func (b *builder) steadyStore(data []id) {
 	x := b.steady.nextAccess()
 	b.add(regalloc.Inst{Uses: data, Temps: []regalloc.Class{0, 0, 0}}, 0, func(a *amd64.Assembler, r regs) {
@@ -575,7 +580,7 @@ func (b *builder) steadyStore(data []id) {
 	})
 }
 
-// readsDeferred reports whether a block's instructions read deferred registers.
+// readsDeferred reports whether the instructions of a block read deferred registers.
 func (r *region) readsDeferred(b *RegionBlock) bool {
 	if len(r.deferred) == 0 {
 		return false

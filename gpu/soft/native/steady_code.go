@@ -8,15 +8,16 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// The code that computes steady registers of a warp: for each one the first lane's value,
-// or a predicate. A region does that once for each warp of a call, when it first needs
-// some (region.scalars), and for all at once. Where values wrap around between the lanes,
-// which forms do not have, the warp does without.
+// The code that computes the steady registers of a warp: for each one the first lane's
+// value, or a predicate. A region executes it once for each warp of a call, when it
+// first needs one of them (region.scalars), and for all of them at once. Where values
+// wrap around between the lanes, which the forms do not describe, the warp does not use
+// them.
 
-// maxScalars is how many a region has.
+// maxScalars is the maximum number of scalars of a region.
 const maxScalars = 96
 
-// scalar is where a steady value of the first lane is: a constant, or memory.
+// scalar is the location of a steady value of the first lane: a constant, or memory.
 type scalar struct {
 	constant bool
 	n        uint64
@@ -25,26 +26,26 @@ type scalar struct {
 	class    ir.Class
 }
 
-// The values of a predicate in a warp: all lanes, none, or who knows.
+// The values of a predicate in a warp: true in all lanes, in none, or not known.
 const (
 	holds   = 1
 	fails   = 2
 	unknown = holds | fails
 )
 
-// scalars makes the code.
+// scalars generates the code.
 type scalars struct {
 	steady  *Steady
 	layout  layout
 	made    map[ir.Ref]scalar
-	last    map[ir.Ref]scalar // of rising ones, the last lane's
+	last    map[ir.Ref]scalar // the last lane's values of rising registers
 	checked map[wrap]bool
 	slots   int
 	emits   []func(a *amd64.Assembler)
-	fixed   []func(a *amd64.Assembler) // those of what is the same in all warps
-	alike   bool                       // so is what is made now
+	fixed   []func(a *amd64.Assembler) // code of values that are the same in all warps
+	alike   bool                       // the value that is being made is the same in all warps
 	fail    amd64.Label
-	kept    int // the slot that RAX has been stored to and still has, or -1
+	kept    int // the slot whose value is in RAX, or -1
 }
 
 // wrap is a check that a register does not wrap around in the warp.
@@ -66,14 +67,14 @@ func (c *scalars) emit(f func(a *amd64.Assembler)) {
 	}
 }
 
-// slot is a new place for a value.
+// slot allocates a location for a value.
 func (c *scalars) slot(class ir.Class) scalar {
 	n := c.slots
 	c.slots++
 	return scalar{at: amd64.Mem(regContext, scalarOffset(n%maxScalars)), slot: n, class: class}
 }
 
-// need returns where a steady register's value will be.
+// need returns the location where the value of a steady register will be.
 func (c *scalars) need(r ir.Ref) scalar {
 	if s, ok := c.made[r]; ok {
 		return s
@@ -90,7 +91,7 @@ func (c *scalars) make(r ir.Ref, x *steady) scalar {
 	if n, ok := c.steady.constant(r); ok {
 		return scalar{constant: true, n: n, slot: -1, class: r.Class}
 	}
-	if x.of == nil { // a special register: what the first lane has
+	if x.of == nil { // a special register: read the first lane's value
 		return scalar{at: c.layout.memory(nil, place{kind: file32, n: uint64(r.Slot)}), slot: -1, class: r.Class}
 	}
 	switch o := x.of.Op.(type) {
@@ -124,7 +125,7 @@ func (c *scalars) make(r ir.Ref, x *steady) scalar {
 	}
 }
 
-// reg is a register as wide as a value.
+// reg returns a register as wide as the value.
 func (s scalar) reg(r amd64.Reg) amd64.Arg {
 	if s.class == ir.Class64 {
 		return amd64.Q(r)
@@ -132,7 +133,7 @@ func (s scalar) reg(r amd64.Reg) amd64.Arg {
 	return amd64.D(r)
 }
 
-// load puts a value into a register, one of 32 bits with zeros above.
+// load loads a value into a register; one of 32 bits is zero-extended.
 func (c *scalars) load(a *amd64.Assembler, r amd64.Reg, s scalar) {
 	if r == amd64.RAX {
 		kept := c.kept
@@ -150,7 +151,7 @@ func (c *scalars) load(a *amd64.Assembler, r amd64.Reg, s scalar) {
 	}
 }
 
-// with does something with RAX and a value.
+// with applies an instruction to RAX and a value.
 func (c *scalars) with(a *amd64.Assembler, in *amd64.Inst, s scalar) {
 	switch {
 	case !s.constant:
@@ -163,13 +164,13 @@ func (c *scalars) with(a *amd64.Assembler, in *amd64.Inst, s scalar) {
 	}
 }
 
-// store keeps what is in RAX.
+// store stores RAX to a location.
 func (c *scalars) store(a *amd64.Assembler, d scalar) {
 	a.Emit(amd64.MOV, d.at, d.reg(amd64.RAX))
 	c.kept = d.slot
 }
 
-// binary is an operation of two.
+// binary adds an operation on two values.
 func (c *scalars) binary(o *ir.Arith, d scalar, in *amd64.Inst) {
 	x, y := c.need(o.S[0]), c.need(o.S[1])
 	c.emit(func(a *amd64.Assembler) {
@@ -184,7 +185,7 @@ func (c *scalars) sub(o *ir.Arith, d scalar) { c.binary(o, d, amd64.SUB) }
 func (c *scalars) and(o *ir.Arith, d scalar) { c.binary(o, d, amd64.AND) }
 func (c *scalars) or(o *ir.Arith, d scalar)  { c.binary(o, d, amd64.OR) }
 
-// plus adds a constant.
+// plus adds the addition of a constant.
 func (c *scalars) plus(o *ir.Arith, d scalar) {
 	x, k := c.need(o.S[0]), scalar{constant: true, n: o.F.Constants[0], class: ir.Class64}
 	c.emit(func(a *amd64.Assembler) {
@@ -206,7 +207,7 @@ func (c *scalars) mul(o *ir.Arith, d scalar) {
 	})
 }
 
-// mulWide multiplies factors that are widened first.
+// mulWide adds a multiplication whose factors are widened first.
 func (c *scalars) mulWide(o *ir.Arith, d scalar) {
 	signed := strings.Contains(o.F.Name, ".s32")
 	x, y := c.need(o.S[0]), c.need(o.S[1])
@@ -227,7 +228,7 @@ func (c *scalars) mulWide(o *ir.Arith, d scalar) {
 	})
 }
 
-// wide loads a value of 32 bits as 64.
+// wide loads a value of 32 bits, extended to 64.
 func (c *scalars) wide(a *amd64.Assembler, r amd64.Reg, s scalar, signed bool) {
 	c.load(a, r, s)
 	if signed {
@@ -248,7 +249,7 @@ func (c *scalars) shift(o *ir.Arith, d scalar, in *amd64.Inst) {
 func (c *scalars) shl(o *ir.Arith, d scalar) { c.shift(o, d, amd64.SHL) }
 func (c *scalars) shr(o *ir.Arith, d scalar) { c.shift(o, d, amd64.SHR) }
 
-// widen makes 64 bits of 32.
+// widen adds the conversion of 32 bits to 64.
 func (c *scalars) widen(o *ir.Arith, d scalar) {
 	signed := strings.HasSuffix(o.F.Name, ".s32")
 	x := c.need(o.S[0])
@@ -259,7 +260,7 @@ func (c *scalars) widen(o *ir.Arith, d scalar) {
 	})
 }
 
-// low makes 32 bits of 64.
+// low adds the conversion of 64 bits to the low 32.
 func (c *scalars) low(o *ir.Arith, d scalar) {
 	x := c.need(o.S[0])
 	c.emit(func(a *amd64.Assembler) {
@@ -291,7 +292,7 @@ func (c *scalars) straight(r ir.Ref, signed bool) {
 	})
 }
 
-// end loads what a register has in the last lane.
+// end loads the value of a register in the last lane.
 func (c *scalars) end(a *amd64.Assembler, to amd64.Reg, r ir.Ref) {
 	x := c.steady.of(r)
 	if x.form == rising {
@@ -304,7 +305,7 @@ func (c *scalars) end(a *amd64.Assembler, to amd64.Reg, r ir.Ref) {
 	}
 }
 
-// choose is the least or the greatest of two in the first lane and in the last.
+// choose adds the minimum or maximum of two values, in the first lane and in the last.
 func (c *scalars) choose(o *ir.Arith, d scalar) {
 	signed := strings.HasSuffix(o.F.Name, ".s32")
 	keep := map[bool][2]amd64.Cond{false: {amd64.CondB, amd64.CondA}, true: {amd64.CondL, amd64.CondG}}[signed][0]
@@ -332,16 +333,17 @@ func (c *scalars) choose(o *ir.Arith, d scalar) {
 	})
 }
 
-// conditions are those of comparisons, without and with a sign.
+// conditions has the conditions of comparisons, unsigned and signed.
 var conditions = map[string][2]amd64.Cond{
 	"eq": {amd64.CondE, amd64.CondE}, "ne": {amd64.CondNE, amd64.CondNE},
 	"lt": {amd64.CondB, amd64.CondL}, "le": {amd64.CondBE, amd64.CondLE},
 	"gt": {amd64.CondA, amd64.CondG}, "ge": {amd64.CondAE, amd64.CondGE},
 }
 
-// compare finds what a comparison is in all lanes: what it is in the first and in the
-// last, if these are the same, as between them it changes once at most. Two numbers that
-// differ at both ends differ between them if the same one is greater.
+// compare adds the evaluation of a comparison in all lanes. If its results in the first
+// and in the last lane are the same, so are those between them, as it changes at most
+// once. Two numbers that differ at both ends differ between them if the same one is
+// greater at both.
 func (c *scalars) compare(o *ir.Arith, d scalar) {
 	parts := strings.Split(o.F.Name, ".")
 	signed, sign := parts[2] == "s32", 0
@@ -394,18 +396,19 @@ func (c *scalars) compare(o *ir.Arith, d scalar) {
 	})
 }
 
-// same makes of the lowest bits of RAX and another register what a predicate is.
+// same combines the lowest bits of RAX and another register, the results at both ends,
+// to the value of a predicate in RAX.
 func (c *scalars) same(a *amd64.Assembler, other amd64.Reg) {
 	a.Emit(amd64.AND, amd64.D(amd64.RAX), amd64.Imm(1))
 	a.Emit(amd64.AND, amd64.D(other), amd64.Imm(1))
 	a.Emit(amd64.MOV, amd64.D(room), amd64.D(amd64.RAX))
-	a.Emit(amd64.OR, amd64.D(room), amd64.D(other)) // in one of them
+	a.Emit(amd64.OR, amd64.D(room), amd64.D(other)) // true at one end
 	a.Emit(amd64.AND, amd64.D(amd64.RAX), amd64.D(other))
-	a.Emit(amd64.XOR, amd64.D(amd64.RAX), amd64.Imm(1)) // not in both of them
+	a.Emit(amd64.XOR, amd64.D(amd64.RAX), amd64.Imm(1)) // false at one end
 	a.Emit(amd64.LEA, amd64.Q(amd64.RAX), amd64.Mem(room, 0).Index(amd64.RAX, 2))
 }
 
-// logic is an operation on predicates.
+// logic adds an operation on predicates.
 func (c *scalars) logic(o *ir.Logic) scalar {
 	x := c.need(o.A.Ref())
 	if o.F == "mov" && !o.A.Not {
@@ -435,7 +438,7 @@ func (c *scalars) logic(o *ir.Logic) scalar {
 // bits loads a predicate, or its negation.
 func (c *scalars) bits(a *amd64.Assembler, r amd64.Reg, s scalar, not bool) {
 	c.load(a, r, s)
-	if not { // both bits change their places
+	if not { // swap the two bits
 		a.Emit(amd64.LEA, amd64.Q(r), amd64.Mem(amd64.NoReg, 0).Index(r, 2))
 		a.Emit(amd64.MOV, amd64.D(offset), amd64.D(r))
 		a.Emit(amd64.SHR, amd64.D(offset), amd64.Imm(2))
@@ -444,8 +447,8 @@ func (c *scalars) bits(a *amd64.Assembler, r amd64.Reg, s scalar, not bool) {
 	}
 }
 
-// write writes the code; it goes on at fail where a value wraps around. What is the same
-// in all warps the first one of a call computes for those behind it.
+// write writes the code. It continues at fail where a value wraps around. Values that
+// are the same in all warps are computed by the first warp of a call for the others.
 func (c *scalars) write(a *amd64.Assembler, fail amd64.Label) {
 	c.fail, c.kept = fail, -1
 	if len(c.fixed) > 0 {
@@ -464,7 +467,7 @@ func (c *scalars) write(a *amd64.Assembler, fail amd64.Label) {
 	}
 }
 
-// decide goes on at yes or no where a predicate is the same in all lanes.
+// decide branches to yes or no where a predicate is the same in all lanes.
 func (c *scalars) decide(a *amd64.Assembler, p ir.Pred, yes, no amd64.Label) {
 	a.Emit(amd64.MOV, amd64.D(amd64.RAX), c.made[p.Ref()].at)
 	if p.Not {
@@ -476,8 +479,8 @@ func (c *scalars) decide(a *amd64.Assembler, p ir.Pred, yes, no amd64.Label) {
 	a.JumpIf(amd64.CondE, no)
 }
 
-// refs are the steady registers that some refer to, themselves too, in an order in which
-// each comes behind what it is computed of.
+// refs returns the steady registers that the given ones are computed from, and
+// themselves, such that each comes after those that it is computed from.
 func (s *Steady) refs(list []ir.Ref) (all []ir.Ref) {
 	var visit func(r ir.Ref)
 	visit = func(r ir.Ref) {

@@ -5,10 +5,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// emitStore stores all lanes at once where all take part and their addresses are
-// consecutive. Else it looks at all lanes before it stores the first, and stores lane by
-// lane. It leaves where lanes have one address of device memory: a warp's store to one
-// address is one store (gpu/soft/exec).
+// emitStore stores all lanes at once if all are active and their addresses are
+// consecutive. Else it checks all lanes before it stores the first, and stores lane by
+// lane. It leaves if lanes have the same address of device memory: a warp's store to
+// one address is one store (gpu/soft/exec).
 func (x *access) emitStore(a *amd64.Assembler, r regs) {
 	lanes, done, out := a.Label(), a.Label(), a.Label()
 	data := r.use[2:]
@@ -48,7 +48,7 @@ func (x *access) wideStore(a *amd64.Assembler, r regs, data []amd64.Reg) {
 	}
 }
 
-// parkData puts what is stored into the context.
+// parkData stores the elements to be stored to the context.
 func (x *access) parkData(a *amd64.Assembler, data []amd64.Reg) {
 	vectors := len(data) / x.N
 	for i, d := range data {
@@ -56,8 +56,8 @@ func (x *access) parkData(a *amd64.Assembler, data []amd64.Reg) {
 	}
 }
 
-// put stores an element.
-func (x *access) put(a *amd64.Assembler, to, from amd64.Arg) {
+// storeElement stores an element.
+func (x *access) storeElement(a *amd64.Assembler, to, from amd64.Arg) {
 	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), from)
 	switch x.Size {
 	case 1:

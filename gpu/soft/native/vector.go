@@ -2,16 +2,17 @@ package native
 
 import "github.com/basalt-gpu/basalt/gpu/soft/amd64"
 
-// Vector accesses of lanes side by side: eight structures in memory and a vector for
-// each member are one another's transposes. A structure of 16 bytes is half a register
-// and lies there beside that of the lane four on, or two on where members have 8 bytes.
+// Vector accesses of consecutive lanes: eight structures in memory and a vector for
+// each member are transposes of one another. A structure of 16 bytes is half a
+// register, and is combined there with that of the lane four further, or two further if
+// members have 8 bytes.
 
-// transposed reports whether lanes side by side can do an access at once.
+// transposed reports whether consecutive lanes can execute an access at once.
 func (x *access) transposed() bool {
 	return x.N == 1 || x.N == 2 && x.Size >= 4 || x.N == 4 && x.Size == 4
 }
 
-// gathered loads the structures of eight lanes, rel bytes behind its place.
+// gathered loads the structures of eight lanes, rel bytes after its address.
 func (x *access) gathered(a *amd64.Assembler, r regs, rel int32) {
 	pair := func(d amd64.Reg, low, high int32) {
 		a.Emit(amd64.VMOVDQU, amd64.X(d), amd64.Mem(x.at, rel+low))

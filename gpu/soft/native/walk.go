@@ -7,24 +7,24 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Addresses of loops that go from turn to turn by one step, the same in all lanes. How
-// they lie in the tile is looked at before the first turn only (walk_code.go): after it
-// they lie as before, so a pointer and a step are all that a turn needs of them, and what
-// the block computes for them alone is left out.
+// Addresses in loops that change from turn to turn by one step, the same in all lanes.
+// Their pattern in the tile is examined before the first turn only (walk_code.go): it
+// does not change later, so a turn needs only a pointer and a step, and the
+// instructions that only compute the addresses are omitted.
 //
-// That a step is the same in all lanes is checked before the first turn, too, and that no
-// number of 32 bits wraps around that is widened on the way to the address. Where a check
-// fails, the tile takes a turn in the bodies before this one.
+// It is also checked before the first turn that the step is the same in all lanes, and
+// that no number of 32 bits that is widened on the way to the address wraps around.
+// Where a check fails, the tile executes a turn in the bodies before this one.
 
-// Limits of what is looked for.
+// Limits of the search.
 const (
 	maxWalks = 16
-	maxTerms = 8       // registers that steps of a loop are computed of
-	maxTimes = 1 << 12 // what one of them is multiplied with
+	maxTerms = 8       // registers that the steps of a loop are computed from
+	maxTimes = 1 << 12 // the maximum factor of one of them
 	maxSlice = 32      // instructions that an address is computed by
 )
 
-// step is by how much a register changes from one turn to the next: k, and multiples of
+// step is the change of a register from one turn to the next: k, and multiples of
 // registers that the loop does not write. It counts modulo the register's width.
 type step struct {
 	k     int64
@@ -32,7 +32,7 @@ type step struct {
 }
 
 type term struct {
-	r     ir.Ref // read with its sign where it has 32 bits
+	r     ir.Ref // read as signed if it has 32 bits
 	times int64
 }
 
@@ -45,14 +45,15 @@ func (s step) plus(o step, times int64) step {
 	return sum
 }
 
-// bounded reports whether nothing overflows 64 bits that is computed of a step and less
-// than maxTurns.
+// bounded reports whether no product of the step and a number less than maxTurns
+// overflows 64 bits.
 func (s step) bounded() bool {
 	return len(s.terms) <= 2 && max(s.k, -s.k) <= 1<<32*maxTimes &&
 		!slices.ContainsFunc(s.terms, func(t term) bool { return max(t.times, -t.times) > maxTimes })
 }
 
-// widening is a number of 32 bits that an address is computed of as one of 64.
+// widening is a number of 32 bits that is widened to 64 in the computation of an
+// address.
 type widening struct {
 	inst   int // of the slice
 	r      ir.Ref
@@ -60,20 +61,21 @@ type widening struct {
 	step   step
 }
 
-// walk is how the addresses of a group go from turn to turn.
+// walk describes how the addresses of a group change from turn to turn.
 type walk struct {
 	step   step
 	slice  []int // the instructions of a turn that compute them, in order
 	widens []widening
 }
 
-// turn is a loop's instructions, where walks are looked for.
+// turn has the instructions of a loop in which walks are searched.
 type turn struct {
 	insts []ir.Inst
 	known func(r ir.Ref) (uint64, bool)
 }
 
-// walkOf finds how the base address of an instruction goes from turn to turn.
+// walkOf returns how the base address of an instruction changes from turn to turn, or
+// nil.
 func (t turn) walkOf(base ir.Ref, at int) *walk {
 	w := &walk{}
 	var ok bool
@@ -85,7 +87,7 @@ func (t turn) walkOf(base ir.Ref, at int) *walk {
 	return w
 }
 
-// def returns the last instruction before one that writes a register, or -1.
+// def returns the last instruction before another one that writes a register, or -1.
 func (t turn) def(r ir.Ref, before int) int {
 	for i := before - 1; i >= 0; i-- {
 		if results, _ := t.insts[i].Op.Registers(); slices.Contains(results, r) {
@@ -95,7 +97,7 @@ func (t turn) def(r ir.Ref, before int) int {
 	return -1
 }
 
-// constant is a number that a register has in all lanes, with its sign.
+// constant returns the number that a register has in all lanes, sign-extended.
 func (t turn) constant(r ir.Ref) (int64, bool) {
 	if t.known == nil {
 		return 0, false
@@ -107,7 +109,7 @@ func (t turn) constant(r ir.Ref) (int64, bool) {
 	return int64(n), ok && r.Class == ir.Class64
 }
 
-// arith returns what an instruction computes in all lanes, or nil.
+// arith returns instruction i if it computes in all lanes, or nil.
 func (t turn) arith(i int) *ir.Arith {
 	if o, ok := t.insts[i].Op.(*ir.Arith); ok && t.insts[i].Guard == nil && o.D.Class != ir.ClassNone {
 		return o
@@ -115,7 +117,8 @@ func (t turn) arith(i int) *ir.Arith {
 	return nil
 }
 
-// change is by how much what an instruction reads in a register differs from turn to turn.
+// change returns by how much the value of a register that an instruction reads changes
+// from turn to turn.
 func (t turn) change(w *walk, r ir.Ref, at int) (s step, ok bool) {
 	if _, ok := t.constant(r); ok {
 		return s, true
@@ -137,7 +140,7 @@ func (t turn) change(w *walk, r ir.Ref, at int) (s step, ok bool) {
 	return s, ok && s.bounded()
 }
 
-// changeOf is change of an operation's result.
+// changeOf returns the change of the result of an operation.
 func (t turn) changeOf(w *walk, o *ir.Arith, at int) (s step, ok bool) {
 	rule, ok := walkRules[o.F.Name]
 	if !ok {
@@ -171,8 +174,8 @@ func (t turn) changeOf(w *walk, o *ir.Arith, at int) (s step, ok bool) {
 	return s, true
 }
 
-// walkRule is what an operation does to steps: the first operand's, times the second
-// operand, which is a constant, and another one's.
+// walkRule describes the effect of an operation on steps: that of the first operand,
+// times the second operand if that is a constant factor, plus that of another operand.
 type walkRule struct {
 	times, shift   bool
 	widens, signed bool // the first operand, to 64 bits
@@ -180,7 +183,7 @@ type walkRule struct {
 	sign           int64
 }
 
-// walkRules are those of operations, by their names.
+// walkRules has the rules of operations, by name.
 var walkRules = func() map[string]walkRule {
 	m := map[string]walkRule{"plus.b64": {}, "shl.b32": {times: true, shift: true}, "shl.b64": {times: true, shift: true}}
 	for _, t := range []string{"b32", "b64", "u32", "u64", "s32", "s64"} {
@@ -200,8 +203,8 @@ var walkRules = func() map[string]walkRule {
 	return m
 }()
 
-// since is what has been added to what a register held when the turn began, in what an
-// instruction reads in another one.
+// since returns what the turn has added, up to an instruction, to the value that root
+// had when it began, if r holds that sum.
 func (t turn) since(root, r ir.Ref, at int) (s step, ok bool) {
 	d := t.def(r, at)
 	if d < 0 {
@@ -237,7 +240,7 @@ func (t turn) since(root, r ir.Ref, at int) (s step, ok bool) {
 	return s, false
 }
 
-// fixed is a register that the loop does not write, as a number.
+// fixed returns the value of a register that the loop does not write, as a step.
 func (t turn) fixed(r ir.Ref) (s step, ok bool) {
 	if k, ok := t.constant(r); ok {
 		return step{k: k}, k > math.MinInt32 && k < math.MaxInt32
@@ -248,7 +251,7 @@ func (t turn) fixed(r ir.Ref) (s step, ok bool) {
 	return step{terms: []term{{r, 1}}}, true
 }
 
-// walks gives a group of a loop its walk if it has one.
+// walks finds the walk of a group of a loop, and reports whether there is one.
 func (b *builder) walks(g *group, index int) bool {
 	l := b.cycle
 	if l == nil || l.insts == nil || g.expect >= apart || len(l.walks) == maxWalks {

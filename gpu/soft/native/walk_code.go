@@ -9,9 +9,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
-// The code of walks: what is done before the first turn, and between turns.
+// The code of walks: what is executed before the first turn, and between turns.
 
-// entry makes what looks at the walks before the first turn.
+// entry builds the code that examines the walks before the first turn.
 func (l *cycle) entry(b *builder, o *Options) (*body, error) {
 	e := newBuilder()
 	e.layout, e.segment, e.known = b.layout, b.segment, b.known
@@ -44,7 +44,8 @@ func (l *cycle) entry(b *builder, o *Options) (*body, error) {
 	return e.allocate(o)
 }
 
-// emitTerm keeps what a register has in all lanes of the tile, as a number of 64 bits.
+// emitTerm stores the value that a register has in all lanes of the tile, as a number
+// of 64 bits.
 func (b *builder) emitTerm(l *cycle, v value, number int) {
 	uses := []id{v.lo}
 	if v.class == ir.Class64 {
@@ -80,8 +81,8 @@ func (l *cycle) number(a *amd64.Assembler, s step) {
 	}
 }
 
-// straight checks that a number of 32 bits does not wrap around in as many turns as the
-// tile may take: it does not in the last one, in no lane.
+// straight checks that a number of 32 bits wraps around in no lane within the number of
+// turns that the tile may take: it is enough to check the last turn.
 func (l *cycle) straight(a *amd64.Assembler, r regs, w *widening) {
 	more, lo, hi := amd64.Y(r.temp[0]), amd64.Y(r.temp[1]), amd64.Y(r.temp[2])
 	extend := amd64.VPMOVZXDQ
@@ -89,7 +90,7 @@ func (l *cycle) straight(a *amd64.Assembler, r regs, w *widening) {
 	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, limitOffset))
 	a.Emit(amd64.SUB, amd64.Q(offset), amd64.Imm(1))
 	a.Emit(amd64.IMUL, amd64.Q(amd64.RAX), amd64.Q(offset))
-	if w.signed { // from the least number on
+	if w.signed { // relative to the least number
 		extend = amd64.VPMOVSXDQ
 		a.Emit(amd64.SUB, amd64.Q(amd64.RAX), amd64.Imm(math.MinInt32))
 	}
@@ -106,10 +107,10 @@ func (l *cycle) straight(a *amd64.Assembler, r regs, w *widening) {
 	a.JumpIf(amd64.CondNE, l.fail)
 }
 
-// begin looks at the addresses of a walk and keeps where it begins, its step, and how far
-// behind the begin of the window its pointer may be.
+// begin examines the addresses of a walk and stores where it begins, its step, and the
+// maximum offset of its pointer in the window.
 func (l *cycle) begin(a *amd64.Assembler, r regs, g *group) {
-	g.look(a, r, g.expect, l.fail)
+	g.match(a, r, g.expect, l.fail)
 	need := int64(g.Size)*int64(g.N) + g.high - g.low
 	a.Emit(amd64.MOV, amd64.Q(room), amd64.Mem(regContext, g.window+windowSize))
 	switch g.expect {
@@ -128,8 +129,8 @@ func (l *cycle) begin(a *amd64.Assembler, r regs, g *group) {
 	a.Emit(amd64.MOV, amd64.Mem(regContext, walkOffset(g.walkIndex)+walkStep), amd64.Q(amd64.RAX))
 }
 
-// relative makes the lanes' places, which are parked, those behind the lowest one, where
-// the group's pointer begins. It takes from room how far apart the lanes are.
+// relative makes the parked addresses of the lanes relative to the lowest one, where
+// the group's pointer begins. It subtracts the distance between the lanes from room.
 func (g *group) relative(a *amd64.Assembler, r regs) {
 	lowest, highest := amd64.RAX, offset
 	at := func(lane int) amd64.Arg { return amd64.Mem(regContext, parkedOffset(g.number)+8*int32(lane)) }
@@ -159,8 +160,8 @@ func (g *group) relative(a *amd64.Assembler, r regs) {
 	}
 }
 
-// advance moves the pointers of all walks on by a turn, which is left where one has left
-// its window.
+// advance moves the pointers of all walks by a turn. The turn is left where a pointer
+// leaves its window.
 func (l *cycle) advance(a *amd64.Assembler) {
 	for _, g := range l.walks {
 		at := walkOffset(g.walkIndex)

@@ -10,8 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// Registers of the test's loops: an index and by how much it moves on, constants, and
-// addresses.
+// Registers of the test's loops: an index and its increment, constants, and addresses.
 var (
 	walkIndex32 = ir.Ref{Slot: 7}
 	walkMore    = ir.Ref{Slot: 6}
@@ -23,7 +22,7 @@ var (
 	walkWide    = address64(3)
 )
 
-// walkCase is a loop whose loads go from turn to turn.
+// walkCase is a loop with loads whose addresses change from turn to turn.
 type walkCase struct {
 	r      *rand.Rand
 	insts  []ir.Inst
@@ -52,7 +51,7 @@ func (c *walkCase) loads(base ir.Ref) {
 	}
 }
 
-// move moves the index on, or the pointer.
+// move increments the index, or the pointer.
 func (c *walkCase) move() {
 	switch c.r.IntN(6) {
 	case 0:
@@ -73,7 +72,7 @@ func (c *walkCase) move() {
 	}
 }
 
-// address computes one of the index.
+// address computes an address from the index.
 func (c *walkCase) address() {
 	t := map[bool]string{false: "u32", true: "s32"}[c.signed]
 	switch c.r.IntN(4) {
@@ -113,7 +112,7 @@ func newWalkCase(seed uint64) *walkCase {
 	return c
 }
 
-// fill makes files whose addresses are in memory for some turns.
+// fill returns files whose addresses are in memory for some turns.
 func (c *walkCase) fill() *Files {
 	f, r := newFiles(c.r), c.r
 	data, base := len(f.Globals[0].Data), f.Globals[0].Base
@@ -136,7 +135,7 @@ func (c *walkCase) fill() *Files {
 			f.set(walkPointer, l, at+uint64(stride)*4*uint64(l%ir.Tile))
 			f.set(walkMore64, l, []uint64{4, 16, ^uint64(15), 32}[first%4])
 		}
-		if r.IntN(6) == 0 { // one lane is elsewhere
+		if r.IntN(6) == 0 { // one lane has another value
 			odd := []ir.Ref{walkIndex32, walkMore, walkMore64, walkPointer}[r.IntN(4)]
 			l := tile*ir.Tile + r.IntN(ir.Tile)
 			f.set(odd, l, f.lane(odd, l)+4)
@@ -149,9 +148,10 @@ func (c *walkCase) fill() *Files {
 	return f
 }
 
-// TestWalks compares loops whose addresses are looked at once with turns of the
-// interpreter: indices that wrap around, steps that are not the same in all lanes, lanes
-// that lie otherwise than was expected, and addresses that leave memory after some turns.
+// TestWalks compares loops whose addresses are examined once with turns of the
+// interpreter: indices that wrap around, steps that differ between lanes, lanes whose
+// addresses have another pattern than expected, and addresses that leave memory after
+// some turns.
 func TestWalks(t *testing.T) {
 	requireProcessor(t)
 	walks, quads, left, took := 0, 0, 0, map[int]int{}
@@ -196,17 +196,17 @@ func TestWalks(t *testing.T) {
 		}
 		_ = code.Close()
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("seed %d: loop differs from the interpreter", seed)
 		}
 	}
 	t.Logf("%d walks, %d loads of four, %d tiles left; turns %v", walks, quads, left, took)
 	if walks < 500 || quads < 150 || left < 300 || took[turnsMost]+took[turnsInMemory] < 800 {
-		t.Errorf("%d walks, %d loads of four, %d tiles have left, turns of tiles: %v", walks, quads, left, took)
+		t.Errorf("%d walks, %d loads of four, %d tiles have left, tiles by number of turns %v: want at least 500, 150, 300, and 800 with a maximum", walks, quads, left, took)
 	}
 }
 
-// turns finds after how many turns of the interpreter, and instructions of one more, a
-// tile is as it should be.
+// turns returns after how many turns of the interpreter, and instructions of one more,
+// want equals got in a tile.
 func (c *walkCase) turns(t *testing.T, want, got *Files, tile, inst int) int {
 	t.Helper()
 	lanes := want.lanes(tile, tile+1, false)
@@ -223,11 +223,11 @@ func (c *walkCase) turns(t *testing.T, want, got *Files, tile, inst int) int {
 			break
 		}
 	}
-	t.Errorf("tile %d, which has left at %d, is as after no number of turns", tile, inst)
+	t.Errorf("tile %d, which has left at instruction %d, equals the interpreter's after no number of turns up to %d", tile, inst, turnsInMemory)
 	return 0
 }
 
-// live reports whether a register may be read from an instruction on.
+// live reports whether a register may be read after an instruction.
 func (c *walkCase) live(inst int, r ir.Ref) bool {
 	for _, in := range c.insts[inst:] {
 		results, sources := in.Op.Registers()
@@ -241,7 +241,7 @@ func (c *walkCase) live(inst int, r ir.Ref) bool {
 	return true
 }
 
-// same compares what may be read of a tile.
+// same compares the registers of a tile that may be read.
 func (c *walkCase) same(want, got *Files, tile, inst int) bool {
 	for class := range ir.ClassPred + 1 {
 		for s := range testRegs {
@@ -255,7 +255,7 @@ func (c *walkCase) same(want, got *Files, tile, inst int) bool {
 	return true
 }
 
-// TestSteps has loops whose addresses go by one step, and others.
+// TestSteps finds the walks of loops whose addresses change by one step, and of others.
 func TestSteps(t *testing.T) {
 	c := &walkCase{}
 	c.arith("mul.wide.u32", walkWide, walkIndex32, walkFactor)
@@ -264,19 +264,19 @@ func TestSteps(t *testing.T) {
 	known := func(r ir.Ref) (uint64, bool) { return 4, r == walkFactor }
 	w := turn{c.insts, known}.walkOf(walkAt, 2)
 	if w == nil || w.step.k != 0 || len(w.step.terms) != 1 || w.step.terms[0] != (term{walkMore, 4}) || len(w.widens) != 1 || !slices.Equal(w.slice, []int{0, 1}) {
-		t.Errorf("an index that goes by a register: %+v", w)
+		t.Errorf("walk of an index that increases by a register = %+v, want one term, walkMore times 4", w)
 	}
 	c.arith("mul.lo.u32", walkMore, walkMore, walkFactor)
 	if w := (turn{c.insts, known}).walkOf(walkAt, 2); w != nil {
-		t.Errorf("an index whose step changes: %+v", w)
+		t.Errorf("walk of an index whose step changes = %+v, want none", w)
 	}
 	c.insts = c.insts[:3]
 	c.insts[2].Guard = &ir.Pred{}
 	if w := (turn{c.insts, known}).walkOf(walkAt, 2); w != nil {
-		t.Errorf("an index that moves on in some lanes: %+v", w)
+		t.Errorf("walk of an index that changes in some lanes only = %+v, want none", w)
 	}
 	c.insts = c.insts[:2]
 	if w := (turn{c.insts, known}).walkOf(walkAt, 2); w == nil || w.step.k != 0 || len(w.step.terms) > 0 {
-		t.Errorf("an index that stays: %+v", w)
+		t.Errorf("walk of an index that does not change = %+v, want a step of 0", w)
 	}
 }

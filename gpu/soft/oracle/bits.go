@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// bitField is shifts, counts, bit fields, permutations and dot products, bit
-// by bit.
+// bitField evaluates shifts, counts, bit fields, permutations and dot products, bit by
+// bit. It returns false for another instruction.
 func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	bits := 8 * t.Size()
 	x := truncate(v[0], t.Size())
@@ -100,8 +100,8 @@ func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	return 0, errUnknown
 }
 
-// field is where a bit field begins and how long it is, 64 at most where no more counts:
-// instructions of 32 bits read 8 bits of both, those of 64 read all.
+// field returns the position and the length of a bit field, limited to 64: instructions
+// of 32 bits read 8 bits of both operands, those of 64 bits read all.
 func field(t ptx.Type, pos, n uint64) (uint32, uint32) {
 	if t.Size() == 4 {
 		return uint32(pos & 0xff), uint32(n & 0xff)
@@ -166,8 +166,8 @@ func dot(in *ptx.Inst, v []uint64) uint64 {
 	return truncate(uint64(sum), 4)
 }
 
-// maskOfBits, sizeExtended and nthSet follow the pseudocode under bmsk, szext and fns in
-// the PTX ISA.
+// maskOfBits, sizeExtended and nthSet evaluate bmsk, szext and fns as their pseudocode
+// in the PTX ISA does.
 func maskOfBits(in *ptx.Inst, v []uint64) uint64 {
 	a, b := v[0]&31, v[1]&31
 	mask0, mask1 := truncate(^uint64(0)<<a, 4), truncate(^uint64(0)<<(a+b), 4)

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// convert is cvt.
+// convert evaluates cvt for one thread (PTX ISA, "cvt").
 func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 	var types []ptx.Type
 	mode, toInteger := "rn", false
@@ -44,7 +44,7 @@ func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 		d := relu(in, n).encode(format{8, 10}, mode)
 		if n.nan {
 			if mode == "rna" && !in.Has("satfinite") {
-				return v[0] >> 13 << 13, nil // cut off
+				return v[0] >> 13 << 13, nil // truncated
 			}
 			return 0x7fffe000, nil
 		}
@@ -80,8 +80,8 @@ func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 	return extended(wrap(x, 8*to.Size()), to), nil
 }
 
-// carried is a NaN in another format: conversions from and to f64 keep its sign and, as far
-// as there is room, its payload, and make it quiet.
+// carried returns the NaN v in another format. Conversions between f64 and other
+// formats keep the sign and the upper bits of the payload, and make the NaN quiet.
 func carried(v uint64, from, to format) uint64 {
 	payload := v & (1<<from.frac - 1)
 	if from.frac <= to.frac {
@@ -96,8 +96,8 @@ func carried(v uint64, from, to format) uint64 {
 	return d
 }
 
-// eightBits is the number of 8 bits that is nearest of those of a table of all of them,
-// the even one of two; a larger one is cut off.
+// eightBits returns the encoding of 8 bits whose value is nearest to n, and the even
+// one of two. A value beyond the largest finite one becomes that.
 func eightBits(n number, t ptx.Type) uint64 {
 	if n.nan {
 		return 0x7f
@@ -136,7 +136,7 @@ func relu(in *ptx.Inst, n number) number {
 	return n
 }
 
-// extended is what a register wider than the type gets.
+// extended returns the value that a register wider than the type receives.
 func extended(v uint64, t ptx.Type) uint64 {
 	if t.Signed() {
 		return signExtend(v, t)

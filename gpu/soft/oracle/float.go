@@ -16,7 +16,7 @@ func modeOf(in *ptx.Inst) string {
 	return "rn"
 }
 
-// float is one floating-point instruction on one value of each source.
+// float evaluates one floating-point instruction on one value of each source.
 func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	f, mode := formatOf(t), modeOf(in)
 	ftz := in.Has("ftz") && t != ptx.F64
@@ -28,7 +28,7 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 			}
 		}
 	}
-	if in.Op == "copysign" { // the bits of a NaN too
+	if in.Op == "copysign" { // copies the sign of a NaN too
 		return v[0]&f.signBit() | v[1]&^f.signBit(), nil
 	}
 	if in.Has("approx") && t == ptx.F64 && in.Has("ftz") {
@@ -84,10 +84,10 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	return d, nil
 }
 
-// handedOn is the NaN of a source that is the result of an f64 instruction, made quiet. If
-// there are several it is the second source's, then the third's, then the first's, of a division
-// the first's. min and
-// max give one only if both sources are NaNs.
+// handedOn returns the NaN of a source, made quiet, that is the result of an f64
+// instruction. If several sources are NaNs it is that of the second source, then the
+// third, then the first; of a division that of the first. min and max return a NaN only
+// if both sources are NaNs.
 func handedOn(in *ptx.Inst, v []uint64, x []number) (uint64, bool) {
 	if number := !x[0].nan || len(x) > 1 && !x[1].nan; number && (in.Op == "min" || in.Op == "max") {
 		return 0, false
@@ -104,8 +104,9 @@ func handedOn(in *ptx.Inst, v []uint64, x []number) (uint64, bool) {
 	return 0, false
 }
 
-// coarse is rcp and rsqrt with .approx.ftz.f64, which know the upper halves only: a NaN
-// whose payload is in the lower half is an infinity to them, on a card too.
+// coarse evaluates rcp and rsqrt with .approx.ftz.f64, which read only the upper half
+// of the source: a NaN whose payload is in the lower half is treated as an infinity, as
+// on a GPU.
 func coarse(in *ptx.Inst, v uint64) (uint64, error) {
 	x := decode(v>>32<<32, f64format).flushed(f64format)
 	if in.Op == "rsqrt" {
@@ -144,7 +145,8 @@ func pickOne(a, b number, smaller, propagate bool) number {
 	return b
 }
 
-// approximate are the functions that PTX only bounds the error of.
+// approximate evaluates the functions for which PTX only bounds the error. It returns
+// false for another function.
 func approximate(op string, x float64) (float64, bool) {
 	switch op {
 	case "sin":
@@ -190,10 +192,10 @@ func boolean(b bool) uint64 {
 	return 0
 }
 
-// holds is the comparison of setp and set.
+// holds reports whether the comparison of setp and set is true.
 func holds(in *ptx.Inst, t ptx.Type, x, y uint64) bool {
 	op := in.Mods[0]
-	if _, ok := ptx.TypeByName(op); ok { // set as GCC writes it: the result's type first
+	if _, ok := ptx.TypeByName(op); ok { // the form that GCC writes: the type of the result comes first
 		op = in.Mods[1]
 	}
 	var c int
@@ -280,7 +282,7 @@ func set(in *ptx.Inst, d ptx.Type, v []uint64) (uint64, error) {
 	if half == ptx.NoType {
 		return one(holds(in, t, v[0], v[1])), nil
 	}
-	if d.Float() { // else all ones in each half
+	if d.Float() { // else all bits of a true half are set
 		d = half
 	} else {
 		d = ptx.U16

@@ -2,8 +2,7 @@ package oracle
 
 import "github.com/basalt-gpu/basalt/gpu/ptx"
 
-// Where the elements of mma's operands lie, shape by shape as the PTX ISA lists them
-// under "Matrix Fragments for mma".
+// The layouts of the operands of mma, by shape (PTX ISA, "Matrix Fragments for mma").
 
 func pick(c bool, a, b int) int {
 	if c {
@@ -12,7 +11,7 @@ func pick(c bool, a, b int) int {
 	return b
 }
 
-// ofA are the layouts of A by shape and element width.
+// ofA has the layouts of A by shape and element width.
 var ofA = map[string]layout{
 	"m16n8k8/16": func(l, i int) (int, int) { return l>>2 + pick(i < 2, 0, 8), l%4*2 + i&1 },
 	"m16n8k16/16": func(l, i int) (int, int) {
@@ -43,7 +42,7 @@ var ofA = map[string]layout{
 	"m8n8k4/16col": func(l, i int) (int, int) { return quad(l)*8 + i%4 + pick(l < 16, 0, 4), l % 4 },
 }
 
-// ofB are the layouts of B.
+// ofB has the layouts of B by shape and element width.
 var ofB = map[string]layout{
 	"m16n8k8/16":   func(l, i int) (int, int) { return l%4*2 + i, l >> 2 },
 	"m16n8k16/16":  func(l, i int) (int, int) { return l%4*2 + i&1 + pick(i < 2, 0, 8), l >> 2 },
@@ -66,11 +65,11 @@ var ofB = map[string]layout{
 	"m8n8k4/16col": func(l, i int) (int, int) { return quad(l)*4 + i, l%4 + pick(l < 16, 0, 4) },
 }
 
-// quad is which of the four products of m8n8k4 a lane takes part in; their matrices lie
-// below each other.
+// quad returns which of the four products of m8n8k4 a lane takes part in. The rows of
+// their matrices follow each other.
 func quad(lane int) int { return lane % 16 / 4 }
 
-// ofC are the layouts of C and D.
+// ofC returns the layout of C and D.
 func ofC(shape, typ string, fourProducts bool) layout {
 	switch {
 	case fourProducts && typ == "f16":
@@ -85,7 +84,8 @@ func ofC(shape, typ string, fourProducts bool) layout {
 	return func(l, i int) (int, int) { return l>>2 + pick(i < 2, 0, 8), l%4*2 + i&1 }
 }
 
-// mmaOperands are D, A, B and C of an mma.
+// mmaOperands returns D, A, B and C of an mma. at is nil where the shape has no layout
+// for the type.
 func mmaOperands(in *ptx.Inst) (o [4]operand) {
 	name, _, _, _ := shape(in)
 	types := matrixTypes(in)
@@ -109,8 +109,8 @@ func mmaOperands(in *ptx.Inst) (o [4]operand) {
 	}
 }
 
-// linear is how the oracle's threads hold wmma's matrices, which PTX leaves open: one
-// row after another, again and again until the registers are full.
+// linear returns the layout of wmma's matrices in the oracle's threads, which PTX
+// leaves open: row by row, repeated until the registers are full.
 func linear(rows, cols int) layout {
 	return func(l, i int) (int, int) {
 		at := (l + warpSize*i) % (rows * cols)
@@ -118,7 +118,7 @@ func linear(rows, cols int) layout {
 	}
 }
 
-// wmmaOperands are D, A, B and C of a wmma.mma.
+// wmmaOperands returns D, A, B and C of a wmma.mma.
 func wmmaOperands(in *ptx.Inst) [4]operand {
 	_, m, n, k := shape(in)
 	t := matrixTypes(in)

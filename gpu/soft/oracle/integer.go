@@ -14,7 +14,7 @@ func signExtend(v uint64, t ptx.Type) uint64 {
 	return uint64(int64(v<<n) >> n)
 }
 
-// integer is a value as its type reads it.
+// integer returns the value of the bits v, read as type t.
 func integer(v uint64, t ptx.Type) *big.Int {
 	v = truncate(v, t.Size())
 	if t.Signed() {
@@ -25,12 +25,12 @@ func integer(v uint64, t ptx.Type) *big.Int {
 
 func two(n uint32) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(n)) }
 
-// wrap is x modulo 2^bits.
+// wrap returns x modulo 2^bits.
 func wrap(x *big.Int, bits uint32) uint64 {
 	return new(big.Int).Mod(x, two(bits)).Uint64()
 }
 
-// shiftDown is x >> n rounded down.
+// shiftDown returns x >> n, rounded down.
 func shiftDown(x *big.Int, n uint32) *big.Int { return new(big.Int).Rsh(x, uint(n)) }
 
 func clamp(x, lo, hi *big.Int) *big.Int {
@@ -52,7 +52,8 @@ func limits(t ptx.Type) (lo, hi *big.Int) {
 	return new(big.Int), new(big.Int).Sub(two(bits), one)
 }
 
-// eval is one instruction of one thread. v are the sources as bits.
+// eval evaluates one instruction for one thread. v are the bits of the sources, and
+// types the types of the result and the sources.
 func eval(in *ptx.Inst, types []ptx.Type, v []uint64, carry *uint64) (uint64, error) {
 	t := types[1]
 	if in.Op[0] == 'v' {
@@ -110,7 +111,7 @@ func eval(in *ptx.Inst, types []ptx.Type, v []uint64, carry *uint64) (uint64, er
 		y, err2 := eval(&as, as.OperandTypes(), []uint64{v[0] >> 16, v[1] >> 16}, carry)
 		return x | y<<16, errors.Join(err, err2)
 	}
-	if in.Has("relu") && t.Signed() { // the result without it, and none below zero
+	if in.Has("relu") && t.Signed() { // the same without .relu, and at least zero
 		as := *in
 		as.Mods = []string{t.String()}
 		r, err := eval(&as, types, v, carry)
@@ -184,14 +185,14 @@ func arithmetic(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	case "sad":
 		r.Add(r.Abs(r.Sub(x[0], x[1])), x[2])
 	case "div", "rem":
-		if x[1].Sign() == 0 { // open in PTX
+		if x[1].Sign() == 0 { // undefined in PTX
 			return truncate(1<<64-1, t.Size()), nil
 		}
 		if r.Quo(x[0], x[1]); in.Op == "rem" {
 			r.Rem(x[0], x[1])
 		}
 	case "mul24", "mad24":
-		a, b := v[0]<<40, v[1]<<40 // the low 24 bits, at the top
+		a, b := v[0]<<40, v[1]<<40 // the low 24 bits, shifted to the top
 		if t.Signed() {
 			r.Mul(big.NewInt(int64(a)>>40), big.NewInt(int64(b)>>40))
 		} else {
@@ -227,8 +228,9 @@ func arithmetic(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	return wrap(r, bits), nil
 }
 
-// withCarry is extended-precision arithmetic (PTX ISA, "Extended-Precision
-// Integer Arithmetic Instructions"); sub.cc sets the flag where it does not borrow, as a card does.
+// withCarry evaluates extended-precision arithmetic (PTX ISA, "Extended-Precision
+// Integer Arithmetic Instructions"). sub.cc sets the flag if it does not borrow, as a
+// GPU does.
 func withCarry(in *ptx.Inst, t ptx.Type, v []uint64, carry *uint64) (uint64, error) {
 	bits := 8 * t.Size()
 	u := func(i int) *big.Int { return new(big.Int).SetUint64(truncate(v[i], t.Size())) }

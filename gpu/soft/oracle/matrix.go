@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// The instructions of matrices that a whole warp executes together.
+// The matrix instructions that a whole warp executes together.
 
 func warpWide(op string) bool {
 	switch op {
@@ -19,7 +19,8 @@ func warpWide(op string) bool {
 	return false
 }
 
-// matrix executes one for the threads of a warp, all of which are there.
+// matrix executes a matrix instruction for the threads of a warp, all of which must
+// take part.
 func matrix(in *ptx.Inst, lanes [warpSize]*thread) error {
 	for _, t := range lanes {
 		if t == nil {
@@ -28,7 +29,7 @@ func matrix(in *ptx.Inst, lanes [warpSize]*thread) error {
 	}
 	switch {
 	case in.Op == "wgmma" && !in.Has("mma_async"):
-		return nil // it orders what is done at once
+		return nil // it orders operations that the oracle performs at once
 	case in.Op == "wgmma":
 		return warpgroup(in, lanes)
 	case in.Op == "mma":
@@ -41,16 +42,16 @@ func matrix(in *ptx.Inst, lanes [warpSize]*thread) error {
 	return moveTiles(in, lanes)
 }
 
-// layout is where element i of a lane lies.
+// layout returns the row and the column of element i of a lane.
 type layout func(lane, i int) (row, col int)
 
-// operand is a matrix in the threads' registers.
+// operand is a matrix in the registers of the threads.
 type operand struct {
 	typ string
 	at  layout
 }
 
-// shape is the numbers of a qualifier such as m16n8k8.
+// shape returns the qualifier such as m16n8k8 with its numbers, or zeros.
 func shape(in *ptx.Inst) (name string, m, n, k int) {
 	for _, q := range in.Mods {
 		if len(q) > 3 && q[0] == 'm' && strings.Contains(q, "n") && q[1] >= '0' && q[1] <= '9' {
@@ -64,7 +65,7 @@ func shape(in *ptx.Inst) (name string, m, n, k int) {
 	return "", 0, 0, 0
 }
 
-// matrixTypes are the element types among the qualifiers.
+// matrixTypes returns the element types among the qualifiers, in order.
 func matrixTypes(in *ptx.Inst) (list []string) {
 	for _, q := range in.Mods {
 		if _, ok := widths[q]; ok {
@@ -76,7 +77,7 @@ func matrixTypes(in *ptx.Inst) (list []string) {
 
 var widths = map[string]uint{"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "s32": 32}
 
-// valueOf is the value of an element.
+// valueOf returns the value of an element of a type.
 func valueOf(v uint64, typ string) number {
 	switch typ {
 	case "f16":
@@ -95,7 +96,7 @@ func valueOf(v uint64, typ string) number {
 		if v&0x7f == 0x7f {
 			return nan()
 		}
-		if v>>3&15 == 15 { // no infinities: the format goes on
+		if v>>3&15 == 15 { // e4m3 has no infinities: this exponent is of finite numbers
 			n := decode(v&0x87|14<<3, format{4, 3})
 			n.e++
 			return n
@@ -109,7 +110,7 @@ func valueOf(v uint64, typ string) number {
 	return small(x)
 }
 
-// element reads an element of a thread's operand.
+// element returns element i of a thread's operand.
 func (t *thread) element(o *ptx.Operand, i int, typ string) uint64 {
 	each := max(1, 32/int(widths[typ]))
 	ty := map[bool]ptx.Type{true: ptx.F64, false: ptx.B32}[typ == "f64"]
@@ -120,7 +121,7 @@ func (t *thread) element(o *ptx.Operand, i int, typ string) uint64 {
 	return v & (1<<widths[typ] - 1)
 }
 
-// dense reads a matrix out of the threads' registers.
+// dense collects a matrix from the registers of the threads, by row and column.
 func dense(lanes [warpSize]*thread, arg int, o operand) map[[2]int]uint64 {
 	m := map[[2]int]uint64{}
 	for l, t := range lanes {
@@ -133,8 +134,8 @@ func dense(lanes [warpSize]*thread, arg int, o operand) map[[2]int]uint64 {
 	return m
 }
 
-// multiply is D = A B + C: each product is exact, each sum is rounded to f64 in the order
-// of the depth, and the last to the type of D.
+// multiply evaluates D = A B + C. Each product is exact, each sum is rounded to f64 in
+// the order of the depth, and the last sum is rounded to the type of D.
 func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
 	_, _, _, depth := shape(in)
 	a, b, c := dense(lanes, 1, o[1]), dense(lanes, 2, o[2]), dense(lanes, 3, o[3])
@@ -146,7 +147,7 @@ func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
 		}
 		sum := valueOf(c[at], o[3].typ)
 		ones := 0
-		first := 0 // of the rows of B
+		first := 0 // row of B
 		if o[0].at == nil {
 			return errUnknown
 		}
@@ -173,16 +174,17 @@ func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
 	return nil
 }
 
-// fmaChain is an element of an f64 product: each step of the depth is one fma.
+// fmaChain returns an element of an f64 product, where each step of the depth is one
+// fma.
 func fmaChain(in *ptx.Inst, at [2]int, depth int, a, b map[[2]int]uint64, sum uint64) uint64 {
 	step := &ptx.Inst{Op: "fma", Mods: []string{modeOf(in), "f64"}}
 	for k := range depth {
-		sum, _ = float(step, ptx.F64, []uint64{a[[2]int{at[0], k}], b[[2]int{k, at[1]}], sum}) // it knows fma
+		sum, _ = float(step, ptx.F64, []uint64{a[[2]int{at[0], k}], b[[2]int{k, at[1]}], sum}) // fma does not fail
 	}
 	return sum
 }
 
-// rounded is a sum as an element of D.
+// rounded returns a sum as an element of D.
 func rounded(n number, typ string, sat bool) uint64 {
 	if typ != "s32" {
 		return n.encode(formatOf(map[string]ptx.Type{"f16": ptx.F16, "f32": ptx.F32, "f64": ptx.F64}[typ]), "rn")
@@ -197,7 +199,7 @@ func rounded(n number, typ string, sat bool) uint64 {
 	return truncate(uint64(v), 4)
 }
 
-// writeMatrix writes D to the threads' registers.
+// writeMatrix writes D to the registers of the threads.
 func writeMatrix(lanes [warpSize]*thread, o operand, d map[[2]int]uint64) {
 	each := max(1, 32/int(widths[o.typ]))
 	for l, t := range lanes {
@@ -212,7 +214,7 @@ func writeMatrix(lanes [warpSize]*thread, o operand, d map[[2]int]uint64) {
 	}
 }
 
-// spaceOf is the state space among the qualifiers, if there is one.
+// spaceOf returns the state spaces among the qualifiers.
 func spaceOf(in *ptx.Inst) (list []string) {
 	for _, q := range in.Mods {
 		if q, _, _ = strings.Cut(q, "::"); q == "shared" || q == "global" {
@@ -222,7 +224,7 @@ func spaceOf(in *ptx.Inst) (list []string) {
 	return list
 }
 
-// moveMatrix is wmma.load and wmma.store.
+// moveMatrix executes wmma.load and wmma.store.
 func moveMatrix(in *ptx.Inst, lanes [warpSize]*thread) error {
 	_, m, n, k := shape(in)
 	typ := matrixTypes(in)[0]
@@ -296,7 +298,7 @@ func moveMatrix(in *ptx.Inst, lanes [warpSize]*thread) error {
 	return nil
 }
 
-// moveTiles is ldmatrix, stmatrix and movmatrix.
+// moveTiles executes ldmatrix, stmatrix and movmatrix.
 func moveTiles(in *ptx.Inst, lanes [warpSize]*thread) error {
 	if in.Op == "movmatrix" { // lane 4r+c has (r, 2c) and (r, 2c+1)
 		var v [8][8]uint64

@@ -7,24 +7,24 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// phases is an mbarrier object. The oracle keeps it beside memory, by the address of
-// its first byte: what programs see of it is opaque.
+// phases is an mbarrier object. The oracle stores it apart from shared memory, by the
+// address of its first byte, as the content of the object is opaque to programs.
 type phases struct {
 	phase                 uint64
 	expected, pending, tx int64
 }
 
-// end begins the next phase when nothing is pending.
+// end begins the next phase if no arrival and no byte is pending.
 func (p *phases) end() {
 	if p.pending == 0 && p.tx == 0 {
 		p.phase, p.pending = p.phase+1, p.expected
 	}
 }
 
-// state is what an arrival gives: the phase, and what was pending.
+// state returns the result of an arrival: the phase, and the pending count before it.
 func (p *phases) state() uint64 { return p.phase<<32 | uint64(p.pending) }
 
-// mbarrier is the instructions of mbarrier objects, in the words of the PTX ISA.
+// mbarrier executes the mbarrier instructions (PTX ISA, "mbarrier").
 func (t *thread) mbarrier(in *ptx.Inst) error {
 	if in.Has("pending_count") {
 		t.set(&in.Args[0], truncate(t.val(&in.Args[1], ptx.B64), 4))
@@ -71,8 +71,8 @@ func (t *thread) mbarrier(in *ptx.Inst) error {
 	return nil
 }
 
-// complete is what the bytes of a copy do to the mbarrier at an address, which is in
-// the space that the instruction names.
+// complete performs complete-tx with the bytes of a copy on the mbarrier at an address,
+// which is in the state space that the instruction names.
 func (t *thread) complete(in *ptx.Inst, mem *ptx.Operand, bytes uint64) error {
 	b, err := t.bytes(&ptx.Inst{Mods: spaceOf(in)}, mem, 8)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// meet lets threads go on for whom everyone they wait for has come.
+// meet lets the threads continue for which all threads that they wait for have arrived.
+// released reports whether there was one.
 func (b *block) meet() (released bool, err error) {
 	for _, t := range b.threads {
 		if t.state != waiting {
@@ -31,7 +32,8 @@ func (b *block) meet() (released bool, err error) {
 
 func (t *thread) pass() { t.top().pc++; t.state = running }
 
-// barrier is bar.sync, bar.arrive and bar.red for all threads at one barrier.
+// barrier executes bar.sync, bar.arrive or bar.red for all threads at one barrier, and
+// reports whether a thread continues.
 func (b *block) barrier(t *thread, in *ptx.Inst) bool {
 	args := in.Args
 	if in.Has("red") {
@@ -99,10 +101,10 @@ func (b *block) barrier(t *thread, in *ptx.Inst) bool {
 	return true
 }
 
-// counts is how many threads a thread counts for at a barrier that expects a number
-// of them: that is a number of whole warps, and the last thread of a warp that is
-// not whole comes for those that it lacks too (PTX ISA, bar: a warp's arrival adds the
-// size of a warp).
+// counts returns how many threads a thread counts for at a barrier. Where the barrier
+// gives a number of threads and that number is of whole warps, the last thread of a
+// partial warp also counts for the threads that the warp lacks (PTX ISA, "bar": the
+// arrival of a warp adds the size of a warp).
 func (b *block) counts(t *thread) int {
 	if want, n := barrierCount(t); n && want%warpSize == 0 && int(t.index) == len(b.threads)-1 {
 		return warpSize - int(t.index%warpSize)
@@ -110,7 +112,8 @@ func (b *block) counts(t *thread) int {
 	return 1
 }
 
-// barrierCount is the second operand of the barrier at which a thread waits.
+// barrierCount returns the second operand of the barrier at which a thread waits, and
+// whether there is one.
 func barrierCount(t *thread) (want uint64, given bool) {
 	in := t.inst()
 	args := in.Args
@@ -123,10 +126,10 @@ func barrierCount(t *thread) (want uint64, given bool) {
 	return t.val(&args[1], ptx.U32), true
 }
 
-// warp is a .sync instruction of a warp: the thread goes on when all non-exited
-// threads that its member mask names have executed an instruction with the same
-// qualifiers and the same mask, wherever that stands (PTX ISA: bar.warp.sync,
-// shfl.sync, vote.sync, match.sync, redux.sync).
+// warp executes a .sync instruction of a warp and reports whether it has: all threads
+// of the member mask that have not exited must have reached an instruction with the
+// same qualifiers and the same mask, which need not be the same instruction (PTX ISA:
+// bar.warp.sync, shfl.sync, vote.sync, match.sync, redux.sync).
 func (b *block) warp(t *thread, in *ptx.Inst) (bool, error) {
 	mask := t.memberMask()
 	if mask>>(t.index%warpSize)&1 == 0 {
@@ -184,7 +187,8 @@ func (b *block) warp(t *thread, in *ptx.Inst) (bool, error) {
 // alike reports whether two instructions have the same opcode and qualifiers.
 func alike(a, b *ptx.Inst) bool { return a.Op == b.Op && slices.Equal(a.Mods, b.Mods) }
 
-// memberMask is the last operand of the instruction at which a thread waits.
+// memberMask returns the last operand of the instruction at which a thread waits; all
+// lanes for an instruction that a whole warp executes.
 func (t *thread) memberMask() uint64 {
 	if warpWide(t.inst().Op) {
 		return 1<<warpSize - 1
@@ -193,10 +197,10 @@ func (t *thread) memberMask() uint64 {
 	return t.val(&args[len(args)-1], ptx.B32)
 }
 
-// brings is the first source of the instruction at which a thread waits.
+// brings returns the first source of the instruction at which a thread waits.
 func (t *thread) brings(ty ptx.Type) uint64 { return t.val(&t.inst().Args[1], ty) }
 
-// exchange is what one lane gets.
+// exchange returns what the thread receives: the value and the predicate.
 func (t *thread) exchange(lanes [warpSize]*thread, members uint64) (d, p uint64) {
 	in := t.inst()
 	switch in.Op {
@@ -253,7 +257,7 @@ func (t *thread) exchange(lanes [warpSize]*thread, members uint64) (d, p uint64)
 	return d, 0
 }
 
-// shuffle follows the pseudocode under shfl.sync in the PTX ISA.
+// shuffle evaluates shfl.sync as its pseudocode in the PTX ISA does.
 func (t *thread) shuffle(in *ptx.Inst, lanes [warpSize]*thread) (d, p uint64) {
 	lane := int(t.index % warpSize)
 	b, c := int(t.val(&in.Args[2], ptx.B32)&31), int(t.val(&in.Args[3], ptx.B32))
@@ -281,14 +285,15 @@ func (t *thread) shuffle(in *ptx.Inst, lanes [warpSize]*thread) (d, p uint64) {
 	}
 	if o := lanes[j]; o != nil {
 		d = o.brings(ptx.B32)
-	} else { // open in PTX
+	} else { // the result is undefined in PTX
 		d = t.brings(ptx.B32)
 	}
 	return d, boolean(ok)
 }
 
-// reduceFloats is the smallest or the largest number of the lanes, or of their absolute
-// values. A NaN counts only with .NaN, or when there is nothing else.
+// reduceFloats returns the smallest or the largest value of the lanes, or of their
+// absolute values. A NaN is ignored unless the instruction has .NaN or there is no
+// number.
 func (t *thread) reduceFloats(in *ptx.Inst, lanes [warpSize]*thread) uint64 {
 	best, numbers := nan(), false
 	for _, o := range lanes {

@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// bytes gives the memory of an access.
+// bytes returns the size bytes of memory that an instruction accesses. The error tells
+// a misaligned address from one out of bounds.
 func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, error) {
 	space, addr := t.place(in, mem)
 	if addr%size != 0 {
@@ -30,7 +31,7 @@ func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, err
 	return data[addr : addr+size], nil
 }
 
-// spaceName returns a space as messages name it.
+// spaceName returns the name of a state space in messages.
 func spaceName(space string) string {
 	if space == "" {
 		return "global"
@@ -38,8 +39,8 @@ func spaceName(space string) string {
 	return space
 }
 
-// place is the space of a memory operand and the address in it; device memory's has no
-// name if the address is a generic one.
+// place returns the state space of a memory operand and the address in it. The name of
+// the space is empty for device memory at a generic address.
 func (t *thread) place(in *ptx.Inst, mem *ptx.Operand) (space string, addr uint64) {
 	addr = uint64(mem.Off)
 	for _, m := range in.Mods {
@@ -104,7 +105,7 @@ func put(b []byte, v uint64) {
 	copy(b, x[:])
 }
 
-// copyAsync is cp.async; the copy happens at once, which is one of its times.
+// copyAsync executes cp.async. The copy is performed at once, which PTX permits.
 func (t *thread) copyAsync(in *ptx.Inst) error {
 	if in.Has("bulk") {
 		return t.copyBulk(in)
@@ -113,10 +114,10 @@ func (t *thread) copyAsync(in *ptx.Inst) error {
 		if in.Has("noinc") {
 			return t.mbarrier(&ptx.Inst{Op: "mbarrier", Mods: append([]string{"arrive"}, spaceOf(in)...), Args: in.Args})
 		}
-		return nil // one more is pending, and comes
+		return nil // adds one pending arrival, and that arrives at once
 	}
 	if len(in.Args) < 3 {
-		return nil // of groups
+		return nil // commit_group and wait_group
 	}
 	size := t.val(&in.Args[2], ptx.U32)
 	n := size
@@ -222,7 +223,7 @@ func (t *thread) atom(in *ptx.Inst) error {
 		}
 		as := ptx.Inst{Op: op, Mods: []string{ty.String()}}
 		if space, _ := t.place(in, &args[0]); ty == ptx.F32 && (space == "" || space == "global") {
-			as.Mods = []string{"ftz", "f32"} // of device memory only
+			as.Mods = []string{"ftz", "f32"} // .ftz is for device memory only
 		}
 		if now, err = eval(&as, as.OperandTypes(), []uint64{old, x}, nil); err != nil {
 			return err
@@ -238,10 +239,11 @@ func (t *thread) atom(in *ptx.Inst) error {
 	return nil
 }
 
-// copyBulk is cp.async.bulk and cp.reduce.async.bulk, at once.
+// copyBulk executes cp.async.bulk and cp.reduce.async.bulk. The copy is performed at
+// once.
 func (t *thread) copyBulk(in *ptx.Inst) error {
 	if len(in.Args) < 3 {
-		return nil // of groups
+		return nil // commit_group and wait_group
 	}
 	spaces := spaceOf(in)
 	size := t.val(&in.Args[2], ptx.U32)
@@ -299,7 +301,7 @@ func (t *thread) copyBulk(in *ptx.Inst) error {
 	return nil
 }
 
-// atomVector does to each element what the instruction does to one.
+// atomVector executes an atom or red of a vector as one red per element.
 func (t *thread) atomVector(in *ptx.Inst, args []ptx.Operand) error {
 	var results []uint64
 	for i := range args[1].List {

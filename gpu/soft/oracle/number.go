@@ -32,8 +32,8 @@ func (f format) bias() int       { return 1<<(f.exp-1) - 1 }
 func (f format) signBit() uint64 { return 1 << (f.exp + f.frac) }
 func (f format) infBits() uint64 { return (1<<f.exp - 1) << f.frac }
 
-// nanBits is the NaN that results have: all ones but the sign, except that an
-// f64 has the usual quiet NaN and bf16 the half's.
+// nanBits returns the NaN that results have: all bits set except the sign. The NaN of
+// f64 is the usual quiet NaN.
 func (f format) nanBits() uint64 {
 	if f == f64format {
 		return 0xfff8000000000000
@@ -75,7 +75,7 @@ func (n number) sign() int {
 	return 1
 }
 
-// integral is an integer as a number.
+// integral returns an integer as a number.
 func integral(x *big.Int) number { return number{neg: x.Sign() < 0, m: new(big.Int).Abs(x)} }
 
 func small(x int64) number { return integral(big.NewInt(x)) }
@@ -83,7 +83,7 @@ func small(x int64) number { return integral(big.NewInt(x)) }
 // below2 reports whether a finite number is smaller than 2^e.
 func (n number) below2(e int) bool { return n.m.BitLen()+n.e <= e }
 
-// flushed is .ftz: a denormal is a zero.
+// flushed returns n with .ftz applied: a subnormal number becomes zero.
 func (n number) flushed(f format) number {
 	if !n.nan && !n.inf && n.below2(1-f.bias()) {
 		n.m = new(big.Int)
@@ -91,7 +91,8 @@ func (n number) flushed(f format) number {
 	return n
 }
 
-// rounded gives a finite number in units of 2^e, as an integer without its sign.
+// rounded returns the absolute value of a finite number in units of 2^e, rounded to an
+// integer.
 func (n number) rounded(e int, mode string) *big.Int {
 	if e <= n.e {
 		return new(big.Int).Lsh(n.m, uint(n.e-e))
@@ -100,7 +101,7 @@ func (n number) rounded(e int, mode string) *big.Int {
 	q := new(big.Int).Rsh(n.m, lost)
 	zeros := n.m.TrailingZeroBits()
 	inexact := n.m.Sign() != 0 && zeros < lost
-	half := n.m.Bit(int(lost-1)) == 1 // or more
+	half := n.m.Bit(int(lost-1)) == 1 // the lost part is at least one half
 	up := false
 	switch mode {
 	case "rz":
@@ -119,7 +120,7 @@ func (n number) rounded(e int, mode string) *big.Int {
 	return q
 }
 
-// encode rounds a number to a format.
+// encode returns the bits of a number rounded to a format.
 func (n number) encode(f format, mode string) uint64 {
 	sign := uint64(0)
 	if n.neg {
@@ -145,7 +146,7 @@ func (n number) encode(f format, mode string) uint64 {
 		return sign | f.infBits()
 	}
 	if m < 1<<f.frac {
-		return sign | m // denormal
+		return sign | m // subnormal
 	}
 	return sign | uint64(e+f.bias())<<f.frac | m&(1<<f.frac-1)
 }
@@ -158,7 +159,7 @@ func infinity(neg bool) number { return number{inf: true, neg: neg, m: new(big.I
 
 func (n number) isZero() bool { return !n.nan && !n.inf && n.m.Sign() == 0 }
 
-// negated is -n.
+// negated returns -n.
 func (n number) negated() number { n.neg = !n.neg; return n }
 
 func add(a, b number, mode string) number {
@@ -186,7 +187,7 @@ func add(a, b number, mode string) number {
 	return s
 }
 
-// aligned gives the absolute values of two finite numbers in units of 2^e.
+// aligned returns the absolute values of two finite numbers in units of 2^e.
 func aligned(a, b number) (x, y *big.Int, e int) {
 	e = min(a.e, b.e)
 	return shiftUp(a.m, a.e-e), shiftUp(b.m, b.e-e), e
@@ -210,8 +211,8 @@ func mul(a, b number) number {
 	return number{neg: neg, m: new(big.Int).Mul(a.m, b.m), e: a.e + b.e}
 }
 
-// sticky is x with one more bit, which is set where x is not exact: no format's
-// rounding mistakes the value for another or for a tie.
+// sticky returns x shifted up by one bit, which is set if x is inexact: rounding to any
+// format then takes the value neither for an exact one nor for a tie.
 func sticky(x *big.Int, inexact bool) *big.Int {
 	x.Lsh(x, 1)
 	if inexact {
@@ -220,7 +221,7 @@ func sticky(x *big.Int, inexact bool) *big.Int {
 	return x
 }
 
-// div is exact to 200 bits and a sticky one.
+// div returns a/b with at least 200 exact bits and a sticky bit.
 func div(a, b number) number {
 	neg := a.neg != b.neg
 	switch {
@@ -236,7 +237,7 @@ func div(a, b number) number {
 	return number{neg: neg, m: sticky(q, rest.Sign() != 0), e: a.e - b.e - k - 1}
 }
 
-// sqrt is exact to 300 bits and a sticky one.
+// sqrt returns the square root with 300 exact bits and a sticky bit.
 func sqrt(a number) number {
 	switch {
 	case a.nan || a.isZero():
@@ -253,7 +254,8 @@ func sqrt(a number) number {
 	return number{m: sticky(s, inexact), e: (a.e-k)/2 - 1}
 }
 
-// compare is below, at or above zero; a and b are no NaNs. It tells zeros apart when asked.
+// compare returns a negative, zero or positive result for a < b, a = b, a > b. Neither
+// may be a NaN. With zeros, -0 is less than +0.
 func compare(a, b number, zeros bool) int {
 	if zeros && a.isZero() && b.isZero() && a.neg != b.neg {
 		if a.neg {

@@ -1,9 +1,12 @@
-// Package oracle runs PTX one thread and one instruction at a time. It is slow
-// and simple on purpose: tests hold the vector interpreter of package soft
-// against it. It shares the parser with that, and no arithmetic: integers are
-// math/big integers, floating-point values exact rationals that are rounded once.
+// Package oracle executes PTX one thread and one instruction at a time. It is slow and
+// simple on purpose: tests compare the emulator (package exec and the code of package
+// native) with it. The two share the parser and no arithmetic: the oracle computes
+// integers with math/big and floating-point values as exact rationals that are rounded
+// once.
 //
-// Where PTX leaves a result open (NaN payloads, approximations, division by
+// Where PTX leaves a result open (NaN payloads, approximations, division by zero), the
+// oracle returns the value that the emulator documents, which is the value of a real
+// GPU.
 // zero) it has the values that package soft documents, which are a card's.
 package oracle
 
@@ -20,17 +23,18 @@ type Launch struct {
 	Grid, Block [3]uint32
 	Dynamic     uint32 // bytes of dynamic shared memory
 	Params      []byte
-	Address     func(*ptx.Var) uint64 // of module variables in device memory
-	// Memory gives size bytes of device memory at an address.
+	Address     func(*ptx.Var) uint64 // returns the address of a module variable in device memory
+	// Memory returns size bytes of device memory at an address.
 	Memory func(addr, size uint64) ([]byte, error)
-	// Images are the texture and surface objects by their numbers.
+	// Images has the texture and surface objects by object number.
 	Images map[uint64]*Image
-	// Steps bounds the instructions of one block; 0 means 100 million.
+	// Steps limits the number of instructions that one block executes; 0 means 100
+	// million.
 	Steps int
 }
 
-// The windows of the generic address space. They are the oracle's own: a
-// program must not depend on them.
+// The windows of the generic address space. They differ from those of the emulator: a
+// program must not depend on their addresses.
 const (
 	sharedWindow = uint64(0x7d0000000000)
 	localWindow  = uint64(0x7c0000000000)
@@ -40,11 +44,13 @@ const (
 
 const warpSize = 32
 
-// quantum is how many instructions a thread runs before the next has a turn,
-// so that a thread that waits for another's store does not wait forever.
+// quantum is the number of instructions that a thread executes before the next thread
+// has its turn, so that a thread that polls for a store of another one does not wait
+// forever.
 const quantum = 1000
 
-// errSteps ends a launch that has used up Launch.Steps.
+// errSteps is the error of a launch that has executed more than Launch.Steps
+// instructions.
 var errSteps = errors.New("the launch takes more instructions than its limit")
 
 // block is one running thread block.
@@ -52,17 +58,19 @@ type block struct {
 	l       *Launch
 	at      [3]uint32
 	shared  []byte
-	place   map[*ptx.Var]uint64 // of shared variables
+	place   map[*ptx.Var]uint64 // offsets of the shared variables
 	static  uint64
 	threads []*thread
-	arrived [16]int // by bar.arrive
-	// taken are the functions of which a thread has taken the address.
+	arrived [16]int // threads that have executed bar.arrive, by barrier
+	// taken has the functions whose address a thread has taken. Its index is the offset of
+	// the address from functions.
 	taken []*ptx.Func
-	// barriers are the mbarrier objects in shared memory.
+	// barriers has the mbarrier objects in shared memory, by the address of their first
+	// byte.
 	barriers map[*byte]*phases
 }
 
-// Run runs the blocks one after another.
+// Run executes the blocks of the launch one after another, and returns the first error.
 func (l *Launch) Run() error {
 	for z := range l.Grid[2] {
 		for y := range l.Grid[1] {
@@ -118,7 +126,8 @@ func (l *Launch) block(at [3]uint32) error {
 	}
 }
 
-// layout places the static shared variables of a function and what it calls.
+// layout assigns offsets to the static shared variables of a function and of the
+// functions that it calls.
 func (b *block) layout(f *ptx.Func, seen map[*ptx.Func]bool) {
 	if seen[f] {
 		return

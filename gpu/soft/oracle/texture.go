@@ -9,16 +9,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// Image is what a texture or a surface object of a launch stands for. Fetches follow
-// the CUDA programming guide's appendix "Texture Fetching", and its text on addressing
-// modes, with rational numbers: coordinates are replaced, then texels chosen, and a
-// texel outside is what the endless repetition of the image has there.
+// Image is the image that a texture or surface object of a launch refers to. Fetches
+// follow the CUDA programming guide ("Texture Fetching", and its description of the
+// addressing modes) with rational numbers: the coordinates are replaced first, then the
+// texels are chosen, and a texel outside is that of the infinite repetition of the
+// image.
 type Image struct {
 	Dims       int
-	Size       [3]int64 // texels; 1 beyond Dims
+	Size       [3]int64 // in texels; 1 for the axes beyond Dims
 	Layers     int64    // at least 1
 	Channels   int64
-	Texels     []float32 // channel, x, y, z, layer: the channel is the fastest
+	Texels     []float32 // in the order channel, x, y, z, layer, where the channel varies fastest
 	Border     [4]float32
 	Mode       [3]Mode
 	Normalized bool
@@ -36,8 +37,8 @@ const (
 	Border
 )
 
-// rational is a coordinate as a rational number: what is not a number is 0, and what is
-// infinite lies beyond everything, but that it repeats nowhere.
+// rational returns a coordinate as a rational number. A NaN is 0. An infinity is the
+// largest finite number, or 0 where the coordinate repeats.
 func rational(f float32, repeats bool) *big.Rat {
 	switch x := float64(f); {
 	case math.IsNaN(x) || math.IsInf(x, 0) && repeats:
@@ -49,8 +50,7 @@ func rational(f float32, repeats bool) *big.Rat {
 	}
 }
 
-// floor is Euclidean division by a positive number: it rounds down. Beyond 62 bits
-// there is no image.
+// floor returns r rounded down, limited to ±2^62, which is outside of every image.
 func floor(r *big.Rat) int64 {
 	q, _ := new(big.Int).DivMod(r.Num(), r.Denom(), new(big.Int))
 	if most := big.NewInt(1 << 62); q.CmpAbs(most) > 0 {
@@ -59,7 +59,7 @@ func floor(r *big.Rat) int64 {
 	return q.Int64()
 }
 
-// replaced is the coordinate that the addressing mode makes of u, in texels.
+// replaced returns the coordinate, in texels, that the addressing mode makes of u.
 func (im *Image) replaced(axis int, u float32, offset int32) *big.Rat {
 	repeats := im.Normalized && (im.Mode[axis] == Wrap || im.Mode[axis] == Mirror)
 	x, size := rational(u, repeats), new(big.Rat).SetInt64(im.Size[axis])
@@ -69,7 +69,7 @@ func (im *Image) replaced(axis int, u float32, offset int32) *big.Rat {
 	x.Add(x, new(big.Rat).Quo(new(big.Rat).SetInt64(int64(offset)), size))
 	if repeats {
 		period := big.NewInt(1)
-		if im.Mode[axis] == Mirror { // the image and its reflection
+		if im.Mode[axis] == Mirror { // one period is the image and its reflection
 			period.SetInt64(2)
 		}
 		times, _ := new(big.Int).DivMod(x.Num(), new(big.Int).Mul(x.Denom(), period), new(big.Int))
@@ -78,7 +78,8 @@ func (im *Image) replaced(axis int, u float32, offset int32) *big.Rat {
 	return x.Mul(x, size)
 }
 
-// endless is the texel of the image that lies at i of its repetition; -1: the border.
+// endless returns the texel of the image at index i of its infinite repetition, or -1
+// for the border.
 func (im *Image) endless(axis int, i int64) int64 {
 	n, mode := im.Size[axis], im.Mode[axis]
 	if !im.Normalized && mode != Border {
@@ -98,8 +99,9 @@ func (im *Image) endless(axis int, i int64) int64 {
 	return max(0, min(i, n-1))
 }
 
-// Texel returns a channel of a texel of the image's endless repetition. whole: the
-// coordinates were whole numbers, which have no repetition; outside there is 0.
+// Texel returns a channel of a texel of the image's infinite repetition. With whole,
+// the coordinates were integers, which do not repeat: outside of the image the texel is
+// 0.
 func (im *Image) Texel(i [3]int64, layer int64, channel int, whole bool) float64 {
 	if int64(channel) >= im.Channels {
 		return 0
@@ -121,8 +123,8 @@ func (im *Image) Texel(i [3]int64, layer int64, channel int, whole bool) float64
 	return float64(im.Texels[at*im.Channels+int64(channel)])
 }
 
-// Footprint returns the first of the texels around a place, and the weights of the
-// second on each axis: 8 bits behind the point, rounded.
+// Footprint returns the first of the texels around a point, and the weight of the
+// second one on each axis, rounded to 8 fractional bits.
 func (im *Image) Footprint(u [3]float32, offset [3]int32) (from [3]int64, weight [3]*big.Rat) {
 	for d := range im.Dims {
 		x := im.replaced(d, u[d], offset[d])
@@ -134,7 +136,7 @@ func (im *Image) Footprint(u [3]float32, offset [3]int32) (from [3]int64, weight
 	return from, weight
 }
 
-// Fetch returns a channel at a place.
+// Fetch returns a channel at a point.
 func (im *Image) Fetch(u [3]float32, offset [3]int32, layer int64, channel int) float32 {
 	if !im.Linear {
 		var i [3]int64
@@ -160,13 +162,13 @@ func (im *Image) Fetch(u [3]float32, offset [3]int32, layer int64, channel int) 
 	return f
 }
 
-// rounded8 is the nearest number with 8 bits behind the point, the larger of two.
+// rounded8 returns r rounded to 8 fractional bits, up at a tie.
 func rounded8(r *big.Rat) *big.Rat {
 	r.Mul(r, big.NewRat(256, 1)).Add(r, big.NewRat(1, 2))
 	return big.NewRat(floor(r), 256)
 }
 
-// located is the operand [object, {coordinates}].
+// located decodes the operand [object, {coordinates}].
 func (t *thread) located(in *ptx.Inst, mem *ptx.Operand) (im *Image, c []uint32, layer int64, err error) {
 	if len(mem.List) != 2 {
 		return nil, nil, 0, errUnknown
@@ -184,7 +186,7 @@ func (t *thread) located(in *ptx.Inst, mem *ptx.Operand) (im *Image, c []uint32,
 	return im, c, layer, nil
 }
 
-// tex is tex of the first level, and tld4.
+// tex executes tex of the first mipmap level, and tld4.
 func (t *thread) tex(in *ptx.Inst) error {
 	im, c, layer, err := t.located(in, &in.Args[1])
 	if err != nil {
@@ -219,7 +221,7 @@ func (t *thread) tex(in *ptx.Inst) error {
 	return nil
 }
 
-// surface is suld.b and sust.b of whole channels of 32 bits.
+// surface executes suld.b and sust.b of whole channels of 32 bits.
 func (t *thread) surface(in *ptx.Inst) error {
 	place, values := &in.Args[1], elements(&in.Args[0])
 	if in.Op == "sust" {

@@ -14,11 +14,11 @@ type state uint8
 
 const (
 	running state = iota
-	waiting       // at a barrier or a warp instruction
+	waiting       // at a barrier or at an instruction of a warp
 	ended
 )
 
-// thread is one thread and its call stack.
+// thread is one thread with its call stack.
 type thread struct {
 	b      *block
 	index  uint32
@@ -26,19 +26,19 @@ type thread struct {
 	frames []*frame
 	local  []byte
 	state  state
-	carry  uint64 // the condition code CC.CF
+	carry  uint64 // the condition code register CC.CF
 }
 
 type frame struct {
 	f    *ptx.Func
 	regs []uint64
-	addr map[*ptx.Var]uint64 // of .local and .param variables, in local memory
+	addr map[*ptx.Var]uint64 // addresses of .local and .param variables in local memory
 	pc   int
 }
 
 func (t *thread) top() *frame { return t.frames[len(t.frames)-1] }
 
-// inst is the next instruction; past the end stands a return.
+// inst returns the instruction at pc, or an implicit ret past the end of the body.
 func (t *thread) inst() *ptx.Inst {
 	if f := t.top(); f.pc < len(f.f.Body) {
 		return &f.f.Body[f.pc]
@@ -63,7 +63,7 @@ func (t *thread) push(f *ptx.Func) *frame {
 	return fr
 }
 
-// step runs one instruction or starts to wait.
+// step executes one instruction, or puts the thread into state waiting.
 func (t *thread) step() error {
 	f, in := t.top(), t.inst()
 	if in.Guard >= 0 && (f.regs[in.Guard] != 0) == in.GuardNot {
@@ -108,7 +108,7 @@ func callParts(in *ptx.Inst) (f *ptx.Operand, rets, args []ptx.Operand) {
 	return f, rets, args
 }
 
-// functionAt is the function whose address, by val, is v.
+// functionAt returns the function whose address, as addressOf assigned it, is v.
 func (b *block) functionAt(v uint64) (*ptx.Func, error) {
 	if v < functions || v-functions >= uint64(len(b.taken)) {
 		return nil, fmt.Errorf("call of address %#x, want that of a function", v)
@@ -116,7 +116,7 @@ func (b *block) functionAt(v uint64) (*ptx.Func, error) {
 	return b.taken[v-functions], nil
 }
 
-// addressOf is the address of a function.
+// addressOf returns the address of a function, and assigns one at the first call.
 func (b *block) addressOf(f *ptx.Func) uint64 {
 	i := slices.Index(b.taken, f)
 	if i < 0 {
@@ -176,7 +176,7 @@ func truncate(v uint64, bytes uint32) uint64 {
 	return v & (1<<(8*bytes) - 1)
 }
 
-// val reads an operand; t says how to read a constant.
+// val returns the bits of an operand. ty is the type that a constant is read as.
 func (t *thread) val(o *ptx.Operand, ty ptx.Type) uint64 {
 	switch o.Kind {
 	case ptx.KindReg:
@@ -217,7 +217,7 @@ func (t *thread) set(o *ptx.Operand, v uint64) {
 	}
 }
 
-// address is a variable's address in its own space.
+// address returns the address of a variable in its own state space.
 func (b *block) address(t *thread, v *ptx.Var) uint64 {
 	if a, ok := t.top().addr[v]; ok {
 		return a
@@ -270,7 +270,7 @@ func (t *thread) special(name string) uint64 {
 	panic("special register " + name)
 }
 
-// plain runs an instruction that goes on to the next.
+// plain executes an instruction that is followed by the next one in the body.
 func (t *thread) plain(in *ptx.Inst) error {
 	switch in.Op {
 	case "ld", "ldu":

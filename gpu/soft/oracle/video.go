@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// video is a video instruction, in the words of the PTX ISA.
+// video evaluates a video instruction (PTX ISA, "Video Instructions").
 func video(in *ptx.Inst, types []ptx.Type, v []uint64) uint64 {
 	op := in.Op[1:]
 	switch op[len(op)-1] {
@@ -45,7 +45,8 @@ func video(in *ptx.Inst, types []ptx.Type, v []uint64) uint64 {
 	return uint64(merged[0]) | uint64(merged[1])<<8 | uint64(merged[2])<<16 | uint64(merged[3])<<24
 }
 
-// selected is how many bytes a selector of one part means, and from which one on.
+// selected returns how many bytes a selector of one part selects, and the first of
+// them.
 func selected(name string) (bytes, at uint32) {
 	switch name {
 	case "b0", "b1", "b2", "b3":
@@ -58,7 +59,7 @@ func selected(name string) (bytes, at uint32) {
 	return 4, 0
 }
 
-// videoSIMD is one on parts of so many bytes beside each other.
+// videoSIMD evaluates a SIMD video instruction, on parts of the given number of bytes.
 func videoSIMD(in *ptx.Inst, op string, types []ptx.Type, v []uint64, bytes uint32) uint64 {
 	n := 4 / bytes
 	defaults := map[uint32][3]string{2: {"h10", "h10", "h32"}, 1: {"b3210", "b3210", "b7654"}}[bytes]
@@ -70,7 +71,7 @@ func videoSIMD(in *ptx.Inst, op string, types []ptx.Type, v []uint64, bytes uint
 	}
 	both := v[0] | v[1]<<32
 	element := func(i, part uint32) *big.Int {
-		which := uint32(names[i][n-part] - '0') // the last digit is part 0's
+		which := uint32(names[i][n-part] - '0') // the last digit selects part 0
 		return integer(both>>(8*bytes*which), sized(types[i], bytes))
 	}
 	sum, merged := new(big.Int).SetUint64(v[2]), uint64(0)
@@ -129,7 +130,7 @@ func videoPart(in *ptx.Inst, op string, a, b *big.Int) *big.Int {
 	return d
 }
 
-// sized is the type of a part: so many bytes, signed as the register's type.
+// sized returns the type of a part of the given number of bytes, signed if t is.
 func sized(t ptx.Type, bytes uint32) ptx.Type {
 	if t.Signed() {
 		return map[uint32]ptx.Type{1: ptx.S8, 2: ptx.S16, 4: ptx.S32}[bytes]

@@ -7,9 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// place is the address of an element of a matrix that a descriptor names, from the
-// tables under "Shared Memory Matrix Layout" of the PTX ISA. Units of 16 bytes make up
-// atoms of 8 rows, or with across of 8 of the depth, that are as wide as the mode says.
+// place returns the address in shared memory of an element of a matrix that a
+// descriptor names (PTX ISA, "Shared Memory Matrix Layout"). Units of 16 bytes form
+// atoms of 8 rows, or with across of 8 steps of the depth, whose width follows from the
+// swizzling mode.
 func place(desc uint64, row, depth int, width uint, across bool) uint64 {
 	part := func(shift uint) uint64 { return (desc >> shift & 0x3fff) * 16 }
 	leading, stride := part(16), part(32)
@@ -37,7 +38,7 @@ func place(desc uint64, row, depth int, width uint, across bool) uint64 {
 	return at - chunk*16 + (chunk^pattern)*16 + byteAt%16
 }
 
-// warpgroup is the part of a warp in a wgmma.mma_async.
+// warpgroup executes a wgmma.mma_async for one warp of the warpgroup.
 func warpgroup(in *ptx.Inst, lanes [warpSize]*thread) error {
 	_, _, n, depth := shape(in)
 	types := matrixTypes(in)
