@@ -6,12 +6,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// syncFunc brings a group to an instruction at which lanes wait for each
-// other. It reports whether the group goes on; the group may have lost lanes
-// that stay there.
+// syncFunc executes, for a group, an instruction at which lanes wait for each other. It
+// reports whether the group continues; the group may have lost lanes that keep waiting.
 type syncFunc = func(m *machine, g *group) (ready bool, err error)
 
-// barrierOp is bar.sync, bar.arrive and bar.red. Threads are counted one by one,
+// barrierOp executes bar.sync, bar.arrive and bar.red. Threads are counted one by one,
 // so barriers work in divergent code as on Volta and later (see counts).
 type barrierOp struct {
 	*ir.Barrier
@@ -30,7 +29,7 @@ func (o *barrierOp) sync(m *machine, g *group) (bool, error) {
 			b.expected = int(m.get(o.Count, g.first()))
 		}
 		if o.Reduce != ir.NoReduction {
-			o.bring(m, g, b)
+			o.reduce(m, g, b)
 		}
 		if o.Arrive {
 			b.arrived += m.counts(g, b)
@@ -50,8 +49,8 @@ func (o *barrierOp) sync(m *machine, g *group) (bool, error) {
 	return true, nil
 }
 
-// bring adds a group's predicates to the reduction.
-func (o *barrierOp) bring(m *machine, g *group, b *barrier) {
+// reduce adds the predicates of a group to the reduction.
+func (o *barrierOp) reduce(m *machine, g *group, b *barrier) {
 	v := m.pred(o.source.slot, 0, m.warps)
 	for w := range m.warps {
 		yes := (v[w] ^ o.source.not) & g.act[w]
@@ -71,8 +70,8 @@ func (o *barrierOp) result(b *barrier) uint64 {
 	return uint64(bitOf(b.or))
 }
 
-// splitByBarrier leaves in a group the lanes whose barrier number and count are
-// those of the first; the others come to their barriers as a group of their own.
+// splitByBarrier keeps in a group the lanes whose barrier number and count equal those
+// of the first lane; the others reach their barriers as a group of their own.
 func (m *machine) splitByBarrier(g *group, num, count ir.Ref) {
 	key := func(l int) [2]uint64 { return [2]uint64{m.get(num, l) & 15, m.get(count, l)} }
 	want, some := key(g.first()), false
@@ -88,7 +87,7 @@ func (m *machine) splitByBarrier(g *group, num, count ir.Ref) {
 	}
 }
 
-// sizeOf is how many lanes a group has.
+// sizeOf returns the number of lanes of a group.
 func (m *machine) sizeOf(g *group) int {
 	n := 0
 	for _, a := range g.act[:m.warps] {
@@ -97,10 +96,10 @@ func (m *machine) sizeOf(g *group) int {
 	return n
 }
 
-// counts is how many threads a group counts for at a barrier. A number of threads
-// that a barrier expects is one of whole warps, and the last lane of a warp that is
-// not whole comes for the lanes that it lacks too (PTX ISA, bar: each warp adds its
-// size). Numbers that are not of whole warps, which PTX does not have, count lanes.
+// counts returns how many threads a group counts for at a barrier. Where a barrier
+// expects a number of whole warps, the last lane of a partial warp also counts for the
+// lanes that the warp lacks (PTX ISA, "bar": each warp adds its size). For other
+// numbers, which PTX does not allow, lanes are counted.
 func (m *machine) counts(g *group, b *barrier) int {
 	n := m.sizeOf(g)
 	if b.expected == 0 || b.expected%ir.WarpSize != 0 {
@@ -122,7 +121,8 @@ func (g *group) first() int {
 	return 0
 }
 
-// release frees the groups at a barrier when all expected threads have come.
+// release frees the groups at a barrier if all expected threads have arrived, and
+// reports whether it has.
 func (m *machine) release(n int) bool {
 	b := &m.bars[n]
 	here, alive := b.arrived, 0
@@ -151,8 +151,8 @@ func (m *machine) release(n int) bool {
 	return true
 }
 
-// unblock is called when no group can run: threads may have ended since the
-// others came to their barrier. Else the kernel would wait for ever.
+// unblock is called when no group can run: threads may have ended after the others
+// arrived at their barrier. It returns an error if no group can continue.
 func (m *machine) unblock() error {
 	for n := range m.bars {
 		if m.release(n) {

@@ -1,16 +1,17 @@
 package exec
 
-// A machine takes several blocks from its launch at a time, where blocks are short
-// what comes between them counts.
+// A machine reserves several blocks of its launch at a time, as the cost between blocks
+// is significant where blocks are short.
 
-// maxBatch is how many.
+// maxBatch is the maximum number of blocks of a batch.
 const maxBatch = 16
 
-// batch is blocks that only one machine begins.
+// batch is a range of blocks that only one machine begins.
 type batch struct{ from, to uint64 }
 
-// take is the next block that begins, and all of its cluster; mu is held.
-func (r *Run) take() uint64 {
+// nextBlock returns the next block that begins, and reserves all of its cluster. The caller
+// must hold mu.
+func (r *Run) nextBlock() uint64 {
 	if last := len(r.left) - 1; last >= 0 {
 		b := &r.left[last]
 		b.from++
@@ -24,16 +25,16 @@ func (r *Run) take() uint64 {
 	return r.next - uint64(r.size)
 }
 
-// reserve is a batch of the next blocks, so few that others have some to do at the
-// end; mu is held.
+// reserve returns a batch of the next blocks, small enough that other machines have
+// blocks left at the end. The caller must hold mu.
 func (r *Run) reserve() batch {
 	n := min(maxBatch, (r.total-r.next)/uint64(8*r.workers))
 	r.next += n
 	return batch{r.next - n, r.next}
 }
 
-// beginNext puts a machine whose block has ended at the start of the next one of its
-// batch.
+// beginNext starts a machine whose block has ended on the next block of its batch, and
+// reports whether there is one.
 func (m *machine) beginNext() bool {
 	if m.batch.from == m.batch.to || m.of.pause.Load() {
 		return false
@@ -46,7 +47,7 @@ func (m *machine) beginNext() bool {
 		return true
 	}
 	at := m.ctaid
-	for i, n := range m.env.Grid { // no division: those take longer than the rest
+	for i, n := range m.env.Grid { // no division, which takes longer than the rest
 		if at[i]++; at[i] < n {
 			break
 		}

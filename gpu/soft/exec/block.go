@@ -9,21 +9,21 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/simd"
 )
 
-// errStopped ends a kernel whose context is being destroyed.
+// errStopped is the error of a kernel whose context is being destroyed.
 var errStopped = errors.New("kernel stopped")
 
-// errDeadlock is a barrier that not all threads can reach; hardware hangs.
+// errDeadlock is the error of a barrier that not all threads can reach; hardware hangs.
 var errDeadlock = fmt.Errorf("%w: deadlock: threads of a block wait at different barriers", abi.ErrLaunchFailed)
 
-// barrier is one of a block's sixteen named barriers.
+// barrier is one of the sixteen named barriers of a block.
 type barrier struct {
-	arrived  int    // threads that came by bar.arrive
+	arrived  int    // threads that executed bar.arrive
 	expected int    // 0: all threads
-	or, not  bool   // bar.red over the threads that came so far: for some it holds, for some not
+	or, not  bool   // bar.red: the predicate is true, or false, for some thread that has arrived
 	count    uint32 // bar.red.popc
 }
 
-// begin puts the machine at the start of a block; its threads begin in start.
+// begin initializes the machine for a block; its threads begin in start.
 func (m *machine) begin(ctaid [3]uint32) {
 	m.ctaid = ctaid
 	m.blockSpecials()
@@ -39,9 +39,9 @@ func (m *machine) begin(ctaid [3]uint32) {
 	}
 }
 
-// start lets the threads of a block begin, and reports ended where they have ended too:
-// whole warps go through machine code before anything is kept of them, and most often
-// there is nothing behind it.
+// start begins the threads of a block, and reports ended if they have ended too: whole
+// warps execute machine code before a group is created for them, and most often nothing
+// remains to be done after it.
 func (m *machine) start() (outcome, error) {
 	m.starts = false
 	if m.env.threads%ir.WarpSize != 0 || m.shadow != nil || m.cluster != &m.alone {
@@ -62,7 +62,7 @@ func (m *machine) start() (outcome, error) {
 	return m.startRegion()
 }
 
-// startGroup makes a group of all threads, where the block begins.
+// startGroup creates a group of all threads, at the entry of the program.
 func (m *machine) startGroup() *group {
 	g := m.newGroup()
 	g.pc = m.p.Entry
@@ -79,19 +79,20 @@ func (m *machine) startGroup() *group {
 	return g
 }
 
-// outcome is why a machine stopped.
+// outcome is the reason why a machine stopped.
 type outcome uint8
 
 const (
-	goesOn  outcome = iota // it has not
-	ended                  // the block has
-	waiting                // all of its groups that could run wait, or it has run for long
+	goesOn  outcome = iota // it has not stopped
+	ended                  // the block has ended
+	waiting                // all groups that could run wait, or the block has used up its turn
 	paused                 // the slice has ended
 )
 
-// run advances the block until it ends, waits for other blocks, or its turn is over.
+// run advances the block until it ends, waits for other blocks, or has used up its
+// turn.
 func (m *machine) run() (outcome, error) {
-	m.cache = Region{} // the table may be another one
+	m.cache = Region{} // the table of regions may have been replaced
 	m.until = m.clock + turnBlocks
 	m.wake()
 	m.useCode(checkBlocks)
@@ -124,7 +125,7 @@ func (m *machine) run() (outcome, error) {
 	return ended, nil
 }
 
-// runGroup advances a group until it ends, waits, or another may be behind it.
+// runGroup advances a group until it ends, waits, or another group may be behind it.
 func (m *machine) runGroup(g *group) (outcome, error) {
 	for {
 		if m.clock++; m.clock >= m.due {
@@ -146,8 +147,8 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 	}
 }
 
-// runBlock advances a group by a block, or by those of a region. It reports false when
-// the group waits or has ended.
+// runBlock advances a group by a basic block, or by those of a region. alive is false
+// if the group waits or has ended.
 func (m *machine) runBlock(g *group) (alive bool, err error) {
 	b, entry := &m.blocks[g.pc], m.native.entry(g.pc)
 	if entry == atBlock && !g.passed && m.keepWhole(g, false) {
@@ -171,7 +172,7 @@ func (m *machine) runBlock(g *group) (alive bool, err error) {
 	return m.runSteps(b, g)
 }
 
-// runSteps advances a group by a block.
+// runSteps advances a group by the steps of a basic block.
 func (m *machine) runSteps(b *block, g *group) (alive bool, err error) {
 	if m.native.defers() && m.native.code.region.reads[g.pc] {
 		m.settle(g)
@@ -191,7 +192,7 @@ func (m *machine) runSteps(b *block, g *group) (alive bool, err error) {
 	return true, nil
 }
 
-// step runs one instruction for the active lanes of a group.
+// step executes one instruction for the active lanes of a group.
 func (m *machine) step(s *step, g *group) error {
 	if s.guard >= 0 {
 		return m.guarded(s, g.act[:m.warps])
@@ -199,7 +200,7 @@ func (m *machine) step(s *step, g *group) error {
 	return m.lanesOf(s, g.spans, g.act[:m.warps])
 }
 
-// stepFor runs one instruction for some of the active lanes of a group.
+// stepFor executes one instruction for some of the active lanes of a group.
 func (m *machine) stepFor(s *step, act []uint32) error {
 	if s.guard >= 0 {
 		return m.guarded(s, act)
@@ -208,8 +209,8 @@ func (m *machine) stepFor(s *step, act []uint32) error {
 	return m.lanesOf(s, spansOf(buf[:0], act, m.live[:m.warps]), act)
 }
 
-// guarded narrows the active lanes to those whose guard holds. It is apart
-// from step so that the others need no room for masks.
+// guarded executes a step for the active lanes whose guard is true. It is separate from
+// step so that unguarded steps need no stack space for masks.
 func (m *machine) guarded(s *step, among []uint32) error {
 	var narrowed [maxWarps]uint32
 	var buf [maxWarps]span
@@ -247,8 +248,8 @@ func (m *machine) lanesOf(s *step, spans []span, act []uint32) error {
 	return nil
 }
 
-// partly runs a dense operation where only some lanes of a span are active:
-// it computes all of them and puts the others' old values back.
+// partly executes a dense operation where only some lanes of a span are active: it
+// computes all of them and restores the old values of the others.
 func (m *machine) partly(s *step, act []uint32, sp span) {
 	if len(s.dst) > 1 {
 		m.partlyMany(s, act, sp)
@@ -291,7 +292,7 @@ func (m *machine) partly(s *step, act []uint32, sp span) {
 	}
 }
 
-// restore puts old back where a lane is not active.
+// restore copies old to the lanes that are not active.
 func restore[T uint32 | uint64](v, old []T, act []uint32) {
 	for w, a := range act {
 		v, old := v[w*ir.WarpSize:][:ir.WarpSize], old[w*ir.WarpSize:][:ir.WarpSize]
@@ -332,7 +333,7 @@ func (m *machine) exit(g *group) {
 	for w := range m.warps {
 		m.live[w] &^= g.act[w]
 	}
-	if len(m.groups) == 1 && m.cluster == &m.alone { // nobody waits for these lanes
+	if len(m.groups) == 1 && m.cluster == &m.alone { // no other group waits for these lanes
 		m.drop(g)
 		return
 	}
@@ -346,7 +347,7 @@ func (m *machine) exit(g *group) {
 	m.drop(g)
 }
 
-// branch sends the lanes in taken to one place and the rest to another.
+// branch sends the lanes in taken to one block and the others to another.
 func (m *machine) branch(g *group, taken *[maxWarps]uint32, to, otherwise int) {
 	some, rest := uint32(0), uint32(0)
 	for w := range m.warps {
@@ -364,7 +365,7 @@ func (m *machine) branch(g *group, taken *[maxWarps]uint32, to, otherwise int) {
 	}
 }
 
-// wrap adds the place to an error.
+// wrap adds the kernel, the instruction and its source position to an error.
 func wrap(inst *ir.Place, err error) error {
 	if inst == nil || errors.Is(err, errStopped) {
 		return err

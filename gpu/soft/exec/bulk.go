@@ -9,11 +9,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// bulkUnit aligns a bulk copy: its addresses and its size.
+// bulkUnit is the alignment in bytes of the addresses and the size of a bulk copy.
 const bulkUnit = 16
 
-// errMulticast is a copy to several blocks: each would write to the shared memory of
-// others while they run.
+// errMulticast is the error of a copy to several blocks, which would have to write to
+// the shared memory of blocks that run at the same time.
 var errMulticast = fmt.Errorf("%w: not implemented: a multicast to the blocks of a cluster", abi.ErrLaunchFailed)
 
 func copyBulk(o *ir.CopyBulk) step {
@@ -55,7 +55,7 @@ func copyBulk(o *ir.CopyBulk) step {
 	})
 }
 
-// bulk gives the memory of one side of a copy.
+// bulk returns the memory of one side of a copy.
 func (m *machine) bulk(a *access, lane int, n uint64) ([]byte, error) {
 	addr := a.at(m.get(a.Base, lane), a.Off)
 	b, err := m.window(a.Space, addr, bulkUnit, lane)
@@ -81,7 +81,7 @@ func combineEach(dst, src []byte, size int, f ops.Update) {
 	}
 }
 
-// transacted completes transactions of an mbarrier.
+// transacted performs complete-tx on an mbarrier with n bytes.
 func (m *machine) transacted(barrier *access, lane int, n uint64) error {
 	mem, err := m.inShared(barrier, lane, 8)
 	if err != nil {

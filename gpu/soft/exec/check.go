@@ -9,10 +9,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// A checked program has other steps for what uses memory: they look at each
-// lane's access before it is done. A program that is not checked has none of it.
+// A checked program has other steps for instructions that access memory: they check the
+// access of each lane before it is executed. A program that is not checked has no
+// overhead.
 
-// NewChecked makes a program ready to run that looks for mistakes.
+// NewChecked compiles a program to steps that check for the mistakes that c selects.
 func NewChecked(p *ir.Program, c model.Checks) *Program {
 	if c == (model.Checks{}) {
 		return NewProgram(p)
@@ -37,8 +38,9 @@ func NewChecked(p *ir.Program, c model.Checks) *Program {
 	return x
 }
 
-// checked prepares the launch of a checked program: machine code looks for
-// nothing, and shadows take memory, where not all blocks must be there together.
+// checked prepares the launch of a checked program. Machine code has no checks, so it
+// is not used. Shadows need memory, so fewer blocks are resident, unless all blocks
+// must be resident together.
 func (p *Program) checked(r *Run) {
 	if p.checks == (model.Checks{}) {
 		return
@@ -49,16 +51,16 @@ func (p *Program) checked(r *Run) {
 	}
 }
 
-// use is what an instruction does with memory.
+// use describes how an instruction accesses memory.
 type use struct {
 	access *access
-	size   uint64 // bytes, of a lane
+	size   uint64 // bytes per lane
 	read   bool
 	write  bool
-	// strong: it may meet others' accesses. That what it is for orders others'
-	// accesses, as a lock, is not known.
+	// strong: it may race with accesses of other threads. Whether it orders other
+	// accesses, as a lock does, is not known.
 	strong bool
-	value  func(m *machine, lane int, i uint64) (b byte, known bool) // byte i of what is written
+	value  func(m *machine, lane int, i uint64) (b byte, known bool) // returns byte i of the value that is written
 }
 
 func checkedStep(op ir.Op, c model.Checks) step {
@@ -82,21 +84,21 @@ func checkedStep(op ir.Op, c model.Checks) step {
 	return s
 }
 
-// stored gives the bytes of a store.
+// stored returns the function that returns the bytes of a store.
 func stored(o *ir.Store) func(m *machine, lane int, i uint64) (byte, bool) {
 	return func(m *machine, lane int, i uint64) (byte, bool) {
 		return byte(m.get(o.S[i/o.Size], lane) >> (8 * (i % o.Size))), true
 	}
 }
 
-// before runs a look at the active lanes before a step.
-func before(s step, look func(m *machine, act []uint32) error) step {
+// before adds a check of the active lanes before a step.
+func before(s step, check func(m *machine, act []uint32) error) step {
 	run := s.masked
 	if run == nil {
 		return s
 	}
 	s.masked = func(m *machine, act []uint32) error {
-		if err := look(m, act); err != nil {
+		if err := check(m, act); err != nil {
 			return err
 		}
 		return run(m, act)
@@ -115,7 +117,7 @@ func checked(s step, c model.Checks, u use) step {
 	})
 }
 
-// thread is a lane's place in its block.
+// thread returns the index of a lane's thread in its block.
 func (m *machine) thread(lane int) [3]uint32 {
 	b, i := m.env.Block, uint32(lane)
 	return [3]uint32{i % b[0], i / b[0] % b[1], i / b[0] / b[1]}
@@ -137,7 +139,7 @@ func (m *machine) checkAccess(c model.Checks, u *use, lane int) error {
 	return nil
 }
 
-// spaceOf returns which space an address is of, and where it is there.
+// spaceOf returns the state space of an address, and the address in it.
 func (m *machine) spaceOf(s ir.Space, addr uint64) (ir.Space, uint64) {
 	if s != ir.Generic {
 		return s, addr
@@ -178,7 +180,7 @@ func (m *machine) checkBounds(space ir.Space, at, size uint64, lane int) error {
 	return outside(size, space, at, has)
 }
 
-// nearest tells where an address is from the allocation that is closest to it.
+// nearest describes the position of an address relative to the closest allocation.
 func nearest(table []Region, at, size uint64) string {
 	i := sort.Search(len(table), func(i int) bool { return table[i].Base > at })
 	var below, above Region

@@ -10,22 +10,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// MaxCluster is the most blocks of a cluster.
+// MaxCluster is the maximum number of blocks of a cluster.
 const MaxCluster = 8
 
-// cluster is what the blocks of one cluster share. They begin together. A block's
-// shared memory is that of its machine: where a block has ended, what others read
-// there means nothing (CUDA asks programs to meet before).
+// cluster is the state that the blocks of one cluster share. They begin together. The
+// shared memory of a block is that of its machine: what others read there after the
+// block has ended is undefined (CUDA requires programs to synchronize before).
 type cluster struct {
 	shared [][]byte // by rank
 
 	mu      sync.Mutex
 	live    int    // threads that have not ended
-	arrived int    // of them at the barrier, in this phase
-	phase   uint32 // how many times all have
+	arrived int    // number of live threads at the barrier in this phase
+	phase   uint32 // number of completed phases
 }
 
-// arrive counts threads at the barrier, and returns the phase in which they are.
+// arrive counts threads at the barrier, and returns their phase.
 func (c *cluster) arrive(threads int) (phase uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,8 @@ func (c *cluster) arrive(threads int) (phase uint32) {
 	return phase
 }
 
-// leave counts threads that end, of which some had arrived.
+// leave removes threads that end. arrived returns how many of them had arrived in a
+// phase.
 func (c *cluster) leave(threads int, arrived func(phase uint32) int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +45,7 @@ func (c *cluster) leave(threads int, arrived func(phase uint32) int) {
 	c.complete()
 }
 
-// complete ends the phase when all have arrived; mu is held.
+// complete ends the phase if all threads have arrived. The caller must hold mu.
 func (c *cluster) complete() {
 	if c.live > 0 && c.arrived == c.live {
 		c.arrived = 0
@@ -58,8 +59,9 @@ func (c *cluster) now() uint32 {
 	return c.phase
 }
 
-// clusterBarrier is a barrier of all threads of a cluster. A lane has the parity of
-// the phase in which it arrived: between that and its wait, at most one phase ends.
+// clusterBarrier is a barrier of all threads of a cluster. A lane stores the parity of
+// the phase in which it arrived, which is enough: at most one phase ends between its
+// arrival and its wait.
 type clusterBarrier struct{ *ir.ClusterBarrier }
 
 // sync is the syncFunc of the barrier.
@@ -97,7 +99,8 @@ func (m *machine) setParity(g *group, phase uint32) {
 	}
 }
 
-// wakeCluster makes the groups that wait for the cluster runnable, to check again.
+// wakeCluster makes the groups that wait for the cluster runnable, to check the barrier
+// again.
 func (m *machine) wakeCluster() {
 	for _, g := range m.groups {
 		if g.state == atCluster {
@@ -116,7 +119,7 @@ func (m *machine) awaits() bool {
 	return false
 }
 
-// quit takes the lanes of a group that ends out of the cluster.
+// quit removes the lanes of a group that ends from the cluster.
 func (m *machine) quit(g *group) {
 	m.cluster.leave(m.sizeOf(g), func(phase uint32) (n int) {
 		for w, a := range g.act[:m.warps] {
@@ -127,7 +130,7 @@ func (m *machine) quit(g *group) {
 	m.wakeCluster()
 }
 
-// sharedOf gives the shared memory that an address lies in, and the address there.
+// sharedOf returns the shared memory that an address refers to, and the offset in it.
 func (m *machine) sharedOf(addr uint64) ([]byte, uint64, error) {
 	part := addr >> ops.ClusterShift
 	if part == 0 {
@@ -139,10 +142,10 @@ func (m *machine) sharedOf(addr uint64) ([]byte, uint64, error) {
 	return m.cluster.shared[part-1], addr & (1<<ops.ClusterShift - 1), nil
 }
 
-// beginCluster puts machines at the start of the next blocks: all blocks of a
-// cluster begin together. It returns the first of them; mu is held.
+// beginCluster initializes machines for the next blocks; all blocks of a cluster begin
+// together. It returns the machine of the first. The caller must hold mu.
 func (r *Run) beginCluster() *machine {
-	block := r.take()
+	block := r.nextBlock()
 	var c *cluster
 	for rank := uint32(0); ; rank++ {
 		m := r.machine()
@@ -158,7 +161,7 @@ func (r *Run) beginCluster() *machine {
 	}
 }
 
-// beginBlock puts a machine at the start of a block, which has a rank in its cluster.
+// beginBlock initializes a machine for a block, which has a rank in its cluster.
 func (m *machine) beginBlock(c *cluster, rank uint32, block uint64) {
 	dims, at := m.env.Cluster, block/uint64(m.of.size)
 	var first [3]uint32
@@ -171,15 +174,15 @@ func (m *machine) beginBlock(c *cluster, rank uint32, block uint64) {
 	m.beginAt(c, rank, block, [3]uint32{first[0] + x, first[1] + rest%dims[1], first[2] + rest/dims[1]})
 }
 
-// beginAt is beginBlock where the block's place is known.
+// beginAt is beginBlock for a block whose position in the grid is known.
 func (m *machine) beginAt(c *cluster, rank uint32, block uint64, ctaid [3]uint32) {
 	m.cluster, m.rank, m.block = c, rank, block
 	c.shared = append(c.shared, m.shared)
 	m.begin(ctaid)
 }
 
-// first returns the cluster that begins with a machine's block. A block alone
-// needs no new one.
+// first returns the cluster that begins with a machine's block. A single block reuses
+// that of its machine.
 func (m *machine) first(r *Run) *cluster {
 	c := &m.alone
 	if r.size > 1 {

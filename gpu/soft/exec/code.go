@@ -10,26 +10,26 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/native"
 )
 
-// Engine describes how the instructions of kernels run.
+// Engine selects how the instructions of kernels are executed.
 type Engine uint8
 
 // The engines.
 const (
-	// Automatic interprets, and makes machine code of what runs often, where the
-	// processor has what it needs.
+	// Automatic interprets, and compiles code that runs often, where the processor
+	// supports it.
 	Automatic Engine = iota
-	// Interpreted makes no machine code.
+	// Interpreted does not compile.
 	Interpreted
-	// Compiled makes machine code before a kernel's first block.
+	// Compiled compiles before the first block of a kernel begins.
 	Compiled
 )
 
-// hotBlocks is how many basic blocks of a kernel run, times warps, before machine
-// code of it is made.
+// hotBlocks is the number of basic blocks of a kernel, times warps, that are executed
+// before the kernel is compiled.
 const hotBlocks = 1 << 13
 
-// Limits of machine code, so that whoever writes a kernel cannot take time and
-// memory with it. What is beyond them is interpreted.
+// Limits of machine code, so that a kernel's author cannot use up time and memory. Code
+// beyond them is interpreted.
 const (
 	maxInsts      = 1 << 16 // of a program
 	maxBlockInsts = 1 << 13 // of a basic block
@@ -37,18 +37,18 @@ const (
 	maxCodeBytes  = 256 << 20
 )
 
-// codeBytes is what the machine code of all programs takes.
+// codeBytes is the size of the machine code of all programs.
 var codeBytes atomic.Int64
 
-// learnBlocks is how many basic blocks of a variant run, times warps, before its code
-// is made again for the addresses that its loads have had.
+// learnBlocks is the number of basic blocks of a variant, times warps, that are
+// executed before it is compiled again for the observed addresses of its loads.
 const learnBlocks = 1 << 15
 
-// learnLooks is after how many looks that is where there is nothing but machine code:
-// blocks of threads, most often.
+// learnLooks is the number of checks after which that is done with Compiled: blocks of
+// threads, in most cases.
 const learnLooks = 3
 
-// variants are a program's machine code, by number of warps.
+// variants has the machine code of a program, by number of warps.
 type variants struct {
 	heat  atomic.Int64
 	count atomic.Int32
@@ -56,34 +56,34 @@ type variants struct {
 	made  [maxWarps + 1]atomic.Pointer[machineCode]
 }
 
-// machineCode is a program's blocks with machine code in place of the steps that
-// it is made of.
+// machineCode has the blocks of a program with machine code in place of the steps that
+// it replaces.
 type machineCode struct {
 	blocks []block
 	runs   []*run
-	region *regionCode // nil: there is none
+	region *regionCode // nil if there is none
 	code   *amd64.Code
-	before *machineCode // has the code of runs that were not made again
-	// Of code that is not made for what it has learned yet.
+	before *machineCode // holds the code of runs that were not compiled again
+	// State of code that has not been compiled again for the observed addresses.
 	learns bool
 	heat   atomic.Int64
-	again  atomic.Bool // it is being made again
+	again  atomic.Bool // it is being compiled again
 }
 
-// run is instructions that machine code does.
+// run is a sequence of instructions that has machine code.
 type run struct {
 	number    int             // in its program
-	all, some amd64.Function  // for tiles of which all lanes take part; with a mask
+	all, some amd64.Function  // for tiles of which all lanes are active; with a mask
 	windows   [2][]int        // the accesses to device memory of both, by instruction
 	steps     []step          // the same, interpreted
-	seen      []atomic.Uint32 // how addresses lay of which groups of loads (native.Context.Kinds)
-	loads     []ir.Ref        // what loads and what follows them write and is live behind the run, when it may be in a loop
+	seen      []atomic.Uint32 // patterns of the addresses of groups of loads (native.Context.Kinds)
+	loads     []ir.Ref        // registers that loads and the instructions after them write, live after the run, if it may be in a loop
 	stores    bool
-	ordered   bool // lanes of a tile come after those of the ones before it
-	region    int  // its first window in the region, or -1
+	ordered   bool // lanes of a tile must be processed after those of earlier tiles
+	region    int  // index of its first window in the region, or -1
 }
 
-// warm counts basic blocks that a machine has run, and returns machine code when
+// warm counts basic blocks that a machine has executed, and returns machine code if
 // there is some.
 func (p *Program) warm(e Engine, warps, blocks int) *machineCode {
 	v := &p.variants
@@ -99,8 +99,8 @@ func (p *Program) warm(e Engine, warps, blocks int) *machineCode {
 	return nil
 }
 
-// make makes a variant once: at once when there is to be nothing else, and beside
-// the interpreter otherwise.
+// make compiles a variant, once: synchronously with Compiled, and concurrently to the
+// interpreter otherwise.
 func (p *Program) make(e Engine, warps int) *machineCode {
 	v := &p.variants
 	if !v.begun[warps].CompareAndSwap(false, true) || v.count.Add(1) > maxVariants {
@@ -109,7 +109,8 @@ func (p *Program) make(e Engine, warps int) *machineCode {
 	return p.store(e, warps, nil)
 }
 
-// store makes a variant's code, now or soon, and returns what there is of it.
+// store compiles a variant, now or in the background, and returns the code that there
+// is now.
 func (p *Program) store(e Engine, warps int, before *machineCode) *machineCode {
 	made := &p.variants.made[warps]
 	store := func() {
@@ -125,8 +126,8 @@ func (p *Program) store(e Engine, warps int, before *machineCode) *machineCode {
 	return made.Load()
 }
 
-// learned counts as warm does, and makes code again for how the addresses of its loads
-// have lain.
+// learned counts as warm does, and compiles code again for the observed addresses of
+// its loads.
 func (p *Program) learned(e Engine, warps, blocks int, c *machineCode) *machineCode {
 	if !c.learns {
 		return c
@@ -141,8 +142,8 @@ func (p *Program) learned(e Engine, warps, blocks int, c *machineCode) *machineC
 	return p.store(e, warps, c)
 }
 
-// compile makes the machine code of all runs that are worth it, for what the code
-// before, if any, has learned. Nil: there are none.
+// compile compiles all runs that are worth it, using the addresses that the code in
+// before, if any, has observed. It returns nil if there are none.
 func (p *Program) compile(warps int, before *machineCode) *machineCode {
 	if !amd64.Available() || !p.small() {
 		return nil
@@ -209,7 +210,7 @@ func (p *Program) small() bool {
 	return n <= maxInsts
 }
 
-// compilation makes the blocks of one variant.
+// compilation is the state of the compilation of one variant.
 type compilation struct {
 	p         *Program
 	live      *ir.Live
@@ -217,15 +218,15 @@ type compilation struct {
 	looping   []bool // by block
 	blocks    []block
 	runs      []*run
-	made      []*run             // those of functions
-	functions [][]byte           // two for each run that is made, and the region
+	made      []*run             // those that have functions of their own
+	functions [][]byte           // two for each run in made, and that of the region
 	options   []native.RegionRun // of the runs
 	bytes     int
 	before    *machineCode
 	groups    int // of loads, in all runs
 }
 
-// block puts runs in the place of a block's steps.
+// block replaces steps of a block by runs.
 func (c *compilation) block(number int) {
 	b := c.p.Blocks[number]
 	insts := c.p.Program.Blocks[number].Insts
@@ -244,7 +245,7 @@ func (c *compilation) block(number int) {
 	c.blocks = append(c.blocks, b)
 }
 
-// run makes the step of n instructions.
+// run returns the step of n instructions. ok is false if they are interpreted.
 func (c *compilation) run(block, at, n int) (step, bool) {
 	if n == 0 || c.bytes > amd64.MaxLoad/2 {
 		return step{}, false
@@ -255,7 +256,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	if n == len(c.p.Program.Blocks[block].Insts) {
 		o.Loop = c.p.loop(block)
 	}
-	if c.before != nil { // made again, or not, when the region is known
+	if c.before != nil { // compiled again, or not, when the region is known
 		old := c.before.at(r.number, r.steps)
 		if old == nil {
 			return step{}, false
@@ -265,7 +266,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	} else if c.make(r, insts, o) != nil {
 		return step{}, false
 	}
-	r.notes(insts, c.live.At(block, at+n))
+	r.noteEffects(insts, c.live.At(block, at+n))
 	if !c.looping[block] {
 		r.loads = nil
 	}
@@ -274,7 +275,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	return step{guard: -1, run: r}, true
 }
 
-// at returns the run of a number if it is of these steps, or nil: there was none.
+// at returns run number if it has these steps, or nil if it was not compiled.
 func (m *machineCode) at(number int, steps []step) *run {
 	if number == len(m.runs) || &m.runs[number].steps[0] != &steps[0] {
 		return nil
@@ -282,7 +283,7 @@ func (m *machineCode) at(number int, steps []step) *run {
 	return m.runs[number]
 }
 
-// make makes the functions of a run.
+// make compiles the functions of a run.
 func (c *compilation) make(r *run, insts []ir.Inst, o native.Options) error {
 	var codes [2][]byte
 	for i := range codes {
@@ -301,8 +302,8 @@ func (c *compilation) make(r *run, insts []ir.Inst, o native.Options) error {
 	return nil
 }
 
-// renew makes the runs again that are not in the region, for what they have learned.
-// Those in it are left to lanes that are not whole warps.
+// renew compiles the runs that are not in the region again, for the observed addresses.
+// Those in the region are only used by warps that are not whole.
 func (c *compilation) renew(region *regionPlan) error {
 	for i := range c.blocks {
 		if region != nil && region.kinds[i] != notThere {
@@ -321,7 +322,7 @@ func (c *compilation) renew(region *regionPlan) error {
 	return nil
 }
 
-// loop returns when a block goes back to itself.
+// loop returns the loop of a block that branches to itself, or nil.
 func (p *Program) loop(block int) *native.Loop {
 	b, ok := p.Program.Blocks[block].End.(ir.Branch)
 	switch {
@@ -336,7 +337,8 @@ func (p *Program) loop(block int) *native.Loop {
 	return nil
 }
 
-// goesTo is where lanes go that come to a block, if there is nothing to do in it.
+// goesTo returns the block at which lanes that branch to a block continue, past empty
+// blocks.
 func (p *Program) goesTo(block int) int {
 	for range p.Blocks {
 		b := &p.Program.Blocks[block]
@@ -349,7 +351,7 @@ func (p *Program) goesTo(block int) int {
 	return block
 }
 
-// constant returns what a register holds in every lane.
+// constant returns the value that a register has in every lane, if it is constant.
 func (c *compilation) constant(r ir.Ref) (uint64, bool) {
 	if r.Class == ir.Class64 {
 		v, ok := c.p.Const64[r.Slot]
@@ -359,8 +361,8 @@ func (c *compilation) constant(r ir.Ref) (uint64, bool) {
 	return uint64(v), ok && r.Class == ir.Class32
 }
 
-// liveIn tells what is live where lanes leave a run of n instructions: before its
-// accesses and at its end.
+// liveIn returns the function that reports which registers are live where lanes leave a
+// run of n instructions: before its accesses and at its end.
 func (c *compilation) liveIn(block, at, n int) func(inst int, r ir.Ref) bool {
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
 	sets := make([]ir.Set, n+1)
@@ -376,8 +378,9 @@ func (c *compilation) liveIn(block, at, n int) func(inst int, r ir.Ref) bool {
 	return func(inst int, r ir.Ref) bool { return sets[inst].Has(r) }
 }
 
-// notes finds what a run does to memory. after is what is live behind it.
-func (r *run) notes(insts []ir.Inst, after ir.Set) {
+// noteEffects records how a run accesses memory. after has the registers that are live
+// after it.
+func (r *run) noteEffects(insts []ir.Inst, after ir.Set) {
 	loads := false
 	for i := range insts {
 		switch o := insts[i].Op.(type) {

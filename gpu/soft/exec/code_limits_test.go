@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// straight is a program of n additions in blocks of so many.
+// straight returns a program of n additions in blocks of each.
 func straight(n, each int) *Program {
 	add, _ := ops.Find("add", "u32")
 	p := &ir.Program{Regs32: 2}
@@ -22,24 +22,25 @@ func straight(n, each int) *Program {
 	return NewProgram(p)
 }
 
-// What is too large, or too often asked for, stays interpreted.
+// TestMachineCodeHasLimits checks that programs that are too large, and variants beyond
+// the maximum, are interpreted.
 func TestMachineCodeHasLimits(t *testing.T) {
 	if !amd64.Available() {
-		t.Skip("no AVX2")
+		t.Skip("this processor lacks AVX2, FMA, BMI2, LZCNT or F16C")
 	}
 	if straight(maxInsts+1, maxBlockInsts).warm(Compiled, 1, 1) != nil {
-		t.Error("a program that is too large was compiled")
+		t.Errorf("warm compiled a program of %d instructions, want it interpreted", maxInsts+1)
 	}
 	if straight(maxBlockInsts+1, maxBlockInsts+1).warm(Compiled, 1, 1) != nil {
-		t.Error("a block that is too large was compiled")
+		t.Errorf("warm compiled a block of %d instructions, want it interpreted", maxBlockInsts+1)
 	}
 	p := straight(10, 10)
 	for warps := 1; warps <= maxVariants+2; warps++ {
 		if made := p.warm(Compiled, warps, 1) != nil; made != (warps <= maxVariants) {
-			t.Errorf("variant %d: made %v, want %v", warps, made, warps <= maxVariants)
+			t.Errorf("variant of %d warps compiled = %v, want %v", warps, made, warps <= maxVariants)
 		}
 	}
 	if codeBytes.Load() == 0 {
-		t.Error("machine code does not count")
+		t.Error("codeBytes = 0 after a compilation, want the size of the code")
 	}
 }

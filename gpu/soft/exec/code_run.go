@@ -8,22 +8,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/native"
 )
 
-// tiles is how many a warp has.
+// tiles is the number of tiles of a warp.
 const tiles = ir.WarpSize / ir.Tile
 
-// codeState is what a machine keeps for machine code.
+// codeState is the state of a machine for machine code.
 type codeState struct {
-	code    *machineCode // nil: none yet
+	code    *machineCode // nil if there is none yet
 	context *native.Context
 	files   native.Files
-	bound   *Run              // that files are of
+	bound   *Run              // the launch of files
 	rows    bool              // warps are rows of threads (native.FindSteady)
-	short   bool              // there are fewer parameters than the program says: no region
-	table   []Region          // that windows are of
+	short   bool              // there are fewer parameters than the program declares: the region is not used
+	table   []Region          // the table that windows are from
 	windows [][]native.Window // by run: the allocation that each access used last
 }
 
-// useCode lets a machine go on with machine code where there is some.
+// useCode makes a machine use machine code if there is some.
 func (m *machine) useCode(blocks int) {
 	n := &m.native
 	if n.code == nil || n.code.learns {
@@ -51,7 +51,7 @@ func (n *codeState) clearWindows() {
 	}
 }
 
-// bind gives machine code the machine's registers and memory.
+// bind connects machine code to the registers and memory of the machine.
 func (m *machine) bind() {
 	n := &m.native
 	if n.bound == m.of {
@@ -59,7 +59,7 @@ func (m *machine) bind() {
 	}
 	n.bound = m.of
 	n.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Shared: m.shared, Params: m.env.Params, Local: m.local}
-	if m.of.size == 1 { // else other blocks of the cluster may use the shared memory
+	if m.of.size == 1 { // else other blocks of the cluster may access the shared memory
 		n.files.Exclusive = m.shared
 	}
 	n.context.Bind(&n.files)
@@ -67,13 +67,13 @@ func (m *machine) bind() {
 	n.context.Begin(n.rows)
 }
 
-// forget lets go of a launch's memory.
+// forget drops references to the memory of a launch.
 func (n *codeState) forget() {
 	n.table, n.files, n.bound = nil, native.Files{}, nil
 	n.clearWindows()
 }
 
-// runCode does a run for the active lanes.
+// runCode executes a run for the active lanes.
 func (m *machine) runCode(r *run, act []uint32) error {
 	windows := m.native.windowsOf(r)
 	for w := 0; w < len(act); {
@@ -96,7 +96,7 @@ func (m *machine) runCode(r *run, act []uint32) error {
 	return nil
 }
 
-// windowsOf is the allocation that each access of a run used last.
+// windowsOf returns the allocation that each access of a run used last.
 func (n *codeState) windowsOf(r *run) []native.Window {
 	if n.windows[r.number] == nil {
 		n.windows[r.number] = make([]native.Window, max(len(r.windows[0]), len(r.windows[1])))
@@ -110,9 +110,9 @@ type leftLanes struct {
 	act  [maxWarps]uint32
 }
 
-// runTiles does a run for some tiles. Lanes of tiles that the code leaves do the rest
-// interpreted, all that have left at an instruction together: it may be one store,
-// or one load, of a whole warp.
+// runTiles executes a run for some tiles. Lanes of tiles that leave the code are
+// interpreted for the rest, all that have left at one instruction together: it may be
+// one store, or one load, of a whole warp.
 func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32, used []native.Window) error {
 	f, windows := r.some, r.windows[1]
 	if full {
@@ -125,13 +125,13 @@ func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32, used [
 			m.did |= didChange
 		}
 		if tile == to {
-			if full && m.native.code.learns { // a tile that has left may have looked before its accesses had their allocations
+			if full && m.native.code.learns { // the addresses of a tile that has left may have been examined before its accesses had their allocations
 				m.native.context.Kinds(r.seen)
 			}
 			break
 		}
 		left = addLeft(left, inst, act, tile, tile+1)
-		if from = tile + 1; r.ordered { // of two lanes that store to one address the later one wins
+		if from = tile + 1; r.ordered { // if two lanes store to one address, the value of the later one must remain
 			left = addLeft(left, 0, act, from, to)
 			break
 		}
@@ -157,7 +157,7 @@ func addLeft(left []leftLanes, inst int, act []uint32, from, to int) []leftLanes
 	return left
 }
 
-// interpretLeft does the rest of a run for lanes that have left it.
+// interpretLeft interprets the rest of a run for lanes that have left it.
 func (m *machine) interpretLeft(r *run, windows []int, left []leftLanes) error {
 	slices.SortFunc(left, func(a, b leftLanes) int { return a.inst - b.inst })
 	var lanes [maxWarps]uint32
@@ -179,7 +179,7 @@ func (m *machine) interpretLeft(r *run, windows []int, left []leftLanes) error {
 	return nil
 }
 
-// widen gives an access the allocation that it has just used.
+// widen sets the window of an access to the allocation that was used last.
 func (m *machine) widen(r *run, windows []int, inst int) {
 	for i, at := range windows {
 		if at != inst {
@@ -193,7 +193,7 @@ func (m *machine) widen(r *run, windows []int, inst int) {
 	}
 }
 
-// activity is what a run did, for threads that wait.
+// activity returns how a run accessed memory, for the detection of threads that wait.
 func (r *run) activity() (a activity) {
 	if r.stores {
 		a |= didChange
@@ -204,8 +204,9 @@ func (r *run) activity() (a activity) {
 	return a
 }
 
-// outcomeOf tells rounds of a loop apart by what they have computed in the first
-// active lane from what they loaded: one that waits computes the same again.
+// outcomeOf returns a hash of the values that iterations of a loop have computed, in
+// the first active lane, from what they loaded. Iterations that wait have the same
+// hash.
 func (m *machine) outcomeOf(loads []ir.Ref, act []uint32) (sum uint64) {
 	if len(loads) == 0 {
 		return 0

@@ -11,8 +11,8 @@ import (
 )
 
 // TestLanesThatLeaveGoOnTogether stores to one address from all lanes of two warps,
-// which leaves the code in each tile. That it is one store for a warp, the step sees
-// to, if it has all of its lanes at once.
+// which leaves the code in each tile. The step makes it one store for a warp, if it
+// receives all lanes of the warp at once.
 func TestLanesThatLeaveGoOnTogether(t *testing.T) {
 	if !amd64.Available() {
 		t.Skip("this processor lacks AVX2, FMA, BMI2, LZCNT or F16C")
@@ -45,13 +45,13 @@ func TestLanesThatLeaveGoOnTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(calls) != 1 || !slices.Equal(calls[0], act) {
-		t.Errorf("the store is done %d times, for the lanes %#x; want once for %#x", len(calls), calls, act)
+		t.Errorf("store interpreted %d times, for the lanes %#x; want once for %#x", len(calls), calls, act)
 	}
 }
 
-// TestWhatTilesLearnThatLeave loads side by side from all lanes of two warps, twice. The
-// first time each tile leaves, as the load has no allocation yet; how its addresses lay
-// is what the second time tells.
+// TestWhatTilesLearnThatLeave loads from consecutive addresses from all lanes of two
+// warps, twice. The first time each tile leaves, as the load has no allocation yet; the
+// pattern of its addresses is observed the second time.
 func TestWhatTilesLearnThatLeave(t *testing.T) {
 	if !amd64.Available() {
 		t.Skip("this processor lacks AVX2, FMA, BMI2, LZCNT or F16C")
@@ -86,9 +86,9 @@ func TestWhatTilesLearnThatLeave(t *testing.T) {
 		}
 	}
 	if interpreted != 1 {
-		t.Fatalf("the load is interpreted %d times, want once", interpreted)
+		t.Fatalf("load interpreted %d times, want once", interpreted)
 	}
 	if kinds := native.Expected(r.seen); len(kinds) != 1 || kinds[0] == native.Unknown {
-		t.Errorf("the load's addresses lay as %v, want one way that is known", kinds)
+		t.Errorf("expected kinds of the load's addresses = %v, want one known kind", kinds)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// What the instructions of a warp compute (PTX ISA, "Parallel Synchronization").
+// The results of the instructions of a warp (PTX ISA, "Parallel Synchronization").
 
-// newWarpOp makes the instruction of an exchange.
+// newWarpOp returns the instruction of an exchange.
 func newWarpOp(e *ir.Exchange) *warpOp {
 	o := &warpOp{Exchange: e}
 	if e.P != nil {
@@ -39,8 +39,8 @@ func newWarpOp(e *ir.Exchange) *warpOp {
 	return o
 }
 
-// shuffle is shfl. A lane that does not take part has no defined value in PTX;
-// here the lane that asks keeps its own.
+// shuffle evaluates shfl. The value of a lane that does not take part is undefined in
+// PTX; here the lane that reads it keeps its own value.
 func (o *warpOp) shuffle(x *exchange) {
 	a, bs, cs := x.src[0][:ir.WarpSize], x.src[1][:ir.WarpSize], x.src[2][:ir.WarpSize]
 	valid, partly := uint32(0), x.lanes != ^uint32(0)
@@ -80,7 +80,7 @@ func shuffleSource(mode ir.Exchanged, lane, b, c uint32) (from uint32, ok bool) 
 	return j & 31, ok
 }
 
-// alike gives the lanes that have the value of the lowest of them.
+// alike returns the lanes that have the same value as the lowest of them.
 func (o *warpOp) alike(x *exchange, lanes uint32) uint32 {
 	if o.Wide.Class == ir.Class64 {
 		return having(x.wide, lanes, x.wide[bits.TrailingZeros32(lanes)])

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// setCondition stores the value of a condition of a graph. Any other number than that
-// of a condition is an address like any other.
+// setCondition returns the step that stores the value of a condition of a graph. A
+// handle that is not that of a condition is treated as an ordinary address.
 func setCondition(o *ir.SetCondition) step {
 	handle, value := word{o.Handle}, word{o.Value}
 	return masked(func(m *machine, act []uint32) error {

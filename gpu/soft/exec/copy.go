@@ -32,7 +32,7 @@ func copyAsync(k *ir.CopyAsync) step {
 	})
 }
 
-// copied is how many bytes a lane copies.
+// copied returns the number of bytes that a lane copies.
 func copied(k *ir.CopyAsync, m *machine, lane int) uint64 {
 	if k.Ignore != nil && m.get(k.Ignore.Ref(), lane) != uint64(bitOf(k.Ignore.Not)) {
 		return 0

@@ -7,11 +7,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// end is how a basic block ends: it moves the group on and reports whether the
-// group lives; a group that does not may have left machine.fault.
+// end executes the end of a basic block: it moves the group to the next one and reports
+// whether the group still exists. If it does not, machine.fault may have an error.
 type end func(m *machine, g *group) bool
 
-// newEnd makes the end of a block.
+// newEnd returns the end of a block.
 func newEnd(e ir.End) end {
 	switch e := e.(type) {
 	case ir.Goto:
@@ -37,7 +37,7 @@ func newEnd(e ir.End) end {
 	case ir.ReturnDynamic:
 		return returnDynamic(e.F)
 	}
-	panic(fmt.Sprintf("no end for %T", e)) // TestEveryOperation
+	panic(fmt.Sprintf("no end for %T", e)) // excluded by TestEveryOperation
 }
 
 func branch(p pred, to, otherwise int) end {
@@ -60,8 +60,8 @@ func branch(p pred, to, otherwise int) end {
 	}
 }
 
-// diverge is a branch that some lanes take. It is apart from branch so that the others
-// need no room for masks.
+// diverge executes a branch that only some lanes take. It is separate from branch so
+// that other branches need no stack space for masks.
 func (m *machine) diverge(g *group, pred []uint32, not uint32, to, otherwise int) {
 	var taken [maxWarps]uint32
 	for w, v := range pred {
@@ -92,14 +92,14 @@ func table(idx ir.Ref, to []int) end {
 			}
 			before := len(m.groups)
 			m.branch(g, &taken, want, -1)
-			if len(m.groups) == before { // all went the same way
+			if len(m.groups) == before { // all lanes take the same branch
 				return true
 			}
 		}
 	}
 }
 
-// leave is the end of a function that is entered by ir.Call, or of a kernel.
+// leave executes the end of a function that is entered by ir.Call, or of a kernel.
 func leave(m *machine, g *group) bool {
 	top := len(g.stack) - 1
 	if top < 0 {
@@ -110,7 +110,8 @@ func leave(m *machine, g *group) bool {
 	return true
 }
 
-// callAddress lets lanes with different addresses go on as groups of their own.
+// callAddress returns the end that calls a function by its address. Lanes with
+// different addresses continue as groups of their own.
 func callAddress(target ir.Ref, signature string, back int) end {
 	enter := func(m *machine, g *group, address uint64) bool {
 		f := m.p.Code[address]
@@ -135,7 +136,8 @@ func callAddress(target ir.Ref, signature string, back int) end {
 	}
 }
 
-// lanesWith returns the lanes of a group whose value is x, and whether there are others.
+// lanesWith returns the lanes of a group whose value is x, and whether there are
+// others.
 func lanesWith(g *group, v []uint64, x uint64) (same [maxWarps]uint32, others bool) {
 	eachLane(g.act[:len(v)/ir.WarpSize], func(l int) {
 		if v[l] == x {

@@ -7,36 +7,36 @@ import (
 )
 
 // The text of a kernel's printf (CUDA C++ Programming Guide, "Formatted Output":
-// "%[flags][width][.precision][size]type"), as the host's C library would write it.
+// "%[flags][width][.precision][size]type"), formatted as by the C library of the host.
 
-// Limits of the text of one call. Whoever formats has to bound what a few bytes
-// of a kernel can ask for.
+// Limits of the text of one call, as a few bytes of a kernel can request very long
+// output.
 const (
-	maxText = 32 << 10 // bytes; the rest is cut off
-	maxPad  = 4096     // width or precision; larger ones count as that
-	maxArgs = 32       // arguments; further conversions are printed as they are
+	maxText = 32 << 10 // bytes; the rest is truncated
+	maxPad  = 4096     // maximum of width and precision
+	maxArgs = 32       // arguments; further conversions are printed verbatim
 )
 
-// arguments are what the conversions of a format take, in order.
+// arguments returns the arguments of the conversions of a format, in order.
 type arguments interface {
 	// word returns the next argument, of 4 or 8 bytes.
 	word(bytes uint64) (uint64, error)
-	// text returns the bytes from an address on up to a NUL, at most so many.
+	// text returns the bytes from an address up to a NUL, at most that many.
 	text(address uint64, most int) ([]byte, error)
 }
 
-// conversion is one % of a format.
+// conversion is one conversion specification of a format.
 type conversion struct {
 	minus, plus, blank, alternate, zero bool
 
 	width     int
-	precision int    // less than 0: none
+	precision int    // less than 0: not given
 	size      string // "", "h", "hh", "l" or "ll"
 	kind      byte
 }
 
-// formatText appends what a call of printf writes to b, and returns how many
-// arguments it took.
+// formatText appends the output of a printf call to b, and returns the number of
+// arguments it has read.
 func formatText(b []byte, format string, a arguments) ([]byte, int, error) {
 	used := 0
 	for format != "" && len(b) < maxText {
@@ -69,8 +69,9 @@ func formatText(b []byte, format string, a arguments) ([]byte, int, error) {
 	return b[:min(len(b), maxText)], used, nil
 }
 
-// parseConversion reads the conversion that a format begins with. n are its bytes,
-// stars how many of its numbers are arguments. One that is not known has kind 0.
+// parseConversion parses the conversion that a format begins with. It returns the
+// number n of its bytes, and how many of its numbers are arguments. An unknown
+// conversion has kind 0.
 func parseConversion(s string) (c conversion, stars, n int) {
 	c.precision = -1
 	for n = 1; n < len(s) && c.flag(s[n]); n++ {
@@ -102,7 +103,7 @@ func parseConversion(s string) (c conversion, stars, n int) {
 	return c, stars, n + 1
 }
 
-// flag takes note of a flag, and reports whether it is one.
+// flag sets a flag, and reports whether b is one.
 func (c *conversion) flag(b byte) bool {
 	switch b {
 	case '-':
@@ -121,7 +122,7 @@ func (c *conversion) flag(b byte) bool {
 	return true
 }
 
-// readStars takes the width and the precision that are arguments.
+// readStars reads the width and the precision that are arguments.
 func (c *conversion) readStars(text string, a arguments) error {
 	width, precision, _ := strings.Cut(text, ".")
 	if strings.Contains(width, "*") {
@@ -274,7 +275,7 @@ func (c *conversion) float(b []byte, v float64) []byte {
 	return c.pad(b, prefix, digits, number)
 }
 
-// decimal is the number of %e, %f and %g.
+// decimal returns the digits of %e, %f and %g.
 func (c *conversion) decimal(v float64) string {
 	precision := c.precision
 	if precision < 0 {
@@ -305,7 +306,7 @@ func (c *conversion) decimal(v float64) string {
 	return number
 }
 
-// point adds the decimal point that # asks for.
+// point adds the decimal point that # requires.
 func (c *conversion) point(s, exponent string) string {
 	if !c.alternate || strings.Contains(s, ".") {
 		return s
@@ -316,7 +317,7 @@ func (c *conversion) point(s, exponent string) string {
 	return s + "."
 }
 
-// shortExponent makes "p+01" "p+1", as C writes it.
+// shortExponent converts "p+01" to "p+1", as C writes it.
 func shortExponent(s string) string {
 	i := strings.IndexByte(s, 'p') + 2
 	for len(s) > i+1 && s[i] == '0' {
@@ -325,7 +326,7 @@ func shortExponent(s string) string {
 	return s
 }
 
-// pad appends a prefix and what follows it, filled up to the width.
+// pad appends a prefix and what follows it, padded to the width.
 func (c *conversion) pad(b []byte, prefix, s string, zeros bool) []byte {
 	fill := max(0, c.width-len(prefix)-len(s))
 	switch {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// buffer are arguments that lie in a buffer, and texts by their address.
+// buffer returns arguments from a buffer, and texts by their address.
 type buffer struct {
 	bytes []byte
 	at    uint64
@@ -35,7 +35,7 @@ func (a *buffer) text(address uint64, most int) ([]byte, error) {
 	return []byte(s[:min(len(s), most)]), nil
 }
 
-// The C library's own output (testdata/printf.c).
+// TestFormatsAsC compares with the output of the C library (testdata/printf.c).
 func TestFormatsAsC(t *testing.T) {
 	raw, err := os.ReadFile("testdata/printf.txt")
 	if err != nil {
@@ -50,12 +50,12 @@ func TestFormatsAsC(t *testing.T) {
 		}
 		got, used, err := formatText(nil, f[1], &buffer{bytes: binary.LittleEndian.AppendUint64(nil, v)[:size]})
 		if err != nil || used != 1 || string(got) != f[3] {
-			t.Errorf("%s of %#x: %q, %d arguments, %v; want %q", f[1], v, got, used, err, f[3])
+			t.Errorf("formatText(%q) of %#x = %q, %d arguments, error %v; want %q, 1 argument", f[1], v, got, used, err, f[3])
 		}
 		n++
 	}
 	if n < 800 {
-		t.Errorf("%d lines", n)
+		t.Errorf("testdata/printf.txt has %d lines, want at least 800", n)
 	}
 }
 
@@ -74,17 +74,18 @@ func TestFormatText(t *testing.T) {
 		{"", "", 0}, {"plain", "plain", 0}, {"100%%|%5%|", "100%|%|", 0},
 		{"[%*d] %c %s %s %g", "[3     ] x some text (null) 1.5", 6},
 		{"%d %d %c %.4s|%12s|", "-6 3 x some|      (null)|", 5},
-		{"%.*d %c", "3 x", 3}, // a precision below 0 is none
+		{"%.*d %c", "3 x", 3}, // a negative precision is ignored
 		{"%q %y %", "%q %y %", 0}, {"%hhhd", "%hhhd", 0}, {"%lhd", "%lhd", 0}, {"%n", "%n", 0}, {"%5", "%5", 0}, {"%.", "%.", 0}, {"%-", "%-", 0},
 	} {
 		got, used, err := formatText([]byte("> "), c.format, &buffer{bytes: args, texts: texts})
 		if err != nil || used != c.used || string(got) != "> "+c.want {
-			t.Errorf("%q: %q, %d arguments, %v; want %q, %d", c.format, got, used, err, c.want, c.used)
+			t.Errorf("formatText(%q) = %q, %d arguments, error %v; want %q, %d arguments", c.format, got, used, err, "> "+c.want, c.used)
 		}
 	}
 }
 
-// What a few bytes of a kernel can ask for is bounded.
+// TestFormatLimits checks the limits of the output that a few bytes of a kernel can
+// request.
 func TestFormatLimits(t *testing.T) {
 	zeros := make([]byte, 4096)
 	for _, c := range []struct {
@@ -98,12 +99,12 @@ func TestFormatLimits(t *testing.T) {
 	} {
 		got, used, err := formatText(nil, c.format, &buffer{bytes: zeros})
 		if err != nil || len(got) != c.size || used != c.arg {
-			t.Errorf("%.30q: %d bytes, %d arguments, %v; want %d and %d", c.format, len(got), used, err, c.size, c.arg)
+			t.Errorf("formatText(%.30q) = %d bytes, %d arguments, error %v; want %d bytes, %d arguments", c.format, len(got), used, err, c.size, c.arg)
 		}
 	}
 	for _, format := range []string{"%d", "%*d", "%.*d", "%s"} {
 		if _, _, err := formatText(nil, format, &buffer{bytes: []byte{1, 2}}); !errors.Is(err, errEnd) {
-			t.Errorf("%s: %v", format, err)
+			t.Errorf("formatText(%q) without enough arguments: error %v, want %v", format, err, errEnd)
 		}
 	}
 }
@@ -115,7 +116,7 @@ func FuzzFormatText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, format string, args []byte) {
 		b, used, err := formatText(nil, format, &buffer{bytes: args})
 		if len(b) > maxText+maxPad+512 || err == nil && len(b) > maxText || used > maxArgs {
-			t.Errorf("%q: %d bytes, %d arguments, %v", format, len(b), used, err)
+			t.Errorf("formatText(%q) = %d bytes, %d arguments, error %v; want at most %d bytes and %d arguments", format, len(b), used, err, maxText, maxArgs)
 		}
 	})
 }

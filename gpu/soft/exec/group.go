@@ -2,48 +2,48 @@ package exec
 
 import "slices"
 
-// group is a set of lanes at the same place. A block starts as one group; a
-// divergent branch splits it, and groups that meet at the same place merge.
+// group is a set of lanes at the same position. A block starts as one group; a
+// divergent branch splits it, and groups that reach the same position merge.
 //
-// The group furthest behind runs first. Program order is a topological order
-// of the control-flow graph in which loops are contiguous, so lanes wait at
-// the join of a branch until the others have come, at the latest at the
-// immediate post-dominator (the thread-frontier scheme).
+// The group with the earliest position runs first. Program order is a topological order
+// of the control-flow graph in which loops are contiguous, so lanes wait at the join of
+// a branch until the others have arrived, at the latest at the immediate post-dominator
+// (the thread-frontier scheme).
 type group struct {
 	pc    int // basic block, not yet started
 	act   [maxWarps]uint32
 	stack []call
 	state waitState
 	bar   int // barrier number when state is atBarrier
-	// passed means that the instruction at pc on which the group waited has let
-	// it through, a barrier with this result; it has still to finish it.
+	// passed means that the wait of the group at the instruction at pc has ended, for a
+	// barrier with this result; the instruction has not been completed yet.
 	passed bool
 	result barrier
 	// For waiting.go.
 	did    activity // in this iteration of its loop
-	reads  uint64   // addresses in it
-	last   uint64   // addresses in the one before
-	idle   int      // iterations in a row without effect
-	ticks  int      // backward branches since others had a turn
-	rested int      // rests since it changed something
-	until  uint64   // it rests until the machine's clock shows this
-	// spans are the warps with active lanes, as runs.
+	reads  uint64   // hash of the addresses in it
+	last   uint64   // hash of the addresses in the previous one
+	idle   int      // successive iterations without effect
+	ticks  int      // backward branches since other groups had a turn
+	rested int      // rests since it last changed something
+	until  uint64   // it rests until the machine's clock has this value
+	// spans are the runs of warps with active lanes.
 	spans []span
 	fresh bool // spans are valid
-	parts bool // of some warps only some lanes are active
+	parts bool // some warps have only some lanes active
 }
 
 type waitState uint8
 
 const (
 	runnable  waitState = iota
-	atBarrier           // bar.sync: until all threads have come
-	atWarp              // a WarpOp: until its members have come
-	atCluster           // barrier.cluster.wait: until all threads of the cluster have come
+	atBarrier           // bar.sync: until all threads have arrived
+	atWarp              // a warpOp: until its members have arrived
+	atCluster           // barrier.cluster.wait: until all threads of the cluster have arrived
 )
 
-// span is a run of warps with active lanes; full when all of the block's
-// lanes in them are active.
+// span is a run of warps with active lanes. It is full if all of the block's lanes in
+// them are active.
 type span struct {
 	w0, w1 int
 	full   bool
@@ -65,7 +65,7 @@ func spansOf(dst []span, act, valid []uint32) []span {
 	return dst
 }
 
-// freshen finds the spans of a group whose lanes have changed.
+// freshen computes the spans of a group whose lanes have changed.
 func (m *machine) freshen(g *group) {
 	if g.fresh {
 		return
@@ -79,7 +79,7 @@ func (m *machine) freshen(g *group) {
 	}
 }
 
-// before orders groups by progress: return addresses first, then the place.
+// before orders groups by progress: by return addresses first, then by position.
 func (g *group) before(h *group) bool {
 	n := min(len(g.stack), len(h.stack))
 	for i := range n {
@@ -100,7 +100,7 @@ func (g *group) same(h *group) bool {
 	return g.pc == h.pc && g.meets() && h.meets() && !g.passed && !h.passed && slices.Equal(g.stack, h.stack)
 }
 
-// meets reports whether the group may join others where it stands.
+// meets reports whether the group may merge with others at its position.
 func (g *group) meets() bool { return g.state == runnable || g.state == atWarp }
 
 func (m *machine) newGroup() *group {
@@ -113,7 +113,7 @@ func (m *machine) newGroup() *group {
 	return &group{}
 }
 
-// split moves some of a group's lanes, not all, into a new group at the same place.
+// split moves some of a group's lanes, not all, to a new group at the same position.
 func (m *machine) split(g *group, lanes *[maxWarps]uint32) *group {
 	h := m.newGroup()
 	h.pc, h.ticks, h.did, h.reads, h.last = g.pc, g.ticks, g.did, g.reads, g.last
@@ -137,14 +137,14 @@ func (g *group) shares(h *group) bool {
 	return false
 }
 
-// drop forgets a group whose lanes are gone or went into another.
+// drop removes a group whose lanes have ended or joined another group.
 func (m *machine) drop(g *group) {
 	i := slices.Index(m.groups, g)
 	m.groups = slices.Delete(m.groups, i, i+1)
 	m.pool = append(m.pool, g)
 }
 
-// merge joins all groups that stand where g stands.
+// merge merges all groups at the position of g into g.
 func (m *machine) merge(g *group) {
 	for i := 0; i < len(m.groups); {
 		h := m.groups[i]

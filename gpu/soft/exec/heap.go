@@ -10,25 +10,27 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// heapAlign is the alignment of what malloc returns, as on a card.
+// heapAlign is the alignment in bytes of the addresses that malloc returns, as on a
+// GPU.
 const heapAlign = 16
 
-// Heap is the memory of malloc and free in kernels, which all blocks share.
+// Heap is the memory of malloc and free in kernels, which all blocks share. It is safe
+// for concurrent use.
 type Heap struct {
 	mu   sync.Mutex
 	free []hole // sorted, none next to another
 	used map[uint64]uint64
-	size uint64 // of all
+	size uint64 // in total
 }
 
 type hole struct{ at, size uint64 }
 
-// NewHeap makes a heap of device memory.
+// NewHeap returns a heap of size bytes of device memory at an address.
 func NewHeap(at, size uint64) *Heap {
 	return &Heap{size: size, free: []hole{{at, size}}, used: map[uint64]uint64{}}
 }
 
-// alloc returns the address of size bytes, or 0 when there is no room.
+// alloc returns the address of size bytes, or 0 if there is not enough free memory.
 func (h *Heap) alloc(size uint64) uint64 {
 	if size == 0 || size > h.size {
 		return 0
@@ -51,7 +53,7 @@ func (h *Heap) alloc(size uint64) uint64 {
 	return 0
 }
 
-// release frees what alloc has returned; it reports false for anything else.
+// release frees memory that alloc has returned. It returns false for any other address.
 func (h *Heap) release(at uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

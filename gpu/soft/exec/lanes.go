@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// eachLane visits the active lanes.
+// eachLane calls f for each active lane.
 func eachLane(act []uint32, f func(lane int)) {
 	for w, a := range act {
 		for ; a != 0; a &= a - 1 {
@@ -15,7 +15,7 @@ func eachLane(act []uint32, f func(lane int)) {
 	}
 }
 
-// eachLaneErr visits the active lanes until one fails.
+// eachLaneErr calls f for each active lane until it returns an error.
 func eachLaneErr(act []uint32, f func(lane int) error) error {
 	for w, a := range act {
 		for ; a != 0; a &= a - 1 {
@@ -27,7 +27,7 @@ func eachLaneErr(act []uint32, f func(lane int) error) error {
 	return nil
 }
 
-// having gives the lanes among some whose value is x.
+// having returns the lanes among the given ones whose value is x.
 func having[T uint32 | uint64](v []T, lanes uint32, x T) uint32 {
 	found := uint32(0)
 	for l, y := range v[:ir.WarpSize] {
@@ -36,7 +36,7 @@ func having[T uint32 | uint64](v []T, lanes uint32, x T) uint32 {
 	return found & lanes
 }
 
-// bitOf is 1 for true.
+// bitOf returns 1 for true.
 func bitOf(b bool) uint32 {
 	if b {
 		return 1

@@ -5,8 +5,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// arith is the step of an operation of the table. The old values of lanes that
-// are not active are kept unless the result is Scratch.
+// arith returns the step of an operation of the table. The old values of lanes that are
+// not active are kept unless the result is Scratch.
 func arith(o *ir.Arith) step {
 	f := bind(vectorOf(o.F), append([]ir.Ref{o.D}, o.S...))
 	if o.Scratch {
@@ -15,7 +15,7 @@ func arith(o *ir.Arith) step {
 	return dense(f, o.D)
 }
 
-// bind makes a function of a loop and its registers, the result first.
+// bind returns a function that applies a loop to its registers, the result first.
 func bind(f any, r []ir.Ref) func(m *machine, w0, w1 int) {
 	var s [5]int
 	for i, x := range r {

@@ -1,13 +1,13 @@
-// Package exec runs compiled kernels of the soft GPU.
+// Package exec executes compiled kernels on the emulated GPU.
 //
-// A Program is basic blocks of steps; only this package makes steps, ends of
-// blocks, barriers and warp operations, so only it knows the machine that they
-// work on. A block's threads run as groups of lanes that are at the same place
-// (group.go): a step is a loop over the lanes of some warps, with masks where
-// lanes diverge (block.go). Lanes of a warp meet by their member masks
-// (warpsync.go), threads at barriers (barrier.go). Several blocks run at a time,
-// on several goroutines; one that waits for others through memory is set aside
-// (waiting.go, run.go).
+// A Program consists of basic blocks of steps. Only this package creates steps, ends of
+// blocks, barriers and warp operations, so only it depends on the machine that they
+// work on. The threads of a block run as groups of lanes at the same position
+// (group.go): a step is a loop over the lanes of some warps, with masks where lanes
+// diverge (block.go). Lanes of a warp synchronize by their member masks (warpsync.go),
+// threads at barriers (barrier.go). Several blocks run at a time, on several
+// goroutines; one that waits for others through memory is set aside (waiting.go,
+// run.go).
 package exec
 
 import (
@@ -18,8 +18,9 @@ import (
 
 const maxWarps = ir.MaxThreads / ir.WarpSize
 
-// machine runs a block of a launch, and others after it. One goroutine at a time
-// has it. Register files are lane-major: register r of all lanes is one vector.
+// machine executes a block of a launch, and others after it. It is used by one
+// goroutine at a time. Register files are lane-major: register r of all lanes is one
+// vector.
 type machine struct {
 	p     *Program
 	env   *Launch
@@ -31,48 +32,48 @@ type machine struct {
 	r64     []uint64
 	preds   []uint32 // [register][maxWarps]
 	live    [maxWarps]uint32
-	block   uint64    // its number in the grid
-	batch   batch     // the blocks that it begins next
-	through uint64    // blocks of batches that it has ended, but for the one at hand
-	ctaid   [3]uint32 // its place
-	rank    uint32    // its place in the cluster
+	block   uint64    // index in the grid
+	batch   batch     // the next blocks that it begins
+	through uint64    // blocks of batches that it has ended, without the current one
+	ctaid   [3]uint32 // position in the grid
+	rank    uint32    // in the cluster
 	shared  []byte
 	local   []byte // [lane][p.localBytes]
 	stride  uint32 // bytes of local memory per lane
 	save32  []uint32
 	save64  []uint64
 	shadow  *shadow // of a checked program, or nil
-	cache   Region  // the allocation touched last
+	cache   Region  // the allocation accessed last
 	bound   bound   // the texture used last
 	groups  []*group
 	pool    []*group
 	bars    [16]barrier
-	meet    exchange // the meeting of lanes in work
+	meet    exchange // the current exchange of lanes
 	matrix  matrixBuffers
 	blocks  []block // of the program, or of its machine code
 	native  codeState
 	starts  bool  // the threads of the block have not begun
-	fault   error // of the end of a block
+	fault   error // error of the end of a block
 
 	clock uint64   // basic blocks that have begun
-	due   uint64   // the clock when it looks next whether it is to stop
+	due   uint64   // the clock at which it checks next whether to stop
 	until uint64   // the clock at the end of the block's turn
-	did   activity // of the group that runs, in this iteration of its loop
-	reads uint64   // what it has read in it: a hash of the addresses
+	did   activity // of the running group, in this iteration of its loop
+	reads uint64   // hash of the addresses that it has read in it
 
 	cluster *cluster
-	alone   cluster          // of a block that is in none
-	parity  [maxWarps]uint32 // of each lane's latest phase at the cluster's barrier
+	alone   cluster          // of a block that is in no cluster
+	parity  [maxWarps]uint32 // of the latest phase of each lane at the cluster's barrier
 
 	placed  []placed
-	shape   shape  // that the special registers are for
-	printed []byte // room for a lane's text
+	shape   shape  // that the special registers are filled for
+	printed []byte // buffer for a lane's text
 
 	saved      map[frameKey][]uint64
 	savedBytes int
 }
 
-// shape is what the special registers of a launch depend on.
+// shape has the parameters that the special registers of a launch depend on.
 type shape struct {
 	grid, block, cluster [3]uint32
 
@@ -110,7 +111,7 @@ func newMachine(r *Run) *machine {
 	return m
 }
 
-// join makes a machine that of a launch.
+// join prepares a machine for a launch.
 func (m *machine) join(r *Run) {
 	m.of, m.env = r, r.env
 	if s := (shape{m.env.Grid, m.env.Block, m.env.Cluster, m.env.Shared, m.env.SMs, m.env.Workspace}); s != m.shape {
@@ -119,7 +120,7 @@ func (m *machine) join(r *Run) {
 	}
 }
 
-// leave forgets the launch that the machine was of.
+// leave drops the references to the launch that the machine was used for.
 func (m *machine) leave() {
 	m.of, m.env, m.cluster, m.cache, m.bound = nil, nil, nil, Region{}, bound{}
 	m.native.forget()
@@ -133,14 +134,14 @@ func warpsOf(l *Launch) int { return (l.threads + ir.WarpSize - 1) / ir.WarpSize
 
 func sharedBytes(p *Program, l *Launch) int { return int((p.SharedBytes + l.Shared + 15) &^ 15) }
 
-// What a machine takes besides its registers and memory, about.
+// The approximate memory of a machine besides its registers and memory.
 const (
 	machineBytes = 16 << 10
 	groupBytes   = 512
 	callBytes    = 24 // of a group's stack
 )
 
-// bytesOf is what a machine takes when its block begins.
+// bytesOf returns the memory in bytes of a machine whose block begins.
 func bytesOf(p *ir.Program, threads, shared uint64) uint64 {
 	return machineBytes + p.BlockBytes(threads) + 4*maxWarps*uint64(p.Preds) + uint64(p.SharedBytes) + shared
 }
@@ -149,7 +150,8 @@ func (m *machine) size() uint64 {
 	return bytesOf(m.p.Program, uint64(m.lanes), uint64(len(m.shared))-uint64(m.p.SharedBytes)) + m.p.shadowSize(uint64(len(m.shared)))
 }
 
-// grown is what it takes more by now: groups with their calls, and saved frames.
+// grown returns how much more memory it uses by now: groups with their calls, and saved
+// frames.
 func (m *machine) grown() int {
 	n := m.savedBytes
 	for _, list := range [2][]*group{m.groups, m.pool} {
@@ -185,7 +187,7 @@ func (m *machine) pred(r, w0, w1 int) ops.Predicate {
 	return m.preds[o+w0 : o+w1]
 }
 
-// get and set move one lane of a register of either width.
+// get and set read and write one lane of a register of any class.
 func (m *machine) get(r ir.Ref, lane int) uint64 {
 	switch r.Class {
 	case ir.Class32:
@@ -208,7 +210,7 @@ func (m *machine) set(r ir.Ref, lane int, v uint64) {
 	}
 }
 
-// resolve gives size bytes of device memory for an access.
+// resolve returns at least size bytes of device memory for an access.
 func (m *machine) resolve(addr uint64, size uint64) ([]byte, error) {
 	if addr&(size-1) != 0 {
 		return nil, misaligned(size, ir.Global, addr, size)
@@ -224,8 +226,8 @@ func (m *machine) resolve(addr uint64, size uint64) ([]byte, error) {
 	return r.Data[addr-r.Base:], nil
 }
 
-// window gives size bytes at an address of the given space for a lane. A
-// generic address picks its space by value.
+// window returns at least size bytes at an address of the given space for a lane. The
+// value of a generic address determines its space.
 func (m *machine) window(sp ir.Space, addr uint64, size uint64, lane int) ([]byte, error) {
 	if sp == ir.Generic {
 		switch at := &m.env.Spaces; {

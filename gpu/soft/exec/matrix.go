@@ -10,17 +10,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// The instructions of matrices that a whole warp executes together (PTX ISA, "Warp
-// Level Matrix Instructions"). They are .aligned: lanes meet at one place only.
+// The matrix instructions that a whole warp executes together (PTX ISA, "Warp Level
+// Matrix Instructions"). They are .aligned: all lanes execute the same instruction.
 
-// matrixBuffers holds the registers of a warp while one of these instructions runs.
+// matrixBuffers holds the registers of a warp while a matrix instruction is executed.
 type matrixBuffers struct {
 	a, b, c ops.Registers
 	dense   ops.Workspace
 }
 
-// brought returns the registers of a warp's lanes, in a room that grows with need.
-func (m *machine) brought(room *ops.Registers, w int, list []ir.Ref) ops.Registers {
+// readRegisters returns the registers of a warp's lanes, in a buffer that grows as needed.
+func (m *machine) readRegisters(room *ops.Registers, w int, list []ir.Ref) ops.Registers {
 	for len(*room) < len(list) {
 		*room = append(*room, [ir.WarpSize]uint64{})
 	}
@@ -36,8 +36,8 @@ func (m *machine) brought(room *ops.Registers, w int, list []ir.Ref) ops.Registe
 	return (*room)[:len(list)]
 }
 
-// given writes registers of a warp's lanes.
-func (m *machine) given(w int, list []ir.Ref, from ops.Registers) {
+// writeRegisters writes registers of a warp's lanes.
+func (m *machine) writeRegisters(w int, list []ir.Ref, from ops.Registers) {
 	for i, r := range list {
 		if r.Class == ir.Class64 {
 			copy(m.v64(r.Slot, w, w+1), from[i][:])
@@ -50,10 +50,10 @@ func (m *machine) given(w int, list []ir.Ref, from ops.Registers) {
 	}
 }
 
-// whole is what a warp does at an instruction that its lanes execute together.
+// whole executes an instruction that the lanes of a warp execute together.
 type whole = func(m *machine, w int, lanes uint32) error
 
-// together makes the instruction of all lanes of a warp.
+// together returns the instruction of all lanes of a warp.
 func together(o *ir.Aligned) *warpOp {
 	return &warpOp{Exchange: &o.Exchange, whole: newWhole(o.Do)}
 }
@@ -75,36 +75,36 @@ func newWhole(op ir.Op) whole {
 	case *ir.TransposeTile:
 		return transposeTile(o)
 	}
-	panic(fmt.Sprintf("a warp cannot do %T together", op)) // TestEveryOperation
+	panic(fmt.Sprintf("a warp cannot do %T together", op)) // excluded by TestEveryOperation
 }
 
 func multiply(o *ir.Product) whole {
 	return func(m *machine, w int, _ uint32) error {
 		r := &m.matrix
-		a, b, c := m.brought(&r.a, w, o.A), m.brought(&r.b, w, o.B), m.brought(&r.c, w, o.C)
+		a, b, c := m.readRegisters(&r.a, w, o.A), m.readRegisters(&r.b, w, o.B), m.readRegisters(&r.c, w, o.C)
 		for len(r.c) < len(o.D) {
 			r.c = append(r.c, [ir.WarpSize]uint64{})
 		}
 		o.F.Multiply(&r.dense, r.c, a, b, c)
-		m.given(w, o.D, r.c)
+		m.writeRegisters(w, o.D, r.c)
 		return nil
 	}
 }
 
-// warpsPerGroup is how many warps a warpgroup has.
+// warpsPerGroup is the number of warps of a warpgroup.
 const warpsPerGroup = 4
 
 func multiplyShared(o *ir.WarpgroupProduct) whole {
 	return func(m *machine, w int, _ uint32) error {
 		r := &m.matrix
-		d := m.brought(&r.c, w, o.D)
+		d := m.readRegisters(&r.c, w, o.D)
 		c := d
 		if (m.preds[o.Add.Slot*maxWarps+w]&1 != 0) == o.Add.Not {
 			c = nil
 		}
 		a := ops.Multiplicand{First: 16 * (w % warpsPerGroup), Across: o.Flip[0], Negated: o.Neg[0]}
 		if o.InA {
-			a.Registers = m.brought(&r.a, w, o.A)
+			a.Registers = m.readRegisters(&r.a, w, o.A)
 		} else {
 			a.Matrix = ops.SharedMatrixOf(m.get(o.A[0], w*ir.WarpSize))
 		}
@@ -112,12 +112,12 @@ func multiplyShared(o *ir.WarpgroupProduct) whole {
 		if err := o.F.MultiplyShared(&r.dense, m.shared, d, a, b, c); err != nil {
 			return fmt.Errorf("%w: %w", abi.ErrIllegalAddress, err)
 		}
-		m.given(w, o.D, d)
+		m.writeRegisters(w, o.D, d)
 		return nil
 	}
 }
 
-// lines gives the memory of each line of a matrix.
+// lines returns the memory of each line of a matrix.
 func (m *machine) lines(k *ir.MatrixAccess, w int, lanes uint32) ([][]byte, error) {
 	a := reached(k.Access)
 	lane := w*ir.WarpSize + bits.TrailingZeros32(lanes)
@@ -140,7 +140,7 @@ func (m *machine) lines(k *ir.MatrixAccess, w int, lanes uint32) ([][]byte, erro
 	return lines, nil
 }
 
-// stretch gives n bytes at an address, which a.Size aligns.
+// stretch returns n bytes at an address, which must be a multiple of a.Size.
 func (m *machine) stretch(a *access, addr, n uint64, lane int) ([]byte, error) {
 	b, err := m.window(a.Space, addr, a.Size, lane)
 	if err != nil {
@@ -158,9 +158,9 @@ func loadMatrix(k *ir.LoadMatrix) whole {
 		if err != nil {
 			return err
 		}
-		v := m.brought(&m.matrix.c, w, k.R)
+		v := m.readRegisters(&m.matrix.c, w, k.R)
 		k.Fragment.Load(v, lines, k.Col)
-		m.given(w, k.R, v)
+		m.writeRegisters(w, k.R, v)
 		return nil
 	}
 }
@@ -175,12 +175,13 @@ func storeMatrix(k *ir.StoreMatrix) whole {
 			return err
 		}
 		m.did |= didChange
-		k.Fragment.Store(lines, m.brought(&m.matrix.c, w, k.R), k.Col)
+		k.Fragment.Store(lines, m.readRegisters(&m.matrix.c, w, k.R), k.Col)
 		return nil
 	}
 }
 
-// tileRow gives the memory of a row of a tile: of tile i the address in lane 8i+row.
+// tileRow returns the memory of a row of a tile. The address of row row of tile i is in
+// lane 8i+row.
 func (m *machine) tileRow(a *access, w, tile, row int) ([]byte, error) {
 	return m.inShared(a, w*ir.WarpSize+8*tile+row, 16)
 }
@@ -188,7 +189,7 @@ func (m *machine) tileRow(a *access, w, tile, row int) ([]byte, error) {
 func loadTiles(o *ir.LoadTiles) whole {
 	a := reached(o.Access)
 	return func(m *machine, w int, _ uint32) error {
-		var tiles [4]ops.Tile // registers may hold addresses: read all first
+		var tiles [4]ops.Tile // destination registers may hold addresses: read everything first
 		for i := range o.D {
 			for row := range tiles[i] {
 				b, err := m.tileRow(a, w, i, row)
@@ -229,7 +230,7 @@ func storeTiles(o *ir.StoreTiles) whole {
 	}
 }
 
-// tile is the tile that a register of a warp's lanes holds.
+// tile returns the tile that a register of a warp's lanes holds.
 func (m *machine) tile(w int, s ir.Ref, trans bool) (t ops.Tile) {
 	for l := range ir.WarpSize {
 		t.SetWord(l, trans, uint32(m.get(s, w*ir.WarpSize+l)))

@@ -8,7 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// mbarrier makes the step of an operation on an mbarrier. A wait never blocks: it reports whether the phase has ended, and the kernel asks again.
+// mbarrier returns the step of an operation on an mbarrier. A wait never blocks: it
+// reports whether the phase has ended, and the kernel polls.
 func mbarrier(o *ir.MBarrier) step {
 	a := reached(o.Access)
 	return masked(func(m *machine, act []uint32) error {
@@ -31,7 +32,7 @@ func mbarrier(o *ir.MBarrier) step {
 					ended = old.EndedParity(uint32(n))
 				}
 				m.set(o.D, l, uint64(bitOf(ended)))
-				if !ended { // others are to bring it on
+				if !ended { // other threads must complete the phase
 					m.did |= didSleep
 				}
 			default:
@@ -43,8 +44,8 @@ func mbarrier(o *ir.MBarrier) step {
 	})
 }
 
-// changeBarrier changes the object in some memory, which other blocks of a cluster may
-// change at the same time, and returns it as it was.
+// changeBarrier atomically changes an mbarrier object, which other blocks of a cluster
+// may change at the same time, and returns its old value.
 func changeBarrier(mem []byte, f func(ops.MBarrier) (ops.MBarrier, error)) (ops.MBarrier, error) {
 	var err error
 	old := atomic64(mem, func(old uint64) uint64 {
@@ -58,7 +59,7 @@ func changeBarrier(mem []byte, f func(ops.MBarrier) (ops.MBarrier, error)) (ops.
 	return ops.MBarrier(old), err
 }
 
-// applied is the object after an operation.
+// applied returns the object after an operation.
 func applied(what ir.MBarrierOp, b ops.MBarrier, n uint64) (ops.MBarrier, error) {
 	switch what {
 	case ir.MBarrierInit:
@@ -81,7 +82,7 @@ func applied(what ir.MBarrierOp, b ops.MBarrier, n uint64) (ops.MBarrier, error)
 	return b, nil
 }
 
-// inShared gives so many bytes, a power of two, of shared memory at a lane's address.
+// inShared returns size bytes, a power of two, of shared memory at a lane's address.
 func (m *machine) inShared(a *access, lane int, size uint64) ([]byte, error) {
 	addr, err := m.sharedAddress(a, lane)
 	if err != nil {
@@ -90,7 +91,8 @@ func (m *machine) inShared(a *access, lane int, size uint64) ([]byte, error) {
 	return m.window(ir.Shared, addr, size, lane)
 }
 
-// sharedAddress is a lane's address in shared memory. A generic address has to be there.
+// sharedAddress returns a lane's address in shared memory. A generic address must be in
+// shared memory.
 func (m *machine) sharedAddress(a *access, lane int) (uint64, error) {
 	addr := a.at(m.get(a.Base, lane), a.Off)
 	if a.Space != ir.Generic {

@@ -11,10 +11,10 @@ import (
 // access is the memory operand of a step.
 type access struct {
 	ir.Access
-	reach uint64 // the highest address of the space, a mask for sums
+	reach uint64 // the highest address of the space, used as a mask for sums
 }
 
-// reached returns an access that knows what its space reaches.
+// reached returns an access with the highest address of its space.
 func reached(a ir.Access) *access {
 	x := &access{a, 1<<64 - 1}
 	if a.Space > ir.Global {
@@ -72,7 +72,7 @@ func update(i *ir.Atomic) step {
 		m.read(addrs, act)
 		m.probe(a, addrs, a.Off, act)
 		base, data := m.fixed(a.Space)
-		alone := a.Space == ir.Shared && m.of.size == 1 // nobody else has the memory
+		alone := a.Space == ir.Shared && m.of.size == 1 // no other block has access to the memory
 		for w, bits := range act {
 			if alone {
 				bits = m.updateAlone(o, addrs[w*ir.WarpSize:][:ir.WarpSize], a.Off-base, data, w, bits)
@@ -100,10 +100,10 @@ func update(i *ir.Atomic) step {
 	})
 }
 
-// atomicOp is an atomic operation of a step.
+// atomicOp is the atomic operation of a step.
 type atomicOp struct{ *ir.Atomic }
 
-// in returns what the operation is at an address of the operation's space.
+// in returns the operation for an address of the operation's space.
 func (o atomicOp) in(m *machine, addr uint64) ops.Update {
 	if o.Device != nil && (o.Space == ir.Global || o.Space == ir.Generic && addr < m.env.Spaces.Param) {
 		return o.Device
@@ -111,7 +111,7 @@ func (o atomicOp) in(m *machine, addr uint64) ops.Update {
 	return o.F
 }
 
-// updateOne does the operation in one lane, wherever its address is.
+// updateOne executes the operation for one lane, whatever its address.
 func (m *machine) updateOne(o atomicOp, a *access, addr uint64, l int) error {
 	if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
 		return errParameters
@@ -138,15 +138,15 @@ func (m *machine) updateOne(o atomicOp, a *access, addr uint64, l int) error {
 	return nil
 }
 
-// at is an address with an offset. Addresses of shared, local and parameter
-// memory have 32 bits: a sum beyond them wraps, and a wider register is cut
-// off. A 32-bit register is zero-extended for the other spaces (PTX ISA,
-// "Addresses as Operands"). The quick paths for whole warps leave addresses
-// that wrap to the slow one.
+// at returns an address with an offset. Addresses of shared, local and parameter memory
+// have 32 bits: a sum beyond them wraps around, and a wider register is truncated. A
+// 32-bit register is zero-extended for the other spaces (PTX ISA, "Addresses as
+// Operands"). The fast paths for whole warps leave addresses that wrap around to the
+// slow one.
 func (a *access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
 
-// addresses gives every lane's address before the offset. The slice is valid
-// until the next call.
+// addresses returns every lane's address without the offset. The slice is valid until
+// the next call.
 func (m *machine) addresses(a *access) []uint64 {
 	if a.Base.Class == ir.Class64 {
 		v := m.v64(a.Base.Slot, 0, m.warps)
@@ -160,8 +160,8 @@ func (m *machine) addresses(a *access) []uint64 {
 	return m.save64
 }
 
-// fixed is the memory of a space in which all lanes share addresses, for the
-// quick path: device memory means the allocation touched last.
+// fixed returns the memory of a space in which all lanes share addresses, for the fast
+// path. For device memory it is the allocation accessed last.
 func (m *machine) fixed(s ir.Space) (base uint64, data []byte) {
 	switch s {
 	case ir.Shared:
@@ -174,8 +174,8 @@ func (m *machine) fixed(s ir.Space) (base uint64, data []byte) {
 	return m.cache.Base, m.cache.Data
 }
 
-// probe makes the first active lane's allocation the one touched last: most
-// instructions stay inside one. A bad address is reported by the access itself.
+// probe makes the first active lane's allocation the one accessed last, as most
+// instructions access only one. An invalid address is reported by the access itself.
 func (m *machine) probe(a *access, addrs []uint64, off uint64, act []uint32) {
 	if a.Space > ir.Global {
 		return
@@ -193,7 +193,7 @@ func (m *machine) probe(a *access, addrs []uint64, off uint64, act []uint32) {
 	}
 }
 
-// uniform loads a kernel parameter: the same value for all lanes.
+// uniform loads a kernel parameter, which has the same value in all lanes.
 func (m *machine) uniform(a *access, addr uint64, d ir.Ref, act []uint32) error {
 	b, err := m.window(ir.Param, addr, a.Size, 0)
 	if err != nil {
@@ -211,7 +211,8 @@ func (m *machine) uniform(a *access, addr uint64, d ir.Ref, act []uint32) error 
 	return nil
 }
 
-// aligned checks vectors, whose alignment is that of the whole.
+// aligned checks the addresses of vector accesses, which must be aligned to the whole
+// vector.
 func (m *machine) aligned(a *access, addrs []uint64, act []uint32) error {
 	if a.N == 1 {
 		return nil
@@ -273,9 +274,10 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ir.Ref, act [
 	return nil
 }
 
-// broadcast loads for the active lanes of a warp that have one address. Such a
-// load is one load: were it one for each lane, another block could write in
-// between, and lanes that a program keeps in step would see different values.
+// broadcast loads for the active lanes of a warp if they have one address, and reports
+// whether it has. Such an access must be one load: with a load for each lane, another
+// block could write between them, and lanes that a program keeps in lockstep would see
+// different values.
 func (m *machine) broadcast(a *access, addrs []uint64, off uint64, d ir.Ref, w int, bits uint32) (done bool, err error) {
 	first := addrs[mathbits.TrailingZeros32(bits)]
 	if addrs[mathbits.Len32(bits)-1] != first || a.Space == ir.Generic && first+off-a.Local < ir.SpaceSize {
@@ -294,7 +296,7 @@ func (m *machine) broadcast(a *access, addrs []uint64, off uint64, d ir.Ref, w i
 	return true, nil
 }
 
-// spread gives some lanes of a warp one value.
+// spread sets the value of some lanes of a warp.
 func (m *machine) spread(d ir.Ref, w int, bits uint32, v uint64) {
 	if bits == ^uint32(0) {
 		m.fillWarps(d, w, w+1, v)
@@ -305,7 +307,7 @@ func (m *machine) spread(d ir.Ref, w int, bits uint32, v uint64) {
 	}
 }
 
-// readAs reads one value, extended to the register by its type.
+// readAs reads one value, extended as the access requires.
 func readAs(b []byte, a *access) uint64 {
 	var v uint64
 	switch a.Size {
@@ -366,7 +368,7 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ir.Ref, act 
 	return nil
 }
 
-// writeAs writes the low bits of a register.
+// writeAs writes the low bytes of a register.
 func writeAs(b []byte, a *access, v uint64) {
 	switch a.Size {
 	case 1:
@@ -380,21 +382,21 @@ func writeAs(b []byte, a *access, v uint64) {
 	}
 }
 
-// writers gives the lanes of a warp that a store takes: of those with the same
-// address the last. A warp's store to one address is one store: were it one for
-// each lane, a lock that a whole warp releases would be released again when
-// another block has it.
+// writers returns the lanes of a warp whose stores take effect: of those with the same
+// address the last. A warp's store to one address is one store: with a store for each
+// lane, a lock that a whole warp releases would be released again after another block
+// has acquired it.
 func (a *access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
 	if lanes == ^uint32(0) && ascending(addrs) {
 		return lanes
 	}
-	var seen [64]uint8 // by a hash of their address the writers so far, counted from 1
+	var seen [64]uint8 // by hash of their address, the writers so far, counted from 1
 	writers := uint32(0)
 	for rest := lanes; rest != 0; {
 		l := mathbits.Len32(rest) - 1
 		rest &^= 1 << l
 		x := addrs[l]
-		if a.Space != ir.Generic || x+off-a.Local >= ir.SpaceSize { // else each lane has its own
+		if a.Space != ir.Generic || x+off-a.Local >= ir.SpaceSize { // else each lane has its own memory
 			h := x * 0x9e3779b97f4a7c15 >> 58
 			for seen[h] != 0 && addrs[seen[h]-1] != x {
 				h = (h + 1) % 64

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Atomic access to device memory, which other blocks change at the same time.
-// The callers have checked bounds and alignment; allocations are aligned.
+// Atomic access to device memory that other blocks change at the same time. The callers
+// must have checked bounds and alignment; allocations are aligned.
 
 func atomic32(b []byte, f func(old uint32) uint32) uint32 {
 	p := (*uint32)(unsafe.Pointer(&b[0]))
@@ -20,11 +20,11 @@ func atomic32(b []byte, f func(old uint32) uint32) uint32 {
 	}
 }
 
-// tails guards halves at the end of allocations, which no word has.
+// tails guards halves at the end of allocations, which are in no complete word.
 var tails sync.Mutex
 
-// atomic16 updates a half, which is the lower or the upper one of a word; word is nil
-// where the allocation ends with the half.
+// atomic16 updates the lower or the upper half of a word; word is nil if the allocation
+// ends with the half.
 func atomic16(half, word []byte, upper bool, f func(old uint16) uint16) uint16 {
 	if word == nil {
 		tails.Lock()
@@ -53,8 +53,8 @@ func atomic64(b []byte, f func(old uint64) uint64) uint64 {
 	}
 }
 
-// words sees memory as the host's 32-bit words (little-endian, as a GPU's), or
-// is nil where it is not aligned. The bytes after the last whole word are left out.
+// words returns memory as 32-bit words of the host (little-endian, as on a GPU), or nil
+// if it is not aligned. The bytes after the last complete word are left out.
 func words(b []byte) []uint32 {
 	if len(b) < 4 || uintptr(unsafe.Pointer(&b[0]))%4 != 0 {
 		return nil
@@ -62,8 +62,8 @@ func words(b []byte) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(&b[0])), len(b)/4)
 }
 
-// atomicUpdate puts f of the old value, x and y in the place of the first 4 or 8 bytes,
-// and returns what was there and what f gave. With alone nobody else has the memory.
+// atomicUpdate replaces the first 4 or 8 bytes by f of the old value, x and y, and
+// returns the old and the new value. With alone, no one else may access the memory.
 func atomicUpdate(b []byte, size uint64, alone bool, f func(old, x, y uint64) uint64, x, y uint64) (old, now uint64) {
 	if size == 8 {
 		p := (*uint64)(unsafe.Pointer(&b[0]))

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Steps that carry arguments and results of calls.
+// The steps that copy arguments and results of calls.
 
 func copyLocal(o *ir.CopyLocal) step {
 	return masked(func(m *machine, act []uint32) error {

@@ -8,13 +8,13 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// What kernels write for the program's user to read.
+// Output that kernels write for the user of the program.
 
-// Output takes what a kernel writes to abi.OutputStdout or OutputStderr. It is
-// called from several goroutines, and must not keep the bytes.
+// Output receives what a kernel writes to abi.OutputStdout or OutputStderr. It is
+// called from several goroutines, and must not retain text.
 type Output func(to uint32, text []byte)
 
-// text returns the bytes from a generic address on up to a NUL, at most so many.
+// text returns the bytes from a generic address up to a NUL, at most that many.
 func (m *machine) text(address uint64, most, lane int) ([]byte, error) {
 	if most == 0 {
 		return nil, nil
@@ -33,7 +33,7 @@ func (m *machine) text(address uint64, most, lane int) ([]byte, error) {
 	return b, nil
 }
 
-// laneArguments are the arguments of one lane's call of vprintf: they lie in a
+// laneArguments returns the arguments of one lane's call of vprintf, which are in a
 // buffer, each at its own alignment (CUDA C++ Programming Guide, "Formatted Output";
 // promoted as C promotes those of a function with "...").
 type laneArguments struct {
@@ -74,8 +74,8 @@ func print(o *ir.Print) step {
 	})
 }
 
-// print is the call of one lane. It returns how many arguments the format has, or -1 for
-// no format.
+// print executes the call of one lane. It returns the number of arguments that the
+// format has, or -1 if the format is null.
 func (m *machine) print(format, args uint64, lane int) (int32, error) {
 	if m.env.Stop.Load() { // a call may write much
 		return 0, errStopped
@@ -105,7 +105,7 @@ func (l *Launch) write(to uint32, text []byte) {
 // maxAsserted is how much of each text of an assertion is printed, in bytes.
 const maxAsserted = 1024
 
-// assertion prints the line of each lane and ends the kernel.
+// assertion returns the step that prints the line of each lane and ends the kernel.
 func assertion(o *ir.Assertion) step {
 	return masked(func(m *machine, act []uint32) error {
 		var first string
@@ -126,7 +126,8 @@ func assertion(o *ir.Assertion) step {
 	})
 }
 
-// asserted is what a card's driver prints (CUDA C++ Programming Guide, "Assertion").
+// asserted returns the text that the driver of a GPU prints (CUDA C++ Programming
+// Guide, "Assertion").
 func (m *machine) asserted(o *ir.Assertion, lane int) (string, error) {
 	var texts [3]string
 	for i, w := range [3]ir.Word{o.File, o.Function, o.Message} {

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
-// Program is a kernel ready to run: a program with a closure for each
-// instruction, and machine code of what runs often. Machines share it.
+// Program is a kernel that can be executed: a program with a closure for each
+// instruction, and machine code of runs that are executed often. Machines share it.
 type Program struct {
 	*ir.Program
 	Blocks   []block
@@ -17,10 +17,11 @@ type Program struct {
 	vectors  bool // steps may use package simd
 }
 
-// block is a basic block: what its lanes wait for first, steps, and the end.
+// block is a basic block: the instruction at which its lanes wait first, its steps, and
+// its end.
 type block struct {
 	sync   syncFunc
-	warp   *warpOp // the instruction of sync, when it is one of a warp
+	warp   *warpOp // the instruction of sync, if it is one of a warp
 	syncAt *ir.Place
 	steps  []step
 	end    end
@@ -31,23 +32,23 @@ type block struct {
 type step struct {
 	dense    func(m *machine, w0, w1 int)         // all lanes of some warps
 	masked   func(m *machine, act []uint32) error // exactly the active lanes
-	run      *run                                 // instructions that machine code does
-	dst      []ir.Ref                             // what dense writes
+	run      *run                                 // the instructions that have machine code
+	dst      []ir.Ref                             // the registers that dense writes
 	guard    int                                  // predicate slot, or -1
 	guardNot bool
 	at       *ir.Place
 }
 
-// dense makes a step of what may run for all lanes of some warps; dst is what
-// it writes, which is put back where a lane is not active.
+// dense returns a step that may be executed for all lanes of some warps. dst are the
+// registers it writes, which are restored in lanes that are not active.
 func dense(f func(m *machine, w0, w1 int), dst ...ir.Ref) step {
 	return step{guard: -1, dense: f, dst: dst}
 }
 
-// masked makes a step of what runs for exactly the active lanes.
+// masked returns a step that is executed for exactly the active lanes.
 func masked(f func(m *machine, act []uint32) error) step { return step{guard: -1, masked: f} }
 
-// NewProgram makes a program ready to run.
+// NewProgram compiles a program to steps.
 func NewProgram(p *ir.Program) *Program { return newProgram(p, newStep) }
 
 func newProgram(p *ir.Program, newStep func(ir.Op) step) *Program {
@@ -87,7 +88,7 @@ func newBlock(b *ir.Block, newStep func(ir.Op) step) block {
 	return x
 }
 
-// newStep makes the step of an operation.
+// newStep returns the step of an operation.
 func newStep(op ir.Op) step {
 	switch o := op.(type) {
 	case *ir.Arith:
@@ -118,10 +119,10 @@ func newStep(op ir.Op) step {
 	if s, ok := textured(op); ok {
 		return s
 	}
-	panic(fmt.Sprintf("no step for %T", op)) // TestEveryOperation
+	panic(fmt.Sprintf("no step for %T", op)) // excluded by TestEveryOperation
 }
 
-// moving makes the steps that move and combine values of registers.
+// moving returns the steps that move and combine values of registers.
 func moving(op ir.Op) (step, bool) {
 	switch o := op.(type) {
 	case *ir.Clock:
@@ -152,8 +153,8 @@ func moving(op ir.Op) (step, bool) {
 	return step{}, false
 }
 
-// calling makes the steps that carry arguments and results of calls, and those
-// of functions that the device brings.
+// calling returns the steps that copy arguments and results of calls, and those of
+// functions that the device provides.
 func calling(op ir.Op) (step, bool) {
 	switch o := op.(type) {
 	case *ir.CopyLocal:
@@ -174,7 +175,7 @@ func calling(op ir.Op) (step, bool) {
 	return step{}, false
 }
 
-// textured makes the steps of textures and surfaces.
+// textured returns the steps of textures and surfaces.
 func textured(op ir.Op) (step, bool) {
 	switch o := op.(type) {
 	case *ir.Fetch:
@@ -193,8 +194,8 @@ func textured(op ir.Op) (step, bool) {
 	return step{}, false
 }
 
-// pred is a predicate register as an operand: its value is XORed with not, which
-// is all ones for its negation.
+// pred is a predicate register as an operand: its value is XORed with not, which has
+// all bits set for the negation.
 type pred struct {
 	slot int
 	not  uint32

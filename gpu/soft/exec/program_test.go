@@ -13,8 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// Every operation and every end of gpu/soft/ir has a step here: a type that is
-// added there and not here would stop the worker that meets it.
+// TestEveryOperation checks that every operation and every end of gpu/soft/ir has a
+// step: a type that is added there and not here would panic in the worker.
 func TestEveryOperation(t *testing.T) {
 	add, _ := ops.Find("add", "u32")
 	have := map[string]bool{}
@@ -26,7 +26,7 @@ func TestEveryOperation(t *testing.T) {
 		&ir.Fetch{}, &ir.TextureProperty{}, &ir.IsTexture{}, &ir.SurfaceLoad{}, &ir.SurfaceStore{}, &ir.SurfaceReduce{},
 	} {
 		if s := newStep(op); s.dense == nil && s.masked == nil {
-			t.Errorf("%T has no step", op)
+			t.Errorf("newStep(%T) has neither dense nor masked, want one", op)
 		}
 		have[typeName(op)] = true
 	}
@@ -34,7 +34,7 @@ func TestEveryOperation(t *testing.T) {
 		&ir.Product{}, &ir.LoadMatrix{}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{}, &ir.WarpgroupProduct{},
 	} {
 		if newWhole(op) == nil {
-			t.Errorf("%T is nothing that a warp does", op)
+			t.Errorf("newWhole(%T) = nil, want a function", op)
 		}
 		have[typeName(op)] = true
 	}

@@ -9,26 +9,26 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Limits of what calls one another while it runs.
+// Limits of functions that call one another dynamically.
 const (
 	maxStack = 1 << 10   // calls of one lane
-	maxSaved = 128 << 20 // bytes of saved frames, of one running block
+	maxSaved = 128 << 20 // bytes of saved frames of one running block
 )
 
-// call is one entry of a group's stack.
+// call is one entry of a group's call stack.
 type call struct {
 	back  int        // basic block to return to
-	fn    *ir.Callee // nil for one that is entered only once at a time
-	saved bool       // the frame's older content is to be restored
+	fn    *ir.Callee // nil for one that is active at most once
+	saved bool       // the old content of the frame must be restored
 }
 
-// frameKey names a place for saved frames: each lane has at most one there.
+// frameKey identifies a location of saved frames, at which each lane has at most one.
 type frameKey struct {
 	depth int
 	fn    *ir.Callee
 }
 
-// enter brings a group into a function that is called dynamically.
+// enter makes a group enter a function that is called dynamically.
 func (m *machine) enter(g *group, f *ir.Callee, back int) bool {
 	if len(g.stack) >= maxStack {
 		m.fault = fmt.Errorf("%w: call of function %s at a depth of %d calls, want less than %d", abi.ErrLaunchFailed, f.Name, len(g.stack), maxStack)
@@ -50,7 +50,7 @@ func (m *machine) enter(g *group, f *ir.Callee, back int) bool {
 	return true
 }
 
-// push makes room for a function's variables on the stack of each lane.
+// push allocates a function's variables on the stack of each lane.
 func (m *machine) push(f *ir.Callee, act []uint32) error {
 	return eachLaneErr(act, func(l int) error {
 		at := (uint32(m.get(m.p.StackPointer, l)) + f.Align - 1) &^ (f.Align - 1)
@@ -63,12 +63,12 @@ func (m *machine) push(f *ir.Callee, act []uint32) error {
 	})
 }
 
-// pop gives the room back.
+// pop frees the variables.
 func (m *machine) pop(f *ir.Callee, act []uint32) {
 	eachLane(act, func(l int) { m.set(m.p.StackPointer, l, m.get(f.Base, l)) })
 }
 
-// frameWords is what a lane's frame takes when saved.
+// frameWords returns the size in words of a lane's saved frame.
 func frameWords(f *ir.Callee) int { return len(f.Regs) + int(f.To-f.From+7)/8 }
 
 func (m *machine) saveFrame(depth int, f *ir.Callee, act []uint32) error {

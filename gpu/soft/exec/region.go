@@ -4,14 +4,14 @@ import (
 	"sort"
 )
 
-// Region is one allocation as kernels see it. A context's table of them is
-// replaced, never changed, so kernels look addresses up without a lock.
+// Region is one allocation of device memory. A context's table of regions is replaced
+// and never changed, so kernels search it without a lock.
 type Region struct {
 	Base uint64 // device address
 	Data []byte
 }
 
-// FindRegion gives the region that holds the address.
+// FindRegion returns the region that contains the address.
 func FindRegion(table []Region, addr uint64) (Region, bool) {
 	i := sort.Search(len(table), func(i int) bool { return table[i].Base > addr })
 	if i == 0 {
@@ -21,7 +21,7 @@ func FindRegion(table []Region, addr uint64) (Region, bool) {
 	return r, addr-r.Base < uint64(len(r.Data))
 }
 
-// SliceRegion gives size bytes at a device address; all of them in one allocation.
+// SliceRegion returns size bytes at a device address, which must be in one allocation.
 func SliceRegion(table []Region, addr, size uint64) ([]byte, error) {
 	r, ok := FindRegion(table, addr)
 	if !ok || size > uint64(len(r.Data))-(addr-r.Base) {

@@ -8,14 +8,16 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/native"
 )
 
-// Whole warps go through a region of a program (native/region.go) in one call, and
-// leave it where lanes wait for others, where they go different ways, where a check
-// refuses an access, and after a while. What is not whole goes block by block.
+// Whole warps execute a region of a program (native/region.go) in one call, and leave
+// it where lanes wait for others, where they take different branches, where an access
+// fails its check, and after some time. Warps that are not whole are executed block by
+// block.
 
-// regionBlocks is how many basic blocks a call counts as.
+// regionBlocks is the number of basic blocks that a call counts as.
 const regionBlocks = 8
 
-// maxRegionLoads is how many registers tell rounds of a loop apart.
+// maxRegionLoads is the number of registers by which iterations of a loop are
+// distinguished.
 const maxRegionLoads = 8
 
 // entry is how a block is entered in machine code.
@@ -23,8 +25,8 @@ type entry uint8
 
 const (
 	notThere      entry = iota
-	atBlock             // the code does what lanes of a warp wait for, too
-	behindBarrier       // lanes have waited
+	atBlock             // the code also executes the exchange of a warp before the block
+	behindBarrier       // after the lanes have waited
 )
 
 // regionCode is the region of a variant.
@@ -32,12 +34,12 @@ type regionCode struct {
 	kinds   []entry // by block
 	entries []amd64.Function
 	exits   []native.Exit
-	loads   []ir.Ref // what is loaded in it, some of it
-	// Of registers that the code defers: by block, whether it reads some, and what lanes
-	// wait for before it.
+	loads   []ir.Ref // registers with values that are loaded in it, at most maxRegionLoads
+	// Whether there are reads of registers that the code defers: by block, in the block,
+	// and in the instruction before it at which lanes wait.
 	reads, waits []bool
 	settle       amd64.Function
-	ends         []bool // by block: threads that come there have ended
+	ends         []bool // by block: threads that reach it have ended
 }
 
 // regionPlan is a region before its code is loaded.
@@ -47,12 +49,12 @@ type regionPlan struct {
 	loads []ir.Ref
 }
 
-// planRegion makes a region of all blocks that can be in one, or nil.
+// planRegion returns a region of all blocks that can be in one, or nil.
 func (c *compilation) planRegion() *regionPlan {
 	plan := &regionPlan{kinds: map[int]entry{}}
 	var blocks []native.RegionBlock
 	var runs []*run
-	var firsts []int // windows of runs
+	var firsts []int // first windows of runs
 	windows := 0
 	for i := range c.blocks {
 		b, kind := c.regionBlock(i)
@@ -72,7 +74,7 @@ func (c *compilation) planRegion() *regionPlan {
 		blocks = append(blocks, b)
 		for n, s := range c.blocks[i].steps {
 			runs, firsts = append(runs, s.run), append(firsts, b.Runs[n].Window)
-			plan.note(s.run)
+			plan.addLoads(s.run)
 		}
 	}
 	if len(runs) == 0 || c.bytes > amd64.MaxLoad/2 {
@@ -89,8 +91,8 @@ func (c *compilation) planRegion() *regionPlan {
 	return plan
 }
 
-// note adds what a run loads.
-func (p *regionPlan) note(r *run) {
+// addLoads adds the registers that a run loads.
+func (p *regionPlan) addLoads(r *run) {
 	for _, ref := range r.loads {
 		if len(p.loads) < maxRegionLoads && !slices.Contains(p.loads, ref) {
 			p.loads = append(p.loads, ref)
@@ -98,7 +100,7 @@ func (p *regionPlan) note(r *run) {
 	}
 }
 
-// load gives a region its functions; it is the function of that number.
+// load returns the code of a region, which is the function of that number.
 func (p *regionPlan) load(code *amd64.Code, number int, blocks []ir.Block) *regionCode {
 	n := len(blocks)
 	r := &regionCode{kinds: make([]entry, n), entries: make([]amd64.Function, n), exits: p.Exits, loads: p.loads, ends: make([]bool, n)}
@@ -112,7 +114,7 @@ func (p *regionPlan) load(code *amd64.Code, number int, blocks []ir.Block) *regi
 	return r
 }
 
-// defers notes which blocks read registers that a region defers.
+// defers finds the blocks that read registers that a region defers.
 func (r *regionCode) defers(c *compilation, p *regionPlan, settle amd64.Function) {
 	if len(p.Deferred) == 0 {
 		return
@@ -128,7 +130,8 @@ func (r *regionCode) defers(c *compilation, p *regionPlan, settle amd64.Function
 	}
 }
 
-// regionBlock returns a block as one of a region, if it can be.
+// regionBlock returns a block as a block of a region. kind is notThere if it cannot be
+// one.
 func (c *compilation) regionBlock(number int) (b native.RegionBlock, kind entry) {
 	x, insts := &c.blocks[number], 0
 	b.Number, kind = number, atBlock
@@ -168,8 +171,8 @@ func (c *compilation) regionBlock(number int) (b native.RegionBlock, kind entry)
 	return b, kind
 }
 
-// polls reports whether a block has what threads wait for each other with: warps that
-// go round for it in machine code would keep others from what they wait for.
+// polls reports whether a block has instructions by which threads wait for each other:
+// warps that loop over it in machine code would delay the others that they wait for.
 func (c *compilation) polls(number int) bool {
 	b := &c.p.Program.Blocks[number]
 	for i := range b.Insts {
@@ -195,9 +198,9 @@ func (n *codeState) entry(block int) entry {
 	return n.code.region.kinds[block]
 }
 
-// keepWhole leaves in a group the warps that are whole, and reports whether there are
-// any. The other lanes become a group of their own; passed says that they, too, have
-// waited where they stand.
+// keepWhole keeps in a group the warps that are whole, and reports whether there are
+// any. The other lanes become a group of their own; passed means that they have also
+// waited at the instruction.
 func (m *machine) keepWhole(g *group, passed bool) bool {
 	m.freshen(g)
 	if !g.parts {
@@ -234,8 +237,8 @@ func (m *machine) runRegion(g *group) error {
 	return m.behindRegion(g, r)
 }
 
-// startRegion lets the warps of a block of threads begin, which are whole, and begin in
-// a region.
+// startRegion begins the warps of a block of threads whose warps are whole and whose
+// entry is in a region.
 func (m *machine) startRegion() (outcome, error) {
 	n, r := &m.native, m.native.code.region
 	m.clock += regionBlocks
@@ -259,7 +262,7 @@ func (m *machine) startRegion() (outcome, error) {
 	return goesOn, err
 }
 
-// behindRegion moves on a group of warps that have left a region.
+// behindRegion advances a group of warps that have left a region.
 func (m *machine) behindRegion(g *group, r *regionCode) error {
 	from := g.pc
 	err := m.leaveRegion(g, r)
@@ -272,11 +275,11 @@ func (m *machine) behindRegion(g *group, r *regionCode) error {
 	return err
 }
 
-// leaveRegion moves warps on to where they have left a region. Those that have left it
-// elsewhere than the others become groups of their own.
+// leaveRegion advances warps to the position at which they have left a region. Those
+// that have left it elsewhere than the first become groups of their own.
 func (m *machine) leaveRegion(g *group, r *regionCode) error {
 	if e := m.leftAlike(g); e >= 0 {
-		return m.goOn(g, &r.exits[e])
+		return m.continueAt(g, &r.exits[e])
 	}
 	rest := g.act
 	for {
@@ -298,7 +301,7 @@ func (m *machine) leaveRegion(g *group, r *regionCode) error {
 		if others {
 			h = m.split(g, &same)
 		}
-		if err := m.goOn(h, &r.exits[exit]); err != nil || !others {
+		if err := m.continueAt(h, &r.exits[exit]); err != nil || !others {
 			return err
 		}
 	}
@@ -320,7 +323,7 @@ func (m *machine) leftAlike(g *group) int {
 	return exit
 }
 
-// settle puts into the register files what a region has deferred for a group's warps.
+// settle stores the registers that a region has deferred for the warps of a group.
 func (m *machine) settle(g *group) {
 	n := &m.native
 	for w, a := range g.act[:m.warps] {
@@ -335,8 +338,8 @@ func (n *codeState) defers() bool {
 	return n.code != nil && n.code.region != nil && n.code.region.reads != nil && !n.short
 }
 
-// goOn moves a group on from an exit.
-func (m *machine) goOn(g *group, e *native.Exit) error {
+// continueAt advances a group from an exit.
+func (m *machine) continueAt(g *group, e *native.Exit) error {
 	g.pc = e.Block
 	if e.Where == native.AtStart {
 		return nil
@@ -362,7 +365,7 @@ func (m *machine) goOn(g *group, e *native.Exit) error {
 	return nil
 }
 
-// leaveArm leaves in a group the lanes of its warps that are in an arm; the others are
+// leaveArm keeps in a group the lanes of its warps that are in an arm; the others are
 // at another block.
 func (m *machine) leaveArm(g *group, at int) {
 	var rest [maxWarps]uint32
@@ -378,7 +381,7 @@ func (m *machine) leaveArm(g *group, at int) {
 	}
 }
 
-// finishRun does the rest of a run for warps of which a tile has left it.
+// finishRun executes the rest of a run for warps of which a tile has left it.
 func (m *machine) finishRun(r *run, g *group, e *native.Exit) error {
 	windows := r.windows[0]
 	if e.Where == native.InArm {

@@ -8,8 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// TestRegionBlocks makes the region of a program with a block of each kind: what is not
-// in it would be slow without anybody noticing, and a loop that polls must not be in it.
+// TestRegionBlocks compiles the region of a program with a block of each kind: a block
+// that is not in it would be slow without a test failing, and a loop that polls must
+// not be in it.
 func TestRegionBlocks(t *testing.T) {
 	if !amd64.Available() {
 		t.Skip("this processor lacks AVX2, FMA, BMI2, LZCNT or F16C")
@@ -37,16 +38,16 @@ func TestRegionBlocks(t *testing.T) {
 	p := NewProgram(program)
 	code := p.compile(1, nil)
 	if code == nil {
-		t.Fatal("no machine code is made")
+		t.Fatal("compile returned no machine code, want some")
 	}
 	if code.region == nil {
 		code = p.compile(1, code)
 	}
 	if code == nil || code.region == nil {
-		t.Fatal("no region is made")
+		t.Fatal("machine code has no region, want one")
 	}
 	want := []entry{atBlock, atBlock, atBlock, behindBarrier, notThere, notThere, notThere}
 	if !slices.Equal(code.region.kinds, want) {
-		t.Errorf("the blocks are in the region as %v, want %v", code.region.kinds, want)
+		t.Errorf("entries of the blocks in the region = %v, want %v", code.region.kinds, want)
 	}
 }

@@ -12,65 +12,66 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Launch is what the blocks of one launch share.
+// Launch has the parameters that all blocks of one launch share.
 type Launch struct {
 	Grid, Block [3]uint32
 	Params      []byte
 	Spaces      ir.Spaces
 	Shared      uint32       // bytes of dynamic shared memory
 	Stop        *atomic.Bool // ends the kernel between instructions
-	Clock       func() int64 // nanoseconds
-	MHz         uint64       // of %clock
+	Clock       func() int64 // returns the time in nanoseconds
+	MHz         uint64       // clock rate of %clock
 	SMs         uint32
-	Output      Output // nil: what kernels write is lost
+	Output      Output // if nil, output of kernels is discarded
 	Engine      Engine
-	Heap        *Heap     // for malloc; nil when the module does not use it
-	Cluster     [3]uint32 // blocks of a cluster, which divide the grid's; 0: each block is one
+	Heap        *Heap     // for malloc; nil if the module does not use it
+	Cluster     [3]uint32 // blocks of a cluster, which must divide the grid's; 0: each block is a cluster
 	Workspace   uint64    // address of a cooperative grid's barrier, or 0
-	// Textures finds a texture or surface object of the context, or nil. It is
-	// called from any goroutine; nil: there are none.
+	// Textures returns a texture or surface object of the context, or nil. It is called
+	// from any goroutine. It may be nil if there are none.
 	Textures   func(object uint64) *Texture
-	References []*Texture // what is bound to the module's references; nil: nothing
+	References []*Texture // textures bound to the module's references; an element is nil if nothing is bound
 
-	threads int      // of a block
+	threads int      // number of threads of a block
 	table   []Region // device memory of the context
 }
 
-// MaxLaunchBytes bounds what the blocks of one launch take that have begun and
-// not ended, unless a single one takes more.
+// MaxLaunchBytes limits the memory of the blocks of one launch that have begun and not
+// ended, unless a single one needs more.
 const MaxLaunchBytes = 1 << 30
 
-// Run is one launch in progress. Blocks that have begun have a machine each. As
-// many as there are workers run; the others are set aside, because they wait for
-// other blocks or because the slice ended.
+// Run is one launch in progress. Each block that has begun has a machine. As many of
+// them run as there are workers; the others are set aside, because they wait for other
+// blocks or because the slice has ended.
 type Run struct {
 	p       *Program
 	env     *Launch
 	expired func() bool
 	workers int
-	total   uint64 // blocks
-	size    uint32 // of a cluster
+	total   uint64 // number of blocks
+	size    uint32 // blocks of a cluster
 	pause   atomic.Bool
 
 	mu    sync.Mutex
 	next  uint64     // the first block that has not begun and is in no batch
-	left  []batch    // that machines had and did not begin
-	ended uint64     // how many have
-	begun int        // blocks with a machine
-	most  int        // of begun
-	grown int        // bytes by which blocks that are set aside have grown
-	half  []*machine // of blocks that go on first: the slice ended, or their cluster has begun
-	aside []*machine // of blocks that wait, in the order of their blocks
-	at    uint64     // the block that was taken from them last
-	down  bool       // the next one is before it
-	free  []*machine // of blocks that have ended
-	again bool       // the next turn is of a block that was set aside
+	left  []batch    // batches that machines had reserved and did not begin
+	ended uint64     // number of blocks that have ended
+	begun int        // number of blocks with a machine
+	most  int        // maximum of begun
+	grown int        // additional bytes of the blocks that are set aside
+	half  []*machine // blocks that continue first: the slice had ended, or their cluster has begun
+	aside []*machine // blocks that wait, sorted by block
+	at    uint64     // the block that was resumed last
+	down  bool       // whether the next one to resume is before it
+	free  []*machine // machines of blocks that have ended
+	again bool       // the next turn is that of a block that was set aside
 	spare *Spare
-	err   error // the first
+	err   error // the first error
 }
 
-// NewRun prepares a launch that runs at most so many blocks at a time, and ends
-// a slice when expired says so. It uses and leaves machines in spare.
+// NewRun prepares a launch that executes at most that many blocks at a time, and whose
+// slices end when expired returns true. It takes machines from spare and returns them
+// to it.
 func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) *Run {
 	l.threads = int(l.Block[0] * l.Block[1] * l.Block[2])
 	if l.Cluster == [3]uint32{} {
@@ -84,21 +85,21 @@ func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) 
 	return r
 }
 
-// ResidentBlocks returns how many blocks of a launch can have begun and not
-// ended at the same time: at least one.
+// ResidentBlocks returns how many blocks of a launch can have begun and not ended at
+// the same time, which is at least one.
 func ResidentBlocks(p *ir.Program, threads, shared uint64) int {
 	return int(max(1, MaxLaunchBytes/bytesOf(p, threads, shared)))
 }
 
-// Finished reports whether the launch has ended, and the error that ended it.
-// It is called between slices.
+// Finished reports whether the launch has ended, and the error that ended it. It must
+// not be called during a slice.
 func (r *Run) Finished() (bool, error) { return r.err != nil || r.ended == r.total, r.err }
 
-// Workers returns how many blocks the launch can run at a time.
+// Workers returns how many blocks the launch can execute at a time.
 func (r *Run) Workers() int { return r.workers }
 
-// Slice runs blocks, at most so many at a time, on device memory until all are
-// done, one fails, or the time is up.
+// Slice executes blocks, at most that many at a time, on device memory, until all
+// blocks have ended, one fails, or the slice expires.
 func (r *Run) Slice(memory []Region, most int) {
 	r.env.table = memory
 	r.pause.Store(false)
@@ -126,7 +127,7 @@ func (r *Run) workAll(workers int) {
 	wg.Wait()
 }
 
-// work runs one block after another.
+// work executes one block after another.
 func (r *Run) work() {
 	var m *machine
 	how, err := goesOn, error(nil)
@@ -139,19 +140,19 @@ func (r *Run) work() {
 		}
 		if how != waiting {
 			fruitless = 0
-		} else if fruitless++; fruitless > 2 { // for another worker's block, perhaps
+		} else if fruitless++; fruitless > 2 { // let another worker run its block
 			runtime.Gosched()
 		}
 	}
 }
 
-// turn takes back a machine, if there is one, and returns the one that runs
-// next, or nil.
+// turn returns a machine, if there is one, to the run, and returns the next machine to
+// run, or nil.
 func (r *Run) turn(m *machine, how outcome, err error) *machine {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if m != nil {
-		r.back(m, how, err)
+		r.finishTurn(m, how, err)
 	}
 	if r.pause.Load() {
 		return nil
@@ -160,9 +161,9 @@ func (r *Run) turn(m *machine, how outcome, err error) *machine {
 		m, r.half = r.half[last], r.half[:last]
 		return m
 	}
-	// A block that waits may wait for one that has begun or for one that has
-	// not: they take turns. Without that, a grid whose blocks wait for the one
-	// before them would have most of its blocks set aside.
+	// A block that waits may wait for one that has begun or for one that has not, so they
+	// take turns. Otherwise, a grid whose blocks wait for their predecessor would have
+	// most of its blocks set aside.
 	fresh := (len(r.left) > 0 || r.next < r.total) && r.begun+int(r.size) <= r.most
 	if len(r.aside) > 0 && (r.again || !fresh) {
 		r.again = false
@@ -179,9 +180,9 @@ func (r *Run) turn(m *machine, how outcome, err error) *machine {
 	return m
 }
 
-// resume takes the next block that was set aside; mu is held. Up and down again
-// through all of them: then a chain of blocks of which each waits for the one
-// before it, or each for the one after it, is through in one go.
+// resume returns the next block that was set aside. It goes up and down through all of
+// them, so that a chain of blocks of which each waits for its predecessor, or each for
+// its successor, is completed in one pass. The caller must hold mu.
 func (r *Run) resume() *machine {
 	i := r.place(r.at + 1)
 	if r.down {
@@ -198,27 +199,27 @@ func (r *Run) resume() *machine {
 	return m
 }
 
-// place is where a block that is set aside has its place.
+// place returns the index of a block among those that are set aside.
 func (r *Run) place(block uint64) int {
 	i, _ := slices.BinarySearchFunc(r.aside, block, func(m *machine, block uint64) int { return cmp.Compare(m.block, block) })
 	return i
 }
 
-// machine returns one for a block that begins; mu is held.
+// machine returns a machine for a block that begins. The caller must hold mu.
 func (r *Run) machine() *machine {
 	if last := len(r.free) - 1; last >= 0 {
 		m := r.free[last]
 		r.free = r.free[:last]
 		return m
 	}
-	if m := r.spare.take(r); m != nil {
+	if m := r.spare.get(r); m != nil {
 		m.join(r)
 		return m
 	}
 	return newMachine(r)
 }
 
-// fail ends the launch; mu is held.
+// fail ends the launch with an error. The caller must hold mu.
 func (r *Run) fail(err error) {
 	if r.err == nil {
 		r.err = err
@@ -226,10 +227,10 @@ func (r *Run) fail(err error) {
 	r.pause.Store(true)
 }
 
-// back takes a machine from a worker; mu is held.
-func (r *Run) back(m *machine, how outcome, err error) {
+// finishTurn receives a machine from a worker. The caller must hold mu.
+func (r *Run) finishTurn(m *machine, how outcome, err error) {
 	r.ended, m.through = r.ended+m.through, 0
-	if m.batch.from < m.batch.to { // others may wait for them
+	if m.batch.from < m.batch.to { // others may wait for these blocks
 		r.left, m.batch = append(r.left, m.batch), batch{}
 	}
 	switch {

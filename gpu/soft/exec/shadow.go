@@ -8,33 +8,34 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
-// shadow is what is known of each byte of a block's shared memory. Two accesses
-// are ordered when a barrier has let threads go between them, whichever threads,
-// or when both are of one warp and its lanes have met between them: some races are
-// missed, and those that it finds are races, but for what locks and flags order.
+// shadow is the access history of each byte of a block's shared memory. Two accesses
+// are ordered if a barrier has released threads between them, whichever threads, or if
+// both are of one warp whose lanes have synchronized between them. Some races are
+// missed, and those that are reported are races unless locks or flags order the
+// accesses.
 type shadow struct {
 	bytes    []shadowByte
-	filled   bool             // by instructions that are not followed byte by byte
-	epoch    uint32           // barriers that have let threads go
-	meetings [maxWarps]uint32 // for each warp, how often its lanes have met
+	filled   bool             // by instructions that are not tracked byte by byte
+	epoch    uint32           // number of barriers that have released threads
+	meetings [maxWarps]uint32 // for each warp, how often its lanes have synchronized
 }
 
-// shadowByte has threads as their numbers plus one; 0 is nobody. A number of an
-// earlier epoch does not count.
+// shadowByte is the history of a byte. Threads are stored as their index plus one; 0 is
+// none. An access of an earlier epoch is ignored.
 type shadowByte struct {
 	writer, reader    int32
 	other             int32 // a second reader
 	written           bool
 	value             byte
-	mixed             bool // the readers are of several warps
+	mixed             bool // the readers are in several warps
 	wroteIn, readIn   uint32
 	wroteMet, readMet uint32
 }
 
-// shadowBytes is what a shadowByte takes.
+// shadowBytes is the size of a shadowByte.
 const shadowBytes = 32
 
-// shadowSize is what the shadow of a block takes, in bytes.
+// shadowSize returns the size of the shadow of a block in bytes.
 func (p *Program) shadowSize(shared uint64) uint64 {
 	if !p.checks.Race && !p.checks.Init {
 		return 0
@@ -42,14 +43,14 @@ func (p *Program) shadowSize(shared uint64) uint64 {
 	return shared * shadowBytes
 }
 
-// begin forgets the block before.
+// begin resets the shadow for the next block.
 func (s *shadow) begin() {
 	clear(s.bytes)
 	s.filled, s.epoch = false, 0
 	clear(s.meetings[:])
 }
 
-// met notes that lanes of some warps have met.
+// met records that lanes of some warps have synchronized.
 func (s *shadow) met(act []uint32) {
 	if s == nil {
 		return
@@ -61,7 +62,7 @@ func (s *shadow) met(act []uint32) {
 	}
 }
 
-// order puts what comes behind all that was.
+// order makes all later accesses ordered after all earlier ones.
 func (s *shadow) order() {
 	if s != nil {
 		s.epoch++
@@ -74,7 +75,7 @@ func (s *shadow) fill() {
 	}
 }
 
-// use checks and notes an access of a lane.
+// use checks and records an access of a lane.
 func (s *shadow) use(c model.Checks, u *use, m *machine, lane int, at uint64) error {
 	for i := range u.size {
 		b := &s.bytes[at+i]
@@ -100,14 +101,15 @@ func (s *shadow) use(c model.Checks, u *use, m *machine, lane int, at uint64) er
 			b.written, b.value = true, value
 			b.writer, b.wroteIn, b.wroteMet = int32(lane)+1, s.epoch, s.meetings[lane/ir.WarpSize]
 		} else {
-			s.noteRead(b, lane)
+			s.recordRead(b, lane)
 		}
 	}
 	return nil
 }
 
-// conflict returns the thread whose access of a byte nothing orders with that of a
-// lane, and what it did; -1 when there is none. Two that write the same do not mind.
+// conflict returns a thread whose access of a byte is not ordered with that of a lane,
+// and the kind of that access; who is -1 if there is none. Two writes of the same value
+// are no conflict.
 func (s *shadow) conflict(b *shadowByte, write bool, lane int, same bool) (who int, did string) {
 	me := int32(lane) + 1
 	harmless := write && same
@@ -127,13 +129,14 @@ func (s *shadow) conflict(b *shadowByte, write bool, lane int, same bool) (who i
 	return -1, ""
 }
 
-// ordered reports whether something was between another thread's access and now.
+// ordered reports whether a synchronization was between another thread's access and
+// now.
 func (s *shadow) ordered(other int32, lane int, epoch, met uint32, mixed bool) bool {
 	w := lane / ir.WarpSize
 	return epoch != s.epoch || !mixed && int(other-1)/ir.WarpSize == w && met != s.meetings[w]
 }
 
-func (s *shadow) noteRead(b *shadowByte, lane int) {
+func (s *shadow) recordRead(b *shadowByte, lane int) {
 	me, w := int32(lane)+1, lane/ir.WarpSize
 	if b.reader == 0 || s.ordered(b.reader, lane, b.readIn, b.readMet, b.mixed) {
 		b.reader, b.other, b.mixed = me, 0, false

@@ -2,21 +2,22 @@ package exec
 
 import "github.com/basalt-gpu/basalt/gpu/soft/ir"
 
-// fixedShuffle is a shuffle whose lanes and segments are constants, as those of scans
-// and reductions are: which lane each one asks is known beforehand.
+// fixedShuffle is a shuffle whose source lanes and segments are constants, as in scans
+// and reductions: the lane that each one reads is known at compile time.
 type fixedShuffle struct {
 	from  [ir.WarpSize]uint8
 	valid uint32
-	moves []move // the same, for lanes side by side, where these are few
+	moves []move // the same as copies of consecutive lanes, if these are few
 }
 
-// move is lanes side by side that ask as many side by side.
+// move is a copy of consecutive lanes to consecutive lanes.
 type move struct{ to, from, lanes int }
 
-// maxMoves is how many are still faster than lane by lane.
+// maxMoves is the number of moves up to which they are faster than copying lane by
+// lane.
 const maxMoves = 4
 
-// fix prepares a shuffle whose operands, but for the values, are constants.
+// fix prepares a shuffle whose operands, except for the values, are constants.
 func (o *warpOp) fix(constants map[int]uint32) {
 	if o.What < ir.ShuffleUp || o.What > ir.ShuffleIdx {
 		return
@@ -43,7 +44,7 @@ func (o *warpOp) fix(constants map[int]uint32) {
 	o.fixed = f
 }
 
-// shuffleWhole is a fixed shuffle of all lanes of a warp.
+// shuffleWhole executes a fixed shuffle of all lanes of a warp.
 func (o *warpOp) shuffleWhole(m *machine, w int) {
 	f := o.fixed
 	if o.D.Class == ir.Class32 {
@@ -52,15 +53,15 @@ func (o *warpOp) shuffleWhole(m *machine, w int) {
 			own := *v
 			v = &own
 		}
-		f.give(d, v)
+		f.apply(d, v)
 	}
 	if o.OK.Class == ir.ClassPred {
 		m.pred(o.OK.Slot, w, w+1)[0] = f.valid
 	}
 }
 
-// give moves the values of a warp. d and v are not the same.
-func (f *fixedShuffle) give(d, v *[ir.WarpSize]uint32) {
+// apply copies the values of a warp from v to d, which must be different.
+func (f *fixedShuffle) apply(d, v *[ir.WarpSize]uint32) {
 	if f.moves == nil {
 		for l, from := range &f.from {
 			d[l] = v[from%ir.WarpSize]

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// TestFixedShuffle compares shuffles with constant operands with what they are for any.
+// TestFixedShuffle compares shuffles with constant operands with the general ones.
 func TestFixedShuffle(t *testing.T) {
 	for what := ir.ShuffleUp; what <= ir.ShuffleIdx; what++ {
 		for b := range uint32(34) {
@@ -20,16 +20,16 @@ func TestFixedShuffle(t *testing.T) {
 				}
 				o := newWarpOp(e)
 				x := &exchange{lanes: ^uint32(0)}
-				o.bring(m, 0, x)
+				o.readSources(m, 0, x)
 				o.combine(x)
 				if o.fix(map[int]uint32{1: b, 2: c}); o.fixed == nil {
-					t.Fatalf("shuffle %d with %d and %#x is not fixed", what, b, c)
+					t.Fatalf("shuffle %d with constant operands %d and %#x is not fixed, want it fixed", what, b, c)
 				}
 				if err := o.exchange(m, []uint32{^uint32(0)}); err != nil {
 					t.Fatal(err)
 				}
 				if got := [ir.WarpSize]uint32(m.r32[slot*ir.WarpSize:]); got != x.d || m.preds[0] != x.p {
-					t.Fatalf("shuffle %d with %d and %#x gives %d and %#x, want %d and %#x", what, b, c, got, m.preds[0], x.d, x.p)
+					t.Fatalf("shuffle %d with operands %d and %#x = values %d, predicate %#x, want %d and %#x", what, b, c, got, m.preds[0], x.d, x.p)
 				}
 			}
 		}

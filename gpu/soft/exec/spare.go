@@ -2,24 +2,24 @@ package exec
 
 import "sync"
 
-// Spare keeps machines of launches that have ended for the next launch of the
-// same program: a small launch costs less than making one. What a kernel reads
-// and has not written is then what an earlier one of the same context left, as
-// it is on a card. Launches beside each other may use it.
+// Spare stores machines of launches that have ended for the next launch of the same
+// program, as creating a machine takes longer than a small launch. What a kernel reads
+// without having written it is then what an earlier one of the same context left, as on
+// a GPU. It is safe for concurrent use.
 type Spare struct {
 	mu    sync.Mutex
 	list  []*machine // the one used last is the last
 	bytes uint64
 }
 
-// Limits of what is kept.
+// Limits of what is stored.
 const (
 	maxSpare      = 64
 	maxSpareBytes = 16 << 20
 )
 
-// take returns a machine that a block of a launch can use, or nil.
-func (s *Spare) take(r *Run) *machine {
+// get returns a machine that a block of a launch can use, or nil.
+func (s *Spare) get(r *Run) *machine {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.list) - 1; i >= 0; i-- {
@@ -31,14 +31,14 @@ func (s *Spare) take(r *Run) *machine {
 	return nil
 }
 
-// remove is called with mu held.
+// remove removes a machine from the list. The caller must hold mu.
 func (s *Spare) remove(i int) {
 	s.bytes -= s.list[i].size()
 	s.list = append(s.list[:i], s.list[i+1:]...)
 }
 
-// put keeps machines whose blocks have ended, and forgets those that were not
-// used for the longest time where there are too many.
+// put stores machines whose blocks have ended, and drops the least recently used ones
+// if there are too many.
 func (s *Spare) put(list []*machine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,10 +5,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Special registers (PTX ISA, "Special Registers") are ordinary registers that
-// the machine fills: once for what a lane is, per block for where the block is.
+// Special registers (PTX ISA, "Special Registers") are ordinary registers that the
+// machine fills: once per launch with properties of lanes, and per block with
+// properties of the block.
 
-// fixedSpecials fills what is the same for all blocks of a launch.
+// fixedSpecials fills the registers that are the same for all blocks of a launch.
 func (m *machine) fixedSpecials() {
 	for name, slot := range m.p.Specials {
 		v := m.v32(slot, 0, m.warps)
@@ -79,7 +80,7 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 		return m.env.Shared
 	case "%total_smem_size":
 		return uint32(len(m.shared))
-	case "%envreg1": // with %envreg2 the workspace, as cooperative groups read it
+	case "%envreg1": // with %envreg2 the address of the workspace, as cooperative groups read it
 		return uint32(m.env.Workspace >> 32)
 	case "%envreg2":
 		return uint32(m.env.Workspace)
@@ -91,7 +92,7 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 type placed struct {
 	slot  int
 	value func(m *machine) uint32
-	now   uint32 // what the register has, when that is known
+	now   uint32 // the value of the register, if known
 	known bool
 }
 
@@ -109,7 +110,7 @@ var placedSpecials = map[string]func(m *machine) uint32{
 	"%smid":            func(m *machine) uint32 { return m.ctaid[0] % m.env.SMs },
 }
 
-// vectors reports whether the processor has what machine code needs.
+// vectors reports whether the processor supports the instructions of machine code.
 var vectors = amd64.Available()
 
 // fillLanes sets a register in all lanes.
@@ -121,7 +122,7 @@ func fillLanes(d []uint32, v uint32) {
 	}
 }
 
-// blockSpecials fills what depends on the block.
+// blockSpecials fills the registers that depend on the block.
 func (m *machine) blockSpecials() {
 	for i := range m.placed {
 		p := &m.placed[i]

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/simd"
 )
 
-// Steps that are not a loop of the table.
+// The steps that are not a loop of the table.
 
 func clock(o *ir.Clock) step {
 	d, shift, cycles := o.D, o.Shift, o.Cycles
@@ -116,8 +116,8 @@ func stackAddress(o *ir.StackAddress) step {
 	return mapped(o.D, o.Base, ^uint64(0), func(base uint64) uint64 { return base + o.Off })
 }
 
-// mapped is the step that gives a function of each lane's value, and keep of its
-// bits.
+// mapped returns the step that computes a function of each lane's value, masked with
+// keep.
 func mapped(d, src ir.Ref, keep uint64, f func(uint64) uint64) step {
 	return dense(func(m *machine, w0, w1 int) {
 		for l := w0 * ir.WarpSize; l < w1*ir.WarpSize; l++ {

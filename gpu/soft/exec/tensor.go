@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// tensorUnit is what swizzling moves as a whole.
+// tensorUnit is the number of bytes that swizzling moves together.
 const tensorUnit = 16
 
 func copyTensor(o *ir.CopyTensor) step {
@@ -64,10 +64,10 @@ type tensorCopy struct {
 	m      *machine
 	t      *ops.TensorMap
 	lane   int
-	box    uint64 // its shared address
+	box    uint64 // its address in shared memory
 	load   bool
 	update ops.Update
-	buf    [256 * 8]byte // a row as it is in device memory
+	buf    [256 * 8]byte // a row in the layout of device memory
 }
 
 // row copies a row of the box.

@@ -11,22 +11,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/texture"
 )
 
-// Texture is what stands behind the number of a texture or surface object.
+// Texture is the texture or surface that an object number refers to.
 type Texture struct {
 	texture.Texture
 	Base    uint64 // device address of the image
 	Surface bool
 }
 
-// bound is the object that a machine used last, with its image's bytes.
+// bound is the object that a machine used last, with the bytes of its image.
 type bound struct {
 	object uint64
 	t      *Texture
 	mem    []byte
 }
 
-// texture finds an object and its memory. The context may have no such object, and
-// the program may have freed the memory.
+// texture returns an object and its memory. It returns an error if the context has no
+// such object, or if the program has freed the memory.
 func (m *machine) texture(object uint64, surface bool) (*bound, error) {
 	if b := &m.bound; b.t != nil && b.object == object && b.t.Surface == surface {
 		return b, nil
@@ -46,7 +46,8 @@ func (m *machine) texture(object uint64, surface bool) (*bound, error) {
 	return &m.bound, nil
 }
 
-// texture is nil for what is no object, and for a reference to which nothing is bound.
+// texture returns an object, or nil if there is none or nothing is bound to the
+// reference.
 func (l *Launch) texture(object uint64) *Texture {
 	if i := object &^ ir.BoundObject; i != object {
 		if i < uint64(len(l.References)) {
@@ -60,7 +61,7 @@ func (l *Launch) texture(object uint64) *Texture {
 	return l.Textures(object)
 }
 
-// word is a lane's value of an operand that may be absent: then 0.
+// word returns a lane's value of an operand, or 0 if the operand is absent.
 func (m *machine) word(r ir.Ref, lane int) uint32 {
 	if r.Class == ir.ClassNone {
 		return 0
@@ -92,9 +93,9 @@ func fetch(k *ir.Fetch) step {
 			}
 			q := query(k, m, l)
 			if k.Gather {
-				put(k, m, l, t.Gather(b.mem, &q, k.Channel))
+				writeTexel(k, m, l, t.Gather(b.mem, &q, k.Channel))
 			} else {
-				put(k, m, l, t.Fetch(b.mem, &q))
+				writeTexel(k, m, l, t.Fetch(b.mem, &q))
 			}
 			return nil
 		})
@@ -110,7 +111,7 @@ func query(k *ir.Fetch, m *machine, l int) texture.Query {
 	return q
 }
 
-func put(k *ir.Fetch, m *machine, l int, v [4]uint32) {
+func writeTexel(k *ir.Fetch, m *machine, l int, v [4]uint32) {
 	if k.Packing != ir.Words {
 		for i := range v {
 			v[i] = uint32(texture.Half(v[i]))
@@ -148,7 +149,8 @@ func isTexture(o *ir.IsTexture) step {
 	})
 }
 
-// find gives the bytes of n elements, or of a texel; nil: there are none.
+// find returns the bytes of n elements, or of a texel. They are nil for coordinates
+// outside of the surface that are ignored.
 func find(k *ir.Surface, m *machine, l, n int) ([]byte, *Texture, error) {
 	b, err := m.texture(m.get(k.Object, l), true)
 	if err != nil {
@@ -160,11 +162,11 @@ func find(k *ir.Surface, m *machine, l, n int) ([]byte, *Texture, error) {
 		unit = b.t.Format.Bytes()
 		size = unit
 	}
-	off, there, err := b.t.Locate(texture.Place{X: int32(at[0]), Y: int32(at[1]), Z: int32(at[2]), Layer: m.word(k.Layer, l)}, unit, size, k.Outside)
+	off, found, err := b.t.Locate(texture.Place{X: int32(at[0]), Y: int32(at[1]), Z: int32(at[2]), Layer: m.word(k.Layer, l)}, unit, size, k.Outside)
 	if err != nil {
 		return nil, nil, errors.Join(abi.ErrIllegalAddress, err)
 	}
-	if !there {
+	if !found {
 		return nil, b.t, nil
 	}
 	return b.mem[off:][:size], b.t, nil

@@ -11,19 +11,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/simd"
 )
 
-// useVectors sets whether programs that are made ready from now on use package simd.
-// BASALT_SOFT_VECTORS=off in the environment keeps them from it, for comparing.
+// useVectors is whether programs that are compiled from now on use package simd.
+// BASALT_SOFT_VECTORS=off in the environment disables it, for comparisons.
 var useVectors atomic.Bool
 
 func init() { useVectors.Store(simd.Available() && os.Getenv("BASALT_SOFT_VECTORS") != "off") }
 
-// UseVectors lets programs that are made ready from now on use vector instructions, where
-// the processor has them, or keeps them from it, and returns what was before. It is for
+// UseVectors sets whether programs that are compiled from now on use vector
+// instructions, if the processor has them, and returns the previous value. It is for
 // tests and benchmarks.
 func UseVectors(on bool) (before bool) { return useVectors.Swap(on && simd.Available()) }
 
-// vectorOf returns the loop of an operation: the one of package simd where there is one,
-// else its own.
+// vectorOf returns the loop of an operation: that of package simd if there is one, else
+// its own.
 func vectorOf(o ops.Operation) any {
 	if !useVectors.Load() {
 		return o.Loop
@@ -51,7 +51,7 @@ func fullFrom(act []uint32, w int) int {
 }
 
 // loadWide loads for warps whose lanes are all active, from w on, and returns for how
-// many it did: those whose addresses lie in data, with from added.
+// many it has: those whose addresses, with from added, are in data.
 func (m *machine) loadWide(a *access, addrs []uint64, from uint64, data []byte, d ir.Ref, act []uint32, w int) int {
 	n := fullFrom(act, w)
 	switch {
@@ -64,8 +64,8 @@ func (m *machine) loadWide(a *access, addrs []uint64, from uint64, data []byte, 
 	return 0
 }
 
-// storeWide stores as loadWide loads, for warps whose addresses also ascend: no two of
-// their lanes store to one place.
+// storeWide stores as loadWide loads, for warps whose addresses are also ascending, so
+// that no two of their lanes store to the same address.
 func (m *machine) storeWide(a *access, addrs []uint64, from uint64, data []byte, s ir.Ref, act []uint32, w int) int {
 	n := fullFrom(act, w)
 	switch {
@@ -78,7 +78,7 @@ func (m *machine) storeWide(a *access, addrs []uint64, from uint64, data []byte,
 	return 0
 }
 
-// widen gives the values of a register of 32 bits as 64.
+// widen converts the values of a register of 32 bits to 64.
 var widen = func() func(d []uint64, a []uint32) {
 	if f, ok := simd.Find("cvt.u64.u32").(func(d []uint64, a []uint32)); ok && simd.Available() {
 		return f
@@ -90,8 +90,8 @@ var widen = func() func(d []uint64, a []uint32) {
 	}
 }()
 
-// offset returns where a value of a lane lies in data; it is beyond its end when the
-// value is not whole in it or is misaligned.
+// offset returns the offset in data of a value of a lane. It is beyond the end if the
+// value is not completely in data or is misaligned.
 func (a *access) offset(addr, from uint64, data []byte) uint64 {
 	o := addr + from
 	if size := uint64(len(data)); o < size && size-o >= a.Size && o&(a.Size-1) == 0 {
@@ -100,8 +100,8 @@ func (a *access) offset(addr, from uint64, data []byte) uint64 {
 	return ^uint64(0)
 }
 
-// loadInside loads for some lanes of a warp, in order, as long as their addresses lie in
-// data, and returns those that are left.
+// loadInside loads for some lanes of a warp, in order, as long as their addresses are
+// in data, and returns the remaining lanes.
 func (m *machine) loadInside(a *access, addrs []uint64, from uint64, data []byte, d ir.Ref, w int, lanes uint32) uint32 {
 	if a.Space == ir.Local {
 		return m.loadLocal(a, addrs, from, d, w, lanes)
@@ -110,7 +110,7 @@ func (m *machine) loadInside(a *access, addrs []uint64, from uint64, data []byte
 		v, in, ad := m.v32(d.Slot, w, w+1)[:ir.WarpSize], words(data), addrs[:ir.WarpSize]
 		for ; lanes != 0; lanes &= lanes - 1 {
 			l := mathbits.TrailingZeros32(lanes)
-			at := mathbits.RotateLeft64(ad[l]+from, -2) // huge when misaligned
+			at := mathbits.RotateLeft64(ad[l]+from, -2) // huge if misaligned
 			if at >= uint64(len(in)) {
 				break
 			}
@@ -138,7 +138,7 @@ func (m *machine) storeInside(a *access, addrs []uint64, from uint64, data []byt
 		v, in, ad := m.v32(s.Slot, w, w+1)[:ir.WarpSize], words(data), addrs[:ir.WarpSize]
 		for ; lanes != 0; lanes &= lanes - 1 {
 			l := mathbits.TrailingZeros32(lanes)
-			at := mathbits.RotateLeft64(ad[l]+from, -2) // huge when misaligned
+			at := mathbits.RotateLeft64(ad[l]+from, -2) // huge if misaligned
 			if at >= uint64(len(in)) {
 				break
 			}
@@ -157,7 +157,7 @@ func (m *machine) storeInside(a *access, addrs []uint64, from uint64, data []byt
 	return lanes
 }
 
-// fillWarps gives all lanes of some warps one value.
+// fillWarps sets all lanes of some warps to one value.
 func (m *machine) fillWarps(d ir.Ref, w0, w1 int, v uint64) {
 	switch {
 	case d.Class == ir.Class32 && m.p.vectors:
@@ -171,8 +171,9 @@ func (m *machine) fillWarps(d ir.Ref, w0, w1 int, v uint64) {
 	}
 }
 
-// updateAlone does an atomic operation on words that nobody else has for some lanes of a
-// warp, in order, as long as their addresses lie in data, and returns those that are left.
+// updateAlone executes an atomic operation on words that no other block accesses for
+// some lanes of a warp, in order, as long as their addresses are in data, and returns
+// the remaining lanes.
 func (m *machine) updateAlone(o atomicOp, addrs []uint64, from uint64, data []byte, w int, lanes uint32) uint32 {
 	if o.Size != 4 || o.B.Class != ir.Class32 || o.D.Class == ir.Class64 {
 		return lanes
@@ -181,7 +182,7 @@ func (m *machine) updateAlone(o atomicOp, addrs []uint64, from uint64, data []by
 	changed := false
 	for ; lanes != 0; lanes &= lanes - 1 {
 		l := mathbits.TrailingZeros32(lanes)
-		at := mathbits.RotateLeft64(ad[l]+from, -2) // huge when misaligned
+		at := mathbits.RotateLeft64(ad[l]+from, -2) // huge if misaligned
 		if at >= uint64(len(in)) {
 			break
 		}
@@ -201,8 +202,9 @@ func (m *machine) updateAlone(o atomicOp, addrs []uint64, from uint64, data []by
 	return lanes
 }
 
-// localWord returns where a word of a lane's local memory lies in all of it; it is beyond
-// the end when the word is not whole in the lane's part or is misaligned.
+// localWord returns the offset of a word of a lane's local memory in that of all lanes.
+// It is beyond the end if the word is not completely in the lane's part or is
+// misaligned.
 func (m *machine) localWord(a *access, addr uint64, l int) int {
 	o := addr & a.reach
 	if stride := uint64(m.stride); o >= stride || stride-o < a.Size || o&(a.Size-1) != 0 {

@@ -6,43 +6,44 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Threads wait for each other through memory: they read until somebody has
-// written. Who that is cannot be known, so a group that goes round a loop without
-// effect rests: others run that it may wait for, in the block or, when all groups
-// of the block rest, in other blocks. Rests are short at first and double, so a
-// loop that does not wait for anybody loses little, and one that waits costs
-// the others little.
+// Threads wait for each other through memory: they poll until another one has written.
+// The other thread cannot be determined, so a group that loops without effect rests:
+// others that it may wait for run instead, in the block or, if all groups of the block
+// rest, in other blocks. Rests are short at first and double in length, so a loop that
+// does not wait for another thread loses little time, and one that waits costs the
+// others little.
 
 // activity is what a group did in an iteration of its loop.
 type activity uint8
 
 const (
-	didChange activity = 1 << iota // memory is not what it was
-	didSleep                       // nanosleep
+	didChange activity = 1 << iota // it has written memory
+	didSleep                       // it has executed nanosleep
 	didRead
 )
 
 const (
-	// idleTurns is how many times in a row a loop may read the same addresses and
-	// change nothing.
+	// idleTurns is the number of successive iterations in which a loop may read the same
+	// addresses and change nothing.
 	idleTurns = 2
-	// firstRest and the number of times that it doubles give how long a group
-	// rests, in basic blocks of others.
+	// firstRest and maxRests determine how long a group rests, in basic blocks of others:
+	// the first rest, and how often it doubles.
 	firstRest = 8
 	maxRests  = 9
-	// fairTicks is how many backward branches a group may take while others wait,
-	// whatever it does: enough for ordinary loops to stay together.
+	// fairTicks is the number of backward branches that a group may take while others
+	// wait, whatever it does: enough for ordinary loops to stay together.
 	fairTicks = 4096
-	// turnBlocks is how many basic blocks a block of threads may run while others
-	// wait, whatever it does.
+	// turnBlocks is the number of basic blocks that a block of threads may execute while
+	// others wait, whatever it does.
 	turnBlocks = 1 << 16
-	// checkBlocks is how often a machine looks whether it is to stop.
+	// checkBlocks is the interval in basic blocks at which a machine checks whether to
+	// stop.
 	checkBlocks = 32
 )
 
-// read notes the addresses that a load or an atomic operation has in the first and
-// the last active lane. One lane would not do: it may read one place, as the others
-// walk through memory in strides of their number.
+// read records the addresses that a load or an atomic operation has in the first and
+// the last active lane. One lane would not suffice: it may read one address while the
+// others iterate over memory with a stride of the number of lanes.
 func (m *machine) read(addrs []uint64, act []uint32) {
 	first, last := 0, len(act)-1
 	for first < last && act[first] == 0 {
@@ -104,8 +105,8 @@ func (m *machine) wake() {
 	}
 }
 
-// pick returns the runnable group furthest behind of those that do not rest, or
-// one that does, or nil.
+// pick returns the runnable group with the earliest position that does not rest, or
+// else one that rests, or nil.
 func (m *machine) pick() (g *group, awake bool) {
 	var resting *group
 	for _, h := range m.groups {
@@ -123,7 +124,7 @@ func (m *machine) pick() (g *group, awake bool) {
 	return g, true
 }
 
-// check ends the kernel, or the machine's turn.
+// check reports whether the kernel, or the machine's turn, ends.
 func (m *machine) check() (outcome, error) {
 	r := m.of
 	m.useCode(checkBlocks)
@@ -141,7 +142,7 @@ func (m *machine) check() (outcome, error) {
 	return goesOn, nil
 }
 
-// nanosleep gives others a turn.
+// nanosleep returns the step that lets other groups run.
 func nanosleep(*ir.Nanosleep) step {
 	return dense(func(m *machine, _, _ int) { m.did |= didSleep })
 }

@@ -2,8 +2,8 @@ package exec
 
 import "testing"
 
-// What a group does in each iteration of a loop, and after how many iterations it
-// rests, if it does.
+// TestRests checks after how many iterations a group rests, given what it does in each
+// iteration of a loop.
 func TestRests(t *testing.T) {
 	all := []uint32{^uint32(0)}
 	at := func(f func(lane uint64) uint64) (addrs []uint64) {
@@ -37,7 +37,7 @@ func TestRests(t *testing.T) {
 				break
 			}
 		}
-		// The first iteration has nothing to be compared with.
+		// The first iteration cannot be compared with an earlier one.
 		if c.after > 1 {
 			c.after++
 		}
@@ -47,7 +47,8 @@ func TestRests(t *testing.T) {
 	}
 }
 
-// Rests double up to a limit while a group has no effect, and begin anew when it has.
+// TestRestsDouble checks that rests double up to a limit while a group has no effect,
+// and start again at the first length after it has.
 func TestRestsDouble(t *testing.T) {
 	g := &group{}
 	m := &machine{groups: []*group{g, {}}}
@@ -56,17 +57,17 @@ func TestRestsDouble(t *testing.T) {
 		m.did |= didSleep
 		m.rests(g, false)
 		if want := uint64(firstRest) << min(i, maxRests); g.until-m.clock != want {
-			t.Fatalf("rest %d is of %d basic blocks, want %d", i, g.until-m.clock, want)
+			t.Fatalf("length of rest %d = %d basic blocks, want %d", i, g.until-m.clock, want)
 		}
 		last = g.until
 	}
 	if _, awake := m.pick(); !awake { // the other group
-		t.Error("nobody runs while one group rests")
+		t.Error("pick returned no awake group while one of two rests, want the other one")
 	}
 	m.clock = last
 	m.did |= didChange | didSleep
 	m.rests(g, false)
 	if g.until-m.clock != firstRest {
-		t.Errorf("the rest after a change is of %d basic blocks, want %d", g.until-m.clock, firstRest)
+		t.Errorf("length of the rest after a change = %d basic blocks, want %d", g.until-m.clock, firstRest)
 	}
 }

@@ -8,43 +8,43 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Lanes meet at an instruction with .sync when every live lane that the member
-// mask names has come to an instruction with the same qualifiers and the same
-// mask (PTX ISA: bar.warp.sync, shfl.sync, vote.sync, match.sync, redux.sync).
-// Lanes of one warp that have different masks meet apart from each other, as
-// the tiles of a warp do, and the lanes of one mask may stand at different
-// instructions. Lanes for which not all have come stay behind.
+// Lanes synchronize at an instruction with .sync when every live lane that the member
+// mask names has reached an instruction with the same qualifiers and the same mask (PTX
+// ISA: bar.warp.sync, shfl.sync, vote.sync, match.sync, redux.sync). Lanes of one warp
+// that have different masks synchronize separately, as the tiles of a warp do, and the
+// lanes of one mask may be at different instructions. Lanes whose mask is not complete
+// keep waiting.
 
 // warpOp is an instruction that exchanges values between the lanes of a warp.
 type warpOp struct {
 	*ir.Exchange
 	source  pred
-	uniform bool // all lanes get the same 32-bit result
-	// combine computes what the lanes get from what they bring; nil for a barrier.
+	uniform bool // all lanes receive the same 32-bit result
+	// combine computes the results of the lanes from their sources; nil for a barrier.
 	combine func(x *exchange)
-	// whole is set instead for an instruction that a whole warp executes together at
-	// one place (.aligned). It may write registers of lanes that have ended.
+	// whole is set instead for an instruction that a whole warp executes together
+	// (.aligned). It may write registers of lanes that have ended.
 	whole whole
-	fixed *fixedShuffle // of a shuffle whose sources of values are known, or nil
+	fixed *fixedShuffle // of a shuffle whose source lanes are constants, or nil
 }
 
-// exchange is one meeting: what the lanes bring and what each of them gets.
-// Elements of other lanes mean nothing.
+// exchange is one synchronization: the sources of the lanes and their results. Elements
+// of lanes that do not take part are undefined.
 type exchange struct {
 	lanes uint32
 	yes   uint32 // source predicates
 	src   [3][]uint32
 	wide  []uint64
-	all   uint32 // the result when it is uniform
+	all   uint32 // the result if it is uniform
 	d     [ir.WarpSize]uint32
 	p     uint32
-	// Room for what is brought from several instructions.
+	// Buffers for sources from several instructions.
 	room     [3][ir.WarpSize]uint32
 	wideRoom [ir.WarpSize]uint64
 }
 
-// lockstep is the step of an instruction without .sync, which takes the lanes
-// that are there.
+// lockstep returns the step of an instruction without .sync, in which the active lanes
+// take part.
 func (o *warpOp) lockstep() step {
 	return masked(o.exchange)
 }
@@ -62,8 +62,8 @@ func (o *warpOp) sync(m *machine, g *group) (bool, error) {
 	return true, o.exchange(m, g.act[:m.warps])
 }
 
-// complete reports whether the active lanes of each warp have one mask, which
-// names them and no other live lane. Most often they do.
+// complete reports whether the active lanes of each warp have one mask, which names
+// them and no other live lane. This is the most frequent case.
 func (o *warpOp) complete(m *machine, g *group) bool {
 	if o.Constant {
 		for w, a := range g.act[:m.warps] {
@@ -87,25 +87,25 @@ func (o *warpOp) complete(m *machine, g *group) bool {
 	return true
 }
 
-// party is the lanes of one warp that a group brings to a meeting.
+// party is the lanes of one warp that a group contributes to an exchange.
 type party struct {
 	g     *group
-	o     *warpOp // at which its lanes stand
+	o     *warpOp // at which its lanes wait
 	lanes uint32
 }
 
-// freed is a waiting group whose lanes have met those of another.
-type freed struct {
+// released is a waiting group whose lanes have synchronized with those of another.
+type released struct {
 	g     *group
 	lanes [maxWarps]uint32
 }
 
-// gather lets every set of lanes meet that is complete. The group keeps these
-// lanes; the others stay at the instruction, in a group that waits.
+// gather synchronizes every set of lanes that is complete. The group keeps these lanes;
+// the others stay at the instruction, in a group that waits.
 func (o *warpOp) gather(m *machine, g *group) (bool, error) {
 	masks := m.v32(o.Members.Slot, 0, m.warps)
 	var stay [maxWarps]uint32
-	var list []freed
+	var list []released
 	some, all := false, true
 	for w := range m.warps {
 		v := masks[w*ir.WarpSize:][:ir.WarpSize]
@@ -121,9 +121,9 @@ func (o *warpOp) gather(m *machine, g *group) (bool, error) {
 				if err := o.meet(m, w, here); err != nil {
 					return false, err
 				}
-			} else if parties := o.elsewhere(m, w, mask, missing); parties != nil {
+			} else if parties := o.waitingParties(m, w, mask, missing); parties != nil {
 				m.meetAmong(w, append(parties, party{g, o, here}))
-				list = letGo(list, w, parties)
+				list = addReleased(list, w, parties)
 			} else {
 				stay[w] |= here
 				all = false
@@ -133,7 +133,7 @@ func (o *warpOp) gather(m *machine, g *group) (bool, error) {
 		}
 	}
 	for i := range list {
-		m.letPass(&list[i])
+		m.resumeLanes(&list[i])
 	}
 	switch {
 	case !some:
@@ -146,9 +146,9 @@ func (o *warpOp) gather(m *machine, g *group) (bool, error) {
 	return true, nil
 }
 
-// elsewhere gives the missing lanes as parties of groups that wait with this
-// mask at an instruction of this kind, or nil when some are not there.
-func (o *warpOp) elsewhere(m *machine, w int, mask, missing uint32) (parties []party) {
+// waitingParties returns the missing lanes as parties of groups that wait with this
+// mask at an instruction of this kind, or nil if some are not waiting.
+func (o *warpOp) waitingParties(m *machine, w int, mask, missing uint32) (parties []party) {
 	for _, h := range m.groups {
 		if h.state != atWarp || h.act[w]&missing == 0 {
 			continue
@@ -169,8 +169,8 @@ func (o *warpOp) elsewhere(m *machine, w int, mask, missing uint32) (parties []p
 	return parties
 }
 
-// letGo notes that the lanes of some parties have met.
-func letGo(list []freed, w int, parties []party) []freed {
+// addReleased adds the lanes of some parties, which have synchronized, to the list.
+func addReleased(list []released, w int, parties []party) []released {
 next:
 	for _, p := range parties {
 		for i := range list {
@@ -179,14 +179,14 @@ next:
 				continue next
 			}
 		}
-		list = append(list, freed{g: p.g})
+		list = append(list, released{g: p.g})
 		list[len(list)-1].lanes[w] = p.lanes
 	}
 	return list
 }
 
-// letPass sends lanes of a waiting group on.
-func (m *machine) letPass(f *freed) {
+// resumeLanes lets the released lanes of a waiting group continue.
+func (m *machine) resumeLanes(f *released) {
 	g := f.g
 	for w := range m.warps {
 		if g.act[w]&^f.lanes[w] != 0 {
@@ -197,8 +197,8 @@ func (m *machine) letPass(f *freed) {
 	g.state, g.passed = runnable, true
 }
 
-// missing is the error of a group that waits where nothing can run any more:
-// the kernel would hang.
+// missing returns the error of a group that waits while no other group can run: the
+// kernel would hang.
 func (o *warpOp) missing(m *machine, g *group) error {
 	for w := range m.warps {
 		for a := g.act[w]; a != 0; a &= a - 1 {
@@ -212,7 +212,7 @@ func (o *warpOp) missing(m *machine, g *group) error {
 	return fmt.Errorf("%w: deadlock: lanes of a warp wait for each other with different member masks", abi.ErrLaunchFailed)
 }
 
-// exchange lets the lanes of each warp meet.
+// exchange synchronizes the lanes of each warp.
 func (o *warpOp) exchange(m *machine, act []uint32) error {
 	for w, a := range act {
 		if a != 0 {
@@ -224,7 +224,7 @@ func (o *warpOp) exchange(m *machine, act []uint32) error {
 	return nil
 }
 
-// meet lets lanes of one warp meet that stand at this instruction.
+// meet synchronizes lanes of one warp that are at this instruction.
 func (o *warpOp) meet(m *machine, w int, lanes uint32) error {
 	if o.whole != nil {
 		return o.whole(m, w, lanes)
@@ -238,13 +238,13 @@ func (o *warpOp) meet(m *machine, w int, lanes uint32) error {
 	}
 	x := &m.meet
 	x.lanes = lanes
-	o.bring(m, w, x)
+	o.readSources(m, w, x)
 	o.combine(x)
-	o.give(m, w, lanes, x)
+	o.writeResults(m, w, lanes, x)
 	return nil
 }
 
-// meetAmong lets lanes of one warp meet that may stand at several instructions.
+// meetAmong synchronizes lanes of one warp that may be at several instructions.
 func (m *machine) meetAmong(w int, parties []party) {
 	o, x := parties[0].o, &m.meet
 	if o.combine == nil {
@@ -253,7 +253,7 @@ func (m *machine) meetAmong(w int, parties []party) {
 	x.lanes = 0
 	yes := uint32(0)
 	for _, p := range parties {
-		p.o.bring(m, w, x)
+		p.o.readSources(m, w, x)
 		x.lanes |= p.lanes
 		yes |= x.yes & p.lanes
 		for i := range p.o.S {
@@ -269,7 +269,7 @@ func (m *machine) meetAmong(w int, parties []party) {
 	}
 	o.combine(x)
 	for _, p := range parties {
-		p.o.give(m, w, p.lanes, x)
+		p.o.writeResults(m, w, p.lanes, x)
 	}
 }
 
@@ -280,9 +280,9 @@ func copyLanes[T any](d, s []T, lanes uint32) {
 	}
 }
 
-// bring shows the sources of a warp's lanes; lanes that do not take part may
-// have set bits in yes.
-func (o *warpOp) bring(m *machine, w int, x *exchange) {
+// readSources sets the sources of a warp's lanes. Lanes that do not take part may have
+// set bits in yes.
+func (o *warpOp) readSources(m *machine, w int, x *exchange) {
 	for i, s := range o.S {
 		x.src[i] = m.v32(s.Slot, w, w+1)
 	}
@@ -294,8 +294,8 @@ func (o *warpOp) bring(m *machine, w int, x *exchange) {
 	}
 }
 
-// give writes the results of some lanes.
-func (o *warpOp) give(m *machine, w int, lanes uint32, x *exchange) {
+// writeResults writes the results of some lanes.
+func (o *warpOp) writeResults(m *machine, w int, lanes uint32, x *exchange) {
 	if o.D.Class == ir.Class32 {
 		out := m.v32(o.D.Slot, w, w+1)
 		switch {

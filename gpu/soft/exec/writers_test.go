@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A warp's store to one address is one store, of the last lane's value.
+// TestWriters checks that a warp's store to one address is one store, of the last
+// lane's value.
 func TestWriters(t *testing.T) {
 	rnd := rand.New(rand.NewSource(1))
 	const device = uint64(0x400000000000)
@@ -33,11 +34,11 @@ func TestWriters(t *testing.T) {
 			want |= 1 << l
 		}
 		if got := a.writers(addrs, 0, lanes); got != want {
-			t.Fatalf("lanes %#x of addresses %#x: writers %#x, want %#x", lanes, addrs, got, want)
+			t.Fatalf("writers of lanes %#x with addresses %#x = %#x, want %#x", lanes, addrs, got, want)
 		}
 	}
 	a := access{Access: ir.Access{Space: ir.Generic, Local: device}}
 	if got := a.writers([]uint64{31: 8, 0: 8, 1: 8}, device, 0x80000003); got != 0x80000003 {
-		t.Errorf("lanes %#x write to their local memory, want 0x80000003", got)
+		t.Errorf("writers to local memory = %#x, want 0x80000003", got)
 	}
 }
