@@ -7,20 +7,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/texture"
 )
 
-// Limits that are the same for all models. The soft GPU has no registers to run
-// out of; the numbers must agree with each other, because programs divide one by
-// the other.
+// Limits that are the same for all models. The emulated GPU has an unlimited number of
+// registers; the limits must be consistent, because programs divide one by the other.
 const (
-	maxRegisters       = 65536 // of 32 bits, of a block and of a multiprocessor
+	maxRegisters       = 65536 // of 32 bits, per block and per multiprocessor
 	maxThreadRegisters = 255
-	textureAlignment   = 512 // bytes, of device memory that is a texture
+	textureAlignment   = 512 // bytes, of device memory that is used as a texture
 	texturePitch       = 32  // bytes, of its rows
-	registerUnit       = 8   // a thread's registers are allocated in units of 8
+	registerUnit       = 8   // registers of a thread are allocated in multiples of it
 )
 
-// registers is NUM_REGS of a kernel: 32-bit registers of a thread, no more than
-// a block of the kernel's largest size can have, and no more than the program
-// allows where it gives a number. Here they cost nothing, so fewer never spill.
+// registers returns NUM_REGS of a kernel: 32-bit registers per thread, at most as many
+// as a block of the kernel's maximum size can have, and at most the limits of the
+// program that are not 0. The emulated GPU never spills, so a lower number has no cost.
 func registers(p *ir.Program, allowed ...uint32) uint32 {
 	most := maxRegisters / roundUp(p.MaxThreads, ir.WarpSize) &^ (registerUnit - 1)
 	n := min(uint32(p.Regs32+2*p.Regs64), most, maxThreadRegisters)
@@ -32,11 +31,11 @@ func registers(p *ir.Program, allowed ...uint32) uint32 {
 	return max(1, n)
 }
 
-// roundUp gives the next multiple of a power of two.
+// roundUp returns n rounded up to a multiple of unit, a power of two.
 func roundUp(n, unit uint32) uint32 { return (n + unit - 1) &^ (unit - 1) }
 
-// attributes are the CUdevice_attribute values (CUDA driver API, "Data types
-// used by CUDA driver"): the model's, and what the soft GPU can do.
+// attributes returns the CUdevice_attribute values (CUDA driver API, "Data types used
+// by CUDA driver"): those of the model, and the features of the emulated GPU.
 func attributes(o Options) []int32 {
 	m := o.Model
 	a := make([]int32, 146)
@@ -72,7 +71,7 @@ func attributes(o Options) []int32 {
 		80:              1,                // LOCAL_L1_CACHE_SUPPORTED
 		81:              m.SharedBytes,    // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
 		82:              maxRegisters,     // MAX_REGISTERS_PER_MULTIPROCESSOR
-		83:              1,                // MANAGED_MEMORY: the host's pages
+		83:              1,                // MANAGED_MEMORY, by pages of the host
 		87:              m.DoubleRatio,    // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
 		89:              1,                // CONCURRENT_MANAGED_ACCESS
 		90:              1,                // COMPUTE_PREEMPTION_SUPPORTED
@@ -100,7 +99,8 @@ func attributes(o Options) []int32 {
 // attributePCIIDs is CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID.
 const attributePCIIDs = 139
 
-// pciIDs is the PCI device id above the vendor's; 0 for a device that is no card.
+// pciIDs returns the PCI device ID in the upper half and the vendor's in the lower; 0
+// for a model that is not a real GPU.
 func pciIDs(m model.Model) int {
 	if m.PCIDevice == 0 {
 		return 0

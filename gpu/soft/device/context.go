@@ -16,44 +16,46 @@ import (
 
 const maxStreams = 4096
 
-// Context is one CUDA context of a soft GPU: worker.Context.
+// Context is one CUDA context of an emulated GPU. It implements worker.Context, and is
+// safe for concurrent use.
 type Context struct {
 	worker.NoCalls
 
 	d      *device
 	gate   worker.Gate
 	spaces ir.Spaces
-	room   uint64        // bytes of addresses for MemAlloc
+	room   uint64        // size of the address range for MemAlloc, in bytes
 	output exec.Output   // set before the first launch, or nil
 	stop   atomic.Bool   // ends kernels between instructions
-	ended  chan struct{} // closed with stop
-	clock  func() int64  // of kernels: nanoseconds
+	ended  chan struct{} // closed after stop is set
+	clock  func() int64  // clock of kernels, in nanoseconds
 	engine *engine
 	spare  exec.Spare
-	issue  sync.Mutex // order of enqueueing; before mu
+	issue  sync.Mutex // guards the order of enqueueing; locked before mu
 	table  atomic.Pointer[[]exec.Region]
-	// texture and surface objects by their numbers; replaced, never changed
+	// textures has the texture and surface objects by number; the map is replaced, never
+	// changed
 	textures  atomic.Pointer[map[uint64]*exec.Texture]
-	textureOf func(object uint64) *exec.Texture // texture, made once
-	// cooperative launches come one after another: they share a workspace
+	textureOf func(object uint64) *exec.Texture // the method texture, bound once
+	// Cooperative launches are executed one after another, as they share a workspace.
 	cooperative sync.Mutex
 	running     sync.WaitGroup // stream goroutines
-	move        sync.Mutex     // one Evict or Restore at a time; before mu
+	move        sync.Mutex     // one Evict or Restore at a time; locked before mu
 
 	mu       sync.Mutex
 	legacy   *stream
-	streams  []*stream // live ones, legacy first
-	orphans  []*op     // tails of destroyed streams
+	streams  []*stream // not destroyed, legacy first
+	orphans  []*op     // last operations of destroyed streams
 	poisoned error
 	closed   bool
 	modules  map[*module]bool
 	lastCode uint64            // the highest address of a function
-	allocs   map[uint64]extent // by device address, those not freed yet
+	allocs   map[uint64]extent // by device address, not freed yet
 	hosts    map[uint64]bool   // by address: host memory
 	mappings mappings
 	shared   map[uint64]*sharedMemory // by device address, or number
-	imported map[uint64]extent        // by number: places of memory that is another process's
-	barrier  uint64                   // workspace of cooperative launches, 0: none yet
+	imported map[uint64]extent        // by number: extents that refer to memory of another process
+	barrier  uint64                   // workspace of cooperative launches, 0 if there is none yet
 	away     away
 }
 
@@ -76,7 +78,7 @@ func (c *Context) PrintTo(output func(to uint32, text []byte)) { c.output = outp
 // MemAlloc implements worker.Context.
 func (c *Context) MemAlloc(size uint64) (uint64, error) { return c.allocating(size, c.allocLocked) }
 
-// allocating calls what allocates for the guest, with mu.
+// allocating calls allocate for the guest, with mu held.
 func (c *Context) allocating(size uint64, allocate func(size uint64) (uint64, error)) (uint64, error) {
 	if f := c.d.o.Faults.Alloc; f != nil {
 		if err := f(size); err != nil {
@@ -100,7 +102,7 @@ func (c *Context) allocLocked(size uint64) (uint64, error) {
 	return addr, nil
 }
 
-// obtain takes memory at an offset that place finds; callers hold mu.
+// obtain allocates memory at an offset that place returns. The caller must hold mu.
 func (c *Context) obtain(size uint64, place func(size uint64) (uint64, error)) (addr uint64, e extent, err error) {
 	if c.closed {
 		return 0, e, abi.ErrInvalidContext
@@ -131,7 +133,7 @@ func (c *Context) obtain(size uint64, place func(size uint64) (uint64, error)) (
 	return addr, e, nil
 }
 
-// show puts a region into the table; callers hold mu.
+// show inserts a region into the table. The caller must hold mu.
 func (c *Context) show(r exec.Region) {
 	old := *c.table.Load()
 	at := sort.Search(len(old), func(i int) bool { return old[i].Base >= r.Base })
@@ -139,15 +141,15 @@ func (c *Context) show(r exec.Region) {
 	c.table.Store(&table)
 }
 
-// hide takes the region that begins at an address out of the table; callers hold
-// mu. Work that is running may still have the old one.
+// hide removes the region that begins at an address from the table. Work that is
+// running may still use the old table. The caller must hold mu.
 func (c *Context) hide(addr uint64) {
 	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r exec.Region) bool { return r.Base == addr })
 	c.table.Store(&table)
 }
 
-// MemFree implements worker.Context. The bytes count as free at once; the
-// memory itself stays until the work enqueued so far is done.
+// MemFree implements worker.Context. The bytes count as free at once; the memory itself
+// is freed after the work enqueued so far.
 func (c *Context) MemFree(addr uint64) error {
 	c.mu.Lock()
 	e, ok := c.allocs[addr]
@@ -188,7 +190,8 @@ func (c *Context) forget(addr uint64, e extent) {
 	c.d.mem.free(e.off)
 }
 
-// tailsLocked are the latest operations of all streams that are not done.
+// tailsLocked returns the last operations of all streams that are not done. The caller
+// must hold mu.
 func (c *Context) tailsLocked() []*op {
 	c.orphans = slices.DeleteFunc(c.orphans, (*op).done)
 	list := slices.Clone(c.orphans)
@@ -215,7 +218,7 @@ func (c *Context) copying(s worker.Stream, size uint64, done func(error), run fu
 		if err := c.enter(); err != nil {
 			return err
 		}
-		defer c.leave(0, 0) // the host's processor copies: no time of the device
+		defer c.leave(0, 0) // the copy runs on the host's processor and uses no time of the device
 		if c.d.o.Fault == model.Slow {
 			defer c.slowCopy(time.Now())
 		}
@@ -223,8 +226,8 @@ func (c *Context) copying(s worker.Stream, size uint64, done func(error), run fu
 	}})
 }
 
-// CopyHtoD implements worker.Context. Ranges are checked at the call, as the
-// driver API does.
+// CopyHtoD implements worker.Context. Ranges are checked at the call, as in the driver
+// API.
 func (c *Context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(error)) error {
 	n := uint64(len(src))
 	if _, err := c.memory(dst, n); err != nil && n > 0 {
@@ -331,8 +334,8 @@ func (c *Context) Notify(done func(error)) error {
 	return nil
 }
 
-// Destroy implements worker.Context. Running kernels stop between
-// instructions; what is queued fails.
+// Destroy implements worker.Context. Running kernels stop between instructions; queued
+// operations fail.
 func (c *Context) Destroy() error {
 	c.stop.Store(true)
 	c.issue.Lock()
@@ -355,7 +358,7 @@ func (c *Context) Destroy() error {
 	c.issue.Unlock()
 	c.d.waits.notice()
 	c.running.Wait()
-	c.move.Lock() // stop ends a move under way
+	c.move.Lock() // a move in progress ends because of stop
 	defer c.move.Unlock()
 	c.mu.Lock()
 	for addr, e := range c.allocs {

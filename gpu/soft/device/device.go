@@ -1,12 +1,11 @@
-// Package device is the soft GPU as a worker.Driver: its memory, contexts,
-// streams and modules, and when a launch has the processor.
+// Package device implements worker.Driver with an emulated GPU: its memory, contexts,
+// streams and modules, and the scheduling of launches on the processors.
 //
-// Stream operations are a graph: each names the operations that must finish
-// before it (stream.go). A launch runs in slices, between which the gate may
-// take the device away (launch.go) and other kernels the processors (engine.go).
-// Copies are done by their streams' goroutines, beside kernels. Lock order:
-// Context.mu before memory.mu; waits.mu
-// is held while no other is taken.
+// Stream operations form a graph: each has the operations that must finish before it
+// (stream.go). A launch runs in slices, between which the gate may take the device away
+// (launch.go) and other kernels the processors (engine.go). Copies are executed by the
+// goroutines of their streams, concurrently with kernels. Lock order: Context.mu before
+// memory.mu; waits.mu is not held while another lock is taken.
 package device
 
 import (
@@ -24,25 +23,25 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Options describe a soft GPU. The zero value is a small one.
+// Options describe an emulated GPU. The zero value is a small one.
 type Options struct {
-	// Model is what the device says that it is; default model.Default().
+	// Model is the GPU model that the device reports; default model.Default().
 	Model model.Model
 	Name  string   // default the model's
 	VRAM  uint64   // bytes; default 1 GiB
 	SMs   int      // multiprocessors; default the model's, or as many as the host has processors
 	UUID  [16]byte // default all zero
-	// Capability chooses among the PTX of a fatbin; default the model's.
+	// Capability selects the PTX of a fatbin; default the model's.
 	Capability compile.Capability
-	// Engine is how instructions run.
+	// Engine selects how instructions are executed.
 	Engine exec.Engine
-	// Clock is what time it is; tests drive it. Default time.Now.
+	// Clock returns the current time; default time.Now.
 	Clock func() time.Time
-	// Check is what the device looks for in kernels.
+	// Check selects the errors that the device detects in kernels.
 	Check model.Checks
-	// Fault is what is wrong with the device.
+	// Fault is the defect that the device simulates.
 	Fault model.Fault
-	// Faults lets tests break things.
+	// Faults injects errors in tests.
 	Faults Faults
 }
 
@@ -61,27 +60,28 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Faults are asked before an operation; an error makes it fail.
+// Faults has functions that are called before an operation. If one returns an error,
+// the operation fails with it.
 type Faults struct {
 	Alloc  func(size uint64) error
-	Launch func(kernel string) error // fails the launch on the device, so it poisons
+	Launch func(kernel string) error // the launch fails on the device, so the context is poisoned
 	Copy   func(size uint64) error
 	Evict  func() error
 }
 
-// device is the Driver.
+// device implements worker.Driver.
 type device struct {
 	o       Options
 	mem     *memory
 	waits   waits
-	objects atomic.Uint64 // texture and surface objects so far: a number is of one context
+	objects atomic.Uint64 // number of texture and surface objects so far: each number is used in one context only
 
 	mu       sync.Mutex
 	contexts map[*Context]bool
 	closed   bool
 }
 
-// New makes a soft GPU. It reserves address space, not memory.
+// New returns an emulated GPU. It reserves address space, not memory.
 func New(o Options) (worker.Driver, error) {
 	o.setDefaults()
 	if o.VRAM > 1<<40 {
@@ -130,7 +130,7 @@ func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worke
 	return c, nil
 }
 
-// engine is that of the contexts which pass the same gate; callers hold mu.
+// engine returns the engine of the contexts that share a gate. The caller must hold mu.
 func (d *device) engine(gate worker.Gate) *engine {
 	for c := range d.contexts {
 		if c.gate == gate {
@@ -156,7 +156,7 @@ func (d *device) Close() error {
 	return d.mem.close()
 }
 
-// openGate lets everything pass.
+// openGate is a gate that never blocks.
 type openGate struct{}
 
 func (openGate) Enter() error         { return nil }

@@ -9,30 +9,30 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// maxKernels is how many kernels may have begun and not ended at a time: each
-// may hold exec.MaxLaunchBytes for blocks that were set aside.
+// maxKernels is the maximum number of kernels that have begun and not ended: each may
+// use exec.MaxLaunchBytes for blocks that are set aside.
 const maxKernels = 8
 
-// sliceTime is how long a kernel keeps its processors while others wait for
-// some. A kernel that waits for one of another stream ends all the same.
+// sliceTime is how long a kernel keeps its processors while others wait for some. A
+// kernel may therefore wait for one of another stream without a deadlock.
 const sliceTime = 2 * time.Millisecond
 
-// engine shares the processors between the kernels that pass one gate, which
-// may be of several streams and contexts. A kernel takes what is free, at most
-// what it can use, and waits in line where nothing is. The engine counts the time
-// in which at least one kernel is on the device: that of two kernels beside each
-// other counts once.
+// engine shares the processors among the kernels that pass one gate, which may be of
+// several streams and contexts. A kernel gets the free processors, at most as many as
+// it can use, and waits in a queue if there are none. The engine measures the time
+// during which at least one kernel is on the device: time of concurrent kernels counts
+// once.
 type engine struct {
 	processors int
-	begun      chan struct{} // one for each kernel that has begun
-	idle       atomic.Int32  // free, for over
-	queued     atomic.Int32  // len(line), for over
+	begun      chan struct{} // one element for each kernel that has begun
+	idle       atomic.Int32  // copy of free, for over
+	queued     atomic.Int32  // copy of len(line), for over
 
 	mu    sync.Mutex // guards the following
 	free  int
 	line  []*claim
-	on    int       // kernels inside the gate
-	since time.Time // up to when the time of those is counted
+	on    int       // number of kernels inside the gate
+	since time.Time // the time up to which their time is counted
 }
 
 // claim is a kernel that waits for processors.
@@ -47,8 +47,8 @@ func newEngine(processors int) *engine {
 	return e
 }
 
-// begin waits until one more kernel may begin; its end is end. It fails when
-// the context ends.
+// begin waits until one more kernel may begin. The caller must call end when it has
+// ended. It returns an error if the context ends.
 func (e *engine) begin(ended <-chan struct{}) error {
 	select {
 	case e.begun <- struct{}{}:
@@ -65,18 +65,19 @@ func (e *engine) begin(ended <-chan struct{}) error {
 
 func (e *engine) end() { <-e.begun }
 
-// acquire waits for processors and returns a slice with at most as many as are
-// wanted, to be released.
+// acquire waits for processors and returns a slice with at most want of them, which the
+// caller must release.
 func (e *engine) acquire(want int, ended <-chan struct{}) (slice, error) {
-	n, err := e.atOnce(want), error(nil)
+	n, err := e.tryAcquire(want), error(nil)
 	if n == 0 {
 		n, err = e.wait(want, ended)
 	}
 	return slice{e: e, has: n, wants: want, began: time.Now()}, err
 }
 
-// atOnce returns processors that are free, or 0.
-func (e *engine) atOnce(want int) int {
+// tryAcquire returns the number of free processors that it has acquired, which is 0 if
+// there are none or others wait.
+func (e *engine) tryAcquire(want int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.line) > 0 {
@@ -88,7 +89,7 @@ func (e *engine) atOnce(want int) int {
 	return n
 }
 
-// wait stands in line.
+// wait waits in the queue.
 func (e *engine) wait(want int, ended <-chan struct{}) (int, error) {
 	c := &claim{want: want, grant: make(chan int, 1)}
 	e.mu.Lock()
@@ -103,7 +104,7 @@ func (e *engine) wait(want int, ended <-chan struct{}) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	select {
-	case n := <-c.grant: // meanwhile
+	case n := <-c.grant: // granted in the meantime
 		e.free += n
 	default:
 		e.line = slices.DeleteFunc(e.line, func(o *claim) bool { return o == c })
@@ -112,7 +113,7 @@ func (e *engine) wait(want int, ended <-chan struct{}) (int, error) {
 	return 0, abi.ErrInvalidContext
 }
 
-// share grants what is free, first come, first served; mu is held.
+// share grants free processors in the order of the queue. The caller must hold mu.
 func (e *engine) share() {
 	for e.free > 0 && len(e.line) > 0 {
 		c := e.line[0]
@@ -125,7 +126,7 @@ func (e *engine) share() {
 	e.queued.Store(int32(len(e.line)))
 }
 
-// enter counts a kernel that is inside the gate from now on.
+// enter counts a kernel as inside the gate.
 func (e *engine) enter(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -135,7 +136,8 @@ func (e *engine) enter(now time.Time) {
 	e.on++
 }
 
-// leave ends that, and returns the nanoseconds that nobody has counted yet.
+// leave counts a kernel as outside of the gate, and returns the nanoseconds that have
+// not been counted yet.
 func (e *engine) leave(now time.Time) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -152,8 +154,8 @@ type slice struct {
 	began      time.Time
 }
 
-// over reports whether the kernel should end its slice: others wait, or it could
-// have more processors.
+// over reports whether the kernel should end its slice: others wait, or it could get
+// more processors.
 func (s *slice) over() bool {
 	if s.e.queued.Load() == 0 && (s.has == s.wants || s.e.idle.Load() == 0) {
 		return false

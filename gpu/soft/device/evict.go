@@ -10,24 +10,25 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// away is a context's memory that is not on the device. The front of an
-// allocation leaves first, in pieces; its bytes on the device are zero then.
+// away is the state of a context's memory that has been evicted. The start of an
+// allocation is evicted first, in pieces; the bytes on the device are zero then.
 type away struct {
 	evicted   bool
-	inside    int               // work between enter and leave
+	inside    int               // number of operations between enter and leave
 	moving    bool              // bytes are being copied, without mu: nothing may be freed
-	condemned []func()          // frees that wait for that
-	host      map[uint64][]byte // by device address: the bytes that left
+	condemned []func()          // frees that are deferred until the end of the move
+	host      map[uint64][]byte // by device address: the evicted bytes
 }
 
 const (
-	// evictPiece is the least that leaves the device, bytes.
+	// evictPiece is the minimum number of bytes that are evicted.
 	evictPiece = 64 << 10
-	// copyPiece is what is copied between two looks at whether to stop.
+	// copyPiece is the number of bytes that are copied between two checks of whether to
+	// stop.
 	copyPiece = 16 << 20
 )
 
-// left is what of an allocation counts as used on the device.
+// left returns how many bytes of an allocation count as used on the device.
 func (a *away) left(addr uint64, e extent) uint64 {
 	n := uint64(len(a.host[addr]))
 	if n == e.size {
@@ -36,8 +37,8 @@ func (a *away) left(addr uint64, e extent) uint64 {
 	return rounded(e.size) - n
 }
 
-// enter passes the gate. Being let in while memory is away is a fault of the
-// worker's that must not go unnoticed.
+// enter passes the gate. It returns an error if memory is evicted: the worker must not
+// admit work then, and the mistake must not go unnoticed.
 func (c *Context) enter() error {
 	if err := c.gate.Enter(); err != nil {
 		return err
@@ -62,8 +63,9 @@ func (c *Context) leave(busy, launches uint64) {
 	c.gate.Leave(busy, launches)
 }
 
-// backing is an allocation's bytes for a module that is being loaded, wherever
-// they are; callers hold mu, and the allocation is new: all here or all there.
+// backing returns the bytes of an allocation for a module that is being loaded,
+// wherever they are. The caller must hold mu, and the allocation must be new, so that
+// it is either completely on the device or completely evicted.
 func (c *Context) backing(addr uint64) []byte {
 	if b, ok := c.away.host[addr]; ok {
 		return b
@@ -72,7 +74,8 @@ func (c *Context) backing(addr uint64) []byte {
 	return r.Data
 }
 
-// beginMove is the first half of Evict and Restore; endMove the second.
+// beginMove begins an Evict or Restore, and endMove ends it. beginMove returns an error
+// if work is in progress.
 func (c *Context) beginMove() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,12 +99,12 @@ func (c *Context) endMove() {
 	}
 }
 
-// departure is the part of an allocation that leaves.
+// departure is a part of an allocation that is evicted.
 type departure struct {
 	addr uint64
 	e    extent
-	from uint64 // what left before
-	host []byte // all that is away then
+	from uint64 // number of bytes that were evicted before
+	host []byte // all bytes that are evicted after it
 }
 
 // Evict implements worker.Context.
@@ -129,7 +132,7 @@ func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 		c.d.mem.zero(d.e.off+d.from, uint64(len(d.host))-d.from)
 		before := c.away.left(d.addr, d.e)
 		c.away.host[d.addr] = d.host
-		if _, counts := c.allocs[d.addr]; counts { // not freed meanwhile
+		if _, counts := c.allocs[d.addr]; counts { // not freed in the meantime
 			c.d.mem.release(before - c.away.left(d.addr, d.e))
 		}
 	}
@@ -137,7 +140,7 @@ func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 	return moved, nil
 }
 
-// choose returns what leaves: at least bytes, or all.
+// choose returns the parts to evict: at least bytes, or everything.
 func (c *Context) choose(bytes uint64) (list []departure, moved uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,12 +149,12 @@ func (c *Context) choose(bytes uint64) (list []departure, moved uint64) {
 			break
 		}
 		gone := uint64(len(c.away.host[addr]))
-		if gone == e.size || c.shared[addr] != nil { // others use it too
+		if gone == e.size || c.shared[addr] != nil { // other processes use it too
 			continue
 		}
 		n := min(e.size-gone, (bytes-moved+evictPiece-1)&^(evictPiece-1))
 		if bytes-moved > e.size {
-			n = e.size - gone // also keeps the rounding from wrapping
+			n = e.size - gone // also keeps the rounding from wrapping around
 		}
 		host := make([]byte, gone+n)
 		copy(host, c.away.host[addr])
@@ -161,7 +164,7 @@ func (c *Context) choose(bytes uint64) (list []departure, moved uint64) {
 	return list, moved
 }
 
-// copyOut fills host from index from on with the bytes of the device.
+// copyOut copies the bytes on the device to host, from index from on.
 func (c *Context) copyOut(host []byte, off, from uint64) error {
 	for at := from; at < uint64(len(host)); at += copyPiece {
 		if c.stop.Load() {
@@ -173,7 +176,8 @@ func (c *Context) copyOut(host []byte, off, from uint64) error {
 	return nil
 }
 
-// Restore implements worker.Context. The host's copies stay until all is back.
+// Restore implements worker.Context. The copies in host memory are kept until
+// everything is restored.
 func (c *Context) Restore() error {
 	c.move.Lock()
 	defer c.move.Unlock()
@@ -215,7 +219,7 @@ func (c *Context) Restore() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if need := c.need(); need > taken { // allocated meanwhile
+	if need := c.need(); need > taken { // allocated in the meantime
 		if err := c.d.mem.take(need - taken); err != nil {
 			return undo(err)
 		}
@@ -224,7 +228,7 @@ func (c *Context) Restore() error {
 	}
 	for addr, host := range c.away.host {
 		if _, done := list[addr]; !done {
-			_ = back(addr, host) // fails only when all is about to go
+			_ = back(addr, host) // fails only if the context is being destroyed
 		}
 	}
 	clear(c.away.host)
@@ -232,7 +236,8 @@ func (c *Context) Restore() error {
 	return nil
 }
 
-// need is what the memory that is away counts on the device; callers hold mu.
+// need returns how many bytes the evicted memory counts on the device. The caller must
+// hold mu.
 func (c *Context) need() (bytes uint64) {
 	for addr, e := range c.allocs {
 		bytes += rounded(e.size) - c.away.left(addr, e)

@@ -8,9 +8,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
-// What Options.Fault breaks, besides lost, with which no context is made.
+// The defects of Options.Fault, except lost, with which no context can be created.
 
-// faultyLaunch is asked before a kernel begins.
+// faultyLaunch returns the injected error of a launch. It is called before a kernel
+// begins.
 func (c *Context) faultyLaunch(kernel string) error {
 	if hook := c.d.o.Faults.Launch; hook != nil {
 		if err := hook(kernel); err != nil {
@@ -23,7 +24,8 @@ func (c *Context) faultyLaunch(kernel string) error {
 	return nil
 }
 
-// faultyKernel is asked on the device, after work of a kernel that took so long.
+// faultyKernel simulates the defect of a device on which a kernel has run for some
+// time.
 func (c *Context) faultyKernel(took time.Duration) error {
 	switch c.d.o.Fault {
 	case model.Hang:
@@ -37,10 +39,11 @@ func (c *Context) faultyKernel(took time.Duration) error {
 	return nil
 }
 
-// slowCopy is asked on the device, after a copy that began then.
+// slowCopy delays a copy that began at a time, on the device.
 func (c *Context) slowCopy(began time.Time) { c.drag(time.Since(began), model.SlowBy) }
 
-// drag makes what took so long take so many times as long, unless the context ends.
+// drag waits until an operation that took some time has taken a multiple of it, or the
+// context ends.
 func (c *Context) drag(took time.Duration, times int) {
 	t := time.NewTimer(took * time.Duration(times-1))
 	defer t.Stop()

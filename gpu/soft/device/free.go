@@ -5,9 +5,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// MemFreeAsync implements worker.Context. The memory is the context's, and leaves
-// and comes back with it, until the stream has come so far. Work of other streams
-// that uses it after that finds zeros or what is allocated there next, as with CUDA.
+// MemFreeAsync implements worker.Context. The memory belongs to the context, and is
+// evicted and restored with it, until the stream reaches the operation. Work of other
+// streams that uses it after that reads zeros or what is allocated there next, as with
+// CUDA.
 func (c *Context) MemFreeAsync(st worker.Stream, addr uint64, done func(error)) error {
 	c.mu.Lock()
 	_, ok := c.allocs[addr]
@@ -18,11 +19,11 @@ func (c *Context) MemFreeAsync(st worker.Stream, addr uint64, done func(error)) 
 	return c.enqueue(st, &op{always: func() { c.freeNow(addr) }, report: done})
 }
 
-// freeNow frees an allocation whatever is running.
+// freeNow frees an allocation whatever work is running.
 func (c *Context) freeNow(addr uint64) {
 	c.mu.Lock()
 	e, ok := c.allocs[addr]
-	if !ok || c.closed { // Destroy frees it
+	if !ok || c.closed { // freed by Destroy
 		c.mu.Unlock()
 		return
 	}

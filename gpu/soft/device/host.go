@@ -5,8 +5,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 )
 
-// HostRegister implements worker.Context: the memory is one more region of the
-// table, in which kernels, copies and memsets look every address up.
+// HostRegister implements worker.Context. The memory becomes a region of the table, in
+// which kernels, copies and memsets search every address.
 func (c *Context) HostRegister(address uint64, memory []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,9 +34,10 @@ func (c *Context) HostUnregister(address uint64, done func()) error {
 	return nil
 }
 
-// retire takes memory away from work. First the work that is enqueued ends, which needs
-// the memory; then hide, called with mu, takes it out of the table; and then what ran
-// meanwhile ends, because it began with the old table. Then it is gone. Callers hold mu.
+// retire removes memory from use. First it waits for the enqueued work, which needs the
+// memory; then it calls hide with mu held, which removes it from the table; then it
+// waits for the work that began with the old table in the meantime, and calls gone. It
+// returns at once. The caller must hold mu.
 func (c *Context) retire(hide, gone func()) {
 	before := c.tailsLocked()
 	c.running.Add(1)

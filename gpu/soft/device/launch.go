@@ -36,8 +36,8 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 	return c.enqueue(s, &k.op)
 }
 
-// kernel is a launch and its operation, in one piece: a launch of a small kernel
-// costs mostly what is allocated for it.
+// kernel is a launch and its operation in one allocation, as allocations are most of
+// the cost of launching a small kernel.
 type kernel struct {
 	op    op
 	c     *Context
@@ -55,14 +55,14 @@ func (k *kernel) params(n int) []byte {
 }
 
 func (k *kernel) run() error {
-	defer func() { k.f, k.env = nil, exec.Launch{} }() // the stream keeps its last operation
+	defer func() { k.f, k.env = nil, exec.Launch{} }() // the stream retains its last operation
 	if err := k.c.faultyLaunch(k.f.p.Name); err != nil {
 		return err
 	}
 	return k.c.runKernel(k)
 }
 
-// expired reports whether the kernel has to leave the device for a while.
+// expired reports whether the kernel must leave the device for a while.
 func (k *kernel) expired() bool { return k.c.gate.Expired() || k.turn.over() }
 
 func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
@@ -99,9 +99,9 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	return nil
 }
 
-// runKernel runs all blocks of a launch, beside other kernels where processors
-// are free. It holds the device while the gate allows, and accounts exactly for
-// the time between Enter and Leave.
+// runKernel executes all blocks of a launch, concurrently with other kernels if
+// processors are free. It keeps the device while the gate allows, and accounts for
+// exactly the time between Enter and Leave.
 func (c *Context) runKernel(k *kernel) error {
 	p := k.f.ready()
 	if err := c.engine.begin(c.ended); err != nil {
@@ -126,8 +126,8 @@ func (c *Context) runKernel(k *kernel) error {
 	}
 }
 
-// slice runs a launch on some processors until it ends or has to leave. fresh is
-// the workspace of one that begins, or 0.
+// slice executes a launch on some processors until it ends or must leave the device.
+// fresh is the workspace of a launch that begins, or 0.
 func (c *Context) slice(r *exec.Run, processors int, fresh uint64) (finished bool, err error) {
 	if err := c.enter(); err != nil {
 		return false, err

@@ -11,24 +11,25 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// mappings is memory at places of the guest's choice. Each place is one more mapping of
-// the file's pages into a mirror of the window, so that memory at several places is the
-// same bytes, and what lies side by side there is one region.
+// mappings is the state of memory that is mapped at addresses that the guest chooses.
+// Each is one more mapping of the file's pages into a mirror of the address window, so
+// that memory at several addresses has the same bytes, and adjacent mappings are one
+// region.
 type mappings struct {
-	mirror []byte             // of the device part; nil: nothing was mapped yet
+	mirror []byte             // of the device part; nil if nothing has been mapped yet
 	at     map[uint64]*mapped // by address
 	shown  map[uint64]bool    // the bases of their regions in the table
 }
 
-// mapped is memory at one place.
+// mapped is a mapping of memory at one address.
 type mapped struct {
 	size   uint64
 	access worker.Access
-	memory uint64 // the number of what is mapped; 0: another process's (share.go)
+	memory uint64 // the number of the mapped memory; 0 for that of another process (share.go)
 }
 
-// split returns how many of a context's addresses MemAlloc has, the first ones. The rest
-// are for mappings: a quarter, where the device's memory needs so many.
+// split returns how many of a context's addresses MemAlloc uses, from the first one on.
+// The rest, at least a quarter if the device's memory allows it, is for mappings.
 func (m *memory) split(room uint64) uint64 {
 	if part := room / 4 * 3; m.half > part && 2*m.limit <= part {
 		return part
@@ -36,8 +37,8 @@ func (m *memory) split(room uint64) uint64 {
 	return min(m.half, room)
 }
 
-// MemCreate implements worker.Mapper. The memory has a number like an address, which is
-// in no table.
+// MemCreate implements worker.Mapper. The memory has a number in place of an address,
+// which is in no table.
 func (c *Context) MemCreate(size uint64) (uint64, error) {
 	return c.allocating(size, func(size uint64) (uint64, error) {
 		memory, _, err := c.obtain(size, c.d.mem.placeShared)
@@ -61,7 +62,7 @@ func (c *Context) MemRelease(memory uint64) error {
 	return nil
 }
 
-// space is the mirror's part for a range of addresses; callers hold mu.
+// space returns the mirror's part for a range of addresses. The caller must hold mu.
 func (c *Context) space(address, size uint64) ([]byte, error) {
 	m := &c.mappings
 	if m.mirror == nil {
@@ -103,7 +104,8 @@ func (c *Context) MemMap(address, size, memory uint64) error {
 	return nil
 }
 
-// mapMemory shows the beginning of memory in a piece of the mirror; callers hold mu.
+// mapMemory maps the beginning of memory into a part of the mirror. The caller must
+// hold mu.
 func (c *Context) mapMemory(space []byte, memory uint64, e extent) error {
 	if m := c.shared[memory]; m != nil {
 		return mapFile(space, int(m.file.Fd()), 0)
@@ -111,8 +113,8 @@ func (c *Context) mapMemory(space []byte, memory uint64, e extent) error {
 	return mapFile(space, c.d.mem.file, e.off-c.d.mem.half)
 }
 
-// MemSetAccess implements worker.Mapper. What may be read may be written, too. Work that
-// is running keeps the access that it began with.
+// MemSetAccess implements worker.Mapper. Memory with read access can be written, too.
+// Work that is running keeps the access with which it began.
 func (c *Context) MemSetAccess(address uint64, access worker.Access) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +127,8 @@ func (c *Context) MemSetAccess(address uint64, access worker.Access) error {
 	return nil
 }
 
-// showMappings puts the regions of what has access into the table; callers hold mu.
+// showMappings inserts the regions of mappings with access into the table. The caller
+// must hold mu.
 func (c *Context) showMappings() {
 	m := &c.mappings
 	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r exec.Region) bool { return m.shown[r.Base] })
@@ -172,7 +175,7 @@ func (c *Context) MemUnmap(address uint64, done func()) error {
 		c.mu.Lock()
 		delete(c.mappings.at, address)
 		if space, err := c.space(address, wholePages(m.size)); err == nil {
-			_ = unmapFile(space) // it stays mapped, where nothing finds it
+			_ = unmapFile(space) // on error it stays mapped, but is not accessible by any address
 		}
 		c.mu.Unlock()
 		done()
@@ -180,7 +183,7 @@ func (c *Context) MemUnmap(address uint64, done func()) error {
 	return nil
 }
 
-// dropMappings ends all of them, when nothing runs any more; callers hold mu.
+// dropMappings removes all mappings. No work may be running. The caller must hold mu.
 func (c *Context) dropMappings() {
 	if c.mappings.mirror != nil {
 		_ = unix.Munmap(c.mappings.mirror)

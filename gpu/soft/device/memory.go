@@ -13,27 +13,27 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// allocAlign is in bytes.
+// allocAlign is the alignment of allocations in bytes.
 const allocAlign = worker.AllocUnit
 
-// memory is the device's memory: one reservation of host address space that
-// the host backs page by page. Free memory is always zero. Its second half is a file's,
-// so that memory there can be mapped at other places too (mapping.go).
+// memory is the device memory: one reservation of host address space, whose pages the
+// host allocates on first access. Free memory is always zero. The second half is a
+// file, so that memory there can also be mapped at other addresses (mapping.go).
 type memory struct {
 	mu     sync.Mutex
 	arena  []byte
 	half   uint64 // offset of the second half
-	file   int    // of the second half
+	file   int    // file descriptor of the second half
 	limit  uint64 // bytes that may be allocated
 	used   uint64
-	blocks []extent // allocated, by offset
+	blocks []extent // allocations, by offset
 }
 
 type extent struct{ off, size uint64 }
 
-// addressSpace is how many times the limit there are addresses for: memory
-// that is evicted keeps its own, and so does what running work still holds
-// (that does not count, so that free-then-allocate succeeds at once).
+// addressSpace is the size of the address space as a multiple of the limit: memory that
+// is evicted keeps its addresses, and so does freed memory that running work may still
+// access (which does not count, so that an allocation after a free succeeds at once).
 const addressSpace = 8
 
 func newMemory(limit uint64) (*memory, error) {
@@ -49,7 +49,7 @@ func newMemory(limit uint64) (*memory, error) {
 	return &memory{arena: arena, half: half, file: file, limit: limit}, nil
 }
 
-// backing makes a file the memory of a piece of address space.
+// backing creates a file and maps it to a part of the address space.
 func backing(space []byte) (file int, err error) {
 	file, err = unix.MemfdCreate("soft-gpu", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -75,7 +75,7 @@ func (m *memory) close() error {
 
 func rounded(size uint64) uint64 { return (size + allocAlign - 1) &^ (allocAlign - 1) }
 
-// take counts bytes as used, if there are as many.
+// take counts bytes as used, or returns abi.ErrOutOfMemory if there are not as many.
 func (m *memory) take(bytes uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,9 +86,9 @@ func (m *memory) take(bytes uint64) error {
 	return nil
 }
 
-// place finds the first gap in the address space that fits. Between two
-// allocations at least allocAlign bytes stay unused, so that running past an
-// end is noticed. The offset and all of the memory lie below room.
+// place reserves the first gap in the address space that is large enough. At least
+// allocAlign bytes between two allocations are unused, so that accesses beyond an end
+// are detected. The extent is below room.
 func (m *memory) place(size, room uint64) (uint64, error) {
 	return m.gap(0, min(room, m.half), size, rounded(size)+allocAlign)
 }
@@ -98,7 +98,8 @@ func (m *memory) placeShared(size uint64) (uint64, error) {
 	return m.gap(m.half, uint64(len(m.arena)), size, size)
 }
 
-// gap finds need free bytes between two offsets for an extent of size.
+// gap reserves an extent of size bytes in the first gap of at least need bytes between
+// two offsets.
 func (m *memory) gap(from, to, size, need uint64) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,13 +117,14 @@ func (m *memory) gap(from, to, size, need uint64) (uint64, error) {
 	return at, nil
 }
 
-// after is the index of the first block at or after an offset; callers hold mu.
+// after returns the index of the first block at or after an offset. The caller must
+// hold mu.
 func (m *memory) after(off uint64) int {
 	return sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].off >= off })
 }
 
-// release gives counted bytes back at once; free returns the space when no
-// work can touch it any more.
+// release uncounts bytes; free frees the address space, when no work can access it any
+// more.
 func (m *memory) release(bytes uint64) {
 	m.mu.Lock()
 	m.used -= bytes
@@ -140,13 +142,13 @@ func (m *memory) free(off uint64) {
 	m.blocks = slices.Delete(m.blocks, i, i+1)
 }
 
-// zero clears a range; whole pages go back to the host.
+// zero clears a range; whole pages are returned to the host.
 func (m *memory) zero(off, size uint64) {
 	end := off + size
 	first, last := (off+4095)&^4095, end&^4095
 	advice := unix.MADV_DONTNEED
 	if off >= m.half {
-		advice = unix.MADV_REMOVE // out of the file
+		advice = unix.MADV_REMOVE // removes the pages from the file
 	}
 	if last > first && last-first >= 1<<16 {
 		if unix.Madvise(m.arena[first:last], advice) == nil {

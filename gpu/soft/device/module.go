@@ -14,28 +14,28 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// module is one loaded PTX module.
+// module is a loaded PTX module.
 type module struct {
 	c     *Context
 	funcs []*function
 	vars  []uint64   // device addresses to free
-	heap  *exec.Heap // for malloc in kernels; nil when none uses it
+	heap  *exec.Heap // for malloc in kernels; nil if none uses it
 
 	references []compile.Reference
-	bound      []*exec.Texture // to references, or nil: to none yet. Replaced, never changed, under Context.mu
+	bound      []*exec.Texture // textures bound to references; nil if none has been bound yet. Replaced, never changed, under Context.mu
 }
 
 // function is one kernel.
 type function struct {
 	m    *module
-	load func() // compiles the kernel, once; before, nothing below is there
+	load func() // compiles the kernel, once; the fields below are valid after it
 	info abi.FunctionInfo
 
-	p          *ir.Program          // nil when refused says why
-	ready      func() *exec.Program // p as it runs, made at the first launch
+	p          *ir.Program          // nil if refused has an error
+	ready      func() *exec.Program // returns p as it is executed, created at the first launch
 	refused    error
 	registers  uint32 // NUM_REGS
-	maxDynamic uint32 // bytes of dynamic shared memory allowed, under Context.mu
+	maxDynamic uint32 // limit of dynamic shared memory in bytes, under Context.mu
 }
 
 // ModuleLoad implements worker.Context.
@@ -76,7 +76,7 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	if err := c.link(m, parsed, info, o.Managed); err != nil {
 		return nil, err
 	}
-	m.enter(parsed, o, info) // without mu: it takes long
+	m.enter(parsed, o, info) // without mu, as it takes long
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.usableLocked(); err != nil {
@@ -87,11 +87,11 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	return m, nil
 }
 
-// enter gives a module its kernels, and compiles them unless they are to be compiled
-// when they are first used.
+// enter adds the kernels of a module, and compiles them unless they are to be compiled
+// at their first use.
 func (m *module) enter(parsed *compile.Module, o worker.ModuleOptions, info *abi.ModuleInfo) {
 	var refused refusals
-	var turn sync.Mutex // the module's kernels are compiled one at a time
+	var turn sync.Mutex // only one kernel of the module is compiled at a time
 	for _, k := range parsed.Entries() {
 		fn := &function{m: m, info: abi.FunctionInfo{Name: k.Name, Params: k.Params}}
 		fn.load = sync.OnceFunc(func() {
@@ -115,7 +115,7 @@ func (m *module) enter(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	info.ErrorLog = refused.log.String()
 }
 
-// compiled takes over what the compiler has made of a kernel.
+// compiled stores the result of the compilation of a kernel.
 func (f *function) compiled(k *compile.Kernel, of *compile.Module, o worker.ModuleOptions) {
 	if k.Err != nil {
 		f.refused = fmt.Errorf("%w: kernel %s: %w", abi.ErrNoBinaryForGPU, k.Name, k.Err)
@@ -144,8 +144,8 @@ type refusals struct {
 	log   strings.Builder
 }
 
-// maxRefusals is of how many kernels the log says why; each has what is wrong
-// with it in its FunctionInfo.
+// maxRefusals is the maximum number of kernels in the log; each refused kernel also has
+// its error in its FunctionInfo.
 const maxRefusals = 64
 
 func (r *refusals) add(k compile.Kernel) {
@@ -157,7 +157,7 @@ func (r *refusals) add(k compile.Kernel) {
 	}
 }
 
-// link gives a module's symbols their places and first values.
+// link assigns addresses and initial values to the symbols of a module.
 func (c *Context) link(m *module, parsed *compile.Module, info *abi.ModuleInfo, managed *worker.ManagedMemory) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +176,8 @@ func (c *Context) link(m *module, parsed *compile.Module, info *abi.ModuleInfo, 
 	return nil
 }
 
-// usableLocked returns why the context takes no more modules, or nil.
+// usableLocked returns why the context accepts no modules, or nil. The caller must hold
+// mu.
 func (c *Context) usableLocked() error {
 	if c.poisoned != nil {
 		return c.poisoned
@@ -187,12 +188,13 @@ func (c *Context) usableLocked() error {
 	return nil
 }
 
-// symbols is the compile.Memory of a module that is being loaded; Context.mu is held.
+// symbols implements compile.Memory for a module that is being loaded, with Context.mu
+// held.
 type symbols struct {
 	m       *module
 	info    *abi.ModuleInfo
 	managed *worker.ManagedMemory // nil if there are no managed variables
-	next    uint64                // its offset from where the next one lies
+	next    uint64                // offset of the next managed variable
 }
 
 // Place implements compile.Memory.
@@ -217,7 +219,8 @@ func (s *symbols) PlaceManaged(name string, size uint64) (uint64, error) {
 	return s.managed.Base + at, nil
 }
 
-// Bytes implements compile.Memory. Variables that have been used stay as they are.
+// Bytes implements compile.Memory. Managed variables that have been used keep their
+// values.
 func (s *symbols) Bytes(addr uint64) []byte {
 	m := s.managed
 	if m == nil || addr < m.Base || addr-m.Base >= uint64(len(m.Bytes)) {
@@ -229,20 +232,20 @@ func (s *symbols) Bytes(addr uint64) []byte {
 	return m.Bytes[addr-m.Base:]
 }
 
-// codeStep is between the addresses of two functions. They lie below every
-// address window, so none is an address of memory.
+// codeStep is the distance between the addresses of two functions. They are below all
+// address windows, so they differ from all addresses of memory.
 const codeStep = 16
 
-// Code implements compile.Memory. The addresses are those of one module in the context.
+// Code implements compile.Memory. The addresses are unique in the context.
 func (s *symbols) Code() uint64 {
 	s.m.c.lastCode += codeStep
 	return s.m.c.lastCode
 }
 
-// attributes are the CUfunction_attribute values 0 to 9.
+// attributes returns the CUfunction_attribute values 0 to 9.
 func (f *function) attributes(of *compile.Module) [abi.FunctionAttributes]int32 {
-	// PTX_VERSION is the architecture that the PTX is for, not the version of
-	// the language: libraries choose by it which of their tunings was compiled.
+	// PTX_VERSION is the architecture that the PTX is for, not the version of the
+	// language: libraries determine by it which of their variants was compiled.
 	return [abi.FunctionAttributes]int32{
 		int32(f.p.MaxThreads), int32(f.p.SharedBytes), of.ConstBytes(), int32(f.p.LocalBytes),
 		int32(f.registers), of.Arch(), int32(f.m.c.d.o.Capability), 0, int32(f.maxDynamic), -1,
@@ -251,8 +254,8 @@ func (f *function) attributes(of *compile.Module) [abi.FunctionAttributes]int32 
 
 func (c *Context) freeVars(m *module) {
 	for _, addr := range m.vars {
-		e, there := c.allocs[addr]
-		if !there { // the context was destroyed meanwhile, and its memory with it
+		e, ok := c.allocs[addr]
+		if !ok { // the context was destroyed in the meantime, and its memory freed
 			continue
 		}
 		delete(c.allocs, addr)
@@ -264,8 +267,8 @@ func (c *Context) freeVars(m *module) {
 	m.vars = nil
 }
 
-// ModuleUnload implements worker.Context. Its variables go when the work
-// enqueued so far is done.
+// ModuleUnload implements worker.Context. The variables are freed after the work
+// enqueued so far.
 func (c *Context) ModuleUnload(mod worker.Module) error {
 	m, ok := mod.(*module)
 	c.mu.Lock()
@@ -283,7 +286,8 @@ func (c *Context) ModuleUnload(mod worker.Module) error {
 	return nil
 }
 
-// function returns a kernel of the context, compiled, or why it cannot be used.
+// function returns a kernel of the context, compiled, or the error that makes it
+// unusable.
 func (c *Context) function(fn worker.Function) (*function, error) {
 	f, ok := fn.(*function)
 	if !ok || f == nil || f.m.c != c {
@@ -293,8 +297,8 @@ func (c *Context) function(fn worker.Function) (*function, error) {
 	return f, f.refused
 }
 
-// CUfunction_attribute 8, 9, 14 and 15: the last three change no result. No cluster is
-// larger than the portable size.
+// CUfunction_attribute 8, 9, 14 and 15. The last three do not change results. No
+// cluster may be larger than the portable size.
 const (
 	attrMaxDynamicShared   = 8
 	attrSharedCarveout     = 9

@@ -9,9 +9,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Which blocks of a kernel can wait for each other, and how many. What occupancy says is
-// kept: blocks that wait are set aside, so it does not matter that fewer run at
-// a time; it is bounded by what they take of the host's memory.
+// The number of blocks of a kernel that can wait for each other. The reported occupancy
+// is guaranteed: blocks that wait are set aside, so it does not matter that fewer run
+// at a time; it is limited by the host memory that the blocks use.
 
 // OccupancyMaxActiveBlocksPerMultiprocessor implements worker.Context.
 func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, blockSize int32, dynamicShared uint64) (int32, error) {
@@ -34,8 +34,8 @@ func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, 
 	return min(int32(n), int32(max(1, host))), nil
 }
 
-// MaxActiveClusters implements worker.ClusterOccupancy: all blocks of a cluster are on
-// the device at once, on whichever multiprocessors.
+// MaxActiveClusters implements worker.ClusterOccupancy. All blocks of a cluster are on
+// the device at once, on any multiprocessors.
 func (c *Context) MaxActiveClusters(fn worker.Function, l worker.Launch) (int32, error) {
 	f, err := c.function(fn)
 	if err != nil {
@@ -82,8 +82,9 @@ func (c *Context) blocksAtOnce(f *function, l worker.Launch) (int32, error) {
 	return each * int32(c.d.o.SMs), err
 }
 
-// OccupancyAvailableDynamicSMemPerBlock implements worker.Context: what so many
-// blocks leave of a multiprocessor's shared memory, and of a block's limit.
+// OccupancyAvailableDynamicSMemPerBlock implements worker.Context. It returns how much
+// shared memory of a multiprocessor, and of the limit of a block, that many blocks
+// leave for dynamic use.
 func (c *Context) OccupancyAvailableDynamicSMemPerBlock(fn worker.Function, blocks, blockSize int32) (uint64, error) {
 	most, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(fn, blockSize, 0)
 	if err != nil {
@@ -97,15 +98,15 @@ func (c *Context) OccupancyAvailableDynamicSMemPerBlock(fn worker.Function, bloc
 	return min(each, c.d.optIn()) - uint64(fn.(*function).p.SharedBytes), nil
 }
 
-// optIn is the most shared memory of a block, bytes.
+// optIn returns the maximum shared memory of a block in bytes.
 func (d *device) optIn() uint64 { return uint64(d.o.Model.BlockShared) }
 
-// workspaceBytes is the workspace of a cooperative grid. Cooperative groups have
-// their barrier in its second word.
+// workspaceBytes is the size of the workspace of a cooperative grid. Cooperative groups
+// have their barrier in its second word.
 const workspaceBytes = 256
 
-// workspaceOf returns the workspace for a cooperative launch, whose blocks must
-// all be resident.
+// workspaceOf returns the workspace for a cooperative launch, whose blocks must all be
+// resident.
 func (c *Context) workspaceOf(f *function, l *worker.Launch) (uint64, error) {
 	threads := l.Block[0] * l.Block[1] * l.Block[2]
 	each, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(f, int32(threads), uint64(l.Shared))
@@ -124,8 +125,8 @@ func (c *Context) workspaceOf(f *function, l *worker.Launch) (uint64, error) {
 	return c.barrier, err
 }
 
-// clearWorkspace makes the workspace new for the launch that begins. A program
-// that has freed it finds out by its kernel's illegal address.
+// clearWorkspace clears the workspace for a launch that begins. If the program has
+// freed it, the kernel fails with an illegal address.
 func (c *Context) clearWorkspace(address uint64) {
 	if address == 0 {
 		return
@@ -135,11 +136,11 @@ func (c *Context) clearWorkspace(address uint64) {
 	}
 }
 
-// firstWithClusters is the compute capability from which devices have clusters.
+// firstWithClusters is the first compute capability with clusters.
 const firstWithClusters = 90
 
-// checkCluster completes and checks the cluster of a launch: the kernel may have
-// one that it requires.
+// checkCluster sets the cluster of a launch to the one that the kernel requires, if it
+// has none, and checks it.
 func (c *Context) checkCluster(f *function, l *worker.Launch) error {
 	if l.Cluster == [3]uint32{} {
 		l.Cluster = f.p.Cluster

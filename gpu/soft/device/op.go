@@ -4,20 +4,20 @@ import "sync/atomic"
 
 // op is one operation of a stream.
 type op struct {
-	after  []*op         // must finish first
-	run    func() error  // nil: nothing but order
-	queued func()        // runs when the operation has its place, under Context.mu
-	always func()        // runs also in a poisoned context (frees)
-	report func(error)   // is called when it is done, or nil
-	notify []func(error) // likewise; under Context.mu until then
+	after  []*op         // operations that must finish first
+	run    func() error  // nil for an operation that only orders others
+	queued func()        // called when the operation is enqueued, under Context.mu
+	always func()        // called even in a poisoned context (frees)
+	report func(error)   // called when the operation is done; may be nil
+	notify []func(error) // called after report; guarded by Context.mu until then
 
 	ended    atomic.Bool
-	finished chan struct{} // closed when done; made by the first that waits, under Context.mu
+	finished chan struct{} // closed when done; created by the first waiter, under Context.mu
 }
 
 func (o *op) done() bool { return o.ended.Load() }
 
-// end makes it done; Context.mu is held.
+// end marks the operation as done. The caller must hold Context.mu.
 func (o *op) end() {
 	o.ended.Store(true)
 	if o.finished != nil {

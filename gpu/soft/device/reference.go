@@ -11,7 +11,7 @@ import (
 // reference is a texture or surface reference of a module.
 type reference struct {
 	m  *module
-	at int // in what is bound
+	at int // index in module.bound
 }
 
 var _ worker.References = (*Context)(nil)
@@ -30,7 +30,8 @@ func (c *Context) ReferenceFind(mod worker.Module, name string, surface bool) (w
 	return nil, abi.ErrNotFound
 }
 
-// ReferenceBind implements worker.References. Launches keep the list that they found.
+// ReferenceBind implements worker.References. Launches that were made before keep the
+// old binding.
 func (c *Context) ReferenceBind(ref worker.Reference, a abi.TextureCreate, of worker.Array) error {
 	r, ok := ref.(*reference)
 	if !ok || r.m.c != c {
@@ -54,7 +55,7 @@ func (c *Context) ReferenceBind(ref worker.Reference, a abi.TextureCreate, of wo
 	return nil
 }
 
-// boundTo returns what is bound to a module's references now.
+// boundTo returns the textures that are now bound to the references of a module.
 func (c *Context) boundTo(m *module) []*exec.Texture {
 	if len(m.references) == 0 {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// sharedMemory is where an allocation lies whose memory other processes may use: a file
-// of its own, in which there is nothing else. Its place in the arena stays unused.
+// sharedMemory is the memory of an allocation that other processes may use: a file that
+// contains nothing else. Its extent in the arena is unused.
 type sharedMemory struct {
 	file  *os.File
 	bytes []byte // whole pages
@@ -23,7 +23,8 @@ type sharedMemory struct {
 
 func wholePages(size uint64) uint64 { return (size + 4095) &^ 4095 }
 
-// mapShared maps a file of size bytes, which is its own from then on, or closes it.
+// mapShared maps a file of size bytes. It takes ownership of the file, and closes it on
+// error.
 func mapShared(file *os.File, size uint64) (*sharedMemory, error) {
 	bytes, err := unix.Mmap(int(file.Fd()), 0, int(wholePages(size)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -32,8 +33,8 @@ func mapShared(file *os.File, size uint64) (*sharedMemory, error) {
 	return &sharedMemory{file: file, bytes: bytes}, nil
 }
 
-// Share implements worker.Sharer. The allocation's region is replaced in the table, which
-// kernels that go on after this take anew, as all that runs does.
+// Share implements worker.Sharer. It replaces the region of the allocation in the
+// table. Work that begins or continues after this uses the new table.
 func (c *Context) Share(addr uint64) (worker.Shared, error) {
 	c.move.Lock()
 	defer c.move.Unlock()
@@ -55,7 +56,7 @@ func (c *Context) Share(addr uint64) (worker.Shared, error) {
 	return worker.Shared{Size: e.size, File: file}, err
 }
 
-// moveToFile moves an allocation that is on the device into a file.
+// moveToFile moves an allocation that is on the device to a file.
 func (c *Context) moveToFile(addr uint64, e extent) (*sharedMemory, error) {
 	if err := c.beginMove(); err != nil {
 		return nil, err
@@ -85,10 +86,10 @@ func (c *Context) moveToFile(addr uint64, e extent) (*sharedMemory, error) {
 	return m, nil
 }
 
-// showShared puts the file in the place of what it is a copy of: in the table, or where
-// the memory is mapped. Callers hold mu.
+// showShared replaces the memory of an allocation by the file that is a copy of it: in
+// the table, or where the memory is mapped. The caller must hold mu.
 func (c *Context) showShared(addr uint64, m *sharedMemory, e extent) error {
-	if _, there := c.allocs[addr]; !there || c.away.evicted {
+	if _, ok := c.allocs[addr]; !ok || c.away.evicted {
 		return abi.ErrInvalidValue
 	}
 	if e.off < c.d.mem.half {
@@ -109,7 +110,7 @@ func (c *Context) showShared(addr uint64, m *sharedMemory, e extent) error {
 		if err == nil {
 			err = c.mapMemory(space, addr, e)
 		}
-		if err != nil { // some of it is neither here nor there
+		if err != nil { // the memory is in an inconsistent state
 			c.poisoned = errors.Join(abi.ErrUnknown, err)
 			return c.poisoned
 		}
@@ -117,8 +118,8 @@ func (c *Context) showShared(addr uint64, m *sharedMemory, e extent) error {
 	return nil
 }
 
-// ImportShared implements worker.Sharer. The number is a place of the device's memory that
-// nothing else has, and that stays empty.
+// ImportShared implements worker.Sharer. The number is that of an extent of the
+// device's address space that stays unused.
 func (c *Context) ImportShared(m worker.Shared) (uint64, error) {
 	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Size == 0 {
 		return 0, errors.Join(abi.ErrInvalidValue, err)
@@ -147,8 +148,8 @@ func (c *Context) ImportShared(m worker.Shared) (uint64, error) {
 	return memory, nil
 }
 
-// dropShared closes the file of an allocation that no new work can use; callers hold mu.
-// What began with the old table may still use it.
+// dropShared closes the file of an allocation that no new work can use, after the work
+// that began with the old table. The caller must hold mu.
 func (c *Context) dropShared(addr uint64) {
 	m := c.shared[addr]
 	if m == nil {

@@ -8,26 +8,26 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// maxQueued is more than the worker lets one stream have in flight: an enqueueing
-// call does not wait.
+// maxQueued is more than the worker allows one stream to have in flight, so that an
+// enqueueing call does not block.
 const maxQueued = 8192
 
-// stream runs its operations in order on one goroutine.
+// stream executes its operations in order on one goroutine.
 type stream struct {
 	c           *Context
 	nonBlocking bool
 	queue       chan *op
-	tail        *op  // latest operation
-	closed      bool // no more operations
+	tail        *op  // the last operation
+	closed      bool // no more operations may be enqueued
 	waits       []*op
 	priority    int32
 	attributes  map[int32]abi.StreamAttrValue // those that were set, under Context.mu
 }
 
-// event marks a place in a stream.
+// event is a position in a stream.
 type event struct {
 	flags uint32
-	op    *op   // latest record, nil before the first
+	op    *op   // operation of the latest record, nil before the first
 	at    int64 // nanoseconds of the latest finished record
 }
 
@@ -58,7 +58,7 @@ func (s *stream) loop() {
 	}
 }
 
-// finish marks an operation as done and tells those who want to know.
+// finish marks an operation as done and calls its report and notify functions.
 func (s *stream) finish(o *op, err error) {
 	s.c.mu.Lock()
 	report, notify := o.report, o.notify
@@ -73,11 +73,11 @@ func (s *stream) finish(o *op, err error) {
 	}
 }
 
-// enqueue adds an operation to a stream and gives it its predecessors. The
-// legacy default stream waits for all blocking streams and they for it (CUDA
-// driver API, "Stream synchronization behavior").
+// enqueue adds an operation to a stream and sets its predecessors. The legacy default
+// stream waits for all blocking streams and they wait for it (CUDA driver API, "Stream
+// synchronization behavior").
 func (c *Context) enqueue(st worker.Stream, o *op) error {
-	c.issue.Lock() // keeps enqueue order without holding mu
+	c.issue.Lock() // keeps the order of enqueueing while mu is not held
 	defer c.issue.Unlock()
 	c.mu.Lock()
 	s, err := c.stream(st)
@@ -112,7 +112,7 @@ func (c *Context) enqueue(st worker.Stream, o *op) error {
 	return nil
 }
 
-// stream is what a caller's handle means; callers hold mu.
+// stream returns the stream of a caller's handle. The caller must hold mu.
 func (c *Context) stream(st worker.Stream) (*stream, error) {
 	if st == nil {
 		return c.legacy, nil
@@ -143,7 +143,7 @@ func (c *Context) StreamCreate(flags uint32, priority int32) (worker.Stream, err
 	return s, nil
 }
 
-// StreamDestroy lets the work in the stream finish.
+// StreamDestroy implements worker.Context. The work in the stream finishes.
 func (c *Context) StreamDestroy(st worker.Stream) error {
 	c.issue.Lock()
 	defer c.issue.Unlock()
@@ -159,7 +159,7 @@ func (c *Context) StreamDestroy(st worker.Stream) error {
 	s.closed = true
 	close(s.queue)
 	c.streams = slices.DeleteFunc(c.streams, func(x *stream) bool { return x == s })
-	if s.tail != nil && !s.tail.done() { // the default stream still waits for it
+	if s.tail != nil && !s.tail.done() { // the default stream must still wait for it
 		c.orphans = append(slices.DeleteFunc(c.orphans, (*op).done), s.tail)
 		if !s.nonBlocking {
 			c.legacy.waits = append(c.legacy.waits, s.tail)
@@ -195,7 +195,8 @@ func (c *Context) StreamQuery(st worker.Stream) error {
 	return nil
 }
 
-// StreamWaitEvent makes later work of the stream wait for the event's latest record.
+// StreamWaitEvent implements worker.Context. Later work of the stream waits for the
+// event's latest record.
 func (c *Context) StreamWaitEvent(st worker.Stream, ev worker.Event) error {
 	e, ok := ev.(*event)
 	if !ok || e == nil {
@@ -224,7 +225,7 @@ func (c *Context) EventCreate(flags uint32) (worker.Event, error) {
 	return &event{flags: flags}, nil
 }
 
-// EventDestroy implements worker.Context. Work that waits for the event goes on.
+// EventDestroy implements worker.Context. Work that waits for the event continues.
 func (c *Context) EventDestroy(ev worker.Event) error {
 	if e, ok := ev.(*event); !ok || e == nil {
 		return abi.ErrInvalidHandle
@@ -313,14 +314,14 @@ func (c *Context) EventElapsedTime(start, end worker.Event) (float32, error) {
 	return float32(float64(b.at-a.at) / 1e6), nil
 }
 
-// poison is the error that ended the context, or nil.
+// poison returns the error that ended the context, or nil.
 func (c *Context) poison() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.poisoned
 }
 
-// fail records an asynchronous error: the first one stays.
+// fail records an asynchronous error and returns the first one that was recorded.
 func (c *Context) fail(err error) error {
 	var r abi.Result
 	if !errors.As(err, &r) {

@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Attributes of streams. They change nothing here: there is no second level
-// cache, one domain of memory, and nobody waits in this process. Programs read
-// back what they have set.
+// Attributes of streams. They have no effect: there is no second-level cache, there is
+// one memory domain, and no thread waits in this process. Programs can read back the
+// values that they have set.
 //
 // Source: CUDA driver API, CUlaunchAttributeID and CUsynchronizationPolicy.
 const (

@@ -5,10 +5,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// firstWithTensors is the compute capability from which on there are tensor maps.
+// firstWithTensors is the first compute capability with tensor maps.
 const firstWithTensors = 90
 
-// TensorMapEncodeTiled implements worker.Context. There are no interleaved tensors.
+// TensorMapEncodeTiled implements worker.Context. Interleaved tensors are not
+// supported.
 func (c *Context) TensorMapEncodeTiled(dataType int32, rank uint32, address uint64, dim, strides [5]uint64, box, steps [5]uint32, interleave, swizzle, _, fill int32) (abi.TensorMap, error) {
 	if c.d.o.Capability < firstWithTensors || interleave != 0 {
 		return abi.TensorMap{}, abi.ErrNotSupported

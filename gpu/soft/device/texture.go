@@ -10,18 +10,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// maxTextures bounds the objects of a context, because their table is copied when one
-// is made.
+// maxTextures is the maximum number of objects of a context, whose table is copied when
+// an object is created.
 const maxTextures = 1 << 14
 
-// array is memory of the context with an image in it.
+// array is memory of the context that contains an image.
 type array struct {
 	c     *Context
 	addr  uint64
 	image *texture.Image
 }
 
-// format is a CUarray_format with its channels.
+// format returns the format of a CUarray_format with a number of channels.
 func format(f, channels uint32) texture.Format {
 	t := texture.Format{Bits: uint8(8 * abi.ChannelBytes(f)), Channels: uint8(channels)}
 	switch {
@@ -58,11 +58,12 @@ func (c *Context) ArrayDestroy(a worker.Array) error {
 	return c.MemFree(o.addr)
 }
 
-// box is one side of a copy: the address of its first byte, and bytes from row to row
-// and from slice to slice.
+// box is one side of a copy: the address of its first byte, and the distances in bytes
+// of rows and of slices.
 type box struct{ addr, pitch, slice uint64 }
 
-// side is a side of a copy in an array, or in device memory, whose span is checked.
+// side returns a side of a copy in an array, or in device memory, whose span is
+// checked.
 func (c *Context) side(a worker.Array, addr uint64, level uint32, at [3]uint64, copy *abi.ArrayCopy) (box, error) {
 	if a == nil {
 		if _, err := c.memory(addr, copy.Span()); err != nil {
@@ -144,10 +145,10 @@ func (c *Context) TextureDestroy(object uint64, surface bool) error {
 	return nil
 }
 
-// texture finds an object for a kernel.
+// texture returns an object for a kernel, or nil.
 func (c *Context) texture(object uint64) *exec.Texture { return (*c.textures.Load())[object] }
 
-// describe finds the image of an object.
+// describe returns an object with its image.
 func (c *Context) describe(a *abi.TextureCreate, of worker.Array) (*exec.Texture, error) {
 	t := &exec.Texture{Surface: a.Surface == 1, Base: a.Base}
 	var err error
@@ -179,7 +180,8 @@ func (c *Context) describe(a *abi.TextureCreate, of worker.Array) (*exec.Texture
 	return t, nil
 }
 
-// view is what an object sees of an array: one level, all, or those of its view.
+// view returns the part of an array that an object uses: one level, all levels, or
+// those of its resource view.
 func view(a *abi.TextureCreate, im *texture.Image) (*texture.Image, error) {
 	last := uint32(len(im.Levels) - 1)
 	if a.Resource == abi.ResourceArray {
@@ -195,7 +197,8 @@ func view(a *abi.TextureCreate, im *texture.Image) (*texture.Image, error) {
 	return im.View(f, a.FirstLevel, a.LastLevel, a.FirstLayer, a.LastLayer)
 }
 
-// viewFormat is a CUresourceViewFormat; those that are compressed are not known.
+// viewFormat returns the format of a CUresourceViewFormat. Compressed formats are not
+// supported.
 func viewFormat(v uint32) (texture.Format, bool) {
 	if v == 0 || v > 0x18 {
 		return texture.Format{}, false
@@ -209,7 +212,7 @@ func viewFormat(v uint32) (texture.Format, bool) {
 	return f, true
 }
 
-// sample sets how a texture is read (driver API, cuTexObjectCreate).
+// sample sets how a texture is sampled (driver API, cuTexObjectCreate).
 func sample(t *texture.Texture, a *abi.TextureCreate) error {
 	t.Filtered, t.MipLinear = a.Filter == 1, a.MipFilter == 1
 	t.Normalized = a.Flags&abi.TextureNormalized != 0
@@ -224,7 +227,7 @@ func sample(t *texture.Texture, a *abi.TextureCreate) error {
 		return nil
 	case a.Flags&abi.TextureSeamlessCubemap != 0 && t.Cube:
 		return abi.ErrNotSupported
-	case (t.Filtered || t.MipLinear && len(t.Levels) > 1) && integers, // there is nothing between two integers
+	case (t.Filtered || t.MipLinear && len(t.Levels) > 1) && integers, // integers cannot be interpolated
 		a.Resource == abi.ResourceMipmapped && !t.Normalized:
 		return abi.ErrInvalidValue
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// words reads numbers out of what the fuzzer made; after its end they are 0.
+// words reads numbers from the fuzzer's input; after its end they are 0.
 type words []byte
 
 func (w *words) next() uint32 {
@@ -21,7 +21,7 @@ func (w *words) next() uint32 {
 
 func (w *words) float() float32 { return math.Float32frombits(w.next()) }
 
-// args is a command's arguments out of it.
+// args reads the arguments of a command.
 func (w *words) args(n int) []byte {
 	b := make([]byte, n)
 	*w = (*w)[copy(b, *w):]
@@ -30,7 +30,8 @@ func (w *words) args(n int) []byte {
 
 func argBytes(op abi.Op) int { n, _ := op.ArgSize(); return n }
 
-// A fetch and a surface's place out of it, in whatever image.
+// use executes a fetch and locates a surface element, with arguments from the input, on
+// any image.
 func use(t *testing.T, w *words, x *texture.Texture, mem []byte) {
 	q := texture.Query{Whole: w.next()&1 != 0, Cube: w.next()&1 != 0, Layer: w.next(), Detail: texture.Detail(w.next() % 3), Level: w.float()}
 	for i := range 3 {
@@ -42,14 +43,14 @@ func use(t *testing.T, w *words, x *texture.Texture, mem []byte) {
 		p.Of(x, w.next())
 	}
 	size := uint64(1) << (w.next() % 5)
-	off, there, err := x.Locate(texture.Place{X: int32(w.next()), Y: int32(w.next()), Z: int32(w.next()), Layer: w.next()}, 1+uint64(w.next()%16), size, texture.Outside(w.next()%3))
-	if err == nil && there && (off > x.Bytes || size > x.Bytes-off) {
-		t.Errorf("%d bytes at %d of an image of %d", size, off, x.Bytes)
+	off, ok, err := x.Locate(texture.Place{X: int32(w.next()), Y: int32(w.next()), Z: int32(w.next()), Layer: w.next()}, 1+uint64(w.next()%16), size, texture.Outside(w.next()%3))
+	if err == nil && ok && (off > x.Bytes || size > x.Bytes-off) {
+		t.Errorf("Locate returned %d bytes at offset %d, want them in the image's %d bytes", size, off, x.Bytes)
 	}
 }
 
-// Any descriptions of an array and of an object on it, or on memory, are refused or
-// make an object that any fetch can use.
+// FuzzTextures checks that any description of an array and of an object on it, or on
+// memory, is either refused or creates an object that any fetch can use.
 func FuzzTextures(f *testing.F) {
 	for _, a := range []abi.ArrayCreate{
 		{Width: 4, Height: 4, Format: 0x20, Channels: 1, Levels: 3}, {Width: 4, Height: 4, Depth: 12, Format: 1, Channels: 4, Flags: 5, Levels: 1},
@@ -97,7 +98,7 @@ func FuzzTextures(f *testing.F) {
 			}
 		}()
 		if n := arr.(*array).image.Bytes; n > a.Bytes() {
-			t.Errorf("an array of %d bytes counts %d", n, a.Bytes())
+			t.Errorf("array uses %d bytes, but ArrayCreate.Bytes = %d, want at least as many", n, a.Bytes())
 		}
 		if o.Level >= a.Levels {
 			return // the worker checks
@@ -112,7 +113,7 @@ func FuzzTextures(f *testing.F) {
 		x := c.texture(object)
 		mem, err := c.memory(x.Base, x.Bytes)
 		if err != nil {
-			t.Fatalf("the memory of an object: %v", err)
+			t.Fatalf("memory of an object: %v, want the bytes of its image", err)
 		}
 		use(t, &w, &x.Texture, mem[:x.Bytes])
 		if err := c.TextureDestroy(object, x.Surface); err != nil {

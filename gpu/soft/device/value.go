@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// CUstreamWriteValue_flags: the default, and without the memory barrier that
-// comes before the write. Here writes of a stream are in order anyway.
+// The CUstreamWriteValue_flags are the default, and without the memory barrier before
+// the write. The writes of a stream are in order in both cases.
 const writeWithoutBarrier = 1
 
 // StreamWriteValue32 implements worker.Context.

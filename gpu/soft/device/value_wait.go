@@ -11,12 +11,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// CUstreamWaitValue_flags: how the value in memory compares.
+// CUstreamWaitValue_flags: the comparison with the value in memory.
 const (
-	waitGEQ = 0 // is not behind the given one, in a circle
+	waitGEQ = 0 // the value is not less than the given one, in cyclic order
 	waitEQ  = 1
-	waitAND = 2 // has a bit in common with it
-	waitNOR = 3 // has a bit that is set in neither
+	waitAND = 2 // the value has a bit in common with it
+	waitNOR = 3 // some bit is set in neither
 )
 
 // valueWait is a stream that waits for a value in memory.
@@ -25,12 +25,12 @@ type valueWait struct {
 	addr, value uint64
 	width       uint32 // bytes: 4 or 8
 	flags       uint32
-	over        chan struct{} // closed when it need not wait any more
-	err         error         // valid then
+	over        chan struct{} // closed when the wait has ended
+	err         error         // valid after the wait
 }
 
-// StreamWaitValue implements worker.ValueWaiter. Freed memory stays until the wait,
-// which was enqueued before, is over.
+// StreamWaitValue implements worker.ValueWaiter. Memory that is freed later is kept
+// until the wait has ended.
 func (c *Context) StreamWaitValue(s worker.Stream, addr, value uint64, width, flags uint32, done func(error)) error {
 	if flags > waitNOR || width != 4 && width != 8 || addr%uint64(width) != 0 {
 		return abi.ErrInvalidValue
@@ -46,7 +46,7 @@ func (c *Context) StreamWaitValue(s worker.Stream, addr, value uint64, width, fl
 	}})
 }
 
-// compare reports whether v is what is waited for.
+// compare reports whether v ends the wait.
 func (w *valueWait) compare(v uint64) bool {
 	switch w.flags {
 	case waitEQ:
@@ -66,9 +66,9 @@ func (w *valueWait) compare(v uint64) bool {
 	return int64(v-w.value) >= 0
 }
 
-// look reports whether the wait is over. It needs no turn on the device: memory
-// that is away is looked at where it is.
-func (w *valueWait) look() bool {
+// poll reports whether the wait has ended. It does not need the device: memory that is
+// evicted is read in host memory.
+func (w *valueWait) poll() bool {
 	c := w.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,21 +90,21 @@ func (w *valueWait) look() bool {
 	return w.compare(load(data[at:][:w.width]))
 }
 
-// waits are a device's streams that wait for values. One goroutine looks at all of
-// them, so that they cost a bounded part of one processor however many they are: it
-// sleeps waitShare times as long as it has looked.
+// waits has the streams of a device that wait for values. One goroutine polls all of
+// them, so that their cost is a limited part of one processor however many there are:
+// it sleeps waitShare times as long as it has polled.
 type waits struct {
-	any atomic.Bool // somebody waits, for notice
+	any atomic.Bool // list is not empty, for notice
 
 	mu      sync.Mutex // guards the following
 	list    []*valueWait
-	changed chan struct{} // something may have been written; nil: nobody waits
+	changed chan struct{} // receives when something may have been written; nil if no stream waits
 }
 
 const (
-	firstLook = 20 * time.Microsecond // the pause after something has changed, which doubles
-	lastLook  = time.Millisecond      // up to this
-	waitShare = 20
+	firstPause = 20 * time.Microsecond // the pause after a change, which doubles up to lastPause
+	lastPause  = time.Millisecond
+	waitShare  = 20
 )
 
 func (w *waits) add(v *valueWait) {
@@ -122,7 +122,7 @@ func (w *waits) add(v *valueWait) {
 	}
 }
 
-// notice has the values looked at soon: an operation has ended.
+// notice makes the values be polled soon, as an operation has ended.
 func (w *waits) notice() {
 	if !w.any.Load() {
 		return
@@ -135,30 +135,30 @@ func (w *waits) notice() {
 	}
 }
 
-// watch looks at the values until nobody waits.
+// watch polls the values until no stream waits.
 func (w *waits) watch(changed <-chan struct{}) {
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		began := time.Now()
-		if !w.look() {
+		if !w.poll() {
 			return
 		}
 		time.Sleep(waitShare * time.Since(began))
 		select {
 		case <-changed:
-			pause = firstLook
+			pause = firstPause
 		case <-time.After(pause):
 		}
 	}
 }
 
-// look ends what is over, and reports whether anything is left.
-func (w *waits) look() bool {
+// poll ends the waits that are over, and reports whether any is left.
+func (w *waits) poll() bool {
 	w.mu.Lock()
 	list := slices.Clone(w.list)
 	w.mu.Unlock()
 	over := map[*valueWait]bool{}
 	for _, v := range list {
-		if v.look() {
+		if v.poll() {
 			over[v] = true
 			close(v.over)
 		}
