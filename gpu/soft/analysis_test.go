@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// flat is the Memory of a module whose variables nobody looks at.
+// flat is the Memory of a module whose variables are not accessed.
 type flat struct{ next uint64 }
 
 func (f *flat) Place(_ string, size uint64) (uint64, error) {
@@ -44,7 +44,7 @@ func programOf(t testing.TB, src string) *ir.Program {
 	return k.Program
 }
 
-// runProgram runs one block of a program with two buffers, and gives what it left there.
+// runProgram executes one block of a program with two buffers, which it changes.
 func runProgram(t testing.TB, p *ir.Program, threads uint32, regs, scratch []byte) {
 	t.Helper()
 	w := abi.Windows()[0]
@@ -56,12 +56,12 @@ func runProgram(t testing.TB, p *ir.Program, threads uint32, regs, scratch []byt
 	}, 1, func() bool { return false }, &exec.Spare{})
 	r.Slice([]exec.Region{{Base: w.Base, Data: regs}, {Base: w.Base + 1<<30, Data: scratch}}, 1)
 	if done, err := r.Finished(); !done || err != nil {
-		t.Fatalf("finished %v: %v", done, err)
+		t.Fatalf("program finished = %v with error %v, want it finished without an error", done, err)
 	}
 }
 
-// spoil is the program with garbage in every register of a block's function that is
-// not live, at the beginning of each block. Those of its callers are theirs.
+// spoil returns the program with garbage in every register of a block's function that
+// is not live, at the beginning of each block. Registers of callers are unchanged.
 func spoil(p *ir.Program) *ir.Program {
 	live := ir.FindLive(p)
 	q := *p
@@ -92,8 +92,8 @@ func spoil(p *ir.Program) *ir.Program {
 	return &q
 }
 
-// ownRegisters are, for each block, the registers that blocks name which lead to it or
-// to which it leads.
+// ownRegisters returns, for each block, the registers that are named by blocks that
+// lead to it or to which it leads.
 func ownRegisters(p *ir.Program) []map[ir.Ref]bool {
 	of := make([]map[ir.Ref]bool, len(p.Blocks))
 	for i := range p.Blocks {
@@ -119,7 +119,7 @@ func ownRegisters(p *ir.Program) []map[ir.Ref]bool {
 	return of
 }
 
-// garbage gives a register another value.
+// garbage returns an operation that changes the value of a register.
 func garbage(r ir.Ref) ir.Op {
 	switch r.Class {
 	case ir.ClassPred:
@@ -132,8 +132,9 @@ func garbage(r ir.Ref) ir.Op {
 	return &ir.Arith{F: f, D: r, S: []ir.Ref{r}}
 }
 
-// A program gives the same when its dead registers hold something else. It makes no
-// calls: of its callers' registers a function does not know which are live.
+// TestLiveIsEnough checks that a program has the same results with other values in its
+// dead registers. It makes no calls, as a function does not know which registers of its
+// callers are live.
 func TestLiveIsEnough(t *testing.T) {
 	seeds := 60
 	if testing.Short() {
@@ -154,7 +155,7 @@ func TestLiveIsEnough(t *testing.T) {
 		runProgram(t, p, threads, regs, scratch)
 		runProgram(t, spoil(p), threads, spoiled, spoiledScratch)
 		if !bytes.Equal(regs, spoiled) || !bytes.Equal(scratch, spoiledScratch) {
-			t.Fatalf("seed %d: a register that is not live is read\n%s", seed, src)
+			t.Fatalf("seed %d: results differ with garbage in registers that are not live, want the same\n%s", seed, src)
 		}
 	}
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 )
 
-// approximate reports whether PTX gives an operation a largest error rather than a result.
+// approximate reports whether PTX specifies a maximum error for an operation and no
+// exact result.
 func approximate(k string) bool {
 	return strings.Contains(k, ".approx") || strings.Contains(k, ".full")
 }
 
-// Approximations are the oracle's; a card's are as near to them as PTX asks.
+// TestApproximationsAgainstOracle checks that approximations equal the oracle's. Those
+// of a real GPU must be within the error that PTX allows.
 func TestApproximationsAgainstOracle(t *testing.T) {
 	engine := randEngines(t, exec.Compiled)[0]
 	for _, k := range randKeys {
@@ -47,7 +49,7 @@ func TestApproximationsAgainstOracle(t *testing.T) {
 					x, y := slotNumber(before.regs[i:], class, 1), slotNumber(before.regs[i:], class, 2)
 					is, should := slotNumber(a, class, 0), slotNumber(b, class, 0)
 					if card(t) == nil || !near(k, x, y, is, should) {
-						t.Errorf("%s of %v and %v: %v, the oracle says %v", k, x, y, is, should)
+						t.Errorf("%s of %v and %v = %v, want %v as the oracle", k, x, y, is, should)
 					}
 				}
 			}
@@ -55,7 +57,7 @@ func TestApproximationsAgainstOracle(t *testing.T) {
 	}
 }
 
-// slotNumber is a register of a thread as a number.
+// slotNumber returns a register of a thread as a number.
 func slotNumber(regs []byte, class string, i int) float64 {
 	if class == "d" {
 		return math.Float64frombits(binary.LittleEndian.Uint64(regs[8*(randH+randR+i):]))
@@ -63,13 +65,14 @@ func slotNumber(regs []byte, class string, i int) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(regs[8*(randH+i):])))
 }
 
-// near reports whether an approximation of x, or of x and y, is near enough to another
-// (PTX ISA, "Floating-Point Instructions": each one's largest error, and one bit more).
+// near reports whether an approximation of x, or of x and y, is within the error of
+// another one (PTX ISA, "Floating-Point Instructions": the maximum error of each, and
+// one bit more).
 func near(k string, x, y, is, should float64) bool {
 	op := k[:strings.IndexByte(k, '.')]
 	most := math.Abs(should) / (1 << 21)
 	switch {
-	case (op == "sin" || op == "cos") && math.Abs(x) > math.Pi, op == "div" && math.Abs(y) > 1<<126: // open
+	case (op == "sin" || op == "cos") && math.Abs(x) > math.Pi, op == "div" && math.Abs(y) > 1<<126: // the result is undefined
 		return true
 	case op == "sin" || op == "cos":
 		most = 1. / (1 << 19)

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// load gives a module's only kernel with its attributes.
+// load returns a module's only kernel with its attributes.
 func load(t *testing.T, src string) (worker.Context, worker.Function, [abi.FunctionAttributes]int32) {
 	t.Helper()
 	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 2})
@@ -27,14 +27,14 @@ func load(t *testing.T, src string) (worker.Context, worker.Function, [abi.Funct
 	}
 	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, info.ErrorLog)
+		t.Fatalf("load module: %v\n%s", err, info.ErrorLog)
 	}
 	return c, funcs[0], info.Functions[0].Attributes
 }
 
-// Programs divide the device's limits by a kernel's attributes: a kernel's
-// largest block must fit by every count, and a multiprocessor must hold what
-// the occupancy says.
+// TestAttributesAgree checks the consistency of attributes, as programs divide the
+// device's limits by those of a kernel: the largest block of a kernel must be within
+// every limit, and a multiprocessor must have room for the reported occupancy.
 func TestAttributesAgree(t *testing.T) {
 	card, err := device.New(device.Options{SMs: 2})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestAttributesAgree(t *testing.T) {
 			c, f, a := load(t, ptxHead+".entry k()"+head)
 			threads, registers := a[0], a[4]
 			if registers < 1 || registers > 255 || threads < 1 || threads > limits[1] || registers*threads > limits[12] {
-				t.Errorf("%d registers in each of %d threads, of %d in a block", registers, threads, limits[12])
+				t.Errorf("kernel has %d registers in each of %d threads, want 1 to 255 and at most %d in a block", registers, threads, limits[12])
 			}
 			for _, block := range []int32{1, 31, 33, 128, 257, threads} {
 				if block > threads {
@@ -67,7 +67,7 @@ func TestAttributesAgree(t *testing.T) {
 				}
 				n, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(f, block, 0)
 				if blocks := n; err != nil || blocks < 1 || blocks > limits[106] || blocks*block > limits[39] || blocks*block*registers > limits[82] {
-					t.Errorf("%d blocks of %d threads with %d registers on a multiprocessor: %v", blocks, block, registers, err)
+					t.Errorf("occupancy = %d blocks of %d threads with %d registers, error %v; want at least 1 block within the limits of a multiprocessor", blocks, block, registers, err)
 				}
 			}
 			r := &rig{TB: t, c: c, funcs: map[string]worker.Function{"k": f}}
@@ -77,7 +77,8 @@ func TestAttributesAgree(t *testing.T) {
 	}
 }
 
-// PTX_VERSION is the architecture of .target, BINARY_VERSION the device's.
+// TestPTXVersion checks that PTX_VERSION is the architecture of .target, and
+// BINARY_VERSION that of the device.
 func TestPTXVersion(t *testing.T) {
 	for target, want := range map[string]int32{"sm_35": 35, "sm_70": 70, "sm_90a": 90, "sm_100f": 100, "debug, sm_52": 52, "sm_61, texmode_independent": 61} {
 		_, _, a := load(t, ".version 8.4\n.target "+target+"\n.address_size 64\n.entry k() { ret; }")
@@ -87,7 +88,7 @@ func TestPTXVersion(t *testing.T) {
 	}
 }
 
-// A device is of the capability that it was made with.
+// TestCapability checks that a device reports the capability that it was created with.
 func TestCapability(t *testing.T) {
 	d, err := device.New(device.Options{VRAM: 64 << 20, Capability: 103})
 	if err != nil {
@@ -99,7 +100,8 @@ func TestCapability(t *testing.T) {
 	}
 }
 
-// A module that is refused says why, and there is nothing of it to launch.
+// TestModuleWithTooMuchIsRefused checks that a refused module has an error that names
+// the reason, and no kernels.
 func TestModuleWithTooMuchIsRefused(t *testing.T) {
 	d, err := device.New(device.Options{VRAM: 64 << 20})
 	if err != nil {
@@ -121,7 +123,7 @@ func TestModuleWithTooMuchIsRefused(t *testing.T) {
 	} {
 		m, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 		if err == nil || m != nil || len(funcs) != 0 || len(info.Functions) != 0 || !strings.Contains(info.ErrorLog, want) {
-			t.Errorf("module %v, %d kernels, %v, log %q, want an error that names %s", m, len(funcs), err, info.ErrorLog, want)
+			t.Errorf("load returned module %v, %d kernels, error %v, log %q; want an error whose log names %s", m, len(funcs), err, info.ErrorLog, want)
 		}
 	}
 }

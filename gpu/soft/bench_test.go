@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkKernels reports lane-instructions per second of processor time, of both
+// BenchmarkKernels reports lane-instructions per second of processor time, for both
 // engines. Baseline: BenchmarkKernelsInGo.
 func BenchmarkKernels(b *testing.B) {
 	for _, e := range []model.Engine{model.Interpreted, model.Compiled} {
@@ -61,8 +61,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkKernelsInGo is the baseline of BenchmarkKernels: the same sums as
-// plain loops in Go on one processor, counted as the same instructions.
+// BenchmarkKernelsInGo is the baseline of BenchmarkKernels: the same sums as plain
+// loops in Go on one processor, counted as the same instructions.
 func BenchmarkKernelsInGo(b *testing.B) {
 	x, y, z := make([]float32, 1<<18), make([]float32, 1<<18), make([]float32, 1<<18)
 	for i := range x {

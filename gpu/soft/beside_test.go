@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Kernels that meet: meet sets a word and waits until another is set; spin waits
-// for one.
+// Kernels that wait for each other: meet sets a word and waits until another one is
+// set; spin waits for one.
 const meeting = ptxHead + `.visible .entry meet(.param .u64 mine, .param .u64 other)
 {
 	.reg .b64 %rd<3>; .reg .b32 %r<2>; .reg .pred %p;
@@ -26,11 +26,11 @@ again:
 	ret;
 }`
 
-// countingGate is a gate that nobody takes the device away from; it adds up.
+// countingGate is a gate that is always open, and counts.
 type countingGate struct {
 	mu       sync.Mutex
 	inside   int
-	most     int // inside at a time
+	most     int // maximum of inside
 	busy     time.Duration
 	launches uint64
 }
@@ -53,7 +53,7 @@ func (g *countingGate) Leave(busy, launches uint64) {
 	g.launches += launches
 }
 
-// meetRig is a rig with a word for each of n kernels.
+// meetRig returns a rig with a word for each of n kernels.
 func meetRig(t *testing.T, o device.Options, n int, gate worker.Gate) (r *rig, word func(i int) uint64) {
 	o.VRAM = 64 << 20
 	r = newGatedRig(t, o, gate, meeting)
@@ -80,8 +80,8 @@ func (r *rig) stream() worker.Stream {
 	return s
 }
 
-// Kernels of several streams that wait for each other end, with as many
-// processors as kernels, and with fewer.
+// TestKernelsOfStreamsRunBesideEachOther checks that kernels of several streams that
+// wait for each other end, with as many processors as kernels, and with fewer.
 func TestKernelsOfStreamsRunBesideEachOther(t *testing.T) {
 	for name, c := range map[string]struct{ sms, kernels int }{"side by side": {2, 2}, "in turns": {1, 2}, "many": {2, 7}} {
 		t.Run(name, func(t *testing.T) {
@@ -101,14 +101,15 @@ func TestKernelsOfStreamsRunBesideEachOther(t *testing.T) {
 			gate.mu.Lock()
 			defer gate.mu.Unlock()
 			if gate.inside != 0 || gate.launches != uint64(c.kernels) || gate.busy <= 0 || gate.busy > wall {
-				t.Errorf("%d inside the gate, %d launches, %v of device time; want 0, %d, and no more than the %v that passed",
+				t.Errorf("gate has %d kernels inside, %d launches, %v of device time; want 0, %d, and more than 0 but at most the %v that passed",
 					gate.inside, gate.launches, gate.busy, c.kernels, wall)
 			}
 		})
 	}
 }
 
-// A kernel waits for a word that a copy in another stream brings.
+// TestCopiesRunBesideKernels checks that a kernel can wait for a word that is copied in
+// another stream.
 func TestCopiesRunBesideKernels(t *testing.T) {
 	r, word := meetRig(t, device.Options{SMs: 1}, 2, nil)
 	done := make(chan error, 1)
@@ -132,12 +133,12 @@ func TestCopiesRunBesideKernels(t *testing.T) {
 	}
 }
 
-// A context that is destroyed leaves the processors, and those that its kernels
-// wait for, to the others of its gate.
+// TestDestroyedContextLeavesProcessors checks that a destroyed context returns its
+// processors, and the places of its kernels, to the other contexts of its gate.
 func TestDestroyedContextLeavesProcessors(t *testing.T) {
 	gate := &countingGate{}
 	r, word := meetRig(t, device.Options{SMs: 1}, 2, gate)
-	for range 12 { // more than may begin at a time
+	for range 12 { // more than may have begun at a time
 		r.meet(r.stream(), word(0), word(1), nil)
 	}
 	patience.Until(t, time.Minute, "a kernel is on the device", func() bool {
@@ -153,6 +154,6 @@ func TestDestroyedContextLeavesProcessors(t *testing.T) {
 	gate.mu.Lock()
 	defer gate.mu.Unlock()
 	if gate.inside != 0 {
-		t.Errorf("%d kernels are inside the gate, want none", gate.inside)
+		t.Errorf("%d kernels are inside the gate after Destroy, want none", gate.inside)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// callKernel is a kernel that stores %out, a u32, for each thread; %thread is its number.
+// callKernel returns a kernel that stores %out, a u32, for each thread; %thread is its
+// index.
 func callKernel(body string) string {
 	return `.visible .entry k(.param .u64 to) {
 	.reg .u32 %r<20>; .reg .u32 %thread, %out; .reg .u64 %d<20>; .reg .u64 %to; .reg .pred %p<4>;
@@ -23,7 +24,7 @@ func callKernel(body string) string {
 }`
 }
 
-// runCalls runs the kernel k of a module in one block and compares its results.
+// runCalls executes the kernel k of a module in one block and compares its results.
 func runCalls(t *testing.T, src string, threads int, want func(tid uint32) uint32) {
 	t.Helper()
 	r := newRig(t, src)
@@ -32,7 +33,7 @@ func runCalls(t *testing.T, src string, threads int, want func(tid uint32) uint3
 	r.expect(out, threads, func(i int) uint32 { return want(uint32(i)) })
 }
 
-// fault runs the kernel and returns how it failed.
+// fault executes the kernel and returns its error.
 func fault(t *testing.T, src string) error {
 	t.Helper()
 	r := newRig(t, src)
@@ -55,8 +56,8 @@ const threeFunctions = `
 .global .u64 table[3] = {triple, negate, either};
 `
 
-// Lanes of one warp call different functions by their addresses, from a
-// variable's initialiser and from mov, and meet again.
+// TestCallOfAddress checks that lanes of one warp can call different functions by their
+// addresses, from a variable's initializer and from mov, and converge again.
 func TestCallOfAddress(t *testing.T) {
 	src := ptxHead + threeFunctions + callKernel(`
 	rem.u32 %r0, %thread, 3; mul.wide.u32 %d0, %r0, 8; mov.u64 %d1, table; add.u64 %d1, %d1, %d0; ld.global.u64 %d2, [%d1];
@@ -77,8 +78,8 @@ func TestCallOfAddress(t *testing.T) {
 	})
 }
 
-// Each lane recurses to its own depth, in two functions that call each other; what
-// is live across a call keeps its value.
+// TestRecursion checks that each lane can recurse to its own depth, in two functions
+// that call each other, and that values that are live across a call are preserved.
 func TestRecursion(t *testing.T) {
 	src := ptxHead + `
 .func (.param .u32 r) odd (.param .u32 n);
@@ -107,9 +108,9 @@ func TestRecursion(t *testing.T) {
 	})
 }
 
-// Each call has .local variables of its own, whose addresses are good in what it
-// calls: every level adds to a variable of the level before, by a generic address
-// and by one of local memory.
+// TestRecursionWithLocalVariables checks that each call has its own .local variables,
+// whose addresses are valid in the functions it calls: every level adds to a variable
+// of the level before, by a generic address and by one of local memory.
 func TestRecursionWithLocalVariables(t *testing.T) {
 	src := ptxHead + `
 .func down (.param .u32 n, .param .u64 sum, .param .u32 count) {
@@ -131,12 +132,13 @@ func TestRecursionWithLocalVariables(t *testing.T) {
 	ld.local.u32 %out, [sum]; ld.local.u32 %r0, [count]; mad.lo.u32 %out, %r0, 100000, %out;`)
 	threads := 70
 	if card(t) != nil {
-		threads = 6 // a card has 1 KiB of stack for each unless a program asks for more
+		threads = 6 // a GPU has 1 KiB of stack per thread unless a program sets more
 	}
 	runCalls(t, src, threads, func(n uint32) uint32 { return 100000*(n+1) + n*(n+1)/2 })
 }
 
-// A result may also be a register, and a function may call itself by its address.
+// TestRecursionByAddress checks that a result may be a register, and that a function
+// may call itself by its address.
 func TestRecursionByAddress(t *testing.T) {
 	src := ptxHead + `
 .func (.reg .u32 %r) fact (.reg .u32 %n) {
@@ -170,13 +172,13 @@ func TestCallFaults(t *testing.T) {
 		{"free", `.extern .func free(.param .u64 p);` + callKernel(`{ .param .u64 a; st.param.u64 [a], %to; call free, (a); }`), abi.ErrIllegalAddress, "want one that malloc has returned"},
 	} {
 		if err := fault(t, ptxHead+c.src); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: %v; want %v with %q", c.name, err, c.want, c.text)
+			t.Errorf("%s: kernel error = %v, want %v with %q", c.name, err, c.want, c.text)
 		}
 	}
 }
 
-// malloc gives each lane memory of its own until there is no more; what is freed
-// can be had again.
+// TestBuiltins checks that malloc returns memory of its own to each lane until there is
+// no more, and that freed memory is allocated again.
 func TestBuiltins(t *testing.T) {
 	src := ptxHead + `.extern .func (.param .u64 r) malloc (.param .u64 n); .extern .func free (.param .u64 p);` + callKernel(`
 	mov.u32 %out, 0; mov.u32 %r1, 0;
@@ -192,7 +194,8 @@ func TestBuiltins(t *testing.T) {
 	runCalls(t, src, 32, func(tid uint32) uint32 { return 4 * tid })
 }
 
-// Several objects are one module, and an error says in which of them it is.
+// TestLinkedImage checks that several objects are linked to one module, and that an
+// error names the object.
 func TestLinkedImage(t *testing.T) {
 	load := func(objects ...string) (*rig, error) {
 		l := &abi.LinkImage{}
@@ -205,7 +208,7 @@ func TestLinkedImage(t *testing.T) {
 			r.funcs[f.Name] = funcs[i]
 		}
 		if err != nil && !strings.Contains(info.ErrorLog, "object") {
-			t.Errorf("the log %q names no object", info.ErrorLog)
+			t.Errorf("error log = %q, want the name of an object", info.ErrorLog)
 		}
 		return r, err
 	}
@@ -224,7 +227,7 @@ func TestLinkedImage(t *testing.T) {
 	}
 	err = r.c.Launch(nil, r.funcs["k"], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}, Params: pack(out)}, nil)
 	if want := "object1: line 7: not implemented: opcode frob: frob.u32 %out, 1;"; !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %q", err, want)
+		t.Errorf("error of the launch = %v, want %v with %q", err, abi.ErrNoBinaryForGPU, want)
 	}
 	for _, c := range []struct{ a, b, want string }{
 		{callKernel("frob.u32 %out 1;"), "", "object0: line 7: expected"},
@@ -233,12 +236,12 @@ func TestLinkedImage(t *testing.T) {
 		{".visible .func f() { ret; }", ".visible .func f() { ret; }", "object1: line 4: function f is already defined in object0, line 4"},
 	} {
 		if _, err := load(c.a, c.b); !errors.Is(err, abi.ErrInvalidPTX) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q and %q: %v, want %q", c.a, c.b, err, c.want)
+			t.Errorf("link of %q and %q: error %v, want %q", c.a, c.b, err, c.want)
 		}
 	}
 }
 
-// As GCC writes them.
+// TestGCCInstructions checks forms of instructions that GCC writes.
 func TestGCCInstructions(t *testing.T) {
 	src := ptxHead + callKernel(`
 	.reg .v2 .u32 %v; .reg .v2 .u64 %w;
@@ -256,8 +259,9 @@ func TestGCCInstructions(t *testing.T) {
 	})
 }
 
-// Parameters that are registers here meet those that are memory: of what a function
-// reads in parts, takes the address of, or reaches through a vector.
+// TestParametersInRegistersAndMemory checks calls between functions whose parameters
+// are in registers and functions whose parameters are in memory: those that are read in
+// parts, by address, or as vectors.
 func TestParametersInRegistersAndMemory(t *testing.T) {
 	src := ptxHead + `
 .func (.param .u32 r) low (.param .u32 x) { .reg .u32 %a; ld.param.u8 %a, [x]; st.param.u32 [r], %a; ret; }

@@ -13,17 +13,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// A real card takes the soft GPU's place where BASALT_CHECK_CARD is set (make gpu-check):
-// the oracle's answers are held against the card's.
+// With BASALT_CHECK_CARD set (make gpu-check), a real GPU replaces the emulated one:
+// the results of the oracle are compared with those of the GPU.
 
-// entered is a gate that is always open: nobody else wants the card.
+// entered is a gate that is always open, as nothing else uses the GPU.
 type entered struct{}
 
 func (entered) Enter() error         { return nil }
 func (entered) Expired() bool        { return false }
 func (entered) Leave(uint64, uint64) {}
 
-// theCard is opened once: a process has one libcuda.
+// theCard is opened once: a process can have only one libcuda.
 var theCard = sync.OnceValues(func() (worker.Driver, error) {
 	if os.Getenv("BASALT_CHECK_CARD") == "" {
 		return nil, nil
@@ -31,7 +31,7 @@ var theCard = sync.OnceValues(func() (worker.Driver, error) {
 	return cuda.Open(cuda.Options{Library: os.Getenv("BASALT_CUDA_LIBRARY")})
 })
 
-// cardWindow is where the card's contexts have their memory.
+// cardWindow is the address window of contexts on the GPU.
 var cardWindow = sync.OnceValues(func() (w *worker.Window, err error) {
 	for _, place := range abi.Windows() {
 		if w, err = worker.ReserveWindow(place); err == nil {
@@ -41,7 +41,7 @@ var cardWindow = sync.OnceValues(func() (w *worker.Window, err error) {
 	return nil, err
 })
 
-// card is the one to be checked, or nil.
+// card returns the GPU to be checked, or nil.
 func card(t testing.TB) worker.Driver {
 	t.Helper()
 	d, err := theCard()
@@ -51,7 +51,7 @@ func card(t testing.TB) worker.Driver {
 	return d
 }
 
-// skipNewer skips a test where the card is older than the target of a module.
+// skipNewer skips a test if the GPU is older than the target of a module.
 func skipNewer(t testing.TB, d worker.Driver, src string) {
 	t.Helper()
 	_, target, _ := strings.Cut(src, ".target sm_")
@@ -61,15 +61,15 @@ func skipNewer(t testing.TB, d worker.Driver, src string) {
 	}
 	a := d.Info().Attributes
 	if has := 10*a[75] + a[76]; has < wanted {
-		t.Skipf("the module is for compute capability %d.%d, the card's is %d.%d", wanted/10, wanted%10, a[75], a[76])
+		t.Skipf("the module is for compute capability %d.%d, this GPU has %d.%d", wanted/10, wanted%10, a[75], a[76])
 	}
 }
 
-// cardContext is for one test after another: a card takes a quarter of a second to make
-// one. A test that fails leaves none.
+// cardContext is shared by successive tests, as creating a context on a GPU takes a
+// quarter of a second. It is destroyed after a test that fails.
 var cardContext worker.Context
 
-// onCard is a context on the card.
+// onCard returns a context on the GPU.
 func onCard(t testing.TB, d worker.Driver) worker.Context {
 	t.Helper()
 	if cardContext == nil {
@@ -85,14 +85,14 @@ func onCard(t testing.TB, d worker.Driver) worker.Context {
 	t.Cleanup(func() {
 		if t.Failed() && c == cardContext {
 			cardContext = nil
-			_ = c.Destroy() // the failure has been told
+			_ = c.Destroy() // the failure has been reported
 		}
 	})
 	return c
 }
 
-// together is so many blocks, or on a card as many as are on it at once: blocks that have
-// not begun cannot be waited for there.
+// together returns the number of blocks, or on a GPU the number of resident blocks: it
+// does not begin other blocks while these wait for them.
 func (r *rig) together(kernel string, blocks, threads int) int {
 	r.Helper()
 	if card(r.TB) == nil {
@@ -105,11 +105,11 @@ func (r *rig) together(kernel string, blocks, threads int) int {
 	return min(blocks, int(each*r.d.Info().Attributes[16]))
 }
 
-// limitKernel ends the process when a kernel on a card has not ended before the function is
-// called that it returns: no other test could run beside it.
+// limitKernel ends the process if a kernel on a GPU has not ended before the returned
+// function is called, as no other test could run.
 func limitKernel(t testing.TB) (ended func() bool) {
 	if card(t) == nil {
 		return func() bool { return true }
 	}
-	return time.AfterFunc(time.Minute, func() { panic(t.Name() + ": the card's kernel does not end") }).Stop
+	return time.AfterFunc(time.Minute, func() { panic(t.Name() + ": kernel on the GPU has not ended after a minute") }).Stop
 }

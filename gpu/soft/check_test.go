@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// checkHead begins a kernel of one parameter in %rd1, with the thread in %r1 and
-// the address of its word of s in %r2.
+// checkHead is the start of a kernel with one parameter in %rd1, the thread index in
+// %r1 and the address of its word of s in %r2.
 const checkHead = ptxHead + `.visible .entry k(.param .u64 out)
 {
 	.reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .pred %p<3>;
@@ -32,12 +32,12 @@ const checkTail = `
 .file 1 "kernel.cu"
 `
 
-// Each mistake is found by its check, with block, thread and line, and not without
-// it; what is no mistake is not.
+// TestChecks checks that each mistake is reported by its check, with block, thread and
+// line, and not without the check, and that correct kernels are not reported.
 func TestChecks(t *testing.T) {
 	for name, c := range map[string]struct {
 		body   string
-		checks string // that find it; empty: none does
+		checks string // those that report it; empty if none does
 		wants  []string
 	}{
 		"past the end": {"add.u64 %rd1, %rd1, 4096;\nst.global.u32 [%rd1], 1;", "memory",
@@ -72,15 +72,15 @@ func TestChecks(t *testing.T) {
 				}
 				err := runChecked(t, checks, checkHead+c.body+checkTail)
 				if want == nil && err != nil && (c.checks != "memory" || !errors.Is(err, abi.ErrIllegalAddress) && !errors.Is(err, abi.ErrMisaligned)) {
-					t.Errorf("check=%s: %v, want nothing", checks, err)
+					t.Errorf("check=%s: kernel error = %v, want none", checks, err)
 				}
 				if want != nil && err == nil {
-					t.Errorf("check=%s finds nothing", checks)
+					t.Errorf("check=%s: kernel error = nil, want one with %q", checks, want)
 					continue
 				}
 				for _, part := range want {
 					if !strings.Contains(err.Error(), part) {
-						t.Errorf("check=%s: %v, want %q in it", checks, err, part)
+						t.Errorf("check=%s: kernel error = %v, want it to contain %q", checks, err, part)
 					}
 				}
 			}
@@ -88,7 +88,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// runChecked runs a kernel k in two blocks of 64 threads with a buffer of 4096 bytes.
+// runChecked executes a kernel k in two blocks of 64 threads with a buffer of 4096
+// bytes, and returns its error.
 func runChecked(t *testing.T, checks, src string) error {
 	t.Helper()
 	c, err := model.ParseChecks(checks)

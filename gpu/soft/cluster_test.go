@@ -12,19 +12,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// clusterRig is a device with clusters and the kernels of cluster.cu, of which narrow
-// requires clusters of 4.
+// clusterRig returns a device with clusters and the kernels of cluster.cu, of which
+// narrow requires clusters of 4.
 func clusterRig(t *testing.T) *rig {
 	t.Helper()
 	const end = "narrow_param_1\n)"
 	src := kernelFile(t, "cluster")
 	if strings.Count(src, end) != 1 {
-		t.Fatal("kernel narrow of cluster.ptx has no parameters")
+		t.Fatalf("end of the parameters of kernel narrow: found %d times in cluster.ptx, want once", strings.Count(src, end))
 	}
 	return newRigOf(t, device.Options{VRAM: 64 << 20, SMs: 2, Capability: 90}, strings.Replace(src, end, end+"\n.explicitcluster .reqnctapercluster 4", 1))
 }
 
-// clustered launches a kernel in clusters, and waits for it.
+// clustered launches a kernel in clusters, waits for it and returns its error.
 func (r *rig) clustered(name string, grid, cluster [3]uint32, block uint32, args ...any) error {
 	r.Helper()
 	done := make(chan error, 1)
@@ -96,14 +96,16 @@ func TestClusterMemory(t *testing.T) {
 	}
 }
 
-// Each thread stores to the next block of its cluster and adds to a word there, with the
-// bytes for that block's mbarrier, and waits at its own.
+// TestAsyncStoresInCluster has each thread store to the next block of its cluster and
+// add to a word there, with the bytes for that block's mbarrier, and wait at its own.
 func TestAsyncStoresInCluster(t *testing.T) { passAround(t, 2, 3, 4, 1) }
 
-// A block that is launched without clusters is one by itself.
+// TestAsyncStoresOfOneBlock checks that a block that is launched without clusters is a
+// cluster of one.
 func TestAsyncStoresOfOneBlock(t *testing.T) { passAround(t, 0) }
 
-// passAround launches the kernel with the stores in clusters of these sizes; 0: in none.
+// passAround launches the kernel with the stores in clusters of these sizes; 0 means
+// without clusters.
 func passAround(t *testing.T, clusters ...int) {
 	t.Helper()
 	r := clusterRig(t)
@@ -131,7 +133,7 @@ barrier.cluster.arrive; barrier.cluster.wait; ret; }`)
 			cluster, size = 1, [3]uint32{}
 		}
 		if err := r.clustered("pass", [3]uint32{blocks, 1, 1}, size, threads, r.buffer(raw(a)), c); err != nil {
-			t.Fatalf("in clusters of %v: %v", size, err)
+			t.Fatalf("kernel pass in clusters of %v: %v", size, err)
 		}
 		r.expect(c, len(a), func(i int) uint32 {
 			block := i / 2 / threads
@@ -145,7 +147,8 @@ barrier.cluster.arrive; barrier.cluster.wait; ret; }`)
 	}
 }
 
-// A kernel may require a cluster; threads that have ended are not waited for.
+// TestClusterNarrow checks that a kernel may require a cluster, and that ended threads
+// are not waited for.
 func TestClusterNarrow(t *testing.T) {
 	r := clusterRig(t)
 	const blocks, threads = 12, 64
@@ -181,10 +184,10 @@ func TestClusterErrors(t *testing.T) {
 		{"narrow", [3]uint32{6, 1, 1}, [3]uint32{}},
 	} {
 		if err := r.clustered(x.kernel, x.grid, x.cluster, 32, c, c); !errors.Is(err, abi.ErrInvalidClusterSize) {
-			t.Errorf("%s with a grid %d in clusters %d: %v", x.kernel, x.grid, x.cluster, err)
+			t.Errorf("launch of %s with grid %d in clusters %d: error %v, want %v", x.kernel, x.grid, x.cluster, err, abi.ErrInvalidClusterSize)
 		}
 	}
 	if err := r.clustered("outside", [3]uint32{4, 1, 1}, [3]uint32{4, 1, 1}, 1, c); !errors.Is(err, abi.ErrIllegalAddress) {
-		t.Errorf("an address of a block that the cluster has not: %v", err)
+		t.Errorf("access to a block outside of the cluster: error %v, want %v", err, abi.ErrIllegalAddress)
 	}
 }

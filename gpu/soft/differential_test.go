@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// oracleMemory is device memory of an oracle launch: a few flat buffers.
+// oracleMemory is the device memory of an oracle launch: a few flat buffers by address.
 type oracleMemory map[uint64][]byte
 
 func (m oracleMemory) bytes(addr, size uint64) ([]byte, error) {
@@ -28,7 +28,8 @@ func (m oracleMemory) bytes(addr, size uint64) ([]byte, error) {
 	return nil, errors.New("illegal address")
 }
 
-// oracleRun runs a kernel of a module on memory with the module's variables.
+// oracleRun executes a kernel of a module with the oracle, on memory that includes the
+// module's variables.
 func oracleRun(t testing.TB, src, name string, grid, block [3]uint32, dynamic uint32, params []byte, mem oracleMemory) {
 	t.Helper()
 	mod, err := ptx.Parse(src)
@@ -66,7 +67,8 @@ func oracleRun(t testing.TB, src, name string, grid, block [3]uint32, dynamic ui
 	t.Fatalf("no kernel %s", name)
 }
 
-// Every kernel in testdata gives the same bits in the oracle.
+// TestKernelsAgainstOracle checks that every kernel in testdata has the same results as
+// in the oracle, bit for bit.
 func TestKernelsAgainstOracle(t *testing.T) {
 	for name, engine := range map[string]exec.Engine{"interpreted": exec.Interpreted, "compiled": exec.Compiled} {
 		for _, k := range slices.Concat(kernelCases, tileCases, partitionCases) {
@@ -102,17 +104,17 @@ func kernelAgainstOracle(t *testing.T, k *kernelCase, engine exec.Engine) {
 	oracleRun(t, kernelFile(t, k.file), k.name, grid, blocks, uint32(4*block), pack(args...), oracleMemory{da: a, db: b, dc: want})
 	for i := 0; i < len(want); i += k.elem {
 		if !bytes.Equal(got[i:i+k.elem], want[i:i+k.elem]) && (card(t) == nil || !bothNaN(k, got[i:], want[i:])) {
-			t.Fatalf("element %d: %x, the oracle says %x", i/k.elem, got[i:i+k.elem], want[i:i+k.elem])
+			t.Fatalf("element %d = %x, want %x as the oracle", i/k.elem, got[i:i+k.elem], want[i:i+k.elem])
 		}
 	}
 }
 
-// randThreads are the threads of a random program: a warp, and part of one.
+// randThreads is the number of threads of a random program: a warp, and part of one.
 const randThreads = 40
 
-// randData are the registers and the memory of a random program's threads.
+// randData has the registers and the memory of a random program's threads.
 type randData struct {
-	blocks, threads int // of each
+	blocks, threads int // blocks, and threads of each
 	regs, scratch   []byte
 }
 
@@ -132,7 +134,7 @@ func newRandData(blocks, each int, seed int64) (v randData) {
 	return v
 }
 
-// onOracle runs a program on the data.
+// onOracle executes a program on the data with the oracle.
 func (v *randData) onOracle(t *testing.T, src string) (after randData) {
 	t.Helper()
 	const regs, scratch = 1 << 40, 2 << 40
@@ -141,7 +143,7 @@ func (v *randData) onOracle(t *testing.T, src string) (after randData) {
 	return after
 }
 
-// on runs the program that a rig has loaded.
+// on executes the program that a rig has loaded on the data.
 func (v *randData) on(r *rig) (after randData, err error) {
 	r.Helper()
 	regs, scratch := r.buffer(v.regs), r.buffer(v.scratch)
@@ -152,13 +154,14 @@ func (v *randData) on(r *rig) (after randData, err error) {
 	return after, err
 }
 
-// differ runs a program on engines and on the oracle, with the data of some seeds.
+// differ executes a program on engines and on the oracle, with the data of some seeds,
+// and compares the results.
 func differ(t *testing.T, engines []worker.Driver, src string, seeds ...int64) {
 	t.Helper()
 	differOf(t, engines, 1, randThreads, src, seeds...)
 }
 
-// differOf is differ for so many blocks of so many threads.
+// differOf is differ for a number of blocks and of threads of each.
 func differOf(t *testing.T, engines []worker.Driver, blocks, threads int, src string, seeds ...int64) {
 	t.Helper()
 	var rigs []*rig
@@ -176,18 +179,18 @@ func differOf(t *testing.T, engines []worker.Driver, blocks, threads int, src st
 			if at := firstDifference(got.regs, want.regs); at >= 0 {
 				name, _ := randSlot(at / 8 % randSlots)
 				thread := at / 8 / randSlots
-				t.Fatalf("seed %d, engine %d, thread %d, %s: %#x, the oracle says %#x\nstart: %s\n%s", seed, i, thread, name,
+				t.Fatalf("seed %d, engine %d, thread %d, register %s = %#x, want %#x as the oracle\nstart: %s\n%s", seed, i, thread, name,
 					binary.LittleEndian.Uint64(got.regs[at:]), binary.LittleEndian.Uint64(want.regs[at:]), before.text(thread), src)
 			}
 			if at := firstDifference(got.scratch, want.scratch); at >= 0 {
-				t.Fatalf("seed %d, engine %d: byte %d of thread %d's memory is %x, the oracle says %x, at the start %x\nstart: %s\n%s", seed, i, at%randScratch, at/randScratch,
+				t.Fatalf("seed %d, engine %d: byte %d of thread %d's memory = %x, want %x as the oracle, at the start %x\nstart: %s\n%s", seed, i, at%randScratch, at/randScratch,
 					got.scratch[at:at+8], want.scratch[at:at+8], before.scratch[at:at+8], before.text(at/randScratch), src)
 			}
 		}
 	}
 }
 
-// loadRandom loads a random program into a context that ends with the test.
+// loadRandom loads a random program into a context that is destroyed after the test.
 func loadRandom(t *testing.T, d worker.Driver, src string) *rig {
 	t.Helper()
 	if card(t) != nil {
@@ -196,12 +199,12 @@ func loadRandom(t *testing.T, d worker.Driver, src string) *rig {
 	c := contextOf(t, d)
 	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 	if err != nil {
-		t.Fatalf("%v %s\n%s", err, info.ErrorLog, src)
+		t.Fatalf("load module: %v %s\n%s", err, info.ErrorLog, src)
 	}
 	return &rig{TB: t, c: c, funcs: map[string]worker.Function{"k": funcs[0]}}
 }
 
-// contextOf makes a context that ends with the test.
+// contextOf returns a context that is destroyed after the test.
 func contextOf(t testing.TB, d worker.Driver) worker.Context {
 	t.Helper()
 	if card(t) != nil {
@@ -219,7 +222,7 @@ func contextOf(t testing.TB, d worker.Driver) worker.Context {
 	return c
 }
 
-// firstDifference is where the word of 8 bytes begins that differs, or -1.
+// firstDifference returns the offset of the first 8-byte word that differs, or -1.
 func firstDifference(a, b []byte) int {
 	for i := 0; i < len(a); i += 8 {
 		if !bytes.Equal(a[i:i+8], b[i:i+8]) {
@@ -229,7 +232,7 @@ func firstDifference(a, b []byte) int {
 	return -1
 }
 
-// text is the registers of a thread.
+// text returns the registers of a thread.
 func (v *randData) text(thread int) (s string) {
 	for i := range randSlots {
 		name, _ := randSlot(i)
@@ -238,13 +241,13 @@ func (v *randData) text(thread int) (s string) {
 	return s
 }
 
-// Every operation of ops.txt agrees with the oracle.
+// TestOperationsAgainstOracle compares every operation of ops.txt with the oracle.
 func TestOperationsAgainstOracle(t *testing.T) {
 	engines := randEngines(t, exec.Compiled)
 	for i, k := range randKeys {
 		t.Run(k, func(t *testing.T) {
 			if card(t) != nil && approximate(k) {
-				t.Skip("an approximation: TestApproximationsAgainstOracle")
+				t.Skip("approximations are compared by TestApproximationsAgainstOracle")
 			}
 			g := &randProg{rnd: rand.New(rand.NewSource(int64(i)))}
 			differ(t, engines, g.program(func() {
@@ -256,7 +259,7 @@ func TestOperationsAgainstOracle(t *testing.T) {
 	}
 }
 
-// FuzzDifferential: interpreter and machine code agree with the oracle bit for bit.
+// FuzzDifferential compares interpreter and machine code with the oracle, bit for bit.
 func FuzzDifferential(f *testing.F) {
 	n := int64(300)
 	if testing.Short() {
@@ -268,13 +271,13 @@ func FuzzDifferential(f *testing.F) {
 	engines := randEngines(f, exec.Interpreted, exec.Compiled)
 	f.Fuzz(func(t *testing.T, seed int64) {
 		if card(t) != nil && openProgram(seed) {
-			t.Skip("PTX leaves open what this program computes")
+			t.Skip("the results of this program are undefined in PTX")
 		}
 		differ(t, engines, randomProgram(seed), seed)
 	})
 }
 
-// randEngines are devices that end with the test.
+// randEngines returns devices that are closed after the test.
 func randEngines(t testing.TB, kinds ...exec.Engine) (list []worker.Driver) {
 	t.Helper()
 	if d := card(t); d != nil {

@@ -11,22 +11,23 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
-// faulty is a rig on a device with a fault, and a word that a kernel can set.
+// faulty returns a rig on a device with a fault, and a word that a kernel can set.
 func faulty(t *testing.T, f model.Fault, gate *countingGate) (r *rig, word uint64) {
 	r, at := meetRig(t, device.Options{SMs: 1, Fault: f}, 1, gate)
 	return r, at(0)
 }
 
-// Memory that cannot be corrected ends a kernel and poisons its context.
+// TestFaultECC checks that an uncorrectable memory error ends a kernel and poisons its
+// context.
 func TestFaultECC(t *testing.T) {
 	r, word := faulty(t, model.ECC, &countingGate{})
 	done := make(chan error, 1)
 	r.meet(nil, word, word, func(err error) { done <- err })
 	if err := patience.Receive(t, time.Minute, "the kernel fails", done); !errors.Is(err, abi.ErrECC) {
-		t.Errorf("the kernel ends with %v, want %v", err, abi.ErrECC)
+		t.Errorf("error of the kernel = %v, want %v", err, abi.ErrECC)
 	}
 	if _, err := r.c.MemAlloc(4); !errors.Is(err, abi.ErrECC) {
-		t.Errorf("an allocation after it: %v, want %v", err, abi.ErrECC)
+		t.Errorf("MemAlloc after the kernel: error %v, want %v", err, abi.ErrECC)
 	}
 }
 
@@ -41,11 +42,12 @@ func TestFaultLost(t *testing.T) {
 		}
 	}()
 	if _, err := d.NewContext(0, nil, testWindow); !errors.Is(err, abi.ErrUnavailable) {
-		t.Errorf("a context on a lost card: %v, want %v", err, abi.ErrUnavailable)
+		t.Errorf("NewContext on a lost GPU: error %v, want %v", err, abi.ErrUnavailable)
 	}
 }
 
-// A kernel that hangs has the device until its context ends.
+// TestFaultHang checks that a kernel that hangs occupies the device until its context
+// is destroyed.
 func TestFaultHang(t *testing.T) {
 	gate := &countingGate{}
 	r, word := faulty(t, model.Hang, gate)
@@ -66,20 +68,21 @@ func TestFaultHang(t *testing.T) {
 		return out[0] == 1
 	})
 	if err := r.c.StreamQuery(nil); !errors.Is(err, abi.ErrNotReady) {
-		t.Errorf("the stream of a kernel that hangs: %v, want %v", err, abi.ErrNotReady)
+		t.Errorf("StreamQuery while a kernel hangs: error %v, want %v", err, abi.ErrNotReady)
 	}
 	if err := r.c.Destroy(); err != nil {
 		t.Fatal(err)
 	}
 	if err := patience.Receive(t, time.Minute, "the kernel fails", done); err == nil {
-		t.Error("a kernel that hangs has ended well")
+		t.Error("error of the kernel that hung = nil after Destroy, want one")
 	}
 	if gate.inside != 0 {
-		t.Errorf("%d kernels are inside the gate, want none", gate.inside)
+		t.Errorf("%d kernels are inside the gate after Destroy, want none", gate.inside)
 	}
 }
 
-// Kernels of a slow or hot card are right and take longer; their time counts.
+// TestFaultSlow checks that kernels of a slow or throttled GPU have the right results
+// and take longer, and that their time is counted.
 func TestFaultSlow(t *testing.T) {
 	for _, f := range []model.Fault{model.Slow, model.Throttled} {
 		gate := &countingGate{}
@@ -90,7 +93,7 @@ func TestFaultSlow(t *testing.T) {
 		wall := time.Since(began)
 		gate.mu.Lock()
 		if gate.launches != 1 || gate.busy <= 0 || gate.busy > wall {
-			t.Errorf("%s: %d launches in %v of device time, want 1 and at most %v", f, gate.launches, gate.busy, wall)
+			t.Errorf("%s: gate counted %d launches and %v of device time, want 1 and more than 0 but at most %v", f, gate.launches, gate.busy, wall)
 		}
 		gate.mu.Unlock()
 	}

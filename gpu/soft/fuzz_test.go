@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// FuzzModuleLoad: whatever a tenant loads is a module or an error with a log.
+// FuzzModuleLoad checks that any image is either loaded or refused with an error and a
+// log.
 func FuzzModuleLoad(f *testing.F) {
 	for _, file := range []string{"basic", "flow", "block", "print"} {
 		src := kernelFile(f, file)
@@ -57,7 +58,7 @@ func FuzzModuleLoad(f *testing.F) {
 		m, _, info, err := c.ModuleLoad(image, worker.ModuleOptions{})
 		if err != nil {
 			if info.ErrorLog == "" && !strings.Contains(err.Error(), "MEMORY") {
-				t.Errorf("%v without a log", err)
+				t.Errorf("load failed with %v and an empty log, want the reason in the log", err)
 			}
 			return
 		}

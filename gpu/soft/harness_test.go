@@ -15,15 +15,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// testWindow is where the tests' contexts have their device memory.
+// testWindow is the address window of the tests' contexts.
 var testWindow = worker.NewWindow(abi.Windows()[0])
 
-// rig is one context with a module, for tests.
+// rig is a context with a module, for tests.
 type rig struct {
 	testing.TB
 	d      worker.Driver
 	c      worker.Context
-	module worker.Module // the last one that was loaded
+	module worker.Module // the module loaded last
 	funcs  map[string]worker.Function
 }
 
@@ -63,27 +63,27 @@ func newGatedRig(t testing.TB, o device.Options, gate worker.Gate, src string) *
 	return r
 }
 
-// load adds the kernels of a module.
+// load loads a module and adds its kernels.
 func (r *rig) load(src string) {
 	r.Helper()
 	module, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 	r.module = module
 	if err != nil {
-		r.Fatalf("%v\n%s", err, info.ErrorLog)
+		r.Fatalf("load module: %v\n%s", err, info.ErrorLog)
 	}
 	for i, f := range info.Functions {
 		r.funcs[f.Name] = funcs[i]
 	}
 }
 
-// refusal loads a module into a new context and returns how the launch of its first
-// kernel fails, and the error log of the load.
+// refusal loads a module into a new context and returns the error of the launch of its
+// first kernel, and the error log of the load.
 func refusal(t testing.TB, src string) (string, error) {
 	t.Helper()
 	r := newRig(t, ptxHead)
 	_, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 	if err != nil {
-		t.Fatalf("the module does not load: %v", err)
+		t.Fatalf("load module: %v, want it loaded with a refused kernel", err)
 	}
 	return info.ErrorLog, r.c.Launch(nil, funcs[0], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}, nil)
 }
@@ -109,7 +109,7 @@ func (r *rig) buffer(data []byte) uint64 {
 	return a
 }
 
-// read waits for the default stream.
+// read copies memory to the host in the default stream, and waits for it.
 func (r *rig) read(a uint64, n int) ([]byte, error) {
 	defer limitKernel(r.TB)()
 	out := make([]byte, n)
@@ -120,7 +120,7 @@ func (r *rig) read(a uint64, n int) ([]byte, error) {
 	return out, <-ch
 }
 
-// expect waits for the kernels so far and compares n words.
+// expect waits for the kernels launched so far and compares n words.
 func (r *rig) expect(a uint64, n int, want func(i int) uint32) {
 	r.Helper()
 	got := make([]byte, 4*n)
@@ -138,12 +138,13 @@ func (r *rig) expect(a uint64, n int, want func(i int) uint32) {
 	}
 }
 
-// launch packs u64 and u32 arguments; the values' types say which.
+// launch launches a kernel with arguments of type u64 and u32, given by the types of
+// the values.
 func (r *rig) launch(name string, grid, block [3]uint32, shared uint32, args ...any) {
 	r.Helper()
 	f := r.funcs[name]
 	if f == nil {
-		r.Fatalf("no kernel %s", name)
+		r.Fatalf("module has no kernel %s", name)
 	}
 	if err := r.c.Launch(nil, f, worker.Launch{Grid: grid, Block: block, Shared: shared, Params: pack(args...)}, nil); err != nil {
 		r.Fatal(err)
@@ -173,10 +174,10 @@ func pack(args ...any) []byte {
 	return p
 }
 
-// fmaOf is a*b+c rounded once, computed exactly.
+// fmaOf returns a*b+c rounded once, computed exactly.
 func fmaOf(a, b, c float32) float32 {
 	x, y, z := float64(a), float64(b), float64(c)
-	quick := math.FMA(x, y, z) // right where it is special: infinite, NaN, or a zero with its sign
+	quick := math.FMA(x, y, z) // correct for special results: infinite, NaN, or a zero with its sign
 	if quick-quick != 0 || quick == 0 {
 		return float32(quick)
 	}
@@ -185,7 +186,7 @@ func fmaOf(a, b, c float32) float32 {
 	return once
 }
 
-// resultBits is an f32 as instructions give it: there is one NaN.
+// resultBits returns the bits of an f32 as instructions return it: there is one NaN.
 func resultBits(x float32) uint32 {
 	if x != x {
 		return 0x7fffffff
@@ -193,7 +194,7 @@ func resultBits(x float32) uint32 {
 	return math.Float32bits(x)
 }
 
-// half is the value of an IEEE half.
+// half returns the value of an f16.
 func half(a uint32) float32 {
 	sign, exp, frac := float64(1), int(a>>10&0x1f), float64(a&0x3ff)
 	if a&0x8000 != 0 {
@@ -210,7 +211,7 @@ func half(a uint32) float32 {
 	return float32(math.Ldexp(sign*(1024+frac), exp-25))
 }
 
-// halfBits rounds to the nearest half, the even one on a tie.
+// halfBits returns x rounded to the nearest f16, to even at a tie.
 func halfBits(x float64) uint16 {
 	if x != x {
 		return 0x7fff

@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// touch has generic and global accesses of every width to one address.
+// touch executes generic and global accesses of every width to one address.
 const touch = `.version 6.0
 .target sm_50
 .address_size 64
@@ -70,7 +70,7 @@ func loadKernels(t *testing.T, c worker.Context, src string) map[string]worker.F
 	t.Helper()
 	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, info.ErrorLog)
+		t.Fatalf("load module: %v\n%s", err, info.ErrorLog)
 	}
 	all := map[string]worker.Function{}
 	for i, f := range info.Functions {
@@ -88,8 +88,8 @@ func settled(t *testing.T, c worker.Context) error {
 	return patience.Receive(t, time.Minute, "the context's work is done", got)
 }
 
-// Host memory is global memory to a kernel, whatever it does there; past its end
-// there is nothing.
+// TestKernelsUseHostMemory checks that host memory is global memory to a kernel for all
+// accesses, and that an access past its end fails.
 func TestKernelsUseHostMemory(t *testing.T) {
 	w := drivertest.Window(t, abi.MinWindow)
 	address, device, guest := drivertest.HostMemory(t, w, 0)
@@ -104,36 +104,37 @@ func TestKernelsUseHostMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := binary.LittleEndian.Uint64(guest[off:]); got != 6<<32|1 {
-			t.Errorf("at offset %d the guest has %#x", off, got)
+			t.Errorf("guest memory at offset %d = %#x, want %#x", off, got, uint64(6<<32|1))
 		}
 		if got := binary.LittleEndian.Uint64(guest[off+16:]); guest[off+8] != 7 || guest[off+10] != 9 || got != 5<<32|1 {
-			t.Errorf("at offset %d the guest has % x", off, guest[off:off+24])
+			t.Errorf("guest memory at offset %d = % x, want byte 8 = 7, byte 10 = 9 and %#x at 16", off, guest[off:off+24], uint64(5<<32|1))
 		}
 	}
 	err := errors.Join(c.Launch(nil, f, one(address+end+8), nil), settled(t, c))
 	if !errors.Is(err, abi.ErrIllegalAddress) {
-		t.Errorf("a kernel past the end of host memory gives %v, want an illegal address", err)
+		t.Errorf("access past the end of host memory: error %v, want %v", err, abi.ErrIllegalAddress)
 	}
 }
 
-// Only the host part of the window can be host memory.
+// TestHostMemoryOutsideOfItsPart checks that only the host part of the window can be
+// host memory.
 func TestHostMemoryOutsideOfItsPart(t *testing.T) {
 	w := drivertest.Window(t, abi.MinWindow)
 	c := newContextIn(t, w)
 	memory := make([]byte, 1<<20)
 	for _, address := range []uint64{0, w.Base, w.Host().Base - 4096, w.Host().Base + w.Host().Size - 4096, w.Base + w.Size, ^uint64(4095)} {
 		if err := c.HostRegister(address, memory); !errors.Is(err, abi.ErrInvalidValue) {
-			t.Errorf("host memory at %#x of window %v: %v", address, w.Window, err)
+			t.Errorf("HostRegister at %#x of window %v: error %v, want %v", address, w.Window, err, abi.ErrInvalidValue)
 		}
 	}
 	if err := c.HostRegister(w.Host().Base, nil); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("no host memory: %v", err)
+		t.Errorf("HostRegister without memory: error %v, want %v", err, abi.ErrInvalidValue)
 	}
 }
 
-// A kernel that a program enqueues on memory that it has taken back may fail, and
-// never reaches what lies at the address then: nothing is unmapped that it may
-// still use.
+// TestHostMemoryIsHeldForWhoMayUseIt checks that a kernel that a program enqueues on
+// memory that it has unregistered may fail, but never accesses what is mapped at the
+// address then: nothing is unmapped while a kernel may use it.
 func TestHostMemoryIsHeldForWhoMayUseIt(t *testing.T) {
 	w := drivertest.Window(t, abi.MinWindow)
 	for round := range 40 {
@@ -161,7 +162,7 @@ func TestHostMemoryIsHeldForWhoMayUseIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			_ = c.Launch(b, k["delay"], one(address+8, 2, 3000), nil) // refused once the context has failed
+			_ = c.Launch(b, k["delay"], one(address+8, 2, 3000), nil) // refused after the context has failed
 		}
 		if err := patience.Receive(t, time.Minute, "the memory is free", gone); err != nil {
 			t.Fatal(err)
@@ -175,8 +176,8 @@ func TestHostMemoryIsHeldForWhoMayUseIt(t *testing.T) {
 	}
 }
 
-// Managed variables are listed, then lie where the guest has memory for them, and
-// get their first values once.
+// TestManagedVariables checks that managed variables are listed, are then placed where
+// the guest has memory for them, and are initialized once.
 func TestManagedVariables(t *testing.T) {
 	const src = ".version 6.0\n.target sm_50\n.address_size 64\n.global .attribute(.managed) .align 4 .u32 a = 7;\n.global .u32 own = 9;\n" +
 		".global .attribute(.managed) .align 8 .u64 b[40] = {1, a};\n.visible .entry k() { .reg .u32 %v; ld.global.u32 %v, [a]; add.u32 %v, %v, 1; st.global.u32 [a], %v; ret; }"
@@ -189,29 +190,29 @@ func TestManagedVariables(t *testing.T) {
 	_, _, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 	want := []abi.GlobalInfo{{Name: "a", Size: 4}, {Name: "b", Size: 320}}
 	if !errors.Is(err, abi.ErrNotSupported) || !slices.Equal(info.Globals, want) {
-		t.Fatalf("without memory: %v, variables %+v, want %+v", err, info.Globals, want)
+		t.Fatalf("load without managed memory: error %v, variables %+v; want %v and %+v", err, info.Globals, abi.ErrNotSupported, want)
 	}
 	small := &worker.ManagedMemory{Base: address, Bytes: device[:abi.ManagedAlign+319]}
 	if _, _, _, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{Managed: small}); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("with one byte too few: %v", err)
+		t.Errorf("load with one byte too few: error %v, want %v", err, abi.ErrInvalidValue)
 	}
 	for i, fresh := range []bool{true, false} {
 		managed := &worker.ManagedMemory{Base: address, Bytes: device[:1024], Fresh: fresh}
 		_, f, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{Managed: managed})
 		if err != nil {
-			t.Fatalf("%v\n%s", err, info.ErrorLog)
+			t.Fatalf("load module: %v\n%s", err, info.ErrorLog)
 		}
 		if g := info.Globals; len(g) != 3 || g[0].Address != address || g[2].Address != address+abi.ManagedAlign {
-			t.Errorf("variables %+v, want a at %#x and b at %#x", g, address, address+abi.ManagedAlign)
+			t.Errorf("variables = %+v, want a at %#x and b at %#x", g, address, address+abi.ManagedAlign)
 		}
 		if err := errors.Join(c.Launch(nil, f[0], one(), nil), settled(t, c)); err != nil {
 			t.Fatal(err)
 		}
 		if got := binary.LittleEndian.Uint32(guest); got != uint32(8+i) {
-			t.Errorf("a is %d after %d launches, want %d", got, i+1, 8+i)
+			t.Errorf("a = %d after %d launches, want %d", got, i+1, 8+i)
 		}
 	}
 	if got := binary.LittleEndian.Uint64(guest[abi.ManagedAlign+8:]); got != address {
-		t.Errorf("b[1] is %#x, want the address of a, %#x", got, address)
+		t.Errorf("b[1] = %#x, want the address of a, %#x", got, address)
 	}
 }

@@ -21,8 +21,9 @@ var atomicCases = []string{
 	"exch.b32", "exch.b64", "cas.b32", "cas.b64", "inc.u32", "dec.u32",
 }
 
-// Each thread has its own cell, so old values and results compare with the
-// oracle's bit for bit; both state spaces and the generic one.
+// TestAtomicsAgainstOracle gives each thread its own cell, so that old values and
+// results can be compared with the oracle's bit for bit; in both state spaces and by
+// generic addresses.
 func TestAtomicsAgainstOracle(t *testing.T) {
 	for _, op := range atomicCases {
 		for _, space := range []string{".global", ".shared", ""} {
@@ -48,7 +49,8 @@ func TestAtomicsAgainstOracle(t *testing.T) {
 	}
 }
 
-// Warp and block instructions that no test kernel uses.
+// TestSynchronizationAgainstOracle executes warp and block instructions that no test
+// kernel uses.
 func TestSynchronizationAgainstOracle(t *testing.T) {
 	for name, body := range map[string]string{
 		"match.any": "and.b32 %r1, %thread, 3; vote.sync.ballot.b32 %r7, 1, -1; match.any.sync.b32 %r0, %r1, -1; match.any.sync.b64 %r2, %d0, -1;",
@@ -57,7 +59,7 @@ func TestSynchronizationAgainstOracle(t *testing.T) {
 		"tiles": `mov.u32 %r7, %laneid; and.b32 %r7, %r7, 28; mov.b32 %r6, 15; shl.b32 %r6, %r6, %r7;
 vote.sync.ballot.b32 %r0, %p0, %r6; vote.sync.all.pred %p1, %p0, %r6; match.any.sync.b32 %r1, %r1, %r6; match.all.sync.b64 %r2|%p2, %d0, %r6;
 redux.sync.add.u32 %r3, %r3, %r6; shfl.sync.down.b32 %r4|%p3, %r4, 1, 0x1c1f, %r6; bar.warp.sync %r6;`,
-		// The lanes of one mask at two places, and two masks at one.
+		// The lanes of one mask at two instructions, and two masks at one.
 		"apart": `and.b32 %r7, %thread, 1; setp.ne.u32 %c, %r7, 0; @%c bra A; redux.sync.add.u32 %r0, %r1, -1; shfl.sync.idx.b32 %r2, %r3, 1, 31, -1; bra B;
 A: redux.sync.add.u32 %r4, %r5, -1; shfl.sync.idx.b32 %r6, %r0, 0, 31, -1;
 B: selp.b32 %r7, 0xaaaaaaaa, 0x55555555, %c; vote.sync.ballot.b32 %r1, %p0, %r7; bar.warp.sync -1; match.any.sync.b64 %r3, %d1, %r7;`,
@@ -68,7 +70,7 @@ cp.async.wait_group 0; cp.async.wait_all; ld.shared.b64 %d0, [%sa]; ld.shared.b6
 		"brx":        "and.b32 %r0, %thread, 3; T: .branchtargets A, B, C, A;\nbrx.idx %r0, T;\nA: add.u32 %r1, %r1, 1; bra Z;\nB: add.u32 %r1, %r1, 7; bra Z;\nC: xor.b32 %r1, %r1, %thread;\nZ: add.u32 %r1, %r1, 3;",
 		"bar.red":    "bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 1, %p0; bar.red.or.pred %p2, 2, !%p0; barrier.red.popc.u32 %r1, 3, 64, %p3;",
 		"bar number": "setp.lt.u32 %c, %thread, 32; selp.b32 %r7, 3, 4, %c; mov.b32 %r6, 32; bar.red.popc.u32 %r0, %r7, %r6, %p0; bar.red.and.pred %p1, %r7, %r6, %p2; bar.sync %r7, %r6;",
-		// A barrier counts warps: one that is not whole comes for 32 threads.
+		// A barrier counts warps: a partial warp counts for 32 threads.
 		"bar whole":  "bar.sync 1, 64; setp.lt.u32 %c, %thread, 32; @%c bra P; st.shared.u32 [sh], 99; bar.arrive 2, 64; bra Q;\nP: bar.sync 2, 64; ld.shared.u32 %r0, [sh];\nQ: barrier.red.popc.u32 %r1, 3, 64, %p0;",
 		"bar.arrive": "setp.lt.u32 %c, %thread, 32; @%c bra P; st.shared.u32 [sh], 99; membar.cta; bar.arrive 1, 64; bra Q;\nP: bar.sync 1, 64; ld.shared.u32 %r0, [sh];\nQ: bar.sync 0;",
 		"shfl":       "setp.ge.u32 %c, %thread, 32; @%c bra E; shfl.sync.up.b32 %r0|%p0, %r1, 3, 0x1800, 0xffffffff; shfl.sync.down.b32 %r2|%p1, %r3, %r4, 31, -1; shfl.sync.idx.b32 %r5, %r6, %r7, 0x181f, -1;\nE:",
@@ -77,7 +79,8 @@ cp.async.wait_group 0; cp.async.wait_all; ld.shared.b64 %d0, [%sa]; ld.shared.b6
 	}
 }
 
-// packedConversions are the forms of cvt with several values in a register, or with tf32.
+// packedConversions are the forms of cvt with several values in a register, or with
+// tf32.
 var packedConversions = func() (convert []string) {
 	for _, round := range []string{"rn", "rz", "rn.relu", "rz.relu"} {
 		convert = append(convert, "cvt."+round+".f16x2.f32 %r0, %r1, %r2", "cvt."+round+".bf16x2.f32 %r3, %r4, %r5", "cvt."+round+".f16.f32 %h0, %r6", "cvt."+round+".bf16.f32 %h1, %r7")
@@ -93,7 +96,8 @@ var packedConversions = func() (convert []string) {
 	return convert
 }()
 
-// Forms that are not in ops.txt, or that the random generator does not make.
+// TestFormsAgainstOracle executes forms that are not in ops.txt, or that the random
+// generator does not write.
 func TestFormsAgainstOracle(t *testing.T) {
 	var set []string
 	for i, cmp := range []string{"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"} {
@@ -121,7 +125,7 @@ func TestFormsAgainstOracle(t *testing.T) {
 		video = append(video, g.video())
 	}
 	const policy = "createpolicy.fractional.L2::evict_first.b64 %wide, 1.0; "
-	memory := []string{ // addresses of their own: lanes come in no order
+	memory := []string{ // each lane has its own address, as the order of lanes is undefined
 		"atom.global.add.noftz.f16 %h0, [%mem], %h1", "atom.add.noftz.bf16 %h2, [%mem+2], %h3", "red.shared.add.noftz.f16 [%sa+6], %h4", "atom.shared.add.noftz.f16x2 %r0, [%sa+8], %r1",
 		"atom.global.add.noftz.bf16x2 %r2, [%mem+4], %r3", "atom.global.cas.b16 %h0, [%mem+10], %h1, %h2", policy + "ld.global.L2::cache_hint.v2.b64 {%d0, %d1}, [%mem], %wide",
 		"atom.global.v2.f32.add {%r1, %r0}, [%mem], {%r0, %r1}", "red.relaxed.gpu.global.add.v4.f32 [%mem+16], {%r0, %r1, %r2, %r3}", "atom.global.v2.f16.add.noftz {%h0, %h1}, [%mem], {%h1, %h2}",
@@ -129,15 +133,16 @@ func TestFormsAgainstOracle(t *testing.T) {
 		policy + "st.global.L2::cache_hint.b32 [%mem], %r0, %wide", policy + "atom.global.add.L2::cache_hint.u32 %r0, [%mem], %r1, %wide",
 	}
 	forms := map[string][]string{"memory": memory, "set": set, "cvt": packedConversions, "video": video}
-	for _, name := range []string{"set", "cvt", "video", "memory"} { // a fault ends all use of a card
+	for _, name := range []string{"set", "cvt", "video", "memory"} { // a fault makes a GPU unusable, so memory is last
 		for _, inst := range forms[name] {
 			t.Run(name+"/"+strings.Fields(strings.TrimPrefix(inst, policy))[0], func(t *testing.T) { differOnce(t, inst+";\n") })
 		}
 	}
 }
 
-// Lanes for which all members have come go on, also when other lanes at the
-// same instruction have to wait: here for lanes that wait for the first.
+// TestWarpsGoOnAlone checks that lanes whose members have all arrived continue, also if
+// other lanes at the same instruction must wait, here for lanes that wait for the
+// first.
 func TestWarpsGoOnAlone(t *testing.T) {
 	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<3>; .reg .b32 %r<6>; .reg .pred %p<4>; .shared .align 4 .b32 flag;
 ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
@@ -152,8 +157,8 @@ st.global.u32 [%rd1], %r3; ret; }`)
 	r.expect(a, 64, func(i int) uint32 { return []uint32{31 * 16, 31*16 + 32*32}[i/32] })
 }
 
-// Lanes that wait for one that ends go on, also while another warp spins until
-// they do.
+// TestWarpGoesOnWithoutTheEnded checks that lanes that wait for one that ends continue,
+// also while another warp spins until they do.
 func TestWarpGoesOnWithoutTheEnded(t *testing.T) {
 	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<3>; .reg .b32 %r<6>; .reg .pred %p<4>; .shared .align 4 .b32 flag[2];
 ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
@@ -167,8 +172,9 @@ SPIN: st.volatile.shared.u32 [flag+4], 1; ld.volatile.shared.u32 %r2, [flag]; se
 	r.expect(a, 64, func(i int) uint32 { return map[bool]uint32{true: 0xffffff00}[i >= 8 && i < 32] })
 }
 
-// A 32-bit address wraps: compilers put a constant that belongs to an
-// index into the offset, so that the register alone is below the memory.
+// TestSharedAddressesWrap checks that 32-bit addresses wrap around: compilers put a
+// constant that belongs to an index into the offset, so that the register alone is
+// below the memory.
 func TestSharedAddressesWrap(t *testing.T) {
 	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<4>; .reg .b32 %r<10>; .shared .align 8 .b8 t[256]; .local .align 8 .b8 l[8];
 ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.u64 %rd1, %rd1, %rd2;
@@ -187,14 +193,14 @@ func differOnce(t *testing.T, body string) {
 	differOnceOf(t, ptxHead, body)
 }
 
-// differOnceOf is differOnce of a program with another head.
+// differOnceOf is differOnce for a program with another head.
 func differOnceOf(t *testing.T, head, body string) {
 	t.Helper()
 	g := &randProg{rnd: rand.New(rand.NewSource(0)), head: head}
 	differ(t, randEngines(t, exec.Interpreted, exec.Compiled), g.program(func() { g.out.WriteString(body) }), 0, 1, 2, 3)
 }
 
-// Generic addresses tell their space.
+// TestAddressSpaces checks that generic addresses determine their space.
 func TestAddressSpaces(t *testing.T) {
 	r := newRig(t, ptxHead+`.entry k(.param .u64 out) { .reg .b64 %o, %s, %l; .reg .b32 %r<9>; .reg .pred %p<9>;
 .shared .align 4 .b8 sh[16]; .local .align 4 .b8 lo[16];
@@ -208,7 +214,7 @@ st.global.v4.u32 [%o], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%o+16], {%r5, %r6
 	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out)
 	got, err := r.read(out, 32)
 	if want := raw([]uint32{7, 9, 1, 1, 1, 0, 0, 7}); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v %v, want %v", err, got, want)
+		t.Errorf("results = %v, error %v; want %v", got, err, want)
 	}
 }
 
@@ -226,10 +232,10 @@ func TestRegisterTypesAreChecked(t *testing.T) {
 		src := ptxHead + ".entry k() {\n.reg .b16 %h<2>; .reg .b32 %r<2>; .reg .u32 %u<2>; .reg .f32 %f<2>; .reg .f64 %g<2>; .reg .b64 %d<2>;\n" + inst + "\n}"
 		log, err := refusal(t, src)
 		if ok && err != nil {
-			t.Errorf("%s: %v", inst, err)
+			t.Errorf("%s: launch error %v, want none", inst, err)
 		}
 		if !ok && (!errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, "line 6") || !strings.Contains(log, inst)) {
-			t.Errorf("%s: error %v, log %q", inst, err, log)
+			t.Errorf("%s: launch error %v, log %q; want %v and a log with line 6 and the instruction", inst, err, log, abi.ErrNoBinaryForGPU)
 		}
 	}
 }
@@ -270,14 +276,14 @@ func TestFaults(t *testing.T) {
 	}
 	fail = true
 	if _, err := c.MemAlloc(16); !errors.Is(err, broken) {
-		t.Errorf("alloc: %v", err)
+		t.Errorf("MemAlloc: error %v, want %v", err, broken)
 	}
 	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0)
 	if _, err := r.read(a, 16); !errors.Is(err, broken) {
-		t.Errorf("after the launch: %v", err)
+		t.Errorf("copy after the launch: error %v, want %v", err, broken)
 	}
 	fail = false
 	if _, err := r.read(a, 16); !errors.Is(err, broken) {
-		t.Errorf("a failed launch must poison the context: %v", err)
+		t.Errorf("copy after a failed launch: error %v, want %v as the context is poisoned", err, broken)
 	}
 }

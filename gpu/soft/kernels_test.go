@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// kernelCase is a kernel with a Go reference. ref gets the inputs and the
-// block size and gives the expected output, all as raw little-endian bytes.
+// kernelCase is a kernel with a reference in Go. ref receives the inputs and the block
+// size and returns the expected output, all as raw little-endian bytes.
 type kernelCase struct {
 	file, name string
 	elem       int // bytes per element
 	ref        func(a, b []byte, n, block int) []byte
 	extra      []byte // fifth parameter
-	small      bool   // inputs 0 … 1023 rather than any bits
+	small      bool   // inputs are 0 … 1023 instead of arbitrary bits
 	blocks     []int
-	per        int // elements per thread, 0: 1
+	per        int // elements per thread; 0 means 1
 }
 
 func i32s(b []byte) []int32 {
@@ -44,7 +44,7 @@ func raw(v any) []byte {
 	return b.Bytes()
 }
 
-// each makes a reference of a function of one element.
+// each returns the reference of a function of one element.
 func each(f func(x, y int32) int32) func(a, b []byte, n, block int) []byte {
 	return func(a, b []byte, n, _ int) []byte {
 		x, y, out := i32s(a), i32s(b), make([]int32, n)
@@ -374,7 +374,7 @@ func (k *kernelCase) check(t *testing.T, r *rig, block int, rnd *rand.Rand) {
 	want := k.ref(a, b, n, block)
 	for i := 0; i < n*k.elem; i += k.elem {
 		if !bytes.Equal(got[i:i+k.elem], want[i:i+k.elem]) && !bothNaN(k, got[i:], want[i:]) {
-			t.Fatalf("block %d, element %d: got %x, want %x (a %x, b %x)", block, i/k.elem, got[i:i+k.elem], want[i:i+k.elem], a[i:i+k.elem], b[i:i+k.elem])
+			t.Fatalf("block size %d: element %d = %x, want %x (a %x, b %x)", block, i/k.elem, got[i:i+k.elem], want[i:i+k.elem], a[i:i+k.elem], b[i:i+k.elem])
 		}
 	}
 	for _, x := range []uint64{da, db, dc} {
@@ -384,7 +384,7 @@ func (k *kernelCase) check(t *testing.T, r *rig, block int, rnd *rand.Rand) {
 	}
 }
 
-// bothNaN: the bits of an f64 NaN are not promised.
+// bothNaN reports whether both values are NaNs of f64, whose bits are undefined.
 func bothNaN(k *kernelCase, x, y []byte) bool {
 	nan := func(b []byte) bool { v := math.Float64frombits(binary.LittleEndian.Uint64(b)); return v != v }
 	return k.name == "doublemath" && nan(x) && nan(y)
@@ -409,7 +409,7 @@ func TestMatmulAndTranspose(t *testing.T) {
 			want = fmaOf(a[i/n*n+k], b[k*n+i%n], want)
 		}
 		if math.Float32bits(x) != math.Float32bits(want) {
-			t.Fatalf("product at %d: %v, want %v", i, x, want)
+			t.Fatalf("element %d of the product = %v, want %v", i, x, want)
 		}
 	}
 	r.launch("transpose", [3]uint32{n / 16, n / 16, 1}, [3]uint32{16, 16, 1}, 0, da, db, dc, n)
@@ -418,7 +418,7 @@ func TestMatmulAndTranspose(t *testing.T) {
 	}
 	for i, x := range f32s(got) {
 		if x != a[i%n*n+i/n] {
-			t.Fatalf("transpose at %d: %v", i, x)
+			t.Fatalf("element %d of the transpose = %v, want %v", i, x, a[i%n*n+i/n])
 		}
 	}
 }
@@ -438,7 +438,7 @@ func TestGrid3D(t *testing.T) {
 	}
 	for i, v := range i32s(got) {
 		if want := int32(8*i + i%12 + 100*(i/12%6) + 10000*(i/72)); v != want {
-			t.Fatalf("element %d: %d, want %d", i, v, want)
+			t.Fatalf("element %d = %d, want %d", i, v, want)
 		}
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// compilersNames are the names in the PTX of testdata that modules share: kernels,
+// compilersNames matches the names in the PTX of testdata that modules share: kernels,
 // and variables and functions outside of them.
 var compilersNames = regexp.MustCompile(`(?m)^(?:\.visible |\.extern |\.weak )*\.(?:entry|func|shared|global|const)(?: \.align \d+)?(?: \.[bu]\d+)?(?:  ?\([^)]*\))? ([\w$]+)`)
 
-// bigModule is 10 MB of PTX: the kernels of testdata as clang wrote them, over and
-// over under other names.
+// bigModule returns 10 MB of PTX: the kernels of testdata as clang wrote them, repeated
+// with other names.
 var bigModule = sync.OnceValue(func() []byte {
 	var files []string
 	for _, name := range []string{"basic", "block", "flow", "matrix", "tile", "wait"} {
@@ -34,10 +34,10 @@ var bigModule = sync.OnceValue(func() []byte {
 	return []byte(src.String())
 })
 
-// nameMark stands where a name's number goes.
+// nameMark is replaced by the number of a copy.
 const nameMark = "#"
 
-// marked returns a file's text without its head, with a mark behind its names.
+// marked returns a file's text without its head, with nameMark after its names.
 func marked(text string) string {
 	text = regexp.MustCompile(`(?m)^\.(version|target|address_size) .*$`).ReplaceAllString(text, "")
 	var names []string
@@ -47,8 +47,8 @@ func marked(text string) string {
 	return regexp.MustCompile(`\b(?:`+strings.Join(names, "|")+`)\b`).ReplaceAllString(text, "${0}"+nameMark)
 }
 
-// BenchmarkModuleLoad loads 10 MB of PTX: heads alone, as the guest's library asks,
-// and every kernel compiled. Baseline: BenchmarkModuleCopy.
+// BenchmarkModuleLoad loads 10 MB of PTX: only the heads of functions, as the guest's
+// library does, and every kernel compiled. Baseline: BenchmarkModuleCopy.
 func BenchmarkModuleLoad(b *testing.B) {
 	b.Run("lazy", func(b *testing.B) { benchmarkLoad(b, worker.ModuleOptions{Lazy: true}) })
 	b.Run("whole", func(b *testing.B) { benchmarkLoad(b, worker.ModuleOptions{}) })
@@ -61,7 +61,7 @@ func benchmarkLoad(b *testing.B, o worker.ModuleOptions) {
 	for range b.N {
 		m, _, info, err := r.c.ModuleLoad(src, o)
 		if err != nil {
-			b.Fatalf("%v\n%s", err, info.ErrorLog)
+			b.Fatalf("load module: %v\n%s", err, info.ErrorLog)
 		}
 		if err := r.c.ModuleUnload(m); err != nil {
 			b.Fatal(err)

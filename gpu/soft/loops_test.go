@@ -8,11 +8,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 )
 
-// The interpreter gives the same bits where it has no vector instructions. The other
-// tests run it with those that the processor has.
+// TestLoopsInGo checks that the interpreter has the same results without vector
+// instructions. The other tests use those that the processor has.
 func TestLoopsInGo(t *testing.T) {
 	if card(t) != nil {
-		t.Skip("GPU: a card has no loops")
+		t.Skip("GPU: this test is for the interpreter only")
 	}
 	before := exec.UseVectors(false)
 	defer exec.UseVectors(before)
@@ -35,11 +35,12 @@ func TestLoopsInGo(t *testing.T) {
 	}
 }
 
-// Loads and stores of whole warps, of all patterns of addresses, end as those of single
-// lanes do: at the boundaries of an allocation and across two of them.
+// TestWideAccesses compares loads and stores of whole warps, with all patterns of
+// addresses, with those of single lanes: at the boundaries of an allocation and across
+// two of them.
 func TestWideAccesses(t *testing.T) {
 	if card(t) != nil {
-		t.Skip("GPU: what a card does outside an allocation is its own")
+		t.Skip("GPU: accesses outside of an allocation are undefined")
 	}
 	const src = ptxHead + `.visible .entry k(.param .u64 p, .param .u64 q, .param .u64 at, .param .u32 step, .param .u32 bend) {
 	.reg .u64 %p, %q, %a, %x, %y; .reg .u32 %t, %s, %b, %v; .reg .pred %c;
@@ -64,7 +65,7 @@ func TestWideAccesses(t *testing.T) {
 		for i := range r {
 			before := exec.UseVectors(i == 1)
 			r[i] = newRigOf(t, device.Options{VRAM: 64 << 20, SMs: 1, Engine: exec.Interpreted}, src)
-			r[i].wide(t, size, threads, 0, 4, 1000) // the program is made ready
+			r[i].wide(t, size, threads, 0, 4, 1000) // compiles the program
 			exec.UseVectors(before)
 		}
 	}
@@ -76,10 +77,10 @@ func TestWideAccesses(t *testing.T) {
 				want, failed := r[0].wide(t, size, threads, at, step, bend)
 				got, fails := r[1].wide(t, size, threads, at, step, bend)
 				if fails != failed || !slices.Equal(got, want) {
-					t.Fatalf("from %d in steps of %d, bent at %d: failed is %t and %t without vectors, or other bytes", at, step, bend, fails, failed)
+					t.Fatalf("accesses from %d in steps of %d, bent at %d: failed = %t, want %t and the same bytes as without vectors", at, step, bend, fails, failed)
 				}
 				right++
-				if failed { // the contexts are gone
+				if failed { // the contexts are destroyed
 					wrong++
 					begin()
 				}
@@ -87,12 +88,12 @@ func TestWideAccesses(t *testing.T) {
 		}
 	}
 	if right -= wrong; right < 50 || wrong < 20 {
-		t.Errorf("%d launches ended well and %d failed, want at least 50 and 20", right, wrong)
+		t.Errorf("%d launches succeeded and %d failed, want at least 50 and 20", right, wrong)
 	}
 }
 
-// wide runs the kernel of TestWideAccesses on new memory, and returns what it left, or
-// that it failed.
+// wide executes the kernel of TestWideAccesses on new memory, and returns the memory
+// after it, or whether it failed.
 func (r *rig) wide(t *testing.T, size, threads, at int, step int32, bend uint32) (left []byte, failed bool) {
 	t.Helper()
 	data := make([]byte, size)

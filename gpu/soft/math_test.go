@@ -22,9 +22,9 @@ const mathFunctions = `
 .weak .func (.param .b64 r) __nv_none (.param .b64 x) { st.param.f64 [r], 0d4059000000000000; ret; }
 `
 
-// Functions of libdevice that no object has are the device's: with values and
-// results of every size, in parameters and in registers, and with pointers to
-// each kind of memory. One takes the place of a weak definition.
+// TestMathFunctions checks that functions of libdevice that no object defines are
+// provided by the device: with values and results of every size, in parameters and in
+// registers, and with pointers to each kind of memory. One replaces a weak definition.
 func TestMathFunctions(t *testing.T) {
 	r := newRig(t, ptxHead+mathFunctions+`.visible .entry k(.param .u64 to) {
 	.local .align 8 .b64 own[2]; .shared .align 8 .b64 all[64];
@@ -76,14 +76,14 @@ func TestMathFunctions(t *testing.T) {
 			"log": {double(64), math.Log(x)}, "the module's own": {double(72), 100},
 		} {
 			if got, want := v[0], v[1]; got != want && !(math.Abs(got-want) <= 1e-14*math.Abs(want)+1e-16) {
-				t.Errorf("%s of %d gave %v, want %v", name, i, got, want)
+				t.Errorf("%s of %d = %v, want %v", name, i, got, want)
 			}
 		}
 	}
 }
 
-// A call that does not fit the function, and a function that libdevice does not
-// have, refuse the kernel.
+// TestMathFunctionsRefused checks that a call that does not match the function, and a
+// function that libdevice does not have, refuse the kernel.
 func TestMathFunctionsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ src, want string }{
 		"unknown": {`.extern .func (.param .b32 r) __nv_sinus (.param .b32 x);` + callKernel(
@@ -98,12 +98,12 @@ func TestMathFunctionsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if log, err := refusal(t, ptxHead+c.src); !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, c.want) {
-				t.Errorf("the kernel ended with %v and the log %q, want %q", err, log, c.want)
+				t.Errorf("launch error %v and log %q, want %v and a log with %q", err, log, abi.ErrNoBinaryForGPU, c.want)
 			}
 		})
 	}
 	err := fault(t, ptxHead+mathFunctions+callKernel(`{ .param .b64 x, s, c; st.param.b64 [x], 0; st.param.b64 [s], 64; st.param.b64 [c], %to; call __nv_sincos, (x, s, c); }`))
 	if !errors.Is(err, abi.ErrIllegalAddress) {
-		t.Errorf("a pointer to nothing ended with %v", err)
+		t.Errorf("kernel with an invalid pointer: error %v, want %v", err, abi.ErrIllegalAddress)
 	}
 }

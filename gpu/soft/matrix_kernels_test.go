@@ -11,15 +11,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Kernels of matrix.cu, which clang made, compute products of matrices of small
-// integers, which are exact in all of their types.
+// TestMatrixKernels executes the kernels of matrix.cu, compiled by clang, on matrices
+// of small integers, whose products are exact in all types.
 func TestMatrixKernels(t *testing.T) {
 	const n = 128
 	for _, c := range []struct {
 		name       string
 		grid       [3]uint32
 		threads    uint32
-		rows       bool // b by rows
+		rows       bool // b is stored by rows
 		convert    func(v []int) any
 		add, scale int
 		result     func(sum int) any
@@ -60,7 +60,7 @@ func TestMatrixKernels(t *testing.T) {
 			size := len(want) / (n * n)
 			for i := range n * n {
 				if string(got[i*size:][:size]) != string(want[i*size:][:size]) {
-					t.Fatalf("(%d, %d) = %x, want %x", i/n, i%n, got[i*size:][:size], want[i*size:][:size])
+					t.Fatalf("element (%d, %d) of the product = %x, want %x", i/n, i%n, got[i*size:][:size], want[i*size:][:size])
 				}
 			}
 		})
@@ -79,7 +79,8 @@ func halves(v []int) any {
 	return converted(v, func(x int) uint16 { return halfBits(float64(x)) })
 }
 
-// A kernel may have 227 KiB of shared memory when it has asked for it, and no more.
+// TestLargeSharedMemory checks that a kernel may have 227 KiB of shared memory after it
+// has requested it, and no more.
 func TestLargeSharedMemory(t *testing.T) {
 	const most = 227 << 10
 	r := newRig(t, ptxHead+`.extern .shared .align 16 .b8 dyn[]; .entry k(.param .u64 out) { .reg .b64 %o; .reg .b32 %r<3>;
@@ -88,14 +89,14 @@ ld.param.u64 %o, [out]; mov.u32 %r0, %tid.x; st.shared.u32 [dyn+232444], 77; ld.
 	l := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Shared: most, Params: pack(out)}
 	done := make(chan error, 1)
 	err := r.c.Launch(nil, r.funcs["k"], l, func(err error) { done <- err })
-	if err == nil { // a card answers later
+	if err == nil { // a GPU reports it later
 		err = patience.Receive(t, time.Minute, "the launch fails", done)
 	}
 	if !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("without asking: %v", err)
+		t.Errorf("launch without the attribute: error %v, want %v", err, abi.ErrInvalidValue)
 	}
 	if err := r.c.FuncSetAttribute(r.funcs["k"], 8, most+1); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("one byte more: %v", err)
+		t.Errorf("FuncSetAttribute with %d bytes: error %v, want %v", most+1, err, abi.ErrInvalidValue)
 	}
 	if err := r.c.FuncSetAttribute(r.funcs["k"], 8, most); err != nil {
 		t.Fatal(err)
@@ -106,7 +107,8 @@ ld.param.u64 %o, [out]; mov.u32 %r0, %tid.x; st.shared.u32 [dyn+232444], 77; ld.
 	r.expect(out, 1, func(int) uint32 { return 77 })
 }
 
-// Atomic operations on halves count also where an allocation ends with one.
+// TestAtomicHalves checks that atomic operations on halves work also where an
+// allocation ends with one.
 func TestAtomicHalves(t *testing.T) {
 	r := newRig(t, ptxHead+`.entry k(.param .u64 out) { .reg .b64 %o; .reg .b16 %h<3>; ld.param.u64 %o, [out]; mov.b16 %h1, 0x3c00;
 red.global.add.noftz.f16 [%o], %h1; red.global.add.noftz.f16 [%o+2], %h1; red.global.add.noftz.f16 [%o+4], %h1; ret; }`)
@@ -114,6 +116,6 @@ red.global.add.noftz.f16 [%o], %h1; red.global.add.noftz.f16 [%o+2], %h1; red.gl
 	r.launch("k", [3]uint32{8, 1, 1}, [3]uint32{64, 1, 1}, 0, out)
 	got, err := r.read(out, 6)
 	if want := raw([]uint16{0x6000, 0x6000, 0x6000}); err != nil || string(got) != string(want) { // 512
-		t.Errorf("%x, %v, want %x", got, err, want)
+		t.Errorf("halves = %x, error %v; want %x", got, err, want)
 	}
 }

@@ -12,15 +12,16 @@ import (
 	"testing"
 )
 
-// matrixHead is for instructions of matrices: tensor cores began with sm_70.
+// matrixHead is the head of modules with matrix instructions: tensor cores began with
+// sm_70.
 const matrixHead = ".version 8.4\n.target sm_90a\n.address_size 64\n"
 
-// elementBits are the sizes of the types of matrices.
+// elementBits has the sizes of the element types in bits.
 var elementBits = map[string]int{"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "s32": 32}
 
-// lanesKernel is a kernel of one warp whose lanes load the given numbers of registers
-// (%a, %b, %c, or %fa … of f64) from their parts of a buffer, run a body, and store
-// registers %d. Word i of a lane is 8 bytes.
+// lanesKernel returns a kernel of one warp whose lanes load the given numbers of
+// registers (%a, %b, %c, or %fa … of f64) from their parts of a buffer, execute a body,
+// and store registers %d. Word i of a lane is 8 bytes.
 func lanesKernel(wide bool, na, nb, nc, nd int, body string) string {
 	t, p := "b32", "%"
 	if wide {
@@ -56,8 +57,8 @@ func list(name string, n int) string {
 	return "{" + strings.Join(l, ", ") + "}"
 }
 
-// againstOracle runs a lanesKernel on both machines, and compares what it stores, which
-// has elements of a type.
+// againstOracle executes a lanesKernel on the device and on the oracle, and compares
+// what it stores, which has elements of a type.
 func againstOracle(t *testing.T, typ, src string, in []byte, out int) {
 	t.Helper()
 	againstOracleOf(t, 32, typ, src, in, out)
@@ -69,8 +70,8 @@ func againstOracleOf(t *testing.T, threads int, typ, src string, in []byte, out 
 	againstOracleWithin(t, threads, src, in, out, func(all []byte) func(got, want []byte) bool { return sameWithin(typ, all) })
 }
 
-// againstOracleWithin is againstOracle where within makes the comparison with a card
-// from all that the oracle says.
+// againstOracleWithin is againstOracle with a function that returns the comparison for
+// a GPU, given all results of the oracle.
 func againstOracleWithin(t *testing.T, threads int, src string, in []byte, out int, within func(all []byte) func(got, want []byte) bool) {
 	t.Helper()
 	block := [3]uint32{uint32(threads), 1, 1}
@@ -79,7 +80,7 @@ func againstOracleWithin(t *testing.T, threads int, src string, in []byte, out i
 	r.launch("k", [3]uint32{1, 1, 1}, block, 0, di, do)
 	got, err := r.read(do, out)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, src)
+		t.Fatalf("execute kernel: %v\n%s", err, src)
 	}
 	want := make([]byte, out)
 	oracleRun(t, src, "k", [3]uint32{1, 1, 1}, block, 0, pack(di, do), oracleMemory{di: in, do: want})
@@ -89,13 +90,14 @@ func againstOracleWithin(t *testing.T, threads int, src string, in []byte, out i
 	}
 	for i := 0; i < out; i += 8 {
 		if !same(got[i:i+8], want[i:i+8]) {
-			t.Fatalf("thread %d, register %d: %#x, the oracle says %#x\n%s", i*threads/out, i/8%(out/8/threads), binary.LittleEndian.Uint64(got[i:]), binary.LittleEndian.Uint64(want[i:]), src)
+			t.Fatalf("thread %d, register %d = %#x, want %#x as the oracle\n%s", i*threads/out, i/8%(out/8/threads), binary.LittleEndian.Uint64(got[i:]), binary.LittleEndian.Uint64(want[i:]), src)
 		}
 	}
 }
 
-// sameWithin compares elements of a matrix as a card's may differ from the oracle's: how
-// sums of numbers are rounded is open. What they may differ by follows from the largest.
+// sameWithin compares elements of a matrix as those of a GPU may differ from the
+// oracle's: the rounding of sums is undefined. The tolerance is relative to the largest
+// element.
 func sameWithin(typ string, all []byte) func(got, want []byte) bool {
 	share := map[string]float64{"f16": 1. / 256, "f32": 1. / 1024}[typ]
 	if share == 0 {
@@ -110,7 +112,7 @@ func sameWithin(typ string, all []byte) func(got, want []byte) bool {
 	return func(got, want []byte) bool {
 		a, b := numbersOf(typ, got), numbersOf(typ, want)
 		for i := range a {
-			if math.IsInf(a[i], 0) && math.IsInf(b[i], 0) { // large numbers may have cancelled otherwise
+			if math.IsInf(a[i], 0) && math.IsInf(b[i], 0) { // large numbers may have cancelled in another order
 				continue
 			}
 			if a[i] != b[i] && !(math.Abs(a[i]-b[i]) <= share*largest) && !(math.IsNaN(a[i]) && math.IsNaN(b[i])) {
@@ -121,7 +123,7 @@ func sameWithin(typ string, all []byte) func(got, want []byte) bool {
 	}
 }
 
-// numbersOf are the numbers of a floating-point type in a buffer.
+// numbersOf returns the numbers of a floating-point type in a buffer.
 func numbersOf(typ string, b []byte) (list []float64) {
 	for i := 0; i < len(b); i += elementBits[typ] / 8 {
 		switch typ {
@@ -134,8 +136,8 @@ func numbersOf(typ string, b []byte) (list []float64) {
 	return list
 }
 
-// matrixData are random elements: of floating-point numbers most are near 1, so that
-// sums round, and some are corners.
+// matrixData returns random elements. Most floating-point numbers are near 1, so that
+// sums are rounded, and some are corner cases.
 func matrixData(rnd *rand.Rand, words int, typ string, corners bool) []byte {
 	b := make([]byte, 8*words)
 	for i := range words {
@@ -169,12 +171,12 @@ func matrixData(rnd *rand.Rand, words int, typ string, corners bool) []byte {
 
 var shapePattern = regexp.MustCompile(`m(\d+)n(\d+)k(\d+)`)
 
-// regsOf is how many registers a lane has for a matrix.
+// regsOf returns the number of registers that a lane has for a matrix.
 func regsOf(elements int, typ string) int {
 	return elements * min(elementBits[typ], 32) / (32 * 32)
 }
 
-// mmaInstructions are all forms of mma.
+// mmaInstructions returns all forms of mma.
 func mmaInstructions() (list []string) {
 	add := func(shapes, layout string, types ...string) {
 		for _, s := range strings.Fields(shapes) {
@@ -208,7 +210,7 @@ func newestMMA(inst string) bool {
 	return strings.Contains(inst, ".e") && (strings.Contains(inst, "m16n8k16") || strings.HasSuffix(inst, ".f16"))
 }
 
-// mmaForm is the types and the numbers of registers of D, A, B and C of an mma.
+// mmaForm has the types and the numbers of registers of D, A, B and C of an mma.
 type mmaForm struct {
 	types []string
 	regs  [4]int
@@ -234,7 +236,8 @@ func mmaFormOf(inst string) (f mmaForm) {
 	return f
 }
 
-// Every form of mma gives the oracle's bits, for ordinary numbers and for corners.
+// TestMMAAgainstOracle checks that every form of mma has the oracle's results, for
+// ordinary numbers and for corner cases.
 func TestMMAAgainstOracle(t *testing.T) {
 	for i, inst := range mmaInstructions() {
 		t.Run(strings.TrimPrefix(inst, "mma.sync.aligned."), func(t *testing.T) {
@@ -258,7 +261,8 @@ func TestMMAAgainstOracle(t *testing.T) {
 	}
 }
 
-// The tiles of ldmatrix, stmatrix and movmatrix are the oracle's.
+// TestTilesAgainstOracle compares the tiles of ldmatrix, stmatrix and movmatrix with
+// the oracle's.
 func TestTilesAgainstOracle(t *testing.T) {
 	rows := "mov.u32 %sa, sh; cvta.shared.u64 %gs, sh; shl.b32 %d7, %thread, 5; xor.b32 %d7, %d7, 96; add.u32 %sa, %sa, %d7; mad.wide.u32 %gs, %d7, 1, %gs;\n" +
 		"st.shared.b32 [%sa], %a0; st.shared.b32 [%sa+4], %a1; st.shared.b32 [%sa+8], %a2; st.shared.b32 [%sa+12], %a3; bar.sync 0;\n"
@@ -284,7 +288,7 @@ func TestTilesAgainstOracle(t *testing.T) {
 	}
 }
 
-// wmmaCases are the types and shapes of wmma: of D, A, B and C.
+// wmmaCases are the types and shapes of wmma, in the order D, A, B, C.
 var wmmaCases = []struct{ shapes, types string }{
 	{"m16n16k16 m8n32k16 m32n8k16", "f16.f16"}, {"m16n16k16 m8n32k16 m32n8k16", "f32.f32"}, {"m16n16k16", "f32.f16"}, {"m16n16k16", "f16.f32"},
 	{"m16n16k16 m8n32k16 m32n8k16", "f32.bf16.bf16.f32"}, {"m16n16k8", "f32.tf32.tf32.f32"}, {"m8n8k4", "f64.f64.f64.f64"},
@@ -292,7 +296,7 @@ var wmmaCases = []struct{ shapes, types string }{
 	{"m8n8k32", "s32.s4.s4.s32"}, {"m8n8k32", "s32.u4.u4.s32"}, {"m8n8k128", "s32.b1.b1.s32"},
 }
 
-// wmmaTypes are the types of D, A, B and C.
+// wmmaTypes returns the types of D, A, B and C.
 func wmmaTypes(qualifiers string) []string {
 	types := strings.Split(qualifiers, ".")
 	if len(types) == 2 {
@@ -301,7 +305,7 @@ func wmmaTypes(qualifiers string) []string {
 	return types
 }
 
-// wmmaRegisters are how many registers a lane has for D, A, B and C.
+// wmmaRegisters returns how many registers a lane has for D, A, B and C.
 func wmmaRegisters(shape string, types []string) [4]int {
 	s := shapePattern.FindStringSubmatch(shape)
 	m, _ := strconv.Atoi(s[1])
@@ -314,7 +318,8 @@ func wmmaRegisters(shape string, types []string) [4]int {
 	return regs
 }
 
-// A wmma program gives the oracle's product, which holds fragments otherwise.
+// TestWmmaAgainstOracle compares the product of a wmma program with the oracle's, whose
+// fragments have another layout.
 func TestWmmaAgainstOracle(t *testing.T) {
 	for i, c := range wmmaCases {
 		types := wmmaTypes(c.types)
@@ -334,8 +339,9 @@ func TestWmmaAgainstOracle(t *testing.T) {
 	}
 }
 
-// wmmaKernel loads matrices A and B from one buffer, in lines that are longer than they
-// need to be, and C from shared memory, and stores D. Each matrix has so many bytes.
+// wmmaKernel returns a kernel that loads matrices A and B from one buffer, with lines
+// that are longer than necessary, and C from shared memory, and stores D. bytes is the
+// size of each matrix.
 func wmmaKernel(shape, layouts, qualifiers string, types []string) (src string, bytes int) {
 	across := strings.Split(layouts, ".")
 	const part = 4096

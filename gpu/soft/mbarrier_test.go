@@ -13,8 +13,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 )
 
-// mbarrierStart makes an mbarrier of so many arrivals at %bar (generic) and %b. The fence
-// shows it, and what threads have stored to shared memory, to asynchronous copies.
+// mbarrierStart returns the creation of an mbarrier with count arrivals at %bar
+// (generic) and %b. The fence makes it, and what threads have stored to shared memory,
+// visible to asynchronous copies.
 func mbarrierStart(count string) string {
 	return `.reg .b64 %bar, %s; .reg .b32 %b, %n2; .reg .pred %q; .shared .align 8 .b64 mb;
 mov.u32 %b, mb; mov.u64 %bar, mb; cvta.shared.u64 %bar, %bar; setp.eq.u32 %q, %thread, 0;
@@ -22,13 +23,13 @@ mov.u32 %b, mb; mov.u64 %bar, mb; cvta.shared.u64 %bar, %bar; setp.eq.u32 %q, %t
 `
 }
 
-// mbarrierWait waits for the end of a phase.
+// mbarrierWait returns a loop that waits for the end of a phase.
 func mbarrierWait(phase int) string {
 	return fmt.Sprintf("W%d: mbarrier.try_wait.parity.shared.b64 %%q, [%%b], %d; @!%%q bra W%d;\n", phase, phase%2, phase)
 }
 
-// Threads hand values over by mbarriers as in the oracle. The programs are those of
-// randProg, whose 40 threads have registers and memory of their own.
+// TestMBarriersAgainstOracle has threads pass values to each other with mbarriers. The
+// programs are those of randProg, whose 40 threads have their own registers and memory.
 func TestMBarriersAgainstOracle(t *testing.T) {
 	for name, body := range map[string]string{
 		"state": mbarrierStart("40") + `st.shared.b32 [%sa], %r0; mbarrier.arrive.shared.b64 %s, [%b];
@@ -58,7 +59,8 @@ W: mbarrier.test_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.b64 %
 	}
 }
 
-// What a program does with an mbarrier that PTX gives no meaning ends the kernel.
+// TestMBarrierFaults checks that operations on an mbarrier that are undefined in PTX
+// end the kernel.
 func TestMBarrierFaults(t *testing.T) {
 	for body, want := range map[string]string{
 		"mbarrier.init.shared.b64 [mb], 0;":                                                 "mbarrier.init with 0 arrivals",
@@ -73,12 +75,13 @@ func TestMBarrierFaults(t *testing.T) {
 		out := r.buffer(make([]byte, 8))
 		r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out)
 		if _, err := r.read(out, 8); err == nil || !strings.Contains(err.Error(), want) && !errors.Is(err, abi.ErrMisaligned) {
-			t.Errorf("%s: %v, want %q", body, err, want)
+			t.Errorf("%s: kernel error = %v, want %q", body, err, want)
 		}
 	}
 }
 
-// st.async and red.async write to shared memory, and complete transactions, as in the oracle.
+// TestAsyncStoresAgainstOracle checks that st.async and red.async write to shared
+// memory and complete transactions.
 func TestAsyncStoresAgainstOracle(t *testing.T) {
 	const form = ".shared::cluster.mbarrier::complete_tx::bytes."
 	reduce, bytes := "", 0
@@ -102,7 +105,7 @@ cvt.u64.u32 %wide, %sa; cvta.shared.u64 %wide, %wide; st.async.mbarrier::complet
 	}
 }
 
-// What PTX has no form for is refused.
+// TestAsyncStoresRefused checks that forms that PTX does not have are refused.
 func TestAsyncStoresRefused(t *testing.T) {
 	for _, inst := range []string{
 		"st.async.shared::cluster.b32 [%r0], %r1, [%r2];", "st.async.shared::cluster.mbarrier::complete_tx::bytes.b16 [%r0], %r1, [%r2];",
@@ -111,14 +114,15 @@ func TestAsyncStoresRefused(t *testing.T) {
 		"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.f32 [%r0], %r1, [%r2];", "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r0], %r1, [%r2];",
 	} {
 		if log, err := refusal(t, matrixHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %d<2>; .reg .pred %p<1>;\n"+inst+"\n}"); !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, inst) {
-			t.Errorf("%s: error %v, log %q", inst, err, log)
+			t.Errorf("%s: launch error %v, log %q; want %v and the instruction in the log", inst, err, log, abi.ErrNoBinaryForGPU)
 		}
 	}
 }
 
-// Bulk copies and reductions move bytes and complete transactions as in the oracle.
+// TestBulkCopiesAgainstOracle checks that bulk copies and reductions move bytes and
+// complete transactions.
 func TestBulkCopiesAgainstOracle(t *testing.T) {
-	var shared strings.Builder // each is waited for, because their order is open otherwise
+	var shared strings.Builder // each is waited for, as their order is undefined otherwise
 	for i, op := range []string{
 		"add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32",
 	} {
@@ -155,7 +159,7 @@ cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_
 		"global reduce f64":  global("add.f64"),
 		"shared reduce":      mbarrierStart("40") + shared.String(),
 	}
-	for _, name := range slices.Sorted(maps.Keys(cases)) { // a fault ends all use of a card
+	for _, name := range slices.Sorted(maps.Keys(cases)) { // sorted, as a fault makes a GPU unusable
 		body, head := cases[name], matrixHead
 		if name == "load to shared::cta" {
 			head = strings.Replace(head, ".version 8.4", ".version 8.6", 1)
@@ -164,8 +168,8 @@ cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_
 	}
 }
 
-// differInCluster is differOnceOf for a block that is a cluster by itself, as what
-// writes to the shared memory of clusters asks for.
+// differInCluster is differOnceOf for a block that is a cluster by itself, as
+// instructions that write to the shared memory of clusters require.
 func differInCluster(t *testing.T, head, body string) {
 	t.Helper()
 	g := &randProg{rnd: rand.New(rand.NewSource(0)), head: head}
@@ -174,7 +178,7 @@ func differInCluster(t *testing.T, head, body string) {
 	differ(t, randEngines(t, exec.Interpreted, exec.Compiled), src, 0, 1, 2, 3)
 }
 
-// A bulk copy stays inside of its memory.
+// TestBulkCopyFaults checks that a bulk copy cannot leave its memory.
 func TestBulkCopyFaults(t *testing.T) {
 	for args, want := range map[string]error{
 		"[sh], [%o], 8": abi.ErrMisaligned, "[sh], [%o], 48": abi.ErrIllegalAddress, "[sh+8], [%o], 16": abi.ErrMisaligned,
@@ -185,7 +189,7 @@ ld.param.u64 %o, [out]; mbarrier.init.shared.b64 [mb], 1; cp.async.bulk.shared::
 		out := r.buffer(make([]byte, 32))
 		r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out)
 		if _, err := r.read(out, 8); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", args, err, want)
+			t.Errorf("bulk copy %s: error %v, want %v", args, err, want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// onEachModel makes a device of every model, with src loaded.
+// onEachModel calls test with a device of every model that has loaded src.
 func onEachModel(t *testing.T, o device.Options, src string, test func(t *testing.T, m model.Model, r *rig)) {
 	for _, name := range append(model.Names(), "") {
 		t.Run("model="+name, func(t *testing.T) {
@@ -26,8 +26,8 @@ func onEachModel(t *testing.T, o device.Options, src string, test func(t *testin
 	}
 }
 
-// A block can have the shared memory that its model offers, and no more; what
-// occupancy says fits a multiprocessor.
+// TestOccupancyFollowsTheModel checks that a block can have the shared memory of its
+// model and no more, and that the occupancy is within the limits of a multiprocessor.
 func TestOccupancyFollowsTheModel(t *testing.T) {
 	const last = ptxHead + `.extern .shared .align 4 .b8 s[];
 .visible .entry k(.param .u64 out, .param .u32 at)
@@ -45,7 +45,7 @@ func TestOccupancyFollowsTheModel(t *testing.T) {
 	onEachModel(t, device.Options{}, last, func(t *testing.T, m model.Model, r *rig) {
 		f, most := r.funcs["k"], int32(m.BlockShared)
 		if err := r.c.FuncSetAttribute(f, 8, most+1); !errors.Is(err, abi.ErrInvalidValue) {
-			t.Errorf("%d bytes of shared memory: %v, want %v", most+1, err, abi.ErrInvalidValue)
+			t.Errorf("FuncSetAttribute with %d bytes of shared memory: error %v, want %v", most+1, err, abi.ErrInvalidValue)
 		}
 		if err := r.c.FuncSetAttribute(f, 8, most); err != nil {
 			t.Fatal(err)
@@ -69,16 +69,17 @@ func TestOccupancyFollowsTheModel(t *testing.T) {
 			{32, m.SharedBytes/2 - m.ReservedShared, 2},
 		} {
 			if n, err := r.c.OccupancyMaxActiveBlocksPerMultiprocessor(f, c.threads, uint64(c.shared)); err != nil || int(n) != c.want {
-				t.Errorf("%d blocks of %d threads with %d bytes are resident, %v; want %d", n, c.threads, c.shared, err, c.want)
+				t.Errorf("occupancy = %d blocks of %d threads with %d bytes, error %v; want %d", n, c.threads, c.shared, err, c.want)
 			}
 		}
 		if n, err := r.c.OccupancyAvailableDynamicSMemPerBlock(f, 2, 32); err != nil || int(n) != m.SharedBytes/2-m.ReservedShared {
-			t.Errorf("two blocks can have %d bytes each, %v; want %d", n, err, m.SharedBytes/2-m.ReservedShared)
+			t.Errorf("available shared memory for two blocks = %d bytes each, error %v; want %d", n, err, m.SharedBytes/2-m.ReservedShared)
 		}
 	})
 }
 
-// %clock counts cycles of the clock that CLOCK_RATE tells, %globaltimer nanoseconds.
+// TestClockRate checks that %clock counts cycles of the clock of CLOCK_RATE, and
+// %globaltimer nanoseconds.
 func TestClockRate(t *testing.T) {
 	const read = ptxHead + `.visible .entry k(.param .u64 out)
 {
@@ -103,7 +104,7 @@ func TestClockRate(t *testing.T) {
 		}
 		nanos, cycles := binary.LittleEndian.Uint64(got), binary.LittleEndian.Uint64(got[8:])
 		if want := nanos/1000*uint64(m.Clock) + uint64(m.Clock)/2; nanos != uint64(at.UnixNano()) || cycles != want {
-			t.Errorf("the clock reads %d at %d ns, want %d at %d ns", cycles, nanos, want, at.UnixNano())
+			t.Errorf("%%clock64 = %d at %%globaltimer = %d ns, want %d at %d ns", cycles, nanos, want, at.UnixNano())
 		}
 	})
 }

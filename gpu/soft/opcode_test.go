@@ -19,15 +19,16 @@ import (
 
 const ptxHead = ".version 8.4\n.target sm_90\n.address_size 64\n"
 
-// opcodeCase is one instruction on constants: %a, %b, %c are its sources and
-// %d its result, in registers of the given types.
+// opcodeCase is one instruction on constants: %a, %b, %c are its sources and %d its
+// result, in registers of the given types.
 type opcodeCase struct {
 	inst       string // "add.s32 %d, %a, %b"
 	dt, st     string // register types: b16, b32, b64; sources share one
 	a, b, c, d uint64
 }
 
-// The expected values follow from the PTX ISA's text for each instruction.
+// opcodeCases have expected values that follow from the text of the PTX ISA for each
+// instruction.
 var opcodeCases = []opcodeCase{
 	// Integer arithmetic.
 	{"add.s32 %d, %a, %b", "b32", "b32", 0xffffffff, 2, 0, 1},
@@ -180,10 +181,10 @@ st.global.%s [%%o], %%d; ret; }
 		t.Fatal(err)
 	}
 	for i, c := range cases {
-		// A card merges the upper half of the result into .h1, and limits no vshl by 32,
-		// against the text.
+		// A GPU merges the upper half of the result into .h1, and does not limit vshl to 32,
+		// contrary to the text.
 		if v := binary.LittleEndian.Uint64(got[8*i:]); v != c.d && (card(t) == nil || !strings.Contains(c.inst, "%d.h1, %a.b0") && !strings.HasPrefix(c.inst, "vshl.u32.u32.u32.sat")) {
-			t.Errorf("%s (a %#x b %#x c %#x): %#x, want %#x", c.inst, c.a, c.b, c.c, v, c.d)
+			t.Errorf("%s (a %#x b %#x c %#x) = %#x, want %#x", c.inst, c.a, c.b, c.c, v, c.d)
 		}
 	}
 }
@@ -200,13 +201,14 @@ func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
 	} {
 		log, err := refusal(t, ptxHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\n"+inst+"\n}")
 		if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, "kernel k cannot run on this device: line 6") || !strings.Contains(log, inst) {
-			t.Errorf("%s: error %v, log %q", inst, err, log)
+			t.Errorf("%s: launch error %v, log %q; want %v and a log with the kernel, line 6 and the instruction", inst, err, log, abi.ErrNoBinaryForGPU)
 		}
 	}
 }
 
-// A kernel with something unknown, in itself or in what it calls, is refused
-// alone, whatever is asked of it, and the context goes on.
+// TestRefusedKernels checks that only a kernel with an unknown instruction, in itself
+// or in a function that it calls, is refused, for all uses, and that the context
+// remains usable.
 func TestRefusedKernels(t *testing.T) {
 	r := newRig(t, ptxHead+`
 .func unknown() { frobnicate.b32 1; ret; }
@@ -226,7 +228,7 @@ func TestRefusedKernels(t *testing.T) {
 			"launch": r.c.Launch(nil, f, l, nil), "attribute": r.c.FuncSetAttribute(f, 8, 0), "occupancy": occupancy, "available": available,
 		} {
 			if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s of %s: %v, want %q", what, name, err, want)
+				t.Errorf("%s of %s: error %v, want %v with %q", what, name, err, abi.ErrNoBinaryForGPU, want)
 			}
 		}
 	}
@@ -235,7 +237,8 @@ func TestRefusedKernels(t *testing.T) {
 	r.expect(out, 1, func(int) uint32 { return 5 })
 }
 
-// A module of a thousand kernels that call one large function: as many as fit run.
+// TestExpansionIsLimited checks that of a module of a thousand kernels that call one
+// large function, only the first ones that are within the limit can be executed.
 func TestExpansionIsLimited(t *testing.T) {
 	var src strings.Builder
 	src.WriteString(ptxHead + ".func f() {\n.reg .b32 %r<2>;\n" + strings.Repeat("add.s32 %r1, %r1, 1;\n", 10_000) + "ret; }\n")
@@ -246,7 +249,7 @@ func TestExpansionIsLimited(t *testing.T) {
 	r.launch("k0", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0)
 	err := r.c.Launch(nil, r.funcs["k999"], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}, nil)
 	if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(err.Error(), "module too large") {
-		t.Errorf("the launch of the last kernel: %v", err)
+		t.Errorf("launch of the last kernel: error %v, want %v with \"module too large\"", err, abi.ErrNoBinaryForGPU)
 	}
 }
 
@@ -267,9 +270,9 @@ func TestBadAccessesPoison(t *testing.T) {
 		{"{ .shared .align 16 .b8 s[16]; cp.async.ca.shared.global [s], [%rd1+4], 8; }", abi.ErrMisaligned},
 		{"{ .shared .align 16 .b8 s[16]; cp.async.ca.shared.global [s+4], [%rd1], 8; }", abi.ErrMisaligned},
 		{"trap;", abi.ErrLaunchFailed},
-		{"multimem.ld_reduce.relaxed.sys.global.add.f32 %r1, [%rd1];", abi.ErrIllegalAddress}, // no device address is a multicast object's
+		{"multimem.ld_reduce.relaxed.sys.global.add.f32 %r1, [%rd1];", abi.ErrIllegalAddress}, // no device address is that of a multicast object
 		{"{.reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.s32 p, t, 0; @p bra A; bar.sync 0; bra B; A: bar.sync 1; B: }", abi.ErrLaunchFailed},
-		// Lanes outside their own member mask, and members that never come.
+		// Lanes outside of their own member mask, and members that never arrive.
 		{"vote.sync.ballot.b32 %r1, 1, 2;", abi.ErrLaunchFailed},
 		{"{.reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.s32 p, t, 0; @p bra A; bar.sync 0; bra B; A: bar.warp.sync 3; B: }", abi.ErrLaunchFailed},
 		{"{.reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.s32 p, t, 0; @p bra A; redux.sync.add.s32 %r1, %r2, 3; bra B; A: redux.sync.add.u32 %r1, %r2, 3; B: }", abi.ErrLaunchFailed},
@@ -279,7 +282,7 @@ func TestBadAccessesPoison(t *testing.T) {
 		a := r.buffer(make([]byte, 16))
 		r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{2, 1, 1}, 0, a)
 		if _, err := r.c.MemAlloc(1); err != nil && !errors.Is(err, c.want) {
-			t.Errorf("%s: alloc: %v", c.body, err)
+			t.Errorf("%s: MemAlloc: error %v, want none or %v", c.body, err, c.want)
 		}
 		out := make([]byte, 4)
 		ch := make(chan error, 1)
@@ -288,7 +291,7 @@ func TestBadAccessesPoison(t *testing.T) {
 			err = <-ch
 		}
 		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.body, err, c.want)
+			t.Errorf("%s: kernel error = %v, want %v", c.body, err, c.want)
 		}
 	}
 }
@@ -303,8 +306,8 @@ func TestInfiniteLoopsEnd(t *testing.T) {
 	}
 }
 
-// Lanes of one warp that take a lock one after another need a scheduler that
-// lets the holder go on.
+// TestSpinLockBetweenLanes has the lanes of one warp take a lock one after another,
+// which requires a scheduler that lets the holder continue.
 func TestSpinLockBetweenLanes(t *testing.T) {
 	r := newRig(t, ptxHead+`.entry k(.param .u64 a) { .reg .b64 %rd<2>; .reg .b32 %r<4>; .reg .pred %p<3>; ld.param.u64 %rd1, [a];
 L: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra L;
@@ -318,8 +321,9 @@ atom.global.exch.b32 %r3, [%rd1], 0; ret; }`)
 	}
 }
 
-// A kernel of a library that only prints that it was built for another architecture is
-// refused with that message, and its neighbours are not.
+// TestKernelBuiltForAnotherDeviceIsRefused checks that a library's kernel that only
+// prints that it was built for another architecture is refused with that message, and
+// that other kernels of the module are not.
 func TestKernelBuiltForAnotherDeviceIsRefused(t *testing.T) {
 	const text = "FATAL: kernel `attention` is for sm80-sm100, but was built for sm61"
 	numbers := make([]string, 0, len(text)+1)
@@ -333,14 +337,14 @@ func TestKernelBuiltForAnotherDeviceIsRefused(t *testing.T) {
 		r := newRigOf(t, device.Options{VRAM: 16 << 20, SMs: 1, Capability: cc}, ptxHead)
 		_, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 		if err != nil || len(funcs) != 2 {
-			t.Fatalf("%d kernels, %v", len(funcs), err)
+			t.Fatalf("load returned %d kernels, error %v; want 2 and no error", len(funcs), err)
 		}
 		one := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 		if err := r.c.Launch(nil, funcs[0], one, nil); !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(info.ErrorLog, text) {
-			t.Errorf("on a %v: %v, log %q; want the message", cc, err, info.ErrorLog)
+			t.Errorf("capability %v: launch error %v, log %q; want %v and the message in the log", cc, err, info.ErrorLog, abi.ErrNoBinaryForGPU)
 		}
 		if err := r.c.Launch(nil, funcs[1], one, nil); err != nil {
-			t.Errorf("on a %v the kernel beside it: %v", cc, err)
+			t.Errorf("capability %v: launch of the other kernel: error %v, want none", cc, err)
 		}
 	}
 }

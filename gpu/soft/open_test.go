@@ -1,6 +1,6 @@
 package soft_test
 
-// openCases are results that PTX leaves open, as an NVIDIA H100 gave them.
+// openCases are results that are undefined in PTX, with the values of an NVIDIA H100.
 var openCases = []opcodeCase{
 	{"rem.u32 %d, %a, %b", "b32", "b32", 0xfa3db05c, 0, 0, 0xffffffff},
 	{"rem.s16 %d, %a, %b", "b16", "b16", 0x0400, 0, 0, 0xffff},

@@ -34,7 +34,7 @@ var partitionCases = []kernelCase{
 	})},
 }
 
-// peers are the lanes of a partition.
+// peers returns the lanes of a partition.
 func peers(lanes int, in func(k int) bool) (list []int) {
 	for k := range lanes {
 		if in(k) {
@@ -44,7 +44,7 @@ func peers(lanes int, in func(k int) bool) (list []int) {
 	return list
 }
 
-// rank is the place of a lane among its peers.
+// rank returns the index of a lane among its peers.
 func rank(peers []int, l int) int {
 	for i, k := range peers {
 		if k == l {
@@ -54,7 +54,7 @@ func rank(peers []int, l int) int {
 	return -1
 }
 
-// sumFrom adds up what a lane and its peers behind it have.
+// sumFrom returns the sum of the values of a lane and of its peers after it.
 func sumFrom(v []int32, peers []int, l int) (sum int32) {
 	for _, k := range peers {
 		if k >= l {

@@ -14,13 +14,13 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// printed is what a context's kernels have printed, by where it goes.
+// printed collects what the kernels of a context print, by destination.
 type printed struct {
 	mu   sync.Mutex
 	text map[uint32]string
 }
 
-// newPrintRig is a rig with the kernels of print.cu, and what they print.
+// newPrintRig returns a rig with the kernels of print.cu, and what they print.
 func newPrintRig(t *testing.T) (*rig, *printed) {
 	t.Helper()
 	r := newRig(t, kernelFile(t, "print"))
@@ -33,7 +33,8 @@ func newPrintRig(t *testing.T) (*rig, *printed) {
 	return r, p
 }
 
-// wait returns how the work so far ended, and what it has printed to each place.
+// wait waits for the work so far, and returns what it has printed to each destination,
+// and its error.
 func (p *printed) wait(r *rig) (out, errs string, err error) {
 	r.Helper()
 	done := make(chan error, 1)
@@ -53,7 +54,7 @@ func TestPrint(t *testing.T) {
 	out, errs, err := p.wait(r)
 	want := "none\n-7 -3 65535 A -1234567890123456789  1.50|constant|global|s|local|0x1234\n    0.667\n"
 	if err != nil || errs != "" || out != want {
-		t.Errorf("printed %q and %q, %v; want %q", out, errs, err, want)
+		t.Errorf("kernel printed %q and %q, error %v; want %q and nothing", out, errs, err, want)
 	}
 	r.expect(returned, 4, func(i int) uint32 { return []uint32{0, 11, 1<<32 - 1, 3}[i] })
 }
@@ -74,16 +75,16 @@ func TestPrintOfManyLanes(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%d lines, %v; want %d", len(got), err, len(want))
+		t.Errorf("kernel printed %d lines, error %v; want %d given lines", len(got), err, len(want))
 	}
 }
 
-// Whatever a program gives as a format or a string ends its context at worst.
+// TestHostilePrint checks that an invalid format or string at worst ends the context.
 func TestHostilePrint(t *testing.T) {
 	for _, c := range []struct {
 		name, memory string
-		at           uint64 // of the format, from the buffer's start
-		arg          uint64 // the same of the string; 0: as large as can be
+		at           uint64 // offset of the format in the buffer
+		arg          uint64 // offset of the string; 0: the largest address
 		want         error
 		length       int
 	}{
@@ -106,19 +107,21 @@ func TestHostilePrint(t *testing.T) {
 			r.launch("raw", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, buf+c.at, arg)
 			out, _, err := p.wait(r)
 			if !errors.Is(err, c.want) || len(out) != c.length {
-				t.Errorf("%d bytes, %v; want %d, %v", len(out), err, c.length, c.want)
+				t.Errorf("kernel printed %d bytes, error %v; want %d, %v", len(out), err, c.length, c.want)
 			}
 		})
 	}
 }
 
-// Each thread that fails prints its line; the context has CUDA_ERROR_ASSERT for ever.
+// TestAssert checks that each thread that fails prints its line, and that the context
+// stays in the state CUDA_ERROR_ASSERT.
 func TestAssert(t *testing.T) {
 	r, p := newPrintRig(t)
 	values := make([]byte, 4*8)
 	values[4*1], values[4*5] = 2, 3 // index 5: block 1, x 1
 	r.launch("check", [3]uint32{2, 1, 1}, [3]uint32{4, 2, 4}, 0, r.buffer(values))
-	// What is launched after it does not run; the launch says so if the other has ended.
+	// A kernel that is launched after it is not executed; the launch returns the error if
+	// the first one has ended.
 	l := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Params: pack(uint32(1))}
 	if err := r.c.Launch(nil, r.funcs["lines"], l, nil); err != nil && !errors.Is(err, abi.ErrAssert) {
 		t.Fatal(err)
@@ -129,9 +132,9 @@ func TestAssert(t *testing.T) {
 		want += fmt.Sprintf("check.cu:42: void check(const u32 *): block: [1,0,0], thread: [1,%d,%d] Assertion `values[i] <= 2` failed.\n", i%2, i/2)
 	}
 	if !errors.Is(err, abi.ErrAssert) || !strings.Contains(err.Error(), "check.cu:42: ") || out != "" || errs != want {
-		t.Errorf("%v, printed %q and %q; want %q", err, out, errs, want)
+		t.Errorf("error %v, printed %q and %q; want %v, nothing and %q", err, out, errs, abi.ErrAssert, want)
 	}
 	if _, err := r.c.MemAlloc(1); !errors.Is(err, abi.ErrAssert) {
-		t.Errorf("an allocation after that: %v", err)
+		t.Errorf("MemAlloc after the assertion: error %v, want %v", err, abi.ErrAssert)
 	}
 }

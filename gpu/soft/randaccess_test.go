@@ -9,13 +9,13 @@ import (
 )
 
 // Accesses of random programs of regions, of every type and width: to the thread's own
-// memory, where lanes are side by side or not, and loads of a table that nobody writes,
-// where they are in any order.
+// memory, with lanes at consecutive addresses or not, and loads from a table that is
+// not written, at any addresses.
 
-// randTableWords is how many words the table has.
+// randTableWords is the number of words of the table.
 const randTableWords = 64
 
-// randTable declares it.
+// randTable is the declaration of the table.
 var randTable = func() string {
 	var list []string
 	for rnd := rand.New(rand.NewSource(1)); len(list) < randTableWords; {
@@ -24,11 +24,11 @@ var randTable = func() string {
 	return fmt.Sprintf(".global .align 16 .b32 tab[%d] = {%s};\n", randTableWords, strings.Join(list, ", "))
 }()
 
-// regionAccess is a load or store without an order.
+// regionAccess writes a load or store that is not ordered.
 func (g *randProg) regionAccess() {
 	w := &g.out
 	switch g.rnd.Intn(8) {
-	case 0: // the lanes' own numbers in one allocation or in the other
+	case 0: // the lanes' own numbers in one of two allocations
 		to := g.one("u8 "+g.reg("r"), "s8 "+g.reg("h"))
 		if g.stripe == 0 || g.stripe >= 4 {
 			to = "u32 " + g.reg("r")
@@ -61,8 +61,8 @@ func (g *randProg) regionAccess() {
 	fmt.Fprintf(w, "%sst.%s.%s [%s+%d], %s;\n", g.guard(), space, t, at, off, g.vector(class, n, false))
 }
 
-// accessType is a type, the registers for it, and how many elements an access has, of so
-// many bytes at most.
+// accessType returns a type, the class of its registers, and the number of elements of
+// an access of at most that many bytes.
 func (g *randProg) accessType(most int) (t, class string, n int) {
 	for n = 16; ; n = 1 << g.rnd.Intn(3) {
 		t = g.one(accessTypes...)
@@ -83,7 +83,8 @@ func sizeOf(t string) int {
 	return int(ty.Size())
 }
 
-// tableLoad loads from the table: at one place, by warp, by lane, or by what a register holds.
+// tableLoad writes a load from the table: from one address, by warp, by lane, or by the
+// value of a register.
 func (g *randProg) tableLoad() {
 	w := &g.out
 	t, class, n := g.accessType(16)

@@ -3,15 +3,16 @@ package soft_test
 import "fmt"
 
 // Calls of a random program. A function has the registers of a kernel, which begin with
-// what its parameters hold, the caller's part of memory, and local memory of its own.
+// the values of its parameters, the caller's part of memory, and local memory of its
+// own.
 
-// randFunction is a function; its parameters are registers or in memory.
+// randFunction is a function. Its parameters are registers or in memory.
 type randFunction struct {
 	name        string
 	inRegisters bool
 }
 
-// function writes one, which may call those before it.
+// function writes a function, which may call those before it.
 func (g *randProg) function() {
 	f := randFunction{fmt.Sprintf("f%d", len(g.functions)), g.rnd.Intn(3) == 0}
 	w := &g.out
@@ -48,8 +49,8 @@ func (g *randProg) function() {
 	g.functions = append(g.functions, f)
 }
 
-// call calls a function for all lanes of the region, or for those with a guard. The others
-// may call another one, by its address.
+// call writes a call of a function for all lanes of the region, or for those with a
+// guard. The others may call another function, by its address.
 func (g *randProg) call(depth int) {
 	w, region := &g.out, fmt.Sprintf("%%m%d", depth)
 	f := g.functions[g.rnd.Intn(len(g.functions))]
@@ -77,6 +78,7 @@ func (g *randProg) call(depth int) {
 		}
 	}
 	fmt.Fprintf(w, "{ .param .b64 o; .param .b64 a; .param .b32 b, c; .param .align 16 .b8 s[16];\nst.param.b64 [a], %%mem; st.param.b32 [b], %%sa; st.param.b32 [c], %s; st.param.b64 [s], %s; st.param.b32 [s+8], %s;\n", mask, x, y)
-	// What lanes read that have not called is open, and a load of a result has no guard.
+	// The result in lanes that have not called is undefined, and a load of a result has no
+	// guard.
 	fmt.Fprintf(w, "%scall (o), %s, (a, b, c, s)%s;\nld.param.b64 %%wide, [o]; }\n%smov.b64 %s, %%wide;\n%s", guard, target, proto, guard, d, randCarry)
 }

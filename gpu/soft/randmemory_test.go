@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// Memory of a random program: each thread reads and writes its own part of global,
-// shared and local memory.
+// Memory accesses of a random program: each thread reads and writes its own part of
+// global, shared and local memory.
 
 // accessTypes are the types of ld and st.
 var accessTypes = []string{"b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"}
@@ -18,10 +18,11 @@ var updates = append([]string{
 	"add.noftz.f16", "add.noftz.bf16", "add.noftz.bf16x2", "cas.b16",
 }, atomicCases...)
 
-// vectorUpdates are those on vectors, in global memory only.
+// vectorUpdates are the operations on vectors, which are for global memory only.
 var vectorUpdates = []string{"add.v2.f32", "add.v4.f32", "add.noftz.v2.f16", "max.noftz.v4.bf16", "min.noftz.v2.bf16x2", "add.noftz.v4.f16x2"}
 
-// memory is an access to the thread's part of any space, by an address of any form.
+// memory returns an access to the thread's part of any space, by an address of any
+// form.
 func (g *randProg) memory() string {
 	switch g.rnd.Intn(8) {
 	case 0:
@@ -51,7 +52,7 @@ func (g *randProg) memory() string {
 	}
 	if g.rnd.Intn(2) == 0 {
 		op := "ld" + name
-		if space != "local" { // where PTX has no order to ask for
+		if space != "local" { // PTX has no memory order for local memory
 			op = g.one(op, op, "ld.volatile"+name, "ld.relaxed.gpu"+name, "ld.acquire.sys"+name)
 		}
 		if op == "ld"+name && space == "global" && name != "" {
@@ -69,10 +70,10 @@ func (g *randProg) memory() string {
 	return s + g.guard() + op + vec + "." + t + " " + at + ", " + g.vector(class, n, false)
 }
 
-// update is an atom or red.
+// update returns an atom or red.
 func (g *randProg) update() string {
 	op := g.one(updates...)
-	for op == "add.f64" && !g.open { // may leave a NaN of any bits
+	for op == "add.f64" && !g.open { // may result in a NaN with any bits
 		op = g.one(updates...)
 	}
 	ty := typeIn(op)
@@ -90,7 +91,7 @@ func (g *randProg) update() string {
 	return s + g.guard() + "atom" + scope + " " + g.reg(class) + ", " + args
 }
 
-// typeIn is the type among the parts of a name.
+// typeIn returns the type among the parts of a name.
 func typeIn(name string) ptx.Type {
 	for _, p := range strings.Split(name, ".") {
 		if t, ok := ptx.TypeByName(p); ok {
@@ -100,7 +101,7 @@ func typeIn(name string) ptx.Type {
 	panic("no type in " + name)
 }
 
-// vector is n registers of a class; those that are written differ.
+// vector returns n registers of a class; those that are written are different.
 func (g *randProg) vector(class string, n int, written bool) string {
 	if n == 1 {
 		return g.reg(class)
@@ -119,7 +120,8 @@ func (g *randProg) vector(class string, n int, written bool) string {
 	return "{" + strings.Join(list, ", ") + "}"
 }
 
-// spelled is the space as the instruction names it; a generic address has none.
+// spelled returns the space as the instruction names it; it is empty for a generic
+// address.
 func (g *randProg) spelled(space, at string) string {
 	switch {
 	case strings.HasPrefix(at, "[%wide") && strings.HasSuffix(at, "+0]"), space == "global" && g.rnd.Intn(4) == 0:
@@ -130,12 +132,12 @@ func (g *randProg) spelled(space, at string) string {
 	return "." + space
 }
 
-// place is the address of so many bytes of the thread's part of a space, and what
-// computes it.
+// place returns the address of size bytes of the thread's part of a space, and the
+// instructions that compute it.
 //
-// The addresses of shared and local memory have 32 bits: the register and the
-// offset wrap, and the upper half of a 64-bit register does not count.
-// A generic one is in %wide with the offset 0.
+// The addresses of shared and local memory have 32 bits: the sum of the register and
+// the offset wraps around, and the upper half of a 64-bit register is ignored. A
+// generic address is in %wide with the offset 0.
 func (g *randProg) place(space string, size int) (compute, at string) {
 	if space == "global" {
 		off := g.rnd.Intn(randScratch/max(8, size)) * max(8, size)

@@ -12,49 +12,50 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// Registers of a random program; each thread loads them all from its part of a
-// buffer and stores them all at the end.
+// Registers of a random program. Each thread loads them all from its part of a buffer
+// and stores them all at the end.
 const (
 	randH, randR, randD, randP = 6, 8, 6, 4
 	randSlots                  = randH + randR + randD + randP
 	randScratch                = 64 // bytes of global memory per thread
 )
 
-// randProg writes valid random PTX: every operation of ops.txt and the decoded
-// ones, in straight lines, under guards, in divergent branches and loops.
+// randProg writes valid random PTX: every operation of ops.txt and the decoded ones, in
+// straight lines, under guards, in divergent branches and loops.
 //
-// Register %mN holds which lanes of the warp are in the region at depth N, for
-// the member masks of warp instructions. Each thread has randShared bytes of
-// shared memory at %sa and as many of local memory at %la, as 32-bit addresses.
+// Register %mN has the lanes of the warp that are in the region at depth N, for the
+// member masks of warp instructions. Each thread has randShared bytes of shared memory
+// at %sa and as many of local memory at %la, as 32-bit addresses.
 type randProg struct {
 	rnd    *rand.Rand
 	out    strings.Builder
 	labels int
-	// functions are those that the rest of the program may call.
+	// functions has the functions that the rest of the program may call.
 	functions []randFunction
-	// head is the program's; ptxHead if it is empty.
+	// head is the head of the program; ptxHead if empty.
 	head string
-	// stripe is how many bytes of a thread's memory lie together, with those of the other
-	// threads behind them; 0: all of it.
+	// stripe is the number of bytes of a thread's memory that are consecutive, followed by
+	// those of the other threads; 0 means all of it.
 	stripe int
-	// blocks is how many run, of so many threads; 0: one, of any number of them.
+	// blocks is the number of blocks, of threads threads each; 0 means one block of any
+	// number.
 	blocks, threads int
-	// open programs may have what began after PTX ISA 8.4 and sm_90, and what PTX leaves
-	// open, as approximations and what a shuffle reads of lanes that do not take part: our
-	// engines and the oracle agree there, but a card need not.
+	// open allows instructions that began after PTX ISA 8.4 and sm_90, and results that
+	// are undefined in PTX, such as approximations and values that a shuffle reads from
+	// inactive lanes. The engines and the oracle agree on them, but a GPU need not.
 	open bool
 }
 
 const newestHead = ".version 8.7\n.target sm_100a\n.address_size 64\n"
 
-// randRegisters declares what a kernel and each function has.
+// randRegisters declares the registers of a kernel and of each function.
 var randRegisters = fmt.Sprintf(`.reg .b16 %%h<%d>; .reg .b32 %%r<%d>; .reg .b64 %%d<%d>; .reg .pred %%p<%d>; .reg .b32 %%m<%d>;
 .reg .b64 %%mem, %%wide, %%at; .reg .b32 %%thread, %%t, %%n, %%sa, %%la, %%lane, %%pm, %%lead; .reg .pred %%c;
 .local .align 16 .b8 loc[%d];
 `, randH, randR, randD, randP, randDepth+1, randShared)
 
-// randDepth is how deep regions nest; randShared how many bytes of shared and
-// of local memory a thread has.
+// randDepth is the maximum depth of nested regions; randShared is the number of bytes
+// of shared and of local memory of a thread.
 const (
 	randDepth  = 3
 	randShared = 64
@@ -73,7 +74,7 @@ var randKeys = func() []string {
 	return keys
 }()
 
-// openProgram reports whether the program of a seed is an open one.
+// openProgram reports whether the program of a seed is open.
 func openProgram(seed int64) bool { return seed&1 == 0 }
 
 func randomProgram(seed int64) string {
@@ -86,7 +87,8 @@ func randomProgram(seed int64) string {
 	return g.program(func() { g.body(randDepth, 12+g.rnd.Intn(24)) })
 }
 
-// program is a kernel around a body, which loads and stores what the body uses.
+// program returns a kernel around a body, which loads and stores the registers that the
+// body uses.
 func (g *randProg) program(body func()) string {
 	functions := g.out.String()
 	g.out.Reset()
@@ -101,7 +103,7 @@ func (g *randProg) program(body func()) string {
 	var w strings.Builder
 	w.WriteString(cmp.Or(g.head, ptxHead) + functions + ".entry k(.param .u64 regs, .param .u64 scratch) {\n" + randRegisters)
 	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[8192];\nmov.u32 %thread, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
-	of := "%thread" // in the grid
+	of := "%thread" // index in the grid
 	if g.blocks > 0 {
 		of = "%n"
 		fmt.Fprintf(&w, "mov.u32 %%n, %%ctaid.x; mad.lo.u32 %%n, %%n, %d, %%thread;\n", g.threads)
@@ -123,10 +125,11 @@ func (g *randProg) program(body func()) string {
 	return w.String() + text + results.String() + "ret;\n}\n"
 }
 
-// randCarry gives the carry flag a value, which it has neither at first nor after a call.
+// randCarry sets the carry flag, which is undefined at first and after a call.
 const randCarry = "add.cc.u32 %t, 0, 0;\n"
 
-// ownMemory fills the thread's parts of shared and local memory.
+// ownMemory returns instructions that fill the thread's parts of shared and local
+// memory.
 func (g *randProg) ownMemory() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%thread, %d, %%sa; mov.u32 %%la, loc;\n", cmp.Or(g.stripe, randShared))
@@ -147,7 +150,8 @@ func (g *randProg) ownMemory() string {
 	return w.String()
 }
 
-// striped is how far from its first byte the byte of that number of a thread's memory is.
+// striped returns the offset of byte number at of a thread's memory from its first
+// byte.
 func (g *randProg) striped(space string, at int) int {
 	threads := map[string]int{"global": g.blocks * g.threads, "shared": g.threads}[space]
 	if g.stripe == 0 || threads == 0 {
@@ -156,7 +160,7 @@ func (g *randProg) striped(space string, at int) int {
 	return at/g.stripe*g.stripe*threads + at%g.stripe
 }
 
-// randSlot is a register and its type.
+// randSlot returns a register and its type.
 func randSlot(i int) (reg, t string) {
 	switch {
 	case i < randH:
@@ -192,7 +196,7 @@ func (g *randProg) body(depth, n int) {
 	}
 }
 
-// guard is sometimes one.
+// guard returns a guard, or often none.
 func (g *randProg) guard() string {
 	if g.rnd.Intn(5) > 0 {
 		return ""
@@ -200,8 +204,8 @@ func (g *randProg) guard() string {
 	return g.one("@", "@!") + g.reg("p") + " "
 }
 
-// fork is an if with an else. Sometimes the lanes of both arms meet: at
-// different places, with one member mask.
+// fork writes an if with an else. Sometimes the lanes of both arms synchronize at
+// different instructions, with one member mask.
 func (g *randProg) fork(depth, n int) {
 	g.labels++
 	l, w := g.labels, &g.out
@@ -230,7 +234,7 @@ func (g *randProg) fork(depth, n int) {
 	fmt.Fprintf(w, "D%d:\n", l)
 }
 
-// loop is one that lanes leave at different times.
+// loop writes a loop that lanes leave at different times.
 func (g *randProg) loop(depth, n int) {
 	g.labels++
 	l, w := g.labels, &g.out
@@ -240,7 +244,7 @@ func (g *randProg) loop(depth, n int) {
 	fmt.Fprintf(w, "vote.sync.ballot.b32 %%m%d, %%c, %%m%d; @%%c bra L%d;\n", depth-1, depth-1, l)
 }
 
-// together are instructions at which the lanes of the region meet: all of
+// together writes instructions at which the lanes of the region synchronize: all of
 // them, tiles of 1 to 32 lanes, those with one label, or those with a guard.
 func (g *randProg) together(depth int) {
 	region := fmt.Sprintf("%%m%d", depth)
@@ -251,7 +255,7 @@ func (g *randProg) together(depth int) {
 		tile := 1 << g.rnd.Intn(6)
 		fmt.Fprintf(&g.out, "and.b32 %%t, %%lane, %d; mov.b32 %%pm, 0x%x; shl.b32 %%pm, %%pm, %%t; and.b32 %%pm, %%pm, %s;\n",
 			32-tile, uint32(1<<tile-1), region)
-		if !g.open && (depth < randDepth || tile > randThreads%32) { // lanes of a tile may not be there
+		if !g.open && (depth < randDepth || tile > randThreads%32) { // lanes of a tile may be inactive
 			tile = 0
 		}
 		g.out.WriteString(g.leader("%pm") + g.warpOp("%pm", tile))
@@ -264,7 +268,8 @@ func (g *randProg) together(depth int) {
 	}
 }
 
-// leader computes the first lane of a mask, which every shuffle can read.
+// leader returns instructions that compute the first lane of a mask, which every
+// shuffle can read.
 func (g *randProg) leader(mask string) string {
 	if g.open {
 		return ""
@@ -272,7 +277,8 @@ func (g *randProg) leader(mask string) string {
 	return fmt.Sprintf("brev.b32 %%lead, %s; clz.b32 %%lead, %%lead;\n", mask)
 }
 
-// warpOp is a random warp instruction; a tile's size gives shuffles that stay inside.
+// warpOp returns a random warp instruction. tile is the size of a tile in which
+// shuffles stay, or 0.
 func (g *randProg) warpOp(mask string, tile int) string {
 	list := []string{"vote.sync.ballot.b32", "vote.sync.all.pred", "vote.sync.any.pred", "vote.sync.uni.pred",
 		"match.any.sync.b32", "match.any.sync.b64", "match.all.sync.b32", "match.all.sync.b64",
@@ -296,7 +302,7 @@ func (g *randProg) warpOp(mask string, tile int) string {
 	return g.operands(op, mask)
 }
 
-// operands completes a warp instruction.
+// operands returns a warp instruction with its operands.
 func (g *randProg) operands(op, mask string) string {
 	s := op + " "
 	switch {
@@ -345,7 +351,8 @@ func randClass(t ptx.Type) string {
 
 func (g *randProg) one(list ...string) string { return list[g.rnd.Intn(len(list))] }
 
-// src is a source operand: mostly a register, and always one of a type that has no constants.
+// src returns a source operand: mostly a register, and always one for a type that has
+// no constants.
 func (g *randProg) src(t ptx.Type) string {
 	if g.rnd.Intn(6) > 0 || t == ptx.Pred || t == ptx.U16x2 || t == ptx.S16x2 || t.Float() && t != ptx.F32 && t != ptx.F64 {
 		return g.reg(randClass(t))
@@ -373,13 +380,13 @@ func (g *randProg) inst() string {
 	return g.tabled(k)
 }
 
-// tabled is an operation of ops.txt on random operands.
+// tabled returns an operation of ops.txt on random operands.
 func (g *randProg) tabled(k string) string { return g.plain(operationName(k), operations[k]) }
 
-// operationName is how an instruction writes an operation of ops.txt.
+// operationName returns an operation of ops.txt as an instruction writes it.
 func operationName(k string) string {
 	name, suffix, _ := strings.Cut(k, "/")
-	if suffix != "" { // modifiers go before the type
+	if suffix != "" { // modifiers are before the type
 		i := strings.LastIndexByte(name, '.')
 		name = name[:i] + "." + strings.ReplaceAll(suffix, "/", ".") + name[i:]
 	}
@@ -403,7 +410,7 @@ func (g *randProg) plain(name string, f any) string {
 	sources := reflect.TypeOf(f).NumIn() - 1
 	for i := range sources {
 		args = append(args, g.src(types[i+1]))
-		if (in.Op == "bfe" || in.Op == "bfi") && i >= sources-2 && args[i+1][0] != '%' { // a place or a length
+		if (in.Op == "bfe" || in.Op == "bfi") && i >= sources-2 && args[i+1][0] != '%' { // a position or a length
 			args[i+1] = fmt.Sprint(g.rnd.Intn(256))
 		}
 	}
@@ -413,11 +420,12 @@ func (g *randProg) plain(name string, f any) string {
 	return name + " " + strings.Join(args, ", ")
 }
 
-// define gives operands what PTX says the result for: to fns a place of the 32, to a shift
-// of 16 bits no constant that an assembler might take for a negative number.
+// define replaces operands for which PTX does not define the result: fns gets a
+// position below 32, and a shift of 16 bits no constant that an assembler might read as
+// negative.
 func (g *randProg) define(op string, t ptx.Type, args []string) {
 	switch {
-	case t == ptx.F64 && len(args) == 4: // an assembler puts a constant factor second
+	case t == ptx.F64 && len(args) == 4: // an assembler swaps a constant factor with the second one
 		args[1] = g.reg("d")
 	case op == "fns":
 		args[2], args[3] = fmt.Sprint(g.rnd.Intn(32)), fmt.Sprint(g.rnd.Intn(70)-35)
@@ -426,8 +434,8 @@ func (g *randProg) define(op string, t ptx.Type, args []string) {
 	}
 }
 
-// oneNaN makes the NaN that a register of f64 may hold a known one: what an atomic addition
-// leaves is open.
+// oneNaN returns instructions that replace a NaN in a register of f64 by a fixed one,
+// as the NaN of an atomic addition is undefined.
 func (g *randProg) oneNaN(reg string) string {
 	if g.open {
 		return ""
@@ -445,7 +453,7 @@ func (g *randProg) conversion() string {
 		return packedConversions[g.rnd.Intn(len(packedConversions))]
 	}
 	to, from := g.one(append(intNames, floatNames...)...), g.one(append(intNames, floatNames...)...)
-	if to == "bf16" && from[1:] == "8" || from == "bf16" && to[1:] == "8" { // which assemblers do not know
+	if to == "bf16" && from[1:] == "8" || from == "bf16" && to[1:] == "8" { // assemblers do not support these
 		to, from = "bf16", "bf16"
 	}
 	tt, _ := ptx.TypeByName(to)
@@ -477,12 +485,12 @@ func (g *randProg) conversion() string {
 	return fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, g.reg(d), g.reg(a))
 }
 
-// holds reports whether an integer type has all values of another type.
+// holds reports whether an integer type can represent all values of another type.
 func holds(t, of ptx.Type) bool {
 	return !of.Float() && (t.Signed() == of.Signed() && t.Size() >= of.Size() || t.Signed() && t.Size() > of.Size())
 }
 
-// unrolled are loads of one base and several offsets, as of a loop.
+// unrolled writes loads with one base and several offsets, as of an unrolled loop.
 func (g *randProg) unrolled() {
 	from := g.one("shared.b32 %s, [%%sa", "global.b32 %s, [%%mem", "shared.u8 %s, [%%sa", "global.s16 %s, [%%mem")
 	for range 2 + g.rnd.Intn(4) {
@@ -490,7 +498,7 @@ func (g *randProg) unrolled() {
 	}
 }
 
-// decoded are instructions with a decoder of their own.
+// decoded returns an instruction that has a decoder of its own.
 func (g *randProg) decoded() string {
 	t := g.one("b16", "u16", "u32", "s32", "f32", "b64", "f64", "s64")
 	ty, _ := ptx.TypeByName(t)
@@ -517,21 +525,21 @@ func (g *randProg) decoded() string {
 		return g.video()
 	}
 	st := g.one("u16", "s32", "u64", "f32", "f64", "f16")
-	for !g.open && (st == "u16" || st == "f16") { // on a card a guard did not keep all of their results' bits
+	for !g.open && (st == "u16" || st == "f16") { // on a GPU, a guard did not preserve all bits of their results
 		st = g.one("s32", "u64", "f32", "f64")
 	}
 	sty, _ := ptx.TypeByName(st)
 	how := []string{g.one("eq", "ne", "lt", "le", "gt", "ge"), g.one("u32", "s32", "f32")}
-	if st == "f16" || !g.open && st[0] != 'f' { // on a card a guarded set.f32 of integers has converted the old value
+	if st == "f16" || !g.open && st[0] != 'f' { // on a GPU, a guarded set.f32 of integers has converted the old value
 		how[1] = g.one("u32", "s32")
 	}
-	if g.rnd.Intn(3) == 0 { // GCC's order
+	if g.rnd.Intn(3) == 0 { // the order that GCC writes
 		how[0], how[1] = how[1], how[0]
 	}
 	return fmt.Sprintf("set.%s.%s.%s %s, %s, %s", how[0], how[1], st, g.reg("r"), g.src(sty), g.src(sty))
 }
 
-// wider is the class of a register for a type: an integer's may be wider than it.
+// wider returns the class of a register for a type: that of an integer may be wider.
 func (g *randProg) wider(t ptx.Type) string {
 	if t.Float() || g.rnd.Intn(3) > 0 {
 		return randClass(t)
@@ -545,7 +553,7 @@ func (g *randProg) wider(t ptx.Type) string {
 	return "d"
 }
 
-// randBits favours the corners of every type of that size.
+// randBits returns random bits, often corner cases of the types of that size.
 func randBits(rnd *rand.Rand, bytes int) uint64 {
 	v := rnd.Uint64()
 	if rnd.Intn(2) == 0 {
@@ -561,7 +569,7 @@ func randBits(rnd *rand.Rand, bytes int) uint64 {
 	return v
 }
 
-// randCorners are the corners of the types of so many bytes.
+// randCorners has the corner cases of the types by size in bytes.
 var randCorners = map[int][]uint64{
 	1: {0, 1, 0x7f, 0x80, 0xff},
 	2: {0, 0x8000, 1, 0x8001, 0x03ff, 0x0400, 0x3c00, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x7fff, 0xffff, 0x3f80, 0x7f80, 0x007f},
@@ -572,7 +580,7 @@ var randCorners = map[int][]uint64{
 		0x36a0000000000000, 0x47efffffe0000000, 0x380fffffffffffff, 0x3e70000000000000},
 }
 
-// extended is arithmetic with the carry flag.
+// extended returns arithmetic with the carry flag.
 func (g *randProg) extended() string {
 	t := g.one("u32", "s32", "u64", "s64")
 	ty, _ := ptx.TypeByName(t)

@@ -12,24 +12,27 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// Random programs whose warps go from block to block in machine code: branches on which
-// all lanes of a warp agree and others, one after another with nothing between, on
-// predicates that blocks hand on; arms that meet again and some that do not; loops with
-// several exits, which warps or lanes leave at different times and which outlast a call;
-// shuffles of whole warps, barriers, instructions that machine code is not made for,
-// loads that change the allocation, and blocks of threads that are not whole warps.
+// Random programs whose warps branch from block to block in machine code: branches on
+// which all lanes of a warp agree and others, one after another with nothing between
+// them, on predicates that blocks pass on; arms that join again and some that do not;
+// loops with several exits, which warps or lanes leave at different times and which
+// last longer than a call; shuffles of whole warps, barriers, instructions that are not
+// compiled, loads from another allocation, and blocks of threads that are not whole
+// warps.
 //
 // Several blocks of threads run one after another: in the first one, each access to
 // device memory leaves machine code, as it has no allocation yet.
+// device memory leaves machine code, as it has no allocation yet.
 
-// regionThreads are those of a block: three warps, or these and part of one.
+// regionThreads are the numbers of threads of a block: three warps, or these and part
+// of one.
 var regionThreads = []int{96, 104}
 
-// regionBlocks is how many there are.
+// regionBlocks is the number of blocks.
 const regionBlocks = 4
 
-// regionKeys are operations that machine code is made for and that programs have most
-// often, and all of them.
+// regionKeys are the operations with machine code that programs have most often;
+// nativeKeys are all of them.
 var regionKeys, nativeKeys = func() (often, all []string) {
 	for _, k := range randKeys {
 		if native.Makes(ops.Operation{Name: k}) && !approximate(k) {
@@ -46,9 +49,9 @@ var regionKeys, nativeKeys = func() (often, all []string) {
 	return often, all
 }()
 
-// FuzzRegions: interpreter and machine code agree with the oracle where warps stay in
-// machine code. Each program runs with three sets of data, as its code is made in two
-// steps.
+// FuzzRegions compares interpreter and machine code with the oracle where warps stay in
+// machine code. Each program is executed with three sets of data, as its code is
+// compiled in two steps.
 func FuzzRegions(f *testing.F) {
 	n := int64(21)
 	if testing.Short() {
@@ -64,7 +67,7 @@ func FuzzRegions(f *testing.F) {
 	})
 }
 
-// randomRegions is the program of a seed, and for how many threads of a block it is.
+// randomRegions returns the program of a seed, and its number of threads per block.
 func randomRegions(seed int64) (src string, threads int) {
 	g := &randProg{rnd: rand.New(rand.NewSource(seed)), blocks: regionBlocks}
 	g.threads = regionThreads[g.rnd.Intn(2)]
@@ -78,7 +81,7 @@ func randomRegions(seed int64) (src string, threads int) {
 	return src, g.threads
 }
 
-// paths are statements; whole says that all lanes of all warps are there.
+// paths writes statements. whole means that all lanes of all warps execute them.
 func (g *randProg) paths(depth, n int, whole bool) {
 	w, top := &g.out, depth == randDepth
 	for range n {
@@ -109,7 +112,7 @@ func (g *randProg) paths(depth, n int, whole bool) {
 	}
 }
 
-// half is arithmetic on halves, or what makes them and takes them apart.
+// half returns arithmetic on halves, or an instruction that packs or unpacks them.
 func (g *randProg) half() string {
 	h, r := func() string { return g.reg("h") }, func() string { return g.reg("r") }
 	switch g.rnd.Intn(8) {
@@ -132,7 +135,8 @@ func (g *randProg) half() string {
 	return fmt.Sprintf("%s.f16 %s, %s, %s", g.one("add", "sub", "mul"), h(), h(), h())
 }
 
-// agree gives a predicate a value on which the lanes of a warp agree, or most of them.
+// agree sets a predicate to a value on which the lanes of a warp agree, or most of
+// them.
 func (g *randProg) agree() {
 	w, p := &g.out, g.reg("p")
 	switch g.rnd.Intn(6) {
@@ -144,13 +148,13 @@ func (g *randProg) agree() {
 		fmt.Fprintf(w, "mov.u32 %%t, %%ctaid.x; setp.lt.u32 %s, %%t, %d;\n", p, g.rnd.Intn(regionBlocks))
 	case 3: // part of one warp
 		fmt.Fprintf(w, "setp.lt.u32 %s, %%thread, %d;\n", p, g.rnd.Intn(regionThreads[0]))
-	default: // what was loaded, and by warp
+	default: // by warp, from loaded values
 		fmt.Fprintf(w, "shr.u32 %%t, %%thread, 5; mul.wide.u32 %%wide, %%t, 4; mov.u64 %%at, tab; add.u64 %%wide, %%wide, %%at; ld.global.u32 %%t, [%%wide+%d]; setp.%s.s32 %s, %%t, 0;\n",
 			4*g.rnd.Intn(randTableWords-4), g.one("lt", "ge"), p)
 	}
 }
 
-// decide is the guard of a branch.
+// decide returns the guard of a branch.
 func (g *randProg) decide() string {
 	w := &g.out
 	switch g.rnd.Intn(6) {
@@ -164,7 +168,7 @@ func (g *randProg) decide() string {
 	return g.one("@%c", "@!%c")
 }
 
-// junction is an if, with an else or without.
+// junction writes an if, with an else or without.
 func (g *randProg) junction(depth int) {
 	g.labels++
 	l, w := g.labels, &g.out
@@ -179,7 +183,7 @@ func (g *randProg) junction(depth int) {
 	fmt.Fprintf(w, "D%d:\n", l)
 }
 
-// exits are several branches to one place, some with nothing between.
+// exits writes several branches to one label, some with nothing between them.
 func (g *randProg) exits(depth int) {
 	g.labels++
 	l := g.labels
@@ -190,7 +194,7 @@ func (g *randProg) exits(depth int) {
 	fmt.Fprintf(&g.out, "X%d:\n", l)
 }
 
-// rounds is a loop; some are left from inside, and some go on from there.
+// rounds writes a loop. Some are left from inside, and some continue from there.
 func (g *randProg) rounds(depth int) {
 	g.labels++
 	l, w, count := g.labels, &g.out, fmt.Sprintf("%%m%d", depth-1)

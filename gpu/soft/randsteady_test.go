@@ -12,18 +12,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Random programs of what machine code does once for a warp (native, Steady): registers
-// that are computed of special registers, parameters and constants, everywhere and in
-// several places, up to where they wrap around; loads and stores at such addresses, of
-// lanes side by side and at one place, that meet and that do not; branches on such
-// predicates, which lanes agree on or not; barriers, shuffles, arms and loops, in which
-// registers are read that machine code had deferred; and blocks of threads whose warps
-// are rows of threads, of one dimension and of two, and others.
+// Random programs of what machine code computes once for a warp (native, Steady):
+// registers that are computed from special registers, parameters and constants,
+// everywhere and at several places, up to where they wrap around; loads and stores at
+// such addresses, of lanes with consecutive addresses and with one, that overlap and
+// that do not; branches on such predicates, on which lanes agree or not; barriers,
+// shuffles, arms and loops, in which registers that machine code has deferred are read;
+// and blocks of threads whose warps are rows of threads, of one dimension and of two,
+// and others.
 
-// steadyShapes are blocks of threads.
+// steadyShapes are the shapes of blocks of threads.
 var steadyShapes = [][2]uint32{{96, 1}, {32, 3}, {64, 2}, {16, 6}, {104, 1}, {48, 2}, {32, 4}}
 
-// Bytes of memory of each warp, and of registers of each thread.
+// Bytes of memory of each warp, and registers and bytes of output of each thread.
 const (
 	steadyArea = 1024
 	steadyRegs = 6
@@ -35,11 +36,11 @@ type randSteady struct {
 	rnd    *rand.Rand
 	out    strings.Builder
 	shape  [2]uint32
-	step   bool // lanes may reach what is another's: only the engines agree on it
+	step   bool // lanes may access memory that others write: only the engines agree on the result
 	wild   bool // some access is outside of all memory
 	labels int
-	n      map[string]int      // of registers
-	have   map[string][]string // that have been computed, by class
+	n      map[string]int      // number of registers, by class
+	have   map[string][]string // registers that have been computed, by class
 }
 
 func newRandSteady(seed int64) *randSteady {
@@ -53,15 +54,15 @@ func newRandSteady(seed int64) *randSteady {
 // warps reports whether all warps are whole.
 func (g *randSteady) warps() bool { return g.shape[0]*g.shape[1]%32 == 0 }
 
-// rows reports whether they are rows of threads.
+// rows reports whether warps are rows of threads.
 func (g *randSteady) rows() bool { return g.shape[0]%32 == 0 }
 
 func (g *randSteady) one(list ...string) string { return list[g.rnd.Intn(len(list))] }
 
-// some is a register that has been computed.
+// some returns a register that has been computed.
 func (g *randSteady) some(class string) string { return g.one(g.have[class]...) }
 
-// fresh is a new register, for others to read from now on.
+// fresh returns a new register, which later instructions may read.
 func (g *randSteady) fresh(class string) string {
 	r := fmt.Sprintf("%%%s%d", class, g.n[class])
 	g.n[class]++
@@ -70,14 +71,14 @@ func (g *randSteady) fresh(class string) string {
 
 func (g *randSteady) f(format string, args ...any) { fmt.Fprintf(&g.out, format, args...) }
 
-// data is a register whose value comes of memory.
+// data returns a register whose value depends on memory.
 func (g *randSteady) data() string { return fmt.Sprintf("%%r%d", g.rnd.Intn(steadyRegs)) }
 
-// program is all of it.
+// program returns the whole program.
 func (g *randSteady) program() string {
 	g.f("mov.u32 %%s0, %%tid.x; mov.u32 %%s1, %%tid.y; mov.u32 %%s2, %%ntid.x; mov.u32 %%s3, %%ctaid.x; mov.u32 %%s4, %%laneid; ld.param.u32 %%s5, [n];\n")
 	g.f("mul.wide.u32 %%w2, %%s0, 12;\n")
-	g.f("mad.lo.u32 %%s6, %%s1, 5, %%s3; setp.lt.u32 %%q1, %%s1, 1;\n") // of the row alone
+	g.f("mad.lo.u32 %%s6, %%s1, 5, %%s3; setp.lt.u32 %%q1, %%s1, 1;\n") // depend on the row only
 	g.n["s"], g.n["w"] = 7, 3
 	g.have["s"] = []string{"%s0", "%s1", "%s2", "%s3", "%s4", "%s5", "%s0", "%s4", "%s6", "%s6"}
 	g.f("mad.lo.u32 %%lin, %%s1, %%s2, %%s0; mad.lo.u32 %%all, %%s3, %d, %%lin;\n", g.shape[0]*g.shape[1])
@@ -94,10 +95,10 @@ func (g *randSteady) program() string {
 		g.f("ld.global.u32 %%r%d, [%%base+%d];\n", i, 8*i)
 	}
 	for _, st := range []string{"1 st.shared.u8 0 %r0", "2 st.shared.u16 64 %r1", "4 st.shared.u32 128 %r2", "8 st.shared.v2.b32 256 {%r3, %r4}", "16 st.shared.v4.b32 512 {%r0, %r1, %r2, %r5}"} {
-		x := strings.SplitN(st, " ", 4) // what each lane has
+		x := strings.SplitN(st, " ", 4) // per lane
 		g.f("mad.lo.u32 %%t, %%lane, %s, %%sarea; %s [%%t+%s], %s;\n", x[0], x[1], x[2], x[3])
 	}
-	if g.step { // and what is between
+	if g.step { // and the bytes between them
 		for _, at := range []int{0, 128, 384, 512} {
 			g.f("mad.lo.u32 %%t, %%lane, 4, %%sarea; st.shared.u32 [%%t+%d], %s;\n", at, g.data())
 		}
@@ -128,7 +129,7 @@ func (g *randSteady) body(depth, n int) {
 			g.together()
 		case k == 13 && depth == 3:
 			g.f("%s;\n", g.one("bar.sync 0", "bar.sync 0", "bar.red.popc.u32 "+g.data()+", 0, "+g.some("q")))
-		case k == 14: // machine code is not made for it, or lanes leave it there
+		case k == 14: // not compiled, or left by lanes
 			g.f("ld.volatile.global.u32 %%t, [%%base];\n")
 		case k < 18:
 			for range 1 + g.rnd.Intn(4) {
@@ -144,7 +145,7 @@ func (g *randSteady) body(depth, n int) {
 	}
 }
 
-// together is what all lanes of a warp do.
+// together writes an instruction that all lanes of a warp execute.
 func (g *randSteady) together() {
 	switch g.rnd.Intn(3) {
 	case 0:
@@ -154,7 +155,8 @@ func (g *randSteady) together() {
 	}
 }
 
-// edge is a comparison that changes, or would but for wrapping around, inside of a warp.
+// edge writes a comparison whose result changes within a warp, or would change without
+// wrapping around.
 func (g *randSteady) edge() {
 	a, b, p := g.fresh("s"), g.fresh("s"), g.fresh("q")
 	from := g.one("%s0", "%s4", "%lane", g.some("s"))
@@ -167,7 +169,7 @@ func (g *randSteady) edge() {
 	case 0:
 		g.f("%s.%s %s, %s, %s; ", g.one("min", "max"), g.one("u32", "s32"), b, a, g.operand())
 		a = b
-	case 1: // against one that falls, or that rises faster
+	case 1: // with one that decreases, or that increases faster
 		g.f("mad.lo.u32 %s, %s, %s, %d; setp.%s.%s %s, %s, %s;\n", b, from, g.one("2", "3", "-1"), g.rnd.Intn(64), g.one("eq", "ne", "lt", "ge"), g.one("u32", "s32"), p, a, b)
 		a = ""
 	}
@@ -180,12 +182,12 @@ func (g *randSteady) edge() {
 	g.have["q"] = append(g.have["q"], p)
 }
 
-// constant is a number, often a small one.
+// constant returns a number, often a small one.
 func (g *randSteady) constant() string {
 	return g.one("1", "4", "31", "32", "7", "0x7fffffff", "0xffffffff", "0x80000000", "0xffffffe0", fmt.Sprint(g.rnd.Intn(256)))
 }
 
-// operand is a register of 32 bits or a constant.
+// operand returns a register of 32 bits or a constant.
 func (g *randSteady) operand() string {
 	if g.rnd.Intn(3) == 0 {
 		return g.constant()
@@ -193,7 +195,7 @@ func (g *randSteady) operand() string {
 	return g.some("s")
 }
 
-// define computes a register.
+// define writes the computation of a register.
 func (g *randSteady) define() {
 	class := g.one("s", "s", "w", "q")
 	r := g.fresh(class)
@@ -201,7 +203,7 @@ func (g *randSteady) define() {
 	g.have[class] = append(g.have[class], r)
 }
 
-// definition is an instruction that computes a register.
+// definition returns an instruction that computes a register.
 func (g *randSteady) definition(class, r string) string {
 	s, w, q := func() string { return g.some("s") }, func() string { return g.some("w") }, func() string { return g.some("q") }
 	switch class {
@@ -242,7 +244,7 @@ func (g *randSteady) definition(class, r string) string {
 	return fmt.Sprintf("%s.u32 %s, %s, %s;\n", g.one("add", "sub"), r, s(), g.operand())
 }
 
-// use puts a register into what is stored at the end.
+// use combines a register into a result that is stored at the end.
 func (g *randSteady) use() {
 	r := g.data()
 	switch g.rnd.Intn(4) {
@@ -257,7 +259,7 @@ func (g *randSteady) use() {
 	}
 }
 
-// inside makes statements whose registers nobody reads afterwards.
+// inside writes statements whose registers are not read afterwards.
 func (g *randSteady) inside(depth, n int) {
 	before := map[string][]string{}
 	for class, list := range g.have {
@@ -267,7 +269,7 @@ func (g *randSteady) inside(depth, n int) {
 	g.have = before
 }
 
-// decide is a guard of a branch.
+// decide returns the guard of a branch.
 func (g *randSteady) decide() string {
 	if g.rnd.Intn(4) == 0 {
 		g.f("setp.lt.s32 %%c, %s, 0;\n", g.data())
@@ -276,7 +278,8 @@ func (g *randSteady) decide() string {
 	return g.one("@", "@!") + g.some("q")
 }
 
-// junction is an if, with an else or without; both arms may compute one register alike.
+// junction writes an if, with an else or without. Both arms may compute one register
+// with the same instruction.
 func (g *randSteady) junction(depth int) {
 	g.labels++
 	l := g.labels
@@ -298,7 +301,7 @@ func (g *randSteady) junction(depth int) {
 	}
 }
 
-// loop is one of a few turns, as many in all lanes or not.
+// loop writes a loop of a few turns, the same number in all lanes or not.
 func (g *randSteady) loop(depth int) {
 	g.labels++
 	l, m := g.labels, fmt.Sprintf("%%m%d", depth)
@@ -307,9 +310,10 @@ func (g *randSteady) loop(depth int) {
 	g.f("sub.s32 %s, %s, 1; setp.ge.s32 %%c, %s, 0; @%%c bra L%d;\n", m, m, m, l)
 }
 
-// walk is a loop that loads at addresses which go on by one step from turn to turn, the
-// same in all lanes or not, of numbers of the table that nobody writes. Where lanes take
-// different turns, those of a warp come to it again at different indices.
+// walk writes a loop that loads at addresses that increase by one step from turn to
+// turn, the same in all lanes or not, from the table, which is not written. Where lanes
+// execute different numbers of turns, those of a warp enter it again with different
+// indices.
 func (g *randSteady) walk() {
 	g.labels++
 	l, most := g.labels, randTableWords-16
@@ -322,7 +326,7 @@ func (g *randSteady) walk() {
 	g.f("and.b32 %%k0, %s, %d; ", from, first)
 	g.f("and.b32 %%k1, %s, 3; add.u32 %%k1, %%k1, 1; mov.u64 %%kp, tab;\n", g.one("%s3", "%s3", "%s5", "%warp", "%warp", "%lane", g.data()))
 	kind := g.one("u32", "s32")
-	if kind == "s32" { // from negative numbers on
+	if kind == "s32" { // starting with negative numbers
 		g.f("sub.u32 %%k0, %%k0, 8; add.u64 %%kp, %%kp, %d;\n", 8*scale)
 		most -= 8
 	}
@@ -347,7 +351,7 @@ func (g *randSteady) walk() {
 	g.f("setp.lt.s32 %%c, %%k0, %d; @%%c bra W%d;\n", most, l)
 }
 
-// access is a load or a store in the warp's memory.
+// access writes a load or a store in the warp's memory.
 func (g *randSteady) access(depth int) {
 	size := []int{1, 2, 4, 4, 4, 8, 8, 16}[g.rnd.Intn(8)]
 	type place struct{ at, lanes int }
@@ -356,7 +360,7 @@ func (g *randSteady) access(depth int) {
 	off := p.at
 	if g.step && depth == 3 {
 		off = g.rnd.Intn((steadyArea-32*size)/size) * size
-	} else if g.step && store { // arms are in no order
+	} else if g.step && store { // the order of arms is undefined
 		return
 	}
 	space, reg := "global", g.fresh("w")
@@ -365,7 +369,7 @@ func (g *randSteady) access(depth int) {
 	}
 	scale := size
 	if !store && g.step && g.rnd.Intn(3) == 0 {
-		scale = 0 // all lanes at one place
+		scale = 0 // one address for all lanes
 	}
 	if space == "global" {
 		g.f("mad.wide.u32 %s, %%lane, %d, %%area;\n", reg, scale)
@@ -405,8 +409,8 @@ func (g *randSteady) access(depth int) {
 	}
 }
 
-// FuzzSteady: interpreter and machine code agree, and with the oracle where no lane
-// reaches what is another's.
+// FuzzSteady compares interpreter and machine code, and both with the oracle where no
+// lane accesses memory that others write.
 func FuzzSteady(f *testing.F) {
 	n := int64(24)
 	if testing.Short() {
@@ -415,22 +419,23 @@ func FuzzSteady(f *testing.F) {
 	for seed := range n {
 		f.Add(seed)
 	}
-	f.Add(int64(5000)) // compares the least of numbers with a sign as one without
+	f.Add(int64(5000)) // compares the minimum of signed numbers as unsigned
 	engines := randEngines(f, exec.Interpreted, exec.Compiled)
 	f.Fuzz(func(t *testing.T, seed int64) {
 		if card(t) != nil {
-			t.Skip("the order of a warp's lanes is the engines'")
+			t.Skip("the order of a warp's lanes is undefined")
 		}
 		g := newRandSteady(seed)
 		steadyAgree(t, engines, g, g.program(), seed)
 	})
 }
 
-// steadyRounds are so many runs of a program, as its code is made in two steps, and
-// steadyBlocks are the blocks of threads of each.
+// steadyRounds is the number of times that a program is executed, as its code is
+// compiled in two steps, and steadyBlocks the number of blocks of threads each time.
 const steadyRounds, steadyBlocks = 3, 4
 
-// steadyAgree runs a program on engines, and on the oracle.
+// steadyAgree executes a program on engines, and on the oracle, and compares the
+// results.
 func steadyAgree(t *testing.T, engines []worker.Driver, g *randSteady, src string, seed int64) {
 	t.Helper()
 	threads := int(g.shape[0] * g.shape[1])
@@ -449,28 +454,29 @@ func steadyAgree(t *testing.T, engines []worker.Driver, g *randSteady, src strin
 			got, err := g.on(r, regs, scratch, n)
 			kind := ""
 			if err != nil {
-				kind, _, _ = strings.Cut(err.Error(), ":") // which lane comes first is open
+				kind, _, _ = strings.Cut(err.Error(), ":") // which lane fails first is undefined
 			}
 			switch {
 			case kind != "" && !g.wild || i > 0 && failed != kind:
-				t.Fatalf("seed %d, round %d, engine %d: %v, the one before it says %q\n%s", seed, round, i, err, failed, src)
+				t.Fatalf("seed %d, round %d, engine %d: kernel error = %v, want the kind %q as the engine before\n%s", seed, round, i, err, failed, src)
 			case kind != "":
 				failed = kind
 			case want == nil:
 				want = got
 			}
 			if at := firstDifference(got, want[:min(len(got), len(want))]); at >= 0 {
-				t.Fatalf("seed %d, round %d, engine %d, shape %v, thread %d, register %d, or byte %d of memory: %x, want %x\n%s",
+				t.Fatalf("seed %d, round %d, engine %d, shape %v, thread %d, register %d, or byte %d of memory = %x, want %x\n%s",
 					seed, round, i, g.shape, at/steadyOut, at%steadyOut/8, at-len(regs), got[at:at+8], want[at:at+8], src)
 			}
 		}
-		if failed != "" { // the context has ended
+		if failed != "" { // the context has failed
 			return
 		}
 	}
 }
 
-// onOracle runs the program on the oracle, or returns nil where it is not to agree.
+// onOracle executes the program on the oracle, or returns nil if the results may
+// differ.
 func (g *randSteady) onOracle(t *testing.T, src string, regs, scratch []byte, n uint32) []byte {
 	t.Helper()
 	if g.step || g.wild {
@@ -481,7 +487,7 @@ func (g *randSteady) onOracle(t *testing.T, src string, regs, scratch []byte, n 
 	return append(r, s...)
 }
 
-// on runs the program that a rig has loaded.
+// on executes the program that a rig has loaded.
 func (g *randSteady) on(r *rig, regs, scratch []byte, n uint32) ([]byte, error) {
 	r.Helper()
 	a, b := r.buffer(regs), r.buffer(scratch)

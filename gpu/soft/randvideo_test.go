@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// video is a video instruction, on registers or on parts of them.
+// video returns a video instruction, on registers or on parts of them.
 func (g *randProg) video() string {
 	op, parts := g.one("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg", "vset", "vshl", "vshr"), g.one("", "2", "4")
 	sat, how, types := g.one("", ".sat"), "", "."+g.one("u32", "s32")+"."+g.one("u32", "s32")+"."+g.one("u32", "s32")
@@ -18,7 +18,7 @@ func (g *randProg) video() string {
 	case "vshl", "vshr":
 		parts, how, types = "", g.one(".clamp", ".wrap"), types[:8]+".u32"
 	}
-	if parts == "" && !g.open { // a card limits results of 32 bits otherwise than the text says
+	if parts == "" && !g.open { // a GPU limits results of 32 bits contrary to the text
 		sat = ""
 	}
 	s := op + parts + types
@@ -36,7 +36,7 @@ func (g *randProg) video() string {
 	}
 	if g.rnd.Intn(3) == 0 {
 		d := g.one(".b0", ".b1", ".b2", ".b3", ".h0", ".h1")
-		for !g.open && (d == ".h1" || d == ".b3") { // a card merges the upper bits of the result there
+		for !g.open && (d == ".h1" || d == ".b3") { // a GPU merges the upper bits of the result there
 			d = g.one(".b0", ".b1", ".b2", ".h0")
 		}
 		return s + fmt.Sprintf("%s %s%s, %s, %s%s", sat+how, g.reg("r"), d, a, b, c)
@@ -51,10 +51,10 @@ func (g *randProg) video() string {
 	return s + fmt.Sprintf("%s %s, %s, %s%s", sat+how+then, g.reg("r"), a, b, c)
 }
 
-// part is the whole of a source, or one part of it.
+// part returns a selector of a source: all of it, or one part.
 func (g *randProg) part() string { return g.one("", "", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1") }
 
-// parts are two or four parts of two sources.
+// parts returns a selector of two or four parts of two sources.
 func (g *randProg) parts(n string) string {
 	switch {
 	case g.rnd.Intn(2) == 0:

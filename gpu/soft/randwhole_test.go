@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// What all threads of a block, or all lanes of its first warp, do together in a random program.
+// Instructions of random programs that all threads of a block, or all lanes of its
+// first warp, execute together.
 
-// whole is a barrier of the block, or an instruction of matrices.
+// whole writes a barrier of the block, or a matrix instruction.
 func (g *randProg) whole() {
 	switch g.rnd.Intn(4) {
 	case 0:
@@ -31,7 +32,7 @@ func (g *randProg) whole() {
 	}
 }
 
-// barrier is one of any kind, with a number and with or without a count.
+// barrier writes a barrier of any kind, with a number and with or without a count.
 func (g *randProg) barrier() {
 	w, name := &g.out, g.one("bar", "barrier", "barrier.cta")
 	number := fmt.Sprint(g.rnd.Intn(8))
@@ -47,23 +48,24 @@ func (g *randProg) barrier() {
 		fmt.Fprintf(w, "%s.red.popc.u32 %s, %s, %s%s;\n", name, g.reg("r"), number, g.one("", "!"), g.reg("p"))
 	case 2:
 		fmt.Fprintf(w, "%s.red.%s.pred %s, %s, %s%s;\n", name, g.one("and", "or"), g.reg("p"), number, g.one("", "!"), g.reg("p"))
-	default: // one warp comes, and the other waits for it; the second barrier keeps rounds apart
+	default: // one warp arrives, and the other waits for it; the second barrier separates iterations
 		g.labels++
 		fmt.Fprintf(w, "setp.%s.u32 %%c, %%thread, 32; @%%c bra WAIT%d; %s.arrive 8, 64; bra GO%d;\nWAIT%d: %s.sync 8, 64;\nGO%d: bar.sync 0;\n",
 			g.one("lt", "ge"), g.labels, name, g.labels, g.labels, name, g.labels)
 	}
 }
 
-// exchange reads another thread's part of shared memory between two barriers.
+// exchange writes a read of another thread's part of shared memory between two
+// barriers.
 func (g *randProg) exchange() {
 	fmt.Fprintf(&g.out, "bar.sync 0; add.u32 %%t, %%thread, %d; mov.u32 %%pm, %%ntid.x; rem.u32 %%t, %%t, %%pm; mov.u32 %%pm, sh; mad.lo.u32 %%t, %%t, %d, %%pm;\n", 1+g.rnd.Intn(randThreads-1), randShared)
 	fmt.Fprintf(&g.out, "ld.shared.b64 %s, [%%t+%d]; bar.sync 0;\n", g.reg("d"), 8*g.rnd.Intn(randShared/8))
 }
 
-// mma is any of its forms.
+// mma writes any form of mma.
 func (g *randProg) mma() {
 	inst := g.one(mmaInstructions()...)
-	for !g.open && !strings.Contains(inst, ".s32.") && !strings.Contains(inst, ".f64.") { // sums of others are rounded as the device likes
+	for !g.open && !strings.Contains(inst, ".s32.") && !strings.Contains(inst, ".f64.") { // the rounding of other sums is undefined
 		inst = g.one(mmaInstructions()...)
 	}
 	f := mmaFormOf(inst)
@@ -71,12 +73,13 @@ func (g *randProg) mma() {
 	fmt.Fprintf(&g.out, "%s %s, %s, %s, %s;\n", inst, g.braced(class, f.regs[0], true), g.braced(class, f.regs[1], false), g.braced(class, f.regs[2], false), g.braced(class, f.regs[3], false))
 }
 
-// braced is a vector also where it has one element.
+// braced returns a vector in braces even if it has one element.
 func (g *randProg) braced(class string, n int, written bool) string {
 	return "{" + strings.Trim(g.vector(class, n, written), "{}") + "}"
 }
 
-// tiles are ldmatrix, stmatrix and movmatrix, whose rows are the lanes' parts of shared memory.
+// tiles writes ldmatrix, stmatrix or movmatrix, whose rows are the lanes' parts of
+// shared memory.
 func (g *randProg) tiles() {
 	if g.rnd.Intn(3) == 0 {
 		fmt.Fprintf(&g.out, "movmatrix.sync.aligned.m8n8.trans.b16 %s, %s;\n", g.reg("r"), g.reg("r"))
@@ -93,8 +96,9 @@ func (g *randProg) tiles() {
 	fmt.Fprintf(&g.out, "bar.warp.sync -1; %sstmatrix%s %s, %s;\nbar.warp.sync -1;\n", compute, form, at, g.braced("r", n, false))
 }
 
-// wmma loads matrices from the first warp's shared memory, and stores a product there:
-// how lanes hold them is open, so they have registers of their own.
+// wmma writes loads of matrices from the first warp's shared memory, and a store of a
+// product there. The layout of fragments is undefined, so they have registers of their
+// own.
 func (g *randProg) wmma() {
 	c := wmmaCases[g.rnd.Intn(len(wmmaCases))]
 	for !g.open && !strings.HasPrefix(c.types, "s32.") && !strings.HasPrefix(c.types, "f64.") {

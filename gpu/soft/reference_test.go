@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// referenceKernel is textureKernel in a module with references, and a variable that
-// holds one's address.
+// referenceKernel returns textureKernel in a module with references, and a variable
+// that has the address of one.
 func referenceKernel(body string) string {
 	return strings.Replace(textureKernel(body), ".visible",
 		".global .texref other;\n.global .texref bound;\n.global .surfref face;\n.global .u64 list[2] = {bound, face};\n.visible", 1)
@@ -40,7 +40,8 @@ func (r *rig) reference(name string, surface bool) worker.Reference {
 	return ref
 }
 
-// A reference is read by its name and by its address, from wherever that comes.
+// TestReferences reads a reference by its name and by its address, from all sources of
+// addresses.
 func TestReferences(t *testing.T) {
 	const fetch = "tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, "
 	for name, body := range map[string]string{
@@ -56,30 +57,30 @@ func TestReferences(t *testing.T) {
 			r.linear(r.reference("bound", false), 1, 2, 3)
 			got, err := r.four(0)
 			if want := bitsOf(3, 0, 0, 0); err != nil || !sameWords(got, want) {
-				t.Errorf("%x, %v, want %x", got, err, want)
+				t.Errorf("fetched words = %x, error %v; want %x", got, err, want)
 			}
 		})
 	}
 }
 
-// A surface reference is an array that kernels write.
+// TestSurfaceReference binds an array to a surface reference, which a kernel writes.
 func TestSurfaceReference(t *testing.T) {
 	r := newRig(t, referenceKernel("mov.b32 %r0, 0f40E00000; sust.b.1d.b32.trap [face, {4}], %r0; suld.b.1d.b32.trap %r1, [face, {4}]; mov.b32 %f0, %r1; mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1;"))
 	desc := abi.ArrayCreate{Width: 4, Format: formatFloat, Channels: 1, Levels: 1, Flags: abi.ArraySurface}
 	face := r.reference("face", true)
 	if _, err := r.references().ReferenceFind(r.module, "face", false); !errors.Is(err, abi.ErrNotFound) {
-		t.Errorf("a surface reference found as a texture reference: %v", err)
+		t.Errorf("ReferenceFind of a surface reference as a texture reference: error %v, want %v", err, abi.ErrNotFound)
 	}
 	if err := r.references().ReferenceBind(face, abi.TextureCreate{Surface: 1}, r.array(desc)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := r.four(0); err != nil || !sameWords(got, bitsOf(7, 0, 0, 0)) {
-		t.Errorf("%x, %v, want 7", got, err)
+		t.Errorf("words = %x, error %v; want %x", got, err, bitsOf(7, 0, 0, 0))
 	}
 }
 
-// A launch keeps what was bound when it was made, while the next one finds what is
-// bound by then.
+// TestReferenceOfALaunch checks that a launch keeps the binding at its time, and that
+// the next one uses the binding that is made in between.
 func TestReferenceOfALaunch(t *testing.T) {
 	r := newRig(t, referenceKernel("again: ld.volatile.global.u32 %r0, [%t]; setp.eq.u32 %p0, %r0, 0; @%p0 bra again; tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [bound, {0}];"))
 	ref, flag, out := r.reference("bound", false), r.buffer(make([]byte, 4)), r.buffer(make([]byte, 32))
@@ -90,7 +91,7 @@ func TestReferenceOfALaunch(t *testing.T) {
 	report := func(err error) { done <- err }
 	for i, stream := range []worker.Stream{r.stream(), r.stream()} {
 		r.linear(ref, float32(i+1))
-		if _, err := r.read(flag, 4); err != nil { // the numbers are there
+		if _, err := r.read(flag, 4); err != nil { // the numbers have been copied
 			t.Fatal(err)
 		}
 		params := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, out+uint64(16*i)), flag)
@@ -109,8 +110,8 @@ func TestReferenceOfALaunch(t *testing.T) {
 	r.expect(out, 8, func(i int) uint32 { return map[int]uint32{0: bitsOf(1)[0], 4: bitsOf(2)[0]}[i] })
 }
 
-// What a reference cannot stand for is an error of the binding, and reading one to
-// which nothing is bound, or something that has gone, is an illegal address.
+// TestBadReferences checks that an invalid binding is an error, and that reading a
+// reference without a binding, or whose memory has been freed, is an illegal address.
 func TestBadReferences(t *testing.T) {
 	r := newRig(t, referenceKernel("tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [bound, {0}];"))
 	ref := r.reference("bound", false)
@@ -122,14 +123,14 @@ func TestBadReferences(t *testing.T) {
 	}, abi.ErrInvalidHandle: {{}}} {
 		for _, a := range binds {
 			if err := r.references().ReferenceBind(ref, a, nil); !errors.Is(err, want) {
-				t.Errorf("%+v bound: %v, want %v", a, err, want)
+				t.Errorf("ReferenceBind of %+v: error %v, want %v", a, err, want)
 			}
 		}
 	}
 	if _, err := r.references().ReferenceFind(r.module, "none", false); !errors.Is(err, abi.ErrNotFound) {
-		t.Errorf("a name that is no reference: %v", err)
+		t.Errorf("ReferenceFind of an unknown name: error %v, want %v", err, abi.ErrNotFound)
 	}
 	if _, err := r.four(0); !errors.Is(err, abi.ErrIllegalAddress) || !strings.Contains(err.Error(), "nothing is bound") {
-		t.Errorf("read without a binding: %v", err)
+		t.Errorf("read without a binding: error %v, want %v with \"nothing is bound\"", err, abi.ErrIllegalAddress)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Stores of a warp whose lanes share addresses leave what the last lane stored, or on a
-// card, as PTX leaves it open, what any of them stored.
+// TestStoresToOneAddress checks that stores of a warp whose lanes share addresses store
+// the value of the last lane, or on a GPU, as PTX does not define it, that of any of
+// them.
 func TestStoresToOneAddress(t *testing.T) {
 	for _, typ := range []string{"u8", "u16", "u32", "u64", "v2.u32", "v4.u32"} {
 		for _, space := range []string{".global", "", ".shared"} {
@@ -65,7 +66,7 @@ mov.u64 %%rd5, t; add.u64 %%rd5, %%rd5, %%rd3;
 	}
 }
 
-// where is the register with the address of a lane's cell.
+// where returns the register with the address of a lane's cell.
 func where(space string) string {
 	if space == ".shared" {
 		return "%rd5"
@@ -73,8 +74,9 @@ func where(space string) string {
 	return "%rd1"
 }
 
-// A warp's load of one address is one load, whatever other blocks store there
-// meanwhile: libgomp keeps the lanes of a warp in step by what they read.
+// TestLoadOfOneAddressIsOneLoad checks that a warp's load of one address is one load,
+// whatever other blocks store there: libgomp keeps the lanes of a warp in lockstep by
+// the values that they read.
 func TestLoadOfOneAddressIsOneLoad(t *testing.T) {
 	r := newRig(t, ptxHead+`.visible .entry k(.param .u64 word, .param .u64 bad) {
 	.reg .u64 %w, %b, %c, %d; .reg .u32 %i, %v, %x; .reg .u64 %s; .reg .pred %p, %q, %first;

@@ -17,7 +17,7 @@ import (
 // tensor is a tensor of a test, and a box of it.
 type tensor struct {
 	typ     int32 // CUtensorMapDataType
-	size    int   // of an element
+	size    int   // bytes of an element
 	dim     []int
 	pitch   []int // bytes from line to line, plane to plane …
 	box     []int
@@ -33,13 +33,13 @@ func five[T, U ~int | ~int32 | ~uint32 | ~uint64](v []T) (out [5]U) {
 	return out
 }
 
-// encode makes the tensor's map.
+// encode returns the map of the tensor.
 func (x *tensor) encode(r *rig, address uint64) (abi.TensorMap, error) {
 	return r.c.TensorMapEncodeTiled(x.typ, uint32(len(x.dim)), address, five[int, uint64](x.dim), five[int, uint64](x.pitch), five[int, uint32](x.box), five[int, uint32](x.step), 0, x.swizzle, 0, x.nan)
 }
 
-// each calls a function with each element of the box at some coordinates: where it is in
-// the box, as shared memory at a multiple of 1024 has it, and where in the tensor, or -1.
+// each calls f for each element of the box at some coordinates, with its offset in the
+// box, as in shared memory at a multiple of 1024, and its offset in the tensor, or -1.
 func (x *tensor) each(at []int, f func(box, tensor int)) {
 	count := make([]int, len(x.dim))
 	total := 1
@@ -71,7 +71,7 @@ func (x *tensor) each(at []int, f func(box, tensor int)) {
 		}
 		b := n * x.size
 		width := []int{0, 2, 4, 8}[x.swizzle]
-		if width > 0 { // the unit of 16 bytes, by the line of 128 bytes that it is in
+		if width > 0 { // the unit of 16 bytes, by the line of 128 bytes that contains it
 			unit := b / 16 % 8
 			b = b/128*128 + (unit^b/128%width)*16 + b%16
 		}
@@ -96,8 +96,8 @@ var tensors = map[string]tensor{
 	"5d":       {typ: 8, size: 8, dim: []int{6, 3, 4, 3, 2}, pitch: []int{48, 160, 640, 2560}, box: []int{4, 2, 3, 2, 2}, step: []int{1, 1, 1, 1, 1}},
 }
 
-// tensorKernel has a kernel that loads a box and writes what shared memory has, one that
-// stores a box, and one that adds it.
+// tensorKernel returns a kernel that loads a box and writes the content of shared
+// memory, one that stores a box, and one that adds it.
 func tensorKernel(dims int) string {
 	var coords, regs []string
 	for i := range dims {
@@ -129,7 +129,8 @@ ret;
 	return s.String()
 }
 
-// Bulk tensor copies move boxes that lie inside of the tensor, partly or wholly outside.
+// TestTensorCopies checks that bulk tensor copies move boxes that are inside of the
+// tensor, partly outside, and completely outside.
 func TestTensorCopies(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		x := tensors[name]
@@ -147,7 +148,7 @@ func TestTensorCopies(t *testing.T) {
 						at[i] = 0
 					}
 				}
-				if card(t) != nil { // which wants lines that begin at 16 bytes
+				if card(t) != nil { // where lines must begin at multiples of 16 bytes
 					at[0] -= at[0] % (16 / x.size)
 				}
 				x.check(t, r, at, data, boxes, func(m []byte) any { return m })
@@ -156,7 +157,8 @@ func TestTensorCopies(t *testing.T) {
 	}
 }
 
-// A tensor map may also lie in global memory, where a fence shows it to copies.
+// TestTensorMapInMemory checks that a tensor map may also be in global memory, where a
+// fence makes it visible to copies.
 func TestTensorMapInMemory(t *testing.T) {
 	x := tensors["2d"]
 	r := newRigOf(t, device.Options{VRAM: 64 << 20, SMs: 1, Capability: 90}, strings.NewReplacer(
@@ -170,7 +172,8 @@ func TestTensorMapInMemory(t *testing.T) {
 	x.check(t, r, []int{8, 3}, data, boxes, func(m []byte) any { return r.buffer(m) })
 }
 
-// check loads and stores a box; argument makes a kernel's argument of the tensor's map.
+// check loads and stores a box. argument converts the tensor's map to a kernel's
+// argument.
 func (x *tensor) check(t *testing.T, r *rig, at []int, data, boxes []byte, argument func([]byte) any) {
 	t.Helper()
 	da, db := r.buffer(data), r.buffer(make([]byte, 8192))
@@ -195,15 +198,15 @@ func (x *tensor) check(t *testing.T, r *rig, at []int, data, boxes []byte, argum
 	r.launch("load", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, from, db, total, coords)
 	got, err := r.read(db, 8192)
 	if err != nil || !bytes.Equal(got[:total], loaded[:total]) {
-		t.Fatalf("loaded at %v: %v\n%x, want\n%x", at, err, got[:total], loaded[:total])
+		t.Fatalf("load of the box at %v: error %v, shared memory\n%x, want\n%x", at, err, got[:total], loaded[:total])
 	}
 	r.launch("store", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, from, r.buffer(boxes), total, coords)
 	if got, err = r.read(da, len(data)); err != nil || !bytes.Equal(got, stored) {
-		t.Fatalf("stored at %v: %v", at, err)
+		t.Fatalf("store of the box at %v: error %v, tensor\n%x, want\n%x", at, err, got, stored)
 	}
 }
 
-// A reduction adds a box to a tensor, also of halves.
+// TestTensorReduction checks that a reduction adds a box to a tensor, also of halves.
 func TestTensorReduction(t *testing.T) {
 	for name, x := range map[string]tensor{
 		"u32": {typ: 2, size: 4, dim: []int{30, 9}, pitch: []int{128}, box: []int{8, 4}, step: []int{1, 1}},
@@ -231,13 +234,13 @@ func TestTensorReduction(t *testing.T) {
 		opaque := m.Bytes()
 		r.launch("add", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, opaque[:], r.buffer(boxes), 0, append(raw(five[int, int32](at)), 0, 0, 0, 0))
 		if got, err := r.read(da, len(data)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %v\n%x, want\n%x", name, err, got, want)
+			t.Errorf("reduction of %s: error %v, tensor\n%x, want\n%x", name, err, got, want)
 		}
 	}
 }
 
-// Maps that cannot be are refused, by the API and, as programs can write to them, when
-// they are used.
+// TestTensorMapLimits checks that invalid maps are refused, by the API and, as programs
+// can write to them, when they are used.
 func TestTensorMapLimits(t *testing.T) {
 	good := tensors["2d"]
 	r := newRigOf(t, device.Options{VRAM: 64 << 20, SMs: 1, Capability: 90}, tensorKernel(2))
@@ -251,7 +254,7 @@ func TestTensorMapLimits(t *testing.T) {
 		x := good
 		change(&x)
 		if _, err := x.encode(r, address); !errors.Is(err, abi.ErrInvalidValue) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("encode with %s: error %v, want %v", name, err, abi.ErrInvalidValue)
 		}
 	}
 	m, err := good.encode(r, address)
@@ -259,7 +262,7 @@ func TestTensorMapLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err = r.c.TensorMapReplaceAddress(m, address+8); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("an address that is not aligned: %v", err)
+		t.Errorf("TensorMapReplaceAddress with a misaligned address: error %v, want %v", err, abi.ErrInvalidValue)
 	}
 	if m, err = r.c.TensorMapReplaceAddress(m, address+1<<20); err != nil {
 		t.Fatal(err)
@@ -267,7 +270,7 @@ func TestTensorMapLimits(t *testing.T) {
 	outside := m.Bytes()
 	r.launch("load", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, outside[:], address, 1024, make([]byte, 24))
 	if _, err := r.read(address, 4); !errors.Is(err, abi.ErrIllegalAddress) {
-		t.Errorf("a tensor outside of memory: %v", err)
+		t.Errorf("load from a tensor outside of memory: error %v, want %v", err, abi.ErrIllegalAddress)
 	}
 	rnd := rand.New(rand.NewSource(9))
 	for range 30 {
@@ -282,10 +285,10 @@ func TestTensorMapLimits(t *testing.T) {
 		}
 		out := r.buffer(make([]byte, 8192))
 		r.launch("store", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, wild[:], out, 1024, make([]byte, 24))
-		_, _ = r.read(out, 4) // an error or not: it ends
+		_, _ = r.read(out, 4) // with or without an error, it must end
 	}
 	old := newRigOf(t, device.Options{VRAM: 64 << 20, SMs: 1, Capability: 61}, tensorKernel(2))
 	if _, err := good.encode(old, address); !errors.Is(err, abi.ErrNotSupported) {
-		t.Errorf("a device of compute capability 6.1: %v", err)
+		t.Errorf("encode on a device of compute capability 6.1: error %v, want %v", err, abi.ErrNotSupported)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// placesKernel runs a body for each thread's four words, %c0 to %c3 as bits and %x0 to
-// %x3 as numbers, and stores %f0 to %f3 in their place.
+// placesKernel returns a kernel that executes a body for each thread's four words, %c0
+// to %c3 as bits and %x0 to %x3 as numbers, and stores %f0 to %f3 in their place.
 func placesKernel(body string) string {
 	return ptxHead + `.visible .entry k(.param .u64 words, .param .u64 object) {
 .reg .b64 %w, %t; .reg .f32 %f<4>, %x<4>; .reg .b32 %c<4>, %i; 
@@ -27,7 +27,7 @@ st.global.v4.f32 [%w], {%f0, %f1, %f2, %f3};
 }`
 }
 
-// textureForm is an instruction on an image of these sizes.
+// textureForm is an instruction on an image of these dimensions.
 type textureForm struct {
 	body    string
 	dims    int
@@ -54,7 +54,8 @@ var textureForms = map[string]textureForm{
 		dims: 2, whole: true, surface: true},
 }
 
-// Each form gives the oracle's bits, in each addressing mode, filtered or not.
+// TestTexturesAgainstOracle compares each form with the oracle, in each addressing
+// mode, filtered or not.
 func TestTexturesAgainstOracle(t *testing.T) {
 	for name, f := range textureForms {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestTexturesAgainstOracle(t *testing.T) {
 	}
 }
 
-// sampled is a random way of reading, for both.
+// sampled sets random sampling parameters on the oracle's image, and returns them for
+// the texture object.
 func (f *textureForm) sampled(rnd *rand.Rand, im *oracle.Image) (how abi.TextureCreate) {
 	if f.surface {
 		return abi.TextureCreate{Surface: 1}
@@ -83,7 +85,7 @@ func (f *textureForm) sampled(rnd *rand.Rand, im *oracle.Image) (how abi.Texture
 	return how
 }
 
-// words are the places of threads: a layer and coordinates.
+// words returns the arguments of the threads: a layer and coordinates.
 func (f *textureForm) words(rnd *rand.Rand, threads int, im *oracle.Image) (b []byte) {
 	for range threads {
 		b = binary.LittleEndian.AppendUint32(b, uint32(rnd.Intn(5)))
@@ -150,12 +152,12 @@ func (f *textureForm) differ(t *testing.T, rnd *rand.Rand) {
 	}
 	for i := 0; i < len(want); i += 16 {
 		if !bytes.Equal(got[i:][:16], want[i:][:16]) {
-			t.Fatalf("%+v, thread %d, at %s: %s, the oracle says %s", how, i/16, four(words[i:]), four(got[i:]), four(want[i:]))
+			t.Fatalf("%+v, thread %d: fetch at %s = %s, want %s as the oracle", how, i/16, four(words[i:]), four(got[i:]), four(want[i:]))
 		}
 	}
 }
 
-// sameTexels compares an array with what the oracle has left.
+// sameTexels compares an array with the oracle's image.
 func (r *rig) sameTexels(a worker.Array, desc *abi.ArrayCreate, want []float32) {
 	r.Helper()
 	size := desc.Extent(0)
@@ -165,11 +167,11 @@ func (r *rig) sameTexels(a worker.Array, desc *abi.ArrayCreate, want []float32) 
 	}
 	got, err := r.read(mem, 4*len(want))
 	if err != nil || !bytes.Equal(got, floatBytes(want...)) {
-		r.Errorf("the surface is not as the oracle's (%v)", err)
+		r.Errorf("texels of the surface = %x, error %v; want %x as the oracle", got, err, floatBytes(want...))
 	}
 }
 
-// four are words as numbers.
+// four formats words as numbers.
 func four(b []byte) (s string) {
 	for i := range 4 {
 		v := binary.LittleEndian.Uint32(b[4*i:])

@@ -13,14 +13,14 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// CUarray_format.
+// The values of CUarray_format.
 const (
 	formatU8    = 0x01
 	formatU32   = 0x03
 	formatFloat = 0x20
 )
 
-// textured is a rig whose context has arrays.
+// textures returns the context as worker.Textures.
 func (r *rig) textures() worker.Textures { return r.c.(worker.Textures) }
 
 func (r *rig) array(a abi.ArrayCreate) worker.Array {
@@ -32,7 +32,7 @@ func (r *rig) array(a abi.ArrayCreate) worker.Array {
 	return o
 }
 
-// fill copies bytes that lie one row after the other into a level of an array.
+// fill copies bytes, row after row, to a level of an array.
 func (r *rig) fill(a worker.Array, desc *abi.ArrayCreate, level uint32, data []byte) {
 	r.Helper()
 	size := desc.Extent(level)
@@ -58,8 +58,8 @@ func floatBytes(f ...float32) (b []byte) {
 	return b
 }
 
-// textureKernel is a kernel of one thread that stores %f0 to %f3 after a body, in which
-// %t is the object.
+// textureKernel returns a kernel of one thread that stores %f0 to %f3 after a body, in
+// which %t is the object.
 func textureKernel(body string) string {
 	return ptxHead + `.visible .entry k(.param .u64 out, .param .u64 object) {
 .reg .b64 %o, %t; .reg .f32 %f<8>; .reg .b32 %r<8>; .reg .pred %p<4>; .reg .b64 %d<4>; .reg .b16 %h<4>;
@@ -69,7 +69,7 @@ st.global.f32 [%o], %f0; st.global.f32 [%o+4], %f1; st.global.f32 [%o+8], %f2; s
 }`
 }
 
-// run runs the kernel and returns the four words, or why it failed.
+// four executes the kernel and returns the four words, or its error.
 func (r *rig) four(object uint64) ([]uint32, error) {
 	r.Helper()
 	out := r.buffer(make([]byte, 16))
@@ -107,7 +107,8 @@ func sameWords(a, b []uint32) bool {
 	return len(a) == len(b)
 }
 
-// What each form of tex reads of small images whose texels are their numbers.
+// TestTextureInstructions checks what each form of tex reads from small images whose
+// texels have distinct values.
 func TestTextureInstructions(t *testing.T) {
 	plane := abi.ArrayCreate{Width: 4, Height: 2, Format: formatFloat, Channels: 1, Levels: 1}
 	layers := abi.ArrayCreate{Width: 4, Height: 2, Depth: 3, Format: formatFloat, Channels: 1, Levels: 1, Flags: abi.ArrayLayered}
@@ -163,7 +164,7 @@ func TestTextureInstructions(t *testing.T) {
 			r.fill(a, &c.desc, 0, all)
 			got, err := r.four(r.object(c.how, a))
 			if err != nil || !sameWords(got, c.want) {
-				t.Errorf("%x (%v), want %x", got, err, c.want)
+				t.Errorf("fetched words = %x, error %v; want %x", got, err, c.want)
 			}
 		})
 	}
@@ -174,13 +175,13 @@ func TestLinearAndPitchedTextures(t *testing.T) {
 	mem := r.buffer([]byte{1, 2, 3, 4, 5, 6, 7, 8})
 	got, err := r.four(r.object(abi.TextureCreate{Base: mem, Resource: abi.ResourceLinear, Width: 4, Format: formatU8, Channels: 2, Flags: abi.TextureReadAsInteger}, nil))
 	if err != nil || !sameWords(got, []uint32{5, 6, 0, 0}) {
-		t.Errorf("row of texels: %x, %v", got, err)
+		t.Errorf("texels of linear memory = %x, error %v; want %x", got, err, []uint32{5, 6, 0, 0})
 	}
 	r = newRig(t, textureKernel("tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [%t, {0f3FC00000, 0f3FC00000}];"))
 	mem = r.buffer(append(make([]byte, 32), 1, 2, 51, 4))
 	got, err = r.four(r.object(abi.TextureCreate{Base: mem, Resource: abi.ResourcePitch2D, Width: 2, Height: 2, Pitch: 32, Format: formatU8, Channels: 2}, nil))
 	if err != nil || !sameWords(got, bitsOf(0.2, float32(4/255.), 0, 0)) {
-		t.Errorf("rows with a pitch: %x, %v", got, err)
+		t.Errorf("texels of pitched memory = %x, error %v; want %x", got, err, bitsOf(0.2, float32(4/255.), 0, 0))
 	}
 }
 
@@ -200,11 +201,12 @@ mov.b32 %f0, %r0; mov.b32 %f1, %r1; mov.b32 %f2, %r2; mov.b32 %f3, %r3;`))
 	a := r.array(desc)
 	got, err := r.four(r.object(abi.TextureCreate{Surface: 1}, a))
 	if want := []uint32{0, 107, 30, 4}; err != nil || !sameWords(got, want) {
-		t.Errorf("%d (%v), want %d", got, err, want)
+		t.Errorf("words = %d, error %v; want %d", got, err, want)
 	}
 }
 
-// What a hostile kernel can do with numbers: its context fails, and nothing else.
+// TestTexturesThatAreNone checks that a kernel that uses invalid object numbers fails
+// its own context, and nothing else.
 func TestTexturesThatAreNone(t *testing.T) {
 	fetch := "tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [%t, {0}];"
 	surface := "suld.b.1d.b32.trap %r0, [%t, {-4}];"
@@ -221,7 +223,7 @@ func TestTexturesThatAreNone(t *testing.T) {
 			return o
 		}},
 		"freed": {fetch, func(r *rig) uint64 {
-			a := r.array(abi.ArrayCreate{Width: 4096, Format: formatFloat, Channels: 1, Levels: 1}) // what the kernel writes does not take its place
+			a := r.array(abi.ArrayCreate{Width: 4096, Format: formatFloat, Channels: 1, Levels: 1}) // large, so that the kernel's output does not reuse its memory
 			o := r.object(abi.TextureCreate{}, a)
 			if err := r.textures().ArrayDestroy(a); err != nil {
 				r.Fatal(err)
@@ -253,13 +255,14 @@ func TestTexturesThatAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, textureKernel(c.body))
 			if got, err := r.four(c.object(r)); !errors.Is(err, abi.ErrIllegalAddress) {
-				t.Errorf("%x, %v, want an illegal address", got, err)
+				t.Errorf("fetched words = %x, error %v; want %v", got, err, abi.ErrIllegalAddress)
 			}
 		})
 	}
 }
 
-// What is not supported refuses its kernel, and says why.
+// TestRefusedTextureInstructions checks that forms that are not supported refuse the
+// kernel, with the reason.
 func TestRefusedTextureInstructions(t *testing.T) {
 	for body, why := range map[string]string{
 		"tex.2dms.v4.f32.s32 {%f0,%f1,%f2,%f3}, [%t, {0, 0, 0, 0}];":  "not implemented: textures with several samples, .2dms",
@@ -279,7 +282,7 @@ func TestRefusedTextureInstructions(t *testing.T) {
 	} {
 		log, err := refusal(t, strings.Replace(textureKernel(body), ".visible", ".global .texref bound;\n.global .samplerref s = { addr_mode_0 = clamp_to_border, filter_mode = linear };\n.global .surfref u;\n.visible", 1))
 		if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, why) {
-			t.Errorf("%s: %v, %q; want %q", body, err, log, why)
+			t.Errorf("%s: launch error %v, log %q; want %v and a log with %q", body, err, log, abi.ErrNoBinaryForGPU, why)
 		}
 	}
 }

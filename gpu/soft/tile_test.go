@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// tileCases are kernels of groups of threads smaller than a warp.
+// tileCases are kernels of groups of threads that are smaller than a warp.
 var tileCases = []kernelCase{
 	{file: "tile", name: "tiles", elem: 4, blocks: []int{32, 48, 64, 256}, ref: ofWarps(func(x, y, out []int32) {
 		addTiles(out, x, y, 2, 1)
@@ -52,8 +52,8 @@ var tileCases = []kernelCase{
 	}},
 }
 
-// ofWarps makes a reference of a function of the elements of one warp, which
-// may be the last of a block and have fewer than 32 lanes.
+// ofWarps returns the reference of a function of the elements of one warp, which may be
+// the last of a block and have fewer than 32 lanes.
 func ofWarps(f func(x, y, out []int32)) func(a, b []byte, n, block int) []byte {
 	return func(a, b []byte, n, block int) []byte {
 		x, y, out := i32s(a), i32s(b), make([]int32, n)
@@ -67,7 +67,7 @@ func ofWarps(f func(x, y, out []int32)) func(a, b []byte, n, block int) []byte {
 	}
 }
 
-// addTiles adds what tile<size> of tile.cu gives for each lane, times a factor.
+// addTiles adds the results of tile<size> of tile.cu for each lane, times a factor.
 func addTiles(out, x, y []int32, size int, factor int32) {
 	for first := 0; first < len(x); first += size {
 		x, y := x[first:first+size], y[first:first+size]
@@ -98,7 +98,7 @@ func addTiles(out, x, y []int32, size int, factor int32) {
 	}
 }
 
-// labeled is the kernel of tile.cu for one warp.
+// labeled computes the results of the kernel of tile.cu for one warp.
 func labeled(x, y, out []int32) {
 	for l := range out {
 		var sum, total, count, second, rank, negative int32
@@ -119,8 +119,9 @@ func labeled(x, y, out []int32) {
 	}
 }
 
-// A lock that all lanes of a warp release at once is released once: a second
-// store would open it again when another block has it.
+// TestLockReleasedByWarp checks that a lock that all lanes of a warp release at once is
+// released once: a second store would release it again after another block has acquired
+// it.
 func TestLockReleasedByWarp(t *testing.T) {
 	r := newRig(t, kernelFile(t, "tile"))
 	const blocks, rounds = 16, 2000

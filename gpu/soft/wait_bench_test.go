@@ -2,8 +2,8 @@ package soft_test
 
 import "testing"
 
-// perEvent launches a kernel of wait.cu again and again, waits for each launch, and
-// reports the time of one of the so many events in it.
+// perEvent repeatedly launches a kernel of wait.cu, waits for each launch, and reports
+// the time per event.
 func perEvent(b *testing.B, events int, launch func(r *rig)) {
 	r := newRig(b, kernelFile(b, "wait"))
 	wait := r.buffer(make([]byte, 4))
@@ -17,17 +17,17 @@ func perEvent(b *testing.B, events int, launch func(r *rig)) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
 }
 
-// BenchmarkWaits measures what waiting for others costs: a lock that the 128
-// threads of a block take in turn, one that the threads of 4 blocks take, and a
-// barrier of a grid of 64 blocks, a block's part in it. Baseline: BenchmarkNoWaits.
+// BenchmarkWaits measures the cost of waiting for others: a lock that the 128 threads
+// of a block take in turn, one that the threads of 4 blocks take, and a block's part in
+// a barrier of a grid of 64 blocks. Baseline: BenchmarkNoWaits.
 func BenchmarkWaits(b *testing.B) {
 	b.Run("lock", func(b *testing.B) { locks(b, 1, 128, 1) })
 	b.Run("lock-of-blocks", func(b *testing.B) { locks(b, 4, 128, 1) })
 	b.Run("grid-barrier", func(b *testing.B) { stencils(b, 1, 16) })
 }
 
-// BenchmarkNoWaits does the same work where nobody has to wait: one thread takes
-// the lock each time, and a launch for each round takes the place of the barrier.
+// BenchmarkNoWaits does the same work without waiting: one thread takes the lock each
+// time, and a launch for each round replaces the barrier.
 func BenchmarkNoWaits(b *testing.B) {
 	b.Run("lock", func(b *testing.B) { locks(b, 1, 1, 128) })
 	b.Run("lock-of-blocks", func(b *testing.B) { locks(b, 1, 1, 512) })
@@ -62,7 +62,7 @@ func stencils(b *testing.B, launches, rounds int) {
 }
 
 // BenchmarkLaunch measures a launch of one block of 32 threads: one after another
-// without waiting, and each waited for. Baseline: BenchmarkHandOver.
+// without waiting, and with a wait for each. Baseline: BenchmarkHandOver.
 func BenchmarkLaunch(b *testing.B) {
 	r := newRig(b, kernelFile(b, "wait"))
 	c := r.buffer(make([]byte, 4))
@@ -93,8 +93,8 @@ func BenchmarkLaunch(b *testing.B) {
 	})
 }
 
-// BenchmarkHandOver is what a launch that is waited for costs at least: one
-// goroutine tells another, and is told.
+// BenchmarkHandOver measures the minimum cost of waiting for a launch: one goroutine
+// sends to another one and receives from it.
 func BenchmarkHandOver(b *testing.B) {
 	there, back := make(chan int), make(chan int)
 	go func() {

@@ -12,10 +12,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// underLock is what the kernels with a lock do to the sum, so many threads in turn.
+// underLock returns the sum after the kernels with a lock, in which that many threads
+// take turns.
 func underLock(threads int, a []int32, rounds int) int32 {
-	// All threads add the same numbers, but in an order that is not known: with one
-	// number the order does not matter.
+	// All threads add the same numbers, but in an unknown order: with one number the order
+	// does not matter.
 	sum := int32(0)
 	for range threads * rounds {
 		sum = sum*3%1000003 + a[0]
@@ -23,7 +24,7 @@ func underLock(threads int, a []int32, rounds int) int32 {
 	return sum
 }
 
-// lockKernels are those in which every thread takes a lock.
+// lockKernels are the kernels in which every thread takes a lock.
 var lockKernels = []string{"locked", "trylocked", "tickets"}
 
 func TestLocks(t *testing.T) {
@@ -39,7 +40,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// stencil is what gridstencil computes.
+// stencil returns the results of gridstencil.
 func stencil(x []int32, block, rounds int) []int32 {
 	n := len(x)
 	for range rounds {
@@ -60,7 +61,8 @@ func numbers(n int) []int32 {
 	return v
 }
 
-// A grid of any size may wait for itself; on a card one whose blocks run all at once.
+// TestGridBarrier checks that the blocks of a grid of any size may wait for each other;
+// on a GPU those of one whose blocks are all resident.
 func TestGridBarrier(t *testing.T) {
 	r := newRig(t, kernelFile(t, "wait"))
 	const rounds = 5
@@ -118,8 +120,8 @@ func (r *rig) cooperate(name string, grid, block uint32, args ...any) error {
 	return r.c.Launch(nil, r.funcs[name], l, nil)
 }
 
-// As many blocks as occupancy says can use the workspace that cooperative groups
-// have their barrier in, and no more.
+// TestCooperativeLaunch checks that as many blocks as the occupancy reports can use the
+// workspace, in which cooperative groups have their barrier, and no more.
 func TestCooperativeLaunch(t *testing.T) {
 	r := newRig(t, kernelFile(t, "wait"))
 	const rounds = 6
@@ -129,12 +131,12 @@ func TestCooperativeLaunch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if most := min(2048/((block+31)&^31), 32); each < 1 || int(each) > most {
-			t.Fatalf("%d blocks of %d threads on a multiprocessor, want 1 to %d", each, block, most)
+			t.Fatalf("occupancy = %d blocks of %d threads, want 1 to %d", each, block, most)
 		}
 		grid := 2 * int(each)
 		x := numbers(grid * block)
 		dx, dy := r.buffer(raw(x)), r.buffer(make([]byte, 4*len(x)))
-		for range 2 { // the second finds the workspace new
+		for range 2 { // the second launch must find the workspace cleared
 			if err := r.c.CopyHtoD(nil, dx, raw(x), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -145,13 +147,13 @@ func TestCooperativeLaunch(t *testing.T) {
 			r.expect(dy, len(x), func(i int) uint32 { return uint32(want[i]) })
 		}
 		if err := r.cooperate("coopstencil", uint32(grid+1), uint32(block), uint64(0), dx, dy, rounds); !errors.Is(err, abi.ErrCooperativeTooLarge) {
-			t.Errorf("a cooperative grid of %d blocks: %v", grid+1, err)
+			t.Errorf("cooperative launch of %d blocks: error %v, want %v", grid+1, err, abi.ErrCooperativeTooLarge)
 		}
 	}
 }
 
-// Only a cooperative launch has a workspace: by that programs know whether their
-// grid can meet.
+// TestWorkspace checks that only a cooperative launch has a workspace, by which
+// programs know whether their grid can synchronize.
 func TestWorkspace(t *testing.T) {
 	r := newRig(t, kernelFile(t, "wait"))
 	c := r.buffer(make([]byte, 4))
@@ -165,7 +167,7 @@ func TestWorkspace(t *testing.T) {
 	r.expect(c, 1, func(int) uint32 { return 0 })
 }
 
-// turnstile is a gate that can be shut, with work inside or not.
+// turnstile is a gate that can be closed, with work inside or not.
 type turnstile struct {
 	mu     sync.Mutex
 	cond   sync.Cond
@@ -208,8 +210,8 @@ func (g *turnstile) busy() bool {
 	return g.inside > 0
 }
 
-// spinning returns a context in which blocks spin until the word at an address
-// changes, and where the launch's end is sent.
+// spinning returns a context in which blocks spin until the word at an address changes,
+// and the channel that receives the error of the launch.
 func spinning(t *testing.T, g *turnstile, blocks uint32) (r *rig, word uint64, ended chan error) {
 	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 2})
 	if err != nil {
@@ -238,7 +240,8 @@ func spinning(t *testing.T, g *turnstile, blocks uint32) (r *rig, word uint64, e
 	return r, word, ended
 }
 
-// A kernel that spins leaves the device when its time is up, and goes on later.
+// TestSpinningKernelPauses checks that a kernel that spins leaves the device when its
+// slice ends, and continues later.
 func TestSpinningKernelPauses(t *testing.T) {
 	for _, blocks := range []uint32{1, 2, 500} {
 		g := &turnstile{}
@@ -259,7 +262,7 @@ func TestSpinningKernelPauses(t *testing.T) {
 	}
 }
 
-// A kernel that spins ends with its context.
+// TestSpinningKernelStops checks that a kernel that spins ends with its context.
 func TestSpinningKernelStops(t *testing.T) {
 	for _, blocks := range []uint32{1, 2, 500} {
 		g := &turnstile{}
@@ -270,7 +273,7 @@ func TestSpinningKernelStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := patience.Receive(t, time.Minute, "the kernel ends", ended); err == nil {
-			t.Error("the kernel of a context that is gone succeeded")
+			t.Error("error of the kernel of a destroyed context = nil, want one")
 		}
 	}
 }

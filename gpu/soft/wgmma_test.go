@@ -10,10 +10,11 @@ import (
 	"testing"
 )
 
-// wgmmaCase is a wgmma.mma_async: its shape and types, and what follows the operands.
+// wgmmaCase is a wgmma.mma_async: its shape and types, and the arguments after the
+// operands.
 type wgmmaCase struct {
 	inst, options string
-	regs          int // of A; 0: it is in memory
+	regs          int // number of registers of A; 0 if it is in memory
 }
 
 func wgmmaCases() (list []wgmmaCase) {
@@ -41,13 +42,15 @@ func wgmmaCases() (list []wgmmaCase) {
 	return list
 }
 
-// descriptor is a matrix descriptor of a swizzling mode (PTX ISA, "Matrix Descriptor")
-// whose start counts from the kernel's shared memory: a card keeps what lies below for itself.
+// descriptor returns a matrix descriptor of a swizzling mode (PTX ISA, "Matrix
+// Descriptor"). start is relative to the kernel's shared memory, as a GPU reserves the
+// memory below it.
 func descriptor(start, leading, stride, mode uint64) uint64 {
 	return start>>4 | leading>>4<<16 | stride>>4<<32 | mode<<62
 }
 
-// Every kind of wgmma.mma_async gives the oracle's bits, for all swizzling modes.
+// TestWgmmaAgainstOracle compares every kind of wgmma.mma_async with the oracle, for
+// all swizzling modes.
 func TestWgmmaAgainstOracle(t *testing.T) {
 	for i, c := range wgmmaCases() {
 		if testing.Short() && i%4 != 0 {
@@ -55,7 +58,7 @@ func TestWgmmaAgainstOracle(t *testing.T) {
 		}
 		for mode := range uint64(4) {
 			if mode != uint64(i%4) && !strings.Contains(c.inst, "m64n16k16.f32.f16") {
-				continue // all modes for one type
+				continue // all modes for one type only
 			}
 			t.Run(fmt.Sprintf("%s %s regs=%d mode=%d", c.inst, c.options, c.regs, mode), func(t *testing.T) {
 				c.check(t, int64(i), descriptor(256, 144, 1024, mode), descriptor(1024+128*mode, 2048, 512, mode))
@@ -64,7 +67,8 @@ func TestWgmmaAgainstOracle(t *testing.T) {
 	}
 }
 
-// The base offset of a descriptor shifts the rows of the swizzling pattern.
+// TestWgmmaBaseOffset checks that the base offset of a descriptor shifts the rows of
+// the swizzling pattern.
 func TestWgmmaBaseOffset(t *testing.T) {
 	for mode := range uint64(4) {
 		t.Run(fmt.Sprintf("mode=%d", mode), func(t *testing.T) {
@@ -74,7 +78,7 @@ func TestWgmmaBaseOffset(t *testing.T) {
 	}
 }
 
-// check runs a case with descriptors of A and B.
+// check executes a case with descriptors of A and B.
 func (c *wgmmaCase) check(t *testing.T, seed int64, a, b uint64) {
 	t.Helper()
 	s := shapePattern.FindStringSubmatch(c.inst)
@@ -92,12 +96,12 @@ func (c *wgmmaCase) check(t *testing.T, seed int64, a, b uint64) {
 	})
 }
 
-// closeSums reports whether registers with sums of products of a wgmma's types are the
-// same but for the order of additions and their rounding, which PTX leaves open: cards
-// cut f32 sums, to 13 bits where they are of 8-bit numbers.
+// closeSums reports whether registers with sums of products of a wgmma's types are
+// equal except for the order of additions and their rounding, which PTX does not
+// define: GPUs truncate f32 sums, to 13 bits for sums of 8-bit numbers.
 func closeSums(types []string, got, want []byte) bool {
 	x, y := binary.LittleEndian.Uint32(got), binary.LittleEndian.Uint32(want)
-	most := map[string]float64{"f16": 2, "bf16": 2, "tf32": 2, "e4m3": 448, "e5m2": 57344} // of matrixData
+	most := map[string]float64{"f16": 2, "bf16": 2, "tf32": 2, "e4m3": 448, "e5m2": 57344} // maximum values of matrixData
 	last := 0x1p-22
 	if elementBits[types[1]] == 8 {
 		last = 0x1p-12
@@ -117,7 +121,8 @@ func closeSums(types []string, got, want []byte) bool {
 	return x == y
 }
 
-// wgmmaKernel fills shared memory, and multiplies twice: with and without D.
+// wgmmaKernel returns a kernel that fills shared memory and multiplies twice: without
+// and with D.
 func wgmmaKernel(c *wgmmaCase, nd int, a, b uint64) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, matrixHead+".entry k(.param .u64 in, .param .u64 out) {\n.reg .b32 %%a<4>, %%d<%d>, %%s, %%t; .reg .b64 %%in, %%out, %%w, %%da, %%db; .reg .pred %%p;\n", nd)
@@ -154,7 +159,8 @@ func wgmmaKernel(c *wgmmaCase, nd int, a, b uint64) string {
 	return w.String()
 }
 
-// Warps of a group give registers back and ask for them again, which computes nothing.
+// TestSetMaxRegisters checks that warps of a group can release and request registers,
+// which changes no result.
 func TestSetMaxRegisters(t *testing.T) {
 	src := matrixHead + `.entry k(.param .u64 in, .param .u64 out) .reqntid 128 .maxnreg 128 {
 .reg .b64 %in, %out; .reg .b32 %t; .reg .b64 %d;
