@@ -8,25 +8,25 @@ import (
 	"slices"
 )
 
-// MaxCode is the most bytes that one Assembler writes.
+// MaxCode is the maximum number of bytes that an Assembler writes.
 const MaxCode = 4 << 20
 
-// Label is a place in the code. The zero Label is none.
+// Label is a position in the code. The zero Label is invalid.
 type Label int
 
-// Assembler appends instructions to a buffer. Errors wait for Finish, after the
-// first of which nothing is written. The zero Assembler is ready.
+// Assembler appends instructions to a buffer. After the first error, which Finish
+// returns, nothing is written. The zero Assembler is ready to use.
 type Assembler struct {
 	buf    []byte
 	places []int // of label i+1, or -1
 	fixups []fixup
 	pool   []constant
-	known  map[string]Label // of the pool
+	known  map[string]Label // labels of the pool, by content
 	err    error
 }
 
-// fixup is a distance of 32 bits from end to a label, to be written at at. What
-// is there already is added.
+// fixup is a distance of 32 bits from end to a label, which is added to the value at
+// at.
 type fixup struct {
 	at, end int
 	label   Label
@@ -73,7 +73,7 @@ func (a *Assembler) Label() Label {
 	return Label(len(a.places))
 }
 
-// Bind puts a label here.
+// Bind sets a label to the current position.
 func (a *Assembler) Bind(l Label) {
 	if a.places[l-1] >= 0 {
 		a.fail("label %d: bound at %d and again at %d", l, a.places[l-1], len(a.buf))
@@ -81,7 +81,7 @@ func (a *Assembler) Bind(l Label) {
 	a.places[l-1] = len(a.buf)
 }
 
-// Place returns where a label is, or -1 before it is bound.
+// Place returns the position of a label, or -1 before it is bound.
 func (a *Assembler) Place(l Label) int { return a.places[l-1] }
 
 // Jump appends a jump to a label.
@@ -90,7 +90,7 @@ func (a *Assembler) Jump(l Label) {
 	a.distance(l)
 }
 
-// JumpIf appends a jump to a label that is taken under a condition.
+// JumpIf appends a jump to a label that is taken if a condition is true.
 func (a *Assembler) JumpIf(c Cond, l Label) {
 	a.put(0x0f, 0x80|byte(c))
 	a.distance(l)
@@ -101,8 +101,8 @@ func (a *Assembler) distance(l Label) {
 	a.fixups = append(a.fixups, fixup{len(a.buf) - 4, len(a.buf), l})
 }
 
-// Const returns the label of some bytes, which Finish puts behind the code,
-// aligned to their number when that is a power of two. Equal ones are one.
+// Const returns the label of some bytes, which Finish appends to the code, aligned to
+// their number if that is a power of two. Equal constants are stored once.
 func (a *Assembler) Const(b []byte) Label {
 	if l, ok := a.known[string(b)]; ok {
 		return l
@@ -134,15 +134,15 @@ func (a *Assembler) Broadcast64(v uint64) Label {
 	return a.Const(b)
 }
 
-// Align appends traps up to a multiple of n, where control does not come.
+// Align appends traps up to a multiple of n. The position must not be reachable.
 func (a *Assembler) Align(n int) {
 	for len(a.buf)%n != 0 {
 		a.put(0xcc)
 	}
 }
 
-// Finish returns the code with its constants and distances. It can be loaded at
-// any address that is a multiple of CodeAlign.
+// Finish returns the code with its constants and distances, or the first error. The
+// code can be loaded at any address that is a multiple of CodeAlign.
 func (a *Assembler) Finish() ([]byte, error) {
 	for _, c := range a.pool {
 		if n := len(c.bytes); n&(n-1) == 0 && n > 0 && n <= CodeAlign {
@@ -181,5 +181,5 @@ func (a *Assembler) patch(f fixup) {
 
 var errFar = errors.New("further away than " + fmt.Sprint(math.MaxInt32) + " bytes")
 
-// CodeAlign is the alignment of each function's code, that of its widest constants.
+// CodeAlign is the alignment of the code of a function, that of its widest constants.
 const CodeAlign = 64

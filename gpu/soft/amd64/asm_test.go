@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestDistances has jumps both ways, and constants in front of an immediate.
+// TestDistances encodes jumps in both directions, and constants that are addressed by
+// an instruction with an immediate.
 func TestDistances(t *testing.T) {
 	var a Assembler
 	back, ahead := a.Label(), a.Label()
@@ -21,18 +22,18 @@ func TestDistances(t *testing.T) {
 	a.Bind(ahead)
 	a.Emit(RET)
 	if a.Broadcast32(7) != pool {
-		t.Error("equal constants are two")
+		t.Error("Broadcast32 of equal values returned two labels, want one")
 	}
 	code, err := a.Finish()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const constants = 32 // behind 30 bytes of code
+	const constants = 32 // after 30 bytes of code
 	if len(code) != constants+32 {
-		t.Fatalf("%d bytes, want %d", len(code), constants+32)
+		t.Fatalf("code has %d bytes, want %d", len(code), constants+32)
 	}
 	if v := binary.LittleEndian.Uint32(code[constants:]); v != 7 {
-		t.Fatalf("the constant is %d, want 7", v)
+		t.Fatalf("constant = %d, want 7", v)
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "ours"), code)
@@ -41,7 +42,7 @@ func TestDistances(t *testing.T) {
 		"jb     0x1d", "# 0x20", "# 0x20", "jmp    0x0", "ret",
 	} {
 		if !strings.Contains(lines[i].text, want) {
-			t.Errorf("instruction %d is %q, want one with %q", i, lines[i].text, want)
+			t.Errorf("instruction %d = %q, want it to contain %q", i, lines[i].text, want)
 		}
 	}
 }
@@ -69,7 +70,7 @@ func TestRefused(t *testing.T) {
 		var a Assembler
 		c.emit(&a)
 		if _, err := a.Finish(); err == nil || !strings.Contains(fmt.Sprint(err), c.want) {
-			t.Errorf("%s: error %v, want one with %q", c.what, err, c.want)
+			t.Errorf("%s: error = %v, want one with %q", c.what, err, c.want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // fmaContext is four registers of 256 lanes.
 type fmaContext struct{ d, a, b, c [256]uint32 }
 
-// fmaLoop computes as many dependent fma as fused for each vector.
+// fmaLoop returns the code of a loop with fused dependent fmas for each vector.
 func fmaLoop(fused int) func(a *Assembler) {
 	const d, x, y, z = 0, 1024, 2048, 3072
 	return func(a *Assembler) {
@@ -35,8 +35,8 @@ func fmaLoop(fused int) func(a *Assembler) {
 	}
 }
 
-// BenchmarkFMA is fma.rn.f32 over 256 lanes in the first cache: by the loop of
-// gpu/soft/ops, by generated code once for each lane, and 8 times in registers.
+// BenchmarkFMA measures fma.rn.f32 over 256 lanes in the L1 cache: with the loop of
+// gpu/soft/ops, with generated code once for each lane, and 8 times in registers.
 func BenchmarkFMA(b *testing.B) {
 	c := &fmaContext{}
 	for i := range c.a {

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// sample is an instruction by both assemblers.
+// sample is an instruction in the output of both assemblers.
 type sample struct {
 	text string
-	at   int // where ours is
+	at   int // offset in ours
 }
 
 // TestEncodings compares every encoding of every instruction, with low and high
-// registers and every form of address, with what the GNU assembler makes of the
-// same text. Where one instruction has two encodings the two may choose
-// differently, so both results are disassembled and the texts compared.
+// registers and every form of address, with the output of the GNU assembler for the
+// same text. If an instruction has two encodings the two may choose differently, so
+// both results are disassembled and the texts compared.
 func TestEncodings(t *testing.T) {
 	var a Assembler
 	var samples []sample
@@ -29,7 +29,7 @@ func TestEncodings(t *testing.T) {
 			for _, args := range operands(&in.encodings[i]) {
 				m := match{encoding: &in.encodings[i], args: args}
 				if !m.takes() {
-					t.Fatalf("%s: the test's operands %+v do not fit", in.name, args)
+					t.Fatalf("%s: encoding does not accept the test's operands %+v, want it to", in.name, args)
 				}
 				samples = append(samples, sample{m.text(in.name), a.Len()})
 				a.Emit(in, args...)
@@ -58,11 +58,11 @@ func compare(t *testing.T, samples []sample, code []byte) {
 	tool(t, dir, "objcopy", "-O", "binary", "-j", ".text", "theirs.o", "theirs")
 	ours, theirs := disassemble(t, dir, "ours"), disassemble(t, dir, "theirs")
 	if len(ours) != len(samples) || len(theirs) != len(samples) {
-		t.Errorf("%d instructions are read as %d and, by the GNU assembler, %d", len(samples), len(ours), len(theirs))
+		t.Errorf("%d instructions are disassembled as %d, and those of the GNU assembler as %d; want the same number", len(samples), len(ours), len(theirs))
 	}
 	for i, s := range samples[:min(len(samples), len(ours), len(theirs))] {
 		if ours[i].at != s.at || ours[i].text != theirs[i].text {
-			t.Fatalf("%s: at %#x there is %q at %#x, want %q", s.text, s.at, ours[i].text, ours[i].at, theirs[i].text)
+			t.Fatalf("%s: disassembly at %#x = %q, want %q at %#x", s.text, ours[i].at, ours[i].text, theirs[i].text, s.at)
 		}
 	}
 }
@@ -108,8 +108,8 @@ func disassemble(t *testing.T, dir, name string) (list []sample) {
 	return list
 }
 
-// operands makes the operands to try: each slot with each choice while the
-// others have their first, of both vector lengths and widths.
+// operands returns the operands to try: each slot with each choice while the others
+// have their first, of both vector lengths and widths.
 func operands(e *encoding) (list [][]Arg) {
 	for _, size := range []struct{ vec, gpr kind }{{kindX, kindD}, {kindY, kindQ}} {
 		choices := make([][]Arg, len(e.form))
@@ -133,7 +133,8 @@ func operands(e *encoding) (list [][]Arg) {
 	return list
 }
 
-// choices of a slot; first numbers the registers so that they differ at first.
+// choices returns the operands to try in a slot. first numbers the registers, so that
+// the first choices differ.
 func (s slot) choices(v, g kind, first Reg) (list []Arg) {
 	switch s.class {
 	case imm8:

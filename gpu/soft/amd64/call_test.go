@@ -44,7 +44,8 @@ func load(t testing.TB, emit func(a *Assembler)) Function {
 	return c.Function(0)
 }
 
-// spoil fills what generated code may use: all but RSP, RBP, R14 and R15.
+// spoil overwrites the registers that generated code may use: all but RSP, RBP, R14 and
+// R15.
 func spoil(a *Assembler) {
 	for r := RAX; r <= R13; r++ {
 		if r != RSP && r != RBP && r != RDI {
@@ -57,7 +58,7 @@ func spoil(a *Assembler) {
 	a.Emit(MOV, Q(RDI), Imm(-1))
 }
 
-// busy counts turns down in the context's first word, and spoils all registers.
+// busy counts down the turns in the context's first word, and overwrites all registers.
 func busy(a *Assembler) {
 	a.Emit(MOV, Q(RCX), Mem(RDI, 0))
 	turn := a.Label()
@@ -78,10 +79,10 @@ func TestCall(t *testing.T) {
 	f := load(t, busy)
 	c := &busyContext{turns: 1000}
 	if got := f.Call(unsafe.Pointer(c)); got != 77 || c.done != 1000 {
-		t.Errorf("exit %d after %d turns, want 77 after 1000", got, c.done)
+		t.Errorf("Call = %d after %d turns, want 77 after 1000", got, c.done)
 	}
 	if z := zeros(); slices.Max(z[:]) != 0 {
-		t.Errorf("memory that Go clears by X15 has %x after generated code", z)
+		t.Errorf("memory that Go clears with X15 = %x after generated code, want zeros", z)
 	}
 }
 
@@ -94,12 +95,12 @@ func TestFill32(t *testing.T) {
 		Fill32(d[32:32+n], 0xdeadbeef)
 		for i, v := range d {
 			if inside := i >= 32 && i < 32+n; inside != (v == 0xdeadbeef) || !inside && v != 0 {
-				t.Errorf("%d words: word %d is %#x", n, i-32, v)
+				t.Errorf("Fill32 of %d words: word %d = %#x, want only these filled", n, i-32, v)
 			}
 		}
 	}
 	if z := zeros(); slices.Max(z[:]) != 0 {
-		t.Errorf("memory that Go clears by X15 has %x after Fill32", z)
+		t.Errorf("memory that Go clears with X15 = %x after Fill32, want zeros", z)
 	}
 }
 
@@ -127,18 +128,19 @@ func TestFunctions(t *testing.T) {
 	}
 	for i := range fs {
 		if got := c.Function(i).Call(nil); got != uint64(i)+256 {
-			t.Errorf("function %d returned %d", i, got)
+			t.Errorf("function %d returned %d, want %d", i, got, i+256)
 		}
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := c.Close(); err != nil {
-		t.Errorf("closed again: %v", err)
+		t.Errorf("second Close: %v, want no error", err)
 	}
 }
 
-// TestNeverWritableAndExecutable reads what the kernel says of the mapping.
+// TestNeverWritableAndExecutable checks the access rights of the mapping that the
+// kernel reports.
 func TestNeverWritableAndExecutable(t *testing.T) {
 	f := load(t, func(a *Assembler) { a.Emit(RET) })
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -152,10 +154,10 @@ func TestNeverWritableAndExecutable(t *testing.T) {
 			t.Fatalf("%q: %v", line, err)
 		}
 		if f.entry >= from && f.entry < to && may != "r-xp" {
-			t.Errorf("code has the rights %s, want r-xp", may)
+			t.Errorf("access rights of the code = %s, want r-xp", may)
 		}
 		if strings.Contains(may, "w") && strings.Contains(may, "x") {
-			t.Errorf("there is memory that can be written and executed: %s", line)
+			t.Errorf("mapping %s is writable and executable, want none", line)
 		}
 	}
 }
@@ -167,13 +169,13 @@ func TestLoadRefuses(t *testing.T) {
 		"too much": {make([]byte, MaxLoad), {0xc3}},
 	} {
 		if c, err := Load(fs...); err == nil {
-			t.Errorf("%s was loaded: %+v", what, c.at)
+			t.Errorf("%s: Load returned functions at %+v, want an error", what, c.at)
 		}
 	}
 }
 
-// TestCollector runs generated code on several goroutines, which grow their
-// stacks in between, while collections stop the world and move stacks.
+// TestCollector executes generated code on several goroutines that grow their stacks in
+// between, while garbage collections stop the world and move stacks.
 func TestCollector(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(4, runtime.NumCPU())))
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
@@ -185,7 +187,7 @@ func TestCollector(t *testing.T) {
 			for i := 0; !ended.Load(); i++ {
 				c := &busyContext{turns: 20_000}
 				if got := deep(i%200, func() uint64 { return f.Call(unsafe.Pointer(c)) }); got != 77 || c.done != c.turns {
-					t.Errorf("exit %d after %d turns", got, c.done)
+					t.Errorf("Call = %d after %d turns, want 77 after %d", got, c.done, c.turns)
 					return
 				}
 			}
@@ -200,11 +202,11 @@ func TestCollector(t *testing.T) {
 	wg.Wait()
 	runtime.ReadMemStats(&after)
 	if n := after.NumGC - before.NumGC; n < 50 {
-		t.Errorf("%d collections", n)
+		t.Errorf("%d collections during the test, want at least 50", n)
 	}
 }
 
-// deep calls f so many frames of half a kilobyte below.
+// deep calls f after n nested calls with frames of half a kilobyte.
 func deep(n int, f func() uint64) uint64 {
 	var pad [512]byte
 	pad[n%512] = 1
@@ -214,8 +216,7 @@ func deep(n int, f func() uint64) uint64 {
 	return deep(n-1, f) + uint64(pad[(n+1)%512])
 }
 
-// TestProfile interrupts generated code by SIGPROF, until a profile has samples
-// of it.
+// TestProfile interrupts generated code by SIGPROF, until a profile has samples of it.
 func TestProfile(t *testing.T) {
 	f := load(t, busy)
 	for deadline := time.Now().Add(30 * time.Second); ; {
@@ -226,7 +227,7 @@ func TestProfile(t *testing.T) {
 		for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
 			c := &busyContext{turns: 50_000}
 			if got := f.Call(unsafe.Pointer(c)); got != 77 || c.done != c.turns {
-				t.Fatalf("exit %d after %d turns", got, c.done)
+				t.Fatalf("Call = %d after %d turns, want 77 after %d", got, c.done, c.turns)
 			}
 		}
 		pprof.StopCPUProfile()
@@ -234,13 +235,13 @@ func TestProfile(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("no profile of 200 ms in generated code has a sample of external code")
+			t.Fatal("no profile of 200 ms in generated code has a sample of external code, want one within 30 s")
 		}
 	}
 }
 
-// external reports whether a profile names the runtime's function for samples
-// whose program counter is not of Go.
+// external reports whether a profile names the runtime's function for samples whose
+// program counter is outside of Go code.
 func external(t *testing.T, profile []byte) bool {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(profile))

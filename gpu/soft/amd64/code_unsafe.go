@@ -6,21 +6,20 @@ import (
 	"unsafe"
 )
 
-// MaxLoad is the most bytes of code that one Load maps.
+// MaxLoad is the maximum number of bytes of code that one Load maps.
 const MaxLoad = 64 << 20
 
-// Code is functions in executable memory. It can be called by any number of
-// goroutines at once.
+// Code is a set of functions in executable memory. It is safe for concurrent use.
 type Code struct {
 	mapping []byte
-	at      []int // of the functions
+	at      []int // offsets of the functions
 }
 
 // Function is one function of a Code. It is valid until the Code is closed.
 type Function struct{ entry uintptr }
 
-// Load maps functions that an Assembler has finished. The memory counts as the
-// process's until Close.
+// Load maps functions that an Assembler has finished. The caller must call Close to
+// unmap them.
 func Load(functions ...[]byte) (*Code, error) {
 	if !Available() {
 		return nil, errors.New("generated code: this processor lacks AVX2, FMA, BMI2, LZCNT or F16C")
@@ -48,18 +47,17 @@ func Load(functions ...[]byte) (*Code, error) {
 	return c, err
 }
 
-// Function returns the function of that number in the call of Load.
+// Function returns function i of the call of Load.
 func (c *Code) Function(i int) Function {
 	return Function{uintptr(unsafe.Pointer(&c.mapping[c.at[i]]))}
 }
 
-// Entry returns what begins so many bytes behind the start of the function of that
-// number.
+// Entry returns the code at an offset from the start of function i as a function.
 func (c *Code) Entry(i, offset int) Function {
 	return Function{uintptr(unsafe.Pointer(&c.mapping[c.at[i]+offset]))}
 }
 
-// Close unmaps the code. None of its functions may be running, or be called again.
+// Close unmaps the code. None of its functions may be running, or be called later.
 func (c *Code) Close() error {
 	m := c.mapping
 	c.mapping = nil
@@ -69,7 +67,7 @@ func (c *Code) Close() error {
 	return unmapCode(m)
 }
 
-// Call runs the function on this goroutine and thread and returns what it left in
-// RAX. The context must be on the heap, which it is because it escapes here, or in
-// a mapping. The package comment has what the code must obey.
+// Call executes the function on this goroutine and thread and returns the value in RAX.
+// The context must be on the heap, where it is because it escapes here, or in a
+// mapping. The package comment has the rules that the code must follow.
 func (f Function) Call(context unsafe.Pointer) uint64 { return enter(f.entry, context) }

@@ -2,15 +2,16 @@ package amd64
 
 import "math"
 
-// match is an encoding that takes some operands, with what they decide.
+// match is an encoding that accepts some operands, with the sizes that follow from
+// them.
 type match struct {
 	*encoding
 	args []Arg
-	vec  kind // of class vec
-	gpr  kind // of class gpr
+	vec  kind // size of class vec
+	gpr  kind // size of class gpr
 }
 
-// find returns the first encoding of an instruction that takes the operands.
+// find returns the first encoding of an instruction that accepts the operands.
 func (in *Inst) find(args []Arg) (match, bool) {
 	for i := range in.encodings {
 		m := match{encoding: &in.encodings[i], args: args}
@@ -21,7 +22,7 @@ func (in *Inst) find(args []Arg) (match, bool) {
 	return match{}, false
 }
 
-// takes reports whether the operands fit, and learns the sizes from them.
+// takes reports whether the operands fit, and sets the sizes that follow from them.
 func (m *match) takes() bool {
 	if len(m.args) != len(m.form) {
 		return false
@@ -66,8 +67,8 @@ func agree(k *kind, with kind) bool {
 	return *k == with
 }
 
-// holds reports whether an immediate fits. One of 32 bits may be written as a
-// signed or an unsigned number when the operation has no more.
+// holds reports whether an immediate fits. One of 32 bits may be given as a signed or
+// an unsigned number if the operation has only 32 bits.
 func (c class) holds(v int64, size kind) bool {
 	switch c {
 	case imm8:
@@ -80,7 +81,7 @@ func (c class) holds(v int64, size kind) bool {
 	return c == imm64
 }
 
-// addressable reports whether a memory operand has a form that exists.
+// addressable reports whether a memory operand has a form that can be encoded.
 func (a Arg) addressable(m memory) bool {
 	indexed := a.index != NoReg
 	switch {
@@ -94,13 +95,13 @@ func (a Arg) addressable(m memory) bool {
 	return a.scale == 1 || a.scale == 2 || a.scale == 4 || a.scale == 8
 }
 
-// fields are the parts of an encoding that come from operands.
+// fields has the parts of an encoding that come from operands.
 type fields struct {
 	reg, vvvv, is4, low Reg
 	rm                  Arg
 	imm                 int64
 	immBytes            int
-	bytesLow            bool // an 8-bit register that only REX names
+	bytesLow            bool // an 8-bit register that requires REX
 }
 
 func (m *match) fields() fields {
@@ -136,8 +137,8 @@ func (c class) immBytes() int {
 	return 1
 }
 
-// bits gives the high bits of the register numbers: of ModRM.rm or the base,
-// and of the index.
+// high returns the high bits of the register numbers: of ModRM.rm or the base, and of
+// the index.
 func (f *fields) high() (b, x byte) {
 	switch {
 	case f.rm.kind != kindMem:
@@ -158,7 +159,7 @@ func (m *match) wide() byte {
 	return 0
 }
 
-// long is VEX.L: whether anything has 256 bits.
+// long returns VEX.L: whether any operand has 256 bits.
 func (m *match) long() byte {
 	for i, s := range m.form {
 		if s.class == ymm || m.args[i].kind == kindY || m.args[i].vsib == kindY {
@@ -222,8 +223,8 @@ func (a *Assembler) vexPrefix(m *match, f *fields) {
 	a.put(0xc4, (r^1)<<7|(x^1)<<6|(b^1)<<5|byte(m.mp), m.wide()<<7|last)
 }
 
-// modRM writes ModRM, SIB and displacement. It returns where the displacement
-// to a label is, or -1.
+// modRM writes ModRM, SIB and displacement. It returns the position of the displacement
+// to a label, or -1.
 func (a *Assembler) modRM(reg byte, rm Arg) int {
 	if rm.kind != kindMem {
 		a.put(0xc0 | reg | byte(rm.reg&7))
@@ -249,7 +250,8 @@ func (a *Assembler) modRM(reg byte, rm Arg) int {
 	return -1
 }
 
-// displacement is ModRM.mod of memory. A base of RBP or R13 always has one.
+// displacement returns ModRM.mod of memory. A base of RBP or R13 always has a
+// displacement.
 func displacement(rm Arg) byte {
 	switch v := rm.value; {
 	case rm.reg == NoReg || v == 0 && rm.reg&7 != RBP:

@@ -1,8 +1,8 @@
 package amd64
 
-// Inst is an instruction: a name and the encodings that it has, of which the
-// first that takes the operands is used. The tables of this package have all
-// there are; the same rows are what the tests compare with the GNU assembler.
+// Inst is an instruction: a name and its encodings, of which the first that accepts the
+// operands is used. The tables of this package have all of them; the tests compare the
+// same rows with the GNU assembler.
 type Inst struct {
 	name      string
 	encodings []encoding
@@ -18,13 +18,13 @@ type encoding struct {
 	pp   prefix
 	mp   opmap
 	w    width
-	ext  uint8 // the digit in ModRM.reg where no operand is there
+	ext  uint8 // the digit in ModRM.reg if that has no operand
 	vex  bool
 }
 
 type prefix uint8
 
-// The prefixes that belong to the opcode, as VEX.pp numbers them.
+// The prefixes that belong to the opcode, numbered as in VEX.pp.
 const (
 	pNone prefix = iota
 	p66
@@ -34,7 +34,7 @@ const (
 
 type opmap uint8
 
-// The opcode maps, as VEX.mmmmm numbers them.
+// The opcode maps, numbered as in VEX.mmmmm.
 const (
 	mOne opmap = iota // one byte, without VEX only
 	m0F
@@ -47,13 +47,13 @@ type width uint8
 const (
 	w0    width = iota // or ignored
 	w1                 // always set
-	wSize              // set when the general registers have 64 bits
+	wSize              // set if the general registers have 64 bits
 )
 
-// form is the operands in the order of Intel's syntax.
+// form has the operands in the order of Intel's syntax.
 type form []slot
 
-// slot is where one operand goes and what it may be.
+// slot is the position of an operand and the operands that it accepts.
 type slot struct {
 	role  role
 	class class
@@ -75,9 +75,9 @@ const (
 type class uint8
 
 const (
-	vec class = iota // X or Y, which sets VEX.L; all of an instruction agree
-	gpr              // D or Q, which sets W; all of an instruction agree
-	xmm              // these only
+	vec class = iota // X or Y, which sets VEX.L; the same for all of an instruction
+	gpr              // D or Q, which sets W; the same for all of an instruction
+	xmm              // this size only
 	ymm
 	r8
 	r16
@@ -89,13 +89,13 @@ const (
 	imm64
 )
 
-// memory tells whether a slot takes memory, and of how many bytes: a number, or
-// a part of the instruction's vector or general register.
+// memory tells whether a slot accepts memory, and of how many bytes: a number, or a
+// part of the instruction's vector or general register.
 type memory uint8
 
 const (
 	noMem memory = 0
-	full  memory = 100 + iota // all of the register
+	full  memory = 100 + iota // the whole register
 	half
 	quarter
 	eighth
@@ -121,17 +121,17 @@ func define(name string, e ...encoding) *Inst {
 	return in
 }
 
-// legacy makes an encoding without VEX.
+// legacy returns an encoding without VEX.
 func legacy(op byte, pp prefix, mp opmap, w width, f ...slot) encoding {
 	return encoding{form: f, op: op, pp: pp, mp: mp, w: w}
 }
 
-// vex makes an encoding with VEX.
+// vex returns an encoding with VEX.
 func vex(op byte, pp prefix, mp opmap, w width, f ...slot) encoding {
 	return encoding{form: f, op: op, pp: pp, mp: mp, w: w, vex: true}
 }
 
-// digit gives an encoding its ModRM.reg.
+// digit sets ModRM.reg of an encoding.
 func (e encoding) digit(n uint8) encoding {
 	e.ext = n
 	return e

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapCode maps memory of its own with some bytes in it that can be read and
-// executed, and never again written: it is writable before it is executable and
-// not at the same time.
+// mapCode maps private memory with a copy of b that can be read and executed, and never
+// again written: it is writable before it is executable, and never both at once.
 func mapCode(b []byte) ([]byte, error) {
 	m, err := unix.Mmap(-1, 0, len(b), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

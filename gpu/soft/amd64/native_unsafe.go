@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Available reports whether this processor and its kernel have what the
-// instructions of this package need. (cpu.X86 has AVX2 only if the kernel saves
-// the registers.) LZCNT came with BMI1 and F16C before AVX2 in every processor,
-// but each has a bit of its own.
+// Available reports whether this processor and the kernel support the instructions of
+// this package. (cpu.X86 has AVX2 only if the kernel saves the registers.) Every
+// processor with AVX2 also has LZCNT, which came with BMI1, and F16C, but each has a
+// bit of its own.
 func Available() bool {
 	x := &cpu.X86
 	if !x.HasAVX2 || !x.HasFMA || !x.HasBMI1 || !x.HasBMI2 || !x.HasPOPCNT {
@@ -23,11 +23,11 @@ func Available() bool {
 	return c&f16c != 0 && extended&lzcnt != 0
 }
 
-// cpuid is the instruction (enter_amd64.s).
+// cpuid executes the instruction CPUID (enter_amd64.s).
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
-// Fill32 sets words, of which there are a multiple of 32 and one at least. It needs
-// Available.
+// Fill32 sets all words of d, whose number must be a positive multiple of 32. It
+// requires Available.
 func Fill32(d []uint32, v uint32) { fill32(&d[0], len(d)&^31, v) }
 
 // fill32 is in enter_amd64.s.
@@ -36,5 +36,5 @@ func Fill32(d []uint32, v uint32) { fill32(&d[0], len(d)&^31, v) }
 func fill32(to *uint32, n int, v uint32)
 
 // enter calls code with the context's address in RDI (enter_amd64.s). The context
-// escapes to the heap: on a goroutine's stack, which moves, it must not be.
+// escapes to the heap, as it must not be on a goroutine's stack, which moves.
 func enter(code uintptr, context unsafe.Pointer) uint64

@@ -1,9 +1,10 @@
 package amd64
 
-// Reg numbers a general register or, as the index of a gather, a vector register.
+// Reg is the number of a general register or, as the index of a gather, of a vector
+// register.
 type Reg uint8
 
-// The general registers by their numbers in an encoding.
+// The general registers, by their number in an encoding.
 const (
 	RAX Reg = iota
 	RCX
@@ -21,7 +22,7 @@ const (
 	R13
 	R14
 	R15
-	// NoReg as the base of a memory operand leaves the base out.
+	// NoReg as the base of a memory operand omits the base.
 	NoReg Reg = 0xff
 )
 
@@ -39,7 +40,7 @@ const (
 	kindImm
 )
 
-// bytes is the size of a register of a kind.
+// bytes returns the size of a register of a kind.
 func (k kind) bytes() int {
 	switch k {
 	case kindB, kindW, kindD, kindQ:
@@ -55,9 +56,9 @@ type Arg struct {
 	kind  kind
 	reg   Reg   // the register, or the base of memory
 	index Reg   // of memory, or NoReg
-	vsib  kind  // of the index, when it is a vector register
+	vsib  kind  // of the index, if it is a vector register
 	scale uint8 // 1, 2, 4 or 8
-	size  uint8 // bytes of memory, where the other operands do not tell
+	size  uint8 // bytes of memory, if the other operands do not determine it
 	label Label // of memory at a label
 	value int64 // immediate or displacement
 }
@@ -68,8 +69,8 @@ func B(r Reg) Arg { return Arg{kind: kindB, reg: r} }
 // W returns the low 16 bits of a general register as an operand.
 func W(r Reg) Arg { return Arg{kind: kindW, reg: r} }
 
-// D returns the low 32 bits of a general register as an operand. Writing them
-// clears the high ones.
+// D returns the low 32 bits of a general register as an operand. Writing them clears
+// the high 32 bits.
 func D(r Reg) Arg { return Arg{kind: kindD, reg: r} }
 
 // Q returns a general register as an operand.

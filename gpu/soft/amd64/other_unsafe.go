@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// Available reports whether this processor can run the code: another one cannot.
+// Available reports whether this processor can execute the code, which is false for
+// other processors and systems.
 func Available() bool { return false }
 
 var errOther = errors.New("generated code for amd64: this is another processor or system")
@@ -18,5 +19,5 @@ func unmapCode([]byte) error { return errOther }
 
 func enter(uintptr, unsafe.Pointer) uint64 { panic(errOther) }
 
-// Fill32 is not there without Available.
+// Fill32 panics, as Available is false.
 func Fill32([]uint32, uint32) { panic(errOther) }

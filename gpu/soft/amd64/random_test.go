@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// registersOf is the context of random functions: what the registers have before
+// registersOf is the context of random functions: the values of the registers before
 // and after.
 type registersOf struct {
 	vectors  [16][8]uint32
@@ -79,7 +79,7 @@ var generals = []struct {
 	{TZCNT, func(_, b uint64) uint64 { return uint64(bits.TrailingZeros64(b)) }},
 }
 
-// step appends a random instruction, and does what it does to c.
+// step appends a random instruction, and executes it on c.
 func (c *registersOf) step(r *rand.Rand, a *Assembler) {
 	d, x, y := Reg(r.IntN(16)), Reg(r.IntN(16)), Reg(r.IntN(16))
 	switch r.IntN(3) {
@@ -114,7 +114,7 @@ func (c *registersOf) step(r *rand.Rand, a *Assembler) {
 	}
 }
 
-// TestRandomFunctions compares random functions with the same in Go.
+// TestRandomFunctions compares random functions with the same computations in Go.
 func TestRandomFunctions(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -149,7 +149,7 @@ func TestRandomFunctions(t *testing.T) {
 		}
 		f.Call(unsafe.Pointer(&got))
 		if got != *c {
-			t.Fatalf("seed %d: registers %s", seed, cmp.Diff(*c, got, cmp.AllowUnexported(got)))
+			t.Fatalf("seed %d: registers mismatch (-want +got):\n%s", seed, cmp.Diff(*c, got, cmp.AllowUnexported(got)))
 		}
 	}
 }

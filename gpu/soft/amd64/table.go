@@ -1,9 +1,9 @@
 package amd64
 
-// Instructions of general registers. Opcodes are those of Intel's SDM, volume 2.
+// Instructions of general registers. The opcodes are those of Intel's SDM, volume 2.
 var (
-	// MOV copies; with 64 bits and memory or a register an immediate is
-	// sign-extended from 32 bits, else it has all 64.
+	// MOV copies. An immediate of 64-bit operations on memory or a register is
+	// sign-extended from 32 bits if it fits, else it has all 64.
 	MOV = define("mov",
 		legacy(0x89, pNone, mOne, wSize, rm(gpr, full), reg(gpr)),
 		legacy(0x8b, pNone, mOne, wSize, reg(gpr), rm(gpr, full)),
@@ -75,15 +75,15 @@ var (
 	BLSMSK = define("blsmsk", vex(0xf3, pNone, m0F38, wSize, vvvv(gpr), rm(gpr, full)).digit(2))
 	BLSI   = define("blsi", vex(0xf3, pNone, m0F38, wSize, vvvv(gpr), rm(gpr, full)).digit(3))
 
-	// PREFETCHT0 brings the line of an address into the caches, if it can: no address
-	// is an error.
+	// PREFETCHT0 loads the cache line of an address into the caches, if possible: no
+	// address is an error.
 	PREFETCHT0 = define("prefetcht0", legacy(0x18, pNone, m0F, w0, only(1)).digit(1))
 
-	// JMP goes on at an address that is computed; for labels there is Assembler.Jump.
+	// JMP jumps to a computed address; for labels there is Assembler.Jump.
 	JMP = define("jmp", legacy(0xff, pNone, mOne, w0, rm(r64, 8)).digit(4))
-	// RET ends a function; Go is where it returns to.
+	// RET ends a function and returns to Go.
 	RET = define("ret", legacy(0xc3, pNone, mOne, w0))
-	// INT3 and UD2 trap: they stand where control must not come.
+	// INT3 and UD2 trap: they mark positions that must not be reached.
 	INT3 = define("int3", legacy(0xcc, pNone, mOne, w0))
 	UD2  = define("ud2", legacy(0x0b, pNone, m0F, w0))
 )
@@ -104,8 +104,8 @@ func shift(n uint8) []encoding {
 	}
 }
 
-// Cond is a condition of the flags, by its number in an encoding. Cond ^ 1 is
-// its negation.
+// Cond is a condition of the flags, by its number in an encoding. Cond ^ 1 is its
+// negation.
 type Cond uint8
 
 // The conditions: signed ones are L, GE, LE and G, unsigned ones B, AE, BE and A.

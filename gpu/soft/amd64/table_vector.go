@@ -1,60 +1,64 @@
 package amd64
 
-// Vector instructions, by shape. Each takes vectors of 128 and 256 bits, except
-// where a row names one of the two.
+// Vector instructions, by shape. Each accepts vectors of 128 and 256 bits, except where
+// a row names one of the two.
 
-// three is the shape of most: a register, a register, and a register or memory.
+// three defines an instruction of the most frequent shape: a register, a register, and
+// a register or memory.
 func three(name string, op byte, pp prefix, mp opmap, w width) *Inst {
 	return define(name, vex(op, pp, mp, w, reg(vec), vvvv(vec), rm(vec, full)))
 }
 
-// two has one source.
+// two defines an instruction with one source.
 func two(name string, op byte, pp prefix, mp opmap, w width) *Inst {
 	return define(name, vex(op, pp, mp, w, reg(vec), rm(vec, full)))
 }
 
-// twoImm has one source and a byte.
+// twoImm defines an instruction with one source and an immediate byte.
 func twoImm(name string, op byte, pp prefix, mp opmap, w width) *Inst {
 	return define(name, vex(op, pp, mp, w, reg(vec), rm(vec, full), imm(imm8)))
 }
 
-// threeImm has two sources and a byte.
+// threeImm defines an instruction with two sources and an immediate byte.
 func threeImm(name string, op byte, pp prefix, mp opmap, w width) *Inst {
 	return define(name, vex(op, pp, mp, w, reg(vec), vvvv(vec), rm(vec, full), imm(imm8)))
 }
 
-// movement loads by one opcode and stores by another.
+// movement defines an instruction that loads with one opcode and stores with another.
 func movement(name string, load, store byte, pp prefix) *Inst {
 	return define(name,
 		vex(load, pp, m0F, w0, reg(vec), rm(vec, full)),
 		vex(store, pp, m0F, w0, only(full), reg(vec)))
 }
 
-// shiftVector shifts all lanes by the low 64 bits of a register, or by a byte.
+// shiftVector defines a shift of all lanes by the low 64 bits of a register, or by an
+// immediate byte.
 func shiftVector(name string, op, immOp byte, n uint8) *Inst {
 	return define(name,
 		vex(op, p66, m0F, w0, reg(vec), vvvv(vec), rm(xmm, 16)),
 		vex(immOp, p66, m0F, w0, vvvv(vec), rm(vec, noMem), imm(imm8)).digit(n))
 }
 
-// widen reads a part of a register.
+// widen defines an instruction that reads a part of a register.
 func widen(name string, op byte, pp prefix, mp opmap, m memory) *Inst {
 	return define(name, vex(op, pp, mp, w0, reg(vec), rm(xmm, m)))
 }
 
-// blend takes the top bits of a fourth register's lanes.
+// blend defines an instruction that selects by the top bits of a fourth register's
+// lanes.
 func blend(name string, op byte) *Inst {
 	return define(name, vex(op, p66, m0F3A, w0, reg(vec), vvvv(vec), rm(vec, full), slot{inIs4, vec, noMem}))
 }
 
-// maskMove loads or stores the lanes whose mask has the top bit.
+// maskMove defines an instruction that loads or stores the lanes whose top bit of the
+// mask is set.
 func maskMove(name string, load, store byte, w width) *Inst {
 	return define(name,
 		vex(load, p66, m0F38, w, reg(vec), vvvv(vec), only(full)),
 		vex(store, p66, m0F38, w, only(full), vvvv(vec), reg(vec)))
 }
 
-// The moves. The aligned ones fault on memory that is not.
+// The moves. The aligned ones fault on misaligned memory.
 var (
 	VMOVDQU = movement("vmovdqu", 0x6f, 0x7f, pF3)
 	VMOVDQA = movement("vmovdqa", 0x6f, 0x7f, p66)
@@ -139,8 +143,8 @@ var (
 	VPTEST  = two("vptest", 0x17, p66, m0F38, w0)
 )
 
-// Lanes that change places. Those of 256 bits that are not named for a
-// permutation work in each half.
+// Permutations of lanes. Those of 256 bits that are not named for a permutation work in
+// each half separately.
 var (
 	VPSHUFB    = three("vpshufb", 0x00, p66, m0F38, w0)
 	VPSHUFD    = twoImm("vpshufd", 0x70, p66, m0F, w0)
@@ -198,8 +202,8 @@ var (
 	VBLENDVPD = blend("vblendvpd", 0x4b)
 	VPBLENDD  = threeImm("vpblendd", 0x02, p66, m0F3A, w0)
 
-	// The gathers read the lanes whose mask, the last operand, has the top bit,
-	// and clear it. The three registers must differ.
+	// The gathers read the lanes whose top bit of the mask, the last operand, is set, and
+	// clear it. The three registers must differ.
 	VPGATHERDD = define("vpgatherdd", vex(0x90, p66, m0F38, w0, reg(ymm), only(gatherY), vvvv(ymm)))
 	VPGATHERDQ = define("vpgatherdq", vex(0x90, p66, m0F38, w1, reg(ymm), only(gatherX), vvvv(ymm)))
 	VPGATHERQD = define("vpgatherqd", vex(0x91, p66, m0F38, w0, reg(xmm), only(gatherY), vvvv(xmm)))
@@ -280,9 +284,10 @@ var (
 
 // The state of the vector unit.
 var (
-	// VZEROUPPER clears the high halves, without which SSE code that follows is slow.
+	// VZEROUPPER clears the high halves, without which subsequent SSE code is slow.
 	VZEROUPPER = define("vzeroupper", vex(0x77, pNone, m0F, w0))
-	// VLDMXCSR and VSTMXCSR are the control of rounding and flushing, and the flags.
+	// VLDMXCSR and VSTMXCSR load and store the control of rounding and flushing, and the
+	// flags.
 	VLDMXCSR = define("vldmxcsr", vex(0xae, pNone, m0F, w0, only(4)).digit(2))
 	VSTMXCSR = define("vstmxcsr", vex(0xae, pNone, m0F, w0, only(4)).digit(3))
 )

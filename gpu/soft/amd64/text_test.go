@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// text is an instruction in Intel's syntax as the GNU assembler reads it.
+// text returns an instruction in Intel's syntax as the GNU assembler reads it.
 func (m *match) text(name string) string {
 	var s []string
 	for i, a := range m.args {
@@ -54,7 +54,7 @@ func (a Arg) address() string {
 	return "[" + strings.Join(s, " + ") + "]"
 }
 
-// size is how the assembler calls the size of memory.
+// size returns the assembler's name of the size of memory.
 func (m *match) size(s slot) string {
 	names := map[int]string{1: "byte", 2: "word", 4: "dword", 8: "qword", 16: "xmmword", 32: "ymmword"}
 	whole := max(m.vec, m.gpr).bytes()

@@ -5,17 +5,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// ld, st and the memory operand of atom and red (PTX ISA, "Data Movement and
-// Conversion Instructions": ld, st).
+// The instructions ld and st, and the memory operand of atom and red (PTX ISA, "Data
+// Movement and Conversion Instructions": ld, st).
 
-// access is the memory operand of an instruction, whose elements have this type.
+// access is the memory operand of an instruction, with the type of its elements.
 type access struct {
 	ir.Access
 	typ ptx.Type
 }
 
-// access parses modifiers and the memory operand of an access. Cache, order
-// and scope modifiers change nothing here: one block runs in program order.
+// access decodes the modifiers and the memory operand of ld, st, atom and red.
+// Modifiers of cache, order and scope have no effect here: a block executes in program
+// order.
 func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
 	a := access{Access: ir.Access{N: 1, Mask: ^uint64(0), Local: c.mod.spaces.Local}}
 	param := false
@@ -144,8 +145,8 @@ func (c *compiler) load(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{&ir.Load{Access: a.Access, D: dst, Fixed: len(base) == 0 || base[0].Kind == ptx.KindVar}}, nil
 }
 
-// loadDest: the register may be wider than what is loaded (PTX ISA, "Operand
-// Size Exceeding Instruction-Type Size").
+// loadDest returns the destination of a load. The register may be wider than the loaded
+// type (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
 func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (ir.Ref, error) {
 	if o.Kind == ptx.KindReg {
 		r := c.fr.regs[o.Reg]

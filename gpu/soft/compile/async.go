@@ -8,18 +8,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// completesBytes is the qualifier of what completes transactions of an mbarrier.
+// completesBytes is the qualifier of instructions that complete transactions of an
+// mbarrier.
 const completesBytes = "mbarrier::complete_tx::bytes"
 
-// storesAsync are the types of st.async, of which there may be vectors.
+// storesAsync has the types of st.async, also those of vector elements.
 var storesAsync = []string{"b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"}
 
-// reducesAsync are the operations of red.async with their types.
+// reducesAsync has the operations of red.async with their types.
 var reducesAsync = []string{"inc.u32", "dec.u32", "min.u32", "min.s32", "max.u32", "max.s32", "add.u32", "add.s32", "add.u64", "and.b32", "or.b32", "xor.b32"}
 
-// async is st.async and red.async (PTX ISA, "Data Movement": st.async; "Parallel
-// Synchronization": red.async): a store to shared memory of the cluster, or a
-// reduction there, and its bytes for an mbarrier. Both are done at once.
+// async compiles st.async and red.async (PTX ISA, "Data Movement": st.async; "Parallel
+// Synchronization": red.async): a store to shared memory of the cluster, or a reduction
+// there, and the completion of its bytes on an mbarrier. Both are executed at once.
 func (c *compiler) async(in *ptx.Inst, compiled decoder) ([]ir.Op, error) {
 	if in.Mods[0] != "async" || !in.Has(completesBytes) {
 		return nil, broken(in, qualifiers(in.Mods), "%s.async must have .async as its first qualifier, and .%s", in.Op, completesBytes)

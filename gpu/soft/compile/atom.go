@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// atom and red (PTX ISA, "Parallel Synchronization": atom, red).
+// The instructions atom and red (PTX ISA, "Parallel Synchronization": atom, red).
 
 var atomNames = map[string]bool{
 	"add": true, "min": true, "max": true, "inc": true, "dec": true, "cas": true, "exch": true,
@@ -75,8 +75,8 @@ func (c *compiler) atom(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{&ir.Atomic{Access: a.Access, F: f, Device: ops.DeviceUpdate(op, a.typ), What: op + "." + a.typ.String(), D: d, B: b, C: b2}}, nil
 }
 
-// missingUpdate returns the error of an atomic operation, or of none, that there is not
-// for a type.
+// missingUpdate returns the error of an atomic operation that does not exist for a
+// type, or of an instruction without an operation.
 func missingUpdate(in *ptx.Inst, op string, t ptx.Type) error {
 	if op == "" {
 		return broken(in, qualifiers(in.Mods), "%s must have an operation, such as .add", in.Op)
@@ -84,8 +84,8 @@ func missingUpdate(in *ptx.Inst, op string, t ptx.Type) error {
 	return missing(in, "%s.%s of type .%s", in.Op, op, t)
 }
 
-// atomEach is an operation on each element of a vector, which PTX makes atomic one by
-// one.
+// atomEach compiles an operation on each element of a vector. PTX makes the elements
+// atomic one by one.
 func (c *compiler) atomEach(in *ptx.Inst, a *access, op string, args []ptx.Operand) ([]ir.Op, error) {
 	f := ops.UpdateFor(op, a.typ)
 	if f == nil {
@@ -100,7 +100,7 @@ func (c *compiler) atomEach(in *ptx.Inst, a *access, op string, args []ptx.Opera
 	if args[1].Kind != ptx.KindVec || len(args[1].List) != a.N {
 		return nil, wrongLength(in, &args[1], a.N)
 	}
-	var list, moves []ir.Op // results move last: they may be sources of other elements
+	var list, moves []ir.Op // results are moved last, as they may be sources of other elements
 	for i := range a.N {
 		o := &ir.Atomic{Access: a.Access, F: f, Device: ops.DeviceUpdate(op, a.typ), What: op + "." + a.typ.String(), D: ir.None}
 		o.N, o.Off = 1, a.Off+uint64(i)*a.Size

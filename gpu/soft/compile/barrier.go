@@ -5,8 +5,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// syncInst compiles an instruction at which lanes wait for each other, as the
-// beginning of a block.
+// syncInst compiles an instruction at which lanes wait for each other, as the beginning
+// of a block.
 func (c *compiler) syncInst(in *ptx.Inst, b *ir.Block) error {
 	b.SyncAt = c.place
 	if in.Has("cluster") && in.Op == "barrier" {
@@ -29,8 +29,8 @@ func (c *compiler) syncInst(in *ptx.Inst, b *ir.Block) error {
 	return err
 }
 
-// blockBarrier is bar.sync, bar.arrive, bar.red and their barrier forms
-// (PTX ISA, "Parallel Synchronization": bar).
+// blockBarrier compiles bar.sync, bar.arrive, bar.red and their barrier forms (PTX ISA,
+// "Parallel Synchronization": bar).
 func (c *compiler) blockBarrier(in *ptx.Inst) (*ir.Barrier, error) {
 	args := in.Args
 	o := &ir.Barrier{Arrive: in.Has("arrive")}

@@ -12,17 +12,17 @@ func builtinOf(in *ptx.Inst) *ptx.Func {
 		return nil
 	}
 	for i := range in.Args {
-		if a := &in.Args[i]; a.Kind == ptx.KindFunc && brought(a.Func) {
+		if a := &in.Args[i]; a.Kind == ptx.KindFunc && provided(a.Func) {
 			return a.Func
 		}
 	}
 	return nil
 }
 
-// brought reports whether the device brings a function. Those of libdevice take
-// the place of weak definitions, as any that is not weak would: with one, a program
-// also runs where the device has none.
-func brought(f *ptx.Func) bool {
+// provided reports whether the device provides a function. Functions of libdevice
+// replace weak definitions, as any other definition would, so that a program with one
+// also runs on a device without the function.
+func provided(f *ptx.Func) bool {
 	if f.Extern || f.Link == ptx.Weak {
 		if _, ok := libdevice.Find(f.Name); ok {
 			return true
@@ -57,8 +57,8 @@ func (c *compiler) callBuiltin(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{b.op(returns, args)}, nil
 }
 
-// systemCall is a function that the device brings: the bytes of its parameters and
-// results, and what it does.
+// systemCall is a function that the device provides: the sizes in bytes of its
+// parameters and results, and its operation.
 type systemCall struct {
 	args, returns []uint64
 	op            func(returns, args []ir.Word) ir.Op
@@ -78,7 +78,7 @@ var systemCalls = map[string]systemCall{
 	}},
 }
 
-// words takes the operands of a list, of which each has a size in bytes.
+// words returns the operands of a list as words of the given sizes in bytes.
 func (c *compiler) words(list []ptx.Operand, sizes []uint64) ([]ir.Word, error) {
 	if len(list) != len(sizes) {
 		return nil, broken(c.in, len(list), "a call of a function of the device must have %d arguments or results there", len(sizes))

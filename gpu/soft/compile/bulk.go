@@ -9,11 +9,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// bulkForm is what the qualifiers of a bulk copy say after "async.bulk".
+// bulkForm has the qualifiers of a bulk copy after "async.bulk".
 type bulkForm struct {
 	spaces    []string // of the destination and the source: "shared", "global"
 	completes string   // "mbarrier", "bulk_group"
-	multicast bool     // to the blocks of a cluster: a mask follows
+	multicast bool     // to the blocks of a cluster: an operand with a mask follows
 	rest      []string
 }
 
@@ -37,7 +37,7 @@ func bulkFormOf(mods []string) (f bulkForm) {
 	return f
 }
 
-// operands is how many a form has after the first so many.
+// operands returns the number of operands of a form with n operands in any case.
 func (f *bulkForm) operands(n int) int {
 	for _, more := range []bool{f.completes == "mbarrier", f.multicast} {
 		if more {
@@ -47,8 +47,8 @@ func (f *bulkForm) operands(n int) int {
 	return n
 }
 
-// copyBulk is cp.async.bulk. Copies are done at once, so there is nothing to commit or
-// to wait for.
+// copyBulk compiles cp.async.bulk. Copies are executed at once, so commits and waits
+// have no effect.
 func (c *compiler) copyBulk(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	switch mods[0] {
 	case "commit_group", "wait_group", "prefetch":
@@ -92,7 +92,7 @@ func (c *compiler) bulk(in *ptx.Inst, f *bulkForm) (o *ir.CopyBulk, err error) {
 	return o, err
 }
 
-// reduceBulk is cp.reduce.async.bulk. Two halves are one element.
+// reduceBulk compiles cp.reduce.async.bulk. Two halves are one element.
 func (c *compiler) reduceBulk(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Mods) < 4 || in.Mods[0] != "async" || in.Mods[1] != "bulk" {
 		return nil, broken(in, qualifiers(in.Mods), "the qualifiers of cp.reduce must begin with .async.bulk and name the spaces")

@@ -8,13 +8,13 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// A call of a function by its name copies the arguments into the parameters of
-// its frame, and the results out of it (pass). A function that may be entered
-// again before it returns, or whose address is taken, is called dynamically
-// instead: both sides copy through an area of each lane (handover.go), and what
-// a lane has in the frame is saved while the function is entered again (recurse.go of exec).
+// A call of a function by its name copies the arguments to the parameters of its frame,
+// and the results from it (pass). A function that may be entered again before it
+// returns, or whose address is taken, is called dynamically instead: both sides copy
+// through an area of each lane (handover.go), and the content of a lane's frame is
+// saved while the function is entered again (recurse.go of exec).
 
-// site is one call instruction. fn is nil when it calls the address in target.
+// site is one call instruction. fn is nil if it calls the address in target.
 type site struct {
 	fn         *ptx.Func
 	target     ptx.Operand
@@ -82,8 +82,8 @@ func (c *compiler) call(n *node, b *ir.Block) error {
 	return nil
 }
 
-// callAddress calls the function whose address is in a register. Lanes with
-// different addresses go on as groups of their own.
+// callAddress calls the function whose address is in a register. Lanes with different
+// addresses continue as groups of their own.
 func (c *compiler) callAddress(s *site, b *ir.Block, back int) (err error) {
 	target, err := c.source(&s.target, ir.Class64, ptx.U64)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *compiler) callAddress(s *site, b *ir.Block, back int) (err error) {
 	return nil
 }
 
-// returned is where a call comes back: it fetches the results.
+// returned compiles the block to which a call returns: it copies the results.
 func (c *compiler) returned(n *node, b *ir.Block) error {
 	s, err := callParts(n.inst)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *compiler) ret(b *ir.Block) error {
 	return nil
 }
 
-// argumentOf returns what an argument of a call is, for messages.
+// argumentOf returns the description of an argument of a call, for messages.
 func argumentOf(a *ptx.Operand) string {
 	if a.Kind == ptx.KindVar {
 		return fmt.Sprintf(".%s variable %s of %d bytes", a.Var.Space, a.Var.Name, a.Var.Size)

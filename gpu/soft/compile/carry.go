@@ -7,9 +7,9 @@ import (
 )
 
 // carrying compiles add.cc, addc, sub.cc, subc, mad.cc and madc (PTX ISA,
-// "Extended-Precision Integer Arithmetic Instructions"). The flag CC.CF is a
-// predicate register of the kernel; subtraction keeps there that it did not borrow, as
-// a card does: programs that add after it see that.
+// "Extended-Precision Integer Arithmetic Instructions"). The flag CC.CF is a predicate
+// register of the kernel. Subtraction sets it if it does not borrow, as a GPU does,
+// which is visible to an addition after it.
 func (c *compiler) carrying(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
 	if err != nil {

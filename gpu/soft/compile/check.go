@@ -5,10 +5,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Check compiles an image as a context would that loads it, and returns its
-// kernels: which of them a soft GPU runs, and why not the others. The error is
-// why the module itself is refused. Programs of a large module are not kept: a
-// context would have those that it uses.
+// Check compiles an image as a context that loads it would, and returns its kernels,
+// those that cannot be executed with an error. It returns an error if the module itself
+// is refused. The programs of a large module are not kept, as a context would only have
+// those that it uses.
 func (c Capability) Check(image []byte) ([]Kernel, error) {
 	m, err := c.ParseLazy(image)
 	if err != nil {
@@ -24,7 +24,7 @@ func (c Capability) Check(image []byte) ([]Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.lazy.source = source{text: text} // not to unpack it for each
+	m.lazy.source = source{text: text} // so that it is not unpacked for each kernel
 	list := m.Entries()
 	for i := range list {
 		m.Compile(&list[i])
@@ -33,7 +33,7 @@ func (c Capability) Check(image []byte) ([]Kernel, error) {
 	return list, nil
 }
 
-// checked is the Memory of a module that is never run: its variables have
+// checked is the Memory of a module that is never executed: its variables have
 // addresses, and share their bytes.
 type checked struct {
 	next, code uint64
@@ -41,7 +41,7 @@ type checked struct {
 	scratch    []byte
 }
 
-// checkedWindow is where programs of an empty process have theirs.
+// checkedWindow is the address window of programs in an empty process.
 var checkedWindow = abi.Windows()[0]
 
 // Place implements Memory.

@@ -9,8 +9,8 @@ import (
 // Clusters of blocks (PTX ISA, "Parallel Synchronization": barrier.cluster; "Data
 // Movement": mapa, getctarank).
 
-// clusterBarrier is barrier.cluster. Blocks see each other's memory as one
-// processor's, so how memory is ordered changes nothing.
+// clusterBarrier compiles barrier.cluster. All blocks see memory in the same order, so
+// the memory order of the instruction has no effect.
 func (c *compiler) clusterBarrier(in *ptx.Inst) (*ir.ClusterBarrier, error) {
 	o := &ir.ClusterBarrier{Wait: in.Has("wait")}
 	if o.Wait == in.Has("arrive") {
@@ -32,7 +32,8 @@ func (c *compiler) mapa(in *ptx.Inst) ([]ir.Op, error) {
 	return nil, broken(in, qualifiers(in.Mods), "mapa must have .shared::cluster and .u32, or .u64 alone")
 }
 
-// getCTARank is getctarank: of the block whose shared memory has an address.
+// getCTARank compiles getctarank, which returns the rank of the block whose shared
+// memory contains an address.
 func (c *compiler) getCTARank(in *ptx.Inst) ([]ir.Op, error) {
 	if err := operands(in, 2); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Limits of one program; PTX of that size is not a compiler's.
+// Limits of one program, which compilers do not reach.
 const (
 	maxLocalBytes  = 512 << 10 // per thread, as on hardware
 	MaxSharedBytes = 48 << 10  // static
@@ -19,20 +19,21 @@ const (
 	maxSlots       = ptx.MaxRegisters
 )
 
-// compiler turns one kernel and what it calls into a program.
+// compiler is the state of the compilation of a kernel, and of the functions that it
+// calls, to a program.
 type compiler struct {
 	mod    *Module
 	p      *ir.Program
 	frames map[*ptx.Func]*frame
 	consts map[constKey]ir.Ref
 	shared map[*ptx.Var]uint32
-	in     *ptx.Inst // the instruction in work, for errors
-	fr     *frame    // its function
+	in     *ptx.Inst // the current instruction, for errors
+	fr     *frame    // the function of the current instruction
 	place  *ir.Place
-	carry  *ir.Ref // CC.CF, when used
+	carry  *ir.Ref // CC.CF, if it is used
 
-	callsAddress bool   // somewhere
-	handOverAt   uint32 // the hand-over area in local memory
+	callsAddress bool   // some function calls an address
+	handOverAt   uint32 // offset of the hand-over area in local memory
 	handOverMost uint64 // its size in bytes
 }
 
@@ -41,28 +42,28 @@ type constKey struct {
 	bits  uint64
 }
 
-// frame is where a function keeps its registers and memory. Every function has
-// one, and lanes in different calls never share a lane's slots. A lane that
-// enters a function again saves what it has there.
+// frame has the registers and the memory of a function. Every function has one, and
+// lanes in different calls never share a lane's slots. The frame of a lane that enters
+// a function again is saved.
 type frame struct {
 	f      *ptx.Func
 	regs   []ir.Ref
 	vars   map[*ptx.Var]uint32 // local memory offsets of .local and .param
-	values map[*ptx.Var]ir.Ref // .param variables that are registers instead
+	values map[*ptx.Var]ir.Ref // .param variables that are in registers instead
 	nodes  []node
-	number []int // block number of a node
+	number []int // block number of each node
 	calls  []*ptx.Func
 	index  int
 
 	callsAddress bool
-	from, to     uint32                  // its part of local memory
-	stack        map[*ptx.Var]uint32     // .local variables on the lanes' stack: offsets in its frame there
-	addresses    map[stackAddress]ir.Ref // of those
-	prologue     int                     // the block where it takes its arguments over
-	callee       *ir.Callee              // of one that is called dynamically
+	from, to     uint32                  // its range of local memory
+	stack        map[*ptx.Var]uint32     // offsets of .local variables that are on the lanes' stack, in the frame there
+	addresses    map[stackAddress]ir.Ref // registers with addresses of these
+	prologue     int                     // the block in which it copies its arguments
+	callee       *ir.Callee              // of a function that is called dynamically
 }
 
-// compile makes the program of a kernel.
+// compile compiles a kernel to a program.
 func compile(l *Module, f *ptx.Func) (*ir.Program, error) {
 	p := &ir.Program{
 		Name: f.Name, Const32: map[int]uint32{}, Const64: map[int]uint64{}, Specials: map[string]int{},
@@ -90,7 +91,8 @@ func compile(l *Module, f *ptx.Func) (*ir.Program, error) {
 	return p, nil
 }
 
-// function gives a function its frame and block numbers, and the ones it calls.
+// function creates the frame and the block numbers of a function, and of those that it
+// calls.
 func (c *compiler) function(f *ptx.Func, depth int) error {
 	if c.frames[f] != nil {
 		return nil
@@ -185,7 +187,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	return nil
 }
 
-// collect gives a frame to a kernel and to everything that it may call.
+// collect creates the frames of a kernel and of all functions that it may call.
 func (c *compiler) collect(f *ptx.Func) error {
 	if err := named(c.function(f, 0), f); err != nil {
 		return err
@@ -201,7 +203,7 @@ func (c *compiler) collect(f *ptx.Func) error {
 	return nil
 }
 
-// named says in which of several linked objects an error is.
+// named adds the linked object to an error.
 func named(err error, f *ptx.Func) error {
 	var pe *ptx.Error
 	if errors.As(err, &pe) && pe.Object == "" {
@@ -210,7 +212,7 @@ func named(err error, f *ptx.Func) error {
 	return err
 }
 
-// noteShared gives module-level shared variables their place when used.
+// noteShared places the module-level shared variables that an operand names.
 func (c *compiler) noteShared(a *ptx.Operand) {
 	for i := range a.List {
 		c.noteShared(&a.List[i])
@@ -220,8 +222,8 @@ func (c *compiler) noteShared(a *ptx.Operand) {
 	}
 }
 
-// addShared places a static shared variable. Dynamic shared memory (extern)
-// begins after all of them.
+// addShared places a static shared variable. Dynamic shared memory (extern) begins
+// after all of them.
 func (c *compiler) addShared(v *ptx.Var) error {
 	if v.Extern {
 		return nil
@@ -248,7 +250,7 @@ func classOf(t ptx.Type) ir.Class {
 	return ir.Class32
 }
 
-// newReg returns a register of a type, for what a function calls name.
+// newReg returns a register of a type. name is its name in the function, for errors.
 func (c *compiler) newReg(f *ptx.Func, name string, t ptx.Type) (ir.Ref, error) {
 	if t == ptx.B128 {
 		return ir.Ref{}, &ptx.Error{Line: f.Line, Msg: fmt.Sprintf("not implemented: .b128 registers, such as %s of function %s", name, f.Name)}
@@ -260,7 +262,7 @@ func (c *compiler) newReg(f *ptx.Func, name string, t ptx.Type) (ir.Ref, error) 
 	return r, nil
 }
 
-// fresh is a register of the compiler's own.
+// fresh returns a new register that PTX does not name.
 func (c *compiler) fresh(cl ir.Class) ir.Ref {
 	switch cl {
 	case ir.Class32:
@@ -274,7 +276,7 @@ func (c *compiler) fresh(cl ir.Class) ir.Ref {
 	return ir.Ref{Class: ir.ClassPred, Slot: c.p.Preds - 1}
 }
 
-// constant is a register that holds the same value in every lane.
+// constant returns a register that has the same value in every lane.
 func (c *compiler) constant(cl ir.Class, bits uint64) ir.Ref {
 	if cl == ir.Class32 {
 		bits &= 1<<32 - 1
@@ -293,7 +295,7 @@ func (c *compiler) constant(cl ir.Class, bits uint64) ir.Ref {
 	return r
 }
 
-// address is a variable's address in its own space.
+// address returns a variable's address in its own state space.
 func (c *compiler) address(v *ptx.Var) (uint64, error) {
 	if a, ok := c.fr.vars[v]; ok {
 		return uint64(a), nil
@@ -323,9 +325,9 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 	return 0, broken(c.in, "a declaration alone", "variable %s is not in the module: it must be defined", v.Name)
 }
 
-// builtFor is in the message of kernels of libraries that were compiled for an
+// builtFor is part of the message of library kernels that were compiled for an
 // architecture on which they do not work ("is for sm80-sm100, but was built for sm61").
-// That is all they do: they print it, and what they were to write is not written.
+// Such kernels only print it, and write no results.
 var builtFor = []byte("but was built for sm")
 
 // builtForAnother refuses a kernel that uses such a message.
@@ -337,7 +339,8 @@ func (c *compiler) builtForAnother(v *ptx.Var) error {
 	return broken(c.in, fmt.Sprintf("%.200q", bytes.TrimSpace(text)), "the kernel must be built for this device, and not only print that it was built for another")
 }
 
-// source is the register that holds an operand. t says how to read constants.
+// source returns the register that holds an operand. t is the type that constants are
+// read as.
 func (c *compiler) source(a *ptx.Operand, cl ir.Class, t ptx.Type) (ir.Ref, error) {
 	switch a.Kind {
 	case ptx.KindReg:
@@ -387,7 +390,7 @@ func (c *compiler) source(a *ptx.Operand, cl ir.Class, t ptx.Type) (ir.Ref, erro
 	return ir.Ref{}, broken(c.in, kindOf(a), "the operand must be %s, or a constant of its size", className(cl))
 }
 
-// dest is the register that an operand names as a result.
+// dest returns the register that an operand names as a result.
 func (c *compiler) dest(a *ptx.Operand, cl ir.Class) (ir.Ref, error) {
 	switch a.Kind {
 	case ptx.KindReg:
@@ -402,7 +405,7 @@ func (c *compiler) dest(a *ptx.Operand, cl ir.Class) (ir.Ref, error) {
 	return ir.Ref{}, broken(c.in, kindOf(a), "the result must be %s", className(cl))
 }
 
-// emitFrame compiles a function's nodes into their blocks.
+// emitFrame compiles a function's nodes to their blocks.
 func (c *compiler) emitFrame(fr *frame) error {
 	c.fr = fr
 	if err := c.takeArguments(fr); err != nil {

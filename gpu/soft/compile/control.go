@@ -27,7 +27,8 @@ func (c *compiler) terminator(n *node, b *ir.Block) error {
 	return nil
 }
 
-// branchTable is brx.idx. An index past the table has no defined effect in PTX.
+// branchTable compiles brx.idx. The effect of an index beyond the table is undefined in
+// PTX.
 func (c *compiler) branchTable(n *node, b *ir.Block) error {
 	idx, err := c.source(&n.inst.Args[0], ir.Class32, ptx.U32)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// copyAsync is cp.async with its groups (PTX ISA, "Data Movement and Conversion
+// copyAsync compiles cp.async with its groups (PTX ISA, "Data Movement and Conversion
 // Instructions: Asynchronous copy": the forms that are not bulk copies). Copies are
-// done at once, so there is nothing to commit or to wait for.
+// executed at once, so commits and waits have no effect.
 func (c *compiler) copyAsync(in *ptx.Inst) ([]ir.Op, error) {
 	mods := in.Mods
 	if len(mods) > 2 && mods[0] == "reduce" {
@@ -61,7 +61,7 @@ func (c *compiler) copyAsync(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{k}, nil
 }
 
-// copied is one side of the copy.
+// copied returns the access of one side of the copy.
 func (c *compiler) copied(in *ptx.Inst, space string, arg int) (ir.Access, error) {
 	size := in.Args[2]
 	if size.Kind != ptx.KindInt {
@@ -77,7 +77,7 @@ func (c *compiler) copied(in *ptx.Inst, space string, arg int) (ir.Access, error
 	return a.Access, err
 }
 
-// copiedPart is the last operand: how many bytes are copied, or whether none are.
+// copiedPart compiles the last operand: how many bytes are copied, or whether none are.
 func (c *compiler) copiedPart(k *ir.CopyAsync, o *ptx.Operand) (err error) {
 	if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class == ir.ClassPred {
 		k.Ignore = &ir.Pred{Slot: c.fr.regs[o.Reg].Slot, Not: o.Not}

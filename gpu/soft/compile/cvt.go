@@ -35,8 +35,8 @@ func (c *compiler) cvt(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{&ir.Convert{F: v, D: d, S: src, Keep: keep}}, nil
 }
 
-// fits reports whether the operands have exactly the loop's register widths. A
-// register of 16 bits has the width of one of 32, which a signed result fills.
+// fits reports whether the operands have exactly the loop's register widths. A register
+// of 16 bits is stored in 32, which a signed result would fill.
 func (c *compiler) fits(in *ptx.Inst, f ops.Operation) bool {
 	d, src, _ := ir.ShapeOf(f.Loop)
 	if len(in.Args) != len(src)+1 {
@@ -54,7 +54,7 @@ func (c *compiler) fits(in *ptx.Inst, f ops.Operation) bool {
 	return true
 }
 
-// cvtReg: registers of a cvt may be wider than its types.
+// cvtReg returns the register of an operand of cvt, which may be wider than its type.
 func (c *compiler) cvtReg(o *ptx.Operand, t ptx.Type) (ir.Ref, error) {
 	if o.Kind == ptx.KindReg {
 		r := c.fr.regs[o.Reg]

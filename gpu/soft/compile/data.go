@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// mov (PTX ISA, "Data Movement": mov): copies, packing and unpacking of
+// mov compiles mov (PTX ISA, "Data Movement": mov): copies, packing and unpacking of
 // vectors, predicates, addresses, special registers.
 func (c *compiler) mov(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
@@ -31,7 +31,7 @@ func (c *compiler) mov(in *ptx.Inst) ([]ir.Op, error) {
 		return c.logic(in)
 	case a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%clock") || a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%globaltimer"):
 		return c.clock(d, a, t)
-	case a.Kind == ptx.KindSpecial && t.Size() == 8: // %gridid and the like
+	case a.Kind == ptx.KindSpecial && t.Size() == 8: // %gridid and similar
 		return nil, missing(in, "special register %s of 64 bits", a.Name)
 	}
 	if n := t.Size(); n != 2 && n != 4 && n != 8 {
@@ -40,7 +40,7 @@ func (c *compiler) mov(in *ptx.Inst) ([]ir.Op, error) {
 	return c.apply(copying(t), in.Args, t)
 }
 
-// copying is the loop that copies a register of a type.
+// copying returns the loop that copies a register of a type.
 func copying(t ptx.Type) ops.Operation {
 	if t.Size() == 8 {
 		loop, _ := ops.Find("mov", "b64")
@@ -50,8 +50,8 @@ func copying(t ptx.Type) ops.Operation {
 	return loop
 }
 
-// movVector copies between vector registers, or from a list of values (PTX ISA,
-// "Vectors"). All values are read before the first is written.
+// movVector compiles a copy between vector registers, or from a list of values (PTX
+// ISA, "Vectors"). All values are read before the first is written.
 func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	n := len(d.List)
 	if t == ptx.Pred || t.Size() > 8 {
@@ -83,7 +83,7 @@ func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	return append(read, write...), nil
 }
 
-// clock reads nanoseconds for %globaltimer, cycles for %clock.
+// clock compiles a read of %globaltimer, in nanoseconds, or %clock, in cycles.
 func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	r, err := c.dest(d, classOf(t))
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	return []ir.Op{&ir.Unpack{D: dst, S: src, Each: each}}, nil
 }
 
-// predSource is a predicate operand with its negation.
+// predSource returns a predicate operand with its negation.
 func (c *compiler) predSource(a *ptx.Operand) (ir.Pred, error) {
 	if a.Kind == ptx.KindInt { // a constant predicate
 		r := c.fresh(ir.ClassPred) // all zero
@@ -152,7 +152,8 @@ func (c *compiler) predSource(a *ptx.Operand) (ir.Pred, error) {
 	return ir.PredOf(r, a.Not), err
 }
 
-// logic is and, or, xor, not, mov of predicates; other types are in the table.
+// logic compiles and, or, xor, not and mov of predicates; for other types they are in
+// the table.
 func (c *compiler) logic(in *ptx.Inst) ([]ir.Op, error) {
 	if !in.Has("pred") {
 		return c.tabled(in, in.Mods)
@@ -182,8 +183,8 @@ func (c *compiler) logic(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{&ir.Logic{F: in.Op, D: d, A: a, B: b}}, nil
 }
 
-// compare compiles the comparison of setp and set into a fresh predicate.
-// mods are without a boolean operator.
+// compare compiles the comparison of setp and set to a new predicate. mods are the
+// modifiers without a boolean operator.
 func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (ir.Op, ir.Ref, error) {
 	f, ok := ops.Find("setp", mods...)
 	if !ok {
@@ -199,7 +200,7 @@ func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (ir.Op,
 	return &ir.Arith{F: f, D: d, S: []ir.Ref{ra, rb}, Scratch: true}, d, err
 }
 
-// boolOp takes the boolean operator out of the modifiers of setp or set.
+// boolOp separates the boolean operator from the other modifiers of setp or set.
 func boolOp(mods []string) (op string, rest []string) {
 	for _, m := range mods {
 		if m == "and" || m == "or" || m == "xor" {
@@ -211,7 +212,7 @@ func boolOp(mods []string) (op string, rest []string) {
 	return op, rest
 }
 
-// compared returns how many operands setp and set have: a boolean operator needs one
+// compared returns the number of operands of setp and set: a boolean operator needs one
 // more.
 func compared(op string) int {
 	if op == "" {
@@ -286,7 +287,7 @@ func (c *compiler) selp(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{s}, err
 }
 
-// slct selects by the sign of its third source.
+// slct compiles a selection by the sign of the third source.
 func (c *compiler) slct(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Mods) < 2 {
 		return nil, broken(in, qualifiers(in.Mods), "slct must have 2 types, of the values and of the number that selects")
@@ -337,8 +338,8 @@ func (c *compiler) lop3(in *ptx.Inst) ([]ir.Op, error) {
 	return c.apply(ops.Lop3(uint32(in.Args[4].Bits)), in.Args[:4], ptx.B32)
 }
 
-// cvta turns addresses of a space into generic ones and back; isspacep asks
-// (PTX ISA, "Data Movement": cvta, isspacep).
+// cvta compiles the conversion of addresses of a space to generic ones and back (PTX
+// ISA, "Data Movement": cvta, isspacep).
 func (c *compiler) cvta(in *ptx.Inst) ([]ir.Op, error) {
 	if !in.Has("u64") {
 		return nil, broken(in, qualifiers(in.Mods), "the type of cvta must be .u64")

@@ -5,16 +5,16 @@ import "github.com/basalt-gpu/basalt/gpu/soft/ir"
 // dynamic reports whether a function is called dynamically.
 func (fr *frame) dynamic() bool { return fr.callee != nil }
 
-// dynamics finds the functions of a kernel that are called dynamically: those
-// whose address is taken, and those that may call themselves. A call of an
-// address may be one of any function whose address is taken.
+// dynamics finds the functions of a kernel that are called dynamically: those whose
+// address is taken, and those that may call themselves. A call of an address may be one
+// of any function whose address is taken.
 func (c *compiler) dynamics() {
 	list := make([]*frame, 0, len(c.frames))
 	for _, fr := range c.frames {
 		fr.index = len(list)
 		list = append(list, fr)
 	}
-	hub := len(list) // stands for every call of an address
+	hub := len(list) // represents every call of an address
 	nodes := make([]node, hub+1)
 	self := make([]bool, hub+1)
 	for i, fr := range list {

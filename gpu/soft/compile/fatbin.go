@@ -7,19 +7,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/fatbin"
 )
 
-// Capability is a device's compute capability, as in sm_90: it chooses among the
-// PTX of a fatbin.
+// Capability is a device's compute capability, as in sm_90. It selects the PTX of a
+// fatbin.
 //
-// A real driver refuses PTX for a newer target. The soft GPU takes it whatever it
-// says that it is: it judges instructions, not the .target line, and names the one
-// that it lacks.
+// A real driver refuses PTX for a newer target. The emulated GPU accepts it: it checks
+// instructions, not the .target line, and reports the instruction that is not
+// implemented.
 type Capability uint32
 
-// DefaultCapability is a device's that says nothing else.
+// DefaultCapability is the capability of a device for which none is given.
 const DefaultCapability Capability = 90
 
-// better reports whether PTX for architecture a is preferred to that for b: the
-// newest that the device covers, or else the oldest.
+// better reports whether PTX for architecture a is preferred to that for b: the newest
+// that the device covers, or else the oldest.
 func (c Capability) better(a, b uint32) bool {
 	if a <= uint32(c) && b <= uint32(c) {
 		return a > b
@@ -27,7 +27,7 @@ func (c Capability) better(a, b uint32) bool {
 	return a < b
 }
 
-// fatbinPTX gives the PTX that suits the device best.
+// fatbinPTX returns the best PTX for the device.
 func (c Capability) fatbinPTX(image []byte) (source, error) {
 	entries, err := fatbin.Entries(image)
 	if err != nil {

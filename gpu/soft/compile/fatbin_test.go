@@ -13,7 +13,7 @@ import (
 
 const head = ".version 7.8\n.target sm_61\n.address_size 64\n"
 
-// lz4 encodes with one match where the text repeats: literals, then a copy.
+// lz4 compresses text with one match for its repeated head: literals, then a copy.
 func lz4(text string) []byte {
 	const unit = "// padding\n" // 11 bytes, repeated by the text's head
 	n := strings.Count(text, unit) - 1
@@ -34,7 +34,8 @@ func lz4(text string) []byte {
 	return append(append(out, byte(l)), tail...)
 }
 
-// fatbin wraps entries of (kind, arch, flags, payload, size when unpacked).
+// makeFatbin returns a fatbin with entries of (kind, arch, flags, payload, unpacked
+// size).
 func makeFatbin(entries ...[]any) []byte {
 	le := binary.LittleEndian
 	var body []byte
@@ -65,20 +66,20 @@ func TestFatbins(t *testing.T) {
 	for _, e := range [][2]int{{90, 100}, {100, 90}} { // the device's own, not the newest
 		choice := makeFatbin([]any{1, e[0], 0, []byte(fmt.Sprint("arch", e[0])), 0}, []any{1, e[1], 0, []byte(fmt.Sprint("arch", e[1])), 0})
 		if src, err := DefaultCapability.ptxOf(choice); err != nil || src != "arch90" {
-			t.Errorf("%v: %q %v", e, src, err)
+			t.Errorf("PTX of architectures %v for capability 9.0 = %q, error %v; want arch90", e, src, err)
 		}
 		if src, err := Capability(100).ptxOf(choice); err != nil || src != "arch100" {
-			t.Errorf("%v on a device of capability 10.0: %q %v", e, src, err)
+			t.Errorf("PTX of architectures %v for capability 10.0 = %q, error %v; want arch100", e, src, err)
 		}
 	}
 	if src, err := DefaultCapability.ptxOf(makeFatbin([]any{1, 120, 0, []byte("newest"), 0}, []any{1, 100, 0, []byte("oldest"), 0})); err != nil || src != "oldest" {
-		t.Errorf("only newer ones: %q %v", src, err)
+		t.Errorf("PTX of architectures newer than the device's = %q, error %v; want the oldest", src, err)
 	}
 	elf := []any{2, 61, 0, []byte("\x7fELF machine code"), 0}
 	good := makeFatbin(elf, []any{1, 50, 0, old, 0}, []any{1, 61, 0x2000, packed, len(text)})
 	src, err := DefaultCapability.ptxOf(good)
 	if err != nil || src != text {
-		t.Fatalf("%v, %q", err, src)
+		t.Fatalf("PTX of a compressed fatbin = %q, error %v; want %q", src, err, text)
 	}
 	for name, bad := range map[string][]byte{
 		"only machine code": makeFatbin(elf),
@@ -88,12 +89,13 @@ func TestFatbins(t *testing.T) {
 		"short":             good[:len(good)-1],
 	} {
 		if _, err := DefaultCapability.ptxOf(bad); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("ptxOf of a fatbin with %s: no error, want one", name)
 		}
 	}
 }
 
-// What nvcc -c and an archive of that have for the device is linked too.
+// TestLinkedLibraries checks that the PTX for the device in the output of nvcc -c, and
+// in an archive of that, is linked.
 func TestLinkedLibraries(t *testing.T) {
 	ptxIn := func(text string) string { return string(makeFatbin([]any{1, 61, 0, []byte(head + text + "\x00"), 0})) }
 	f := fatbintest.Object([2]string{"__nv_relfatbin", ptxIn(".extern .func g; .visible .func f { call g; ret; }")})
@@ -108,7 +110,7 @@ func TestLinkedLibraries(t *testing.T) {
 	good := fatbintest.Object([2]string{".nv_fatbin", ptxIn(".visible .func g { ret; }")})
 	mod, _, err := DefaultCapability.parseImage(image(good))
 	if err != nil || len(mod.Funcs) != 3 {
-		t.Fatalf("module %+v, %v; want k, g and f", mod, err)
+		t.Fatalf("linked module = %+v, error %v; want the functions k, g and f", mod, err)
 	}
 	for want, g := range map[string][]byte{
 		"g.o: malformed image":                []byte("nothing"),
@@ -116,7 +118,7 @@ func TestLinkedLibraries(t *testing.T) {
 		"lib.a.*unresolved extern function g": fatbintest.Object(),
 	} {
 		if _, _, err := DefaultCapability.parseImage(image(g)); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
-			t.Errorf("error %v, want %q", err, want)
+			t.Errorf("error of the link = %v, want one that matches %q", err, want)
 		}
 	}
 }

@@ -2,9 +2,9 @@ package compile
 
 import "github.com/basalt-gpu/basalt/gpu/ptx"
 
-// node is a basic block before it gets its number.
+// node is a basic block that has no number yet.
 type node struct {
-	sync  *ptx.Inst   // first instruction, when it synchronizes
+	sync  *ptx.Inst   // first instruction, if it synchronizes
 	insts []*ptx.Inst // plain instructions
 	term  termKind
 	inst  *ptx.Inst // the terminator
@@ -44,8 +44,8 @@ func terminates(in *ptx.Inst) bool {
 	return false
 }
 
-// buildGraph cuts a function into nodes; node 0 is the entry. A guarded call,
-// return or synchronizing instruction becomes a branch around it.
+// buildGraph divides a function into nodes; node 0 is the entry. A guarded call, return
+// or synchronizing instruction becomes a branch around it.
 func buildGraph(f *ptx.Func) ([]node, error) {
 	body := f.Body
 	leader := make([]bool, len(body)+1)
@@ -69,7 +69,7 @@ func buildGraph(f *ptx.Func) ([]node, error) {
 	}
 	var nodes []node
 	at := make([]int, len(body)+1) // node that starts at an instruction
-	// Successors are first instruction numbers (>= 0) or ^node; resolved below.
+	// Successors are first instruction numbers (>= 0) or ^node; they are resolved below.
 	add := func(n node) int { nodes = append(nodes, n); return len(nodes) - 1 }
 	for i := 0; i < len(body); {
 		n := node{}
@@ -107,7 +107,7 @@ func buildGraph(f *ptx.Func) ([]node, error) {
 		}
 		at[start] = add(n)
 	}
-	at[len(body)] = add(node{term: termRet}) // falling off the end returns
+	at[len(body)] = add(node{term: termRet}) // the end of the body is a return
 	for i := range nodes {
 		for j, s := range nodes[i].succ {
 			if s < 0 {
@@ -117,7 +117,7 @@ func buildGraph(f *ptx.Func) ([]node, error) {
 			}
 		}
 	}
-	if e := at[0]; e != 0 { // the entry comes first
+	if e := at[0]; e != 0 { // the entry is first
 		swapNodes(nodes, 0, e)
 	}
 	return nodes, nil
@@ -137,7 +137,7 @@ func swapNodes(nodes []node, a, b int) {
 	}
 }
 
-// terminator makes the node that an unguarded terminator would end.
+// terminator returns the node that an unguarded terminator would end.
 func terminator(in *ptx.Inst, next int, add func(node) int) (node, error) {
 	n := node{inst: in}
 	switch in.Op {
@@ -172,9 +172,9 @@ func terminator(in *ptx.Inst, next int, add func(node) int) (node, error) {
 	return n, nil
 }
 
-// orderNodes numbers nodes so that forward edges go up and every loop is
-// contiguous: strongly connected components in topological order, each with
-// its header first and ordered the same way inside.
+// orderNodes numbers nodes so that forward edges lead to higher numbers and every loop
+// is contiguous: strongly connected components in topological order, each with its
+// header first and ordered recursively.
 func orderNodes(nodes []node) []int {
 	all := make([]int, len(nodes))
 	for i := range all {
@@ -187,13 +187,13 @@ func orderNodes(nodes []node) []int {
 
 type orderer struct {
 	nodes []node
-	in    []int // the innermost region a node belongs to
+	in    []int // the innermost region of each node
 	next  int   // last region number given
 	out   []int
 }
 
-// maxLoopDepth bounds the work on hostile graphs; deeper loops still run, only
-// with less chance to reconverge.
+// maxLoopDepth limits the work for hostile graphs. Deeper loops are executed correctly,
+// but their lanes may not reconverge.
 const maxLoopDepth = 64
 
 func (o *orderer) order(set []int, entry, depth int) {
@@ -223,7 +223,7 @@ func (o *orderer) order(set []int, entry, depth int) {
 	}
 }
 
-// header is the node of a loop that is entered first.
+// header returns the node of a loop that is entered first.
 func (o *orderer) header(c []int, entry, region int) int {
 	if len(c) == 1 {
 		return c[0]
@@ -236,7 +236,7 @@ func (o *orderer) header(c []int, entry, region int) int {
 			return n
 		}
 	}
-	for _, n := range o.out { // entered from what is already placed
+	for _, n := range o.out { // entered from nodes that have been placed
 		for _, s := range o.nodes[n].succ {
 			if o.in[s] == inside {
 				return s
@@ -246,8 +246,8 @@ func (o *orderer) header(c []int, entry, region int) int {
 	return c[len(c)-1]
 }
 
-// components is Tarjan's algorithm with its own stack, over one region; the
-// result is in reverse topological order.
+// components returns the strongly connected components of a region in reverse
+// topological order, by Tarjan's algorithm with an explicit stack.
 func (o *orderer) components(set []int, region int) [][]int {
 	index := make(map[int]int, len(set))
 	low := make(map[int]int, len(set))

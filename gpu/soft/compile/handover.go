@@ -7,12 +7,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// The arguments and results of a dynamic call lie in the hand-over area of a
-// lane's local memory, in order, each at the next multiple of handOverAlign.
-// Nothing of the lane runs between the copies of the two sides.
+// The arguments and results of a dynamic call are stored in the hand-over area of a
+// lane's local memory, in order, each at the next multiple of handOverAlign. The lane
+// executes nothing else between the copies of the two sides.
 const handOverAlign = 16
 
-// handOverSize is what values take of the area.
+// handOverSize returns the size of values in the area.
 func handOverSize(vars []*ptx.Var) (n uint64) {
 	for _, v := range vars {
 		n += (max(v.Size, 8) + handOverAlign - 1) &^ (handOverAlign - 1)
@@ -20,10 +20,9 @@ func handOverSize(vars []*ptx.Var) (n uint64) {
 	return n
 }
 
-// handOver copies a call's operands into the area, or its results out of it.
-// The formal variables are nil when the function is not known; then the
-// operands are variables or registers, and the function's signature is compared
-// when the call is made.
+// handOver copies a call's operands to the area, or its results from it. The formal
+// variables are nil if the function is not known; then the operands are variables or
+// registers, and the function's signature is compared when the call is executed.
 func (c *compiler) handOver(list []ir.Inst, actual []ptx.Operand, formal []*ptx.Var, in bool) ([]ir.Inst, error) {
 	at := uint32(0)
 	for i := range actual {
@@ -57,8 +56,8 @@ func (c *compiler) handOver(list []ir.Inst, actual []ptx.Operand, formal []*ptx.
 	return list, nil
 }
 
-// ownHandOver is handOver in the function that is called: its parameters come
-// out of the area, its results go in.
+// ownHandOver is handOver in the function that is called: it copies its parameters from
+// the area, and its results to it.
 func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (list []ir.Inst, err error) {
 	at := uint32(0)
 	for _, v := range vars {
@@ -74,7 +73,8 @@ func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (list []ir.Inst, err er
 	return list, nil
 }
 
-// placed is an instruction that is not the program's own.
+// placed returns an instruction at the current position, for code that PTX does not
+// contain.
 func (c *compiler) placed(op ir.Op) ir.Inst { return ir.Inst{Op: op, At: c.place} }
 
 func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (ir.Inst, error) {
@@ -97,8 +97,8 @@ func (c *compiler) handOverReg(r ir.Ref, at uint32, in bool) ir.Inst {
 	return c.placed(&ir.CopyWord{To: area, From: reg})
 }
 
-// takeArguments makes the block where a function that is called dynamically
-// takes its arguments over.
+// takeArguments compiles the block in which a function that is called dynamically
+// copies its arguments.
 func (c *compiler) takeArguments(fr *frame) (err error) {
 	if fr.f.Entry {
 		return nil
@@ -112,7 +112,7 @@ func (c *compiler) takeArguments(fr *frame) (err error) {
 	return err
 }
 
-// signature describes a call's operands as signatureOf does a function's.
+// signature describes a call's operands as signatureOf does those of a function.
 func (c *compiler) signature(s *site) (string, error) {
 	var b []byte
 	for _, list := range [][]ptx.Operand{s.rets, s.args} {

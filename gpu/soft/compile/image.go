@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// parseImage reads an image: PTX, a fatbin, or several of them to be linked. The
-// registers are those that the program allows a thread; 0: any number.
+// parseImage parses an image: PTX, a fatbin, or several of them to be linked. registers
+// is the limit of registers per thread that the program gives, or 0.
 func (c Capability) parseImage(image []byte) (mod *ptx.Module, registers uint32, err error) {
 	if !abi.IsLinkImage(image) {
 		src, err := c.ptxOf(image)
@@ -64,8 +64,8 @@ func (c Capability) linkObjects(link *abi.LinkImage) (*ptx.Module, error) {
 	return ptx.Link(objects)
 }
 
-// linkImages are the images of one object of a link: itself, or what a host's
-// object or a library of them holds.
+// linkImages returns the images of one object of a link: the object itself, or the
+// images in a host object or a library of those.
 func linkImages(o abi.LinkObject) ([][]byte, error) {
 	if o.Type != abi.LinkHostObject && o.Type != abi.LinkLibrary {
 		return [][]byte{o.Image}, nil
@@ -73,9 +73,9 @@ func linkImages(o abi.LinkObject) ([][]byte, error) {
 	return fatbin.Objects(o.Image)
 }
 
-// Signatures lists the kernels of an image with their parameters. It reads no
-// instructions and links nothing: what is wrong there, Parse finds. An error
-// wraps an abi.Result.
+// Signatures returns the kernels of an image with their parameters. It reads no
+// instructions and links nothing; Parse reports errors there. An error wraps an
+// abi.Result.
 func (c Capability) Signatures(image []byte) ([]abi.FunctionInfo, error) {
 	if !abi.IsLinkImage(image) {
 		return c.signatures(image)
@@ -140,7 +140,7 @@ func hasTarget(mod *ptx.Module) error {
 	return nil
 }
 
-// ptxOf finds the PTX in an image: the text itself, or a fatbin's.
+// ptxOf returns the PTX in an image: the text itself, or that of a fatbin.
 func (c Capability) ptxOf(image []byte) (string, error) {
 	s, err := c.sourceOf(image)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // decoder compiles one plain instruction.
 type decoder func(c *compiler, in *ptx.Inst) ([]ir.Op, error)
 
-// decoders are the instructions that are more than a line of gpu/soft/ops/ops.txt.
+// decoders has the instructions that are not described by a line of
+// gpu/soft/ops/ops.txt alone.
 var decoders map[string]decoder
 
 func init() {
@@ -35,11 +36,12 @@ func init() {
 	addTextures()
 }
 
-// nothing is for hints, and for fences: the lanes of a block run in order on
-// one processor, and blocks see each other's memory as that processor's.
+// nothing compiles hints and fences, which have no effect: the lanes of a block execute
+// in order on one processor, and all blocks see memory in the same order.
 func nothing(*compiler, *ptx.Inst) ([]ir.Op, error) { return nil, nil }
 
-// sleep waits no time: PTX allows from none to twice what is asked for.
+// sleep compiles nanosleep, which does not wait: PTX allows any time up to twice the
+// requested one.
 func sleep(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Nanosleep{}}, nil }
 
 var errTrap = fmt.Errorf("%w: trap", abi.ErrLaunchFailed)
@@ -48,13 +50,13 @@ func trapped(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Fail{Er
 
 var errMulticast = fmt.Errorf("%w: no address of this device is one of a multicast object", abi.ErrIllegalAddress)
 
-// noMulticast is what multimem comes to: its address must be that of a multicast
-// object (PTX ISA, "multimem"), and the device offers none.
+// noMulticast compiles multimem to a failure: its address must be that of a multicast
+// object (PTX ISA, "multimem"), which the device does not support.
 func noMulticast(*compiler, *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{&ir.Fail{Err: errMulticast}}, nil
 }
 
-// inst compiles a plain instruction: by its decoder, or by the table.
+// inst compiles a plain instruction: with its decoder, or by the table.
 func (c *compiler) inst(in *ptx.Inst) ([]ir.Op, error) {
 	in, err := c.withoutPolicy(in)
 	if err != nil {
@@ -75,7 +77,7 @@ func (c *compiler) inst(in *ptx.Inst) ([]ir.Op, error) {
 	return c.tabled(in, in.Mods)
 }
 
-// last is the type of an instruction: its last modifier.
+// last returns the type of an instruction, its last modifier.
 func (c *compiler) last(in *ptx.Inst) (ptx.Type, error) {
 	if len(in.Mods) > 0 {
 		if t, ok := ptx.TypeByName(in.Mods[len(in.Mods)-1]); ok {
@@ -98,7 +100,7 @@ func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	return c.apply(f, in.Args, t)
 }
 
-// apply binds an operation to registers; its loop's type says their widths.
+// apply binds an operation to registers, whose widths follow from the type of its loop.
 func (c *compiler) apply(f ops.Operation, args []ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	dst, src, ok := ir.ShapeOf(f.Loop)
 	if !ok || len(args) != len(src)+1 {
@@ -111,7 +113,7 @@ func (c *compiler) apply(f ops.Operation, args []ptx.Operand, t ptx.Type) ([]ir.
 	}
 	types := c.in.OperandTypes()
 	for i, cl := range src {
-		if i+1 < len(types) { // a shift count, say, has a type of its own
+		if i+1 < len(types) { // a shift count, for example, has a type of its own
 			t = types[i+1]
 		}
 		if r[i+1], err = c.source(&args[i+1], cl, t); err != nil {

@@ -9,24 +9,25 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// lazyBytes is the PTX from which on a module's kernels are compiled when they are
-// first used. Libraries have modules of up to 32 MB, of which a program uses a few
-// kernels; a smaller module is compiled as it is loaded, and its log says then which
-// kernels are refused.
+// lazyBytes is the size of PTX from which on a module's kernels are compiled at their
+// first use. Libraries have modules of up to 32 MB, of which a program uses a few
+// kernels; a smaller module is compiled when it is loaded, and its log has the refused
+// kernels.
 const lazyBytes = 256 << 10
 
-// lazy is a module whose functions are read for each kernel that is compiled.
+// lazy is the state of a module whose functions are read for each kernel that is
+// compiled.
 type lazy struct {
 	module  *ptx.Lazy
 	source  source
-	reading *ptx.Reading // nil: none is compiled
+	reading *ptx.Reading // nil if no kernel is being compiled
 	heap    bool         // a function may use malloc
 }
 
-// source is the PTX of a module, as small as it came.
+// source is the PTX of a module, compressed if it was in the image.
 type source struct {
 	text   string
-	packed *fatbin.Entry // of a fatbin; nil: text
+	packed *fatbin.Entry // of a fatbin; nil: text is valid
 }
 
 var errNoPTX = fmt.Errorf("%w: the fatbin has no PTX that the device can run: build with nvcc -gencode arch=compute_61,code=compute_61", abi.ErrNoBinaryForGPU)
@@ -45,9 +46,9 @@ func (s source) read() (string, error) {
 	return textOf(text), nil
 }
 
-// ParseLazy is Parse, but that the kernels of a large module are not looked at: Lazy
-// says so, and Compile finds what is wrong in them. A module of several images is
-// read as a whole.
+// ParseLazy is Parse, except that the kernels of a large module are not compiled: Lazy
+// then reports true, and Compile reports the errors in them. A module of several images
+// is compiled completely.
 func (c Capability) ParseLazy(image []byte) (*Module, error) {
 	if abi.IsLinkImage(image) {
 		return c.Parse(image)
@@ -70,7 +71,7 @@ func (c Capability) ParseLazy(image []byte) (*Module, error) {
 	if err := hasTarget(z.Module); err != nil {
 		return nil, err
 	}
-	if s.packed != nil { // let go of the machine code beside it
+	if s.packed != nil { // release the machine code in the same fatbin
 		s.packed = s.packed.Clone()
 	}
 	l := newModule(z.Module, 0)
@@ -92,7 +93,7 @@ func usesHeap(m *ptx.Module, text string) bool {
 // Lazy reports whether the module's kernels are compiled one by one.
 func (l *Module) Lazy() bool { return l.lazy != nil }
 
-// open makes a module's functions readable.
+// open prepares a module's functions for reading.
 func (z *lazy) open() error {
 	text, err := z.source.read()
 	if err != nil {
@@ -102,7 +103,7 @@ func (z *lazy) open() error {
 	return nil
 }
 
-// read reads a function's body, if it has not been.
+// read reads a function's body, unless it has been read.
 func (z *lazy) read(f *ptx.Func) error {
 	if z == nil {
 		return nil
@@ -110,7 +111,7 @@ func (z *lazy) read(f *ptx.Func) error {
 	return z.reading.Read(f)
 }
 
-// close drops what has been read.
+// close drops the bodies that have been read.
 func (z *lazy) close() {
 	z.reading.Close()
 	z.reading = nil

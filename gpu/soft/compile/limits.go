@@ -6,15 +6,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// maxExpanded bounds what the kernels of a module come to together, in
-// instructions and registers: each has what it calls compiled into itself, so a
-// few kilobytes of source could ask for a thousand copies of a large function.
-// Each takes some 200 bytes of memory, 104 MiB together, and half as much as garbage
-// while a module is compiled; what its tables take is limited in gpu/ptx.
+// maxExpanded limits the sum of instructions and registers of a module's kernels. Each
+// kernel includes the functions that it calls, so a few kilobytes of source could
+// request a thousand copies of a large function. Each takes about 200 bytes of memory,
+// 104 MiB together, and half as much garbage while a module is compiled; gpu/ptx limits
+// the size of its tables.
 const maxExpanded = 512 << 10
 
-// expand counts a function before a kernel has it compiled into itself. Kernels
-// that come after the limit has been reached are refused at once.
+// expand counts a function that is about to be compiled into a kernel. It returns an
+// error if the limit is exceeded, also for all later kernels.
 func (l *Module) expand(f *ptx.Func) error {
 	l.expanded += len(f.Body) + len(f.Regs)
 	if l.expanded > maxExpanded {

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/libdevice"
 )
 
-// callMath compiles a call of a function of libdevice: its operations, of its
-// arguments. What they give is returned, or stored where pointers say.
+// callMath compiles a call of a function of libdevice to its operations. Their results
+// are returned, or stored to the addresses of pointer arguments.
 func (c *compiler) callMath(f libdevice.Function, s *site) ([]ir.Op, error) {
 	operations := f.Operations()
 	_, values, _ := ir.ShapeOf(operations[0].Loop)
@@ -34,10 +34,10 @@ func (c *compiler) callMath(f libdevice.Function, s *site) ([]ir.Op, error) {
 		to := ir.Access{Base: args[len(values)+i], Size: wordSize(r.Class), N: 1, Mask: ^uint64(0), Local: c.mod.spaces.Local}
 		list = append(list, &ir.Store{Access: to, S: []ir.Ref{r}})
 	}
-	return c.hand(list, s, returned)
+	return c.passResults(list, s, returned)
 }
 
-// arguments brings the arguments of a call into registers of these classes.
+// arguments copies the arguments of a call to registers of these classes.
 func (c *compiler) arguments(s *site, classes []ir.Class) (list []ir.Op, args []ir.Ref, err error) {
 	sizes := make([]uint64, len(classes))
 	for i, cl := range classes {
@@ -58,8 +58,8 @@ func (c *compiler) arguments(s *site, classes []ir.Class) (list []ir.Op, args []
 	return list, args, nil
 }
 
-// hand returns results of a call to the caller.
-func (c *compiler) hand(list []ir.Op, s *site, results []ir.Ref) ([]ir.Op, error) {
+// passResults copies the results of a call to the caller's variables.
+func (c *compiler) passResults(list []ir.Op, s *site, results []ir.Ref) ([]ir.Op, error) {
 	sizes := make([]uint64, len(results))
 	for i, r := range results {
 		sizes[i] = wordSize(r.Class)

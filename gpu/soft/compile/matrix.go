@@ -11,11 +11,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// The instructions of matrices (PTX ISA, "Warp Level Matrix Instructions"): mma, wmma,
+// The matrix instructions (PTX ISA, "Warp Level Matrix Instructions"): mma, wmma,
 // ldmatrix, stmatrix and movmatrix.
 
-// matrixForm is what the qualifiers of an instruction of matrices say, apart from their
-// order, of which there are several in use.
+// matrixForm has the qualifiers of a matrix instruction, regardless of their order, of
+// which several are in use.
 type matrixForm struct {
 	m, n, k  int    // of the shape; k is 0 for .m8n8
 	cols     []bool // .row, .col, in order
@@ -63,10 +63,10 @@ func formOf(mods []string) (f matrixForm) {
 	return f
 }
 
-// shaped is a qualifier like m16n8k16 or m8n8.
+// shaped matches a qualifier such as m16n8k16 or m8n8.
 var shaped = regexp.MustCompile(`^m(\d{1,3})n(\d{1,3})(?:k(\d{1,3}))?$`)
 
-// shape reads such a qualifier.
+// shape decodes such a qualifier, and reports whether it is one.
 func (f *matrixForm) shape(s string) bool {
 	if s == "" || s[0] != 'm' {
 		return false
@@ -81,19 +81,20 @@ func (f *matrixForm) shape(s string) bool {
 	return true
 }
 
-// warpWide are the instructions that a whole warp executes together.
+// warpWide has the instructions that a whole warp executes together.
 var warpWide = map[string]func(c *compiler, in *ptx.Inst, f matrixForm) (ir.Op, error){
 	"mma": (*compiler).mma, "wmma": (*compiler).wmma, "wgmma": (*compiler).wgmma,
 	"ldmatrix": (*compiler).ldmatrix, "stmatrix": (*compiler).stmatrix, "movmatrix": (*compiler).movmatrix,
 }
 
-// wholeWarp reports whether an instruction is one of them. Those that only order
+// wholeWarp reports whether an instruction is one of them. Instructions that only order
 // wgmma.mma_async are not.
 func wholeWarp(in *ptx.Inst) bool {
 	return warpWide[in.Op] != nil && (in.Op != "wgmma" || in.Has("mma_async"))
 }
 
-// ordersWgmma is wgmma.fence, wgmma.commit_group and wgmma.wait_group.
+// ordersWgmma compiles wgmma.fence, wgmma.commit_group and wgmma.wait_group, which have
+// no effect.
 func (c *compiler) ordersWgmma(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Mods) == 3 && listedAny(in.Mods[0], "fence", "commit_group", "wait_group") {
 		return nil, nil
@@ -101,7 +102,8 @@ func (c *compiler) ordersWgmma(in *ptx.Inst) ([]ir.Op, error) {
 	return nil, missingQualifiers(in, in.Mods)
 }
 
-// aligned compiles one of them. Its kind is its own: lanes meet nowhere else.
+// aligned compiles one of them. Its kind is its own, so that lanes at other
+// instructions do not take part.
 func (c *compiler) aligned(in *ptx.Inst) (*ir.Aligned, error) {
 	if !in.Has("sync") {
 		return nil, broken(in, qualifiers(in.Mods), "%s must have the qualifier .sync", in.Op)
@@ -112,7 +114,7 @@ func (c *compiler) aligned(in *ptx.Inst) (*ir.Aligned, error) {
 	return o, err
 }
 
-// fragment is the registers of an operand: a list, or one.
+// fragment returns the registers of an operand: a list, or one.
 func (c *compiler) fragment(o *ptx.Operand, f *ops.Fragment, result bool) ([]ir.Ref, error) {
 	list := o.List
 	if o.Kind != ptx.KindVec {
@@ -143,7 +145,7 @@ func (c *compiler) fragment(o *ptx.Operand, f *ops.Fragment, result bool) ([]ir.
 	return refs, nil
 }
 
-// mma is mma.sync.
+// mma compiles mma.sync.
 func (c *compiler) mma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	if len(f.rest) > 0 {
 		return nil, missing(in, "mma with qualifiers %s", qualifiers(f.rest))
@@ -154,7 +156,7 @@ func (c *compiler) mma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	return c.product(in, f, false)
 }
 
-// product is an mma, or a wmma.mma, whose four operands and types are there.
+// product compiles an mma, or a wmma.mma, with four operands and types.
 func (c *compiler) product(in *ptx.Inst, f matrixForm, wmma bool) (ir.Op, error) {
 	if len(f.cols) != 2 {
 		return nil, broken(in, len(f.cols), "%s must have 2 layouts, each .row or .col", in.Op)
@@ -178,11 +180,11 @@ func (c *compiler) product(in *ptx.Inst, f matrixForm, wmma bool) (ir.Op, error)
 	return o, nil
 }
 
-// wmma is wmma.load, wmma.store and wmma.mma.
+// wmma compiles wmma.load, wmma.store and wmma.mma.
 func (c *compiler) wmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	switch {
 	case slices.Equal(f.rest, []string{"mma"}):
-		if f16 := ops.ElementByName("f16"); len(f.types) == 2 { // of D and C; the multiplicands are f16
+		if f16 := ops.ElementByName("f16"); len(f.types) == 2 { // those of D and C; the multiplicands are f16
 			f.types = []*ops.Element{f.types[0], f16, f16, f.types[1]}
 		}
 		if len(f.types) != 4 {
@@ -199,7 +201,7 @@ func (c *compiler) wmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	return nil, missing(in, "wmma with qualifiers %s", qualifiers(f.rest))
 }
 
-// matrixAccess is a wmma.load or a wmma.store, whose address is operand mem.
+// matrixAccess compiles a wmma.load or a wmma.store, whose address is operand mem.
 func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem int) (k ir.MatrixAccess, err error) {
 	if len(f.types) != 1 || len(f.cols) != 1 {
 		return k, broken(in, qualifiers(in.Mods), "wmma.load and wmma.store must have one layout, .row or .col, and one type")
@@ -228,7 +230,7 @@ func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem in
 	return k, err
 }
 
-// spaceAddress is a memory operand of a space, or a generic one.
+// spaceAddress returns a memory operand of a space, or a generic one.
 func (c *compiler) spaceAddress(in *ptx.Inst, space string, o *ptx.Operand) (ir.Access, error) {
 	side := *in
 	side.Mods = []string{"b32"}
@@ -244,7 +246,7 @@ func (f *matrixForm) tile() bool {
 	return f.m == 8 && f.n == 8 && f.k == 0 && slices.Equal(f.rest, []string{"b16"})
 }
 
-// tiles are the memory operand and the registers of an ldmatrix or a stmatrix.
+// tiles returns the memory operand and the registers of an ldmatrix or a stmatrix.
 func (c *compiler) tiles(in *ptx.Inst, f matrixForm, mem int) (a ir.Access, regs []ir.Ref, err error) {
 	if err := operands(in, 2); err != nil {
 		return a, nil, err

@@ -8,15 +8,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// mbarrierForm is what the operands of an operation on an mbarrier are.
+// mbarrierForm describes the operands of an operation on an mbarrier.
 type mbarrierForm struct {
 	what   ir.MBarrierOp
-	result ir.Class // ClassNone: there is none
+	result ir.Class // ClassNone if there is none
 	n      ir.Class // of the last operand
-	option bool     // which may be left out
+	option bool     // which may be omitted
 }
 
-// mbarrierForms by the qualifiers that matter.
+// mbarrierForms has the forms by the significant qualifiers.
 var mbarrierForms = map[string]mbarrierForm{
 	"init":                   {ir.MBarrierInit, ir.ClassNone, ir.Class32, false},
 	"inval":                  {ir.MBarrierInval, ir.ClassNone, ir.ClassNone, false},
@@ -34,7 +34,8 @@ var mbarrierForms = map[string]mbarrierForm{
 	"try_wait parity":        {ir.MBarrierEndedParity, ir.ClassPred, ir.Class32, false},
 }
 
-// sharedSpace reports whether a qualifier names shared memory, of the block or the cluster.
+// sharedSpace reports whether a qualifier names shared memory, of the block or the
+// cluster.
 func sharedSpace(m string) bool { return m == "shared" || m == "shared::cta" || m == "shared::cluster" }
 
 // mbarrier compiles the instructions of mbarrier objects (PTX ISA, "Parallel
@@ -65,8 +66,8 @@ func (c *compiler) mbarrier(in *ptx.Inst) ([]ir.Op, error) {
 
 func listedAny(word string, list ...string) bool { return slices.Contains(list, word) }
 
-// mbarrierOn compiles one whose form is known; hint says that the time for which it
-// may wait can follow.
+// mbarrierOn compiles an instruction of a known form. hint means that a time limit of
+// the wait may follow.
 func (c *compiler) mbarrierOn(in *ptx.Inst, f mbarrierForm, space string, hint bool) ([]ir.Op, error) {
 	o := &ir.MBarrier{What: f.what, N: ir.None, D: ir.None}
 	args := in.Args
@@ -75,7 +76,7 @@ func (c *compiler) mbarrierOn(in *ptx.Inst, f mbarrierForm, space string, hint b
 		if len(args) == 0 {
 			return nil, fewOperands(in, 0, 1)
 		}
-		if args[0].Kind != ptx.KindMem { // an arrival may leave its result out
+		if args[0].Kind != ptx.KindMem { // an arrival may omit its result
 			if o.D, err = c.dest(&args[0], f.result); err != nil {
 				return nil, err
 			}
@@ -104,7 +105,8 @@ func (c *compiler) mbarrierOn(in *ptx.Inst, f mbarrierForm, space string, hint b
 	return []ir.Op{o}, err
 }
 
-// pendingCount reads a count out of a state (ops.MBarrier).
+// pendingCount compiles mbarrier.pending_count, which reads a count from a state
+// (ops.MBarrier).
 func (c *compiler) pendingCount(in *ptx.Inst) ([]ir.Op, error) {
 	s, err := c.source(&in.Args[1], ir.Class64, ptx.B64)
 	if err != nil {
@@ -114,8 +116,9 @@ func (c *compiler) pendingCount(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{&ir.Unpack{D: []ir.Ref{d}, S: s, Each: 20}}, err
 }
 
-// copiesArrive is cp.async.mbarrier.arrive: the copies before it are done. Without
-// .noinc an arrival is added to those that are pending first, which changes nothing.
+// copiesArrive compiles cp.async.mbarrier.arrive. The copies before it have been
+// executed. Without .noinc an arrival is first added to the pending ones, so nothing
+// changes.
 func (c *compiler) copiesArrive(in *ptx.Inst) ([]ir.Op, error) {
 	space, counts := "", false
 	for _, m := range in.Mods[3:] {

@@ -1,9 +1,9 @@
-// Package compile makes programs for gpu/soft/exec of what CUDA programs load.
+// Package compile compiles what CUDA programs load to programs for gpu/soft/exec.
 //
-// An image is parsed (image.go, fatbin.go), its symbols get places in a
-// context's memory (module.go), and each kernel is compiled with everything it
-// calls: type checks (typecheck.go), a graph of basic blocks (graph.go), then
-// each instruction by its decoder or by the table of gpu/soft/ops (inst.go).
+// An image is parsed (image.go, fatbin.go), its symbols are placed in a context's
+// memory (module.go), and each kernel is compiled with everything it calls: type checks
+// (typecheck.go), a graph of basic blocks (graph.go), then each instruction with its
+// decoder or by the table of gpu/soft/ops (inst.go).
 package compile
 
 import (
@@ -15,35 +15,35 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Module is the PTX of an image. Link gives its symbols their places, and then
-// Kernels compiles it.
+// Module is the PTX of an image. Link places its symbols, after which Kernels compiles
+// it.
 type Module struct {
 	mod     *ptx.Module
-	lazy    *lazy // nil: mod has all functions' bodies
+	lazy    *lazy // nil if mod has all functions' bodies
 	spaces  ir.Spaces
 	address map[*ptx.Var]uint64 // device addresses of .global and .const
-	// code are the addresses of functions; taken are those whose address is
-	// used, in order.
+	// code has the addresses of functions; taken has those whose address is used, in
+	// order.
 	code       map[*ptx.Func]uint64
 	taken      []*ptx.Func
-	heap       uint64 // the address of the memory of malloc; 0 when no function uses it
+	heap       uint64 // the address of the memory of malloc; 0 if no function uses it
 	references []Reference
 	constBytes int32
 	registers  uint32
-	// expanded is what the kernels compiled so far come to (limits.go).
+	// expanded is the size of the kernels compiled so far (limits.go).
 	expanded int
 }
 
-// Memory is where a module's symbols are.
+// Memory provides the memory of a module's symbols.
 type Memory interface {
 	// Place returns the device address of a variable's new memory, which is zero.
 	Place(name string, size uint64) (address uint64, err error)
 	// PlaceManaged is Place for a managed variable. It is called for those that
 	// Managed lists, in order.
 	PlaceManaged(name string, size uint64) (address uint64, err error)
-	// Bytes returns that memory; nil: nothing is to be written there.
+	// Bytes returns that memory, or nil if nothing is to be written there.
 	Bytes(address uint64) []byte
-	// Code returns an address for one more function. None is one of memory.
+	// Code returns an address for one more function, which is not an address of memory.
 	Code() uint64
 }
 
@@ -51,13 +51,13 @@ type Memory interface {
 type Kernel struct {
 	Name    string
 	Params  []abi.ParamInfo
-	Program *ir.Program // nil when Err says why, or when it has not been compiled
+	Program *ir.Program // nil if there is an error, or if the kernel has not been compiled
 	Err     error       // a *ptx.Error, which names the instruction and its line
 	f       *ptx.Func
 }
 
-// Parse reads an image: PTX, a fatbin, or several of them to be linked. An
-// error in PTX is a *ptx.Error.
+// Parse parses an image: PTX, a fatbin, or several of them to be linked. An error in
+// PTX is a *ptx.Error.
 func (c Capability) Parse(image []byte) (*Module, error) {
 	mod, registers, err := c.parseImage(image)
 	if err != nil {
@@ -73,27 +73,27 @@ func newModule(mod *ptx.Module, registers uint32) *Module {
 // Arch returns the architecture that the PTX is for.
 func (l *Module) Arch() int32 { return int32(l.mod.Arch) }
 
-// MaxRegisters returns how many registers whoever linked the module allows a
-// thread; 0: any number.
+// MaxRegisters returns the limit of registers per thread that was given to the linker,
+// or 0 for no limit.
 func (l *Module) MaxRegisters() uint32 { return l.registers }
 
-// ConstBytes returns the bytes of the variables in .const.
+// ConstBytes returns the size in bytes of the variables in .const.
 func (l *Module) ConstBytes() int32 { return l.constBytes }
 
-// HeapBytes is how much the malloc of a module's kernels has: what CUDA's
-// cudaLimitMallocHeapSize is at first. It is device memory of the module.
+// HeapBytes is the size of the memory of malloc in a module's kernels: CUDA's initial
+// cudaLimitMallocHeapSize. It is device memory of the module.
 const HeapBytes = 8 << 20
 
-// Heap returns the address of the memory of malloc, or 0 when no function of the
-// linked module uses it.
+// Heap returns the address of the memory of malloc, or 0 if no function of the linked
+// module uses it.
 func (l *Module) Heap() uint64 { return l.heap }
 
-// heapName is that of the memory of malloc among a module's variables. No
-// variable of PTX can have it.
+// heapName is the name of the memory of malloc among a module's variables. A PTX
+// variable cannot have it.
 const heapName = "malloc heap"
 
-// Link gives the variables, and the heap, memory and their first values, and
-// the functions addresses. It is called once.
+// Link assigns memory and initial values to the variables and the heap, and addresses
+// to the functions. It must be called once.
 func (l *Module) Link(at ir.Spaces, mem Memory) error {
 	l.spaces = at
 	if err := l.placeVars(mem); err != nil {
@@ -112,7 +112,7 @@ func (l *Module) Link(at ir.Spaces, mem Memory) error {
 	return l.relocate(mem)
 }
 
-// variables are those that have memory, in order.
+// variables returns the variables that have memory, in order.
 func (l *Module) variables() (vars []*ptx.Var) {
 	all := l.mod.Vars
 	for _, f := range l.mod.Funcs {
@@ -126,7 +126,7 @@ func (l *Module) variables() (vars []*ptx.Var) {
 	return vars
 }
 
-// Managed lists the managed variables: their memory is the program's too.
+// Managed returns the managed variables, whose memory is shared with the program.
 func (l *Module) Managed() (list []abi.GlobalInfo) {
 	for _, v := range l.variables() {
 		if v.Managed && !v.Extern {
@@ -162,10 +162,10 @@ func unresolved(v *ptx.Var) error {
 	return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "unresolved extern variable " + v.Name}
 }
 
-// functions gives an address to each function whose address a module uses, and
+// functions assigns an address to each function whose address a module uses, and
 // reports whether one uses the device's heap.
 func (l *Module) functions(mem Memory) (heap bool) {
-	take := func(f *ptx.Func) {
+	assign := func(f *ptx.Func) {
 		if _, ok := l.code[f]; f == nil || ok || f.Extern || f.Entry {
 			return
 		}
@@ -174,12 +174,12 @@ func (l *Module) functions(mem Memory) (heap bool) {
 	}
 	for _, v := range l.mod.Vars {
 		for _, r := range v.Relocs {
-			take(r.Func)
+			assign(r.Func)
 		}
 	}
 	if l.lazy != nil {
 		for _, f := range l.mod.Funcs {
-			take(f)
+			assign(f)
 		}
 		return l.lazy.heap
 	}
@@ -194,7 +194,7 @@ func (l *Module) functions(mem Memory) (heap bool) {
 			}
 			for _, a := range in.Args {
 				if a.Kind == ptx.KindFunc {
-					take(a.Func)
+					assign(a.Func)
 				}
 			}
 		}
@@ -202,7 +202,7 @@ func (l *Module) functions(mem Memory) (heap bool) {
 	return heap
 }
 
-// relocate writes addresses into initialised variables.
+// relocate writes addresses to initialized variables.
 func (l *Module) relocate(mem Memory) error {
 	for _, v := range l.mod.Vars {
 		for _, r := range v.Relocs {
@@ -226,8 +226,9 @@ func (l *Module) relocate(mem Memory) error {
 	return nil
 }
 
-// Kernels compiles the kernels of a linked module. One that has something the
-// device does not know, in itself or in what it calls, is refused alone.
+// Kernels compiles the kernels of a linked module. A kernel with an instruction that is
+// not implemented, in itself or in a function that it calls, is refused, and the others
+// are not.
 func (l *Module) Kernels() []Kernel {
 	list := l.Entries()
 	for i := range list {
@@ -236,7 +237,7 @@ func (l *Module) Kernels() []Kernel {
 	return list
 }
 
-// Entries lists the kernels of a linked module without compiling them.
+// Entries returns the kernels of a linked module without compiling them.
 func (l *Module) Entries() []Kernel {
 	var list []Kernel
 	for _, f := range l.mod.Funcs {
@@ -252,7 +253,8 @@ func (l *Module) Entries() []Kernel {
 	return list
 }
 
-// Compile makes a kernel's program. Kernels of one module are compiled one at a time.
+// Compile compiles a kernel. It must not be called concurrently for kernels of one
+// module.
 func (l *Module) Compile(k *Kernel) {
 	if l.lazy == nil {
 		k.Program, k.Err = compile(l, k.f)

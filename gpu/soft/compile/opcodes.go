@@ -7,11 +7,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// control are the instructions that begin and end basic blocks (graph.go).
+// control has the instructions that begin and end basic blocks (graph.go).
 var control = []string{"bar", "barrier", "bra", "brx", "call", "exit", "ret"}
 
-// Opcodes returns the opcodes of the instructions that the compiler knows, in order.
-// Of most it knows some forms only.
+// Opcodes returns the opcodes of the instructions that the compiler implements, sorted.
+// For most, only some forms are implemented.
 func Opcodes() []string {
 	known := slices.Clone(control)
 	for op := range decoders {

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// A cache policy (PTX ISA, "Cache Eviction Priority Hints") is a hint about a cache
-// that is not there.
+// A cache policy (PTX ISA, "Cache Eviction Priority Hints") is a hint for a cache that
+// the emulated GPU does not have.
 
 // withoutPolicy returns a memory instruction without its policy, the last operand.
 func (c *compiler) withoutPolicy(in *ptx.Inst) (*ptx.Inst, error) {
@@ -25,7 +25,7 @@ func (c *compiler) withoutPolicy(in *ptx.Inst) (*ptx.Inst, error) {
 	return &plain, nil
 }
 
-// createPolicy gives every policy the same value.
+// createPolicy compiles createpolicy. All policies have the same value.
 func (c *compiler) createPolicy(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Args) == 0 {
 		return nil, fewOperands(in, 0, 1)

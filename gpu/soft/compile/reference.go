@@ -7,13 +7,13 @@ import (
 
 // Reference is a module variable of type .texref or .surfref: an object that the driver
 // binds (PTX ISA, "Texture, Sampler, and Surface Types"). Its address, which
-// instructions and initialisers name, is ir.BoundObject and its place in References.
+// instructions and initializers name, is ir.BoundObject plus its index in References.
 type Reference struct {
 	Name    string
 	Surface bool
 }
 
-// References lists the references of a linked module.
+// References returns the references of a linked module.
 func (l *Module) References() []Reference { return l.references }
 
 // placeReferences numbers the references.

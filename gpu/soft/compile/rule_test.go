@@ -23,8 +23,8 @@ var update = flag.Bool("update", false, "write testdata/refused.txt")
 
 const refusedFile = "testdata/refused.txt"
 
-// refusedBy returns why a kernel of one instruction is refused, or nil. An error that is
-// not of the kernel's instruction comes from the parser.
+// refusedBy returns the error of a kernel of one instruction, or nil. An error that is
+// not of the kernel's instruction is from the parser.
 func refusedBy(inst string) *ptx.Error {
 	kernels, err := DefaultCapability.Check([]byte(head + `.global .b32 g; .extern .shared .b8 sh[]; .func (.param .b32 r) f(.param .b32 a) { ret; } .extern .func e();
 .entry k(.param .b32 n) {
@@ -39,8 +39,9 @@ T: .branchtargets L;
 	return e
 }
 
-// testdata/refused.txt has instructions that are refused, and below each the rule that it
-// breaks or the form that is not implemented.
+// TestRefusedInstructions compares the errors of refused instructions with
+// testdata/refused.txt, which has the broken rule, or the form that is not implemented,
+// below each instruction.
 func TestRefusedInstructions(t *testing.T) {
 	want, err := os.ReadFile(refusedFile)
 	if err != nil {
@@ -58,7 +59,7 @@ func TestRefusedInstructions(t *testing.T) {
 		if e := refusedBy(line); e != nil {
 			fmt.Fprintf(&got, "\t%s\n", e.Msg)
 		} else {
-			t.Errorf("%s is not refused", line)
+			t.Errorf("%s: accepted, want it refused", line)
 		}
 	}
 	if *update {
@@ -68,11 +69,11 @@ func TestRefusedInstructions(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("refusals (-want +got, write with -update):\n%s", diff)
+		t.Errorf("%s mismatch (-want +got, write it with -update):\n%s", refusedFile, diff)
 	}
 }
 
-// accepted are forms of most decoders. TestRefusalsNameTheirRule breaks them.
+// accepted has forms of most decoders. TestRefusalsNameTheirRule modifies them.
 var accepted = []string{
 	"mov.b32 %r1, %r2;", "mov.b32 %r1, {%h0, %h1};", "mov.b64 {%r1, %r2}, %d0;", "mov.v2.b32 {%r1, %r2}, {%r3, %r4};", "mov.u32 %r1, %tid.x;",
 	"setp.lt.and.u32 %p0|%p1, %r1, %r2, %p2;", "set.lt.u32.f32 %r1, %f1, %f2;", "set.lt.f16x2.f16x2 %r1, %r2, %r3;", "selp.b32 %r1, %r2, %r3, %p0;", "slct.b32.f32 %r1, %r2, %r3, %f1;",
@@ -92,8 +93,8 @@ var accepted = []string{
 	"suld.b.2d.v2.b32.trap {%r1, %r2}, [%d0, {%r3, %r4}];", "sust.b.1d.b32.clamp [%d0, {%r1}], %r2;", "sured.b.add.2d.u32.trap [%d0, {%r1, %r2}], %r3;", "createpolicy.fractional.L2::evict_first.b64 %d0;",
 }
 
-// broken forms of an instruction: without a qualifier, with another, without an operand,
-// with one more, and with each operand replaced.
+// variants returns invalid forms of an instruction: without a qualifier, with another,
+// without an operand, with one more, and with each operand replaced.
 func variants(inst string) (list []string) {
 	opcode, rest, _ := strings.Cut(strings.TrimSuffix(inst, ";"), " ")
 	words, args := strings.Split(opcode, "."), splitOperands(rest)
@@ -143,8 +144,8 @@ func splitOperands(s string) (list []string) {
 	return append(list, strings.TrimSpace(s[from:]))
 }
 
-// Whatever is wrong with an instruction, the error names the instruction and its line,
-// and either the rule with what was found, or what is not implemented.
+// TestRefusalsNameTheirRule checks that any error names the instruction and its line,
+// and either the rule and what was found, or the form that is not implemented.
 func TestRefusalsNameTheirRule(t *testing.T) {
 	for _, inst := range accepted {
 		if e := refusedBy(inst); e != nil {
@@ -157,16 +158,17 @@ func TestRefusalsNameTheirRule(t *testing.T) {
 			}
 			rule, found, ok := strings.Cut(e.Msg, ", found ")
 			if missing := strings.HasPrefix(e.Msg, "not implemented: "); !missing && (!ok || rule == "" || found == "") && !strings.HasPrefix(e.Msg, "unknown name ") {
-				t.Errorf("%s: %q, want a rule and what was found, or what is not implemented", v, e.Msg)
+				t.Errorf("error of %s = %q, want a rule and what was found, or what is not implemented", v, e.Msg)
 			}
 			if e.Line != 8 {
-				t.Errorf("%s: line %d, want 8", v, e.Line)
+				t.Errorf("line of the error of %s = %d, want 8", v, e.Line)
 			}
 		}
 	}
 }
 
-// All errors of instructions come from rule.go, whose functions want a rule.
+// TestErrorsOfInstructionsHaveARule checks that all errors of instructions are made by
+// rule.go, whose functions require a rule or a form.
 func TestErrorsOfInstructionsHaveARule(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

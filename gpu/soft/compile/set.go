@@ -8,9 +8,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// set (PTX ISA, "Comparison and Selection Instructions": set, also of "Half
-// Precision") compares as setp does and gives a value instead of a predicate. The
-// type of the result comes before that of the operands, or, as GCC writes it, first.
+// set compiles set (PTX ISA, "Comparison and Selection Instructions": set, also of
+// "Half Precision"), which compares as setp does and has a value as result instead of a
+// predicate. The type of the result is before that of the operands, or, as GCC writes
+// it, first.
 func (c *compiler) set(in *ptx.Inst) ([]ir.Op, error) {
 	op, mods := boolOp(in.Mods)
 	if len(mods) < 3 {
@@ -45,8 +46,7 @@ func (c *compiler) set(in *ptx.Inst) ([]ir.Op, error) {
 	return append(steps, sel), err
 }
 
-// setValue is what a comparison that holds gives for the type of the result: 1.0, or
-// all ones.
+// setValue returns the result of a true comparison for a type: 1.0, or all bits set.
 func setValue(t ptx.Type) (v uint32, ok bool) {
 	switch t {
 	case ptx.U32, ptx.S32:
@@ -68,7 +68,7 @@ func setValue(t ptx.Type) (v uint32, ok bool) {
 }
 
 // combined appends the step that combines a comparison with the instruction's last
-// operand, where there is an operator.
+// operand, if there is an operator.
 func (c *compiler) combined(steps []ir.Op, op string, p ir.Ref) ([]ir.Op, error) {
 	if op == "" {
 		return steps, nil
@@ -78,7 +78,7 @@ func (c *compiler) combined(steps []ir.Op, op string, p ir.Ref) ([]ir.Op, error)
 }
 
 // setHalves compares each half of its operands, for the same half of the result. yes
-// has both halves.
+// has the results of both halves.
 func (c *compiler) setHalves(mods []string, op string, t ptx.Type, yes uint32) ([]ir.Op, error) {
 	args := c.in.Args
 	half := map[ptx.Type]string{ptx.F16x2: "f16", ptx.BF16x2: "bf16"}[t]

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// spaceBase returns where a space's addresses begin in the generic space: 0 for
-// device memory, whose addresses are generic ones.
+// spaceBase returns the generic address at which a space begins: 0 for device memory,
+// whose addresses are generic ones.
 func spaceBase(s *ir.Spaces, space string) (base uint64, ok bool) {
 	name, _, _ := strings.Cut(space, "::")
 	switch name {
@@ -28,9 +28,9 @@ func spaceBase(s *ir.Spaces, space string) (base uint64, ok bool) {
 func spaceArea(s *ir.Spaces, space string) (base, size uint64, ok bool) {
 	base, ok = spaceBase(s, space)
 	if base == 0 {
-		return s.Device, s.Param - s.Device, ok // host memory is global too
+		return s.Device, s.Param - s.Device, ok // host memory is global memory too
 	}
-	if space == "shared" || space == "shared::cta" { // the block's own, not all of its cluster's
+	if space == "shared" || space == "shared::cta" { // the block's own, not that of its cluster
 		return base, 1 << ops.ClusterShift, ok
 	}
 	return base, ir.SpaceSize, ok

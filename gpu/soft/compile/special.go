@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// special is the register that holds a special register.
+// special returns the register that holds a special register.
 func (c *compiler) special(name string, cl ir.Class) (ir.Ref, error) {
 	switch name {
 	case "WARP_SZ":

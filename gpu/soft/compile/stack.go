@@ -5,25 +5,26 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// A function that may be entered again before it returns has its .local variables
-// on a stack of each lane: what it calls may use the addresses of the outer ones.
+// A function that may be entered again before it returns has its .local variables on a
+// stack of each lane, as functions that it calls may use the addresses of outer ones.
 // The frame's base is in a register, and so is each address of a variable that the
 // function uses, from its prologue on.
 
-// stackBytes is the stack of a lane. A card's is 1 KiB unless a program asks for more.
+// stackBytes is the size of the stack of a lane. On a GPU it is 1 KiB unless a program
+// sets more.
 const stackBytes = 32 << 10
 
-// stackAlign is the least alignment of a frame on the stack.
+// stackAlign is the minimum alignment of a frame on the stack.
 const stackAlign = 16
 
-// stackAddress is an address of a variable on the stack, as a register holds it.
+// stackAddress identifies a register with an address of a variable on the stack.
 type stackAddress struct {
 	v     *ptx.Var
 	off   int64
 	class ir.Class
 }
 
-// layStacks gives the functions that may be entered again their frames on the stack.
+// layStacks creates the stack frames of functions that may be entered again.
 func (c *compiler) layStacks(list []*frame) {
 	for _, fr := range list {
 		if !fr.dynamic() || !fr.callee.Recursive {

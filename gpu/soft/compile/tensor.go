@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// reduceTensor is cp.reduce.async.bulk.tensor, whose qualifiers begin with the number of
+// reduceTensor compiles cp.reduce.async.bulk.tensor. mods begin with the number of
 // dimensions.
 func (c *compiler) reduceTensor(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	reductions := []string{"add", "min", "max", "inc", "dec", "and", "or", "xor"}
@@ -19,7 +19,7 @@ func (c *compiler) reduceTensor(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	return c.copyTensor(in, slices.Delete(slices.Clone(mods), i, i+1), mods[i])
 }
 
-// copyTensor is cp.async.bulk.tensor, of tiles.
+// copyTensor compiles cp.async.bulk.tensor, of tiles.
 func (c *compiler) copyTensor(in *ptx.Inst, mods []string, reduce string) ([]ir.Op, error) {
 	f := bulkFormOf(mods)
 	f.rest = slices.DeleteFunc(f.rest, func(m string) bool { return m == "tile" })
@@ -56,7 +56,7 @@ func (c *compiler) copyTensor(in *ptx.Inst, mods []string, reduce string) ([]ir.
 	return []ir.Op{o}, nil
 }
 
-// tensor compiles [map, {coordinates}] of so many dimensions.
+// tensor compiles the operand [map, {coordinates}] with a number of dimensions.
 func (c *compiler) tensor(in *ptx.Inst, o *ir.CopyTensor, mem *ptx.Operand, dims string) error {
 	if len(dims) != 2 || dims[0] < '1' || dims[0] > '5' || dims[1] != 'd' {
 		return missing(in, "a copy of a tensor with qualifier .%s", dims)

@@ -2,5 +2,5 @@ package compile
 
 import "unsafe"
 
-// textOf is bytes that nobody changes any more as a string, without a copy.
+// textOf returns bytes as a string without a copy. They must not be changed afterwards.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -18,7 +18,7 @@ func addTextures() {
 	decoders["istypep"] = (*compiler).istypep
 }
 
-// geometry is what the coordinates of an instruction are.
+// geometry describes the coordinates of an instruction.
 type geometry struct {
 	dims    int
 	layered bool
@@ -30,7 +30,7 @@ var geometries = map[string]geometry{
 	"cube": {dims: 3, cube: true}, "acube": {dims: 3, cube: true, layered: true},
 }
 
-// geometryOf is the geometry among the modifiers.
+// geometryOf returns the geometry among the modifiers.
 func (c *compiler) geometryOf(in *ptx.Inst) (geometry, error) {
 	for _, m := range in.Mods {
 		if g, ok := geometries[m]; ok {
@@ -43,8 +43,8 @@ func (c *compiler) geometryOf(in *ptx.Inst) (geometry, error) {
 	return geometry{}, broken(in, qualifiers(in.Mods), "%s must have a geometry: .1d, .2d, .3d, .a1d, .a2d, .cube or .acube", in.Op)
 }
 
-// object is the register that holds the number of a texture or surface object, or the
-// number of a reference.
+// object returns the register with the number of a texture or surface object, or of a
+// reference.
 func (c *compiler) object(o *ptx.Operand) (ir.Ref, error) {
 	return c.source(o, ir.Class64, ptx.U64)
 }
@@ -82,7 +82,7 @@ func (c *compiler) texelPlace(mem *ptx.Operand, g geometry, t ptx.Type) (w texel
 
 func absent3() [3]ir.Ref { return [3]ir.Ref{ir.None, ir.None, ir.None} }
 
-// three reads the first elements of a list, of 32 bits each.
+// three compiles the first elements of a list, of 32 bits each.
 func (c *compiler) three(to []ir.Ref, list []ptx.Operand, t ptx.Type) (err error) {
 	if len(list) < len(to) {
 		return broken(c.in, len(list), "a vector of %s must have at least %d more elements for its geometry", c.in.Op, len(to))
@@ -98,7 +98,7 @@ func (c *compiler) three(to []ir.Ref, list []ptx.Operand, t ptx.Type) (err error
 	return nil
 }
 
-// vectorOf is the elements of a vector operand, or the one operand.
+// vectorOf returns the elements of a vector operand, or the operand itself.
 func vectorOf(o *ptx.Operand) []ptx.Operand {
 	if o.Kind == ptx.KindVec {
 		return o.List
@@ -106,8 +106,8 @@ func vectorOf(o *ptx.Operand) []ptx.Operand {
 	return []ptx.Operand{*o}
 }
 
-// fetch reads what tex and tld4 have in common: types, result, place. rest is the
-// operands that follow.
+// fetch compiles what tex and tld4 have in common: types, result, coordinates. It
+// returns the remaining operands.
 func (c *compiler) fetch(in *ptx.Inst) (k ir.Fetch, g geometry, rest []ptx.Operand, err error) {
 	if g, err = c.geometryOf(in); err != nil {
 		return k, g, nil, err
@@ -136,7 +136,7 @@ func (c *compiler) fetch(in *ptx.Inst) (k ir.Fetch, g geometry, rest []ptx.Opera
 	return k, g, in.Args[2:], err
 }
 
-// fetched reads the result of a fetch.
+// fetched compiles the result of a fetch.
 func (c *compiler) fetched(k *ir.Fetch, d *ptx.Operand, t ptx.Type) (err error) {
 	if d.Kind == ptx.KindPair {
 		if k.Resident, err = c.dest(&d.List[1], ir.ClassPred); err != nil {
@@ -176,7 +176,7 @@ func (c *compiler) fetched(k *ir.Fetch, d *ptx.Operand, t ptx.Type) (err error) 
 	return nil
 }
 
-// offset reads the operand after the others of a fetch: texels to go from the place.
+// offset compiles the operand after the coordinates of a fetch: an offset in texels.
 func (c *compiler) offset(k *ir.Fetch, g geometry, rest []ptx.Operand) error {
 	switch {
 	case len(rest) == 0:
@@ -253,7 +253,7 @@ var properties = map[string]texture.Property{
 func (c *compiler) txq(in *ptx.Inst) ([]ir.Op, error) { return c.query(in, false) }
 func (c *compiler) suq(in *ptx.Inst) ([]ir.Op, error) { return c.query(in, true) }
 
-// query is txq and suq.
+// query compiles txq and suq.
 func (c *compiler) query(in *ptx.Inst, surface bool) ([]ir.Op, error) {
 	mods := in.Mods
 	level, args := ir.None, 2
@@ -311,7 +311,8 @@ func (c *compiler) istypep(in *ptx.Inst) ([]ir.Op, error) {
 	return nil, missingQualifiers(in, in.Mods)
 }
 
-// surface reads what surface instructions have in common. n is the elements of .vec.
+// surface compiles what surface instructions have in common. n is the number of
+// elements of .vec.
 func (c *compiler) surface(in *ptx.Inst, mem *ptx.Operand) (k ir.Surface, t ptx.Type, n int, err error) {
 	g, err := c.geometryOf(in)
 	if err != nil {
@@ -341,8 +342,8 @@ func (c *compiler) surface(in *ptx.Inst, mem *ptx.Operand) (k ir.Surface, t ptx.
 	return k, t, n, err
 }
 
-// surfaceRule returns an error unless the qualifiers of a surface instruction fit
-// together. bounded: they say what happens outside of the surface.
+// surfaceRule returns an error unless the qualifiers of a surface instruction are
+// consistent. bounded means that they specify the behavior outside of the surface.
 func surfaceRule(in *ptx.Inst, g geometry, t ptx.Type, n int, bounded bool) error {
 	switch {
 	case in.Has("p") == in.Has("b"):
@@ -423,7 +424,7 @@ func (c *compiler) sured(in *ptx.Inst) ([]ir.Op, error) {
 		return nil, err
 	}
 	as, signed := t, t
-	if k.Texels { // .b32: the surface's format says which
+	if k.Texels { // .b32: the surface's format determines the type
 		as, signed = ptx.U32, ptx.S32
 	}
 	op := in.Mods[1]

@@ -2,10 +2,10 @@ package compile
 
 import "github.com/basalt-gpu/basalt/gpu/ptx"
 
-// typeCheck refuses registers whose declared type does not fit the
-// instruction's (PTX ISA, "Type Checking": agreeing sizes; integers and
-// floating-point values do not mix; untyped bits fit both). Loads, stores and
-// conversions take wider registers ("Operand Size Exceeding Instruction-Type Size").
+// typeCheck refuses registers whose declared type does not match the instruction's (PTX
+// ISA, "Type Checking": equal sizes; integers and floating-point values do not mix;
+// untyped bits match both). Loads, stores and conversions accept wider registers
+// ("Operand Size Exceeding Instruction-Type Size").
 func (c *compiler) typeCheck(in *ptx.Inst) error {
 	fits := agrees
 	var types []ptx.Type
@@ -49,7 +49,7 @@ func (c *compiler) typeCheck(in *ptx.Inst) error {
 	return nil
 }
 
-// accessType is the type of a memory instruction.
+// accessType returns the type of a memory instruction.
 func accessType(in *ptx.Inst) (ptx.Type, bool) {
 	for _, m := range in.Mods {
 		if t, ok := ptx.TypeByName(m); ok {
@@ -75,7 +75,7 @@ func (c *compiler) checkOperand(o *ptx.Operand, t ptx.Type, fits func(reg, inst 
 	return nil
 }
 
-// untyped reports whether a type is only bits.
+// untyped reports whether a type is untyped bits.
 func untyped(t ptx.Type) bool { return t >= ptx.B8 && t <= ptx.B128 }
 
 func agrees(reg, inst ptx.Type) bool {

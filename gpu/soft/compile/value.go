@@ -5,11 +5,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// The .param variables with which calls carry arguments and results are memory in
-// PTX. One of 4 or 8 bytes that a function only ever loads and stores whole, and
-// hands to calls, is a register here: such a call touches no memory.
+// The .param variables with which calls pass arguments and results are memory in PTX.
+// One of 4 or 8 bytes that a function only loads and stores completely, and passes to
+// calls, is a register here: such a call accesses no memory.
 
-// newValues gives registers to the variables of a function that can be some.
+// newValues assigns registers to the variables of a function that can be registers.
 func (c *compiler) newValues(fr *frame) error {
 	fr.values = map[*ptx.Var]ir.Ref{}
 	vars := fr.f.Vars
@@ -39,7 +39,8 @@ func (c *compiler) newValues(fr *frame) error {
 	return nil
 }
 
-// notWhole takes out the variables of which an instruction uses more or less than all.
+// notWhole removes the variables of which an instruction uses more or less than all
+// bytes.
 func notWhole(whole map[*ptx.Var]bool, f *ptx.Func, in *ptx.Inst) {
 	memory, value := -1, 0
 	switch in.Op {
@@ -54,7 +55,7 @@ func notWhole(whole map[*ptx.Var]bool, f *ptx.Func, in *ptx.Inst) {
 			continue
 		}
 		if in.Op == "call" && a.Kind == ptx.KindList {
-			continue // all of each
+			continue // each is passed completely
 		}
 		forget(whole, a)
 	}
@@ -80,7 +81,7 @@ func isWhole(f *ptx.Func, in *ptx.Inst, memory, value *ptx.Operand) bool {
 	return false
 }
 
-// forget takes out what an operand names.
+// forget removes the variables that an operand names.
 func forget(whole map[*ptx.Var]bool, a *ptx.Operand) {
 	if a.Var != nil {
 		delete(whole, a.Var)
@@ -90,7 +91,7 @@ func forget(whole map[*ptx.Var]bool, a *ptx.Operand) {
 	}
 }
 
-// valueOf is the register of the variable that a memory operand is.
+// valueOf returns the register of the variable that a memory operand names.
 func (c *compiler) valueOf(a *ptx.Operand) (ir.Ref, bool) {
 	if a.Kind != ptx.KindMem || len(a.List) != 1 || a.List[0].Kind != ptx.KindVar {
 		return ir.None, false
@@ -99,7 +100,8 @@ func (c *compiler) valueOf(a *ptx.Operand) (ir.Ref, bool) {
 	return r, ok
 }
 
-// word is where a .param variable of a function is: a register, or local memory.
+// word returns the location of a .param variable of a function: a register, or local
+// memory.
 func (fr *frame) word(v *ptx.Var) (ir.Word, bool) {
 	if r, ok := fr.values[v]; ok {
 		return ir.Word{Reg: r}, true
@@ -108,7 +110,7 @@ func (fr *frame) word(v *ptx.Var) (ir.Word, bool) {
 	return ir.Word{Reg: ir.None, Local: at, Half: v.Size == 4}, ok
 }
 
-// copyWord copies a variable of some bytes.
+// copyWord returns the copy of a variable of some bytes.
 func copyWord(to, from ir.Word, size uint64) ir.Op {
 	switch {
 	case to.Reg == ir.None && from.Reg == ir.None:
@@ -119,7 +121,7 @@ func copyWord(to, from ir.Word, size uint64) ir.Op {
 	return &ir.CopyWord{To: to, From: from}
 }
 
-// copied copies a register to one of its class.
+// copied returns the copy of a register to one of its class.
 func copied(to, from ir.Ref) ir.Op {
 	t := ptx.B32
 	if to.Class == ir.Class64 {

@@ -9,15 +9,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// videoOps are the operations of video instructions on one part of each source, on two
-// halves and on four bytes.
+// videoOps has the video instructions on one part of each source, on two halves and on
+// four bytes.
 var videoOps = map[uint][]string{
 	1: {"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"},
 	2: {"vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vavrg2", "vset2"},
 	4: {"vadd4", "vsub4", "vabsdiff4", "vmin4", "vmax4", "vavrg4", "vset4"},
 }
 
-// addVideo enters their decoders.
+// addVideo adds their decoders.
 func addVideo() {
 	for parts, names := range videoOps {
 		for _, name := range names {
@@ -47,8 +47,8 @@ func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]ir.Op, error) {
 	if len(rest) == 1 && slices.Contains([]string{"add", "min", "max"}, rest[0]) {
 		v.Then, rest = rest[0], nil
 	}
-	// The text says what an addition of an unclamped result is, and not what its
-	// minimum is; several parts are added up only unclamped.
+	// The PTX ISA defines the addition to an unclamped result, and not the minimum with
+	// it. Several parts are only added up unclamped.
 	bounded := v.Sat || strings.HasPrefix(v.Op, "set")
 	if len(rest) > 0 || v.Parts == 1 && !bounded && (v.Then == "min" || v.Then == "max") || v.Parts > 1 && (v.Then != "" && v.Then != "add" || v.Then == "add" && v.Sat) {
 		return nil, missingQualifiers(in, in.Mods)
@@ -69,8 +69,8 @@ func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]ir.Op, error) {
 	return c.apply(v.Operation(), in.Args, ptx.B32)
 }
 
-// videoTypes reads the types of the result and the sources, and returns the
-// qualifiers behind them. The result of a comparison has none: it is 1 or 0.
+// videoTypes decodes the types of the result and the sources, and returns the
+// qualifiers after them. The result of a comparison has no type: it is 1 or 0.
 func videoTypes(in *ptx.Inst, v *ops.Video) (rest []string, err error) {
 	first := 0
 	if v.Op == "set" {
@@ -90,8 +90,8 @@ func videoTypes(in *ptx.Inst, v *ops.Video) (rest []string, err error) {
 	return in.Mods[3-first:], nil
 }
 
-// partsRules are the parts of registers that an instruction can select, by how many it
-// works on.
+// partsRules describes the parts of registers that an instruction can select, by the
+// number of parts that it works on.
 var partsRules = map[uint]string{
 	1: ".b0 to .b3, .h0 or .h1 of registers, and none of a result that an operation follows",
 	2: ".h with 2 digits of 0 to 3 of a source, and .h with falling digits of 1 to 0 of the result",
@@ -112,7 +112,8 @@ func selectedParts(args []ptx.Operand) string {
 	return strings.Join(list, ", ")
 }
 
-// selectParts reads the parts after the registers, and reports whether they fit.
+// selectParts decodes the selectors after the registers, and reports whether they are
+// valid.
 func selectParts(v *ops.Video, args []ptx.Operand) bool {
 	if v.Parts == 1 {
 		for i := range v.Of {
@@ -121,7 +122,7 @@ func selectParts(v *ops.Video, args []ptx.Operand) bool {
 				return false
 			}
 		}
-		return args[0].Parts() == "" || v.Then == "" // a result is merged, or goes on
+		return args[0].Parts() == "" || v.Then == "" // a result is merged, or used by the second operation
 	}
 	letter, all := byte('h'), "h10"
 	if v.Parts == 4 {
@@ -135,7 +136,7 @@ func selectParts(v *ops.Video, args []ptx.Operand) bool {
 		if name[0] != letter || len(name) != int(v.Parts)+1 {
 			return false
 		}
-		for part := range v.Parts { // the digit of the highest comes first
+		for part := range v.Parts { // the digit of the highest part is first
 			digit := name[v.Parts-part] - '0'
 			if uint(digit) >= 2*v.Parts {
 				return false
@@ -149,7 +150,7 @@ func selectParts(v *ops.Video, args []ptx.Operand) bool {
 	}
 	for _, digit := range name[1:] {
 		bit := uint8(1) << (digit - '0')
-		if name[0] != letter || uint(digit-'0') >= v.Parts || v.Mask != 0 && v.Mask&-v.Mask <= bit { // they fall
+		if name[0] != letter || uint(digit-'0') >= v.Parts || v.Mask != 0 && v.Mask&-v.Mask <= bit { // digits must decrease
 			return false
 		}
 		v.Mask |= bit
@@ -157,7 +158,7 @@ func selectParts(v *ops.Video, args []ptx.Operand) bool {
 	return true
 }
 
-// rangeOf is a byte or a half of a register, or the whole of it.
+// rangeOf returns a byte or a half of a register, or all of it.
 func rangeOf(name string) (r ops.BitRange, ok bool) {
 	switch {
 	case name == "":

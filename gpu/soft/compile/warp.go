@@ -52,7 +52,7 @@ func (c *compiler) warpOp(in *ptx.Inst) (*ir.Exchange, error) {
 	return o, err
 }
 
-// lockstep compiles the forms without .sync, which take the lanes that are here.
+// lockstep compiles the forms without .sync, in which the active lanes take part.
 func (c *compiler) lockstep(in *ptx.Inst) ([]ir.Op, error) {
 	o, err := c.warpOp(in)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *compiler) lockstep(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{o}, nil
 }
 
-// results sets where the results of d|p go.
+// results sets the destinations of the results d|p.
 func (c *compiler) results(o *ir.Exchange, d *ptx.Operand) (err error) {
 	value, p := *d, ptx.Operand{Kind: ptx.KindSink}
 	if d.Kind == ptx.KindPair {
@@ -76,7 +76,7 @@ func (c *compiler) results(o *ir.Exchange, d *ptx.Operand) (err error) {
 
 var shuffles = map[string]ir.Exchanged{"up": ir.ShuffleUp, "down": ir.ShuffleDown, "bfly": ir.ShuffleBfly, "idx": ir.ShuffleIdx}
 
-// shuffle is shfl: sources are the value, the lane and the clamp.
+// shuffle compiles shfl: the sources are the value, the lane and the clamp.
 func (c *compiler) shuffle(o *ir.Exchange, in *ptx.Inst) (err error) {
 	want := 4
 	if in.Has("sync") {
@@ -200,7 +200,7 @@ func (c *compiler) redux(o *ir.Exchange, in *ptx.Inst) error {
 	return nil
 }
 
-// reduction is the operation of a redux, or nil.
+// reduction returns the operation of a redux, or nil.
 func reduction(mods []string, t ptx.Type) ops.Update {
 	op := mods[0]
 	if t == ptx.F32 {
@@ -212,7 +212,7 @@ func reduction(mods []string, t ptx.Type) ops.Update {
 	return ops.UpdateFor(op, t)
 }
 
-// elect is elect.sync: which lane of the members is their leader.
+// elect compiles elect.sync, which selects a leader of the member lanes.
 func (c *compiler) elect(o *ir.Exchange, in *ptx.Inst) error {
 	if len(in.Mods) != 1 {
 		return broken(in, qualifiers(in.Mods), "elect must have the qualifier .sync and no other")

@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// wgmma is wgmma.mma_async (PTX ISA, "Asynchronous Warpgroup Level Matrix
-// Instructions"). It is done at once, so that wgmma.fence, .commit_group and
-// .wait_group have nothing to do.
+// wgmma compiles wgmma.mma_async (PTX ISA, "Asynchronous Warpgroup Level Matrix
+// Instructions"). It is executed at once, so that wgmma.fence, .commit_group and
+// .wait_group have no effect.
 func (c *compiler) wgmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	switch {
 	case !slices.Equal(f.rest, []string{"mma_async"}) || len(f.cols) > 0:
@@ -48,8 +48,8 @@ func (c *compiler) wgmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	return o, c.warpgroupOptions(o, in, f.types[1])
 }
 
-// warpgroupOptions are the constants after the operands: 1 or -1 for A and B of
-// floating-point numbers, and for halves which of those in memory are transposed.
+// warpgroupOptions compiles the constants after the operands: 1 or -1 for A and B of
+// floating-point numbers, and for halves whether those in memory are transposed.
 func (c *compiler) warpgroupOptions(o *ir.WarpgroupProduct, in *ptx.Inst, t *ops.Element) error {
 	options := in.Args[4:]
 	scales, flips := 2, 0

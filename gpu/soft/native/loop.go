@@ -14,7 +14,6 @@ import (
 // all of its lanes continue, with the values that turns pass on in vector registers.
 // Cases that it does not support it leaves to the bodies before it, in which the tile
 // executes one more turn; the branch of the lanes is then found as after any run.
-// turn more; where lanes then go is found as after any run.
 
 // Loop describes when lanes execute another turn.
 type Loop struct{ Again ir.Pred }

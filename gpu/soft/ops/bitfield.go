@@ -1,10 +1,10 @@
 package ops
 
-// lowS16 is a half of a word.
+// lowS16 returns the bits of v as the low half of a word.
 func lowS16(v int16) uint32 { return uint32(uint16(v)) }
 
-// bitMask is b ones from bit a on (PTX ISA, "Integer Arithmetic Instructions": bmsk).
-// Counts wrap around at 32, or clamp says that those beyond are cut off.
+// bitMask returns b ones from bit a on (PTX ISA, "Integer Arithmetic Instructions":
+// bmsk). Counts wrap around at 32, or with clamp are limited to 32.
 func bitMask(a, b uint32, clamp bool) uint32 {
 	if clamp && a >= 32 {
 		return 0
@@ -18,7 +18,7 @@ func bitMask(a, b uint32, clamp bool) uint32 {
 	return uint32((uint64(1)<<b - 1) << a)
 }
 
-// sizeExtend keeps the b low bits of a, and extends them (szext).
+// sizeExtend returns the b low bits of a, extended (PTX ISA, "szext").
 func sizeExtend(a, b uint32, clamp, signed bool) uint32 {
 	if clamp && b >= 32 {
 		return a
@@ -33,8 +33,9 @@ func sizeExtend(a, b uint32, clamp, signed bool) uint32 {
 	return a << (32 - b) >> (32 - b)
 }
 
-// findNth is the place of the n-th bit that is set in a mask from a place on, upwards
-// or, when n is negative, downwards; with n zero the place itself (fns).
+// findNth returns the position of the n-th set bit of a mask, counted upwards from a
+// position or, if n is negative, downwards. If n is zero it is the position itself, if
+// that bit is set (PTX ISA, "fns").
 func findNth(mask, base uint32, n int32) uint32 {
 	step := int32(1)
 	if n < 0 {

@@ -1,7 +1,7 @@
 package ops
 
-// Addresses in the shared memory of a cluster: those of a block's own begin at
-// 0, those of the block with a rank at (rank + 1) << ClusterShift.
+// Addresses in the shared memory of a cluster: those of the block's own begin at 0,
+// those of the block with a rank at (rank + 1) << ClusterShift.
 
 // ClusterShift is the width of an address in the shared memory of one block.
 const ClusterShift = 18
@@ -26,8 +26,8 @@ func MapaGeneric(base uint64) Operation {
 	}}
 }
 
-// Part returns what says whose an address of shared memory is: 0 for the block's
-// own, else a rank and one.
+// Part returns the operation that tells which block an address of shared memory belongs
+// to: 0 for the block's own, else the rank plus one.
 func Part() Operation {
 	return Operation{Name: "part.b32", Loop: func(d, a []uint32) {
 		for i := range d {
@@ -45,7 +45,7 @@ func PartGeneric(base uint64) Operation {
 	}}
 }
 
-// Rank returns what makes a rank of a Part, with the block's own rank.
+// Rank returns the operation that computes a rank from a Part and the block's own rank.
 func Rank() Operation {
 	return Operation{Name: "rank.b32", Loop: func(d, part, own []uint32) {
 		for i := range d {

@@ -1,6 +1,6 @@
 package ops
 
-// Operations that depend on constants of the instruction.
+// Operations with constants of the instruction.
 
 // Lop3 returns lop3 with a table.
 func Lop3(table uint32) Operation {
@@ -23,7 +23,7 @@ func Plus(delta uint64) Operation {
 	}}
 }
 
-// Within returns what tells which values lie in a range.
+// Within returns the operation that reports which values are in a range.
 func Within(base, size uint64) Operation {
 	return Operation{Name: "within.b64", Constants: []uint64{base, size}, Loop: func(d Predicate, a []uint64) {
 		for w := range d {
@@ -36,8 +36,8 @@ func Within(base, size uint64) Operation {
 	}}
 }
 
-// Bitwise returns the operation of a bitwise instruction on predicates; any
-// other opcode gives its first source.
+// Bitwise returns the operation of a bitwise instruction on predicates. For any other
+// opcode it returns the first source.
 func Bitwise(op string) func(a, b uint32) uint32 {
 	switch op {
 	case "and":

@@ -7,12 +7,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// Conversion is a cvt that ops.txt has no loop for (PTX ISA, "Data Movement and
+// Conversion is a cvt for which ops.txt has no loop (PTX ISA, "Data Movement and
 // Conversion Instructions": cvt).
 type Conversion struct {
 	To, From  ptx.Type
 	Mode      Rounding
-	ToInteger bool // .rni and the like
+	ToInteger bool // .rni and similar
 	FTZ, Sat  bool
 }
 
@@ -30,9 +30,9 @@ func (v Conversion) String() string {
 	return s + "." + v.To.String() + "." + v.From.String()
 }
 
-// FindConversion returns the conversion of a cvt with these modifiers. A conversion
-// of a floating-point number to an integer without a rounding to integers is none
-// of PTX; the caller finds it by ToInteger.
+// FindConversion returns the conversion of a cvt with these modifiers. PTX has no
+// conversion of a floating-point number to an integer without a rounding to integers;
+// the caller must check ToInteger.
 func FindConversion(mods []string) (v Conversion, ok bool) {
 	v.Mode = Nearest
 	types := 0
@@ -52,7 +52,7 @@ func FindConversion(mods []string) (v Conversion, ok bool) {
 	return v, types == 2 && convertible(v.To) && convertible(v.From)
 }
 
-// modify applies a modifier that is no type, and reports whether cvt has it.
+// modify applies a modifier that is not a type, and reports whether cvt has it.
 func (v *Conversion) modify(m string) bool {
 	switch m {
 	case "rn":
@@ -88,7 +88,8 @@ func convertible(t ptx.Type) bool {
 	return true
 }
 
-// Convert gives the target's bits for the source's, each in the low bits of a word.
+// Convert returns the bits of the result for those of the source, each in the low bits
+// of a word.
 func (v Conversion) Convert(a uint64) uint64 {
 	switch {
 	case v.From.Float() && v.To.Float():
@@ -101,7 +102,7 @@ func (v Conversion) Convert(a uint64) uint64 {
 	return v.intToInt(a)
 }
 
-// extended is an integer of type t as 64 bits.
+// extended returns an integer of type t extended to 64 bits.
 func extended(a uint64, t ptx.Type) uint64 {
 	n := 64 - 8*t.Size()
 	if t.Signed() {
@@ -160,7 +161,8 @@ func (v Conversion) round(x float64) float64 {
 	return math.RoundToEven(x)
 }
 
-// floatToInt clamps; NaN gives what the PTX ISA says for the pair of types.
+// floatToInt clamps. For a NaN it returns the value that the PTX ISA specifies for the
+// pair of types.
 func (v Conversion) floatToInt(a uint64) uint64 {
 	x := v.number(a)
 	if x != x {
@@ -208,7 +210,7 @@ func (v Conversion) floatToFloat(a uint64) uint64 {
 	return v.finish(new(big.Float).SetPrec(64).SetFloat64(x))
 }
 
-// carried converts a NaN from or to f64: its sign and payload go through f64.
+// carried converts a NaN from or to f64. Its sign and payload are kept, by way of f64.
 func (v Conversion) carried(a uint64) uint64 {
 	wide := a | quiet64
 	switch v.From {
@@ -230,7 +232,7 @@ func (v Conversion) carried(a uint64) uint64 {
 	return wide
 }
 
-// finish rounds an exact number to the target.
+// finish rounds an exact number to the target type.
 func (v Conversion) finish(b *big.Float) uint64 {
 	switch v.To {
 	case ptx.F32:
@@ -246,8 +248,8 @@ func (v Conversion) finish(b *big.Float) uint64 {
 		}
 		return v.pack(f)
 	}
-	// A half: 64-bit integers do not fit an f64, but all that f64 could
-	// round wrongly is far above a half's range; bfloat needs round to odd.
+	// A half: an f64 cannot hold all 64-bit integers, but those that it rounds wrongly are
+	// far above the range of a half; bfloat needs rounding to odd.
 	f, acc := b.Float64()
 	if bits := math.Float64bits(f); acc != big.Exact && bits&1 == 0 {
 		if (acc == big.Below) == (f > 0) {
@@ -259,7 +261,7 @@ func (v Conversion) finish(b *big.Float) uint64 {
 	return v.pack(f)
 }
 
-// pack encodes a number that the target holds, or rounds it to a half.
+// pack encodes a number that the target type can represent, or rounds it to a half.
 func (v Conversion) pack(x float64) uint64 {
 	if v.Sat {
 		if !(x > 0) {

@@ -3,14 +3,14 @@ package ops
 import "math"
 
 // Element is the type of a matrix's elements (PTX ISA, "Warp Level Matrix
-// Instructions": "Matrix Data-types"). Single-bit elements count as words of 32 of them.
+// Instructions": "Matrix Data-types"). Single-bit elements are stored as words of 32.
 type Element struct {
 	Name string
 	Bits int
-	// decode gives an element's value, which an f64 holds exactly; of single bits the
-	// word as a number.
+	// decode returns an element's value, which an f64 represents exactly; for single bits
+	// the word as a number.
 	decode func(bits uint64) float64
-	// encode rounds a sum; nil for types that no result has.
+	// encode rounds a sum to the type; nil for types that are not those of a result.
 	encode func(x float64) uint64
 }
 
@@ -20,7 +20,7 @@ func init() {
 	for _, e := range []Element{
 		{"f16", 16, func(v uint64) float64 { return float64(f16(uint32(v))) }, func(x float64) uint64 { return uint64(toF16(x)) }},
 		{"bf16", 16, func(v uint64) float64 { return float64(bf16(uint32(v))) }, nil},
-		{"tf32", 32, func(v uint64) float64 { return float64(f32(uint32(v) &^ 0x1fff)) }, nil}, // the lower 13 bits do not count
+		{"tf32", 32, func(v uint64) float64 { return float64(f32(uint32(v) &^ 0x1fff)) }, nil}, // the lower 13 bits are ignored
 		{"e4m3", 8, decodeE4M3, nil},
 		{"e5m2", 8, func(v uint64) float64 { return float64(f16(uint32(v) << 8)) }, nil},
 		{"f32", 32, func(v uint64) float64 { return float64(f32(uint32(v))) }, func(x float64) uint64 { return uint64(b32(float32(x))) }},
@@ -45,5 +45,5 @@ func ElementByName(name string) *Element { return elements[name] }
 // Whole reports whether elements are integers or bits.
 func (e *Element) Whole() bool { return e.Name[0] == 's' || e.Name[0] == 'u' || e.Name == "b1" }
 
-// each is how many elements a register of a fragment holds.
+// each returns how many elements a register of a fragment holds.
 func (e *Element) each() int { return max(1, 32/e.Bits) }

@@ -2,21 +2,22 @@ package ops
 
 import "math"
 
-// Exp2 and Log2 are as exact as float64 nearly is, for results that are rounded to
-// float32. They are the steps that machine code takes eight lanes at a time
-// (gpu/soft/native), in the same order, so both give the same bits.
+// Exp2 and Log2 have nearly the precision of float64, for results that are rounded to
+// float32. Machine code (gpu/soft/native) executes the same steps in the same order,
+// eight lanes at a time, so both return the same bits.
 
 // Log2Ten is the logarithm of 10.
 const Log2Ten = math.Ln10 / math.Ln2
 
-// ToInteger added to a float64 of less than 2^51 leaves the nearest integer in the
-// low bits.
+// ToInteger, added to a float64 less than 2^51, leaves the nearest integer in the low
+// bits.
 const ToInteger = 0x1.8p52
 
-// ExpBound bounds what Exp2 takes: beyond it float32 has only 0 and infinity.
+// ExpBound limits the argument of Exp2: beyond it float32 has only 0 and infinity.
 const ExpBound = 160
 
-// ExpTerms are Taylor's of 2^r: the powers of ln 2 by the factorials.
+// ExpTerms has the Taylor coefficients of 2^r: the powers of ln 2 divided by the
+// factorials.
 var ExpTerms = expTerms()
 
 func expTerms() (c [13]float64) {
@@ -27,7 +28,7 @@ func expTerms() (c [13]float64) {
 	return c
 }
 
-// Exp2 returns 2^x; beyond ±ExpBound it is that of the bound.
+// Exp2 returns 2^x. Beyond ±ExpBound it returns the value at the bound.
 func Exp2(x float64) float64 {
 	if x != x {
 		return x
@@ -47,11 +48,11 @@ func Exp2(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(p) + math.Float64bits(t)<<52)
 }
 
-// LogFrom is the least mantissa that Log2 takes with an exponent, as bits: that of
-// the root of a half.
+// LogFrom is the smallest mantissa, as bits, that Log2 uses with an exponent: the
+// square root of one half.
 const LogFrom = 0x3fe6a09e667f3bcd
 
-// LogTerms are those of 2 atanh(s) / ln 2 in s, s^3, s^5 …
+// LogTerms has the coefficients of 2 atanh(s) / ln 2 in s, s^3, s^5 …
 var LogTerms = logTerms()
 
 func logTerms() (c [11]float64) {
@@ -61,8 +62,8 @@ func logTerms() (c [11]float64) {
 	return c
 }
 
-// Log2 returns the logarithm of a float32 as float64; it must not be denormal as a
-// float64.
+// Log2 returns the binary logarithm of a float32 as float64. x must not be subnormal as
+// a float64.
 func Log2(x float64) float64 {
 	switch {
 	case x != x || x < 0:

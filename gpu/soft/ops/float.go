@@ -5,15 +5,15 @@ import (
 	"math/big"
 )
 
-// nan32 is the NaN that f32 instructions give (PTX ISA, "Floating-Point
-// Comparisons" and "add": "NaN payloads are not preserved", 0x7fffffff).
+// nan32 is the NaN that f32 instructions return (PTX ISA, "Floating-Point Comparisons"
+// and "add": "NaN payloads are not preserved", 0x7fffffff).
 const nan32 = 0x7fffffff
 
 func f32(a uint32) float32 { return math.Float32frombits(a) }
 func f64(a uint64) float64 { return math.Float64frombits(a) }
 
-// nan64 is the NaN of an invalid f64 operation, and quiet64 the bit of a quiet one. PTX
-// leaves both open; this is what a card gives.
+// nan64 is the NaN of an invalid f64 operation, and quiet64 the bit of a quiet NaN. PTX
+// defines neither; these are the values of a GPU.
 const (
 	nan64   = 0xfff8000000000000
 	quiet64 = 1 << 51
@@ -26,9 +26,9 @@ func b64(x float64) uint64 {
 	return math.Float64bits(x)
 }
 
-// orNaN is the bits of a result, or the NaN that it is because of an operand: the first
-// of those that the caller names, made quiet. A card asks the operands in the order b, a,
-// and in the order b, c, a of an fma.
+// orNaN returns the bits of a result. If it is a NaN because of an operand, it returns
+// the first of those that the caller names, made quiet. A GPU selects the operand in
+// the order b, a, and for an fma in the order b, c, a.
 func orNaN(x float64, first, second uint64) uint64 {
 	if x != x {
 		return handedOn(first, second, 0)
@@ -54,7 +54,7 @@ func handedOn(list ...uint64) uint64 {
 
 func isNaN64(a uint64) bool { return a<<1 > 0x7ff<<53 }
 
-// negated64 and absolute64 leave the sign of a NaN as it is.
+// negated64 and absolute64 do not change the sign of a NaN.
 func negated64(a uint64) uint64 {
 	if isNaN64(a) {
 		return a | quiet64
@@ -69,10 +69,10 @@ func absolute64(a uint64) uint64 {
 	return a &^ (1 << 63)
 }
 
-// coarse64 is an operand of the approximations that read the upper half of an f64 only,
-// and a denormal as a zero (PTX ISA, rcp.approx.ftz.f64), and a NaN whose payload is in
-// the lower half as an infinity; upper64 is their result, whose
-// lower half is 0.
+// coarse64 returns an operand of the approximations that read only the upper half of an
+// f64, and treat a subnormal number as a zero (PTX ISA, "rcp.approx.ftz.f64") and a NaN
+// whose payload is in the lower half as an infinity. upper64 returns their result,
+// whose lower half is 0.
 func coarse64(a uint64) uint64 {
 	if a>>52&0x7ff == 0 {
 		return a & (1 << 63)
@@ -92,8 +92,8 @@ func upper64(x float64) uint64 {
 	return a &^ (1<<32 - 1)
 }
 
-// wide64 and narrow32 convert; a NaN keeps its sign and what there is room for of its
-// payload, and becomes quiet.
+// wide64 and narrow32 convert. A NaN keeps its sign and the upper bits of its payload,
+// and becomes quiet.
 func wide64(a uint32) uint64 {
 	if x := f32(a); x == x {
 		return math.Float64bits(float64(x))
@@ -108,7 +108,8 @@ func narrow32(a uint64) uint32 {
 	return uint32(a>>63)<<31 | 0x7fc00000 | uint32(a>>29)&0x7fffff
 }
 
-// signed32 is an f32 whose sign has been set: of a NaN there is one.
+// signed32 returns an f32 whose sign has been set. All NaNs become the one of f32
+// instructions.
 func signed32(a uint32) uint32 {
 	if a&0x7fffffff > 0x7f800000 {
 		return nan32
@@ -123,7 +124,7 @@ func b32(x float32) uint32 {
 	return math.Float32bits(x)
 }
 
-// flush is .ftz: a denormal becomes a zero of the same sign.
+// flush applies .ftz: a subnormal number becomes a zero of the same sign.
 func flush(a uint32) uint32 {
 	if a&0x7f800000 == 0 {
 		return a & 0x80000000
@@ -131,7 +132,7 @@ func flush(a uint32) uint32 {
 	return a
 }
 
-// saturate is .sat: clamp to [0, 1], NaN to +0.
+// saturate applies .sat: it clamps to [0, 1], and NaN becomes +0.
 func saturate(a uint32) uint32 {
 	x := f32(a)
 	if x >= 1 {
@@ -143,21 +144,21 @@ func saturate(a uint32) uint32 {
 	return 0
 }
 
-// fmaF32 rounds a*b+c once. The product of two f32 is exact in f64. The sum
-// may not be; it matters only when the f64 result lies on a tie of the f32
-// rounding, which its low bits tell and which no f32 value is.
+// fmaF32 returns a*b+c rounded once. The product of two f32 is exact in f64. The sum
+// may be inexact, which matters only if the f64 result is on a tie of the rounding to
+// f32, which shows in its low bits, and is not itself an f32 value.
 func fmaF32(a, b, c uint32) uint32 {
 	s := float64(f32(a))*float64(f32(b)) + float64(f32(c))
 	if r := float32(s); math.Float64bits(s)&0x0fffffff != 0 || float64(r) == s {
-		return math.Float32bits(r) // no NaN: those have a 0 there or differ from themselves
+		return math.Float32bits(r) // not a NaN: for one both conditions are false
 	}
 	return fmaTie(a, b, c)
 }
 
 func fmaTie(a, b, c uint32) uint32 { return b32(float32(fmaOdd(f32(a), f32(b), f32(c)))) }
 
-// fmaOdd is a*b+c in f64 rounded to odd, so that a second rounding to any
-// format of at most 51 bits is right.
+// fmaOdd returns a*b+c in f64 rounded to odd, so that a second rounding to any format
+// of at most 51 bits is correct.
 func fmaOdd(a, b, c float32) float64 {
 	p, z := float64(a)*float64(b), float64(c)
 	s := p + z
@@ -242,8 +243,8 @@ func maxF64(a, b uint64) uint64 {
 	return a & b
 }
 
-// Rounding is a rounding mode. Directed rounding is rare in real kernels; it goes
-// through math/big, which is slow and obviously right.
+// Rounding is a rounding mode. Directed rounding is rare in real kernels; it is
+// computed with math/big, which is slow and simple.
 type Rounding = big.RoundingMode
 
 // The rounding modes of PTX.
@@ -292,7 +293,7 @@ func directed64(op arith, a, b, c uint64, mode Rounding) uint64 {
 	return b64(v)
 }
 
-// adjust reports whether a result rounded to nearest lies on the wrong side.
+// adjust reports whether a result rounded to nearest is on the wrong side for the mode.
 func adjust(acc big.Accuracy, mode Rounding, negative bool) bool {
 	switch mode {
 	case TowardZero:
@@ -312,9 +313,9 @@ func towards32(acc big.Accuracy) float32 {
 	return float32(math.Inf(1))
 }
 
-// exactly computes with enough precision that a second rounding in the same
-// direction is harmless. ok is false when the operands are special (infinite,
-// NaN, a zero result); then the float is the result.
+// exactly computes with enough precision that a second rounding in the same direction
+// is exact. ok is false if the operands or the result are special (infinite, NaN, a
+// zero result); then special is the result.
 func exactly(op arith, a, b, c float64, mode Rounding) (x *big.Float, special float64, ok bool) {
 	switch op {
 	case opAdd:
@@ -349,7 +350,7 @@ func exactly(op arith, a, b, c float64, mode Rounding) (x *big.Float, special fl
 		x.SetPrec(200).SetMode(big.ToNearestEven).Sqrt(f(a))
 		x.SetMode(mode)
 	}
-	if x.Sign() == 0 { // an exact zero: its sign depends on the direction
+	if x.Sign() == 0 { // the sign of an exact zero depends on the direction
 		zero, opposite := special, false
 		switch op {
 		case opAdd:

@@ -1,28 +1,28 @@
 package ops
 
-// Fragment is how the lanes of a warp hold a matrix in registers (PTX ISA, "Warp
-// Level Matrix Instructions": the layouts under "Matrix Fragments for mma"). A
-// register holds elements that are neighbours, the first in its low bits.
+// Fragment is the layout of a matrix in the registers of a warp's lanes (PTX ISA, "Warp
+// Level Matrix Instructions": the layouts under "Matrix Fragments for mma"). A register
+// holds adjacent elements, the first in its low bits.
 type Fragment struct {
 	Rows, Cols int
 	Type       *Element
-	Regs       int // of each lane
-	// place is where an element of a register of a lane lies.
+	Regs       int // per lane
+	// place returns the row and the column of an element of a register of a lane.
 	place func(lane, reg, e int) (row, col int)
 }
 
 // Place returns the row and the column of element e of a register of a lane.
 func (f *Fragment) Place(lane, reg, e int) (row, col int) { return f.place(lane, reg, e) }
 
-// Each is how many elements a register holds.
+// Each returns how many elements a register holds.
 func (f *Fragment) Each() int { return f.Type.each() }
 
-// The fragments are made of parts of 8 rows or 8 columns: lane/4 is the row of a part
-// of A or C and the column of one of B, and the four lanes of a row have neighbouring
+// The fragments consist of parts of 8 rows or 8 columns: lane/4 is the row in a part of
+// A or C and the column in a part of B, and the four lanes of a row have adjacent
 // registers. A part is four registers deep.
 
-// fragmentA is that of the multiplicand A, rows by depth. 16 rows are a tile, whose
-// registers alternate between its upper and its lower half.
+// fragmentA returns the fragment of the multiplicand A, rows by depth. 16 rows are a
+// tile, whose registers alternate between its upper and its lower half.
 func fragmentA(rows, depth int, t *Element) Fragment {
 	each := t.each()
 	halves := min(rows, 16) / 8
@@ -33,7 +33,7 @@ func fragmentA(rows, depth int, t *Element) Fragment {
 	}}
 }
 
-// fragmentB is that of the multiplicand B, depth by columns.
+// fragmentB returns the fragment of the multiplicand B, depth by columns.
 func fragmentB(depth, cols int, t *Element) Fragment {
 	each := t.each()
 	perTile := depth / (4 * each)
@@ -42,8 +42,8 @@ func fragmentB(depth, cols int, t *Element) Fragment {
 	}}
 }
 
-// fragmentC is that of the accumulators C and D: each lane has two neighbours in each
-// part of 8 by 8.
+// fragmentC returns the fragment of the accumulators C and D: each lane has two
+// adjacent elements in each part of 8 by 8.
 func fragmentC(rows, cols int, t *Element) Fragment {
 	each := t.each()
 	halves, across := min(rows, 16)/8, cols/8
@@ -55,10 +55,11 @@ func fragmentC(rows, cols int, t *Element) Fragment {
 	}}
 }
 
-// The f16 form of mma.m8n8k4 is four products, one for each lanes 4q to 4q+3 and 16+4q
-// to 16+4q+3. Their matrices lie below each other.
+// The f16 form of mma.m8n8k4 is four products, one for each set of lanes 4q to 4q+3 and
+// 16+4q to 16+4q+3. The rows of their matrices follow each other.
 
-// quadA is the A of these four; across says that a lane has a row, not a column.
+// quadA returns the fragment of A of these four products. With across, a lane has a row
+// instead of a column.
 func quadA(t *Element, across bool) Fragment {
 	return Fragment{32, 4, t, 2, func(lane, reg, e int) (row, col int) {
 		row, col = lane%4, 2*reg+e
@@ -69,7 +70,7 @@ func quadA(t *Element, across bool) Fragment {
 	}}
 }
 
-// quadB is the B.
+// quadB returns the fragment of B.
 func quadB(t *Element, across bool) Fragment {
 	return Fragment{16, 8, t, 2, func(lane, reg, e int) (row, col int) {
 		row, col = lane%4, 2*reg+e
@@ -80,7 +81,7 @@ func quadB(t *Element, across bool) Fragment {
 	}}
 }
 
-// quadC is the C or D.
+// quadC returns the fragment of C or D.
 func quadC(t *Element) Fragment {
 	return Fragment{32, 8, t, 8 / t.each(), func(lane, reg, e int) (row, col int) {
 		first := 8*(lane%16/4) + 4*(lane/16)
@@ -91,8 +92,8 @@ func quadC(t *Element) Fragment {
 	}}
 }
 
-// repeated gives a fragment more registers, which hold its elements again: wmma has
-// eight for f16, as on the first devices with it.
+// repeated returns a fragment with more registers, which hold its elements repeatedly:
+// wmma has eight registers for f16, as on the first devices with it.
 func (f Fragment) repeated(regs int) Fragment {
 	distinct, place := f.Regs, f.place
 	f.Regs = regs

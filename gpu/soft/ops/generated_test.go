@@ -23,7 +23,7 @@ func TestLoopsAreFresh(t *testing.T) {
 	cmd := exec.Command(gen)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("run gen: %v: %s", err, out)
 	}
 	want, err := os.ReadFile(filepath.Join(dir, "loops_gen.go"))
 	if err != nil {
@@ -34,6 +34,6 @@ func TestLoopsAreFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("loops_gen.go is not what ops.txt says: run go generate ./gpu/soft/ops")
+		t.Error("loops_gen.go differs from the output of gen for ops.txt: run go generate ./gpu/soft/ops")
 	}
 }

@@ -2,7 +2,7 @@ package ops
 
 import "math"
 
-// f16 widens an IEEE half; every half is an f32.
+// f16 converts an IEEE half to f32, which represents every half exactly.
 func f16(a uint32) float32 {
 	sign := a & 0x8000 << 16
 	exp, frac := a>>10&0x1f, a&0x3ff
@@ -15,18 +15,18 @@ func f16(a uint32) float32 {
 	case exp != 0:
 		return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 	}
-	v := float32(frac) * (1.0 / (1 << 24)) // exact: a denormal half
+	v := float32(frac) * (1.0 / (1 << 24)) // exact: a subnormal half
 	return math.Float32frombits(math.Float32bits(v) | sign)
 }
 
-// bf16 widens a bfloat16: the upper half of an f32.
+// bf16 converts a bfloat16, the upper half of an f32, to f32.
 func bf16(a uint32) float32 { return math.Float32frombits(a << 16) }
 
-// nan16 is the NaN that half instructions give.
+// nan16 is the NaN that instructions on halves return.
 const nan16 = 0x7fff
 
-// signed16 is a half whose sign has been set, of the format whose infinity is inf: of a
-// NaN there is one. signedHalves is two.
+// signed16 returns a half whose sign has been set, of the format whose infinity is inf;
+// all NaNs become nan16. signedHalves is signed16 for two halves.
 func signed16(a, inf uint32) uint32 {
 	if a&0x7fff > inf {
 		return nan16
@@ -39,15 +39,15 @@ func signedHalves(a, inf uint32) uint32 { return signed16(a, inf) | signed16(a>>
 func toF16(x float64) uint32  { return narrow(x, 10, 5, Nearest) }
 func toBF16(x float64) uint32 { return narrow(x, 7, 8, Nearest) }
 
-// fromF32 takes the upper half of an f32 that is a bfloat16.
+// fromF32 returns the upper half of an f32 that is a bfloat16.
 func fromF32(a uint32) uint32 { return a >> 16 }
 
 // truncF16 and truncBF16 round an f32 towards zero.
 func truncF16(a uint32) uint32  { return narrow(float64(f32(a)), 10, 5, TowardZero) }
 func truncBF16(a uint32) uint32 { return narrow(float64(f32(a)), 7, 8, TowardZero) }
 
-// reluHalves makes what is below zero zero, in one or two halves of either format. A
-// result is never a NaN with a sign.
+// reluHalves replaces negative values by zero, in one or two halves of either format. A
+// NaN result never has a sign.
 func reluHalves(v uint32) uint32 {
 	if v&0x8000 != 0 {
 		v &^= 0xffff
@@ -58,7 +58,7 @@ func reluHalves(v uint32) uint32 {
 	return v
 }
 
-// flushHalves makes denormals zero, in one or two f16.
+// flushHalves replaces subnormal numbers by zero, in one or two f16.
 func flushHalves(v uint32) uint32 {
 	if v&0x7c00 == 0 {
 		v &^= 0x03ff
@@ -76,7 +76,7 @@ func saturateHalves(v uint32) uint32 {
 
 func saturateHalf(v uint32) uint32 {
 	const one, inf = 0x3c00, 0x7c00
-	if v > inf { // a NaN, or below zero
+	if v > inf { // a NaN, or negative
 		return 0
 	}
 	return min(v, one)
@@ -88,8 +88,8 @@ func maxNaNF16(a, b uint32) uint32 { return toF16(float64(f32(maxNaNF32(b32(f16(
 func minF16(a, b uint32) uint32 { return toF16(float64(f32(minF32(b32(f16(a)), b32(f16(b)))))) }
 func maxF16(a, b uint32) uint32 { return toF16(float64(f32(maxF32(b32(f16(a)), b32(f16(b)))))) }
 
-// narrow rounds an f64 to a format with frac fraction bits and exp exponent
-// bits, at most 16 in all. Denormals and overflow are as in IEEE 754.
+// narrow rounds an f64 to a format with frac fraction bits and exp exponent bits, at
+// most 16 in all. Subnormal numbers and overflow are as in IEEE 754.
 func narrow(x float64, frac, exp uint, mode Rounding) uint32 {
 	bits := math.Float64bits(x)
 	sign := uint32(bits>>63) << (frac + exp)
@@ -102,7 +102,7 @@ func narrow(x float64, frac, exp uint, mode Rounding) uint32 {
 		}
 		return sign | inf
 	}
-	if e == -1023 { // zero and f64 denormals, far below any half
+	if e == -1023 { // zero and f64 subnormals, far below any half
 		if m == 0 {
 			return sign
 		}
@@ -113,7 +113,7 @@ func narrow(x float64, frac, exp uint, mode Rounding) uint32 {
 	bias := 1<<(exp-1) - 1
 	shift := 52 - int(frac)
 	biased := e + bias
-	if biased <= 0 { // denormal result: fewer bits
+	if biased <= 0 { // subnormal result: fewer bits
 		shift += 1 - biased
 		biased = 0
 	}
@@ -134,7 +134,7 @@ func narrow(x float64, frac, exp uint, mode Rounding) uint32 {
 	if up {
 		q++
 	}
-	// A carry out of the fraction moves into the exponent by itself.
+	// A carry out of the fraction increments the exponent.
 	v := uint64(biased)<<frac + q
 	if biased > 0 {
 		v -= 1 << frac
@@ -156,7 +156,7 @@ func tf32Even(a uint32) uint32 {
 	return (a + 0xfff + a>>13&1) &^ 0x1fff
 }
 
-// tf32Zero cuts the fraction off (cvt.rz.tf32.f32).
+// tf32Zero truncates to 10 fraction bits (cvt.rz.tf32.f32).
 func tf32Zero(a uint32) uint32 {
 	if a&0x7f800000 == 0x7f800000 {
 		return specialTF32(a)
@@ -164,7 +164,7 @@ func tf32Zero(a uint32) uint32 {
 	return a &^ 0x1fff
 }
 
-// specialTF32 is an infinity or the NaN of tf32, whose lower bits are 0.
+// specialTF32 returns an infinity, or the NaN of tf32, whose lower bits are 0.
 func specialTF32(a uint32) uint32 {
 	if f32(a) != f32(a) {
 		return nan32 &^ 0x1fff
@@ -172,7 +172,8 @@ func specialTF32(a uint32) uint32 {
 	return a
 }
 
-// tf32Finite is tf32 with the largest number for an infinity (.satfinite).
+// tf32Finite is tf32 with the largest finite number in place of an infinity
+// (.satfinite).
 func tf32Finite(a uint32) uint32 {
 	if a&0x7f800000 == 0x7f800000 {
 		if a = specialTF32(a); a&0x7fffffff == 0x7f800000 {
@@ -186,7 +187,7 @@ func tf32Finite(a uint32) uint32 {
 	return a
 }
 
-// reluF32 makes what is below zero zero.
+// reluF32 replaces negative values by zero.
 func reluF32(a uint32) uint32 {
 	if a>>31 != 0 {
 		return 0
@@ -196,7 +197,7 @@ func reluF32(a uint32) uint32 {
 
 // tf32 rounds to 10 fraction bits, ties away from zero (cvt.rna.tf32.f32).
 func tf32(a uint32) uint32 {
-	if a&0x7f800000 == 0x7f800000 { // a NaN is cut off, and may be an infinity then
+	if a&0x7f800000 == 0x7f800000 { // a NaN is truncated, which may result in an infinity
 		return a &^ 0x1fff
 	}
 	return (a + 0x1000) &^ 0x1fff

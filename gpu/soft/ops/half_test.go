@@ -6,34 +6,35 @@ import (
 	"testing"
 )
 
-// Every half survives widening and narrowing.
+// TestHalfRoundTrip checks that every half is unchanged by widening and narrowing.
 func TestHalfRoundTrip(t *testing.T) {
 	for h := range uint32(1 << 16) {
 		if h&0x7fff <= 0x7c00 && toF16(float64(f16(h))) != h {
-			t.Fatalf("%#x becomes %#x", h, toF16(float64(f16(h))))
+			t.Fatalf("toF16(f16(%#x)) = %#x, want %#x", h, toF16(float64(f16(h))), h)
 		}
 		if h&0x7fff <= 0x7f80 && toBF16(float64(bf16(h))) != h {
-			t.Fatalf("bfloat %#x becomes %#x", h, toBF16(float64(bf16(h))))
+			t.Fatalf("toBF16(bf16(%#x)) = %#x, want %#x", h, toBF16(float64(bf16(h))), h)
 		}
 	}
 }
 
-// Narrowing picks the nearer of the two neighbours, the even one on a tie.
+// TestHalfRoundsToNearestEven checks that narrowing returns the nearer of two
+// neighbors, and the even one at a tie.
 func TestHalfRoundsToNearestEven(t *testing.T) {
 	for h := range uint32(0x7bff) {
 		lo, hi := float64(f16(h)), float64(f16(h+1))
 		mid := (lo + hi) / 2 // exact
 		if got, want := toF16(mid), h+h&1; got != want {
-			t.Fatalf("tie above %#x: %#x, want %#x", h, got, want)
+			t.Fatalf("toF16 of the tie above %#x = %#x, want %#x", h, got, want)
 		}
 		if toF16(math.Nextafter(mid, 0)) != h || toF16(math.Nextafter(mid, math.Inf(1))) != h+1 {
-			t.Fatalf("next to the tie above %#x", h)
+			t.Fatalf("toF16 next to the tie above %#x = %#x and %#x, want %#x and %#x", h, toF16(math.Nextafter(mid, 0)), toF16(math.Nextafter(mid, math.Inf(1))), h, h+1)
 		}
 	}
 }
 
-// The quick fma agrees with exact arithmetic, also where a rounding in f64
-// first would fall on a tie.
+// TestFMARoundsOnce compares fmaF32 with exact arithmetic, also where a first rounding
+// to f64 would result in a tie.
 func TestFMARoundsOnce(t *testing.T) {
 	rnd := rand.New(rand.NewSource(1))
 	for range 20000 {

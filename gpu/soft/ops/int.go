@@ -2,8 +2,8 @@ package ops
 
 import "math/bits"
 
-// Integer operations of one lane. Division by zero and INT_MIN / -1 have no
-// defined result in PTX; these give what the hardware is known to give.
+// Integer operations of one lane. Division by zero and INT_MIN / -1 are undefined in
+// PTX; these functions return what the hardware is known to return.
 
 func bit(b bool) uint32 {
 	if b {
@@ -91,8 +91,8 @@ func absS64(a int64) uint64 {
 	return uint64(a)
 }
 
-// shiftAmount is bfind.shiftamt: the left shift that brings the found bit,
-// which is number length-1, to the top.
+// shiftAmount returns the result of bfind.shiftamt: the left shift that moves the found
+// bit, which is number length-1, to the top.
 func shiftAmount(length, width uint32) uint32 {
 	if length == 0 {
 		return 0xffffffff
@@ -105,8 +105,8 @@ func bfeU32(a, pos, length uint32) uint32 {
 	return a >> pos & (1<<length - 1)
 }
 
-// bfeS32 extends the sign bit of the field, or the topmost bit when the field
-// reaches past it (PTX ISA, bfe).
+// bfeS32 extends the sign bit of the field, or the topmost bit if the field extends
+// past it (PTX ISA, "bfe").
 func bfeS32(a, pos, length uint32) uint32 {
 	pos, length = pos&0xff, length&0xff
 	if length == 0 {
@@ -119,8 +119,8 @@ func bfeS32(a, pos, length uint32) uint32 {
 	return uint32(int32(v<<(32-length)) >> (32 - length))
 }
 
-// bfeU64, bfeS64 and bfiB64 do not cut position and length off at 8 bits, as those of 32
-// bits do.
+// bfeU64, bfeS64 and bfiB64 do not limit position and length to 8 bits, unlike those of
+// 32 bits.
 func bfeU64(a uint64, pos, length uint32) uint64 { return a >> pos & (1<<length - 1) }
 
 func bfeS64(a uint64, pos, length uint32) uint64 {
@@ -184,7 +184,7 @@ func prmt(a, b, sel uint32) uint32 {
 	return d
 }
 
-// prmtB4e extracts four bytes downwards from byte c, wrapping.
+// prmtB4e extracts four bytes downwards from byte c, wrapping around.
 func prmtB4e(a, b, c uint32) uint32 {
 	n := c & 3
 	return prmt(a, b, n|(n-1)&7<<4|(n-2)&7<<8|(n-3)&7<<12)

@@ -1,6 +1,6 @@
 package ops
 
-// A matrix in memory is lines: its rows, or by .col its columns.
+// A matrix in memory consists of lines: its rows, or with .col its columns.
 
 // Lines returns how many lines a fragment's matrix has, and the bytes of one.
 func (f *Fragment) Lines(col bool) (n int, bytes uint64) {
@@ -11,7 +11,7 @@ func (f *Fragment) Lines(col bool) (n int, bytes uint64) {
 	return n, uint64(length*f.Type.Bits) / 8
 }
 
-// StrideBits is the size of the elements in which the stride of a matrix counts.
+// StrideBits returns the size in bits of the unit of a matrix's stride.
 func (f *Fragment) StrideBits() int {
 	if f.Type.Name == "b1" {
 		return 1
@@ -19,7 +19,7 @@ func (f *Fragment) StrideBits() int {
 	return f.Type.Bits
 }
 
-// at is where an element lies in lines.
+// at returns the line of an element, and its first bit there.
 func (f *Fragment) at(lane, reg, e int, col bool) (line, bit int) {
 	row, c := f.place(lane, reg, e)
 	if col {

@@ -1,6 +1,6 @@
-// Package ops is the arithmetic of PTX: what an instruction computes, as loops
-// over lanes that ops.txt describes and gen writes, and as functions of one
-// lane's values. It knows neither registers nor memory.
+// Package ops implements the arithmetic of PTX: the results of instructions, as loops
+// over lanes that ops.txt describes and gen writes, and as functions of one lane's
+// values. It is independent of registers and memory.
 package ops
 
 import "math"
@@ -10,8 +10,8 @@ import "math"
 // Predicate holds one bit per lane, 32 lanes a word.
 type Predicate []uint32
 
-// The most frequent floating-point instruction has a loop of its own, because
-// fmaF32 is too large to be inlined into a generated one.
+// The most frequent floating-point instruction has a handwritten loop, because fmaF32
+// is too large to be inlined into a generated one.
 func init() {
 	for _, k := range []string{"fma.rn.f32", "mad.rn.f32"} {
 		vectorOps[k] = fmaLoop

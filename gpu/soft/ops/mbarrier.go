@@ -11,7 +11,7 @@ import "fmt"
 //	bit  63     the parity of the phase
 //
 // A phase ends when neither arrivals nor transactions are pending. The state that an
-// arrival gives is the object as it was before.
+// arrival returns is the object before it.
 type MBarrier uint64
 
 const (
@@ -38,7 +38,7 @@ func (b MBarrier) expected() uint32 { return uint32(b >> 20 & mbarrierCounts) }
 func (b MBarrier) tx() int64        { return int64(b<<3) >> 43 }
 func (b MBarrier) phase() uint64    { return uint64(b >> mbarrierPhase) }
 
-// ended returns the object in its next phase when this one has ended.
+// ended returns the object in its next phase if this one has ended.
 func (b MBarrier) ended() MBarrier {
 	if b.Pending() != 0 || b.tx() != 0 {
 		return b
@@ -46,7 +46,8 @@ func (b MBarrier) ended() MBarrier {
 	return mbarrierOf(b.expected(), b.expected(), 0, b.phase()^1)
 }
 
-// Arrive returns the object after arrivals; with drop later phases expect that many less.
+// Arrive returns the object after count arrivals. With drop, later phases expect that
+// many less.
 func (b MBarrier) Arrive(count uint32, drop bool) (MBarrier, error) {
 	if count == 0 || count > b.Pending() {
 		return b, fmt.Errorf("%d arrivals at an mbarrier, want 1 to the %d that are pending", count, b.Pending())
@@ -58,8 +59,8 @@ func (b MBarrier) Arrive(count uint32, drop bool) (MBarrier, error) {
 	return mbarrierOf(b.Pending()-count, expected, b.tx(), b.phase()).ended(), nil
 }
 
-// Expect returns the object after the expectation of so many more transactions. The
-// phase does not end by it.
+// Expect returns the object after an increase of the pending transactions by n. It
+// never ends the phase.
 func (b MBarrier) Expect(n int64) (MBarrier, error) {
 	tx := b.tx() + n
 	if tx > mbarrierCounts || tx < -mbarrierCounts {
@@ -68,7 +69,7 @@ func (b MBarrier) Expect(n int64) (MBarrier, error) {
 	return mbarrierOf(b.Pending(), b.expected(), tx, b.phase()), nil
 }
 
-// Complete returns the object after so many transactions.
+// Complete returns the object after n transactions.
 func (b MBarrier) Complete(n int64) (MBarrier, error) {
 	b, err := b.Expect(-n)
 	if err != nil || b.expected() == 0 && b.Pending() == 0 {
@@ -77,8 +78,8 @@ func (b MBarrier) Complete(n int64) (MBarrier, error) {
 	return b.ended(), nil
 }
 
-// Ended reports whether the phase of a state has ended, which is the object's phase
-// or the one before.
+// Ended reports whether the phase of a state, which is the object's phase or the one
+// before it, has ended.
 func (b MBarrier) Ended(state MBarrier) bool { return b.phase() != state.phase() }
 
 // EndedParity reports whether the phase of a parity has ended.

@@ -13,10 +13,10 @@ import (
 // Matrix Instructions": mma, wmma.mma; "Asynchronous Warpgroup Level Matrix
 // Instructions": wgmma.mma_async).
 //
-// PTX leaves the order and the rounding of the sums open. Here products are exact and
-// added in f64, in the order of the depth beginning with the element of C, and the sum
-// is rounded once to the type of D; integers are exact. An f64 product is one fma for
-// each step of the depth, as PTX says.
+// The order and the rounding of the sums are undefined in PTX. Here products are exact
+// and added in f64, in the order of the depth beginning with the element of C, and the
+// sum is rounded once to the type of D; integers are exact. An f64 product is one fma
+// for each step of the depth, as PTX specifies.
 type MMA struct {
 	A, B, C, D Fragment
 
@@ -26,13 +26,13 @@ type MMA struct {
 	indexC, indexD []uint16
 }
 
-// Registers are those of the lanes of a warp for one operand.
+// Registers has the registers of a warp's lanes for one operand.
 type Registers [][WarpLanes]uint64
 
 // WarpLanes is the size of a warp.
 const WarpLanes = 32
 
-// MMAForm is what the qualifiers of an mma or a wmma.mma say.
+// MMAForm has the qualifiers of an mma or a wmma.mma.
 type MMAForm struct {
 	Wmma       bool
 	M, N, K    int
@@ -43,7 +43,7 @@ type MMAForm struct {
 	Mode       Rounding
 }
 
-// The shapes of the multiplicands' types.
+// The shapes by the types of the multiplicands.
 var (
 	mmaShapes = map[string]string{
 		"f16": "m8n8k4 m16n8k8 m16n8k16", "bf16": "m16n8k8 m16n8k16", "tf32": "m16n8k4 m16n8k8",
@@ -58,19 +58,20 @@ var (
 		"s8": "m16n16k16 m8n32k16 m32n8k16", "u8": "m16n16k16 m8n32k16 m32n8k16",
 		"f64": "m8n8k4", "s4": "m8n8k32", "u4": "m8n8k32", "b1": "m8n8k128",
 	}
-	// resultTypes are those of C and D.
+	// resultTypes has the types of C and D, by that of A.
 	resultTypes = map[string]string{
 		"f16": "f16 f32", "bf16": "f32", "tf32": "f32", "e4m3": "f16 f32", "e5m2": "f16 f32", "f64": "f64",
 		"s8": "s32", "u8": "s32", "s4": "s32", "u4": "s32", "b1": "s32",
 	}
 )
 
-// shapeOf is a shape as qualifiers write it.
+// shapeOf returns a shape as a qualifier.
 func shapeOf(m, n, k int) string { return fmt.Sprintf("m%dn%dk%d", m, n, k) }
 
 func listed(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
 
-// check returns an error, which names what is not there together, unless PTX has the form.
+// check returns an error that names the unsupported combination, unless PTX has the
+// form.
 func (f *MMAForm) check() error {
 	shapes := mmaShapes
 	if f.Wmma {
@@ -100,7 +101,7 @@ func (f *MMAForm) check() error {
 	return nil
 }
 
-// The errors of a form continue "not implemented: mma with".
+// The errors of a form complete the message "not implemented: mma with".
 
 func multiplicandsError(a, b *Element) error {
 	return fmt.Errorf("types .%s of A and .%s of B", a.Name, b.Name)
@@ -115,13 +116,13 @@ func bitwiseError(a *Element, bitwise string) error {
 
 func saturateError(a *Element) error { return fmt.Errorf("type .%s of A and .satfinite", a.Name) }
 
-// quad reports whether the form is that of four products.
+// quad reports whether the form is the one of four products.
 func (f *MMAForm) quad() bool { return !f.Wmma && f.K == 4 && f.A.Name == "f16" }
 
-// products are those that were asked for: there are as many as forms.
+// products caches the results of NewMMA. It is bounded by the number of forms.
 var products sync.Map // of MMAForm: *MMA
 
-// NewMMA returns the product of a form, or an error when PTX has no such form.
+// NewMMA returns the product of a form, or an error if PTX has no such form.
 func NewMMA(f MMAForm) (*MMA, error) {
 	if p, ok := products.Load(f); ok {
 		return p.(*MMA), nil
@@ -173,7 +174,7 @@ func (p *MMA) String() string {
 }
 
 // WmmaFragment returns the fragment of matrix "a", "b", "c" or "d" of a shape and an
-// element type. PTX leaves open how the lanes hold it; here it is as for mma.
+// element type. The layout is undefined in PTX; here it is that of mma.
 func WmmaFragment(which string, m, n, k int, t *Element) Fragment {
 	if t.Name == "b1" {
 		k /= 32
@@ -193,7 +194,7 @@ func WmmaFragment(which string, m, n, k int, t *Element) Fragment {
 	return f
 }
 
-// WmmaShape reports whether wmma has a shape for a matrix whose elements have this type.
+// WmmaShape reports whether wmma has a shape for a matrix with this element type.
 func WmmaShape(which string, m, n, k int, t *Element) bool {
 	if which == "a" || which == "b" {
 		return listed(wmmaShapes[t.Name], shapeOf(m, n, k))
@@ -206,14 +207,14 @@ func WmmaShape(which string, m, n, k int, t *Element) bool {
 	return false
 }
 
-// indexed fills in where the elements of the operands lie in dense matrices.
+// indexed computes the indices of the operands' elements in dense matrices.
 func (p *MMA) indexed() *MMA {
 	p.indexA, p.indexB, p.indexC, p.indexD = p.A.index(), p.B.index(), p.C.index(), p.D.index()
 	return p
 }
 
-// index is where each element lies in a dense matrix, row by row: for each register
-// of each lane.
+// index returns the index of each element in a dense matrix, row by row, for each
+// register of each lane.
 func (f *Fragment) index() []uint16 {
 	each := f.Each()
 	list := make([]uint16, 0, f.Regs*WarpLanes*each)
@@ -228,7 +229,7 @@ func (f *Fragment) index() []uint16 {
 	return list
 }
 
-// gather reads a fragment into a dense matrix.
+// gather converts a fragment to a dense matrix.
 func (f *Fragment) gather(dense []float64, index []uint16, r Registers) {
 	each, width := f.Each(), f.Type.Bits
 	mask := ^uint64(0) >> (64 - width)
@@ -242,7 +243,7 @@ func (f *Fragment) gather(dense []float64, index []uint16, r Registers) {
 	}
 }
 
-// scatter rounds a dense matrix into a fragment.
+// scatter rounds a dense matrix and converts it to a fragment.
 func (f *Fragment) scatter(dense []float64, index []uint16, r Registers) {
 	each, width := f.Each(), f.Type.Bits
 	for reg := range f.Regs {
@@ -260,7 +261,7 @@ func (f *Fragment) scatter(dense []float64, index []uint16, r Registers) {
 // Workspace holds the dense matrices of a product between calls.
 type Workspace struct{ a, b, c []float64 }
 
-// sized returns a slice of n elements, which v keeps for the next call.
+// sized returns a slice of n elements, whose memory v keeps for the next call.
 func sized(v *[]float64, n int) []float64 {
 	if len(*v) < n {
 		*v = make([]float64, n)
@@ -294,8 +295,8 @@ func (p *MMA) product(c, a, b []float64) {
 	}
 }
 
-// addProducts is for elements whose products an f64 holds. Eight sums of a row, which do
-// not depend on each other, stay in registers.
+// addProducts adds A B to C for elements whose products are exact in f64. Eight
+// independent sums of a row stay in registers.
 func addProducts(c, a, b []float64, m, n, k int) {
 	for i := range m {
 		row := a[i*k:][:k]

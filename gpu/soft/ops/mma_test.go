@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// forms are all products that PTX has, with one way of signs.
+// forms returns all products that PTX has, with one combination of signs.
 func forms(t *testing.T) map[string]*MMA {
 	t.Helper()
 	all := map[string]*MMA{}
@@ -53,7 +53,7 @@ func (f *Fragment) covers(t *testing.T, times int) {
 			for e := range f.Each() {
 				row, col := f.Place(lane, reg, e)
 				if row < 0 || row >= f.Rows || col < 0 || col >= f.Cols {
-					t.Fatalf("lane %d, register %d, element %d is (%d, %d) of %d by %d", lane, reg, e, row, col, f.Rows, f.Cols)
+					t.Fatalf("lane %d, register %d, element %d is at (%d, %d), want it in %d by %d", lane, reg, e, row, col, f.Rows, f.Cols)
 				}
 				seen[row*f.Cols+col]++
 			}
@@ -61,20 +61,20 @@ func (f *Fragment) covers(t *testing.T, times int) {
 	}
 	for i, n := range seen {
 		if n != times {
-			t.Fatalf("element (%d, %d) of %d by %d is there %d times, want %d", i/f.Cols, i%f.Cols, f.Rows, f.Cols, n, times)
+			t.Fatalf("element (%d, %d) of %d by %d is in %d registers, want %d", i/f.Cols, i%f.Cols, f.Rows, f.Cols, n, times)
 		}
 	}
 }
 
-// Each fragment has each element of its matrix once; wmma's of f16 as often as eight
-// registers hold them.
+// TestFragmentsCoverMatrices checks that each fragment has each element of its matrix
+// once; for f16 of wmma, as often as eight registers allow.
 func TestFragmentsCoverMatrices(t *testing.T) {
 	for name, p := range forms(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, f := range []*Fragment{&p.A, &p.B, &p.C, &p.D} {
 				f.covers(t, f.Regs*f.Each()*WarpLanes/(f.Rows*f.Cols))
 				if f.Regs*f.Each()*WarpLanes != f.Rows*f.Cols && f.Type.Name != "f16" {
-					t.Errorf("%d registers for %d by %d", f.Regs, f.Rows, f.Cols)
+					t.Errorf("fragment of %d by %d has %d registers of %d elements, want each element once", f.Rows, f.Cols, f.Regs, f.Each())
 				}
 			}
 		})
@@ -86,9 +86,10 @@ func TestFragmentsCoverMatrices(t *testing.T) {
 	}
 }
 
-// Places as the formulas of the PTX ISA have them, under "Matrix Fragments for mma".
+// TestFragmentPlaces compares layouts with the formulas of the PTX ISA, "Matrix
+// Fragments for mma".
 func TestFragmentPlaces(t *testing.T) {
-	for name, want := range map[string][4][2]int{ // lane 13, the last element of a register: of A0, A's last, B's last, C's last
+	for name, want := range map[string][4][2]int{ // of lane 13, the last element of a register: of A0, A's last, B's last, C's last
 		"wmma=false m16n8k16 f16 f32":  {{3, 3}, {11, 11}, {11, 3}, {11, 3}},
 		"wmma=false m16n8k8 tf32 f32":  {{3, 1}, {11, 5}, {5, 3}, {11, 3}},
 		"wmma=false m16n8k32 s8 s32":   {{3, 7}, {11, 23}, {23, 3}, {11, 3}},
@@ -104,7 +105,7 @@ func TestFragmentPlaces(t *testing.T) {
 	} {
 		p := forms(t)[name]
 		if p == nil {
-			t.Errorf("no product %s", name)
+			t.Errorf("forms has no product %s, want one", name)
 			continue
 		}
 		last := func(f *Fragment, reg int) [2]int {
@@ -113,12 +114,12 @@ func TestFragmentPlaces(t *testing.T) {
 		}
 		got := [4][2]int{last(&p.A, 0), last(&p.A, p.A.Regs-1), last(&p.B, p.B.Regs-1), last(&p.C, p.C.Regs-1)}
 		if got != want {
-			t.Errorf("%s: places %v, want %v", name, got, want)
+			t.Errorf("%s: positions = %v, want %v", name, got, want)
 		}
 	}
 }
 
-// A product of small integers, which all types have exactly, is the product.
+// TestMultiply checks products of small integers, which are exact in all types.
 func TestMultiply(t *testing.T) {
 	for name, p := range forms(t) {
 		if p.A.Type.Name == "b1" { // TestMultiplyBits
@@ -138,7 +139,7 @@ func TestMultiply(t *testing.T) {
 						}
 						got := p.D.Type.decode(d[reg][lane] >> (e * width) & (^uint64(0) >> (64 - width)))
 						if got != want {
-							t.Fatalf("(%d, %d) = %v, want %v", row, col, got, want)
+							t.Fatalf("element (%d, %d) of the product = %v, want %v", row, col, got, want)
 						}
 					}
 				}
@@ -147,7 +148,8 @@ func TestMultiply(t *testing.T) {
 	}
 }
 
-// A product of single bits counts where both, or where exactly one, are set.
+// TestMultiplyBits checks that a product of single bits counts the bits that are set in
+// both operands, or in exactly one.
 func TestMultiplyBits(t *testing.T) {
 	for _, op := range []string{"and", "xor"} {
 		p, err := NewMMA(MMAForm{M: 16, N: 8, K: 256, A: elements["b1"], B: elements["b1"], C: elements["s32"], D: elements["s32"], RowA: true, Bitwise: op})
@@ -170,14 +172,15 @@ func TestMultiplyBits(t *testing.T) {
 					}
 				}
 				if got := int(d[reg][lane]); got != want {
-					t.Fatalf("%s: (%d, %d) = %d, want %d", op, row, col, got, want)
+					t.Fatalf("%s: element (%d, %d) of the product = %d, want %d", op, row, col, got, want)
 				}
 			}
 		}
 	}
 }
 
-// Sums of integers wrap, or with .satfinite are cut off.
+// TestMultiplySaturates checks that sums of integers wrap around, or with .satfinite
+// saturate.
 func TestMultiplySaturates(t *testing.T) {
 	for sat, want := range map[bool]uint64{false: 0x8000000f, true: 0x7fffffff} {
 		p, err := NewMMA(MMAForm{M: 8, N: 8, K: 16, A: elements["u8"], B: elements["s8"], C: elements["s32"], D: elements["s32"], RowA: true, Saturate: sat})
@@ -189,19 +192,19 @@ func TestMultiplySaturates(t *testing.T) {
 		d := make(Registers, p.D.Regs)
 		p.Multiply(&Workspace{}, d, one, one, c)
 		if d[0][0] != want {
-			t.Errorf("satfinite %v: %#x, want %#x", sat, d[0][0], want)
+			t.Errorf("sum with satfinite = %v: %#x, want %#x", sat, d[0][0], want)
 		}
 	}
 }
 
-// value gives each element a number of at most three.
+// value returns a function that assigns each element a number of at most three.
 func value(seed int) func(row, col int) float64 {
 	return func(row, col int) float64 { return float64((row*seed + col*(seed+2) + row*col) % 4) }
 }
 
 var codes = map[*Element]map[float64]uint64{}
 
-// codesOf are the bits of each number that a type of at most 16 bits has.
+// codesOf returns the bits of each number of a type of at most 16 bits.
 func codesOf(t *Element) map[float64]uint64 {
 	if codes[t] == nil {
 		codes[t] = map[float64]uint64{}
@@ -212,7 +215,7 @@ func codesOf(t *Element) map[float64]uint64 {
 	return codes[t]
 }
 
-// of is a fragment with these elements.
+// of returns a fragment with these elements.
 func (f *Fragment) of(value func(row, col int) float64) Registers {
 	r := make(Registers, f.Regs)
 	code := codesOf(f.Type)
@@ -241,7 +244,7 @@ func (f *Fragment) of(value func(row, col int) float64) Registers {
 	return r
 }
 
-// BenchmarkMultiply is one product of a warp.
+// BenchmarkMultiply measures one product of a warp.
 func BenchmarkMultiply(b *testing.B) {
 	for _, c := range []struct {
 		types   [4]string

@@ -2,7 +2,7 @@ package ops
 
 import "github.com/basalt-gpu/basalt/gpu/ptx"
 
-// Product is a half of a product of two integers of 32 or 64 bits.
+// Product is the upper or lower half of a product of two integers of 32 or 64 bits.
 type Product struct {
 	Type  ptx.Type
 	Upper bool

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Operation is what an instruction computes in each lane.
+// Operation is the computation of an instruction in each lane.
 type Operation struct {
-	// Name is its key in ops.txt, or that of one with constants, which follow it.
+	// Name is the key in ops.txt, or the name of an operation with constants.
 	Name string
-	// Constants are those of the instruction.
+	// Constants are the constants of the instruction.
 	Constants []uint64
-	// Loop computes it: a function of slices of one register's lanes, the result
-	// first.
+	// Loop executes the operation: it is a function of slices of one register's lanes, the
+	// result first.
 	Loop any
 }
 
@@ -25,19 +25,18 @@ func (o Operation) String() string {
 	return fmt.Sprintf("%s%#x", o.Name, o.Constants)
 }
 
-// Find returns the operation of an instruction whose opcode and modifiers ops.txt
-// has.
+// Find returns the operation of ops.txt for an opcode and modifiers.
 func Find(op string, mods ...string) (o Operation, ok bool) {
 	o.Name = key(op, mods)
 	o.Loop, ok = vectorOps[o.Name]
 	return o, ok
 }
 
-// Operations returns all loops of ops.txt by their keys.
+// Operations returns a copy of the table of all loops of ops.txt, by key.
 func Operations() map[string]any { return maps.Clone(vectorOps) }
 
-// key is the name of an operation in ops.txt: .ftz of halves and singles and
-// .sat become suffixes.
+// key returns the name of an operation in ops.txt: .ftz of halves and singles, and
+// .sat, become suffixes.
 func key(op string, mods []string) string {
 	var k strings.Builder
 	k.WriteString(op)

@@ -9,18 +9,18 @@ import (
 )
 
 // TensorMap is a tensor in device memory and the box of it that a bulk tensor copy
-// moves (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled). Dimension 0 lies
-// contiguously.
+// moves (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled). Dimension 0 is
+// contiguous.
 type TensorMap struct {
 	Type    TensorType
 	Rank    int
 	Address uint64
-	Dim     [5]uint64 // elements
-	Stride  [5]uint64 // bytes from element to element; that of dimension 0 is the element's size
-	Box     [5]uint32 // elements that a box spans
-	Step    [5]uint32 // of them each so many is in it
-	Swizzle int       // 0: none; else rows of 32, 64 or 128 bytes are a pattern
-	NaN     bool      // what lies outside of the tensor is NaN, not zero
+	Dim     [5]uint64 // in elements
+	Stride  [5]uint64 // bytes from element to element; for dimension 0 the size of an element
+	Box     [5]uint32 // number of elements that a box spans
+	Step    [5]uint32 // one element of that many is in the box
+	Swizzle int       // 0: none; else rows of 32, 64 or 128 bytes are permuted
+	NaN     bool      // elements outside of the tensor are NaN instead of zero
 }
 
 // TensorType is a CUtensorMapDataType.
@@ -33,21 +33,21 @@ var tensorTypes = [...]ptx.Type{
 // Size returns the bytes of an element.
 func (t TensorType) Size() uint64 { return uint64(tensorTypes[t].Size()) }
 
-// Update returns what a reduction does to an element, or nil.
+// Update returns the operation of a reduction on an element, or nil.
 func (t TensorType) Update(op string) Update { return UpdateFor(op, tensorTypes[t]) }
 
 // TensorMapBytes is the size of a tensor map, which is opaque to programs, and
-// tensorMapKind what ours begins with.
+// tensorMapKind its first word.
 const (
 	TensorMapBytes = 128
 	tensorMapKind  = 0x314d5442 // "BTM1"
 )
 
-// errTensorMap is 128 bytes that cuTensorMapEncodeTiled has not written.
+// errTensorMap is the error of bytes that cuTensorMapEncodeTiled has not written.
 var errTensorMap = errors.New("bytes that are not a tensor map")
 
-// Check returns an error unless cuTensorMapEncodeTiled accepts the map (CUDA Driver API,
-// "Tensor Map Object Management").
+// Check returns an error unless cuTensorMapEncodeTiled accepts the map (CUDA driver
+// API, "Tensor Map Object Management").
 func (t *TensorMap) Check() error {
 	switch {
 	case int(t.Type) >= len(tensorTypes):
@@ -76,7 +76,7 @@ func (t *TensorMap) Check() error {
 	return nil
 }
 
-// Encode returns the map's bytes.
+// Encode returns the map as bytes.
 func (t *TensorMap) Encode() (b [TensorMapBytes]byte) {
 	le := binary.LittleEndian
 	le.PutUint32(b[0:], tensorMapKind)
@@ -93,7 +93,7 @@ func (t *TensorMap) Encode() (b [TensorMapBytes]byte) {
 	return b
 }
 
-// DecodeTensorMap reads a map, and checks it: programs can write to it.
+// DecodeTensorMap decodes a map and checks it, as programs can write to it.
 func DecodeTensorMap(b []byte) (*TensorMap, error) {
 	le := binary.LittleEndian
 	if len(b) < TensorMapBytes || le.Uint32(b) != tensorMapKind || b[5] > 5 {
@@ -107,7 +107,8 @@ func DecodeTensorMap(b []byte) (*TensorMap, error) {
 	return t, t.Check()
 }
 
-// count is how many elements of a dimension are in a box. All of dimension 0 are.
+// count returns how many elements of a dimension are in a box. Steps do not apply to
+// dimension 0.
 func (t *TensorMap) count(i int) uint64 {
 	if i == 0 {
 		return uint64(t.Box[0])
@@ -126,15 +127,16 @@ func (t *TensorMap) BoxBytes() uint64 {
 	return n
 }
 
-// BoxRow is a row of a box along dimension 0: where its elements First to Last-1, which
-// are inside of the tensor, lie in device memory, and where the row begins in the box.
+// BoxRow is a row of a box along dimension 0. Its elements First to Last-1 are inside
+// of the tensor.
 type BoxRow struct {
-	Offset      uint64 // bytes
+	Offset      uint64 // bytes from the start of the box
 	First, Last uint64
-	Address     uint64 // of element First
+	Address     uint64 // device address of element First
 }
 
-// Rows calls a function with each row of the box at some coordinates.
+// Rows calls row with each row of the box at some coordinates, until it returns an
+// error.
 func (t *TensorMap) Rows(at [5]int32, row func(BoxRow) error) error {
 	for n := range t.BoxBytes() / t.rowBytes() {
 		r := BoxRow{Offset: n * t.rowBytes(), Address: t.Address}
@@ -158,14 +160,14 @@ func (t *TensorMap) Rows(at [5]int32, row func(BoxRow) error) error {
 	return nil
 }
 
-// Place returns where a byte of a box lies when the box begins at an address of shared
-// memory: units of 16 bytes change places with others of the pattern.
+// Place returns the address of a byte of a box that begins at an address of shared
+// memory. Swizzling permutes units of 16 bytes.
 func (t *TensorMap) Place(box, offset uint64) uint64 {
 	at := box + offset
 	return at ^ at>>7&(1<<t.Swizzle-1)<<4
 }
 
-// Outside fills elements that lie outside of the tensor.
+// Outside fills elements that are outside of the tensor.
 func (t *TensorMap) Outside(b []byte) {
 	clear(b)
 	if !t.NaN {
@@ -178,15 +180,15 @@ func (t *TensorMap) Outside(b []byte) {
 		}
 		return
 	}
-	for i := range b { // the NaNs of f16, bf16 and f32 that instructions give
+	for i := range b { // the NaNs of f16, bf16 and f32 that instructions return
 		if b[i] = 0xff; i%size == size-1 {
 			b[i] = 0x7f
 		}
 	}
 }
 
-// Loaded changes elements as their type says when they are loaded: FLOAT32_FTZ and
-// TFLOAT32_FTZ flush denormal numbers.
+// Loaded changes elements as their type requires on a load: FLOAT32_FTZ and
+// TFLOAT32_FTZ flush subnormal numbers.
 func (t *TensorMap) Loaded(b []byte) {
 	if t.Type != 10 && t.Type != 12 {
 		return

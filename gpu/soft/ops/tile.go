@@ -1,12 +1,11 @@
 package ops
 
 // Tile is a matrix of 8 by 8 elements of 16 bits, as ldmatrix, stmatrix and movmatrix
-// move it: each lane has two neighbours of a row (PTX ISA, "Warp Level Matrix
+// move it: each lane has two adjacent elements of a row (PTX ISA, "Warp Level Matrix
 // Instructions": ldmatrix).
 type Tile [8][8]uint16
 
-// Word returns the elements of a lane, or, with trans, those that it has of the
-// transposed matrix.
+// Word returns the elements of a lane, or, with trans, those of the transposed matrix.
 func (t *Tile) Word(lane int, trans bool) uint32 {
 	r, c := lane/4, lane%4*2
 	if trans {
@@ -15,7 +14,7 @@ func (t *Tile) Word(lane int, trans bool) uint32 {
 	return uint32(t[r][c]) | uint32(t[r][c+1])<<16
 }
 
-// SetWord is the reverse of Word.
+// SetWord sets the elements that Word returns.
 func (t *Tile) SetWord(lane int, trans bool, v uint32) {
 	r, c := lane/4, lane%4*2
 	if trans {

@@ -6,10 +6,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// Update is the operation of an atom, a red or a redux: it gives the new value from the old and the sources.
+// Update is the operation of an atom, a red or a redux: it returns the new value, given
+// the old value and the sources.
 type Update func(old, b, c uint64) uint64
 
-// UpdateFor returns the update of an operation and a type, or nil for combinations that do not exist or are not supported.
+// UpdateFor returns the update of an operation and a type, or nil for combinations that
+// do not exist or are not supported.
 func UpdateFor(op string, t ptx.Type) Update {
 	if n := t.Size(); n != 4 && n != 8 && (n != 2 || !t.Float() && (t != ptx.B16 || op != "cas")) {
 		return nil
@@ -74,7 +76,7 @@ func UpdateFor(op string, t ptx.Type) Update {
 	return nil
 }
 
-// floatUpdates of numbers, or of both halves of a word.
+// floatUpdates has the updates of floating-point numbers, or of both halves of a word.
 var floatUpdates = map[ptx.Type]map[string]Update{
 	ptx.F32:    {"add": func(o, b, _ uint64) uint64 { return uint64(b32(f32(uint32(o)) + f32(uint32(b)))) }},
 	ptx.F64:    {"add": func(o, b, _ uint64) uint64 { return orNaN(f64(o)+f64(b), b, o) }},
@@ -84,8 +86,8 @@ var floatUpdates = map[ptx.Type]map[string]Update{
 	ptx.BF16x2: {"add": inHalves(addBF16), "min": inHalves(minBF16), "max": inHalves(maxBF16)},
 }
 
-// DeviceUpdate returns what an update of device memory is where it is another than
-// UpdateFor's, or nil: additions of f32 flush denormals there (PTX ISA, atom).
+// DeviceUpdate returns the update for device memory if it differs from that of
+// UpdateFor, or nil: additions of f32 flush subnormal numbers there (PTX ISA, "atom").
 func DeviceUpdate(op string, t ptx.Type) Update {
 	if op != "add" || t != ptx.F32 {
 		return nil
@@ -100,12 +102,12 @@ func addBF16(a, b uint32) uint32 { return toBF16(float64(bf16(a)) + float64(bf16
 func minBF16(a, b uint32) uint32 { return minF32(a<<16, b<<16) >> 16 }
 func maxBF16(a, b uint32) uint32 { return maxF32(a<<16, b<<16) >> 16 }
 
-// oneHalf makes the update of a half of a function of it.
+// oneHalf returns the update of a half.
 func oneHalf(f func(a, b uint32) uint32) Update {
 	return func(o, b, _ uint64) uint64 { return uint64(f(uint32(o), uint32(b))) }
 }
 
-// inHalves makes the update of a word of a function of its halves.
+// inHalves returns the update of a word by a function of its halves.
 func inHalves(f func(a, b uint32) uint32) Update {
 	return func(o, b, _ uint64) uint64 {
 		x, y := uint32(o), uint32(b)
@@ -113,8 +115,8 @@ func inHalves(f func(a, b uint32) uint32) Update {
 	}
 }
 
-// FloatReduction returns the operation of a redux of f32, "min" or "max", of absolute
-// values with abs, and with NaN as a result when one of the values is NaN.
+// FloatReduction returns the operation of a redux of f32, "min" or "max", or nil. With
+// abs it uses absolute values; with nan the result is a NaN if one of the values is.
 func FloatReduction(op string, abs, nan bool) Update {
 	f := map[string]func(a, b uint32) uint32{"min": minF32, "max": maxF32, "min.NaN": minNaNF32, "max.NaN": maxNaNF32}[op+map[bool]string{true: ".NaN"}[nan]]
 	if f == nil {

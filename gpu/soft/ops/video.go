@@ -3,28 +3,30 @@ package ops
 import "fmt"
 
 // Video is a video instruction (PTX ISA, "Video Instructions"): an operation on one
-// part of each source, or on two halves or four bytes beside each other.
+// part of each source, or on two halves or four bytes.
 type Video struct {
 	Op      string  // add, sub, absdiff, min, max, avrg, "shl clamp", "shr wrap", "set eq"
 	Parts   uint    // 1, 2 or 4
 	Signed  [3]bool // of the result, and of both sources
 	Sat     bool    // results are clamped to the range of a part
-	Then    string  // add, min, max: with the third source, after that; or empty
+	Then    string  // add, min, max: combined with the third source afterwards; or empty
 	Sources int     // 2 or 3
 
-	// Of are the parts of the result and of both sources, where Parts is 1.
+	// Of has the parts of the result and of both sources, if Parts is 1.
 	Of [3]BitRange
-	// From says, where Parts is more, which part of a source each part of the result is
-	// computed of: those of the first source come first, and those of the second follow.
+	// From has, if Parts is more, the part of each source that each part of the result is
+	// computed from. The parts of the first source are numbered first, followed by those
+	// of the second.
 	From [2][4]uint8
-	// Mask has the parts of the result that are computed; others are the third source's.
+	// Mask has the parts of the result that are computed; others are copied from the third
+	// source.
 	Mask uint8
 }
 
-// BitRange is so many bits of a register, from one on.
+// BitRange is a range of bits of a register.
 type BitRange struct{ From, Bits uint }
 
-// Operation returns what the instruction computes.
+// Operation returns the operation of the instruction.
 func (v Video) Operation() Operation {
 	return Operation{Name: fmt.Sprintf("v%s%+v", v.Op, v), Loop: v.loop()}
 }
@@ -85,7 +87,7 @@ func (v Video) each(a, b, c uint32) (d uint32) {
 	return d
 }
 
-// saturated clamps a result to the range of so many bits, where the instruction does.
+// saturated clamps a result to the range of a number of bits, if the instruction does.
 func (v Video) saturated(t int64, bits uint) int64 {
 	switch {
 	case !v.Sat:
@@ -112,7 +114,7 @@ func (v Video) part(a, b int64) int64 {
 		}
 		return (a + b) >> 1
 	case "shl clamp":
-		if b >= 32 { // nothing is left of 32 bits, and clamping sees that it was much
+		if b >= 32 { // all 32 bits are shifted out, and clamping must see that the result is large
 			return min(a, 1<<30) << 32
 		}
 		return a << b
@@ -132,14 +134,14 @@ func (v Video) part(a, b int64) int64 {
 	return a + b
 }
 
-// videoCompares are the comparisons of vset.
+// videoCompares has the comparisons of vset.
 var videoCompares = map[string]func(a, b int64) bool{
 	"set eq": func(a, b int64) bool { return a == b }, "set ne": func(a, b int64) bool { return a != b },
 	"set lt": func(a, b int64) bool { return a < b }, "set le": func(a, b int64) bool { return a <= b },
 	"set gt": func(a, b int64) bool { return a > b }, "set ge": func(a, b int64) bool { return a >= b },
 }
 
-// extend reads the low bits of a register as a number.
+// extend returns the low bits of a register as a number.
 func extend(a uint32, bits uint, signed bool) int64 {
 	if signed {
 		return int64(int32(a<<(32-bits)) >> (32 - bits))

@@ -7,25 +7,25 @@ import (
 )
 
 // Products of a warpgroup of four warps (PTX ISA, "Asynchronous Warpgroup Level Matrix
-// Instructions": wgmma.mma_async). Each warp has 16 of the 64 rows, and needs nothing
-// of the others, so a warp computes its own.
+// Instructions": wgmma.mma_async). Each warp has 16 of the 64 rows and does not depend
+// on the others, so each warp computes its own part.
 
-// SharedMatrix is a multiplicand in shared memory, as a matrix descriptor says where
-// (PTX ISA, "Shared Memory Matrix Layout"). Its units are 16 bytes.
+// SharedMatrix is a multiplicand in shared memory, at the location of a matrix
+// descriptor (PTX ISA, "Shared Memory Matrix Layout"). Its units are 16 bytes.
 type SharedMatrix struct {
-	start, leading, stride uint64 // bytes
+	start, leading, stride uint64 // in bytes
 	base                   uint64 // the row of the swizzling pattern at its start
 	width                  uint64 // of the pattern, in units: 1 (none), 2, 4 or 8
 }
 
-// SharedMatrixOf reads a descriptor.
+// SharedMatrixOf decodes a descriptor.
 func SharedMatrixOf(desc uint64) SharedMatrix {
 	field := func(at int) uint64 { return desc >> at & (1<<14 - 1) << 4 }
 	return SharedMatrix{field(0), field(16), field(32), desc >> 49 & 7, [4]uint64{1, 8, 4, 2}[desc>>62]}
 }
 
-// at is the address of the byte b of line i of a matrix: a line is what lies along the
-// depth of one row of A or one column of B, or with across at one depth of all of them.
+// at returns the address of byte b of line i of a matrix. A line is along the depth, of
+// one row of A or one column of B, or with across it is at one depth, of all of them.
 func (s *SharedMatrix) at(i, b uint64, across bool) uint64 {
 	unit, group := b/16, i/8
 	addr := s.start + i%8*16*s.width + b%16
@@ -42,7 +42,7 @@ func (s *SharedMatrix) at(i, b uint64, across bool) uint64 {
 	return addr ^ (addr>>7-s.base)&(s.width-1)<<4
 }
 
-// WarpgroupForm is what the qualifiers of a wgmma.mma_async say.
+// WarpgroupForm has the qualifiers of a wgmma.mma_async.
 type WarpgroupForm struct {
 	N, K     int
 	D, A, B  *Element
@@ -50,7 +50,8 @@ type WarpgroupForm struct {
 	Bitwise  string // of single bits: "and"
 }
 
-// check returns an error, which names what is not there together, unless PTX has the form.
+// check returns an error that names the unsupported combination, unless PTX has the
+// form.
 func (f *WarpgroupForm) check() error {
 	results := resultTypes[f.A.Name]
 	switch {
@@ -98,14 +99,14 @@ func NewWarpgroupMMA(f WarpgroupForm) (*MMA, error) {
 
 // Multiplicand is an A or a B: registers, or a matrix in shared memory.
 type Multiplicand struct {
-	Registers Registers // nil: it is in memory
+	Registers Registers // nil if it is in memory
 	Matrix    SharedMatrix
 	First     int  // its first row
-	Across    bool // lines lie along the rows of A or the columns of B
+	Across    bool // lines are along the rows of A or the columns of B
 	Negated   bool
 }
 
-// ErrOutside is a matrix that is not in shared memory as a whole.
+// ErrOutside is the error of a matrix that is not completely in shared memory.
 var ErrOutside = errors.New("the descriptor of a matrix reaches beyond shared memory")
 
 // MultiplyShared computes D = A B + C, or D = A B when c is nil.
@@ -139,8 +140,8 @@ func (p *MMA) MultiplyShared(w *Workspace, shared []byte, d Registers, a, b Mult
 	return nil
 }
 
-// collect reads a matrix in shared memory into a dense one: of so many rows of A or
-// columns of B, and so deep. The others say how far the next of each is there.
+// collect copies a matrix in shared memory to a dense one, with outer rows of A or
+// columns of B. perOuter and perDepth are the distances of elements in the dense one.
 func (f *Fragment) collect(dense []float64, shared []byte, x *Multiplicand, outer, depth, perOuter, perDepth int) error {
 	size := uint64(f.Type.Bits / 8)
 	for o := range outer {

@@ -1,12 +1,12 @@
-// Command gen writes loops_gen.go: for each line of ops.txt one vector loop
-// over lanes and an entry of the operation table.
+// Command gen writes loops_gen.go: for each line of ops.txt one vector loop over lanes
+// and an entry of the operation table.
 //
 // A line is "keys | shape | flags | expression". Keys are opcodes with their
-// significant modifiers; {a,b} makes alternatives. The shape names register
-// widths, result first: "64=32,32" is a 64-bit result of two 32-bit sources,
-// "p=32,32" a predicate. Flags: F also makes the variant that flushes
-// denormal f32 inputs and results ("/ftz"), S the one that clamps an f32
-// result to [0, 1] ("/sat"); with h they do so to one or two f16.
+// significant modifiers; {a,b} are alternatives. The shape has the register widths,
+// result first: "64=32,32" is a 64-bit result of two 32-bit sources, "p=32,32" a
+// predicate. Flags: F also writes the variant that flushes subnormal f32 inputs and
+// results ("/ftz"), S the one that clamps an f32 result to [0, 1] ("/sat"); with h they
+// apply to one or two f16.
 package main
 
 import (
@@ -132,7 +132,7 @@ func loop(out *bytes.Buffer, name, comment, shape, expr, variant string, halves 
 	fmt.Fprintf(out, "for i := range d {\n%sd[i] = %s\n}\n}\n\n", load.String(), expr)
 }
 
-// compares are the lines of setp (PTX ISA, "Comparison Operations").
+// compares returns the lines of setp (PTX ISA, "Comparison Operations").
 func compares() []string {
 	var list []string
 	ops := []struct{ name, expr string }{{"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="}, {"gt", ">"}, {"ge", ">="}}
@@ -165,7 +165,7 @@ func compares() []string {
 		}
 		for _, o := range ops {
 			expr := a + o.expr + b
-			if o.name == "ne" { // ordered: false when either is NaN
+			if o.name == "ne" { // ordered: false if either is a NaN
 				expr = a + "<" + b + " || " + a + ">" + b
 			}
 			add(o.name, expr)
