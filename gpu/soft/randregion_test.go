@@ -22,7 +22,6 @@ import (
 //
 // Several blocks of threads run one after another: in the first one, each access to
 // device memory leaves machine code, as it has no allocation yet.
-// device memory leaves machine code, as it has no allocation yet.
 
 // regionThreads are the numbers of threads of a block: three warps, or these and part
 // of one.

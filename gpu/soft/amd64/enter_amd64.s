@@ -4,9 +4,9 @@
 
 // func enter(code uintptr, context unsafe.Pointer) uint64
 //
-// The frame is only there for the assembler to save RBP in and to point it at, so
-// that a profiler that follows frame pointers finds its way. Generated code uses
-// none of the stack but the address to return to.
+// The frame exists only for the assembler to save RBP in and to point it at, so that a
+// profiler can follow frame pointers. Generated code uses the stack only for the return
+// address.
 TEXT ·enter(SB), NOSPLIT, $8-24
 	MOVQ code+0(FP), AX
 	MOVQ context+8(FP), DI
@@ -17,7 +17,7 @@ TEXT ·enter(SB), NOSPLIT, $8-24
 
 // func fill32(to *uint32, n int, v uint32)
 //
-// n is a multiple of 32.
+// n must be a multiple of 32.
 TEXT ·fill32(SB), NOSPLIT, $0-20
 	MOVQ to+0(FP), DI
 	MOVQ n+8(FP), CX

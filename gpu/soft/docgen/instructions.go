@@ -9,12 +9,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// group is a section of the PTX ISA, "Instructions", and of each of its opcodes that
-// ops.txt does not have: what of it is there. The limits are those that gpu/soft/compile
-// checks.
+// group is a section of the PTX ISA, "Instructions", with its opcodes that are not in
+// ops.txt, and the forms of them that are implemented. The limits are those that
+// gpu/soft/compile checks.
 type group struct {
 	section string
-	opcodes string // apart
+	opcodes string // separated by spaces
 	what    string
 }
 
@@ -43,7 +43,7 @@ var groups = []group{
 	{"", "multimem", "compiles, and ends the kernel: the device has no multicast objects"},
 }
 
-// instructions is the table of what is not in ops.txt.
+// instructions returns the table of the instructions that are not in ops.txt.
 func instructions() string {
 	known := compile.Opcodes()
 	var b strings.Builder
@@ -65,7 +65,7 @@ func tabled(op string) bool {
 	return false
 }
 
-// isa are the opcodes of the PTX ISA 8.7, "Instructions".
+// isa has the opcodes of the PTX ISA 8.7, "Instructions".
 var isa = strings.Fields(`
 	abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt brx call
 	clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 exit fence fma fns
@@ -75,7 +75,7 @@ var isa = strings.Fields(`
 	szext tanh tcgen05 tensormap testp tex tld4 trap txq vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2 vavrg4 vmad
 	vmax vmax2 vmax4 vmin vmin2 vmin4 vote vset vset2 vset4 vshl vshr vsub vsub2 vsub4 wgmma wmma xor`)
 
-// refused lists the opcodes of PTX that the compiler has nothing for.
+// refused returns the opcodes of PTX that the compiler does not implement.
 func refused() string {
 	known := compile.Opcodes()
 	var list []string

@@ -19,11 +19,12 @@ func TestDocumentIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fresh != string(text) {
-		t.Error("docs/soft-gpu.md is not what the engine's tables say: run go generate ./gpu/soft")
+		t.Error("docs/soft-gpu.md differs from the engine's tables: run go generate ./gpu/soft")
 	}
 }
 
-// What the compiler knows is told, and nothing else.
+// TestEveryOpcodeIsTold checks that the documentation has the opcodes that the compiler
+// implements, and no others.
 func TestEveryOpcodeIsTold(t *testing.T) {
 	known := compile.Opcodes()
 	told := []string{}
@@ -32,15 +33,15 @@ func TestEveryOpcodeIsTold(t *testing.T) {
 	}
 	for _, op := range known {
 		if !slices.Contains(isa, op) {
-			t.Errorf("%s is not an opcode of the PTX ISA", op)
+			t.Errorf("compiler implements %s, which is not in isa, want only opcodes of the PTX ISA", op)
 		}
 		if !tabled(op) && !slices.Contains(told, op) {
-			t.Errorf("%s is in no group of instructions.go", op)
+			t.Errorf("%s is in no group of instructions.go, want it in one", op)
 		}
 	}
 	for _, op := range told {
 		if !slices.Contains(known, op) {
-			t.Errorf("instructions.go tells of %s, which the compiler does not know", op)
+			t.Errorf("instructions.go documents %s, which the compiler does not implement", op)
 		}
 	}
 }

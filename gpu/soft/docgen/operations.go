@@ -10,7 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// operations is the table of what ops.txt has: a row for each opcode.
+// operations returns the table of the operations of ops.txt, with a row for each
+// opcode.
 func operations() string {
 	keys := map[string][]string{} // by opcode
 	for key := range ops.Operations() {
@@ -26,8 +27,8 @@ func operations() string {
 	return b.String()
 }
 
-// forms lists the modifiers of an opcode's keys: those that have the same types are
-// named together.
+// forms returns the modifiers of an opcode's keys. Those with the same types are
+// combined.
 func forms(op string, keys []string) string {
 	types := map[string][]string{} // by the modifiers before the type
 	for _, key := range keys {
@@ -62,7 +63,7 @@ func forms(op string, keys []string) string {
 	return strings.Join(list, "; ")
 }
 
-// compiled is of how many of the keys there is machine code.
+// compiled returns for how many of the keys there is machine code.
 func compiled(keys []string) string {
 	n := 0
 	for _, key := range keys {

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
-// options is the table of the options whose values gpu/soft/model has.
+// options returns the table of the options whose values are in gpu/soft/model.
 func options() string {
 	quoted := func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 	return "| option | values | what |\n|---|---|---|\n" +

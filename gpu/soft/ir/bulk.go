@@ -2,16 +2,16 @@ package ir
 
 import "github.com/basalt-gpu/basalt/gpu/soft/ops"
 
-// CopyBulk is cp.async.bulk and cp.reduce.async.bulk: each lane copies a stretch of
-// bytes, or combines it with what is there (PTX ISA, "Data Movement and Conversion
-// Instructions: Asynchronous copy"). It is done at once, like CopyAsync.
+// CopyBulk is cp.async.bulk and cp.reduce.async.bulk: each lane copies a range of
+// bytes, or combines it with the destination (PTX ISA, "Data Movement and Conversion
+// Instructions: Asynchronous copy"). It is executed at once, like CopyAsync.
 type CopyBulk struct {
 	To, From Access
 	Bytes    Ref
-	Barrier  *Access    // the mbarrier whose transactions it completes; nil: none
-	F        ops.Update // of elements of To.Size bytes; nil: a copy
-	What     string     // F's operation and type
-	// Multicast: it goes to blocks of the cluster that a mask names.
+	Barrier  *Access    // the mbarrier whose transactions it completes, or nil
+	F        ops.Update // for elements of To.Size bytes; nil for a copy
+	What     string     // the operation and type of F
+	// Multicast: it writes to the blocks of the cluster that a mask names.
 	Multicast bool
 }
 

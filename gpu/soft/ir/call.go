@@ -2,31 +2,31 @@ package ir
 
 import "fmt"
 
-// Callee is a function that is called dynamically: by its address, or again
-// before it has returned.
+// Callee is a function that is called dynamically: by its address, or again before it
+// has returned.
 type Callee struct {
 	Name      string
-	Signature string // of its parameters and results; a call has the same
+	Signature string // of its parameters and results; that of a call must be the same
 	Entry     int    // basic block
 	Regs      []Ref
-	From, To  uint32 // its part of local memory
+	From, To  uint32 // its range of local memory
 	Recursive bool   // it may be entered again before it returns
 
-	// Of its .local variables when it may be entered again: their bytes on the lane's
-	// stack, their alignment, and the register with the first one's address.
+	// Of its .local variables if it is Recursive: their size in bytes on the lane's stack,
+	// their alignment, and the register with the address of the first one.
 	Stack, Align uint32
 	Base         Ref
 }
 
-// Word is a value of each lane, of 64 bits or, when Half, of 32: a register, or a
-// place in local memory when the register is None.
+// Word is a value of each lane, of 64 bits or, with Half, of 32: a register, or a
+// location in local memory if the register is None.
 type Word struct {
 	Reg   Ref
 	Local uint32
 	Half  bool
 }
 
-// CopyLocal copies inside each lane's local memory.
+// CopyLocal copies Size bytes within each lane's local memory.
 type CopyLocal struct{ To, From, Size uint32 }
 
 // Name implements Op.
@@ -48,7 +48,7 @@ func (o *CopyWord) Registers() (results, sources []Ref) {
 	return registers(o.To.Reg), registers(o.From.Reg)
 }
 
-// Malloc allocates device memory in each lane; 0 is no room.
+// Malloc allocates device memory in each lane; the result is 0 if there is not enough.
 type Malloc struct{ Result, Size Word }
 
 // Name implements Op.
@@ -59,7 +59,7 @@ func (o *Malloc) Registers() (results, sources []Ref) {
 	return registers(o.Result.Reg), registers(o.Size.Reg)
 }
 
-// Free frees in each lane what Malloc has given it.
+// Free frees in each lane memory that Malloc has returned.
 type Free struct{ Address Word }
 
 // Name implements Op.
@@ -79,8 +79,8 @@ func (o *Print) Registers() (results, sources []Ref) {
 	return registers(o.Result.Reg), registers(o.Format.Reg, o.Args.Reg)
 }
 
-// SetCondition is a call of cudaGraphSetConditional in each lane: the handle of a
-// condition is the address in global memory of its value, 4 bytes.
+// SetCondition is a call of cudaGraphSetConditional in each lane. The handle of a
+// condition is the address in global memory of its value of 4 bytes.
 type SetCondition struct{ Handle, Value Word }
 
 // Name implements Op.
@@ -91,7 +91,7 @@ func (o *SetCondition) Registers() (results, sources []Ref) {
 	return nil, registers(o.Handle.Reg, o.Value.Reg)
 }
 
-// Assertion is a call of __assertfail in each lane: it ends the kernel.
+// Assertion is a call of __assertfail in each lane, which ends the kernel.
 type Assertion struct{ Message, File, Line, Function Word }
 
 // Name implements Op.

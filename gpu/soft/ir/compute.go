@@ -7,15 +7,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// Operations on registers. What they compute is of the PTX ISA; only ActiveMask
-// and Fail depend on which lanes are active.
+// Operations on registers, as the PTX ISA defines them. Only ActiveMask and Fail depend
+// on the active lanes.
 
-// Arith is an operation of the table, and its registers.
+// Arith is an operation of the table with its registers.
 type Arith struct {
 	F       ops.Operation
 	D       Ref
 	S       []Ref
-	Scratch bool // only instructions next to this one read D, in the same lanes
+	Scratch bool // D is only read by adjacent instructions, in the same lanes
 }
 
 // Name implements Op.
@@ -42,7 +42,7 @@ func (o *Clock) Name() string {
 // Registers implements Op.
 func (o *Clock) Registers() (results, sources []Ref) { return registers(o.D), nil }
 
-// Pack puts registers of 32 bits, of which Each bits count, into one, the first
+// Pack combines the low Each bits of registers of 32 bits to one register, the first
 // lowest.
 type Pack struct {
 	D    Ref
@@ -84,7 +84,7 @@ func (o *Logic) Registers() (results, sources []Ref) {
 	return registers(o.D), registers(o.A.Ref(), o.B.Ref())
 }
 
-// LogicPair gives P = F(A, B) and Q = F(!A, B), as setp with two results does.
+// LogicPair computes P = F(A, B) and Q = F(!A, B), as setp with two results does.
 type LogicPair struct {
 	F       string
 	P, Q, A Ref
@@ -109,7 +109,7 @@ func negations(list ...Pred) string {
 	return b.String()
 }
 
-// Select gives A where P holds and B elsewhere. D, A and B are of one class.
+// Select returns A where P is true and B elsewhere. D, A and B have the same class.
 type Select struct {
 	D, A, B Ref
 	P       Pred
@@ -123,8 +123,7 @@ func (o *Select) Registers() (results, sources []Ref) {
 	return registers(o.D), registers(o.A, o.B, o.P.Ref())
 }
 
-// Convert is a cvt that the table does not have. Of the result the bits in Keep
-// stay.
+// Convert is a cvt that is not in the table. The result is masked with Keep.
 type Convert struct {
 	F    ops.Conversion
 	D, S Ref
@@ -137,7 +136,8 @@ func (o *Convert) Name() string { return "cvt." + o.F.String() }
 // Registers implements Op.
 func (o *Convert) Registers() (results, sources []Ref) { return registers(o.D), registers(o.S) }
 
-// StackAddress gives the address of a variable on the lanes' stack, of D's width.
+// StackAddress computes the address of a variable on the lanes' stack, with the width
+// of D.
 type StackAddress struct {
 	D, Base Ref
 	Off     uint64
@@ -155,10 +155,10 @@ func (o *StackAddress) Registers() (results, sources []Ref) {
 type Carry struct {
 	D       Ref
 	S       []Ref // of D's class: two, or three with a product
-	Flag    Ref   // the predicate that holds the carry, or that nothing was borrowed
-	In, Out bool  // it is added; it is set
+	Flag    Ref   // the predicate with the carry, or with the inverted borrow
+	In, Out bool  // the flag is added; the flag is set
 	Minus   bool
-	Product *ops.Product // of the first two, instead of the first; nil: none
+	Product *ops.Product // the product of the first two sources replaces the first one, or nil
 }
 
 // Name implements Op.
@@ -191,7 +191,7 @@ func (o *Carry) Registers() (results, sources []Ref) {
 	return results, sources
 }
 
-// ActiveMask gives each lane the active lanes of its warp.
+// ActiveMask returns to each lane the active lanes of its warp.
 type ActiveMask struct{ D Ref }
 
 // Name implements Op.
@@ -209,7 +209,7 @@ func (o *Fail) Name() string { return fmt.Sprintf("fail %q", o.Err) }
 // Registers implements Op.
 func (o *Fail) Registers() (results, sources []Ref) { return nil, nil }
 
-// Nanosleep gives others a turn.
+// Nanosleep lets other groups run.
 type Nanosleep struct{}
 
 // Name implements Op.

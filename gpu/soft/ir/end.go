@@ -2,27 +2,27 @@ package ir
 
 import "fmt"
 
-// End is how a basic block ends: one of this package's types.
+// End is the end of a basic block: one of this package's types.
 type End interface {
 	// Name returns the end with the blocks that it names, for a program's text.
 	Name() string
-	// Next returns the blocks at which lanes may go on in the same function.
+	// Next returns the blocks of the same function at which lanes may continue.
 	Next() []int
 	// Source returns the register that it reads, or None.
 	Source() Ref
 }
 
-// Goto goes on at a block.
+// Goto continues at a block.
 type Goto struct{ To int }
 
-// Branch goes on at To where P holds and at Else elsewhere.
+// Branch continues at To where P is true and at Else elsewhere.
 type Branch struct {
 	P        Pred
 	To, Else int
 }
 
-// Table goes on where an index says. An index past the table takes its last
-// entry, which keeps the lanes inside the function.
+// Table continues at the block of an index. An index past the end uses the last entry,
+// so that the lanes stay in the function.
 type Table struct {
 	Index Ref
 	To    []int
@@ -31,20 +31,21 @@ type Table struct {
 // Exit ends the lanes.
 type Exit struct{}
 
-// Call calls a function whose frame nobody else uses, and goes on at Back.
+// Call calls a function that no other lanes execute at the same time, and continues at
+// Back.
 type Call struct{ To, Back int }
 
 // Return ends a function that is called by Call, or a kernel.
 type Return struct{}
 
-// CallDynamic calls a function which may be entered again.
+// CallDynamic calls a function that may be entered again.
 type CallDynamic struct {
 	F    *Callee
 	Back int
 }
 
-// CallAddress calls the function whose address is in a register. Lanes with
-// different addresses go apart.
+// CallAddress calls the function whose address is in a register. Lanes with different
+// addresses diverge.
 type CallAddress struct {
 	Target    Ref
 	Signature string
@@ -134,7 +135,8 @@ func (e ReturnDynamic) Name() string { return "return from " + e.F.Name }
 // Next implements End.
 func (e ReturnDynamic) Next() []int { return nil }
 
-// Source implements End: a frame on the lanes' stack is given back.
+// Source implements End: it returns the base of a frame on the lanes' stack, which is
+// freed.
 func (e ReturnDynamic) Source() Ref {
 	if e.F.Stack > 0 {
 		return e.F.Base

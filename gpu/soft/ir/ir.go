@@ -1,28 +1,28 @@
-// Package ir is how a kernel stands between PTX and the engines that run it.
+// Package ir is the representation of a kernel between PTX and the engines that execute
+// it.
 //
-// A Program is basic blocks of instructions over explicit registers. An
-// instruction is data: its Op is one of this package's types, which has the
-// registers that it reads and writes, its constants, and, for arithmetic, the
-// operation of gpu/soft/ops. gpu/soft/compile makes programs; engines and
-// analyses read them, and nothing here runs.
+// A Program consists of basic blocks of instructions on explicit registers. An
+// instruction is data: its Op is one of this package's types, which has the registers
+// that it reads and writes, its constants, and, for arithmetic, the operation of
+// gpu/soft/ops. gpu/soft/compile creates programs; engines and analyses read them.
 package ir
 
 import "fmt"
 
-// The size of a warp, and the most threads of a block.
+// The number of lanes of a warp, and the maximum number of threads of a block.
 const (
 	WarpSize   = 32
 	MaxThreads = 1024
 )
 
-// Tile is how many neighbouring lanes of a warp machine code runs as one. A tile
-// begins at a multiple of it.
+// Tile is the number of consecutive lanes of a warp that machine code processes
+// together. A tile begins at a multiple of it.
 const Tile = 8
 
-// MaxBlockBytes bounds the registers and local memory of one running block.
+// MaxBlockBytes limits the registers and local memory of one running block, in bytes.
 const MaxBlockBytes = 1 << 30
 
-// Class is the register file a value lives in.
+// Class is the register file of a value.
 type Class uint8
 
 // The classes.
@@ -39,7 +39,7 @@ type Ref struct {
 	Slot  int
 }
 
-// None is the sink as a register: nothing is written there.
+// None is the sink as a register, to which nothing is written.
 var None = Ref{Class: ClassNone}
 
 // String returns the register's name in a program's text.
@@ -62,50 +62,50 @@ func PredOf(r Ref, not bool) Pred { return Pred{r.Slot, not} }
 // Ref returns the register.
 func (p Pred) Ref() Ref { return Ref{ClassPred, p.Slot} }
 
-// Program is one kernel with everything it calls. It is immutable once it is
-// compiled.
+// Program is one kernel with everything it calls. It is immutable after its
+// compilation.
 type Program struct {
 	Name           string
 	Blocks         []Block
 	Entry          int
 	Regs32, Regs64 int
 	Preds          int
-	Const32        map[int]uint32 // registers that hold the same value in every lane
+	Const32        map[int]uint32 // registers with the same value in every lane
 	Const64        map[int]uint64
 	Specials       map[string]int // Class32 slots of special registers
-	LocalBytes     uint32         // per thread, with its stack
-	StackPointer   Ref            // when there is a stack: where its free part begins
-	StackFrom      uint32         // the stack's part of local memory
-	StackTo        uint32         // 0: there is none
+	LocalBytes     uint32         // per thread, including its stack
+	StackPointer   Ref            // if there is a stack: the start of its free part
+	StackFrom      uint32         // the stack's range of local memory
+	StackTo        uint32         // 0 if there is no stack
 	SharedBytes    uint32         // static; dynamic memory follows
 	MaxThreads     uint32
 	ReqThreads     [3]uint32
-	Cluster        [3]uint32 // blocks of a cluster, 0: as the launch says
+	Cluster        [3]uint32 // blocks of a cluster; 0: as in the launch
 	ParamBytes     uint32
 	Code           map[uint64]*Callee // functions by address
 }
 
-// BlockBytes returns what the registers and local memory of a block of so many
-// threads take.
+// BlockBytes returns the size in bytes of the registers and local memory of a block of
+// threads.
 func (p *Program) BlockBytes(threads uint64) uint64 {
 	lanes := (threads + WarpSize - 1) &^ (WarpSize - 1)
 	return lanes * p.LaneBytes()
 }
 
-// LaneBytes returns what the registers and local memory of one lane take.
+// LaneBytes returns the size in bytes of the registers and local memory of one lane.
 func (p *Program) LaneBytes() uint64 {
 	return 4*uint64(p.Regs32) + 8*uint64(p.Regs64) + uint64(p.LocalBytes)
 }
 
-// Place is where an instruction stands, for error messages.
+// Place is the position of an instruction, for error messages.
 type Place struct {
-	Object         string // of several that are linked
+	Object         string // name of the object, if several are linked
 	Function, Text string
 	Line           int
-	Source         fmt.Stringer // the line of the program; nil where it is not known
+	Source         fmt.Stringer // the line of the program's source, or nil
 }
 
-// Block runs without change of control: an optional instruction at which lanes
+// Block is executed without a change of control: an optional instruction at which lanes
 // wait for each other, then instructions, then the end.
 type Block struct {
 	Sync   Op // an Exchange or a Barrier, or nil
@@ -118,19 +118,19 @@ type Block struct {
 // Inst is one instruction.
 type Inst struct {
 	Op    Op
-	Guard *Pred // the lanes that it is for; nil: all that are active
+	Guard *Pred // the lanes that execute it; nil: all active ones
 	At    *Place
 }
 
-// Op is what an instruction does: one of this package's types.
+// Op is the operation of an instruction: one of this package's types.
 type Op interface {
 	// Name returns the operation with its constants, for a program's text.
 	Name() string
-	// Registers returns what it writes and what it reads. None does not count.
+	// Registers returns what it writes and what it reads. None is not included.
 	Registers() (results, sources []Ref)
 }
 
-// registers leaves the sink out.
+// registers returns the registers of a list without the sink.
 func registers(list ...Ref) []Ref {
 	some := list[:0:0]
 	for _, r := range list {

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// asm makes programs for tests: registers are named as in a program's text.
+// asm builds programs for tests. Registers are named as in a program's text.
 type asm struct {
 	t testing.TB
 	p *Program
@@ -17,7 +17,7 @@ func newAsm(t testing.TB) *asm {
 	return &asm{t, &Program{Name: "test", Const32: map[int]uint32{}, Const64: map[int]uint64{}, Specials: map[string]int{}}}
 }
 
-// r and rd are registers of 32 and 64 bits, p is a predicate.
+// r and rd return registers of 32 and 64 bits, pred a predicate.
 func (a *asm) r(n int) Ref {
 	a.p.Regs32 = max(a.p.Regs32, n+1)
 	return Ref{Class32, n}
@@ -33,11 +33,11 @@ func (a *asm) pred(n int) Ref {
 	return Ref{ClassPred, n}
 }
 
-// arith is an operation of the table.
+// arith returns an instruction with an operation of the table.
 func (a *asm) arith(d Ref, op string, s ...Ref) Inst {
 	f, ok := ops.Find(op)
 	if !ok {
-		a.t.Fatalf("no operation %s", op)
+		a.t.Fatalf("table has no operation %s", op)
 	}
 	return Inst{Op: &Arith{F: f, D: d, S: s}}
 }
@@ -46,8 +46,8 @@ func (a *asm) block(end End, insts ...Inst) {
 	a.p.Blocks = append(a.p.Blocks, Block{Insts: insts, End: end})
 }
 
-// count makes the loop that most kernels have: a place by thread and block, a
-// bound, a pointer that goes on by a constant.
+// count builds the loop that most kernels have: an index from thread and block, a
+// bound, a pointer that increases by a constant.
 //
 //	b0: r4 = ctaid * ntid + tid; rd1 = out + r4*4; r5 = 0
 //	b1: p0 = r5 < n; branch b2 else b3
@@ -91,15 +91,16 @@ func TestLive(t *testing.T) {
 		{3, 1, nil},
 	} {
 		if got := l.At(c.block, c.inst).Refs(); !slices.Equal(got, c.want) {
-			t.Errorf("live before instruction %d of block %d: %v, want %v", c.inst, c.block, got, c.want)
+			t.Errorf("live before instruction %d of block %d = %v, want %v", c.inst, c.block, got, c.want)
 		}
 		if c.inst == 0 && !slices.Equal(l.In(c.block).Refs(), c.want) {
-			t.Errorf("live at block %d: %v, want %v", c.block, l.In(c.block).Refs(), c.want)
+			t.Errorf("live at block %d = %v, want %v", c.block, l.In(c.block).Refs(), c.want)
 		}
 	}
 }
 
-// What two functions use is live everywhere.
+// TestLiveAcrossFunctions checks that registers that two functions use are live
+// everywhere.
 func TestLiveAcrossFunctions(t *testing.T) {
 	a := newAsm(t)
 	a.p.Const32 = map[int]uint32{3: 7}
@@ -109,9 +110,9 @@ func TestLiveAcrossFunctions(t *testing.T) {
 	a.block(Return{}, a.arith(a.r(1), "add.u32", a.r(0), a.r(0)))
 	l := FindLive(a.p)
 	if got, want := l.At(2, 1).Refs(), []Ref{a.r(0), a.r(1)}; !slices.Equal(got, want) {
-		t.Errorf("live at the end of a function: %v, want %v", got, want)
+		t.Errorf("live at the end of a function = %v, want %v", got, want)
 	}
 	if got, want := l.At(1, 1).Refs(), []Ref{a.r(0), a.r(1)}; !slices.Equal(got, want) {
-		t.Errorf("live at the end of the kernel: %v, want %v", got, want)
+		t.Errorf("live at the end of the kernel = %v, want %v", got, want)
 	}
 }

@@ -2,15 +2,15 @@ package ir
 
 import "slices"
 
-// Live is which registers of a program a lane may still read, at the beginning
-// of each block. Registers that several functions of the program use, which
-// carry arguments and results, count as live everywhere. Those of a caller's own do
-// not count in the functions that it calls, which do not touch them.
+// Live has the registers of a program that a lane may still read, at the beginning of
+// each block. Registers that several functions of the program use, which pass arguments
+// and results, are live everywhere. A caller's own registers are not included in the
+// functions that it calls, which do not access them.
 type Live struct {
 	p    *Program
 	size [3]int // registers by class
 	in   []Set  // by block
-	all  Set    // what is live everywhere
+	all  Set    // registers that are live everywhere
 }
 
 // Set is a set of registers.
@@ -19,10 +19,11 @@ type Set struct {
 	base [3]int // the first bit of each class
 }
 
-// maxLiveBits bounds the memory of a Live, in bits.
+// maxLiveBits limits the memory of a Live, in bits.
 const maxLiveBits = 1 << 27
 
-// FindLive finds what is live in a program. It is nil for one that is too large.
+// FindLive computes the live registers of a program. It returns nil if the program is
+// too large.
 func FindLive(p *Program) *Live {
 	l := &Live{p: p, size: [3]int{p.Regs32, p.Regs64, p.Preds}, in: make([]Set, len(p.Blocks))}
 	if (l.size[0]+l.size[1]+l.size[2]+64)*len(p.Blocks) > maxLiveBits {
@@ -49,11 +50,12 @@ func FindLive(p *Program) *Live {
 	return l
 }
 
-// In returns what is live at the beginning of a block. It is not to be changed.
+// In returns the registers that are live at the beginning of a block. The caller must
+// not change the set.
 func (l *Live) In(block int) Set { return l.in[block] }
 
-// At returns what is live before an instruction of a block, or, past the last
-// one, before its end.
+// At returns the registers that are live before an instruction of a block, or, with the
+// number of instructions, before its end.
 func (l *Live) At(block, inst int) Set {
 	s := l.out(block)
 	b := &l.p.Blocks[block]
@@ -63,7 +65,7 @@ func (l *Live) At(block, inst int) Set {
 	return s
 }
 
-// out is what is live before the end of a block.
+// out returns the registers that are live before the end of a block.
 func (l *Live) out(block int) Set {
 	e := l.p.Blocks[block].End
 	s := l.all.Clone()
@@ -76,8 +78,8 @@ func (l *Live) out(block int) Set {
 	return s
 }
 
-// common are the registers that more than one function uses. A function is the
-// blocks that lead to one another.
+// common returns the registers that more than one function uses. A function is a set of
+// connected blocks.
 func (l *Live) common() Set {
 	of := l.functions()
 	seen, common := map[Ref]int{}, l.empty()
@@ -147,16 +149,17 @@ func (s Set) bit(r Ref) int { return s.base[r.Class] + r.Slot }
 // Has reports whether a register is in the set.
 func (s Set) Has(r Ref) bool { n := s.bit(r); return s.bits[n/64]>>(n%64)&1 != 0 }
 
-// Add puts a register into the set.
+// Add adds a register to the set.
 func (s Set) Add(r Ref) { n := s.bit(r); s.bits[n/64] |= 1 << (n % 64) }
 
-// Remove takes a register out of the set.
+// Remove removes a register from the set.
 func (s Set) Remove(r Ref) { n := s.bit(r); s.bits[n/64] &^= 1 << (n % 64) }
 
-// Clone returns a copy.
+// Clone returns a copy of the set.
 func (s Set) Clone() Set { return Set{slices.Clone(s.bits), s.base} }
 
-// Before turns what is live after an instruction into what is live before it.
+// Before changes the set from the registers that are live after an instruction to those
+// that are live before it.
 func (s Set) Before(in *Inst) {
 	results, sources := in.Op.Registers()
 	if in.Guard == nil {
@@ -186,7 +189,7 @@ func (s Set) Refs() (list []Ref) {
 	return list
 }
 
-// add puts all of another set into this one and reports whether there were new ones.
+// add adds all registers of another set and reports whether there were new ones.
 func (s Set) add(t Set) (some bool) {
 	for i, w := range t.bits {
 		some = some || w&^s.bits[i] != 0

@@ -1,8 +1,8 @@
 package ir
 
-// Looping returns, for each block of a program, whether it may be in a loop. The
-// blocks of a loop lie between its first and the one that goes back; a function may be
-// called from one.
+// Looping reports for each block of a program whether it may be in a loop. The blocks
+// of a loop are between its first block and the one that branches back; a function may
+// be called from one.
 func Looping(p *Program) []bool {
 	in := make([]bool, len(p.Blocks))
 	within := func(from, to int) {

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// TestLooping has a loop of two blocks between others, and a call of a function.
+// TestLooping checks a loop of two blocks between others, and a call of a function.
 func TestLooping(t *testing.T) {
 	p := &ir.Program{Blocks: []ir.Block{{End: ir.Goto{To: 1}}, {End: ir.Branch{To: 2, Else: 3}}, {End: ir.Goto{To: 1}}, {End: ir.Exit{}}}}
 	if got, want := ir.Looping(p), []bool{false, true, true, false}; !slices.Equal(got, want) {

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// What a warp does with matrices that its lanes hold together (PTX ISA, "Warp Level
-// Matrix Instructions"). Each is the Do of an Aligned.
+// The matrix operations of a warp, whose lanes hold the matrices together (PTX ISA,
+// "Warp Level Matrix Instructions"). Each is the Do of an Aligned.
 
 // Product is D = A B + C (mma, wmma.mma).
 type Product struct {
@@ -24,12 +24,12 @@ func (o *Product) Registers() (results, sources []Ref) {
 }
 
 // MatrixAccess is a fragment and its matrix in memory. Address and stride are the same
-// in all lanes. Access.Size is what aligns a line.
+// in all lanes. Access.Size is the alignment of a line.
 type MatrixAccess struct {
 	Access
 	Fragment ops.Fragment
 	Col      bool // its lines are columns
-	Stride   Ref  // elements from line to line; None: the lines follow each other
+	Stride   Ref  // elements from line to line; None if the lines are consecutive
 	R        []Ref
 }
 
@@ -59,8 +59,8 @@ func (o *StoreMatrix) Registers() (results, sources []Ref) {
 	return nil, append(registers(o.Base, o.Stride), registers(o.R...)...)
 }
 
-// LoadTiles loads a tile of 8 by 8 elements of 16 bits into each register (ldmatrix): of
-// tile i the lanes from 8i on have the addresses of its rows, in shared memory.
+// LoadTiles loads a tile of 8 by 8 elements of 16 bits into each register (ldmatrix).
+// The addresses of the rows of tile i, in shared memory, are in the lanes from 8i on.
 type LoadTiles struct {
 	Access
 	D     []Ref
@@ -73,7 +73,7 @@ func (o *LoadTiles) Name() string { return "ld.tiles" + transposed(o.Trans) + ".
 // Registers implements Op.
 func (o *LoadTiles) Registers() (results, sources []Ref) { return registers(o.D...), registers(o.Base) }
 
-// StoreTiles stores a tile of each register (stmatrix).
+// StoreTiles stores the tile in each register (stmatrix).
 type StoreTiles struct {
 	Access
 	S     []Ref
@@ -100,16 +100,17 @@ func (o *TransposeTile) Name() string { return "mov.tile.trans" }
 func (o *TransposeTile) Registers() (results, sources []Ref) { return registers(o.D), registers(o.S) }
 
 // WarpgroupProduct is D = A B + D of a warpgroup (wgmma.mma_async), of which each warp
-// computes its rows. It is done at once: a program may not look before it has waited.
+// computes its rows. It is executed at once, as a program may not read the result
+// before it has waited.
 type WarpgroupProduct struct {
 	F    *ops.MMA
 	D    []Ref
 	A    []Ref // registers, or one with the matrix descriptor
 	B    Ref   // a matrix descriptor
-	Add  Pred  // where it does not hold, D = A B
+	Add  Pred  // where it is false, D = A B
 	InA  bool  // A is in registers
 	Neg  [2]bool
-	Flip [2]bool // the lines of A, of B are across
+	Flip [2]bool // the lines of A, of B are along the other dimension
 }
 
 // Name implements Op.

@@ -5,10 +5,10 @@ package ir
 type MBarrier struct {
 	Access
 	What MBarrierOp
-	// N is a count of arrivals or of transactions, a state of 64 bits, or a parity;
-	// None: one arrival.
+	// N is a count of arrivals or of transactions, a state of 64 bits, or a parity; None
+	// means one arrival.
 	N Ref
-	D Ref // the state before an arrival, or the predicate of a wait; None: nothing
+	D Ref // the state before an arrival, or the predicate of a wait; None if unused
 }
 
 // MBarrierOp is one of the operations on an mbarrier.
@@ -19,13 +19,13 @@ const (
 	MBarrierInit MBarrierOp = iota
 	MBarrierInval
 	MBarrierArrive
-	MBarrierDrop         // arrive, and be less from the next phase on
-	MBarrierExpect       // N more transactions
-	MBarrierComplete     // N transactions
+	MBarrierDrop         // arrive, and expect one less from the next phase on
+	MBarrierExpect       // expect N more transactions
+	MBarrierComplete     // complete N transactions
 	MBarrierArriveExpect // expect N transactions, and arrive once
 	MBarrierDropExpect
-	MBarrierEnded       // whether the phase of a state has ended
-	MBarrierEndedParity // whether the phase of a parity has ended
+	MBarrierEnded       // report whether the phase of a state has ended
+	MBarrierEndedParity // report whether the phase of a parity has ended
 )
 
 // Name implements Op.

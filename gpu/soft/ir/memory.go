@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// Space is how an access finds its memory.
+// Space is the state space of an access.
 type Space uint8
 
 // The spaces.
@@ -27,12 +27,12 @@ type Access struct {
 	Space  Space
 	Base   Ref // of Class32 or Class64
 	Off    uint64
-	Size   uint64 // of one element, bytes
+	Size   uint64 // bytes of one element
 	Signed bool   // a narrow element is sign-extended
 	N      int    // vector elements
 	Mask   uint64 // of the register's width
 	Strong bool   // volatile, or ordered with other threads' (PTX ISA, "Memory Consistency Model")
-	Local  uint64 // where local memory begins in the generic space
+	Local  uint64 // start of local memory in the generic space
 }
 
 func (a *Access) text() string {
@@ -76,12 +76,12 @@ func (o *Store) Registers() (results, sources []Ref) {
 	return nil, append(registers(o.Base), registers(o.S...)...)
 }
 
-// Atomic is an atomic operation on one element of 4 or 8 bytes: F gives the new
-// value of the old and of B and C, and D gets the old one. D may be None.
+// Atomic is an atomic operation on one element of 4 or 8 bytes: F returns the new
+// value, given the old one and B and C, and D receives the old one. D may be None.
 type Atomic struct {
 	Access
 	F       ops.Update
-	Device  ops.Update // what it is in device memory, where it is something else; or nil
+	Device  ops.Update // the operation in device memory if it differs, or nil
 	What    string     // the operation and its type
 	D, B, C Ref
 }
@@ -94,13 +94,13 @@ func (o *Atomic) Registers() (results, sources []Ref) {
 	return registers(o.D), registers(o.Base, o.B, o.C)
 }
 
-// CopyAsync is cp.async: each lane copies from device memory to shared memory
-// (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy"). A
-// program may not look before it has waited; the copy may be done at once.
+// CopyAsync is cp.async: each lane copies from device memory to shared memory (PTX ISA,
+// "Data Movement and Conversion Instructions: Asynchronous copy"). The copy may be
+// executed at once, as a program may not read the result before it has waited.
 type CopyAsync struct {
 	To, From Access // Size: bytes of the copy
-	Count    Ref    // of these so many are copied, the rest becomes zero; None: all
-	Ignore   *Pred  // nothing is copied where it holds
+	Count    Ref    // number of bytes that are copied, the others become zero; None: all
+	Ignore   *Pred  // nothing is copied where it is true
 }
 
 // Name implements Op.

@@ -2,7 +2,7 @@ package ir
 
 import "github.com/basalt-gpu/basalt/gpu/soft/ops"
 
-// ShapeOf reads the register classes off a loop's type.
+// ShapeOf returns the register classes of a loop, given by its type.
 func ShapeOf(f any) (dst Class, src []Class, ok bool) {
 	const a, b = Class32, Class64
 	switch f.(type) {

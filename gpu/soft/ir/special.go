@@ -1,8 +1,8 @@
 package ir
 
-// IsSpecial reports whether there is a special register of 32 bits of that name
-// (PTX ISA, "Special Registers"). A program has it as an ordinary register, which
-// the engine fills.
+// IsSpecial reports whether there is a special register of 32 bits of that name (PTX
+// ISA, "Special Registers"). In a program it is an ordinary register, which the engine
+// fills.
 func IsSpecial(name string) bool {
 	switch name {
 	case "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z",

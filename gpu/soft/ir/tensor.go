@@ -3,16 +3,16 @@ package ir
 import "fmt"
 
 // CopyTensor is cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: each lane copies
-// a box of a tensor, which a tensor map in memory describes, to shared memory or from
-// there (PTX ISA, "Data Movement and Conversion Instructions: Tensor copy").
+// a box of a tensor, which a tensor map in memory describes, to or from shared memory
+// (PTX ISA, "Data Movement and Conversion Instructions: Tensor copy").
 type CopyTensor struct {
 	Map     Access
 	Coords  []Ref // of the box, dimension 0 first
 	Box     Access
-	Barrier *Access // of a load: the mbarrier whose transactions it completes; nil: a store
-	// Multicast: it goes to blocks of the cluster that a mask names.
+	Barrier *Access // for a load, the mbarrier whose transactions it completes; nil for a store
+	// Multicast: it writes to the blocks of the cluster that a mask names.
 	Multicast bool
-	Reduce    string // what a store does to the elements that are there; "": it replaces them
+	Reduce    string // operation of a store on the elements in memory; "" replaces them
 }
 
 // Name implements Op.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WriteText writes a program for a person to read: its blocks with an
-// instruction a line, and the line of PTX that each is of.
+// WriteText writes a program in readable form: its blocks with one instruction per
+// line, and the line of PTX of each.
 func (p *Program) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kernel %s: %d registers of 32 bits, %d of 64, %d predicates; %d bytes of local, %d of shared memory\n",
@@ -23,7 +23,7 @@ func (p *Program) WriteText(w io.Writer) error {
 	return err
 }
 
-// fixedRegisters are lines for the registers that no instruction writes.
+// fixedRegisters returns lines for the registers that no instruction writes.
 func (p *Program) fixedRegisters() (lines []string) {
 	for slot, v := range p.Const32 {
 		lines = append(lines, fmt.Sprintf("  %s = %#x\n", Ref{Class32, slot}, v))

@@ -8,28 +8,28 @@ import (
 )
 
 // BoundObject is set in the number of an object that is a reference of the program's
-// module; the other bits say which one. A launch brings what is bound to it.
+// module; the other bits are its index. The launch has the objects that are bound.
 const BoundObject = 1 << 63
 
-// Packing is how the four channels of a fetch come into registers.
+// Packing is the format of the four channels of a fetch in registers.
 type Packing uint8
 
 // The packings.
 const (
 	Words     Packing = iota
-	Halves            // of 16 bits, in a register each
-	HalfPairs         // two halves in a register
+	Halves            // of 16 bits, one per register
+	HalfPairs         // two halves per register
 )
 
 // Fetch is tex or tld4. Operands that are absent are None.
 type Fetch struct {
 	Object   Ref
-	Sampler  Ref   // an object whose sampler is used instead
-	D        []Ref // channels that nobody wants are None
+	Sampler  Ref   // an object whose sampler is used instead, or None
+	D        []Ref // the channels, None for those that are not used
 	Packing  Packing
-	Resident Ref // the predicate that says that the texels are there
+	Resident Ref // the predicate that reports whether the texels are resident
 	At       [3]Ref
-	Whole    bool // At is integers
+	Whole    bool // At has integers
 	Cube     bool
 	Layer    Ref
 	Offset   [3]Ref
@@ -79,7 +79,8 @@ func (o *TextureProperty) Registers() (results, sources []Ref) {
 	return registers(o.D), registers(o.Object, o.Level)
 }
 
-// IsTexture is istypep: whether a value is a texture object, or a surface object.
+// IsTexture is istypep: it reports whether a value is a texture object, or a surface
+// object.
 type IsTexture struct {
 	D, Object Ref
 	Surface   bool
@@ -95,13 +96,13 @@ func (o *IsTexture) Registers() (results, sources []Ref) {
 	return registers(o.D), registers(o.Object)
 }
 
-// Surface is the place of a surface instruction.
+// Surface has the coordinates of a surface instruction.
 type Surface struct {
 	Object  Ref
 	At      [3]Ref
 	Layer   Ref
 	Outside texture.Outside
-	Texels  bool   // the first of At counts texels, not bytes
+	Texels  bool   // the first of At counts texels instead of bytes
 	Size    uint64 // bytes of an element
 }
 
@@ -111,7 +112,7 @@ func (o *Surface) text() string {
 
 func (o *Surface) place() []Ref { return registers(o.Object, o.At[0], o.At[1], o.At[2], o.Layer) }
 
-// SurfaceLoad is suld.b: a register for each element.
+// SurfaceLoad is suld.b, with a register for each element.
 type SurfaceLoad struct {
 	Surface
 	D []Ref
@@ -123,7 +124,7 @@ func (o *SurfaceLoad) Name() string { return "surface.ld." + o.text() }
 // Registers implements Op.
 func (o *SurfaceLoad) Registers() (results, sources []Ref) { return registers(o.D...), o.place() }
 
-// SurfaceStore is sust: of elements, or of a texel whose channels are converted.
+// SurfaceStore is sust, of elements or of a texel whose channels are converted.
 type SurfaceStore struct {
 	Surface
 	S []Ref
@@ -137,7 +138,7 @@ func (o *SurfaceStore) Registers() (results, sources []Ref) {
 	return nil, append(o.place(), registers(o.S...)...)
 }
 
-// SurfaceReduce is sured. Signed is the operation of texels with signed channels.
+// SurfaceReduce is sured. Signed is the operation on texels with signed channels.
 type SurfaceReduce struct {
 	Surface
 	S         Ref

@@ -2,43 +2,43 @@ package ir
 
 import "github.com/basalt-gpu/basalt/gpu/soft/ops"
 
-// Exchange is an instruction that exchanges values between the lanes of a warp
-// (PTX ISA, "Parallel Synchronization": bar.warp.sync, shfl, vote, match,
-// redux). With .sync a block begins with it, and lanes wait for each other; the
-// forms without are ordinary instructions, for the lanes that are there.
+// Exchange is an instruction that exchanges values between the lanes of a warp (PTX
+// ISA, "Parallel Synchronization": bar.warp.sync, shfl, vote, match, redux). With .sync
+// it is the beginning of a block, and lanes wait for each other; the forms without are
+// ordinary instructions for the active lanes.
 type Exchange struct {
-	Kind     string // opcode and qualifiers: lanes meet where these are the same
+	Kind     string // opcode and qualifiers: lanes synchronize if these are equal
 	What     Exchanged
 	Members  Ref    // the member mask; None without .sync
 	Constant bool   // the member mask is Mask in all lanes
-	Mask     uint32 // then
+	Mask     uint32 // valid if Constant
 	S        []Ref  // 32-bit sources
 	Wide     Ref    // a 64-bit source instead, or None
 	P        *Pred  // the source of a vote
 	Reduce   ops.Update
-	Alone    bool // Reduce changes a value also when it is the only one: of two that are it
+	Alone    bool // Reduce also changes a single value, with itself as the second
 	D        Ref  // the 32-bit result, or None
 	OK       Ref  // the resulting predicate, or None
 }
 
-// Exchanged is what an Exchange computes.
+// Exchanged is the result of an Exchange.
 type Exchanged uint8
 
-// What the lanes of a warp may exchange.
+// The results of exchanges.
 const (
 	Nothing     Exchanged = iota // a barrier
-	ShuffleUp                    // each lane gets the first source of another, which
+	ShuffleUp                    // each lane receives the first source of another one, which
 	ShuffleDown                  // the second and the third name; the third packs
 	ShuffleBfly                  // the clamp and the segment mask
 	ShuffleIdx
-	Ballot   // all get the lanes whose predicate holds
-	VoteAll  // all get whether all predicates hold
-	VoteAny  // … one of them holds
-	VoteSame // … they are the same
-	MatchAll // all get whether they have one value, and all of the lanes if so
-	MatchAny // each lane gets the lanes that have its value
-	Reduced  // all get what Reduce makes of all of their values
-	Elected  // all get the lowest lane, and that one a predicate
+	Ballot   // all receive the lanes whose predicate is true
+	VoteAll  // all receive whether all predicates are true
+	VoteAny  // … one of them is true
+	VoteSame // … they are equal
+	MatchAll // all receive whether they have one value, and all of the lanes if so
+	MatchAny // each lane receives the lanes that have its value
+	Reduced  // all receive the reduction of all of their values
+	Elected  // all receive the lowest lane, and that one a true predicate
 )
 
 // NewExchange returns a barrier of the lanes of a warp.
@@ -58,8 +58,8 @@ func (o *Exchange) Registers() (results, sources []Ref) {
 	return registers(o.D, o.OK), sources
 }
 
-// Aligned is an instruction that all lanes of a warp execute together, at one place
-// (.aligned): they meet, and then the warp does something. Only a block begins with it.
+// Aligned is an instruction that all lanes of a warp execute together (.aligned): they
+// synchronize, and then the warp executes Do. It is always the beginning of a block.
 type Aligned struct {
 	Exchange
 	Do Op
@@ -74,7 +74,7 @@ func (o *Aligned) Registers() (results, sources []Ref) { return o.Do.Registers()
 // Barrier is bar.sync, bar.arrive and bar.red.
 type Barrier struct {
 	Number   Ref // of the barrier
-	Count    Ref // of threads, when Counted; else Number again
+	Count    Ref // number of threads, if Counted; else Number again
 	Counted  bool
 	Constant bool // number and count are the same in all lanes
 	Arrive   bool // without waiting
@@ -97,7 +97,7 @@ func (o *ClusterBarrier) Name() string {
 // Registers implements Op.
 func (o *ClusterBarrier) Registers() (results, sources []Ref) { return nil, nil }
 
-// Reduction is what a barrier does to the predicates of the threads that come.
+// Reduction is the operation of a barrier on the predicates of the threads.
 type Reduction uint8
 
 // The reductions.

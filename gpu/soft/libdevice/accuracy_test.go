@@ -8,19 +8,20 @@ import (
 
 // measured is a function with its reference and the arguments to try.
 type measured struct {
-	name string // of double; that of float has an f more
+	name string // of the double function; that of float has an f appended
 	ref  func(x []real) real
 	args func(r *rand.Rand, most float64) []float64 // most: of the exponent of 2
-	// bound and boundf are the largest errors that the CUDA C++ Programming Guide
-	// gives for a card ("Mathematical Functions Appendix"), in ulp.
+	// bound and boundf are the maximum errors that the CUDA C++ Programming Guide gives
+	// for a GPU ("Mathematical Functions Appendix"), in ulp.
 	bound, boundf float64
-	// from is where the bounds are absolute errors instead: absolute and absolutef; 0: nowhere.
+	// from is the magnitude from which the bounds are the absolute errors absolute and
+	// absolutef; 0 means nowhere.
 	from, absolute, absolutef float64
 }
 
 func one(f func(real) real) func([]real) real { return func(x []real) real { return f(x[0]) } }
 
-// anywhere gives numbers of all sizes.
+// anywhere returns a generator of numbers of all magnitudes.
 func anywhere(n int) func(r *rand.Rand, most float64) []float64 {
 	return func(r *rand.Rand, most float64) (x []float64) {
 		for range n {
@@ -30,7 +31,8 @@ func anywhere(n int) func(r *rand.Rand, most float64) []float64 {
 	}
 }
 
-// between gives numbers of a range, half of them of all sizes in it.
+// between returns a generator of numbers in a range, half of them of all magnitudes in
+// it.
 func between(least, most float64) func(r *rand.Rand, _ float64) []float64 {
 	return func(r *rand.Rand, _ float64) []float64 {
 		if r.IntN(2) == 0 {
@@ -55,7 +57,7 @@ func positive(n int) func(r *rand.Rand, most float64) []float64 {
 	}
 }
 
-// either mixes two ways.
+// either returns a generator that uses two others at random.
 func either(a, b func(r *rand.Rand, most float64) []float64) func(r *rand.Rand, most float64) []float64 {
 	return func(r *rand.Rand, most float64) []float64 {
 		if r.IntN(2) == 0 {
@@ -165,13 +167,13 @@ var functionsMeasured = []measured{
 	{name: "cyl_bessel_i1", ref: one(func(x real) real { return bigI(1, x) }), args: either(between(-80, 80), between(-700, 700)), bound: 6, boundf: 6},
 }
 
-// tiniest is a from that makes all bounds absolute.
+// tiniest is a from with which all bounds are absolute.
 const tiniest = math.SmallestNonzeroFloat64
 
 func order(x []real) int { n, _ := x[0].Int64(); return int(n) }
 
-// ordered gives an order and a number: orders up to most, or, for yn, those for
-// which the guide has a bound: less than two thirds of the number.
+// ordered returns a generator of an order and a number: orders up to most, or, for yn,
+// those for which the guide has a bound: less than two thirds of the number.
 func ordered(least, greatest float64, most int) func(r *rand.Rand, _ float64) []float64 {
 	return func(r *rand.Rand, _ float64) []float64 {
 		x := least + (greatest-least)*r.Float64()
@@ -195,7 +197,8 @@ func small(r *rand.Rand, most float64) []float64 {
 	return []float64{math.Ldexp(1+r.Float64(), -2-r.IntN(int(most)-2))}
 }
 
-// powers2 are bases of all sizes and exponents that do not overflow.
+// powers2 returns a base of any magnitude and an exponent with which the power does not
+// overflow.
 func powers2(r *rand.Rand, most float64) []float64 {
 	x := positive(1)(r, most)[0]
 	if r.IntN(2) == 0 {
@@ -204,7 +207,8 @@ func powers2(r *rand.Rand, most float64) []float64 {
 	return []float64{x, (2*r.Float64() - 1) * most / math.Max(math.Abs(math.Log2(x)), 0x1p-20)}
 }
 
-// lgammaArgs leaves out where the guide gives no bound: around the zeros.
+// lgammaArgs returns arguments of lgamma outside of the intervals around the zeros, for
+// which the guide gives no bound.
 func lgammaArgs(r *rand.Rand, most float64) []float64 {
 	for {
 		x := between(-60, 200)(r, most)
@@ -217,8 +221,9 @@ func lgammaArgs(r *rand.Rand, most float64) []float64 {
 	}
 }
 
-// off is the error of a result, in units in the last place of the true value; bits
-// are those of the format's fraction, least its smallest number's exponent.
+// off returns the error of a result, in units in the last place of the true value. bits
+// is the number of fraction bits of the format, least the exponent of its smallest
+// number.
 func off(got float64, want real, bits, least, most int) float64 {
 	limit := new(big.Float).SetPrec(64).SetMantExp(big.NewFloat(1), most)
 	limit.Sub(limit, new(big.Float).SetMantExp(big.NewFloat(1), most-bits-2))

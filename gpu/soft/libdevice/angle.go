@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Functions of angles.
+// Trigonometric functions.
 
-// digits are the bits of 2/π after the point.
+// digits has the fractional bits of 2/π.
 var digits = [20]uint64{
 	0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
 	0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,
@@ -16,8 +16,8 @@ var digits = [20]uint64{
 	0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab, 0xf0cfbc209af4361d,
 }
 
-// reduced returns the quarter of the circle that x is nearest to, modulo 4, and
-// the angle from there, at most π/4.
+// reduced returns the multiple of π/2 that is nearest to x, modulo 4, and the angle
+// relative to it, at most π/4.
 func reduced(x float64) (quarter int, r double) {
 	switch a := math.Abs(x); {
 	case a < 0.78:
@@ -34,13 +34,14 @@ func reduced(x float64) (quarter int, r double) {
 	return quarter, r
 }
 
-// far is reduced for large numbers: of x * 2/π only what is below 4 counts, so
-// that only some digits of 2/π do (M. Payne and R. Hanek, "Radian reduction for
-// trigonometric functions", 1983).
+// far is reduced for large numbers. As x * 2/π is needed modulo 4 only, some digits of
+// 2/π suffice (M. Payne and R. Hanek, "Radian reduction for trigonometric functions",
+// 1983).
 func far(x float64) (quarter int, r double) {
 	b := math.Float64bits(x)
 	m, e := b&(1<<52-1)|1<<52, int(b>>52)-1075 // x = m * 2^e
-	// Digits from 2^(2-e) on down; at m * 2^e they count from 4·2^… on down.
+	// The digits from 2^(2-e) on, which multiplied by m * 2^e have the weight 4·2^… and
+	// less.
 	from := max(e-2, 0)
 	var w [4]uint64
 	for i := range w {
@@ -50,7 +51,8 @@ func far(x float64) (quarter int, r double) {
 			w[i] |= digits[at/64+1] >> (64 - at%64)
 		}
 	}
-	// The product's 256 low bits: a fixed point with 254 + (e-from) bits … after it.
+	// The product's 256 low bits: a fixed-point number with 254 + (e-from) fractional
+	// bits.
 	var p [4]uint64
 	var carry uint64
 	for i := 3; i >= 0; i-- {
@@ -83,7 +85,7 @@ func far(x float64) (quarter int, r double) {
 	return quarter & 3, f.mul(double{halfPi[0], halfPi[1]})
 }
 
-// fraction is a number of 256 bits after the point.
+// fraction returns a number with 256 fractional bits.
 func fraction(p [4]uint64) double {
 	sum := exact(0)
 	for i := 3; i >= 0; i-- {
@@ -93,8 +95,8 @@ func fraction(p [4]uint64) double {
 	return sum
 }
 
-// sine and cosine are for angles of at most π/4: a series of which the terms
-// after the first two need no more than one number.
+// sine and cosine evaluate a series for angles of at most π/4. The terms after the
+// first two need only the precision of one number.
 func sine(r double) double {
 	z := r.hi * r.hi
 	tail := 0.0
@@ -117,7 +119,7 @@ func cosine(r double) double {
 
 func sign(n int) float64 { return float64(1 - 2*(n&1)) }
 
-// sincosOf are sine and cosine of an angle after some quarters.
+// sincosOf returns sine and cosine of an angle plus a multiple of π/2.
 func sincosOf(quarter int, r double) (s, c double) {
 	s, c = sine(r), cosine(r)
 	if quarter&1 != 0 {
@@ -157,7 +159,7 @@ func tan(x float64) float64 {
 	return s.div(c).value()
 }
 
-// halfTurns is for sine and cosine of πx.
+// halfTurns returns sine and cosine of πx.
 func halfTurns(x float64) (s, c double) {
 	if x-x != 0 {
 		return exact(math.NaN()), exact(math.NaN())
@@ -171,7 +173,7 @@ func sinpi(x float64) float64 {
 	if x == math.Trunc(x) && !math.IsInf(x, 0) {
 		return math.Copysign(0, x)
 	}
-	if math.Abs(x) < 0x1p-960 { // π's lower part would be denormal
+	if math.Abs(x) < 0x1p-960 { // π's lower part would be subnormal
 		return math.Pi * x
 	}
 	s, _ := halfTurns(x)
@@ -186,7 +188,7 @@ func cospi(x float64) float64 {
 	return c.value()
 }
 
-// atan2 corrects the library's angle t by that from t to the point (x, y).
+// atan2 corrects the library's angle t by the angle from t to the point (x, y).
 func atan2(y, x float64) float64 {
 	t := math.Atan2(y, x)
 	a, b := math.Abs(x), math.Abs(y)
@@ -198,7 +200,7 @@ func atan2(y, x float64) float64 {
 	switch {
 	case x > 0 && n-m < -60:
 		return y / x
-	case n-m < -60: // y/x may underflow, and with it the sign that Go looks at
+	case n-m < -60: // y/x may underflow, and lose the sign that Go uses
 		return math.Copysign(math.Pi, y)
 	case n-m > 60:
 		return math.Copysign(math.Pi/2, y)
@@ -235,5 +237,5 @@ func acos(x float64) float64 {
 	return angle(math.Atan2(o.hi, x), o, exact(x))
 }
 
-// opposite is √(1-x²).
+// opposite returns √(1-x²).
 func opposite(x float64) double { return twoSum(1, -x).mul(twoSum(1, x)).sqrt() }

@@ -2,16 +2,17 @@ package libdevice
 
 import "math"
 
-// Bessel functions. Near 0 their power series have all bits also where the
-// values are small; further out the library's have a small absolute error.
+// Bessel functions. Near 0, their power series have full relative precision also where
+// the values are small. Further out, the library's functions have a small absolute
+// error.
 
-// near is how far the power series are used: their terms grow to e^near.
+// near is the limit up to which the power series are used: their terms grow to e^near.
 const near = 16
 
-// maxOrder bounds the work of one call: beyond it jn and yn are NaN.
+// maxOrder limits the work of one call: beyond it jn and yn return NaN.
 const maxOrder = 1 << 16
 
-// powers is the sum of (±x²/4)^k / (k! (k+n)!) * weight(k), without (x/2)^n.
+// powers returns the sum of (±x²/4)^k / (k! (k+n)!) * weight(k), without (x/2)^n.
 func powers(x float64, n int, sign float64, weight func(k int) double) double {
 	z := product(x, x).halves(sign / 4)
 	term := exact(1)
@@ -59,13 +60,13 @@ func jn(n int32, x float64) float64 {
 		return j0(x)
 	case n == 1:
 		return j1(x)
-	case n < 0 || n > maxOrder: // CUDA leaves negative orders open: NaN
+	case n < 0 || n > maxOrder: // negative orders are undefined in CUDA: NaN
 		return math.NaN()
 	}
 	return math.Jn(int(n), x)
 }
 
-// harmonic makes a function of the sums 1 + 1/2 + … + 1/k, for k in order.
+// harmonic returns a function that returns the sums 1 + 1/2 + … + 1/k, for k in order.
 func harmonic() func(k int) double {
 	h, next := exact(0), 1
 	return func(k int) double {
@@ -131,8 +132,8 @@ func besselI1(x float64) float64 {
 	return math.Copysign(grown(math.Abs(x), 1), x)
 }
 
-// grown is the modified function of order n for large x, by its asymptotic
-// series: e^x / √(2πx) * (1 - (4n²-1)/8x + (4n²-1)(4n²-9)/2!(8x)² …).
+// grown returns the modified function of order n for large x, by its asymptotic series:
+// e^x / √(2πx) * (1 - (4n²-1)/8x + (4n²-1)(4n²-9)/2!(8x)² …).
 func grown(x, n float64) float64 {
 	if x != x || x > 1000 {
 		return x * math.Inf(1)

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// computed are the functions of one lane's values that are no instruction.
+// computed returns the functions of one lane's values that are not instructions.
 func computed() map[string]any {
 	all := map[string]any{
 		"norm3df":  func(x, y, z float32) float32 { return float32(norm3d(float64(x), float64(y), float64(z))) },
@@ -29,7 +29,7 @@ func computed() map[string]any {
 		"ilogb":    ilogb,
 		"ilogbf":   func(x float32) int32 { return ilogb(float64(x)) },
 		"copysign": math.Copysign, "copysignf": func(x, y float32) float32 { return float32(math.Copysign(float64(x), float64(y))) },
-		"nan":  func(uint64) float64 { return math.NaN() }, // whatever its text says
+		"nan":  func(uint64) float64 { return math.NaN() }, // the text is ignored
 		"nanf": func(uint64) float32 { return float32(math.NaN()) },
 		"fdim": fdim, "fdimf": fdimf,
 		"nextafter": math.Nextafter, "nextafterf": math.Nextafter32,
@@ -58,7 +58,7 @@ func computed() map[string]any {
 	return all
 }
 
-// oneArgument are functions of one double, of which that of float is the same rounded.
+// oneArgument has functions of one double, whose float variants round their result.
 var oneArgument = map[string]func(float64) float64{
 	"exp": exp, "exp2": exp2, "exp10": exp10, "expm1": expm1, "log": log, "log2": log2, "log10": log10, "log1p": log1p,
 	"sin": sin, "cos": cos, "tan": tan, "sinpi": sinpi, "cospi": cospi, "asin": asin, "acos": acos, "atan": atan,
@@ -70,7 +70,8 @@ var oneArgument = map[string]func(float64) float64{
 	"round": math.Round, "logb": logb,
 }
 
-// fastSingles replace those of float where Go's have far more than its bits.
+// fastSingles replaces functions for float, where Go's have much more precision than
+// necessary.
 var fastSingles = map[string]func(float64) float64{
 	"expm1": math.Expm1, "log1p": math.Log1p,
 	"atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh,
@@ -79,7 +80,7 @@ var fastSingles = map[string]func(float64) float64{
 	"rcbrt": func(x float64) float64 { return 1 / math.Cbrt(x) },
 }
 
-// byTwo are functions of float that are made of the powers and logarithms of two.
+// byTwo has functions for float that are computed from powers and logarithms of two.
 var byTwo = map[string]func(float64) float64{
 	"exp":   func(x float64) float64 { return ops.Exp2(x * math.Log2E) },
 	"exp10": func(x float64) float64 { return ops.Exp2(x * ops.Log2Ten) },
@@ -87,7 +88,7 @@ var byTwo = map[string]func(float64) float64{
 	"log10": func(x float64) float64 { return ops.Log2(x) * (1 / ops.Log2Ten) },
 }
 
-// firstBessel is Go's, which loses the sign of a zero.
+// firstBessel returns Go's J1, with the sign of a zero, which Go loses.
 func firstBessel(x float64) float64 {
 	if x == 0 {
 		return x

@@ -2,10 +2,10 @@ package libdevice
 
 import "math"
 
-// double is a number as the unevaluated sum of two, of which the second is at
-// most half a unit in the last place of the first: about 106 bits.
-// (T. J. Dekker, "A floating-point technique for extending the available
-// precision", 1971.) Neither part may be near overflow or underflow.
+// double is a number as the unevaluated sum of two, of which the second is at most half
+// a unit in the last place of the first: about 106 bits. (T. J. Dekker, "A
+// floating-point technique for extending the available precision", 1971.) Neither part
+// may be near overflow or underflow.
 type double struct{ hi, lo float64 }
 
 func twoSum(a, b float64) double {
@@ -21,7 +21,7 @@ func quickSum(a, b float64) double {
 }
 
 func product(a, b float64) double {
-	p := float64(a * b) // the conversion keeps it from being fused with what follows
+	p := float64(a * b) // the conversion prevents fusing it with what follows
 	return double{p, math.FMA(a, b, -p)}
 }
 
@@ -55,7 +55,7 @@ func (a double) div(b double) double {
 	return s.plus(r.hi / b.hi)
 }
 
-// sqrt is the root of a positive number.
+// sqrt returns the square root of a positive number.
 func (a double) sqrt() double {
 	y := math.Sqrt(a.hi)
 	r := a.add(product(y, y).neg())
@@ -70,10 +70,10 @@ func (a double) halves(s float64) double { return double{a.hi * s, a.lo * s} } /
 func (a double) value() float64          { return a.hi + a.lo }
 func exact(x float64) double             { return double{hi: x} }
 
-// ratio is a / b of whole numbers.
+// ratio returns a / b for integers.
 func ratio(a, b float64) double { return exact(a).div(exact(b)) }
 
-// polynomial is c[0] + c[1] x + …
+// polynomial returns c[0] + c[1] x + …
 func polynomial(x double, c []double) double {
 	s := c[len(c)-1]
 	for i := len(c) - 2; i >= 0; i-- {
@@ -82,7 +82,7 @@ func polynomial(x double, c []double) double {
 	return s
 }
 
-// Constants as sums of two, and of three where a multiple is taken away.
+// Constants as sums of two numbers, and of three where multiples are subtracted.
 var (
 	halfPi      = [3]float64{0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110}
 	ln2         = [3]float64{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56, 0x1.7b57a079a1934p-111}
@@ -96,7 +96,7 @@ var (
 	twoOverRoot = double{0x1.20dd750429b6dp+0, 0x1.1ae3a914fed80p-56} // 2/√π
 )
 
-// reciprocals of factorials: of n! at n.
+// factorials has the reciprocals of factorials: of n! at n.
 var factorials = func() (list [28]double) {
 	f := exact(1)
 	list[0] = f

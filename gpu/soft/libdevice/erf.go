@@ -4,21 +4,21 @@ import "math"
 
 // The error function, the normal distribution, and their inverses.
 
-// erfcOf is erfc of a sum: by its derivative from its first part.
+// erfcOf returns erfc of a sum, computed by the derivative at its first part.
 func erfcOf(u double) float64 {
 	e := math.Erfc(u.hi)
 	if math.IsInf(u.hi, 0) || u.hi > 28 {
 		return e
 	}
 	r, n := exponential(product(u.hi, u.hi).neg())
-	if n < -900 { // e has few bits, or will have: the tail's series has all
+	if n < -900 { // e has few bits, or will have; the tail's series has full precision
 		return raised(tail(u).mul(r), n)
 	}
 	return e - twoOverRoot.hi*r.scale(n).hi*u.lo*(1-u.hi*u.lo)
 }
 
-// tail is e^(x²) erfc(x) for large x, by its asymptotic series:
-// (1 - 1/(2x²) + 3/(2x²)² - 15/(2x²)³ …) / (x √π).
+// tail returns e^(x²) erfc(x) for large x, by its asymptotic series: (1 - 1/(2x²) +
+// 3/(2x²)² - 15/(2x²)³ …) / (x √π).
 func tail(x double) double {
 	z := 1 / (2 * x.hi * x.hi)
 	term, sum := 1.0, 0.0
@@ -90,7 +90,8 @@ func erfinv(x float64) float64 {
 	return refined(y, (1-x)-math.Erfc(y)) // 1 - x is exact
 }
 
-// refined is a step of Halley's method from y, where erf is too large by e.
+// refined returns the result of a step of Halley's method from y, where erf is too
+// large by e.
 func refined(y, e float64) float64 {
 	d := e / (twoOverRoot.hi * math.Exp(-y*y))
 	return y - d/(1+y*d)
@@ -115,7 +116,7 @@ func erfcinv(x float64) float64 {
 		c := erfcx(y)
 		y += (math.Log(c) - y*y - l) * c / twoOverRoot.hi
 	}
-	// The last step with what a logarithm's rounding hides.
+	// The last step uses what the rounding of a logarithm hides.
 	r, n := exponential(product(y, y).neg())
 	c := erfcx(y)
 	q := r.times(c).plus(-math.Ldexp(x, -n))

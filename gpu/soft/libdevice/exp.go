@@ -2,7 +2,7 @@ package libdevice
 
 import "math"
 
-// Exponentials and logarithms, and what is made of them.
+// Exponentials and logarithms, and functions that are computed from them.
 
 // exponential returns e^a as r * 2^n; |a| < 10^6.
 func exponential(a double) (r double, n int) {
@@ -12,7 +12,7 @@ func exponential(a double) (r double, n int) {
 	return p.plus(1), int(k)
 }
 
-// less1 is e^t - 1 for |t| < 0.4: a series for t/64, and (1+p)^2 - 1 = 2p + p^2
+// less1 returns e^t - 1 for |t| < 0.4, by a series for t/64, and (1+p)^2 - 1 = 2p + p^2
 // six times.
 func less1(t double) double {
 	t = t.halves(1.0 / 64)
@@ -23,7 +23,7 @@ func less1(t double) double {
 	return p
 }
 
-// raised rounds r * 2^n once, also where that is denormal.
+// raised rounds r * 2^n once, also if the result is subnormal.
 func raised(r double, n int) float64 {
 	if n > 1100 {
 		n = 1100
@@ -37,10 +37,9 @@ func raised(r double, n int) float64 {
 	return tiny(r, n)
 }
 
-// tiny rounds r * 2^n to a multiple of 2^-1074: added to a number with that unit
-// in its last place, r has no bits below.
+// tiny rounds r * 2^n to a multiple of 2^-1074.
 func tiny(r double, n int) float64 {
-	unit := math.Ldexp(1, -1074-n) // r's unit
+	unit := math.Ldexp(1, -1074-n) // 2^-1074 in the scale of r
 	if unit > 8*math.Abs(r.hi) {
 		return math.Copysign(0, r.hi)
 	}
@@ -55,7 +54,7 @@ func tiny(r double, n int) float64 {
 
 func exp(x float64) float64 { return exponentialOf(x, exact(1)) }
 
-// exponentialOf is e^(x*by).
+// exponentialOf returns e^(x*by).
 func exponentialOf(x float64, by double) float64 {
 	switch {
 	case x != x:
@@ -97,8 +96,8 @@ func expm1(x float64) float64 {
 	return r.scale(n).plus(-1).value()
 }
 
-// logarithm is log(x) of a positive, finite number. Near 1 it is a series,
-// elsewhere one step of Newton's from the library's value.
+// logarithm returns log(x) of a positive, finite number. Near 1 it uses a series,
+// elsewhere one step of Newton's method from the library's value.
 func logarithm(x float64) double {
 	m, n := math.Frexp(x)
 	if m < rootHalf.hi {
@@ -108,7 +107,7 @@ func logarithm(x float64) double {
 	return logOf(exact(m)).add(product(float64(n), ln2[0])).add(product(float64(n), ln2[1]))
 }
 
-// logOf is log(m) for m between 1/2 and 2.
+// logOf returns log(m) for m between 1/2 and 2.
 func logOf(m double) double {
 	f := m.plus(-1)
 	if math.Abs(f.hi) < 0x1p-6 {
@@ -127,13 +126,14 @@ var odd = func() (list [16]double) { // 1/(2n+1)
 	return list
 }()
 
-// near1 is log(1+f) for |f| < 1/64.
+// near1 returns log(1+f) for |f| < 1/64.
 func near1(f double) double {
 	s := f.div(f.plus(2))
 	return s.mul(polynomial(s.mul(s), odd[:8])).halves(2)
 }
 
-// logTimes is log(x) * by, with the values of a logarithm elsewhere.
+// logTimes returns log(x) * by, and for x <= 0 and infinities the values of a
+// logarithm.
 func logTimes(x float64, by double) float64 {
 	switch {
 	case x == 0:
@@ -170,7 +170,7 @@ func log1p(x float64) float64 {
 	return logSum(twoSum(x, 1)).value()
 }
 
-// logSum is log(a) of a positive number.
+// logSum returns log(a) of a positive number.
 func logSum(a double) double {
 	_, n := math.Frexp(a.hi)
 	a = double{math.Ldexp(a.hi, 1-n), math.Ldexp(a.lo, 1-n)} // 1 to 2
@@ -185,7 +185,7 @@ func logSum(a double) double {
 func pow(x, y float64) float64 {
 	a := math.Abs(x)
 	if x != x || y != y || a == 0 || a == 1 || y == 0 || math.IsInf(a, 0) || math.IsInf(y, 0) || x < 0 && y != math.Trunc(y) {
-		return math.Pow(x, y) // C's special values, which are Go's
+		return math.Pow(x, y) // C's special values, which are those of Go
 	}
 	sign := 1.0
 	if x < 0 && math.Mod(y, 2) != 0 {
@@ -268,7 +268,7 @@ func asinh(x float64) float64 {
 	return math.Copysign(log1pOf(f).value(), x)
 }
 
-// log1pOf is log(1+f), f > -1/2.
+// log1pOf returns log(1+f) for f > -1/2.
 func log1pOf(f double) double {
 	if math.Abs(f.hi) < 0x1p-6 {
 		return near1(f)
@@ -285,7 +285,7 @@ func acosh(x float64) float64 {
 	case x > 0x1p30:
 		return logarithm(x).add(double{ln2[0], ln2[1]}).value()
 	}
-	t := x - 1 // exact below 2; above, its error does not count
+	t := x - 1 // exact below 2; above, its error is insignificant
 	f := twoSum(x, -1)
 	root := f.mul(f).add(f.halves(2))
 	if t == 0 {

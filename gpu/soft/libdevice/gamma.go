@@ -4,7 +4,7 @@ import "math"
 
 // The gamma function.
 
-// bernoulli are B(2k) / (2k (2k-1)), k from 1: the terms of Stirling's series.
+// bernoulli has B(2k) / (2k (2k-1)), k from 1: the coefficients of Stirling's series.
 var bernoulli = [...]double{
 	ratio(1, 12), ratio(-1, 360), ratio(1, 1260), ratio(-1, 1680), ratio(1, 1188), ratio(-691, 360360),
 	ratio(1, 156), ratio(-3617, 122400), ratio(43867, 244188), ratio(-174611, 125400), ratio(77683, 5796),
@@ -13,7 +13,7 @@ var bernoulli = [...]double{
 
 var halfLog2Pi = double{0x1.d67f1c864beb5p-1, -0x1.65b5a1b7ff5dfp-55}
 
-// stirling is log Γ(x) for x >= 20.
+// stirling returns log Γ(x) for x >= 20.
 func stirling(x double) double {
 	z := exact(1).div(x)
 	s := z.mul(polynomial(z.mul(z), bernoulli[:]))
@@ -45,7 +45,8 @@ func tgamma(x float64) float64 {
 	return raised(pi.div(s.mul(r)), -n)
 }
 
-// gammaOf is Γ(x), x > 0, as r * 2^n: Γ(x+k) of large x+k, divided down.
+// gammaOf returns Γ(x), x > 0, as r * 2^n: Γ(x+k) of a large x+k, divided by the
+// factors.
 func gammaOf(x double) (r double, n int) {
 	below := exact(1)
 	for x.hi < 20 {
@@ -80,7 +81,7 @@ func lgamma(x float64) float64 {
 	return logSum(pi).add(logSum(s).neg()).add(logGamma(twoSum(1, -x)).neg()).value()
 }
 
-// logGamma is log Γ(x), x > 0.
+// logGamma returns log Γ(x), x > 0.
 func logGamma(x double) double {
 	below := exact(1)
 	for x.hi < 20 {

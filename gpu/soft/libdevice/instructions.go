@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// instructions are the functions that are one instruction of PTX.
+// instructions returns the functions that are one instruction of PTX.
 func instructions() map[string]string {
 	all := map[string]string{
 		"abs": "abs.s32", "llabs": "abs.s64", "brev": "brev.b32", "brevll": "brev.b64", "clz": "clz.b32", "clzll": "clz.b64",
@@ -33,7 +33,7 @@ func instructions() map[string]string {
 	return all
 }
 
-// rounded adds what exists for each way of rounding.
+// rounded adds the functions that exist for each rounding mode.
 func rounded(all map[string]string, suffix, mode string) {
 	for letter, typ := range map[string]string{"f": "f32", "d": "f64"} {
 		for _, op := range []string{"add", "sub", "mul", "div", "rcp", "sqrt"} {
@@ -46,13 +46,13 @@ func rounded(all map[string]string, suffix, mode string) {
 	for name, typ := range map[string]string{"int": "s32", "uint": "u32", "ll": "s64", "ull": "u64"} {
 		all["float2"+name+suffix], all["double2"+name+suffix] = "cvt."+mode+"i."+typ+".f32", "cvt."+mode+"i."+typ+".f64"
 		all[name+"2float"+suffix] = "cvt." + mode + ".f32." + typ
-		if len(name) < 4 && name != "int" { // every int is a double
+		if len(name) < 4 && name != "int" { // every int is exact as a double
 			all[name+"2double"+suffix] = "cvt." + mode + ".f64." + typ
 		}
 	}
 }
 
-// operation is that of an instruction.
+// operation returns the operation of an instruction.
 func operation(instruction string) ops.Operation {
 	part := strings.Split(instruction, ".")
 	if o, ok := ops.Find(part[0], part[1:]...); ok {
@@ -61,7 +61,7 @@ func operation(instruction string) ops.Operation {
 	if v, ok := ops.FindConversion(part[1:]); ok && part[0] == "cvt" {
 		return ops.Operation{Name: instruction, Loop: conversion(v)}
 	}
-	panic(fmt.Sprintf("no operation for %s", instruction)) // every function's is looked up at the start
+	panic(fmt.Sprintf("no operation for %s", instruction)) // all functions' operations are looked up at initialization
 }
 
 func conversion(v ops.Conversion) any {

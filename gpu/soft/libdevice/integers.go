@@ -2,7 +2,7 @@ package libdevice
 
 import "math/bits"
 
-// integers adds the functions of integers that are no instruction.
+// integers adds the functions of integers that are not instructions.
 func integers(all map[string]any) {
 	all["ffs"] = func(x uint32) uint32 { return uint32(bits.TrailingZeros32(x)+1) % 33 }
 	all["ffsll"] = func(x uint64) uint32 { return uint32(bits.TrailingZeros64(x)+1) % 65 }

@@ -1,13 +1,13 @@
-// Package libdevice is the mathematics that CUDA C++ compilers call instead of
-// writing instructions: functions with the names and types of libdevice (NVIDIA's
-// "libdevice User's Guide"), computed by the host. A device that has them runs
-// programs whose compiler had no such library.
+// Package libdevice implements the mathematical functions that CUDA C++ compilers call:
+// functions with the names and types of libdevice (NVIDIA's "libdevice User's Guide"),
+// computed by the host. A device that has them can execute programs whose compiler had
+// no such library.
 //
-// Functions of float are computed with float64 and rounded once. Those of double
-// are Go's where Go's are exact to a unit in the last place, and else sums of two
-// numbers (double.go). What an instruction of PTX does is that instruction's
-// operation (instructions.go). docs/soft-math.md has the errors, measured against
-// math/big.
+// Functions of float are computed with float64 and rounded once. Those of double are
+// Go's where these have an error of at most a unit in the last place, and else sums of
+// two numbers (double.go). A function that is an instruction of PTX is that
+// instruction's operation (instructions.go). docs/soft-math.md has the errors, measured
+// with math/big.
 package libdevice
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// Prefix begins the names of the functions.
+// Prefix is the prefix of the functions' names.
 const Prefix = "__nv_"
 
 // Function is a function of libdevice. Its parameters are the values that its
-// operations take, and after them a pointer for each of Outputs.
+// operations take, followed by a pointer for each of Outputs.
 type Function struct {
-	Result  *ops.Operation // what it returns; nil: nothing
+	Result  *ops.Operation // the returned value, or nil
 	Outputs []ops.Operation
 }
 
-// Operations lists the result and the outputs.
+// Operations returns the operations of the result and the outputs.
 func (f Function) Operations() []ops.Operation {
 	if f.Result == nil {
 		return f.Outputs
@@ -36,7 +36,7 @@ func (f Function) Operations() []ops.Operation {
 	return append([]ops.Operation{*f.Result}, f.Outputs...)
 }
 
-// Find returns the function of a name with Prefix.
+// Find returns the function with a name that includes Prefix.
 func Find(name string) (f Function, ok bool) {
 	short, ok := strings.CutPrefix(name, Prefix)
 	if !ok {
@@ -46,7 +46,7 @@ func Find(name string) (f Function, ok bool) {
 	return f, ok
 }
 
-// All returns the functions by their names without Prefix.
+// All returns a copy of the table of functions, by their names without Prefix.
 func All() map[string]Function { return maps.Clone(functions) }
 
 var functions = table()
@@ -57,14 +57,14 @@ func table() map[string]Function {
 	for name, f := range computed() {
 		add(name, ops.Operation{Name: Prefix + name, Loop: loop(f)})
 	}
-	for name, instruction := range instructions() { // where there is one it is the function
+	for name, instruction := range instructions() { // an instruction takes precedence
 		add(name, operation(instruction))
 	}
 	for name, list := range withPointers {
 		var f Function
 		for i, g := range list {
 			switch {
-			case g == nil: // it returns nothing
+			case g == nil: // no returned value
 			case i == 0:
 				f.Result = &ops.Operation{Name: Prefix + name, Loop: loop(g)}
 			default:
@@ -76,8 +76,8 @@ func table() map[string]Function {
 	return all
 }
 
-// withPointers are functions with more than one result: the returned one, or nil,
-// and those that go where pointers say.
+// withPointers has functions with more than one result: the returned one, or nil, and
+// those that are stored to the addresses of pointers.
 var withPointers = map[string][]any{
 	"sincos":       {nil, sin, cos},
 	"sincosf":      {nil, single(sin), single(cos)},
@@ -92,7 +92,7 @@ var withPointers = map[string][]any{
 	"remquof":      {single2(math.Remainder), func(x, y float32) int32 { return quotient(float64(x), float64(y)) }},
 }
 
-// single makes a function of float: computed with float64 and rounded.
+// single returns a function of float that is computed with float64 and rounded.
 func single(f func(float64) float64) func(float32) float32 {
 	return func(x float32) float32 { return float32(f(float64(x))) }
 }

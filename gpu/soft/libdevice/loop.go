@@ -10,7 +10,8 @@ type value interface {
 	int32 | uint32 | int64 | uint64 | float32 | float64
 }
 
-// A lane's bits as a value, and back; NaN is the one that instructions give.
+// Conversions of a lane's bits to a value, and back. A NaN becomes the one that
+// instructions return.
 
 func of32[T value](b uint32) T {
 	var x T
@@ -68,7 +69,7 @@ func to64[T value](x T) uint64 {
 	return 0
 }
 
-// loop makes a loop over lanes (ops.Operation) of a function of one lane's values.
+// loop returns a loop over lanes (ops.Operation) of a function of one lane's values.
 func loop(f any) any {
 	switch f := f.(type) {
 	case func(float32) float32:
@@ -180,7 +181,7 @@ func loopOfMore(f any) any {
 			}
 		}
 	}
-	panic(fmt.Sprintf("no loop for %T", f)) // every function's is made at the start
+	panic(fmt.Sprintf("no loop for %T", f)) // all functions' loops are made at initialization
 }
 
 func loop32[A, D value](f func(A) D) func(d, a []uint32) {

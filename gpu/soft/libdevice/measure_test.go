@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// go test ./gpu/soft/libdevice -run TestAccuracy -update measures anew, with more
-// arguments, and writes the table of the documentation.
+// With -update, TestAccuracy measures again with more arguments, and writes the table
+// of the documentation: go test ./gpu/soft/libdevice -run TestAccuracy -update
 var update = flag.Bool("update", false, "write the table of docs/soft-math.md")
 
 const (
@@ -23,11 +23,11 @@ const (
 	allSamples  = 1000 // for the documentation; the first are the same
 )
 
-// largest are the largest errors found, in ulp and absolute.
+// largest has the largest errors found, in ulp and absolute.
 type largest struct{ ulp, absolute float64 }
 
-// Every function is as exact as the documentation says, and as the CUDA C++
-// Programming Guide says of a card.
+// TestAccuracy checks that every function has at most the error in the documentation,
+// and that of a GPU in the CUDA C++ Programming Guide.
 func TestAccuracy(t *testing.T) {
 	samples := fewSamples
 	if *update {
@@ -60,7 +60,7 @@ func readDocument(t *testing.T) (before, table, after string) {
 	before, rest, ok := strings.Cut(string(b), tableBegins)
 	table, after, end := strings.Cut(rest, tableEnds)
 	if !ok || !end {
-		t.Fatalf("%s has no table between %q and %q", document, tableBegins, tableEnds)
+		t.Fatalf("%s has no table between %q and %q, want one", document, tableBegins, tableEnds)
 	}
 	return before, table, after
 }
@@ -75,7 +75,7 @@ func writeTable(t *testing.T, rows []string) {
 	}
 }
 
-// row is the function's line of the table.
+// row returns the function's line of the table.
 func (m measured) row(double, single largest) string {
 	cells := func(e largest, bound, absolute float64) string {
 		var found, allowed []string
@@ -90,14 +90,14 @@ func (m measured) row(double, single largest) string {
 	return fmt.Sprintf("| `%s` | %s | %s |\n", m.name, cells(double, m.bound, m.absolute), cells(single, m.boundf, m.absolutef))
 }
 
-// compare holds what was measured against the documentation.
+// compare compares measured errors with the documentation.
 func (m measured) compare(t *testing.T, double, single largest) {
 	_, table, _ := readDocument(t)
 	_, rest, ok := strings.Cut(table, "| `"+m.name+"` | ")
 	line, _, _ := strings.Cut(rest, "\n")
 	cells := strings.Split(line, " | ")
 	if !ok || len(cells) != 4 {
-		t.Fatalf("%s has no line for it; run the test with -update", document)
+		t.Fatalf("%s has no line for %s: run the test with -update", document, m.name)
 	}
 	for i, e := range []largest{double, single} {
 		for found := range strings.SplitSeq(cells[2*i], ", ") {
@@ -111,13 +111,14 @@ func (m measured) compare(t *testing.T, double, single largest) {
 				got = e.absolute
 			}
 			if got > documented {
-				t.Errorf("%s: the error is %g, and the documentation says %s", [...]string{"double", "float"}[i], got, found)
+				t.Errorf("%s: error = %g, want at most the %s of the documentation", [...]string{"double", "float"}[i], got, found)
 			}
 		}
 	}
 }
 
-// measure finds the largest errors of a function, and reports those that are not allowed.
+// measure returns the largest errors of a function, and reports those that are not
+// allowed.
 func measure(t *testing.T, m measured, float bool, samples int) (most largest) {
 	r := rand.New(rand.NewPCG(18, 8)) //nolint:gosec // the same arguments each time
 	exponent, fraction, least, bound, absolute := 1022.0, 52, -1074, m.bound, m.absolute
@@ -137,13 +138,13 @@ func measure(t *testing.T, m measured, float bool, samples int) (most largest) {
 		if m.from > 0 && math.Abs(x[len(x)-1]) > m.from {
 			e, _ := difference(num(precision, got), want).Float64()
 			if most.absolute = max(most.absolute, math.Abs(e)); math.Abs(e) > absolute {
-				t.Errorf("of %v it gives %v, want %.20g: %g more than the allowed %g", x, got, want, e, absolute)
+				t.Errorf("%s of %v = %v, want %.20g: absolute error %g, allowed %g", m.name, x, got, want, e, absolute)
 			}
 			continue
 		}
 		e := off(got, want, fraction, least, map[bool]int{false: 1024, true: 128}[float])
 		if most.ulp = max(most.ulp, e); !(e <= bound) {
-			t.Errorf("of %v it gives %v, want %.20g: an error of %g ulp, allowed are %g", x, got, want, e, bound)
+			t.Errorf("%s of %v = %v, want %.20g: error %g ulp, allowed %g", m.name, x, got, want, e, bound)
 		}
 	}
 	return most

@@ -5,13 +5,13 @@ import "strings"
 // Functions of the two halves or four bytes of a register (CUDA Math API, "SIMD
 // Intrinsics").
 
-// parts are two integers of some bits.
+// parts has two integers of a number of bits.
 type parts struct {
 	a, b int64
 	bits uint
 }
 
-// clamped brings a result into the range of a part.
+// clamped clamps a result to the range of a part.
 func (p parts) clamped(x int64, signed bool) int64 {
 	if signed {
 		return min(max(x, -1<<(p.bits-1)), 1<<(p.bits-1)-1)
@@ -52,7 +52,7 @@ func parallel(all map[string]any, count uint) {
 	comparisons(add)
 }
 
-// average rounds halves away from zero, as vavrg does.
+// average returns the average, with halves rounded away from zero, as vavrg does.
 func average(p parts) int64 {
 	if s := p.a + p.b; s < 0 {
 		return s >> 1
@@ -60,7 +60,7 @@ func average(p parts) int64 {
 	return (p.a + p.b + 1) >> 1
 }
 
-// comparisons are vset…, which gives 1, and vcmp…, which gives all ones.
+// comparisons adds vset…, whose result is 1, and vcmp…, whose result has all bits set.
 func comparisons(add func(name string, signed bool, f func(p parts) int64)) {
 	for name, f := range map[string]func(a, b int64) bool{
 		"eq": func(a, b int64) bool { return a == b }, "ne": func(a, b int64) bool { return a != b },

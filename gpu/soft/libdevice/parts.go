@@ -2,7 +2,7 @@ package libdevice
 
 import "math"
 
-// Functions that take numbers apart, and remainders: all exact.
+// Functions that decompose numbers, and remainders, all of which are exact.
 
 func frexpFraction(x float64) float64 { m, _ := math.Frexp(x); return m }
 
@@ -36,7 +36,8 @@ func logb(x float64) float64 {
 	return float64(n - 1)
 }
 
-// ilogb is INT_MIN for 0 and NaN, and INT_MAX for infinity (CUDA Math API, "ilogb").
+// ilogb returns INT_MIN for 0 and NaN, and INT_MAX for infinity (CUDA Math API,
+// "ilogb").
 func ilogb(x float64) int32 {
 	switch {
 	case x == 0 || x != x:
@@ -62,7 +63,8 @@ func fdimf(x, y float32) float32 {
 	return x - y
 }
 
-// quotient is the low three bits of the quotient of remainder(x, y), with its sign.
+// quotient returns the low three bits of the quotient of remainder(x, y), with its
+// sign.
 func quotient(x, y float64) int32 {
 	a, b := math.Abs(x), math.Abs(y)
 	if x-x != 0 || y != y || y == 0 || math.IsInf(y, 0) {
@@ -72,7 +74,7 @@ func quotient(x, y float64) int32 {
 	if b < math.MaxFloat64/8 {
 		m = math.Mod(a, 8*b)
 	}
-	half := m/b + 0 // whole after the remainder is taken off
+	half := m/b + 0 // an integer after the remainder is subtracted
 	n := int32(math.RoundToEven(half - math.Remainder(m, b)/b))
 	n &= 7
 	if math.Signbit(x) != math.Signbit(y) {
@@ -84,7 +86,7 @@ func quotient(x, y float64) int32 {
 func llround(x float64) int64 { return whole(math.Round(x)) }
 func llrint(x float64) int64  { return whole(math.RoundToEven(x)) }
 
-// whole converts as cvt does: to the nearest that there is, and NaN to the least.
+// whole converts as cvt does: to the nearest integer in range, and NaN to the least.
 func whole(x float64) int64 {
 	switch {
 	case x >= 0x1p63:

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// The references: each function by series and identities in math/big, with so
-// many bits that what cancels does not count.
+// The references: each function by series and identities in math/big, with enough bits
+// that cancellation is insignificant.
 
 const precision = 300
 
@@ -30,7 +30,7 @@ func by(x real, n float64) real   { return like(x).Mul(x, num(x.Prec(), n)) }
 func part(x real, n float64) real { return like(x).Quo(x, num(x.Prec(), n)) }
 func shift(x real, n int) real    { return like(x).SetMantExp(x, n) }
 
-// exponentOf is how large x is: 2^(n-1) <= |x| < 2^n.
+// exponentOf returns the exponent of x: 2^(n-1) <= |x| < 2^n.
 func exponentOf(x real) int {
 	if x.Sign() == 0 {
 		return -1 << 30
@@ -38,12 +38,12 @@ func exponentOf(x real) int {
 	return x.MantExp(nil)
 }
 
-// below reports that a term no longer counts in a sum.
+// below reports whether a term is insignificant in a sum.
 func below(term, s real) bool {
 	return term.Sign() == 0 || exponentOf(term) < exponentOf(s)-int(s.Prec())
 }
 
-// cached remembers a constant for each precision.
+// cached caches a constant for each precision.
 func cached(f func(p uint) real) func(p uint) real {
 	var mu sync.Mutex
 	known := map[uint]real{}
@@ -58,7 +58,7 @@ func cached(f func(p uint) real) func(p uint) real {
 	}
 }
 
-// inverseAngle is Σ sign^k / ((2k+1) n^(2k+1)): atan(1/n) or atanh(1/n).
+// inverseAngle returns Σ sign^k / ((2k+1) n^(2k+1)): atan(1/n) or atanh(1/n).
 func inverseAngle(p uint, n, sign float64) real {
 	term := part(num(p, 1), n)
 	s := wide(term, p)
@@ -82,7 +82,7 @@ var bigLn2 = cached(func(p uint) real {
 	return sum(difference(by(inverseAngle(p, 26, 1), 18), by(inverseAngle(p, 4801, 1), 2)), by(inverseAngle(p, 8749, 1), 8))
 })
 
-// bigEuler is by the method of R. P. Brent and E. M. McMillan.
+// bigEuler uses the method of R. P. Brent and E. M. McMillan.
 var bigEuler = cached(func(p uint) real {
 	p += 64
 	n := math.Ceil(float64(p) * math.Ln2 / 4)
@@ -118,7 +118,7 @@ func bigExp(x real) real {
 	return shift(s, int(k))
 }
 
-// bigExpm1 is a series where 1 would hide the result.
+// bigExpm1 uses a series where the sum with 1 would lose precision.
 func bigExpm1(x real) real {
 	if exponentOf(x) > -8 {
 		return plus(bigExp(wide(x, x.Prec()+64)), -1)
@@ -159,7 +159,7 @@ func bigLog1p(x real) real {
 	}
 }
 
-// bigSincos reduces with as many digits of π as the argument needs.
+// bigSincos reduces the argument with as many digits of π as it needs.
 func bigSincos(x real) (s, c real) {
 	p := x.Prec() + 128 + uint(max(exponentOf(x), 0))
 	x = wide(x, p)
@@ -181,7 +181,7 @@ func bigSincos(x real) (s, c real) {
 	return s, c
 }
 
-// series is that of a sine (from = 1) or a cosine (0).
+// series returns that of a sine (from = 1) or a cosine (0).
 func series(first, r real, from float64) real {
 	term, s := first, first
 	for n := from + 1; !below(term, s); n += 2 {
@@ -252,7 +252,7 @@ func bigErfc(x real) real {
 
 func bigNormcdf(x real) real { return shift(bigErfc(negative(over(x, root(num(x.Prec(), 2))))), -1) }
 
-// inverted solves f(y) = x by Newton's method from a value that is nearly right.
+// inverted solves f(y) = x by Newton's method from an approximate value.
 func inverted(f, slope func(real) real, x real, from float64) real {
 	y := num(x.Prec(), from)
 	for range 2 { // from 50 bits to 200
@@ -261,7 +261,7 @@ func inverted(f, slope func(real) real, x real, from float64) real {
 	return y
 }
 
-// stirlingTerms are B(2k) / (2k (2k-1)), k from 1.
+// stirlingTerms has B(2k) / (2k (2k-1)), k from 1.
 var stirlingTerms = sync.OnceValue(func() (terms []*big.Rat) {
 	const n = 120
 	b := []*big.Rat{big.NewRat(1, 1)}
@@ -279,7 +279,7 @@ var stirlingTerms = sync.OnceValue(func() (terms []*big.Rat) {
 	return terms
 })
 
-// bigGammaParts are log Γ(x+k) and x (x+1) … (x+k-1), for x > 0.
+// bigGammaParts returns log Γ(x+k) and x (x+1) … (x+k-1), for x > 0.
 func bigGammaParts(x real) (log, product real) {
 	p := x.Prec() + 64
 	x, product = wide(x, p), num(p, 1)
@@ -315,7 +315,7 @@ func bigLgamma(x real) real {
 	return difference(log, bigLog(product))
 }
 
-// bigPowers is Σ (sign x²/4)^k / (k! (k+n)!) weight(k).
+// bigPowers returns Σ (sign x²/4)^k / (k! (k+n)!) weight(k).
 func bigPowers(x real, n int, sign float64, weight func(k int, p uint) real) real {
 	p := x.Prec()
 	square := shift(by(times(x, x), sign), -2)
@@ -399,7 +399,7 @@ func bigY1(x real) real {
 	return over(by(r, 2), bigPi(p))
 }
 
-// bigY goes up from orders 0 and 1, which for Y loses nothing.
+// bigY uses the recurrence from orders 0 and 1, which is stable for Y.
 func bigY(n int, x real) real {
 	x = wide(x, x.Prec()+64)
 	a, b := bigY0(x), bigY1(x)

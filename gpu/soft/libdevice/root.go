@@ -33,8 +33,8 @@ func rcbrt(x float64) float64 {
 	return math.Ldexp(y-y*e.hi/3, -n/3)
 }
 
-// length is the root of a sum of squares as r * 2^n; ok is false where it is zero
-// or not finite, and then special is it.
+// length returns the square root of a sum of squares as r * 2^n. ok is false if it is
+// zero or not finite, and then special is the result.
 func length(list ...float64) (r double, n int, special float64, ok bool) {
 	most, nan := 0.0, false
 	for _, x := range list {

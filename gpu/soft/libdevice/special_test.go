@@ -15,8 +15,8 @@ var (
 	zero = math.Copysign(0, -1) // -0
 )
 
-// special are the values of double functions at the ends of what they take (C17,
-// annex F.10, and for functions that C lacks the CUDA Math API).
+// special has values of double functions at the ends of their domains (C17, annex F.10,
+// and for functions that C lacks the CUDA Math API).
 var special = map[string][][2]float64{
 	"exp": {{zero, 1}, {-inf, 0}, {inf, inf}, {1000, inf}, {-1000, 0}}, "exp2": {{0, 1}, {-inf, 0}, {inf, inf}, {-1074, 0x1p-1074}, {1024, inf}, {10, 1024}},
 	"exp10": {{0, 1}, {-inf, 0}, {inf, inf}, {2, 100}, {22, 1e22}}, "expm1": {{zero, zero}, {-inf, -1}, {inf, inf}, {0x1p-1074, 0x1p-1074}},
@@ -48,7 +48,7 @@ func TestSpecialValues(t *testing.T) {
 				t.Errorf("%s(%v) = %v, want %v", name, v[0], got, v[1])
 			}
 			if float64(float32(v[0])) != v[0] && v[0] == v[0] {
-				continue // float has no such number
+				continue // not representable in float
 			}
 			want := float64(float32(v[1]))
 			if v[0] == 0x1p-1074 || v[0] == -0x1p-1074 {
@@ -64,7 +64,7 @@ func TestSpecialValues(t *testing.T) {
 	}
 }
 
-// same reports that two values are equal, with the sign of a zero.
+// same reports whether two values are equal, including the sign of a zero.
 func same(a, b float64) bool {
 	return a != a && b != b || a == b && math.Signbit(a) == math.Signbit(b)
 }
@@ -89,33 +89,34 @@ func TestSpecialValuesOfTwo(t *testing.T) {
 	}
 }
 
-// remquo's and frexp's second results, and integers of numbers that have none.
+// TestParts checks the second results of remquo and frexp, and integers of numbers that
+// have none.
 func TestParts(t *testing.T) {
 	for _, c := range []struct {
 		x, y float64
 		want int32
 	}{{7, 2, 4}, {5, 2, 2}, {-7, 2, -4}, {1e300, 3e-300, quotientByBig(1e300, 3e-300)}, {1, 0, 0}, {inf, 1, 0}, {1, inf, 0}, {0x1p1023, 0x1.8p1022, 1}, {21, 2, 2}, {-23, -2, 4}} {
 		if got := quotient(c.x, c.y); got != c.want {
-			t.Errorf("remquo(%v, %v) has the quotient %d, want %d", c.x, c.y, got, c.want)
+			t.Errorf("quotient of remquo(%v, %v) = %d, want %d", c.x, c.y, got, c.want)
 		}
 	}
 	for x, want := range map[float64][3]int64{
 		0: {math.MinInt32, 0, 0}, inf: {math.MaxInt32, math.MaxInt64, 0}, -inf: {math.MaxInt32, math.MinInt64, 0}, 12: {3, 12, 4}, 1e30: {99, math.MaxInt64, 100}, 0x1p-1074: {-1074, 0, -1073},
 	} {
 		if got := [3]int64{int64(ilogb(x)), llrint(x), int64(frexpExponent(x))}; got != want {
-			t.Errorf("ilogb, llrint and frexp's exponent of %v are %v, want %v", x, got, want)
+			t.Errorf("ilogb, llrint and frexp's exponent of %v = %v, want %v", x, got, want)
 		}
 	}
 	if got := modfFraction(-inf); !same(got, zero) {
-		t.Errorf("modf(-Inf) = %v", got)
+		t.Errorf("fraction of modf(-Inf) = %v, want %v", got, zero)
 	}
 	if got := modfFraction(-2.5); got != -0.5 {
-		t.Errorf("modf(-2.5) = %v", got)
+		t.Errorf("fraction of modf(-2.5) = %v, want -0.5", got)
 	}
 }
 
-// Whatever lanes hold, no function stops the host or keeps it for long: lanes that
-// are not active are computed too, and no one can stop one call.
+// TestAnything checks that no function fails or takes long for any bits: lanes that are
+// not active are computed too, and a call cannot be interrupted.
 func TestAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // the same each time
 	const lanes = 64
@@ -133,10 +134,10 @@ func TestAnything(t *testing.T) {
 			start := time.Now()
 			d, e := make([]uint32, lanes), make([]uint64, lanes)
 			if !apply(o, d, e, narrow, wide) {
-				t.Errorf("%s: a loop of the type %T is not known here", name, o.Loop)
+				t.Errorf("%s: apply does not support a loop of type %T, want it to", name, o.Loop)
 			}
 			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("%s took %v for %d lanes", name, took, lanes)
+				t.Errorf("%s took %v for %d lanes, want at most 5 s", name, took, lanes)
 			}
 		}
 	}
@@ -178,7 +179,7 @@ func apply(o ops.Operation, d []uint32, e []uint64, n [4][]uint32, w [4][]uint64
 	return true
 }
 
-// quotientByBig is the low bits of a quotient by exact division.
+// quotientByBig returns the low bits of a quotient by exact division.
 func quotientByBig(x, y float64) int32 {
 	q := over(num(4000, x), num(4000, y))
 	n, _ := plus(q, 0.5).Int(nil)

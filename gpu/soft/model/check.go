@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Checks are mistakes of kernels that a device looks for, beyond those that end a
-// kernel on every device. What is found ends the kernel.
+// Checks selects the errors of kernels that a device detects, besides those that end a
+// kernel on every device. An error that is detected ends the kernel.
 type Checks struct {
-	Memory bool // an access outside of all allocations, or misaligned, is told in full
-	Race   bool // two threads of a block use a byte of shared memory, one writes, and nothing orders them
-	Init   bool // a read of shared memory that nobody has written
+	Memory bool // an access outside of all allocations, or misaligned, is described in detail
+	Race   bool // two threads of a block access a byte of shared memory, one writes, and the accesses are not ordered
+	Init   bool // a read of shared memory that has not been written
 }
 
-// ParseChecks reads "memory,race,init", or some of them; "" is none.
+// ParseChecks parses "memory,race,init", or some of them; "" is none.
 func ParseChecks(s string) (c Checks, err error) {
 	if s == "" {
 		return c, nil

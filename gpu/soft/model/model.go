@@ -1,11 +1,11 @@
-// Package model describes the cards that a soft GPU can present itself as: what
-// programs read as device attributes and compute with.
+// Package model describes the GPUs that an emulated GPU can present itself as: the
+// device attributes that programs read and compute with.
 //
-// The values are public knowledge and were not read off cards: limits of a
-// multiprocessor as in the CUDA C++ Programming Guide, "Technical Specifications
-// per Compute Capability"; multiprocessors, clocks, buses and caches as in NVIDIA's
-// data sheets of V100, T4, A100, GA102, Ada and H100; PCI ids as in pci-ids.ucw.cz.
-// Names are as nvidia-smi prints them.
+// The values are public and were not read from hardware: limits of a multiprocessor as
+// in the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability";
+// multiprocessors, clocks, buses and caches as in NVIDIA's data sheets of V100, T4,
+// A100, GA102, Ada and H100; PCI IDs as in pci-ids.ucw.cz. Names are as nvidia-smi
+// prints them.
 package model
 
 import (
@@ -15,39 +15,40 @@ import (
 	"strings"
 )
 
-// Model is what a card is. The zero Model is none.
+// Model describes a GPU. The zero Model is invalid.
 type Model struct {
 	Name       string
 	Capability int // compute capability: 80 is 8.0
-	// Multiprocessors; 0: the one who makes the device decides.
+	// Multiprocessors is their number; 0 means that it is chosen when the device is
+	// created.
 	Multiprocessors int
-	Clock           int // MHz, the highest, of multiprocessors: what %clock counts
+	Clock           int // MHz, the maximum, of multiprocessors: what %clock counts
 	MemoryClock     int // MHz
 	BusWidth        int // of memory, bits
 	L2Cache         int // bytes
 	CopyEngines     int
 	ECC             bool
-	PCIDevice       int // PCI device id; the vendor is PCIVendor
+	PCIDevice       int // PCI device ID; the vendor is PCIVendor
 	Limits
 }
 
-// PCIVendor is NVIDIA's PCI vendor id.
+// PCIVendor is NVIDIA's PCI vendor ID.
 const PCIVendor = 0x10de
 
-// Limits of a multiprocessor, by compute capability. A warp has 32 threads, and
-// a multiprocessor and a block can have 65536 registers, for all of them.
+// Limits has the limits of a multiprocessor, by compute capability. For all of them, a
+// warp has 32 threads, and a multiprocessor and a block have at most 65536 registers.
 type Limits struct {
 	Threads        int // resident on a multiprocessor
 	Blocks         int // resident on a multiprocessor
 	SharedBytes    int // of a multiprocessor
 	BlockShared    int // bytes that a block may opt in to
-	ReservedShared int // bytes that the system takes of each block's shared memory
+	ReservedShared int // bytes of each block's shared memory that the system reserves
 	DoubleRatio    int // single to double precision throughput
 }
 
-// Default is the soft GPU as itself. Its compute capability is the newest whose
-// instructions it knows: libraries choose by it the kernels that were compiled for
-// the PTX that they have. Its clocks count nanoseconds.
+// Default returns the model of the emulated GPU itself. Its compute capability is the
+// newest whose instructions are implemented, as libraries select by it the kernels that
+// were compiled for their PTX. Its clocks count nanoseconds.
 func Default() Model {
 	return Model{
 		Name: "Basalt Soft GPU", Capability: 90, Clock: 1000, MemoryClock: 1000, BusWidth: 64, L2Cache: 1 << 20, CopyEngines: 1,
@@ -64,8 +65,8 @@ var limits = map[int]Limits{
 	90: {Threads: 2048, Blocks: 32, SharedBytes: 228 << 10, BlockShared: 227 << 10, ReservedShared: 1 << 10, DoubleRatio: 2},
 }
 
-// models by the names that options use. CopyEngines is what a soft GPU does: one
-// copy in each direction beside kernels.
+// models has the models by the names that options use. CopyEngines is that of the
+// emulated GPU: one copy in each direction concurrently with kernels.
 var models = map[string]Model{
 	"v100":    {Name: "Tesla V100-SXM2-16GB", Capability: 70, Multiprocessors: 80, Clock: 1530, MemoryClock: 877, BusWidth: 4096, L2Cache: 6 << 20, ECC: true, PCIDevice: 0x1db1},
 	"t4":      {Name: "Tesla T4", Capability: 75, Multiprocessors: 40, Clock: 1590, MemoryClock: 5001, BusWidth: 256, L2Cache: 4 << 20, ECC: true, PCIDevice: 0x1eb8},
@@ -78,7 +79,7 @@ var models = map[string]Model{
 	"h100":    {Name: "NVIDIA H100 80GB HBM3", Capability: 90, Multiprocessors: 132, Clock: 1980, MemoryClock: 2619, BusWidth: 5120, L2Cache: 50 << 20, ECC: true, PCIDevice: 0x2330},
 }
 
-// Find returns the model of a name that options use; "" is Default.
+// Find returns the model with a name that options use; "" is Default.
 func Find(name string) (Model, error) {
 	if name == "" {
 		return Default(), nil
@@ -92,5 +93,5 @@ func Find(name string) (Model, error) {
 	return m, nil
 }
 
-// Names returns the names that Find knows, sorted.
+// Names returns the names that Find accepts, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(models)) }

@@ -8,16 +8,16 @@ import (
 
 // bitField evaluates shifts, counts, bit fields, permutations and dot products, bit by
 // bit. It returns false for another instruction.
-func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
+func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, bool) {
 	bits := 8 * t.Size()
 	x := truncate(v[0], t.Size())
 	at := func(i uint32) uint64 { return x >> i & 1 }
 	switch in.Op {
 	case "shl":
 		n := min(truncate(v[1], 4), 128)
-		return wrap(new(big.Int).Lsh(integer(x, t), uint(n)), bits), nil
+		return wrap(new(big.Int).Lsh(integer(x, t), uint(n)), bits), true
 	case "shr":
-		return wrap(shiftDown(integer(x, t), uint32(min(truncate(v[1], 4), 128))), bits), nil
+		return wrap(shiftDown(integer(x, t), uint32(min(truncate(v[1], 4), 128))), bits), true
 	case "shf":
 		n := uint32(v[2])
 		if n > 32 {
@@ -29,21 +29,21 @@ func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 		}
 		both := new(big.Int).SetUint64(v[1]<<32 | truncate(v[0], 4))
 		if in.Has("l") {
-			return wrap(shiftDown(both.Lsh(both, uint(n)), 32), 32), nil
+			return wrap(shiftDown(both.Lsh(both, uint(n)), 32), 32), true
 		}
-		return wrap(shiftDown(both, n), 32), nil
+		return wrap(shiftDown(both, n), 32), true
 	case "popc":
 		n := uint64(0)
 		for i := range bits {
 			n += at(i)
 		}
-		return n, nil
+		return n, true
 	case "clz":
 		n := uint64(0)
 		for i := bits; i > 0 && at(i-1) == 0; i-- {
 			n++
 		}
-		return n, nil
+		return n, true
 	case "bfind":
 		want := uint64(1)
 		if t.Signed() && at(bits-1) == 1 {
@@ -52,24 +52,24 @@ func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 		for i := bits; i > 0; i-- {
 			if at(i-1) == want {
 				if in.Has("shiftamt") {
-					return uint64(bits - i), nil
+					return uint64(bits - i), true
 				}
-				return uint64(i - 1), nil
+				return uint64(i - 1), true
 			}
 		}
-		return 0xffffffff, nil
+		return 0xffffffff, true
 	case "brev":
 		var d uint64
 		for i := range bits {
 			d |= at(i) << (bits - 1 - i)
 		}
-		return d, nil
+		return d, true
 	case "bmsk":
-		return maskOfBits(in, v), nil
+		return maskOfBits(in, v), true
 	case "szext":
-		return sizeExtended(in, v), nil
+		return sizeExtended(in, v), true
 	case "fns":
-		return nthSet(v), nil
+		return nthSet(v), true
 	case "bfe":
 		pos, n := field(t, v[1], v[2])
 		sign := uint64(0)
@@ -84,20 +84,20 @@ func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 			}
 			d |= b << i
 		}
-		return d, nil
+		return d, true
 	case "bfi":
 		d := v[1]
 		pos, n := field(t, v[2], v[3])
 		for i := uint32(0); i < n && pos+i < bits; i++ {
 			d = d&^(1<<(pos+i)) | at(i)<<(pos+i)
 		}
-		return d, nil
+		return d, true
 	case "prmt":
-		return permute(in, v), nil
+		return permute(in, v), true
 	case "dp4a", "dp2a":
-		return dot(in, v), nil
+		return dot(in, v), true
 	}
-	return 0, errUnknown
+	return 0, false
 }
 
 // field returns the position and the length of a bit field, limited to 64: instructions

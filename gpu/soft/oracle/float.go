@@ -65,7 +65,7 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	default:
 		a, ok := approximate(in.Op, math.Float64frombits(x[0].encode(f64format, "rn")))
 		if !ok {
-			return 0, errUnknown
+			return 0, missing("%s of type .%s", in.Op, t)
 		}
 		r = decode(math.Float64bits(a), f64format)
 	}

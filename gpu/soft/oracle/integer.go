@@ -7,8 +7,6 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-var errUnknown = errors.New("not implemented by the oracle")
-
 func signExtend(v uint64, t ptx.Type) uint64 {
 	n := 64 - 8*t.Size()
 	return uint64(int64(v<<n) >> n)
@@ -86,8 +84,11 @@ func eval(in *ptx.Inst, types []ptx.Type, v []uint64, carry *uint64) (uint64, er
 		return testp(in, v[0], formatOf(t)), nil
 	}
 	if t == ptx.Pred {
-		r, err := bitwise(in.Op, t, v)
-		return r & 1, err
+		r, ok := bitwise(in.Op, t, v)
+		if !ok {
+			return 0, missing("%s of type .%s", in.Op, t)
+		}
+		return r & 1, nil
 	}
 	if t == ptx.F16x2 || t == ptx.BF16x2 {
 		half := ptx.F16
@@ -126,39 +127,40 @@ func eval(in *ptx.Inst, types []ptx.Type, v []uint64, carry *uint64) (uint64, er
 	if in.Has("cc") || in.Op == "addc" || in.Op == "subc" || in.Op == "madc" {
 		return withCarry(in, t, v, carry)
 	}
-	if r, err := bitwise(in.Op, t, v); err == nil {
+	if r, ok := bitwise(in.Op, t, v); ok {
 		return r, nil
 	}
-	if r, err := bitField(in, t, v); err == nil {
+	if r, ok := bitField(in, t, v); ok {
 		return r, nil
 	}
 	return arithmetic(in, t, v)
 }
 
-func bitwise(op string, t ptx.Type, v []uint64) (uint64, error) {
+// bitwise evaluates a bitwise operation. It returns false for another opcode.
+func bitwise(op string, t ptx.Type, v []uint64) (uint64, bool) {
 	switch op {
 	case "and":
-		return v[0] & v[1], nil
+		return v[0] & v[1], true
 	case "or":
-		return v[0] | v[1], nil
+		return v[0] | v[1], true
 	case "xor":
-		return v[0] ^ v[1], nil
+		return v[0] ^ v[1], true
 	case "not":
-		return truncate(^v[0], t.Size()), nil
+		return truncate(^v[0], t.Size()), true
 	case "cnot":
 		if truncate(v[0], t.Size()) == 0 {
-			return 1, nil
+			return 1, true
 		}
-		return 0, nil
+		return 0, true
 	case "lop3":
 		var d uint64
 		for i := range 32 {
 			row := v[0]>>i&1<<2 | v[1]>>i&1<<1 | v[2]>>i&1
 			d |= v[3] >> row & 1 << i
 		}
-		return d, nil
+		return d, true
 	}
-	return 0, errUnknown
+	return 0, false
 }
 
 func arithmetic(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
@@ -219,7 +221,7 @@ func arithmetic(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 			r = new(big.Int).Add(r, x[2])
 		}
 	default:
-		return 0, errUnknown
+		return 0, missing("%s of type .%s", in.Op, t)
 	}
 	if in.Has("sat") {
 		lo, hi := limits(t)
@@ -260,7 +262,7 @@ func withCarry(in *ptx.Inst, t ptx.Type, v []uint64, carry *uint64) (uint64, err
 		r.SetUint64(wrap(p, bits))
 		r.Add(r.Add(r, u(2)), flag)
 	default:
-		return 0, errUnknown
+		return 0, missing("%s with a carry", in.Op)
 	}
 	if in.Has("cc") {
 		*carry = 0

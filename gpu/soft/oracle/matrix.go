@@ -137,7 +137,12 @@ func dense(lanes [warpSize]*thread, arg int, o operand) map[[2]int]uint64 {
 // multiply evaluates D = A B + C. Each product is exact, each sum is rounded to f64 in
 // the order of the depth, and the last sum is rounded to the type of D.
 func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
-	_, _, _, depth := shape(in)
+	name, _, _, depth := shape(in)
+	for i, x := range o {
+		if x.at == nil {
+			return missing("%s with shape .%s and %c of type .%s", in.Op, name, "DABC"[i], x.typ)
+		}
+	}
 	a, b, c := dense(lanes, 1, o[1]), dense(lanes, 2, o[2]), dense(lanes, 3, o[3])
 	d := map[[2]int]uint64{}
 	for at := range c {
@@ -148,9 +153,6 @@ func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
 		sum := valueOf(c[at], o[3].typ)
 		ones := 0
 		first := 0 // row of B
-		if o[0].at == nil {
-			return errUnknown
-		}
 		if in.Op == "mma" && depth == 4 && o[1].typ == "f16" {
 			first = at[0] / 8 * 4
 		}
@@ -286,9 +288,9 @@ func moveMatrix(in *ptx.Inst, lanes [warpSize]*thread) error {
 			}
 			b = b[j*int(w/8):][:w/8]
 			if mem == 0 {
-				put(b, values[[2]int{row, col}])
+				writeUint(b, values[[2]int{row, col}])
 			} else {
-				values[[2]int{row, col}] = get(b)
+				values[[2]int{row, col}] = readUint(b)
 			}
 		}
 	}
@@ -331,9 +333,9 @@ func moveTiles(in *ptx.Inst, lanes [warpSize]*thread) error {
 				}
 				l, shift := 4*r+c/2, uint(c%2)*16
 				if mem == 1 {
-					result[i][l] |= get(b[2*col:2*col+2]) << shift
+					result[i][l] |= readUint(b[2*col:2*col+2]) << shift
 				} else {
-					put(b[2*col:2*col+2], lanes[l].val(&elements(&in.Args[1])[i], ptx.B32)>>shift)
+					writeUint(b[2*col:2*col+2], lanes[l].val(&elements(&in.Args[1])[i], ptx.B32)>>shift)
 				}
 			}
 		}

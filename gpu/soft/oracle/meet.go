@@ -23,7 +23,7 @@ func (b *block) meet() (released bool, err error) {
 		}
 		ok, err := b.warp(t, in)
 		if err != nil {
-			return false, err
+			return false, t.failed(in, err)
 		}
 		released = released || ok
 	}
@@ -197,8 +197,8 @@ func (t *thread) memberMask() uint64 {
 	return t.val(&args[len(args)-1], ptx.B32)
 }
 
-// brings returns the first source of the instruction at which a thread waits.
-func (t *thread) brings(ty ptx.Type) uint64 { return t.val(&t.inst().Args[1], ty) }
+// firstSource returns the first source of the instruction at which a thread waits.
+func (t *thread) firstSource(ty ptx.Type) uint64 { return t.val(&t.inst().Args[1], ty) }
 
 // exchange returns what the thread receives: the value and the predicate.
 func (t *thread) exchange(lanes [warpSize]*thread, members uint64) (d, p uint64) {
@@ -210,7 +210,7 @@ func (t *thread) exchange(lanes [warpSize]*thread, members uint64) (d, p uint64)
 		var yes uint64
 		for i, o := range lanes {
 			if o != nil {
-				yes |= o.brings(ptx.Pred) << i
+				yes |= o.firstSource(ptx.Pred) << i
 			}
 		}
 		switch {
@@ -225,7 +225,7 @@ func (t *thread) exchange(lanes [warpSize]*thread, members uint64) (d, p uint64)
 	case "match":
 		var same uint64
 		for i, o := range lanes {
-			if o != nil && o.brings(memType(in)) == t.brings(memType(in)) {
+			if o != nil && o.firstSource(memType(in)) == t.firstSource(memType(in)) {
 				same |= 1 << i
 			}
 		}
@@ -246,7 +246,7 @@ func (t *thread) exchange(lanes [warpSize]*thread, members uint64) (d, p uint64)
 			if o == nil {
 				continue
 			}
-			v := o.brings(memType(in))
+			v := o.firstSource(memType(in))
 			if first {
 				d, first = v, false
 				continue
@@ -284,9 +284,9 @@ func (t *thread) shuffle(in *ptx.Inst, lanes [warpSize]*thread) (d, p uint64) {
 		j = lane
 	}
 	if o := lanes[j]; o != nil {
-		d = o.brings(ptx.B32)
+		d = o.firstSource(ptx.B32)
 	} else { // the result is undefined in PTX
-		d = t.brings(ptx.B32)
+		d = t.firstSource(ptx.B32)
 	}
 	return d, boolean(ok)
 }
@@ -300,7 +300,7 @@ func (t *thread) reduceFloats(in *ptx.Inst, lanes [warpSize]*thread) uint64 {
 		if o == nil {
 			continue
 		}
-		x := decode(o.brings(ptx.F32), f32format)
+		x := decode(o.firstSource(ptx.F32), f32format)
 		x.neg = x.neg && !in.Has("abs")
 		switch {
 		case x.nan && in.Has("NaN"):

@@ -93,13 +93,15 @@ func elements(o *ptx.Operand) []ptx.Operand {
 	return []ptx.Operand{*o}
 }
 
-func get(b []byte) uint64 {
+// readUint returns up to 8 bytes as a little-endian number.
+func readUint(b []byte) uint64 {
 	var v [8]byte
 	copy(v[:], b)
 	return binary.LittleEndian.Uint64(v[:])
 }
 
-func put(b []byte, v uint64) {
+// writeUint stores the low bytes of v in b, little-endian. b has at most 8 bytes.
+func writeUint(b []byte, v uint64) {
 	var x [8]byte
 	binary.LittleEndian.PutUint64(x[:], v)
 	copy(b, x[:])
@@ -154,7 +156,7 @@ func (t *thread) load(in *ptx.Inst) error {
 	}
 	var v []uint64
 	for i := range list {
-		v = append(v, get(b[uint64(i)*n:][:n]))
+		v = append(v, readUint(b[uint64(i)*n:][:n]))
 	}
 	for i := range list {
 		x := v[i]
@@ -174,7 +176,7 @@ func (t *thread) store(in *ptx.Inst) error {
 		return err
 	}
 	for i := range list {
-		put(b[uint64(i)*n:][:n], t.val(&list[i], ty))
+		writeUint(b[uint64(i)*n:][:n], t.val(&list[i], ty))
 	}
 	if in.Has("async") {
 		return t.complete(in, &in.Args[2], uint64(len(b)))
@@ -195,7 +197,7 @@ func (t *thread) atom(in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
-	old, x := get(b), t.val(&args[1], ty)
+	old, x := readUint(b), t.val(&args[1], ty)
 	var now uint64
 	switch {
 	case in.Has("cas"):
@@ -229,7 +231,7 @@ func (t *thread) atom(in *ptx.Inst) error {
 			return err
 		}
 	}
-	put(b, now)
+	writeUint(b, now)
 	if in.Op == "atom" {
 		t.set(&in.Args[0], old)
 	}
@@ -275,7 +277,7 @@ func (t *thread) copyBulk(in *ptx.Inst) error {
 		case "":
 			copy(dst, src)
 		case "inc", "dec":
-			old, x := get(dst), get(src)
+			old, x := readUint(dst), readUint(src)
 			now := old + 1
 			if update == "inc" && old >= x {
 				now = 0
@@ -285,14 +287,14 @@ func (t *thread) copyBulk(in *ptx.Inst) error {
 					now = x
 				}
 			}
-			put(dst, now)
+			writeUint(dst, now)
 		default:
 			as := ptx.Inst{Op: update, Mods: []string{ty.String()}}
-			now, err := eval(&as, as.OperandTypes(), []uint64{get(dst), get(src)}, nil)
+			now, err := eval(&as, as.OperandTypes(), []uint64{readUint(dst), readUint(src)}, nil)
 			if err != nil {
 				return err
 			}
-			put(dst, now)
+			writeUint(dst, now)
 		}
 	}
 	if in.Has("mbarrier::complete_tx::bytes") {
@@ -312,7 +314,7 @@ func (t *thread) atomVector(in *ptx.Inst, args []ptx.Operand) error {
 		if err != nil {
 			return err
 		}
-		results = append(results, get(b))
+		results = append(results, readUint(b))
 		if err := t.atom(&one); err != nil {
 			return err
 		}

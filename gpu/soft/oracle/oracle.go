@@ -7,12 +7,10 @@
 // Where PTX leaves a result open (NaN payloads, approximations, division by zero), the
 // oracle returns the value that the emulator documents, which is the value of a real
 // GPU.
-// zero) it has the values that package soft documents, which are a card's.
 package oracle
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
@@ -111,7 +109,7 @@ func (l *Launch) block(at [3]uint32) error {
 					return errSteps
 				}
 				if err := t.step(); err != nil {
-					return fmt.Errorf("thread %v, line %d, %s: %w", t.tid, in.Line, in.Text, err)
+					return t.failed(in, err)
 				}
 			}
 		}
@@ -134,7 +132,7 @@ func (b *block) layout(f *ptx.Func, seen map[*ptx.Func]bool) {
 	}
 	seen[f] = true
 	var operand func(o *ptx.Operand)
-	put := func(v *ptx.Var) {
+	place := func(v *ptx.Var) {
 		if _, ok := b.place[v]; ok || v.Extern || v.Space != ptx.Shared {
 			return
 		}
@@ -144,7 +142,7 @@ func (b *block) layout(f *ptx.Func, seen map[*ptx.Func]bool) {
 	}
 	operand = func(o *ptx.Operand) {
 		if o.Kind == ptx.KindVar {
-			put(o.Var)
+			place(o.Var)
 		}
 		if o.Kind == ptx.KindFunc {
 			b.layout(o.Func, seen)
@@ -154,7 +152,7 @@ func (b *block) layout(f *ptx.Func, seen map[*ptx.Func]bool) {
 		}
 	}
 	for _, v := range f.Vars {
-		put(v)
+		place(v)
 	}
 	for i := range f.Body {
 		for j := range f.Body[i].Args {

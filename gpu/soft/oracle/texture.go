@@ -171,7 +171,7 @@ func rounded8(r *big.Rat) *big.Rat {
 // located decodes the operand [object, {coordinates}].
 func (t *thread) located(in *ptx.Inst, mem *ptx.Operand) (im *Image, c []uint32, layer int64, err error) {
 	if len(mem.List) != 2 {
-		return nil, nil, 0, errUnknown
+		return nil, nil, 0, missing("%s with %d elements in its memory operand", in.Op, len(mem.List))
 	}
 	object := t.val(&mem.List[0], ptx.U64)
 	if im = t.b.l.Images[object]; im == nil {

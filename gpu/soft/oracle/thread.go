@@ -301,8 +301,11 @@ func (t *thread) plain(in *ptx.Inst) error {
 		return t.mov(in)
 	}
 	types := in.OperandTypes()
-	if types == nil || len(in.Args) > len(types)+1 {
-		return errUnknown
+	if types == nil {
+		return missing("opcode %s", in.Op)
+	}
+	if len(in.Args) > len(types)+1 {
+		return missing("%s with %d operands", in.Op, len(in.Args))
 	}
 	v := make([]uint64, len(in.Args)-1)
 	for i := range v {

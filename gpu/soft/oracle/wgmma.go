@@ -54,7 +54,7 @@ func warpgroup(in *ptx.Inst, lanes [warpSize]*thread) error {
 		if at >= uint64(len(lanes[0].b.shared)) {
 			return 0, errors.New("the descriptor of a matrix reaches beyond shared memory")
 		}
-		v := get(lanes[0].b.shared[at:][:(w+7)/8])
+		v := readUint(lanes[0].b.shared[at:][:(w+7)/8])
 		return v >> (uint(k) * w % 8) & (1<<w - 1), nil
 	}
 	o := operand{types[0], func(l, i int) (int, int) { return l>>2 + i/2%2*8, i/4*8 + l%4*2 + i%2 }}

@@ -1,10 +1,10 @@
-// Package regalloc gives physical registers to the values of straight-line code.
+// Package regalloc assigns physical registers to the values of straight-line code.
 //
-// It walks the instructions once, keeps what is in registers, and when it needs
-// one that is not free takes that whose value is used again last, or never, which
-// in code without branches loads the least (Belady 1966). Values that lose their
-// register live in slots: those that begin or end outside of the code in a slot of
-// their own, others in slots that are shared.
+// It processes the instructions once and keeps values in registers. When it needs a
+// register and none is free, it frees that whose value is used again last, or never,
+// which in code without branches results in the fewest loads (Belady 1966). Values that
+// lose their register are stored in slots: those that begin or end outside of the code
+// in a slot of their own, others in shared slots.
 package regalloc
 
 import (
@@ -13,48 +13,48 @@ import (
 	"slices"
 )
 
-// Reg is a physical register of one class.
+// Reg is a physical register of a class.
 type Reg uint8
 
 // Class is a kind of registers, an index of Code.Registers.
 type Class uint8
 
-// ID names a value, an index of Code.Values. It may be written more than once.
+// ID names a value, an index of Code.Values. A value may be written more than once.
 type ID int
 
-// Value is what the code computes with. One that is written loses what its slot
-// had, Out or not.
+// Value is a value of the code. If it is written, the old content of its slot is lost,
+// whether Out is set or not.
 type Value struct {
 	Class Class
-	Slot  int  // where it lives outside of the code, which is no other's, or NoSlot
-	In    bool // it is in its slot at the start, unless written first
+	Slot  int  // its own slot outside of the code, or NoSlot
+	In    bool // it is in its slot at the start, unless it is written first
 	Out   bool // it must be in its slot at the end, if it is written
 }
 
 // NoSlot is the Slot of a value that begins and ends in the code.
 const NoSlot = -1
 
-// Inst is what an instruction does with values.
+// Inst has the values of an instruction.
 type Inst struct {
 	Uses, Defs []ID
-	// Tied: the first use and the first def are one register, as in the
-	// instructions that replace an operand by the result.
+	// Tied: the first use and the first def must be in one register, as in instructions
+	// that replace an operand by the result.
 	Tied bool
-	// Early: a def is written while uses are still read, so that no register is
-	// both, but for the tied pair.
+	// Early: a def is written while uses are still read, so that a register cannot be
+	// both, except for the tied pair.
 	Early bool
-	Temps []Class // registers that it overwrites besides
+	Temps []Class // registers that it overwrites
 }
 
-// Code is the input.
+// Code is the input of Allocate.
 type Code struct {
-	Registers [][]Reg // those that may be given, of each class
+	Registers [][]Reg // the registers that may be assigned, by class
 	Values    []Value
 	Insts     []Inst
-	FirstFree int // slots from here on are for values that lose their register
+	FirstFree int // the first slot for values that lose their register
 }
 
-// Kind is what a step does.
+// Kind is the kind of a step.
 type Kind uint8
 
 // The kinds of steps.
@@ -65,7 +65,7 @@ const (
 	Move              // from From to To
 )
 
-// Step is a part of the output, of registers of one class unless it is Exec.
+// Step is a part of the output. Its registers have one class unless it is Exec.
 type Step struct {
 	Kind              Kind
 	Class             Class
@@ -75,12 +75,12 @@ type Step struct {
 	Uses, Defs, Temps []Reg
 }
 
-// never is the next use of what is not used again.
+// never is the next use of a value that is not used again.
 const never = math.MaxInt
 
-// Allocate returns the steps that do what the code does, and the number of slots
-// beyond FirstFree that they use. It fails where one instruction needs more
-// registers than there are.
+// Allocate returns the steps that execute the code, and the number of slots beyond
+// FirstFree that they use. It returns an error if one instruction needs more registers
+// than there are.
 func Allocate(c *Code) (steps []Step, slots int, err error) {
 	a := &allocator{code: c, values: make([]state, len(c.Values)), files: make([][]*entry, len(c.Registers))}
 	for class, regs := range c.Registers {
@@ -101,11 +101,11 @@ func Allocate(c *Code) (steps []Step, slots int, err error) {
 	return a.steps, a.slots, nil
 }
 
-// uses is when the values of an instruction are used next after it.
+// uses has the next use of each value of an instruction after it.
 type uses struct{ uses, defs []int }
 
-// nextUses reads the code backward. A value that must be in its slot at the end
-// is used there.
+// nextUses processes the code backward. A value that must be in its slot at the end is
+// used there.
 func nextUses(c *Code) []uses {
 	at := make([]int, len(c.Values))
 	for i, v := range c.Values {
@@ -133,22 +133,22 @@ func nextUses(c *Code) []uses {
 	return next
 }
 
-// free is the value of a register without one.
+// free is the value of a register that has none.
 const free ID = -1
 
-// entry is a physical register.
+// entry is a physical register with its value.
 type entry struct {
 	reg    Reg
 	value  ID
-	pinned bool // by the instruction in work
+	pinned bool // by the current instruction
 }
 
-// state is where a value is.
+// state is the location of a value.
 type state struct {
 	in     *entry // or nil
-	stored bool   // its slot has it
+	stored bool   // its slot contains it
 	slot   int
-	next   int // use
+	next   int // index of the next use
 }
 
 type allocator struct {
@@ -174,7 +174,7 @@ func (a *allocator) inst(i int, next uses) error {
 			e.pinned = false
 		}
 	}()
-	for _, u := range in.Uses { // those that are there first, lest they give way to others
+	for _, u := range in.Uses { // values in registers first, so that they are not evicted
 		if e := a.values[u].in; e != nil {
 			pin(e)
 		}
@@ -195,7 +195,7 @@ func (a *allocator) inst(i int, next uses) error {
 		step.Uses[0] = tied.reg
 	}
 	for _, class := range in.Temps {
-		e, err := a.take(i, class)
+		e, err := a.allocate(i, class)
 		if err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (a *allocator) load(i int, v ID) (*entry, error) {
 		return nil, fmt.Errorf("instruction %d: value %d is used and was never written", i, v)
 	}
 	class := a.code.Values[v].Class
-	e, err := a.take(i, class)
+	e, err := a.allocate(i, class)
 	if err != nil {
 		return nil, err
 	}
@@ -238,8 +238,8 @@ func (a *allocator) load(i int, v ID) (*entry, error) {
 
 func (a *allocator) bind(e *entry, v ID) { e.value, a.values[v].in = v, e }
 
-// tie returns the register that an instruction replaces: that of its first use
-// if nothing needs its value any more, else a copy of it. nil: none is tied.
+// tie returns the register that an instruction replaces: that of its first use if the
+// value is not used again, else a copy of it. It returns nil if none is tied.
 func (a *allocator) tie(i int, pin func(*entry) Reg) (*entry, error) {
 	in := &a.code.Insts[i]
 	if !in.Tied {
@@ -253,7 +253,7 @@ func (a *allocator) tie(i int, pin func(*entry) Reg) (*entry, error) {
 		return e, nil
 	}
 	class := a.code.Values[in.Defs[0]].Class
-	e, err := a.take(i, class)
+	e, err := a.allocate(i, class)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (a *allocator) tie(i int, pin func(*entry) Reg) (*entry, error) {
 	return e, nil
 }
 
-// unpinDead lets defs have the registers of uses that are not used again.
+// unpinDead allows defs to be in the registers of uses that are not used again.
 func (a *allocator) unpinDead(in *Inst, tied *entry) {
 	for _, u := range in.Uses {
 		if s := &a.values[u]; s.next == never && s.in != nil && s.in != tied {
@@ -272,13 +272,13 @@ func (a *allocator) unpinDead(in *Inst, tied *entry) {
 	}
 }
 
-// defs gives the results registers.
+// defs assigns registers to the results.
 func (a *allocator) defs(i int, next []int, tied *entry, pin func(*entry) Reg) (regs []Reg, err error) {
 	for n, d := range a.code.Insts[i].Defs {
 		s := &a.values[d]
 		e := tied
 		if n > 0 || tied == nil {
-			if e, err = a.take(i, a.code.Values[d].Class); err != nil {
+			if e, err = a.allocate(i, a.code.Values[d].Class); err != nil {
 				return nil, err
 			}
 		}
@@ -292,8 +292,8 @@ func (a *allocator) defs(i int, next []int, tied *entry, pin func(*entry) Reg) (
 	return regs, nil
 }
 
-// take returns a register without a value, after a store if it needs one.
-func (a *allocator) take(i int, class Class) (*entry, error) {
+// allocate returns a register without a value, after a store if it needs one.
+func (a *allocator) allocate(i int, class Class) (*entry, error) {
 	var best *entry
 	for _, e := range a.files[class] {
 		switch {
@@ -312,7 +312,7 @@ func (a *allocator) take(i int, class Class) (*entry, error) {
 	return best, nil
 }
 
-// save stores the value of a register in its slot, if it is used again and not
+// save stores the value of a register to its slot, if it is used again and not stored
 // there.
 func (a *allocator) save(e *entry) {
 	s := &a.values[e.value]
@@ -336,7 +336,7 @@ func (a *allocator) slot() int {
 	return a.code.FirstFree + a.slots - 1
 }
 
-// release forgets a value that is not used again.
+// release frees the register and the slot of a value that is not used again.
 func (a *allocator) release(v ID) {
 	s := &a.values[v]
 	if s.next != never {
@@ -351,7 +351,7 @@ func (a *allocator) release(v ID) {
 	}
 }
 
-// finish stores the results.
+// finish stores the values that must be in their slots.
 func (a *allocator) finish() {
 	for _, file := range a.files {
 		for _, e := range file {

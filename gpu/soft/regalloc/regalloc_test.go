@@ -12,14 +12,14 @@ import (
 
 var seed = maphash.MakeSeed()
 
-// result is what instruction i computes as its def n.
+// result returns the value that instruction i computes for its def n.
 func result(i, n int, in []uint64) uint64 { return maphash.String(seed, fmt.Sprint(i, n, in)) }
 
-// garbage is what is in a register or slot that nobody may read.
+// garbage is the content of a register or slot that must not be read.
 const garbage = 0xdead
 
-// before interprets the code. It returns the slots at its end, of values that are
-// Out or not written.
+// before interprets the code. It returns the slots at its end of values that are Out or
+// not written.
 func before(c *Code, slots map[int]uint64) map[int]uint64 {
 	slots = maps.Clone(slots)
 	values := map[ID]uint64{}
@@ -97,7 +97,7 @@ func execute(c *Code, s *Step, regs map[file]uint64) {
 	}
 }
 
-// random makes code that uses only what has been written.
+// random returns code that uses only values that have been written.
 func random(r *rand.Rand) *Code {
 	c := &Code{Registers: make([][]Reg, 2), FirstFree: 1000}
 	for class := range c.Registers {
@@ -150,23 +150,23 @@ func TestRandomCode(t *testing.T) {
 		}
 		steps, spilled, err := Allocate(c)
 		if err != nil {
-			t.Fatalf("seed %d: %v", n, err)
+			t.Fatalf("seed %d: Allocate: %v", n, err)
 		}
 		stores += spilled
 		want, got := before(c, slots), after(c, steps, slots)
 		for i := range c.Values {
 			if w, ok := want[i]; ok && got[i] != w {
-				t.Fatalf("seed %d: slot %d has %#x, want %#x\n%+v\n%+v", n, i, got[i], w, c, steps)
+				t.Fatalf("seed %d: slot %d = %#x, want %#x\n%+v\n%+v", n, i, got[i], w, c, steps)
 			}
 		}
 		for s := range got {
 			if s >= len(c.Values) && (s < c.FirstFree || s >= c.FirstFree+spilled) {
-				t.Fatalf("seed %d: slot %d is used, those from %d on are %d", n, s, c.FirstFree, spilled)
+				t.Fatalf("seed %d: slot %d is used, want only those of values and the %[4]d from %[3]d on", n, s, c.FirstFree, spilled)
 			}
 		}
 	}
 	if stores == 0 {
-		t.Error("no value lost its register")
+		t.Error("no step stores a value that lost its register, want some")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestLeavesOutWhatNobodyNeeds(t *testing.T) {
 		kinds = append(kinds, s.Kind)
 	}
 	if want := []Kind{Load, Exec, Exec, Exec, Store}; !slices.Equal(kinds, want) || slots != 0 {
-		t.Errorf("steps %v with %d slots, want %v with none", kinds, slots, want)
+		t.Errorf("steps = %v with %d slots, want %v with none", kinds, slots, want)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestRefused(t *testing.T) {
 			Registers: [][]Reg{{0}}, Values: []Value{{Slot: 0, In: true}, {Slot: 1, In: true}}, Insts: []Inst{{Uses: []ID{0, 1}}}},
 	} {
 		if _, _, err := Allocate(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
+			t.Errorf("error of Allocate = %v, want one with %q", err, want)
 		}
 	}
 }

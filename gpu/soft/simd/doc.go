@@ -1,9 +1,11 @@
-// Package simd is the loops of ops in AVX2: the same functions of slices of lanes, with
-// the same results, eight or four lanes at a time. ops/avx2.txt has the instructions of
-// each, of which gen makes Go assembly; what reads and writes memory is in
-// memory_amd64.s. No code is made at run time.
+// Package simd implements the loops of ops with AVX2: the same functions of slices of
+// lanes, with the same results, eight or four lanes at a time. ops/avx2.txt has the
+// instructions of each, from which gen generates Go assembly; loads and stores are in
+// memory_amd64.s. No code is generated at run time.
 //
-// Slices have whole warps, 32 lanes each. Where the processor has no AVX2, and on other
+// Slices must have whole warps, of 32 lanes each. If the processor has no AVX2, and on
+// other architectures, Available returns false and nothing else of this package may be
+// called.
 // machines, Available is false and nothing else of this package may be called.
 package simd
 

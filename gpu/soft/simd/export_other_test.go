@@ -2,5 +2,5 @@
 
 package simd
 
-// Names returns the operations that have a loop here.
+// Names returns the operations that have a loop in this package.
 func Names() []string { return nil }

@@ -28,7 +28,7 @@ func TestLoopsAreFresh(t *testing.T) {
 	cmd := exec.Command(gen)
 	cmd.Dir = filepath.Join(dir, "simd")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("run gen: %v: %s", err, out)
 	}
 	for _, name := range []string{"avx2_amd64.s", "avx2_amd64.go"} {
 		want, err := os.ReadFile(filepath.Join(cmd.Dir, name))
@@ -40,7 +40,7 @@ func TestLoopsAreFresh(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what avx2.txt says: run go generate ./gpu/soft/simd", name)
+			t.Errorf("%s differs from the output of gen for avx2.txt: run go generate ./gpu/soft/simd", name)
 		}
 	}
 }

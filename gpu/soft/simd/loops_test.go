@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/simd"
 )
 
-// special32 and special64 are values at which operations change what they do.
+// special32 and special64 are values that operations treat specially.
 var special32 = []uint32{
 	0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7ffffffe, 0x7fffffff, 0x80000000,
 	0x80000001, 0xfffffffe, 0xffffffff, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7f7fffff, 0xff7fffff,
@@ -27,7 +27,7 @@ var special64 = []uint64{
 	0x3ca0000000000000, 0x47efffffefffffff, 0x47efffffe0000000, 0x47effffff0000000, 0x36a0000000000000, 0x380fffffffffffff,
 }
 
-// value is one of a mixture: special, near a power of two, small, or any bits.
+// value returns a random value: special, near a power of two, small, or any bits.
 func value[T uint32 | uint64](r *rand.Rand, special []T, bits int) T {
 	any := T(r.Uint64())
 	switch r.Intn(5) {
@@ -46,7 +46,7 @@ func value[T uint32 | uint64](r *rand.Rand, special []T, bits int) T {
 	return any
 }
 
-// lanes makes an argument of a loop. It has no more lanes than its capacity.
+// lanes returns an argument of a loop. Its capacity equals its length.
 func lanes(r *rand.Rand, t reflect.Type, warps int) reflect.Value {
 	switch t {
 	case reflect.TypeFor[[]uint32]():
@@ -71,8 +71,9 @@ func copied(v reflect.Value) reflect.Value {
 	return c
 }
 
-// differs runs a loop of ops and the one of this package on the same lanes, and returns
-// the first element that differs, or -1. With an alias the result is one of the sources.
+// differs executes a loop of ops and the one of this package on the same lanes, and
+// returns the first element that differs, or -1. With an alias the result is one of the
+// sources.
 func differs(r *rand.Rand, loop, vector any, warps, alias int) (at int, args []reflect.Value, got, want reflect.Value) {
 	f, g := reflect.ValueOf(loop), reflect.ValueOf(vector)
 	for i := range f.Type().NumIn() {
@@ -99,10 +100,10 @@ func differs(r *rand.Rand, loop, vector any, warps, alias int) (at int, args []r
 	return -1, args, got, want
 }
 
-// Every loop of this package gives what the one of ops gives.
+// TestLoopsAgainstGo compares every loop of this package with that of ops.
 func TestLoopsAgainstGo(t *testing.T) {
 	if !simd.Available() {
-		t.Log("this processor has no AVX2: nothing of the package is used")
+		t.Log("this processor has no AVX2: the package is not used")
 		return
 	}
 	r := rand.New(rand.NewSource(56))
@@ -114,7 +115,7 @@ func TestLoopsAgainstGo(t *testing.T) {
 		}
 		n++
 		if reflect.TypeOf(vector) != reflect.TypeOf(loop) {
-			t.Errorf("%s: the vector loop is a %T, that of ops a %T", name, vector, loop)
+			t.Errorf("%s: type of the vector loop = %T, want that of ops, %T", name, vector, loop)
 			continue
 		}
 		for round := range 60 {
@@ -132,21 +133,21 @@ func TestLoopsAgainstGo(t *testing.T) {
 					of = append(of, a.Index(at).Uint())
 				}
 			}
-			t.Errorf("%s of %#x: element %d is %#x, want %#x", name, of, at, got.Index(at).Uint(), want.Index(at).Uint())
+			t.Errorf("%s of %#x: element %d = %#x, want %#x", name, of, at, got.Index(at).Uint(), want.Index(at).Uint())
 			break
 		}
 	}
 	if n < 200 {
-		t.Errorf("%d operations of ops have a loop here, want at least 200", n)
+		t.Errorf("%d operations of ops have a vector loop, want at least 200", n)
 	}
 }
 
-// Every name of avx2.txt is one of ops.txt.
+// TestNamesAreOperations checks that every name of avx2.txt is one of ops.txt.
 func TestNamesAreOperations(t *testing.T) {
 	known := ops.Operations()
 	for _, name := range simd.Names() {
 		if known[name] == nil {
-			t.Errorf("avx2.txt has %s, which ops.txt does not have", name)
+			t.Errorf("avx2.txt has %s, which is not in ops.txt", name)
 		}
 	}
 }

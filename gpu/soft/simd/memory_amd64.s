@@ -1,10 +1,11 @@
 #include "textflag.h"
 
-// What reads and writes memory and what chooses by predicates. Registers of a
-// function: DI the lanes' register, SI their addresses, CX the warps that are left to
-// do, AX those that are done, R11 what is added to an address to give an offset in the
-// memory at R12, R13 the highest offset of a value, R15 is not used (the assembler's).
-// Y3 and Y4 hold R11 and R13 in every lane, Y7 the bits of an offset that is misaligned.
+// Loads, stores and selections by predicates. Registers of a function: DI the lanes'
+// register, SI their addresses, CX the number of remaining warps, AX that of processed
+// warps, R11 the number that is added to an address to get an offset in the memory at
+// R12, R13 the highest offset of a value; R15 is not used (it belongs to the
+// assembler). Y3 and Y4 hold R11 and R13 in every lane, Y7 the bits of an offset that
+// is misaligned.
 
 DATA steps4<>+0(SB)/8, $0
 DATA steps4<>+8(SB)/8, $4
@@ -142,7 +143,7 @@ DATA places64<>+240(SB)/8, $33
 DATA places64<>+248(SB)/8, $32
 GLOBL places64<>(SB), RODATA|NOPTR, $256
 
-// STEPS leaves Z set where the addresses are the first one and a table's steps.
+// STEPS sets Z if the addresses are the first one plus the steps of a table.
 #define STEP(table, k) \
 	VPADDQ table<>+k(SB), Y0, Y1; VPXOR k(SI), Y1, Y1; VPOR Y1, Y2, Y2
 #define STEPS(table) \
@@ -151,7 +152,7 @@ GLOBL places64<>(SB), RODATA|NOPTR, $256
 	STEP(table, 128); STEP(table, 160); STEP(table, 192); STEP(table, 224); \
 	VPTEST Y2, Y2
 
-// SAME leaves Z set where all addresses are the first one.
+// SAME sets Z if all addresses equal the first one.
 #define EQUAL(k) \
 	VPXOR k(SI), Y0, Y1; VPOR Y1, Y2, Y2
 #define SAME \
@@ -159,16 +160,16 @@ GLOBL places64<>(SB), RODATA|NOPTR, $256
 	EQUAL(0); EQUAL(32); EQUAL(64); EQUAL(96); EQUAL(128); EQUAL(160); EQUAL(192); EQUAL(224); \
 	VPTEST Y2, Y2
 
-// STEPS8 and SAME8 are the same for the eight lanes whose addresses are at k(SI).
+// STEPS8 and SAME8 do the same for the eight lanes whose addresses are at k(SI).
 #define STEPS8(table, k) \
 	VPBROADCASTQ k(SI), Y0; VPADDQ table<>+0(SB), Y0, Y1; VPXOR k(SI), Y1, Y1; \
 	VPADDQ table<>+32(SB), Y0, Y2; VPXOR 32+k(SI), Y2, Y2; VPOR Y1, Y2, Y2; VPTEST Y2, Y2
 #define SAME8(k) \
 	VPBROADCASTQ k(SI), Y0; VPXOR k(SI), Y0, Y1; VPXOR 32+k(SI), Y0, Y2; VPOR Y1, Y2, Y2; VPTEST Y2, Y2
 
-// WITHIN goes to no where an offset is negative, above the highest or misaligned. An
-// offset is at most 2^63-1 where its highest bit is clear, and then the difference to
-// the highest one does not overflow.
+// WITHIN jumps to no if an offset is negative, above the highest or misaligned. An
+// offset is at most 2^63-1 if its highest bit is clear, and then the difference to the
+// highest offset does not overflow.
 #define OFFSET(k) \
 	VPADDQ k(SI), Y3, Y0; VPOR Y0, Y5, Y5; VPSUBQ Y0, Y4, Y1; VPOR Y1, Y6, Y6
 #define WITHIN(no) \
@@ -177,7 +178,8 @@ GLOBL places64<>(SB), RODATA|NOPTR, $256
 	VPOR Y5, Y6, Y6; VMOVMSKPD Y6, R9; TESTL R9, R9; JNZ no; \
 	VPTEST Y5, Y7; JNZ no
 
-// ASCENDING goes to no where an address is not above the one before. It follows WITHIN.
+// ASCENDING jumps to no if an address is not above the previous one. It must follow
+// WITHIN.
 #define ABOVE(k) \
 	VPADDQ k(SI), Y3, Y0; VPADDQ 8+k(SI), Y3, Y1; VPCMPGTQ Y0, Y1, Y1; VPAND Y1, Y2, Y2
 #define ASCENDING(no) \
@@ -185,8 +187,8 @@ GLOBL places64<>(SB), RODATA|NOPTR, $256
 	ABOVE(0); ABOVE(32); ABOVE(64); ABOVE(96); ABOVE(128); ABOVE(160); ABOVE(192); ABOVE(216); \
 	VMOVMSKPD Y2, R9; CMPL R9, $15; JNE no
 
-// BOUNDS goes to no where the offset R8, or the last of values that follow it for so
-// many bytes, is outside or misaligned.
+// BOUNDS jumps to no if the offset R8, or that of the last of the values that follow it
+// for the given number of bytes, is outside or misaligned.
 #define BOUNDS(align, more, no) \
 	TESTQ $align, R8; JNZ no; CMPQ R8, R13; JHI no; \
 	MOVQ R13, R10; SUBQ R8, R10; CMPQ R10, $more; JCS no

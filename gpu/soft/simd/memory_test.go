@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/simd"
 )
 
-// pattern makes the addresses of a warp. What size bytes they are for decides steps.
+// pattern returns the addresses of a warp for accesses of size bytes.
 func pattern(r *rand.Rand, base, size uint64, n int) []uint64 {
 	v := make([]uint64, 32)
 	at := base + uint64(r.Intn(n))&^(size-1)
@@ -20,16 +20,16 @@ func pattern(r *rand.Rand, base, size uint64, n int) []uint64 {
 	}
 	switch kind := r.Intn(9); kind {
 	case 0: // one address
-	case 1, 2: // one after another
+	case 1, 2: // consecutive
 		for i := range v {
 			v[i] += uint64(i) * size
 		}
-	case 3: // in strides, up or down
+	case 3: // with a stride, ascending or descending
 		step := uint64(r.Intn(9)-4) * size
 		for i := range v {
 			v[i] += uint64(i) * step
 		}
-	case 4: // those that look like one after another at their ends
+	case 4: // consecutive except for one lane in the middle
 		for i := range v {
 			v[i] += uint64(i) * size
 		}
@@ -38,26 +38,26 @@ func pattern(r *rand.Rand, base, size uint64, n int) []uint64 {
 		for i := range v {
 			v[i] = r.Uint64() &^ (size - 1)
 		}
-	case 6: // by eights as above, most of them
+	case 6: // most groups of eight as above
 		for i := range v {
 			v[i] = base + uint64(r.Intn(n))&^(size-1)
 			if i%8 > 0 && r.Intn(40) > 0 {
 				v[i] = v[i-1] + size*(at/size/uint64(i/8+1)%2)
 			}
 		}
-	default: // anywhere
+	default: // random
 		for i := range v {
 			v[i] = base + uint64(r.Intn(n))&^(size-1)
 		}
 	}
-	if r.Intn(4) == 0 { // and one that is not right
+	if r.Intn(4) == 0 { // and an invalid one
 		l := r.Intn(32)
 		v[l] = []uint64{v[l] + 1, base + uint64(n), base + uint64(n) - size, base - size, v[l] ^ 1<<63, v[l] + 1<<32, 0}[r.Intn(7)]
 	}
 	return v
 }
 
-// inside returns whether all values lie in n bytes, each at a multiple of its size.
+// inside reports whether all values are in n bytes, each at a multiple of its size.
 func inside(addrs []uint64, from uint64, size, n int) bool {
 	for _, a := range addrs {
 		if o := a + from; o%uint64(size) != 0 || o >= uint64(n) || uint64(n)-o < uint64(size) {
@@ -74,7 +74,7 @@ func read(data []byte, o uint64, size int) uint64 {
 	return binary.LittleEndian.Uint64(data[o:])
 }
 
-// case of memory: data with bytes around it that nothing may touch.
+// memoryCase is data with bytes around it that must not be changed.
 type memoryCase struct {
 	all, data []byte
 	addrs     []uint64
@@ -98,8 +98,8 @@ func newMemoryCase(r *rand.Rand, size int) *memoryCase {
 	return c
 }
 
-// right returns how many warps from the first lie inside, and ascend by their offsets
-// where that is asked.
+// right returns how many warps, from the first on, are inside, and with ascending have
+// ascending offsets.
 func (c *memoryCase) right(ascending bool) int {
 	for w := range len(c.addrs) / 32 {
 		a := c.addrs[w*32:][:32]
@@ -133,13 +133,13 @@ func TestLoads(t *testing.T) {
 			}
 		} else if r.Intn(2) == 0 {
 			got = simd.Load64(values, c.addrs, c.from, c.data)
-		} else { // into the register of the addresses
+		} else { // to the register of the addresses
 			copy(values, c.addrs)
 			got = simd.Load64(values, values, c.from, c.data)
-			copy(values[got*32:], make([]uint64, len(values))) // those stay addresses
+			copy(values[got*32:], make([]uint64, len(values))) // the other warps stay addresses
 		}
 		if got != want || !bytes.Equal(before, c.all) {
-			t.Fatalf("%d bytes each at %#x + %#x of %d: %d warps, want %d", c.size, c.addrs, c.from, len(c.data), got, want)
+			t.Fatalf("load of %d bytes each at %#x + %#x of %d: %d warps, want %d and memory unchanged", c.size, c.addrs, c.from, len(c.data), got, want)
 		}
 		for i, v := range values {
 			x := uint64(0)
@@ -147,7 +147,7 @@ func TestLoads(t *testing.T) {
 				x = read(c.data, c.addrs[i]+c.from, c.size)
 			}
 			if v != x {
-				t.Fatalf("%d bytes each at %#x + %#x of %d: lane %d is %#x, want %#x", c.size, c.addrs, c.from, len(c.data), i, v, x)
+				t.Fatalf("load of %d bytes each at %#x + %#x of %d: lane %d = %#x, want %#x", c.size, c.addrs, c.from, len(c.data), i, v, x)
 			}
 		}
 	}
@@ -182,11 +182,11 @@ func TestStores(t *testing.T) {
 			got = simd.Store64(v64, c.addrs, c.from, c.data)
 		}
 		if got != want || !bytes.Equal(after, c.all) {
-			t.Fatalf("%d bytes each to %#x + %#x of %d: %d warps, want %d, or other bytes", c.size, c.addrs, c.from, len(c.data), got, want)
+			t.Fatalf("store of %d bytes each to %#x + %#x of %d: %d warps, want %d and the memory after these", c.size, c.addrs, c.from, len(c.data), got, want)
 		}
 	}
 	if stored < 500 {
-		t.Errorf("the cases store for %d warps, want at least 500", stored)
+		t.Errorf("cases store for %d warps, want at least 500", stored)
 	}
 }
 
@@ -214,17 +214,17 @@ func TestSelect(t *testing.T) {
 		simd.Select32(d32, a32, b32, p, not)
 		simd.Select64(d64, a64, b64, p, not)
 		if !slices.Equal(d32, want32) || !slices.Equal(d64, want64) {
-			t.Fatalf("select by %x, XOR %x, gave other values", p, not)
+			t.Fatalf("Select32 and Select64 by %x, XOR %x = %x and %x, want %x and %x", p, not, d32, d64, want32, want64)
 		}
 		simd.Fill32(d32, 0x80000001)
 		simd.Fill64(b64, 1<<63+5)
 		if slices.ContainsFunc(d32, func(v uint32) bool { return v != 0x80000001 }) || slices.ContainsFunc(b64, func(v uint64) bool { return v != 1<<63+5 }) {
-			t.Fatal("a fill left other values")
+			t.Fatalf("Fill32 and Fill64 = %x and %x, want %#x and %#x in all lanes", d32, b64, uint32(0x80000001), uint64(1<<63+5))
 		}
 		simd.Plus64(d64, want64, 1<<63+3)
 		for i, v := range d64 {
 			if v != want64[i]+1<<63+3 {
-				t.Fatalf("Plus64 of %#x gave %#x", want64[i], v)
+				t.Fatalf("Plus64 of %#x = %#x, want %#x", want64[i], v, want64[i]+1<<63+3)
 			}
 		}
 	}

@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Available reports whether this processor and its kernel have what the package needs.
+// Available reports whether this processor and the kernel support the package.
 func Available() bool { return cpu.X86.HasAVX2 && cpu.X86.HasFMA }
 
-// Find returns the loop of an operation of ops.txt, of the type that its Go loop has, or
-// nil.
+// Find returns the loop of an operation of ops.txt, of the type of its Go loop, or nil.
 func Find(name string) any { return loops[name] }
 
-// Load32 loads registers of 32 bits from data for as many warps as it can, and returns
-// how many: all lanes of each, by their addresses plus from as offsets. It stops before
-// the first warp that has an offset outside or misaligned, of which it has loaded
-// nothing. A warp whose lanes have one address loads once. d has a lane for each address.
+// Load32 loads registers of 32 bits from data for as many warps as possible, and
+// returns their number. The offset of each lane is its address plus from. It stops
+// before the first warp with an offset outside of data or misaligned, of which it loads
+// nothing. A warp whose lanes have one address loads once. d has a lane for each
+// address.
 func Load32(d []uint32, addrs []uint64, from uint64, data []byte) int {
 	return access(load32, d, addrs, from, data)
 }
@@ -30,7 +30,7 @@ func Load64(d, addrs []uint64, from uint64, data []byte) int {
 }
 
 // Store32 stores registers of 32 bits as Load32 loads them. It also stops before a warp
-// whose addresses do not ascend, because lanes may have one address then.
+// whose addresses are not ascending, because lanes may have the same address then.
 func Store32(v []uint32, addrs []uint64, from uint64, data []byte) int {
 	return access(store32, v, addrs, from, data)
 }
@@ -42,7 +42,7 @@ func Store64(v, addrs []uint64, from uint64, data []byte) int {
 
 const warp = 32
 
-// access calls a function of memory_amd64.s, if the slices have what it is to touch.
+// access calls a function of memory_amd64.s, if the slices are long enough.
 func access[T uint32 | uint64](f func(*T, *uint64, int, uint64, *byte, uint64) int, reg []T, addrs []uint64, from uint64, data []byte) int {
 	size := int(unsafe.Sizeof(reg[0]))
 	warps := len(addrs) / warp
@@ -53,8 +53,8 @@ func access[T uint32 | uint64](f func(*T, *uint64, int, uint64, *byte, uint64) i
 	return f(&reg[0], &addrs[0], warps, from, &data[0], uint64(len(data)-size))
 }
 
-// Select32 gives each lane a's value where its bit of p, after XOR with not, is set, and
-// b's elsewhere. d may be a or b.
+// Select32 sets each lane to the value of a if its bit of p, after XOR with not, is
+// set, and to that of b otherwise. d may be a or b.
 func Select32(d, a, b []uint32, p ops.Predicate, not uint32) {
 	choose(select32, d, a, b, p, not)
 }
@@ -73,7 +73,7 @@ func choose[T uint32 | uint64](f func(d, a, b *T, p *uint32, warps int, not uint
 	f(&d[0], &a[0], &b[0], &p[0], len(p), not)
 }
 
-// Fill32 gives all lanes one value.
+// Fill32 sets all lanes to one value.
 func Fill32(d []uint32, v uint32) {
 	if len(d) > 0 {
 		fill32(&d[0], len(d)/warp, v)
@@ -93,7 +93,7 @@ func fill32(d *uint32, warps int, v uint32)
 //go:noescape
 func fill64(d *uint64, warps int, v uint64)
 
-// Plus64 adds a number to every lane. d may be a.
+// Plus64 adds delta to every lane. d may be a.
 func Plus64(d, a []uint64, delta uint64) {
 	if len(d) == 0 {
 		return

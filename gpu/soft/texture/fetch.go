@@ -2,49 +2,49 @@ package texture
 
 import "math"
 
-// Detail is how a fetch chooses the level.
+// Detail is the way in which a fetch selects the level.
 type Detail uint8
 
-// The ways: the first level, a given one, or the one that fits the steps from pixel
-// to pixel (PTX ISA, "Texture Instructions: tex").
+// The ways: the first level, a given one, or the one for the gradients from pixel to
+// pixel (PTX ISA, "Texture Instructions: tex").
 const (
 	Base Detail = iota
 	ByLevel
 	ByGradient
 )
 
-// Query is what a fetch asks for.
+// Query has the arguments of a fetch.
 type Query struct {
 	At     [3]float32
 	Texel  [3]int32 // instead of At, with Whole
 	Whole  bool
 	Cube   bool // At is a direction, if the image is a cube map
 	Layer  uint32
-	Offset [3]int32 // texels
+	Offset [3]int32 // in texels
 	Detail Detail
 	Level  float32
-	DX, DY [3]float32 // steps of At
+	DX, DY [3]float32 // gradients of At
 }
 
-// Texture is an image and how it is read.
+// Texture is an image with its sampler.
 type Texture struct {
 	*Image
 	Sampler
 }
 
-// value is the channels of a texel: numbers, or bits where integers are read as they are.
+// value has the channels of a texel: numbers, or bits if integers are not converted.
 type value struct {
 	n    [4]float64
 	bits [4]uint32
 }
 
-// raw reports whether a fetch gives integers.
+// raw reports whether a fetch returns integers.
 func (t *Texture) raw() bool {
 	return t.Format.Kind != Float && (t.Integers || t.Format.Bits == 32)
 }
 
-// Fetch returns the four channels that tex gives, each the bits of a binary32 or an
-// integer. Channels that the format does not have are 0. mem is the image's bytes.
+// Fetch returns the four channels of tex, each the bits of a binary32 or an integer.
+// Channels that the format does not have are 0. mem has the image's bytes.
 func (t *Texture) Fetch(mem []byte, q *Query) [4]uint32 {
 	at, layer, flat := t.face(q)
 	if q.Whole || q.Detail == Base || len(t.Levels) == 1 {
@@ -71,7 +71,7 @@ func (t *Texture) result(v value) [4]uint32 {
 	return v.bits
 }
 
-// detail returns the level of a fetch and the weight of the one after it.
+// detail returns the level of a fetch and the weight of the next level.
 func (t *Texture) detail(q *Query) (level int, weight int64) {
 	lod := float64(q.Level)
 	if q.Detail == ByGradient {
@@ -94,8 +94,8 @@ func (t *Texture) detail(q *Query) (level int, weight int64) {
 	return level, weight
 }
 
-// gradient returns the level at which a step is a texel: the logarithm of the longer
-// one in texels of the first level.
+// gradient returns the level at which a step is one texel: the logarithm of the longer
+// step in texels of the first level.
 func (t *Texture) gradient(q *Query) float64 {
 	size := [3]float64{1, 1, 1}
 	if t.Normalized || t.Cube {
@@ -110,9 +110,9 @@ func (t *Texture) gradient(q *Query) float64 {
 	return math.Log2(max(dx, dy)) / 2
 }
 
-// face returns the coordinates and the layer of a fetch; in a cube map the direction
-// chooses a face and the place on it, whose coordinates are normalized: flat
-// (programming guide, "Cubemap Textures").
+// face returns the coordinates and the layer of a fetch. In a cube map the direction
+// determines a face and the normalized coordinates on it, and flat is true (programming
+// guide, "Cubemap Textures").
 func (t *Texture) face(q *Query) (at [3]float32, layer uint64, flat bool) {
 	at = q.At
 	if !q.Cube || !t.Cube {
@@ -140,13 +140,14 @@ func (t *Texture) face(q *Query) (at [3]float32, layer uint64, flat bool) {
 	return [3]float32{float32((s/m + 1) / 2), float32((v/m + 1) / 2)}, 6*cube + face, true
 }
 
-// axis is how one coordinate of a fetch falls on a level.
+// axis has the texels of a level that a fetch reads along one axis.
 type axis struct {
-	first, count int64 // texels
-	weight       int64 // of the second
+	first, count int64 // in texels
+	weight       int64 // of the second texel
 }
 
-// axes places a fetch on the axes of a level. On a face everything is clamped.
+// axes computes the texels of a fetch along the axes of a level. On a face all
+// coordinates are clamped.
 func (t *Texture) axes(l *Level, q *Query, at [3]float32, flat, pair bool) (a [3]axis) {
 	s := &t.Sampler
 	if flat {
@@ -173,7 +174,7 @@ func (t *Texture) axes(l *Level, q *Query, at [3]float32, flat, pair bool) (a [3
 }
 
 // level reads a level of an image: the nearest texel, or the weighted sum of those
-// around the place.
+// around the position.
 func (t *Texture) level(mem []byte, level int, q *Query, at [3]float32, layer uint64, flat bool) value {
 	l := &t.Levels[level]
 	pair := t.Filtered && !q.Whole && !t.raw() && !t.Linear
@@ -186,7 +187,7 @@ func (t *Texture) level(mem []byte, level int, q *Query, at [3]float32, layer ui
 		for y := range a[1].count {
 			for x := range a[0].count {
 				w := a[0].share(x, a[1].share(y, a[2].share(z, one)))
-				if w == 0 { // not even an infinite texel counts
+				if w == 0 { // even an infinite texel is ignored
 					continue
 				}
 				v := t.texel(mem, l, [3]int64{a[0].first + x, a[1].first + y, a[2].first + z}, layer, false, flat)
@@ -199,8 +200,9 @@ func (t *Texture) level(mem []byte, level int, q *Query, at [3]float32, layer ui
 	return sum
 }
 
-// share is what the first or the second texel of an axis gets of a weight. Products of
-// weights have 8 bits behind the point too, and make 1 together, as a card's do.
+// share returns the part of a weight for the first or the second texel of an axis.
+// Products of weights are also rounded to 8 fractional bits, and their sum is 1, as on
+// a GPU.
 func (a *axis) share(i, weight int64) int64 {
 	second := (weight*a.weight + one/2) / one
 	if i == 0 {
@@ -209,8 +211,8 @@ func (a *axis) share(i, weight int64) int64 {
 	return second
 }
 
-// texel reads one. Outside is what the addressing mode says; of texels in a row, and
-// where coordinates are whole texels, it is 0.
+// texel reads a texel. Outside of the image the addressing mode applies; in linear
+// memory, and if coordinates are whole texels, the value is 0.
 func (t *Texture) texel(mem []byte, l *Level, i [3]int64, layer uint64, whole, flat bool) (v value) {
 	s := t.Sampler
 	if flat {
@@ -236,7 +238,7 @@ func (t *Texture) texel(mem []byte, l *Level, i [3]int64, layer uint64, whole, f
 	return v
 }
 
-// border is the border's colour; of integers the bits count (driver API,
+// border returns the border color. For integer formats its bits are used (driver API,
 // cuTexObjectCreate).
 func (t *Texture) border() (v value) {
 	for c, f := range t.Border {
@@ -245,9 +247,9 @@ func (t *Texture) border() (v value) {
 	return v
 }
 
-// Gather returns one channel of the four texels that linear filtering of two
-// dimensions would use, counter-clockwise from the lower left one (PTX ISA, "Texture
-// Instructions: tld4").
+// Gather returns one channel of the four texels that linear filtering in two dimensions
+// would use, counter-clockwise from the lower left one (PTX ISA, "Texture Instructions:
+// tld4").
 func (t *Texture) Gather(mem []byte, q *Query, channel int) (four [4]uint32) {
 	at, layer, flat := t.face(q)
 	l := &t.Levels[0]

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Kind is what the channels of a texel are.
+// Kind is the type of a texel's channels.
 type Kind uint8
 
 // The kinds.
@@ -15,15 +15,15 @@ const (
 	Float
 )
 
-// Format is that of a texel: 1, 2 or 4 channels of 8, 16 or 32 bits; a Float has 16
-// or 32.
+// Format is the format of a texel: 1, 2 or 4 channels of 8, 16 or 32 bits; a Float has
+// 16 or 32 bits.
 type Format struct {
 	Kind     Kind
 	Bits     uint8
 	Channels uint8
 }
 
-// Valid reports whether there is such a format.
+// Valid reports whether the format exists.
 func (f Format) Valid() bool {
 	switch f.Channels {
 	case 1, 2, 4:
@@ -42,7 +42,7 @@ func (f Format) Valid() bool {
 // Bytes returns the size of a texel.
 func (f Format) Bytes() uint64 { return uint64(f.Bits) / 8 * uint64(f.Channels) }
 
-// channel reads one channel: the number as it stands, in 32 bits.
+// channel returns the bits of one channel, extended to 32 bits.
 func (f Format) channel(b []byte, c int) uint32 {
 	switch f.Bits {
 	case 8:
@@ -60,9 +60,9 @@ func (f Format) channel(b []byte, c int) uint32 {
 	return binary.LittleEndian.Uint32(b[4*c:])
 }
 
-// number is what a channel means when it is read as a floating-point number: itself
-// where it is one, else a fraction of the largest (programming guide, "Texture
-// Memory": the read mode cudaReadModeNormalizedFloat).
+// number returns a channel as a floating-point number: a Float itself, an integer as a
+// fraction of the largest (programming guide, "Texture Memory": the read mode
+// cudaReadModeNormalizedFloat).
 func (f Format) number(v uint32) float64 {
 	switch f.Kind {
 	case Unsigned:
@@ -76,7 +76,7 @@ func (f Format) number(v uint32) float64 {
 	return float64(math.Float32frombits(v))
 }
 
-// fromHalf is the value of an IEEE binary16.
+// fromHalf returns the value of an IEEE binary16.
 func fromHalf(h uint16) float64 {
 	sign, exp, frac := 1-2*float64(h>>15), int(h>>10&31), float64(h&1023)
 	switch {
@@ -90,7 +90,7 @@ func fromHalf(h uint16) float64 {
 	return sign * math.Ldexp(1024+frac, exp-25)
 }
 
-// toHalf rounds to the nearest IEEE binary16, to an even one between two.
+// toHalf rounds to the nearest IEEE binary16, to even at a tie.
 func toHalf(v float64) uint16 {
 	sign := uint16(math.Float64bits(v) >> 48 & 0x8000)
 	switch v = math.Abs(v); {
@@ -108,7 +108,7 @@ func toHalf(v float64) uint16 {
 // Half converts the bits of an IEEE binary32 to those of the nearest binary16.
 func Half(single uint32) uint16 { return toHalf(float64(math.Float32frombits(single))) }
 
-// fromSRGB is a linear intensity (IEC 61966-2-1).
+// fromSRGB returns the linear intensity of an sRGB value (IEC 61966-2-1).
 func fromSRGB(v float64) float64 {
 	if v <= 0.04045 {
 		return v / 12.92
@@ -116,9 +116,9 @@ func fromSRGB(v float64) float64 {
 	return math.Pow((v+0.055)/1.055, 2.4)
 }
 
-// Encode writes a texel of 32-bit numbers as sust.p does (PTX ISA, "Surface
-// Instructions: sust"): each is converted from the 32-bit type of the format's kind,
-// the nearest where it does not fit. b has room for a texel.
+// Encode stores a texel of 32-bit channels as sust.p does (PTX ISA, "Surface
+// Instructions: sust"): each channel is converted from the 32-bit type of the format's
+// kind, and clamped to its range. b must have the size of a texel.
 func (f Format) Encode(b []byte, v [4]uint32) {
 	for c := range int(f.Channels) {
 		n := v[c]

@@ -1,6 +1,6 @@
-// Package texture computes what texture and surface instructions read and write:
-// which texels a coordinate means, how they are weighted, what their bytes are. It
-// knows nothing of lanes, addresses or instructions: an image's bytes are a slice.
+// Package texture implements the reads and writes of texture and surface instructions:
+// the texels of a coordinate, their weights, and their bytes. It is independent of
+// lanes, addresses and instructions: an image's bytes are a slice.
 //
 // Sources: CUDA C++ Programming Guide, "Texture and Surface Memory" and the appendix
 // "Texture Fetching"; PTX ISA, "Texture Instructions" and "Surface Instructions".
@@ -28,40 +28,41 @@ const (
 	MaxPitch    = 1<<31 - 1 // bytes
 )
 
-// rowAlign is in bytes: the widest access of a surface instruction.
+// rowAlign is the alignment of rows in bytes, the widest access of a surface
+// instruction.
 const rowAlign = 16
 
-// Level is one size of an image.
+// Level is a mipmap level of an image.
 type Level struct {
-	Offset               uint64 // bytes from the image's first to this level's
-	Width, Height, Depth uint32 // texels; none is 0
+	Offset               uint64 // bytes from the start of the image
+	Width, Height, Depth uint32 // in texels; none is 0
 	Pitch                uint64 // bytes from row to row
 	Slice                uint64 // bytes from layer to layer, or from depth to depth
 }
 
-// Image is where texels lie. It is not changed once it is made.
+// Image describes the layout of an image's texels. It is immutable.
 type Image struct {
 	Format  Format
 	Dims    int  // 1 to 3
 	Layered bool // it has layers, each of Dims dimensions
 	Cube    bool // its layers are faces of cubes, six to each
-	Linear  bool // texels in a row that are read by their number
+	Linear  bool // texels in linear memory, which are read by index
 	Layers  uint32
 	Levels  []Level
-	Bytes   uint64 // all that it takes
+	Bytes   uint64 // total size
 }
 
-// Size is what NewImage makes an image of, in the manner of cuArray3DCreate: Depth is
-// the number of layers where there are layers, of faces for a cube map.
+// Size has the arguments of NewImage, as for cuArray3DCreate: Depth is the number of
+// layers of a layered image, and of faces for a cube map.
 type Size struct {
 	Width, Height, Depth uint64
-	Levels               uint32 // 0: as 1
+	Levels               uint32 // 0 means 1
 	Layered, Cube        bool
 }
 
 var errSize = errors.New("no image has this size")
 
-// NewImage returns an image whose levels lie one after the other. Rows begin at
+// NewImage returns an image whose levels are stored one after the other. Rows begin at
 // multiples of 16 bytes.
 func NewImage(f Format, s Size) (*Image, error) {
 	if !f.Valid() {
@@ -94,7 +95,7 @@ func NewImage(f Format, s Size) (*Image, error) {
 	return im, nil
 }
 
-// fits checks a size against the limits.
+// fits returns an error unless a size is within the limits.
 func (im *Image) fits(s Size) error {
 	longest, ok := s.Width, s.Width > 0
 	switch {
@@ -123,7 +124,7 @@ func (im *Image) fits(s Size) error {
 	return nil
 }
 
-// NewLinear returns an image of so many texels in a row.
+// NewLinear returns an image of texels in linear memory.
 func NewLinear(f Format, texels uint64) (*Image, error) {
 	if !f.Valid() || texels == 0 || texels > MaxLinear {
 		return nil, fmt.Errorf("%w: %d texels in a row", errSize, texels)
@@ -144,7 +145,7 @@ func NewPitched(f Format, width, height, pitch uint64) (*Image, error) {
 }
 
 // View returns an image of some levels and layers, both ends included, whose texels
-// have another format of the same size. All layers and levels of im stay where they are.
+// have another format of the same size. It has the memory of im, which is not changed.
 func (im *Image) View(f Format, firstLevel, lastLevel, firstLayer, lastLayer uint32) (*Image, error) {
 	if !f.Valid() || f.Bytes() != im.Format.Bytes() {
 		return nil, fmt.Errorf("a texel of %d bytes cannot be seen as one of %d", im.Format.Bytes(), f.Bytes())
@@ -154,7 +155,7 @@ func (im *Image) View(f Format, firstLevel, lastLevel, firstLayer, lastLayer uin
 	}
 	v := *im
 	v.Format, v.Layers, v.Levels = f, lastLayer-firstLayer+1, nil
-	v.Cube = im.Cube && v.Layers%6 == 0 // else its layers are layers
+	v.Cube = im.Cube && v.Layers%6 == 0 // else its layers are ordinary layers
 	for _, l := range im.Levels[firstLevel : lastLevel+1] {
 		l.Offset += uint64(firstLayer) * l.Slice
 		v.Levels = append(v.Levels, l)

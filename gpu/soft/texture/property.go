@@ -1,6 +1,6 @@
 package texture
 
-// Property is what txq and suq ask for (PTX ISA, "Texture Instructions: txq",
+// Property is a property that txq and suq return (PTX ISA, "Texture Instructions: txq",
 // "Surface Instructions: suq").
 type Property uint8
 
@@ -12,13 +12,13 @@ const (
 	LayerCount
 	LevelCount
 	SampleCount
-	DataType // as OpenCL numbers it
-	Order    // likewise
+	DataType // numbered as in OpenCL
+	Order    // numbered as in OpenCL
 	NormalizedCoordinates
 )
 
-// Of returns a property of a level; levels are counted from the first of the image, and
-// what is beyond the last is the last.
+// Of returns a property of a level. Levels are counted from the first of the image;
+// beyond the last it is that of the last.
 func (p Property) Of(t *Texture, level uint32) uint32 {
 	l := &t.Levels[min(uint64(level), uint64(len(t.Levels)-1))]
 	switch p {
@@ -49,7 +49,7 @@ func (p Property) Of(t *Texture, level uint32) uint32 {
 	return 0
 }
 
-// dataType is OpenCL's number of a channel's type (PTX ISA, "Channel Data Type and
+// dataType returns OpenCL's number of a channel's type (PTX ISA, "Channel Data Type and
 // Channel Order Fields").
 func (t *Texture) dataType() uint32 {
 	step := uint32(0) // 8, 16, 32 bits

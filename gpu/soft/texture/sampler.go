@@ -2,8 +2,8 @@ package texture
 
 import "math"
 
-// Address is what a coordinate outside of an image means (programming guide,
-// "Texture Memory": the addressing mode). The numbers are those of CUaddress_mode.
+// Address is the addressing mode of a coordinate (programming guide, "Texture Memory").
+// The numbers are those of CUaddress_mode.
 type Address uint8
 
 // The addressing modes.
@@ -14,24 +14,24 @@ const (
 	Border
 )
 
-// Sampler is how an image is read.
+// Sampler has the sampling parameters of a texture.
 type Sampler struct {
 	Address    [3]Address
-	Filtered   bool // the weighted sum of the texels around a place
-	MipLinear  bool // between levels
+	Filtered   bool // the weighted sum of the texels around a position
+	MipLinear  bool // linear between levels
 	Normalized bool // coordinates are from 0 to 1
-	Integers   bool // integer channels are read as they are
-	SRGB       bool // of 8-bit colours; alpha is linear
+	Integers   bool // integer channels are not converted
+	SRGB       bool // of 8-bit colors; alpha is linear
 	Border     [4]float32
-	Bias       float32 // added to a level
+	Bias       float32 // added to the level
 	MinLevel   float32
 	MaxLevel   float32
 }
 
-// position returns where a coordinate is on an axis of n texels, in texels. Wrap and
-// Mirror are of normalized coordinates; others are clamped (programming guide, the
-// addressing modes). A mirrored position is in the image or the reflection after it: a
-// card reflects indices, which tld4 shows. What is not a number is the coordinate 0.
+// position returns the position of a coordinate on an axis of n texels, in texels. Wrap
+// and Mirror require normalized coordinates; others are clamped (programming guide, the
+// addressing modes). A mirrored position is in the image or in the reflection after it:
+// a GPU reflects indices, as tld4 shows. A NaN is the coordinate 0.
 func (s *Sampler) position(axis int, coordinate float32, offset int32, n uint32) float64 {
 	u, size := float64(coordinate), float64(n)
 	if math.IsNaN(u) {
@@ -41,7 +41,7 @@ func (s *Sampler) position(axis int, coordinate float32, offset int32, n uint32)
 		return bounded(u+float64(offset), size)
 	}
 	if mode := s.Address[axis]; mode == Wrap || mode == Mirror {
-		if u -= 2 * math.Floor(u/2); u != u { // both repeat after 2; an infinite one nowhere
+		if u -= 2 * math.Floor(u/2); u != u { // both repeat after 2; an infinite coordinate does not repeat
 			u = 0
 		}
 		u += float64(offset) / size
@@ -55,7 +55,7 @@ func (s *Sampler) position(axis int, coordinate float32, offset int32, n uint32)
 	return bounded(u*size, size)
 }
 
-// bounded keeps a position near the image; further away only its fraction counts, for
+// bounded moves a position near the image. Further away only its fraction matters, for
 // weights, and an infinite one has none.
 func bounded(p, size float64) float64 {
 	if p >= -2 && p <= size+2 {
@@ -71,7 +71,8 @@ func bounded(p, size float64) float64 {
 	return size + 2 + fraction
 }
 
-// index returns which of n texels an index outside of them means; false: the border.
+// index returns the texel for an index outside of the n texels, or false for the
+// border.
 func (s *Sampler) index(axis int, i int64, n uint32) (uint64, bool) {
 	if i >= 0 && i < int64(n) {
 		return uint64(i), true
@@ -93,11 +94,12 @@ func (s *Sampler) index(axis int, i int64, n uint32) (uint64, bool) {
 	return uint64(max(0, min(i, int64(n)-1))), true
 }
 
-// one is a weight of 1: weights have 8 bits behind the point, and can be 1
-// (programming guide, "Linear Filtering").
+// one is a weight of 1: weights have 8 fractional bits, and can be 1 (programming
+// guide, "Linear Filtering").
 const one = 256
 
-// between returns the two texels around a position and the weight of the second.
+// between returns the first of the two texels around a position and the weight of the
+// second.
 func between(p float64) (first int64, weight int64) {
 	p -= 0.5
 	whole := math.Floor(p)

@@ -5,28 +5,30 @@ import (
 	"fmt"
 )
 
-// Outside is what a surface instruction does outside of the surface (PTX ISA,
+// Outside is the behavior of a surface instruction outside of the surface (PTX ISA,
 // "Surface Instructions": the modifier .clamp).
 type Outside uint8
 
-// The ways: the kernel fails, the nearest place counts, or nothing is there.
+// The ways: the kernel fails, the nearest element is accessed, or the access has no
+// effect.
 const (
 	Trap Outside = iota
 	Nearest
 	Nothing
 )
 
-// Place is where a surface instruction reads or writes.
+// Place has the coordinates of a surface instruction.
 type Place struct {
-	X, Y, Z int32 // X in units
+	X, Y, Z int32 // X in units of Locate
 	Layer   uint32
 }
 
-// ErrOutside is an access outside of a surface that fails its kernel.
+// ErrOutside is the error of an access outside of a surface, which fails its kernel.
 var ErrOutside = errors.New("outside of the surface")
 
-// Locate returns the offset of size bytes of the image's first level; unit is the
-// bytes that X counts. false: there are none, and the access does nothing.
+// Locate returns the offset of size bytes in the image's first level; unit is the
+// number of bytes that X counts. It returns false if the access has no effect, and an
+// error that wraps ErrOutside if it fails.
 func (im *Image) Locate(p Place, unit, size uint64, o Outside) (uint64, bool, error) {
 	l := &im.Levels[0]
 	row := int64(uint64(l.Width) * im.Format.Bytes())
@@ -49,7 +51,7 @@ func (im *Image) Locate(p Place, unit, size uint64, o Outside) (uint64, bool, er
 		switch {
 		case o == Nothing:
 			return 0, false, nil
-		case o == Trap || most[i] < 0: // or not one element fits
+		case o == Trap || most[i] < 0: // or an element does not fit
 			return 0, false, fmt.Errorf("%w: byte %d of row %d, depth %d, layer %d", ErrOutside, x, p.Y, p.Z, p.Layer)
 		}
 		at[i] = max(0, min(v, most[i]))

@@ -14,8 +14,8 @@ import (
 
 var floats = texture.Format{Kind: texture.Float, Bits: 32, Channels: 1}
 
-// image makes an image of random numbers of at most 16 bits, so that the weighted
-// sums of either side are exact.
+// image returns an image of random numbers of at most 16 bits, so that the weighted
+// sums of both sides are exact.
 func image(t testing.TB, r *rand.Rand, s texture.Size) (*texture.Image, []byte) {
 	t.Helper()
 	im, err := texture.NewImage(floats, s)
@@ -29,7 +29,7 @@ func image(t testing.TB, r *rand.Rand, s texture.Size) (*texture.Image, []byte) 
 	return im, mem
 }
 
-// number gives the texels of one level their numbers.
+// number stores its index in each texel of one level.
 func number(im *texture.Image, mem []byte) {
 	l, n := im.Levels[0], 0
 	for row := range uint64(im.Layers) * uint64(l.Height) {
@@ -40,7 +40,7 @@ func number(im *texture.Image, mem []byte) {
 	}
 }
 
-// texels are those of an image of one level, without what lies between the rows.
+// texels returns the texels of an image of one level, without the padding between rows.
 func texels(im *texture.Image, mem []byte) (all []float32) {
 	l := im.Levels[0]
 	for row := range uint64(im.Layers) * uint64(l.Height) * uint64(l.Depth) {
@@ -60,7 +60,8 @@ func numbers(mem []byte) (all []float64) {
 
 func single(f float64) uint32 { return math.Float32bits(float32(f)) }
 
-// coordinates that matter: texel centres and edges, ties of the weights, far outside.
+// coordinate returns coordinates of interest: texel centers and edges, ties of the
+// weights, far outside.
 func coordinate(r *rand.Rand, n int64, normalized bool) float32 {
 	x := r.Float64()*6 - 3
 	switch r.Intn(4) {
@@ -105,18 +106,19 @@ func against(t *testing.T, size [3]int64, normalized bool, mode texture.Address)
 			q.At[d], q.Offset[d] = coordinate(r, p.Size[d], normalized), int32(r.Intn(4)*r.Intn(2))
 		}
 		if normalized && p.Size != [3]int64{8, 4, 1} && p.Size != [3]int64{16, 1, 1} && p.Size != [3]int64{1, 1, 1} {
-			q.Offset = [3]int32{} // parts of a size that is no power of two are not exact
+			q.Offset = [3]int32{} // parts of a size that is not a power of two are inexact
 		}
 		for _, x.Filtered = range []bool{false, true} {
 			p.Linear = x.Filtered
 			if got, want := x.Fetch(mem, &q)[0], math.Float32bits(p.Fetch(q.At, q.Offset, 0, 0)); got != want {
-				t.Fatalf("at %v + %v, filtered %v: %v, want %v", q.At, q.Offset, x.Filtered, math.Float32frombits(got), math.Float32frombits(want))
+				t.Fatalf("Fetch at %v with offset %v, filtered = %v: %v, want %v", q.At, q.Offset, x.Filtered, math.Float32frombits(got), math.Float32frombits(want))
 			}
 		}
 	}
 }
 
-// An H100 gives these sums: products of the two weights are rounded to 8 bits too.
+// TestSumsOfACard compares with sums of an H100, where products of the two weights are
+// rounded to 8 bits too.
 func TestSumsOfACard(t *testing.T) {
 	for _, c := range []struct {
 		texels [4]float64
@@ -135,7 +137,7 @@ func TestSumsOfACard(t *testing.T) {
 		x := texture.Texture{Image: im, Sampler: texture.Sampler{Filtered: true}}
 		q := texture.Query{At: [3]float32{float32(c.x/256 + 0.5), float32(c.y/256 + 0.5)}}
 		if got := x.Fetch(mem, &q)[0]; got != single(c.want/256) {
-			t.Errorf("%v: %v, want %v", c, math.Float32frombits(got), c.want/256)
+			t.Errorf("Fetch of %v = %v, want %v", c, math.Float32frombits(got), c.want/256)
 		}
 	}
 }
@@ -154,12 +156,12 @@ func TestNeitherNumberNorFinite(t *testing.T) {
 	}
 }
 
-// Fetches of the i-th channel, in every format, of the numbers that matter.
+// TestFormats fetches texels of every format with significant values.
 func TestFormats(t *testing.T) {
 	for _, c := range []struct {
 		f        texture.Format
 		bytes    []byte
-		integers uint32 // read as it is
+		integers uint32 // without conversion
 		number   float64
 	}{
 		{texture.Format{Kind: texture.Unsigned, Bits: 8, Channels: 1}, []byte{255}, 255, 1},
@@ -205,7 +207,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// All halves come back as they were.
+// TestHalf checks that all halves are unchanged by a fetch and a store.
 func TestHalf(t *testing.T) {
 	f := texture.Format{Kind: texture.Float, Bits: 16, Channels: 1}
 	im, err := texture.NewLinear(f, 1)
@@ -215,12 +217,12 @@ func TestHalf(t *testing.T) {
 	x := texture.Texture{Image: im}
 	for h := range 1 << 16 {
 		if h&0x7c00 == 0x7c00 && h&0x3ff != 0 {
-			continue // not a number
+			continue // NaN
 		}
 		mem, back := []byte{byte(h), byte(h >> 8)}, make([]byte, 2)
 		v := x.Fetch(mem, &texture.Query{Whole: true})
 		if f.Encode(back, v); back[0] != mem[0] || back[1] != mem[1] {
-			t.Fatalf("half % x came back as % x", mem, back)
+			t.Fatalf("half % x after a fetch and Encode = % x, want it unchanged", mem, back)
 		}
 	}
 }
@@ -229,7 +231,7 @@ func TestLayersAndLevels(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
 	im, mem := image(t, r, texture.Size{Width: 8, Height: 4, Depth: 3, Layered: true, Levels: 4})
 	if len(im.Levels) != 4 || im.Levels[3].Width != 1 || im.Levels[3].Height != 1 {
-		t.Fatalf("levels = %+v", im.Levels)
+		t.Fatalf("levels = %+v, want 4 of which the last is 1 by 1", im.Levels)
 	}
 	all := numbers(mem)
 	at := func(level, x, y, layer uint64) float64 {
@@ -255,17 +257,17 @@ func TestLayersAndLevels(t *testing.T) {
 		x.Bias, x.MaxLevel, x.MipLinear = c.bias, c.most, c.linear
 		q := texture.Query{At: [3]float32{0.8, 0.9}, Layer: 7, Detail: texture.ByLevel, Level: c.lod}
 		if got := x.Fetch(mem, &q)[0]; got != single(c.want) {
-			t.Errorf("level %v, bias %v, at most %v = %v, want %v", c.lod, c.bias, c.most, math.Float32frombits(got), c.want)
+			t.Errorf("Fetch with level %v, bias %v, maximum %v = %v, want %v", c.lod, c.bias, c.most, math.Float32frombits(got), c.want)
 		}
 	}
 	x.Bias, x.MaxLevel, x.MipLinear = 0, 9, false
 	q := texture.Query{At: [3]float32{0.8, 0.9}, Layer: 1, Detail: texture.ByGradient, DX: [3]float32{0.5}, DY: [3]float32{0, 0.1}}
 	if got := x.Fetch(mem, &q)[0]; got != single(at(2, 1, 0, 1)) { // a step of 4 texels
-		t.Errorf("a step of 4 texels = %v, want level 2", math.Float32frombits(got))
+		t.Errorf("Fetch with a step of 4 texels = %v, want %v of level 2", math.Float32frombits(got), at(2, 1, 0, 1))
 	}
 }
 
-// Each face has its number; the six axes and a place off them find theirs.
+// TestCube checks that the six axes, and directions near them, select their faces.
 func TestCube(t *testing.T) {
 	im, err := texture.NewImage(floats, texture.Size{Width: 2, Height: 2, Depth: 12, Cube: true, Layered: true})
 	if err != nil {
@@ -293,7 +295,7 @@ func TestCube(t *testing.T) {
 	if x.Image, err = im.View(floats, 0, 0, 1, 3); err != nil {
 		t.Fatal(err)
 	}
-	x.Fetch(mem, &texture.Query{At: [3]float32{1, 0, 0}, Cube: true, Layer: 9}) // three faces are no cube
+	x.Fetch(mem, &texture.Query{At: [3]float32{1, 0, 0}, Cube: true, Layer: 9}) // three faces are not a cube
 }
 
 func TestGather(t *testing.T) {
@@ -305,7 +307,7 @@ func TestGather(t *testing.T) {
 	number(im, mem)
 	x := texture.Texture{Image: im, Sampler: texture.Sampler{Address: [3]texture.Address{texture.Clamp, texture.Clamp}}}
 	if got, want := x.Gather(mem, &texture.Query{At: [3]float32{1.7, 1}}, 0), [4]uint32{single(4), single(5), single(2), single(1)}; got != want {
-		t.Errorf("gathered %x, want %x", got, want)
+		t.Errorf("Gather = %x, want %x", got, want)
 	}
 }
 
@@ -333,7 +335,7 @@ func TestLocate(t *testing.T) {
 	} {
 		at, ok, err := im.Locate(c.p, c.unit, c.size, c.o)
 		if at != c.at || ok != c.ok || (err != nil) != c.fails || err != nil && !errors.Is(err, texture.ErrOutside) {
-			t.Errorf("%+v: %d %v %v", c, at, ok, err)
+			t.Errorf("Locate = %d, %v, error %v; want %+v", at, ok, err, c)
 		}
 	}
 }
@@ -368,19 +370,19 @@ func TestSizes(t *testing.T) {
 		{Width: 4, Levels: 4}, {Width: 4, Levels: 1 << 31},
 	} {
 		if im, err := texture.NewImage(floats, s); err == nil {
-			t.Errorf("%+v makes an image of %d bytes", s, im.Bytes)
+			t.Errorf("NewImage(%+v) returned an image of %d bytes, want an error", s, im.Bytes)
 		}
 	}
 	if _, err := texture.NewPitched(floats, 4, 4, 15); err == nil {
-		t.Error("rows overlap")
+		t.Error("NewPitched with a pitch less than a row: no error, want one")
 	}
 	im, _ := image(t, rand.New(rand.NewSource(4)), texture.Size{Width: 4, Depth: 3, Layered: true, Levels: 3})
 	if _, err := im.View(texture.Format{Kind: texture.Unsigned, Bits: 16, Channels: 1}, 0, 0, 0, 0); err == nil {
-		t.Error("a view with smaller texels")
+		t.Error("View with smaller texels: no error, want one")
 	}
 	v, err := im.View(texture.Format{Kind: texture.Unsigned, Bits: 8, Channels: 4}, 1, 2, 2, 2)
 	if err != nil || v.Layers != 1 || len(v.Levels) != 2 || v.Levels[0].Offset != 3*16+2*16 {
-		t.Errorf("view = %+v, %v", v, err)
+		t.Errorf("View = %+v, error %v; want one layer and 2 levels at offset %d", v, err, 3*16+2*16)
 	}
 }
 

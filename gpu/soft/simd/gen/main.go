@@ -1,5 +1,5 @@
-// Command gen writes avx2_amd64.s and avx2_amd64.go: for each line of avx2.txt a
-// loop over lanes in assembly and an entry of the table. The format is in that file.
+// Command gen writes avx2_amd64.s and avx2_amd64.go: for each line of avx2.txt a loop
+// over lanes in assembly and an entry of the table. avx2.txt describes its format.
 package main
 
 import (
@@ -67,7 +67,7 @@ func generate(source string) (asm, table []byte, err error) {
 	return asm, table, err
 }
 
-// expandWords replaces the names of several instructions by them.
+// expandWords replaces the names of instruction sequences by the instructions.
 func expandWords(seq string, words map[string]string) string {
 	list := strings.Split(seq, ";")
 	for i, s := range list {
@@ -96,8 +96,8 @@ func expand(k string) []string {
 type loop struct {
 	name, keys, code string
 	dst              string   // its width: 32, 64 or p
-	src              []string // the sources'
-	lane             int      // bits of a lane while it is computed
+	src              []string // the widths of the sources
+	lane             int      // bits of a lane during the computation
 	constants        []string
 }
 
@@ -134,7 +134,7 @@ func (l *loop) parameters() string {
 	return strings.Join(list, ", ")
 }
 
-// symbol is the name of a constant's data.
+// symbol returns the name of a constant's data.
 func (l *loop) symbol(c string) string {
 	return fmt.Sprintf("c%d_%s", l.lane, strings.NewReplacer("-", "m").Replace(c))
 }
@@ -156,10 +156,10 @@ func data(constants map[string]string) string {
 	return b.String()
 }
 
-// pointers are the registers of the result and the sources; CX counts warps.
+// pointers has the registers of the result and the sources; CX counts warps.
 var pointers = []string{"DI", "SI", "DX", "R8"}
 
-// write writes the function. One turn of its loop is a warp.
+// write writes the function. One iteration of its loop is a warp.
 func (l *loop) write(out *bytes.Buffer, constants map[string]string) {
 	fmt.Fprintf(out, "// %s\n//\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", l.keys, l.name, l.parameters(), l.name, 24*(1+len(l.src)))
 	out.WriteString("\tMOVQ d_base+0(FP), DI\n\tMOVQ d_len+8(FP), CX\n")
@@ -211,7 +211,7 @@ func (l *loop) part(out *bytes.Buffer, first, lanes int) {
 
 var names = regexp.MustCompile(`\b[abcdtuv]X?\b`)
 
-// registers puts registers in place of names and constants.
+// registers replaces names and constants by registers.
 func (l *loop) registers(in string) string {
 	op, args, _ := strings.Cut(in, " ")
 	args = names.ReplaceAllStringFunc(args, func(n string) string {
@@ -227,7 +227,7 @@ func (l *loop) registers(in string) string {
 	return op + " " + args
 }
 
-// result writes what some lanes computed to the register.
+// result writes the store of the result of some lanes.
 func (l *loop) result(out *bytes.Buffer, first, lanes int) {
 	switch {
 	case l.dst == "p":
