@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// With BASALT_CHECK_CARD set (make gpu-check), a real GPU replaces the emulated one:
+// With BASALT_CHECK_CARD set (make gpu-check), a real GPU replaces the soft GPU:
 // the results of the oracle are compared with those of the GPU.
 
 // entered is a gate that is always open, as nothing else uses the GPU.

@@ -10,7 +10,7 @@ import (
 // Capability is a device's compute capability, as in sm_90. It selects the PTX of a
 // fatbin.
 //
-// A real driver refuses PTX for a newer target. The emulated GPU accepts it: it checks
+// A real driver refuses PTX for a newer target. The soft GPU accepts it: it checks
 // instructions, not the .target line, and reports the instruction that is not
 // implemented.
 type Capability uint32

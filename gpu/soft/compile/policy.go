@@ -8,7 +8,7 @@ import (
 )
 
 // A cache policy (PTX ISA, "Cache Eviction Priority Hints") is a hint for a cache that
-// the emulated GPU does not have.
+// the soft GPU does not have.
 
 // withoutPolicy returns a memory instruction without its policy, the last operand.
 func (c *compiler) withoutPolicy(in *ptx.Inst) (*ptx.Inst, error) {

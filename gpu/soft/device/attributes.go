@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/texture"
 )
 
-// Limits that are the same for all models. The emulated GPU has an unlimited number of
+// Limits that are the same for all models. The soft GPU has an unlimited number of
 // registers; the limits must be consistent, because programs divide one by the other.
 const (
 	maxRegisters       = 65536 // of 32 bits, per block and per multiprocessor
@@ -19,7 +19,7 @@ const (
 
 // registers returns NUM_REGS of a kernel: 32-bit registers per thread, at most as many
 // as a block of the kernel's maximum size can have, and at most the limits of the
-// program that are not 0. The emulated GPU never spills, so a lower number has no cost.
+// program that are not 0. The soft GPU never spills, so a lower number has no cost.
 func registers(p *ir.Program, allowed ...uint32) uint32 {
 	most := maxRegisters / roundUp(p.MaxThreads, ir.WarpSize) &^ (registerUnit - 1)
 	n := min(uint32(p.Regs32+2*p.Regs64), most, maxThreadRegisters)
@@ -35,7 +35,7 @@ func registers(p *ir.Program, allowed ...uint32) uint32 {
 func roundUp(n, unit uint32) uint32 { return (n + unit - 1) &^ (unit - 1) }
 
 // attributes returns the CUdevice_attribute values (CUDA driver API, "Data types used
-// by CUDA driver"): those of the model, and the features of the emulated GPU.
+// by CUDA driver"): those of the model, and the features of the soft GPU.
 func attributes(o Options) []int32 {
 	m := o.Model
 	a := make([]int32, 146)

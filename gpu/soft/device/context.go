@@ -16,7 +16,7 @@ import (
 
 const maxStreams = 4096
 
-// Context is one CUDA context of an emulated GPU. It implements worker.Context, and is
+// Context is one CUDA context of a soft GPU. It implements worker.Context, and is
 // safe for concurrent use.
 type Context struct {
 	worker.NoCalls

@@ -1,4 +1,4 @@
-// Package device implements worker.Driver with an emulated GPU: its memory, contexts,
+// Package device implements worker.Driver with a soft GPU: its memory, contexts,
 // streams and modules, and the scheduling of launches on the processors.
 //
 // Stream operations form a graph: each has the operations that must finish before it
@@ -23,7 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Options describe an emulated GPU. The zero value is a small one.
+// Options describe a soft GPU. The zero value is a small one.
 type Options struct {
 	// Model is the GPU model that the device reports; default model.Default().
 	Model model.Model
@@ -81,7 +81,7 @@ type device struct {
 	closed   bool
 }
 
-// New returns an emulated GPU. It reserves address space, not memory.
+// New returns a soft GPU. It reserves address space, not memory.
 func New(o Options) (worker.Driver, error) {
 	o.setDefaults()
 	if o.VRAM > 1<<40 {

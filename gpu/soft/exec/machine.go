@@ -1,4 +1,4 @@
-// Package exec executes compiled kernels on the emulated GPU.
+// Package exec executes compiled kernels on the soft GPU.
 //
 // A Program consists of basic blocks of steps. Only this package creates steps, ends of
 // blocks, barriers and warp operations, so only it depends on the machine that they

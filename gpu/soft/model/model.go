@@ -1,4 +1,4 @@
-// Package model describes the GPUs that an emulated GPU can present itself as: the
+// Package model describes the GPUs that a soft GPU can present itself as: the
 // device attributes that programs read and compute with.
 //
 // The values are public and were not read from hardware: limits of a multiprocessor as
@@ -46,7 +46,7 @@ type Limits struct {
 	DoubleRatio    int // single to double precision throughput
 }
 
-// Default returns the model of the emulated GPU itself. Its compute capability is the
+// Default returns the model of the soft GPU itself. Its compute capability is the
 // newest whose instructions are implemented, as libraries select by it the kernels that
 // were compiled for their PTX. Its clocks count nanoseconds.
 func Default() Model {
@@ -66,7 +66,7 @@ var limits = map[int]Limits{
 }
 
 // models has the models by the names that options use. CopyEngines is that of the
-// emulated GPU: one copy in each direction concurrently with kernels.
+// soft GPU: one copy in each direction concurrently with kernels.
 var models = map[string]Model{
 	"v100":    {Name: "Tesla V100-SXM2-16GB", Capability: 70, Multiprocessors: 80, Clock: 1530, MemoryClock: 877, BusWidth: 4096, L2Cache: 6 << 20, ECC: true, PCIDevice: 0x1db1},
 	"t4":      {Name: "Tesla T4", Capability: 75, Multiprocessors: 40, Clock: 1590, MemoryClock: 5001, BusWidth: 256, L2Cache: 4 << 20, ECC: true, PCIDevice: 0x1eb8},

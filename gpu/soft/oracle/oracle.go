@@ -1,12 +1,10 @@
 // Package oracle executes PTX one thread and one instruction at a time. It is slow and
-// simple on purpose: tests compare the emulator (package exec and the code of package
-// native) with it. The two share the parser and no arithmetic: the oracle computes
-// integers with math/big and floating-point values as exact rationals that are rounded
-// once.
+// simple on purpose: tests compare the engines (package exec and the code of package
+// native) with it. They share the parser and no arithmetic: the oracle computes integers
+// with math/big and floating-point values as exact rationals that are rounded once.
 //
 // Where PTX leaves a result open (NaN payloads, approximations, division by zero), the
-// oracle returns the value that the emulator documents, which is the value of a real
-// GPU.
+// oracle returns the value that the soft GPU documents, which is that of a real GPU.
 package oracle
 
 import (
@@ -31,7 +29,7 @@ type Launch struct {
 	Steps int
 }
 
-// The windows of the generic address space. They differ from those of the emulator: a
+// The windows of the generic address space. They differ from those of the engines: a
 // program must not depend on their addresses.
 const (
 	sharedWindow = uint64(0x7d0000000000)
