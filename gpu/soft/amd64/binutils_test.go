@@ -28,7 +28,7 @@ func TestEncodings(t *testing.T) {
 		for i := range in.encodings {
 			for _, args := range operands(&in.encodings[i]) {
 				m := match{encoding: &in.encodings[i], args: args}
-				if !m.takes() {
+				if !m.accepts() {
 					t.Fatalf("%s: encoding does not accept the test's operands %+v, want it to", in.name, args)
 				}
 				samples = append(samples, sample{m.text(in.name), a.Len()})

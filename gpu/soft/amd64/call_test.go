@@ -151,7 +151,7 @@ func TestNeverWritableAndExecutable(t *testing.T) {
 		var from, to uintptr
 		var may string
 		if _, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &may); err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("parse line %q of /proc/self/maps: %v", line, err)
 		}
 		if f.entry >= from && f.entry < to && may != "r-xp" {
 			t.Errorf("access rights of the code = %s, want r-xp", may)

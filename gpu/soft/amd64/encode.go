@@ -15,15 +15,15 @@ type match struct {
 func (in *Inst) find(args []Arg) (match, bool) {
 	for i := range in.encodings {
 		m := match{encoding: &in.encodings[i], args: args}
-		if m.takes() {
+		if m.accepts() {
 			return m, true
 		}
 	}
 	return match{}, false
 }
 
-// takes reports whether the operands fit, and sets the sizes that follow from them.
-func (m *match) takes() bool {
+// accepts reports whether the operands fit, and sets the sizes that follow from them.
+func (m *match) accepts() bool {
 	if len(m.args) != len(m.form) {
 		return false
 	}

@@ -80,7 +80,7 @@ func compile(l *Module, f *ptx.Func) (*ir.Program, error) {
 	}
 	p.Entry = c.frames[f].number[0]
 	for _, fr := range c.frames {
-		if err := named(c.emitFrame(fr), fr.f); err != nil {
+		if err := withObject(c.emitFrame(fr), fr.f); err != nil {
 			return nil, err
 		}
 	}
@@ -180,7 +180,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 			return broken(in, "a declaration alone", "function %s is not in the module: the target of a call must be defined", s.fn.Name)
 		}
 		fr.calls = append(fr.calls, s.fn)
-		if err := named(c.function(s.fn, depth+1), s.fn); err != nil {
+		if err := withObject(c.function(s.fn, depth+1), s.fn); err != nil {
 			return err
 		}
 	}
@@ -189,12 +189,12 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 
 // collect creates the frames of a kernel and of all functions that it may call.
 func (c *compiler) collect(f *ptx.Func) error {
-	if err := named(c.function(f, 0), f); err != nil {
+	if err := withObject(c.function(f, 0), f); err != nil {
 		return err
 	}
 	if c.callsAddress {
 		for _, t := range c.mod.taken {
-			if err := named(c.function(t, 0), t); err != nil {
+			if err := withObject(c.function(t, 0), t); err != nil {
 				return err
 			}
 		}
@@ -203,8 +203,8 @@ func (c *compiler) collect(f *ptx.Func) error {
 	return nil
 }
 
-// named adds the linked object to an error.
-func named(err error, f *ptx.Func) error {
+// withObject adds the linked object to an error.
+func withObject(err error, f *ptx.Func) error {
 	var pe *ptx.Error
 	if errors.As(err, &pe) && pe.Object == "" {
 		pe.Object = f.Object

@@ -50,7 +50,7 @@ func (c *compiler) dynamics() {
 			c.p.Code[c.mod.code[f]] = fr.callee
 		}
 	}
-	c.layStacks(list)
+	c.placeStacks(list)
 	for _, fr := range list {
 		if fr.dynamic() {
 			c.handOverMost = max(c.handOverMost, handOverSize(fr.f.Params), handOverSize(fr.f.Returns))

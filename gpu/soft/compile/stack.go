@@ -24,8 +24,8 @@ type stackAddress struct {
 	class ir.Class
 }
 
-// layStacks creates the stack frames of functions that may be entered again.
-func (c *compiler) layStacks(list []*frame) {
+// placeStacks creates the stack frames of functions that may be entered again.
+func (c *compiler) placeStacks(list []*frame) {
 	for _, fr := range list {
 		if !fr.dynamic() || !fr.callee.Recursive {
 			continue

@@ -98,7 +98,7 @@ func (c *Context) allocLocked(size uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.show(exec.Region{Base: addr, Data: c.d.mem.arena[e.off : e.off+size : e.off+size]})
+	c.insertRegion(exec.Region{Base: addr, Data: c.d.mem.arena[e.off : e.off+size : e.off+size]})
 	return addr, nil
 }
 
@@ -133,17 +133,17 @@ func (c *Context) obtain(size uint64, place func(size uint64) (uint64, error)) (
 	return addr, e, nil
 }
 
-// show inserts a region into the table. The caller must hold mu.
-func (c *Context) show(r exec.Region) {
+// insertRegion inserts a region into the table. The caller must hold mu.
+func (c *Context) insertRegion(r exec.Region) {
 	old := *c.table.Load()
 	at := sort.Search(len(old), func(i int) bool { return old[i].Base >= r.Base })
 	table := slices.Insert(slices.Clone(old), at, r)
 	c.table.Store(&table)
 }
 
-// hide removes the region that begins at an address from the table. Work that is
+// removeRegion removes the region that begins at an address from the table. Work that is
 // running may still use the old table. The caller must hold mu.
-func (c *Context) hide(addr uint64) {
+func (c *Context) removeRegion(addr uint64) {
 	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r exec.Region) bool { return r.Base == addr })
 	c.table.Store(&table)
 }
@@ -182,7 +182,7 @@ func (c *Context) forget(addr uint64, e extent) {
 		return
 	}
 	if e.off < c.d.mem.half { // else the number may be the address of a mapping
-		c.hide(addr)
+		c.removeRegion(addr)
 	}
 	c.dropShared(addr)
 	delete(c.away.host, addr)

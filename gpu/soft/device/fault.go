@@ -32,19 +32,19 @@ func (c *Context) faultyKernel(took time.Duration) error {
 		<-c.ended
 		return abi.ErrInvalidContext
 	case model.Slow:
-		c.drag(took, model.SlowBy)
+		c.delay(took, model.SlowBy)
 	case model.Throttled:
-		c.drag(took, model.ThrottledBy)
+		c.delay(took, model.ThrottledBy)
 	}
 	return nil
 }
 
 // slowCopy delays a copy that began at a time, on the device.
-func (c *Context) slowCopy(began time.Time) { c.drag(time.Since(began), model.SlowBy) }
+func (c *Context) slowCopy(began time.Time) { c.delay(time.Since(began), model.SlowBy) }
 
-// drag waits until an operation that took some time has taken a multiple of it, or the
+// delay waits until an operation that took some time has taken a multiple of it, or the
 // context ends.
-func (c *Context) drag(took time.Duration, times int) {
+func (c *Context) delay(took time.Duration, times int) {
 	t := time.NewTimer(took * time.Duration(times-1))
 	defer t.Stop()
 	select {

@@ -18,7 +18,7 @@ func (c *Context) HostRegister(address uint64, memory []byte) error {
 		return abi.ErrInvalidValue
 	}
 	c.hosts[address] = true
-	c.show(exec.Region{Base: address, Data: memory})
+	c.insertRegion(exec.Region{Base: address, Data: memory})
 	return nil
 }
 
@@ -30,7 +30,7 @@ func (c *Context) HostUnregister(address uint64, done func()) error {
 		return abi.ErrInvalidValue
 	}
 	delete(c.hosts, address)
-	c.retire(func() { c.hide(address) }, done)
+	c.retire(func() { c.removeRegion(address) }, done)
 	return nil
 }
 

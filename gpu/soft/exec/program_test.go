@@ -44,13 +44,13 @@ func TestEveryOperation(t *testing.T) {
 		ir.Goto{}, ir.Branch{}, ir.Table{}, ir.Exit{}, ir.Call{}, ir.Return{}, ir.CallDynamic{F: &ir.Callee{}}, ir.CallAddress{}, ir.ReturnDynamic{F: &ir.Callee{}},
 	} {
 		if newEnd(e) == nil {
-			t.Errorf("%T has no end", e)
+			t.Errorf("newEnd(%T) = nil, want a function", e)
 		}
 		have[typeName(e)] = true
 	}
 	for name := range namedTypes(t) {
 		if !have[name] {
-			t.Errorf("ir.%s is not in this test", name)
+			t.Errorf("ir.%s is not in this test, want every operation and end", name)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func namedTypes(t *testing.T) map[string]bool {
 		}
 	}
 	if len(names) < 20 {
-		t.Fatalf("only %d types found", len(names))
+		t.Fatalf("found %d types with a method Name, want at least 20", len(names))
 	}
 	return names
 }

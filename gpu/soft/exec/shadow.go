@@ -109,7 +109,7 @@ func (s *shadow) use(c model.Checks, u *use, m *machine, lane int, at uint64) er
 
 // conflict returns a thread whose access of a byte is not ordered with that of a lane,
 // and the kind of that access; who is -1 if there is none. Two writes of the same value
-// are no conflict.
+// are not a conflict.
 func (s *shadow) conflict(b *shadowByte, write bool, lane int, same bool) (who int, did string) {
 	me := int32(lane) + 1
 	harmless := write && same

@@ -221,10 +221,10 @@ func lgammaArgs(r *rand.Rand, most float64) []float64 {
 	}
 }
 
-// off returns the error of a result, in units in the last place of the true value. bits
+// ulpError returns the error of a result, in units in the last place of the true value. bits
 // is the number of fraction bits of the format, least the exponent of its smallest
 // number.
-func off(got float64, want real, bits, least, most int) float64 {
+func ulpError(got float64, want real, bits, least, most int) float64 {
 	limit := new(big.Float).SetPrec(64).SetMantExp(big.NewFloat(1), most)
 	limit.Sub(limit, new(big.Float).SetMantExp(big.NewFloat(1), most-bits-2))
 	if like(want).Abs(want).Cmp(limit) >= 0 {

@@ -104,7 +104,7 @@ func (m measured) compare(t *testing.T, double, single largest) {
 			number, absolute := strings.CutSuffix(found, " abs")
 			documented, err := strconv.ParseFloat(number, 64)
 			if err != nil {
-				t.Fatalf("%s: %v", document, err)
+				t.Fatalf("parse the table of %s: %v", document, err)
 			}
 			got := e.ulp
 			if absolute {
@@ -142,7 +142,7 @@ func measure(t *testing.T, m measured, float bool, samples int) (most largest) {
 			}
 			continue
 		}
-		e := off(got, want, fraction, least, map[bool]int{false: 1024, true: 128}[float])
+		e := ulpError(got, want, fraction, least, map[bool]int{false: 1024, true: 128}[float])
 		if most.ulp = max(most.ulp, e); !(e <= bound) {
 			t.Errorf("%s of %v = %v, want %.20g: error %g ulp, allowed %g", m.name, x, got, want, e, bound)
 		}

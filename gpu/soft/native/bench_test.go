@@ -20,7 +20,7 @@ func BenchmarkRun(b *testing.B) {
 	arith := func(d int, s []int, op string, mods ...string) ir.Inst {
 		o, ok := ops.Find(op, mods...)
 		if !ok {
-			b.Fatalf("no operation %s %q", op, mods)
+			b.Fatalf("ops has no operation %s with modifiers %q", op, mods)
 		}
 		a := &ir.Arith{F: o, D: ref(d)}
 		for _, x := range s {

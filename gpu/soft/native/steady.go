@@ -22,7 +22,7 @@ type form uint8
 const (
 	formless form = iota
 	affine        // the first lane's value and a step, modulo the register's width
-	rising        // of 32 bits, not decreasing from lane to lane when read as signed says; both ends are known
+	rising        // of 32 bits, not decreasing from lane to lane, signed or unsigned as signed has it; both ends are known
 	decided       // a predicate
 )
 

@@ -32,7 +32,7 @@ func forms(t *testing.T) map[string]*MMA {
 							}
 							p, err := NewMMA(f)
 							if err != nil {
-								t.Fatalf("%s %s: %v", shapeOf(m, n, k), typ, err)
+								t.Fatalf("NewMMA of shape %s and type %s: %v", shapeOf(m, n, k), typ, err)
 							}
 							all[fmt.Sprintf("wmma=%v %s %s %s", wmma, shapeOf(m, n, k), typ, d)] = p
 						}
