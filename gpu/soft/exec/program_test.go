@@ -55,7 +55,7 @@ func TestEveryOperation(t *testing.T) {
 	}
 }
 
-// namedTypes are the types of gpu/soft/ir that have a method Name.
+// namedTypes returns the types of gpu/soft/ir that have a method Name.
 func namedTypes(t *testing.T) map[string]bool {
 	files, err := filepath.Glob("../ir/*.go")
 	if err != nil {

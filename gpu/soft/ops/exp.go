@@ -9,7 +9,7 @@ import "math"
 // Log2Ten is the logarithm of 10.
 const Log2Ten = math.Ln10 / math.Ln2
 
-// ToInteger, added to a float64 less than 2^51, leaves the nearest integer in the low
+// ToInteger is added to a float64 less than 2^51 to get the nearest integer in the low
 // bits.
 const ToInteger = 0x1.8p52
 
