@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Attached is what one of a domain's two descriptions, the running machine's
-// or the definition, has of disks and network cards.
+// Attached is the disks and network cards of one of a domain's two
+// descriptions: that of the running machine, or the persistent definition.
 type Attached struct {
 	disks     []lx.DomainDisk
 	nics      []lx.DomainInterface
@@ -18,7 +18,7 @@ type Attached struct {
 	ioThreads uint
 }
 
-// ParseAttached reads libvirt's XML of a domain.
+// ParseAttached decodes the domain XML of libvirt.
 func ParseAttached(text string) (a Attached, err error) {
 	var dom lx.Domain
 	if err := dom.Unmarshal(text); err != nil {
@@ -62,7 +62,8 @@ func (a Attached) nic(mac string) (lx.DomainInterface, bool) {
 	return a.nics[i], true
 }
 
-// Device is what libvirt calls the disk; empty: it is not there.
+// Device returns libvirt's name of the disk with the serial, such as "vdb", or
+// "" if the domain has no such disk.
 func (a Attached) Device(serial string) string {
 	k, ok := a.disk(serial)
 	if !ok {
@@ -71,7 +72,7 @@ func (a Attached) Device(serial string) string {
 	return k.Target.Dev
 }
 
-// Open disks, with their chains.
+// Open returns the disks with their chains.
 func (a Attached) Open() (all []OpenDisk) {
 	for _, k := range a.disks {
 		o := OpenDisk{Serial: k.Serial}
@@ -86,9 +87,9 @@ func (a Attached) Open() (all []OpenDisk) {
 	return all
 }
 
-// LayerName is how libvirt calls one file of the disk's chain: "vdb[2]", or
-// for what is written to "vdb". Empty: the file is not in the chain. top says
-// that it is what is written to.
+// LayerName returns libvirt's name of one file of the disk's chain: "vdb[2]",
+// or "vdb" for the file that is written to. It returns "" if the file is not
+// in the chain. top reports whether it is the file that is written to.
 func (a Attached) LayerName(serial, path string) (name string, top bool) {
 	k, _ := a.disk(serial)
 	for i, l := range layers(k) {
@@ -103,15 +104,15 @@ func (a Attached) LayerName(serial, path string) (name string, top bool) {
 	return "", false
 }
 
-// Mirrored reports whether a job on the disk has copied all, and waits to be
-// ended.
+// Mirrored reports whether a block job on the disk has copied everything and
+// waits for its completion.
 func (a Attached) Mirrored(serial string) bool {
 	k, _ := a.disk(serial)
 	return k.Mirror != nil && k.Mirror.Ready == "yes"
 }
 
-// SnapshotXML asks libvirt to write into overlay from now on, and to leave the
-// other disks alone.
+// SnapshotXML returns the snapshot description with which libvirt writes the
+// disk into overlay from then on, and leaves the other disks as they are.
 func (a Attached) SnapshotXML(serial, overlay string) (string, error) {
 	if err := checkPath("overlay", overlay, true, maxPath); err != nil {
 		return "", err
@@ -148,15 +149,16 @@ func layers(k lx.DomainDisk) (all []layer) {
 	return all
 }
 
-// Room for one device more.
+// Room is the set of places where another device can be attached.
 type Room struct {
-	disks, nics map[int]bool // taken
+	disks, nics map[int]bool // occupied
 	ports       bool
-	ioThreads   bool // in both descriptions
+	ioThreads   bool // both descriptions have an I/O thread
 	active      bool
 }
 
-// RoomOf a domain: nil for what does not run.
+// RoomOf returns the room in a domain. running is nil for a domain that does
+// not run.
 func RoomOf(running, defined *Attached) Room {
 	r := Room{disks: map[int]bool{}, nics: map[int]bool{}, ports: true, ioThreads: true, active: running != nil}
 	for _, a := range []*Attached{running, defined} {
@@ -177,7 +179,8 @@ func RoomOf(running, defined *Attached) Room {
 	return r
 }
 
-// Disk is what to attach for it; empty: it is there already.
+// Disk returns the XML to attach the disk with, or "" if in has the same disk
+// already.
 func (r Room) Disk(id api.InstanceID, in Attached, k Disk) (string, error) {
 	if err := k.Validate(); err != nil {
 		return "", err
@@ -196,13 +199,14 @@ func (r Room) Disk(id api.InstanceID, in Attached, k Disk) (string, error) {
 		return "", err
 	}
 	x := k.xml(i)
-	if !r.ioThreads { // it was started by a Basalt that gave it none
+	if !r.ioThreads { // the domain was started by a Basalt version without I/O threads
 		x.Driver.IOThread = nil
 	}
 	return x.Marshal()
 }
 
-// NIC is what to attach for it; empty: it is there already.
+// NIC returns the XML to attach the network card with, or "" if in has the
+// same card already.
 func (r Room) NIC(id api.InstanceID, in Attached, n NIC) (string, error) {
 	if err := n.Validate(); err != nil {
 		return "", err
@@ -234,11 +238,11 @@ func (r Room) free(id api.InstanceID, taken map[int]bool, most int, field string
 	return 0, invalid(field, "instance %s already has %d, the maximum", id, most)
 }
 
-// Detachable is a device that can be taken out: its XML, and in a running
-// machine what QEMU calls it. Without XML there is no such device.
+// Detachable is a device that can be detached: its XML and, in a running
+// machine, QEMU's alias of it. XML is empty if there is no such device.
 type Detachable struct{ XML, Alias string }
 
-// DetachDisk is what to detach for it.
+// DetachDisk returns what to detach for the disk with the serial.
 func (a Attached) DetachDisk(serial string) (Detachable, error) {
 	k, ok := a.disk(serial)
 	if !ok {
@@ -248,7 +252,7 @@ func (a Attached) DetachDisk(serial string) (Detachable, error) {
 	return Detachable{text, alias(k.Alias)}, err
 }
 
-// DetachNIC is what to detach for it.
+// DetachNIC returns what to detach for the network card with the MAC address.
 func (a Attached) DetachNIC(mac string) (Detachable, error) {
 	n, ok := a.nic(mac)
 	if !ok {

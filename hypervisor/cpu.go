@@ -10,11 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// CPU is a processor that a guest can be given, as libvirt describes it.
+// CPU is a processor model that a guest can have, as libvirt describes it.
 type CPU struct {
 	Vendor, Model string
-	Features      []string // all that it has, sorted
-	Disabled      []string // of the model, that it does not have; sorted
+	Features      []string // all features of the processor, sorted
+	Disabled      []string // features of the model that the processor lacks; sorted
 	AddressBits   int      // of physical addresses; 0: unknown
 }
 
@@ -22,12 +22,12 @@ const maxCPUFeatures = 1024
 
 var cpuForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$`)
 
-// CPUOf is what an object says of a processor.
+// CPUOf converts a processor of the API.
 func CPUOf(m api.CPUModel) CPU {
 	return CPU{Vendor: m.Vendor, Model: m.Model, Features: m.Features, Disabled: m.Disabled, AddressBits: int(m.AddressBits)}
 }
 
-// API is what objects say of it.
+// API converts the processor for the API.
 func (c CPU) API() api.CPUModel {
 	return api.CPUModel{Vendor: c.Vendor, Model: c.Model, Features: c.Features, Disabled: c.Disabled, AddressBits: int64(c.AddressBits)}
 }
@@ -54,7 +54,8 @@ func (c CPU) Validate() error {
 	return nil
 }
 
-// XML is the processor as libvirt compares it and makes a baseline of it.
+// XML returns the processor in the form that libvirt compares and computes
+// baselines of.
 func (c CPU) XML() (string, error) {
 	if err := c.Validate(); err != nil {
 		return "", err
@@ -62,7 +63,8 @@ func (c CPU) XML() (string, error) {
 	return c.xml().Marshal()
 }
 
-// xml names every feature: what another libvirt knows of the model does not matter.
+// xml names every feature, so that the model's definition in another libvirt
+// does not matter.
 func (c CPU) xml() *lx.DomainCPU {
 	x := &lx.DomainCPU{Mode: "custom", Match: "exact", Check: "partial", Model: &lx.DomainCPUModel{Fallback: "forbid", Value: c.Model}, Vendor: c.Vendor}
 	for _, f := range c.Features {
@@ -72,13 +74,14 @@ func (c CPU) xml() *lx.DomainCPU {
 		x.Features = append(x.Features, lx.DomainCPUFeature{Policy: "disable", Name: f})
 	}
 	if c.AddressBits != 0 {
-		// Without it a guest has 40 bits, whatever the processor has: 1 TiB.
+		// Without it a guest has 40 physical address bits (1 TiB), regardless of the
+		// processor.
 		x.MaxPhysAddr = &lx.DomainCPUMaxPhysAddr{Mode: "passthrough", Limit: uint(c.AddressBits)}
 	}
 	return x
 }
 
-// ParseCPU reads a processor as libvirt gives it, with its features expanded.
+// ParseCPU decodes a processor from libvirt's XML with expanded features.
 func ParseCPU(text string) (c CPU, err error) {
 	var x lx.DomainCPU
 	if err := x.Unmarshal(text); err != nil {
@@ -103,8 +106,9 @@ func ParseCPU(text string) (c CPU, err error) {
 	return c, nil
 }
 
-// HostModel returns libvirt's description of the processor that it makes of the
-// machine's in its domain capabilities; empty: it makes none.
+// HostModel returns libvirt's description of this machine's processor from its
+// domain capabilities, and its physical address bits; text is empty if there
+// is none.
 func HostModel(capabilities string) (text string, addressBits int, err error) {
 	var caps lx.DomainCaps
 	if err := caps.Unmarshal(capabilities); err != nil {

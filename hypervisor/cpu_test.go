@@ -13,12 +13,12 @@ func TestHostModel(t *testing.T) {
 <mode name='custom' supported='yes'><model usable='yes'>EPYC</model></mode></cpu></domainCapabilities>`
 	text, bits, err := HostModel(caps)
 	if err != nil || bits != 48 {
-		t.Fatalf("HostModel: %d, %v", bits, err)
+		t.Fatalf("HostModel = %d address bits, %v, want 48", bits, err)
 	}
 	got, err := ParseCPU(text)
 	want := CPU{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"x2apic"}, Disabled: []string{"pcid"}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v\n%s", err, diff)
+		t.Errorf("ParseCPU: %v, mismatch (-want +got):\n%s", err, diff)
 	}
 	want.AddressBits = bits
 	again, err := want.XML()
@@ -26,17 +26,17 @@ func TestHostModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err = ParseCPU(again); err != nil || !cmp.Equal(want, got) {
-		t.Errorf("written and read again: %+v, %v", got, err)
+		t.Errorf("ParseCPU of the CPU's own XML = %+v, %v, want %+v", got, err, want)
 	}
 	for _, none := range []string{`<domainCapabilities/>`, `<domainCapabilities><cpu><mode name='host-model' supported='no'/></cpu></domainCapabilities>`} {
 		if text, _, err := HostModel(none); text != "" || err != nil {
-			t.Errorf("%s: %q, %v", none, text, err)
+			t.Errorf("HostModel(%s) = %q, %v, want no model and no error", none, text, err)
 		}
 	}
 	if _, _, err := HostModel("<a"); err == nil {
-		t.Error("no error for what is not XML")
+		t.Error("HostModel of invalid XML = nil, want an error")
 	}
 	if c := CPUOf(want.API()); !cmp.Equal(c, want) {
-		t.Errorf("by way of the API: %+v", c)
+		t.Errorf("CPUOf(want.API()) = %+v, want %+v", c, want)
 	}
 }

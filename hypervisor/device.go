@@ -7,71 +7,72 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Devices are the verbs that change a machine while it runs. They change its
-// definition too, so that what was attached is there after its next start, and
-// what was detached is not. Of a machine that does not run they change the
-// definition alone. A disk is named by its serial, a network card by its
-// address. Like all verbs they are idempotent: after a failure, ask again.
+// Devices are the methods that change a machine while it runs. They change its
+// definition too, so that an attached device exists after the next start and a
+// detached one does not. Of a machine that does not run they change the
+// definition alone. A disk is identified by its serial, a network card by its
+// MAC address. All methods are idempotent: after a failure, call again.
 //
-// A machine that is being moved is changed when it has arrived (wrong_state).
-// One that was started by a Basalt that knew nothing of this has no room:
-// wrong_state, until it is started again.
+// A machine that is being migrated cannot be changed until that has ended
+// (wrong_state). One that was started by a Basalt version without hotplug has
+// no free slots: wrong_state, until it is started again.
 type Devices interface {
-	// AttachDisk gives it one disk more. exists when it has another disk of
-	// that serial, invalid when it has as many as it can have. The disk's
-	// secrets are set.
+	// AttachDisk attaches another disk. It returns exists if the machine has
+	// another disk with that serial, and invalid if it has MaxDisks. The disk's
+	// secrets must be set.
 	AttachDisk(ctx context.Context, id api.InstanceID, k Disk) error
-	// DetachDisk takes a disk away, and returns when QEMU has closed it. The
-	// guest has to agree: in_use when it does not within DetachPatience. It may
-	// still do so later, or at its next reboot. No such disk, no such domain:
-	// nothing to do.
+	// DetachDisk detaches a disk, and returns when QEMU has closed it. The guest
+	// must cooperate: in_use if it does not within DetachPatience; it may still
+	// release the disk later, or at its next reboot. It does nothing if the disk
+	// or the domain does not exist.
 	DetachDisk(ctx context.Context, id api.InstanceID, serial string) error
-	// ResizeDisk grows a disk of a running machine to at least so many bytes,
-	// its file or image with it, and tells the guest. Nothing to do for what
-	// does not run.
+	// ResizeDisk grows a disk of a running machine, with its file or image, to at
+	// least the given number of bytes, and notifies the guest. It does nothing if
+	// the machine does not run.
 	ResizeDisk(ctx context.Context, id api.InstanceID, serial string, bytes int64) error
-	// SetDiskQoS bounds what the disk does from now on.
+	// SetDiskQoS sets the limits of the disk from now on.
 	SetDiskQoS(ctx context.Context, id api.InstanceID, serial string, q QoS) error
 
-	// SnapshotDisk makes a running machine write into overlay from now on: a
-	// qcow2 file that the caller has made above what the disk has open now.
-	// That is only read from then on. There is no moment between the two. The
-	// overlay is opened with the disk's Secret. wrong_state when it does not
-	// run.
+	// SnapshotDisk makes a running machine write into overlay from now on,
+	// atomically. overlay is a qcow2 file that the caller has created with the
+	// disk's present top file as its backing file, which is only read from then
+	// on. The overlay is opened with the disk's Secret. wrong_state if the
+	// machine does not run.
 	SnapshotDisk(ctx context.Context, id api.InstanceID, serial, overlay string) error
-	// CommitDisk writes what the layer top has into base, below it, takes all
-	// layers from top down to base out of the running machine's chain, and
-	// returns when that is done. The files are then the caller's. When top is
-	// not in the chain but base is, it has been done. wrong_state when it does
-	// not run. What ends it before its end can be asked for again.
+	// CommitDisk writes the content of the layer top into base below it, removes
+	// the layers from top down to above base from the running machine's chain,
+	// and returns when that is done. The caller may then delete their files. If
+	// top is not in the chain but base is, it does nothing. wrong_state if the
+	// machine does not run. After an interruption, call again.
 	CommitDisk(ctx context.Context, id api.InstanceID, serial, top, base string) error
-	// Disks that a running machine has open, with their chains of files; of
-	// what does not run, those of its definition, without.
+	// Disks returns the disks that a running machine has open, with their chains
+	// of files; of a machine that does not run, those of its definition, without
+	// chains.
 	Disks(ctx context.Context, id api.InstanceID) ([]OpenDisk, error)
 
-	// AttachNIC gives it one network card more, on a tap that exists. exists
-	// when it has one of that address on another tap.
+	// AttachNIC attaches another network card, on a tap that exists. It returns
+	// exists if the machine has a card with that MAC address on another tap.
 	AttachNIC(ctx context.Context, id api.InstanceID, n NIC) error
-	// DetachNIC takes it away, as DetachDisk does. The tap belongs to the
-	// caller.
+	// DetachNIC detaches the card, in the same way as DetachDisk. The tap belongs
+	// to the caller.
 	DetachNIC(ctx context.Context, id api.InstanceID, mac string) error
 
-	// SetSecret gives the hypervisor what it needs to open a disk. It keeps it
-	// in memory only: whoever makes a QEMU open a disk sets it before. A domain
-	// that runs does not need it any more.
+	// SetSecret passes the key of a disk to the hypervisor, which stores it in
+	// memory only: set it before anything makes a QEMU open the disk. A running
+	// domain does not need it any more.
 	SetSecret(ctx context.Context, s Secret) error
-	// UnsetSecret makes it forget; nothing to do when it has none.
+	// UnsetSecret removes the secret. It does nothing if there is none.
 	UnsetSecret(ctx context.Context, uuid string) error
 }
 
-// DetachPatience is how long a guest is waited for that should let go of a
-// device.
+// DetachPatience is how long to wait for a guest to release a device.
 const DetachPatience = 20 * time.Second
 
 // OpenDisk is a disk of a domain.
 type OpenDisk struct {
 	Serial string
-	// Chain of files, what is written to first; empty for an image in Ceph.
+	// Chain of files, from the one that is written to downwards; empty for an
+	// image in Ceph.
 	Chain []string
 	QoS   QoS
 }

@@ -15,45 +15,47 @@ type Disk struct {
 	ReadOnly bool
 	Cache    string // none, writeback (the default), unsafe
 	// AIO is how QEMU asks the kernel to read and write a file: threads (the
-	// default), native or io_uring. The last two go with Cache none only: through the
-	// page cache they would wait where nothing may.
+	// default), native or io_uring. The last two go with Cache none only: through
+	// the page cache they would block QEMU's threads that must not block.
 	AIO string
-	// Secret is the UUID of the secret that opens the disk's LUKS; empty: it is
-	// not encrypted. It must be set (Driver.SetSecret) when a QEMU opens it.
+	// Secret is the UUID of the secret with the key of the disk's LUKS; empty: it
+	// is not encrypted. It must be set (Driver.SetSecret) when a QEMU opens the
+	// disk.
 	Secret string
-	// Backing are the layers below, from the top. Empty: as the file says, which
-	// is not enough where one of them is encrypted.
+	// Backing are the layers below, from the top. Empty: QEMU reads the chain
+	// from the file's header, which does not suffice if one of them is encrypted.
 	Backing []Layer
 	QoS     QoS
 }
 
-// Layer below a disk: a file that is only read.
+// Layer is a file below a disk in its chain; it is only read.
 type Layer struct {
 	Path   string
 	Format string
-	Secret string // as Disk.Secret
+	Secret string // see Disk.Secret
 }
 
-// RBD is an image in Ceph. QEMU reaches it by librbd.
+// RBD is an image in Ceph, which QEMU opens with librbd.
 type RBD struct {
 	Pool, Image string
 	Monitors    []string // HOST:PORT
-	User        string   // without "client."; empty: the cluster asks for no key
-	SecretUUID  string   // of the secret that is the user's key
+	User        string   // without "client."; empty: the cluster requires no key
+	SecretUUID  string   // of the secret with the user's key
 }
 
-// QoS bounds what a disk does in a second. 0: no bound.
+// QoS limits the operations and bytes of a disk per second. 0: no limit.
 type QoS struct {
 	ReadIOPS, WriteIOPS                     int64
 	ReadBytesPerSecond, WriteBytesPerSecond int64
 }
 
-// DiskDevice is what libvirt calls the i-th disk.
+// DiskDevice returns libvirt's name of the i-th disk.
 func DiskDevice(i int) string { return "vd" + letter(i) }
 
 func letter(i int) string { return string(rune('a' + i)) }
 
-// place of the disk that libvirt calls so; -1: it is not ours.
+// place returns the index of the disk with libvirt's name, or -1 if it is not
+// a disk of Basalt.
 func place(device string) int {
 	if len(device) != 3 || !strings.HasPrefix(device, "vd") || device[2] < 'a' || device[2] >= 'a'+MaxDisks {
 		return -1
@@ -61,24 +63,26 @@ func place(device string) int {
 	return int(device[2] - 'a')
 }
 
-// ioThreads of a domain. What a disk does is done there, and not in the thread that
-// also answers libvirt and moves the guest's memory.
+// ioThreads is the number of I/O threads of a domain. Disk I/O runs there, and
+// not in QEMU's main thread, which also answers libvirt and migrates the
+// guest's memory.
 const ioThreads = 1
 
-// ioThread of a disk: each has a copy of the number.
+// ioThread returns the number of the I/O thread of a disk, as a new pointer
+// for each.
 func ioThread() *uint {
 	first := uint(1)
 	return &first
 }
 
-// xml of the disk in the i-th place.
+// xml returns the XML of the disk at index i.
 func (k Disk) xml(i int) lx.DomainDisk {
 	x := lx.DomainDisk{
 		Device: "disk",
 		Driver: &lx.DomainDiskDriver{
 			Name: "qemu", Type: k.Format, Cache: k.Cache, IO: k.AIO, Discard: "unmap", IOThread: ioThread(),
-			// A full disk on the host stops the guest, which sees no error and
-			// goes on when there is room again.
+			// If the host's storage is full, the guest is paused instead of getting an
+			// error, and resumes when there is space again.
 			ErrorPolicy: "enospace",
 		},
 		Source:  k.source(),
@@ -96,7 +100,7 @@ func (k Disk) xml(i int) lx.DomainDisk {
 		*at, at = b, &b.BackingStore
 	}
 	if len(k.Backing) > 0 {
-		*at = &lx.DomainDiskBackingStore{} // there is nothing below
+		*at = &lx.DomainDiskBackingStore{} // end of the chain
 	}
 	if k.ReadOnly {
 		x.ReadOnly = &lx.DomainDiskReadOnly{}
@@ -112,7 +116,7 @@ func (k Disk) source() *lx.DomainDiskSource {
 	}
 	s.Network = &lx.DomainDiskSourceNetwork{Protocol: "rbd", Name: k.RBD.Pool + "/" + k.RBD.Image}
 	for _, m := range k.RBD.Monitors {
-		if host, port, err := splitMonitor(m); err == nil { // Validate has seen to it
+		if host, port, err := splitMonitor(m); err == nil { // Validate has checked them
 			s.Network.Hosts = append(s.Network.Hosts, lx.DomainDiskSourceHost{Name: host, Port: port})
 		}
 	}
@@ -122,8 +126,8 @@ func (k Disk) source() *lx.DomainDiskSource {
 	return s
 }
 
-// same reports whether the source that libvirt knows is the disk's. The monitors
-// of a cluster may change.
+// same reports whether s, as libvirt has it, is the disk's source. It ignores
+// the monitors of a cluster, which may change.
 func (k Disk) same(s *lx.DomainDiskSource) bool {
 	switch {
 	case s == nil:
@@ -151,8 +155,8 @@ func (q QoS) xml() *lx.DomainDiskIOTune {
 	}
 }
 
-// SCSI and not SATA: the kernels of cloud images have virtio-scsi for certain,
-// AHCI not always.
+// xml returns the XML of the drive at index i. It is on SCSI and not SATA: the
+// kernels of cloud images always have virtio-scsi, but not always AHCI.
 func (c CDROM) xml(i int) lx.DomainDisk {
 	return lx.DomainDisk{
 		Device:   "cdrom",

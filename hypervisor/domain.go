@@ -1,7 +1,7 @@
-// Package hypervisor describes virtual machines and what a hypervisor driver
-// does with them. The package is pure: Domain is a machine, XML is its libvirt
-// form, Driver is the interface that hypervisor/libvirt and hypervisor/fake
-// implement.
+// Package hypervisor describes virtual machines and the operations of a
+// hypervisor driver. The package has no side effects: Domain is a machine, XML
+// its libvirt form, and Driver the interface that hypervisor/libvirt and
+// hypervisor/fake implement.
 package hypervisor
 
 import (
@@ -24,24 +24,24 @@ const (
 type Domain struct {
 	ID   api.InstanceID
 	Node api.NodeID // whose domain it is: several nodes may share one libvirtd in tests
-	Name string     // as the tenant calls it; shown, never interpreted
+	Name string     // the name that users see; never interpreted
 
 	VCPUs       int
 	MemoryBytes int64 // whole MiB
 	HugePages   int64 // size in bytes of the pages that back its memory; 0: ordinary ones
 	Accelerator Accelerator
-	// Machine is the machine type with its version (pc-q35-10.0): what the guest sees
-	// of its board stays the same whichever QEMU runs it. Empty: the newest of this
-	// node's QEMU.
+	// Machine is the versioned machine type (pc-q35-10.0), so that the guest's
+	// board stays the same whichever QEMU version runs it. Empty: the newest of
+	// this node's QEMU.
 	Machine string
-	// CPU that the guest is given by KVM; nil: the node's as it is. An emulated one is
-	// always QEMU's own.
+	// CPU is the processor that the guest has under KVM; nil: the node's own,
+	// unchanged. Under TCG it is always QEMU's.
 	CPU *CPU
 
 	// Firmware is UEFI; nil: SeaBIOS.
 	Firmware *Firmware
 	TPM      bool
-	// Windows: the machine is made for that, see hyperv and clock.
+	// Windows sets up the machine for Windows, see hyperv and clock.
 	Windows bool
 
 	// Disks in the guest's order; the first is booted from.
@@ -53,15 +53,16 @@ type Domain struct {
 	// when the domain starts. Empty: no vGPU.
 	VGPUSocket string
 
-	// SerialSocket is made by QEMU and is the serial console. Required.
+	// SerialSocket is created by QEMU for the serial console. Required.
 	SerialSocket string
-	// SerialLog is the file to which all that the console says is appended.
+	// SerialLog is the file to which the output of the console is appended.
 	// Required.
 	SerialLog string
-	// AgentSocket is made by QEMU for the guest agent's channel. Empty: libvirt
-	// chooses.
+	// AgentSocket is created by QEMU for the guest agent's channel. Empty:
+	// libvirt chooses a path.
 	AgentSocket string
-	// VNCSocket is made by QEMU and is the screen. Empty: nobody can see it.
+	// VNCSocket is created by QEMU for the screen. Empty: the machine has no
+	// screen.
 	VNCSocket string
 
 	// Boot, when not nil, starts a kernel directly, without the disk's loader.
@@ -80,17 +81,18 @@ type DirectBoot struct {
 	Cmdline        string
 }
 
-// DomainName is what libvirt calls the instance's domain.
+// DomainName returns libvirt's name of the instance's domain.
 func DomainName(id api.InstanceID) string { return "basalt-" + string(id) }
 
-// uuidNamespace was drawn at random once. It must never change: every domain
-// in the field is found by the UUIDs made from it.
+// uuidNamespace was generated at random once. It must never change: existing
+// domains are found by the UUIDs derived from it.
 var uuidNamespace = [16]byte{0x6f, 0x1c, 0x2b, 0x8e, 0x35, 0x0d, 0x4a, 0x77, 0x9b, 0xe2, 0x51, 0xc4, 0x08, 0xd6, 0xaf, 0x13}
 
-// UUID of the instance's domain: RFC 9562 version 5 of its id.
+// UUID returns the UUID of the instance's domain: RFC 9562 version 5 of its
+// ID.
 func UUID(id api.InstanceID) string { return uuid(string(id)) }
 
-// SecretUUID is the UUID of a secret (see Secret): version 5 of what it is for,
+// SecretUUID returns the UUID of a secret (see Secret): version 5 of its name,
 // such as "volume/vol-1".
 func SecretUUID(name string) string { return uuid("secret/" + name) }
 

@@ -7,16 +7,16 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Driver makes domains on one node. hypervisor/libvirt is the real one,
-// hypervisor/fake the one in memory; hypervisor/drivertest holds both to what
-// is written here.
+// Driver runs domains on one node. hypervisor/libvirt is the real driver,
+// hypervisor/fake the one in memory; hypervisor/drivertest checks both against
+// this contract.
 //
-// Every verb is idempotent: when what it asks for holds already, it does
-// nothing and returns nil. Every verb returns when its context ends; what it
-// had asked for may then still happen, so ask State again. Errors that a
-// user may see are *api.Error: not_found (no such domain), wrong_state,
-// in_use, invalid, unavailable (the hypervisor, or the agent in the guest,
-// does not answer; try later). Anything else is internal.
+// Every method is idempotent: if the requested state holds already, it does
+// nothing and returns nil. Every method returns when its context ends; the
+// operation may still complete afterwards, so check Status. Errors that a user
+// may see are *api.Error: not_found (no such domain), wrong_state, in_use,
+// invalid, unavailable (the hypervisor, or the agent in the guest, does not
+// respond; retry later). Anything else is internal.
 //
 //	           Define            Start             guest off, Destroy
 //	Missing ──────────► Stopped ────────► Running ───────────────────► Stopped
@@ -28,88 +28,90 @@ import (
 type Driver interface {
 	Devices
 
-	// Define makes the domain, or changes it. What runs goes on as it is
-	// until its next start.
+	// Define creates the domain, or changes its definition. A running domain
+	// keeps its present one until its next start.
 	Define(ctx context.Context, d Domain) error
-	// Load starts QEMU, which takes the disks, and lets the guest stand still
-	// (Paused): Start lets it go. So whoever starts can look once more whether
-	// it still may, however long starting took.
+	// Load starts QEMU, which opens the disks, with the guest paused (Paused);
+	// Start or Resume runs it. So a caller can check once more whether the guest
+	// may run, however long starting took.
 	Load(ctx context.Context, id api.InstanceID) error
-	// Resume lets a Paused domain go on, loaded or paused otherwise; what runs
-	// goes on. It never makes a QEMU: wrong_state when there is none, so who
-	// looked whether it may go on, and was stopped meanwhile, starts nothing.
+	// Resume continues a Paused domain, loaded or paused otherwise; it does
+	// nothing for a running one. It never starts a QEMU: it returns wrong_state
+	// if there is none, so a caller whose domain was stopped after its check
+	// starts nothing.
 	Resume(ctx context.Context, id api.InstanceID) error
-	// Start boots it. A paused domain goes on.
+	// Start boots the domain, or continues a paused one.
 	Start(ctx context.Context, id api.InstanceID) error
-	// Shutdown presses the power button and does not wait; the guest may
-	// ignore it. Nothing to do for what does not run.
+	// Shutdown presses the power button and does not wait; the guest may ignore
+	// it. It does nothing if the domain does not run.
 	Shutdown(ctx context.Context, id api.InstanceID) error
-	// Destroy pulls the plug and waits until QEMU is gone.
+	// Destroy stops the domain at once and waits until QEMU has ended.
 	Destroy(ctx context.Context, id api.InstanceID) error
-	// Undefine forgets a stopped domain (wrong_state while it runs). Its files
+	// Undefine removes a stopped domain (wrong_state while it runs). Its files
 	// belong to the caller.
 	Undefine(ctx context.Context, id api.InstanceID) error
 
-	// Status of one domain. A domain that does not exist is Missing, not an
-	// error.
+	// Status returns the state of one domain. A domain that does not exist is
+	// Missing, not an error.
 	Status(ctx context.Context, id api.InstanceID) (Status, error)
-	// List is every domain of this node, and nobody else's on the machine.
+	// List returns every domain of this node, and none of other nodes that share
+	// the hypervisor.
 	List(ctx context.Context) ([]Status, error)
-	// Events until ctx ends, when the channel is closed. A slow reader loses
-	// events but gets a Resync in their place; one comes first, and after each
-	// reconnection to the hypervisor. An event is a reason to look, not truth.
+	// Events returns a channel of events, which is closed when ctx ends. A slow
+	// reader loses events and receives a Resync in their place; one is also sent
+	// at the start, and after each reconnection to the hypervisor. An event is
+	// only a reason to check the state.
 	Events(ctx context.Context) (<-chan Event, error)
 
-	// Console is the serial port of a running domain, for one holder at a time
-	// (in_use). Close it to let it go.
+	// Console opens the serial port of a running domain, for one holder at a time
+	// (in_use). Close releases it.
 	Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error)
-	// ConsoleLog is the end of what the serial port said, at most max bytes
-	// (and at most MaxConsoleLog). It stays readable when the domain has
+	// ConsoleLog returns the end of the serial port's output, at most max bytes
+	// (and at most MaxConsoleLog). It stays readable after the domain has
 	// stopped.
 	ConsoleLog(ctx context.Context, id api.InstanceID, max int64) ([]byte, error)
 
-	// Screen is a connection to the screen of a running domain, for whoever
-	// speaks VNC (RFC 6143); any number of them. wrong_state when it does not
-	// run, or was started without one. Close it to let it go.
+	// Screen connects to the screen of a running domain, which speaks VNC (RFC
+	// 6143); any number of connections is possible. wrong_state if it does not
+	// run, or was started without a screen. The caller closes the connection.
 	Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error)
 
-	// AgentPing returns nil when the guest agent answers.
+	// AgentPing returns nil if the guest agent responds.
 	AgentPing(ctx context.Context, id api.InstanceID) error
-	// Freeze makes the guest write out its file systems and hold back what
-	// would change them, until Thaw; it says how many it froze. Frozen for
-	// long, a guest hangs: whoever freezes sees to it that it is thawed,
-	// whatever happens to him.
+	// Freeze makes the guest flush its file systems and block changes until Thaw;
+	// it returns how many it froze. A guest that stays frozen hangs: the caller
+	// must make sure that it is thawed, even if the caller crashes.
 	Freeze(ctx context.Context, id api.InstanceID) (int, error)
-	// Thaw ends Freeze. What does not run is not frozen.
+	// Thaw ends Freeze. It does nothing if the domain does not run.
 	Thaw(ctx context.Context, id api.InstanceID) error
-	// AgentExec runs a program in the guest as its root and waits for it until
-	// ctx ends; the program is then left running.
+	// AgentExec runs a program in the guest as root and waits for it until ctx
+	// ends; the program then keeps running.
 	AgentExec(ctx context.Context, id api.InstanceID, e Exec) (ExecResult, error)
 
-	// Stats of a running domain, read over QMP.
+	// Stats returns the statistics of a running domain, read over QMP.
 	Stats(ctx context.Context, id api.InstanceID) (Stats, error)
-	// Usage of every domain of this node that has a QEMU, in one question. One
-	// of which not all can be said now, because something is being done to it,
-	// is left out. While an earlier question is still under way, also one that
-	// was given up, the answer is unavailable: who asks every few seconds does
-	// not pile up on a hypervisor that hangs.
+	// Usage returns the usage of every domain of this node that has a QEMU, in
+	// one request. A domain with incomplete values, because an operation on it is
+	// in progress, is left out. While an earlier request is still in progress,
+	// even one whose caller has given up, it returns unavailable: callers that
+	// poll every few seconds do not pile up requests on a hypervisor that hangs.
 	Usage(ctx context.Context) ([]Usage, error)
-	// Info returns what runs the domains.
+	// Info returns the versions of the hypervisor and the size of the machine.
 	Info(ctx context.Context) (Info, error)
-	// Abilities returns which machines can be made here. A hypervisor that makes none
-	// that could move (test:///) has none.
+	// Abilities returns which machines this node can run. It is empty for a
+	// hypervisor whose machines cannot migrate (test:///).
 	Abilities(ctx context.Context) (Abilities, error)
-	// BaselineCPU is the best processor that each of these can be given as: invalid,
-	// where there is none because they are of several vendors.
+	// BaselineCPU returns the best processor that guests can have on all of the
+	// given ones: invalid if there is none because their vendors differ.
 	BaselineCPU(ctx context.Context, of []CPU) (CPU, error)
-	// CheckCPU returns nil when guests can be given the processor here, and
-	// wrong_state when they cannot.
+	// CheckCPU returns nil if guests can have the processor on this node, and
+	// wrong_state if they cannot.
 	CheckCPU(ctx context.Context, c CPU) error
-	// Close lets the hypervisor go. Domains run on.
+	// Close disconnects from the hypervisor. Domains keep running.
 	Close() error
 }
 
-// NoScreen is the error for a domain that was started without a screen.
+// NoScreen returns the error for a domain that was started without a screen.
 func NoScreen(id api.InstanceID) error {
 	return api.Errorf(api.CodeState, "instance %s was started without a screen", id).WithHint("it gets one with its next start")
 }
@@ -124,22 +126,23 @@ const (
 	Running State = "Running"
 	Paused  State = "Paused"
 	Crashed State = "Crashed"
-	// Incoming comes from another node and does not run yet, Outgoing stands
-	// still in the last step of a move (see Migrator). Start refuses both.
+	// An Incoming domain is being received from another node and does not run
+	// yet, an Outgoing one is paused in the last step of a migration (see
+	// Migrator). Start rejects both.
 	Incoming State = "Incoming"
 	Outgoing State = "Outgoing"
 )
 
-// Active is true while there is a QEMU process.
+// Active reports whether there is a QEMU process.
 func (s State) Active() bool {
 	return s == Running || s == Paused || s == Incoming || s == Outgoing
 }
 
-// Status of a domain.
+// Status is the state of a domain.
 type Status struct {
 	ID    api.InstanceID
 	State State
-	// Reason in words, where there is one: "the guest panicked", "disk full".
+	// Reason is why, where known: "the guest panicked", "disk full".
 	Reason string
 }
 
@@ -157,19 +160,20 @@ const (
 	EventResumed   EventType = "Resumed"
 	EventRebooted  EventType = "Rebooted"
 	EventAgentUp   EventType = "AgentUp"   // the guest agent has opened its channel
-	EventAgentDown EventType = "AgentDown" // … and has closed it
-	// EventResync has no ID: events may have been missed, look at everything.
+	EventAgentDown EventType = "AgentDown" // it has closed its channel
+	// EventResync has no ID: events may have been lost, check every domain.
 	EventResync EventType = "Resync"
 )
 
-// Event is one thing that happened to a domain.
+// Event is a change of a domain.
 type Event struct {
 	ID     api.InstanceID
 	Type   EventType
 	Reason string
 }
 
-// Limits of a console log and of what a program in the guest takes and says.
+// Limits of a console log and of the input and output of a program in the
+// guest.
 const (
 	MaxConsoleLog = 4 << 20
 	MaxExecInput  = 1 << 20
@@ -184,35 +188,35 @@ type Exec struct {
 	// Stdin is at most MaxExecInput bytes.
 	Stdin []byte
 	// MaxOutput is the most bytes kept of each of stdout and stderr; 0 means
-	// MaxExecOutput, which is also the most it can be.
+	// MaxExecOutput, which is also the upper limit.
 	MaxOutput int
 }
 
-// ExecResult is how the program ended.
+// ExecResult is the outcome of the program.
 type ExecResult struct {
 	ExitCode       int // meaningless when Signal is not 0
-	Signal         int // that killed it; 0: none
+	Signal         int // the signal that killed it; 0: none
 	Stdout, Stderr []byte
 	Truncated      bool // there was more output
 }
 
-// Stats of a running domain, since it was started.
+// Stats are statistics of a running domain since its start.
 type Stats struct {
-	QMPStatus string // "running", "paused", "io-error", … as query-status says it
+	QMPStatus string // "running", "paused", "io-error", … as in QMP's query-status
 	Disks     []DiskStats
 }
 
-// DiskStats of one disk.
+// DiskStats are statistics of one disk.
 type DiskStats struct {
 	Serial                   string // Disk.Serial
 	ReadBytes, WriteBytes    int64
 	ReadOps, WriteOps        int64
 	ReadNanos, WriteNanos    int64
 	FlushOps                 int64
-	HighestWrittenByteOnHost int64 // how far the file on the host has been written
+	HighestWrittenByteOnHost int64 // highest offset written in the file on the host
 }
 
-// Info about the hypervisor.
+// Info describes the hypervisor.
 type Info struct {
 	Libvirt string // version; "fake" for the fake
 	QEMU    string // version

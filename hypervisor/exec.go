@@ -22,7 +22,8 @@ func (e Exec) Validate() error {
 	return nil
 }
 
-// OutputLimit is the most bytes kept of each of stdout and stderr.
+// OutputLimit returns how many bytes at most are kept of each of stdout and
+// stderr.
 func (e Exec) OutputLimit() int {
 	if e.MaxOutput == 0 {
 		return MaxExecOutput

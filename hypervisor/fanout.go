@@ -5,18 +5,19 @@ import (
 	"sync"
 )
 
-// eventBuffer is how many events a reader may be behind before it is told to
-// look at everything instead.
+// eventBuffer is how many events a reader may be behind before it receives a
+// Resync instead.
 const eventBuffer = 256
 
-// Fanout gives every reader every event, or a Resync in place of those it was
-// too slow for. Drivers use it. The zero value is ready.
+// Fanout sends every event to every reader, or a Resync in place of the events
+// that a slow reader missed. Drivers use it. The zero value is ready to use,
+// also by several goroutines.
 type Fanout struct {
 	mu      sync.Mutex
 	readers map[chan Event]struct{}
 }
 
-// Subscribe returns a channel that begins with a Resync and is closed when ctx
+// Subscribe returns a channel that starts with a Resync and is closed when ctx
 // ends.
 func (f *Fanout) Subscribe(ctx context.Context) <-chan Event {
 	ch := make(chan Event, eventBuffer)
@@ -36,10 +37,10 @@ func (f *Fanout) Subscribe(ctx context.Context) <-chan Event {
 	return ch
 }
 
-// Send gives e to every reader and never blocks. The last place of a reader's
-// buffer is kept for a Resync: once it is taken, whatever is dropped happened
-// before the reader comes to that Resync and looks at everything. Nobody else
-// writes to the channels, so a place that was free stays free.
+// Send sends e to every reader and never blocks. The last place of a reader's
+// buffer is reserved for a Resync: once it is used, every dropped event
+// happened before the reader receives that Resync and checks everything. Only
+// Send writes to the channels, with the lock held, so a free place stays free.
 func (f *Fanout) Send(e Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 
 // Firmware is UEFI in place of SeaBIOS: OVMF.
 type Firmware struct {
-	// SecureBoot starts only what is signed with keys that Microsoft's certify, which
-	// are enrolled.
+	// SecureBoot runs only what is signed with the enrolled keys, which are
+	// Microsoft's.
 	SecureBoot bool
-	// NVRAM is the file of the guest's UEFI variables. libvirt makes it at the first
-	// start; it belongs to the caller.
+	// NVRAM is the file of the guest's UEFI variables. libvirt creates it at the
+	// first start; it belongs to the caller.
 	NVRAM string
 }
 
@@ -23,10 +23,11 @@ const (
 	secureCode, secureVars = "/usr/share/OVMF/OVMF_CODE_4M.ms.fd", "/usr/share/OVMF/OVMF_VARS_4M.ms.fd"
 )
 
-// FirmwareAbilities are what firmware a domain can have here.
+// FirmwareAbilities are the kinds of firmware that domains can have on this
+// node.
 type FirmwareAbilities struct{ UEFI, SecureBoot, TPM bool }
 
-// ParseFirmware reads them from libvirt's domain capabilities.
+// ParseFirmware reads the abilities from libvirt's domain capabilities.
 func ParseFirmware(capabilities string) (a FirmwareAbilities, err error) {
 	var caps lx.DomainCaps
 	if err := caps.Unmarshal(capabilities); err != nil {
@@ -44,7 +45,7 @@ func ParseFirmware(capabilities string) (a FirmwareAbilities, err error) {
 	return a, nil
 }
 
-// firmware of the domain in its XML.
+// firmware adds the domain's firmware to its XML.
 func (d Domain) firmware(o *lx.DomainOS) {
 	if d.Firmware == nil {
 		return
@@ -58,8 +59,9 @@ func (d Domain) firmware(o *lx.DomainOS) {
 	o.NVRam = &lx.DomainNVRam{NVRam: d.Firmware.NVRAM, Template: vars}
 }
 
-// tpm is a TPM 2.0 by swtpm, whose state libvirt keeps by the domain's UUID, moves with
-// a running domain, and deletes with the domain's definition.
+// tpm returns a TPM 2.0 by swtpm, whose state libvirt stores by the domain's
+// UUID, migrates with a running domain, and deletes with the domain's
+// definition.
 func (d Domain) tpm() []lx.DomainTPM {
 	if !d.TPM {
 		return nil

@@ -2,8 +2,9 @@ package hypervisor
 
 import lx "libvirt.org/go/libvirtxml"
 
-// hugePages back the domain's memory; nil: ordinary pages do. QEMU takes all of them when
-// it starts, and does not start where there are too few: libvirt asks it to.
+// hugePages returns the huge pages that back the domain's memory; nil:
+// ordinary pages. QEMU allocates all of them at its start, and fails if there
+// are too few, because libvirt requests so.
 func (d Domain) hugePages() *lx.DomainMemoryHugepages {
 	if d.HugePages == 0 {
 		return nil
@@ -11,8 +12,8 @@ func (d Domain) hugePages() *lx.DomainMemoryHugepages {
 	return &lx.DomainMemoryHugepages{Hugepages: []lx.DomainMemoryHugepage{{Size: uint(d.HugePages / mib), Unit: "MiB"}}}
 }
 
-// sameHugePages reports whether a running domain has the pages that its target would
-// have. libvirt gives their size in KiB.
+// sameHugePages reports whether a running domain has the same page size as its
+// target definition. libvirt reports the size in KiB.
 func sameHugePages(running *lx.DomainMemoryBacking, want *lx.DomainMemoryHugepages) bool {
 	var has *lx.DomainMemoryHugepages
 	if running != nil {

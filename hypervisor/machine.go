@@ -11,25 +11,27 @@ import (
 	lx "libvirt.org/go/libvirtxml"
 )
 
-// newestMachine is the alias of the newest machine type of the board that a domain has.
-// QEMU's next version means another machine by it, so it is used only for a domain
-// whose type is not known.
+// newestMachine is the alias of the newest machine type with a domain's board.
+// In QEMU's next version it is another machine, so it is used only for a
+// domain without a known type.
 const newestMachine = "q35"
 
-// machineForm is a machine type with the version of QEMU that it is like.
+// machineForm matches a machine type with a version of QEMU.
 var machineForm = regexp.MustCompile(`^pc-q35-[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$`)
 
-// Abilities of a node's hypervisor: which machines it can make.
+// Abilities are what a node's hypervisor supports.
 type Abilities struct {
-	// Machines are the machine types that a domain can have here, the newest first.
+	// Machines are the machine types that domains can have on this node, the
+	// newest first.
 	Machines []string
-	// CPU that guests can be given by KVM. Without a model: none.
+	// CPU is the processor that guests can have under KVM. Its model is empty if
+	// there is none.
 	CPU      CPU
 	Firmware FirmwareAbilities
 }
 
-// ParseMachines returns the machine types of libvirt's capabilities that a domain can
-// have, the newest first.
+// ParseMachines returns the machine types of libvirt's capabilities that a
+// domain can have, the newest first.
 func ParseMachines(capabilities string) ([]string, error) {
 	var caps lx.Caps
 	if err := caps.Unmarshal(capabilities); err != nil {
@@ -54,8 +56,9 @@ func ParseMachines(capabilities string) ([]string, error) {
 	return all, nil
 }
 
-// CompareMachines compares the versions of two machine types: negative, if a is of an
-// older QEMU than b. What is no type with a version is older than what is one.
+// CompareMachines compares the versions of two machine types: the result is
+// negative if a is from an older QEMU than b. A name without a version is
+// older than one with a version.
 func CompareMachines(a, b string) int {
 	return slices.Compare(machineVersion(a), machineVersion(b))
 }
@@ -66,7 +69,7 @@ func machineVersion(name string) (v []int) {
 	}
 	for _, part := range strings.Split(strings.TrimPrefix(name, "pc-q35-"), ".") {
 		n, err := strconv.Atoi(part)
-		if err != nil { // the form has digits only
+		if err != nil { // too large
 			return nil
 		}
 		v = append(v, n)
@@ -74,11 +77,12 @@ func machineVersion(name string) (v []int) {
 	return v
 }
 
-// machine is the type that libvirt is asked for.
+// machine returns the machine type for the domain's XML.
 func (d Domain) machine() string { return cmp.Or(d.Machine, newestMachine) }
 
-// topology is always written: without it, QEMU makes a socket of each processor, and
-// some guests are licensed for a few sockets only.
+// topology returns one socket with all processors. It is always written:
+// QEMU's default is one socket per processor, and some guests are licensed for
+// a few sockets only.
 func (d Domain) topology() *lx.DomainCPUTopology {
 	return &lx.DomainCPUTopology{Sockets: 1, Cores: d.VCPUs, Threads: 1}
 }

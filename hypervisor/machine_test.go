@@ -13,10 +13,10 @@ func TestParseMachines(t *testing.T) {
 <domain type='qemu'/><domain type='kvm'/></arch></guest></capabilities>`
 	got, err := ParseMachines(text)
 	if want := []string{"pc-q35-10.0", "pc-q35-9.2", "pc-q35-4.0.1"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("ParseMachines: %v, %v, want %v", got, err, want)
+		t.Errorf("ParseMachines = %v, %v, want %v", got, err, want)
 	}
 	if _, err := ParseMachines("<capabilities"); err == nil {
-		t.Error("no error for what is not XML")
+		t.Error("ParseMachines of invalid XML = nil, want an error")
 	}
 }
 
@@ -25,10 +25,10 @@ func TestCompareMachines(t *testing.T) {
 		older, newer string
 	}{{"pc-q35-9.2", "pc-q35-10.0"}, {"pc-q35-4.0", "pc-q35-4.0.1"}, {"q35", "pc-q35-2.4"}, {"", "pc-q35-2.4"}} {
 		if CompareMachines(c.older, c.newer) >= 0 || CompareMachines(c.newer, c.older) <= 0 {
-			t.Errorf("%q is not older than %q", c.older, c.newer)
+			t.Errorf("CompareMachines(%q, %q) does not order the first before the second", c.older, c.newer)
 		}
 	}
 	if CompareMachines("pc-q35-10.0", "pc-q35-10.0") != 0 {
-		t.Error("a machine type is not as old as itself")
+		t.Error("CompareMachines of equal machine types is not 0")
 	}
 }

@@ -7,19 +7,20 @@ type NIC struct {
 	MAC string
 	Tap string // name of the device
 	MTU int    // 0: the guest's own default
-	// NoOffload: the card leaves checksums and segments to the guest. For taps
-	// of a switch that is no kernel: what it passes on nobody would complete.
+	// NoOffload leaves checksums and segmentation to the guest. It is for taps of
+	// a switch outside the kernel, which would not complete them.
 	NoOffload bool
-	// Queues of the card, each served by its own processor of the guest. More than one
-	// need a tap that was made for several (IFF_MULTI_QUEUE), and one needs a tap that was
-	// not. 0: one.
+	// Queues is the number of queues, each served by its own processor of the
+	// guest. More than one requires a tap that was created for several
+	// (IFF_MULTI_QUEUE), one a tap that was not. 0: one.
 	Queues int
 }
 
-// MaxNICQueues of a network card. Each costs a thread of the kernel and interrupts.
+// MaxNICQueues limits the queues of a network card. Each costs a kernel thread
+// and interrupts.
 const MaxNICQueues = 8
 
-// xml of the card in the i-th place.
+// xml returns the XML of the card at index i.
 func (n NIC) xml(i int) lx.DomainInterface {
 	x := lx.DomainInterface{
 		MAC:     &lx.DomainInterfaceMAC{Address: n.MAC},
@@ -50,7 +51,7 @@ func (n NIC) driver() *lx.DomainInterfaceDriver {
 	return d
 }
 
-// queuesOf a card that libvirt describes.
+// queuesOf returns the number of queues of a card in libvirt's XML.
 func queuesOf(x lx.DomainInterface) int {
 	if x.Driver == nil {
 		return 1

@@ -2,9 +2,10 @@ package hypervisor
 
 import lx "libvirt.org/go/libvirtxml"
 
-// A machine has one PCI Express port for everything that it can ever have, and
-// each place its own: so a disk or a network card can be attached at any time,
-// and a guest finds its cards under the same names however many disks it has.
+// A machine has one PCI Express port for each device that it can ever have,
+// with fixed assignments: so a disk or a network card can be attached at any
+// time, and a guest finds its cards under the same names regardless of its
+// disks.
 //
 //	bus 0      what is on the board; the vGPU at 1d
 //	bus 1-6    what libvirt places: console, discs, balloon, entropy, tablet
@@ -25,7 +26,7 @@ func ports() []lx.DomainController {
 	return all
 }
 
-// behind is the address of what hangs on the port.
+// behind returns the address of the device at the port.
 func behind(port int) *lx.DomainAddress {
 	domain, bus, slot, function := uint(0), uint(port), uint(0), uint(0)
 	return &lx.DomainAddress{PCI: &lx.DomainAddressPCI{Domain: &domain, Bus: &bus, Slot: &slot, Function: &function}}

@@ -9,10 +9,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxBandwidth is more than any network has, and QEMU takes it.
+// maxBandwidth is more than any network provides, and within QEMU's range.
 const maxBandwidth = 1 << 40
 
-// CheckMovable returns why the machine cannot be moved: an *api.Error, or nil.
+// CheckMovable returns why the machine cannot be migrated: an *api.Error, or
+// nil.
 func (d Domain) CheckMovable() error {
 	if err := d.Validate(); err != nil {
 		return err
@@ -28,7 +29,8 @@ func vgpuStays(id api.InstanceID) error {
 		WithHint("stop it, move it and start it again")
 }
 
-// Check returns what is wrong with the options for a move of id.
+// Check returns what is wrong with the options for a migration of id: an
+// *api.Error, or nil.
 func (o MigrateOptions) Check(id api.InstanceID) error {
 	if err := o.Target.CheckMovable(); err != nil {
 		return err
@@ -46,7 +48,8 @@ func (o MigrateOptions) Check(id api.InstanceID) error {
 	return o.checkCopies()
 }
 
-// checkCopies: each names one of the target's disks, once.
+// checkCopies checks that each entry of CopyDisks is one of the target's disks
+// that are files, once.
 func (o MigrateOptions) checkCopies() error {
 	left := map[string]bool{}
 	for _, k := range o.Target.Disks {
@@ -61,11 +64,11 @@ func (o MigrateOptions) checkCopies() error {
 	return nil
 }
 
-// Retarget is the XML of a running machine with everything in it that differs
-// on the target: paths, devices of the host, and whose it is. The machine
-// itself must be the same on both sides, or its memory means nothing, so the
-// rest is left as libvirt gave it. wrong_state when the machine has a vGPU;
-// invalid when the target's devices are not the source's.
+// Retarget returns the XML of a running machine with everything replaced that
+// differs on the target: paths, host devices, and the node it belongs to. The
+// machine itself must be the same on both nodes, because its memory depends on
+// it, so the rest stays as libvirt wrote it. wrong_state if the machine has a
+// vGPU; invalid if the target's devices are not those of the source.
 func Retarget(running string, target Domain) (string, error) {
 	if err := target.CheckMovable(); err != nil {
 		return "", err
@@ -115,18 +118,18 @@ func retargetDisks(list *lx.DomainDeviceList, target Domain) error {
 			x.BackingStore = nil
 			continue
 		}
-		// What was attached while it ran stands in another order.
+		// Disks that were attached at run time are in another order.
 		at := slices.IndexFunc(disks, func(k Disk) bool { return k.Serial == x.Serial })
 		if at < 0 {
 			return differ("disks")
 		}
 		want := disks[at].xml(0)
 		disks = slices.Delete(disks, at, at+1)
-		if x.Driver == nil || x.Driver.IOThread == nil { // it was started by a Basalt that gave it none
+		if x.Driver == nil || x.Driver.IOThread == nil { // the domain was started by a Basalt version without I/O threads
 			want.Driver.IOThread = nil
 		}
 		x.Driver, x.Source, x.IOTune = want.Driver, want.Source, want.IOTune
-		x.BackingStore, x.Mirror = want.BackingStore, nil // none: libvirt finds the target's own
+		x.BackingStore, x.Mirror = want.BackingStore, nil // without a backing store libvirt reads the target's own
 	}
 	if len(disks)+len(discs) > 0 {
 		return differ("disks")
@@ -141,7 +144,7 @@ func retargetPorts(list *lx.DomainDeviceList, target Domain) error {
 	}
 	list.Serials[0].Source = listen(target.SerialSocket)
 	list.Serials[0].Log = &lx.DomainChardevLog{File: target.SerialLog, Append: "on"}
-	list.Consoles = nil // libvirt's copy of the serial port: it makes another
+	list.Consoles = nil // libvirt's copy of the serial port: it adds another
 	list.Channels[0].Source = listen(target.AgentSocket)
 	nics := slices.Clone(target.NICs)
 	for i := range list.Interfaces {
@@ -151,7 +154,7 @@ func retargetPorts(list *lx.DomainDeviceList, target Domain) error {
 			return differ("nics")
 		}
 		want := nics[at].xml(0)
-		if queuesOf(*x) != queuesOf(want) { // the guest has found them, and the tap there is of another kind
+		if queuesOf(*x) != queuesOf(want) { // the guest uses them, and the target's tap has another number
 			return differ("nics.queues")
 		}
 		nics = slices.Delete(nics, at, at+1)

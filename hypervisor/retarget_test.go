@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// moved is a machine on its source and on its target.
+// moved returns a machine as on its source and as on its target.
 func moved() (src, dst Domain) {
 	src = minimal()
 	src.Disks = []Disk{{Path: "/a/root.raw", Format: "raw", Serial: "root"}}
@@ -26,30 +26,31 @@ func moved() (src, dst Domain) {
 	return src, dst
 }
 
-// Nothing of the source's host is left, and the machine is the same.
+// TestRetarget checks that no value of the source's host remains, and that the
+// machine is the same.
 func TestRetarget(t *testing.T) {
 	src, dst := moved()
 	running, err := src.XML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	running = strings.Replace(running, `machine="q35"`, `machine="pc-q35-10.0"`, 1) // as libvirt gives it
+	running = strings.Replace(running, `machine="q35"`, `machine="pc-q35-10.0"`, 1) // as libvirt writes it
 	got, err := Retarget(running, dst)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, gone := range []string{"/a/", "tap-a", "node-1"} {
 		if strings.Contains(got, gone) {
-			t.Errorf("%q of the source is left in\n%s", gone, got)
+			t.Errorf("the target's XML contains %q of the source:\n%s", gone, got)
 		}
 	}
 	for _, want := range []string{"/b/root.raw", "/b/seed.iso", "/b/vnc", "/b/agent", "/b/serial", "/b/log", "tap-b", "node-2", `incoming="yes"`, "pc-q35-10.0"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is not in\n%s", want, got)
+			t.Errorf("the target's XML lacks %q:\n%s", want, got)
 		}
 	}
 	if o, ok, err := ParseOwned(got); err != nil || !ok || !o.Incoming || o.Node != "node-2" {
-		t.Errorf("%+v, %v, %v", o, ok, err)
+		t.Errorf("ParseOwned = %+v, %v, %v, want incoming and node-2", o, ok, err)
 	}
 }
 
@@ -77,13 +78,13 @@ func TestRetargetRefuses(t *testing.T) {
 		_, err = Retarget(running, dst)
 		var e *api.Error
 		if !errors.As(err, &e) || e.Code != c.code {
-			t.Errorf("%s: want %s, got %v", name, c.code, err)
+			t.Errorf("Retarget of %s = %v, want code %s", name, err, c.code)
 		}
 	}
 }
 
-// A machine of before there were threads for disks moves without them, and takes disks
-// without.
+// TestNoIOThread checks that a machine that was started without I/O threads
+// migrates without them, and that disks are attached to it without them.
 func TestNoIOThread(t *testing.T) {
 	src, dst := moved()
 	with, err := src.XML()
@@ -93,10 +94,10 @@ func TestNoIOThread(t *testing.T) {
 	without := beforeIOThreads(t, with)
 	got, err := Retarget(without, dst)
 	if err != nil || strings.Contains(got, "iothread") {
-		t.Errorf("moved: %v, want no iothread in\n%s", err, got)
+		t.Errorf("Retarget of a domain without I/O threads: %v, want no iothread in\n%s", err, got)
 	}
 	if got, err = Retarget(with, dst); err != nil || !strings.Contains(got, `iothread="1"`) || !strings.Contains(got, "<iothreads>1</iothreads>") {
-		t.Errorf("moved: %v, want an iothread in\n%s", err, got)
+		t.Errorf("Retarget of a domain with an I/O thread: %v, want an iothread in\n%s", err, got)
 	}
 	have := map[string]*Attached{"with": attachedOf(t, with), "without": attachedOf(t, without)}
 	for _, c := range []struct {
@@ -105,17 +106,17 @@ func TestNoIOThread(t *testing.T) {
 	}{{"with", "with", true}, {"without", "with", false}, {"with", "without", false}, {"", "with", true}} {
 		text, err := RoomOf(have[c.running], have[c.defined]).Disk(src.ID, *have["with"], Disk{Path: "/a/2", Format: "raw", Serial: "2"})
 		if err != nil || strings.Contains(text, "iothread") != c.want {
-			t.Errorf("a disk more, running %q, defined %q: %v, want a thread %v in\n%s", c.running, c.defined, err, c.want, text)
+			t.Errorf("XML to attach a disk, running %q, defined %q: %v, want an I/O thread: %v in\n%s", c.running, c.defined, err, c.want, text)
 		}
 	}
 }
 
-// beforeIOThreads is the XML as it was before there were any.
+// beforeIOThreads returns the XML without I/O threads.
 func beforeIOThreads(t *testing.T, text string) string {
 	t.Helper()
 	for _, part := range []string{"  <iothreads>1</iothreads>\n", ` iothread="1"`} {
 		if !strings.Contains(text, part) {
-			t.Fatalf("no %q in\n%s", part, text)
+			t.Fatalf("the domain XML has no %q:\n%s", part, text)
 		}
 		text = strings.ReplaceAll(text, part, "")
 	}
@@ -134,14 +135,14 @@ func attachedOf(t *testing.T, text string) *Attached {
 func TestParseMark(t *testing.T) {
 	_, element := Metadata("ins-1", "node-1")
 	if o, ok := ParseMark(element); !ok || o.ID != "ins-1" || o.Node != "node-1" || o.Incoming {
-		t.Errorf("%+v, %v", o, ok)
+		t.Errorf("ParseMark of Metadata = %+v, %v, want ins-1 on node-1, not incoming", o, ok)
 	}
 	if o, ok := ParseMark(`<instance id="ins-1" node="node-1" incoming="yes"/>`); !ok || !o.Incoming {
-		t.Errorf("%+v, %v", o, ok)
+		t.Errorf("ParseMark with incoming=yes = %+v, %v, want incoming", o, ok)
 	}
 	for _, text := range []string{"", "<instance/>", `<other id="ins-1" node="node-1"/>`, `<instance id="../1" node="n"/>`} {
 		if _, ok := ParseMark(text); ok {
-			t.Errorf("%q was taken", text)
+			t.Errorf("ParseMark(%q) succeeded, want failure", text)
 		}
 	}
 }
@@ -159,7 +160,7 @@ func FuzzRetarget(f *testing.F) {
 			return
 		}
 		if o, ok, err := ParseOwned(got); err == nil && ok && (o.ID != dst.ID || o.Node != dst.Node || !o.Incoming) {
-			t.Errorf("%+v", o)
+			t.Errorf("ParseOwned = %+v, want instance %s on %s, incoming", o, dst.ID, dst.Node)
 		}
 	})
 }

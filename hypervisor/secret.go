@@ -2,33 +2,33 @@ package hypervisor
 
 import lx "libvirt.org/go/libvirtxml"
 
-// SecretUse describes what a secret opens.
+// SecretUse is the purpose of a secret.
 type SecretUse string
 
 // Uses.
 const (
 	SecretDisk SecretUse = "volume" // the LUKS of a disk: its passphrase
-	SecretCeph SecretUse = "ceph"   // the images of a Ceph user: its key, as it stands in a keyring
+	SecretCeph SecretUse = "ceph"   // the images of a Ceph user: its key, as in a keyring
 )
 
 // MaxSecret is the length of the longest value.
 const MaxSecret = 4096
 
-// Secret opens a disk. Its value is never in a domain's XML.
+// Secret is a key that opens a disk. Its value is never in a domain's XML.
 type Secret struct {
 	UUID  string // SecretUUID(Name)
 	Use   SecretUse
-	Name  string // for whoever looks what secrets there are
-	Value []byte // the key in base64 as Ceph writes it is given decoded
+	Name  string // shown in libvirt's list of secrets
+	Value []byte // decoded; Ceph writes its keys in base64
 }
 
-// NewSecret names it.
+// NewSecret returns a secret with the UUID of its name.
 func NewSecret(use SecretUse, name string, value []byte) Secret {
 	return Secret{UUID: SecretUUID(name), Use: use, Name: name, Value: value}
 }
 
-// XML is the secret as libvirt wants it, without its value: in memory only, and
-// never told to anybody.
+// XML returns libvirt's definition of the secret, without its value: stored in
+// memory only, and not readable by libvirt's clients.
 func (s Secret) XML() (string, error) {
 	if err := s.Validate(); err != nil {
 		return "", err
@@ -42,8 +42,8 @@ func (s Secret) XML() (string, error) {
 	return (&lx.Secret{Ephemeral: "yes", Private: "yes", UUID: s.UUID, Usage: usage}).Marshal()
 }
 
-// secretMark begins the names of our secrets: libvirt wants them to be nobody
-// else's.
+// secretMark is the prefix of the secrets' names: libvirt requires them to be
+// unique.
 const secretMark = "basalt/"
 
 // Validate returns what is wrong with the secret: an *api.Error, or nil.

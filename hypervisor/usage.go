@@ -2,13 +2,13 @@ package hypervisor
 
 import "github.com/basalt-gpu/basalt/api"
 
-// Usage of a domain. Sums count from when its QEMU was started, and begin again
-// with the next one; of a disk or card that was unplugged they lose its part.
+// Usage is what a domain has used. Counters start from zero with each QEMU;
+// the part of a disk or card is subtracted when it is detached.
 type Usage struct {
 	ID       api.InstanceID
-	CPUNanos uint64 // of all its processors, and of what QEMU does for it
-	// MemoryBytes is what the guest has, ResidentBytes what QEMU holds of the
-	// node's for it: the guest's pages that were touched, and QEMU's own.
+	CPUNanos uint64 // of all its processors and of QEMU's other threads
+	// MemoryBytes is the guest's memory, ResidentBytes what QEMU uses of the
+	// node's: the touched pages of the guest, and its own.
 	MemoryBytes, ResidentBytes uint64
 
 	ReadBytes, WriteBytes uint64 // of its disks

@@ -14,7 +14,7 @@ import (
 
 // Limits of a domain.
 const (
-	MaxVCPUs       = 255      // what q35 takes without an IOMMU
+	MaxVCPUs       = 255      // the limit of q35 without an IOMMU
 	MinMemoryBytes = 16 << 20 // SeaBIOS and a boot sector fit
 	MaxMemoryBytes = 16 << 40
 	MaxDisks       = 16
@@ -22,13 +22,14 @@ const (
 	MaxNICs        = 8
 	MaxLayers      = 128 // below a disk
 
-	// maxSocketPath is sockaddr_un's sun_path less its final zero (unix(7)).
+	// maxSocketPath is the size of sockaddr_un's sun_path minus its final zero
+	// (unix(7)).
 	maxSocketPath = 107
 	maxPath       = 4095
 	maxSerial     = 20 // VIRTIO_BLK_ID_BYTES, virtio 1.2 section 5.2.6
 	maxCmdline    = 2047
 	maxMonitors   = 16
-	maxQoS        = 1_000_000_000_000_000 // what libvirt takes, QEMU_BLOCK_IOTUNE_MAX
+	maxQoS        = 1_000_000_000_000_000 // libvirt's limit, QEMU_BLOCK_IOTUNE_MAX
 	mib           = 1 << 20
 )
 
@@ -38,11 +39,11 @@ var (
 	hostForm   = regexp.MustCompile(`^[A-Za-z0-9:.-]{1,253}$`)
 	rbdForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 	uuidForm   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	tapForm    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`) // IFNAMSIZ less its zero
+	tapForm    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`) // IFNAMSIZ minus its final zero
 )
 
 // Validate returns what is wrong with the domain: an *api.Error that names the
-// field, or nil. What it lets through cannot leave its place in the XML or in
+// field, or nil. Valid values cannot break out of their place in the XML or in
 // QEMU's command line.
 func (d Domain) Validate() error {
 	switch {
@@ -179,7 +180,7 @@ func (k Disk) Validate() error {
 	return k.QoS.Validate()
 }
 
-// Validate returns what is wrong with the bounds: an *api.Error, or nil.
+// Validate returns what is wrong with the limits: an *api.Error, or nil.
 func (q QoS) Validate() error {
 	for _, n := range []int64{q.ReadIOPS, q.WriteIOPS, q.ReadBytesPerSecond, q.WriteBytesPerSecond} {
 		if n < 0 || n > maxQoS {
@@ -208,7 +209,7 @@ func (r *RBD) validate() error {
 	return checkSecret("disks.rbd.secretUUID", r.SecretUUID, r.User != "")
 }
 
-// splitMonitor into its host and its port.
+// splitMonitor splits the address of a monitor into host and port.
 func splitMonitor(m string) (host, port string, err error) {
 	host, port, err = net.SplitHostPort(m)
 	n, e := strconv.ParseUint(port, 10, 16)
@@ -291,8 +292,8 @@ func checkSerial(field, s string) error {
 	return nil
 }
 
-// printable is UTF-8 that XML can hold as it is: no control characters, and
-// none of the code points that are no characters.
+// printable reports whether s is UTF-8 that XML can contain unescaped: no
+// control characters and no noncharacters.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || r == 0xFFFE || r == 0xFFFF || r == utf8.RuneError

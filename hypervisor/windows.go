@@ -2,14 +2,14 @@ package hypervisor
 
 import lx "libvirt.org/go/libvirtxml"
 
-// hypervRetries is how often a guest spins on a lock before it gives its processor away,
-// the value that libvirt's and QEMU's documentation use.
+// hypervRetries is how often a guest spins on a lock before it yields its
+// processor, the value in the documentation of libvirt and QEMU.
 const hypervRetries = 8191
 
-// hyperv is what Windows knows of the hypervisor below it (docs/system/i386/hyperv.rst of
-// QEMU): with it the guest spins less, and reads its clock without leaving the guest.
-// Only KVM implements it. Nothing here depends on the node's processor, so that a guest
-// can move.
+// hyperv returns the Hyper-V enlightenments for Windows
+// (docs/system/i386/hyperv.rst of QEMU): with them the guest spins less, and
+// reads its clock without a VM exit. Only KVM implements them. None of them
+// depends on the node's processor, so that a guest can migrate.
 func (d Domain) hyperv() *lx.DomainFeatureHyperV {
 	if !d.Windows || d.Accelerator != KVM {
 		return nil
@@ -19,7 +19,7 @@ func (d Domain) hyperv() *lx.DomainFeatureHyperV {
 		Relaxed:     on(),
 		VAPIC:       on(),
 		Spinlocks:   &lx.DomainFeatureHyperVSpinlocks{DomainFeatureState: *on(), Retries: hypervRetries},
-		VPIndex:     on(), // SynIC and STimer need it
+		VPIndex:     on(), // SynIC and STimer require it
 		Runtime:     on(),
 		Synic:       on(),
 		STimer:      &lx.DomainFeatureHyperVSTimer{DomainFeatureState: *on()},
@@ -29,8 +29,9 @@ func (d Domain) hyperv() *lx.DomainFeatureHyperV {
 	}
 }
 
-// clock of the domain. Windows takes the real-time clock for local time; lost ticks of it
-// are caught up on, and without HPET it uses the timers that cost least.
+// clock returns the domain's clock. Windows expects local time in the
+// real-time clock; its lost ticks are delivered late, and without HPET Windows
+// uses cheaper timers.
 func (d Domain) clock() *lx.DomainClock {
 	if !d.Windows {
 		return &lx.DomainClock{Offset: "utc"}

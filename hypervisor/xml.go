@@ -11,23 +11,24 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// MetadataNamespace of the mark in the domain's metadata that says whose it is.
+// MetadataNamespace is the namespace of the mark in the domain's metadata with
+// its instance and node.
 const MetadataNamespace = "urn:basalt-gpu:domain:1"
 
 const (
-	// tbCacheMiB bounds TCG's translation cache: unbounded, QEMU takes about a
-	// GiB beside the guest's memory; 128 MiB boots as fast.
+	// tbCacheMiB limits TCG's translation cache: without a limit, QEMU uses about
+	// one GiB in addition to the guest's memory; 128 MiB boots as fast.
 	tbCacheMiB = 128
 
 	// agentChannel is the name that qemu-guest-agent opens.
 	agentChannel = "org.qemu.guest_agent.0"
 
-	// vgpuSlot on pcie.0 is never taken by libvirt: it would put a USB
-	// controller there, and the domain has none.
+	// vgpuSlot on pcie.0 is never used by libvirt: it reserves it for a USB
+	// controller, which the domain does not have.
 	vgpuSlot = "0x1d"
 )
 
-// XML is the domain as libvirt wants it: the same bytes for the same domain.
+// XML returns the domain in libvirt's form, deterministically.
 func (d Domain) XML() (string, error) {
 	if err := d.Validate(); err != nil {
 		return "", err
@@ -38,10 +39,10 @@ func (d Domain) XML() (string, error) {
 		UUID:     UUID(d.ID),
 		Title:    d.Name,
 		Metadata: &lx.DomainMetadata{XML: metadata(d.ID, d.Node, false)},
-		// A guest's memory belongs in no core dump.
+		// A core dump must not contain the guest's memory.
 		Memory: &lx.DomainMemory{Value: uint(d.MemoryBytes / mib), Unit: "MiB", DumpCore: "off"},
-		// The vGPU's process maps the guest's memory: a shared memfd. Tenants'
-		// pages are never merged: merging tells one tenant what another has.
+		// The vGPU's process maps the guest's memory: a shared memfd. Guests' pages
+		// are never merged: merging reveals the content of one guest to another.
 		MemoryBacking: &lx.DomainMemoryBacking{
 			MemoryHugePages:    d.hugePages(),
 			MemoryNosharepages: &lx.DomainMemoryNosharepages{},
@@ -54,8 +55,8 @@ func (d Domain) XML() (string, error) {
 		Features:  d.features(),
 		CPU:       d.cpu(),
 		Clock:     d.clock(),
-		// QEMU ends when the guest is off or has panicked; the agent decides
-		// what is next.
+		// QEMU ends when the guest has shut down or panicked; the agent decides what
+		// happens next.
 		OnPoweroff: "destroy",
 		OnReboot:   "restart",
 		OnCrash:    "destroy",
@@ -90,10 +91,10 @@ func (d Domain) cpu() *lx.DomainCPU {
 	return c
 }
 
-// slowEmulated are the features of a processor that slow an emulated one down. With
-// erms and fsrm, kernels and C libraries copy and clear memory by REP MOVSB and REP
-// STOSB, which QEMU does byte by byte; with la57 each address that it has to look up
-// costs it a fifth level of page tables.
+// slowEmulated are the processor features that slow an emulated processor
+// down. With erms and fsrm, kernels and C libraries copy and clear memory by
+// REP MOVSB and REP STOSB, which QEMU executes byte by byte; with la57 each
+// address translation requires a fifth level of page tables.
 var slowEmulated = []string{"erms", "fsrm", "la57"}
 
 func (d Domain) features() *lx.DomainFeatureList {
@@ -102,7 +103,7 @@ func (d Domain) features() *lx.DomainFeatureList {
 		f.TCG = &lx.DomainFeatureTCG{TBCache: &lx.DomainFeatureTCGTBCache{Unit: "MiB", Size: tbCacheMiB}}
 	}
 	if d.Firmware != nil && d.Firmware.SecureBoot {
-		f.SMM = &lx.DomainFeatureSMM{State: "on"} // or the guest could write its variables itself
+		f.SMM = &lx.DomainFeatureSMM{State: "on"} // otherwise the guest could write its variables itself
 	}
 	return f
 }
@@ -138,14 +139,15 @@ func (d Domain) devices() *lx.DomainDeviceList {
 			Model:   "virtio",
 			Backend: &lx.DomainRNGBackend{Random: &lx.DomainRNGBackendRandom{Device: "/dev/urandom"}},
 		}},
-		// Through it a Linux guest says that it has panicked.
+		// The device by which a Linux guest reports a panic.
 		Panics: []lx.DomainPanic{{Model: "isa"}},
 	}
 	if d.VNCSocket != "" {
 		list.Graphics = []lx.DomainGraphic{{VNC: &lx.DomainGraphicVNC{
 			Listeners: []lx.DomainGraphicListener{{Socket: &lx.DomainGraphicListenerSocket{Socket: d.VNCSocket}}},
 		}}}
-		// The PS/2 mouse counts steps; a browser knows positions.
+		// The PS/2 mouse reports relative movements; a browser has absolute
+		// positions.
 		list.Inputs = []lx.DomainInput{{Type: "tablet", Bus: "virtio"}}
 	}
 	for i, disk := range d.Disks {
@@ -163,8 +165,9 @@ func (d Domain) devices() *lx.DomainDeviceList {
 	return list
 }
 
-// vgpu adds the vhost-user-gpu device: libvirt itself would make it the
-// primary screen and start its process without saying for which domain.
+// vgpu adds the vhost-user-gpu device by QEMU arguments: libvirt's own device
+// would be the primary screen, and its process would start without the name of
+// the domain.
 func vgpu(socket string) *lx.DomainQEMUCommandline {
 	device, err := json.Marshal(struct {
 		Driver  string `json:"driver"`
@@ -176,7 +179,7 @@ func vgpu(socket string) *lx.DomainQEMUCommandline {
 	if err != nil {
 		panic(fmt.Sprintf("hypervisor: encode constant strings: %v", err))
 	}
-	// In QEMU's option syntax a comma ends a value; two are a comma.
+	// In QEMU's option syntax a comma ends a value; two commas stand for one.
 	path := strings.ReplaceAll(socket, ",", ",,")
 	return &lx.DomainQEMUCommandline{Args: []lx.DomainQEMUCommandlineArg{
 		{Value: "-chardev"}, {Value: "socket,id=vgpu0,path=" + path},
@@ -188,8 +191,9 @@ func listen(path string) *lx.DomainChardevSource {
 	return &lx.DomainChardevSource{UNIX: &lx.DomainChardevSourceUNIX{Mode: "bind", Path: path}}
 }
 
-// metadata marks the domain as ours, so that orphans can be found. incoming
-// marks one that another node sends and that has not run here yet.
+// metadata returns the mark of a domain of Basalt, so that orphans can be
+// found. incoming marks one that another node is sending and that has not run
+// here yet.
 func metadata(id api.InstanceID, node api.NodeID, incoming bool) string {
 	mark := ""
 	if incoming {
@@ -198,32 +202,32 @@ func metadata(id api.InstanceID, node api.NodeID, incoming bool) string {
 	return fmt.Sprintf(`<basalt:instance xmlns:basalt=%q id="%s" node="%s"%s/>`, MetadataNamespace, escape(string(id)), escape(string(node)), mark)
 }
 
-// Metadata is the mark of a domain that is ours and does not come in any more,
-// and its namespace, as libvirt takes them to replace another.
+// Metadata returns the mark of a domain of Basalt that is not incoming any
+// more, and its namespace, in the form in which libvirt replaces an element.
 func Metadata(id api.InstanceID, node api.NodeID) (namespace, element string) {
 	return MetadataNamespace, fmt.Sprintf(`<instance id="%s" node="%s"/>`, escape(string(id)), escape(string(node)))
 }
 
 func escape(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder never returns an error
 	return b.String()
 }
 
-// Owned is what a domain's XML says about whose it is, and where its console
-// and screen are.
+// Owned is what a domain's XML contains about its owner, its console and its
+// screen.
 type Owned struct {
 	ID           api.InstanceID
 	Node         api.NodeID
 	SerialSocket string
 	SerialLog    string
-	VNCSocket    string   // empty: it has no screen to look at
-	DiskSerials  []string // of the disks, by their places; empty where there is none
-	Incoming     bool     // it comes from another node, and has not run here yet
+	VNCSocket    string   // empty: it has no screen
+	DiskSerials  []string // by the index of the disk; empty for an index without a disk
+	Incoming     bool     // being received from another node, has not run here yet
 }
 
-// ParseOwned reads back what XML wrote, from libvirt's present form of it. ok
-// is false when the domain is not one of Basalt's.
+// ParseOwned decodes the values of Owned from libvirt's present form of a
+// domain's XML. ok is false if the domain is not one of Basalt's.
 func ParseOwned(text string) (o Owned, ok bool, err error) {
 	var dom lx.Domain
 	if err := dom.Unmarshal(text); err != nil {
@@ -259,8 +263,8 @@ func ParseOwned(text string) (o Owned, ok bool, err error) {
 	return o, true, nil
 }
 
-// vncSocket of a domain, in the form in which libvirt gives it for one that runs
-// or the one in which it was asked for.
+// vncSocket returns the path of the VNC socket, in the form that libvirt uses
+// for a running domain or the one in its definition.
 func vncSocket(graphics []lx.DomainGraphic) string {
 	for _, g := range graphics {
 		if g.VNC == nil {
@@ -278,8 +282,8 @@ func vncSocket(graphics []lx.DomainGraphic) string {
 	return ""
 }
 
-// ParseMark reads the mark as libvirt gives it by itself: without its
-// namespace.
+// ParseMark decodes the mark in the form in which libvirt returns the element
+// alone: without its namespace.
 func ParseMark(text string) (o Owned, ok bool) {
 	var m struct {
 		XMLName  xml.Name

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// minimal is the smallest domain that is valid.
+// minimal returns the smallest valid domain.
 func minimal() Domain {
 	return Domain{
 		ID: "ins-4f9c2a7be01d", Node: "node-1", Name: "demo", VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: TCG,
@@ -80,7 +80,7 @@ var goldens = map[string]func(*Domain){
 		d.NICs = []NIC{{MAC: "52:54:00:12:34:56", Tap: "bt0123456789ab", NoOffload: true, MTU: 1442}, {MAC: "52:54:00:12:34:57", Tap: "bt1"},
 			{MAC: "52:54:00:12:34:58", Tap: "bt2", Queues: 4}, {MAC: "52:54:00:12:34:59", Tap: "bt3", Queues: 2, NoOffload: true}}
 	},
-	// Every character that means something to XML or to QEMU's options.
+	// Every character with a meaning in XML or in QEMU's options.
 	"hostile": func(d *Domain) {
 		d.Name = `</title><devices><disk type='file'/></devices> & "x" 'y' ]]>`
 		d.Disks = []Disk{{Path: `/v/a,b'"><source file='/etc/shadow'/>&amp;`, Format: "raw"}}
@@ -109,24 +109,25 @@ func TestXMLGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got+"\n"); diff != "" {
-				t.Errorf("go test ./hypervisor -update rewrites it, if this is meant (-want +got):\n%s", diff)
+				t.Errorf("domain XML mismatch; if intended, rewrite it with go test ./hypervisor -update (-want +got):\n%s", diff)
 			}
 			owned, ok, err := ParseOwned(got)
 			if err != nil || !ok {
-				t.Fatalf("ParseOwned: %v, %v", ok, err)
+				t.Fatalf("ParseOwned: owned %v, %v, want a domain of Basalt", ok, err)
 			}
 			var serials []string
 			for _, k := range d.Disks {
 				serials = append(serials, k.Serial)
 			}
 			if diff := cmp.Diff(Owned{ID: d.ID, Node: d.Node, SerialSocket: d.SerialSocket, SerialLog: d.SerialLog, VNCSocket: d.VNCSocket, DiskSerials: serials}, owned); diff != "" {
-				t.Error(diff)
+				t.Errorf("ParseOwned mismatch (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// What libvirt would refuse must fail here, without a libvirtd.
+// TestXMLMatchesLibvirtSchema checks the golden files against libvirt's
+// schema, without a libvirtd.
 func TestXMLMatchesLibvirtSchema(t *testing.T) {
 	schema := "/usr/share/libvirt/schemas/domain.rng"
 	if _, err := os.Stat(schema); err != nil {
@@ -138,15 +139,16 @@ func TestXMLMatchesLibvirtSchema(t *testing.T) {
 	}
 	files, err := filepath.Glob("testdata/*.xml")
 	if err != nil || len(files) < len(goldens) {
-		t.Fatalf("golden files: %v, %v", files, err)
+		t.Fatalf("golden files = %v, %v, want at least %d", files, err, len(goldens))
 	}
 	if out, err := exec.Command(lint, append([]string{"--noout", "--relaxng", schema}, files...)...).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("xmllint: %v\n%s", err, out)
 	}
 }
 
-// A hostile string must stay one value: the document has the elements that a
-// harmless one has, in the same order.
+// TestXMLKeepsHostileStringsInTheirPlace checks that a hostile string stays
+// one value: the document has the same elements in the same order as one with
+// a harmless string.
 func TestXMLKeepsHostileStringsInTheirPlace(t *testing.T) {
 	d := minimal()
 	goldens["hostile"](&d)
@@ -160,14 +162,14 @@ func TestXMLKeepsHostileStringsInTheirPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(shape(t, harmless), shape(t, hostile)); diff != "" {
-		t.Error(diff)
+		t.Errorf("elements and attributes mismatch (-harmless +hostile):\n%s", diff)
 	}
 	if !strings.Contains(hostile, "path=/r/a,,server=on,,") {
-		t.Error("a comma in the vGPU's path can end QEMU's option")
+		t.Error("the comma in the vGPU's path is not doubled, want no way to end QEMU's option")
 	}
 }
 
-// shape is the names of all elements and attributes in order.
+// shape returns the names of all elements and attributes in order.
 func shape(t *testing.T, text string) []string {
 	t.Helper()
 	var names []string
@@ -272,7 +274,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		_, err := d.XML()
 		var e *api.Error
 		if !errors.As(err, &e) || e.Code != api.CodeInvalid || e.Field != c.field {
-			t.Errorf("want invalid at %s, got %v", c.field, err)
+			t.Errorf("Validate = %v, want invalid at %s", err, c.field)
 		}
 	}
 }
@@ -287,10 +289,10 @@ func rbd(change ...func(*RBD)) *RBD {
 
 func TestUUIDIsStable(t *testing.T) {
 	if got, want := UUID("ins-4f9c2a7be01d"), "abb996fb-6487-51df-839f-d54b371fd9df"; got != want {
-		t.Errorf("the UUID of a domain in the field has changed: %s, want %s", got, want)
+		t.Errorf("UUID of an existing domain = %s, want %s: it must never change", got, want)
 	}
 	if UUID("ins-4f9c2a7be01d") == UUID("ins-4f9c2a7be01e") {
-		t.Error("two instances have the same UUID")
+		t.Error("two instances have the same UUID, want different ones")
 	}
 }
 
@@ -302,10 +304,10 @@ func TestParseOwnedLeavesOthersAlone(t *testing.T) {
 		`<domain><name>basalt-ins-1</name><metadata><x:instance xmlns:x="urn:basalt-gpu:domain:1" id="ins-1"/></metadata></domain>`,
 	} {
 		if o, ok, err := ParseOwned(text); ok || err != nil {
-			t.Errorf("%s: %v, %v, %v", text, o, ok, err)
+			t.Errorf("ParseOwned(%s) = %v, %v, %v, want not owned and no error", text, o, ok, err)
 		}
 	}
 	if _, _, err := ParseOwned("<domain"); err == nil {
-		t.Error("no error for what is not XML")
+		t.Error("ParseOwned of invalid XML = nil, want an error")
 	}
 }

@@ -10,16 +10,18 @@ import (
 	"time"
 )
 
-// How long /dev/kvm may be missing where the processor could have it: when the
-// machine starts, the kernel loads KVM's module beside us, and an answer that
-// was got too early would hold until the next start.
+// limitDevice is how long to wait for /dev/kvm where the processor supports
+// KVM: at boot the kernel loads the KVM module at the same time as this daemon
+// starts, and a result from too early would be cached until the next boot.
+// lookPause is the interval between checks.
 const (
 	limitDevice = 30 * time.Second
 	lookPause   = 100 * time.Millisecond
 )
 
-// awaitDevice waits for the device if the processor has what KVM needs; false
-// when it is not there by the limit, or not to come.
+// awaitDevice waits for the device if the processor supports KVM. It returns
+// false if the device does not exist by the limit, or if the processor does
+// not support KVM.
 func awaitDevice(ctx context.Context, cpuinfo, device string, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -38,9 +40,9 @@ func awaitDevice(ctx context.Context, cpuinfo, device string, limit time.Duratio
 	}
 }
 
-// virtualizes is whether the first processor's flags, as /proc/cpuinfo shows
-// them, name VT-x or AMD-V. The kernel takes them away where the firmware has
-// turned them off.
+// virtualizes reports whether the flags of the first processor in
+// /proc/cpuinfo include VT-x or AMD-V. The kernel removes them where the
+// firmware has disabled virtualization.
 func virtualizes(cpuinfo string) bool {
 	raw, err := os.ReadFile(cpuinfo)
 	if err != nil {

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// The module may be loaded after the daemon began; nobody waits for a device
-// that cannot come.
+// TestAwaitDevice checks that awaitDevice waits for a module that is loaded
+// after the daemon has started, and does not wait where the processor has no
+// virtualization.
 func TestAwaitDevice(t *testing.T) {
-	const forever = time.Hour // the test's own limit ends it
+	const forever = time.Hour // the test's own limit ends before it
 	for what, c := range map[string]struct {
 		flags string
-		there bool // from the beginning
+		there bool // from the start
 		comes bool
 		limit time.Duration
 		want  bool
@@ -45,14 +46,14 @@ func TestAwaitDevice(t *testing.T) {
 				came <- nil
 			}
 			if got := awaitDevice(t.Context(), cpuinfo, device, c.limit); got != c.want {
-				t.Errorf("awaitDevice: %v, want %v", got, c.want)
+				t.Errorf("%s: awaitDevice = %v, want %v", what, got, c.want)
 			}
 			if err := <-came; err != nil {
-				t.Error(err)
+				t.Errorf("create the device: %v", err)
 			}
 		})
 	}
 	if awaitDevice(t.Context(), filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "none"), forever) {
-		t.Error("no /proc/cpuinfo, and yet it came")
+		t.Error("awaitDevice without /proc/cpuinfo = true, want false")
 	}
 }

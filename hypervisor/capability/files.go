@@ -16,9 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files finds out how QEMU can open the files of disks here with direct-io: past the page cache where
-// the file system allows it, and then by io_uring where the kernel and QEMU have it.
-// See docs/decisions/0061.
+// Files determines how QEMU can open disk files on this node with direct I/O:
+// bypassing the page cache where the file system allows it, and then with
+// io_uring where the kernel and QEMU support it. It is safe for concurrent
+// use. See docs/decisions/0061.
 type Files struct {
 	Log *slog.Logger
 
@@ -26,13 +27,14 @@ type Files struct {
 	uring  func(ctx context.Context) error
 
 	mu   sync.Mutex
-	aio  string          // empty: not known yet
-	told map[uint64]bool // file systems, by their devices
+	aio  string          // empty: not determined yet
+	told map[uint64]bool // file systems that were logged, by device number
 }
 
-// How returns the cache mode and the AIO of a disk of those files (hypervisor.Disk): a
-// disk's own, and those below it. Empty is QEMU's default, through the page cache: one
-// of the files cannot be opened past it.
+// How returns the cache mode and the AIO mode (see hypervisor.Disk) of a disk
+// with those files: its own and its backing files. Empty strings mean QEMU's
+// default, through the page cache: one of the files cannot be opened with
+// O_DIRECT.
 func (f *Files) How(ctx context.Context, paths []string) (cache, aio string) {
 	direct := f.direct
 	if direct == nil {
@@ -47,10 +49,10 @@ func (f *Files) How(ctx context.Context, paths []string) (cache, aio string) {
 	return "none", f.way(ctx)
 }
 
-// tell of a file system without O_DIRECT, once.
+// tell logs, once per file system, that it does not support O_DIRECT.
 func (f *Files) tell(path string, why error) {
 	var st unix.Stat_t
-	_ = unix.Stat(path, &st) // all that cannot be asked counts as one file system
+	_ = unix.Stat(path, &st) // all files that cannot be examined count as one file system
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.told[st.Dev] {
@@ -63,7 +65,7 @@ func (f *Files) tell(path string, why error) {
 	f.Log.Warn("file system does not support O_DIRECT, disks there go through the page cache", "folder", filepath.Dir(path), "error", why)
 }
 
-// way of input and output past the page cache. It is asked for once.
+// way returns the AIO mode for direct I/O. It tests io_uring only once.
 func (f *Files) way(ctx context.Context) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,7 +79,7 @@ func (f *Files) way(ctx context.Context) string {
 	err := uring(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return "native" // and it is asked again
+		return "native" // not cached: the next call tests again
 	case err != nil:
 		f.Log.Warn("io_uring is not available, disks use native AIO", "error", err)
 		f.aio = "native"
@@ -87,15 +89,15 @@ func (f *Files) way(ctx context.Context) string {
 	return f.aio
 }
 
-// opensDirect returns why the file cannot be read past the page cache, or nil. Some file
-// systems refuse the flag, others the reading.
+// opensDirect returns why the file cannot be read with O_DIRECT, or nil. Some
+// file systems reject the flag at open, others at read.
 func opensDirect(path string) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return &os.PathError{Op: "open with O_DIRECT", Path: path, Err: err}
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// Memory of its own, so that it begins on a page.
+	// A mapping is aligned to a page, as O_DIRECT requires.
 	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("map a page: %w", err)
@@ -113,11 +115,12 @@ const uringLimit = 30 * time.Second
 // disabledFile is the kernel's switch (Linux, admin-guide/sysctl/kernel.rst).
 const disabledFile = "/proc/sys/kernel/io_uring_disabled"
 
-// ioURing returns why QEMU cannot use io_uring, or nil: its own tool reads a file so. The
-// tool runs as root, for whom the kernel makes exceptions, and QEMU does not.
+// ioURing returns why QEMU cannot use io_uring, or nil. It reads a file with
+// qemu-img through io_uring. The sysctl is checked first: qemu-img runs as
+// root, which the kernel exempts, and QEMU does not run as root.
 func ioURing(ctx context.Context) error {
 	switch raw, err := os.ReadFile(disabledFile); {
-	case errors.Is(err, os.ErrNotExist): // a kernel of before there was a switch
+	case errors.Is(err, os.ErrNotExist): // older kernels do not have the sysctl
 	case err != nil:
 		return err
 	case string(bytes.TrimSpace(raw)) != "0":

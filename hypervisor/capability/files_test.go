@@ -15,7 +15,7 @@ import (
 func TestFiles(t *testing.T) {
 	refused := errors.New("refused")
 	for name, c := range map[string]struct {
-		cached     string // the file that cannot be opened past the page cache
+		cached     string // the file that cannot be opened with O_DIRECT
 		uring      error
 		cache, aio string
 		says       string
@@ -40,43 +40,45 @@ func TestFiles(t *testing.T) {
 		for range 2 {
 			cache, aio := f.How(t.Context(), []string{"/pool/a", "/images/b"})
 			if cache != c.cache || aio != c.aio {
-				t.Errorf("%s: cache %q, AIO %q, want %q and %q", name, cache, aio, c.cache, c.aio)
+				t.Errorf("%s: How = cache %q, AIO %q, want %q and %q", name, cache, aio, c.cache, c.aio)
 			}
 		}
 		if n := strings.Count(log.String(), "level="); asked > 1 || n > 1 || (n == 1) != (c.says != "") || !strings.Contains(log.String(), c.says) {
-			t.Errorf("%s: asked %d times, the log has %q, want once %q", name, asked, log.String(), c.says)
+			t.Errorf("%s: io_uring was tested %d times and the log is %q, want at most one test and one line with %q", name, asked, log.String(), c.says)
 		}
 	}
 }
 
-// A call that ends before the answer is no answer.
+// TestFilesAsksAgain checks that a test of io_uring that was canceled is not
+// cached.
 func TestFilesAsksAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	f := Files{Log: slog.New(slog.DiscardHandler), direct: func(string) error { return nil }, uring: func(ctx context.Context) error { return ctx.Err() }}
 	if _, aio := f.How(ctx, nil); aio != "native" {
-		t.Errorf("ended: AIO %q, want native", aio)
+		t.Errorf("How with a canceled context: AIO %q, want native", aio)
 	}
 	if _, aio := f.How(t.Context(), nil); aio != "io_uring" {
-		t.Errorf("asked again: AIO %q, want io_uring", aio)
+		t.Errorf("How after a canceled call: AIO %q, want io_uring", aio)
 	}
 }
 
-// What the kernel of this machine says of a file on disk, and of what is no file.
+// TestOpensDirect checks opensDirect with a real file, a directory, a missing
+// file and a file of procfs.
 func TestOpensDirect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "disk")
 	if err := os.WriteFile(path, make([]byte, 100), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("a file of 100 bytes in %s: %v", path, opensDirect(path)) // it is the file system's to say
+	t.Logf("opensDirect of a file of 100 bytes in %s: %v", path, opensDirect(path)) // depends on the file system
 	if err := opensDirect(filepath.Dir(path)); err == nil {
-		t.Error("a folder was opened")
+		t.Error("opensDirect of a directory = nil, want an error")
 	}
 	if err := opensDirect(path + "x"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v, want not exist", err)
+		t.Errorf("opensDirect of a missing file = %v, want os.ErrNotExist", err)
 	}
 	if err := opensDirect("/proc/self/status"); err == nil { // procfs has no O_DIRECT
-		t.Error("a file of procfs was opened past the page cache")
+		t.Error("opensDirect of a file of procfs = nil, want an error")
 	}
 }
 
@@ -85,9 +87,9 @@ func TestIOURing(t *testing.T) {
 		t.Skip("host: qemu-img is not installed: installer/dev/setup.sh installs it")
 	}
 	err := ioURing(t.Context())
-	t.Logf("io_uring here: %v", err)
+	t.Logf("ioURing on this machine: %v", err)
 	t.Setenv("PATH", "/nonexistent")
 	if err := ioURing(t.Context()); err == nil {
-		t.Error("without qemu-img io_uring works")
+		t.Error("ioURing without qemu-img = nil, want an error")
 	}
 }

@@ -1,6 +1,6 @@
-# Says through QEMU's debug-exit device that it was executed, after a trip
-# through protected mode and a page table: a hypervisor that is broken fails
-# there rather than in real mode. go generate rebuilds guest.bin.
+# Reports its execution through QEMU's debug-exit device, after a switch to
+# protected mode with paging: a broken hypervisor fails there rather than in
+# real mode. go generate rebuilds guest.bin.
 	.code16
 	.globl _start
 _start:

@@ -16,10 +16,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// killed names the variable that makes this test's program the daemon that is killed.
+// killed is the environment variable that makes this test binary act as the
+// daemon that is killed.
 const killed = "BASALT_PROBE_KILLED"
 
-// A daemon that is killed while it probes leaves neither QEMU nor its disk behind.
+// TestKilledProbeLeavesNothing checks that a daemon that is killed during a
+// probe leaves neither QEMU nor its disk behind.
 func TestKilledProbeLeavesNothing(t *testing.T) {
 	if os.Getenv(killed) != "" {
 		t.Fatal(boot(context.Background(), "tcg", "max", time.Hour))
@@ -42,7 +44,7 @@ func TestKilledProbeLeavesNothing(t *testing.T) {
 	_ = daemon.Wait()
 	patience.Until(t, 30*time.Second, "QEMU has gone", func() bool { return unix.Kill(pid, 0) != nil || zombie(pid) })
 	if left, err := os.ReadDir(tmp); err != nil || len(left) != 0 {
-		t.Errorf("left in its folder for temporary files: %v, %v", left, err)
+		t.Errorf("left in the directory for temporary files: %v (%v), want nothing", left, err)
 	}
 }
 
@@ -52,8 +54,8 @@ func pidIn(path string) int {
 	return pid
 }
 
-// zombie is whether the process has ended and nobody has asked for its status: it
-// is init's by now, which in a container may be no init.
+// zombie reports whether the process has exited and nobody has waited for it:
+// its parent is PID 1 by then, which in a container may not reap.
 func zombie(pid int) bool {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

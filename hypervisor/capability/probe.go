@@ -1,6 +1,7 @@
-// Package capability finds out how guests can run on this machine, by booting one.
-// /dev/kvm may open, and libvirt may promise KVM, where no guest starts: in
-// nested machines, in containers, under some cloud hypervisors.
+// Package capability determines how guests can run on this machine, by booting
+// one. /dev/kvm may open, and libvirt may list KVM, on machines where no guest
+// starts: in nested virtual machines, in containers, under some cloud
+// hypervisors.
 package capability
 
 import (
@@ -23,9 +24,9 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// How long one boot may take. Under KVM the guest is done in a fraction of a
-// second. Without, the machine may be an emulated one itself, and busy: there
-// is nothing else to try, so it gets time.
+// limitKVM and limitTCG are how long one boot may take. Under KVM the guest
+// finishes in a fraction of a second. Without KVM, the machine may be emulated
+// itself, and busy: there is no further fallback, so the limit is long.
 const (
 	limitKVM = 20 * time.Second
 	limitTCG = 5 * time.Minute
@@ -41,49 +42,52 @@ var guest []byte
 // exitOK is QEMU's exit status for the byte that the guest writes: 0x2a << 1 | 1.
 const exitOK = 0x2a<<1 | 1
 
-// A probe that got no answer, for the machine was starved perhaps, is made again
-// later, but not for ever: where KVM only hangs it takes its time each time.
+// A probe without a result, perhaps because the machine was overloaded, is
+// repeated after askPause, at most askTimes times: where KVM hangs, each probe
+// takes limitKVM.
 const (
 	askPause = 10 * time.Minute
 	askTimes = 4
 )
 
-// Result of a probe.
+// Result is the outcome of a probe.
 type Result struct {
 	Accelerator hypervisor.Accelerator `json:"accelerator"`
-	// Why it is not KVM, in words; empty for KVM.
+	// Why is the reason why it is not KVM; empty for KVM.
 	Why string `json:"why,omitempty"`
-	// AskAgain is when to ask again, because KVM gave no answer; zero: this is
-	// the answer until the machine's next boot.
+	// AskAgain is when to probe again, because the probe of KVM had no result;
+	// zero: the result is valid until the machine's next boot.
 	AskAgain time.Time `json:"askAgain,omitzero"`
 }
 
-// cached is what is kept, with what it holds for: another kernel, QEMU or boot
-// of the machine asks for another probe.
+// cached is the format of the cache file. Key identifies what the result is
+// valid for: another kernel, QEMU or boot of the machine requires another
+// probe.
 type cached struct {
 	Key    string `json:"key"`
 	Result Result `json:"result"`
-	Asked  int    `json:"asked,omitempty"` // times without an answer
+	Asked  int    `json:"asked,omitempty"` // number of probes without a result
 }
 
-// booter runs the guest once; nil when it got as far as to say so.
+// booter runs the guest once. It returns nil if the guest reported its
+// execution.
 type booter func(ctx context.Context, accel, cpu string, limit time.Duration) error
 
-// Accelerator is how guests run here: the cached answer, or the one of a probe
-// now. cache is a file's path; empty: none. It fails only when not even TCG
-// boots a guest.
+// Accelerator returns how guests run on this machine: the cached result, or
+// that of a new probe. cache is the path of the cache file; empty: no cache.
+// It returns an error only if not even TCG boots a guest.
 func Accelerator(ctx context.Context, cache string) (Result, error) {
 	return accelerator(ctx, cache, time.Now().UTC(), boot)
 }
 
-// Cached is the answer of an earlier probe, which holds until there is another;
-// empty: there is none.
+// Cached returns the result of an earlier probe if it is still valid, or "".
 func Cached(cache string) hypervisor.Accelerator {
 	was, _ := load(cache)
 	return was.Result.Accelerator
 }
 
-// load what is cached, if it holds for this machine as it is.
+// load reads the cache file. It returns the cached result if its key is that
+// of this machine, and the key.
 func load(cache string) (was cached, key string) {
 	key = keyOf()
 	raw, err := os.ReadFile(cache)
@@ -97,14 +101,14 @@ func accelerator(ctx context.Context, cache string, now time.Time, boot booter) 
 	was, key := load(cache)
 	c := cached{Key: key}
 	if was.Result.Accelerator != "" {
-		// A clock that was set back does not put it off for long.
+		// A clock that was set back delays the next probe by at most askPause.
 		if at := was.Result.AskAgain; at.IsZero() || now.Before(at) && at.Sub(now) <= askPause {
 			return was.Result, nil
 		}
 		c.Asked = was.Asked
 	}
 	if awaitDevice(ctx, "/proc/cpuinfo", "/dev/kvm", limitDevice) {
-		c.Key = keyOf() // with the device
+		c.Key = keyOf() // again, now that the device exists
 	}
 	var silent bool
 	var err error
@@ -124,7 +128,9 @@ func accelerator(ctx context.Context, cache string, now time.Time, boot booter) 
 	return c.Result, nil
 }
 
-// Watch asks again for as long as the result says so, and tells each new one.
+// Watch probes again for as long as the result has an AskAgain time, and calls
+// tell with each new result. It returns when the result is final or ctx is
+// done.
 func Watch(ctx context.Context, cache string, r Result, tell func(Result)) error {
 	for !r.AskAgain.IsZero() {
 		select {
@@ -137,14 +143,15 @@ func Watch(ctx context.Context, cache string, r Result, tell func(Result)) error
 			return err
 		}
 		if r = again; !r.AskAgain.IsZero() && time.Until(r.AskAgain) <= 0 {
-			r.AskAgain = time.Now().Add(askPause) // the clock was set
+			r.AskAgain = time.Now().Add(askPause) // the clock was changed
 		}
 		tell(r)
 	}
 	return nil
 }
 
-// probe; silent: KVM did not say whether it works.
+// probe boots the guest under KVM and, if that fails, under TCG. silent
+// reports whether the boot under KVM had no result.
 func probe(ctx context.Context, boot booter) (r Result, silent bool, err error) {
 	kvm := boot(ctx, "kvm", "host", limitKVM)
 	if kvm == nil {
@@ -158,12 +165,13 @@ func probe(ctx context.Context, boot booter) (r Result, silent bool, err error) 
 	return Result{Accelerator: hypervisor.TCG, Why: kvm.Error()}, silent, ctx.Err()
 }
 
-// noError is QEMU's word that no guest starts with the accelerator.
+// noError is QEMU's own report that no guest starts with the accelerator.
 type noError struct{ text string }
 
 func (e *noError) Error() string { return e.text }
 
-// boot runs the guest once; nil when it got as far as to say so.
+// boot runs the guest once. It returns nil if the guest reported its
+// execution.
 func boot(ctx context.Context, accel, cpu string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -177,8 +185,8 @@ func boot(ctx context.Context, accel, cpu string, limit time.Duration) error {
 		"-device", "isa-debug-exit,iobase=0xf4,iosize=4",
 		"-drive", "file=/dev/fd/3,format=raw,if=virtio")
 	cmd.ExtraFiles = []*os.File{disk}
-	// A daemon that is killed meanwhile leaves no QEMU behind. The kernel counts the
-	// thread that started it as its parent: the thread must stay.
+	// If this daemon is killed meanwhile, the kernel kills QEMU. It treats the
+	// thread that started QEMU as its parent, so the thread must not exit.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -194,13 +202,14 @@ func boot(ctx context.Context, accel, cpu string, limit time.Duration) error {
 		return fmt.Errorf("%s: a guest did not boot within %v", accel, limit)
 	case exit != nil && exit.Exited():
 		return &noError{accel + ": " + lastLine(says.String(), exit)}
-	case err != nil: // killed, or never begun
+	case err != nil: // killed, or not started
 		return fmt.Errorf("%s: %w", accel, err)
 	}
 	return &noError{accel + ": QEMU ended before the guest booted"}
 }
 
-// bootDisk is a disk with the guest, in memory: there is no file to leave behind.
+// bootDisk returns a disk image with the guest in memory, so that no file can
+// be left behind.
 func bootDisk() (*os.File, error) {
 	fd, err := unix.MemfdCreate("basalt-probe", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -208,7 +217,7 @@ func bootDisk() (*os.File, error) {
 	}
 	disk := os.NewFile(uintptr(fd), "basalt-probe")
 	_, err = disk.Write(guest)
-	// SeaBIOS boots from no disk that is shorter than a cylinder.
+	// SeaBIOS does not boot from a disk that is shorter than a cylinder.
 	if err := errors.Join(err, disk.Truncate(1<<20)); err != nil {
 		_ = disk.Close()
 		return nil, err
@@ -224,8 +233,9 @@ func lastLine(says string, exit *exec.ExitError) string {
 	return exit.String()
 }
 
-// keyOf is what the answer depends on. QEMU is known by its file: running it to ask
-// for its version costs an emulated machine seconds.
+// keyOf returns the cache key: everything that the result depends on. QEMU is
+// identified by its file: running it to get its version takes seconds on an
+// emulated machine.
 func keyOf() string {
 	qemu := "no QEMU"
 	if path, err := exec.LookPath("qemu-system-x86_64"); err == nil {

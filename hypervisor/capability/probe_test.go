@@ -23,25 +23,25 @@ func TestBootsForReal(t *testing.T) {
 	}
 	turn.QEMU(t)
 	if err := boot(t.Context(), "tcg", "max", limitTCG); err != nil {
-		t.Fatalf("TCG works everywhere: %v", err)
+		t.Fatalf("boot under TCG: %v", err)
 	}
 	cache := filepath.Join(t.TempDir(), "accelerator.json")
 	r, err := Accelerator(t.Context(), cache)
 	if err != nil || r.Accelerator != hypervisor.KVM && (r.Accelerator != hypervisor.TCG || r.Why == "") {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Accelerator = %+v, %v, want KVM, or TCG with a reason", r, err)
 	}
-	t.Logf("%+v", r)
-	// From now on it is the cache that answers: a probe would take its time.
+	t.Logf("Accelerator = %+v", r)
+	// From now on the result comes from the cache: another probe would take long.
 	again, err := Accelerator(t.Context(), cache)
 	if err != nil || again != r {
-		t.Errorf("from the cache: %+v, %v", again, err)
+		t.Errorf("second call of Accelerator = %+v, %v, want %+v from the cache", again, err, r)
 	}
 }
 
 func TestNothingBoots(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if r, err := Accelerator(t.Context(), ""); err == nil {
-		t.Errorf("without QEMU: %+v", r)
+		t.Errorf("Accelerator without QEMU = %+v, want an error", r)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestCacheOfAnotherBootIsNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := Accelerator(t.Context(), cache); err != nil || r != mine.Result {
-		t.Errorf("the cache was not used: %+v, %v", r, err)
+		t.Errorf("Accelerator = %+v, %v, want %+v from the cache", r, err, mine.Result)
 	}
 	t.Setenv("PATH", t.TempDir()) // so that a probe fails
 	raw, err := json.Marshal(cached{Key: "another boot", Result: mine.Result})
@@ -63,12 +63,13 @@ func TestCacheOfAnotherBootIsNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := Accelerator(t.Context(), cache); err == nil {
-		t.Errorf("the cache of another boot was used: %+v", r)
+		t.Errorf("Accelerator with the cache of another boot = %+v, want an error", r)
 	}
 }
 
-// KVM that said nothing is asked again, some times and with pauses; one that
-// said no is not.
+// TestSilenceIsAskedAgain checks that KVM is probed again, after pauses and a
+// limited number of times, if a probe had no result, and not if KVM has
+// failed.
 func TestSilenceIsAskedAgain(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var kvm error
@@ -85,7 +86,7 @@ func TestSilenceIsAskedAgain(t *testing.T) {
 		t.Helper()
 		r, err := accelerator(t.Context(), cache, at, boot)
 		if err != nil || r != want || asked != times {
-			t.Errorf("%s: %+v, %v, KVM was asked %d times", what, r, err, asked)
+			t.Errorf("%s: accelerator = %+v, %v after %d probes of KVM, want %+v after %d", what, r, err, asked, want, times)
 		}
 	}
 	kvm = errors.New("a guest did not boot")
@@ -109,7 +110,8 @@ func TestSilenceIsAskedAgain(t *testing.T) {
 	}
 }
 
-// What a starved or killed QEMU says is nothing; what it says itself counts.
+// TestWhatIsAnAnswer checks that an exit of QEMU by itself is a result, and
+// that a killed or hanging QEMU has none.
 func TestWhatIsAnAnswer(t *testing.T) {
 	for script, answer := range map[string]bool{"exit 1": true, "exit 0": true, "kill -9 $$": false, "sleep 60": false} {
 		dir := t.TempDir()
@@ -123,7 +125,7 @@ func TestWhatIsAnAnswer(t *testing.T) {
 		}
 		var no *noError
 		if err := boot(t.Context(), "kvm", "host", limit); err == nil || errors.As(err, &no) != answer {
-			t.Errorf("%s: %v", script, err)
+			t.Errorf("boot with a QEMU that does %q = %v, want a *noError: %v", script, err, answer)
 		}
 	}
 }

@@ -15,24 +15,25 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/iso9660"
 )
 
-// born is the time of every file on the discs: the same content must make the
-// same disc. Tools that compare times see an old one and never a future one.
+// born is the modification time of every file on the discs: the same content
+// must produce the same disc. It is in the past, because some tools reject
+// times in the future.
 var born = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// WriteSeed writes the guest's seed disc to path, whole or not at all. The same
-// seed makes the same bytes.
+// WriteSeed writes the guest's seed disc to path, atomically. The same seed
+// produces the same bytes.
 func WriteSeed(path string, s Seed) error {
 	files, err := s.Files()
 	if err != nil {
 		return err
 	}
-	// There may be secrets in it. libvirt gives it to QEMU's user.
+	// It may contain secrets. libvirt changes its owner to QEMU's user.
 	return writeDisc(path, SeedLabel, files, 0o600)
 }
 
-// WriteTools makes the guest tools' disc from the folder tools (build/guest,
-// with its install.sh) once per content, and returns its path: under the same
-// name there is always the same disc, so a running guest keeps what it has.
+// WriteTools writes the disc with the guest tools of the directory tools
+// (build/guest, with its install.sh), once per content, and returns its path.
+// A name always has the same content, so a running guest keeps its disc.
 func WriteTools(dir string, tools fs.FS) (string, error) {
 	if _, err := fs.Stat(tools, "install.sh"); err != nil {
 		return "", fmt.Errorf("read guest tools: %w", err)
@@ -48,7 +49,8 @@ func WriteTools(dir string, tools fs.FS) (string, error) {
 	return path, writeDisc(path, ToolsLabel, tools, 0o644)
 }
 
-// digest of names, modes and content, in the order of names.
+// digest returns a hash of the names, modes and contents of the files, in the
+// order of their names.
 func digest(tree fs.FS) (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(tree, ".", func(p string, e fs.DirEntry, err error) error {

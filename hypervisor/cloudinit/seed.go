@@ -1,11 +1,10 @@
-// Package cloudinit makes the discs with which a guest is configured: the
-// NoCloud seed (label CIDATA) and the guest tools (label BASALT-TOOLS).
+// Package cloudinit writes the discs that configure a guest: the NoCloud seed
+// (label CIDATA) and the guest tools (label BASALT-TOOLS).
 //
-// A tenant's user-data is handed on byte for byte. What Basalt adds goes where
-// cloud-init keeps the provider's part: the SSH keys and the name into
-// meta-data, its network cards into network-config, the installation of the
-// guest tools into vendor-data, which a tenant may switch off (vendor_data:
-// {enabled: false}).
+// User-data is passed on byte for byte. What Basalt adds is in the provider's
+// part: the SSH keys and the name in meta-data, the network cards in
+// network-config, the installation of the guest tools in vendor-data, which
+// the user may disable (vendor_data: {enabled: false}).
 package cloudinit
 
 import (
@@ -27,7 +26,7 @@ const (
 	ToolsLabel = "BASALT-TOOLS"
 )
 
-// Limits of what a tenant sends.
+// Limits of what a user provides.
 const (
 	MaxUserData = 64 << 10
 	MaxKeys     = 64
@@ -36,19 +35,20 @@ const (
 
 // Seed is one guest's configuration.
 type Seed struct {
-	// Instance is cloud-init's instance id: with another one it configures
-	// the guest anew.
+	// Instance is cloud-init's instance ID: when it changes, cloud-init
+	// configures the guest again.
 	Instance api.InstanceID
 	Hostname string
 	SSHKeys  []string // as in authorized_keys, for the image's default user
-	// Authority is the public key of a CA whose certificates for this instance the
-	// default user lets in; empty: none.
+	// Authority is the public key of the CA whose certificates for this instance
+	// the default user accepts; empty: none.
 	Authority string
-	UserData  string // the tenant's
+	UserData  string // of the user
 	NICs      []NIC  // in the guest's order
 }
 
-// NIC of the guest: what it is to ask for by DHCP.
+// NIC is a network card of the guest, with the protocols that the guest uses
+// DHCP for.
 type NIC struct {
 	MAC  string
 	IPv4 bool
@@ -84,7 +84,8 @@ func (s Seed) Validate() error {
 	return nil
 }
 
-// Files of the seed disc: cloud-init's NoCloud reference, "file formats".
+// Files returns the files of the seed disc (cloud-init's NoCloud reference,
+// "file formats").
 func (s Seed) Files() (fs.FS, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (s Seed) Files() (fs.FS, error) {
 	if s.Authority != "" {
 		keys = append(keys, api.AuthorityLine(s.Authority, s.Instance))
 	}
-	meta, err := json.MarshalIndent(map[string]any{ // JSON is YAML, and quotes everything
+	meta, err := json.MarshalIndent(map[string]any{ // JSON is valid YAML, and quotes every string
 		"instance-id": string(s.Instance), "local-hostname": s.Hostname, "public-keys": keys,
 	}, "", "  ")
 	if err != nil {
@@ -118,10 +119,10 @@ func (s Seed) Files() (fs.FS, error) {
 	return files, nil
 }
 
-// network is cloud-init's "networking config version 2". Without it cloud-init
-// guesses a card, once, early at the first boot: it may not be there yet, and
-// an IPv6 address is never asked for. A card that has a name here is waited
-// for.
+// network returns the network-config ("networking config version 2"). Without
+// it cloud-init chooses one card, once, early in the first boot, when it may
+// not have appeared yet, and never requests an IPv6 address. cloud-init waits
+// for cards that are named here.
 func (s Seed) network() ([]byte, error) {
 	cards := map[string]any{}
 	for i, n := range s.NICs {
@@ -129,7 +130,7 @@ func (s Seed) network() ([]byte, error) {
 		card["set-name"], card["dhcp4"], card["dhcp6"] = name, n.IPv4, n.IPv6
 		for key, on := range map[string]bool{"dhcp4-overrides": n.IPv4, "dhcp6-overrides": n.IPv6} {
 			if on {
-				card[key] = map[string]any{"use-domains": true} // names of neighbours need no domain
+				card[key] = map[string]any{"use-domains": true} // lets short names of neighbors resolve
 			}
 		}
 		cards[name] = card
@@ -137,13 +138,15 @@ func (s Seed) network() ([]byte, error) {
 	return json.MarshalIndent(map[string]any{"version": 2, "ethernets": cards}, "", "  ")
 }
 
-// Unit installs the guest tools at every boot that has their disc.
+// Unit is the systemd unit that installs the guest tools at every boot with
+// their disc attached.
 //
 //go:embed basalt-guest-tools.service
 var Unit string
 
-// VendorData is a script that cloud-init runs once in a new guest: it brings
-// the unit to images that lack it, and the tools to guests without systemd.
+// VendorData returns a script that cloud-init runs once in a new guest: it
+// adds the unit to images that lack it, and installs the tools in guests
+// without systemd.
 func VendorData() string {
 	return `#!/bin/sh
 # Basalt's guest tools, from the disc that Basalt attaches.

@@ -38,7 +38,7 @@ func TestSeedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := read(t, files, "user-data"); got != s.UserData {
-		t.Errorf("the tenant's user data has changed: %q", got)
+		t.Errorf("user-data = %q, want %q", got, s.UserData)
 	}
 	var meta struct {
 		Instance string   `json:"instance-id"`
@@ -49,7 +49,7 @@ func TestSeedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if meta.Instance != "ins-4f9c2a7be01d" || meta.Host != "demo" || len(meta.Keys) != 1 || meta.Keys[0] != key {
-		t.Errorf("meta-data: %+v", meta)
+		t.Errorf("meta-data = %+v, want instance ins-4f9c2a7be01d, host demo and the key %q", meta, key)
 	}
 	s.UserData = ""
 	files, err = s.Files()
@@ -57,7 +57,7 @@ func TestSeedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := read(t, files, "user-data"); !strings.HasPrefix(got, "#cloud-config\n") {
-		t.Errorf("empty user data is %q", got)
+		t.Errorf("user-data of an empty UserData = %q, want the prefix #cloud-config", got)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestSeedNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := fs.Stat(files, "network-config"); err == nil {
-		t.Error("a guest without cards is told of some")
+		t.Error("network-config exists for a guest without network cards, want none")
 	}
 	s.NICs = []NIC{{MAC: "06:00:00:00:00:01", IPv4: true, IPv6: true}, {MAC: "06:00:00:00:00:02", IPv6: true}}
 	if files, err = s.Files(); err != nil {
@@ -86,7 +86,7 @@ func TestSeedNetwork(t *testing.T) {
 			"dhcp4": false, "dhcp6": true, "dhcp6-overrides": domains},
 	}}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("network-config: %v", got)
+		t.Errorf("network-config = %v, want %v", got, want)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestSeedValidate(t *testing.T) {
 		var e *api.Error
 		_, err := s.Files()
 		if ok := asError(err, &e); !ok || e.Field != strings.TrimSpace(field) {
-			t.Errorf("want an error at %s, got %v", field, err)
+			t.Errorf("Files = %v, want an *api.Error with field %s", err, field)
 		}
 	}
 }
@@ -115,16 +115,17 @@ func asError(err error, into **api.Error) bool {
 	return ok
 }
 
-// The script must be one that a shell accepts, and bring the unit as it is.
+// TestVendorDataIsAScript checks that a shell accepts the script and that it
+// contains the unit unchanged.
 func TestVendorDataIsAScript(t *testing.T) {
 	text := VendorData()
 	if !strings.HasPrefix(text, "#!/bin/sh\n") || !strings.Contains(text, "\n"+Unit+"BASALT_UNIT\n") || strings.Contains(Unit, "BASALT_UNIT") {
-		t.Errorf("vendor-data:\n%s", text)
+		t.Errorf("vendor-data is not a shell script that contains the unit:\n%s", text)
 	}
 	cmd := exec.Command("sh", "-n")
 	cmd.Stdin = strings.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("syntax check of vendor-data: %v: %s", err, out)
 	}
 }
 
@@ -142,13 +143,13 @@ func TestWriteSeedIsRepeatable(t *testing.T) {
 	}
 	y, err := os.ReadFile(b)
 	if err != nil || !bytes.Equal(x, y) {
-		t.Errorf("one seed makes two discs (%v)", err)
+		t.Errorf("two discs of the same seed differ, or one cannot be read: %v", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
-		t.Errorf("left behind: %v", entries)
+		t.Errorf("files in the directory: %v, want the two discs", entries)
 	}
 	if err := WriteSeed(filepath.Join(dir, "none", "x.iso"), seed()); err == nil {
-		t.Error("no error for a missing folder")
+		t.Error("WriteSeed into a missing directory = nil, want an error")
 	}
 }
 
@@ -165,20 +166,20 @@ func TestWriteToolsOncePerContent(t *testing.T) {
 	}
 	again, err := WriteTools(dir, tools)
 	if err != nil || again != first {
-		t.Errorf("the same tools: %s, %v", again, err)
+		t.Errorf("WriteTools with the same tools = %s, %v, want %s", again, err, first)
 	}
 	if after, err := os.Stat(first); err != nil || !os.SameFile(before, after) {
-		t.Errorf("the disc was written again (%v)", err)
+		t.Errorf("the disc of unchanged tools was written again (%v)", err)
 	}
 	tools["lib/l.so"] = &fstest.MapFile{Data: []byte("2"), Mode: 0o755}
 	if other, err := WriteTools(dir, tools); err != nil || other == first {
-		t.Errorf("changed tools: %s, %v", other, err)
+		t.Errorf("WriteTools with changed tools = %s, %v, want another path than %s", other, err, first)
 	}
 	tools["lib/l.so"].Mode = 0o644
 	if other, err := WriteTools(dir, tools); err != nil || other == first {
-		t.Errorf("changed mode: %s, %v", other, err)
+		t.Errorf("WriteTools with a changed mode = %s, %v, want another path than %s", other, err, first)
 	}
 	if _, err := WriteTools(dir, fstest.MapFS{}); err == nil {
-		t.Error("no error without install.sh")
+		t.Error("WriteTools without install.sh = nil, want an error")
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Crash is something that dies while a machine is moved.
+// Crash kills something that takes part in a migration.
 type Crash struct {
 	Name string
-	// Do kills it. What starts again by itself may still be away when Do
+	// Do kills it. A daemon that restarts by itself may not be back yet when Do
 	// returns.
 	Do func(t *testing.T, id api.InstanceID)
-	// Source is the driver that moves the machine; nil: the pair's.
+	// Source is the driver that migrates the machine; nil: the pair's.
 	Source func(t *testing.T) Machine
 }
 
-// crashes lets everything die in the middle of a move: while it is copied, and
-// in the last step before and after the target knows of it.
+// crashes runs each Crash in the middle of a migration: while the memory is
+// copied, and in the last step before and after the target has confirmed it.
 func (p Pair) crashes(t *testing.T) {
 	for _, c := range p.Crashes {
 		for _, moment := range []struct {
@@ -48,14 +48,15 @@ func crashCopying(t *testing.T, p *pair, c Crash) {
 	done := p.crawling(p.ctx, t, p.tunnel(t, src.ID), &src, &dst)
 	c.Do(t, src.ID)
 	if err := wait(t, done); err == nil {
-		t.Error("it moved all the same")
+		t.Error("the migration succeeded despite the crash, want an error")
 	}
 	if p.settle(t, src) != p.source {
-		t.Error("half a machine runs on the target")
+		t.Error("an incompletely copied machine runs on the target, want it on the source")
 	}
 }
 
-// The target has all of the machine's state and is not told that this was it.
+// crashBeforeFinish crashes when the target has all of the machine's state but
+// has not received the message that this was all.
 func crashBeforeFinish(t *testing.T, p *pair, c Crash) {
 	src, dst := p.booted(t)
 	tun := p.tunnel(t, src.ID)
@@ -66,14 +67,15 @@ func crashBeforeFinish(t *testing.T, p *pair, c Crash) {
 		return err == nil && s.State == hypervisor.Outgoing
 	})
 	if p.settle(t, src) != p.source {
-		t.Error("it runs on the target, which was not told to have it")
+		t.Error("the machine runs on the target, which has not been told to take over; want it on the source")
 	}
 }
 
-// The target has received the machine and the source has not heard of it: it is
-// on both, and runs on neither. If the source's agent has survived it hears of
-// it when the tunnel is cut, and lets go; if the target's QEMU is dead by then,
-// the machine is nowhere, and is started again.
+// crashBeforeConfirm crashes when the target has received the machine and the
+// source has no confirmation yet: it exists on both, and runs on neither. If
+// the source's agent has survived, it learns so when the tunnel is cut, and
+// gives the machine up; if the target's QEMU is dead by then, the machine is
+// on neither node, and is started again.
 func crashBeforeConfirm(t *testing.T, p *pair, c Crash) {
 	src, dst := p.booted(t)
 	tun := p.tunnel(t, src.ID)
@@ -86,19 +88,19 @@ func crashBeforeConfirm(t *testing.T, p *pair, c Crash) {
 	p.settle(t, src)
 }
 
-// strike kills at the moment, and cuts the tunnel that was held.
+// strike kills at the moment, and then cuts the held tunnel.
 func (p *pair) strike(t *testing.T, c Crash, id api.InstanceID, tun *tunnel, done <-chan error, what string, moment func() bool) {
 	t.Helper()
-	// A held tunnel is silent, and libvirt bears that for some 20 seconds.
+	// A held tunnel is silent, which libvirt tolerates for some 20 seconds.
 	p.source.until(t, what, func() bool { return len(done) > 0 || moment() })
 	if len(done) > 0 {
-		t.Log("this computer is so slow that the migration ended first")
+		t.Log("the migration ended before the crash: this machine is too slow")
 	} else {
 		c.Do(t, id)
 	}
 	tun.cut()
 	if err := wait(t, done); err == nil {
-		t.Error("it moved all the same")
+		t.Error("the migration succeeded despite the crash, want an error")
 	}
 }
 
@@ -113,16 +115,17 @@ func (p *pair) leaving(t *testing.T, tun *tunnel, src, dst hypervisor.Domain) <-
 }
 
 // settle does after a crash what the two agents do (see hypervisor.Migrator),
-// looks all the while that it never runs on both, and returns where it runs in
-// the end.
+// checks meanwhile that the machine never runs on both nodes, and returns the
+// node on which it runs in the end.
 func (p *pair) settle(t *testing.T, src hypervisor.Domain) *bench {
 	t.Helper()
 	id, boots := src.ID, 1
 	var owner *bench
 	var said string
-	var both time.Time // since it is said to run on the target, and the source has it
+	var both time.Time // since when the target reports it as running while it exists on the source
 	p.source.until(t, "one node has it", func() bool {
-		// In this order: what runs on the target will not run on the source.
+		// In this order: a machine that runs on the target will not run on the
+		// source.
 		there, err := p.to.MigrationStatus(p.ctx, id)
 		here, e := p.from.MigrationStatus(p.ctx, id)
 		err = errors.Join(err, e)
@@ -131,17 +134,17 @@ func (p *pair) settle(t *testing.T, src hypervisor.Domain) *bench {
 			t.Log(now)
 		}
 		if err != nil {
-			return false // not back yet
+			return false // libvirtd has not restarted yet
 		}
-		// A libvirtd that starts again calls a QEMU that waits for its state
-		// Running until it has looked closer.
+		// A libvirtd that has just started reports a QEMU that waits for its state
+		// as Running until it has queried it.
 		if there.State != hypervisor.Running || here.State == hypervisor.Missing {
 			both = time.Time{}
 		} else if both.IsZero() {
 			both = time.Now()
 			return false
 		} else if time.Since(both) > enough/4 {
-			t.Fatalf("it runs on the target, and on the source it is %s", here.State)
+			t.Fatalf("the machine runs on the target while it is %s on the source, want Missing", here.State)
 		} else {
 			return false
 		}
@@ -154,7 +157,7 @@ func (p *pair) settle(t *testing.T, src hypervisor.Domain) *bench {
 		case here.State == hypervisor.Missing && there.Received:
 			err = p.to.FinishMigration(p.ctx, id)
 		case here.State == hypervisor.Missing && !there.State.Active():
-			// What has arrived has ended since: it is started again from its disk.
+			// The received machine has ended since: start it again from its disk.
 			if err = errors.Join(p.to.Undefine(p.ctx, id), p.from.Define(p.ctx, src)); err == nil {
 				boots = p.source.boots(id) + 1
 				err = p.from.Start(p.ctx, id)
@@ -164,11 +167,11 @@ func (p *pair) settle(t *testing.T, src hypervisor.Domain) *bench {
 			return there.State == hypervisor.Running
 		case there.State == hypervisor.Incoming || there.Role != hypervisor.MigrationNone:
 			err = p.to.DiscardMigration(p.ctx, id)
-		case there.State != hypervisor.Missing: // its QEMU has died when it was received
+		case there.State != hypervisor.Missing: // its QEMU died during reception
 			err = p.to.Undefine(p.ctx, id)
-		case here.State == hypervisor.Paused: // as an agent does with what is its own
+		case here.State == hypervisor.Paused: // as an agent does with the instances assigned to it
 			err = p.from.Resume(p.ctx, id)
-		case here.State != hypervisor.Running: // its QEMU has died
+		case here.State != hypervisor.Running: // its QEMU died
 			err = p.from.Start(p.ctx, id)
 		default:
 			owner = p.source
@@ -184,7 +187,8 @@ func (p *pair) settle(t *testing.T, src hypervisor.Domain) *bench {
 		other = p.target
 	}
 	other.wantState(t, id, hypervisor.Missing)
-	// It may have begun anew; what has moved was not booted on the target.
+	// It may have been restarted on the source; a migrated machine was not booted
+	// on the target.
 	owner.until(t, "it has booted", func() bool { return owner == p.target || owner.boots(id) >= boots })
 	says(t, owner, id, "alive")
 	return owner
@@ -198,9 +202,9 @@ const (
 	answers
 )
 
-// held is the source's end of the stream to the target's libvirt that lets
-// nothing pass in one direction once the memory flows. What comes then is the
-// end of the migration: libvirt asks nothing else of the target.
+// held is the source's end of the stream to the target's libvirt. It blocks
+// one direction once the memory stream is open. What would pass then is the
+// end of the migration: libvirt sends nothing else.
 type held struct {
 	net.Conn
 	tunnel *tunnel

@@ -20,7 +20,7 @@ import (
 
 const mib = 1 << 20
 
-// extra makes a disk of 4 MiB for d.
+// extra creates a disk of 4 MiB for d.
 func extra(t *testing.T, d hypervisor.Domain, serial string) hypervisor.Disk {
 	t.Helper()
 	k := hypervisor.Disk{Path: filepath.Join(filepath.Dir(d.SerialLog), serial+".raw"), Format: "raw", Serial: serial}
@@ -30,7 +30,8 @@ func extra(t *testing.T, d hypervisor.Domain, serial string) hypervisor.Disk {
 	return k
 }
 
-// wantDisks: the machine, or its definition when it does not run, has these.
+// wantDisks checks the disks of the machine, or of its definition if it does
+// not run.
 func (b *bench) wantDisks(t *testing.T, when string, id api.InstanceID, want ...string) {
 	t.Helper()
 	all, err := b.Disks(b.ctx, id)
@@ -40,11 +41,11 @@ func (b *bench) wantDisks(t *testing.T, when string, id api.InstanceID, want ...
 	}
 	slices.Sort(got)
 	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%s: disks %v, %v, want %v", when, got, err, want)
+		t.Errorf("%s: disks = %v, %v, want %v", when, got, err, want)
 	}
 }
 
-// twice: the verb is idempotent.
+// twice calls the method two times: it must be idempotent.
 func twice(t *testing.T, what string, verb func() error) {
 	t.Helper()
 	for range 2 {
@@ -54,7 +55,7 @@ func twice(t *testing.T, what string, verb func() error) {
 	}
 }
 
-// again ends the run, and waits until the guest has booted in another.
+// again restarts the domain, and waits until the guest has booted.
 func (b *bench) again(t *testing.T, id api.InstanceID) {
 	t.Helper()
 	before := b.boots(id)
@@ -74,12 +75,12 @@ func testAttachDisk(t *testing.T, b *bench) {
 			text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
 			return err == nil && strings.HasSuffix(string(text), "+")
 		})
-		says(t, b, d.ID, "~") // said, then done: the guest reboots itself
+		says(t, b, d.ID, "~") // the guest echoes it and then reboots
 		b.until(t, "the guest has rebooted", func() bool { return b.boots(d.ID) == 2 })
 		b.wantDisks(t, "after a reboot of the guest", d.ID, "data", "root")
 	}
 	if s, err := b.Stats(b.ctx, d.ID); err != nil || len(s.Disks) != 2 || s.Disks[0].Serial != "root" || s.Disks[1].Serial != "data" {
-		t.Errorf("stats: %+v, %v", s, err)
+		t.Errorf("Stats = %+v, %v, want the disks root and data", s, err)
 	}
 	other := extra(t, d, "other")
 	other.Serial = "data"
@@ -111,7 +112,8 @@ func testAttachStopped(t *testing.T, b *bench) {
 	b.wantDisks(t, "after detach", d.ID, "root")
 }
 
-// A guest that does not let go keeps the disk, until it does.
+// testDetachHeld checks that a guest that does not release a disk keeps it,
+// until it does.
 func testDetachHeld(t *testing.T, b *bench) {
 	d := b.booted(t)
 	hold := func(holds bool, key string) {
@@ -129,12 +131,13 @@ func testDetachHeld(t *testing.T, b *bench) {
 	b.wantDisks(t, "while it is held", d.ID, "data", "root")
 	hold(false, ">")
 	if err := b.DetachDisk(b.ctx, d.ID, "data"); err != nil {
-		t.Errorf("detach of what is let go: %v", err)
+		t.Errorf("detach of a released disk: %v", err)
 	}
 	b.wantDisks(t, "after detach", d.ID, "root")
 }
 
-// As many as the limits say can be attached at any time, and no more.
+// testNoRoom checks that MaxDisks disks can be attached while the domain runs,
+// and no more.
 func testNoRoom(t *testing.T, b *bench) {
 	d := b.booted(t)
 	want := []string{"root"}
@@ -152,7 +155,7 @@ func testNoRoom(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	if err := b.AttachDisk(b.ctx, d.ID, extra(t, d, "more")); err != nil {
-		t.Errorf("in the place of one that is gone: %v", err)
+		t.Errorf("attach in the place of a detached disk: %v", err)
 	}
 }
 
@@ -164,14 +167,14 @@ func testResize(t *testing.T, b *bench) {
 	}
 	twice(t, "resize", func() error { return b.ResizeDisk(b.ctx, d.ID, "data", 8*mib) })
 	if err := b.ResizeDisk(b.ctx, d.ID, "data", 2*mib); err != nil {
-		t.Errorf("a size that it has: %v", err)
+		t.Errorf("resize to less than its size: %v, want nil", err)
 	}
 	if st, err := os.Stat(k.Path); b.Slow && (err != nil || st.Size() != 8*mib) {
-		t.Errorf("its file has %d bytes, %v", st.Size(), err)
+		t.Errorf("the disk's file after the resize: %v, %v, want %d bytes", st, err, 8*mib)
 	}
 	wantCode(t, "resize of no disk", b.ResizeDisk(b.ctx, d.ID, "none", 8*mib), api.CodeNotFound)
 	if err := errors.Join(b.Destroy(b.ctx, d.ID), b.ResizeDisk(b.ctx, d.ID, "data", 16*mib)); err != nil {
-		t.Errorf("resize of what does not run: %v", err)
+		t.Errorf("resize in a stopped domain: %v, want nil", err)
 	}
 }
 
@@ -181,7 +184,7 @@ func testQoS(t *testing.T, b *bench) {
 		t.Helper()
 		all, err := b.Disks(b.ctx, d.ID)
 		if err != nil || len(all) != 1 || all[0].QoS != want {
-			t.Errorf("%s: %+v, %v, want %+v", when, all, err, want)
+			t.Errorf("%s: disks = %+v, %v, want one with %+v", when, all, err, want)
 		}
 	}
 	q := hypervisor.QoS{ReadIOPS: 100, WriteIOPS: 50, ReadBytesPerSecond: 10 * mib, WriteBytesPerSecond: 5 * mib}
@@ -202,7 +205,7 @@ func testQoS(t *testing.T, b *bench) {
 	wantCode(t, "a bound below zero", b.SetDiskQoS(b.ctx, d.ID, "root", hypervisor.QoS{ReadIOPS: -1}), api.CodeInvalid)
 }
 
-// qemuImg, where the guest is real; the fake opens no files.
+// qemuImg runs qemu-img if the guest is real; the fake opens no files.
 func (b *bench) qemuImg(t *testing.T, args ...string) {
 	t.Helper()
 	if !b.Slow {
@@ -222,16 +225,17 @@ func (b *bench) wantChain(t *testing.T, when string, id api.InstanceID, want ...
 	for _, k := range all {
 		if k.Serial == "data" {
 			if diff := cmp.Diff(want, k.Chain); diff != "" {
-				t.Errorf("%s: the chain (-want +got):\n%s", when, diff)
+				t.Errorf("%s: chain mismatch (-want +got):\n%s", when, diff)
 			}
 			return
 		}
 	}
-	t.Errorf("%s: there is no disk", when)
+	t.Errorf("%s: disks = %+v, want one with serial data", when, all)
 }
 
-// layers: what a disk of a running machine has is kept by a layer above it,
-// and merged downwards again. create makes a file, above below if it is given.
+// layers checks that SnapshotDisk adds layers above a running machine's disk,
+// and that CommitDisk merges them downwards. create creates a file, with below
+// as its backing file unless that is empty.
 func (b *bench) layers(t *testing.T, d hypervisor.Domain, k func(path string) hypervisor.Disk, create func(path, below string)) {
 	dir := filepath.Dir(d.SerialLog)
 	file := func(i int) string { return filepath.Join(dir, fmt.Sprintf("data.%d", i)) }
@@ -246,7 +250,7 @@ func (b *bench) layers(t *testing.T, d hypervisor.Domain, k func(path string) hy
 	}
 	b.wantChain(t, "after snapshots", d.ID, file(3), file(2), file(1), file(0))
 	if len(rootChain(t, b, d.ID)) != 1 {
-		t.Error("the other disk has a layer too")
+		t.Error("a snapshot of one disk added a layer to the root disk")
 	}
 	twice(t, "commit in the middle", func() error { return b.CommitDisk(b.ctx, d.ID, "data", file(2), file(1)) })
 	b.wantChain(t, "after a commit", d.ID, file(3), file(1), file(0))
@@ -264,7 +268,7 @@ func rootChain(t *testing.T, b *bench, id api.InstanceID) []string {
 	t.Helper()
 	all, err := b.Disks(b.ctx, id)
 	if err != nil || len(all) == 0 {
-		t.Fatalf("%v, %v", all, err)
+		t.Fatalf("Disks = %v, %v, want at least one", all, err)
 	}
 	return all[0].Chain
 }
@@ -280,8 +284,9 @@ func testLayers(t *testing.T, b *bench) {
 		})
 }
 
-// encrypted makes a qcow2 file that the passphrase opens, above below if it is
-// given. Below is not opened, which would take its key.
+// encrypted creates a qcow2 file with the passphrase, with below as its
+// backing file unless that is empty. below is not opened, which would require
+// its key.
 func (b *bench) encrypted(t *testing.T, path, below string, passphrase []byte) {
 	t.Helper()
 	args := []string{"create", "-q", "-f", "qcow2"}
@@ -302,7 +307,7 @@ func testEncrypted(t *testing.T, b *bench) {
 	forget := func() {
 		twice(t, "unset", func() error { return b.UnsetSecret(context.Background(), secret.UUID) })
 	}
-	forget() // what a test that was killed has left
+	forget() // left by a test that was killed
 	t.Cleanup(forget)
 	create := func(path, below string) { b.encrypted(t, path, below, secret.Value) }
 	k := func(path string) hypervisor.Disk {
@@ -319,14 +324,14 @@ func testEncrypted(t *testing.T, b *bench) {
 	}
 	if b.Slow {
 		if err := b.AttachDisk(b.ctx, d.ID, k(file)); err == nil {
-			t.Error("the wrong key opens it")
+			t.Error("attach with the wrong passphrase = nil, want an error")
 		}
 	}
 	b.wantDisks(t, "with the wrong key", d.ID, "root")
 	twice(t, "set", func() error { return b.SetSecret(b.ctx, secret) })
 	b.layers(t, d, k, create)
 
-	// A chain of which every layer is encrypted, at a start.
+	// Start with a chain of which every layer is encrypted.
 	up := b.domain(t)
 	files := []string{filepath.Join(filepath.Dir(up.SerialLog), "luks.0"), filepath.Join(filepath.Dir(up.SerialLog), "luks.1")}
 	create(files[0], "")
@@ -366,9 +371,9 @@ func testNIC(t *testing.T, b *bench) {
 	wantCode(t, "attach of one with too many queues", b.AttachNIC(b.ctx, d.ID, hypervisor.NIC{MAC: "52:54:00:ba:5a:19", Tap: "t", Queues: 9}), api.CodeInvalid)
 	twice(t, "detach", func() error { return b.DetachNIC(b.ctx, d.ID, n.MAC) })
 	twice(t, "detach of several queues", func() error { return b.DetachNIC(b.ctx, d.ID, several.MAC) })
-	if b.Slow { // its tap is the caller's, and stays
+	if b.Slow { // its tap belongs to the caller, and must remain
 		if out, err := exec.Command("ip", "link", "show", "dev", n.Tap).CombinedOutput(); err != nil {
-			t.Errorf("the tap is gone: %v: %s", err, out)
+			t.Errorf("the tap of a detached card does not exist: %v: %s", err, out)
 		}
 	}
 	b.again(t, d.ID)
@@ -380,13 +385,14 @@ func testNIC(t *testing.T, b *bench) {
 func makeTap(t *testing.T, name string, more ...string) {
 	t.Helper()
 	if out, err := exec.Command("ip", append([]string{"tuntap", "add", "dev", name, "mode", "tap"}, more...)...).CombinedOutput(); err != nil {
-		t.Skipf("host: no tap devices here: %v: %s", err, out)
+		t.Skipf("host: cannot create a tap device: %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", name).Run() })
 }
 
-// The boot sector has no agent, and so no file systems to freeze; the real
-// guest's test is hypervisor/libvirt's TestGuestImage.
+// testFreeze checks Freeze and Thaw. The boot sector has no agent, and so no
+// file systems to freeze; for the real guest see TestGuestImage in
+// hypervisor/libvirt.
 func testFreeze(t *testing.T, b *bench) {
 	d := b.booted(t)
 	if b.Slow {
@@ -394,10 +400,10 @@ func testFreeze(t *testing.T, b *bench) {
 		wantCode(t, "freeze of a guest without an agent", err, api.CodeUnavailable)
 	} else {
 		if n, err := b.Freeze(b.ctx, d.ID); err != nil || n != 1 {
-			t.Errorf("freeze: %d, %v", n, err)
+			t.Errorf("Freeze = %d, %v, want 1", n, err)
 		}
 		if _, err := b.Freeze(b.ctx, d.ID); err != nil {
-			t.Errorf("freeze again: %v", err)
+			t.Errorf("second Freeze: %v", err)
 		}
 		twice(t, "thaw", func() error { return b.Thaw(b.ctx, d.ID) })
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// keepsVariables: a machine that finds variables, as those that another node had, starts
-// with them and not with new ones.
+// keepsVariables checks that a machine whose NVRAM file exists already, such
+// as one from another node, starts with those variables and not with new ones.
 func (b *bench) keepsVariables(t *testing.T, of string) {
 	t.Helper()
 	had, err := os.ReadFile(of)
@@ -27,19 +27,19 @@ func (b *bench) keepsVariables(t *testing.T, of string) {
 		t.Fatal(err)
 	}
 	if has, err := os.ReadFile(d.Firmware.NVRAM); err != nil || !bytes.Equal(has, had) {
-		t.Errorf("the variables of another machine, when it has been loaded: %v, %d bytes, want the same %d", err, len(has), len(had))
+		t.Errorf("NVRAM of a loaded machine: %v, %d bytes, want the %d bytes unchanged", err, len(has), len(had))
 	}
 }
 
-// testFirmware: a machine boots by UEFI with Secure Boot and a TPM, has variables of its
-// own, and they go with it.
+// testFirmware checks that a machine boots by UEFI with Secure Boot and a TPM,
+// has its own variables, and that Undefine deletes them.
 func testFirmware(t *testing.T, b *bench) {
 	a, err := b.Abilities(b.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := (hypervisor.FirmwareAbilities{UEFI: true, SecureBoot: true, TPM: true}); a.Firmware != want {
-		t.Fatalf("firmware that machines can have: %+v, want %+v (packages ovmf, swtpm, swtpm-tools)", a.Firmware, want)
+		t.Fatalf("firmware abilities = %+v, want %+v (packages ovmf, swtpm, swtpm-tools)", a.Firmware, want)
 	}
 	d := b.domain(t)
 	d.MemoryBytes = 256 << 20
@@ -50,7 +50,8 @@ func testFirmware(t *testing.T, b *bench) {
 	if err := b.Start(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
 	}
-	// The boot sector is of a BIOS: OVMF looks for a loader, and says so on the console.
+	// The boot sector is for a BIOS: OVMF searches for a loader, and reports that
+	// on the console.
 	b.until(t, "the firmware has spoken", func() bool {
 		text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
 		return err == nil && len(text) > 0
@@ -59,7 +60,7 @@ func testFirmware(t *testing.T, b *bench) {
 		return
 	}
 	if _, err := os.Stat(d.Firmware.NVRAM); err != nil {
-		t.Errorf("its variables: %v", err)
+		t.Errorf("the machine's UEFI variables: %v", err)
 	}
 	state := filepath.Join("/var/lib/libvirt/swtpm", hypervisor.UUID(d.ID))
 	if _, err := os.Stat(state); err != nil {
@@ -74,7 +75,7 @@ func testFirmware(t *testing.T, b *bench) {
 	}
 	for _, path := range []string{d.Firmware.NVRAM, state} {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("%s is there after its machine was deleted: %v", path, err)
+			t.Errorf("%s exists after its machine was undefined (stat: %v)", path, err)
 		}
 	}
 }

@@ -1,8 +1,8 @@
-# The smallest guest there is, in a boot sector: it says "ready", echoes what
-# the serial console sends, switches off when the power button is pressed, and
-# panics on '!'. It says "+" for each device that is plugged in, and lets go of
-# each that it is asked for, except between '<' and '>'. '~' reboots it. go
-# generate rebuilds guest.bin.
+# A minimal guest in a boot sector: it prints "ready", echoes the input of the
+# serial console, switches off when the power button is pressed, and panics on
+# '!'. It prints "+" for each device that is plugged in, and ejects each that
+# it is asked to, except between '<' and '>'. '~' reboots it. go generate
+# rebuilds guest.bin.
 	.code16
 	.globl _start
 _start:
@@ -52,7 +52,7 @@ idle:	xor	%ecx, %ecx		# ACPI PCI hotplug of q35, one set of registers for each b
 bus:	mov	$0xcd0, %dx		# (QEMU docs/specs/acpi_pci_hotplug.rst): the bus
 	mov	%ecx, %eax
 	out	%eax, %dx
-	mov	$0xcc0, %dx		# plugged in since the last look?
+	mov	$0xcc0, %dx		# plugged in since the last check?
 	in	%dx, %eax
 	test	%eax, %eax
 	jz	1f
@@ -60,7 +60,7 @@ bus:	mov	$0xcd0, %dx		# (QEMU docs/specs/acpi_pci_hotplug.rst): the bus
 	call	putc
 1:	cmpb	$0, holds
 	jne	next
-	mov	$0xcc4, %dx		# to be let go of?
+	mov	$0xcc4, %dx		# requested to be ejected?
 	in	%dx, %eax
 	test	%eax, %eax
 	jz	next

@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// reserve sees to it that so many more huge pages of 2 MiB are there as long as the test
-// runs. A kernel without them, or a machine that does not let them be reserved, has none
-// to try.
+// reserve reserves the given number of additional huge pages of 2 MiB for the
+// duration of the test. It skips the test if the kernel has no support for
+// them or the reservation is not permitted.
 func reserve(t *testing.T, pages int) (free func() int) {
 	t.Helper()
 	const dir = "/sys/kernel/mm/hugepages/hugepages-2048kB/"
 	number := func(name string) int {
 		raw, err := os.ReadFile(dir + name)
 		if err != nil {
-			t.Skipf("the kernel has no huge pages of 2 MiB: %v", err)
+			t.Skipf("the kernel does not support huge pages of 2 MiB: %v", err)
 		}
 		n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
 		if err != nil {
@@ -27,21 +27,22 @@ func reserve(t *testing.T, pages int) (free func() int) {
 	had, unused := number("nr_hugepages"), number("free_hugepages")
 	set := func(n int) error { return os.WriteFile(dir+"nr_hugepages", []byte(strconv.Itoa(n)), 0o644) }
 	if err := set(had + pages); err != nil {
-		t.Skipf("huge pages cannot be reserved here: %v", err)
+		t.Skipf("cannot reserve huge pages on this machine: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := set(had); err != nil {
-			t.Errorf("give the huge pages back: %v", err)
+			t.Errorf("restore the number of huge pages: %v", err)
 		}
 	})
 	if number("free_hugepages") < unused+pages {
-		t.Skip("the kernel has too little memory in one piece for huge pages")
+		t.Skip("the kernel has too little contiguous memory for huge pages")
 	}
 	return func() int { return number("free_hugepages") }
 }
 
-// testHugePages: the memory of a machine is in huge pages, all of them from its start, and
-// one for which there are too few does not start and takes none.
+// testHugePages checks that all memory of a machine is in huge pages from its
+// start, and that a machine for which there are too few does not start and
+// uses none.
 func testHugePages(t *testing.T, b *bench) {
 	d := b.domain(t)
 	d.HugePages = 2 << 20
@@ -65,7 +66,7 @@ func testHugePages(t *testing.T, b *bench) {
 		return
 	}
 	if taken := before - free(); taken != pages {
-		t.Errorf("the machine takes %d huge pages, want %d", taken, pages)
+		t.Errorf("the machine uses %d huge pages, want %d", taken, pages)
 	}
 	more := b.domain(t)
 	more.HugePages, more.MemoryBytes = d.HugePages, int64(before+1)*d.HugePages
@@ -73,7 +74,7 @@ func testHugePages(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	if err := b.Start(b.ctx, more.ID); err == nil {
-		t.Error("a machine with more huge pages than there are has started")
+		t.Error("start of a machine with more huge pages than exist = nil, want an error")
 	}
 	if err := b.Destroy(b.ctx, d.ID); err != nil {
 		t.Fatal(err)

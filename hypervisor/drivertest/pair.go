@@ -21,27 +21,28 @@ import (
 // TargetNode is the other node of a Pair.
 const TargetNode api.NodeID = "node-drivertest-2"
 
-// Machine is a driver that can move machines.
+// Machine is a driver that can migrate machines.
 type Machine interface {
 	hypervisor.Driver
 	hypervisor.Migrator
 }
 
 // Pair is two drivers under test, of Node and of TargetNode, between which
-// machines move. Both see the same files.
+// machines migrate. Both have access to the same files.
 type Pair struct {
 	Open func(t *testing.T) (source, target Machine)
-	// Crawl makes the next migration take for ever; nil: its bandwidth does.
+	// Crawl makes the next migration never end; nil: a low bandwidth does so.
 	Crawl func(source Machine)
-	// Strand makes the next migration fail when the source has let go and the
-	// target has not been told to run.
+	// Strand makes the next migration fail after the source has given the machine
+	// up and before the target runs it.
 	Strand func(source Machine)
-	// Crashes to live through; they need real guests.
+	// Crashes to test; they need real guests.
 	Crashes []Crash
 	Slow    bool // guests are real
 }
 
-// diskBytes of a disk that is copied: some time at one MiB/s.
+// diskBytes is the size of a disk that is copied: it takes some time at 1
+// MiB/s.
 const diskBytes = 24 << 20
 
 // Run runs the suite.
@@ -61,7 +62,7 @@ func (p Pair) Run(t *testing.T) {
 	p.crashes(t)
 }
 
-// pair for one test.
+// pair creates the pair for one test.
 func (p Pair) pair(t *testing.T, s, d Machine) *pair {
 	ctx, cancel := patience.Context(t.Context(), 3*enough)
 	t.Cleanup(cancel)
@@ -79,8 +80,8 @@ type pair struct {
 	from, to       Machine
 }
 
-// booted is a running machine on the source, and what it will be on the
-// target, where it is prepared.
+// booted returns a running machine on the source, and its definition for the
+// target, where the migration is prepared.
 func (p *pair) booted(t *testing.T) (src, dst hypervisor.Domain) {
 	t.Helper()
 	src = p.source.booted(t)
@@ -103,7 +104,7 @@ func (p *pair) booted(t *testing.T) (src, dst hypervisor.Domain) {
 	return src, dst
 }
 
-// own gives the target a disk of its own, empty, and the source's one more to
+// own gives the target its own empty disk, and the source another disk to
 // copy.
 func own(t *testing.T, src, dst *hypervisor.Domain) {
 	t.Helper()
@@ -148,51 +149,51 @@ func says(t *testing.T, b *bench, id api.InstanceID, word string) {
 		buf := make([]byte, 64)
 		n, err := c.Read(buf)
 		if got = append(got, buf[:n]...); err != nil {
-			t.Fatalf("the console said %q instead of %q: %v", got, word, err)
+			t.Fatalf("the console printed %q, want %q: %v", got, word, err)
 		}
 	}
 }
 
-// atHome: the machine runs on the source as if nothing had been, and the
+// atHome checks that the machine runs on the source unchanged, and that the
 // target has nothing of it.
 func (p *pair) atHome(t *testing.T, id api.InstanceID) {
 	t.Helper()
 	p.source.wantState(t, id, hypervisor.Running)
 	says(t, p.source, id, "stayed")
 	if err := p.to.DiscardMigration(p.ctx, id); err != nil {
-		t.Errorf("discard: %v", err)
+		t.Errorf("DiscardMigration: %v", err)
 	}
 	p.target.wantState(t, id, hypervisor.Missing)
 	for _, m := range []Machine{p.from, p.to} {
 		if s, err := m.MigrationStatus(p.ctx, id); err != nil || s.Role != hypervisor.MigrationNone {
-			t.Errorf("after the end a migration is %+v, %v", s, err)
+			t.Errorf("MigrationStatus after the end = %+v, %v, want role none", s, err)
 		}
 	}
 }
 
-// moved: the machine runs on the target, where it has not been booted, and the
-// source has forgotten it.
+// moved checks that the machine runs on the target, where it has not been
+// booted, and that it does not exist on the source.
 func (p *pair) moved(t *testing.T, id api.InstanceID) {
 	t.Helper()
 	p.source.wantState(t, id, hypervisor.Missing)
 	p.target.wantState(t, id, hypervisor.Running)
 	says(t, p.target, id, "moved")
 	if p.target.boots(id) > 0 {
-		t.Error("it was booted instead of moved")
+		t.Errorf("the guest booted %d times on the target, want none", p.target.boots(id))
 	}
 	for _, m := range []Machine{p.from, p.to} {
 		if s, err := m.MigrationStatus(p.ctx, id); err != nil || s.Role != hypervisor.MigrationNone {
-			t.Errorf("after the end a migration is %+v, %v", s, err)
+			t.Errorf("MigrationStatus after the end = %+v, %v, want role none", s, err)
 		}
 		if err := m.AbortMigration(p.ctx, id); err != nil {
-			t.Errorf("abort of what is over: %v", err)
+			t.Errorf("AbortMigration after the end: %v", err)
 		}
 	}
 	wantCode(t, "discard of what runs", p.to.DiscardMigration(p.ctx, id), api.CodeState)
 	if err := p.to.FinishMigration(p.ctx, id); err != nil {
-		t.Errorf("finish of what is over: %v", err)
+		t.Errorf("FinishMigration after the end: %v", err)
 	}
-	// Its definition is the target's: it boots there again.
+	// Its definition is that of the target: it boots there again.
 	if err := errors.Join(p.to.Destroy(p.ctx, id), p.to.Start(p.ctx, id)); err != nil {
 		t.Fatal(err)
 	}
@@ -233,19 +234,19 @@ func testCopied(t *testing.T, p *pair) {
 	}
 	t.Logf("%+v, at last %+v", r, last)
 	if last.DiskTotalBytes == 0 || last.DiskCopiedBytes > last.DiskTotalBytes || last.TransferredBytes > last.TotalBytes {
-		t.Errorf("progress %+v", last)
+		t.Errorf("last progress = %+v, want copied <= total and total > 0 for disks, transferred <= total for memory", last)
 	}
 	p.moved(t, src.ID)
 	if p.Slow {
 		got, err := os.ReadFile(dst.Disks[0].Path)
 		if err != nil || !bytes.Equal(got[1<<20:], content) {
-			t.Errorf("the copied disk is not the source's (%v)", err)
+			t.Errorf("the content of the copied disk differs from the source's (%v)", err)
 		}
 	}
 }
 
-// grow gives the machine's disk content behind its first MiB and boots it
-// again, for QEMU keeps the size that it has found.
+// grow writes content behind the first MiB of the machine's disk and boots it
+// again, because QEMU does not notice a changed size.
 func (p *pair) grow(t *testing.T, d *hypervisor.Domain, content []byte) {
 	t.Helper()
 	if err := p.from.Destroy(p.ctx, d.ID); err != nil {
@@ -262,8 +263,8 @@ func (p *pair) grow(t *testing.T, d *hypervisor.Domain, content []byte) {
 	p.source.until(t, "it has booted again", func() bool { return p.source.boots(d.ID) > 1 })
 }
 
-// crawling begins a migration that does not come to its end by itself, and
-// returns when it is under way.
+// crawling starts a migration that does not end by itself, and returns when it
+// is in progress.
 func (p *pair) crawling(ctx context.Context, t *testing.T, tun *tunnel, src, dst *hypervisor.Domain) <-chan error {
 	t.Helper()
 	content := make([]byte, diskBytes)
@@ -292,17 +293,17 @@ func (p *pair) crawling(ctx context.Context, t *testing.T, tun *tunnel, src, dst
 	select {
 	case <-begun:
 	case err := <-done:
-		t.Fatalf("the migration ended before it was under way: %v", err)
+		t.Fatalf("the migration ended before its first progress: %v", err)
 	case <-patience.After(enough):
-		t.Fatal("the migration does not begin")
+		t.Fatal("the migration reported no progress, want its start")
 	}
 	s, err := p.from.MigrationStatus(p.ctx, src.ID)
 	if err != nil || s.Role != hypervisor.MigrationSource || s.State != hypervisor.Running {
-		t.Errorf("the source says %+v, %v", s, err)
+		t.Errorf("MigrationStatus of the source = %+v, %v, want role source and state Running", s, err)
 	}
 	s, err = p.to.MigrationStatus(p.ctx, src.ID)
 	if err != nil || s.Role != hypervisor.MigrationTarget || s.State != hypervisor.Incoming || s.Received {
-		t.Errorf("the target says %+v, %v", s, err)
+		t.Errorf("MigrationStatus of the target = %+v, %v, want role target and state Incoming, not received", s, err)
 	}
 	wantCode(t, "a second migration", second(p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: *dst, Tunnel: tun})), api.CodeState)
 	wantCode(t, "start of what comes in", p.to.Start(p.ctx, src.ID), api.CodeState)
@@ -321,13 +322,13 @@ func testAbort(t *testing.T, p *pair) {
 	src, dst := p.booted(t)
 	done := p.crawling(p.ctx, t, p.tunnel(t, src.ID), &src, &dst)
 	if err := p.from.AbortMigration(p.ctx, src.ID); err != nil {
-		t.Fatalf("abort: %v", err)
+		t.Fatalf("AbortMigration: %v", err)
 	}
 	if err := wait(t, done); err == nil {
-		t.Error("an aborted migration succeeded")
+		t.Error("an aborted migration succeeded, want an error")
 	}
 	p.atHome(t, src.ID)
-	// And another goes through.
+	// Another migration must succeed.
 	if p.Crawl != nil {
 		p.Crawl(nil)
 	}
@@ -346,7 +347,7 @@ func testContextEnds(t *testing.T, p *pair) {
 	done := p.crawling(ctx, t, p.tunnel(t, src.ID), &src, &dst)
 	cancel()
 	if err := wait(t, done); !errors.Is(err, context.Canceled) {
-		t.Errorf("want cancelled, got %v", err)
+		t.Errorf("Migrate with a canceled context = %v, want context.Canceled", err)
 	}
 	p.atHome(t, src.ID)
 }
@@ -357,7 +358,7 @@ func testTunnelCut(t *testing.T, p *pair) {
 	done := p.crawling(p.ctx, t, tun, &src, &dst)
 	tun.cut()
 	if err := wait(t, done); err == nil {
-		t.Error("it succeeded without a tunnel")
+		t.Error("Migrate with a cut tunnel = nil, want an error")
 	}
 	p.atHome(t, src.ID)
 }
@@ -365,13 +366,13 @@ func testTunnelCut(t *testing.T, p *pair) {
 func testUnprepared(t *testing.T, p *pair) {
 	src, dst := p.booted(t)
 	if _, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: dst, Tunnel: p.tunnel(t, src.ID)}); err == nil {
-		t.Error("it went where nothing was prepared")
+		t.Error("Migrate to an unprepared target = nil, want an error")
 	}
 	p.atHome(t, src.ID)
 }
 
-// The source is gone and the target waits: nothing but FinishMigration starts
-// the machine.
+// testStranded checks that when the source has ended and the target waits,
+// only FinishMigration starts the machine.
 func testStranded(t *testing.T, p *pair) {
 	src, dst := p.booted(t)
 	p.prepare(t, dst)
@@ -382,11 +383,11 @@ func testStranded(t *testing.T, p *pair) {
 	p.target.wantState(t, src.ID, hypervisor.Incoming)
 	s, err := p.to.MigrationStatus(p.ctx, src.ID)
 	if err != nil || s.Role != hypervisor.MigrationTarget || !s.Received {
-		t.Errorf("the target says %+v, %v", s, err)
+		t.Errorf("MigrationStatus of the target = %+v, %v, want role target, received", s, err)
 	}
 	wantCode(t, "start of what was not finished", p.to.Start(p.ctx, src.ID), api.CodeState)
 	if err := p.to.FinishMigration(p.ctx, src.ID); err != nil {
-		t.Fatalf("finish: %v", err)
+		t.Fatalf("FinishMigration: %v", err)
 	}
 	p.moved(t, src.ID)
 }
@@ -429,7 +430,7 @@ func testRefused(t *testing.T, p *pair) {
 	}
 	refused("what does not run", api.CodeState, func(*hypervisor.MigrateOptions) {})
 	if err := p.from.AbortMigration(p.ctx, src.ID); err != nil {
-		t.Errorf("abort of nothing: %v", err)
+		t.Errorf("AbortMigration without a migration: %v, want nil", err)
 	}
 	if err := p.from.Undefine(p.ctx, src.ID); err != nil {
 		t.Fatal(err)
@@ -437,22 +438,23 @@ func testRefused(t *testing.T, p *pair) {
 	refused("what is not there", api.CodeNotFound, func(*hypervisor.MigrateOptions) {})
 }
 
-// tunnel hands streams to the target's AcceptMigration, as two agents do.
+// tunnel passes streams to the target's AcceptMigration, as two agents do.
 type tunnel struct {
 	to  Machine
 	id  api.InstanceID
 	ctx context.Context
 
-	hold direction // after the memory's stream is open; 0: none
+	hold direction // blocked once the memory stream is open; 0: none
 
 	mu    sync.Mutex
 	conns []net.Conn
-	flows bool // the memory's stream is open
+	flows bool // the memory stream is open
 	off   bool
 	wg    sync.WaitGroup
 }
 
-// tunnel of one machine; its streams have all ended when the test has.
+// tunnel returns a tunnel for one machine; its streams must have ended when
+// the test has.
 func (p *pair) tunnel(t *testing.T, id api.InstanceID) *tunnel {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.ctx))
@@ -464,7 +466,7 @@ func (p *pair) tunnel(t *testing.T, id api.InstanceID) *tunnel {
 		select {
 		case <-ended:
 		case <-patience.After(enough):
-			t.Error("streams of the tunnel are left open")
+			t.Error("streams of the tunnel are still open at the end of the test, want none")
 			tun.cut()
 		}
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// What runs has a screen that speaks VNC, for several at once; it goes with the
-// machine.
+// testScreen checks that a running machine has a screen that speaks VNC, for
+// several viewers at once, until the machine ends.
 func testScreen(t *testing.T, b *bench) {
 	d := b.domain(t)
 	_, err := b.Screen(b.ctx, d.ID)
@@ -40,7 +40,7 @@ func testScreen(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, other); err != nil {
-		t.Errorf("the screen of a destroyed domain: %v, want its end", err)
+		t.Errorf("read the screen of a destroyed domain: %v, want EOF", err)
 	}
 	d.VNCSocket = ""
 	if err := errors.Join(b.Define(b.ctx, d), b.Start(b.ctx, d.ID)); err != nil {
@@ -50,15 +50,16 @@ func testScreen(t *testing.T, b *bench) {
 	wantCode(t, "screen of what has none", err, api.CodeState)
 }
 
-// Colours of one picture of a screen: it speaks VNC (RFC 6143) as a viewer that
-// shares the screen does, and asks for all of it in raw pixels.
+// Colours returns the number of colors in one frame of a screen. It speaks VNC
+// (RFC 6143) as a viewer that shares the screen, and requests the whole frame
+// in raw pixels.
 func Colours(c io.ReadWriter) (int, error) {
 	version := make([]byte, 12)
 	if _, err := io.ReadFull(c, version); err != nil {
 		return 0, err
 	}
 	if string(version) != "RFB 003.008\n" {
-		return 0, fmt.Errorf("it says %q", version)
+		return 0, fmt.Errorf("RFB version is %q, want 003.008", version)
 	}
 	kinds := make([]byte, 1)
 	if err := exchange(c, version, kinds); err != nil {
@@ -69,7 +70,7 @@ func Colours(c io.ReadWriter) (int, error) {
 		return 0, err
 	}
 	let := make([]byte, 4)
-	if err := exchange(c, []byte{1}, let); err != nil { // no security: the socket's file is
+	if err := exchange(c, []byte{1}, let); err != nil { // security type none: access is limited by the socket's file mode
 		return 0, err
 	}
 	hello := make([]byte, 24)
@@ -81,9 +82,9 @@ func Colours(c io.ReadWriter) (int, error) {
 	}
 	wide, high, bits := binary.BigEndian.Uint16(hello), binary.BigEndian.Uint16(hello[2:]), hello[4]
 	if binary.BigEndian.Uint32(let) != 0 || bits != 32 || wide == 0 || high == 0 {
-		return 0, fmt.Errorf("security %x says %x; the screen is %x", security, let, hello)
+		return 0, fmt.Errorf("security types %x, security result %x, server init %x; want security type none and 32-bit pixels", security, let, hello)
 	}
-	ask := append([]byte{2, 0, 0, 1, 0, 0, 0, 0}, 3, 0, 0, 0, 0, 0) // raw alone; all of it, from 0, 0
+	ask := append([]byte{2, 0, 0, 1, 0, 0, 0, 0}, 3, 0, 0, 0, 0, 0) // raw encoding only; the whole frame, from 0, 0
 	ask = binary.BigEndian.AppendUint16(ask, wide)
 	ask = binary.BigEndian.AppendUint16(ask, high)
 	head := make([]byte, 4)

@@ -1,6 +1,6 @@
-// Package drivertest holds every hypervisor driver to what hypervisor.Driver
-// says. Its guest is a boot sector of our own (guest.S), so that a real
-// machine boots in a moment under software emulation too.
+// Package drivertest checks a hypervisor driver against the contract of
+// hypervisor.Driver. Its guest is a boot sector (guest.S), so that a real
+// machine boots fast under software emulation too.
 package drivertest
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Guest is the boot sector: it says "ready\r\n", echoes its serial console,
+// Guest is the boot sector: it prints "ready\r\n", echoes its serial console,
 // obeys the power button, and panics on '!'.
 //
 //go:generate ./guest.sh
 //go:embed guest.bin
 var Guest []byte
 
-// Node whose driver Subject.Open makes.
+// Node is the node of the driver that Subject.Open returns.
 const Node api.NodeID = "node-drivertest"
 
 // Subject is a driver under test.
@@ -40,17 +40,18 @@ type Subject struct {
 	Kill func(t *testing.T, d hypervisor.Driver, id api.InstanceID)
 	// Panic makes the guest panic; nil: by writing '!' to its console.
 	Panic func(t *testing.T, d hypervisor.Driver, id api.InstanceID)
-	// Hold makes the guest let go of no device, or again of all; nil: by writing
-	// '<' or '>' to its console.
+	// Hold makes the guest keep every device that is detached, or release them
+	// again; nil: by writing '<' or '>' to its console.
 	Hold func(d hypervisor.Driver, id api.InstanceID, holds bool)
-	// Slow: guests are real.
+	// Slow is set if guests are real.
 	Slow bool
-	// Keep leaves what explains a failure of the domain; nil: its console's log is enough.
+	// Keep saves files that explain a failure of the domain; nil: its console log
+	// suffices.
 	Keep func(f failed.Folder, id api.InstanceID)
 }
 
-// enough for a machine that is slow and busy. Nothing waits so long when
-// all is well.
+// enough is the time limit for a slow and busy machine. Nothing takes so long
+// when all is well.
 const enough = 2 * time.Minute
 
 // Run runs the suite.
@@ -73,17 +74,17 @@ func (s Subject) Run(t *testing.T) {
 	}
 }
 
-// bench is a driver and what one test makes with it.
+// bench is a driver and the domains of one test.
 type bench struct {
 	Subject
 	hypervisor.Driver
 	ctx context.Context
 }
 
-// domain defines a new one and sees to its end.
+// domain defines a new domain and removes it at the end of the test.
 func (b *bench) domain(t *testing.T) hypervisor.Domain {
 	t.Helper()
-	// Sockets have short paths: not below t.TempDir().
+	// Paths of sockets must be short: not below t.TempDir().
 	dir, err := os.MkdirTemp("", "basalt-hv-")
 	if err != nil {
 		t.Fatal(err)
@@ -123,8 +124,8 @@ func (b *bench) domain(t *testing.T) hypervisor.Domain {
 	return d
 }
 
-// boots of the guest that the end of its console's log tells of: a real guest
-// says "ready", a fake one "booted".
+// boots returns how many boots the end of the console log contains: a real
+// guest prints "ready", a fake one "booted".
 func (b *bench) boots(id api.InstanceID) int {
 	text, err := b.ConsoleLog(b.ctx, id, 4096)
 	if err != nil {
@@ -133,7 +134,7 @@ func (b *bench) boots(id api.InstanceID) int {
 	return bytes.Count(text, []byte("ready")) + bytes.Count(text, []byte("booted"))
 }
 
-// booted starts a domain and waits until its guest says so.
+// booted starts a domain and waits until its guest has booted.
 func (b *bench) booted(t *testing.T) hypervisor.Domain {
 	t.Helper()
 	d := b.domain(t)
@@ -163,18 +164,19 @@ func (b *bench) untilState(t *testing.T, id api.InstanceID, want hypervisor.Stat
 func (b *bench) wantState(t *testing.T, id api.InstanceID, want hypervisor.State) {
 	t.Helper()
 	if got, err := b.Status(b.ctx, id); err != nil || got.State != want || got.ID != id {
-		t.Errorf("%s is %+v, %v, want %s", id, got, err, want)
+		t.Errorf("Status of %s = %+v, %v, want %s", id, got, err, want)
 	}
 }
 
 func wantCode(t *testing.T, what string, err error, code api.Code) {
 	t.Helper()
 	if err == nil || api.CodeOf(err) != code {
-		t.Errorf("%s: want %s, got %v", what, code, err)
+		t.Errorf("%s: error = %v, want code %s", what, err, code)
 	}
 }
 
-// A loaded domain has its QEMU and stands still until it is started.
+// testLoad checks that a loaded domain has its QEMU and stays paused until it
+// is started.
 func testLoad(t *testing.T, b *bench) {
 	d := b.domain(t)
 	for _, step := range []struct {
@@ -189,11 +191,11 @@ func testLoad(t *testing.T, b *bench) {
 			t.Fatalf("%s: %v", step.name, err)
 		}
 		if st, err := b.Status(b.ctx, d.ID); err != nil || st.State != step.want {
-			t.Fatalf("%s: %+v, %v", step.name, st, err)
+			t.Fatalf("%s: Status = %+v, %v, want %s", step.name, st, err, step.want)
 		}
 	}
 	if text, err := b.ConsoleLog(b.ctx, d.ID, 4096); err != nil || len(text) > 0 {
-		t.Errorf("a guest that stands still says %q, %v", text, err)
+		t.Errorf("console log of a paused guest = %q, %v, want none", text, err)
 	}
 	for range 2 {
 		if err := b.Resume(b.ctx, d.ID); err != nil {
@@ -208,13 +210,13 @@ func testLoad(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	if st, err := b.Status(b.ctx, d.ID); err != nil || st.State != hypervisor.Running {
-		t.Errorf("load while it runs: %+v, %v", st, err)
+		t.Errorf("Status after Load of a running domain = %+v, %v, want Running", st, err)
 	}
 	if err := b.Destroy(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Resume(b.ctx, d.ID); api.CodeOf(err) != api.CodeState {
-		t.Errorf("resume without a QEMU: %v", err)
+		t.Errorf("Resume without a QEMU = %v, want wrong_state", err)
 	}
 }
 
@@ -230,7 +232,7 @@ func testLifecycle(t *testing.T, b *bench) {
 		return len(text) > 0
 	})
 	wantCode(t, "undefine of what runs", b.Undefine(b.ctx, d.ID), api.CodeState)
-	// The guest may look at its button a little later.
+	// The guest polls its power button and may notice it late.
 	b.until(t, "the guest has shut down", func() bool {
 		if err := b.Shutdown(b.ctx, d.ID); err != nil {
 			t.Fatal(err)
@@ -246,7 +248,7 @@ func testLifecycle(t *testing.T, b *bench) {
 	}
 	b.wantState(t, d.ID, hypervisor.Stopped)
 	if text, err := b.ConsoleLog(b.ctx, d.ID, 1<<20); err != nil || len(text) == 0 {
-		t.Errorf("the log of a stopped domain: %q, %v", text, err)
+		t.Errorf("ConsoleLog of a stopped domain = %q, %v, want some output", text, err)
 	}
 	if err := b.Undefine(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
@@ -258,7 +260,7 @@ func testIdempotent(t *testing.T, b *bench) {
 	d := b.domain(t)
 	for range 2 {
 		if err := b.Define(b.ctx, d); err != nil {
-			t.Errorf("define: %v", err)
+			t.Errorf("Define of an existing domain: %v", err)
 		}
 	}
 	for _, verb := range []struct {
@@ -310,7 +312,8 @@ func testInvalid(t *testing.T, b *bench) {
 	wantCode(t, "agent of what does not run", b.AgentPing(b.ctx, d.ID), api.CodeState)
 }
 
-// A change of what runs waits for the next start.
+// testRedefine checks that a change of a running domain takes effect at its
+// next start.
 func testRedefine(t *testing.T, b *bench) {
 	d := b.domain(t)
 	if err := b.Start(b.ctx, d.ID); err != nil {
@@ -318,15 +321,15 @@ func testRedefine(t *testing.T, b *bench) {
 	}
 	d.MemoryBytes = 96 << 20
 	if err := b.Define(b.ctx, d); err != nil {
-		t.Fatalf("define of what runs: %v", err)
+		t.Fatalf("Define of a running domain: %v", err)
 	}
 	b.wantState(t, d.ID, hypervisor.Running)
 	all, err := b.List(b.ctx)
 	if err != nil || len(all) != 1 || all[0].ID != d.ID || all[0].State != hypervisor.Running {
-		t.Errorf("List: %+v, %v", all, err)
+		t.Errorf("List = %+v, %v, want %s running", all, err, d.ID)
 	}
 	if err := errors.Join(b.Destroy(b.ctx, d.ID), b.Start(b.ctx, d.ID)); err != nil {
-		t.Errorf("start as changed: %v", err)
+		t.Errorf("restart with the changed definition: %v", err)
 	}
 }
 
@@ -355,7 +358,7 @@ func testConsole(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	if text := patience.Receive(t, enough, "the console answers", said); !strings.Contains(text, "hello") {
-		t.Errorf("the console said %q", text)
+		t.Errorf("the console printed %q, want hello", text)
 	}
 	b.until(t, "the log has what was said", func() bool {
 		text, err := b.ConsoleLog(b.ctx, d.ID, 5)
@@ -366,13 +369,13 @@ func testConsole(t *testing.T, b *bench) {
 	}
 	c, err = b.Console(b.ctx, d.ID)
 	if err != nil {
-		t.Fatalf("after the first holder has left: %v", err)
+		t.Fatalf("Console after the first holder has closed it: %v", err)
 	}
 	if err := b.Destroy(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, c); err != nil {
-		t.Errorf("the console of a destroyed domain: %v, want its end", err)
+		t.Errorf("read the console of a destroyed domain: %v, want EOF", err)
 	}
 	_ = c.Close()
 }
@@ -381,7 +384,7 @@ func testKill(t *testing.T, b *bench) {
 	d := b.booted(t)
 	b.Kill(t, b.Driver, d.ID)
 	if st := b.untilState(t, d.ID, hypervisor.Crashed); st.Reason == "" {
-		t.Error("no reason given")
+		t.Errorf("Status of a crashed domain = %+v, want a reason", st)
 	}
 	if err := b.Start(b.ctx, d.ID); err != nil {
 		t.Errorf("start after a crash: %v", err)
@@ -409,7 +412,8 @@ func testPanic(t *testing.T, b *bench) {
 	}
 }
 
-// The boot sector has no guest agent; the fake's boot may be slow.
+// testAgent checks the guest agent. The boot sector has none; the fake's boot
+// may be slow.
 func testAgent(t *testing.T, b *bench) {
 	d := b.domain(t)
 	if err := b.Start(b.ctx, d.ID); err != nil {
@@ -417,10 +421,10 @@ func testAgent(t *testing.T, b *bench) {
 	}
 	if !b.Slow {
 		if err := b.AgentPing(b.ctx, d.ID); err != nil {
-			t.Errorf("ping: %v", err)
+			t.Errorf("AgentPing: %v", err)
 		}
 		if r, err := b.AgentExec(b.ctx, d.ID, hypervisor.Exec{Argv: []string{"true"}}); err != nil || r.ExitCode != 0 {
-			t.Errorf("exec: %+v, %v", r, err)
+			t.Errorf("AgentExec of true = %+v, %v, want exit code 0", r, err)
 		}
 		return
 	}
@@ -436,7 +440,7 @@ func testEvents(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	if e := <-events; e.Type != hypervisor.EventResync || e.ID != "" {
-		t.Errorf("the first event is %+v", e)
+		t.Errorf("first event = %+v, want a Resync", e)
 	}
 	d := b.booted(t)
 	b.expect(t, events, d.ID, hypervisor.EventDefined)
@@ -460,7 +464,7 @@ func testEvents(t *testing.T, b *bench) {
 	})
 }
 
-// expect skips events until the one that is wanted.
+// expect skips events until the wanted one.
 func (b *bench) expect(t *testing.T, events <-chan hypervisor.Event, id api.InstanceID, want hypervisor.EventType) {
 	t.Helper()
 	late, cancel := patience.Context(context.Background(), enough)
@@ -469,13 +473,13 @@ func (b *bench) expect(t *testing.T, events <-chan hypervisor.Event, id api.Inst
 		select {
 		case e, open := <-events:
 			if !open {
-				t.Fatalf("the events ended before %s", want)
+				t.Fatalf("the event channel was closed before event %s of %s", want, id)
 			}
 			if e.ID == id && e.Type == want {
 				return
 			}
 		case <-late.Done():
-			t.Fatalf("no event %s", want)
+			t.Fatalf("no event %s of %s within %v", want, id, enough)
 		}
 	}
 }
@@ -487,14 +491,14 @@ func testStats(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	if s.QMPStatus != "running" || len(s.Disks) != 1 || s.Disks[0].Serial != "root" {
-		t.Errorf("%+v", s)
+		t.Errorf("Stats = %+v, want status running and the disk root", s)
 	}
 	if b.Slow && s.Disks[0].ReadBytes < 512 {
-		t.Errorf("a guest that has read its boot sector: %+v", s.Disks[0])
+		t.Errorf("disk statistics of a booted guest = %+v, want at least 512 bytes read", s.Disks[0])
 	}
 	info, err := b.Info(b.ctx)
 	if err != nil || info.Libvirt == "" || info.QEMU == "" || info.VCPUs < 1 || info.Memory < 1<<20 {
-		t.Errorf("Info: %+v, %v", info, err)
+		t.Errorf("Info = %+v, %v, want versions, CPUs and memory", info, err)
 	}
 }
 
@@ -503,10 +507,10 @@ func testCancelled(t *testing.T, b *bench) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	cancel()
 	if err := b.Start(ctx, d.ID); !errors.Is(err, context.Canceled) {
-		t.Errorf("start: %v", err)
+		t.Errorf("Start with a canceled context = %v, want context.Canceled", err)
 	}
 	if _, err := b.List(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("list: %v", err)
+		t.Errorf("List with a canceled context = %v, want context.Canceled", err)
 	}
 	b.wantState(t, d.ID, hypervisor.Stopped)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// testUsage: the sums of what runs grow, and begin anew with a new QEMU; what
-// does not run, and what is not there, has none.
+// testUsage checks that the counters of a running domain grow, and start from
+// zero with a new QEMU, and that a domain that is stopped or missing has none.
 func testUsage(t *testing.T, b *bench) {
 	stopped := b.domain(t)
 	d := b.booted(t)
@@ -26,7 +26,7 @@ func testUsage(t *testing.T, b *bench) {
 		return all[i], true
 	}
 	if u, ok := of(stopped.ID); ok {
-		t.Errorf("a domain that does not run uses %+v", u)
+		t.Errorf("usage of a stopped domain = %+v, want none", u)
 	}
 	var first hypervisor.Usage
 	b.until(t, "it has used the processor", func() (ok bool) {
@@ -34,15 +34,15 @@ func testUsage(t *testing.T, b *bench) {
 		return ok && first.CPUNanos > 0
 	})
 	if first.MemoryBytes != uint64(d.MemoryBytes) || first.ResidentBytes == 0 {
-		t.Errorf("memory of a guest that has %d bytes: %+v", d.MemoryBytes, first)
+		t.Errorf("usage = %+v, want %d bytes of memory and some resident", first, d.MemoryBytes)
 	}
 	if b.Slow && (first.ReadBytes < 512 || first.ReadOps == 0) {
-		t.Errorf("a guest that has read its boot sector: %+v", first)
+		t.Errorf("usage of a booted guest = %+v, want at least 512 bytes read", first)
 	}
 	b.until(t, "it has used more", func() bool {
 		u, ok := of(d.ID)
 		if ok && (u.CPUNanos < first.CPUNanos || u.ReadBytes < first.ReadBytes || u.WriteBytes < first.WriteBytes) {
-			t.Fatalf("sums went back from %+v to %+v", first, u)
+			t.Fatalf("counters decreased from %+v to %+v", first, u)
 		}
 		return ok && u.CPUNanos > first.CPUNanos
 	})
@@ -50,6 +50,6 @@ func testUsage(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	if u, ok := of(d.ID); ok {
-		t.Errorf("a domain that was destroyed uses %+v", u)
+		t.Errorf("usage of a destroyed domain = %+v, want none", u)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// testWindows: a machine for Windows starts with the firmware that Windows 11 needs.
+// testWindows checks that a machine for Windows starts with the firmware that
+// Windows 11 requires.
 func testWindows(t *testing.T, b *bench) {
 	d := b.domain(t)
 	d.MemoryBytes, d.Windows = 256<<20, true

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// console is a serial port whose guest echoes what it is sent.
+// console is a serial port whose guest echoes its input.
 type console struct {
 	said    func([]byte)
 	release func(*console)
@@ -14,11 +14,11 @@ type console struct {
 	mu     sync.Mutex
 	cond   *sync.Cond
 	buf    []byte
-	hung   bool // the guest is gone
+	hung   bool // the guest has ended
 	closed bool
 }
 
-// maxConsole bounds what a reader who does not read makes us keep.
+// maxConsole limits what is buffered for a reader that does not read.
 const maxConsole = 1 << 20
 
 func newConsole(said func([]byte), release func(*console)) *console {

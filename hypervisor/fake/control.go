@@ -9,29 +9,30 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Clock makes now the time by which guests work; without it that is time.Now.
+// Clock sets the clock of the guests; the default is time.Now.
 func (d *Driver) Clock(now func() time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.now = now
 }
 
-// Fault makes f decide, before each verb, whether it fails: op is the verb's
-// name, id empty for List and Info. f nil: nothing fails any more.
+// Fault makes f decide, before each method, whether it fails: op is the
+// method's name, id is empty for List and Info. A nil f ends that.
 func (d *Driver) Fault(f func(op string, id api.InstanceID) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fault = f
 }
 
-// Calls is every verb so far, as "Start ins-1".
+// Calls returns every call so far, in the form "Start ins-1".
 func (d *Driver) Calls() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.calls)
 }
 
-// Domain is what is defined now, and what was booted when it runs.
+// Domain returns the present definition and, for a running domain, the one it
+// was booted with.
 func (d *Driver) Domain(id api.InstanceID) (defined, running hypervisor.Domain, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,7 +46,7 @@ func (d *Driver) Domain(id api.InstanceID) (defined, running hypervisor.Domain, 
 	return dom.spec, dom.running, true
 }
 
-// DefaultAbilities are those of a fake that nobody has given others.
+// DefaultAbilities returns the abilities of a new fake.
 func DefaultAbilities() hypervisor.Abilities {
 	return hypervisor.Abilities{
 		Machines: []string{"pc-q35-10.0", "pc-q35-9.2"},
@@ -54,24 +55,24 @@ func DefaultAbilities() hypervisor.Abilities {
 	}
 }
 
-// SetAbilities gives it others, as another QEMU on another processor has them.
+// SetAbilities replaces the abilities, to simulate another QEMU or processor.
 func (d *Driver) SetAbilities(a hypervisor.Abilities) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.abilities = a
 }
 
-// Boot ends the boot of a running guest: its agent answers.
+// Boot ends the boot of a running guest: its agent starts to respond.
 func (d *Driver) Boot(id api.InstanceID) { d.change(id, hypervisor.Running, d.boot) }
 
-// Crash is QEMU dying, or the guest panicking.
+// Crash simulates a crash of QEMU, or a panic of the guest.
 func (d *Driver) Crash(id api.InstanceID, reason string) {
 	d.change(id, hypervisor.Running, func(dom *domain) {
 		d.set(dom, hypervisor.Crashed, reason, hypervisor.EventCrashed)
 	})
 }
 
-// PowerOff is the guest shutting itself down.
+// PowerOff simulates a shutdown from inside the guest.
 func (d *Driver) PowerOff(id api.InstanceID) {
 	d.change(id, hypervisor.Running, func(dom *domain) {
 		d.set(dom, hypervisor.Stopped, "the guest shut down", hypervisor.EventStopped)
@@ -85,8 +86,9 @@ func (d *Driver) DiskFull(id api.InstanceID) {
 	})
 }
 
-// Hold makes the running guest let go of no device, or again of all: of those
-// that it was asked for meanwhile the next time that it is asked.
+// Hold makes the running guest keep every device that is detached, or release
+// devices again. Devices whose detachment was requested meanwhile are released
+// at the next request.
 func (d *Driver) Hold(id api.InstanceID, holds bool) {
 	d.change(id, hypervisor.Running, func(dom *domain) { dom.holds = holds })
 }
@@ -99,7 +101,8 @@ func (d *Driver) Frozen(id api.InstanceID) bool {
 	return ok && dom.frozen
 }
 
-// Grown is the size that a disk was given while the domain ran; 0: none.
+// Grown returns the size that a disk was grown to while the domain ran; 0:
+// none.
 func (d *Driver) Grown(id api.InstanceID, serial string) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,22 +113,23 @@ func (d *Driver) Grown(id api.InstanceID, serial string) int64 {
 	return dom.sizes[serial]
 }
 
-// Secrets that are set now, by UUID.
+// Secrets returns the UUIDs of the secrets that are set, sorted.
 func (d *Driver) Secrets() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Sorted(maps.Keys(d.secrets))
 }
 
-// Lose forgets a domain without an event, as if somebody had removed it behind
-// our back while nobody watched.
+// Lose removes a domain without an event, as if it had been removed by another
+// program while nobody was subscribed.
 func (d *Driver) Lose(id api.InstanceID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.domains, id)
 }
 
-// Reconnect is libvirtd having been away: everyone is told to look again.
+// Reconnect simulates a restart of libvirtd: every subscriber receives a
+// Resync.
 func (d *Driver) Reconnect() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// device begins a verb about the devices of a domain that is not being moved.
-// The lock is held when it returns nil.
+// device starts a device method on a domain that is not being migrated. If it
+// returns nil, the caller holds the lock.
 func (d *Driver) device(ctx context.Context, op string, id api.InstanceID) (*domain, error) {
 	if err := d.enter(ctx, op, id); err != nil {
 		return nil, err
@@ -26,8 +26,8 @@ func (d *Driver) device(ctx context.Context, op string, id api.InstanceID) (*dom
 	return dom, nil
 }
 
-// both of a domain's descriptions that there are: what is defined, and what
-// runs.
+// both returns the domain's existing descriptions: its definition and, if it
+// runs, that of the running machine.
 func (dom *domain) both() []*hypervisor.Domain {
 	if dom.status.State.Active() {
 		return []*hypervisor.Domain{&dom.spec, &dom.running}
@@ -43,7 +43,7 @@ func disk(in *hypervisor.Domain, serial string) *hypervisor.Disk {
 	return &in.Disks[i]
 }
 
-// keys of the disks must be there when they are opened.
+// keys checks that the secrets of the disks are set.
 func (d *Driver) keys(disks ...hypervisor.Disk) error {
 	for _, k := range disks {
 		secrets := []string{k.Secret}
@@ -87,7 +87,8 @@ func (d *Driver) AttachNIC(ctx context.Context, id api.InstanceID, n hypervisor.
 	})
 }
 
-// attach asks the pure part what the real driver asks.
+// attach uses the same pure functions as the real driver to decide what to
+// attach.
 func (d *Driver) attach(ctx context.Context, op string, id api.InstanceID, want func(hypervisor.Room, hypervisor.Attached) (string, error),
 	add func(in *hypervisor.Domain, running bool) error) error {
 	dom, err := d.device(ctx, op, id)
@@ -109,7 +110,7 @@ func (d *Driver) attach(ctx context.Context, op string, id api.InstanceID, want 
 	}
 	room := hypervisor.RoomOf(has[1], has[0])
 	both := dom.both()
-	for i := len(both) - 1; i >= 0; i-- { // the running machine first: it may refuse
+	for i := len(both) - 1; i >= 0; i-- { // the running machine first: it may reject the device
 		text, err := want(room, *has[i])
 		if err == nil && text != "" {
 			err = add(both[i], i == 1)
@@ -154,8 +155,8 @@ func (d *Driver) detach(ctx context.Context, op string, id api.InstanceID, what 
 	return nil
 }
 
-// live begins a verb about a disk of a running domain. The lock is held when k
-// is not nil; idle is the error for what does not run.
+// live starts a method on a disk of a running domain. The caller holds the
+// lock if k is not nil; idle is the error for a domain that does not run.
 func (d *Driver) live(ctx context.Context, op string, id api.InstanceID, serial string, idle error) (dom *domain, k *hypervisor.Disk, err error) {
 	if dom, err = d.device(ctx, op, id); err != nil {
 		return nil, nil, err
@@ -211,7 +212,7 @@ func idle(id api.InstanceID) error {
 	return api.Errorf(api.CodeState, "instance %s is not running", id)
 }
 
-// chain of a disk's files.
+// chain returns the files of a disk, from the top.
 func chain(k *hypervisor.Disk) (all []string) {
 	if k.RBD != nil {
 		return nil

@@ -1,8 +1,8 @@
-// Package fake is a hypervisor in memory: domains boot at once or when the
-// test says so, answer as a guest agent, and fail when told to. It keeps to
-// hypervisor.Driver as hypervisor/drivertest holds it.
+// Package fake implements hypervisor.Driver in memory: domains boot at once or
+// on request of the test, respond as a guest agent, and fail on request.
+// hypervisor/drivertest checks it against the contract.
 //
-// One mutex guards everything; nothing is called with it held.
+// One mutex guards all state; no callback is called with it held.
 package fake
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Guest is how the virtual machines behave. The zero value boots at once,
-// obeys the power button, echoes on its console and runs every program with
-// success.
+// Guest defines how the virtual machines behave. The zero value boots at once,
+// obeys the power button, echoes its console's input and runs every program
+// successfully.
 type Guest struct {
-	// SlowBoot: the guest agent answers only after Boot.
+	// SlowBoot makes the guest agent respond only after Boot.
 	SlowBoot bool
-	// IgnoreButton: Shutdown has no effect.
+	// IgnoreButton makes Shutdown have no effect.
 	IgnoreButton bool
-	// Greeting is what the console says at boot; empty: "booted\r\n".
+	// Greeting is what the console prints at boot; empty: "booted\r\n".
 	Greeting string
 	// Exec runs programs; nil: exit code 0 without output.
 	Exec func(id api.InstanceID, e hypervisor.Exec) (hypervisor.ExecResult, error)
@@ -44,10 +44,10 @@ type Driver struct {
 	fault   func(op string, id api.InstanceID) error
 	calls   []string
 	closed  bool
-	// abilities that it says it has.
+	// abilities are what Abilities returns.
 	abilities hypervisor.Abilities
 	secrets   map[string][]byte // by UUID
-	// moves from here, prepared for moves to here, and the test's say in them.
+	// Migrations from here, prepared migrations to here, and the test's hooks.
 	moves    map[api.InstanceID]*move
 	prepared map[api.InstanceID]*incoming
 	heldBy   map[api.InstanceID]*Driver // StrandReceived
@@ -55,22 +55,22 @@ type Driver struct {
 }
 
 type domain struct {
-	spec    hypervisor.Domain // defined now
-	running hypervisor.Domain // what was booted
+	spec    hypervisor.Domain // present definition
+	running hypervisor.Domain // definition at the last start
 	status  hypervisor.Status
 	booted  bool
-	loaded  bool // stands still since Load
+	loaded  bool // paused since Load
 	log     []byte
 	console *console
-	screens map[net.Conn]bool // that somebody looks at
+	screens map[net.Conn]bool // open connections of viewers
 
-	received bool // an Incoming machine is whole
+	received bool // an Incoming machine has arrived completely
 
 	sizes  map[string]int64 // of disks that grew while it ran
-	holds  bool             // the guest lets go of no device
+	holds  bool             // the guest keeps devices that are detached
 	frozen bool
 
-	since time.Time // its QEMU is there
+	since time.Time // start of its QEMU
 }
 
 var (
@@ -78,7 +78,7 @@ var (
 	_ hypervisor.Migrator = (*Driver)(nil)
 )
 
-// New is a hypervisor without domains.
+// New returns a hypervisor without domains.
 func New(g Guest) *Driver {
 	if g.Greeting == "" {
 		g.Greeting = "booted\r\n"
@@ -89,8 +89,8 @@ func New(g Guest) *Driver {
 	}
 }
 
-// enter begins a verb: what the context, Close and the test's faults have to
-// say comes before the verb itself. The lock is held when it returns nil.
+// enter starts a method: it returns an error for a done context, after Close,
+// or for a fault of the test. If it returns nil, the caller holds the lock.
 func (d *Driver) enter(ctx context.Context, op string, id api.InstanceID) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (d *Driver) start(ctx context.Context, verb string, id api.InstanceID) erro
 		if verb == "Load" {
 			return nil
 		}
-		if dom.loaded { // its guest has not begun yet
+		if dom.loaded { // its guest has not booted yet
 			break
 		}
 		d.set(dom, hypervisor.Running, "", hypervisor.EventResumed)
@@ -333,7 +333,7 @@ func (d *Driver) Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteClo
 	}
 	dom.screens[far] = true
 	go func() {
-		_ = serveScreen(far) // its end is all that the viewer sees
+		_ = serveScreen(far) // the viewer only notices the end of the connection
 		_ = far.Close()
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -411,8 +411,8 @@ func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats
 	return s, nil
 }
 
-// Usage implements hypervisor.Driver: what a guest might do that works for a
-// while and rests for a while, see pretend.
+// Usage implements hypervisor.Driver. It simulates guests with alternating
+// load, see pretend.
 func (d *Driver) Usage(ctx context.Context) ([]hypervisor.Usage, error) {
 	if err := d.enter(ctx, "Usage", ""); err != nil {
 		return nil, err
@@ -436,7 +436,7 @@ func (d *Driver) Info(ctx context.Context) (hypervisor.Info, error) {
 	return hypervisor.Info{Libvirt: "fake", QEMU: "fake", VCPUs: 16, Memory: 64 << 30}, nil
 }
 
-// Abilities implements hypervisor.Driver: those of SetAbilities.
+// Abilities implements hypervisor.Driver: it returns those of SetAbilities.
 func (d *Driver) Abilities(ctx context.Context) (hypervisor.Abilities, error) {
 	if err := d.enter(ctx, "Abilities", ""); err != nil {
 		return hypervisor.Abilities{}, err
@@ -445,8 +445,8 @@ func (d *Driver) Abilities(ctx context.Context) (hypervisor.Abilities, error) {
 	return d.abilities, nil
 }
 
-// BaselineCPU implements hypervisor.Driver: the first of them, with the features that
-// all have.
+// BaselineCPU implements hypervisor.Driver: it returns the first processor,
+// with the features that all have.
 func (d *Driver) BaselineCPU(ctx context.Context, of []hypervisor.CPU) (hypervisor.CPU, error) {
 	if err := d.enter(ctx, "BaselineCPU", ""); err != nil {
 		return hypervisor.CPU{}, err
@@ -504,7 +504,7 @@ func (d *Driver) Close() error {
 	return nil
 }
 
-// set changes the state and says so. The lock is held.
+// set changes the state and sends the event. The caller holds the lock.
 func (d *Driver) set(dom *domain, s hypervisor.State, reason string, e hypervisor.EventType) {
 	if s.Active() && !dom.status.State.Active() {
 		dom.since = d.now()
@@ -526,7 +526,7 @@ func (d *Driver) set(dom *domain, s hypervisor.State, reason string, e hyperviso
 	d.events.Send(hypervisor.Event{ID: dom.status.ID, Type: e, Reason: reason})
 }
 
-// boot makes the guest agent answer. The lock is held.
+// boot makes the guest agent answer. The caller holds the lock.
 func (d *Driver) boot(dom *domain) {
 	dom.booted = true
 	d.events.Send(hypervisor.Event{ID: dom.status.ID, Type: hypervisor.EventAgentUp})

@@ -61,27 +61,27 @@ func TestSlowBootAndStubbornGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.AgentPing(ctx, "ins-1"); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("agent during boot: %v", err)
+		t.Errorf("AgentPing during boot = %v, want unavailable", err)
 	}
 	d.Boot("ins-1")
 	if err := d.AgentPing(ctx, "ins-1"); err != nil {
-		t.Errorf("agent after boot: %v", err)
+		t.Errorf("AgentPing after boot: %v", err)
 	}
 	if err := d.Shutdown(ctx, "ins-1"); err != nil {
 		t.Fatal(err)
 	}
 	if st, _ := d.Status(ctx, "ins-1"); st.State != hypervisor.Running {
-		t.Errorf("a stubborn guest is %s", st.State)
+		t.Errorf("state of a guest that ignores its button = %s, want Running", st.State)
 	}
 	d.DiskFull("ins-1")
 	if st, _ := d.Status(ctx, "ins-1"); st.State != hypervisor.Paused {
-		t.Errorf("with a full disk it is %s", st.State)
+		t.Errorf("state with a full disk = %s, want Paused", st.State)
 	}
 	if err := d.Start(ctx, "ins-1"); err != nil {
 		t.Fatal(err)
 	}
 	if st, _ := d.Status(ctx, "ins-1"); st.State != hypervisor.Running {
-		t.Errorf("resumed it is %s", st.State)
+		t.Errorf("state after Start of a paused domain = %s, want Running", st.State)
 	}
 }
 
@@ -98,15 +98,15 @@ func TestFaultsAndCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Start(t.Context(), "ins-1"); !errors.Is(err, broken) {
-		t.Errorf("fault: %v", err)
+		t.Errorf("Start with a fault = %v, want %v", err, broken)
 	}
 	if calls := d.Calls(); len(calls) != 2 || calls[1] != "Start ins-1" {
-		t.Errorf("calls: %v", calls)
+		t.Errorf("Calls = %v, want Define ins-1 and Start ins-1", calls)
 	}
 }
 
-// A reader who does not read is told to look at everything, and nobody waits
-// for him.
+// TestSlowReaderGetsResync checks that a reader that does not read receives a
+// Resync, and that it does not block the driver.
 func TestSlowReaderGetsResync(t *testing.T) {
 	d := New(Guest{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -127,6 +127,6 @@ func TestSlowReaderGetsResync(t *testing.T) {
 		n++
 	}
 	if last.Type != hypervisor.EventResync || n >= 1000 {
-		t.Errorf("%d events, the last %+v", n, last)
+		t.Errorf("received %d events, the last %+v, want fewer than 1000 and a Resync at the end", n, last)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// incoming is a machine that is expected here.
+// incoming is a prepared migration to this node.
 type incoming struct {
 	streams map[net.Conn]struct{}
 }
@@ -50,7 +50,8 @@ func (d *Driver) DiscardMigration(ctx context.Context, id api.InstanceID) error 
 	return nil
 }
 
-// unprepare hangs up and expects the machine no longer. The lock is held.
+// unprepare closes the streams and cancels the preparation. The caller holds
+// the lock.
 func (d *Driver) unprepare(id api.InstanceID) {
 	if in := d.prepared[id]; in != nil {
 		hangUpAll(in.streams)
@@ -58,7 +59,8 @@ func (d *Driver) unprepare(id api.InstanceID) {
 	}
 }
 
-// forget ends what is prepared and what came. The lock is held.
+// forget removes the preparation and what was received. The caller holds the
+// lock.
 func (d *Driver) forget(id api.InstanceID) {
 	d.unprepare(id)
 	if dom, ok := d.domains[id]; ok {
@@ -79,7 +81,7 @@ func (d *Driver) FinishMigration(ctx context.Context, id api.InstanceID) error {
 	return d.resume(id)
 }
 
-// resume lets a received machine run. The lock is held.
+// resume runs a received machine. The caller holds the lock.
 func (d *Driver) resume(id api.InstanceID) error {
 	dom, err := d.find(id)
 	switch {
@@ -124,14 +126,15 @@ func (d *Driver) AcceptMigration(ctx context.Context, id api.InstanceID, s hyper
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(in.streams, conn)
-	// As libvirt does: what is not whole when the source goes is thrown away.
+	// As in libvirt, an incomplete machine is discarded when the source's stream
+	// ends.
 	if dom, ok := d.domains[id]; s == hypervisor.StreamLibvirt && ok && dom.status.State == hypervisor.Incoming && !dom.received {
 		d.forget(id)
 	}
 	return err
 }
 
-// obey does what the source says until it has nothing more to say.
+// obey executes the orders of the source until the stream ends.
 func (d *Driver) obey(id api.InstanceID, conn net.Conn) error {
 	enc, dec := json.NewEncoder(conn), json.NewDecoder(io.LimitReader(conn, 1<<20))
 	for {
@@ -168,7 +171,7 @@ func (d *Driver) follow(id api.InstanceID, o order) error {
 		dom.received = true
 		return nil
 	case o.Do == "cancel" && dom != nil && dom.status.State == hypervisor.Incoming:
-		dom.received = false // the stream's end does the rest
+		dom.received = false // the end of the stream removes it
 		return nil
 	case o.Do == "resume":
 		return d.resume(id)

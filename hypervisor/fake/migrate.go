@@ -15,22 +15,23 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Two fakes move machines over the same tunnel as two real nodes: the source
-// says on the libvirt stream what the target shall do (order), and sends a few
-// bytes over the others. See incoming.go for the target.
+// Two fakes migrate machines over the same tunnel as two real nodes: the
+// source sends orders on the libvirt stream, and a few bytes over the others.
+// See incoming.go for the target.
 
-// fakeBytes is what a fake machine's memory is for its progress.
+// fakeBytes is the size of a fake machine's memory in its progress.
 const fakeBytes = 64 << 20
 
-// move is one migration from here.
+// move is a migration from here.
 type move struct {
 	cancel   context.CancelCauseFunc
 	done     chan struct{}
 	progress hypervisor.MigrationProgress
-	final    bool // the source has let go: too late to abort
+	final    bool // the source has given the machine up: too late to abort
 }
 
-// order is one line from the source to the target, and its answer.
+// order is one line from the source to the target; answer is the target's
+// reply.
 type order struct {
 	Do     string // receive, received, cancel, resume
 	Spec   hypervisor.Domain
@@ -38,11 +39,11 @@ type order struct {
 }
 type answer struct{ Error string }
 
-// MigrationStep makes f see every step of every migration from here before it
-// is taken: Preparing once, Copying at 0, 25, 50, 75 and 100 percent, Switching
-// once. f may wait for as long as ctx lasts; its error makes the migration
-// fail. f nil: nothing waits or fails any more. Beside it, Fault is asked for
-// "MigrateResume" when the source has gone and the target does not run yet.
+// MigrationStep makes f be called before every step of every migration from
+// here: Preparing once, Copying at 0, 25, 50, 75 and 100 percent, Switching
+// once. f may block until ctx ends; its error makes the migration fail. A nil
+// f ends that. In addition, Fault is called with "MigrateResume" when the
+// source has given the machine up and the target does not run it yet.
 func (d *Driver) MigrationStep(f func(ctx context.Context, id api.InstanceID, p hypervisor.MigrationProgress) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,7 +88,7 @@ func (d *Driver) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Mi
 	return d.send(ctx, id, m, o, first)
 }
 
-// fits asks what a real driver asks.
+// fits makes the same check as the real driver.
 func fits(running, target hypervisor.Domain) error {
 	text, err := running.XML()
 	if err == nil {
@@ -96,8 +97,8 @@ func fits(running, target hypervisor.Domain) error {
 	return err
 }
 
-// send does a migration: every step before the commit may fail, and then the
-// machine runs on here.
+// send performs a migration: every step before the commit may fail, and then
+// the machine continues here.
 func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, first order) (hypervisor.MigrationResult, error) {
 	none := hypervisor.MigrationResult{}
 	progress := hypervisor.MigrationProgress{Phase: hypervisor.MigrationPreparing, TotalBytes: fakeBytes, RemainingBytes: fakeBytes}
@@ -113,7 +114,7 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	}
 	defer target.close()
 	fail := func(err error) (hypervisor.MigrationResult, error) {
-		_ = target.say(order{Do: "cancel"}) // it notices the closed stream too
+		_ = target.say(order{Do: "cancel"}) // the closed stream cancels too
 		d.back(id)
 		return none, err
 	}
@@ -152,7 +153,7 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	return hypervisor.MigrationResult{Downtime: time.Millisecond, Elapsed: time.Second, TransferredBytes: progress.TotalBytes}, nil
 }
 
-// take lets the test have its say before a step.
+// take reports a step to the test's hook and returns its error.
 func (d *Driver) take(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, p hypervisor.MigrationProgress) error {
 	d.mu.Lock()
 	m.progress = p
@@ -169,7 +170,7 @@ func (d *Driver) take(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	return context.Cause(ctx)
 }
 
-// commit forgets the machine here, unless it was aborted or has stopped.
+// commit removes the machine here, unless it was aborted or has stopped.
 func (d *Driver) commit(ctx context.Context, id api.InstanceID, m *move) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,7 +185,7 @@ func (d *Driver) commit(ctx context.Context, id api.InstanceID, m *move) bool {
 	return true
 }
 
-// back lets the machine run on here.
+// back continues the machine here.
 func (d *Driver) back(id api.InstanceID) {
 	d.change(id, hypervisor.Outgoing, func(dom *domain) { d.set(dom, hypervisor.Running, "", hypervisor.EventResumed) })
 }
@@ -249,14 +250,14 @@ func (d *Driver) MigrationStatus(ctx context.Context, id api.InstanceID) (hyperv
 	return s, nil
 }
 
-// Strand is the source's agent dying in the middle of the last step: the
-// machine stands still, and nobody moves it.
+// Strand simulates a crash of the source's agent in the middle of the last
+// step: the machine is paused, and no migration is in progress.
 func (d *Driver) Strand(id api.InstanceID) {
 	d.change(id, hypervisor.Running, func(dom *domain) { d.set(dom, hypervisor.Outgoing, "", hypervisor.EventPaused) })
 }
 
-// StrandReceived is Strand when the target has received all of it: that holds
-// the locks of the shared disks until it discards the machine.
+// StrandReceived is like Strand after the target has received everything: the
+// target holds the locks of the shared disks until it discards the machine.
 func (d *Driver) StrandReceived(id api.InstanceID, target *Driver) {
 	d.Strand(id)
 	d.mu.Lock()
@@ -268,7 +269,8 @@ func (d *Driver) StrandReceived(id api.InstanceID, target *Driver) {
 	target.domains[id] = &domain{spec: spec, running: spec, received: true, status: hypervisor.Status{ID: id, State: hypervisor.Incoming}}
 }
 
-// holds reports whether this node's QEMU has the locks of the machine's disks.
+// holds reports whether this node's QEMU holds the locks of the machine's
+// disks.
 func (d *Driver) holds(id api.InstanceID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -276,7 +278,7 @@ func (d *Driver) holds(id api.InstanceID) bool {
 	return ok && dom.received
 }
 
-// remote is the target, as the source sees it.
+// remote is the source's connection to the target.
 type remote struct {
 	conn    net.Conn
 	stop    func() bool
@@ -290,7 +292,7 @@ func dial(ctx context.Context, t hypervisor.Tunnel, lost context.CancelCauseFunc
 	if err != nil {
 		return nil, err
 	}
-	// A cancelled migration must still be able to say so.
+	// A canceled migration must still be able to send its cancel order.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now().Add(5 * time.Second)) })
 	r := &remote{conn, stop, json.NewEncoder(conn), make(chan answer, 1)}
 	go r.listen(lost)
@@ -306,7 +308,7 @@ func (r *remote) listen(lost context.CancelCauseFunc) {
 			lost(errors.Join(api.Errorf(api.CodeUnavailable, "the connection to the target is lost"), err))
 			return
 		}
-		r.answers <- a // one for each order: there is room
+		r.answers <- a // never blocks: one answer per order
 	}
 }
 
@@ -327,11 +329,11 @@ func (r *remote) say(o order) error {
 func (r *remote) close() {
 	r.stop()
 	_ = r.conn.Close()
-	for range r.answers { // listen has ended
+	for range r.answers { // until listen has ended
 	}
 }
 
-// payload sends a little over the other streams, so that a tunnel is used as
+// payload sends a little over the other streams, so that the tunnel is used as
 // by real nodes.
 func payload(ctx context.Context, o hypervisor.MigrateOptions) error {
 	streams := []hypervisor.Stream{hypervisor.StreamMemory}
@@ -351,7 +353,7 @@ func payload(ctx context.Context, o hypervisor.MigrateOptions) error {
 	return nil
 }
 
-// clone keeps a caller's slices from being ours.
+// clone copies the slices that the caller owns.
 func clone(spec hypervisor.Domain) hypervisor.Domain {
 	spec.Disks, spec.CDROMs, spec.NICs = slices.Clone(spec.Disks), slices.Clone(spec.CDROMs), slices.Clone(spec.NICs)
 	return spec

@@ -6,17 +6,19 @@ import (
 	"io"
 )
 
-// A screen is a small VNC server (RFC 6143): no password, raw pixels, a picture
-// of coloured bars. Each key that is pressed makes the bar at the bottom longer.
+// A screen is a small VNC server (RFC 6143): no password, raw pixels, a
+// picture of colored bars. Each pressed key makes the bar at the bottom
+// longer.
 const (
 	screenWidth, screenHeight = 320, 200 // pixels
 	barHeight                 = 20       // of the bar at the bottom
-	barStep                   = 16       // pixels a key
+	barStep                   = 16       // pixels per key
 
 	maxCutText = 64 << 10
 )
 
-// bars of the picture from left to right, as red, green and blue.
+// bars are the colors of the picture from left to right, as red, green and
+// blue.
 var bars = [][3]byte{{255, 255, 255}, {255, 255, 0}, {0, 255, 255}, {0, 255, 0}, {255, 0, 255}, {255, 0, 0}, {0, 0, 255}, {32, 32, 32}}
 
 // Messages from the client, RFC 6143 section 7.5.
@@ -24,19 +26,19 @@ const (
 	setPixelFormat, setEncodings, updateRequest, keyEvent, pointerEvent, cutText = 0, 2, 3, 4, 5, 6
 )
 
-// pixels are how the client wants them, RFC 6143 section 7.4: 32 bits each, or
-// not at all.
+// pixels is the pixel format of the client, RFC 6143 section 7.4; only 32 bits
+// per pixel are supported.
 type pixels struct{ red, green, blue byte } // shifts
 
 type screen struct {
 	conn    io.ReadWriter
 	format  pixels
 	keys    int  // pressed
-	shown   int  // of them, to the client
-	waiting bool // the client wants to hear of the next change
+	shown   int  // value of keys in the last picture sent
+	waiting bool // the client has requested an update
 }
 
-// serveScreen until the viewer leaves.
+// serveScreen serves one viewer until it disconnects.
 func serveScreen(conn io.ReadWriter) error {
 	s := &screen{conn: conn, format: pixels{16, 8, 0}, shown: -1}
 	if err := s.begin(); err != nil {
@@ -55,7 +57,8 @@ func (s *screen) read(n int) ([]byte, error) {
 	return b, err
 }
 
-// begin shakes hands: version, no security, and what the screen is like.
+// begin performs the handshake: version, security, and the screen's
+// parameters.
 func (s *screen) begin() error {
 	if _, err := io.WriteString(s.conn, "RFB 003.008\n"); err != nil {
 		return err
@@ -63,16 +66,16 @@ func (s *screen) begin() error {
 	if _, err := s.read(12); err != nil { // the client's version
 		return err
 	}
-	if _, err := s.conn.Write([]byte{1, 1}); err != nil { // one kind of security: none
+	if _, err := s.conn.Write([]byte{1, 1}); err != nil { // one security type: none
 		return err
 	}
 	if _, err := s.read(1); err != nil {
 		return err
 	}
-	if _, err := s.conn.Write([]byte{0, 0, 0, 0}); err != nil { // let in
+	if _, err := s.conn.Write([]byte{0, 0, 0, 0}); err != nil { // security result: OK
 		return err
 	}
-	if _, err := s.read(1); err != nil { // whether it shares the screen
+	if _, err := s.read(1); err != nil { // the shared flag
 		return err
 	}
 	const name = "basalt"
@@ -84,7 +87,7 @@ func (s *screen) begin() error {
 	return err
 }
 
-// message is read and answered.
+// message reads one message and answers it.
 func (s *screen) message() error {
 	kind, err := s.read(1)
 	if err != nil {
@@ -113,7 +116,7 @@ func (s *screen) message() error {
 			return err
 		}
 		s.waiting = true
-		if b[0] == 0 { // not only what has changed
+		if b[0] == 0 { // not incremental
 			s.shown = -1
 		}
 	case keyEvent:
@@ -142,7 +145,8 @@ func (s *screen) message() error {
 	return s.show()
 }
 
-// show sends the picture, if the client waits for it and does not have it.
+// show sends the picture, if the client has requested an update and the
+// picture has changed.
 func (s *screen) show() error {
 	if !s.waiting || s.shown == s.keys {
 		return nil

@@ -8,22 +8,23 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// A pretended guest's load rises and falls between idle and busy, of each
-// processor, once in every cycle. Its disks and network follow it.
+// The load of a simulated guest rises and falls between idle and busy, on
+// every processor, once per cycle. Its disk and network traffic is
+// proportional to it.
 const (
 	cycle       = 90 * time.Second
 	rest, work  = 0.1, 0.9
-	fullRead    = 40 << 20 // bytes a second at full load
+	fullRead    = 40 << 20 // bytes per second at full load
 	fullWrite   = 12 << 20
 	fullReceive = 5 << 20
 	fullSend    = 1 << 20
-	request     = 64 << 10 // bytes of a request
+	request     = 64 << 10 // bytes per request
 )
 
-// pretend is the usage of a guest that has run for so long: the load integrated
-// over time, so that the sums only grow.
+// pretend returns the usage of a guest after the given run time: the load
+// integrated over time, so that the counters only grow.
 func pretend(id api.InstanceID, d hypervisor.Domain, ran time.Duration) hypervisor.Usage {
-	phase := 0.0 // guests do not all work at once
+	phase := 0.0 // guests are not all busy at the same time
 	for _, c := range []byte(id) {
 		phase += float64(c)
 	}

@@ -13,21 +13,21 @@ var (
 	big    = binary.BigEndian
 )
 
-// disc is where everything lies.
+// disc is the layout of a disc.
 type disc struct {
 	label          string
 	at             time.Time
-	dirs           []*node // in the order of the path table
+	dirs           []*node // in path table order
 	files          []*node
 	tableBytes     int
 	tableL, tableM uint32
 	total          uint32 // sectors
 }
 
-// lay gives everything its place: descriptors, path tables, directories, files.
+// lay assigns sectors: descriptors, path tables, directories, files.
 func (d *disc) lay(root *node) {
 	d.dirs = []*node{root}
-	for i := 0; i < len(d.dirs); i++ { // level by level, as the path table wants it
+	for i := 0; i < len(d.dirs); i++ { // level by level, as the path table requires
 		n := d.dirs[i]
 		n.number = i + 1
 		for _, c := range n.children {
@@ -56,7 +56,7 @@ func (d *disc) lay(root *node) {
 	d.total = next
 }
 
-// primary volume descriptor: ECMA-119 section 8.4.
+// primary returns the primary volume descriptor: ECMA-119 section 8.4.
 func (d *disc) primary() []byte {
 	b := make([]byte, sector)
 	b[0] = 1
@@ -83,7 +83,7 @@ func (d *disc) primary() []byte {
 	return b
 }
 
-// terminator: section 8.3.
+// terminator returns the volume descriptor set terminator: section 8.3.
 func terminator() []byte {
 	b := make([]byte, sector)
 	b[0] = 255
@@ -91,7 +91,7 @@ func terminator() []byte {
 	return b
 }
 
-// pathTable: section 9.4.
+// pathTable returns a path table: section 9.4.
 func (d *disc) pathTable(order binary.AppendByteOrder) []byte {
 	var b []byte
 	for _, n := range d.dirs {
@@ -117,7 +117,8 @@ func tableName(n *node) string {
 	return fmt.Sprintf("D%07d", n.number)
 }
 
-// directory is the extent of one: no record crosses a sector (section 6.8.1.1).
+// directory returns the extent of a directory: no record crosses a sector
+// (section 6.8.1.1).
 func (d *disc) directory(n *node) []byte {
 	var b []byte
 	for _, r := range d.records(n) {
@@ -151,7 +152,7 @@ func (d *disc) records(n *node) [][]byte {
 	return rs
 }
 
-// record: section 9.1.
+// record returns a directory record: section 9.1.
 func (d *disc) record(n *node, name string, susp []byte) []byte {
 	head := 33 + len(name)
 	head += head % 2
@@ -184,7 +185,7 @@ const (
 	reference = "ER\x12\x01\x0a\x00\x00\x01RRIP_1991A"
 )
 
-// posix is PX: mode, links, owner and group (root).
+// posix returns the PX entry: mode, links, owner and group (root).
 func posix(n *node) []byte {
 	b := append(make([]byte, 0, 36), 'P', 'X', 36, 1)
 	links := uint32(1)
@@ -209,12 +210,12 @@ func unixMode(m fs.FileMode) uint32 {
 	return mode | 0o100000
 }
 
-// nameEntry is NM: the name as it is.
+// nameEntry returns the NM entry: the unchanged name.
 func nameEntry(name string) []byte {
 	return append([]byte{'N', 'M', byte(5 + len(name)), 1, 0}, name...)
 }
 
-// linkEntry is SL: the target, component by component.
+// linkEntry returns the SL entry: the target, component by component.
 func linkEntry(target string) []byte {
 	if target == "" {
 		return nil

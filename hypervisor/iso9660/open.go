@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Bounds of what is read of a disc, which may be anything.
+// Limits when reading a disc, which is untrusted.
 const (
 	maxDescriptors    = 32
 	maxDirectoryBytes = 8 << 20
@@ -19,9 +19,9 @@ const (
 	maxNameBytes      = 255
 )
 
-// Disc is one that is read: a file system of directories and plain files, with the
-// names that Rock Ridge gives them, or their plain ones. It may be used by several
-// goroutines at once.
+// Disc is a disc that is read: a file system of directories and plain files,
+// with their Rock Ridge names, or their plain ones. It is safe for concurrent
+// use.
 type Disc struct {
 	r    io.ReaderAt
 	size int64
@@ -29,7 +29,7 @@ type Disc struct {
 	skip int // bytes before the Rock Ridge fields of each record (SP, SUSP 1.12 section 5.3)
 }
 
-// entry of a directory.
+// entry is a directory entry.
 type entry struct {
 	name   string
 	extent int64 // in bytes
@@ -37,7 +37,8 @@ type entry struct {
 	mode   fs.FileMode
 }
 
-// Open reads the descriptors of a disc of size bytes. The error names what is wrong.
+// Open reads the descriptors of a disc of size bytes. The error says what is
+// invalid.
 func Open(r io.ReaderAt, size int64) (*Disc, error) {
 	d := &Disc{r: r, size: size}
 	for i := range int64(maxDescriptors) {
@@ -63,7 +64,8 @@ func Open(r io.ReaderAt, size int64) (*Disc, error) {
 	return nil, errors.New("iso9660: this is no ISO image: it has no primary volume descriptor")
 }
 
-// bytes of the disc; io.ErrUnexpectedEOF where they reach beyond its end.
+// bytes reads n bytes of the disc at the offset; io.ErrUnexpectedEOF if they
+// extend beyond its end.
 func (d *Disc) bytes(at, n int64) ([]byte, error) {
 	if at < 0 || n < 0 || at > d.size-n {
 		return nil, fmt.Errorf("the image ends at %d bytes, want %d: %w", d.size, at+n, io.ErrUnexpectedEOF)
@@ -75,8 +77,8 @@ func (d *Disc) bytes(at, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// record reads one (ECMA-119 section 9.1), which fills b, and returns what follows its
-// name: the fields of SUSP.
+// record decodes the directory record at the start of b (ECMA-119 section
+// 9.1), and returns what follows its name: the SUSP fields.
 func record(b []byte) (e entry, susp []byte, err error) {
 	if len(b) < 34 || 33+int(b[32]) > len(b) {
 		return e, nil, errors.New("iso9660: a directory record is too short")
@@ -98,7 +100,7 @@ func record(b []byte) (e entry, susp []byte, err error) {
 	return e, b[min(at+(at%2), len(b)):], nil
 }
 
-// readSkip asks the root's first record, the only place where SP is.
+// readSkip reads SP from the root's first record, the only one that has it.
 func (d *Disc) readSkip() error {
 	b, err := d.bytes(d.root.extent, sector)
 	if err != nil {
@@ -112,7 +114,8 @@ func (d *Disc) readSkip() error {
 	return nil
 }
 
-// directory lists one, sorted by names. Names that no path could have are left out.
+// directory returns the entries of a directory, sorted by name. It omits names
+// that are not valid in a path.
 func (d *Disc) directory(of entry) ([]entry, error) {
 	if of.size > maxDirectoryBytes {
 		return nil, fmt.Errorf("iso9660: directory %s has %d bytes, want at most %d", of.name, of.size, maxDirectoryBytes)
@@ -136,7 +139,7 @@ func (d *Disc) directory(of entry) ([]entry, error) {
 			return nil, err
 		}
 		at += n
-		if e.name == "\x00" || e.name == "\x01" { // itself, and what it lies in
+		if e.name == "\x00" || e.name == "\x01" { // . and ..
 			continue
 		}
 		if err := d.rockRidge(&e, susp[min(d.skip, len(susp)):]); err != nil {
@@ -150,7 +153,7 @@ func (d *Disc) directory(of entry) ([]entry, error) {
 	return slices.CompactFunc(all, func(a, b entry) bool { return a.name == b.name }), nil
 }
 
-// rockRidge takes the name and the type of the file from the fields of SUSP.
+// rockRidge sets the name and the type of the file from the SUSP fields.
 func (d *Disc) rockRidge(e *entry, susp []byte) error {
 	var name []byte
 	for hops := 0; len(susp) >= 4; {
@@ -165,9 +168,9 @@ func (d *Disc) rockRidge(e *entry, susp []byte) error {
 			name = append(name, f[5:]...)
 		case kind == "PX" && n >= 12:
 			if m := little.Uint32(f[4:]) & 0o170000; m != 0o040000 && m != 0o100000 {
-				e.mode |= fs.ModeIrregular // a link, say, which nobody follows here
+				e.mode |= fs.ModeIrregular // such as a link, which is not followed
 			}
-		case kind == "CE" && n >= 28: // the rest is elsewhere; nothing of worth follows here
+		case kind == "CE" && n >= 28: // continuation area; it replaces the rest of this one
 			if hops++; hops > maxContinuations {
 				return errors.New("iso9660: a name is in too many parts")
 			}
@@ -232,7 +235,7 @@ func (d *Disc) open(name string) (fs.File, error) {
 	return &openFile{SectionReader: io.NewSectionReader(d.r, at.extent, at.size), entry: at}, nil
 }
 
-// openFile is a plain file, which can be read at any place.
+// openFile is a plain file, which supports random access.
 type openFile struct {
 	*io.SectionReader
 	entry entry
@@ -241,7 +244,7 @@ type openFile struct {
 func (f *openFile) Stat() (fs.FileInfo, error) { return info{f.entry}, nil }
 func (*openFile) Close() error                 { return nil }
 
-// openDirectory is a directory, and what has not been read of it.
+// openDirectory is a directory, with the entries that have not been read yet.
 type openDirectory struct {
 	entry entry
 	rest  []entry
@@ -271,7 +274,7 @@ func (d *openDirectory) ReadDir(n int) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// info implements fs.FileInfo. Nobody asks when a file was made.
+// info implements fs.FileInfo. It has no modification time: nothing uses it.
 type info struct{ entry }
 
 func (i info) Name() string       { return path.Base(i.name) }

@@ -30,7 +30,7 @@ func made(t testing.TB) []byte {
 	return out.Bytes()
 }
 
-// What Write writes, Open reads.
+// TestOpen checks that Open reads what Write has written.
 func TestOpen(t *testing.T) {
 	b := made(t)
 	d, err := Open(bytes.NewReader(b), int64(len(b)))
@@ -45,17 +45,18 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	if err := fstest.TestFS(d, names...); err != nil {
-		t.Error(err)
+		t.Errorf("fstest.TestFS: %v", err)
 	}
 	if _, err := d.Open("packages/nothing"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("Open of a missing file = %v, want fs.ErrNotExist", err)
 	}
 }
 
-// The disc that another program makes, with names in continuation areas.
+// TestOpenOfXorriso reads a disc of another program, with names in
+// continuation areas.
 func TestOpenOfXorriso(t *testing.T) {
 	if _, err := exec.LookPath("xorriso"); err != nil {
-		t.Fatal("no xorriso: installer/dev/setup.sh installs it")
+		t.Fatal("xorriso is not installed: installer/dev/setup.sh installs it")
 	}
 	dir, iso := t.TempDir(), filepath.Join(t.TempDir(), "disc.iso")
 	long := strings.Repeat("n", 230) + "+~.deb"
@@ -68,7 +69,7 @@ func TestOpenOfXorriso(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("xorriso", "-as", "mkisofs", "-quiet", "-r", "-o", iso, dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("xorriso: %v\n%s", err, out)
 	}
 	b, err := os.ReadFile(iso)
 	if err != nil {
@@ -84,7 +85,7 @@ func TestOpenOfXorriso(t *testing.T) {
 		}
 	}
 	if _, err := d.Open("link"); err == nil {
-		t.Error("a link was opened")
+		t.Error("Open of a symbolic link = nil, want an error")
 	}
 }
 
@@ -92,13 +93,13 @@ func TestOpenRefuses(t *testing.T) {
 	b := made(t)
 	for _, n := range []int{0, 100, systemArea * sector, (systemArea + 1) * sector, (systemArea + 4) * sector} {
 		if d, err := Open(bytes.NewReader(b[:n]), int64(n)); err == nil {
-			t.Errorf("%d bytes of a disc are a disc: %v", n, d)
+			t.Errorf("Open of the first %d bytes of a disc = %v, want an error", n, d)
 		}
 	}
 	if _, err := Open(bytes.NewReader(make([]byte, 1<<20)), 1<<20); err == nil || !strings.Contains(err.Error(), "no ISO image") {
-		t.Errorf("zeros: %v", err)
+		t.Errorf("Open of zeros = %v, want an error with \"no ISO image\"", err)
 	}
-	// Cut in the middle of a file: the others are there.
+	// Truncated in the middle of a file: the others can be read.
 	n := int64(len(b)) - 3*sector
 	d, err := Open(bytes.NewReader(b[:n]), n)
 	if err != nil {
@@ -111,7 +112,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	if cut == 0 {
-		t.Error("no file of a truncated disc is said to be truncated")
+		t.Error("no file of a truncated disc returned an error, want at least one")
 	}
 }
 

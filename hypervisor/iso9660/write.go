@@ -1,10 +1,10 @@
-// Package iso9660 writes the small discs that guests get, and reads what lies on
-// another, such as the installation medium: ECMA-119 (ISO 9660) with the Rock Ridge
-// extensions (IEEE P1282, RRIP 1.10), which carry real names, permissions and links.
-// The same tree gives the same bytes.
+// Package iso9660 writes the small discs that guests get, and reads discs such
+// as the installation medium: ECMA-119 (ISO 9660) with the Rock Ridge
+// extensions (IEEE P1282, RRIP 1.10), which store real names, permissions and
+// links. The same tree produces the same bytes.
 //
-// Plain ISO names are numbers: whoever reads these discs knows Rock Ridge, as
-// Linux and the BSDs do.
+// Plain ISO names are numbers: the readers of these discs, Linux and the BSDs,
+// support Rock Ridge.
 package iso9660
 
 import (
@@ -20,7 +20,7 @@ import (
 // without continuation areas.
 const (
 	sector      = 2048
-	systemArea  = 16 // sectors that the format leaves to the system
+	systemArea  = 16 // sectors that the format reserves for the system
 	maxNames    = 150
 	maxEntries  = 10_000
 	maxFileSize = 1<<32 - sector
@@ -42,8 +42,9 @@ type node struct {
 
 func (n *node) dir() bool { return n.mode.IsDir() }
 
-// Write writes a disc labelled label with everything in tree: directories,
-// plain files and symbolic links, owned by root. at is every entry's time.
+// Write writes a disc with the label and everything in tree: directories,
+// plain files and symbolic links, owned by root. at is the time of every
+// entry.
 func Write(w io.Writer, label string, tree fs.FS, at time.Time) error {
 	if !labelForm.MatchString(label) {
 		return fmt.Errorf("iso9660: label %q is not 1 to 32 of A-Z, 0-9, '_', '-'", label)
@@ -69,7 +70,7 @@ func Write(w io.Writer, label string, tree fs.FS, at time.Time) error {
 	return out.err
 }
 
-// read makes the tree of nodes.
+// read builds the tree of nodes.
 func read(tree fs.FS) (*node, error) {
 	root := &node{path: "."}
 	nodes := map[string]*node{".": root}
@@ -100,14 +101,14 @@ func read(tree fs.FS) (*node, error) {
 		if len(n.name)+len(n.link) > maxNames || n.size > maxFileSize || len(nodes) >= maxEntries {
 			return fmt.Errorf("iso9660: %s: name too long, file too large or too many files", p)
 		}
-		n.parent.children = append(n.parent.children, n) // WalkDir goes in the order of names
+		n.parent.children = append(n.parent.children, n) // WalkDir visits in the order of names
 		nodes[p] = n
 		return nil
 	})
 	return root, err
 }
 
-// sectorWriter fills up to whole sectors and keeps the first error.
+// sectorWriter pads to whole sectors and keeps the first error.
 type sectorWriter struct {
 	w   io.Writer
 	err error
@@ -147,7 +148,7 @@ func (s *sectorWriter) file(tree fs.FS, n *node) {
 	}
 }
 
-// pad is how many bytes fill n up to whole sectors.
+// pad returns how many bytes fill n up to whole sectors.
 func pad(n int64) int64 { return (sector - n%sector) % sector }
 
 func sectors(n int64) uint32 { return uint32((n + sector - 1) / sector) }

@@ -42,14 +42,15 @@ func TestSameTreeSameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(a.Bytes(), b.Bytes()) {
-		t.Error("two discs of one tree differ")
+		t.Error("two discs of the same tree differ")
 	}
 	if a.Len()%sector != 0 || string(a.Bytes()[systemArea*sector+1:][:5]) != "CD001" {
-		t.Errorf("%d bytes that do not begin like a disc", a.Len())
+		t.Errorf("the disc has %d bytes, want a multiple of %d and the identifier CD001", a.Len(), sector)
 	}
 }
 
-// xorriso, which nobody here wrote, must read back what was put in.
+// TestXorrisoReadsItBack checks that xorriso, an independent implementation,
+// reads back what was written.
 func TestXorrisoReadsItBack(t *testing.T) {
 	tool, err := exec.LookPath("xorriso")
 	if err != nil {
@@ -66,15 +67,15 @@ func TestXorrisoReadsItBack(t *testing.T) {
 	}
 	msg, err := exec.Command(tool, "-abort_on", "WARNING", "-indev", disc, "-pvd_info", "-osirrox", "on", "-extract", "/", out).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, msg)
+		t.Fatalf("xorriso: %v\n%s", err, msg)
 	}
 	if !strings.Contains(string(msg), "BASALT-TOOLS") {
-		t.Errorf("no label:\n%s", msg)
+		t.Errorf("the output of xorriso has no label BASALT-TOOLS:\n%s", msg)
 	}
 	if diff := cmp.Diff(list(t, tree()), list(t, os.DirFS(out))); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("extracted tree mismatch (-want +got):\n%s", diff)
 	}
-	_ = exec.Command("chmod", "-R", "u+w", out).Run() // for the clean-up
+	_ = exec.Command("chmod", "-R", "u+w", out).Run() // so that the test's directory can be removed
 }
 
 // list returns what is in a tree: mode, target and content of each entry.
@@ -116,15 +117,15 @@ func TestWriteRefuses(t *testing.T) {
 		"wrong sized": {"A", liar{fstest.MapFS{"f": {Data: []byte("12345")}}}},
 	} {
 		if err := Write(&bytes.Buffer{}, c.label, c.tree, at); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("Write of %s = nil, want an error", name)
 		}
 	}
 	if err := Write(full{}, "A", fstest.MapFS{}, at); !errors.Is(err, errFull) {
-		t.Errorf("full disk: %v", err)
+		t.Errorf("Write to a full disk = %v, want %v", err, errFull)
 	}
 }
 
-// liar opens shorter files than it lists.
+// liar opens shorter files than it lists in its directories.
 type liar struct{ fstest.MapFS }
 
 func (l liar) Open(name string) (fs.File, error) {

@@ -11,8 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Abilities implements hypervisor.Driver. libvirt's answers are long, and change only
-// with libvirt and QEMU: they are asked for once of each version.
+// Abilities implements hypervisor.Driver. libvirt's answers are long, and
+// change only with the versions of libvirt and QEMU: they are cached per
+// version.
 func (d *Driver) Abilities(ctx context.Context) (hypervisor.Abilities, error) {
 	if !RunsQEMU(d.opt.URI) {
 		return hypervisor.Abilities{}, ctx.Err()
@@ -60,7 +61,7 @@ func abilities(s *session) (a hypervisor.Abilities, err error) {
 	if a.Firmware, err = hypervisor.ParseFirmware(text); err != nil {
 		return a, err
 	}
-	// Without KVM libvirt refuses the question.
+	// Without KVM libvirt returns an error.
 	if text, err = s.GetDomainCapabilities("", arch, board, kvm, 0); err != nil {
 		return a, nil
 	}
@@ -75,14 +76,15 @@ func abilities(s *session) (a hypervisor.Abilities, err error) {
 	return a, nil
 }
 
-// What libvirt is asked about.
+// Parameters of the queries to libvirt.
 const (
 	arch  = "x86_64"
 	board = "q35"
 	kvm   = "kvm"
 )
 
-// baseline with all features by name, and without those that keep a guest from moving.
+// baseline returns the baseline with all features by name, and without those
+// that prevent migration.
 func baseline(s *session, of []string) (hypervisor.CPU, error) {
 	text, err := s.BaselineHypervisorCPU("", arch, board, kvm, of, lv.CONNECT_BASELINE_CPU_EXPAND_FEATURES|lv.CONNECT_BASELINE_CPU_MIGRATABLE)
 	if err != nil {
@@ -105,8 +107,8 @@ func (d *Driver) BaselineCPU(ctx context.Context, of []hypervisor.CPU) (hypervis
 	return c, err
 }
 
-// describe the processors to libvirt. Its baseline knows no address bits: the fewest
-// are the baseline's, and 0 if one has not said.
+// describe returns the processors in libvirt's form. Its baseline has no
+// address bits: bits is the smallest number, and 0 if one is unknown.
 func describe(of []hypervisor.CPU) (texts []string, bits int, err error) {
 	for i, c := range of {
 		if i == 0 || c.AddressBits < bits {

@@ -12,9 +12,9 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// admit lets QEMU at what libvirt does not give it: the folder in which it
-// makes its screen's socket itself, and the socket of the vGPU. What is not
-// there is missed when the machine starts.
+// admit gives QEMU access to what libvirt does not manage: the directory in
+// which it creates its screen's socket, and the socket of the vGPU. A missing
+// file is not an error here; the start of the machine reports it.
 func (d *Driver) admit(spec hypervisor.Domain) error {
 	var paths []string
 	if spec.VNCSocket != "" {
@@ -31,12 +31,13 @@ func (d *Driver) admit(spec hypervisor.Domain) error {
 	return nil
 }
 
-// giveToQEMU makes the file QEMU's, where QEMU is not root.
+// giveToQEMU makes QEMU's user the owner of the file, if QEMU does not run as
+// root.
 func (d *Driver) giveToQEMU(path string) error {
 	u, err := user.Lookup(d.opt.QEMUUser)
 	var unknown user.UnknownUserError
 	if errors.As(err, &unknown) {
-		return nil // QEMU is root here
+		return nil // QEMU runs as root here
 	} else if err != nil {
 		return err
 	}

@@ -21,11 +21,12 @@ func owner(t *testing.T, path string) int {
 	return int(fi.Sys().(*syscall.Stat_t).Uid)
 }
 
-// On an installed node QEMU is not root, as it is in the other tests: it must
-// be able to make its screen's socket and to connect to its vGPU's.
+// TestAdmitQEMU checks access when QEMU does not run as root, as on an
+// installed node and unlike in the other tests: it must be able to create its
+// screen's socket and to connect to its vGPU's.
 func TestAdmitQEMU(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("host: only root gives files away")
+		t.Skip("host: changing the owner of files requires root")
 	}
 	nobody, err := user.Lookup("nobody")
 	if err != nil {
@@ -52,17 +53,17 @@ func TestAdmitQEMU(t *testing.T) {
 		t.Fatal(err)
 	}
 	if owner(t, run) != 0 || owner(t, vgpu) != 0 {
-		t.Error("where there is no such user QEMU is root")
+		t.Errorf("without such a user the owners are %d and %d, want root", owner(t, run), owner(t, vgpu))
 	}
 	d.opt.QEMUUser = "nobody"
 	if err := d.admit(spec); err != nil {
 		t.Fatal(err)
 	}
 	if owner(t, run) != want || owner(t, vgpu) != want {
-		t.Errorf("owners %d and %d, want %d", owner(t, run), owner(t, vgpu), want)
+		t.Errorf("owners = %d and %d, want %d", owner(t, run), owner(t, vgpu), want)
 	}
 	spec.VGPUSocket += "-not-made-yet"
 	if err := d.admit(spec); err != nil {
-		t.Error("what is not there is for the start to miss:", err)
+		t.Errorf("admit with a missing vGPU socket = %v, want nil", err)
 	}
 }

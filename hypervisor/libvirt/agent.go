@@ -14,11 +14,12 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// The guest agent's commands: QEMU's docs/interop/qemu-ga-ref.rst. Its answers
-// come from the guest and are not trusted; libvirt bounds their length.
+// The guest agent's commands: QEMU's docs/interop/qemu-ga-ref.rst. Its
+// responses come from the guest and are untrusted; libvirt limits their
+// length.
 const (
 	agentTimeout = 10      // seconds for one command
-	agentRate    = 8 << 10 // bytes of a command a second that a slow guest takes: emulated, on a busy node
+	agentRate    = 8 << 10 // bytes of a command per second that a slow guest (emulated, on a busy node) receives
 	pollFirst    = 20 * time.Millisecond
 	pollLast     = 500 * time.Millisecond
 )
@@ -35,7 +36,7 @@ func (d *Driver) Freeze(ctx context.Context, id api.InstanceID) (n int, err erro
 	if err != nil {
 		return 0, err
 	}
-	if string(raw) == `"frozen"` { // and the agent would refuse to do it again
+	if string(raw) == `"frozen"` { // the agent rejects a second freeze
 		return 0, nil
 	}
 	if raw, err = d.agent(ctx, id, "guest-fsfreeze-freeze", nil); err != nil {
@@ -56,7 +57,7 @@ func (d *Driver) Thaw(ctx context.Context, id api.InstanceID) error {
 	return err
 }
 
-// agent sends one command and returns its "return".
+// agent sends one command and returns its "return" value.
 func (d *Driver) agent(ctx context.Context, id api.InstanceID, command string, args any) (json.RawMessage, error) {
 	text, err := json.Marshal(struct {
 		Execute   string `json:"execute"`
@@ -111,7 +112,7 @@ func (d *Driver) AgentExec(ctx context.Context, id api.InstanceID, e hypervisor.
 	raw, err := d.agent(ctx, id, "guest-exec", execArgs{
 		Path: e.Argv[0], Arg: e.Argv[1:], Env: e.Env, Input: base64.StdEncoding.EncodeToString(e.Stdin), Capture: true,
 	})
-	if err != nil && strings.Contains(err.Error(), "Failed to execute child process") { // glib's words, in the guest agent
+	if err != nil && strings.Contains(err.Error(), "Failed to execute child process") { // glib's message, from the guest agent
 		return hypervisor.ExecResult{}, api.Errorf(api.CodeInvalid, "the guest cannot run %q", e.Argv[0]).WithHint("check that the program is installed in the guest and executable")
 	}
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
 )
 
-// A machine that was started before disks had a thread and were opened past the page
-// cache goes on: it takes disks, writes into layers, and moves to a node that opens them
-// otherwise. Its next start gives it what it lacks.
+// TestBeforeIOThreads checks that a machine that was started before disks had
+// an I/O thread and were opened with O_DIRECT keeps working: disks can be
+// attached, it writes into layers, and it migrates to a node that opens its
+// disks differently. Its next start adds what it lacks.
 func TestBeforeIOThreads(t *testing.T) {
 	a, b := twoNodes(t)
 	source, target := a.open(t), b.open(t)
@@ -37,7 +38,7 @@ func TestBeforeIOThreads(t *testing.T) {
 	must("XML", err)
 	for _, part := range []string{"<iothreads>1</iothreads>", ` iothread="1"`} {
 		if !strings.Contains(text, part) {
-			t.Fatalf("no %q in\n%s", part, text)
+			t.Fatalf("the domain XML has no %q:\n%s", part, text)
 		}
 		text = strings.ReplaceAll(text, part, "")
 	}
@@ -80,7 +81,7 @@ func TestBeforeIOThreads(t *testing.T) {
 		text, err := exec.Command("virsh", "-c", "qemu+unix:///system?socket="+filepath.Join(b.dir, "run/libvirt-sock"), "dumpxml", hypervisor.DomainName(dst.ID)).Output()
 		must("virsh dumpxml", err)
 		if got := strings.Contains(string(text), "iothread='1'"); got != start || !strings.Contains(string(text), "io='io_uring'") {
-			t.Errorf("after a start there: %v; a thread for its disks: %v, io_uring: want both so in\n%s", start, got, text)
+			t.Errorf("after a start on the target (%v): I/O thread for its disks: %v, io_uring: want both %v in\n%s", start, got, start, text)
 		}
 	}
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// console is QEMU's end of the serial port's socket. QEMU serves one client
-// and lets others wait without a word, so there is one holder.
+// console is a connection to the serial port's socket of QEMU. QEMU serves one
+// client and lets others wait without a response, so there is one holder.
 type console struct {
 	net.Conn
 	release func()
 }
 
-// Read returns io.EOF when QEMU has ended. Where QEMU had not read all that was written
-// the kernel calls that ECONNRESET.
+// Read returns io.EOF when QEMU has ended. The kernel returns ECONNRESET if
+// QEMU had not read everything that was written.
 func (c *console) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if errors.Is(err, unix.ECONNRESET) {
@@ -34,7 +34,7 @@ func (c *console) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close lets the console go.
+// Close releases the console.
 func (c *console) Close() error {
 	c.release()
 	return c.Conn.Close()
@@ -92,7 +92,7 @@ func (d *Driver) ConsoleLog(ctx context.Context, id api.InstanceID, limit int64)
 	}
 	f, err := openLog(o.SerialLog, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // it has not been started yet
+		return nil, nil // the domain was never started
 	}
 	if err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func (d *Driver) ConsoleLog(ctx context.Context, id api.InstanceID, limit int64)
 	return tail(f, min(max(limit, 0), hypervisor.MaxConsoleLog))
 }
 
-// running is what the XML of a running domain says; wrong_state when it does
-// not run.
+// running returns the values in the XML of a running domain; wrong_state if it
+// does not run.
 func (d *Driver) running(ctx context.Context, id api.InstanceID) (hypervisor.Owned, error) {
 	return with(ctx, d, id, func(dom *lv.Domain) (hypervisor.Owned, error) {
 		st, err := active(dom)
@@ -116,7 +116,7 @@ func (d *Driver) running(ctx context.Context, id api.InstanceID) (hypervisor.Own
 	})
 }
 
-// openLog opens a console log: a plain file, and no other.
+// openLog opens a console log, which must be a plain file.
 func openLog(path string, mode int) (*os.File, error) {
 	f, err := os.OpenFile(path, mode|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -148,9 +148,9 @@ func tail(f *os.File, limit int64) ([]byte, error) {
 	return text[:got], nil
 }
 
-// trimLogs cuts every console log that has grown past its limit down to its
-// end. QEMU appends, so it goes on where the file then ends; what the guest
-// says in between is lost.
+// trimLogs truncates every console log that has grown past its limit to its
+// end. QEMU opens the file for appending, so it continues at its new end;
+// output during the truncation is lost.
 func (d *Driver) trimLogs(ctx context.Context) {
 	logs, err := do(ctx, d, "", func(s *session) ([]string, error) {
 		found, err := d.mine(s)
@@ -166,7 +166,7 @@ func (d *Driver) trimLogs(ctx context.Context) {
 		return logs, err
 	})
 	if err != nil {
-		return // the next round is not far
+		return // tried again in the next round
 	}
 	for _, path := range logs {
 		if err := trim(path, d.opt.MaxLogBytes); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A QEMU that ends before it has read what was typed ends the console as any other.
+// TestConsoleEndsUnread checks that the console ends normally if QEMU ends
+// before it has read its input.
 func TestConsoleEndsUnread(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
@@ -31,6 +32,6 @@ func TestConsoleEndsUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, c); err != nil {
-		t.Errorf("got %v, want its end", err)
+		t.Errorf("read the console after QEMU has ended: %v, want EOF", err)
 	}
 }

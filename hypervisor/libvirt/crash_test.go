@@ -24,7 +24,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
 )
 
-// TestMain lets this binary be a source's agent, to be killed.
+// TestMain lets this binary act as a source's agent that is killed.
 func TestMain(m *testing.M) {
 	if order := os.Getenv(orderVariable); order != "" {
 		if err := carryOut(order); err != nil {
@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crashes of everything that takes part in a move from a to b.
+// crashes returns a Crash for everything that takes part in a migration from a
+// to b.
 func crashes(a, b *testNode, source *Driver) []drivertest.Crash {
 	agent := &mortal{Driver: source}
 	libvirtd := func(n *testNode) func(*testing.T, api.InstanceID) {
@@ -72,22 +73,22 @@ func (n *testNode) killProgram(t *testing.T, text string) {
 		}
 		return
 	}
-	t.Fatalf("%s has no process %q", n.name, text)
+	t.Fatalf("%s has no process with %q in its command line", n.name, text)
 }
 
-// mortal is a driver whose Migrate runs in a process of its own, as that of an
-// agent which is killed does. The rest is what the agent finds when it is
-// started again.
+// mortal is a driver whose Migrate runs in a separate process, so that an
+// agent can be killed. The embedded Driver is what the agent uses after its
+// restart.
 type mortal struct {
 	*Driver
 
 	mu    sync.Mutex
-	agent *os.Process // nil: none is at it
+	agent *os.Process // nil: none is running
 }
 
 const orderVariable = "BASALT_TEST_MIGRATE"
 
-// order is what the process is told.
+// order is the instruction to the process, as JSON in its environment.
 type order struct {
 	URI, MigrationDirHere, TunnelSocket string
 	Node                                api.NodeID
@@ -97,7 +98,7 @@ type order struct {
 	BandwidthBytesPerSecond             int64
 }
 
-// die is the agent's death.
+// die kills the agent.
 func (m *mortal) die(t *testing.T, _ api.InstanceID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +161,8 @@ func (m *mortal) set(agent *os.Process) {
 	m.agent = agent
 }
 
-// serveTunnel opens a stream for each connection, which names it first.
+// serveTunnel opens a stream for each connection, which starts with the
+// stream's name.
 func serveTunnel(ctx context.Context, l net.Listener, tunnel hypervisor.Tunnel) {
 	for {
 		conn, err := l.Accept()
@@ -179,7 +181,7 @@ func serveTunnel(ctx context.Context, l net.Listener, tunnel hypervisor.Tunnel) 
 	}
 }
 
-// carryOut is the agent's process.
+// carryOut is the main function of the agent's process.
 func carryOut(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -199,7 +201,7 @@ func carryOut(text string) error {
 	return errors.Join(err, d.Close())
 }
 
-// socketTunnel is the other end of serveTunnel.
+// socketTunnel is the client of serveTunnel.
 type socketTunnel string
 
 func (s socketTunnel) Open(ctx context.Context, stream hypervisor.Stream) (net.Conn, error) {

@@ -14,16 +14,17 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// detachPoll is how often it is looked whether the guest has let go.
+// detachPoll is how often to check whether the guest has released a device.
 const detachPoll = 100 * time.Millisecond
 
-// devices of a domain: in the running machine (nil: it does not run) and in
-// its definition (nil: it has none any more).
+// devices are a domain's devices: of the running machine (nil: it does not
+// run) and of its definition (nil: it has none any more).
 type devices struct {
 	running, defined *hypervisor.Attached
 }
 
-// look at the domain's devices. What is being moved is not changed.
+// look returns the domain's devices. It returns wrong_state for a domain that
+// is being migrated.
 func look(dom *lv.Domain, id api.InstanceID) (s devices, err error) {
 	st, err := active(dom)
 	if err != nil {
@@ -43,7 +44,7 @@ func look(dom *lv.Domain, id api.InstanceID) (s devices, err error) {
 }
 
 func attached(dom *lv.Domain, flags lv.DomainXMLFlags) (*hypervisor.Attached, error) {
-	// Whatever is attached again later is so with its secrets.
+	// Disks that are attached again later need their secrets.
 	text, err := dom.GetXMLDesc(flags | lv.DOMAIN_XML_SECURE)
 	if err != nil {
 		return nil, err
@@ -97,8 +98,8 @@ func (d *Driver) DetachNIC(ctx context.Context, id api.InstanceID, mac string) e
 	return d.detach(ctx, id, "network interface "+mac, func(a *hypervisor.Attached) (hypervisor.Detachable, error) { return a.DetachNIC(mac) })
 }
 
-// detach takes it out of the definition, presses the guest's button for it, and
-// waits until libvirt does not know it any more.
+// detach removes the device from the definition, requests its removal from the
+// guest, and waits until libvirt does not list it any more.
 func (d *Driver) detach(ctx context.Context, id api.InstanceID, what string, find func(*hypervisor.Attached) (hypervisor.Detachable, error)) error {
 	deadline := time.Now().Add(d.opt.DetachPatience)
 	for asked := false; ; asked = true {
@@ -141,11 +142,11 @@ func detachOnce(dom *lv.Domain, id api.InstanceID, ask bool, find func(*hypervis
 	return false, err
 }
 
-// unplug presses the guest's button for a device. QEMU is asked itself: when
-// the guest lets go of what it was asked for before, at the very moment that
-// libvirt asks again, libvirt (11.3.0) removes the device twice and crashes
-// (virDomainAuditDisk under qemuDomainDetachDeviceLive). Libvirt sees that the
-// device is gone by QEMU's event, as when a guest is late.
+// unplug requests the removal of a device from the guest. It sends the command
+// to QEMU directly: if the guest completes an earlier request at the very
+// moment that libvirt asks again, libvirt (11.3.0) removes the device twice
+// and crashes (virDomainAuditDisk under qemuDomainDetachDeviceLive). Libvirt
+// learns of the removal by QEMU's event, as with a slow guest.
 func unplug(dom *lv.Domain, alias string) error {
 	cmd, err := json.Marshal(map[string]any{"execute": "device_del", "arguments": map[string]string{"id": alias}})
 	if err != nil {
@@ -158,8 +159,8 @@ func unplug(dom *lv.Domain, alias string) error {
 	return unplugged(text)
 }
 
-// unplugged reads QEMU's answer to device_del (QMP reference). A device that is
-// gone, or asked for already, is no error: the next look tells.
+// unplugged reads QEMU's answer to device_del (QMP reference). A device that
+// was removed, or requested already, is not an error: the next check shows it.
 func unplugged(text string) error {
 	var answer struct {
 		Error *struct{ Class, Desc string }
@@ -174,8 +175,8 @@ func unplugged(text string) error {
 	}
 }
 
-// onDisk calls f with a running domain, what it has, and what libvirt calls the
-// disk. idle is what to return for what does not run.
+// onDisk calls f with a running domain, its devices, and libvirt's name of the
+// disk. It returns idle if the domain does not run.
 func (d *Driver) onDisk(ctx context.Context, id api.InstanceID, serial string, idle error, f func(dom *lv.Domain, a hypervisor.Attached, device string) error) error {
 	return d.verb(ctx, id, func(dom *lv.Domain) error {
 		s, err := look(dom, id)
@@ -263,7 +264,7 @@ func (d *Driver) SetSecret(ctx context.Context, secret hypervisor.Secret) error 
 	if err != nil {
 		return err
 	}
-	value := append([]byte(nil), secret.Value...) // the call may outlive us
+	value := append([]byte(nil), secret.Value...) // f may outlive this call
 	_, err = do(ctx, d, "", func(s *session) (struct{}, error) {
 		defer clear(value)
 		have, err := s.SecretDefineXML(text, 0)

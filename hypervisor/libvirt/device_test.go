@@ -14,7 +14,7 @@ func TestUnplugged(t *testing.T) {
 		{`{"return"`, false},
 	} {
 		if err := unplugged(c.answer); (err == nil) != c.ok {
-			t.Errorf("%s: %v", c.answer, err)
+			t.Errorf("unplugged(%s) = %v, want success %v", c.answer, err, c.ok)
 		}
 	}
 }

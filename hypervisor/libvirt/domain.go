@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// with calls f with the instance's domain; not_found when there is none, or
-// none of this node's. See do.
+// with calls f with the instance's domain; not_found if there is none, or if
+// it belongs to another node. See do.
 func with[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(dom *lv.Domain) (T, error)) (T, error) {
 	return do(ctx, d, id, func(s *session) (T, error) {
 		var none T
@@ -29,14 +29,15 @@ func with[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(dom *
 	})
 }
 
-// verb is with for what has no answer but an error.
+// verb is with for functions that return only an error.
 func (d *Driver) verb(ctx context.Context, id api.InstanceID, f func(dom *lv.Domain) error) error {
 	_, err := with(ctx, d, id, func(dom *lv.Domain) (struct{}, error) { return struct{}{}, f(dom) })
 	return err
 }
 
-// mark is whose a domain is. It reads the metadata alone: libvirt does not give
-// the XML of a machine that comes in until all of it is there.
+// mark returns the node and instance that a domain belongs to. It reads the
+// metadata alone: libvirt returns the XML of an incoming machine only after
+// its migration.
 func mark(dom *lv.Domain) (o hypervisor.Owned, ok bool, err error) {
 	text, err := dom.GetMetadata(lv.DOMAIN_METADATA_ELEMENT, hypervisor.MetadataNamespace, lv.DOMAIN_AFFECT_CURRENT)
 	if is(err, lv.ERR_NO_DOMAIN_METADATA) {
@@ -52,7 +53,8 @@ func mark(dom *lv.Domain) (o hypervisor.Owned, ok bool, err error) {
 	return o, ok && name == hypervisor.DomainName(o.ID), nil
 }
 
-// ours is mark, and not_found for a domain that is not this node's.
+// ours is mark, but returns not_found for a domain that does not belong to
+// this node.
 func (d *Driver) ours(dom *lv.Domain) (hypervisor.Owned, error) {
 	o, ok, err := mark(dom)
 	if err == nil && (!ok || o.Node != d.opt.Node) {
@@ -61,7 +63,8 @@ func (d *Driver) ours(dom *lv.Domain) (hypervisor.Owned, error) {
 	return o, err
 }
 
-// owned reads the domain's XML and reports whether it is this node's.
+// owned reads the domain's XML. It returns not_found if the domain does not
+// belong to this node.
 func (d *Driver) owned(dom *lv.Domain, flags lv.DomainXMLFlags) (hypervisor.Owned, error) {
 	text, err := dom.GetXMLDesc(flags)
 	if err != nil {
@@ -82,7 +85,7 @@ func active(dom *lv.Domain) (hypervisor.State, error) {
 	return st, err
 }
 
-// present is what a domain is now, and why.
+// present returns a domain's state and the reason.
 func present(dom *lv.Domain) (hypervisor.State, string, error) {
 	s, reason, err := dom.GetState()
 	if err != nil {
@@ -92,7 +95,7 @@ func present(dom *lv.Domain) (hypervisor.State, string, error) {
 	if st != hypervisor.Paused {
 		return st, why, nil
 	}
-	o, _, err := mark(dom) // does it come, or does it leave?
+	o, _, err := mark(dom) // incoming or outgoing?
 	switch pause := lv.DomainPausedReason(reason); {
 	case err != nil:
 		return "", "", err
@@ -181,7 +184,7 @@ func (d *Driver) start(ctx context.Context, id api.InstanceID, flags lv.DomainCr
 		}
 		err := dom.CreateWithFlags(flags)
 		if st, e := active(dom); err != nil && e == nil && st.Active() {
-			return nil // somebody else was faster
+			return nil // started concurrently
 		}
 		return err
 	})
@@ -202,8 +205,8 @@ func (d *Driver) Destroy(ctx context.Context, id api.InstanceID) error {
 	return none(d.verb(ctx, id, clearUp))
 }
 
-// clearUp ends the domain's QEMU if there is one. libvirt ends that of a guest
-// that panicked by itself, but only a moment after it says that it did.
+// clearUp ends the domain's QEMU if there is one. libvirt itself ends the QEMU
+// of a guest that panicked, but only a moment after its event.
 func clearUp(dom *lv.Domain) error {
 	if yes, err := dom.IsActive(); err != nil || !yes {
 		return err
@@ -231,7 +234,7 @@ func (d *Driver) Undefine(ctx context.Context, id api.InstanceID) error {
 	}))
 }
 
-// none lets a missing domain be what was wanted.
+// none maps not_found to success.
 func none(err error) error {
 	if api.CodeOf(err) == api.CodeNotFound {
 		return nil
@@ -239,7 +242,7 @@ func none(err error) error {
 	return err
 }
 
-// stopped lets a failure pass when the domain has stopped meanwhile.
+// stopped returns nil instead of err if the domain has stopped meanwhile.
 func stopped(dom *lv.Domain, err error) error {
 	if err == nil {
 		return nil
@@ -253,14 +256,15 @@ func stopped(dom *lv.Domain, err error) error {
 	return err
 }
 
-// ending reports whether libvirt refused what asks a domain to stop because its QEMU is
-// about to end, or has ended and libvirt clears up: the domain still counts as active.
+// ending reports whether libvirt failed to stop a domain because its QEMU is
+// about to end, or has ended and libvirt is cleaning up: the domain still
+// counts as active.
 func ending(err error) bool {
 	var e lv.Error
 	if !errors.As(err, &e) {
 		return false
 	}
-	closed := e.Code == lv.ERR_SYSTEM_ERROR && e.Domain == lv.FROM_QEMU // the monitor, by QEMU
+	closed := e.Code == lv.ERR_SYSTEM_ERROR && e.Domain == lv.FROM_QEMU // QEMU closed its monitor
 	return e.Code == lv.ERR_OPERATION_INVALID || closed
 }
 
@@ -292,7 +296,7 @@ func (d *Driver) List(ctx context.Context) ([]hypervisor.Status, error) {
 			switch {
 			case e == nil:
 				all = append(all, st)
-			case !is(e, lv.ERR_NO_DOMAIN): // gone meanwhile
+			case !is(e, lv.ERR_NO_DOMAIN): // removed meanwhile
 				err = e
 			}
 		}
@@ -306,8 +310,8 @@ type mine struct {
 	dom lv.Domain
 }
 
-// mine is every domain of this node, without what only its XML says. The caller
-// frees them.
+// mine returns every domain of this node, without the values that require
+// reading its XML. The caller frees them.
 func (d *Driver) mine(s *session) ([]mine, error) {
 	doms, err := s.ListAllDomains(0)
 	if err != nil {

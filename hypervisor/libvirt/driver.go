@@ -1,13 +1,14 @@
 // Package libvirt drives a real libvirtd. It implements hypervisor.Driver.
 //
 // One goroutine (keep) owns the connection: it connects as soon as there is a
-// libvirtd, registers for events, waits until the connection is lost, and begins again. A verb borrows the
-// connection that there is (session) and does its call on a goroutine of its
-// own, so that it can return when its context ends; an abandoned call goes on
-// and is harmless, for every verb is idempotent. The number of calls under way
-// is limited.
+// libvirtd, registers for events, waits until the connection is lost, and
+// starts again. A method borrows the current connection (session) and makes
+// its call in a separate goroutine, so that it can return when its context
+// ends; an abandoned call continues and is harmless, because every method is
+// idempotent. The number of concurrent calls is limited.
 //
-// Locks: Driver.mu guards what stands under it and is held for moments only.
+// Locks: Driver.mu guards the fields below it and is never held during a call
+// of libvirt.
 package libvirt
 
 import (
@@ -30,26 +31,26 @@ import (
 // Options of a driver.
 type Options struct {
 	URI  string     // empty: qemu:///system
-	Node api.NodeID // whose domains it cares for; it sees no others
-	// Socket is libvirtd's, for QMP and migrations; empty: the one that the URI
-	// names, or the system's.
+	Node api.NodeID // only domains of this node are visible
+	// Socket is libvirtd's socket, for QMP and migrations; empty: the one in the
+	// URI, or the system's.
 	Socket string
-	// MaxLogBytes bounds a console log on the node, because what fills it is
-	// the guest; 0: 16 MiB.
+	// MaxLogBytes limits a console log on the node, because its content comes
+	// from the guest; 0: 16 MiB.
 	MaxLogBytes int64
-	// MigrationDir is where libvirtd and QEMU find the sockets of migrations;
-	// the same on all nodes. Empty: /run/basalt/migrate.
+	// MigrationDir is the directory with the sockets of migrations, as libvirtd
+	// and QEMU see it; the same on all nodes. Empty: /run/basalt/migrate.
 	MigrationDir string
-	// MigrationDirHere is the same folder where this process does not see the
-	// file system that libvirtd sees. Empty: MigrationDir.
+	// MigrationDirHere is the path of the same directory in this process, if its
+	// file system differs from libvirtd's. Empty: MigrationDir.
 	MigrationDirHere string
-	// QEMUUser is whom QEMU runs as, unless there is no such user. Empty:
-	// libvirt-qemu, which is Debian's.
+	// QEMUUser is the user that QEMU runs as, unless there is no such user.
+	// Empty: libvirt-qemu, as on Debian.
 	QEMUUser string
-	// DetachPatience is how long a guest is waited for; 0:
+	// DetachPatience is how long to wait for a guest to release a device; 0:
 	// hypervisor.DetachPatience.
 	DetachPatience time.Duration
-	// Logf, when not nil, is told of lost and made connections.
+	// Logf, when not nil, logs lost and established connections.
 	Logf func(format string, args ...any)
 }
 
@@ -59,13 +60,13 @@ const (
 	migrationDir = "/run/basalt/migrate"
 	qemuUser     = "libvirt-qemu"
 
-	maxCalls      = 64 // under way at once; more wait
+	maxCalls      = 64 // concurrent calls; more wait
 	retryFirst    = 250 * time.Millisecond
 	retryLast     = 5 * time.Second
 	keepAlive     = 5 // seconds between probes of a silent connection
-	keepAliveLost = 3 // probes without an answer: it is lost
+	keepAliveLost = 3 // unanswered probes before the connection counts as lost
 	trimEvery     = 30 * time.Second
-	firstAttempt  = 5 * time.Second // that Open waits
+	firstAttempt  = 5 * time.Second // how long Open waits
 )
 
 // Driver implements hypervisor.Driver.
@@ -78,15 +79,15 @@ type Driver struct {
 
 	mu       sync.Mutex
 	current  *session // nil while there is no connection
-	why      error    // there is none; nil: nobody has tried yet
+	why      error    // why current is nil; nil: no attempt yet
 	consoles map[api.InstanceID]*console
 	moves    map[api.InstanceID]*move        // from here
 	prepared map[api.InstanceID]*incoming    // for moves to here
-	known    map[string]hypervisor.Abilities // by what they depend on
+	known    map[string]hypervisor.Abilities // by the versions that they depend on
 
-	usage atomic.Bool // a question for usage is under way
+	usage atomic.Bool // a call of Usage is in progress
 
-	beforeWake func() // a test's
+	beforeWake func() // test hook
 }
 
 var (
@@ -94,10 +95,10 @@ var (
 	_ hypervisor.Migrator = (*Driver)(nil)
 )
 
-// Open prepares the driver, which connects to libvirtd by itself whenever there
-// is one: now, later, and again after it was away. Open waits a moment for the
-// first attempt; until a connection is there every verb is unavailable and says
-// why.
+// Open returns a driver, which connects to libvirtd by itself whenever that
+// runs: now, later, and after a restart of it. Open waits a moment for the
+// first attempt; without a connection every method returns unavailable with
+// the cause.
 func Open(ctx context.Context, opt Options) (*Driver, error) {
 	if opt.URI == "" {
 		opt.URI = systemURI
@@ -128,12 +129,12 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 	case <-first:
 	case <-ctx.Done():
 		return nil, errors.Join(ctx.Err(), d.Close())
-	case <-time.After(firstAttempt): // it hangs
+	case <-time.After(firstAttempt): // libvirtd hangs
 	}
 	return d, nil
 }
 
-// socketOf is the socket that the URI names, if it does.
+// socketOf returns the socket path in the URI, or "".
 func socketOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -142,8 +143,8 @@ func socketOf(uri string) string {
 	return u.Query().Get("socket")
 }
 
-// RunsQEMU is whether the URI is of a libvirt whose machines are QEMU's, and not
-// of one that pretends them (test:///default).
+// RunsQEMU reports whether the URI is of a libvirt that runs machines with
+// QEMU, and not of its test driver (test:///default).
 func RunsQEMU(uri string) bool {
 	u, err := url.Parse(uri)
 	return err != nil || uri == "" || strings.HasPrefix(u.Scheme, "qemu")
@@ -156,7 +157,8 @@ func (d *Driver) Close() error {
 	return nil
 }
 
-// keep holds a connection until ctx ends. tried is called after each attempt.
+// keep maintains a connection until ctx ends. It calls tried after each
+// attempt.
 func (d *Driver) keep(ctx context.Context, tried func()) {
 	defer close(d.done)
 	trim := time.NewTicker(trimEvery)
@@ -188,8 +190,8 @@ func (d *Driver) keep(ctx context.Context, tried func()) {
 	}
 }
 
-// await tries to connect until it works; nil when ctx has ended. The first
-// failure, and each of another cause, is logged.
+// await tries to connect until it succeeds; it returns nil when ctx has ended.
+// It logs the first failure, and each with another cause.
 func (d *Driver) await(ctx context.Context, tried func()) *session {
 	said := ""
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
@@ -211,8 +213,9 @@ func (d *Driver) await(ctx context.Context, tried func()) *session {
 	}
 }
 
-// dial is connect that ends with ctx: a libvirtd that is stopped, or hangs,
-// answers nothing. A connection that comes later is closed.
+// dial is connect with a context: a libvirtd that is stopped, or hangs, does
+// not respond. A connection that is established after the end of ctx is
+// closed.
 func (d *Driver) dial(ctx context.Context) (*session, error) {
 	type result struct {
 		s   *session
@@ -237,14 +240,14 @@ func (d *Driver) dial(ctx context.Context) (*session, error) {
 	}
 }
 
-// set the connection, or why there is none.
+// set stores the connection, or why there is none.
 func (d *Driver) set(s *session, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.current, d.why = s, why
 }
 
-// borrow is the connection, until release is called.
+// borrow returns the connection, which stays open until release is called.
 func (d *Driver) borrow() (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -256,9 +259,9 @@ func (d *Driver) borrow() (*session, error) {
 	return d.current, nil
 }
 
-// do calls f with the connection and returns what f does, or when ctx ends. f
-// returns its findings rather than writing to its caller's variables: it may
-// outlive the call. id is for the error's words.
+// do calls f with the connection, and returns its results, or ctx's error when
+// ctx ends first. f returns its results rather than writing to variables of
+// its caller: it may outlive the call. id is for the error's text.
 func do[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(s *session) (T, error)) (T, error) {
 	var none T
 	select {
@@ -294,7 +297,7 @@ func do[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(s *sess
 	}
 }
 
-// explain turns libvirt's errors into ours.
+// explain converts libvirt's errors to *api.Error.
 func explain(err error, id api.InstanceID) error {
 	var e lv.Error
 	if !errors.As(err, &e) {
@@ -331,7 +334,8 @@ func notFound(id api.InstanceID) *api.Error {
 	return api.Errorf(api.CodeNotFound, "instance %s has no domain on this node", id)
 }
 
-// idOf is the instance of a domain of Basalt's, going by its name.
+// idOf returns the instance of a domain by its name; false if it is not a
+// domain of Basalt.
 func idOf(name string) (api.InstanceID, bool) {
 	id, ok := strings.CutPrefix(name, hypervisor.DomainName(""))
 	return api.InstanceID(id), ok

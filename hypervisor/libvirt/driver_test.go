@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
 )
 
-// open needs a libvirtd, and starts it as the Makefile does when there is none.
+// open connects to libvirtd, and starts it as the Makefile does if none runs.
 func open(t *testing.T) *Driver {
 	t.Helper()
 	if testing.Short() {
@@ -55,14 +55,14 @@ func TestConformance(t *testing.T) {
 	}.Run(t)
 }
 
-// keep leaves a domain as libvirt has it, and what QEMU and libvirtd wrote.
+// keep saves libvirt's XML of a domain, and the logs of QEMU and libvirtd.
 func keep(f failed.Folder, id api.InstanceID) {
 	name := hypervisor.DomainName(id)
 	f.Output("domain.xml", "virsh", "-c", "qemu:///system", "dumpxml", name)
 	f.Files("/var/log/libvirt/qemu/"+name+".log", filepath.Join(cmp.Or(os.Getenv("BASALT_BUILD"), "../../build"), "libvirt/libvirtd.log"))
 }
 
-// killQEMU kills the one QEMU that runs the domain.
+// killQEMU kills the QEMU process of the domain.
 func killQEMU(t *testing.T, id api.InstanceID) {
 	t.Helper()
 	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -83,13 +83,13 @@ func killQEMU(t *testing.T, id api.InstanceID) {
 		}
 		return
 	}
-	t.Fatalf("no QEMU runs %s", id)
+	t.Fatalf("no QEMU process runs %s", id)
 }
 
-// sector is a domain that boots drivertest's boot sector.
+// sector returns a domain that boots drivertest's boot sector.
 func sector(t *testing.T) hypervisor.Domain {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "basalt-lv-") // sockets have short paths
+	dir, err := os.MkdirTemp("", "basalt-lv-") // paths of sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,8 @@ func remove(t *testing.T, d *Driver, id api.InstanceID) {
 	}
 }
 
-// A node sees neither another node's domains nor anybody else's.
+// TestOtherNodesDomainsAreLeftAlone checks that a node sees neither domains of
+// another node nor foreign ones.
 func TestOtherNodesDomainsAreLeftAlone(t *testing.T) {
 	d := open(t)
 	other, err := Open(context.Background(), Options{Node: "node-other"})
@@ -134,24 +135,24 @@ func TestOtherNodesDomainsAreLeftAlone(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if err := d.Undefine(context.Background(), spec.ID); err != nil {
-			t.Error(err)
+			t.Errorf("Undefine: %v", err)
 		}
 	})
 	if st, err := other.Status(t.Context(), spec.ID); err != nil || st.State != hypervisor.Missing {
-		t.Errorf("the other node sees %+v, %v", st, err)
+		t.Errorf("Status from the other node = %+v, %v, want Missing", st, err)
 	}
 	if all, err := other.List(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("the other node lists %+v, %v", all, err)
+		t.Errorf("List from the other node = %+v, %v, want none", all, err)
 	}
 	if err := other.Undefine(t.Context(), spec.ID); err != nil {
-		t.Error(err)
+		t.Errorf("Undefine from the other node: %v, want nil", err)
 	}
 	spec.Node = "node-other"
 	if err := other.Define(t.Context(), spec); api.CodeOf(err) != api.CodeExists {
-		t.Errorf("the other node took it over: %v", err)
+		t.Errorf("Define from the other node = %v, want exists", err)
 	}
 	if st, err := d.Status(t.Context(), spec.ID); err != nil || st.State != hypervisor.Stopped {
-		t.Errorf("its own node sees %+v, %v", st, err)
+		t.Errorf("Status from its own node = %+v, %v, want Stopped", st, err)
 	}
 }
 
@@ -167,14 +168,14 @@ func TestLostConnection(t *testing.T) {
 	d.mu.Unlock()
 	close(s.lost) // as libvirt's callback does
 	if e := patience.Receive(t, time.Minute, "it connects again", events); e.Type != hypervisor.EventResync {
-		t.Errorf("after the loss: %+v", e)
+		t.Errorf("event after the loss of the connection = %+v, want Resync", e)
 	}
 	if _, err := d.List(t.Context()); err != nil {
-		t.Errorf("after the loss: %v", err)
+		t.Errorf("List after the reconnection: %v", err)
 	}
 }
 
-// A driver without libvirtd is one that does not answer yet.
+// TestNoLibvirtd checks that methods return unavailable without a libvirtd.
 func TestNoLibvirtd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads libvirt")
@@ -185,10 +186,10 @@ func TestNoLibvirtd(t *testing.T) {
 	}
 	defer d.Close()
 	if _, err := d.List(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("want unavailable, got %v", err)
+		t.Errorf("List without libvirtd = %v, want unavailable", err)
 	}
 	if _, err := d.Info(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("want unavailable, got %v", err)
+		t.Errorf("Info without libvirtd = %v, want unavailable", err)
 	}
 }
 
@@ -197,7 +198,7 @@ func TestSocketOf(t *testing.T) {
 		"qemu:///system": "", "qemu+unix:///system?socket=/run/x": "/run/x", "%": "",
 	} {
 		if got := socketOf(uri); got != want {
-			t.Errorf("%s: %q, want %q", uri, got, want)
+			t.Errorf("socketOf(%q) = %q, want %q", uri, got, want)
 		}
 	}
 }
@@ -207,7 +208,7 @@ func TestRunsQEMU(t *testing.T) {
 		"": true, "qemu:///system": true, "qemu+unix:///system?socket=/run/x": true, "test:///default": false,
 	} {
 		if got := RunsQEMU(uri); got != want {
-			t.Errorf("%q: %v, want %v", uri, got, want)
+			t.Errorf("RunsQEMU(%q) = %v, want %v", uri, got, want)
 		}
 	}
 }
@@ -221,19 +222,19 @@ func TestTrim(t *testing.T) {
 		t.Fatal(err)
 	}
 	if st, _ := os.Stat(path); st.Size() != 1003 {
-		t.Errorf("a short log was trimmed to %d bytes", st.Size())
+		t.Errorf("a log of 1003 bytes was trimmed to %d bytes, want it unchanged", st.Size())
 	}
 	if err := trim(path, 40); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != "xxxxxxxend" {
-		t.Errorf("trimmed to %q", got)
+		t.Errorf("trimmed log = %q, want xxxxxxxend", got)
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
 	if err := trim(link, 1); err == nil {
-		t.Error("a link was followed")
+		t.Error("trim of a symbolic link = nil, want an error")
 	}
 }

@@ -23,12 +23,12 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
 )
 
-// image is a guest's disk of installer/guest, and what only it does.
+// image is a guest image of installer/guest, and what is particular to it.
 type image struct {
 	file string
 	size string
 	mkfs string
-	says map[string]string // by script
+	says map[string]string // expected output by script
 }
 
 var (
@@ -42,7 +42,7 @@ var (
 	}}
 )
 
-// path of what make images builds.
+// path returns the path of the image that make images builds.
 func (i image) path(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(cmp.Or(os.Getenv("BASALT_BUILD"), "../../build"), "images", i.file))
@@ -50,15 +50,16 @@ func (i image) path(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: make images builds it", err)
+		t.Fatalf("%v: build it with make images", err)
 	}
 	return path
 }
 
-// The whole way of a real guest: our image boots by its own loader, takes its
-// name from the seed, installs the tools from their disc, runs programs through
-// the agent, and shuts down at the press of the button. What Debian's does
-// besides is seen by appliance/test/e2e/node TestMachine, and here in the long form.
+// TestGuestImage runs a real guest: Basalt's image boots by its own boot
+// loader, gets its name from the seed, installs the tools from their disc,
+// runs programs through the agent, and shuts down at the power button.
+// appliance/test/e2e/node TestMachine and the long form of this test cover
+// what Debian's image does in addition.
 func TestGuestImage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots a real guest")
@@ -76,10 +77,10 @@ func TestGuestImage(t *testing.T) {
 	t.Cleanup(func() {
 		ctx := context.Background()
 		if err := d.Destroy(ctx, spec.ID); err != nil {
-			t.Error(err)
+			t.Errorf("Destroy: %v", err)
 		}
 		if err := d.Undefine(ctx, spec.ID); err != nil {
-			t.Error(err)
+			t.Errorf("Undefine: %v", err)
 		}
 	})
 	if err := d.Define(ctx, spec); err != nil {
@@ -92,19 +93,19 @@ func TestGuestImage(t *testing.T) {
 	for d.AgentPing(ctx, spec.ID) != nil {
 		if ctx.Err() != nil {
 			log, _ := d.ConsoleLog(context.Background(), spec.ID, 4096)
-			t.Fatalf("the guest agent never answered; the console says\n%s", log)
+			t.Fatalf("the guest agent did not respond; the console log is\n%s", log)
 		}
 		time.Sleep(time.Second)
 	}
-	t.Logf("the agent answers after %v", time.Since(began).Round(time.Second))
+	t.Logf("the agent responds after %v", time.Since(began).Round(time.Second))
 	if _, err := d.AgentExec(ctx, spec.ID, hypervisor.Exec{Argv: []string{"no-such-program"}}); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("a program that is not there: %v", err)
+		t.Errorf("AgentExec of a missing program = %v, want invalid", err)
 	}
 	run := func(e hypervisor.Exec) hypervisor.ExecResult {
 		t.Helper()
 		r, err := d.AgentExec(ctx, spec.ID, e)
 		if err != nil {
-			t.Fatalf("%q: %v", e.Argv, err)
+			t.Fatalf("AgentExec of %q: %v", e.Argv, err)
 		}
 		return r
 	}
@@ -112,7 +113,7 @@ func TestGuestImage(t *testing.T) {
 		t.Helper()
 		r := run(hypervisor.Exec{Argv: []string{"/bin/sh", "-c", script}})
 		if r.ExitCode != 0 {
-			t.Errorf("%q: exit %d\n%s%s", script, r.ExitCode, r.Stdout, r.Stderr)
+			t.Errorf("exit code of %q = %d, want 0\n%s%s", script, r.ExitCode, r.Stdout, r.Stderr)
 		}
 		return string(r.Stdout)
 	}
@@ -124,34 +125,35 @@ func TestGuestImage(t *testing.T) {
 	maps.Copy(says, img.says)
 	for script, want := range says {
 		if got := sh(script); got != want {
-			t.Errorf("%q says %q, want %q", script, got, want)
+			t.Errorf("output of %q = %q, want %q", script, got, want)
 		}
 	}
 	if r := run(hypervisor.Exec{Argv: []string{"/bin/cat"}, Stdin: []byte("in\x00out")}); string(r.Stdout) != "in\x00out" {
-		t.Errorf("cat: %q", r.Stdout)
+		t.Errorf("output of cat = %q, want its input %q", r.Stdout, "in\x00out")
 	}
 	if r := run(hypervisor.Exec{Argv: []string{"/bin/sh", "-c", "echo e >&2; kill -9 $$"}}); r.Signal != 9 || string(r.Stderr) != "e\n" {
-		t.Errorf("killed program: %+v", r)
+		t.Errorf("result of a killed program = %+v, want signal 9 and e on stderr", r)
 	}
 	if r := run(hypervisor.Exec{Argv: []string{"/bin/env"}, Env: []string{"A=b c"}}); string(r.Stdout) != "A=b c\n" {
-		t.Errorf("environment: %q", r.Stdout)
+		t.Errorf("environment = %q, want A=b c", r.Stdout)
 	}
 	if r := run(hypervisor.Exec{Argv: []string{"/bin/sh", "-c", "head -c 100000 /dev/zero"}, MaxOutput: 1000}); len(r.Stdout) != 1000 || !r.Truncated {
-		t.Errorf("long output: %d bytes, %v", len(r.Stdout), r.Truncated)
+		t.Errorf("long output has %d bytes, truncated %v, want 1000 and true", len(r.Stdout), r.Truncated)
 	}
 	hotplug(ctx, t, d, spec, img.mkfs, sh)
 	login(t, d, spec)
 	s, err := d.Stats(ctx, spec.ID)
 	if err != nil || len(s.Disks) != 1 || s.Disks[0].ReadBytes < 10<<20 || s.Disks[0].WriteBytes == 0 || s.Disks[0].Serial != "root" {
-		t.Errorf("stats: %+v, %v", s, err)
+		t.Errorf("Stats = %+v, %v, want the disk root with over 10 MiB read and some written", s, err)
 	}
 	shutdown(ctx, t, d, spec)
 }
 
 const testKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHVuaXR0ZXN0a2V5dW5pdHRlc3RrZXl1bml0dGVzdA== me@here"
 
-// hotplug: a real guest takes a disk, sees it grow, writes to it, holds its
-// file systems still, and lets it go when it is unmounted.
+// hotplug checks that a real guest finds an attached disk, sees it grow,
+// writes to it, freezes its file systems, and releases it after it is
+// unmounted.
 func hotplug(ctx context.Context, t *testing.T, d *Driver, spec hypervisor.Domain, mkfs string, sh func(string) string) {
 	t.Helper()
 	k := hypervisor.Disk{Path: filepath.Join(filepath.Dir(spec.SerialLog), "data.qcow2"), Format: "qcow2", Serial: "data"}
@@ -160,7 +162,7 @@ func hotplug(ctx context.Context, t *testing.T, d *Driver, spec hypervisor.Domai
 		{"create", "-q", "-f", "qcow2", k.Path, "64M"}, {"create", "-q", "-f", "qcow2", "-F", "qcow2", "-u", "-b", k.Path, over, "96M"},
 	} {
 		if out, err := exec.Command("qemu-img", args...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("qemu-img %v: %v: %s", args, err, out)
 		}
 	}
 	const device = "/dev/disk/by-id/virtio-data"
@@ -177,21 +179,21 @@ func hotplug(ctx context.Context, t *testing.T, d *Driver, spec hypervisor.Domai
 	sh(mkfs + " " + device + " && mkdir -p /mnt && mount -t ext4 " + device + " /mnt && echo before >/mnt/a && sync")
 	n, err := d.Freeze(ctx, spec.ID)
 	if err != nil || n < 2 {
-		t.Errorf("freeze: %d file systems, %v", n, err)
+		t.Errorf("Freeze = %d, %v, want at least 2 file systems", n, err)
 	}
 	must("snapshot", d.SnapshotDisk(ctx, spec.ID, "data", over))
 	must("thaw", d.Thaw(ctx, spec.ID))
 	sh("echo after >/mnt/b && sync")
 	must("commit", d.CommitDisk(ctx, spec.ID, "data", over, k.Path))
 	if got := sh("cat /mnt/a /mnt/b"); got != "before\nafter\n" {
-		t.Errorf("after the merge: %q", got)
+		t.Errorf("files after the commit = %q, want before and after", got)
 	}
 	sh("umount /mnt")
 	must("detach", d.DetachDisk(ctx, spec.ID, "data"))
 	sh("until test ! -b " + device + "; do sleep 0.2; done")
 }
 
-// guest makes the disk and the discs of a domain.
+// guest returns a domain with its disk and discs.
 func guest(t *testing.T, base, size string) hypervisor.Domain {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "basalt-img-")
@@ -205,7 +207,7 @@ func guest(t *testing.T, base, size string) hypervisor.Domain {
 		SerialSocket: filepath.Join(dir, "serial.sock"), SerialLog: filepath.Join(dir, "console.log"),
 	}
 	if out, err := exec.Command("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", base, d.Disks[0].Path, size).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("qemu-img create: %v: %s", err, out)
 	}
 	seed := filepath.Join(dir, "seed.iso")
 	err = cloudinit.WriteSeed(seed, cloudinit.Seed{
@@ -226,7 +228,8 @@ func guest(t *testing.T, base, size string) hypervisor.Domain {
 	return d
 }
 
-// login waits at the console for the prompt that a return key brings.
+// login waits at the console for the login prompt, which the return key
+// triggers.
 func login(t *testing.T, d *Driver, spec hypervisor.Domain) {
 	t.Helper()
 	ctx, cancel := patience.Context(t.Context(), 2*time.Minute)
@@ -247,7 +250,7 @@ func login(t *testing.T, d *Driver, spec hypervisor.Domain) {
 		n, err := c.Read(buf)
 		said.Write(buf[:n])
 		if err != nil {
-			t.Fatalf("no login prompt: %v\n%s", err, said.String())
+			t.Fatalf("no login prompt on the console: %v\n%s", err, said.String())
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// incoming is a machine that is expected here, until its source hangs up.
+// incoming is a prepared migration to this node, until its source disconnects.
 type incoming struct {
 	streams map[net.Conn]struct{} // Driver.mu guards it
 }
@@ -30,7 +30,7 @@ func (d *Driver) PrepareMigration(ctx context.Context, spec hypervisor.Domain) e
 		return err
 	}
 	if err := d.Undefine(ctx, spec.ID); err != nil {
-		return err // what is left of it here would be taken for it
+		return err // a remaining definition would be mistaken for it
 	}
 	if err := d.admit(spec); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (d *Driver) DiscardMigration(ctx context.Context, id api.InstanceID) error 
 	return nil
 }
 
-// unprepare hangs up and expects the machine no longer.
+// unprepare closes the streams and cancels the preparation.
 func (d *Driver) unprepare(id api.InstanceID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,8 +80,7 @@ func (d *Driver) FinishMigration(ctx context.Context, id api.InstanceID) error {
 	return d.verb(ctx, id, func(dom *lv.Domain) error { return finish(dom, id) })
 }
 
-// finish lets a received machine run. The source calls it too, through the
-// tunnel.
+// finish runs a received machine. The source calls it too, through the tunnel.
 func finish(dom *lv.Domain, id api.InstanceID) error {
 	st, err := active(dom)
 	if err != nil {
@@ -104,15 +103,16 @@ func finish(dom *lv.Domain, id api.InstanceID) error {
 	return unmark(dom)
 }
 
-// received is true when libvirt has ended the migration: it is paused because
-// we wanted it so, and no longer because it comes in.
+// received reports whether libvirt has completed the migration: the domain is
+// paused because of MIGRATE_PAUSED, and no longer because it is being
+// received.
 func received(dom *lv.Domain) (bool, error) {
 	s, reason, err := dom.GetState()
 	return s == lv.DOMAIN_PAUSED && lv.DomainPausedReason(reason) == lv.DOMAIN_PAUSED_USER, err
 }
 
-// unmark takes the mark that it comes in from the running machine: from now on
-// it is one like all others.
+// unmark removes the mark of an incoming domain from the running machine: from
+// now on it is an ordinary one.
 func unmark(dom *lv.Domain) error {
 	o, ok, err := mark(dom)
 	if err != nil || !ok || !o.Incoming {
@@ -146,7 +146,7 @@ func (d *Driver) AcceptMigration(ctx context.Context, id api.InstanceID, s hyper
 	over := s == hypervisor.StreamLibvirt && d.prepared[id] == in
 	d.mu.Unlock()
 	if over {
-		d.unprepare(id) // the source has hung up
+		d.unprepare(id) // the source has disconnected
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// jobPoll is how often it is looked how far a commit is.
+// jobPoll is how often to check the progress of a commit.
 const jobPoll = 200 * time.Millisecond
 
 func idle(id api.InstanceID) error {
@@ -22,7 +22,7 @@ func idle(id api.InstanceID) error {
 func (d *Driver) SnapshotDisk(ctx context.Context, id api.InstanceID, serial, overlay string) error {
 	return d.onDisk(ctx, id, serial, idle(id), func(dom *lv.Domain, a hypervisor.Attached, _ string) error {
 		if name, _ := a.LayerName(serial, overlay); name != "" {
-			return nil // it writes there, or has
+			return nil // it writes there already, or has done so before
 		}
 		text, err := a.SnapshotXML(serial, overlay)
 		if err != nil {
@@ -42,7 +42,8 @@ func (d *Driver) SnapshotDisk(ctx context.Context, id api.InstanceID, serial, ov
 //	         BlockCommit          all is copied            (top written to: pivot)
 //	no job ─────────────► a job ─────────────────► no job, top is not in the chain
 //
-// Whoever dies in between leaves a job that goes on; the next call waits for it.
+// A caller that ends in between leaves a job that continues; the next call
+// waits for it.
 func (d *Driver) CommitDisk(ctx context.Context, id api.InstanceID, serial, top, base string) error {
 	for started := false; ; {
 		done := false

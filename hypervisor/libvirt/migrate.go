@@ -13,31 +13,31 @@ import (
 
 const (
 	progressEvery   = 500 * time.Millisecond
-	abortPatience   = 20 * time.Second // then the streams are cut, and it fails by itself
+	abortPatience   = 20 * time.Second // then the streams are closed, and the migration fails
 	resumePatience  = 10 * time.Second
-	defaultDowntime = 300 * time.Millisecond // QEMU's own
+	defaultDowntime = 300 * time.Millisecond // QEMU's default
 
-	// Live, and the source is undefined when the target has everything. The
+	// Live migration; the source is undefined when the target has everything. The
 	// target then has it defined, but paused: it must not run before the source
-	// is known to be gone, and only we know when. Auto-converge slows down a
-	// machine that writes faster than can be copied. No post-copy: with it, a
-	// broken connection kills the machine.
-	// Unsafe is what libvirt calls it when it cannot see that a disk is shared;
-	// the caller knows which are.
+	// is known to have ended, and only this driver knows when. Auto-converge
+	// slows down a machine that writes faster than can be copied. No post-copy:
+	// with it, a broken connection kills the machine. Unsafe is needed because
+	// libvirt cannot determine that a disk is shared; the caller knows which are.
 	migrateFlags = lv.MIGRATE_LIVE | lv.MIGRATE_PERSIST_DEST | lv.MIGRATE_UNDEFINE_SOURCE | lv.MIGRATE_PAUSED |
 		lv.MIGRATE_AUTO_CONVERGE | lv.MIGRATE_ABORT_ON_ERROR | lv.MIGRATE_UNSAFE
-	// Writes of the machine wait for the copy, or it might never be done.
+	// Writes of the machine wait for the copy, which might otherwise never
+	// complete.
 	copyFlags = lv.MIGRATE_NON_SHARED_DISK | lv.MIGRATE_NON_SHARED_SYNCHRONOUS_WRITES
 )
 
-// move is one migration from here.
+// move is a migration from here.
 type move struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 
-	// Driver.mu guards what follows.
+	// Driver.mu guards the following fields.
 	progress hypervisor.MigrationProgress
-	final    bool // the source is gone: too late to abort
+	final    bool // the source has ended: too late to abort
 }
 
 // Migrate implements hypervisor.Migrator.
@@ -79,7 +79,8 @@ func (d *Driver) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Mi
 	return d.send(ctx, id, m, o, target, params, r)
 }
 
-// parameters of the migration. What cannot be moved is found out here.
+// parameters returns the parameters of the migration, or an error for a
+// machine that cannot be migrated.
 func (d *Driver) parameters(ctx context.Context, id api.InstanceID, o hypervisor.MigrateOptions) (*lv.DomainMigrateParameters, error) {
 	persistent, err := o.Target.XML()
 	if err != nil {
@@ -134,7 +135,7 @@ func (d *Driver) parameters(ctx context.Context, id api.InstanceID, o hypervisor
 	return p, nil
 }
 
-// send does the migration and watches over it.
+// send performs the migration and monitors it.
 func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, target *lv.Connect,
 	params *lv.DomainMigrateParameters, r *relay) (hypervisor.MigrationResult, error) {
 	flags := migrateFlags
@@ -156,7 +157,7 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	}()
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
-	var still time.Time // since when the machine stands still
+	var still time.Time // when the machine was paused
 	var late <-chan time.Time
 	ended := ctx.Done()
 	for {
@@ -199,12 +200,12 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	}
 }
 
-// wake lets the machine run on the target, now that it is gone here.
+// wake runs the machine on the target, after it has ended here.
 func (d *Driver) wake(id api.InstanceID, dom *lv.Domain, r *relay) error {
 	if d.beforeWake != nil {
 		d.beforeWake()
 	}
-	// Nothing else ends a call over a tunnel that is silent.
+	// Only this ends a call over a tunnel that does not respond.
 	late := time.AfterFunc(resumePatience, r.stop)
 	defer late.Stop()
 	if err := finish(dom, id); err != nil {
@@ -213,13 +214,13 @@ func (d *Driver) wake(id api.InstanceID, dom *lv.Domain, r *relay) error {
 	return nil
 }
 
-// tell finds out how far it is.
+// tell reports the progress.
 func (d *Driver) tell(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, still time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, progressEvery)
 	defer cancel()
 	j, err := with(ctx, d, id, func(dom *lv.Domain) (*lv.DomainJobInfo, error) { return dom.GetJobStats(0) })
 	if err != nil || !outgoing(j) {
-		return // not begun yet, or over
+		return // not started yet, or ended
 	}
 	phase := hypervisor.MigrationCopying
 	if !still.IsZero() {
@@ -234,7 +235,8 @@ func (d *Driver) tell(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	}
 }
 
-// abort asks libvirt to end the migration; that it has ended is seen elsewhere.
+// abort requests the end of the migration from libvirt and does not wait for
+// it.
 func (d *Driver) abort(ctx context.Context, id api.InstanceID) {
 	ctx, cancel := context.WithTimeout(ctx, abortPatience)
 	defer cancel()
@@ -261,7 +263,7 @@ func (d *Driver) AbortMigration(ctx context.Context, id api.InstanceID) error {
 			return ctx.Err()
 		}
 	}
-	// What an agent that has died was doing.
+	// A migration that was started by an agent that has died.
 	for asked := false; ; {
 		st, err := with(ctx, d, id, func(dom *lv.Domain) (hypervisor.State, error) {
 			if j, err := dom.GetJobStats(0); err == nil && outgoing(j) {
@@ -331,10 +333,10 @@ func (d *Driver) MigrationStatus(ctx context.Context, id api.InstanceID) (hyperv
 	return s, nil
 }
 
-// dial connects to the target's libvirtd through the relay. cancel is told
+// dial connects to the target's libvirtd through the relay. It calls cancel
 // when the connection is lost.
 func dial(ctx context.Context, socket string, r *relay, cancel context.CancelCauseFunc) (*lv.Connect, error) {
-	// libvirt knows no contexts: without its socket it gives up.
+	// libvirt's API has no contexts: closing its socket ends the call.
 	stop := context.AfterFunc(ctx, r.stop)
 	conn, err := lv.NewConnect("qemu+unix:///system?socket=" + socket)
 	if !stop() && err == nil {
@@ -354,8 +356,8 @@ func dial(ctx context.Context, socket string, r *relay, cancel context.CancelCau
 	return conn, nil
 }
 
-// hangUp closes the connection to the target; over a silent tunnel not even
-// that ends by itself.
+// hangUp closes the connection to the target; over a tunnel that does not
+// respond, even that needs a timeout.
 func hangUp(target *lv.Connect, r *relay) {
 	late := time.AfterFunc(resumePatience, r.stop)
 	defer late.Stop()
@@ -363,7 +365,8 @@ func hangUp(target *lv.Connect, r *relay) {
 	_, _ = target.Close()
 }
 
-// cause is why ctx has ended, if it has, and else err.
+// cause returns the cause of ctx's end joined with err if ctx has ended, and
+// err otherwise.
 func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); why != nil {
 		return errors.Join(why, err)

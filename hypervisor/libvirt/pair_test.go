@@ -16,11 +16,11 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
 )
 
-// nodeScript is the first process of a node of its own on this machine: it has
-// its own /run, libvirt's folders and no network, starts libvirtd and starts it
-// again when it dies, as systemd would. When it is killed, all of the node is.
-// $1 is the node's folder, $2 its name, $3 the host's UUID: libvirt refuses to
-// move anything to the host where it is.
+// nodeScript is the first process of a simulated node on this machine: it has
+// its own /run and libvirt directories and no network, starts libvirtd and
+// restarts it when it dies, as systemd would. Killing it kills all processes
+// of the node. $1 is the node's directory, $2 its name, $3 the host's UUID:
+// libvirt refuses to migrate between hosts with the same UUID.
 const nodeScript = `
 set -e
 mount --make-rslave /
@@ -62,7 +62,7 @@ while :; do
 done
 `
 
-// testNode is a node of its own: libvirtd in its namespaces.
+// testNode is a simulated node: libvirtd in its own namespaces.
 type testNode struct {
 	name, dir string
 	id        api.NodeID
@@ -88,7 +88,7 @@ func startNode(t *testing.T, name, uuid string, id api.NodeID) *testNode {
 	}
 	if err := n.init.Start(); err != nil {
 		_ = os.RemoveAll(dir)
-		t.Skipf("host: no namespaces here: %v", err)
+		t.Skipf("host: cannot create namespaces: %v", err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -102,7 +102,7 @@ func startNode(t *testing.T, name, uuid string, id api.NodeID) *testNode {
 	return n
 }
 
-// kill ends the node with all its processes, as a power cut does.
+// kill ends the node with all its processes, as a power failure does.
 func (n *testNode) kill() {
 	_ = n.init.Process.Kill()
 	_ = n.init.Wait()
@@ -120,14 +120,14 @@ func (n *testNode) open(t *testing.T) *Driver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	patience.Until(t, 5*time.Minute, n.name+" answers", func() bool { // it asks every QEMU what it can, if nobody has before
+	patience.Until(t, 5*time.Minute, n.name+" answers", func() bool { // libvirtd probes every QEMU binary at its first start
 		_, err := d.Info(context.Background())
 		return err == nil
 	})
 	return d
 }
 
-// twoNodes on this machine.
+// twoNodes starts two nodes on this machine.
 func twoNodes(t *testing.T) (source, target *testNode) {
 	t.Helper()
 	if testing.Short() {
@@ -137,7 +137,7 @@ func twoNodes(t *testing.T) (source, target *testNode) {
 		t.Skip("host: libvirtd is not installed: installer/dev/setup.sh installs it")
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("host: namespaces need root")
+		t.Skip("host: creating namespaces requires root")
 	}
 	turn.Libvirt(t)
 	return startNode(t, "basalt-a", "5c1d5bd5-9e5f-4d0c-9f0e-1d0000000001", drivertest.Node),
@@ -160,7 +160,7 @@ func TestPairConformance(t *testing.T) {
 	}.Run(t)
 }
 
-// unprepareAll cuts every stream that comes in.
+// unprepareAll closes every incoming stream.
 func (d *Driver) unprepareAll() {
 	d.mu.Lock()
 	var all []api.InstanceID

@@ -15,12 +15,12 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Sockets of a migration. libvirt hands one and the same path to both nodes:
-// on the target QEMU listens on it, on the source we do, and what connects
-// there is carried through the tunnel to the target's.
+// Sockets of a migration. libvirt passes the same path to both nodes: on the
+// target QEMU listens on it, on the source this driver does, and passes
+// connections through the tunnel to the target's socket.
 
-// socket is where libvirt and QEMU find a stream's socket, or with here where
-// this process does.
+// socket returns the path of a stream's socket for libvirt and QEMU, or, if
+// here is set, for this process.
 func (d *Driver) socket(id api.InstanceID, s hypervisor.Stream, here bool) string {
 	dir := d.opt.MigrationDir
 	if here {
@@ -29,14 +29,14 @@ func (d *Driver) socket(id api.InstanceID, s hypervisor.Stream, here bool) strin
 	return filepath.Join(dir, string(id), string(s))
 }
 
-// socketDir makes the instance's folder, empty, in which QEMU may make its
-// sockets.
+// socketDir creates the instance's directory, empty, in which QEMU may create
+// its sockets.
 func (d *Driver) socketDir(id api.InstanceID) (string, error) {
 	dir := filepath.Join(d.opt.MigrationDirHere, string(id))
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
-	// Others may pass through, to what is theirs, but not look around.
+	// Other users may traverse the directory, but not list it.
 	if err := os.MkdirAll(d.opt.MigrationDirHere, 0o711); err != nil {
 		return "", err
 	}
@@ -46,7 +46,7 @@ func (d *Driver) socketDir(id api.InstanceID) (string, error) {
 	return dir, d.giveToQEMU(dir)
 }
 
-// relay carries what connects to a source's sockets through the tunnel.
+// relay passes connections to a source's sockets through the tunnel.
 type relay struct {
 	cancel    context.CancelCauseFunc // of the migration: a stream could not be opened
 	tunnel    hypervisor.Tunnel
@@ -57,7 +57,8 @@ type relay struct {
 	stop      context.CancelFunc
 }
 
-// relay listens for the instance's streams until close is called.
+// relay listens on the sockets of the instance's streams until close is
+// called.
 func (d *Driver) relay(id api.InstanceID, tunnel hypervisor.Tunnel, failed context.CancelCauseFunc) (*relay, error) {
 	dir, err := d.socketDir(id)
 	if err != nil {
@@ -116,8 +117,8 @@ func (r *relay) close() {
 	_ = os.RemoveAll(r.dir)
 }
 
-// join copies both ways until both sides have ended, one has failed or ctx
-// ends, and closes both.
+// join copies in both directions until both have ended, one has failed or ctx
+// ends, and closes both connections.
 func join(ctx context.Context, a, b net.Conn) error {
 	both := func() { _ = a.Close(); _ = b.Close() }
 	stop := context.AfterFunc(ctx, both)
@@ -128,7 +129,7 @@ func join(ctx context.Context, a, b net.Conn) error {
 		_, err := io.Copy(to, from)
 		half, ok := to.(interface{ CloseWrite() error })
 		if err == nil && ok {
-			err = half.CloseWrite() // the other way may have more to say
+			err = half.CloseWrite() // the other direction may still have data
 		}
 		if err != nil || !ok {
 			both()

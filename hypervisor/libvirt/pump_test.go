@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// sockets is a connection over a unix socket, both ends.
+// sockets returns both ends of a connection over a unix socket.
 func sockets(t *testing.T) (a, b net.Conn) {
 	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
@@ -29,8 +29,8 @@ func sockets(t *testing.T) (a, b net.Conn) {
 	return a, b
 }
 
-// Who has said everything may still be answered: the end of one way is passed
-// on and does not end the other.
+// TestJoinPassesTheEndOn checks that the end of one direction is passed on and
+// does not end the other.
 func TestJoinPassesTheEndOn(t *testing.T) {
 	left, a := sockets(t)
 	b, right := sockets(t)
@@ -43,24 +43,25 @@ func TestJoinPassesTheEndOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(right); err != nil || string(got) != "question" {
-		t.Fatalf("%q, %v", got, err)
+		t.Fatalf("received %q, %v, want question", got, err)
 	}
 	if _, err := io.WriteString(right, "answer"); err != nil {
 		t.Fatal(err)
 	}
 	_ = right.Close()
 	if got, err := io.ReadAll(left); err != nil || string(got) != "answer" {
-		t.Fatalf("%q, %v", got, err)
+		t.Fatalf("received %q, %v, want answer", got, err)
 	}
 	if err := <-done; err != nil {
-		t.Error(err)
+		t.Errorf("join: %v", err)
 	}
 }
 
-// A silent stream ends with its context, at both ends.
+// TestJoinEndsWithItsContext checks that join closes both ends of a silent
+// stream when its context ends.
 func TestJoinEndsWithItsContext(t *testing.T) {
 	left, a := sockets(t)
-	b, right := net.Pipe() // it cannot be closed by half
+	b, right := net.Pipe() // it does not support CloseWrite
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- join(ctx, a, b) }()
@@ -68,7 +69,7 @@ func TestJoinEndsWithItsContext(t *testing.T) {
 	_ = patience.Receive(t, time.Minute, "it ends", done)
 	for _, c := range []net.Conn{left, right} {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
-			t.Error("an end is open")
+			t.Error("read from an end after the context has ended = nil, want an error")
 		}
 	}
 }

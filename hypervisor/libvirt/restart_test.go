@@ -12,15 +12,16 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// libvirtd goes away and comes back: the machine runs on, verbs say
-// unavailable in between, and the driver finds its way back by itself.
+// TestLibvirtdRestart checks that during a restart of libvirtd the machine
+// keeps running, methods return unavailable, and the driver reconnects by
+// itself.
 func TestLibvirtdRestart(t *testing.T) {
 	d := open(t)
 	const script = "../../installer/dev/libvirtd.sh"
 	if out, _ := exec.Command(script, "status").Output(); strings.TrimSpace(string(out)) != "running, started here" {
-		t.Skip("host: this libvirtd is somebody else's: it is not ours to restart")
+		t.Skip("host: libvirtd was not started by these tests and must not be restarted")
 	}
-	turn.Libvirt(t) // nobody else's machine is looked after meanwhile
+	turn.Libvirt(t) // exclusive: no other test's machine is without libvirtd meanwhile
 	spec := sector(t)
 	if err := d.Define(t.Context(), spec); err != nil {
 		t.Fatal(err)
@@ -35,7 +36,7 @@ func TestLibvirtdRestart(t *testing.T) {
 	}
 	<-events // the first Resync
 	if out, err := exec.Command(script, "stop", "--force").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("stop libvirtd: %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command(script, "start").Run() })
 	wait(t, "the loss is noticed", func() bool {
@@ -43,7 +44,7 @@ func TestLibvirtdRestart(t *testing.T) {
 		return api.CodeOf(err) == api.CodeUnavailable
 	})
 	if out, err := exec.Command(script, "start").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("start libvirtd: %v: %s", err, out)
 	}
 	wait(t, "a Resync comes", func() bool {
 		select {
@@ -54,7 +55,7 @@ func TestLibvirtdRestart(t *testing.T) {
 		}
 	})
 	if st, err := d.Status(t.Context(), spec.ID); err != nil || st.State != hypervisor.Running {
-		t.Errorf("the machine is %+v, %v", st, err)
+		t.Errorf("Status after the restart of libvirtd = %+v, %v, want Running", st, err)
 	}
 	killQEMU(t, spec.ID) // events work again
 	wait(t, "the crash is told of", func() bool {

@@ -12,7 +12,7 @@ import (
 // session is one connection to libvirtd.
 type session struct {
 	*lv.Connect
-	users     sync.WaitGroup // verbs that use it; Driver.mu is held to add one
+	users     sync.WaitGroup // calls that use it; Driver.mu is held to add one
 	lost      chan struct{}  // closed when the connection is lost
 	callbacks []int
 }
@@ -24,7 +24,7 @@ var eventLoop = sync.OnceValue(func() error {
 	}
 	go func() {
 		for {
-			_ = lv.EventRunDefaultImpl() // it fails for one round only
+			_ = lv.EventRunDefaultImpl() // an error concerns one iteration only
 		}
 	}()
 	return nil
@@ -32,7 +32,7 @@ var eventLoop = sync.OnceValue(func() error {
 
 func runEventLoop() error { return eventLoop() }
 
-// connect makes a session that reports events.
+// connect opens a session that delivers events.
 func (d *Driver) connect() (*session, error) {
 	conn, err := lv.NewConnect(d.opt.URI)
 	if err != nil {
@@ -52,20 +52,20 @@ func (d *Driver) connect() (*session, error) {
 	return s, nil
 }
 
-// drop closes the session when its last user is done.
+// drop closes the session when its last user has returned.
 func (s *session) drop() {
 	go func() {
 		s.users.Wait()
 		for _, id := range s.callbacks {
-			_ = s.DomainEventDeregister(id) // the connection may be gone
+			_ = s.DomainEventDeregister(id) // the connection may be lost
 		}
 		_ = s.UnregisterCloseCallback()
 		_, _ = s.Close()
 	}()
 }
 
-// register asks for the events. The callbacks run on the event loop and must
-// not call libvirt, except for what a domain object knows itself.
+// register registers for events. The callbacks run on the event loop and must
+// not call libvirt, except for values stored in the domain object.
 func (d *Driver) register(s *session) error {
 	send := func(dom *lv.Domain, e hypervisor.Event) {
 		name, err := dom.GetName()
@@ -100,8 +100,8 @@ func (d *Driver) register(s *session) error {
 	)
 }
 
-// supported leaves out that a driver inside this process (test:///) has no
-// connection that could be lost.
+// supported maps ERR_NO_SUPPORT to nil: a driver inside this process
+// (test:///) has no connection that could be lost.
 func supported(err error) error {
 	var e lv.Error
 	if errors.As(err, &e) && e.Code == lv.ERR_NO_SUPPORT {

@@ -8,13 +8,13 @@ import (
 
 const movedAway = "it was migrated to another node"
 
-// state says in our words what libvirt says in its.
+// state converts libvirt's state and reason.
 func state(s lv.DomainState, reason int) (hypervisor.State, string) {
 	switch s {
 	case lv.DOMAIN_RUNNING, lv.DOMAIN_BLOCKED:
 		return hypervisor.Running, ""
 	case lv.DOMAIN_SHUTDOWN:
-		return hypervisor.Running, "shutting down" // QEMU is still there
+		return hypervisor.Running, "shutting down" // QEMU still runs
 	case lv.DOMAIN_PAUSED:
 		switch lv.DomainPausedReason(reason) {
 		case lv.DOMAIN_PAUSED_STARTING_UP:
@@ -47,8 +47,8 @@ func state(s lv.DomainState, reason int) (hypervisor.State, string) {
 	return hypervisor.Stopped, ""
 }
 
-// lifecycle turns one of libvirt's events into ours; Type is empty for what
-// tells us nothing.
+// lifecycle converts an event of libvirt; Type is empty for one without
+// significance.
 func lifecycle(t lv.DomainEventType, detail int) hypervisor.Event {
 	switch t {
 	case lv.DOMAIN_EVENT_DEFINED:

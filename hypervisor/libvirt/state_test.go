@@ -35,7 +35,7 @@ func TestState(t *testing.T) {
 		{lv.DOMAIN_NOSTATE, 0, hypervisor.Stopped},
 	} {
 		if got, _ := state(c.state, c.reason); got != c.want {
-			t.Errorf("state %d, reason %d: %s, want %s", c.state, c.reason, got, c.want)
+			t.Errorf("state(%d, %d) = %s, want %s", c.state, c.reason, got, c.want)
 		}
 	}
 }
@@ -47,12 +47,12 @@ func TestStatsGoToTheirDisks(t *testing.T) {
 		{QDev: "/machine/peripheral/virtio-disk9/virtio-backend"},
 	}, []string{"root", "data"})
 	if len(s.Disks) != 2 || s.Disks[0].Serial != "data" || s.Disks[0].ReadBytes != 7 || s.Disks[1].Serial != "" {
-		t.Errorf("%+v", s)
+		t.Errorf("stats = %+v, want the disk data with 7 bytes read and one without serial", s)
 	}
 }
 
-// A libvirtd that takes a request and never answers must not hold the caller
-// for longer than its connection.
+// TestQueryEndsWithItsConnection checks that a libvirtd that accepts a request
+// and never answers blocks the caller for no longer than its connection lasts.
 func TestQueryEndsWithItsConnection(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() { _, _ = io.Copy(io.Discard, theirs) }()
@@ -63,12 +63,13 @@ func TestQueryEndsWithItsConnection(t *testing.T) {
 		done <- err
 	}()
 	if err := patience.Receive(t, 30*time.Second, "it ends", done); err == nil {
-		t.Error("no error")
+		t.Error("query over a closed connection = nil, want an error")
 	}
 	_ = theirs.Close()
 }
 
-// What libvirt says when a guest has switched itself off a moment before it is told to.
+// TestEnding checks libvirt's errors when a guest has switched itself off a
+// moment before it is stopped.
 func TestEnding(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -81,7 +82,7 @@ func TestEnding(t *testing.T) {
 		{io.EOF, false},
 	} {
 		if got := ending(c.err); got != c.want {
-			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+			t.Errorf("ending(%v) = %v, want %v", c.err, got, c.want)
 		}
 	}
 }

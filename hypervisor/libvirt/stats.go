@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Stats implements hypervisor.Driver: QMP, through libvirtd.
+// Stats implements hypervisor.Driver. It uses QMP, through libvirtd.
 func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats, error) {
 	o, err := d.running(ctx, id)
 	if err != nil {
@@ -27,7 +27,7 @@ func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats
 		return hypervisor.Stats{}, errors.Join(api.Errorf(api.CodeUnavailable, "libvirtd is not responding"), err)
 	}
 	defer func() { _ = conn.Close() }()
-	// go-qemu knows no contexts: closing the connection ends its calls.
+	// go-qemu's API has no contexts: closing the connection ends its calls.
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	s, err := query(qmp.NewLibvirtRPCMonitor(hypervisor.DomainName(id), conn), o.DiskSerials)
@@ -40,7 +40,7 @@ func (d *Driver) Stats(ctx context.Context, id api.InstanceID) (hypervisor.Stats
 	return s, nil
 }
 
-// query asks over QMP, which libvirtd passes on.
+// query reads the status and the block statistics over QMP.
 func query(mon qmp.Monitor, serials []string) (hypervisor.Stats, error) {
 	if err := mon.Connect(); err != nil {
 		return hypervisor.Stats{}, err
@@ -80,7 +80,7 @@ type blockStats struct {
 	Stats qemu.BlockStats `json:"stats"`
 }
 
-// diskAlias is how libvirt names virtio disks, by their place: qdev is
+// diskAlias matches libvirt's alias of a virtio disk with its index: qdev is
 // "/machine/peripheral/virtio-disk0/virtio-backend".
 var diskAlias = regexp.MustCompile(`/virtio-disk([0-9]{1,3})/`)
 
@@ -89,7 +89,7 @@ func stats(status string, blocks []blockStats, serials []string) hypervisor.Stat
 	for _, b := range blocks {
 		m := diskAlias.FindStringSubmatch(b.QDev)
 		if m == nil {
-			continue // a disc
+			continue // a CD-ROM
 		}
 		disk := hypervisor.DiskStats{
 			ReadBytes: int64(b.Stats.ReadBytes), WriteBytes: int64(b.Stats.WriteBytes),
@@ -105,7 +105,8 @@ func stats(status string, blocks []blockStats, serials []string) hypervisor.Stat
 	return out
 }
 
-// version from libvirt's number: major * 1,000,000 + minor * 1,000 + release.
+// version formats libvirt's version number: major * 1,000,000 + minor * 1,000
+// + release.
 func version(v uint64) string {
 	return fmt.Sprintf("%d.%d.%d", v/1_000_000, v/1_000%1_000, v%1_000)
 }

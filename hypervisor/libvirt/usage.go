@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// What Usage asks for, and how: without waiting for domains that something is
-// being done to.
+// usageGroups and usageFlags request all of Usage, without waiting for domains
+// with an operation in progress.
 const (
 	usageGroups = lv.DOMAIN_STATS_STATE | lv.DOMAIN_STATS_CPU_TOTAL | lv.DOMAIN_STATS_BALLOON | lv.DOMAIN_STATS_BLOCK | lv.DOMAIN_STATS_INTERFACE
 	usageFlags  = lv.CONNECT_GET_ALL_DOMAINS_STATS_ACTIVE | lv.CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT
@@ -39,7 +39,8 @@ func (d *Driver) usages(s *session) ([]hypervisor.Usage, error) {
 		dom := found[i].Domain
 		if name, err := dom.GetName(); err == nil {
 			if _, ok := idOf(name); ok {
-				// One that is gone by now, or another node's, is no error.
+				// A domain that was removed meanwhile, or is another node's, is not an
+				// error.
 				if o, err := d.ours(dom); err == nil {
 					if u, ok := usage(o.ID, &found[i]); ok {
 						all = append(all, u)
@@ -53,7 +54,8 @@ func (d *Driver) usages(s *session) ([]hypervisor.Usage, error) {
 	return all, nil
 }
 
-// usage of a domain; false when libvirt did not say all of it.
+// usage converts the statistics of a domain; false if libvirt did not return
+// all of them.
 func usage(id api.InstanceID, s *lv.DomainStats) (u hypervisor.Usage, ok bool) {
 	if s.Cpu == nil || !s.Cpu.TimeSet || s.Balloon == nil || !s.Balloon.CurrentSet || !s.Balloon.RssSet {
 		return u, false
@@ -68,7 +70,7 @@ func usage(id api.InstanceID, s *lv.DomainStats) (u hypervisor.Usage, ok bool) {
 		u.ReadOps += b.RdReqs
 		u.WriteOps += b.WrReqs
 	}
-	for _, n := range s.Net { // one whose card on the node is gone has no numbers
+	for _, n := range s.Net { // a card whose tap was removed has no counters
 		u.ReceivedBytes += n.RxBytes
 		u.SentBytes += n.TxBytes
 	}

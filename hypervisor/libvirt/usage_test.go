@@ -9,20 +9,21 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// A hypervisor that hangs is not asked again until it has answered.
+// TestUsageDoesNotPileUp checks that a hypervisor that hangs is not queried
+// again until it has answered.
 func TestUsageDoesNotPileUp(t *testing.T) {
 	d := open(t)
-	d.usage.Store(true) // a question that does not come back
+	d.usage.Store(true) // a query without an answer
 	if _, err := d.Usage(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("asked while a question is under way: %v", err)
+		t.Errorf("Usage during another query = %v, want unavailable", err)
 	}
 	d.usage.Store(false)
 	if _, err := d.Usage(t.Context()); err != nil {
-		t.Error(err)
+		t.Errorf("Usage: %v", err)
 	}
 }
 
-// What libvirt does not say is not said to be nothing.
+// TestUsageIsWhole checks that missing statistics are not reported as zero.
 func TestUsageIsWhole(t *testing.T) {
 	whole := func() lv.DomainStats {
 		return lv.DomainStats{Cpu: &lv.DomainStatsCPU{TimeSet: true, Time: 7},
@@ -35,7 +36,7 @@ func TestUsageIsWhole(t *testing.T) {
 	want := hypervisor.Usage{ID: "ins-1", CPUNanos: 7, MemoryBytes: 64 << 20, ResidentBytes: 30 << 20, ReadBytes: 1536, ReadOps: 2,
 		WriteBytes: 5, WriteOps: 2, ReceivedBytes: 10, SentBytes: 20}
 	if got, ok := usage("ins-1", &s); !ok || got != want {
-		t.Errorf("%+v, %v, want %+v", got, ok, want)
+		t.Errorf("usage = %+v, %v, want %+v", got, ok, want)
 	}
 	for name, spoil := range map[string]func(*lv.DomainStats){
 		"no processor":                           func(s *lv.DomainStats) { s.Cpu = nil },
@@ -45,7 +46,7 @@ func TestUsageIsWhole(t *testing.T) {
 		s := whole()
 		spoil(&s)
 		if got, ok := usage("ins-1", &s); ok {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("usage without %s = %+v, want none", name, got)
 		}
 	}
 }

@@ -2,8 +2,8 @@ package vhostuser
 
 import "github.com/basalt-gpu/basalt/hypervisor/virtio"
 
-// SessionState is a session at rest, to be handed to the next program in the
-// same process: descriptors are numbers in its table.
+// SessionState is the state of a session for its handover to the next program
+// in the same process: file descriptors are numbers in its table.
 type SessionState struct {
 	Features, Protocol uint64
 	Memory             []virtio.Region
@@ -11,7 +11,7 @@ type SessionState struct {
 	GPUSocket          int
 }
 
-// RingState is one ring of a SessionState. A running one goes on at Base.
+// RingState is one ring of a SessionState. A running one continues at Base.
 type RingState struct {
 	Size, Base       uint16
 	Desc, Used, Aval uint64
@@ -20,7 +20,7 @@ type RingState struct {
 	Enabled          bool
 }
 
-// State is what RestoreSession needs. The session stays as it is.
+// State returns what RestoreSession needs. The session does not change.
 func (s *Session) State() SessionState {
 	st := SessionState{Features: s.features, Protocol: s.protocol, GPUSocket: s.gpu}
 	if s.memory != nil {
@@ -35,7 +35,7 @@ func (s *Session) State() SessionState {
 	return st
 }
 
-// FDs are all descriptors of the state.
+// FDs returns all file descriptors of the state.
 func (st SessionState) FDs() (fds []int) {
 	for _, r := range st.Memory {
 		fds = append(fds, r.FD)
@@ -53,8 +53,8 @@ func (st SessionState) FDs() (fds []int) {
 	return kept
 }
 
-// RestoreSession goes on with a session in a new program. Rings that ran are
-// started again, with fresh only if nothing ever ran in them.
+// RestoreSession continues a session in a new program. Rings that ran are
+// started again, with fresh set only if they were never used.
 func RestoreSession(dev Device, st SessionState) (*Session, error) {
 	s := &Session{dev: dev, features: st.Features, protocol: st.Protocol, gpu: st.GPUSocket}
 	for _, r := range st.Rings {

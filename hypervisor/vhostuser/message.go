@@ -7,10 +7,11 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// Request numbers of QEMU's vhost-user protocol, "Front-end message types".
+// Request is a request number of QEMU's vhost-user protocol, "Front-end
+// message types".
 type Request uint32
 
-// The requests that this back-end knows.
+// The requests that this back-end supports.
 const (
 	GetFeatures         Request = 1
 	SetFeatures         Request = 2
@@ -52,14 +53,16 @@ const (
 
 const (
 	headerSize = 12
-	// MaxPayload bounds a message's payload. The largest that is defined for
-	// us is a memory table of 264 bytes; a configuration space has 256.
+	// MaxPayload limits a message's payload. The largest defined one that this
+	// back-end receives is a memory table of 264 bytes; a configuration space has
+	// 256.
 	MaxPayload = 4096
-	// MaxFDs is how many descriptors a message may carry: a memory table's.
+	// MaxFDs is how many file descriptors a message may carry: as many as a
+	// memory table has.
 	MaxFDs = virtio.MaxRegions
 )
 
-// Message is one message. Whoever holds it owns its descriptors.
+// Message is one message. Its holder owns its file descriptors.
 type Message struct {
 	Request Request
 	Flags   uint32
@@ -67,7 +70,7 @@ type Message struct {
 	FDs     []int
 }
 
-// Error is a front-end's breach of the protocol: the session ends.
+// Error is a violation of the protocol by the front-end: the session ends.
 type Error struct {
 	Request Request
 	Reason  string
@@ -81,7 +84,8 @@ func breach(r Request, format string, args ...any) error {
 
 var le = binary.LittleEndian
 
-// payloadSize is a Frame for Stream: what comes after this header.
+// payloadSize is a Frame for Stream: it returns the size of the payload after
+// the header.
 func payloadSize(header []byte) (int, error) {
 	n := le.Uint32(header[8:])
 	if n > MaxPayload {
@@ -90,7 +94,7 @@ func payloadSize(header []byte) (int, error) {
 	return int(n), nil
 }
 
-// decode splits a whole frame. The payload is a part of it.
+// decode decodes a whole frame. The message's payload is a slice of it.
 func decode(frame []byte, fds []int) (Message, error) {
 	m := Message{Request: Request(le.Uint32(frame)), Flags: le.Uint32(frame[4:]), Payload: frame[headerSize:], FDs: fds}
 	if m.Flags&flagVersionMask != flagVersion {
@@ -112,7 +116,7 @@ func encode(r Request, flags uint32, payload []byte) []byte {
 
 func u64Payload(v uint64) []byte { return le.AppendUint64(nil, v) }
 
-// u64 is the payload of most requests.
+// u64 decodes the payload of most requests.
 func (m *Message) u64() (uint64, error) {
 	if len(m.Payload) != 8 {
 		return 0, breach(m.Request, "payload has %d bytes, want 8", len(m.Payload))
@@ -120,7 +124,7 @@ func (m *Message) u64() (uint64, error) {
 	return le.Uint64(m.Payload), nil
 }
 
-// vringState: u32 index, u32 number.
+// vringState decodes u32 index, u32 number.
 func (m *Message) vringState() (index, num uint32, err error) {
 	v, err := m.u64()
 	return uint32(v), uint32(v >> 32), err
@@ -129,8 +133,8 @@ func (m *Message) vringState() (index, num uint32, err error) {
 // vringAddr holds addresses in the front-end's own address space.
 type vringAddr struct{ Desc, Used, Avail uint64 }
 
-// vringAddr: u32 index, u32 flags, u64 descriptors, u64 used, u64 available,
-// u64 log.
+// vringAddr decodes u32 index, u32 flags, u64 descriptors, u64 used, u64
+// available, u64 log.
 func (m *Message) vringAddr() (index uint32, a vringAddr, err error) {
 	p := m.Payload
 	if len(p) != 40 {
@@ -139,8 +143,8 @@ func (m *Message) vringAddr() (index uint32, a vringAddr, err error) {
 	return le.Uint32(p), vringAddr{le.Uint64(p[8:]), le.Uint64(p[16:]), le.Uint64(p[24:])}, nil
 }
 
-// regions: u32 number, u32 padding, then per region u64 guest address, u64
-// size, u64 front-end address, u64 offset in the descriptor.
+// regions decodes u32 number, u32 padding, then per region u64 guest address,
+// u64 size, u64 front-end address, u64 offset in the file descriptor.
 func (m *Message) regions() ([]virtio.Region, error) {
 	p := m.Payload
 	if len(p) < 8 {

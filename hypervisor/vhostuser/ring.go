@@ -6,7 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// noFD in the payload of SET_VRING_KICK, CALL, ERR: no descriptor comes along.
+// noFD in the payload of SET_VRING_KICK, CALL, ERR means that the message has
+// no file descriptor.
 const noFD = 1 << 8
 
 func (s *Session) ring(m *Message, index uint32) (*ring, error) {
@@ -16,7 +17,7 @@ func (s *Session) ring(m *Message, index uint32) (*ring, error) {
 	return &s.rings[index], nil
 }
 
-// vring handles the messages about one ring that carry no descriptor.
+// vring handles the messages about one ring that carry no file descriptor.
 func (s *Session) vring(m *Message) (answer []byte, err error) {
 	if m.Request == SetVringAddr {
 		index, addr, err := m.vringAddr()
@@ -59,7 +60,8 @@ func (s *Session) vring(m *Message) (answer []byte, err error) {
 	return nil, s.settle(int(index))
 }
 
-// setVringFD: u64 with the index in its low byte, and noFD.
+// setVringFD handles the messages with u64: the index in its low byte, and
+// noFD.
 func (s *Session) setVringFD(m *Message) error {
 	v, err := m.u64()
 	if err == nil && len(m.FDs) != 1 && (v&noFD == 0 || len(m.FDs) != 0) {
@@ -84,7 +86,7 @@ func (s *Session) setVringFD(m *Message) error {
 		closeAll(m.FDs)
 	}
 	index := int(v & 0xff)
-	// A running ring changes its eventfds by a stop and a start.
+	// The eventfds of a running ring are changed by stopping and starting it.
 	s.stop(index)
 	switch m.Request {
 	case SetVringKick:
@@ -110,7 +112,7 @@ func (s *Session) settle(i int) error {
 	return nil
 }
 
-// start gives the ring to the device.
+// start passes the ring to the device.
 func (s *Session) start(i int) error {
 	r := &s.rings[i]
 	l, err := s.layout(r)
@@ -128,7 +130,8 @@ func (s *Session) start(i int) error {
 	return nil
 }
 
-// layout translates the ring's addresses, which are the front-end's.
+// layout translates the ring's addresses, which are in the front-end's address
+// space.
 func (s *Session) layout(r *ring) (l virtio.Layout, err error) {
 	l.Size = r.Size
 	desc, avail, used := l.Parts()
@@ -142,7 +145,7 @@ func (s *Session) layout(r *ring) (l virtio.Layout, err error) {
 	return l, err
 }
 
-// stop takes a running ring from the device and notes where it was.
+// stop stops a running ring of the device and stores its position.
 func (s *Session) stop(i int) {
 	r := &s.rings[i]
 	if r.queue == nil {

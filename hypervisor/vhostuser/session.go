@@ -1,6 +1,6 @@
-// Package vhostuser is the back-end's side of QEMU's vhost-user protocol
-// (QEMU's docs/interop/vhost-user.rst and vhost-user-gpu.rst), as far as a
-// virtio-gpu device needs it.
+// Package vhostuser implements the back-end of QEMU's vhost-user protocol
+// (QEMU's docs/interop/vhost-user.rst and vhost-user-gpu.rst), to the extent
+// that a virtio-gpu device needs.
 //
 // A session, from QEMU's point of view:
 //
@@ -13,12 +13,12 @@
 //	             running ── GET_VRING_BASE ──► stopped
 //	             running ── ENABLE 0 ──► disabled ── ENABLE 1 ──► running
 //
-// A guest's pause and its reset look the same from here, a stop; which it was
-// shows when the ring starts again (virtio.Queue.Virgin).
+// A pause and a reset of the guest look the same to the back-end, as a stop;
+// they are distinguished when the ring starts again (virtio.Queue.Virgin).
 //
-// Order of the messages is not enforced beyond that: a ring runs as soon as it
-// has all that it needs. A message that breaks the protocol ends the session
-// with an *Error. One goroutine owns a session.
+// The order of the messages is not checked beyond that: a ring runs as soon as
+// it has all that it needs. A message that violates the protocol ends the
+// session with an *Error. One goroutine owns a session.
 package vhostuser
 
 import (
@@ -29,33 +29,34 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// Device is what a session drives. Its methods are called by the goroutine
-// that calls Session.Handle.
+// Device is the device that a session controls. Its methods are called by the
+// goroutine that calls Session.Handle.
 type Device interface {
-	// Features offered to the driver, without those of the protocol itself.
+	// Features returns the features offered to the driver, without those of the
+	// protocol itself.
 	Features() uint64
-	// Config is the device's configuration space.
+	// Config returns the device's configuration space.
 	Config() []byte
-	// Limits of one chain on any queue.
+	// Limits returns the limits of one chain on any queue.
 	Limits() virtio.Limits
-	// SetMemory gives the new memory map before anything is started in it. The
-	// session owns it, and closes the one before after this call.
+	// SetMemory sets the new memory map before anything is started in it. The
+	// session owns it, and closes the previous one after this call.
 	SetMemory(*virtio.Memory)
-	// Start begins, or goes on with, a queue. Fresh: the driver has been reset
-	// since the queue stopped, or there was none. The eventfds stay the
-	// session's; either may be -1.
+	// Start starts or continues a queue. fresh is set if the driver has been
+	// reset since the queue stopped, or if there was no queue. The session owns
+	// the eventfds; each may be -1.
 	Start(index int, q *virtio.Queue, fds RingFDs, fresh bool)
-	// Stop ends a queue. The device forgets q.
+	// Stop stops a queue. The device must not use it any more.
 	Stop(index int)
 }
 
-// RingFDs are a ring's eventfds; -1 where there is none.
+// RingFDs are a ring's eventfds; -1 for a missing one.
 type RingFDs struct{ Kick, Call, Err int }
 
 // ring is one virtqueue as the front-end describes it.
 type ring struct {
 	Size    uint16
-	Base    uint16 // where to go on in the available ring
+	Base    uint16 // next index in the available ring
 	Addr    vringAddr
 	HasAddr bool
 	FDs     RingFDs
@@ -73,8 +74,8 @@ type Session struct {
 	gpu      int // the display socket, or -1
 }
 
-// NewSession is the session of a front-end that has just connected, for a
-// device of so many queues.
+// NewSession returns the session of a front-end that has just connected, for a
+// device with the given number of queues.
 func NewSession(dev Device, queues int) *Session {
 	s := &Session{dev: dev, rings: make([]ring, queues), gpu: -1}
 	for i := range s.rings {
@@ -102,7 +103,7 @@ func (s *Session) Close() {
 	}
 }
 
-// Handle acts on one message and returns the bytes to send back, if any. An
+// Handle processes one message and returns the bytes to send back, if any. An
 // error ends the session.
 func (s *Session) Handle(m Message) (reply []byte, err error) {
 	answer, used, err := s.dispatch(&m)
@@ -113,7 +114,7 @@ func (s *Session) Handle(m Message) (reply []byte, err error) {
 	ack := m.Flags&flagNeedReply != 0 && s.protocol&ProtocolReplyAck != 0
 	switch {
 	case err != nil && ack && errors.As(err, &guest):
-		// Well-formed, but it cannot be done: the front-end asked to be told.
+		// Well-formed but failed: the front-end requested a reply.
 		return encode(m.Request, flagReply, u64Payload(1)), nil
 	case err != nil:
 		return nil, err
@@ -125,7 +126,8 @@ func (s *Session) Handle(m Message) (reply []byte, err error) {
 	return nil, nil
 }
 
-// dispatch: used says that the message's descriptors found a new owner.
+// dispatch processes one message. used reports whether the message's file
+// descriptors have a new owner.
 func (s *Session) dispatch(m *Message) (answer []byte, used bool, err error) {
 	switch m.Request {
 	case SetMemTable:
@@ -153,11 +155,12 @@ func (s *Session) dispatch(m *Message) (answer []byte, used bool, err error) {
 	case GetQueueNum:
 		answer = u64Payload(uint64(len(s.rings)))
 	case SetOwner, ResetOwner:
-		// One connection, one owner. RESET_OWNER is no longer used.
+		// A connection has one owner. RESET_OWNER is no longer used.
 	case GetConfig:
 		answer, err = s.getConfig(m)
 	case SetConfig:
-		// events_clear is the only field a driver writes, and no event is set.
+		// events_clear is the only field that a driver writes, and no event is ever
+		// set.
 	case SetVringNum, SetVringBase, SetVringAddr, SetVringEnable, GetVringBase:
 		answer, err = s.vring(m)
 	default:
@@ -171,7 +174,7 @@ func (s *Session) setFeatures(m *Message) error {
 	if err != nil {
 		return err
 	}
-	// QEMU acknowledges ring features of its own beside those offered.
+	// QEMU acknowledges its own ring features in addition to those offered.
 	s.features = v
 	if v&FeatureProtocolFeatures == 0 {
 		// "If it has not been negotiated, rings start enabled."
@@ -182,8 +185,9 @@ func (s *Session) setFeatures(m *Message) error {
 	return nil
 }
 
-// getConfig: u32 offset, u32 size, u32 flags, then size bytes, which come back
-// filled in. An answer without payload means an error.
+// getConfig handles u32 offset, u32 size, u32 flags, then size bytes, which
+// the answer contains with the values. An answer without payload means an
+// error.
 func (s *Session) getConfig(m *Message) ([]byte, error) {
 	p := m.Payload
 	if len(p) < 12 {
@@ -224,7 +228,7 @@ func (s *Session) setMemTable(m *Message) error {
 	if old != nil {
 		_ = old.Close()
 	}
-	// Running rings go on in the new map: memory was plugged in.
+	// Memory was plugged in: running rings continue in the new map.
 	for _, i := range running {
 		if err := s.start(i); err != nil {
 			return err
@@ -238,8 +242,8 @@ func (s *Session) setGPUSocket(m *Message) error {
 		closeAll(m.FDs)
 		return breach(m.Request, "%d descriptors, want 1", len(m.FDs))
 	}
-	// The socket to QEMU's display. This device has no screen, so it never
-	// asks anything there; it is kept open because QEMU watches its end.
+	// The socket to QEMU's display. This device has no screen, so it never sends
+	// anything there; the socket stays open because QEMU monitors its end.
 	replaceFD(&s.gpu, m.FDs[0])
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio/drivertest"
 )
 
-// recorder is a device that notes what happens to it.
+// recorder is a device that records its method calls.
 type recorder struct {
 	events []string
 	queues [2]*virtio.Queue
@@ -80,18 +80,18 @@ func do(t *testing.T, s *Session, m Message) []byte {
 	t.Helper()
 	b, err := s.Handle(m)
 	if err != nil {
-		t.Fatalf("request %d: %v", m.Request, err)
+		t.Fatalf("Handle of request %d: %v", m.Request, err)
 	}
 	if b != nil {
 		if le.Uint32(b[4:]) != flagVersion|flagReply || Request(le.Uint32(b)) != m.Request || int(le.Uint32(b[8:])) != len(b)-12 {
-			t.Fatalf("request %d: reply %x", m.Request, b)
+			t.Fatalf("reply to request %d = %x, want its number, the reply flag and its size", m.Request, b)
 		}
 		b = b[12:]
 	}
 	return b
 }
 
-// ready is a session with one running ring.
+// ready returns a session with one running ring.
 func ready(t *testing.T) (*Session, *recorder, *drivertest.Guest, *drivertest.Driver) {
 	t.Helper()
 	g := drivertest.NewGuest(t, 1<<20)
@@ -107,13 +107,13 @@ func ready(t *testing.T) (*Session, *recorder, *drivertest.Guest, *drivertest.Dr
 	do(t, s, vringAddrOf(1, d))
 	do(t, s, Message{Request: SetVringKick, Payload: u64Payload(1), FDs: []int{eventfd(t)}})
 	if e := r.take(); !slices.Equal(e, []string{"memory"}) {
-		t.Fatalf("before enabling: %q", e)
+		t.Fatalf("calls before the ring is enabled = %q, want memory", e)
 	}
 	if b := do(t, s, Message{Request: SetVringEnable, Flags: flagNeedReply, Payload: state32(1, 1)}); le.Uint64(b) != 0 {
-		t.Fatalf("not acknowledged: %x", b)
+		t.Fatalf("reply to enabling the ring = %x, want 0", b)
 	}
 	if e := r.take(); !slices.Equal(e, []string{"start 1", "fresh"}) {
-		t.Fatalf("after enabling: %q", e)
+		t.Fatalf("calls after the ring is enabled = %q, want start 1 and fresh", e)
 	}
 	return s, r, g, d
 }
@@ -122,21 +122,22 @@ func TestNegotiation(t *testing.T) {
 	s := NewSession(&recorder{}, 2)
 	defer s.Close()
 	if v := le.Uint64(do(t, s, Message{Request: GetFeatures})); v != virtio.FeatureVersion1|virtio.FeatureIndirect|FeatureProtocolFeatures {
-		t.Errorf("features %#x", v)
+		t.Errorf("GetFeatures = %#x, want VERSION_1, INDIRECT_DESC and PROTOCOL_FEATURES", v)
 	}
 	if v := le.Uint64(do(t, s, Message{Request: GetProtocolFeatures})); v != ProtocolReplyAck|ProtocolConfig {
-		t.Errorf("protocol features %#x", v)
+		t.Errorf("GetProtocolFeatures = %#x, want REPLY_ACK and CONFIG", v)
 	}
 	if v := le.Uint64(do(t, s, Message{Request: GetQueueNum})); v != 2 {
-		t.Errorf("%d queues", v)
+		t.Errorf("GetQueueNum = %d, want 2", v)
 	}
 	b := do(t, s, Message{Request: GetConfig, Payload: append(append(state32(9, 6), 0, 0, 0, 0), 1, 1, 1, 1, 1, 1)})
 	if string(b[12:]) != "tion\x00\x00" {
-		t.Errorf("config %q", b)
+		t.Errorf("GetConfig at 9 = %q, want the end of the configuration", b)
 	}
 }
 
-// Stop and start: a pause goes on where it was, a reset is seen.
+// TestRingLife checks that after a pause a ring continues at its position, and
+// that a reset is detected.
 func TestRingLife(t *testing.T) {
 	s, r, g, d := ready(t)
 	gpa, _ := g.Alloc(4, 1)
@@ -149,15 +150,15 @@ func TestRingLife(t *testing.T) {
 
 	do(t, s, memTable(g)) // memory was plugged in
 	if e := r.take(); !slices.Equal(e, []string{"stop 1", "memory", "start 1"}) || r.queues[1].Position() != (virtio.Position{Avail: 1, Used: 1}) {
-		t.Fatalf("new memory: %q at %+v", e, r.queues[1].Position())
+		t.Fatalf("calls on new memory = %q at %+v, want stop 1, memory and start 1 at the same position", e, r.queues[1].Position())
 	}
 	b := do(t, s, Message{Request: GetVringBase, Payload: state32(1, 0)})
 	if !bytes.Equal(b, state32(1, 1)) {
-		t.Fatalf("base %x", b)
+		t.Fatalf("GetVringBase = %x, want base 1 of ring 1", b)
 	}
 	do(t, s, Message{Request: SetVringKick, Payload: u64Payload(1), FDs: []int{eventfd(t)}})
 	if e := r.take(); !slices.Equal(e, []string{"stop 1", "start 1"}) || r.queues[1].Position() != (virtio.Position{Avail: 1, Used: 1}) {
-		t.Fatalf("pause: %q", e)
+		t.Fatalf("calls on a pause = %q at %+v, want stop 1 and start 1 at the same position", e, r.queues[1].Position())
 	}
 	do(t, s, Message{Request: SetVringEnable, Payload: state32(1, 0)})
 	do(t, s, Message{Request: GetVringBase, Payload: state32(1, 0)})
@@ -167,15 +168,16 @@ func TestRingLife(t *testing.T) {
 	do(t, s, Message{Request: SetVringEnable, Payload: state32(1, 1)})
 	do(t, s, Message{Request: SetVringKick, Payload: u64Payload(1), FDs: []int{eventfd(t)}})
 	if e := r.take(); !slices.Equal(e, []string{"stop 1", "start 1", "fresh"}) {
-		t.Fatalf("reset: %q", e)
+		t.Fatalf("calls on a reset = %q, want stop 1, start 1 and fresh", e)
 	}
 	s.Close()
 	if e := r.take(); !slices.Equal(e, []string{"stop 1", "memory"}) || r.memory != nil {
-		t.Fatalf("end: %q", e)
+		t.Fatalf("calls on Close = %q, memory %v, want stop 1 and no memory", e, r.memory)
 	}
 }
 
-// A session handed over goes on with the same rings at the same places.
+// TestHandover checks that a session continues after a handover with the same
+// rings at the same positions.
 func TestHandover(t *testing.T) {
 	s, r, g, d := ready(t)
 	gpa, _ := g.Alloc(4, 1)
@@ -183,7 +185,7 @@ func TestHandover(t *testing.T) {
 	d.Submit(drivertest.Buffer{GPA: gpa, Length: 4, Write: true})
 	held, _ := r.queues[1].Pop()
 	st := s.State()
-	// The next program has its own copies of the descriptors.
+	// The next program has its own copies of the file descriptors.
 	dup := func(fd int) int {
 		if fd < 0 {
 			return fd
@@ -195,7 +197,7 @@ func TestHandover(t *testing.T) {
 		return n
 	}
 	if n := len(st.FDs()); n != 2 { // memory, kick
-		t.Errorf("%d descriptors in %+v", n, st)
+		t.Errorf("FDs of %+v = %d, want 2", st, n)
 	}
 	st.Memory[0].FD = dup(st.Memory[0].FD)
 	st.Rings[1].Kick = dup(st.Rings[1].Kick)
@@ -207,7 +209,7 @@ func TestHandover(t *testing.T) {
 	defer s2.Close()
 	q := r2.queues[1]
 	if q == nil || q.Position() != (virtio.Position{Avail: 1}) {
-		t.Fatalf("restored %q", r2.take())
+		t.Fatalf("queue after RestoreSession is %+v, calls %q, want it at available index 1", q, r2.take())
 	}
 	c, err := q.Walk(held.Head)
 	if err != nil {
@@ -217,10 +219,10 @@ func TestHandover(t *testing.T) {
 	q.Push(c.Head, 4)
 	c, err = q.Pop()
 	if err != nil || c == nil {
-		t.Fatalf("Pop = %v, %v", c, err)
+		t.Fatalf("Pop = %v, %v, want a chain", c, err)
 	}
 	if q.Push(c.Head, 0); len(d.Collect()) != 2 {
-		t.Error("answers are missing")
+		t.Error("the driver received fewer than 2 used chains after the handover, want 2")
 	}
 }
 
@@ -254,16 +256,16 @@ func TestBreaches(t *testing.T) {
 			var a *Error
 			var b *virtio.Error
 			if !errors.As(err, &a) && !errors.As(err, &b) {
-				t.Fatalf("err = %v", err)
+				t.Fatalf("Handle = %v, want a *vhostuser.Error or *virtio.Error", err)
 			}
 			for _, fd := range m.FDs {
 				if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
-					t.Errorf("descriptor %d left open", fd)
+					t.Errorf("file descriptor %d is still open after the error, want it closed", fd)
 				}
 			}
 		})
 	}
-	// A front-end that asked for a reply is told instead.
+	// A front-end that requested a reply receives the error in it.
 	s := NewSession(&recorder{}, 2)
 	defer s.Close()
 	do(t, s, Message{Request: SetProtocolFeatures, Payload: u64Payload(ProtocolReplyAck)})
@@ -271,12 +273,13 @@ func TestBreaches(t *testing.T) {
 	again.Flags |= flagNeedReply
 	le.PutUint64(again.Payload[16:], 1<<40)
 	if b := do(t, s, again); le.Uint64(b) != 1 {
-		t.Errorf("reply %x", b)
+		t.Errorf("reply to an invalid memory table = %x, want 1", b)
 	}
 }
 
-// Messages and descriptors arrive whole, however the bytes were cut; a stream
-// at rest in the middle of a message goes on elsewhere.
+// TestStream checks that messages and file descriptors arrive whole, however
+// the bytes were split, and that another stream continues in the middle of a
+// message.
 func TestStream(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -295,22 +298,22 @@ func TestStream(t *testing.T) {
 		closeAll(fds)
 	}
 	one, two := encode(SetOwner, 0, nil), encode(SetVringKick, 0, u64Payload(1))
-	// The end of one message and the start of the next in one piece, and the
-	// second's descriptor with it.
+	// Send the end of one message and the start of the next in one piece, with
+	// the file descriptor of the second.
 	unix.Write(pair[1], one[:5])
 	if m, err := ReadMessage(s); m != nil || err != nil {
-		t.Fatalf("half a message: %v, %v", m, err)
+		t.Fatalf("ReadMessage of half a message = %v, %v, want none", m, err)
 	}
 	unix.Write(pair[1], one[5:])
 	send(two[:14], eventfd(t))
 	m, err := ReadMessage(s)
 	if err != nil || m == nil || m.Request != SetOwner || len(m.FDs) != 0 {
-		t.Fatalf("first: %+v, %v", m, err)
+		t.Fatalf("first message = %+v, %v, want SetOwner without file descriptors", m, err)
 	}
 	if m, err = ReadMessage(s); m != nil || err != nil {
-		t.Fatalf("half of the second: %v, %v", m, err)
+		t.Fatalf("ReadMessage of half of the second message = %v, %v, want none", m, err)
 	}
-	// Handed over here.
+	// Handover to another stream.
 	s2, err := NewServerStream(pair[0])
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +322,7 @@ func TestStream(t *testing.T) {
 	s2.Restore(s.State())
 	unix.Write(pair[1], two[14:])
 	if m, err = ReadMessage(s2); err != nil || m == nil || m.Request != SetVringKick || len(m.FDs) != 1 {
-		t.Fatalf("second: %+v, %v", m, err)
+		t.Fatalf("second message = %+v, %v, want SetVringKick with one file descriptor", m, err)
 	}
 	closeAll(m.FDs)
 
@@ -328,11 +331,12 @@ func TestStream(t *testing.T) {
 	unix.Write(pair[1], big)
 	var breach *Error
 	if _, err := ReadMessage(s2); !errors.As(err, &breach) || !strings.Contains(err.Error(), "4097 bytes") {
-		t.Fatalf("too large: %v", err)
+		t.Fatalf("ReadMessage of a message that is too large = %v, want an *Error with 4097 bytes", err)
 	}
 }
 
-// What a slow reader has not taken waits, up to the limit.
+// TestStreamBacklog checks that messages for a slow reader are queued, up to
+// the limit.
 func TestStreamBacklog(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -349,7 +353,7 @@ func TestStreamBacklog(t *testing.T) {
 		err = s.Write(message, eventfd(t))
 	}
 	if !errors.Is(err, ErrTooMuch) || !s.Pending() {
-		t.Fatalf("after %d messages: %v", sent, err)
+		t.Fatalf("Write after %d messages = %v, pending %v, want ErrTooMuch and pending messages", sent, err, s.Pending())
 	}
 	r, err := NewStream(pair[1], headerSize, payloadSize, 1, 0)
 	if err != nil {
@@ -361,17 +365,18 @@ func TestStreamBacklog(t *testing.T) {
 		}
 		m, fds, err := r.Read()
 		if err != nil || !bytes.Equal(m, message) || len(fds) != 1 {
-			t.Fatalf("message %d: %d bytes, %d descriptors, %v", i, len(m), len(fds), err)
+			t.Fatalf("message %d has %d bytes and %d file descriptors, %v, want the sent one with one", i, len(m), len(fds), err)
 		}
 		closeAll(fds)
 	}
 	r.Close()
 	if _, _, err := s.Read(); !errors.Is(err, io.EOF) {
-		t.Errorf("peer is gone: %v", err)
+		t.Errorf("Read after the peer has closed = %v, want io.EOF", err)
 	}
 }
 
-// Whatever a front-end sends, the session answers or ends with an error.
+// FuzzSession checks that a session answers any input of a front-end or ends
+// with an error.
 func FuzzSession(f *testing.F) {
 	var seed []byte
 	for _, b := range [][]byte{

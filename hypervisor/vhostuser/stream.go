@@ -8,20 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTooMuch means that the peer does not read what it is sent.
+// ErrTooMuch means that the peer does not read what was sent to it.
 var ErrTooMuch = errors.New("send queue is full: the peer is not reading")
 
-// Frame gives the number of bytes that follow a header, or an error if they
+// Frame returns the number of bytes that follow a header, or an error if they
 // are too many.
 type Frame func(header []byte) (int, error)
 
 // Stream frames messages with file descriptors on a non-blocking unix stream
-// socket. What was read of a message and what could not be written yet is
-// plain data (StreamState), so that a stream can be handed to another program
-// between any two system calls.
+// socket. A partly read message and unsent data are plain data (StreamState),
+// so that a stream can be handed over to another program between any two
+// system calls.
 //
-// It never reads past the end of a message: the kernel may glue the next
-// message's descriptors to the bytes read, and whose they are would be lost.
+// It never reads past the end of a message: the kernel may attach the next
+// message's file descriptors to the bytes read, and they could not be assigned
+// to their message.
 type Stream struct {
 	fd     int
 	header int
@@ -35,14 +36,15 @@ type Stream struct {
 }
 
 // Outgoing is a message, or the rest of one, that is still to be written. Its
-// descriptors are closed when they are sent.
+// file descriptors are closed after they are sent.
 type Outgoing struct {
 	Bytes []byte
 	FDs   []int
 }
 
-// NewStream takes over fd. Headers have header bytes; a message has at most
-// maxFDs descriptors; at most limit bytes wait for a slow reader.
+// NewStream takes ownership of fd. Headers have header bytes; a message has at
+// most maxFDs file descriptors; at most limit bytes are queued for a slow
+// reader.
 func NewStream(fd, header int, frame Frame, maxFDs, limit int) (*Stream, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, fmt.Errorf("set socket non-blocking: %w", err)
@@ -50,11 +52,11 @@ func NewStream(fd, header int, frame Frame, maxFDs, limit int) (*Stream, error) 
 	return &Stream{fd: fd, header: header, frame: frame, maxFDs: maxFDs, limit: limit}, nil
 }
 
-// FD is the socket, for polling.
+// FD returns the socket, for polling.
 func (s *Stream) FD() int { return s.fd }
 
-// Read returns the next whole message and its descriptors; nil when there is
-// none yet; io.EOF when the peer is gone.
+// Read returns the next whole message and its file descriptors; nil if there
+// is none yet; io.EOF if the peer has closed the connection.
 func (s *Stream) Read() (message []byte, fds []int, err error) {
 	for {
 		want := s.header
@@ -112,8 +114,8 @@ func (s *Stream) fill(n int) error {
 	return nil
 }
 
-// Write sends a message, or queues what the socket does not take now. It
-// duplicates no descriptor: those given are closed once sent.
+// Write sends a message, or queues what the socket does not accept now. It
+// does not duplicate the file descriptors: they are closed once sent.
 func (s *Stream) Write(message []byte, fds ...int) error {
 	if s.queued+len(message) > s.limit {
 		closeAll(fds)
@@ -124,10 +126,10 @@ func (s *Stream) Write(message []byte, fds ...int) error {
 	return s.Flush()
 }
 
-// Pending reports whether something waits for the socket to take it.
+// Pending reports whether messages are queued.
 func (s *Stream) Pending() bool { return len(s.out) > 0 }
 
-// Flush writes what the socket takes without blocking.
+// Flush writes as much as the socket accepts without blocking.
 func (s *Stream) Flush() error {
 	for len(s.out) > 0 {
 		o := &s.out[0]
@@ -154,7 +156,8 @@ func (s *Stream) Flush() error {
 	return nil
 }
 
-// Close closes the socket and every descriptor that is under way.
+// Close closes the socket and every file descriptor of queued or partly read
+// messages.
 func (s *Stream) Close() error {
 	closeAll(s.inFDs)
 	for _, o := range s.out {
@@ -164,7 +167,7 @@ func (s *Stream) Close() error {
 	return unix.Close(s.fd)
 }
 
-// StreamState is a stream at rest.
+// StreamState is the state of a stream for a handover.
 type StreamState struct {
 	FD    int
 	In    []byte
@@ -172,10 +175,10 @@ type StreamState struct {
 	Out   []Outgoing
 }
 
-// State is what Restore needs to go on.
+// State returns what Restore needs to continue the stream.
 func (s *Stream) State() StreamState { return StreamState{s.fd, s.in, s.inFDs, s.out} }
 
-// Restore puts a new stream into the state.
+// Restore sets the state of a new stream.
 func (s *Stream) Restore(st StreamState) {
 	s.in, s.inFDs, s.out = st.In, st.InFDs, st.Out
 	for _, o := range s.out {
@@ -183,7 +186,7 @@ func (s *Stream) Restore(st StreamState) {
 	}
 }
 
-// FDs are all descriptors of the state.
+// FDs returns all file descriptors of the state.
 func (st StreamState) FDs() []int {
 	fds := append([]int{st.FD}, st.InFDs...)
 	for _, o := range st.Out {
@@ -198,12 +201,12 @@ func closeAll(fds []int) {
 	}
 }
 
-// NewServerStream is a stream of vhost-user messages.
+// NewServerStream returns a stream of vhost-user messages.
 func NewServerStream(fd int) (*Stream, error) {
 	return NewStream(fd, headerSize, payloadSize, MaxFDs, 64<<10)
 }
 
-// ReadMessage is the stream's next message; nil when there is none yet.
+// ReadMessage returns the stream's next message; nil if there is none yet.
 func ReadMessage(s *Stream) (*Message, error) {
 	frame, fds, err := s.Read()
 	if err != nil || frame == nil {

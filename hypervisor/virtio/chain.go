@@ -11,22 +11,23 @@ const (
 	descSize = 16
 )
 
-// Limits bounds what one chain may ask of the device.
+// Limits are the limits of one chain.
 type Limits struct {
 	Descriptors int    // in one chain, indirect ones included
 	Bytes       uint64 // in one chain, both directions together
 }
 
 // Chain is one request: buffers to read, then buffers to write (2.7.4.2). The
-// slices are guest memory: copy before you check.
+// slices are guest memory, which the guest may change at any time: copy before
+// checking.
 type Chain struct {
 	Head               uint16
 	Readable, Writable [][]byte
 	In, Out            uint64 // bytes in Readable and in Writable
 }
 
-// walker follows one chain. A chain may be no longer than the limit, which
-// also ends a loop.
+// walker follows one chain. A chain must not be longer than the limit, which
+// also detects loops.
 type walker struct {
 	mem      *Memory
 	limits   Limits
@@ -49,7 +50,7 @@ func readDesc(table []byte, i uint16) desc {
 }
 
 // walk follows the chain that starts at head of the table, which is guest
-// memory of a multiple of 16 bytes.
+// memory with a size that is a multiple of 16 bytes.
 func (w *walker) walk(table []byte, head uint16, nested bool) error {
 	n := len(table) / descSize
 	for i := head; ; {
@@ -70,8 +71,9 @@ func (w *walker) walk(table []byte, head uint16, nested bool) error {
 	}
 }
 
-// indirectTable: 2.7.5.3. The descriptor that points to the table is the last
-// of its chain, and a table holds no further tables.
+// indirectTable follows an indirect table (2.7.5.3). The descriptor that
+// points to the table must be the last of its chain, and a table must not
+// contain further indirect descriptors.
 func (w *walker) indirectTable(d desc, nested bool) error {
 	switch {
 	case !w.indirect:
@@ -137,8 +139,8 @@ func (c *Chain) Read(p []byte, off uint64) int {
 	return n
 }
 
-// Write copies p to the start of the chain's writable part, as far as it has
-// room, and returns how much.
+// Write copies p to the start of the chain's writable part, as far as it fits,
+// and returns the number of bytes.
 func (c *Chain) Write(p []byte) int {
 	n := 0
 	for _, b := range c.Writable {

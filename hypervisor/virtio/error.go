@@ -2,7 +2,7 @@ package virtio
 
 import "fmt"
 
-// Error describes which rule of the specification the other side broke.
+// Error is a violation of the specification by the driver.
 type Error struct{ Reason string }
 
 func (e *Error) Error() string { return "virtio: " + e.Reason }

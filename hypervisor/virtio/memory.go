@@ -1,14 +1,15 @@
-// Package virtio is the device side of virtio 1.2's split virtqueues, on guest
-// memory that another process shares as file descriptors (virtio 1.2, section
-// 2.7; section numbers below are that document's).
+// Package virtio implements the device side of virtio 1.2's split virtqueues,
+// on guest memory that another process shares as file descriptors (virtio 1.2,
+// section 2.7; the section numbers below are of that document).
 //
-// The guest writes descriptors, rings and buffers while we read them. So each
-// field is read once, into our own memory, before it is checked; nothing here
-// trusts a length, an index or an address; chains and rings have limits. An
-// error of type *Error means that the guest's driver broke a rule: the queue
-// is of no use until the driver resets it, and nobody else is concerned.
+// The guest may write descriptors, rings and buffers while the device reads
+// them. So each field is copied once before it is checked; no length, index or
+// address is trusted; chains and rings have limits. An error of type *Error
+// means that the guest's driver violated the specification: the queue cannot
+// be used until the driver resets it, and no other guest is affected.
 //
-// Nothing here is safe for concurrent use: one goroutine owns a queue.
+// Nothing in this package is safe for concurrent use: one goroutine owns a
+// queue.
 package virtio
 
 import (
@@ -20,19 +21,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxRegions is how many regions a guest's memory may have: what one
-// vhost-user message carries.
+// MaxRegions is how many regions a guest's memory may have: the most in one
+// vhost-user message.
 const MaxRegions = 8
 
 // Region is one piece of guest memory: Size bytes at guest-physical address
-// GPA, at UserAddr in the VMM's own address space, found in FD at Offset.
+// GPA, at UserAddr in the VMM's address space, mapped from FD at Offset.
 type Region struct {
 	GPA, Size, UserAddr uint64
 	FD                  int
 	Offset              uint64
 }
 
-// Memory is a guest's memory map. It owns its descriptors and mappings.
+// Memory is a guest's memory map. It owns its file descriptors and mappings.
 type Memory struct {
 	regions []mapped // by GPA, disjoint
 }
@@ -42,15 +43,15 @@ type mapped struct {
 	bytes []byte
 }
 
-// Extent is a piece of guest memory as seen through a region's descriptor.
+// Extent is a piece of guest memory relative to a region's file descriptor.
 type Extent struct {
 	Region         int // index for FD
 	Offset, Length uint64
 }
 
-// Map maps the regions. It takes the descriptors over, and closes them when it
-// fails. A region that overlaps another, wraps, is not page-aligned or lies
-// beyond its file's end is an error.
+// Map maps the regions. It takes ownership of the file descriptors, and closes
+// them on failure. It returns an error for a region that overlaps another,
+// wraps around, is not page-aligned or extends beyond the end of its file.
 func Map(regions []Region) (_ *Memory, err error) {
 	m := &Memory{}
 	defer func() {
@@ -88,7 +89,7 @@ func mapRegion(r Region) ([]byte, error) {
 	case (r.GPA|r.Size|r.Offset)%page != 0:
 		return nil, broken("memory region %#x+%#x at %#x is not page-aligned", r.GPA, r.Size, r.Offset)
 	}
-	// Touching a page beyond the file's end would be SIGBUS.
+	// Access to a page beyond the end of the file would raise SIGBUS.
 	var st unix.Stat_t
 	if err := unix.Fstat(r.FD, &st); err != nil {
 		return nil, fmt.Errorf("stat file of memory region %#x: %w", r.GPA, err)
@@ -103,7 +104,7 @@ func mapRegion(r Region) ([]byte, error) {
 	return b, nil
 }
 
-// Close unmaps everything. Slices that came from here must not be used after.
+// Close unmaps everything. Slices of the memory must not be used afterwards.
 func (m *Memory) Close() error {
 	var first error
 	for _, r := range m.regions {
@@ -118,7 +119,7 @@ func (m *Memory) Close() error {
 	return first
 }
 
-// Regions is the map, by guest-physical address.
+// Regions returns the regions, by guest-physical address.
 func (m *Memory) Regions() []Region {
 	out := make([]Region, len(m.regions))
 	for i, r := range m.regions {
@@ -127,7 +128,7 @@ func (m *Memory) Regions() []Region {
 	return out
 }
 
-// Size is the guest's memory in bytes.
+// Size returns the size of the guest's memory in bytes.
 func (m *Memory) Size() (sum uint64) {
 	for _, r := range m.regions {
 		sum += r.Size
@@ -135,7 +136,7 @@ func (m *Memory) Size() (sum uint64) {
 	return sum
 }
 
-// find is the region that holds gpa, or -1.
+// find returns the index of the region that contains gpa, or -1.
 func (m *Memory) find(gpa uint64) int {
 	for i := range m.regions {
 		if r := &m.regions[i]; gpa >= r.GPA && gpa-r.GPA < r.Size {
@@ -145,8 +146,8 @@ func (m *Memory) find(gpa uint64) int {
 	return -1
 }
 
-// Bytes is guest memory [gpa, gpa+n) in one piece. The guest may change it at
-// any time.
+// Bytes returns guest memory [gpa, gpa+n), which must be in one region. The
+// guest may change it at any time.
 func (m *Memory) Bytes(gpa, n uint64) ([]byte, error) {
 	i := m.find(gpa)
 	if i < 0 || n > m.regions[i].Size-(gpa-m.regions[i].GPA) {
@@ -156,8 +157,8 @@ func (m *Memory) Bytes(gpa, n uint64) ([]byte, error) {
 	return m.regions[i].bytes[off : off+n : off+n], nil
 }
 
-// Extents appends guest memory [gpa, gpa+n) to list as extents, joining what
-// is consecutive.
+// Extents appends guest memory [gpa, gpa+n) to list as extents, merging
+// consecutive ones.
 func (m *Memory) Extents(list []Extent, gpa, n uint64) ([]Extent, error) {
 	for n > 0 {
 		i := m.find(gpa)
@@ -177,7 +178,8 @@ func (m *Memory) Extents(list []Extent, gpa, n uint64) ([]Extent, error) {
 	return list, nil
 }
 
-// FromUser translates an address range of the VMM to guest-physical.
+// FromUser translates an address range of the VMM to its guest-physical
+// address.
 func (m *Memory) FromUser(addr, n uint64) (uint64, error) {
 	for i := range m.regions {
 		if r := &m.regions[i]; addr >= r.UserAddr && addr-r.UserAddr < r.Size && n <= r.Size-(addr-r.UserAddr) {

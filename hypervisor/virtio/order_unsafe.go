@@ -5,17 +5,18 @@ import (
 	"unsafe"
 )
 
-// Ring indices are 16 bits wide, for which Go has no atomics. So they are read
-// and written as single aligned words (a Go compiler does not split those),
-// out of line, with full fences around them: sync/atomic's read-modify-write
-// is one on every architecture.
+// Ring indices are 16 bits wide, for which Go has no atomic operations. So
+// they are read and written as single aligned words (a Go compiler does not
+// split those), in functions that are not inlined, with full fences around
+// them: a read-modify-write of sync/atomic is a full fence on every
+// architecture.
 
 var fenceWord atomic.Uint32
 
 func fence() { fenceWord.Add(0) }
 
 // load16 reads a word that the guest may be writing. b is 2-aligned guest
-// memory. What the guest wrote before that word is visible afterwards.
+// memory. What the guest wrote before that word is visible after the call.
 //
 //go:noinline
 func load16(b []byte) uint16 {

@@ -12,24 +12,26 @@ const (
 // MaxQueueSize is the largest split virtqueue (2.7).
 const MaxQueueSize = 32768
 
-// Layout describes where a queue lies in guest-physical memory.
+// Layout is the location of a queue in guest-physical memory.
 type Layout struct {
 	Size              uint16 // a power of two
 	Desc, Avail, Used uint64
 }
 
-// Bytes of the three parts (2.7): the words for event indices are always there.
+// Sizes of the three parts in bytes (2.7): the words for event indices are
+// always included.
 func (l Layout) descBytes() uint64  { return descSize * uint64(l.Size) }
 func (l Layout) availBytes() uint64 { return 6 + 2*uint64(l.Size) }
 func (l Layout) usedBytes() uint64  { return 6 + 8*uint64(l.Size) }
 
-// Parts is the size in bytes of descriptor table, available ring, used ring.
+// Parts returns the sizes in bytes of the descriptor table, the available ring
+// and the used ring.
 func (l Layout) Parts() (desc, avail, used uint64) {
 	return l.descBytes(), l.availBytes(), l.usedBytes()
 }
 
-// Position is how far the device is: the next available entry to take, and
-// the next used entry to write. Both wrap at 65,536.
+// Position is the device's position: the next available entry to take, and the
+// next used entry to write. Both wrap around at 65,536.
 type Position struct{ Avail, Used uint16 }
 
 // Queue is the device's side of one split virtqueue.
@@ -40,11 +42,12 @@ type Queue struct {
 	features          uint64
 	limits            Limits
 	pos               Position
-	signalled         uint16 // Used when the driver was last looked after
-	fresh             bool   // no signal decision yet
+	signalled         uint16 // value of pos.Used at the last Notify
+	fresh             bool   // Notify was not called yet
 }
 
-// NewQueue is the queue at layout in mem, for a driver that accepted features.
+// NewQueue returns the queue at layout in mem, for a driver that accepted
+// features.
 func NewQueue(mem *Memory, l Layout, pos Position, features uint64, limits Limits) (*Queue, error) {
 	if l.Size == 0 || l.Size&(l.Size-1) != 0 || l.Size > MaxQueueSize {
 		return nil, broken("invalid queue size %d", l.Size)
@@ -66,18 +69,19 @@ func NewQueue(mem *Memory, l Layout, pos Position, features uint64, limits Limit
 	return q, nil
 }
 
-// Size is the number of the queue's entries.
+// Size returns the number of entries of the queue.
 func (q *Queue) Size() uint16 { return q.layout.Size }
 
-// Position is where the queue is, for whoever goes on with it.
+// Position returns the queue's position, for whatever continues it.
 func (q *Queue) Position() Position { return q.pos }
 
-// UsedIndex is the used ring's index in guest memory: where a device that
-// stopped without telling goes on.
+// UsedIndex returns the used ring's index in guest memory: where to continue
+// after a device that stopped without a report of its position.
 func (q *Queue) UsedIndex() uint16 { return load16(q.used[2:]) }
 
-// Virgin reports that nothing was ever put into the used ring. A driver hands
-// out zeroed rings after a reset; a queue that was only paused has entries in it.
+// Virgin reports whether the used ring was never written. A driver provides
+// zeroed rings after a reset; the ring of a queue that was only paused
+// contains entries.
 func (q *Queue) Virgin() bool {
 	for _, b := range q.used[2 : len(q.used)-2] {
 		if b != 0 {
@@ -87,7 +91,7 @@ func (q *Queue) Virgin() bool {
 	return true
 }
 
-// Pop takes the next available chain; nil when there is none.
+// Pop returns the next available chain; nil if there is none.
 func (q *Queue) Pop() (*Chain, error) {
 	size := q.layout.Size
 	waiting := load16(q.avail[2:]) - q.pos.Avail
@@ -107,7 +111,7 @@ func (q *Queue) Pop() (*Chain, error) {
 }
 
 // Walk follows the chain that starts at descriptor head. A chain that was
-// popped but not pushed stays the device's, and can be walked again.
+// popped but not pushed still belongs to the device, and can be walked again.
 func (q *Queue) Walk(head uint16) (*Chain, error) {
 	w := walker{mem: q.mem, limits: q.limits, indirect: q.features&FeatureIndirect != 0}
 	w.chain.Head = head
@@ -117,8 +121,8 @@ func (q *Queue) Walk(head uint16) (*Chain, error) {
 	return &w.chain, nil
 }
 
-// Push gives the chain back to the driver, with written bytes in its writable
-// part. Call Notify when you are done pushing.
+// Push returns the chain to the driver, with written bytes in its writable
+// part. Call Notify after the last Push.
 func (q *Queue) Push(head uint16, written uint32) {
 	entry := q.used[4+8*int(q.pos.Used&(q.layout.Size-1)):]
 	binary.LittleEndian.PutUint32(entry, uint32(head))
@@ -127,13 +131,13 @@ func (q *Queue) Push(head uint16, written uint32) {
 	store16(q.used[2:], q.pos.Used)
 }
 
-// Notify reports whether the driver wants to be told of what was pushed since
-// the last call (2.7.7.2).
+// Notify reports whether the driver wants an interrupt for what was pushed
+// since the last call (2.7.7.2).
 func (q *Queue) Notify() bool {
 	old, now := q.signalled, q.pos.Used
 	first := q.fresh
 	q.signalled, q.fresh = now, false
-	fence() // the driver's wish is read after the used index is out
+	fence() // the used index must be visible before the driver's setting is read
 	if q.features&FeatureEventIdx != 0 {
 		event := load16(q.avail[4+2*int(q.layout.Size):])
 		return first || now-event-1 < now-old
@@ -141,14 +145,15 @@ func (q *Queue) Notify() bool {
 	return load16(q.avail)&1 == 0
 }
 
-// Arm asks for a kick at the next available entry, and reports whether one is
-// there already: then call Pop again instead of waiting. The event index is
-// written whether it was negotiated or not: QEMU negotiates it with the driver
-// without asking a vhost-user device, and the word is there in any case (2.7).
+// Arm requests a kick at the next available entry, and reports whether one is
+// available already: then call Pop again instead of waiting. The event index
+// is written whether it was negotiated or not: QEMU negotiates it with the
+// driver without asking a vhost-user device, and the word exists in any case
+// (2.7).
 func (q *Queue) Arm() (more bool) {
 	store16(q.used[4+8*int(q.layout.Size):], q.pos.Avail)
 	return load16(q.avail[2:]) != q.pos.Avail
 }
 
-// Resume goes on where the used ring says that the device before was.
+// Resume continues at the used index that the previous device wrote.
 func (q *Queue) Resume() { q.pos.Used = q.UsedIndex() }

@@ -33,13 +33,13 @@ func pop(t *testing.T, q *virtio.Queue) *virtio.Chain {
 	t.Helper()
 	c, err := q.Pop()
 	if err != nil || c == nil {
-		t.Fatalf("Pop = %v, %v", c, err)
+		t.Fatalf("Pop = %v, %v, want a chain", c, err)
 	}
 	return c
 }
 
-// Requests of several pieces arrive whole and in order, answers get back, and
-// indices wrap around.
+// TestRequests checks that requests of several buffers arrive whole and in
+// order, that answers arrive, and that indices wrap around.
 func TestRequests(t *testing.T) {
 	for _, indirect := range []bool{false, true} {
 		g, d, q := setup(t, 8, all)
@@ -49,7 +49,7 @@ func TestRequests(t *testing.T) {
 		copy(b1, "hello")
 		copy(b2, " world")
 		bufs := []drivertest.Buffer{{GPA: in1, Length: 5}, {GPA: in2, Length: 6}, {GPA: out, Length: 4, Write: true}}
-		rounds := 70000 // more than an index holds
+		rounds := 70000 // more than the range of an index
 		if indirect {
 			rounds = 100
 		}
@@ -64,23 +64,24 @@ func TestRequests(t *testing.T) {
 			got = got[:c.Read(got, 0)]
 			tail := make([]byte, 4)
 			if c.Read(tail, 4); string(got) != "hello world" || string(tail) != "o wo" || c.Head != head || c.In != 11 || c.Out != 4 {
-				t.Fatalf("round %d: %q, %q, %+v", i, got, tail, c)
+				t.Fatalf("round %d: read %q and %q of %+v, want hello world and \"o wo\" of head %d with 11 bytes in and 4 out", i, got, tail, c, head)
 			}
 			if n := c.Write([]byte("answer")); n != 4 || !bytes.Equal(ob, []byte("answ")) {
-				t.Fatalf("wrote %d bytes: %q", n, ob)
+				t.Fatalf("Write = %d, buffer %q, want 4 bytes: answ", n, ob)
 			}
 			q.Push(c.Head, 4)
 			if u := d.Collect(); len(u) != 1 || u[0] != (drivertest.Used{Head: head, Written: 4}) {
-				t.Fatalf("round %d: used %v", i, u)
+				t.Fatalf("round %d: used chains = %v, want head %d with 4 bytes", i, u, head)
 			}
 		}
 		if c, err := q.Pop(); c != nil || err != nil {
-			t.Fatalf("Pop on an empty queue = %v, %v", c, err)
+			t.Fatalf("Pop of an empty queue = %v, %v, want none", c, err)
 		}
 	}
 }
 
-// Answers may overtake each other, and a chain can be walked again later.
+// TestOutOfOrder checks that chains can be returned in another order, and that
+// a chain can be walked again later.
 func TestOutOfOrder(t *testing.T) {
 	g, d, q := setup(t, 8, all)
 	gpa, b := g.Alloc(8, 1)
@@ -94,41 +95,42 @@ func TestOutOfOrder(t *testing.T) {
 	}
 	q.Push(h1, uint32(c.Write([]byte("late"))))
 	if u := d.Collect(); len(u) != 2 || u[0].Head != h2 || u[1].Head != h1 || string(b[:4]) != "late" {
-		t.Fatalf("used %v, %q", u, b)
+		t.Fatalf("used chains = %v, first buffer %q, want heads %d and %d, and late", u, b, h2, h1)
 	}
 }
 
-// 2.7.10, 2.7.7: kicks and interrupts are asked for and given as the event
-// indices say; the available event is written even when not negotiated.
+// TestEvents checks that kicks and interrupts follow the event indices
+// (2.7.10, 2.7.7), and that the available event is written even if it was not
+// negotiated.
 func TestEvents(t *testing.T) {
 	for _, features := range []uint64{0, virtio.FeatureEventIdx} {
 		g, d, q := setup(t, 8, features)
 		gpa, _ := g.Alloc(4, 1)
 		buf := drivertest.Buffer{GPA: gpa, Length: 4, Write: true}
 		if q.Arm() {
-			t.Error("an empty queue has more")
+			t.Error("Arm of an empty queue = true, want false")
 		}
 		d.Submit(buf)
 		if !q.Arm() {
-			t.Error("Arm missed what was there")
+			t.Error("Arm with an available entry = false, want true")
 		}
 		q.Push(pop(t, q).Head, 0)
 		if q.Arm() || d.AvailEvent() != 1 {
-			t.Errorf("avail_event = %d after one request", d.AvailEvent())
+			t.Errorf("Arm after one request: avail_event = %d, want 1 and no more entries", d.AvailEvent())
 		}
 		q.Notify()
-		d.SetUsedEvent(2) // interrupt me at the third
+		d.SetUsedEvent(2) // interrupt at the third
 		d.SetNoInterrupt(1)
 		for i := range 3 {
 			d.Submit(buf)
 			q.Push(pop(t, q).Head, 0)
 			want := features != 0 && i == 1
 			if got := q.Notify(); got != want {
-				t.Errorf("features %#x, request %d: notify = %v", features, i+1, got)
+				t.Errorf("features %#x, request %d: Notify = %v, want %v", features, i+1, got, want)
 			}
 		}
 		if d.SetNoInterrupt(0); features == 0 && !q.Notify() {
-			t.Error("no interrupt although the driver wants them")
+			t.Error("Notify without NO_INTERRUPT = false, want true")
 		}
 	}
 }
@@ -175,7 +177,7 @@ func TestHostileDriver(t *testing.T) {
 		{"indirect in indirect", "inside an indirect", all, func(g *drivertest.Guest, d *drivertest.Driver) {
 			inner, _ := g.Alloc(16, 16)
 			d.SubmitIndirect(b(inner, 16))
-			// Make its only entry an indirect descriptor.
+			// Turn its only entry into an indirect descriptor.
 			g.At(inner+16, 16)[12] = 4
 		}},
 		{"indirect with next", "indirect descriptor has flag NEXT", all, func(_ *drivertest.Guest, d *drivertest.Driver) {
@@ -198,7 +200,7 @@ func TestHostileDriver(t *testing.T) {
 			_, err := q.Pop()
 			var typed *virtio.Error
 			if !errors.As(err, &typed) || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("Pop: %v, want %q", err, c.want)
+				t.Fatalf("Pop = %v, want a *virtio.Error with %q", err, c.want)
 			}
 		})
 	}
@@ -219,17 +221,17 @@ func TestBadLayouts(t *testing.T) {
 		{Size: 32768, Desc: at, Avail: at, Used: at},
 	} {
 		if _, err := virtio.NewQueue(m, l, virtio.Position{}, all, limits); err == nil {
-			t.Errorf("%+v was accepted", l)
+			t.Errorf("NewQueue at %+v = nil, want an error", l)
 		}
 	}
 }
 
-// A queue goes on where the one before stopped; only one that was never used
-// is virgin.
+// TestResume checks that a queue continues where the previous device stopped,
+// and that only one that was never used is virgin.
 func TestResume(t *testing.T) {
 	g, d, q := setup(t, 8, all)
 	if !q.Virgin() {
-		t.Error("a new queue is not virgin")
+		t.Error("Virgin of a new queue = false, want true")
 	}
 	gpa, _ := g.Alloc(4, 1)
 	d.Submit(drivertest.Buffer{GPA: gpa, Length: 4})
@@ -239,7 +241,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second.Resume(); second.Virgin() || second.Position() != (virtio.Position{Avail: 1, Used: 1}) {
-		t.Errorf("virgin %v, position %+v", second.Virgin(), second.Position())
+		t.Errorf("resumed queue: virgin %v at %+v, want a used one at 1, 1", second.Virgin(), second.Position())
 	}
 }
 
@@ -267,15 +269,15 @@ func TestMemory(t *testing.T) {
 	}
 	for name, r := range bad {
 		if _, err := virtio.Map(r); err == nil {
-			t.Errorf("%s: accepted", name)
+			t.Errorf("Map of %s = nil, want an error", name)
 		}
 		for _, r := range r {
 			if _, err := unix.FcntlInt(uintptr(r.FD), unix.F_GETFD, 0); err == nil {
-				t.Errorf("%s: descriptor left open", name)
+				t.Errorf("Map of %s left a file descriptor open, want it closed", name)
 			}
 		}
 	}
-	// Two regions that meet: found in either order, buffers may cross.
+	// Two adjacent regions: found in either order, buffers may cross.
 	m, err := virtio.Map([]virtio.Region{
 		{GPA: 0x4000, Size: 0x2000, UserAddr: 0x90000, FD: file(0x2000)},
 		{GPA: 0x2000, Size: 0x2000, UserAddr: 0x10000, Offset: 0x1000, FD: file(0x4000)},
@@ -285,31 +287,31 @@ func TestMemory(t *testing.T) {
 	}
 	defer m.Close()
 	if m.Size() != 0x4000 || m.Regions()[0].GPA != 0x2000 {
-		t.Errorf("%#x bytes: %+v", m.Size(), m.Regions())
+		t.Errorf("memory of %#x bytes in %+v, want 0x4000 from 0x2000", m.Size(), m.Regions())
 	}
 	list, err := m.Extents(nil, 0x3000, 0x2000)
 	if err != nil || len(list) != 2 || list[0] != (virtio.Extent{Region: 0, Offset: 0x2000, Length: 0x1000}) || list[1] != (virtio.Extent{Region: 1, Offset: 0, Length: 0x1000}) {
-		t.Errorf("extents %+v, %v", list, err)
+		t.Errorf("Extents over both regions = %+v, %v, want the end of the first and the start of the second", list, err)
 	}
 	if list, _ = m.Extents(list, 0x5000, 0x1000); len(list) != 2 || list[1].Length != 0x2000 {
-		t.Errorf("not joined: %+v", list)
+		t.Errorf("consecutive extents = %+v, want them merged to 0x2000 bytes", list)
 	}
 	if _, err := m.Extents(nil, 0x5000, 0x1001); err == nil {
-		t.Error("extents past the end")
+		t.Error("Extents beyond the end = nil, want an error")
 	}
 	if _, err := m.Bytes(0x3fff, 2); err == nil {
-		t.Error("bytes across two mappings")
+		t.Error("Bytes across two regions = nil, want an error")
 	}
 	if gpa, err := m.FromUser(0x91000, 0x1000); gpa != 0x5000 || err != nil {
-		t.Errorf("FromUser = %#x, %v", gpa, err)
+		t.Errorf("FromUser = %#x, %v, want 0x5000", gpa, err)
 	}
 	if _, err := m.FromUser(0x91000, 0x1001); err == nil {
-		t.Error("user address past the end")
+		t.Error("FromUser beyond the end = nil, want an error")
 	}
 }
 
-// Whatever is in the guest's memory, a queue gives chains within the limits or
-// a typed error, and ends.
+// FuzzQueue checks that for any content of the guest's memory a queue returns
+// chains within the limits or a typed error, and ends.
 func FuzzQueue(f *testing.F) {
 	f.Add([]byte{}, uint16(1))
 	f.Add(bytes.Repeat([]byte{0, 0, 0x10, 0, 0, 0, 0, 0, 8, 0, 0, 0, 1, 0, 1, 0}, 8), uint16(3))
@@ -329,14 +331,14 @@ func FuzzQueue(f *testing.F) {
 			c, err := q.Pop()
 			var typed *virtio.Error
 			if err != nil && !errors.As(err, &typed) {
-				t.Fatalf("untyped error %v", err)
+				t.Fatalf("Pop = %v, want a *virtio.Error", err)
 			}
 			if err != nil || c == nil {
 				break
 			}
-			// The device writes only after the rings: else it changes them.
+			// Buffers are written only after the rings, which would change otherwise.
 			if n > 1<<16 || c.In+c.Out > limits.Bytes || len(c.Readable)+len(c.Writable) > limits.Descriptors {
-				t.Fatalf("chain %d: %+v", n, c)
+				t.Fatalf("chain %d = %+v, want at most %+v and %d chains", n, c, limits, 1<<16)
 			}
 			c.Read(make([]byte, 64), 3)
 			q.Push(c.Head, 0)

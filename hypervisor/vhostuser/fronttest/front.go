@@ -1,5 +1,6 @@
-// Package fronttest is QEMU's side of vhost-user, for tests of back-ends: it
-// sends what QEMU 10 sends to a vhost-user-gpu, in the same order.
+// Package fronttest implements QEMU's side of vhost-user, for tests of
+// back-ends: it sends the same messages as QEMU 10 to a vhost-user-gpu, in the
+// same order.
 package fronttest
 
 import (
@@ -32,7 +33,8 @@ type Ring struct {
 	KickFD, CallFD int
 }
 
-// Connect connects to a back-end. The guest is the front-end's own.
+// Connect connects to a back-end. The caller owns the guest memory g until
+// then; the front-end uses it afterwards.
 func Connect(t testing.TB, socket string, g *drivertest.Guest) *Front {
 	t.Helper()
 	c, err := net.Dial("unix", socket)
@@ -44,7 +46,7 @@ func Connect(t testing.TB, socket string, g *drivertest.Guest) *Front {
 	return f
 }
 
-// Close hangs up.
+// Close closes the connection.
 func (f *Front) Close() { f.conn.Close() }
 
 func eventfd(t testing.TB) int {
@@ -56,7 +58,7 @@ func eventfd(t testing.TB) int {
 	return fd
 }
 
-// Send sends a message. flags beside the version: 8 asks for a reply.
+// Send sends a message. flags are added to the version: 8 requests a reply.
 func (f *Front) Send(r vhostuser.Request, flags uint32, payload []byte, fds ...int) {
 	f.t.Helper()
 	if err := f.TrySend(r, flags, payload, fds...); err != nil {
@@ -64,7 +66,7 @@ func (f *Front) Send(r vhostuser.Request, flags uint32, payload []byte, fds ...i
 	}
 }
 
-// TrySend is Send to a back-end that may have hung up.
+// TrySend is Send to a back-end that may have closed the connection.
 func (f *Front) TrySend(r vhostuser.Request, flags uint32, payload []byte, fds ...int) error {
 	b := le.AppendUint32(nil, uint32(r))
 	b = le.AppendUint32(b, flags|1)
@@ -77,7 +79,8 @@ func (f *Front) TrySend(r vhostuser.Request, flags uint32, payload []byte, fds .
 	return err
 }
 
-// Reply reads one reply's payload; nil when the back-end has hung up.
+// Reply reads the payload of one reply; nil if the back-end has closed the
+// connection.
 func (f *Front) Reply() []byte {
 	h := make([]byte, 12)
 	if _, err := io.ReadFull(f.conn, h); err != nil {
@@ -90,23 +93,23 @@ func (f *Front) Reply() []byte {
 	return b
 }
 
-// Ask sends a message and reads its reply.
+// Ask sends a message and returns its reply.
 func (f *Front) Ask(r vhostuser.Request, payload []byte) []byte {
 	f.t.Helper()
 	f.Send(r, 0, payload)
 	b := f.Reply()
 	if b == nil {
-		f.t.Fatalf("request %d: the back-end hung up", r)
+		f.t.Fatalf("request %d: the back-end closed the connection, want a reply", r)
 	}
 	return b
 }
 
-// U64 is the payload of most messages.
+// U64 returns the payload of most messages.
 func U64(v uint64) []byte { return le.AppendUint64(nil, v) }
 
 func state(index, num uint32) []byte { return le.AppendUint32(le.AppendUint32(nil, index), num) }
 
-// Start goes through QEMU's start-up: negotiation, memory, rings.
+// Start performs QEMU's start-up: negotiation, memory, rings.
 func (f *Front) Start(sizes ...uint16) {
 	f.t.Helper()
 	offered := le.Uint64(f.Ask(vhostuser.GetFeatures, nil))
@@ -124,7 +127,8 @@ func (f *Front) Start(sizes ...uint16) {
 	f.Resume(sizes...)
 }
 
-// Resume sets memory and new rings up, as after a guest's reset.
+// Resume sends the memory table and starts new rings, as after a guest's
+// reset.
 func (f *Front) Resume(sizes ...uint16) {
 	f.t.Helper()
 	f.Rings = nil
@@ -138,7 +142,7 @@ func (f *Front) Resume(sizes ...uint16) {
 	}
 }
 
-// Memory sends the memory table, and waits for the acknowledgement.
+// Memory sends the memory table, and waits for the acknowledgment.
 func (f *Front) Memory() {
 	f.t.Helper()
 	r := f.Region()
@@ -149,7 +153,7 @@ func (f *Front) Memory() {
 	f.Send(vhostuser.SetMemTable, 8, table, r.FD)
 	unix.Close(r.FD)
 	if b := f.Reply(); b == nil || le.Uint64(b) != 0 {
-		f.t.Fatalf("memory table: %x", b)
+		f.t.Fatalf("reply to the memory table = %x, want 0", b)
 	}
 }
 
@@ -168,20 +172,21 @@ func (f *Front) StartRing(i int, base uint32) {
 	f.Send(vhostuser.SetVringCall, 0, U64(uint64(i)), r.CallFD)
 	f.Send(vhostuser.SetVringEnable, 8, state(n, 1))
 	if b := f.Reply(); b == nil || le.Uint64(b) != 0 {
-		f.t.Fatalf("starting ring %d: %x", i, b)
+		f.t.Fatalf("reply to the start of ring %d = %x, want 0", i, b)
 	}
 }
 
-// StopRing stops ring i and returns where it was.
+// StopRing stops ring i and returns its base.
 func (f *Front) StopRing(i int) uint32 {
 	f.t.Helper()
 	return le.Uint32(f.Ask(vhostuser.GetVringBase, state(uint32(i), 0))[4:])
 }
 
-// Kick tells the back-end that there is something in ring i.
+// Kick notifies the back-end of new entries in the ring.
 func (r *Ring) Kick() { _, _ = unix.Write(r.KickFD, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// Called waits up to millis for the interrupt.
+// Called waits up to millis milliseconds for the interrupt, and reports
+// whether it came.
 func (r *Ring) Called(millis int) bool {
 	p := []unix.PollFd{{Fd: int32(r.CallFD), Events: unix.POLLIN}}
 	if n, _ := unix.Poll(p, millis); n != 1 {

@@ -1,5 +1,5 @@
-// Package drivertest is the guest's side of virtio, for tests of devices:
-// memory in a memfd, and the driver's half of a split virtqueue.
+// Package drivertest implements the guest's side of virtio, for tests of
+// devices: memory in a memfd, and the driver's half of a split virtqueue.
 package drivertest
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// Where the guest's memory lies, for itself and for its VMM.
+// Addresses of the guest's memory, for itself and in its VMM.
 const (
 	Base     = 0x100000
 	UserBase = 0x7f0000000000
 )
 
-// Guest is a guest's memory. Its owner hands out what it needs with Alloc.
+// Guest is a guest's memory. Alloc allocates from it.
 type Guest struct {
 	t    testing.TB
 	FD   int
@@ -25,7 +25,8 @@ type Guest struct {
 	next uint64
 }
 
-// NewGuest makes a guest with size bytes of memory, which ends with the test.
+// NewGuest returns a guest with size bytes of memory, which is freed at the
+// end of the test.
 func NewGuest(t testing.TB, size int) *Guest {
 	t.Helper()
 	fd, err := unix.MemfdCreate("guest", unix.MFD_CLOEXEC)
@@ -46,7 +47,7 @@ func NewGuest(t testing.TB, size int) *Guest {
 	return &Guest{t: t, FD: fd, Mem: mem, next: Base}
 }
 
-// Region describes the memory, with a fresh duplicate of its descriptor.
+// Region describes the memory, with a new duplicate of its file descriptor.
 func (g *Guest) Region() virtio.Region {
 	fd, err := unix.FcntlInt(uintptr(g.FD), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -55,7 +56,8 @@ func (g *Guest) Region() virtio.Region {
 	return virtio.Region{GPA: Base, Size: uint64(len(g.Mem)), UserAddr: UserBase, FD: fd}
 }
 
-// Map is the device's view of the memory; it ends with the test.
+// Map returns the device's mapping of the memory; it is closed at the end of
+// the test.
 func (g *Guest) Map() *virtio.Memory {
 	m, err := virtio.Map([]virtio.Region{g.Region()})
 	if err != nil {
@@ -65,35 +67,35 @@ func (g *Guest) Map() *virtio.Memory {
 	return m
 }
 
-// Alloc hands out n bytes and their guest-physical address.
+// Alloc allocates n bytes and returns them with their guest-physical address.
 func (g *Guest) Alloc(n, align int) (gpa uint64, b []byte) {
 	g.next = (g.next + uint64(align) - 1) &^ (uint64(align) - 1)
 	gpa = g.next
 	g.next += uint64(n)
 	if g.next > Base+uint64(len(g.Mem)) {
-		g.t.Fatalf("guest is out of memory")
+		g.t.Fatalf("guest memory of %d bytes is exhausted by an allocation of %d", len(g.Mem), n)
 	}
 	return gpa, g.At(gpa, n)
 }
 
-// At is memory by guest-physical address.
+// At returns n bytes at a guest-physical address.
 func (g *Guest) At(gpa uint64, n int) []byte { return g.Mem[gpa-Base:][:n] }
 
-// Buffer is one descriptor's worth of memory.
+// Buffer is the memory of one descriptor.
 type Buffer struct {
 	GPA    uint64
 	Length uint32
-	Write  bool // by the device
+	Write  bool // writable by the device
 }
 
-// Used is a chain that the device gave back.
+// Used is a chain that the device returned.
 type Used struct {
 	Head    uint16
 	Written uint32
 }
 
-// Driver is the driver's half of a queue. It has no flow control: a test
-// submits no more than fits.
+// Driver is the driver's half of a queue. It has no flow control: a test must
+// not submit more than fits.
 type Driver struct {
 	virtio.Layout
 	g                 *Guest
@@ -105,7 +107,7 @@ type Driver struct {
 
 var le = binary.LittleEndian
 
-// NewDriver makes a queue of size entries.
+// NewDriver returns a queue of size entries.
 func NewDriver(g *Guest, size uint16) *Driver {
 	d := &Driver{g: g, Layout: virtio.Layout{Size: size}, chains: map[uint16][]uint16{}}
 	a, b, c := d.Parts()
@@ -129,7 +131,7 @@ func putDesc(table []byte, i int, b Buffer, flags, next uint16) {
 	le.PutUint16(e[14:], next)
 }
 
-// PutDesc writes a descriptor as a hostile driver might.
+// PutDesc writes an arbitrary descriptor, as a hostile driver might.
 func (d *Driver) PutDesc(i int, b Buffer, flags, next uint16) { putDesc(d.desc, i, b, flags, next) }
 
 // Submit makes a chain available and returns its head.
@@ -150,7 +152,7 @@ func (d *Driver) Submit(bufs ...Buffer) uint16 {
 	return mine[0]
 }
 
-// SubmitIndirect does the same through an indirect table.
+// SubmitIndirect is Submit with an indirect table.
 func (d *Driver) SubmitIndirect(bufs ...Buffer) uint16 {
 	gpa, table := d.g.Alloc(16*len(bufs), 16)
 	for i, b := range bufs {
@@ -169,28 +171,28 @@ func (d *Driver) SubmitIndirect(bufs ...Buffer) uint16 {
 
 func (d *Driver) take() uint16 {
 	if len(d.free) == 0 {
-		d.g.t.Fatal("queue is full")
+		d.g.t.Fatalf("no free descriptor in the queue of %d", d.Size)
 	}
 	i := d.free[len(d.free)-1]
 	d.free = d.free[:len(d.free)-1]
 	return i
 }
 
-// MakeAvailable puts a head into the available ring.
+// MakeAvailable adds a head to the available ring.
 func (d *Driver) MakeAvailable(head uint16) {
 	le.PutUint16(d.avail[4+2*int(d.availIdx%d.Size):], head)
 	d.availIdx++
 	d.SetAvailIndex(d.availIdx)
 }
 
-// SetAvailIndex publishes an index, right or wrong.
+// SetAvailIndex publishes an index, valid or not.
 func (d *Driver) SetAvailIndex(i uint16) {
 	// One store of the whole word: flags and index.
 	virtio.Store32(d.avail, uint32(le.Uint16(d.avail))|uint32(i)<<16)
 }
 
-// Collect takes what the device has given back, and asks for an interrupt at
-// the next.
+// Collect returns the chains that the device has returned, and requests an
+// interrupt at the next.
 func (d *Driver) Collect() (list []Used) {
 	index := func() uint16 { return uint16(virtio.Load32(d.used) >> 16) }
 	d.SetUsedEvent(index())
@@ -205,10 +207,12 @@ func (d *Driver) Collect() (list []Used) {
 	return list
 }
 
-// AvailEvent is where the device wants its next kick.
+// AvailEvent returns the available index at which the device requests its next
+// kick.
 func (d *Driver) AvailEvent() uint16 { return le.Uint16(d.used[4+8*int(d.Size):]) }
 
-// SetUsedEvent sets where the driver wants its next interrupt.
+// SetUsedEvent sets the used index at which the driver requests its next
+// interrupt.
 func (d *Driver) SetUsedEvent(i uint16) { le.PutUint16(d.avail[4+2*int(d.Size):], i) }
 
 // SetNoInterrupt sets the flag of a driver without event indices.
