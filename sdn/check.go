@@ -13,17 +13,17 @@ import (
 const (
 	MaxNetworks      = 16384
 	MaxPorts         = 131072
-	MaxRules         = 256 // of one group
+	MaxRules         = 256 // per group
 	MaxGroupsOfAPort = 16
-	MaxBackends      = 128 // of one load balancer
-	MaxBranches      = 16  // of one project
+	MaxBackends      = 128 // per load balancer
+	MaxBranches      = 16  // per project
 	MinMTU           = 1280
 	MaxMTU           = 9000
 )
 
-// Check is what can be made of t: everything in the result fits together, and
-// for what was left out there is a Problem. One object that contradicts
-// another must not keep the network of all others from being made.
+// Check returns the consistent part of t, and a Problem for each object that
+// was left out. So an object that conflicts with another does not affect the
+// network of all others.
 func (t Topology) Check() (Topology, []Problem) {
 	c := checker{in: t, networks: map[api.NetworkID]Network{}, routers: map[api.ProjectID]Router{}, groups: map[api.SecurityGroupID]api.ProjectID{},
 		ports: map[PortID]Port{}, external: map[api.ExternalNetworkID]ExternalNetwork{}, taken: map[address]string{}, vips: map[vip]bool{}, branches: map[api.ProjectID][]api.ExternalNetworkID{}}
@@ -39,7 +39,7 @@ func (t Topology) Check() (Topology, []Problem) {
 	for _, g := range t.SecurityGroups {
 		if err := c.checkGroup(g); err != nil {
 			c.problems = append(c.problems, Problem{api.KindSecurityGroup, string(g.ID), err})
-			g.Rules = nil // others refer to the group; it allows nothing
+			g.Rules = nil // other objects refer to the group, so it stays, but allows nothing
 		}
 		c.out.SecurityGroups = append(c.out.SecurityGroups, g)
 	}
@@ -59,7 +59,7 @@ func (t Topology) Check() (Topology, []Problem) {
 	return c.out, c.problems
 }
 
-// keep what check lets pass.
+// keep appends the elements that pass check.
 func keep[T any](c *checker, to *[]T, from []T, kind api.Kind, id func(T) string, check func(T) *api.Error) {
 	for _, x := range from {
 		if err := check(x); err != nil {
@@ -71,7 +71,7 @@ func keep[T any](c *checker, to *[]T, from []T, kind api.Kind, id func(T) string
 }
 
 type (
-	// address in a network; in an external one the id is its.
+	// address is an address in a network; for an external one, network is its ID.
 	address struct {
 		network string
 		ip      netip.Addr
@@ -92,7 +92,7 @@ type checker struct {
 	routers  map[api.ProjectID]Router
 	groups   map[api.SecurityGroupID]api.ProjectID
 	ports    map[PortID]Port
-	taken    map[address]string // whose
+	taken    map[address]string // by owner
 	vips     map[vip]bool
 
 	routed  map[api.ProjectID]*nest // ranges on the project's router
@@ -101,13 +101,14 @@ type checker struct {
 	branches map[api.ProjectID][]api.ExternalNetworkID
 }
 
-// cable is where external networks must not overlap.
+// cable identifies a physical network and VLAN, on which external networks
+// must not overlap.
 type cable struct {
 	physical string
 	vlan     int
 }
 
-// nest the ranges that must not overlap.
+// nest collects the ranges that must not overlap.
 func (c *checker) nest() {
 	routed, onCable := map[api.ProjectID][]netip.Prefix{}, map[cable][]netip.Prefix{}
 	for _, n := range c.in.Networks {
@@ -140,7 +141,7 @@ func invalid(format string, args ...any) *api.Error {
 	return api.Errorf(api.CodeInvalid, format, args...)
 }
 
-// take the address for whoever; it must be free and in the range.
+// take records the owner of the address, which must be free and in the range.
 func (c *checker) take(network string, cidr netip.Prefix, ip netip.Addr, who string) *api.Error {
 	if !ip.IsValid() {
 		return nil
@@ -253,7 +254,8 @@ func (c *checker) checkRouter(r Router) *api.Error {
 	return nil
 }
 
-// checkBranch of a project that has a router, which leads elsewhere.
+// checkBranch checks a router of a project to another external network than
+// its main router's.
 func (c *checker) checkBranch(r Router) *api.Error {
 	main, ok := c.routers[r.Project]
 	x, known := c.external[r.External]
@@ -341,8 +343,8 @@ func (c *checker) checkPort(p Port) *api.Error {
 }
 
 // outside checks an address of the external network that the project's router
-// is to answer for there. The range alone does not tell which network an
-// address is of: ranges of external networks may overlap.
+// is to use there. The range alone does not identify the network: ranges of
+// external networks may overlap.
 func (c *checker) outside(project api.ProjectID, external api.ExternalNetworkID, ip netip.Addr, who string) *api.Error {
 	r := c.routers[project]
 	x, ok := c.external[external]
@@ -399,12 +401,12 @@ func (c *checker) checkBalancer(l LoadBalancer) *api.Error {
 	return c.take(string(n.ID), n.CIDR4, l.Address, "load balancer "+string(l.ID))
 }
 
-// checkBalanced checks the address outside of a load balancer.
+// checkBalanced checks the external address of a load balancer.
 func (c *checker) checkBalanced(l LoadBalancer) *api.Error {
 	if !l.Floating.IsValid() {
 		return nil
 	}
-	// Several load balancers may share an address outside, each with its port.
+	// Several load balancers may share an external address, on different ports.
 	v := vip{address{string(l.External), l.Floating}, l.Protocol, l.Port}
 	if c.vips[v] {
 		return api.Errorf(api.CodeConflict, "address %s port %d is already used by another load balancer", l.Floating, l.Port)

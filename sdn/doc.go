@@ -1,6 +1,6 @@
-// Package sdn is the network under the instances. One value, Topology, says
-// everything that there should be; Intent makes it from the API's objects and
-// is pure. Two interfaces make it so:
+// Package sdn is the network of the instances. One value, Topology, describes
+// all of it; Intent, a pure function, computes it from the API's objects. Two
+// interfaces put it into effect:
 //
 //	objects ─Intent─► Topology ─Controller.Apply─► OVN's databases   (leader only)
 //	                                 │ ▲ Observe
@@ -8,12 +8,13 @@
 //	                                 ▼
 //	instance ─Chassis.Plug─► tap ─► Open vSwitch on the node         (every node)
 //
-// A Controller is handed the whole Topology each time and finds the
-// differences itself, so a leader that died half-way leaves nothing that the
-// next one does not mend. A Chassis knows nothing of the Topology: it makes a
-// tap and says whose it is; what may pass there OVN decides, and a tap whose
-// port is in no Topology passes nothing.
+// A Controller receives the whole Topology each time and computes the
+// differences itself, so the next leader completes what a leader that died
+// left unfinished. A Chassis does not know the Topology: it creates a tap and
+// assigns it to a port; OVN decides which traffic may pass, and the traffic of
+// a tap whose port is in no Topology is dropped.
 //
-// sdn/ovn is the real thing, sdn/fake keeps it in memory, sdn/drivertest holds
-// both to what is written here. DESIGN.md says which rows are made for what.
+// sdn/ovn is the implementation with OVN, sdn/fake the one in memory, and
+// sdn/drivertest checks both against this contract. DESIGN.md lists the rows
+// for each object.
 package sdn

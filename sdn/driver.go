@@ -7,106 +7,108 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Controller makes the cluster's network. Only the leader has one. Errors that
-// a user may see are *api.Error: invalid (a Topology that contradicts itself),
+// Controller configures the cluster's network. Only the leader has one. Errors
+// that a user may see are *api.Error: invalid (an inconsistent Topology),
 // unavailable (the databases cannot be reached, or have no quorum).
 type Controller interface {
-	// Apply makes everything as t says: what is missing is made, what differs
-	// is changed, what is ours and not in t is removed, and nobody else's rows
-	// are touched. It returns when the database has it, not when every node
-	// has. Applied again it changes nothing.
+	// Apply makes the network match t: missing rows are added, different ones are
+	// changed, rows of Basalt that are not in t are removed, and all other rows
+	// are left unchanged. It returns when the database has stored it, which may
+	// be before every node has applied it. Applying the same t again changes
+	// nothing.
 	Apply(ctx context.Context, t Topology) error
-	// Observe returns what has become of it.
+	// Observe returns the present state of the network.
 	Observe(ctx context.Context) (State, error)
-	// Remind makes the nodes look again at routers that have no gateway although
-	// a node could be it. It is to be called every few seconds.
+	// Remind makes the nodes decide again about routers without a gateway
+	// although a node could be it. Call it every few seconds.
 	Remind(ctx context.Context) error
 	Close() error
 }
 
-// Chassis joins the instances of one node to the network. Every verb is
+// Chassis connects the instances of one node to the network. Every method is
 // idempotent.
 type Chassis interface {
-	// Plug makes the tap of a port and joins it, and returns when what the
-	// Topology says of the port is in force on this node; unavailable when that
-	// does not become true before ctx ends. Until then nothing passes. A port
-	// that no Topology has is waited for.
+	// Plug creates and connects the tap of a port, and returns when the
+	// Topology's configuration of the port is in force on this node; unavailable
+	// if that does not happen before ctx ends. Until then no traffic passes. It
+	// also waits for a port that is not in the Topology yet.
 	Plug(ctx context.Context, p Plug) (Tap, error)
-	// Unplug removes the tap; one that is not there is no error.
+	// Unplug removes the tap; it returns nil if there is none.
 	Unplug(ctx context.Context, id PortID) error
-	// Ports that are plugged here, whoever did it: what an agent does not want
-	// any more it unplugs.
+	// Ports returns all ports that are plugged on this node, including those of
+	// earlier processes: an agent unplugs those that it does not need any more.
 	Ports(ctx context.Context) ([]Plugged, error)
-	// Egress counts from now on what leaves this node by each exit, and says
-	// what has been counted: bytes of IP packets with their Ethernet header. An
-	// exit whose external network this node does not lead to has no counter. One
-	// that is not asked for any more keeps its counter until that has stood
-	// still for some seconds, so that the last of it is told.
+	// Egress counts from now on what leaves this node by each exit, and returns
+	// the counts: bytes of IP packets with their Ethernet header. An exit to an
+	// external network that this node is not connected to has no counter. The
+	// counter of an exit that is not in exits any more is kept until its count
+	// has not changed for some seconds, so that the last bytes are reported.
 	Egress(ctx context.Context, exits []Exit) ([]Egress, error)
-	// Health is nil when the node's switch and its controller work and are
-	// connected; else it says in words what is wrong.
+	// Health returns nil if the node's switch and its controller work and are
+	// connected, and otherwise an error with the reason.
 	Health(ctx context.Context) error
 	Close() error
 }
 
-// Plug describes what to join.
+// Plug describes the port to connect.
 type Plug struct {
 	Port PortID
 	MAC  string
 	MTU  int // bytes; 0: DefaultMTU
-	// Now: do not wait until the port is in force (the target of a live
-	// migration, where that happens when the instance has arrived).
+	// Now skips the wait until the port is in force (for the target of a live
+	// migration, where that happens only when the instance has arrived).
 	Now bool
-	// Queues of the instance's card; 0: one. The tap is made for several or for one.
+	// Queues of the instance's card; 0: one. It determines whether the tap
+	// supports several.
 	Queues int
 }
 
-// Tap is what the hypervisor is told.
+// Tap is what the hypervisor needs.
 type Tap struct {
 	Name string // of the device
 	MTU  int    // bytes
-	// NoOffload: the guest must make its checksums and segments itself, for
-	// nobody behind the tap completes them (userspace datapath).
+	// NoOffload means that the guest must compute its checksums and segments
+	// itself, because nothing behind the tap completes them (userspace datapath).
 	NoOffload bool
 }
 
-// Plugged is a port as a chassis has it.
+// Plugged is a port of a chassis.
 type Plugged struct {
 	Port PortID
 	Tap  Tap
 	MAC  string
-	// Installed: what the Topology says of it is in force.
+	// Installed reports whether the Topology's configuration of it is in force.
 	Installed bool
-	// Error of the switch about it, in its words.
+	// Error is the switch's error about it.
 	Error string
 }
 
-// State of the network.
+// State is the state of the network.
 type State struct {
 	Ports map[PortID]PortState
-	// Chassis that have joined, by name (the node's id).
+	// Chassis that have registered, by name (the node's ID).
 	Chassis map[api.NodeID]ChassisState
-	// Gateways: the node through which a project's traffic goes out.
+	// Gateways: the node through which a project's external traffic goes.
 	Gateways map[api.ProjectID]api.NodeID
 	// Backends of load balancers with health checks.
 	Backends map[api.LoadBalancerID]BackendState
 }
 
-// PortState is where a port is.
+// PortState is the state of a port.
 type PortState struct {
 	Up   bool
-	Node api.NodeID // empty: nowhere
+	Node api.NodeID // empty: on no node
 }
 
-// ChassisState is what a chassis says of itself.
+// ChassisState is what a chassis reports of itself.
 type ChassisState struct {
 	Hostname string
-	Encap    netip.Addr // where its tunnels end
-	// Current: it has carried out what the database asked for when it was last
-	// asked (NB_Global.nb_cfg).
+	Encap    netip.Addr // address of its tunnel endpoint
+	// Current reports whether it has applied the latest configuration in the
+	// database (NB_Global.nb_cfg).
 	Current bool
 }
 
-// BackendState counts a load balancer's backends by what the checks say; one
-// that was not checked yet is down.
+// BackendState counts a load balancer's backends by the result of their health
+// checks; one that was not checked yet is down.
 type BackendState struct{ Up, Down int }

@@ -8,30 +8,32 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Exit is a way by which a project's traffic leaves through its router into an
-// external network, and whose use that is.
+// Exit is a path of a project's traffic through its router into an external
+// network, with the owner of that usage.
 type Exit struct {
-	Owner    string // id of the router, or of the floating IP
+	Owner    string // ID of the router, or of the floating IP
 	Project  api.ProjectID
 	External api.ExternalNetworkID
-	// Source address that it leaves with; zero: every other of the router's.
+	// Source is the source address of the traffic; zero: every other address of
+	// the router.
 	Source netip.Addr
 }
 
-// Egress is what one counter says.
+// Egress is the value of one counter.
 type Egress struct {
-	// Counter's name. It only grows; one that begins anew has another name, or
-	// says less than before.
+	// Counter is the counter's name. A counter only grows; one that starts from
+	// zero has another name, or a smaller value than before.
 	Counter string
-	// Owner of the Exit that is counted; empty: of none that is asked for.
+	// Owner of the Exit that is counted; empty: the exit is not requested any
+	// more.
 	Owner string
 	Bytes uint64
 }
 
-// Exits there should be, sorted: each floating IP counts what leaves with its
-// address (an instance's, or a load balancer's answers), the router all else.
-// An address that nothing leaves with counts nothing, so that nobody needs to
-// know here what is behind it.
+// Exits returns all exits, sorted: the exit of a floating IP counts what
+// leaves with its address (an instance's traffic, or a load balancer's
+// replies), that of a router everything else. An address without traffic
+// counts nothing, so what is behind it does not matter here.
 func Exits(routers []api.Router, floating []api.FloatingIP) []Exit {
 	var all []Exit
 	type way struct {
@@ -55,7 +57,7 @@ func Exits(routers []api.Router, floating []api.FloatingIP) []Exit {
 		all = append(all, Exit{Owner: f.Meta.ID, Project: api.ProjectID(f.Meta.Project), External: x, Source: a})
 	}
 	slices.SortFunc(all, Exit.compare)
-	return slices.CompactFunc(all, func(a, b Exit) bool { // one flow has one owner
+	return slices.CompactFunc(all, func(a, b Exit) bool { // a flow has one owner
 		return a.Project == b.Project && a.External == b.External && a.Source == b.Source
 	})
 }

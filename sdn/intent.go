@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Objects that a Topology is made from. What has nothing to do with the
-// network in them is not looked at.
+// Objects are the objects that a Topology is computed from. Only their fields
+// about the network are used.
 type Objects struct {
 	Cluster          string
 	Projects         []api.Project
@@ -22,23 +22,24 @@ type Objects struct {
 	Instances        []api.Instance
 	Migrations       []api.Migration
 	Nodes            []api.Node
-	// Physical networks that a node has an interface for.
+	// Physical networks that a node has an interface for, by node.
 	Physical map[api.NodeID][]string
-	// Forbidden on top of the addresses by which nodes are known to each other:
-	// what they report of themselves.
+	// Forbidden are the addresses that nodes report of themselves, in addition to
+	// those by which nodes know each other.
 	Forbidden []netip.Prefix
 }
 
-// Problem with an object: it is left out of the Topology, the rest is not.
+// Problem is an error of an object: it is left out of the Topology, the others
+// are not.
 type Problem struct {
 	Kind  api.Kind
 	ID    string
 	Error *api.Error
 }
 
-// Intent is the Topology that the objects ask for, sorted, and what was wrong
-// with those that are not in it. An object that waits for the planner is not
-// in it either, and no problem.
+// Intent returns the Topology that the objects describe, sorted, and what was
+// wrong with those that are not in it. An object that waits for the planner is
+// not in it either, and is not a problem.
 func Intent(o Objects) (Topology, []Problem) {
 	b := builder{objects: o, t: Topology{Cluster: o.Cluster}}
 	b.index()
@@ -64,7 +65,7 @@ type builder struct {
 	network  map[api.NetworkID]*Network
 	defaults map[api.ProjectID]api.SecurityGroupID
 	floats   map[api.FloatingIPID]api.FloatingIP
-	balanced map[api.FloatingIPID]api.LoadBalancerID // whose address outside it is
+	balanced map[api.FloatingIPID]api.LoadBalancerID // load balancers by external address
 	ofHost   map[api.InstanceID][]Port
 	moves    map[api.InstanceID]api.NodeID // target
 }
@@ -88,7 +89,8 @@ func (b *builder) index() {
 	for _, l := range b.objects.LoadBalancers {
 		if l.Meta.DeletedAt == nil && l.Spec.FloatingIP != "" {
 			id := api.LoadBalancerID(l.Meta.ID)
-			// One of those that share it, the same in any order of the objects.
+			// If several share it, the result does not depend on the order of the
+			// objects.
 			if other, ok := b.balanced[l.Spec.FloatingIP]; !ok || id < other {
 				b.balanced[l.Spec.FloatingIP] = id
 			}
@@ -156,8 +158,8 @@ func (b *builder) networks() {
 	}
 }
 
-// routers: one for each project that has a network with one, whether or not
-// it has a way out yet, and its branches.
+// routers adds one router for each project that has a network with one, with
+// or without an external network, and its branches.
 func (b *builder) routers() {
 	byProject := map[api.ProjectID]Router{}
 	for _, n := range b.t.Networks {
@@ -188,7 +190,7 @@ func (b *builder) routers() {
 	}
 }
 
-// gateways are the nodes that can lead traffic to a physical network.
+// gateways returns the nodes that are connected to a physical network.
 func (b *builder) gateways(physical string) (all []api.NodeID) {
 	for _, n := range b.objects.Nodes {
 		id := api.NodeID(n.Meta.ID)
@@ -205,7 +207,7 @@ func (b *builder) nodes() {
 	b.t.Forbidden = append(slices.Clone(b.objects.Forbidden), hosts...)
 }
 
-// parser keeps the first thing that was wrong.
+// parser keeps the first error.
 type parser struct{ err error }
 
 func (p *parser) fail(field, text, what string) {

@@ -29,7 +29,8 @@ func (b *builder) ports() {
 	}
 }
 
-// groupsOf the i-th card: what was asked for, else the project's default.
+// groupsOf returns the security groups of the i-th card: the requested ones,
+// or the project's default.
 func (b *builder) groupsOf(x api.Instance, i int, network api.NetworkID) []api.SecurityGroupID {
 	if i < len(x.Spec.Networks) && x.Spec.Networks[i].Network == network && len(x.Spec.Networks[i].SecurityGroups) > 0 {
 		return slices.Clone(x.Spec.Networks[i].SecurityGroups)
@@ -51,8 +52,8 @@ func (b *builder) nodesOf(x api.Instance) []api.NodeID {
 	return nodes
 }
 
-// in is the instance's card in the network; the first, when no network is
-// said.
+// in returns the instance's card in the network, or its first card if network
+// is empty.
 func (b *builder) in(id api.InstanceID, network api.NetworkID) (Port, bool) {
 	for _, p := range b.ofHost[id] {
 		if network == "" || p.Network == network {

@@ -23,7 +23,8 @@ func (b *builder) groups() {
 			g.Rules = append(g.Rules, rule)
 		}
 		if p.err != nil {
-			// Without its rules, not without its drops: its ports stay shut.
+			// Its rules are ignored, but its default drop is not: its ports stay
+			// closed.
 			b.problem(api.KindSecurityGroup, x.Meta.ID, p.err)
 			g.Rules = nil
 		}
@@ -31,7 +32,7 @@ func (b *builder) groups() {
 	}
 }
 
-// ports of a rule: "80", "8000-8080"; empty: all.
+// ports parses the ports of a rule: "80", "8000-8080"; empty: all.
 func (p *parser) ports(field, s string) (first, last uint16) {
 	if s == "" {
 		return 0, 0
@@ -55,14 +56,14 @@ func (b *builder) floating() {
 			continue
 		}
 		if l, ok := b.balanced[api.FloatingIPID(x.Meta.ID)]; ok {
-			// The API refuses it; two requests at one moment may both pass.
+			// The API rejects this, but two concurrent requests may both pass.
 			b.problem(api.KindFloatingIP, x.Meta.ID, api.Errorf(api.CodeInUse, "floating IP %s is used by load balancer %s and cannot be associated with instance %s as well", x.Meta.Name, l, x.Spec.Instance).
 				WithHint("detach it from the instance, or use another one for the load balancer"))
 			continue
 		}
 		port, ok := b.in(x.Spec.Instance, x.Spec.Network)
 		if !ok {
-			continue // the planner has not given it a card yet
+			continue // the planner has not assigned a card yet
 		}
 		var p parser
 		f := FloatingIP{ID: api.FloatingIPID(x.Meta.ID), Project: api.ProjectID(x.Meta.Project), External: x.Spec.ExternalNetwork,
@@ -113,7 +114,8 @@ func (p *parser) port(field string, n int64) uint16 {
 	return uint16(n)
 }
 
-// sort, so that the same objects in any order are the same Topology.
+// sort sorts t, so that the Topology does not depend on the order of the
+// objects.
 func (t *Topology) sort() {
 	slices.SortFunc(t.Networks, func(a, b Network) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	slices.SortFunc(t.Routers, func(a, b Router) int { return strings.Compare(string(a.Project), string(b.Project)) })

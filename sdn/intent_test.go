@@ -16,7 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// objects of a small cluster: one project with everything, one with little.
+// objects returns a small cluster: one project with every kind of object, one
+// with few.
 func objects() Objects {
 	meta := func(id, project, name string) api.Meta { return api.Meta{ID: id, Project: project, Name: name} }
 	gone := time.Unix(1, 0)
@@ -55,7 +56,7 @@ func objects() Objects {
 		Migrations: []api.Migration{{Spec: api.MigrationSpec{Instance: "ins-2"}, Assignment: api.MigrationAssignment{Source: "node-2", Target: "node-1"}}},
 		Nodes: []api.Node{
 			{Meta: meta("node-1", "", "n1"), Spec: api.NodeSpec{PeerAddresses: []string{"192.0.2.1:7481"}, APIAddress: "192.0.2.1:7480"}, Status: api.NodeStatus{Chassis: true}},
-			{Meta: meta("node-3", "", "n3"), Status: api.NodeStatus{Chassis: true}}, // no cable of that network
+			{Meta: meta("node-3", "", "n3"), Status: api.NodeStatus{Chassis: true}}, // not connected to that network
 			{Meta: meta("node-2", "", "n2"), Spec: api.NodeSpec{PeerAddresses: []string{"192.0.2.2:7481", "[2001:db8::2]:7481"}}},
 		},
 		Physical:  map[api.NodeID][]string{"node-1": {"campus", "external"}, "node-2": {"external"}, "node-3": {"campus"}}, // node-2 is not up
@@ -67,7 +68,7 @@ func objects() Objects {
 func TestIntentIsGolden(t *testing.T) {
 	topology, problems := Intent(objects())
 	if len(problems) > 0 {
-		t.Errorf("problems: %+v", problems)
+		t.Errorf("Intent returned problems %+v, want none", problems)
 	}
 	got, err := json.MarshalIndent(topology, "", "\t")
 	if err != nil {
@@ -84,10 +85,10 @@ func TestIntentIsGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), string(got)+"\n"); d != "" {
-		t.Errorf("-want +got:\n%s", d)
+		t.Errorf("topology mismatch; if intended, run with -update (-want +got):\n%s", d)
 	}
 
-	// The order of the objects says nothing.
+	// The order of the objects must not matter.
 	o := objects()
 	r := rand.New(rand.NewSource(1))
 	r.Shuffle(len(o.Networks), func(i, j int) { o.Networks[i], o.Networks[j] = o.Networks[j], o.Networks[i] })
@@ -98,24 +99,25 @@ func TestIntentIsGolden(t *testing.T) {
 	again, _ := Intent(o)
 	raw, _ := json.MarshalIndent(again, "", "\t")
 	if d := cmp.Diff(string(got), string(raw)); d != "" {
-		t.Errorf("in another order:\n%s", d)
+		t.Errorf("topology of the objects in another order: mismatch (-want +got):\n%s", d)
 	}
 }
 
-// Two external networks may have the same range: an address is looked up in the
-// network that the floating IP is of, not in the router's.
+// TestFloatingIPIsOfItsNetwork checks that an address belongs to the network
+// of the floating IP, and not to the router's: two external networks may have
+// the same range.
 func TestFloatingIPIsOfItsNetwork(t *testing.T) {
 	o := objects()
 	o.ExternalNetworks = append(o.ExternalNetworks, api.ExternalNetwork{Meta: api.Meta{ID: "ext-2", Name: "lab"},
 		Spec: api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Gateway4: "203.0.113.1", Vlan: 8}})
-	// The other project's router goes out there, with the same addresses.
+	// The other project's router is connected to it, with the same addresses.
 	o.Routers = append(o.Routers, api.Router{Meta: api.Meta{ID: "rtr-2", Project: "prj-2", Name: api.MainRouter}, Spec: api.RouterSpec{ExternalNetwork: "ext-2"},
 		Assignment: api.RouterAssignment{Address4: "203.0.113.10"}})
 	o.FloatingIPs = append(o.FloatingIPs, api.FloatingIP{Meta: api.Meta{ID: "fip-4", Project: "prj-2"},
 		Spec: api.FloatingIPSpec{ExternalNetwork: "ext-2", Instance: "ins-3"}, Assignment: api.FloatingIPAssignment{Address: "203.0.113.20"}})
 	topology, problems := Intent(o)
 	if len(problems) > 0 {
-		t.Fatalf("problems of floating IPs with equal addresses on two networks: %+v", problems)
+		t.Fatalf("problems of floating IPs with equal addresses on two networks = %+v, want none", problems)
 	}
 	where := map[api.FloatingIPID]api.ExternalNetworkID{}
 	for _, f := range topology.FloatingIPs {
@@ -125,34 +127,35 @@ func TestFloatingIPIsOfItsNetwork(t *testing.T) {
 		t.Errorf("external networks of the floating IPs (-want +got):\n%s", d)
 	}
 
-	// An address of the other network is never made on the router's own, where
-	// it may be somebody else's.
+	// An address of the other network is never added to the project's own router,
+	// where it may belong to another project.
 	o.FloatingIPs[0].Spec.ExternalNetwork, o.FloatingIPs[1].Spec.ExternalNetwork = "ext-2", "ext-2"
 	o.FloatingIPs[0].Assignment.Address = "203.0.113.30"
 	topology, _ = Intent(o)
 	for _, r := range topology.Routers {
 		for _, f := range topology.FloatingIPs {
 			if f.Project == r.Project && f.External != r.External {
-				t.Errorf("floating IP %s of %s is made on the router of %s, which goes out through %s", f.ID, f.External, r.Project, r.External)
+				t.Errorf("floating IP %s of %s is on the router of %s to %s, want it on none", f.ID, f.External, r.Project, r.External)
 			}
 		}
 		for _, l := range topology.LoadBalancers {
 			if l.Project == r.Project && l.Floating.IsValid() && l.External != r.External {
-				t.Errorf("load balancer %s has %s of %s on a router that goes out through %s", l.ID, l.Floating, l.External, r.External)
+				t.Errorf("load balancer %s has %s of %s on a router to %s, want no external address", l.ID, l.Floating, l.External, r.External)
 			}
 		}
 	}
 
-	// With a router there, a branch, both have their address.
+	// With a router to that network, a branch, both have their address.
 	o.Routers = append(o.Routers, api.Router{Meta: api.Meta{ID: "rtr-3", Project: "prj-1", Name: "router-ext-2"}, Spec: api.RouterSpec{ExternalNetwork: "ext-2"},
 		Assignment: api.RouterAssignment{Address4: "203.0.113.11"}})
 	topology, problems = Intent(o)
 	if len(problems) > 0 || len(topology.Branches) != 1 || len(topology.FloatingIPs) != 2 || len(topology.LoadBalancers) != 1 || topology.LoadBalancers[0].External != "ext-2" {
-		t.Errorf("with a branch: problems %+v, topology %+v", problems, topology)
+		t.Errorf("with a branch: problems %+v, topology %+v, want no problems, one branch, two floating IPs and a load balancer of ext-2", problems, topology)
 	}
 }
 
-// One bad object is a problem of its own, and of nobody else.
+// TestBadObjects checks that an invalid object is one problem, and affects no
+// others.
 func TestBadObjects(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*Objects)
@@ -193,13 +196,13 @@ func TestBadObjects(t *testing.T) {
 			c.spoil(&o)
 			topology, problems := Intent(o)
 			if len(problems) != 1 || problems[0].Kind != c.kind || problems[0].ID != c.id || problems[0].Error.Code != c.code {
-				t.Fatalf("problems %+v", problems)
+				t.Fatalf("problems = %+v, want one of %s %s with code %s", problems, c.kind, c.id, c.code)
 			}
 			if _, again := topology.Check(); len(again) > 0 {
-				t.Errorf("what is left contradicts itself: %+v", again)
+				t.Errorf("Check of the remaining topology = %+v, want no problems", again)
 			}
 			if len(topology.Networks) < 2 || len(topology.Ports) < 2 || len(topology.SecurityGroups) != 2 {
-				t.Errorf("more is missing than that: %+v", topology)
+				t.Errorf("topology = %+v, want at least 2 networks, 2 ports and exactly 2 security groups", topology)
 			}
 		})
 	}
@@ -208,7 +211,7 @@ func TestBadObjects(t *testing.T) {
 func TestHealthAddress(t *testing.T) {
 	for cidr, want := range map[string]string{"10.64.0.0/24": "10.64.0.254", "10.0.0.0/8": "10.255.255.254", "192.0.2.8/29": "192.0.2.14", "10.1.0.0/20": "10.1.15.254"} {
 		if got := HealthAddress(netip.MustParsePrefix(cidr)); got.String() != want {
-			t.Errorf("%s: %s, want %s", cidr, got, want)
+			t.Errorf("HealthAddress(%s) = %s, want %s", cidr, got, want)
 		}
 	}
 }
@@ -217,7 +220,7 @@ func FuzzPortID(f *testing.F) {
 	f.Add("port-ins-4f9c2a7be01d-0")
 	f.Fuzz(func(t *testing.T, s string) {
 		if i, ok := PortID(s).Instance(); ok && i == "" {
-			t.Errorf("%q is a port of no instance", s)
+			t.Errorf("Instance of port ID %q is valid but empty", s)
 		}
 	})
 }

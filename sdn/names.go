@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Domain of the names in a project's networks; empty: it is not known.
+// Domain returns the domain of the names in a project's networks; empty if the
+// project has no name.
 func Domain(project api.Project) string {
 	if project.Meta.Name == "" {
 		return ""
@@ -17,9 +18,9 @@ func Domain(project api.Project) string {
 	return strings.ToLower(project.Meta.Name) + ".internal"
 }
 
-// Names of a project's instances as a guest in one of its networks sees them,
-// in lower case, without the domain: their address there, else the first that
-// a router leads to.
+// Names returns the names of a project's instances as seen from one of its
+// networks, in lower case, without the domain: their addresses in this
+// network, or otherwise the first ones that a router connects to.
 func Names(in api.Network, networks map[string]api.Network, instances []api.Instance) map[string][]netip.Addr {
 	names := map[string][]netip.Addr{}
 	for _, x := range instances {
@@ -53,7 +54,8 @@ func portAddresses(p api.InstancePort) (all []netip.Addr) {
 	return all
 }
 
-// Hosts are the nodes' own addresses, and the names that they are reached by.
+// Hosts returns the nodes' own addresses, and the names by which they are
+// reached.
 func Hosts(nodes []api.Node) (addresses []netip.Prefix, names []string) {
 	for _, n := range nodes {
 		for _, a := range append(slices.Clone(n.Spec.PeerAddresses), n.Spec.APIAddress) {
@@ -74,8 +76,8 @@ func Hosts(nodes []api.Node) (addresses []netip.Prefix, names []string) {
 	return addresses, names
 }
 
-// NotPublic are the ranges of addresses that mean something only at one place
-// (RFC 6890), and those that stand for others (NAT64, 6to4).
+// NotPublic are the address ranges that are only valid locally (RFC 6890), and
+// those that embed other addresses (NAT64, 6to4).
 var NotPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16",
 	"198.18.0.0/15", "255.255.255.255/32", "::/127", "64:ff9b::/96", "2002::/16", "fc00::/7", "fe80::/10")
 
@@ -86,9 +88,9 @@ func prefixes(all ...string) (out []netip.Prefix) {
 	return out
 }
 
-// Public tells whether a resolver that a project names may be asked by the
-// nodes in its stead: nobody may use them to ask what only they reach. Guests
-// ask others themselves.
+// Public reports whether the nodes may query a resolver that a project
+// configures: projects must not use nodes to query what only the nodes reach.
+// Guests query other resolvers themselves.
 func Public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.Is4In6() && !slices.ContainsFunc(NotPublic, func(p netip.Prefix) bool { return p.Contains(a) })
 }

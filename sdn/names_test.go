@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The names of the small cluster, network by network.
+// TestNames checks the names of the small cluster, network by network.
 func TestNames(t *testing.T) {
 	o := objects()
 	networks := map[string]api.Network{}
@@ -23,12 +23,12 @@ func TestNames(t *testing.T) {
 		want map[string][]netip.Addr
 	}{
 		{networks["net-1"], map[string][]netip.Addr{"web1": web, "db": db}},
-		{networks["net-2"], map[string][]netip.Addr{"web1": {ip("10.20.0.10")}}}, // isolated: db is not reached from there
-		{networks["net-3"], map[string][]netip.Addr{"web1": {ip("10.64.0.10")}}}, // another project's
+		{networks["net-2"], map[string][]netip.Addr{"web1": {ip("10.20.0.10")}}}, // isolated: no route to db
+		{networks["net-3"], map[string][]netip.Addr{"web1": {ip("10.64.0.10")}}}, // of another project
 		{routed, map[string][]netip.Addr{"web1": web, "db": db}},                 // through the router
 	} {
 		if d := cmp.Diff(c.want, Names(c.in, networks, o.Instances), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); d != "" {
-			t.Errorf("%s: -want +got\n%s", c.in.Meta.ID, d)
+			t.Errorf("names in %s mismatch (-want +got):\n%s", c.in.Meta.ID, d)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestPublic(t *testing.T) {
 		"100.64.0.1": false, "127.0.0.53": false, "169.254.169.254": false, "0.0.0.0": false, "255.255.255.255": false, "224.0.0.251": false,
 		"::1": false, "::": false, "fd00::1": false, "fe80::1": false, "ff02::fb": false, "::ffff:10.0.0.1": false, "::ffff:9.9.9.9": false, "2002:a00:1::": false} {
 		if got := Public(netip.MustParseAddr(a)); got != want {
-			t.Errorf("%s: %v, want %v", a, got, want)
+			t.Errorf("Public(%s) = %v, want %v", a, got, want)
 		}
 	}
 }

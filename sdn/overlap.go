@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// nest finds which of many ranges overlap. Two ranges of addresses overlap only
-// when one contains the other, so the ranges form a tree, which is made of all of
-// them at once; afterwards each is kept or refused in whichever order. Making it
-// takes n log n steps, and a question as many as ranges can contain each other
-// (33, or 129).
+// nest finds overlaps among many ranges. Two address ranges overlap only if
+// one contains the other, so the ranges form a tree, which is built from all
+// of them at once; afterwards each is kept or rejected in any order. Building
+// it takes O(n log n) steps, and a query at most as many as ranges can contain
+// each other (33, or 129).
 type nest struct {
 	nodes map[netip.Prefix]*nested
-	looks int // at a range, for another one: what the time it takes is made of
+	looks int // number of comparisons of two ranges, which determine the run time
 }
 
 type nested struct {
-	within *nested // the smallest range around it; nil: none
-	kept   string  // who has it
-	inside string  // who has a range in it
+	within *nested // the smallest range that contains it; nil: none
+	kept   string  // owner of the range
+	inside string  // owner of a range in it
 }
 
-// newNest is made of every range that will be asked about; invalid ones count for
-// nothing.
+// newNest builds a nest of every range that will be queried; invalid ones are
+// ignored.
 func newNest(all []netip.Prefix) *nest {
 	all = slices.DeleteFunc(slices.Clone(all), func(p netip.Prefix) bool { return !p.IsValid() })
 	for i, p := range all {
@@ -35,7 +35,7 @@ func newNest(all []netip.Prefix) *nest {
 		p netip.Prefix
 		n *nested
 	}
-	var around []open // that may contain the next one, the widest first
+	var around []open // ranges that may contain the next one, the widest first
 	for _, p := range slices.Compact(all) {
 		for len(around) > 0 {
 			if n.looks++; around[len(around)-1].p.Overlaps(p) {
@@ -53,7 +53,7 @@ func newNest(all []netip.Prefix) *nest {
 	return n
 }
 
-// taken is who has a range that overlaps p; empty: nobody.
+// taken returns the owner of a range that overlaps p; empty if there is none.
 func (n *nest) taken(p netip.Prefix) string {
 	if n == nil || !p.IsValid() {
 		return ""
@@ -73,7 +73,7 @@ func (n *nest) taken(p netip.Prefix) string {
 	return ""
 }
 
-// keep p, which nobody's range overlaps, for who.
+// keep records who as the owner of p, which must not overlap any kept range.
 func (n *nest) keep(p netip.Prefix, who string) {
 	if n == nil || !p.IsValid() {
 		return

@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A nest says of every range what comparing it with all that are kept says.
+// TestNestIsComparingAll checks that a nest finds the same overlaps as a
+// comparison with all kept ranges.
 func TestNestIsComparingAll(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -26,7 +27,7 @@ func TestNestIsComparingAll(t *testing.T) {
 				overlaps = overlaps || p.IsValid() && k.Overlaps(p)
 			}
 			if who := n.taken(p); (who != "") != overlaps {
-				t.Fatalf("seed %d: %s overlaps %q, kept are %v", seed, p, who, kept)
+				t.Fatalf("seed %d: %s overlaps a range of %q, want overlap %v with the kept %v", seed, p, who, overlaps, kept)
 			}
 			if !overlaps && p.IsValid() {
 				n.keep(p, fmt.Sprint(i))
@@ -36,7 +37,7 @@ func TestNestIsComparingAll(t *testing.T) {
 	}
 }
 
-// manyNetworks of one project, each on its router.
+// manyNetworks returns n networks of one project, each on its router.
 func manyNetworks(n int) Topology {
 	t := Topology{Cluster: "basalt", Routers: []Router{{Project: "prj-1"}}}
 	for i := range n {
@@ -46,25 +47,25 @@ func manyNetworks(n int) Topology {
 	return t
 }
 
-// As many networks as there may be are checked by looking at each a few times.
+// BenchmarkCheck measures a check of the maximum number of networks.
 func BenchmarkCheck(b *testing.B) {
 	t := manyNetworks(MaxNetworks)
 	for b.Loop() {
 		if out, problems := t.Check(); len(out.Networks) != MaxNetworks || len(problems) > 0 {
-			b.Fatalf("%d networks of %d, problems %v", len(out.Networks), MaxNetworks, problems)
+			b.Fatalf("Check kept %d networks with problems %v, want %d and none", len(out.Networks), problems, MaxNetworks)
 		}
 	}
 }
 
-// The time that a check of many networks takes is counted, in looks at one range for
-// another, and not measured: a few for each range, however many there are, where
-// comparing all with all takes as many for each as there are ranges.
+// TestNestLooksAFewTimes counts comparisons instead of measuring time: a few
+// per range, regardless of their number, where comparing all with all takes as
+// many per range as there are ranges.
 func TestNestLooksAFewTimes(t *testing.T) {
 	for name, at := range map[string]func(i int) netip.Prefix{
 		"side by side": func(i int) netip.Prefix {
 			return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 0}), 24)
 		},
-		"in each other": func(i int) netip.Prefix { // as deep as ranges go, again and again
+		"in each other": func(i int) netip.Prefix { // nested as deep as possible, repeatedly
 			return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(10 + i>>12), byte(i >> 4), 0, 0}), 16+i&7).Masked()
 		},
 	} {
@@ -79,15 +80,16 @@ func TestNestLooksAFewTimes(t *testing.T) {
 					n.keep(p, p.String())
 				}
 			}
-			// Fewer than one for each would mean that somebody looks without counting.
+			// Fewer than one per range would mean that some are not counted.
 			if each := float64(n.looks) / float64(count); each < 0.9 || each > 40 {
-				t.Errorf("%s: %d ranges took %d looks, %.1f for each; want 1 to 40", name, count, n.looks, each)
+				t.Errorf("%s: %d ranges took %d comparisons, %.1f per range; want 0.9 to 40", name, count, n.looks, each)
 			}
 		}
 	}
 }
 
-// A check of as many networks as there may be looks at them by nests alone.
+// TestCheckLooksAFewTimes checks that a check of the maximum number of
+// networks compares them by nests alone.
 func TestCheckLooksAFewTimes(t *testing.T) {
 	in := manyNetworks(MaxNetworks)
 	c := &checker{in: in}
@@ -97,6 +99,6 @@ func TestCheckLooksAFewTimes(t *testing.T) {
 		made += n.looks
 	}
 	if made < MaxNetworks-1 || made > 4*MaxNetworks {
-		t.Errorf("nests of %d networks took %d looks", MaxNetworks, made)
+		t.Errorf("nests of %d networks took %d comparisons, want %d to %d", MaxNetworks, made, MaxNetworks-1, 4*MaxNetworks)
 	}
 }

@@ -7,29 +7,31 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// PortID names a port everywhere: in the Topology, in OVN (as the logical
-// port's name) and on the tap's interface in Open vSwitch. Lower case, because
-// libvirt makes it so.
+// PortID identifies a port everywhere: in the Topology, in OVN (as the logical
+// port's name) and on the tap's interface in Open vSwitch. It is in lower
+// case, because libvirt converts it so.
 type PortID string
 
-// PortOf is the id of the instance's n-th network card.
+// PortOf returns the ID of the instance's n-th network card.
 func PortOf(instance api.InstanceID, n int) PortID { return PortID(api.PortName(instance, n)) }
 
-// Instance whose card it is; false for what PortOf did not make.
+// Instance returns the instance of the card; false for an ID that PortOf
+// cannot return.
 func (p PortID) Instance() (api.InstanceID, bool) { return api.PortInstance(string(p)) }
 
-// RouterMACs is the first byte of every MAC that the network gives to routers
-// and services of its own. No instance's begins with it.
+// RouterMACs is the first byte of every MAC of the network's own routers and
+// services. No instance's MAC starts with it.
 const RouterMACs = 0x0a
 
-// MetadataPort is the logical port behind which a node answers for
+// MetadataPort returns the logical port behind which a node serves
 // MetadataAddress in the network. It is on every node at once.
 func MetadataPort(network api.NetworkID) PortID {
 	return PortID("metadata-" + strings.ToLower(string(network)))
 }
 
-// HealthAddress is the address from which the health of backends in an IPv4
-// network is checked: its last but the broadcast. Nobody else may have it.
+// HealthAddress returns the source address of the health checks of backends in
+// an IPv4 network: the last one before the broadcast address. It must not be
+// assigned otherwise.
 func HealthAddress(cidr netip.Prefix) netip.Addr {
 	if !cidr.Addr().Is4() || cidr.Bits() > 29 {
 		return netip.Addr{}

@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )
 
-// attack is frames that nobody may receive. Beside it stands what the guest may
-// do and is most like it: the neighbour receives that, or the attack's absence
-// says nothing.
+// attack is frames that no other guest may receive. good are the most similar
+// frames that the guest may send: the neighbor must receive those, because
+// otherwise the absence of the attack proves nothing.
 type attack struct {
 	name      string
 	bad, good func(mark string) [][]byte
@@ -16,8 +16,8 @@ type attack struct {
 
 const everybody = "ff:ff:ff:ff:ff:ff"
 
-// frames that a guest tries against its neighbour, which lets in everything,
-// and against guests of other projects.
+// frames returns the attacks of a guest on its neighbor, which accepts
+// everything, and on guests of other projects.
 func frames(c Config) []attack {
 	a, b, gw := c.Self, c.Neighbour, c.Gateway
 	stranger := End{MAC: "52:54:00:00:01:99", Four: b.Four.Next(), Six: b.Six.Next()}
@@ -71,7 +71,7 @@ func frames(c Config) []attack {
 		kind, outer uint16
 	}{{"VLAN tag", 0x8100, 0}, {"two VLAN tags", 0x8100, 0x8100}, {"two tags of a provider", 0x8100, 0x88a8}} {
 		all = append(all, attack{t.name, func(m string) (fs [][]byte) {
-			for vlan := range uint16(8) { // a network's number, if anybody used them
+			for vlan := range uint16(8) { // a possible network number
 				f := frame.Tagged(honest(m)[0], t.kind, vlan)
 				if t.outer != 0 {
 					f = frame.Tagged(f, t.outer, vlan)
@@ -81,16 +81,17 @@ func frames(c Config) []attack {
 			return fs
 		}, honest})
 	}
-	// What the filter of the neighbour's tap takes away its host still sees, so
-	// these are for the strangers alone; see Elsewhere.
+	// The filter of the neighbor's tap drops frames that its host still sees, so
+	// these are checked at the foreign guests alone; see Elsewhere.
 	return append(all, elsewhere(c)...)
 }
 
-// Elsewhere begins the names of attacks that a guest of the same network may
-// see, and nobody else.
+// Elsewhere is the prefix of the names of attacks that guests of the same
+// network may see, and no others.
 const Elsewhere = "elsewhere: "
 
-// elsewhere is what must not leave the network, and what must not enter another.
+// elsewhere returns attacks with frames that must not leave the network, and
+// that must not enter another.
 func elsewhere(c Config) []attack {
 	a, b, gw := c.Self, c.Neighbour, c.Gateway
 	honest := func(m string) [][]byte {

@@ -1,7 +1,7 @@
-// Command attack is run as root in a guest by tests. It tries what a
-// guest could do to others and prints a line of JSON for each thing that it
-// tried; whether frames arrived, the victims' side knows. What it attacks it
-// reads from its input (Config).
+// Command attack is run as root in a guest by tests. It tries what a guest
+// could do to others and prints a line of JSON for each attack; whether frames
+// arrived is checked on the victims' side. It reads what to attack from its
+// input (Config).
 package main
 
 import (
@@ -15,14 +15,14 @@ import (
 // pause between frames, so that the switch's queues do not lose them.
 const pause = 5 * time.Millisecond
 
-// End of a conversation.
+// End is one end of a conversation.
 type End struct {
 	MAC  string     `json:"mac"`
 	Four netip.Addr `json:"four"`
 	Six  netip.Addr `json:"six"`
 }
 
-// as is the end's address of the other's family.
+// as returns the end's address of the same family as the other.
 func (e End) as(other netip.Addr) netip.Addr {
 	if other.Is4() {
 		return e.Four
@@ -30,29 +30,29 @@ func (e End) as(other netip.Addr) netip.Addr {
 	return e.Six
 }
 
-// Config describes who is who.
+// Config describes the hosts in the test.
 type Config struct {
 	Card      string       `json:"card"`
 	Self      End          `json:"self"`
 	Neighbour End          `json:"neighbour"` // in the same network
 	Gateway   End          `json:"gateway"`
 	Metadata  string       `json:"metadata"` // its MAC
-	Unserved  bool         `json:"unserved"` // nobody is at the metadata's address
+	Unserved  bool         `json:"unserved"` // the metadata address has no server
 	Foreign   []End        `json:"foreign"`  // guests of other projects
-	Hosts     []netip.Addr `json:"hosts"`    // addresses of nodes
-	Ports     []uint16     `json:"ports"`    // what listens there
+	Hosts     []netip.Addr `json:"hosts"`    // addresses of the nodes
+	Ports     []uint16     `json:"ports"`    // ports that are listened on there
 }
 
-// Result of one attack.
+// Result is the result of one attack.
 type Result struct {
 	Attack string `json:"attack"`
-	// Bad and Good are marks in frames: nobody may see the one, and the
-	// neighbour must see the other.
+	// Bad and Good are marks in frames: no other host may see Bad, and the
+	// neighbor must see Good.
 	Bad  string `json:"bad,omitempty"`
 	Good string `json:"good,omitempty"`
-	// Answer is what came of a question.
+	// Answer describes the answer to a probe.
 	Answer  string `json:"answer,omitempty"`
-	Allowed bool   `json:"allowed,omitempty"` // there must be one
+	Allowed bool   `json:"allowed,omitempty"` // an answer is required
 }
 
 func main() {
@@ -72,8 +72,8 @@ func run() error {
 		return err
 	}
 	out := json.NewEncoder(os.Stdout)
-	// Again and again: the first of a kind takes a longer way, and a switch that
-	// is busy loses some.
+	// Repeat: the first packet of a kind takes a slower path, and a busy switch
+	// drops some.
 	const rounds = 3
 	all := frames(c)
 	for round := range rounds {

@@ -8,16 +8,16 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )
 
-// probe is a question that nobody may answer, or (allowed) a question that must
-// be answered, which shows that answers are seen.
+// probe is a request that no host may answer, or (allowed) one that must be
+// answered, which shows that answers are detected.
 type probe struct {
 	name    string
 	allowed bool
 	ask     [][]byte
-	answers func(frame []byte) bool // whether the frame that came in is one
+	answers func(frame []byte) bool // reports whether a received frame is an answer
 }
 
-// echoed: somebody has sent a ping's mark back.
+// echoed returns a function that detects a ping reply with the mark.
 func echoed(mark string) func([]byte) bool {
 	return func(f []byte) bool {
 		answer := len(f) > 34 && f[12] == 0x08 && f[23] == 1 && f[34] == 0 || len(f) > 54 && f[12] == 0x86 && f[20] == 58 && f[54] == 129
@@ -25,21 +25,23 @@ func echoed(mark string) func([]byte) bool {
 	}
 }
 
-// acknowledged: somebody has answered the SYN with that number, be it with RST.
+// acknowledged returns a function that detects an answer to the SYN with that
+// number, even a RST.
 func acknowledged(number uint32) func([]byte) bool {
 	return func(f []byte) bool {
 		return len(f) >= 54 && f[12] == 0x08 && f[23] == 6 && binary.BigEndian.Uint32(f[42:]) == number+1
 	}
 }
 
-// resolved: somebody says that he has the address.
+// resolved returns a function that detects an ARP reply for the address.
 func resolved(a netip.Addr) func([]byte) bool {
 	return func(f []byte) bool {
 		return len(f) >= 42 && f[12] == 0x08 && f[13] == 0x06 && f[21] == 2 && bytes.Equal(f[28:32], a.AsSlice())
 	}
 }
 
-// probes of who answers: hosts, guests of others, metadata under a false name.
+// probes returns probes of hosts, of foreign guests, and of metadata with a
+// spoofed source.
 func probes(c Config) []probe {
 	a, gw := c.Self, c.Gateway
 	metadata := frame.IP("169.254.169.254")

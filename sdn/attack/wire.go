@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Waiting for an answer. Guests without KVM are slow, and their node may be
-// busy: what must come is asked for again and waited for longer.
+// Times to wait for an answer. Guests without KVM are slow, and their node may
+// be busy: a required answer is requested again and awaited for longer.
 const (
 	answerTime = 3 * time.Second
 	againAfter = answerTime / 2
 	mustCome   = 30 * time.Second
 )
 
-// wire is the card as it is.
+// wire is a packet socket on the card.
 type wire struct{ fd int }
 
 func open(card string) (*wire, error) {
@@ -31,7 +31,7 @@ func open(card string) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	const all = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in the network's order
+	const all = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in network byte order
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, all)
 	if err != nil {
 		return nil, fmt.Errorf("a packet socket: %w", err)
@@ -46,7 +46,7 @@ func (w *wire) send(frames [][]byte) error {
 	for _, f := range frames {
 		for {
 			_, err := unix.Write(w.fd, f)
-			if !errors.Is(err, unix.ENOBUFS) { // the card is slower than we
+			if !errors.Is(err, unix.ENOBUFS) { // the card's queue is full
 				if err != nil {
 					return err
 				}
@@ -58,7 +58,7 @@ func (w *wire) send(frames [][]byte) error {
 	return nil
 }
 
-// probe asks everything, now and then again, and listens.
+// probe sends all requests, repeats them, and collects the answers.
 func (w *wire) probe(all []probe) []Result {
 	results := make([]Result, len(all))
 	for i, p := range all {
@@ -89,15 +89,15 @@ func (w *wire) probe(all []probe) []Result {
 	return results
 }
 
-// listening goes on for a while, and longer while something that must come has
-// not.
+// listening reports whether to continue to receive: for answerTime, and longer
+// while a required answer is missing.
 func listening(results []Result, since time.Duration) bool {
 	return since < answerTime || since < mustCome &&
 		slices.ContainsFunc(results, func(r Result) bool { return r.Allowed && r.Answer == "" })
 }
 
-// forget what the card has seen so far, our own frames among it: it would leave
-// no place for answers.
+// forget discards what the socket has received so far, including the frames
+// sent by this program: they would fill its buffer.
 func (w *wire) forget() {
 	for buf := make([]byte, 1); ; {
 		if _, _, err := unix.Recvfrom(w.fd, buf, unix.MSG_DONTWAIT); err != nil {
@@ -106,7 +106,7 @@ func (w *wire) forget() {
 	}
 }
 
-// dials are ordinary connections, all at once.
+// dials makes ordinary connections, all at once.
 func dials(c Config) []Result {
 	type target struct {
 		address string

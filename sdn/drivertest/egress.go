@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// egress: which exits are counted where, and until when. What is counted needs
-// a wire; the drivers' own tests say that.
+// egress checks which exits are counted on which node, and until when.
+// Counting of traffic needs packets; the drivers' own tests check that.
 func (s suite) egress(t *testing.T) {
 	const external = api.ExternalNetworkID("ext-suite")
 	ip := netip.MustParseAddr
@@ -28,24 +28,25 @@ func (s suite) egress(t *testing.T) {
 
 	first := s.counters(t, s.First, all, "rtr-suite", "fip-4", "fip-6")
 	if again := s.counters(t, s.First, all, "rtr-suite", "fip-4", "fip-6"); again["fip-4"] != first["fip-4"] || again["fip-6"] != first["fip-6"] {
-		t.Errorf("counters %v are now %v", first, again)
+		t.Errorf("counters after a second call = %v, want %v", again, first)
 	}
 	if seen, err := s.Chassis[s.Second].Egress(s.ctx(t), all); err != nil || len(seen) != 0 {
-		t.Errorf("the node that leads nowhere counts %+v, %v", seen, err)
+		t.Errorf("Egress of a node without the external network = %+v, %v, want none", seen, err)
 	}
-	// One is not asked for any more: it goes, the others stay.
+	// One is not requested any more: its counter is removed, the others stay.
 	if less := s.counters(t, s.First, []sdn.Exit{router, six}, "rtr-suite", "fip-6"); less["fip-6"] != first["fip-6"] {
-		t.Errorf("counters %v are now %v", first, less)
+		t.Errorf("counters without fip-4 = %v, want fip-6 unchanged from %v", less, first)
 	}
-	// Asked for anew it is another, and the address may be somebody else's.
+	// Requested again for another owner of the address, it is another counter.
 	four.Owner = "fip-5"
 	if more := s.counters(t, s.First, []sdn.Exit{router, four, six}, "rtr-suite", "fip-5", "fip-6"); more["fip-5"] == first["fip-4"] || more["fip-6"] != first["fip-6"] {
-		t.Errorf("counters %v are now %v", first, more)
+		t.Errorf("counters = %v, want fip-6 unchanged and another one for fip-5 than in %v", more, first)
 	}
 	s.counters(t, s.First, nil)
 }
 
-// counters by owner, once they are those of the owners and nobody's else.
+// counters returns the counters by owner, once they are those of exactly the
+// owners.
 func (s suite) counters(t *testing.T, node api.NodeID, exits []sdn.Exit, owners ...string) map[string]string {
 	t.Helper()
 	for w := patience.Start(); ; time.Sleep(50 * time.Millisecond) {
@@ -58,19 +59,19 @@ func (s suite) counters(t *testing.T, node api.NodeID, exits []sdn.Exit, owners 
 			}
 			by[e.Owner] = e.Counter
 			if e.Bytes != 0 {
-				t.Errorf("nothing has left, and %+v", e)
+				t.Errorf("counter without traffic = %+v, want 0 bytes", e)
 			}
 		}
 		if err == nil && stale == 0 && len(by) == len(owners) {
 			for _, o := range owners {
 				if by[o] == "" {
-					t.Fatalf("%s is not counted: %+v", o, seen)
+					t.Fatalf("counters = %+v, want one of %s", seen, o)
 				}
 			}
 			return by
 		}
 		if w.Over(patient) {
-			t.Fatalf("%s counts %+v, %v; want %v", node, seen, err, owners)
+			t.Fatalf("Egress of %s = %+v, %v, want counters of %v", node, seen, err, owners)
 		}
 	}
 }

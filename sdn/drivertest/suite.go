@@ -1,6 +1,5 @@
-// Package drivertest holds every sdn.Controller and sdn.Chassis to what
-// package sdn says of them. What packets do is tested where there are any
-// (sdn/ovn, TestStory).
+// Package drivertest checks an sdn.Controller and sdn.Chassis against the
+// contract of package sdn. Tests with packets are in sdn/ovn (TestStory).
 package drivertest
 
 import (
@@ -14,20 +13,20 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// Network under test. It is empty and has two nodes at least.
+// Network is the network under test. It is empty and has at least two nodes.
 type Network struct {
 	Controller sdn.Controller
 	Chassis    map[api.NodeID]sdn.Chassis
-	// Cluster of its topologies: the one whose database it is.
+	// Cluster is the name of its topologies' cluster: that of its database.
 	Cluster string
-	// Nodes that the suite uses.
+	// First and Second are the nodes that the suite uses.
 	First, Second api.NodeID
 }
 
-// patient is how long one thing may take.
+// patient is how long one operation may take.
 const patient = 90 * time.Second
 
-// Run the suite. It leaves the network as it was.
+// Run runs the suite. It leaves the network empty.
 func Run(t *testing.T, n Network) {
 	s := suite{Network: n}
 	t.Run("nothing", s.nothing)
@@ -52,7 +51,7 @@ const (
 	group   = api.SecurityGroupID("sg-suite")
 )
 
-// topology with ports p1 and p2 on the first node.
+// topology returns a topology with ports p1 and p2 on the first node.
 func (s suite) topology() sdn.Topology {
 	ip := netip.MustParseAddr
 	port := func(name, mac, four string) sdn.Port {
@@ -75,19 +74,19 @@ func (s suite) ctx(t *testing.T) context.Context {
 
 func (s suite) apply(t *testing.T, topology sdn.Topology) {
 	t.Helper()
-	// An election among the databases passes.
+	// During an election among the databases Apply returns unavailable.
 	for w := patience.Start(); ; time.Sleep(100 * time.Millisecond) {
 		err := s.Controller.Apply(s.ctx(t), topology)
 		if err == nil {
 			return
 		}
 		if api.CodeOf(err) != api.CodeUnavailable || w.Over(patient) {
-			t.Fatal(err)
+			t.Fatalf("Apply: %v", err)
 		}
 	}
 }
 
-// until what is observed is so.
+// until waits until f is true of the observed state.
 func (s suite) until(t *testing.T, f func(sdn.State) bool) {
 	t.Helper()
 	for w := patience.Start(); ; time.Sleep(10 * time.Millisecond) {
@@ -96,7 +95,7 @@ func (s suite) until(t *testing.T, f func(sdn.State) bool) {
 			return
 		}
 		if w.Over(patient) {
-			t.Fatalf("observed %+v, %v", x, err)
+			t.Fatalf("Observe = %+v, %v, want another state within %v", x, err, patient)
 		}
 	}
 }
@@ -106,23 +105,23 @@ func (s suite) nothing(t *testing.T) {
 	s.apply(t, sdn.Topology{Cluster: s.Cluster})
 	for node, c := range s.Chassis {
 		if err := c.Health(s.ctx(t)); err != nil {
-			t.Errorf("%s: %v", node, err)
+			t.Errorf("Health of %s: %v", node, err)
 		}
 		if ports, err := c.Ports(s.ctx(t)); err != nil || len(ports) != 0 {
-			t.Errorf("%s: %v %v", node, ports, err)
+			t.Errorf("Ports of %s = %v, %v, want none", node, ports, err)
 		}
 		if err := c.Unplug(s.ctx(t), sdn.PortOf("never", 0)); err != nil {
-			t.Errorf("%s: unplug what is not there: %v", node, err)
+			t.Errorf("Unplug of a missing port on %s: %v", node, err)
 		}
 	}
 	if err := s.Controller.Remind(s.ctx(t)); err != nil {
-		t.Errorf("remind of no router: %v", err)
+		t.Errorf("Remind without a router: %v", err)
 	}
 	if err := s.Controller.Apply(s.ctx(t), sdn.Topology{}); err == nil {
-		t.Error("a topology of no cluster is applied")
+		t.Error("Apply of a topology without a cluster = nil, want an error")
 	}
 	if _, err := s.Chassis[s.First].Plug(s.ctx(t), sdn.Plug{Port: "anything"}); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("plug what is no port: %v", err)
+		t.Errorf("Plug of an invalid port ID = %v, want invalid", err)
 	}
 }
 
@@ -131,7 +130,7 @@ func (s suite) plug(t *testing.T) {
 	s.apply(t, top)
 	p := top.Ports[0]
 	var taps [2]sdn.Tap
-	for i := range taps { // the second time is the same
+	for i := range taps { // idempotent
 		tap, err := c.Plug(s.ctx(t), sdn.Plug{Port: p.ID, MAC: p.MAC, MTU: 1400})
 		if err != nil {
 			t.Fatal(err)
@@ -139,11 +138,11 @@ func (s suite) plug(t *testing.T) {
 		taps[i] = tap
 	}
 	if taps[0] != taps[1] || taps[0].Name == "" || taps[0].MTU != 1400 {
-		t.Errorf("taps %+v", taps)
+		t.Errorf("taps of two calls of Plug = %+v, want the same with a name and MTU 1400", taps)
 	}
 	ports, err := c.Ports(s.ctx(t))
 	if err != nil || len(ports) != 1 || ports[0] != (sdn.Plugged{Port: p.ID, Tap: taps[0], MAC: p.MAC, Installed: true}) {
-		t.Errorf("ports %+v, %v", ports, err)
+		t.Errorf("Ports = %+v, %v, want %s installed with tap %+v", ports, err, p.ID, taps[0])
 	}
 	s.until(t, func(x sdn.State) bool {
 		return x.Ports[p.ID] == sdn.PortState{Up: true, Node: s.First} && !x.Ports[top.Ports[1].ID].Up
@@ -160,21 +159,21 @@ func (s suite) unplug(t *testing.T, node api.NodeID, id sdn.PortID) {
 		}
 	}
 	if ports, err := s.Chassis[node].Ports(s.ctx(t)); err != nil || len(ports) != 0 {
-		t.Fatalf("after unplug %+v, %v", ports, err)
+		t.Fatalf("Ports after Unplug = %+v, %v, want none", ports, err)
 	}
 }
 
-// early: a port that no topology has is waited for.
+// early checks that Plug waits for a port that no topology has yet.
 func (s suite) early(t *testing.T) {
 	s.apply(t, sdn.Topology{Cluster: s.Cluster})
 	top := s.topology()
-	top.Ports[0].ID = sdn.PortOf("early", 0) // nobody has heard of it
+	top.Ports[0].ID = sdn.PortOf("early", 0) // not in any topology yet
 	p := top.Ports[0]
 	c := s.Chassis[s.First]
 	short, cancel := context.WithTimeout(s.ctx(t), 300*time.Millisecond)
 	defer cancel()
 	if _, err := c.Plug(short, sdn.Plug{Port: p.ID, MAC: p.MAC}); api.CodeOf(err) != api.CodeUnavailable {
-		t.Fatalf("a port of no topology: %v", err)
+		t.Fatalf("Plug of a port in no topology = %v, want unavailable", err)
 	}
 	if _, err := c.Plug(s.ctx(t), sdn.Plug{Port: p.ID, MAC: p.MAC, Now: true}); err != nil {
 		t.Fatal(err)
@@ -192,7 +191,7 @@ func (s suite) early(t *testing.T) {
 	s.unplug(t, s.First, p.ID)
 }
 
-// wrongNode: what is to be on one node is not in force on another.
+// wrongNode checks that a port is not in force on another node than its own.
 func (s suite) wrongNode(t *testing.T) {
 	top := s.topology()
 	s.apply(t, top)
@@ -200,12 +199,13 @@ func (s suite) wrongNode(t *testing.T) {
 	short, cancel := context.WithTimeout(s.ctx(t), 300*time.Millisecond)
 	defer cancel()
 	if _, err := s.Chassis[s.Second].Plug(short, sdn.Plug{Port: p.ID, MAC: p.MAC}); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("on the wrong node: %v", err)
+		t.Errorf("Plug on the wrong node = %v, want unavailable", err)
 	}
 	s.unplug(t, s.Second, p.ID)
 }
 
-// move from the first node to the second, as a live migration does.
+// move moves a port from the first node to the second, as a live migration
+// does.
 func (s suite) move(t *testing.T) {
 	top := s.topology()
 	s.apply(t, top)
@@ -229,7 +229,7 @@ func (s suite) move(t *testing.T) {
 	s.unplug(t, s.Second, p.ID)
 }
 
-// contradictions are refused whole.
+// contradictions checks that an inconsistent topology is rejected as a whole.
 func (s suite) contradictions(t *testing.T) {
 	good := s.topology()
 	s.apply(t, good)
@@ -238,12 +238,13 @@ func (s suite) contradictions(t *testing.T) {
 	bad.Ports = append(bad.Ports, bad.Ports[0])
 	bad.Ports[1].ID, bad.Ports[1].MAC = sdn.PortOf("p3", 0), "52:54:00:09:00:03" // with p1's address
 	if err := s.Controller.Apply(s.ctx(t), bad); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("%v", err)
+		t.Errorf("Apply of two ports with the same address = %v, want invalid", err)
 	}
 	s.until(t, func(x sdn.State) bool { _, ok := x.Ports[good.Ports[1].ID]; return ok })
 }
 
-// orphans: what a topology has no more is gone, and its tap passes nothing.
+// orphans checks that a port that was removed from the topology is removed,
+// and that its tap remains without traffic.
 func (s suite) orphans(t *testing.T) {
 	top := s.topology()
 	s.apply(t, top)
@@ -255,7 +256,7 @@ func (s suite) orphans(t *testing.T) {
 	s.apply(t, top)
 	s.until(t, func(x sdn.State) bool { _, ok := x.Ports[p.ID]; return !ok })
 	if ports, err := s.Chassis[s.First].Ports(s.ctx(t)); err != nil || len(ports) != 1 || ports[0].Port != p.ID {
-		t.Errorf("the chassis has %+v, %v", ports, err) // its agent unplugs it
+		t.Errorf("Ports = %+v, %v, want the orphan %s", ports, err, p.ID) // its agent unplugs it
 	}
 	s.unplug(t, s.First, p.ID)
 }

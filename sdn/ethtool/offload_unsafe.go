@@ -1,5 +1,6 @@
-// Package ethtool turns a network interface's checksum offload off and on: what
-// an userspace switch is behind must make its checksums itself.
+// Package ethtool turns a network interface's checksum offload off and on:
+// interfaces connected to a userspace switch must compute their checksums
+// themselves.
 package ethtool
 
 import (
@@ -25,14 +26,15 @@ type ifreq struct {
 	_    [16]byte
 }
 
-// Offload tells whether the interface, of the calling thread's network
-// namespace, leaves transmit checksums to its hardware.
+// Offload reports whether the interface, in the calling thread's network
+// namespace, offloads transmit checksums.
 func Offload(name string) bool {
 	v := ethtoolValue{cmd: getTx}
 	return ethtool(name, &v) == nil && v.data != 0
 }
 
-// SetOffload of transmit checksums; segmentation goes with it.
+// SetOffload turns the offload of transmit checksums on or off; segmentation
+// offload depends on it.
 func SetOffload(name string, on bool) error {
 	v := ethtoolValue{cmd: setTx}
 	if on {

@@ -11,17 +11,17 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// counter of an exit.
+// counter is the counter of an exit.
 type counter struct {
 	name  string
 	bytes uint64
-	since time.Time // it has said so
+	since time.Time // the last change
 }
 
-// settled counters do not change any more.
+// settled is how long a counter must be unchanged before it is removed.
 const settled = time.Second
 
-// Egress counts what Leave says.
+// Egress returns the counts that Leave has added.
 func (c *Chassis) Egress(_ context.Context, exits []sdn.Exit) ([]sdn.Egress, error) {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
@@ -51,12 +51,14 @@ func (c *Chassis) Egress(_ context.Context, exits []sdn.Exit) ([]sdn.Egress, err
 	return all, nil
 }
 
-// leads tells whether the external network comes to this node; mu is held.
+// leads reports whether this node is connected to the external network. The
+// caller holds mu.
 func (c *Chassis) leads(x api.ExternalNetworkID) bool {
 	return slices.ContainsFunc(c.n.topology.External, func(n sdn.ExternalNetwork) bool { return n.ID == x && slices.Contains(n.Gateways, c.node) })
 }
 
-// Leave is so much leaving by an exit of the owner's; false: nobody counts it.
+// Leave simulates traffic of an owner's exit. It returns false if nothing
+// counts it.
 func (c *Chassis) Leave(owner string, bytes uint64) bool {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
@@ -69,7 +71,7 @@ func (c *Chassis) Leave(owner string, bytes uint64) bool {
 	return false
 }
 
-// Restart of the switch: every counter is gone.
+// Restart simulates a restart of the switch: all counters are lost.
 func (c *Chassis) Restart() {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()

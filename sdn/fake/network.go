@@ -1,7 +1,7 @@
-// Package fake is a network in memory: a Controller and as many Chassis as are
-// asked for, over one Topology. It carries nothing; it keeps the promises of
-// package sdn about what is there, who may be plugged in, and what is said of
-// it.
+// Package fake is a network in memory: a Controller and any number of Chassis
+// over one Topology. It forwards no packets; it implements the contract of
+// package sdn about which ports exist, which may be plugged, and what is
+// reported of them.
 package fake
 
 import (
@@ -20,9 +20,9 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// Network is what the Controller and all Chassis see.
+// Network is the state shared by the Controller and all Chassis.
 type Network struct {
-	// mu guards what follows.
+	// mu guards the following fields, and those of the chassis.
 	mu       sync.Mutex
 	topology sdn.Topology
 	chassis  map[api.NodeID]*Chassis
@@ -30,15 +30,15 @@ type Network struct {
 	changed  chan struct{}
 }
 
-// New is an empty network.
+// New returns an empty network.
 func New() *Network {
 	return &Network{chassis: map[api.NodeID]*Chassis{}, changed: make(chan struct{})}
 }
 
-// Controller of the network.
+// Controller returns the controller of the network.
 func (n *Network) Controller() sdn.Controller { return controller{n} }
 
-// Chassis of a node; the same each time.
+// Chassis returns the chassis of a node; the same at each call.
 func (n *Network) Chassis(node api.NodeID) *Chassis {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -56,14 +56,14 @@ func (n *Network) Fail(err error) {
 	n.change()
 }
 
-// Topology that was applied last.
+// Topology returns the topology that was applied last.
 func (n *Network) Topology() sdn.Topology {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.topology
 }
 
-// change wakes who waits; mu is held.
+// change wakes all waiters. The caller holds mu.
 func (n *Network) change() {
 	close(n.changed)
 	n.changed = make(chan struct{})
@@ -130,12 +130,13 @@ func (c controller) Observe(context.Context) (sdn.State, error) {
 	return s, nil
 }
 
-// Remind has nothing to do: a router has its gateway at once.
+// Remind does nothing: a router has its gateway at once.
 func (controller) Remind(context.Context) error { return nil }
 
 func (controller) Close() error { return nil }
 
-// where the port is: on the first of its nodes that has it.
+// where returns where the port is: on the first of its nodes that has plugged
+// it.
 func (n *Network) where(p sdn.Port) sdn.PortState {
 	nodes := p.Nodes
 	if len(nodes) == 0 {
@@ -151,14 +152,14 @@ func (n *Network) where(p sdn.Port) sdn.PortState {
 	return sdn.PortState{}
 }
 
-// Chassis of one node.
+// Chassis is the chassis of one node.
 type Chassis struct {
 	n       *Network
 	node    api.NodeID
 	plugged map[sdn.PortID]sdn.Plugged
 	broken  error
 	egress  map[sdn.Exit]*counter
-	counted int // counters that there have been
+	counted int // counters created so far
 }
 
 var _ sdn.Chassis = (*Chassis)(nil)
@@ -171,7 +172,7 @@ func (c *Chassis) Break(err error) {
 	c.n.change()
 }
 
-// Plug joins a port.
+// Plug connects a port.
 func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	if _, ok := p.Port.Instance(); !ok {
 		return sdn.Tap{}, api.Errorf(api.CodeInvalid, "%q is not a valid port ID of an instance", p.Port)
@@ -200,13 +201,14 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	}
 }
 
-// tapName is short enough for a network device's: 15 bytes.
+// tapName returns a name within the limit for network devices: 15 bytes.
 func tapName(id sdn.PortID) string {
 	sum := sha256.Sum256([]byte(id))
 	return "tap" + hex.EncodeToString(sum[:6])
 }
 
-// installed: the Topology has the port, and lets it be here; mu is held.
+// installed reports whether the Topology has the port and allows it on this
+// node. The caller holds mu.
 func (c *Chassis) installed(id sdn.PortID) bool {
 	for _, p := range c.n.topology.Ports {
 		if p.ID == id {
@@ -228,7 +230,7 @@ func (c *Chassis) Unplug(_ context.Context, id sdn.PortID) error {
 	return nil
 }
 
-// Ports that are plugged here.
+// Ports returns the plugged ports.
 func (c *Chassis) Ports(context.Context) ([]sdn.Plugged, error) {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
@@ -241,7 +243,7 @@ func (c *Chassis) Ports(context.Context) ([]sdn.Plugged, error) {
 	return all, nil
 }
 
-// Health is what Break said.
+// Health returns the error of Break.
 func (c *Chassis) Health(context.Context) error {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
@@ -251,5 +253,5 @@ func (c *Chassis) Health(context.Context) error {
 	return nil
 }
 
-// Close does nothing: what is plugged stays.
+// Close does nothing: plugged ports remain.
 func (c *Chassis) Close() error { return nil }

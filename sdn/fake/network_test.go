@@ -19,11 +19,11 @@ func TestFail(t *testing.T) {
 	n := New()
 	n.Fail(errors.New("gone"))
 	if err := n.Controller().Apply(t.Context(), sdn.Topology{Cluster: "c"}); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("apply: %v", err)
+		t.Errorf("Apply after Fail = %v, want unavailable", err)
 	}
 	c := n.Chassis("n1")
 	c.Break(errors.New("broken"))
 	if err := c.Health(t.Context()); err == nil {
-		t.Error("healthy")
+		t.Error("Health after Break = nil, want an error")
 	}
 }

@@ -15,7 +15,8 @@ type guestConn struct {
 	reader *bufio.Reader
 }
 
-// dial the address as a guest: the socket is made on the calling thread.
+// dial connects to the metadata address as a guest: the socket is created on
+// the calling thread.
 func dial(ctx context.Context) (*guestConn, error) {
 	d := net.Dialer{Timeout: 2 * time.Second}
 	c, err := d.DialContext(ctx, "tcp4", netip.AddrPortFrom(sdn.MetadataAddress, 80).String())

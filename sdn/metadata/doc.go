@@ -1,18 +1,18 @@
-// Package metadata answers guests that ask who they are, at
-// http://169.254.169.254, as EC2 and OpenStack do, for cloud-init.
+// Package metadata serves guests their metadata at http://169.254.169.254, as
+// EC2 and OpenStack do, for cloud-init.
 //
 //	guest ─► br-int ─► the network's local port (OVN: on every node) ─► veth
 //	      ─► a network namespace of its own ─► Server: (network, source address) ─► Instance
 //
-// Who asks is known by two things that the guest cannot choose: the network,
-// by the socket that the question arrived on, and the source address, which
-// port security lets nobody else use. Networks may overlap, so each has a
-// namespace, which lives as long as this process holds it; what a killed one
-// leaves behind, the next sweeps away. Questions for names arrive the same way, at port
-// 53, and are handed to who answers them (package resolver).
+// The guest is identified by two things that it cannot choose: the network, by
+// the socket that received the request, and the source address, which port
+// security reserves to it. Networks may overlap, so each has a namespace,
+// which exists as long as this process has it open; the next process removes
+// what a killed one leaves behind. DNS queries arrive in the same way, at port
+// 53, and are passed to Config.Names (package resolver).
 //
-// Files: server.go says what is answered and is pure; service.go makes
-// namespaces come and go; namespace.go is the one place that enters them.
+// Files: server.go computes the answers and is pure; service.go starts and
+// stops networks; namespace.go is the only file that enters namespaces.
 package metadata
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Instance is what a guest is told of itself.
+// Instance is what a guest gets as its metadata.
 type Instance struct {
 	ID       api.InstanceID
 	Name     string
@@ -37,8 +37,8 @@ type Instance struct {
 	UserData []byte
 }
 
-// Source knows the instances.
+// Source provides the instances.
 type Source interface {
-	// Lookup the instance that has this address in this network.
+	// Lookup returns the instance that has this address in this network.
 	Lookup(network api.NetworkID, addr netip.Addr) (Instance, bool)
 }

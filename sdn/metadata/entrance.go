@@ -9,13 +9,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxDialing is how many dials go on at a time: each holds a thread.
+// maxDialing limits concurrent dials: each holds a thread.
 const maxDialing = 64
 
 var dialing = make(chan struct{}, maxDialing)
 
-// Dial opens a TCP connection to a guest of this node, from the metadata address of its
-// network. That a guest may be reached from there is in every port's ACLs.
+// Dial opens a TCP connection to a guest of this node, from the metadata
+// address of its network. The ACLs of every port allow this.
 func (s *Service) Dial(ctx context.Context, network api.NetworkID, to netip.AddrPort) (net.Conn, error) {
 	if !to.Addr().Is4() {
 		return nil, fmt.Errorf("dial %s in network %s: not an IPv4 address", to, network)
@@ -32,7 +32,7 @@ func (s *Service) Dial(ctx context.Context, network api.NetworkID, to netip.Addr
 	}
 	var c net.Conn
 	err := found.(*namespace).inside(func() (err error) {
-		var d net.Dialer // one address: it stays on this thread, and the socket in the namespace
+		var d net.Dialer // a single address is dialed on this thread, so the socket is in the namespace
 		c, err = d.DialContext(ctx, "tcp4", to.String())
 		return err
 	})

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a network namespace that lives as long as its file is open.
+// namespace is a network namespace that exists as long as its file is open.
 type namespace struct{ file *os.File }
 
-// newNamespace makes an empty one.
+// newNamespace creates an empty namespace.
 func newNamespace() (*namespace, error) {
 	n := &namespace{}
 	err := onThread(func() (err error) {
@@ -25,10 +25,11 @@ func newNamespace() (*namespace, error) {
 	return n, err
 }
 
-// path by which another program opens it.
+// path returns the path by which another program can open it.
 func (n *namespace) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd()) }
 
-// inside runs f on a thread that is in it; what f starts or opens is in it too.
+// inside runs f on a thread in the namespace; sockets and processes that f
+// creates are in it too.
 func (n *namespace) inside(f func() error) error {
 	return onThread(func() error {
 		raw, err := n.file.SyscallConn()
@@ -36,7 +37,7 @@ func (n *namespace) inside(f func() error) error {
 			return fmt.Errorf("enter network namespace: %w", err)
 		}
 		var enterErr error
-		err = raw.Control(func(fd uintptr) { enterErr = unix.Setns(int(fd), unix.CLONE_NEWNET) }) // it is not closed meanwhile
+		err = raw.Control(func(fd uintptr) { enterErr = unix.Setns(int(fd), unix.CLONE_NEWNET) }) // keeps the file open meanwhile
 		if err := errors.Join(err, enterErr); err != nil {
 			return fmt.Errorf("enter network namespace: %w", err)
 		}
@@ -44,8 +45,8 @@ func (n *namespace) inside(f func() error) error {
 	})
 }
 
-// onThread runs f on a thread of its own that ends with it: one that has been
-// elsewhere must never run anything else.
+// onThread runs f on a new thread that ends afterwards: a thread that has
+// changed its namespace must never run anything else.
 func onThread(f func() error) error {
 	done := make(chan error)
 	go func() {

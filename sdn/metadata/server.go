@@ -13,28 +13,29 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Limits of a question.
+// Limits of a request.
 const (
 	maxPath   = 256
 	maxHeader = 8 << 10 // bytes
 	maxTTL    = 6 * time.Hour
 )
 
-// Server answers the guests of one network.
+// Server serves the guests of one network.
 type Server struct {
 	network api.NetworkID
 	source  Source
 	tokens  *tokens
 }
 
-// NewServer for a network. Tokens are good for as long as it lives.
+// NewServer returns a server for a network. Its tokens are valid only in this
+// Server.
 func NewServer(network api.NetworkID, source Source) *Server {
 	return &Server{network: network, source: source, tokens: newTokens(time.Now)}
 }
 
 const tokenPath = "/latest/api/token"
 
-// Headers of EC2's second version, which a guest may use and need not.
+// Headers of version 2 of EC2's interface, which guests may use but need not.
 const (
 	ttlHeader   = "X-aws-ec2-metadata-token-ttl-seconds"
 	tokenHeader = "X-aws-ec2-metadata-token"
@@ -57,7 +58,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.Header.Get("X-Forwarded-For") != "":
-		// A proxy in the guest, which somebody outside may talk to.
+		// A proxy in the guest, which may be reachable from outside.
 		http.Error(w, "proxied requests are not allowed", http.StatusForbidden)
 	case len(r.URL.Path) > maxPath:
 		http.Error(w, "URL is too long", http.StatusRequestURITooLong)
@@ -77,7 +78,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		if r.Method == http.MethodGet {
-			_, _ = w.Write(body) // a guest that has gone
+			_, _ = w.Write(body) // an error means that the guest has disconnected
 		}
 	}
 }
@@ -98,13 +99,14 @@ const (
 	octets = "application/octet-stream"
 )
 
-// versions of EC2's interface that guests ask for; all are answered alike.
+// versions are the versions of EC2's interface; all have the same answers.
 var versions = []string{"1.0", "2009-04-04", "2016-09-02", "2018-09-24", "2021-03-23", "latest"}
 
-// openstack are the versions of OpenStack's.
+// openstack are the versions of OpenStack's interface.
 var openstack = []string{"2012-08-10", "2013-04-04", "2013-10-17", "2015-10-15", "2016-06-30", "2016-10-06", "2017-02-22", "2018-08-27", "latest"}
 
-// Answer is what a guest gets for a path; false: there is no such thing.
+// Answer returns the response for a path; ok is false if the path does not
+// exist.
 func Answer(i Instance, path string) (body []byte, kind string, ok bool) {
 	path = strings.Trim(path, "/")
 	if path == "" {
@@ -135,7 +137,8 @@ func Answer(i Instance, path string) (body []byte, kind string, ok bool) {
 	return nil, "", false
 }
 
-// ec2 is the tree under meta-data: leaves by path. Empty ones are left out.
+// ec2 returns the tree under meta-data: leaves by path. Empty ones are
+// omitted.
 func (i Instance) ec2() map[string]string {
 	tree := map[string]string{
 		"instance-id": string(i.ID), "instance-type": i.Flavor, "ami-launch-index": "0",
@@ -166,7 +169,8 @@ func (i Instance) hostname() string {
 	return i.Name
 }
 
-// walk to a leaf, or list a branch: names, those of branches with a slash.
+// walk returns a leaf, or the list of a branch: names, with a slash after
+// those of branches.
 func walk(tree map[string]string, path string) ([]byte, bool) {
 	if leaf, ok := tree[path]; ok {
 		return []byte(leaf), true
@@ -184,7 +188,7 @@ func walk(tree map[string]string, path string) ([]byte, bool) {
 		name, _, branch := strings.Cut(rest, "/")
 		switch {
 		case path == "public-keys":
-			name += "=key-" + name // EC2's odd form: index=name
+			name += "=key-" + name // EC2's format: index=name
 		case branch:
 			name += "/"
 		}

@@ -59,7 +59,7 @@ func TestAnswers(t *testing.T) {
 		"/openstack/latest/vendor_data.json":            "{}",
 	} {
 		if w := ask(s, "GET", path, "10.64.0.5:1234"); w.Code != 200 || w.Body.String() != want {
-			t.Errorf("%s: %d %q, want %q", path, w.Code, w.Body, want)
+			t.Errorf("GET %s = %d %q, want 200 %q", path, w.Code, w.Body, want)
 		}
 	}
 	var meta struct {
@@ -69,10 +69,10 @@ func TestAnswers(t *testing.T) {
 	}
 	w := ask(s, "GET", "/openstack/latest/meta_data.json", "10.64.0.5:1")
 	if err := json.Unmarshal(w.Body.Bytes(), &meta); err != nil || meta.UUID != "ins-web" || meta.Hostname != "web.blue.internal" || len(meta.PublicKeys) != 2 || meta.Project != "prj-blue" {
-		t.Errorf("%v %+v", err, meta)
+		t.Errorf("meta_data.json = %+v, %v, want ins-web, web.blue.internal, two keys and prj-blue", meta, err)
 	}
 	if w := ask(s, "HEAD", "/latest/user-data", "10.64.0.5:1"); w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") != "15" {
-		t.Errorf("HEAD: %d %q %v", w.Code, w.Body, w.Header())
+		t.Errorf("HEAD of user-data = %d %q %v, want 200, no body and Content-Length 15", w.Code, w.Body, w.Header())
 	}
 }
 
@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 		header             []string
 		want               int
 	}{
-		"nobody's address":        {"GET", "/latest/user-data", "10.64.0.6:1", nil, 404}, // another network's
+		"nobody's address":        {"GET", "/latest/user-data", "10.64.0.6:1", nil, 404}, // an address of another network
 		"no address":              {"GET", "/", "nowhere", nil, 400},
 		"no such thing":           {"GET", "/latest/meta-data/iam", "10.64.0.5:1", nil, 404},
 		"no such version":         {"GET", "/1999-01-01/meta-data/", "10.64.0.5:1", nil, 404},
@@ -100,7 +100,7 @@ func TestRefusals(t *testing.T) {
 		"mapped address is known": {"GET", "/", "[::ffff:10.64.0.5]:1", nil, 200},
 	} {
 		if w := ask(s, c.method, c.path, c.from, c.header...); w.Code != c.want {
-			t.Errorf("%s: %d %q, want %d", name, w.Code, w.Body, c.want)
+			t.Errorf("%s: response = %d %q, want %d", name, w.Code, w.Body, c.want)
 		}
 	}
 }
@@ -112,27 +112,28 @@ func TestToken(t *testing.T) {
 	w := ask(s, "PUT", tokenPath, "10.64.0.5:1", ttlHeader, "60")
 	token := w.Body.String()
 	if w.Code != 200 || w.Header().Get(ttlHeader) != "60" || token == "" {
-		t.Fatalf("%d %q", w.Code, token)
+		t.Fatalf("PUT of a token = %d %q, TTL %q, want 200, a token and 60", w.Code, token, w.Header().Get(ttlHeader))
 	}
 	get := func(s *Server, token string) int {
 		return ask(s, "GET", "/latest/meta-data/instance-id", "10.64.0.5:1", tokenHeader, token).Code
 	}
 	if got := get(s, token); got != 200 {
-		t.Errorf("with the token: %d", got)
+		t.Errorf("GET with the token = %d, want 200", got)
 	}
 	if got := get(NewServer("net-red", both), token); got != 401 {
-		t.Errorf("another server's token: %d", got)
+		t.Errorf("GET with the token of another server = %d, want 401", got)
 	}
 	if s.tokens.good(token, web.ID) {
-		t.Error("another instance's token is good")
+		t.Error("the token of one instance is valid for another, want invalid")
 	}
 	now = now.Add(60 * time.Second)
 	if got := get(s, token); got != 401 {
-		t.Errorf("after its time: %d", got)
+		t.Errorf("GET with an expired token = %d, want 401", got)
 	}
 }
 
-// Whatever is asked, a guest gets nothing of another's, and no panic.
+// FuzzRequest checks that for any request a guest gets nothing of another's,
+// and that nothing panics.
 func FuzzRequest(f *testing.F) {
 	f.Add("GET", "/latest/meta-data/public-keys/0/openssh-key", "10.64.0.5:9", "")
 	f.Add("PUT", "/latest/api/token", "10.64.0.5:9", "60")
@@ -150,10 +151,10 @@ func FuzzRequest(f *testing.F) {
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, r)
 			if body := w.Body.String(); strings.Contains(body, "ins-secret") || strings.Contains(body, "password") {
-				t.Errorf("%s %q from %q tells %q", method, path, from, body)
+				t.Errorf("%s %q from %q returned another instance's data: %q", method, path, from, body)
 			}
 			if w.Code == 200 && method != "GET" && method != "HEAD" && method != "PUT" {
-				t.Errorf("%q is answered", method)
+				t.Errorf("method %q = 200, want an error", method)
 			}
 		}
 	})

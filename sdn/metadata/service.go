@@ -24,28 +24,28 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ethtool"
 )
 
-// Network whose guests are answered on this node.
+// Network is a network whose guests are served on this node.
 type Network struct {
 	ID      api.NetworkID
 	Project api.ProjectID
-	// MAC of the network's metadata port, as OVN's database has it.
+	// MAC of the network's metadata port, as in OVN's database.
 	MAC string
-	// Range of the guests that ask.
+	// CIDR4 is the range of the guests.
 	CIDR4 netip.Prefix
 	MTU   int // bytes; 0: sdn.DefaultMTU
 }
 
 // Limits.
 const (
-	MaxNetworks    = 512 // on one node; what is more is left out project by project (share)
-	maxConnections = 64  // of one network
+	MaxNetworks    = 512 // per node; share chooses those beyond it to leave out
+	maxConnections = 64  // per network
 	toolTime       = 20 * time.Second
 )
 
-// prefix of the devices; a name has 15 letters.
+// prefix is the prefix of the devices; a name has at most 15 bytes.
 const prefix = "bmd"
 
-// Device of a network's metadata port on the switch's side.
+// Device returns the name of a network's metadata port on the switch's side.
 func Device(network api.NetworkID) string {
 	sum := sha256.Sum256([]byte(network))
 	return prefix + hex.EncodeToString(sum[:6])
@@ -54,21 +54,21 @@ func Device(network api.NetworkID) string {
 // Config of a Service.
 type Config struct {
 	Source Source
-	// Switch is Open vSwitch's database (unix:…/db.sock), Bridge what OVN
-	// integrates (empty: br-int).
+	// Switch is the address of Open vSwitch's database (unix:…/db.sock), Bridge
+	// OVN's integration bridge (empty: br-int).
 	Switch, Bridge string
-	// Names answers port 53 at the same address, until what it returns is
-	// closed; nil: nobody does.
+	// Names serves port 53 at the same address, until the returned Closer is
+	// closed; nil: no DNS.
 	Names interface {
 		Serve(network api.NetworkID, udp net.PacketConn, tcp net.Listener) io.Closer
 	}
 	Log *slog.Logger
 }
 
-// Service answers the guests of a node.
+// Service serves the guests of a node.
 type Service struct {
 	config Config
-	// begin and end answering a network: start and stop, but in tests.
+	// begin and end are start and stop, except in tests.
 	begin func(context.Context, Network) (*running, error)
 	end   func(context.Context, *running) error
 
@@ -76,7 +76,7 @@ type Service struct {
 	running map[api.NetworkID]*running
 	swept   bool
 
-	entrances sync.Map // api.NetworkID to *namespace, of those in running: for Dial
+	entrances sync.Map // api.NetworkID to *namespace, of the networks in running, for Dial
 }
 
 type running struct {
@@ -84,10 +84,10 @@ type running struct {
 	namespace *namespace
 	server    *http.Server
 	ended     chan struct{}
-	names     io.Closer // nil: there is none
+	names     io.Closer // nil: no DNS
 }
 
-// NewService answers nobody yet.
+// NewService returns a service without networks.
 func NewService(c Config) *Service {
 	if c.Bridge == "" {
 		c.Bridge = "br-int"
@@ -100,13 +100,13 @@ func NewService(c Config) *Service {
 	return s
 }
 
-// Apply makes it so that exactly these networks are answered: those of the
-// ports on this node, and of more than MaxNetworks those that share chooses. One
-// that fails does not keep the others from it.
+// Apply makes the service serve exactly these networks: those of the ports on
+// this node, and of more than MaxNetworks those that share chooses. An error
+// of one network does not affect the others.
 func (s *Service) Apply(ctx context.Context, networks []Network) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	networks = slices.DeleteFunc(slices.Clone(networks), func(n Network) bool { return !n.CIDR4.IsValid() || !n.CIDR4.Addr().Is4() }) // nobody else can ask
+	networks = slices.DeleteFunc(slices.Clone(networks), func(n Network) bool { return !n.CIDR4.IsValid() || !n.CIDR4.Addr().Is4() }) // the metadata address is an IPv4 one
 	answered, left := share(networks, func(id api.NetworkID) bool { return s.running[id] != nil }, MaxNetworks)
 	want := map[api.NetworkID]Network{}
 	for _, n := range answered {
@@ -141,9 +141,10 @@ func (s *Service) Apply(ctx context.Context, networks []Network) error {
 	return all
 }
 
-// sweep removes what a former process left: its ports from the switch, and its
-// links. A link goes with its namespace, but that may take minutes: the kernel
-// keeps it while it still has to tell a guest that a connection has ended.
+// sweep removes what an earlier process left: its ports from the switch, and
+// its links. A link is removed with its namespace, but that may take minutes:
+// the kernel keeps the namespace while it still has to notify a guest of a
+// closed connection.
 func (s *Service) sweep(ctx context.Context, want map[api.NetworkID]Network) error {
 	if s.swept {
 		return nil
@@ -201,9 +202,9 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 	if mtu == 0 {
 		mtu = sdn.DefaultMTU
 	}
-	// One that a killed process left goes when its namespace does, sooner or later.
-	// The switch must let go of it first, and know: under the same name it would
-	// not look for a new one.
+	// A link left by a killed process disappears with its namespace, sooner or
+	// later. The switch must release it first: it would not look for a new one
+	// under the same name.
 	if _, err := command(ctx, "ovs-vsctl", "--db="+s.config.Switch, "--timeout=15", "--", "--if-exists", "del-port", s.config.Bridge, device); err != nil {
 		return nil, err
 	}
@@ -246,7 +247,7 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 	r := &running{network: n, namespace: ns, ended: make(chan struct{}), server: &http.Server{
 		Handler: NewServer(n.ID, s.config.Source), MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 10 * time.Second,
-		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug), // of guests' making
+		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug), // caused by guests
 	}}
 	go func() {
 		defer close(r.ended)
@@ -260,14 +261,14 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 	return r, nil
 }
 
-// sockets of a network: the guests' questions who they are, and for names.
+// sockets are the sockets of a network, for metadata and for DNS.
 type sockets struct {
 	web net.Listener
 	udp net.PacketConn
 	tcp net.Listener
 }
 
-// open them in the namespace of the calling thread.
+// open opens the sockets in the namespace of the calling thread.
 func (s *sockets) open(names bool) (err error) {
 	at := func(port uint16) string { return netip.AddrPortFrom(sdn.MetadataAddress, port).String() }
 	if s.web, err = net.Listen("tcp4", at(80)); err != nil || !names {
@@ -300,7 +301,8 @@ func (s *Service) stop(ctx context.Context, r *running) error {
 	return errors.Join(err, portErr, unlink(ctx, device), r.namespace.file.Close())
 }
 
-// unlink removes a device. It may vanish meanwhile, with its namespace.
+// unlink removes a device. The device may disappear meanwhile, with its
+// namespace.
 func unlink(ctx context.Context, device string) error {
 	if !exists(device) {
 		return nil
@@ -316,7 +318,7 @@ func exists(device string) bool {
 	return err == nil
 }
 
-// Close answers nobody any more and takes its ports away.
+// Close stops serving and removes the service's ports.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -332,7 +334,7 @@ func (s *Service) Close() error {
 }
 
 func (s *Service) vsctl(ctx context.Context, args ...string) (string, error) {
-	// Not waiting for ovs-vswitchd: it may be away, and finds it later.
+	// Do not wait for ovs-vswitchd: it may not run, and applies the change later.
 	return command(ctx, "ovs-vsctl", append([]string{"--db=" + s.config.Switch, "--timeout=10", "--no-wait", "--"}, args...)...)
 }
 
@@ -349,8 +351,8 @@ func command(ctx context.Context, program string, args ...string) (string, error
 	return out.String(), nil
 }
 
-// limit lets so many connections be open at a time; more wait in the kernel's
-// queue, which has a limit too.
+// limit limits the number of open connections; more wait in the kernel's
+// queue, which is limited too.
 func limit(l net.Listener, n int) net.Listener {
 	return &limited{Listener: l, slots: make(chan struct{}, n), closed: make(chan struct{})}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
-// zones in which db is at another address in each network.
+// zones has the name db with another address in each network.
 type zones struct{}
 
 func (zones) Guest(network api.NetworkID, a netip.Addr) bool {
@@ -35,27 +35,27 @@ func (zones) Zone(network api.NetworkID) *resolver.Zone {
 	return resolver.NewZone(resolver.Facts{Names: map[string][]netip.Addr{"db": {netip.MustParseAddr(address)}}})
 }
 
-// A real Open vSwitch (userspace) with a plain bridge in OVN's place, two
-// networks that overlap, apart by VLAN, and a guest in each with the same
-// address.
+// TestService uses a real Open vSwitch (userspace) with a plain bridge instead
+// of OVN's, two networks with the same range, separated by VLAN, and a guest
+// in each with the same address.
 func TestService(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some 5 s of real daemons")
+		t.Skip("runs real daemons for some 5 s")
 	}
 	if os.Getuid() != 0 {
-		t.Skip("host: namespaces need root")
+		t.Skip("host: namespaces require root")
 	}
 	for _, path := range []string{"/usr/sbin/ovsdb-server", "/usr/sbin/ovs-vswitchd", "/dev/net/tun"} {
 		if _, err := os.Stat(path); err != nil {
-			t.Skip("host: no " + path)
+			t.Skip("host: " + path + " does not exist")
 		}
 	}
-	home, err := newNamespace() // the node's: everything happens in there
+	home, err := newNamespace() // of the node: everything runs in it
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer home.file.Close()
-	dir, err := os.MkdirTemp("", "ovsmd") // unix sockets have short names
+	dir, err := os.MkdirTemp("", "ovsmd") // paths of unix sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,10 +103,10 @@ func TestService(t *testing.T) {
 	apply(blue, red)
 	defer home.inside(func() error { return s.Close() })
 	if got := strings.TrimSpace(vsctl("get", "Interface", Device("net-blue"), "external_ids:iface-id")); got != "metadata-net-blue" {
-		t.Errorf("the port is %s", got)
+		t.Errorf("iface-id of the port = %s, want metadata-net-blue", got)
 	}
 	if got := strings.TrimSpace(vsctl("get", "Interface", Device("net-blue"), "mac_in_use")); got == "" {
-		t.Error("no such port")
+		t.Error("the switch's port has no MAC address, want a connected device")
 	}
 
 	guests := map[string]*namespace{}
@@ -137,7 +137,7 @@ func TestService(t *testing.T) {
 	get := func(guest, path string) (string, error) {
 		var text string
 		err := guests[guest].inside(func() error {
-			// One connection, made on this thread: http's own dialing is on others.
+			// One connection, created on this thread: http dials on others.
 			conn, err := dial(t.Context())
 			if err != nil {
 				return err
@@ -165,13 +165,13 @@ func TestService(t *testing.T) {
 			}
 		}
 		if err != nil || got != id {
-			t.Errorf("%s is told that it is %q (%v), want %q", guest, got, err, id)
+			t.Errorf("instance ID for guest %s = %q, %v, want %q", guest, got, err, id)
 		}
 	}
 	want("blue", "ins-web")
 	want("red", "ins-secret")
 
-	// The same name in both networks, by UDP and by TCP.
+	// The same name in both networks, over UDP and over TCP.
 	for guest, address := range map[string]string{"blue": "10.64.0.7", "red": "10.64.0.8"} {
 		for _, network := range []string{"udp4", "tcp4"} {
 			var m *dns.Msg
@@ -185,17 +185,17 @@ func TestService(t *testing.T) {
 				m, _, err = c.ExchangeWithConn(new(dns.Msg).SetQuestion("db.", dns.TypeA), conn)
 				return err
 			}); err != nil {
-				t.Fatalf("%s by %s: %v", guest, network, err)
+				t.Fatalf("query of guest %s over %s: %v", guest, network, err)
 			}
 			if len(m.Answer) != 1 || m.Answer[0].(*dns.A).A.String() != address {
-				t.Errorf("%s by %s: %v, want %s", guest, network, m, address)
+				t.Errorf("answer for guest %s over %s = %v, want %s", guest, network, m, address)
 			}
 		}
 	}
 
-	// A basaltd that was killed: its ports stay behind, and its namespaces go, but
-	// those in which the kernel still has to tell a guest that a connection has
-	// ended: it tries for minutes.
+	// After a basaltd was killed, its ports remain, and its namespaces disappear,
+	// except those in which the kernel still has to notify a guest of a closed
+	// connection: it retries for minutes.
 	if err := guests["blue"].inside(func() error {
 		conn, err := dial(t.Context())
 		if err != nil {
@@ -218,16 +218,16 @@ func TestService(t *testing.T) {
 	apply(red)
 	want("red", "ins-secret")
 	if ports := vsctl("list-ports", "br-int"); strings.Contains(ports, Device("net-blue")) || !strings.Contains(ports, Device("net-red")) {
-		t.Errorf("ports: %q", ports)
+		t.Errorf("ports of the switch = %q, want that of net-red and not that of net-blue", ports)
 	}
 	if links := run("ip", "-o", "link"); strings.Contains(links, Device("net-blue")) {
-		t.Errorf("the link of a network that is not answered any more stays: %q", links)
+		t.Errorf("links = %q, want no link of a network that is not served any more", links)
 	}
 	apply()
 	if ports := vsctl("list-ports", "br-int"); strings.Contains(ports, prefix) {
-		t.Errorf("ports: %q", ports)
+		t.Errorf("ports of the switch = %q, want none with prefix %s", ports, prefix)
 	}
 	if links := run("ip", "-o", "link"); strings.Contains(links, prefix) {
-		t.Errorf("links: %q", links)
+		t.Errorf("links = %q, want none with prefix %s", links, prefix)
 	}
 }

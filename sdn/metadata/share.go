@@ -7,12 +7,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// share chooses the networks that a node answers, at most so many, in the order
-// in which they are to be made: every project's first one, then every project's
-// second one, and so on. So what does not fit belongs to the projects that have
-// the most networks here, and one project's many networks do not keep another's
-// waiting. In a project those that are answered already come first, so that a
-// network that is added never takes the place of one that works.
+// share chooses the networks that a node serves, at most the given number, in
+// the order in which they are started: every project's first one, then every
+// project's second one, and so on. So the networks left out belong to the
+// projects with the most networks on this node, and the networks of one
+// project do not delay another's. Within a project those that are running come
+// first, so that a network that is added never displaces a running one.
 func share(networks []Network, running func(api.NetworkID) bool, most int) (answered, left []Network) {
 	all := slices.Clone(networks)
 	slices.SortFunc(all, func(a, b Network) int {

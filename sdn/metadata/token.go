@@ -11,9 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// tokens are kept nowhere: one says until when it is good, and for whom it is
-// good is in its seal. After a restart or a migration the guest gets a 401 and
-// asks for another, as clients of EC2 do.
+// tokens creates and checks tokens without storing them: a token contains its
+// expiry, and a MAC over the expiry and its instance. After a restart or a
+// migration the guest gets a 401 and requests another, as clients of EC2 do.
 type tokens struct {
 	key [32]byte
 	now func() time.Time
@@ -21,7 +21,7 @@ type tokens struct {
 
 func newTokens(now func() time.Time) *tokens {
 	t := &tokens{now: now}
-	_, _ = rand.Read(t.key[:]) // never fails: it ends the process instead
+	_, _ = rand.Read(t.key[:]) // never fails: it crashes the process instead
 	return t
 }
 

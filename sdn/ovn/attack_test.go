@@ -9,8 +9,8 @@ import (
 )
 
 // attack is what a guest (a) tries against another (b) of its own network that
-// lets in everything, so that nothing but the network protects it. Beside each
-// stands what a may do and is most like it: that must arrive.
+// accepts everything, so that only the network protects it. good is the most
+// similar frame that a may send: it must arrive.
 type attack struct {
 	name      string
 	bad, good func(mark string) []byte
@@ -98,14 +98,14 @@ func attacks(a, b, gateway end) []attack {
 	}
 }
 
-// end of a conversation.
+// end is one end of a conversation.
 type end struct {
 	mac       string
 	four, six netip.Addr
 }
 
-// attackAll sends every attack and the honest frame after it: when that one is
-// there, the other would have been too.
+// attackAll sends every attack and then the allowed frame: once that has
+// arrived, the attack would have arrived too.
 func attackAll(t *testing.T, a, b, other *guest, gateway end) {
 	ends := func(g *guest) end { return end{g.port.MAC, g.port.Address4, g.port.Address6} }
 	for _, at := range attacks(ends(a), ends(b), gateway) {
@@ -118,17 +118,17 @@ func attackAll(t *testing.T, a, b, other *guest, gateway end) {
 				arrived = b.sees([]byte(good), 3*time.Second)
 			}
 			if !arrived {
-				t.Fatal("what is allowed does not arrive: the test says nothing")
+				t.Fatal("the allowed frame did not arrive, so this test proves nothing")
 			}
-			// Once more: the first frame of a kind takes a longer way.
+			// Repeat: the first frame of a kind takes a slower path.
 			a.send(t, at.bad(bad))
 			a.send(t, at.good(good+" again"))
 			b.sees([]byte(good+" again"), 3*time.Second)
 			if b.saw([]byte(bad)) {
-				t.Error("it arrives")
+				t.Error("the attack arrived at the neighbor, want it dropped")
 			}
 			if other.saw([]byte(bad)) || other.saw([]byte(good)) {
-				t.Error("another tenant sees it")
+				t.Error("a guest of another organization received a frame, want none")
 			}
 		})
 	}

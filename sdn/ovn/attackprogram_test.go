@@ -16,8 +16,9 @@ import (
 )
 
 // attackProgram runs the program of sdn/attack with a guest's own card and
-// kernel: the neighbour has what is honest and nothing else, another tenant has
-// nothing, and nobody answers but the gateway. There is no metadata here.
+// kernel: the neighbor must receive the allowed frames and nothing else, a
+// guest of another organization nothing, and only the gateway may answer.
+// There is no metadata service here.
 func attackProgram(t *testing.T, topology sdn.Topology, a, b, x *guest) {
 	program := built.Program(t, "sdn/attack")
 	n := networkOf(topology, api.NetworkID("net-red1"))
@@ -40,7 +41,7 @@ func attackProgram(t *testing.T, topology sdn.Topology, a, b, x *guest) {
 	}
 	all := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if len(all) < 60 {
-		t.Errorf("only %d attacks were tried", len(all))
+		t.Errorf("%d attacks were tried, want at least 60", len(all))
 	}
 	for _, line := range all {
 		var r struct {
@@ -48,20 +49,20 @@ func attackProgram(t *testing.T, topology sdn.Topology, a, b, x *guest) {
 			Allowed                   bool
 		}
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("decode %q: %v", line, err)
 		}
 		switch {
 		case r.Bad == "" && r.Allowed && r.Answer == "" && strings.Contains(r.Attack, "the gateway"):
-			t.Errorf("%s: what is allowed has no answer: the test says nothing", r.Attack)
+			t.Errorf("%s: an allowed probe has no answer, so this test proves nothing", r.Attack)
 		case r.Bad == "" && !r.Allowed && r.Answer != "":
-			t.Errorf("%s: answered: %s", r.Attack, r.Answer)
+			t.Errorf("%s: answer = %s, want none", r.Attack, r.Answer)
 		case r.Bad == "":
 		case !b.sees([]byte(r.Good), 3*time.Second):
-			t.Errorf("%s: what is allowed does not arrive: the test says nothing", r.Attack)
+			t.Errorf("%s: the allowed frame did not arrive, so this test proves nothing", r.Attack)
 		case b.saw([]byte(r.Bad)) && !strings.HasPrefix(r.Attack, "elsewhere: "):
-			t.Errorf("%s: the neighbour has it", r.Attack)
+			t.Errorf("%s: the neighbor received the attack, want it dropped", r.Attack)
 		case x.saw([]byte(r.Bad)) || x.saw([]byte(r.Good)):
-			t.Errorf("%s: another tenant has it", r.Attack)
+			t.Errorf("%s: a guest of another organization received a frame, want none", r.Attack)
 		}
 	}
 }

@@ -19,30 +19,31 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// ChassisOptions of a node.
+// ChassisOptions are the options of a node's Chassis.
 type ChassisOptions struct {
-	// DB of the node's Open vSwitch: "unix:/run/openvswitch/db.sock".
+	// DB is the endpoint of the node's Open vSwitch:
+	// "unix:/run/openvswitch/db.sock".
 	DB string
-	// Bridge that instances are joined to; empty: br-int.
+	// Bridge is the bridge that instances are connected to; empty: br-int.
 	Bridge string
 	// UID of the user that opens the taps (QEMU's); 0: root.
 	UID int
-	// ControllerSocket is ovn-controller's unixctl socket; empty: Health does
-	// not ask it.
+	// ControllerSocket is ovn-controller's unixctl socket; empty: Health does not
+	// check ovn-controller.
 	ControllerSocket string
-	// Settled is for how long the count of what leaves by an exit that is not
-	// asked for any more must not have changed until it is forgotten; 0: 5 s.
+	// Settled is how long the count of an exit that is not requested any more
+	// must be unchanged before its counter is removed; 0: 5 s.
 	Settled time.Duration
-	// Namespace, when not nil, runs a function in the node's network namespace.
-	// Where several nodes are played on one machine by one process.
+	// Namespace, when not nil, runs a function in the node's network namespace,
+	// where one process simulates several nodes on one machine.
 	Namespace func(func() error) error
 }
 
-// Chassis is sdn.Chassis over the node's Open vSwitch.
+// Chassis implements sdn.Chassis over the node's Open vSwitch.
 //
 // A port is a row with the tap's name, and the tap. The row is written first
-// and removed last: it says whose the tap is, so whatever a crash leaves is
-// found by Ports.
+// and removed last: it records which port the tap belongs to, so Ports finds
+// whatever a crash leaves.
 type Chassis struct {
 	o  ChassisOptions
 	db *connection
@@ -52,7 +53,7 @@ type Chassis struct {
 
 var _ sdn.Chassis = (*Chassis)(nil)
 
-// NewChassis is the node's. It connects when it is first used.
+// NewChassis returns the node's chassis. It connects at its first use.
 func NewChassis(o ChassisOptions) *Chassis {
 	o.Bridge = cmp.Or(o.Bridge, "br-int")
 	o.Settled = cmp.Or(o.Settled, settled)
@@ -81,16 +82,16 @@ const (
 	ifaceID      = "iface-id"
 	ovnInstalled = "ovn-installed"
 	attachedMAC  = "attached-mac"
-	ourPort      = "port" // the value of Owner: an instance's
+	ourPort      = "port" // the value of Owner for ports of instances
 )
 
-// tapName of a port, always the same.
+// tapName returns the name of a port's tap, which never changes.
 func tapName(id sdn.PortID) string {
 	h := sha256.Sum256([]byte(id))
 	return "bt" + hex.EncodeToString(h[:6])
 }
 
-// Plug makes the tap of a port and joins it.
+// Plug creates and connects the tap of a port.
 func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	if _, ok := p.Port.Instance(); !ok {
 		return sdn.Tap{}, api.Errorf(api.CodeInvalid, "%q is not a valid port ID of an instance", p.Port)
@@ -111,10 +112,10 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	if err := c.o.Namespace(func() error { return makeTap(ctx, tap.Name, c.o.UID, p.Queues > 1) }); err != nil {
 		return sdn.Tap{}, fmt.Errorf("sdn/ovn: create tap of port %s: %w", p.Port, err)
 	}
-	// Only a switch that has joined the device leaves its flags alone. While it
-	// joins it, ovs-vswitchd 3.1 (netdev-linux.c, update_flags) sets PROMISC by
-	// writing all flags as it knew them when it opened the device: it would be
-	// down again, and nobody would ever set it up.
+	// The switch leaves the flags alone only after it has added the device. While
+	// it adds it, ovs-vswitchd 3.1 (netdev-linux.c, update_flags) sets PROMISC by
+	// writing all flags as they were when it opened the device: the device would
+	// be down again for good.
 	if err := c.looked(ctx, db); err != nil {
 		return sdn.Tap{}, err
 	}
@@ -139,7 +140,7 @@ func (c *Chassis) newPort(tap sdn.Tap, bridge string, ids map[string]string) []o
 	}
 }
 
-// changePort that is there: only what is ours in external_ids.
+// changePort updates an existing port: only the given keys of external_ids.
 func changePort(i *vs.Interface, tap sdn.Tap, ids map[string]string) []ovsdb.Operation {
 	keys := make([]any, 0, len(ids))
 	for k, v := range ids {
@@ -158,8 +159,7 @@ func changePort(i *vs.Interface, tap sdn.Tap, ids map[string]string) []ovsdb.Ope
 	}
 }
 
-// looked: the switch has compared its configuration with the world after this
-// was called, and done what it had to.
+// looked waits until the switch has applied its configuration as of this call.
 func (c *Chassis) looked(ctx context.Context, db client.Client) error {
 	for id := range db.Cache().Table(vs.OpenvSwitchTable).RowsShallow() {
 		results, err := c.results(ctx, db, []ovsdb.Operation{
@@ -170,7 +170,7 @@ func (c *Chassis) looked(ctx context.Context, db client.Client) error {
 			return err
 		}
 		if len(results[1].Rows) != 1 {
-			return c.db.unavailable(client.ErrNotConnected) // its database is another
+			return c.db.unavailable(client.ErrNotConnected) // it has another database
 		}
 		asked, ok := results[1].Rows[0]["next_cfg"].(float64)
 		if !ok {
@@ -206,7 +206,7 @@ func (c *Chassis) Unplug(ctx context.Context, id sdn.PortID) error {
 	return c.db.until(ctx, "the port was not removed", func() (bool, error) { return c.find(db, name) == nil, nil })
 }
 
-// Ports that are plugged here.
+// Ports returns the ports that are plugged on this node.
 func (c *Chassis) Ports(ctx context.Context) ([]sdn.Plugged, error) {
 	db, bridge, err := c.bridge(ctx)
 	if err != nil {
@@ -232,8 +232,8 @@ func (c *Chassis) Ports(ctx context.Context) ([]sdn.Plugged, error) {
 	return all, nil
 }
 
-// Health is nil when the switch carries out what it is told and ovn-controller
-// is connected.
+// Health returns nil if the switch applies its configuration and
+// ovn-controller is connected.
 func (c *Chassis) Health(ctx context.Context) error {
 	db, _, err := c.bridge(ctx)
 	if err != nil {
@@ -255,13 +255,14 @@ func (c *Chassis) Health(ctx context.Context) error {
 	return nil
 }
 
-// Close lets go; what is plugged stays.
+// Close closes the connection; plugged ports remain.
 func (c *Chassis) Close() error {
 	c.db.close()
 	return nil
 }
 
-// bridge that instances are joined to. ovn-controller makes it.
+// bridge returns the connected client and the bridge that instances are
+// connected to. ovn-controller creates the bridge.
 func (c *Chassis) bridge(ctx context.Context) (client.Client, *vs.Bridge, error) {
 	db, err := c.db.open(ctx)
 	if err != nil {
@@ -296,7 +297,7 @@ func (c *Chassis) transact(ctx context.Context, db client.Client, ops []ovsdb.Op
 	return err
 }
 
-// results of the transaction, one for each operation.
+// results executes a transaction and returns the results, one per operation.
 func (c *Chassis) results(ctx context.Context, db client.Client, ops []ovsdb.Operation) ([]ovsdb.OperationResult, error) {
 	results, err := db.Transact(ctx, ops...)
 	if err != nil {

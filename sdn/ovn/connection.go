@@ -13,32 +13,32 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// Patience with a database. A member that has lost its disk, or its majority,
-// answers slowly or not at all.
+// Time limits for a database. A member that has lost its disk, or its
+// majority, answers slowly or not at all.
 const (
 	connectTimeout = 5 * time.Second
-	silence        = 10 * time.Second // then it is asked whether it lives
+	silence        = 10 * time.Second // before an echo request is sent
 	retryAtLeast   = 100 * time.Millisecond
 	retryAtMost    = 2 * time.Second
 )
 
-// connection to one database, made when it is first needed and kept up from
-// then on by the library, on whichever member leads.
+// connection is a connection to one database. It is opened at its first use
+// and then maintained by the library, to whichever member is the leader.
 type connection struct {
-	name      string // for people
+	name      string // for messages
 	endpoints []string
 	tls       *tls.Config
 	leader    bool
 	database  func() (model.ClientDBModel, error)
 	monitor   func(client.Client) *client.Monitor
 
-	// mu guards what follows.
+	// mu guards the following fields.
 	mu      sync.Mutex
 	client  client.Client
-	changed chan struct{} // closed at the next change of what is monitored
+	changed chan struct{} // closed at the next change of a monitored row
 }
 
-// open is the connected client.
+// open returns the connected client.
 func (c *connection) open(ctx context.Context) (client.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *connection) open(ctx context.Context) (client.Client, error) {
 	return db, nil
 }
 
-// wake those who wait for a change.
+// wake wakes all waiters for a change.
 func (c *connection) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *connection) wake() {
 	}
 }
 
-// until the function says true of the cache. It is asked again at each change.
+// until waits until done returns true, calling it at each change of the cache.
 func (c *connection) until(ctx context.Context, what string, done func() (bool, error)) error {
 	for {
 		c.mu.Lock()
@@ -117,7 +117,7 @@ func (c *connection) close() {
 	}
 }
 
-// onChange of anything.
+// onChange is an event handler that is called at every change.
 type onChange func()
 
 func (f onChange) OnAdd(string, model.Model)                 { f() }

@@ -18,26 +18,27 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// Options of a Controller.
+// Options are the options of a Controller.
 type Options struct {
-	// NB and SB are the databases' endpoints, one for each member:
-	// "unix:/path", "tcp:HOST:PORT" or "ssl:HOST:PORT".
+	// NB and SB are the databases' endpoints, one per member: "unix:/path",
+	// "tcp:HOST:PORT" or "ssl:HOST:PORT".
 	NB, SB []string
 	TLS    *tls.Config // for ssl
 }
 
-// Controller is sdn.Controller over OVN's databases.
+// Controller implements sdn.Controller over OVN's databases.
 type Controller struct {
 	nb, sb *connection
 
-	// applying is held by Apply and Remind: one at a time. It guards what follows.
+	// applying is held by Apply and Remind, which run one at a time. It guards
+	// the following fields.
 	applying  sync.Mutex
 	unclaimed looks // of Remind
 }
 
 var _ sdn.Controller = (*Controller)(nil)
 
-// New is a Controller. It connects when it is first used.
+// New returns a Controller. It connects at its first use.
 func New(o Options) *Controller {
 	return &Controller{
 		unclaimed: looks{},
@@ -46,8 +47,8 @@ func New(o Options) *Controller {
 	}
 }
 
-// nbModel has the tables that we use and no other, so that a newer schema may
-// lack the rest.
+// nbModel has only the tables that this package uses, so that a newer schema
+// may lack the others.
 func nbModel() (model.ClientDBModel, error) {
 	all := map[string]model.Model{nb.NBGlobalTable: &nb.NBGlobal{}}
 	for t, m := range tables {
@@ -69,7 +70,7 @@ func monitorNB(c client.Client) *client.Monitor {
 	return c.NewMonitor(append(options, client.WithTable(g, &g.NbCfg, &g.SbCfg, &g.HvCfg))...)
 }
 
-// Apply makes everything as t says.
+// Apply makes the network match t.
 func (c *Controller) Apply(ctx context.Context, t sdn.Topology) error {
 	if _, problems := t.Check(); len(problems) > 0 {
 		p := problems[0]
@@ -81,7 +82,7 @@ func (c *Controller) Apply(ctx context.Context, t sdn.Topology) error {
 	return c.write(ctx, t.Cluster, rows(t))
 }
 
-// write what differs from the rows that are wanted.
+// write writes the differences to the wanted rows.
 func (c *Controller) write(ctx context.Context, cluster string, want []unit) error {
 	c.applying.Lock()
 	defer c.applying.Unlock()
@@ -105,8 +106,8 @@ func (c *Controller) write(ctx context.Context, cluster string, want []unit) err
 		}
 		all = append(all, ts...)
 	}
-	// The last transaction leaves a mark: when the cache shows it, it shows
-	// everything, and the next Apply starts from there.
+	// The last transaction writes a mark: when the cache contains it, it contains
+	// all changes, and the next Apply starts from there.
 	revision := uuid.NewString()
 	marker := rowID(cluster, nb.AddressSetTable, Forbidden4)
 	all[len(all)-1] = append(all[len(all)-1], mark(marker, revision))
@@ -142,10 +143,10 @@ func (c *Controller) transact(ctx context.Context, db client.Client, ops []ovsdb
 	return nil
 }
 
-// have is what there is of ours: the rows that bear our mark, and those that
-// bear a UUID of ours, whatever somebody has made of them.
+// have returns the present rows of Basalt: those with its mark, and those with
+// one of its UUIDs, even if their mark was changed.
 func (c *Controller) have(ctx context.Context, db client.Client, cluster string, want []unit) (have, error) {
-	// List waits until the cache is whole, after a reconnect too.
+	// List waits until the cache is complete, also after a reconnection.
 	var global []nb.NBGlobal
 	if err := db.List(ctx, &global); err != nil {
 		return nil, c.nb.unavailable(err)
@@ -162,7 +163,7 @@ func (c *Controller) have(ctx context.Context, db client.Client, cluster string,
 	return h, nil
 }
 
-// Close lets go of the databases; nothing in them changes.
+// Close closes the connections; the databases do not change.
 func (c *Controller) Close() error {
 	c.nb.close()
 	c.sb.close()

@@ -25,7 +25,7 @@ func database(t testing.TB, schema string) string {
 	return serve(t, schema).endpoint
 }
 
-// server of one database.
+// server is an ovsdb-server with one database.
 type server struct {
 	process
 	endpoint, file, ctl string
@@ -38,14 +38,14 @@ func serve(t testing.TB, schema string) server {
 			t.Skipf("host: %v", err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "sdn") // short: it holds a socket
+	dir, err := os.MkdirTemp("", "sdn") // short: it contains a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	file, socket, ctl := filepath.Join(dir, "db"), filepath.Join(dir, "s"), filepath.Join(dir, "ctl")
 	if out, err := exec.Command("ovsdb-tool", "create", file, schema).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("ovsdb-tool create: %v: %s", err, out)
 	}
 	cmd := exec.Command("ovsdb-server", "--remote=punix:"+socket, "--unixctl="+ctl, "--no-chdir", file)
 	cmd.Stderr = os.Stderr
@@ -66,8 +66,8 @@ func serve(t testing.TB, schema string) server {
 	return server{process: process(cmd.Process.Pid), endpoint: "unix:" + socket, file: file, ctl: ctl}
 }
 
-// nbSchema of the OVN that is installed, or of another that is on PATH: then
-// BASALT_OVN_SCHEMAS says where its schemas are.
+// nbSchema returns the schema of the installed OVN, or of another one that is
+// on PATH: BASALT_OVN_SCHEMAS is then the directory of its schemas.
 func nbSchema(t testing.TB) string {
 	installed := filepath.Join(cmp.Or(os.Getenv("BASALT_OVN_SCHEMAS"), "/usr/share/ovn"), "ovn-nb.ovsschema")
 	if _, err := os.Stat(installed); err != nil {
@@ -83,7 +83,7 @@ func controller(t testing.TB) (*Controller, string) {
 	return c, endpoint
 }
 
-// crowd of networks with as many ports each.
+// crowd returns a topology of networks with the given number of ports each.
 func crowd(networks, ports int) sdn.Topology {
 	t := sdn.Topology{Cluster: "c1", Forbidden: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
 	t.External = []sdn.ExternalNetwork{{ID: "ext-1", Physical: "external", CIDR4: netip.MustParsePrefix("100.64.0.0/16"), Gateway4: netip.MustParseAddr("100.64.0.1"),
@@ -111,7 +111,8 @@ func crowd(networks, ports int) sdn.Topology {
 	return t
 }
 
-// left is what is still to be done, by the database itself.
+// left returns the plan that remains, computed from the database's present
+// content.
 func left(t testing.TB, c *Controller, topology sdn.Topology) plan {
 	t.Helper()
 	db, err := c.nb.open(t.Context())
@@ -142,13 +143,13 @@ func apply(t testing.TB, c *Controller, topology sdn.Topology) {
 		t.Fatal(err)
 	}
 	if p := left(t, c, topology); !p.empty() {
-		t.Fatalf("after Apply there is still something to do: %+v", p)
+		t.Fatalf("plan after Apply = %+v, want an empty one", p)
 	}
 }
 
 func TestApplyToADatabase(t *testing.T) {
 	c, endpoint := controller(t)
-	// Somebody else's rows, which look much like ours.
+	// Rows of another owner, which are similar to Basalt's.
 	db, err := c.nb.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -162,10 +163,11 @@ func TestApplyToADatabase(t *testing.T) {
 	big := crowd(3, 4)
 	apply(t, c, big)
 	if n := count(t, c, nb.LogicalSwitchPortTable); n != 3*(4+2)+1+3 {
-		t.Errorf("%d logical ports", n)
+		t.Errorf("database has %d logical ports, want %d", n, 3*(4+2)+1+3)
 	}
 
-	// One port goes, one comes, one changes its groups; a network goes.
+	// One port is removed, one is added, one changes its groups; a network is
+	// removed.
 	small := crowd(2, 4)
 	small.Ports = append(small.Ports[:1], small.Ports[2:]...)
 	small.Ports[0].SecurityGroups = nil
@@ -174,11 +176,12 @@ func TestApplyToADatabase(t *testing.T) {
 	small.Ports = append(small.Ports, p)
 	apply(t, c, small)
 
-	// Another leader takes over, and somebody has been at our rows.
+	// Another leader takes over after Basalt's rows were changed by another
+	// program.
 	other := New(Options{NB: []string{endpoint}})
 	t.Cleanup(func() { other.Close() })
 	if p := left(t, other, small); !p.empty() {
-		t.Errorf("a second controller sees something else: %+v", p)
+		t.Errorf("plan of a second controller = %+v, want an empty one", p)
 	}
 	if err := c.transact(t.Context(), db, []ovsdb.Operation{
 		{Op: ovsdb.OperationUpdate, Table: nb.LogicalSwitchTable, Row: ovsdb.Row{"name": "meddled", "external_ids": ovsdb.OvsMap{}},
@@ -208,7 +211,7 @@ func TestApplyToADatabase(t *testing.T) {
 	for table, want := range map[string]int{nb.LogicalSwitchTable: 1, nb.LogicalSwitchPortTable: 0, nb.LogicalRouterTable: 0, nb.LogicalRouterPortTable: 0,
 		nb.PortGroupTable: 2, nb.DHCPOptionsTable: 0, nb.DNSTable: 0, nb.NATTable: 0, nb.HAChassisGroupTable: 0, nb.AddressSetTable: 2} {
 		if n := count(t, other, table); n != want {
-			t.Errorf("with nothing left there are %d rows in %s, want %d", n, table, want)
+			t.Errorf("after an empty topology table %s has %d rows, want %d", table, n, want)
 		}
 	}
 }
@@ -218,15 +221,15 @@ func TestApplyRefusesContradictions(t *testing.T) {
 	bad := crowd(1, 2)
 	bad.Ports[1].Address4 = bad.Ports[0].Address4
 	if err := c.Apply(t.Context(), bad); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("two ports with one address: %v", err)
+		t.Errorf("Apply of two ports with one address = %v, want invalid", err)
 	}
 	if err := c.Apply(t.Context(), crowd(1, 1)); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("no database: %v", err)
+		t.Errorf("Apply without a database = %v, want unavailable", err)
 	}
 }
 
-// 1,000 networks of 20 ports: all of it into an empty database, and one more
-// port.
+// BenchmarkApply measures Apply of 1,000 networks of 20 ports to an empty
+// database, and of one more port.
 func BenchmarkApply(b *testing.B) {
 	networks, ports := 1000, 20
 	for b.Loop() {

@@ -10,8 +10,9 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// owned are the columns that we write, by table. Every other column is OVN's,
-// or an operator's. Of DNS nothing is written: what former versions wrote goes.
+// owned are the columns that this package writes, by table. Every other column
+// belongs to OVN or to an operator. Nothing is written to DNS: rows of earlier
+// versions are removed.
 var owned = map[string][]string{
 	nb.AddressSetTable:               {"name", "addresses", "external_ids"},
 	nb.HAChassisGroupTable:           {"name", "ha_chassis", "external_ids"},
@@ -31,27 +32,27 @@ var owned = map[string][]string{
 	nb.NATTable:                      {"type", "external_ip", "logical_ip", "external_ids"},
 }
 
-// watched are columns that we read besides, see Remind.
+// watched are columns that are only read, see Remind.
 var watched = map[string][]string{nb.LogicalRouterPortTable: {"options"}}
 
-// roots are the tables whose rows stand for themselves, in the order in which
-// they are written. They are swept in the opposite order.
+// roots are the tables whose rows exist without references to them, in the
+// order in which they are written. They are swept in the opposite order.
 var roots = []string{
 	nb.AddressSetTable, nb.HAChassisGroupTable, nb.DHCPOptionsTable, nb.DNSTable, nb.LoadBalancerTable,
 	nb.PortGroupTable, nb.LogicalSwitchTable, nb.LogicalRouterTable,
 }
 
-// have is what the database holds of ours: table, UUID, row.
+// have are Basalt's rows in the database: table, UUID, row.
 type have map[string]map[string]model.Model
 
-// change of one row.
+// change is a change of one row.
 type change struct {
 	table string
-	row   model.Model // as it should be; for a deletion as it is
+	row   model.Model // the wanted row; for a deletion the present one
 	kind  kind
-	// columns of an update.
+	// columns are the columns of an update.
 	columns []string
-	// column and uuids of a join or part.
+	// column and uuids are those of a join or part.
 	column string
 	uuids  []string
 }
@@ -62,25 +63,26 @@ const (
 	create kind = iota
 	update
 	remove
-	// join and part add to and take from a set of references, however long.
+	// join and part add to and remove from a set of references of any size.
 	join
 	part
 )
 
-// plan is what must be done, in this order. Each step is a list of groups of
-// changes; a group must be carried out in one transaction.
+// plan are the required changes, in this order. Each step is a list of groups
+// of changes; a group must be executed in one transaction.
 type plan struct {
-	// part: what is no longer referred to. Rows that live by references go.
+	// part: references that are not wanted any more. Rows that exist only by
+	// references disappear.
 	part [][]change
-	// write: what is new or differs.
+	// write: new and changed rows.
 	write [][]change
-	// sweep: rows that stand for themselves and are not wanted any more.
+	// sweep: rows of roots that are not wanted any more.
 	sweep [][]change
 }
 
 func (p plan) empty() bool { return len(p.part)+len(p.write)+len(p.sweep) == 0 }
 
-// diff of what should be and what is.
+// diff returns the plan from the present rows to the wanted ones.
 func diff(want []unit, h have) plan {
 	var p plan
 	wanted := map[string]bool{}
@@ -91,8 +93,8 @@ func diff(want []unit, h have) plan {
 			w, _ := compare(c, h)
 			writes = append(writes, w...)
 			if lsp, ok := c.(*nb.LogicalSwitchPort); ok && len(w) > 0 && w[0].kind == create {
-				// A new port is in its groups from the first moment: without
-				// them it would be open.
+				// A new port joins its groups in the same transaction: without them it
+				// would be unprotected.
 				for _, pg := range memberships()[lsp.UUID] {
 					writes = append(writes, change{table: nb.PortGroupTable, row: pg, kind: join, column: "ports", uuids: []string{lsp.UUID}})
 				}
@@ -113,8 +115,8 @@ func diff(want []unit, h have) plan {
 			if !wanted[id] {
 				gone := []change{{table: table, row: h[table][id], kind: remove}}
 				if table == nb.LogicalSwitchTable || table == nb.LogicalRouterTable {
-					// Names of ports are unique in the whole database: they
-					// must be free before somebody else takes them.
+					// Names of ports are unique in the whole database: they must be free
+					// before another port can use them.
 					p.part = append(p.part, gone)
 				} else {
 					p.sweep = append(p.sweep, gone)
@@ -137,8 +139,8 @@ func membershipsOf(want []unit) map[string][]*nb.PortGroup {
 	return m
 }
 
-// compare one row with what is there: what to write, and what to take out of
-// its sets of references before.
+// compare compares one row with the present one. It returns what to write, and
+// what to remove from its sets of references before.
 func compare(want model.Model, h have) (write, parts []change) {
 	table := tableOf(want)
 	is := h[table][uuidOf(want)]
@@ -146,7 +148,7 @@ func compare(want model.Model, h have) (write, parts []change) {
 		if pg, ok := want.(*nb.PortGroup); ok {
 			c := *pg
 			c.Ports = slices.DeleteFunc(slices.Clone(pg.Ports), func(id string) bool { return h[nb.LogicalSwitchPortTable][id] == nil })
-			want = &c // the others join with their creation
+			want = &c // new ports join in the transaction that creates them
 		}
 		return []change{{table: table, row: want, kind: create}}, nil
 	}
@@ -177,7 +179,8 @@ func compare(want model.Model, h have) (write, parts []change) {
 	return write, parts
 }
 
-// references: sets that may be long, and hold rows of ours.
+// references reports whether a column is a set of references that may be long
+// and refers to rows of Basalt.
 func references(table, column string) bool {
 	switch column {
 	case "ports", "acls", "nat", "static_routes", "policies", "load_balancer", "dns_records", "health_check", "ha_chassis":
@@ -212,7 +215,8 @@ func setOf(xs []string) map[string]bool {
 	return m
 }
 
-// same value: sets in any order, and nil is empty. Both are fields of rows.
+// same reports whether two fields of rows are equal: sets in any order, and
+// nil equals empty.
 func same(column string, a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Slice:
@@ -223,7 +227,7 @@ func same(column string, a, b reflect.Value) bool {
 		if column != "external_ids" {
 			return maps.Equal(x, y)
 		}
-		for k, v := range x { // others may say something about our rows
+		for k, v := range x { // other programs may add keys to Basalt's rows
 			if y[k] != v {
 				return false
 			}
@@ -239,5 +243,5 @@ func same(column string, a, b reflect.Value) bool {
 	}
 }
 
-// as is a pointer to a field: unlike Interface it copies nothing.
+// as returns a pointer to a field: unlike Interface it copies nothing.
 func as[T any](field reflect.Value) *T { return field.Addr().Interface().(*T) }

@@ -1,11 +1,11 @@
-// Package ovn makes networks with OVN and Open vSwitch.
+// Package ovn implements networks with OVN and Open vSwitch.
 //
-// The Controller turns a Topology into the rows that OVN_Northbound should
-// hold (rows*.go, pure), compares them with those that it holds (diff.go,
-// pure) and writes the differences in a few transactions (controller.go).
-// Every row has a UUID made from what it is for, so a row is found without
-// looking for it, references are known before anything is inserted, and two
-// leaders that overlap write the same thing.
+// The Controller converts a Topology to the wanted rows of OVN_Northbound
+// (rows*.go, pure), compares them with the present ones (diff.go, pure) and
+// writes the differences in a few transactions (controller.go). Every row has
+// a UUID that is derived from its purpose, so a row is found without a search,
+// references are known before anything is inserted, and two leaders that
+// overlap write the same rows.
 //
 //	Topology ──rows──► wanted ─┐
 //	                           ├─diff─► remove ─► write ─► sweep ─► OVN_Northbound

@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 )
 
-// dump keeps what has to be known when something has not come for so long that
-// it never will: who has which port, which cards are up, which MACs are
-// learned, how the switches carry what was sent last.
+// dump saves what explains why an expected event did not occur: which ports
+// are on which chassis, which cards are up, which MACs are learned, and how
+// the switches forwarded the last packets.
 func (w *world) dump(f failed.Folder) {
 	f.Files(w.path("*.log"))
 	for _, db := range []string{"nb", "sb"} {

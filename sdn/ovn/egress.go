@@ -20,22 +20,23 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/client"
 )
 
-// egress is what is remembered between two looks at the counters.
+// egress is the state between two readings of the counters.
 type egress struct {
-	// mu is held by Egress: one at a time. It guards what follows.
+	// mu is held by Egress, which runs one at a time. It guards the following
+	// fields.
 	mu    sync.Mutex
 	begun bool
 	life  uint8                      // of the flows that were added last
 	seen  map[string]map[uint64]seen // by bridge and cookie
 }
 
-// patch is where an external network comes from br-int.
+// patch is the port that connects an external network's bridge to br-int.
 type patch struct {
 	bridge string
 	port   int // OpenFlow's
 }
 
-// Egress counts what leaves by each exit; egress_flows.go says how.
+// Egress counts what leaves by each exit; see egress_flows.go.
 func (c *Chassis) Egress(ctx context.Context, exits []sdn.Exit) ([]sdn.Egress, error) {
 	c.egress.mu.Lock()
 	defer c.egress.mu.Unlock()
@@ -45,7 +46,7 @@ func (c *Chassis) Egress(ctx context.Context, exits []sdn.Exit) ([]sdn.Egress, e
 	}
 	want := map[string][]flow{}
 	for _, b := range mapped(db) {
-		want[b] = nil // there may be flows that are not wanted any more
+		want[b] = nil // it may have obsolete flows
 	}
 	for x, p := range c.patches(db, exits) {
 		want[p.bridge] = append(want[p.bridge], egressFlows(exits, p.port, x)...)
@@ -71,8 +72,7 @@ func (c *Chassis) Egress(ctx context.Context, exits []sdn.Exit) ([]sdn.Egress, e
 	return all, nil
 }
 
-// count makes the flows of a bridge as they should be, and says what has been
-// counted there.
+// count updates the flows of a bridge, and returns the counts.
 func (c *Chassis) count(ctx context.Context, bridge string, want []flow) (map[uint64]seen, error) {
 	text, err := c.ofctl(ctx, "", "dump-flows", bridge, fmt.Sprintf("cookie=%#x/%#x", cookieMark, cookieMarkMask))
 	if err != nil {
@@ -104,7 +104,8 @@ func (c *Chassis) count(ctx context.Context, bridge string, want []flow) (map[ui
 	return counts, nil
 }
 
-// next life of flows: not the last one's, and after a restart any.
+// next returns the number of the next life of flows: it differs from the last
+// one, and is random after a restart.
 func (e *egress) next() uint8 {
 	if !e.begun {
 		e.begun, e.life = true, uint8(rand.Uint32())
@@ -113,7 +114,8 @@ func (e *egress) next() uint8 {
 	return e.life
 }
 
-// ofctl asks the switch by the socket that it has for each bridge.
+// ofctl sends a command to the switch over its management socket of the
+// bridge.
 func (c *Chassis) ofctl(ctx context.Context, stdin, verb, bridge string, args ...string) (string, error) {
 	socket := filepath.Join(filepath.Dir(strings.TrimPrefix(c.o.DB, "unix:")), bridge+".mgmt")
 	cmd := exec.CommandContext(ctx, "ovs-ofctl", append([]string{"-O", "OpenFlow14", "--timeout=15", verb, "unix:" + socket}, args...)...)
@@ -125,8 +127,8 @@ func (c *Chassis) ofctl(ctx context.Context, stdin, verb, bridge string, args ..
 	return out.String(), nil
 }
 
-// mapped are the bridges of physical networks (ovn-controller(8),
-// ovn-bridge-mappings) that are there.
+// mapped returns the existing bridges of physical networks (ovn-controller(8),
+// ovn-bridge-mappings).
 func mapped(db client.Client) (all []string) {
 	there := map[string]bool{}
 	for _, m := range db.Cache().Table(vs.BridgeTable).RowsShallow() {
@@ -142,8 +144,9 @@ func mapped(db client.Client) (all []string) {
 	return all
 }
 
-// patches by which the exits' external networks come to a bridge of this node.
-// ovn-controller makes and names them; where there is none, nothing leaves.
+// patches returns the patch ports of the exits' external networks on this
+// node. ovn-controller creates and names them; without one, no traffic leaves
+// here.
 func (c *Chassis) patches(db client.Client, exits []sdn.Exit) map[api.ExternalNetworkID]patch {
 	names := map[string]api.ExternalNetworkID{}
 	for _, e := range exits {

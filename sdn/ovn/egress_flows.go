@@ -14,8 +14,8 @@ import (
 )
 
 // What leaves a node is counted by flows on the bridge of the physical network
-// that do what the switch does anyway (NORMAL). ovn-controller manages the
-// flows of br-int only and leaves these alone.
+// with the switch's default action (NORMAL). ovn-controller manages the flows
+// of br-int only and leaves these alone.
 //
 //	from br-int's patch port:
 //	  neighbour discovery                         not counted: the network's own
@@ -23,10 +23,11 @@ import (
 //	  from the router's MAC, floating address     the floating IP's
 //	  from the router's MAC, any other IP         the router's
 //
-// A guest cannot put its use on another's bill: its frames reach the bridge
-// through its project's router, which sends from its own MAC. Below it, port
-// security drops source addresses that are not the guest's, and whatever else
-// leaves from the router is the router's.
+// A guest cannot have its traffic counted for another: its frames reach the
+// bridge through its project's router, which sends from its own MAC. In the
+// guest's network, port security drops source addresses that are not the
+// guest's, and everything else that leaves from the router counts for the
+// router.
 const (
 	priorityOwn = 1000 - 100*iota
 	priorityRouters
@@ -34,9 +35,9 @@ const (
 	priorityRest
 )
 
-// A flow's cookie is its whole identity: our mark (8 bits), a hash of owner and
-// match (48), and a number that tells apart two lives of the same flow (8). So
-// nothing of a flow but its cookie need be read back.
+// A flow's cookie is its whole identity: Basalt's mark (8 bits), a hash of
+// owner and match (48), and a number that distinguishes two lives of the same
+// flow (8). So only the cookie of a flow must be read back.
 const (
 	cookieMark     = uint64(0xba) << 56
 	cookieMarkMask = uint64(0xff) << 56
@@ -49,24 +50,25 @@ type flow struct {
 	match    string
 }
 
-// key is the cookie without the number of its life.
+// key returns the cookie without the number of its life.
 func (f flow) key() uint64 {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", f.owner, f.priority, f.match))
 	return cookieMark | binary.BigEndian.Uint64(h[:])>>8&^cookieLife
 }
 
-// add is the line that ovs-ofctl(8) add-flows reads. A flow that takes another
-// one's place would go on with its count.
+// add returns the line for ovs-ofctl(8) add-flows. Without reset_counts, a
+// flow that replaces another would continue its count.
 func (f flow) add(life uint8) string {
 	return fmt.Sprintf("cookie=%#x,priority=%d,%s,reset_counts,actions=NORMAL", f.key()|uint64(life), f.priority, f.match)
 }
 
-// flows of a bridge where the external network comes from br-int by the port.
+// egressFlows returns the flows of the bridge that connects the external
+// network to br-int by the port.
 func egressFlows(exits []sdn.Exit, port int, x api.ExternalNetworkID) (all []flow) {
 	add := func(owner string, priority int, format string, args ...any) {
 		all = append(all, flow{owner, priority, fmt.Sprintf("in_port=%d,", port) + fmt.Sprintf(format, args...)})
 	}
-	for _, kind := range []int{135, 136} { // solicitation, advertisement; RFC 4861: both with hop limit 255, which no router lets pass
+	for _, kind := range []int{135, 136} { // solicitation, advertisement; RFC 4861: both have hop limit 255, which is never forwarded
 		add("", priorityOwn, "icmp6,icmp_type=%d,nw_ttl=255", kind)
 	}
 	for _, e := range exits {
@@ -86,13 +88,13 @@ func egressFlows(exits []sdn.Exit, port int, x api.ExternalNetworkID) (all []flo
 	return all
 }
 
-// reading of a flow of ours that is there.
+// reading is the count of an existing flow.
 type reading struct {
 	cookie, bytes uint64
 }
 
-// parseFlows reads the cookies and counts out of what ovs-ofctl dump-flows
-// prints, of flows that bear our mark.
+// parseFlows parses the cookies and counts in the output of ovs-ofctl
+// dump-flows, of flows with Basalt's mark.
 func parseFlows(text string) (all []reading, err error) {
 	for line := range strings.Lines(text) {
 		line, isFlow := strings.CutPrefix(strings.TrimSpace(line), "cookie=")
@@ -116,18 +118,17 @@ func parseFlows(text string) (all []reading, err error) {
 	return all, nil
 }
 
-// seen is what a counter said, and since when it has not said anything else.
+// seen is the value of a counter, and when it last changed.
 type seen struct {
 	bytes uint64
 	since time.Time
 }
 
-// settled counts have not changed for so long, unless ChassisOptions says
-// otherwise. The switch brings them up to date about once a second, and is late
-// when it is busy.
+// settled is the default of ChassisOptions.Settled. The switch updates counts
+// about once a second, and later when it is busy.
 const settled = 5 * time.Second
 
-// look takes the counts that there are now into those that were seen before.
+// look merges the present counts into those seen before.
 func look(before map[uint64]seen, have []reading, now time.Time) map[uint64]seen {
 	next := map[uint64]seen{}
 	for _, c := range have {
@@ -140,9 +141,9 @@ func look(before map[uint64]seen, have []reading, now time.Time) map[uint64]seen
 	return next
 }
 
-// changeFlows from those that there are to those that there should be. One that
-// is not wanted stays until its count has settled, so that the last of it is
-// told.
+// changeFlows returns the changes from the present to the wanted flows. An
+// obsolete flow stays until its count has settled, so that its last bytes are
+// reported.
 func changeFlows(want []flow, have map[uint64]seen, now time.Time, settled time.Duration) (remove []uint64, add []flow) {
 	wanted, there := map[uint64]bool{}, map[uint64]bool{}
 	for _, f := range want {
@@ -164,7 +165,7 @@ func changeFlows(want []flow, have map[uint64]seen, now time.Time, settled time.
 	return remove, add
 }
 
-// script for ovs-ofctl add-flows.
+// script returns the input of ovs-ofctl add-flows.
 func script(remove []uint64, add []flow, life uint8) string {
 	var b strings.Builder
 	for _, cookie := range remove {

@@ -20,7 +20,7 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )
 
-// ledger adds up what all nodes say, as whoever charges for it does.
+// ledger adds up the counters of all nodes, as billing does.
 type ledger struct {
 	w       *world
 	exits   []sdn.Exit
@@ -51,21 +51,23 @@ func (l *ledger) read(t *testing.T) map[api.NodeID][]sdn.Egress {
 	return all
 }
 
-// rest: the sums, once every switch has counted what it has carried so far.
+// rest returns the sums after every switch has counted what it has forwarded
+// so far.
 func (l *ledger) rest(t *testing.T) map[string]uint64 {
 	t.Helper()
 	together(len(l.w.nodes), func(i int) {
 		n := l.w.nodes[i]
-		// ovs-vswitchd(8): it ends when all flows of the datapath were looked at.
+		// ovs-vswitchd(8): returns when all flows of the datapath have been
+		// revalidated.
 		if out, err := exec.Command("ovs-appctl", "--timeout=60", "-t", filepath.Join(n.dir, "vswitchd.ctl"), "revalidator/wait").CombinedOutput(); err != nil {
-			t.Errorf("%s does not count: %v: %s", n.id, err, out)
+			t.Errorf("revalidator/wait on %s: %v: %s", n.id, err, out)
 		}
 	})
 	l.read(t)
 	return maps.Clone(l.sum)
 }
 
-// together runs f of 0 to n-1 at once.
+// together runs f for 0 to n-1 concurrently.
 func together(n int, f func(int)) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -74,7 +76,7 @@ func together(n int, f func(int)) {
 	all.Wait()
 }
 
-// grew: what the sums grew by while f ran, and nothing else.
+// grew checks how much the sums grow while f runs.
 func (l *ledger) grew(t *testing.T, what string, f func(), want map[string][2]uint64) {
 	t.Helper()
 	was := l.rest(t)
@@ -82,9 +84,9 @@ func (l *ledger) grew(t *testing.T, what string, f func(), want map[string][2]ui
 	is := l.rest(t)
 	for _, owner := range slices.Sorted(maps.Keys(is)) {
 		if grew, w := is[owner]-was[owner], want[owner]; grew < w[0] || grew > w[1] {
-			t.Errorf("%s: %s has %d bytes more, want %d to %d", what, owner, grew, w[0], w[1])
+			t.Errorf("%s: count of %s grew by %d bytes, want %d to %d", what, owner, grew, w[0], w[1])
 		} else if grew > 0 {
-			t.Logf("%s: %s has %d bytes more", what, owner, grew)
+			t.Logf("%s: count of %s grew by %d bytes", what, owner, grew)
 		}
 	}
 }
@@ -100,7 +102,8 @@ func (l *ledger) on(t *testing.T, node api.NodeID, owner string) {
 	})
 }
 
-// tunnelsUp waits until BFD calls all tunnels up, by which gateways are chosen.
+// tunnelsUp waits until BFD reports all tunnels up, which determines the
+// gateways.
 func (w *world) tunnelsUp() {
 	for _, n := range w.nodes {
 		w.until("the tunnels of "+string(n.id)+" are up", func() error {
@@ -120,8 +123,9 @@ func (w *world) tunnelsUp() {
 
 const payload = 1000 // bytes of a datagram
 
-// shower sends datagrams from one namespace to another's address: the least
-// and the most that may have left as frames with headers of so many bytes.
+// shower sends datagrams from one namespace to another's address. It returns
+// the least and the most bytes that may have left, for headers of the given
+// size.
 func (w *world) shower(t *testing.T, from, to, address string, n int, headers uint64) [2]uint64 {
 	t.Helper()
 	var l net.PacketConn
@@ -158,8 +162,8 @@ func (w *world) shower(t *testing.T, from, to, address string, n int, headers ui
 	for wait := patience.Start(); came.Load() < int64(n) && !wait.Over(5*time.Second); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if came.Load() < int64(n)/10 { // some are lost while a neighbour is found
-		t.Fatalf("of %d datagrams from %s to %s %d came", n, from, address, came.Load())
+	if came.Load() < int64(n)/10 { // some are lost during neighbor discovery
+		t.Fatalf("%d of %d datagrams from %s to %s arrived, want at least a tenth", came.Load(), n, from, address)
 	}
 	return [2]uint64{uint64(came.Load()) * (payload + headers), uint64(n) * (payload + headers)}
 }
@@ -168,13 +172,13 @@ const (
 	headers4 = 14 + 20 + 8 // Ethernet, IPv4, UDP
 	headers6 = 14 + 40 + 8
 
-	// lastWords of a connection before: an end that its other side has not heard is
-	// acknowledged again, at any later time.
+	// lastWords are bytes of an earlier connection: a FIN that was not
+	// acknowledged is sent again, at any later time.
 	lastWords = 2 * (14 + 40 + 20)
 )
 
-// egress: what leaves is counted to the byte, for the right owner, once; what
-// comes in or stays inside is not.
+// egress checks that outgoing traffic is counted to the byte, for the right
+// owner, once, and that incoming and internal traffic is not.
 func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
 	l := &ledger{w: w, counted: map[string]uint64{}, sum: map[string]uint64{}, exits: []sdn.Exit{
 		{Owner: "rtr-red", Project: red, External: outside}, {Owner: "rtr-blue", Project: blue, External: outside},
@@ -207,23 +211,23 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	send("out with a floating IP", c, "fip-1", host, headers4)
 	send("another project", x, "rtr-blue", host, headers4)
 	serve(t, w.wire, "[2001:db8:7::2]:80", "host6")
-	reach(t, w, a.ns, "[2001:db8:7::2]:80", "host6") // neighbours are known: no datagram waits for them
+	reach(t, w, a.ns, "[2001:db8:7::2]:80", "host6") // neighbor discovery is done: no datagram waits for it
 	send("IPv6", a, "rtr-red", host6, headers6)
-	want := map[string][2]uint64{"fip-2": {150, 3000}} // a connection with an answer of a few words
+	want := map[string][2]uint64{"fip-2": {150, 3000}} // a connection with a short answer
 	l.grew(t, "answers of a load balancer", func() { reach(t, w, w.wire, "203.0.113.60:8080", "") }, want)
 
 	l.grew(t, "what stays inside", func() {
 		w.shower(t, a.ns, b.ns, at(b.port.Address4, 9), 50, headers4)
 		reach(t, w, d.ns, at(a.port.Address4, 80), "a") // through the router
-		reach(t, w, a.ns, "203.0.113.50:80", "c")       // … and by an address outside
+		reach(t, w, a.ns, "203.0.113.50:80", "c")       // … and by an external address
 		reach(t, w, x.ns, "203.0.113.50:80", "c")       // to another project
 		reach(t, w, x.ns, "203.0.113.60:8080", "")      // … and its load balancer
-		// A stranger on the wire; in, to ports that are shut.
+		// Connections from an external host: incoming, to closed ports.
 		dead(t, w.wire, at(a.port.Address4, 80), "203.0.113.50:7", "203.0.113.50:22")
 	}, nil)
 
-	// What a router has learned is forgotten after 300 s, and only ovn-controller
-	// learns it again: let it be fresh.
+	// A router's neighbor entry expires after 300 s, and only ovn-controller
+	// learns it again: make it fresh.
 	w.must("ovn-sbctl", "--db="+strings.Join(w.members(), ","), "--timeout=20", "--all", "destroy", "MAC_Binding")
 	reach(t, w, a.ns, "203.0.113.2:80", "host")
 	w.until("the router has learned where the host is", func() error {
@@ -232,7 +236,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 		}
 		return nil
 	})
-	w.apply(t, outward) // every node is asked: its flows are there, too
+	w.apply(t, outward) // Apply waits for every node, so the flows exist again
 	w.kill("controller-" + string(on))
 	send("without ovn-controller", a, "rtr-red", host, headers4)
 	w.restart("controller-" + string(on))
@@ -242,8 +246,8 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	l.rest(t)
 	w.kill("vswitchd-" + string(on))
 	w.restart("vswitchd-" + string(on))
-	w.apply(t, outward) // its flows are there again
-	w.tunnelsUp()       // and nobody takes the router from it any more
+	w.apply(t, outward) // its flows exist again
+	w.tunnelsUp()       // so the router stays there
 	w.until("the router is where it was", func() error {
 		if gateway() != on {
 			return fmt.Errorf("it is on %s", gateway())
@@ -254,7 +258,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	l.on(t, on, "rtr-red")
 	send("after the switch has died", a, "rtr-red", host, headers4)
 
-	// The router moves to another node, and back.
+	// Move the router to another node, and back.
 	moved := outward
 	moved.External = slices.Clone(outward.External)
 	moved.External[0].Gateways = slices.DeleteFunc(slices.Clone(outward.External[0].Gateways), func(n api.NodeID) bool { return n == on })
@@ -280,8 +284,8 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	l.on(t, on, "rtr-red")
 	send("from the first node again", a, "rtr-red", host, headers4)
 
-	// A floating IP is let go: what leaves now is the router's, and the last
-	// that left with it is told before its flow goes.
+	// Detach a floating IP: further traffic counts for the router, and the last
+	// bytes with the floating IP are reported before its flow is removed.
 	l.rest(t)
 	last := w.shower(t, c.ns, w.wire, host, 50, headers4)
 	before := maps.Clone(l.sum)
@@ -296,14 +300,14 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 		return nil
 	})
 	if n := l.sum[""] - before[""]; n < last[0] || n > last[1] {
-		t.Errorf("the last that left with the floating IP: %d bytes are told, want %d to %d", n, last[0], last[1])
+		t.Errorf("last bytes with the detached floating IP = %d, want %d to %d", n, last[0], last[1])
 	}
 	send("without a floating IP", c, "rtr-red", host, headers4)
 	l.exits = nil
-	l.read(t) // what is not asked for goes when it has stood still: see uncounted
+	l.read(t) // obsolete counters are removed once they have settled: see uncounted
 }
 
-// uncounted: no node counts what is not asked for any more.
+// uncounted checks that no node counts exits that are not requested any more.
 func uncounted(t *testing.T, w *world) {
 	l := &ledger{w: w, counted: map[string]uint64{}, sum: map[string]uint64{}}
 	w.until("nothing is counted", func() error {
@@ -316,13 +320,14 @@ func uncounted(t *testing.T, w *world) {
 	})
 }
 
-// gateway is the node where a project goes out.
+// gateway returns the node of a project's gateway.
 func (w *world) gateway(t *testing.T, p api.ProjectID) (node api.NodeID) {
 	t.Helper()
 	w.until("the gateway of "+string(p), func() error {
 		s, err := w.control.Observe(t.Context())
 		if node = s.Gateways[p]; err == nil && node == "" {
-			// As the leader does: a node's claim and another's release may have met (remind.go).
+			// As the leader does: a node's claim and another's release may have
+			// coincided (remind.go).
 			err = errors.Join(fmt.Errorf("%v", s.Gateways), w.control.Remind(t.Context()))
 		}
 		return err

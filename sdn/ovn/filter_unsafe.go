@@ -8,18 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OVN lets every router advertisement pass before it looks at any ACL, so a
-// guest could tell its neighbours that it is their router. The tap of the
-// neighbour drops it: a program in the kernel (TUNSETFILTEREBPF) sees what goes
-// to the guest, whichever datapath it comes from and whoever has the tap open.
-// Port security has seen to it that the sender's MAC is its own, so only what
+// OVN passes every router advertisement before it evaluates any ACL, so a
+// guest could announce itself as a router to its neighbors. The tap of the
+// neighbor drops it: a program in the kernel (TUNSETFILTEREBPF) filters what
+// goes to the guest, whichever datapath it comes from and whichever process
+// has the tap open. Port security ensures that the sender's MAC is its own, so
+// only frames from the MAC of one of Basalt's routers are accepted as a
+// router's.
 // bears the MAC of a router of ours is taken for a router's.
-//
 // Extension headers before ICMPv6 could hide an advertisement (RFC 7113);
-// packets between guests that have any but a fragment's are dropped (hosts drop
-// fragmented advertisements themselves, RFC 6980).
+// packets between guests with any of them except a fragment header are dropped
+// (hosts drop fragmented advertisements themselves, RFC 6980).
 
-// instruction of eBPF (Linux, bpf/standardization/instruction-set.rst).
+// instruction is an eBPF instruction (Linux,
+// bpf/standardization/instruction-set.rst).
 type instruction struct {
 	code byte
 	regs byte // destination low, source high
@@ -27,18 +29,19 @@ type instruction struct {
 	imm  int32
 }
 
-// Opcodes that the filter uses.
+// Opcodes of the filter.
 const (
 	opMove    = 0xb7 // r = imm
 	opMoveReg = 0xbf
-	opByte    = 0x30 // r0 = packet[imm]; outside: end with 0
+	opByte    = 0x30 // r0 = packet[imm]; beyond the packet: return 0
 	opHalf    = 0x28
 	opEqual   = 0x15
 	opNot     = 0x55
 	opExit    = 0x95
 )
 
-// routerFilter returns 0 (drop) or how much of the frame to keep.
+// routerFilter returns the filter program, which returns 0 (drop) or how many
+// bytes of the frame to keep.
 func routerFilter() []instruction {
 	const accept, drop = 13, 15
 	at := func(i int, code byte, imm int32, to int) instruction {
@@ -65,7 +68,7 @@ func routerFilter() []instruction {
 	}
 }
 
-// load attributes: union bpf_attr of linux/bpf.h for BPF_PROG_LOAD.
+// load is the part of union bpf_attr in linux/bpf.h for BPF_PROG_LOAD.
 type load struct {
 	kind, count          uint32
 	instructions         unsafe.Pointer
@@ -75,7 +78,8 @@ type load struct {
 	kernelVersion, flags uint32
 }
 
-// setFilter of a tap that is open as fd. It stays when the tap is closed.
+// setFilter attaches the filter to the tap that is open as fd. It remains when
+// the tap is closed.
 func setFilter(fd int) error {
 	program := routerFilter()
 	license := []byte("Apache-2.0\x00")

@@ -19,9 +19,9 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 )
 
-// guest is a namespace with one card, eth0. Its other end is held by the test,
-// which carries frames to and from the tap that Plug made, as QEMU does, and
-// can look at them and send its own.
+// guest is a namespace with one card, eth0. The test holds its other end,
+// passes frames to and from the tap that Plug created, as QEMU does, and can
+// inspect them and send its own.
 type guest struct {
 	w    *world
 	port sdn.Port
@@ -30,9 +30,9 @@ type guest struct {
 
 	inner, outer *os.File // the guest's card; the chassis' tap
 
-	// mu guards what follows.
+	// mu guards the following fields.
 	mu   sync.Mutex
-	seen [][]byte // frames that came, the newest last
+	seen [][]byte // received frames, the newest last
 	news chan struct{}
 }
 
@@ -68,13 +68,13 @@ func (w *world) boot(t testing.TB, n *node, p sdn.Port) *guest {
 		ctx, cancel := patience.Context(context.Background(), patient)
 		defer cancel()
 		if err := n.chassis.Unplug(ctx, p.ID); err != nil {
-			t.Error(err)
+			t.Errorf("Unplug of %s: %v", p.ID, err)
 		}
 	})
 	return g
 }
 
-// address the card by hand.
+// address configures the card's addresses statically.
 func (g *guest) address(t testing.TB, n sdn.Network) *guest {
 	t.Helper()
 	ip := func(args ...string) { t.Helper(); g.w.must(append([]string{"ip", "-n", g.ns}, args...)...) }
@@ -110,7 +110,7 @@ func (g *guest) note(frame []byte) {
 	g.news = make(chan struct{})
 }
 
-// send a frame, whatever the guest's kernel thinks of it.
+// send sends a frame that the guest's kernel need not be able to produce.
 func (g *guest) send(t testing.TB, frame []byte) {
 	t.Helper()
 	if _, err := g.outer.Write(frame); err != nil {
@@ -118,7 +118,7 @@ func (g *guest) send(t testing.TB, frame []byte) {
 	}
 }
 
-// saw a frame that holds the mark.
+// saw reports whether a received frame contains the mark.
 func (g *guest) saw(mark []byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,7 +130,7 @@ func (g *guest) saw(mark []byte) bool {
 	return false
 }
 
-// sees the mark within the time.
+// sees waits for a frame with the mark and reports whether it arrived in time.
 func (g *guest) sees(mark []byte, within time.Duration) bool {
 	limit := patience.After(within)
 	for {
@@ -148,7 +148,7 @@ func (g *guest) sees(mark []byte, within time.Duration) bool {
 	}
 }
 
-// serve says the guest's name to whoever connects.
+// serve sends the guest's name to every client.
 func (g *guest) serve(t testing.TB, port int) net.Listener {
 	return serve(t, g.ns, fmt.Sprintf(":%d", port), g.name())
 }
@@ -175,7 +175,7 @@ func serve(t testing.TB, ns, address, word string) net.Listener {
 	return l
 }
 
-// dial from the namespace: what the other side says.
+// dial connects from the namespace and returns what the server sends.
 func dial(ns, address string, within time.Duration) (answer string, err error) {
 	err = inside(ns, func() error {
 		c, err := net.DialTimeout("tcp", address, within)
@@ -194,11 +194,12 @@ func dial(ns, address string, within time.Duration) (answer string, err error) {
 	return answer, err
 }
 
-// reach: it works, now or soon.
+// reach waits until a connection succeeds and returns the answer, which must
+// start with want.
 func reach(t testing.TB, w *world, ns, address, want string) string {
 	t.Helper()
 	var answer string
-	limit := 500 * time.Millisecond // at first: while a neighbour is found, packets are lost
+	limit := 500 * time.Millisecond // short at first: packets are lost during neighbor discovery
 	w.until(ns+" to "+address, func() (err error) {
 		answer, err = dial(ns, address, limit)
 		limit = min(2*limit, 4*time.Second)
@@ -210,21 +211,22 @@ func reach(t testing.TB, w *world, ns, address, want string) string {
 	return answer
 }
 
-// dead: nothing comes of any of them. Long enough for one repeated SYN.
+// dead checks that no connection succeeds, within the time of one repeated
+// SYN.
 func dead(t testing.TB, ns string, addresses ...string) {
 	t.Helper()
 	var all sync.WaitGroup
 	for _, address := range addresses {
 		all.Go(func() {
 			if answer, err := dial(ns, address, 1500*time.Millisecond); err == nil {
-				t.Errorf("%s reaches %s: %q", ns, address, answer)
+				t.Errorf("connection from %s to %s succeeded with answer %q, want none", ns, address, answer)
 			}
 		})
 	}
 	all.Wait()
 }
 
-// allDead is dead from several namespaces at once.
+// allDead is dead from several namespaces concurrently.
 func allDead(t testing.TB, from map[string][]string) {
 	t.Helper()
 	var all sync.WaitGroup

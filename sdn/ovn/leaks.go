@@ -14,8 +14,8 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// Leaks are the rows that bear the cluster's mark and that t does not ask for.
-// The next Apply that changes something takes them away.
+// Leaks returns the rows with the cluster's mark that are not wanted by t. The
+// next Apply that changes something removes them.
 func (c *Controller) Leaks(ctx context.Context, t sdn.Topology) ([]api.Leak, error) {
 	if t.Cluster == "" {
 		return nil, errors.New("sdn/ovn: Topology.Cluster is empty")
@@ -32,11 +32,11 @@ func (c *Controller) Leaks(ctx context.Context, t sdn.Topology) ([]api.Leak, err
 	return leaks(want, is), nil
 }
 
-// leaks of what should be and what is: one for each object that had rows, in
-// the order of the objects' ids.
+// leaks returns the rows that are present and not wanted: one entry per object
+// that had rows, in the order of the objects' IDs.
 func leaks(want []unit, h have) []api.Leak {
 	wanted := uuidsOf(want)
-	left := map[string]map[string][]string{} // object's id, table, names of rows
+	left := map[string]map[string][]string{} // object's ID, table, names of rows
 	for table, ms := range h {
 		for id, m := range ms {
 			if wanted[id] {
@@ -44,7 +44,7 @@ func leaks(want []unit, h have) []api.Leak {
 			}
 			of := idsOf(m)[Of]
 			if of == "" {
-				of = id // made for no object
+				of = id // the row belongs to no object
 			}
 			if left[of] == nil {
 				left[of] = map[string][]string{}
@@ -63,7 +63,8 @@ func leaks(want []unit, h have) []api.Leak {
 	return all
 }
 
-// words for rows by table: a few by name, many by their number.
+// words lists rows by table: a single row by its name, several by their
+// number.
 func words(tables map[string][]string) string {
 	var all []string
 	for _, table := range slices.Sorted(maps.Keys(tables)) {
@@ -76,7 +77,7 @@ func words(tables map[string][]string) string {
 	return strings.Join(all, ", ")
 }
 
-// called is what ovn-nbctl finds the row by.
+// called returns the name by which ovn-nbctl finds the row.
 func called(m model.Model, id string) string {
 	if i, ok := layout().fields[reflect.TypeOf(m).Elem()]["name"]; ok {
 		if name, ok := reflect.ValueOf(m).Elem().Field(i).Interface().(string); ok && name != "" {

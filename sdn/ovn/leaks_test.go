@@ -10,8 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
 )
 
-// What bears our mark and is for nothing that there is, is listed; our rows and
-// everybody else's are not. Apply takes it away.
+// TestLeaks checks that rows with Basalt's mark that belong to no present
+// object are listed, that wanted rows and other programs' rows are not, and
+// that Apply removes the listed ones.
 func TestLeaks(t *testing.T) {
 	c, endpoint := controller(t)
 	topology := crowd(2, 3)
@@ -25,7 +26,7 @@ func TestLeaks(t *testing.T) {
 		return all
 	}
 	if got := list(topology); len(got) != 0 {
-		t.Errorf("right after Apply: %+v", got)
+		t.Errorf("Leaks after Apply = %+v, want none", got)
 	}
 	nbctl := func(args ...string) {
 		t.Helper()
@@ -36,7 +37,7 @@ func TestLeaks(t *testing.T) {
 	marks := func(of string) []string { return []string{"external_ids:basalt=c1", "external_ids:basalt-of=" + of} }
 	with := func(args []string, more ...string) []string { return append(args, more...) }
 	nbctl(with([]string{"ls-add", "net-gone", "--", "set", "Logical_Switch", "net-gone"}, marks("net-gone")...)...)
-	for _, port := range []string{"port-ins-gone-0", "port-ins-gone-1"} { // in a switch of ours that stays
+	for _, port := range []string{"port-ins-gone-0", "port-ins-gone-1"} { // in a wanted switch
 		nbctl(with([]string{"lsp-add", "net-0000", port, "--", "set", "Logical_Switch_Port", port}, marks("ins-gone")...)...)
 	}
 	nbctl("create", "Address_Set", "name=of_nothing", "external_ids:basalt=c1")
@@ -64,28 +65,29 @@ func TestLeaks(t *testing.T) {
 	}
 	for _, l := range want {
 		if !got[l] {
-			t.Errorf("no %q in %v", l, got)
+			t.Errorf("Leaks = %v, want %q in it", got, l)
 		}
 	}
 
 	apply(t, c, topology)
 	if got := list(topology); len(got) != 0 {
-		t.Errorf("after another Apply: %+v", got)
+		t.Errorf("Leaks after another Apply = %+v, want none", got)
 	}
-	if n := count(t, c, nb.LogicalSwitchTable); n != 2+1+1 { // and the external network's, and theirs
-		t.Errorf("%d logical switches", n)
+	if n := count(t, c, nb.LogicalSwitchTable); n != 2+1+1 { // also the external network's, and theirs
+		t.Errorf("database has %d logical switches, want %d", n, 2+1+1)
 	}
-	// All is left of a cluster without objects, but for what every cluster has.
+	// For a cluster without objects all rows are leaks, except those that every
+	// cluster has.
 	all := map[string]bool{}
 	for _, l := range list(sdn.Topology{Cluster: "c1"}) {
 		all[l.ID] = true
 	}
 	for _, id := range []string{"net-0000", "net-0001", "prj-0000", "sg-0001", "ext-1", "ins-00000000"} {
 		if !all[id] {
-			t.Errorf("nothing of %s in %v", id, all)
+			t.Errorf("Leaks of a cluster without objects = %v, want %s in it", all, id)
 		}
 	}
 	if _, err := c.Leaks(t.Context(), sdn.Topology{}); err == nil {
-		t.Error("the rows of no cluster are everybody else's")
+		t.Error("Leaks without a cluster = nil, want an error")
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
 )
 
-// The connections of every guest's port and of every router are limited, also in an
-// isolated network and on a branch of a router, so that one guest does not fill its
-// node's table for all (nf_conntrack_max, 262,144 of a node of 4 GiB).
+// TestConnectionsAreLimited checks that the connections of every guest's port
+// and of every router are limited, also in an isolated network and on a branch
+// of a router, so that one guest cannot fill its node's table
+// (nf_conntrack_max, 262,144 on a node of 4 GiB).
 func TestConnectionsAreLimited(t *testing.T) {
 	top := crowd(2, 2)
 	top.Networks[1].Isolated = true
@@ -21,7 +22,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	top.External = append(top.External, lab)
 	top.Branches = []sdn.Router{{Project: top.Routers[0].Project, External: lab.ID, Address4: top.Routers[0].Address4}}
 	if _, problems := top.Check(); len(problems) > 0 {
-		t.Fatalf("%+v", problems)
+		t.Fatalf("Check of the test's topology = %+v, want no problems", problems)
 	}
 	const table = 262_144
 	limited := func(what string, options map[string]string, most int) {
@@ -46,9 +47,9 @@ func TestConnectionsAreLimited(t *testing.T) {
 		}
 	}
 	if switches != 2 || routers != 2 {
-		t.Errorf("%d networks and %d routers were looked at, want 2 and 2", switches, routers)
+		t.Errorf("%d networks and %d routers were checked, want 2 and 2", switches, routers)
 	}
 	if got := text(rows(top)); !strings.Contains(got, BranchName(top.Routers[0].Project, lab.ID)) {
-		t.Errorf("no branch:\n%s", got)
+		t.Errorf("rows without a branch, want %s:\n%s", BranchName(top.Routers[0].Project, lab.ID), got)
 	}
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 )
 
-// lostClaim: a node claims a router's gateway, and a release that was late
-// follows at once. To the node's own member of the southbound database both are
-// one change, which is none, and the node does not claim it again.
+// lostClaim makes a node claim a router's gateway, with a late release right
+// after it. For the node's own member of the southbound database the two
+// cancel out, so it reports no change and the node does not claim the port
+// again.
 func lostClaim(t *testing.T, w *world) {
 	best := w.bestGateway(t, red)
 	w.until("the router is on "+string(best.id), func() error { return on(w.gateway(t, red), best.id) })
@@ -25,7 +26,7 @@ func lostClaim(t *testing.T, w *world) {
 	const tries = 5
 	for try := 1; !w.loseClaim(t, best); try++ {
 		if try == tries {
-			t.Fatalf("no claim was lost in %d tries: the test says nothing", tries)
+			t.Fatalf("no claim was lost in %d tries, so this test proves nothing", tries)
 		}
 	}
 	w.until("the router has a gateway again", func() error {
@@ -39,11 +40,11 @@ func lostClaim(t *testing.T, w *world) {
 // redPort is the redirect port of a project's router.
 var redPort = "cr-" + ovn.RouterPortName(red, string(outside))
 
-// loseClaim of the node that has redPort, and report whether it was lost: it is
-// not if the databases had an election meanwhile.
+// loseClaim makes the node that has redPort lose its claim, and reports
+// whether it was lost: it is not if the databases had an election meanwhile.
 func (w *world) loseClaim(t *testing.T, best *node) bool {
 	leader, own := w.leaderAndFollower(t)
-	defer func() { // whatever fails: other parts need them
+	defer func() { // also after a failure: other subtests need them
 		for _, name := range []string{best.controller, member(leader), member(own)} {
 			w.signal(name, syscall.SIGCONT)
 		}
@@ -55,7 +56,8 @@ func (w *world) loseClaim(t *testing.T, best *node) bool {
 	}
 	wait(own, string(best.id))
 	w.settle(t)
-	// The node sees that the port is free, and its claim waits for the leader.
+	// The node is notified that the port is free, and its claim waits for the
+	// leader.
 	w.signal(best.controller, syscall.SIGSTOP)
 	w.southbound(leader, "clear", "Port_Binding", redPort, "chassis")
 	wait(own, "")
@@ -65,7 +67,7 @@ func (w *world) loseClaim(t *testing.T, best *node) bool {
 	w.until("a claim", func() error { return more(best.claims(t, w), claims) })
 	w.turn(filepath.Join(best.dir, fmt.Sprintf("ovn-controller.%d.ctl", w.pid(best.controller))))
 	w.turn(w.path(member(own) + ".ctl"))
-	// The node's member sleeps over the claim and the release.
+	// Suspend the node's member during the claim and the release.
 	w.signal(member(own), syscall.SIGSTOP)
 	w.signal(member(leader), syscall.SIGCONT)
 	wait(leader, string(best.id))
@@ -75,7 +77,8 @@ func (w *world) loseClaim(t *testing.T, best *node) bool {
 	return w.claimant(leader) == ""
 }
 
-// claimant of redPort, as a member of the southbound database has it.
+// claimant returns the chassis of redPort according to a member of the
+// southbound database.
 func (w *world) claimant(at int) string {
 	w.t.Helper()
 	row := w.southbound(at, "--columns=chassis", "find", "Port_Binding", "logical_port="+redPort)
@@ -101,7 +104,7 @@ func more(is, than int) error {
 	return nil
 }
 
-// bestGateway of a project: the first of those that may be it.
+// bestGateway returns the first node in the order of a project's gateways.
 func (w *world) bestGateway(t *testing.T, p api.ProjectID) *node {
 	t.Helper()
 	ask := func(args ...string) string {
@@ -111,12 +114,13 @@ func (w *world) bestGateway(t *testing.T, p api.ProjectID) *node {
 	first := strings.Split(strings.TrimPrefix(ask("--columns=name", "list", "HA_Chassis_Group", group), "gateways-"), "-")[0]
 	i := slices.IndexFunc(w.nodes, func(n *node) bool { return string(n.id) == first })
 	if i < 0 {
-		t.Fatalf("no node is %q", first)
+		t.Fatalf("no node has the ID %q of the first gateway", first)
 	}
 	return w.nodes[i]
 }
 
-// leaderAndFollower among the members of the southbound database.
+// leaderAndFollower returns the numbers of two members of the southbound
+// database.
 func (w *world) leaderAndFollower(t *testing.T) (leader, follower int) {
 	t.Helper()
 	w.until("a leader of the southbound database", func() error {
@@ -140,18 +144,19 @@ func (w *world) leaderAndFollower(t *testing.T) (leader, follower int) {
 	return leader, follower
 }
 
-// southbound asks one member of the database.
+// southbound runs ovn-sbctl against one member of the database.
 func (w *world) southbound(i int, args ...string) string {
 	w.t.Helper()
 	return strings.TrimSpace(w.must(append([]string{"ovn-sbctl", "--db=" + w.members()[i-1], "--no-leader-only", "--timeout=60", "--bare"}, args...)...))
 }
 
-// connect the node to these members of the southbound database.
+// connect sets the members of the southbound database that the node uses.
 func (n *node) connect(w *world, remote string) {
 	w.must("ovs-vsctl", "--db=unix:"+filepath.Join(n.dir, "db.sock"), "--timeout=60", "set", "open", ".", "external_ids:ovn-remote=\""+remote+"\"")
 }
 
-// claims of redPort, as the node's ovn-controller has logged them.
+// claims returns the number of claims of redPort in the log of the node's
+// ovn-controller.
 func (n *node) claims(t *testing.T, w *world) int {
 	t.Helper()
 	log, err := os.ReadFile(w.path(n.controller + ".log"))
@@ -161,7 +166,7 @@ func (n *node) claims(t *testing.T, w *world) int {
 	return strings.Count(string(log), "Claiming lport "+redPort)
 }
 
-// pid of a daemon: what starts it becomes it.
+// pid returns the process ID of a daemon: its launcher executes it in place.
 func (w *world) pid(name string) int {
 	d := w.daemons[name]
 	d.mu.Lock()
@@ -169,7 +174,7 @@ func (w *world) pid(name string) int {
 	return d.cmd.Process.Pid
 }
 
-// signal to a daemon.
+// signal sends a signal to a daemon.
 func (w *world) signal(name string, s syscall.Signal) {
 	w.t.Helper()
 	d := w.daemons[name]
@@ -180,8 +185,8 @@ func (w *world) signal(name string, s syscall.Signal) {
 	}
 }
 
-// turn waits until a daemon has gone through its main loop, in which it answers
-// each question, and sends what it had to send before.
+// turn waits for some iterations of a daemon's main loop: each answers one
+// request after sending all earlier output.
 func (w *world) turn(control string) {
 	w.t.Helper()
 	for range 3 {

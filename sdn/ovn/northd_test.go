@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// northd translates one into the other.
+// northd starts an ovn-northd from north to south.
 func northd(t testing.TB, north, south server) process {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sdn")
@@ -38,29 +38,29 @@ func northd(t testing.TB, north, south server) process {
 	return process(cmd.Process.Pid)
 }
 
-// settle waits until ovn-northd has translated everything.
+// settle waits until ovn-northd has processed everything.
 func settle(t testing.TB, north server) {
 	t.Helper()
 	if out, err := exec.Command("ovn-nbctl", "--db="+north.endpoint, "--no-leader-only", "--timeout=3600", "--wait=sb", "sync").CombinedOutput(); err != nil {
-		t.Fatalf("ovn-nbctl: %v: %s", err, out)
+		t.Fatalf("ovn-nbctl sync: %v: %s", err, out)
 	}
 }
 
-// rows of a table.
+// rows returns the number of rows of a table.
 func (s server) rows(t testing.TB, table string) int {
 	t.Helper()
 	out, err := exec.Command("ovsdb-client", "--timeout=600", "transact", s.endpoint, `["OVN_Southbound", {"op": "select", "table": "`+table+`", "where": [], "columns": ["_uuid"]}]`).Output()
 	if err != nil {
-		t.Fatalf("ovsdb-client: %v", err)
+		t.Fatalf("ovsdb-client transact on table %s: %v", table, err)
 	}
 	return bytes.Count(out, []byte(`["uuid",`))
 }
 
-// size of the database's file once it is compact, in MiB.
+// size returns the size of the compacted database file, in MiB.
 func (s server) size(t testing.TB) float64 {
 	t.Helper()
 	if out, err := exec.Command("ovs-appctl", "-t", s.ctl, "ovsdb-server/compact").CombinedOutput(); err != nil {
-		t.Fatalf("ovs-appctl: %v: %s", err, out)
+		t.Fatalf("ovs-appctl compact: %v: %s", err, out)
 	}
 	info, err := os.Stat(s.file)
 	if err != nil {
@@ -69,28 +69,28 @@ func (s server) size(t testing.TB) float64 {
 	return float64(info.Size()) / (1 << 20)
 }
 
-// process of another program.
+// process is the PID of another process.
 type process int
 
 func (p process) kill() { _ = syscall.Kill(int(p), syscall.SIGKILL) }
 
-// cpu seconds that it has used (proc(5), /proc/pid/stat: utime and stime, in
-// ticks of which a second has 100).
+// cpu returns its used CPU time in seconds (proc(5), /proc/pid/stat: utime and
+// stime, in ticks of 1/100 s).
 func (p process) cpu(t testing.TB) float64 {
 	t.Helper()
 	fields := strings.Fields(p.proc(t, "stat"))
-	for i, f := range fields { // a name may have spaces, and ends with a bracket
+	for i, f := range fields { // a name may contain spaces, and ends with a parenthesis
 		if strings.HasSuffix(f, ")") && len(fields) > i+13 {
 			user, _ := strconv.Atoi(fields[i+12])
 			system, _ := strconv.Atoi(fields[i+13])
 			return float64(user+system) / 100
 		}
 	}
-	t.Fatalf("/proc/%d/stat: %q", p, fields)
+	t.Fatalf("/proc/%d/stat = %q, want utime and stime", p, fields)
 	return 0
 }
 
-// peak of the memory that it had, in MiB.
+// peak returns its peak memory use in MiB.
 func (p process) peak(t testing.TB) float64 {
 	t.Helper()
 	_, after, _ := strings.Cut(p.proc(t, "status"), "VmHWM:")

@@ -30,7 +30,7 @@ func monitorSB(c client.Client) *client.Monitor {
 		client.WithTable(sm, &sm.LogicalPort, &sm.IP, &sm.Port, &sm.Protocol, &sm.Status))
 }
 
-// Observe returns what has become of it.
+// Observe returns the state of the network.
 func (c *Controller) Observe(ctx context.Context) (sdn.State, error) {
 	north, err := c.nb.open(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Controller) Observe(ctx context.Context) (sdn.State, error) {
 		asked = g.NbCfg
 	}
 	names := chassis(south, asked, s.Chassis)
-	redirects := map[string]api.ProjectID{} // of routers' ports outside
+	redirects := map[string]api.ProjectID{} // of the routers' external ports
 	for _, m := range north.Cache().Table(nb.LogicalRouterTable).RowsShallow() {
 		r := m.(*nb.LogicalRouter)
 		for _, id := range r.Ports {
@@ -81,7 +81,7 @@ func (c *Controller) Observe(ctx context.Context) (sdn.State, error) {
 	return s, nil
 }
 
-// chassis by their row's UUID.
+// chassis returns the chassis by their row's UUID, and adds their states.
 func chassis(south client.Client, asked int, into map[api.NodeID]sdn.ChassisState) map[string]api.NodeID {
 	current, encaps, names := map[string]bool{}, map[string]netip.Addr{}, map[string]api.NodeID{}
 	for _, m := range south.Cache().Table(sb.ChassisPrivateTable).RowsShallow() {
@@ -100,8 +100,8 @@ func chassis(south client.Client, asked int, into map[api.NodeID]sdn.ChassisStat
 	return names
 }
 
-// backends: what the checks say (Service_Monitor) of those that load balancers
-// have checked (Load_Balancer.ip_port_mappings).
+// backends adds the results of health checks (Service_Monitor) of load
+// balancers with health checks (Load_Balancer.ip_port_mappings).
 func backends(north, south client.Client, into map[api.LoadBalancerID]sdn.BackendState) {
 	type check struct{ port, address, protocol string }
 	up := map[check]bool{}
@@ -118,7 +118,7 @@ func backends(north, south client.Client, into map[api.LoadBalancerID]sdn.Backen
 		}
 		var state sdn.BackendState
 		for _, targets := range lb.Vips {
-			state = sdn.BackendState{} // every address has the same
+			state = sdn.BackendState{} // every address has the same backends
 			for target := range strings.SplitSeq(targets, ",") {
 				address, _, _ := strings.Cut(target, ":")
 				port, _, _ := strings.Cut(lb.IPPortMappings[address], ":")
@@ -133,8 +133,9 @@ func backends(north, south client.Client, into map[api.LoadBalancerID]sdn.Backen
 	}
 }
 
-// Settle waits until every chassis has carried out what the databases say now
-// (ovn-nbctl --wait=hv). One that is dead never does.
+// Settle waits until every chassis has applied the present content of the
+// databases (ovn-nbctl --wait=hv). It does not return while a chassis is dead,
+// until ctx ends.
 func (c *Controller) Settle(ctx context.Context) error {
 	db, err := c.nb.open(ctx)
 	if err != nil {

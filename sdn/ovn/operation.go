@@ -9,10 +9,11 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// maxOperations of a transaction, unless one unit has more.
+// maxOperations limits a transaction, unless one unit has more operations.
 const maxOperations = 1000
 
-// transactions of groups of changes: as few as maxOperations allows.
+// transactions combines groups of changes into as few transactions as
+// maxOperations allows.
 func transactions(groups [][]change) ([][]ovsdb.Operation, error) {
 	var all [][]ovsdb.Operation
 	var batch []change
@@ -35,11 +36,11 @@ func transactions(groups [][]change) ([][]ovsdb.Operation, error) {
 	return all, flush()
 }
 
-// operations of RFC 7047, section 5.2. What joins or leaves one set is one of
-// them.
+// operations returns the operations of RFC 7047, section 5.2. All joins and
+// parts of one set are combined into one operation.
 func operations(changes []change) ([]ovsdb.Operation, error) {
 	type set struct{ row, column string }
-	joined := map[set]int{} // its operation
+	joined := map[set]int{} // index of its operation
 	ops := make([]ovsdb.Operation, 0, len(changes))
 	for _, c := range changes {
 		id := uuidOf(c.row)
@@ -88,11 +89,12 @@ func refs(uuids []string) []any {
 	return s
 }
 
-// schema that the models were made from; it takes a while to read.
+// schema is the schema that the models were generated from; parsing it takes a
+// while.
 var schema = sync.OnceValue(nb.Schema)
 
-// encode the columns that we own: all of a new row, those that differ of
-// another.
+// encode encodes the owned columns: all of a new row, the different ones of a
+// changed row.
 func encode(c change) (ovsdb.Row, error) {
 	schema := schema()
 	info, err := mapper.NewInfo(c.table, schema.Table(c.table), c.row)

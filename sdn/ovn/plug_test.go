@@ -7,9 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// plugs: a tap that Plug has made is up, and stays up when the switch has done
-// all it had to. Many, for it is a matter of microseconds: of taps that were
-// set up before the switch had joined them, some in a hundred ended down.
+// plugs checks that a tap that Plug has created is up, and stays up when the
+// switch has finished. It repeats this, because it is a race of microseconds:
+// of taps that were set up before the switch had added them, about one in a
+// hundred ended down.
 func plugs(t *testing.T, n *node) {
 	p := sdn.Plug{Port: sdn.PortOf("hasty", 0), MAC: "52:54:00:00:09:09", Now: true}
 	for i := range 100 {
@@ -25,7 +26,7 @@ func plugs(t *testing.T, n *node) {
 			t.Fatal(err)
 		}
 		if link.Flags&net.FlagUp == 0 || link.MTU != sdn.DefaultMTU {
-			t.Errorf("plug %d: %+v", i, link)
+			t.Errorf("tap after plug %d = %+v, want up with MTU %d", i, link, sdn.DefaultMTU)
 		}
 		if err := n.chassis.Unplug(t.Context(), p.Port); err != nil {
 			t.Fatal(err)

@@ -11,16 +11,16 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/ovsdb"
 )
 
-// Remind makes the nodes look again at routers' ports outside that no node has
-// claimed.
+// Remind makes the nodes decide again about routers' external ports that no
+// node has claimed.
 //
-// When a member of the southbound database takes in a claim of a port and
-// another node's release of it at once, its clients see no change. The
-// ovn-controller whose claim that was then waits for a change that never comes,
-// and the router has no way out. Any change of a redirect port that
-// ovn-controller monitors makes it decide anew: it does not monitor external_ids,
-// but ovn-northd also copies the option redirect-type, of which the value
-// "overlay" means the same as none (ovn-nb(5)).
+// When a member of the southbound database receives a claim of a port and
+// another node's release of it at once, it reports no change to its clients.
+// The ovn-controller with that claim then waits for a change that never comes,
+// and the router has no gateway. Any change of a redirect port that
+// ovn-controller monitors makes it decide again: it does not monitor
+// external_ids, but ovn-northd also copies the option redirect-type, whose
+// value "overlay" is the default (ovn-nb(5)).
 func (c *Controller) Remind(ctx context.Context) error {
 	c.applying.Lock()
 	defer c.applying.Unlock()
@@ -33,7 +33,7 @@ func (c *Controller) Remind(ctx context.Context) error {
 		return err
 	}
 	if !north.Connected() || !south.Connected() {
-		return nil // what the caches show is old
+		return nil // the caches are outdated
 	}
 	var ops []ovsdb.Operation
 	for _, port := range c.unclaimed.next(unclaimed(north, south)) {
@@ -47,7 +47,7 @@ func (c *Controller) Remind(ctx context.Context) error {
 	return nil
 }
 
-// toggleRedirect writes the redirect-type "overlay", or takes it away.
+// toggleRedirect adds or removes the redirect-type "overlay".
 func toggleRedirect(p *nb.LogicalRouterPort) ovsdb.Operation {
 	const key, value = "redirect-type", "overlay"
 	m := ovsdb.NewMutation("options", ovsdb.MutateOperationInsert, ovsMap(map[string]string{key: value}))
@@ -57,14 +57,14 @@ func toggleRedirect(p *nb.LogicalRouterPort) ovsdb.Operation {
 	return ovsdb.Operation{Op: ovsdb.OperationMutate, Table: nb.LogicalRouterPortTable, Where: byUUID(p.UUID), Mutations: []ovsdb.Mutation{*m}}
 }
 
-// unclaimed returns the UUIDs of routers' ports outside that have no node,
-// though one that could claim them is there.
+// unclaimed returns the UUIDs of routers' external ports that have no node,
+// although one that could claim them is up.
 func unclaimed(north, south client.Client) []string {
 	there := map[string]bool{}
 	for _, m := range south.Cache().Table(sb.ChassisTable).RowsShallow() {
 		there[m.(*sb.Chassis).Name] = true
 	}
-	without := map[string]bool{} // redirect ports
+	without := map[string]bool{} // redirect ports without a chassis
 	for _, m := range south.Cache().Table(sb.PortBindingTable).RowsShallow() {
 		if b := m.(*sb.PortBinding); b.Chassis == nil {
 			without[b.LogicalPort] = true
@@ -88,15 +88,15 @@ func unclaimed(north, south client.Client) []string {
 	return ports
 }
 
-// looks counts for how many looks in a row each port has had no node.
+// looks counts for each port the consecutive checks without a node.
 type looks map[string]int
 
-// mostLooks lie between two reminders.
+// mostLooks is the largest number of checks between two reminders.
 const mostLooks = 64
 
-// next takes in one more look, and returns the ports to remind of: at the second
-// look, as a claim that is under way needs no reminder, and then each time twice
-// as many looks later.
+// next records one more check, and returns the ports to remind of: at the
+// second check, because a claim in progress needs no reminder, and then each
+// time after twice as many checks, up to mostLooks.
 func (l looks) next(without []string) (due []string) {
 	maps.DeleteFunc(l, func(port string, _ int) bool { return !slices.Contains(without, port) })
 	for _, port := range without {

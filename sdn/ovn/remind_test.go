@@ -14,7 +14,7 @@ func TestRemindersBecomeRare(t *testing.T) {
 		}
 	}
 	if want := []int{2, 4, 8, 16, 32, 64, 128, 192}; !slices.Equal(at, want) {
-		t.Errorf("reminded at looks %v, want %v", at, want)
+		t.Errorf("reminders at checks %v, want %v", at, want)
 	}
 }
 
@@ -28,10 +28,10 @@ func TestRemindersBeginAnew(t *testing.T) {
 		{nil, nil},
 	} {
 		if due := l.next(step.without); !slices.Equal(due, step.want) {
-			t.Errorf("look %d: reminded of %v, want %v", i+1, due, step.want)
+			t.Errorf("check %d: reminders of %v, want %v", i+1, due, step.want)
 		}
 	}
 	if len(l) != 0 {
-		t.Errorf("%v is remembered of ports that have nodes", l)
+		t.Errorf("counts = %v after all ports have nodes, want none", l)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// tables that we write, with their rows' types.
+// tables are the tables that this package writes, with their rows' types.
 var tables = map[string]model.Model{
 	nb.AddressSetTable: &nb.AddressSet{}, nb.HAChassisGroupTable: &nb.HAChassisGroup{}, nb.HAChassisTable: &nb.HAChassis{},
 	nb.DHCPOptionsTable: &nb.DHCPOptions{}, nb.DNSTable: &nb.DNS{}, nb.LoadBalancerTable: &nb.LoadBalancer{},
@@ -20,15 +20,15 @@ var tables = map[string]model.Model{
 	nb.LogicalRouterPolicyTable: &nb.LogicalRouterPolicy{},
 }
 
-// field of a row that we write.
+// field is an owned field of a row.
 type field struct {
 	column    string
 	index     int
 	reference bool // see references
 }
 
-// layout of the rows: table of a type, field of a column, and the fields that
-// we write.
+// layout is the layout of the rows: table by type, field by column, and the
+// owned fields by table.
 var layout = sync.OnceValue(func() (l struct {
 	table  map[reflect.Type]string
 	fields map[reflect.Type]map[string]int
@@ -59,7 +59,7 @@ func columnOf(m model.Model, column string) reflect.Value {
 	return v.Field(i)
 }
 
-// idsOf a row: its external_ids.
+// idsOf returns a row's external_ids.
 func idsOf(m model.Model) map[string]string {
 	return *columnOf(m, "external_ids").Addr().Interface().(*map[string]string)
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// unit is a row that stands for itself, and those that live only as long as
-// it refers to them. A unit is always written whole.
+// unit is a row of roots, and the rows that exist only as long as it refers to
+// them. A unit is always written in one transaction.
 type unit struct {
 	root     model.Model
 	children []model.Model
 }
 
-// uuidsOf all rows of the units.
+// uuidsOf returns the UUIDs of all rows of the units.
 func uuidsOf(units []unit) map[string]bool {
 	all := map[string]bool{}
 	for _, u := range units {
@@ -26,8 +26,8 @@ func uuidsOf(units []unit) map[string]bool {
 	return all
 }
 
-// rows that OVN_Northbound should hold, in an order in which they can be
-// written: what is referred to comes first.
+// rows returns the rows that OVN_Northbound should contain, in an order in
+// which they can be written: referenced rows come first.
 func rows(t sdn.Topology) []unit {
 	r := newRower(t)
 	r.forbidden()
@@ -52,19 +52,19 @@ func rows(t sdn.Topology) []unit {
 	return all
 }
 
-// rower makes rows. What several parts of the Topology add to is kept by what
-// it belongs to until the rows are made.
+// rower builds rows. Its maps collect the parts of the Topology by what they
+// belong to.
 type rower struct {
 	t      sdn.Topology
 	nets   map[api.NetworkID]sdn.Network
 	ports  map[api.NetworkID][]sdn.Port
-	joined map[api.ProjectID][]sdn.Network // that are on its router
+	joined map[api.ProjectID][]sdn.Network // networks on its router
 	twigs  map[api.ProjectID][]sdn.Router  // branches
 	out    map[api.ExternalNetworkID][]sdn.Router
 	ext    map[api.ExternalNetworkID]sdn.ExternalNetwork
 	floats map[api.ProjectID][]sdn.FloatingIP
 	lbs    map[api.ProjectID][]sdn.LoadBalancer
-	made   map[string]bool // gateway groups
+	made   map[string]bool // gateway groups that were added
 
 	sets, gateways, options, balancers, groups, switches, routers []unit
 }
@@ -104,7 +104,8 @@ func newRower(t sdn.Topology) *rower {
 
 func (r *rower) id(table, name string) string { return rowID(r.t.Cluster, table, name) }
 
-// ids of the row: whose it is, and what for.
+// ids returns the external_ids of a row: its cluster, and the object it
+// belongs to.
 func (r *rower) ids(of string) map[string]string {
 	m := map[string]string{Owner: r.t.Cluster}
 	if of != "" {

@@ -10,11 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
 )
 
-// balancer: one row, with the address in the network and the one outside. The
-// switches of the project's networks and its router have it: a connection is
-// spread where it begins. An address outside that a branch answers for is a row
-// of its own, which the branch alone has: on another external network the same
-// address may be another load balancer's.
+// balancer adds one row with the address in the network and the external one.
+// It is on the switches of the project's networks and its router: connections
+// are distributed where they start. An external address on a branch is a
+// separate row, which only the branch has: on another external network the
+// same address may belong to another load balancer.
 func (r *rower) balancer(l sdn.LoadBalancer) {
 	if !r.branched(l) {
 		r.balancerRow(l, string(l.ID), l.Address, l.Floating)
@@ -24,7 +24,8 @@ func (r *rower) balancer(l sdn.LoadBalancer) {
 	r.balancerRow(l, outerBalancer(l), l.Floating)
 }
 
-// branched reports whether a branch answers for the address outside.
+// branched reports whether the load balancer's external address is on a
+// branch.
 func (r *rower) branched(l sdn.LoadBalancer) bool {
 	return l.Floating.IsValid() && slices.ContainsFunc(r.twigs[l.Project], func(b sdn.Router) bool { return b.External == l.External })
 }
@@ -36,7 +37,7 @@ func (r *rower) balancerRow(l sdn.LoadBalancer, name string, addresses ...netip.
 	lb := &nb.LoadBalancer{
 		UUID: r.id(nb.LoadBalancerTable, name), Name: name, Protocol: ptr(string(l.Protocol)), ExternalIDs: r.ids(id),
 		Vips: map[string]string{}, IPPortMappings: map[string]string{},
-		// A connection that nobody takes is refused and not left hanging.
+		// A connection without a backend is rejected instead of timing out.
 		Options: map[string]string{"reject": "true"},
 	}
 	u := unit{root: lb}
@@ -56,7 +57,7 @@ func (r *rower) balancerRow(l sdn.LoadBalancer, name string, addresses ...netip.
 		lb.Vips[vip] = strings.Join(targets, ",")
 		if l.Health {
 			check := &nb.LoadBalancerHealthCheck{UUID: r.id(nb.LoadBalancerHealthCheckTable, id+"/"+vip), Vip: vip, ExternalIDs: r.ids(id),
-				// Seconds, and answers in a row.
+				// Seconds, and consecutive answers.
 				Options: map[string]string{"interval": "3", "timeout": "3", "success_count": "1", "failure_count": "2"}}
 			lb.HealthCheck = append(lb.HealthCheck, check.UUID)
 			u.children = append(u.children, check)

@@ -12,32 +12,35 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// A project's branches are routers of their own, since a router has one table of
-// routes and external networks may have the same range. They are joined to the
-// project's router by a switch, whose addresses no tenant's network can have:
+// A project's branches are separate routers, because a router has one routing
+// table and external networks may have the same range. They are connected to
+// the project's router by a switch, whose range is not allowed for projects'
+// networks:
 //
 //	networks ── router ── transit ── branch ── external network
 //	               └── external network of the router
 //
-// What answers through a branch, the instances with its floating IPs and the
-// backends of its load balancers, is led there by policies of the router.
+// Replies that must leave through a branch, from the instances with its
+// floating IPs and the backends of its load balancers, are routed to it by
+// policies of the router.
 
 // transit is the range between a router and its branches.
 var transit = netip.MustParsePrefix("169.254.64.0/24")
 
 // Priorities of policies, the highest first.
 const (
-	policyBalanced = 2000 // of a load balancer's port
+	policyBalanced = 2000 // for a load balancer's port
 	policyFloating = 1000
 )
 
 func transitName(p api.ProjectID) string { return "transit-" + string(p) }
 
-// transitAddress of the router; branches have others.
+// transitAddress returns the address of the router; branches have others.
 func transitAddress() netip.Addr { return transit.Addr().Next() }
 
-// slots are the branches' addresses in the transit network: each from its own
-// place, so that one that comes or goes moves others only when two meet.
+// slots returns the branches' addresses in the transit network: each is
+// derived from a hash, so that an added or removed branch changes others only
+// on a collision.
 func slots(branches []sdn.Router) map[api.ExternalNetworkID]netip.Addr {
 	const places = 250
 	all, taken := map[api.ExternalNetworkID]netip.Addr{}, map[uint32]bool{}
@@ -54,7 +57,7 @@ func slots(branches []sdn.Router) map[api.ExternalNetworkID]netip.Addr {
 	return all
 }
 
-// link is a switch's end of the link to a router's port.
+// link returns a switch's port that is connected to a router's port.
 func (r *rower) link(port string, of api.ProjectID, more map[string]string) *nb.LogicalSwitchPort {
 	p := &nb.LogicalSwitchPort{UUID: r.id(nb.LogicalSwitchPortTable, "to-"+port), Name: "to-" + port, Type: "router",
 		ExternalIDs: r.ids(string(of)), Addresses: []string{"router"}, Options: map[string]string{"router-port": port}}
@@ -64,14 +67,14 @@ func (r *rower) link(port string, of api.ProjectID, more map[string]string) *nb.
 	return p
 }
 
-// inside is a router's port in the transit network.
+// inside returns a router's port in the transit network.
 func (r *rower) inside(port string, of api.ProjectID, at netip.Addr) *nb.LogicalRouterPort {
 	return &nb.LogicalRouterPort{UUID: r.id(nb.LogicalRouterPortTable, port), Name: port, MAC: MAC("transit", port),
 		Networks: []string{netip.PrefixFrom(at, transit.Bits()).String()}, ExternalIDs: r.ids(string(of))}
 }
 
-// toBranches is the router's port in the transit network, and what leads packets
-// there.
+// toBranches adds the policies that route to branches, and returns the
+// router's port in the transit network and these rows.
 func (r *rower) toBranches(lr *nb.LogicalRouter, p sdn.Router) (children []model.Model) {
 	branches := r.twigs[p.Project]
 	if len(branches) == 0 {
@@ -92,7 +95,7 @@ func (r *rower) toBranches(lr *nb.LogicalRouter, p sdn.Router) (children []model
 		}
 		for _, id := range lr.Policies {
 			if id == row.UUID {
-				return // two load balancers with one backend: the first has it
+				return // two load balancers with one backend: the first has the policy
 			}
 		}
 		lr.Policies = append(lr.Policies, row.UUID)
@@ -114,7 +117,7 @@ func (r *rower) toBranches(lr *nb.LogicalRouter, p sdn.Router) (children []model
 	return children
 }
 
-// ranges of IPv4 that the project's router leads to.
+// ranges returns the IPv4 ranges of the networks on the project's router.
 func (r *rower) ranges(p api.ProjectID) (all []string) {
 	for _, n := range r.joined[p] {
 		if n.CIDR4.IsValid() {
@@ -124,7 +127,8 @@ func (r *rower) ranges(p api.ProjectID) (all []string) {
 	return all
 }
 
-// branches of a project, and the switch that joins them to its router.
+// branches adds the branches of a project, and the switch that connects them
+// to its router.
 func (r *rower) branches(p sdn.Router) {
 	branches := r.twigs[p.Project]
 	if len(branches) == 0 {

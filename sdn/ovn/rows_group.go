@@ -14,15 +14,15 @@ import (
 const (
 	priorityNever     = 4000 // what no port may send
 	priorityForbidden = 3000
-	priorityNeeded    = 2500 // what every port needs: DHCP, metadata, names
+	priorityNeeded    = 2500 // what every port needs: DHCP, metadata, DNS
 	priorityAllow     = 2000 // security groups
 	priorityDefault   = 1000
 )
 
-// drops and allowances of every port. In the order of the packet: from-lport
-// is what an instance sends. Questions for an address go where OVN answers them
-// (its put_dhcp_opts flows) and nowhere else: to everybody here, and to the
-// network's own server by renewal.
+// everyPort returns the ACLs of every port, in the order in which a packet
+// meets them: from-lport is what an instance sends. DHCP requests may only go
+// to where OVN answers them (its put_dhcp_opts flows): here those to broadcast
+// addresses; see renewal for those to the network's own server.
 func everyPort() []nb.ACL {
 	from, to := "inport == @"+AllPorts+" && ", "outport == @"+AllPorts+" && "
 	never := func(name, match string) nb.ACL {
@@ -31,7 +31,7 @@ func everyPort() []nb.ACL {
 	return []nb.ACL{
 		never("dhcp server", "udp.src == 67 && udp.dst == 68"),
 		never("dhcpv6 server", "udp.src == 547 && udp.dst == 546"),
-		// Router advertisements pass whatever stands here: see filter_unsafe.go.
+		// OVN passes router advertisements before any ACL: see filter_unsafe.go.
 		never("redirect6", "icmp6.type == 137"),
 		never("redirect4", "icmp4.type == 5"),
 		{Name: ptr("forbidden4"), Direction: nb.ACLDirectionFromLport, Priority: priorityForbidden, Action: nb.ACLActionDrop, Match: from + "ip4.dst == $" + Forbidden4},
@@ -42,8 +42,8 @@ func everyPort() []nb.ACL {
 			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && tcp.dst == {53, 80}"},
 		{Name: ptr("names"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,
 			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && udp.dst == 53"},
-		// The node opens connections to guests for the SSH gateway. Nobody else has this
-		// address: port security.
+		// The node opens connections to guests for the SSH gateway. Port security
+		// reserves this address.
 		{Name: ptr("gateway"), Direction: nb.ACLDirectionToLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,
 			Match: to + "ip4.src == " + sdn.MetadataAddress.String() + " && tcp"},
 		{Name: ptr("default out"), Direction: nb.ACLDirectionFromLport, Priority: priorityDefault, Action: nb.ACLActionDrop, Match: from + "ip"},
@@ -98,12 +98,12 @@ func (r *rower) group(name, of string, ports []string, acls []nb.ACL) {
 	pg := &nb.PortGroup{UUID: r.id(nb.PortGroupTable, name), Name: name, Ports: ports, ExternalIDs: r.ids(of)}
 	u := unit{root: pg}
 	for _, a := range acls {
-		// What an ACL says is what it is: changing a rule replaces it, and a
-		// rule that moves up stays.
+		// An ACL's UUID is derived from its content: changing a rule replaces it,
+		// and a reordered rule stays.
 		a.UUID = r.id(nb.ACLTable, name+"\x00"+a.Direction+"\x00"+a.Match)
 		a.ExternalIDs = r.ids(of)
 		if slices.Contains(pg.ACLs, a.UUID) {
-			continue // said twice
+			continue // duplicate
 		}
 		pg.ACLs = append(pg.ACLs, a.UUID)
 		u.children = append(u.children, &a)
@@ -111,7 +111,8 @@ func (r *rower) group(name, of string, ports []string, acls []nb.ACL) {
 	r.groups = append(r.groups, u)
 }
 
-// matches of a rule: one for each family of addresses that it speaks of.
+// matches returns the matches of a rule: one per address family that it
+// applies to.
 func matches(g api.SecurityGroupID, rule sdn.Rule) (all []string) {
 	port, peer := "outport", "src"
 	if rule.Direction == api.Egress {

@@ -11,13 +11,13 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// leaseSeconds of an address. It never changes hands while its port is there;
-// the longer the lease, the longer a guest lives on without its node's
-// ovn-controller.
+// leaseSeconds is the lease time of an address. An address is never reassigned
+// while its port exists; a long lease lets a guest keep its address while its
+// node's ovn-controller is down.
 const leaseSeconds = 86400
 
-// Tracked connections. Linux has room for 262,144 on a node of 4 GiB or more
-// (nf_conntrack_max).
+// Limits of tracked connections. Linux has 262,144 entries on a node of 4 GiB
+// or more (nf_conntrack_max).
 const (
 	connectionsOfAPort   = 65536
 	connectionsOfARouter = 131072
@@ -26,9 +26,9 @@ const (
 func (r *rower) network(n sdn.Network) {
 	id := string(n.ID)
 	ls := &nb.LogicalSwitch{UUID: r.id(nb.LogicalSwitchTable, id), Name: SwitchName(n.ID), ExternalIDs: r.ids(id)}
-	// More connections than this are not tracked for one port, so that one guest
-	// does not fill the node's table for all. OVN knows the option from 24.09 on;
-	// older ones leave it alone.
+	// Limits the tracked connections of one port, so that one guest cannot fill
+	// the node's table. OVN supports the option from 24.09 on; older versions
+	// ignore it.
 	ls.OtherConfig = map[string]string{"ct-zone-limit": strconv.Itoa(connectionsOfAPort)}
 	u := unit{root: ls}
 	add := func(p *nb.LogicalSwitchPort) {
@@ -54,7 +54,8 @@ func (r *rower) network(n sdn.Network) {
 	r.switches = append(r.switches, u)
 }
 
-// renewal of a lease, which is sent to the server alone: here, the gateway.
+// renewal returns the ACL for the renewal of a lease, which is sent to the
+// server alone: the gateway.
 func (r *rower) renewal(n sdn.Network) *nb.ACL {
 	a := &nb.ACL{Name: ptr("dhcp renewal"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllow,
 		Match: "ip4.dst == " + n.Gateway4.String() + " && udp.src == 68 && udp.dst == 67", ExternalIDs: r.ids(string(n.ID))}
@@ -69,7 +70,7 @@ func (r *rower) port(p sdn.Port, dhcp4, dhcp6 *string) *nb.LogicalSwitchPort {
 		Addresses: []string{bareAddresses(p)}, PortSecurity: []string{bareAddresses(p)}, Options: map[string]string{},
 	}
 	if p.Hostname != "" {
-		lsp.Options["hostname"] = strconv.Quote(p.Hostname) // it is a constant of an action
+		lsp.Options["hostname"] = strconv.Quote(p.Hostname) // OVN inserts it into an action as a constant
 	}
 	if len(p.Nodes) > 0 {
 		nodes := make([]string, len(p.Nodes))
@@ -79,8 +80,8 @@ func (r *rower) port(p sdn.Port, dhcp4, dhcp6 *string) *nb.LogicalSwitchPort {
 		lsp.Options["requested-chassis"] = strings.Join(nodes, ",")
 	}
 	if len(p.Nodes) > 1 {
-		// The target passes nothing until the instance has announced itself
-		// there, which QEMU does when it lets it run.
+		// The target drops all traffic until the instance has announced itself
+		// there, which QEMU does when the instance starts to run.
 		lsp.Options["activation-strategy"] = "rarp"
 	}
 	if p.Address4.IsValid() {
@@ -92,7 +93,8 @@ func (r *rower) port(p sdn.Port, dhcp4, dhcp6 *string) *nb.LogicalSwitchPort {
 	return lsp
 }
 
-// metadata port: on every node, so a guest's question never leaves its node.
+// metadata returns the metadata port. It is on every node, so a guest's
+// request never leaves its node.
 func (r *rower) metadata(n api.NetworkID) *nb.LogicalSwitchPort {
 	name := sdn.MetadataPort(n)
 	return &nb.LogicalSwitchPort{
@@ -101,7 +103,7 @@ func (r *rower) metadata(n api.NetworkID) *nb.LogicalSwitchPort {
 	}
 }
 
-// joint is the switch's end of the link to the project's router.
+// joint returns the switch's port that is connected to the project's router.
 func (r *rower) joint(project api.ProjectID, network string, more map[string]string) *nb.LogicalSwitchPort {
 	name := switchPortName(project, network)
 	p := &nb.LogicalSwitchPort{
@@ -114,13 +116,13 @@ func (r *rower) joint(project api.ProjectID, network string, more map[string]str
 	return p
 }
 
-// dhcp4 options of the network (ovn-nb(5), DHCP_Options).
+// dhcp4 returns the DHCPv4 options of the network (ovn-nb(5), DHCP_Options).
 func (r *rower) dhcp4(n sdn.Network) *string {
 	if !n.CIDR4.IsValid() {
 		return nil
 	}
-	// With option 121 a client ignores option 3 (RFC 3442), so the default
-	// route stands in both. A route without a next hop is on the link.
+	// With option 121 a client ignores option 3 (RFC 3442), so the default route
+	// is in both. A route without a next hop is on the link.
 	routes := sdn.MetadataAddress.String() + "/32,0.0.0.0"
 	o := map[string]string{
 		"server_id": n.Gateway4.String(), "server_mac": gatewayMAC(n),
@@ -161,7 +163,7 @@ func (r *rower) dhcp(n sdn.Network, family string, cidr netip.Prefix, options ma
 	return &row.UUID
 }
 
-// addresses for which the function is true: "a, b".
+// addresses joins the addresses for which is returns true: "a, b".
 func addresses(as []netip.Addr, is func(netip.Addr) bool) string {
 	var s []string
 	for _, a := range as {
@@ -174,13 +176,14 @@ func addresses(as []netip.Addr, is func(netip.Addr) bool) string {
 
 func gatewayMAC(n sdn.Network) string { return MAC("router", string(n.Project), string(n.ID)) }
 
-// external network: one switch with the physical network and all routers.
+// external adds an external network: one switch with the physical network and
+// all routers.
 func (r *rower) external(x sdn.ExternalNetwork) {
 	id := string(x.ID)
 	ls := &nb.LogicalSwitch{
 		UUID: r.id(nb.LogicalSwitchTable, id), Name: ExternalSwitchName(x.ID), ExternalIDs: r.ids(id),
-		// A question for an address that is nobody's here must not wake a
-		// thousand routers.
+		// An ARP request for an unknown address must not be processed by a thousand
+		// routers.
 		OtherConfig: map[string]string{"broadcast-arps-to-all-routers": "false"},
 	}
 	local := &nb.LogicalSwitchPort{
@@ -193,8 +196,7 @@ func (r *rower) external(x sdn.ExternalNetwork) {
 	u := unit{root: ls, children: []model.Model{local}}
 	ls.Ports = append(ls.Ports, local.UUID)
 	for _, p := range r.out[x.ID] {
-		// The gateway announces what it answers for, so a new one is believed
-		// at once.
+		// The gateway announces its addresses, so that a new one is used at once.
 		j := r.joint(p.Project, id, map[string]string{"nat-addresses": "router"})
 		ls.Ports = append(ls.Ports, j.UUID)
 		u.children = append(u.children, j)

@@ -13,7 +13,8 @@ import (
 	"github.com/ovn-kubernetes/libovsdb/model"
 )
 
-// gatewaysOfARouter: the active one and those that wait.
+// gatewaysOfARouter is the number of gateways: the active one and the standby
+// ones.
 const gatewaysOfARouter = 3
 
 func (r *rower) router(p sdn.Router) {
@@ -39,15 +40,16 @@ func (r *rower) router(p sdn.Router) {
 
 func routerOptions() map[string]string {
 	return map[string]string{
-		// A router learns who answers it, not everybody who asks: a thousand
-		// routers on one external network would know each other.
+		// A router learns only addresses that answer its requests, and not every
+		// sender of a request: otherwise a thousand routers on one external network
+		// would all learn each other.
 		"dynamic_neigh_routers": "true", "always_learn_from_arp_request": "false",
 		"mac_binding_age_threshold": "300", // seconds
 		"ct-zone-limit":             strconv.Itoa(connectionsOfARouter),
 	}
 }
 
-// gateway of a network.
+// gateway returns the router's port in a network.
 func (r *rower) gateway(n sdn.Network) *nb.LogicalRouterPort {
 	name := RouterPortName(n.Project, string(n.ID))
 	p := &nb.LogicalRouterPort{UUID: r.id(nb.LogicalRouterPortTable, name), Name: name, MAC: gatewayMAC(n), ExternalIDs: r.ids(string(n.ID))}
@@ -61,7 +63,7 @@ func (r *rower) gateway(n sdn.Network) *nb.LogicalRouterPort {
 	return p
 }
 
-// wayOut is the router's port outside, with its addresses, routes and NAT.
+// wayOut adds the router's external port, with its addresses, routes and NAT.
 func (r *rower) wayOut(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork, name string) (children []model.Model) {
 	out := &nb.LogicalRouterPort{
 		UUID: r.id(nb.LogicalRouterPortTable, name), Name: name, MAC: outsideMAC(p.Project, x.ID),
@@ -109,10 +111,10 @@ func (r *rower) wayOut(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork
 	return children
 }
 
-// gatewayGroup of a project: the nodes ordered by a hash of both, so that
-// projects are spread over the nodes, and a node that comes or goes moves only
-// the projects that it concerns (rendezvous hashing). Groups of the same order
-// are one row.
+// gatewayGroup returns the gateway group of a project: the nodes ordered by a
+// hash of both, so that projects are distributed over the nodes, and adding or
+// removing a node moves as few projects as possible (rendezvous hashing).
+// Groups with the same order share one row.
 func (r *rower) gatewayGroup(project api.ProjectID, gateways []api.NodeID) *string {
 	if len(gateways) == 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 
 var golden = flag.Bool("update", false, "write the golden files")
 
-// text of the rows: what a unit is, with names in place of UUIDs.
+// text formats the rows of units, with names in place of UUIDs.
 func text(units []unit) string {
 	names := map[string]string{}
 	each := func(f func(model.Model, string)) {
@@ -42,7 +42,7 @@ func text(units []unit) string {
 	return b.String()
 }
 
-// nameOf a row, for people.
+// nameOf returns a readable name of a row.
 func nameOf(m model.Model) string {
 	for _, column := range []string{"name", "chassis_name", "vip", "cidr", "logical_ip", "ip_prefix"} {
 		if slices.Contains(owned[tableOf(m)], column) {
@@ -101,7 +101,7 @@ func TestRowsAreGolden(t *testing.T) {
 		sdn.Rule{Direction: api.Ingress, Protocol: api.ProtocolICMP}, sdn.Rule{Direction: api.Ingress, Protocol: api.ProtocolICMP6},
 		sdn.Rule{Direction: api.Ingress, Protocol: api.ProtocolTCP, Peer: prefixOf("0.0.0.0/0")}, sdn.Rule{Direction: api.Ingress, Protocol: api.ProtocolICMP})
 	if _, problems := top.Check(); len(problems) > 0 {
-		t.Fatalf("%+v", problems)
+		t.Fatalf("Check of the test's topology = %+v, want no problems", problems)
 	}
 	got := text(rows(top))
 	const path = "testdata/rows.txt"
@@ -115,18 +115,18 @@ func TestRowsAreGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
+		t.Errorf("rows mismatch; if intended, run with -update (-want +got):\n%s", d)
 	}
 }
 
-// What refers to something comes after it, and everything that is referred to
-// is there.
+// TestRowsReferToRows checks that a row comes after the rows that it refers
+// to, and that all of them exist.
 func TestRowsReferToRows(t *testing.T) {
 	seen := map[string]bool{}
 	for _, u := range rows(crowd(3, 3)) {
 		for _, m := range append(u.children, u.root) {
 			if seen[uuidOf(m)] {
-				t.Errorf("%s %s is there twice", tableOf(m), nameOf(m))
+				t.Errorf("%s %s exists twice, want once", tableOf(m), nameOf(m))
 			}
 			seen[uuidOf(m)] = true
 		}
@@ -137,7 +137,7 @@ func TestRowsReferToRows(t *testing.T) {
 				}
 				for _, id := range columnOf(m, column).Interface().([]string) {
 					if !seen[id] {
-						t.Errorf("%s %s: %s refers to nothing that is there", tableOf(m), nameOf(m), column)
+						t.Errorf("%s %s: column %s refers to a row %s that does not exist before it", tableOf(m), nameOf(m), column, id)
 					}
 				}
 			}
@@ -145,7 +145,8 @@ func TestRowsReferToRows(t *testing.T) {
 	}
 }
 
-// A gateway that goes moves only the projects that went out through it.
+// TestGatewaysStay checks that removing a gateway moves only the projects that
+// used it.
 func TestGatewaysStay(t *testing.T) {
 	first := func(gateways ...api.NodeID) map[api.ProjectID]string {
 		m := map[api.ProjectID]string{}
@@ -162,12 +163,12 @@ func TestGatewaysStay(t *testing.T) {
 	for p, g := range before {
 		count[g]++
 		if g != "d" && after[p] != g {
-			t.Errorf("%s moved from %s to %s", p, g, after[p])
+			t.Errorf("gateway of %s changed from %s to %s, want it unchanged", p, g, after[p])
 		}
 	}
 	for g, n := range count {
 		if n < 25 {
-			t.Errorf("%s has %d of 200 projects", g, n)
+			t.Errorf("%s is the gateway of %d of 200 projects, want at least 25", g, n)
 		}
 	}
 }

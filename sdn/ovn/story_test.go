@@ -19,8 +19,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )
 
-// One OVN, one story: it takes long to start. Each part leaves the topology as
-// it found it.
+// TestStory runs all parts on one OVN, which takes long to start. Each part
+// restores the topology.
 func TestStory(t *testing.T) {
 	began := time.Now()
 	w := newWorld(t)
@@ -28,7 +28,7 @@ func TestStory(t *testing.T) {
 	t.Run("conformance", func(t *testing.T) {
 		all := map[api.NodeID]sdn.Chassis{}
 		for _, n := range w.nodes {
-			all[n.id] = w.chassisOf(n, time.Second) // nothing leaves: counts need not settle
+			all[n.id] = w.chassisOf(n, time.Second) // without traffic counts need not settle
 		}
 		drivertest.Run(t, drivertest.Network{Cluster: "story", Controller: w.control, Chassis: all, First: "n1", Second: "n2"})
 	})
@@ -47,7 +47,7 @@ func TestStory(t *testing.T) {
 	part := func(name string, f func(t *testing.T)) {
 		outer := w.t
 		t.Run(name, func(t *testing.T) {
-			w.t = t // what fails is this part
+			w.t = t // so that errors are reported for this part
 			defer func() { w.t = outer }()
 			f(t)
 		})
@@ -81,13 +81,13 @@ func TestStory(t *testing.T) {
 	part("nothing left", func(t *testing.T) { nothingLeft(t, w, g) })
 }
 
-// leases: what a guest is told by DHCP.
+// leases checks what a guest gets by DHCP.
 func leases(t *testing.T, g *guest, n sdn.Network) {
 	out := g.w.must("ip", "netns", "exec", g.ns, "busybox", "udhcpc", "-i", "eth0", "-n", "-q", "-f", "-t", "20", "-T", "2", "-O", "staticroutes", "-O", "mtu", "-s", script(t))
 	for _, want := range []string{"ip=" + g.port.Address4.String(), "router=" + n.Gateway4.String(), "dns=169.254.169.254", "mtu=1442", "lease=86400", "domain=red.internal",
 		"staticroutes=169.254.169.254/32 0.0.0.0 0.0.0.0/0 " + n.Gateway4.String()} {
 		if !strings.Contains(out, want+"\n") {
-			t.Errorf("no %s in the lease:\n%s", want, out)
+			t.Errorf("the lease lacks %q:\n%s", want, out)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func reaches(t *testing.T, w *world, g map[string]*guest) {
 	reach(t, w, a.ns, at(b.port.Address4, 80), "b")
 	reach(t, w, a.ns, at(b.port.Address6, 80), "b")
 	reach(t, w, d.ns, at(a.port.Address4, 80), "a") // through the router
-	// A router has told the guest which way IPv6 goes.
+	// The router has advertised the default route of IPv6.
 	w.until("a default route of IPv6", func() error {
 		if out := w.must("ip", "-n", d.ns, "-6", "route", "show", "default"); !strings.Contains(out, "via fe80::") {
 			return fmt.Errorf("%q", out)
@@ -115,15 +115,15 @@ func reaches(t *testing.T, w *world, g map[string]*guest) {
 		return nil
 	})
 	reach(t, w, d.ns, at(a.port.Address6, 80), "a")
-	// Out, by the router's address; in, by the floating one.
+	// Outgoing, with the router's address; incoming, to the floating one.
 	if from := reach(t, w, a.ns, "203.0.113.2:80", "host"); !strings.Contains(from, "203.0.113.10:") {
-		t.Errorf("outside it looks like %q", from)
+		t.Errorf("source address outside = %q, want 203.0.113.10", from)
 	}
 	if from := reach(t, w, g["c"].ns, "203.0.113.2:80", "host"); !strings.Contains(from, "203.0.113.50:") {
-		t.Errorf("with a floating IP it looks like %q outside", from)
+		t.Errorf("source address outside with a floating IP = %q, want 203.0.113.50", from)
 	}
 	reach(t, w, w.wire, "203.0.113.50:80", "c")
-	// Blue has the same addresses, and is somebody else.
+	// Blue has the same addresses in separate networks.
 	reach(t, w, x.ns, "203.0.113.2:80", "host")
 	allDead(t, map[string][]string{
 		x.ns: {at(a.port.Address4, 80), at(d.port.Address4, 80), at(b.port.Address6, 80)},
@@ -136,11 +136,11 @@ func securityGroups(t *testing.T, w *world, g map[string]*guest, topology sdn.To
 	reach(t, w, a.ns, at(c.port.Address4, 80), "c")
 	reach(t, w, a.ns, at(c.port.Address6, 81), "c")
 	allDead(t, map[string][]string{
-		a.ns:   {at(d.port.Address4, 80), at(d.port.Address6, 80)}, // nothing in, though it went out above
+		a.ns:   {at(d.port.Address4, 80), at(d.port.Address6, 80)}, // nothing in, although it could connect out above
 		w.wire: {"203.0.113.50:82"},
 	})
 
-	// A rule is taken away and a group is named.
+	// Remove a rule, and refer to a group.
 	t2 := topology
 	t2.SecurityGroups = slices.Clone(topology.SecurityGroups)
 	for i := range t2.SecurityGroups {
@@ -158,14 +158,15 @@ func securityGroups(t *testing.T, w *world, g map[string]*guest, topology sdn.To
 	allDead(t, map[string][]string{
 		a.ns: {at(c.port.Address4, 80)},
 		c.ns: {at(d.port.Address4, 80)},
-		d.ns: {at(a.port.Address4, 80)}, // it may not go out any more
+		d.ns: {at(a.port.Address4, 80)}, // outgoing traffic is not allowed any more
 	})
 	w.apply(t, topology)
 	reach(t, w, d.ns, at(a.port.Address4, 80), "a")
 }
 
-// questions for an address go to the server, not to whomever a guest likes that
-// may send nothing: neither beside it nor behind the router.
+// questions checks that DHCP requests reach only the server, and no other host
+// that a guest without any rule might send them to: neither in its network nor
+// behind the router.
 func questions(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
 	a, b, n := g["a"], g["b"], networkOf(topology, "net-red1")
 	t2 := topology
@@ -184,13 +185,14 @@ func questions(t *testing.T, w *world, g map[string]*guest, topology sdn.Topolog
 		arrived = b.sees([]byte("allowed"), 3*time.Second)
 	}
 	if !arrived {
-		t.Fatal("what is allowed does not arrive: the test says nothing")
+		t.Fatal("the allowed frame did not arrive, so this test proves nothing")
 	}
 	if b.saw([]byte("smuggled")) {
-		t.Error("a guest that may not send reaches another one from port 68 to port 67")
+		t.Error("a guest without rules reached another one from port 68 to port 67, want the frame dropped")
 	}
 
-	// A renewal (RFC 2131, section 4.4.5) is for the server alone, and answered.
+	// A renewal (RFC 2131, section 4.4.5) is sent to the server alone, and must
+	// be answered.
 	router := routerMAC(t, a, n.Gateway4)
 	request := func(op byte) []byte { return []byte{op, 1, 6, 0, 0xba, 0x5a, 0x17, 0x01} }
 	body := make([]byte, 240, 300)
@@ -205,17 +207,18 @@ func questions(t *testing.T, w *world, g map[string]*guest, topology sdn.Topolog
 		answered = a.sees(request(2), 3*time.Second)
 	}
 	if !answered {
-		t.Error("the server does not answer the renewal of a lease")
+		t.Error("the server did not answer the renewal of a lease")
 	}
 	w.apply(t, topology)
 	reach(t, w, a.ns, at(b.port.Address4, 80), "b")
 }
 
-// hosts, the control plane and the wire between nodes, from inside a guest.
+// hosts checks that a guest cannot reach the hosts, the control plane and the
+// network between nodes.
 func hosts(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
 	shut := []string{"203.0.113.1:6641", "172.31.7.254:22", "172.31.7.1:22"}
 	allDead(t, map[string][]string{g["a"].ns: shut, g["c"].ns: shut}) // c by its floating IP
-	// Without the prohibition they are reached: it is that which protects them.
+	// Without the forbidden set they can be reached: so it is what protects them.
 	t2 := topology
 	t2.Forbidden = nil
 	w.apply(t, t2)
@@ -223,7 +226,7 @@ func hosts(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
 	reach(t, w, g["c"].ns, "172.31.7.254:22", "host inside")
 	w.apply(t, topology)
 	dead(t, g["a"].ns, "203.0.113.1:6641")
-	// A host may still talk to a guest, and is answered.
+	// A host may still connect to a guest, and gets replies.
 	reach(t, w, w.wire, "203.0.113.50:80", "c")
 }
 
@@ -258,12 +261,12 @@ func balance(t *testing.T, w *world, g map[string]*guest) {
 		})
 	}
 	w.until("both are up", func() error { return backends(w, 2, 0) })
-	// One card is pulled out: the others' connections go elsewhere.
+	// One card is disconnected: connections go to the other backend.
 	w.must("ip", "-n", g["b"].ns, "link", "set", "eth0", "down")
 	w.until("one is down", func() error { return backends(w, 1, 1) })
 	for range 10 {
 		if answer := reach(t, w, g["a"].ns, "10.1.0.200:8080", ""); !strings.HasPrefix(answer, "c") {
-			t.Errorf("a dead backend answered: %q", answer)
+			t.Errorf("answer after the failure of a backend = %q, want one of c", answer)
 		}
 	}
 	w.must("ip", "-n", g["b"].ns, "link", "set", "eth0", "up")
@@ -272,11 +275,11 @@ func balance(t *testing.T, w *world, g map[string]*guest) {
 	w.until("it is up again", func() error { return backends(w, 2, 0) })
 }
 
-// branches: one project has floating IPs of two external networks that have the
-// same range, and in both the same addresses.
+// branches checks a project with floating IPs of two external networks with
+// the same range, and the same addresses in both.
 func branches(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
 	const lab = api.ExternalNetworkID("ext-lab")
-	far, on := w.namespace("f"), w.nodes[1] // one node has its cable
+	far, on := w.namespace("f"), w.nodes[1] // one node is connected to it
 	w.must("ip", "link", "add", "vl0", "netns", on.ns, "type", "veth", "peer", "name", "far0", "netns", far)
 	for _, x := range [][2]string{{on.ns, "vl0"}, {far, "far0"}} {
 		w.must("ip", "-n", x[0], "link", "set", x[1], "up")
@@ -360,8 +363,8 @@ func states(t *testing.T, w *world, topology sdn.Topology) {
 	}
 }
 
-// failures: each daemon dies in turn. What is there goes on, and what is
-// changed meanwhile or after comes.
+// failures kills each daemon in turn. Existing traffic must continue, and
+// changes made meanwhile or afterwards must take effect.
 func failures(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) {
 	a, b, c := g["a"], g["b"], g["c"]
 	shutWeb := topology
@@ -384,7 +387,7 @@ func failures(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology
 		reach(t, w, a.ns, "203.0.113.2:80", "host")
 	}
 	t.Run("ovn-northd", func(t *testing.T) {
-		for _, n := range []string{"northd1", "northd2"} { // whichever is active
+		for _, n := range []string{"northd1", "northd2"} { // one of them is active
 			w.kill(n)
 			goesOn(t)
 			change(t)
@@ -399,7 +402,7 @@ func failures(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology
 		goesOn(t)
 	})
 	t.Run("a member of the databases", func(t *testing.T) {
-		w.kill("m1") // that founded them, and most likely leads
+		w.kill("m1") // the founder, and most likely the leader
 		goesOn(t)
 		change(t)
 		w.restart("m1")
@@ -417,15 +420,15 @@ func nothingLeft(t *testing.T, w *world, g map[string]*guest) {
 		x.inner.Close()
 		x.outer.Close()
 		if err := x.node.chassis.Unplug(t.Context(), x.port.ID); err != nil {
-			t.Error(err)
+			t.Errorf("Unplug of %s: %v", x.port.ID, err)
 		}
 	}
 	for _, n := range w.nodes {
 		if ports, err := n.chassis.Ports(t.Context()); err != nil || len(ports) != 0 {
-			t.Errorf("%s: %v %v", n.id, ports, err)
+			t.Errorf("Ports of %s = %v, %v, want none", n.id, ports, err)
 		}
 		if out := w.must("ip", "-n", n.ns, "link"); strings.Contains(out, ": bt") {
-			t.Errorf("%s: a tap is left: %s", n.id, out)
+			t.Errorf("a tap is left on %s: %s", n.id, out)
 		}
 	}
 	w.apply(t, sdn.Topology{Cluster: "story"})

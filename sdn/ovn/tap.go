@@ -13,14 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeTap makes a tap that stays when nobody has it open, owned by uid, and is
-// not up yet. One that is there and open is left as it is; one of the other kind,
-// for several queues or for one, is made anew. Linux, networking/tuntap.rst.
+// makeTap creates a persistent tap, owned by uid, which is not up yet. An
+// existing tap that is open is left unchanged; one that was created for
+// another kind, several queues or one, is created again. Linux,
+// networking/tuntap.rst.
 func makeTap(ctx context.Context, name string, uid int, several bool) error {
 	switch used, err := inUse(name); {
 	case err != nil:
 		return err
-	case used: // to open one of several queues would take frames away from the guest
+	case used: // opening one of several queues would divert frames from the guest
 		return nil
 	}
 	fd, err := OpenTap(name, several)
@@ -49,8 +50,9 @@ func makeTap(ctx context.Context, name string, uid int, several bool) error {
 	return nil
 }
 
-// inUse reports whether somebody has the tap open that is up. It then has a carrier,
-// which netlink says at once (IFF_LOWER_UP), and the flags of an ioctl only later.
+// inUse reports whether a process has the tap open while it is up. It then has
+// a carrier, which netlink reports at once (IFF_LOWER_UP), and the flags of an
+// ioctl only later.
 func inUse(name string) (bool, error) {
 	raw, err := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC)
 	if err != nil {
@@ -77,9 +79,10 @@ func inUse(name string) (bool, error) {
 	return false, nil
 }
 
-// OpenTap opens one end of a tap device as a hypervisor does, and makes the
-// device when it is not there: unix.EBUSY when somebody has it, unix.EINVAL when it
-// was made for one queue and several are asked for, or the other way round.
+// OpenTap opens one end of a tap device as a hypervisor does, and creates the
+// device if it does not exist. It returns unix.EBUSY if another process has it
+// open, and unix.EINVAL if it was created for one queue and several are
+// requested, or vice versa.
 func OpenTap(name string, several bool) (fd int, err error) {
 	fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -101,22 +104,22 @@ func OpenTap(name string, several bool) (fd int, err error) {
 	return fd, nil
 }
 
-// deaf are settings with which the node's own kernel does not hear what an
-// instance sends (Linux, networking/ip-sysctl.rst): the tap is the switch's
-// alone. A switch in the kernel takes every frame away before that; the
-// userspace datapath reads along, and without these the node answers ARP for
-// all its addresses and takes packets for them past every ACL.
+// deaf are settings that make the node's kernel ignore what an instance sends
+// (Linux, networking/ip-sysctl.rst): only the switch uses the tap. A switch in
+// the kernel takes every frame before that; with the userspace datapath the
+// kernel receives a copy, and without these settings the node answers ARP for
+// all its addresses and accepts packets to them regardless of the ACLs.
 var deaf = []struct{ path, value string }{
 	{"ipv6/conf/%s/disable_ipv6", "1"},
-	{"ipv4/conf/%s/arp_ignore", "8"}, // answer for no address
-	{"ipv4/conf/%s/rp_filter", "1"},  // take nothing, for no address is behind it
+	{"ipv4/conf/%s/arp_ignore", "8"}, // reply for no local address
+	{"ipv4/conf/%s/rp_filter", "1"},  // accept nothing: no route leads to the tap
 }
 
-// setLink sets the MTU, and the link up.
+// setLink sets the MTU, and sets the link up.
 func setLink(name string, mtu int) error {
 	for _, d := range deaf {
 		path := "/proc/sys/net/" + fmt.Sprintf(d.path, name)
-		if err := os.WriteFile(path, []byte(d.value), 0); err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+		if err := os.WriteFile(path, []byte(d.value), 0); err != nil && !errors.Is(err, os.ErrNotExist) { // not found: a kernel without IPv6
 			return err
 		}
 	}
@@ -140,7 +143,7 @@ func setLink(name string, mtu int) error {
 	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, r)
 }
 
-// removeTap whoever has it open.
+// removeTap removes the tap, even if a process has it open.
 func removeTap(ctx context.Context, name string) error {
 	out, err := exec.CommandContext(ctx, "ip", "link", "delete", "dev", name).CombinedOutput()
 	if err != nil && !strings.Contains(string(out), "Cannot find device") {

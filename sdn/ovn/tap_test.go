@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What an instance sends into its tap the node's kernel does not hear: not ARP
-// for the node's addresses, not a packet for them. With a tap as the kernel
-// makes it, it hears both.
+// TestTapIsDeaf checks that the node's kernel ignores what an instance sends
+// into its tap: ARP requests for the node's addresses, and packets to them.
+// With the kernel's default settings, it processes both.
 func TestTapIsDeaf(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("host: taps need root")
+		t.Skip("host: creating taps requires root")
 	}
 	for _, c := range []struct {
 		name  string
@@ -35,7 +35,7 @@ func TestTapIsDeaf(t *testing.T) {
 			var heard int
 			done := make(chan error)
 			go func() {
-				runtime.LockOSThread() // its namespace ends with it
+				runtime.LockOSThread() // the namespace ends with the thread
 				done <- func() (err error) {
 					answered, heard, err = shout(c.up)
 					return err
@@ -45,21 +45,22 @@ func TestTapIsDeaf(t *testing.T) {
 				t.Fatal(err)
 			}
 			if answered != c.hears || heard > 0 != c.hears {
-				t.Errorf("ARP answered: %t; %d packets heard; want %t", answered, heard, c.hears)
+				t.Errorf("ARP answered: %t, packets received: %d, want %t for both", answered, heard, c.hears)
 			}
 		})
 	}
 }
 
-// A tap is made for one queue or for several; one that is there and in nobody's hands is
-// made anew if it is of the other kind, and one that somebody has open stays as it is.
+// TestTapQueues checks that a tap is created for one queue or for several,
+// that an existing one that is not open is created again if it is of the other
+// kind, and that an open one is left unchanged.
 func TestTapQueues(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("host: taps need root")
+		t.Skip("host: creating taps requires root")
 	}
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // its namespace ends with it
+		runtime.LockOSThread() // the namespace ends with the thread
 		done <- tapQueues(t)
 	}()
 	if err := <-done; err != nil {
@@ -83,7 +84,7 @@ func tapQueues(t *testing.T) error {
 				fds = append(fds, fd)
 			}
 			if (err == nil) != want {
-				t.Errorf("%s: opened for several queues %v: %v, want success %v", when, several, err, want)
+				t.Errorf("%s: opening for several queues %v = %v, want success %v", when, several, err, want)
 			}
 		}
 		return fds
@@ -117,7 +118,7 @@ func run(args ...string) error {
 	return nil
 }
 
-// shout at a node, in a namespace of its own, from behind a tap.
+// shout sends to a node, in its own namespace, from behind a tap.
 func shout(up func() error) (answered bool, heard int, err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return false, 0, err

@@ -13,11 +13,11 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// BenchmarkThroughput: one TCP connection between two ports, on one chassis and
-// on two, through OVN on the userspace datapath; beside it the same namespaces
-// and cables on bridges of the same switches without OVN, with a Geneve tunnel
-// between two of them. The ports are namespaces at veths and no VMs: what a
-// VM's card costs is not in it.
+// BenchmarkThroughput measures one TCP connection between two ports, on one
+// chassis and on two, through OVN on the userspace datapath; for comparison
+// the same namespaces and links on bridges of the same switches without OVN,
+// with a Geneve tunnel between two of them. The ports are namespaces at veths
+// and no VMs: the cost of a VM's card is not included.
 func BenchmarkThroughput(b *testing.B) {
 	w := newWorld(b)
 	t := story()
@@ -52,10 +52,10 @@ func BenchmarkThroughput(b *testing.B) {
 	}
 }
 
-const chunk = 1 << 20 // bytes of one operation
+const chunk = 1 << 20 // bytes per operation
 
-// transfer chunks over one connection between two namespaces. A short question
-// and its answer are measured before.
+// transfer transfers chunks over one connection between two namespaces. Before
+// that, it measures short requests with their answers.
 func transfer(b *testing.B, w *world, from, to string, address netip.Addr) {
 	var l net.Listener
 	where := netip.AddrPortFrom(address, 5001).String()
@@ -105,7 +105,7 @@ func transfer(b *testing.B, w *world, from, to string, address netip.Addr) {
 	question, big := []byte("q"), make([]byte, chunk)
 	big[0] = 'c'
 	for range 20 {
-		ask(question) // the way is known
+		ask(question) // warm-up of the path
 	}
 	const asks = 200
 	began := time.Now()
@@ -120,7 +120,8 @@ func transfer(b *testing.B, w *world, from, to string, address netip.Addr) {
 	b.ReportMetric(float64(took.Microseconds())/asks, "there-and-back-µs")
 }
 
-// cable makes a namespace with a card whose other end is a port of the bridge.
+// cable creates a namespace with a card whose other end is a port of the
+// bridge.
 func (w *world) cable(t testing.TB, n *node, bridge, name, mac string, address netip.Prefix, port string) {
 	t.Helper()
 	ns := w.namespace(name)

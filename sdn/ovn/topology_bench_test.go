@@ -10,10 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
 )
 
-// BenchmarkTopology: networks of 20 ports into OVN's databases and through
-// ovn-northd, without any chassis; then one port more. The baseline is the same
-// switches and ports alone, without routers, DHCP, security groups and
-// metadata, written the same way. 1,000 networks take minutes.
+// BenchmarkTopology measures writing networks of 20 ports to OVN's databases
+// and processing them in ovn-northd, without any chassis, and then one more
+// port. The baseline is the same switches and ports alone, without routers,
+// DHCP, security groups and metadata, written in the same way. 1,000 networks
+// take minutes.
 func BenchmarkTopology(b *testing.B) {
 	for _, networks := range []int{25, 50, 100, 200, 1000} {
 		b.Run(fmt.Sprintf("networks=%d", networks), func(b *testing.B) {
@@ -53,7 +54,7 @@ func topology(b *testing.B, networks, ports int, write func(*Controller, sdn.Top
 			b.ReportMetric(south.cpu(b)-stored, step.name+"-sb-cpu-s")
 		}
 		if n := count(b, c, nb.LogicalSwitchPortTable); n < networks*ports {
-			b.Fatalf("%d logical ports", n)
+			b.Fatalf("database has %d logical ports, want at least %d", n, networks*ports)
 		}
 		flows := south.rows(b, "Logical_Flow")
 		b.ReportMetric(float64(flows), "flows")
@@ -70,8 +71,9 @@ func topology(b *testing.B, networks, ports int, write func(*Controller, sdn.Top
 	}
 }
 
-// plain rows: the networks' switches with the instances' ports. The sets are
-// there for the mark that the Controller leaves in one.
+// plain returns the baseline's rows: the networks' switches with the
+// instances' ports. The address sets are included for the mark that the
+// Controller writes.
 func plain(t sdn.Topology) (units []unit) {
 	for _, u := range rows(t) {
 		switch root := u.root.(type) {

@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )
 
-// Two tenants, red with two networks, blue with one that looks like red's.
+// Two organizations, red with two networks, blue with one that has the same
+// addresses as red's.
 const (
 	red, blue = api.ProjectID("prj-red"), api.ProjectID("prj-blue")
 	outside   = api.ExternalNetworkID("ext-out")
@@ -27,7 +28,7 @@ func network(id api.NetworkID, p api.ProjectID, cidr4, cidr6 string) sdn.Network
 	return n
 }
 
-// story is the Topology of the tests, with its parts by name.
+// story returns the Topology of the tests.
 func story() sdn.Topology {
 	everything := []sdn.Rule{{Direction: api.Ingress, Protocol: api.ProtocolAny}, {Direction: api.Egress, Protocol: api.ProtocolAny}}
 	port := func(name string, n api.NetworkID, mac, four, six string, on api.NodeID, groups ...api.SecurityGroupID) sdn.Port {

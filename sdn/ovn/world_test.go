@@ -26,19 +26,19 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 )
 
-// patient is how long one thing may take.
+// patient is how long one operation may take.
 const patient = 90 * time.Second
 
-// world is a whole OVN on this machine: three members with both databases,
-// two ovn-northd, three chassis in namespaces of their own with the userspace
-// datapath, a wire between them, and an outside.
+// world is a whole OVN on this machine: three members with both databases, two
+// ovn-northd, three chassis in their own namespaces with the userspace
+// datapath, a network between them, and an external one.
 //
 //	n1 ── n2 ── n3     172.31.7.N, Geneve      (bridge bu in the wire)
 //	 └─────┴─────┴──── 203.0.113.0/24: .1 the gateway, .2 some host (bridge bo)
 type world struct {
 	t       testing.TB
 	dir     string
-	tag     string // of namespaces and links
+	tag     string // prefix of namespaces and links
 	wire    string
 	control *ovn.Controller
 	nodes   []*node
@@ -49,7 +49,7 @@ type node struct {
 	id         api.NodeID
 	ns, dir    string
 	chassis    *ovn.Chassis
-	controller string // daemon's name
+	controller string // name of the daemon
 }
 
 type daemon struct {
@@ -57,15 +57,16 @@ type daemon struct {
 	env  []string
 	log  *os.File
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the following fields
 	cmd     *exec.Cmd
 	gone    chan struct{} // closed when it has ended for good
-	killed  bool          // it was told to end
+	killed  bool          // killed by the test
 	crashes int
 }
 
-// maxCrashes is how often a daemon may end by itself: Open vSwitch 3.1 fails an
-// assertion of its connection tracking now and then when rules change under load.
+// maxCrashes is how often a daemon may end by itself: Open vSwitch 3.1
+// occasionally fails an assertion of its connection tracking when rules change
+// under load.
 const maxCrashes = 2
 
 var worlds atomic.Int32
@@ -75,7 +76,7 @@ func newWorld(t testing.TB) *world {
 		t.Skip("slow: starts OVN")
 	}
 	if os.Getuid() != 0 {
-		t.Skip("host: network namespaces need root")
+		t.Skip("host: network namespaces require root")
 	}
 	for _, tool := range []string{"ip", "busybox", "ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovn-northd", "ovn-controller"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -102,8 +103,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// forgotten removes what tests have left that were killed; their daemons died
-// with them.
+// forgotten removes what killed tests have left; their daemons died with them.
 func forgotten() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "sdn-*-*"))
 	spaces, _ := filepath.Glob("/run/netns/bs*-*")
@@ -136,7 +136,7 @@ func (w *world) namespace(name string) string {
 	return ns
 }
 
-// link is a bridge in the wire, with addresses that a host there has.
+// link creates a bridge in the wire namespace, with a host's addresses.
 func (w *world) link(ns, name string, addresses ...string) {
 	w.must("ip", "-n", ns, "link", "add", name, "type", "bridge", "stp_state", "0", "forward_delay", "0")
 	for _, a := range addresses {
@@ -146,11 +146,11 @@ func (w *world) link(ns, name string, addresses ...string) {
 	w.plain(ns, name)
 }
 
-// plain: the device leaves nothing for others to complete.
+// plain turns the device's offloads off.
 func (w *world) plain(ns, device string) {
 	w.t.Helper()
 	if err := inside(ns, func() error { return ethtool.SetOffload(device, false) }); err != nil {
-		w.t.Fatalf("%s: %v", device, err)
+		w.t.Fatalf("turn off offloads of %s: %v", device, err)
 	}
 }
 
@@ -163,7 +163,7 @@ func (w *world) must(argv ...string) string {
 	return string(out)
 }
 
-// start a daemon, which dies with this process.
+// start starts a daemon, which is killed when this process ends.
 func (w *world) start(name string, env []string, argv ...string) {
 	w.t.Helper()
 	log, err := os.Create(filepath.Join(w.dir, name+".log"))
@@ -187,7 +187,7 @@ func (w *world) restart(name string) {
 	go d.supervise(w.t, name)
 }
 
-// run is called with mu held.
+// run starts the daemon. The caller holds mu.
 func (d *daemon) run() error {
 	d.cmd = exec.Command(d.argv[0], d.argv[1:]...)
 	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = append(os.Environ(), d.env...), d.log, d.log
@@ -197,7 +197,7 @@ func (d *daemon) run() error {
 	return <-err
 }
 
-// supervise starts a daemon that ends by itself again, as systemd does on a node.
+// supervise restarts a daemon that ends by itself, as systemd does on a node.
 func (d *daemon) supervise(t testing.TB, name string) {
 	for {
 		d.mu.Lock()
@@ -208,7 +208,7 @@ func (d *daemon) supervise(t testing.TB, name string) {
 		again := !d.killed && d.crashes < maxCrashes
 		if again {
 			d.crashes++
-			t.Logf("%s has ended by itself, %v: it is started again", name, cmd.ProcessState)
+			t.Logf("%s has ended by itself, %v: restarting it", name, cmd.ProcessState)
 			again = d.run() == nil
 		}
 		if !again {
@@ -221,8 +221,9 @@ func (d *daemon) supervise(t testing.TB, name string) {
 	}
 }
 
-// spawner runs functions on a thread that never ends: a child dies with the
-// thread that made it (prctl(2), PR_SET_PDEATHSIG), and those of inside do end.
+// spawner runs functions on a thread that never ends: a child is killed when
+// the thread that created it ends (prctl(2), PR_SET_PDEATHSIG), and the
+// threads of inside do end.
 var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -255,7 +256,8 @@ func (w *world) members() (all []string) {
 	return all
 }
 
-// databases: three members, each with both, and two ovn-northd.
+// databases starts three members, each with both databases, and two
+// ovn-northd.
 func (w *world) databases() {
 	for i := 1; i <= 3; i++ {
 		member := fmt.Sprintf("m%d", i)
@@ -290,7 +292,7 @@ func (w *world) socket(path string) {
 	})
 }
 
-// until the function returns nil.
+// until waits until f returns nil.
 func (w *world) until(what string, f func() error) {
 	w.t.Helper()
 	for wait := patience.Start(); ; time.Sleep(20 * time.Millisecond) {
@@ -299,7 +301,7 @@ func (w *world) until(what string, f func() error) {
 			return
 		}
 		if wait.Over(patient) {
-			failed.Keep(w.t, w.dump) // now, and not when the other parts have been at it
+			failed.Keep(w.t, w.dump) // now, before other parts change the state
 			w.t.Fatalf("%s: %v", what, err)
 		}
 	}
@@ -330,7 +332,7 @@ func (w *world) chassis(i int) *node {
 		w.must(append(append(in, "ovs-vsctl", "--db=unix:"+sock, "--timeout=60"), args...)...)
 	}
 	vsctl("--no-wait", "init")
-	vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:max-revalidator=100") // ms; tests wait for it
+	vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:max-revalidator=100") // ms; short, because tests wait for it
 	w.start("vswitchd-"+name, env, append(in, "ovs-vswitchd", "--unixctl="+filepath.Join(n.dir, "vswitchd.ctl"), "unix:"+sock)...)
 	vsctl("--", "add-br", "bu", "--", "set", "bridge", "bu", "datapath_type=netdev", "--", "add-port", "bu", "vu0",
 		"--", "add-br", "bo", "--", "set", "bridge", "bo", "datapath_type=netdev", "--", "add-port", "bo", "vo0",
@@ -346,7 +348,8 @@ func (w *world) chassis(i int) *node {
 	return n
 }
 
-// chassisOf the node, whose counts settle within that time.
+// chassisOf returns a Chassis of the node whose counts settle within that
+// time.
 func (w *world) chassisOf(n *node, settled time.Duration) *ovn.Chassis {
 	c := ovn.NewChassis(ovn.ChassisOptions{DB: "unix:" + filepath.Join(n.dir, "db.sock"), Settled: settled,
 		Namespace: func(f func() error) error { return inside(n.ns, f) }})
@@ -358,7 +361,7 @@ func (w *world) chassisOf(n *node, settled time.Duration) *ovn.Chassis {
 func inside(ns string, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread is of no use to others
+		runtime.LockOSThread() // never unlocked: other goroutines must not use the thread
 		fd, err := unix.Open("/run/netns/"+ns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err == nil {
 			err = unix.Setns(fd, unix.CLONE_NEWNET)
@@ -372,7 +375,7 @@ func inside(ns string, f func() error) error {
 	return <-done
 }
 
-// apply the topology and wait until every node has it.
+// apply applies the topology and waits until every node has applied it.
 func (w *world) apply(t testing.TB, topology sdn.Topology) {
 	t.Helper()
 	ctx, cancel := patience.Context(t.Context(), patient)
@@ -382,7 +385,7 @@ func (w *world) apply(t testing.TB, topology sdn.Topology) {
 		if err == nil {
 			break
 		}
-		// As the leader does: a member that has just died is no reason to stop.
+		// As the leader does: retry when a member has just died.
 		if api.CodeOf(err) != api.CodeUnavailable || ctx.Err() != nil {
 			t.Fatal(err)
 		}
@@ -391,7 +394,7 @@ func (w *world) apply(t testing.TB, topology sdn.Topology) {
 	w.settle(t)
 }
 
-// settle waits until every node has what the databases have.
+// settle waits until every node has applied the content of the databases.
 func (w *world) settle(t testing.TB) {
 	t.Helper()
 	ctx, cancel := patience.Context(t.Context(), patient)

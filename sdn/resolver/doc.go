@@ -1,20 +1,20 @@
-// Package resolver answers guests' questions for names, on port 53 of the
-// address at which the metadata service answers.
+// Package resolver answers guests' DNS queries, on port 53 of the address of
+// the metadata service.
 //
 //	guest ─► socket in the network's namespace ─► Server: who asks, how often
 //	           ├─ Zone: the names of the network, and what nobody outside is asked
 //	           └─ Forwarder ─► resolvers, from the node's own namespace
 //
-// The guest is hostile. Who asks is known by the network and the source
-// address, as package metadata says. What a guest can make this node do is
-// bounded: questions a second and at a time for each guest, questions at a
-// time for each network and for the node. Only a question goes out, made anew
-// from its name and type, never a guest's packet; it goes to resolvers that
-// the operator chose, or to public ones that the project did.
+// The guest is untrusted. It is identified by the network and the source
+// address, see package metadata. What a guest can make this node do is
+// limited: queries per second and pending queries per guest, pending queries
+// per network and per node. Only a query is forwarded, built again from its
+// name and type, never a guest's packet; it goes to resolvers that the
+// operator chose, or to public ones that the project chose.
 //
-// Files: zone.go and hidden.go say what is known here and are pure; reply.go
-// makes a reply to a packet; server.go has the sockets, limit.go the limits,
-// forward.go asks others.
+// Files: zone.go and hidden.go answer from local data and are pure; reply.go
+// builds the reply to a packet; server.go has the sockets, limit.go the
+// limits, forward.go queries other resolvers.
 package resolver
 
 import (
@@ -23,10 +23,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Source knows the networks.
+// Source provides the networks.
 type Source interface {
-	// Guest tells whether an instance has this address in this network.
+	// Guest reports whether an instance has this address in this network.
 	Guest(network api.NetworkID, addr netip.Addr) bool
-	// Zone of the network; nil: it is not known (yet).
+	// Zone returns the zone of the network; nil: the network is not known (yet).
 	Zone(network api.NetworkID) *Zone
 }

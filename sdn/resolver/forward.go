@@ -12,23 +12,23 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Limits of asking others.
+// Limits of forwarding.
 const (
-	tryTime    = 2 * time.Second // one server
-	askTime    = 5 * time.Second // all of them; a guest asks again after as much
+	tryTime    = 2 * time.Second // for one server
+	askTime    = 5 * time.Second // for all of them; guests repeat a query after as long
 	maxServers = 3
-	rereadTime = 5 * time.Second // /etc/resolv.conf may change
+	rereadTime = 5 * time.Second // interval of reading /etc/resolv.conf
 )
 
-// Forwarder asks resolvers outside. Its sockets are opened where it runs: in
-// the node's namespace.
+// Forwarder forwards queries to other resolvers. Its sockets are opened in the
+// namespace of the calling thread: the node's.
 type Forwarder struct {
 	node  func() []netip.AddrPort
 	slots chan struct{}
 }
 
-// NewForwarder asks the given resolvers where a network names none; without
-// any, those of the node's /etc/resolv.conf.
+// NewForwarder returns a Forwarder that uses the given resolvers for a network
+// without its own; if there are none, those of the node's /etc/resolv.conf.
 func NewForwarder(servers []netip.AddrPort) *Forwarder {
 	f := &Forwarder{slots: make(chan struct{}, nodePending), node: func() []netip.AddrPort { return servers }}
 	if len(servers) == 0 {
@@ -42,7 +42,7 @@ var (
 	errBusy   = errors.New("too many concurrent queries")
 )
 
-// servers to ask for the network.
+// servers returns the servers for the network.
 func (f *Forwarder) servers(z *Zone) []netip.AddrPort {
 	all := z.facts.Servers
 	if len(all) == 0 && z.facts.Node {
@@ -51,7 +51,7 @@ func (f *Forwarder) servers(z *Zone) []netip.AddrPort {
 	return all[:min(len(all), maxServers)]
 }
 
-// ask the servers in turn. The answer is one to this question.
+// ask queries the servers in turn. The answer matches the query.
 func (f *Forwarder) ask(ctx context.Context, q *question, servers []netip.AddrPort) (last *dns.Msg, err error) {
 	select {
 	case f.slots <- struct{}{}:
@@ -70,7 +70,7 @@ func (f *Forwarder) ask(ctx context.Context, q *question, servers []netip.AddrPo
 		}
 		last = m
 		if m.Rcode == dns.RcodeSuccess || m.Rcode == dns.RcodeNameError {
-			break // the others would not know better
+			break // the other servers would give the same answer
 		}
 	}
 	if last != nil {
@@ -79,7 +79,7 @@ func (f *Forwarder) ask(ctx context.Context, q *question, servers []netip.AddrPo
 	return nil, err
 }
 
-// exchange with one server; by TCP when its answer is too long for UDP.
+// exchange queries one server, over TCP if its answer is too long for UDP.
 func exchange(ctx context.Context, q *question, server netip.AddrPort) (*dns.Msg, error) {
 	out := &dns.Msg{MsgHdr: dns.MsgHdr{Id: dns.Id(), RecursionDesired: true, CheckingDisabled: q.noCheck}, Question: []dns.Question{q.q}, Extra: []dns.RR{option(q.dnssec)}}
 	var cut *dns.Msg
@@ -88,7 +88,7 @@ func exchange(ctx context.Context, q *question, server netip.AddrPort) (*dns.Msg
 		m, _, err := c.ExchangeContext(ctx, out, server.String())
 		switch {
 		case err != nil && cut != nil:
-			return cut, nil // it says so
+			return cut, nil // it is marked as truncated
 		case err != nil:
 			return nil, err
 		case !m.Response || len(m.Question) != 1 || !strings.EqualFold(m.Question[0].Name, q.q.Name) || m.Question[0].Qtype != q.q.Qtype || m.Question[0].Qclass != q.q.Qclass:
@@ -101,7 +101,8 @@ func exchange(ctx context.Context, q *question, server netip.AddrPort) (*dns.Msg
 	return cut, nil
 }
 
-// resolvConf gives the file's name servers, read again now and then.
+// resolvConf returns a function that returns the file's name servers, reading
+// it again at most every rereadTime.
 func resolvConf(path string) func() []netip.AddrPort {
 	var mu sync.Mutex
 	var at time.Time
@@ -113,7 +114,7 @@ func resolvConf(path string) func() []netip.AddrPort {
 			at = time.Now()
 			text, err := os.ReadFile(path)
 			if err != nil {
-				text = nil // it may come back
+				text = nil // the file may be replaced later
 			}
 			servers = parseResolvConf(string(text))
 		}

@@ -8,10 +8,10 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// hidden are the tops of what no resolver outside is asked for: names that mean
-// something only here or nowhere (RFC 6761, 6762, 7686, 8375, 9462, and
-// ICANN's "internal"), and addresses that are somebody's private ones (RFC
-// 6303). A node's resolver may know the operator's.
+// hidden are the top names that are never forwarded: names that are only valid
+// locally or not at all (RFC 6761, 6762, 7686, 8375, 9462, and ICANN's
+// "internal"), and private addresses (RFC 6303). A node's resolver may know
+// the operator's.
 var hidden = func() map[string]bool {
 	all := map[string]bool{"localhost.": true, "local.": true, "internal.": true, "invalid.": true, "onion.": true, "home.arpa.": true, "resolver.arpa.": true}
 	for _, p := range sdn.NotPublic {
@@ -22,14 +22,14 @@ var hidden = func() map[string]bool {
 	return all
 }()
 
-// reverseZones hold the names of the range's addresses: one, or as many as a
-// range has that does not end with a label (at most 128).
+// reverseZones returns the zones with the names of the range's addresses: one,
+// or several for a range that does not end at a label boundary (at most 128).
 func reverseZones(p netip.Prefix) (zones []string) {
 	if !p.IsValid() {
 		return nil
 	}
 	p = p.Masked()
-	step, suffix := 8, "in-addr.arpa." // bits of a label
+	step, suffix := 8, "in-addr.arpa." // bits per label
 	if p.Addr().Is6() {
 		step, suffix = 4, "ip6.arpa."
 	}

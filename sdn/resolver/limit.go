@@ -8,29 +8,29 @@ import (
 
 // Limits of what guests can make a node do.
 const (
-	questionsPerSecond = 200 // of one guest
+	questionsPerSecond = 200 // per guest
 	burst              = 400
-	guestPending       = 32   // of one guest, asked of others
-	networkPending     = 64   // of one network
-	nodePending        = 1024 // of all
-	guestConns         = 4    // TCP, of one guest
+	guestPending       = 32   // per guest, forwarded
+	networkPending     = 64   // per network
+	nodePending        = 1024 // per node
+	guestConns         = 4    // TCP, per guest
 	networkConns       = 32
 )
 
-// limiter of one network.
+// limiter limits the guests of one network.
 type limiter struct {
 	now func() time.Time
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	guests map[netip.Addr]*allowance
-	// pending and conns of the network.
+	// pending and conns count those of the network.
 	pending, conns int
 }
 
-// allowance of one guest.
+// allowance is the state of one guest.
 type allowance struct {
 	tokens         float64
-	at             time.Time // when tokens was right
+	at             time.Time // time of the value of tokens
 	pending, conns int
 }
 
@@ -38,7 +38,7 @@ func newLimiter(now func() time.Time) *limiter {
 	return &limiter{now: now, guests: map[netip.Addr]*allowance{}}
 }
 
-// maxGuests that are remembered: more than a network has at work.
+// maxGuests limits the stored guests: more than a network has active ones.
 const maxGuests = 4096
 
 func (l *limiter) guest(a netip.Addr) *allowance {
@@ -57,7 +57,7 @@ func (l *limiter) guest(a netip.Addr) *allowance {
 	return g
 }
 
-// ask tells whether the guest may ask one question more.
+// ask reports whether the guest may send one more query.
 func (l *limiter) ask(a netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,8 @@ func (l *limiter) ask(a netip.Addr) bool {
 	return true
 }
 
-// begin something that takes time; done ends it; nil: not now.
+// begin starts a pending query. It returns a function that ends it, or nil if
+// the limit is reached.
 func (l *limiter) begin(a netip.Addr) (done func()) {
 	return l.take(a, func(g *allowance) (*int, int, *int, int) { return &g.pending, guestPending, &l.pending, networkPending })
 }

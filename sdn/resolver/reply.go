@@ -6,27 +6,28 @@ import (
 	"github.com/miekg/dns"
 )
 
-// udpSize is how long a packet gets (DNS flag day 2020): never a fragment.
+// udpSize is the maximum size of a UDP packet (DNS flag day 2020), which is
+// never fragmented.
 const udpSize = 1232 // bytes
 
-// question is what remains of a guest's packet.
+// question is the query in a guest's packet.
 type question struct {
 	id      uint16
 	q       dns.Question
 	recurse bool
 	noCheck bool // CD: the guest checks signatures itself
 	edns    bool
-	dnssec  bool // DO: it wants them
-	size    int  // bytes of a reply by UDP
+	dnssec  bool // DO: the guest requests signatures
+	size    int  // maximum bytes of a reply over UDP
 }
 
-// read a packet. A refusal is the reply to one that is no question for us; both
-// nil: there is nothing to say.
+// read decodes a packet. It returns a refusal for one that is not a supported
+// query, and nil for both if no reply may be sent.
 func read(packet []byte) (*question, *dns.Msg) {
 	var m dns.Msg
 	if err := m.Unpack(packet); err != nil || m.Response {
 		if len(packet) < 12 || m.Response || packet[2]&0x80 != 0 {
-			return nil, nil // answered, two servers would talk for ever
+			return nil, nil // with replies to replies, two servers would exchange packets for ever
 		}
 		return nil, refusal(&m, dns.RcodeFormatError)
 	}
@@ -70,19 +71,19 @@ func option(dnssec bool) *dns.OPT {
 	return o
 }
 
-// reply without records.
+// reply returns a reply without records.
 func (q *question) reply(code int) *dns.Msg {
 	return &dns.Msg{MsgHdr: dns.MsgHdr{Id: q.id, Response: true, RecursionDesired: q.recurse, RecursionAvailable: true, CheckingDisabled: q.noCheck, Rcode: code},
 		Question: []dns.Question{q.q}}
 }
 
-// local reply.
+// local returns a reply from local data.
 func (q *question) local(a answer) *dns.Msg {
 	m := q.reply(a.code)
 	m.Authoritative = a.code != dns.RcodeRefused
 	m.Answer = a.records
 	for _, r := range m.Answer {
-		r.Header().Name = q.q.Name // as the guest writes it
+		r.Header().Name = q.q.Name // in the guest's spelling
 	}
 	if a.soa != nil {
 		m.Ns = []dns.RR{a.soa}
@@ -90,14 +91,14 @@ func (q *question) local(a answer) *dns.Msg {
 	return m
 }
 
-// relayed is the reply that others gave.
+// relayed returns the reply of another resolver.
 func (q *question) relayed(from *dns.Msg) *dns.Msg {
 	m := q.reply(from.Rcode)
 	m.AuthenticatedData, m.Truncated = from.AuthenticatedData, from.Truncated
 	m.Answer, m.Ns = from.Answer, from.Ns
 	for _, r := range from.Extra {
 		switch r.(type) {
-		case *dns.OPT, *dns.TSIG, *dns.SIG: // between them and us
+		case *dns.OPT, *dns.TSIG, *dns.SIG: // these concern only the connection to that resolver
 		default:
 			m.Extra = append(m.Extra, r)
 		}
@@ -105,12 +106,12 @@ func (q *question) relayed(from *dns.Msg) *dns.Msg {
 	return m
 }
 
-// pack a reply into so many bytes.
+// pack encodes a reply into at most size bytes.
 func (q *question) pack(m *dns.Msg, size int) ([]byte, error) {
 	if q.edns {
 		m.Extra = append(m.Extra, option(q.dnssec))
 	} else if m.Rcode > 0xf {
-		m.Rcode = dns.RcodeServerFailure // there is no room for more
+		m.Rcode = dns.RcodeServerFailure // without EDNS a code has 4 bits
 	}
 	m.Truncate(size)
 	b, err := m.Pack()

@@ -22,7 +22,7 @@ func TestRead(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		packet []byte
-		want   string // code of the refusal; "": a question; "nothing"
+		want   string // code of the refusal; "": a query; "nothing": no reply
 	}{
 		"plain":             {packet(func(*dns.Msg) {}), ""},
 		"EDNS":              {packet(func(m *dns.Msg) { m.SetEdns0(4096, true) }), ""},
@@ -47,22 +47,22 @@ func TestRead(t *testing.T) {
 		case no != nil:
 			got = dns.RcodeToString[no.Rcode]
 			if b, err := no.Pack(); err != nil || len(b) > dns.MinMsgSize {
-				t.Errorf("%s: the refusal has %d bytes, %v", name, len(b), err)
+				t.Errorf("%s: the refusal has %d bytes, %v, want at most %d", name, len(b), err, dns.MinMsgSize)
 			}
 		}
 		if got = strings.Replace(got, "BADSIG", "BADVERS", 1); got != c.want { // one number, two names
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+			t.Errorf("%s: read = %q, want %q", name, got, c.want)
 		}
 	}
 	for size, want := range map[uint16]int{0: 512, 100: 512, 900: 900, 65535: udpSize} {
 		if q, _ := read(packet(func(m *dns.Msg) { m.SetEdns0(size, false) })); q == nil || q.size != want {
-			t.Errorf("EDNS with %d bytes: %+v, want %d", size, q, want)
+			t.Errorf("read of EDNS with %d bytes = %+v, want a reply size of %d", size, q, want)
 		}
 	}
 }
 
-// Whatever a guest sends, it gets at most one reply, which is one, is not too
-// long, and says nothing of others' packets.
+// FuzzPacket checks that for any packet a guest gets at most one reply, which
+// is valid, not too long, and matches the packet.
 func FuzzPacket(f *testing.F) {
 	for _, m := range []*dns.Msg{query("web.shop.internal.", dns.TypeA), query("5.0.64.10.in-addr.arpa.", dns.TypePTR), query("www.example.", dns.TypeANY), query(".", dns.TypeNS)} {
 		m.SetEdns0(1400, true)
@@ -72,7 +72,7 @@ func FuzzPacket(f *testing.F) {
 	f.Add([]byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\xc0\x0c\x00\x01\x00\x01"))
 	z := NewZone(facts())
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // nothing is really asked of others
+	cancel() // so that nothing is forwarded
 	forward := &Forwarder{slots: make(chan struct{}, nodePending), node: func() []netip.AddrPort { return []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1")} }}
 	s := &server{Resolver: New(book{z}, forward), network: "net-1", limits: newLimiter(time.Now), ctx: ctx}
 	guest := netip.MustParseAddr("127.0.0.1")
@@ -82,7 +82,7 @@ func FuzzPacket(f *testing.F) {
 			said := s.handle(packet, guest, udp, func(b []byte) { replies = append(replies, b) })
 			s.running.Wait()
 			if said != (len(replies) == 1) || len(replies) > 1 {
-				t.Fatalf("%v, and %d replies", said, len(replies))
+				t.Fatalf("handle = %v with %d replies, want at most one, and true if there is one", said, len(replies))
 			}
 			if !said {
 				continue
@@ -93,10 +93,10 @@ func FuzzPacket(f *testing.F) {
 			}
 			var m dns.Msg
 			if err := m.Unpack(replies[0]); err != nil || len(replies[0]) > limit || len(replies[0]) < 12 {
-				t.Fatalf("a reply of %d bytes: %v", len(replies[0]), err)
+				t.Fatalf("reply of %d bytes: %v, want a message of 12 to %d bytes", len(replies[0]), err, limit)
 			}
 			if !m.Response || replies[0][0] != packet[0] || replies[0][1] != packet[1] {
-				t.Fatalf("no reply to it: %v", m.MsgHdr)
+				t.Fatalf("reply header = %v, want a response with the ID of the packet", m.MsgHdr)
 			}
 		}
 	})

@@ -16,24 +16,24 @@ import (
 
 // Limits of a packet and a connection.
 const (
-	maxQuestion = 2048 // bytes; real ones have some hundred
+	maxQuestion = 2048 // bytes; ordinary ones have some hundred
 	idleTime    = 10 * time.Second
 	writeTime   = 5 * time.Second
 )
 
-// Resolver answers the guests of a node.
+// Resolver serves the guests of a node.
 type Resolver struct {
 	source  Source
 	forward *Forwarder
 }
 
-// New answers nobody yet.
+// New returns a Resolver without networks.
 func New(source Source, forward *Forwarder) *Resolver {
 	return &Resolver{source: source, forward: forward}
 }
 
-// Serve the guests of a network at these sockets until it is closed; then they
-// are closed too.
+// Serve serves the guests of a network at these sockets until the returned
+// Closer is closed, which closes the sockets too.
 func (r *Resolver) Serve(network api.NetworkID, udp net.PacketConn, tcp net.Listener) io.Closer {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{Resolver: r, network: network, limits: newLimiter(time.Now), udp: udp, tcp: tcp, ctx: ctx, cancel: cancel}
@@ -54,7 +54,7 @@ type server struct {
 	running sync.WaitGroup
 }
 
-// Close ends what is under way.
+// Close ends pending queries and closes the sockets.
 func (s *server) Close() error {
 	s.cancel()
 	err := errors.Join(s.udp.Close(), s.tcp.Close())
@@ -62,7 +62,7 @@ func (s *server) Close() error {
 	return err
 }
 
-// source of a packet, if it is a guest's.
+// guest returns the source of a packet, and whether it is a guest's address.
 func (s *server) guest(a net.Addr) (netip.Addr, bool) {
 	p, err := netip.ParseAddrPort(a.String())
 	addr := p.Addr().Unmap().WithZone("")
@@ -77,7 +77,7 @@ func (s *server) packets() {
 			if s.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // what a packet may have done to the socket
+			time.Sleep(10 * time.Millisecond) // such as an ICMP error for an earlier packet
 			continue
 		}
 		guest, ok := s.guest(from)
@@ -85,7 +85,7 @@ func (s *server) packets() {
 			continue
 		}
 		s.handle(buf[:n], guest, true, func(reply []byte) {
-			_, _ = s.udp.WriteTo(reply, from) // a guest that has gone
+			_, _ = s.udp.WriteTo(reply, from) // an error means that the guest has ended
 		})
 	}
 }
@@ -97,7 +97,7 @@ func (s *server) connections() {
 			if s.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // no descriptors, for now
+			time.Sleep(10 * time.Millisecond) // such as too many open files
 			continue
 		}
 		guest, ok := s.guest(c.RemoteAddr())
@@ -116,7 +116,7 @@ func (s *server) connections() {
 	}
 }
 
-// connection answers one question after the other (RFC 7766).
+// connection answers queries one after the other (RFC 7766).
 func (s *server) connection(c net.Conn, guest netip.Addr) {
 	stop := context.AfterFunc(s.ctx, func() { _ = c.Close() })
 	defer stop()
@@ -146,7 +146,8 @@ func (s *server) connection(c net.Conn, guest netip.Addr) {
 	}
 }
 
-// handle a packet: send is called once, now or later; false: never.
+// handle handles a packet. It returns true if send is called once, now or
+// later, and false if never.
 func (s *server) handle(packet []byte, guest netip.Addr, udp bool, send func([]byte)) bool {
 	q, no := read(packet)
 	if q == nil && no == nil {
@@ -166,8 +167,8 @@ func (s *server) handle(packet []byte, guest netip.Addr, udp bool, send func([]b
 			size = q.size
 		}
 		b, err := q.pack(m, size)
-		if err != nil { // others' records that cannot be written again
-			b, _ = q.pack(q.reply(dns.RcodeServerFailure), size) // a question that was read can be written
+		if err != nil { // records of another resolver that cannot be encoded
+			b, _ = q.pack(q.reply(dns.RcodeServerFailure), size) // a query that was decoded can be encoded
 		}
 		send(b)
 	}
@@ -181,7 +182,7 @@ func (s *server) handle(packet []byte, guest netip.Addr, udp bool, send func([]b
 		return true
 	}
 	servers := s.forward.servers(z)
-	if len(servers) == 0 || !q.recurse { // who does not want us to ask wants to know who has asked
+	if len(servers) == 0 || !q.recurse { // a query without recursion asks for cached names of others
 		say(q.reply(dns.RcodeRefused))
 		return true
 	}

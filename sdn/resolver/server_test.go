@@ -20,7 +20,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// book is a Source with one network, whose guests are on the loopback.
+// book is a Source with one network, whose guests are on the loopback
+// interface.
 type book struct{ zone *Zone }
 
 func (b book) Guest(n api.NetworkID, a netip.Addr) bool {
@@ -34,7 +35,7 @@ func (b book) Zone(n api.NetworkID) *Zone {
 	return b.zone
 }
 
-// outside is a resolver that remembers what it was asked.
+// outside is a resolver that records the queries it receives.
 type outside struct {
 	addr netip.AddrPort
 
@@ -103,8 +104,8 @@ func (o *outside) heard() []string {
 	return slices.Clone(o.asked)
 }
 
-// listen on one port of the loopback with both. The system gives a port that is
-// free for UDP; somebody else may have it for TCP.
+// listen listens on one port of the loopback interface with UDP and TCP. The
+// system chooses a port that is free for UDP; it may be in use for TCP.
 func listen(t testing.TB) (net.PacketConn, net.Listener) {
 	t.Helper()
 	for try := 0; ; try++ {
@@ -123,7 +124,7 @@ func listen(t testing.TB) (net.PacketConn, net.Listener) {
 	}
 }
 
-// serving on the loopback; where.
+// serving serves a zone on the loopback interface and returns the address.
 func serving(t testing.TB, z *Zone, servers ...netip.AddrPort) (string, *server) {
 	t.Helper()
 	udp, tcp := listen(t)
@@ -142,7 +143,7 @@ func ask(t testing.TB, network, at string, q *dns.Msg) *dns.Msg {
 	c := dns.Client{Net: network, Timeout: 20 * time.Second}
 	m, _, err := c.Exchange(q, at)
 	if err != nil {
-		t.Fatalf("%s %s: %v", network, q.Question[0].Name, err)
+		t.Fatalf("query of %s over %s: %v", q.Question[0].Name, network, err)
 	}
 	return m
 }
@@ -154,46 +155,47 @@ func TestServe(t *testing.T) {
 		m := ask(t, network, at, query("Web.shop.internal.", dns.TypeA))
 		if len(m.Answer) != 1 || m.Answer[0].(*dns.A).A.String() != "10.64.0.5" || m.Answer[0].Header().Name != "Web.shop.internal." ||
 			!m.Authoritative || !m.RecursionAvailable || m.IsEdns0() != nil {
-			t.Errorf("%s: %v", network, m)
+			t.Errorf("answer for web over %s = %v, want 10.64.0.5 with the queried spelling, authoritative, without EDNS", network, m)
 		}
 		q := query("web.shop.internal.", dns.TypeA)
 		q.SetEdns0(4096, true)
 		if m := ask(t, network, at, q); len(m.Answer) != 1 || m.IsEdns0() == nil || m.IsEdns0().UDPSize() != udpSize || !m.IsEdns0().Do() {
-			t.Errorf("%s with EDNS: %v", network, m)
+			t.Errorf("answer over %s with EDNS = %v, want one record, DO and a size of %d", network, m, udpSize)
 		}
 		if m := ask(t, network, at, query("nobody.shop.internal.", dns.TypeA)); m.Rcode != dns.RcodeNameError || len(m.Ns) != 1 {
-			t.Errorf("%s: %v", network, m)
+			t.Errorf("answer for an unknown name over %s = %v, want NXDOMAIN with a SOA", network, m)
 		}
 		if m := ask(t, network, at, query("www.example.", dns.TypeA)); len(m.Answer) != 1 || m.Authoritative || m.IsEdns0() != nil {
-			t.Errorf("%s: %v", network, m)
+			t.Errorf("answer for an external name over %s = %v, want one record, not authoritative, without EDNS", network, m)
 		}
 		if m := ask(t, network, at, query("none.example.", dns.TypeA)); m.Rcode != dns.RcodeNameError {
-			t.Errorf("%s: %v", network, m)
+			t.Errorf("answer for an unknown external name over %s = %v, want NXDOMAIN", network, m)
 		}
 		if m := ask(t, network, at, query("broken.example.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure {
-			t.Errorf("%s: %v", network, m)
+			t.Errorf("answer for a name with a failing server over %s = %v, want SERVFAIL", network, m)
 		}
 		if m := ask(t, network, at, query("other.example.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure {
-			t.Errorf("%s, an answer to another question: %v", network, m)
+			t.Errorf("answer over %s if the server answers another query = %v, want SERVFAIL", network, m)
 		}
 	}
-	// A long answer: cut by UDP, whole by TCP.
+	// A long answer: truncated over UDP, complete over TCP.
 	m := ask(t, "udp", at, query("big.example.", dns.TypeA))
 	if m.Compress = true; !m.Truncated || m.Len() > 512 {
-		t.Errorf("%d bytes by UDP: %v", m.Len(), m.MsgHdr)
+		t.Errorf("answer of %d bytes over UDP with header %v, want at most 512, truncated", m.Len(), m.MsgHdr)
 	}
 	if m := ask(t, "tcp", at, query("big.example.", dns.TypeA)); m.Truncated || len(m.Answer) != 200 {
-		t.Errorf("%d answers by TCP", len(m.Answer))
+		t.Errorf("long answer over TCP has %d records, truncated %v, want 200", len(m.Answer), m.Truncated)
 	}
 	for _, a := range o.heard() {
 		if strings.Contains(a, "internal") {
-			t.Errorf("others were asked for %s", a)
+			t.Errorf("query of %s was forwarded, want no internal names", a)
 		}
 	}
 	if !slices.Contains(o.heard(), "tcp big.example.") {
-		t.Errorf("a long answer was not asked for by TCP: %v", o.heard())
+		t.Errorf("forwarded queries = %v, want big.example. over TCP", o.heard())
 	}
-	// What goes out is our question and nothing of the guest's.
+	// The forwarded query contains nothing of the guest's packet but its name,
+	// type and flags.
 	q := query("www.example.", dns.TypeA)
 	q.CheckingDisabled = true
 	q.SetEdns0(4096, true)
@@ -203,43 +205,44 @@ func TestServe(t *testing.T) {
 	defer o.mu.Unlock()
 	last := o.seen[len(o.seen)-1]
 	if e := last.IsEdns0(); e == nil || len(e.Option) != 0 || e.UDPSize() != udpSize || !e.Do() || !last.CheckingDisabled || last.Id == q.Id {
-		t.Errorf("asked outside: %v", last)
+		t.Errorf("forwarded query = %v, want another ID, EDNS without options, DO and CD", last)
 	}
 }
 
-// Nobody to ask, a dead one first, and who asks about others' questions.
+// TestServers checks the cases without a server, with a dead one first, and
+// queries without recursion.
 func TestServers(t *testing.T) {
 	o := newOutside(t)
 	closed := facts()
 	closed.Node = false
 	at, _ := serving(t, NewZone(closed), o.addr)
 	if m := ask(t, "udp", at, query("www.example.", dns.TypeA)); m.Rcode != dns.RcodeRefused {
-		t.Errorf("from an isolated network: %v", m)
+		t.Errorf("answer in an isolated network = %v, want REFUSED", m)
 	}
 	own := closed
 	own.Servers = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1"), o.addr}
 	at, _ = serving(t, NewZone(own))
 	if m := ask(t, "udp", at, query("www.example.", dns.TypeA)); len(m.Answer) != 1 {
-		t.Errorf("the second server: %v", m)
+		t.Errorf("answer of the second server = %v, want one record", m)
 	}
 	own.Servers = own.Servers[:1]
 	at, _ = serving(t, NewZone(own), o.addr)
 	if m := ask(t, "udp", at, query("www.example.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure {
-		t.Errorf("a dead server: %v", m)
+		t.Errorf("answer with a dead server = %v, want SERVFAIL", m)
 	}
 	q := query("www.example.", dns.TypeA)
 	q.RecursionDesired = false
 	if m := ask(t, "udp", at, q); m.Rcode != dns.RcodeRefused {
-		t.Errorf("without recursion: %v", m)
+		t.Errorf("answer without recursion = %v, want REFUSED", m)
 	}
 	at, _ = serving(t, nil)
 	if m := ask(t, "udp", at, query("www.example.", dns.TypeA)); m.Rcode != dns.RcodeServerFailure {
-		t.Errorf("without a zone: %v", m)
+		t.Errorf("answer without a zone = %v, want SERVFAIL", m)
 	}
 }
 
-// One guest cannot ask more than so much at a time, and is told so; what is
-// known here is answered all the same.
+// TestPending checks that a guest's pending queries are limited with an error,
+// and that names of the zone are answered meanwhile.
 func TestPending(t *testing.T) {
 	o := newOutside(t)
 	at, s := serving(t, NewZone(facts()), o.addr)
@@ -255,10 +258,10 @@ func TestPending(t *testing.T) {
 	for w := patience.Start(); failed.Load() < 10 && !w.Over(20*time.Second); time.Sleep(time.Millisecond) {
 	}
 	if n := failed.Load(); n != 10 {
-		t.Errorf("%d of %d were told to come again, want 10", n, guestPending+10)
+		t.Errorf("%d of %d queries failed, want 10", n, guestPending+10)
 	}
 	if m := ask(t, "udp", at, query("web.shop.internal.", dns.TypeA)); len(m.Answer) != 1 {
-		t.Errorf("meanwhile: %v", m)
+		t.Errorf("answer for a local name meanwhile = %v, want one record", m)
 	}
 	close(o.held)
 	all.Wait()
@@ -270,7 +273,7 @@ func TestPending(t *testing.T) {
 		s.limits.mu.Lock()
 	}
 	if s.limits.pending != 0 {
-		t.Errorf("%d are still under way", s.limits.pending)
+		t.Errorf("%d queries are still pending at the end, want none", s.limits.pending)
 	}
 }
 
@@ -285,14 +288,14 @@ func TestLimiter(t *testing.T) {
 		return n
 	}
 	if n := count(a); n != burst {
-		t.Errorf("%d at once, want %d", n, burst)
+		t.Errorf("%d queries allowed at once, want %d", n, burst)
 	}
 	if n := count(b); n != burst {
-		t.Errorf("another guest: %d, want %d", n, burst)
+		t.Errorf("%d queries of another guest allowed, want %d", n, burst)
 	}
 	now = now.Add(time.Second)
 	if n := count(a); n != questionsPerSecond {
-		t.Errorf("%d after a second, want %d", n, questionsPerSecond)
+		t.Errorf("%d queries allowed after a second, want %d", n, questionsPerSecond)
 	}
 	var done []func()
 	for _, g := range []netip.Addr{a, b, netip.MustParseAddr("10.0.0.3")} {
@@ -302,33 +305,34 @@ func TestLimiter(t *testing.T) {
 			done = append(done, d)
 		}
 		if want := map[bool]int{true: guestPending, false: 0}[g != netip.MustParseAddr("10.0.0.3")]; n != want {
-			t.Errorf("%s: %d under way, want %d", g, n, want)
+			t.Errorf("%d pending queries of %s, want %d", n, g, want)
 		}
 	}
 	for _, d := range done {
 		d()
 	}
 	if d := l.begin(a); d == nil || l.pending != 1 {
-		t.Errorf("%d under way after all were done", l.pending)
+		t.Errorf("%d pending queries after all have ended and one has started, want 1", l.pending)
 	}
 	for i := range 2 * maxGuests {
 		l.ask(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}))
 	}
 	if len(l.guests) > maxGuests+1 || l.guests[a] == nil {
-		t.Errorf("%d guests are remembered", len(l.guests))
+		t.Errorf("%d guests are stored, want at most %d, including %s", len(l.guests), maxGuests+1, a)
 	}
 }
 
-// A stranger is not answered; connections are few.
+// TestStrangers checks that unknown addresses get no answer, and that
+// connections are limited.
 func TestStrangers(t *testing.T) {
 	at, s := serving(t, NewZone(facts()))
 	from := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	c := dns.Client{Timeout: 300 * time.Millisecond, Dialer: &from}
 	if m, _, err := c.Exchange(query("web.shop.internal.", dns.TypeA), at); err == nil {
-		t.Errorf("a stranger is answered: %v", m)
+		t.Errorf("answer for an unknown address = %v, want none", m)
 	}
 	if s.guestKnown("127.0.0.2:1") || !s.guestKnown("127.0.0.1:1") {
-		t.Error("who is a guest")
+		t.Errorf("guestKnown of 127.0.0.2 = %v and of 127.0.0.1 = %v, want false and true", s.guestKnown("127.0.0.2:1"), s.guestKnown("127.0.0.1:1"))
 	}
 	var conns []net.Conn
 	for range guestConns + 1 {
@@ -341,10 +345,10 @@ func TestStrangers(t *testing.T) {
 	}
 	_ = conns[guestConns].SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := conns[guestConns].Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
-		t.Errorf("the connection too many: %v", err)
+		t.Errorf("read of a connection beyond the limit = %v, want it closed", err)
 	}
-	if err := s.Close(); err != nil { // does not wait for those that say nothing
-		t.Error(err)
+	if err := s.Close(); err != nil { // does not wait for idle connections
+		t.Errorf("Close: %v", err)
 	}
 }
 

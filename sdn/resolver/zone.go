@@ -9,39 +9,41 @@ import (
 	"github.com/miekg/dns"
 )
 
-// How long guests may remember: instances come and go.
+// Times for which guests may cache; they are short, because instances come and
+// go.
 const (
-	ttl         = 10 // s, of a name
-	negativeTTL = 5  // s, that there is no such name
+	ttl         = 10 // s, for a name
+	negativeTTL = 5  // s, for a missing name
 )
 
-// Facts that a Zone is made from.
+// Facts are what a Zone is built from.
 type Facts struct {
-	// Domain of the instances' names: "shop.internal".
+	// Domain is the domain of the instances' names: "shop.internal".
 	Domain string
 	// Names of instances, in lower case and without Domain.
 	Names map[string][]netip.Addr
-	// Ranges of the network: only it knows the names of their addresses.
+	// Ranges are the ranges of the network: names of their addresses are never
+	// forwarded.
 	Ranges []netip.Prefix
-	// Servers are asked for names outside, in this order; Node: those of the
-	// node are. Neither: nobody is.
+	// Servers are queried for external names, in this order; if Node is set,
+	// those of the node are. With neither, nothing is forwarded.
 	Servers []netip.AddrPort
 	Node    bool
-	// Hosts and HostNames are the cluster's own: nobody is asked for them.
+	// Hosts and HostNames are the cluster's own: they are never forwarded.
 	Hosts     []netip.Prefix
 	HostNames []string
 }
 
-// Zone is what guests of one network are told. It does not change.
+// Zone is what guests of one network can look up. It is immutable.
 type Zone struct {
 	facts Facts
-	// names that there are; without records: there are others below.
+	// names are the existing names; one without records has others below it.
 	names map[string][]dns.RR
-	// tops of what is answered here or not at all.
+	// tops are the top names that are answered from the zone or not at all.
 	tops map[string]bool
 }
 
-// NewZone of a network.
+// NewZone returns the zone of a network.
 func NewZone(f Facts) *Zone {
 	z := &Zone{facts: f, names: map[string][]dns.RR{}, tops: map[string]bool{}}
 	for _, p := range slices.Concat(f.Ranges, f.Hosts) {
@@ -70,7 +72,7 @@ func NewZone(f Facts) *Zone {
 	return z
 }
 
-// keep what is at or below these names here.
+// keep marks names that are, with all names below, not forwarded.
 func (z *Zone) keep(names ...string) {
 	for _, n := range names {
 		if _, ok := dns.IsDomainName(n); ok && n != "." {
@@ -79,7 +81,7 @@ func (z *Zone) keep(names ...string) {
 	}
 }
 
-// add records; the names above are there with them.
+// add adds records, and makes the names above exist.
 func (z *Zone) add(name string, records ...dns.RR) {
 	z.names[name] = append(z.names[name], records...)
 	for above := parent(name); z.top(above) != ""; above = parent(above) {
@@ -100,7 +102,7 @@ func address(name string, a netip.Addr) dns.RR {
 	return &dns.AAAA{Hdr: header(name, dns.TypeAAAA), AAAA: a.AsSlice()}
 }
 
-// parent of a name; of the last label it is the root.
+// parent returns the parent of a name; of the last label it is the root.
 func parent(name string) string {
 	if next, end := dns.NextLabel(name, 0); !end {
 		return name[next:]
@@ -108,7 +110,8 @@ func parent(name string) string {
 	return "."
 }
 
-// top of what is kept here that the name is at or below; empty: of nothing.
+// top returns the name in tops or hidden that the name is equal to or below;
+// empty if there is none.
 func (z *Zone) top(name string) string {
 	for n := name; n != "."; n = parent(n) {
 		if z.tops[n] || hidden[n] {
@@ -118,18 +121,18 @@ func (z *Zone) top(name string) string {
 	return ""
 }
 
-// answer to a question that is answered here.
+// answer is the answer to a query that is not forwarded.
 type answer struct {
 	code    int // dns.Rcode…
 	records []dns.RR
 	soa     dns.RR // of an answer without records
 }
 
-// answer what is known here; false: others know it.
+// answer answers from the zone; false: the query must be forwarded.
 func (z *Zone) answer(q dns.Question) (answer, bool) {
 	switch {
 	case q.Qclass != dns.ClassINET, q.Qtype == dns.TypeNone, q.Qtype == dns.TypeOPT, q.Qtype >= dns.TypeTKEY && q.Qtype <= dns.TypeANY:
-		return answer{code: dns.RcodeRefused}, true // transfers, "any", and what is no record
+		return answer{code: dns.RcodeRefused}, true // transfers, "any", and types that are not records
 	}
 	name := dns.CanonicalName(q.Name)
 	top := z.top(name)
@@ -155,18 +158,18 @@ func (z *Zone) answer(q dns.Question) (answer, bool) {
 	case top != "":
 		return answer{code: dns.RcodeNameError, soa: soa(top)}, true
 	case dns.CountLabel(name) == 1 && !ofTopLevel[q.Qtype]:
-		// A name without a dot is meant for here. Without a SOA nobody keeps
-		// that: it may be a top-level domain's.
+		// A name without a dot is meant locally. Without a SOA the answer is not
+		// cached: the name may also be a top-level domain.
 		return answer{code: dns.RcodeNameError}, true
 	}
 	return answer{}, false
 }
 
-// ofTopLevel are the records that a guest which checks signatures, or looks
-// for name servers itself, asks top-level domains for.
+// ofTopLevel are the record types that a guest which checks signatures, or
+// resolves by itself, queries top-level domains for.
 var ofTopLevel = map[uint16]bool{dns.TypeNS: true, dns.TypeSOA: true, dns.TypeDS: true, dns.TypeDNSKEY: true}
 
-// soa returns how long the absence of a name may be remembered (RFC 2308).
+// soa returns the record that limits the caching of a missing name (RFC 2308).
 func soa(top string) dns.RR {
 	h := header(top, dns.TypeSOA)
 	h.Ttl = negativeTTL

@@ -25,7 +25,7 @@ func facts() Facts {
 	}
 }
 
-// What is asked, and in one line what is answered: "-" goes to others.
+// TestZone checks queries and their answers in one line: "-" means forwarded.
 func TestZone(t *testing.T) {
 	z := NewZone(facts())
 	for question, want := range map[string]string{
@@ -96,7 +96,7 @@ func TestZone(t *testing.T) {
 		}
 		a, here := z.answer(q)
 		if got := inWords(a, here); got != want {
-			t.Errorf("%s: %q, want %q", question, got, want)
+			t.Errorf("answer to %s = %q, want %q", question, got, want)
 		}
 	}
 }
@@ -128,15 +128,15 @@ func inWords(a answer, here bool) string {
 	return strings.Join(words, " ")
 }
 
-// A network without a domain, and one whose names nobody may have.
+// TestOddZones checks a network without a domain, and one with invalid names.
 func TestOddZones(t *testing.T) {
 	z := NewZone(Facts{Names: map[string][]netip.Addr{"web": addrs("10.0.0.5")}})
 	if a, here := z.answer(dns.Question{Name: "5.0.0.10.in-addr.arpa.", Qtype: dns.TypePTR, Qclass: dns.ClassINET}); inWords(a, here) != "web." {
-		t.Errorf("%s", inWords(a, here))
+		t.Errorf("PTR without a domain = %s, want web.", inWords(a, here))
 	}
 	z = NewZone(Facts{Domain: "..", Names: map[string][]netip.Addr{"": addrs("10.0.0.5")}, HostNames: []string{".", ""}})
 	if a, here := z.answer(dns.Question{Name: "example.com.", Qtype: dns.TypeA, Qclass: dns.ClassINET}); here {
-		t.Errorf("%s", inWords(a, here))
+		t.Errorf("answer for an external name in a zone with invalid names = %s, want it forwarded", inWords(a, here))
 	}
 }
 
@@ -147,9 +147,9 @@ func TestResolvConf(t *testing.T) {
 		words = append(words, s.String())
 	}
 	if want := "127.0.0.53:53 [fe80::1%eth0]:53 192.0.2.1:53"; strings.Join(words, " ") != want {
-		t.Errorf("%q, want %q", words, want)
+		t.Errorf("servers = %q, want %q", words, want)
 	}
 	if s := resolvConf(t.TempDir() + "/none")(); len(s) != 0 {
-		t.Errorf("of no file: %v", s)
+		t.Errorf("servers of a missing file = %v, want none", s)
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 const maxCards = 8 // network cards of an instance
 
-// Ask puts what was asked into the topology's words: of instances with several
-// cards those in a common network, of an address its port. The error is
-// *api.Error.
+// Ask converts a question of the API to ports and addresses of the topology:
+// of instances with several cards it uses those in a common network, of an
+// address its port. The error is an *api.Error.
 func Ask(t sdn.Topology, asked api.TraceQuestion) (q Question, err error) {
 	if q.Protocol, q.Port, err = ParseWhat(asked.Packet); err != nil {
 		return q, err
@@ -54,7 +54,7 @@ func Ask(t sdn.Topology, asked api.TraceQuestion) (q Question, err error) {
 	return q, nil
 }
 
-// senders are the ports that an end may be; none: it is outside.
+// senders returns the ports that an end may be; none if it is external.
 func senders(t sdn.Topology, e api.TraceEnd) ([]sdn.Port, error) {
 	if e.Instance != "" {
 		if all := cards(t, e.Instance); len(all) > 0 {
@@ -72,7 +72,7 @@ func senders(t sdn.Topology, e api.TraceEnd) ([]sdn.Port, error) {
 	return all, nil
 }
 
-// inside a network of somebody here.
+// inside reports whether the address is in a network of the topology.
 func inside(t sdn.Topology, a netip.Addr) bool {
 	return find(t.Networks, func(n sdn.Network) bool { return n.CIDR4.Contains(a) || n.CIDR6.Contains(a) }) != nil
 }

@@ -1,11 +1,11 @@
-// Package trace says in words where a packet goes or dies.
+// Package trace explains where a packet arrives or is dropped.
 //
 //	Topology, Question ─ Explain ─► Verdict           pure: what should happen, rule by rule
 //	                   ─ Flow ────► ovn-trace ─ ParseTrace ─► Real
 //	Verdict, Real ─ Compare ─► lines that a person reads
 //
-// Explain knows what a Topology means; ovn-trace knows what OVN made of it.
-// When the two disagree the answer says so: then the databases are behind, or
-// one of the two is wrong. A connection's first packet is meant; answers to
-// what is let through are let through.
+// Explain evaluates a Topology; ovn-trace evaluates the rows derived from it.
+// If the two disagree the answer says so: then the databases lag behind, or
+// one of the two is wrong. The packet is the first of a connection; replies to
+// allowed packets are allowed.
 package trace

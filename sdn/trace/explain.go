@@ -10,24 +10,24 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// Step of a packet's way.
+// Step is a step on a packet's path.
 type Step struct {
 	OK   bool
 	What string
 }
 
-// Verdict is where a packet goes.
+// Verdict is the result for a packet.
 type Verdict struct {
 	Passes bool
-	// Ports that it may reach; of a load balancer any of several.
+	// Ports are those that it may reach; several for a load balancer.
 	Ports []sdn.PortID
 	Steps []Step
-	// Next is the one next thing to do when it dies.
+	// Next is what to do next if the packet is dropped.
 	Next string
 }
 
-// Explain follows the packet through the topology. The error is *api.Error:
-// an end that there is not.
+// Explain follows the packet through the topology. The error is an *api.Error
+// for an end that does not exist.
 func Explain(t sdn.Topology, q Question) (Verdict, error) {
 	w := &walk{t: t, q: q}
 	if err := w.start(); err != nil {
@@ -47,9 +47,9 @@ type walk struct {
 	v    Verdict
 	dead bool
 
-	source *sdn.Port // nil: outside
+	source *sdn.Port // nil: external
 	from   netip.Addr
-	to     netip.Addr // as the sender writes it
+	to     netip.Addr // destination address of the sender
 }
 
 func (w *walk) ok(format string, args ...any) {
@@ -82,7 +82,7 @@ func (w *walk) network(id api.NetworkID) sdn.Network {
 	return sdn.Network{ID: id}
 }
 
-// start finds both ends and their addresses.
+// start determines both ends and their addresses.
 func (w *walk) start() error {
 	var target *sdn.Port
 	if id := w.q.From.Port; id != "" {
@@ -160,14 +160,14 @@ func (w *walk) follow() {
 	w.away(home)
 }
 
-// service tells whether it goes to what every node has for its guests: metadata
-// and names.
+// service reports whether the destination is a service of every node for its
+// guests: metadata or DNS.
 func (w *walk) service() bool {
 	tcp, udp := w.q.Protocol == api.ProtocolTCP, w.q.Protocol == api.ProtocolUDP
 	return w.to == sdn.MetadataAddress && (tcp && w.q.Port == 80 || (tcp || udp) && w.q.Port == 53)
 }
 
-// egress rules of the sender.
+// egress checks the forbidden addresses and the egress rules of the sender.
 func (w *walk) egress() {
 	for _, p := range w.t.Forbidden {
 		if p.Contains(w.to) {
@@ -181,7 +181,7 @@ func (w *walk) egress() {
 	w.rules(api.Egress, w.source, w.to, "leaves "+w.q.port(w.source.ID))
 }
 
-// local delivery in a network: to a port, a load balancer, or nobody.
+// local delivers in a network: to a port, a load balancer, or nothing.
 func (w *walk) local(n sdn.Network) {
 	if n.Gateway4 == w.to || n.Gateway6 == w.to {
 		if w.q.Protocol == api.ProtocolICMP || w.q.Protocol == api.ProtocolICMP6 {
@@ -203,7 +203,7 @@ func (w *walk) local(n sdn.Network) {
 	w.arrive(p, w.from)
 }
 
-// away: out of the project.
+// away routes out of the project.
 func (w *walk) away(home sdn.Network) {
 	r := find(w.t.Routers, func(r sdn.Router) bool { return r.Project == home.Project })
 	f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return f.Port == w.source.ID && f.Target == w.from })
@@ -231,8 +231,9 @@ func (w *walk) away(home sdn.Network) {
 	w.outside(own, external)
 }
 
-// outside: on the external network, from an address there. It is empty when the
-// question does not tell which one: their ranges may overlap.
+// outside follows the packet on the external network, from an address there.
+// on is empty if the question does not determine the network: ranges may
+// overlap.
 func (w *walk) outside(from netip.Addr, on api.ExternalNetworkID) {
 	here := func(a netip.Addr, x api.ExternalNetworkID) bool { return a == w.to && (on == "" || x == on) }
 	if f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return here(f.Address, f.External) }); f != nil {
@@ -302,7 +303,7 @@ func (w *walk) balancer(l sdn.LoadBalancer, from netip.Addr) {
 	}
 }
 
-// arrive at a port: its groups decide.
+// arrive delivers to a port, if its groups allow it.
 func (w *walk) arrive(p *sdn.Port, from netip.Addr) {
 	w.rules(api.Ingress, p, from, "reaches "+w.q.port(p.ID))
 	if !w.dead {
@@ -310,8 +311,8 @@ func (w *walk) arrive(p *sdn.Port, from netip.Addr) {
 	}
 }
 
-// rules of a port's groups for one direction. peer is the other address as the
-// rules see it.
+// rules evaluates the rules of a port's groups for one direction. peer is the
+// other address as the rules see it.
 func (w *walk) rules(d api.Direction, p *sdn.Port, peer netip.Addr, goes string) {
 	var no []string
 	if len(p.SecurityGroups) == 0 {
@@ -354,7 +355,8 @@ func (w *walk) rules(d api.Direction, p *sdn.Port, peer netip.Addr, goes string)
 		"no rule of %s allows it %s: %s", w.q.port(p.ID), way, strings.Join(no, "; "))
 }
 
-// differs returns why a rule does not speak of this packet; empty: it does.
+// differs returns why a rule does not apply to this packet; empty if it
+// applies.
 func (w *walk) differs(r sdn.Rule, peer netip.Addr) string {
 	switch {
 	case r.Protocol != api.ProtocolAny && r.Protocol != w.q.Protocol:

@@ -26,8 +26,8 @@ func endOf(s string, card int) End {
 	return End{Port: sdn.PortOf(api.InstanceID(s), card)}
 }
 
-// town has two projects: blue with two networks, an isolated one and a load
-// balancer, red with the same range as blue's first.
+// town returns two projects: blue with two networks, an isolated one and a
+// load balancer, red with the same range as blue's first.
 func town() sdn.Topology {
 	p := func(id, network, mac, a4, a6 string, groups ...api.SecurityGroupID) sdn.Port {
 		out := sdn.Port{ID: port(id), Network: api.NetworkID(network), MAC: mac, Address4: addr(a4), SecurityGroups: groups}
@@ -70,8 +70,8 @@ func town() sdn.Topology {
 	}
 }
 
-// questions and whether the packet arrives. The real OVN is asked the same in
-// TestOVNAgrees.
+// questions are packets and whether they arrive. TestOVNAgrees checks the same
+// with the real OVN.
 var questions = []struct {
 	from, to, what string
 	passes         bool
@@ -85,7 +85,7 @@ var questions = []struct {
 	{"ins-db", "ins-app", "icmp", true},
 	{"ins-web", "ins-db", "tcp/5432", false}, // not a member
 	{"ins-db", "ins-web", "tcp/8080", true},
-	{"ins-app", "ins-web", "tcp/8080", false}, // another range
+	{"ins-app", "ins-web", "tcp/8080", false}, // outside the allowed range
 	{"ins-mute", "ins-web", "tcp/443", false},
 	{"ins-mute", "ins-app", "udp/53", false},
 	{"ins-bare", "ins-web", "tcp/443", false},
@@ -95,7 +95,7 @@ var questions = []struct {
 	{"ins-app", "10.64.0.77", "tcp/443", false},
 	{"ins-app", "192.0.2.1", "tcp/22", false},
 	{"ins-app", "198.51.100.1", "tcp/443", true},
-	{"ins-red", "198.51.100.1", "tcp/443", false}, // no way out
+	{"ins-red", "198.51.100.1", "tcp/443", false}, // no external network
 	{"ins-red", "10.64.1.7", "tcp/5432", false},
 	{"ins-app", "169.254.169.254", "tcp/80", true},
 	{"ins-bare", "169.254.169.254", "tcp/80", true},
@@ -126,21 +126,21 @@ func ask(t *testing.T, from, to, what string) Question {
 func TestExplain(t *testing.T) {
 	top, problems := town().Check()
 	if len(problems) > 0 {
-		t.Fatalf("%+v", problems)
+		t.Fatalf("Check of the test's topology = %+v, want no problems", problems)
 	}
 	var golden strings.Builder
 	for _, c := range questions {
 		q := ask(t, c.from, c.to, c.what)
 		v, err := Explain(top, q)
 		if err != nil {
-			t.Errorf("%s to %s: %v", c.from, c.to, err)
+			t.Errorf("Explain from %s to %s: %v", c.from, c.to, err)
 			continue
 		}
 		if v.Passes != c.passes {
-			t.Errorf("%s to %s, %s: passes %v", c.from, c.to, c.what, v.Passes)
+			t.Errorf("%s to %s, %s: passes = %v, want %v", c.from, c.to, c.what, v.Passes, c.passes)
 		}
 		if !v.Passes && v.Next == "" {
-			t.Errorf("%s to %s, %s: dies, and nothing is said about what to do", c.from, c.to, c.what)
+			t.Errorf("%s to %s, %s: dropped without Next, want what to do", c.from, c.to, c.what)
 		}
 		golden.WriteString(strings.Join(Lines(q, v, nil, ""), "\n") + "\n\n")
 	}
@@ -155,7 +155,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if golden.String() != string(want) {
-		t.Errorf("not as in %s (-update writes it):\n%s", file, golden.String())
+		t.Errorf("explanations differ from %s; if intended, run with -update:\n%s", file, golden.String())
 	}
 }
 
@@ -168,12 +168,12 @@ func TestBadQuestions(t *testing.T) {
 		_, err := Explain(town(), ask(t, c.from, c.to, c.what))
 		var e *api.Error
 		if !errors.As(err, &e) {
-			t.Errorf("%s to %s, %s: %v", c.from, c.to, c.what, err)
+			t.Errorf("%s to %s, %s: error = %v, want an *api.Error", c.from, c.to, c.what, err)
 		}
 	}
 	for _, what := range []string{"", "tcp", "tcp/", "tcp/0", "tcp/65536", "icmp/8", "sctp/1", "tcp/-1", "any"} {
 		if _, _, err := ParseWhat(what); err == nil {
-			t.Errorf("%q is a packet", what)
+			t.Errorf("ParseWhat(%q) = nil, want an error", what)
 		}
 	}
 }

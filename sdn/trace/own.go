@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// Own is the topology as a project may know it: what others have is outside.
+// Own returns the topology that is visible to a project: objects of others are
+// external to it.
 func Own(t sdn.Topology, project api.ProjectID) sdn.Topology {
 	networks := map[api.NetworkID]bool{}
 	for _, n := range t.Networks {

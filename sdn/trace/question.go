@@ -9,23 +9,23 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// Question is a packet: who sends what to whom.
+// Question is a packet: its source, destination and protocol.
 type Question struct {
-	// From is a port, or an address outside.
+	// From and To are a port or an external address.
 	From, To End
 	Protocol api.Protocol // tcp, udp, icmp or icmp6
-	Port     uint16       // of tcp and udp
-	// Name puts a name in place of an id; nil: ids.
+	Port     uint16       // for tcp and udp
+	// Name returns the name of an ID; nil: IDs are used.
 	Name func(id string) string
 }
 
-// End of a connection: one of the two is set.
+// End is an end of a connection: one of the two fields is set.
 type End struct {
 	Port    sdn.PortID
 	Address netip.Addr
 }
 
-// ParseWhat reads "tcp/443", "udp/53", "icmp" or "icmp6".
+// ParseWhat parses "tcp/443", "udp/53", "icmp" or "icmp6".
 func ParseWhat(text string) (api.Protocol, uint16, error) {
 	name, number, has := strings.Cut(strings.ToLower(text), "/")
 	bad := func() (api.Protocol, uint16, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 )
 
-// Flow is what ovn-trace is asked: its arguments after the options that name
-// the database. The error is *api.Error.
+// Flow returns the arguments of ovn-trace after the options that select the
+// database. The error is an *api.Error.
 func Flow(t sdn.Topology, q Question) ([]string, error) {
 	w := &walk{t: t, q: q}
 	if err := w.start(); err != nil {
@@ -22,7 +22,7 @@ func Flow(t sdn.Topology, q Question) ([]string, error) {
 		return nil, api.Errorf(api.CodeInvalid, "OVN can trace only packets that an instance sends")
 	}
 	n := w.network(w.source.Network)
-	mac := ovn.MAC("router", string(n.Project), string(n.ID)) // the gateway's
+	mac := ovn.MAC("router", string(n.Project), string(n.ID)) // MAC of the gateway
 	switch {
 	case w.to == sdn.MetadataAddress:
 		mac = ovn.MetadataMAC(n.ID)
@@ -46,25 +46,25 @@ func Flow(t sdn.Topology, q Question) ([]string, error) {
 		match += fmt.Sprintf(" && %s.src == 40000 && %s.dst == %d", q.Protocol, q.Protocol, q.Port)
 	}
 	args := []string{"--detailed"}
-	for range 12 { // the first packet of a connection, wherever it is looked up
+	for range 12 { // the first packet of a connection, at every lookup
 		args = append(args, "--ct=new")
 	}
 	return append(args, ovn.SwitchName(n.ID), match), nil
 }
 
-// Real is what ovn-trace said.
+// Real is the result of ovn-trace.
 type Real struct {
-	// Ports that it was given to.
+	// Ports are those that it was delivered to.
 	Ports []sdn.PortID
-	// Out: it left for the physical network.
+	// Out means that it left for the physical network.
 	Out bool
-	// Answered: the router or the network itself answered it.
+	// Answered means that the router or the network itself answered it.
 	Answered bool
-	// Table and Match of the last flow that dropped it.
+	// Table and Match are those of the last flow that dropped it.
 	Table, Match string
 }
 
-// Passes tells that it came to somebody.
+// Passes reports whether it was delivered.
 func (r Real) Passes() bool { return len(r.Ports) > 0 || r.Out || r.Answered }
 
 const maxTrace = 1 << 20 // bytes
@@ -74,7 +74,7 @@ var (
 	tableLine  = regexp.MustCompile(`^\d{1,3}\. ([a-z0-9_]{1,60})(?: \([^)]{1,80}\))?: (.+)$`)
 )
 
-// ParseTrace reads what ovn-trace --detailed writes (ovn-trace(8)).
+// ParseTrace parses the output of ovn-trace --detailed (ovn-trace(8)).
 func ParseTrace(text string) (Real, error) {
 	if len(text) > maxTrace {
 		return Real{}, fmt.Errorf("output of ovn-trace has %d bytes, want at most %d", len(text), maxTrace)
@@ -82,7 +82,7 @@ func ParseTrace(text string) (Real, error) {
 	var r Real
 	var table, match string
 	seen := false
-	asking := false // what follows is the router's question who has an address
+	asking := false // the following lines are about the router's ARP or ND request
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if m := tableLine.FindStringSubmatch(line); m != nil {
@@ -98,7 +98,7 @@ func ParseTrace(text string) (Real, error) {
 		case strings.HasPrefix(line, "arp {") || strings.HasPrefix(line, "nd_ns {"):
 			asking, r.Table, r.Match = true, table, match
 		case m != nil && m[2] == "localnet":
-			r.Out = true // the packet itself, or the question before it
+			r.Out = true // the packet itself, or the request before it
 		case m != nil && asking:
 		case m != nil && m[2] != "patch" && m[2] != "l3gateway" && m[2] != "router":
 			if !slices.Contains(r.Ports, sdn.PortID(m[1])) && len(r.Ports) < 4096 {
@@ -116,7 +116,8 @@ func ParseTrace(text string) (Real, error) {
 	return r, nil
 }
 
-// where in words; the table's name for who knows OVN.
+// where describes the table in words, or returns its name if there is no
+// description.
 func (r Real) where() string {
 	words := map[string]string{
 		"ls_in_check_port_sec": "port security: the sender's MAC and addresses", "ls_in_apply_port_sec": "port security: the sender's MAC and addresses",
@@ -133,8 +134,8 @@ func (r Real) where() string {
 	return words + " (" + r.Table + ")"
 }
 
-// Lines for a person: the verdict, and whether OVN agrees. asked is nil where
-// OVN was not asked, with the reason in why.
+// Lines returns the readable result: the verdict, and whether OVN agrees.
+// asked is nil if OVN was not queried, with the reason in why.
 func Lines(q Question, v Verdict, asked *Real, why string) []string {
 	head := "arrives"
 	if !v.Passes {

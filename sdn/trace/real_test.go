@@ -15,13 +15,13 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// What sdn/ovn makes of the topology, ovn-northd of that, and ovn-trace of
-// that, says the same as Explain.
+// TestOVNAgrees checks that the rows of sdn/ovn for the topology, processed by
+// ovn-northd and traced with ovn-trace, give the same result as Explain.
 func TestOVNAgrees(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some 5 s of real daemons")
+		t.Skip("runs real daemons for some 5 s")
 	}
-	dir, err := os.MkdirTemp("", "ovntr") // unix sockets have short names
+	dir, err := os.MkdirTemp("", "ovntr") // paths of unix sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestOVNAgrees(t *testing.T) {
 	for _, db := range []string{"nb", "sb"} {
 		file := filepath.Join(dir, db+".db")
 		if out, err := run(nil, "ovsdb-tool", "create", file, "/usr/share/ovn/ovn-"+db+".ovsschema"); err != nil {
-			t.Skipf("host: no OVN: %v: %s", err, out)
+			t.Skipf("host: create an OVN database: %v: %s", err, out)
 		}
 		socket := filepath.Join(dir, db)
 		endpoint[db] = "unix:" + socket
@@ -61,34 +61,35 @@ func TestOVNAgrees(t *testing.T) {
 	start("ovn-northd", "--ovnnb-db="+endpoint["nb"], "--ovnsb-db="+endpoint["sb"], "--unixctl="+dir+"/northd.ctl", "-vconsole:off")
 	top, problems := town().Check()
 	if len(problems) > 0 {
-		t.Fatalf("%+v", problems)
+		t.Fatalf("Check of the test's topology = %+v, want no problems", problems)
 	}
 	controller := ovn.New(ovn.Options{NB: []string{endpoint["nb"]}, SB: []string{endpoint["sb"]}})
 	defer controller.Close()
 	if err := controller.Apply(t.Context(), top); err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; ; i++ { // ovn-northd has seen all
+	for i := 0; ; i++ { // wait until ovn-northd has processed everything
 		if out, err := run(nil, "ovn-nbctl", "--db="+endpoint["nb"], "--timeout=60", "--wait=sb", "sync"); err == nil {
 			break
 		} else if i == 3 {
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("ovn-nbctl sync: %v: %s", err, out)
 		}
 	}
-	// No chassis is there to be a gateway: ovn-trace needs one bound.
+	// There is no chassis that could be a gateway, and ovn-trace requires a bound
+	// one.
 	for _, c := range questions {
 		q := ask(t, c.from, c.to, c.what)
 		if q.From.Port == "" {
-			continue // OVN is asked about what instances send
+			continue // only packets from instances are traced
 		}
 		args, err := Flow(top, q)
 		if err != nil {
-			t.Errorf("%s to %s: %v", c.from, c.to, err)
+			t.Errorf("Flow from %s to %s: %v", c.from, c.to, err)
 			continue
 		}
 		out, err := run(nil, append([]string{"ovn-trace", "-vconsole:off", "--db=" + endpoint["sb"]}, args...)...)
 		if err != nil {
-			t.Errorf("%s to %s: %v: %s", c.from, c.to, err, out)
+			t.Errorf("ovn-trace from %s to %s: %v: %s", c.from, c.to, err, out)
 			continue
 		}
 		if *update {
@@ -99,7 +100,7 @@ func TestOVNAgrees(t *testing.T) {
 		}
 		real, err := ParseTrace(out)
 		if err != nil {
-			t.Errorf("%s to %s: %v", c.from, c.to, err)
+			t.Errorf("ParseTrace from %s to %s: %v", c.from, c.to, err)
 			continue
 		}
 		v, err := Explain(top, q)
@@ -107,12 +108,12 @@ func TestOVNAgrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !agree(q, v, real) {
-			t.Errorf("%s\n%+v\n%s", strings.Join(Lines(q, v, &real, ""), "\n"), real, out)
+			t.Errorf("Explain and OVN disagree:\n%s\n%+v\n%s", strings.Join(Lines(q, v, &real, ""), "\n"), real, out)
 		}
 	}
 }
 
-// Captured answers of ovn-trace 23.03, read again.
+// TestParseTrace parses stored output of ovn-trace 23.03.
 func TestParseTrace(t *testing.T) {
 	for name, want := range map[string]Real{
 		"ins-app_ins-web_tcp-443": {Ports: []sdn.PortID{port("ins-web")}},
@@ -124,21 +125,21 @@ func TestParseTrace(t *testing.T) {
 		}
 		real, err := ParseTrace(string(text))
 		if err != nil {
-			t.Error(err)
+			t.Errorf("ParseTrace of %s: %v", name, err)
 		}
 		if len(real.Ports) != len(want.Ports) || !strings.HasPrefix(real.Table, want.Table) || real.Passes() != (len(want.Ports) > 0) {
-			t.Errorf("%s: %+v, want %+v", name, real, want)
+			t.Errorf("ParseTrace of %s = %+v, want %+v", name, real, want)
 		}
 	}
 	if _, err := ParseTrace("ovn-trace: unknown datapath"); err == nil {
-		t.Error("an error is a trace")
+		t.Error("ParseTrace of an error message = nil, want an error")
 	}
 	if _, err := ParseTrace(strings.Repeat("x", maxTrace+1)); err == nil {
-		t.Error("without limit")
+		t.Error("ParseTrace of output beyond the limit = nil, want an error")
 	}
 }
 
-// When the two disagree it is said.
+// TestDisagreement checks that Lines reports a disagreement.
 func TestDisagreement(t *testing.T) {
 	q := ask(t, "ins-app", "ins-web", "tcp/443")
 	v, err := Explain(town(), q)
@@ -152,11 +153,11 @@ func TestDisagreement(t *testing.T) {
 		"OVN DISAGREES: there it does not arrive anywhere.":                                  {},
 	} {
 		if lines := strings.Join(Lines(q, v, &real, ""), "\n"); !strings.Contains(lines, want) {
-			t.Errorf("want %q in\n%s", want, lines)
+			t.Errorf("lines lack %q:\n%s", want, lines)
 		}
 	}
 	if lines := strings.Join(Lines(q, v, nil, "no database"), "\n"); !strings.Contains(lines, "OVN was not queried: no database") {
-		t.Error(lines)
+		t.Errorf("lines do not say that OVN was not queried: no database:\n%s", lines)
 	}
 }
 
@@ -175,7 +176,7 @@ func FuzzParseTrace(f *testing.F) {
 		}
 		for _, p := range r.Ports {
 			if p == "" {
-				t.Errorf("%+v", r)
+				t.Errorf("ParseTrace = %+v, want no empty port", r)
 			}
 		}
 		_ = Lines(Question{Protocol: "tcp"}, Verdict{}, &r, "")

@@ -67,7 +67,7 @@ func (n *Node) act(ctx context.Context, a Action) error {
 	return fmt.Errorf("unknown verb %q", a.Verb)
 }
 
-// create a database's file whole or not at all; write makes it under another
+// create creates a database's file atomically; write creates it under another
 // name.
 func (n *Node) create(ctx context.Context, file string, write func(file string) error) error {
 	tmp := filepath.Join(filepath.Dir(file), ".new-"+filepath.Base(file))
@@ -83,10 +83,10 @@ func (n *Node) create(ctx context.Context, file string, write func(file string) 
 	return atomicfile.Sync(filepath.Dir(file))
 }
 
-// initial writes a database of one server with the row that "ovn-nbctl init" and
-// "ovn-sbctl init" insert. A southbound database must have it from its first
-// moment: ovn-northd inserts it when it finds none, and ovn-controller 23.03
-// that reads the database before that follows a null pointer
+// initial writes a database of one server with the row that "ovn-nbctl init"
+// and "ovn-sbctl init" insert. A southbound database must have it from the
+// start: ovn-northd inserts it if there is none, and ovn-controller 23.03
+// dereferences a null pointer if it reads the database before that
 // (debug_drop_collector_set of the missing SB_Global).
 func (n *Node) initial(ctx context.Context, d DB, file string) error {
 	if _, err := n.command(ctx, "ovsdb-tool", "create", file, d.schemaFile()); err != nil {
@@ -100,7 +100,7 @@ func (n *Node) initial(ctx context.Context, d DB, file string) error {
 	return err
 }
 
-// found writes the file of a cluster's first server.
+// found writes the database file of a cluster's first server.
 func (n *Node) found(ctx context.Context, a Action, file string) error {
 	content := file + ".content"
 	if err := removed(content); err != nil {
@@ -114,8 +114,8 @@ func (n *Node) found(ctx context.Context, a Action, file string) error {
 	return errors.Join(err, removed(content))
 }
 
-// removed makes sure that there is no such file, nor the lock that ovsdb-tool
-// leaves beside it.
+// removed removes the file, and the lock file that ovsdb-tool leaves beside
+// it, if they exist.
 func removed(file string) error {
 	for _, path := range []string{file, filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".~lock~")} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -125,8 +125,8 @@ func removed(file string) error {
 	return nil
 }
 
-// up waits until a server that was told to run can be spoken to, so that what
-// comes next in the plan does not fail for nothing.
+// up waits until a server that was started accepts connections, so that the
+// next action of the plan does not fail.
 func (n *Node) up(ctx context.Context, a Action) error {
 	path := ""
 	switch a.Name {
@@ -155,8 +155,8 @@ func (n *Node) up(ctx context.Context, a Action) error {
 	}
 }
 
-// move the addresses of a link to another, that of ours first on the new one:
-// cut off in between, both have it, and the next try goes on.
+// move moves the addresses of a link to another, adding each to the new one
+// first: if interrupted, both have it, and the next attempt continues.
 func (n *Node) move(ctx context.Context, from, to string) error {
 	text, err := n.command(ctx, "ip", "-json", "address", "show", "dev", from)
 	if err != nil {

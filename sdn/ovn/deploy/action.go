@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Part of a node that fails or works by itself.
+// Part is a part of a node that works or fails independently.
 type Part string
 
 // Parts.
@@ -26,13 +26,13 @@ func (d DB) part() Part {
 	return PartSB
 }
 
-// Verb of an Action.
+// Verb is the kind of an Action.
 type Verb string
 
-// Verbs. Each is idempotent, and leaves what the next Next understands when
-// it is cut off anywhere.
+// Verbs. Each is idempotent, and an interruption at any point leaves a state
+// that the next call of Next handles.
 const (
-	Run         Verb = "run"          // a daemon: started, or left alone when it runs with this Argv
+	Run         Verb = "run"          // a daemon: start it, unless it runs with this Argv
 	Stop        Verb = "stop"         // a daemon
 	CreateLocal Verb = "create local" // Open vSwitch's own database
 	Create      Verb = "create"       // a database of one server
@@ -49,12 +49,12 @@ const (
 	DropChassis Verb = "drop chassis" // the row of the node ID
 )
 
-// Action is one step.
+// Action is one step of a plan.
 type Action struct {
 	Part   Part
 	Verb   Verb
-	DB     DB     // of database verbs
-	Name   string // of daemons
+	DB     DB     // for database verbs
+	Name   string // for daemons
 	Argv   []string
 	File   string
 	ID     string
@@ -62,7 +62,7 @@ type Action struct {
 	Others []string
 }
 
-// String is for logs and golden files.
+// String formats the action for logs and golden files.
 func (a Action) String() string {
 	words := []string{string(a.Verb)}
 	for _, w := range []string{string(a.DB), a.Name, a.File, a.ID, a.Addr, strings.Join(a.Others, " "), strings.Join(a.Argv, " ")} {
@@ -73,8 +73,8 @@ func (a Action) String() string {
 	return strings.Join(words, " ")
 }
 
-// Problem is something wrong, in words, and the one next thing to do; empty
-// when Basalt goes on by itself.
+// Problem is a problem in words, and what the operator should do next; Next is
+// empty if Basalt resolves the problem by itself.
 type Problem struct {
 	Part Part
 	What string

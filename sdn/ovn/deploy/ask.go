@@ -12,11 +12,11 @@ import (
 
 const askTime = 5 * time.Second
 
-// ask has the server that listens on a unix socket run one method, and returns
-// its result. ovsdb-client and ovs-appctl do the same at the cost of a process
-// each, many times in a node's start: JSON-RPC 1.0, of databases (RFC 7047,
-// section 4) as of all daemons' control sockets (ovs-appctl(8)). What the server
-// refuses is an error with its words.
+// ask calls one method of the server that listens on a unix socket, and
+// returns its result. ovsdb-client and ovs-appctl do the same at the cost of a
+// process per call, many times in a node's start. The protocol is JSON-RPC
+// 1.0, for databases (RFC 7047, section 4) as for all daemons' control sockets
+// (ovs-appctl(8)). An error of the server is returned with its text.
 func ask(ctx context.Context, socket, method string, params ...any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -42,7 +42,7 @@ func ask(ctx context.Context, socket, method string, params ...any) (json.RawMes
 			return nil, fmt.Errorf("read the answer of %s to %s: %w", socket, method, err)
 		}
 		if string(answer.ID) != `"`+id+`"` {
-			continue // a question whether we are there, which such a short talk leaves open
+			continue // an echo request, which such a short connection need not answer
 		}
 		if len(answer.Error) > 0 && string(answer.Error) != "null" {
 			return nil, fmt.Errorf("%s refuses %s: %s", socket, method, text(answer.Error))
@@ -51,7 +51,8 @@ func ask(ctx context.Context, socket, method string, params ...any) (json.RawMes
 	}
 }
 
-// appctl has a daemon run a command at its control socket, and returns what it says.
+// appctl runs a command of a daemon at its control socket, and returns the
+// output.
 func appctl(ctx context.Context, socket, command string, args ...string) (string, error) {
 	params := make([]any, len(args))
 	for i, a := range args {
@@ -61,7 +62,7 @@ func appctl(ctx context.Context, socket, command string, args ...string) (string
 	return text(result), err
 }
 
-// text is a JSON string's content; another value as it is.
+// text returns a JSON string's content, or any other value unchanged.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -70,7 +71,8 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-// schemaVersion is that of a schema, as a file or as a database's server gives it.
+// schemaVersion returns the version in a schema, from a file or from a
+// database server.
 func schemaVersion(schema []byte) (string, error) {
 	var s struct{ Version string }
 	if err := json.Unmarshal(schema, &s); err != nil {
@@ -79,7 +81,7 @@ func schemaVersion(schema []byte) (string, error) {
 	return s.Version, nil
 }
 
-// installedVersion of the schema in a file.
+// installedVersion returns the version of the schema in a file.
 func installedVersion(file string) (string, error) {
 	schema, err := os.ReadFile(file)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// served answers each connection to a new socket with the same words.
+// served answers each connection to a new socket with the same text.
 func served(t *testing.T, words string) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
@@ -24,7 +24,7 @@ func served(t *testing.T, words string) (socket string) {
 			if err != nil {
 				return
 			}
-			_, _ = conn.Read(make([]byte, 1<<10)) // the question
+			_, _ = conn.Read(make([]byte, 1<<10)) // the request
 			_, _ = io.WriteString(conn, words)
 			_ = conn.Close()
 		}
@@ -44,15 +44,16 @@ func TestAsk(t *testing.T) {
 	} {
 		got, err := appctl(t.Context(), served(t, words), "status")
 		if sought, fails := strings.CutPrefix(want, "error: "); fails != (err != nil) || fails && !strings.Contains(err.Error(), sought) || !fails && got != want {
-			t.Errorf("the answer %.100s is %q, %v; want %q", words, got, err, want)
+			t.Errorf("appctl with answer %.100s = %q, %v; want %q", words, got, err, want)
 		}
 	}
 	if _, err := appctl(t.Context(), filepath.Join(t.TempDir(), "none"), "status"); err == nil {
-		t.Error("nobody listens, and it answers")
+		t.Error("appctl of a missing socket = nil, want an error")
 	}
 }
 
-// A daemon that is stopped takes connections, and answers nothing.
+// TestAskEnds checks that a call of a stopped daemon, which accepts
+// connections and does not answer, ends with its context.
 func TestAskEnds(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
@@ -69,6 +70,6 @@ func TestAskEnds(t *testing.T) {
 		cancel()
 	}()
 	if _, err := ask(ctx, socket, "status"); err == nil {
-		t.Error("an answer of one that does not answer")
+		t.Error("ask of a server that does not answer = nil, want an error")
 	}
 }

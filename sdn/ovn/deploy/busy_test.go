@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// allRun are daemons that all run.
+// allRun are daemons that are all running.
 type allRun struct{}
 
 func (allRun) Run(context.Context, string, []string) error   { return nil }
@@ -15,8 +15,8 @@ func (allRun) Stop(context.Context, string) error            { return nil }
 func (allRun) Running(context.Context, string) (bool, error) { return true, nil }
 func (allRun) Words(context.Context, string) string          { return "" }
 
-// A database whose server runs and does not answer, as on a starved machine, stays
-// as it is.
+// TestSilentServerKeepsItsDatabase checks that the database of a server that
+// runs and does not answer, as on an overloaded machine, is left unchanged.
 func TestSilentServerKeepsItsDatabase(t *testing.T) {
 	dir := t.TempDir()
 	n, err := NewNode(Config{Paths: Paths{State: dir, Run: dir, OVSRun: dir}, Daemons: allRun{}, Foreign: func() bool { return false }})
@@ -41,7 +41,7 @@ func TestSilentServerKeepsItsDatabase(t *testing.T) {
 	actions, _ := Next(in, o, n.config.Paths)
 	for _, a := range actions {
 		if a.DB != "" && a.Verb != Run {
-			t.Errorf("it is to %s, want its server left alone", a)
+			t.Errorf("Next returned action %s, want none but run for a silent server", a)
 		}
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The life of three members and a fourth node. Each part finds the cluster whole
-// and leaves it so; with what is lost for good it ends.
+// TestCluster runs scenarios on three members and a fourth node. Each scenario
+// starts and ends with a healthy cluster; the permanent loss of members comes
+// last.
 func TestCluster(t *testing.T) {
 	s := newSite(t, 4, true)
 	a, b, c, d := s.nodes[0], s.nodes[1], s.nodes[2], s.nodes[3]
@@ -22,15 +23,15 @@ func TestCluster(t *testing.T) {
 	s.members = []Member{member(a), member(b), member(c)}
 	s.until("three members and four chassis", s.whole(s.nodes...), s.nodes...)
 	if s.founding.Generation != 1 || s.founding.Founder == "" {
-		t.Errorf("founded as %+v", s.founding)
+		t.Errorf("founding = %+v, want generation 1 with a founder", s.founding)
 	}
 	for _, n := range []*testNode{a, b, c} {
 		if all, _ := n.servers(SB); len(all) != 3 {
-			t.Errorf("%s sees %d servers", n.id, len(all))
+			t.Errorf("%s reports %d servers, want 3", n.id, len(all))
 		}
 	}
 	if out, err := exec.Command("ip", "netns", "exec", a.ns, "ss", "-Hltn").CombinedOutput(); err != nil || strings.Count(string(out), "10.97.0.1:664") != 4 {
-		t.Errorf("it listens on %s, %v", out, err)
+		t.Errorf("listening sockets = %s, %v, want the 4 ports of the databases on 10.97.0.1", out, err)
 	}
 	s.cross(a, d)
 	for _, part := range []struct {
@@ -49,7 +50,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// leaderDies: writes go on.
+// leaderDies kills the leader: writes must continue.
 func (s *site) leaderDies(a, b, c, _ *testNode) {
 	leader := a
 	for _, n := range []*testNode{a, b, c} {
@@ -64,7 +65,7 @@ func (s *site) leaderDies(a, b, c, _ *testNode) {
 	leader.has("while-dead")
 }
 
-// smallDisk gives the node's databases a small file system.
+// smallDisk mounts a small file system for the node's databases.
 func (s *site) smallDisk(n *testNode) {
 	if err := unix.Mount("ovndep", n.config.Paths.State, "tmpfs", 0, "size=96m"); err != nil {
 		s.t.Fatal(err)
@@ -76,8 +77,8 @@ func (s *site) smallDisk(n *testNode) {
 	})
 }
 
-// diskFills: a member whose disk is full stops before its file gets holes, and
-// comes back when there is room.
+// diskFills fills the disk of a member: its servers must stop before their
+// files get holes, and restart when there is space.
 func (s *site) diskFills(a, b, _, _ *testNode) {
 	ballast := filepath.Join(a.config.Paths.State, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 82<<20), 0o600); err != nil {
@@ -95,7 +96,8 @@ func (s *site) diskFills(a, b, _, _ *testNode) {
 	a.has("while-full")
 }
 
-// fileBreaks: the database is made anew and its old self kicked.
+// fileBreaks damages a file: the database must be created again and its old
+// server removed from the cluster.
 func (s *site) fileBreaks(_, b, _, _ *testNode) {
 	b.kill("ovn-nb")
 	f, err := os.OpenFile(b.config.Paths.File(NB, 1), os.O_WRONLY, 0)
@@ -112,7 +114,7 @@ func (s *site) fileBreaks(_, b, _, _ *testNode) {
 	}, s.nodes...)
 }
 
-// memberReplaced: c goes, d becomes a member.
+// memberReplaced replaces the lost member c by d.
 func (s *site) memberReplaced(a, b, c, d *testNode) {
 	s.lose(c)
 	s.nodes = []*testNode{a, b, d}
@@ -125,7 +127,7 @@ func (s *site) memberReplaced(a, b, c, d *testNode) {
 	a.mustNB("--may-exist", "ls-add", "after-replacement")
 }
 
-// lostReturns: c is a member again, with its old files, and d is none.
+// lostReturns makes c a member again, with its old files, instead of d.
 func (s *site) lostReturns(a, b, c, d *testNode) {
 	s.nodes = []*testNode{a, b, c, d}
 	s.members = []Member{member(a), member(b), member(c)}
@@ -136,12 +138,12 @@ func (s *site) lostReturns(a, b, c, d *testNode) {
 	}, s.nodes...)
 	c.has("after-replacement")
 	if s.founding.Generation != 1 {
-		s.t.Errorf("the databases were begun anew: %+v", s.founding)
+		s.t.Errorf("founding = %+v, want generation 1: the databases were created again", s.founding)
 	}
 	s.cross(a, d)
 }
 
-// majorityLost: the databases are begun anew.
+// majorityLost loses two members for good: new databases must be created.
 func (s *site) majorityLost(a, b, c, d *testNode) {
 	s.lose(b)
 	s.lose(c)
@@ -151,20 +153,20 @@ func (s *site) majorityLost(a, b, c, d *testNode) {
 	s.until("words about it", func() bool {
 		return slices.ContainsFunc(s.reports[a.id].Problems, func(p Problem) bool { return strings.Contains(p.What, "has no leader") && p.Next != "" })
 	}, s.nodes...)
-	s.silence = Bereft // until they are given up: a report may still name a leader
+	s.silence = Bereft // as if the time without a leader had passed: a report may still name one
 	s.until("databases to begin anew", func() bool { return s.founding.Generation > 1 }, s.nodes...)
 	s.silence = 0
 	s.until("new databases", s.whole(s.nodes...), s.nodes...)
 	if s.founding.Generation != 2 {
-		s.t.Errorf("%+v", s.founding)
+		s.t.Errorf("founding = %+v, want generation 2", s.founding)
 	}
 	if got := a.mustNB("--bare", "--columns=name", "list", "Logical_Switch"); got != "" {
-		s.t.Errorf("the new database has %q", got)
+		s.t.Errorf("logical switches in the new database = %q, want none", got)
 	}
 	s.cross(a, d)
 }
 
-// lose a node for good.
+// lose shuts a node down for good.
 func (s *site) lose(n *testNode) {
 	if err := n.Down(s.t.Context()); err != nil {
 		s.t.Fatal(err)
@@ -172,9 +174,9 @@ func (s *site) lose(n *testNode) {
 	delete(s.reports, n.id)
 }
 
-// has a logical switch of that name.
+// has checks that the database has a logical switch with that name.
 func (n *testNode) has(name string) {
 	if got := n.mustNB("--bare", "--columns=name", "find", "Logical_Switch", "name="+name); got != name {
-		n.site.t.Errorf("%s has %q, want the switch %s", n.id, got, name)
+		n.site.t.Errorf("%s has logical switch %q, want %s", n.id, got, name)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ethtool"
 )
 
-// cross between two nodes through a logical switch.
+// cross checks the connection between two nodes through a logical switch.
 func (s *site) cross(a, b *testNode) {
 	t := s.t
 	t.Helper()
@@ -26,7 +26,7 @@ func (s *site) cross(a, b *testNode) {
 		command(t, "ip", "-n", n.ns, "address", "replace", fmt.Sprintf("10.98.0.%d/24", i+1), "dev", port)
 		command(t, "ip", "-n", n.ns, "link", "set", port, "up")
 	}
-	// With TCP: a checksum that nobody made is lost only there.
+	// Use TCP: a missing checksum shows only there.
 	var listener net.Listener
 	b.inside(func() {
 		if err = ethtool.SetOffload("pb", false); err == nil {
@@ -54,7 +54,7 @@ func (s *site) cross(a, b *testNode) {
 			return
 		}
 		if w.Over(20 * time.Second) {
-			t.Fatalf("no packet crosses: %v", err)
+			t.Fatalf("no connection from %s to %s within 20 s: %v", a.id, b.id, err)
 		}
 	}
 }

@@ -1,5 +1,6 @@
-// Package deploy brings up Open vSwitch and OVN on the nodes of a cluster, and
-// keeps them up. Decisions are pure; a thin shell acts:
+// Package deploy starts Open vSwitch and OVN on the nodes of a cluster, and
+// keeps them running. Decisions are pure functions; a thin shell executes
+// them:
 //
 //	Intent ──┐
 //	         ├─ Next ─► []Action ─ Node.Step ─► daemons, ovsdb-tool, ovs-vsctl   (every node)
@@ -8,12 +9,12 @@
 //	    └── what the node looks like                  ▼
 //	            Founding ─ Found ─► Founding, in the cluster's store             (leader)
 //
-// Every node has Open vSwitch (the distribution's own service where that is not
-// masked, else daemons of ours), the bridge br-int, and ovn-controller. The members
-// (the cluster's voters) also have the northbound and the southbound database
-// as a Raft cluster of ovsdb-servers, and ovn-northd. All that leaves the
-// machine is TLS with certificates of the cluster's CA; a single node without
-// such has unix sockets only.
+// Every node has Open vSwitch (the distribution's own service where that is
+// not masked, otherwise daemons of Basalt), the bridge br-int, and
+// ovn-controller. The members (the cluster's voters) also have the northbound
+// and the southbound database as a Raft cluster of ovsdb-servers, and
+// ovn-northd. All connections between machines use TLS with certificates of
+// the cluster's CA; a single node without a certificate has unix sockets only.
 //
 // A member's database:
 //
@@ -23,16 +24,17 @@
 //	  │ └───────────────────────┘               ▼                            │
 //	  └──────── SetAside ─────────────────── broken ◄────────────────────────┘
 //
-// Who may found is written down before anybody does (Founding), and nobody
-// joins before the cluster's id is written down too: a founder that has lost
-// its disk joins what it founded, and there are never two clusters.
+// The founder is recorded before it creates the database (Founding), and
+// members join only after the cluster's ID is recorded too: a founder that has
+// lost its disk joins the cluster that it founded, and there are never two
+// clusters.
 //
-// The databases hold nothing that is not made from the cluster's store, so a
-// cluster of them that has lost its majority for good is not repaired: Found
+// The databases contain only what is derived from the cluster's store, so a
+// database cluster that has lost its majority for good is not repaired: Found
 // raises the generation, the members set the old files aside, and the
-// controller fills the new ones. Meanwhile the switches forward as before.
+// controller fills the new ones. Meanwhile the switches keep forwarding.
 //
-// A server whose disk was full goes on with holes in its file that only the
-// next start finds. So a member stops its servers while there is little room
-// left, and whoever finds a broken file joins anew.
+// A server whose disk was full continues with holes in its file that are only
+// detected at the next start. So a member stops its servers while there is
+// little space left, and a member with a damaged file joins again.
 package deploy

@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 )
 
-// evidence is what explains a failure of the cluster: each node's links, its
-// switch's view of ports, routes and flows, what OVN's databases hold, and the
-// daemons' logs.
+// evidence saves what explains a failure of the cluster: each node's links,
+// its switch's ports, routes and flows, the content of OVN's databases, and
+// the daemons' logs.
 func (s *site) evidence(f failed.Folder) {
 	f.Files(filepath.Join(s.dir, "*/log/*.log"))
 	f.Output("switch-links.txt", "ip", "-n", s.prefix+"-sw", "-details", "-statistics", "link", "show")

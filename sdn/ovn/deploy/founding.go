@@ -6,47 +6,50 @@ import (
 	"time"
 )
 
-// Report is what a node says of itself after each step.
+// Report is a node's report after each step.
 type Report struct {
-	// Generation that this is about.
+	// Generation is the generation that this report is about.
 	Generation int
-	// NB and SB, of members.
+	// NB and SB are set by members.
 	NB, SB DatabaseReport
-	// Chassis: OVN works on this node.
+	// Chassis reports whether OVN works on this node.
 	Chassis  bool
 	Datapath Datapath
-	// Physical networks that it has a usable interface for, sorted.
+	// Physical are the physical networks that it has a usable interface for,
+	// sorted.
 	Physical []string
-	// Forbidden to guests: the node's own addresses, and what its operator names.
+	// Forbidden are addresses that guests must not reach: the node's own, and
+	// those that its operator configures.
 	Forbidden []netip.Prefix `json:",omitempty"`
 	Problems  []Problem
 }
 
-// DatabaseReport is a member's database.
+// DatabaseReport is the state of a member's database.
 type DatabaseReport struct {
-	Cluster string // id, empty: none
-	// Lost: this node had the only copy, or may not make another.
+	Cluster string // ID; empty: none
+	// Lost means that this node had the only copy, or must not create another.
 	Lost bool
-	// Joining: it has no copy yet.
+	// Joining means that it has no copy yet.
 	Joining bool
-	// Leads: this server leads, and a majority follows.
+	// Leads means that this server is the leader, with a majority.
 	Leads bool
-	// Settled: it belongs to a cluster with a leader.
+	// Settled means that it belongs to a cluster with a leader.
 	Settled bool
-	// Term and Servers, of the one that leads: since when, and the ids of all.
+	// Term and Servers are set by the leader: its term, and the IDs of all
+	// servers.
 	Term    uint64
 	Servers []string
 }
 
-// Bereft is how long no member may have seen a leader before the databases are
-// begun anew. It is far over an election and a reboot.
+// Bereft is how long no member may have reported a leader before new databases
+// are created. It is much longer than an election and a reboot.
 const Bereft = 10 * time.Minute
 
-// Decide is what the cluster's leader writes down about the databases, from
-// what was written before and what the members report; of nodes that are not
-// alive now there must be no reports. silence is how long no
-// member has reported a database with a leader (the caller counts, from when
-// it became leader itself).
+// Decide returns what the cluster's leader must record about the databases,
+// from what was recorded before and what the members report; reports must
+// contain only nodes that are alive. silence is how long no member has
+// reported a database with a leader (the caller measures it, starting when it
+// became leader itself).
 //
 //	none ──► generation 1, founder chosen ──► ids known ──► (majority lost) ──► generation 2 …
 func Decide(f Founding, members []Member, tls bool, reports map[string]Report, silence time.Duration) Founding {
@@ -62,9 +65,9 @@ func Decide(f Founding, members []Member, tls bool, reports map[string]Report, s
 	case f.Clustered != tls && (tls || len(members) == 1):
 		return anew() // from one node to a cluster
 	case (f.NB == "" || f.SB == "") && !slices.ContainsFunc(members, func(m Member) bool { return m.Node == f.Founder }):
-		return anew() // its founder has gone; nobody has joined
+		return anew() // its founder is not a member any more, and no member has joined
 	}
-	// Ids as soon as the founder knows them.
+	// Record the IDs as soon as the founder reports them.
 	if r, ok := reports[f.Founder]; ok && r.Generation == f.Generation {
 		if f.NB == "" {
 			f.NB = r.NB.Cluster
@@ -81,8 +84,8 @@ func Decide(f Founding, members []Member, tls bool, reports map[string]Report, s
 			return ok && r.Generation == f.Generation && pick(r).Settled
 		})
 	}
-	// All members report, and none has a copy: there is nobody whom those who
-	// join could join. One that is silent may have it.
+	// All members report, and none has a copy: there is no server to join. A
+	// member that does not report may have a copy.
 	lost := func(pick func(Report) DatabaseReport) bool {
 		return !slices.ContainsFunc(members, func(m Member) bool {
 			r, ok := reports[m.Node]
@@ -96,7 +99,8 @@ func Decide(f Founding, members []Member, tls bool, reports map[string]Report, s
 	return f
 }
 
-// founder is a member that reports, the first by name; else the first.
+// founder returns the first member by name that reports, or otherwise the
+// first member.
 func founder(members []Member, reports map[string]Report) string {
 	all := make([]string, 0, len(members))
 	for _, m := range members {
@@ -111,8 +115,9 @@ func founder(members []Member, reports map[string]Report) string {
 	return all[0]
 }
 
-// servers of a database as its leader lists them; none when none leads, for an
-// old list would lack who joined since.
+// servers returns the servers of a database as its leader lists them; none
+// without a leader, because an old list would lack servers that have joined
+// since.
 func servers(f Founding, reports map[string]Report, pick func(Report) DatabaseReport) []string {
 	best := DatabaseReport{}
 	for _, r := range reports {

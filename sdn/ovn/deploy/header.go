@@ -9,16 +9,17 @@ import (
 	"os"
 )
 
-// header is what a database's file says of itself in its first record (ovsdb(5)).
+// header is the content of the first record of a database's file (ovsdb(5)).
 type header struct {
 	Clustered bool   `json:"-"`
 	Server    string `json:"server_id"`
 	Address   string `json:"local_address"`
-	Cluster   string `json:"cluster_id"` // empty: it has not joined yet, and was not told
+	Cluster   string `json:"cluster_id"` // empty: it has not joined yet
 }
 
-// readHeader reads it. A file that is no database has the empty one, as one that is
-// not clustered does; whether a file is whole only ovsdb-tool and its server know.
+// readHeader reads the header. It returns the empty header for a file that is
+// not a database, and for one that is not clustered; only ovsdb-tool and the
+// server can check whether a file is complete.
 func readHeader(file string) (h header, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -26,7 +27,7 @@ func readHeader(file string) (h header, err error) {
 	}
 	defer f.Close()
 	r := bufio.NewReader(f)
-	line, err := r.ReadSlice('\n') // of a few dozen bytes; more than the buffer is no first line
+	line, err := r.ReadSlice('\n') // a few dozen bytes; a first line longer than the buffer is invalid
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return h, err
 	}

@@ -31,6 +31,6 @@ func TestReadHeader(t *testing.T) {
 		}
 	}
 	if _, err := readHeader(file + ".none"); !os.IsNotExist(err) {
-		t.Errorf("no file: %v", err)
+		t.Errorf("readHeader of a missing file = %v, want not exist", err)
 	}
 }

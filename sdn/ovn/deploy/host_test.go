@@ -19,18 +19,18 @@ import (
 func needHost(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("some 60 s of real daemons")
+		t.Skip("runs real daemons for some 60 s")
 	}
 	if os.Getuid() != 0 {
-		t.Skip("host: namespaces need root")
+		t.Skip("host: namespaces require root")
 	}
 	for _, program := range []string{"/usr/sbin/ovsdb-server", "/usr/sbin/ovs-vswitchd", "/usr/bin/ovn-northd", "/usr/bin/ovn-controller", "/usr/bin/ovn-nbctl"} {
 		if _, err := os.Stat(program); err != nil {
-			t.Skip("host: no " + program)
+			t.Skip("host: " + program + " is not installed")
 		}
 	}
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
-		t.Skip("host: no /dev/net/tun")
+		t.Skip("host: /dev/net/tun does not exist")
 	}
 }
 
@@ -43,8 +43,8 @@ func command(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
-// forgotten ends and removes what tests have left that were killed: daemons
-// outlive who starts them.
+// forgotten ends and removes what killed tests have left: daemons outlive the
+// process that started them.
 func forgotten() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "ovndep-*"))
 	spaces, _ := filepath.Glob("/run/netns/od*-*")

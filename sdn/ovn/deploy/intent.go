@@ -17,72 +17,72 @@ const (
 // Limits.
 const (
 	MaxMembers = 9
-	minFree    = 32 << 20 // bytes on the databases' disk; with less their servers are stopped
+	minFree    = 32 << 20 // free bytes on the databases' disk; with less their servers are stopped
 )
 
-// Datapath of Open vSwitch.
+// Datapath is the kind of Open vSwitch's datapath.
 type Datapath string
 
 // Datapaths. Auto is system where the kernel has openvswitch.
 const (
 	Auto   Datapath = "auto"
 	System Datapath = "system"
-	Netdev Datapath = "netdev" // userspace: needs nothing of the kernel but tap devices
+	Netdev Datapath = "netdev" // userspace: requires only tap devices from the kernel
 )
 
-// Intent is what one node should have.
+// Intent is the desired state of one node.
 type Intent struct {
-	// Node is this node's id: the chassis' name.
+	// Node is this node's ID, which is the chassis' name.
 	Node string
-	// Encap is where tunnels end on this node.
+	// Encap is the address of this node's tunnel endpoint.
 	Encap    netip.Addr
 	Datapath Datapath
 	// External maps names of physical networks to interfaces of this node. Such
-	// an interface serves that network only: one with addresses is refused.
+	// an interface serves that network only: one with addresses is rejected.
 	External map[string]string
 	// Underlay is, with the userspace datapath, the interface that has the Encap
-	// address; it moves onto a bridge. Empty: the address is on a bridge already,
-	// or there is only one node.
+	// address; the address moves to a bridge. Empty: the address is on a bridge
+	// already, or there is only one node.
 	Underlay string
-	// Members have the databases, whether they live or not.
+	// Members have the databases, whether they are alive or not.
 	Members  []Member
 	Founding Founding
-	// TLS may be empty where the only member is the only node.
+	// TLS may be empty if the only member is the only node.
 	TLS TLS
-	// Nodes are all that the cluster has: the leader of the southbound database
-	// removes chassis of others. Empty: not known, nothing is removed.
+	// Nodes are all nodes of the cluster: the leader of the southbound database
+	// removes chassis of others. Empty: unknown, nothing is removed.
 	Nodes []string
 }
 
-// Member has the databases.
+// Member is a node with the databases.
 type Member struct {
 	Node    string
 	Address netip.Addr
 }
 
-// Founding is what the cluster has written down about its databases.
+// Founding is what the cluster has recorded about its databases.
 type Founding struct {
-	// Generation counts how often they were begun anew, from 1. 0: nobody has
+	// Generation counts how often the databases were created, from 1. 0: not
 	// decided yet.
 	Generation int
-	// Founder may create the databases of this generation, while their ids are
-	// not known.
+	// Founder may create the databases of this generation as long as their IDs
+	// are unknown.
 	Founder string
-	// Clustered: with Raft and TLS. What one node without TLS has is not, and a
-	// second member needs another generation.
+	// Clustered means Raft with TLS. The databases of one node without TLS are
+	// not clustered, and a second member requires another generation.
 	Clustered bool
-	// NB and SB are the ids of the databases' clusters; empty: not created, as
-	// far as is known.
+	// NB and SB are the IDs of the databases' clusters; empty: not known to be
+	// created.
 	NB, SB string
-	// NBServers and SBServers are the ids (their first digits) of the servers of
-	// each, as the one that leads them now says; empty while none does. A server
-	// that has heard no leader for long, and is not among them, was taken out
-	// while it was away.
+	// NBServers and SBServers are the IDs (their first digits) of the servers of
+	// each, as its present leader reports; empty without a leader. A server that
+	// has had no leader for a long time, and is not in the list, was removed from
+	// the cluster while it was down.
 	NBServers, SBServers []string
 }
 
-// TLS names PEM files: the cluster's bundle of CAs, and this node's certificate
-// and key. OVN's daemons read them again when they change.
+// TLS are paths of PEM files: the cluster's CA bundle, and this node's
+// certificate and key. OVN's daemons reload them when they change.
 type TLS struct{ Bundle, Cert, Key string }
 
 func (t TLS) on() bool { return t != TLS{} }
@@ -103,7 +103,7 @@ const (
 	SB DB = "sb"
 )
 
-// DBs in the order in which they come up.
+// DBs are the databases in the order in which they are started.
 var DBs = []DB{NB, SB}
 
 func (d DB) schemaName() string {
@@ -132,7 +132,7 @@ func (d DB) raftPort() int {
 	return PortSBRaft
 }
 
-// id of the database's cluster.
+// id returns the ID of the database's cluster.
 func (f Founding) id(d DB) string {
 	if d == NB {
 		return f.NB
@@ -148,8 +148,8 @@ func (i Intent) member(node string) (Member, bool) {
 	return i.Members[n], true
 }
 
-// removed tells that the server was taken out of its cluster and has not heard
-// of it.
+// removed reports whether the server was removed from its cluster and has not
+// been notified.
 func (f Founding) removed(d DB, o Database) bool {
 	list := f.NBServers
 	if d == SB {
@@ -159,10 +159,10 @@ func (f Founding) removed(d DB, o Database) bool {
 		!slices.ContainsFunc(list, func(short string) bool { return strings.HasPrefix(o.Server, short) })
 }
 
-// raft is where a member's server of d meets the others.
+// raft returns the address of a member's server of d for the other servers.
 func raft(m Member, d DB) string { return "ssl:" + hostPort(m.Address, d.raftPort()) }
 
-// others are where the other members' servers of d meet, in order.
+// others returns the addresses of the other members' servers of d, in order.
 func (i Intent) others(d DB) (all []string) {
 	for _, m := range i.Members {
 		if m.Node != i.Node {
@@ -172,15 +172,15 @@ func (i Intent) others(d DB) (all []string) {
 	return all
 }
 
-// founded tells whether the database of this generation is there, as far as
-// its clients must know.
+// founded reports whether clients may use the database of this generation.
 func (f Founding) founded(d DB) bool { return f.Generation > 0 && (!f.Clustered || f.id(d) != "") }
 
-// remote is Endpoint for OVN's own programs. It names the cluster, if the
-// database has one: while the databases are begun anew, servers of the old ones
-// still answer here and there, and a program that has read in one of those
-// refuses the new ones for ever, as older than what it knows (ovsdb(7), "cid").
-// Sorted, for they look the cluster up in the list by bisection, and abort.
+// remote is Endpoint for OVN's own programs. It includes the cluster ID, if
+// there is one: while new databases are created, some servers of the old ones
+// still answer, and a program that has read from one of those rejects the new
+// ones for ever, as older than its data (ovsdb(7), "cid"). The list is sorted,
+// because the programs look up the cluster in it by bisection, and abort
+// otherwise.
 func (i Intent) remote(d DB, run string) string {
 	if !i.Founding.Clustered {
 		return i.Endpoint(d, run)
@@ -190,7 +190,7 @@ func (i Intent) remote(d DB, run string) string {
 	return strings.Join(all, ",")
 }
 
-// Client is what OVN's own tools are told to reach d.
+// Client returns the arguments with which OVN's own tools connect to d.
 func (i Intent) Client(d DB, run string) []string {
 	args := []string{"--db=" + i.remote(d, run)}
 	if i.Founding.Clustered {
@@ -199,7 +199,8 @@ func (i Intent) Client(d DB, run string) []string {
 	return args
 }
 
-// Endpoint of d for this node's clients, in OVN's notation.
+// Endpoint returns the endpoint of d for this node's clients, in OVN's
+// notation.
 func (i Intent) Endpoint(d DB, run string) string {
 	if !i.Founding.Clustered {
 		return "unix:" + socket(run, d)
@@ -213,7 +214,7 @@ func (i Intent) Endpoint(d DB, run string) string {
 
 func socket(run string, d DB) string { return run + "/ovn" + string(d) + "_db.sock" }
 
-// hostPort with brackets around IPv6, as OVN wants it.
+// hostPort formats an address with brackets around IPv6, as OVN requires.
 func hostPort(a netip.Addr, port int) string {
 	return netip.AddrPortFrom(a.Unmap().WithZone(""), uint16(port)).String()
 }

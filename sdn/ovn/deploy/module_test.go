@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// A modprobe that is killed, as by the limit of a slow machine, says nothing about
-// the module: the node asks again instead of choosing the userspace datapath.
+// TestKilledModprobeIsNoAnswer checks that after a modprobe that was killed,
+// as by the time limit on a slow machine, the node tries again instead of
+// choosing the userspace datapath.
 func TestKilledModprobeIsNoAnswer(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -21,21 +22,21 @@ func TestKilledModprobeIsNoAnswer(t *testing.T) {
 	n := &Node{module: module}
 	modprobe("kill -9 $$")
 	if has, err := n.kernelModule(t.Context(), Intent{}); has || err == nil {
-		t.Errorf("a killed modprobe: %v, %v; want an error", has, err)
+		t.Errorf("kernelModule with a killed modprobe = %v, %v; want an error", has, err)
 	}
 	if has, err := n.kernelModule(t.Context(), Intent{Datapath: Netdev}); has || err != nil {
-		t.Errorf("the userspace datapath needs no module: %v, %v", has, err)
+		t.Errorf("kernelModule for the userspace datapath = %v, %v; want false without an error", has, err)
 	}
 	modprobe("mkdir " + module)
 	if has, err := n.kernelModule(t.Context(), Intent{}); !has || err != nil {
-		t.Errorf("the next modprobe: %v, %v; want the module", has, err)
+		t.Errorf("kernelModule with a working modprobe = %v, %v; want true", has, err)
 	}
 	modprobe("exit 1")
 	n = &Node{module: filepath.Join(dir, "none")}
 	for range 2 {
 		if has, err := n.kernelModule(t.Context(), Intent{}); has || err != nil {
-			t.Errorf("a kernel without the module: %v, %v", has, err)
+			t.Errorf("kernelModule without the module = %v, %v; want false", has, err)
 		}
-		modprobe("kill -9 $$") // is not asked again
+		modprobe("kill -9 $$") // is not run again
 	}
 }

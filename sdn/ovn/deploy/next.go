@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// Paths of a node.
+// Paths are the directories of a node.
 type Paths struct {
 	State  string // databases
 	Run    string // OVN's sockets
 	OVSRun string // Open vSwitch's sockets
 }
 
-// File of a database's generation.
+// File returns the file of a database's generation.
 func (p Paths) File(d DB, generation int) string {
 	return filepath.Join(p.State, fmt.Sprintf("%s-%d.db", d, generation))
 }
 
 func (p Paths) local() string { return filepath.Join(p.State, "conf.db") }
 
-// Next is what to do now, in order: when an action fails, the later ones of its
-// part wait for the next time. Nothing to do is the end of the way, not of
-// looking.
+// Next returns what to do now, in order: if an action fails, the later ones of
+// its part must wait for the next call. An empty result means that nothing is
+// left to do now; the node must still be observed again later.
 func Next(in Intent, o Observed, p Paths) ([]Action, []Problem) {
 	n := &next{Intent: in, o: o, paths: p}
 	n.openvswitch()
@@ -48,13 +48,13 @@ func (n *next) problem(part Part, next, what string, args ...any) {
 	n.problems = append(n.problems, Problem{Part: part, What: fmt.Sprintf(what, args...), Next: next})
 }
 
-// env gives OVN's and Open vSwitch's programs their folders.
+// env sets the directories of OVN's and Open vSwitch's programs.
 func (n *next) env(argv ...string) []string {
 	return append([]string{"/usr/bin/env", "OVN_RUNDIR=" + n.paths.Run, "OVS_RUNDIR=" + n.paths.OVSRun, "OVN_DBDIR=" + n.paths.State}, argv...)
 }
 
-// client is env for those who follow the databases. They remember how far they
-// have read and refuse what is older, so another generation needs them anew.
+// client is env for clients of the databases. They store how far they have
+// read and reject older data, so they are restarted for another generation.
 func (n *next) client(program string) []string {
 	return append(n.env(fmt.Sprintf("BASALT_GENERATION=%d", n.Founding.Generation), program), quiet...)
 }
@@ -66,7 +66,7 @@ func (n *next) database(d DB) {
 	file := n.paths.File(d, n.Founding.Generation)
 	daemon := "ovn-" + string(d)
 	if n.Founding.Generation == 0 || len(n.Members) == 0 {
-		return // not told, which is not: nowhere
+		return // the members are unknown, which does not mean that there are none
 	}
 	me, member := n.member(n.Node)
 	if !member {
@@ -108,7 +108,7 @@ func (n *next) database(d DB) {
 		case known != "" && n.Founding.Clustered && len(others) > 0:
 			n.do(Action{Part: part, Verb: Join, DB: d, File: file, ID: known, Addr: raft(me, d), Others: others})
 		case known != "":
-			// Its only copy was here. Found raises the generation.
+			// Its only copy was on this node. Found raises the generation.
 			n.problem(part, "", "the only copy of the database is lost; a new one is created")
 			return
 		case n.Founding.Founder != n.Node:
@@ -128,7 +128,7 @@ func (n *next) database(d DB) {
 	}
 }
 
-// server is the command line of a member's database.
+// server returns the command line of a member's database server.
 func (n *next) server(d DB, me Member, file string) []string {
 	argv := append(n.env("/usr/sbin/ovsdb-server"), quiet...)
 	argv = append(argv, "--remote=punix:"+socket(n.paths.Run, d),
@@ -149,8 +149,8 @@ func bracket(m Member) string {
 	return m.Address.Unmap().String()
 }
 
-// settle keeps the cluster of a running server as it should be; the leader
-// does it, one step a time.
+// settle maintains the cluster of a running server; the leader does it, one
+// step at a time.
 func (n *next) settle(d DB, o Database) {
 	part := d.part()
 	if !n.Founding.Clustered {
@@ -185,8 +185,9 @@ func (n *next) settle(d DB, o Database) {
 	}
 }
 
-// stranger is one server that should not be in the cluster: at no member's
-// address, or the one that is silent of two at the same.
+// stranger returns a server that should not be in the cluster: one at no
+// member's address, or of two at the same address the one that does not
+// respond.
 func (n *next) stranger(d DB, s *Status) string {
 	at := map[string]Server{}
 	for _, server := range s.Servers {
@@ -218,7 +219,7 @@ func (n *next) stranger(d DB, s *Status) string {
 	return ""
 }
 
-// fresher tells whether a was heard of later than b.
+// fresher reports whether a was heard from later than b.
 func fresher(a, b Server) bool {
 	if a.Heard < 0 || b.Heard < 0 {
 		return a.Heard >= 0 || b.Heard < 0 && a.Match >= b.Match
@@ -238,7 +239,7 @@ func (n *next) dropChassis() {
 	}
 }
 
-// leave a database that this node should not have.
+// leave removes a database that this node should not have.
 func (n *next) leave(d DB, o Database, file string) {
 	part, daemon := d.part(), "ovn-"+string(d)
 	for _, stale := range o.Stale {
@@ -247,8 +248,9 @@ func (n *next) leave(d DB, o Database, file string) {
 	if o.File == Absent && !o.Running {
 		return
 	}
-	// A leader that is kicked by others leaves a gap until the next election; one
-	// that leaves hands over first. It can only leave while there is a majority.
+	// Removing a leader from outside leaves a gap until the next election; a
+	// leader that leaves transfers its role first. It can only leave while there
+	// is a majority.
 	if s := o.Status; o.Running && s.settled() && len(s.Servers) > 1 {
 		n.do(Action{Part: part, Verb: Leave, DB: d})
 		return
@@ -260,8 +262,8 @@ func (n *next) leave(d DB, o Database, file string) {
 	n.do(Action{Part: part, Verb: Remove, DB: d, File: file})
 }
 
-// reach counts the servers that were heard of lately, itself included. A
-// follower hears the leader only.
+// reach counts the servers that were heard from lately, including itself. A
+// follower hears from the leader only.
 func (d Database) reach() (alive, all int) {
 	for _, s := range d.Status.Servers {
 		all++

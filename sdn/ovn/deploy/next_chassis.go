@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// silent is when a server that was not heard of counts as away.
+// silent is after how long a server that was not heard from counts as down.
 const silent = 30 * time.Second
 
-// Bridges of ours.
+// Bridges of Basalt.
 const (
 	Integration = "br-int"
 	Underlay    = "br-encap"
 )
 
-// externalBridge of a physical network. A device's name has 15 letters; a long
-// one ends with a hash.
+// externalBridge returns the bridge of a physical network. A device's name has
+// at most 15 bytes; a long one ends with a hash.
 func externalBridge(physical string) string {
 	if len(physical) <= 12 {
 		return "bx-" + physical
 	}
 	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(physical)) // a hash's never fails
+	_, _ = sum.Write([]byte(physical)) // never fails
 	return fmt.Sprintf("bx-%s%08x", physical[:4], sum.Sum32())
 }
 
-// datapath that the node gets. Auto keeps what there is: a kernel without the
-// module must not silently move the node to the slow one.
+// datapath returns the node's datapath. Auto keeps the present one: a kernel
+// without the module must not silently move the node to the slow one.
 func (n *next) datapath() Datapath {
 	if c := n.o.Switch.Configured; c != nil && n.Datapath != System && n.Datapath != Netdev {
 		if b, ok := c.Bridges[Integration]; ok {
@@ -69,7 +69,7 @@ func (n *next) openvswitch() {
 	n.configure()
 }
 
-// localDaemons are Open vSwitch's own, where the distribution does not run them.
+// localDaemons runs Open vSwitch's daemons if the distribution does not.
 func (n *next) localDaemons() {
 	o, file, run := n.o.Switch, n.paths.local(), n.paths.OVSRun
 	if o.File == Broken && !o.DB {
@@ -78,7 +78,8 @@ func (n *next) localDaemons() {
 		o.File = Absent
 	}
 	if o.File == Absent {
-		// A server whose file has gone serves what nobody will ever see again.
+		// A server whose file was removed writes to a file that cannot be opened any
+		// more.
 		n.do(Action{Part: PartSwitch, Verb: Stop, Name: "ovs-db"})
 		n.do(Action{Part: PartSwitch, Verb: CreateLocal, File: file})
 	}
@@ -90,7 +91,7 @@ func (n *next) localDaemons() {
 		"--pidfile="+run+"/ovs-vswitchd.pid", "--unixctl="+run+"/ovs-vswitchd.ctl", "unix:"+run+"/db.sock")})
 }
 
-// configure Open vSwitch: one transaction with what differs.
+// configure configures Open vSwitch: one transaction with the differences.
 func (n *next) configure() {
 	datapath := n.datapath()
 	have := Configured{}
@@ -124,7 +125,8 @@ func (n *next) configure() {
 		"system-id": n.Node, "ovn-bridge": Integration, "ovn-bridge-datapath-type": string(datapath),
 		"ovn-encap-type": "geneve", "ovn-encap-ip": n.Encap.Unmap().WithZone("").String(),
 		"ovn-bridge-mappings": n.mappings(),
-		// The switch's own probe of its controller: long, it is one process.
+		// The switch's own probe of its controller; the interval is long, because
+		// both are on this node.
 		"ovn-openflow-probe-interval": "60", "ovn-remote-probe-interval": "10000", // s, ms
 	}
 	if n.Founding.founded(SB) && len(n.Members) > 0 {
@@ -167,7 +169,8 @@ func (n *next) configure() {
 	}
 }
 
-// plain: nobody behind an userspace switch completes checksums.
+// plain turns checksum offload off: a userspace switch does not complete
+// checksums.
 func (n *next) plain() {
 	for _, name := range sorted(n.o.Switch.Links) {
 		if n.o.Switch.Links[name].Offload {
@@ -183,7 +186,7 @@ func normal(d string) Datapath {
 	return Datapath(d)
 }
 
-// mappings of physical networks to bridges, of those that can be used.
+// mappings returns the mappings of usable physical networks to bridges.
 func (n *next) mappings() string {
 	var all []string
 	for _, physical := range sorted(n.External) {
@@ -194,8 +197,8 @@ func (n *next) mappings() string {
 	return strings.Join(all, ",")
 }
 
-// usable tells whether a physical network's interface is there and has no other
-// use; the first who asks says why not.
+// usable reports whether a physical network's interface exists and has no
+// other use; the first call adds a problem if not.
 func (n *next) usable(physical string) bool {
 	name := n.External[physical]
 	link, ok := n.o.Switch.Links[name]
@@ -234,7 +237,7 @@ func (n *next) underlayUsable() bool {
 	return true
 }
 
-// northd runs on every member; one of them works, the others wait.
+// northd runs ovn-northd on every member; one is active, the others stand by.
 func (n *next) northd() {
 	if n.Founding.Generation == 0 || len(n.Members) == 0 {
 		return
@@ -255,7 +258,7 @@ func (n *next) northd() {
 	n.do(Action{Part: PartNorthd, Verb: Run, Name: "ovn-northd", Argv: argv})
 }
 
-// chassis is ovn-controller. It stops without taking the switch's flows away.
+// chassis runs ovn-controller. Stopping it keeps the switch's flows.
 func (n *next) chassis() {
 	if n.Founding.Generation == 0 || len(n.Members) == 0 {
 		n.problem(PartChassis, "", "waiting for the choice of the nodes that run the OVN databases")
@@ -267,7 +270,7 @@ func (n *next) chassis() {
 	}
 	if !n.Founding.founded(SB) {
 		n.problem(PartChassis, "", "waiting for node %s to create the southbound database", n.Founding.Founder)
-		return // one that runs keeps its flows
+		return // a running one keeps its flows
 	}
 	argv := append(n.client("/usr/bin/ovn-controller"), "--pidfile="+n.paths.Run+"/ovn-controller.pid")
 	if n.Founding.Clustered {

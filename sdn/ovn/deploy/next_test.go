@@ -27,7 +27,7 @@ func three() Intent {
 		Founding: Founding{Generation: 1, Founder: "n1", Clustered: true, NB: cid, SB: cid}}
 }
 
-// healthy is a member with everything up, in its own eyes.
+// healthy returns the observed state of a member with everything running.
 func healthy(in Intent) Observed {
 	o := Observed{Northd: true, Controller: true, Connected: true, Free: 1 << 30,
 		Switch: Switch{Kernel: true, File: Good, DB: true, Daemon: true, Configured: &Configured{
@@ -51,15 +51,15 @@ func healthy(in Intent) Observed {
 	return o
 }
 
-// What is to be done, by what there is. Run actions that repeat what runs are
-// left out: daemons decide that themselves.
+// TestNext checks the actions for observed states. Run actions of daemons that
+// are running are left out.
 func TestNext(t *testing.T) {
 	paths := Paths{State: "/db", Run: "/run/ovn", OVSRun: "/run/ovs"}
 	type change func(*Intent, *Observed)
 	cases := []struct {
 		name string
 		change
-		runs bool // show Run actions
+		runs bool // include Run actions
 	}{
 		{"healthy", func(*Intent, *Observed) {}, false},
 		{"bare founder", func(in *Intent, o *Observed) {
@@ -175,7 +175,7 @@ func TestNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if golden.String() != string(want) {
-		t.Errorf("not as in %s (-update writes it):\n%s", file, golden.String())
+		t.Errorf("actions differ from %s; if intended, run with -update:\n%s", file, golden.String())
 	}
 }
 
@@ -187,15 +187,15 @@ func TestDecide(t *testing.T) {
 	}
 	f := Decide(Founding{}, in.Members, true, map[string]Report{"n2": {}}, 0)
 	if f.Generation != 1 || f.Founder != "n2" || !f.Clustered || f.NB != "" {
-		t.Fatalf("first: %+v", f)
+		t.Fatalf("first decision = %+v, want generation 1 of founder n2, clustered, without IDs", f)
 	}
-	// Nothing known yet: nothing changes, however often.
+	// Without new information nothing changes, however often it is called.
 	if again := Decide(f, in.Members, true, map[string]Report{"n1": {Generation: 1}}, 0); fmt.Sprint(again) != fmt.Sprint(f) {
-		t.Errorf("changed to %+v", again)
+		t.Errorf("decision without new information = %+v, want %+v", again, f)
 	}
-	// Only the founder is believed, and only about this generation.
+	// Only the founder's report counts, and only about this generation.
 	if got := Decide(f, in.Members, true, map[string]Report{"n1": good(1), "n2": good(7)}, 0); got.NB != "" || got.SB != "" {
-		t.Errorf("believed another: %+v", got)
+		t.Errorf("decision on reports of another node and generation = %+v, want no IDs", got)
 	}
 	lead := good(1)
 	lead.NB.Leads, lead.NB.Term, lead.NB.Servers = true, 4, []string{"bbbb", "aaaa"}
@@ -203,10 +203,10 @@ func TestDecide(t *testing.T) {
 	old.NB.Leads, old.NB.Term, old.NB.Servers = true, 3, []string{"eeee"}
 	f = Decide(f, in.Members, true, map[string]Report{"n2": lead, "n3": old}, 0)
 	if f.NB != cid || f.SB != cid || fmt.Sprint(f.NBServers) != "[aaaa bbbb]" {
-		t.Fatalf("known: %+v", f)
+		t.Fatalf("decision on the founder's report = %+v, want both IDs and the leader's servers", f)
 	}
 	if got := Decide(f, in.Members, true, map[string]Report{"n2": good(1)}, 0); len(got.NBServers) > 0 {
-		t.Errorf("nobody leads, and the list is %v", got.NBServers)
+		t.Errorf("servers without a leader = %v, want none", got.NBServers)
 	}
 	all := map[string]Report{"n1": good(1), "n2": good(1), "n3": good(1)}
 	mute := map[string]Report{"n1": {Generation: 1}, "n2": {Generation: 1}}
@@ -233,29 +233,29 @@ func TestDecide(t *testing.T) {
 	} {
 		got := Decide(f, c.members, c.tls, c.reports, c.silence)
 		if anew := got.Generation == 2; anew != c.anew || !anew && got.NB != cid || anew && got.NB != "" {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: decision = %+v, want a new generation: %v", name, got, c.anew)
 		}
 	}
-	// From one node alone to a cluster.
+	// From a single node to a cluster.
 	alone := Founding{Generation: 3, Founder: "n1", NB: single, SB: single}
 	if got := Decide(alone, in.Members[:1], false, map[string]Report{"n1": good(3)}, 0); got.Generation != 3 {
-		t.Errorf("alone: %+v", got)
+		t.Errorf("decision for a single node = %+v, want generation 3", got)
 	}
 	if got := Decide(alone, in.Members, true, nil, 0); got.Generation != 4 || !got.Clustered || got.NB != "" {
-		t.Errorf("grown: %+v", got)
+		t.Errorf("decision for a grown cluster = %+v, want generation 4, clustered, without IDs", got)
 	}
-	// A founder that goes before it has said anything.
+	// A founder that is removed before its first report.
 	if got := Decide(Founding{Generation: 1, Founder: "n9", Clustered: true}, in.Members, true, nil, 0); got.Generation != 2 || got.Founder != "n1" {
-		t.Errorf("founder gone: %+v", got)
+		t.Errorf("decision after the loss of the founder = %+v, want generation 2 of founder n1", got)
 	}
 }
 
-// A node says which physical networks it has: those with an interface that is
-// there and serves nothing else.
+// TestReportOfPhysicalNetworks checks that a node reports the physical
+// networks with an interface that exists and has no other use.
 func TestReportOfPhysicalNetworks(t *testing.T) {
 	in := Intent{Node: "n1", External: map[string]string{"external": "eth2", "campus": "eth3", "absent": "eth4", "used": "eth5"}}
 	o := Observed{Switch: Switch{Links: map[string]Link{"eth2": {}, "eth3": {}, "eth5": {Addresses: []string{"192.0.2.1/24"}}}}}
 	if got := report(in, o, Paths{}, nil).Physical; !slices.Equal(got, []string{"campus", "external"}) {
-		t.Errorf("%q", got)
+		t.Errorf("physical networks = %q, want campus and external", got)
 	}
 }

@@ -12,49 +12,51 @@ import (
 	"time"
 )
 
-// Daemons runs programs that outlive this one; appliance/node/supervisor does.
+// Daemons runs programs that outlive this process; appliance/node/supervisor
+// implements it.
 type Daemons interface {
 	Run(ctx context.Context, name string, argv []string) error
 	Stop(ctx context.Context, name string) error
 	Running(ctx context.Context, name string) (bool, error)
-	// Words it wrote last, for messages.
+	// Words returns the daemon's last output, for messages.
 	Words(ctx context.Context, name string) string
 }
 
-// Config of a node.
+// Config is the configuration of a node.
 type Config struct {
 	Paths   Paths
 	Daemons Daemons
-	// Foreign tells whether the distribution's service runs Open vSwitch; nil:
+	// Foreign reports whether the distribution's service runs Open vSwitch; nil:
 	// see Foreign.
 	Foreign func() bool
-	// Election is the time after which a member that hears no leader stands for
+	// Election is the time after which a member without a leader starts an
 	// election, in a cluster that is founded (0: 5 s).
 	Election time.Duration
-	// Patience with a member that hears no leader, while others have one, before
-	// it is believed that it was taken out (0: 1 min). It must be far longer than
-	// an election, and than what a new member's first report takes to arrive.
+	// Patience is how long a member may have no leader, while others have one,
+	// before it counts as removed from the cluster (0: 1 min). It must be much
+	// longer than an election, and than the delay of a new member's first report.
 	Patience time.Duration
-	// Log gets every action before it is done; may be nil.
+	// Log is called with every action before it is executed; may be nil.
 	Log func(Action)
 }
 
-// Node does on one node what Next says.
+// Node executes the actions of Next on one node.
 type Node struct {
 	config Config
 
 	mu sync.Mutex // one step at a time
-	// module is the folder of the kernel's module.
+	// module is the directory of the kernel module.
 	module string
-	// probed: modprobe was tried, and ended by itself.
+	// probed means that modprobe has run to its end.
 	probed bool
-	// current: the databases that are of the schema file of that time.
+	// current is the modification time of the schema file with which a database
+	// was found up to date.
 	current map[string]time.Time
-	// alone: since when a server that is a member hears no leader.
+	// alone is since when a server that is a member has had no leader.
 	alone map[string]time.Time
 }
 
-// NewNode makes the folders.
+// NewNode creates the directories.
 func NewNode(c Config) (*Node, error) {
 	for _, dir := range []string{c.Paths.State, c.Paths.Run, c.Paths.OVSRun} {
 		if dir == "" || dir[0] != '/' {
@@ -76,9 +78,10 @@ func NewNode(c Config) (*Node, error) {
 	return &Node{config: c, module: "/sys/module/openvswitch", current: map[string]time.Time{}, alone: map[string]time.Time{}}, nil
 }
 
-// Foreign tells whether the distribution's service runs Open vSwitch: where
-// systemd is the first process and has openvswitch-switch.service, and nobody
-// has masked it. Basalt's package does: on a node Open vSwitch is ours.
+// Foreign reports whether the distribution's service runs Open vSwitch: if
+// systemd is the init process and has openvswitch-switch.service, and it is
+// not masked. Basalt's package masks it, so that Basalt runs Open vSwitch on a
+// node.
 func Foreign() bool {
 	for _, path := range []string{"/run/systemd/system", "/lib/systemd/system/openvswitch-switch.service"} {
 		if _, err := os.Stat(path); err != nil {
@@ -89,8 +92,9 @@ func Foreign() bool {
 	return err != nil || to != os.DevNull
 }
 
-// Step looks, does what is next, and looks again. What fails is a problem in
-// the report; the error is for what makes a report impossible.
+// Step observes the node, executes the next actions, and observes it again. A
+// failed action is a problem in the report; an error means that no report is
+// possible.
 func (n *Node) Step(ctx context.Context, in Intent) (Report, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -188,14 +192,14 @@ func report(in Intent, o Observed, p Paths, problems []Problem) Report {
 	return r
 }
 
-// single stands for the id of a database that is no cluster's.
+// single is used as the ID of a database that is not clustered.
 const single = "single"
 
-// Close leaves everything running.
+// Close does nothing: all daemons keep running.
 func (n *Node) Close() error { return nil }
 
-// Down ends OVN and our Open vSwitch on this node, and keeps the files. Guests
-// lose their network.
+// Down stops OVN and Basalt's Open vSwitch on this node, and keeps the files.
+// Guests lose their network.
 func (n *Node) Down(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -211,7 +215,7 @@ const (
 	maxOutput = 4 << 20 // bytes
 )
 
-// command runs a tool and gives its standard output.
+// command runs a tool and returns its standard output.
 func (n *Node) command(ctx context.Context, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
@@ -243,7 +247,7 @@ func (e *toolError) Error() string {
 
 func (e *toolError) Unwrap() error { return e.err }
 
-// limited keeps the first bytes and drops the rest.
+// limited stores the first bytes and drops the rest.
 type limited struct {
 	bytes.Buffer
 	left int

@@ -89,7 +89,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 		}
 		return o, ctx.Err()
 	}
-	// The whole file was read when the server started.
+	// The server has read the whole file at its start.
 	o.File = Good
 	if !in.Founding.Clustered {
 		o.Outdated = n.outdated(ctx, socket(n.config.Paths.Run, d), d.schemaName(), d.schemaFile())
@@ -99,25 +99,25 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	if err != nil {
 		return o, fmt.Errorf("inspect %s: %w", file, err)
 	}
-	// Known also while the server is too busy to answer: a file without an address
-	// would be taken for another member's.
+	// Set these even if the server is too busy to answer: a file without an
+	// address would be treated as another member's.
 	o.Clustered, o.Server, o.Address, o.Cluster = true, h.Server, h.Address, h.Cluster
 	out, err := appctl(ctx, control(n.config.Paths.Run, d), "cluster/status", d.schemaName())
 	if err != nil {
-		// What it says when its database was taken away from it.
+		// The server's error after its database was removed from it.
 		o.Unknown = strings.Contains(err.Error(), "unknown cluster")
 		return o, ctx.Err()
 	}
 	s, err := ParseStatus(out)
 	if err != nil || s.Server != o.Server {
-		return o, ctx.Err() // an answer of the server of another file is none
+		return o, ctx.Err() // the answer is from the server of another file
 	}
 	o.Status, o.Cluster, o.Address = s, s.Cluster, s.Address
 	if s.settled() || !s.member() {
 		delete(n.alone, s.Server)
 	} else if since, ok := n.alone[s.Server]; !ok {
 		if len(n.alone) > 2*len(DBs) {
-			clear(n.alone) // of servers that are no more
+			clear(n.alone) // of servers that do not exist any more
 		}
 		n.alone[s.Server] = time.Now()
 	} else {
@@ -127,13 +127,14 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	return o, ctx.Err()
 }
 
-// inspect returns what the file is that no server has open. Broken it is only when
-// ovsdb-tool says so, never because ovsdb-tool could not be run to its end.
+// inspect determines the state of a file that no server has open. It is Broken
+// only if ovsdb-tool reports so, never because ovsdb-tool did not run to its
+// end.
 func (n *Node) inspect(ctx context.Context, d DB, file string, o *Database) error {
 	o.File = Broken
 	h, err := readHeader(file)
 	if !h.Clustered && err == nil {
-		// Reads the whole file, as a server does.
+		// This reads the whole file, as a server does.
 		_, err := n.command(ctx, "ovsdb-tool", "query", file, `["`+d.schemaName()+`"]`)
 		switch {
 		case err == nil:
@@ -160,16 +161,16 @@ func (n *Node) inspect(ctx context.Context, d DB, file string, o *Database) erro
 	return nil
 }
 
-// refused tells that a tool ran and said no: not that it was killed or never
-// ran.
+// refused reports whether a tool ran and exited with an error, instead of
+// being killed or not started.
 func refused(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.Exited()
 }
 
-// outdated tells whether the installed schema is newer than that of the database,
-// whose server listens on the socket. It asks once for each version of the schema's
-// file.
+// outdated reports whether the installed schema is newer than that of the
+// database, whose server listens on the socket. It queries the server once per
+// version of the schema's file.
 func (n *Node) outdated(ctx context.Context, socket, name, schema string) bool {
 	info, err := os.Stat(schema)
 	if err != nil || n.current[name].Equal(info.ModTime()) {
@@ -191,7 +192,7 @@ func (n *Node) outdated(ctx context.Context, socket, name, schema string) bool {
 	return false
 }
 
-// newer compares versions x.y.z.
+// newer reports whether version a is newer than b; both have the form x.y.z.
 func newer(a, b string) bool {
 	parse := func(s string) (v [3]int, ok bool) {
 		parts := strings.Split(s, ".")

@@ -26,7 +26,7 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 		if _, err := os.Stat(file); err == nil {
 			o.File = Good
 			if !o.DB {
-				// The server would say the same, at the cost of a start.
+				// The server would report the same, at the cost of a start.
 				if _, err := n.command(ctx, "ovsdb-tool", "query", file, `["Open_vSwitch"]`); refused(err) {
 					o.File = Broken
 				} else if err != nil {
@@ -50,9 +50,9 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 	return o, err
 }
 
-// kernelModule reports whether the kernel has the module, and loads it if it can.
-// A node without it gets the userspace datapath for good: a modprobe that took too
-// long on a busy machine is an error, and not an answer.
+// kernelModule reports whether the kernel has the module, and tries to load
+// it. A node without it gets the userspace datapath for good: a modprobe that
+// is too slow on a busy machine is an error, not a result.
 func (n *Node) kernelModule(ctx context.Context, in Intent) (bool, error) {
 	_, missing := os.Stat(n.module)
 	if missing == nil || n.probed || in.Datapath == Netdev {
@@ -61,7 +61,7 @@ func (n *Node) kernelModule(ctx context.Context, in Intent) (bool, error) {
 	if _, err := n.command(ctx, "modprobe", "-q", "openvswitch"); err != nil && !refused(err) && !errors.Is(err, exec.ErrNotFound) {
 		return false, fmt.Errorf("load kernel module openvswitch: %w", err)
 	}
-	n.probed = true // once a life: it costs a process
+	n.probed = true // once per process: it starts another one
 	_, missing = os.Stat(n.module)
 	return missing == nil, nil
 }
@@ -116,7 +116,7 @@ func (n *Node) observeLinks(ctx context.Context, in Intent) (map[string]Link, er
 	return all, nil
 }
 
-// parseLinks reads ip -json address show.
+// parseLinks decodes the output of ip -json address show.
 func parseLinks(text []byte) (map[string]Link, error) {
 	var all []struct {
 		Name  string   `json:"ifname"`
@@ -146,7 +146,7 @@ func parseLinks(text []byte) (map[string]Link, error) {
 	return links, nil
 }
 
-// configuredQuery is the parameters of "transact" (RFC 7047, 4.1.3).
+// configuredQuery are the parameters of "transact" (RFC 7047, 4.1.3).
 var configuredQuery = []any{
 	"Open_vSwitch",
 	selectAll("Open_vSwitch", "external_ids"),
@@ -155,12 +155,12 @@ var configuredQuery = []any{
 	selectAll("Interface", "_uuid", "error"),
 }
 
-// selectAll is the operation that reads columns of all rows of a table.
+// selectAll returns the operation that reads columns of all rows of a table.
 func selectAll(table string, columns ...string) map[string]any {
 	return map[string]any{"op": "select", "table": table, "where": []any{}, "columns": columns}
 }
 
-// parseConfigured reads the answer to configuredQuery (RFC 7047, 4.1.3).
+// parseConfigured decodes the answer to configuredQuery (RFC 7047, 4.1.3).
 func parseConfigured(text []byte) (*Configured, error) {
 	var results []struct {
 		Rows  []map[string]json.RawMessage `json:"rows"`
@@ -205,7 +205,7 @@ func parseConfigured(text []byte) (*Configured, error) {
 		for _, id := range atoms(row["ports"]) {
 			b.Ports = append(b.Ports, ports[id].name)
 			for _, i := range ports[id].interfaces {
-				// A tap whose machine ended is no fault of the bridge.
+				// A tap whose machine has ended is not an error of the bridge.
 				if faults[i] != "" && ports[id].name == name {
 					b.Error = faults[i]
 				}
@@ -223,8 +223,8 @@ func first(all []string) string {
 	return all[0]
 }
 
-// atoms of a value: a string, ["uuid", id] or ["set", [value …]]. Others are
-// none.
+// atoms returns the atoms of a value: a string, ["uuid", id] or ["set", [value
+// …]]; none of any other value.
 func atoms(raw json.RawMessage) []string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -262,7 +262,7 @@ func atoms(raw json.RawMessage) []string {
 	return nil
 }
 
-// stringMap of ["map", [[key, value] …]].
+// stringMap decodes ["map", [[key, value] …]].
 func stringMap(raw json.RawMessage) map[string]string {
 	out := map[string]string{}
 	var pair []json.RawMessage
@@ -279,7 +279,7 @@ func stringMap(raw json.RawMessage) map[string]string {
 	return out
 }
 
-// column of all rows of a table.
+// column returns a column of all rows of a table.
 func column(ctx context.Context, socket, db, table, column string) ([]string, error) {
 	answer, err := ask(ctx, socket, "transact", db, selectAll(table, column))
 	if err != nil {

@@ -1,49 +1,54 @@
 package deploy
 
-// Observed is what a node looks like.
+// Observed is the observed state of a node.
 type Observed struct {
 	Switch Switch
 	NB, SB Database
-	// Northd and Controller run.
+	// Northd and Controller report whether the daemons run.
 	Northd, Controller bool
-	// Connected: ovn-controller has the southbound database.
+	// Connected reports whether ovn-controller is connected to the southbound
+	// database.
 	Connected bool
-	// Free bytes where the databases lie.
+	// Free are the free bytes on the databases' file system.
 	Free uint64
-	// Chassis that the southbound database has; nil: not known.
+	// Chassis are the chassis in the southbound database; nil: unknown.
 	Chassis []string
 }
 
-// Switch is the node's Open vSwitch.
+// Switch is the state of the node's Open vSwitch.
 type Switch struct {
-	// Kernel has the openvswitch module.
+	// Kernel reports whether the kernel has the openvswitch module.
 	Kernel bool
-	// Foreign: the distribution's service runs it; it is not ours to start.
+	// Foreign reports whether the distribution's service runs it, so that Basalt
+	// must not start it.
 	Foreign bool
-	// File of its database (ours only).
+	// File is the state of its database file (only if Basalt runs it).
 	File FileState
-	// DB and Daemon run: ovsdb-server and ovs-vswitchd.
+	// DB and Daemon report whether ovsdb-server and ovs-vswitchd run.
 	DB, Daemon bool
-	// Outdated: the installed schema is newer than the database's (ours only).
+	// Outdated reports whether the installed schema is newer than the database's
+	// (only if Basalt runs it).
 	Outdated bool
-	// Configured is what ovsdb-server has; nil: it does not answer.
+	// Configured is the content of the database; nil: ovsdb-server does not
+	// answer.
 	Configured *Configured
-	// Links of this node that the intent names, by name.
+	// Links are the links of this node that are named in the intent, by name.
 	Links map[string]Link
 }
 
-// Configured is Open vSwitch's configuration as far as we look at it.
+// Configured is the part of Open vSwitch's configuration that this package
+// uses.
 type Configured struct {
 	ExternalIDs map[string]string
 	Bridges     map[string]Bridge
 }
 
-// Bridge of Open vSwitch.
+// Bridge is a bridge of Open vSwitch.
 type Bridge struct {
 	Datapath string // "" or "system", "netdev"
 	Secure   bool   // fail mode
 	Ports    []string
-	// Error of one of its interfaces.
+	// Error is the error of one of its interfaces.
 	Error string
 }
 
@@ -52,43 +57,45 @@ type Link struct {
 	Addresses []string // with prefix lengths; link-local ones left out
 	Up        bool
 	Default   bool // a default route goes through it
-	// Offload: it leaves checksums to hardware that an userspace switch is not.
+	// Offload reports whether it offloads checksums, which a userspace switch
+	// does not complete.
 	Offload bool
 }
 
-// FileState of a database.
+// FileState is the state of a database file.
 type FileState int
 
-// States of a file. What runs is good.
+// States of a file. The file of a running server is good.
 const (
 	Absent FileState = iota
 	Good
-	Left   // its server has left the cluster, or was made to
-	Broken // it cannot be read
+	Left   // its server has left the cluster, or was removed from it
+	Broken // the file cannot be read
 )
 
 func (s FileState) String() string { return [...]string{"absent", "good", "left", "broken"}[s] }
 
-// Database is one of OVN's on this node.
+// Database is the state of one of OVN's databases on this node.
 type Database struct {
 	File FileState
-	// Clustered, Cluster, Server and Address are what the file says of itself.
+	// Clustered, Cluster, Server and Address come from the file's header.
 	Clustered       bool
-	Cluster, Server string // ids
-	Address         string // where its server meets the others
+	Cluster, Server string // IDs
+	Address         string // address of its server for the others
 	Running         bool
-	// Status in the cluster, of one that runs; nil: no answer.
+	// Status is the cluster status of a running server; nil: no answer.
 	Status *Status
-	// Lonely: it is a member and has heard no leader for Config.Patience.
+	// Lonely means that it is a member and has had no leader for Config.Patience.
 	Lonely bool
-	// Unknown: the server runs and says that it has no such database (any more).
+	// Unknown means that the server runs and reports that it does not have the
+	// database (any more).
 	Unknown bool
-	// Outdated: the installed schema is newer than the database's, and this is
-	// the server to say so to.
+	// Outdated means that the installed schema is newer than the database's, and
+	// that this server can convert it.
 	Outdated bool
-	// Stale files: of other generations.
+	// Stale are files of other generations.
 	Stale []string
-	// Words: what the server wrote last, when it does not stay up.
+	// Words is the last output of the server, if it does not stay running.
 	Words string
 }
 

@@ -18,24 +18,24 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// site is a cluster of nodes, each in a network namespace of its own, joined by
-// a bridge; and the cluster's leader, who decides.
+// site is a cluster of nodes, each in its own network namespace, connected by
+// a bridge, with the cluster's leader, which decides.
 type site struct {
 	t        *testing.T
 	prefix   string
 	dir      string
 	ca       pki.CA
-	nodes    []*testNode // that are up
+	nodes    []*testNode // that are running
 	all      []*testNode
 	founding Founding
 	members  []Member
 	reports  map[string]Report
 	silence  time.Duration
 	tls      bool
-	withheld string // the daemon that is not started now
+	withheld string // the daemon that is not started
 }
 
-// withholding runs all daemons but the site's withheld one.
+// withholding runs all daemons except the site's withheld one.
 type withholding struct {
 	Daemons
 	site *site
@@ -55,7 +55,7 @@ func newSite(t *testing.T, nodes int, tls bool) *site {
 	needHost(t)
 	sites++
 	forgotten()
-	// Unix sockets have short names: not t.TempDir.
+	// Paths of unix sockets must be short: not t.TempDir.
 	dir, err := os.MkdirTemp("", fmt.Sprintf("ovndep-%d-", os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func newSite(t *testing.T, nodes int, tls bool) *site {
 	return s
 }
 
-// identity is a certificate as the cluster's keeper has it on the disk.
+// identity returns a certificate on disk, as the cluster's PKI stores it.
 func (s *site) identity(n *testNode) TLS {
 	s.t.Helper()
 	key, csr, err := pki.NewRequest()
@@ -103,7 +103,7 @@ func (s *site) intent(n *testNode) Intent {
 	return in
 }
 
-// round lets the leader decide and each node take a step.
+// round lets the leader decide and each node execute a step.
 func (s *site) round(nodes ...*testNode) {
 	s.t.Helper()
 	s.founding = Decide(s.founding, s.members, s.tls, s.reports, s.silence)
@@ -115,7 +115,7 @@ func (s *site) round(nodes ...*testNode) {
 			n.inside(func() {
 				var err error
 				if reports[i], err = n.Step(context.Background(), in); err != nil {
-					s.t.Logf("%s: %v", n.id, err) // a busy machine; the next step looks again
+					s.t.Logf("%s: %v", n.id, err) // on a busy machine; the next step observes again
 				}
 			})
 		})
@@ -126,7 +126,7 @@ func (s *site) round(nodes ...*testNode) {
 	}
 }
 
-// until rounds have made it so.
+// until runs rounds until ok returns true.
 func (s *site) until(what string, ok func() bool, nodes ...*testNode) {
 	s.t.Helper()
 	for w := patience.Start(); ; {

@@ -10,35 +10,36 @@ import (
 
 // Status is a server's answer to cluster/status.
 type Status struct {
-	Cluster, Server string // ids
+	Cluster, Server string // IDs
 	Address         string
 	State           string // "cluster member", "joining cluster", "leaving cluster", …
 	Role            string // leader, follower, candidate
-	Leader          string // short id, "self", "unknown"
+	Leader          string // short ID, "self", "unknown"
 	Term            uint64
 	Servers         []Server
 }
 
-// Server in another's eyes.
+// Server is a server in the status of another.
 type Server struct {
-	Short   string // the first digits of its id
+	Short   string // the first digits of its ID
 	Address string
 	Self    bool
-	// Heard is how long ago it was last heard of; negative: never.
+	// Heard is how long ago it was last heard from; negative: never.
 	Heard time.Duration
-	// Match is the last entry that the leader knows it to have.
+	// Match is the last log entry that it has, as known to the leader.
 	Match uint64
 }
 
-// member tells that the server has joined, and knows nothing of having left.
+// member reports whether the server has joined and is not known to have left.
 func (s *Status) member() bool {
 	return s.State == "cluster member" || strings.HasPrefix(s.State, "disconnected from the cluster")
 }
 
-// joining tells that the server has never been a member, and has no data.
+// joining reports whether the server has never been a member, and has no data.
 func (s *Status) joining() bool { return s != nil && s.State == "joining cluster" }
 
-// settled tells that the server belongs to the cluster, and that somebody leads.
+// settled reports whether the server belongs to the cluster, and the cluster
+// has a leader.
 func (s *Status) settled() bool {
 	return s != nil && s.State == "cluster member" && s.Leader != "unknown" && s.Leader != ""
 }
@@ -58,7 +59,7 @@ var (
 	matchPart  = regexp.MustCompile(`match_index=(\d{1,19})`)
 )
 
-// ParseStatus reads what ovsdb-server answers to cluster/status (ovsdb(7)).
+// ParseStatus parses ovsdb-server's answer to cluster/status (ovsdb(7)).
 func ParseStatus(text string) (*Status, error) {
 	if len(text) > maxStatus {
 		return nil, fmt.Errorf("cluster/status has %d bytes, want at most %d", len(text), maxStatus)

@@ -27,15 +27,15 @@ func TestParseStatus(t *testing.T) {
 		},
 	}
 	if !reflect.DeepEqual(s, want) {
-		t.Errorf("%+v", s)
+		t.Errorf("ParseStatus = %+v, want %+v", s, want)
 	}
 	lone, err := ParseStatus("Server ID: 6cc7 (6cc7c5e2-d447-4b34-beb5-b38840f959e9)\nStatus: disconnected from the cluster (election timeout)\nRole: candidate\nLeader: unknown\n")
 	if err != nil || !lone.member() || lone.settled() {
-		t.Errorf("one that stands for election: %+v, %v", lone, err)
+		t.Errorf("status of a candidate = %+v, %v, want a member that is not settled", lone, err)
 	}
 	for _, bad := range []string{"", "unknown cluster\n", "Status: cluster member\n", "Server ID: zz\nStatus: x\n"} {
 		if s, err := ParseStatus(bad); err == nil {
-			t.Errorf("%q is %+v", bad, s)
+			t.Errorf("ParseStatus(%q) = %+v, want an error", bad, s)
 		}
 	}
 }
@@ -51,11 +51,11 @@ func FuzzParseStatus(f *testing.F) {
 			return
 		}
 		if s.Server == "" || len(s.Servers) > maxServers {
-			t.Errorf("%+v", s)
+			t.Errorf("status = %+v, want a server ID and at most %d servers", s, maxServers)
 		}
 		for _, server := range s.Servers {
 			if server.Short == "" || server.Address == "" || server.Heard < -1 {
-				t.Errorf("%+v", server)
+				t.Errorf("server = %+v, want an ID, an address and Heard >= -1", server)
 			}
 		}
 	})
@@ -66,7 +66,7 @@ func FuzzParseConfigured(f *testing.F) {
 	f.Add([]byte(`[{},{},{},{"error":"x"}]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if c, err := parseConfigured(text); err == nil && (c == nil || c.ExternalIDs == nil || c.Bridges == nil) {
-			t.Error("neither an error nor a configuration")
+			t.Errorf("parseConfigured = %+v without an error, want a configuration", c)
 		}
 	})
 }
@@ -85,7 +85,7 @@ func TestParseConfigured(t *testing.T) {
 		"bx":     {Ports: []string{"eth1"}},
 	}}
 	if !reflect.DeepEqual(c, want) {
-		t.Errorf("%+v", c)
+		t.Errorf("parseConfigured = %+v, want %+v", c, want)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestNewer(t *testing.T) {
 		want bool
 	}{{"7.0.0", "6.3.1", true}, {"6.10.0", "6.9.9", true}, {"7.0.0", "7.0.0", false}, {"6.0.0", "7.0.0", false}, {"7", "6.0.0", false}, {"x.y.z", "1.0.0", false}} {
 		if got := newer(c.a, c.b); got != c.want {
-			t.Errorf("%s over %s: %v", c.a, c.b, got)
+			t.Errorf("newer(%q, %q) = %v, want %v", c.a, c.b, got, c.want)
 		}
 	}
 }

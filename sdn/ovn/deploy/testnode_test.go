@@ -27,7 +27,7 @@ type testNode struct {
 	ns, dir string
 	daemons *supervisor.Processes
 	tls     TLS
-	work    chan func() // runs on a thread that is in the namespace
+	work    chan func() // runs on a thread in the namespace
 }
 
 func (s *site) node(i int) *testNode {
@@ -75,28 +75,28 @@ func (s *site) node(i int) *testNode {
 	}
 	t.Cleanup(func() {
 		if err := n.Down(context.Background()); err != nil {
-			t.Error(err)
+			t.Errorf("Down: %v", err)
 		}
 		close(n.work)
 	})
 	return n
 }
 
-// inside runs f on the node's thread.
+// inside runs f on the node's thread, in its namespace.
 func (n *testNode) inside(f func()) {
 	done := make(chan struct{})
 	n.work <- func() { defer close(done); f() }
 	<-done
 }
 
-// log what changes something.
+// log logs actions other than Run.
 func (n *testNode) log(a Action) {
 	if a.Verb != Run {
 		n.site.t.Logf("%s %s: %.200s", time.Now().UTC().Format("05.0"), n.id, strings.ReplaceAll(a.String(), n.dir, ""))
 	}
 }
 
-// servers of a database, as a node sees them.
+// servers returns the servers of a database, as a node reports them.
 func (n *testNode) servers(d DB) (all []Server, leader bool) {
 	out, err := n.command(context.Background(), "ovs-appctl", "--timeout=5", "-t", control(n.config.Paths.Run, d), "cluster/status", d.schemaName())
 	if err != nil {
@@ -132,7 +132,7 @@ func (n *testNode) mustNB(args ...string) (out string) {
 	return out
 }
 
-// kill a daemon as an accident does.
+// kill kills a daemon with SIGKILL.
 func (n *testNode) kill(name string) {
 	n.site.t.Helper()
 	text, err := os.ReadFile(filepath.Join(n.dir, "daemons", name+".pid"))
@@ -153,8 +153,8 @@ func (n *testNode) kill(name string) {
 	})
 }
 
-// steady sees that ovn-controller has worked since its first start: it has given
-// the switch flows, and was never started again.
+// steady checks that ovn-controller has worked since its first start: it has
+// installed flows in the switch, and was never restarted.
 func (n *testNode) steady() {
 	t := n.site.t
 	t.Helper()
@@ -162,7 +162,7 @@ func (n *testNode) steady() {
 		log, err := os.ReadFile(filepath.Join(n.dir, "log", "ovn-controller.log"))
 		up, err2 := n.daemons.Running(t.Context(), "ovn-controller")
 		if starts := strings.Count(string(log), "basalt: starting"); !up || starts != 1 || errors.Join(err, err2) != nil {
-			t.Fatalf("%s: ovn-controller runs: %v, %v, after %d starts; it says\n%s", n.id, up, errors.Join(err, err2), starts, log[max(0, len(log)-500):])
+			t.Fatalf("ovn-controller of %s: running %v, %v, after %d starts, want one start; its log ends with\n%s", n.id, up, errors.Join(err, err2), starts, log[max(0, len(log)-500):])
 		}
 		out, err := exec.Command("ovs-ofctl", "--timeout=10", "dump-flows", n.config.Paths.OVSRun+"/"+Integration+".mgmt").CombinedOutput()
 		return err == nil && strings.Contains(string(out), "cookie=")

@@ -1,6 +1,6 @@
-// Package nb holds the rows of OVN_Northbound, generated from the schema beside it:
-// that of the oldest release we run on, so that what we write every newer one
-// understands too.
+// Package nb contains the rows of OVN_Northbound, generated from the schema
+// beside it: that of the oldest supported release, so that every newer release
+// accepts what is written.
 package nb
 
 //go:generate go run github.com/ovn-kubernetes/libovsdb/cmd/modelgen -p nb -o . ovn-nb.ovsschema

@@ -10,11 +10,11 @@ import (
 //go:embed ovn-nb.ovsschema
 var schema []byte
 
-// Schema returns that of the database, as the oldest release has it that we run on.
+// Schema returns the schema of the database in the oldest supported release.
 func Schema() ovsdb.DatabaseSchema {
 	var s ovsdb.DatabaseSchema
 	if err := json.Unmarshal(schema, &s); err != nil {
-		panic("sdn/ovn/nb: " + err.Error()) // it is part of the program
+		panic("sdn/ovn/nb: " + err.Error()) // the schema is embedded, so this is a build error
 	}
 	return s
 }

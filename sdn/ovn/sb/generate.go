@@ -1,6 +1,6 @@
-// Package sb holds the rows of OVN_Southbound, generated from the schema beside it:
-// that of the oldest release we run on, so that what we write every newer one
-// understands too.
+// Package sb contains the rows of OVN_Southbound, generated from the schema
+// beside it: that of the oldest supported release, so that every newer release
+// accepts what is written.
 package sb
 
 //go:generate go run github.com/ovn-kubernetes/libovsdb/cmd/modelgen -p sb -o . ovn-sb.ovsschema

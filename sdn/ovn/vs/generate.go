@@ -1,6 +1,6 @@
-// Package vs holds the rows of Open_vSwitch, generated from the schema beside it:
-// that of the oldest release we run on, so that what we write every newer one
-// understands too.
+// Package vs contains the rows of Open_vSwitch, generated from the schema
+// beside it: that of the oldest supported release, so that every newer release
+// accepts what is written.
 package vs
 
 //go:generate go run github.com/ovn-kubernetes/libovsdb/cmd/modelgen -p vs -o . vswitch.ovsschema
