@@ -2,14 +2,13 @@ package sds
 
 import "net"
 
-// BlockDev is the source as QEMU's block layer is told it: a BlockdevOptions of
-// QEMU's QMP reference. luks and ceph are the ids of the secret objects that
-// hold the volume's passphrase and the key of RBD.User; each may be empty where
-// the source needs none.
+// BlockDev returns the source as a BlockdevOptions of QEMU's QMP reference.
+// luks and ceph are the IDs of the secret objects with the volume's passphrase
+// and the key of RBD.User; each may be empty if the source does not need it.
 func (s Source) BlockDev(readOnly bool, luks, ceph string) map[string]any {
 	node := s.node(luks, ceph)
-	// Said of the disk alone: what backs it is opened read-only, and can be
-	// written to when QEMU merges into it.
+	// Set on the disk alone: its backing files are opened read-only by default,
+	// and must be writable for QEMU's merges.
 	node["read-only"] = readOnly
 	return node
 }
@@ -22,7 +21,7 @@ func (s Source) node(luks, ceph string) map[string]any {
 		node["file"] = map[string]any{"driver": "file", "filename": s.Path}
 	}
 	if s.Format == QCOW2 {
-		node["backing"] = nil // or QEMU opens what the file names
+		node["backing"] = nil // otherwise QEMU opens the file named in the header
 		if s.Backing != nil {
 			node["backing"] = s.Backing.node(luks, ceph)
 		}

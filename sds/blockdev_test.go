@@ -29,7 +29,7 @@ func TestBlockDev(t *testing.T) {
 		},
 	} {
 		if got, err := json.Marshal(c.source.BlockDev(false, "k", "c")); err != nil || string(got) != c.want[:len(c.want)-1]+`,"read-only":false}` {
-			t.Errorf("%s: %s, %v", name, got, err)
+			t.Errorf("BlockDev of %s = %s, %v, want %s with read-only false", name, got, err, c.want)
 		}
 	}
 }

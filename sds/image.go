@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// HeadBytes is how much of a file Inspect wants to see: the first cluster of
-// any qcow2 image made with default settings, with all header extensions.
+// HeadBytes is how much of a file Inspect requires: the first cluster of any
+// qcow2 image created with default settings, with all header extensions.
 const HeadBytes = 64 << 10
 
 // Sector is the smallest unit of a disk.
@@ -29,12 +29,12 @@ const (
 	extLUKS         = 0x0537be77
 )
 
-// Inspect looks at the beginning of a file that somebody sent as a disk image
-// and says how large its disk is. size is the whole file's, in bytes.
+// Inspect checks the beginning of a file that was received as a disk image and
+// returns the size of its disk. size is the size of the whole file, in bytes.
 //
 // An image may name other files (a backing file, an external data file), which
-// the hypervisor would then open on the host for the tenant: such an image is
-// refused before any other program sees it.
+// the hypervisor would then open on the node for the user: such an image is
+// rejected before any other program reads it.
 func Inspect(head []byte, size int64, want Format) (virtualBytes int64, err error) {
 	got := sniff(head)
 	switch {
@@ -51,7 +51,7 @@ func Inspect(head []byte, size int64, want Format) (virtualBytes int64, err erro
 	case size%Sector != 0:
 		return 0, invalid("not a raw disk image: its size of %d bytes is not a multiple of 512", size)
 	case len(head) < Sector || head[510] != 0x55 || head[511] != 0xAA:
-		// Every disk that a PC boots from has it, with GPT too (UEFI 2.10,
+		// Every disk that a PC can boot from has it, also with GPT (UEFI 2.10,
 		// section 5.2.3, protective MBR).
 		return 0, invalid("not a raw disk image: it has no boot sector and no partition table")
 	}
@@ -101,8 +101,8 @@ func inspectQCOW2(head []byte, size int64) (int64, error) {
 	return int64(virtual), checkExtensions(head, extensions, 1<<clusterBits)
 }
 
-// checkExtensions walks the header extensions, which end with a zero type or
-// with the first cluster.
+// checkExtensions checks the header extensions, which end with a zero type or
+// at the end of the first cluster.
 func checkExtensions(head []byte, at, cluster int) error {
 	limit := min(len(head), cluster)
 	for at+8 <= limit {
@@ -122,7 +122,7 @@ func checkExtensions(head []byte, at, cluster int) error {
 	return nil
 }
 
-// signatures of what people send by mistake.
+// signatures are those of files that are sent by mistake.
 var signatures = []struct{ name, prefix string }{
 	{"qcow2", qcow2Magic},
 	{"VMDK", "KDMV"}, {"VMDK", "# Disk DescriptorFile"}, {"VDI", "<<< "}, {"VHDX", "vhdxfile"}, {"VHD", "conectix"},
@@ -131,7 +131,8 @@ var signatures = []struct{ name, prefix string }{
 	{"PDF", "%PDF-"}, {"ELF", "\x7fELF"}, {"squashfs", "hsqs"},
 }
 
-// sniff names what the file begins like; empty: nothing that is known.
+// sniff returns the name of the file's format by its beginning; empty if it is
+// unknown.
 func sniff(head []byte) string {
 	for _, s := range signatures {
 		if bytes.HasPrefix(head, []byte(s.prefix)) {
@@ -178,8 +179,8 @@ func invalid(format string, args ...any) *api.Error {
 	return api.Errorf(api.CodeInvalid, format, args...)
 }
 
-// VirtualBytes is the size of the disk in a qcow2 file of our own making: an
-// overlay is fine.
+// VirtualBytes returns the size of the disk in a qcow2 file created by Basalt,
+// which may be an overlay.
 func VirtualBytes(head []byte) (int64, error) {
 	if len(head) < qcow2V2Header || sniff(head) != "qcow2" {
 		return 0, invalid("the image has no qcow2 header")

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// qcow2 is a version 3 header of a 1 GiB disk, with change applied, and its
-// first cluster.
+// qcow2 returns the first cluster of a 1 GiB disk with a version 3 header,
+// with change applied.
 func qcow2(change func(h []byte)) []byte {
 	h := make([]byte, HeadBytes)
 	copy(h, qcow2Magic)
@@ -91,10 +91,10 @@ func TestInspect(t *testing.T) {
 		switch {
 		case c.says == "":
 			if err != nil || virtual != c.virtual {
-				t.Errorf("%s: %d, %v", c.name, virtual, err)
+				t.Errorf("Inspect of %s = %d, %v, want %d", c.name, virtual, err, c.virtual)
 			}
 		case err == nil || api.CodeOf(err) != api.CodeInvalid || !strings.Contains(err.Error(), c.says):
-			t.Errorf("%s: want %q, got %v", c.name, c.says, err)
+			t.Errorf("Inspect of %s = %v, want invalid with %q", c.name, err, c.says)
 		}
 	}
 }
@@ -111,13 +111,13 @@ func FuzzInspect(f *testing.F) {
 		for _, format := range []Format{Raw, QCOW2} {
 			virtual, err := Inspect(head, size, format)
 			if err == nil && virtual <= 0 {
-				t.Errorf("%s: a disk of %d bytes", format, virtual)
+				t.Errorf("Inspect as %s = a disk of %d bytes, want more than 0", format, virtual)
 			}
 			if err != nil && api.CodeOf(err) != api.CodeInvalid {
-				t.Errorf("%s: %v", format, err)
+				t.Errorf("Inspect as %s = %v, want invalid", format, err)
 			}
 			if err == nil && format == QCOW2 && binary.BigEndian.Uint64(head[8:]) != 0 {
-				t.Error("a backing file was let through")
+				t.Error("Inspect accepted an image with a backing file, want invalid")
 			}
 		}
 	})
@@ -141,7 +141,7 @@ func TestVolumeBytes(t *testing.T) {
 	} {
 		got, err := l.VolumeBytes(c.want, c.image)
 		if c.code == "" && (err != nil || got != c.got) || c.code != "" && api.CodeOf(err) != c.code {
-			t.Errorf("VolumeBytes(%d, %d) = %d, %v", c.want, c.image, got, err)
+			t.Errorf("VolumeBytes(%d, %d) = %d, %v, want %d, code %q", c.want, c.image, got, err, c.got, c.code)
 		}
 	}
 }

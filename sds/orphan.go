@@ -6,13 +6,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Orphans are the volumes that may be swept: those that nobody knows and that
-// are older than young.
+// Orphans returns the volumes that may be swept: those that are not known and
+// at least as old as young.
 //
-// List the volumes first and ask for the objects afterwards, linearizably: an
-// object is stored before its volume is made, so what was on the disk then and
-// is in no object now has been deleted. The age is for what breaks that order:
-// a stale read, or a directory listing out of a cache.
+// List the volumes first and read the objects afterwards, linearizably: an
+// object is stored before its volume is created, so a volume that was on the
+// disk then and is in no object now has been deleted. The age covers
+// exceptions from that order: a stale read, or a directory listing from a
+// cache.
 func Orphans(all []Volume, young time.Duration, known func(api.VolumeID) bool) []Volume {
 	var orphans []Volume
 	for _, v := range all {

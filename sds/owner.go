@@ -2,10 +2,11 @@ package sds
 
 import "github.com/basalt-gpu/basalt/api"
 
-// Claim is what a store keeps about a volume's ownership.
+// Claim is what a store records about a volume's ownership.
 type Claim struct {
 	Owner
-	// Released: nobody uses the volume, but the epoch still counts.
+	// Released means that the volume is not in use, but that the epoch still
+	// counts.
 	Released bool
 }
 
@@ -20,8 +21,8 @@ func (o Owner) Validate() error {
 	return nil
 }
 
-// Decide whether want may own the volume that have claims (nil: nobody ever
-// did). write is false when the claim stands already.
+// Decide returns an error if want must not own the volume with the claim have
+// (nil: never claimed). write is false if want has the claim already.
 func (want Owner) Decide(id api.VolumeID, have *Claim) (write bool, err error) {
 	switch {
 	case have == nil || have.Epoch < want.Epoch:
@@ -31,7 +32,7 @@ func (want Owner) Decide(id api.VolumeID, have *Claim) (write bool, err error) {
 	case have.Epoch == want.Epoch:
 		return have.Released, nil
 	case have.Released:
-		// The node's later claim is over: this one is a straggler.
+		// The node's later claim has ended: this one is late.
 		return false, owned(id, have)
 	}
 	return false, nil

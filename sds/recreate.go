@@ -2,7 +2,7 @@ package sds
 
 import "github.com/basalt-gpu/basalt/api"
 
-// Anew decides whether RecreateVolume makes the volume have anew.
+// Anew reports whether RecreateVolume must recreate the volume have.
 func (v VolumeCreate) Anew(have Volume) (bool, error) {
 	switch err := v.Same(have); {
 	case err != nil:
@@ -14,12 +14,13 @@ func (v VolumeCreate) Anew(have Volume) (bool, error) {
 	return have.Epoch < v.Epoch, nil
 }
 
-// Same refuses what asks for another volume than have under the same name.
+// Same returns an error if the request is for another volume than have with
+// the same ID.
 func (v VolumeCreate) Same(have Volume) error {
 	switch {
 	case have.Image != v.Image:
 		return api.Errorf(api.CodeExists, "volume %s already exists with another image", v.ID)
-	case have.Snapshot != v.Snapshot && !have.Standalone: // whose snapshot may be long gone
+	case have.Snapshot != v.Snapshot && !have.Standalone: // its snapshot may have been deleted since
 		return api.Errorf(api.CodeExists, "volume %s already exists with another snapshot", v.ID)
 	case have.Source.Encrypted != (v.Encryption != nil):
 		return api.Errorf(api.CodeExists, "volume %s already exists, encrypted: %v", v.ID, have.Source.Encrypted)
@@ -27,7 +28,7 @@ func (v VolumeCreate) Same(have Volume) error {
 	return nil
 }
 
-// Again decides whether RollbackVolume with count has something to do.
+// Again reports whether RollbackVolume with count must roll back.
 func (have Volume) Again(count int64) (bool, error) {
 	switch {
 	case count < 1:

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	resumeTries = 5 // one after the other, without a byte
+	resumeTries = 5 // consecutive attempts without a byte
 	resumePause = 200 * time.Millisecond
 )
 
-// Resume reads size bytes from a source that may break off, such as another
-// node's ExportImage: it is opened again at the byte that is missing. It gives
-// up after some tries that brought nothing, and at once when open answers with
-// an *api.Error that is not unavailable. Close it.
+// Resume reads size bytes from a source that may be interrupted, such as
+// another node's ExportImage: it is opened again at the next byte. It returns
+// an error after some attempts without a byte, and at once if open returns an
+// *api.Error that is not unavailable. The caller must close it.
 func Resume(ctx context.Context, size int64, open func(ctx context.Context, from int64) (io.ReadCloser, error)) io.ReadCloser {
 	return &resume{ctx: ctx, size: size, open: open, pause: resumePause}
 }
@@ -29,7 +29,7 @@ type resume struct {
 	pause time.Duration
 
 	at    int64
-	body  io.ReadCloser // nil: to be opened
+	body  io.ReadCloser // nil: not open
 	tries int           // since the last byte
 }
 
@@ -41,7 +41,7 @@ func (r *resume) Read(p []byte) (int, error) {
 		n, err := r.readOnce(p[:min(int64(len(p)), r.size-r.at)])
 		if n > 0 {
 			r.at, r.tries = r.at+int64(n), 0
-			return n, nil // an error comes again, with the next byte that is missing
+			return n, nil // an error is returned again for the next byte
 		}
 		if err == nil {
 			return 0, nil
@@ -67,7 +67,7 @@ func (r *resume) readOnce(p []byte) (int, error) {
 	return n, err
 }
 
-// again waits for the next try, or says why there is none.
+// again waits for the next attempt, or returns why there is none.
 func (r *resume) again(err error) error {
 	if r.ctx.Err() != nil {
 		return r.ctx.Err()

@@ -12,7 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A source that breaks off every 1,000 bytes, in all the ways there are.
+// TestResume reads a source that is interrupted every 1,000 bytes, in all
+// possible ways.
 func TestResume(t *testing.T) {
 	content := bytes.Repeat([]byte("basalt"), 5000)
 	opened, closed := 0, 0
@@ -32,10 +33,10 @@ func TestResume(t *testing.T) {
 	}}
 	got, err := io.ReadAll(r)
 	if err != nil || !bytes.Equal(got, content) {
-		t.Errorf("%d of %d bytes, %v", len(got), len(content), err)
+		t.Errorf("read %d bytes, %v, want the %d bytes of the content", len(got), err, len(content))
 	}
 	if err := r.Close(); err != nil || closed != opened || opened < 30 {
-		t.Errorf("opened %d times, closed %d times, %v", opened, closed, err)
+		t.Errorf("opened %d times and closed %d times, %v, want the same number, at least 30", opened, closed, err)
 	}
 }
 
@@ -63,12 +64,12 @@ func TestResumeGivesUp(t *testing.T) {
 			return nil, c.err
 		}}
 		if _, err := io.ReadAll(r); api.CodeOf(err) != c.code || !errors.Is(err, c.err) || tries != c.tries {
-			t.Errorf("%s: %v after %d tries", name, err, tries)
+			t.Errorf("%s: error = %v after %d attempts, want code %q after %d", name, err, tries, c.code, c.tries)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r := Resume(ctx, 1, func(context.Context, int64) (io.ReadCloser, error) { cancel(); return nil, errors.New("x") })
 	if _, err := io.ReadAll(r); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("read with a canceled context = %v, want context.Canceled", err)
 	}
 }

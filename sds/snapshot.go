@@ -7,54 +7,53 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// SnapshotCreate describes what to keep.
+// SnapshotCreate describes a snapshot to create.
 type SnapshotCreate struct {
 	ID     api.SnapshotID
 	Volume api.VolumeID
 }
 
-// Snapshot of a volume.
+// Snapshot is a snapshot of a volume.
 type Snapshot struct {
 	ID        api.SnapshotID
 	Volume    api.VolumeID
 	SizeBytes int64 // of the disk in it
 	CreatedAt time.Time
-	// Ready: what it keeps changes no more. One that is not was begun, and is
-	// finished when it is asked for again.
+	// Ready means that its content does not change any more. One that is not
+	// ready is incomplete, and is completed when it is requested again.
 	Ready bool
 }
 
-// Access is what the caller brings to a verb about a volume that may be open
-// or encrypted.
+// Access is what the caller provides for an operation on a volume that may be
+// open or encrypted.
 type Access struct {
-	// Live is the machine that has the volume open; nil: none has.
+	// Live is the machine that has the volume open; nil: none.
 	Live Live
-	// Encryption of the volume; nil: it is not encrypted.
+	// Encryption is that of the volume; nil: it is not encrypted.
 	Encryption *Encryption
 }
 
-// Live is the one disk of a running machine that is the volume. Every verb is
+// Live is the volume as a disk of a running machine. Every method is
 // idempotent: what is done already is success.
 type Live interface {
-	// Overlay has the machine write into the new file path from now on, whose
-	// backing file is what it writes now. The file is there, whole, empty, and
-	// of the right format and size. The guest's file systems are frozen for it
-	// if the guest can.
+	// Overlay makes the machine write to the file path from now on, whose backing
+	// file is the one that it writes to now. The file exists, is complete and
+	// empty, and has the right format and size. The guest's file systems are
+	// frozen meanwhile if the guest supports that.
 	Overlay(ctx context.Context, path string) error
 	// Commit merges the file top of the disk's chain into base, the next one
-	// below it, and takes top out of the chain. The machine does not write to
-	// top; what is above it names base as its backing file afterwards. It
-	// returns when that is done.
+	// below it, and removes top from the chain. The machine does not write to
+	// top; the file above it has base as its backing file afterwards. It returns
+	// when that is done.
 	Commit(ctx context.Context, top, base string) error
-	// Resize makes the disk larger, for the guest too. It changes the file.
+	// Resize grows the disk and its file, and notifies the guest.
 	Resize(ctx context.Context, bytes int64) error
 }
 
-// Reading of a volume or snapshot.
+// Reading is a volume or snapshot that is open for reading.
 type Reading struct {
 	Source    Source // to be opened read-only
 	SizeBytes int64
-	// Close ends it. It must be called once, when nobody has Source open any
-	// more.
+	// Close ends it. It must be called once, when Source is not open any more.
 	Close func() error
 }

@@ -6,21 +6,23 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// MaxStateBytes of what is kept beside a volume.
+// MaxStateBytes is the maximum size of a volume's state.
 const MaxStateBytes = 64 << 10
 
-// StateKeeper is a shared Driver that keeps, beside a volume, what the volume's machine
-// has that is on no disk: its UEFI variables.
+// StateKeeper is a shared Driver that stores, with a volume, the state of the
+// volume's machine that is on no disk: its UEFI variables.
 type StateKeeper interface {
-	// KeepState keeps the state that the machine has in a run of the epoch, in place of
-	// that of earlier ones. What a node with an older epoch keeps later changes nothing.
-	// too_large for more than MaxStateBytes. It goes with the volume.
+	// KeepState stores the state of the machine in a run of the epoch, instead of
+	// that of earlier ones. A later call with an older epoch changes nothing.
+	// too_large for more than MaxStateBytes. The state is deleted with the
+	// volume.
 	KeepState(ctx context.Context, v api.VolumeID, epoch int64, state []byte) error
-	// KeptState returns what was kept in the highest epoch; nil: nothing was.
+	// KeptState returns the state stored in the highest epoch; nil: none.
 	KeptState(ctx context.Context, v api.VolumeID) (state []byte, epoch int64, err error)
 }
 
-// CheckState returns what is wrong with a state to keep: an *api.Error, or nil.
+// CheckState returns what is wrong with a state to store: an *api.Error, or
+// nil.
 func CheckState(v api.VolumeID, epoch int64, state []byte) error {
 	if err := CheckID(string(v)); err != nil {
 		return err

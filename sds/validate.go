@@ -7,13 +7,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Limits are what a store lets in; the zero value of a field is its default.
+// Limits are the limits of a store; the zero value of a field is its default.
 type Limits struct {
 	MaxImageBytes   int64 // of a file; 64 GiB
 	MaxVirtualBytes int64 // of a disk; 16 TiB
 }
 
-// WithDefaults fills in what is zero.
+// WithDefaults sets the defaults of zero fields.
 func (l Limits) WithDefaults() Limits {
 	if l.MaxImageBytes == 0 {
 		l.MaxImageBytes = 64 << 30
@@ -28,7 +28,7 @@ const mib = 1 << 20
 
 var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// CheckID refuses what cannot be a name in a store.
+// CheckID returns an error for what is not a valid ID in a store.
 func CheckID(id string) error {
 	if !idForm.MatchString(id) {
 		return api.Errorf(api.CodeInvalid, "%q is not a valid ID", id).At("id")
@@ -82,11 +82,11 @@ func (v VolumeCreate) Validate() error {
 	return v.Encryption.Validate()
 }
 
-// Clones reports whether the volume to make reads from a snapshot.
+// Clones reports whether the new volume reads from a snapshot.
 func (v VolumeCreate) Clones() bool { return v.Snapshot != (SnapshotRef{}) && !v.Standalone }
 
-// VolumeBytes is the size of the volume to make: want rounded up to a whole
-// MiB, or that of the image or snapshot it is made from (0: of none).
+// VolumeBytes returns the size of the new volume: want rounded up to a whole
+// MiB, or that of the image or snapshot it is created from (0: none).
 func (l Limits) VolumeBytes(want, imageBytes int64) (int64, error) {
 	l = l.WithDefaults()
 	switch {

@@ -7,83 +7,85 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// VolumeCreate describes what volume to make: of an image, of a snapshot, or blank.
+// VolumeCreate describes a volume to create: from an image, from a snapshot,
+// or blank.
 type VolumeCreate struct {
 	ID    api.VolumeID
-	Image api.ImageID // empty: of none
-	// Snapshot that it is cloned from; zero: none. The volume reads from it
-	// what it has not written, so that it cannot be deleted meanwhile.
+	Image api.ImageID // empty: none
+	// Snapshot is the one that it is cloned from; zero: none. The volume reads
+	// from it what it has not written, so it cannot be deleted meanwhile.
 	Snapshot SnapshotRef
 	// SizeBytes is rounded up to a whole MiB; 0: the image's or the snapshot's.
 	SizeBytes int64
-	// Epoch of the content: see RecreateVolume.
+	// Epoch is that of the content: see RecreateVolume.
 	Epoch int64
-	// Standalone: the volume is to receive another's whole content (a live
-	// migration with its disks). It is blank, exactly SizeBytes large and
-	// needs no image and no snapshot on this node; those only say what it was
-	// made from.
+	// Standalone is set if the volume is to receive another's whole content (a
+	// live migration with its disks). It is blank, exactly SizeBytes large and
+	// needs no image and no snapshot on this node; those only record what it was
+	// created from.
 	Standalone bool
-	// Encryption, when not nil, encrypts what is written to the volume. What
-	// it reads from its image stays as the image has it. A clone is encrypted
-	// if and only if its snapshot is, with the same key.
+	// Encryption, when not nil, encrypts what is written to the volume. What it
+	// reads from its image is not encrypted. A clone is encrypted if and only if
+	// its snapshot is, with the same key.
 	Encryption *Encryption
-	// Fill, when not nil, writes the content before the volume appears; an
-	// error leaves nothing. It is not called for a volume that is there.
+	// Fill, when not nil, writes the content before the volume appears; after an
+	// error nothing remains. It is not called for an existing volume.
 	Fill func(ctx context.Context, into Source) error
 }
 
-// Encryption at rest, by QEMU's LUKS.
+// Encryption is encryption at rest, with QEMU's LUKS.
 type Encryption struct {
-	// Passphrase is 16 to 256 printable ASCII characters, drawn at random: it
-	// is not stretched, so that a volume opens in no time.
+	// Passphrase is 16 to 256 printable ASCII characters, generated at random: it
+	// is not stretched, so that a volume opens fast.
 	Passphrase []byte
 }
 
-// SnapshotRef names a snapshot.
+// SnapshotRef identifies a snapshot.
 type SnapshotRef struct {
 	Volume api.VolumeID
 	ID     api.SnapshotID
 }
 
-// Volume that is kept.
+// Volume is a stored volume.
 type Volume struct {
 	ID             api.VolumeID
-	Image          api.ImageID // it was made from
-	Snapshot       SnapshotRef // it was made from
+	Image          api.ImageID // that it was created from
+	Snapshot       SnapshotRef // that it was created from
 	SizeBytes      int64       // as an instance sees it
-	AllocatedBytes int64       // taken on the node, with its snapshots
-	Source         Source      // what the hypervisor is told
-	// Epoch that its content was made in.
+	AllocatedBytes int64       // used on the node, with its snapshots
+	Source         Source      // for the hypervisor
+	// Epoch is the one that its content was created in.
 	Epoch int64
-	// Rollbacks done: the highest count that RollbackVolume was told.
+	// Rollbacks is the highest count of a RollbackVolume that was done.
 	Rollbacks int64
-	// Standalone: it does not read from its image or snapshot.
+	// Standalone means that it does not read from its image or snapshot.
 	Standalone bool
-	// Age since it was made, by the store's own clock, which may differ from
-	// the node's. Only Volumes says it.
+	// Age is the time since its creation, by the store's own clock, which may
+	// differ from the node's. Only Volumes sets it.
 	Age time.Duration
 }
 
-// Source is where a hypervisor finds a disk. Exactly one of Path and RBD is
-// set. It is good until the next verb that changes the volume or its snapshots:
-// whoever starts a machine runs no such verb meanwhile, and asks before.
+// Source is the location of a disk for a hypervisor. Exactly one of Path and
+// RBD is set. It is valid until the next operation that changes the volume or
+// its snapshots: before starting a machine, get it again, and run no such
+// operation meanwhile.
 type Source struct {
 	Path   string // on this node
 	RBD    *RBD
 	Format Format // never guessed from the content, which the guest writes
-	// Encrypted with LUKS: within the format if that is QCOW2, below it if it
-	// is Raw. The volume's passphrase opens it.
+	// Encrypted means encrypted with LUKS: within the format if that is QCOW2,
+	// below it if it is Raw. The volume's passphrase opens it.
 	Encrypted bool
-	// Backing has what this file does not; nil: it has everything. Whoever opens
-	// the disk names the whole chain, and what of it is encrypted has the
-	// same passphrase.
+	// Backing has the content that this file lacks; nil: this file has
+	// everything. To open the disk, name the whole chain; all encrypted parts
+	// have the same passphrase.
 	Backing *Source
 }
 
-// RBD is an image in a Ceph cluster. The key of User is not said here.
+// RBD is an image in a Ceph cluster. It does not contain the key of User.
 type RBD struct {
 	Pool, Image string
-	Snapshot    string   // of the image, to be read only; empty: none
+	Snapshot    string   // of the image, read-only; empty: none
 	Monitors    []string // HOST:PORT
 	User        string   // without "client."
 }

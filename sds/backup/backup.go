@@ -1,12 +1,12 @@
-// Package backup keeps volumes in a directory or an S3 bucket, by restic: each
-// backup is whole, and only what no earlier one has is stored anew.
+// Package backup stores volumes in a directory or an S3 bucket, with restic:
+// each backup is complete, and only data that no earlier one has is stored.
 //
 //	disk ─QEMU's storage daemon─► a file (FUSE) ─restic─► repository
 //	disk ◄─QEMU's storage daemon── a file (FUSE) ◄─restic─ repository
 //
-// The file shows what a guest sees, whatever the disk is made of. A repository
-// is encrypted with its target's password; passwords and keys go to restic in
-// its environment.
+// The file has the content that a guest sees, whatever the disk's format. A
+// repository is encrypted with its target's password; passwords and keys are
+// passed to restic in its environment.
 //
 //	Run: nothing ─restic─► a snapshot with the backup's id, without the disk
 //	                       when that could not be read ─► forgotten again
@@ -29,37 +29,38 @@ import (
 	"github.com/basalt-gpu/basalt/sds/storagedaemon"
 )
 
-// Tool makes backups on this node.
+// Tool creates backups on this node.
 type Tool struct {
-	// Dir is for disks shown as files, of this tool alone and not kept when
-	// the node starts anew.
+	// Dir is the directory for disks exposed as files, used by this tool alone
+	// and cleared at its start.
 	Dir string
-	// Cache of what repositories have; it may be lost.
+	// Cache is restic's cache of repositories; it may be lost.
 	Cache string
-	// Stall is how long a target may make no progress; 0: five minutes.
+	// Stall is after how long without progress of the target an operation is
+	// abandoned; 0: five minutes.
 	Stall time.Duration
 }
 
-// Disk to back up, or to restore into.
+// Disk is a disk to back up, or to restore into.
 type Disk struct {
 	Source     sds.Source
 	SizeBytes  int64
 	Encryption *sds.Encryption // nil: none
-	CephKey    []byte          // of Source.RBD.User
+	CephKey    []byte          // key of Source.RBD.User
 }
 
-// Progress of a backup or a restore.
+// Progress is the progress of a backup or a restore.
 type Progress struct {
 	DoneBytes, TotalBytes int64
 }
 
-// Result of a backup.
+// Result is the result of a backup.
 type Result struct {
 	TotalBytes int64
-	AddedBytes int64 // stored anew; -1: it was made before, and restic, older than 0.17, has not kept it
+	AddedBytes int64 // newly stored; -1: unknown, because the backup existed and restic before 0.17 does not record it
 }
 
-// Open a tool, and clean up after one that died.
+// Open opens a tool, and cleans up after one that died.
 func Open(t Tool) (*Tool, error) {
 	if t.Stall == 0 {
 		t.Stall = 5 * time.Minute
@@ -75,11 +76,12 @@ func Open(t Tool) (*Tool, error) {
 	return &t, errors.Join(err, os.MkdirAll(t.Dir, 0o700), os.MkdirAll(t.Cache, 0o700))
 }
 
-// fileName of a disk within a backup.
+// fileName is the name of the disk in a backup.
 const fileName = "volume"
 
-// Prepare a target: its repository is made where there is none. Nothing else
-// makes one: what is not there later has been lost, or is not mounted.
+// Prepare prepares a target: it creates the repository if there is none.
+// Nothing else creates one: a repository that is missing later was lost, or is
+// not mounted.
 func (t *Tool) Prepare(ctx context.Context, target Target) error {
 	_, err := t.restic(ctx, target, call{args: []string{"cat", "config"}})
 	if errors.Is(err, errNoRepository) {
@@ -88,14 +90,14 @@ func (t *Tool) Prepare(ctx context.Context, target Target) error {
 	return err
 }
 
-// Answers reports whether a target that was prepared is there. It makes nothing.
+// Answers checks that a prepared target can be reached. It creates nothing.
 func (t *Tool) Answers(ctx context.Context, target Target) error {
 	_, err := t.restic(ctx, target, call{args: []string{"cat", "config"}})
 	return err
 }
 
-// Run backs the disk up as id. One that is there already is not made again. It
-// begins by taking away locks that dead processes have left.
+// Run backs the disk up as id. It does nothing if the backup exists already.
+// It first removes locks that dead processes have left.
 func (t *Tool) Run(ctx context.Context, target Target, from Disk, id api.BackupID, progress func(Progress)) (Result, error) {
 	if err := sds.CheckID(string(id)); err != nil {
 		return Result{}, err
@@ -113,7 +115,7 @@ func (t *Tool) Run(ctx context.Context, target Target, from Disk, id api.BackupI
 			return Result{TotalBytes: size, AddedBytes: snap.added()}, nil
 		}
 		if err == nil || errors.Is(err, errNoDisk) {
-			err = t.forget(ctx, target, snap.ID) // it ended early
+			err = t.forget(ctx, target, snap.ID) // it is incomplete
 		}
 		if err != nil {
 			return Result{}, err
@@ -128,7 +130,7 @@ func (t *Tool) Run(ctx context.Context, target Target, from Disk, id api.BackupI
 	return made, err
 }
 
-// store the file, of size bytes, as id.
+// store stores the file, of size bytes, as id.
 func (t *Tool) store(ctx context.Context, target Target, file string, size int64, id api.BackupID, progress func(Progress)) (Result, error) {
 	var done struct {
 		Total    int64  `json:"total_bytes_processed"`
@@ -137,7 +139,7 @@ func (t *Tool) store(ctx context.Context, target Target, file string, size int64
 	}
 	_, err := t.restic(ctx, target, call{
 		dir: filepath.Dir(file),
-		// Forced: that a file looks as it did says nothing about its content.
+		// --force: an unchanged modification time says nothing about the content.
 		args: []string{"backup", "--json", "--force", "--host", "basalt", "--tag", string(id), filepath.Base(file)},
 		line: func(kind string, raw []byte) {
 			var now struct {
@@ -146,7 +148,7 @@ func (t *Tool) store(ctx context.Context, target Target, file string, size int64
 			}
 			switch {
 			case kind == "summary":
-				_ = json.Unmarshal(raw, &done) // without it, no snapshot
+				_ = json.Unmarshal(raw, &done) // on an error the snapshot ID is empty
 			case kind == "status" && progress != nil && json.Unmarshal(raw, &now) == nil:
 				progress(Progress{now.Done, now.Total})
 			}
@@ -163,7 +165,8 @@ func (t *Tool) store(ctx context.Context, target Target, file string, size int64
 		err = errors.Join(api.Errorf(api.CodeUnavailable, "the volume is no longer readable").WithHint("it is tried again automatically"), gone, err)
 	}
 	if err != nil {
-		// Half of a disk is no backup. What was stored of it is of use next time.
+		// An incomplete disk is not a backup. The stored data is reused by the next
+		// attempt.
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 		defer cancel()
 		if done.Snapshot != "" {
@@ -174,7 +177,8 @@ func (t *Tool) store(ctx context.Context, target Target, file string, size int64
 	return Result{TotalBytes: done.Total, AddedBytes: done.Added}, nil
 }
 
-// Restore the backup into a disk of its size or larger that is all zeros.
+// Restore restores the backup into a disk of at least its size that is all
+// zeros.
 func (t *Tool) Restore(ctx context.Context, target Target, id api.BackupID, into Disk, progress func(Progress)) error {
 	snap, size, err := t.newest(ctx, target, id)
 	if err != nil {
@@ -190,7 +194,7 @@ func (t *Tool) Restore(ctx context.Context, target Target, id api.BackupID, into
 			return err
 		}
 		defer f.Close()
-		// What nobody wrote to raw LUKS reads as noise, not as zeros.
+		// Parts of raw LUKS that were never written read as noise, not as zeros.
 		out := &sparse{f: f, size: size, progress: progress, dense: into.Encryption != nil && into.Source.Format == sds.Raw}
 		if _, err := t.restic(ctx, target, call{args: []string{"dump", snap, fileName}, stdout: out}); err != nil {
 			return errors.Join(err, out.err)
@@ -202,13 +206,13 @@ func (t *Tool) Restore(ctx context.Context, target Target, id api.BackupID, into
 	})
 }
 
-// Size of the backup's disk, in bytes.
+// Size returns the size of the backup's disk, in bytes.
 func (t *Tool) Size(ctx context.Context, target Target, id api.BackupID) (int64, error) {
 	_, size, err := t.newest(ctx, target, id)
 	return size, err
 }
 
-// Delete the backup, and what no other needs.
+// Delete deletes the backup, and the data that no other backup needs.
 func (t *Tool) Delete(ctx context.Context, target Target, id api.BackupID) error {
 	if err := sds.CheckID(string(id)); err != nil {
 		return err
@@ -225,8 +229,8 @@ func (t *Tool) Delete(ctx context.Context, target Target, id api.BackupID) error
 	return err
 }
 
-// Check that the target's repository is in order; all of its data, which takes
-// as long as reading it, or what names it.
+// Check checks the target's repository: with data set all of its data, which
+// takes as long as reading it, otherwise its index and metadata.
 func (t *Tool) Check(ctx context.Context, target Target, data bool) error {
 	args := []string{"check"}
 	if data {
@@ -244,7 +248,7 @@ func (t *Tool) forget(ctx context.Context, target Target, snapshot string) error
 	return err
 }
 
-// found is a restic snapshot.
+// found is a restic snapshot in restic's output.
 type found struct {
 	ID      string `json:"id"`
 	Summary *struct {
@@ -259,7 +263,8 @@ func (f found) added() int64 {
 	return f.Summary.Added
 }
 
-// find the restic snapshots of a backup: one, or, after an accident, more.
+// find returns the restic snapshots of a backup: one, or, after an accident,
+// more.
 func (t *Tool) find(ctx context.Context, target Target, id api.BackupID) ([]found, error) {
 	out, err := t.restic(ctx, target, call{args: []string{"snapshots", "--json", "--tag", string(id)}})
 	if err != nil {
@@ -293,7 +298,7 @@ func (t *Tool) newest(ctx context.Context, target Target, id api.BackupID) (snap
 
 var errNoDisk = errors.New("the backup contains no disk")
 
-// size of the disk in a restic snapshot.
+// size returns the size of the disk in a restic snapshot.
 func (t *Tool) size(ctx context.Context, target Target, snap string) (int64, error) {
 	out, err := t.restic(ctx, target, call{args: []string{"ls", "--json", snap}})
 	if err != nil {
@@ -312,7 +317,7 @@ func (t *Tool) size(ctx context.Context, target Target, snap string) (int64, err
 	return 0, errNoDisk
 }
 
-// show the disk as a file while do runs.
+// show exposes the disk as a file while do runs.
 func (t *Tool) show(ctx context.Context, d Disk, writable bool, do func(ctx context.Context, file string) error) (err error) {
 	dir, err := os.MkdirTemp(t.Dir, "disk-")
 	if err != nil {

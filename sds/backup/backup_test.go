@@ -47,7 +47,7 @@ func newTool(t *testing.T) *Tool {
 		}
 	}
 	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil || os.Getuid() != 0 {
-		t.Skipf("host: no FUSE for this user: %v", err)
+		t.Skipf("host: FUSE cannot be used by this user: %v", err)
 	} else {
 		_ = f.Close()
 	}
@@ -58,18 +58,18 @@ func newTool(t *testing.T) *Tool {
 	}
 	t.Cleanup(func() {
 		if left, err := os.ReadDir(tool.Dir); err != nil || len(left) > 0 {
-			t.Errorf("left behind: %v, %v", left, err)
+			t.Errorf("left in the directory for disks: %v, %v, want nothing", left, err)
 		}
 	})
 	return tool
 }
 
-// newDisk is empty.
+// newDisk creates an empty disk.
 func newDisk(t *testing.T, key *sds.Encryption) Disk {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "disk")
 	if out, err := exec.Command("qemu-img", "create", "-q", "-f", "qcow2", path, "24M").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("qemu-img create: %v: %s", err, out)
 	}
 	if key != nil {
 		if err := luks.EncryptQCOW2(path, key.Passphrase); err != nil {
@@ -79,7 +79,7 @@ func newDisk(t *testing.T, key *sds.Encryption) Disk {
 	return Disk{Source: sds.Source{Path: path, Format: sds.QCOW2, Encrypted: key != nil}, SizeBytes: diskBytes, Encryption: key}
 }
 
-// write n random bytes.
+// write writes n random bytes.
 func write(t *testing.T, tool *Tool, d Disk, at int64, n int, seed uint64) {
 	t.Helper()
 	data := make([]byte, n)
@@ -109,7 +109,7 @@ func sum(t *testing.T, tool *Tool, d Disk) (digest [32]byte) {
 		h := sha256.New()
 		n, err := io.Copy(h, f)
 		if n != d.SizeBytes {
-			t.Errorf("the disk shows %d bytes", n)
+			t.Errorf("the disk's file has %d bytes, want %d", n, d.SizeBytes)
 		}
 		copy(digest[:], h.Sum(nil))
 		return err
@@ -123,11 +123,11 @@ func sum(t *testing.T, tool *Tool, d Disk) (digest [32]byte) {
 func wantCode(t *testing.T, what string, err error, code api.Code) {
 	t.Helper()
 	if err == nil || api.CodeOf(err) != code {
-		t.Errorf("%s: want %s, got %v", what, code, err)
+		t.Errorf("%s: error = %v, want code %s", what, err, code)
 	}
 }
 
-// bucket is an S3 store that can go away.
+// bucket returns an S3 store that can be made unreachable.
 func bucket(t *testing.T) (Target, *atomic.Bool) {
 	t.Helper()
 	back := s3mem.New()
@@ -146,7 +146,7 @@ func bucket(t *testing.T) (Target, *atomic.Bool) {
 	return Target{S3: &S3{Endpoint: srv.URL, Bucket: "backups", Region: "us-east-1", AccessKey: "key", SecretKey: "secret"}, Password: password}, &gone
 }
 
-// directory with a repository.
+// directory returns a directory with a repository.
 func directory(t *testing.T) Target {
 	t.Helper()
 	target := Target{Directory: t.TempDir(), Password: password}
@@ -154,7 +154,8 @@ func directory(t *testing.T) Target {
 	return target
 }
 
-// A target gets a repository when it is prepared, once, and not before.
+// TestPrepare checks that Prepare creates a target's repository, once, and
+// that nothing else does.
 func TestPrepare(t *testing.T) {
 	tool := newTool(t)
 	remote, _ := bucket(t)
@@ -164,7 +165,7 @@ func TestPrepare(t *testing.T) {
 		wantCode(t, what+" that was not prepared, for a backup", err, api.CodeUnavailable)
 		for range 2 {
 			if err := errors.Join(tool.Prepare(t.Context(), target), tool.Answers(t.Context(), target)); err != nil {
-				t.Errorf("%s: %v", what, err)
+				t.Errorf("Prepare and Answers of %s: %v", what, err)
 			}
 		}
 	}
@@ -182,27 +183,28 @@ func TestS3(t *testing.T) {
 	testTarget(t, tool, target, nil)
 }
 
-// Backups are whole, store what is new, and go one by one.
+// testTarget checks that backups are complete, store only new data, and can be
+// deleted individually.
 func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 	ctx := t.Context()
 	d := newDisk(t, key)
 	write(t, tool, d, 0, 16*mib, 1)
 	first := sum(t, tool, d)
-	if err := tool.Prepare(ctx, target); err != nil { // has nothing to do
+	if err := tool.Prepare(ctx, target); err != nil { // does nothing
 		t.Fatal(err)
 	}
 	var last Progress
 	one, err := tool.Run(ctx, target, d, "bak-1", func(p Progress) { last = p })
 	if err != nil || one.TotalBytes != diskBytes || one.AddedBytes < 16*mib || last.TotalBytes != 0 && last.DoneBytes > diskBytes {
-		t.Fatalf("%+v, %v, %+v", one, err, last)
+		t.Fatalf("Run = %+v, %v with last progress %+v, want %d bytes in total and at least %d added", one, err, last, diskBytes, 16*mib)
 	}
 	write(t, tool, d, 5*mib, 64<<10, 2)
 	two, err := tool.Run(ctx, target, d, "bak-2", nil)
 	if err != nil || two.TotalBytes != diskBytes || two.AddedBytes < 64<<10 || two.AddedBytes > 12*mib {
-		t.Errorf("%+v, %v", two, err)
+		t.Errorf("second Run = %+v, %v, want %d bytes in total and 64 KiB to 12 MiB added", two, err, diskBytes)
 	}
 	if again, err := tool.Run(ctx, target, d, "bak-2", nil); err != nil || again.TotalBytes != diskBytes || again.AddedBytes != -1 && again.AddedBytes != two.AddedBytes {
-		t.Errorf("again: %+v, %v", again, err)
+		t.Errorf("Run of an existing backup = %+v, %v, want %d bytes in total and -1 or %d added", again, err, diskBytes, two.AddedBytes)
 	}
 	err = tool.show(ctx, d, false, func(ctx context.Context, file string) error {
 		_, err := tool.store(ctx, target, file, d.SizeBytes+mib, "bak-3", nil)
@@ -210,22 +212,22 @@ func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 	})
 	wantCode(t, "less than the disk has", err, api.CodeUnavailable)
 	if have, err := tool.find(ctx, target, "bak-3"); err != nil || len(have) != 0 {
-		t.Errorf("part of a disk is kept: %v, %v", have, err)
+		t.Errorf("restic snapshots of an incomplete disk = %v, %v, want none", have, err)
 	}
 	wrong := target
 	wrong.Password = "another"
 	_, err = tool.Run(ctx, wrong, d, "bak-3", nil)
 	wantCode(t, "a wrong password", err, api.CodeForbidden)
 
-	into := newDisk(t, nil) // whatever it was, it is what it is told to be
+	into := newDisk(t, nil) // the restored disk need not be encrypted
 	if err := tool.Restore(ctx, target, "bak-1", into, nil); err != nil || sum(t, tool, into) != first {
-		t.Errorf("restored otherwise: %v", err)
+		t.Errorf("Restore of bak-1: %v, or another content, want that of the first backup", err)
 	}
 	if st, err := os.Stat(into.Source.Path); err != nil || st.Size() > 20*mib {
-		t.Errorf("the zeros take room: %d bytes, %v", st.Size(), err)
+		t.Errorf("the restored file has %d bytes, %v, want at most %d: zeros take no space", st.Size(), err, 20*mib)
 	}
 	if err := tool.Delete(ctx, target, "bak-1"); err != nil {
-		t.Error(err)
+		t.Errorf("Delete of bak-1: %v", err)
 	}
 	_, err = tool.Size(ctx, target, "bak-1")
 	wantCode(t, "a deleted backup", err, api.CodeNotFound)
@@ -234,15 +236,15 @@ func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 	wantCode(t, "into a volume that is too small", tool.Restore(ctx, target, "bak-2", small, nil), api.CodeInvalid)
 	into = newDisk(t, nil)
 	if err := tool.Restore(ctx, target, "bak-2", into, nil); err != nil || sum(t, tool, into) != sum(t, tool, d) {
-		t.Errorf("restored otherwise: %v", err)
+		t.Errorf("Restore of bak-2: %v, or another content, want that of the disk", err)
 	}
 	if err := tool.Check(ctx, target, false); err != nil {
-		t.Error(err)
+		t.Errorf("Check: %v", err)
 	}
 }
 
-// A target that goes away in the middle leaves no backup and no lock, and is
-// right again when it comes back.
+// TestTargetGone checks that a target that becomes unreachable during a backup
+// is left without backup and lock, and works again when it returns.
 func TestTargetGone(t *testing.T) {
 	tool := newTool(t)
 	target, gone := bucket(t)
@@ -250,7 +252,7 @@ func TestTargetGone(t *testing.T) {
 	backuptest.Bucket(t, target.S3.Endpoint+"/"+target.S3.Bucket, password)
 	d := newDisk(t, nil)
 	write(t, tool, d, 0, 16*mib, 1)
-	patience := tool.Stall // which a busy machine needs
+	patience := tool.Stall // needed on a busy machine
 	tool.Stall = 10 * time.Second
 	err := tool.show(ctx, d, false, func(ctx context.Context, file string) error {
 		gone.Store(true)
@@ -261,17 +263,18 @@ func TestTargetGone(t *testing.T) {
 	tool.Stall = patience
 	gone.Store(false)
 	if have, err := tool.find(ctx, target, "bak-1"); err != nil || len(have) != 0 {
-		t.Errorf("half a backup: %v, %v", have, err)
+		t.Errorf("restic snapshots of an interrupted backup = %v, %v, want none", have, err)
 	}
 	if got, err := tool.Run(ctx, target, d, "bak-1", nil); err != nil || got.TotalBytes != diskBytes {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Run after the target's return = %+v, %v, want %d bytes in total", got, err, diskBytes)
 	}
-	if err := tool.Delete(ctx, target, "bak-1"); err != nil { // needs the repository for itself
-		t.Error(err)
+	if err := tool.Delete(ctx, target, "bak-1"); err != nil { // requires an exclusive lock
+		t.Errorf("Delete of bak-1: %v", err)
 	}
 }
 
-// A node that dies leaves a lock, which bars nobody afterwards.
+// TestLockOfTheDead checks that the lock of a node that died does not block
+// later operations.
 func TestLockOfTheDead(t *testing.T) {
 	tool := newTool(t)
 	target := directory(t)
@@ -294,8 +297,8 @@ func TestLockOfTheDead(t *testing.T) {
 	}
 	locks := func() int {
 		all, _ := os.ReadDir(filepath.Join(target.Directory, "locks"))
-		// What is being written is no lock yet, and none for ever when its writer
-		// is killed: nobody waits for it, and restic leaves it there.
+		// A temporary file is not a lock yet, and remains if its writer is killed:
+		// nothing waits for it, and restic does not remove it.
 		return len(slices.DeleteFunc(all, func(f os.DirEntry) bool { return strings.Contains(f.Name(), "-tmp-") }))
 	}
 	patience.Until(t, time.Minute, "a lock", func() bool { return locks() > 0 })
@@ -304,13 +307,13 @@ func TestLockOfTheDead(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	if locks() == 0 {
-		t.Fatal("the lock has gone: this test sees nothing")
+		t.Fatal("the killed process left no lock, so this test proves nothing")
 	}
 	if err := tool.Delete(t.Context(), target, "bak-1"); err != nil {
-		t.Error(err)
+		t.Errorf("Delete of bak-1: %v", err)
 	}
 	if n := locks(); n != 0 {
-		t.Errorf("%d locks", n)
+		t.Errorf("%d locks after Delete, want none", n)
 	}
 }
 
@@ -325,7 +328,7 @@ func TestDamaged(t *testing.T) {
 	}
 	packs, err := filepath.Glob(filepath.Join(target.Directory, "data", "*", "*"))
 	if err != nil || len(packs) == 0 {
-		t.Fatal(packs, err)
+		t.Fatalf("packs in the repository = %v, %v, want some", packs, err)
 	}
 	for _, p := range packs {
 		raw, err := os.ReadFile(p)
@@ -333,7 +336,7 @@ func TestDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(raw) < mib {
-			continue // what names the data
+			continue // contains metadata
 		}
 		raw[len(raw)/2] ^= 1
 		if err := errors.Join(os.Chmod(p, 0o600), os.WriteFile(p, raw, 0o600)); err != nil {
@@ -344,7 +347,8 @@ func TestDamaged(t *testing.T) {
 	wantCode(t, "restore", tool.Restore(ctx, target, "bak-1", newDisk(t, nil), nil), api.CodeState)
 }
 
-// A disk that goes away in the middle leaves no backup either.
+// TestDiskGone checks that a disk that becomes unreadable during a backup
+// leaves no backup.
 func TestDiskGone(t *testing.T) {
 	tool := newTool(t)
 	ctx := t.Context()
@@ -368,27 +372,28 @@ func TestDiskGone(t *testing.T) {
 	})
 	wantCode(t, "a disk that is gone", err, api.CodeUnavailable)
 	if err == nil || !strings.Contains(err.Error(), "the volume is no longer readable") {
-		t.Errorf("%v", err)
+		t.Errorf("Run of an unreadable disk = %v, want an error that the volume is no longer readable", err)
 	}
 	if have, err := tool.find(ctx, target, "bak-1"); err != nil || len(have) != 0 {
-		t.Errorf("half a backup: %v, %v", have, err)
+		t.Errorf("restic snapshots of an interrupted backup = %v, %v, want none", have, err)
 	}
 	if _, err := tool.Run(ctx, target, d, "bak-1", nil); err != nil {
-		t.Error(err)
+		t.Errorf("Run after the disk's return: %v", err)
 	}
 }
 
-// What restic says of its snapshots, before and since 0.17.
+// TestAddedIsAskedOfRestic checks the decoding of restic's snapshots, before
+// and since 0.17.
 func TestAddedIsAskedOfRestic(t *testing.T) {
 	var all []found
 	says := `[{"id":"a","tags":["bak-1"]},{"id":"b","summary":{"backup_start":"2026-11-22T01:00:00Z","data_added":0,"total_bytes_processed":25165824}},
 		{"id":"c","summary":{"data_added":4194304}}]`
 	if err := json.Unmarshal([]byte(says), &all); err != nil || len(all) != 3 {
-		t.Fatal(all, err)
+		t.Fatalf("decoded snapshots = %v, %v, want 3", all, err)
 	}
 	for i, want := range []int64{-1, 0, 4 << 20} {
 		if got := all[i].added(); got != want {
-			t.Errorf("%s: %d, want %d", all[i].ID, got, want)
+			t.Errorf("added bytes of %s = %d, want %d", all[i].ID, got, want)
 		}
 	}
 }

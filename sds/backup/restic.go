@@ -20,21 +20,22 @@ import (
 )
 
 const (
-	maxOutput = 16 << 20 // of what is kept of restic's words
+	maxOutput = 16 << 20 // of restic's output that is stored
 	maxLine   = 1 << 20
-	interrupt = 10 * time.Second // that restic has to take its locks away
+	interrupt = 10 * time.Second // for restic to remove its locks
 )
 
-// call of restic.
+// call is a call of restic.
 type call struct {
 	args   []string
 	dir    string
-	stdout io.Writer                     // nil: it is kept and returned
-	line   func(kind string, raw []byte) // of --json, as it comes
+	stdout io.Writer                     // nil: the output is stored and returned
+	line   func(kind string, raw []byte) // called with each line of --json
 }
 
-// restic runs it and returns its output. Locks of dead processes, of this node
-// at once and of others after half an hour, are taken away when they bar it.
+// restic runs restic and returns its output. Locks of dead processes, of this
+// node at once and of others after half an hour, are removed if they block the
+// call.
 func (t *Tool) restic(ctx context.Context, target Target, c call) ([]byte, error) {
 	out, err := t.once(ctx, target, c)
 	if errors.Is(err, errLocked) {
@@ -46,8 +47,8 @@ func (t *Tool) restic(ctx context.Context, target Target, c call) ([]byte, error
 	return out, err
 }
 
-// once runs it. It ends with this process, or when the target makes no progress
-// for too long.
+// once runs restic once. It is interrupted when this process ends, or when the
+// target makes no progress for too long.
 func (t *Tool) once(ctx context.Context, target Target, c call) ([]byte, error) {
 	name, env, err := target.repository()
 	if err != nil {
@@ -62,7 +63,7 @@ func (t *Tool) once(ctx context.Context, target Target, c call) ([]byte, error) 
 	cmd.Dir = c.dir
 	cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "LC_ALL=C", "RESTIC_REPOSITORY="+name, "RESTIC_PASSWORD="+target.Password,
 		"RESTIC_CACHE_DIR="+t.Cache, "RESTIC_PROGRESS_FPS=2", "TMPDIR="+t.Cache)
-	// It takes its lock away when it is interrupted.
+	// It removes its lock when it is interrupted.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interrupt
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}
@@ -91,8 +92,8 @@ func (t *Tool) once(ctx context.Context, target Target, c call) ([]byte, error) 
 
 var errStalled = errors.New("no progress")
 
-// lines gives each line of JSON to line. A status that says what the last one
-// said is no progress.
+// lines returns a function that passes each line of JSON to line. It calls
+// alive for progress: a status that equals the last one is not.
 func lines(line func(kind string, raw []byte), alive func()) func(p []byte) {
 	var last, rest []byte
 	return func(p []byte) {
@@ -125,7 +126,7 @@ func lines(line func(kind string, raw []byte), alive func()) func(p []byte) {
 	}
 }
 
-// words keeps the first that it is told.
+// words stores the first bytes that are written to it.
 type words struct {
 	mu   sync.Mutex
 	buf  bytes.Buffer
@@ -157,8 +158,8 @@ var (
 	errLocked       = errors.New("the repository is locked")
 )
 
-// explain what restic says when it fails. Its words name no secrets; they stay
-// in the chain, for the log.
+// explain converts restic's error output. It contains no secrets; it stays in
+// the error chain, for the log.
 func explain(says string, err error) error {
 	if err == nil {
 		return nil

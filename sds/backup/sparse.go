@@ -10,7 +10,7 @@ const holeBytes = 64 << 10
 
 var zeros [holeBytes]byte
 
-// sparse writes to a file that is all zeros what is not.
+// sparse writes to a file that is all zeros, skipping zeros.
 type sparse struct {
 	f        io.WriterAt
 	size, at int64
@@ -27,7 +27,7 @@ func (s *sparse) Write(p []byte) (n int, err error) {
 		return 0, s.err
 	}
 	for n < len(p) {
-		// Blocks begin where those of the disk do.
+		// Align the blocks with those of the disk.
 		end := min(len(p), n+int(holeBytes-s.at%holeBytes))
 		block := p[n:end]
 		if s.dense || !bytes.Equal(block, zeros[:len(block)]) {

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Target is where backups are kept. Exactly one of Directory and S3 is set.
+// Target is where backups are stored. Exactly one of Directory and S3 is set.
 type Target struct {
 	Directory string // absolute, on this node
 	S3        *S3
@@ -26,8 +26,8 @@ type S3 struct {
 
 var bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// repository is restic's name of the target, without secrets, and what else
-// restic's environment needs.
+// repository returns restic's name of the target, without secrets, and the
+// environment variables with the secrets.
 func (t Target) repository() (name string, env []string, err error) {
 	switch {
 	case t.Password == "" || strings.ContainsAny(t.Password, "\x00\n"):

@@ -21,10 +21,10 @@ func TestRepository(t *testing.T) {
 	} {
 		name, env, err := target.repository()
 		if err != nil || name != want {
-			t.Errorf("%q, %v; want %q", name, err, want)
+			t.Errorf("repository name = %q, %v; want %q", name, err, want)
 		}
 		if strings.Contains(name, "secret") || target.S3 != nil && !slices.Contains(env, "AWS_SECRET_ACCESS_KEY=top secret") {
-			t.Errorf("%s: %q", name, env)
+			t.Errorf("repository %s with environment %q, want the secrets in the environment only", name, env)
 		}
 	}
 	for field, targets := range map[string][]Target{
@@ -39,14 +39,14 @@ func TestRepository(t *testing.T) {
 			_, _, err := target.repository()
 			var said *api.Error
 			if !errors.As(err, &said) || said.Code != api.CodeInvalid || said.Field != field {
-				t.Errorf("%+v: %v, want one about %s", target, err, field)
+				t.Errorf("repository of %+v = %v, want invalid at %s", target, err, field)
 			}
 		}
 	}
 	bad := s3("https://a", "bucket")
 	bad.S3.SecretKey = "a\nLD_PRELOAD=x"
 	if _, _, err := bad.repository(); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("%v", err)
+		t.Errorf("repository with a secret of two lines = %v, want invalid", err)
 	}
 }
 
@@ -65,14 +65,14 @@ func TestExplain(t *testing.T) {
 	} {
 		err := explain(says, failed)
 		if api.CodeOf(err) != code || !errors.Is(err, failed) {
-			t.Errorf("%s: %v", says, err)
+			t.Errorf("explain(%q) = %v, want code %s and the cause in the chain", says, err, code)
 		}
 		if !strings.Contains(err.Error(), says) {
-			t.Errorf("the log does not say %q: %v", says, err)
+			t.Errorf("explain = %v, want %q in its text for the log", err, says)
 		}
 	}
 	if explain("warning", nil) != nil {
-		t.Error("an error out of nothing")
+		t.Error("explain without an error = an error, want nil")
 	}
 }
 
@@ -95,18 +95,18 @@ func TestSparse(t *testing.T) {
 		for rest := content; len(rest) > 0; {
 			n := min(len(rest), 50_001)
 			if got, err := s.Write(rest[:n]); err != nil || got != n {
-				t.Fatal(got, err)
+				t.Fatalf("Write = %d, %v, want %d", got, err, n)
 			}
 			rest = rest[n:]
 		}
 		if !bytes.Equal(m.bytes, content) || s.at != s.size {
-			t.Errorf("dense %v: other bytes", dense)
+			t.Errorf("dense %v: the written content differs, or %d bytes were written, want %d", dense, s.at, s.size)
 		}
 		if !dense && m.writes > 3 {
-			t.Errorf("%d writes", m.writes)
+			t.Errorf("%d writes, want at most 3: zeros must be skipped", m.writes)
 		}
 		if _, err := s.Write([]byte{0}); err == nil {
-			t.Error("more than there ought to be")
+			t.Error("Write beyond the size = nil, want an error")
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// disks opens disks as a hypervisor does: by the monitors' addresses and the
+// disks opens disks as a hypervisor does: with the monitors' addresses and the
 // user's key, without a ceph.conf.
 type disks struct{ drivertest.QEMU }
 
@@ -26,8 +26,8 @@ func bench(t *testing.T, d sds.Driver) drivertest.Bench {
 	return drivertest.Bench{Driver: d, Disk: qemu(t), Start: qemu(t).Start, Steady: true}
 }
 
-// Holds does not ask for zeros of an encrypted disk: what was never written to
-// it is noise.
+// Holds does not check for zeros on an encrypted disk: parts that were never
+// written read as noise.
 func (d disks) Holds(src sds.Source, key *sds.Encryption, patterns []byte, at, bytes int64) error {
 	if !src.Encrypted {
 		return d.QEMU.Holds(src, key, patterns, at, bytes)

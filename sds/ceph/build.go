@@ -8,10 +8,11 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// extent of a disk: what an instance sees of it, and the header before that.
+// extent is the size of a disk: the bytes for the instance, and the LUKS
+// header before them.
 type extent struct{ bytes, luks int64 }
 
-// build the disk of a volume that is to be, and say what it is.
+// build creates the disk of a volume, and returns its record.
 func (d *Driver) build(ctx context.Context, v sds.VolumeCreate, disk string) (r record, e extent, err error) {
 	r = record{
 		Image: v.Image, FromVolume: v.Snapshot.Volume, Snapshot: v.Snapshot.ID, Standalone: v.Standalone, Epoch: v.Epoch,
@@ -34,7 +35,8 @@ func (d *Driver) build(ctx context.Context, v sds.VolumeCreate, disk string) (r 
 	return r, e, err
 }
 
-// buildBlank is at least as large as from, which it will hold.
+// buildBlank creates a blank disk that is at least as large as from, whose
+// content it will have.
 func (d *Driver) buildBlank(ctx context.Context, v sds.VolumeCreate, disk string, from int64) (e extent, err error) {
 	if e.bytes, err = d.opt.Limits.VolumeBytes(v.SizeBytes, from); err != nil {
 		return e, err
@@ -53,7 +55,7 @@ func (d *Driver) buildFromImage(ctx context.Context, v sds.VolumeCreate, disk st
 	}
 	from := img.made.Disk + "@" + base
 	if v.Encryption != nil {
-		// What the image holds is not encrypted: it is copied.
+		// The image's content is not encrypted: it is copied.
 		if e, err = d.buildBlank(ctx, v, disk, img.made.VirtualBytes); err != nil {
 			return e, err
 		}
@@ -63,7 +65,7 @@ func (d *Driver) buildFromImage(ctx context.Context, v sds.VolumeCreate, disk st
 		return e, err
 	}
 	err = d.cloneDisk(ctx, from, disk)
-	if command.Is(err, syscall.ENOENT) || command.Is(err, syscall.EINVAL) { // its protection is gone: it is being deleted
+	if command.Is(err, syscall.ENOENT) || command.Is(err, syscall.EINVAL) { // it is not protected any more: it is being deleted
 		return e, images.notFound(string(v.Image))
 	}
 	if err != nil || e.bytes == img.made.VirtualBytes {

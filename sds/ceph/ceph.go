@@ -1,22 +1,22 @@
-// Package ceph keeps images and volumes in a pool of a Ceph cluster, as RBD
-// images, through Ceph's own programs (docs/decisions/0009). DESIGN.md says
-// why each step may be the last.
+// Package ceph stores images and volumes in a pool of a Ceph cluster, as RBD
+// images, using Ceph's own programs (docs/decisions/0009). DESIGN.md explains
+// why an interruption after any step is safe.
 //
-// What a volume is stands in its log, a RADOS object that is only appended to,
-// which RADOS does as one step: of two nodes that do something at the same
-// time, both read afterwards who was first. What a volume holds is an RBD
-// image with a name that nobody else uses, made whole before the log names it:
+// A volume is described by its log, a RADOS object that is only appended to,
+// which RADOS does atomically: of two nodes that act at the same time, both
+// read afterwards which was first. Its content is an RBD image with a unique
+// name, which is complete before the log names it:
 //
 //	basalt.volume.ID         the log
 //	v.ID.SESSION.RANDOM      its disk; one that no log names is swept
 //	    @SNAPSHOT            its snapshots, protected
 //	    @read.SESSION…       for as long as the volume is read
-//	read.SESSION.RANDOM      a clone, for as long as a snapshot is read
+//	read.SESSION.RANDOM      a clone, as long as a snapshot is read
 //	basalt.image.ID, i.ID.SESSION.RANDOM@base      the same of an image
-//	basalt.deleted           logs that are to be forgotten
+//	basalt.deleted           logs that are to be removed
 //
-// Locks: one per object and process, taken first; between nodes there are none.
-// held.mu and spaceMu are taken last.
+// Locks: one per object and process, acquired first; there are none between
+// nodes. held.mu and spaceMu are acquired last.
 package ceph
 
 import (
@@ -42,29 +42,31 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// Options of a driver.
+// Options are the options of a driver.
 type Options struct {
 	FSID     string // of the cluster
-	Conf     string // ceph.conf, by which the user's key is found
+	Conf     string // path of ceph.conf, which locates the user's key
 	User     string // without "client."
 	Pool     string
-	Monitors []string // HOST:PORT, as hypervisors are told; SetMonitors changes them
-	// Node that this is: what it leaves behind when it is killed is swept by
-	// its next driver.
+	Monitors []string // HOST:PORT, for hypervisors; SetMonitors changes them
+	// Node is this node: what it leaves behind when it is killed is swept by its
+	// next driver.
 	Node api.NodeID
-	// Staging is a directory of this node, with room for images on their way
-	// in and out.
+	// Staging is a directory of this node, with space for images during imports
+	// and exports.
 	Staging string
 	Limits  sds.Limits
-	// Own reports whether an address is this node's; nil: its interfaces say.
+	// Own reports whether an address is this node's; nil: one of its interfaces
+	// has it.
 	Own func(netip.Addr) bool
-	// AllowFileURL and URLs: as of the local driver.
+	// AllowFileURL and URLs: see the local driver.
 	AllowFileURL bool
 	URLs         outbound.Options
-	// Patience with clients that have a volume open for a moment only, as
-	// another node's commands do; 0: 3 s.
+	// Patience is how long to wait for clients that have a volume open for a
+	// moment only, such as another node's commands; 0: 3 s.
 	Patience time.Duration
-	// Timeout of a command that does not move a disk's content; 0: 30 s.
+	// Timeout is the limit of a command that does not copy a disk's content; 0:
+	// 30 s.
 	Timeout time.Duration
 	Now     func() time.Time // nil: time.Now
 }
@@ -76,17 +78,18 @@ type Driver struct {
 	locks   keyed
 	held    held
 	mons    atomic.Pointer[[]string] // never nil
-	// before a command is run it may be refused; nil outside of tests.
+	// before is called before each command and may reject it; nil except in
+	// tests.
 	before func(program string, stdin io.Reader, args []string) error
 
 	spaceMu sync.Mutex
 	space   sds.Space
-	asked   time.Time // when space was
+	asked   time.Time // time of the value of space
 }
 
 var _ sds.Driver = (*Driver)(nil)
 
-// Open the pool, which must be there, and sweep what this node's dead
+// Open opens the pool, which must exist, and sweeps what this node's dead
 // processes left.
 func Open(ctx context.Context, opt Options) (*Driver, error) {
 	opt.Limits = opt.Limits.WithDefaults()
@@ -105,14 +108,14 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 	return d, d.Sweep(ctx)
 }
 
-// SetMonitors that hypervisors are told from now on: those of a machine that
-// runs learn of changes from the monitors themselves.
+// SetMonitors sets the monitors for hypervisors from now on: running machines
+// get changes from the monitors themselves.
 func (d *Driver) SetMonitors(all []string) {
 	all = slices.Clone(all)
 	d.mons.Store(&all)
 }
 
-// nodeMark is the node in the names of sessions.
+// nodeMark returns the part of a session's name that identifies the node.
 func nodeMark(n api.NodeID) string {
 	sum := sha256.Sum256([]byte(n))
 	return hex.EncodeToString(sum[:4])
@@ -127,7 +130,7 @@ func ownAddress(a netip.Addr) bool {
 			}
 		}
 	}
-	return err != nil // whoever is not known is not shut out
+	return err != nil // without a list of interfaces, no address is blocklisted
 }
 
 // Capabilities implements sds.Driver.
@@ -167,17 +170,17 @@ func (d *Driver) rados(ctx context.Context, stdin io.Reader, args ...string) ([]
 	return d.run(ctx, stdin, "rados", append([]string{"--pool", d.opt.Pool}, args...)...)
 }
 
-// explain what a user should know of an error.
+// explain converts an error to one for users, where it can.
 func (d *Driver) explain(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case command.Is(err, syscall.ENOSPC) || command.Is(err, syscall.EDQUOT):
 		return errors.Join(diskFull(), err)
-	case command.Is(err, syscall.ETIMEDOUT), command.Is(err, syscall.EPERM) && strings.Contains(err.Error(), "timed out"): // ceph's own words
+	case command.Is(err, syscall.ETIMEDOUT), command.Is(err, syscall.EPERM) && strings.Contains(err.Error(), "timed out"): // ceph's own message
 		return errors.Join(away(), err)
 	case errors.Is(err, command.ErrTimeout):
-		// A pool that is full lets writers wait.
+		// A full pool makes writers wait.
 		if s, spaceErr := d.freshSpace(ctx); spaceErr == nil && s.FreeBytes == 0 {
 			return errors.Join(diskFull(), err)
 		}

@@ -17,10 +17,11 @@ import (
 
 var errKilled = errors.New("killed")
 
-// The process dies before each command of each verb in turn that changes
-// something; in the long layer before each that only asks, too, which leaves the
-// same in the pool. The node's next one sweeps, asks again, and finds everything
-// as it should be. What it had just sent to a log arrives after the sweep.
+// TestKilledAnywhere kills the process before each command in turn of each
+// operation that changes something; in the long tests also before each
+// read-only one, which leaves the same in the pool. The node's next process
+// sweeps, repeats the operation, and finds everything as it should be. A line
+// that was just sent to a log arrives after the sweep.
 func TestKilledAnywhere(t *testing.T) {
 	need(t)
 	t.Parallel()
@@ -69,13 +70,13 @@ func TestKilledAnywhere(t *testing.T) {
 		for ; ; steps++ {
 			dying := openDriverQuietly(t, d.opt)
 			dying.session = nodeMark(d.opt.Node) + "dying"
-			dying.space, dying.asked = space, d.opt.Now() // which is no step of the verb's
+			dying.space, dying.asked = space, d.opt.Now() // so that the operation does not query it
 			left := steps
-			var late []byte // the line
+			var late []byte // the line that arrives late
 			var log []string
 			dying.before = func(program string, stdin io.Reader, args []string) (err error) {
 				if left < 0 {
-					return errKilled // it is dead
+					return errKilled // the process is dead
 				}
 				if !layer.Long() && command.Asks(program, args, "") {
 					return nil
@@ -86,20 +87,20 @@ func TestKilledAnywhere(t *testing.T) {
 				if slices.Contains(args, "append") {
 					log = args
 					if late, err = io.ReadAll(stdin); err != nil {
-						t.Error(err)
+						t.Errorf("read the line for the log: %v", err)
 					}
 				}
 				return errKilled
 			}
 			err := v.do(dying)
-			if left >= 0 { // it was not killed
+			if left >= 0 { // the operation was not killed
 				if err != nil {
-					t.Fatalf("%s: %v", v.name, err)
+					t.Fatalf("%s without a kill: %v", v.name, err)
 				}
 				break
 			}
 			if !errors.Is(err, errKilled) && err != nil {
-				t.Fatalf("%s, killed at step %d: %v", v.name, steps, err)
+				t.Fatalf("%s, killed at step %d: %v, want the error of the kill", v.name, steps, err)
 			}
 			if late != nil {
 				next := openDriver(t, d.opt) // sweeps
@@ -112,7 +113,7 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 		}
 		if err := v.do(openDriver(t, d.opt)); err != nil {
-			t.Errorf("%s, once more: %v", v.name, err)
+			t.Errorf("%s, repeated after a kill: %v", v.name, err)
 		}
 		t.Logf("%s: killed at each of %d steps", v.name, steps)
 		if v.name != "roll back" {
@@ -120,39 +121,39 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 		got, err := d.Volume(ctx, "vol-1")
 		if err != nil || got.SizeBytes != 6*mib || got.Rollbacks != 1 || got.Epoch != 1 {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("Volume of vol-1 = %+v, %v, want %d bytes, one rollback and epoch 1", got, err, 6*mib)
 		}
 		if o, err := d.Owner(ctx, "vol-1"); err != nil || o != (sds.Owner{Node: "node-b", Epoch: 2}) {
-			t.Errorf("%+v, %v", o, err)
+			t.Errorf("Owner of vol-1 = %+v, %v, want node-b with epoch 2", o, err)
 		}
 		all, err := d.Volumes(ctx)
 		if err != nil || len(all) != 3 || all[0].ID != api.VolumeID("vol-1") {
-			t.Errorf("%+v, %v", all, err)
+			t.Errorf("Volumes = %+v, %v, want three, vol-1 first", all, err)
 		}
 	}
 	if lates < 10 {
-		t.Errorf("only %d lines were late", lates)
+		t.Errorf("%d lines arrived late, want at least 10", lates)
 	}
 	openDriver(t, d.opt) // sweeps
 	if left, err := d.disks(ctx); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("disks at the end = %v, %v, want none", left, err)
 	}
 }
 
-// whole sees that what a log says is there has its disks.
+// whole checks that the disks named in a log exist.
 func whole(t *testing.T, d *Driver, k kind, id string) {
 	t.Helper()
 	s, err := d.read(t.Context(), k, id)
 	if err != nil || s.made == nil {
 		if err != nil {
-			t.Error(err)
+			t.Errorf("read the log of %s %s: %v", k, id, err)
 		}
 		return
 	}
 	there, err := d.disks(t.Context())
 	for _, disk := range s.made.disks() {
 		if err != nil || !slices.Contains(there, disk) {
-			t.Errorf("%s %s is said to have %s, and there are %v, %v", k, id, disk, there, err)
+			t.Errorf("%s %s names disk %s, which is not among %v, %v", k, id, disk, there, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 const (
 	mib     = 1 << 20
-	patient = 10 * time.Minute // what a test waits for an event
+	patient = 10 * time.Minute // how long a test waits for an event
 )
 
 func within(t *testing.T) context.Context {
@@ -32,8 +32,8 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// until asks every second, as each question to Ceph takes a process, until it
-// is so.
+// until checks once a second until so returns true; each query of Ceph takes a
+// process.
 func until(ctx context.Context, t *testing.T, what string, so func() (bool, error)) {
 	t.Helper()
 	for {
@@ -43,7 +43,7 @@ func until(ctx context.Context, t *testing.T, what string, so func() (bool, erro
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("not in time: %s; %v", what, err)
+			t.Fatalf("waited %v for: %s; %v", patient, what, err)
 		case <-time.After(time.Second):
 		}
 	}
@@ -58,8 +58,8 @@ func blank(t *testing.T, d *Driver, id api.VolumeID, bytes int64) sds.Volume {
 	return v
 }
 
-// A machine writes on while a disk of the cluster dies and comes back, and all
-// of it is there afterwards.
+// TestDiskDiesAndReturns checks that a machine keeps writing while a disk of
+// the cluster fails and returns, and that all data is there afterwards.
 func TestDiskDiesAndReturns(t *testing.T) {
 	d := empty(t)
 	ctx := within(t)
@@ -74,12 +74,12 @@ func TestDiskDiesAndReturns(t *testing.T) {
 				t.Fatal(err)
 			}
 		case 2 * blocks / 3:
-			if err := cluster.Settle(ctx); err != nil { // it is started again
+			if err := cluster.Settle(ctx); err != nil { // the OSD is restarted
 				t.Fatal(err)
 			}
 		}
 		if err := m.Write(byte(i+1), int64(i)*mib, mib); err != nil {
-			t.Fatalf("block %d: %v", i, err)
+			t.Fatalf("write block %d: %v", i, err)
 		}
 	}
 	m.Stop(t)
@@ -91,12 +91,13 @@ func TestDiskDiesAndReturns(t *testing.T) {
 		want = append(want, byte(i+1))
 	}
 	if err := q.Holds(v.Source, nil, want, 0, mib); err != nil {
-		t.Error(err)
+		t.Errorf("content of the volume: %v", err)
 	}
 }
 
-// A pool that is full lets writers wait, refuses new volumes in words, and
-// goes on when there is room again.
+// TestFullPool checks that a full pool makes writers wait, that new volumes
+// are rejected with an explanation, and that writes continue when there is
+// space again.
 func TestFullPool(t *testing.T) {
 	d := empty(t)
 	ctx := within(t)
@@ -117,7 +118,7 @@ func TestFullPool(t *testing.T) {
 			return want == slices.ContainsFunc(h.Checks, func(c deploy.Check) bool { return c.Code == "POOL_FULL" }), err
 		})
 		if want && !strings.Contains(h.Summary, "full") {
-			t.Errorf("%+v", h)
+			t.Errorf("Health of a full pool = %+v, want a summary with \"full\"", h)
 		}
 	}
 	t.Cleanup(func() {
@@ -129,33 +130,34 @@ func TestFullPool(t *testing.T) {
 	quota(mib)
 	full(true)
 	done := make(chan error, 1)
-	for waits := false; !waits; { // the mons know it before the disks do
+	for waits := false; !waits; { // the mons detect it before the OSDs do
 		go func() { done <- m.Write(0x22, 4*mib, 4*mib) }()
 		select {
 		case err := <-done:
 			if err != nil || ctx.Err() != nil {
-				t.Fatalf("writes to a full pool end: %v, %v", err, ctx.Err())
+				t.Fatalf("a write to a full pool has ended: %v, %v, want it to wait", err, ctx.Err())
 			}
-		case <-patience.After(3 * time.Second): // on a slow machine it waits for another reason
+		case <-patience.After(3 * time.Second): // on a slow machine a write may take long for another reason
 			waits = true
 		}
 	}
 	fresh := openDriverQuietly(t, options(t, "node-c"))
 	if _, err := fresh.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-2", SizeBytes: mib}); api.CodeOf(err) != api.CodeDiskFull {
-		t.Errorf("a volume in a full pool: %v", err)
+		t.Errorf("CreateVolume in a full pool = %v, want insufficient_disk", err)
 	}
 	quota(0)
 	full(false)
 	if err := <-done; err != nil {
-		t.Errorf("the write that had waited: %v", err)
+		t.Errorf("the write that waited: %v", err)
 	}
 	m.Stop(t)
 	if err := qemu(t).Holds(v.Source, nil, []byte{0x11, 0x22}, 0, 4*mib); err != nil {
-		t.Error(err)
+		t.Errorf("content of the volume: %v", err)
 	}
 }
 
-// openDriverQuietly without a sweep, which a full pool might hold up.
+// openDriverQuietly opens a driver without a sweep, which a full pool might
+// block.
 func openDriverQuietly(t *testing.T, o Options) *Driver {
 	o.Limits = o.Limits.WithDefaults()
 	d := &Driver{opt: withClock(o), session: nodeMark(o.Node) + "quietone"}
@@ -168,8 +170,8 @@ func withClock(o Options) Options {
 	return o
 }
 
-// Whoever takes a volume over shuts the old owner's QEMU out: a machine that
-// was frozen and wakes up writes nothing.
+// TestTakeoverShutsOut checks that taking a volume over fences the old owner's
+// QEMU: a machine that was frozen and resumes cannot write.
 func TestTakeoverShutsOut(t *testing.T) {
 	a := empty(t)
 	o := options(t, "node-b")
@@ -188,23 +190,24 @@ func TestTakeoverShutsOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := frozen.Write(0x22, 0, mib); err == nil {
-		t.Error("the old owner writes on")
+		t.Error("write of the old owner = nil, want an error")
 	}
 	if err := qemu(t).Write(v.Source, nil, 0x33, mib, mib); err != nil {
-		t.Errorf("the new owner: %v", err)
+		t.Errorf("write of the new owner: %v", err)
 	}
 	if err := qemu(t).Holds(v.Source, nil, []byte{0x11, 0x33}, 0, mib); err != nil {
-		t.Error(err)
+		t.Errorf("content of the volume: %v", err)
 	}
 	s, err := b.read(ctx, volumes, "vol-1")
 	if err != nil || s.fence != nil {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("state of the log = %+v, %v, want no pending fence", s, err)
 	}
 }
 
-// A machine that was frozen for so long that Ceph has forgotten its watch is shut
-// out all the same: by the lock that it took when it wrote, or, where it has
-// never written, by what its node wrote down when it had opened the disk.
+// TestTakeoverOfOneThatIsFrozen checks that a machine that was frozen for so
+// long that its watch has expired is fenced too: by the lock that it acquired
+// at its first write, or, if it has never written, by the client that its node
+// recorded when it had opened the disk.
 func TestTakeoverOfOneThatIsFrozen(t *testing.T) {
 	a := empty(t)
 	o := options(t, "node-b")
@@ -249,24 +252,24 @@ func TestTakeoverOfOneThatIsFrozen(t *testing.T) {
 		if err := m.(drivertest.Freezer).Freeze(false); err != nil {
 			t.Fatal(err)
 		}
-		// librbd may take a write into its cache and drop it when it sees that its
-		// client is shut out: what counts is that nothing arrives.
+		// librbd may accept a write into its cache and drop it when it finds its
+		// client blocklisted: what counts is that nothing arrives.
 		patience.Until(t, time.Minute, "the old owner of "+string(id)+" is told that it cannot write", func() bool { return m.Write(0x22, 0, mib) != nil })
 		want := []byte{0x11, 0x33}
 		if id == "vol-opened" {
 			want[0] = 0
 		}
 		if err := qemu(t).Write(sources[id], nil, 0x33, mib, mib); err != nil {
-			t.Errorf("%s: the new owner: %v", id, err)
+			t.Errorf("write of the new owner of %s: %v", id, err)
 		}
 		if err := qemu(t).Holds(sources[id], nil, want, 0, mib); err != nil {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("content of %s: %v", id, err)
 		}
 	}
 }
 
-// What a killed process leaves is swept by its node's next one, and by no
-// other node's.
+// TestLeftovers checks that what a killed process leaves is swept by its
+// node's next one, and not by another node's.
 func TestLeftovers(t *testing.T) {
 	d := empty(t)
 	ctx := within(t)
@@ -274,7 +277,7 @@ func TestLeftovers(t *testing.T) {
 	if _, err := d.CreateSnapshot(ctx, sds.SnapshotCreate{ID: "snap-1", Volume: "vol-1"}, sds.Access{}); err != nil {
 		t.Fatal(err)
 	}
-	// A disk whose volume was never published, and two readings.
+	// A disk whose volume was never published, and two open readings.
 	leftover, _ := d.newDisk(volumes, "vol-2")
 	if err := d.createDisk(ctx, leftover, mib); err != nil {
 		t.Fatal(err)
@@ -296,30 +299,30 @@ func TestLeftovers(t *testing.T) {
 		t.Helper()
 		all, err := d.disks(ctx)
 		if err != nil || len(all) != want {
-			t.Errorf("%d disks, not %d: %v, %v", len(all), want, all, err)
+			t.Errorf("%d disks, want %d: %v, %v", len(all), want, all, err)
 		}
 	}
 	openDriver(t, options(t, "node-b"))
 	count(4)
-	if err := d.Sweep(ctx); err != nil { // it makes and reads them yet, for all it knows
-		t.Error(err)
+	if err := d.Sweep(ctx); err != nil { // they count as being created and read by this process
+		t.Errorf("Sweep: %v", err)
 	}
 	count(4)
 	openDriver(t, d.opt)
 	count(1)
 	if _, err := os.Stat(staged); !os.IsNotExist(err) {
-		t.Errorf("the staging directory: %v", err)
+		t.Errorf("stat of the staging directory = %v, want not exist", err)
 	}
 	if err := d.DeleteSnapshot(ctx, "vol-1", "snap-1", sds.Access{}); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteSnapshot: %v", err)
 	}
 	if err := d.DeleteVolume(ctx, "vol-1"); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteVolume: %v", err)
 	}
 }
 
-// A disk is added, and another drained and given back, while a volume keeps
-// its content.
+// TestReplaceDisk checks that a disk is added, and another one drained and
+// released, while a volume keeps its content.
 func TestReplaceDisk(t *testing.T) {
 	d := empty(t)
 	ctx := within(t)
@@ -345,13 +348,13 @@ func TestReplaceDisk(t *testing.T) {
 	})
 	cluster.Intent.Disks = cluster.Intent.Disks[1:]
 	if err := cluster.WaitHealthy(ctx); err != nil {
-		t.Error(err)
+		t.Errorf("wait for a healthy cluster: %v", err)
 	}
 	if err := qemu(t).Holds(v.Source, nil, []byte{0x11}, 0, 8*mib); err != nil {
-		t.Error(err)
+		t.Errorf("content of the volume: %v", err)
 	}
 	if err := drained(ctx, old.Path); err != nil {
-		t.Error(err)
+		t.Errorf("the drained disk: %v", err)
 	}
 }
 
@@ -366,8 +369,8 @@ func drained(ctx context.Context, path string) error {
 	return err
 }
 
-// A log outlives what it is about, and then goes; that of what is there again
-// stays.
+// TestForget checks that a log remains after its volume was deleted, and is
+// removed later, and that the log of a volume that exists again stays.
 func TestForget(t *testing.T) {
 	need(t)
 	d := empty(t)
@@ -384,35 +387,35 @@ func TestForget(t *testing.T) {
 		for i, id := range []string{"vol-1", "vol-2"} {
 			_, err := d.rados(ctx, nil, "get", volumes.object(id), "-")
 			if err != nil && !command.Is(err, syscall.ENOENT) || (err == nil) != want[i] {
-				t.Errorf("%s: the log of %s: %v", when, id, err)
+				t.Errorf("%s: log of %s: %v, want it to exist: %v", when, id, err, want[i])
 			}
 		}
 	}
 	marks := func() int {
 		raw, err := d.rados(ctx, nil, "listomapkeys", deleted)
 		if err != nil {
-			t.Error(err)
+			t.Errorf("list the marks of deleted logs: %v", err)
 		}
 		return strings.Count(string(raw), ".vol-")
 	}
 	before := marks()
 	if err := d.forget(ctx); err != nil {
-		t.Error(err)
+		t.Errorf("forget at once: %v", err)
 	}
 	logs("at once", true, true)
 	if n := marks(); n != before || n < 2 {
-		t.Errorf("%d marks of %d", n, before)
+		t.Errorf("%d marks after forget at once, want %d and at least 2", n, before)
 	}
 	later := openDriverQuietly(t, d.opt)
 	later.opt.Now = func() time.Time { return time.Now().Add(abandoned + time.Hour) }
 	if err := later.forget(ctx); err != nil {
-		t.Error(err)
+		t.Errorf("forget later: %v", err)
 	}
 	logs("later", false, true)
 	if n := marks(); n != 0 {
-		t.Errorf("%d marks", n)
+		t.Errorf("%d marks after forget later, want none", n)
 	}
 	if v, err := d.Volume(ctx, "vol-2"); err != nil || v.SizeBytes != mib {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("Volume of vol-2 = %+v, %v, want %d bytes", v, err, mib)
 	}
 }

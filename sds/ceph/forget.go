@@ -13,23 +13,23 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// A log is not removed with what it is about: another node may just then be
-// making the same thing again, and lines that come late must find what they
-// came too late for. It goes a week later. Until then a key of one object
-// stands for it, as listing all objects of a pool takes for ever:
+// A log is not removed with its object: another node may be creating the same
+// object again at that moment, and late lines must find the earlier ones. It
+// is removed a week later. Until then a key of a single object records it,
+// because listing all objects of a pool takes too long:
 //
 //	basalt.deleted    omap: SECONDS.KIND.ID
 
 const deleted = "basalt.deleted"
 
-// mark the log as one that may have to be forgotten. It is the log that says
-// whether it has.
+// mark records a log as one that may have to be removed. The log itself
+// determines whether it has to be.
 func (d *Driver) mark(ctx context.Context, k kind, id string) error {
 	_, err := d.rados(ctx, nil, "setomapval", deleted, markOf(d.opt.Now(), k, id), "1")
 	return err
 }
 
-// markOf sorts by time.
+// markOf returns a key that sorts by time.
 func markOf(at time.Time, k kind, id string) string {
 	return fmt.Sprintf("%012d.%s.%s", at.Unix(), k, id)
 }
@@ -44,7 +44,7 @@ func parseMark(s string) (at time.Time, k kind, id string, ok bool) {
 	return time.Unix(seconds, 0), k, parts[2], err == nil && (k == volumes || k == images)
 }
 
-// forget the logs of what was deleted long ago.
+// forget removes the logs of what was deleted long ago.
 func (d *Driver) forget(ctx context.Context) error {
 	raw, err := d.rados(ctx, nil, "listomapkeys", deleted)
 	if command.Is(err, syscall.ENOENT) {
@@ -57,7 +57,7 @@ func (d *Driver) forget(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		if d.opt.Now().Sub(at) < abandoned { // and so are all that follow
+		if d.opt.Now().Sub(at) < abandoned { // all that follow are newer
 			break
 		}
 		errs = append(errs, d.forgetOne(ctx, k, id, key))
@@ -65,8 +65,8 @@ func (d *Driver) forget(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// forgetOne log, and the mark that it has. What is there again, or was deleted
-// once more since, stays.
+// forgetOne removes a log with its mark. It keeps the log of an object that
+// exists again, or was deleted again since.
 func (d *Driver) forgetOne(ctx context.Context, k kind, id, mark string) error {
 	s, err := d.read(ctx, k, id)
 	if err != nil {
@@ -84,10 +84,11 @@ func (d *Driver) forgetOne(ctx context.Context, k kind, id, mark string) error {
 	return err
 }
 
-// bury the disks that nobody needs; left says that one of them is in use.
+// bury removes the disks that are not needed; left reports whether one of them
+// is in use.
 func (d *Driver) bury(ctx context.Context, k kind, id string, s state) (left bool, err error) {
 	over := s.over()
-	if len(over) > 1 { // most of them are gone already; what lies in the trash is swept
+	if len(over) > 1 { // most of them are removed already; those in the trash are swept
 		there, err := d.disks(ctx)
 		if err != nil {
 			return false, err
@@ -108,8 +109,8 @@ func (d *Driver) bury(ctx context.Context, k kind, id string, s state) (left boo
 	return left, err
 }
 
-// dead says of an image whose deletion was taken back that it is deleted after
-// all, if the snapshot that volumes are made from went meanwhile.
+// dead deletes an image whose deletion was reverted, if the snapshot that
+// volumes are created from was removed meanwhile.
 func (d *Driver) dead(ctx context.Context, id string, was state) error {
 	s, err := d.read(ctx, images, id)
 	if err != nil || s.made == nil || !slices.Contains(was.past, s.made.Disk) {

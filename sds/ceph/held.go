@@ -2,9 +2,9 @@ package ceph
 
 import "sync"
 
-// held are the names of disks that this process makes, and of what it keeps
-// for readers: they are not swept, whatever the logs say. The zero value is
-// ready.
+// held are the names of disks that this process creates, and of what it holds
+// for readers: they are not swept, whatever the logs contain. The zero value
+// is ready to use.
 type held struct {
 	mu    sync.Mutex
 	names map[string]bool

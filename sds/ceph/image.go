@@ -48,7 +48,7 @@ func (d *Driver) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image
 		return sds.Image{}, err
 	}
 	if !s.names(disk) {
-		d.clear(ctx, r.disks()) // another was faster
+		d.clear(ctx, r.disks()) // another import was first
 	}
 	if s.made == nil {
 		return sds.Image{}, images.notFound(id)
@@ -56,16 +56,16 @@ func (d *Driver) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image
 	return d.image(in.ID, s), nil
 }
 
-// sent is the disk that has an image's file.
+// sent returns the name of the disk with an image's received file.
 func sent(disk string) string { return disk + sentMark }
 
 const sentMark = ".f"
 
-// inFlight are the writes that a copy into the cluster does not wait for: one at
-// a time would take the way there and back for every 2 MiB.
+// inFlight is the number of concurrent writes of a copy into the cluster: one
+// at a time would take a round trip per 2 MiB.
 const inFlight = "16"
 
-// receive an image into a disk with its snapshot.
+// receive imports an image into a disk with its snapshot.
 func (d *Driver) receive(ctx context.Context, in sds.ImageImport, disk string) (record, error) {
 	r := record{Do: create, Disk: disk, Format: in.Format}
 	source, size, err := d.receiver().Open(ctx, in)
@@ -143,11 +143,12 @@ func (d *Driver) Images(ctx context.Context) ([]sds.Image, error) {
 	return all, nil
 }
 
-// deletions of an image that are tried while volumes of it come and go.
+// deletions limits the attempts to delete an image while volumes of it are
+// created and deleted.
 const deletions = 3
 
-// DeleteImage implements sds.Driver. First the log says so; if there are
-// volumes after all, it says that the image is there again.
+// DeleteImage implements sds.Driver. It first writes the deletion to the log;
+// if there are volumes after all, it writes that the image exists again.
 func (d *Driver) DeleteImage(ctx context.Context, id api.ImageID) error {
 	if err := sds.CheckID(string(id)); err != nil {
 		return err
@@ -189,7 +190,7 @@ func (d *Driver) tryDelete(ctx context.Context, id api.ImageID, made record) (st
 	return s, err
 }
 
-// unused refuses with in_use while volumes are made from the image.
+// unused returns in_use if volumes are created from the image.
 func (d *Driver) unused(ctx context.Context, id api.ImageID, disk string) error {
 	clones, err := d.clones(ctx, disk, base)
 	if command.Is(err, syscall.ENOENT) {
@@ -202,7 +203,7 @@ func (d *Driver) unused(ctx context.Context, id api.ImageID, disk string) error 
 	return api.Errorf(api.CodeInUse, "volume %s was created from image %s", volume, id).WithHint("delete the volume first")
 }
 
-// ExportImage implements sds.Driver. The file lies in the staging directory,
+// ExportImage implements sds.Driver. The file is in the staging directory,
 // without a name, until it is closed.
 func (d *Driver) ExportImage(ctx context.Context, id api.ImageID) (io.ReadSeekCloser, sds.Image, error) {
 	if err := sds.CheckID(string(id)); err != nil {
@@ -230,10 +231,10 @@ func (d *Driver) ExportImage(ctx context.Context, id api.ImageID) (io.ReadSeekCl
 	return f, d.image(id, s), err
 }
 
-// stagingMark begins the names of folders in the staging directory.
+// stagingMark is the prefix of directories in the staging directory.
 const stagingMark = "ceph-"
 
-// clearStaging of what a killed process left.
+// clearStaging removes what a killed process left.
 func (d *Driver) clearStaging() error {
 	if err := os.MkdirAll(d.opt.Staging, 0o700); err != nil {
 		return err

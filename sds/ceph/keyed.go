@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// keyed is one lock per object, forgotten when it is free. The zero value is
-// ready.
+// keyed is one lock per object, which is removed when it is free. The zero
+// value is ready to use.
 type keyed struct {
 	mu   sync.Mutex
-	held map[string]chan struct{} // closed when the holder lets go
+	held map[string]chan struct{} // closed when the lock is released
 }
 
 // Lock waits for key until ctx ends; unlock must be called once.

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// kind of thing that has a log.
+// kind is a kind of object that has a log.
 type kind string
 
 const (
@@ -20,14 +20,14 @@ const (
 	volumes kind = "volume"
 )
 
-// object that keeps the log.
+// object returns the RADOS object with the log.
 func (k kind) object(id string) string { return "basalt." + string(k) + "." + id }
 
 func (k kind) notFound(id string) error {
 	return api.Errorf(api.CodeNotFound, "%s %s does not exist in this store", k, id)
 }
 
-// read the log. What was never made has an empty one.
+// read reads the log. An object that was never created has an empty one.
 func (d *Driver) read(ctx context.Context, k kind, id string) (state, error) {
 	raw, err := d.rados(ctx, nil, "get", k.object(id), "-")
 	if command.Is(err, syscall.ENOENT) {
@@ -46,7 +46,7 @@ func (d *Driver) read(ctx context.Context, k kind, id string) (state, error) {
 	return s, nil
 }
 
-// find is read of what must be there.
+// find is read for an object that must exist.
 func (d *Driver) find(ctx context.Context, k kind, id string) (state, error) {
 	s, err := d.read(ctx, k, id)
 	if err == nil && s.made == nil {
@@ -55,8 +55,8 @@ func (d *Driver) find(ctx context.Context, k kind, id string) (state, error) {
 	return s, err
 }
 
-// write a line to the log, which the cluster puts after all others as one
-// step, and read what it came to: another's line may have been first.
+// write appends a line to the log atomically, and reads the resulting state:
+// another's line may have been first.
 func (d *Driver) write(ctx context.Context, k kind, id string, r record) (state, error) {
 	r.Version, r.At = recordVersion, d.opt.Now().UnixMilli()
 	line, err := json.Marshal(r)
@@ -69,9 +69,9 @@ func (d *Driver) write(ctx context.Context, k kind, id string, r record) (state,
 	return d.read(ctx, k, id)
 }
 
-// void a disk of a dead process that no log names, before it is taken away:
-// the line that names it may still be on its way, in an OSD's queue or with a
-// program that was frozen.
+// void marks a disk of a dead process that no log names as void, before it is
+// removed: the line that names it may still be pending, in an OSD's queue or
+// in a program that was frozen.
 func (d *Driver) void(ctx context.Context, k kind, id, disk string) (state, error) {
 	r := record{Do: void, Disk: strings.TrimSuffix(disk, sentMark)}
 	if k == images {
@@ -83,7 +83,7 @@ func (d *Driver) void(ctx context.Context, k kind, id, disk string) (state, erro
 	return d.write(ctx, k, id, r)
 }
 
-// remove writes that it is deleted.
+// remove appends the deletion.
 func (d *Driver) remove(ctx context.Context, k kind, id string) (state, error) {
 	if err := d.mark(ctx, k, id); err != nil {
 		return state{}, err

@@ -26,8 +26,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// cluster that all tests have in common; starting one takes most of the time.
-// nil: there is none, and why.
+// cluster is shared by all tests, because starting one takes most of the time;
+// if it is nil, without is the reason.
 var (
 	cluster *cephtest.Cluster
 	without string
@@ -65,7 +65,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// pools of tests that run at the same time; the others have cephtest.Pool.
+// pools of tests that run in parallel; the others use cephtest.Pool.
 var pools = map[string]string{"TestShared": "basalt-2", "TestSnapshots": "basalt-3", "TestKilledAnywhere": "basalt-4"}
 
 func poolOf(t *testing.T) string {
@@ -73,7 +73,8 @@ func poolOf(t *testing.T) string {
 	return cmp.Or(pools[name], cephtest.Pool)
 }
 
-// long tests of the suites run hundreds of commands each: make test-long.
+// long returns the tests of the suites that run hundreds of commands each:
+// make test-long.
 func long() []string {
 	if layer.Long() {
 		return nil
@@ -105,8 +106,8 @@ func openDriver(t *testing.T, o Options) *Driver {
 	return d
 }
 
-// empty gives a driver on a pool with nothing in it, and sees that the test
-// leaves nothing that the driver does not know.
+// empty returns a driver of an empty pool, and checks that the test leaves
+// nothing that the driver does not know.
 func empty(t *testing.T) *Driver {
 	need(t)
 	return emptied(t, options(t, "node-a"))
@@ -118,26 +119,26 @@ func emptied(t *testing.T, o Options) *Driver {
 	return d
 }
 
-// tidied gives a driver on a pool that a suite's tests have in common, each of
-// which finds nothing in it and leaves nothing.
+// tidied returns a driver of a pool that a suite's tests share, each of which
+// finds it empty and leaves it empty.
 func tidied(t *testing.T, d *Driver) *Driver {
 	need(t)
 	t.Cleanup(func() { tidy(t, d) })
 	return d
 }
 
-// tidy deletes everything and fails when that leaves something behind.
+// tidy deletes everything and fails if something remains.
 func tidy(t *testing.T, d *Driver) {
 	ctx, cancel := patience.Context(context.Background(), 5*time.Minute)
 	defer cancel()
 	disks, err := d.disks(ctx)
-	for range 10 { // clones stand in the way of what they are cloned from
+	for range 10 { // objects with clones can only be deleted after the clones
 		if len(disks) == 0 {
 			break
 		}
 		if err = deleteAll(ctx, d, disks); err == nil {
 			if disks, err = d.disks(ctx); err == nil && len(disks) > 0 {
-				// What was in use for a moment when it was removed is swept.
+				// Disks that were in use for a moment when they were removed are swept.
 				err = d.Sweep(ctx)
 			}
 		}
@@ -147,11 +148,11 @@ func tidy(t *testing.T, d *Driver) {
 	}
 	trash, trashErr := d.trash(ctx)
 	if err := errors.Join(err, trashErr); err != nil || len(disks)+len(trash) != 0 {
-		t.Errorf("left behind: %v, in the trash %v, %v", disks, trash, err)
+		t.Errorf("disks left behind: %v, in the trash %v, %v, want none", disks, trash, err)
 	}
 }
 
-// deleteAll that disks are of.
+// deleteAll deletes the volumes and images of the disks.
 func deleteAll(ctx context.Context, d *Driver, disks []string) error {
 	all := map[kind]map[string]bool{volumes: {}, images: {}}
 	for _, disk := range disks {
@@ -176,8 +177,8 @@ func deleteAll(ctx context.Context, d *Driver, disks []string) error {
 	return errors.Join(errs...)
 }
 
-// forgotten sees that nothing is left of all that a test had in its pool when
-// that is long ago. It is called before empty.
+// forgotten checks that nothing remains of a test's objects in its pool after
+// a long time. Call it before empty.
 func forgotten(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := patience.Context(context.Background(), 5*time.Minute)
@@ -186,21 +187,21 @@ func forgotten(t *testing.T) {
 		later := openDriverQuietly(t, o)
 		later.opt.Now = func() time.Time { return time.Now().Add(abandoned + time.Hour) }
 		if err := later.forget(ctx); err != nil {
-			t.Errorf("forgetting: %v", err)
+			t.Errorf("forget: %v", err)
 		}
 		marks, err := later.rados(ctx, nil, "listomapkeys", deleted)
 		if len(marks) > 0 || err != nil && !command.Is(err, syscall.ENOENT) {
-			t.Errorf("not forgotten: %s, %v", marks, err)
+			t.Errorf("marks of deleted logs = %s, %v, want none", marks, err)
 		}
 		raw, err := later.rados(ctx, nil, "ls")
 		for _, object := range strings.Fields(string(raw)) {
-			// Data of deleted snapshots is trimmed later, by the OSDs.
+			// The OSDs trim the data of deleted snapshots later.
 			if strings.HasPrefix(object, "basalt.") && object != deleted || strings.HasPrefix(object, "rbd_header") {
-				t.Errorf("left behind: %s", object)
+				t.Errorf("object left behind: %s, want none", object)
 			}
 		}
 		if err != nil {
-			t.Errorf("forgetting: %v", err)
+			t.Errorf("list the objects: %v", err)
 		}
 	})
 }
@@ -218,8 +219,8 @@ func TestShared(t *testing.T) {
 	t.Parallel()
 	forgotten(t)
 	o := options(t, "node-a")
-	// The other node's commands have a volume open for a moment, which is
-	// long on a machine that is busy.
+	// The other node's commands have a volume open for a moment, which is long on
+	// a busy machine.
 	o.Patience = time.Minute
 	a := emptied(t, o)
 	o.Node, o.Staging = "node-b", t.TempDir()

@@ -13,15 +13,15 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// fenceTime that a client is shut out for: far longer than any frozen machine
-// is left frozen.
+// fenceTime is how long a client is blocklisted: much longer than a machine
+// stays frozen.
 const fenceTime = 30 * 24 * time.Hour
 
-// ClaimVolume implements sds.Driver. Whoever takes a volume over from a node
-// that has not released it shuts that node's clients out of the cluster: a
-// QEMU that was frozen and wakes up cannot write. It is not the owner before
-// that is done. A claim by the owner itself, when its machine has the disk open
-// and has not written yet, makes known which clients these are.
+// ClaimVolume implements sds.Driver. A node that takes a volume over from one
+// that has not released it blocklists that node's clients: a QEMU that was
+// frozen and resumes cannot write. It is not the owner before that is done. A
+// claim by the owner itself, when its machine has the disk open and has not
+// written yet, records which clients these are.
 func (d *Driver) ClaimVolume(ctx context.Context, id api.VolumeID, o sds.Owner) error {
 	unlock, err := d.lockVolume(ctx, id, o.Validate())
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *Driver) ClaimVolume(ctx context.Context, id api.VolumeID, o sds.Owner) 
 			return volumes.notFound(string(id))
 		}
 		if _, err := o.Decide(id, s.claim); err != nil {
-			return err // another was faster
+			return err // another claim was first
 		}
 	}
 	if s.fence != nil {
@@ -61,7 +61,7 @@ func (d *Driver) ClaimVolume(ctx context.Context, id api.VolumeID, o sds.Owner) 
 	return d.record(ctx, id, o, s)
 }
 
-// record this node's clients that have the disk open.
+// record records this node's clients that have the disk open.
 func (d *Driver) record(ctx context.Context, id api.VolumeID, o sds.Owner, s state) error {
 	if s.made == nil {
 		return volumes.notFound(string(id))
@@ -81,11 +81,12 @@ func (d *Driver) record(ctx context.Context, id api.VolumeID, o sds.Owner, s sta
 	return err
 }
 
-// shutOut the clients of other nodes that have, or had, the disk open: those that
-// watch it, that hold its lock, and that the log names. One that is frozen is
-// nobody's watcher any more after 30 s, but keeps the lock that it took when it
-// first wrote; one that has never written has neither. This node's own are not
-// shut out: a machine that has moved here has it open before the claim.
+// shutOut blocklists the clients of other nodes that have, or had, the disk
+// open: those that watch it, that hold its lock, and that the log names. The
+// watch of a frozen client expires after 30 s, but it keeps the lock that it
+// acquired at its first write; one that has never written has neither. This
+// node's own clients are excluded: a machine that was migrated to this node
+// has the disk open before the claim.
 func (d *Driver) shutOut(ctx context.Context, disk string, node api.NodeID, known []client) error {
 	all, err := d.watchers(ctx, disk)
 	lockers, lockErr := d.lockers(ctx, disk)

@@ -18,11 +18,12 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// Disks are RBD images. Every name of one here is a disk, or disk@snapshot.
+// Disks are RBD images. Every name of one in this file is a disk, or
+// disk@snapshot.
 
 const base = "base" // the snapshot of an image's disk that volumes are cloned from
 
-// longTime is for commands that copy or delete a whole disk.
+// longTime is the limit of commands that copy or delete a whole disk.
 const longTime = 6 * time.Hour
 
 func (d *Driver) rbd(ctx context.Context, args ...string) ([]byte, error) {
@@ -39,13 +40,13 @@ func (d *Driver) longRBD(ctx context.Context, args ...string) error {
 
 func (d *Driver) spec(disk string) string { return d.opt.Pool + "/" + disk }
 
-// newDisk is a name that nobody has, and that this process holds until it lets
-// it go. The longest are 63+1+16+1+8+2 bytes, of the 95 that RBD allows.
+// newDisk returns a unique name, which this process holds until letGo is
+// called. The longest has 63+1+16+1+8+2 bytes, of the 95 that RBD allows.
 func (d *Driver) newDisk(k kind, id string) (disk string, letGo func()) {
 	return d.hold(string(k[:1]) + "." + id + "." + d.session + "." + strings.ToLower(rand.Text()[:8]))
 }
 
-// ownerOf a disk: what its name says that it was made for.
+// ownerOf returns the object that a disk was created for, from its name.
 func ownerOf(disk string) (k kind, id, session string, ok bool) {
 	parts := strings.Split(disk, ".")
 	if len(parts) < 4 {
@@ -69,10 +70,10 @@ func (d *Driver) createDisk(ctx context.Context, disk string, bytes int64) error
 	return err
 }
 
-// cloneDisk reads from a protected snapshot what it has not written. Of the
-// two forms of clones it is the first, in which the snapshot's protection is
-// the one word on whether there may be clones: taking it away fails while
-// there are, and cloning fails when it has been taken away, also in between.
+// cloneDisk clones a protected snapshot, copied on write. It uses clones of
+// format 1, in which the snapshot's protection alone determines whether there
+// may be clones: removing it fails while there are any, and cloning fails when
+// it has been removed, also in between.
 func (d *Driver) cloneDisk(ctx context.Context, from, disk string) error {
 	_, err := d.rbd(ctx, "clone", "--rbd-default-clone-format", "1", d.spec(from), d.spec(disk))
 	return err
@@ -80,7 +81,7 @@ func (d *Driver) cloneDisk(ctx context.Context, from, disk string) error {
 
 func (d *Driver) resizeDisk(ctx context.Context, disk string, bytes int64) error {
 	_, err := d.rbd(ctx, "resize", "--no-progress", "--size", size(bytes), d.spec(disk))
-	// It says EINVAL of a size that it has already.
+	// rbd resize returns EINVAL for the present size.
 	if command.Is(err, syscall.EINVAL) {
 		if have, err := d.usage(ctx, disk); err == nil && have.bytes == bytes {
 			return nil
@@ -89,20 +90,20 @@ func (d *Driver) resizeDisk(ctx context.Context, disk string, bytes int64) error
 	return err
 }
 
-// moment that another's command has a disk open for, more or less.
+// moment is about how long another node's command has a disk open.
 const moment = time.Second
 
-// removals that are tried of one disk while others remove it, too.
+// removals limits the attempts to remove a disk while others remove it, too.
 const removals = 6
 
-// removeDisk and the snapshots of it that nobody needs; one that is not there
-// is fine. EBUSY: something reads from it, or has it open.
+// removeDisk removes a disk and its unneeded snapshots; a missing one is not
+// an error. It returns EBUSY if a client reads from it, or has it open.
 //
-// Two that remove one disk at the same time refuse each other: each is a
-// client that has it open (EBUSY), or finds it in the trash already (ESTALE).
-// So whoever is refused looks whether that client stays, and tries again after
-// a while that is not the other's. Broken off, the disk may lie in the trash,
-// where this finds it by its name.
+// Two processes that remove one disk at the same time block each other: each
+// is a client that has it open (EBUSY), or finds it in the trash already
+// (ESTALE). So on these errors it checks whether the client stays, and tries
+// again after a random delay. After an interruption the disk may be in the
+// trash, where this finds it by its name.
 func (d *Driver) removeDisk(ctx context.Context, disk string) error {
 	for try := 1; ; try++ {
 		err := d.longRBD(ctx, "rm", d.spec(disk))
@@ -151,7 +152,7 @@ type snap struct {
 	Timestamp string
 }
 
-// snaps of a disk, the oldest first.
+// snaps returns the snapshots of a disk, the oldest first.
 func (d *Driver) snaps(ctx context.Context, disk string) ([]snap, error) {
 	raw, err := d.rbd(ctx, "snap", "ls", "--format", "json", d.spec(disk))
 	if err != nil {
@@ -174,21 +175,21 @@ func decodeSnaps(raw []byte) ([]snap, error) {
 	return all, nil
 }
 
-// keepSnap makes a snapshot and protects it. Broken off in between it is there
-// and counts for nothing, until it is asked for again.
+// keepSnap creates and protects a snapshot. After an interruption in between
+// it exists and does not count, until it is requested again.
 func (d *Driver) keepSnap(ctx context.Context, disk, name string) error {
 	at := d.spec(disk) + "@" + name
 	if _, err := d.rbd(ctx, "snap", "create", "--no-progress", at); err != nil && !command.Is(err, syscall.EEXIST) {
 		return err
 	}
 	_, err := d.rbd(ctx, "snap", "protect", at)
-	if command.Is(err, syscall.EBUSY) { // it is already
+	if command.Is(err, syscall.EBUSY) { // already protected
 		return nil
 	}
 	return err
 }
 
-// removeSnap that has no clones: EBUSY when it has.
+// removeSnap removes a snapshot without clones: EBUSY if it has any.
 func (d *Driver) removeSnap(ctx context.Context, disk, name string) error {
 	at := d.spec(disk) + "@" + name
 	_, err := d.rbd(ctx, "snap", "unprotect", at)
@@ -207,7 +208,8 @@ type child struct {
 	Trash bool
 }
 
-// children are the disks cloned from a snapshot, those in the trash, too.
+// children returns the disks cloned from a snapshot, including those in the
+// trash.
 func (d *Driver) children(ctx context.Context, disk, name string) ([]child, error) {
 	raw, err := d.rbd(ctx, "children", "--all", "--format", "json", d.spec(disk)+"@"+name)
 	if err != nil {
@@ -220,9 +222,9 @@ func (d *Driver) children(ctx context.Context, disk, name string) ([]child, erro
 	return all, nil
 }
 
-// usage of a disk and its snapshots.
+// usage is the size and space of a disk and its snapshots.
 type usage struct {
-	bytes     int64 // as large as it is
+	bytes     int64 // virtual size
 	allocated int64
 }
 
@@ -238,7 +240,7 @@ func (d *Driver) usage(ctx context.Context, disk string) (usage, error) {
 	return all[disk], err
 }
 
-// decodeUsage by disk.
+// decodeUsage decodes the usage by disk.
 func decodeUsage(raw []byte) (map[string]usage, error) {
 	var du struct {
 		Images []struct {
@@ -262,7 +264,7 @@ func decodeUsage(raw []byte) (map[string]usage, error) {
 	return all, nil
 }
 
-// madeAt is when a disk was made, by the cluster's clock.
+// madeAt returns when a disk was created, by the cluster's clock.
 func (d *Driver) madeAt(ctx context.Context, disk string) (time.Time, error) {
 	raw, err := d.rbd(ctx, "info", "--format", "json", d.spec(disk))
 	if err != nil {
@@ -281,7 +283,7 @@ func (d *Driver) madeAt(ctx context.Context, disk string) (time.Time, error) {
 	return at, nil
 }
 
-// watchers are the addresses of clients that have a disk open for writing.
+// watchers returns the addresses of clients that have a disk open for writing.
 func (d *Driver) watchers(ctx context.Context, disk string) ([]string, error) {
 	raw, err := d.rbd(ctx, "status", "--format", "json", d.spec(disk))
 	if err != nil {
@@ -307,8 +309,8 @@ func decodeWatchers(raw []byte) ([]string, error) {
 	return all, nil
 }
 
-// lockers are the addresses of clients that hold the disk's lock, which who writes
-// to it takes first and keeps, also when it is frozen.
+// lockers returns the addresses of clients that hold the disk's lock, which a
+// writer acquires first and keeps, also while it is frozen.
 func (d *Driver) lockers(ctx context.Context, disk string) ([]string, error) {
 	raw, err := d.rbd(ctx, "lock", "ls", "--format", "json", d.spec(disk))
 	if err != nil {
@@ -319,7 +321,7 @@ func (d *Driver) lockers(ctx context.Context, disk string) ([]string, error) {
 
 func decodeLockers(raw []byte) ([]string, error) {
 	var locks []struct{ Address string }
-	if len(bytes.TrimSpace(raw)) == 0 { // no lock, as some versions print it
+	if len(bytes.TrimSpace(raw)) == 0 { // some versions print nothing without a lock
 		return nil, nil
 	}
 	if err := json.Unmarshal(raw, &locks); err != nil {
@@ -335,8 +337,8 @@ func decodeLockers(raw []byte) ([]string, error) {
 	return all, nil
 }
 
-// clientAddress of "10.0.0.1:0/4711", or "[fd00::1]:0/4711", perhaps with
-// "v1:" or "v2:" before it.
+// clientAddress parses "10.0.0.1:0/4711" or "[fd00::1]:0/4711", optionally
+// with the prefix "v1:" or "v2:".
 func clientAddress(s string) (netip.Addr, error) {
 	for _, p := range []string{"v1:", "v2:", "any:"} {
 		s = strings.TrimPrefix(s, p)
@@ -349,8 +351,8 @@ func clientAddress(s string) (netip.Addr, error) {
 	return ap.Addr(), nil
 }
 
-// open reports whether somebody has the disk open, and goes on having it: other
-// nodes' commands do for a moment.
+// open reports whether a client has the disk open and keeps it open: other
+// nodes' commands have it open for a moment.
 func (d *Driver) open(ctx context.Context, disk string) (bool, error) {
 	var before []string
 	since := d.opt.Now()

@@ -14,8 +14,8 @@ import (
 
 const closeTime = 2 * time.Minute
 
-// OpenForReading implements sds.Driver. A snapshot is kept by a clone of it,
-// which nobody opens; the volume itself by a snapshot for this reader.
+// OpenForReading implements sds.Driver. A snapshot is held by a clone of it,
+// which is never opened; the volume itself by a snapshot for this reader.
 func (d *Driver) OpenForReading(ctx context.Context, v api.VolumeID, id api.SnapshotID) (sds.Reading, error) {
 	unlock, err := d.lockVolume(ctx, v, nil)
 	if err != nil {
@@ -34,7 +34,7 @@ func (d *Driver) OpenForReading(ctx context.Context, v api.VolumeID, id api.Snap
 		r, err = d.readSnapshot(ctx, v, id, s, mark, letGo)
 	}
 	if err != nil {
-		letGo() // what is there of it is swept
+		letGo() // its remains are swept
 	}
 	return r, err
 }
@@ -88,7 +88,8 @@ func (d *Driver) closer(letGo func(), end func(context.Context) error) func() er
 	}
 }
 
-// unread refuses what would change a volume that is read.
+// unread returns an error if the volume is open for reading, before a change
+// to it.
 func (d *Driver) unread(ctx context.Context, v api.VolumeID, s state) error {
 	snaps, err := d.snaps(ctx, s.made.Disk)
 	if err != nil {

@@ -22,24 +22,25 @@ type record struct {
 	FromVolume api.VolumeID   `json:"fromVolume,omitempty"`
 	Snapshot   api.SnapshotID `json:"snapshot,omitempty"`
 	Standalone bool           `json:"standalone,omitempty"`
-	// LUKSBytes of header before the content; 0: it is not encrypted.
+	// LUKSBytes is the size of the header before the content; 0: it is not
+	// encrypted.
 	LUKSBytes int64 `json:"luksBytes,omitempty"`
 
-	// create of an image. Sent is the disk that has the file as it was sent,
-	// where that is not what Disk has.
+	// For the create of an image. Sent is the disk with the file as it was
+	// received, if that differs from Disk.
 	Format       sds.Format `json:"format,omitempty"`
 	SHA256       string     `json:"sha256,omitempty"`
 	Sent         string     `json:"sent,omitempty"`
 	VirtualBytes int64      `json:"virtualBytes,omitempty"`
 
-	// SizeBytes of the file of an image, and, of a volume's RBD image, before a
-	// rollback.
+	// SizeBytes is the size of the file of an image, and, for a volume, that of
+	// its RBD image before a rollback.
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 
 	Node  api.NodeID `json:"node,omitempty"`  // claim, release, fenced, opened
-	Epoch int64      `json:"epoch,omitempty"` // those, and recreate
+	Epoch int64      `json:"epoch,omitempty"` // of the above, and of recreate
 	Count int64      `json:"count,omitempty"` // rollback, rolled
-	// Client of opened: the address and nonce by which Ceph knows it.
+	// Client of opened is the client's address and nonce in Ceph.
 	Client string `json:"client,omitempty"`
 }
 
@@ -52,59 +53,60 @@ const (
 	claim    verb = "claim"
 	release  verb = "release"
 	fenced   verb = "fenced"
-	opened   verb = "opened"   // a client of the owner's has the disk open; versions before it skip this line
-	rollback verb = "rollback" // begins
-	rolled   verb = "rolled"   // has ended
-	// void: a disk is to be taken away that no line has named. One that is still
-	// on its way, from a process that is dead, names nothing.
+	opened   verb = "opened"   // a client of the owner has the disk open; older versions skip this line
+	rollback verb = "rollback" // starts
+	rolled   verb = "rolled"   // ends
+	// void: a disk that no line has named is to be removed. A pending line of a
+	// dead process that names it has no effect.
 	void verb = "void"
 )
 
 const (
 	recordVersion = 1
 	maxLog        = 16 << 20 // 50,000 starts of an instance
-	// maxClients that are remembered, the last ones: an owner that starts its
-	// machine again without a release has ended the one before.
+	// maxClients is how many clients are stored, the last ones: an owner that
+	// starts its machine again without a release has ended the one before.
 	maxClients = 16
 )
 
 func (r record) owner() sds.Owner { return sds.Owner{Node: r.Node, Epoch: r.Epoch} }
 
-// state is what a log comes to.
+// state is the result of a log.
 type state struct {
-	made    *record // nil: it is not there
-	at      int64   // when it was first made, as record.At
+	made    *record // nil: it does not exist
+	at      int64   // when it was first created, as record.At
 	claim   *sds.Claim
-	fence   *sds.Owner // this one took over, and the old owner's clients are not known to be shut out
-	clients []client   // of owners that are not known to have closed the disk, nor to be shut out
-	// rollbacks that have ended, and the one that has not.
+	fence   *sds.Owner // the owner that took over, while the old owner's clients are not known to be blocklisted
+	clients []client   // clients of owners that are not known to have closed the disk, or to be blocklisted
+	// rollbacks that have ended, and the pending one.
 	rollbacks int64
 	pending   *record
-	past      []string // disks that are no longer its own
-	never     []string // disks that will never be
+	past      []string // disks that are not its own any more
+	never     []string // disks that never become its own
 	last      int64    // when the last line was written, as record.At
 }
 
-// client that has had the disk open.
+// client is a client that has had the disk open.
 type client struct {
 	Node    api.NodeID
 	Address string
 }
 
-// names reports whether a disk is the one that the log is about.
+// names reports whether the log names the disk.
 func (s state) names(disk string) bool {
 	return s.made != nil && (s.made.Disk == disk || s.made.Sent == disk)
 }
 
-// over are the disks that nobody needs any more, whoever made them.
+// over returns the disks that are not needed any more, whichever process
+// created them.
 func (s state) over() []string {
 	all := slices.Concat(s.past, s.never)
 	return slices.DeleteFunc(all, s.names)
 }
 
-// fold reads a log from its beginning. Every node comes to the same, since the
-// cluster has put the lines in one order; what a line wants that may no longer
-// be is not done.
+// fold computes the state of a log. Every node gets the same result, because
+// the cluster has ordered the lines; a line that is not allowed any more has
+// no effect.
 func fold(raw []byte) (state, error) {
 	var s state
 	for line := range bytes.Lines(raw) {
@@ -156,13 +158,13 @@ func (s *state) open(c client) {
 	s.clients = s.clients[max(0, len(s.clients)-maxClients):]
 }
 
-// publish a disk, if it comes first and may still come at all.
+// publish sets the disk, if it is the first and still allowed.
 func (s *state) publish(r record) {
 	switch {
 	case slices.Contains(s.never, r.Disk) || s.names(r.Disk):
 	case s.made == nil:
 		s.made, s.at = &r, r.At
-		s.past = slices.DeleteFunc(s.past, s.names) // an image whose deletion was taken back
+		s.past = slices.DeleteFunc(s.past, s.names) // an image whose deletion was reverted
 	case r.Do == recreate && r.Epoch > s.made.Epoch:
 		s.drop()
 		s.made = &r

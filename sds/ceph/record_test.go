@@ -40,7 +40,7 @@ func TestFold(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		log  []record
-		disk string // of what is made; empty: it is not
+		disk string // the published disk; empty: none
 		want state  // without made
 	}{
 		{"nothing", nil, "", state{}},
@@ -94,29 +94,29 @@ func TestFold(t *testing.T) {
 			disk = got.made.Disk
 		}
 		if disk != c.disk {
-			t.Errorf("%s: disk %q, not %q", c.name, disk, c.disk)
+			t.Errorf("%s: disk = %q, want %q", c.name, disk, c.disk)
 		}
 		for _, d := range got.over() {
 			if got.names(d) {
-				t.Errorf("%s: %s is needed and not", c.name, d)
+				t.Errorf("%s: disk %s is both named and not needed", c.name, d)
 			}
 		}
 		got.made, got.last = nil, 0
 		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(state{}, record{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+			t.Errorf("%s: state mismatch (-want +got):\n%s", c.name, diff)
 		}
 	}
 	if _, err := fold([]byte(`{"v":2,"do":"create"}` + "\n")); api.CodeOf(err) != api.CodeState {
-		t.Errorf("a later version: %v", err)
+		t.Errorf("fold of a later version = %v, want wrong_state", err)
 	}
 	pending, err := fold(lines(t, made, record{Do: rollback, Count: 1, Snapshot: "s", SizeBytes: 7}))
 	if err != nil || pending.pending == nil || pending.pending.SizeBytes != 7 || pending.rollbacks != 0 {
-		t.Errorf("%+v, %v", pending, err)
+		t.Errorf("fold of a rollback that has not ended = %+v, %v, want it pending with 7 bytes", pending, err)
 	}
 }
 
-// However lines of nodes fall into each other, the owner is the highest epoch
-// that was claimed, and the first of its epoch.
+// FuzzFold checks that in any order of the nodes' lines the owner is the one
+// with the highest claimed epoch, and the first within its epoch.
 func FuzzFold(f *testing.F) {
 	f.Add(lines(&testing.T{}, record{Do: create, Disk: "v.1"}, record{Do: claim, Node: "a", Epoch: 3}, record{Do: claim, Node: "b", Epoch: 4}))
 	f.Add([]byte("{\"v\":1}\n{\"v\":1,\"do\":\"delete\"}"))
@@ -126,22 +126,22 @@ func FuzzFold(f *testing.F) {
 			return
 		}
 		if s.made == nil && (s.claim != nil || s.fence != nil || s.pending != nil || s.rollbacks != 0) {
-			t.Errorf("nothing, and %+v", s)
+			t.Errorf("state without a disk = %+v, want no claim, fence or rollback", s)
 		}
 		if s.fence != nil && (s.claim == nil || s.fence.Epoch > s.claim.Epoch) {
-			t.Errorf("%+v of %+v", s.fence, s.claim)
+			t.Errorf("fence %+v is newer than the claim %+v", s.fence, s.claim)
 		}
 		if s.pending != nil && s.pending.Count <= s.rollbacks {
-			t.Errorf("%+v after %d", s.pending, s.rollbacks)
+			t.Errorf("pending rollback %+v after %d, want a higher count", s.pending, s.rollbacks)
 		}
 		for _, d := range s.over() {
 			if s.names(d) {
-				t.Errorf("%s is needed and not", d)
+				t.Errorf("disk %s is both named and not needed", d)
 			}
 		}
 		again, err := fold(raw)
 		if err != nil || cmp.Diff(s, again, cmp.AllowUnexported(state{}, record{})) != "" {
-			t.Errorf("two nodes read one log in two ways: %v", err)
+			t.Errorf("two calls of fold differ: %v", err)
 		}
 	})
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// readMark begins the names of what is kept for a reader.
+// readMark is the prefix of snapshots and clones for readers.
 const readMark = "read."
 
-// kept: it is a snapshot that somebody asked for, and whole.
+// kept reports whether it is a complete snapshot that was requested by a user.
 func (s snap) kept() bool { return s.Protected == "true" && !strings.HasPrefix(s.Name, readMark) }
 
 func (s snap) said(v api.VolumeID, luks int64) (sds.Snapshot, error) {
@@ -36,8 +36,8 @@ func (s snap) madeAt() (time.Time, error) {
 	return at, nil
 }
 
-// CreateSnapshot implements sds.Driver. RBD takes it at once, also of a disk
-// that a machine writes to; it counts from its protection on.
+// CreateSnapshot implements sds.Driver. RBD creates it atomically, also of a
+// disk that a machine writes to; it counts once it is protected.
 func (d *Driver) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds.Access) (sds.Snapshot, error) {
 	unlock, err := d.lockVolume(ctx, c.Volume, c.Validate())
 	if err != nil {
@@ -53,7 +53,7 @@ func (d *Driver) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds
 	}
 	if a.Live == nil {
 		if err := d.closed(ctx, c.Volume, s); err != nil {
-			// One that was taken before need not be taken.
+			// An existing snapshot does not require the volume to be closed.
 			have, without := d.snapshot(ctx, c.Volume, c.ID, s)
 			if without == nil {
 				return have, nil
@@ -61,7 +61,7 @@ func (d *Driver) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds
 			return sds.Snapshot{}, err
 		}
 	}
-	// It leaves one that is there as it is.
+	// An existing snapshot is left unchanged.
 	err = d.keepSnap(ctx, s.made.Disk, string(c.ID))
 	if command.Is(err, syscall.ENOENT) {
 		return sds.Snapshot{}, volumes.notFound(string(c.Volume))
@@ -72,7 +72,7 @@ func (d *Driver) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds
 	return d.snapshot(ctx, c.Volume, c.ID, s)
 }
 
-// snapshot of a volume that is there.
+// snapshot returns a snapshot of an existing volume.
 func (d *Driver) snapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID, s state) (sds.Snapshot, error) {
 	all, err := d.snapshots(ctx, v, s)
 	for _, one := range all {
@@ -145,7 +145,7 @@ func (d *Driver) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snap
 	return errors.Join(err, inUse(ref, clones))
 }
 
-// inUse says by whom a snapshot is.
+// inUse returns the error for a snapshot with clones.
 func inUse(ref sds.SnapshotRef, clones []string) error {
 	for _, disk := range clones {
 		if _, id, _, ok := ownerOf(disk); ok {
@@ -155,9 +155,9 @@ func inUse(ref sds.SnapshotRef, clones []string) error {
 	return sds.BeingRead(ref)
 }
 
-// RollbackVolume implements sds.Driver. RBD copies back what differs, which
-// takes its time: the log says that it has begun, and the volume is nobody's
-// until it has ended. Broken off, it is done again.
+// RollbackVolume implements sds.Driver. RBD copies the differences, which
+// takes time: the log records that it has started, and the volume cannot be
+// claimed until it has ended. After an interruption it is repeated.
 func (d *Driver) RollbackVolume(ctx context.Context, v api.VolumeID, id api.SnapshotID, count int64, a sds.Access) (sds.Volume, error) {
 	unlock, err := d.lockVolume(ctx, v, (sds.SnapshotRef{Volume: v, ID: id}).Validate())
 	if err != nil {
@@ -194,7 +194,7 @@ func (d *Driver) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snap
 	}
 	if s.pending == nil || s.pending.Count < count {
 		bytes := have.SizeBytes + s.made.LUKSBytes
-		if s.pending != nil { // of an earlier one that broke off
+		if s.pending != nil { // of an earlier one that was interrupted
 			bytes = max(bytes, s.pending.SizeBytes)
 		}
 		if s, err = d.write(ctx, volumes, string(v), record{Do: rollback, Count: count, Snapshot: id, SizeBytes: bytes}); err != nil {
@@ -216,7 +216,8 @@ func (d *Driver) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snap
 	return d.volume(ctx, v, s)
 }
 
-// rollBack a disk, which RBD gives the snapshot's size, and its own again.
+// rollBack rolls a disk back, which gives it the snapshot's size, and restores
+// its own size.
 func (d *Driver) rollBack(ctx context.Context, disk string, to snap, size int64) error {
 	if err := d.longRBD(ctx, "snap", "rollback", d.spec(disk)+"@"+to.Name); err != nil || to.Size == size {
 		return err

@@ -12,14 +12,14 @@ import (
 
 const (
 	spaceAge = 10 * time.Second
-	// plentyAge of an answer by which a quarter of the pool was free: it takes
-	// more than this to fill that.
+	// plentyAge is the maximum age of an answer with a quarter of the pool free:
+	// filling that takes longer.
 	plentyAge = time.Minute
 )
 
-// Space implements sds.Driver: what the pool takes and could still take, each
-// byte counted once whatever the number of its copies. The answer is up to ten
-// seconds old.
+// Space implements sds.Driver: the used and the free space of the pool, each
+// byte counted once regardless of the number of copies. The answer is up to
+// ten seconds old.
 func (d *Driver) Space(ctx context.Context) (sds.Space, error) {
 	if s, young := d.knownSpace(spaceAge); young && ctx.Err() == nil {
 		return s, nil
@@ -34,7 +34,7 @@ func (d *Driver) Space(ctx context.Context) (sds.Space, error) {
 	return s, nil
 }
 
-// knownSpace is the last answer, if it is not that old.
+// knownSpace returns the last answer, and whether it is younger than age.
 func (d *Driver) knownSpace(age time.Duration) (s sds.Space, young bool) {
 	d.spaceMu.Lock()
 	defer d.spaceMu.Unlock()
@@ -52,9 +52,9 @@ func (d *Driver) freshSpace(ctx context.Context) (sds.Space, error) {
 	return decodeSpace(raw, d.opt.Pool, last)
 }
 
-// decodeSpace reads "ceph df detail". While more copies are degraded than there
-// should be, Ceph reckons with less than nothing and prints 2^64 less that: what
-// there was in all before is nearer the truth then.
+// decodeSpace decodes "ceph df detail". While more copies are degraded than
+// there should be, Ceph computes a negative value and prints it as 2^64 minus
+// its amount: then the previous total is a better estimate.
 func decodeSpace(raw []byte, pool string, last sds.Space) (sds.Space, error) {
 	var df struct {
 		Pools []struct {
@@ -82,12 +82,12 @@ func decodeSpace(raw []byte, pool string, last sds.Space) (sds.Space, error) {
 		}
 		return sds.Space{TotalBytes: stored + free, FreeBytes: free}, nil
 	}
-	// The numbers are a manager's: one that has just begun has none of any pool.
+	// The numbers come from a manager: one that has just started has none.
 	return sds.Space{}, api.Errorf(api.CodeUnavailable, "ceph df does not contain pool %q", pool).
 		WithHint("try again in a moment; if it persists, check that a manager is active: ceph -s")
 }
 
-// room fails with insufficient_disk when want more bytes do not fit.
+// room returns insufficient_disk if want more bytes do not fit.
 func (d *Driver) room(ctx context.Context, want int64) error {
 	if s, young := d.knownSpace(plentyAge); young && s.FreeBytes-want > s.TotalBytes/4 && ctx.Err() == nil {
 		return nil

@@ -14,9 +14,9 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// What is kept beside a volume is in the omap of the object that has its log, under a key
-// that ends with the epoch: it goes with the log, and a node writes the key of its own
-// epoch alone.
+// The state of a volume is in the omap of the object with its log, under a key
+// that ends with the epoch: it is removed with the log, and a node writes only
+// the key of its own epoch.
 const statePrefix = "state."
 
 func stateKey(epoch int64) string { return fmt.Sprintf("%s%020d", statePrefix, epoch) }
@@ -61,14 +61,15 @@ func (d *Driver) KeptState(ctx context.Context, id api.VolumeID) (state []byte, 
 	if err != nil {
 		return nil, 0, err
 	}
-	text, _, _ := strings.Cut(string(raw), "\n") // the program may say where it wrote it
+	text, _, _ := strings.Cut(string(raw), "\n") // some versions also print where they wrote it
 	if state, err = base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "Writing to /dev/stdout")); err != nil || len(state) > sds.MaxStateBytes {
 		return nil, 0, fmt.Errorf("state of volume %s in epoch %d is damaged: %w", id, epoch, err)
 	}
 	return state, epoch, nil
 }
 
-// stateEpochs of what is kept of the volume, ascending: rados lists keys sorted.
+// stateEpochs returns the epochs of the volume's states, ascending: rados
+// lists keys sorted.
 func (d *Driver) stateEpochs(ctx context.Context, id api.VolumeID) (epochs []int64, err error) {
 	raw, err := d.rados(ctx, nil, "listomapkeys", volumes.object(string(id)))
 	if err != nil {

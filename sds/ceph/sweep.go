@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// disks are all RBD images of the pool.
+// disks returns all RBD images of the pool.
 func (d *Driver) disks(ctx context.Context) ([]string, error) {
 	raw, err := d.rbd(ctx, "ls", "--format", "json", d.opt.Pool)
 	if err != nil {
@@ -26,7 +26,7 @@ func (d *Driver) disks(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// trash are the disks that somebody has begun to remove.
+// trash returns the disks whose removal has started.
 func (d *Driver) trash(ctx context.Context) ([]string, error) {
 	raw, err := d.rbd(ctx, "trash", "ls", "--all", "--format", "json", d.opt.Pool)
 	if err != nil {
@@ -47,16 +47,16 @@ func decodeTrash(raw []byte) ([]string, error) {
 	return names, nil
 }
 
-// abandoned is how old a disk of another node is that no log names, before it
-// is nobody's: far older than anything that anybody makes or reads.
+// abandoned is the age from which a disk of another node that no log names is
+// removed: much older than any disk that is being created or read.
 const abandoned = 7 * 24 * time.Hour
 
-// Sweep what is left of what was broken off: disks that no log names, what was
-// kept for readers, and logs of what is long deleted. A disk that is named by
-// a log has been made whole; one that is not bears the session of whoever was
-// making it. Of this node's sessions only this process's is alive, and it
-// knows what it holds; what other nodes left, who may never come back, goes by
-// its age.
+// Sweep removes the remains of interrupted operations: disks that no log
+// names, snapshots and clones for readers, and logs of what was deleted long
+// ago. A disk that a log names is complete; the name of another one contains
+// the session of its creator. Of this node's sessions only this process's is
+// alive, and it knows what it holds; what other nodes left, which may never
+// return, is removed by its age.
 func (d *Driver) Sweep(ctx context.Context) error {
 	trash, err := d.trash(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *Driver) Sweep(ctx context.Context) error {
 	var errs []error
 	try := func(verb func(context.Context, string) error, all []string) {
 		for _, disk := range all {
-			if err := verb(ctx, disk); err != nil && !command.Is(err, syscall.EBUSY) { // a clone of it is in use
+			if err := verb(ctx, disk); err != nil && !command.Is(err, syscall.EBUSY) { // it has a clone that is in use
 				errs = append(errs, err)
 			}
 		}
@@ -79,8 +79,9 @@ func (d *Driver) Sweep(ctx context.Context) error {
 	return errors.Join(append(errs, d.forget(ctx))...)
 }
 
-// empty the trash of a disk of ours: whoever began to remove it knew why. What
-// an operator has put there by hand is not found by its name, and stays.
+// empty removes a disk of Basalt from the trash, because its removal was
+// decided before. What an operator has put there manually has another name,
+// and stays.
 func (d *Driver) empty(ctx context.Context, disk string) error {
 	if _, _, _, ours := ownerOf(disk); !ours && !strings.HasPrefix(disk, readMark) {
 		return nil
@@ -97,7 +98,7 @@ func (d *Driver) sweep(ctx context.Context, disk string) error {
 	}
 	k, id, session, ok := ownerOf(disk)
 	if !ok {
-		return nil // not one of ours
+		return nil // not a disk of Basalt
 	}
 	s, err := d.read(ctx, k, id)
 	if err != nil {
@@ -117,22 +118,24 @@ func (d *Driver) sweep(ctx context.Context, disk string) error {
 	return d.removeDisk(ctx, disk)
 }
 
-// deadDisk reports whether nobody creates it or reads from it any more.
+// deadDisk reports whether no process creates the disk or reads from it any
+// more.
 func (d *Driver) deadDisk(ctx context.Context, disk, session string) (bool, error) {
 	if d.own(session) {
 		return !d.held.has(strings.TrimSuffix(disk, sentMark)), nil
 	}
 	made, err := d.madeAt(ctx, disk)
-	if command.Is(err, syscall.ENOENT) { // it is just being made, or taken away
+	if command.Is(err, syscall.ENOENT) { // it is being created or removed
 		return false, nil
 	}
 	return err == nil && d.opt.Now().Sub(made) >= abandoned, err
 }
 
-// own reports whether a session is, or was, one of this node's.
+// own reports whether a session is, or was, one of this node.
 func (d *Driver) own(session string) bool { return strings.HasPrefix(session, nodeMark(d.opt.Node)) }
 
-// clones of a snapshot, less those that dead processes left.
+// clones returns the clones of a snapshot, except those that dead processes
+// left.
 func (d *Driver) clones(ctx context.Context, disk, name string) ([]string, error) {
 	all, err := d.children(ctx, disk, name)
 	if err != nil || len(all) == 0 {
@@ -155,7 +158,8 @@ func (d *Driver) clones(ctx context.Context, disk, name string) ([]string, error
 	return names, err
 }
 
-// sweepReaders of a volume's own content.
+// sweepReaders removes the readers' snapshots of a volume left by dead
+// processes.
 func (d *Driver) sweepReaders(ctx context.Context, k kind, disk string) error {
 	if k != volumes {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// lockVolume of this process, when the request is in order.
+// lockVolume locks the volume in this process, if the request is valid.
 func (d *Driver) lockVolume(ctx context.Context, id api.VolumeID, valid error) (unlock func(), err error) {
 	if err := errors.Join(valid, sds.CheckID(string(id))); err != nil {
 		return nil, err
@@ -69,9 +69,9 @@ func (d *Driver) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vo
 	return d.publish(ctx, v, recreate)
 }
 
-// publish a volume: its disk is made whole under a name of its own, and is the
-// volume's from the line in the log on, if that was the first. Otherwise it is
-// thrown away.
+// publish creates a volume: its disk is completed under a unique name, and
+// belongs to the volume from the line in the log on, if that was the first.
+// Otherwise it is removed.
 func (d *Driver) publish(ctx context.Context, v sds.VolumeCreate, do verb) (sds.Volume, error) {
 	disk, letGo := d.newDisk(volumes, string(v.ID))
 	defer letGo()
@@ -90,22 +90,22 @@ func (d *Driver) publish(ctx context.Context, v sds.VolumeCreate, do verb) (sds.
 		d.clear(ctx, []string{disk})
 	}
 	if s.made == nil {
-		return sds.Volume{}, volumes.notFound(string(v.ID)) // and deleted already
+		return sds.Volume{}, volumes.notFound(string(v.ID)) // deleted already
 	}
 	if err := v.Same(d.said(v.ID, s)); err != nil {
 		return sds.Volume{}, err
 	}
 	if len(s.past) > 0 {
-		d.clear(ctx, s.past[len(s.past)-1:]) // those before it went when they were replaced
+		d.clear(ctx, s.past[len(s.past)-1:]) // earlier ones were removed when they were replaced
 	}
-	if s.names(disk) && v.Fill == nil && v.Encryption == nil { // there is nothing in it yet
+	if s.names(disk) && v.Fill == nil && v.Encryption == nil { // it is empty
 		return d.sized(v.ID, s, usage{bytes: e.bytes}), nil
 	}
 	return d.volume(ctx, v.ID, s)
 }
 
-// discard a disk whose line was sent, and no answer came: it may have arrived,
-// or may yet.
+// discard voids a disk after its line was sent without an answer: the line may
+// have arrived, or may still arrive.
 func (d *Driver) discard(ctx context.Context, k kind, id, disk string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearTime)
 	defer cancel()
@@ -118,8 +118,8 @@ func (d *Driver) discard(ctx context.Context, k kind, id, disk string) {
 
 const clearTime = time.Minute
 
-// clear disks that nobody needs, as far as it goes now, also when ctx has
-// ended: the rest is swept.
+// clear removes unneeded disks as far as possible now, also after the end of
+// ctx: the rest is swept.
 func (d *Driver) clear(ctx context.Context, disks []string) {
 	if ctx.Err() != nil {
 		var cancel func()
@@ -131,7 +131,7 @@ func (d *Driver) clear(ctx context.Context, disks []string) {
 	}
 }
 
-// said is the volume as its log says, without looking at its disk.
+// said returns the volume as described by its log, without querying its disk.
 func (d *Driver) said(id api.VolumeID, s state) sds.Volume {
 	m := s.made
 	return sds.Volume{
@@ -146,7 +146,8 @@ func (d *Driver) source(disk, snapshot string, encrypted bool) sds.Source {
 	}}
 }
 
-// volume that s says is there. One that is replaced meanwhile is read again.
+// volume returns the volume of s. If it was replaced meanwhile it is read
+// again.
 func (d *Driver) volume(ctx context.Context, id api.VolumeID, s state) (sds.Volume, error) {
 	for range 3 {
 		u, err := d.usage(ctx, s.made.Disk)
@@ -166,7 +167,7 @@ func (d *Driver) volume(ctx context.Context, id api.VolumeID, s state) (sds.Volu
 func (d *Driver) sized(id api.VolumeID, s state, u usage) sds.Volume {
 	v := d.said(id, s)
 	v.SizeBytes = u.bytes - s.made.LUKSBytes
-	v.AllocatedBytes = max(u.allocated, 4096) // its header, at least
+	v.AllocatedBytes = max(u.allocated, 4096) // at least its header
 	return v
 }
 
@@ -182,10 +183,10 @@ func (d *Driver) Volume(ctx context.Context, id api.VolumeID) (sds.Volume, error
 	return d.volume(ctx, id, s)
 }
 
-const atOnce = 4 // logs that are read at the same time
+const atOnce = 4 // logs that are read concurrently
 
-// Volumes implements sds.Driver. A volume's age is by the clocks of the nodes,
-// which the cluster wants to be as one.
+// Volumes implements sds.Driver. A volume's age is measured by the clocks of
+// the nodes, which the cluster requires to be synchronized.
 func (d *Driver) Volumes(ctx context.Context) ([]sds.Volume, error) {
 	used, ids, err := d.listed(ctx)
 	if err != nil {
@@ -215,8 +216,8 @@ func (d *Driver) Volumes(ctx context.Context) ([]sds.Volume, error) {
 	return all, errors.Join(errs...)
 }
 
-// listed are the ids of volumes that have disks, and what those use: nil when
-// one went away just then, of which Ceph says nothing more than that.
+// listed returns the IDs of volumes that have disks, and their usage: nil if
+// one was removed meanwhile, for which Ceph returns only an error.
 func (d *Driver) listed(ctx context.Context) (used map[string]usage, ids map[string]bool, err error) {
 	var names []string
 	raw, err := d.rbd(ctx, "du", "--format", "json", "--pool", d.opt.Pool)
@@ -242,7 +243,7 @@ func (d *Driver) listedVolume(ctx context.Context, id api.VolumeID, used map[str
 	}
 	if u, ok := used[s.made.Disk]; ok {
 		v = d.sized(id, s, u)
-	} else if v, err = d.volume(ctx, id, s); err != nil { // made or replaced in between
+	} else if v, err = d.volume(ctx, id, s); err != nil { // created or replaced in between
 		if api.CodeOf(err) == api.CodeNotFound {
 			err = nil
 		}
@@ -277,7 +278,7 @@ func (d *Driver) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64,
 	case want < v.SizeBytes:
 		return v, nil
 	case want == v.SizeBytes:
-		if a.Live != nil { // it may not have heard of it
+		if a.Live != nil { // the machine may not know the new size
 			err = a.Live.Resize(ctx, want)
 		}
 		return v, err
@@ -288,7 +289,7 @@ func (d *Driver) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64,
 	return d.grow(ctx, id, s, v, want, a.Live)
 }
 
-// grow a volume, the disk of a machine that has it open first.
+// grow grows a volume; if a machine has it open, its disk first.
 func (d *Driver) grow(ctx context.Context, id api.VolumeID, s state, v sds.Volume, want int64, live sds.Live) (sds.Volume, error) {
 	if live == nil {
 		if err := d.closed(ctx, id, s); err != nil {
@@ -304,7 +305,7 @@ func (d *Driver) grow(ctx context.Context, id api.VolumeID, s state, v sds.Volum
 		}
 	}
 	err := d.resizeDisk(ctx, s.made.Disk, want+s.made.LUKSBytes)
-	if command.Is(err, syscall.ENOENT) { // made anew meanwhile, by another node
+	if command.Is(err, syscall.ENOENT) { // recreated meanwhile by another node
 		return d.volume(ctx, id, s)
 	}
 	if err != nil {
@@ -314,8 +315,8 @@ func (d *Driver) grow(ctx context.Context, id api.VolumeID, s state, v sds.Volum
 	return v, nil
 }
 
-// DeleteVolume implements sds.Driver. It is deleted from the line in the log
-// on; a disk that is in use for a moment yet is swept.
+// DeleteVolume implements sds.Driver. The volume is deleted from the line in
+// the log on; a disk that is still in use for a moment is swept.
 func (d *Driver) DeleteVolume(ctx context.Context, id api.VolumeID) error {
 	unlock, err := d.lockVolume(ctx, id, nil)
 	if err != nil {
@@ -331,14 +332,14 @@ func (d *Driver) DeleteVolume(ctx context.Context, id api.VolumeID) error {
 			return err
 		}
 		if s, err = d.remove(ctx, volumes, string(id)); err != nil || s.made != nil {
-			return err // somebody has made it again
+			return err // it was created again
 		}
 	}
 	_, err = d.bury(ctx, volumes, string(id), s)
 	return err
 }
 
-// closed refuses with in_use while a hypervisor has the volume open, anywhere.
+// closed returns in_use while a hypervisor on any node has the volume open.
 func (d *Driver) closed(ctx context.Context, id api.VolumeID, s state) error {
 	used, err := d.open(ctx, s.made.Disk)
 	if command.Is(err, syscall.ENOENT) {
@@ -350,7 +351,7 @@ func (d *Driver) closed(ctx context.Context, id api.VolumeID, s state) error {
 	return err
 }
 
-// bare refuses with in_use while the volume has snapshots or is read.
+// bare returns in_use while the volume has snapshots or is open for reading.
 func (d *Driver) bare(ctx context.Context, id api.VolumeID, s state) error {
 	snaps, err := d.snaps(ctx, s.made.Disk)
 	if command.Is(err, syscall.ENOENT) {
@@ -368,7 +369,8 @@ func (d *Driver) bare(ctx context.Context, id api.VolumeID, s state) error {
 	return errors.Join(err, d.reading(id, snaps))
 }
 
-// Movable implements sds.Driver: no disk is ever copied, all nodes have it.
+// Movable implements sds.Driver: disks are never copied, because all nodes
+// share them.
 func (d *Driver) Movable(ctx context.Context, id api.VolumeID) error {
 	if err := sds.CheckID(string(id)); err != nil {
 		return err

@@ -15,7 +15,7 @@ func (c *canvas) clone(id api.VolumeID, of api.SnapshotID, bytes int64) *canvas 
 	})
 	made.now = c.kept[of]
 	if v := made.volume(); v.Snapshot != (sds.SnapshotRef{Volume: c.id, ID: of}) {
-		c.t.Errorf("%+v", v)
+		c.t.Errorf("clone = %+v, want one of snapshot %s of %s", v, of, c.id)
 	}
 	return made
 }
@@ -24,17 +24,17 @@ func testClones(t *testing.T, b Bench) {
 	d := b.Driver
 	c := blank(t, b, "vol-1")
 	c.paint(0, 0x11)
-	c.snap("snap-0", nil) // below the one that is cloned
+	c.snap("snap-0", nil) // below the cloned one
 	c.paint(1, 0x12)
 	c.snap("snap-1", nil)
 	c.paint(0, 0x21)
 	one := c.clone("vol-2", "snap-1", 0)
 	if v := one.volume(); v.SizeBytes != 4*mib {
-		t.Errorf("%+v", v)
+		t.Errorf("clone without a size = %+v, want %d bytes", v, 4*mib)
 	}
 	two := c.clone("vol-3", "snap-1", 9*mib-1)
 	if v := two.volume(); v.SizeBytes != 9*mib {
-		t.Errorf("%+v", v)
+		t.Errorf("clone with a larger size = %+v, want %d bytes", v, 9*mib)
 	}
 	all := []*canvas{c, one, two}
 	check := func(when string) {
@@ -49,8 +49,8 @@ func testClones(t *testing.T, b Bench) {
 		c.paint(0, byte(0x40+i))
 	}
 	check("written apart")
-	// A clone has snapshots and clones of its own.
-	one.snap("snap-1", nil) // the id is the volume's own
+	// A clone has its own snapshots and clones.
+	one.snap("snap-1", nil) // IDs are per volume
 	one.paint(3, 0x51)
 	three := one.clone("vol-4", "snap-1", 0)
 	three.paint(1, 0x61)
@@ -72,7 +72,7 @@ func testClones(t *testing.T, b Bench) {
 	inUse("vol-2", "snap-1")
 	wantCode(t, "delete of a volume with clones", d.DeleteVolume(t.Context(), "vol-1"), api.CodeInUse)
 	if err := d.DeleteVolume(t.Context(), "vol-4"); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteVolume of vol-4: %v", err)
 	}
 	all = all[:3]
 	one.drop("snap-1", nil)
@@ -80,7 +80,7 @@ func testClones(t *testing.T, b Bench) {
 	inUse("vol-1", "snap-1")
 	for _, v := range []api.VolumeID{"vol-2", "vol-3"} {
 		if err := d.DeleteVolume(t.Context(), v); err != nil {
-			t.Error(err)
+			t.Errorf("DeleteVolume of %s: %v", v, err)
 		}
 	}
 	all = all[:1]
@@ -113,15 +113,16 @@ func testClonesRefused(t *testing.T, b Bench) {
 		_, err := d.CreateVolume(ctx, x.create)
 		wantCode(t, fmt.Sprintf("%+v", x.create), err, x.code)
 	}
-	// A volume that is to receive a clone's content reads from no snapshot.
+	// A standalone volume, which is to receive a clone's content, does not read
+	// from the snapshot.
 	v, err := d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-4", Snapshot: from("vol-9", "snap-1"), SizeBytes: 4 * mib, Standalone: true})
 	if err != nil || !v.Standalone || v.Snapshot != from("vol-9", "snap-1") {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("standalone volume = %+v, %v, want it to name its snapshot", v, err)
 	}
 	if again, err := d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-4", SizeBytes: 4 * mib}); err != nil || !again.Standalone {
-		t.Errorf("%+v, %v", again, err)
+		t.Errorf("CreateVolume of an existing standalone volume = %+v, %v, want it unchanged", again, err)
 	}
 	if all, err := d.Volumes(ctx); err != nil || len(all) != 3 {
-		t.Errorf("refused volumes were left: %+v, %v", all, err)
+		t.Errorf("Volumes = %+v, %v, want 3: rejected volumes must not remain", all, err)
 	}
 }

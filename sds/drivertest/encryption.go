@@ -17,11 +17,11 @@ var (
 func testEncryption(t *testing.T, b Bench) {
 	ctx, d := t.Context(), b.Driver
 	if !d.Capabilities().Encryption {
-		t.Fatal("the driver says that it cannot: its tests leave this one out")
+		t.Fatal("the driver lacks the capability Encryption: exclude this test for it")
 	}
 	c := newCanvas(t, b, sds.VolumeCreate{ID: "vol-1", SizeBytes: 4 * mib, Encryption: &keyA})
 	if v := c.volume(); !v.Source.Encrypted || v.SizeBytes != 4*mib {
-		t.Errorf("%+v", v)
+		t.Errorf("encrypted volume = %+v, want an encrypted source and %d bytes", v, 4*mib)
 	}
 	c.paint(0, 0x11)
 	c.snap("snap-1", nil)
@@ -29,13 +29,13 @@ func testEncryption(t *testing.T, b Bench) {
 	c.check("encrypted", false)
 	for name, key := range map[string]*sds.Encryption{"no key": nil, "another key": &keyB} {
 		if err := b.Disk.Holds(c.volume().Source, key, []byte{0x22}, areaBytes, areaBytes); err == nil {
-			t.Errorf("%s reads the volume", name)
+			t.Errorf("reading the volume with %s = nil, want an error", name)
 		}
 	}
 	c.grow(8*mib, nil)
 	clone := c.clone("vol-2", "snap-1", 0)
 	if v := clone.volume(); !v.Source.Encrypted {
-		t.Errorf("%+v", v)
+		t.Errorf("clone of an encrypted volume = %+v, want an encrypted source", v)
 	}
 	clone.paint(2, 0x33)
 	c.snap("snap-2", nil)
@@ -51,26 +51,26 @@ func testEncryption(t *testing.T, b Bench) {
 	c.rollback("snap-3", 1)
 	c.check("rolled back", false)
 	if err := d.DeleteVolume(ctx, "vol-2"); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteVolume of vol-2: %v", err)
 	}
 	c.drop("snap-1", nil)
 	c.drop("snap-3", nil)
 	c.check("without snapshots", false)
 	if err := d.DeleteVolume(ctx, "vol-1"); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteVolume of vol-1: %v", err)
 	}
 }
 
 func testEncryptionRefused(t *testing.T, b Bench) {
 	ctx, d := t.Context(), b.Driver
 	if !d.Capabilities().Encryption {
-		t.Fatal("the driver says that it cannot: its tests leave this one out")
+		t.Fatal("the driver lacks the capability Encryption: exclude this test for it")
 	}
 	for _, bad := range []string{"", "short", strings.Repeat("x", 257), "sixteen letters\n..", "sixteen letters."} {
 		_, err := d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-9", SizeBytes: mib, Encryption: &sds.Encryption{Passphrase: []byte(bad)}})
 		wantCode(t, "a bad passphrase", err, api.CodeInvalid)
 		if err != nil && len(bad) > 4 && strings.Contains(err.Error(), bad) {
-			t.Errorf("the error tells the passphrase: %v", err)
+			t.Errorf("the error contains the passphrase: %v", err)
 		}
 	}
 	c := newCanvas(t, b, sds.VolumeCreate{ID: "vol-1", SizeBytes: 4 * mib, Encryption: &keyA})
@@ -102,11 +102,12 @@ func testEncryptionRefused(t *testing.T, b Bench) {
 	plain.check("at the end", false)
 }
 
-// A volume of an image that is not encrypted is.
+// testEncryptedImage checks that a volume of an unencrypted image can be
+// encrypted.
 func testEncryptedImage(t *testing.T, b Bench) {
 	ctx, d := t.Context(), b.Driver
 	if !d.Capabilities().Encryption {
-		t.Fatal("the driver says that it cannot: its tests leave this one out")
+		t.Fatal("the driver lacks the capability Encryption: exclude this test for it")
 	}
 	raw := bytes.Repeat([]byte{0x77}, 2*mib)
 	raw[510], raw[511] = 0x55, 0xAA

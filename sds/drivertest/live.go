@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// A machine goes on writing while its disk's snapshots come and go.
+// testLive checks that a machine keeps writing while snapshots of its disk are
+// created and deleted.
 func testLive(t *testing.T, b Bench) {
 	c := blank(t, b, "vol-1")
 	c.paint(0, 0x11)
@@ -32,7 +33,7 @@ func testLive(t *testing.T, b Bench) {
 	c.snap("snap-4", m)
 	c.by(m, 0, 0x61)
 	c.check("without the oldest", true)
-	c.drop("snap-4", m) // what the machine writes lies right above
+	c.drop("snap-4", m) // its layer is directly below the one that the machine writes to
 	c.by(m, 1, 0x71)
 	c.snap("snap-5", m)
 	c.by(m, 0, 0x81)
@@ -52,7 +53,8 @@ func testLive(t *testing.T, b Bench) {
 	c.check("without snapshots", false)
 }
 
-// Whoever does not bring the machine leaves its disk alone.
+// testLiveInUse checks that operations without the machine do not change its
+// disk.
 func testLiveInUse(t *testing.T, b Bench) {
 	ctx, d := t.Context(), b.Driver
 	c := blank(t, b, "vol-1")
@@ -70,18 +72,18 @@ func testLiveInUse(t *testing.T, b Bench) {
 	_, err = d.OpenForReading(ctx, "vol-1", "")
 	wantCode(t, "reading", err, api.CodeInUse)
 	c.by(m, 0, 0x22)
-	c.drop("snap-1", nil) // which the machine never writes to
+	c.drop("snap-1", nil) // the machine never writes to it
 	wantCode(t, "delete", d.DeleteVolume(ctx, "vol-1"), api.CodeInUse)
 	c.by(m, 1, 0x33)
 	m.Stop(t)
 	c.check("stopped", false)
 	if err := d.DeleteVolume(ctx, "vol-1"); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteVolume: %v", err)
 	}
 }
 
-// failing is a machine whose disk does not do what it is told, before or after
-// it was done.
+// unruly is a machine whose disk operations fail, before or after they are
+// done.
 type unruly struct {
 	Machine
 	before, after error
@@ -94,11 +96,12 @@ func (u *unruly) Overlay(ctx context.Context, path string) error {
 	return errors.Join(u.Machine.Overlay(ctx, path), u.after)
 }
 
-// A snapshot that failed half-way is finished when it is asked for again,
-// taken back when it is deleted, and harms nothing in the meantime.
+// testLiveFails checks that a snapshot that failed half-way is completed when
+// it is requested again, reverted when it is deleted, and harmless in the
+// meantime.
 func testLiveFails(t *testing.T, b Bench) {
 	if !b.Driver.Capabilities().LiveSnapshots {
-		t.Fatal("the driver says that it cannot: its tests leave this one out")
+		t.Fatal("the driver lacks the capability LiveSnapshots: exclude this test for it")
 	}
 	ctx, d := t.Context(), b.Driver
 	broken := errors.New("no answer from the machine")
@@ -109,24 +112,24 @@ func testLiveFails(t *testing.T, b Bench) {
 		u.Machine = m
 		ask := sds.SnapshotCreate{ID: "snap-1", Volume: id}
 		_, err := d.CreateSnapshot(ctx, ask, sds.Access{Live: &u})
-		if err == nil { // it takes the snapshot without the machine's help
+		if err == nil { // it creates the snapshot without the machine
 			m.Stop(t)
 			continue
 		}
 		if s, err := d.Snapshot(ctx, id, "snap-1"); err == nil && s.Ready || err != nil && api.CodeOf(err) != api.CodeNotFound {
-			t.Errorf("%s: %+v, %v", id, s, err)
+			t.Errorf("%s: incomplete Snapshot = %+v, %v, want not ready or not_found", id, s, err)
 		}
 		if _, err := d.OpenForReading(ctx, id, "snap-1"); err == nil {
-			t.Errorf("%s: an unfinished snapshot can be read", id)
+			t.Errorf("%s: OpenForReading of an incomplete snapshot = nil, want an error", id)
 		}
 		if _, err := d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-9", Snapshot: sds.SnapshotRef{Volume: id, ID: "snap-1"}}); err == nil {
-			t.Errorf("%s: an unfinished snapshot can be cloned", id)
+			t.Errorf("%s: CreateVolume from an incomplete snapshot = nil, want an error", id)
 		}
 		c.by(m, 1, 0x22)
 		if u.after == nil {
-			c.snap("snap-1", m) // finished later: it keeps what is there then
+			c.snap("snap-1", m) // completed later: it has the content of that time
 		} else if _, err := d.CreateSnapshot(ctx, ask, sds.Access{Live: m}); err != nil {
-			t.Error(err)
+			t.Errorf("%s: complete the snapshot: %v", id, err)
 		} else {
 			c.kept["snap-1"] = picture{0x11}
 		}
@@ -136,16 +139,16 @@ func testLiveFails(t *testing.T, b Bench) {
 
 		_, err = d.CreateSnapshot(ctx, sds.SnapshotCreate{ID: "snap-2", Volume: id}, sds.Access{Live: &u})
 		if !errors.Is(err, broken) {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("%s: CreateSnapshot = %v, want %v", id, err, broken)
 		}
 		c.by(m, 2, 0x44)
 		c.drop("snap-2", m)
 		c.by(m, 3, 0x55)
 		c.snap("snap-3", m)
 		c.by(m, 3, 0x66)
-		// And one that nobody finished before the machine ended.
+		// Another one is still incomplete when the machine ends.
 		if _, err := d.CreateSnapshot(ctx, sds.SnapshotCreate{ID: "snap-4", Volume: id}, sds.Access{Live: &u}); !errors.Is(err, broken) {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("%s: CreateSnapshot = %v, want %v", id, err, broken)
 		}
 		m.Stop(t)
 		m = c.start()
@@ -158,7 +161,7 @@ func testLiveFails(t *testing.T, b Bench) {
 
 func testLiveResize(t *testing.T, b Bench) {
 	if !b.Driver.Capabilities().ResizeOnline {
-		t.Fatal("the driver says that it cannot: its tests leave this one out")
+		t.Fatal("the driver lacks the capability ResizeOnline: exclude this test for it")
 	}
 	ctx, d := t.Context(), b.Driver
 	c := blank(t, b, "vol-1")
@@ -168,14 +171,14 @@ func testLiveResize(t *testing.T, b Bench) {
 		c.grow(8*mib, m)
 	}
 	if err := m.Write(0x11, 8*mib-areaBytes, areaBytes); err != nil {
-		t.Errorf("the machine's disk did not grow: %v", err)
+		t.Errorf("write to the new end of the machine's disk: %v", err)
 	}
 	if v, err := d.ResizeVolume(ctx, "vol-1", 6*mib, sds.Access{Live: m}); err != nil || v.SizeBytes != 8*mib {
-		t.Errorf("shrunk: %+v, %v", v, err)
+		t.Errorf("ResizeVolume to less = %+v, %v, want %d bytes unchanged", v, err, 8*mib)
 	}
 	m.Stop(t)
 	if err := b.Disk.Holds(c.volume().Source, nil, []byte{0x11}, 8*mib-areaBytes, areaBytes); err != nil {
-		t.Error(err)
+		t.Errorf("content of the grown volume: %v", err)
 	}
 	c.check("grown", false)
 }

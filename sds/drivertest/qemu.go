@@ -14,9 +14,9 @@ import (
 	"github.com/basalt-gpu/basalt/sds/storagedaemon"
 )
 
-// QEMU is a Bench's disks by QEMU's own tools.
+// QEMU implements a Bench's disks with QEMU's own tools.
 type QEMU struct {
-	CephKey []byte // of the sources' RBD.User; nil: there are none
+	CephKey []byte // key of the sources' RBD.User; nil: none
 }
 
 const luks, ceph = "luks", "ceph"
@@ -82,16 +82,16 @@ func (q QEMU) Holds(src sds.Source, key *sds.Encryption, patterns []byte, at, by
 	return q.io(src, key, true, commands...)
 }
 
-// machine is a storage daemon instead of a machine: it opens, freezes and
-// merges disks with the code that QEMU has.
+// machine is a storage daemon in place of a machine: it opens, freezes and
+// merges disks with QEMU's code.
 type machine struct {
 	q     QEMU
 	d     *storagedaemon.Daemon
 	ctx   context.Context
-	now   sds.Source        // that it writes to
+	now   sds.Source        // the source that it writes to
 	nodes map[string]string // by path
-	sock  string            // through which writes come
-	next  int               // node
+	sock  string            // socket for writes
+	next  int               // number of the next node
 	t     *testing.T
 }
 
@@ -114,7 +114,7 @@ func (q QEMU) Start(t *testing.T, v sds.Volume, key *sds.Encryption) Machine {
 	return m
 }
 
-// named gives each format node of a chain a name.
+// named names each format node of a chain.
 func (m *machine) named(node map[string]any) map[string]any {
 	m.next++
 	name := fmt.Sprintf("node-%d", m.next)
@@ -132,7 +132,7 @@ func (m *machine) named(node map[string]any) map[string]any {
 	return node
 }
 
-// show the disk to whoever writes, which is this test, through NBD.
+// show exports the disk over NBD, for writes of this test.
 func (m *machine) show(node string) error {
 	sock := m.t.TempDir() + "/nbd"
 	m.sock = sock
@@ -155,8 +155,8 @@ func (m *machine) Write(pattern byte, at, bytes int64) error {
 	return nil
 }
 
-// Freezer is a Machine that can be stopped as a frozen node's is (SIGSTOP), and
-// go on.
+// Freezer is a Machine that can be stopped like that of a frozen node
+// (SIGSTOP), and continued.
 type Freezer interface{ Freeze(on bool) error }
 
 // Freeze implements Freezer.
@@ -203,7 +203,8 @@ func (m *machine) Commit(ctx context.Context, top, base string) error {
 	return nil
 }
 
-// Resize implements sds.Live. An export fixes its disk's size: it is made anew.
+// Resize implements sds.Live. An export has a fixed size, so it is created
+// again.
 func (m *machine) Resize(ctx context.Context, bytes int64) error {
 	if err := m.d.Do(ctx, "block-export-del", map[string]any{"id": "disk", "mode": "hard"}, nil); err != nil {
 		return err
@@ -227,7 +228,7 @@ func (m *machine) Stop(t *testing.T) {
 		return
 	}
 	if err := m.d.Close(); err != nil {
-		t.Error(err)
+		t.Errorf("close the storage daemon: %v", err)
 	}
 	m.d = nil
 }

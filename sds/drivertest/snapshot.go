@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// RunSnapshots runs the suite of what a driver with snapshots, clones and
-// encryption promises, but for the tests named in except; open is as Run's.
+// RunSnapshots runs the suite for a driver with snapshots, clones and
+// encryption, except the tests named in except; for open see Run.
 func RunSnapshots(t *testing.T, open func(t *testing.T) Bench, except ...string) {
 	for _, c := range []struct {
 		name string
@@ -36,7 +36,7 @@ func RunSnapshots(t *testing.T, open func(t *testing.T) Bench, except ...string)
 func testSnapshots(t *testing.T, b Bench) {
 	ctx, d := t.Context(), b.Driver
 	raw := Raw(2 * mib)
-	clear(raw[4096:]) // areas read as zeros; the boot sector lies in the first
+	clear(raw[4096:]) // areas read as zeros, except the boot sector in the first
 	if _, err := d.ImportImage(ctx, sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(raw)}); err != nil {
 		t.Fatal(err)
 	}
@@ -47,22 +47,22 @@ func testSnapshots(t *testing.T, b Bench) {
 	c.paint(1, 0x21)
 	c.snap("snap-2", nil)
 	c.paint(2, 0x31)
-	c.snap("snap-2", nil) // as it was kept, and not as it is
+	c.snap("snap-2", nil) // it exists: its content does not change
 	c.kept["snap-2"] = picture{0x11, 0x21}
 	c.check("after two snapshots", false)
 	all, err := d.Snapshots(ctx, "vol-1")
 	if err != nil || len(all) != 2 || all[0].ID != "snap-1" || all[1].ID != "snap-2" || all[1].CreatedAt.Before(all[0].CreatedAt) {
-		t.Errorf("%+v, %v", all, err)
+		t.Errorf("Snapshots = %+v, %v, want snap-1 and snap-2 in the order of their times", all, err)
 	}
 	one, err := d.Snapshot(ctx, "vol-1", "snap-1")
 	if err != nil || one != all[0] || one.SizeBytes != 4*mib || one.CreatedAt.Location().String() != "UTC" {
-		t.Errorf("%+v, %v", one, err)
+		t.Errorf("Snapshot of snap-1 = %+v, %v, want %+v with %d bytes and a time in UTC", one, err, all[0], 4*mib)
 	}
-	// A volume that grew has snapshots of its size then.
+	// A snapshot has the size of the volume at its creation.
 	c.grow(8*mib, nil)
 	c.snap("snap-3", nil)
 	if got, err := d.Snapshot(ctx, "vol-1", "snap-2"); err != nil || got.SizeBytes != 4*mib {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Snapshot of snap-2 after the volume has grown = %+v, %v, want %d bytes", got, err, 4*mib)
 	}
 	c.check("after growing", false)
 
@@ -74,21 +74,22 @@ func testSnapshots(t *testing.T, b Bench) {
 	wantCode(t, "snapshots of nothing", err, api.CodeNotFound)
 	for _, v := range []api.VolumeID{"vol-1", "vol-9"} {
 		if err := d.DeleteSnapshot(ctx, v, "snap-9", sds.Access{}); err != nil {
-			t.Errorf("delete of no snapshot of %s: %v", v, err)
+			t.Errorf("DeleteSnapshot of a missing snapshot of %s: %v", v, err)
 		}
 	}
 	_, err = d.OpenForReading(ctx, "vol-1", "snap-9")
 	wantCode(t, "reading of nothing", err, api.CodeNotFound)
 }
 
-// Snapshots go in any order; what stays is what it was.
+// testDeleteOrders deletes snapshots in every order; the content of the others
+// must not change.
 func testDeleteOrders(t *testing.T, b Bench) {
 	ids := []api.SnapshotID{"snap-0", "snap-1", "snap-2"}
 	for i, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		c := blank(t, b, api.VolumeID(fmt.Sprintf("vol-%d", i)))
 		for n, id := range ids {
-			c.paint(n, byte(0x10+n)) // here once
-			c.paint(3, byte(0x20+n)) // here anew every time
+			c.paint(n, byte(0x10+n)) // written once
+			c.paint(3, byte(0x20+n)) // overwritten every time
 			c.snap(id, nil)
 		}
 		c.paint(0, 0x50)
@@ -99,7 +100,7 @@ func testDeleteOrders(t *testing.T, b Bench) {
 		}
 		c.check(fmt.Sprintf("order %v, at the end", order), false)
 		if err := b.Driver.DeleteVolume(t.Context(), c.id); err != nil {
-			t.Error(err)
+			t.Errorf("DeleteVolume of %s: %v", c.id, err)
 		}
 	}
 }
@@ -115,13 +116,13 @@ func testRollback(t *testing.T, b Bench) {
 	c.paint(2, 0x33)
 	c.grow(8*mib, nil)
 	if v := c.rollback("snap-1", 1); v.SizeBytes != 8*mib {
-		t.Errorf("the volume has %d bytes", v.SizeBytes)
+		t.Errorf("volume after the rollback = %d bytes, want %d", v.SizeBytes, 8*mib)
 	}
 	c.check("back", false)
 	c.paint(3, 0x44)
-	// Asked again, it is not done again.
+	// The same count has no effect again.
 	if v, err := d.RollbackVolume(ctx, "vol-1", "snap-1", 1, sds.Access{}); err != nil || v.Rollbacks != 1 {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("RollbackVolume with the same count = %+v, %v, want count 1", v, err)
 	}
 	c.check("asked again", false)
 	c.snap("snap-3", nil)
@@ -138,7 +139,7 @@ func testRollback(t *testing.T, b Bench) {
 		c.check("without "+string(id), false)
 	}
 	if again, err := d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: 4 * mib}); err != nil || again.Rollbacks != 5 {
-		t.Errorf("%+v, %v", again, err)
+		t.Errorf("CreateVolume of an existing volume = %+v, %v, want 5 rollbacks", again, err)
 	}
 }
 
@@ -156,11 +157,12 @@ func testRollbackRefused(t *testing.T, b Bench) {
 	wantCode(t, "no count", err, api.CodeInvalid)
 	c.check("after what was refused", false)
 	if v := c.volume(); v.Rollbacks != 0 {
-		t.Errorf("%+v", v)
+		t.Errorf("volume after rejected rollbacks = %+v, want none", v)
 	}
 }
 
-// A driver has a limit of snapshots or none; at the limit all is well.
+// testMany checks that at a driver's limit of snapshots, if it has one,
+// everything still works.
 func testMany(t *testing.T, b Bench) {
 	c := blank(t, b, "vol-1")
 	for n := range 40 {
@@ -173,13 +175,13 @@ func testMany(t *testing.T, b Bench) {
 			break
 		}
 		if err != nil {
-			t.Fatalf("snapshot %d: %v", n, err)
+			t.Fatalf("CreateSnapshot %d: %v", n, err)
 		}
 		c.kept[id] = c.now
 		c.paint(n%4, byte(n+1))
 	}
 	for id := range c.kept {
-		if id != "snap-2" && id != "snap-4" { // these stand for all
+		if id != "snap-2" && id != "snap-4" { // the content of these is checked
 			c.others++
 			delete(c.kept, id)
 		}
@@ -187,30 +189,31 @@ func testMany(t *testing.T, b Bench) {
 	c.check("with many snapshots", false)
 }
 
-// What has snapshots stays, and does not move without them.
+// testKeepsVolume checks that a volume with snapshots cannot be deleted, or
+// moved without them.
 func testKeepsVolume(t *testing.T, b Bench) {
 	ctx, d := t.Context(), b.Driver
 	c := blank(t, b, "vol-1")
 	if err := d.Movable(ctx, "vol-1"); err != nil {
-		t.Error(err)
+		t.Errorf("Movable without snapshots: %v", err)
 	}
 	c.snap("snap-1", nil)
 	wantCode(t, "delete of a volume with a snapshot", d.DeleteVolume(ctx, "vol-1"), api.CodeInUse)
 	_, err := d.RecreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: 4 * mib, Epoch: 1})
 	wantCode(t, "anew, with a snapshot", err, api.CodeInUse)
 	if err := d.Movable(ctx, "vol-1"); d.Capabilities().Shared != (err == nil) || err != nil && api.CodeOf(err) != api.CodeState {
-		t.Errorf("movable: %v", err)
+		t.Errorf("Movable with a snapshot = %v, want nil if shared, otherwise wrong_state", err)
 	}
 	wantCode(t, "moving nothing", d.Movable(ctx, "vol-9"), api.CodeNotFound)
 	c.drop("snap-1", nil)
 	if err := d.Movable(ctx, "vol-1"); err != nil {
-		t.Error(err)
+		t.Errorf("Movable after the snapshot was deleted: %v", err)
 	}
 	if _, err := d.RecreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: 4 * mib, Epoch: 1}); err != nil {
-		t.Error(err)
+		t.Errorf("RecreateVolume after the snapshot was deleted: %v", err)
 	}
 	if err := d.DeleteVolume(ctx, "vol-1"); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteVolume: %v", err)
 	}
 }
 
@@ -222,28 +225,28 @@ func testReading(t *testing.T, b Bench) {
 	c.paint(0, 0x22)
 	first, err := d.OpenForReading(ctx, "vol-1", "snap-1")
 	if err != nil || first.SizeBytes != 4*mib {
-		t.Fatalf("%+v, %v", first, err)
+		t.Fatalf("OpenForReading of snap-1 = %+v, %v, want %d bytes", first, err, 4*mib)
 	}
 	second, err := d.OpenForReading(ctx, "vol-1", "snap-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Close(); err != nil {
-		t.Error(err)
+		t.Errorf("close the first reading: %v", err)
 	}
 	wantCode(t, "delete of what is read", d.DeleteSnapshot(ctx, "vol-1", "snap-1", sds.Access{}), api.CodeInUse)
 	if err := b.Disk.Holds(second.Source, nil, []byte{0x11}, 0, areaBytes); err != nil {
-		t.Error(err)
+		t.Errorf("content of the second reading: %v", err)
 	}
 	if err := second.Close(); err != nil {
-		t.Error(err)
+		t.Errorf("close the second reading: %v", err)
 	}
 	own, err := d.OpenForReading(ctx, "vol-1", "")
 	if err != nil || own.SizeBytes != 4*mib {
-		t.Fatalf("%+v, %v", own, err)
+		t.Fatalf("OpenForReading of the volume = %+v, %v, want %d bytes", own, err, 4*mib)
 	}
 	if err := b.Disk.Holds(own.Source, nil, []byte{0x22}, 0, areaBytes); err != nil {
-		t.Error(err)
+		t.Errorf("content of the volume's reading: %v", err)
 	}
 	wantCode(t, "delete of a volume that is read", d.DeleteVolume(ctx, "vol-1"), api.CodeInUse)
 	_, err = d.RollbackVolume(ctx, "vol-1", "snap-1", 1, sds.Access{})
@@ -251,7 +254,7 @@ func testReading(t *testing.T, b Bench) {
 	_, err = d.ResizeVolume(ctx, "vol-1", 8*mib, sds.Access{})
 	wantCode(t, "resize of a volume that is read", err, api.CodeInUse)
 	if err := own.Close(); err != nil {
-		t.Error(err)
+		t.Errorf("close the volume's reading: %v", err)
 	}
 	c.drop("snap-1", nil)
 	c.check("after reading", false)
@@ -267,14 +270,14 @@ func testFill(t *testing.T, b Bench) {
 		return broken
 	}}
 	if _, err := d.CreateVolume(ctx, ask); !errors.Is(err, broken) {
-		t.Errorf("want the caller's error, got %v", err)
+		t.Errorf("CreateVolume with a failing Fill = %v, want %v", err, broken)
 	}
 	wantNothing(t, d)
 	called := 0
 	ask.Fill = func(_ context.Context, into sds.Source) error {
 		called++
 		if _, err := d.Volume(ctx, "vol-1"); api.CodeOf(err) != api.CodeNotFound {
-			t.Errorf("a volume that is not full yet is there: %v", err)
+			t.Errorf("Volume during Fill = %v, want not_found", err)
 		}
 		return b.Disk.Write(into, nil, 0x22, 0, areaBytes)
 	}
@@ -282,6 +285,6 @@ func testFill(t *testing.T, b Bench) {
 	c.now[0] = 0x22
 	c.check("filled", false)
 	if _, err := d.CreateVolume(ctx, ask); err != nil || called != 1 {
-		t.Errorf("filled %d times, %v", called, err)
+		t.Errorf("CreateVolume of a filled volume: Fill called %d times, %v, want once", called, err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// testState: what is kept beside a volume is what the highest epoch has kept last, and
-// goes with the volume.
+// testState checks that a volume's state is the one stored last in the highest
+// epoch, and that it is deleted with the volume.
 func testState(t *testing.T, a, b sds.Driver) {
 	ctx := t.Context()
 	importImage(t, a, "img-1")
@@ -19,7 +19,7 @@ func testState(t *testing.T, a, b sds.Driver) {
 	}
 	here, there := keeper(t, a), keeper(t, b)
 	if state, _, err := there.KeptState(ctx, "vol-1"); state != nil || err != nil {
-		t.Errorf("of a new volume: %d bytes, %v, want none", len(state), err)
+		t.Errorf("KeptState of a new volume = %d bytes, %v, want none", len(state), err)
 	}
 	big := make([]byte, sds.MaxStateBytes)
 	if _, err := rand.Read(big); err != nil {
@@ -39,11 +39,11 @@ func testState(t *testing.T, a, b sds.Driver) {
 		{"late, by the one before", here, 1, []byte("late"), []byte{0, 1, 255}, 2},
 	} {
 		if err := c.by.KeepState(ctx, "vol-1", c.epoch, c.state); err != nil {
-			t.Fatalf("%s: %v", c.name, err)
+			t.Fatalf("KeepState %s: %v", c.name, err)
 		}
 		for _, k := range []sds.StateKeeper{here, there} {
 			if state, epoch, err := k.KeptState(ctx, "vol-1"); err != nil || epoch != c.wantEpoch || !bytes.Equal(state, c.want) {
-				t.Errorf("%s: %d bytes of epoch %d, %v, want %d of epoch %d", c.name, len(state), epoch, err, len(c.want), c.wantEpoch)
+				t.Errorf("KeptState after %s = %d bytes of epoch %d, %v, want %d of epoch %d", c.name, len(state), epoch, err, len(c.want), c.wantEpoch)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func keeper(t *testing.T, d sds.Driver) sds.StateKeeper {
 	t.Helper()
 	k, ok := d.(sds.StateKeeper)
 	if !ok {
-		t.Fatalf("%T keeps no state", d)
+		t.Fatalf("driver %T does not implement sds.StateKeeper", d)
 	}
 	return k
 }

@@ -1,4 +1,5 @@
-// Package drivertest holds every storage driver to what sds.Driver says.
+// Package drivertest checks a storage driver against the contract of
+// sds.Driver.
 package drivertest
 
 import (
@@ -20,12 +21,13 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// Limits that the driver under test must have been made with.
+// Limits are those that the driver under test must be created with.
 var Limits = sds.Limits{MaxImageBytes: 4 << 20, MaxVirtualBytes: 1 << 40}
 
 const mib = 1 << 20
 
-// Run runs the suite; open makes an empty store for one test and cleans it up.
+// Run runs the suite; open creates an empty store for one test and removes it
+// afterwards.
 func Run(t *testing.T, open func(t *testing.T) sds.Driver) {
 	for _, c := range []struct {
 		name string
@@ -40,7 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) sds.Driver) {
 	}
 }
 
-// QCOW2 is an empty but complete qcow2 image: header, refcount table,
+// QCOW2 returns an empty but complete qcow2 image: header, refcount table,
 // refcount block and L1 table, one cluster each.
 func QCOW2(virtual int64) []byte {
 	const cluster = 64 << 10
@@ -63,7 +65,7 @@ func QCOW2(virtual int64) []byte {
 	return b
 }
 
-// Raw is a raw image that a PC would take for bootable.
+// Raw returns a raw image that a PC would consider bootable.
 func Raw(size int) []byte {
 	b := make([]byte, size)
 	for i := 0; i < size; i += 4096 {
@@ -73,7 +75,7 @@ func Raw(size int) []byte {
 	return b
 }
 
-// place of a disk, in a file or a cluster.
+// place returns the location of a disk, in a file or a cluster.
 func place(s sds.Source) string {
 	if s.RBD != nil {
 		return s.RBD.Pool + "/" + s.RBD.Image
@@ -103,27 +105,27 @@ func testImport(t *testing.T, d sds.Driver) {
 			Progress: func(n int64) { told = n },
 		})
 		if err != nil {
-			t.Fatalf("%s: %v", id, err)
+			t.Fatalf("ImportImage %s: %v", id, err)
 		}
 		want := sds.Image{ID: id, Format: c.format, SHA256: sum(c.content), SizeBytes: int64(len(c.content)), VirtualBytes: c.virtual}
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(sds.Image{}, "Path")); diff != "" || got.Path == "" {
-			t.Errorf("%s: path %q, (-want +got)\n%s", id, got.Path, diff)
+			t.Errorf("ImportImage %s: path %q, mismatch (-want +got):\n%s", id, got.Path, diff)
 		}
 		if told != want.SizeBytes {
-			t.Errorf("%s: progress ended at %d of %d", id, told, want.SizeBytes)
+			t.Errorf("ImportImage %s: last progress = %d, want %d", id, told, want.SizeBytes)
 		}
 		again, err := d.Image(ctx, id)
 		if err != nil || again != got {
-			t.Errorf("%s: Image: %+v, %v", id, again, err)
+			t.Errorf("Image %s = %+v, %v, want %+v", id, again, err, got)
 		}
 	}
 	all, err := d.Images(ctx)
 	if err != nil || len(all) != 3 || all[0].ID != "img-q" || all[2].ID != "img-s" {
-		t.Errorf("Images: %+v, %v", all, err)
+		t.Errorf("Images = %+v, %v, want 3 sorted by ID", all, err)
 	}
 	for range 2 {
 		if err := d.DeleteImage(ctx, "img-q"); err != nil {
-			t.Errorf("delete: %v", err)
+			t.Errorf("DeleteImage: %v", err)
 		}
 	}
 	_, err = d.Image(ctx, "img-q")
@@ -137,7 +139,7 @@ func testImportTwice(t *testing.T, d sds.Driver) {
 	}
 	second, err := d.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: failing{}})
 	if err != nil || second != first {
-		t.Errorf("an image that is there was imported again: %+v, %v", second, err)
+		t.Errorf("ImportImage of an existing image = %+v, %v, want %+v", second, err, first)
 	}
 }
 
@@ -172,15 +174,16 @@ func testImportRefuses(t *testing.T, d sds.Driver) {
 	wantNothing(t, d)
 }
 
-// A source that fails in the middle leaves nothing, and the next try works.
+// testBrokenSource checks that a source that fails in the middle leaves
+// nothing, and that the next attempt succeeds.
 func testBrokenSource(t *testing.T, d sds.Driver) {
 	broken := io.MultiReader(bytes.NewReader(Raw(mib)[:mib/2]), failing{})
 	if _, err := d.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: broken}); !errors.Is(err, errBroken) {
-		t.Errorf("want the source's error, got %v", err)
+		t.Errorf("ImportImage of a failing source = %v, want %v", err, errBroken)
 	}
 	wantNothing(t, d)
 	if _, err := d.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(Raw(mib))}); err != nil {
-		t.Error(err)
+		t.Errorf("ImportImage after a failed one: %v", err)
 	}
 }
 
@@ -197,39 +200,39 @@ func testVolumes(t *testing.T, d sds.Driver) {
 	} {
 		v, err := d.CreateVolume(ctx, c.create)
 		if err != nil {
-			t.Fatalf("%s: %v", c.create.ID, err)
+			t.Fatalf("CreateVolume %s: %v", c.create.ID, err)
 		}
 		if v.ID != c.create.ID || v.Image != c.create.Image || v.SizeBytes != c.size || place(v.Source) == "" || v.Source.Format == "" || v.AllocatedBytes <= 0 {
-			t.Errorf("%+v made %+v", c.create, v)
+			t.Errorf("CreateVolume of %+v = %+v, want %d bytes and a source", c.create, v, c.size)
 		}
 		again, err := d.CreateVolume(ctx, c.create)
 		if err != nil || place(again.Source) != place(v.Source) || again.SizeBytes != v.SizeBytes {
-			t.Errorf("again: %+v, %v", again, err)
+			t.Errorf("second CreateVolume = %+v, %v, want %+v", again, err, v)
 		}
 	}
 	all, err := d.Volumes(ctx)
 	if err != nil || len(all) != 3 || all[0].ID != "vol-1" || all[2].ID != "vol-3" {
-		t.Errorf("Volumes: %+v, %v", all, err)
+		t.Errorf("Volumes = %+v, %v, want 3 sorted by ID", all, err)
 	}
 	for _, c := range []struct{ ask, size int64 }{{8*mib - 1, 8 * mib}, {8 * mib, 8 * mib}, {mib, 8 * mib}} {
 		v, err := d.ResizeVolume(ctx, "vol-1", c.ask, sds.Access{})
 		if err != nil || v.SizeBytes != c.size {
-			t.Errorf("resize to %d: %d, %v", c.ask, v.SizeBytes, err)
+			t.Errorf("ResizeVolume to %d = %d, %v, want %d", c.ask, v.SizeBytes, err, c.size)
 		}
 	}
 	if v, err := d.Volume(ctx, "vol-1"); err != nil || v.SizeBytes != 8*mib || v.Image != "img-1" {
-		t.Errorf("after resizing: %+v, %v", v, err)
+		t.Errorf("Volume after resizing = %+v, %v, want %d bytes of img-1", v, err, 8*mib)
 	}
 	for range 2 {
 		if err := d.DeleteVolume(ctx, "vol-1"); err != nil {
-			t.Errorf("delete: %v", err)
+			t.Errorf("DeleteVolume: %v", err)
 		}
 	}
 	_, err = d.Volume(ctx, "vol-1")
 	wantCode(t, "a deleted volume", err, api.CodeNotFound)
 	space, err := d.Space(ctx)
 	if err != nil || space.TotalBytes <= 0 || space.FreeBytes <= 0 || space.FreeBytes > space.TotalBytes {
-		t.Errorf("Space: %+v, %v", space, err)
+		t.Errorf("Space = %+v, %v, want 0 < free <= total", space, err)
 	}
 }
 
@@ -259,7 +262,7 @@ func testVolumesRefused(t *testing.T, d sds.Driver) {
 	_, err = d.ResizeVolume(t.Context(), "vol-1", 2<<40, sds.Access{})
 	wantCode(t, "resize to too much", err, api.CodeTooLarge)
 	if all, err := d.Volumes(t.Context()); err != nil || len(all) != 1 {
-		t.Errorf("refused volumes were left: %+v, %v", all, err)
+		t.Errorf("Volumes = %+v, %v, want 1: rejected volumes must not remain", all, err)
 	}
 }
 
@@ -271,23 +274,24 @@ func testImageInUse(t *testing.T, d sds.Driver) {
 	}
 	wantCode(t, "delete of an image in use", d.DeleteImage(ctx, "img-1"), api.CodeInUse)
 	if err := d.DeleteVolume(ctx, "vol-1"); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteVolume: %v", err)
 	}
 	if err := d.DeleteImage(ctx, "img-1"); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteImage: %v", err)
 	}
 }
 
-// Many at once, each asking for the same: all get it.
+// testConcurrent checks that of many concurrent requests for the same image
+// and volume all succeed.
 func testConcurrent(t *testing.T, d sds.Driver) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			if _, err := d.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.QCOW2, Content: bytes.NewReader(QCOW2(2 * mib))}); err != nil {
-				t.Error(err)
+				t.Errorf("concurrent ImportImage: %v", err)
 			}
 			if _, err := d.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", Image: "img-1"}); err != nil {
-				t.Error(err)
+				t.Errorf("concurrent CreateVolume: %v", err)
 			}
 		})
 	}
@@ -298,10 +302,10 @@ func testCancelled(t *testing.T, d sds.Driver) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := d.ImportImage(ctx, sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(Raw(mib))}); !errors.Is(err, context.Canceled) {
-		t.Errorf("import: %v", err)
+		t.Errorf("ImportImage with a canceled context = %v, want context.Canceled", err)
 	}
 	if _, err := d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); !errors.Is(err, context.Canceled) {
-		t.Errorf("create: %v", err)
+		t.Errorf("CreateVolume with a canceled context = %v, want context.Canceled", err)
 	}
 	wantNothing(t, d)
 }
@@ -316,7 +320,7 @@ func importImage(t *testing.T, d sds.Driver, id api.ImageID) {
 func wantCode(t *testing.T, what string, err error, code api.Code) {
 	t.Helper()
 	if err == nil || api.CodeOf(err) != code {
-		t.Errorf("%s: want %s, got %v", what, code, err)
+		t.Errorf("%s: error = %v, want code %s", what, err, code)
 	}
 }
 
@@ -325,7 +329,7 @@ func wantNothing(t *testing.T, d sds.Driver) {
 	is, err := d.Images(t.Context())
 	vs, err2 := d.Volumes(t.Context())
 	if err := errors.Join(err, err2); err != nil || len(is)+len(vs) != 0 {
-		t.Errorf("left behind: %v, %v, %v", is, vs, err)
+		t.Errorf("images = %v, volumes = %v, %v, want none", is, vs, err)
 	}
 }
 

@@ -37,7 +37,7 @@ func (d disk) Holds(src sds.Source, key *sds.Encryption, patterns []byte, at, n 
 	return nil
 }
 
-// machine has a volume open.
+// machine is a machine that has a volume open.
 type machine struct {
 	s   *Store
 	v   sds.Volume

@@ -9,8 +9,8 @@ import (
 
 const blockBytes = 4096
 
-// blocks is what was written to a disk, by the number of the block. A block
-// that is there is never changed, so that maps may have it in common.
+// blocks are the written blocks of a disk, by number. A block is never
+// modified, so that maps can share it.
 type blocks map[int64][]byte
 
 func (b blocks) write(at int64, data []byte) {
@@ -43,7 +43,7 @@ func (p *pool) WriteAt(src sds.Source, key *sds.Encryption, data []byte, at int6
 	defer p.mu.Unlock()
 	for _, v := range p.all() {
 		if v.overlay == src.Path && src.Path != "" {
-			v.freeze() // its machine has gone over, whatever it said
+			v.freeze() // its machine has switched to the overlay, whatever it returned
 		}
 		if v.Source.Path == src.Path {
 			if err := v.within(key, data, at); err != nil {

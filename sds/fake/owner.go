@@ -37,8 +37,8 @@ func (s *Store) ReleaseVolume(ctx context.Context, id api.VolumeID, o sds.Owner)
 	return nil
 }
 
-// owned begins a verb about a claim; the lock is held when a volume is
-// returned. None is when the pool is not shared.
+// owned starts a claim operation. The caller holds the lock if a volume is
+// returned, which is nil if the pool is not shared.
 func (s *Store) owned(ctx context.Context, op string, id api.VolumeID, o sds.Owner) (*volume, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

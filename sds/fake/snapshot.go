@@ -12,12 +12,12 @@ import (
 
 type snapshot struct {
 	sds.Snapshot
-	path    string // of the disk that it keeps
-	content blocks // nil: still the volume's
+	path    string // of the snapshot's disk
+	content blocks // nil: still that of the volume
 	reading int
 }
 
-// MaxSnapshots of a volume.
+// MaxSnapshots is the largest number of snapshots of a volume.
 const MaxSnapshots = 16
 
 func (v *volume) snapshot(id api.SnapshotID) (*snapshot, error) {
@@ -75,8 +75,8 @@ func (s *Store) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds.
 	return snap.Snapshot, nil
 }
 
-// freeze what the volume has for the snapshot that is being made: from now on
-// the overlay is written to.
+// freeze stores the volume's content in the snapshot that is being created:
+// from now on the overlay is written to.
 func (v *volume) freeze() {
 	if v.overlay == "" {
 		return
@@ -134,7 +134,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 	}
 	snap, err := of.snapshot(id)
 	if err != nil {
-		return nil // it is gone
+		return nil // it does not exist
 	}
 	if err := of.opens(a); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package fake is storage in memory: it checks what sds/local checks, keeps
-// what is written to volumes with WriteAt, and fails when told to.
+// Package fake is storage in memory: it makes the same checks as sds/local,
+// stores what is written to volumes with WriteAt, and fails on request.
 package fake
 
 import (
@@ -18,16 +18,16 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// Store implements sds.Driver: one node's view of a pool.
+// Store implements sds.Driver: one node's driver of a pool.
 type Store struct {
 	*pool
-	id string // of the pool; empty: nobody else sees it
+	id string // of the pool; empty: not shared
 
 	faultMu sync.Mutex
 	fault   func(op, id string) error
 }
 
-// pool is what is kept.
+// pool is the stored data.
 type pool struct {
 	limits sds.Limits
 
@@ -50,11 +50,11 @@ var _ sds.Driver = (*Store)(nil)
 
 const total = 1 << 40
 
-// New is an empty store of 1 TiB, for one node.
+// New returns an empty store of 1 TiB, for one node.
 func New(l sds.Limits) *Store { return Shared("", l, 1)[0] }
 
-// Shared is one empty pool of 1 TiB, as each of some nodes sees it. Faults are
-// a node's own; everything else they have in common.
+// Shared returns the stores of several nodes for one empty pool of 1 TiB.
+// Faults are per node; everything else is shared.
 func Shared(id string, l sds.Limits, nodes int) []*Store {
 	p := &pool{
 		limits: l.WithDefaults(), free: total, images: map[api.ImageID]image{}, volumes: map[api.VolumeID]*volume{},
@@ -68,46 +68,46 @@ func Shared(id string, l sds.Limits, nodes int) []*Store {
 	return all
 }
 
-// Join is one more node's view of the same pool.
+// Join returns a store of another node for the same pool.
 func (s *Store) Join() *Store { return &Store{pool: s.pool, id: s.id} }
 
-// Fault makes f decide, before each verb, whether it fails: op is the verb's
-// name. f nil: nothing fails any more.
+// Fault makes f decide, before each method, whether it fails: op is the
+// method's name. A nil f ends that.
 func (s *Store) Fault(f func(op, id string) error) {
 	s.faultMu.Lock()
 	defer s.faultMu.Unlock()
 	s.fault = f
 }
 
-// SetFree sets how much room there is, in bytes.
+// SetFree sets the free space, in bytes.
 func (p *pool) SetFree(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free = bytes
 }
 
-// SetUsed reports whether an instance has the volume open.
+// SetUsed sets whether an instance has the volume open.
 func (p *pool) SetUsed(id api.VolumeID, used bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used[id] = used
 }
 
-// SetNow gives the pool another clock.
+// SetNow sets the pool's clock.
 func (p *pool) SetNow(now func() time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = now
 }
 
-// Serve makes an address answer with content.
+// Serve makes a URL return content.
 func (p *pool) Serve(url string, content []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.urls[url] = content
 }
 
-// enter begins a verb. The lock is held when it returns nil.
+// enter starts a method. If it returns nil, the caller holds the lock.
 func (s *Store) enter(ctx context.Context, op, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have, ok := s.images[in.ID]; ok {
-		return have.Image, nil // another was faster
+		return have.Image, nil // another import was first
 	}
 	if s.free < img.SizeBytes {
 		return sds.Image{}, diskFull()

@@ -32,11 +32,11 @@ func TestInjectedConditions(t *testing.T) {
 	}
 	s.SetUsed("vol-1", true)
 	if err := s.DeleteVolume(t.Context(), "vol-1"); api.CodeOf(err) != api.CodeInUse {
-		t.Errorf("delete of a used volume: %v", err)
+		t.Errorf("DeleteVolume of a used volume = %v, want in_use", err)
 	}
 	s.SetFree(0)
 	if _, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-2", SizeBytes: 1}); api.CodeOf(err) != api.CodeDiskFull {
-		t.Errorf("create on a full disk: %v", err)
+		t.Errorf("CreateVolume in a full store = %v, want insufficient_disk", err)
 	}
 	broken := errors.New("injected")
 	s.Fault(func(op, id string) error {
@@ -46,6 +46,6 @@ func TestInjectedConditions(t *testing.T) {
 		return nil
 	})
 	if _, err := s.Volume(t.Context(), "vol-1"); !errors.Is(err, broken) {
-		t.Errorf("fault: %v", err)
+		t.Errorf("Volume with a fault = %v, want %v", err, broken)
 	}
 }

@@ -15,14 +15,14 @@ import (
 type volume struct {
 	sds.Volume
 	made       time.Time
-	claim      *sds.Claim // nil: nobody ever had it
+	claim      *sds.Claim // nil: never claimed
 	key        string     // empty: not encrypted
 	content    blocks
 	snapshots  []*snapshot // the oldest first
-	files      int         // that it ever had, of snapshots and rollbacks
-	state      []byte      // KeepState
+	files      int         // number of files so far, for snapshots and rollbacks
+	state      []byte      // of KeepState
 	stateEpoch int64
-	overlay    string // file that its machine was told to write to, and may
+	overlay    string // file that its machine was told to write to, and may write to
 	reading    int    // readings of the volume itself
 }
 
@@ -50,7 +50,8 @@ func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vol
 	})
 }
 
-// make the volume when it is not there, or when it is and anew says so.
+// make creates the volume if it does not exist, or if anew returns true for
+// the existing one.
 func (s *Store) make(ctx context.Context, op string, v sds.VolumeCreate, anew func(old *volume) (bool, error)) (sds.Volume, error) {
 	if err := v.Validate(); err != nil {
 		return sds.Volume{}, err
@@ -88,7 +89,7 @@ func (s *Store) make(ctx context.Context, op string, v sds.VolumeCreate, anew fu
 		if err := s.fill(ctx, v, made); err != nil {
 			return sds.Volume{}, err
 		}
-		if now := s.volumes[v.ID]; now != old { // another was faster
+		if now := s.volumes[v.ID]; now != old { // another call was first
 			return now.Volume, nil
 		}
 	}
@@ -100,7 +101,8 @@ func (s *Store) make(ctx context.Context, op string, v sds.VolumeCreate, anew fu
 	return made.Volume, nil
 }
 
-// base returns how large what v is made from is, and gives made its content.
+// base returns the size of what v is created from, and sets the content of
+// made.
 func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
 	switch {
 	case v.Standalone:
@@ -135,7 +137,8 @@ func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
 	return 0, nil
 }
 
-// fill lets the caller write the volume's content. Nobody sees it meanwhile.
+// fill lets the caller write the volume's content, while the volume is not
+// visible.
 func (s *Store) fill(ctx context.Context, v sds.VolumeCreate, made *volume) error {
 	id := api.VolumeID(fmt.Sprintf(".new-%s-%p", v.ID, made))
 	final := made.Source
@@ -217,7 +220,7 @@ func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64, 
 	return v.Volume, nil
 }
 
-// opens refuses what is not the volume's key.
+// opens returns an error if the key is not the volume's.
 func (v *volume) opens(a sds.Access) error {
 	if err := a.CheckKey(v.ID, v.key != ""); err != nil {
 		return err
@@ -228,7 +231,7 @@ func (v *volume) opens(a sds.Access) error {
 	return nil
 }
 
-// idle refuses with in_use while the volume is open.
+// idle returns in_use while the volume is open.
 func (p *pool) idle(v *volume) error {
 	if p.used[v.ID] || v.reading > 0 {
 		return sds.InUse(v.ID)

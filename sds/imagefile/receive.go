@@ -1,6 +1,6 @@
-// Package imagefile receives the file of an image: from an address or a
-// stream, with limits, hashed on the way, and checked before anything else
-// looks at it. Drivers decide where it goes.
+// Package imagefile receives the file of an image: from a URL or a stream,
+// with limits, computing its hash, and checked before any other program reads
+// it. Drivers decide where to store it.
 package imagefile
 
 import (
@@ -21,26 +21,26 @@ import (
 	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
 
-// Receiver of images.
+// Receiver receives images.
 type Receiver struct {
 	Limits sds.Limits // with defaults
-	// Room fails with insufficient_disk when want more bytes do not fit where
-	// the file goes.
+	// Room returns insufficient_disk if want more bytes do not fit where the file
+	// is stored.
 	Room func(ctx context.Context, want int64) error
 	// AllowFileURL and URLs: see the drivers' options.
 	AllowFileURL bool
 	URLs         outbound.Options
 }
 
-// Received is what came.
+// Received describes the received file.
 type Received struct {
 	SHA256       string // hex
 	SizeBytes    int64  // of the file
 	VirtualBytes int64  // of the disk in it
 }
 
-// Receive writes the source to a new file and checks it. size is -1 when the
-// source does not say.
+// Receive writes the source to a new file and checks it. size is -1 if the
+// source's size is unknown.
 func (r Receiver) Receive(ctx context.Context, in sds.ImageImport, source io.Reader, size int64, disk string) (Received, error) {
 	if size > r.Limits.MaxImageBytes {
 		return Received{}, r.tooLarge()
@@ -55,14 +55,14 @@ func (r Receiver) Receive(ctx context.Context, in sds.ImageImport, source io.Rea
 	defer f.Close()
 	into := f
 	if reflink(f, source) {
-		source, into = f, nil // only to be looked at
+		source, into = f, nil // only to be read
 	}
 	buffered := bufio.NewReaderSize(source, sds.HeadBytes)
 	head, err := buffered.Peek(sds.HeadBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Received{}, err
 	}
-	head = bytes.Clone(head) // Peek's bytes last until the next read
+	head = bytes.Clone(head) // Peek's bytes are only valid until the next read
 	hash := sha256.New()
 	got, err := r.copy(ctx, into, io.TeeReader(buffered, hash), in.Progress)
 	switch {
@@ -91,13 +91,13 @@ func (r Receiver) Receive(ctx context.Context, in sds.ImageImport, source io.Rea
 const (
 	copyBlock     = 256 << 10
 	progressEvery = 250 * time.Millisecond
-	roomEvery     = 64 << 20 // bytes between two looks at the free space
+	roomEvery     = 64 << 20 // bytes between two checks of the free space
 )
 
 var zeros [copyBlock]byte
 
-// copy writes src to f (nil: nowhere), leaving holes for zeros, and returns its
-// length.
+// copy writes src to f (nil: discards it), leaving holes for zeros, and
+// returns its length.
 func (r Receiver) copy(ctx context.Context, f *os.File, src io.Reader, progress func(int64)) (int64, error) {
 	var at, looked int64
 	var told time.Time

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reflink makes f, which is empty, have the source's content without copying
-// it, where the source is a whole file of the same file system and that can
-// (xfs, btrfs).
+// reflink gives the empty file f the source's content without copying it, if
+// the source is a whole file on the same file system and that supports it
+// (xfs, btrfs). It reports whether it succeeded.
 func reflink(f *os.File, source io.Reader) bool {
 	src, ok := source.(*os.File)
 	if !ok {

@@ -19,12 +19,13 @@ import (
 const (
 	maxRedirects = 5
 	fetchTime    = 6 * time.Hour // for all of an image
-	// slowest is how much of an image comes in a minute, or it is given up: a server
-	// that sends a byte now and then would keep others' images waiting.
+	// slowest is the minimum rate in bytes per minute, below which a download is
+	// abandoned: a server that sends a byte now and then would delay others'
+	// images.
 	slowest = 1 << 20
 )
 
-// Open begins to read an image. size is -1 when the source does not say.
+// Open opens the source of an image. size is -1 if it is unknown.
 func (r Receiver) Open(ctx context.Context, in sds.ImageImport) (io.ReadCloser, int64, error) {
 	if in.Content != nil {
 		if in.SizeBytes > 0 {
@@ -49,7 +50,7 @@ func (r Receiver) Open(ctx context.Context, in sds.ImageImport) (io.ReadCloser, 
 }
 
 func openFile(path string) (io.ReadCloser, int64, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hang us
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not block
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, 0, badURL("file %s does not exist", path)
 	}
@@ -64,8 +65,8 @@ func openFile(path string) (io.ReadCloser, int64, error) {
 	return f, st.Size(), nil
 }
 
-// fetch asks for the image, as outbound does: nobody makes the node ask its own
-// services, or those beside it, in his name.
+// fetch requests the image with package outbound: users must not make the node
+// send requests to its own services, or those in its network.
 func (r Receiver) fetch(ctx context.Context, u *url.URL) (io.ReadCloser, int64, error) {
 	o := r.URLs
 	o.Redirects, o.Total, o.Slowest = maxRedirects, cmp.Or(o.Total, fetchTime), cmp.Or(o.Slowest, slowest)
@@ -88,7 +89,7 @@ func badURL(format string, args ...any) *api.Error {
 	return api.Errorf(api.CodeInvalid, format, args...).At("spec.url")
 }
 
-// fetchError is what a tenant hears of an error; the log has the rest.
+// fetchError converts an error to one for users; the log contains the details.
 func fetchError(err error) error {
 	if errors.Is(err, outbound.ErrRefused) {
 		return badURL("cannot download the image: %v", outbound.ErrRefused).WithHint("upload the image instead, or ask the operator to allow the address")
@@ -96,7 +97,7 @@ func fetchError(err error) error {
 	return api.Errorf(api.CodeUnavailable, "cannot download the image: %v", outbound.ErrFailed).WithHint("try again, or upload the image instead")
 }
 
-// fetched is an image that is on its way.
+// fetched is the body of an image that is being downloaded.
 type fetched struct{ io.ReadCloser }
 
 // Read implements io.Reader.

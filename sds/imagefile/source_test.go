@@ -15,8 +15,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// What a tenant hears of an import is the same for every address that is not
-// allowed, and for every one that cannot be fetched.
+// TestFetchTellsNothing checks that the error of an import is the same for
+// every URL that is not allowed, and for every one that cannot be fetched.
 func TestFetchTellsNothing(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -49,7 +49,7 @@ func TestFetchTellsNothing(t *testing.T) {
 		}
 		var e *api.Error
 		if !errors.As(err, &e) || e.Message != want || strings.Contains(err.Error(), "dial") || strings.Contains(err.Error(), "127.0.0.") {
-			t.Errorf("%s: %v, want %q", url, err, want)
+			t.Errorf("error of %s = %v, want only %q", url, err, want)
 		}
 	}
 }

@@ -15,11 +15,13 @@ import (
 	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
 
-// maxLayers that QEMU opens for one disk, through all volumes that it is cloned
-// from: each costs memory and time, and libvirt goes no deeper than 200.
+// maxLayers is how many layers QEMU opens for one disk, through all volumes
+// that it is cloned from: each costs memory and time, and libvirt's limit is
+// 200.
 const maxLayers = 32
 
-// meta of a volume. Whoever changes it has the volume's lock.
+// meta reads the metadata of a volume. To change it, the caller must hold the
+// volume's lock.
 func (s *Store) meta(id api.VolumeID) (*volumeMeta, error) {
 	var m volumeMeta
 	found, err := s.readMeta(volumes, string(id), &m)
@@ -33,19 +35,20 @@ func (s *Store) meta(id api.VolumeID) (*volumeMeta, error) {
 	}
 	m.normal()
 	if m.Merging != nil {
-		// Its last step but one is a rename: without the file it was done.
+		// Its second to last step is a rename: if the file does not exist it was
+		// done.
 		if _, err := os.Lstat(s.file(id, m.Merging.Into)); errors.Is(err, fs.ErrNotExist) {
 			m.mergedUp(*m.Merging)
 		} else if err != nil {
 			return nil, err
 		}
-		m.Merging = nil // whoever goes on with it begins anew
+		m.Merging = nil // the merge is started again
 	}
 	return &m, nil
 }
 
-// keep what a volume's metadata has become, and remove the files that it names
-// no more.
+// keep writes a volume's changed metadata, and removes the files that it does
+// not name any more.
 func (s *Store) keep(id api.VolumeID, m *volumeMeta) error {
 	m.Version = volumeVersion
 	if err := s.replaceMeta(volumes, string(id), m); err != nil {
@@ -54,8 +57,8 @@ func (s *Store) keep(id api.VolumeID, m *volumeMeta) error {
 	return s.prune(id, m)
 }
 
-// prune removes the files of the volume that its metadata does not name: of the
-// past, or half made by whoever died of it.
+// prune removes the files of the volume that its metadata does not name:
+// obsolete ones, and incomplete ones of processes that died.
 func (s *Store) prune(id api.VolumeID, m *volumeMeta) error {
 	named := map[string]bool{}
 	for _, l := range m.Layers {
@@ -77,7 +80,8 @@ func (s *Store) file(id api.VolumeID, name string) string {
 	return filepath.Join(s.path(volumes, string(id)), name)
 }
 
-// source of a layer, with all below it, and how many they are.
+// source returns the source of a layer, with all layers below it, and their
+// number.
 func (s *Store) source(id api.VolumeID, m *volumeMeta, file string) (src sds.Source, deep int, err error) {
 	return s.sourceWithin(id, m, file, 2*maxLayers)
 }
@@ -85,7 +89,7 @@ func (s *Store) source(id api.VolumeID, m *volumeMeta, file string) (src sds.Sou
 func (s *Store) sourceWithin(id api.VolumeID, m *volumeMeta, file string, room int) (src sds.Source, deep int, err error) {
 	base, deep, err := s.origin(m, room)
 	if api.CodeOf(err) == api.CodeNotFound {
-		err = fmt.Errorf("the source of volume %s is lost: %s", id, err.Error()) // the volume is there
+		err = fmt.Errorf("the source of volume %s is lost: %s", id, err.Error()) // the volume itself exists
 	}
 	if err != nil {
 		return src, 0, err
@@ -97,7 +101,7 @@ func (s *Store) sourceWithin(id api.VolumeID, m *volumeMeta, file string, room i
 	return *base, deep + len(chain), nil
 }
 
-// origin is what the volume is made from and reads; nil: nothing.
+// origin returns what the volume is created from and reads; nil: nothing.
 func (s *Store) origin(m *volumeMeta, room int) (src *sds.Source, deep int, err error) {
 	switch {
 	case m.Standalone:
@@ -119,7 +123,7 @@ func (s *Store) origin(m *volumeMeta, room int) (src *sds.Source, deep int, err 
 	return nil, 0, nil
 }
 
-// snapshotOf finds a snapshot that is ready.
+// snapshotOf returns a snapshot that is ready.
 func (s *Store) snapshotOf(r sds.SnapshotRef) (*volumeMeta, *snapshotMeta, error) {
 	of, err := s.meta(r.Volume)
 	if err != nil {
@@ -135,7 +139,7 @@ func (s *Store) snapshotOf(r sds.SnapshotRef) (*volumeMeta, *snapshotMeta, error
 	return of, snap, nil
 }
 
-// size of the disk in a layer.
+// size returns the size of the disk in a layer.
 func (s *Store) size(id api.VolumeID, file string) (int64, error) {
 	f, err := os.Open(s.file(id, file))
 	if err != nil {
@@ -150,7 +154,7 @@ func (s *Store) size(id api.VolumeID, file string) (int64, error) {
 	return sds.VirtualBytes(head[:n])
 }
 
-// diskSecret is the id of the secret object that opens encrypted layers.
+// diskSecret is the ID of the secret object that opens encrypted layers.
 const diskSecret = "luks"
 
 func secrets(e *sds.Encryption) map[string][]byte {
@@ -160,13 +164,13 @@ func secrets(e *sds.Encryption) map[string][]byte {
 	return map[string][]byte{diskSecret: e.Passphrase}
 }
 
-// imageName is how qemu-img is told to open a source and nothing else.
+// imageName returns qemu-img's name for exactly the files of a source.
 func imageName(src sds.Source, readOnly bool) (string, error) {
 	raw, err := json.Marshal(src.BlockDev(readOnly, diskSecret, ""))
 	return "json:" + string(raw), err
 }
 
-// opens refuses a key that does not open the layer.
+// opens returns an error for a key that does not open the layer.
 func (s *Store) opens(ctx context.Context, id api.VolumeID, m *volumeMeta, file string, a sds.Access) error {
 	if err := a.CheckKey(id, m.Encrypted); err != nil || !m.Encrypted {
 		return err
@@ -175,7 +179,7 @@ func (s *Store) opens(ctx context.Context, id api.VolumeID, m *volumeMeta, file 
 	if err != nil {
 		return err
 	}
-	// The cheapest of all that need the key; a machine may have it open.
+	// The cheapest command that requires the key; a machine may have it open.
 	_, err = qemuimg.Own(ctx, secrets(a.Encryption), "snapshot", "-l", "-U", name)
 	return wrongKey(id, err)
 }

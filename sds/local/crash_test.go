@@ -18,7 +18,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// crashDir in the environment makes this binary the victim of TestKill.
+// crashDir is the environment variable that makes this binary the victim of
+// TestKill.
 const crashDir = "BASALT_TEST_CRASH_DIR"
 
 func TestMain(m *testing.M) {
@@ -37,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// victim makes and deletes images and volumes until it is killed. It prints
-// what it was told is done.
+// victim creates and deletes images and volumes until it is killed. It prints
+// what has been done.
 func victim(dir string) {
 	s, err := Open(Options{Dir: dir})
 	if err != nil {
@@ -70,8 +71,8 @@ func victim(dir string) {
 	}
 }
 
-// Killed at any moment, the store has everything that it said was done, whole,
-// and nothing that is half.
+// TestKill checks that a store that is killed at any moment has everything
+// whose completion was reported, complete, and nothing incomplete.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes for some seconds")
@@ -91,28 +92,28 @@ func TestKill(t *testing.T) {
 		}
 		said, line := make(chan string, 1), make(chan struct{}, 1000)
 		go func() { said <- readLines(out, line) }()
-		for range rand.IntN(6) { // things that are done
+		for range rand.IntN(6) { // completed operations
 			<-line
 		}
-		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond) // to be anywhere in the next
+		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond) // to be at any point of the next
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		text := <-said
 		_ = cmd.Wait()
 		if strings.Contains(text, "failed") {
-			t.Fatalf("before it was killed: %s", text)
+			t.Fatalf("the victim failed before it was killed: %s", text)
 		}
 		checkStore(t, dir, text)
 		done += strings.Count(text, "done")
 	}
 	if done == 0 {
-		t.Error("every victim was killed before it had done anything: this test has seen nothing")
+		t.Error("every victim was killed before its first operation, so this test proves nothing")
 	}
 }
 
-// readLines reads to the end and tells of each line; at the end it tells for
-// ever.
+// readLines reads to the end and sends for each line; it closes the channel at
+// the end.
 func readLines(from io.Reader, line chan struct{}) string {
 	defer close(line)
 	var all strings.Builder
@@ -124,16 +125,16 @@ func readLines(from io.Reader, line chan struct{}) string {
 		}
 		select {
 		case line <- struct{}{}:
-		default: // nobody counts that far
+		default: // the receiver needs no more
 		}
 	}
 }
 
-// checkStore opens what a killed process left and compares it with what that
-// process had said.
+// checkStore opens the store of a killed process and compares it with what the
+// process had reported.
 func checkStore(t *testing.T, dir, said string) {
 	t.Helper()
-	s := open(t, Options{Dir: dir}) // whose clean-up looks for leftovers
+	s := open(t, Options{Dir: dir}) // its clean-up checks for leftovers
 	defer s.Close()
 	there := map[string]bool{}
 	imgs, err := s.Images(t.Context())
@@ -143,7 +144,7 @@ func checkStore(t *testing.T, dir, said string) {
 	for _, img := range imgs {
 		there[string(img.ID)] = true
 		if got, err := os.ReadFile(img.Path); err != nil || !bytes.Equal(got, drivertest.Raw(mib)) {
-			t.Errorf("image %s is not whole (%v)", img.ID, err)
+			t.Errorf("image %s is incomplete (%v)", img.ID, err)
 		}
 	}
 	vols, err := s.Volumes(t.Context())
@@ -153,10 +154,10 @@ func checkStore(t *testing.T, dir, said string) {
 	for _, v := range vols {
 		there[string(v.ID)] = true
 		if v.SizeBytes != mib && v.SizeBytes != 3*mib || !there[string(v.Image)] {
-			t.Errorf("volume %+v", v)
+			t.Errorf("volume = %+v, want %d or %d bytes and an existing image", v, mib, 3*mib)
 		}
 		if out, err := exec.Command("qemu-img", "check", "-q", v.Source.Path).CombinedOutput(); err != nil {
-			t.Errorf("volume %s: %v: %s", v.ID, err, out)
+			t.Errorf("qemu-img check of volume %s: %v: %s", v.ID, err, out)
 		}
 	}
 	want := map[string]bool{}
@@ -169,14 +170,14 @@ func checkStore(t *testing.T, dir, said string) {
 		case "done":
 			want[id] = true
 		case "deleting":
-			delete(want, id) // it may be there, or not
+			delete(want, id) // it may exist or not
 		case "deleted":
 			want[id] = false
 		}
 	}
 	for id, be := range want {
 		if there[id] != be {
-			t.Errorf("%s: there %v, although the process had said otherwise", id, there[id])
+			t.Errorf("%s exists: %v, want %v as reported", id, there[id], be)
 		}
 	}
 }

@@ -20,17 +20,17 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// crowdNode in the environment, with crashDir, makes this binary one of the
-// nodes of TestCrowd.
+// crowdNode is the environment variable that, with crashDir, makes this binary
+// one of the nodes of TestCrowd.
 const crowdNode = "BASALT_TEST_CROWD_NODE"
 
 const (
-	claimed     = api.VolumeID("vol-claimed") // what all fight for
+	claimed     = api.VolumeID("vol-claimed") // claimed by all nodes
 	crowdImages = 3
 )
 
-// member of the crowd does everything at once until it is killed, and prints
-// what it was told is done.
+// member performs all operations at random until it is killed, and prints what
+// has been done.
 func member(dir, node string) {
 	s, err := Open(Options{Dir: dir, Shared: true, LeftoverAge: 100 * time.Millisecond})
 	if err != nil {
@@ -49,7 +49,7 @@ type crowdMember struct {
 	name string
 }
 
-// must ends the process with a word when err is none of the codes.
+// must ends the process with a message if err is none of the codes.
 func (m *crowdMember) must(what string, err error, codes ...api.Code) {
 	for _, c := range codes {
 		if err != nil && api.CodeOf(err) == c {
@@ -66,10 +66,10 @@ func (m *crowdMember) step(i int) {
 	ctx := context.Background()
 	img := api.ImageID(fmt.Sprintf("img-%d", rand.IntN(crowdImages)))
 	_, err := m.s.ImportImage(ctx, sds.ImageImport{ID: img, Format: sds.Raw, Content: bytes.NewReader(drivertest.Raw(mib))})
-	m.must("import", err, api.CodeNotFound) // deleted between its making and its reading
+	m.must("import", err, api.CodeNotFound) // deleted between its creation and the query
 	mine := api.VolumeID(fmt.Sprintf("vol-%s-%d", m.name, i))
 	_, err = m.s.CreateVolume(ctx, sds.VolumeCreate{ID: mine, Image: img})
-	m.must("create", err, api.CodeNotFound) // the image is gone again
+	m.must("create", err, api.CodeNotFound) // the image was deleted again
 	if err == nil {
 		fmt.Println("done", mine)
 		_, err = m.s.ResizeVolume(ctx, mine, 3*mib, sds.Access{})
@@ -84,7 +84,7 @@ func (m *crowdMember) step(i int) {
 	_, err = m.s.RecreateVolume(ctx, sds.VolumeCreate{ID: common, SizeBytes: mib, Epoch: int64(i)})
 	m.must("recreate", err, api.CodeState, api.CodeNotFound)
 	if rand.IntN(4) == 0 {
-		m.must("delete common", m.s.DeleteVolume(ctx, common), api.CodeInUse) // its maker was killed and qemu-img dies now
+		m.must("delete common", m.s.DeleteVolume(ctx, common), api.CodeInUse) // its creator was killed and qemu-img is ending
 	}
 	if rand.IntN(3) == 0 {
 		m.must("delete image", m.s.DeleteImage(ctx, img), api.CodeInUse)
@@ -105,9 +105,9 @@ func (m *crowdMember) claim(ctx context.Context) {
 	}
 }
 
-// Four nodes on one pool, killed and frozen at any moment: what they were told
-// is done is there, nothing is half, no image is missing under a volume, and
-// no epoch of a volume has two owners.
+// TestCrowd runs four nodes on one pool, killed and frozen at any moment: what
+// was reported as done exists, nothing is incomplete, no volume lacks its
+// image, and no epoch of a volume has two owners.
 func TestCrowd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes for some seconds")
@@ -129,13 +129,13 @@ func TestCrowd(t *testing.T) {
 	for round := 1; round <= 24; round++ {
 		i := rand.IntN(len(running))
 		p := running[i]
-		if rand.IntN(5) > 0 { // or while it begins
-			p.words(t, 1+rand.IntN(4)) // of work
+		if rand.IntN(5) > 0 { // otherwise while it starts
+			p.words(t, 1+rand.IntN(4)) // of operations
 		}
-		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond) // to be anywhere in the next
+		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond) // to be at any point of the next
 		if round%3 == 0 {
 			p.signal(t, syscall.SIGSTOP)
-			time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond) // of a frozen node
+			time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond) // while the node is frozen
 			p.signal(t, syscall.SIGCONT)
 			continue
 		}
@@ -151,7 +151,7 @@ func TestCrowd(t *testing.T) {
 type process struct {
 	node string
 	cmd  *exec.Cmd
-	said chan string // all of it, at its end
+	said chan string // the whole output, when it has ended
 	line chan struct{}
 }
 
@@ -174,18 +174,18 @@ func startMember(t *testing.T, dir, node string) *process {
 	return p
 }
 
-// words waits until it has said so many lines more.
+// words waits until the process has printed n more lines.
 func (p *process) words(t *testing.T, n int) {
 	t.Helper()
 	for len(p.line) > 0 {
-		<-p.line // of before
+		<-p.line // earlier lines
 	}
 	limit := patience.After(time.Minute)
 	for range n {
 		select {
 		case <-p.line:
 		case <-limit:
-			t.Fatalf("%s does nothing for a minute", p.node)
+			t.Fatalf("%s printed nothing for a minute", p.node)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (p *process) words(t *testing.T, n int) {
 func (p *process) signal(t *testing.T, sig syscall.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(sig); err != nil {
-		t.Fatalf("%s: %v: %s", p.node, err, <-p.said)
+		t.Fatalf("send %v to %s: %v: %s", sig, p.node, err, <-p.said)
 	}
 }
 
@@ -204,7 +204,7 @@ func (p *process) kill(t *testing.T) string {
 	_ = p.cmd.Wait()
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "failed") {
-			t.Errorf("%s, before it was killed: %s", p.node, line)
+			t.Errorf("%s failed before it was killed: %s", p.node, line)
 		}
 	}
 	return text
@@ -212,18 +212,18 @@ func (p *process) kill(t *testing.T) string {
 
 func checkCrowd(t *testing.T, dir string, said map[string]string) {
 	t.Helper()
-	// A new node sweeps what all the dead ones left, once it is old enough.
+	// A new node sweeps what all dead ones left, once it is old enough.
 	swept, err := Open(Options{Dir: dir, Shared: true, LeftoverAge: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := swept.Close(); err != nil {
-		t.Error(err)
+		t.Errorf("Close: %v", err)
 	}
 	s := open(t, Options{Dir: dir, Shared: true})
 	for _, pattern := range []string{"*/.new-*", "*/.old-*"} {
 		if left, _ := filepath.Glob(filepath.Join(dir, pattern)); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
+			t.Errorf("left behind: %v, want nothing", left)
 		}
 	}
 	there := map[string]bool{}
@@ -234,7 +234,7 @@ func checkCrowd(t *testing.T, dir string, said map[string]string) {
 	for _, img := range imgs {
 		there[string(img.ID)] = true
 		if got, err := os.ReadFile(img.Path); err != nil || !bytes.Equal(got, drivertest.Raw(mib)) {
-			t.Errorf("image %s is not whole (%v)", img.ID, err)
+			t.Errorf("image %s is incomplete (%v)", img.ID, err)
 		}
 	}
 	vols, err := s.Volumes(t.Context())
@@ -244,10 +244,10 @@ func checkCrowd(t *testing.T, dir string, said map[string]string) {
 	for _, v := range vols {
 		there[string(v.ID)] = true
 		if v.Image != "" && !there[string(v.Image)] {
-			t.Errorf("volume %s has lost its image %s", v.ID, v.Image)
+			t.Errorf("image %s of volume %s does not exist", v.Image, v.ID)
 		}
 		if out, err := exec.Command("qemu-img", "check", "-q", v.Source.Path).CombinedOutput(); err != nil {
-			t.Errorf("volume %s: %v: %s", v.ID, err, out)
+			t.Errorf("qemu-img check of volume %s: %v: %s", v.ID, err, out)
 		}
 	}
 	want, owners, done, top := map[string]bool{}, map[int64]string{}, 0, int64(1)
@@ -271,7 +271,7 @@ func checkCrowd(t *testing.T, dir string, said map[string]string) {
 				}
 				name, _, _ := strings.Cut(node, ".")
 				if other, ok := owners[epoch]; ok && other != name {
-					t.Errorf("epoch %d belongs to %s and to %s", epoch, other, name)
+					t.Errorf("epoch %d was claimed by %s and by %s, want one owner", epoch, other, name)
 				}
 				owners[epoch], top = name, max(top, epoch)
 			}
@@ -279,16 +279,17 @@ func checkCrowd(t *testing.T, dir string, said map[string]string) {
 	}
 	for id, be := range want {
 		if there[id] != be {
-			t.Errorf("%s: there %v, although its node had said otherwise", id, there[id])
+			t.Errorf("%s exists: %v, want %v as reported", id, there[id], be)
 		}
 	}
-	// A claim of which the node did not live to hear may stand above all.
+	// The highest claim may be one whose node was killed before it could report
+	// it.
 	owner, err := s.Owner(t.Context(), claimed)
 	if err != nil || owner.Epoch < top || owner.Epoch == top && string(owner.Node) != owners[top] {
-		t.Errorf("owner %+v, %v; the last that was told so is %s in epoch %d", owner, err, owners[top], top)
+		t.Errorf("Owner = %+v, %v, want at least the last reported one, %s in epoch %d", owner, err, owners[top], top)
 	}
 	if done < 20 || len(owners) < 20 {
-		t.Errorf("%d volumes and %d claims: this test has seen nothing", done, len(owners))
+		t.Errorf("%d volumes and %d claims, want at least 20 each: this test proves nothing", done, len(owners))
 	}
 	t.Logf("%d volumes, %d claims, %d processes", done, len(owners), len(said))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // ExportImage implements sds.Driver. An image that is deleted meanwhile stays
-// readable to its end here; over NFS the reader gets an error.
+// readable to its end on this node; over NFS the reader gets an error.
 func (s *Store) ExportImage(ctx context.Context, id api.ImageID) (io.ReadSeekCloser, sds.Image, error) {
 	img, err := s.Image(ctx, id)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds/imagefile"
 )
 
-// imageMeta is kept beside an image's disk.
+// imageMeta is the metadata of an image, stored beside its disk.
 type imageMeta struct {
 	Version      int        `json:"version"` // 1
 	Format       sds.Format `json:"format"`
@@ -31,8 +31,8 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 	if err := s.begin(ctx); err != nil {
 		return sds.Image{}, err
 	}
-	// Nothing is locked between hosts for as long as an import takes: of two
-	// that import the same, the slower throws its copy away.
+	// There is no lock between nodes for the duration of an import: of two nodes
+	// that import the same image, the slower discards its copy.
 	unlock, err := s.locks.Lock(ctx, images+"/"+string(in.ID), here)
 	if err != nil {
 		return sds.Image{}, err
@@ -56,8 +56,8 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 	return s.image(in.ID)
 }
 
-// image reads what is kept. The image's lock is held, or the answer may be
-// stale.
+// image reads the metadata of an image. Unless the image's lock is held, the
+// result may be stale.
 func (s *Store) image(id api.ImageID) (sds.Image, error) {
 	var m imageMeta
 	found, err := s.readMeta(images, string(id), &m)
@@ -96,7 +96,7 @@ func (s *Store) Images(ctx context.Context) ([]sds.Image, error) {
 		switch {
 		case err == nil:
 			all = append(all, img)
-		case api.CodeOf(err) != api.CodeNotFound: // deleted meanwhile
+		case api.CodeOf(err) != api.CodeNotFound: // not_found: deleted meanwhile
 			return nil, err
 		}
 	}
@@ -114,7 +114,7 @@ func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
 	}
 	defer unlock()
 	if s.pool != "" {
-		if _, err := s.clock(volumes); err != nil { // for a list that is fresh
+		if _, err := s.clock(volumes); err != nil { // so that the list is up to date
 			return err
 		}
 	}

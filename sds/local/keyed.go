@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// keyed is one lock per object, made when wanted and forgotten when free. The
-// zero value is ready.
+// keyed is one lock per object, created on demand and removed when it is free.
+// The zero value is ready to use.
 type keyed struct {
 	mu   sync.Mutex
 	held map[string]*entry

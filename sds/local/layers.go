@@ -10,17 +10,18 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// volumeMeta is kept beside a volume's disks. Sizes stand in the qcow2 headers
-// only.
+// volumeMeta is the metadata of a volume, stored beside its disks. Sizes are
+// only in the qcow2 headers.
 //
-// A volume is a tree of layers, each a file that has what its guest wrote over
-// the layer below it. Disk is the only one that anybody writes to; the others
-// are frozen, and there because a snapshot names them or because something
+// A volume is a tree of layers, each a file with what its guest wrote over the
+// layer below it. Disk is the only one that is written to; the others are
+// frozen, and exist because a snapshot names them or because another layer is
+// above them.
 // stands on them.
 type volumeMeta struct {
-	Version    int         `json:"version"` // 1; 2 since there are Disk, Epoch and Standalone; 3 since Layers
+	Version    int         `json:"version"` // 1; 2 with Disk, Epoch and Standalone; 3 with Layers
 	Image      api.ImageID `json:"image,omitempty"`
-	Disk       string      `json:"disk,omitempty"` // file that counts; empty: "disk"
+	Disk       string      `json:"disk,omitempty"` // file that is written to; empty: "disk"
 	Epoch      int64       `json:"epoch,omitempty"`
 	Standalone bool        `json:"standalone,omitempty"`
 
@@ -29,8 +30,8 @@ type volumeMeta struct {
 	Rollbacks int64          `json:"rollbacks,omitempty"`
 	Layers    []layer        `json:"layers,omitempty"` // empty: Disk alone
 	Snapshots []snapshotMeta `json:"snapshots,omitempty"`
-	Files     int            `json:"files,omitempty"` // names of layers given so far
-	// Merging is written before a merge and taken away after it.
+	Files     int            `json:"files,omitempty"` // number of names of layers used so far
+	// Merging is written before a merge and removed after it.
 	Merging *merging `json:"merging,omitempty"`
 }
 
@@ -41,21 +42,21 @@ type snapshotRef struct {
 
 type layer struct {
 	File  string `json:"file"`
-	Below string `json:"below,omitempty"` // file; empty: what the volume is made from, or nothing
+	Below string `json:"below,omitempty"` // file; empty: what the volume is created from, or nothing
 }
 
 type snapshotMeta struct {
 	ID        api.SnapshotID `json:"id"`
-	File      string         `json:"file"` // layer that it keeps
+	File      string         `json:"file"` // layer with its content
 	SizeBytes int64          `json:"sizeBytes"`
 	CreatedAt time.Time      `json:"createdAt"`
-	// Making: a machine may still write to File, and was told to go over to
-	// Disk, which lies right above.
+	// Making: a machine may still write to File, and was told to switch to Disk,
+	// which is directly above.
 	Making bool `json:"making,omitempty"`
 }
 
-// merging Into the layer above it: Into gets what Child has, and then Child's
-// name.
+// merging is a merge of Child into the layer Into below it: Into gets the
+// content of Child, and then its name.
 type merging struct {
 	Child string `json:"child"`
 	Into  string `json:"into"`
@@ -63,7 +64,7 @@ type merging struct {
 
 const volumeVersion = 3
 
-// normal gives what older versions left out its value.
+// normal sets the values that older versions omit.
 func (m *volumeMeta) normal() {
 	if m.Disk == "" {
 		m.Disk = diskName
@@ -81,7 +82,7 @@ func (m *volumeMeta) ref() sds.SnapshotRef {
 	return sds.SnapshotRef{Volume: m.From.Volume, ID: m.From.ID}
 }
 
-// newFile names one more layer.
+// newFile returns the name of another layer.
 func (m *volumeMeta) newFile() string {
 	m.Files++
 	return fmt.Sprintf("%s.%d", diskName, m.Files)
@@ -96,7 +97,7 @@ func (m *volumeMeta) below(file string) string {
 	return ""
 }
 
-// chain of files from file down.
+// chain returns the files from file downwards.
 func (m *volumeMeta) chain(file string) []string {
 	var chain []string
 	for file != "" && len(chain) <= len(m.Layers) {
@@ -125,7 +126,7 @@ func (m *volumeMeta) snapshot(id api.SnapshotID) *snapshotMeta {
 	return nil
 }
 
-// making is the snapshot that is being made; nil: none is.
+// making returns the snapshot that is being created; nil: none.
 func (m *volumeMeta) making() *snapshotMeta {
 	for i := range m.Snapshots {
 		if m.Snapshots[i].Making {
@@ -139,7 +140,7 @@ func (m *volumeMeta) named(file string) bool {
 	return slices.ContainsFunc(m.Snapshots, func(s snapshotMeta) bool { return s.File == file })
 }
 
-// prune forgets the layers that neither the volume nor a snapshot reads.
+// prune removes the layers that neither the volume nor a snapshot reads.
 func (m *volumeMeta) prune() {
 	read := map[string]bool{}
 	for _, file := range m.chain(m.Disk) {
@@ -153,7 +154,8 @@ func (m *volumeMeta) prune() {
 	m.Layers = slices.DeleteFunc(m.Layers, func(l layer) bool { return !read[l.File] })
 }
 
-// mergeable pairs: a layer that is there only because one other stands on it.
+// mergeable returns the possible merges: of a layer that is only needed by one
+// layer above it.
 func (m *volumeMeta) mergeable() []merging {
 	var all []merging
 	for _, l := range m.Layers {
@@ -164,7 +166,7 @@ func (m *volumeMeta) mergeable() []merging {
 	return all
 }
 
-// mergedUp: into's file has child's content and its name.
+// mergedUp records that into's file has child's content and its name.
 func (m *volumeMeta) mergedUp(g merging) {
 	below := m.below(g.Into)
 	m.Layers = slices.DeleteFunc(m.Layers, func(l layer) bool { return l.File == g.Into })
@@ -176,7 +178,8 @@ func (m *volumeMeta) mergedUp(g merging) {
 	m.Merging = nil
 }
 
-// mergedDown: into has child's content, and what stood on child stands on into.
+// mergedDown records that into has child's content, and that layers above
+// child are above into.
 func (m *volumeMeta) mergedDown(g merging) {
 	m.Layers = slices.DeleteFunc(m.Layers, func(l layer) bool { return l.File == g.Child })
 	for i := range m.Layers {

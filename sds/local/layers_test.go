@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree of layers: each file with the one below it; the first is written to.
+// tree returns layers: pairs of a file and the one below it; disk is written
+// to.
 func tree(disk string, pairs ...string) *volumeMeta {
 	m := &volumeMeta{Disk: disk}
 	for i := 0; i < len(pairs); i += 2 {
@@ -16,7 +17,7 @@ func tree(disk string, pairs ...string) *volumeMeta {
 	return m
 }
 
-// with a snapshot of the file.
+// with adds a snapshot of the file.
 func (m *volumeMeta) with(file string) *volumeMeta {
 	m.Snapshots = append(m.Snapshots, snapshotMeta{ID: "snap-1", File: file})
 	return m
@@ -35,7 +36,7 @@ func TestMergeable(t *testing.T) {
 		"below what named": {tree("c", "c", "b", "b", "a", "a", "").with("b"), []merging{{"b", "a"}}},
 	} {
 		if diff := cmp.Diff(c.want, c.m.mergeable()); diff != "" {
-			t.Errorf("%s: (-want +got)\n%s", name, diff)
+			t.Errorf("mergeable of %s: mismatch (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -44,7 +45,7 @@ func TestPrune(t *testing.T) {
 	m := tree("d", "d", "a", "c", "b", "b", "a", "a", "").with("b")
 	m.prune()
 	if diff := cmp.Diff(tree("d", "d", "a", "b", "a", "a", "").Layers, m.Layers); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("layers after prune: mismatch (-want +got):\n%s", diff)
 	}
 }
 
@@ -52,16 +53,17 @@ func TestMerged(t *testing.T) {
 	up := tree("d", "d", "c", "c", "b", "b", "a", "a", "").with("c")
 	up.mergedUp(merging{Child: "c", Into: "b"})
 	if diff := cmp.Diff(tree("d", "d", "c", "c", "a", "a", "").Layers, up.Layers); diff != "" || up.Snapshots[0].File != "c" {
-		t.Errorf("up: (-want +got)\n%s", diff)
+		t.Errorf("layers after mergedUp: snapshot of %s, want c; mismatch (-want +got):\n%s", up.Snapshots[0].File, diff)
 	}
 	down := tree("d", "d", "c", "c", "b", "b", "a", "a", "").with("c")
 	down.mergedDown(merging{Child: "c", Into: "b"})
 	if diff := cmp.Diff(tree("d", "d", "b", "b", "a", "a", "").Layers, down.Layers); diff != "" || down.Snapshots[0].File != "b" {
-		t.Errorf("down: (-want +got)\n%s", diff)
+		t.Errorf("layers after mergedDown: snapshot of %s, want b; mismatch (-want +got):\n%s", down.Snapshots[0].File, diff)
 	}
 }
 
-// What versions 1 and 2 wrote is one layer; a chain that goes round has an end.
+// TestOldMeta checks that metadata of versions 1 and 2 is one layer, and that
+// a chain with a loop ends.
 func TestOldMeta(t *testing.T) {
 	for raw, disk := range map[string]string{
 		`{"version":1,"image":"img-1"}`:                          "disk",
@@ -75,10 +77,10 @@ func TestOldMeta(t *testing.T) {
 		}
 		m.normal()
 		if m.Disk != disk || len(m.Layers) != 1 || m.Layers[0].File != disk {
-			t.Errorf("%s: %+v", raw, m)
+			t.Errorf("metadata %s = %+v, want the one layer %s", raw, m, disk)
 		}
 	}
 	if got := tree("a", "a", "b", "b", "a").chain("a"); len(got) > 3 {
-		t.Errorf("%v", got)
+		t.Errorf("chain with a loop = %v, want at most 3 files", got)
 	}
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// crashLayers in the environment, with crashDir, makes this binary walk once
-// through the life of a volume's snapshots.
+// crashLayers is the environment variable that, with crashDir, makes this
+// binary run layerWalk once.
 const crashLayers = "BASALT_TEST_LAYERS"
 
 // layerWalk changes the layers of a volume that has the snapshots snap-1 and
-// snap-2. It may be walked again, wherever the walk before ended.
+// snap-2. It can be repeated, wherever an earlier run ended.
 func layerWalk(ctx context.Context, s *Store) error {
 	none := sds.Access{}
 	err := s.DeleteSnapshot(ctx, "vol-1", "snap-1", none)
@@ -63,9 +63,9 @@ func layerWalkAndExit(dir string) {
 	os.Exit(0)
 }
 
-// Killed at every call that changes what a volume's layers are: each snapshot
-// that is left shows what it kept, the volume what it ought to, and whoever
-// goes on comes to the end with one layer.
+// TestKillAtEveryLayer kills the process at every call that changes a volume's
+// layers: each remaining snapshot must have its content, the volume the
+// expected one, and a repetition must end with one layer.
 func TestKillAtEveryLayer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills some dozen processes")
@@ -93,22 +93,22 @@ func TestKillAtEveryLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, call := range []string{"renameat", "fsync"} {
-		// A process that is killed loses nothing that it has not synced: the calls
-		// of fsync only stand for what is between renames. One in three stands for
-		// the others where it has to be quick.
+		// A killed process loses nothing that it has not synced: the calls of fsync
+		// only represent points between renames. In short runs, one in three
+		// suffices.
 		killed, step, stride := 0, 1, 1
 		if call == "fsync" && !testlayer.Long() {
 			step, stride = 1+rand.IntN(3), 3
 		}
 		for ; !layerWalkKilled(t, from, call, step); step += stride {
 			if killed++; killed > 100 {
-				t.Fatalf("%s: the walk never ends", call)
+				t.Fatalf("layerWalk did not end after %d kills at %s", killed, call)
 			}
 		}
 		if killed < 5 {
-			t.Errorf("%s: killed %d times: this test has seen nothing", call, killed)
+			t.Errorf("killed %d times at %s, want at least 5: this test proves nothing", killed, call)
 		}
-		t.Logf("%s: killed %d times", call, killed)
+		t.Logf("killed %d times at %s", killed, call)
 	}
 }
 
@@ -123,19 +123,19 @@ func layerWalkKilled(t *testing.T, from, call string, step int) (walked bool) {
 	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashLayers+"=1")
 	out, _ := cmd.CombinedOutput()
 	if step == 1 && strings.Contains(string(out), "ptrace") {
-		t.Skipf("host: strace does not work here: %s", out)
+		t.Skipf("host: strace cannot trace: %s", out)
 	}
 	what := fmt.Sprintf("%s %d", call, step)
 	s := open(t, Options{Dir: dir})
 	defer s.Close()
 	checkLayers(t, what, s)
 	if err := layerWalk(t.Context(), s); err != nil {
-		t.Errorf("%s: the next walk: %v", what, err)
+		t.Errorf("%s: repeat layerWalk: %v", what, err)
 	}
 	checkLayers(t, what+", at the end", s)
 	files, err := os.ReadDir(filepath.Join(dir, "volumes", "vol-1"))
 	if err != nil || len(files) != 2 {
-		t.Errorf("%s: more than a disk and its metadata: %v, %v", what, files, err)
+		t.Errorf("%s: files of the volume = %v, %v, want a disk and its metadata", what, files, err)
 	}
 	return strings.HasSuffix(string(out), "walked\n")
 }
@@ -145,43 +145,43 @@ func checkLayers(t *testing.T, what string, s *Store) {
 	q := drivertest.QEMU{}
 	v, err := s.Volume(t.Context(), "vol-1")
 	if err != nil {
-		t.Fatalf("%s: %v", what, err)
+		t.Fatalf("%s: Volume: %v", what, err)
 	}
 	want := []byte{0x33}
 	if v.Rollbacks == 1 {
 		want[0] = 0x22
 	}
 	if err := q.Holds(v.Source, nil, want, 0, mib/2); err != nil {
-		t.Errorf("%s: the volume, rolled back %d times: %v", what, v.Rollbacks, err)
+		t.Errorf("%s: content of the volume after %d rollbacks: %v", what, v.Rollbacks, err)
 	}
 	snapshots, err := s.Snapshots(t.Context(), "vol-1")
 	if err != nil {
-		t.Fatalf("%s: %v", what, err)
+		t.Fatalf("%s: Snapshots: %v", what, err)
 	}
 	for _, snap := range snapshots {
 		r, err := s.OpenForReading(t.Context(), "vol-1", snap.ID)
 		if err != nil {
-			t.Fatalf("%s: %s: %v", what, snap.ID, err)
+			t.Fatalf("%s: OpenForReading of %s: %v", what, snap.ID, err)
 		}
 		kept := byte(0x22)
 		if snap.ID == "snap-1" {
 			kept = 0x11
 		}
 		if err := errors.Join(q.Holds(r.Source, nil, []byte{kept}, 0, mib/2), r.Close()); err != nil {
-			t.Errorf("%s: %s: %v", what, snap.ID, err)
+			t.Errorf("%s: content of %s: %v", what, snap.ID, err)
 		}
 	}
 	all, err := s.Volumes(t.Context())
 	if err != nil {
-		t.Errorf("%s: %v", what, err)
+		t.Errorf("%s: Volumes: %v", what, err)
 	}
 	for _, clone := range all {
 		if clone.ID == "vol-2" {
 			if !slices.ContainsFunc(snapshots, func(s sds.Snapshot) bool { return s.ID == "snap-3" }) {
-				t.Errorf("%s: a clone without its snapshot", what)
+				t.Errorf("%s: snapshot snap-3 of the clone does not exist", what)
 			}
 			if err := q.Holds(clone.Source, nil, []byte{0x22}, 0, mib/2); err != nil {
-				t.Errorf("%s: the clone: %v", what, err)
+				t.Errorf("%s: content of the clone: %v", what, err)
 			}
 		}
 	}

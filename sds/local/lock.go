@@ -14,30 +14,31 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// locker is one lock per object: among the goroutines of this process, and,
-// where file is set, among all processes on all hosts that have the pool open.
+// locker is one lock per object: between the goroutines of this process, and,
+// if file is set, between all processes on all nodes that have the pool open.
 //
-// All locks of a pool are bytes of one file, the place of each made from its
-// key: no lock leaves a file behind. They are open-file-description locks,
-// which end with their holder (over NFS: when the server gives the holder's
-// lease up).
+// All locks of a pool are bytes of one file, at offsets derived from their
+// keys: locks leave no files behind. They are open-file-description locks,
+// which end with their holder (over NFS: when the server ends the holder's
+// lease).
 type locker struct {
 	keyed keyed
 	file  string // empty: the store is not shared
-	// patience with other hosts, which hold a lock for a moment only.
+	// patience is how long to wait for other nodes, which hold a lock only
+	// briefly.
 	patience time.Duration
 }
 
-// reach of a lock.
+// reach is the kind of a lock.
 type reach int
 
 const (
-	// here: only among this process's goroutines; for what needs no lock
-	// between hosts.
+	// here locks only between this process's goroutines, for what needs no lock
+	// between nodes.
 	here reach = iota
-	// among: shared with others that hold it so, on other hosts.
+	// among locks shared with other holders of the same kind, on other nodes.
 	among
-	// alone: nobody else on any host.
+	// alone locks exclusively between all nodes.
 	alone
 )
 
@@ -46,8 +47,8 @@ const (
 	lockPoll = 200 * time.Millisecond
 )
 
-// Lock waits for key until ctx ends, and for other hosts no longer than
-// its patience lasts; unlock must be called once.
+// Lock waits for key until ctx ends, and for other nodes at most for its
+// patience; unlock must be called once.
 func (l *locker) Lock(ctx context.Context, key string, how reach) (unlock func(), err error) {
 	free, err := l.keyed.Lock(ctx, key)
 	if err != nil || l.file == "" || how == here {
@@ -57,8 +58,8 @@ func (l *locker) Lock(ctx context.Context, key string, how reach) (unlock func()
 	if how == among {
 		kind = unix.F_RDLCK
 	}
-	// One open file for each lock: locks of one open file do not exclude each
-	// other.
+	// Open the file for each lock: locks of one open file description do not
+	// exclude each other.
 	f, err := os.OpenFile(l.file, os.O_RDWR, 0)
 	if err == nil {
 		err = l.wait(ctx, f, key, kind)
@@ -71,8 +72,8 @@ func (l *locker) Lock(ctx context.Context, key string, how reach) (unlock func()
 		return nil, explain(err)
 	}
 	return func() {
-		// Said and not left to Close: a child between fork and exec has the file
-		// open too.
+		// Unlock explicitly, because a child between fork and exec has the file open
+		// too.
 		_ = setLock(f, key, unix.F_UNLCK)
 		_ = f.Close()
 		free()
@@ -100,7 +101,8 @@ func (l *locker) wait(ctx context.Context, f *os.File, key string, kind int16) e
 
 var errLocked = errors.New("the lock is held by another process")
 
-// setLock locks or unlocks key's byte of f at once, or says errLocked.
+// setLock locks or unlocks key's byte of f without waiting, or returns
+// errLocked.
 func setLock(f *os.File, key string, kind int16) error {
 	sum := sha256.Sum256([]byte(key))
 	lk := unix.Flock_t{Type: kind, Start: int64(binary.BigEndian.Uint64(sum[:]) >> 2), Len: 1}

@@ -14,24 +14,25 @@ import (
 	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
 
-// tidy merges the layers that no snapshot names any more with what stands on
-// them, where that can be done now. What cannot is left for the next time: it
-// takes room and harms nothing.
+// tidy merges the layers that no snapshot names any more with the layers above
+// them, where that is possible now. The others are left for the next call:
+// they only take up space.
 //
-// A merge writes the child's content, which is the smaller as a rule, into the
-// layer below it. The child shows the same before, during and after that.
+// A merge writes the child's content, which is usually smaller, into the layer
+// below it. The child has the same content before, during and after the merge.
 //
-//	nobody has either open: qemu-img does it, then the lower file gets the
-//	  child's name, so that whatever stands on the child, clones in other
-//	  volumes too, need not hear of it
-//	nobody has either open, and a clone reads them: the same with copies of both
-//	  files, as the clone's machine may start at any moment, also on another
-//	  node, and cannot open what qemu-img writes to
-//	a machine has both below what it writes to: it does it itself, and what
-//	  stands on the child names the lower file from then on, which must be the
-//	  machine's own layer and no clone
-//	the child is what a machine writes to: later. The machine would go over
-//	  to the lower file, and after a crash nobody could tell which one counts
+//	neither is open: qemu-img merges them, then the lower file gets the
+//	  child's name, so that the layers above the child, also those of clones in
+//	  other volumes, need no change
+//	neither is open, and a clone reads them: the same with copies of both
+//	  files, because the clone's machine may start at any moment, also on
+//	  another node, and cannot open what qemu-img writes to
+//	a machine has both open below the layer that it writes to: the machine
+//	  merges them, and the layer above the child names the lower file from then
+//	  on; the machine must be the volume's own, and not that of a clone
+//	the child is the layer that a machine writes to: later. The machine would
+//	  switch to the lower file, and after a crash it would be unknown which one
+//	  counts
 func (s *Store) tidy(ctx context.Context, id api.VolumeID, m *volumeMeta, a sds.Access) error {
 	for progress := true; progress; {
 		progress = false
@@ -42,7 +43,7 @@ func (s *Store) tidy(ctx context.Context, id api.VolumeID, m *volumeMeta, a sds.
 			}
 			if done {
 				progress = true
-				break // the pairs are others now
+				break // the pairs have changed
 			}
 		}
 	}
@@ -77,8 +78,8 @@ func (s *Store) merge(ctx context.Context, id api.VolumeID, m *volumeMeta, g mer
 
 // mergeAside merges copies of the two files, which stay readable all the time.
 // It is done when a file with the content of both has the child's name: before
-// and after that the chain shows the same, so that a crash needs no repair but
-// to remove the copies (prune).
+// and after that the chain has the same content, so after a crash only the
+// copies must be removed (prune).
 func (s *Store) mergeAside(ctx context.Context, id api.VolumeID, m *volumeMeta, g merging, a sds.Access) (done bool, err error) {
 	top, _, err := s.source(id, m, g.Child)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *Store) mergeAside(ctx context.Context, id api.VolumeID, m *volumeMeta, 
 	}
 	top.Path, top.Backing.Path = child+".copy", into+".copy"
 	defer func() {
-		_ = os.Remove(top.Path) // what stays after a crash, prune removes
+		_ = os.Remove(top.Path) // after a crash, prune removes the copies
 		_ = os.Remove(top.Backing.Path)
 	}()
 	name, err := imageName(top, false)
@@ -107,8 +108,8 @@ func (s *Store) mergeAside(ctx context.Context, id api.VolumeID, m *volumeMeta, 
 		return false, err
 	}
 	for _, file := range []string{child, into} {
-		// A machine that has them open on another node may lose them with their
-		// names (NFS).
+		// A machine that has them open on another node may lose them when their
+		// names are replaced (NFS).
 		free, ok, err := seize(file)
 		if err != nil || !ok {
 			return false, err
@@ -139,8 +140,8 @@ func (s *Store) fits(ctx context.Context, files ...string) (bool, error) {
 	return err == nil, err
 }
 
-// copyFile makes to, with the content of from; without copying it where the file
-// system can (copy_file_range(2)).
+// copyFile creates to with the content of from, without copying it if the file
+// system supports that (copy_file_range(2)).
 func copyFile(ctx context.Context, from, to string) (err error) {
 	src, err := os.Open(from)
 	if err != nil {
@@ -157,7 +158,7 @@ func copyFile(ctx context.Context, from, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
 	for {
-		const step = 64 << 20 // bytes between two looks at ctx
+		const step = 64 << 20 // bytes between two checks of ctx
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -179,8 +180,8 @@ func (s *Store) mergeOffline(ctx context.Context, id api.VolumeID, m *volumeMeta
 	if err != nil {
 		return err
 	}
-	// What follows is repeated from the beginning after a crash, until the
-	// rename is done.
+	// After a crash the following is repeated from the start, until the rename is
+	// done.
 	m.Merging = &g
 	if err := s.keep(id, m); err != nil {
 		return err
@@ -202,9 +203,8 @@ func (s *Store) mergeOffline(ctx context.Context, id api.VolumeID, m *volumeMeta
 	return s.keep(id, m)
 }
 
-// clonedThrough reports whether a clone reads the layer. Clones that stand on
-// layers below it are not in the way: what is merged lies above all that they
-// read.
+// clonedThrough reports whether a clone reads the layer. Clones of layers
+// below it do not matter: the merged layer is above all that they read.
 func (s *Store) clonedThrough(id api.VolumeID, m *volumeMeta, file string) (bool, error) {
 	for i := range m.Snapshots {
 		if !slices.Contains(m.chain(m.Snapshots[i].File), file) {
@@ -223,7 +223,7 @@ func (s *Store) mergeLive(ctx context.Context, id api.VolumeID, m *volumeMeta, g
 		return false, nil
 	}
 	if top, err := busy(s.file(id, m.Disk)); err != nil || !top {
-		return false, err // a clone's machine has them open, and not the volume's
+		return false, err // the machine of a clone has them open, and not the volume's
 	}
 	if read, err := s.clonedThrough(id, m, g.Child); err != nil || read {
 		return false, err // a clone's machine may have both files open

@@ -12,12 +12,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// checkMount refuses a mount whose locks stay on this host: two nodes would
-// each hold the lock that only one may have. What cannot be found out passes.
+// checkMount returns an error for a mount with local locks: two nodes could
+// both hold an exclusive lock. If it cannot determine the mount, it returns
+// nil.
 func checkMount(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil // openPool says what is wrong
+		return nil // openPool returns the error
 	}
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -32,8 +33,8 @@ func checkMount(dir string) error {
 	return nil
 }
 
-// localLocks is the option that keeps locks on this host; empty: none is known
-// to. See nfs(5).
+// localLocks returns the option that makes locks local to this node; empty:
+// none. See nfs(5).
 func localLocks(fs string, options []string) string {
 	if fs != "nfs" && fs != "nfs4" {
 		return ""
@@ -46,8 +47,8 @@ func localLocks(fs string, options []string) string {
 	return ""
 }
 
-// mountOf says of which type the file system is that dir lies in, and its
-// options. The format is that of proc_pid_mountinfo(5).
+// mountOf returns the type and the options of the file system that contains
+// dir. The format is that of proc_pid_mountinfo(5).
 func mountOf(mountinfo io.Reader, dir string) (fs string, options []string) {
 	best := -1
 	for lines := bufio.NewScanner(mountinfo); lines.Scan(); {
@@ -57,7 +58,7 @@ func mountOf(mountinfo io.Reader, dir string) (fs string, options []string) {
 			continue
 		}
 		point := strings.TrimSuffix(unescape(fields[4]), "/")
-		// The later of two mounts on one point hides the other.
+		// The later of two mounts on one mount point hides the other.
 		if len(point) >= best && (dir == point || strings.HasPrefix(dir, point+"/")) {
 			best, fs, options = len(point), rest[0], strings.Split(rest[2], ",")
 		}
@@ -65,7 +66,7 @@ func mountOf(mountinfo io.Reader, dir string) (fs string, options []string) {
 	return fs, options
 }
 
-// unescape undoes the kernel's \040 for spaces and the like.
+// unescape decodes the kernel's octal escapes, such as \040 for a space.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -27,11 +27,11 @@ func TestLocksThatStayLocal(t *testing.T) {
 	} {
 		fs, options := mountOf(strings.NewReader(mountinfo), dir)
 		if why := localLocks(fs, options); fs != want.fs || why != want.why {
-			t.Errorf("%s: %s, %q", dir, fs, why)
+			t.Errorf("file system of %s = %s with local locks %q, want %s and %q", dir, fs, why, want.fs, want.why)
 		}
 	}
 	if err := checkMount(t.TempDir()); err != nil {
-		t.Errorf("this host: %v", err)
+		t.Errorf("checkMount of a temporary directory: %v", err)
 	}
 }
 

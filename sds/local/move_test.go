@@ -15,8 +15,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// Ephemeral roots: what was written is gone, the size is the image's, and
-// nothing is left of the old disk.
+// TestRecreateForgets checks recreated ephemeral root disks: written data is
+// discarded, the size is the image's, and nothing is left of the old disk.
 func TestRecreateForgets(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		s := open(t, Options{Dir: t.TempDir(), Shared: shared})
@@ -29,7 +29,7 @@ func TestRecreateForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 		qemu(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x77 0 1M", v.Source.Path)
-		// As if an earlier try had died of it.
+		// As if an earlier attempt had been interrupted.
 		for _, name := range []string{"disk-4", ".new-1"} {
 			if err := os.WriteFile(filepath.Join(filepath.Dir(v.Source.Path), name), []byte("half"), 0o600); err != nil {
 				t.Fatal(err)
@@ -44,7 +44,7 @@ func TestRecreateForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := s.RecreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", Image: "img-1", Epoch: 4}); api.CodeOf(err) != api.CodeInUse {
-			t.Errorf("under a running instance: %v", err)
+			t.Errorf("RecreateVolume under a running instance = %v, want in_use", err)
 		}
 		_ = f.Close()
 		anew, err := s.RecreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", Image: "img-1", Epoch: 4})
@@ -52,17 +52,17 @@ func TestRecreateForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := flat(t, anew.Source.Path); !bytes.Equal(got, content) {
-			t.Error("the volume still has what was written to it")
+			t.Error("the recreated volume still has written data, want the content of its image")
 		}
 		names, err := filepath.Glob(filepath.Join(filepath.Dir(v.Source.Path), "*"))
 		if err != nil || len(names) != 2 {
-			t.Errorf("left behind: %v, %v", names, err)
+			t.Errorf("files of the volume = %v, %v, want 2", names, err)
 		}
 	}
 }
 
-// A live migration with its disks: the target's volume has no backing file,
-// takes the whole content, and outlives the image.
+// TestStandaloneTakesACopy simulates a live migration with disks: the target's
+// volume has no backing file, gets the whole content, and outlives the image.
 func TestStandaloneTakesACopy(t *testing.T) {
 	source, target := open(t, Options{}), open(t, Options{})
 	content := drivertest.Raw(2 * mib)
@@ -76,22 +76,23 @@ func TestStandaloneTakesACopy(t *testing.T) {
 	qemu(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x77 1M 64k", from.Source.Path)
 	to, err := target.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", Image: "img-1", SizeBytes: from.SizeBytes, Standalone: true})
 	if err != nil || to.SizeBytes != from.SizeBytes || to.Source.Format != from.Source.Format {
-		t.Fatalf("%+v, %v", to, err)
+		t.Fatalf("standalone volume = %+v, %v, want the size and format of %+v", to, err, from)
 	}
-	// What the migration's full mirror does, into the file that is there.
+	// As the migration's full mirror does, into the existing file.
 	qemu(t, "qemu-img", "convert", "-n", "-f", "qcow2", "-O", "qcow2", from.Source.Path, to.Source.Path)
 	if out := qemu(t, "qemu-img", "info", to.Source.Path); strings.Contains(out, "backing") {
-		t.Errorf("the copy has a backing file: %s", out)
+		t.Errorf("the copy has a backing file, want none: %s", out)
 	}
 	if got, want := flat(t, to.Source.Path), flat(t, from.Source.Path); !bytes.Equal(got, want) || int64(len(got)) != from.SizeBytes {
-		t.Errorf("the copy of %d bytes differs from the %d of the source", len(got), len(want))
+		t.Errorf("the copy of %d bytes differs from the source of %d", len(got), len(want))
 	}
 	if v, err := target.Volume(t.Context(), "vol-1"); err != nil || v.Image != "img-1" || !v.Standalone {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("Volume = %+v, %v, want standalone with image img-1", v, err)
 	}
 }
 
-// An image goes from one node's store to another's as it is.
+// TestImageGoesToAnotherNode checks that an image is transferred unchanged
+// from one node's store to another's.
 func TestImageGoesToAnotherNode(t *testing.T) {
 	source, target := open(t, Options{}), open(t, Options{})
 	put, err := source.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.QCOW2, Content: bytes.NewReader(drivertest.QCOW2(2 * mib))})
@@ -103,13 +104,13 @@ func TestImageGoesToAnotherNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := source.DeleteImage(t.Context(), "img-1"); err != nil { // in the middle of it
+	if err := source.DeleteImage(t.Context(), "img-1"); err != nil { // during the transfer
 		t.Fatal(err)
 	}
 	got, err := target.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: img.Format, SHA256: img.SHA256, SizeBytes: img.SizeBytes, Content: r})
 	put.Path, got.Path = "", ""
 	if err != nil || got != put {
-		t.Errorf("%+v became %+v, %v", put, got, err)
+		t.Errorf("transferred image = %+v, %v, want %+v", got, err, put)
 	}
 }
 
@@ -117,12 +118,12 @@ func qemu(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %v: %s", args, err, out)
+		t.Fatalf("run %v: %v: %s", args, err, out)
 	}
 	return string(out)
 }
 
-// flat is what an instance reads.
+// flat returns the content as an instance reads it.
 func flat(t *testing.T, disk string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "flat")

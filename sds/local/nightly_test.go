@@ -9,9 +9,10 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// A volume that clones were made from is backed up every night while its machine
-// runs: a snapshot is made, read, and deleted. However many nights and clones
-// there are, the volume has few layers, and everybody reads what is theirs.
+// TestHundredNightlyBackups backs up a volume with clones every night while
+// its machine runs: a snapshot is created, read, and deleted. Regardless of
+// the number of nights and clones, the volume must have few layers, and every
+// volume its own content.
 func TestHundredNightlyBackups(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs qemu-img some hundred times")
@@ -37,7 +38,7 @@ func TestHundredNightlyBackups(t *testing.T) {
 	clone("vol-2", "snap-first")
 	var running drivertest.Machine
 	for night := range 100 {
-		if night == 50 { // one whose machine runs
+		if night == 50 { // a clone whose machine runs
 			running = q.Start(t, clone("vol-3", "snap-later"), nil)
 		}
 		if err := m.Write(byte(night+1), int64(night%8)*block, block); err != nil {
@@ -45,27 +46,27 @@ func TestHundredNightlyBackups(t *testing.T) {
 		}
 		id := api.SnapshotID(fmt.Sprintf("bak-%d", night))
 		if _, err := s.CreateSnapshot(ctx, sds.SnapshotCreate{ID: id, Volume: "vol-1"}, sds.Access{Live: m}); err != nil {
-			t.Fatalf("snapshot of night %d: %v", night, err)
+			t.Fatalf("CreateSnapshot in night %d: %v", night, err)
 		}
 		r, err := s.OpenForReading(ctx, "vol-1", id)
 		if err != nil {
-			t.Fatalf("backup of night %d: %v", night, err)
+			t.Fatalf("OpenForReading in night %d: %v", night, err)
 		}
-		if night%10 == 9 { // one in ten is read: it takes a process
+		if night%10 == 9 { // only one in ten is read, because that takes a process
 			if err := q.Holds(r.Source, nil, []byte{byte(night + 1)}, int64(night%8)*block, block); err != nil {
-				t.Errorf("backup of night %d: %v", night, err)
+				t.Errorf("content of the backup of night %d: %v", night, err)
 			}
 		}
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.DeleteSnapshot(ctx, "vol-1", id, sds.Access{Live: m}); err != nil {
-			t.Fatalf("end of night %d: %v", night, err)
+			t.Fatalf("DeleteSnapshot in night %d: %v", night, err)
 		}
 	}
 	meta, err := s.meta("vol-1")
 	if err != nil || len(meta.Layers) > 5 {
-		t.Errorf("vol-1 has layers %+v after 100 nights, want 5 at most (two snapshots, what lies over each, the disk); %v", meta.Layers, err)
+		t.Errorf("layers of vol-1 after 100 nights = %+v, %v, want at most 5 (two snapshots, the layers above them, the disk)", meta.Layers, err)
 	}
 	m.Stop(t)
 	if running != nil {

@@ -22,7 +22,7 @@ const (
 	images  = "images"
 	volumes = "volumes"
 
-	// What is made or deleted lies in PREFIX SESSION - anything.
+	// Temporary directories are named PREFIX SESSION "-" and a random part.
 	newPrefix = ".new-"
 	oldPrefix = ".old-"
 
@@ -33,10 +33,10 @@ const (
 
 func (s *Store) path(sub, id string) string { return filepath.Join(s.opt.Dir, sub, id) }
 
-// create makes the object id: fill puts its disk into a folder that nobody
-// sees, and what it returns is kept beside it. Everything is on the disk
-// before the folder takes its name. It is errTaken when another host was
-// faster: whatever is there is whole.
+// create creates the object id: fill writes its disk in a directory that is
+// not visible, and the metadata that it returns is stored beside it.
+// Everything is synced before the directory is renamed. It returns errTaken if
+// another node was first: the existing object is complete.
 func (s *Store) create(sub, id string, fill func(disk string) (meta any, err error)) error {
 	tmp, err := s.temp(sub)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Store) create(sub, id string, fill func(disk string) (meta any, err err
 		if err := atomicfile.Sync(tmp); err != nil {
 			return err
 		}
-		// No folder that is not empty is ever replaced: rename(2).
+		// A directory that is not empty is never replaced: rename(2).
 		if err := os.Rename(tmp, s.path(sub, id)); errors.Is(err, fs.ErrExist) || errors.Is(err, unix.ENOTEMPTY) {
 			return errTaken
 		} else if err != nil {
@@ -68,16 +68,16 @@ func (s *Store) create(sub, id string, fill func(disk string) (meta any, err err
 		return atomicfile.Sync(filepath.Join(s.opt.Dir, sub))
 	}()
 	if err != nil {
-		_ = os.RemoveAll(tmp) // swept at the next Open at the latest
+		_ = os.RemoveAll(tmp) // otherwise swept at the next Open
 	}
 	return explain(err)
 }
 
 var errTaken = errors.New("it was created by another host at the same time")
 
-// remove deletes the object; one that is not there is fine.
+// remove deletes the object; a missing one is not an error.
 func (s *Store) remove(sub, id string) error {
-	// No folder is made for it: a full disk has room for a deletion only.
+	// Do not create a directory: on a full disk only a deletion is possible.
 	trash := filepath.Join(s.opt.Dir, sub, oldPrefix+s.session+"-"+rand.Text())
 	if err := s.renewSession(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Store) remove(sub, id string) error {
 	return explain(os.RemoveAll(trash))
 }
 
-// ids of all objects, sorted.
+// ids returns the IDs of all objects, sorted.
 func (s *Store) ids(sub string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.opt.Dir, sub))
 	if err != nil {
@@ -110,7 +110,8 @@ func (s *Store) ids(sub string) ([]string, error) {
 	return ids, nil
 }
 
-// readMeta of an object: found is false when it does not exist.
+// readMeta reads the metadata of an object: found is false if it does not
+// exist.
 func (s *Store) readMeta(sub, id string, into any) (found bool, err error) {
 	f, err := os.Open(filepath.Join(s.path(sub, id), metaName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,14 +131,14 @@ func (s *Store) readMeta(sub, id string, into any) (found bool, err error) {
 	return true, nil
 }
 
-// replaceMeta of an object whose lock is held.
+// replaceMeta writes the metadata of an object. The caller holds its lock.
 func (s *Store) replaceMeta(sub, id string, meta any) error {
 	raw, err := json.Marshal(meta)
 	if err != nil {
 		return err
 	}
 	dir := s.path(sub, id)
-	if err := atomicfile.Sweep(time.Now(), dir); err != nil { // a crash left it
+	if err := atomicfile.Sweep(time.Now(), dir); err != nil { // left by a crash
 		return err
 	}
 	return atomicfile.WriteFile(filepath.Join(dir, metaName), raw, 0o600)
@@ -156,8 +157,8 @@ func writeMeta(path string, meta any) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// busy is true while QEMU has the disk open: it holds open-file-description
-// locks on bytes 100 and up (QEMU's block/file-posix.c).
+// busy reports whether QEMU has the disk open: QEMU holds
+// open-file-description locks on bytes 100 and up (QEMU's block/file-posix.c).
 func busy(disk string) (bool, error) {
 	f, err := os.OpenFile(disk, os.O_RDWR, 0)
 	if err != nil {
@@ -171,8 +172,9 @@ func busy(disk string) (bool, error) {
 	return lk.Type != unix.F_UNLCK, nil
 }
 
-// seize a disk for a moment, as QEMU does with one that it writes to: until free
-// is called nobody can open it. It reports false when somebody has it open.
+// seize locks a disk briefly, in the same way as a QEMU that writes to it:
+// until free is called QEMU cannot open it. It returns false if QEMU has it
+// open.
 func seize(disk string) (free func(), ok bool, err error) {
 	f, err := os.OpenFile(disk, os.O_RDWR, 0)
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// ownerMeta is a claim. Its epoch stands in the file's name: owner-EPOCH in
-// the volume's folder, and the highest is the one that counts. Claiming is
-// making that file, which one node alone can; nobody ever writes another's.
-// So a node that was frozen in the middle and wakes up cannot undo what came
-// after, which a lock would not promise.
+// ownerMeta is a claim. Its epoch is in the file's name: owner-EPOCH in the
+// volume's directory, and the highest one counts. A claim creates that file,
+// which only one node can do; no node writes another's file. So a node that
+// was frozen in the middle and resumes cannot undo later claims, which a lock
+// would not guarantee.
 type ownerMeta struct {
 	Version  int        `json:"version"` // 1
 	Node     api.NodeID `json:"node"`
@@ -81,7 +81,7 @@ func (s *Store) changeOwner(ctx context.Context, id api.VolumeID, o sds.Owner, d
 		if err != nil || release {
 			return err
 		}
-		if have, err = s.freshClaim(id); err != nil { // nobody may have claimed it above
+		if have, err = s.freshClaim(id); err != nil { // there must be no higher claim
 			return err
 		}
 		_, err = o.Decide(id, have)
@@ -94,8 +94,8 @@ func restless(id api.VolumeID) error {
 	return api.Errorf(api.CodeUnavailable, "the owner of volume %s keeps changing", id).WithHint("try again")
 }
 
-// freshClaim is the claim that counts on the server, whatever this host has
-// cached.
+// freshClaim returns the claim that counts on the server, regardless of this
+// node's cache.
 func (s *Store) freshClaim(id api.VolumeID) (*sds.Claim, error) {
 	if _, err := s.clock(filepath.Join(volumes, string(id))); errors.Is(err, fs.ErrNotExist) {
 		return nil, notFound("volume", string(id))
@@ -105,8 +105,9 @@ func (s *Store) freshClaim(id api.VolumeID) (*sds.Claim, error) {
 	return s.claim(id)
 }
 
-// writeClaim puts o's file into the volume's folder: ErrExist when another
-// node has made it meanwhile. again: the file is o's own, and is replaced.
+// writeClaim puts o's file into the volume's directory: ErrExist if another
+// node has created it meanwhile. If again is set, the file is o's own, and is
+// replaced.
 func (s *Store) writeClaim(ctx context.Context, id api.VolumeID, o sds.Owner, release, again bool) error {
 	sub, dir := filepath.Join(volumes, string(id)), s.path(volumes, string(id))
 	if err := s.sweep(ctx, sub); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -141,13 +142,13 @@ func (s *Store) writeClaim(ctx context.Context, id api.VolumeID, o sds.Owner, re
 	epochs, err := claimEpochs(dir)
 	for _, e := range epochs {
 		if e < o.Epoch {
-			_ = os.Remove(filepath.Join(dir, ownerName(e))) // it counts no more
+			_ = os.Remove(filepath.Join(dir, ownerName(e))) // it does not count any more
 		}
 	}
 	return err
 }
 
-// claim that counts; nil: nobody ever had one.
+// claim returns the claim that counts; nil: never claimed.
 func (s *Store) claim(id api.VolumeID) (*sds.Claim, error) {
 	dir := s.path(volumes, string(id))
 	for range claimTries {
@@ -161,7 +162,7 @@ func (s *Store) claim(id api.VolumeID) (*sds.Claim, error) {
 		epoch := epochs[len(epochs)-1]
 		raw, err := os.ReadFile(filepath.Join(dir, ownerName(epoch)))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESTALE) {
-			continue // a later claim has taken it away
+			continue // removed by a later claim
 		}
 		if err != nil {
 			return nil, explain(err)
@@ -175,10 +176,11 @@ func (s *Store) claim(id api.VolumeID) (*sds.Claim, error) {
 	return nil, restless(id)
 }
 
-// Twenty digits: the names sort as their numbers do.
+// ownerName returns the file name of an epoch: with twenty digits the names
+// sort by epoch.
 func ownerName(epoch int64) string { return fmt.Sprintf("%s%020d", ownerPrefix, epoch) }
 
-// claimEpochs of a volume's folder, ascending.
+// claimEpochs returns the epochs in a volume's directory, ascending.
 func claimEpochs(dir string) ([]int64, error) {
 	entries, err := os.ReadDir(dir)
 	var epochs []int64

@@ -13,16 +13,16 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// pins record which snapshots and volumes somebody reads: their layers are not
-// merged, and the snapshot that is read is not deleted. A pin is a shared lock on
-// a byte of the pool's lock file, so that every node that has the pool open
-// respects it, and one whose holder died is none.
+// pins record which snapshots and volumes are being read: their layers are not
+// merged, and the snapshot is not deleted. A pin is a shared lock on a byte of
+// the pool's lock file, so that every node with the pool open respects it, and
+// it ends when its holder dies.
 type pins struct{ file string }
 
 func pinKey(r sds.SnapshotRef) string { return "pin/" + string(r.Volume) + "/" + string(r.ID) }
 
-// hold pins what somebody is going to read. It waits while one of refs is being
-// merged or deleted, until ctx ends, and at most lockWait; then it fails with
+// hold pins what is to be read. It waits while one of refs is being merged or
+// deleted, until ctx ends, and at most for lockWait; then it returns
 // unavailable. release must be called once.
 func (p *pins) hold(ctx context.Context, refs []sds.SnapshotRef) (release func(), err error) {
 	for until := time.Now().Add(lockWait); ; {
@@ -42,14 +42,14 @@ func (p *pins) hold(ctx context.Context, refs []sds.SnapshotRef) (release func()
 	}
 }
 
-// exclude keeps everybody from pinning refs until release is called, which must
-// be once. It reports false when one of them is pinned now.
+// exclude prevents refs from being pinned until release is called, which must
+// happen once. It returns false if one of them is pinned now.
 func (p *pins) exclude(refs []sds.SnapshotRef) (release func(), ok bool, err error) {
 	release, blocked, err := p.lock(refs, unix.F_WRLCK)
 	return release, blocked == nil && err == nil, err
 }
 
-// held reports whether somebody reads r.
+// held reports whether r is being read.
 func (p *pins) held(r sds.SnapshotRef) (bool, error) {
 	release, ok, err := p.exclude([]sds.SnapshotRef{r})
 	if ok {
@@ -58,10 +58,10 @@ func (p *pins) held(r sds.SnapshotRef) (bool, error) {
 	return !ok, err
 }
 
-// lock all of refs, or none and return one that was locked otherwise.
+// lock locks all of refs, or none and returns one that is locked otherwise.
 func (p *pins) lock(refs []sds.SnapshotRef, kind int16) (release func(), blocked *sds.SnapshotRef, err error) {
-	// One open file for each holder: locks of one open file do not exclude each
-	// other.
+	// Open the file for each holder: locks of one open file description do not
+	// exclude each other.
 	f, err := os.OpenFile(p.file, os.O_RDWR, 0)
 	if err != nil {
 		return nil, nil, err
@@ -84,7 +84,7 @@ func (p *pins) lock(refs []sds.SnapshotRef, kind int16) (release func(), blocked
 	return release, nil, nil
 }
 
-// readers are the pins of whoever reads the layer.
+// readers returns the snapshots and the volume that read the layer.
 func (m *volumeMeta) readers(id api.VolumeID, file string) (refs []sds.SnapshotRef) {
 	if slices.Contains(m.chain(m.Disk), file) {
 		refs = append(refs, sds.SnapshotRef{Volume: id})

@@ -14,7 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// What one node reads, another one neither deletes nor merges.
+// TestReadersOnOtherNodes checks that a node neither deletes nor merges what
+// another one reads.
 func TestReadersOnOtherNodes(t *testing.T) {
 	a, b := pair(t, Options{Limits: drivertest.Limits})
 	ctx, q := t.Context(), drivertest.QEMU{}
@@ -35,9 +36,10 @@ func TestReadersOnOtherNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.DeleteSnapshot(ctx, "vol-1", "snap-2", sds.Access{}); api.CodeOf(err) != api.CodeInUse {
-		t.Errorf("another node deletes a snapshot that is being read: %v, want %s", err, api.CodeInUse)
+		t.Errorf("DeleteSnapshot of a snapshot that another node reads = %v, want %s", err, api.CodeInUse)
 	}
-	// The layer of snap-1 has no name then, and stays: the reader goes through it.
+	// The layer of snap-1 is not named any more, and must stay, because the
+	// reader needs it.
 	if err := b.DeleteSnapshot(ctx, "vol-1", "snap-1", sds.Access{}); err != nil {
 		t.Fatal(err)
 	}
@@ -47,26 +49,26 @@ func TestReadersOnOtherNodes(t *testing.T) {
 		}
 	}
 	if err := q.Holds(r.Source, nil, []byte{0x11}, 0, 65536); err != nil {
-		t.Error(err)
+		t.Errorf("content of the reading: %v", err)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.DeleteSnapshot(ctx, "vol-1", "snap-2", sds.Access{}); err != nil {
-		t.Errorf("delete after reading: %v", err)
+		t.Errorf("DeleteSnapshot after reading: %v", err)
 	}
 	if m, err := b.meta("vol-1"); err != nil || len(m.Layers) != 1 {
-		t.Errorf("layers %+v after the last snapshot went, want one; %v", m.Layers, err)
+		t.Errorf("layers after the last snapshot was deleted = %+v, %v, want one", m.Layers, err)
 	}
 }
 
-// holdCommit makes every `qemu-img commit` wait after it was called: it makes the
-// file started, and goes on when there is the file go.
+// holdCommit makes every `qemu-img commit` wait at its start: it creates the
+// file started, and continues when the file proceed exists.
 func holdCommit(t *testing.T) (started, proceed string) {
 	t.Helper()
 	real, err := exec.LookPath("qemu-img")
 	if err != nil {
-		t.Skip("no qemu-img")
+		t.Skip("host: qemu-img is not installed")
 	}
 	dir := t.TempDir()
 	started, proceed = filepath.Join(dir, "started"), filepath.Join(dir, "go")
@@ -78,8 +80,8 @@ func holdCommit(t *testing.T) (started, proceed string) {
 	return started, proceed
 }
 
-// mergeUnderAClone deletes snap-1 of a volume whose snap-2 has a clone, and calls
-// during while qemu-img is at it.
+// mergeUnderAClone deletes snap-1 of a volume whose snap-2 has a clone, and
+// calls during while qemu-img merges.
 func mergeUnderAClone(t *testing.T, during func(clone sds.Volume)) (s *Store) {
 	t.Helper()
 	s, ctx, q := open(t, Options{Limits: drivertest.Limits}), t.Context(), drivertest.QEMU{}
@@ -111,18 +113,19 @@ func mergeUnderAClone(t *testing.T, during func(clone sds.Volume)) (s *Store) {
 		t.Fatal(err)
 	}
 	if err := <-deleted; err != nil {
-		t.Errorf("delete of a snapshot under a clone: %v", err)
+		t.Errorf("DeleteSnapshot below a clone: %v", err)
 	}
 	return s
 }
 
-// A clone starts while its parent's layers are being merged, and reads on.
+// TestCloneStartsWhileItsParentMerges checks that a clone can start while its
+// parent's layers are being merged.
 func TestCloneStartsWhileItsParentMerges(t *testing.T) {
 	q := drivertest.QEMU{}
 	var m drivertest.Machine
 	s := mergeUnderAClone(t, func(clone sds.Volume) { m = q.Start(t, clone, nil) })
 	if err := m.Write(0x22, 2*65536, 65536); err != nil {
-		t.Error(err)
+		t.Errorf("write of the clone's machine: %v", err)
 	}
 	m.Stop(t)
 	clone, err := s.Volume(t.Context(), "vol-2")
@@ -130,26 +133,27 @@ func TestCloneStartsWhileItsParentMerges(t *testing.T) {
 		err = q.Holds(clone.Source, nil, []byte{0x11, 0x12, 0x22}, 0, 65536)
 	}
 	if err != nil {
-		t.Errorf("the clone: %v", err)
+		t.Errorf("content of the clone: %v", err)
 	}
 }
 
-// With nobody there the layers under a clone are merged, and nothing that the
-// clone reads is open for writing meanwhile.
+// TestMergeUnderAClone checks that the layers below a clone that is not open
+// are merged, and that no file that the clone reads is open for writing
+// meanwhile.
 func TestMergeUnderAClone(t *testing.T) {
 	q := drivertest.QEMU{}
 	s := mergeUnderAClone(t, func(clone sds.Volume) {
 		if err := q.Holds(clone.Source, nil, []byte{0x11, 0x12}, 0, 65536); err != nil {
-			t.Errorf("the clone while its parent is being merged: %v", err)
+			t.Errorf("content of the clone while its parent is being merged: %v", err)
 		}
 	})
 	m, err := s.meta("vol-1")
 	if err != nil || len(m.Layers) != 2 {
-		t.Errorf("layers %+v, want snap-2's and the disk; %v", m.Layers, err)
+		t.Errorf("layers = %+v, %v, want that of snap-2 and the disk", m.Layers, err)
 	}
 	left, err := filepath.Glob(s.file("vol-1", "disk*"))
 	if err != nil || len(left) != 2 {
-		t.Errorf("files %v, want two; %v", left, err)
+		t.Errorf("files = %v, %v, want two", left, err)
 	}
 	for id, want := range map[api.VolumeID][]byte{"vol-1": {0x11, 0x12}, "vol-2": {0x11, 0x12}} {
 		v, err := s.Volume(t.Context(), id)
@@ -157,7 +161,7 @@ func TestMergeUnderAClone(t *testing.T) {
 			err = q.Holds(v.Source, nil, want, 0, 65536)
 		}
 		if err != nil {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("content of %s: %v", id, err)
 		}
 	}
 }

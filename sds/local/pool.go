@@ -26,15 +26,15 @@ const (
 	probeTime  = 10 * time.Second
 )
 
-// marker stands in the root of a shared pool. A mount point on which nothing
-// is mounted is an empty folder: without the marker it is no pool.
+// marker is a file in the root of a shared pool. A mount point without its
+// mount is an empty directory: without the marker it is not a pool.
 type marker struct {
 	Version int    `json:"version"` // 1
 	ID      string `json:"id"`
 }
 
-// openPool returns which pool is in the directory; an empty directory becomes a
-// new pool, but not where this node remembers one.
+// openPool returns the ID of the pool in the directory; an empty directory
+// becomes a new pool, unless this node remembers one.
 func openPool(opt Options) (string, error) {
 	known, err := remembered(opt.Remember)
 	if err != nil {
@@ -43,7 +43,7 @@ func openPool(opt Options) (string, error) {
 	if err := lookAt(opt.Dir, known); err != nil {
 		return "", err
 	}
-	for range 3 { // another node may be making it at the same time
+	for range 3 { // another node may be creating it at the same time
 		id, err := readMarker(opt.Dir)
 		switch {
 		case err == nil:
@@ -57,7 +57,7 @@ func openPool(opt Options) (string, error) {
 		}
 		if !empty {
 			if _, err := readMarker(opt.Dir); err == nil {
-				continue // it has come in between
+				continue // it was created meanwhile
 			}
 			return "", api.Errorf(api.CodeState, "%s is not empty and not a storage pool", opt.Dir).
 				WithHint("use an empty directory, or one that contains a pool")
@@ -69,7 +69,7 @@ func openPool(opt Options) (string, error) {
 	return "", api.Errorf(api.CodeUnavailable, "the storage pool in %s is not stable: it keeps appearing and disappearing", opt.Dir)
 }
 
-// lookAt refuses a directory in which the pool that is known is not.
+// lookAt returns an error if the directory does not contain the known pool.
 func lookAt(dir, known string) error {
 	id, err := readMarker(dir)
 	switch {
@@ -112,7 +112,7 @@ func readMarker(dir string) (string, error) {
 	return m.ID, nil
 }
 
-// makeMarker leaves one marker, whole, however many nodes make it at once.
+// makeMarker creates one complete marker, even if several nodes do so at once.
 func makeMarker(dir string) error {
 	tmp, err := os.MkdirTemp(dir, ".pool-")
 	if err != nil {
@@ -129,7 +129,8 @@ func makeMarker(dir string) error {
 	return atomicfile.Sync(dir)
 }
 
-// isEmpty: nothing but what file systems and half-made pools leave.
+// isEmpty reports whether the directory contains only what file systems and
+// incomplete pools leave.
 func isEmpty(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -140,7 +141,7 @@ func isEmpty(dir string) (bool, error) {
 	return true, err
 }
 
-// remembered is the pool that this node had at its last start.
+// remembered returns the pool that this node had at its last start.
 func remembered(file string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -162,9 +163,9 @@ func remember(file, known, id string) error {
 // PoolID implements sds.Driver.
 func (s *Store) PoolID() string { return s.pool }
 
-// begin every verb: the pool must be there. A server that does not answer
-// hangs whoever asks it, beyond the reach of any context: one goroutine asks
-// for all, and they wait for a while only.
+// begin starts every method: the pool must be present. A call to a server that
+// does not respond blocks regardless of contexts: one goroutine makes the call
+// for all, and they wait for a limited time only.
 func (s *Store) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil || s.pool == "" && s.opt.Present == nil {
 		return err
@@ -175,15 +176,15 @@ func (s *Store) begin(ctx context.Context) error {
 	return s.probe.ask(ctx, func() error { return lookAt(s.opt.Dir, s.pool) })
 }
 
-// probe runs one look at a time. The zero value is ready.
+// probe runs one check at a time. The zero value is ready to use.
 type probe struct {
 	mu  sync.Mutex
-	now *look // nil: none is under way
+	now *look // nil: none in progress
 }
 
 type look struct {
 	done chan struct{}
-	err  error // when done is closed
+	err  error // valid when done is closed
 }
 
 func (p *probe) ask(ctx context.Context, at func() error) error {
@@ -214,9 +215,9 @@ func (p *probe) ask(ctx context.Context, at func() error) error {
 	}
 }
 
-// gone: errors of a file system whose server or mount is.
+// gone reports whether err is one of a file system that is not available.
 func gone(err error) bool {
-	var network *net.OpError // an image's source, and no file system
+	var network *net.OpError // from an image's source, not the file system
 	if errors.As(err, &network) {
 		return false
 	}

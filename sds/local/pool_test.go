@@ -18,13 +18,14 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// A pool that is not mounted is never taken for an empty one.
+// TestPoolThatIsAway checks that a pool that is not mounted is never mistaken
+// for an empty one.
 func TestPoolThatIsAway(t *testing.T) {
 	base := t.TempDir()
 	dir, remember := filepath.Join(base, "pool"), filepath.Join(base, "remember")
 	opt := Options{Dir: dir, Shared: true, Remember: remember}
 	if _, err := Open(opt); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("a directory that is missing: %v", err)
+		t.Errorf("Open of a missing directory = %v, want unavailable", err)
 	}
 	mkdir := func() {
 		t.Helper()
@@ -38,7 +39,7 @@ func TestPoolThatIsAway(t *testing.T) {
 	if _, err := s.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); err != nil {
 		t.Fatal(err)
 	}
-	// As umount does it: an empty folder is left.
+	// Like umount: an empty directory is left.
 	if err := os.Rename(dir, dir+"-away"); err != nil {
 		t.Fatal(err)
 	}
@@ -73,36 +74,37 @@ func TestPoolThatIsAway(t *testing.T) {
 		err := verb()
 		var e *api.Error
 		if api.CodeOf(err) != api.CodeUnavailable || !errors.As(err, &e) || !strings.Contains(e.Hint, "mount") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s without the mount = %v, want unavailable with a hint about the mount", name, err)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("the mount point was written to: %v, %v", left, err)
+		t.Errorf("files in the mount point = %v, %v, want none", left, err)
 	}
 	// Another pool in its place.
 	other := open(t, Options{Dir: dir, Shared: true})
 	if other.PoolID() == s.PoolID() {
-		t.Error("two pools have one name")
+		t.Errorf("two pools have the same ID %s", s.PoolID())
 	}
 	if _, err := s.Volumes(ctx); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("another pool was taken for it: %v", err)
+		t.Errorf("Volumes with another pool in its place = %v, want unavailable", err)
 	}
 	if _, err := Open(opt); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("another pool was taken for the one that is remembered: %v", err)
+		t.Errorf("Open with another pool than the remembered one = %v, want unavailable", err)
 	}
-	// And the right one comes back.
+	// The right pool is mounted again.
 	if err := errors.Join(os.Rename(dir, dir+"-other"), os.Rename(dir+"-away", dir)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Volume(ctx, "vol-1"); err != nil {
-		t.Errorf("when it is back: %v", err)
+		t.Errorf("Volume after the pool was mounted again: %v", err)
 	}
 	if again := open(t, opt); again.PoolID() != s.PoolID() {
-		t.Error("the pool has changed its name")
+		t.Errorf("pool ID = %s, want %s as before", again.PoolID(), s.PoolID())
 	}
 }
 
-// Nodes that find the directory empty at the same time make one pool.
+// TestPoolIsMadeOnce checks that nodes that find the directory empty at the
+// same time create one pool.
 func TestPoolIsMadeOnce(t *testing.T) {
 	for range 10 {
 		dir := t.TempDir()
@@ -112,7 +114,7 @@ func TestPoolIsMadeOnce(t *testing.T) {
 			wg.Go(func() {
 				s, err := Open(Options{Dir: dir, Shared: true})
 				if err != nil {
-					t.Error(err)
+					t.Errorf("Open: %v", err)
 					return
 				}
 				all[i] = s
@@ -121,13 +123,13 @@ func TestPoolIsMadeOnce(t *testing.T) {
 		wg.Wait()
 		for _, s := range all {
 			if s == nil || all[0] == nil {
-				t.Fatal("not all are open")
+				t.Fatal("not all nodes could open the pool")
 			}
 			if s.PoolID() != all[0].PoolID() {
-				t.Errorf("pools %s and %s in one directory", s.PoolID(), all[0].PoolID())
+				t.Errorf("pool IDs %s and %s in one directory, want one", s.PoolID(), all[0].PoolID())
 			}
 			if err := s.Close(); err != nil {
-				t.Error(err)
+				t.Errorf("Close: %v", err)
 			}
 		}
 	}
@@ -139,29 +141,30 @@ func TestWhatIsNoPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(Options{Dir: dir, Shared: true}); api.CodeOf(err) != api.CodeState {
-		t.Errorf("somebody's files: %v", err)
+		t.Errorf("Open of a directory with other files = %v, want wrong_state", err)
 	}
 	own := t.TempDir()
 	open(t, Options{Dir: own})
 	if _, err := Open(Options{Dir: own, Shared: true}); api.CodeOf(err) != api.CodeState {
-		t.Errorf("a node's own store: %v", err)
+		t.Errorf("Open of a node's own store as shared = %v, want wrong_state", err)
 	}
 	shared := t.TempDir()
 	open(t, Options{Dir: shared, Shared: true})
 	if _, err := Open(Options{Dir: shared}); api.CodeOf(err) != api.CodeState {
-		t.Errorf("a shared pool as a node's own: %v", err)
+		t.Errorf("Open of a shared pool as a node's own = %v, want wrong_state", err)
 	}
 	for _, text := range []string{"{}", "no JSON", `{"version":9,"id":"x"}`} {
 		if err := os.WriteFile(filepath.Join(shared, markerName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Open(Options{Dir: shared, Shared: true}); err == nil {
-			t.Errorf("marker %q was taken", text)
+			t.Errorf("Open with marker %q = nil, want an error", text)
 		}
 	}
 }
 
-// Whoever asks a server that hangs is told so, and a cancelled one at once.
+// TestServerThatHangs checks that a call to a server that hangs returns an
+// error, and at once if its context is canceled.
 func TestServerThatHangs(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), Shared: true})
 	file := filepath.Join(s.opt.Dir, markerName)
@@ -169,17 +172,17 @@ func TestServerThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Remove(file), unix.Mkfifo(file, 0o600)); err != nil { // whose reader waits for a writer
+	if err := errors.Join(os.Remove(file), unix.Mkfifo(file, 0o600)); err != nil { // its reader waits for a writer
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := s.Space(ctx); !errors.Is(err, ctx.Err()) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("Space with a canceled context = %v, want %v", err, ctx.Err())
 	}
 	if !testing.Short() {
 		if _, err := s.Space(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
-			t.Errorf("it hangs: %v", err)
+			t.Errorf("Space of a server that hangs = %v, want unavailable", err)
 		}
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
@@ -191,6 +194,6 @@ func TestServerThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Space(t.Context()); err != nil {
-		t.Errorf("when it answers again: %v", err)
+		t.Errorf("Space after the server responds again: %v", err)
 	}
 }

@@ -43,8 +43,8 @@ func (s *Store) OpenForReading(ctx context.Context, v api.VolumeID, id api.Snaps
 	return r, nil
 }
 
-// readable finds what shows the snapshot, or, without id, the volume itself,
-// which nobody else may have open then. It is pinned.
+// readable returns the source of the snapshot, or, without id, of the volume
+// itself, which must not be open. The caller has pinned it.
 func (s *Store) readable(v api.VolumeID, id api.SnapshotID) (src sds.Source, bytes int64, err error) {
 	m, err := s.meta(v)
 	if err != nil {
@@ -67,9 +67,9 @@ func (s *Store) readable(v api.VolumeID, id api.SnapshotID) (src sds.Source, byt
 	return src, bytes, err
 }
 
-// pinChain pins a snapshot, or a volume, and the snapshots that it is made from
-// through all volumes. What they are may change until they are pinned, here or on
-// another node.
+// pinChain pins a snapshot, or a volume, and the snapshots that it reads
+// through all volumes. The set may change until it is pinned, on this node or
+// another.
 func (s *Store) pinChain(ctx context.Context, ref sds.SnapshotRef) (release func(), err error) {
 	refs, err := s.madeFrom(ref)
 	for range 3 {
@@ -92,11 +92,11 @@ func (s *Store) pinChain(ctx context.Context, ref sds.SnapshotRef) (release func
 	return nil, api.Errorf(api.CodeUnavailable, "volume %s keeps being recreated", ref.Volume).WithHint("try again")
 }
 
-// madeFrom are the reference itself and the snapshots that it reads from.
+// madeFrom returns the reference itself and the snapshots that it reads from.
 func (s *Store) madeFrom(ref sds.SnapshotRef) (refs []sds.SnapshotRef, err error) {
 	for range 2 * maxLayers {
 		refs = append(refs, ref)
-		if s.pool != "" { // what another node did last, and not what is cached here
+		if s.pool != "" { // read the latest state from the server, and not from the cache
 			if _, err := s.clock(filepath.Join(volumes, string(ref.Volume))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}

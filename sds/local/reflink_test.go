@@ -12,14 +12,14 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// On a file system that can, a file of the node becomes an image without being
-// copied.
+// TestReflink checks that on a file system with reflinks, a file of the node
+// becomes an image without being copied.
 func TestReflink(t *testing.T) {
 	if testing.Short() {
-		t.Skip("makes a file system")
+		t.Skip("creates a file system")
 	}
 	if os.Getuid() != 0 {
-		t.Skip("host: only root mounts file systems")
+		t.Skip("host: mounting file systems requires root")
 	}
 	if _, err := exec.LookPath("mkfs.xfs"); err != nil {
 		t.Skip("host: mkfs.xfs is not installed: installer/dev/setup.sh installs it")
@@ -63,19 +63,19 @@ func TestReflink(t *testing.T) {
 	s := open(t, Options{Dir: filepath.Join(dir, "pool"), AllowFileURL: true})
 	img, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, URL: "file://" + file})
 	if err != nil || img.SizeBytes != 32*mib {
-		t.Fatalf("%+v, %v", img, err)
+		t.Fatalf("ImportImage = %+v, %v, want %d bytes", img, err, 32*mib)
 	}
 	if took := before - free(); took > 4*mib {
-		t.Errorf("an image of 32 MiB took %d bytes more", took)
+		t.Errorf("an image of 32 MiB used %d bytes, want at most %d", took, 4*mib)
 	}
-	// The image is a copy all the same.
+	// The image must still be an independent copy.
 	if err := os.WriteFile(file, []byte("other"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(img.Path); err != nil || string(got) != string(content) {
-		t.Errorf("the image changes with the file (%v)", err)
+		t.Errorf("the image has changed with the file (%v)", err)
 	}
 	if err := s.Close(); err != nil {
-		t.Error(err)
+		t.Errorf("Close: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// pair is one pool as two nodes see it, each under a path of its own.
+// pair returns two nodes' stores of one pool, each with another path.
 func pair(t *testing.T, opt Options) (a, b *Store) {
 	t.Helper()
 	base := t.TempDir()
@@ -39,7 +39,8 @@ func TestSharedConformance(t *testing.T) {
 	drivertest.RunShared(t, func(t *testing.T) (sds.Driver, sds.Driver) { return pair(t, Options{Limits: drivertest.Limits}) })
 }
 
-// What dead processes left goes when it is old; what living ones make stays.
+// TestSharedSweep checks that the remains of dead processes are swept when
+// they are old, and that those of living ones stay.
 func TestSharedSweep(t *testing.T) {
 	a, b := pair(t, Options{})
 	mine, err := a.temp(images)
@@ -54,29 +55,30 @@ func TestSharedSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sweep := func(age time.Duration) { // as a third node does when it starts
+	sweep := func(age time.Duration) { // like a third node at its start
 		t.Helper()
 		s, err := Open(Options{Dir: b.opt.Dir, Shared: true, LeftoverAge: age})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			t.Errorf("Close: %v", err)
 		}
 	}
 	there := func(path string) bool { _, err := os.Stat(path); return err == nil }
 	sweep(time.Hour)
 	if !there(mine) || !there(dead) || !there(trash) {
-		t.Error("what is young was swept")
+		t.Errorf("existing after a sweep of old files: %v, %v, %v, want all, because they are recent", there(mine), there(dead), there(trash))
 	}
 	sweep(time.Nanosecond)
 	if !there(mine) {
-		t.Error("what a living process makes was swept")
+		t.Error("a directory of a living process was swept")
 	}
 	if there(dead) || there(trash) {
-		t.Error("what dead processes left is still there")
+		t.Errorf("existing after the sweep: %v and %v, want nothing of dead processes", there(dead), there(trash))
 	}
-	// Also after the server has lost the living one's lock, and it makes more.
+	// The same after the server has lost the living process's lock, once the
+	// process creates something.
 	if err := setLock(a.lock, sessionKey(a.session), unix.F_UNLCK); err != nil {
 		t.Fatal(err)
 	}
@@ -85,21 +87,22 @@ func TestSharedSweep(t *testing.T) {
 	}
 	sweep(time.Nanosecond)
 	if !there(mine) {
-		t.Error("its lock was not taken again")
+		t.Error("a directory of a living process was swept: it has not acquired its lock again")
 	}
-	if err := a.lock.Close(); err != nil { // a is dead
+	if err := a.lock.Close(); err != nil { // as if a had died
 		t.Fatal(err)
 	}
 	sweep(time.Nanosecond)
 	if there(mine) {
-		t.Error("what it left is still there")
+		t.Error("the directory of a dead process exists after the sweep")
 	}
-	if a.lock, err = os.Open(os.DevNull); err != nil { // for Close
+	if a.lock, err = os.Open(os.DevNull); err != nil { // needed by Close
 		t.Fatal(err)
 	}
 }
 
-// A lock that another host has is waited for, until the caller gives up.
+// TestLockBetweenHosts checks that a call waits for a lock of another node,
+// until its context or its patience ends.
 func TestLockBetweenHosts(t *testing.T) {
 	a, b := pair(t, Options{})
 	if _, err := a.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); err != nil {
@@ -112,21 +115,21 @@ func TestLockBetweenHosts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := b.DeleteVolume(ctx, "vol-1"); !errors.Is(err, ctx.Err()) || ctx.Err() == nil {
-		t.Errorf("the lock was not waited for: %v", err)
+		t.Errorf("DeleteVolume while the lock is held = %v, want %v", err, ctx.Err())
 	}
 	if _, err := b.ResizeVolume(ctx, "vol-1", 2*mib, sds.Access{}); !errors.Is(err, ctx.Err()) {
-		t.Errorf("the lock was not waited for: %v", err)
+		t.Errorf("ResizeVolume while the lock is held = %v, want %v", err, ctx.Err())
 	}
-	b.locks.patience = 50 * time.Millisecond // with a node that is frozen
+	b.locks.patience = 50 * time.Millisecond // as with a frozen node
 	if err := b.DeleteVolume(t.Context(), "vol-1"); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("a lock that is never free: %v", err)
+		t.Errorf("DeleteVolume with a lock that is never free = %v, want unavailable", err)
 	}
 	b.locks.patience = lockWait
 	done := make(chan error, 1)
 	go func() { done <- b.DeleteVolume(t.Context(), "vol-1") }()
 	unlock()
 	if err := <-done; err != nil {
-		t.Error(err)
+		t.Errorf("DeleteVolume after the lock was released: %v", err)
 	}
 	one, err := a.locks.Lock(t.Context(), images+"/img-1", among)
 	if err != nil {
@@ -135,22 +138,22 @@ func TestLockBetweenHosts(t *testing.T) {
 	defer one()
 	two, err := b.locks.Lock(t.Context(), images+"/img-1", among)
 	if err != nil {
-		t.Fatalf("two readers: %v", err)
+		t.Fatalf("second shared lock: %v", err)
 	}
 	two()
 }
 
-// A real full disk under a shared pool: nothing half-done stays, what is there
-// can be deleted, and the pool goes on.
+// TestFullSharedDisk fills a real disk of a shared pool: nothing incomplete
+// remains, existing objects can be deleted, and the pool continues to work.
 func TestFullSharedDisk(t *testing.T) {
 	needTools(t)
 	dir := t.TempDir()
 	if err := unix.Mount("basalt-test", dir, "tmpfs", 0, "size=3m"); err != nil {
-		t.Skipf("host: a tmpfs cannot be mounted here: %v", err)
+		t.Skipf("host: cannot mount a tmpfs: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
+			t.Errorf("unmount: %v", err)
 		}
 	})
 	s := open(t, Options{Dir: dir, Shared: true})
@@ -165,7 +168,7 @@ func TestFullSharedDisk(t *testing.T) {
 	}
 	fill := filepath.Join(dir, "fill")
 	if err := os.WriteFile(fill, make([]byte, 4*mib), 0o600); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
+		t.Fatalf("write to the disk = %v, want ENOSPC", err)
 	}
 	for name, verb := range map[string]func() error{
 		"create": func() error { _, err := s.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-2", SizeBytes: mib}); return err },
@@ -180,22 +183,22 @@ func TestFullSharedDisk(t *testing.T) {
 		},
 	} {
 		if err := verb(); api.CodeOf(err) != api.CodeDiskFull {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s on a full disk = %v, want insufficient_disk", name, err)
 		}
 	}
 	if all, err := s.Volumes(ctx); err != nil || len(all) != 1 || all[0].Source.Path != v.Source.Path || all[0].Epoch != 0 {
-		t.Errorf("%+v, %v", all, err)
+		t.Errorf("Volumes on a full disk = %+v, %v, want vol-1 unchanged", all, err)
 	}
 	if o, err := s.Owner(ctx, "vol-1"); err != nil || o != (sds.Owner{}) {
-		t.Errorf("owner %+v, %v", o, err)
+		t.Errorf("Owner on a full disk = %+v, %v, want none", o, err)
 	}
 	if err := s.DeleteVolume(ctx, "vol-1"); err != nil {
-		t.Errorf("delete on a full disk: %v", err)
+		t.Errorf("DeleteVolume on a full disk: %v", err)
 	}
 	if err := errors.Join(s.DeleteImage(ctx, "img-1"), os.Remove(fill)); err != nil {
-		t.Error(err)
+		t.Errorf("DeleteImage on a full disk: %v", err)
 	}
 	if _, err := s.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-2", SizeBytes: mib}); err != nil {
-		t.Errorf("create when there is room again: %v", err)
+		t.Errorf("CreateVolume when there is space again: %v", err)
 	}
 }

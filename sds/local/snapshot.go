@@ -21,7 +21,8 @@ func (s *snapshotMeta) public(v api.VolumeID) sds.Snapshot {
 	return sds.Snapshot{ID: s.ID, Volume: v, SizeBytes: s.SizeBytes, CreatedAt: s.CreatedAt, Ready: !s.Making}
 }
 
-// change a volume: with its lock, and what a machine's end has settled.
+// change runs do with the volume's lock, after settling what a machine's end
+// has left.
 func (s *Store) change(ctx context.Context, id api.VolumeID, do func(m *volumeMeta) error) error {
 	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
 		return err
@@ -31,7 +32,7 @@ func (s *Store) change(ctx context.Context, id api.VolumeID, do func(m *volumeMe
 		return err
 	}
 	defer unlock()
-	if s.pool != "" { // what another node did last, and not what is cached here
+	if s.pool != "" { // read the latest state from the server, and not from the cache
 		if _, err := s.clock(filepath.Join(volumes, string(id))); errors.Is(err, fs.ErrNotExist) {
 			return notFound("volume", string(id))
 		} else if err != nil {
@@ -48,9 +49,9 @@ func (s *Store) change(ctx context.Context, id api.VolumeID, do func(m *volumeMe
 	return do(m)
 }
 
-// CreateSnapshot implements sds.Driver. The metadata names the new layer before
-// the machine is told to write to it: should nobody hear of what became of
-// that, the volume is what the new layer shows, empty or not.
+// CreateSnapshot implements sds.Driver. The metadata names the new layer
+// before the machine is told to write to it: if the outcome is lost, the
+// volume has the content of the new layer, empty or not.
 func (s *Store) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds.Access) (made sds.Snapshot, err error) {
 	if err := c.Validate(); err != nil {
 		return made, err
@@ -73,7 +74,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds.
 }
 
 func (s *Store) beginSnapshot(ctx context.Context, c sds.SnapshotCreate, m *volumeMeta, a sds.Access) error {
-	// Another that was begun is finished first.
+	// Another incomplete snapshot is completed first.
 	if err := s.finishSnapshot(ctx, c.Volume, m, a); err != nil {
 		return err
 	}
@@ -103,7 +104,8 @@ func (s *Store) beginSnapshot(ctx context.Context, c sds.SnapshotCreate, m *volu
 	return s.keep(c.Volume, m)
 }
 
-// addLayer makes an empty layer over another; the metadata is not kept yet.
+// addLayer creates an empty layer above another; it does not write the
+// metadata.
 func (s *Store) addLayer(ctx context.Context, id api.VolumeID, m *volumeMeta, below string, bytes int64, a sds.Access) (string, error) {
 	_, deep, err := s.source(id, m, below)
 	if err == nil && deep >= s.opt.MaxLayers {
@@ -134,8 +136,8 @@ func (s *Store) addLayer(ctx context.Context, id api.VolumeID, m *volumeMeta, be
 	return file, nil
 }
 
-// createQCOW2 makes an empty qcow2 file, encrypted with the key or not; how says
-// what it stands on.
+// createQCOW2 creates an empty qcow2 file, encrypted if there is a key; how
+// are the arguments for its backing file.
 func createQCOW2(ctx context.Context, e *sds.Encryption, path string, bytes int64, how ...string) error {
 	args := append([]string{"create", "-q", "-f", "qcow2"}, how...)
 	_, err := qemuimg.Own(ctx, nil, append(args, path, strconv.FormatInt(bytes, 10))...)
@@ -145,8 +147,8 @@ func createQCOW2(ctx context.Context, e *sds.Encryption, path string, bytes int6
 	return luks.EncryptQCOW2(path, e.Passphrase)
 }
 
-// finishSnapshot that is being made, if one is. Afterwards nobody writes to
-// what it keeps.
+// finishSnapshot completes the snapshot that is being created, if there is
+// one. Afterwards its content is not written to.
 func (s *Store) finishSnapshot(ctx context.Context, id api.VolumeID, m *volumeMeta, a sds.Access) error {
 	snap := m.making()
 	if snap == nil {
@@ -160,7 +162,7 @@ func (s *Store) finishSnapshot(ctx context.Context, id api.VolumeID, m *volumeMe
 	switch {
 	case err != nil:
 		return err
-	case above || !below: // it writes above, or there is no machine any more
+	case above || !below: // the machine writes above, or has ended
 	case a.Live == nil:
 		return sds.InUse(id)
 	}
@@ -204,9 +206,9 @@ func (s *Store) Snapshots(ctx context.Context, v api.VolumeID) ([]sds.Snapshot, 
 	return all, nil
 }
 
-// DeleteSnapshot implements sds.Driver. The snapshot is gone when the metadata
-// does not name it; its layer goes when nothing stands on it, or is merged when
-// nobody has it open.
+// DeleteSnapshot implements sds.Driver. The snapshot is deleted when the
+// metadata does not name it; its layer is removed if no layer is above it, or
+// merged when it is not open.
 func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID, a sds.Access) error {
 	ref := sds.SnapshotRef{Volume: v, ID: id}
 	if err := ref.Validate(); err != nil {
@@ -214,7 +216,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 	}
 	err := s.change(ctx, v, func(m *volumeMeta) error {
 		if m.snapshot(id) == nil {
-			return nil // it is gone
+			return nil // it does not exist
 		}
 		if err := a.CheckKey(v, m.Encrypted); err != nil {
 			return err
@@ -230,7 +232,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 	return explain(err)
 }
 
-// dropSnapshot takes a snapshot that nobody reads out of the metadata.
+// dropSnapshot removes a snapshot that is not being read from the metadata.
 func (s *Store) dropSnapshot(ctx context.Context, ref sds.SnapshotRef, m *volumeMeta, a sds.Access) error {
 	release, unread, err := s.pins.exclude([]sds.SnapshotRef{ref})
 	if err != nil {
@@ -253,11 +255,12 @@ func (s *Store) dropSnapshot(ctx context.Context, ref sds.SnapshotRef, m *volume
 	return s.keep(ref.Volume, m)
 }
 
-// cloneOf is a volume that reads from the snapshot; empty: none does. The lock of
-// the snapshot's volume is held, with which clones are made too.
+// cloneOf returns a volume that reads from the snapshot; empty: none. The
+// caller holds the lock of the snapshot's volume, which creating a clone
+// requires too.
 func (s *Store) cloneOf(ref sds.SnapshotRef) (api.VolumeID, error) {
 	if s.pool != "" {
-		if _, err := s.clock(volumes); err != nil { // for a list that is fresh
+		if _, err := s.clock(volumes); err != nil { // so that the list is up to date
 			return "", err
 		}
 	}
@@ -278,7 +281,8 @@ func (s *Store) cloneOf(ref sds.SnapshotRef) (api.VolumeID, error) {
 	return "", nil
 }
 
-// RollbackVolume implements sds.Driver: it is a new layer on the snapshot's.
+// RollbackVolume implements sds.Driver. It adds a new layer above the
+// snapshot's.
 func (s *Store) RollbackVolume(ctx context.Context, v api.VolumeID, id api.SnapshotID, count int64, a sds.Access) (made sds.Volume, err error) {
 	err = s.change(ctx, v, func(m *volumeMeta) error {
 		have, err := s.volume(v)
@@ -317,7 +321,7 @@ func (s *Store) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snaps
 	return made, explain(err)
 }
 
-// unused refuses with in_use while somebody has the volume itself open.
+// unused returns in_use while the volume itself is open.
 func (s *Store) unused(id api.VolumeID, m *volumeMeta) error {
 	if read, err := s.pins.held(sds.SnapshotRef{Volume: id}); err != nil {
 		return err
@@ -327,7 +331,7 @@ func (s *Store) unused(id api.VolumeID, m *volumeMeta) error {
 	return s.closed(id, m)
 }
 
-// closed refuses with in_use while QEMU has the volume itself open.
+// closed returns in_use while QEMU has the volume itself open.
 func (s *Store) closed(id api.VolumeID, m *volumeMeta) error {
 	files := []string{m.Disk}
 	if snap := m.making(); snap != nil {
@@ -336,7 +340,7 @@ func (s *Store) closed(id api.VolumeID, m *volumeMeta) error {
 	for _, file := range files {
 		used, err := busy(s.file(id, file))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // lost: nobody can use it
+		case errors.Is(err, fs.ErrNotExist): // lost: it cannot be open
 		case err != nil:
 			return err
 		case used:

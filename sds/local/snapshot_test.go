@@ -16,7 +16,8 @@ func TestSnapshotConformance(t *testing.T) {
 	})
 }
 
-// Encryption does not depend on who shares the pool: it is left out here.
+// TestSharedSnapshotConformance leaves out encryption, which does not depend
+// on sharing.
 func TestSharedSnapshotConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs qemu-img some hundred times")

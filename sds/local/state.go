@@ -18,9 +18,9 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// statePrefix begins the name of what is kept beside a volume, which ends with the epoch
-// as that of a claim does: a node writes the file of its own epoch alone, and the highest
-// counts.
+// statePrefix is the prefix of the files with a volume's state, which end with
+// the epoch like those of claims: a node only writes the file of its own
+// epoch, and the highest one counts.
 const statePrefix = "state-"
 
 func stateName(epoch int64) string { return fmt.Sprintf("%s%020d", statePrefix, epoch) }
@@ -45,7 +45,7 @@ func (s *Store) KeepState(ctx context.Context, id api.VolumeID, epoch int64, sta
 	epochs, err := stateEpochs(dir)
 	for _, e := range epochs {
 		if e < epochs[len(epochs)-1] {
-			_ = os.Remove(filepath.Join(dir, stateName(e))) // it counts no more
+			_ = os.Remove(filepath.Join(dir, stateName(e))) // it does not count any more
 		}
 	}
 	return explain(err)
@@ -56,7 +56,7 @@ func (s *Store) KeptState(ctx context.Context, id api.VolumeID) (state []byte, e
 	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
 		return nil, 0, err
 	}
-	if s.pool != "" { // what another node did last, and not what is cached here
+	if s.pool != "" { // read the latest state from the server, and not from the cache
 		if _, err := s.clock(filepath.Join(volumes, string(id))); errors.Is(err, fs.ErrNotExist) {
 			return nil, 0, notFound("volume", string(id))
 		} else if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) KeptState(ctx context.Context, id api.VolumeID) (state []byte, e
 		epoch = epochs[len(epochs)-1]
 		state, err := readState(filepath.Join(dir, stateName(epoch)))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESTALE) {
-			continue // a later one has taken it away
+			continue // removed by a later one
 		}
 		return state, epoch, explain(err)
 	}
@@ -95,7 +95,8 @@ func readState(path string) ([]byte, error) {
 	return raw, err
 }
 
-// stateEpochs of a volume's folder, ascending.
+// stateEpochs returns the epochs of the states in a volume's directory,
+// ascending.
 func stateEpochs(dir string) (epochs []int64, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {

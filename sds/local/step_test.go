@@ -18,14 +18,14 @@ import (
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )
 
-// crashSteps in the environment, with crashDir, makes this binary walk once
-// through a volume's life.
+// crashSteps is the environment variable that, with crashDir, makes this
+// binary run walk once.
 const crashSteps = "BASALT_TEST_STEPS"
 
 var walker = sds.Owner{Node: "node-walker", Epoch: 5}
 
-// walk through everything that changes the pool. It may be walked again,
-// wherever the walk before ended.
+// walk performs every operation that changes the pool. It can be repeated,
+// wherever an earlier run ended.
 func walk(ctx context.Context, s *Store) error {
 	_, err := s.ImportImage(ctx, sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(drivertest.Raw(mib))})
 	if err == nil {
@@ -66,9 +66,9 @@ func walkAndExit(dir string) {
 	os.Exit(0)
 }
 
-// Killed at every single call that changes a folder or waits for the disk,
-// from making the pool to deleting the last image: another node finds a pool
-// that is in order and goes on.
+// TestKillAtEveryStep kills the process at every single call that changes a
+// directory or syncs, from the creation of the pool to the deletion of the
+// last image: another node must find a consistent pool and continue.
 func TestKillAtEveryStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills some hundred processes")
@@ -79,26 +79,26 @@ func TestKillAtEveryStep(t *testing.T) {
 	}
 	for _, call := range []string{"mkdirat", "renameat", "linkat", "fsync", "unlinkat"} {
 		killed, step, stride := 0, 1, 1
-		// Of the calls that there are many of, as a killed process loses nothing that
-		// it has not synced and a tree is removed file by file, one in three stands
-		// for the others where it has to be quick.
+		// Of the frequent calls one in three suffices in short runs, because a
+		// killed process loses nothing that it has not synced and a tree is removed
+		// file by file.
 		if (call == "fsync" || call == "unlinkat") && !testlayer.Long() {
 			step, stride = 1+rand.IntN(3), 3
 		}
 		for ; !walkKilled(t, call, step); step += stride {
 			if killed++; killed > 100 {
-				t.Fatalf("%s: the walk never ends", call)
+				t.Fatalf("walk did not end after %d kills at %s", killed, call)
 			}
 		}
 		if killed < 2 {
-			t.Errorf("%s: killed %d times: this test has seen nothing", call, killed)
+			t.Errorf("killed %d times at %s, want at least 2: this test proves nothing", killed, call)
 		}
-		t.Logf("%s: killed %d times", call, killed)
+		t.Logf("killed %d times at %s", killed, call)
 	}
 }
 
-// walkKilled kills a walk at its step-th such call, looks at what it left, and
-// reports whether the walk came to its end before.
+// walkKilled kills a walk at the step-th such call, checks what it left, and
+// reports whether the walk had ended before.
 func walkKilled(t *testing.T, call string, step int) (walked bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,7 +107,7 @@ func walkKilled(t *testing.T, call string, step int) (walked bool) {
 	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashSteps+"=1")
 	out, _ := cmd.CombinedOutput()
 	if step == 1 && strings.Contains(string(out), "ptrace") {
-		t.Skipf("host: strace does not work here: %s", out)
+		t.Skipf("host: strace cannot trace: %s", out)
 	}
 	checkStep(t, fmt.Sprintf("%s %d", call, step), dir)
 	return strings.HasSuffix(string(out), "walked\n")
@@ -119,31 +119,31 @@ func checkStep(t *testing.T, step, dir string) {
 	defer s.Close()
 	all, err := s.Volumes(t.Context())
 	if err != nil {
-		t.Fatalf("%s: %v", step, err)
+		t.Fatalf("%s: Volumes: %v", step, err)
 	}
 	for _, v := range all {
 		if _, err := s.Image(t.Context(), v.Image); err != nil {
-			t.Errorf("%s: volume without its image: %v", step, err)
+			t.Errorf("%s: image of a volume: %v", step, err)
 		}
 		if out, err := exec.Command("qemu-img", "check", "-q", v.Source.Path).CombinedOutput(); err != nil {
-			t.Errorf("%s: %+v: %v: %s", step, v, err, out)
+			t.Errorf("%s: qemu-img check of %+v: %v: %s", step, v, err, out)
 		}
 		if o, err := s.Owner(t.Context(), v.ID); err != nil || o != (sds.Owner{}) && o != walker {
-			t.Errorf("%s: owner %+v, %v", step, o, err)
+			t.Errorf("%s: Owner = %+v, %v, want %+v or none", step, o, err, walker)
 		}
-		// The one that was killed is dead, so the next node takes over.
+		// The killed node is dead, so the next node takes over.
 		next := sds.Owner{Node: "node-next", Epoch: walker.Epoch + 1}
 		if err := s.ClaimVolume(t.Context(), v.ID, next); err != nil {
-			t.Errorf("%s: takeover: %v", step, err)
+			t.Errorf("%s: ClaimVolume by the next node: %v", step, err)
 		}
 		if err := s.ClaimVolume(t.Context(), v.ID, walker); api.CodeOf(err) != api.CodeState {
-			t.Errorf("%s: the dead node came back: %v", step, err)
+			t.Errorf("%s: ClaimVolume by the dead node = %v, want wrong_state", step, err)
 		}
 		if err := s.DeleteVolume(t.Context(), v.ID); err != nil {
-			t.Errorf("%s: %v", step, err)
+			t.Errorf("%s: DeleteVolume: %v", step, err)
 		}
 	}
 	if err := walk(t.Context(), s); err != nil {
-		t.Errorf("%s: the next walk: %v", step, err)
+		t.Errorf("%s: repeat walk: %v", step, err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package local keeps images and volumes as files in one directory, of this
-// node or shared by several:
+// Package local stores images and volumes as files in one directory, which
+// belongs to this node or is shared by several:
 //
 //	DIR/lock                      own: held while a Store is open
 //	DIR/pool.json                 shared: the pool's name; without it, no pool
@@ -10,16 +10,17 @@
 //	DIR/{images,volumes}/.new-…   being made; swept
 //	DIR/{images,volumes}/.old-…   being deleted; swept
 //
-// An object is one folder that is renamed into place when all in it is on the
-// disk, and renamed away before it is deleted: there whole, or not at all. A
-// volume made from an image is a qcow2 overlay whose backing file is named
-// relative to it, so that the whole store may be moved, and mounted anywhere.
-// Snapshots are further files in the volume's folder: layers.go, merge.go.
+// An object is one directory that is renamed into place when everything in it
+// is synced, and renamed before it is deleted: it exists completely, or not at
+// all. A volume created from an image is a qcow2 overlay whose backing file is
+// named relative to it, so that the whole store may be moved, and mounted
+// anywhere. Snapshots are further files in the volume's directory: layers.go,
+// merge.go.
 //
-// Locks: one per object (locker), taken before anything about it is read. An
-// image's lock may be taken while a volume's is held, never the other way, and
-// so may that of the volume that a new one is cloned from, which is older.
-// sds/DESIGN.md says which steps need no lock between hosts, and why.
+// Locks: one per object (locker), acquired before anything of it is read. An
+// image's lock may be acquired while a volume's is held, never the other way,
+// and so may that of the volume that a new one is cloned from, which is older.
+// sds/DESIGN.md explains which steps need no lock between nodes.
 package local
 
 import (
@@ -41,30 +42,31 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// Options of a store.
+// Options are the options of a store.
 type Options struct {
 	Dir    string
 	Limits sds.Limits
-	// Shared: other nodes use the directory at the same time, through a file
-	// system whose locks reach all of them. It must exist.
+	// Shared means that other nodes use the directory at the same time, through a
+	// file system whose locks cover all of them. The directory must exist.
 	Shared bool
-	// Remember is a file of this node that keeps which shared pool it is: at
-	// the next start no other is taken for it. Empty: any is.
+	// Remember is a file of this node with the ID of its shared pool: at the next
+	// start no other pool is accepted. Empty: any pool is.
 	Remember string
-	// LeftoverAge of a dead process's half-made files in a shared pool, before
-	// they are swept; 0: ten minutes.
+	// LeftoverAge is the age from which a dead process's incomplete files in a
+	// shared pool are swept; 0: ten minutes.
 	LeftoverAge time.Duration
-	// Present returns why the directory is not what it should be, as when the disk that
-	// was mounted there is gone; nil: it is always there.
+	// Present returns why the directory is not available, such as when the disk
+	// that was mounted there is missing; nil: it always is available.
 	Present func() error
-	// MaxLayers of a volume, with those of what it is made from; 0: 32.
+	// MaxLayers is the limit of a volume's layers, including those of what it is
+	// created from; 0: 32.
 	MaxLayers int
-	// ReserveBytes are left free on the file system, for the node itself.
+	// ReserveBytes are kept free on the file system, for the node itself.
 	ReserveBytes int64
-	// AllowFileURL lets images come from the node's own files: only where
-	// whoever may import is trusted with all of them.
+	// AllowFileURL allows images from the node's own files: only set it if all
+	// who may import are trusted with all of them.
 	AllowFileURL bool
-	// URLs is how images are fetched, and from where.
+	// URLs are the limits for fetching images.
 	URLs outbound.Options
 }
 
@@ -74,7 +76,7 @@ const openWait = 2 * time.Second
 type Store struct {
 	opt     Options
 	pool    string // empty: not shared
-	session string // of this process's temporary folders
+	session string // of this process's temporary directories
 	renew   sync.Mutex
 	lock    *os.File // guarded by renew
 	locks   locker
@@ -86,9 +88,9 @@ type Store struct {
 
 var _ sds.Driver = (*Store)(nil)
 
-// Open makes the directory when it is missing, takes it for this process
-// (in_use when another has it) and sweeps what a crash left half-done. A
-// shared directory is never made: one that is missing is not mounted.
+// Open creates the directory if it is missing, locks it for this process
+// (in_use if another has it) and sweeps what a crash left incomplete. A shared
+// directory is never created: a missing one is not mounted.
 func Open(opt Options) (*Store, error) {
 	dir, err := filepath.Abs(opt.Dir)
 	if err != nil {
@@ -114,7 +116,8 @@ func Open(opt Options) (*Store, error) {
 		return nil, api.Errorf(api.CodeState, "%s is a shared storage pool, want a local directory", dir).WithHint("use a directory of this node only")
 	}
 	for _, sub := range []string{images, volumes} {
-		// QEMU runs as another user and must reach the disks, not the list.
+		// QEMU runs as another user and must be able to open the disks, but not to
+		// list the directory.
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o711); err != nil {
 			return nil, explain(err)
 		}
@@ -141,7 +144,7 @@ func Open(opt Options) (*Store, error) {
 	return s, nil
 }
 
-// takeDir takes the whole directory for this process.
+// takeDir locks the whole directory for this process.
 func (s *Store) takeDir() error {
 	f, err := os.OpenFile(filepath.Join(s.opt.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -163,8 +166,8 @@ func (s *Store) takeDir() error {
 	return locks.Close()
 }
 
-// take locks f, and waits a moment for it: when the process before this one was
-// killed as it was starting a program, the child holds the lock until it is
+// take locks f, and waits briefly for it: if the previous process was killed
+// while it was starting a program, its child holds the lock until it executes
 // that program.
 func take(f *os.File) error {
 	for until := time.Now().Add(openWait); ; time.Sleep(20 * time.Millisecond) {
@@ -181,7 +184,7 @@ func (s *Store) Close() error {
 		s.stop()
 		select {
 		case <-s.swept:
-		case <-time.After(probeTime): // it waits for a server that is away
+		case <-time.After(probeTime): // it waits for a server that does not respond
 		}
 	}
 	return s.lock.Close()
@@ -196,7 +199,7 @@ func (s *Store) Capabilities() sds.Capabilities {
 	return c
 }
 
-// Space implements sds.Driver. The reserve counts as taken.
+// Space implements sds.Driver. The reserve counts as used.
 func (s *Store) Space(ctx context.Context) (sds.Space, error) {
 	if err := s.begin(ctx); err != nil {
 		return sds.Space{}, err
@@ -211,7 +214,7 @@ func (s *Store) Space(ctx context.Context) (sds.Space, error) {
 	}, nil
 }
 
-// room fails with insufficient_disk when want more bytes do not fit.
+// room returns insufficient_disk if want more bytes do not fit.
 func (s *Store) room(ctx context.Context, want int64) error {
 	space, err := s.Space(ctx)
 	if err != nil {
@@ -227,8 +230,8 @@ func diskFull() error {
 	return api.Errorf(api.CodeDiskFull, "the volume store is full").WithHint("delete images or volumes on the node, or add a disk")
 }
 
-// explain turns a full disk, and a server that is away, into errors that a
-// user understands.
+// explain converts a full disk, and a server that is not available, to errors
+// for users.
 func explain(err error) error {
 	var said *api.Error
 	switch {

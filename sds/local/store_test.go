@@ -47,7 +47,7 @@ func open(t *testing.T, opt Options) *Store {
 		_ = s.Close()
 		for _, pattern := range []string{"*/.new-*", "*/.old-*"} {
 			if left, _ := filepath.Glob(filepath.Join(opt.Dir, pattern)); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
+				t.Errorf("left behind: %v, want nothing", left)
 			}
 		}
 	})
@@ -62,7 +62,7 @@ func TestReopenKeepsAndSweeps(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
 	if _, err := Open(Options{Dir: dir}); api.CodeOf(err) != api.CodeInUse {
-		t.Errorf("opened twice: %v", err)
+		t.Errorf("second Open = %v, want in_use", err)
 	}
 	img, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.QCOW2, Content: bytes.NewReader(drivertest.QCOW2(mib))})
 	if err != nil {
@@ -81,16 +81,17 @@ func TestReopenKeepsAndSweeps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s = open(t, Options{Dir: dir}) // whose clean-up looks for leftovers
+	s = open(t, Options{Dir: dir}) // its clean-up checks for leftovers
 	if got, err := s.Image(t.Context(), "img-1"); err != nil || got != img {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Image after reopening = %+v, %v, want %+v", got, err, img)
 	}
 	if got, err := s.Volume(t.Context(), "vol-1"); err != nil || !cmp.Equal(got, vol) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Volume after reopening = %+v, %v, want %+v", got, err, vol)
 	}
 }
 
-// An overlay reads the image's bytes, also when the store has been moved.
+// TestOverlayReadsItsImageAfterAMove checks that an overlay reads the image's
+// content, also when the store has been moved.
 func TestOverlayReadsItsImageAfterAMove(t *testing.T) {
 	base := t.TempDir()
 	s := open(t, Options{Dir: filepath.Join(base, "a")})
@@ -107,10 +108,10 @@ func TestOverlayReadsItsImageAfterAMove(t *testing.T) {
 	}
 	out := filepath.Join(base, "out")
 	if msg, err := exec.Command("qemu-img", "convert", "-O", "raw", filepath.Join(base, "b/volumes/vol-1/disk"), out).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, msg)
+		t.Fatalf("qemu-img convert: %v: %s", err, msg)
 	}
 	if got, err := os.ReadFile(out); err != nil || !bytes.Equal(got, content) {
-		t.Errorf("the volume has other bytes than its image (%v)", err)
+		t.Errorf("the content of the volume differs from its image (%v)", err)
 	}
 }
 
@@ -124,10 +125,10 @@ func TestZerosTakeNoRoom(t *testing.T) {
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(img.Path, &st); err != nil || st.Blocks*512 > 4*mib {
-		t.Errorf("64 MiB of zeros take %d bytes (%v)", st.Blocks*512, err)
+		t.Errorf("an image of 64 MiB of zeros uses %d bytes (%v), want at most %d", st.Blocks*512, err, 4*mib)
 	}
 	if got, err := os.ReadFile(img.Path); err != nil || !bytes.Equal(got, content) {
-		t.Errorf("the image has changed (%v)", err)
+		t.Errorf("the content of the image has changed (%v)", err)
 	}
 }
 
@@ -145,26 +146,27 @@ func TestUsedVolumeIsLeftAlone(t *testing.T) {
 	// As QEMU does for a disk that it writes to.
 	lk := unix.Flock_t{Type: unix.F_RDLCK, Start: 100, Len: 2}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lk); err != nil {
-		t.Skipf("host: no open-file-description locks: %v", err)
+		t.Skipf("host: open-file-description locks are not supported: %v", err)
 	}
 	if err := s.DeleteVolume(t.Context(), "vol-1"); api.CodeOf(err) != api.CodeInUse {
-		t.Errorf("delete: %v", err)
+		t.Errorf("DeleteVolume of an open volume = %v, want in_use", err)
 	}
 	if _, err := s.ResizeVolume(t.Context(), "vol-1", 2*mib, sds.Access{}); api.CodeOf(err) != api.CodeInUse {
-		t.Errorf("resize: %v", err)
+		t.Errorf("ResizeVolume of an open volume = %v, want in_use", err)
 	}
 	_ = f.Close()
 	if err := s.DeleteVolume(t.Context(), "vol-1"); err != nil {
-		t.Errorf("delete when it is free: %v", err)
+		t.Errorf("DeleteVolume of a closed volume: %v", err)
 	}
 }
 
-// What only qemu-img sees: tables that point nowhere.
+// TestDamagedTablesAreRefused checks damage that only qemu-img detects: tables
+// with invalid references.
 func TestDamagedTablesAreRefused(t *testing.T) {
 	s := open(t, Options{})
 	long := filepath.Join(t.TempDir(), "long.qcow2")
 	if out, err := exec.Command("qemu-img", "create", "-q", "-f", "qcow2", "-o", "preallocation=falloc", long, "8M").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("qemu-img create: %v: %s", err, out)
 	}
 	cut, err := os.ReadFile(long)
 	if err != nil {
@@ -178,11 +180,11 @@ func TestDamagedTablesAreRefused(t *testing.T) {
 	for name, content := range map[string][]byte{"cut": cut, "l1": twisted, "refcount": refcount} {
 		_, err := s.ImportImage(t.Context(), sds.ImageImport{ID: api.ImageID(name), Format: sds.QCOW2, Content: bytes.NewReader(content)})
 		if api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("ImportImage of %s = %v, want invalid", name, err)
 		}
 		var e *api.Error
 		if errors.As(err, &e) && strings.Contains(e.Error(), s.opt.Dir) {
-			t.Errorf("%s: the user is told the node's paths: %v", name, e)
+			t.Errorf("the error of %s contains paths of the node: %v", name, e)
 		}
 	}
 }
@@ -191,41 +193,42 @@ func TestReserveIsKept(t *testing.T) {
 	s := open(t, Options{ReserveBytes: 1 << 60})
 	_, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(drivertest.Raw(mib))})
 	if api.CodeOf(err) != api.CodeDiskFull {
-		t.Errorf("import: %v", err)
+		t.Errorf("ImportImage into the reserve = %v, want insufficient_disk", err)
 	}
 	if _, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); api.CodeOf(err) != api.CodeDiskFull {
-		t.Errorf("create: %v", err)
+		t.Errorf("CreateVolume in the reserve = %v, want insufficient_disk", err)
 	}
 }
 
-// A real full disk: nothing half-done stays, and the store goes on.
+// TestFullDisk fills a real disk: nothing incomplete remains, and the store
+// continues to work.
 func TestFullDisk(t *testing.T) {
 	needTools(t)
 	dir := t.TempDir()
 	if err := unix.Mount("basalt-test", dir, "tmpfs", 0, "size=3m"); err != nil {
-		t.Skipf("host: a tmpfs cannot be mounted here: %v", err)
+		t.Skipf("host: cannot mount a tmpfs: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
+			t.Errorf("unmount: %v", err)
 		}
 	})
 	s := open(t, Options{Dir: dir})
 	content := bytes.Repeat(drivertest.Raw(4096), 4*mib/4096)
 	_, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, Content: bytes.NewReader(content)})
 	if api.CodeOf(err) != api.CodeDiskFull {
-		t.Errorf("import: %v", err)
+		t.Errorf("ImportImage larger than the disk = %v, want insufficient_disk", err)
 	}
 	fill := filepath.Join(dir, "fill")
 	if err := os.WriteFile(fill, make([]byte, 4*mib), 0o600); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
+		t.Fatalf("write to the disk = %v, want ENOSPC", err)
 	}
 	if _, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); api.CodeOf(err) != api.CodeDiskFull {
-		t.Errorf("create: %v", err)
+		t.Errorf("CreateVolume on a full disk = %v, want insufficient_disk", err)
 	}
 	_ = os.Remove(fill)
 	if _, err := s.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); err != nil {
-		t.Errorf("create when there is room again: %v", err)
+		t.Errorf("CreateVolume when there is space again: %v", err)
 	}
 }
 
@@ -261,7 +264,7 @@ func TestFetch(t *testing.T) {
 	} {
 		_, err := s.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, URL: url})
 		if code == "" && err != nil || code != "" && (err == nil || api.CodeOf(err) != code) {
-			t.Errorf("%s: want %q, got %v", url, code, err)
+			t.Errorf("ImportImage of %s = %v, want code %q", url, err, code)
 		}
 		if err := s.DeleteImage(t.Context(), "img-1"); err != nil {
 			t.Fatal(err)
@@ -270,7 +273,7 @@ func TestFetch(t *testing.T) {
 	strict := open(t, Options{})
 	for _, url := range []string{srv.URL + "/image", "file://" + local} {
 		if _, err := strict.ImportImage(t.Context(), sds.ImageImport{ID: "img-1", Format: sds.Raw, URL: url}); api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%s was allowed: %v", url, err)
+			t.Errorf("ImportImage of %s with strict options = %v, want invalid", url, err)
 		}
 	}
 }

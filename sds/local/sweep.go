@@ -14,11 +14,13 @@ import (
 )
 
 // leftoverAge is how old a leftover of another process must be, by the file
-// system's own clock: locks may come back late after the server's restart.
+// system's own clock: locks may be acquired again late after a restart of the
+// server.
 const leftoverAge = 10 * time.Minute
 
-// takeSession makes this process known to the others as alive: what it makes
-// bears its session, whose lock it holds until it ends.
+// takeSession makes this process known to the others as alive: names of its
+// temporary directories contain its session, whose lock it holds until it
+// ends.
 func (s *Store) takeSession() error {
 	f, err := os.OpenFile(s.locks.file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -32,8 +34,9 @@ func (s *Store) takeSession() error {
 	return nil
 }
 
-// renewSession takes the lock again, which it usually has: an NFS server that
-// has not heard of this host for some time gives its locks up.
+// renewSession acquires the lock again, which is usually still held: an NFS
+// server releases the locks of a client that it has not heard from for some
+// time.
 func (s *Store) renewSession() error {
 	if s.pool == "" {
 		return nil
@@ -52,7 +55,7 @@ func (s *Store) renewSession() error {
 
 func sessionKey(session string) string { return "session/" + session }
 
-// temp makes a folder that belongs to this process and that sweep takes away
+// temp creates a directory that belongs to this process and that sweep removes
 // after its death.
 func (s *Store) temp(sub string) (string, error) {
 	if err := s.renewSession(); err != nil {
@@ -61,15 +64,15 @@ func (s *Store) temp(sub string) (string, error) {
 	return os.MkdirTemp(filepath.Join(s.opt.Dir, sub), newPrefix+s.session+"-")
 }
 
-// sweep removes what is half made or half deleted by processes that are dead.
-// A store that is not shared has no others.
+// sweep removes what dead processes have created or deleted incompletely. A
+// store that is not shared has no other processes.
 func (s *Store) sweep(ctx context.Context, sub string) error {
 	dir := filepath.Join(s.opt.Dir, sub)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	var now time.Time // of the file system; read when it is wanted
+	var now time.Time // of the file system; only read if needed
 	for _, e := range entries {
 		name := e.Name()
 		if ctx.Err() != nil {
@@ -86,7 +89,7 @@ func (s *Store) sweep(ctx context.Context, sub string) error {
 			}
 			info, err := e.Info()
 			if err != nil || now.Sub(changed(info)) < s.opt.LeftoverAge {
-				continue // it is gone, or young
+				continue // removed meanwhile, or too recent
 			}
 			if alive, err := s.alive(name); err != nil || alive {
 				continue
@@ -99,7 +102,8 @@ func (s *Store) sweep(ctx context.Context, sub string) error {
 	return nil
 }
 
-// alive reports whether the process that made the temporary folder still is.
+// alive reports whether the process that created the temporary directory is
+// alive.
 func (s *Store) alive(name string) (bool, error) {
 	session, _, _ := strings.Cut(name[len(newPrefix):], "-")
 	if session == s.session {
@@ -117,7 +121,7 @@ func (s *Store) alive(name string) (bool, error) {
 	return err != nil, err
 }
 
-// sweeper sweeps now and then until ctx ends.
+// sweeper sweeps periodically until ctx ends.
 func (s *Store) sweeper(ctx context.Context) {
 	defer close(s.swept)
 	tick := time.NewTicker(s.opt.LeftoverAge)
@@ -130,13 +134,13 @@ func (s *Store) sweeper(ctx context.Context) {
 		}
 		for _, sub := range []string{images, volumes} {
 			if s.begin(ctx) == nil {
-				_ = s.sweep(ctx, sub) // what stays is for the next time
+				_ = s.sweep(ctx, sub) // the rest is swept the next time
 			}
 		}
 	}
 }
 
-// changed is when the folder was made or renamed.
+// changed returns when the directory was created or renamed.
 func changed(info fs.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(st.Ctim.Unix())
@@ -144,8 +148,8 @@ func changed(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// clock of the file system. Asking for it touches the folder, so that an NFS
-// client lists it from the server afterwards and not from its cache.
+// clock returns the time of the file system. It touches the directory, so that
+// an NFS client lists it from the server afterwards and not from its cache.
 func (s *Store) clock(sub string) (time.Time, error) {
 	dir := filepath.Join(s.opt.Dir, sub)
 	now := unix.Timespec{Nsec: unix.UTIME_NOW}

@@ -32,7 +32,7 @@ func (s *Store) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volum
 	return s.createVolume(ctx, v)
 }
 
-// createVolume needs no lock of the volume between hosts: only one gets its
+// createVolume needs no lock of the volume between nodes: only one gets its
 // name.
 func (s *Store) createVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
 	switch old, err := s.volume(v.ID); {
@@ -55,9 +55,10 @@ func (s *Store) createVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volum
 	return made, err
 }
 
-// withDisk lets put place the volume's disk, which it writes to a file, and
-// fills in what the metadata says of its making. What the volume is made from
-// is locked until the volume names it: it cannot be deleted in between.
+// withDisk calls put to place the volume's disk, with a function that writes
+// it to a file, and sets the metadata about its creation. What the volume is
+// created from is locked until the volume names it, so it cannot be deleted in
+// between.
 func (s *Store) withDisk(ctx context.Context, v sds.VolumeCreate, m *volumeMeta, put func(write func(disk string) error) error) error {
 	m.Image, m.Epoch, m.Standalone, m.Encrypted = v.Image, v.Epoch, v.Standalone, v.Encryption != nil
 	if v.Snapshot != (sds.SnapshotRef{}) {
@@ -84,7 +85,7 @@ func (s *Store) withDisk(ctx context.Context, v sds.VolumeCreate, m *volumeMeta,
 	return put(func(disk string) error {
 		var args []string
 		if from != nil {
-			// Relative to the disk, which lies as deep now as it will later.
+			// Relative to the disk, whose directory has the same depth now as later.
 			name, err := filepath.Rel(filepath.Join(s.opt.Dir, volumes), from.Path)
 			if err != nil {
 				return err
@@ -101,7 +102,7 @@ func (s *Store) withDisk(ctx context.Context, v sds.VolumeCreate, m *volumeMeta,
 	})
 }
 
-// reads are the locks of what a volume to make reads.
+// reads returns the keys of the locks of what a new volume reads.
 func reads(v sds.VolumeCreate) []string {
 	switch {
 	case v.Clones():
@@ -112,8 +113,8 @@ func reads(v sds.VolumeCreate) []string {
 	return nil
 }
 
-// base is what a volume to make reads, nil being nothing, and how large that
-// is. What it is made from is locked.
+// base returns what a new volume reads, nil being nothing, and its size. The
+// caller has locked what it is created from.
 func (s *Store) base(ctx context.Context, v sds.VolumeCreate, m *volumeMeta) (from *sds.Source, bytes int64, err error) {
 	from, deep, err := s.origin(m, maxLayers)
 	switch {
@@ -147,8 +148,8 @@ func (s *Store) full(ctx context.Context, err error) error {
 	return err
 }
 
-// RecreateVolume implements sds.Driver. The new disk gets a name of its own;
-// the volume is the new one from the moment that its metadata says so.
+// RecreateVolume implements sds.Driver. The new disk gets its own name; the
+// volume is the new one from the moment that its metadata names it.
 func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
 	if err := errors.Join(v.Validate(), s.begin(ctx)); err != nil {
 		return sds.Volume{}, err
@@ -180,7 +181,7 @@ func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vol
 	m := &volumeMeta{Disk: name, Layers: []layer{{File: name}}, Rollbacks: old.Rollbacks, Files: old.Files}
 	err = s.withDisk(ctx, v, m, func(write func(disk string) error) error {
 		disk := s.file(v.ID, name)
-		err := os.Remove(disk) // half made, by whoever died of it
+		err := os.Remove(disk) // left incomplete by a process that died
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -196,7 +197,7 @@ func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vol
 	return s.volume(v.ID)
 }
 
-// public is what the metadata alone says.
+// public returns the part of the volume that is in the metadata.
 func (m *volumeMeta) public(id api.VolumeID) sds.Volume {
 	return sds.Volume{
 		ID: id, Image: m.Image, Snapshot: m.ref(), Epoch: m.Epoch, Rollbacks: m.Rollbacks, Standalone: m.Standalone,
@@ -204,7 +205,7 @@ func (m *volumeMeta) public(id api.VolumeID) sds.Volume {
 	}
 }
 
-// volume reads what is kept. One that is replaced meanwhile is read again.
+// volume reads the volume. If it is replaced meanwhile it is read again.
 func (s *Store) volume(id api.VolumeID) (sds.Volume, error) {
 	for range 3 {
 		v, err := s.readVolume(id)
@@ -230,7 +231,7 @@ func (s *Store) readVolume(id api.VolumeID) (sds.Volume, error) {
 			return sds.Volume{}, err
 		}
 		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-			v.AllocatedBytes += sys.Blocks * 512 // st_blocks counts these, whatever st_blksize is
+			v.AllocatedBytes += sys.Blocks * 512 // the unit of st_blocks, regardless of st_blksize
 		}
 	}
 	if v.SizeBytes, err = s.size(id, m.Disk); err != nil {
@@ -270,14 +271,15 @@ func (s *Store) Volumes(ctx context.Context) ([]sds.Volume, error) {
 		switch {
 		case err == nil:
 			all = append(all, v)
-		case api.CodeOf(err) != api.CodeNotFound && !errors.Is(err, fs.ErrNotExist): // deleted meanwhile
+		case api.CodeOf(err) != api.CodeNotFound && !errors.Is(err, fs.ErrNotExist): // not_found: deleted meanwhile
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// age of a volume: its metadata is written when it is made.
+// age returns the age of a volume, whose metadata is written when it is
+// created.
 func (s *Store) age(id string, now time.Time) (time.Duration, error) {
 	st, err := os.Stat(filepath.Join(s.path(volumes, id), metaName))
 	if err != nil {
@@ -351,9 +353,9 @@ func (s *Store) DeleteVolume(ctx context.Context, id api.VolumeID) error {
 			return sds.HasSnapshots(id, n)
 		}
 	case api.CodeOf(err) == api.CodeUnavailable || api.CodeOf(err) == api.CodeState:
-		return err // it may be in order; one that is too damaged to be read may go
+		return err // it may be intact; one that is too damaged to be read may be deleted
 	}
-	// Also when it was not found: a folder whose disk or metadata is lost.
+	// Also if it was not found: a directory whose disk or metadata is lost.
 	if _, err := os.Lstat(s.path(volumes, string(id))); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

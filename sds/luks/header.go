@@ -1,8 +1,8 @@
-// Package luks makes headers of encrypted disks in QEMU's form, LUKS version 1
-// with AES-256 in XTS mode ("LUKS On-Disk Format Specification", version
-// 1.2.3). qemu-img makes the same, but measures the processor for two seconds
-// first, whatever it is told, to stretch a passphrase that need not be
-// stretched: those of volumes are random.
+// Package luks creates headers of encrypted disks in QEMU's form, LUKS version
+// 1 with AES-256 in XTS mode ("LUKS On-Disk Format Specification", version
+// 1.2.3). qemu-img creates the same, but always measures the processor for two
+// seconds first, to stretch a passphrase. Stretching is unnecessary: the
+// passphrases of volumes are random.
 package luks
 
 import (
@@ -19,8 +19,8 @@ import (
 
 const (
 	sector = 512
-	// HeaderBytes before the content. All eight places for keys are left room,
-	// each from a whole page on.
+	// HeaderBytes is the size of the header before the content. It has space for
+	// all eight key slots, each aligned to a page.
 	HeaderBytes = (slotStart + slots*slotSectors) * sector
 
 	slots       = 8
@@ -30,14 +30,14 @@ const (
 	keyBytes    = 64 // two keys of AES-256: XTS
 	saltBytes   = 32
 	digestBytes = 20
-	// iterations are the fewest that PKCS #5 and cryptsetup allow.
+	// iterations is the minimum that PKCS #5 and cryptsetup allow.
 	iterations = 1000
 
 	enabled, disabled = 0x00AC71F3, 0x0000DEAD
 )
 
-// Header returns the first HeaderBytes of a new disk, which the passphrase
-// opens. Its key is new and random.
+// Header returns the first HeaderBytes of a new disk with the passphrase. Its
+// key is new and random.
 func Header(passphrase []byte) ([]byte, error) {
 	var key, slotSalt, digestSalt = random(keyBytes), random(saltBytes), random(saltBytes)
 	digest, err := pbkdf2.Key(sha256.New, string(key), digestSalt, iterations, digestBytes)
@@ -77,7 +77,7 @@ func Header(passphrase []byte) ([]byte, error) {
 	return header, wrap(header[slotStart*sector:], split(key), wrapping)
 }
 
-// writer fills a header field by field.
+// writer writes a header field by field.
 type writer struct{ left []byte }
 
 func (w *writer) bytes(n int, b []byte) {
@@ -88,9 +88,8 @@ func (w *writer) bytes(n int, b []byte) {
 func (w *writer) uint16(v uint16) { w.bytes(2, binary.BigEndian.AppendUint16(nil, v)) }
 func (w *writer) uint32(v uint32) { w.bytes(4, binary.BigEndian.AppendUint32(nil, v)) }
 
-// split spreads a key over stripes, all of which are needed to have it back:
-// what is left of a slot that was written over does not give it away (section
-// 2.4, AFsplit).
+// split spreads a key over stripes, all of which are needed to recover it: the
+// remains of an overwritten slot do not reveal it (section 2.4, AFsplit).
 func split(key []byte) []byte {
 	all := random(stripes * len(key))
 	sum := make([]byte, len(key))
@@ -103,7 +102,7 @@ func split(key []byte) []byte {
 	return all
 }
 
-// diffuse replaces each piece of a block by a hash of its number and itself.
+// diffuse replaces each piece of a block by a hash of its number and content.
 func diffuse(block []byte) {
 	for i := 0; i*sha256.Size < len(block); i++ {
 		piece := block[i*sha256.Size : min((i+1)*sha256.Size, len(block))]
@@ -112,8 +111,8 @@ func diffuse(block []byte) {
 	}
 }
 
-// wrap encrypts a slot's stripes as the disk's sectors are, with the
-// passphrase's key, counted from the slot's first on.
+// wrap encrypts a slot's stripes like the disk's sectors, with the key derived
+// from the passphrase and sector numbers starting at the slot.
 func wrap(to, material, key []byte) error {
 	c, err := xts.NewCipher(aes.NewCipher, key)
 	if err != nil {
@@ -127,11 +126,11 @@ func wrap(to, material, key []byte) error {
 
 func random(n int) []byte {
 	b := make([]byte, n)
-	_, _ = rand.Read(b) // it never fails
+	_, _ = rand.Read(b) // never fails
 	return b
 }
 
-// uuid of version 4 (RFC 9562).
+// uuid returns a UUID of version 4 (RFC 9562).
 func uuid() []byte {
 	b := random(16)
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80

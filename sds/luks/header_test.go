@@ -11,7 +11,8 @@ import (
 
 const passphrase = "0f2ad6b1c9e84c3f9d6ba1e2f3041526"
 
-// disk of a header and a mebibyte, and the files of two passphrases.
+// disk creates a disk of a header and one MiB, and the files of two
+// passphrases.
 func disk(t *testing.T) (disk, right, wrong string) {
 	t.Helper()
 	header, err := Header([]byte(passphrase))
@@ -39,8 +40,8 @@ func need(t *testing.T, program string) {
 	}
 }
 
-// QEMU opens the disk with its passphrase, writes to it, and reads that back;
-// with another passphrase it does not.
+// TestQEMUOpens checks that QEMU opens the disk with its passphrase, writes
+// and reads it, and fails with another passphrase.
 func TestQEMUOpens(t *testing.T) {
 	need(t, "qemu-io")
 	disk, right, wrong := disk(t)
@@ -53,21 +54,22 @@ func TestQEMUOpens(t *testing.T) {
 		return string(out), err
 	}
 	if out, err := io(right, "write -P 0x11 1044480 4096", "length"); err != nil || !strings.Contains(out, "1 MiB") {
-		t.Errorf("write: %v: %s", err, out)
+		t.Errorf("write with the passphrase: %v: %s", err, out)
 	}
 	if out, err := io(right, "read -P 0x11 1044480 4096"); err != nil || strings.Contains(out, "failed") {
-		t.Errorf("read: %v: %s", err, out)
+		t.Errorf("read with the passphrase: %v: %s", err, out)
 	}
 	if out, err := io(wrong, "length"); err == nil || !strings.Contains(out, "Invalid password") {
-		t.Errorf("another passphrase: %v: %s", err, out)
+		t.Errorf("open with another passphrase = %v, want an invalid password: %s", err, out)
 	}
 	raw, err := os.ReadFile(disk)
 	if err != nil || bytes.Contains(raw, bytes.Repeat([]byte{0x11}, 16)) {
-		t.Errorf("the disk shows what was written, or %v", err)
+		t.Errorf("the disk contains the written data unencrypted, or cannot be read: %v", err)
 	}
 }
 
-// Two headers of one passphrase have nothing in common that is secret.
+// TestHeadersDiffer checks that two headers of one passphrase have no key
+// material in common.
 func TestHeadersDiffer(t *testing.T) {
 	one, err := Header([]byte(passphrase))
 	if err != nil {
@@ -79,13 +81,13 @@ func TestHeadersDiffer(t *testing.T) {
 	}
 	for from := slotStart * sector; from < (slotStart+slotSectors)*sector; from += sector {
 		if bytes.Equal(one[from:from+sector], two[from:from+sector]) && from < slotStart*sector+keyBytes*stripes {
-			t.Fatalf("sector %d is the same in both", from/sector)
+			t.Fatalf("sector %d is the same in both headers, want different key material", from/sector)
 		}
 	}
 }
 
-// QEMU takes an encrypted qcow2 file for whole, over another and alone, however
-// large it is.
+// TestQCOW2 checks that QEMU accepts an encrypted qcow2 file as intact, with
+// and without a backing file, for any size.
 func TestQCOW2(t *testing.T) {
 	need(t, "qemu-io")
 	need(t, "qemu-img")
@@ -107,32 +109,32 @@ func TestQCOW2(t *testing.T) {
 	} {
 		create := append([]string{"create", "-q", "-f", "qcow2", name}, args...)
 		if out, err := run("qemu-img", create...); err != nil {
-			t.Fatalf("%s: %v: %s", name, err, out)
+			t.Fatalf("qemu-img create %s: %v: %s", name, err, out)
 		}
 		if err := EncryptQCOW2(filepath.Join(dir, name), []byte(passphrase)); err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("EncryptQCOW2 %s: %v", name, err)
 		}
 		if err := EncryptQCOW2(filepath.Join(dir, name), []byte(passphrase)); err == nil {
-			t.Errorf("%s was encrypted twice", name)
+			t.Errorf("second EncryptQCOW2 of %s = nil, want an error", name)
 		}
 		image := `json:{"driver": "qcow2", "backing": null, "encrypt": {"format": "luks", "key-secret": "luks"}, "file": {"driver": "file", "filename": "` + name + `"}}`
 		open := func(key string, args ...string) (string, error) {
 			return run("qemu-io", append(args, "--object", "secret,id=luks,file="+key, image)...)
 		}
 		if out, err := open("right", "-c", "write -P 0x11 1M 128k"); err != nil {
-			t.Errorf("%s: write: %v: %s", name, err, out)
+			t.Errorf("write to %s: %v: %s", name, err, out)
 		}
 		if out, err := open("right", "-c", "read -P 0x11 1M 128k", "-c", "read -P 0 2M 64k"); err != nil || strings.Contains(out, "failed") {
-			t.Errorf("%s: read: %v: %s", name, err, out)
+			t.Errorf("read %s: %v: %s", name, err, out)
 		}
 		if out, err := open("wrong", "-c", "read 1M 64k"); err == nil || !strings.Contains(out, "Invalid password") {
-			t.Errorf("%s: another passphrase: %v: %s", name, err, out)
+			t.Errorf("read %s with another passphrase = %v, want an invalid password: %s", name, err, out)
 		}
 		if out, err := run("qemu-img", "check", "--object", "secret,id=luks,file=right", image); err != nil || !strings.Contains(out, "No errors were found") {
-			t.Errorf("%s: check: %v: %s", name, err, out)
+			t.Errorf("qemu-img check %s: %v: %s", name, err, out)
 		}
 		if out, err := run("qemu-img", "info", name); name == "over" && (err != nil || !strings.Contains(out, below)) {
-			t.Errorf("%s: what it stands on: %v: %s", name, err, out)
+			t.Errorf("qemu-img info %s: %v, want backing file %s: %s", name, err, below, out)
 		}
 	}
 }

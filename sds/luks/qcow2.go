@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Places in the header of a qcow2 file (QEMU, docs/interop/qcow2.rst).
+// Offsets in the header of a qcow2 file (QEMU, docs/interop/qcow2.rst).
 const (
 	magicAt, versionAt, backingAt, clusterBitsAt = 0, 4, 8, 20
 	cryptAt, refcountTableAt                     = 32, 48
@@ -16,17 +16,17 @@ const (
 
 const (
 	magic       = "QFI\xfb"
-	clusterBits = 16 // as qemu-img makes it
+	clusterBits = 16 // qemu-img's default
 	cluster     = 1 << clusterBits
 	cryptLUKS   = 2
-	// extension of the header that says where LUKS' own lies: its type, the
-	// length of what follows, an offset and a length.
+	// extension is the type of the header extension with the location of the LUKS
+	// header: its type, the length of what follows, an offset and a length.
 	extension, extensionBytes = 0x0537be77, 24
 )
 
-// EncryptQCOW2 encrypts an empty qcow2 file that qemu-img has just made, as it
-// does itself when it is asked for encryption: LUKS' header lies in clusters
-// at the file's end.
+// EncryptQCOW2 encrypts an empty qcow2 file that was just created by qemu-img,
+// in the same way as qemu-img itself: the LUKS header is in clusters at the
+// end of the file.
 func EncryptQCOW2(path string, passphrase []byte) (err error) {
 	header, err := Header(passphrase)
 	if err != nil {
@@ -60,7 +60,7 @@ func EncryptQCOW2(path string, passphrase []byte) (err error) {
 	if backing := be.Uint64(first[backingAt:]); backing != 0 {
 		be.PutUint64(first[backingAt:], backing+extensionBytes)
 	}
-	copy(first[length+extensionBytes:], first[length:]) // of what is cut off nothing is used
+	copy(first[length+extensionBytes:], first[length:]) // the part that is cut off is unused
 	be.PutUint32(first[length:], extension)
 	be.PutUint32(first[length+4:], 16)
 	be.PutUint64(first[length+8:], uint64(at))
@@ -70,14 +70,14 @@ func EncryptQCOW2(path string, passphrase []byte) (err error) {
 	return errors.Join(err, err2, f.Truncate(at+count*cluster))
 }
 
-// refer counts one reference to each of count clusters from the first on.
+// refer counts one reference to each of count clusters, starting at first.
 func refer(f *os.File, table, first, count int64) error {
 	entry := make([]byte, 8)
 	if _, err := f.ReadAt(entry, table); err != nil {
 		return err
 	}
 	block := int64(binary.BigEndian.Uint64(entry))
-	if first+count > cluster/2 || block == 0 { // of two bytes each
+	if first+count > cluster/2 || block == 0 { // two bytes per count
 		return errors.New("its first refcount block does not cover the whole file")
 	}
 	counts := make([]byte, 2*count)

@@ -1,5 +1,5 @@
-// Package qemuimg runs qemu-img in a process that dies with this one: on what
-// tenants sent, under limits, and on disks of our own.
+// Package qemuimg runs qemu-img in a process that is killed when this one
+// ends: on files received from users, under limits, and on Basalt's own disks.
 package qemuimg
 
 import (
@@ -20,9 +20,9 @@ import (
 	"github.com/basalt-gpu/basalt/sds/storagedaemon"
 )
 
-// Limits for qemu-img on files that tenants sent: address space, processor
-// time, and the time until it is killed. 1 GiB holds the tables of any image
-// that is let in.
+// Limits for qemu-img on files received from users: address space, CPU time,
+// and the time until it is killed. 1 GiB suffices for the tables of any image
+// that is accepted.
 const (
 	imgAddressSpace = "--as=1073741824"
 	imgCPU          = "--cpu=120"
@@ -38,8 +38,8 @@ func Run(ctx context.Context, args ...string) ([]byte, error) {
 	return run(ctx, nil, []string{imgAddressSpace, imgCPU, "--core=0", "qemu-img"}, args)
 }
 
-// Own runs qemu-img on disks of our own making, for as long as it takes, with
-// secret objects by id.
+// Own runs qemu-img on Basalt's own disks, without a time limit, with secret
+// objects by ID.
 func Own(ctx context.Context, secrets map[string][]byte, args ...string) ([]byte, error) {
 	files, objects, err := storagedaemon.Secrets(secrets)
 	defer func() {
@@ -54,7 +54,8 @@ func Own(ctx context.Context, secrets map[string][]byte, args ...string) ([]byte
 	return run(ctx, files, []string{"--core=0", "qemu-img"}, append(append([]string{args[0]}, objects...), args[1:]...))
 }
 
-// WrongKey reports whether qemu-img refused because a secret does not open a disk.
+// WrongKey reports whether qemu-img failed because a secret does not open a
+// disk.
 func WrongKey(err error) bool {
 	var e *imgError
 	return errors.As(err, &e) && strings.Contains(e.says, "Invalid password")
@@ -65,8 +66,8 @@ func run(ctx context.Context, files []*os.File, limits, args []string) ([]byte, 
 	cmd.ExtraFiles = files
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
 	cmd.WaitDelay = time.Second
-	// It dies with this process, whose locks end too. The kernel counts the
-	// thread that started it as its parent: the thread must stay.
+	// It is killed when this process ends, whose locks end too. The kernel treats
+	// the thread that started it as its parent, so the thread must not exit.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -85,7 +86,7 @@ func run(ctx context.Context, files []*os.File, limits, args []string) ([]byte, 
 	return out.Bytes(), nil
 }
 
-// imgError is qemu-img saying no.
+// imgError is an error that qemu-img reported.
 type imgError struct {
 	verb, says string
 	exit       *exec.ExitError
@@ -95,10 +96,10 @@ func (e *imgError) Error() string {
 	return "qemu-img " + e.verb + ": " + e.says + ": " + e.exit.String()
 }
 
-// Unwrap gives the exit status.
+// Unwrap returns the exit status.
 func (e *imgError) Unwrap() error { return e.exit }
 
-// limited keeps the first bytes and forgets the rest.
+// limited stores the first bytes and drops the rest.
 type limited struct {
 	bytes.Buffer
 	left int
@@ -111,9 +112,9 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Verify lets qemu-img confirm what sds.Inspect read off the header, and that
-// the image's tables are in order. The format is always given: QEMU never
-// guesses from what a tenant sent.
+// Verify checks with qemu-img what sds.Inspect read from the header, and that
+// the image's tables are valid. The format is always given: QEMU must never
+// detect it from a user's file.
 func Verify(ctx context.Context, disk string, format sds.Format, virtual int64) error {
 	out, err := Run(ctx, "info", "--output=json", "-f", string(format), disk)
 	if err != nil {
@@ -147,10 +148,10 @@ func Verify(ctx context.Context, disk string, format sds.Format, virtual int64) 
 	return checkTables(ctx, disk)
 }
 
-// checkTables lets qemu-img walk the tables of a qcow2 image.
+// checkTables checks the tables of a qcow2 image with qemu-img.
 func checkTables(ctx context.Context, disk string) error {
 	out, err := Run(ctx, "check", "--output=json", "-f", "qcow2", disk)
-	// 0: in order; 3: only leaked clusters, which waste space and harm nothing.
+	// 0: valid; 3: only leaked clusters, which waste space and are harmless.
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) {
 		return refused(err)
@@ -165,16 +166,17 @@ func checkTables(ctx context.Context, disk string) error {
 	if err != nil {
 		return err
 	}
-	// What lies behind the file's end reads as zeros, so that a download that
-	// broke off looks in order. The last cluster need not be whole.
+	// Data beyond the end of the file reads as zeros, so that an incomplete
+	// download looks valid. The last cluster may be incomplete.
 	if found.End-st.Size() >= maxCluster {
 		return damaged()
 	}
 	return nil
 }
 
-// refused is what an image's sender is told when qemu-img does not take it.
-// Its own words may name the node's paths: they stay in the chain, for the log.
+// refused returns the error for users when qemu-img rejects an image. Its own
+// messages may contain the node's paths: they stay in the error chain, for the
+// log.
 func refused(err error) error {
 	var e *imgError
 	if !errors.As(err, &e) {

@@ -1,5 +1,5 @@
-// Package rawdisk looks at disks and wipes them, whatever is to be made of them: OSDs of
-// Ceph (sds/ceph/deploy) and local pools (sds/xfsdisk).
+// Package rawdisk inspects and wipes disks for any use: OSDs of Ceph
+// (sds/ceph/deploy) and local pools (sds/xfsdisk).
 package rawdisk
 
 import (
@@ -18,19 +18,20 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// What is looked at, and wiped, at a disk's two ends: partition tables, and
-// the signatures of every file system and volume manager that blkid knows lie
-// there.
+// headBytes and tailBytes are the parts at a disk's two ends that are
+// inspected and wiped: they contain partition tables, and the signatures of
+// every file system and volume manager that blkid knows.
 const (
 	headBytes = 8 << 20
 	tailBytes = 1 << 20
 )
 
-// labelCopies are where later versions of BlueStore keep copies of its label
-// (src/os/bluestore/BlueStore.cc, bdev_label_positions).
+// labelCopies are the offsets at which later versions of BlueStore store
+// copies of its label (src/os/bluestore/BlueStore.cc, bdev_label_positions).
 var labelCopies = []int64{1 << 30, 10 << 30, 100 << 30, 1000 << 30}
 
-// Ends returns the first 8 MiB and the last 1 MiB of a disk, where what is on it says so.
+// Ends returns the first 8 MiB and the last 1 MiB of a disk, which contain the
+// signatures of its content.
 func Ends(dev *os.File) (head, tail []byte, err error) {
 	size, err := dev.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -61,9 +62,9 @@ func Zero(b []byte) bool {
 
 var zeros [64 << 10]byte
 
-// InUse returns by whom a block device is held that shows nothing: the kernel
-// opens one exclusively only when nobody else has it so, as mounts and device
-// mapper do.
+// InUse returns what uses a block device, or "". The kernel opens a device
+// exclusively only if nothing else has it open exclusively, as mounts and the
+// device mapper do.
 func InUse(path string) (string, error) {
 	st, err := os.Stat(path)
 	if err != nil || st.Mode()&fs.ModeDevice == 0 {
@@ -79,7 +80,7 @@ func InUse(path string) (string, error) {
 	return "", f.Close()
 }
 
-// Describe returns what is on a disk, in a few words.
+// Describe returns the content of a disk, in a few words.
 func Describe(ctx context.Context, path string) string {
 	out, err := command.Exec(ctx, command.Exe{
 		Program: "blkid", Args: []string{"-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "value", path}, Verb: "-p", Timeout: 10 * time.Second,
@@ -90,8 +91,8 @@ func Describe(ctx context.Context, path string) string {
 	return "it contains data"
 }
 
-// Wipe removes what says that there is something on a disk. One that is in use is left
-// alone.
+// Wipe removes the signatures of a disk's content. It does not change a disk
+// that is in use.
 func Wipe(path string) error {
 	if who, err := InUse(path); err != nil || who != "" {
 		return errors.Join(err, fmt.Errorf("%s: %s", path, who))
@@ -105,7 +106,8 @@ func Wipe(path string) error {
 	if err != nil {
 		return err
 	}
-	// Backwards: while the first label stands it says whose the disk is.
+	// Backwards: as long as the first label exists it identifies the disk's
+	// owner.
 	clear := func(from, n int64) {
 		for at := max(0, from); at < min(from+n, size) && err == nil; at += int64(len(zeros)) {
 			_, err = dev.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at)

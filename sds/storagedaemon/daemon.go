@@ -1,5 +1,5 @@
-// Package storagedaemon runs QEMU's storage daemon, which opens disks as QEMU does and
-// shows them to other programs, and speaks QMP with it.
+// Package storagedaemon runs QEMU's storage daemon, which opens disks as QEMU
+// does and exposes them to other programs, and controls it by QMP.
 //
 //	Start ─► running ─Close─► gone
 //	            └─(it or this process dies)─► gone; what it had mounted is swept
@@ -29,11 +29,11 @@ import (
 
 const (
 	maxReply  = 1 << 20 // bytes of one line of QMP
-	maxEvents = 64      // that wait to be looked at
+	maxEvents = 64      // that are queued
 	quitTime  = 10 * time.Second
 )
 
-// Daemon is one that runs.
+// Daemon is a running storage daemon.
 type Daemon struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -64,8 +64,8 @@ type event struct {
 	} `json:"data"`
 }
 
-// Start a daemon. dir is where it may make files, for it alone and there
-// already; secrets are kept out of its arguments, files and environment.
+// Start starts a daemon. dir is an existing directory for its files, used by
+// it alone; secrets do not appear in its arguments, files and environment.
 func Start(ctx context.Context, dir string, secrets map[string][]byte) (*Daemon, error) {
 	d := &Daemon{dir: dir, gone: make(chan struct{}), events: make(chan event, maxEvents), waiting: map[int]chan reply{}}
 	args := []string{"--chardev", "stdio,id=qmp", "--monitor", "chardev=qmp"}
@@ -88,8 +88,8 @@ func Start(ctx context.Context, dir string, secrets map[string][]byte) (*Daemon,
 	}
 	started := make(chan error)
 	go func() {
-		// The kernel counts the thread that starts it as its parent, and kills
-		// it when that ends: the thread must stay.
+		// The kernel treats the thread that starts the daemon as its parent, and
+		// kills the daemon when the thread ends: the thread must not exit.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := d.cmd.Start()
@@ -109,19 +109,19 @@ func Start(ctx context.Context, dir string, secrets map[string][]byte) (*Daemon,
 	return d, nil
 }
 
-// Signal the daemon's process.
+// Signal sends a signal to the daemon's process.
 func (d *Daemon) Signal(s os.Signal) error { return d.cmd.Process.Signal(s) }
 
-// Secrets are the arguments and the files, from descriptor 3 on, that give a
-// program of QEMU's secret objects by id. The caller closes the files when the
-// program runs.
+// Secrets returns the files, from descriptor 3 on, and the arguments that
+// define secret objects by ID for a program of QEMU. The caller closes the
+// files once the program runs.
 func Secrets(secrets map[string][]byte) (files []*os.File, args []string, err error) {
 	for _, id := range slices.Sorted(maps.Keys(secrets)) {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return files, nil, err
 		}
-		// A pipe has room for 4 KiB at least.
+		// A pipe buffers at least 4 KiB.
 		_, err = w.Write(secrets[id])
 		if err = errors.Join(err, w.Close()); err != nil {
 			return append(files, r), nil, err
@@ -138,7 +138,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// read what the daemon says until it ends.
+// read reads the daemon's output until it ends.
 func (d *Daemon) read(from io.Reader) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxReply)
@@ -166,23 +166,23 @@ func (d *Daemon) read(from io.Reader) {
 			if json.Unmarshal(lines.Bytes(), &e) == nil {
 				select {
 				case d.events <- e:
-				default: // whoever waits asks again
+				default: // a waiter polls as well
 				}
 			}
 		}
 	}
 	if lines.Err() != nil {
-		_ = d.cmd.Process.Kill() // it says what nobody can read
+		_ = d.cmd.Process.Kill() // its output cannot be decoded
 	}
 }
 
-// Error is the daemon saying no.
+// Error is an error that the daemon returned.
 type Error struct{ Command, Desc string }
 
-// Error returns what.
+// Error implements error.
 func (e *Error) Error() string { return "qemu-storage-daemon: " + e.Command + ": " + e.Desc }
 
-// Do a command; out, when not nil, gets what it returns.
+// Do runs a command; its result is decoded into out, unless that is nil.
 func (d *Daemon) Do(ctx context.Context, command string, args, out any) error {
 	c := make(chan reply, 1)
 	d.mu.Lock()
@@ -228,13 +228,13 @@ func (d *Daemon) ended(err error) error {
 	}
 }
 
-// Pid of the daemon.
+// Pid returns the process ID of the daemon.
 func (d *Daemon) Pid() int { return d.cmd.Process.Pid }
 
-// Gone is closed when the daemon has ended.
+// Gone returns a channel that is closed when the daemon has ended.
 func (d *Daemon) Gone() <-chan struct{} { return d.gone }
 
-// Close ends the daemon, which writes out what it has first.
+// Close ends the daemon, which first writes out all data.
 func (d *Daemon) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), quitTime)
 	defer cancel()
@@ -242,7 +242,7 @@ func (d *Daemon) Close() error {
 	_ = d.stdin.Close()
 	select {
 	case <-d.gone:
-		err = nil // however it went
+		err = nil // regardless of the answer
 	case <-ctx.Done():
 		_ = d.cmd.Process.Kill()
 		<-d.gone
@@ -256,14 +256,14 @@ func (d *Daemon) Close() error {
 	return err
 }
 
-// Open a disk as the node name.
+// Open opens a disk as the node name.
 func (d *Daemon) Open(ctx context.Context, name string, blockDev map[string]any) error {
 	blockDev["node-name"] = name
 	return d.Do(ctx, "blockdev-add", blockDev, nil)
 }
 
-// Mount shows the node as a regular file in the daemon's directory, which it
-// returns, to this user alone.
+// Mount exposes the node as a regular file in the daemon's directory, only for
+// this user, and returns its path.
 func (d *Daemon) Mount(ctx context.Context, node string, writable bool) (string, error) {
 	file := filepath.Join(d.dir, node)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o600)
@@ -280,7 +280,7 @@ func (d *Daemon) Mount(ctx context.Context, node string, writable bool) (string,
 	return file, err
 }
 
-// unmount what a daemon that was killed left, and remove the file below.
+// unmount unmounts what a killed daemon left, and removes the file below.
 func unmount(file string) error {
 	if err := unix.Unmount(file, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("unmount %s: %w", file, err)
@@ -291,7 +291,7 @@ func unmount(file string) error {
 	return nil
 }
 
-// Sweep a directory that daemons were given: what they mounted and left is
+// Sweep cleans up a directory of daemons: what they mounted and left is
 // unmounted and removed.
 func Sweep(dir string) error {
 	entries, err := os.ReadDir(dir)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-const jobPoll = time.Second // should an event be lost
+const jobPoll = time.Second // in case an event is lost
 
-// Job runs a command that starts a job, and waits for the job's end. A job that
-// is ready and waits to be completed is.
+// Job runs a command that starts a job, and waits for the job's end. It
+// completes a job that is ready and waits for that.
 func (d *Daemon) Job(ctx context.Context, command string, args map[string]any) error {
 	d.mu.Lock()
 	d.next++

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// Where the fields that matter lie in an XFS superblock, the first sector of the disk
-// (fs/xfs/libxfs/xfs_format.h, struct xfs_dsb).
+// Offsets of the fields that are used in an XFS superblock, the first sector
+// of the disk (fs/xfs/libxfs/xfs_format.h, struct xfs_dsb).
 const (
 	sbMagic      = "XFSB"
 	sbUUID       = 32 // 16 bytes
@@ -14,14 +14,16 @@ const (
 	sbBytes      = 512
 )
 
-// superblock is what is read of an XFS.
+// superblock are the fields of an XFS superblock that are used.
 type superblock struct {
 	uuid UUID
-	// inProgress: mkfs.xfs has begun and not ended; nothing was ever kept there.
+	// inProgress means that mkfs.xfs has started and not ended, so that nothing
+	// was stored yet.
 	inProgress bool
 }
 
-// decode reads the first sector of a disk; false: it has no XFS.
+// decode decodes the first sector of a disk; false: it is not an XFS
+// superblock.
 func decode(raw []byte) (superblock, bool) {
 	if len(raw) < sbBytes || !bytes.HasPrefix(raw, []byte(sbMagic)) {
 		return superblock{}, false
@@ -29,7 +31,7 @@ func decode(raw []byte) (superblock, bool) {
 	return superblock{uuid: UUID(raw[sbUUID : sbUUID+16]), inProgress: raw[sbInProgress] != 0}, true
 }
 
-// UUID names a file system.
+// UUID identifies a file system.
 type UUID [16]byte
 
 // String returns it in the form that mkfs.xfs and blkid use.

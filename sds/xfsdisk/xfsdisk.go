@@ -1,9 +1,11 @@
-// Package xfsdisk keeps a file system on a whole disk for a local pool: XFS with reflink.
+// Package xfsdisk creates and mounts a file system on a whole disk for a local
+// pool: XFS with reflink.
 //
 //	Blank ─Make─► Begun ─► Whole ─Mount, Mark─► marked: there is a pool
 //
-// The UUID is the caller's, and follows from what the disk is for: so what a killed Make
-// has left is told from anybody else's file system, and mounts go by it and not by a path.
+// The UUID is chosen by the caller, and derived from the disk's purpose: so
+// what a killed Make has left is distinguished from other file systems, and
+// mounts use it instead of a path.
 package xfsdisk
 
 import (
@@ -32,20 +34,21 @@ type Content string
 
 // Contents.
 const (
-	Missing Content = "missing" // the disk is not there, or not readable
+	Missing Content = "missing" // the disk does not exist, or cannot be read
 	Blank   Content = "blank"
-	Begun   Content = "begun" // Make was killed in it
+	Begun   Content = "begun" // Make was interrupted
 	Whole   Content = "whole" // the file system of that UUID
 	Other   Content = "other"
 )
 
-// Found is what a disk holds.
+// Found is the content of a disk.
 type Found struct {
 	Content Content
-	What    string // of Missing and Other, in words
+	What    string // description, for Missing and Other
 }
 
-// Probe returns what a disk holds, where a file system of the UUID is wanted.
+// Probe returns the content of a disk that should have a file system with the
+// UUID.
 func Probe(ctx context.Context, path string, want UUID) (Found, error) {
 	dev, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	switch {
@@ -75,15 +78,16 @@ func Probe(ctx context.Context, path string, want UUID) (Found, error) {
 	return Found{Content: Blank}, err
 }
 
-// makeTime is how long a file system may take to be made: disks that discard blocks
-// slowly are given time.
+// makeTime is how long creating a file system may take: some disks discard
+// blocks slowly.
 const makeTime = 10 * time.Minute
 
-// label of the file systems, for those who look at a disk with other tools.
+// label is the label of the file systems, which other tools show.
 const label = "basalt-local"
 
-// Make makes the file system. What is on the disk is lost: the caller has probed it.
-// Killed at any point it leaves a disk that is Blank, Begun or Whole.
+// Make creates the file system. The disk's content is lost: the caller must
+// have probed it. After an interruption at any point the disk is Blank, Begun
+// or Whole.
 func Make(ctx context.Context, path string, id UUID) error {
 	who, err := rawdisk.InUse(path)
 	if err != nil {
@@ -92,7 +96,7 @@ func Make(ctx context.Context, path string, id UUID) error {
 	if who != "" {
 		return api.Errorf(api.CodeInUse, "%s: %s", path, who)
 	}
-	if err := rawdisk.Wipe(path); err != nil { // of other signatures, which mkfs.xfs would leave
+	if err := rawdisk.Wipe(path); err != nil { // removes other signatures, which mkfs.xfs would leave
 		return err
 	}
 	_, err = command.Exec(ctx, command.Exe{
@@ -101,15 +105,16 @@ func Make(ctx context.Context, path string, id UUID) error {
 	return err
 }
 
-// Erase removes what says that there is a file system.
+// Erase removes the signatures of the file system.
 func Erase(path string) error { return rawdisk.Wipe(path) }
 
-// options of a mount. Guests' disks are files there and nothing else; a file system that
-// shuts down for an error stays so until somebody looks.
+// options of a mount. Guests' disks are files there and nothing else; a file
+// system that shuts down after an error stays so until an operator acts.
 const options = "noatime,nodev,nosuid,noexec"
 
-// Mount makes the disk's file system appear in a directory, which it makes. Where systemd
-// is the first process it is asked, so that guests stop before the mount does.
+// Mount mounts the disk's file system in a directory, which it creates. With
+// systemd as the init process it uses a mount unit, so that guests stop before
+// the unmount.
 func Mount(ctx context.Context, path, dir string, systemd bool) error {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return err
@@ -123,11 +128,11 @@ func Mount(ctx context.Context, path, dir string, systemd bool) error {
 	return err
 }
 
-// mountTime is for a file system whose log is replayed.
+// mountTime suffices for a file system whose log is replayed.
 const mountTime = 5 * time.Minute
 
-// Unmount ends the mount: in_use while something is open there. It is no error where
-// nothing is mounted.
+// Unmount unmounts the directory: in_use while something is open there. It
+// returns nil if nothing is mounted.
 func Unmount(dir string) error {
 	switch err := unix.Unmount(dir, unix.UMOUNT_NOFOLLOW); {
 	case err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, fs.ErrNotExist):
@@ -139,8 +144,9 @@ func Unmount(dir string) error {
 	}
 }
 
-// Device returns the number of the device that is mounted in a directory; 0: nothing is.
-// It asks the kernel's table and not the file system, which may be dead.
+// Device returns the number of the device that is mounted in a directory; 0:
+// none. It reads the kernel's table and does not access the file system, which
+// may hang.
 func Device(dir string) (uint64, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -150,7 +156,7 @@ func Device(dir string) (uint64, error) {
 	return deviceIn(f, dir)
 }
 
-// unescape undoes what the kernel does to blanks (proc_pid_mountinfo(5)).
+// unescape decodes the kernel's escapes of blanks (proc_pid_mountinfo(5)).
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 func deviceIn(mountinfo io.Reader, dir string) (dev uint64, err error) {
@@ -164,7 +170,7 @@ func deviceIn(mountinfo io.Reader, dir string) (dev uint64, err error) {
 		if _, err := fmt.Sscanf(f[2], "%d:%d", &major, &minor); err != nil {
 			return 0, fmt.Errorf("read /proc/self/mountinfo: %q: %w", f[2], err)
 		}
-		dev = unix.Mkdev(major, minor) // the last one hides those before
+		dev = unix.Mkdev(major, minor) // the last one hides earlier ones
 	}
 	return dev, lines.Err()
 }
@@ -175,7 +181,8 @@ func IsDevice(path string, dev uint64) bool {
 	return unix.Stat(path, &st) == nil && st.Rdev == dev
 }
 
-// Mark says in the root of a file system what pool it is. Without it there is none.
+// Mark is a file in the root of a file system with the pool that it belongs
+// to. Without it there is no pool.
 type Mark struct {
 	Version int        `json:"version"` // 1
 	Node    api.NodeID `json:"node"`
@@ -189,8 +196,8 @@ const (
 	lostFound = "lost+found"
 )
 
-// ReadMark reads the mark of what is mounted in a directory; the error is fs.ErrNotExist
-// where there is none.
+// ReadMark reads the mark of what is mounted in a directory; the error is
+// fs.ErrNotExist if there is none.
 func ReadMark(dir string) (m Mark, err error) {
 	f, err := os.Open(filepath.Join(dir, markName))
 	if err != nil {
@@ -207,7 +214,8 @@ func ReadMark(dir string) (m Mark, err error) {
 	return m, nil
 }
 
-// Check reads the mark, makes it where the file system is empty, and refuses any other.
+// Check reads the mark, creates it if the file system is empty, and returns an
+// error for any other.
 func Check(dir string, want Mark) error {
 	have, err := ReadMark(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -228,7 +236,7 @@ func writeMark(dir string, m Mark) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != lostFound && !strings.HasPrefix(e.Name(), ".new-") { // of a write that was killed
+		if e.Name() != lostFound && !strings.HasPrefix(e.Name(), ".new-") { // left by a write that was killed
 			return api.Errorf(api.CodeState, "the file system in %s is not empty and not a storage pool", dir)
 		}
 	}

@@ -22,10 +22,10 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		sb, is := decode(raw)
 		if is != (len(raw) >= sbBytes && string(raw[:4]) == sbMagic) || !is && sb != (superblock{}) {
-			t.Errorf("got %+v, %v of %d bytes", sb, is, len(raw))
+			t.Errorf("decode of %d bytes = %+v, %v, want a superblock exactly with the magic", len(raw), sb, is)
 		}
 		if len(sb.uuid.String()) != 36 {
-			t.Errorf("UUID %q", sb.uuid.String())
+			t.Errorf("UUID = %q, want 36 characters", sb.uuid.String())
 		}
 	})
 }
@@ -38,20 +38,21 @@ func TestDeviceIn(t *testing.T) {
 `
 	for dir, want := range map[string]uint64{"/var/lib/basalt/pools/a b": unix.Mkdev(7, 3), "/x": unix.Mkdev(7, 4), "/y": 0} {
 		if got, err := deviceIn(strings.NewReader(table), dir); err != nil || got != want {
-			t.Errorf("%s: got %d, %v, want %d", dir, got, err, want)
+			t.Errorf("deviceIn(%s) = %d, %v, want %d", dir, got, err, want)
 		}
 	}
 	if _, err := deviceIn(strings.NewReader("1 2 x:y / /z rw - xfs a rw\n"), "/z"); err == nil {
-		t.Error("a device x:y was accepted")
+		t.Error("deviceIn with device x:y = nil, want an error")
 	}
 }
 
-// A mark is made in an empty file system only, and any other is refused.
+// TestCheck checks that a mark is created in an empty file system only, and
+// that any other is rejected.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	want := Mark{Version: 1, Node: "node-a", Disk: "disk-1", Pool: "fast"}
 	if _, err := ReadMark(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a mark: %v", err)
+		t.Errorf("ReadMark without a mark = %v, want fs.ErrNotExist", err)
 	}
 	for range 2 {
 		if err := Check(dir, want); err != nil {
@@ -61,13 +62,13 @@ func TestCheck(t *testing.T) {
 	other := want
 	other.Pool = "other"
 	if err := Check(dir, other); api.CodeOf(err) != api.CodeState {
-		t.Errorf("of another pool: got %v, want wrong_state", err)
+		t.Errorf("Check with another pool's mark = %v, want wrong_state", err)
 	}
 	strange := t.TempDir()
 	if err := os.WriteFile(filepath.Join(strange, "data"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := Check(strange, want); api.CodeOf(err) != api.CodeState {
-		t.Errorf("in a file system with something in it: got %v, want wrong_state", err)
+		t.Errorf("Check of a file system with other files = %v, want wrong_state", err)
 	}
 }

@@ -1,9 +1,9 @@
-// Package backuptest makes restic's repositories for tests. One that "restic
-// init" has made takes half a second of a processor whenever it is opened, as
-// its password is stretched for as long, and tests open theirs a hundred times:
-// here it is stretched as little as scrypt allows.
+// Package backuptest creates restic repositories for tests. Opening one that
+// "restic init" has created takes half a second of CPU time, because of the
+// key derivation from its password, and tests open theirs a hundred times:
+// here the derivation has the lowest cost that scrypt allows.
 //
-// The format is of restic's "References: Design", version 2 of a repository.
+// The format is that of restic's "References: Design", repository version 2.
 package backuptest
 
 import (
@@ -20,18 +20,18 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/poly1305" //nolint:staticcheck // the format has it
+	"golang.org/x/crypto/poly1305" //nolint:staticcheck // required by the format
 	"golang.org/x/crypto/scrypt"
 )
 
-// scrypt's parameters, the least that there are.
+// Parameters of scrypt, with the lowest cost.
 const (
 	costN = 2
 	costR = 1
 	costP = 1
 )
 
-// key of a repository, for encryption by AES-256 in counter mode and
+// key is a key of a repository, for encryption by AES-256 in counter mode and
 // authentication by Poly1305-AES.
 type key struct {
 	MAC struct {
@@ -41,7 +41,7 @@ type key struct {
 	Encrypt []byte `json:"encrypt"`
 }
 
-// newKey of 64 bytes.
+// newKey splits 64 bytes into a key.
 func newKey(raw []byte) (k key) {
 	k.Encrypt, k.MAC.K, k.MAC.R = raw[:32], raw[32:48], raw[48:]
 	return k
@@ -49,11 +49,12 @@ func newKey(raw []byte) (k key) {
 
 func random(n int) []byte {
 	b := make([]byte, n)
-	_, _ = rand.Read(b) // it does not fail
+	_, _ = rand.Read(b) // never fails
 	return b
 }
 
-// seal encrypts and authenticates: the result is nonce, ciphertext and MAC.
+// seal encrypts and authenticates text. The result is nonce, ciphertext and
+// MAC.
 func (k key) seal(text []byte) ([]byte, error) {
 	nonce := random(aes.BlockSize)
 	block, err := aes.NewCipher(k.Encrypt)
@@ -74,7 +75,7 @@ func (k key) seal(text []byte) ([]byte, error) {
 	return append(append(nonce, out...), tag[:]...), nil
 }
 
-// sealed is the sealed JSON of v.
+// sealed returns the sealed JSON of v.
 func (k key) sealed(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -83,7 +84,7 @@ func (k key) sealed(v any) ([]byte, error) {
 	return k.seal(text)
 }
 
-// files returns the files of a new, empty repository that the password opens, by
+// files returns the files of a new, empty repository with the password, by
 // their paths in it.
 func files(t testing.TB, password string) map[string][]byte {
 	t.Helper()
@@ -110,7 +111,7 @@ func files(t testing.TB, password string) map[string][]byte {
 	return map[string][]byte{"config": config, "keys/" + hex.EncodeToString(name[:]): opens}
 }
 
-// Directory makes a new, empty repository that the password opens in dir.
+// Directory creates a new, empty repository with the password in dir.
 func Directory(t testing.TB, dir, password string) {
 	t.Helper()
 	for _, d := range []string{"data", "index", "keys", "locks", "snapshots"} {
@@ -125,8 +126,8 @@ func Directory(t testing.TB, dir, password string) {
 	}
 }
 
-// Bucket makes a new, empty repository that the password opens in a bucket: url is
-// the bucket's, in a store that asks for no signatures.
+// Bucket creates a new, empty repository with the password in a bucket: url is
+// the bucket's, in a store that requires no signatures.
 func Bucket(t testing.TB, url, password string) {
 	t.Helper()
 	for path, content := range files(t, password) {
@@ -139,7 +140,7 @@ func Bucket(t testing.TB, url, password string) {
 			t.Fatal(err)
 		}
 		if _ = resp.Body.Close(); resp.StatusCode != http.StatusOK {
-			t.Fatalf("PUT %s: %s", r.URL, resp.Status)
+			t.Fatalf("PUT %s = %s, want 200", r.URL, resp.Status)
 		}
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// restic takes it for one of its own.
+// TestDirectory checks that restic accepts the repository with its password,
+// and no other.
 func TestDirectory(t *testing.T) {
 	if _, err := exec.LookPath("restic"); err != nil {
-		t.Skip("restic is not installed")
+		t.Skip("host: restic is not installed")
 	}
 	dir := t.TempDir()
 	Directory(t, dir, "a password")
@@ -18,7 +19,7 @@ func TestDirectory(t *testing.T) {
 			cmd := exec.Command("restic", args...)
 			cmd.Env = append(os.Environ(), "RESTIC_REPOSITORY="+dir, "RESTIC_PASSWORD="+password, "RESTIC_CACHE_DIR="+t.TempDir())
 			if out, err := cmd.CombinedOutput(); (err == nil) != opens {
-				t.Errorf("restic %v with the password %q: %v\n%s", args, password, err, out)
+				t.Errorf("restic %v with password %q: %v, want success %v\n%s", args, password, err, opens, out)
 			}
 		}
 	}

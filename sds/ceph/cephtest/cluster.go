@@ -1,9 +1,9 @@
-// Package cephtest runs a whole Ceph cluster for tests, through deploy: one
-// mon, one mgr and three OSDs on files of 4 GiB, on 127.0.0.1, in one
-// directory. It lives as long as the process at most. Its disks lie in memory
-// where there is enough: what is acknowledged need outlive OSDs that are
-// killed, and no power cut, and a command that waits for twenty commits of
-// three disks waits for nothing else.
+// Package cephtest runs a whole Ceph cluster for tests, with package deploy:
+// one mon, one mgr and three OSDs on files of 4 GiB, on 127.0.0.1, in one
+// directory. It lives at most as long as the process. Its disks are in memory
+// if there is enough: acknowledged data must survive killed OSDs, but no power
+// failure, and commands would otherwise spend their time waiting for some
+// twenty commits on three disks.
 package cephtest
 
 import (
@@ -26,12 +26,12 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// Pool that the cluster has, with three copies.
+// Pool is the cluster's pool, with three copies.
 const Pool = "basalt"
 
 const diskBytes = 4 << 30
 
-// Cluster that runs.
+// Cluster is a running cluster.
 type Cluster struct {
 	Dir    string
 	Node   deploy.Node
@@ -39,10 +39,10 @@ type Cluster struct {
 	Keys   deploy.Keys
 
 	daemons *processes
-	release func() // the monitor's port
+	release func() // releases the monitor's port
 }
 
-// Missing names a program that is not installed; empty: all are.
+// Missing returns a program that is not installed; empty if all are.
 func Missing() string {
 	for _, program := range []string{"ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "rbd", "rados", "ceph-bluestore-tool", "qemu-img"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -52,15 +52,16 @@ func Missing() string {
 	return ""
 }
 
-// room for a cluster, in bytes: it takes some 400 MB, and grows with what is written.
+// room is the space for a cluster, in bytes: it takes some 400 MB, and grows
+// with the written data.
 const room = 4 << 30
 
-// askAgain is how long to wait between two questions to Ceph, whose command takes half a
-// second of a processor each time.
+// askAgain is how long to wait between two queries of Ceph, whose command
+// takes half a second of CPU time.
 const askAgain = time.Second
 
-// Start makes a cluster, with more pools if they are wanted, and waits until all
-// of it works. Close it, whether it started or not.
+// Start starts a cluster, with additional pools if any are given, and waits
+// until all of it works. The caller must Close it, whether it started or not.
 func Start(ctx context.Context, pools ...string) (*Cluster, error) {
 	dir, err := memory.Folder("ceph", room)
 	if err != nil {
@@ -79,19 +80,19 @@ func Start(ctx context.Context, pools ...string) (*Cluster, error) {
 		Mons: []deploy.Mon{{Node: "node-a", Address: netip.AddrPortFrom(local, monitor)}}, Mgrs: []string{"node-a"},
 		Pools: []deploy.Pool{{Name: Pool, Replicas: 3, FailureDomain: "osd", PGs: 8}},
 		Settings: map[string]string{
-			// Of a process that is gone its peers know at once; one that only gets
-			// no processor for a while is to stay.
+			// Peers detect the end of a process at once; one that only gets no CPU time
+			// for a while must not be marked down.
 			"osd_heartbeat_grace": "60", "osd_heartbeat_interval": "3", "mon_osd_min_down_reporters": "1",
 			"bluestore_cache_autotune": "false", "bluestore_cache_size": "33554432",
 			"mgr_initial_modules": "", "mon_data_avail_warn": "1", "mon_data_avail_crit": "1",
-			// Each takes seconds to load, and none is wanted here.
+			// Each takes seconds to load, and none is needed here.
 			"mgr_disabled_modules": "alerts,cephadm,dashboard,diskprediction_local,influx,insights,iostat,k8sevents,localpool,mds_autoscaler,mirroring,nfs,osd_perf_query,osd_support,prometheus,restful,rook,selftest,snap_schedule,stats,telegraf,test_orchestrator,zabbix",
 			"osd_fast_shutdown":    "true", "osd_op_num_shards": "2", "mgr_stats_period": "1", "mgr_tick_period": "1",
 			"osd_pool_default_pg_num": "1", "osd_pool_default_pgp_num": "1",
 		},
 	}
 	for _, name := range pools {
-		// Two copies: what is written to them costs a third less.
+		// Two copies: writing costs a third less.
 		c.Intent.Pools = append(c.Intent.Pools, deploy.Pool{Name: name, Replicas: 2, FailureDomain: "osd", PGs: 4})
 	}
 	if c.Keys, err = deploy.NewKeys(rand.Reader, time.Now()); err != nil {
@@ -108,7 +109,7 @@ func Start(ctx context.Context, pools ...string) (*Cluster, error) {
 	return c, c.WaitHealthy(ctx)
 }
 
-// AddDisk makes a blank file, and an intent to use it.
+// AddDisk creates a blank file, and adds it to the intent.
 func (c *Cluster) AddDisk(name string) (deploy.Disk, error) {
 	d := deploy.Disk{Node: c.Node.ID, Path: filepath.Join(c.Dir, name), UUID: uuid()}
 	f, err := os.OpenFile(d.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -119,7 +120,7 @@ func (c *Cluster) AddDisk(name string) (deploy.Disk, error) {
 	return d, errors.Join(f.Truncate(diskBytes), f.Close())
 }
 
-// Settle takes steps until nothing is left to do.
+// Settle runs rounds until nothing is left to do.
 func (c *Cluster) Settle(ctx context.Context) error {
 	var last error
 	for {
@@ -132,7 +133,7 @@ func (c *Cluster) Settle(ctx context.Context) error {
 			return nil
 		}
 		last = err
-		select { // there is no event: daemons come up when they do
+		select { // there is no event to wait for
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), last)
 		case <-time.After(askAgain):
@@ -140,7 +141,7 @@ func (c *Cluster) Settle(ctx context.Context) error {
 	}
 }
 
-// WaitHealthy waits until Ceph is content, or ctx ends.
+// WaitHealthy waits until Ceph reports no problem, or ctx ends.
 func (c *Cluster) WaitHealthy(ctx context.Context) error {
 	var h deploy.Health
 	for {
@@ -156,18 +157,18 @@ func (c *Cluster) WaitHealthy(ctx context.Context) error {
 	}
 }
 
-// Ceph runs a command of the cluster's administrator.
+// Ceph runs a command as the cluster's administrator.
 func (c *Cluster) Ceph(ctx context.Context, args ...string) ([]byte, error) {
 	return command.Runner{Conf: c.Node.Conf()}.Run(ctx, nil, "ceph", args...)
 }
 
-// KillOSD kills it, as a power cut would.
+// KillOSD kills an OSD, as a power failure would.
 func (c *Cluster) KillOSD(ctx context.Context, id int) error {
 	return c.daemons.signal(ctx, fmt.Sprintf("ceph-osd-%d", id), syscall.SIGKILL)
 }
 
-// Explain keeps what explains a failed test: what the cluster says of itself,
-// and its daemons' logs.
+// Explain saves what explains a failed test: the status of the cluster, and
+// its daemons' logs.
 func (c *Cluster) Explain(f failed.Folder) {
 	f.Files(filepath.Join(c.Dir, "*.log"))
 	for _, ask := range []string{"status", "health detail", "osd tree", "osd df", "df", "pg dump_stuck", "osd pool ls detail", "log last 200"} {
@@ -176,7 +177,7 @@ func (c *Cluster) Explain(f failed.Folder) {
 	}
 }
 
-// Close ends everything and leaves nothing.
+// Close ends all daemons and removes everything.
 func (c *Cluster) Close() error {
 	if c == nil {
 		return nil
@@ -190,7 +191,7 @@ func (c *Cluster) Close() error {
 
 func uuid() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

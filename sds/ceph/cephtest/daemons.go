@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// processes are daemons that die with the test.
+// processes are daemons that are killed when the test ends.
 type processes struct {
 	logs string
 
@@ -39,7 +39,7 @@ func (p *processes) Run(ctx context.Context, name string, argv []string) error {
 	defer log.Close()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// It dies with this process, however that ends.
+	// It is killed when this process ends in any way.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	spawner() <- func() { started <- cmd.Start() }
@@ -53,7 +53,7 @@ func (p *processes) Run(ctx context.Context, name string, argv []string) error {
 }
 
 // spawner runs functions on a thread that never ends: a child with Pdeathsig
-// dies with the thread that started it (prctl(2)).
+// is killed when the thread that started it ends (prctl(2)).
 var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -87,7 +87,7 @@ func (p *processes) Stop(ctx context.Context, name string) error {
 	return p.signal(ctx, name, syscall.SIGTERM)
 }
 
-// signal that ends it, and wait until it has.
+// signal sends a signal that ends the daemon, and waits until it has ended.
 func (p *processes) signal(ctx context.Context, name string, sig syscall.Signal) error {
 	p.mu.Lock()
 	d := p.live[name]
@@ -106,7 +106,7 @@ func (p *processes) signal(ctx context.Context, name string, sig syscall.Signal)
 	}
 }
 
-// end all at once.
+// end kills all daemons.
 func (p *processes) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// questions by program: the verbs that change nothing, anywhere.
+// questions are the read-only verbs of each program.
 var questions = map[string][]string{
 	"rbd":   {"children", "du", "info", "lock ls", "ls", "snap ls", "status", "trash ls"},
-	"rados": {"get", "listomapkeys", "ls"}, // get: to the standard output
+	"rados": {"get", "listomapkeys", "ls"}, // get to the standard output only
 	"ceph": {
 		"df", "health", "mon dump", "osd crush rule dump", "osd dump", "osd ls", "osd safe-to-destroy", "osd tree", "quorum_status", "status", "version", "versions",
 	},
 	"ceph-bluestore-tool": {"show-label"},
 }
 
-// Asks reports whether a program changes nothing, and may be run as often as
-// one likes. Of what is not listed here it does not say so. ceph without a verb
-// takes a line of its standard input for each.
+// Asks reports whether a program is read-only, and may be run any number of
+// times. It returns false for verbs that are not listed here. ceph without a
+// verb runs each line of its standard input.
 func Asks(program string, args []string, stdin string) bool {
 	program = filepath.Base(program)
 	w := words(args)
@@ -36,10 +36,10 @@ func among(verbs, w []string) bool {
 	})
 }
 
-// valued are the options that are given a value as the next word.
+// valued are the options that take the next word as their value.
 var valued = []string{"--conf", "--connect-timeout", "--dev", "--format", "--id", "--pool"}
 
-// words of a command line that are no options.
+// words returns the words of a command line that are not options.
 func words(args []string) []string {
 	var all []string
 	for i := 0; i < len(args); i++ {

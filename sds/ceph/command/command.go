@@ -1,7 +1,7 @@
-// Package command runs Ceph's programs: with a time-out, an output that has a
-// limit, keys only in files, and in a process that dies with this one. What
-// went wrong is an *Error with the errno that the program ended with, or a
-// *Killed when it did not come to that. One that only asks is then run again.
+// Package command runs Ceph's programs: with a time-out, a limited output,
+// keys only in files, and in a process that is killed when this one ends. An
+// error is an *Error with the errno that the program ended with, or a *Killed
+// if a signal ended it. A read-only program is then run again.
 package command
 
 import (
@@ -23,19 +23,19 @@ const (
 	maxSays = 64 << 10
 )
 
-// Runner runs programs as one user of one cluster.
+// Runner runs programs as a user of a cluster.
 type Runner struct {
 	Conf string // ceph.conf, which names the keyring
 	User string // without "client."; empty: admin
-	// Timeout of one program; 0: 30 s. Ceph's programs wait for a cluster that
-	// is away for ever.
+	// Timeout is the limit of one program; 0: 30 s. Without a limit Ceph's
+	// programs wait for an unreachable cluster for ever.
 	Timeout time.Duration
 }
 
-// Error of a program.
+// Error is the error of a program.
 type Error struct {
 	Program, Verb string
-	Errno         syscall.Errno // that it ended with: 2 is ENOENT
+	Errno         syscall.Errno // the exit status: 2 is ENOENT
 	Says          string
 }
 
@@ -49,9 +49,10 @@ func Is(err error, errno syscall.Errno) bool {
 	return errors.As(err, &e) && e.Errno == errno
 }
 
-// Killed is the error of a program that a signal ended, and not this package:
-// Ceph's own are known to abort when they have done all and only had to exit.
-// What it was to change may be done, in part or not.
+// Killed is the error of a program that was ended by a signal that this
+// package did not send: Ceph's programs are known to abort at their exit,
+// after their work is done. The change may have been made, in part or
+// completely.
 type Killed struct {
 	Program, Verb string
 	Signal        syscall.Signal
@@ -61,17 +62,16 @@ func (e *Killed) Error() string {
 	return fmt.Sprintf("%s %s was killed by signal %d", e.Program, e.Verb, int(e.Signal))
 }
 
-// ErrTimeout is in the chain when the cluster did not answer in time.
+// ErrTimeout is in the error chain if the cluster did not answer in time.
 var ErrTimeout = errors.New("the Ceph cluster did not respond in time")
 
-// Run runs one of ceph, rbd and rados and returns what it printed. stdin may
-// be nil.
+// Run runs ceph, rbd or rados and returns its output. stdin may be nil.
 func (r Runner) Run(ctx context.Context, stdin io.Reader, program string, args ...string) ([]byte, error) {
 	user := r.User
 	if user == "" {
 		user = "admin"
 	}
-	// Settings come from the file, not from a question to the mons first.
+	// Read settings from the file instead of querying the mons first.
 	all := append([]string{"--conf", r.Conf, "--id", user, "--no-mon-config"}, args...)
 	return Exec(ctx, Exe{Program: program, Args: all, Stdin: stdin, Timeout: r.Timeout})
 }
@@ -81,18 +81,18 @@ type Exe struct {
 	Program string
 	Args    []string
 	Verb    string    // for errors; empty: the first words of Args, or of Stdin
-	Stdin   io.Reader // short: all of it is read first
+	Stdin   io.Reader // short: it is read into memory first
 	Files   []*os.File
 	Timeout time.Duration // 0: 30 s
-	// Stays: it goes on when this process dies, as a step must that would
-	// leave something broken in its middle.
+	// Stays lets the program continue when this process dies, for a step whose
+	// interruption would leave damage.
 	Stays bool
 }
 
-// times that a question is asked whose program dies of it.
+// times is how often a read-only program is run if it is killed.
 const times = 3
 
-// Exec runs it, and what only asks once more when it was killed.
+// Exec runs the program; a read-only one is run again if it was killed.
 func Exec(ctx context.Context, x Exe) ([]byte, error) {
 	if x.Timeout == 0 {
 		x.Timeout = 30 * time.Second
@@ -133,8 +133,8 @@ func once(ctx context.Context, x Exe) ([]byte, error) {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
 	cmd.Stdin, cmd.ExtraFiles, cmd.WaitDelay = x.Stdin, x.Files, time.Second
 	if !x.Stays {
-		// The kernel counts the thread that started it as its parent: the
-		// thread must stay.
+		// The kernel treats the thread that started the program as its parent, so
+		// the thread must not exit.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -161,8 +161,8 @@ func once(ctx context.Context, x Exe) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// errno that a program means: rbd and ceph end with it, rados ends with 1 and
-// prints it in brackets.
+// errno returns the errno of a program's failure: rbd and ceph exit with it,
+// rados exits with 1 and prints it in parentheses.
 func errno(code int, says string) syscall.Errno {
 	if code != 1 {
 		return syscall.Errno(code)
@@ -174,7 +174,7 @@ func errno(code int, says string) syscall.Errno {
 			return syscall.Errno(n)
 		}
 	}
-	return syscall.EPERM // which 1 is
+	return syscall.EPERM // which is 1
 }
 
 func firstLine(s string) string {
@@ -182,13 +182,14 @@ func firstLine(s string) string {
 	return line
 }
 
-// lastLines of what a program said: the rest is its way there.
+// lastLines returns the last lines of a program's output, which contain the
+// error.
 func lastLines(s string) string {
 	lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
 	return strings.Join(lines[max(0, len(lines)-3):], "; ")
 }
 
-// limited keeps the first bytes and forgets the rest.
+// limited stores the first bytes and drops the rest.
 type limited struct {
 	bytes.Buffer
 	left int

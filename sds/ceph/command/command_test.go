@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// paper makes a program that counts how often it was run ($n) and then does
-// what the script says; it tells the count.
+// paper creates a program that counts its runs ($n) and then executes the
+// script. It returns a function that returns the count.
 func paper(t *testing.T, name, script string) (runs func() int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,8 @@ func paper(t *testing.T, name, script string) (runs func() int) {
 	}
 }
 
-// dies as Ceph's programs do when they abort at their exit.
+// dies is a script that ends as Ceph's programs do when they abort at their
+// exit.
 const dies = `echo "  -1> 2026-11-22T01:02:03 monclient: shutdown" >&2; echo "--- end dump of recent events ---" >&2; kill -ABRT $$
 `
 
@@ -46,43 +47,44 @@ func TestAsksAgain(t *testing.T) {
 		{program: "ceph", script: half, args: []string{"--connect-timeout", "10"}, stdin: "mon dump\nosd dump\n", runs: 3, out: "{\"half\":\n1}\nmon dump\nosd dump\n"},
 		{program: "rbd", script: dies, args: []string{"status", "--format", "json", "p/v.1"}, runs: 3, err: "rbd status p/v.1 was killed by signal 6"},
 		{program: "rados", script: dies, args: []string{"--pool", "p", "get", "basalt.volume.1", "-"}, runs: 3, err: "rados get basalt.volume.1 - was killed by signal 6"},
-		// What may be half done is not repeated here.
+		// A change that may be half done is not repeated.
 		{program: "rbd", script: dies, args: []string{"snap", "rollback", "p/v.1@s"}, runs: 1, err: "rbd snap rollback p/v.1@s was killed by signal 6"},
 		{program: "rados", script: "cat; " + dies, args: []string{"--pool", "p", "append", "basalt.volume.1", "-"}, stdin: "{}\n", runs: 1, err: "rados append basalt.volume.1 - was killed by signal 6"},
 		{program: "ceph", script: dies, stdin: "osd dump\nosd pool set p size 3\n", runs: 1, err: "ceph osd dump was killed by signal 6"},
-		// And what has answered has, whatever it said.
+		// An error of the program itself is final.
 		{program: "rbd", script: "echo no such thing >&2; exit 2", args: []string{"status", "p/v.1"}, runs: 1, err: "rbd status p/v.1: no such thing (2)"},
 	} {
 		what := c.program + " " + strings.Join(c.args, " ")
 		runs := paper(t, c.program, c.script)
 		out, err := Runner{Conf: "/none"}.Run(t.Context(), strings.NewReader(c.stdin), c.program, c.args...)
 		if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err || err == nil && string(out) != c.out {
-			t.Errorf("%s: %q, %v", what, out, err)
+			t.Errorf("%s: output %q, %v, want %q and error %q", what, out, err, c.out, c.err)
 		}
 		if n := runs(); n != c.runs {
-			t.Errorf("%s: it was run %d times, not %d", what, n, c.runs)
+			t.Errorf("%s: run %d times, want %d", what, n, c.runs)
 		}
 		var killed *Killed
 		if strings.HasSuffix(c.err, "signal 6") != (errors.As(err, &killed) && killed.Signal == syscall.SIGABRT) {
-			t.Errorf("%s: %#v", what, err)
+			t.Errorf("%s: error = %#v, want a *Killed by SIGABRT only for signal 6", what, err)
 		}
 	}
 }
 
-// A signal of our own is no reason to ask again.
+// TestOursIsTheEnd checks that a program killed by this package is not run
+// again.
 func TestOursIsTheEnd(t *testing.T) {
 	runs := paper(t, "rbd", "exec sleep 1000")
 	if _, err := (Runner{Timeout: 100 * time.Millisecond}).Run(t.Context(), nil, "rbd", "ls"); !errors.Is(err, ErrTimeout) || runs() > 1 {
-		t.Errorf("%v, run %d times", err, runs())
+		t.Errorf("Run with a time-out = %v after %d runs, want ErrTimeout after at most one", err, runs())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan os.Signal, 1) // that it runs
+	told := make(chan os.Signal, 1) // that the program runs
 	signal.Notify(told, syscall.SIGUSR1)
 	defer signal.Stop(told)
 	runs = paper(t, "rbd", "kill -USR1 "+strconv.Itoa(os.Getpid())+"; exec sleep 1000")
 	go func() { <-told; cancel() }()
 	if _, err := (Runner{Timeout: time.Hour}).Run(ctx, nil, "rbd", "ls"); !errors.Is(err, context.Canceled) || runs() != 1 {
-		t.Errorf("%v, run %d times", err, runs())
+		t.Errorf("Run with a canceled context = %v after %d runs, want context.Canceled after one", err, runs())
 	}
 }
 
@@ -96,7 +98,7 @@ func TestAsks(t *testing.T) {
 	} {
 		f := strings.Fields(line)
 		if got := Asks(f[0], f[1:], ""); got != want {
-			t.Errorf("%s: %v", line, got)
+			t.Errorf("Asks(%s) = %v, want %v", line, got, want)
 		}
 	}
 }

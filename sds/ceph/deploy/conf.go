@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// layout of a node's directory.
+// layout are the paths in a node's directory.
 type layout string
 
 func (l layout) conf() string           { return filepath.Join(string(l), "ceph.conf") }
@@ -24,8 +24,8 @@ func (l layout) keys(user string) string {
 	return filepath.Join(string(l), "client."+user+".keyring")
 }
 
-// config is the node's ceph.conf, made anew from the intent. address is the
-// node's own on the storage network.
+// config returns the node's ceph.conf. address is the node's own on the
+// storage network.
 func (in Intent) config(dir layout, node string, address netip.Addr) string {
 	chooseleaf := "1" // host
 	if in.FailureDomain == "osd" {
@@ -39,16 +39,17 @@ func (in Intent) config(dir layout, node string, address netip.Addr) string {
 		"fsid":     in.FSID,
 		"mon_host": strings.Join(mons, ","),
 		"keyring":  string(dir) + "/$name.keyring",
-		// By its pid: many programs of one name run at the same time.
+		// The name contains the PID: many processes of one program run at the same
+		// time.
 		"admin_socket": dir.run() + "/$name.$pid.asok",
 		"run_dir":      dir.run(), "crash_dir": dir.run(), "pid_file": "",
-		// Whoever runs a daemon keeps what it says.
+		// The supervisor stores the daemons' output.
 		"log_to_file": "false", "log_to_stderr": "true", "err_to_stderr": "true",
 		"mon_cluster_log_to_file": "false", "mon_cluster_log_to_stderr": "false",
 		"ms_bind_msgr1": "false", "ms_bind_msgr2": "true",
 		"auth_cluster_required": "cephx", "auth_service_required": "cephx", "auth_client_required": "cephx",
 		"auth_allow_insecure_global_id_reclaim": "false",
-		"mgr_initial_modules":                   "", // none that listens to anybody
+		"mgr_initial_modules":                   "", // none that listens on the network
 		"osd_crush_chooseleaf_type":             chooseleaf,
 		"osd_memory_target":                     fmt.Sprint(cmp.Or(in.OSDMemoryBytes, 4<<30)),
 		"rbd_default_features":                  "61", // layering, exclusive-lock, object-map, fast-diff, deep-flatten
@@ -63,8 +64,8 @@ func (in Intent) config(dir layout, node string, address netip.Addr) string {
 	for _, k := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(&b, "%s = %s\n", k, settings[k])
 	}
-	// Only programs that have started may leave sockets: there is one for each
-	// process, and a client's is nobody's.
+	// Clients must not create sockets: there would be one per process, and
+	// nothing uses them.
 	b.WriteString("[client]\nadmin_socket =\n")
 	fmt.Fprintf(&b, "[mon]\nmon_data = %s\nkeyring = %s/keyring\n", dir.mon(), dir.mon())
 	fmt.Fprintf(&b, "[mgr]\nmgr_data = %s\nkeyring = %s/keyring\n", dir.mgr(), dir.mgr())

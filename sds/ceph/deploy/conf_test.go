@@ -22,19 +22,19 @@ func TestConfig(t *testing.T) {
 func TestKeys(t *testing.T) {
 	k, err := NewKeys(bytes.NewReader(bytes.Repeat([]byte{7}, 48)), time.Unix(1_700_000_000, 5))
 	if err != nil || k.Validate() != nil {
-		t.Fatal(err, k.Validate())
+		t.Fatalf("NewKeys: %v, Validate: %v", err, k.Validate())
 	}
 	golden(t, "testdata/keyring", keyring(k.mon(), k.admin(), k.client()))
 	if _, err := NewKeys(bytes.NewReader(nil), time.Unix(0, 0)); err == nil {
-		t.Error("keys without randomness")
+		t.Error("NewKeys without randomness = nil, want an error")
 	}
 	k.Admin = k.Admin[1:]
 	if err := k.Validate(); err == nil || strings.Contains(err.Error(), k.Admin) {
-		t.Errorf("a damaged key: %v", err)
+		t.Errorf("Validate of a damaged key = %v, want an error that does not contain it", err)
 	}
 }
 
-// A disk that holds anything is not blank.
+// TestProbe checks that a disk with any content is not blank.
 func TestProbe(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, at int64, content string) string {
@@ -68,7 +68,7 @@ func TestProbe(t *testing.T) {
 			}
 		}
 		if err != nil || got.Content != want || want == Other && got.What == "" {
-			t.Errorf("%s: %+v, %v", path, got, err)
+			t.Errorf("probe(%s) = %+v, %v, want content %s", path, got, err, want)
 		}
 	}
 	path := file("wiped", 0, labelMark)
@@ -84,10 +84,10 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := probe(t.Context(), fsid, path); err != nil || got.Content != Blank {
-		t.Errorf("after wiping: %+v, %v", got, err)
+		t.Errorf("probe after Wipe = %+v, %v, want blank", got, err)
 	}
 	if st, err := f.Stat(); err != nil || st.Size() != 64<<20 {
-		t.Errorf("%v, %v", st.Size(), err)
+		t.Errorf("size after Wipe = %v, %v, want %d", st.Size(), err, 64<<20)
 	}
 }
 
@@ -96,7 +96,7 @@ func FuzzCluster(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		c, err := decodeCluster(raw)
 		if (c == nil) == (err == nil) {
-			t.Errorf("%+v, %v", c, err)
+			t.Errorf("decodeCluster = %+v, %v, want either a cluster or an error", c, err)
 		}
 		decodeSafe(raw)
 		_, _ = decodeLabel(raw)

@@ -18,7 +18,7 @@ import (
 
 const labelMark = "bluestore block device\n"
 
-// probe returns what a disk, or a file in its place, holds.
+// probe returns the content of a disk, or of a file used as one.
 func probe(ctx context.Context, fsid, path string) (Found, error) {
 	f := Found{Path: path, ID: -1}
 	dev, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)

@@ -19,9 +19,10 @@ import (
 	"github.com/basalt-gpu/basalt/sds/rawdisk"
 )
 
-const makeTime = 5 * time.Minute // of a mkfs
+const makeTime = 5 * time.Minute // for a mkfs
 
-// Do takes one action. Broken off anywhere it can be taken again.
+// Do executes one action. After an interruption at any point it can be
+// repeated.
 func (n Node) Do(ctx context.Context, in Intent, k Keys, a Action) error {
 	l := n.files()
 	conf := []string{"--conf", l.conf()}
@@ -75,7 +76,8 @@ func (n Node) writeConfig(in Intent, k Keys) error {
 	return nil
 }
 
-// removeDir so that half of it is never taken for the whole.
+// removeDir removes a directory atomically, so that a part of it is never
+// mistaken for the whole.
 func removeDir(path string) error {
 	old := filepath.Join(filepath.Dir(path), ".old-"+filepath.Base(path))
 	if err := os.RemoveAll(old); err != nil {
@@ -87,8 +89,8 @@ func removeDir(path string) error {
 	return os.RemoveAll(old)
 }
 
-// begin a folder that will be path; what an earlier try left is kept when the
-// next goes on from it.
+// begin creates a directory that will be renamed to path. If keep is set, it
+// keeps the remains of an earlier attempt, to continue from.
 func begin(path string, keep bool) (string, error) {
 	tmp := filepath.Join(filepath.Dir(path), ".new-"+filepath.Base(path))
 	if !keep {
@@ -141,7 +143,7 @@ func (n Node) makeMgr(ctx context.Context) error {
 	return publish(tmp, n.files().mgr())
 }
 
-// key of a daemon, which the mons make when there is none.
+// key returns the key of a daemon, which the mons create if there is none.
 func (n Node) key(ctx context.Context, name string, caps ...string) (string, error) {
 	raw, err := n.ceph(ctx, "", append([]string{"auth", "get-or-create", name}, caps...)...)
 	if err != nil {
@@ -154,17 +156,17 @@ func (n Node) key(ctx context.Context, name string, caps ...string) (string, err
 	return all[0].Key, nil
 }
 
-// prepareOSD makes the OSD in steps: a secret on this node, a number from the
+// prepareOSD creates the OSD in steps: a secret on this node, an ID from the
 // mons, BlueStore on the disk, and its directory last.
 func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 	l := n.files()
 	d := in.Disks[slices.IndexFunc(in.Disks, func(d Disk) bool { return d.UUID == a.Name })]
-	found, err := n.look(ctx, in, d) // a moment before it is written to
+	found, err := n.look(ctx, in, d) // just before the disk is written to
 	switch {
 	case err != nil:
 		return err
 	case found.Running || found.Content == Missing || found.Content == OSD && found.UUID == d.UUID:
-		return nil // it changed meanwhile: the next look says to what
+		return nil // it has changed meanwhile: the next observation decides
 	case found.Content != Blank && found.Content != Begun && !d.Wipe:
 		return fmt.Errorf("%s: %s", d.Path, found.What)
 	}
@@ -202,8 +204,8 @@ func linkBlock(dir, path string) error {
 	return os.Symlink(path, link)
 }
 
-// newOSD asks the mons for the number that belongs to the UUID; asking again
-// with the same secret gives the same.
+// newOSD requests the ID for the UUID from the mons; repeating it with the
+// same secret returns the same.
 func (n Node) newOSD(ctx context.Context, uuid, dir string) (int, error) {
 	path := filepath.Join(dir, "secret")
 	secret, err := os.ReadFile(path)
@@ -232,8 +234,8 @@ func (n Node) newOSD(ctx context.Context, uuid, dir string) (int, error) {
 	return *answer.ID, n.osdKeyring(dir, *answer.ID, string(secret))
 }
 
-// forgottenOSD is one that the mons know with a secret that this node has
-// lost.
+// forgottenOSD returns the ID of an OSD that the mons know with a secret that
+// this node has lost.
 func (n Node) forgottenOSD(ctx context.Context, uuid, dir string) (int, error) {
 	c, err := n.cluster(ctx, Intent{})
 	if err != nil {
@@ -255,8 +257,8 @@ func (n Node) osdKeyring(dir string, id int, key string) error {
 	return atomicfile.WriteFile(filepath.Join(dir, "keyring"), []byte(keyring(entity{name: fmt.Sprintf("osd.%d", id), key: key})), 0o600)
 }
 
-// adoptOSD makes the directory of an OSD whose disk is whole: the node was
-// installed anew, or the disk came from another.
+// adoptOSD creates the directory of an OSD whose disk is complete: the node
+// was reinstalled, or the disk came from another.
 func (n Node) adoptOSD(ctx context.Context, a Action) error {
 	tmp, err := begin(n.files().osd(a.Name), false)
 	if err != nil {
@@ -279,7 +281,8 @@ func (n Node) adoptOSD(ctx context.Context, a Action) error {
 	return n.startOSD(ctx, a.Name, a.Path, a.ID)
 }
 
-// start a daemon by the path of its program: who runs it may not search for it.
+// start starts a daemon by the path of its program: the supervisor may not
+// search PATH.
 func (n Node) start(ctx context.Context, name string, argv []string) error {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
@@ -288,8 +291,8 @@ func (n Node) start(ctx context.Context, name string, argv []string) error {
 	return n.Daemons.Run(ctx, name, append([]string{path}, argv[1:]...))
 }
 
-// startOSD on its disk, which may have got another path at the last start of
-// the machine.
+// startOSD starts an OSD on its disk, whose path may have changed at the last
+// boot.
 func (n Node) startOSD(ctx context.Context, uuid, path string, id int) error {
 	dir := n.files().osd(uuid)
 	if have, err := os.Readlink(filepath.Join(dir, "block")); err != nil || have != path {
@@ -302,7 +305,8 @@ func (n Node) startOSD(ctx context.Context, uuid, path string, id int) error {
 	})
 }
 
-// stopOSD and say so: others notice that one is gone, but the last has none.
+// stopOSD stops an OSD and marks it down: others detect the end of one, except
+// that of the last.
 func (n Node) stopOSD(ctx context.Context, id int) error {
 	if err := n.Daemons.Stop(ctx, osdDaemon(id)); err != nil {
 		return err
@@ -310,7 +314,7 @@ func (n Node) stopOSD(ctx context.Context, id int) error {
 	return n.run(ctx, "osd", "down", strconv.Itoa(id))
 }
 
-// releaseDisk of an OSD that the cluster knows no more.
+// releaseDisk wipes the disk of an OSD that is not in the cluster any more.
 func (n Node) releaseDisk(ctx context.Context, in Intent, a Action) error {
 	f, err := probe(ctx, in.FSID, a.Path)
 	if err != nil {
@@ -324,7 +328,7 @@ func (n Node) releaseDisk(ctx context.Context, in Intent, a Action) error {
 	return errors.Join(removeDir(n.files().osd(a.Name)), os.RemoveAll(filepath.Join(n.files().osds(), ".new-"+a.Name)))
 }
 
-// lead does what is done once for all nodes.
+// lead executes the actions that are done once for all nodes.
 func (n Node) lead(ctx context.Context, in Intent, a Action) error {
 	id := strconv.Itoa(a.ID)
 	switch a.Do {
@@ -346,8 +350,8 @@ func (n Node) lead(ctx context.Context, in Intent, a Action) error {
 	return fmt.Errorf("unknown action: %v", a)
 }
 
-// dropPool and all that is in it. Ceph's own pool comes again for as long as
-// disks are watched.
+// dropPool deletes a pool and all data in it. Ceph's own pool is created again
+// as long as device monitoring is on.
 func (n Node) dropPool(ctx context.Context, name string) error {
 	_, err := n.ceph(ctx, "device monitoring off\nconfig set mon mon_allow_pool_delete true\nosd pool rm "+name+" "+name+" --yes-i-really-really-mean-it\n")
 	return err
@@ -358,7 +362,8 @@ func (n Node) run(ctx context.Context, args ...string) error {
 	return err
 }
 
-// pool is made, or made as it should be; each setting is its own step.
+// pool creates a pool, or changes it to the wanted state; each setting is a
+// separate step.
 func (n Node) pool(ctx context.Context, p Pool, anew bool) error {
 	pgs, scale := p.PGs, "off"
 	if pgs == 0 {
@@ -384,8 +389,8 @@ func (n Node) pool(ctx context.Context, p Pool, anew bool) error {
 		}
 		all.WriteString("\n")
 	}
-	// A line that fails shows in the next look: the pool is still not as it
-	// should be.
+	// A line that fails is detected by the next observation: the pool is still
+	// not in the wanted state.
 	fmt.Fprintf(&all, "osd pool application enable %s rbd\n", p.Name)
 	_, err := n.ceph(ctx, all.String())
 	return err

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Level of health.
+// Level is the severity of a health status.
 type Level string
 
 // Levels.
@@ -20,18 +20,18 @@ const (
 	Error   Level = "Error"
 )
 
-// Health in words that an operator understands.
+// Health is the cluster's health in words for operators.
 type Health struct {
 	Level   Level
 	Summary string
-	// Next is the one next thing to do; empty: nothing.
+	// Next is what to do next; empty: nothing.
 	Next   string
 	Checks []Check // the most urgent first
 }
 
-// Check that Ceph is not content with.
+// Check is a health check that Ceph reports.
 type Check struct {
-	Code    string // Ceph's name, by which its manual tells more
+	Code    string // Ceph's name, as in its manual
 	Level   Level
 	Summary string
 	Details []string // at most maxDetails
@@ -44,7 +44,7 @@ const (
 	maxHealthLen = 4 << 20
 )
 
-// Health asks the mons.
+// Health queries the mons.
 func (n Node) Health(ctx context.Context) (Health, error) {
 	raw, err := n.ceph(ctx, "health detail\n")
 	if err != nil {
@@ -53,11 +53,12 @@ func (n Node) Health(ctx context.Context) (Health, error) {
 	return Explain(raw)
 }
 
-// word is what a check means, and what to do; %s is Ceph's own sentence.
+// word is the explanation of a check, and what to do; %s is Ceph's own
+// message.
 type word struct{ code, says, next string }
 
-// words in the order in which things should be done. What is not in here is
-// said in Ceph's own words.
+// words are in the order in which problems should be solved. Checks that are
+// not listed have Ceph's own message.
 var words = []word{
 	{"OSD_FULL", "a disk is full, writes are blocked", "add a disk, or delete volumes, snapshots and images"},
 	{"POOL_FULL", "a pool is full, writes are blocked", "add a disk, delete volumes, snapshots and images, or raise the pool's quota"},
@@ -92,7 +93,7 @@ var words = []word{
 	{"RECENT_CRASH", "a daemon has crashed", "see the details: ceph crash ls-new; then: ceph crash archive-all"},
 }
 
-// Explain what `ceph health detail --format json` printed.
+// Explain decodes the output of `ceph health detail --format json`.
 func Explain(raw []byte) (Health, error) {
 	var report struct {
 		Status string `json:"status"`
@@ -160,8 +161,8 @@ func (h Health) inWords() Health {
 			}
 		}
 	}
-	// One that is away explains that there are fewer copies: until it is
-	// given up, nobody makes new ones.
+	// An OSD that is down explains missing copies: until it is marked out, no new
+	// ones are created.
 	h.Summary = strings.Join(says[:min(len(says), 3)], "; ")
 	if more := len(says) - 3; more > 0 {
 		h.Summary += fmt.Sprintf("; and %d more", more)
@@ -188,7 +189,7 @@ func rank(code string) int {
 	return len(words)
 }
 
-// clip what goes into a status.
+// clip limits text for a status.
 func clip(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) > maxText {

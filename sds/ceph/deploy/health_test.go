@@ -23,15 +23,16 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s:\n got:\n%s\nwant:\n%s", path, got, want)
+		t.Errorf("%s differs; if intended, run with -update\n got:\n%s\nwant:\n%s", path, got, want)
 	}
 }
 
-// What `ceph health detail --format json` of Ceph 16.2 printed in real faults.
+// TestExplain decodes the output of `ceph health detail --format json` of Ceph
+// 16.2 in real faults.
 func TestExplain(t *testing.T) {
 	files, err := filepath.Glob("testdata/health/*.json")
 	if err != nil || len(files) < 4 {
-		t.Fatalf("%v, %v", files, err)
+		t.Fatalf("testdata/health = %v, %v, want at least 4 files", files, err)
 	}
 	for _, f := range files {
 		raw, err := os.ReadFile(f)
@@ -40,7 +41,7 @@ func TestExplain(t *testing.T) {
 		}
 		h, err := Explain(raw)
 		if err != nil {
-			t.Errorf("%s: %v", f, err)
+			t.Errorf("Explain(%s): %v", f, err)
 			continue
 		}
 		var b strings.Builder
@@ -55,8 +56,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The one next thing is that of the most urgent check, in whatever order Ceph
-// tells them.
+// TestExplainMostUrgent checks that Next is that of the most urgent check, in
+// any order of Ceph's checks.
 func TestExplainMostUrgent(t *testing.T) {
 	check := func(code, severity string) string {
 		return fmt.Sprintf(`%q: {"severity": %q, "summary": {"message": "of Ceph: %s"}, "detail": [{"message": "a"}, {"message": "b"}]}`, code, severity, code)
@@ -69,12 +70,12 @@ func TestExplainMostUrgent(t *testing.T) {
 	} {
 		h, err := Explain([]byte(`{"status": "HEALTH_WARN", "checks": {` + c.checks + `}}`))
 		if err != nil || h.Next != c.next || h.Summary != c.says || h.Level != Warning {
-			t.Errorf("%s:\n%+v, %v", c.checks, h, err)
+			t.Errorf("Explain of %s = %+v, %v, want a warning %q with next %q", c.checks, h, err, c.says, c.next)
 		}
 	}
 	muted, err := Explain([]byte(`{"status": "HEALTH_OK", "checks": {"OSD_DOWN": {"muted": true}}}`))
 	if err != nil || len(muted.Checks) != 0 || muted.Next != "" {
-		t.Errorf("%+v, %v", muted, err)
+		t.Errorf("Explain of a muted check = %+v, %v, want no checks and nothing to do", muted, err)
 	}
 }
 
@@ -94,11 +95,11 @@ func FuzzExplain(f *testing.F) {
 			return
 		}
 		if h.Summary == "" && len(h.Checks) == 0 || len(h.Checks) > maxChecks {
-			t.Errorf("%+v", h)
+			t.Errorf("Explain = %+v, want a summary and at most %d checks", h, maxChecks)
 		}
 		for _, c := range h.Checks {
 			if len(c.Summary) > maxText+4 || len(c.Details) > maxDetails {
-				t.Errorf("%+v", c)
+				t.Errorf("check = %+v, want at most %d bytes of summary and %d details", c, maxText+4, maxDetails)
 			}
 		}
 	})

@@ -1,9 +1,9 @@
-// Package deploy brings up and keeps the daemons of a Ceph cluster. What there
-// should be is an Intent, what there is an Observed; Next, a pure function,
-// says which Actions take one nearer to the other. Each node looks, takes the
-// actions that are its own (Node), and looks again; nothing is remembered that
-// could not be found out, so that a node killed between any two steps goes on
-// from what it finds.
+// Package deploy runs the daemons of a Ceph cluster. The desired state is an
+// Intent, the present one an Observed; Next, a pure function, returns the
+// Actions that bring the latter closer to the former. Each node observes,
+// executes its own actions (Node), and observes again; nothing is stored that
+// could not be observed, so a node that is killed between any two steps
+// continues from what it finds.
 //
 //	mon   absent ─MakeFirstMon | JoinMon─► stopped ─StartMon─► running
 //	             ◄─DropMon─ stopped ◄─StopMon─ running, after RemoveMon by the leader
@@ -12,9 +12,9 @@
 //	                                      Leave ─OutOSD─► up, out ─data moves away─► safe
 //	      released ◄─ReleaseDisk─ purged ◄─PurgeOSD─ down ◄─StopOSD─┘
 //
-// A disk that holds anything else is left alone, whatever the intent says,
-// unless Disk.Wipe. Out, purge, pools and the removal of mons are done by the
-// leader, once for all nodes.
+// A disk with any other content is left unchanged, whatever the intent is,
+// unless Disk.Wipe is set. The leader does out, purge, pools and the removal
+// of mons, once for all nodes.
 package deploy
 
 import (
@@ -25,28 +25,29 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// MonPort is the mons' own, of the second version of the protocol, the only
-// one that is spoken.
+// MonPort is the mons' port for version 2 of the protocol, the only one that
+// is enabled.
 const MonPort = 3300
 
-// Intent is the whole cluster as it should be.
+// Intent is the desired state of the whole cluster.
 type Intent struct {
 	FSID string // of the cluster: a UUID
-	// Exists: there was a quorum once. Never again is a first mon made: it
-	// would be another, empty cluster under the same name.
+	// Exists means that there has been a quorum once. From then on no first mon
+	// is created: it would start another, empty cluster under the same name.
 	Exists bool
-	Mons   []Mon // odd; the first makes the cluster
+	Mons   []Mon // odd; the first creates the cluster
 	Mgrs   []string
 	Disks  []Disk
 	Pools  []Pool
-	// Dismantle: the pools go, whatever is in them, so that disks can leave that
-	// no data depends on.
+	// Dismantle deletes the pools, with all their data, so that disks whose data
+	// is not needed can be removed.
 	Dismantle bool
-	// FailureDomain "host" or "osd" of pools that daemons make for themselves.
+	// FailureDomain is that of pools that daemons create for themselves: "host"
+	// or "osd".
 	FailureDomain string
-	// OSDMemoryBytes an OSD aims at; 0: 4 GiB.
+	// OSDMemoryBytes is the memory target of an OSD; 0: 4 GiB.
 	OSDMemoryBytes int64
-	// Settings are more lines of ceph.conf's [global].
+	// Settings are additional lines of ceph.conf's [global].
 	Settings map[string]string
 }
 
@@ -56,30 +57,31 @@ type Mon struct {
 	Address netip.AddrPort
 }
 
-// Disk that is to be an OSD.
+// Disk is a disk that is to be an OSD.
 type Disk struct {
 	Node string
 	Path string
-	// UUID of the OSD: another one each time that the disk is put to use anew.
+	// UUID is that of the OSD: a new one each time that the disk is added.
 	UUID string
-	// Wipe what is on it.
+	// Wipe allows the disk's content to be erased.
 	Wipe bool
-	// Leave: its data is to move to the others, and it is given back.
+	// Leave means that its data is to move to the other disks, and that it is
+	// released afterwards.
 	Leave bool
 }
 
-// Pool of replicated objects.
+// Pool is a pool of replicated objects.
 type Pool struct {
 	Name          string
 	Replicas      int
 	FailureDomain string // "host" or "osd"
-	PGs           int    // 0: as Ceph thinks right
+	PGs           int    // 0: as Ceph's autoscaler decides
 }
 
-// MinReplicas that must be there for writes to go on.
+// MinReplicas returns how many replicas must be available for writes.
 func (p Pool) MinReplicas() int { return p.Replicas - p.Replicas/2 }
 
-// Rule is the CRUSH rule's name.
+// Rule returns the CRUSH rule's name.
 func (p Pool) Rule() string { return "basalt-" + p.FailureDomain }
 
 var (
@@ -88,8 +90,8 @@ var (
 	lineForm = regexp.MustCompile(`^[ -~]{0,512}$`)
 )
 
-// Validate returns what is wrong with it: an *api.Error, or nil. What it lets
-// through is safe in ceph.conf and as a program's argument.
+// Validate returns what is wrong with the intent: an *api.Error, or nil. Valid
+// values are safe in ceph.conf and as a program's argument.
 func (in Intent) Validate() error {
 	bad := func(format string, args ...any) error { return api.Errorf(api.CodeInvalid, format, args...) }
 	if !uuidForm.MatchString(in.FSID) {
@@ -129,7 +131,7 @@ func (in Intent) Validate() error {
 	return nil
 }
 
-// Monitors as clients want them: HOST:PORT.
+// Monitors returns the monitors in the form for clients: HOST:PORT.
 func (in Intent) Monitors() []string {
 	var all []string
 	for _, m := range in.Mons {
@@ -147,5 +149,5 @@ func (in Intent) mon(node string) (Mon, bool) {
 	return Mon{}, false
 }
 
-// msgr2 is the address in ceph.conf's words.
+// msgr2 formats the address for ceph.conf.
 func msgr2(a netip.AddrPort) string { return fmt.Sprintf("[v2:%s]", a) }

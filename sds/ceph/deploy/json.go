@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Keys of OSDs are made on their node, which is no place of decisions.
+// Keys of OSDs are created on their node, outside of the pure functions.
 var (
 	random = rand.Reader
 	now    = time.Now

@@ -11,19 +11,20 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Client is the user that Basalt's own storage driver and the machines are:
-// it may use the pools and nothing else.
+// Client is the user of Basalt's own storage driver and of the machines: it
+// may use the pools and nothing else.
 const Client = "basalt"
 
-// Keys of a cluster, made once and kept in the control plane's store. Those of
-// mgrs and OSDs are made by the nodes and known to the mons.
+// Keys are the keys of a cluster, created once and stored in the control
+// plane's store. Those of mgrs and OSDs are created by the nodes and stored by
+// the mons.
 type Keys struct {
 	Mon    string `json:"mon"`
 	Admin  string `json:"admin"`
 	Client string `json:"client"`
 }
 
-// NewKeys draws them from random.
+// NewKeys generates keys from random.
 func NewKeys(random io.Reader, now time.Time) (Keys, error) {
 	var k Keys
 	for _, into := range []*string{&k.Mon, &k.Admin, &k.Client} {
@@ -35,8 +36,8 @@ func NewKeys(random io.Reader, now time.Time) (Keys, error) {
 	return k, nil
 }
 
-// newKey makes a CryptoKey (src/auth/Crypto.cc, encode): type 1 (AES), time of
-// making, length and bytes of the secret; little-endian, in base64.
+// newKey returns a CryptoKey (src/auth/Crypto.cc, encode): type 1 (AES), time
+// of creation, length and bytes of the secret; little-endian, in base64.
 func newKey(random io.Reader, now time.Time) (string, error) {
 	b := binary.LittleEndian.AppendUint16(nil, 1)
 	b = binary.LittleEndian.AppendUint32(b, uint32(now.Unix()))
@@ -49,7 +50,8 @@ func newKey(random io.Reader, now time.Time) (string, error) {
 	return base64.StdEncoding.EncodeToString(append(b, secret[:]...)), nil
 }
 
-// Validate returns what is wrong with the keys, without showing them.
+// Validate returns what is wrong with the keys, in an error that does not
+// contain them.
 func (k Keys) Validate() error {
 	for name, key := range map[string]string{"mon": k.Mon, "admin": k.Admin, "client": k.Client} {
 		if raw, err := base64.StdEncoding.DecodeString(key); err != nil || len(raw) != 28 {
@@ -76,7 +78,7 @@ func (k Keys) client() entity {
 	return entity{"client." + Client, k.Client, []capability{{"mgr", "profile rbd"}, {"mon", "profile rbd"}, {"osd", "profile rbd"}}}
 }
 
-// keyring is the file in which Ceph keeps keys.
+// keyring returns the content of a Ceph keyring file.
 func keyring(all ...entity) string {
 	var b strings.Builder
 	for _, e := range all {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// State of a daemon on its node.
+// State is the state of a daemon on its node.
 type State string
 
 // States.
@@ -15,43 +15,43 @@ const (
 	Running State = "running"
 )
 
-// Content of a disk.
+// Content is the content of a disk.
 type Content string
 
 // Contents.
 const (
-	Missing Content = "missing" // the disk is not there
-	Blank   Content = "blank"   // nothing but zeros where it matters
+	Missing Content = "missing" // the disk does not exist
+	Blank   Content = "blank"   // only zeros where signatures would be
 	OSD     Content = "osd"     // an OSD of this cluster
-	Begun   Content = "begun"   // one whose making broke off
+	Begun   Content = "begun"   // an OSD whose creation was interrupted
 	Other   Content = "other"   // anything else
 )
 
-// Found is what a disk of the intent holds.
+// Found is the observed content of a disk of the intent.
 type Found struct {
 	Path    string
 	Content Content
-	What    string // of Other and Missing, in words
+	What    string // description, for Other and Missing
 	UUID    string // of the OSD on it
-	ID      int    // of the OSD; -1: it has none yet
-	Made    bool   // its directory is on the node
+	ID      int    // of the OSD; -1: none yet
+	Made    bool   // its directory exists on the node
 	Running bool
 }
 
-// Observed is what a node sees.
+// Observed is the state that a node observes.
 type Observed struct {
 	Node string
-	// Leader: this node does what is done once for all.
+	// Leader means that this node does what is done once for all.
 	Leader bool
-	Config bool // the files made from the intent are up to date
+	Config bool // the files generated from the intent are up to date
 	Mon    State
 	Mgr    State
 	Disks  []Found // those of the intent that are this node's
-	// Cluster as the mons say; nil: they do not answer.
+	// Cluster is the mons' report; nil: they do not answer.
 	Cluster *Cluster
 }
 
-// Cluster as the mons see it.
+// Cluster is the state of the cluster as the mons report it.
 type Cluster struct {
 	Mons  []string
 	OSDs  []OSDState
@@ -59,17 +59,17 @@ type Cluster struct {
 	Rules []string
 }
 
-// OSDState of one OSD.
+// OSDState is the state of one OSD.
 type OSDState struct {
 	ID     int
 	UUID   string
 	Up, In bool
-	// Safe: nothing is lost when it is destroyed. Looked at only where it
-	// matters.
+	// Safe means that nothing is lost if it is destroyed. It is only queried
+	// where it matters.
 	Safe bool
 }
 
-// PoolState of one pool.
+// PoolState is the state of one pool.
 type PoolState struct {
 	Name               string
 	Replicas, Minimum  int
@@ -78,10 +78,10 @@ type PoolState struct {
 	Autoscale, Enabled bool // Enabled: for RBD
 }
 
-// Verb of an action.
+// Verb is the kind of an action.
 type Verb string
 
-// Actions of a node on itself, and below them the leader's.
+// Actions of a node on itself, and below them those of the leader.
 const (
 	WriteConfig  Verb = "write-config"
 	MakeFirstMon Verb = "make-first-mon"
@@ -97,7 +97,7 @@ const (
 	StartOSD     Verb = "start-osd"
 	StopOSD      Verb = "stop-osd"
 	ReleaseDisk  Verb = "release-disk"
-	Refuse       Verb = "refuse" // nothing is done, and Why says why
+	Refuse       Verb = "refuse" // nothing is done, for the reason in Why
 
 	RemoveMon  Verb = "remove-mon"
 	OutOSD     Verb = "out-osd"
@@ -109,7 +109,7 @@ const (
 	DropPool   Verb = "drop-pool"
 )
 
-// Action to take.
+// Action is an action to execute.
 type Action struct {
 	Do   Verb
 	Name string // a node, a pool, a rule, or an OSD's UUID
@@ -136,8 +136,8 @@ func (a Action) String() string {
 	return s
 }
 
-// Next returns what to do now. Each action can be taken whatever became of those
-// before it; when nothing is left, there is nothing.
+// Next returns what to do now. Each action can be executed whatever the
+// outcome of those before it; the result is empty if nothing is left to do.
 func Next(in Intent, o Observed) []Action {
 	var do []Action
 	if !o.Config {
@@ -202,7 +202,7 @@ func nextDisks(in Intent, o Observed) []Action {
 	return do
 }
 
-// nextDisk of one that is to be an OSD.
+// nextDisk returns the actions for a disk that is to be an OSD.
 func nextDisk(d Disk, f Found, c *Cluster) []Action {
 	refuse := func(why string) []Action { return []Action{{Do: Refuse, Name: d.UUID, Path: d.Path, Why: why}} }
 	prepare := []Action{{Do: PrepareOSD, Name: d.UUID, Path: d.Path}}
@@ -219,9 +219,9 @@ func nextDisk(d Disk, f Found, c *Cluster) []Action {
 	case f.Content == Other && !d.Wipe:
 		return refuse("the disk is not empty: " + f.What)
 	case c == nil:
-		return nil // the mons give it its number
+		return nil // the mons assign its ID
 	case ours && c.known(d.UUID) < 0:
-		// Its number is gone, and with it whatever its data meant.
+		// Its ID was purged, and so its data is lost.
 		return refuse("the OSD was purged from the Ceph cluster: release the disk, then add it again")
 	case ours:
 		return []Action{{Do: AdoptOSD, Name: d.UUID, Path: d.Path, ID: f.ID}}
@@ -229,7 +229,7 @@ func nextDisk(d Disk, f Found, c *Cluster) []Action {
 	return prepare
 }
 
-// nextLeaving of a disk that is to be given back.
+// nextLeaving returns the actions for a disk that is to be released.
 func nextLeaving(d Disk, f Found, c *Cluster) []Action {
 	if c == nil {
 		return nil
@@ -247,7 +247,7 @@ func nextLeaving(d Disk, f Found, c *Cluster) []Action {
 	switch s := c.OSDs[at]; {
 	case !s.In && s.Safe && f.Running:
 		return []Action{{Do: StopOSD, Name: d.UUID, ID: s.ID}}
-	case !s.Safe && !f.Running && f.Made && ours: // its data has still to move
+	case !s.Safe && !f.Running && f.Made && ours: // its data must still be moved
 		return []Action{{Do: StartOSD, Name: d.UUID, Path: d.Path, ID: s.ID}}
 	}
 	return nil
@@ -261,7 +261,7 @@ func nextCluster(in Intent, c Cluster) []Action {
 	var do []Action
 	joined := !slices.ContainsFunc(in.Mons, func(m Mon) bool { return !slices.Contains(c.Mons, m.Node) })
 	for _, m := range c.Mons {
-		// One after the other, when the new ones have joined.
+		// One at a time, after the new ones have joined.
 		if _, wanted := in.mon(m); !wanted && joined {
 			do = append(do, Action{Do: RemoveMon, Name: m})
 			break
@@ -315,8 +315,8 @@ func nextPools(in Intent, c Cluster) []Action {
 	return do
 }
 
-// strays: Ceph's daemons made the pool for themselves, and not as ours are. It
-// would hold disks back that leave.
+// strays reports whether Ceph's daemons created the pool for themselves, with
+// other settings than Basalt's. It would prevent disks from being removed.
 func (in Intent) strays(s PoolState) bool {
 	if slices.ContainsFunc(in.Pools, func(p Pool) bool { return p.Name == s.Name }) {
 		return false
@@ -325,7 +325,8 @@ func (in Intent) strays(s PoolState) bool {
 	return s.Replicas != p.Replicas || s.Minimum != p.MinReplicas() || s.Rule != p.Rule()
 }
 
-// pool of that name; one that is not ours is to be as the first.
+// pool returns the wanted pool of that name; a pool of Ceph's own gets the
+// settings of the first.
 func (in Intent) pool(name string) Pool {
 	for _, p := range in.Pools {
 		if p.Name == name {
@@ -335,8 +336,9 @@ func (in Intent) pool(name string) Pool {
 	return Pool{Name: name, Replicas: in.Pools[0].Replicas, FailureDomain: in.Pools[0].FailureDomain}
 }
 
-// state that the pool should have, where have is what it has: the number of
-// placement groups is Ceph's own business where the intent says none.
+// state returns the wanted state of the pool, where have is its present one:
+// the number of placement groups is left to Ceph if the intent does not set
+// it.
 func (p Pool) state(have PoolState) PoolState {
 	want := PoolState{Name: p.Name, Replicas: p.Replicas, Minimum: p.MinReplicas(), Rule: p.Rule(), PGs: have.PGs, Autoscale: p.PGs == 0, Enabled: true}
 	if p.PGs != 0 {

@@ -26,7 +26,7 @@ func three() Intent {
 	return in
 }
 
-// healthy is what node-a sees when there is nothing to do.
+// healthy returns what node-a observes when there is nothing to do.
 func healthy() Observed {
 	return Observed{
 		Node: "node-a", Leader: true, Config: true, Mon: Running, Mgr: Running,
@@ -166,8 +166,9 @@ func TestNext(t *testing.T) {
 	golden(t, "testdata/next.txt", b.String())
 }
 
-// Whatever is observed, a disk that is not empty is never touched unless it is
-// to be wiped, and nothing is purged or stopped that is not safe.
+// TestNextNeverDestroys checks that, whatever is observed, a disk that is not
+// empty is never changed unless it is to be wiped, and nothing unsafe is
+// purged or stopped.
 func TestNextNeverDestroys(t *testing.T) {
 	bools := []bool{false, true}
 	n := 0
@@ -194,14 +195,14 @@ func TestNextNeverDestroys(t *testing.T) {
 						(a.Do == PurgeOSD || a.Do == StopOSD || a.Do == ReleaseDisk || a.Do == OutOSD) && !in.Disks[0].Leave,
 						a.Do == PurgeOSD && !o.Cluster.OSDs[0].Safe,
 						a.Do == StopOSD && known && !o.Cluster.OSDs[0].Safe:
-						t.Errorf("%v of %+v, %+v", a, o.Disks[0], o.Cluster.OSDs)
+						t.Errorf("Next returned %v for %+v, %+v, want no unsafe action", a, o.Disks[0], o.Cluster.OSDs)
 					}
 				}
 			}
 		}
 	}
 	if n == 0 {
-		t.Error("nothing was ever done")
+		t.Error("Next returned no action in any case, so this test proves nothing")
 	}
 }
 
@@ -227,7 +228,7 @@ func TestIntentRefused(t *testing.T) {
 		in.Disks = slices.Clone(in.Disks)
 		with(&in)
 		if err := in.Validate(); err == nil {
-			t.Errorf("%s: let through", name)
+			t.Errorf("Validate with %s = nil, want an error", name)
 		}
 	}
 }

@@ -14,21 +14,22 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
-// Daemons runs programs that outlive this process. A name has one process at
-// most; Run of one that runs already is nothing.
+// Daemons runs programs that outlive this process. A name has at most one
+// process; Run does nothing if it is running already.
 type Daemons interface {
 	Run(ctx context.Context, name string, argv []string) error
 	Stop(ctx context.Context, name string) error
 	Running(ctx context.Context, name string) (bool, error)
 }
 
-// Node takes the actions of one node.
+// Node executes the actions of one node.
 type Node struct {
 	ID string
-	// Dir is the node's own for Ceph: daemons' data, sockets, keys. Its path
-	// has 60 bytes at most, because of the sockets in it.
+	// Dir is the node's directory for Ceph: daemons' data, sockets, keys. Its
+	// path must have at most 60 bytes, because of the sockets in it.
 	Dir string
-	// Address on the storage network; of a mon it is the intent's.
+	// Address is the node's on the storage network; a mon has the one in the
+	// intent.
 	Address netip.Addr
 	Daemons Daemons
 }
@@ -43,8 +44,8 @@ func osdDaemon(id int) string { return fmt.Sprintf("ceph-osd-%d", id) }
 
 func (n Node) files() layout { return layout(n.Dir) }
 
-// Conf is the path of the node's ceph.conf, for clients: user Client's key is
-// found by it.
+// Conf returns the path of the node's ceph.conf, for clients: it locates the
+// key of user Client.
 func (n Node) Conf() string { return n.files().conf() }
 
 func (n Node) address(in Intent) netip.Addr {
@@ -54,17 +55,17 @@ func (n Node) address(in Intent) netip.Addr {
 	return n.Address
 }
 
-// Round is what became of one look at the node.
+// Round is the result of one round on the node.
 type Round struct {
 	Seen Observed // before anything was done
-	Did  []Action // or refused to
-	// Failed are the errors of actions, by the actions' names: OSDs' UUIDs,
-	// pools' and nodes' names, or nothing.
+	Did  []Action // or rejected
+	// Failed are the errors of actions, by the actions' names: UUIDs of OSDs,
+	// names of pools and nodes, or empty.
 	Failed map[string]error
 }
 
-// Round looks, decides, and takes every action there is to take now. The errors
-// of all that failed are joined.
+// Round observes, decides, and executes every action that is possible now. It
+// joins the errors of all failed actions.
 func (n Node) Round(ctx context.Context, in Intent, k Keys, leader bool) (Round, error) {
 	r := Round{Failed: map[string]error{}}
 	if err := errors.Join(in.Validate(), k.Validate()); err != nil {
@@ -88,8 +89,8 @@ func (n Node) Round(ctx context.Context, in Intent, k Keys, leader bool) (Round,
 	return r, errors.Join(errs...)
 }
 
-// Remove stops every daemon of this node and all that it has of the cluster,
-// which must hold no data any more.
+// Remove stops every daemon of this node and removes all its data of the
+// cluster, which must not contain user data any more.
 func (n Node) Remove(ctx context.Context) error {
 	names := []string{mgrDaemon, monDaemon}
 	dirs, err := filepath.Glob(filepath.Join(n.files().osds(), "*", "whoami"))
@@ -113,14 +114,14 @@ func (n Node) Remove(ctx context.Context) error {
 	return removeDir(n.Dir)
 }
 
-// admin runs programs as the cluster's administrator.
+// admin returns a runner of programs as the cluster's administrator.
 func (n Node) admin() command.Runner { return command.Runner{Conf: n.files().conf()} }
 
 func (n Node) ceph(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	return n.admin().Run(ctx, reader(stdin), "ceph", append([]string{"--connect-timeout", "10", "--format", "json"}, args...)...)
 }
 
-// publish renames a folder that is whole to its name.
+// publish renames a complete directory to its name.
 func publish(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -16,7 +16,8 @@ import (
 
 func reader(s string) io.Reader { return strings.NewReader(s) }
 
-// files that are made from the intent: path and content.
+// wanted returns the files that are generated from the intent: content by
+// path.
 func (n Node) wanted(in Intent, k Keys) map[string]string {
 	l := n.files()
 	return map[string]string{
@@ -27,7 +28,7 @@ func (n Node) wanted(in Intent, k Keys) map[string]string {
 	}
 }
 
-// Observe looks at the node and, when it can, asks the mons.
+// Observe observes the node and, if possible, queries the mons.
 func (n Node) Observe(ctx context.Context, in Intent, k Keys, leader bool) (Observed, error) {
 	o := Observed{Node: n.ID, Leader: leader, Config: true}
 	for path, want := range n.wanted(in, k) {
@@ -74,7 +75,7 @@ func (n Node) daemon(ctx context.Context, dir, name string) (State, error) {
 	return Stopped, nil
 }
 
-// look at a disk of the intent.
+// look observes a disk of the intent.
 func (n Node) look(ctx context.Context, in Intent, d Disk) (Found, error) {
 	f, err := probe(ctx, in.FSID, d.Path)
 	if err != nil {
@@ -99,7 +100,7 @@ func (n Node) look(ctx context.Context, in Intent, d Disk) (Found, error) {
 	return f, err
 }
 
-// cluster asks the mons. Several questions go to one program: starting it
+// cluster queries the mons. One program runs several queries: starting it
 // takes longer than they do.
 func (n Node) cluster(ctx context.Context, in Intent) (*Cluster, error) {
 	raw, err := n.ceph(ctx, "mon dump\nosd dump\nosd crush rule dump\n")
@@ -129,7 +130,7 @@ func (n Node) cluster(ctx context.Context, in Intent) (*Cluster, error) {
 	return c, nil
 }
 
-// decodeCluster reads mon dump, osd dump and osd crush rule dump.
+// decodeCluster decodes mon dump, osd dump and osd crush rule dump.
 func decodeCluster(raw []byte) (*Cluster, error) {
 	var mons struct {
 		Mons []struct{ Name string }
@@ -181,8 +182,8 @@ func decodeCluster(raw []byte) (*Cluster, error) {
 	return c, nil
 }
 
-// decodeSafe reads answers to osd safe-to-destroy. One that is no answer, as
-// of an OSD that is gone, makes nothing safe.
+// decodeSafe decodes answers to osd safe-to-destroy. An invalid one, such as
+// for an OSD that was removed, makes nothing safe.
 func decodeSafe(raw []byte) map[int]bool {
 	safe := map[int]bool{}
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {

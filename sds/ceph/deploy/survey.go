@@ -7,14 +7,14 @@ import (
 	"fmt"
 )
 
-// Survey is the whole cluster, as the mons see it.
+// Survey is the state of the whole cluster as the mons report it.
 type Survey struct {
 	Cluster              Cluster
 	Health               Health
 	SizeBytes, UsedBytes int64 // of all disks
 }
 
-// Survey asks the mons, with one program.
+// Survey queries the mons, with one program.
 func (n Node) Survey(ctx context.Context) (Survey, error) {
 	raw, err := n.ceph(ctx, "mon dump\nosd dump\nosd crush rule dump\nhealth detail\ndf\n")
 	if err != nil {
@@ -47,7 +47,8 @@ func decodeSurvey(raw []byte) (s Survey, err error) {
 	return s, err
 }
 
-// Images are how many RBD images the pool holds: what would be lost with it.
+// Images returns how many RBD images the pool contains, which would be lost
+// with it.
 func (n Node) Images(ctx context.Context, pool string) (int, error) {
 	raw, err := n.admin().Run(ctx, nil, "rbd", "ls", "--format", "json", pool)
 	if err != nil {
@@ -60,5 +61,5 @@ func (n Node) Images(ctx context.Context, pool string) (int, error) {
 	return len(all), nil
 }
 
-// Probe returns what a disk holds: Blank, or in words.
+// Probe returns the content of a disk: Blank, or a description.
 func Probe(ctx context.Context, fsid, path string) (Found, error) { return probe(ctx, fsid, path) }
