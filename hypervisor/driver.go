@@ -116,7 +116,7 @@ func NoScreen(id api.InstanceID) error {
 	return api.Errorf(api.CodeState, "instance %s was started without a screen", id).WithHint("it gets one with its next start")
 }
 
-// State of a domain.
+// State is the state of a domain.
 type State string
 
 // States.

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Format of an image or volume.
+// Format is the format of an image or volume.
 type Format string
 
 // Formats.

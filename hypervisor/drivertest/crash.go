@@ -194,7 +194,7 @@ func (p *pair) settle(t *testing.T, src hypervisor.Domain) *bench {
 	return owner
 }
 
-// direction of a tunnel's bytes.
+// direction is the direction of a tunnel's bytes.
 type direction int
 
 const (

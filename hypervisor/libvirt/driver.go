@@ -28,7 +28,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Options of a driver.
+// Options are the options of a driver.
 type Options struct {
 	URI  string     // empty: qemu:///system
 	Node api.NodeID // only domains of this node are visible

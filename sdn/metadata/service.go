@@ -51,7 +51,7 @@ func Device(network api.NetworkID) string {
 	return prefix + hex.EncodeToString(sum[:6])
 }
 
-// Config of a Service.
+// Config is the configuration of a Service.
 type Config struct {
 	Source Source
 	// Switch is the address of Open vSwitch's database (unix:…/db.sock), Bridge

@@ -15,7 +15,7 @@ import (
 // has the tap open. Port security ensures that the sender's MAC is its own, so
 // only frames from the MAC of one of Basalt's routers are accepted as a
 // router's.
-// bears the MAC of a router of ours is taken for a router's.
+//
 // Extension headers before ICMPv6 could hide an advertisement (RFC 7113);
 // packets between guests with any of them except a fragment header are dropped
 // (hosts drop fragmented advertisements themselves, RFC 6980).

@@ -1,8 +1,8 @@
 // Package resolver answers guests' DNS queries, on port 53 of the address of
 // the metadata service.
 //
-//	guest ─► socket in the network's namespace ─► Server: who asks, how often
-//	           ├─ Zone: the names of the network, and what nobody outside is asked
+//	guest ─► socket in the network's namespace ─► Server: identification, limits
+//	           ├─ Zone: the names of the network, and what is never forwarded
 //	           └─ Forwarder ─► resolvers, from the node's own namespace
 //
 // The guest is untrusted. It is identified by the network and the source

@@ -42,7 +42,7 @@ func (r *Resolver) Serve(network api.NetworkID, udp net.PacketConn, tcp net.List
 	return s
 }
 
-// server of one network.
+// server serves one network.
 type server struct {
 	*Resolver
 	network api.NetworkID

@@ -17,7 +17,6 @@ import (
 // layer below it. Disk is the only one that is written to; the others are
 // frozen, and exist because a snapshot names them or because another layer is
 // above them.
-// stands on them.
 type volumeMeta struct {
 	Version    int         `json:"version"` // 1; 2 with Disk, Epoch and Standalone; 3 with Layers
 	Image      api.ImageID `json:"image,omitempty"`

@@ -1,8 +1,8 @@
 // Package storagedaemon runs QEMU's storage daemon, which opens disks as QEMU
 // does and exposes them to other programs, and controls it by QMP.
 //
-//	Start ─► running ─Close─► gone
-//	            └─(it or this process dies)─► gone; what it had mounted is swept
+//	Start ─► running ─Close─► ended
+//	            └─(it or this process dies)─► ended; what it had mounted is swept
 //	                                          by the next Sweep of its directory
 package storagedaemon
 

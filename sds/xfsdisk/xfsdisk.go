@@ -29,7 +29,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds/rawdisk"
 )
 
-// Content of a disk.
+// Content is the content of a disk.
 type Content string
 
 // Contents.
