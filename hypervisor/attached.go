@@ -29,7 +29,7 @@ func ParseAttached(text string) (a Attached, err error) {
 		return a, nil
 	}
 	for _, k := range dom.Devices.Disks {
-		if k.Target != nil && place(k.Target.Dev) >= 0 {
+		if k.Target != nil && diskIndex(k.Target.Dev) >= 0 {
 			a.disks = append(a.disks, k)
 		}
 	}
@@ -166,7 +166,7 @@ func RoomOf(running, defined *Attached) Room {
 			continue
 		}
 		for _, k := range a.disks {
-			r.disks[place(k.Target.Dev)] = true
+			r.disks[diskIndex(k.Target.Dev)] = true
 		}
 		for _, n := range a.nics {
 			if n.Address != nil && n.Address.PCI != nil && n.Address.PCI.Bus != nil {

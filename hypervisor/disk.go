@@ -54,9 +54,9 @@ func DiskDevice(i int) string { return "vd" + letter(i) }
 
 func letter(i int) string { return string(rune('a' + i)) }
 
-// place returns the index of the disk with libvirt's name, or -1 if it is not
-// a disk of Basalt.
-func place(device string) int {
+// diskIndex returns the index of the disk with libvirt's name, or -1 if it is
+// not a disk of Basalt.
+func diskIndex(device string) int {
 	if len(device) != 3 || !strings.HasPrefix(device, "vd") || device[2] < 'a' || device[2] >= 'a'+MaxDisks {
 		return -1
 	}
@@ -89,7 +89,7 @@ func (k Disk) xml(i int) lx.DomainDisk {
 		IOTune:  k.QoS.xml(),
 		Target:  &lx.DomainDiskTarget{Dev: DiskDevice(i), Bus: "virtio"},
 		Serial:  k.Serial,
-		Address: behind(diskPort + i),
+		Address: portAddress(diskPort + i),
 	}
 	at := &x.BackingStore
 	for _, l := range k.Backing {

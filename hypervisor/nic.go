@@ -28,7 +28,7 @@ func (n NIC) xml(i int) lx.DomainInterface {
 		Target:  &lx.DomainInterfaceTarget{Dev: n.Tap, Managed: "no"},
 		Model:   &lx.DomainInterfaceModel{Type: "virtio"},
 		Driver:  n.driver(),
-		Address: behind(nicPort + i),
+		Address: portAddress(nicPort + i),
 	}
 	if n.MTU != 0 {
 		x.MTU = &lx.DomainInterfaceMTU{Size: uint(n.MTU)}

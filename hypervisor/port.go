@@ -26,8 +26,8 @@ func ports() []lx.DomainController {
 	return all
 }
 
-// behind returns the address of the device at the port.
-func behind(port int) *lx.DomainAddress {
+// portAddress returns the address of the device at the port.
+func portAddress(port int) *lx.DomainAddress {
 	domain, bus, slot, function := uint(0), uint(port), uint(0), uint(0)
 	return &lx.DomainAddress{PCI: &lx.DomainAddressPCI{Domain: &domain, Bus: &bus, Slot: &slot, Function: &function}}
 }

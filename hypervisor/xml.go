@@ -246,7 +246,7 @@ func ParseOwned(text string) (o Owned, ok bool, err error) {
 		if k.Target == nil {
 			continue
 		}
-		if i := place(k.Target.Dev); i >= 0 {
+		if i := diskIndex(k.Target.Dev); i >= 0 {
 			o.DiskSerials = append(o.DiskSerials, make([]string, max(0, i+1-len(o.DiskSerials)))...)
 			o.DiskSerials[i] = k.Serial
 		}

@@ -95,37 +95,37 @@ type checker struct {
 	taken    map[address]string // by owner
 	vips     map[vip]bool
 
-	routed  map[api.ProjectID]*nest // ranges on the project's router
-	onCable map[cable]*nest         // ranges of external networks
+	routed    map[api.ProjectID]*nest // ranges on the project's router
+	bySegment map[segment]*nest       // ranges of external networks
 
 	branches map[api.ProjectID][]api.ExternalNetworkID
 }
 
-// cable identifies a physical network and VLAN, on which external networks
+// segment identifies a physical network and VLAN, on which external networks
 // must not overlap.
-type cable struct {
+type segment struct {
 	physical string
 	vlan     int
 }
 
 // nest collects the ranges that must not overlap.
 func (c *checker) nest() {
-	routed, onCable := map[api.ProjectID][]netip.Prefix{}, map[cable][]netip.Prefix{}
+	routed, onCable := map[api.ProjectID][]netip.Prefix{}, map[segment][]netip.Prefix{}
 	for _, n := range c.in.Networks {
 		if !n.Isolated {
 			routed[n.Project] = append(routed[n.Project], n.CIDR4, n.CIDR6)
 		}
 	}
 	for _, x := range c.in.External {
-		at := cable{x.Physical, x.VLAN}
+		at := segment{x.Physical, x.VLAN}
 		onCable[at] = append(onCable[at], x.CIDR4, x.CIDR6)
 	}
-	c.routed, c.onCable = map[api.ProjectID]*nest{}, map[cable]*nest{}
+	c.routed, c.bySegment = map[api.ProjectID]*nest{}, map[segment]*nest{}
 	for p, all := range routed {
 		c.routed[p] = newNest(all)
 	}
 	for at, all := range onCable {
-		c.onCable[at] = newNest(all)
+		c.bySegment[at] = newNest(all)
 	}
 }
 
@@ -141,8 +141,8 @@ func invalid(format string, args ...any) *api.Error {
 	return api.Errorf(api.CodeInvalid, format, args...)
 }
 
-// take records the owner of the address, which must be free and in the range.
-func (c *checker) take(network string, cidr netip.Prefix, ip netip.Addr, who string) *api.Error {
+// claim records the owner of the address, which must be free and in the range.
+func (c *checker) claim(network string, cidr netip.Prefix, ip netip.Addr, who string) *api.Error {
 	if !ip.IsValid() {
 		return nil
 	}
@@ -176,20 +176,20 @@ func (c *checker) checkExternal(x ExternalNetwork) *api.Error {
 	if x.VLAN < 0 || x.VLAN > 4094 {
 		return invalid("VLAN %d is out of range, want 1 to 4094", x.VLAN)
 	}
-	outside := c.onCable[cable{x.Physical, x.VLAN}]
+	outside := c.bySegment[segment{x.Physical, x.VLAN}]
 	for _, p := range []netip.Prefix{x.CIDR4, x.CIDR6} {
 		if o := outside.taken(p); o != "" {
 			return api.Errorf(api.CodeConflict, "its range overlaps external network %s on the same physical network", o)
 		}
 	}
-	if err := c.take(string(x.ID), x.CIDR4, x.Gateway4, "its gateway"); err != nil {
+	if err := c.claim(string(x.ID), x.CIDR4, x.Gateway4, "its gateway"); err != nil {
 		return err
 	}
-	if err := c.take(string(x.ID), x.CIDR6, x.Gateway6, "its gateway"); err != nil {
+	if err := c.claim(string(x.ID), x.CIDR6, x.Gateway6, "its gateway"); err != nil {
 		return err
 	}
-	outside.keep(x.CIDR4, string(x.ID))
-	outside.keep(x.CIDR6, string(x.ID))
+	outside.record(x.CIDR4, string(x.ID))
+	outside.record(x.CIDR6, string(x.ID))
 	c.external[x.ID] = x
 	return nil
 }
@@ -221,15 +221,15 @@ func (c *checker) checkNetwork(n Network) *api.Error {
 		if g.cidr.IsValid() && !g.ip.IsValid() {
 			return invalid("range %s has no gateway", g.cidr)
 		}
-		if err := c.take(string(n.ID), g.cidr, g.ip, "the gateway"); err != nil {
+		if err := c.claim(string(n.ID), g.cidr, g.ip, "the gateway"); err != nil {
 			return err
 		}
 	}
 	if n.CIDR4.IsValid() {
 		c.taken[address{string(n.ID), HealthAddress(n.CIDR4)}] = "the health checks"
 	}
-	routed.keep(n.CIDR4, string(n.ID))
-	routed.keep(n.CIDR6, string(n.ID))
+	routed.record(n.CIDR4, string(n.ID))
+	routed.record(n.CIDR6, string(n.ID))
 	c.networks[n.ID] = n
 	return nil
 }
@@ -243,10 +243,10 @@ func (c *checker) checkRouter(r Router) *api.Error {
 		if !ok {
 			return api.Errorf(api.CodeNotFound, "external network %s does not exist", r.External)
 		}
-		if err := c.take(string(x.ID), x.CIDR4, r.Address4, "the router of "+string(r.Project)); err != nil {
+		if err := c.claim(string(x.ID), x.CIDR4, r.Address4, "the router of "+string(r.Project)); err != nil {
 			return err
 		}
-		if err := c.take(string(x.ID), x.CIDR6, r.Address6, "the router of "+string(r.Project)); err != nil {
+		if err := c.claim(string(x.ID), x.CIDR6, r.Address6, "the router of "+string(r.Project)); err != nil {
 			return err
 		}
 	}
@@ -271,7 +271,7 @@ func (c *checker) checkBranch(r Router) *api.Error {
 	case len(c.branches[r.Project]) >= MaxBranches:
 		return api.Errorf(api.CodeNoCapacity, "project %s already has %d uplinks, the maximum", r.Project, MaxBranches)
 	}
-	if err := c.take(string(x.ID), x.CIDR4, r.Address4, "the router of "+string(r.Project)); err != nil {
+	if err := c.claim(string(x.ID), x.CIDR4, r.Address4, "the router of "+string(r.Project)); err != nil {
 		return err
 	}
 	c.branches[r.Project] = append(c.branches[r.Project], r.External)
@@ -332,10 +332,10 @@ func (c *checker) checkPort(p Port) *api.Error {
 			return api.Errorf(api.CodeNotFound, "security group %s does not exist", g)
 		}
 	}
-	if err := c.take(string(n.ID), n.CIDR4, p.Address4, string(p.ID)); err != nil {
+	if err := c.claim(string(n.ID), n.CIDR4, p.Address4, string(p.ID)); err != nil {
 		return err
 	}
-	if err := c.take(string(n.ID), n.CIDR6, p.Address6, string(p.ID)); err != nil {
+	if err := c.claim(string(n.ID), n.CIDR6, p.Address6, string(p.ID)); err != nil {
 		return err
 	}
 	c.ports[p.ID] = p
@@ -362,7 +362,7 @@ func (c *checker) outside(project api.ProjectID, external api.ExternalNetworkID,
 	if ip.Is6() {
 		cidr = x.CIDR6
 	}
-	return c.take(string(x.ID), cidr, ip, who)
+	return c.claim(string(x.ID), cidr, ip, who)
 }
 
 func (c *checker) checkFloating(f FloatingIP) *api.Error {
@@ -398,7 +398,7 @@ func (c *checker) checkBalancer(l LoadBalancer) *api.Error {
 			return api.Errorf(api.CodeNotFound, "backend port %s with address %s does not exist", k.Port, k.Address)
 		}
 	}
-	return c.take(string(n.ID), n.CIDR4, l.Address, "load balancer "+string(l.ID))
+	return c.claim(string(n.ID), n.CIDR4, l.Address, "load balancer "+string(l.ID))
 }
 
 // checkBalanced checks the external address of a load balancer.

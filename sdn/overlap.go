@@ -12,8 +12,8 @@ import (
 // it takes O(n log n) steps, and a query at most as many as ranges can contain
 // each other (33, or 129).
 type nest struct {
-	nodes map[netip.Prefix]*nested
-	looks int // number of comparisons of two ranges, which determine the run time
+	nodes       map[netip.Prefix]*nested
+	comparisons int // number of comparisons of two ranges, which determine the run time
 }
 
 type nested struct {
@@ -38,7 +38,7 @@ func newNest(all []netip.Prefix) *nest {
 	var around []open // ranges that may contain the next one, the widest first
 	for _, p := range slices.Compact(all) {
 		for len(around) > 0 {
-			if n.looks++; around[len(around)-1].p.Overlaps(p) {
+			if n.comparisons++; around[len(around)-1].p.Overlaps(p) {
 				break
 			}
 			around = around[:len(around)-1]
@@ -66,15 +66,15 @@ func (n *nest) taken(p netip.Prefix) string {
 		return at.inside
 	}
 	for ; at != nil; at = at.within {
-		if n.looks++; at.kept != "" {
+		if n.comparisons++; at.kept != "" {
 			return at.kept
 		}
 	}
 	return ""
 }
 
-// keep records who as the owner of p, which must not overlap any kept range.
-func (n *nest) keep(p netip.Prefix, who string) {
+// record records who as the owner of p, which must not overlap any kept range.
+func (n *nest) record(p netip.Prefix, who string) {
 	if n == nil || !p.IsValid() {
 		return
 	}
@@ -84,7 +84,7 @@ func (n *nest) keep(p netip.Prefix, who string) {
 	}
 	at.kept = who
 	for at = at.within; at != nil && at.inside == ""; at = at.within {
-		n.looks++
+		n.comparisons++
 		at.inside = who
 	}
 }

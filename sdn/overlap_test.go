@@ -30,7 +30,7 @@ func TestNestIsComparingAll(t *testing.T) {
 				t.Fatalf("seed %d: %s overlaps a range of %q, want overlap %v with the kept %v", seed, p, who, overlaps, kept)
 			}
 			if !overlaps && p.IsValid() {
-				n.keep(p, fmt.Sprint(i))
+				n.record(p, fmt.Sprint(i))
 				kept = append(kept, p)
 			}
 		}
@@ -77,12 +77,12 @@ func TestNestLooksAFewTimes(t *testing.T) {
 			n := newNest(all)
 			for _, p := range all {
 				if n.taken(p) == "" {
-					n.keep(p, p.String())
+					n.record(p, p.String())
 				}
 			}
 			// Fewer than one per range would mean that some are not counted.
-			if each := float64(n.looks) / float64(count); each < 0.9 || each > 40 {
-				t.Errorf("%s: %d ranges took %d comparisons, %.1f per range; want 0.9 to 40", name, count, n.looks, each)
+			if each := float64(n.comparisons) / float64(count); each < 0.9 || each > 40 {
+				t.Errorf("%s: %d ranges took %d comparisons, %.1f per range; want 0.9 to 40", name, count, n.comparisons, each)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func TestCheckLooksAFewTimes(t *testing.T) {
 	c.nest()
 	made := 0
 	for _, n := range c.routed {
-		made += n.looks
+		made += n.comparisons
 	}
 	if made < MaxNetworks-1 || made > 4*MaxNetworks {
 		t.Errorf("nests of %d networks took %d comparisons, want %d to %d", MaxNetworks, made, MaxNetworks-1, 4*MaxNetworks)

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// limitDevice is how long to wait for /dev/kvm where the processor supports
+// deviceTimeout is how long to wait for /dev/kvm where the processor supports
 // KVM: at boot the kernel loads the KVM module at the same time as this daemon
 // starts, and a result from too early would be cached until the next boot.
-// lookPause is the interval between checks.
+// pollInterval is the interval between checks.
 const (
-	limitDevice = 30 * time.Second
-	lookPause   = 100 * time.Millisecond
+	deviceTimeout = 30 * time.Second
+	pollInterval  = 100 * time.Millisecond
 )
 
 // awaitDevice waits for the device if the processor supports KVM. It returns
@@ -35,7 +35,7 @@ func awaitDevice(ctx context.Context, cpuinfo, device string, limit time.Duratio
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(lookPause):
+		case <-time.After(pollInterval):
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestAwaitDevice(t *testing.T) {
 		"cannot come":                 {"fpu vme svm_lock", false, false, forever, false},
 		"comes, AMD":                  {"fpu svm npt", false, true, forever, true},
 		"comes, Intel":                {"fpu vmx", false, true, forever, true},
-		"could come and does not":     {"fpu vmx", false, false, 3 * lookPause, false},
+		"could come and does not":     {"fpu vmx", false, false, 3 * pollInterval, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +41,7 @@ func TestAwaitDevice(t *testing.T) {
 			}
 			came := make(chan error, 1)
 			if c.comes {
-				time.AfterFunc(2*lookPause, func() { came <- appear() })
+				time.AfterFunc(2*pollInterval, func() { came <- appear() })
 			} else {
 				came <- nil
 			}

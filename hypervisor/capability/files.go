@@ -26,9 +26,9 @@ type Files struct {
 	direct func(path string) error // nil: opensDirect
 	uring  func(ctx context.Context) error
 
-	mu   sync.Mutex
-	aio  string          // empty: not determined yet
-	told map[uint64]bool // file systems that were logged, by device number
+	mu     sync.Mutex
+	aio    string          // empty: not determined yet
+	logged map[uint64]bool // file systems that were logged, by device number
 }
 
 // How returns the cache mode and the AIO mode (see hypervisor.Disk) of a disk
@@ -42,31 +42,32 @@ func (f *Files) How(ctx context.Context, paths []string) (cache, aio string) {
 	}
 	for _, path := range paths {
 		if err := direct(path); err != nil {
-			f.tell(path, err)
+			f.logUnsupported(path, err)
 			return "", ""
 		}
 	}
-	return "none", f.way(ctx)
+	return "none", f.aioMode(ctx)
 }
 
-// tell logs, once per file system, that it does not support O_DIRECT.
-func (f *Files) tell(path string, why error) {
+// logUnsupported logs, once per file system, that it does not support
+// O_DIRECT.
+func (f *Files) logUnsupported(path string, why error) {
 	var st unix.Stat_t
 	_ = unix.Stat(path, &st) // all files that cannot be examined count as one file system
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.told[st.Dev] {
+	if f.logged[st.Dev] {
 		return
 	}
-	if f.told == nil {
-		f.told = map[uint64]bool{}
+	if f.logged == nil {
+		f.logged = map[uint64]bool{}
 	}
-	f.told[st.Dev] = true
+	f.logged[st.Dev] = true
 	f.Log.Warn("file system does not support O_DIRECT, disks there go through the page cache", "folder", filepath.Dir(path), "error", why)
 }
 
-// way returns the AIO mode for direct I/O. It tests io_uring only once.
-func (f *Files) way(ctx context.Context) string {
+// aioMode returns the AIO mode for direct I/O. It tests io_uring only once.
+func (f *Files) aioMode(ctx context.Context) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.aio != "" {

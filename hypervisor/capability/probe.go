@@ -43,11 +43,11 @@ var guest []byte
 const exitOK = 0x2a<<1 | 1
 
 // A probe without a result, perhaps because the machine was overloaded, is
-// repeated after askPause, at most askTimes times: where KVM hangs, each probe
-// takes limitKVM.
+// repeated after retryInterval, at most maxAttempts times: where KVM hangs,
+// each probe takes limitKVM.
 const (
-	askPause = 10 * time.Minute
-	askTimes = 4
+	retryInterval = 10 * time.Minute
+	maxAttempts   = 4
 )
 
 // Result is the outcome of a probe.
@@ -101,13 +101,13 @@ func accelerator(ctx context.Context, cache string, now time.Time, boot booter) 
 	was, key := load(cache)
 	c := cached{Key: key}
 	if was.Result.Accelerator != "" {
-		// A clock that was set back delays the next probe by at most askPause.
-		if at := was.Result.AskAgain; at.IsZero() || now.Before(at) && at.Sub(now) <= askPause {
+		// A clock that was set back delays the next probe by at most retryInterval.
+		if at := was.Result.AskAgain; at.IsZero() || now.Before(at) && at.Sub(now) <= retryInterval {
 			return was.Result, nil
 		}
 		c.Asked = was.Asked
 	}
-	if awaitDevice(ctx, "/proc/cpuinfo", "/dev/kvm", limitDevice) {
+	if awaitDevice(ctx, "/proc/cpuinfo", "/dev/kvm", deviceTimeout) {
 		c.Key = keyOf() // again, now that the device exists
 	}
 	var silent bool
@@ -116,8 +116,8 @@ func accelerator(ctx context.Context, cache string, now time.Time, boot booter) 
 		return Result{}, err
 	}
 	if silent {
-		if c.Asked++; c.Asked < askTimes {
-			c.Result.AskAgain = now.Add(askPause)
+		if c.Asked++; c.Asked < maxAttempts {
+			c.Result.AskAgain = now.Add(retryInterval)
 		}
 	}
 	if cache != "" {
@@ -136,14 +136,14 @@ func Watch(ctx context.Context, cache string, r Result, tell func(Result)) error
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(min(time.Until(r.AskAgain), askPause)):
+		case <-time.After(min(time.Until(r.AskAgain), retryInterval)):
 		}
 		again, err := Accelerator(ctx, cache)
 		if err != nil {
 			return err
 		}
 		if r = again; !r.AskAgain.IsZero() && time.Until(r.AskAgain) <= 0 {
-			r.AskAgain = time.Now().Add(askPause) // the clock was changed
+			r.AskAgain = time.Now().Add(retryInterval) // the clock was changed
 		}
 		tell(r)
 	}

@@ -90,12 +90,12 @@ func TestSilenceIsAskedAgain(t *testing.T) {
 		}
 	}
 	kvm = errors.New("a guest did not boot")
-	silent := Result{Accelerator: hypervisor.TCG, Why: kvm.Error(), AskAgain: now.Add(askPause)}
+	silent := Result{Accelerator: hypervisor.TCG, Why: kvm.Error(), AskAgain: now.Add(retryInterval)}
 	ask("silence", now, 1, silent)
-	ask("too soon", now.Add(askPause/2), 1, silent)
-	ask("by a clock that was set back", now.Add(-24*time.Hour), 2, Result{silent.Accelerator, silent.Why, now.Add(askPause - 24*time.Hour)})
+	ask("too soon", now.Add(retryInterval/2), 1, silent)
+	ask("by a clock that was set back", now.Add(-24*time.Hour), 2, Result{silent.Accelerator, silent.Why, now.Add(retryInterval - 24*time.Hour)})
 	ask("later", now, 3, silent)
-	ask("for the last time", now.Add(askPause), 4, Result{Accelerator: hypervisor.TCG, Why: kvm.Error()})
+	ask("for the last time", now.Add(retryInterval), 4, Result{Accelerator: hypervisor.TCG, Why: kvm.Error()})
 	ask("never again", now.Add(24*time.Hour), 4, Result{Accelerator: hypervisor.TCG, Why: kvm.Error()})
 
 	for answer, want := range map[error]Result{
@@ -105,7 +105,7 @@ func TestSilenceIsAskedAgain(t *testing.T) {
 		cache, asked, kvm = filepath.Join(t.TempDir(), "accelerator.json"), 0, errors.New("a guest did not boot")
 		ask("silence", now, 1, silent)
 		kvm = answer
-		ask("an answer", now.Add(askPause), 2, want)
+		ask("an answer", now.Add(retryInterval), 2, want)
 		ask("which is kept", now.Add(24*time.Hour), 2, want)
 	}
 }

@@ -50,7 +50,7 @@ func crashCopying(t *testing.T, p *pair, c Crash) {
 	if err := wait(t, done); err == nil {
 		t.Error("the migration succeeded despite the crash, want an error")
 	}
-	if p.settle(t, src) != p.source {
+	if p.recoverMachine(t, src) != p.source {
 		t.Error("an incompletely copied machine runs on the target, want it on the source")
 	}
 }
@@ -62,11 +62,11 @@ func crashBeforeFinish(t *testing.T, p *pair, c Crash) {
 	tun := p.tunnel(t, src.ID)
 	tun.hold = requests
 	done := p.leaving(t, tun, src, dst)
-	p.strike(t, c, src.ID, tun, done, "it stands still", func() bool {
+	p.crashAt(t, c, src.ID, tun, done, "it stands still", func() bool {
 		s, err := p.from.MigrationStatus(p.ctx, src.ID)
 		return err == nil && s.State == hypervisor.Outgoing
 	})
-	if p.settle(t, src) != p.source {
+	if p.recoverMachine(t, src) != p.source {
 		t.Error("the machine runs on the target, which has not been told to take over; want it on the source")
 	}
 }
@@ -81,15 +81,15 @@ func crashBeforeConfirm(t *testing.T, p *pair, c Crash) {
 	tun := p.tunnel(t, src.ID)
 	tun.hold = answers
 	done := p.leaving(t, tun, src, dst)
-	p.strike(t, c, src.ID, tun, done, "the target has received it", func() bool {
+	p.crashAt(t, c, src.ID, tun, done, "the target has received it", func() bool {
 		s, err := p.to.MigrationStatus(p.ctx, src.ID)
 		return err == nil && s.Received
 	})
-	p.settle(t, src)
+	p.recoverMachine(t, src)
 }
 
-// strike kills at the moment, and then cuts the held tunnel.
-func (p *pair) strike(t *testing.T, c Crash, id api.InstanceID, tun *tunnel, done <-chan error, what string, moment func() bool) {
+// crashAt kills at the moment, and then cuts the held tunnel.
+func (p *pair) crashAt(t *testing.T, c Crash, id api.InstanceID, tun *tunnel, done <-chan error, what string, moment func() bool) {
 	t.Helper()
 	// A held tunnel is silent, which libvirt tolerates for some 20 seconds.
 	p.source.until(t, what, func() bool { return len(done) > 0 || moment() })
@@ -114,10 +114,10 @@ func (p *pair) leaving(t *testing.T, tun *tunnel, src, dst hypervisor.Domain) <-
 	return done
 }
 
-// settle does after a crash what the two agents do (see hypervisor.Migrator),
-// checks meanwhile that the machine never runs on both nodes, and returns the
-// node on which it runs in the end.
-func (p *pair) settle(t *testing.T, src hypervisor.Domain) *bench {
+// recoverMachine does after a crash what the two agents do (see
+// hypervisor.Migrator), checks meanwhile that the machine never runs on both
+// nodes, and returns the node on which it runs in the end.
+func (p *pair) recoverMachine(t *testing.T, src hypervisor.Domain) *bench {
 	t.Helper()
 	id, boots := src.ID, 1
 	var owner *bench
@@ -190,7 +190,7 @@ func (p *pair) settle(t *testing.T, src hypervisor.Domain) *bench {
 	// It may have been restarted on the source; a migrated machine was not booted
 	// on the target.
 	owner.until(t, "it has booted", func() bool { return owner == p.target || owner.boots(id) >= boots })
-	says(t, owner, id, "alive")
+	echo(t, owner, id, "alive")
 	return owner
 }
 

@@ -55,8 +55,8 @@ func twice(t *testing.T, what string, verb func() error) {
 	}
 }
 
-// again restarts the domain, and waits until the guest has booted.
-func (b *bench) again(t *testing.T, id api.InstanceID) {
+// restart restarts the domain, and waits until the guest has booted.
+func (b *bench) restart(t *testing.T, id api.InstanceID) {
 	t.Helper()
 	before := b.boots(id)
 	if err := errors.Join(b.Destroy(b.ctx, id), b.Start(b.ctx, id)); err != nil {
@@ -75,7 +75,7 @@ func testAttachDisk(t *testing.T, b *bench) {
 			text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
 			return err == nil && strings.HasSuffix(string(text), "+")
 		})
-		says(t, b, d.ID, "~") // the guest echoes it and then reboots
+		echo(t, b, d.ID, "~") // the guest echoes it and then reboots
 		b.until(t, "the guest has rebooted", func() bool { return b.boots(d.ID) == 2 })
 		b.wantDisks(t, "after a reboot of the guest", d.ID, "data", "root")
 	}
@@ -87,11 +87,11 @@ func testAttachDisk(t *testing.T, b *bench) {
 	wantCode(t, "attach of another of that serial", b.AttachDisk(b.ctx, d.ID, other), api.CodeExists)
 	wantCode(t, "attach without a serial", b.AttachDisk(b.ctx, d.ID, hypervisor.Disk{Path: "/x", Format: "raw"}), api.CodeInvalid)
 	wantCode(t, "attach to nothing", b.AttachDisk(b.ctx, "ins-000000000000", k), api.CodeNotFound)
-	b.again(t, d.ID)
+	b.restart(t, d.ID)
 	b.wantDisks(t, "after a restart", d.ID, "data", "root")
 	twice(t, "detach", func() error { return b.DetachDisk(b.ctx, d.ID, "data") })
 	b.wantDisks(t, "after detach", d.ID, "root")
-	b.again(t, d.ID)
+	b.restart(t, d.ID)
 	b.wantDisks(t, "after detach and a restart", d.ID, "root")
 	twice(t, "detach from nothing", func() error { return b.DetachDisk(b.ctx, "ins-000000000000", "data") })
 }
@@ -120,7 +120,7 @@ func testDetachHeld(t *testing.T, b *bench) {
 		if b.Hold != nil {
 			b.Hold(b.Driver, d.ID, holds)
 		} else {
-			says(t, b, d.ID, key)
+			echo(t, b, d.ID, key)
 		}
 	}
 	hold(true, "<")
@@ -190,7 +190,7 @@ func testQoS(t *testing.T, b *bench) {
 	q := hypervisor.QoS{ReadIOPS: 100, WriteIOPS: 50, ReadBytesPerSecond: 10 * mib, WriteBytesPerSecond: 5 * mib}
 	twice(t, "set", func() error { return b.SetDiskQoS(b.ctx, d.ID, "root", q) })
 	has("after set", q)
-	b.again(t, d.ID)
+	b.restart(t, d.ID)
 	has("after a restart", q)
 	q = hypervisor.QoS{WriteIOPS: 10}
 	if err := b.SetDiskQoS(b.ctx, d.ID, "root", q); err != nil {
@@ -366,7 +366,7 @@ func testNIC(t *testing.T, b *bench) {
 	other.Tap = "bhvtest1"
 	wantCode(t, "attach of another of that address", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
 	wantCode(t, "attach of an upper-case address", b.AttachNIC(b.ctx, d.ID, hypervisor.NIC{MAC: "52:54:00:BA:5A:17", Tap: "t"}), api.CodeInvalid)
-	b.again(t, d.ID)
+	b.restart(t, d.ID)
 	wantCode(t, "after a restart it is there", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
 	wantCode(t, "attach of one with too many queues", b.AttachNIC(b.ctx, d.ID, hypervisor.NIC{MAC: "52:54:00:ba:5a:19", Tap: "t", Queues: 9}), api.CodeInvalid)
 	twice(t, "detach", func() error { return b.DetachNIC(b.ctx, d.ID, n.MAC) })
@@ -376,7 +376,7 @@ func testNIC(t *testing.T, b *bench) {
 			t.Errorf("the tap of a detached card does not exist: %v: %s", err, out)
 		}
 	}
-	b.again(t, d.ID)
+	b.restart(t, d.ID)
 	if err := b.DetachNIC(b.ctx, d.ID, n.MAC); err != nil {
 		t.Error(err)
 	}

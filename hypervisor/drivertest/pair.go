@@ -104,9 +104,9 @@ func (p *pair) booted(t *testing.T) (src, dst hypervisor.Domain) {
 	return src, dst
 }
 
-// own gives the target its own empty disk, and the source another disk to
-// copy.
-func own(t *testing.T, src, dst *hypervisor.Domain) {
+// addOwnDisks gives the target its own empty disk, and the source another disk
+// to copy.
+func addOwnDisks(t *testing.T, src, dst *hypervisor.Domain) {
 	t.Helper()
 	dst.Disks = []hypervisor.Disk{src.Disks[0]}
 	dst.Disks[0].Path = filepath.Join(filepath.Dir(dst.SerialLog), "disk.raw")
@@ -131,8 +131,8 @@ func (p *pair) prepare(t *testing.T, d hypervisor.Domain) {
 	}
 }
 
-// says writes to the console and waits for the guest's echo.
-func says(t *testing.T, b *bench, id api.InstanceID, word string) {
+// echo writes to the console and waits for the guest's echo.
+func echo(t *testing.T, b *bench, id api.InstanceID, word string) {
 	t.Helper()
 	c, err := b.Console(b.ctx, id)
 	if err != nil {
@@ -154,12 +154,12 @@ func says(t *testing.T, b *bench, id api.InstanceID, word string) {
 	}
 }
 
-// atHome checks that the machine runs on the source unchanged, and that the
-// target has nothing of it.
-func (p *pair) atHome(t *testing.T, id api.InstanceID) {
+// wantStayed checks that the machine runs on the source unchanged, and that
+// the target has nothing of it.
+func (p *pair) wantStayed(t *testing.T, id api.InstanceID) {
 	t.Helper()
 	p.source.wantState(t, id, hypervisor.Running)
-	says(t, p.source, id, "stayed")
+	echo(t, p.source, id, "stayed")
 	if err := p.to.DiscardMigration(p.ctx, id); err != nil {
 		t.Errorf("DiscardMigration: %v", err)
 	}
@@ -171,13 +171,13 @@ func (p *pair) atHome(t *testing.T, id api.InstanceID) {
 	}
 }
 
-// moved checks that the machine runs on the target, where it has not been
+// wantMoved checks that the machine runs on the target, where it has not been
 // booted, and that it does not exist on the source.
-func (p *pair) moved(t *testing.T, id api.InstanceID) {
+func (p *pair) wantMoved(t *testing.T, id api.InstanceID) {
 	t.Helper()
 	p.source.wantState(t, id, hypervisor.Missing)
 	p.target.wantState(t, id, hypervisor.Running)
-	says(t, p.target, id, "moved")
+	echo(t, p.target, id, "moved")
 	if p.target.boots(id) > 0 {
 		t.Errorf("the guest booted %d times on the target, want none", p.target.boots(id))
 	}
@@ -206,7 +206,7 @@ func testShared(t *testing.T, p *pair) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, p.source, src.ID, "here")
+	echo(t, p.source, src.ID, "here")
 	p.prepare(t, dst)
 	r, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: dst, Tunnel: p.tunnel(t, src.ID)})
 	if err != nil {
@@ -214,15 +214,15 @@ func testShared(t *testing.T, p *pair) {
 	}
 	t.Logf("%+v", r)
 	p.target.expect(t, events, src.ID, hypervisor.EventResumed)
-	p.moved(t, src.ID)
+	p.wantMoved(t, src.ID)
 }
 
 func testCopied(t *testing.T, p *pair) {
 	src, dst := p.booted(t)
 	content := make([]byte, 4<<20)
 	rand.New(rand.NewSource(1)).Read(content)
-	p.grow(t, &src, content)
-	own(t, &src, &dst)
+	p.writeContent(t, &src, content)
+	addOwnDisks(t, &src, &dst)
 	p.prepare(t, dst)
 	var last hypervisor.MigrationProgress
 	r, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{
@@ -236,7 +236,7 @@ func testCopied(t *testing.T, p *pair) {
 	if last.DiskTotalBytes == 0 || last.DiskCopiedBytes > last.DiskTotalBytes || last.TransferredBytes > last.TotalBytes {
 		t.Errorf("last progress = %+v, want copied <= total and total > 0 for disks, transferred <= total for memory", last)
 	}
-	p.moved(t, src.ID)
+	p.wantMoved(t, src.ID)
 	if p.Slow {
 		got, err := os.ReadFile(dst.Disks[0].Path)
 		if err != nil || !bytes.Equal(got[1<<20:], content) {
@@ -245,9 +245,9 @@ func testCopied(t *testing.T, p *pair) {
 	}
 }
 
-// grow writes content behind the first MiB of the machine's disk and boots it
-// again, because QEMU does not notice a changed size.
-func (p *pair) grow(t *testing.T, d *hypervisor.Domain, content []byte) {
+// writeContent writes content behind the first MiB of the machine's disk and
+// boots it again, because QEMU does not notice a changed size.
+func (p *pair) writeContent(t *testing.T, d *hypervisor.Domain, content []byte) {
 	t.Helper()
 	if err := p.from.Destroy(p.ctx, d.ID); err != nil {
 		t.Fatal(err)
@@ -269,8 +269,8 @@ func (p *pair) crawling(ctx context.Context, t *testing.T, tun *tunnel, src, dst
 	t.Helper()
 	content := make([]byte, diskBytes)
 	rand.New(rand.NewSource(2)).Read(content)
-	p.grow(t, src, content)
-	own(t, src, dst)
+	p.writeContent(t, src, content)
+	addOwnDisks(t, src, dst)
 	p.prepare(t, *dst)
 	if p.Crawl != nil {
 		p.Crawl(p.from)
@@ -327,7 +327,7 @@ func testAbort(t *testing.T, p *pair) {
 	if err := wait(t, done); err == nil {
 		t.Error("an aborted migration succeeded, want an error")
 	}
-	p.atHome(t, src.ID)
+	p.wantStayed(t, src.ID)
 	// Another migration must succeed.
 	if p.Crawl != nil {
 		p.Crawl(nil)
@@ -338,7 +338,7 @@ func testAbort(t *testing.T, p *pair) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	p.moved(t, src.ID)
+	p.wantMoved(t, src.ID)
 }
 
 func testContextEnds(t *testing.T, p *pair) {
@@ -349,7 +349,7 @@ func testContextEnds(t *testing.T, p *pair) {
 	if err := wait(t, done); !errors.Is(err, context.Canceled) {
 		t.Errorf("Migrate with a canceled context = %v, want context.Canceled", err)
 	}
-	p.atHome(t, src.ID)
+	p.wantStayed(t, src.ID)
 }
 
 func testTunnelCut(t *testing.T, p *pair) {
@@ -360,7 +360,7 @@ func testTunnelCut(t *testing.T, p *pair) {
 	if err := wait(t, done); err == nil {
 		t.Error("Migrate with a cut tunnel = nil, want an error")
 	}
-	p.atHome(t, src.ID)
+	p.wantStayed(t, src.ID)
 }
 
 func testUnprepared(t *testing.T, p *pair) {
@@ -368,7 +368,7 @@ func testUnprepared(t *testing.T, p *pair) {
 	if _, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: dst, Tunnel: p.tunnel(t, src.ID)}); err == nil {
 		t.Error("Migrate to an unprepared target = nil, want an error")
 	}
-	p.atHome(t, src.ID)
+	p.wantStayed(t, src.ID)
 }
 
 // testStranded checks that when the source has ended and the target waits,
@@ -389,7 +389,7 @@ func testStranded(t *testing.T, p *pair) {
 	if err := p.to.FinishMigration(p.ctx, src.ID); err != nil {
 		t.Fatalf("FinishMigration: %v", err)
 	}
-	p.moved(t, src.ID)
+	p.wantMoved(t, src.ID)
 }
 
 func testRefused(t *testing.T, p *pair) {

@@ -119,7 +119,7 @@ func (d *Driver) AcceptMigration(ctx context.Context, id api.InstanceID, s hyper
 	defer stop()
 	var err error
 	if s == hypervisor.StreamLibvirt {
-		err = d.obey(id, conn)
+		err = d.serve(id, conn)
 	} else {
 		_, err = io.Copy(io.Discard, conn)
 	}
@@ -134,8 +134,8 @@ func (d *Driver) AcceptMigration(ctx context.Context, id api.InstanceID, s hyper
 	return err
 }
 
-// obey executes the orders of the source until the stream ends.
-func (d *Driver) obey(id api.InstanceID, conn net.Conn) error {
+// serve executes the orders of the source until the stream ends.
+func (d *Driver) serve(id api.InstanceID, conn net.Conn) error {
 	enc, dec := json.NewEncoder(conn), json.NewDecoder(io.LimitReader(conn, 1<<20))
 	for {
 		var o order
@@ -145,7 +145,7 @@ func (d *Driver) obey(id api.InstanceID, conn net.Conn) error {
 			return fmt.Errorf("decode order of the source: %w", err)
 		}
 		var a answer
-		if err := d.follow(id, o); err != nil {
+		if err := d.execute(id, o); err != nil {
 			a.Error = err.Error()
 		}
 		if err := enc.Encode(a); err != nil {
@@ -154,7 +154,7 @@ func (d *Driver) obey(id api.InstanceID, conn net.Conn) error {
 	}
 }
 
-func (d *Driver) follow(id api.InstanceID, o order) error {
+func (d *Driver) execute(id api.InstanceID, o order) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	dom := d.domains[id]

@@ -105,7 +105,7 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	if len(o.CopyDisks) > 0 {
 		progress.DiskTotalBytes = fakeBytes / 2
 	}
-	if err := d.take(ctx, id, m, o, progress); err != nil {
+	if err := d.runStep(ctx, id, m, o, progress); err != nil {
 		return none, err
 	}
 	target, err := dial(ctx, o.Tunnel, m.cancel)
@@ -114,11 +114,11 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	}
 	defer target.close()
 	fail := func(err error) (hypervisor.MigrationResult, error) {
-		_ = target.say(order{Do: "cancel"}) // the closed stream cancels too
+		_ = target.send(order{Do: "cancel"}) // the closed stream cancels too
 		d.back(id)
 		return none, err
 	}
-	if err := target.say(first); err != nil {
+	if err := target.send(first); err != nil {
 		return fail(err)
 	}
 	if err := payload(ctx, o); err != nil {
@@ -129,16 +129,16 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 		progress.TransferredBytes = progress.TotalBytes * quarter / 4
 		progress.RemainingBytes = progress.TotalBytes - progress.TransferredBytes
 		progress.DiskCopiedBytes = progress.DiskTotalBytes * quarter / 4
-		if err := d.take(ctx, id, m, o, progress); err != nil {
+		if err := d.runStep(ctx, id, m, o, progress); err != nil {
 			return fail(err)
 		}
 	}
 	progress.Phase = hypervisor.MigrationSwitching
 	d.change(id, hypervisor.Running, func(dom *domain) { d.set(dom, hypervisor.Outgoing, "", hypervisor.EventPaused) })
-	if err := d.take(ctx, id, m, o, progress); err != nil {
+	if err := d.runStep(ctx, id, m, o, progress); err != nil {
 		return fail(err)
 	}
-	if err := target.say(order{Do: "received"}); err != nil {
+	if err := target.send(order{Do: "received"}); err != nil {
 		return fail(err)
 	}
 	if !d.commit(ctx, id, m) {
@@ -147,14 +147,14 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	if err := d.faulted("MigrateResume", id); err != nil {
 		return none, errors.Join(api.Errorf(api.CodeUnavailable, "instance %s was sent completely, but is not running on the target yet", id), err)
 	}
-	if err := target.say(order{Do: "resume"}); err != nil {
+	if err := target.send(order{Do: "resume"}); err != nil {
 		return none, errors.Join(api.Errorf(api.CodeUnavailable, "instance %s was sent completely, but is not running on the target yet", id), err)
 	}
 	return hypervisor.MigrationResult{Downtime: time.Millisecond, Elapsed: time.Second, TransferredBytes: progress.TotalBytes}, nil
 }
 
-// take reports a step to the test's hook and returns its error.
-func (d *Driver) take(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, p hypervisor.MigrationProgress) error {
+// runStep reports a step to the test's hook and returns its error.
+func (d *Driver) runStep(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, p hypervisor.MigrationProgress) error {
 	d.mu.Lock()
 	m.progress = p
 	step := d.step
@@ -312,7 +312,7 @@ func (r *remote) listen(lost context.CancelCauseFunc) {
 	}
 }
 
-func (r *remote) say(o order) error {
+func (r *remote) send(o order) error {
 	if err := r.enc.Encode(o); err != nil {
 		return err
 	}

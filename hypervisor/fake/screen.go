@@ -41,7 +41,7 @@ type screen struct {
 // serveScreen serves one viewer until it disconnects.
 func serveScreen(conn io.ReadWriter) error {
 	s := &screen{conn: conn, format: pixels{16, 8, 0}, shown: -1}
-	if err := s.begin(); err != nil {
+	if err := s.handshake(); err != nil {
 		return err
 	}
 	for {
@@ -57,9 +57,9 @@ func (s *screen) read(n int) ([]byte, error) {
 	return b, err
 }
 
-// begin performs the handshake: version, security, and the screen's
+// handshake performs the handshake: version, security, and the screen's
 // parameters.
-func (s *screen) begin() error {
+func (s *screen) handshake() error {
 	if _, err := io.WriteString(s.conn, "RFB 003.008\n"); err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type disc struct {
 	total          uint32 // sectors
 }
 
-// lay assigns sectors: descriptors, path tables, directories, files.
-func (d *disc) lay(root *node) {
+// assignSectors assigns sectors: descriptors, path tables, directories, files.
+func (d *disc) assignSectors(root *node) {
 	d.dirs = []*node{root}
 	for i := 0; i < len(d.dirs); i++ { // level by level, as the path table requires
 		n := d.dirs[i]

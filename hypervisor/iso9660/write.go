@@ -54,7 +54,7 @@ func Write(w io.Writer, label string, tree fs.FS, at time.Time) error {
 		return err
 	}
 	d := &disc{label: label, at: at.UTC()}
-	d.lay(root)
+	d.assignSectors(root)
 	out := &sectorWriter{w: w}
 	out.zeros(systemArea * sector)
 	out.write(d.primary())

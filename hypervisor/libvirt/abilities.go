@@ -18,7 +18,7 @@ func (d *Driver) Abilities(ctx context.Context) (hypervisor.Abilities, error) {
 	if !RunsQEMU(d.opt.URI) {
 		return hypervisor.Abilities{}, ctx.Err()
 	}
-	return do(ctx, d, "", func(s *session) (hypervisor.Abilities, error) {
+	return call(ctx, d, "", func(s *session) (hypervisor.Abilities, error) {
 		lib, err := s.GetLibVersion()
 		if err != nil {
 			return hypervisor.Abilities{}, err
@@ -99,7 +99,7 @@ func (d *Driver) BaselineCPU(ctx context.Context, of []hypervisor.CPU) (hypervis
 	if err != nil {
 		return hypervisor.CPU{}, err
 	}
-	c, err := do(ctx, d, "", func(s *session) (hypervisor.CPU, error) { return baseline(s, texts) })
+	c, err := call(ctx, d, "", func(s *session) (hypervisor.CPU, error) { return baseline(s, texts) })
 	if is(err, lv.ERR_OPERATION_FAILED) || is(err, lv.ERR_CPU_INCOMPATIBLE) || is(err, lv.ERR_CONFIG_UNSUPPORTED) {
 		return c, errors.Join(api.Errorf(api.CodeInvalid, "the %d processors have no common baseline", len(of)), err)
 	}
@@ -130,7 +130,7 @@ func (d *Driver) CheckCPU(ctx context.Context, c hypervisor.CPU) error {
 	if err != nil {
 		return err
 	}
-	is, err := do(ctx, d, "", func(s *session) (lv.CPUCompareResult, error) {
+	is, err := call(ctx, d, "", func(s *session) (lv.CPUCompareResult, error) {
 		return s.CompareHypervisorCPU("", arch, board, kvm, text, 0)
 	})
 	if err == nil && is == lv.CPU_COMPARE_INCOMPATIBLE {

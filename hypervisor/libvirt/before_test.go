@@ -42,7 +42,7 @@ func TestBeforeIOThreads(t *testing.T) {
 		}
 		text = strings.ReplaceAll(text, part, "")
 	}
-	_, err = do(ctx, source, src.ID, func(s *session) (struct{}, error) { return struct{}{}, source.define(s, src.ID, text) })
+	_, err = call(ctx, source, src.ID, func(s *session) (struct{}, error) { return struct{}{}, source.define(s, src.ID, text) })
 	must("define as before", err)
 	must("start", source.Start(ctx, src.ID))
 

@@ -152,8 +152,8 @@ func tail(f *os.File, limit int64) ([]byte, error) {
 // end. QEMU opens the file for appending, so it continues at its new end;
 // output during the truncation is lost.
 func (d *Driver) trimLogs(ctx context.Context) {
-	logs, err := do(ctx, d, "", func(s *session) ([]string, error) {
-		found, err := d.mine(s)
+	logs, err := call(ctx, d, "", func(s *session) ([]string, error) {
+		found, err := d.listOwned(s)
 		var logs []string
 		for _, m := range found {
 			if st, err := active(&m.dom); err == nil && st != hypervisor.Incoming {

@@ -27,7 +27,7 @@ import (
 // TestMain lets this binary act as a source's agent that is killed.
 func TestMain(m *testing.M) {
 	if order := os.Getenv(orderVariable); order != "" {
-		if err := carryOut(order); err != nil {
+		if err := runAgent(order); err != nil {
 			log.Fatal(err)
 		}
 		return
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // crashes returns a Crash for everything that takes part in a migration from a
 // to b.
 func crashes(a, b *testNode, source *Driver) []drivertest.Crash {
-	agent := &mortal{Driver: source}
+	agent := &killableDriver{Driver: source}
 	libvirtd := func(n *testNode) func(*testing.T, api.InstanceID) {
 		return func(t *testing.T, _ api.InstanceID) { n.killProgram(t, "libvirtd\x00") }
 	}
@@ -46,7 +46,7 @@ func crashes(a, b *testNode, source *Driver) []drivertest.Crash {
 		return func(t *testing.T, id api.InstanceID) { n.killProgram(t, "guest="+hypervisor.DomainName(id)+",") }
 	}
 	return []drivertest.Crash{
-		{Name: "SourceAgent", Do: agent.die, Source: func(*testing.T) drivertest.Machine { return agent }},
+		{Name: "SourceAgent", Do: agent.kill, Source: func(*testing.T) drivertest.Machine { return agent }},
 		{Name: "SourceLibvirtd", Do: libvirtd(a)}, {Name: "TargetLibvirtd", Do: libvirtd(b)},
 		{Name: "SourceQEMU", Do: qemu(a)},
 		{Name: "TargetQEMU", Do: qemu(b)},
@@ -76,10 +76,10 @@ func (n *testNode) killProgram(t *testing.T, text string) {
 	t.Fatalf("%s has no process with %q in its command line", n.name, text)
 }
 
-// mortal is a driver whose Migrate runs in a separate process, so that an
-// agent can be killed. The embedded Driver is what the agent uses after its
+// killableDriver is a driver whose Migrate runs in a separate process, so that
+// an agent can be killed. The embedded Driver is what the agent uses after its
 // restart.
-type mortal struct {
+type killableDriver struct {
 	*Driver
 
 	mu    sync.Mutex
@@ -98,8 +98,8 @@ type order struct {
 	BandwidthBytesPerSecond             int64
 }
 
-// die kills the agent.
-func (m *mortal) die(t *testing.T, _ api.InstanceID) {
+// kill kills the agent.
+func (m *killableDriver) kill(t *testing.T, _ api.InstanceID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.agent.Kill(); err != nil {
@@ -107,7 +107,7 @@ func (m *mortal) die(t *testing.T, _ api.InstanceID) {
 	}
 }
 
-func (m *mortal) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.MigrateOptions) (hypervisor.MigrationResult, error) {
+func (m *killableDriver) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.MigrateOptions) (hypervisor.MigrationResult, error) {
 	none := hypervisor.MigrationResult{}
 	m.mu.Lock()
 	busy := m.agent != nil
@@ -155,7 +155,7 @@ func (m *mortal) Migrate(ctx context.Context, id api.InstanceID, o hypervisor.Mi
 	return none, agent.Wait()
 }
 
-func (m *mortal) set(agent *os.Process) {
+func (m *killableDriver) set(agent *os.Process) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.agent = agent
@@ -181,8 +181,8 @@ func serveTunnel(ctx context.Context, l net.Listener, tunnel hypervisor.Tunnel) 
 	}
 }
 
-// carryOut is the main function of the agent's process.
-func carryOut(text string) error {
+// runAgent is the main function of the agent's process.
+func runAgent(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err

@@ -23,9 +23,9 @@ type devices struct {
 	running, defined *hypervisor.Attached
 }
 
-// look returns the domain's devices. It returns wrong_state for a domain that
-// is being migrated.
-func look(dom *lv.Domain, id api.InstanceID) (s devices, err error) {
+// observeDevices returns the domain's devices. It returns wrong_state for a
+// domain that is being migrated.
+func observeDevices(dom *lv.Domain, id api.InstanceID) (s devices, err error) {
 	st, err := active(dom)
 	if err != nil {
 		return s, err
@@ -64,8 +64,8 @@ func (d *Driver) AttachNIC(ctx context.Context, id api.InstanceID, n hypervisor.
 }
 
 func (d *Driver) attach(ctx context.Context, id api.InstanceID, want func(hypervisor.Room, hypervisor.Attached) (string, error)) error {
-	return d.verb(ctx, id, func(dom *lv.Domain) error {
-		s, err := look(dom, id)
+	return d.onDomain(ctx, id, func(dom *lv.Domain) error {
+		s, err := observeDevices(dom, id)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (d *Driver) detach(ctx context.Context, id api.InstanceID, what string, fin
 }
 
 func detachOnce(dom *lv.Domain, id api.InstanceID, ask bool, find func(*hypervisor.Attached) (hypervisor.Detachable, error)) (gone bool, err error) {
-	s, err := look(dom, id)
+	s, err := observeDevices(dom, id)
 	if err != nil {
 		return false, err
 	}
@@ -178,8 +178,8 @@ func unplugged(text string) error {
 // onDisk calls f with a running domain, its devices, and libvirt's name of the
 // disk. It returns idle if the domain does not run.
 func (d *Driver) onDisk(ctx context.Context, id api.InstanceID, serial string, idle error, f func(dom *lv.Domain, a hypervisor.Attached, device string) error) error {
-	return d.verb(ctx, id, func(dom *lv.Domain) error {
-		s, err := look(dom, id)
+	return d.onDomain(ctx, id, func(dom *lv.Domain) error {
+		s, err := observeDevices(dom, id)
 		if err != nil {
 			return err
 		}
@@ -214,8 +214,8 @@ func (d *Driver) SetDiskQoS(ctx context.Context, id api.InstanceID, serial strin
 		ReadIopsSecSet: true, ReadIopsSec: uint64(q.ReadIOPS), WriteIopsSecSet: true, WriteIopsSec: uint64(q.WriteIOPS),
 		ReadBytesSecSet: true, ReadBytesSec: uint64(q.ReadBytesPerSecond), WriteBytesSecSet: true, WriteBytesSec: uint64(q.WriteBytesPerSecond),
 	}
-	return d.verb(ctx, id, func(dom *lv.Domain) error {
-		s, err := look(dom, id)
+	return d.onDomain(ctx, id, func(dom *lv.Domain) error {
+		s, err := observeDevices(dom, id)
 		if err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (d *Driver) SetSecret(ctx context.Context, secret hypervisor.Secret) error 
 		return err
 	}
 	value := append([]byte(nil), secret.Value...) // f may outlive this call
-	_, err = do(ctx, d, "", func(s *session) (struct{}, error) {
+	_, err = call(ctx, d, "", func(s *session) (struct{}, error) {
 		defer clear(value)
 		have, err := s.SecretDefineXML(text, 0)
 		if err != nil {
@@ -279,7 +279,7 @@ func (d *Driver) SetSecret(ctx context.Context, secret hypervisor.Secret) error 
 
 // UnsetSecret implements hypervisor.Devices.
 func (d *Driver) UnsetSecret(ctx context.Context, uuid string) error {
-	_, err := do(ctx, d, "", func(s *session) (struct{}, error) {
+	_, err := call(ctx, d, "", func(s *session) (struct{}, error) {
 		have, err := s.LookupSecretByUUIDString(uuid)
 		if err == nil {
 			defer func() { _ = have.Free() }()

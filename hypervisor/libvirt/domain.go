@@ -13,32 +13,32 @@ import (
 )
 
 // with calls f with the instance's domain; not_found if there is none, or if
-// it belongs to another node. See do.
+// it belongs to another node. See call.
 func with[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(dom *lv.Domain) (T, error)) (T, error) {
-	return do(ctx, d, id, func(s *session) (T, error) {
+	return call(ctx, d, id, func(s *session) (T, error) {
 		var none T
 		dom, err := s.LookupDomainByUUIDString(hypervisor.UUID(id))
 		if err != nil {
 			return none, err
 		}
 		defer func() { _ = dom.Free() }()
-		if _, err := d.ours(dom); err != nil {
+		if _, err := d.ownMark(dom); err != nil {
 			return none, err
 		}
 		return f(dom)
 	})
 }
 
-// verb is with for functions that return only an error.
-func (d *Driver) verb(ctx context.Context, id api.InstanceID, f func(dom *lv.Domain) error) error {
+// onDomain is with for functions that return only an error.
+func (d *Driver) onDomain(ctx context.Context, id api.InstanceID, f func(dom *lv.Domain) error) error {
 	_, err := with(ctx, d, id, func(dom *lv.Domain) (struct{}, error) { return struct{}{}, f(dom) })
 	return err
 }
 
-// mark returns the node and instance that a domain belongs to. It reads the
-// metadata alone: libvirt returns the XML of an incoming machine only after
-// its migration.
-func mark(dom *lv.Domain) (o hypervisor.Owned, ok bool, err error) {
+// readMark returns the node and instance that a domain belongs to. It reads
+// the metadata alone: libvirt returns the XML of an incoming machine only
+// after its migration.
+func readMark(dom *lv.Domain) (o hypervisor.Owned, ok bool, err error) {
 	text, err := dom.GetMetadata(lv.DOMAIN_METADATA_ELEMENT, hypervisor.MetadataNamespace, lv.DOMAIN_AFFECT_CURRENT)
 	if is(err, lv.ERR_NO_DOMAIN_METADATA) {
 		return o, false, nil
@@ -53,10 +53,10 @@ func mark(dom *lv.Domain) (o hypervisor.Owned, ok bool, err error) {
 	return o, ok && name == hypervisor.DomainName(o.ID), nil
 }
 
-// ours is mark, but returns not_found for a domain that does not belong to
-// this node.
-func (d *Driver) ours(dom *lv.Domain) (hypervisor.Owned, error) {
-	o, ok, err := mark(dom)
+// ownMark is readMark, but returns not_found for a domain that does not belong
+// to this node.
+func (d *Driver) ownMark(dom *lv.Domain) (hypervisor.Owned, error) {
+	o, ok, err := readMark(dom)
 	if err == nil && (!ok || o.Node != d.opt.Node) {
 		err = notFound(o.ID)
 	}
@@ -95,7 +95,7 @@ func present(dom *lv.Domain) (hypervisor.State, string, error) {
 	if st != hypervisor.Paused {
 		return st, why, nil
 	}
-	o, _, err := mark(dom) // incoming or outgoing?
+	o, _, err := readMark(dom) // incoming or outgoing?
 	switch pause := lv.DomainPausedReason(reason); {
 	case err != nil:
 		return "", "", err
@@ -119,7 +119,7 @@ func (d *Driver) Define(ctx context.Context, spec hypervisor.Domain) error {
 	if err := d.admit(spec); err != nil {
 		return err
 	}
-	_, err = do(ctx, d, spec.ID, func(s *session) (struct{}, error) { return struct{}{}, d.define(s, spec.ID, text) })
+	_, err = call(ctx, d, spec.ID, func(s *session) (struct{}, error) { return struct{}{}, d.define(s, spec.ID, text) })
 	return err
 }
 
@@ -127,7 +127,7 @@ func (d *Driver) define(s *session, id api.InstanceID, text string) error {
 	old, err := s.LookupDomainByUUIDString(hypervisor.UUID(id))
 	switch {
 	case err == nil:
-		_, err := d.ours(old)
+		_, err := d.ownMark(old)
 		_ = old.Free()
 		if api.CodeOf(err) == api.CodeNotFound {
 			return api.Errorf(api.CodeExists, "a domain with the UUID of instance %s exists and is not managed by Basalt", id)
@@ -156,7 +156,7 @@ func (d *Driver) Load(ctx context.Context, id api.InstanceID) error {
 
 // Resume implements hypervisor.Driver.
 func (d *Driver) Resume(ctx context.Context, id api.InstanceID) error {
-	return d.verb(ctx, id, func(dom *lv.Domain) error {
+	return d.onDomain(ctx, id, func(dom *lv.Domain) error {
 		switch st, err := active(dom); {
 		case err != nil || st == hypervisor.Running:
 			return err
@@ -169,7 +169,7 @@ func (d *Driver) Resume(ctx context.Context, id api.InstanceID) error {
 
 func (d *Driver) start(ctx context.Context, id api.InstanceID, flags lv.DomainCreateFlags) error {
 	load := flags&lv.DOMAIN_START_PAUSED != 0
-	return d.verb(ctx, id, func(dom *lv.Domain) error {
+	return d.onDomain(ctx, id, func(dom *lv.Domain) error {
 		switch st, err := active(dom); {
 		case err != nil || st == hypervisor.Running || st == hypervisor.Paused && load:
 			return err
@@ -192,7 +192,7 @@ func (d *Driver) start(ctx context.Context, id api.InstanceID, flags lv.DomainCr
 
 // Shutdown implements hypervisor.Driver.
 func (d *Driver) Shutdown(ctx context.Context, id api.InstanceID) error {
-	return none(d.verb(ctx, id, func(dom *lv.Domain) error {
+	return none(d.onDomain(ctx, id, func(dom *lv.Domain) error {
 		if st, err := active(dom); err != nil || st != hypervisor.Running {
 			return err
 		}
@@ -202,7 +202,7 @@ func (d *Driver) Shutdown(ctx context.Context, id api.InstanceID) error {
 
 // Destroy implements hypervisor.Driver.
 func (d *Driver) Destroy(ctx context.Context, id api.InstanceID) error {
-	return none(d.verb(ctx, id, clearUp))
+	return none(d.onDomain(ctx, id, clearUp))
 }
 
 // clearUp ends the domain's QEMU if there is one. libvirt itself ends the QEMU
@@ -216,7 +216,7 @@ func clearUp(dom *lv.Domain) error {
 
 // Undefine implements hypervisor.Driver.
 func (d *Driver) Undefine(ctx context.Context, id api.InstanceID) error {
-	return none(d.verb(ctx, id, func(dom *lv.Domain) error {
+	return none(d.onDomain(ctx, id, func(dom *lv.Domain) error {
 		st, err := active(dom)
 		if err != nil {
 			return err
@@ -287,8 +287,8 @@ func status(dom *lv.Domain, id api.InstanceID) (hypervisor.Status, error) {
 
 // List implements hypervisor.Driver.
 func (d *Driver) List(ctx context.Context) ([]hypervisor.Status, error) {
-	return do(ctx, d, "", func(s *session) ([]hypervisor.Status, error) {
-		found, err := d.mine(s)
+	return call(ctx, d, "", func(s *session) ([]hypervisor.Status, error) {
+		found, err := d.listOwned(s)
 		var all []hypervisor.Status
 		for _, m := range found {
 			st, e := status(&m.dom, m.ID)
@@ -305,24 +305,24 @@ func (d *Driver) List(ctx context.Context) ([]hypervisor.Status, error) {
 	})
 }
 
-type mine struct {
+type ownedDomain struct {
 	hypervisor.Owned
 	dom lv.Domain
 }
 
-// mine returns every domain of this node, without the values that require
+// listOwned returns every domain of this node, without the values that require
 // reading its XML. The caller frees them.
-func (d *Driver) mine(s *session) ([]mine, error) {
+func (d *Driver) listOwned(s *session) ([]ownedDomain, error) {
 	doms, err := s.ListAllDomains(0)
 	if err != nil {
 		return nil, err
 	}
-	var all []mine
+	var all []ownedDomain
 	for i := range doms {
 		name, err := doms[i].GetName()
 		if _, ok := idOf(name); err == nil && ok {
-			if o, err := d.ours(&doms[i]); err == nil {
-				all = append(all, mine{o, doms[i]})
+			if o, err := d.ownMark(&doms[i]); err == nil {
+				all = append(all, ownedDomain{o, doms[i]})
 				continue
 			}
 		}
@@ -341,7 +341,7 @@ func (d *Driver) Events(ctx context.Context) (<-chan hypervisor.Event, error) {
 
 // Info implements hypervisor.Driver.
 func (d *Driver) Info(ctx context.Context) (hypervisor.Info, error) {
-	return do(ctx, d, "", func(s *session) (hypervisor.Info, error) {
+	return call(ctx, d, "", func(s *session) (hypervisor.Info, error) {
 		lib, err := s.GetLibVersion()
 		if err != nil {
 			return hypervisor.Info{}, err

@@ -1,7 +1,7 @@
 // Package libvirt drives a real libvirtd. It implements hypervisor.Driver.
 //
-// One goroutine (keep) owns the connection: it connects as soon as there is a
-// libvirtd, registers for events, waits until the connection is lost, and
+// One goroutine (maintain) owns the connection: it connects as soon as there
+// is a libvirtd, registers for events, waits until the connection is lost, and
 // starts again. A method borrows the current connection (session) and makes
 // its call in a separate goroutine, so that it can return when its context
 // ends; an abandoned call continues and is harmless, because every method is
@@ -124,7 +124,7 @@ func Open(ctx context.Context, opt Options) (*Driver, error) {
 		known: map[string]hypervisor.Abilities{},
 	}
 	first := make(chan struct{})
-	go d.keep(running, sync.OnceFunc(func() { close(first) }))
+	go d.maintain(running, sync.OnceFunc(func() { close(first) }))
 	select {
 	case <-first:
 	case <-ctx.Done():
@@ -157,9 +157,9 @@ func (d *Driver) Close() error {
 	return nil
 }
 
-// keep maintains a connection until ctx ends. It calls tried after each
+// maintain maintains a connection until ctx ends. It calls tried after each
 // attempt.
-func (d *Driver) keep(ctx context.Context, tried func()) {
+func (d *Driver) maintain(ctx context.Context, tried func()) {
 	defer close(d.done)
 	trim := time.NewTicker(trimEvery)
 	defer trim.Stop()
@@ -259,10 +259,10 @@ func (d *Driver) borrow() (*session, error) {
 	return d.current, nil
 }
 
-// do calls f with the connection, and returns its results, or ctx's error when
-// ctx ends first. f returns its results rather than writing to variables of
-// its caller: it may outlive the call. id is for the error's text.
-func do[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(s *session) (T, error)) (T, error) {
+// call calls f with the connection, and returns its results, or ctx's error
+// when ctx ends first. f returns its results rather than writing to variables
+// of its caller: it may outlive the call. id is for the error's text.
+func call[T any](ctx context.Context, d *Driver, id api.InstanceID, f func(s *session) (T, error)) (T, error) {
 	var none T
 	select {
 	case d.calls <- struct{}{}:

@@ -51,12 +51,12 @@ func TestConformance(t *testing.T) {
 		Open: func(t *testing.T) hypervisor.Driver { return open(t) },
 		Kill: func(t *testing.T, _ hypervisor.Driver, id api.InstanceID) { killQEMU(t, id) },
 		Slow: true,
-		Keep: keep,
+		Keep: saveLogs,
 	}.Run(t)
 }
 
-// keep saves libvirt's XML of a domain, and the logs of QEMU and libvirtd.
-func keep(f failed.Folder, id api.InstanceID) {
+// saveLogs saves libvirt's XML of a domain, and the logs of QEMU and libvirtd.
+func saveLogs(f failed.Folder, id api.InstanceID) {
 	name := hypervisor.DomainName(id)
 	f.Output("domain.xml", "virsh", "-c", "qemu:///system", "dumpxml", name)
 	f.Files("/var/log/libvirt/qemu/"+name+".log", filepath.Join(cmp.Or(os.Getenv("BASALT_BUILD"), "../../build"), "libvirt/libvirtd.log"))
@@ -100,7 +100,7 @@ func sector(t *testing.T) hypervisor.Domain {
 	}
 	failed.Keep(t, func(f failed.Folder) {
 		f.Files(filepath.Join(dir, "log"))
-		keep(f, "ins-0000000b0075")
+		saveLogs(f, "ins-0000000b0075")
 	})
 	return hypervisor.Domain{
 		ID: "ins-0000000b0075", Node: drivertest.Node, VCPUs: 1, MemoryBytes: 64 << 20, Accelerator: hypervisor.TCG,

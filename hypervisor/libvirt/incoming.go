@@ -77,7 +77,7 @@ func (d *Driver) unprepare(id api.InstanceID) {
 
 // FinishMigration implements hypervisor.Migrator.
 func (d *Driver) FinishMigration(ctx context.Context, id api.InstanceID) error {
-	return d.verb(ctx, id, func(dom *lv.Domain) error { return finish(dom, id) })
+	return d.onDomain(ctx, id, func(dom *lv.Domain) error { return finish(dom, id) })
 }
 
 // finish runs a received machine. The source calls it too, through the tunnel.
@@ -114,7 +114,7 @@ func received(dom *lv.Domain) (bool, error) {
 // unmark removes the mark of an incoming domain from the running machine: from
 // now on it is an ordinary one.
 func unmark(dom *lv.Domain) error {
-	o, ok, err := mark(dom)
+	o, ok, err := readMark(dom)
 	if err != nil || !ok || !o.Incoming {
 		return err
 	}

@@ -171,7 +171,7 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 			last := m.progress
 			d.mu.Unlock()
 			defer func() { _ = res.dom.Free() }()
-			if err := d.wake(id, res.dom, r); err != nil {
+			if err := d.resumeOnTarget(id, res.dom, r); err != nil {
 				return hypervisor.MigrationResult{}, err
 			}
 			now := time.Now()
@@ -184,11 +184,11 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 			}
 			return out, nil
 		case <-tick.C:
-			d.tell(watching, id, m, o, still)
+			d.reportProgress(watching, id, m, o, still)
 		case e := <-events:
 			if e.ID == id && e.Type == hypervisor.EventPaused && still.IsZero() {
 				still = time.Now()
-				d.tell(watching, id, m, o, still)
+				d.reportProgress(watching, id, m, o, still)
 			}
 		case <-ended:
 			ended, late = nil, time.After(abortPatience)
@@ -200,8 +200,8 @@ func (d *Driver) send(ctx context.Context, id api.InstanceID, m *move, o hypervi
 	}
 }
 
-// wake runs the machine on the target, after it has ended here.
-func (d *Driver) wake(id api.InstanceID, dom *lv.Domain, r *relay) error {
+// resumeOnTarget runs the machine on the target, after it has ended here.
+func (d *Driver) resumeOnTarget(id api.InstanceID, dom *lv.Domain, r *relay) error {
 	if d.beforeWake != nil {
 		d.beforeWake()
 	}
@@ -214,8 +214,8 @@ func (d *Driver) wake(id api.InstanceID, dom *lv.Domain, r *relay) error {
 	return nil
 }
 
-// tell reports the progress.
-func (d *Driver) tell(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, still time.Time) {
+// reportProgress reports the progress.
+func (d *Driver) reportProgress(ctx context.Context, id api.InstanceID, m *move, o hypervisor.MigrateOptions, still time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, progressEvery)
 	defer cancel()
 	j, err := with(ctx, d, id, func(dom *lv.Domain) (*lv.DomainJobInfo, error) { return dom.GetJobStats(0) })
@@ -240,7 +240,7 @@ func (d *Driver) tell(ctx context.Context, id api.InstanceID, m *move, o hypervi
 func (d *Driver) abort(ctx context.Context, id api.InstanceID) {
 	ctx, cancel := context.WithTimeout(ctx, abortPatience)
 	defer cancel()
-	if err := none(d.verb(ctx, id, func(dom *lv.Domain) error { return dom.AbortJob() })); err != nil {
+	if err := none(d.onDomain(ctx, id, func(dom *lv.Domain) error { return dom.AbortJob() })); err != nil {
 		d.opt.Logf("libvirt: abort migration of instance %s failed: %v", id, err)
 	}
 }

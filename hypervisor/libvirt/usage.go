@@ -20,7 +20,7 @@ const (
 
 // Usage implements hypervisor.Driver.
 func (d *Driver) Usage(ctx context.Context) ([]hypervisor.Usage, error) {
-	return do(ctx, d, "", func(s *session) ([]hypervisor.Usage, error) {
+	return call(ctx, d, "", func(s *session) ([]hypervisor.Usage, error) {
 		if !d.usage.CompareAndSwap(false, true) {
 			return nil, api.Errorf(api.CodeUnavailable, "libvirtd did not respond to the last query of domain statistics")
 		}
@@ -41,7 +41,7 @@ func (d *Driver) usages(s *session) ([]hypervisor.Usage, error) {
 			if _, ok := idOf(name); ok {
 				// A domain that was removed meanwhile, or is another node's, is not an
 				// error.
-				if o, err := d.ours(dom); err == nil {
+				if o, err := d.ownMark(dom); err == nil {
 					if u, ok := usage(o.ID, &found[i]); ok {
 						all = append(all, u)
 					}

@@ -70,7 +70,7 @@ func RestoreSession(dev Device, st SessionState) (*Session, error) {
 		dev.SetMemory(memory)
 	}
 	for i := range s.rings {
-		if err := s.settle(i); err != nil {
+		if err := s.updateRing(i); err != nil {
 			return nil, err
 		}
 	}

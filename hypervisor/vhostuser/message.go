@@ -78,7 +78,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("vhost-user: request %d: %s", e.Request, e.Reason) }
 
-func breach(r Request, format string, args ...any) error {
+func violation(r Request, format string, args ...any) error {
 	return &Error{r, fmt.Sprintf(format, args...)}
 }
 
@@ -89,7 +89,7 @@ var le = binary.LittleEndian
 func payloadSize(header []byte) (int, error) {
 	n := le.Uint32(header[8:])
 	if n > MaxPayload {
-		return 0, breach(Request(le.Uint32(header)), "payload has %d bytes, want at most %d", n, MaxPayload)
+		return 0, violation(Request(le.Uint32(header)), "payload has %d bytes, want at most %d", n, MaxPayload)
 	}
 	return int(n), nil
 }
@@ -98,10 +98,10 @@ func payloadSize(header []byte) (int, error) {
 func decode(frame []byte, fds []int) (Message, error) {
 	m := Message{Request: Request(le.Uint32(frame)), Flags: le.Uint32(frame[4:]), Payload: frame[headerSize:], FDs: fds}
 	if m.Flags&flagVersionMask != flagVersion {
-		return m, breach(m.Request, "unsupported protocol version %d", m.Flags&flagVersionMask)
+		return m, violation(m.Request, "unsupported protocol version %d", m.Flags&flagVersionMask)
 	}
 	if m.Flags&flagReply != 0 {
-		return m, breach(m.Request, "unexpected reply")
+		return m, violation(m.Request, "unexpected reply")
 	}
 	return m, nil
 }
@@ -119,7 +119,7 @@ func u64Payload(v uint64) []byte { return le.AppendUint64(nil, v) }
 // u64 decodes the payload of most requests.
 func (m *Message) u64() (uint64, error) {
 	if len(m.Payload) != 8 {
-		return 0, breach(m.Request, "payload has %d bytes, want 8", len(m.Payload))
+		return 0, violation(m.Request, "payload has %d bytes, want 8", len(m.Payload))
 	}
 	return le.Uint64(m.Payload), nil
 }
@@ -138,7 +138,7 @@ type vringAddr struct{ Desc, Used, Avail uint64 }
 func (m *Message) vringAddr() (index uint32, a vringAddr, err error) {
 	p := m.Payload
 	if len(p) != 40 {
-		return 0, a, breach(m.Request, "payload has %d bytes, want 40", len(p))
+		return 0, a, violation(m.Request, "payload has %d bytes, want 40", len(p))
 	}
 	return le.Uint32(p), vringAddr{le.Uint64(p[8:]), le.Uint64(p[16:]), le.Uint64(p[24:])}, nil
 }
@@ -148,11 +148,11 @@ func (m *Message) vringAddr() (index uint32, a vringAddr, err error) {
 func (m *Message) regions() ([]virtio.Region, error) {
 	p := m.Payload
 	if len(p) < 8 {
-		return nil, breach(m.Request, "invalid payload size of %d bytes", len(p))
+		return nil, violation(m.Request, "invalid payload size of %d bytes", len(p))
 	}
 	n := le.Uint32(p)
 	if n > virtio.MaxRegions || len(p) != 8+32*int(n) || len(m.FDs) != int(n) {
-		return nil, breach(m.Request, "inconsistent message: %d regions in %d bytes with %d descriptors", n, len(p), len(m.FDs))
+		return nil, violation(m.Request, "inconsistent message: %d regions in %d bytes with %d descriptors", n, len(p), len(m.FDs))
 	}
 	list := make([]virtio.Region, n)
 	for i := range list {

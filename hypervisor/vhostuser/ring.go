@@ -12,7 +12,7 @@ const noFD = 1 << 8
 
 func (s *Session) ring(m *Message, index uint32) (*ring, error) {
 	if index >= uint32(len(s.rings)) {
-		return nil, breach(m.Request, "queue %d does not exist, the device has %d", index, len(s.rings))
+		return nil, violation(m.Request, "queue %d does not exist, the device has %d", index, len(s.rings))
 	}
 	return &s.rings[index], nil
 }
@@ -29,7 +29,7 @@ func (s *Session) vring(m *Message) (answer []byte, err error) {
 			return nil, err
 		}
 		r.Addr, r.HasAddr = addr, true
-		return nil, s.settle(int(index))
+		return nil, s.updateRing(int(index))
 	}
 	index, num, err := m.vringState()
 	if err != nil {
@@ -42,12 +42,12 @@ func (s *Session) vring(m *Message) (answer []byte, err error) {
 	switch m.Request {
 	case SetVringNum:
 		if num == 0 || num > virtio.MaxQueueSize {
-			return nil, breach(m.Request, "invalid queue size %d", num)
+			return nil, violation(m.Request, "invalid queue size %d", num)
 		}
 		r.Size = uint16(num)
 	case SetVringBase:
 		if num > 0xffff {
-			return nil, breach(m.Request, "invalid queue base %d", num)
+			return nil, violation(m.Request, "invalid queue base %d", num)
 		}
 		r.Base = uint16(num)
 	case SetVringEnable:
@@ -57,7 +57,7 @@ func (s *Session) vring(m *Message) (answer []byte, err error) {
 		replaceFD(&r.FDs.Kick, -1)
 		return u64Payload(uint64(index) | uint64(r.Base)<<32), nil
 	}
-	return nil, s.settle(int(index))
+	return nil, s.updateRing(int(index))
 }
 
 // setVringFD handles the messages with u64: the index in its low byte, and
@@ -65,7 +65,7 @@ func (s *Session) vring(m *Message) (answer []byte, err error) {
 func (s *Session) setVringFD(m *Message) error {
 	v, err := m.u64()
 	if err == nil && len(m.FDs) != 1 && (v&noFD == 0 || len(m.FDs) != 0) {
-		err = breach(m.Request, "wrong number of descriptors %d for %#x", len(m.FDs), v)
+		err = violation(m.Request, "wrong number of descriptors %d for %#x", len(m.FDs), v)
 	}
 	var r *ring
 	if err == nil {
@@ -96,11 +96,11 @@ func (s *Session) setVringFD(m *Message) error {
 	default:
 		replaceFD(&r.FDs.Err, fd)
 	}
-	return s.settle(index)
+	return s.updateRing(index)
 }
 
-// settle starts or stops a ring after a change.
-func (s *Session) settle(i int) error {
+// updateRing starts or stops a ring after a change.
+func (s *Session) updateRing(i int) error {
 	r := &s.rings[i]
 	ready := r.Enabled && r.HasAddr && r.Size != 0 && r.FDs.Kick >= 0 && s.memory != nil
 	switch {

@@ -138,7 +138,7 @@ func (s *Session) dispatch(m *Message) (answer []byte, used bool, err error) {
 		return nil, true, s.setGPUSocket(m)
 	}
 	if len(m.FDs) > 0 {
-		return nil, false, breach(m.Request, "%d descriptors, want none with this message", len(m.FDs))
+		return nil, false, violation(m.Request, "%d descriptors, want none with this message", len(m.FDs))
 	}
 	switch m.Request {
 	case GetFeatures:
@@ -150,7 +150,7 @@ func (s *Session) dispatch(m *Message) (answer []byte, used bool, err error) {
 	case SetProtocolFeatures:
 		s.protocol, err = m.u64()
 		if extra := s.protocol &^ protocolFeatures; err == nil && extra != 0 {
-			err = breach(m.Request, "protocol features %#x were not offered", extra)
+			err = violation(m.Request, "protocol features %#x were not offered", extra)
 		}
 	case GetQueueNum:
 		answer = u64Payload(uint64(len(s.rings)))
@@ -164,7 +164,7 @@ func (s *Session) dispatch(m *Message) (answer []byte, used bool, err error) {
 	case SetVringNum, SetVringBase, SetVringAddr, SetVringEnable, GetVringBase:
 		answer, err = s.vring(m)
 	default:
-		err = breach(m.Request, "unknown request")
+		err = violation(m.Request, "unknown request")
 	}
 	return answer, false, err
 }
@@ -191,11 +191,11 @@ func (s *Session) setFeatures(m *Message) error {
 func (s *Session) getConfig(m *Message) ([]byte, error) {
 	p := m.Payload
 	if len(p) < 12 {
-		return nil, breach(m.Request, "invalid payload size of %d bytes", len(p))
+		return nil, violation(m.Request, "invalid payload size of %d bytes", len(p))
 	}
 	off, n := uint64(le.Uint32(p)), uint64(le.Uint32(p[4:]))
 	if n != uint64(len(p)-12) {
-		return nil, breach(m.Request, "configuration of %d bytes does not fit payload of %d bytes", n, len(p))
+		return nil, violation(m.Request, "configuration of %d bytes does not fit payload of %d bytes", n, len(p))
 	}
 	answer := append([]byte(nil), p[:12]...)
 	body := make([]byte, n)
@@ -240,7 +240,7 @@ func (s *Session) setMemTable(m *Message) error {
 func (s *Session) setGPUSocket(m *Message) error {
 	if len(m.FDs) != 1 {
 		closeAll(m.FDs)
-		return breach(m.Request, "%d descriptors, want 1", len(m.FDs))
+		return violation(m.Request, "%d descriptors, want 1", len(m.FDs))
 	}
 	// The socket to QEMU's display. This device has no screen, so it never sends
 	// anything there; the socket stays open because QEMU monitors its end.

@@ -43,7 +43,7 @@ func (r *recorder) Stop(i int) {
 	r.note("stop " + string(rune('0'+i)))
 }
 
-func (r *recorder) take() []string {
+func (r *recorder) drain() []string {
 	e := r.events
 	r.events = nil
 	return e
@@ -76,7 +76,7 @@ func vringAddrOf(i uint32, d *drivertest.Driver) Message {
 	return Message{Request: SetVringAddr, Payload: p}
 }
 
-func do(t *testing.T, s *Session, m Message) []byte {
+func handle(t *testing.T, s *Session, m Message) []byte {
 	t.Helper()
 	b, err := s.Handle(m)
 	if err != nil {
@@ -99,20 +99,20 @@ func ready(t *testing.T) (*Session, *recorder, *drivertest.Guest, *drivertest.Dr
 	r := &recorder{}
 	s := NewSession(r, 2)
 	t.Cleanup(s.Close)
-	do(t, s, Message{Request: SetFeatures, Payload: u64Payload(FeatureProtocolFeatures | virtio.FeatureVersion1)})
-	do(t, s, Message{Request: SetProtocolFeatures, Payload: u64Payload(ProtocolReplyAck)})
-	do(t, s, memTable(g))
-	do(t, s, Message{Request: SetVringNum, Payload: state32(1, 8)})
-	do(t, s, Message{Request: SetVringBase, Payload: state32(1, 0)})
-	do(t, s, vringAddrOf(1, d))
-	do(t, s, Message{Request: SetVringKick, Payload: u64Payload(1), FDs: []int{eventfd(t)}})
-	if e := r.take(); !slices.Equal(e, []string{"memory"}) {
+	handle(t, s, Message{Request: SetFeatures, Payload: u64Payload(FeatureProtocolFeatures | virtio.FeatureVersion1)})
+	handle(t, s, Message{Request: SetProtocolFeatures, Payload: u64Payload(ProtocolReplyAck)})
+	handle(t, s, memTable(g))
+	handle(t, s, Message{Request: SetVringNum, Payload: state32(1, 8)})
+	handle(t, s, Message{Request: SetVringBase, Payload: state32(1, 0)})
+	handle(t, s, vringAddrOf(1, d))
+	handle(t, s, Message{Request: SetVringKick, Payload: u64Payload(1), FDs: []int{eventfd(t)}})
+	if e := r.drain(); !slices.Equal(e, []string{"memory"}) {
 		t.Fatalf("calls before the ring is enabled = %q, want memory", e)
 	}
-	if b := do(t, s, Message{Request: SetVringEnable, Flags: flagNeedReply, Payload: state32(1, 1)}); le.Uint64(b) != 0 {
+	if b := handle(t, s, Message{Request: SetVringEnable, Flags: flagNeedReply, Payload: state32(1, 1)}); le.Uint64(b) != 0 {
 		t.Fatalf("reply to enabling the ring = %x, want 0", b)
 	}
-	if e := r.take(); !slices.Equal(e, []string{"start 1", "fresh"}) {
+	if e := r.drain(); !slices.Equal(e, []string{"start 1", "fresh"}) {
 		t.Fatalf("calls after the ring is enabled = %q, want start 1 and fresh", e)
 	}
 	return s, r, g, d
@@ -121,16 +121,16 @@ func ready(t *testing.T) (*Session, *recorder, *drivertest.Guest, *drivertest.Dr
 func TestNegotiation(t *testing.T) {
 	s := NewSession(&recorder{}, 2)
 	defer s.Close()
-	if v := le.Uint64(do(t, s, Message{Request: GetFeatures})); v != virtio.FeatureVersion1|virtio.FeatureIndirect|FeatureProtocolFeatures {
+	if v := le.Uint64(handle(t, s, Message{Request: GetFeatures})); v != virtio.FeatureVersion1|virtio.FeatureIndirect|FeatureProtocolFeatures {
 		t.Errorf("GetFeatures = %#x, want VERSION_1, INDIRECT_DESC and PROTOCOL_FEATURES", v)
 	}
-	if v := le.Uint64(do(t, s, Message{Request: GetProtocolFeatures})); v != ProtocolReplyAck|ProtocolConfig {
+	if v := le.Uint64(handle(t, s, Message{Request: GetProtocolFeatures})); v != ProtocolReplyAck|ProtocolConfig {
 		t.Errorf("GetProtocolFeatures = %#x, want REPLY_ACK and CONFIG", v)
 	}
-	if v := le.Uint64(do(t, s, Message{Request: GetQueueNum})); v != 2 {
+	if v := le.Uint64(handle(t, s, Message{Request: GetQueueNum})); v != 2 {
 		t.Errorf("GetQueueNum = %d, want 2", v)
 	}
-	b := do(t, s, Message{Request: GetConfig, Payload: append(append(state32(9, 6), 0, 0, 0, 0), 1, 1, 1, 1, 1, 1)})
+	b := handle(t, s, Message{Request: GetConfig, Payload: append(append(state32(9, 6), 0, 0, 0, 0), 1, 1, 1, 1, 1, 1)})
 	if string(b[12:]) != "tion\x00\x00" {
 		t.Errorf("GetConfig at 9 = %q, want the end of the configuration", b)
 	}
@@ -148,30 +148,30 @@ func TestRingLife(t *testing.T) {
 	}
 	r.queues[1].Push(c.Head, 0)
 
-	do(t, s, memTable(g)) // memory was plugged in
-	if e := r.take(); !slices.Equal(e, []string{"stop 1", "memory", "start 1"}) || r.queues[1].Position() != (virtio.Position{Avail: 1, Used: 1}) {
+	handle(t, s, memTable(g)) // memory was plugged in
+	if e := r.drain(); !slices.Equal(e, []string{"stop 1", "memory", "start 1"}) || r.queues[1].Position() != (virtio.Position{Avail: 1, Used: 1}) {
 		t.Fatalf("calls on new memory = %q at %+v, want stop 1, memory and start 1 at the same position", e, r.queues[1].Position())
 	}
-	b := do(t, s, Message{Request: GetVringBase, Payload: state32(1, 0)})
+	b := handle(t, s, Message{Request: GetVringBase, Payload: state32(1, 0)})
 	if !bytes.Equal(b, state32(1, 1)) {
 		t.Fatalf("GetVringBase = %x, want base 1 of ring 1", b)
 	}
-	do(t, s, Message{Request: SetVringKick, Payload: u64Payload(1), FDs: []int{eventfd(t)}})
-	if e := r.take(); !slices.Equal(e, []string{"stop 1", "start 1"}) || r.queues[1].Position() != (virtio.Position{Avail: 1, Used: 1}) {
+	handle(t, s, Message{Request: SetVringKick, Payload: u64Payload(1), FDs: []int{eventfd(t)}})
+	if e := r.drain(); !slices.Equal(e, []string{"stop 1", "start 1"}) || r.queues[1].Position() != (virtio.Position{Avail: 1, Used: 1}) {
 		t.Fatalf("calls on a pause = %q at %+v, want stop 1 and start 1 at the same position", e, r.queues[1].Position())
 	}
-	do(t, s, Message{Request: SetVringEnable, Payload: state32(1, 0)})
-	do(t, s, Message{Request: GetVringBase, Payload: state32(1, 0)})
+	handle(t, s, Message{Request: SetVringEnable, Payload: state32(1, 0)})
+	handle(t, s, Message{Request: GetVringBase, Payload: state32(1, 0)})
 	second := drivertest.NewDriver(g, 8)
-	do(t, s, Message{Request: SetVringBase, Payload: state32(1, 0)})
-	do(t, s, vringAddrOf(1, second))
-	do(t, s, Message{Request: SetVringEnable, Payload: state32(1, 1)})
-	do(t, s, Message{Request: SetVringKick, Payload: u64Payload(1), FDs: []int{eventfd(t)}})
-	if e := r.take(); !slices.Equal(e, []string{"stop 1", "start 1", "fresh"}) {
+	handle(t, s, Message{Request: SetVringBase, Payload: state32(1, 0)})
+	handle(t, s, vringAddrOf(1, second))
+	handle(t, s, Message{Request: SetVringEnable, Payload: state32(1, 1)})
+	handle(t, s, Message{Request: SetVringKick, Payload: u64Payload(1), FDs: []int{eventfd(t)}})
+	if e := r.drain(); !slices.Equal(e, []string{"stop 1", "start 1", "fresh"}) {
 		t.Fatalf("calls on a reset = %q, want stop 1, start 1 and fresh", e)
 	}
 	s.Close()
-	if e := r.take(); !slices.Equal(e, []string{"stop 1", "memory"}) || r.memory != nil {
+	if e := r.drain(); !slices.Equal(e, []string{"stop 1", "memory"}) || r.memory != nil {
 		t.Fatalf("calls on Close = %q, memory %v, want stop 1 and no memory", e, r.memory)
 	}
 }
@@ -209,7 +209,7 @@ func TestHandover(t *testing.T) {
 	defer s2.Close()
 	q := r2.queues[1]
 	if q == nil || q.Position() != (virtio.Position{Avail: 1}) {
-		t.Fatalf("queue after RestoreSession is %+v, calls %q, want it at available index 1", q, r2.take())
+		t.Fatalf("queue after RestoreSession is %+v, calls %q, want it at available index 1", q, r2.drain())
 	}
 	c, err := q.Walk(held.Head)
 	if err != nil {
@@ -268,11 +268,11 @@ func TestBreaches(t *testing.T) {
 	// A front-end that requested a reply receives the error in it.
 	s := NewSession(&recorder{}, 2)
 	defer s.Close()
-	do(t, s, Message{Request: SetProtocolFeatures, Payload: u64Payload(ProtocolReplyAck)})
+	handle(t, s, Message{Request: SetProtocolFeatures, Payload: u64Payload(ProtocolReplyAck)})
 	again := memTable(g)
 	again.Flags |= flagNeedReply
 	le.PutUint64(again.Payload[16:], 1<<40)
-	if b := do(t, s, again); le.Uint64(b) != 1 {
+	if b := handle(t, s, again); le.Uint64(b) != 1 {
 		t.Errorf("reply to an invalid memory table = %x, want 1", b)
 	}
 }

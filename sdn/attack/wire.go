@@ -64,7 +64,7 @@ func (w *wire) probe(all []probe) []Result {
 	for i, p := range all {
 		results[i] = Result{Attack: p.name, Allowed: p.allowed}
 	}
-	w.forget()
+	w.discard()
 	var asked time.Time
 	buf := make([]byte, 65536)
 	for began := time.Now(); listening(results, time.Since(began)); {
@@ -96,9 +96,9 @@ func listening(results []Result, since time.Duration) bool {
 		slices.ContainsFunc(results, func(r Result) bool { return r.Allowed && r.Answer == "" })
 }
 
-// forget discards what the socket has received so far, including the frames
+// discard discards what the socket has received so far, including the frames
 // sent by this program: they would fill its buffer.
-func (w *wire) forget() {
+func (w *wire) discard() {
 	for buf := make([]byte, 1); ; {
 		if _, _, err := unix.Recvfrom(w.fd, buf, unix.MSG_DONTWAIT); err != nil {
 			return

@@ -116,7 +116,7 @@ func (c *Chassis) Plug(ctx context.Context, p sdn.Plug) (sdn.Tap, error) {
 	// it adds it, ovs-vswitchd 3.1 (netdev-linux.c, update_flags) sets PROMISC by
 	// writing all flags as they were when it opened the device: the device would
 	// be down again for good.
-	if err := c.looked(ctx, db); err != nil {
+	if err := c.awaitSwitch(ctx, db); err != nil {
 		return sdn.Tap{}, err
 	}
 	if err := c.o.Namespace(func() error { return setLink(tap.Name, tap.MTU) }); err != nil {
@@ -159,8 +159,9 @@ func changePort(i *vs.Interface, tap sdn.Tap, ids map[string]string) []ovsdb.Ope
 	}
 }
 
-// looked waits until the switch has applied its configuration as of this call.
-func (c *Chassis) looked(ctx context.Context, db client.Client) error {
+// awaitSwitch waits until the switch has applied its configuration as of this
+// call.
+func (c *Chassis) awaitSwitch(ctx context.Context, db client.Client) error {
 	for id := range db.Cache().Table(vs.OpenvSwitchTable).RowsShallow() {
 		results, err := c.results(ctx, db, []ovsdb.Operation{
 			{Op: ovsdb.OperationMutate, Table: vs.OpenvSwitchTable, Where: byUUID(id), Mutations: []ovsdb.Mutation{*ovsdb.NewMutation("next_cfg", ovsdb.MutateOperationAdd, 1)}},
@@ -239,7 +240,7 @@ func (c *Chassis) Health(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.looked(ctx, db); err != nil {
+	if err := c.awaitSwitch(ctx, db); err != nil {
 		return err
 	}
 	if c.o.ControllerSocket == "" {

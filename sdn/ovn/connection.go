@@ -68,7 +68,7 @@ func (c *connection) open(ctx context.Context) (client.Client, error) {
 		db.Close()
 		return nil, c.unavailable(err)
 	}
-	db.Cache().AddEventHandler(onChange(c.wake))
+	db.Cache().AddEventHandler(onChange(c.broadcast))
 	if _, err := db.Monitor(dial, c.monitor(db)); err != nil {
 		db.Close()
 		return nil, c.unavailable(err)
@@ -77,8 +77,8 @@ func (c *connection) open(ctx context.Context) (client.Client, error) {
 	return db, nil
 }
 
-// wake wakes all waiters for a change.
-func (c *connection) wake() {
+// broadcast wakes all waiters for a change.
+func (c *connection) broadcast() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.changed != nil {

@@ -33,7 +33,7 @@ type Controller struct {
 	// applying is held by Apply and Remind, which run one at a time. It guards
 	// the following fields.
 	applying  sync.Mutex
-	unclaimed looks // of Remind
+	unclaimed checkCounts // of Remind
 }
 
 var _ sdn.Controller = (*Controller)(nil)
@@ -41,7 +41,7 @@ var _ sdn.Controller = (*Controller)(nil)
 // New returns a Controller. It connects at its first use.
 func New(o Options) *Controller {
 	return &Controller{
-		unclaimed: looks{},
+		unclaimed: checkCounts{},
 		nb:        &connection{name: "the OVN northbound database", endpoints: o.NB, tls: o.TLS, leader: true, database: nbModel, monitor: monitorNB},
 		sb:        &connection{name: "the OVN southbound database", endpoints: o.SB, tls: o.TLS, leader: true, database: sbModel, monitor: monitorSB},
 	}
@@ -110,7 +110,7 @@ func (c *Controller) write(ctx context.Context, cluster string, want []unit) err
 	// all changes, and the next Apply starts from there.
 	revision := uuid.NewString()
 	marker := rowID(cluster, nb.AddressSetTable, Forbidden4)
-	all[len(all)-1] = append(all[len(all)-1], mark(marker, revision))
+	all[len(all)-1] = append(all[len(all)-1], markOperation(marker, revision))
 	for _, ops := range all {
 		if err := c.transact(ctx, db, ops); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (c *Controller) write(ctx context.Context, cluster string, want []unit) err
 	})
 }
 
-func mark(row, revision string) ovsdb.Operation {
+func markOperation(row, revision string) ovsdb.Operation {
 	key, _ := ovsdb.NewOvsSet([]string{revisionKey})
 	value, _ := ovsdb.NewOvsMap(map[string]string{revisionKey: revision})
 	return ovsdb.Operation{

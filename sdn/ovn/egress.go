@@ -83,7 +83,7 @@ func (c *Chassis) count(ctx context.Context, bridge string, want []flow) (map[ui
 		return nil, fmt.Errorf("sdn/ovn: read flows of %s: %w", bridge, err)
 	}
 	now := time.Now()
-	counts := look(c.egress.seen[bridge], have, now)
+	counts := mergeCounts(c.egress.seen[bridge], have, now)
 	remove, add := changeFlows(want, counts, now, c.o.Settled)
 	if len(remove)+len(add) > 0 {
 		life := c.egress.next()

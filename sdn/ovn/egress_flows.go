@@ -128,8 +128,8 @@ type seen struct {
 // about once a second, and later when it is busy.
 const settled = 5 * time.Second
 
-// look merges the present counts into those seen before.
-func look(before map[uint64]seen, have []reading, now time.Time) map[uint64]seen {
+// mergeCounts merges the present counts into those seen before.
+func mergeCounts(before map[uint64]seen, have []reading, now time.Time) map[uint64]seen {
 	next := map[uint64]seen{}
 	for _, c := range have {
 		s, known := before[c.cookie]

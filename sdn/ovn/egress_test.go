@@ -43,7 +43,7 @@ func TestChangeFlows(t *testing.T) {
 	for _, f := range want {
 		have = append(have, reading{f.key() | 5, 100})
 	}
-	seen := look(nil, have, start)
+	seen := mergeCounts(nil, have, start)
 	if remove, add := changeFlows(want, seen, start.Add(time.Hour), settled); len(remove)+len(add) != 0 {
 		t.Errorf("changeFlows without differences = remove %v, add %v, want nothing", remove, add)
 	}
@@ -52,11 +52,11 @@ func TestChangeFlows(t *testing.T) {
 		t.Errorf("changeFlows before the count has settled = remove %v, add %v, want nothing", remove, add)
 	}
 	have[5].bytes = 150 // the count has changed
-	late := look(seen, have, start.Add(settled))
+	late := mergeCounts(seen, have, start.Add(settled))
 	if remove, _ := changeFlows(left, late, start.Add(settled+1), settled); len(remove) != 0 {
 		t.Errorf("changeFlows just after a change of the count removes %v, want nothing", remove)
 	}
-	late = look(late, have, start.Add(2*settled-1))
+	late = mergeCounts(late, have, start.Add(2*settled-1))
 	remove, add := changeFlows(left, late, start.Add(2*settled), settled)
 	if len(remove) != 1 || remove[0] != gone.key()|5 || len(add) != 0 {
 		t.Errorf("changeFlows = remove %v, add %v, want to remove %#x only", remove, add, gone.key()|5)

@@ -49,7 +49,7 @@ func leaks(want []unit, h have) []api.Leak {
 			if left[of] == nil {
 				left[of] = map[string][]string{}
 			}
-			left[of][table] = append(left[of][table], called(m, id))
+			left[of][table] = append(left[of][table], rowName(m, id))
 		}
 	}
 	all := make([]api.Leak, 0, len(left))
@@ -58,14 +58,14 @@ func leaks(want []unit, h have) []api.Leak {
 		if !ok {
 			kind = api.KindOVN
 		}
-		all = append(all, api.Leak{Kind: string(kind), ID: of, What: "in OVN: " + words(left[of])})
+		all = append(all, api.Leak{Kind: string(kind), ID: of, What: "in OVN: " + describeRows(left[of])})
 	}
 	return all
 }
 
-// words lists rows by table: a single row by its name, several by their
+// describeRows lists rows by table: a single row by its name, several by their
 // number.
-func words(tables map[string][]string) string {
+func describeRows(tables map[string][]string) string {
 	var all []string
 	for _, table := range slices.Sorted(maps.Keys(tables)) {
 		if names := tables[table]; len(names) > 1 {
@@ -77,8 +77,8 @@ func words(tables map[string][]string) string {
 	return strings.Join(all, ", ")
 }
 
-// called returns the name by which ovn-nbctl finds the row.
-func called(m model.Model, id string) string {
+// rowName returns the name by which ovn-nbctl finds the row.
+func rowName(m model.Model, id string) string {
 	if i, ok := layout().fields[reflect.TypeOf(m).Elem()]["name"]; ok {
 		if name, ok := reflect.ValueOf(m).Elem().Field(i).Interface().(string); ok && name != "" {
 			return name

@@ -88,20 +88,20 @@ func unclaimed(north, south client.Client) []string {
 	return ports
 }
 
-// looks counts for each port the consecutive checks without a node.
-type looks map[string]int
+// checkCounts counts for each port the consecutive checks without a node.
+type checkCounts map[string]int
 
-// mostLooks is the largest number of checks between two reminders.
-const mostLooks = 64
+// maxChecks is the largest number of checks between two reminders.
+const maxChecks = 64
 
 // next records one more check, and returns the ports to remind of: at the
 // second check, because a claim in progress needs no reminder, and then each
-// time after twice as many checks, up to mostLooks.
-func (l looks) next(without []string) (due []string) {
+// time after twice as many checks, up to maxChecks.
+func (l checkCounts) next(without []string) (due []string) {
 	maps.DeleteFunc(l, func(port string, _ int) bool { return !slices.Contains(without, port) })
 	for _, port := range without {
 		l[port]++
-		if n := l[port]; n > 1 && (n&(n-1) == 0 || n%mostLooks == 0) {
+		if n := l[port]; n > 1 && (n&(n-1) == 0 || n%maxChecks == 0) {
 			due = append(due, port)
 		}
 	}

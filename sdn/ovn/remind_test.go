@@ -6,7 +6,7 @@ import (
 )
 
 func TestRemindersBecomeRare(t *testing.T) {
-	l := looks{}
+	l := checkCounts{}
 	var at []int
 	for look := 1; look <= 200; look++ {
 		if due := l.next([]string{"a"}); len(due) > 0 {
@@ -19,7 +19,7 @@ func TestRemindersBecomeRare(t *testing.T) {
 }
 
 func TestRemindersBeginAnew(t *testing.T) {
-	l := looks{}
+	l := checkCounts{}
 	for i, step := range []struct{ without, want []string }{
 		{[]string{"b", "a"}, nil},
 		{[]string{"b"}, []string{"b"}},

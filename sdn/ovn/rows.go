@@ -55,22 +55,22 @@ func rows(t sdn.Topology) []unit {
 // rower builds rows. Its maps collect the parts of the Topology by what they
 // belong to.
 type rower struct {
-	t      sdn.Topology
-	nets   map[api.NetworkID]sdn.Network
-	ports  map[api.NetworkID][]sdn.Port
-	joined map[api.ProjectID][]sdn.Network // networks on its router
-	twigs  map[api.ProjectID][]sdn.Router  // branches
-	out    map[api.ExternalNetworkID][]sdn.Router
-	ext    map[api.ExternalNetworkID]sdn.ExternalNetwork
-	floats map[api.ProjectID][]sdn.FloatingIP
-	lbs    map[api.ProjectID][]sdn.LoadBalancer
-	made   map[string]bool // gateway groups that were added
+	t             sdn.Topology
+	nets          map[api.NetworkID]sdn.Network
+	ports         map[api.NetworkID][]sdn.Port
+	joined        map[api.ProjectID][]sdn.Network // networks on its router
+	branchRouters map[api.ProjectID][]sdn.Router  // branches
+	out           map[api.ExternalNetworkID][]sdn.Router
+	ext           map[api.ExternalNetworkID]sdn.ExternalNetwork
+	floats        map[api.ProjectID][]sdn.FloatingIP
+	lbs           map[api.ProjectID][]sdn.LoadBalancer
+	made          map[string]bool // gateway groups that were added
 
 	sets, gateways, options, balancers, groups, switches, routers []unit
 }
 
 func newRower(t sdn.Topology) *rower {
-	r := &rower{t: t, nets: map[api.NetworkID]sdn.Network{}, ports: map[api.NetworkID][]sdn.Port{}, joined: map[api.ProjectID][]sdn.Network{}, twigs: map[api.ProjectID][]sdn.Router{},
+	r := &rower{t: t, nets: map[api.NetworkID]sdn.Network{}, ports: map[api.NetworkID][]sdn.Port{}, joined: map[api.ProjectID][]sdn.Network{}, branchRouters: map[api.ProjectID][]sdn.Router{},
 		out: map[api.ExternalNetworkID][]sdn.Router{}, ext: map[api.ExternalNetworkID]sdn.ExternalNetwork{},
 		floats: map[api.ProjectID][]sdn.FloatingIP{}, lbs: map[api.ProjectID][]sdn.LoadBalancer{}, made: map[string]bool{}}
 	for _, n := range t.Networks {
@@ -91,7 +91,7 @@ func newRower(t sdn.Topology) *rower {
 		}
 	}
 	for _, b := range t.Branches {
-		r.twigs[b.Project] = append(r.twigs[b.Project], b)
+		r.branchRouters[b.Project] = append(r.branchRouters[b.Project], b)
 	}
 	for _, f := range t.FloatingIPs {
 		r.floats[f.Project] = append(r.floats[f.Project], f)

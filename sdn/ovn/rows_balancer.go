@@ -27,7 +27,7 @@ func (r *rower) balancer(l sdn.LoadBalancer) {
 // branched reports whether the load balancer's external address is on a
 // branch.
 func (r *rower) branched(l sdn.LoadBalancer) bool {
-	return l.Floating.IsValid() && slices.ContainsFunc(r.twigs[l.Project], func(b sdn.Router) bool { return b.External == l.External })
+	return l.Floating.IsValid() && slices.ContainsFunc(r.branchRouters[l.Project], func(b sdn.Router) bool { return b.External == l.External })
 }
 
 func outerBalancer(l sdn.LoadBalancer) string { return string(l.ID) + "-outside" }

@@ -76,7 +76,7 @@ func (r *rower) inside(port string, of api.ProjectID, at netip.Addr) *nb.Logical
 // toBranches adds the policies that route to branches, and returns the
 // router's port in the transit network and these rows.
 func (r *rower) toBranches(lr *nb.LogicalRouter, p sdn.Router) (children []model.Model) {
-	branches := r.twigs[p.Project]
+	branches := r.branchRouters[p.Project]
 	if len(branches) == 0 {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (r *rower) ranges(p api.ProjectID) (all []string) {
 // branches adds the branches of a project, and the switch that connects them
 // to its router.
 func (r *rower) branches(p sdn.Router) {
-	branches := r.twigs[p.Project]
+	branches := r.branchRouters[p.Project]
 	if len(branches) == 0 {
 		return
 	}
@@ -157,7 +157,7 @@ func (r *rower) branch(b sdn.Router, at netip.Addr) {
 	in := r.inside(name+"-in", b.Project, at)
 	lr.Ports = append(lr.Ports, in.UUID)
 	u := unit{root: lr, children: []model.Model{in}}
-	u.children = append(u.children, r.wayOut(lr, b, r.ext[b.External], name+"-out")...)
+	u.children = append(u.children, r.externalPort(lr, b, r.ext[b.External], name+"-out")...)
 	for _, cidr := range r.ranges(b.Project) {
 		route := &nb.LogicalRouterStaticRoute{UUID: r.id(nb.LogicalRouterStaticRouteTable, name+"/"+cidr), IPPrefix: cidr,
 			Nexthop: transitAddress().String(), OutputPort: &in.Name, ExternalIDs: r.ids(string(b.Project))}

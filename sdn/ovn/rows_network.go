@@ -46,7 +46,7 @@ func (r *rower) network(n sdn.Network) {
 		u.children = append(u.children, renewal)
 	}
 	if !n.Isolated {
-		add(r.joint(n.Project, id, nil))
+		add(r.routerLink(n.Project, id, nil))
 		for _, l := range r.lbs[n.Project] {
 			ls.LoadBalancer = append(ls.LoadBalancer, r.id(nb.LoadBalancerTable, string(l.ID)))
 		}
@@ -103,8 +103,9 @@ func (r *rower) metadata(n api.NetworkID) *nb.LogicalSwitchPort {
 	}
 }
 
-// joint returns the switch's port that is connected to the project's router.
-func (r *rower) joint(project api.ProjectID, network string, more map[string]string) *nb.LogicalSwitchPort {
+// routerLink returns the switch's port that is connected to the project's
+// router.
+func (r *rower) routerLink(project api.ProjectID, network string, more map[string]string) *nb.LogicalSwitchPort {
 	name := switchPortName(project, network)
 	p := &nb.LogicalSwitchPort{
 		UUID: r.id(nb.LogicalSwitchPortTable, name), Name: name, Type: "router", ExternalIDs: r.ids(string(project)),
@@ -197,7 +198,7 @@ func (r *rower) external(x sdn.ExternalNetwork) {
 	ls.Ports = append(ls.Ports, local.UUID)
 	for _, p := range r.out[x.ID] {
 		// The gateway announces its addresses, so that a new one is used at once.
-		j := r.joint(p.Project, id, map[string]string{"nat-addresses": "router"})
+		j := r.routerLink(p.Project, id, map[string]string{"nat-addresses": "router"})
 		ls.Ports = append(ls.Ports, j.UUID)
 		u.children = append(u.children, j)
 	}

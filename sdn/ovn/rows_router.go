@@ -29,7 +29,7 @@ func (r *rower) router(p sdn.Router) {
 		u.children = append(u.children, lrp)
 	}
 	if x, ok := r.ext[p.External]; ok {
-		u.children = append(u.children, r.wayOut(lr, p, x, RouterPortName(p.Project, string(x.ID)))...)
+		u.children = append(u.children, r.externalPort(lr, p, x, RouterPortName(p.Project, string(x.ID)))...)
 	}
 	u.children = append(u.children, r.toBranches(lr, p)...)
 	for _, l := range r.lbs[p.Project] {
@@ -63,8 +63,9 @@ func (r *rower) gateway(n sdn.Network) *nb.LogicalRouterPort {
 	return p
 }
 
-// wayOut adds the router's external port, with its addresses, routes and NAT.
-func (r *rower) wayOut(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork, name string) (children []model.Model) {
+// externalPort adds the router's external port, with its addresses, routes and
+// NAT.
+func (r *rower) externalPort(lr *nb.LogicalRouter, p sdn.Router, x sdn.ExternalNetwork, name string) (children []model.Model) {
 	out := &nb.LogicalRouterPort{
 		UUID: r.id(nb.LogicalRouterPortTable, name), Name: name, MAC: outsideMAC(p.Project, x.ID),
 		ExternalIDs: r.ids(string(x.ID)), HaChassisGroup: r.gatewayGroup(p.Project, x.Gateways),

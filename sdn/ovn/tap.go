@@ -104,12 +104,13 @@ func OpenTap(name string, several bool) (fd int, err error) {
 	return fd, nil
 }
 
-// deaf are settings that make the node's kernel ignore what an instance sends
-// (Linux, networking/ip-sysctl.rst): only the switch uses the tap. A switch in
-// the kernel takes every frame before that; with the userspace datapath the
-// kernel receives a copy, and without these settings the node answers ARP for
-// all its addresses and accepts packets to them regardless of the ACLs.
-var deaf = []struct{ path, value string }{
+// ignoreSettings are settings that make the node's kernel ignore what an
+// instance sends (Linux, networking/ip-sysctl.rst): only the switch uses the
+// tap. A switch in the kernel takes every frame before that; with the
+// userspace datapath the kernel receives a copy, and without these settings
+// the node answers ARP for all its addresses and accepts packets to them
+// regardless of the ACLs.
+var ignoreSettings = []struct{ path, value string }{
 	{"ipv6/conf/%s/disable_ipv6", "1"},
 	{"ipv4/conf/%s/arp_ignore", "8"}, // reply for no local address
 	{"ipv4/conf/%s/rp_filter", "1"},  // accept nothing: no route leads to the tap
@@ -117,7 +118,7 @@ var deaf = []struct{ path, value string }{
 
 // setLink sets the MTU, and sets the link up.
 func setLink(name string, mtu int) error {
-	for _, d := range deaf {
+	for _, d := range ignoreSettings {
 		path := "/proc/sys/net/" + fmt.Sprintf(d.path, name)
 		if err := os.WriteFile(path, []byte(d.value), 0); err != nil && !errors.Is(err, os.ErrNotExist) { // not found: a kernel without IPv6
 			return err

@@ -74,15 +74,15 @@ func (l *limiter) ask(a netip.Addr) bool {
 // begin starts a pending query. It returns a function that ends it, or nil if
 // the limit is reached.
 func (l *limiter) begin(a netip.Addr) (done func()) {
-	return l.take(a, func(g *allowance) (*int, int, *int, int) { return &g.pending, guestPending, &l.pending, networkPending })
+	return l.acquire(a, func(g *allowance) (*int, int, *int, int) { return &g.pending, guestPending, &l.pending, networkPending })
 }
 
 // connect is begin for a TCP connection.
 func (l *limiter) connect(a netip.Addr) (done func()) {
-	return l.take(a, func(g *allowance) (*int, int, *int, int) { return &g.conns, guestConns, &l.conns, networkConns })
+	return l.acquire(a, func(g *allowance) (*int, int, *int, int) { return &g.conns, guestConns, &l.conns, networkConns })
 }
 
-func (l *limiter) take(a netip.Addr, of func(*allowance) (own *int, ownMax int, all *int, allMax int)) (done func()) {
+func (l *limiter) acquire(a netip.Addr, of func(*allowance) (own *int, ownMax int, all *int, allMax int)) (done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own, ownMax, all, allMax := of(l.guest(a))

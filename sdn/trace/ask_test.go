@@ -8,7 +8,7 @@ import (
 )
 
 func TestAsk(t *testing.T) {
-	top := town()
+	top := testTopology()
 	second := top.Ports[2] // db has a second card, in net-front
 	second.ID, second.Network, second.MAC, second.Address4 = sdn.PortOf("ins-db", 1), "net-front", "52:54:00:00:00:99", addr("10.64.0.99")
 	top.Ports = append(top.Ports, second)

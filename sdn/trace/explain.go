@@ -56,7 +56,7 @@ func (w *walk) ok(format string, args ...any) {
 	w.v.Steps = append(w.v.Steps, Step{true, fmt.Sprintf(format, args...)})
 }
 
-func (w *walk) die(next, format string, args ...any) {
+func (w *walk) drop(next, format string, args ...any) {
 	w.v.Steps = append(w.v.Steps, Step{false, fmt.Sprintf(format, args...)})
 	if w.v.Next == "" {
 		w.v.Next = next
@@ -147,7 +147,7 @@ func (w *walk) follow() {
 		return
 	}
 	if home.Isolated {
-		w.die("use a network that is not isolated", "network %s is isolated: traffic cannot leave it", w.q.name(string(home.ID)))
+		w.drop("use a network that is not isolated", "network %s is isolated: traffic cannot leave it", w.q.name(string(home.ID)))
 		return
 	}
 	for _, n := range w.t.Networks {
@@ -157,7 +157,7 @@ func (w *walk) follow() {
 			return
 		}
 	}
-	w.away(home)
+	w.leaveProject(home)
 }
 
 // service reports whether the destination is a service of every node for its
@@ -171,7 +171,7 @@ func (w *walk) service() bool {
 func (w *walk) egress() {
 	for _, p := range w.t.Forbidden {
 		if p.Contains(w.to) {
-			w.die("use another destination: instances cannot reach addresses of the cluster", "%s is an address of the cluster's hosts (%s)", w.to, p)
+			w.drop("use another destination: instances cannot reach addresses of the cluster", "%s is an address of the cluster's hosts (%s)", w.to, p)
 			return
 		}
 	}
@@ -188,7 +188,7 @@ func (w *walk) local(n sdn.Network) {
 			w.ok("the project's router responds")
 			return
 		}
-		w.die("use the address of an instance", "%s is the router, which does not serve %s", w.to, w.q.what())
+		w.drop("use the address of an instance", "%s is the router, which does not serve %s", w.to, w.q.what())
 		return
 	}
 	if l := find(w.t.LoadBalancers, func(l sdn.LoadBalancer) bool { return l.Network == n.ID && l.Address == w.to }); l != nil {
@@ -197,18 +197,18 @@ func (w *walk) local(n sdn.Network) {
 	}
 	p := find(w.t.Ports, func(p sdn.Port) bool { return p.Network == n.ID && (p.Address4 == w.to || p.Address6 == w.to) })
 	if p == nil {
-		w.die("check the address of the instance", "address %s is not in use in network %s", w.to, w.q.name(string(n.ID)))
+		w.drop("check the address of the instance", "address %s is not in use in network %s", w.to, w.q.name(string(n.ID)))
 		return
 	}
 	w.arrive(p, w.from)
 }
 
-// away routes out of the project.
-func (w *walk) away(home sdn.Network) {
+// leaveProject routes out of the project.
+func (w *walk) leaveProject(home sdn.Network) {
 	r := find(w.t.Routers, func(r sdn.Router) bool { return r.Project == home.Project })
 	f := find(w.t.FloatingIPs, func(f sdn.FloatingIP) bool { return f.Port == w.source.ID && f.Target == w.from })
 	if r == nil || r.External == "" && f == nil {
-		w.die("connect the project to an external network", "the project's router has no route to %s", w.to)
+		w.drop("connect the project to an external network", "the project's router has no route to %s", w.to)
 		return
 	}
 	own := r.Address4
@@ -220,11 +220,11 @@ func (w *walk) away(home sdn.Network) {
 		own, external = f.Address, f.External
 	}
 	if !own.IsValid() {
-		w.die("add a range of this address family to the external network", "the project's router has no external address of this family")
+		w.drop("add a range of this address family to the external network", "the project's router has no external address of this family")
 		return
 	}
 	if x := find(w.t.External, func(x sdn.ExternalNetwork) bool { return x.ID == external }); x == nil || len(x.Gateways) == 0 {
-		w.die("connect a node to the external network", "no node is connected to the external network")
+		w.drop("connect a node to the external network", "no node is connected to the external network")
 		return
 	}
 	w.ok("the project's router sends it out as %s", own)
@@ -255,23 +255,23 @@ func (w *walk) outside(from netip.Addr, on api.ExternalNetworkID) {
 	}
 	switch {
 	case w.q.To.Port != "":
-		w.die("add a floating IP, or a port in a common network", "%s is in another network that cannot be reached from here: its address is private", w.q.end(w.q.To))
+		w.drop("add a floating IP, or a port in a common network", "%s is in another network that cannot be reached from here: its address is private", w.q.end(w.q.To))
 	case vip:
-		w.die("add a load balancer for it", "%s has load balancers, but none for %s", w.to, w.q.what())
+		w.drop("add a load balancer for it", "%s has load balancers, but none for %s", w.to, w.q.what())
 	case w.source != nil:
 		w.ok("it is forwarded to %s, which is outside of this cluster", w.to)
 	default:
-		w.die("associate this floating IP with an instance", "address %s is not in use", w.to)
+		w.drop("associate this floating IP with an instance", "address %s is not in use", w.to)
 	}
 }
 
 func (w *walk) balancer(l sdn.LoadBalancer, from netip.Addr) {
 	if l.Protocol != w.q.Protocol || l.Port != w.q.Port {
-		w.die("use the port that it serves", "load balancer %s serves %s/%d, not %s", w.q.name(string(l.ID)), l.Protocol, l.Port, w.q.what())
+		w.drop("use the port that it serves", "load balancer %s serves %s/%d, not %s", w.q.name(string(l.ID)), l.Protocol, l.Port, w.q.what())
 		return
 	}
 	if len(l.Backends) == 0 {
-		w.die("add backends to it", "load balancer %s has no backends", w.q.name(string(l.ID)))
+		w.drop("add backends to it", "load balancer %s has no backends", w.q.name(string(l.ID)))
 		return
 	}
 	w.ok("load balancer %s chooses one of %d backends", w.q.name(string(l.ID)), len(l.Backends))
@@ -351,7 +351,7 @@ func (w *walk) rules(d api.Direction, p *sdn.Port, peer netip.Addr, goes string)
 	}); o != nil {
 		who = fmt.Sprintf("%s (%s)", w.q.port(o.ID), peer)
 	}
-	w.die(fmt.Sprintf("allow %s %s %s %s in a security group of %s", w.q.what(), way, side, who, w.q.port(p.ID)),
+	w.drop(fmt.Sprintf("allow %s %s %s %s in a security group of %s", w.q.what(), way, side, who, w.q.port(p.ID)),
 		"no rule of %s allows it %s: %s", w.q.port(p.ID), way, strings.Join(no, "; "))
 }
 

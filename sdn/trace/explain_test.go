@@ -26,9 +26,9 @@ func endOf(s string, card int) End {
 	return End{Port: sdn.PortOf(api.InstanceID(s), card)}
 }
 
-// town returns two projects: blue with two networks, an isolated one and a
-// load balancer, red with the same range as blue's first.
-func town() sdn.Topology {
+// testTopology returns two projects: blue with two networks, an isolated one
+// and a load balancer, red with the same range as blue's first.
+func testTopology() sdn.Topology {
 	p := func(id, network, mac, a4, a6 string, groups ...api.SecurityGroupID) sdn.Port {
 		out := sdn.Port{ID: port(id), Network: api.NetworkID(network), MAC: mac, Address4: addr(a4), SecurityGroups: groups}
 		if a6 != "" {
@@ -124,7 +124,7 @@ func ask(t *testing.T, from, to, what string) Question {
 }
 
 func TestExplain(t *testing.T) {
-	top, problems := town().Check()
+	top, problems := testTopology().Check()
 	if len(problems) > 0 {
 		t.Fatalf("Check of the test's topology = %+v, want no problems", problems)
 	}
@@ -165,7 +165,7 @@ func TestBadQuestions(t *testing.T) {
 		{"ins-web", "ins-db", "icmp6"}, {"ins-db", "fd00:1::5", "tcp/443"},
 		{"198.51.100.1", "ins-web", "tcp/443"}, {"fd00::1", "10.0.0.1", "tcp/1"},
 	} {
-		_, err := Explain(town(), ask(t, c.from, c.to, c.what))
+		_, err := Explain(testTopology(), ask(t, c.from, c.to, c.what))
 		var e *api.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s to %s, %s: error = %v, want an *api.Error", c.from, c.to, c.what, err)

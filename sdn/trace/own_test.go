@@ -7,7 +7,7 @@ import (
 
 // TestOwn checks that names and rules of another project are not disclosed.
 func TestOwn(t *testing.T) {
-	whole := town()
+	whole := testTopology()
 	red := Own(whole, "prj-red")
 	if len(red.Networks) != 1 || len(red.Ports) != 1 || len(red.FloatingIPs)+len(red.LoadBalancers) != 0 || len(red.SecurityGroups) != 1 || len(whole.Ports) != 7 {
 		t.Fatalf("Own for prj-red = %+v, want one network, port and security group, and the whole topology unchanged", red)

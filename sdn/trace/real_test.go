@@ -59,7 +59,7 @@ func TestOVNAgrees(t *testing.T) {
 		})
 	}
 	start("ovn-northd", "--ovnnb-db="+endpoint["nb"], "--ovnsb-db="+endpoint["sb"], "--unixctl="+dir+"/northd.ctl", "-vconsole:off")
-	top, problems := town().Check()
+	top, problems := testTopology().Check()
 	if len(problems) > 0 {
 		t.Fatalf("Check of the test's topology = %+v, want no problems", problems)
 	}
@@ -142,7 +142,7 @@ func TestParseTrace(t *testing.T) {
 // TestDisagreement checks that Lines reports a disagreement.
 func TestDisagreement(t *testing.T) {
 	q := ask(t, "ins-app", "ins-web", "tcp/443")
-	v, err := Explain(town(), q)
+	v, err := Explain(testTopology(), q)
 	if err != nil {
 		t.Fatal(err)
 	}

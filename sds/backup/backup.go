@@ -122,7 +122,7 @@ func (t *Tool) Run(ctx context.Context, target Target, from Disk, id api.BackupI
 		}
 	}
 	var made Result
-	err = t.show(ctx, from, false, func(ctx context.Context, file string) error {
+	err = t.expose(ctx, from, false, func(ctx context.Context, file string) error {
 		var err error
 		made, err = t.store(ctx, target, file, from.SizeBytes, id, progress)
 		return err
@@ -188,7 +188,7 @@ func (t *Tool) Restore(ctx context.Context, target Target, id api.BackupID, into
 		return api.Errorf(api.CodeInvalid, "backup %s has %d bytes, but the volume has %d", id, size, into.SizeBytes).
 			WithHint("restore it into a volume of %d bytes", size)
 	}
-	return t.show(ctx, into, true, func(ctx context.Context, file string) error {
+	return t.expose(ctx, into, true, func(ctx context.Context, file string) error {
 		f, err := os.OpenFile(file, os.O_WRONLY, 0)
 		if err != nil {
 			return err
@@ -317,8 +317,8 @@ func (t *Tool) size(ctx context.Context, target Target, snap string) (int64, err
 	return 0, errNoDisk
 }
 
-// show exposes the disk as a file while do runs.
-func (t *Tool) show(ctx context.Context, d Disk, writable bool, do func(ctx context.Context, file string) error) (err error) {
+// expose exposes the disk as a file while do runs.
+func (t *Tool) expose(ctx context.Context, d Disk, writable bool, do func(ctx context.Context, file string) error) (err error) {
 	dir, err := os.MkdirTemp(t.Dir, "disk-")
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func write(t *testing.T, tool *Tool, d Disk, at int64, n int, seed uint64) {
 	data := make([]byte, n)
 	src := rand.NewChaCha8([32]byte{byte(seed)})
 	_, _ = src.Read(data)
-	err := tool.show(t.Context(), d, true, func(_ context.Context, file string) error {
+	err := tool.expose(t.Context(), d, true, func(_ context.Context, file string) error {
 		f, err := os.OpenFile(file, os.O_WRONLY, 0)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func write(t *testing.T, tool *Tool, d Disk, at int64, n int, seed uint64) {
 
 func sum(t *testing.T, tool *Tool, d Disk) (digest [32]byte) {
 	t.Helper()
-	err := tool.show(t.Context(), d, false, func(_ context.Context, file string) error {
+	err := tool.expose(t.Context(), d, false, func(_ context.Context, file string) error {
 		f, err := os.Open(file)
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 	if again, err := tool.Run(ctx, target, d, "bak-2", nil); err != nil || again.TotalBytes != diskBytes || again.AddedBytes != -1 && again.AddedBytes != two.AddedBytes {
 		t.Errorf("Run of an existing backup = %+v, %v, want %d bytes in total and -1 or %d added", again, err, diskBytes, two.AddedBytes)
 	}
-	err = tool.show(ctx, d, false, func(ctx context.Context, file string) error {
+	err = tool.expose(ctx, d, false, func(ctx context.Context, file string) error {
 		_, err := tool.store(ctx, target, file, d.SizeBytes+mib, "bak-3", nil)
 		return err
 	})
@@ -254,7 +254,7 @@ func TestTargetGone(t *testing.T) {
 	write(t, tool, d, 0, 16*mib, 1)
 	patience := tool.Stall // needed on a busy machine
 	tool.Stall = 10 * time.Second
-	err := tool.show(ctx, d, false, func(ctx context.Context, file string) error {
+	err := tool.expose(ctx, d, false, func(ctx context.Context, file string) error {
 		gone.Store(true)
 		_, err := tool.store(ctx, target, file, d.SizeBytes, "bak-1", nil)
 		return err
@@ -354,7 +354,7 @@ func TestDiskGone(t *testing.T) {
 	ctx := t.Context()
 	target := directory(t)
 	d := newDisk(t, nil)
-	err := tool.show(ctx, d, false, func(ctx context.Context, file string) error {
+	err := tool.expose(ctx, d, false, func(ctx context.Context, file string) error {
 		out, err := exec.Command("pgrep", "-P", strconv.Itoa(os.Getpid()), "qemu-storage").Output()
 		if err != nil {
 			t.Fatalf("pgrep: %v", err)

@@ -67,7 +67,7 @@ func (t *Tool) once(ctx context.Context, target Target, c call) ([]byte, error) 
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interrupt
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}
-	out, errs := &words{left: maxOutput}, &words{left: maxOutput}
+	out, errs := &limitedBuffer{left: maxOutput}, &limitedBuffer{left: maxOutput}
 	alive := func() { watch.Reset(t.Stall) }
 	out.each = lines(c.line, alive)
 	cmd.Stdout, cmd.Stderr = out, errs
@@ -126,15 +126,15 @@ func lines(line func(kind string, raw []byte), alive func()) func(p []byte) {
 	}
 }
 
-// words stores the first bytes that are written to it.
-type words struct {
+// limitedBuffer stores the first bytes that are written to it.
+type limitedBuffer struct {
 	mu   sync.Mutex
 	buf  bytes.Buffer
 	left int
 	each func(p []byte)
 }
 
-func (w *words) Write(p []byte) (int, error) {
+func (w *limitedBuffer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	keep := min(len(p), w.left)
@@ -146,8 +146,8 @@ func (w *words) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (w *words) Bytes() []byte  { return w.buf.Bytes() }
-func (w *words) String() string { return w.buf.String() }
+func (w *limitedBuffer) Bytes() []byte  { return w.buf.Bytes() }
+func (w *limitedBuffer) String() string { return w.buf.String() }
 
 type writer func(p []byte) (int, error)
 

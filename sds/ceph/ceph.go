@@ -178,18 +178,18 @@ func (d *Driver) explain(ctx context.Context, err error) error {
 	case command.Is(err, syscall.ENOSPC) || command.Is(err, syscall.EDQUOT):
 		return errors.Join(diskFull(), err)
 	case command.Is(err, syscall.ETIMEDOUT), command.Is(err, syscall.EPERM) && strings.Contains(err.Error(), "timed out"): // ceph's own message
-		return errors.Join(away(), err)
+		return errors.Join(unreachable(), err)
 	case errors.Is(err, command.ErrTimeout):
 		// A full pool makes writers wait.
 		if s, spaceErr := d.freshSpace(ctx); spaceErr == nil && s.FreeBytes == 0 {
 			return errors.Join(diskFull(), err)
 		}
-		return errors.Join(away(), err)
+		return errors.Join(unreachable(), err)
 	}
 	return err
 }
 
-func away() error {
+func unreachable() error {
 	return api.Errorf(api.CodeUnavailable, "the Ceph cluster did not respond in time").WithHint("check the health of the Ceph cluster")
 }
 

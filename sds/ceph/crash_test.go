@@ -25,7 +25,7 @@ var errKilled = errors.New("killed")
 func TestKilledAnywhere(t *testing.T) {
 	need(t)
 	t.Parallel()
-	forgotten(t)
+	wantNoLogs(t)
 	d := empty(t)
 	ctx := t.Context()
 	key := &sds.Encryption{Passphrase: []byte("0f2ad6b1c9e84c3f9d6ba1e2f3041526")}

@@ -399,7 +399,7 @@ func TestForget(t *testing.T) {
 		return strings.Count(string(raw), ".vol-")
 	}
 	before := marks()
-	if err := d.forget(ctx); err != nil {
+	if err := d.removeOldLogs(ctx); err != nil {
 		t.Errorf("forget at once: %v", err)
 	}
 	logs("at once", true, true)
@@ -408,7 +408,7 @@ func TestForget(t *testing.T) {
 	}
 	later := openDriverQuietly(t, d.opt)
 	later.opt.Now = func() time.Time { return time.Now().Add(abandoned + time.Hour) }
-	if err := later.forget(ctx); err != nil {
+	if err := later.removeOldLogs(ctx); err != nil {
 		t.Errorf("forget later: %v", err)
 	}
 	logs("later", false, true)

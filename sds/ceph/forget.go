@@ -44,8 +44,8 @@ func parseMark(s string) (at time.Time, k kind, id string, ok bool) {
 	return time.Unix(seconds, 0), k, parts[2], err == nil && (k == volumes || k == images)
 }
 
-// forget removes the logs of what was deleted long ago.
-func (d *Driver) forget(ctx context.Context) error {
+// removeOldLogs removes the logs of what was deleted long ago.
+func (d *Driver) removeOldLogs(ctx context.Context) error {
 	raw, err := d.rados(ctx, nil, "listomapkeys", deleted)
 	if command.Is(err, syscall.ENOENT) {
 		return nil
@@ -60,20 +60,20 @@ func (d *Driver) forget(ctx context.Context) error {
 		if d.opt.Now().Sub(at) < abandoned { // all that follow are newer
 			break
 		}
-		errs = append(errs, d.forgetOne(ctx, k, id, key))
+		errs = append(errs, d.removeOldLog(ctx, k, id, key))
 	}
 	return errors.Join(append(errs, err)...)
 }
 
-// forgetOne removes a log with its mark. It keeps the log of an object that
+// removeOldLog removes a log with its mark. It keeps the log of an object that
 // exists again, or was deleted again since.
-func (d *Driver) forgetOne(ctx context.Context, k kind, id, mark string) error {
+func (d *Driver) removeOldLog(ctx context.Context, k kind, id, mark string) error {
 	s, err := d.read(ctx, k, id)
 	if err != nil {
 		return err
 	}
 	if s.made == nil && d.opt.Now().Sub(time.UnixMilli(s.last)) >= abandoned {
-		if left, err := d.bury(ctx, k, id, s); err != nil || left {
+		if left, err := d.removeUnneeded(ctx, k, id, s); err != nil || left {
 			return err
 		}
 		if _, err := d.rados(ctx, nil, "rm", k.object(id)); err != nil && !command.Is(err, syscall.ENOENT) {
@@ -84,9 +84,9 @@ func (d *Driver) forgetOne(ctx context.Context, k kind, id, mark string) error {
 	return err
 }
 
-// bury removes the disks that are not needed; left reports whether one of them
-// is in use.
-func (d *Driver) bury(ctx context.Context, k kind, id string, s state) (left bool, err error) {
+// removeUnneeded removes the disks that are not needed; left reports whether
+// one of them is in use.
+func (d *Driver) removeUnneeded(ctx context.Context, k kind, id string, s state) (left bool, err error) {
 	over := s.over()
 	if len(over) > 1 { // most of them are removed already; those in the trash are swept
 		there, err := d.disks(ctx)
@@ -104,14 +104,14 @@ func (d *Driver) bury(ctx context.Context, k kind, id string, s state) (left boo
 		}
 	}
 	if k == images && s.made == nil && len(over) > 0 {
-		err = d.dead(ctx, id, s)
+		err = d.deleteAgain(ctx, id, s)
 	}
 	return left, err
 }
 
-// dead deletes an image whose deletion was reverted, if the snapshot that
-// volumes are created from was removed meanwhile.
-func (d *Driver) dead(ctx context.Context, id string, was state) error {
+// deleteAgain deletes an image whose deletion was reverted, if the snapshot
+// that volumes are created from was removed meanwhile.
+func (d *Driver) deleteAgain(ctx context.Context, id string, was state) error {
 	s, err := d.read(ctx, images, id)
 	if err != nil || s.made == nil || !slices.Contains(was.past, s.made.Disk) {
 		return err

@@ -168,7 +168,7 @@ func (d *Driver) DeleteImage(ctx context.Context, id api.ImageID) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.bury(ctx, images, string(id), s)
+	_, err = d.removeUnneeded(ctx, images, string(id), s)
 	return err
 }
 

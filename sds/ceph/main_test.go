@@ -177,16 +177,16 @@ func deleteAll(ctx context.Context, d *Driver, disks []string) error {
 	return errors.Join(errs...)
 }
 
-// forgotten checks that nothing remains of a test's objects in its pool after
+// wantNoLogs checks that nothing remains of a test's objects in its pool after
 // a long time. Call it before empty.
-func forgotten(t *testing.T) {
+func wantNoLogs(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := patience.Context(context.Background(), 5*time.Minute)
 		defer cancel()
 		o := options(t, "node-a")
 		later := openDriverQuietly(t, o)
 		later.opt.Now = func() time.Time { return time.Now().Add(abandoned + time.Hour) }
-		if err := later.forget(ctx); err != nil {
+		if err := later.removeOldLogs(ctx); err != nil {
 			t.Errorf("forget: %v", err)
 		}
 		marks, err := later.rados(ctx, nil, "listomapkeys", deleted)
@@ -209,7 +209,7 @@ func forgotten(t *testing.T) {
 func TestConformance(t *testing.T) {
 	need(t)
 	t.Parallel()
-	forgotten(t)
+	wantNoLogs(t)
 	d := empty(t)
 	drivertest.Run(t, func(t *testing.T) sds.Driver { return tidied(t, d) })
 }
@@ -217,7 +217,7 @@ func TestConformance(t *testing.T) {
 func TestShared(t *testing.T) {
 	need(t)
 	t.Parallel()
-	forgotten(t)
+	wantNoLogs(t)
 	o := options(t, "node-a")
 	// The other node's commands have a volume open for a moment, which is long on
 	// a busy machine.
@@ -231,7 +231,7 @@ func TestShared(t *testing.T) {
 func TestSnapshots(t *testing.T) {
 	need(t)
 	t.Parallel()
-	forgotten(t)
+	wantNoLogs(t)
 	d := empty(t)
 	drivertest.RunSnapshots(t, func(t *testing.T) drivertest.Bench { return bench(t, tidied(t, d)) }, long()...)
 }

@@ -51,7 +51,7 @@ func (d *Driver) ClaimVolume(ctx context.Context, id api.VolumeID, o sds.Owner) 
 		}
 	}
 	if s.fence != nil {
-		if err := d.shutOut(ctx, s.made.Disk, o.Node, s.clients); err != nil {
+		if err := d.fenceClients(ctx, s.made.Disk, o.Node, s.clients); err != nil {
 			return err
 		}
 		if s, err = d.write(ctx, volumes, string(id), record{Do: fenced, Node: s.fence.Node, Epoch: s.fence.Epoch}); err != nil {
@@ -81,13 +81,13 @@ func (d *Driver) record(ctx context.Context, id api.VolumeID, o sds.Owner, s sta
 	return err
 }
 
-// shutOut blocklists the clients of other nodes that have, or had, the disk
-// open: those that watch it, that hold its lock, and that the log names. The
-// watch of a frozen client expires after 30 s, but it keeps the lock that it
-// acquired at its first write; one that has never written has neither. This
+// fenceClients blocklists the clients of other nodes that have, or had, the
+// disk open: those that watch it, that hold its lock, and that the log names.
+// The watch of a frozen client expires after 30 s, but it keeps the lock that
+// it acquired at its first write; one that has never written has neither. This
 // node's own clients are excluded: a machine that was migrated to this node
 // has the disk open before the claim.
-func (d *Driver) shutOut(ctx context.Context, disk string, node api.NodeID, known []client) error {
+func (d *Driver) fenceClients(ctx context.Context, disk string, node api.NodeID, known []client) error {
 	all, err := d.watchers(ctx, disk)
 	lockers, lockErr := d.lockers(ctx, disk)
 	if command.Is(err, syscall.ENOENT) || command.Is(lockErr, syscall.ENOENT) {

@@ -23,7 +23,7 @@ func TestDecode(t *testing.T) {
 	if err != nil || len(snaps) != 3 || snaps[0].Name != "snap-1" || !snaps[0].kept() || snaps[1].kept() || snaps[2].kept() {
 		t.Errorf("decodeSnaps = %+v, %v, want snap-1 first and it alone kept", snaps, err)
 	}
-	if s, err := snaps[0].said("vol-1", 1<<20); err != nil || s.SizeBytes != 7<<20 || s.CreatedAt.Format("2006-01-02T15:04:05Z07:00") != "2026-11-01T02:05:00Z" {
+	if s, err := snaps[0].public("vol-1", 1<<20); err != nil || s.SizeBytes != 7<<20 || s.CreatedAt.Format("2006-01-02T15:04:05Z07:00") != "2026-11-01T02:05:00Z" {
 		t.Errorf("said of snap-1 = %+v, %v, want 7 MiB at 2026-11-01T02:05:00Z", s, err)
 	}
 	watch, err := decodeWatchers([]byte(`{"watchers":[{"address":"10.0.0.1:0/4711","client":4123,"cookie":94}]}`))
@@ -143,7 +143,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		snaps, _ := decodeSnaps(raw)
 		for _, s := range snaps {
-			_, _ = s.said("vol-1", 0)
+			_, _ = s.public("vol-1", 0)
 		}
 		_, _ = decodeWatchers(raw)
 		_, _ = decodeTrash(raw)

@@ -88,9 +88,9 @@ func (d *Driver) closer(letGo func(), end func(context.Context) error) func() er
 	}
 }
 
-// unread returns an error if the volume is open for reading, before a change
-// to it.
-func (d *Driver) unread(ctx context.Context, v api.VolumeID, s state) error {
+// checkNotRead returns an error if the volume is open for reading, before a
+// change to it.
+func (d *Driver) checkNotRead(ctx context.Context, v api.VolumeID, s state) error {
 	snaps, err := d.snaps(ctx, s.made.Disk)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ const readMark = "read."
 // kept reports whether it is a complete snapshot that was requested by a user.
 func (s snap) kept() bool { return s.Protected == "true" && !strings.HasPrefix(s.Name, readMark) }
 
-func (s snap) said(v api.VolumeID, luks int64) (sds.Snapshot, error) {
+func (s snap) public(v api.VolumeID, luks int64) (sds.Snapshot, error) {
 	at, err := s.madeAt()
 	if err != nil {
 		return sds.Snapshot{}, fmt.Errorf("snapshot %s of volume %s: %w", s.Name, v, err)
@@ -91,7 +91,7 @@ func (d *Driver) snapshots(ctx context.Context, v api.VolumeID, s state) ([]sds.
 	var all []sds.Snapshot
 	for _, one := range snaps {
 		if one.kept() {
-			said, bad := one.said(v, s.made.LUKSBytes)
+			said, bad := one.public(v, s.made.LUKSBytes)
 			all, err = append(all, said), errors.Join(err, bad)
 		}
 	}

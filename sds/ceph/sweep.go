@@ -74,15 +74,15 @@ func (d *Driver) Sweep(ctx context.Context) error {
 			}
 		}
 	}
-	try(d.empty, trash)
+	try(d.emptyTrash, trash)
 	try(d.sweep, disks)
-	return errors.Join(append(errs, d.forget(ctx))...)
+	return errors.Join(append(errs, d.removeOldLogs(ctx))...)
 }
 
-// empty removes a disk of Basalt from the trash, because its removal was
+// emptyTrash removes a disk of Basalt from the trash, because its removal was
 // decided before. What an operator has put there manually has another name,
 // and stays.
-func (d *Driver) empty(ctx context.Context, disk string) error {
+func (d *Driver) emptyTrash(ctx context.Context, disk string) error {
 	if _, _, _, ours := ownerOf(disk); !ours && !strings.HasPrefix(disk, readMark) {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (d *Driver) clones(ctx context.Context, disk, name string) ([]string, error
 	for _, c := range all {
 		verb := d.sweep
 		if c.Trash {
-			verb = d.empty
+			verb = d.emptyTrash
 		}
 		if err := verb(ctx, c.Image); err != nil && !command.Is(err, syscall.EBUSY) && !command.Is(err, syscall.ENOENT) {
 			return nil, err

@@ -35,7 +35,7 @@ func (d *Driver) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volu
 		return sds.Volume{}, err
 	}
 	if s.made != nil {
-		if err := v.Same(d.said(v.ID, s)); err != nil {
+		if err := v.Same(d.describe(v.ID, s)); err != nil {
 			return sds.Volume{}, err
 		}
 		return d.volume(ctx, v.ID, s)
@@ -57,13 +57,13 @@ func (d *Driver) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vo
 	case s.made == nil:
 		return d.publish(ctx, v, create)
 	}
-	if anew, err := v.Anew(d.said(v.ID, s)); err != nil || !anew {
+	if anew, err := v.Anew(d.describe(v.ID, s)); err != nil || !anew {
 		if err != nil {
 			return sds.Volume{}, err
 		}
 		return d.volume(ctx, v.ID, s)
 	}
-	if err := errors.Join(d.closed(ctx, v.ID, s), d.bare(ctx, v.ID, s)); err != nil {
+	if err := errors.Join(d.closed(ctx, v.ID, s), d.checkNoSnapshots(ctx, v.ID, s)); err != nil {
 		return sds.Volume{}, err
 	}
 	return d.publish(ctx, v, recreate)
@@ -92,7 +92,7 @@ func (d *Driver) publish(ctx context.Context, v sds.VolumeCreate, do verb) (sds.
 	if s.made == nil {
 		return sds.Volume{}, volumes.notFound(string(v.ID)) // deleted already
 	}
-	if err := v.Same(d.said(v.ID, s)); err != nil {
+	if err := v.Same(d.describe(v.ID, s)); err != nil {
 		return sds.Volume{}, err
 	}
 	if len(s.past) > 0 {
@@ -113,7 +113,7 @@ func (d *Driver) discard(ctx context.Context, k kind, id, disk string) {
 	if err != nil || s.names(disk) {
 		return
 	}
-	_, _ = d.bury(ctx, k, id, s)
+	_, _ = d.removeUnneeded(ctx, k, id, s)
 }
 
 const clearTime = time.Minute
@@ -131,8 +131,9 @@ func (d *Driver) clear(ctx context.Context, disks []string) {
 	}
 }
 
-// said returns the volume as described by its log, without querying its disk.
-func (d *Driver) said(id api.VolumeID, s state) sds.Volume {
+// describe returns the volume as described by its log, without querying its
+// disk.
+func (d *Driver) describe(id api.VolumeID, s state) sds.Volume {
 	m := s.made
 	return sds.Volume{
 		ID: id, Image: m.Image, Snapshot: sds.SnapshotRef{Volume: m.FromVolume, ID: m.Snapshot},
@@ -165,7 +166,7 @@ func (d *Driver) volume(ctx context.Context, id api.VolumeID, s state) (sds.Volu
 }
 
 func (d *Driver) sized(id api.VolumeID, s state, u usage) sds.Volume {
-	v := d.said(id, s)
+	v := d.describe(id, s)
 	v.SizeBytes = u.bytes - s.made.LUKSBytes
 	v.AllocatedBytes = max(u.allocated, 4096) // at least its header
 	return v
@@ -283,7 +284,7 @@ func (d *Driver) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64,
 		}
 		return v, err
 	}
-	if err := errors.Join(d.checkKey(ctx, id, s, a, ""), d.unread(ctx, id, s)); err != nil {
+	if err := errors.Join(d.checkKey(ctx, id, s, a, ""), d.checkNotRead(ctx, id, s)); err != nil {
 		return sds.Volume{}, err
 	}
 	return d.grow(ctx, id, s, v, want, a.Live)
@@ -328,14 +329,14 @@ func (d *Driver) DeleteVolume(ctx context.Context, id api.VolumeID) error {
 		return err
 	}
 	if s.made != nil {
-		if err := errors.Join(d.bare(ctx, id, s), d.closed(ctx, id, s)); err != nil {
+		if err := errors.Join(d.checkNoSnapshots(ctx, id, s), d.closed(ctx, id, s)); err != nil {
 			return err
 		}
 		if s, err = d.remove(ctx, volumes, string(id)); err != nil || s.made != nil {
 			return err // it was created again
 		}
 	}
-	_, err = d.bury(ctx, volumes, string(id), s)
+	_, err = d.removeUnneeded(ctx, volumes, string(id), s)
 	return err
 }
 
@@ -351,8 +352,9 @@ func (d *Driver) closed(ctx context.Context, id api.VolumeID, s state) error {
 	return err
 }
 
-// bare returns in_use while the volume has snapshots or is open for reading.
-func (d *Driver) bare(ctx context.Context, id api.VolumeID, s state) error {
+// checkNoSnapshots returns in_use while the volume has snapshots or is open
+// for reading.
+func (d *Driver) checkNoSnapshots(ctx context.Context, id api.VolumeID, s state) error {
 	snaps, err := d.snaps(ctx, s.made.Disk)
 	if command.Is(err, syscall.ENOENT) {
 		return nil

@@ -82,14 +82,14 @@ func testLiveInUse(t *testing.T, b Bench) {
 	}
 }
 
-// unruly is a machine whose disk operations fail, before or after they are
-// done.
-type unruly struct {
+// failingMachine is a machine whose disk operations fail, before or after they
+// are done.
+type failingMachine struct {
 	Machine
 	before, after error
 }
 
-func (u *unruly) Overlay(ctx context.Context, path string) error {
+func (u *failingMachine) Overlay(ctx context.Context, path string) error {
 	if u.before != nil {
 		return u.before
 	}
@@ -105,7 +105,7 @@ func testLiveFails(t *testing.T, b Bench) {
 	}
 	ctx, d := t.Context(), b.Driver
 	broken := errors.New("no answer from the machine")
-	for id, u := range map[api.VolumeID]unruly{"vol-1": {before: broken}, "vol-2": {after: broken}} {
+	for id, u := range map[api.VolumeID]failingMachine{"vol-1": {before: broken}, "vol-2": {after: broken}} {
 		c := blank(t, b, id)
 		c.paint(0, 0x11)
 		m := c.start()

@@ -82,7 +82,7 @@ func testRecreate(t *testing.T, d sds.Driver) {
 			if err != nil || v.SizeBytes != 2*mib || v.Epoch != epoch || v.Image != "img-1" {
 				t.Errorf("RecreateVolume = %+v, %v, want %d bytes, epoch %d and image img-1", v, err, 2*mib, epoch)
 			}
-			if got, err := d.Volume(ctx, "vol-1"); err != nil || got.Epoch != epoch || place(got.Source) != place(v.Source) {
+			if got, err := d.Volume(ctx, "vol-1"); err != nil || got.Epoch != epoch || location(got.Source) != location(v.Source) {
 				t.Errorf("Volume after RecreateVolume = %+v, %v, want epoch %d and the new source", got, err, epoch)
 			}
 		}

@@ -108,7 +108,7 @@ func (q QEMU) Start(t *testing.T, v sds.Volume, key *sds.Encryption) Machine {
 	if err := d.Do(ctx, "blockdev-add", m.named(q.blockDev(v.Source, false)), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.show(m.nodes[v.Source.Path]); err != nil {
+	if err := m.exportNBD(m.nodes[v.Source.Path]); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -132,8 +132,8 @@ func (m *machine) named(node map[string]any) map[string]any {
 	return node
 }
 
-// show exports the disk over NBD, for writes of this test.
-func (m *machine) show(node string) error {
+// exportNBD exports the disk over NBD, for writes of this test.
+func (m *machine) exportNBD(node string) error {
 	sock := m.t.TempDir() + "/nbd"
 	m.sock = sock
 	if err := m.d.Do(m.ctx, "nbd-server-start", map[string]any{"addr": map[string]any{"type": "unix", "data": map[string]any{"path": sock}}}, nil); err != nil {

@@ -75,8 +75,8 @@ func Raw(size int) []byte {
 	return b
 }
 
-// place returns the location of a disk, in a file or a cluster.
-func place(s sds.Source) string {
+// location returns the location of a disk, in a file or a cluster.
+func location(s sds.Source) string {
 	if s.RBD != nil {
 		return s.RBD.Pool + "/" + s.RBD.Image
 	}
@@ -202,11 +202,11 @@ func testVolumes(t *testing.T, d sds.Driver) {
 		if err != nil {
 			t.Fatalf("CreateVolume %s: %v", c.create.ID, err)
 		}
-		if v.ID != c.create.ID || v.Image != c.create.Image || v.SizeBytes != c.size || place(v.Source) == "" || v.Source.Format == "" || v.AllocatedBytes <= 0 {
+		if v.ID != c.create.ID || v.Image != c.create.Image || v.SizeBytes != c.size || location(v.Source) == "" || v.Source.Format == "" || v.AllocatedBytes <= 0 {
 			t.Errorf("CreateVolume of %+v = %+v, want %d bytes and a source", c.create, v, c.size)
 		}
 		again, err := d.CreateVolume(ctx, c.create)
-		if err != nil || place(again.Source) != place(v.Source) || again.SizeBytes != v.SizeBytes {
+		if err != nil || location(again.Source) != location(v.Source) || again.SizeBytes != v.SizeBytes {
 			t.Errorf("second CreateVolume = %+v, %v, want %+v", again, err, v)
 		}
 	}

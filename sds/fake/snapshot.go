@@ -42,7 +42,7 @@ func (s *Store) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds.
 	if err != nil {
 		return sds.Snapshot{}, err
 	}
-	if err := v.opens(a); err != nil {
+	if err := v.checkKey(a); err != nil {
 		return sds.Snapshot{}, err
 	}
 	snap, err := v.snapshot(c.ID)
@@ -136,7 +136,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 	if err != nil {
 		return nil // it does not exist
 	}
-	if err := of.opens(a); err != nil {
+	if err := of.checkKey(a); err != nil {
 		return err
 	}
 	for _, other := range s.volumes {
@@ -169,7 +169,7 @@ func (s *Store) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snaps
 		err = sds.NotReady(snap.Snapshot)
 	}
 	if err == nil {
-		err = of.opens(a)
+		err = of.checkKey(a)
 	}
 	if err == nil {
 		err = s.idle(of)

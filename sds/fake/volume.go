@@ -119,7 +119,7 @@ func (p *pool) base(v sds.VolumeCreate, made *volume) (bytes int64, err error) {
 		case !snap.Ready:
 			return 0, sds.NotReady(snap.Snapshot)
 		}
-		if err := of.opens(sds.Access{Encryption: v.Encryption}); err != nil {
+		if err := of.checkKey(sds.Access{Encryption: v.Encryption}); err != nil {
 			return 0, err
 		}
 		made.content = maps.Clone(snap.content)
@@ -199,7 +199,7 @@ func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64, 
 	}
 	size, err := s.limits.VolumeBytes(bytes, 0)
 	if err == nil {
-		err = v.opens(a)
+		err = v.checkKey(a)
 	}
 	switch {
 	case err != nil:
@@ -220,8 +220,8 @@ func (s *Store) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64, 
 	return v.Volume, nil
 }
 
-// opens returns an error if the key is not the volume's.
-func (v *volume) opens(a sds.Access) error {
+// checkKey returns an error if the key is not the volume's.
+func (v *volume) checkKey(a sds.Access) error {
 	if err := a.CheckKey(v.ID, v.key != ""); err != nil {
 		return err
 	}

@@ -47,9 +47,9 @@ func (s *Store) meta(id api.VolumeID) (*volumeMeta, error) {
 	return &m, nil
 }
 
-// keep writes a volume's changed metadata, and removes the files that it does
-// not name any more.
-func (s *Store) keep(id api.VolumeID, m *volumeMeta) error {
+// saveMeta writes a volume's changed metadata, and removes the files that it
+// does not name any more.
+func (s *Store) saveMeta(id api.VolumeID, m *volumeMeta) error {
 	m.Version = volumeVersion
 	if err := s.replaceMeta(volumes, string(id), m); err != nil {
 		return explain(err)
@@ -170,8 +170,8 @@ func imageName(src sds.Source, readOnly bool) (string, error) {
 	return "json:" + string(raw), err
 }
 
-// opens returns an error for a key that does not open the layer.
-func (s *Store) opens(ctx context.Context, id api.VolumeID, m *volumeMeta, file string, a sds.Access) error {
+// checkKey returns an error for a key that does not open the layer.
+func (s *Store) checkKey(ctx context.Context, id api.VolumeID, m *volumeMeta, file string, a sds.Access) error {
 	if err := a.CheckKey(id, m.Encrypted); err != nil || !m.Encrypted {
 		return err
 	}

@@ -130,7 +130,7 @@ func TestCrowd(t *testing.T) {
 		i := rand.IntN(len(running))
 		p := running[i]
 		if rand.IntN(5) > 0 { // otherwise while it starts
-			p.words(t, 1+rand.IntN(4)) // of operations
+			p.awaitLines(t, 1+rand.IntN(4)) // of operations
 		}
 		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond) // to be at any point of the next
 		if round%3 == 0 {
@@ -174,8 +174,8 @@ func startMember(t *testing.T, dir, node string) *process {
 	return p
 }
 
-// words waits until the process has printed n more lines.
-func (p *process) words(t *testing.T, n int) {
+// awaitLines waits until the process has printed n more lines.
+func (p *process) awaitLines(t *testing.T, n int) {
 	t.Helper()
 	for len(p.line) > 0 {
 		<-p.line // earlier lines

@@ -28,12 +28,12 @@ func (s *Store) ImportImage(ctx context.Context, in sds.ImageImport) (sds.Image,
 	if err := in.Validate(); err != nil {
 		return sds.Image{}, err
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.checkPool(ctx); err != nil {
 		return sds.Image{}, err
 	}
 	// There is no lock between nodes for the duration of an import: of two nodes
 	// that import the same image, the slower discards its copy.
-	unlock, err := s.locks.Lock(ctx, images+"/"+string(in.ID), here)
+	unlock, err := s.locks.Lock(ctx, images+"/"+string(in.ID), lockLocal)
 	if err != nil {
 		return sds.Image{}, err
 	}
@@ -75,7 +75,7 @@ func (s *Store) image(id api.ImageID) (sds.Image, error) {
 
 // Image implements sds.Driver.
 func (s *Store) Image(ctx context.Context, id api.ImageID) (sds.Image, error) {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(id))); err != nil {
 		return sds.Image{}, err
 	}
 	return s.image(id)
@@ -83,7 +83,7 @@ func (s *Store) Image(ctx context.Context, id api.ImageID) (sds.Image, error) {
 
 // Images implements sds.Driver.
 func (s *Store) Images(ctx context.Context) ([]sds.Image, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.checkPool(ctx); err != nil {
 		return nil, err
 	}
 	ids, err := s.ids(images)
@@ -105,10 +105,10 @@ func (s *Store) Images(ctx context.Context) ([]sds.Image, error) {
 
 // DeleteImage implements sds.Driver.
 func (s *Store) DeleteImage(ctx context.Context, id api.ImageID) error {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(id))); err != nil {
 		return err
 	}
-	unlock, err := s.locks.Lock(ctx, images+"/"+string(id), alone)
+	unlock, err := s.locks.Lock(ctx, images+"/"+string(id), lockExclusive)
 	if err != nil {
 		return err
 	}

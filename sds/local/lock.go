@@ -29,17 +29,18 @@ type locker struct {
 	patience time.Duration
 }
 
-// reach is the kind of a lock.
-type reach int
+// lockMode is the kind of a lock.
+type lockMode int
 
 const (
-	// here locks only between this process's goroutines, for what needs no lock
-	// between nodes.
-	here reach = iota
-	// among locks shared with other holders of the same kind, on other nodes.
-	among
-	// alone locks exclusively between all nodes.
-	alone
+	// lockLocal locks only between this process's goroutines, for what needs no
+	// lock between nodes.
+	lockLocal lockMode = iota
+	// lockShared locks shared with other holders of the same kind, on other
+	// nodes.
+	lockShared
+	// lockExclusive locks exclusively between all nodes.
+	lockExclusive
 )
 
 const (
@@ -49,13 +50,13 @@ const (
 
 // Lock waits for key until ctx ends, and for other nodes at most for its
 // patience; unlock must be called once.
-func (l *locker) Lock(ctx context.Context, key string, how reach) (unlock func(), err error) {
+func (l *locker) Lock(ctx context.Context, key string, how lockMode) (unlock func(), err error) {
 	free, err := l.keyed.Lock(ctx, key)
-	if err != nil || l.file == "" || how == here {
+	if err != nil || l.file == "" || how == lockLocal {
 		return free, err
 	}
 	kind := int16(unix.F_WRLCK)
-	if how == among {
+	if how == lockShared {
 		kind = unix.F_RDLCK
 	}
 	// Open the file for each lock: locks of one open file description do not

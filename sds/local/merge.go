@@ -14,9 +14,9 @@ import (
 	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
 
-// tidy merges the layers that no snapshot names any more with the layers above
-// them, where that is possible now. The others are left for the next call:
-// they only take up space.
+// mergeLayers merges the layers that no snapshot names any more with the
+// layers above them, where that is possible now. The others are left for the
+// next call: they only take up space.
 //
 // A merge writes the child's content, which is usually smaller, into the layer
 // below it. The child has the same content before, during and after the merge.
@@ -33,7 +33,7 @@ import (
 //	the child is the layer that a machine writes to: later. The machine would
 //	  switch to the lower file, and after a crash it would be unknown which one
 //	  counts
-func (s *Store) tidy(ctx context.Context, id api.VolumeID, m *volumeMeta, a sds.Access) error {
+func (s *Store) mergeLayers(ctx context.Context, id api.VolumeID, m *volumeMeta, a sds.Access) error {
 	for progress := true; progress; {
 		progress = false
 		for _, g := range m.mergeable() {
@@ -110,7 +110,7 @@ func (s *Store) mergeAside(ctx context.Context, id api.VolumeID, m *volumeMeta, 
 	for _, file := range []string{child, into} {
 		// A machine that has them open on another node may lose them when their
 		// names are replaced (NFS).
-		free, ok, err := seize(file)
+		free, ok, err := lockDisk(file)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -120,7 +120,7 @@ func (s *Store) mergeAside(ctx context.Context, id api.VolumeID, m *volumeMeta, 
 		return false, err
 	}
 	m.mergedUp(g)
-	return true, s.keep(id, m)
+	return true, s.saveMeta(id, m)
 }
 
 // fits reports whether copies of the files fit into the pool.
@@ -183,7 +183,7 @@ func (s *Store) mergeOffline(ctx context.Context, id api.VolumeID, m *volumeMeta
 	// After a crash the following is repeated from the start, until the rename is
 	// done.
 	m.Merging = &g
-	if err := s.keep(id, m); err != nil {
+	if err := s.saveMeta(id, m); err != nil {
 		return err
 	}
 	if _, err := qemuimg.Own(ctx, secrets(a.Encryption), "commit", "-q", "-d", name); err != nil {
@@ -200,7 +200,7 @@ func (s *Store) mergeOffline(ctx context.Context, id api.VolumeID, m *volumeMeta
 		return err
 	}
 	m.mergedUp(g)
-	return s.keep(id, m)
+	return s.saveMeta(id, m)
 }
 
 // clonedThrough reports whether a clone reads the layer. Clones of layers
@@ -235,5 +235,5 @@ func (s *Store) mergeLive(ctx context.Context, id api.VolumeID, m *volumeMeta, g
 		return false, err
 	}
 	m.mergedDown(g)
-	return true, s.keep(id, m)
+	return true, s.saveMeta(id, m)
 }

@@ -172,10 +172,10 @@ func busy(disk string) (bool, error) {
 	return lk.Type != unix.F_UNLCK, nil
 }
 
-// seize locks a disk briefly, in the same way as a QEMU that writes to it:
+// lockDisk locks a disk briefly, in the same way as a QEMU that writes to it:
 // until free is called QEMU cannot open it. It returns false if QEMU has it
 // open.
-func seize(disk string) (free func(), ok bool, err error) {
+func lockDisk(disk string) (free func(), ok bool, err error) {
 	f, err := os.OpenFile(disk, os.O_RDWR, 0)
 	if err != nil {
 		return nil, false, err

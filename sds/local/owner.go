@@ -54,13 +54,13 @@ func (s *Store) ReleaseVolume(ctx context.Context, id api.VolumeID, o sds.Owner)
 }
 
 func (s *Store) changeOwner(ctx context.Context, id api.VolumeID, o sds.Owner, decide func(*sds.Claim) (write, release bool, err error)) error {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id)), o.Validate()); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(id)), o.Validate()); err != nil {
 		return err
 	}
 	if s.pool == "" {
 		return nil
 	}
-	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), here)
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), lockLocal)
 	if err != nil {
 		return err
 	}
@@ -87,10 +87,10 @@ func (s *Store) changeOwner(ctx context.Context, id api.VolumeID, o sds.Owner, d
 		_, err = o.Decide(id, have)
 		return err
 	}
-	return restless(id)
+	return unstable(id)
 }
 
-func restless(id api.VolumeID) error {
+func unstable(id api.VolumeID) error {
 	return api.Errorf(api.CodeUnavailable, "the owner of volume %s keeps changing", id).WithHint("try again")
 }
 
@@ -173,7 +173,7 @@ func (s *Store) claim(id api.VolumeID) (*sds.Claim, error) {
 		}
 		return &sds.Claim{Owner: sds.Owner{Node: m.Node, Epoch: epoch}, Released: m.Released}, nil
 	}
-	return nil, restless(id)
+	return nil, unstable(id)
 }
 
 // ownerName returns the file name of an epoch: with twenty digits the names
@@ -196,7 +196,7 @@ func claimEpochs(dir string) ([]int64, error) {
 
 // Owner implements sds.Driver.
 func (s *Store) Owner(ctx context.Context, id api.VolumeID) (sds.Owner, error) {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil || s.pool == "" {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(id))); err != nil || s.pool == "" {
 		return sds.Owner{}, err
 	}
 	c, err := s.freshClaim(id)

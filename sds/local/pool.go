@@ -40,7 +40,7 @@ func openPool(opt Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := lookAt(opt.Dir, known); err != nil {
+	if err := checkMarker(opt.Dir, known); err != nil {
 		return "", err
 	}
 	for range 3 { // another node may be creating it at the same time
@@ -69,26 +69,27 @@ func openPool(opt Options) (string, error) {
 	return "", api.Errorf(api.CodeUnavailable, "the storage pool in %s is not stable: it keeps appearing and disappearing", opt.Dir)
 }
 
-// lookAt returns an error if the directory does not contain the known pool.
-func lookAt(dir, known string) error {
+// checkMarker returns an error if the directory does not contain the known
+// pool.
+func checkMarker(dir, known string) error {
 	id, err := readMarker(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && known == "":
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-			return away(dir, "the directory does not exist", err)
+			return unavailable(dir, "the directory does not exist", err)
 		}
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return away(dir, "it does not contain pool "+known, nil)
+		return unavailable(dir, "it does not contain pool "+known, nil)
 	case err != nil:
-		return away(dir, "it is not readable", err)
+		return unavailable(dir, "it is not readable", err)
 	case known != "" && id != known:
-		return away(dir, "it contains pool "+id+", want "+known, nil)
+		return unavailable(dir, "it contains pool "+id+", want "+known, nil)
 	}
 	return nil
 }
 
-func away(dir, why string, cause error) error {
+func unavailable(dir, why string, cause error) error {
 	e := api.Errorf(api.CodeUnavailable, "the shared storage pool in %s is not available: %s", dir, why).
 		WithHint("check that the directory is mounted on this node")
 	if cause == nil {
@@ -163,35 +164,35 @@ func remember(file, known, id string) error {
 // PoolID implements sds.Driver.
 func (s *Store) PoolID() string { return s.pool }
 
-// begin starts every method: the pool must be present. A call to a server that
-// does not respond blocks regardless of contexts: one goroutine makes the call
-// for all, and they wait for a limited time only.
-func (s *Store) begin(ctx context.Context) error {
+// checkPool starts every method: the pool must be present. A call to a server
+// that does not respond blocks regardless of contexts: one goroutine makes the
+// call for all, and they wait for a limited time only.
+func (s *Store) checkPool(ctx context.Context) error {
 	if err := ctx.Err(); err != nil || s.pool == "" && s.opt.Present == nil {
 		return err
 	}
 	if s.pool == "" {
-		return s.probe.ask(ctx, s.opt.Present)
+		return s.probe.run(ctx, s.opt.Present)
 	}
-	return s.probe.ask(ctx, func() error { return lookAt(s.opt.Dir, s.pool) })
+	return s.probe.run(ctx, func() error { return checkMarker(s.opt.Dir, s.pool) })
 }
 
 // probe runs one check at a time. The zero value is ready to use.
 type probe struct {
 	mu  sync.Mutex
-	now *look // nil: none in progress
+	now *check // nil: none in progress
 }
 
-type look struct {
+type check struct {
 	done chan struct{}
 	err  error // valid when done is closed
 }
 
-func (p *probe) ask(ctx context.Context, at func() error) error {
+func (p *probe) run(ctx context.Context, at func() error) error {
 	p.mu.Lock()
 	l := p.now
 	if l == nil {
-		l = &look{done: make(chan struct{})}
+		l = &check{done: make(chan struct{})}
 		p.now = l
 		go func() {
 			l.err = at()
@@ -215,8 +216,9 @@ func (p *probe) ask(ctx context.Context, at func() error) error {
 	}
 }
 
-// gone reports whether err is one of a file system that is not available.
-func gone(err error) bool {
+// isUnavailable reports whether err is one of a file system that is not
+// available.
+func isUnavailable(err error) bool {
 	var network *net.OpError // from an image's source, not the file system
 	if errors.As(err, &network) {
 		return false

@@ -16,10 +16,10 @@ func (s *Store) OpenForReading(ctx context.Context, v api.VolumeID, id api.Snaps
 	if id != "" {
 		err = sds.CheckID(string(id))
 	}
-	if err = errors.Join(err, s.begin(ctx), sds.CheckID(string(v))); err != nil {
+	if err = errors.Join(err, s.checkPool(ctx), sds.CheckID(string(v))); err != nil {
 		return r, err
 	}
-	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(v), here)
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(v), lockLocal)
 	if err != nil {
 		return r, err
 	}
@@ -115,7 +115,7 @@ func (s *Store) madeFrom(ref sds.SnapshotRef) (refs []sds.SnapshotRef, err error
 
 // Movable implements sds.Driver.
 func (s *Store) Movable(ctx context.Context, id api.VolumeID) error {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(id))); err != nil {
 		return err
 	}
 	m, err := s.meta(id)

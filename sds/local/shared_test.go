@@ -108,7 +108,7 @@ func TestLockBetweenHosts(t *testing.T) {
 	if _, err := a.CreateVolume(t.Context(), sds.VolumeCreate{ID: "vol-1", SizeBytes: mib}); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := a.locks.Lock(t.Context(), volumes+"/vol-1", alone)
+	unlock, err := a.locks.Lock(t.Context(), volumes+"/vol-1", lockExclusive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,12 +131,12 @@ func TestLockBetweenHosts(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("DeleteVolume after the lock was released: %v", err)
 	}
-	one, err := a.locks.Lock(t.Context(), images+"/img-1", among)
+	one, err := a.locks.Lock(t.Context(), images+"/img-1", lockShared)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer one()
-	two, err := b.locks.Lock(t.Context(), images+"/img-1", among)
+	two, err := b.locks.Lock(t.Context(), images+"/img-1", lockShared)
 	if err != nil {
 		t.Fatalf("second shared lock: %v", err)
 	}

@@ -24,10 +24,10 @@ func (s *snapshotMeta) public(v api.VolumeID) sds.Snapshot {
 // change runs do with the volume's lock, after settling what a machine's end
 // has left.
 func (s *Store) change(ctx context.Context, id api.VolumeID, do func(m *volumeMeta) error) error {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(id))); err != nil {
 		return err
 	}
-	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), alone)
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), lockExclusive)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *Store) beginSnapshot(ctx context.Context, c sds.SnapshotCreate, m *volu
 		return err
 	}
 	top := m.Disk
-	if err := s.opens(ctx, c.Volume, m, top, a); err != nil {
+	if err := s.checkKey(ctx, c.Volume, m, top, a); err != nil {
 		return err
 	}
 	used, err := busy(s.file(c.Volume, top))
@@ -101,7 +101,7 @@ func (s *Store) beginSnapshot(ctx context.Context, c sds.SnapshotCreate, m *volu
 	m.Snapshots = append(m.Snapshots, snapshotMeta{
 		ID: c.ID, File: top, SizeBytes: size, CreatedAt: time.Now().UTC(), Making: a.Live != nil,
 	})
-	return s.keep(c.Volume, m)
+	return s.saveMeta(c.Volume, m)
 }
 
 // addLayer creates an empty layer above another; it does not write the
@@ -109,7 +109,7 @@ func (s *Store) beginSnapshot(ctx context.Context, c sds.SnapshotCreate, m *volu
 func (s *Store) addLayer(ctx context.Context, id api.VolumeID, m *volumeMeta, below string, bytes int64, a sds.Access) (string, error) {
 	_, deep, err := s.source(id, m, below)
 	if err == nil && deep >= s.opt.MaxLayers {
-		if err = s.tidy(ctx, id, m, a); err == nil {
+		if err = s.mergeLayers(ctx, id, m, a); err == nil {
 			_, deep, err = s.source(id, m, below)
 		}
 	}
@@ -172,12 +172,12 @@ func (s *Store) finishSnapshot(ctx context.Context, id api.VolumeID, m *volumeMe
 		}
 	}
 	snap.Making = false
-	return s.keep(id, m)
+	return s.saveMeta(id, m)
 }
 
 // Snapshot implements sds.Driver.
 func (s *Store) Snapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID) (sds.Snapshot, error) {
-	if err := errors.Join(s.begin(ctx), sds.SnapshotRef{Volume: v, ID: id}.Validate()); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.SnapshotRef{Volume: v, ID: id}.Validate()); err != nil {
 		return sds.Snapshot{}, err
 	}
 	m, err := s.meta(v)
@@ -192,7 +192,7 @@ func (s *Store) Snapshot(ctx context.Context, v api.VolumeID, id api.SnapshotID)
 
 // Snapshots implements sds.Driver.
 func (s *Store) Snapshots(ctx context.Context, v api.VolumeID) ([]sds.Snapshot, error) {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(v))); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(v))); err != nil {
 		return nil, err
 	}
 	m, err := s.meta(v)
@@ -224,7 +224,7 @@ func (s *Store) DeleteSnapshot(ctx context.Context, v api.VolumeID, id api.Snaps
 		if err := s.dropSnapshot(ctx, ref, m, a); err != nil {
 			return err
 		}
-		return s.tidy(ctx, v, m, a)
+		return s.mergeLayers(ctx, v, m, a)
 	})
 	if api.CodeOf(err) == api.CodeNotFound {
 		return nil
@@ -252,7 +252,7 @@ func (s *Store) dropSnapshot(ctx context.Context, ref sds.SnapshotRef, m *volume
 	}
 	m.Snapshots = slices.DeleteFunc(m.Snapshots, func(one snapshotMeta) bool { return one.ID == ref.ID })
 	m.prune()
-	return s.keep(ref.Volume, m)
+	return s.saveMeta(ref.Volume, m)
 }
 
 // cloneOf returns a volume that reads from the snapshot; empty: none. The
@@ -303,7 +303,7 @@ func (s *Store) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snaps
 		if snap == nil {
 			return sds.SnapshotNotFound(v, id)
 		}
-		if err := s.opens(ctx, v, m, snap.File, a); err != nil {
+		if err := s.checkKey(ctx, v, m, snap.File, a); err != nil {
 			return err
 		}
 		file, err := s.addLayer(ctx, v, m, snap.File, have.SizeBytes, a)
@@ -312,7 +312,7 @@ func (s *Store) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snaps
 		}
 		m.Disk, m.Rollbacks = file, count
 		m.prune()
-		if err := s.keep(v, m); err != nil {
+		if err := s.saveMeta(v, m); err != nil {
 			return err
 		}
 		made, err = s.volume(v)

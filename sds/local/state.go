@@ -27,14 +27,14 @@ func stateName(epoch int64) string { return fmt.Sprintf("%s%020d", statePrefix, 
 
 // KeepState implements sds.StateKeeper.
 func (s *Store) KeepState(ctx context.Context, id api.VolumeID, epoch int64, state []byte) error {
-	if err := errors.Join(s.begin(ctx), sds.CheckState(id, epoch, state)); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckState(id, epoch, state)); err != nil {
 		return err
 	}
 	dir := s.path(volumes, string(id))
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return notFound("volume", string(id))
 	}
-	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), here)
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), lockLocal)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *Store) KeepState(ctx context.Context, id api.VolumeID, epoch int64, sta
 
 // KeptState implements sds.StateKeeper.
 func (s *Store) KeptState(ctx context.Context, id api.VolumeID) (state []byte, epoch int64, err error) {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(id))); err != nil {
 		return nil, 0, err
 	}
 	if s.pool != "" { // read the latest state from the server, and not from the cache
@@ -79,7 +79,7 @@ func (s *Store) KeptState(ctx context.Context, id api.VolumeID) (state []byte, e
 		}
 		return state, epoch, explain(err)
 	}
-	return nil, 0, restless(id)
+	return nil, 0, unstable(id)
 }
 
 func readState(path string) ([]byte, error) {

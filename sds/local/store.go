@@ -122,9 +122,9 @@ func Open(opt Options) (*Store, error) {
 			return nil, explain(err)
 		}
 	}
-	take := s.takeDir
+	take := s.lockDir
 	if opt.Shared {
-		take = s.takeSession
+		take = s.startSession
 	}
 	if err := take(); err != nil {
 		return nil, explain(err)
@@ -144,13 +144,13 @@ func Open(opt Options) (*Store, error) {
 	return s, nil
 }
 
-// takeDir locks the whole directory for this process.
-func (s *Store) takeDir() error {
+// lockDir locks the whole directory for this process.
+func (s *Store) lockDir() error {
 	f, err := os.OpenFile(filepath.Join(s.opt.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	if err := take(f); err != nil {
+	if err := lockFile(f); err != nil {
 		_ = f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return api.Errorf(api.CodeInUse, "the store in %s is open in another process", s.opt.Dir)
@@ -166,10 +166,10 @@ func (s *Store) takeDir() error {
 	return locks.Close()
 }
 
-// take locks f, and waits briefly for it: if the previous process was killed
-// while it was starting a program, its child holds the lock until it executes
-// that program.
-func take(f *os.File) error {
+// lockFile locks f, and waits briefly for it: if the previous process was
+// killed while it was starting a program, its child holds the lock until it
+// executes that program.
+func lockFile(f *os.File) error {
 	for until := time.Now().Add(openWait); ; time.Sleep(20 * time.Millisecond) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(until) {
@@ -201,7 +201,7 @@ func (s *Store) Capabilities() sds.Capabilities {
 
 // Space implements sds.Driver. The reserve counts as used.
 func (s *Store) Space(ctx context.Context) (sds.Space, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.checkPool(ctx); err != nil {
 		return sds.Space{}, err
 	}
 	var st unix.Statfs_t
@@ -242,7 +242,7 @@ func explain(err error) error {
 	case errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP):
 		return errors.Join(api.Errorf(api.CodeUnavailable, "the file system of the storage does not support file locks").
 			WithHint("mount it with locking: NFS version 4, without nolock and local_lock"), err)
-	case gone(err):
+	case isUnavailable(err):
 		return errors.Join(api.Errorf(api.CodeUnavailable, "input or output on the storage failed").
 			WithHint("check its server, its mount and its disks"), err)
 	}

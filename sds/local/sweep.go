@@ -18,10 +18,10 @@ import (
 // server.
 const leftoverAge = 10 * time.Minute
 
-// takeSession makes this process known to the others as alive: names of its
+// startSession makes this process known to the others as alive: names of its
 // temporary directories contain its session, whose lock it holds until it
 // ends.
-func (s *Store) takeSession() error {
+func (s *Store) startSession() error {
 	f, err := os.OpenFile(s.locks.file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Store) renewSession() error {
 		return nil
 	}
 	old := s.lock
-	if err := s.takeSession(); err != nil {
+	if err := s.startSession(); err != nil {
 		return explain(err)
 	}
 	return old.Close()
@@ -133,7 +133,7 @@ func (s *Store) sweeper(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, sub := range []string{images, volumes} {
-			if s.begin(ctx) == nil {
+			if s.checkPool(ctx) == nil {
 				_ = s.sweep(ctx, sub) // the rest is swept the next time
 			}
 		}

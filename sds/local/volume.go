@@ -21,10 +21,10 @@ import (
 
 // CreateVolume implements sds.Driver.
 func (s *Store) CreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
-	if err := errors.Join(v.Validate(), s.begin(ctx)); err != nil {
+	if err := errors.Join(v.Validate(), s.checkPool(ctx)); err != nil {
 		return sds.Volume{}, err
 	}
-	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(v.ID), here)
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(v.ID), lockLocal)
 	if err != nil {
 		return sds.Volume{}, err
 	}
@@ -65,7 +65,7 @@ func (s *Store) withDisk(ctx context.Context, v sds.VolumeCreate, m *volumeMeta,
 		m.From = &snapshotRef{v.Snapshot.Volume, v.Snapshot.ID}
 	}
 	for _, key := range reads(v) {
-		unlock, err := s.locks.Lock(ctx, key, among)
+		unlock, err := s.locks.Lock(ctx, key, lockShared)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (s *Store) base(ctx context.Context, v sds.VolumeCreate, m *volumeMeta) (fr
 	}
 	of, snap, err := s.snapshotOf(v.Snapshot)
 	if err == nil {
-		err = s.opens(ctx, v.Snapshot.Volume, of, snap.File, sds.Access{Encryption: v.Encryption})
+		err = s.checkKey(ctx, v.Snapshot.Volume, of, snap.File, sds.Access{Encryption: v.Encryption})
 	}
 	if err != nil {
 		return nil, 0, err
@@ -151,10 +151,10 @@ func (s *Store) full(ctx context.Context, err error) error {
 // RecreateVolume implements sds.Driver. The new disk gets its own name; the
 // volume is the new one from the moment that its metadata names it.
 func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Volume, error) {
-	if err := errors.Join(v.Validate(), s.begin(ctx)); err != nil {
+	if err := errors.Join(v.Validate(), s.checkPool(ctx)); err != nil {
 		return sds.Volume{}, err
 	}
-	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(v.ID), alone)
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(v.ID), lockExclusive)
 	if err != nil {
 		return sds.Volume{}, err
 	}
@@ -189,7 +189,7 @@ func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vol
 			_ = os.Remove(disk)
 			return err
 		}
-		return s.keep(v.ID, m)
+		return s.saveMeta(v.ID, m)
 	})
 	if err != nil {
 		return sds.Volume{}, explain(err)
@@ -242,7 +242,7 @@ func (s *Store) readVolume(id api.VolumeID) (sds.Volume, error) {
 
 // Volume implements sds.Driver.
 func (s *Store) Volume(ctx context.Context, id api.VolumeID) (sds.Volume, error) {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(id))); err != nil {
 		return sds.Volume{}, err
 	}
 	v, err := s.volume(id)
@@ -251,7 +251,7 @@ func (s *Store) Volume(ctx context.Context, id api.VolumeID) (sds.Volume, error)
 
 // Volumes implements sds.Driver.
 func (s *Store) Volumes(ctx context.Context) ([]sds.Volume, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.checkPool(ctx); err != nil {
 		return nil, err
 	}
 	now, err := s.clock(volumes)
@@ -335,10 +335,10 @@ func (s *Store) grow(ctx context.Context, id api.VolumeID, m *volumeMeta, have s
 
 // DeleteVolume implements sds.Driver.
 func (s *Store) DeleteVolume(ctx context.Context, id api.VolumeID) error {
-	if err := errors.Join(s.begin(ctx), sds.CheckID(string(id))); err != nil {
+	if err := errors.Join(s.checkPool(ctx), sds.CheckID(string(id))); err != nil {
 		return err
 	}
-	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), alone)
+	unlock, err := s.locks.Lock(ctx, volumes+"/"+string(id), lockExclusive)
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func (d *Driver) PutDesc(i int, b Buffer, flags, next uint16) { putDesc(d.desc, 
 func (d *Driver) Submit(bufs ...Buffer) uint16 {
 	var mine []uint16
 	for range bufs {
-		mine = append(mine, d.take())
+		mine = append(mine, d.allocDescriptor())
 	}
 	for i, b := range bufs {
 		if i+1 < len(bufs) {
@@ -162,14 +162,14 @@ func (d *Driver) SubmitIndirect(bufs ...Buffer) uint16 {
 		}
 		putDesc(table, i, b, flags, uint16(i+1))
 	}
-	head := d.take()
+	head := d.allocDescriptor()
 	d.PutDesc(int(head), Buffer{GPA: gpa, Length: uint32(len(table))}, 4, 0)
 	d.chains[head] = []uint16{head}
 	d.MakeAvailable(head)
 	return head
 }
 
-func (d *Driver) take() uint16 {
+func (d *Driver) allocDescriptor() uint16 {
 	if len(d.free) == 0 {
 		d.g.t.Fatalf("no free descriptor in the queue of %d", d.Size)
 	}

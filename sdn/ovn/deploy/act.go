@@ -25,7 +25,7 @@ func (n *Node) act(ctx context.Context, a Action) error {
 		if err := n.config.Daemons.Run(ctx, a.Name, a.Argv); err != nil {
 			return err
 		}
-		return n.up(ctx, a)
+		return n.awaitServer(ctx, a)
 	case Stop:
 		return n.config.Daemons.Stop(ctx, a.Name)
 	case CreateLocal:
@@ -125,9 +125,9 @@ func removed(file string) error {
 	return nil
 }
 
-// up waits until a server that was started accepts connections, so that the
-// next action of the plan does not fail.
-func (n *Node) up(ctx context.Context, a Action) error {
+// awaitServer waits until a server that was started accepts connections, so
+// that the next action of the plan does not fail.
+func (n *Node) awaitServer(ctx context.Context, a Action) error {
 	path := ""
 	switch a.Name {
 	case "ovs-db":

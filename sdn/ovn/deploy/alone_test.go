@@ -17,7 +17,7 @@ func TestOneNodeGrows(t *testing.T) {
 	s.members = []Member{member(a)}
 	s.withheld = "ovn-northd" // simulates a slow start of ovn-northd
 	s.until("one node", s.whole(a), a)
-	a.steady()
+	a.wantNoRestart()
 	s.withheld = ""
 	s.until("one node with ovn-northd", s.whole(a), a)
 	if out, err := exec.Command("ip", "netns", "exec", a.ns, "ss", "-Hltn").CombinedOutput(); err != nil || len(out) > 0 {

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-const askTime = 5 * time.Second
+const callTimeout = 5 * time.Second
 
-// ask calls one method of the server that listens on a unix socket, and
+// call calls one method of the server that listens on a unix socket, and
 // returns its result. ovsdb-client and ovs-appctl do the same at the cost of a
 // process per call, many times in a node's start. The protocol is JSON-RPC
 // 1.0, for databases (RFC 7047, section 4) as for all daemons' control sockets
 // (ovs-appctl(8)). An error of the server is returned with its text.
-func ask(ctx context.Context, socket, method string, params ...any) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+func call(ctx context.Context, socket, method string, params ...any) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -58,7 +58,7 @@ func appctl(ctx context.Context, socket, command string, args ...string) (string
 	for i, a := range args {
 		params[i] = a
 	}
-	result, err := ask(ctx, socket, command, params...)
+	result, err := call(ctx, socket, command, params...)
 	return text(result), err
 }
 

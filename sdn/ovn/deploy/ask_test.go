@@ -69,7 +69,7 @@ func TestAskEnds(t *testing.T) {
 		}
 		cancel()
 	}()
-	if _, err := ask(ctx, socket, "status"); err == nil {
+	if _, err := call(ctx, socket, "status"); err == nil {
 		t.Error("ask of a server that does not answer = nil, want an error")
 	}
 }

@@ -62,7 +62,7 @@ func (s *site) leaderDies(a, b, c, _ *testNode) {
 	leader.kill("ovn-nb")
 	rest[0].mustNB("--may-exist", "ls-add", "while-dead")
 	s.until("the dead leader's return", s.whole(s.nodes...), s.nodes...)
-	leader.has("while-dead")
+	leader.wantSwitch("while-dead")
 }
 
 // smallDisk mounts a small file system for the node's databases.
@@ -93,7 +93,7 @@ func (s *site) diskFills(a, b, _, _ *testNode) {
 		s.t.Fatal(err)
 	}
 	s.until("its return", s.whole(s.nodes...), s.nodes...)
-	a.has("while-full")
+	a.wantSwitch("while-full")
 }
 
 // fileBreaks damages a file: the database must be created again and its old
@@ -116,7 +116,7 @@ func (s *site) fileBreaks(_, b, _, _ *testNode) {
 
 // memberReplaced replaces the lost member c by d.
 func (s *site) memberReplaced(a, b, c, d *testNode) {
-	s.lose(c)
+	s.shutDown(c)
 	s.nodes = []*testNode{a, b, d}
 	s.members = []Member{member(a), member(b), member(d)}
 	s.until("the new member, and no trace of the lost one", func() bool {
@@ -136,7 +136,7 @@ func (s *site) lostReturns(a, b, c, d *testNode) {
 		_, err := os.Stat(d.config.Paths.File(NB, 1))
 		return len(all) == 3 && s.whole(s.nodes...)() && errors.Is(err, os.ErrNotExist)
 	}, s.nodes...)
-	c.has("after-replacement")
+	c.wantSwitch("after-replacement")
 	if s.founding.Generation != 1 {
 		s.t.Errorf("founding = %+v, want generation 1: the databases were created again", s.founding)
 	}
@@ -145,8 +145,8 @@ func (s *site) lostReturns(a, b, c, d *testNode) {
 
 // majorityLost loses two members for good: new databases must be created.
 func (s *site) majorityLost(a, b, c, d *testNode) {
-	s.lose(b)
-	s.lose(c)
+	s.shutDown(b)
+	s.shutDown(c)
 	s.nodes = []*testNode{a, d}
 	s.members = []Member{member(a), member(d)}
 	s.round(s.nodes...)
@@ -166,16 +166,16 @@ func (s *site) majorityLost(a, b, c, d *testNode) {
 	s.cross(a, d)
 }
 
-// lose shuts a node down for good.
-func (s *site) lose(n *testNode) {
+// shutDown shuts a node down for good.
+func (s *site) shutDown(n *testNode) {
 	if err := n.Down(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	delete(s.reports, n.id)
 }
 
-// has checks that the database has a logical switch with that name.
-func (n *testNode) has(name string) {
+// wantSwitch checks that the database has a logical switch with that name.
+func (n *testNode) wantSwitch(name string) {
 	if got := n.mustNB("--bare", "--columns=name", "find", "Logical_Switch", "name="+name); got != name {
 		n.site.t.Errorf("%s has logical switch %q, want %s", n.id, got, name)
 	}

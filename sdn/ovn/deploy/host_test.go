@@ -43,9 +43,9 @@ func command(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
-// forgotten ends and removes what killed tests have left: daemons outlive the
-// process that started them.
-func forgotten() {
+// removeLeftovers ends and removes what killed tests have left: daemons
+// outlive the process that started them.
+func removeLeftovers() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "ovndep-*"))
 	spaces, _ := filepath.Glob("/run/netns/od*-*")
 	for _, path := range append(dirs, spaces...) {

@@ -42,7 +42,7 @@ type next struct {
 	problems []Problem
 }
 
-func (n *next) do(a Action) { n.actions = append(n.actions, a) }
+func (n *next) add(a Action) { n.actions = append(n.actions, a) }
 
 func (n *next) problem(part Part, next, what string, args ...any) {
 	n.problems = append(n.problems, Problem{Part: part, What: fmt.Sprintf(what, args...), Next: next})
@@ -84,13 +84,13 @@ func (n *next) database(d DB) {
 	}
 	if n.o.Free < minFree {
 		if o.Running {
-			n.do(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
+			n.add(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
 		}
 		n.problem(part, "free space on "+n.paths.State, "%d MiB are free for the databases, want at least %d MiB: their servers were stopped on this node", n.o.Free>>20, minFree>>20)
 		return
 	}
 	for _, stale := range o.Stale {
-		n.do(Action{Part: part, Verb: Remove, DB: d, File: stale})
+		n.add(Action{Part: part, Verb: Remove, DB: d, File: stale})
 	}
 	known := n.Founding.id(d)
 	foreign := o.File == Good && (o.Clustered != n.Founding.Clustered ||
@@ -99,14 +99,14 @@ func (n *next) database(d DB) {
 		if o.File == Broken {
 			n.problem(part, "check this node's disk if it happens again", "its file is damaged and is recreated from the other members")
 		}
-		n.do(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
-		n.do(Action{Part: part, Verb: SetAside, DB: d, File: file})
+		n.add(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
+		n.add(Action{Part: part, Verb: SetAside, DB: d, File: file})
 		o.File = Absent
 	}
 	if o.File == Absent {
 		switch {
 		case known != "" && n.Founding.Clustered && len(others) > 0:
-			n.do(Action{Part: part, Verb: Join, DB: d, File: file, ID: known, Addr: raft(me, d), Others: others})
+			n.add(Action{Part: part, Verb: Join, DB: d, File: file, ID: known, Addr: raft(me, d), Others: others})
 		case known != "":
 			// Its only copy was on this node. Found raises the generation.
 			n.problem(part, "", "the only copy of the database is lost; a new one is created")
@@ -115,14 +115,14 @@ func (n *next) database(d DB) {
 			n.problem(part, "", "waiting for node %s to create the database", n.Founding.Founder)
 			return
 		case n.Founding.Clustered:
-			n.do(Action{Part: part, Verb: Found, DB: d, File: file, Addr: raft(me, d)})
+			n.add(Action{Part: part, Verb: Found, DB: d, File: file, Addr: raft(me, d)})
 		default:
-			n.do(Action{Part: part, Verb: Create, DB: d, File: file})
+			n.add(Action{Part: part, Verb: Create, DB: d, File: file})
 		}
 	}
-	n.do(Action{Part: part, Verb: Run, DB: d, Name: daemon, Argv: n.server(d, me, file)})
+	n.add(Action{Part: part, Verb: Run, DB: d, Name: daemon, Argv: n.server(d, me, file)})
 	if o.Running && o.File == Good {
-		n.settle(d, o)
+		n.maintainCluster(d, o)
 	} else if o.Words != "" {
 		n.problem(part, "", "its server keeps exiting: %s", o.Words)
 	}
@@ -149,13 +149,13 @@ func bracket(m Member) string {
 	return m.Address.Unmap().String()
 }
 
-// settle maintains the cluster of a running server; the leader does it, one
-// step at a time.
-func (n *next) settle(d DB, o Database) {
+// maintainCluster maintains the cluster of a running server; the leader does
+// it, one step at a time.
+func (n *next) maintainCluster(d DB, o Database) {
 	part := d.part()
 	if !n.Founding.Clustered {
 		if o.Outdated {
-			n.do(Action{Part: part, Verb: Convert, DB: d})
+			n.add(Action{Part: part, Verb: Convert, DB: d})
 		}
 		return
 	}
@@ -169,10 +169,10 @@ func (n *next) settle(d DB, o Database) {
 		n.problem(part, "restore a member, or remove the lost ones from the cluster",
 			"has no leader: %d of %d servers are reachable, want at least %d", alive, all, all/2+1)
 	case s.leads():
-		if gone := n.stranger(d, s); gone != "" {
-			n.do(Action{Part: part, Verb: Kick, DB: d, ID: gone})
+		if gone := n.staleServer(d, s); gone != "" {
+			n.add(Action{Part: part, Verb: Kick, DB: d, ID: gone})
 		} else if o.Outdated {
-			n.do(Action{Part: part, Verb: Convert, DB: d})
+			n.add(Action{Part: part, Verb: Convert, DB: d})
 		}
 		if d == SB && len(n.Nodes) > 0 {
 			n.dropChassis()
@@ -185,10 +185,10 @@ func (n *next) settle(d DB, o Database) {
 	}
 }
 
-// stranger returns a server that should not be in the cluster: one at no
+// staleServer returns a server that should not be in the cluster: one at no
 // member's address, or of two at the same address the one that does not
 // respond.
-func (n *next) stranger(d DB, s *Status) string {
+func (n *next) staleServer(d DB, s *Status) string {
 	at := map[string]Server{}
 	for _, server := range s.Servers {
 		if server.Self {
@@ -211,7 +211,7 @@ func (n *next) stranger(d DB, s *Status) string {
 			at[server.Address] = server
 			continue
 		}
-		if other.Self || fresher(other, server) {
+		if other.Self || heardLater(other, server) {
 			return server.Short
 		}
 		return other.Short
@@ -219,8 +219,8 @@ func (n *next) stranger(d DB, s *Status) string {
 	return ""
 }
 
-// fresher reports whether a was heard from later than b.
-func fresher(a, b Server) bool {
+// heardLater reports whether a was heard from later than b.
+func heardLater(a, b Server) bool {
 	if a.Heard < 0 || b.Heard < 0 {
 		return a.Heard >= 0 || b.Heard < 0 && a.Match >= b.Match
 	}
@@ -234,7 +234,7 @@ func (n *next) dropChassis() {
 	}
 	for _, c := range n.o.Chassis {
 		if !nodes[c] {
-			n.do(Action{Part: PartSB, Verb: DropChassis, DB: SB, ID: c})
+			n.add(Action{Part: PartSB, Verb: DropChassis, DB: SB, ID: c})
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (n *next) dropChassis() {
 func (n *next) leave(d DB, o Database, file string) {
 	part, daemon := d.part(), "ovn-"+string(d)
 	for _, stale := range o.Stale {
-		n.do(Action{Part: part, Verb: Remove, DB: d, File: stale})
+		n.add(Action{Part: part, Verb: Remove, DB: d, File: stale})
 	}
 	if o.File == Absent && !o.Running {
 		return
@@ -252,14 +252,14 @@ func (n *next) leave(d DB, o Database, file string) {
 	// leader that leaves transfers its role first. It can only leave while there
 	// is a majority.
 	if s := o.Status; o.Running && s.settled() && len(s.Servers) > 1 {
-		n.do(Action{Part: part, Verb: Leave, DB: d})
+		n.add(Action{Part: part, Verb: Leave, DB: d})
 		return
 	}
 	if s := o.Status; o.Running && s != nil && s.State == "leaving cluster" && s.Leader != "unknown" {
 		return
 	}
-	n.do(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
-	n.do(Action{Part: part, Verb: Remove, DB: d, File: file})
+	n.add(Action{Part: part, Verb: Stop, DB: d, Name: daemon})
+	n.add(Action{Part: part, Verb: Remove, DB: d, File: file})
 }
 
 // reach counts the servers that were heard from lately, including itself. A

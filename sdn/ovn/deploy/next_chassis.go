@@ -64,7 +64,7 @@ func (n *next) openvswitch() {
 		n.problem(PartSwitch, "", "the Open vSwitch database is not responding")
 	}
 	if o.Outdated {
-		n.do(Action{Part: PartSwitch, Verb: Convert})
+		n.add(Action{Part: PartSwitch, Verb: Convert})
 	}
 	n.configure()
 }
@@ -74,20 +74,20 @@ func (n *next) localDaemons() {
 	o, file, run := n.o.Switch, n.paths.local(), n.paths.OVSRun
 	if o.File == Broken && !o.DB {
 		n.problem(PartSwitch, "check this node's disk if it happens again", "the Open vSwitch database is damaged and is recreated")
-		n.do(Action{Part: PartSwitch, Verb: SetAside, File: file})
+		n.add(Action{Part: PartSwitch, Verb: SetAside, File: file})
 		o.File = Absent
 	}
 	if o.File == Absent {
 		// A server whose file was removed writes to a file that cannot be opened any
 		// more.
-		n.do(Action{Part: PartSwitch, Verb: Stop, Name: "ovs-db"})
-		n.do(Action{Part: PartSwitch, Verb: CreateLocal, File: file})
+		n.add(Action{Part: PartSwitch, Verb: Stop, Name: "ovs-db"})
+		n.add(Action{Part: PartSwitch, Verb: CreateLocal, File: file})
 	}
 	server := append(n.env("/usr/sbin/ovsdb-server"), quiet...)
-	n.do(Action{Part: PartSwitch, Verb: Run, Name: "ovs-db", Argv: append(server, "--remote=punix:"+run+"/db.sock",
+	n.add(Action{Part: PartSwitch, Verb: Run, Name: "ovs-db", Argv: append(server, "--remote=punix:"+run+"/db.sock",
 		"--pidfile="+run+"/ovsdb-server.pid", "--unixctl="+run+"/ovsdb-server.ctl", file)})
 	daemon := append(n.env("/usr/sbin/ovs-vswitchd"), quiet...)
-	n.do(Action{Part: PartSwitch, Verb: Run, Name: "ovs-vswitchd", Argv: append(daemon,
+	n.add(Action{Part: PartSwitch, Verb: Run, Name: "ovs-vswitchd", Argv: append(daemon,
 		"--pidfile="+run+"/ovs-vswitchd.pid", "--unixctl="+run+"/ovs-vswitchd.ctl", "unix:"+run+"/db.sock")})
 }
 
@@ -152,15 +152,15 @@ func (n *next) configure() {
 		bridge(Underlay, false, n.Underlay)
 	}
 	if len(argv) > 0 {
-		n.do(Action{Part: PartSwitch, Verb: Configure, Argv: argv})
+		n.add(Action{Part: PartSwitch, Verb: Configure, Argv: argv})
 	}
 	if moved {
 		if len(n.o.Switch.Links[n.Underlay].Addresses) > 0 || !n.o.Switch.Links[Underlay].Up {
-			n.do(Action{Part: PartSwitch, Verb: Move, ID: n.Underlay, Addr: Underlay})
+			n.add(Action{Part: PartSwitch, Verb: Move, ID: n.Underlay, Addr: Underlay})
 		}
 	}
 	if datapath == Netdev {
-		n.plain()
+		n.disableOffload()
 	}
 	for name, b := range have.Bridges {
 		if b.Error != "" {
@@ -169,12 +169,12 @@ func (n *next) configure() {
 	}
 }
 
-// plain turns checksum offload off: a userspace switch does not complete
-// checksums.
-func (n *next) plain() {
+// disableOffload turns checksum offload off: a userspace switch does not
+// complete checksums.
+func (n *next) disableOffload() {
 	for _, name := range sorted(n.o.Switch.Links) {
 		if n.o.Switch.Links[name].Offload {
-			n.do(Action{Part: PartSwitch, Verb: Plain, ID: name})
+			n.add(Action{Part: PartSwitch, Verb: Plain, ID: name})
 		}
 	}
 }
@@ -246,7 +246,7 @@ func (n *next) northd() {
 	founded := n.Founding.NB != "" && n.Founding.SB != "" || !n.Founding.Clustered && n.Founding.Founder == n.Node
 	if !member || !founded {
 		if n.o.Northd {
-			n.do(Action{Part: PartNorthd, Verb: Stop, Name: "ovn-northd"})
+			n.add(Action{Part: PartNorthd, Verb: Stop, Name: "ovn-northd"})
 		}
 		return
 	}
@@ -255,7 +255,7 @@ func (n *next) northd() {
 	if n.Founding.Clustered {
 		argv = append(argv, n.TLS.args()...)
 	}
-	n.do(Action{Part: PartNorthd, Verb: Run, Name: "ovn-northd", Argv: argv})
+	n.add(Action{Part: PartNorthd, Verb: Run, Name: "ovn-northd", Argv: argv})
 }
 
 // chassis runs ovn-controller. Stopping it keeps the switch's flows.
@@ -276,7 +276,7 @@ func (n *next) chassis() {
 	if n.Founding.Clustered {
 		argv = append(argv, n.TLS.args()...)
 	}
-	n.do(Action{Part: PartChassis, Verb: Run, Name: "ovn-controller", Argv: append(argv, "unix:"+n.paths.OVSRun+"/db.sock")})
+	n.add(Action{Part: PartChassis, Verb: Run, Name: "ovn-controller", Argv: append(argv, "unix:"+n.paths.OVSRun+"/db.sock")})
 	if n.o.Controller && !n.o.Connected {
 		n.problem(PartChassis, "check that the members are reachable from this node", "ovn-controller cannot reach a southbound database; existing configuration keeps working")
 	}

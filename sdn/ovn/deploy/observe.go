@@ -176,7 +176,7 @@ func (n *Node) outdated(ctx context.Context, socket, name, schema string) bool {
 	if err != nil || n.current[name].Equal(info.ModTime()) {
 		return false
 	}
-	served, err := ask(ctx, socket, "get_schema", name)
+	served, err := call(ctx, socket, "get_schema", name)
 	if err != nil {
 		return false
 	}

@@ -36,7 +36,7 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 		}
 	}
 	if o.Foreign || o.DB && o.File == Good {
-		answer, err := ask(ctx, socket, "transact", configuredQuery...)
+		answer, err := call(ctx, socket, "transact", configuredQuery...)
 		if err == nil {
 			o.Configured, err = parseConfigured(answer)
 		}
@@ -281,7 +281,7 @@ func stringMap(raw json.RawMessage) map[string]string {
 
 // column returns a column of all rows of a table.
 func column(ctx context.Context, socket, db, table, column string) ([]string, error) {
-	answer, err := ask(ctx, socket, "transact", db, selectAll(table, column))
+	answer, err := call(ctx, socket, "transact", db, selectAll(table, column))
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func newSite(t *testing.T, nodes int, tls bool) *site {
 	t.Helper()
 	needHost(t)
 	sites++
-	forgotten()
+	removeLeftovers()
 	// Paths of unix sockets must be short: not t.TempDir.
 	dir, err := os.MkdirTemp("", fmt.Sprintf("ovndep-%d-", os.Getpid()))
 	if err != nil {

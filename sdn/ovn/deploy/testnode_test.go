@@ -153,9 +153,9 @@ func (n *testNode) kill(name string) {
 	})
 }
 
-// steady checks that ovn-controller has worked since its first start: it has
-// installed flows in the switch, and was never restarted.
-func (n *testNode) steady() {
+// wantNoRestart checks that ovn-controller has worked since its first start:
+// it has installed flows in the switch, and was never restarted.
+func (n *testNode) wantNoRestart() {
 	t := n.site.t
 	t.Helper()
 	patience.Until(t, 30*time.Second, n.id+": flows in the switch", func() bool {

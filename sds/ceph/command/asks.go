@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// questions are the read-only verbs of each program.
-var questions = map[string][]string{
+// readOnlyVerbs are the read-only verbs of each program.
+var readOnlyVerbs = map[string][]string{
 	"rbd":   {"children", "du", "info", "lock ls", "ls", "snap ls", "status", "trash ls"},
 	"rados": {"get", "listomapkeys", "ls"}, // get to the standard output only
 	"ceph": {
@@ -23,10 +23,10 @@ func Asks(program string, args []string, stdin string) bool {
 	program = filepath.Base(program)
 	w := words(args)
 	if program != "ceph" || len(w) > 0 {
-		return among(questions[program], w)
+		return among(readOnlyVerbs[program], w)
 	}
 	lines := strings.Split(strings.TrimSpace(stdin), "\n")
-	return !slices.ContainsFunc(lines, func(l string) bool { return !among(questions[program], strings.Fields(l)) })
+	return !slices.ContainsFunc(lines, func(l string) bool { return !among(readOnlyVerbs[program], strings.Fields(l)) })
 }
 
 func among(verbs, w []string) bool {

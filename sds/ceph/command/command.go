@@ -89,8 +89,8 @@ type Exe struct {
 	Stays bool
 }
 
-// times is how often a read-only program is run if it is killed.
-const times = 3
+// maxRuns is how often a read-only program is run if it is killed.
+const maxRuns = 3
 
 // Exec runs the program; a read-only one is run again if it was killed.
 func Exec(ctx context.Context, x Exe) ([]byte, error) {
@@ -117,7 +117,7 @@ func Exec(ctx context.Context, x Exe) ([]byte, error) {
 		}
 		out, err := once(ctx, x)
 		var killed *Killed
-		if !errors.As(err, &killed) || try == times || !Asks(x.Program, x.Args, string(said)) {
+		if !errors.As(err, &killed) || try == maxRuns || !Asks(x.Program, x.Args, string(said)) {
 			return out, err
 		}
 	}

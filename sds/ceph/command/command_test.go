@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// paper creates a program that counts its runs ($n) and then executes the
-// script. It returns a function that returns the count.
-func paper(t *testing.T, name, script string) (runs func() int) {
+// fakeProgram creates a program that counts its runs ($n) and then executes
+// the script. It returns a function that returns the count.
+func fakeProgram(t *testing.T, name, script string) (runs func() int) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -55,7 +55,7 @@ func TestAsksAgain(t *testing.T) {
 		{program: "rbd", script: "echo no such thing >&2; exit 2", args: []string{"status", "p/v.1"}, runs: 1, err: "rbd status p/v.1: no such thing (2)"},
 	} {
 		what := c.program + " " + strings.Join(c.args, " ")
-		runs := paper(t, c.program, c.script)
+		runs := fakeProgram(t, c.program, c.script)
 		out, err := Runner{Conf: "/none"}.Run(t.Context(), strings.NewReader(c.stdin), c.program, c.args...)
 		if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err || err == nil && string(out) != c.out {
 			t.Errorf("%s: output %q, %v, want %q and error %q", what, out, err, c.out, c.err)
@@ -73,7 +73,7 @@ func TestAsksAgain(t *testing.T) {
 // TestOursIsTheEnd checks that a program killed by this package is not run
 // again.
 func TestOursIsTheEnd(t *testing.T) {
-	runs := paper(t, "rbd", "exec sleep 1000")
+	runs := fakeProgram(t, "rbd", "exec sleep 1000")
 	if _, err := (Runner{Timeout: 100 * time.Millisecond}).Run(t.Context(), nil, "rbd", "ls"); !errors.Is(err, ErrTimeout) || runs() > 1 {
 		t.Errorf("Run with a time-out = %v after %d runs, want ErrTimeout after at most one", err, runs())
 	}
@@ -81,7 +81,7 @@ func TestOursIsTheEnd(t *testing.T) {
 	told := make(chan os.Signal, 1) // that the program runs
 	signal.Notify(told, syscall.SIGUSR1)
 	defer signal.Stop(told)
-	runs = paper(t, "rbd", "kill -USR1 "+strconv.Itoa(os.Getpid())+"; exec sleep 1000")
+	runs = fakeProgram(t, "rbd", "kill -USR1 "+strconv.Itoa(os.Getpid())+"; exec sleep 1000")
 	go func() { <-told; cancel() }()
 	if _, err := (Runner{Timeout: time.Hour}).Run(ctx, nil, "rbd", "ls"); !errors.Is(err, context.Canceled) || runs() != 1 {
 		t.Errorf("Run with a canceled context = %v after %d runs, want context.Canceled after one", err, runs())

@@ -89,9 +89,9 @@ func removeDir(path string) error {
 	return os.RemoveAll(old)
 }
 
-// begin creates a directory that will be renamed to path. If keep is set, it
-// keeps the remains of an earlier attempt, to continue from.
-func begin(path string, keep bool) (string, error) {
+// createTemp creates a directory that will be renamed to path. If keep is set,
+// it keeps the remains of an earlier attempt, to continue from.
+func createTemp(path string, keep bool) (string, error) {
 	tmp := filepath.Join(filepath.Dir(path), ".new-"+filepath.Base(path))
 	if !keep {
 		if err := os.RemoveAll(tmp); err != nil {
@@ -103,7 +103,7 @@ func begin(path string, keep bool) (string, error) {
 
 func (n Node) makeMon(ctx context.Context, in Intent, first bool) error {
 	l := n.files()
-	tmp, err := begin(l.mon(), false)
+	tmp, err := createTemp(l.mon(), false)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (n Node) makeMgr(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := begin(n.files().mgr(), false)
+	tmp, err := createTemp(n.files().mgr(), false)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (n Node) key(ctx context.Context, name string, caps ...string) (string, err
 func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 	l := n.files()
 	d := in.Disks[slices.IndexFunc(in.Disks, func(d Disk) bool { return d.UUID == a.Name })]
-	found, err := n.look(ctx, in, d) // just before the disk is written to
+	found, err := n.observeDisk(ctx, in, d) // just before the disk is written to
 	switch {
 	case err != nil:
 		return err
@@ -170,7 +170,7 @@ func (n Node) prepareOSD(ctx context.Context, in Intent, a Action) error {
 	case found.Content != Blank && found.Content != Begun && !d.Wipe:
 		return fmt.Errorf("%s: %s", d.Path, found.What)
 	}
-	tmp, err := begin(l.osd(d.UUID), true)
+	tmp, err := createTemp(l.osd(d.UUID), true)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (n Node) osdKeyring(dir string, id int, key string) error {
 // adoptOSD creates the directory of an OSD whose disk is complete: the node
 // was reinstalled, or the disk came from another.
 func (n Node) adoptOSD(ctx context.Context, a Action) error {
-	tmp, err := begin(n.files().osd(a.Name), false)
+	tmp, err := createTemp(n.files().osd(a.Name), false)
 	if err != nil {
 		return err
 	}

@@ -53,13 +53,13 @@ func (n Node) Health(ctx context.Context) (Health, error) {
 	return Explain(raw)
 }
 
-// word is the explanation of a check, and what to do; %s is Ceph's own
+// explanation is the explanation of a check, and what to do; %s is Ceph's own
 // message.
-type word struct{ code, says, next string }
+type explanation struct{ code, says, next string }
 
-// words are in the order in which problems should be solved. Checks that are
-// not listed have Ceph's own message.
-var words = []word{
+// explanations are in the order in which problems should be solved. Checks
+// that are not listed have Ceph's own message.
+var explanations = []explanation{
 	{"OSD_FULL", "a disk is full, writes are blocked", "add a disk, or delete volumes, snapshots and images"},
 	{"POOL_FULL", "a pool is full, writes are blocked", "add a disk, delete volumes, snapshots and images, or raise the pool's quota"},
 	{"MON_DISK_CRIT", "a monitor's file system is nearly full", "free space on the file system of /var/lib/basalt on that node"},
@@ -156,8 +156,8 @@ func (h Health) inWords() Health {
 		}
 		if i == 0 {
 			h.Next = "see " + c.Code + " in the Ceph documentation"
-			if r := rank(c.Code); r < len(words) {
-				h.Next = words[r].next
+			if r := rank(c.Code); r < len(explanations) {
+				h.Next = explanations[r].next
 			}
 		}
 	}
@@ -172,10 +172,10 @@ func (h Health) inWords() Health {
 
 func explained(c Check) string {
 	r := rank(c.Code)
-	if r == len(words) {
+	if r == len(explanations) {
 		return c.Summary
 	}
-	says := words[r].says
+	says := explanations[r].says
 	if len(c.Details) == 1 {
 		says += " (" + c.Details[0] + ")"
 	}
@@ -183,10 +183,10 @@ func explained(c Check) string {
 }
 
 func rank(code string) int {
-	if r := slices.IndexFunc(words, func(w word) bool { return w.code == code }); r >= 0 {
+	if r := slices.IndexFunc(explanations, func(w explanation) bool { return w.code == code }); r >= 0 {
 		return r
 	}
-	return len(words)
+	return len(explanations)
 }
 
 // clip limits text for a status.

@@ -308,16 +308,16 @@ func nextPools(in Intent, c Cluster) []Action {
 		}
 	}
 	for _, s := range c.Pools {
-		if len(in.Pools) > 0 && in.strays(s) && slices.Contains(c.Rules, in.Pools[0].Rule()) {
+		if len(in.Pools) > 0 && in.isStray(s) && slices.Contains(c.Rules, in.Pools[0].Rule()) {
 			do = append(do, Action{Do: ChangePool, Name: s.Name})
 		}
 	}
 	return do
 }
 
-// strays reports whether Ceph's daemons created the pool for themselves, with
+// isStray reports whether Ceph's daemons created the pool for themselves, with
 // other settings than Basalt's. It would prevent disks from being removed.
-func (in Intent) strays(s PoolState) bool {
+func (in Intent) isStray(s PoolState) bool {
 	if slices.ContainsFunc(in.Pools, func(p Pool) bool { return p.Name == s.Name }) {
 		return false
 	}

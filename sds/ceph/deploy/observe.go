@@ -48,7 +48,7 @@ func (n Node) Observe(ctx context.Context, in Intent, k Keys, leader bool) (Obse
 		if d.Node != n.ID {
 			continue
 		}
-		f, err := n.look(ctx, in, d)
+		f, err := n.observeDisk(ctx, in, d)
 		if err != nil {
 			return o, err
 		}
@@ -75,8 +75,8 @@ func (n Node) daemon(ctx context.Context, dir, name string) (State, error) {
 	return Stopped, nil
 }
 
-// look observes a disk of the intent.
-func (n Node) look(ctx context.Context, in Intent, d Disk) (Found, error) {
+// observeDisk observes a disk of the intent.
+func (n Node) observeDisk(ctx context.Context, in Intent, d Disk) (Found, error) {
 	f, err := probe(ctx, in.FSID, d.Path)
 	if err != nil {
 		return f, err
