@@ -42,7 +42,7 @@ func TestKilledProbeLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = daemon.Wait()
-	patience.Until(t, 30*time.Second, "QEMU has gone", func() bool { return unix.Kill(pid, 0) != nil || zombie(pid) })
+	patience.Until(t, 30*time.Second, "QEMU has ended", func() bool { return unix.Kill(pid, 0) != nil || zombie(pid) })
 	if left, err := os.ReadDir(tmp); err != nil || len(left) != 0 {
 		t.Errorf("left in the directory for temporary files: %v (%v), want nothing", left, err)
 	}

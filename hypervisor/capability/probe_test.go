@@ -91,22 +91,22 @@ func TestSilenceIsAskedAgain(t *testing.T) {
 	}
 	kvm = errors.New("a guest did not boot")
 	silent := Result{Accelerator: hypervisor.TCG, Why: kvm.Error(), AskAgain: now.Add(retryInterval)}
-	ask("silence", now, 1, silent)
+	ask("no result", now, 1, silent)
 	ask("too soon", now.Add(retryInterval/2), 1, silent)
-	ask("by a clock that was set back", now.Add(-24*time.Hour), 2, Result{silent.Accelerator, silent.Why, now.Add(retryInterval - 24*time.Hour)})
+	ask("with a clock that was set back", now.Add(-24*time.Hour), 2, Result{silent.Accelerator, silent.Why, now.Add(retryInterval - 24*time.Hour)})
 	ask("later", now, 3, silent)
-	ask("for the last time", now.Add(retryInterval), 4, Result{Accelerator: hypervisor.TCG, Why: kvm.Error()})
-	ask("never again", now.Add(24*time.Hour), 4, Result{Accelerator: hypervisor.TCG, Why: kvm.Error()})
+	ask("last retry", now.Add(retryInterval), 4, Result{Accelerator: hypervisor.TCG, Why: kvm.Error()})
+	ask("after the last retry", now.Add(24*time.Hour), 4, Result{Accelerator: hypervisor.TCG, Why: kvm.Error()})
 
 	for answer, want := range map[error]Result{
 		nil:                     {Accelerator: hypervisor.KVM},
 		&noError{"no /dev/kvm"}: {Accelerator: hypervisor.TCG, Why: "no /dev/kvm"},
 	} {
 		cache, asked, kvm = filepath.Join(t.TempDir(), "accelerator.json"), 0, errors.New("a guest did not boot")
-		ask("silence", now, 1, silent)
+		ask("no result", now, 1, silent)
 		kvm = answer
-		ask("an answer", now.Add(retryInterval), 2, want)
-		ask("which is kept", now.Add(24*time.Hour), 2, want)
+		ask("a result", now.Add(retryInterval), 2, want)
+		ask("cached result", now.Add(24*time.Hour), 2, want)
 	}
 }
 

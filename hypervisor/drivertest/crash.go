@@ -123,7 +123,7 @@ func (p *pair) recoverMachine(t *testing.T, src hypervisor.Domain) *bench {
 	var owner *bench
 	var said string
 	var both time.Time // since when the target reports it as running while it exists on the source
-	p.source.until(t, "one node has it", func() bool {
+	p.source.until(t, "one node has the machine", func() bool {
 		// In this order: a machine that runs on the target will not run on the
 		// source.
 		there, err := p.to.MigrationStatus(p.ctx, id)
@@ -189,7 +189,7 @@ func (p *pair) recoverMachine(t *testing.T, src hypervisor.Domain) *bench {
 	other.wantState(t, id, hypervisor.Missing)
 	// It may have been restarted on the source; a migrated machine was not booted
 	// on the target.
-	owner.until(t, "it has booted", func() bool { return owner == p.target || owner.boots(id) >= boots })
+	owner.until(t, "the machine has booted", func() bool { return owner == p.target || owner.boots(id) >= boots })
 	echo(t, owner, id, "alive")
 	return owner
 }

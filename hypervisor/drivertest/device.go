@@ -71,7 +71,7 @@ func testAttachDisk(t *testing.T, b *bench) {
 	twice(t, "attach", func() error { return b.AttachDisk(b.ctx, d.ID, k) })
 	b.wantDisks(t, "after attach", d.ID, "data", "root")
 	if b.Slow {
-		b.until(t, "the guest sees it", func() bool {
+		b.until(t, "the guest detects the disk", func() bool {
 			text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
 			return err == nil && strings.HasSuffix(string(text), "+")
 		})
@@ -84,16 +84,16 @@ func testAttachDisk(t *testing.T, b *bench) {
 	}
 	other := extra(t, d, "other")
 	other.Serial = "data"
-	wantCode(t, "attach of another of that serial", b.AttachDisk(b.ctx, d.ID, other), api.CodeExists)
+	wantCode(t, "attach of another disk with that serial", b.AttachDisk(b.ctx, d.ID, other), api.CodeExists)
 	wantCode(t, "attach without a serial", b.AttachDisk(b.ctx, d.ID, hypervisor.Disk{Path: "/x", Format: "raw"}), api.CodeInvalid)
-	wantCode(t, "attach to nothing", b.AttachDisk(b.ctx, "ins-000000000000", k), api.CodeNotFound)
+	wantCode(t, "attach to a missing domain", b.AttachDisk(b.ctx, "ins-000000000000", k), api.CodeNotFound)
 	b.restart(t, d.ID)
 	b.wantDisks(t, "after a restart", d.ID, "data", "root")
 	twice(t, "detach", func() error { return b.DetachDisk(b.ctx, d.ID, "data") })
 	b.wantDisks(t, "after detach", d.ID, "root")
 	b.restart(t, d.ID)
 	b.wantDisks(t, "after detach and a restart", d.ID, "root")
-	twice(t, "detach from nothing", func() error { return b.DetachDisk(b.ctx, "ins-000000000000", "data") })
+	twice(t, "detach from a missing domain", func() error { return b.DetachDisk(b.ctx, "ins-000000000000", "data") })
 }
 
 func testAttachStopped(t *testing.T, b *bench) {
@@ -127,8 +127,8 @@ func testDetachHeld(t *testing.T, b *bench) {
 	if err := b.AttachDisk(b.ctx, d.ID, extra(t, d, "data")); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, "detach of what is held", b.DetachDisk(b.ctx, d.ID, "data"), api.CodeInUse)
-	b.wantDisks(t, "while it is held", d.ID, "data", "root")
+	wantCode(t, "detach of a disk that the guest keeps", b.DetachDisk(b.ctx, d.ID, "data"), api.CodeInUse)
+	b.wantDisks(t, "while the guest keeps the disk", d.ID, "data", "root")
 	hold(false, ">")
 	if err := b.DetachDisk(b.ctx, d.ID, "data"); err != nil {
 		t.Errorf("detach of a released disk: %v", err)
@@ -149,8 +149,8 @@ func testNoRoom(t *testing.T, b *bench) {
 		want = append(want, serial)
 	}
 	slices.Sort(want)
-	b.wantDisks(t, "full", d.ID, want...)
-	wantCode(t, "one more", b.AttachDisk(b.ctx, d.ID, extra(t, d, "more")), api.CodeInvalid)
+	b.wantDisks(t, "with MaxDisks disks", d.ID, want...)
+	wantCode(t, "attach beyond MaxDisks", b.AttachDisk(b.ctx, d.ID, extra(t, d, "more")), api.CodeInvalid)
 	if err := b.DetachDisk(b.ctx, d.ID, "data-07"); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func testResize(t *testing.T, b *bench) {
 	if st, err := os.Stat(k.Path); b.Slow && (err != nil || st.Size() != 8*mib) {
 		t.Errorf("the disk's file after the resize: %v, %v, want %d bytes", st, err, 8*mib)
 	}
-	wantCode(t, "resize of no disk", b.ResizeDisk(b.ctx, d.ID, "none", 8*mib), api.CodeNotFound)
+	wantCode(t, "resize of a missing disk", b.ResizeDisk(b.ctx, d.ID, "none", 8*mib), api.CodeNotFound)
 	if err := errors.Join(b.Destroy(b.ctx, d.ID), b.ResizeDisk(b.ctx, d.ID, "data", 16*mib)); err != nil {
 		t.Errorf("resize in a stopped domain: %v, want nil", err)
 	}
@@ -201,8 +201,8 @@ func testQoS(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	has("after the end of all bounds", hypervisor.QoS{})
-	wantCode(t, "of no disk", b.SetDiskQoS(b.ctx, d.ID, "none", q), api.CodeNotFound)
-	wantCode(t, "a bound below zero", b.SetDiskQoS(b.ctx, d.ID, "root", hypervisor.QoS{ReadIOPS: -1}), api.CodeInvalid)
+	wantCode(t, "QoS of a missing disk", b.SetDiskQoS(b.ctx, d.ID, "none", q), api.CodeNotFound)
+	wantCode(t, "negative QoS", b.SetDiskQoS(b.ctx, d.ID, "root", hypervisor.QoS{ReadIOPS: -1}), api.CodeInvalid)
 }
 
 // qemuImg runs qemu-img if the guest is real; the fake opens no files.
@@ -254,14 +254,14 @@ func (b *bench) layers(t *testing.T, d hypervisor.Domain, k func(path string) hy
 	}
 	twice(t, "commit in the middle", func() error { return b.CommitDisk(b.ctx, d.ID, "data", file(2), file(1)) })
 	b.wantChain(t, "after a commit", d.ID, file(3), file(1), file(0))
-	twice(t, "commit of what is written to", func() error { return b.CommitDisk(b.ctx, d.ID, "data", file(3), file(0)) })
+	twice(t, "commit of the layer that is written to", func() error { return b.CommitDisk(b.ctx, d.ID, "data", file(3), file(0)) })
 	b.wantChain(t, "after all commits", d.ID, file(0))
-	wantCode(t, "commit into what is not there", b.CommitDisk(b.ctx, d.ID, "data", file(2), file(1)), api.CodeNotFound)
+	wantCode(t, "commit into a missing layer", b.CommitDisk(b.ctx, d.ID, "data", file(2), file(1)), api.CodeNotFound)
 	if err := b.Destroy(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, "snapshot of what does not run", b.SnapshotDisk(b.ctx, d.ID, "data", file(1)), api.CodeState)
-	wantCode(t, "commit of what does not run", b.CommitDisk(b.ctx, d.ID, "data", file(1), file(0)), api.CodeState)
+	wantCode(t, "snapshot of a stopped domain", b.SnapshotDisk(b.ctx, d.ID, "data", file(1)), api.CodeState)
+	wantCode(t, "commit of a stopped domain", b.CommitDisk(b.ctx, d.ID, "data", file(1), file(0)), api.CodeState)
 }
 
 func rootChain(t *testing.T, b *bench, id api.InstanceID) []string {
@@ -361,16 +361,16 @@ func testNIC(t *testing.T, b *bench) {
 		makeTap(t, several.Tap, "multi_queue")
 	}
 	twice(t, "attach", func() error { return b.AttachNIC(b.ctx, d.ID, n) })
-	twice(t, "attach one with several queues", func() error { return b.AttachNIC(b.ctx, d.ID, several) })
+	twice(t, "attach of a card with several queues", func() error { return b.AttachNIC(b.ctx, d.ID, several) })
 	other := n
 	other.Tap = "bhvtest1"
-	wantCode(t, "attach of another of that address", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
+	wantCode(t, "attach of another card with that address", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
 	wantCode(t, "attach of an upper-case address", b.AttachNIC(b.ctx, d.ID, hypervisor.NIC{MAC: "52:54:00:BA:5A:17", Tap: "t"}), api.CodeInvalid)
 	b.restart(t, d.ID)
-	wantCode(t, "after a restart it is there", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
-	wantCode(t, "attach of one with too many queues", b.AttachNIC(b.ctx, d.ID, hypervisor.NIC{MAC: "52:54:00:ba:5a:19", Tap: "t", Queues: 9}), api.CodeInvalid)
+	wantCode(t, "attach of another card after a restart", b.AttachNIC(b.ctx, d.ID, other), api.CodeExists)
+	wantCode(t, "attach of a card with too many queues", b.AttachNIC(b.ctx, d.ID, hypervisor.NIC{MAC: "52:54:00:ba:5a:19", Tap: "t", Queues: 9}), api.CodeInvalid)
 	twice(t, "detach", func() error { return b.DetachNIC(b.ctx, d.ID, n.MAC) })
-	twice(t, "detach of several queues", func() error { return b.DetachNIC(b.ctx, d.ID, several.MAC) })
+	twice(t, "detach of a card with several queues", func() error { return b.DetachNIC(b.ctx, d.ID, several.MAC) })
 	if b.Slow { // its tap belongs to the caller, and must remain
 		if out, err := exec.Command("ip", "link", "show", "dev", n.Tap).CombinedOutput(); err != nil {
 			t.Errorf("the tap of a detached card does not exist: %v: %s", err, out)
@@ -411,7 +411,7 @@ func testFreeze(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	_, err := b.Freeze(b.ctx, d.ID)
-	wantCode(t, "freeze of what does not run", err, api.CodeState)
-	twice(t, "thaw of what does not run", func() error { return b.Thaw(b.ctx, d.ID) })
-	twice(t, "thaw of nothing", func() error { return b.Thaw(b.ctx, "ins-000000000000") })
+	wantCode(t, "freeze of a stopped domain", err, api.CodeState)
+	twice(t, "thaw of a stopped domain", func() error { return b.Thaw(b.ctx, d.ID) })
+	twice(t, "thaw of a missing domain", func() error { return b.Thaw(b.ctx, "ins-000000000000") })
 }

@@ -52,7 +52,7 @@ func testFirmware(t *testing.T, b *bench) {
 	}
 	// The boot sector is for a BIOS: OVMF searches for a loader, and reports that
 	// on the console.
-	b.until(t, "the firmware has spoken", func() bool {
+	b.until(t, "output of the firmware", func() bool {
 		text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
 		return err == nil && len(text) > 0
 	})

@@ -189,7 +189,7 @@ func (p *pair) wantMoved(t *testing.T, id api.InstanceID) {
 			t.Errorf("AbortMigration after the end: %v", err)
 		}
 	}
-	wantCode(t, "discard of what runs", p.to.DiscardMigration(p.ctx, id), api.CodeState)
+	wantCode(t, "discard of a running machine", p.to.DiscardMigration(p.ctx, id), api.CodeState)
 	if err := p.to.FinishMigration(p.ctx, id); err != nil {
 		t.Errorf("FinishMigration after the end: %v", err)
 	}
@@ -197,7 +197,7 @@ func (p *pair) wantMoved(t *testing.T, id api.InstanceID) {
 	if err := errors.Join(p.to.Destroy(p.ctx, id), p.to.Start(p.ctx, id)); err != nil {
 		t.Fatal(err)
 	}
-	p.target.until(t, "it has booted on the target", func() bool { return p.target.boots(id) > 0 })
+	p.target.until(t, "the machine has booted on the target", func() bool { return p.target.boots(id) > 0 })
 }
 
 func testShared(t *testing.T, p *pair) {
@@ -260,7 +260,7 @@ func (p *pair) writeContent(t *testing.T, d *hypervisor.Domain, content []byte) 
 	if err := errors.Join(err, f.Close(), p.from.Start(p.ctx, d.ID)); err != nil {
 		t.Fatal(err)
 	}
-	p.source.until(t, "it has booted again", func() bool { return p.source.boots(d.ID) > 1 })
+	p.source.until(t, "the machine has booted again", func() bool { return p.source.boots(d.ID) > 1 })
 }
 
 // crawling starts a migration that does not end by itself, and returns when it
@@ -306,8 +306,8 @@ func (p *pair) crawling(ctx context.Context, t *testing.T, tun *tunnel, src, dst
 		t.Errorf("MigrationStatus of the target = %+v, %v, want role target and state Incoming, not received", s, err)
 	}
 	wantCode(t, "a second migration", second(p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: *dst, Tunnel: tun})), api.CodeState)
-	wantCode(t, "start of what comes in", p.to.Start(p.ctx, src.ID), api.CodeState)
-	wantCode(t, "finish of what is not whole", p.to.FinishMigration(p.ctx, src.ID), api.CodeState)
+	wantCode(t, "start of an incoming machine", p.to.Start(p.ctx, src.ID), api.CodeState)
+	wantCode(t, "finish of an incomplete machine", p.to.FinishMigration(p.ctx, src.ID), api.CodeState)
 	return done
 }
 
@@ -378,14 +378,14 @@ func testStranded(t *testing.T, p *pair) {
 	p.prepare(t, dst)
 	p.Strand(p.from)
 	_, err := p.from.Migrate(p.ctx, src.ID, hypervisor.MigrateOptions{Target: dst, Tunnel: p.tunnel(t, src.ID)})
-	wantCode(t, "a migration without its last word", err, api.CodeUnavailable)
+	wantCode(t, "a migration that failed at the end", err, api.CodeUnavailable)
 	p.source.wantState(t, src.ID, hypervisor.Missing)
 	p.target.wantState(t, src.ID, hypervisor.Incoming)
 	s, err := p.to.MigrationStatus(p.ctx, src.ID)
 	if err != nil || s.Role != hypervisor.MigrationTarget || !s.Received {
 		t.Errorf("MigrationStatus of the target = %+v, %v, want role target, received", s, err)
 	}
-	wantCode(t, "start of what was not finished", p.to.Start(p.ctx, src.ID), api.CodeState)
+	wantCode(t, "start of an unfinished machine", p.to.Start(p.ctx, src.ID), api.CodeState)
 	if err := p.to.FinishMigration(p.ctx, src.ID); err != nil {
 		t.Fatalf("FinishMigration: %v", err)
 	}
@@ -402,21 +402,21 @@ func testRefused(t *testing.T, p *pair) {
 		wantCode(t, what, second(p.from.Migrate(p.ctx, src.ID, o)), code)
 	}
 	refused("a vGPU on the target", api.CodeState, func(o *hypervisor.MigrateOptions) { o.Target.VGPUSocket = "/run/vgpu" })
-	refused("a disk that is not there", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.CopyDisks = []string{"other"} })
+	refused("a missing disk", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.CopyDisks = []string{"other"} })
 	refused("a disk twice", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.CopyDisks = []string{"root", "root"} })
 	refused("no tunnel", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.Tunnel = nil })
 	refused("other disks", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.Target.Disks = nil })
 	refused("no screen", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.Target.VNCSocket = "" })
-	refused("less than no bandwidth", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.BandwidthBytesPerSecond = -1 })
+	refused("a negative bandwidth", api.CodeInvalid, func(o *hypervisor.MigrateOptions) { o.BandwidthBytesPerSecond = -1 })
 	p.source.wantState(t, src.ID, hypervisor.Running)
 
 	gpu := dst
 	gpu.VGPUSocket = "/run/vgpu"
-	wantCode(t, "preparing a vGPU", p.to.PrepareMigration(p.ctx, gpu), api.CodeState)
+	wantCode(t, "prepare with a vGPU", p.to.PrepareMigration(p.ctx, gpu), api.CodeState)
 	at := src
-	wantCode(t, "preparing where it runs", p.from.PrepareMigration(p.ctx, at), api.CodeState)
-	wantCode(t, "discarding where it runs", p.from.DiscardMigration(p.ctx, src.ID), api.CodeState)
-	wantCode(t, "finishing nothing", p.to.FinishMigration(p.ctx, src.ID), api.CodeNotFound)
+	wantCode(t, "prepare on the node where it runs", p.from.PrepareMigration(p.ctx, at), api.CodeState)
+	wantCode(t, "discard on the node where it runs", p.from.DiscardMigration(p.ctx, src.ID), api.CodeState)
+	wantCode(t, "finish without a migration", p.to.FinishMigration(p.ctx, src.ID), api.CodeNotFound)
 	a, b := net.Pipe()
 	defer a.Close()
 	wantCode(t, "an unexpected stream", p.to.AcceptMigration(p.ctx, src.ID, hypervisor.StreamLibvirt, b), api.CodeState)
@@ -428,14 +428,14 @@ func testRefused(t *testing.T, p *pair) {
 	if err := p.from.Destroy(p.ctx, src.ID); err != nil {
 		t.Fatal(err)
 	}
-	refused("what does not run", api.CodeState, func(*hypervisor.MigrateOptions) {})
+	refused("a stopped domain", api.CodeState, func(*hypervisor.MigrateOptions) {})
 	if err := p.from.AbortMigration(p.ctx, src.ID); err != nil {
 		t.Errorf("AbortMigration without a migration: %v, want nil", err)
 	}
 	if err := p.from.Undefine(p.ctx, src.ID); err != nil {
 		t.Fatal(err)
 	}
-	refused("what is not there", api.CodeNotFound, func(*hypervisor.MigrateOptions) {})
+	refused("a missing domain", api.CodeNotFound, func(*hypervisor.MigrateOptions) {})
 }
 
 // tunnel passes streams to the target's AcceptMigration, as two agents do.

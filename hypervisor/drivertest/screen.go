@@ -15,7 +15,7 @@ import (
 func testScreen(t *testing.T, b *bench) {
 	d := b.domain(t)
 	_, err := b.Screen(b.ctx, d.ID)
-	wantCode(t, "screen of what does not run", err, api.CodeState)
+	wantCode(t, "screen of a stopped domain", err, api.CodeState)
 	if err := b.Start(b.ctx, d.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func testScreen(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	b.until(t, "the screen shows something", func() bool {
+	b.until(t, "the screen has a picture", func() bool {
 		c, err := b.Screen(b.ctx, d.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func testScreen(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	_, err = b.Screen(b.ctx, d.ID)
-	wantCode(t, "screen of what has none", err, api.CodeState)
+	wantCode(t, "screen of a domain without one", err, api.CodeState)
 }
 
 // Colours returns the number of colors in one frame of a screen. It speaks VNC

@@ -231,7 +231,7 @@ func testLifecycle(t *testing.T, b *bench) {
 		text, _ := b.ConsoleLog(b.ctx, d.ID, 4096)
 		return len(text) > 0
 	})
-	wantCode(t, "undefine of what runs", b.Undefine(b.ctx, d.ID), api.CodeState)
+	wantCode(t, "undefine of a running domain", b.Undefine(b.ctx, d.ID), api.CodeState)
 	// The guest polls its power button and may notice it late.
 	b.until(t, "the guest has shut down", func() bool {
 		if err := b.Shutdown(b.ctx, d.ID); err != nil {
@@ -302,14 +302,14 @@ func testInvalid(t *testing.T, b *bench) {
 	d.VCPUs = 0
 	wantCode(t, "define", b.Define(b.ctx, d), api.CodeInvalid)
 	_, err := b.AgentExec(b.ctx, d.ID, hypervisor.Exec{})
-	wantCode(t, "exec of nothing", err, api.CodeInvalid)
+	wantCode(t, "exec without a program", err, api.CodeInvalid)
 	_, err = b.AgentExec(b.ctx, d.ID, hypervisor.Exec{Argv: []string{"a\x00b"}})
 	wantCode(t, "exec with a zero", err, api.CodeInvalid)
 	_, err = b.Console(b.ctx, d.ID)
-	wantCode(t, "console of what does not run", err, api.CodeState)
+	wantCode(t, "console of a stopped domain", err, api.CodeState)
 	_, err = b.Stats(b.ctx, d.ID)
-	wantCode(t, "stats of what does not run", err, api.CodeState)
-	wantCode(t, "agent of what does not run", b.AgentPing(b.ctx, d.ID), api.CodeState)
+	wantCode(t, "stats of a stopped domain", err, api.CodeState)
+	wantCode(t, "agent of a stopped domain", b.AgentPing(b.ctx, d.ID), api.CodeState)
 }
 
 // testRedefine checks that a change of a running domain takes effect at its
@@ -360,7 +360,7 @@ func testConsole(t *testing.T, b *bench) {
 	if text := patience.Receive(t, enough, "the console answers", said); !strings.Contains(text, "hello") {
 		t.Errorf("the console printed %q, want hello", text)
 	}
-	b.until(t, "the log has what was said", func() bool {
+	b.until(t, "the console log contains the output", func() bool {
 		text, err := b.ConsoleLog(b.ctx, d.ID, 5)
 		return err == nil && string(text) == "hello"
 	})

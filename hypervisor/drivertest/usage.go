@@ -29,7 +29,7 @@ func testUsage(t *testing.T, b *bench) {
 		t.Errorf("usage of a stopped domain = %+v, want none", u)
 	}
 	var first hypervisor.Usage
-	b.until(t, "it has used the processor", func() (ok bool) {
+	b.until(t, "the domain has used CPU time", func() (ok bool) {
 		first, ok = of(d.ID)
 		return ok && first.CPUNanos > 0
 	})
@@ -39,7 +39,7 @@ func testUsage(t *testing.T, b *bench) {
 	if b.Slow && (first.ReadBytes < 512 || first.ReadOps == 0) {
 		t.Errorf("usage of a booted guest = %+v, want at least 512 bytes read", first)
 	}
-	b.until(t, "it has used more", func() bool {
+	b.until(t, "the domain has used more CPU time", func() bool {
 		u, ok := of(d.ID)
 		if ok && (u.CPUNanos < first.CPUNanos || u.ReadBytes < first.ReadBytes || u.WriteBytes < first.WriteBytes) {
 			t.Fatalf("counters decreased from %+v to %+v", first, u)

@@ -17,7 +17,7 @@ func testWindows(t *testing.T, b *bench) {
 	if err := errors.Join(b.Define(b.ctx, d), b.Start(b.ctx, d.ID)); err != nil {
 		t.Fatal(err)
 	}
-	b.until(t, "the firmware has spoken", func() bool {
+	b.until(t, "output of the firmware", func() bool {
 		text, err := b.ConsoleLog(b.ctx, d.ID, 4096)
 		return err == nil && len(text) > 0
 	})

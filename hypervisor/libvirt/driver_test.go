@@ -167,7 +167,7 @@ func TestLostConnection(t *testing.T) {
 	s := d.current
 	d.mu.Unlock()
 	close(s.lost) // as libvirt's callback does
-	if e := patience.Receive(t, time.Minute, "it connects again", events); e.Type != hypervisor.EventResync {
+	if e := patience.Receive(t, time.Minute, "the driver reconnects", events); e.Type != hypervisor.EventResync {
 		t.Errorf("event after the loss of the connection = %+v, want Resync", e)
 	}
 	if _, err := d.List(t.Context()); err != nil {

@@ -66,7 +66,7 @@ func TestJoinEndsWithItsContext(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- join(ctx, a, b) }()
 	cancel()
-	_ = patience.Receive(t, time.Minute, "it ends", done)
+	_ = patience.Receive(t, time.Minute, "join ends", done)
 	for _, c := range []net.Conn{left, right} {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
 			t.Error("read from an end after the context has ended = nil, want an error")

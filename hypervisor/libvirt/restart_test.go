@@ -39,14 +39,14 @@ func TestLibvirtdRestart(t *testing.T) {
 		t.Fatalf("stop libvirtd: %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command(script, "start").Run() })
-	wait(t, "the loss is noticed", func() bool {
+	wait(t, "the driver detects the lost connection", func() bool {
 		_, err := d.List(t.Context())
 		return api.CodeOf(err) == api.CodeUnavailable
 	})
 	if out, err := exec.Command(script, "start").CombinedOutput(); err != nil {
 		t.Fatalf("start libvirtd: %v: %s", err, out)
 	}
-	wait(t, "a Resync comes", func() bool {
+	wait(t, "a Resync event", func() bool {
 		select {
 		case e := <-events:
 			return e.Type == hypervisor.EventResync
@@ -58,7 +58,7 @@ func TestLibvirtdRestart(t *testing.T) {
 		t.Errorf("Status after the restart of libvirtd = %+v, %v, want Running", st, err)
 	}
 	killQEMU(t, spec.ID) // events work again
-	wait(t, "the crash is told of", func() bool {
+	wait(t, "an event for the crash", func() bool {
 		select {
 		case e := <-events:
 			return e.Type == hypervisor.EventCrashed && e.ID == spec.ID

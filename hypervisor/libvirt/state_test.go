@@ -62,7 +62,7 @@ func TestQueryEndsWithItsConnection(t *testing.T) {
 		_, err := query(qmp.NewLibvirtRPCMonitor("basalt-ins-1", ours), nil)
 		done <- err
 	}()
-	if err := patience.Receive(t, 30*time.Second, "it ends", done); err == nil {
+	if err := patience.Receive(t, 30*time.Second, "the query ends", done); err == nil {
 		t.Error("query over a closed connection = nil, want an error")
 	}
 	_ = theirs.Close()

@@ -191,7 +191,7 @@ func TestApplyToADatabase(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.nb.until(t.Context(), "meddling", func() (bool, error) {
+	if err := other.nb.until(t.Context(), "the changes by another program", func() (bool, error) {
 		db, err := other.nb.open(t.Context())
 		if err != nil {
 			return false, err

@@ -216,7 +216,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	want := map[string][2]uint64{"fip-2": {150, 3000}} // a connection with a short answer
 	l.grew(t, "answers of a load balancer", func() { reach(t, w, w.wire, "203.0.113.60:8080", "") }, want)
 
-	l.grew(t, "what stays inside", func() {
+	l.grew(t, "internal traffic", func() {
 		w.shower(t, a.ns, b.ns, at(b.port.Address4, 9), 50, headers4)
 		reach(t, w, d.ns, at(a.port.Address4, 80), "a") // through the router
 		reach(t, w, a.ns, "203.0.113.50:80", "c")       // … and by an external address
@@ -230,7 +230,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	// learns it again: make it fresh.
 	w.must("ovn-sbctl", "--db="+strings.Join(w.members(), ","), "--timeout=20", "--all", "destroy", "MAC_Binding")
 	reach(t, w, a.ns, "203.0.113.2:80", "host")
-	w.until("the router has learned where the host is", func() error {
+	w.until("the router has learned the host's MAC", func() error {
 		if rows := w.must("ovn-sbctl", "--db="+strings.Join(w.members(), ","), "--timeout=20", "--bare", "--columns=mac", "find", "MAC_Binding", "ip=203.0.113.2"); strings.TrimSpace(rows) == "" {
 			return errors.New("there is no row of it")
 		}
@@ -248,7 +248,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	w.restart("vswitchd-" + string(on))
 	w.apply(t, outward) // its flows exist again
 	w.tunnelsUp()       // so the router stays there
-	w.until("the router is where it was", func() error {
+	w.until("the router is on the same node", func() error {
 		if gateway() != on {
 			return fmt.Errorf("it is on %s", gateway())
 		}
@@ -263,7 +263,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	moved.External = slices.Clone(outward.External)
 	moved.External[0].Gateways = slices.DeleteFunc(slices.Clone(outward.External[0].Gateways), func(n api.NodeID) bool { return n == on })
 	w.apply(t, moved)
-	w.until("the router is elsewhere", func() error {
+	w.until("the router is on another node", func() error {
 		if gateway() == on {
 			return fmt.Errorf("it is on %s", on)
 		}
@@ -274,7 +274,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	send("from another node", a, "rtr-red", host, headers4)
 	send("from another node with a floating IP", c, "fip-1", host, headers4)
 	w.apply(t, outward)
-	w.until("the router is back", func() error {
+	w.until("the router is on the first node again", func() error {
 		if gateway() != on {
 			return fmt.Errorf("it is on %s", gateway())
 		}
@@ -293,7 +293,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	freed.FloatingIPs = nil
 	l.exits = slices.Delete(l.exits, 2, 3)
 	w.apply(t, freed)
-	w.until("its counter goes", func() error {
+	w.until("its counter is removed", func() error {
 		if all := l.read(t)[on]; slices.ContainsFunc(all, func(e sdn.Egress) bool { return e.Owner == "" }) {
 			return fmt.Errorf("%+v", all)
 		}
@@ -310,7 +310,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 // uncounted checks that no node counts exits that are not requested any more.
 func uncounted(t *testing.T, w *world) {
 	l := &ledger{w: w, counted: map[string]uint64{}, sum: map[string]uint64{}}
-	w.until("nothing is counted", func() error {
+	w.until("no counters", func() error {
 		for node, all := range l.read(t) {
 			if len(all) > 0 {
 				return fmt.Errorf("%s: %+v", node, all)

@@ -56,7 +56,7 @@ func TestLeaks(t *testing.T) {
 		}
 		return got
 	}
-	if err := c.nb.until(t.Context(), "what was put by hand", func() (bool, error) { return len(seen()) == len(want), nil }); err != nil {
+	if err := c.nb.until(t.Context(), "the manually added rows", func() (bool, error) { return len(seen()) == len(want), nil }); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]bool{}

@@ -260,10 +260,10 @@ func balance(t *testing.T, w *world, g map[string]*guest) {
 			return fmt.Errorf("seen %v, %w", seen, cmp.Or(err, errors.New("answers")))
 		})
 	}
-	w.until("both are up", func() error { return backends(w, 2, 0) })
+	w.until("both backends are up", func() error { return backends(w, 2, 0) })
 	// One card is disconnected: connections go to the other backend.
 	w.must("ip", "-n", g["b"].ns, "link", "set", "eth0", "down")
-	w.until("one is down", func() error { return backends(w, 1, 1) })
+	w.until("one backend is down", func() error { return backends(w, 1, 1) })
 	for range 10 {
 		if answer := reach(t, w, g["a"].ns, "10.1.0.200:8080", ""); !strings.HasPrefix(answer, "c") {
 			t.Errorf("answer after the failure of a backend = %q, want one of c", answer)
@@ -272,7 +272,7 @@ func balance(t *testing.T, w *world, g map[string]*guest) {
 	w.must("ip", "-n", g["b"].ns, "link", "set", "eth0", "up")
 	w.must("ip", "-n", g["b"].ns, "addr", "replace", "fd00:a1::b/64", "dev", "eth0", "nodad")
 	w.must("ip", "-n", g["b"].ns, "route", "replace", "default", "via", "10.1.0.1")
-	w.until("it is up again", func() error { return backends(w, 2, 0) })
+	w.until("the backend is up again", func() error { return backends(w, 2, 0) })
 }
 
 // branches checks a project with floating IPs of two external networks with
@@ -318,7 +318,7 @@ func branches(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology
 	allDead(t, map[string][]string{far: {"203.0.113.50:82"}, g["a"].ns: {"203.0.113.1:6641"}})
 
 	w.apply(t, topology)
-	w.until("the floating IP is gone with its branch", func() error {
+	w.until("the floating IP is removed with its branch", func() error {
 		if answer, err := dial(far, "203.0.113.50:80", time.Second); err == nil {
 			return fmt.Errorf("answered %q", answer)
 		}
@@ -338,7 +338,7 @@ func backends(w *world, up, down int) error {
 }
 
 func states(t *testing.T, w *world, topology sdn.Topology) {
-	w.until("what is observed", func() error {
+	w.until("the observed state", func() error {
 		s, err := w.control.Observe(t.Context())
 		if err != nil {
 			return err
@@ -432,7 +432,7 @@ func nothingLeft(t *testing.T, w *world, g map[string]*guest) {
 		}
 	}
 	w.apply(t, sdn.Topology{Cluster: "story"})
-	w.until("nothing is observed", func() error {
+	w.until("an empty observed state", func() error {
 		s, err := w.control.Observe(t.Context())
 		if err == nil && len(s.Ports)+len(s.Gateways)+len(s.Backends) != 0 {
 			err = fmt.Errorf("%+v", s)

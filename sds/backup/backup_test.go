@@ -210,7 +210,7 @@ func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 		_, err := tool.store(ctx, target, file, d.SizeBytes+mib, "bak-3", nil)
 		return err
 	})
-	wantCode(t, "less than the disk has", err, api.CodeUnavailable)
+	wantCode(t, "a disk shorter than its size", err, api.CodeUnavailable)
 	if have, err := tool.find(ctx, target, "bak-3"); err != nil || len(have) != 0 {
 		t.Errorf("restic snapshots of an incomplete disk = %v, %v, want none", have, err)
 	}
@@ -233,7 +233,7 @@ func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 	wantCode(t, "a deleted backup", err, api.CodeNotFound)
 	small := into
 	small.SizeBytes = mib
-	wantCode(t, "into a volume that is too small", tool.Restore(ctx, target, "bak-2", small, nil), api.CodeInvalid)
+	wantCode(t, "restore into a volume that is too small", tool.Restore(ctx, target, "bak-2", small, nil), api.CodeInvalid)
 	into = newDisk(t, nil)
 	if err := tool.Restore(ctx, target, "bak-2", into, nil); err != nil || sum(t, tool, into) != sum(t, tool, d) {
 		t.Errorf("Restore of bak-2: %v, or another content, want that of the disk", err)
@@ -259,7 +259,7 @@ func TestTargetGone(t *testing.T) {
 		_, err := tool.store(ctx, target, file, d.SizeBytes, "bak-1", nil)
 		return err
 	})
-	wantCode(t, "a target that is away", err, api.CodeUnavailable)
+	wantCode(t, "an unreachable target", err, api.CodeUnavailable)
 	tool.Stall = patience
 	gone.Store(false)
 	if have, err := tool.find(ctx, target, "bak-1"); err != nil || len(have) != 0 {
@@ -370,7 +370,7 @@ func TestDiskGone(t *testing.T) {
 		_, err = tool.store(ctx, target, file, d.SizeBytes, "bak-1", nil)
 		return err
 	})
-	wantCode(t, "a disk that is gone", err, api.CodeUnavailable)
+	wantCode(t, "an unreadable disk", err, api.CodeUnavailable)
 	if err == nil || !strings.Contains(err.Error(), "the volume is no longer readable") {
 		t.Errorf("Run of an unreadable disk = %v, want an error that the volume is no longer readable", err)
 	}

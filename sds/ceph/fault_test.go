@@ -338,7 +338,7 @@ func TestReplaceDisk(t *testing.T) {
 	}
 	old := &cluster.Intent.Disks[0]
 	old.Leave = true
-	until(ctx, t, "the disk's data is elsewhere, and the disk is given back", func() (bool, error) {
+	until(ctx, t, "the disk's data is moved, and the disk is released", func() (bool, error) {
 		r, err := cluster.Node.Round(ctx, cluster.Intent, cluster.Keys, true)
 		if err != nil {
 			return false, err

@@ -48,7 +48,7 @@ func testClones(t *testing.T, b Bench) {
 		c.paint(2, byte(0x30+i))
 		c.paint(0, byte(0x40+i))
 	}
-	check("written apart")
+	check("after separate writes")
 	// A clone has its own snapshots and clones.
 	one.snap("snap-1", nil) // IDs are per volume
 	one.paint(3, 0x51)

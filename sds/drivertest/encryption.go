@@ -92,9 +92,9 @@ func testEncryptionRefused(t *testing.T, b Bench) {
 	}
 	key := sds.Access{Encryption: &keyA}
 	_, err := d.CreateSnapshot(ctx, sds.SnapshotCreate{ID: "snap-2", Volume: "vol-2"}, key)
-	wantCode(t, "a key for what has none", err, api.CodeInvalid)
+	wantCode(t, "a key for an unencrypted volume", err, api.CodeInvalid)
 	_, err = d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-3", Snapshot: of("vol-2"), Encryption: &keyA})
-	wantCode(t, "an encrypted clone of what is not", err, api.CodeInvalid)
+	wantCode(t, "an encrypted clone of an unencrypted volume", err, api.CodeInvalid)
 	_, err = d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: 4 * mib})
 	wantCode(t, "the same, not encrypted", err, api.CodeExists)
 	_, err = d.CreateVolume(ctx, sds.VolumeCreate{ID: "vol-2", SizeBytes: 4 * mib, Encryption: &keyA})
@@ -129,7 +129,7 @@ func testEncryptedImage(t *testing.T, b Bench) {
 	c.anew(ask)
 	c.now = picture{0, 0x77, 0x77, 0x77}
 	c.paint(0, 0x12)
-	c.check("made anew", false)
+	c.check("recreated", false)
 	ask = sds.VolumeCreate{ID: "vol-2", SizeBytes: 4 * mib, Encryption: &keyB, Standalone: true}
 	two := newCanvas(t, b, ask)
 	two.paint(0, 0x33)

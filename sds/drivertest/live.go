@@ -45,7 +45,7 @@ func testLive(t *testing.T, b Bench) {
 		t.Fatal(err)
 	}
 	c.drop("snap-3", nil)
-	c.check("tidied", false)
+	c.check("after merging", false)
 	m = c.start()
 	c.by(m, 2, 0x91)
 	c.drop("snap-5", m)

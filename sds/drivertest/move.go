@@ -33,15 +33,15 @@ func testExport(t *testing.T, d sds.Driver) {
 		t.Errorf("exported %d bytes from offset 512, %v, want %d", len(got), err, len(content)-512)
 	}
 	_, _, err = d.ExportImage(t.Context(), "img-2")
-	wantCode(t, "export of nothing", err, api.CodeNotFound)
+	wantCode(t, "export of a missing image", err, api.CodeNotFound)
 
 	// The next node knows the size: an early end is unavailable and not an
 	// invalid image, and the next attempt succeeds.
 	in := sds.ImageImport{ID: "img-2", Format: sds.Raw, SHA256: img.SHA256, SizeBytes: img.SizeBytes, Content: bytes.NewReader(content[:mib])}
 	_, err = d.ImportImage(t.Context(), in)
-	wantCode(t, "a transfer that broke off", err, api.CodeUnavailable)
+	wantCode(t, "an interrupted transfer", err, api.CodeUnavailable)
 	_, err = d.Image(t.Context(), "img-2")
-	wantCode(t, "after a transfer that broke off", err, api.CodeNotFound)
+	wantCode(t, "image after an interrupted transfer", err, api.CodeNotFound)
 	in.Content = bytes.NewReader(content)
 	if got, err := d.ImportImage(t.Context(), in); err != nil || got.SHA256 != img.SHA256 {
 		t.Errorf("ImportImage after an early end = %+v, %v, want SHA-256 %s", got, err, img.SHA256)
@@ -72,7 +72,7 @@ func testRecreate(t *testing.T, d sds.Driver) {
 	}
 	ask.Epoch = 2
 	_, err = d.RecreateVolume(ctx, ask)
-	wantCode(t, "an epoch of the past", err, api.CodeState)
+	wantCode(t, "a lower epoch", err, api.CodeState)
 	_, err = d.RecreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", Image: "img-2", Epoch: 4})
 	wantCode(t, "another image", err, api.CodeExists)
 	for _, epoch := range []int64{5, 6} {
@@ -140,6 +140,6 @@ func testOwners(t *testing.T, d sds.Driver) {
 		t.Errorf("ReleaseVolume: %v", err)
 	}
 	for _, o := range []sds.Owner{{Epoch: 1}, {Node: "../x", Epoch: 1}, {Node: "node-a", Epoch: -1}} {
-		wantCode(t, "claim by nobody", d.ClaimVolume(ctx, "vol-1", o), api.CodeInvalid)
+		wantCode(t, "claim without an owner", d.ClaimVolume(ctx, "vol-1", o), api.CodeInvalid)
 	}
 }

@@ -67,7 +67,7 @@ func testSeeTheSame(t *testing.T, a, b sds.Driver) {
 func testClaims(t *testing.T, a, b sds.Driver) {
 	ctx := t.Context()
 	node := func(n api.NodeID, epoch int64) sds.Owner { return sds.Owner{Node: n, Epoch: epoch} }
-	wantCode(t, "claim of nothing", a.ClaimVolume(ctx, "vol-1", node("node-a", 1)), api.CodeNotFound)
+	wantCode(t, "claim of a missing volume", a.ClaimVolume(ctx, "vol-1", node("node-a", 1)), api.CodeNotFound)
 	if err := a.ReleaseVolume(ctx, "vol-1", node("node-a", 1)); err != nil {
 		t.Errorf("ReleaseVolume of a missing volume: %v", err)
 	}

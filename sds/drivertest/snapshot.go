@@ -67,18 +67,18 @@ func testSnapshots(t *testing.T, b Bench) {
 	c.check("after growing", false)
 
 	_, err = d.CreateSnapshot(ctx, sds.SnapshotCreate{ID: "snap-4", Volume: "vol-9"}, sds.Access{})
-	wantCode(t, "snapshot of nothing", err, api.CodeNotFound)
+	wantCode(t, "snapshot of a missing volume", err, api.CodeNotFound)
 	_, err = d.CreateSnapshot(ctx, sds.SnapshotCreate{ID: "../x", Volume: "vol-1"}, sds.Access{})
 	wantCode(t, "a path as id", err, api.CodeInvalid)
 	_, err = d.Snapshots(ctx, "vol-9")
-	wantCode(t, "snapshots of nothing", err, api.CodeNotFound)
+	wantCode(t, "snapshots of a missing volume", err, api.CodeNotFound)
 	for _, v := range []api.VolumeID{"vol-1", "vol-9"} {
 		if err := d.DeleteSnapshot(ctx, v, "snap-9", sds.Access{}); err != nil {
 			t.Errorf("DeleteSnapshot of a missing snapshot of %s: %v", v, err)
 		}
 	}
 	_, err = d.OpenForReading(ctx, "vol-1", "snap-9")
-	wantCode(t, "reading of nothing", err, api.CodeNotFound)
+	wantCode(t, "reading of a missing volume", err, api.CodeNotFound)
 }
 
 // testDeleteOrders deletes snapshots in every order; the content of the others
@@ -118,13 +118,13 @@ func testRollback(t *testing.T, b Bench) {
 	if v := c.rollback("snap-1", 1); v.SizeBytes != 8*mib {
 		t.Errorf("volume after the rollback = %d bytes, want %d", v.SizeBytes, 8*mib)
 	}
-	c.check("back", false)
+	c.check("rolled back", false)
 	c.paint(3, 0x44)
 	// The same count has no effect again.
 	if v, err := d.RollbackVolume(ctx, "vol-1", "snap-1", 1, sds.Access{}); err != nil || v.Rollbacks != 1 {
 		t.Errorf("RollbackVolume with the same count = %+v, %v, want count 1", v, err)
 	}
-	c.check("asked again", false)
+	c.check("repeated", false)
 	c.snap("snap-3", nil)
 	c.paint(3, 0x55)
 	c.rollback("snap-2", 2) // forward, on another branch
@@ -133,7 +133,7 @@ func testRollback(t *testing.T, b Bench) {
 	c.rollback("snap-3", 5)
 	c.check("to the other branch", false)
 	_, err := d.RollbackVolume(ctx, "vol-1", "snap-1", 4, sds.Access{})
-	wantCode(t, "a rollback of the past", err, api.CodeState)
+	wantCode(t, "a lower count", err, api.CodeState)
 	for _, id := range []api.SnapshotID{"snap-1", "snap-3", "snap-2"} {
 		c.drop(id, nil)
 		c.check("without "+string(id), false)
@@ -150,12 +150,12 @@ func testRollbackRefused(t *testing.T, b Bench) {
 	c.snap("snap-1", nil)
 	c.paint(0, 0x21)
 	_, err := d.RollbackVolume(ctx, "vol-1", "snap-9", 1, sds.Access{})
-	wantCode(t, "to nothing", err, api.CodeNotFound)
+	wantCode(t, "rollback to a missing snapshot", err, api.CodeNotFound)
 	_, err = d.RollbackVolume(ctx, "vol-9", "snap-1", 1, sds.Access{})
-	wantCode(t, "of nothing", err, api.CodeNotFound)
+	wantCode(t, "rollback of a missing volume", err, api.CodeNotFound)
 	_, err = d.RollbackVolume(ctx, "vol-1", "snap-1", 0, sds.Access{})
 	wantCode(t, "no count", err, api.CodeInvalid)
-	c.check("after what was refused", false)
+	c.check("after rejected rollbacks", false)
 	if v := c.volume(); v.Rollbacks != 0 {
 		t.Errorf("volume after rejected rollbacks = %+v, want none", v)
 	}
@@ -200,11 +200,11 @@ func testKeepsVolume(t *testing.T, b Bench) {
 	c.snap("snap-1", nil)
 	wantCode(t, "delete of a volume with a snapshot", d.DeleteVolume(ctx, "vol-1"), api.CodeInUse)
 	_, err := d.RecreateVolume(ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: 4 * mib, Epoch: 1})
-	wantCode(t, "anew, with a snapshot", err, api.CodeInUse)
+	wantCode(t, "recreate with a snapshot", err, api.CodeInUse)
 	if err := d.Movable(ctx, "vol-1"); d.Capabilities().Shared != (err == nil) || err != nil && api.CodeOf(err) != api.CodeState {
 		t.Errorf("Movable with a snapshot = %v, want nil if shared, otherwise wrong_state", err)
 	}
-	wantCode(t, "moving nothing", d.Movable(ctx, "vol-9"), api.CodeNotFound)
+	wantCode(t, "Movable of a missing volume", d.Movable(ctx, "vol-9"), api.CodeNotFound)
 	c.drop("snap-1", nil)
 	if err := d.Movable(ctx, "vol-1"); err != nil {
 		t.Errorf("Movable after the snapshot was deleted: %v", err)
@@ -234,7 +234,7 @@ func testReading(t *testing.T, b Bench) {
 	if err := first.Close(); err != nil {
 		t.Errorf("close the first reading: %v", err)
 	}
-	wantCode(t, "delete of what is read", d.DeleteSnapshot(ctx, "vol-1", "snap-1", sds.Access{}), api.CodeInUse)
+	wantCode(t, "delete of a snapshot that is being read", d.DeleteSnapshot(ctx, "vol-1", "snap-1", sds.Access{}), api.CodeInUse)
 	if err := b.Disk.Holds(second.Source, nil, []byte{0x11}, 0, areaBytes); err != nil {
 		t.Errorf("content of the second reading: %v", err)
 	}
@@ -248,11 +248,11 @@ func testReading(t *testing.T, b Bench) {
 	if err := b.Disk.Holds(own.Source, nil, []byte{0x22}, 0, areaBytes); err != nil {
 		t.Errorf("content of the volume's reading: %v", err)
 	}
-	wantCode(t, "delete of a volume that is read", d.DeleteVolume(ctx, "vol-1"), api.CodeInUse)
+	wantCode(t, "delete of a volume that is being read", d.DeleteVolume(ctx, "vol-1"), api.CodeInUse)
 	_, err = d.RollbackVolume(ctx, "vol-1", "snap-1", 1, sds.Access{})
-	wantCode(t, "rollback of a volume that is read", err, api.CodeInUse)
+	wantCode(t, "rollback of a volume that is being read", err, api.CodeInUse)
 	_, err = d.ResizeVolume(ctx, "vol-1", 8*mib, sds.Access{})
-	wantCode(t, "resize of a volume that is read", err, api.CodeInUse)
+	wantCode(t, "resize of a volume that is being read", err, api.CodeInUse)
 	if err := own.Close(); err != nil {
 		t.Errorf("close the volume's reading: %v", err)
 	}

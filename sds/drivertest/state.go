@@ -47,10 +47,10 @@ func testState(t *testing.T, a, b sds.Driver) {
 			}
 		}
 	}
-	wantCode(t, "too much", here.KeepState(ctx, "vol-1", 3, append(big, 0)), api.CodeTooLarge)
-	wantCode(t, "of no volume", here.KeepState(ctx, "vol-2", 1, []byte("x")), api.CodeNotFound)
+	wantCode(t, "a state that is too large", here.KeepState(ctx, "vol-1", 3, append(big, 0)), api.CodeTooLarge)
+	wantCode(t, "of a missing volume", here.KeepState(ctx, "vol-2", 1, []byte("x")), api.CodeNotFound)
 	_, _, err := there.KeptState(ctx, "vol-2")
-	wantCode(t, "of no volume", err, api.CodeNotFound)
+	wantCode(t, "of a missing volume", err, api.CodeNotFound)
 	if err := b.DeleteVolume(ctx, "vol-1"); err != nil {
 		t.Fatal(err)
 	}

@@ -258,7 +258,7 @@ func testVolumesRefused(t *testing.T, d sds.Driver) {
 		wantCode(t, fmt.Sprintf("%+v", c.create), err, c.code)
 	}
 	_, err := d.ResizeVolume(t.Context(), "vol-9", mib, sds.Access{})
-	wantCode(t, "resize of nothing", err, api.CodeNotFound)
+	wantCode(t, "resize of a missing volume", err, api.CodeNotFound)
 	_, err = d.ResizeVolume(t.Context(), "vol-1", 2<<40, sds.Access{})
 	wantCode(t, "resize to too much", err, api.CodeTooLarge)
 	if all, err := d.Volumes(t.Context()); err != nil || len(all) != 1 {

@@ -28,7 +28,7 @@ func TestOneNodeGrows(t *testing.T) {
 	for _, name := range []string{"ovn-nb", "ovn-sb", "ovn-northd", "ovn-controller", "ovs-vswitchd", "ovs-db"} {
 		a.kill(name)
 	}
-	s.until("its return", s.whole(a), a)
+	s.until("the node's return", s.whole(a), a)
 	if got := a.mustNB("--bare", "--columns=name", "list", "Logical_Switch"); got != "alone" {
 		t.Errorf("logical switches after the restart = %q, want alone", got)
 	}

@@ -84,7 +84,7 @@ func (s *site) diskFills(a, b, _, _ *testNode) {
 	if err := os.WriteFile(ballast, make([]byte, 82<<20), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	s.until("the full one stopped", func() bool {
+	s.until("the member with the full disk stopped", func() bool {
 		up, err := a.daemons.Running(context.Background(), "ovn-nb")
 		return err == nil && !up && slices.ContainsFunc(s.reports[a.id].Problems, func(p Problem) bool { return strings.Contains(p.What, "MiB are free") })
 	}, s.nodes...)
@@ -92,7 +92,7 @@ func (s *site) diskFills(a, b, _, _ *testNode) {
 	if err := os.Remove(ballast); err != nil {
 		s.t.Fatal(err)
 	}
-	s.until("its return", s.whole(s.nodes...), s.nodes...)
+	s.until("the member's return", s.whole(s.nodes...), s.nodes...)
 	a.wantSwitch("while-full")
 }
 
@@ -108,7 +108,7 @@ func (s *site) fileBreaks(_, b, _, _ *testNode) {
 		s.t.Fatal(err)
 	}
 	f.Close()
-	s.until("its database made anew, its old self kicked", func() bool {
+	s.until("a new database, and the old server removed", func() bool {
 		all, _ := b.servers(NB)
 		return len(all) == 3 && s.whole(s.nodes...)()
 	}, s.nodes...)
@@ -119,7 +119,7 @@ func (s *site) memberReplaced(a, b, c, d *testNode) {
 	s.shutDown(c)
 	s.nodes = []*testNode{a, b, d}
 	s.members = []Member{member(a), member(b), member(d)}
-	s.until("the new member, and no trace of the lost one", func() bool {
+	s.until("the new member, without the lost one", func() bool {
 		all, _ := a.servers(SB)
 		chassis, err := column(context.Background(), socket(a.config.Paths.Run, SB), SB.schemaName(), "Chassis", "name")
 		return len(all) == 3 && s.whole(s.nodes...)() && err == nil && len(chassis) == 3
@@ -131,7 +131,7 @@ func (s *site) memberReplaced(a, b, c, d *testNode) {
 func (s *site) lostReturns(a, b, c, d *testNode) {
 	s.nodes = []*testNode{a, b, c, d}
 	s.members = []Member{member(a), member(b), member(c)}
-	s.until("the old member in, the new one out", func() bool {
+	s.until("the old member instead of the new one", func() bool {
 		all, _ := a.servers(NB)
 		_, err := os.Stat(d.config.Paths.File(NB, 1))
 		return len(all) == 3 && s.whole(s.nodes...)() && errors.Is(err, os.ErrNotExist)
@@ -150,11 +150,11 @@ func (s *site) majorityLost(a, b, c, d *testNode) {
 	s.nodes = []*testNode{a, d}
 	s.members = []Member{member(a), member(d)}
 	s.round(s.nodes...)
-	s.until("words about it", func() bool {
+	s.until("a problem reported", func() bool {
 		return slices.ContainsFunc(s.reports[a.id].Problems, func(p Problem) bool { return strings.Contains(p.What, "has no leader") && p.Next != "" })
 	}, s.nodes...)
 	s.silence = Bereft // as if the time without a leader had passed: a report may still name one
-	s.until("databases to begin anew", func() bool { return s.founding.Generation > 1 }, s.nodes...)
+	s.until("a new generation of databases", func() bool { return s.founding.Generation > 1 }, s.nodes...)
 	s.silence = 0
 	s.until("new databases", s.whole(s.nodes...), s.nodes...)
 	if s.founding.Generation != 2 {
