@@ -378,7 +378,7 @@ func testNIC(t *testing.T, b *bench) {
 	}
 	b.restart(t, d.ID)
 	if err := b.DetachNIC(b.ctx, d.ID, n.MAC); err != nil {
-		t.Error(err)
+		t.Errorf("DetachNIC after a restart: %v", err)
 	}
 }
 

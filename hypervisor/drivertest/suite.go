@@ -365,7 +365,7 @@ func testConsole(t *testing.T, b *bench) {
 		return err == nil && string(text) == "hello"
 	})
 	if err := c.Close(); err != nil {
-		t.Error(err)
+		t.Errorf("close the console: %v", err)
 	}
 	c, err = b.Console(b.ctx, d.ID)
 	if err != nil {

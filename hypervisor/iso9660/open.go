@@ -61,7 +61,7 @@ func Open(r io.ReaderAt, size int64) (*Disc, error) {
 		}
 		return d, d.readSkip()
 	}
-	return nil, errors.New("iso9660: this is no ISO image: it has no primary volume descriptor")
+	return nil, errors.New("iso9660: not an ISO image: it has no primary volume descriptor")
 }
 
 // bytes reads n bytes of the disc at the offset; io.ErrUnexpectedEOF if they

@@ -96,8 +96,8 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("Open of the first %d bytes of a disc = %v, want an error", n, d)
 		}
 	}
-	if _, err := Open(bytes.NewReader(make([]byte, 1<<20)), 1<<20); err == nil || !strings.Contains(err.Error(), "no ISO image") {
-		t.Errorf("Open of zeros = %v, want an error with \"no ISO image\"", err)
+	if _, err := Open(bytes.NewReader(make([]byte, 1<<20)), 1<<20); err == nil || !strings.Contains(err.Error(), "not an ISO image") {
+		t.Errorf("Open of zeros = %v, want an error with \"not an ISO image\"", err)
 	}
 	// Truncated in the middle of a file: the others can be read.
 	n := int64(len(b)) - 3*sector

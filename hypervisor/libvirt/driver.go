@@ -75,7 +75,7 @@ type Driver struct {
 	events hypervisor.Fanout
 	calls  chan struct{}
 	cancel context.CancelFunc
-	done   chan struct{} // keep has ended
+	done   chan struct{} // closed when maintain has ended
 
 	mu       sync.Mutex
 	current  *session // nil while there is no connection

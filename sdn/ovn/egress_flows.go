@@ -18,10 +18,10 @@ import (
 // of br-int only and leaves these alone.
 //
 //	from br-int's patch port:
-//	  neighbour discovery                         not counted: the network's own
-//	  to another router of the cluster            not counted: not the world
-//	  from the router's MAC, floating address     the floating IP's
-//	  from the router's MAC, any other IP         the router's
+//	  neighbor discovery                          not counted: protocol of the network
+//	  to another router of the cluster            not counted: internal
+//	  from the router's MAC, floating address     counted for the floating IP
+//	  from the router's MAC, any other IP         counted for the router
 //
 // A guest cannot have its traffic counted for another: its frames reach the
 // bridge through its project's router, which sends from its own MAC. In the

@@ -96,7 +96,7 @@ func (l *ledger) on(t *testing.T, node api.NodeID, owner string) {
 	t.Helper()
 	l.w.until(string(node)+" counts for "+owner, func() error {
 		if all := l.read(t)[node]; !slices.ContainsFunc(all, func(e sdn.Egress) bool { return e.Owner == owner }) {
-			return fmt.Errorf("%+v", all)
+			return fmt.Errorf("counters = %+v, want one of %s", all, owner)
 		}
 		return nil
 	})
@@ -114,7 +114,7 @@ func (w *world) tunnelsUp() {
 			}
 			all, up := strings.Count(string(out), "Local Session State:"), strings.Count(string(out), "Local Session State: up")
 			if up == 0 || up != all {
-				return fmt.Errorf("%d of %d are: %s", up, all, out)
+				return fmt.Errorf("%d of %d BFD sessions are up, want all: %s", up, all, out)
 			}
 			return nil
 		})
@@ -250,7 +250,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	w.tunnelsUp()       // so the router stays there
 	w.until("the router is on the same node", func() error {
 		if gateway() != on {
-			return fmt.Errorf("it is on %s", gateway())
+			return fmt.Errorf("the router is on %s, want %s", gateway(), on)
 		}
 		return nil
 	})
@@ -265,7 +265,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	w.apply(t, moved)
 	w.until("the router is on another node", func() error {
 		if gateway() == on {
-			return fmt.Errorf("it is on %s", on)
+			return fmt.Errorf("the router is on %s, want another node", on)
 		}
 		return nil
 	})
@@ -276,7 +276,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	w.apply(t, outward)
 	w.until("the router is on the first node again", func() error {
 		if gateway() != on {
-			return fmt.Errorf("it is on %s", gateway())
+			return fmt.Errorf("the router is on %s, want %s", gateway(), on)
 		}
 		return nil
 	})
@@ -295,7 +295,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	w.apply(t, freed)
 	w.until("its counter is removed", func() error {
 		if all := l.read(t)[on]; slices.ContainsFunc(all, func(e sdn.Egress) bool { return e.Owner == "" }) {
-			return fmt.Errorf("%+v", all)
+			return fmt.Errorf("counters = %+v, want none without an owner", all)
 		}
 		return nil
 	})
@@ -313,7 +313,7 @@ func uncounted(t *testing.T, w *world) {
 	w.until("no counters", func() error {
 		for node, all := range l.read(t) {
 			if len(all) > 0 {
-				return fmt.Errorf("%s: %+v", node, all)
+				return fmt.Errorf("counters of %s = %+v, want none", node, all)
 			}
 		}
 		return nil
@@ -328,7 +328,7 @@ func (w *world) gateway(t *testing.T, p api.ProjectID) (node api.NodeID) {
 		if node = s.Gateways[p]; err == nil && node == "" {
 			// As the leader does: a node's claim and another's release may have
 			// coincided (remind.go).
-			err = errors.Join(fmt.Errorf("%v", s.Gateways), w.control.Remind(t.Context()))
+			err = errors.Join(fmt.Errorf("gateways = %v, want one of %s", s.Gateways, p), w.control.Remind(t.Context()))
 		}
 		return err
 	})

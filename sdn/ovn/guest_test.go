@@ -204,7 +204,7 @@ func reach(t testing.TB, w *world, ns, address, want string) string {
 		answer, err = dial(ns, address, limit)
 		limit = min(2*limit, 4*time.Second)
 		if err == nil && !strings.HasPrefix(answer, want) {
-			err = fmt.Errorf("answered %q", answer)
+			err = fmt.Errorf("answer = %q, want prefix %q", answer, want)
 		}
 		return err
 	})

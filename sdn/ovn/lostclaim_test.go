@@ -92,14 +92,14 @@ func member(i int) string { return fmt.Sprintf("m%d", i) }
 
 func on[T ~string](is, want T) error {
 	if is != want {
-		return fmt.Errorf("it is on %q", is)
+		return fmt.Errorf("node = %q, want %q", is, want)
 	}
 	return nil
 }
 
 func more(is, than int) error {
 	if is <= than {
-		return fmt.Errorf("%d", is)
+		return fmt.Errorf("count = %d, want more than %d", is, than)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func reaches(t *testing.T, w *world, g map[string]*guest) {
 	// The router has advertised the default route of IPv6.
 	w.until("a default route of IPv6", func() error {
 		if out := w.must("ip", "-n", d.ns, "-6", "route", "show", "default"); !strings.Contains(out, "via fe80::") {
-			return fmt.Errorf("%q", out)
+			return fmt.Errorf("default routes = %q, want one via fe80::", out)
 		}
 		return nil
 	})
@@ -320,7 +320,7 @@ func branches(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology
 	w.apply(t, topology)
 	w.until("the floating IP is removed with its branch", func() error {
 		if answer, err := dial(far, "203.0.113.50:80", time.Second); err == nil {
-			return fmt.Errorf("answered %q", answer)
+			return fmt.Errorf("connection succeeded with answer %q, want failure", answer)
 		}
 		return nil
 	})
@@ -332,7 +332,7 @@ func branches(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology
 func backends(w *world, up, down int) error {
 	s, err := w.control.Observe(context.Background())
 	if err == nil && s.Backends["lb-1"] != (sdn.BackendState{Up: up, Down: down}) {
-		err = fmt.Errorf("%+v", s.Backends)
+		err = fmt.Errorf("backends = %+v, want %d up and %d down of lb-1", s.Backends, up, down)
 	}
 	return err
 }
@@ -345,14 +345,14 @@ func states(t *testing.T, w *world, topology sdn.Topology) {
 		}
 		for _, p := range topology.Ports {
 			if s.Ports[p.ID] != (sdn.PortState{Up: true, Node: p.Nodes[0]}) {
-				return fmt.Errorf("%s: %+v", p.ID, s.Ports[p.ID])
+				return fmt.Errorf("port %s = %+v, want up on %s", p.ID, s.Ports[p.ID], p.Nodes[0])
 			}
 		}
 		if len(s.Chassis) != 3 || !s.Chassis["n2"].Current || s.Chassis["n2"].Encap != frame.IP("172.31.7.2") {
-			return fmt.Errorf("chassis %+v", s.Chassis)
+			return fmt.Errorf("chassis = %+v, want 3 and n2 current at 172.31.7.2", s.Chassis)
 		}
 		if s.Gateways[red] == "" || s.Gateways[blue] == "" {
-			return fmt.Errorf("gateways %v", s.Gateways)
+			return fmt.Errorf("gateways = %v, want one of each project", s.Gateways)
 		}
 		return nil
 	})
@@ -435,7 +435,7 @@ func nothingLeft(t *testing.T, w *world, g map[string]*guest) {
 	w.until("an empty observed state", func() error {
 		s, err := w.control.Observe(t.Context())
 		if err == nil && len(s.Ports)+len(s.Gateways)+len(s.Backends) != 0 {
-			err = fmt.Errorf("%+v", s)
+			err = fmt.Errorf("state = %+v, want no ports, gateways and backends", s)
 		}
 		return err
 	})

@@ -364,7 +364,7 @@ func drained(ctx context.Context, path string) error {
 	}
 	raw, err := cluster.Ceph(ctx, "osd", "ls")
 	if n := len(strings.Fields(string(raw))); err == nil && n != 3 {
-		err = fmt.Errorf("%d OSDs", n)
+		err = fmt.Errorf("%d OSDs, want 3", n)
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func (d disk) Holds(src sds.Source, key *sds.Encryption, patterns []byte, at, n 
 			return err
 		}
 		if !bytes.Equal(got, bytes.Repeat([]byte{pattern}, int(n))) {
-			return fmt.Errorf("not %#x everywhere from byte %d on", pattern, at)
+			return fmt.Errorf("content from offset %[2]d differs from %#[1]x", pattern, at)
 		}
 		at += n
 	}

@@ -72,7 +72,7 @@ func (s *site) smallDisk(n *testNode) {
 	}
 	s.t.Cleanup(func() {
 		if err := unix.Unmount(n.config.Paths.State, unix.MNT_DETACH); err != nil {
-			s.t.Error(err)
+			s.t.Errorf("unmount: %v", err)
 		}
 	})
 }
