@@ -19,13 +19,13 @@ import (
 
 const kib = 1 << 10
 
-// accounted is a worker as far as memory goes: a session that keeps an account, or
-// does not, like one of before.
+// accounted is a worker as far as memory is concerned: a session that keeps an
+// account or, like an older worker, does not.
 type accounted struct {
 	*client.Host
-	a    *worker.Account // nil: it asks gpud each time
+	a    *worker.Account // nil: it asks gpud for each allocation
 	used uint64
-	mine []uint64 // sizes of allocations
+	mine []uint64 // sizes of its allocations
 }
 
 func (n *testNode) account(vgpu string) *accounted {
@@ -46,7 +46,7 @@ func (w *accounted) alloc(bytes uint64) error {
 	return nil
 }
 
-// free gives back allocation i.
+// free frees allocation i.
 func (w *accounted) free(i int) {
 	bytes := w.mine[i]
 	w.mine = append(w.mine[:i], w.mine[i+1:]...)
@@ -69,8 +69,9 @@ func (w *accounted) info() (free uint64, err error) {
 	return free, err
 }
 
-// Two processes of one vGPU need all of its memory in turns: what the other holds
-// without using it is never missing, and there is never more than there is.
+// TestCushionIsNotMissed checks two processes of one vGPU that need all of its
+// memory in turn: memory that the other holds without using it is always
+// available, and the limit is never exceeded.
 func TestCushionIsNotMissed(t *testing.T) {
 	n := newTestNode(t)
 	const limit = 64 << 20
@@ -82,21 +83,21 @@ func TestCushionIsNotMissed(t *testing.T) {
 		}
 		a.free(0)
 		if err := b.alloc(limit); err != nil {
-			t.Fatalf("round %d: %v, though the other uses nothing", i, err)
+			t.Fatalf("round %d: allocate all %d bytes = %v, want no error: the other process uses none", i, limit, err)
 		}
 		if err := a.alloc(256); !errors.Is(err, abi.ErrOutOfMemory) {
-			t.Fatalf("more than there is: %v", err)
+			t.Fatalf("allocate more than the limit = %v, want %v", err, abi.ErrOutOfMemory)
 		}
 		if free, err := a.info(); err != nil || free != 0 {
-			t.Fatalf("%d bytes free, %v, want 0", free, err)
+			t.Fatalf("free memory = %d bytes, %v, want 0", free, err)
 		}
 		b.free(0)
 		a, b = b, a
 	}
 }
 
-// What a guest keeps of what it has freed is not missing either: its worker frees it
-// before it answers a recall.
+// TestKeptMemoryIsNotMissed checks that memory which a guest keeps after freeing it
+// is available too: its worker frees it before it answers a recall.
 func TestKeptMemoryIsNotMissed(t *testing.T) {
 	n := newTestNode(t)
 	const limit = 8 << 20
@@ -116,15 +117,15 @@ func TestKeptMemoryIsNotMissed(t *testing.T) {
 		}()
 	})
 	if err := b.alloc(limit); err != nil {
-		t.Errorf("all memory of the vGPU, of which the other keeps some that it has freed: %v", err)
+		t.Errorf("allocate all memory of the vGPU, of which the other process keeps some that it has freed = %v, want no error", err)
 	}
 	if left := kept.Load(); left != 0 {
-		t.Errorf("%d bytes are kept after a recall", left)
+		t.Errorf("%d bytes are kept after a recall, want 0", left)
 	}
 }
 
-// One process of a vGPU allocates and asks without gpud, and stops when a second
-// one has memory.
+// TestAloneInItsVGPU checks that the only process of a vGPU with memory allocates
+// and asks without gpud, until a second one has memory.
 func TestAloneInItsVGPU(t *testing.T) {
 	n := newTestNode(t)
 	n.put("v", gib, 0)
@@ -133,42 +134,42 @@ func TestAloneInItsVGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !a.a.Take(mib) {
-		t.Error("the first reserve brought no cushion of a MiB")
+		t.Error("Take(1 MiB) from the cushion failed: the first reserve brought no cushion")
 	}
 	a.a.Put(mib)
 	if free, ok := a.a.Free(gib); !ok || free != gib-kib {
-		t.Errorf("alone: %d bytes free, %t, want %d, true", free, ok, gib-kib)
+		t.Errorf("free memory while alone = %d bytes, %t, want %d, true", free, ok, gib-kib)
 	}
 	if err := b.alloc(mib); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := a.a.Free(gib); ok {
-		t.Error("it still says that it is alone when the other's memory is granted")
+		t.Error("the session still considers itself alone after the other's memory was granted")
 	}
 	for _, w := range []*accounted{a, b} {
 		if free, err := w.info(); err != nil || free != gib-kib-mib {
-			t.Errorf("two: %d bytes free, %v, want %d", free, err, gib-kib-mib)
+			t.Errorf("free memory beside another process = %d bytes, %v, want %d", free, err, gib-kib-mib)
 		}
 	}
 	st, err := b.Status()
 	if err != nil || st.VRAMUsed != kib+mib {
-		t.Errorf("in use: %d, %v, want %d", st.VRAMUsed, err, kib+mib)
+		t.Errorf("VRAMUsed = %d, %v, want %d", st.VRAMUsed, err, kib+mib)
 	}
 	b.free(0)
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if free, err := a.info(); err != nil || free != gib-kib {
-		t.Errorf("after the other's end: %d, %v", free, err)
+		t.Errorf("free memory after the other process ended = %d bytes, %v, want %d", free, err, gib-kib)
 	}
 	if _, ok := a.a.Free(gib); !ok {
-		t.Error("it was not told that it is alone again")
+		t.Error("the session was not notified that it is alone again")
 	}
 }
 
-// Whatever three processes do, with and without accounts, while gpud comes and goes
-// and processes end: an allocation succeeds if and only if there is room for it, and
-// what each is told to be free is what is free.
+// TestMemoryIsExact runs three processes at random, with and without accounts, while
+// gpud restarts and processes end: an allocation succeeds if and only if there is
+// room for it, and the free memory that each process is given is exact.
 func TestMemoryIsExact(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
@@ -198,26 +199,26 @@ func TestMemoryIsExact(t *testing.T) {
 		case k < 45:
 			bytes := uint64(1+rnd.Intn(1<<uint(4+rnd.Intn(10)))) * 256
 			if rnd.Intn(6) == 0 {
-				bytes = max(limit-used, 256) // just all
+				bytes = max(limit-used, 256) // exactly all of it
 			}
 			err := w.alloc(bytes)
 			if fits := bytes <= limit-used; fits && err != nil || !fits && !errors.Is(err, abi.ErrOutOfMemory) {
-				t.Fatalf("%s: allocate %d: %v", where, bytes, err)
+				t.Fatalf("%s: allocate %d bytes with %d free: %v", where, bytes, limit-used, err)
 			}
 		case k < 80:
 			if len(w.mine) > 0 {
 				w.free(rnd.Intn(len(w.mine)))
 			}
 			if w.a == nil {
-				_, _ = w.info() // its release has no answer: now it has arrived
+				_, _ = w.info() // a release has no answer: now it has arrived
 			}
 		case k < 92:
 			free, err := w.info()
-			if w.a == nil && free < limit-used { // one of before is not told what idles in others' accounts
+			if w.a == nil && free < limit-used { // an older worker does not learn what is unused in the accounts of others
 				free = limit - used
 			}
 			if err != nil || free != limit-used {
-				t.Fatalf("%s: %d bytes free, %v, want %d", where, free, err, limit-used)
+				t.Fatalf("%s: free memory = %d bytes, %v, want %d", where, free, err, limit-used)
 			}
 		case k < 94 && w.a != nil:
 			if _, surplus := w.a.Rest(); surplus {
@@ -225,13 +226,13 @@ func TestMemoryIsExact(t *testing.T) {
 			}
 		case k < 97:
 			if err := w.Close(); err != nil {
-				t.Fatalf("%s: %v", where, err)
+				t.Fatalf("%s: close: %v", where, err)
 			}
 			all[i] = join(i)
 		case k < 98:
 			n.stop()
 			n.start()
-			for _, o := range all { // one without an account is taken at its last word until it is back
+			for _, o := range all { // gpud uses the last report of a worker without an account until it is back
 				if o.a == nil {
 					_, _ = o.info()
 				}
@@ -244,27 +245,28 @@ func TestMemoryIsExact(t *testing.T) {
 	eventually(t, "everything given back", func() bool { return n.vgpu("v").VRAMUsed == 0 })
 }
 
-// Of two processes without memory only one is told that it is alone: the other one's
-// next allocation takes that back from it.
+// TestOneIsAlone checks that of two processes without memory only one is told that
+// it is alone; the next allocation of the other revokes that.
 func TestOneIsAlone(t *testing.T) {
 	n := newTestNode(t)
 	n.put("v", gib, 0)
 	a, b := n.account("v"), n.account("v")
 	for _, w := range []*accounted{a, b} {
 		if free, err := w.info(); err != nil || free != gib {
-			t.Fatalf("%d bytes free, %v, want all", free, err)
+			t.Fatalf("free memory = %d bytes, %v, want all %d", free, err, gib)
 		}
 	}
 	if err := b.alloc(mib); err != nil {
 		t.Fatal(err)
 	}
 	if free, err := a.info(); err != nil || free != gib-mib {
-		t.Errorf("%d bytes free, %v, want %d", free, err, gib-mib)
+		t.Errorf("free memory of a after b allocated 1 MiB = %d bytes, %v, want %d", free, err, gib-mib)
 	}
 }
 
-// What a process frees while gpud is away is not missed, though another one asks for
-// it before it is back.
+// TestFreedWhileGpudIsAway checks that memory which a process frees while gpud is
+// not running is available, even if another process asks for it before the first has
+// reconnected.
 func TestFreedWhileGpudIsAway(t *testing.T) {
 	for name, account := range map[string]bool{"with an account": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +286,7 @@ func TestFreedWhileGpudIsAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			n.stop()
-			if err := os.Remove(way); err != nil { // it does not come back before it may
+			if err := os.Remove(way); err != nil { // it cannot reconnect before the test lets it
 				t.Fatal(err)
 			}
 			a.free(0)
@@ -293,7 +295,7 @@ func TestFreedWhileGpudIsAway(t *testing.T) {
 			go func() { got <- b.alloc(gib) }()
 			select {
 			case err := <-got:
-				t.Errorf("before the other was back: %v", err)
+				t.Errorf("reserve answered %v before the other worker had reconnected", err)
 			case <-time.After(200 * time.Millisecond): // a broken gpud answers at once
 				if err := os.Symlink(n.cfg.Socket, way); err != nil {
 					t.Fatal(err)
@@ -306,35 +308,35 @@ func TestFreedWhileGpudIsAway(t *testing.T) {
 	}
 }
 
-// A worker that is killed loses its cushion too, and one that hangs keeps others
-// waiting for a moment only.
+// TestHungWorkerWithACushion checks that a killed worker loses its cushion too,
+// and that one that hangs delays others only for a moment.
 func TestHungWorkerWithACushion(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", 2*gib, 0)
 	n.put("b", gib, 0)
 	w := n.worker(t, "a", "NODE_TEST_ACCOUNT=1")
 	if used := n.vgpu("a").VRAMUsed; used <= gib {
-		t.Errorf("%d bytes held, want more than 1 GiB: the cushion", used)
+		t.Errorf("%d bytes held, want more than 1 GiB: the cushion counts too", used)
 	}
 	freeze(t, w)
 	b := n.account("a")
 	start := time.Now()
-	if err := b.alloc(gib); !errors.Is(err, abi.ErrOutOfMemory) { // the cushion is held: never more than there is
-		t.Errorf("beside a hung worker's cushion: %v", err)
+	if err := b.alloc(gib); !errors.Is(err, abi.ErrOutOfMemory) { // the cushion is held: the limit is never exceeded
+		t.Errorf("allocate 1 GiB beside the cushion of a hung worker = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	first := time.Since(start)
 	if first > 15*time.Second {
-		t.Errorf("a hung worker kept another waiting for %v", first)
+		t.Errorf("a hung worker delayed another for %v, want at most 15s", first)
 	}
 	if err := b.alloc(mib); err != nil {
 		t.Error(err)
 	}
 	start = time.Now()
 	if err := b.alloc(gib); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("again: %v", err)
+		t.Errorf("second allocation of 1 GiB = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	if took := time.Since(start); took > time.Second && took > first/2 {
-		t.Errorf("it was waited for again, %v", took)
+		t.Errorf("the hung worker was waited for again: %v, the first time %v", took, first)
 	}
 	kill9(t, w)
 	eventually(t, "its memory, cushion too", func() bool { return n.vgpu("a").VRAMUsed < 64*mib })
@@ -343,8 +345,9 @@ func TestHungWorkerWithACushion(t *testing.T) {
 	}
 }
 
-// One process that asks for the most there is, in a loop, takes nothing from another
-// vGPU, and what the other process of its own uses stays that one's.
+// TestGreedyProcessStarvesNobody checks that a process which asks for all memory in
+// a loop takes nothing from another vGPU, and nothing that the other process of its
+// own vGPU uses.
 func TestGreedyProcessStarvesNobody(t *testing.T) {
 	n := newTestNode(t)
 	n.put("v", 64*mib, 0)
@@ -368,29 +371,29 @@ func TestGreedyProcessStarvesNobody(t *testing.T) {
 				t.Error(err)
 			}
 			if err := greedy.alloc(64 * mib); !errors.Is(err, abi.ErrOutOfMemory) {
-				t.Errorf("more than there is: %v", err)
+				t.Errorf("allocate more than the limit = %v, want %v", err, abi.ErrOutOfMemory)
 			}
 		}
 	})
 	for i := 0; i < 200 || rounds.Load() < 20; i++ {
 		if err := other.alloc(mib); err != nil {
-			t.Errorf("in another vGPU: %v", err)
+			t.Errorf("allocate in another vGPU = %v, want no error", err)
 			break
 		}
 		other.free(len(other.mine) - 1)
 		if neighbour.used != 8*mib {
-			t.Error("the neighbour lost memory")
+			t.Errorf("memory of the neighbour = %d bytes, want %d", neighbour.used, 8*mib)
 		}
 	}
 	stop.Store(true)
 	loop.Wait()
 	if other.a.Want() > cushion+mib {
-		t.Errorf("the other vGPU's cushion was called back: it wants %d bytes, wanted %d", other.a.Want(), cushion)
+		t.Errorf("cushion of the other vGPU was recalled: Want = %d bytes, before %d", other.a.Want(), cushion)
 	}
 }
 
-// gpud is killed at any moment: nothing is promised twice, and no session is lost
-// because it held a cushion.
+// TestKilledGpudAndCushions kills gpud at any moment: nothing is allocated twice,
+// and no session is lost because it held a cushion.
 func TestKilledGpudAndCushions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills and restarts gpud for some seconds")
@@ -413,10 +416,10 @@ func TestKilledGpudAndCushions(t *testing.T) {
 			}
 			bytes := uint64(1+rnd.Intn(40)) * mib
 			if err := w.alloc(bytes); err != nil && bytes <= limit-w.used-o.used {
-				t.Fatalf("%d bytes with %d and %d of %d in use: %v", bytes, w.used, o.used, limit, err)
+				t.Fatalf("allocate %d bytes with %d and %d of %d in use: %v", bytes, w.used, o.used, limit, err)
 			}
 			if a.used+b.used > limit {
-				t.Fatalf("%d and %d bytes of %d", a.used, b.used, limit)
+				t.Fatalf("%d and %d bytes in use, want at most %d together", a.used, b.used, limit)
 			}
 			if rnd.Intn(2) == 0 && len(o.mine) > 0 {
 				o.free(0)
@@ -424,21 +427,22 @@ func TestKilledGpudAndCushions(t *testing.T) {
 		}
 		kill9(t, proc)
 		proc = role(t, "gpud", dir+"/state", n.cfg.Socket, []*os.File{})
-		for _, w := range []*accounted{a, b} { // each is back
+		for _, w := range []*accounted{a, b} { // each has reconnected
 			if _, _, err := w.Memory(); err != nil {
 				t.Fatal(err)
 			}
 			select {
 			case <-w.Lost():
-				t.Fatal("a session was lost with its gpud")
+				t.Fatal("a session was lost when its gpud was killed")
 			default:
 			}
 		}
 	}
 }
 
-// On a card that is promised twice nobody is moved off it for memory that nothing
-// uses, and one who is moved takes none of it along.
+// TestCushionsGoBeforeMemoryMoves checks, on an overcommitted card, that no
+// session is evicted for memory that is not used, and that an evicted session
+// takes no unused memory along.
 func TestCushionsGoBeforeMemoryMoves(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
@@ -451,14 +455,14 @@ func TestCushionsGoBeforeMemoryMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if used := n.vgpu("a").VRAMUsed; used <= 20*mib {
-		t.Fatalf("%d bytes held: there is no cushion to test with", used)
+		t.Fatalf("%d bytes held, want more than %d: there is no cushion to test with", used, 20*mib)
 	}
 	if err := b.alloc(44 * mib); err != nil {
-		t.Errorf("what fits beside what the other uses: %v", err)
+		t.Errorf("allocate what fits beside the used memory of the other = %v, want no error", err)
 	}
 	select {
 	case bytes := <-e.asked:
-		t.Fatalf("asked to evict %d bytes for a cushion", bytes)
+		t.Fatalf("asked to evict %d bytes for a cushion, want no eviction", bytes)
 	default:
 	}
 	b.free(0)
@@ -469,18 +473,18 @@ func TestCushionsGoBeforeMemoryMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if used := n.vgpu("a").VRAMUsed; used <= 20*mib+kib {
-		t.Fatalf("%d bytes held: there is no cushion again", used)
+		t.Fatalf("%d bytes held, want more than %d: there is no cushion again", used, 20*mib+kib)
 	}
 	grown := make(chan error, 1)
 	go func() { grown <- b.alloc(45 * mib) }()
 	if bytes := <-e.asked; bytes < mib || bytes > 2*mib {
-		t.Errorf("asked to evict %d bytes, want what is missing, 1 MiB and a little", bytes)
+		t.Errorf("asked to evict %d bytes, want the missing ones: 1 MiB to 2 MiB", bytes)
 	}
 	e.moved <- nil
 	if err := <-grown; err != nil {
 		t.Error(err)
 	}
 	if used := n.vgpu("a").VRAMUsed; used != 20*mib+kib {
-		t.Errorf("%d bytes held while it is out, want what it uses, %d", used, 20*mib+kib)
+		t.Errorf("%d bytes held while the session is out, want the used %d", used, 20*mib+kib)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// unix is a time of now as microseconds since 1970. All times of one gpud are told by
-// one step of the wall clock, so that a guest can compare them.
+// unix converts a time of now to microseconds since 1970. One gpud uses the same
+// offset for all times, so that a guest can compare them.
 func (c *core) unix(at sched.Time) uint64 { return uint64((c.epoch + at) / time.Microsecond) }
 
-// accounted are the sessions that have used the vGPU, oldest first: those that run and
-// those that are still remembered.
+// accounted returns the sessions that have used the vGPU, oldest first: those that are
+// running and those that are still remembered.
 func (v *vgpu) accounted(c *core, at sched.Time) (all []abi.AccountedProcess) {
 	var sessions []*session
 	for _, s := range v.sessions {
@@ -37,7 +37,8 @@ func (v *vgpu) accounted(c *core, at sched.Time) (all []abi.AccountedProcess) {
 	return all
 }
 
-// samples are the vGPU's utilization between the moments at which gpud learnt of it.
+// samples returns the vGPU's utilization between the times at which gpud learned of
+// it.
 func (v *vgpu) samples(c *core, at sched.Time) (all []abi.Sample) {
 	g := v.gauge
 	g.note(at, v.usage.Work.GPUNanos)

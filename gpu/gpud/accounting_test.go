@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// What a process has used is told while it runs, after its end, and by a gpud that
-// started later.
+// TestAccounting checks that the usage of a process is reported while it runs,
+// after its end, and by a gpud that was started later.
 func TestAccounting(t *testing.T) {
 	n := newTestNode(t)
 	before := time.Now()
@@ -36,15 +36,15 @@ func TestAccounting(t *testing.T) {
 		for i, x := range s.Samples {
 			busy = busy || x.GPUUtilization > 0
 			if x.GPUUtilization > 100 || i > 0 && x.At <= s.Samples[i-1].At {
-				t.Fatalf("samples %+v", s.Samples)
+				t.Fatalf("samples = %+v, want at most 100 %% each, with increasing times", s.Samples)
 			}
 		}
 		return busy && len(s.Accounted) == 1 && s.Accounted[0].GPUNanos == total.GPUNanos
 	})
-	// The one that looks has used nothing, and is not there.
+	// The session that asks has used nothing, and is not listed.
 	p := status().Accounted[0]
 	if p.PID != 42 || p.End != 0 || p.PeakVRAM != 1000 || p.Start < uint64(before.UnixMicro()) || p.Start > uint64(time.Now().UnixMicro()) {
-		t.Errorf("while it runs: %+v, want pid 42, a peak of 1000 bytes and its start", p)
+		t.Errorf("process while it runs = %+v, want PID 42, a peak of 1000 bytes and its start", p)
 	}
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
@@ -57,12 +57,12 @@ func TestAccounting(t *testing.T) {
 	n.start()
 	looks = n.dial("a")
 	if all := status().Accounted; len(all) != 1 || all[0].PeakVRAM != 1000 || all[0].GPUNanos != total.GPUNanos || all[0].End == 0 {
-		t.Errorf("after a restart: %+v, want the one process that has ended", all)
+		t.Errorf("processes after a restart = %+v, want one that has ended", all)
 	}
 }
 
-// A card that presents itself as a model tells its clocks, and that they are lower
-// when it is hot.
+// TestReadingsOfSoftGPUs checks that a soft GPU with a model reports its clocks,
+// and that they are lower when it is hot.
 func TestReadingsOfSoftGPUs(t *testing.T) {
 	for _, c := range []struct {
 		model string
@@ -87,17 +87,17 @@ func TestReadingsOfSoftGPUs(t *testing.T) {
 			got := map[uint32]uint64{}
 			for _, r := range s.Readings {
 				if _, twice := got[r.Key]; twice {
-					t.Errorf("reading %d is there twice", r.Key)
+					t.Errorf("reading %d is reported twice", r.Key)
 				}
 				got[r.Key] = r.Value
 			}
 			for key, want := range c.want {
 				if value, ok := got[key]; !ok || value != want {
-					t.Errorf("reading %d is %d, %v; want %d", key, value, ok, want)
+					t.Errorf("reading %d = %d, %v; want %d", key, value, ok, want)
 				}
 			}
 			if _, ok := got[abi.ReadingFanSpeed]; ok {
-				t.Error("a soft GPU tells a fan's speed")
+				t.Error("a soft GPU reports a fan speed")
 			}
 		})
 	}

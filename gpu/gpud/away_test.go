@@ -16,11 +16,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// alone is a program with a card for itself: small kernels, and it waits for each.
+// alone returns a program that has a card for itself: it launches small kernels
+// and waits for each.
 func alone(t testing.TB) (*testNode, *program) {
 	t.Helper()
 	n := overcommitted(t)
-	n.cfg.ReturnAfter, n.cfg.DetachGrace = time.Hour, time.Hour // the worker is the test itself
+	n.cfg.ReturnAfter, n.cfg.DetachGrace = time.Hour, time.Hour // the worker is this process
 	n.stop()
 	n.start()
 	card := softCard(t)
@@ -32,7 +33,8 @@ func alone(t testing.TB) (*testNode, *program) {
 	return n, n.program(t, card, "a", 4096)
 }
 
-// steps as many as fit into d, one after another.
+// steps runs as many steps as fit into d, one after another, and returns their
+// number.
 func (p *program) steps(d time.Duration) (n uint64) {
 	p.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); n++ {
@@ -43,34 +45,35 @@ func (p *program) steps(d time.Duration) (n uint64) {
 	return n
 }
 
-// A session goes on at its rate while gpud is away, and all that it did is
-// counted once when gpud is back.
+// TestRateWithoutGpud checks that a session keeps its rate while gpud is not
+// running, and that all of its work is counted once after gpud has started again.
 func TestRateWithoutGpud(t *testing.T) {
 	n, p := alone(t)
 	const round = 200 * time.Millisecond
 	warm := p.steps(round)
 	var with, without uint64
-	for range 4 { // in turns: what else the machine does hits both
+	for range 4 { // in turns: other load of the machine affects both
 		with += p.steps(round)
 		n.stop()
 		without += p.steps(round)
 		n.start()
 	}
-	t.Logf("%d kernels with gpud, %d without", with, without)
+	t.Logf("kernels with gpud: %d, without: %d", with, without)
 	if without < with/4 {
-		t.Errorf("%d kernels without gpud and %d with it in the same time, want about as many", without, with)
+		t.Errorf("%d kernels without gpud, want about as many as the %d with it in the same time", without, with)
 	}
 	counted := uint64(0)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("%d launches were made, %d are counted", warm+with+without, counted)
+			t.Logf("launches: %d made, %d counted", warm+with+without, counted)
 		}
 	})
 	eventually(t, "every launch is counted", func() bool { counted = n.launches("a"); return counted == warm+with+without })
 }
 
-// gpud hangs with its socket open. Those who work go on by themselves, and what
-// they used arrives exactly when gpud goes on, which holds nobody late for it.
+// TestStoppedGpudStopsNobody stops gpud with its socket open. Sessions that work
+// continue without it, and their usage arrives exactly when gpud continues, which
+// treats no session as overdue because of the pause.
 func TestStoppedGpudStopsNobody(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
@@ -101,7 +104,7 @@ func TestStoppedGpudStopsNobody(t *testing.T) {
 			for total := &totals[i]; ; h.Yield() {
 				if _, err := h.Acquire(ctx); err != nil {
 					if ctx.Err() == nil {
-						t.Errorf("acquire without gpud: %v", err)
+						t.Errorf("acquire without gpud = %v, want no error", err)
 					}
 					return
 				}
@@ -140,16 +143,17 @@ func TestStoppedGpudStopsNobody(t *testing.T) {
 		}
 		all, err := control.VGPUs(t.Context())
 		if err != nil || len(all) != len(hosts) {
-			t.Fatalf("%+v, %v", all, err)
+			t.Fatalf("VGPUs = %+v, %v, want %d of them", all, err, len(hosts))
 		}
 		if u := all[i].Usage; u.GPUNanos != totals[i].GPUNanos || u.Launches != totals[i].Launches {
-			t.Errorf("metered %+v, worked %+v", u, totals[i])
+			t.Errorf("metered usage = %+v, want %+v", u, totals[i])
 		}
 	}
 }
 
-// What a session holds stays its own while it comes back to a gpud that was stopped,
-// however much another of its vGPU wants it.
+// TestStoppedGpudGivesNobodysMemoryAway checks that a session keeps its memory while
+// it reconnects to a gpud that was stopped, even if another session of its vGPU
+// wants it.
 func TestStoppedGpudGivesNobodysMemoryAway(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
@@ -175,7 +179,7 @@ func TestStoppedGpudGivesNobodysMemoryAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	freeze(t, gpud)
-	if _, err := holder.Acquire(t.Context()); err != nil { // it has noticed, and hung up
+	if _, err := holder.Acquire(t.Context()); err != nil { // it has noticed, and closed the connection
 		t.Fatal(err)
 	}
 	holder.Yield()
@@ -190,23 +194,23 @@ func TestStoppedGpudGivesNobodysMemoryAway(t *testing.T) {
 		}
 		wanted <- nil
 	}()
-	time.Sleep(2 * time.Second) // the holder's next try to come back waits in gpud's queue
+	time.Sleep(2 * time.Second) // the holder's next attempt to reconnect waits in gpud's queue
 	if err := gpud.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	if free, _, err := holder.Memory(); err != nil || free != 0 {
-		t.Errorf("the holder finds %d bytes free, %v, want 0", free, err)
+		t.Errorf("free memory for the holder = %d bytes, %v, want 0", free, err)
 	}
 	stop()
 	if err := <-wanted; err != nil {
-		t.Errorf("the other's reserve: %v, want out of memory", err)
+		t.Errorf("reserve of the other session = %v, want out of memory", err)
 	}
 	if all, err := control.VGPUs(t.Context()); err != nil || all[0].VRAMUsed != gib {
-		t.Errorf("in use: %+v, %v, want 1 GiB", all, err)
+		t.Errorf("vGPUs = %+v, %v, want 1 GiB in use", all, err)
 	}
 }
 
-// launches that were counted for the vGPU.
+// launches returns the launches counted for the vGPU.
 func (n *testNode) launches(id string) uint64 {
 	all, err := n.control.VGPUs(n.t.Context())
 	if err != nil {
@@ -220,9 +224,9 @@ func (n *testNode) launches(id string) uint64 {
 	return 0
 }
 
-// BenchmarkWithoutGpud is one small kernel that the program waits for, with gpud
-// and without it in turns of the same run. "ratio" is the kernels per second
-// without gpud by those with it: the goal is 1.
+// BenchmarkWithoutGpud measures a small kernel that the program waits for, with
+// and without gpud in turns of the same run. "ratio" is the kernels per second
+// without gpud divided by those with it; the goal is 1.
 func BenchmarkWithoutGpud(b *testing.B) {
 	n, p := alone(b)
 	p.steps(100 * time.Millisecond)

@@ -9,11 +9,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 )
 
-// BenchmarkAcquireKept: the lease is still there (a guest that synchronizes
-// after each launch).
+// BenchmarkAcquireKept acquires a lease that the client still has (a guest that
+// synchronizes after each launch).
 func BenchmarkAcquireKept(b *testing.B) { benchmarkAcquire(b, false) }
 
-// BenchmarkAcquireContended: another worker asks for the card all the time.
+// BenchmarkAcquireContended acquires while another worker asks for the card all
+// the time.
 func BenchmarkAcquireContended(b *testing.B) { benchmarkAcquire(b, true) }
 
 func benchmarkAcquire(b *testing.B, contended bool) {
@@ -61,9 +62,9 @@ func startBench(b *testing.B) func(vgpu string) *client.Host {
 	return n.dial
 }
 
-// BenchmarkTwoThatFit and BenchmarkTwoThatDoNot are a step of each of two
-// programs that take turns: the second pair has 60 % of the card each and is
-// swapped. The ratio of their times is what overcommit costs.
+// BenchmarkTwoThatFit and BenchmarkTwoThatDoNot measure a step of each of two
+// programs that take turns: the second pair uses 60 % of the card each and is
+// swapped. The ratio of their times is the cost of overcommit.
 func BenchmarkTwoThatFit(b *testing.B)   { benchmarkTwo(b, 24*mib) }
 func BenchmarkTwoThatDoNot(b *testing.B) { benchmarkTwo(b, 38*mib) }
 
@@ -79,7 +80,7 @@ func benchmarkTwo(b *testing.B, bytes int) {
 		}
 		all[i] = n.program(b, card, id, bytes)
 	}
-	b.SetBytes(int64(2 * bytes)) // memory that the kernels go through: compare this
+	b.SetBytes(int64(2 * bytes)) // memory that the kernels process: compare this
 	b.ResetTimer()
 	done := make(chan error)
 	for _, p := range all {

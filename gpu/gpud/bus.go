@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// busCard is an NVIDIA card as the kernel finds it on the PCI bus, driven or not.
+// busCard is an NVIDIA card that the kernel has found on the PCI bus, with or
+// without a driver.
 type busCard struct {
 	address string // as 0000:65:00.0
-	driver  string // of the kernel; empty: none has bound it
+	driver  string // the kernel driver that is bound to it; empty: none
 }
 
 const (
@@ -47,7 +48,8 @@ func busCards(sysfs string) (cards []busCard, err error) {
 	return cards, nil
 }
 
-// attribute of a device; empty when it has gone.
+// attribute returns an attribute of a device, or an empty string when the device
+// has been removed.
 func attribute(dir, name string) string {
 	b, _ := os.ReadFile(filepath.Join(dir, name))
 	return strings.TrimSpace(string(b))

@@ -10,9 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// now is the time since the machine started, sleep included. It never steps,
-// and it means the same to a gpud that starts again, so the VRAM that workers
-// held while gpud was away can be counted exactly.
+// now returns the time since the machine started, including suspend. It never
+// steps and has the same epoch after gpud restarts, so the VRAM that workers held
+// while gpud was not running can be counted exactly.
 func now() sched.Time {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
@@ -21,11 +21,12 @@ func now() sched.Time {
 	return time.Duration(ts.Nano())
 }
 
-// bootID changes when the machine starts; times of another boot mean nothing.
+// bootID returns an ID that changes when the machine starts; times of another
+// boot are meaningless.
 func bootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "" // containers without it: as if every start were a new boot
+		return "" // containers without it: treat every start as a new boot
 	}
 	return strings.TrimSpace(string(b))
 }

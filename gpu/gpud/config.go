@@ -5,31 +5,33 @@ import (
 	"time"
 )
 
-// Config of a gpud. The durations have defaults when they are zero.
+// Config configures a gpud. The durations have defaults when they are zero.
 type Config struct {
-	StateDir string // made when it is not there; one gpud per directory
+	StateDir string // created if it does not exist; one gpud per directory
 	Socket   string // control API and worker stream
 	SoftGPUs []SoftGPU
-	// NullGPUs compute nothing. There are none unless they are asked for.
+	// NullGPUs are cards that compute nothing. By default there are none.
 	NullGPUs []NullGPU
-	// NoNVIDIA leaves real cards alone even where there are some.
+	// NoNVIDIA ignores real cards.
 	NoNVIDIA bool
-	// SwapBytes of the host's memory are for what does not fit on a card, each,
-	// until PUT /v1/gpus/{id} says otherwise; 0: no more is promised than fits.
+	// SwapBytes is the host memory that backs VRAM beyond a card's own, for each
+	// card, until PUT /v1/gpus/{id} changes it; 0: no overcommit.
 	SwapBytes uint64
-	// Interop of each card, until PUT /v1/gpus/{id} says otherwise: whether guests
-	// may answer the vendor runtime's authenticity query (docs/vendor-interop.md).
+	// Interop sets, for each card until PUT /v1/gpus/{id} changes it, whether
+	// guests may answer the vendor runtime's authenticity query
+	// (docs/vendor-interop.md).
 	Interop bool
-	// WorkerGroup, when positive, is the group that may open the socket
-	// besides gpud's own user. Only gpud's user and root may use the control API.
+	// WorkerGroup, when positive, is the GID of the group that may open the
+	// socket, besides gpud's own user. Only gpud's user and root may use the
+	// control API.
 	WorkerGroup int
 	Log         *slog.Logger
 
-	SaveEvery   time.Duration // how old the state on the disk may get
-	DetachGrace time.Duration // how long a worker may take to come back after gpud's restart
+	SaveEvery   time.Duration // maximum age of the state on disk
+	DetachGrace time.Duration // how long a worker may take to reconnect after gpud restarts
 	Overrun     time.Duration // how long a kernel may run past its lease before its session is ended
-	KillAfter   time.Duration // how long a worker that was told "lost" may take to end
-	ReturnAfter time.Duration // how long a worker whose connection ended may take to end or to come back
+	KillAfter   time.Duration // how long a worker that was sent "lost" may take to exit
+	ReturnAfter time.Duration // how long a worker whose connection ended may take to exit or to reconnect
 }
 
 func (c *Config) setDefaults() {
@@ -46,7 +48,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Limits against workers that are not ours.
+// Limits against hostile workers.
 const (
 	maxLinks           = 4096 // connections of workers
 	maxSessionsPerVGPU = 256
@@ -56,10 +58,10 @@ const (
 	keepDeleted        = 24 * time.Hour
 	registerWithin     = 10 * time.Second
 	tick               = 200 * time.Millisecond
-	// missedTicks in a row: gpud did not run. The client takes it for stopped after
-	// more than that.
+	// missedTicks is the number of ticks in a row without which gpud considers that
+	// it did not run. The client considers gpud stopped only after more than that.
 	missedTicks = 2
-	// settleEvery is how often VRAM that is only held, by nobody who works, is
-	// written down.
+	// settleEvery is the interval at which VRAM that is held without any work is
+	// metered.
 	settleEvery = 10 * time.Second
 )

@@ -9,10 +9,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// maxBody bounds a request's body, in bytes.
+// maxBody is the largest request body, in bytes.
 const maxBody = 64 << 10
 
-// handler is the control API and the worker stream.
+// handler returns the handler of the control API and the worker stream.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	control := func(pattern string, h http.HandlerFunc) {
@@ -59,7 +59,8 @@ func (s *Server) getGPUs(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, all)
 }
 
-// getUnusable lists the machine's NVIDIA cards that cannot be used, and why not.
+// getUnusable lists the machine's NVIDIA cards that cannot be used, with the
+// reasons.
 func (s *Server) getUnusable(w http.ResponseWriter, _ *http.Request) {
 	all := []wire.UnusableGPU{}
 	if found := s.unusable.Load(); found != nil {
@@ -68,7 +69,7 @@ func (s *Server) getUnusable(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, all)
 }
 
-// putGPU changes what the operator decides about a card.
+// putGPU changes the settings that the operator chooses for a card.
 func (s *Server) putGPU(w http.ResponseWriter, r *http.Request) {
 	var spec wire.GPUSpec
 	dec := json.NewDecoder(r.Body)
@@ -98,7 +99,8 @@ func (s *Server) getNow(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, all)
 }
 
-// getVGPUs lists the vGPUs; ?deleted=true also those whose last usage remains.
+// getVGPUs lists the vGPUs; with ?deleted=true also deleted ones whose last usage
+// is still stored.
 func (s *Server) getVGPUs(w http.ResponseWriter, r *http.Request) {
 	answer := make(chan []wire.VGPU, 1)
 	s.core.do(func() {
@@ -129,8 +131,8 @@ func (s *Server) deleteVGPU(w http.ResponseWriter, r *http.Request) {
 	s.change(w, id, false, func() *wire.Error { return s.core.remove(id, now()) })
 }
 
-// change does something to a vGPU and answers with it, and with its token if
-// that is wanted, once that is on the disk.
+// change applies f to a vGPU and answers with the vGPU once it is on disk; the
+// answer has the token if token is set.
 func (s *Server) change(w http.ResponseWriter, id sched.VGPUID, token bool, f func() *wire.Error) {
 	type result struct {
 		vgpu wire.VGPU
@@ -183,5 +185,5 @@ func writeError(w http.ResponseWriter, status int, e *wire.Error) { writeJSON(w,
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client is gone: nothing to do
+	_ = json.NewEncoder(w).Encode(v) // the client has disconnected: there is nothing to do
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// core is gpud's state. Everything in it belongs to the goroutine in run;
-// others come in through do.
+// core is gpud's state. All of it is owned by the goroutine in run; others access
+// it through do.
 type core struct {
 	cfg     Config
 	queue   chan func()
@@ -19,30 +19,30 @@ type core struct {
 	started sched.Time
 	epoch   time.Duration // the Unix time at which now was 0
 
-	uuids       map[sched.GPUID]uuid         // of soft cards ever seen
-	told        map[sched.GPUID]wire.GPUSpec // what was decided about cards; kept
+	uuids       map[sched.GPUID]uuid         // of all soft cards seen so far
+	told        map[sched.GPUID]wire.GPUSpec // settings that were chosen for cards; they are stored
 	cards       map[sched.GPUID]*card
 	vgpus       map[sched.VGPUID]*vgpu
-	terminating []terminating // told to end
+	terminating []terminating // workers that were told to end
 	links       int
 	recalls     []*recall
 	save        saving
-	problem     string        // what healthz tells; empty: all well
+	problem     string        // reported by healthz; empty: no problem
 	strange     seldom        // log lines about workers that may not register
-	ran         sched.Time    // when it last did something
-	missed      time.Duration // in all, in which it did not run; see awake
-	woke        sched.Time    // when that ended last
+	ran         sched.Time    // when it last handled something
+	missed      time.Duration // total time in which it did not run; see awake
+	woke        sched.Time    // end of the last such time
 }
 
-// card is one of the inventory, with its leases.
+// card is a card of the inventory, with its leases.
 type card struct {
 	cardInfo
-	wire.GPUSpec // what is decided about it
+	wire.GPUSpec // the settings chosen for it
 	leases       *sched.Leases
 	leased       time.Duration // closed leases since gpud started
-	rate         uint64        // of copies to and from the host, bytes a second, as seen
-	outs         int           // sessions that are out, and those that wait for room
-	waking       bool          // a timer will make room
+	rate         uint64        // measured rate of copies to and from the host, in bytes per second
+	outs         int           // sessions that are out, and those that wait for VRAM
+	waking       bool          // a timer to apply residency is set
 	stopped      bool          // the holder has been told that its memory is wanted
 	sensors      sensors
 }
@@ -54,7 +54,7 @@ func newCore(cfg Config) *core {
 	}
 }
 
-// addCards puts the inventory in place; the vGPUs are known already.
+// addCards adds cards to the inventory; the vGPUs are known already.
 func (c *core) addCards(infos []cardInfo) {
 	for _, info := range infos {
 		spec, told := c.told[info.ID]
@@ -68,7 +68,7 @@ func (c *core) addCards(infos []cardInfo) {
 	}
 }
 
-// run owns the state until ctx ends; then it saves once more.
+// run owns the state until ctx ends, and then saves once more.
 func (c *core) run(ctx context.Context) {
 	defer close(c.stopped)
 	c.save.start(c)
@@ -95,9 +95,9 @@ func (c *core) run(ctx context.Context) {
 	}
 }
 
-// awake notices that gpud did not run for a while: it was stopped, or its machine
-// was. Workers that saw it went on by themselves, so that it counts as a time with
-// a lease for all of them, as when gpud was away; and nobody was late in it.
+// awake detects that gpud, or its machine, did not run for a while. Workers that
+// noticed it continued by themselves, so that time counts as lease time for all of
+// them, as when gpud was not running, and no session is overdue because of it.
 func (c *core) awake(at sched.Time) {
 	gap := at - c.ran
 	c.ran = at
@@ -126,7 +126,7 @@ func (c *core) awake(at sched.Time) {
 	c.cfg.Log.Warn("gpud was not running for some time, workers continued without it", "for", gap)
 }
 
-// hangUp closes the workers' connections; they wait for the next gpud.
+// hangUp closes the workers' connections; the workers wait for the next gpud.
 func (c *core) hangUp() {
 	for _, v := range c.vgpus {
 		for _, s := range v.sessions {
@@ -137,7 +137,8 @@ func (c *core) hangUp() {
 	}
 }
 
-// do runs f in the owner's goroutine and waits for it; false when gpud ends.
+// do runs f in the goroutine that owns the state and waits for it; it returns
+// false when gpud ends.
 func (c *core) do(f func()) bool {
 	ran := make(chan struct{})
 	select {
@@ -163,14 +164,14 @@ func (c *core) tick(at sched.Time) {
 	}
 	c.terminating = slices.DeleteFunc(c.terminating, func(d terminating) bool { return d.enforce(c, at) })
 	if at-c.save.last >= settleEvery {
-		c.settle(at) // what is held makes the state dirty
+		c.settle(at) // held VRAM makes the state dirty
 	}
 	if c.save.dirty && at-c.save.last >= c.cfg.SaveEvery {
 		c.kick()
 	}
 }
 
-// reshare tells a card's policy which vGPUs are on it.
+// reshare passes the claims of the vGPUs on a card to the card's policy.
 func (c *core) reshare(id sched.GPUID) {
 	card := c.cards[id]
 	if card == nil {
@@ -185,7 +186,7 @@ func (c *core) reshare(id sched.GPUID) {
 	card.leases.SetClaims(claims)
 }
 
-// step hands an event to a card's leases and does what comes of it.
+// step passes an event to a card's leases and performs the resulting actions.
 func (c *core) step(id sched.GPUID, at sched.Time, e sched.Event) {
 	card := c.cards[id]
 	if card == nil {
@@ -213,12 +214,12 @@ func (c *core) step(id sched.GPUID, at sched.Time, e sched.Event) {
 	}
 }
 
-// admission is a card as gpu/sched sees it, without the vGPU except.
+// admission returns a card as gpu/sched sees it, without the vGPU except.
 func (c *core) admission(card *card, except sched.VGPUID) sched.GPU {
 	g := sched.GPU{ID: card.ID, VRAM: card.VRAM + card.SwapBytes, Largest: card.VRAM}
 	for _, v := range c.vgpus {
 		if v.on() == card.ID && v.id != except && !v.deleted {
-			g.Largest -= min(v.shared(), g.Largest) // what is shared stays on the card
+			g.Largest -= min(v.shared(), g.Largest) // shared memory stays on the card
 			g = g.Take(v.request())
 		}
 	}

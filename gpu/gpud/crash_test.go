@@ -23,14 +23,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// The test binary is also the gpud and the worker that the tests kill.
+// TestMain runs the tests, or the gpud or the worker that the tests kill: they
+// are the same binary.
 func TestMain(m *testing.M) {
 	switch os.Getenv("NODE_TEST_ROLE") {
 	case "gpud":
 		n, err := gpud.New(gpud.Config{
 			StateDir: os.Getenv("NODE_TEST_STATE"), Socket: os.Getenv("NODE_TEST_SOCKET"), NoNVIDIA: true,
 			SoftGPUs: []gpud.SoftGPU{{Name: "soft0", VRAM: 8 * gib, SMs: 4}}, SaveEvery: 50 * time.Millisecond,
-			ReturnAfter: time.Hour, DetachGrace: time.Hour, KillAfter: time.Hour, // the worker is the test itself
+			ReturnAfter: time.Hour, DetachGrace: time.Hour, KillAfter: time.Hour, // the worker is this process
 			Overrun: time.Second,
 		})
 		if err == nil {
@@ -63,9 +64,9 @@ func TestMain(m *testing.M) {
 			<-h.Lost()
 			os.Exit(7)
 		}
-		select {} // a hung worker: it holds memory and the card, and hears nothing
+		select {} // a hung worker: it holds memory and the card, and handles no messages
 	}
-	if os.Getenv("NODE_TEST_ROLE") == "taken over" { // a worker of the same user, which uses the control API
+	if os.Getenv("NODE_TEST_ROLE") == "taken over" { // a worker of the same user that uses the control API
 		runtime.LockOSThread()
 		_ = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 		_ = os.Setenv("NODE_TEST_ROLE", "controls")
@@ -95,8 +96,8 @@ func role(t *testing.T, name, state, socket string, files []*os.File, env ...str
 	return cmd
 }
 
-// worker is a process that registers, takes 1 GiB and the card, and hangs;
-// worker waits until it has them.
+// worker starts a process that registers, reserves 1 GiB, acquires the card and
+// hangs. It returns when the process has both.
 func (n *testNode) worker(t *testing.T, vgpu string, env ...string) *exec.Cmd {
 	t.Helper()
 	working, tell, err := os.Pipe()
@@ -106,7 +107,7 @@ func (n *testNode) worker(t *testing.T, vgpu string, env ...string) *exec.Cmd {
 	defer working.Close()
 	w := role(t, "worker", "", n.cfg.Socket, []*os.File{tell}, append(env, "NODE_TEST_TOKEN="+n.tokens[vgpu])...)
 	_ = tell.Close()
-	_, _ = io.Copy(io.Discard, working) // it closes its end
+	_, _ = io.Copy(io.Discard, working) // the process closes its end
 	return w
 }
 
@@ -118,8 +119,8 @@ func kill9(t *testing.T, cmd *exec.Cmd) {
 	_, _ = cmd.Process.Wait()
 }
 
-// freeze stops a process and waits until it is stopped: the signal is sent before
-// the threads that run have heard of it.
+// freeze stops a process and waits until it is stopped: kill returns before all
+// running threads have stopped.
 func freeze(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -131,12 +132,13 @@ func freeze(t *testing.T, cmd *exec.Cmd) {
 		_, err = unix.Wait4(cmd.Process.Pid, &state, unix.WUNTRACED, nil)
 	}
 	if err != nil || !state.Stopped() {
-		t.Fatalf("process %d is not stopped: status %#x, %v", cmd.Process.Pid, state, err)
+		t.Fatalf("process %d: state %#x, %v; want stopped", cmd.Process.Pid, state, err)
 	}
 }
 
-// gpud is killed again and again while a worker works. What it answers never
-// goes back, and at the end every launch and every nanosecond is counted once.
+// TestKilledGpudLosesAndDoublesNothing kills gpud repeatedly while a worker
+// works. Reported usage never decreases, and in the end every launch and every
+// nanosecond is counted once.
 func TestKilledGpudLosesAndDoublesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills and restarts gpud for some seconds")
@@ -168,7 +170,7 @@ func TestKilledGpudLosesAndDoublesNothing(t *testing.T) {
 		})
 		return u
 	}
-	ask() // now the memory is on the disk
+	ask() // now the memory is in the state on disk
 	from := time.Now()
 
 	stop, stopped := make(chan struct{}), make(chan worker.Totals)
@@ -202,7 +204,7 @@ func TestKilledGpudLosesAndDoublesNothing(t *testing.T) {
 		gpud = role(t, "gpud", state, socket, nil)
 		u := ask()
 		if u.GPUNanos < last.GPUNanos || u.Launches < last.Launches || u.BytesToDevice < last.BytesToDevice || u.VRAMByteSeconds < last.VRAMByteSeconds {
-			t.Fatalf("usage went back from %+v to %+v", last, u)
+			t.Fatalf("usage decreased from %+v to %+v", last, u)
 		}
 		last = u
 	}
@@ -215,17 +217,18 @@ func TestKilledGpudLosesAndDoublesNothing(t *testing.T) {
 	closed := time.Now()
 	u := ask()
 	if u.GPUNanos != total.GPUNanos || u.Launches != total.Launches || u.BytesToDevice != total.BytesToDevice {
-		t.Errorf("metered %+v, worked %+v", u, total)
+		t.Errorf("metered usage = %+v, want %+v", u, total)
 	}
-	// Asking takes a while on a busy machine: it was held for no less than between
-	// the answers, and for no longer than between the questions.
+	// Asking takes a while on a busy machine: the memory was held for at least the
+	// time between the answers, and for at most the time between the questions.
 	least, most := uint64(to.Sub(from).Seconds()*gib), uint64(closed.Sub(reserving).Seconds()*gib)
 	if u.VRAMByteSeconds < least || u.VRAMByteSeconds > most {
 		t.Errorf("%d byte-seconds metered for 1 GiB, want %d to %d", u.VRAMByteSeconds, least, most)
 	}
 }
 
-// A worker that dies gives back its memory and its lease at once.
+// TestKilledWorkerFreesEverything checks that a worker that dies frees its memory
+// and its lease at once.
 func TestKilledWorkerFreesEverything(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", gib, 0)
@@ -243,7 +246,8 @@ func TestKilledWorkerFreesEverything(t *testing.T) {
 	h.Yield()
 }
 
-// A worker that was told to end and does not is killed.
+// TestHungWorkerIsKilled checks that a worker that was told to end and does not
+// is killed.
 func TestHungWorkerIsKilled(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
@@ -251,13 +255,13 @@ func TestHungWorkerIsKilled(t *testing.T) {
 	n.start()
 	n.put("a", gib, 0)
 	w := n.worker(t, "a")
-	// The client in it hears "lost"; the worker around it does not care.
+	// The client in the process receives "lost"; the worker ignores it.
 	if _, err := n.control.DeleteVGPU(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	state, err := w.Process.Wait()
 	if err != nil || state.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Errorf("it ended with %v, %v", state, err)
+		t.Errorf("worker ended with %v, %v, want SIGKILL", state, err)
 	}
 }
 
@@ -268,14 +272,15 @@ func wantKilled(t *testing.T, w *exec.Cmd) {
 	select {
 	case err := <-ended:
 		if s, ok := w.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("worker ended with %v, want SIGKILL", err)
 		}
 	case <-patience.After(20 * time.Second):
-		t.Error("it still runs")
+		t.Error("worker still runs after 20s, want it killed")
 	}
 }
 
-// A worker that ends its session and goes on could use the card for nothing.
+// TestWorkerWithoutASessionIsKilled checks that a worker which ends its session
+// but not its process is killed: it could use the card without a lease.
 func TestWorkerWithoutASessionIsKilled(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
@@ -284,7 +289,7 @@ func TestWorkerWithoutASessionIsKilled(t *testing.T) {
 	n.put("a", gib, 0)
 	wantKilled(t, n.worker(t, "a", "NODE_TEST_THEN=bye"))
 
-	// The next gpud kills one that does not come back to it.
+	// The next gpud kills a worker that does not reconnect to it.
 	n.cfg.DetachGrace = 300 * time.Millisecond
 	w := n.worker(t, "a")
 	freeze(t, w)
@@ -294,7 +299,8 @@ func TestWorkerWithoutASessionIsKilled(t *testing.T) {
 	eventually(t, "its memory", func() bool { return n.vgpu("a").VRAMUsed == 0 })
 }
 
-// One that comes back is left alone: it ends when it is told to, by itself.
+// TestWorkerThatComesBackLives checks that a worker which reconnects is not
+// killed: it ends by itself when it is told to.
 func TestWorkerThatComesBackLives(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
@@ -312,11 +318,12 @@ func TestWorkerThatComesBackLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Wait(); w.ProcessState.ExitCode() != 7 {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("worker ended with %v, want exit code 7", err)
 	}
 }
 
-// A kernel that never ends costs its own session, not the card.
+// TestOverrunEndsTheSession checks that a kernel that never ends costs its own
+// session, not the card.
 func TestOverrunEndsTheSession(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
@@ -335,12 +342,12 @@ func TestOverrunEndsTheSession(t *testing.T) {
 	b.Yield()
 }
 
-// A worker that goes away while gpud is away is charged for what is known of
-// it, and no longer holds anything.
+// TestWorkerThatNeverComesBack checks that a worker which ends while gpud is not
+// running is charged for what is known of it, and holds nothing afterwards.
 func TestWorkerThatNeverComesBack(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
-	n.cfg.DetachGrace = time.Hour // who has ended is not waited for
+	n.cfg.DetachGrace = time.Hour // gpud does not wait for a worker that has ended
 	n.start()
 	n.put("a", gib, 0)
 	w := n.worker(t, "a")
@@ -350,18 +357,19 @@ func TestWorkerThatNeverComesBack(t *testing.T) {
 	before := n.vgpu("a").Usage
 	eventually(t, "its memory", func() bool { return n.vgpu("a").VRAMUsed == 0 })
 	if after := n.vgpu("a").Usage; after != before {
-		t.Errorf("usage grew from %+v to %+v though nobody worked", before, after)
+		t.Errorf("usage grew from %+v to %+v without any work", before, after)
 	}
 }
 
-// A full disk stops no worker; what cannot be written is not answered, and
-// everything is there once there is room.
+// TestFullDisk checks that a full disk stops no worker, that usage which cannot
+// be written is not reported, and that all of it is reported once there is space.
 func TestFullDisk(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", gib, 0)
 	h := n.dial("a")
 	before := n.vgpu("a").Usage
-	// As good as full: the state can be neither written nor replaced.
+	// This has the effect of a full disk: the state can be neither written nor
+	// replaced.
 	blocker := filepath.Join(n.cfg.StateDir, "state.json")
 	if err := os.Remove(blocker); err != nil {
 		t.Fatal(err)
@@ -372,16 +380,16 @@ func TestFullDisk(t *testing.T) {
 	var total worker.Totals
 	work(t, h, &total, 20*time.Millisecond)
 	if err := h.Reserve(5); err != nil {
-		t.Errorf("reserve: %v", err)
+		t.Errorf("reserve with a full disk = %v, want no error", err)
 	}
 	if u := n.vgpu("a").Usage; u != before {
-		t.Errorf("answered %+v, which is not on the disk", u)
+		t.Errorf("reported usage = %+v, which is not on disk; want %+v", u, before)
 	}
 	if hl, err := n.control.Health(t.Context()); err != nil || hl.OK || hl.Problem == "" {
-		t.Errorf("health %+v, %v", hl, err)
+		t.Errorf("health with a full disk = %+v, %v, want not OK and a problem", hl, err)
 	}
 	if _, err := n.control.PutVGPU(t.Context(), "b", wire.VGPUSpec{GPU: "soft0", VRAMBytes: 1}); code(err) != "unavailable " {
-		t.Errorf("put: %v", err)
+		t.Errorf("PutVGPU with a full disk = %v, want unavailable", err)
 	}
 	if err := os.RemoveAll(blocker); err != nil {
 		t.Fatal(err)
@@ -389,6 +397,6 @@ func TestFullDisk(t *testing.T) {
 	h.Report(total)
 	eventually(t, "the usage", func() bool { return n.vgpu("a").Usage.GPUNanos == total.GPUNanos })
 	if hl, err := n.control.Health(t.Context()); err != nil || !hl.OK {
-		t.Errorf("health %+v, %v", hl, err)
+		t.Errorf("health after the disk has space = %+v, %v, want OK", hl, err)
 	}
 }

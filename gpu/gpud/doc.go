@@ -1,5 +1,5 @@
-// Package gpud is gpud, one per node: the inventory of cards, the ledger of
-// vGPUs and their VRAM, the lease server and the meter.
+// Package gpud implements gpud, which runs once per node: the inventory of cards,
+// the ledger of vGPUs and their VRAM, the lease server and the meter.
 //
 //	control API ─┐                    ┌─► saver (state.json: write, fsync, rename)
 //	worker 1 ────┼─► core: one goroutine owns all state ◄─ tick
@@ -13,7 +13,7 @@
 //	               register │  ▼ (any way)                      back is not
 //	                      detached ──── nobody came back ─────► counted twice)
 //
-// A gpud that did not run for a while (core.awake) counts as one that ended.
+// A gpud that did not run for a while (core.awake) is treated as one that ended.
 //
-// What is exact, and what can be lost, stands in DESIGN.md.
+// DESIGN.md describes what is exact and what can be lost.
 package gpud

@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
 
-// NVIDIACards lists this machine's NVIDIA cards as NVML tells of them, for basalt-gpud
-// doctor. Settings of the driver with which workers cannot share a card are an error,
-// which says how to change them.
+// NVIDIACards returns this machine's NVIDIA cards as reported by NVML, for basalt-gpud
+// doctor. Driver settings with which workers cannot share a card are an error, which
+// says how to change them.
 func NVIDIACards() (list []wire.GPU, err error) {
 	n, err := openNVIDIA()
 	if errors.Is(err, errNoDriver) {

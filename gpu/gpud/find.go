@@ -17,30 +17,33 @@ import (
 // a driver may be installed long after gpud has started.
 const findEvery = 10 * time.Second
 
-// driver is NVIDIA's, as gpud asks it.
+// driver is NVIDIA's driver, as far as gpud uses it.
 type driver interface {
-	// cards lists the cards; one that does not answer is left out, with an error.
+	// cards returns the cards; one that does not respond is left out, with an
+	// error.
 	cards() (cards []cardInfo, errs []error)
 	sensors(id sched.GPUID) sensors
-	// settings reports what keeps several workers from the card of that index.
+	// settings returns an error if the card with that index cannot be used by
+	// several workers.
 	settings(index int) error
 	close()
 }
 
-// errNoDriver: NVIDIA's driver is not installed, or its module is not loaded.
+// errNoDriver means that NVIDIA's driver is not installed, or its module is not
+// loaded.
 var errNoDriver = errors.New("the NVIDIA driver is not available")
 
-// finder finds the machine's NVIDIA cards, those that its driver lists and those that it
-// does not. One goroutine uses it at a time.
+// finder finds the machine's NVIDIA cards, both those that the driver lists and those
+// that it does not. Only one goroutine may use it at a time.
 type finder struct {
-	root    string // of the file system, for tests
+	root    string // root of the file system, for tests
 	open    func() (driver, error)
 	prepare func(ctx context.Context) error // loads nvidia-uvm
 
-	driver driver // nil: none has been opened yet
-	failed error  // why not
+	driver driver // nil: not opened yet
+	failed error  // the reason
 	asked  bool
-	listed []string // addresses of the cards that it has listed
+	listed []string // addresses of the cards that the driver has listed
 }
 
 // scan returns the cards that the driver lists, and those on the bus that cannot be used.
@@ -70,8 +73,8 @@ func (f *finder) scan(ctx context.Context) (cards []cardInfo, unusable []wire.Un
 	return cards, unusable, errs
 }
 
-// outdated reports whether the driver is to be opened anew: NVML lists what was there
-// when it was opened.
+// outdated reports whether the driver must be opened again: NVML only lists the cards
+// that existed when it was opened.
 func (f *finder) outdated(bus []busCard) bool {
 	return !f.asked || slices.ContainsFunc(bus, func(c busCard) bool { return c.driver == "nvidia" && !slices.Contains(f.listed, c.address) })
 }
@@ -89,8 +92,8 @@ func (f *finder) close() {
 	}
 }
 
-// unifiedMemory sees to the module without which no CUDA program starts. Workers, which
-// would have it loaded elsewhere, may not.
+// unifiedMemory makes sure that the module is loaded without which no CUDA program
+// starts. Normally CUDA programs load it, but workers are not permitted to.
 func (f *finder) unifiedMemory(ctx context.Context, bus []busCard) error {
 	if !slices.ContainsFunc(bus, func(c busCard) bool { return c.driver == "nvidia" }) {
 		return nil
@@ -106,7 +109,7 @@ func (f *finder) unifiedMemory(ctx context.Context, bus []busCard) error {
 	return errors.Join(errors.New("/dev/nvidia-uvm does not exist"), err)
 }
 
-// loadUnifiedMemory loads nvidia-uvm and makes its device files.
+// loadUnifiedMemory loads nvidia-uvm and creates its device files.
 func loadUnifiedMemory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, findEvery)
 	defer cancel()
@@ -118,8 +121,8 @@ func loadUnifiedMemory(ctx context.Context) error {
 	return nil
 }
 
-// unusable is why a card on the bus cannot be used; empty when it can, or when the
-// operator has given it to vfio-pci.
+// unusable returns why a card on the bus cannot be used. It is empty when the card
+// can be used, or when the operator has assigned it to vfio-pci.
 func (f *finder) unusable(c busCard, memory error) string {
 	switch {
 	case c.driver == "vfio-pci":
@@ -138,8 +141,7 @@ func (f *finder) unusable(c busCard, memory error) string {
 	return ""
 }
 
-// find returns cards that are new, and tells of those that cannot be used when that has
-// changed.
+// find returns new cards, and logs the cards that cannot be used when that has changed.
 func (s *Server) find(ctx context.Context) (fresh []cardInfo) {
 	cards, unusable, errs := s.finder.scan(ctx)
 	for _, err := range errs {
@@ -159,8 +161,9 @@ func (s *Server) find(ctx context.Context) (fresh []cardInfo) {
 	return fresh
 }
 
-// watchCards looks for cards that have come, and reads temperature and power once a
-// second; NVML can take milliseconds, which the owner of the state does not have.
+// watchCards looks for new cards, and reads temperature and power once a second. It
+// runs in its own goroutine because NVML calls can take milliseconds, too long for
+// the goroutine that owns the state.
 func (s *Server) watchCards(ctx context.Context) {
 	if s.cfg.NoNVIDIA {
 		return
@@ -175,7 +178,7 @@ func (s *Server) watchCards(ctx context.Context) {
 			found = time.Now()
 		}
 		for _, id := range s.real {
-			read := sensors{lost: true} // the driver has gone, and the card with it
+			read := sensors{lost: true} // the driver has been removed, and the card with it
 			if s.finder.driver != nil {
 				read = s.finder.driver.sensors(id)
 			}

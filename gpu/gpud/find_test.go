@@ -15,15 +15,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// machine is a pretended one: a tree as the kernel shows it, and a driver that lists what
-// it is told to.
+// machine is a simulated machine: a directory tree like the kernel's, and a driver that
+// lists the cards that the test sets.
 type machine struct {
 	t      *testing.T
 	root   string
-	cards  []string // addresses that the driver lists
-	failed error    // why it does not answer
+	cards  []string // addresses of the cards that the driver lists
+	failed error    // error of the driver when it does not respond
 	opened int
-	ran    int // programs that load nvidia-uvm
+	ran    int // number of runs of the program that loads nvidia-uvm
 }
 
 func newMachine(t *testing.T) (*machine, *finder) {
@@ -41,7 +41,8 @@ func newMachine(t *testing.T) (*machine, *finder) {
 	}
 }
 
-// listing is a driver that lists what there was when it was opened, as NVML does.
+// listing is a driver that lists the cards that existed when it was opened, as
+// NVML does.
 type listing struct {
 	m      *machine
 	listed []string
@@ -69,7 +70,7 @@ func (m *machine) file(path, content string) {
 	}
 }
 
-// plug puts a device on the bus; class as the kernel writes it.
+// plug adds a device to the bus; class is in the kernel's format.
 func (m *machine) plug(address, vendor, class, driver string) {
 	m.t.Helper()
 	dir := "sys/bus/pci/devices/" + address
@@ -90,7 +91,8 @@ const (
 	display  = "0x030200"
 )
 
-// Each card on the bus that cannot be used has a reason that says what to do.
+// TestUnusableCards checks that each card on the bus that cannot be used has a
+// reason that says what to do.
 func TestUnusableCards(t *testing.T) {
 	const a, b = "0000:65:00.0", "0000:66:00.0"
 	for name, c := range map[string]struct {
@@ -138,26 +140,28 @@ func TestUnusableCards(t *testing.T) {
 			}
 			for i, want := range c.want {
 				if !strings.Contains(unusable[i].Reason, want) {
-					t.Errorf("%s: got %q, want %q in it", unusable[i].Address, unusable[i].Reason, want)
+					t.Errorf("reason of card %s = %q, want it to contain %q", unusable[i].Address, unusable[i].Reason, want)
 				}
 			}
 		})
 	}
 }
 
-// A virtual function is no card of its own.
+// TestVirtualFunctionsAreNoCards checks that a virtual function is not listed as
+// a card.
 func TestVirtualFunctionsAreNoCards(t *testing.T) {
 	m, f := newMachine(t)
 	m.failed = errNoDriver
 	m.plug("0000:65:00.4", nvidiaID, display, "")
 	m.file("sys/bus/pci/devices/0000:65:00.4/physfn", "")
 	if _, unusable, _ := f.scan(t.Context()); len(unusable) > 0 {
-		t.Errorf("got %v, want none", unusable)
+		t.Errorf("unusable cards = %v, want none", unusable)
 	}
 }
 
-// A driver that is loaded and a card that is plugged in later are found, once each, and
-// the driver is not opened again while all is listed.
+// TestCardsThatComeLaterAreFound checks that a driver that is loaded later and a card
+// that is plugged in later are found, once each, and that the driver is not opened
+// again while all cards are listed.
 func TestCardsThatComeLaterAreFound(t *testing.T) {
 	m, f := newMachine(t)
 	s := &Server{cfg: Config{Log: slog.New(slog.DiscardHandler)}, finder: *f}
@@ -191,7 +195,7 @@ func TestCardsThatComeLaterAreFound(t *testing.T) {
 			t.Errorf("%s: new cards (-want +got):\n%s", st.what, diff)
 		}
 		if got := *s.unusable.Load(); len(got) != st.wrong {
-			t.Errorf("%s: got unusable %v, want %d", st.what, got, st.wrong)
+			t.Errorf("%s: unusable cards = %v, want %d", st.what, got, st.wrong)
 		}
 	}
 	if m.opened != 3 {

@@ -22,14 +22,15 @@ type Server struct {
 	cfg      Config
 	core     *core
 	finder   finder
-	real     []sched.GPUID // NVIDIA's cards in the inventory; of who uses finder
+	real     []sched.GPUID // NVIDIA cards in the inventory; belongs to the goroutine that uses finder
 	unusable atomic.Pointer[[]wire.UnusableGPU]
 	lock     *os.File
 	listener *net.UnixListener
 	http     *http.Server
 }
 
-// New takes the state directory and the socket; nothing is served before Run.
+// New locks the state directory and opens the socket; it serves nothing before
+// Run.
 func New(cfg Config) (_ *Server, err error) {
 	cfg.setDefaults()
 	s := &Server{cfg: cfg, core: newCore(cfg), finder: finder{root: "/", open: openNVIDIA, prepare: loadUnifiedMemory}}
@@ -67,7 +68,7 @@ func New(cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// tell the log of cards that are taken into the inventory.
+// tell logs cards that are added to the inventory.
 func (s *Server) tell(cards []cardInfo) {
 	for _, c := range cards {
 		if c.Driver == wire.DriverNull {
@@ -77,7 +78,7 @@ func (s *Server) tell(cards []cardInfo) {
 	}
 }
 
-// Run serves until ctx ends. The state is on the disk when it returns.
+// Run serves until ctx ends. The state is on disk when it returns.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -97,7 +98,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// Close gives back what New took. Workers go on; they wait for the next gpud.
+// Close releases the state directory and the socket. Workers continue; they wait
+// for the next gpud.
 func (s *Server) Close() error {
 	var errs []error
 	if s.listener != nil {
@@ -112,8 +114,8 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// Listen makes a unix socket at path, in place of one that a dead process
-// left. group, when positive, is the group that may open it besides the owner.
+// Listen creates a unix socket at path, replacing one that a dead process left.
+// group, when positive, is the group that may open it besides the owner.
 func Listen(path string, group int) (*net.UnixListener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		_ = c.Close()
@@ -139,7 +141,7 @@ func Listen(path string, group int) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// logWriter takes net/http's complaints.
+// logWriter logs net/http's errors.
 type logWriter struct{ cfg Config }
 
 func (w logWriter) Write(b []byte) (int, error) {

@@ -23,13 +23,13 @@ const gib = 1 << 30
 
 var _ worker.Host = (*client.Host)(nil)
 
-// testNode is a gpud with one soft GPU of 8 GiB, in this process.
+// testNode runs a gpud with one soft GPU of 8 GiB in this process.
 type testNode struct {
 	t       testing.TB
 	cfg     gpud.Config
 	control *client.Control
 	stop    func()
-	tokens  map[string]string // of the vGPUs that were put
+	tokens  map[string]string // of the vGPUs created with put
 }
 
 func newTestNode(t testing.TB) *testNode {
@@ -106,11 +106,11 @@ func (n *testNode) vgpu(id string) wire.VGPU {
 			return v
 		}
 	}
-	n.t.Fatalf("no vGPU %s in %v", id, all)
+	n.t.Fatalf("vGPU %s is not in %v", id, all)
 	return wire.VGPU{}
 }
 
-// eventually waits for a condition that other processes or goroutines bring about.
+// eventually waits for a condition that other processes or goroutines cause.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	patience.Until(t, 20*time.Second, what, ok)
@@ -128,7 +128,7 @@ func TestPutListDelete(t *testing.T) {
 	n := newTestNode(t)
 	a := n.put("a", 4*gib, 60)
 	if again := n.put("a", 4*gib, 60); again.UUID != a.UUID {
-		t.Errorf("a second put made another vGPU: %s, %s", a.UUID, again.UUID)
+		t.Errorf("second put changed the UUID of the vGPU from %s to %s", a.UUID, again.UUID)
 	}
 	for _, c := range []struct {
 		id   string
@@ -143,28 +143,28 @@ func TestPutListDelete(t *testing.T) {
 		{strings.Repeat("x", 200), wire.VGPUSpec{GPU: "soft0", VRAMBytes: gib}, "invalid "},
 	} {
 		if _, err := n.control.PutVGPU(t.Context(), c.id, c.spec); code(err) != c.want {
-			t.Errorf("put %s %+v: %v, want %s", c.id, c.spec, err, c.want)
+			t.Errorf("put %s %+v: error %v, want %s", c.id, c.spec, err, c.want)
 		}
 	}
-	n.put("a", 8*gib, 100) // its own limits do not stand in its way
+	n.put("a", 8*gib, 100) // its own limits are not counted against it
 	gpus, err := n.control.GPUs(t.Context())
 	if err != nil || len(gpus) != 1 || gpus[0].VRAMReserved != 8*gib || gpus[0].ShareReserved != 100 || gpus[0].VGPUs != 1 {
-		t.Errorf("%+v, %v", gpus, err)
+		t.Errorf("GPUs = %+v, %v, want one with 8 GiB and 100 %% reserved by one vGPU", gpus, err)
 	}
 	if _, err := n.control.DeleteVGPU(t.Context(), "never"); code(err) != "not-found " {
-		t.Errorf("delete of what never was: %v", err)
+		t.Errorf("delete of a vGPU that never existed = %v, want not-found", err)
 	}
 	for range 2 {
 		if v, err := n.control.DeleteVGPU(t.Context(), "a"); err != nil || !v.Deleted {
-			t.Errorf("delete: %+v, %v", v, err)
+			t.Errorf("delete = %+v, %v, want a deleted vGPU", v, err)
 		}
 	}
 	if all, err := n.control.VGPUs(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("after the delete: %v, %v", all, err)
+		t.Errorf("vGPUs after the delete = %v, %v, want none", all, err)
 	}
 	n.put("b", 8*gib, 100)
 	if h, err := n.control.Health(t.Context()); err != nil || !h.OK || h.GPUs != 1 || h.VGPUs != 1 {
-		t.Errorf("%+v, %v", h, err)
+		t.Errorf("health = %+v, %v, want OK with one GPU and one vGPU", h, err)
 	}
 }
 
@@ -173,40 +173,40 @@ func TestWorkerSession(t *testing.T) {
 	n.put("a", gib, 50)
 	h := n.dial("a")
 	if l := h.Limits(); l.VRAM != gib || l.Name != "vGPU a" || l.UUID == [16]byte{} {
-		t.Errorf("limits %+v", l)
+		t.Errorf("limits = %+v, want 1 GiB, the name vGPU a and a UUID", l)
 	}
 	if d := h.Device(); d.Driver != wire.DriverSoft || d.VRAMBytes != 8*gib || d.Multiprocessors != 4 {
-		t.Errorf("device %+v", d)
+		t.Errorf("device = %+v, want a soft GPU with 8 GiB and 4 multiprocessors", d)
 	}
 	if err := h.Reserve(gib - 100); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Reserve(101); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("over the limit: %v", err)
+		t.Errorf("reserve over the limit = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	other := n.dial("a")
 	if err := other.Reserve(1<<64 - 1); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("everything there is: %v", err)
+		t.Errorf("reserve of 2⁶⁴-1 bytes = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	if err := other.Reserve(100); err != nil {
 		t.Error(err)
 	}
 	if free, total, err := h.Memory(); free != 0 || total != gib || err != nil {
-		t.Errorf("memory %d of %d, %v", free, total, err)
+		t.Errorf("memory = %d free of %d, %v, want 0 of %d", free, total, err, gib)
 	}
 	st, err := h.Status()
 	if err != nil || st.VRAMUsed != gib || st.VRAMLimit != gib || len(st.Processes) != 2 || st.Processes[0].Name != "matmul" || st.Processes[0].PID != 42 {
-		t.Errorf("status %+v, %v", st, err)
+		t.Errorf("status = %+v, %v, want 1 GiB in use by two processes, the first matmul with PID 42", st, err)
 	}
 	h.Release(gib - 200)
 	eventually(t, "the release", func() bool { free, _, _ := other.Memory(); return free == gib-200 })
 
-	// The worker ends: its memory is free at once.
+	// When the worker ends, its memory is free at once.
 	if err := other.Close(); err != nil {
 		t.Error(err)
 	}
 	if v := n.vgpu("a"); v.VRAMUsed != 100 || len(v.Processes) != 1 {
-		t.Errorf("after the end of one: %+v", v)
+		t.Errorf("vGPU after one of two sessions ended = %+v, want 100 bytes in use by one process", v)
 	}
 	// New limits reach the worker.
 	n.put("a", 2*gib, 50)
@@ -219,11 +219,11 @@ func TestUnknownVGPU(t *testing.T) {
 		t.Errorf("error = %v, want not-found", err)
 	}
 	if _, err := client.DialWorker(t.Context(), n.cfg.Socket+"x", "none", client.Options{}); err == nil {
-		t.Error("no gpud, no error")
+		t.Error("DialWorker without a gpud returned no error")
 	}
 }
 
-// run works for d of leases, honestly metered, and yields.
+// work runs for d of leases, meters it correctly, and yields.
 func work(t *testing.T, h *client.Host, total *worker.Totals, d time.Duration) {
 	t.Helper()
 	for left := d; left > 0; {
@@ -259,18 +259,19 @@ func TestLeasesAndMeter(t *testing.T) {
 	}
 	ua, ub := n.vgpu("a").Usage, n.vgpu("b").Usage
 	if ua.GPUNanos != ta.GPUNanos || ua.Launches != ta.Launches || ua.BytesToDevice != 1000 || ua.BytesFromDevice != 1 {
-		t.Errorf("metered %+v, worked %+v", ua, ta)
+		t.Errorf("metered usage of a = %+v, want %+v", ua, ta)
 	}
 	if ub.GPUNanos != tb.GPUNanos {
-		t.Errorf("metered %+v, worked %+v", ub, tb)
+		t.Errorf("metered usage of b = %+v, want %+v", ub, tb)
 	}
 	gpus, _ := n.control.GPUs(t.Context())
 	if g := gpus[0]; g.LeasedNanos > g.WallNanos || g.LeasedNanos < ua.GPUNanos+ub.GPUNanos {
-		t.Errorf("leased %d of %d, used %d", g.LeasedNanos, g.WallNanos, ua.GPUNanos+ub.GPUNanos)
+		t.Errorf("leased %d ns of %d ns, used %d ns; want used <= leased <= elapsed", g.LeasedNanos, g.WallNanos, ua.GPUNanos+ub.GPUNanos)
 	}
 }
 
-// GPU time counts for the tier that the vGPU was of when it was executed.
+// TestTiersAreMeteredApart checks that GPU time counts for the tier that the vGPU
+// had when the work was executed.
 func TestTiersAreMeteredApart(t *testing.T) {
 	n := newTestNode(t)
 	tier := func(s string) {
@@ -297,10 +298,10 @@ func TestTiersAreMeteredApart(t *testing.T) {
 		done[s] += did.GPUNanos
 	}
 	if u := n.vgpu("a").Usage; u.GPUNanos != total.GPUNanos || u.PremiumNanos != done["premium"] || u.BasicNanos != done["basic"] {
-		t.Errorf("metered %+v, worked %+v", u, done)
+		t.Errorf("metered usage = %+v, want %+v", u, done)
 	}
 	if _, err := n.control.PutVGPU(t.Context(), "a", wire.VGPUSpec{GPU: "soft0", VRAMBytes: gib, Tier: "gold"}); err == nil {
-		t.Error("gold is a tier")
+		t.Error("PutVGPU accepted the tier gold")
 	}
 }
 
@@ -314,7 +315,7 @@ func TestAcquireCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := b.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("two exclusive leases at once (%v)", err)
+		t.Fatalf("second exclusive lease = %v, want %v", err, context.DeadlineExceeded)
 	}
 	a.Yield()
 	if _, err := b.Acquire(t.Context()); err != nil {
@@ -332,29 +333,29 @@ func TestDeleteTellsWorkers(t *testing.T) {
 	}
 	v, err := n.control.DeleteVGPU(t.Context(), "a")
 	if err != nil || v.VRAMUsed != 0 {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("deleted vGPU = %+v, %v, want no VRAM in use", v, err)
 	}
 	patience.Receive(t, 20*time.Second, "the worker is told", h.Lost())
 	if err := h.Reserve(1); !errors.Is(err, abi.ErrUnavailable) {
-		t.Errorf("reserve afterwards: %v", err)
+		t.Errorf("reserve after the vGPU was deleted = %v, want %v", err, abi.ErrUnavailable)
 	}
 	if _, err := h.Acquire(t.Context()); !errors.Is(err, abi.ErrUnavailable) {
-		t.Errorf("acquire afterwards: %v", err)
+		t.Errorf("acquire after the vGPU was deleted = %v, want %v", err, abi.ErrUnavailable)
 	}
 }
 
 func TestSecondGpudIsRefused(t *testing.T) {
 	n := newTestNode(t)
 	if _, err := gpud.New(n.cfg); err == nil || !strings.Contains(err.Error(), "another gpud") {
-		t.Errorf("same state: %v", err)
+		t.Errorf("second gpud on the same state = %v, want another gpud", err)
 	}
 	other := n.cfg
 	other.StateDir = t.TempDir()
 	if _, err := gpud.New(other); err == nil || !strings.Contains(err.Error(), "another process is already listening") {
-		t.Errorf("same socket: %v", err)
+		t.Errorf("second gpud on the same socket = %v, want that another process listens", err)
 	}
 	if _, err := n.control.Health(t.Context()); err != nil {
-		t.Errorf("the first suffered: %v", err)
+		t.Errorf("health of the first gpud = %v, want no error", err)
 	}
 }
 
@@ -362,7 +363,7 @@ func TestStaleSocketAndNewerState(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
 	if _, err := os.Stat(n.cfg.Socket); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the socket stayed behind: %v", err)
+		t.Errorf("Stat of the socket after the stop = %v, want that it does not exist", err)
 	}
 	l, err := gpud.Listen(n.cfg.Socket, 0)
 	if err != nil {
@@ -379,12 +380,13 @@ func TestStaleSocketAndNewerState(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := gpud.New(n.cfg); err == nil {
-			t.Errorf("started on the state %q", bad)
+			t.Errorf("gpud started on the state %q", bad)
 		}
 	}
 }
 
-// What crosses the bye changes nothing, and nobody registers again.
+// TestCloseWhileReporting checks that messages which cross the bye change
+// nothing, and that no session registers again.
 func TestCloseWhileReporting(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", gib, 0)
@@ -411,8 +413,8 @@ func TestCloseWhileReporting(t *testing.T) {
 	eventually(t, "no process is listed", func() bool { return len(n.vgpu("a").Processes) == 0 })
 }
 
-// What charts are drawn of: cards and tenants at one moment, and the one is the
-// sum of the others.
+// TestNow checks that the state for charts has cards and vGPUs at one point in
+// time: a card's use is the sum of its vGPUs' uses.
 func TestNow(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", gib, 50)
@@ -437,10 +439,10 @@ func TestNow(t *testing.T) {
 		}
 		va, vb := all.VGPUs[0], all.VGPUs[1]
 		if va.ID != "a" || va.VRAMUsed != 300<<20 || va.SharePercent != 50 || va.VRAMBytes != gib || va.Token != "" || vb.VRAMUsed != 50<<20 || vb.Usage.GPUNanos != 0 {
-			t.Fatalf("%+v, %+v", va, vb)
+			t.Fatalf("vGPUs = %+v, %+v, want a with 300 MiB in use and a share of 50 %%, b with 50 MiB and no GPU time", va, vb)
 		}
 		if sum := va.VRAMUsed + vb.VRAMUsed; all.GPUs[0].VRAMUsed != sum {
-			t.Fatalf("the card has %d bytes in use, its tenants %d", all.GPUs[0].VRAMUsed, sum)
+			t.Fatalf("card has %d bytes in use, its vGPUs %d", all.GPUs[0].VRAMUsed, sum)
 		}
 		return va.Usage.GPUNanos == total.GPUNanos
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// rawWorker is a worker stream without our client.
+// rawWorker is a worker stream without the client library.
 type rawWorker struct {
 	t    testing.TB
 	node *testNode
@@ -35,7 +35,7 @@ func (n *testNode) raw() *rawWorker {
 	fmt.Fprintf(conn, "POST /v1/worker HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", wire.Upgrade)
 	resp, err := http.ReadResponse(w.in, nil)
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-		n.t.Fatalf("%v %v", resp, err)
+		n.t.Fatalf("upgrade of the worker stream = %v, %v, want status 101", resp, err)
 	}
 	return w
 }
@@ -64,7 +64,8 @@ func (w *rawWorker) register(vgpu string, held uint64, totals worker.Totals) wir
 	return m
 }
 
-// Whatever a worker says, it loses its own connection and nothing else.
+// TestHostileLines checks that a worker, whatever it sends, loses only its own
+// connection.
 func TestHostileLines(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", gib, 0)
@@ -83,17 +84,17 @@ func TestHostileLines(t *testing.T) {
 		w := n.raw()
 		if name != "not JSON" && name != "endless" && name != "acquire first" {
 			if m := w.register("a", 0, worker.Totals{}); m.Code != "" {
-				t.Fatalf("%s: %+v", name, m)
+				t.Fatalf("%s: answer to the registration = %+v, want no error", name, m)
 			}
 		}
 		for _, l := range lines {
 			w.say(l)
 		}
 		if m, err := w.hear(); err == nil {
-			t.Errorf("%s: answered %+v", name, m)
+			t.Errorf("%s: answer = %+v, want the connection closed", name, m)
 		}
 		if _, _, err := honest.Memory(); err != nil {
-			t.Errorf("%s: another worker suffered: %v", name, err)
+			t.Errorf("%s: memory query of another worker = %v, want no error", name, err)
 		}
 	}
 	eventually(t, "the sessions' end", func() bool { return len(n.vgpu("a").Processes) == 0 })
@@ -112,11 +113,11 @@ func TestHostileRegistrations(t *testing.T) {
 		"no such vGPU":        {"../a", 0, wire.CodeNotFound},
 	} {
 		if m := n.raw().register(c.vgpu, c.held, worker.Totals{}); m.Code != c.want {
-			t.Errorf("%s: %+v", name, m)
+			t.Errorf("%s: answer to the registration = %+v, want code %q", name, m, c.want)
 		}
 	}
-	// What was done before gpud knew the worker is not billed, and what cannot
-	// be true is not either.
+	// Work from before gpud knew the worker is not billed, nor is work that is
+	// impossible.
 	w := n.raw()
 	before := worker.Totals{GPUNanos: 1 << 60, Launches: 1 << 60}
 	if m := w.register("a", 0, before); m.Code != "" {
@@ -127,20 +128,21 @@ func TestHostileRegistrations(t *testing.T) {
 	lie.Launches += 3
 	w.say(wire.ToNode{Op: wire.OpTotals, ID: 5, Totals: &lie})
 	if m, err := w.hear(); err != nil || m.ID != 5 {
-		t.Fatalf("%+v, %v", m, err)
+		t.Fatalf("answer to the totals = %+v, %v, want ID 5", m, err)
 	}
 	if u := n.vgpu("a").Usage; u.GPUNanos > uint64(time.Millisecond) || u.Launches != 3 {
-		t.Errorf("billed %+v for a lie", u)
+		t.Errorf("usage after false totals = %+v, want at most 1ms and 3 launches", u)
 	}
-	// More released than held is all of it, and no more.
+	// Releasing more than is held releases all of it and no more.
 	w.say(wire.ToNode{Op: wire.OpRelease, Bytes: 1 << 62})
 	w.say(wire.ToNode{Op: wire.OpMemory, ID: 6})
 	if m, err := w.hear(); err != nil || m.Used != 0 || m.Limits.VRAM != gib {
-		t.Errorf("%+v, %v", m, err)
+		t.Errorf("answer to the memory query = %+v, %v, want 0 bytes in use of 1 GiB", m, err)
 	}
 }
 
-// A worker that asks and never reads loses its connection; gpud waits for nobody.
+// TestWorkerThatDoesNotRead checks that a worker that sends requests and never
+// reads loses its connection.
 func TestWorkerThatDoesNotRead(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", gib, 0)
@@ -155,7 +157,7 @@ func TestWorkerThatDoesNotRead(t *testing.T) {
 			break // closed
 		}
 		if i > 10_000_000 {
-			t.Fatal("gpud buffers without end")
+			t.Fatalf("gpud still accepts requests after %d unread answers", i)
 		}
 	}
 	if _, err := n.control.Health(t.Context()); err != nil {
@@ -179,7 +181,7 @@ func TestControlTakesNoNonsense(t *testing.T) {
 		_, _ = conn.Write([]byte(req))
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil || resp.StatusCode/100 != 4 {
-			t.Errorf("%s: %v, %v", name, resp, err)
+			t.Errorf("%s: answer = %v, %v, want status 4xx", name, resp, err)
 		}
 		_ = conn.Close()
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
-// uuid is a card's or a vGPU's, 16 bytes.
+// uuid is the UUID of a card or a vGPU.
 type uuid [16]byte
 
 func newUUID() (u uuid) {
@@ -20,7 +20,7 @@ func newUUID() (u uuid) {
 	return u
 }
 
-// String is as nvidia-smi writes it.
+// String formats the UUID as nvidia-smi does.
 func (u uuid) String() string {
 	h := hex.EncodeToString(u[:])
 	return "GPU-" + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
@@ -36,7 +36,7 @@ func (u *uuid) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// cardInfo is a card of the inventory.
+// cardInfo is an entry of the inventory.
 type cardInfo struct {
 	ID     sched.GPUID
 	UUID   uuid
@@ -44,13 +44,15 @@ type cardInfo struct {
 	Driver string
 	VRAM   uint64
 	SMs    int
-	// Address on the PCI bus, as 0000:65:00.0; empty: not on one, or not known.
+	// Address is the PCI address, such as 0000:65:00.0; empty: not on a PCI bus,
+	// or not known.
 	Address string
-	// Model of a soft GPU, and its capability as 90; empty and 0: its usual ones.
+	// Model and Capability are those of a soft GPU (90 is compute capability
+	// 9.0); empty and 0: the defaults.
 	Model      string
 	Capability int
 	Fault      model.Fault // injected
-	Check      string      // of kernels
+	Check      string      // kernel checks that a soft GPU performs
 	Engine     model.Engine
 }
 
@@ -58,7 +60,7 @@ func (c cardInfo) device() *wire.Device {
 	return &wire.Device{Driver: c.Driver, UUID: c.UUID, Name: c.Name, VRAMBytes: c.VRAM, Multiprocessors: c.SMs, Model: c.Model, Capability: c.Capability, Fault: string(c.Fault), Check: c.Check, Engine: string(c.Engine)}
 }
 
-// madeKind is a kind of card that configuration makes.
+// madeKind is a kind of card that is created by configuration.
 type madeKind struct{ kind, driver, name string }
 
 var (
@@ -66,8 +68,8 @@ var (
 	nullKind = madeKind{"null", wire.DriverNull, "Null GPU, computes nothing"}
 )
 
-// madeCards turns configuration into cards. A card keeps the UUID that it got
-// when it was first seen (known, by id; new ones are added to it).
+// madeCards creates cards from the configuration. A card keeps the UUID that it
+// got when it was first seen (known, by ID; new ones are added to it).
 func madeCards(cfg Config, known map[sched.GPUID]uuid) ([]cardInfo, error) {
 	var cards []cardInfo
 	seen := map[string]bool{}
@@ -99,7 +101,8 @@ func madeCards(cfg Config, known map[sched.GPUID]uuid) ([]cardInfo, error) {
 	return cards, nil
 }
 
-// card returns the inventory's entry; the configuration has been checked.
+// card returns the inventory entry of a soft GPU; the configuration has been
+// validated.
 func (g SoftGPU) card(id sched.GPUID, u uuid, k madeKind) cardInfo {
 	c := cardInfo{ID: id, UUID: u, Name: k.name, Driver: k.driver, VRAM: g.VRAM, SMs: g.SMs, Model: g.Model, Capability: g.Capability, Fault: g.Fault, Check: g.Check, Engine: g.Engine}
 	if m, err := model.Find(g.Model); err == nil && g.Model != "" {

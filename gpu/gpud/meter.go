@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// byteTime is an exact sum of bytes × time: whole byte-seconds and the rest in
-// byte-nanoseconds, below a whole one.
+// byteTime is an exact sum of bytes × time: whole byte-seconds, and the remainder
+// in byte-nanoseconds, which is less than one byte-second.
 type byteTime struct {
 	Seconds uint64 `json:"seconds"`
 	Rest    uint64 `json:"rest"`
@@ -19,13 +19,14 @@ type byteTime struct {
 
 const nanosPerSecond = uint64(time.Second)
 
-// add counts bytes held for d. A sum past 64 bits of byte-seconds (2 TiB for
-// 97 days) stays at the largest number.
+// add adds bytes held for d. A sum over 64 bits of byte-seconds (2 TiB for 97
+// days) saturates.
 func (b *byteTime) add(bytes uint64, d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	// bytes × (below 10⁹) + rest is below 2⁶⁴ × 10⁹: the division cannot overflow.
+	// bytes × (less than 10⁹) + rest is less than 2⁶⁴ × 10⁹, so the division
+	// cannot overflow.
 	hi, lo := bits.Mul64(bytes, uint64(d)%nanosPerSecond)
 	lo, carry := bits.Add64(lo, b.Rest, 0)
 	whole, rest := bits.Div64(hi+carry, lo, nanosPerSecond)
@@ -39,21 +40,22 @@ func (b *byteTime) add(bytes uint64, d time.Duration) {
 	b.Seconds = sum
 }
 
-// usage sums what a vGPU has used.
+// usage is what a vGPU has used in total.
 type usage struct {
 	Work worker.Totals `json:"work"`
 	VRAM byteTime      `json:"vram"`
-	// Of Work's GPU time, what was executed while the vGPU was of these tiers.
+	// PremiumNanos and BasicNanos are the parts of Work's GPU time that were
+	// executed while the vGPU had these tiers.
 	PremiumNanos uint64 `json:"premiumNanos,omitempty"`
 	BasicNanos   uint64 `json:"basicNanos,omitempty"`
-	// Swapped is the part of VRAM that was in the host's memory; SwapOut and
-	// SwapIn are the bytes that moved there and back.
+	// Swapped is the part of VRAM that was in host memory; SwapOut and SwapIn are
+	// the bytes that were copied there and back.
 	Swapped byteTime `json:"swapped"`
 	SwapOut uint64   `json:"swapOut,omitempty"`
 	SwapIn  uint64   `json:"swapIn,omitempty"`
 }
 
-// work adds what a worker has done, as it is of a tier.
+// work adds work that a worker has done while the vGPU had the tier.
 func (u *usage) work(t worker.Totals, tier sched.Tier) {
 	addTotals(&u.Work, t)
 	switch tier {
@@ -72,39 +74,40 @@ func (u usage) wire() wire.Usage {
 	}
 }
 
-// What no worker can exceed, however fast its card: the numbers of one that
-// does are false. Bytes are those of an HBM card's memory, not of its bus.
+// No worker can exceed these rates, however fast its card is: larger numbers are
+// false. The byte rate is that of an HBM card's memory, not of its bus.
 const (
 	maxBytesPerSecond    = 16 << 40
 	maxLaunchesPerSecond = 10_000_000
 )
 
-// counter is the meter of one session. Reported totals count only as far as
-// they grow, and GPU time only as far as the session held leases.
+// counter meters one session. Reported totals count only as far as they grow, and
+// GPU time only as far as the session held leases.
 type counter struct {
-	// Base is what the worker reported when gpud first saw it: not ours to count.
+	// Base is what the worker reported when gpud first saw it; it is not counted.
 	Base worker.Totals `json:"base"`
-	// Counted is what has been added to the vGPU's usage, so far.
+	// Counted is what has been added to the vGPU's usage so far.
 	Counted worker.Totals `json:"counted"`
 	// Leased is how long the session has held the card, in closed leases.
 	Leased time.Duration `json:"leased"`
-	// Since is when it was first seen.
+	// Since is when the session was first seen.
 	Since sched.Time `json:"since"`
 }
 
 // leaseSlack is how much more device time than lease time may be reported: the
-// worker's clock is read a little before and after gpud's.
+// worker reads its clock slightly before and after gpud does.
 const leaseSlack = time.Millisecond
 
-// count takes reported totals and returns what they add; clamped says that
-// they claimed more than can be true. holding is the length of the session's
-// present lease. A claim that becomes true later is counted then.
+// count returns what the reported totals add to the usage; clamped reports
+// whether they claimed more than is possible. holding is the length of the
+// session's current lease. Claimed time that later becomes covered by leases is
+// counted then.
 func (c *counter) count(reported worker.Totals, holding time.Duration, at sched.Time) (added worker.Totals, clamped bool) {
 	seconds := uint64(max(0, at-c.Since)/time.Second) + 1
 	leased := uint64(c.Leased + holding)
 	grow := func(reported, base uint64, counted *uint64, limit uint64) uint64 {
 		if reported < base || reported-base < *counted {
-			clamped = true // it went back
+			clamped = true // it decreased
 			return 0
 		}
 		claim := reported - base
@@ -130,7 +133,7 @@ func addTotals(a *worker.Totals, b worker.Totals) {
 	a.BytesFromDevice += b.BytesFromDevice
 }
 
-// gauge is the utilization of the last second, from a sum that grows.
+// gauge computes the utilization of the last second from a sum that grows.
 type gauge struct {
 	at  [gaugeSamples]sched.Time
 	sum [gaugeSamples]uint64
@@ -143,7 +146,7 @@ const (
 	gaugeSpan    = time.Second
 )
 
-// note records the sum at a time; at most one sample a gaugeStep is kept.
+// note records the sum at a time; it keeps at most one sample per gaugeStep.
 func (g *gauge) note(at sched.Time, sum uint64) {
 	if g.n > 0 && at-g.at[g.n-1] < gaugeStep {
 		return
@@ -157,7 +160,8 @@ func (g *gauge) note(at sched.Time, sum uint64) {
 	g.n++
 }
 
-// percent is the growth of the sum over the last second, as device time per time.
+// percent returns the growth of the sum over the last second, as device time per
+// elapsed time.
 func (g *gauge) percent(at sched.Time, sum uint64) uint32 {
 	from := at - gaugeSpan
 	var base uint64

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// nvidia is the NVML library, opened at run time.
+// nvidia is the NVML library, which is opened at run time.
 type nvidia struct{ lib nvml.Interface }
 
 // openNVIDIA opens NVML. The error is errNoDriver when the library is not installed or the
@@ -30,11 +30,11 @@ func openNVIDIA() (driver, error) {
 }
 
 func (n *nvidia) close() {
-	_ = n.lib.Shutdown() // nothing is to be done about a failure
+	_ = n.lib.Shutdown() // a failure cannot be handled
 }
 
-// cards lists the cards. Their id is their UUID, which stays when they move to
-// another slot. A card that does not answer is left out, with an error.
+// cards returns the cards. Their ID is their UUID, which stays the same when they
+// move to another slot. A card that does not respond is left out, with an error.
 func (n *nvidia) cards() (cards []cardInfo, errs []error) {
 	count, ret := n.lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
@@ -76,7 +76,8 @@ func (n *nvidia) card(i int) (c cardInfo, err error) {
 	return c, c.UUID.UnmarshalText([]byte(id))
 }
 
-// settings returns what keeps several workers from a card.
+// settings returns an error if the settings of a card prevent several workers
+// from using it.
 func (n *nvidia) settings(i int) error {
 	d, ret := n.lib.DeviceGetHandleByIndex(i)
 	if ret != nvml.SUCCESS {
@@ -91,8 +92,9 @@ func (n *nvidia) settings(i int) error {
 	return nil
 }
 
-// multiprocessors counts those of a card; 0: NVML does not tell. It counts them itself
-// for parts of cards only (MIG), and the cores of whole ones.
+// multiprocessors returns the number of multiprocessors of a card, or 0 when NVML does
+// not report it. NVML counts them only for partitions of cards (MIG), and the cores of
+// whole cards.
 func multiprocessors(d nvml.Device) int {
 	if a, ret := d.GetAttributes(); ret == nvml.SUCCESS {
 		return int(a.MultiprocessorCount)
@@ -108,8 +110,8 @@ func multiprocessors(d nvml.Device) int {
 	return cores / coresEach(major, minor)
 }
 
-// coresEach is how many FP32 cores a multiprocessor has (CUDA C++ programming guide,
-// "Compute Capabilities": arithmetic instructions).
+// coresEach returns how many FP32 cores a multiprocessor has (CUDA C++ programming
+// guide, "Compute Capabilities": arithmetic instructions).
 func coresEach(major, minor int) int {
 	switch {
 	case major == 6 && minor == 0, major == 7, major == 8 && minor == 0:
@@ -118,11 +120,12 @@ func coresEach(major, minor int) int {
 	return 128
 }
 
-// driverReserve is left to the driver and the workers' contexts, in bytes: a
-// context alone takes some hundreds of MiB of the card.
+// driverReserve is the VRAM in bytes that is left to the driver and the workers'
+// contexts: a single context uses some hundreds of MiB.
 const driverReserve = 1 << 30
 
-// sensors reads a card's; what the card does not tell stays zero.
+// sensors reads the sensors of a card; values that the card does not report stay
+// zero.
 func (n *nvidia) sensors(id sched.GPUID) (s sensors) {
 	d, ret := n.lib.DeviceGetHandleByUUID(string(id))
 	if s.lost = ret == nvml.ERROR_GPU_IS_LOST; ret != nvml.SUCCESS {
@@ -145,7 +148,7 @@ func (n *nvidia) sensors(id sched.GPUID) (s sensors) {
 	return s
 }
 
-// readings are what a card tells beyond that, for its guests.
+// readings returns further values that a card reports, for its guests.
 func readings(d nvml.Device) (all []abi.Reading) {
 	add := func(key uint32, value uint64, ret nvml.Return) {
 		if ret == nvml.SUCCESS {

@@ -12,7 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// The numbers of whole cards, and of a part of one.
+// TestMultiprocessors checks the numbers of whole cards and of a partition of
+// one.
 func TestMultiprocessors(t *testing.T) {
 	for name, x := range map[string]struct{ cores, major, minor, part, want int }{
 		"H100": {16896, 9, 0, 0, 132}, "A100": {6912, 8, 0, 0, 108}, "L4": {7424, 8, 9, 0, 58}, "T4": {2560, 7, 5, 0, 40},
@@ -34,12 +35,13 @@ func TestMultiprocessors(t *testing.T) {
 			GetCudaComputeCapabilityFunc: func() (int, int, nvml.Return) { return x.major, x.minor, nvml.SUCCESS },
 		}
 		if got := multiprocessors(d); got != x.want {
-			t.Errorf("%s: %d multiprocessors, want %d", name, got, x.want)
+			t.Errorf("%s: multiprocessors = %d, want %d", name, got, x.want)
 		}
 	}
 }
 
-// A card's guests are told what it tells, and nothing else.
+// TestReadings checks that a card's guests get exactly the values that it
+// reports.
 func TestReadings(t *testing.T) {
 	d := &mock.Device{
 		GetClockInfoFunc: func(c nvml.ClockType) (uint32, nvml.Return) {
@@ -71,6 +73,6 @@ func TestReadings(t *testing.T) {
 		{Key: abi.ReadingEnergy, Value: 1 << 40},
 	}
 	if diff := cmp.Diff(want, readings(d)); diff != "" {
-		t.Error(diff)
+		t.Errorf("readings mismatch (-want +got):\n%s", diff)
 	}
 }

@@ -21,7 +21,8 @@ import (
 
 const mib = 1 << 20
 
-// overcommitted is a gpud with a soft card of 64 MiB and as much of the host's memory.
+// overcommitted returns a gpud with a soft card of 64 MiB and as much host memory for
+// swap.
 func overcommitted(t testing.TB) *testNode {
 	n := newTestNode(t)
 	n.stop()
@@ -31,8 +32,8 @@ func overcommitted(t testing.TB) *testNode {
 	return n
 }
 
-// softCard is the device that workers in this process share: it has 64 MiB, and
-// a little for what rounding adds, and refuses more.
+// softCard returns the device that workers in this process share: it has 64 MiB,
+// plus a little for rounding, and refuses to allocate more.
 func softCard(t testing.TB) worker.Driver {
 	t.Helper()
 	d, err := device.New(device.Options{VRAM: 64*mib + 16<<10, SMs: 2})
@@ -43,14 +44,14 @@ func softCard(t testing.TB) worker.Driver {
 	return d
 }
 
-// program is a CUDA program on a vGPU with its worker: numbers[i] += i, again
-// and again, over all of its memory.
+// program is a CUDA program on a vGPU, with its worker: it computes numbers[i] +=
+// i repeatedly, over all of its memory.
 type program struct {
 	*guesttest.Guest
 	t           testing.TB
 	host        *client.Host
 	ctx, add    uint64
-	at, numbers uint64 // the running sums, and what is added
+	at, numbers uint64 // the running sums, and what is added to them
 	n           uint32
 	ended       chan error
 }
@@ -100,7 +101,7 @@ func (p *program) call(op abi.Op, a guesttest.Args) uint64 {
 	p.t.Helper()
 	v, _, err := p.Call(op, a, nil)
 	if err != nil {
-		p.t.Fatalf("%v: %v", op, err)
+		p.t.Fatalf("call %v: %v", op, err)
 	}
 	return v
 }
@@ -110,7 +111,7 @@ func (p *program) alloc(bytes uint64) uint64 {
 	return p.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: p.ctx, Size: bytes})
 }
 
-// step adds once; it returns when the device has done it.
+// step adds once; it returns when the device has finished.
 func (p *program) step() error {
 	params := binary.LittleEndian.AppendUint64(nil, p.at)
 	params = binary.LittleEndian.AppendUint64(params, p.numbers)
@@ -124,7 +125,7 @@ func (p *program) step() error {
 	return err
 }
 
-// check looks at numbers here and there: all must be the sum of so many steps.
+// check reads some of the numbers: each must be the sum of this many steps.
 func (p *program) check(steps uint32, each uint32) {
 	p.t.Helper()
 	for i := range uint64(64) {
@@ -136,8 +137,9 @@ func (p *program) check(steps uint32, each uint32) {
 	}
 }
 
-// Two programs whose memory does not fit together both run to their end with
-// the right sums, on a card that holds no more than it has.
+// TestTwoProgramsOnACardTooSmallForBoth checks that two programs whose memory
+// does not fit together both complete with the right sums, on a card whose
+// capacity is never exceeded.
 func TestTwoProgramsOnACardTooSmallForBoth(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
@@ -149,7 +151,7 @@ func TestTwoProgramsOnACardTooSmallForBoth(t *testing.T) {
 			t.Fatal(err)
 		}
 		if g := all.GPUs[0]; g.VRAMUsed-g.VRAMSwapped > g.VRAMBytes {
-			t.Errorf("%d bytes on a card of %d", g.VRAMUsed-g.VRAMSwapped, g.VRAMBytes)
+			t.Errorf("%d bytes on a card of %d bytes", g.VRAMUsed-g.VRAMSwapped, g.VRAMBytes)
 		}
 		return all.VGPUs[0].Usage.SwapInBytes > 60*mib && all.VGPUs[1].Usage.SwapInBytes > 60*mib
 	}
@@ -177,12 +179,13 @@ func TestTwoProgramsOnACardTooSmallForBoth(t *testing.T) {
 	}
 	for _, id := range []string{"a", "b"} {
 		if u := n.vgpu(id).Usage; u.SwapOutBytes < u.SwapInBytes || u.SwapInBytes == 0 {
-			t.Errorf("%s: %+v", id, u)
+			t.Errorf("usage of %s = %+v, want swapped out >= swapped in > 0", id, u)
 		}
 	}
 }
 
-// What fits together is left where it is.
+// TestProgramsThatFitAreNotSwapped checks that programs which fit together are
+// not swapped.
 func TestProgramsThatFitAreNotSwapped(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
@@ -201,7 +204,8 @@ func TestProgramsThatFitAreNotSwapped(t *testing.T) {
 	}
 }
 
-// Without a budget nothing is promised twice, and with one no more than it.
+// TestSwapBudget checks that without a swap budget no VRAM is allocated twice,
+// and with one no more than the budget.
 func TestSwapBudget(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 64*mib, 0)
@@ -211,18 +215,18 @@ func TestSwapBudget(t *testing.T) {
 		return err
 	}
 	if err := put("c", 5*mib); code(err) != "does-not-fit vram" {
-		t.Errorf("more than promised: %v", err)
+		t.Errorf("put over the capacity with swap = %v, want does-not-fit vram", err)
 	}
 	if err := put("b", 65*mib); code(err) != "does-not-fit vram" {
-		t.Errorf("more than the card has: %v", err)
+		t.Errorf("put of more than the card's VRAM = %v, want does-not-fit vram", err)
 	}
 	if err := n.control.PutGPU(t.Context(), "soft0", wire.GPUSpec{}); err != nil {
 		t.Fatal(err)
 	}
 	n.stop()
-	n.start() // it remembers
+	n.start() // the settings are stored
 	if err := put("b", 60*mib); err != nil {
-		t.Errorf("what is there stays when less is promised: %v", err)
+		t.Errorf("put of an existing vGPU after the budget was reduced = %v, want no error", err)
 	}
 	if err := put("c", mib); code(err) != "does-not-fit vram" {
 		t.Errorf("error = %v, want does-not-fit of vram", err)
@@ -232,14 +236,15 @@ func TestSwapBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.Reserve(5 * mib); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("more than there is: %v", err)
+		t.Errorf("reserve over what the vGPUs may have together = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	if err := n.control.PutGPU(t.Context(), "none", wire.GPUSpec{}); code(err) != "not-found " {
 		t.Errorf("error = %v, want not-found", err)
 	}
 }
 
-// A worker that cannot evict keeps its memory: others have what is left.
+// TestOldWorkersArePinned checks that a worker which cannot evict keeps its
+// memory: others have what is left.
 func TestOldWorkersArePinned(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
@@ -256,7 +261,7 @@ func TestOldWorkersArePinned(t *testing.T) {
 	}
 }
 
-// evictor is a worker whose memory moves when the test says so.
+// evictor is a worker whose memory is swapped when the test lets it.
 type evictor struct {
 	*client.Host
 	asked chan uint64
@@ -281,8 +286,9 @@ func resident(t *testing.T, n *testNode, id string) uint64 {
 	return v.VRAMUsed - v.VRAMSwapped
 }
 
-// Room that is coming is no room yet: who waits for it gets none before it is there,
-// whatever else happens on the card meanwhile.
+// TestGrowWaitsForWhatLeaves checks that memory which is being evicted is not
+// granted before it has left the card, whatever else happens on the card in the
+// meantime.
 func TestGrowWaitsForWhatLeaves(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
@@ -299,18 +305,19 @@ func TestGrowWaitsForWhatLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if used := n.vgpu("b").VRAMUsed; used != 0 {
-		t.Errorf("%d bytes are granted while the other's are still on the card", used)
+		t.Errorf("%d bytes were granted to b while the memory of a is still on the card", used)
 	}
 	a.moved <- nil
 	if err := <-reserved; err != nil {
 		t.Fatal(err)
 	}
 	if used := resident(t, n, "a") + resident(t, n, "b"); used > 64*mib {
-		t.Errorf("%d bytes on a card of 64 MiB", used)
+		t.Errorf("%d bytes on a card of %d bytes", used, 64*mib)
 	}
 }
 
-// gpud restarts while a worker evicts: the next one learns what has left.
+// TestGpudRestartsWhileEvicting checks that the next gpud learns what has been
+// evicted.
 func TestGpudRestartsWhileEvicting(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
@@ -322,7 +329,7 @@ func TestGpudRestartsWhileEvicting(t *testing.T) {
 	reserved := make(chan error, 1)
 	go func() { reserved <- b.Reserve(40 * mib) }()
 	if want := <-a.asked; want != 16*mib {
-		t.Errorf("asked to evict %d bytes", want)
+		t.Errorf("asked to evict %d bytes, want %d", want, 16*mib)
 	}
 	n.stop()
 	a.moved <- nil
@@ -333,7 +340,7 @@ func TestGpudRestartsWhileEvicting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-b.asked: // it was back before a, which nobody could ask to make room
+	case <-b.asked: // it reconnected before a, which could not be asked to make room
 		b.moved <- nil
 		if err := <-reserved; err != nil {
 			t.Fatal(err)
@@ -343,12 +350,12 @@ func TestGpudRestartsWhileEvicting(t *testing.T) {
 	eventually(t, "the new gpud knows what is where", func() bool {
 		return resident(t, n, "a") == 24*mib && resident(t, n, "b") == inB
 	})
-	// a comes in again when b has left enough.
+	// a comes in again when b has evicted enough.
 	lease := make(chan error, 1)
 	go func() { _, err := a.Acquire(t.Context()); lease <- err }()
 	if inB > 0 {
 		if want := <-b.asked; want != 16*mib {
-			t.Errorf("asked to evict %d bytes", want)
+			t.Errorf("b was asked to evict %d bytes, want %d", want, 16*mib)
 		}
 		b.moved <- nil
 	}
@@ -358,11 +365,12 @@ func TestGpudRestartsWhileEvicting(t *testing.T) {
 	a.Restored(nil)
 	eventually(t, "what came back is counted", func() bool { return n.vgpu("a").Usage.SwapInBytes == 16*mib })
 	if resident(t, n, "a") != 40*mib || resident(t, n, "b") != left {
-		t.Errorf("%d and %d bytes", resident(t, n, "a"), resident(t, n, "b"))
+		t.Errorf("resident: %d and %d bytes, want %d and %d", resident(t, n, "a"), resident(t, n, "b"), 40*mib, left)
 	}
 }
 
-// A worker dies while it evicts, or holds the card for its restore: others go on.
+// TestWorkerDiesWhileItsMemoryMoves checks that a worker which dies while it
+// evicts, or while it holds the card for its restore, does not block the others.
 func TestWorkerDiesWhileItsMemoryMoves(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
@@ -386,8 +394,8 @@ func TestWorkerDiesWhileItsMemoryMoves(t *testing.T) {
 	}
 }
 
-// A failed restore leaves the card to others and is tried again; one that never
-// succeeds ends its session.
+// TestRestoreFails checks that a failed restore leaves the card to others and is
+// tried again, and that a session whose restores always fail is ended.
 func TestRestoreFails(t *testing.T) {
 	n := overcommitted(t)
 	n.put("a", 50*mib, 0)
@@ -412,9 +420,9 @@ func TestRestoreFails(t *testing.T) {
 		a.Yield()
 	}
 	if tries < 2 || tries > 50 {
-		t.Errorf("ended after %d tries", tries)
+		t.Errorf("session ended after %d attempts to restore, want 2 to 50", tries)
 	}
 	if _, err := b.Acquire(t.Context()); err != nil {
-		t.Errorf("the other: %v", err)
+		t.Errorf("acquire of the other session = %v, want no error", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// peer is the process at the other end of a unix socket.
+// peer identifies the process at the other end of a unix socket.
 type peer struct {
-	uid, pid int // pid 0: not visible from here
+	uid, pid int // pid 0: not visible from this PID namespace
 	confined bool
 }
 
@@ -40,12 +40,12 @@ func peerOf(conn net.Conn) (p peer, ok bool) {
 }
 
 // mayControl reports whether the peer may use the control API. A worker, which
-// may be compromised, may only use the worker stream. It runs as another user,
-// or at least has given up new privileges for ever, and for its children.
+// may be compromised, may only use the worker stream. It runs as another user, or
+// at least has set no_new_privs, irrevocably and for its children.
 func (p peer) mayControl() bool { return (p.uid == 0 || p.uid == os.Geteuid()) && !p.confined }
 
-// noNewPrivs reports whether the process has given up new privileges
-// (PR_SET_NO_NEW_PRIVS); true when it cannot be told.
+// noNewPrivs reports whether the process has set PR_SET_NO_NEW_PRIVS; it returns
+// true when that cannot be determined.
 func noNewPrivs(pid string) bool {
 	b, err := os.ReadFile("/proc/" + pid + "/status")
 	return err != nil || !bytes.Contains(b, []byte("\nNoNewPrivs:\t0\n"))
@@ -65,11 +65,11 @@ type terminating struct {
 	link    *link
 	pidfd   int // a duplicate; -1: no process that may be killed
 	at      sched.Time
-	session *session // it may live if it is in this one again; nil: it may not
+	session *session // the worker may live if it is in this session again; nil: it may not
 }
 
-// doom gives the worker at the end of the link until at to end its process.
-// That it closes its connection is not enough: it may hold memory of the card.
+// doom gives the worker at the other end of the link until at to end its process.
+// It is not enough that it closes its connection: it may hold memory of the card.
 func (c *core) doom(l *link, at sched.Time) {
 	d := terminating{link: l, pidfd: -1, at: at}
 	if l.pidfd >= 0 {
@@ -80,14 +80,14 @@ func (c *core) doom(l *link, at sched.Time) {
 	c.terminating = append(c.terminating, d)
 }
 
-// parted: the worker's connection has ended, in good order or not. It ends or
-// comes back, or is killed: without a session it could go on using the card,
-// which nobody would lease or meter.
+// parted records that the worker's connection has ended, with or without a bye.
+// The process must end or reconnect, or it is killed: without a session it could
+// go on using the card without leases and unmetered.
 func (c *core) parted(l *link, s *session, at sched.Time) {
 	if l.pidfd < 0 {
 		return
 	}
-	for _, d := range c.terminating { // one that comes and goes is watched once
+	for _, d := range c.terminating { // watch a worker that reconnects repeatedly only once
 		if d.link.pid == l.pid && d.pidfd >= 0 && !exited(d.pidfd) {
 			return
 		}
@@ -96,13 +96,14 @@ func (c *core) parted(l *link, s *session, at sched.Time) {
 	c.terminating[len(c.terminating)-1].session = s
 }
 
-// back reports whether the process has its session again.
+// back reports whether the process has reconnected to its session.
 func (d terminating) back() bool {
 	s := d.session
 	return s != nil && s.state == live && s.link != nil && s.link.pid == d.link.pid
 }
 
-// enforce reports whether the worker is done with, and kills it when its time is up.
+// enforce reports whether the worker needs no more attention, and kills it when its
+// time is up.
 func (d terminating) enforce(c *core, at sched.Time) bool {
 	if d.pidfd < 0 {
 		if at < d.at && !d.link.closed() {
@@ -119,15 +120,16 @@ func (d terminating) enforce(c *core, at sched.Time) bool {
 			c.cfg.Log.Warn("killing worker without session that did not exit", "pid", d.link.pid, "error", unix.PidfdSendSignal(d.pidfd, unix.SIGKILL, nil, 0))
 		}
 	} else if s := d.session; s != nil && s.state == detached && s.host == d.link.host {
-		c.end(s, at) // it cannot come back
+		c.end(s, at) // it cannot reconnect
 	}
 	d.link.close()
 	_ = unix.Close(d.pidfd)
 	return true
 }
 
-// process identifies one beyond its number. It is on the disk with its
-// session: a worker that does not come back to the next gpud is killed too.
+// process identifies a process beyond its PID. It is stored on disk with its
+// session, so that a worker that does not reconnect to the next gpud is killed
+// too.
 type process struct {
 	PID     int    `json:"pid"`
 	Started uint64 `json:"started"` // clock ticks after boot
@@ -156,7 +158,7 @@ func (p process) kill() (killed bool, err error) {
 		return false, err
 	}
 	defer unix.Close(fd)
-	if processOf(p.PID) != p { // the number was taken anew
+	if processOf(p.PID) != p { // the PID was reused
 		return false, nil
 	}
 	return true, unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
@@ -171,13 +173,15 @@ func (p process) gone() bool {
 	return errors.Is(err, os.ErrNotExist) || err == nil && started != p.Started
 }
 
-// startTime is field 22 of /proc/PID/stat (proc_pid_stat(5)).
+// startTime returns field 22 of /proc/PID/stat (proc_pid_stat(5)): the start time
+// in clock ticks after boot.
 func startTime(pid int) (uint64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	// The name, field 2, may hold anything, so count from its closing bracket.
+	// The name, field 2, may contain any character, so count from its closing
+	// parenthesis.
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	if len(fields) < 20 {
 		return 0, fmt.Errorf("/proc/%d/stat has an unexpected format", pid)
@@ -189,7 +193,7 @@ func startTime(pid int) (uint64, error) {
 	return start, nil
 }
 
-// exited: a pidfd becomes readable when its process has ended.
+// exited reports whether the process has ended: its pidfd becomes readable then.
 func exited(pidfd int) bool {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds, 0)

@@ -10,8 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// A worker whose connection ended while gpud waited for workers to come back, and
-// whose process then ended, gives its memory up at once: nobody comes back.
+// TestDeadWorkerDoesNotComeBack checks that a worker whose connection ended while
+// gpud waited for workers to reconnect, and whose process then ended, gives up
+// its memory at once.
 func TestDeadWorkerDoesNotComeBack(t *testing.T) {
 	worker := exec.Command("sleep", "60")
 	if err := worker.Start(); err != nil {
@@ -36,7 +37,7 @@ func TestDeadWorkerDoesNotComeBack(t *testing.T) {
 	c.hungUp(s, l, at)
 	c.parted(l, s, at)
 	if s.state != detached || s.held != 1<<30 || c.terminating[0].enforce(c, at) {
-		t.Fatalf("while its process runs: state %v, %d bytes held", s.state, s.held)
+		t.Fatalf("while the process runs: state %v, %d bytes held, want it detached and 1 GiB held", s.state, s.held)
 	}
 	_ = worker.Process.Kill()
 	fds := []unix.PollFd{{Fd: int32(l.pidfd), Events: unix.POLLIN}}
@@ -44,6 +45,6 @@ func TestDeadWorkerDoesNotComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !c.terminating[0].enforce(c, at) || s.state != ended || s.held != 0 {
-		t.Errorf("after its process ended: state %v, %d bytes held", s.state, s.held)
+		t.Errorf("after the process ended: state %v, %d bytes held, want it ended and 0 bytes", s.state, s.held)
 	}
 }

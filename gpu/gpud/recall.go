@@ -9,44 +9,46 @@ import (
 )
 
 // account is what gpud knows of the memory that a session holds and does not use.
-// All of it counts as held: the ledger is true whatever a worker says.
+// All of it counts as held, so the ledger is right whatever a worker reports.
 type account struct {
 	kept     bool   // the worker keeps an account and serves recall
 	greeting bool   // its registration is not answered yet: nothing may be sent
-	stale    bool   // what it holds is what a gpud before knew when it wrote, which was killed
+	stale    bool   // what it holds was last stored by an earlier gpud that was killed
 	asked    uint64 // recalls sent
 	answered uint64 // recalls answered
-	again    bool   // the next recall is due with the answer to this one
+	again    bool   // another recall must follow the answer to this one
 	late     bool   // it has let a recall time out
-	waiting  int    // reserves and questions of its own that wait for a recall
+	waiting  int    // reserves and queries of its own that wait for a recall
 }
 
-// recall is something that waits until workers have given back what they do not
-// use, or has waited long enough.
+// recall is an operation that waits until workers have given back the memory that
+// they do not use, or until a deadline.
 type recall struct {
 	card  *card
-	waits map[*session]uint64 // which recall each must answer; 0: its worker must be back
+	waits map[*session]uint64 // the number of the recall that each must answer; 0: its worker must reconnect
 	until sched.Time
 	then  func()
 }
 
 const (
-	// recallWithin is how long a worker may take to answer; after that others go
-	// on without it, and do not wait for it again until it has.
+	// recallWithin is how long a worker may take to answer. After that, others
+	// continue without it, and do not wait for it again until it has answered.
 	recallWithin = 2 * time.Second
-	// maxWaiting bounds what one session may have waiting; a worker's own limit.
+	// maxWaiting bounds the waiting operations of one session; it is the same
+	// limit as the worker's.
 	maxWaiting = 4096
-	// maxSpare bounds what a session is given beyond what it asks for, bytes.
+	// maxSpare bounds what a session gets beyond what it asks for, in bytes.
 	maxSpare = 64 << 20
-	// spareShare: for each byte that may lie idle as many stay free.
+	// spareShare is the number of bytes that must stay free for each byte that
+	// may be unused.
 	spareShare = 8
 )
 
-// ask sends a recall, one at a time, and returns the number of the one whose
-// answer tells what is so now.
+// ask sends a recall, unless one is unanswered, and returns the number of the
+// recall whose answer gives the current state.
 func (s *session) ask() uint64 {
 	a := &s.account
-	if a.asked != a.answered { // the answer may be on its way already
+	if a.asked != a.answered { // the answer may have been sent already
 		a.again = true
 		return a.asked + 1
 	}
@@ -55,8 +57,8 @@ func (s *session) ask() uint64 {
 	return a.asked
 }
 
-// recall asks sessions for what they do not use and calls then, from the core's
-// loop, when all have answered or have ended.
+// recall asks sessions for the memory that they do not use. It calls then, in the
+// core's goroutine, when all have answered or have ended.
 func (c *core) recall(card *card, from []*session, at sched.Time, then func()) {
 	r := &recall{card: card, waits: map[*session]uint64{}, until: at + recallWithin, then: then}
 	for _, s := range from {
@@ -70,7 +72,7 @@ func (c *core) recall(card *card, from []*session, at sched.Time, then func()) {
 	c.recalls = append(c.recalls, r)
 }
 
-// recalled is a worker's answer: it has given so many bytes back.
+// recalled handles a worker's answer: it has given back that many bytes.
 func (c *core) recalled(s *session, id, bytes uint64, at sched.Time) {
 	a := &s.account
 	if id == a.asked && a.answered != a.asked {
@@ -93,7 +95,7 @@ func (c *core) recalled(s *session, id, bytes uint64, at sched.Time) {
 	}
 }
 
-// noRecall: nothing more is to be expected of a session as it was.
+// noRecall ends all waiting for a session: it will not answer as it was.
 func (c *core) noRecall(s *session) {
 	for _, r := range c.recalls {
 		delete(r.waits, s)
@@ -104,7 +106,8 @@ func (c *core) noRecall(s *session) {
 	s.account = account{}
 }
 
-// resume goes on with what has waited long enough. It is called between events.
+// resume runs the operations that have waited long enough. It is called between
+// events.
 func (c *core) resume(at sched.Time) {
 	var due []*recall
 	c.recalls = slices.DeleteFunc(c.recalls, func(r *recall) bool {
@@ -123,13 +126,13 @@ func (c *core) resume(at sched.Time) {
 	}
 }
 
-// recalling reports whether anything on the card waits for memory that others do
-// not use: until it has it, nobody gets more than is needed.
+// recalling reports whether an operation on the card waits for memory that others
+// do not use: until it is done, no session gets more than it needs.
 func (c *core) recalling(card *card) bool {
 	return slices.ContainsFunc(c.recalls, func(r *recall) bool { return r.card == card })
 }
 
-// greeted: the session's registration is being answered.
+// greeted records that the session's registration is being answered.
 func (c *core) greeted(s *session, account bool) {
 	s.account.greeting, s.account.kept = false, account
 	for _, r := range c.recalls {
@@ -139,13 +142,14 @@ func (c *core) greeted(s *session, account bool) {
 	}
 }
 
-// comesBack reports whether what a session holds may not be what gpud knows, until
-// its worker is back: what it frees meanwhile nobody hears of.
+// comesBack reports whether a session may hold less than gpud knows until its
+// worker reconnects: gpud does not learn what the worker frees in the meantime.
 func (s *session) comesBack() bool {
 	return s.state == detached && (s.held > 0 || s.account.stale || s.sharesAny()) || s.state == live && s.account.greeting
 }
 
-// awaits reports whether any worker of the vGPU but one has yet to come back.
+// awaits reports whether a worker of the vGPU other than but has yet to
+// reconnect.
 func (v *vgpu) awaits(but *session) bool {
 	for _, s := range v.sessions {
 		if s != but && s.state == detached {
@@ -155,15 +159,15 @@ func (v *vgpu) awaits(but *session) bool {
 	return false
 }
 
-// mayKeep reports whether a session may have memory that it does not use, and can be
-// asked for it.
+// mayKeep reports whether a session may hold memory that it does not use and can be
+// asked to give back.
 func (s *session) mayKeep() bool {
 	return s.state == live && s.account.kept && !s.account.late && !s.account.greeting
 }
 
-// keepers are the sessions to recall memory from before g is refused or moves
-// anybody off the card; the session that is alone in the vGPU so far is told first
-// that it is not any more.
+// keepers returns the sessions to recall memory from before g is refused or evicts
+// another session. If another session was told that it is alone in the vGPU, that
+// is revoked first.
 func (c *core) keepers(card *card, s *session, g grow) (all []*session) {
 	v := s.vgpu
 	if v.sole != nil && v.sole != s && v.sole.mayKeep() {
@@ -191,7 +195,7 @@ func (c *core) keepers(card *card, s *session, g grow) (all []*session) {
 	full := g.bytes > card.VRAM-min(onCard, card.VRAM) && !s.presence.out
 	if all := card.VRAM + card.SwapBytes; full || g.bytes > all-min(held, all) {
 		for _, o := range c.sessionsOn(card.ID) {
-			if o.mayKeep() && o.held > 0 { // also what it has freed and not given back yet
+			if o.mayKeep() && o.held > 0 { // including memory that it has freed and not given back yet
 				add(o)
 			}
 		}
@@ -199,12 +203,12 @@ func (c *core) keepers(card *card, s *session, g grow) (all []*session) {
 	return all
 }
 
-// await puts off what a session wants until others have answered a recall.
+// await postpones what a session wants until others have answered a recall.
 func (c *core) await(card *card, s *session, from []*session, at sched.Time, then func(at sched.Time)) {
 	l := s.link
 	s.account.waiting++
 	c.recall(card, from, at, func() {
-		if s.link != l || l == nil { // it has ended, and is another if it is there again
+		if s.link != l || l == nil { // it has ended, or has reconnected
 			return
 		}
 		s.account.waiting--
@@ -212,13 +216,14 @@ func (c *core) await(card *card, s *session, from []*session, at sched.Time, the
 	})
 }
 
-// spareFor is how much more than it asks for a session gets, of what then is free
-// in its vGPU and on the card: so little that others do not miss it.
+// spareFor returns how much more than it asks for a session gets, given the
+// memory that is then free in its vGPU and on the card: so little that it does
+// not restrict others.
 func spareFor(want, vgpuFree, cardFree uint64) uint64 {
 	return min(want, maxSpare, vgpuFree/spareShare, cardFree/spareShare) &^ (wire.MemoryUnit - 1)
 }
 
-// spare decides how much more than it asks for s gets with g, which fits.
+// spare returns how much more than it asks for s gets with g, which fits.
 func (c *core) spare(card *card, s *session, g grow) uint64 {
 	a := &s.account
 	if g.spare == 0 || !a.kept || a.asked != a.answered || s.presence.out || card.contended() || c.recalling(card) {
@@ -233,8 +238,8 @@ func (c *core) spare(card *card, s *session, g grow) uint64 {
 }
 
 // alone reports whether no other session of the vGPU has memory or waits for some,
-// and remembers that s was told. Another one that was told so has to be recalled
-// first: with its next reserve s does.
+// and records that s was told so. If another session was told so, it has to be
+// recalled first; that happens with the next reserve of s.
 func (c *core) alone(s *session) bool {
 	v := s.vgpu
 	if !s.account.kept || s.account.asked != s.account.answered || v.sole != nil && v.sole != s {
@@ -252,7 +257,8 @@ func (c *core) alone(s *session) bool {
 	return true
 }
 
-// exact calls then when what the sessions of the vGPU hold is what they use.
+// exact calls then when the memory that the sessions of the vGPU hold is the
+// memory that they use.
 func (c *core) exact(s *session, but *session, at sched.Time, then func(at sched.Time)) {
 	card := c.cards[s.vgpu.on()]
 	var from []*session
@@ -267,7 +273,7 @@ func (c *core) exact(s *session, but *session, at sched.Time, then func(at sched
 	}
 	away, until := slices.ContainsFunc(from, (*session).comesBack), at+c.cfg.DetachGrace
 	c.await(card, s, from, at, func(at sched.Time) {
-		if away && at < until { // now they can be asked
+		if away && at < until { // they have reconnected: now they can be asked
 			c.exact(s, but, at, then)
 			return
 		}

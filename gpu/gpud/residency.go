@@ -18,38 +18,40 @@ import (
 type presence struct {
 	evictable bool
 	out       bool   // also while leaving: it gets no lease
-	swapped   uint64 // of what it holds, in the host's memory, bytes
-	leaving   uint64 // asked to evict
+	swapped   uint64 // bytes of what it holds that are in host memory
+	leaving   uint64 // bytes that it was asked to evict
 	leavingAt sched.Time
-	restoring uint64     // come back with its present turn, not confirmed yet
-	failed    int        // restores in a row
-	asked     sched.Time // since when it waits for the card
-	used      sched.Time // when it last had the card
-	until     sched.Time // its quantum
-	grows     []grow     // reserves that wait for room
+	restoring uint64     // bytes being restored in its current lease, not confirmed yet
+	failed    int        // failed restores in a row
+	asked     sched.Time // when it began to wait for the card
+	used      sched.Time // when it last held the card
+	until     sched.Time // end of its quantum
+	grows     []grow     // reserves that wait for VRAM
 }
 
-// grow is a reserve, which may have to wait until others have made room.
+// grow is a reserve, which may have to wait until others have freed memory.
 type grow struct {
 	bytes    uint64
-	spare    uint64 // bytes more that the worker would take
-	recalled bool   // nobody has memory any more that nothing uses
+	spare    uint64 // additional bytes that the worker would accept
+	recalled bool   // all unused memory has been recalled
 	reply    func(spare uint64, e *wire.Error)
 }
 
 func (s *session) resident() uint64 { return s.held - min(s.presence.swapped, s.held) }
 
 const (
-	// firstRate is taken for the speed of copies, bytes a second, until the
-	// card's own has been seen.
+	// firstRate is the assumed rate of copies, in bytes per second, until it has
+	// been measured for the card.
 	firstRate = 8 << 30
-	// rateFrom is the smallest move whose speed says something, bytes.
+	// rateFrom is the smallest transfer that the rate is measured with, in bytes.
 	rateFrom = 1 << 20
-	// maxFailedRestores ends a session whose memory does not fit any more.
+	// maxFailedRestores is the number of failed restores in a row that ends a
+	// session.
 	maxFailedRestores = 20
 )
 
-// sessionsOn are those of the card that hold memory or may, by name.
+// sessionsOn returns the sessions of the card that hold memory or may do so,
+// sorted by name.
 func (c *core) sessionsOn(id sched.GPUID) (all []*session) {
 	for _, v := range c.vgpus {
 		if v.on() != id {
@@ -77,19 +79,20 @@ func (c *core) tenants(card *card) (all []sched.Tenant) {
 			Leaving: p.leaving, Holder: busy && holder == s.key(), Waits: s.acquire != 0, Asked: p.asked,
 			Share: s.vgpu.spec.SharePercent, Tier: s.vgpu.tier(), Used: p.used, Until: p.until,
 		}
-		// The card has less room than the ledger thinks: ask for more.
+		// The card has less room than the ledger assumes: ask for more.
 		t.Held = min(t.Held+t.Held/8*uint64(p.failed), max(card.VRAM, t.Held))
 		all = append(all, t)
 	}
 	return all
 }
 
-// residency is of the card's memory but for what sessions share, which stays there.
+// residency returns the residency of the card's memory, without the shared memory,
+// which stays on the card.
 func (c *core) residency(card *card) sched.Residency {
 	return sched.Residency{VRAM: card.VRAM - min(c.sharedOn(card.ID), card.VRAM), Rate: card.rate}
 }
 
-// applyResidency admits and evicts sessions as the policy of residency decides now.
+// applyResidency admits and evicts sessions as gpu/sched's Residency decides.
 func (c *core) applyResidency(card *card, at sched.Time) {
 	if card == nil || !card.contended() {
 		return
@@ -114,7 +117,7 @@ func (c *core) applyResidency(card *card, at sched.Time) {
 	}
 }
 
-// wake makes room again after d, at the latest.
+// wake applies the residency again after d, at the latest.
 func (c *core) wake(card *card, d time.Duration) {
 	if card.waking {
 		return
@@ -128,7 +131,7 @@ func (c *core) wake(card *card, d time.Duration) {
 	})
 }
 
-// askOut takes a session off the card.
+// askOut asks a session to evict memory.
 func (c *core) askOut(card *card, e sched.Eviction, at sched.Time) {
 	s := c.sessionByKey(e.Session)
 	if s == nil || s.link == nil {
@@ -139,7 +142,7 @@ func (c *core) askOut(card *card, e sched.Eviction, at sched.Time) {
 	s.link.send(wire.FromNode{Op: wire.OpEvict, Bytes: e.Bytes})
 }
 
-// leave: the session gets no lease from now on.
+// leave marks the session as out: it gets no lease from now on.
 func (c *core) leave(card *card, s *session, at sched.Time) {
 	if p := &s.presence; !p.out {
 		p.out, p.asked = true, at
@@ -148,7 +151,7 @@ func (c *core) leave(card *card, s *session, at sched.Time) {
 	}
 }
 
-// admit lets a session bring its memory to the card, and gives it the card at its turn.
+// admit lets a session restore its memory to the card, and lets it have leases again.
 func (c *core) admit(card *card, s *session, at sched.Time, stay time.Duration) {
 	s.settle(at)
 	p := &s.presence
@@ -164,7 +167,8 @@ func (c *core) comeIn(card *card, s *session, at sched.Time) {
 	c.step(card.ID, at, sched.Back{Session: s.key()})
 }
 
-// evicted is the answer to askOut; also one that a gpud before had asked for.
+// evicted handles the answer to askOut, which may have been sent by an earlier
+// gpud.
 func (c *core) evicted(s *session, bytes uint64, failed string, at sched.Time) {
 	card := c.cards[s.vgpu.on()]
 	if card == nil {
@@ -189,7 +193,7 @@ func (c *core) evicted(s *session, bytes uint64, failed string, at sched.Time) {
 	c.applyResidency(card, at)
 }
 
-// restored is how the first turn of one who was out began.
+// restored handles how the first lease of an admitted session began.
 func (c *core) restored(s *session, failed string, at sched.Time) {
 	card := c.cards[s.vgpu.on()]
 	if card == nil {
@@ -210,12 +214,12 @@ func (c *core) restored(s *session, failed string, at sched.Time) {
 		return
 	}
 	if p.failed > 1 {
-		return // said already
+		return // reported already
 	}
 	c.cfg.Log.Warn("restore memory to GPU failed", "vgpu", s.vgpu.id, "session", s.id, "bytes", s.held, "error", failed)
 }
 
-// growAll serves the reserves that wait, as far as there is room now.
+// growAll grants the waiting reserves that fit now.
 func (c *core) growAll(card *card, at sched.Time) {
 	for _, s := range c.sessionsOn(card.ID) {
 		waiting := s.presence.grows
@@ -229,8 +233,8 @@ func (c *core) growAll(card *card, at sched.Time) {
 	}
 }
 
-// reserve takes bytes from the vGPU's VRAM, which others may have to leave
-// first, and replies.
+// reserve takes bytes from the vGPU's VRAM and replies; other sessions may have
+// to evict memory first.
 func (c *core) reserve(s *session, g grow, at sched.Time) {
 	card := c.cards[s.vgpu.on()]
 	if card != nil && !g.recalled {
@@ -254,7 +258,7 @@ func (c *core) reserve(s *session, g grow, at sched.Time) {
 	spare := c.spare(card, s, g)
 	s.settle(at)
 	s.held += g.bytes + spare
-	s.peak = max(s.peak, s.shows()-spare) // whether it uses what is spare is seen when somebody asks
+	s.peak = max(s.peak, s.shows()-spare) // whether it uses the spare part shows when its usage is asked for
 	if p.out {
 		p.swapped += g.bytes
 	}
@@ -263,7 +267,7 @@ func (c *core) reserve(s *session, g grow, at sched.Time) {
 }
 
 // reserveAfter tries again when others have given back what they do not use. One
-// that has to come back to this gpud first is asked then.
+// that has to reconnect to this gpud first is asked after that.
 func (c *core) reserveAfter(card *card, s *session, g grow, from []*session, at sched.Time) {
 	if s.account.waiting >= maxWaiting {
 		g.reply(0, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("too many requests are waiting for memory: %d", maxWaiting)})
@@ -277,7 +281,8 @@ func (c *core) reserveAfter(card *card, s *session, g grow, from []*session, at 
 	})
 }
 
-// refuse is why a reserve cannot be granted, whoever left the card.
+// refuse returns why a reserve could not be granted even if all others left the
+// card, or nil.
 func (c *core) refuse(card *card, s *session, g grow) *wire.Error {
 	used, limit := s.vgpu.held(), s.vgpu.spec.VRAMBytes
 	if used > limit || g.bytes > limit-used {
@@ -296,8 +301,8 @@ func (c *core) refuse(card *card, s *session, g grow) *wire.Error {
 	return nil
 }
 
-// fit reports whether the card has room for g now. Where it has none, others are
-// asked to leave and g waits, or is refused.
+// fit reports whether the card has room for g now. If not, it asks others to
+// evict memory, and g waits or is refused.
 func (c *core) fit(card *card, s *session, g grow, at sched.Time) bool {
 	p := &s.presence
 	all := c.tenants(card)
@@ -312,7 +317,7 @@ func (c *core) fit(card *card, s *session, g grow, at sched.Time) bool {
 		for _, e := range out {
 			c.askOut(card, e, at)
 		}
-	case p.evictable && (!busy || holder != s.key()): // only who works could make room: leave it there
+	case p.evictable && (!busy || holder != s.key()): // only a session at work could make room: leave it on the card
 		c.growLater(card, s, g)
 		c.askOut(card, sched.Eviction{Session: s.key(), Bytes: 1}, at)
 	case c.pinned(card, s)+g.bytes > card.VRAM:
@@ -325,12 +330,13 @@ func (c *core) fit(card *card, s *session, g grow, at sched.Time) bool {
 
 func (c *core) growLater(card *card, s *session, g grow) {
 	if len(s.presence.grows) == 0 {
-		card.outs++ // contended until they are served
+		card.outs++ // contended until the reserves are granted
 	}
 	s.presence.grows = append(s.presence.grows, g)
 }
 
-// pinned is what the session and those who cannot leave have on the card.
+// pinned returns the bytes on the card that belong to the session and to those
+// that cannot be evicted.
 func (c *core) pinned(card *card, s *session) uint64 {
 	sum := c.sharedOn(card.ID)
 	for _, o := range c.sessionsOn(card.ID) {
@@ -341,7 +347,7 @@ func (c *core) pinned(card *card, s *session) uint64 {
 	return sum
 }
 
-// gone takes what a session that has ended had asked for out of the card's account.
+// gone removes what an ended session had requested from the card's counters.
 func (c *core) gone(card *card, s *session, at sched.Time) {
 	p := &s.presence
 	if len(p.grows) > 0 {
@@ -352,7 +358,7 @@ func (c *core) gone(card *card, s *session, at sched.Time) {
 	c.noRecall(s)
 }
 
-// swapped is what of a vGPU's memory is in the host's.
+// swapped returns the bytes of a vGPU's memory that are in host memory.
 func (v *vgpu) swapped() (sum uint64) {
 	for _, s := range v.sessions {
 		if s.state != ended {

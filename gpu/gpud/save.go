@@ -14,22 +14,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// stateVersion is of the file's format; a gpud refuses a newer one.
+// stateVersion is the version of the file's format; gpud refuses a newer one.
 const stateVersion = 1
 
 const stateFile = "state.json"
 
-// stored is the state file. It is one document, replaced as a whole, so usage
-// and the counters of the sessions that made it never disagree: nothing is
-// counted twice, whenever gpud dies.
+// stored is the state file. It is one document that is replaced atomically, so
+// usage and the counters of the sessions that caused it always agree: nothing is
+// counted twice, whenever gpud is killed.
 type stored struct {
 	Version int                          `json:"version"`
-	Final   bool                         `json:"final,omitempty"` // nothing happened after it: gpud ended in good order
+	Final   bool                         `json:"final,omitempty"` // nothing happened after it: gpud was shut down cleanly
 	Boot    string                       `json:"boot"`
 	At      sched.Time                   `json:"at"` // nanoseconds since the machine started
 	Cards   map[sched.GPUID]uuid         `json:"cards"`
 	Told    map[sched.GPUID]wire.GPUSpec `json:"told,omitempty"`
-	Swaps   map[sched.GPUID]uint64       `json:"swaps,omitempty"` // bytes: what a gpud of before wrote instead of Told
+	Swaps   map[sched.GPUID]uint64       `json:"swaps,omitempty"` // bytes; written by an older gpud instead of Told
 	VGPUs   []storedVGPU                 `json:"vgpus"`
 }
 
@@ -59,15 +59,15 @@ type storedSession struct {
 	Peak    uint64       `json:"peak,omitempty"`
 }
 
-// saving is the core's side of the saver. One write is under way at a time;
-// what changes meanwhile goes into the next.
+// saving is the core's side of the saver. One write is in progress at a time;
+// changes made in the meantime go into the next.
 type saving struct {
 	dirty   bool
 	final   bool // the core has ended
 	last    sched.Time
 	busy    bool
 	waiters []func(error) // for the next write
-	flying  []func(error) // for the one under way
+	flying  []func(error) // for the one in progress
 	usages  map[sched.VGPUID]wire.Usage
 	work    chan []byte
 	done    chan error
@@ -84,7 +84,7 @@ func (s *saving) start(c *core) {
 	c.kick()
 }
 
-// stop waits for the write under way and writes once more.
+// stop waits for the write in progress and writes once more.
 func (s *saving) stop(c *core) {
 	s.final = true
 	if s.busy {
@@ -100,7 +100,8 @@ func (s *saving) stop(c *core) {
 	close(s.work)
 }
 
-// durable calls f when everything up to now is on the disk, or cannot be put there.
+// durable calls f when everything up to now is on disk, or with the error if it
+// cannot be written.
 func (c *core) durable(f func(error)) {
 	if !c.save.dirty && !c.save.busy {
 		f(nil)
@@ -119,7 +120,7 @@ func (c *core) kick() {
 	doc := c.snapshot(at)
 	b, err := json.Marshal(doc)
 	if err != nil {
-		panic(err) // a struct of ours always encodes
+		panic(err) // our structs can always be encoded
 	}
 	c.save.usages = map[sched.VGPUID]wire.Usage{}
 	for _, v := range doc.VGPUs {
@@ -130,7 +131,7 @@ func (c *core) kick() {
 	c.save.work <- b
 }
 
-// saved is called when a write has ended.
+// saved handles the end of a write.
 func (c *core) saved(err error) {
 	c.save.busy = false
 	if err != nil {
@@ -181,7 +182,7 @@ func (c *core) snapshot(at sched.Time) stored {
 	return doc
 }
 
-// load reads the state of an earlier gpud. Its workers are expected back.
+// load reads the state of an earlier gpud. Its workers are expected to reconnect.
 func (c *core) load() error {
 	path := filepath.Join(c.cfg.StateDir, stateFile)
 	b, err := os.ReadFile(path)
@@ -206,14 +207,15 @@ func (c *core) load() error {
 	for id, bytes := range doc.Swaps {
 		c.told[id] = wire.GPUSpec{SwapBytes: bytes}
 	}
-	// After a restart of the machine no worker lives, and its times mean nothing.
+	// After a reboot no worker is alive, and times of the previous boot are
+	// meaningless.
 	same := doc.Boot != "" && doc.Boot == bootID() && doc.At <= c.started
 	for _, in := range doc.VGPUs {
 		v := &vgpu{
 			id: in.ID, spec: in.Spec, uuid: in.UUID, token: in.Token, usage: in.Usage, durable: in.Usage.wire(),
 			deleted: in.Deleted, deletedAt: in.DeletedAt, sessions: map[string]*session{}, shares: map[string]*share{},
 		}
-		if v.token == "" { // of a gpud before there were tokens
+		if v.token == "" { // written by a gpud without tokens
 			v.token = newToken()
 		}
 		if !same {
@@ -238,7 +240,7 @@ func (c *core) load() error {
 	return nil
 }
 
-// lockDir makes the state directory this gpud's own. The lock goes with the process.
+// lockDir locks the state directory for this gpud. The lock ends with the process.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -8,17 +8,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
-// sensors are what a card says about itself; zero where it says nothing.
+// sensors are the values that a card reports; zero where it reports none.
 type sensors struct {
 	celsius     uint32
 	milliwatts  uint32
-	lost        bool   // it does not answer any more
-	uncorrected uint64 // ECC errors of memory since the driver was loaded
-	throttled   bool   // because it is hot
+	lost        bool   // it no longer responds
+	uncorrected uint64 // uncorrected ECC errors of its memory since the driver was loaded
+	throttled   bool   // because of its temperature
 	readings    []abi.Reading
 }
 
-// sensors are those of a card that configuration makes; those of others are read later.
+// sensors returns the sensors of a card that was created by configuration; those of
+// real cards are read later.
 func (c cardInfo) sensors() sensors {
 	s := injected(c.Fault)
 	m, err := model.Find(c.Model)
@@ -32,7 +33,7 @@ func (c cardInfo) sensors() sensors {
 	s.readings = []abi.Reading{
 		{Key: abi.ReadingClockGraphics, Value: clock}, {Key: abi.ReadingClockSM, Value: clock},
 		{Key: abi.ReadingClockMemory, Value: uint64(m.MemoryClock)}, {Key: abi.ReadingClockReasons, Value: reasons},
-		{Key: abi.ReadingPerformanceState, Value: 0}, // it has one
+		{Key: abi.ReadingPerformanceState, Value: 0}, // it reports one
 	}
 	if m.ECC || s.uncorrected > 0 {
 		s.readings = append(s.readings, abi.Reading{Key: abi.ReadingUncorrectedErrors, Value: s.uncorrected})
@@ -43,7 +44,7 @@ func (c cardInfo) sensors() sensors {
 // softwareThermalSlowdown is nvmlClocksEventReasonSwThermalSlowdown.
 const softwareThermalSlowdown = 0x20
 
-// failed is why the card does not work; empty when it does.
+// failed returns why the card does not work; empty when it works.
 func (s sensors) failed() string {
 	switch {
 	case s.lost:
@@ -54,11 +55,11 @@ func (s sensors) failed() string {
 	return ""
 }
 
-// hot is the temperature of a card that is throttled, degrees C.
+// hot is the temperature of a card that is throttled, in degrees Celsius.
 const hot = 95
 
-// injected are the sensors of a soft GPU with a fault. One that hangs or is slow
-// does not know it, as a card.
+// injected returns the sensors of a soft GPU with a fault. Like a real card, one
+// that hangs or is slow does not report that.
 func injected(f model.Fault) (s sensors) {
 	switch f {
 	case model.ECC:

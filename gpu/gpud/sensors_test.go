@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
-// A card's fault is seen by who owns the node and by who asks from the guest, as
-// far as the card knows of it.
+// TestFaultsOfCardsShow checks that a card's fault is reported to the node's
+// operator and to the guest, as far as the card detects it.
 func TestFaultsOfCardsShow(t *testing.T) {
 	for _, c := range []struct {
 		fault             model.Fault
@@ -34,15 +34,15 @@ func TestFaultsOfCardsShow(t *testing.T) {
 				t.Fatal(err)
 			}
 			if g := cards[0]; (g.Failed != "") != c.failed || g.Throttled != c.throttled || g.Temperature != c.celsius {
-				t.Errorf("the card is failed %q, throttled %v, %d °C, want %v, %v, %d", g.Failed, g.Throttled, g.Temperature, c.failed, c.throttled, c.celsius)
+				t.Errorf("card: failed %q, throttled %v, %d °C; want failed %v, throttled %v, %d °C", g.Failed, g.Throttled, g.Temperature, c.failed, c.throttled, c.celsius)
 			}
 			n.put("a", gib, 0)
 			h := n.dial("a")
 			if d := h.Device(); d.Fault != string(c.fault) {
-				t.Errorf("the worker is told of fault %q, want %q", d.Fault, c.fault)
+				t.Errorf("fault in the worker's device = %q, want %q", d.Fault, c.fault)
 			}
 			if s, err := h.Status(); !errors.Is(err, c.status) || s.Temperature != c.celsius {
-				t.Errorf("the vGPU's status: %d °C, %v; want %d, %v", s.Temperature, err, c.celsius, c.status)
+				t.Errorf("status of the vGPU = %d °C, %v; want %d °C, %v", s.Temperature, err, c.celsius, c.status)
 			}
 		})
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// sessionState: see the package comment.
+// sessionState is the state of a session; the package comment describes the
+// transitions.
 type sessionState string
 
 const (
@@ -19,18 +20,19 @@ const (
 	ended    sessionState = "ended"
 )
 
-// session is one worker's, with the vGPU's ledger and meter.
+// session is the session of one worker, with its part of the vGPU's ledger and
+// meter.
 type session struct {
 	id       string
 	vgpu     *vgpu
 	state    sessionState
-	changed  sched.Time // when the state became what it is
+	changed  sched.Time // when the state last changed
 	pid      uint32     // in the guest
 	name     string
 	held     uint64 // bytes of VRAM
-	peak     uint64 // the most that it has shown, as far as gpud has looked
+	peak     uint64 // the highest usage that gpud has observed
 	gauge    gauge
-	settled  sched.Time // up to when held has been counted
+	settled  sched.Time // until when held has been counted
 	counter  counter
 	link     *link // nil unless live
 	host     process
@@ -40,8 +42,8 @@ type session struct {
 	warned   sched.Time // when false totals were last logged
 }
 
-// key is the session's name for gpu/sched: two vGPUs' sessions never mix,
-// whatever ids their workers choose.
+// key returns the session's name for gpu/sched: sessions of two vGPUs never
+// collide, whatever IDs their workers choose.
 func (s *session) key() sched.SessionID { return sched.SessionID(string(s.vgpu.id) + "/" + s.id) }
 
 func (c *core) session(v sched.VGPUID, key sched.SessionID) *session {
@@ -80,7 +82,7 @@ func (c *core) settle(at sched.Time) {
 	}
 }
 
-// register begins a session, or takes up one that gpud knew before.
+// register begins a session, or continues one that gpud knew before.
 func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wire.Error) {
 	if r.Version != wire.Version {
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("worker has protocol version %d, want %d", r.Version, wire.Version)}
@@ -101,18 +103,18 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 			return nil, &wire.Error{Code: wire.CodeBusy, Message: fmt.Sprintf("vGPU %s already has %d processes, the maximum", v.id, maxSessionsPerVGPU)}
 		}
 		s = &session{id: r.Session, vgpu: v, counter: counter{Base: r.Totals, Since: at}, state: ended}
-	} else { // it may have run since its last turn here, or since its connection was closed
+	} else { // it may have run since its last lease here, or since its connection was closed
 		last := s.changed
-		if s.state == live { // it came back before its old connection was seen to be closed
+		if s.state == live { // it reconnected before its old connection was seen to be closed
 			last = max(last, s.presence.used)
-			s.link.close() // if that is not the same process, it has to end
+			s.link.close() // if that is a different process, it has to end
 			c.end(s, at)
 		}
 		if s.state == ended {
 			s.counter.Leased += at - last
 		}
 	}
-	known := uint64(0) // what it is known to hold
+	known := uint64(0) // bytes that it is known to hold
 	if s.state == detached {
 		known = s.held
 	}
@@ -128,7 +130,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 		return nil, &wire.Error{Code: code, Message: fmt.Sprintf("worker reports %d bytes of memory, more than vGPU %s can have allocated to it", r.Held, v.id)}
 	}
 	if s.state == detached {
-		// It held its memory, and may have run, since gpud's last look.
+		// It held its memory, and may have run, since gpud last counted.
 		v.usage.VRAM.add(s.held, at-s.settled)
 		v.usage.Swapped.add(min(s.presence.swapped, s.held), at-s.settled)
 		s.counter.Leased += at - s.settled
@@ -162,7 +164,7 @@ func (v *vgpu) active() (n int) {
 	return n
 }
 
-// release gives bytes back. More than it holds is not possible and gives all.
+// release gives back bytes, at most what the session holds.
 func (c *core) release(s *session, bytes uint64, at sched.Time) {
 	s.settle(at)
 	if bytes > s.held {
@@ -170,7 +172,7 @@ func (c *core) release(s *session, bytes uint64, at sched.Time) {
 		bytes = s.held
 	}
 	s.held -= bytes
-	s.presence.swapped -= min(bytes, s.presence.swapped) // which of it was where, only the worker knows
+	s.presence.swapped -= min(bytes, s.presence.swapped) // only the worker knows where the released memory was
 	c.save.dirty = true
 	c.applyResidency(c.cards[s.vgpu.on()], at)
 }
@@ -196,9 +198,9 @@ func (c *core) totals(s *session, t worker.Totals, at sched.Time) {
 	}
 }
 
-// hungUp: the session's connection has ended without a bye. A worker that has done
-// so because gpud did not run comes back at once: until then what it holds is its own,
-// as after a restart.
+// hungUp handles a connection that has ended without a bye. A worker that closed it
+// because gpud did not run reconnects at once: until then the session keeps what it
+// holds, as after a restart.
 func (c *core) hungUp(s *session, l *link, at sched.Time) {
 	if c.woke == 0 || at-c.woke > c.cfg.DetachGrace || l.left || l.pidfd >= 0 && exited(l.pidfd) {
 		c.end(s, at)
@@ -215,7 +217,7 @@ func (c *core) hungUp(s *session, l *link, at sched.Time) {
 	c.save.dirty = true
 }
 
-// end frees what the session has. Its counter stays for a while.
+// end frees what the session has. Its counter is kept for a while.
 func (c *core) end(s *session, at sched.Time) {
 	if s.state == ended {
 		return
@@ -233,8 +235,8 @@ func (c *core) end(s *session, at sched.Time) {
 	c.cfg.Log.Info("worker session ended", "vgpu", s.vgpu.id, "session", s.id, "pid", s.pid, "gpuNanos", s.counter.Counted.GPUNanos)
 }
 
-// expire ends detached sessions whose workers have ended or did not come back, and
-// forgets what is old.
+// expire ends detached sessions whose workers have ended or did not reconnect in
+// time, and deletes old ended sessions.
 func (c *core) expire(v *vgpu, at sched.Time) {
 	for id, s := range v.sessions {
 		switch {
@@ -265,7 +267,8 @@ func (v *vgpu) oldestEnded() (oldest *session) {
 	return oldest
 }
 
-// overdue ends a session that has kept the card too long after its lease.
+// overdue ends a session that has held the card too long after the end of its
+// lease.
 func (c *core) overdue(card *card, key sched.SessionID) {
 	at := now()
 	if s := c.sessionByKey(key); s != nil && s.state == live {
@@ -273,11 +276,11 @@ func (c *core) overdue(card *card, key sched.SessionID) {
 		c.endSession(s, at, fmt.Sprintf("a kernel ran more than %s past its time slice", c.cfg.Overrun))
 		return
 	}
-	c.step(card.ID, at, sched.Drop{Session: key}) // nobody is behind it any more
+	c.step(card.ID, at, sched.Drop{Session: key}) // its worker no longer reacts
 }
 
-// endSession ends a session from gpud's side: it tells the worker, and kills it when
-// it does not exit in time.
+// endSession ends a session from gpud's side: it tells the worker, and kills the
+// worker's process when it does not exit in time.
 func (c *core) endSession(s *session, at sched.Time, why string) {
 	if l := s.link; l != nil {
 		l.send(wire.FromNode{Op: wire.OpLost, Code: wire.CodeLost, Message: why})

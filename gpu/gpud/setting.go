@@ -7,8 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// setCard decides anew about a card. Less swap than is promised breaks nothing: nothing
-// new is promised. Sessions keep the interop that they began with.
+// setCard changes the settings of a card. Reducing the swap below what is allocated
+// affects no existing vGPU, but no new VRAM is allocated. Sessions keep the interop
+// that they began with.
 func (c *core) setCard(id sched.GPUID, spec wire.GPUSpec) *wire.Error {
 	card := c.cards[id]
 	if card == nil {

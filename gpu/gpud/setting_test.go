@@ -10,36 +10,37 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
 
-// Interop is off until it is turned on, is kept, and holds for the sessions that
-// begin from then on.
+// TestInterop checks that interop is off by default, that it survives a restart,
+// and that a change applies to sessions that begin afterwards.
 func TestInterop(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", mib, 0)
 	card := softCard(t)
 	features := func() uint32 { return n.program(t, card, "a", 8).Shm.Load32(abi.OffFeatures) }
 	if got := features(); got != 0 {
-		t.Errorf("features %#x of a host on which nothing was turned on", got)
+		t.Errorf("features = %#x by default, want 0", got)
 	}
 	if err := n.control.PutGPU(t.Context(), "soft0", wire.GPUSpec{Interop: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := features(); got != abi.FeatureInterop {
-		t.Errorf("features %#x, want interop", got)
+		t.Errorf("features = %#x with interop turned on, want %#x", got, abi.FeatureInterop)
 	}
 	n.stop()
 	n.start()
 	if got := features(); got != abi.FeatureInterop {
-		t.Errorf("features %#x after a restart, want interop", got)
+		t.Errorf("features = %#x after a restart, want %#x", got, abi.FeatureInterop)
 	}
 	if err := n.control.PutGPU(t.Context(), "soft0", wire.GPUSpec{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := features(); got != 0 {
-		t.Errorf("features %#x after interop was turned off", got)
+		t.Errorf("features = %#x after interop was turned off, want 0", got)
 	}
 }
 
-// A gpud of before wrote how much of the host's memory is a card's, by itself.
+// TestSwapOfBefore loads the state of an older gpud, which stored only the swap
+// of each card.
 func TestSwapOfBefore(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
@@ -63,6 +64,6 @@ func TestSwapOfBefore(t *testing.T) {
 	n.start()
 	cards, err := n.control.GPUs(t.Context())
 	if err != nil || len(cards) != 1 || cards[0].SwapBytes != 3*mib || cards[0].Interop {
-		t.Errorf("%+v, %v: want 3 MiB of swap, no interop", cards, err)
+		t.Errorf("GPUs = %+v, %v, want one with 3 MiB of swap and no interop", cards, err)
 	}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// share is memory of a vGPU that its sessions may have in common (decision 46). It counts
-// once, in the vGPU's account and in no session's, as long as any of them has it, and
-// does not leave the card.
+// share is memory of a vGPU that its sessions may share (decision 46). It counts once in
+// the vGPU's account, and in no session's, as long as any session has it; it is not
+// evicted from the card.
 type share struct {
 	wire.Share
-	owner   *session // whose worker made it, as long as that has it
-	file    *os.File // where it lies; nil: nobody can open it now
+	owner   *session // whose worker created it, as long as that session has it
+	file    *os.File // descriptor of the memory; nil: it cannot be opened now
 	holders map[*session]bool
-	settled sched.Time // up to when it has been counted
+	settled sched.Time // until when it has been counted
 }
 
-// maxSharesPerVGPU bounds the descriptors that gpud keeps for one.
+// maxSharesPerVGPU bounds the descriptors that gpud keeps for one vGPU.
 const maxSharesPerVGPU = 1024
 
-// shared is the memory that the vGPU's sessions share.
+// shared returns the bytes that the vGPU's sessions share.
 func (v *vgpu) shared() (sum uint64) {
 	for _, sh := range v.shares {
 		sum += sh.Bytes()
@@ -33,7 +33,8 @@ func (v *vgpu) shared() (sum uint64) {
 	return sum
 }
 
-// sharedOn is what all sessions of a card share: it is on the card.
+// sharedOn returns the bytes that all sessions of a card share; they are on the
+// card.
 func (c *core) sharedOn(id sched.GPUID) (sum uint64) {
 	for _, v := range c.vgpus {
 		if v.on() == id {
@@ -43,7 +44,7 @@ func (c *core) sharedOn(id sched.GPUID) (sum uint64) {
 	return sum
 }
 
-// has is how many pieces the session has, and their bytes.
+// has returns how many pieces of shared memory the session has, and their bytes.
 func (s *session) has() (n int, bytes uint64) {
 	for _, sh := range s.vgpu.shares {
 		if sh.holders[s] {
@@ -54,14 +55,14 @@ func (s *session) has() (n int, bytes uint64) {
 	return n, bytes
 }
 
-// sharesAny reports whether it has any.
+// sharesAny reports whether the session has any shared memory.
 func (s *session) sharesAny() bool {
 	n, _ := s.has()
 	return n > 0
 }
 
-// shows is what nvidia-smi shows for the session's process: shared memory with the one
-// that made it.
+// shows returns the bytes that nvidia-smi shows for the session's process: shared
+// memory is shown for the process that created it.
 func (s *session) shows() uint64 {
 	sum := s.held
 	for _, sh := range s.vgpu.shares {
@@ -72,7 +73,8 @@ func (s *session) shows() uint64 {
 	return sum
 }
 
-// settleShares counts the vGPU's shared memory up to now, while anybody uses it.
+// settleShares counts the vGPU's shared memory up to now, while any session has
+// it.
 func (v *vgpu) settleShares(at sched.Time) (some bool) {
 	for _, sh := range v.shares {
 		for s := range sh.holders {
@@ -86,8 +88,8 @@ func (v *vgpu) settleShares(at sched.Time) (some bool) {
 	return some
 }
 
-// sharing serves OpShare: without a descriptor it makes memory of the session shared
-// memory, with one it lets others open it.
+// sharing handles OpShare: without a descriptor it turns memory of the session into
+// shared memory, with one it lets others open it.
 func (c *core) sharing(s *session, m *wire.ToNode, at sched.Time) *wire.Error {
 	v, sh := s.vgpu, s.vgpu.shares[m.Share.Token]
 	switch {
@@ -105,14 +107,15 @@ func (c *core) sharing(s *session, m *wire.ToNode, at sched.Time) *wire.Error {
 	s.presence.swapped = min(s.presence.swapped, s.held)
 	v.shares[m.Share.Token] = &share{Share: wire.Share{Token: m.Share.Token, Size: m.Share.Size}, owner: s, holders: map[*session]bool{s: true}, settled: at}
 	if v.sole == s {
-		v.sole = nil // who opens it has memory that s may not know of
+		v.sole = nil // a session that opens it has memory that s may not know of
 	}
 	c.save.dirty = true
 	return nil
 }
 
-// mayShare is why a session may not share so many bytes. What is shared stays on the
-// card, so it must leave room there for each other vGPU, whole.
+// mayShare returns why a session may not share that many bytes, or nil. Shared
+// memory stays on the card, so it must leave enough for the full limit of each other
+// vGPU.
 func (c *core) mayShare(s *session, bytes uint64) *wire.Error {
 	if n, _ := s.has(); n >= wire.MaxShares || len(s.vgpu.shares) >= maxSharesPerVGPU {
 		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d pieces of memory are already shared, the maximum", len(s.vgpu.shares))}
@@ -133,7 +136,8 @@ func (c *core) mayShare(s *session, bytes uint64) *wire.Error {
 	return nil
 }
 
-// open finds what OpOpen names: only sessions of the vGPU that shares it can.
+// open returns the share that OpOpen names; only sessions of the vGPU that shares
+// it can open it.
 func (c *core) open(s *session, token string) (*share, *wire.Error) {
 	sh := s.vgpu.shares[token]
 	switch n, _ := s.has(); {
@@ -147,7 +151,7 @@ func (c *core) open(s *session, token string) (*share, *wire.Error) {
 	return sh, nil
 }
 
-// answerOpen fills the reply to an open: the session has the memory from now on.
+// answerOpen fills the reply to an open: from now on, the session has the memory.
 func (c *core) answerOpen(s *session, token string, reply *wire.FromNode) {
 	sh, e := c.open(s, token)
 	if e == nil {
@@ -164,7 +168,8 @@ func (c *core) answerOpen(s *session, token string, reply *wire.FromNode) {
 	reply.Code, reply.Message = e.Code, e.Message
 }
 
-// unshare serves OpUnshare. keep: nobody else has it, and it is the session's again.
+// unshare handles OpUnshare. keep means that no other session has the memory, and
+// that it becomes the session's own again.
 func (c *core) unshare(s *session, token string, keep bool, at sched.Time) {
 	sh := s.vgpu.shares[token]
 	if sh == nil || !sh.holders[s] {
@@ -178,7 +183,8 @@ func (c *core) unshare(s *session, token string, keep bool, at sched.Time) {
 	c.applyResidency(c.cards[s.vgpu.on()], at)
 }
 
-// part takes a piece of shared memory from a session; the last one gives it back.
+// part takes a piece of shared memory from a session; the last session to give it
+// up frees it.
 func (c *core) part(s *session, sh *share, at sched.Time) {
 	s.vgpu.settleShares(at)
 	delete(sh.holders, s)
@@ -192,13 +198,14 @@ func (c *core) part(s *session, sh *share, at sched.Time) {
 	c.save.dirty = true
 }
 
-// eventPage is the size of the file of an event that sessions share, which counts no
-// memory (gpu/worker/share_event.go): how often it was recorded, and which record is done.
+// eventPage is the size of the file of an event that sessions share
+// (gpu/worker/share_event.go): it holds how often the event was recorded and which record
+// is done. An event counts no memory.
 const eventPage = 4096
 
-// complete makes all records of an event done: a session has ended that has perhaps
-// recorded it, and others shall not wait for ever. The file is checked memory, which
-// nothing has to be waited for.
+// complete marks all records of an event as done: a session that may have recorded
+// it has ended, and others must not wait for ever. The file is checked to be sealed
+// memory, so access to it does not block.
 func (sh *share) complete() {
 	var recorded [8]byte
 	if _, err := sh.file.ReadAt(recorded[:], 0); err == nil {
@@ -206,7 +213,7 @@ func (sh *share) complete() {
 	}
 }
 
-// partAll: the session has ended.
+// partAll removes an ended session from all shares.
 func (c *core) partAll(s *session, at sched.Time) {
 	for _, sh := range s.vgpu.shares {
 		if sh.holders[s] {
@@ -225,8 +232,8 @@ func (sh *share) close() {
 	}
 }
 
-// unknown is what of the shared memory that a worker says to have, when it registers, gpud
-// does not know: how many pieces, and their bytes.
+// unknown returns the number of shares in list, which a worker registers with, that gpud
+// does not know, and their bytes.
 func (v *vgpu) unknown(list []wire.Share) (n int, sum uint64) {
 	for _, sh := range list {
 		if v.shares[sh.Token] == nil {
@@ -237,7 +244,8 @@ func (v *vgpu) unknown(list []wire.Share) (n int, sum uint64) {
 	return n, sum
 }
 
-// takeUp makes what a worker that comes back shares, and has opened, what it says.
+// takeUp sets the shares of a worker that reconnects to those that it registers
+// with.
 func (c *core) takeUp(s *session, list []wire.Share, at sched.Time) {
 	said := map[string]bool{}
 	for _, in := range list {
@@ -262,7 +270,7 @@ func (c *core) takeUp(s *session, list []wire.Share, at sched.Time) {
 	}
 }
 
-// storedShare is one on the disk.
+// storedShare is a share on disk.
 type storedShare struct {
 	wire.Share
 	Owner   string     `json:"owner,omitempty"` // session
@@ -286,7 +294,7 @@ func (v *vgpu) storedShares() (all []storedShare) {
 	return all
 }
 
-// loadShares puts them back for sessions that are expected back.
+// loadShares restores the shares of sessions that are expected to reconnect.
 func (v *vgpu) loadShares(list []storedShare) {
 	for _, in := range list {
 		sh := &share{Share: in.Share, holders: map[*session]bool{}, settled: in.Settled}

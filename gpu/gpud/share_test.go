@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// sharer is a worker with an account, as far as gpud sees it.
+// sharer is a worker with an account, as gpud sees it.
 type sharer struct {
 	*client.Host
 	account *worker.Account
@@ -48,7 +48,8 @@ func (s *sharer) share(token worker.ShareToken, bytes uint64) {
 	}
 }
 
-// open checks that the file comes which the token's owner has sent.
+// open opens shared memory and checks that the file is the one that the token's
+// owner has sent.
 func (s *sharer) open(token worker.ShareToken, bytes uint64) {
 	s.t.Helper()
 	m, err := s.OpenShared(token)
@@ -58,7 +59,7 @@ func (s *sharer) open(token worker.ShareToken, bytes uint64) {
 	defer m.File.Close()
 	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", m.File.Fd()))
 	if err != nil || !strings.Contains(name, token.String()) || m.Size != bytes {
-		s.t.Errorf("opened %q, %d bytes, %v", name, m.Size, err)
+		s.t.Errorf("opened %q, %d bytes, %v; want a file named %s with %d bytes", name, m.Size, err, token, bytes)
 	}
 }
 
@@ -69,7 +70,8 @@ func (s *sharer) refused(token worker.ShareToken, why string) {
 	}
 }
 
-// uses waits for what gpud says that a vGPU uses, without what idles in accounts.
+// uses waits until gpud reports that the vGPU uses want bytes, without unused
+// memory in accounts.
 func (n *testNode) uses(t *testing.T, s *sharer, want uint64) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d bytes are used", want), func() bool {
@@ -78,8 +80,8 @@ func (n *testNode) uses(t *testing.T, s *sharer, want uint64) {
 	})
 }
 
-// Shared memory counts once as long as anybody has it, and can be opened as long as its
-// owner does, by workers of the same vGPU.
+// Shared memory counts once as long as any session has it. Workers of the same vGPU can
+// open it as long as its owner has it.
 func TestShare(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", 4*gib, 50)
@@ -96,15 +98,15 @@ func TestShare(t *testing.T) {
 		n.uses(t, s, gib)
 	}
 	if v := n.vgpu("b"); v.VRAMUsed != 0 {
-		t.Errorf("the other vGPU uses %d bytes", v.VRAMUsed)
+		t.Errorf("VRAM used by the other vGPU = %d bytes, want 0", v.VRAMUsed)
 	}
 	if err := user.Reserve(3*gib + 256); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("reserve of more than is left: %v", err)
+		t.Errorf("reserve more than is left = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	owner.Unshare(token, false)
 	n.uses(t, owner, gib)
 	if _, err := owner.OpenShared(token); !errors.Is(err, abi.ErrInvalidHandle) {
-		t.Errorf("opened after its owner has freed it: %v", err)
+		t.Errorf("open after the owner has freed it = %v, want %v", err, abi.ErrInvalidHandle)
 	}
 	user.Unshare(token, false)
 	n.uses(t, user, 0)
@@ -121,23 +123,24 @@ func TestShare(t *testing.T) {
 	}
 	eventually(t, "the last one's end gives it back", func() bool { return n.vgpu("a").VRAMUsed == 0 })
 	if v := n.vgpu("a"); v.Usage.VRAMByteSeconds == 0 {
-		t.Error("shared memory was not metered")
+		t.Error("VRAMByteSeconds = 0, want the shared memory metered")
 	}
 }
 
-// What a session shares and cannot: more than it has, what it does not know, too many.
+// A session cannot share more than it has, share memory that gpud does not know, or
+// share too many pieces.
 func TestShareLimits(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", 4*gib, 50)
 	s := n.sharer(t, "a")
 	if err := s.Share(worker.ShareToken{9}, gib); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("shared memory that it does not have: %v", err)
+		t.Errorf("share memory that the session does not hold = %v, want %v", err, abi.ErrInvalidValue)
 	}
 	for i := range uint64(wire.MaxShares) {
 		s.share(worker.ShareToken{1, i}, 4096)
 	}
 	if err := errors.Join(s.Reserve(4096), s.Share(worker.ShareToken{2}, 4096)); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("one too many: %v", err)
+		t.Errorf("share one piece more than the limit = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	other := n.sharer(t, "a")
 	for i := range uint64(wire.MaxShares) {
@@ -147,16 +150,16 @@ func TestShareLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := other.Share(worker.ShareToken{3}, 4096); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("one too many of both kinds: %v", err)
+		t.Errorf("share one piece more than the limit for created and opened ones = %v, want %v", err, abi.ErrOutOfMemory)
 	}
-	n.stop() // the longest registrations
+	n.stop() // so that the longest registrations are sent
 	n.start()
 	s.open(worker.ShareToken{1, 7}, 4096)
 	n.uses(t, other, (wire.MaxShares+2)*4096)
 }
 
-// What is shared leaves room on the card for each other vGPU, and none is admitted that
-// would have none.
+// Shared memory leaves room on the card for each other vGPU, and no vGPU is admitted
+// that would have too little.
 func TestShareLeavesRoom(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
@@ -168,21 +171,21 @@ func TestShareLeavesRoom(t *testing.T) {
 	a := n.sharer(t, "a")
 	a.share(worker.ShareToken{1}, 24*mib)
 	if err := errors.Join(a.Reserve(mib), a.Share(worker.ShareToken{2}, mib)); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("shared what b needs: %v", err)
+		t.Errorf("share memory that b needs = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	if _, err := n.control.PutVGPU(t.Context(), "c", wire.VGPUSpec{GPU: "soft0", VRAMBytes: 41 * mib, SharePercent: 10}); !strings.HasPrefix(code(err), wire.CodeNoFit) {
-		t.Errorf("admitted a vGPU that has no room beside what is shared: %v", err)
+		t.Errorf("PutVGPU without room beside the shared memory = %v, want %s", err, wire.CodeNoFit)
 	}
 	n.put("c", 40*mib, 10)
-	a.Release(mib) // it could not leave the card
+	a.Release(mib) // it could not be evicted
 	b := n.sharer(t, "b")
 	if err := b.Reserve(40 * mib); err != nil {
-		t.Errorf("b's memory: %v", err)
+		t.Errorf("reserve of b = %v, want no error", err)
 	}
 }
 
-// gpud is killed: workers come back with what they share, which can be opened again, and
-// with what their owner has given up meanwhile.
+// When gpud is killed, workers reconnect with what they share, which can be opened
+// again, and without what the owner has given up in the meantime.
 func TestShareSurvivesGPUD(t *testing.T) {
 	n := newTestNode(t)
 	n.put("a", 4*gib, 50)
@@ -200,21 +203,21 @@ func TestShareSurvivesGPUD(t *testing.T) {
 	n.uses(t, third, 2*gib)
 	third.refused(freed, "freed while gpud was away")
 	if err := third.Reserve(2*gib + 256); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("reserve of more than is left: %v", err)
+		t.Errorf("reserve more than is left = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	user.Unshare(freed, false)
 	n.uses(t, third, gib)
 	n.stop()
 	if err := owner.Close(); err == nil {
-		t.Error("the owner said bye to a gpud that is away")
+		t.Error("Close of the owner without gpud returned no error")
 	}
-	n.cfg.DetachGrace = 3 * time.Second // the owner does not come back, and the others do
+	n.cfg.DetachGrace = 3 * time.Second // the owner does not reconnect; the others do
 	n.start()
 	n.uses(t, user, gib)
 }
 
 // gpud is killed just after memory was shared, opened or given up: nothing is lost, and
-// nothing counts that nobody has.
+// no memory is counted that no session has.
 func TestShareSurvivesKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills and restarts gpud")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ParseSize reads a size in bytes: a whole number, alone or with one of the
-// units B, KiB, MiB, GiB, TiB. Decimal units are refused rather than guessed.
+// ParseSize parses a size in bytes: a whole number, alone or with one of the
+// units B, KiB, MiB, GiB, TiB. Decimal units are refused.
 func ParseSize(s string) (uint64, error) {
 	digits := strings.TrimRight(s, "BKMGTPEiabcdefghjklmnopqrstuvwxyz ")
 	unit := strings.TrimSpace(s[len(digits):])
@@ -26,8 +26,8 @@ func ParseSize(s string) (uint64, error) {
 	return 0, fmt.Errorf("size %q does not fit in 64 bits", s)
 }
 
-// FormatSize writes a size as ParseSize reads it, in the largest unit that
-// needs no fraction.
+// FormatSize formats a size so that ParseSize can parse it, in the largest unit
+// without a fraction.
 func FormatSize(n uint64) string {
 	for _, u := range []struct {
 		shift uint

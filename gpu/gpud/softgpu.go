@@ -9,42 +9,46 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
-// SoftGPU is a card made of CPU, from configuration.
+// SoftGPU configures a card that is emulated on CPUs.
 type SoftGPU struct {
 	Name string // unique on the node
 	VRAM uint64 // bytes
-	// Model that it says it is, by its name in gpu/soft/model; empty: none.
+	// Model is the model that the card presents itself as, by its name in
+	// gpu/soft/model; empty: none.
 	Model string
 	SMs   int // multiprocessors
-	// Capability that it says it has: 90 is compute capability 9.0; 0: the model's.
+	// Capability is the compute capability that the card reports: 90 is 9.0; 0: the
+	// model's.
 	Capability int
-	// Fault is what is wrong with it, for tests and demonstrations.
+	// Fault is an injected fault, for tests and demonstrations.
 	Fault model.Fault
-	// Check is what it looks for in kernels, as in "memory,race,init".
+	// Check lists the checks that the card performs on kernels, such as
+	// "memory,race,init".
 	Check string
-	// Engine is how it runs instructions.
+	// Engine is how the card executes instructions.
 	Engine model.Engine
 }
 
-// NullGPU is a card that computes nothing, from configuration: to measure and
-// to test what lies before a card.
+// NullGPU configures a card that computes nothing, for measurements and tests of
+// everything in front of a card.
 type NullGPU SoftGPU
 
-// Limits of a soft or null GPU, so that a slip of the pen is told and not tried.
+// Limits of a soft or null GPU, so that mistyped values are reported.
 const (
 	minSoftVRAM = 16 << 20
 	maxSoftVRAM = 4 << 40
 	maxSoftSMs  = 1024
 )
 
-// madeSMs is how many multiprocessors a card without a model has.
+// madeSMs is the number of multiprocessors of a card without a model.
 const madeSMs = 4
 
-// ParseSoftGPU reads "name=soft0,vram=8GiB,model=a100,sms=4,cc=9.0". Only vram must be given;
-// index names a card without a name.
+// ParseSoftGPU parses "name=soft0,vram=8GiB,model=a100,sms=4,cc=9.0". Only vram is required;
+// a card without a name is named by index.
 func ParseSoftGPU(s string, index int) (SoftGPU, error) { return parseMade("soft", s, index) }
 
-// ParseNullGPU reads the same for a null GPU; without a name it is null0, null1, ….
+// ParseNullGPU parses the same for a null GPU; without a name it is null0, null1,
+// ….
 func ParseNullGPU(s string, index int) (NullGPU, error) {
 	g, err := parseMade("null", s, index)
 	return NullGPU(g), err
@@ -55,7 +59,7 @@ func parseMade(kind, s string, index int) (SoftGPU, error) {
 	var key string
 	for _, part := range strings.Split(s, ",") {
 		name, value, ok := strings.Cut(part, "=")
-		if !ok && key == "check" { // one more
+		if !ok && key == "check" { // another check
 			name, value, ok = key, g.Check+","+part, true
 		}
 		if key = name; !ok {
@@ -102,7 +106,7 @@ func parseSMs(s string) (int, error) {
 	return n, nil
 }
 
-// parseCapability reads a compute capability, as 9.0.
+// parseCapability parses a compute capability such as 9.0.
 func parseCapability(s string) (int, error) {
 	major, minor, ok := strings.Cut(s, ".")
 	a, err := strconv.Atoi(major)

@@ -18,19 +18,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// link is the connection of one worker. Lines go out through a queue with a
-// limit; a worker that does not read them loses its connection.
+// link is the connection of one worker. Lines are sent through a bounded queue; a
+// worker that does not read them loses its connection.
 type link struct {
 	conn  *net.UnixConn
 	out   chan wire.FromNode
 	pid   int     // of the worker's process on this host; 0: not known
 	host  process // the same, for the disk
-	pidfd int     // of it, -1 when there is none or it is this process
+	pidfd int     // pidfd of the process; -1 when there is none or it is this process
 	once  sync.Once
 	gone  chan struct{}
 	last  chan struct{} // closed: nothing more is sent
 	wrote chan struct{} // closed when nothing more is written
-	left  bool          // it said bye, or was told to end; of the core
+	left  bool          // it said bye, or was told to end; owned by the core
 }
 
 const (
@@ -77,7 +77,7 @@ func (l *link) closed() bool {
 	}
 }
 
-// write sends what is queued until the connection is closed, or finish.
+// write sends queued lines until the connection is closed or finish is called.
 func (l *link) write() {
 	defer close(l.wrote)
 	defer l.drop()
@@ -102,8 +102,8 @@ func (l *link) write() {
 	}
 }
 
-// drop closes the descriptors of lines that nobody writes any more. One that is queued
-// just now is closed with its os.File.
+// drop closes the descriptors of lines that will not be written. One that is being
+// queued at this moment is closed with its os.File.
 func (l *link) drop() {
 	for {
 		select {
@@ -115,7 +115,7 @@ func (l *link) drop() {
 	}
 }
 
-// put writes a line, and all that waits in w after the last that is queued.
+// put writes a line, and flushes w after the last queued one.
 func (l *link) put(w *bufio.Writer, m wire.FromNode) error {
 	_ = l.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if m.File != nil {
@@ -129,7 +129,7 @@ func (l *link) put(w *bufio.Writer, m wire.FromNode) error {
 	return err
 }
 
-// serveWorker is POST /v1/worker: it upgrades the connection and serves it
+// serveWorker handles POST /v1/worker: it upgrades the connection and serves it
 // until it ends.
 func (s *Server) serveWorker(w http.ResponseWriter, r *http.Request) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), wire.Upgrade) {
@@ -161,7 +161,7 @@ func (s *Server) serveWorker(w http.ResponseWriter, r *http.Request) {
 	s.core.serveLink(l, bufio.NewReaderSize(io.MultiReader(buffered(buf.Reader), files), wire.MaxWorkerLine), files)
 }
 
-// buffered is what the HTTP server has read already.
+// buffered returns what the HTTP server has read already.
 func buffered(r *bufio.Reader) io.Reader { return io.LimitReader(r, int64(r.Buffered())) }
 
 func (c *core) serveLink(l *link, in *bufio.Reader, files *wire.Files) {
@@ -192,7 +192,7 @@ func (c *core) serveLink(l *link, in *bufio.Reader, files *wire.Files) {
 	}
 	defer c.do(func() {
 		at := now()
-		if s.link == l { // else it was ended, or came back over another connection
+		if s.link == l { // otherwise it was ended, or reconnected over another connection
 			c.hungUp(s, l, at)
 		}
 		c.parted(l, s, at)
@@ -210,24 +210,24 @@ func (c *core) serveLink(l *link, in *bufio.Reader, files *wire.Files) {
 				return
 			}
 		}
-		// One line at a time: a worker that floods slows itself down.
+		// One line at a time: a worker that floods only slows itself down.
 		ok := c.do(func() { c.line(l, s, &m) })
-		closeFile(m.File) // nobody wanted it
+		closeFile(m.File) // if nothing used it
 		if !ok {
 			return
 		}
 	}
 }
 
-// finish ends the connection when what is queued has been sent, or does not go
-// out within writeTimeout. Nobody may send afterwards.
+// finish ends the connection when all queued lines have been sent, or could not
+// be sent within writeTimeout. No line may be sent afterwards.
 func (l *link) finish() {
 	close(l.last)
 	<-l.wrote
 }
 
-// greet registers a worker; its answer waits until the session is on the disk,
-// so that a gpud that dies now knows the worker when it comes back.
+// greet registers a worker. Its answer waits until the session is on disk, so
+// that the next gpud knows the worker if this one is killed now.
 func (c *core) greet(l *link, m wire.ToNode) *session {
 	s, refused := c.register(l, *m.Register, now())
 	if refused != nil {
@@ -244,17 +244,17 @@ func (c *core) greet(l *link, m wire.ToNode) *session {
 	return s
 }
 
-// refused logs that a worker was not let in, at a bounded rate.
+// refused logs that a worker was refused, at a bounded rate.
 func (c *core) refused(why string, about ...any) {
 	if ok, leftOut := c.strange.pass(now()); ok {
 		c.cfg.Log.Warn("refused worker", append(about, "reason", why, "leftOut", leftOut)...)
 	}
 }
 
-// line does what one line of a registered worker says.
+// line handles one line of a registered worker.
 func (c *core) line(l *link, s *session, m *wire.ToNode) {
 	if l.left {
-		return // what crossed its bye, or our lost
+		return // lines that crossed its bye or our lost
 	}
 	if s.link != l {
 		l.close() // its session was ended
@@ -282,7 +282,7 @@ func (c *core) line(l *link, s *session, m *wire.ToNode) {
 		c.release(s, m.Bytes, at)
 	case wire.OpAcquire:
 		s.acquire, s.presence.asked = m.ID, at
-		if card := c.cards[s.vgpu.on()]; card != nil && card.contended() { // first it gives back: its memory may be wanted
+		if card := c.cards[s.vgpu.on()]; card != nil && card.contended() { // release first: its memory may be wanted
 			c.step(card.ID, at, sched.Drop{Session: s.key()})
 			c.applyResidency(card, at)
 		}
@@ -318,7 +318,7 @@ func (c *core) line(l *link, s *session, m *wire.ToNode) {
 		c.durable(func(error) { l.send(reply) })
 		return
 	case wire.OpRegister:
-		l.close() // once is enough
+		l.close() // closing once is enough
 		return
 	}
 	if m.ID != 0 {
@@ -328,8 +328,9 @@ func (c *core) line(l *link, s *session, m *wire.ToNode) {
 	closeFile(reply.File)
 }
 
-// tell answers a question about the vGPU's memory. Who says account wants what is
-// used, and waits for it; what waits for nothing also shows that gpud is there.
+// tell answers a query of the vGPU's memory. A query with account set asks for
+// the memory that is used, and waits for recalls; any other is answered at once
+// and so also shows that gpud is running.
 func (c *core) tell(l *link, s *session, m wire.ToNode, at sched.Time) {
 	answer := func(at sched.Time) {
 		reply := wire.FromNode{Op: wire.OpReply, ID: m.ID}

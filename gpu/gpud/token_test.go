@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// lockedBuffer is a log that can be read while it is written.
+// lockedBuffer is a log that can be read while it is being written.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -33,8 +33,9 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// A worker can register with its own vGPU only: the other's token is what it
-// lacks, and neither API, log nor a readable file tells it.
+// TestOnlyTheTokenRegisters checks that a worker can register with its own vGPU
+// only: it lacks the token of another vGPU, and neither the API, nor the log, nor
+// a readable file reveals it.
 func TestOnlyTheTokenRegisters(t *testing.T) {
 	n := newTestNode(t)
 	n.stop()
@@ -43,14 +44,14 @@ func TestOnlyTheTokenRegisters(t *testing.T) {
 	n.start()
 	a, b := n.put("a", gib, 0), n.put("b", gib, 0)
 	if len(a.Token) != 64 || a.Token == b.Token {
-		t.Fatalf("tokens %q and %q", a.Token, b.Token)
+		t.Fatalf("tokens = %q and %q, want two different ones of 64 digits", a.Token, b.Token)
 	}
 	for name, token := range map[string]string{
 		"none": "", "another's": b.Token, "cut": a.Token[:63], "longer": a.Token + "0", "guessed": strings.Repeat("0", 64),
 	} {
 		_, err := client.DialWorker(t.Context(), n.cfg.Socket, "a", client.Options{Token: token})
 		if code(err) != "forbidden " {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error = %v, want forbidden", name, err)
 		}
 	}
 	n.tokens["a"] = b.Token
@@ -61,45 +62,45 @@ func TestOnlyTheTokenRegisters(t *testing.T) {
 	}
 	n.tokens["a"] = a.Token
 	if seen := n.vgpu("a"); len(seen.Processes) != 0 || seen.Token != "" {
-		t.Errorf("told %+v", seen)
+		t.Errorf("vGPU = %+v, want no processes and no token", seen)
 	}
 	honest := n.dial("a")
 
-	// It stays over a restart, and over a put that changes something.
+	// The token survives a restart, and a put that changes the vGPU.
 	n.stop()
 	if st, err := os.Stat(filepath.Join(n.cfg.StateDir, "state.json")); err != nil || st.Mode().Perm() != 0o600 {
-		t.Errorf("the state: %v, %v", st, err)
+		t.Errorf("state file: %v, %v, want mode 0600", st, err)
 	}
 	n.start()
 	if again := n.put("a", 2*gib, 0); again.Token != a.Token {
-		t.Error("the token changed")
+		t.Error("the token changed after a restart and a put")
 	}
 	if _, _, err := honest.Memory(); err != nil {
-		t.Errorf("a worker of before the restart: %v", err)
+		t.Errorf("memory query of a worker from before the restart = %v, want no error", err)
 	}
 
-	// It goes with the vGPU.
+	// The token is deleted with the vGPU.
 	gone, err := n.control.DeleteVGPU(t.Context(), "a")
 	if err != nil || gone.Token != "" {
-		t.Errorf("deleted %+v, %v", gone, err)
+		t.Errorf("deleted vGPU = %+v, %v, want no token", gone, err)
 	}
 	if again := n.put("a", gib, 0); again.Token == a.Token {
-		t.Error("a new vGPU has the token of the old one")
+		t.Error("a new vGPU has the token of the deleted one")
 	}
 
 	text := log.String()
 	if strings.Contains(text, a.Token) || strings.Contains(text, b.Token) {
-		t.Error("a token stands in the log")
+		t.Error("the log contains a token")
 	}
 	if lines := strings.Count(text, "refused worker"); lines == 0 || lines > 20 {
-		t.Errorf("%d lines for 55 refusals in a moment", lines)
+		t.Errorf("%d log lines for 55 refusals within a moment, want 1 to 20", lines)
 	}
 }
 
-// A worker that runs as gpud's own user cannot ask the control API for tokens.
+// A worker that runs as gpud's own user cannot get tokens from the control API.
 func TestTakenOverWorkerMayNotControl(t *testing.T) {
 	if b, err := os.ReadFile("/proc/self/status"); err != nil || !bytes.Contains(b, []byte("NoNewPrivs:\t0")) {
-		t.Skip("this process has no new privileges, so gpud cannot tell workers by that")
+		t.Skip("this process has set no_new_privs, so gpud cannot recognize workers by that")
 	}
 	n := newTestNode(t)
 	n.put("a", gib, 0)

@@ -13,18 +13,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// vgpu is one of the ledger.
+// vgpu is a vGPU of the ledger.
 type vgpu struct {
 	id        sched.VGPUID
 	spec      wire.VGPUSpec
 	uuid      uuid
-	token     string // its workers' secret
+	token     string // the secret that its workers register with
 	usage     usage
-	durable   wire.Usage // the usage that is on the disk: all that is ever answered
+	durable   wire.Usage // the usage that is on disk: the only usage that is reported
 	sessions  map[string]*session
 	shares    map[string]*share // by token
 	gauge     gauge
-	sole      *session // has been told that no other has memory; nil: nobody has
+	sole      *session // was told that no other session has memory; nil: none was
 	deleted   bool
 	deletedAt sched.Time
 }
@@ -35,7 +35,7 @@ func (v *vgpu) request() sched.Request {
 	return sched.Request{VRAM: v.spec.VRAMBytes, SharePercent: v.spec.SharePercent}
 }
 
-// tier was checked when it was put.
+// tier returns the vGPU's tier, which put has validated.
 func (v *vgpu) tier() sched.Tier {
 	t, err := sched.ParseTier(v.spec.Tier)
 	if err != nil {
@@ -44,7 +44,8 @@ func (v *vgpu) tier() sched.Tier {
 	return t
 }
 
-// held is the VRAM of its workers, those that have not come back yet too.
+// held returns the bytes of VRAM that its workers hold, including those that have
+// not reconnected yet.
 func (v *vgpu) held() uint64 {
 	sum := v.shared()
 	for _, s := range v.sessions {
@@ -58,7 +59,7 @@ func (v *vgpu) held() uint64 {
 func (v *vgpu) limits(c *core) *worker.Limits {
 	name, card := v.spec.Name, c.cards[v.on()]
 	switch {
-	case card != nil && (name == "" || card.Driver == wire.DriverNull): // that is always told
+	case card != nil && (name == "" || card.Driver == wire.DriverNull): // a null GPU is always named as such
 		name = card.Name
 	case name == "":
 		name = "Basalt vGPU"
@@ -66,8 +67,8 @@ func (v *vgpu) limits(c *core) *worker.Limits {
 	return &worker.Limits{Name: name, UUID: v.uuid, VRAM: v.spec.VRAMBytes, Interop: card != nil && card.Interop}
 }
 
-// put makes the vGPU what the spec says. What it had used before, also under
-// the same id before it was deleted, goes on counting.
+// put creates or updates the vGPU to match the spec. It adds to the usage from
+// before, including the usage of a deleted vGPU with the same ID.
 func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Error {
 	if !wire.ValidID(string(id)) {
 		return &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("invalid vGPU ID, want 1 to %d printable characters without spaces and slashes", wire.MaxID)}
@@ -88,11 +89,12 @@ func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Err
 		return &wire.Error{Code: wire.CodeNoFit, Reason: string(sched.ReasonCount), Message: "this node has too many vGPUs"}
 	}
 	if v != nil && v.spec == spec && !v.deleted {
-		return nil // also when it would not fit any more
+		return nil // even if it would not fit any more
 	}
 	request := sched.Request{VRAM: spec.VRAMBytes, SharePercent: spec.SharePercent}
 	less := v != nil && !v.deleted && v.on() == card.ID && spec.VRAMBytes <= v.spec.VRAMBytes && spec.SharePercent <= v.spec.SharePercent
-	// Who asks for no more keeps it, though the card may promise less by now.
+	// A vGPU that does not grow is kept, even if the card's capacity is smaller
+	// by now.
 	if m := sched.Admit(c.admission(card, id), request); m != nil && (!less || m.Reason == sched.ReasonInvalid) {
 		return &wire.Error{Code: wire.CodeNoFit, Reason: string(m.Reason), Message: m.Error()}
 	}
@@ -101,7 +103,7 @@ func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Err
 		c.vgpus[id] = v
 	}
 	if v.deleted {
-		v.token = newToken() // a worker of before has no business with the new one
+		v.token = newToken() // workers of a deleted vGPU must not register with the new one
 	}
 	was := v.on()
 	v.spec, v.deleted = spec, false
@@ -126,8 +128,9 @@ func (v *vgpu) busy() bool {
 	return false
 }
 
-// remove ends the vGPU's sessions and takes it from the ledger. Its last usage
-// stays for keepDeleted, so that an answer that got lost can be asked again.
+// remove ends the vGPU's sessions and removes it from the ledger. Its last usage
+// is kept for keepDeleted, so that the request can be repeated if the answer was
+// lost.
 func (c *core) remove(id sched.VGPUID, at sched.Time) *wire.Error {
 	v := c.vgpus[id]
 	if v == nil {
@@ -146,7 +149,7 @@ func (c *core) remove(id sched.VGPUID, at sched.Time) *wire.Error {
 	return nil
 }
 
-// answer is the vGPU as the control API tells it.
+// answer returns the vGPU as the control API reports it.
 func (v *vgpu) answer(at sched.Time) wire.VGPU {
 	out := wire.VGPU{
 		ID: string(v.id), VGPUSpec: v.spec, UUID: v.uuid.String(), VRAMUsed: v.held(), VRAMSwapped: v.swapped(),
@@ -159,7 +162,7 @@ func (v *vgpu) answer(at sched.Time) wire.VGPU {
 	return out
 }
 
-// running are its live sessions, by guest pid.
+// running returns its live sessions, sorted by guest PID.
 func (v *vgpu) running() (all []*session) {
 	for _, s := range v.sessions {
 		if s.state == live {
@@ -170,7 +173,8 @@ func (v *vgpu) running() (all []*session) {
 	return all
 }
 
-// status is the vGPU as nvidia-smi in the guest shows it; nil when its card is lost.
+// status returns the vGPU as nvidia-smi in the guest shows it, or nil when its card
+// is lost.
 func (v *vgpu) status(c *core, at sched.Time) *abi.VGPUStatusReply {
 	card := c.cards[v.on()]
 	if card != nil && card.sensors.lost {
@@ -192,10 +196,10 @@ func (v *vgpu) status(c *core, at sched.Time) *abi.VGPUStatusReply {
 	return out
 }
 
-// list answers GET /v1/vgpus, once all usage that it tells is on the disk.
+// list answers GET /v1/vgpus, once all usage that it reports is on disk.
 func (c *core) list(only sched.VGPUID, deleted bool, answer func([]wire.VGPU)) {
 	c.settle(now())
-	c.durable(func(error) { // without a disk: the usage that was last on it
+	c.durable(func(error) { // if the disk cannot be written: the usage that was last stored
 		at, all := now(), []wire.VGPU{}
 		for _, id := range slices.Sorted(maps.Keys(c.vgpus)) {
 			if v := c.vgpus[id]; (only == "" || id == only) && (deleted || !v.deleted) {

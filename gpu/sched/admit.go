@@ -11,28 +11,28 @@ type VGPUID string
 // SessionID names one worker's session with its node.
 type SessionID string
 
-// FullShare is the whole of a card's time, in per cent.
+// FullShare is all of a card's time, in percent.
 const FullShare = 100
 
-// GPU is a card as the admission sees it. Memory is in bytes.
+// GPU describes a card for admission. Memory is in bytes.
 type GPU struct {
 	ID            GPUID
-	VRAM          uint64 // capacity that may be given to vGPUs; more than the card has where the host's memory backs it
-	Largest       uint64 // what one vGPU may have at most: what the card has; 0: VRAM
-	VRAMUsed      uint64 // sum of the limits of the vGPUs on it
-	ShareUsed     int    // sum of their guaranteed shares, per cent
-	VGPUs         int    // how many there are
-	MaxVGPUs      int    // 0: no limit but VRAM and share
-	Unschedulable bool   // takes nothing new
+	VRAM          uint64 // VRAM that may be allocated to vGPUs; more than the card has if host memory backs the rest
+	Largest       uint64 // most VRAM that one vGPU may have: what the card has; 0: VRAM
+	VRAMUsed      uint64 // sum of the limits of the vGPUs on the card
+	ShareUsed     int    // sum of their guaranteed shares, in percent
+	VGPUs         int    // number of vGPUs on the card
+	MaxVGPUs      int    // most vGPUs; 0: limited by VRAM and share only
+	Unschedulable bool   // accepts no new vGPUs
 }
 
-// Request is what a vGPU wants.
+// Request is what a vGPU needs.
 type Request struct {
 	VRAM         uint64 // limit in bytes, guaranteed
 	SharePercent int    // guaranteed share of the card's time, 0 to 100; 0 is best effort
 }
 
-// Reason describes why a request does not fit.
+// Reason says why a request does not fit.
 type Reason string
 
 // The reasons.
@@ -45,13 +45,14 @@ const (
 	ReasonCount         Reason = "count"
 )
 
-// Misfit is the error of a request that does not fit. Its text is safe to show.
+// Misfit is the error for a request that does not fit. Its text may be shown to
+// users.
 type Misfit struct {
 	Reason Reason
-	GPU    GPUID // empty when no single card is meant
+	GPU    GPUID // empty when the misfit is not of one particular card
 	Want   uint64
-	Free   uint64 // in the unit of the reason: bytes, per cent, vGPUs
-	// Others are the reasons of every card, where more than one was asked.
+	Free   uint64 // in the unit of the reason: bytes, percent, vGPUs
+	// Others holds the reason of every card, when more than one was considered.
 	Others []*Misfit
 }
 
@@ -77,7 +78,8 @@ func (m *Misfit) Error() string {
 	return string(m.Reason)
 }
 
-// Admit is nil when the request fits the card, else the first reason against.
+// Admit returns nil when the request fits the card, and the first reason against
+// it otherwise.
 func Admit(g GPU, r Request) *Misfit {
 	switch {
 	case r.VRAM == 0 || r.SharePercent < 0 || r.SharePercent > FullShare:
@@ -96,7 +98,7 @@ func Admit(g GPU, r Request) *Misfit {
 	return nil
 }
 
-// Take is the card with the request placed on it.
+// Take returns g with the request placed on it.
 func (g GPU) Take(r Request) GPU {
 	g.VRAMUsed += r.VRAM
 	g.ShareUsed += r.SharePercent
@@ -104,7 +106,7 @@ func (g GPU) Take(r Request) GPU {
 	return g
 }
 
-// Release is the card without a request that was placed on it.
+// Release returns g without a request that was placed on it.
 func (g GPU) Release(r Request) GPU {
 	g.VRAMUsed -= min(r.VRAM, g.VRAMUsed)
 	g.ShareUsed = max(0, g.ShareUsed-r.SharePercent)
@@ -112,7 +114,8 @@ func (g GPU) Release(r Request) GPU {
 	return g
 }
 
-// A card can be over its capacity when its operator made it smaller: nothing
-// is free then, and nothing underflows.
+// freeVRAM returns the VRAM that is not allocated, in bytes. A card can be over
+// its capacity when its operator has reduced it; the result is 0 then and does
+// not underflow.
 func (g GPU) freeVRAM() uint64 { return g.VRAM - min(g.VRAM, g.VRAMUsed) }
 func (g GPU) freeShare() int   { return max(0, FullShare-g.ShareUsed) }

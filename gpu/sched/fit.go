@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// Placement is a card that a request fits, and how well.
+// Placement is a card that a request fits, with a score.
 type Placement struct {
 	GPU GPUID
-	// Score orders placements, higher is better, from 0 to 2000: a thousandth
-	// of the card's VRAM and of its share that is taken once the request is
-	// on it. Packing keeps whole cards free for whoever wants much.
+	// Score orders placements, higher is better. It ranges from 0 to 2000: the
+	// thousandths of the card's VRAM plus the thousandths of its share that are
+	// allocated once the request is on it. Packing keeps whole cards free for
+	// large requests.
 	Score int
 }
 
-// Fit is the best card for the request. The error is a *Misfit: the reason of
-// the card that came closest, with every card's own reason in Others.
+// Fit returns the best card for the request. The error is a *Misfit: the reason
+// of the card that came closest, with the reason of every card in Others.
 func Fit(gpus []GPU, r Request) (Placement, error) {
 	ranked, misfits := Rank(gpus, r)
 	if len(ranked) > 0 {
@@ -24,8 +25,8 @@ func Fit(gpus []GPU, r Request) (Placement, error) {
 	if len(misfits) == 0 {
 		return Placement{}, &Misfit{Reason: ReasonNoGPU}
 	}
-	// The closest card is the one with the mildest reason; among VRAM misfits
-	// the one with the most free.
+	// The closest card is the one with the mildest reason; among VRAM misfits,
+	// the one with the most free VRAM.
 	closest := slices.MinFunc(misfits, func(a, b *Misfit) int {
 		return cmp.Or(cmp.Compare(severity[a.Reason], severity[b.Reason]), cmp.Compare(b.Free, a.Free), cmp.Compare(a.GPU, b.GPU))
 	})
@@ -38,8 +39,8 @@ func Fit(gpus []GPU, r Request) (Placement, error) {
 
 var severity = map[Reason]int{ReasonShare: 1, ReasonCount: 2, ReasonVRAM: 3, ReasonUnschedulable: 4, ReasonInvalid: 5}
 
-// Rank gives the cards that the request fits, best first (ties by id), and the
-// reasons of the others, by id.
+// Rank returns the cards that the request fits, best first (ties ordered by ID),
+// and the reasons of the others, ordered by ID.
 func Rank(gpus []GPU, r Request) (fits []Placement, misfits []*Misfit) {
 	for _, g := range gpus {
 		if m := Admit(g, r); m != nil {

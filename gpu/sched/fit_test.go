@@ -36,7 +36,7 @@ func TestAdmit(t *testing.T) {
 		}
 		got := Admit(g, c.r)
 		if (got == nil) != (c.want == "") || got != nil && got.Reason != c.want {
-			t.Errorf("%s: %v, want %q", name, got, c.want)
+			t.Errorf("%s: Admit = %v, want reason %q", name, got, c.want)
 		}
 	}
 }
@@ -56,26 +56,27 @@ func TestFit(t *testing.T) {
 		"share asks for more": {Request{gib, 60}, "c-empty"},
 	} {
 		if got, err := Fit(gpus, c.r); err != nil || got.GPU != c.want {
-			t.Errorf("%s: %v, %v, want %s", name, got, err, c.want)
+			t.Errorf("%s: Fit = %v, %v, want card %s", name, got, err, c.want)
 		}
 	}
 	var m *Misfit
 	if _, err := Fit(nil, Request{gib, 1}); !errors.As(err, &m) || m.Reason != ReasonNoGPU {
-		t.Errorf("no cards: %v", err)
+		t.Errorf("Fit without cards: error = %v, want reason %s", err, ReasonNoGPU)
 	}
 	if _, err := Fit(gpus, Request{9 * gib, 1}); !errors.As(err, &m) || m.Reason != ReasonVRAM || m.Free != 8*gib || len(m.Others) != 3 {
-		t.Errorf("too big: %v (%+v)", err, m)
+		t.Errorf("Fit of 9 GiB: error = %v (%+v), want reason %s with 8 GiB free and 3 others", err, m, ReasonVRAM)
 	}
 	if _, err := Fit(gpus[1:], Request{gib, 80}); !errors.As(err, &m) || m.Reason != ReasonShare {
-		t.Errorf("too much share: %v", err)
+		t.Errorf("Fit of 80 %% share: error = %v, want reason %s", err, ReasonShare)
 	}
 	same := []GPU{{ID: "y", VRAM: gib}, {ID: "x", VRAM: gib}}
 	if got, _ := Fit(same, Request{1, 1}); got.GPU != "x" {
-		t.Errorf("a tie went to %s", got.GPU)
+		t.Errorf("Fit with two equal cards chose %s, want x", got.GPU)
 	}
 }
 
-// Whatever is placed and released, no card is ever over its capacity.
+// TestFitNeverOverfills places and releases requests at random: no card ever
+// exceeds its capacity.
 func TestFitNeverOverfills(t *testing.T) {
 	rnd := rand.New(rand.NewSource(1))
 	gpus := []GPU{{ID: "a", VRAM: 16 * gib}, {ID: "b", VRAM: 24 * gib, MaxVGPUs: 3}, {ID: "c", VRAM: 80 * gib}}
@@ -104,7 +105,7 @@ func TestFitNeverOverfills(t *testing.T) {
 		}
 		for _, g := range gpus {
 			if g.VRAMUsed > g.VRAM || g.ShareUsed > 100 || g.MaxVGPUs > 0 && g.VGPUs > g.MaxVGPUs {
-				t.Fatalf("overfull: %+v", g)
+				t.Fatalf("card exceeds its capacity: %+v", g)
 			}
 		}
 	}

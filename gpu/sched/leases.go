@@ -6,45 +6,47 @@ import (
 	"time"
 )
 
-// Policy divides one card's time among vGPUs. It is told what happens and
-// never looks at a clock.
+// Policy divides the time of one card among vGPUs. The caller reports all events
+// to it; it does not read a clock.
 type Policy interface {
-	// SetClaims names the vGPUs of the card. What it knows of those that stay,
-	// it keeps.
+	// SetClaims sets the vGPUs of the card. The policy keeps its state of those
+	// that remain.
 	SetClaims(claims map[VGPUID]Claim)
-	// Next chooses one of those that wait (sorted, never empty, all of them
-	// known) and the length of its lease, which is positive.
+	// Next returns which of the waiting vGPUs is next (waiting is sorted, never
+	// empty, and has only known vGPUs) and the length of its lease, which is
+	// positive.
 	Next(waiting []VGPUID) (VGPUID, time.Duration)
-	// Charge is told how long a vGPU really held the card.
+	// Charge records how long a vGPU held the card.
 	Charge(v VGPUID, used time.Duration)
 }
 
-// Time is a moment: the time since an epoch that the caller chose.
+// Time is a point in time: the time since an epoch that the caller chooses.
 type Time = time.Duration
 
-// Event is something that happened to a session, Want, Drop, Away or Back, or Pass.
+// Event is a change of a session (Want, Drop, Away or Back) or the passing of time
+// (Pass).
 type Event interface{ event() }
 
-// Want means that the session has work and waits for the card. From the holder it also
-// gives back the present lease.
+// Want means that the session has work and waits for the card. If the session holds
+// the card, Want also releases its current lease.
 type Want struct {
 	Session SessionID
 	VGPU    VGPUID
 }
 
-// Drop means that the session gives back its lease or place in the queue. Dropping
-// what one does not have changes nothing.
+// Drop means that the session releases its lease or leaves the queue. It has no
+// effect on a session that has neither.
 type Drop struct{ Session SessionID }
 
-// Away means that the session's memory is not on the card: it keeps its place in
-// the queue, and is passed over, until Back.
+// Away means that the session's memory is not on the card. The session keeps its
+// place in the queue, but is skipped until Back.
 type Away struct{ Session SessionID }
 
-// Pass means that time has passed. A holder whose lease is over while nobody waits has
-// a new one: it owes nothing for that time, and is not overdue.
+// Pass means that time has passed. A holder whose lease has ended while no session
+// waits gets a new one: it owes nothing for that time and is not overdue.
 type Pass struct{}
 
-// Back ends Away, also of a session that has ended.
+// Back ends Away, even for a session that has ended.
 type Back struct{ Session SessionID }
 
 func (Want) event() {}
@@ -56,17 +58,18 @@ func (Pass) event() {}
 // Action is what the node must do: Grant, Hurry or Used.
 type Action interface{ action() }
 
-// Grant lets the session run, for this long.
+// Grant lets the session run for the duration For.
 type Grant struct {
 	Session SessionID
 	VGPU    VGPUID
 	For     time.Duration
 }
 
-// Hurry tells the holder that others wait; it should give back as soon as it has no work.
+// Hurry tells the holder that others wait; it should release the card as soon as it has
+// no work.
 type Hurry struct{ Session SessionID }
 
-// Used means that the session held the card for this long.
+// Used means that the session has held the card for the duration For.
 type Used struct {
 	Session SessionID
 	VGPU    VGPUID
@@ -77,7 +80,7 @@ func (Grant) action() {}
 func (Hurry) action() {}
 func (Used) action()  {}
 
-// Leases is the state of one card: who holds it and who waits.
+// Leases is the state of one card: which session holds it and which ones wait.
 type Leases struct {
 	policy  Policy
 	known   map[VGPUID]Claim
@@ -93,14 +96,13 @@ type holder struct {
 	hurried      bool
 }
 
-// NewLeases is a card that nobody holds.
+// NewLeases returns the state of a card without a holder.
 func NewLeases(p Policy) *Leases {
 	return &Leases{policy: p, waiting: map[VGPUID][]SessionID{}, away: map[SessionID]bool{}}
 }
 
-// SetClaims names the card's vGPUs and what they may have of it. Sessions of a
-// vGPU that is no longer there lose their place in the queue; the holder
-// remains until it drops.
+// SetClaims sets the card's vGPUs and their claims. Sessions of a vGPU that no
+// longer exists are removed from the queue; the holder remains until it drops.
 func (l *Leases) SetClaims(claims map[VGPUID]Claim) {
 	l.known = maps.Clone(claims)
 	l.policy.SetClaims(l.known)
@@ -111,8 +113,8 @@ func (l *Leases) SetClaims(claims map[VGPUID]Claim) {
 	}
 }
 
-// Step takes an event at a time and returns what to do, in order. Times must
-// not go back.
+// Step applies an event at a time and returns the actions to perform, in order.
+// Times must not decrease.
 func (l *Leases) Step(now Time, e Event) (actions []Action) {
 	switch e := e.(type) {
 	case Want:
@@ -135,7 +137,7 @@ func (l *Leases) Step(now Time, e Event) (actions []Action) {
 	return append(actions, l.advance(now)...)
 }
 
-// Overdue is the holder when its lease ended more than grace ago.
+// Overdue returns the holder if its lease ended at least grace ago.
 func (l *Leases) Overdue(now Time, grace time.Duration) (SessionID, bool) {
 	if l.holder == nil || now < l.holder.until+grace {
 		return "", false
@@ -143,8 +145,9 @@ func (l *Leases) Overdue(now Time, grace time.Duration) (SessionID, bool) {
 	return l.holder.session, true
 }
 
-// Skip takes d out of the present lease: a time in which its caller did not run,
-// so that the holder could not give back. Nobody is charged for it, or overdue by it.
+// Skip removes d from the current lease. Call it for a time in which gpud did not
+// run, so that the holder could not release the card: it is not charged for that time
+// and does not become overdue by it.
 func (l *Leases) Skip(d time.Duration) {
 	if l.holder != nil {
 		l.holder.since += d
@@ -152,7 +155,8 @@ func (l *Leases) Skip(d time.Duration) {
 	}
 }
 
-// Holding is how long the session has held its present lease, 0 if it has none.
+// Holding returns how long the session has held its current lease, or 0 if it has
+// none.
 func (l *Leases) Holding(now Time, s SessionID) time.Duration {
 	if l.holder == nil || l.holder.session != s {
 		return 0
@@ -160,7 +164,7 @@ func (l *Leases) Holding(now Time, s SessionID) time.Duration {
 	return max(0, now-l.holder.since)
 }
 
-// Holder is the session that has the card.
+// Holder returns the session that holds the card.
 func (l *Leases) Holder() (SessionID, bool) {
 	if l.holder == nil {
 		return "", false
@@ -168,7 +172,7 @@ func (l *Leases) Holder() (SessionID, bool) {
 	return l.holder.session, true
 }
 
-// Busy reports whether somebody holds the card.
+// Busy reports whether a session holds the card.
 func (l *Leases) Busy() bool { return l.holder != nil }
 
 func (l *Leases) giveBack(now Time, s SessionID) []Action {
@@ -184,8 +188,8 @@ func (l *Leases) giveBack(now Time, s SessionID) []Action {
 	return []Action{Used{Session: s, VGPU: h.vgpu, For: used}}
 }
 
-// renew charges a holder for whom nobody waits, and begins its next lease. It is not
-// told: it runs on until somebody waits.
+// renew charges a holder while no session waits, and begins its next lease. The
+// holder is not notified: it may run until another session waits.
 func (l *Leases) renew(now Time) []Action {
 	h := l.holder
 	if h == nil || now < h.until || len(l.waiting) > 0 {
@@ -201,7 +205,7 @@ func (l *Leases) renew(now Time) []Action {
 	return []Action{Used{Session: h.session, VGPU: h.vgpu, For: used}}
 }
 
-// leaveQueue takes the session out of whichever queue it is in.
+// leaveQueue removes the session from the queue that it is in.
 func (l *Leases) leaveQueue(s SessionID) {
 	for v, q := range l.waiting {
 		if i := slices.Index(q, s); i >= 0 {
@@ -214,7 +218,8 @@ func (l *Leases) leaveQueue(s SessionID) {
 	}
 }
 
-// present are the vGPUs with a session that waits and is not away, sorted.
+// present returns the vGPUs that have a waiting session which is not away,
+// sorted.
 func (l *Leases) present() (all []VGPUID) {
 	for v, q := range l.waiting {
 		if slices.ContainsFunc(q, func(s SessionID) bool { return !l.away[s] }) {
@@ -225,7 +230,8 @@ func (l *Leases) present() (all []VGPUID) {
 	return all
 }
 
-// advance gives a free card to the next, or tells the holder that others wait.
+// advance grants a free card to the next session, or tells the holder that others
+// wait.
 func (l *Leases) advance(now Time) []Action {
 	waiting := l.present()
 	if len(waiting) == 0 {

@@ -10,8 +10,8 @@ import (
 
 const ms = time.Millisecond
 
-// One lease after another, told as a story: each line is an event and the
-// actions that it must cause.
+// TestLeases runs sequences of events; each line is an event and the actions that
+// it must cause.
 func TestLeases(t *testing.T) {
 	want := func(s SessionID, v VGPUID) Event { return Want{s, v} }
 	drop := func(s SessionID) Event { return Drop{s} }
@@ -58,7 +58,7 @@ func TestLeases(t *testing.T) {
 			l.SetClaims(map[VGPUID]Claim{"a": {SharePercent: 50}, "b": {SharePercent: 50}})
 			for i, s := range steps {
 				if got := l.Step(s.at, s.e); !slices.Equal(got, s.want) {
-					t.Fatalf("step %d, %T at %s: %v, want %v", i, s.e, s.at, got, s.want)
+					t.Fatalf("step %d: %T at %s: actions = %v, want %v", i, s.e, s.at, got, s.want)
 				}
 			}
 		})
@@ -70,18 +70,19 @@ func TestOverdueAndHolding(t *testing.T) {
 	l.SetClaims(map[VGPUID]Claim{"a": {SharePercent: 0}})
 	l.Step(0, Want{"a1", "a"})
 	if _, late := l.Overdue(10*ms, time.Second); late {
-		t.Error("overdue at the end of its lease")
+		t.Error("Overdue reports a session at the end of its lease, want none before the grace period is over")
 	}
 	if s, late := l.Overdue(1010*ms, time.Second); !late || s != "a1" {
-		t.Errorf("Overdue = %q, %v", s, late)
+		t.Errorf("Overdue = %q, %v, want a1, true", s, late)
 	}
 	if h := l.Holding(7*ms, "a1"); h != 7*ms {
-		t.Errorf("Holding = %s", h)
+		t.Errorf("Holding(a1) = %s, want 7ms", h)
 	}
 	if h := l.Holding(7*ms, "b1"); h != 0 {
-		t.Errorf("Holding of another = %s", h)
+		t.Errorf("Holding(b1) = %s, want 0: a1 is the holder", h)
 	}
-	// Its vGPU goes: it stays the holder until it drops, and nobody is charged.
+	// When its vGPU is removed, a1 stays the holder until it drops, and nobody is
+	// charged.
 	l.SetClaims(map[VGPUID]Claim{"b": {SharePercent: 0}})
 	if got := l.Step(20*ms, Want{"b1", "b"}); !slices.Equal(got, []Action{Hurry{"a1"}}) {
 		t.Errorf("actions of a want = %v, want %v", got, Hurry{"a1"})
@@ -91,8 +92,8 @@ func TestOverdueAndHolding(t *testing.T) {
 	}
 }
 
-// world plays sessions against Leases: each runs its lease with an overrun
-// that the test chooses, and checks the invariants at every action.
+// world runs sessions against Leases: each overruns its lease by a time that the
+// test chooses. It checks the invariants at every action.
 type world struct {
 	t       *testing.T
 	l       *Leases
@@ -108,16 +109,16 @@ func (w *world) do(e Event) {
 		switch a := a.(type) {
 		case Used:
 			if a.Session != w.holder {
-				w.t.Fatalf("%s used a lease that %q has", a.Session, w.holder)
+				w.t.Fatalf("Used for session %s, but the holder is %q", a.Session, w.holder)
 			}
 			w.holder = ""
 			w.granted[a.VGPU] += a.For
 		case Grant:
 			if w.holder != "" {
-				w.t.Fatalf("granted to %s while %s holds", a.Session, w.holder)
+				w.t.Fatalf("card granted to %s while %s holds it", a.Session, w.holder)
 			}
 			if a.For <= 0 {
-				w.t.Fatalf("a lease of %s", a.For)
+				w.t.Fatalf("length of the lease granted to %s = %s, want more than 0", a.Session, a.For)
 			}
 			w.holder, w.ends = a.Session, w.now+a.For
 			w.last[a.VGPU] = w.now
@@ -125,32 +126,33 @@ func (w *world) do(e Event) {
 	}
 }
 
-// A time in which gpud did not run is nobody's: it is not overdue, and not charged.
+// TestSkippedTimeIsNobodys checks that a session is neither overdue for nor charged
+// with a time in which gpud did not run.
 func TestSkippedTimeIsNobodys(t *testing.T) {
 	l := NewLeases(NewRoundRobin())
 	l.SetClaims(map[VGPUID]Claim{"a": {}, "b": {}})
-	l.Skip(time.Second) // nobody has it
+	l.Skip(time.Second) // without a holder
 	l.Step(0, Want{"a1", "a"})
 	l.Step(0, Want{"b1", "b"})
 	l.Skip(time.Minute)
 	if s, late := l.Overdue(time.Minute+20*ms, 11*ms); late {
-		t.Errorf("%s is late by the time that was skipped", s)
+		t.Errorf("session %s is overdue because of skipped time, want none", s)
 	}
 	if got := l.Holding(time.Minute+20*ms, "a1"); got != 20*ms {
-		t.Errorf("a1 has held the card for %v, want 20ms", got)
+		t.Errorf("Holding(a1) = %v, want 20ms without the skipped time", got)
 	}
 	if s, late := l.Overdue(time.Minute+21*ms, 11*ms); !late || s != "a1" {
-		t.Errorf("overdue after its lease and the grace: %q, %v, want a1", s, late)
+		t.Errorf("Overdue after the lease and the grace period = %q, %v, want a1, true", s, late)
 	}
 	actions := l.Step(time.Minute+20*ms, Drop{"a1"})
 	if len(actions) == 0 || actions[0] != (Action(Used{"a1", "a", 20 * ms})) {
-		t.Errorf("the end of the lease: %v, want 20ms used by a1", actions)
+		t.Errorf("actions at the end of the lease = %v, want first 20 ms used by a1", actions)
 	}
 }
 
-// Under contention every vGPU gets its weight, whatever the others overrun and
-// whatever tiers they have;
-// nobody starves; the sum is the wall time.
+// TestSharesConverge checks that under contention every vGPU gets its weight,
+// whatever the others overrun and whatever their tiers are; that none starves;
+// and that the sum is the elapsed time.
 func TestSharesConverge(t *testing.T) {
 	for seed := range int64(30) {
 		rnd := rand.New(rand.NewSource(seed))
@@ -189,28 +191,29 @@ func TestSharesConverge(t *testing.T) {
 			sum += w.granted[v]
 		}
 		if sum > w.now {
-			t.Fatalf("seed %d: granted %s in %s", seed, sum, w.now)
+			t.Fatalf("seed %d: sum of the granted time = %s, want at most the elapsed %s", seed, sum, w.now)
 		}
 		if w.now-sum > 20*ms {
-			t.Fatalf("seed %d: only %s of %s granted while all waited", seed, sum, w.now)
+			t.Fatalf("seed %d: sum of the granted time = %s of %s, want all of it: every session was waiting", seed, sum, w.now)
 		}
 		for v := range shares {
 			want := time.Duration(float64(w.now) * float64(p.entries[v].weight) / float64(total))
 			if d := (w.granted[v] - want).Abs(); d > 30*ms+want/100 {
-				t.Errorf("seed %d: %s with weight %d of %d got %s, want %s", seed, v, p.entries[v].weight, total, w.granted[v], want)
+				t.Errorf("seed %d: vGPU %s with weight %d of %d was granted %s, want %s", seed, v, p.entries[v].weight, total, w.granted[v], want)
 			}
 			if shares[v] > 0 && w.granted[v] < time.Duration(float64(w.now)*float64(shares[v])/101)-30*ms {
-				t.Errorf("seed %d: %s was promised %d %%, got %s of %s", seed, v, shares[v], w.granted[v], w.now)
+				t.Errorf("seed %d: vGPU %s with a guaranteed share of %d %% was granted %s of %s", seed, v, shares[v], w.granted[v], w.now)
 			}
 			if starved := w.now - w.last[v]; starved > 10*time.Second {
-				t.Errorf("seed %d: %s last ran %s ago", seed, v, starved)
+				t.Errorf("seed %d: vGPU %s last ran %s ago, want at most 10s", seed, v, starved)
 			}
 		}
 	}
 }
 
-// Any order of events keeps the invariants: one holder, sum ≤ wall, and a card
-// is never free while somebody waits.
+// TestRandomEvents checks the invariants under any order of events: one holder,
+// the sum of the granted time at most the elapsed time, and no free card while a
+// session waits.
 func TestRandomEvents(t *testing.T) {
 	for seed := range int64(50) {
 		rnd := rand.New(rand.NewSource(seed))
@@ -226,10 +229,10 @@ func TestRandomEvents(t *testing.T) {
 				w.do(Drop{s})
 			}
 			if len(w.l.waiting) > 0 && !w.l.Busy() {
-				t.Fatal("somebody waits for a free card")
+				t.Fatalf("card is free while %d vGPUs wait", len(w.l.waiting))
 			}
 			if w.l.Busy() != (w.holder != "") {
-				t.Fatalf("Busy = %v, holder %q", w.l.Busy(), w.holder)
+				t.Fatalf("Busy = %v, but the holder is %q", w.l.Busy(), w.holder)
 			}
 		}
 		var sum time.Duration
@@ -237,13 +240,14 @@ func TestRandomEvents(t *testing.T) {
 			sum += d
 		}
 		if sum > w.now {
-			t.Fatalf("granted %s in %s", sum, w.now)
+			t.Fatalf("sum of the granted time = %s, want at most the elapsed %s", sum, w.now)
 		}
 	}
 }
 
-// The idle half of a card goes to whoever wants it, and somebody who comes
-// back finds no debt from the time when nobody else was there.
+// TestWorkConserving checks that idle time goes to whoever wants it, and that a
+// session that returns has no debt from the time when no other session was
+// active.
 func TestWorkConserving(t *testing.T) {
 	w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
 	w.l.SetClaims(map[VGPUID]Claim{"a": {SharePercent: 10}, "b": {SharePercent: 90}})
@@ -253,7 +257,7 @@ func TestWorkConserving(t *testing.T) {
 		w.do(Want{"a1", "a"})
 	}
 	if w.granted["a"] < 990*ms {
-		t.Fatalf("alone it got %s of a second", w.granted["a"])
+		t.Fatalf("granted to the only session = %s of 1s, want at least 990ms", w.granted["a"])
 	}
 	w.do(Want{"b1", "b"})
 	from, a0 := w.now, w.granted["a"]
@@ -262,11 +266,12 @@ func TestWorkConserving(t *testing.T) {
 		w.do(Want{w.holder, VGPUID(w.holder[:1])})
 	}
 	if got := w.granted["a"] - a0; got < 80*ms || got > 130*ms {
-		t.Errorf("with 10 %% it got %s of the contended second", got)
+		t.Errorf("granted to a guaranteed 10 %% of a contended second = %s, want 80ms to 130ms", got)
 	}
 }
 
-// What is not guaranteed is divided four to two to one.
+// TestTiersDivideTheRest checks that time that is not guaranteed is divided 4:2:1
+// among the tiers.
 func TestTiersDivideTheRest(t *testing.T) {
 	w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
 	w.l.SetClaims(map[VGPUID]Claim{"g": {SharePercent: 30, Tier: Basic}, "p": {Tier: Premium}, "s": {Tier: Standard}, "b": {Tier: Basic}})
@@ -279,14 +284,14 @@ func TestTiersDivideTheRest(t *testing.T) {
 	}
 	for v, percent := range map[VGPUID]int{"g": 30, "p": 40, "s": 20, "b": 10} {
 		if got := w.granted[v] / time.Second; int(got) < percent-1 || int(got) > percent+1 {
-			t.Errorf("%s got %d s of 100, want %d", v, got, percent)
+			t.Errorf("vGPU %s was granted %d s of 100 s, want %d s", v, got, percent)
 		}
 	}
 }
 
-// A premium vGPU that works now and then goes next when it asks, however many
-// others always want the card; a standard one waits for its turn. What each
-// gets in the long run stays what it was promised.
+// TestPremiumGoesNext checks that a premium vGPU with occasional work is next
+// when it asks, however many others always want the card, while a standard one
+// waits for its turn. In the long run each gets its guaranteed share.
 func TestPremiumGoesNext(t *testing.T) {
 	longest := func(tier Tier) (wait time.Duration) {
 		w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
@@ -319,21 +324,21 @@ func TestPremiumGoesNext(t *testing.T) {
 	}
 	premium, standard := longest(Premium), longest(Standard)
 	if most := NewRoundRobin().Longest; premium > most {
-		t.Errorf("premium waited %s, more than one lease of %s", premium, most)
+		t.Errorf("longest wait of a premium vGPU = %s, want at most one lease of %s", premium, most)
 	}
 	if standard < 2*premium {
-		t.Errorf("standard waited %s, premium %s: the tier makes no difference", standard, premium)
+		t.Errorf("longest wait of a standard vGPU = %s, want at least twice that of a premium one, %s", standard, premium)
 	}
 }
 
 func TestParseTier(t *testing.T) {
 	for s, want := range map[string]Tier{"": Standard, "premium": Premium, "standard": Standard, "basic": Basic} {
 		if got, err := ParseTier(s); got != want || err != nil {
-			t.Errorf("%q: %q, %v", s, got, err)
+			t.Errorf("ParseTier(%q) = %q, %v, want %q", s, got, err, want)
 		}
 	}
 	if got, err := ParseTier("Gold"); err == nil {
-		t.Errorf("Gold is %q", got)
+		t.Errorf("ParseTier(Gold) = %q, want an error", got)
 	}
 }
 

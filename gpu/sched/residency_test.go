@@ -13,13 +13,13 @@ func tenants(all ...Tenant) []Tenant { return all }
 func TestQuantumPaysForTheSwap(t *testing.T) {
 	r := Residency{VRAM: 80 * gib, Rate: 55e9}
 	if q := r.Quantum(40e9); q < 7*time.Second || q > 8*time.Second {
-		t.Errorf("20 GB out and in: %v, want about 7.3 s", q)
+		t.Errorf("quantum of 20 GB out and 20 GB in = %v, want about 7.3s", q)
 	}
 	if q := r.Quantum(1); q != shortestQuantum {
-		t.Errorf("a byte: %v", q)
+		t.Errorf("quantum of one byte = %v, want %v", q, shortestQuantum)
 	}
 	if q := (Residency{VRAM: 1, Rate: 0}).Quantum(1 << 63); q != longestQuantum {
-		t.Errorf("for ever: %v", q)
+		t.Errorf("quantum at rate 0 = %v, want %v", q, longestQuantum)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestRoom(t *testing.T) {
 			out += fmt.Sprintf("%s:%d", e.Session, e.Bytes)
 		}
 		if got := fmt.Sprintf("in=%s out=%s stop=%s later=%v", s.In, out, s.Stop, s.Next > now); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
+			t.Errorf("%s: Admit = %s, want %s", name, got, c.want)
 		}
 	}
 }
@@ -67,29 +67,29 @@ func TestGrow(t *testing.T) {
 	a := Tenant{Session: "a", Held: 60, Resident: 60, Until: time.Hour}
 	b := Tenant{Session: "b", Held: 30, Resident: 30, Holder: true}
 	if !r.Fits(tenants(a, b), 10) || r.Fits(tenants(a, b), 11) {
-		t.Error("of 100 bytes 90 are used: want room for 10 and not for 11")
+		t.Errorf("90 of 100 bytes are used: Fits(10) = %t and Fits(11) = %t, want true and false", r.Fits(tenants(a, b), 10), r.Fits(tenants(a, b), 11))
 	}
 	leaving := a
 	leaving.Leaving = 5
 	if out, ok := r.Grow(0, tenants(leaving, b), "b", 15); len(out) != 0 || !ok || r.Fits(tenants(leaving, b), 15) {
-		t.Errorf("room that is coming is not there yet, and nobody else leaves: %v, %v", out, ok)
+		t.Errorf("Grow while enough is being evicted = %v, %v, want no evictions, true, and Fits false", out, ok)
 	}
 	if out, ok := r.Grow(0, tenants(a, b), "b", 15); !ok || !slices.Equal(out, []Eviction{{"a", 5}}) {
-		t.Errorf("%v, %v", out, ok)
+		t.Errorf("Grow(b, 15) = %v, %v, want 5 bytes of a evicted, true", out, ok)
 	}
 	if out, ok := r.Grow(0, tenants(a, b), "a", 15); len(out) != 0 || ok {
-		t.Errorf("the holder's memory: %v, %v", out, ok)
+		t.Errorf("Grow(a, 15) = %v, %v, want none, false: only the holder could free enough", out, ok)
 	}
 }
 
-// cardWorld plays a card: tenants that always want, or now and then, with leases of
-// milliseconds and swaps that take their time.
+// cardWorld simulates a card: tenants that always or occasionally have work, with
+// leases of milliseconds and swaps that take time.
 type cardWorld struct {
 	r      Residency
 	now    Time
 	all    []Tenant
-	done   []Time // when who leaves has left
-	waited []Time // longest, by tenant
+	done   []Time // when the eviction of each tenant completes
+	waited []Time // longest wait, by tenant
 	ran    []time.Duration
 	moved  uint64
 }
@@ -105,7 +105,7 @@ func (w *cardWorld) find(s SessionID) int {
 	return slices.IndexFunc(w.all, func(t Tenant) bool { return t.Session == s })
 }
 
-// turn lets one lease of 5 ms pass.
+// turn advances the simulation by one lease of 5 ms.
 func (w *cardWorld) turn(t *testing.T, next int) {
 	t.Helper()
 	for i := range w.all {
@@ -116,7 +116,7 @@ func (w *cardWorld) turn(t *testing.T, next int) {
 		}
 	}
 	s := w.r.Admit(w.now, w.all)
-	for i := range w.all { // leases end now and then, and when they must
+	for i := range w.all { // leases end occasionally, and when they must
 		if w.all[i].Holder && (next%3 > 0 || s.Stop == w.all[i].Session) {
 			w.all[i].Holder = false
 			s = w.r.Admit(w.now, w.all)
@@ -132,23 +132,23 @@ func (w *cardWorld) turn(t *testing.T, next int) {
 		i := w.find(e.Session)
 		x := &w.all[i]
 		if x.Holder || x.Pinned || x.Resident < e.Bytes || e.Bytes == 0 {
-			t.Fatalf("evicts %+v of %+v", e, *x)
+			t.Fatalf("eviction %+v of a tenant that cannot evict that much: %+v", e, *x)
 		}
 		if x.Waits && w.now < x.Until {
-			t.Fatalf("evicts %s, which works and has %v left", x.Session, x.Until-w.now)
+			t.Fatalf("eviction of %s, which has work and %v left of its quantum", x.Session, x.Until-w.now)
 		}
 		x.Leaving, x.Out, x.Asked = e.Bytes, true, w.now
 		w.done[i] = w.now + w.r.transfer(e.Bytes)
 	}
 	if w.used() > w.r.VRAM {
-		t.Fatalf("%d bytes on a card of %d", w.used(), w.r.VRAM)
+		t.Fatalf("%d bytes used on a card of %d", w.used(), w.r.VRAM)
 	}
 	held := slices.ContainsFunc(w.all, func(t Tenant) bool { return t.Holder })
 	for k := range w.all {
 		x := &w.all[(next+k)%len(w.all)]
 		if x.Holder || !held && x.Waits && !x.Out {
 			if x.Resident != x.Held {
-				t.Fatalf("%+v runs and is not there", *x)
+				t.Fatalf("%+v runs without all of its memory on the card", *x)
 			}
 			x.Holder, x.Used = true, w.now
 			w.ran[(next+k)%len(w.all)] += 5 * time.Millisecond
@@ -169,8 +169,9 @@ func newCardWorld(vram uint64, all ...Tenant) *cardWorld {
 	return w
 }
 
-// Whoever wants the card comes in, whatever the others do; the card is never
-// over its memory, and who works has its quantum.
+// TestResidencyStarvesNobody checks that every tenant that wants the card comes
+// in, whatever the others do, that the card's memory is never exceeded, and that
+// a tenant with work gets its whole quantum.
 func TestResidencyStarvesNobody(t *testing.T) {
 	for seed := range int64(8) {
 		rnd := rand.New(rand.NewSource(seed))
@@ -185,7 +186,7 @@ func TestResidencyStarvesNobody(t *testing.T) {
 		}
 		for range 10000 {
 			w.turn(t, rnd.Intn(len(all)))
-			if rnd.Intn(100) == 0 { // some lose interest for a while
+			if rnd.Intn(100) == 0 { // some have no work for a while
 				x := &w.all[rnd.Intn(len(all))]
 				if x.Waits = !x.Waits; x.Waits {
 					x.Asked = w.now
@@ -193,7 +194,7 @@ func TestResidencyStarvesNobody(t *testing.T) {
 			}
 			for _, x := range w.all {
 				if x.Out && x.Waits && w.now-x.Asked > cycle {
-					t.Fatalf("seed %d: %s has been out for %v of %v", seed, x.Session, w.now-x.Asked, cycle)
+					t.Fatalf("seed %d: tenant %s has been out for %v, want at most a cycle of %v", seed, x.Session, w.now-x.Asked, cycle)
 				}
 			}
 		}
@@ -206,33 +207,34 @@ func TestWhatFitsIsNeverSwapped(t *testing.T) {
 		w.turn(t, i)
 	}
 	if w.moved != 0 || slices.Contains(w.ran, 0) {
-		t.Errorf("%d bytes moved, ran %v", w.moved, w.ran)
+		t.Errorf("%d bytes swapped, tenants ran for %v, want none swapped and both to run", w.moved, w.ran)
 	}
 }
 
-// Two that do not fit together lose no more than the rule says, and share as
-// their shares say.
+// TestSwapsCostLittle checks that two tenants that do not fit together lose no
+// more time than lossPercent allows, and divide the rest by their shares.
 func TestSwapsCostLittle(t *testing.T) {
 	w := newCardWorld(100, Tenant{Held: 60, Waits: true}, Tenant{Held: 60, Waits: true})
 	for i := range 20_000 {
 		w.turn(t, i)
 	}
 	if lost := w.now - w.ran[0] - w.ran[1]; lost*100 > w.now*(lossPercent+2) {
-		t.Errorf("%v of %v lost", lost, w.now)
+		t.Errorf("time lost to swaps = %v of %v, want at most %d %%", lost, w.now, lossPercent+2)
 	}
 	if a, b := w.ran[0], w.ran[1]; max(a, b)*100 > min(a, b)*110 {
-		t.Errorf("%v and %v", a, b)
+		t.Errorf("two equal tenants ran for %v and %v, want at most 10 %% difference", a, b)
 	}
 	w = newCardWorld(100, Tenant{Held: 60, Waits: true, Share: 60}, Tenant{Held: 60, Waits: true, Share: 20})
 	for i := range 20_000 {
 		w.turn(t, i)
 	}
 	if ratio := float64(w.ran[0]) / float64(w.ran[1]); ratio < 2.5 || ratio > 3.5 {
-		t.Errorf("60 to 20 per cent: %v and %v", w.ran[0], w.ran[1])
+		t.Errorf("tenants with shares of 60 and 20 percent ran for %v and %v, want about 3 to 1", w.ran[0], w.ran[1])
 	}
 }
 
-// Who has paid for more leaves later.
+// TestWhoLeavesFirst checks the order of eviction: tenants that pay for more are
+// evicted later.
 func TestWhoLeavesFirst(t *testing.T) {
 	r := Residency{VRAM: 100, Rate: 1 << 30}
 	all := []Tenant{
@@ -246,17 +248,18 @@ func TestWhoLeavesFirst(t *testing.T) {
 		order = append(order, e.Session)
 	}
 	if want := []SessionID{"idle", "basic", "standard", "premium", "guaranteed"}; !slices.Equal(order, want) {
-		t.Errorf("%v, want %v", order, want)
+		t.Errorf("order of eviction = %v, want %v", order, want)
 	}
 }
 
-// A session that is away keeps its place and is passed over.
+// TestLeasesPassOverWhoIsAway checks that a session that is away keeps its place
+// in the queue and is skipped.
 func TestLeasesPassOverWhoIsAway(t *testing.T) {
 	l := NewLeases(NewRoundRobin())
 	l.SetClaims(map[VGPUID]Claim{"a": {}, "b": {}})
 	l.Step(0, Away{"a1"})
 	if got := l.Step(0, Want{"a1", "a"}); len(got) != 0 {
-		t.Fatalf("actions of a want of who is away = %v, want none", got)
+		t.Fatalf("actions of a want of a session that is away = %v, want none", got)
 	}
 	got := l.Step(1, Want{"b1", "b"})
 	if len(got) != 1 || got[0].(Grant).Session != "b1" {

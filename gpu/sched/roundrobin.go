@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// RoundRobin is weighted round robin with credit: every round gives each vGPU
-// that waits its part of Period, a lease spends it, and what was overrun is a
-// debt that later rounds pay. It is work-conserving: rounds pass at once when
-// everybody who waits has no credit, so no time is kept for those who do not
-// ask.
+// RoundRobin is weighted round robin with credit: every round gives each waiting
+// vGPU its part of Period, a lease spends it, and an overrun is a debt that later
+// rounds pay. It is work-conserving: rounds pass at once when no waiting vGPU has
+// credit, so no time is reserved for those that do not wait.
 //
-// A guaranteed share is the weight. Those without one (best effort) divide
-// what is not guaranteed by their tiers' weights, at least bestEffortFloor
-// together: a card whose shares are all sold gives its tenants 100/101 of what
-// they were promised and starves nobody.
+// A guaranteed share is the weight. vGPUs without one (best effort) divide what
+// is not guaranteed by the weights of their tiers, and have at least
+// bestEffortFloor together: on a card whose shares are all allocated, each vGPU
+// gets 100/101 of its guarantee and none starves.
 //
-// A better tier's turn comes first. That changes how long one waits, and not
-// how much one gets: a premium vGPU that has nothing to pay back goes next even
-// when the round has nothing left for it, and later rounds pay for that.
+// A vGPU of a better tier has its turn earlier. That changes how long it waits,
+// not how much time it gets: a premium vGPU without debt is next even when it has
+// no credit left in this round, and later rounds pay for that.
 type RoundRobin struct {
 	// Period is the length of a round when all of it is used.
 	Period time.Duration
@@ -29,21 +28,21 @@ type RoundRobin struct {
 
 	entries map[VGPUID]*entry
 	order   []VGPUID // sorted: the order of turns
-	turn    VGPUID   // whose turn it is
+	turn    VGPUID   // the vGPU whose turn it is
 }
 
 type entry struct {
 	tier   Tier
-	weight int64 // thousandths of a per cent
+	weight int64 // thousandths of a percent
 	credit time.Duration
 }
 
-// bestEffortFloor is in per cent.
+// bestEffortFloor is in percent.
 const bestEffortFloor = 1
 
-// NewRoundRobin has leases from 1 to 10 ms: long enough that handing over
-// (some tens of microseconds) costs little, short enough that a tenant waits
-// for no more than a frame.
+// NewRoundRobin returns a policy with leases of 1 to 10 ms: long enough that a
+// hand-over (some tens of microseconds) costs little, and short enough that a
+// session waits no longer than a video frame takes.
 func NewRoundRobin() *RoundRobin {
 	return &RoundRobin{Period: 20 * time.Millisecond, Shortest: time.Millisecond, Longest: 10 * time.Millisecond, entries: map[VGPUID]*entry{}}
 }
@@ -89,8 +88,9 @@ func (r *RoundRobin) Next(waiting []VGPUID) (VGPUID, time.Duration) {
 // Charge implements Policy.
 func (r *RoundRobin) Charge(v VGPUID, used time.Duration) { r.entries[v].credit -= used }
 
-// withCredit is the first of those waiting that has credit, of the best tier,
-// from whose turn it is (or from the one after) around.
+// withCredit returns the first waiting vGPU of the best tier that has credit, in
+// the order of turns: from the current turn if fromTurn is set, or else from the
+// one after it.
 func (r *RoundRobin) withCredit(waiting []VGPUID, fromTurn bool) (VGPUID, bool) {
 	start, found := slices.BinarySearch(r.order, r.turn)
 	if found && !fromTurn {
@@ -111,9 +111,9 @@ func (r *RoundRobin) withCredit(waiting []VGPUID, fromTurn bool) (VGPUID, bool) 
 	return "", false
 }
 
-// pay lets as many rounds pass as it takes until one of those waiting has
-// credit. Nobody among them has any before, so nobody has more than one
-// round's part after. The others' debts shrink too, but they save nothing up.
+// pay lets as many rounds pass as are needed until a waiting vGPU has credit. No
+// waiting vGPU has any before, so none has more than one round's part afterwards.
+// The debts of the others shrink as well, but they do not save up credit.
 func (r *RoundRobin) pay(waiting []VGPUID) {
 	var total int64
 	for _, v := range waiting {

@@ -3,7 +3,7 @@ package sched
 import "fmt"
 
 // Tier is what a vGPU's owner pays for beyond its guaranteed share: how soon it
-// gets the card, and how much of what nobody was promised.
+// gets the card, and how much of the time that is not guaranteed to others.
 type Tier string
 
 // The tiers.
@@ -13,10 +13,11 @@ const (
 	Basic    Tier = "basic"
 )
 
-// Tiers from the best. In this order those that wait get their turn.
+// Tiers lists the tiers from the best, the order in which waiting vGPUs have
+// their turn.
 var Tiers = []Tier{Premium, Standard, Basic}
 
-// ParseTier reads a tier; empty is Standard.
+// ParseTier parses the name of a tier; an empty string is Standard.
 func ParseTier(s string) (Tier, error) {
 	switch t := Tier(s); t {
 	case "":
@@ -27,7 +28,7 @@ func ParseTier(s string) (Tier, error) {
 	return "", fmt.Errorf("unknown tier %q, want premium, standard or basic", s)
 }
 
-// weight is a best-effort vGPU's part of what is not guaranteed.
+// weight returns a best-effort vGPU's part of the time that is not guaranteed.
 func (t Tier) weight() int64 {
 	switch t {
 	case Premium:

@@ -2,56 +2,58 @@ package worker
 
 import "sync"
 
-// Account is a session's VRAM as the worker counts it: what allocations use, and what
-// the host has reserved for the session and nothing uses. The issuer allocates from
-// the idle part without asking anybody; the host fills it up and calls it back.
+// Account is a session's VRAM as the worker counts it: the bytes that allocations
+// use, and the idle bytes that the host has reserved for the session and that nothing
+// uses. The issuer allocates from the idle bytes without a request; the host adds to
+// them and recalls them.
 //
-//	used + idle = what the host's ledger has for the session, but for shared memory
-//	and for requests and releases that are under way
+//	used + idle = what the host's ledger has for the session, without shared memory
+//	and without requests and releases in progress
 //
-// Every method is one step and calls nothing, so that it can be called with a host's
+// Every method is atomic and calls nothing else, so it can be called with a host's
 // own locks held.
 type Account struct {
-	most uint64 // bytes that may be idle for long
+	most uint64 // bytes that may stay idle
 
 	mu      sync.Mutex // guards the following
 	used    uint64
-	shared  uint64 // what the session has in common with others, whose account is the vGPU's
+	shared  uint64 // bytes shared with other sessions; they are in the vGPU's account
 	idle    uint64
-	cushion uint64 // what of idle the host has agreed to; more is surplus
+	cushion uint64 // idle bytes that the host has agreed to; more are surplus
 	sole    bool   // no other session of the vGPU has memory
 	touched bool   // allocated from since the last Rest
 }
 
 const (
-	// maxCushion bounds what a session holds without using it, bytes, and
-	// cushionShare what part of its vGPU's VRAM that is: a 24 GiB vGPU has 32 MiB,
-	// one of 256 MiB has 8.
+	// maxCushion bounds the bytes that a session holds without using them, and
+	// cushionShare is the divisor of its vGPU's VRAM for them: a 24 GiB vGPU has
+	// 32 MiB, one of 256 MiB has 8 MiB.
 	maxCushion   = 32 << 20
 	cushionShare = 32
 )
 
-// NewAccount returns an empty account of a session on a vGPU with so many bytes.
+// NewAccount returns an empty account of a session on a vGPU with vram bytes.
 func NewAccount(vram uint64) *Account {
 	return &Account{most: min(vram/cushionShare, maxCushion) &^ (AllocUnit - 1)}
 }
 
-// Want returns how many idle bytes the host should add to what it is asked for.
+// Want returns how many idle bytes the host should add to the requested ones.
 func (a *Account) Want() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.most - min(a.idle, a.most)
 }
 
-// Granted adds what the host has reserved: bytes are used from now on, spare is
-// idle. sole reports that no other session of the vGPU has memory, or will have
-// any before Recall. It is called in the order in which the host decided.
+// Granted adds bytes that the host has reserved: bytes are used from now on,
+// spare are idle. sole reports that no other session of the vGPU has memory, or
+// will have any before Recall. It must be called in the order in which the host
+// decided.
 func (a *Account) Granted(bytes, spare uint64, sole bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used += bytes
 	a.idle += spare
-	if spare > 0 { // else the host has none to spare; what is idle was agreed to before, or is surplus
+	if spare > 0 { // otherwise the host has none to spare; idle bytes were agreed to before, or are surplus
 		a.cushion = min(max(a.cushion, a.idle), a.most)
 	}
 	a.touched = true
@@ -65,14 +67,14 @@ func (a *Account) Cushion() uint64 {
 	return a.cushion
 }
 
-// Alone notes that no other session of the vGPU has memory.
+// Alone records whether no other session of the vGPU has memory.
 func (a *Account) Alone(sole bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sole = sole
 }
 
-// Take moves bytes from idle to used; false: there are not as many.
+// Take moves bytes from idle to used; it returns false if there are not enough.
 func (a *Account) Take(bytes uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,8 +97,8 @@ func (a *Account) Put(bytes uint64) (surplus bool) {
 	return a.idle > a.cushion
 }
 
-// Surplus takes out what is idle beyond the cushion; the caller gives it back to
-// the ledger.
+// Surplus removes and returns the idle bytes beyond the cushion; the caller gives
+// them back to the ledger.
 func (a *Account) Surplus() (bytes uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,8 +107,8 @@ func (a *Account) Surplus() (bytes uint64) {
 	return bytes
 }
 
-// Recall takes out all that is idle. Until the next Granted nothing stays idle, and
-// others may have memory of the vGPU.
+// Recall removes and returns all idle bytes. Until the next Granted no bytes stay
+// idle, and other sessions may have memory of the vGPU.
 func (a *Account) Recall() (bytes uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,17 +116,17 @@ func (a *Account) Recall() (bytes uint64) {
 	return bytes
 }
 
-// Detach notes that the host has lost gpud: whether others have memory is not known
-// any more, and what is idle goes back to the gpud that comes.
+// Detach records that the host has lost the connection to gpud: whether others have
+// memory is no longer known, and idle bytes are given back to the next gpud.
 func (a *Account) Detach() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cushion, a.sole = 0, false
 }
 
-// Rest is called at intervals: a cushion that nothing was taken from since the last
-// one becomes surplus. It reports whether that is so (rests), and whether there is a
-// surplus.
+// Rest must be called at intervals: a cushion from which nothing was taken since the
+// last call becomes surplus. It reports whether that happened (rests), and whether
+// there is a surplus.
 func (a *Account) Rest() (rests, surplus bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,15 +138,15 @@ func (a *Account) Rest() (rests, surplus bool) {
 	return rests, a.idle > a.cushion
 }
 
-// Used returns the bytes that allocations use, and what is shared.
+// Used returns the bytes that allocations use, including shared ones.
 func (a *Account) Used() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.used + a.shared
 }
 
-// Shared moves bytes that are used to those that are shared. Others may open them, so
-// what is free is the host's to say.
+// Shared moves bytes from used to shared. Others may open them, so only the host
+// knows the free bytes from then on.
 func (a *Account) Shared(bytes uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,7 +163,8 @@ func (a *Account) Opened(bytes uint64) {
 	a.sole = false
 }
 
-// Unshared takes out what is shared no longer with this session; keep: it is used again.
+// Unshared removes bytes that are no longer shared with this session; with keep, they
+// count as used again.
 func (a *Account) Unshared(bytes uint64, keep bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -171,7 +174,8 @@ func (a *Account) Unshared(bytes uint64, keep bool) {
 	}
 }
 
-// Free returns how many of the vGPU's bytes are free; false: only the host knows.
+// Free returns how many of the vGPU's bytes are free; it returns false if only
+// the host knows.
 func (a *Account) Free(vram uint64) (uint64, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

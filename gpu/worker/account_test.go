@@ -14,23 +14,23 @@ import (
 func TestAccountTakesWhatIsIdle(t *testing.T) {
 	a := worker.NewAccount(1 << 30)
 	if a.Want() != 32<<20 {
-		t.Errorf("wants %d idle bytes of a vGPU of 1 GiB, want 32 MiB", a.Want())
+		t.Errorf("Want for a vGPU of 1 GiB = %d bytes, want 32 MiB", a.Want())
 	}
 	if a.Take(256) {
-		t.Error("took from an empty account")
+		t.Error("Take from an empty account succeeded")
 	}
 	a.Granted(1000, 2048, true)
 	if !a.Take(2048) || a.Take(1) {
-		t.Error("2048 of 2048 idle bytes were not taken, or more")
+		t.Error("of 2048 idle bytes not exactly 2048 could be taken")
 	}
 	if free, ok := a.Free(10000); !ok || free != 10000-3048 {
-		t.Errorf("free: %d, %t, want 6952, true", free, ok)
+		t.Errorf("Free = %d, %t, want 6952, true", free, ok)
 	}
 	if a.Put(2048) || a.Surplus() != 0 {
-		t.Error("a free into the cushion gives a surplus")
+		t.Error("Put within the cushion left a surplus")
 	}
 	if !a.Put(1000) || a.Surplus() != 1000 || a.Used() != 0 {
-		t.Error("a free beyond the cushion gives no surplus")
+		t.Error("Put of 1000 bytes beyond the cushion did not leave exactly these as surplus")
 	}
 }
 
@@ -38,17 +38,17 @@ func TestAccountAfterARecall(t *testing.T) {
 	a := worker.NewAccount(1 << 30)
 	a.Granted(1000, 4096, true)
 	if n := a.Recall(); n != 4096 {
-		t.Errorf("gave back %d bytes, want 4096", n)
+		t.Errorf("Recall returned %d bytes, want 4096", n)
 	}
 	if _, ok := a.Free(1 << 30); ok || a.Take(1) {
-		t.Error("after a recall it is alone in the vGPU, or has something idle")
+		t.Error("after a recall the account has idle bytes, or Free answers without the host")
 	}
 	if !a.Put(500) || a.Surplus() != 500 {
-		t.Error("after a recall a free stays idle")
+		t.Error("after a recall 500 freed bytes did not become surplus")
 	}
 	a.Granted(100, 256, false)
 	if a.Put(600) != true || a.Surplus() != 600 || !a.Take(256) {
-		t.Error("the cushion after a new grant is not what was granted")
+		t.Error("the cushion after a new grant is not the granted 256 bytes")
 	}
 }
 
@@ -56,24 +56,25 @@ func TestAccountRests(t *testing.T) {
 	a := worker.NewAccount(1 << 30)
 	a.Granted(0, 4096, true)
 	if _, surplus := a.Rest(); surplus {
-		t.Error("a new cushion goes back at once")
+		t.Error("Rest turned a new cushion into surplus")
 	}
 	if !a.Take(256) {
-		t.Error("256 of 4096 idle bytes were not taken")
+		t.Error("Take(256) of 4096 idle bytes failed")
 	}
 	if rests, surplus := a.Rest(); rests || surplus {
-		t.Error("a cushion in use goes back")
+		t.Errorf("Rest turned a used cushion into surplus: rests %t, surplus %t", rests, surplus)
 	}
 	if rests, surplus := a.Rest(); !rests || !surplus || a.Surplus() != 4096-256 || a.Cushion() != 0 {
-		t.Error("an unused cushion does not go back")
+		t.Errorf("Rest of an unused cushion: rests %t, surplus %t, cushion %d; want all of it as surplus", rests, surplus, a.Cushion())
 	}
 	if _, ok := a.Free(1 << 30); !ok {
-		t.Error("resting made it ask gpud for what it knows")
+		t.Error("Free after Rest does not answer without the host")
 	}
 }
 
-// Whatever is done in which order, used and idle bytes together are what the ledger
-// has, and no more stays idle than was agreed to.
+// TestAccountKeepsItsSum checks that, whatever the order of operations, used and
+// idle bytes together are those of the ledger, and that no more stay idle than was
+// agreed to.
 func TestAccountKeepsItsSum(t *testing.T) {
 	rnd := rand.New(rand.NewSource(1))
 	for range 200 {
@@ -107,19 +108,20 @@ func TestAccountKeepsItsSum(t *testing.T) {
 				a.Rest()
 			}
 			if a.Used() != used || used > ledger {
-				t.Fatalf("%d bytes used, want %d, of %d", a.Used(), used, ledger)
+				t.Fatalf("Used = %d bytes, want %d of %d", a.Used(), used, ledger)
 			}
 			if rnd.Intn(4) == 0 {
 				ledger -= a.Surplus()
 				if idle := ledger - used; idle > 1<<20/32 {
-					t.Fatalf("%d bytes idle after the surplus went back", idle)
+					t.Fatalf("%d bytes idle after the surplus was given back, want at most %d", idle, 1<<20/32)
 				}
 			}
 		}
 	}
 }
 
-// The cushion serves an allocation of all the rest, too.
+// TestWorkerNeverFailsForItsOwnCushion checks that the cushion is available to an
+// allocation of all the remaining memory.
 func TestWorkerNeverFailsForItsOwnCushion(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -138,8 +140,9 @@ func TestWorkerNeverFailsForItsOwnCushion(t *testing.T) {
 	}
 }
 
-// A stream-ordered free answers at once, while the stream's work runs; the memory
-// comes back when that is done, and who allocates it meanwhile waits.
+// TestMemFreeAsync checks that a stream-ordered free is answered at once, while
+// the stream's work runs, that the memory is freed when the work is done, and
+// that an allocation waits for it.
 func TestMemFreeAsync(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx, stream := r.context(), r.Handle()
@@ -154,14 +157,14 @@ func TestMemFreeAsync(t *testing.T) {
 		}
 		r.call(abi.OpMemFreeAsync, abi.MemFreeAsync{Stream: stream, Address: p})
 		if took := time.Since(start); took > time.Duration(nanos)/2 {
-			t.Logf("the free was answered after %v: a busy machine", took)
+			t.Logf("the free was answered after %v, which shows nothing: the machine is busy", took)
 		} else if free, _ := r.call(abi.OpMemInfo, guesttest.None{}); free != 0 {
-			t.Errorf("%d bytes free before the stream has come to the free", free)
+			t.Errorf("%d bytes free before the stream has reached the free, want 0", free)
 		}
 		r.fails(abi.ErrInvalidValue, abi.OpMemFree, abi.MemFree{Address: p})
 		q, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: vram})
 		if took := time.Since(start); took < time.Duration(nanos) {
-			t.Errorf("all memory was allocated again after %v, while it was in use", took)
+			t.Errorf("all memory was allocated again after %v, while it was in use, want at least %v", took, time.Duration(nanos))
 		}
 		r.call(abi.OpMemFree, abi.MemFree{Address: q})
 	}
@@ -172,7 +175,8 @@ func TestMemFreeAsync(t *testing.T) {
 	r.fails(abi.ErrInvalidContext, abi.OpMemFreeAsync, abi.MemFreeAsync{Stream: stream, Address: p})
 }
 
-// After the end of a stream is seen, so is the memory that was freed in it.
+// TestMemFreeAsyncIsSeenAtTheStreamsEnd checks that after a stream's
+// synchronization the memory that was freed in it is free.
 func TestMemFreeAsyncIsSeenAtTheStreamsEnd(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -181,13 +185,13 @@ func TestMemFreeAsyncIsSeenAtTheStreamsEnd(t *testing.T) {
 		r.call(abi.OpMemFreeAsync, abi.MemFreeAsync{Stream: ctx, Address: p})
 		r.call(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: ctx})
 		if free, _ := r.call(abi.OpMemInfo, guesttest.None{}); free != vram {
-			t.Fatalf("%d of %d bytes free", free, vram)
+			t.Fatalf("%d of %d bytes free, want all", free, vram)
 		}
 	}
 }
 
-// A guest that leaves with frees under way, and somebody waiting for them, leaves
-// nothing behind.
+// TestDeathWithFreesUnderWay checks that a guest that exits with frees in
+// progress, and a command waiting for them, leaves nothing behind.
 func TestDeathWithFreesUnderWay(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -204,8 +208,8 @@ func TestDeathWithFreesUnderWay(t *testing.T) {
 	_ = r.end()
 }
 
-// A free that nobody waits for counts for what comes after it: a question for free
-// memory and an allocation wait until it is done.
+// TestUnansweredFree checks that a free without a slot affects later commands: a
+// query of the free memory and an allocation wait until it is done.
 func TestUnansweredFree(t *testing.T) {
 	for range 3 {
 		h := &heldStream{}
@@ -222,7 +226,7 @@ func TestUnansweredFree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.stream(ctx) // the issuer has come past the question
+		r.stream(ctx) // the issuer has handled the query
 		d.release(h)
 		if free, _, err := r.Wait(question); err != nil || free != vram {
 			t.Fatalf("%d bytes free, %v, want all %d", free, err, vram)
@@ -242,7 +246,7 @@ func TestUnansweredFree(t *testing.T) {
 		r.stream(ctx)
 		d.release(h)
 		if _, _, err := r.Wait(again); err != nil {
-			t.Fatalf("the memory that was freed: %v", err)
+			t.Fatalf("allocate the memory that was freed: %v", err)
 		}
 	}
 }

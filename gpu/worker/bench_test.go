@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// BenchmarkRoundTrip is a call that returns data, on carrier (b). Baseline:
+// BenchmarkRoundTrip measures a call that returns data, on carrier (b). Baseline:
 // BenchmarkPingPong.
 func BenchmarkRoundTrip(b *testing.B) {
 	r := newRig(b, fakedriver.Options{}, 0)
@@ -26,8 +26,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkPingPong is two threads passing a word to and fro over shared
-// memory, both polling: what the hardware allows.
+// BenchmarkPingPong measures two polling threads that pass a word back and forth
+// through shared memory: the limit of the hardware.
 func BenchmarkPingPong(b *testing.B) {
 	fd, err := guesttest.Memory(8192, unix.F_SEAL_SHRINK)
 	if err != nil {
@@ -64,7 +64,7 @@ func BenchmarkPingPong(b *testing.B) {
 	<-ended
 }
 
-// BenchmarkEnqueue is a launch that nobody waits for, as the issuer sees it.
+// BenchmarkEnqueue measures a launch that is not waited for, in the issuer.
 func BenchmarkEnqueue(b *testing.B) {
 	r := newRig(b, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -79,7 +79,7 @@ func BenchmarkEnqueue(b *testing.B) {
 
 const copyBytes = 64 << 10
 
-// BenchmarkCopyHtoD stages 64 KiB in the arena and waits until it is on the
+// BenchmarkCopyHtoD stages 64 KiB in the arena and waits until they are on the
 // (fake) device. Baseline: BenchmarkMemcpy.
 func BenchmarkCopyHtoD(b *testing.B) {
 	r := newRig(b, fakedriver.Options{}, 0)
@@ -102,7 +102,7 @@ func BenchmarkMemcpy(b *testing.B) {
 	}
 }
 
-// BenchmarkWake is a round trip to a worker that sleeps.
+// BenchmarkWake measures a round trip to a sleeping worker.
 func BenchmarkWake(b *testing.B) {
 	r := newRig(b, fakedriver.Options{}, 0)
 	ctx, stream := r.context(), r.Handle()
@@ -128,7 +128,7 @@ func BenchmarkAllocFree(b *testing.B) {
 	}
 }
 
-// BenchmarkMemInfo asks for the free memory of a vGPU that nobody else uses.
+// BenchmarkMemInfo queries the free memory of a vGPU that no other session uses.
 // Baseline: BenchmarkRoundTrip.
 func BenchmarkMemInfo(b *testing.B) {
 	r := newRig(b, fakedriver.Options{}, 0)

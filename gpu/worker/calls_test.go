@@ -13,8 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// structCall is a command with structs or arrays: the arguments, what of them
-// the driver must have seen, and what must come back.
+// structCall is a command with structs or arrays: its arguments, what the driver
+// must receive of them, and what must be returned.
 type structCall struct {
 	op     abi.Op
 	args   func(out uint64) guesttest.Args
@@ -23,13 +23,13 @@ type structCall struct {
 	record func() []byte
 }
 
-// recording is a driver whose contexts write down what they get.
+// recording is a driver whose contexts record their arguments.
 type recording struct {
 	worker.Driver
 	recorder recorder
 }
 
-// recorder is what a context writes to; its methods are generated.
+// recorder records the arguments of a context's calls; its methods are generated.
 type recorder struct {
 	worker.Context
 	mu   sync.Mutex // guards seen
@@ -42,7 +42,7 @@ func (r *recorder) saw(args ...any) {
 	r.seen = fmt.Sprintln(args...)
 }
 
-// take is what was seen since the last time.
+// take returns what was recorded since the last call.
 func (r *recorder) take() (seen string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,8 @@ func (d *recording) NewContext(flags uint32, gate worker.Gate, w *worker.Window)
 	return &d.recorder, err
 }
 
-// newRecording is a session on one, with context 1, stream 2 and event 3.
+// newRecording returns a session on a recording driver, with context 1, stream 2
+// and event 3.
 func newRecording(t *testing.T) (*recording, *rig) {
 	t.Helper()
 	fake := fakedriver.New(fakedriver.Options{})
@@ -72,14 +73,14 @@ func newRecording(t *testing.T) (*recording, *rig) {
 		{abi.OpEventCreate, abi.EventCreate{Ctx: 1, Event: 3}},
 	} {
 		if _, _, err := r.Call(made.op, made.args, nil); err != nil {
-			t.Fatalf("%v: %v", made.op, err)
+			t.Fatalf("%v: %v, want no error", made.op, err)
 		}
 	}
 	return d, r
 }
 
-// Structs, unions and arrays reach the driver as the guest has sent them, and
-// what it returns reaches the guest.
+// TestStructsArrive checks that structs, unions and arrays reach the driver as
+// the guest has sent them, and that returned values reach the guest.
 func TestStructsArrive(t *testing.T) {
 	driver, g := newRecording(t)
 	for _, c := range structCalls {
@@ -87,18 +88,19 @@ func TestStructsArrive(t *testing.T) {
 		clear(out)
 		value, _, err := g.Call(c.op, c.args(g.Arena), nil)
 		if seen := driver.recorder.take(); err != nil || seen != c.want || value != c.value {
-			t.Errorf("%v: %v, value %d; the driver saw %swant value %d, %s", c.op, err, value, seen, c.value, c.want)
+			t.Errorf("%v: %v, value %d; the driver received %swant value %d, %s", c.op, err, value, seen, c.value, c.want)
 		}
 		if c.record == nil {
 			continue
 		}
 		if want := c.record(); !bytes.Equal(out[:len(want)], want) {
-			t.Errorf("%v: the record is %x, want %x", c.op, out[:len(want)], want)
+			t.Errorf("%v: record = %x, want %x", c.op, out[:len(want)], want)
 		}
 	}
 }
 
-// What no guest library sends is an error of that command, and reaches no driver.
+// TestStructsOfHostileGuests checks that arguments which no guest library sends
+// are an error of that command, and reach no driver.
 func TestStructsOfHostileGuests(t *testing.T) {
 	driver, g := newRecording(t)
 	whole := g.Shm.Size()
@@ -116,10 +118,10 @@ func TestStructsOfHostileGuests(t *testing.T) {
 	} {
 		_, _, err := g.Call(c.op, c.args, nil)
 		if seen := driver.recorder.take(); !errors.Is(err, c.want) || seen != "" {
-			t.Errorf("%s: %v, want %v; the driver saw %q", c.name, err, c.want, seen)
+			t.Errorf("%s: %v, want %v; the driver received %q, want nothing", c.name, err, c.want, seen)
 		}
 	}
 	if _, _, err := g.Call(abi.OpCtxGetExecAffinity, abi.CtxGetExecAffinity{Ctx: 1, OutOff: g.Arena, OutLen: 4}, nil); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("a record that does not fit: %v", err)
+		t.Errorf("record that does not fit: %v, want %v", err, abi.ErrInvalidValue)
 	}
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi/carrier"
 )
 
-// chunkSpan is a run of staging chunks; count 0: none.
+// chunkSpan is a range of staging chunks; it is empty when count is 0.
 type chunkSpan struct{ first, count uint64 }
 
-// ticket is a command that the driver has been given. Its done completes it
-// once, from any goroutine.
+// ticket is a command that was passed to the driver. Its done completes the
+// command once, from any goroutine.
 type ticket struct {
 	s       *Session
 	ctx     *contextObject
 	slot    uint32
 	release chunkSpan
 	region  *region
-	count   *atomic.Uint64 // gets bytes when the copy was done
+	count   *atomic.Uint64 // bytes is added to it when the copy is done
 	bytes   uint64
 	fired   atomic.Bool
 
 	flow     *flow // of its stream, or nil
-	commands int64 // of the stream: it, and those before it that have no ticket
+	commands int64 // of the stream: this one, and those before it that have no ticket
 	memory   int64 // bytes
 }
 
-// start hands an operation to the driver, which calls done when it has been
-// done. The error is errLater, or why the driver did not take it.
+// start passes an operation to the driver, which calls done when it is complete.
+// It returns errLater, or the driver's error if the driver refused the operation.
 func (s *Session) start(c *command, t *ticket, op func(done func(error)) error) error {
 	t.s, t.ctx, t.slot, t.release = s, c.ctx, c.slot, c.release
 	if t.region != nil {
@@ -42,7 +42,7 @@ func (s *Session) start(c *command, t *ticket, op func(done func(error)) error) 
 			t.end()
 			return err // the issuer completes the command and releases its chunks
 		}
-		return errLater // a driver that did both
+		return errLater // the driver called done as well as returning an error
 	}
 	return errLater
 }
@@ -74,9 +74,9 @@ func (t *ticket) end() {
 	t.s.leave(t)
 }
 
-// asyncError keeps the first asynchronous error of a context, and publishes in the
-// header the first of the session and how many contexts have had one. Whoever
-// reads either word finds the context's error kept.
+// asyncError stores the first asynchronous error of a context, and publishes in
+// the header the first one of the session and the number of contexts that have had
+// one. Whoever reads either word finds the context's error stored.
 func (s *Session) asyncError(ctx *contextObject, err error) abi.Result {
 	r := resultOf(err)
 	first, fresh := ctx.poison(r)
@@ -90,7 +90,7 @@ func (s *Session) asyncError(ctx *contextObject, err error) abi.Result {
 	return first
 }
 
-// complete finishes the command of a slot and wakes its waiter if it sleeps.
+// complete completes the command of a slot and wakes its waiter if it sleeps.
 func (s *Session) complete(slot uint32, r abi.Result, value0, value1 uint64) {
 	if slot == abi.NoSlot {
 		return
@@ -107,7 +107,7 @@ func (s *Session) complete(slot uint32, r abi.Result, value0, value1 uint64) {
 
 func (s *Session) wakeByMessage() {
 	if s.byMessage {
-		// A full socket holds a wake-up that the peer has yet to read.
+		// A full socket contains a wake-up that the peer has not read yet.
 		_, _ = carrier.TryWrite(s.raw, carrier.Message{Type: abi.MsgWake})
 	}
 }
@@ -118,8 +118,8 @@ func (s *Session) releaseChunks(c chunkSpan) {
 	}
 }
 
-// guard runs f, which touches shared memory. Pages that the other side has
-// taken away end the session, not the worker's other duties.
+// guard runs f, which accesses shared memory. Pages that the other side has
+// removed end the session, and not the process.
 func (s *Session) guard(f func()) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -10,16 +10,17 @@ import (
 )
 
 // doorbell is what the issuer sleeps on: the carrier, an eventfd that the worker
-// rings, and one that the guest has been given. The guest may do to its own
-// whatever a descriptor allows, fill it or let it block, so the worker only waits
-// for its edges and never reads or writes it. Methods are the issuer's, but ring.
+// rings, and an eventfd that the guest has. The guest can do anything to its own
+// that a descriptor allows, such as filling it or making it block, so the worker
+// only waits for its edges and never reads or writes it. Only the issuer may call
+// the methods, except ring.
 type doorbell struct {
 	epoll int
 	own   int // eventfd
 	guest int // eventfd; shared
 }
 
-// newDoorbell makes one that also wakes for what can be read from the carrier.
+// newDoorbell returns a doorbell that also wakes when the carrier can be read.
 func newDoorbell(carrier syscall.RawConn) (b *doorbell, err error) {
 	b = &doorbell{epoll: -1, own: -1, guest: -1}
 	defer func() {
@@ -49,9 +50,9 @@ func (b *doorbell) add(fd int, events uint32) error {
 // ring wakes the issuer; any goroutine may call it until close.
 func (b *doorbell) ring() { _, _ = unix.Write(b.own, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// wait sleeps until somebody rings, the carrier has something, or d has passed. It
-// reports whether the carrier is to be read: when it has something, or when d has
-// passed.
+// wait sleeps until the doorbell is rung, the carrier is readable, or d has
+// passed. It reports whether the carrier must be read: when it is readable, or
+// when d has passed.
 func (b *doorbell) wait(d time.Duration) (carrier bool, err error) {
 	var events [3]unix.EpollEvent
 	n, err := unix.EpollWait(b.epoll, events[:], int(d/time.Millisecond))

@@ -27,8 +27,9 @@ func (r *rig) asleep() (sleep uint32) {
 	return sleep
 }
 
-// A worker that sleeps hears the doorbell, and a message of a guest that has none.
-// Without either it looks once a second.
+// TestDoorbellWakesTheWorker checks that a sleeping worker is woken by the
+// doorbell, and by a message of a guest without one. Without either it only polls
+// once a second.
 func TestDoorbellWakesTheWorker(t *testing.T) {
 	const times = 20
 	for name, kick := range map[string]func(*rig) error{
@@ -39,12 +40,12 @@ func TestDoorbellWakesTheWorker(t *testing.T) {
 			r := newRig(t, fakedriver.Options{}, 0)
 			ctx := r.context()
 			if r.Bell < 0 {
-				t.Fatal("the worker has given no doorbell")
+				t.Fatal("the worker has sent no doorbell descriptor")
 			}
 			begin := patience.Start()
 			for range times {
 				before := r.asleep()
-				r.Shm.Store32(abi.OffWorkerSleeps, 0) // as a library that rings once for each sleep
+				r.Shm.Store32(abi.OffWorkerSleeps, 0) // like a library that rings once for each sleep
 				slot, err := r.Start(abi.OpCtxSynchronize, 0, abi.CtxSynchronize{Ctx: ctx}, nil)
 				if err == nil {
 					err = kick(r)
@@ -56,29 +57,29 @@ func TestDoorbellWakesTheWorker(t *testing.T) {
 					t.Fatal(err)
 				}
 				if next := r.asleep(); next == before {
-					t.Fatalf("the worker's sleep has the number %d again", next)
+					t.Fatalf("number of the worker's sleep = %d, want another than before", next)
 				}
 			}
 			if d := begin.Given(); d > times*time.Second/2 {
-				t.Errorf("%d calls of a worker that slept took %v: it was not woken", times, d)
+				t.Errorf("%d calls of a sleeping worker took %v: it was not woken", times, d)
 			}
 		})
 	}
 }
 
-// A guest may do with its doorbell whatever a descriptor allows. The worker still
-// takes commands, and ends.
+// TestSpoiledDoorbell checks that the worker handles commands and ends whatever
+// the guest does to the doorbell descriptor.
 func TestSpoiledDoorbell(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
-	if _, err := unix.FcntlInt(uintptr(r.Bell), unix.F_SETFL, 0); err != nil { // blocking, for the worker too
+	if _, err := unix.FcntlInt(uintptr(r.Bell), unix.F_SETFL, 0); err != nil { // blocking, which applies to the worker too
 		t.Fatal(err)
 	}
 	var b [8]byte
 	if _, err := unix.Write(r.Bell, binary.NativeEndian.AppendUint64(nil, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unix.Read(r.Bell, b[:]); err != nil { // taken away before the worker looks
+	if _, err := unix.Read(r.Bell, b[:]); err != nil { // consumed before the worker sees it
 		t.Fatal(err)
 	}
 	if _, err := unix.Write(r.Bell, binary.NativeEndian.AppendUint64(nil, math.MaxUint64-1)); err != nil { // full
@@ -86,7 +87,7 @@ func TestSpoiledDoorbell(t *testing.T) {
 	}
 	bell := r.Bell
 	defer unix.Close(bell)
-	r.Bell = -1 // to ring it would block
+	r.Bell = -1 // ringing it would block
 	r.asleep()
 	slot, err := r.Start(abi.OpCtxSynchronize, 0, abi.CtxSynchronize{Ctx: ctx}, nil)
 	if err == nil {
@@ -97,18 +98,20 @@ func TestSpoiledDoorbell(t *testing.T) {
 	}
 	r.Close()
 	if err := r.end(); err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("session ended with %v, want no error", err)
 	}
 }
 
-// The carrier's end is the session's, though another process of the guest's, which
-// has the memory, goes on putting a command whenever the worker has taken one.
+// TestSessionEndsThoughTheRingGoesOn checks that the end of the carrier ends the
+// session, even if another process of the guest that has the memory puts a command
+// into the ring whenever the worker has taken one.
 func TestSessionEndsThoughTheRingGoesOn(t *testing.T) {
 	a, b, err := guesttest.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It would sleep, and look at the carrier, only after a minute without a command.
+	// With this option the worker sleeps, and checks the carrier, only after a minute
+	// without a command.
 	s, err := worker.NewSession(b, fakedriver.New(fakedriver.Options{}), worker.NewLocalHost(worker.Limits{VRAM: vram}), worker.Options{Spin: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +144,7 @@ func TestSessionEndsThoughTheRingGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := patience.Receive(t, 30*time.Second, "the session ends", ended); err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("session ended with %v, want no error", err)
 	}
 	close(stop)
 	<-stopped

@@ -7,18 +7,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// ProtocolError describes which rule of the channel the guest broke. It ends the
-// session and nothing else.
+// ProtocolError describes which rule of the channel the guest violated. It ends
+// only the session.
 type ProtocolError struct{ What string }
 
 func (e *ProtocolError) Error() string { return "the guest violated the protocol: " + e.What }
 
 func protocol(format string, a ...any) error { return &ProtocolError{fmt.Sprintf(format, a...)} }
 
-// errLater: the command completes when the device has done it.
+// errLater means that the command completes when the device has executed it.
 var errLater = errors.New("completes later")
 
-// resultOf is the CUresult of an error.
+// resultOf returns the CUresult of an error.
 func resultOf(err error) abi.Result {
 	var r abi.Result
 	switch {
@@ -30,7 +30,7 @@ func resultOf(err error) abi.Result {
 	return abi.ErrUnknown
 }
 
-// deathResult is what every later call returns in a session that err ended.
+// deathResult returns the result of every later call in a session that err ended.
 func deathResult(err error) abi.Result {
 	var p *ProtocolError
 	if errors.As(err, &p) {

@@ -8,9 +8,9 @@ import (
 )
 
 // executors has one function per special command; calls (generated) has the
-// others. Each checks its handles and ranges
-// and completes now (nil, or the error of that command only) or later
-// (errLater). A *ProtocolError ends the session.
+// others. Each checks its handles and ranges and completes at once (nil, or an
+// error of that command only) or later (errLater). A *ProtocolError ends the
+// session.
 var executors = [...]func(*Session, *command) error{
 	abi.OpNop: func(*Session, *command) error { return nil },
 
@@ -94,7 +94,8 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpGraphDestroy:     (*Session).graphDestroy,
 }
 
-// executorOf is nil for a command that this worker does not know.
+// executorOf returns the function of a command, or nil for a command that this
+// worker does not know.
 func executorOf(c *command) func(*Session, *command) error {
 	switch {
 	case !c.known:
@@ -106,8 +107,8 @@ func executorOf(c *command) func(*Session, *command) error {
 	return nil
 }
 
-// execute runs a command. The error ends the session; a command's own error
-// goes into its slot.
+// execute runs a command. A returned error ends the session; an error of the
+// command is stored in its slot.
 func (s *Session) execute(c *command) error {
 	if c.op == abi.OpNop {
 		return nil
@@ -140,15 +141,15 @@ func (s *Session) finish(c *command, err error) {
 		return
 	}
 	if err != nil && c.ctx != nil && c.ctx.err() == nil && r != abi.ErrNotReady {
-		c.ctx.deferred = r // nobody waits: the context's next command with a slot tells
+		c.ctx.deferred = r // no slot: the context's next command with a slot reports it
 	}
 	if err != nil {
 		s.log.Debug("command failed", "command", c.op, "error", err)
 	}
 }
 
-// write copies a record into a command's out buffer. value0 is its length,
-// also when it does not fit (abi.ErrInvalidValue).
+// write copies a record into a command's out buffer. value0 is set to its length,
+// even when it does not fit (abi.ErrInvalidValue).
 func (c *command) write(out, record []byte) error {
 	c.value0 = uint64(len(record))
 	if len(record) > len(out) {
@@ -158,7 +159,7 @@ func (c *command) write(out, record []byte) error {
 	return nil
 }
 
-// fill writes the structs that come back from a function that is passed on.
+// fill writes the structs that a passed-on function returns.
 func fill(out []byte, parts ...[]byte) error {
 	record := slices.Concat(parts...)
 	if len(record) > len(out) {
@@ -168,8 +169,8 @@ func fill(out []byte, parts ...[]byte) error {
 	return nil
 }
 
-// chunksOf takes note of the staging chunks to free when the command is done,
-// for a command with abi.FlagReleaseChunks and that Buf.
+// chunksOf records the staging chunks to free when the command is done, for a
+// command with abi.FlagReleaseChunks and that Buf.
 func (s *Session) chunksOf(c *command, number uint32, off, n uint64) error {
 	if c.flags&abi.FlagReleaseChunks == 0 {
 		return nil
@@ -182,13 +183,13 @@ func (s *Session) chunksOf(c *command, number uint32, off, n uint64) error {
 	return nil
 }
 
-// maxRequests bounds the requests that are under way. A guest has one per
-// thread at most.
+// maxRequests bounds the requests in progress. A guest has at most one per
+// thread.
 const maxRequests = abi.MaxSlots
 
-// ask runs request, which may wait for the host or take the driver long, away
-// from the issuer, and then answer on the issuer, where the context may have been destroyed
-// meanwhile. What answer returns completes the command.
+// ask runs request, which may wait for the host or for the driver, in another goroutine,
+// and then answer on the issuer; the context may have been destroyed by then. The error
+// that answer returns completes the command.
 func (s *Session) ask(c *command, request func() error, answer func(c *command, err error) error) error {
 	if s.requests >= maxRequests {
 		return abi.ErrUnavailable

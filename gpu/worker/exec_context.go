@@ -10,7 +10,7 @@ import (
 // threads or megabytes, and a program needs one.
 const maxContexts = 64
 
-// ctxCreate has the driver make the context away from the issuer: a card takes
+// ctxCreate has the driver create the context in another goroutine: a card takes
 // tenths of a second for it.
 func (s *Session) ctxCreate(c *command) error {
 	a := abi.DecodeCtxCreate(c.argBytes)
@@ -63,8 +63,8 @@ func (s *Session) enterContext(handle uint64, d Context) error {
 	return nil
 }
 
-// ctxDestroy ends the context once its work has ended and what is being loaded
-// into it has been, because the driver's Destroy stops what runs.
+// ctxDestroy ends the context after its work and all loads into it have ended,
+// because the driver's Destroy stops running work.
 func (s *Session) ctxDestroy(c *command) error {
 	a := abi.DecodeCtxDestroy(c.argBytes)
 	ctx, err := lookup[*contextObject](&s.handles, a.Ctx)
@@ -83,15 +83,15 @@ func (s *Session) ctxDestroy(c *command) error {
 		}
 	}
 	if ctx.driver.Notify(func(error) { s.post(idle) }) != nil {
-		idle() // poisoned: nothing runs
+		idle() // poisoned: no work runs
 	}
 	return errLater
 }
 
-// destroy has the driver destroy the context away from the issuer.
+// destroy has the driver destroy the context in another goroutine.
 func (s *Session) destroy(c *command, ctx *contextObject) {
 	if _, there := s.contexts[ctx]; !there {
-		return // the session ends, and releaseAll does it
+		return // the session ends, and releaseAll destroys it
 	}
 	s.gate.residency.remove(ctx.driver)
 	ctx.leaving = true
@@ -115,7 +115,8 @@ func (s *Session) ctxSynchronize(c *command) error {
 	return s.start(c, &ticket{}, ctx.driver.Notify)
 }
 
-// context finds the command's context and reports whether it may go on.
+// context returns the command's context, or an error if the command must not be
+// executed.
 func (s *Session) context(c *command, handle uint64) (*contextObject, error) {
 	ctx, err := lookup[*contextObject](&s.handles, handle)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// stream finds the command's stream and reports whether the command may go on.
+// stream returns the command's stream, or an error if the command must not be
+// executed.
 func (s *Session) stream(c *command, handle uint64) (streamObject, error) {
 	o, err := s.handles.stream(handle)
 	if err != nil {
@@ -55,7 +56,7 @@ func (s *Session) copyDtoH(c *command) error {
 		return err
 	}
 	if a.DstRegion == 0 && !s.inArena(a.DstOff, a.DstLen) {
-		return abi.ErrInvalidValue // never over the header, ring or slots
+		return abi.ErrInvalidValue // must not overwrite the header, ring or slots
 	}
 	t := &ticket{region: r, count: &s.meter.fromDevice, bytes: a.DstLen}
 	return s.start(c, t, func(done func(error)) error { return o.ctx.driver.CopyDtoH(o.stream, dst, a.Src, done) })

@@ -19,7 +19,8 @@ func (s *Session) deviceInfo(c *command) error {
 	return c.write(out, info.Append(nil))
 }
 
-// multiprocessors asks a device that has green contexts.
+// multiprocessors returns the multiprocessors of a device that supports green
+// contexts.
 func (s *Session) multiprocessors(c *command) error {
 	a := abi.DecodeMultiprocessors(c.argBytes)
 	if a.Device != 0 {

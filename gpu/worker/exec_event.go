@@ -2,7 +2,8 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// eventOf finds the command's event and reports whether the command may go on.
+// eventOf returns the command's event, or an error if the command must not be
+// executed.
 func (s *Session) eventOf(c *command, handle uint64) (*eventObject, error) {
 	e, err := lookup[*eventObject](&s.handles, handle)
 	if err != nil {
@@ -14,7 +15,7 @@ func (s *Session) eventOf(c *command, handle uint64) (*eventObject, error) {
 	return e, e.failed
 }
 
-// event finds an event of a command for which the stream reports whether it may go on.
+// event returns an event of a command whose stream was checked already.
 func (h *handles) event(handle uint64) (*eventObject, error) {
 	e, err := lookup[*eventObject](h, handle)
 	if err != nil {
@@ -23,11 +24,12 @@ func (h *handles) event(handle uint64) (*eventObject, error) {
 	return e, e.failed
 }
 
-// eventInterprocess is CU_EVENT_INTERPROCESS: what it means is done here (share_event.go).
+// eventInterprocess is CU_EVENT_INTERPROCESS, which is implemented here (share_event.go).
 const eventInterprocess = 4
 
-// eventCreate keeps the handle of an event that could not be made, for instance
-// because its context failed in this moment: whoever asks about it hears why.
+// eventCreate keeps the handle of an event that could not be created, for
+// instance because its context failed at this moment: later commands on it return
+// the error.
 func (s *Session) eventCreate(c *command) error {
 	a := abi.DecodeEventCreate(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)

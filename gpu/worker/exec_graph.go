@@ -53,7 +53,7 @@ func (s *Session) graphInstantiate(c *command) error {
 	return nil
 }
 
-// prepare makes the driver's objects that the plan needs.
+// prepare creates the driver's objects that the plan needs.
 func (g *graphObject) prepare() (err error) {
 	d := g.ctx.driver
 	for len(g.ctx.lanes) < g.plan.lanes-1 {
@@ -79,7 +79,8 @@ func (g *graphObject) prepare() (err error) {
 	return nil
 }
 
-// free destroys the driver's objects, but for the lanes. What waits for an event waits on.
+// free destroys the driver's objects, except for the lanes. Work that waits for an event
+// continues to wait.
 func (g *graphObject) free() (err error) {
 	for _, e := range append(g.events, g.mark, g.done) {
 		if e != nil {
@@ -111,13 +112,14 @@ func (s *Session) graphUpdate(c *command) error {
 	if err := s.holdGraph(g.ctx, g.cost.memory, cost.memory); err != nil {
 		return err
 	}
-	later := *g // launches under way count the operations that they have
+	later := *g // launches in progress count the operations of the version that they were made from
 	later.nodes, later.cost = nodes, cost
 	s.handles.objects[a.Exec] = &later
 	return nil
 }
 
-// graph finds the command's executable graph and reports whether the command may go on.
+// graph returns the command's executable graph, or an error if the command must not be
+// executed.
 func (s *Session) graph(c *command, handle uint64) (*graphObject, error) {
 	g, err := lookup[*graphObject](&s.handles, handle)
 	if err != nil {
@@ -146,7 +148,7 @@ func (s *Session) graphLaunch(c *command) error {
 	failed := l.submit(o)
 	waiter := *c
 	if failed != nil {
-		waiter.slot = abi.NoSlot // the issuer completes the command; the ticket is for what was submitted
+		waiter.slot = abi.NoSlot // the issuer completes the command; the ticket is for the submitted operations
 	}
 	started := s.start(&waiter, &ticket{}, func(done func(error)) error { return l.notify(o, done) })
 	if failed != nil {

@@ -2,7 +2,7 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// imageInfo has the driver read an image away from the issuer.
+// imageInfo has the driver read an image in another goroutine.
 func (s *Session) imageInfo(c *command) error {
 	a := abi.DecodeImageInfo(c.argBytes)
 	if a.ImageLen > abi.MaxModuleImage {
@@ -34,7 +34,8 @@ func (s *Session) imageInfo(c *command) error {
 	return asked
 }
 
-// readImage runs away from the issuer. What it needs counts as a load's.
+// readImage runs in another goroutine than the issuer. Its memory counts like
+// that of a load.
 func (s *Session) readImage(shared []byte) (info abi.ModuleInfo, err error) {
 	err = s.withImage(shared, func(image []byte) (err error) {
 		info, err = s.driver.ImageInfo(image)
@@ -44,7 +45,7 @@ func (s *Session) readImage(shared []byte) (info abi.ModuleInfo, err error) {
 }
 
 // withImage calls use with a copy of an image, which the guest can no longer
-// change, when there is room for it.
+// change, once there is room for it.
 func (s *Session) withImage(shared []byte, use func(image []byte) error) error {
 	size := uint64(len(shared))
 	if err := s.loads.enter(s.gate.ctx, size); err != nil {

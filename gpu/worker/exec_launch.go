@@ -31,7 +31,7 @@ func (s *Session) launch(c *command) error {
 	return s.start(c, &ticket{}, func(done func(error)) error { return o.ctx.driver.Launch(o.stream, f.function, l, done) })
 }
 
-// clusters asks a device that knows how many clusters fit, or how large one can be.
+// clusters queries a device with clusters: how many fit, or how large one can be.
 func (s *Session) clusters(c *command) error {
 	a := abi.DecodeClusters(c.argBytes)
 	f, err := s.function(c, a.Function)
@@ -49,7 +49,7 @@ func (s *Session) clusters(c *command) error {
 	ask := driver.MaxActiveClusters
 	switch {
 	case a.Potential == 1:
-		l.Cluster = [3]uint32{} // which one is the question
+		l.Cluster = [3]uint32{} // it is what is asked for
 		ask = driver.MaxClusterSize
 	case a.Potential != 0 || a.Zero != 0 || slices.Contains(l.Grid[:], 0):
 		return abi.ErrInvalidValue

@@ -22,11 +22,11 @@ func (s *Session) memAlloc(c *command) error {
 	return s.charge(c, a.Size, func(c *command) error { return s.allocate(c, ctx, a.Size) })
 }
 
-// charge takes size bytes of the session's memory for what take makes, which is called
-// on the issuer; when it fails they are given back.
+// charge takes size bytes of the session's memory for the object that take creates.
+// take is called on the issuer; when it fails the bytes are given back.
 func (s *Session) charge(c *command, size uint64, take func(c *command) error) error {
 	if size > s.host.Limits().VRAM {
-		return abi.ErrOutOfMemory // also keeps the rounding from wrapping
+		return abi.ErrOutOfMemory // also prevents an overflow of the rounding
 	}
 	reserved := func(c *command, err error) error {
 		if err != nil {
@@ -44,7 +44,8 @@ func (s *Session) charge(c *command, size uint64, take func(c *command) error) e
 	return s.reserve(c, Accounted(size), reserved)
 }
 
-// starved is a command whose memory is not there while frees are under way.
+// starved is a command for which there was not enough memory while frees were in
+// progress.
 type starved struct {
 	c      command
 	bytes  uint64
@@ -52,9 +53,9 @@ type starved struct {
 }
 
 // reserve gets bytes that the account does not have from the host and calls answer
-// on the issuer. While frees are under way, a command that finds no memory waits for
-// them: a program may free, in a stream or without work in its context, and allocate
-// again without waiting.
+// on the issuer. While frees are in progress, a command for which there is not
+// enough memory waits for them: a program may free, in a stream or without work in
+// its context, and allocate again without waiting.
 func (s *Session) reserve(c *command, bytes uint64, answer func(c *command, err error) error) error {
 	before := s.returned
 	return s.ask(c, func() error { return s.host.Reserve(bytes) }, func(c *command, err error) error {
@@ -63,9 +64,9 @@ func (s *Session) reserve(c *command, bytes uint64, answer func(c *command, err 
 		}
 		switch {
 		case !errors.Is(err, abi.ErrOutOfMemory):
-		case s.account.Take(bytes): // freed meanwhile
+		case s.account.Take(bytes): // freed in the meantime
 			err = nil
-		case s.returned != before: // likewise, and given back already
+		case s.returned != before: // freed in the meantime, and given back already
 			return s.reserve(c, bytes, answer)
 		case s.frees > 0:
 			s.starved = append(s.starved, starved{*c, bytes, answer})
@@ -75,7 +76,7 @@ func (s *Session) reserve(c *command, bytes uint64, answer func(c *command, err 
 	})
 }
 
-// feed tries again what found no memory.
+// feed retries the commands that wait for memory.
 func (s *Session) feed() {
 	waiting := s.starved
 	s.starved = nil
@@ -86,7 +87,7 @@ func (s *Session) feed() {
 	}
 }
 
-// unreserve gives memory back that no allocation uses.
+// unreserve gives back memory that no allocation uses.
 func (s *Session) unreserve(bytes uint64) {
 	s.returned++
 	if s.account.Put(bytes) {
@@ -94,7 +95,7 @@ func (s *Session) unreserve(bytes uint64) {
 	}
 }
 
-// allocate takes memory that has been reserved.
+// allocate allocates memory that has been reserved.
 func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 	if ctx.dead {
 		return abi.ErrInvalidContext
@@ -117,7 +118,8 @@ func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 	return nil
 }
 
-// obtain asks a driver for memory, and once more when the guest kept some.
+// obtain allocates memory with ask, and tries once more if it fails and the guest
+// has kept freed memory, after freeing that.
 func (s *Session) obtain(size uint64, ask func(size uint64) (uint64, error)) (uint64, error) {
 	memory, err := ask(size)
 	if errors.Is(err, abi.ErrOutOfMemory) && s.reclaim() {
@@ -129,7 +131,8 @@ func (s *Session) obtain(size uint64, ask func(size uint64) (uint64, error)) (ui
 	return memory, err
 }
 
-// allocation finds what begins at an address, for a command that frees it.
+// allocation returns the allocation that begins at an address, for a command that
+// frees it.
 func (s *Session) allocation(c *command, address uint64) (allocation, error) {
 	a, ok := s.handles.allocs[address]
 	if !ok {
@@ -139,7 +142,7 @@ func (s *Session) allocation(c *command, address uint64) (allocation, error) {
 }
 
 // memFree gives the memory back to the vGPU when the device has done the work
-// that may use it, and completes then: at once when there is none.
+// that may use it, and completes then: at once if there is no such work.
 func (s *Session) memFree(c *command) error {
 	address := abi.DecodeMemFree(c.argBytes).Address
 	a, err := s.allocation(c, address)
@@ -152,7 +155,7 @@ func (s *Session) memFree(c *command) error {
 func (s *Session) free(c *command, address uint64, a allocation) error {
 	ctx := a.ctx
 	if a.shared != nil && !a.shared.ready {
-		return abi.ErrUnavailable // another thread shares it just now
+		return abi.ErrUnavailable // another thread is sharing it
 	}
 	if err := ctx.driver.MemFree(address); err != nil {
 		return err
@@ -161,8 +164,8 @@ func (s *Session) free(c *command, address uint64, a allocation) error {
 	return s.freeAfterwards(c, a)
 }
 
-// freeAfterwards gives bytes that a driver frees back to the vGPU, and completes the
-// command, when the context's work is done.
+// freeAfterwards gives bytes that a driver frees back to the vGPU and completes the
+// command when the context's work is done.
 func (s *Session) freeAfterwards(c *command, a allocation) error {
 	unanswered := c.slot == abi.NoSlot
 	s.frees++
@@ -177,8 +180,8 @@ func (s *Session) freeAfterwards(c *command, a allocation) error {
 	})
 }
 
-// settled is the end of a free that nobody waits for. With the last one the
-// questions for free memory are answered that came after it.
+// settled is called at the end of a free without a slot. After the last one it
+// answers the queries of the free memory that came after it.
 func (s *Session) settled() {
 	if s.settling--; s.settling > 0 {
 		return
@@ -192,8 +195,9 @@ func (s *Session) settled() {
 	}
 }
 
-// afterwards completes a command, after f, when what notify is given is called: in
-// the call if it is called in it. Until then it counts as one that the driver holds.
+// afterwards calls notify and completes the command, after calling f, when notify's
+// done is called; that may be within the call. Until then the command counts as held
+// by the driver.
 func (s *Session) afterwards(c *command, notify func(done func(error)) error, f func()) error {
 	const called, left = 1, 2
 	var state atomic.Int32
@@ -222,8 +226,8 @@ func (s *Session) afterwards(c *command, notify func(done func(error)) error, f 
 	return result
 }
 
-// memFreeAsync gives the memory back when its stream has come so far. The command
-// itself completes at once.
+// memFreeAsync gives the memory back when its stream has reached the free. The
+// command itself completes at once.
 func (s *Session) memFreeAsync(c *command) error {
 	args := abi.DecodeMemFreeAsync(c.argBytes)
 	o, err := s.stream(c, args.Stream)
@@ -238,7 +242,7 @@ func (s *Session) memFreeAsync(c *command) error {
 		return abi.ErrInvalidContext
 	}
 	if a.shared != nil && !a.shared.ready {
-		return abi.ErrUnavailable // another thread shares it just now
+		return abi.ErrUnavailable // another thread is sharing it
 	}
 	ctx := a.ctx
 	unwatched := *c
@@ -246,7 +250,8 @@ func (s *Session) memFreeAsync(c *command) error {
 	s.frees++
 	started := s.start(&unwatched, &ticket{}, func(done func(error)) error {
 		return ctx.driver.MemFreeAsync(o.stream, args.Address, func(err error) {
-			// Posted before it counts as done: who has seen the stream's end sees the memory.
+			// Posted before it counts as done: whoever has seen the stream's end sees the
+			// memory as free.
 			s.post(func() { s.freed(a) })
 			done(err)
 		})
@@ -259,7 +264,7 @@ func (s *Session) memFreeAsync(c *command) error {
 	return nil
 }
 
-// freed is the end of a free.
+// freed is called at the end of a free.
 func (s *Session) freed(a allocation) {
 	s.frees--
 	switch {
@@ -273,10 +278,10 @@ func (s *Session) freed(a allocation) {
 	s.feed()
 }
 
-// memInfo needs gpud only where another session of the vGPU has memory. What the
-// guest has freed without waiting, or keeps, is free.
+// memInfo needs gpud only if another session of the vGPU has memory. Memory that
+// the guest has freed without waiting, or keeps, counts as free.
 func (s *Session) memInfo(c *command) error {
-	if err := s.runPosted(); err != nil { // frees that are done
+	if err := s.runPosted(); err != nil { // handle frees that are done
 		return err
 	}
 	if s.settling > 0 {
@@ -301,8 +306,8 @@ func (s *Session) memInfo(c *command) error {
 	})
 }
 
-// release gives a part of what a context holds back to the vGPU. What a
-// destroyed context held has been given back already.
+// release gives a part of the memory that a context holds back to the vGPU. The
+// memory of a destroyed context has been given back already.
 func (s *Session) release(ctx *contextObject, bytes uint64) {
 	if n := min(bytes, ctx.held); n > 0 {
 		ctx.held -= n

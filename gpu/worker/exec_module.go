@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// moduleLoad has the driver compile the image away from the issuer: other
-// streams and threads go on meanwhile.
+// moduleLoad has the driver compile the image in another goroutine: other streams
+// and threads continue in the meantime.
 func (s *Session) moduleLoad(c *command) error {
 	return s.startLoad(c, abi.DecodeModuleLoad(c.argBytes), nil, nil)
 }
@@ -58,16 +58,16 @@ func (s *Session) startLoad(c *command, a abi.ModuleLoad, managed *ManagedMemory
 	return asked
 }
 
-// loading is a module on its way to the guest. The issuer owns it but for the
-// time of compile.
+// loading is a module that is being loaded. The issuer owns it, except while
+// compile runs.
 type loading struct {
 	ctx   *contextObject
 	args  abi.ModuleLoad
 	image []byte // shared with the guest
-	out   []byte // the same
+	out   []byte // shared with the guest too
 	held  heldRegions
 
-	managed *ManagedMemory // in one of them; nil: none
+	managed *ManagedMemory // in one of the held regions; nil: none
 
 	module    Module
 	functions []Function
@@ -75,7 +75,7 @@ type loading struct {
 	globals   uint64 // bytes
 }
 
-// loadOver ends what keeps regions and context until the load is done.
+// loadOver releases the regions and the context that were kept for the load.
 func (s *Session) loadOver(l *loading) {
 	l.held.release()
 	if l.ctx.loads--; l.ctx.loads == 0 && l.ctx.destroy != nil {
@@ -83,7 +83,7 @@ func (s *Session) loadOver(l *loading) {
 	}
 }
 
-// compile runs away from the issuer.
+// compile runs in another goroutine than the issuer.
 func (s *Session) compile(l *loading) error {
 	return s.withImage(l.image, func(image []byte) (err error) {
 		l.module, l.functions, l.info, err = l.ctx.driver.ModuleLoad(image, ModuleOptions{
@@ -103,7 +103,7 @@ func (s *Session) compiled(c *command, l *loading, err error) error {
 	}
 	for _, g := range l.info.Globals {
 		if l.managed.holds(g.Address) {
-			continue // the guest's own memory
+			continue // memory that belongs to the guest
 		}
 		l.globals = satAdd(l.globals, Accounted(min(g.Size, 1<<62)))
 	}
@@ -119,8 +119,8 @@ func (s *Session) compiled(c *command, l *loading, err error) error {
 	return asked
 }
 
-// moduleLoaded enters the module into the table, or unloads it again. reserved
-// is the host's answer for the globals' memory.
+// moduleLoaded stores the module in the table, or unloads it again. reserved is
+// the host's answer for the memory of the globals.
 func (s *Session) moduleLoaded(c *command, l *loading, reserved error) error {
 	defer s.loadOver(l)
 	err := reserved
@@ -175,8 +175,8 @@ func (m *ManagedMemory) holds(address uint64) bool {
 	return m != nil && address >= m.Base && address-m.Base < uint64(len(m.Bytes))
 }
 
-// maxRefusals is of how many modules of a session the log says which kernels the
-// device cannot run: a guest may load as many as it likes.
+// maxRefusals is the number of modules of a session for which the log says which
+// kernels the device cannot run: a guest can load any number of modules.
 const maxRefusals = 16
 
 func (s *Session) logRefused(info abi.ModuleInfo) {
@@ -192,10 +192,11 @@ func (s *Session) logRefused(info abi.ModuleInfo) {
 	}
 }
 
-// maxRefusalText is how many bytes of a module's error log go into ours.
+// maxRefusalText is how many bytes of a module's error log are logged.
 const maxRefusalText = 2048
 
-// cutLogs encodes the record of a failed load with logs cut to fit n bytes.
+// cutLogs encodes the record of a failed load, with the logs truncated so that it
+// fits n bytes.
 func cutLogs(info abi.ModuleInfo, n int) []byte {
 	info = abi.ModuleInfo{Globals: info.Globals, InfoLog: info.InfoLog, ErrorLog: info.ErrorLog}
 	b := info.Append(nil)
@@ -213,7 +214,8 @@ func cutLogs(info abi.ModuleInfo, n int) []byte {
 	return b
 }
 
-// cut takes n bytes and a little more off the end of s, at a character's edge.
+// cut removes n bytes and possibly a few more from the end of s, at a character
+// boundary.
 func cut(s string, n int) string {
 	if n <= 0 {
 		return s
@@ -257,8 +259,8 @@ func (s *Session) function(c *command, handle uint64) (*functionObject, error) {
 	return f, c.use(f.ctx)
 }
 
-// funcLoad has the driver compile a function away from the issuer. What it needs
-// counts as the load of its module does.
+// funcLoad has the driver compile a function in another goroutine. Its memory
+// counts like that of the load of its module.
 func (s *Session) funcLoad(c *command) error {
 	a := abi.DecodeFuncLoad(c.argBytes)
 	f, err := s.function(c, a.Function)

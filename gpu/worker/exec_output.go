@@ -2,8 +2,8 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// listen keeps what a new context's kernels print, and tells the guest, which
-// looks at the header when it has waited for something.
+// listen stores the output of a new context's kernels, and signals it to the
+// guest, which checks the header after it has waited for something.
 func (s *Session) listen(ctx *contextObject) {
 	p, ok := ctx.driver.(Printer)
 	if !ok {
@@ -16,14 +16,15 @@ func (s *Session) listen(ctx *contextObject) {
 	})
 }
 
-// increment adds one to a word of the header, which several goroutines may do.
+// increment adds one to a word of the header, which several goroutines may do
+// concurrently.
 func (s *Session) increment(word uint64) {
 	for n := s.shared.Load32(word); !s.shared.CAS32(word, n, n+1); n = s.shared.Load32(word) {
 	}
 }
 
-// ctxReadOutput works in a context that has failed, too: an assertion's line says
-// what the error does not.
+// ctxReadOutput works in a failed context too: the output of an assertion has
+// details that the error does not.
 func (s *Session) ctxReadOutput(c *command) error {
 	a := abi.DecodeCtxReadOutput(c.argBytes)
 	ctx, err := lookup[*contextObject](&s.handles, a.Ctx)

@@ -2,7 +2,8 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// streamCreate keeps the handle of a stream that could not be made, as eventCreate does.
+// streamCreate keeps the handle of a stream that could not be created, as eventCreate
+// does.
 func (s *Session) streamCreate(c *command) error {
 	a := abi.DecodeStreamCreate(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)
@@ -81,8 +82,8 @@ func (s *Session) streamWaitValue(c *command) error {
 	})
 }
 
-// streamMark is streamSynchronize for the guest library's own account: what
-// went wrong before is for others to hear.
+// streamMark is streamSynchronize for the guest library's own accounting: errors
+// of earlier commands are left for other commands to report.
 func (s *Session) streamMark(c *command) error {
 	o, err := s.handles.stream(abi.DecodeStreamMark(c.argBytes).Stream)
 	if err != nil {

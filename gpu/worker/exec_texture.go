@@ -2,15 +2,15 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// minArray is the least that an array counts: a card may give one no less than a page,
-// and a session may have many handles.
+// minArray is the smallest size that an array is counted as, in bytes: a card may
+// allocate no less than a page for one, and a session may have many handles.
 const minArray = 64 << 10
 
-// arrayBytes is what an array counts.
+// arrayBytes returns the bytes that an array is counted as.
 func arrayBytes(a *abi.ArrayCreate) uint64 { return Accounted(max(minArray, a.Bytes())) }
 
-// texturesOf finds a context that has textures, for a new object with that handle whose
-// description check accepts.
+// texturesOf returns a context that supports textures, for a new object with that
+// handle whose description is valid according to check.
 func (s *Session) texturesOf(c *command, context, handle uint64, check func() error) (*contextObject, Textures, error) {
 	ctx, err := s.context(c, context)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Session) arrayCreate(c *command) error {
 	return s.reserve(c, bytes, reserved)
 }
 
-// makeArray makes an array whose memory has been reserved, perhaps a while ago.
+// makeArray creates an array whose memory was reserved, possibly some time ago.
 func (s *Session) makeArray(ctx *contextObject, t Textures, a abi.ArrayCreate) error {
 	if ctx.dead {
 		return abi.ErrInvalidContext
@@ -69,7 +69,7 @@ func (s *Session) makeArray(ctx *contextObject, t Textures, a abi.ArrayCreate) e
 	return nil
 }
 
-// arrayDestroy gives the memory back when the device has done the work that may use it.
+// arrayDestroy frees the memory when the device has done the work that may use it.
 func (s *Session) arrayDestroy(c *command) error {
 	handle := abi.DecodeArrayDestroy(c.argBytes).Array
 	o, err := lookup[*arrayObject](&s.handles, handle)
@@ -88,7 +88,7 @@ func (s *Session) arrayDestroy(c *command) error {
 	return s.afterwards(c, ctx.driver.Notify, func() { s.freed(allocation{ctx: ctx, size: arrayBytes(&o.desc)}) })
 }
 
-// arraySide finds the array of one side of a copy, nil for device memory.
+// arraySide returns the array of one side of a copy, or nil for device memory.
 func (s *Session) arraySide(ctx *contextObject, is bool, handle uint64, level uint32, at, size [3]uint64) (Array, error) {
 	if !is {
 		if at != [3]uint64{} || level != 0 {
@@ -149,7 +149,7 @@ func (s *Session) textureCreate(c *command) error {
 	return nil
 }
 
-// textured finds the array of a texture, nil for device memory.
+// textured returns the array of a texture, or nil for device memory.
 func (s *Session) textured(ctx *contextObject, a *abi.TextureCreate) (Array, error) {
 	if !a.OnArray() {
 		return nil, nil
@@ -165,8 +165,8 @@ func (s *Session) textured(ctx *contextObject, a *abi.TextureCreate) (Array, err
 	return o.array, nil
 }
 
-// textureDestroy takes the handle at once; the object goes when the device has done
-// the work that may use it.
+// textureDestroy removes the handle at once; the object is destroyed when the
+// device has done the work that may use it.
 func (s *Session) textureDestroy(c *command) error {
 	handle := abi.DecodeTextureDestroy(c.argBytes).Texture
 	o, err := lookup[*textureObject](&s.handles, handle)
@@ -176,7 +176,7 @@ func (s *Session) textureDestroy(c *command) error {
 	c.ctx = o.ctx
 	s.handles.remove(handle, o.ctx)
 	return s.afterwards(c, o.ctx.driver.Notify, func() {
-		if o.ctx.dead { // it has gone with its context
+		if o.ctx.dead { // destroyed with its context
 			return
 		}
 		if err := o.ctx.driver.(Textures).TextureDestroy(o.object, o.surface); err != nil {

@@ -22,17 +22,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// died waits for the session's end by the guest's fault.
+// died waits for the end of the session with a protocol error.
 func (r *rig) died(text string) {
 	r.Helper()
 	err := r.end()
 	var broken *worker.ProtocolError
 	if !errors.As(err, &broken) || !strings.Contains(err.Error(), text) {
-		r.Errorf("ended with %v, want %q", err, text)
+		r.Errorf("session ended with %v, want a protocol error with %q", err, text)
 	}
 	var dead *guesttest.ErrDead
 	if err := r.Dead(); !errors.As(err, &dead) || dead.Result != abi.ErrIllegalState || !strings.Contains(dead.Text, text) {
-		r.Errorf("the guest sees %v, want %q", err, text)
+		r.Errorf("error in the guest = %v, want %v with %q", err, abi.ErrIllegalState, text)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestBrokenRingsEndTheSession(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			r := newRig(t, fakedriver.Options{}, 0)
 			ctx := r.context()
-			r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20}) // must be given back
+			r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20}) // must be freed
 			c(r)
 			r.died(text)
 		})
@@ -114,10 +114,10 @@ func TestBadHandlesAndRangesAreTheCommandsErrors(t *testing.T) {
 		{abi.ErrInvalidValue, abi.OpModuleLoadManaged, abi.ModuleLoadManaged{Ctx: ctx, Module: r.Handle(), FirstFunction: r.Handle(), Managed: address, ManagedLen: 1}},
 	} {
 		if _, _, err := r.Call(c.op, c.a, nil); !errors.Is(err, c.want) {
-			t.Errorf("%d, %v: %v, want %v", i, c.op, err, c.want)
+			t.Errorf("case %d, %v: %v, want %v", i, c.op, err, c.want)
 		}
 	}
-	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx}) // none of it sticks
+	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx}) // none of the errors is sticky
 }
 
 func TestLateErrorOfACommandWithoutSlotIsTold(t *testing.T) {
@@ -127,7 +127,7 @@ func TestLateErrorOfACommandWithoutSlotIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.fails(abi.ErrInvalidHandle, abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
-	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx}) // once
+	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx}) // reported once
 }
 
 func TestAsynchronousErrorSticksToItsContext(t *testing.T) {
@@ -141,10 +141,10 @@ func TestAsynchronousErrorSticksToItsContext(t *testing.T) {
 	r.fails(abi.ErrIllegalAddress, abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
 	r.fails(abi.ErrIllegalAddress, abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1})
 	if got := abi.Result(r.Shm.Load32(abi.OffAsyncError)); got != abi.ErrIllegalAddress {
-		t.Errorf("the header says %v", got)
+		t.Errorf("asynchronous error in the header = %v, want %v", got, abi.ErrIllegalAddress)
 	}
 	if got := r.Shm.Load32(abi.OffAsyncCount); got != 1 {
-		t.Errorf("the header counts %d failed contexts, want 1", got)
+		t.Errorf("failed contexts in the header = %d, want 1", got)
 	}
 	r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: other, Size: 1})
 	if _, _, err := r.Call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: ctx}, nil); err != nil {
@@ -152,7 +152,7 @@ func TestAsynchronousErrorSticksToItsContext(t *testing.T) {
 	}
 	free, total, _ := r.host.Memory()
 	if total-free != worker.AllocUnit {
-		t.Errorf("%d bytes reserved after the context has gone", total-free)
+		t.Errorf("%d bytes reserved after the context was destroyed, want %d", total-free, worker.AllocUnit)
 	}
 }
 
@@ -171,31 +171,31 @@ func TestModuleErrorsCarryTheLogAndLeakNothing(t *testing.T) {
 	n, err := load("nonsense", 4096, abi.FlagReleaseChunks)
 	info, decode := abi.DecodeModuleInfo(r.Shm.Bytes(r.Arena+r.Layout.ChunkSize, n))
 	if !errors.Is(err, abi.ErrInvalidPTX) || decode != nil || info.ErrorLog != "no kernel is called nonsense" {
-		t.Errorf("%v, %+v, %v", err, info, decode)
+		t.Errorf("load of a bad image = %v, %+v, %v, want %v and the log", err, info, decode, abi.ErrInvalidPTX)
 	}
 	if r.Shm.Load32(r.ChunkState) != abi.ChunkFree {
-		t.Error("the failed command kept its chunk")
+		t.Error("the failed command did not free its chunk")
 	}
 	n, err = load("nonsense", 40, 0)
 	info, decode = abi.DecodeModuleInfo(r.Shm.Bytes(r.Arena+r.Layout.ChunkSize, n))
 	if !errors.Is(err, abi.ErrInvalidPTX) || decode != nil || n > 40 || info.ErrorLog == "" || !strings.HasPrefix("no kernel is called nonsense", info.ErrorLog) {
-		t.Errorf("%v, %d bytes, %+v, %v", err, n, info, decode)
+		t.Errorf("load of a bad image with room for 40 bytes = %v, %d bytes, %+v, %v; want %v and a truncated log", err, n, info, decode, abi.ErrInvalidPTX)
 	}
 	if n, err = load("nop store", 20, 0); !errors.Is(err, abi.ErrInvalidValue) || n < 100 {
-		t.Errorf("%v, %d bytes needed", err, n)
+		t.Errorf("load with room for 20 bytes = %v, %d bytes needed, want %v and at least 100", err, n, abi.ErrInvalidValue)
 	}
 	if n, err = load("global", 20, 0); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("%v, %d bytes needed", err, n)
+		t.Errorf("load of a module with a global = %v, %d bytes needed, want %v", err, n, abi.ErrInvalidValue)
 	}
 	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
 	if free, _, _ := r.host.Memory(); free != vram || r.driver.Used() != 0 {
-		t.Errorf("%d of %d free at the host, %d used on the device", free, vram, r.driver.Used())
+		t.Errorf("%d of %d bytes free at the host, %d used on the device; want all free", free, vram, r.driver.Used())
 	}
 	if _, err = load("global nop", 4096, 0); err != nil {
 		t.Fatal(err)
 	}
 	if free, _, _ := r.host.Memory(); free != vram-1<<20 {
-		t.Errorf("%d free: the global is not counted", free)
+		t.Errorf("%d bytes free, want %d: the global counts", free, vram-1<<20)
 	}
 }
 
@@ -204,17 +204,17 @@ func TestDriverOutOfMemoryGivesTheReservationBack(t *testing.T) {
 	ctx := r.context()
 	r.fails(abi.ErrOutOfMemory, abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 4096})
 	if free, _, _ := r.host.Memory(); free != vram {
-		t.Errorf("%d of %d free", free, vram)
+		t.Errorf("%d of %d bytes free, want all", free, vram)
 	}
 }
 
 func TestMemoryComesBackWhenItIsFreed(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
-	for range 20 { // each the whole vGPU
+	for range 20 { // each allocates the whole vGPU
 		address, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: vram})
 		if free, total := r.call(abi.OpMemInfo, guesttest.None{}); free != 0 || total != vram {
-			t.Errorf("free %d of %d", free, total)
+			t.Errorf("MemInfo = %d free of %d, want 0 of %d", free, total, vram)
 		}
 		r.call(abi.OpMemFree, abi.MemFree{Address: address})
 	}
@@ -228,7 +228,7 @@ func TestHangingKernelEndsWithTheGuest(t *testing.T) {
 	if err := r.launch(ctx, f); err != nil {
 		t.Fatal(err)
 	}
-	r.Close() // as kill -9 does
+	r.Close() // as when the guest is killed
 	if err := r.end(); err != nil {
 		t.Error(err)
 	}
@@ -250,7 +250,7 @@ func TestLostVGPUWakesTheWaiters(t *testing.T) {
 	if _, _, err := r.Wait(slot); !errors.As(err, &dead) || dead.Result != abi.ErrUnavailable {
 		// The kernel's end may have completed the slot before the death was seen.
 		if r.end(); r.Dead() == nil {
-			t.Errorf("%v, and the session lives", err)
+			t.Errorf("launch = %v, and the session did not end", err)
 		}
 	}
 	if err := r.end(); !errors.Is(err, abi.ErrUnavailable) {
@@ -263,7 +263,7 @@ func TestWakeByMessage(t *testing.T) {
 	ctx := r.context()
 	_, f := r.module(ctx, "sleep")
 	var slot uint32
-	for sleep := 20 * time.Millisecond; ; sleep *= 4 { // longer until the kernel is slower than this machine
+	for sleep := 20 * time.Millisecond; ; sleep *= 4 { // increase until the kernel is slower than this machine
 		if err := r.launch(ctx, f, uint64(sleep)); err != nil {
 			t.Fatal(err)
 		}
@@ -278,16 +278,17 @@ func TestWakeByMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if sleep > 10*time.Second {
-			t.Fatal("every kernel is quicker than this machine")
+			t.Fatalf("no kernel up to %v was slower than this machine", sleep)
 		}
 	}
 	if m, err := r.Receive(); err != nil || m.Type != abi.MsgWake {
-		t.Fatalf("%+v, %v", m, err)
+		t.Fatalf("message = %+v, %v, want a wake-up", m, err)
 	}
 	if _, _, err := r.Wait(slot); err != nil {
 		t.Error(err)
 	}
-	// A region in use is dropped when it is no longer used, and that is told.
+	// A region in use is removed when it is no longer used, and the guest is
+	// told.
 	if _, err := r.Region(1, 4096); err != nil {
 		t.Fatal(err)
 	}
@@ -350,18 +351,19 @@ func TestRefusals(t *testing.T) {
 		}
 		var refused *guesttest.Refused
 		if err := g.Announce(h, 0, fd); !errors.As(err, &refused) || refused.Result != c.want {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: announcement = %v, want a refusal with %v", name, err, c.want)
 		}
 		if err := <-ended; err == nil {
-			t.Errorf("%s: ended as if nothing had happened", name)
+			t.Errorf("%s: session ended without an error", name)
 		}
 		unix.Close(fd)
 		g.Close()
 	}
 }
 
-// Memory that goes away under the worker ends the session, not the process.
-// Only the device's word (HelloWakeByMessage) lets unsealed memory in.
+// TestTruncatedMemoryEndsTheSession checks that shared memory that is truncated
+// ends the session, not the process. Only the device (HelloWakeByMessage) may
+// provide unsealed memory.
 func TestTruncatedMemoryEndsTheSession(t *testing.T) {
 	a, b, err := guesttest.Pair()
 	if err != nil {
@@ -392,13 +394,13 @@ func TestTruncatedMemoryEndsTheSession(t *testing.T) {
 	carrier.Write(a, carrier.Message{Type: abi.MsgHello, Argument: abi.HelloWakeByMessage, Body: guesttest.Hello().Append(nil)})
 	carrier.Write(a, carrier.Message{Type: abi.MsgRegion, Body: body, FDs: []int{fd}})
 	if m, err := g.Receive(); err != nil || m.Type != abi.MsgReady {
-		t.Fatalf("%+v, %v", m, err)
+		t.Fatalf("message = %+v, %v, want ready", m, err)
 	}
 	if err := unix.Ftruncate(fd, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := patience.Receive(t, 30*time.Second, "the session ends", ended); err == nil || !strings.Contains(err.Error(), "access to shared memory failed") {
-		t.Error(err)
+		t.Errorf("session ended with %v, want a failed access to shared memory", err)
 	}
 	for {
 		if _, err := g.Receive(); err != nil {
@@ -410,8 +412,9 @@ func TestTruncatedMemoryEndsTheSession(t *testing.T) {
 	}
 }
 
-// Threads of a guest call at once, while another writes nonsense over the
-// header's layout words: those were copied and mean nothing any more.
+// TestManyThreadsAndAHostileHeader makes calls from several threads of a guest
+// while another overwrites the layout words of the header: the worker has copied
+// them and does not read them again.
 func TestManyThreadsAndAHostileHeader(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -448,7 +451,7 @@ func TestManyThreadsAndAHostileHeader(t *testing.T) {
 					return
 				}
 				if got := r.Shm.Load64(at); got != n {
-					t.Errorf("thread %d: %d, want %d", i, got, n)
+					t.Errorf("thread %d: counter = %d, want %d", i, got, n)
 					return
 				}
 			}
@@ -466,7 +469,7 @@ func TestBackpressure(t *testing.T) {
 	if err := r.launch(ctx, f, uint64(100*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	for range 20_000 { // more than the driver is given at once, and than the ring holds
+	for range 20_000 { // more than the driver is given at a time, and than the ring has room for
 		if err := r.launch(ctx, f+1); err != nil {
 			t.Fatal(err)
 		}
@@ -475,7 +478,7 @@ func TestBackpressure(t *testing.T) {
 	r.Close()
 	r.end()
 	if got := r.host.Totals().Launches; got != 20_001 {
-		t.Errorf("%d launches counted", got)
+		t.Errorf("%d launches counted, want 20001", got)
 	}
 }
 
@@ -518,7 +521,7 @@ func TestSessionsLeaveNothingBehind(t *testing.T) {
 			break
 		}
 		if i > 100 {
-			t.Fatalf("%d descriptors and %d goroutines before, %d and %d after, %d mappings", files, goroutines, f, g, maps())
+			t.Fatalf("before: %d descriptors and %d goroutines, after: %d and %d, with %d mappings", files, goroutines, f, g, maps())
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

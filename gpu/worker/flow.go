@@ -6,28 +6,28 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Limits of what the driver holds. A guest library that puts marks keeps each
-// of its streams below 1,024 by itself (docs/decisions/0035), so it never meets
-// them: beyond either, the ring fills for all of the guest's streams, and the
-// guest waits.
+// These limit what the driver holds. A guest library that submits marks keeps
+// each of its streams below 1,024 by itself (docs/decisions/0035), so it never
+// reaches them: beyond either limit, the ring fills up for all of the guest's
+// streams, and the guest waits.
 const (
 	maxStreamCommands = 4096
 	maxHeld           = 128 << 20 // bytes of the worker's memory for commands of all streams
-	// commandMemory is about what a command costs besides its inline bytes, in
-	// worker and driver.
+	// commandMemory is roughly what a command costs besides its inline bytes, in
+	// bytes of the worker and the driver.
 	commandMemory = 1 << 10
-	// maxLoose is how many commands that the driver does not report as done may
-	// follow each other before one is put behind them that it does.
+	// maxLoose is the number of consecutive commands that the driver does not
+	// report as done; after them the worker submits one that it does report.
 	maxLoose = 256
 )
 
-// flow counts what the driver holds of one stream.
+// flow counts the commands of one stream that the driver holds.
 type flow struct {
 	commands atomic.Int64
-	loose    int64 // the latest ones, that no ticket accounts for; the issuer's
+	loose    int64 // the latest ones, which no ticket accounts for; owned by the issuer
 }
 
-// enter counts t before the driver is given it.
+// enter counts t before it is passed to the driver.
 func (s *Session) enter(c *command, t *ticket) {
 	s.inflight.Add(1)
 	commands := int64(1)
@@ -44,7 +44,7 @@ func (s *Session) enter(c *command, t *ticket) {
 	s.held.Add(t.memory)
 }
 
-// leave takes t out of the counts and wakes the issuer if it waits for that.
+// leave removes t from the counts and wakes the issuer if it waits for that.
 func (s *Session) leave(t *ticket) {
 	wake := false
 	if f := t.flow; f != nil {
@@ -56,8 +56,8 @@ func (s *Session) leave(t *ticket) {
 	}
 }
 
-// letGo takes bytes, of something that was counted as one in flight, out of what
-// is held; true: the issuer may be waiting for that.
+// letGo removes bytes of a command that was counted as in flight from the held
+// memory. It returns true if the issuer may be waiting for that.
 func (s *Session) letGo(bytes int64) (wake bool) {
 	left := s.held.Add(-bytes)
 	s.inflight.Add(-1)
@@ -73,8 +73,8 @@ func (s *Session) full() bool {
 	return s.held.Load() >= maxHeld
 }
 
-// follow counts a command of o's stream that the driver has taken and will not
-// report as done: it is when a later one is.
+// follow counts a command of o's stream that the driver has accepted and will not
+// report as done: it is done when a later one is.
 func (s *Session) follow(o streamObject) error {
 	f := o.flow
 	f.loose++
@@ -85,8 +85,8 @@ func (s *Session) follow(o streamObject) error {
 		return nil
 	}
 	mark := command{entry: entry{slot: abi.NoSlot}, ctx: o.ctx, flow: f}
-	// An error is the context's: its commands are done, and enter's count of
-	// them is taken back.
+	// An error is the context's: its commands are done, and start reverts what
+	// enter has counted.
 	_ = s.start(&mark, &ticket{}, func(done func(error)) error { return o.ctx.driver.StreamNotify(o.stream, done) })
 	return nil
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// dam is a driver whose held streams finish nothing until they are let go.
+// dam is a driver whose held streams complete nothing until they are released.
 type dam struct {
 	*fakedriver.Driver
 	mu   sync.Mutex
 	held map[worker.Stream]*heldStream
-	next []*heldStream // what the streams that are made next are
+	next []*heldStream // held streams for the streams that are created next
 }
 
-// heldStream keeps the done functions of what is put into it.
+// heldStream stores the done functions of its commands.
 type heldStream struct {
 	dones []func(error)
 	open  bool
@@ -48,7 +48,7 @@ func (c *damContext) StreamCreate(flags uint32, priority int32) (worker.Stream, 
 	return s, err
 }
 
-// holds keeps done, if s is a held stream.
+// holds stores done, if s is a held stream, and reports whether it is one.
 func (d *dam) holds(s worker.Stream, done func(error)) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -97,7 +97,7 @@ func (d *dam) count(h *heldStream) int {
 	return len(h.dones)
 }
 
-// release lets all that is held go, and what comes.
+// release completes all that is held, and all later commands at once.
 func (d *dam) release(h *heldStream) {
 	d.mu.Lock()
 	h.open = true
@@ -127,8 +127,9 @@ func (r *rig) stream(ctx uint64) uint64 {
 	return h
 }
 
-// Streams that are full to a guest library's limit, more of them than a worker
-// once had room for, delay no other stream and no other context.
+// TestFullStreamsDelayNoOther checks that streams which are full to a guest
+// library's limit, more than a worker's limit used to allow, delay no other
+// stream or context.
 func TestFullStreamsDelayNoOther(t *testing.T) {
 	const full, each = 8, 1024
 	held := make([]*heldStream, full)
@@ -164,7 +165,8 @@ func TestFullStreamsDelayNoOther(t *testing.T) {
 	}
 }
 
-// A guest that ignores the limit fills its ring, and nothing else of the host.
+// TestOneStreamIsBounded checks that a guest which ignores the limit only fills
+// its own ring.
 func TestOneStreamIsBounded(t *testing.T) {
 	for name, put := range map[string]func(r *rig, stream, function, event uint64) error{
 		"launches": func(r *rig, s, f, _ uint64) error { return r.launch(s, f) },
@@ -193,7 +195,7 @@ func TestOneStreamIsBounded(t *testing.T) {
 				return d.count(h) >= 4096 && r.Shm.Load64(abi.OffHead)-r.Shm.Load64(abi.OffTail) > r.Layout.RingSize-256
 			})
 			if n := d.count(h); n > 4096+1 {
-				t.Errorf("the driver was given %d commands, want 4096 and perhaps a mark", n)
+				t.Errorf("the driver was given %d commands, want at most 4096 and a mark", n)
 			}
 			d.release(h)
 			if err := patience.Receive(t, 30*time.Second, "all is sent", sent); err != nil {
@@ -204,7 +206,8 @@ func TestOneStreamIsBounded(t *testing.T) {
 	}
 }
 
-// A mark waits for its stream, and takes no error that is for another command.
+// TestStreamMark checks that a mark waits for its stream, and does not consume an
+// error that another command must report.
 func TestStreamMark(t *testing.T) {
 	h := &heldStream{}
 	r, d := newDam(t, h)
@@ -218,7 +221,7 @@ func TestStreamMark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.launch(ctx, 999); err != nil { // fails, and nobody waits
+	if err := r.launch(ctx, 999); err != nil { // fails without a slot
 		t.Fatal(err)
 	}
 	if err := r.Send(abi.OpMemset, abi.Memset{Stream: ctx, Width: 3}, nil); err != nil {
@@ -227,7 +230,7 @@ func TestStreamMark(t *testing.T) {
 	r.call(abi.OpStreamMark, abi.StreamMark{Stream: ctx})
 	r.fails(abi.ErrInvalidValue, abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: ctx})
 	if d.count(h) != 2 {
-		t.Errorf("the mark completed before its stream's work")
+		t.Error("the mark completed before the work of its stream")
 	}
 	d.release(h)
 	if _, _, err := r.Wait(mark); err != nil {
@@ -236,7 +239,7 @@ func TestStreamMark(t *testing.T) {
 	r.fails(abi.ErrInvalidHandle, abi.OpStreamMark, abi.StreamMark{Stream: 12345})
 }
 
-// slowLoads is a rig whose modules load when told to.
+// slowLoads is a rig whose modules load when the test lets them.
 type slowLoads struct {
 	*rig
 	began chan string
@@ -264,7 +267,8 @@ func (l *slowLoads) proceed() {
 	}
 }
 
-// load begins to load a module and returns its slot, once the driver has it.
+// load begins to load a module and returns its slot, once the driver has the
+// image.
 func (l *slowLoads) load(ctx uint64, image string) (module, function uint64, slot uint32) {
 	l.Helper()
 	module, function = l.Handle(), l.Handles(16)
@@ -278,12 +282,13 @@ func (l *slowLoads) load(ctx uint64, image string) (module, function uint64, slo
 		l.Fatal(err)
 	}
 	if got := patience.Receive(l.TB.(*testing.T), 30*time.Second, "the driver has the image", l.began); got != image {
-		l.Errorf("the driver loads %q, want %q", got, image)
+		l.Errorf("the driver loads image %q, want %q", got, image)
 	}
 	return module, function, slot
 }
 
-// A module that compiles for long delays no launch, no other load, no context.
+// TestLoadDelaysNothing checks that a module that takes long to compile delays no
+// launch, no other load and no context.
 func TestLoadDelaysNothing(t *testing.T) {
 	l := newSlowLoads(t)
 	ctx := l.context()
@@ -299,7 +304,7 @@ func TestLoadDelaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: other})
-	l.fails(abi.ErrInvalidHandle, abi.OpOccupancyMaxActiveBlocksPerMultiprocessor, abi.OccupancyMaxActiveBlocksPerMultiprocessor{Func: slow, BlockSize: 1}) // not yet there
+	l.fails(abi.ErrInvalidHandle, abi.OpOccupancyMaxActiveBlocksPerMultiprocessor, abi.OccupancyMaxActiveBlocksPerMultiprocessor{Func: slow, BlockSize: 1}) // not loaded yet
 	l.proceed()
 	if _, _, err := l.Wait(slot); err != nil {
 		t.Fatal(err)
@@ -307,8 +312,8 @@ func TestLoadDelaysNothing(t *testing.T) {
 	l.call(abi.OpOccupancyMaxActiveBlocksPerMultiprocessor, abi.OccupancyMaxActiveBlocksPerMultiprocessor{Func: slow, BlockSize: 1})
 }
 
-// A context destroyed while a module is loaded into it goes after the load,
-// with all that the load has taken.
+// TestContextDestroyedDuringLoad checks that a context destroyed while a module
+// is loaded into it is removed after the load, with all resources of the load.
 func TestContextDestroyedDuringLoad(t *testing.T) {
 	l := newSlowLoads(t)
 	ctx := l.context()
@@ -317,10 +322,10 @@ func TestContextDestroyedDuringLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := l.context() // the issuer goes on
+	other := l.context() // the issuer continues
 	l.proceed()
 	if _, _, err := l.Wait(load); err != abi.ErrInvalidContext { //nolint:errorlint // Wait returns it bare
-		t.Errorf("the load ended with %v, want %v", err, abi.ErrInvalidContext)
+		t.Errorf("load = %v, want %v", err, abi.ErrInvalidContext)
 	}
 	if _, _, err := l.Wait(destroy); err != nil {
 		t.Error(err)
@@ -329,12 +334,13 @@ func TestContextDestroyedDuringLoad(t *testing.T) {
 		t.Errorf("%d contexts in the driver, want 1", n)
 	}
 	if free, _ := l.call(abi.OpMemInfo, guesttest.None{}); free != vram {
-		t.Errorf("%d of %d bytes free", free, vram)
+		t.Errorf("%d of %d bytes free, want all", free, vram)
 	}
 	l.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: other})
 }
 
-// A session that ends while modules are loaded leaves nothing: rig.end looks.
+// A session that ends while modules are loaded leaves nothing behind, which
+// rig.end checks.
 func TestSessionEndsDuringLoad(t *testing.T) {
 	l := newSlowLoads(t)
 	l.load(l.context(), "global sleep")
@@ -345,7 +351,8 @@ func TestSessionEndsDuringLoad(t *testing.T) {
 	}
 }
 
-// Loads beyond the number that are compiled at a time wait for them, and are done.
+// TestManyLoads checks that loads beyond the number that are compiled at a time
+// wait, and are completed.
 func TestManyLoads(t *testing.T) {
 	l := newSlowLoads(t)
 	ctx := l.context()
@@ -365,7 +372,7 @@ func TestManyLoads(t *testing.T) {
 	patience.Until(t, 30*time.Second, "eight are compiled", func() bool { return len(l.began) >= 8 })
 	l.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
 	if n := len(l.began); n != 8 {
-		t.Errorf("%d are compiled at a time, want 8", n)
+		t.Errorf("%d modules are compiled at a time, want 8", n)
 	}
 	l.proceed()
 	for _, slot := range slots {

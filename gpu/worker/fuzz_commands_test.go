@@ -13,15 +13,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// rawArgs are arguments as bytes.
+// rawArgs are encoded arguments.
 type rawArgs []byte
 
 func (r rawArgs) Append(b []byte) []byte { return append(b, r...) }
 
-// structSeedOut is in the arena of a session of guesttest.
+// structSeedOut is an offset in the arena of a session of guesttest.
 const structSeedOut = 1 << 20
 
-// everyOp are all commands that the channel knows.
+// everyOp returns all commands of the channel.
 func everyOp() (all []abi.Op) {
 	for op := range abi.Op(1 << 10) {
 		if _, ok := op.ArgSize(); ok && op != abi.OpNop {
@@ -31,8 +31,8 @@ func everyOp() (all []abi.Op) {
 	return all
 }
 
-// argsOf cuts what the fuzzer made to a command's arguments, and makes its
-// words small when asked: so are the handles of objects that are there.
+// argsOf cuts the fuzzer's bytes to the size of a command's arguments. With
+// small, it makes its words small, like the handles of existing objects.
 func argsOf(op abi.Op, made []byte, small bool) rawArgs {
 	n, _ := op.ArgSize()
 	args := make(rawArgs, n)
@@ -43,9 +43,9 @@ func argsOf(op abi.Op, made []byte, small bool) rawArgs {
 	return args
 }
 
-// Every command of the table, with any arguments, in a session that has one
-// object of each kind: it is answered, or ends the session, and what it took
-// is given back.
+// FuzzCommands executes every command of the table, with any arguments, in a
+// session that has one object of each kind: it is answered, or ends the session,
+// and its resources are freed.
 func FuzzCommands(f *testing.F) {
 	for i := range everyOp() {
 		f.Add(byte(i), byte(i), []byte{1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3}, true)
@@ -81,7 +81,7 @@ func FuzzCommands(f *testing.F) {
 			{abi.OpEventCreate, abi.EventCreate{Ctx: 1, Event: 3}},
 		} {
 			if _, _, err := g.Call(made.op, made.args, nil); err != nil {
-				t.Fatalf("%v: %v", made.op, err)
+				t.Fatalf("%v: %v, want no error", made.op, err)
 			}
 		}
 		for _, n := range []byte{first, second} {
@@ -98,14 +98,14 @@ func FuzzCommands(f *testing.F) {
 		select {
 		case <-ended:
 		case <-time.After(20 * time.Second):
-			t.Fatal("the session does not end")
+			t.Fatal("the session did not end within 20s")
 		}
 		g.Close()
 		if used := driver.Used(); used != 0 {
-			t.Errorf("%d bytes of device memory left", used)
+			t.Errorf("%d bytes of device memory in use after the session's end, want 0", used)
 		}
 		if free, _, _ := host.Memory(); free != vram {
-			t.Errorf("%d bytes reserved at the host", vram-free)
+			t.Errorf("%d bytes reserved at the host after the session's end, want 0", vram-free)
 		}
 	})
 }

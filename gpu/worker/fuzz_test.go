@@ -11,11 +11,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// graphCommands make, launch and destroy a graph whose record lies behind them in
-// the ring.
+// graphCommands returns commands that create, launch and destroy a graph whose
+// record follows them in the ring.
 func graphCommands() []byte {
 	var b []byte
-	for range 2 { // the second time it is known where they end
+	for range 2 { // in the second pass their length is known
 		end := uint64(abi.HeaderSize + len(b))
 		b = guesttest.Entry(abi.OpCtxCreate, 0, 0, abi.CtxCreate{Ctx: 1}, nil)
 		b = append(b, guesttest.Entry(abi.OpEventCreate, 0, abi.NoSlot, abi.EventCreate{Ctx: 1, Event: 3}, nil)...)
@@ -27,10 +27,11 @@ func graphCommands() []byte {
 	return b
 }
 
-// Whatever stands in the ring and in the words that the guest writes while it
-// runs, the worker neither panics nor hangs, and gives all memory back.
+// FuzzRing checks that, whatever the ring and the words that the guest writes
+// contain, the worker neither panics nor hangs, and frees all memory.
 func FuzzRing(f *testing.F) {
-	// Context 1 is there: one that the ring makes comes too late for what follows it.
+	// Context 1 exists already: one that the ring creates would be too late for the
+	// following commands.
 	good := guesttest.Entry(abi.OpCtxCreate, 0, 0, abi.CtxCreate{Ctx: 9}, nil)
 	good = append(good, guesttest.Entry(abi.OpMemAlloc, 0, 1, abi.MemAlloc{Ctx: 1, Size: 4096}, nil)...)
 	good = append(good, guesttest.Entry(abi.OpStreamCreate, 0, 2, abi.StreamCreate{Ctx: 1, Stream: 2}, nil)...)
@@ -86,14 +87,14 @@ func FuzzRing(f *testing.F) {
 		select {
 		case <-ended:
 		case <-time.After(20 * time.Second):
-			t.Fatal("the session does not end")
+			t.Fatal("the session did not end within 20s")
 		}
 		g.Close()
 		if used := driver.Used(); used != 0 {
-			t.Errorf("%d bytes of device memory left", used)
+			t.Errorf("%d bytes of device memory in use after the session's end, want 0", used)
 		}
 		if free, _, _ := host.Memory(); free != vram {
-			t.Errorf("%d bytes reserved at the host", vram-free)
+			t.Errorf("%d bytes reserved at the host after the session's end, want 0", vram-free)
 		}
 	})
 }

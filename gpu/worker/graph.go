@@ -8,32 +8,32 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// maxGraphMemory bounds what all executable graphs of a session take in this
-// process, bytes.
+// maxGraphMemory bounds the memory of all executable graphs of a session in this
+// process, in bytes.
 const maxGraphMemory = 256 << 20
 
-// graphObject is an executable graph. The nodes name handles, not the objects
-// behind them: each launch looks them up, so that a module unloaded meanwhile is
+// graphObject is an executable graph. The nodes contain handles, not the objects
+// behind them: each launch looks them up, so that a module that was unloaded is
 // an error of the launch. A driver with graphs of its own (cuGraphLaunch) would
-// take nodes and plan at instantiation and replace submit; nothing outside
-// graph_submit.go would change.
+// take nodes and plan at instantiation and replace submit; only graph_submit.go
+// would change.
 type graphObject struct {
 	ctx   *contextObject
 	nodes []abi.GraphNode
 	plan  graphPlan
 	cost  graphCost
 
-	events   []Event // the plan's
-	mark     Event   // the graph's begin, and the ends of lanes
+	events   []Event // those of the plan
+	mark     Event   // the graph's beginning, and the ends of lanes
 	done     Event   // the end of the last launch
 	launched bool
 }
 
-// graphCost is what nodes take.
+// graphCost is what nodes need.
 type graphCost struct {
 	memory uint64 // bytes, counted in Session.graphMemory
-	rows   uint64 // of copies and memsets that do not lie in one piece
-	ops    int64  // operations that a launch gives the driver
+	rows   uint64 // of copies and memsets that are not contiguous
+	ops    int64  // operations that a launch passes to the driver
 }
 
 func (c graphCost) add(o graphCost) graphCost {
@@ -44,7 +44,7 @@ func (c graphCost) sub(o graphCost) graphCost {
 	return graphCost{c.memory - o.memory, c.rows - o.rows, c.ops - o.ops}
 }
 
-// checkHandles holds a node to handles that are there now. Each launch looks
+// checkHandles checks that a node's handles exist. Each launch looks them up
 // again.
 func (s *Session) checkHandles(ctx *contextObject, n abi.GraphNode) error {
 	switch b := n.Body.(type) {
@@ -68,8 +68,8 @@ func (s *Session) checkHandles(ctx *contextObject, n abi.GraphNode) error {
 	return nil
 }
 
-// costOf returns what a node takes, or why no node can be like that: its shape,
-// sums that overflow, more rows than a graph may have.
+// costOf returns what a node needs, or an error if the node is invalid: its
+// shape, sums that overflow, or more rows than a graph may have.
 func costOf(n abi.GraphNode) (c graphCost, err error) {
 	c.memory = 256 + 4*uint64(len(n.Deps))
 	if k, ok := n.Body.(abi.GraphKernel); ok {
@@ -88,7 +88,7 @@ func costOf(n abi.GraphNode) (c graphCost, err error) {
 	return c, nil
 }
 
-// operations returns how many operations of the driver a node is.
+// operations returns how many operations of the driver a node consists of.
 func operations(n abi.GraphNode) (uint64, error) {
 	switch b := n.Body.(type) {
 	case abi.GraphKernel:
@@ -134,8 +134,8 @@ func copyPieces(b abi.GraphCopy) (uint64, error) {
 	return 0, abi.ErrInvalidValue
 }
 
-// mergeRows makes one row of rows that follow each other on both sides, and one
-// of layers that do.
+// mergeRows merges rows that are contiguous on both sides into one, and then
+// layers.
 func mergeRows(b abi.GraphCopy) abi.GraphCopy {
 	if b.Height > 1 && b.DstPitch == b.Width && b.SrcPitch == b.Width {
 		b.Width, b.Height = b.Width*b.Height, 1
@@ -146,8 +146,8 @@ func mergeRows(b abi.GraphCopy) abi.GraphCopy {
 	return b
 }
 
-// extent returns how many bytes lie from the first to the last of layers of
-// rows that begin at address, or an error if the sum does not fit 64 bits.
+// extent returns the number of bytes from the first to the last byte of layers of
+// rows that begin at address, or an error if the sum overflows 64 bits.
 func extent(address, width, height, depth, pitch, slice uint64) (uint64, error) {
 	if width == 0 || height == 0 || depth == 0 {
 		return 0, nil
@@ -162,7 +162,7 @@ func extent(address, width, height, depth, pitch, slice uint64) (uint64, error) 
 	return n, nil
 }
 
-// measureGraph checks all nodes of a new graph and returns what they take.
+// measureGraph checks all nodes of a new graph and returns what they need.
 func (s *Session) measureGraph(ctx *contextObject, nodes []abi.GraphNode) (total graphCost, err error) {
 	for _, n := range nodes {
 		if err := s.checkHandles(ctx, n); err != nil {
@@ -180,8 +180,8 @@ func (s *Session) measureGraph(ctx *contextObject, nodes []abi.GraphNode) (total
 	return total, nil
 }
 
-// changeGraph returns the nodes of a graph with changes in them and what they
-// take. The graph stays as it is.
+// changeGraph returns the nodes of a graph with the changes applied, and what
+// they need. The graph itself is not changed.
 func (s *Session) changeGraph(g *graphObject, changes []abi.GraphNode) ([]abi.GraphNode, graphCost, error) {
 	nodes, total := slices.Clone(g.nodes), g.cost
 	for _, n := range changes {
@@ -190,7 +190,7 @@ func (s *Session) changeGraph(g *graphObject, changes []abi.GraphNode) ([]abi.Gr
 			return nil, total, abi.ErrInvalidValue
 		}
 		if k, ok := n.Body.(abi.GraphKernel); ok {
-			k.Params = bytes.Clone(k.Params) // lest one node keep the whole record
+			k.Params = bytes.Clone(k.Params) // so that a node does not keep the whole record alive
 			n.Body = k
 		}
 		n.Deps = nodes[at].Deps
@@ -214,7 +214,8 @@ func (s *Session) changeGraph(g *graphObject, changes []abi.GraphNode) ([]abi.Gr
 	return nodes, total, nil
 }
 
-// holdGraph counts an executable graph's memory in place of what was counted before.
+// holdGraph counts an executable graph's memory instead of before, what was counted
+// for it so far.
 func (s *Session) holdGraph(ctx *contextObject, before, memory uint64) error {
 	if s.graphMemory-before+memory > maxGraphMemory {
 		return abi.ErrOutOfMemory
@@ -224,7 +225,7 @@ func (s *Session) holdGraph(ctx *contextObject, before, memory uint64) error {
 	return nil
 }
 
-// dropGraphs forgets the graphs of a context that ends; its driver frees them.
+// dropGraphs removes the graphs of a context that ends; its driver frees them.
 func (s *Session) dropGraphs(ctx *contextObject) {
 	s.graphMemory -= ctx.graphMemory
 	ctx.graphMemory = 0

@@ -2,14 +2,15 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// maxLanes is how many nodes of a graph can run beside each other: the launch's
-// own stream and maxLanes-1 streams that all graphs of a context share.
+// maxLanes is the number of nodes of a graph that can run concurrently: one in
+// the launch's own stream, and one in each of maxLanes-1 streams that all graphs
+// of a context share.
 const maxLanes = 8
 
-// graphPlan says in which stream each node of a graph runs and what it waits
-// for. Lane 0 is the stream of the launch.
+// graphPlan has the stream of each node of a graph and what the node waits for.
+// Lane 0 is the stream of the launch.
 type graphPlan struct {
-	steps  []graphStep // one a node, in the nodes' order
+	steps  []graphStep // one per node, in the nodes' order
 	lanes  int
 	events int
 	joins  []int // lanes that lane 0 waits for at the end
@@ -18,15 +19,16 @@ type graphPlan struct {
 // graphStep is a node's part of a plan.
 type graphStep struct {
 	lane  int
-	first bool  // of a lane other than 0: it waits for the graph's begin
+	first bool  // first in a lane other than 0: it waits for the graph's beginning
 	waits []int // events
-	event int   // recorded behind the node; -1: none
+	event int   // recorded after the node; -1: none
 }
 
-// planGraph distributes nodes over lanes. A node goes on in the lane of a
-// dependency that nobody has gone on from, so a chain needs no event; others
-// open lanes while there are some. Nodes depend on nodes before them only, and
-// are submitted in their order: no distribution can make two wait for each other.
+// planGraph distributes nodes over lanes. A node continues the lane of a
+// dependency that no other node has continued, so a chain needs no event; other
+// nodes open lanes as long as there are free ones. Nodes depend only on nodes
+// before them, and are submitted in order, so no distribution can cause a
+// deadlock.
 func planGraph(nodes []abi.GraphNode) graphPlan {
 	p := graphPlan{steps: make([]graphStep, len(nodes))}
 	var tails [maxLanes]int // last node of each lane
@@ -64,9 +66,9 @@ func planGraph(nodes []abi.GraphNode) graphPlan {
 	return p
 }
 
-// choose returns the lane of the next node. Copies to the host are in the stream
-// of the launch: whoever waits for that stream then finds their bytes, also where a
-// driver brings them in after the card has gone on.
+// choose returns the lane of the next node. Copies to the host are in the stream of
+// the launch: whoever waits for that stream must find their bytes, even if a driver
+// writes them after the card has continued.
 func (p *graphPlan) choose(n abi.GraphNode, tails *[maxLanes]int) int {
 	if b, ok := n.Body.(abi.GraphCopy); ok && b.What == abi.GraphCopyDtoH {
 		p.lanes = max(p.lanes, 1)

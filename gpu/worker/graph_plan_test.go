@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// clock is how many of each lane's steps have happened before a place.
+// clock holds, for each lane, how many of its steps have happened before a point.
 type clock [maxLanes]int
 
 func (c *clock) join(o clock) {
@@ -16,8 +16,8 @@ func (c *clock) join(o clock) {
 	}
 }
 
-// In any graph, what a plan submits makes each node wait for its dependencies
-// and the end wait for all nodes.
+// TestPlanKeepsDependencies checks, for random graphs, that what a plan submits
+// makes each node wait for its dependencies and the end wait for all nodes.
 func TestPlanKeepsDependencies(t *testing.T) {
 	for seed := range int64(300) {
 		r := rand.New(rand.NewSource(seed))
@@ -35,7 +35,7 @@ func TestPlanKeepsDependencies(t *testing.T) {
 		p := planGraph(nodes)
 		var lanes [maxLanes]clock
 		events := make([]clock, p.events)
-		place := make([]int, len(nodes)) // the node's number in its lane
+		place := make([]int, len(nodes)) // the node's index in its lane, from 1
 		for i, st := range p.steps {
 			if nodes[i].Body != nil && st.lane != 0 {
 				t.Fatalf("seed %d: node %d copies to the host in lane %d, want 0", seed, i, st.lane)
@@ -46,11 +46,11 @@ func TestPlanKeepsDependencies(t *testing.T) {
 			}
 			for _, dep := range nodes[i].Deps {
 				if lane := p.steps[dep].lane; now[lane] < place[dep] {
-					t.Fatalf("seed %d: node %d in lane %d does not wait for node %d in lane %d", seed, i, st.lane, dep, lane)
+					t.Fatalf("seed %d: node %d in lane %d does not wait for its dependency %d in lane %d", seed, i, st.lane, dep, lane)
 				}
 			}
 			if fresh := st.lane > 0 && now[st.lane] == 0; fresh != st.first {
-				t.Fatalf("seed %d: node %d: first of its lane: %v", seed, i, st.first)
+				t.Fatalf("seed %d: node %d: first of its lane = %v, want %v", seed, i, st.first, fresh)
 			}
 			now[st.lane]++
 			place[i] = now[st.lane]
@@ -75,10 +75,10 @@ func TestPlanOfAChainNeedsNothing(t *testing.T) {
 		nodes[i].Deps = []uint32{uint32(i - 1)}
 	}
 	if p := planGraph(nodes); p.lanes != 1 || p.events != 0 || len(p.joins) != 0 {
-		t.Errorf("%d lanes, %d events, joins %v", p.lanes, p.events, p.joins)
+		t.Errorf("chain: %d lanes, %d events, joins %v; want 1 lane and nothing else", p.lanes, p.events, p.joins)
 	}
 	wide := make([]abi.GraphNode, 100)
 	if p := planGraph(wide); p.lanes != maxLanes || p.events != 0 || len(p.joins) != maxLanes-1 {
-		t.Errorf("%d lanes, %d events, joins %v", p.lanes, p.events, p.joins)
+		t.Errorf("100 independent nodes: %d lanes, %d events, joins %v; want %d lanes, each joined at the end", p.lanes, p.events, p.joins, maxLanes)
 	}
 }

@@ -6,24 +6,25 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// graphLaunch is one launch: while it is submitted, and until all of it is done.
+// graphLaunch is one launch, from its submission until all of it is done.
 type graphLaunch struct {
 	s       *Session
 	g       *graphObject
 	lanes   [maxLanes]Stream
-	used    int // lanes that have been given something, from 0 on
+	used    int // number of lanes with submitted work; they are the first ones
 	regions []*region
-	memory  int64 // bytes, about; of Session.held
+	memory  int64 // bytes, approximately; counted in Session.held
 
-	// The driver's operations that are not done, and 1 for the end of the
-	// stream's part. A lane's operation may be reported after that end.
+	// pending is the number of the driver's operations that are not done, plus 1
+	// until the part in the launch's stream has ended. An operation of another
+	// lane may be reported after that end.
 	pending atomic.Int64
-	done    func(error) // of the command's ticket; nil: it has been completed
-	result  error       // of the stream's part; written before pending falls
+	done    func(error) // of the command's ticket; nil: already called
+	result  error       // of the part in the launch's stream; written before pending decreases
 }
 
-// submit gives the driver all of a graph: behind what is in the stream o and
-// behind the graph's own last launch. The lanes are joined also when a node fails.
+// submit passes a whole graph to the driver: after the work in the stream o and
+// after the graph's own last launch. The lanes are joined even when a node fails.
 func (l *graphLaunch) submit(o streamObject) error {
 	g, d := l.g, l.g.ctx.driver
 	l.lanes[0], l.used = o.stream, 1
@@ -90,7 +91,7 @@ func (l *graphLaunch) submitNodes() error {
 	return nil
 }
 
-// node gives the driver one node's work.
+// node passes one node's work to the driver.
 func (l *graphLaunch) node(stream Stream, n abi.GraphNode) error {
 	d, h := l.g.ctx.driver, &l.s.handles
 	switch b := n.Body.(type) {
@@ -128,7 +129,7 @@ func (l *graphLaunch) node(stream Stream, n abi.GraphNode) error {
 	return nil
 }
 
-// copy submits the rows of a copy, whose sums costOf has looked at.
+// copy submits the rows of a copy, whose sums costOf has checked.
 func (l *graphLaunch) copy(stream Stream, b abi.GraphCopy) error {
 	if b.Width == 0 || b.Height == 0 || b.Depth == 0 {
 		return nil
@@ -163,7 +164,8 @@ func (l *graphLaunch) copy(stream Stream, b abi.GraphCopy) error {
 	return nil
 }
 
-// host finds the host's side of a copy and keeps its region until the launch is done.
+// host returns the host's side of a copy and keeps its region until the launch is
+// done.
 func (l *graphLaunch) host(b abi.GraphCopy) ([]byte, error) {
 	off, pitch, slice := b.Src, b.SrcPitch, b.SrcSlice
 	switch b.What {
@@ -185,8 +187,8 @@ func (l *graphLaunch) host(b abi.GraphCopy) ([]byte, error) {
 	return bytes, nil
 }
 
-// put gives the driver one operation, which counts n bytes in total when it was
-// done. What fails later is the context's asynchronous error.
+// put passes one operation to the driver and adds n bytes to total when it is
+// done. A later failure is the context's asynchronous error.
 func (l *graphLaunch) put(total *atomic.Uint64, n uint64, op func(done func(error)) error) error {
 	var fired atomic.Bool
 	l.pending.Add(1)
@@ -214,15 +216,15 @@ func (l *graphLaunch) notify(o streamObject, done func(error)) error {
 		l.result = err
 		l.settle()
 	})
-	if err != nil { // whoever has called completes the command
+	if err != nil { // the caller completes the command
 		l.done = nil
 		l.settle()
 	}
 	return err
 }
 
-// settle takes note of one operation less, on any goroutine. After the last the
-// launch holds nothing any more.
+// settle subtracts one operation; any goroutine may call it. After the last one
+// the launch releases everything.
 func (l *graphLaunch) settle() {
 	if l.pending.Add(-1) != 0 {
 		return

@@ -47,11 +47,11 @@ func (g *graphs) kernel(which int, params ...uint64) abi.GraphKernel {
 	return abi.GraphKernel{Function: g.kernels + uint64(which), Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Params: b}
 }
 
-// record puts bytes where commands can name them.
+// record stores bytes where commands can refer to them.
 func (g *graphs) record(b []byte) (off, n uint64) {
 	g.Helper()
 	if uint64(len(b)) > g.Layout.ChunkSize*g.Layout.Chunks {
-		g.Fatalf("record of %d bytes", len(b))
+		g.Fatalf("record has %d bytes, want at most %d", len(b), g.Layout.ChunkSize*g.Layout.Chunks)
 	}
 	copy(g.Shm.Bytes(g.Arena, uint64(len(b))), b)
 	return g.Arena, uint64(len(b))
@@ -86,7 +86,7 @@ func (g *graphs) launched(stream, exec uint64) {
 	}
 }
 
-// word returns the u64 at an offset in the memory, when all work is done.
+// word returns the u64 at an offset in the memory, once all work is done.
 func (g *graphs) word(at uint64) uint64 {
 	g.Helper()
 	g.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: g.ctx})
@@ -94,8 +94,8 @@ func (g *graphs) word(at uint64) uint64 {
 	return g.Shm.Load64(g.Arena)
 }
 
-// A diamond with nodes of every kind, launched again and again, between what is
-// before and behind it in the stream.
+// TestGraphOfEveryKind launches a diamond with nodes of every kind repeatedly,
+// between work before and after it in the stream.
 func TestGraphOfEveryKind(t *testing.T) {
 	g := newGraphs(t)
 	host, err := g.Region(5, 4096)
@@ -129,23 +129,23 @@ func TestGraphOfEveryKind(t *testing.T) {
 	}
 	g.call(abi.OpEventSynchronize, abi.EventSynchronize{Event: event})
 	if got := g.word(1024); got != 12 {
-		t.Errorf("at the end of the graph stands %d, want 12", got)
+		t.Errorf("value stored at the end of the graph = %d, want 12", got)
 	}
 	if a, b := binary.LittleEndian.Uint64(host.Bytes(100, 8)), binary.LittleEndian.Uint64(host.Bytes(132, 8)); a != 11 || b != 12 {
-		t.Errorf("in host memory %d, %d, want 11, 12", a, b)
+		t.Errorf("values in host memory = %d and %d, want 11 and 12", a, b)
 	}
 	if got := g.word(128); got != 0x0505050505050505 {
-		t.Errorf("the memset's third row is %#x", got)
+		t.Errorf("third row of the memset = %#x, want 0x0505050505050505", got)
 	}
 	if got := g.word(136); got != 0 {
-		t.Errorf("behind the memset's third row stands %#x", got)
+		t.Errorf("bytes after the third row of the memset = %#x, want 0", got)
 	}
 	g.call(abi.OpGraphDestroy, abi.GraphDestroy{Exec: exec})
 	g.fails(abi.ErrInvalidHandle, abi.OpGraphLaunch, abi.GraphLaunch{Stream: g.ctx, Exec: exec})
 }
 
-// A launch runs behind what is in its stream, and what comes after runs behind
-// it: the last store wins.
+// TestGraphLaunchIsInTheStreamsOrder checks that a launch runs after the earlier
+// work of its stream and before the later work: the last store wins.
 func TestGraphLaunchIsInTheStreamsOrder(t *testing.T) {
 	g := newGraphs(t)
 	exec := g.must(
@@ -159,14 +159,14 @@ func TestGraphLaunchIsInTheStreamsOrder(t *testing.T) {
 	}
 	g.launched(g.ctx, exec)
 	if got := g.word(8); got != 2 {
-		t.Errorf("after the graph stands %d, want 2", got)
+		t.Errorf("value after the graph = %d, want 2", got)
 	}
 	g.launched(g.ctx, exec)
 	if err := g.launch(g.ctx, g.kernels+kernelStore, g.memory+8, 3); err != nil {
 		t.Fatal(err)
 	}
 	if got := g.word(8); got != 3 {
-		t.Errorf("after what follows the graph stands %d, want 3", got)
+		t.Errorf("value after the work that follows the graph = %d, want 3", got)
 	}
 }
 
@@ -181,13 +181,14 @@ func TestGraphUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := g.word(8); got != 1 {
-		t.Errorf("before the next launch stands %d, want 1", got)
+		t.Errorf("value before the next launch = %d, want 1", got)
 	}
 	g.launched(g.ctx, exec)
 	if a, b := g.word(0), g.word(8); a != 1 || b != 7 {
-		t.Errorf("%d and %d, want 1 and 7", a, b)
+		t.Errorf("values after the update = %d and %d, want 1 and 7", a, b)
 	}
-	// A change that is refused changes nothing, also of what stands before it.
+	// A refused change changes nothing, including the changes before it in the
+	// list.
 	for name, last := range map[string]abi.GraphNode{
 		"kind":     {Kind: abi.GraphNodeEmpty, Deps: []uint32{0}},
 		"number":   {Kind: abi.GraphNodeKernel, Deps: []uint32{2}, Body: g.kernel(kernelNop)},
@@ -195,16 +196,17 @@ func TestGraphUpdate(t *testing.T) {
 		"nobody":   {Kind: abi.GraphNodeKernel, Body: g.kernel(kernelNop)},
 	} {
 		if err := g.update(exec, abi.GraphNode{Kind: abi.GraphNodeKernel, Deps: []uint32{1}, Body: g.kernel(kernelStore, g.memory+8, 9)}, last); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: the update returned no error", name)
 		}
 	}
 	g.launched(g.ctx, exec)
 	if got := g.word(8); got != 7 {
-		t.Errorf("after refused changes %d, want 7", got)
+		t.Errorf("value after refused changes = %d, want 7", got)
 	}
 }
 
-// A kernel that faults in a graph is the context's error for ever.
+// TestGraphFaultIsSticky checks that a kernel that faults in a graph is a sticky
+// error of the context.
 func TestGraphFaultIsSticky(t *testing.T) {
 	g := newGraphs(t)
 	exec := g.must(
@@ -215,11 +217,12 @@ func TestGraphFaultIsSticky(t *testing.T) {
 	g.fails(abi.ErrIllegalAddress, abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: g.ctx})
 	g.fails(abi.ErrIllegalAddress, abi.OpGraphLaunch, abi.GraphLaunch{Stream: g.ctx, Exec: exec})
 	if n := g.Shm.Load32(abi.OffAsyncCount); n != 1 {
-		t.Errorf("%d contexts have failed, want 1", n)
+		t.Errorf("%d failed contexts in the header, want 1", n)
 	}
 }
 
-// What a launch names may have gone since the graph was made.
+// TestGraphOfThingsThatAreGone checks launches of graphs that refer to objects
+// destroyed since the graph was created.
 func TestGraphOfThingsThatAreGone(t *testing.T) {
 	g := newGraphs(t)
 	if _, err := g.Region(5, 4096); err != nil {
@@ -233,13 +236,13 @@ func TestGraphOfThingsThatAreGone(t *testing.T) {
 		abi.GraphNode{Kind: abi.GraphNodeKernel, Body: g.kernel(kernelStore, g.memory, 4)},
 	)
 	g.launched(g.ctx, copying)
-	if err := g.Drop(5); err != nil { // the launch keeps the pages
+	if err := g.Drop(5); err != nil { // the launch keeps the pages mapped
 		t.Fatal(err)
 	}
 	g.launched(g.ctx, running)
 	g.call(abi.OpGraphDestroy, abi.GraphDestroy{Exec: running}) // it still completes
 	if got := g.word(0); got != 4 {
-		t.Errorf("a graph that was destroyed while it ran left %d, want 4", got)
+		t.Errorf("value of a graph that was destroyed while it ran = %d, want 4", got)
 	}
 	g.fails(abi.ErrInvalidValue, abi.OpGraphLaunch, abi.GraphLaunch{Stream: g.ctx, Exec: copying})
 	stale := g.must(
@@ -248,12 +251,13 @@ func TestGraphOfThingsThatAreGone(t *testing.T) {
 	)
 	g.call(abi.OpModuleUnload, abi.ModuleUnload{Module: g.module})
 	g.fails(abi.ErrInvalidHandle, abi.OpGraphLaunch, abi.GraphLaunch{Stream: g.ctx, Exec: stale})
-	g.launched(g.ctx, stale) // nobody waits: the next command tells
+	g.launched(g.ctx, stale) // without a slot: the next command reports the error
 	g.fails(abi.ErrInvalidHandle, abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: g.ctx})
 	g.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: g.ctx})
 }
 
-// Hostile graphs are errors of their command, and leave nothing.
+// TestHostileGraphs checks that invalid graphs are errors of their command, and
+// leave nothing behind.
 func TestHostileGraphs(t *testing.T) {
 	g := newGraphs(t)
 	event := func(e uint64) abi.GraphNode {
@@ -285,7 +289,7 @@ func TestHostileGraphs(t *testing.T) {
 		"set no columns": {set(abi.GraphMemset{Width: 1, Rows: 1 << 63}), abi.ErrInvalidValue},
 	} {
 		if _, err := g.instantiate(c.node); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
+			t.Errorf("%s: instantiate = %v, want %v", name, err, c.want)
 		}
 	}
 	off, n := g.record(abi.AppendGraphRecord(nil, []abi.GraphNode{{Kind: abi.GraphNodeEmpty}}))
@@ -299,29 +303,31 @@ func TestHostileGraphs(t *testing.T) {
 		"context":   {Ctx: 12345, Exec: 1 << 30, NodesOff: off, NodesLen: n},
 	} {
 		if _, _, err := g.Call(abi.OpGraphInstantiate, a, nil); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: instantiate returned no error", name)
 		}
 	}
-	binary.LittleEndian.PutUint32(g.Shm.Bytes(g.Arena+8, 4), 1<<31) // nodes
+	binary.LittleEndian.PutUint32(g.Shm.Bytes(g.Arena+8, 4), 1<<31) // the number of nodes
 	if _, _, err := g.Call(abi.OpGraphInstantiate, abi.GraphInstantiate{Ctx: g.ctx, Exec: 1 << 30, NodesOff: off, NodesLen: n}, nil); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("2³¹ nodes: %v", err)
+		t.Errorf("instantiate with 2³¹ nodes = %v, want %v", err, abi.ErrInvalidValue)
 	}
 	g.fails(abi.ErrInvalidHandle, abi.OpGraphLaunch, abi.GraphLaunch{Stream: g.ctx, Exec: g.ctx})
 	g.fails(abi.ErrInvalidHandle, abi.OpGraphDestroy, abi.GraphDestroy{Exec: g.kernels})
 	g.fails(abi.ErrInvalidHandle, abi.OpGraphUpdate, abi.GraphUpdate{Exec: 99999})
 	if _, err := g.instantiate(); err != nil {
-		t.Errorf("an empty graph: %v", err)
+		t.Errorf("instantiate an empty graph = %v, want no error", err)
 	}
 }
 
-// A copy of no rows in many layers is over at once.
+// TestGraphCopyOfNothing checks that a copy of no rows in many layers completes
+// at once.
 func TestGraphCopyOfNothing(t *testing.T) {
 	g := newGraphs(t)
 	exec := g.must(abi.GraphNode{Kind: abi.GraphNodeCopy, Body: abi.GraphCopy{Width: 1, Depth: 1 << 62}})
 	g.call(abi.OpGraphLaunch, abi.GraphLaunch{Stream: g.ctx, Exec: exec})
 }
 
-// What graphs take in the worker is bounded, and comes back.
+// TestGraphMemoryIsBounded checks that the memory of graphs in the worker is
+// limited, and is freed.
 func TestGraphMemoryIsBounded(t *testing.T) {
 	g := newGraphs(t)
 	nodes := make([]abi.GraphNode, 50_000)
@@ -343,28 +349,29 @@ func TestGraphMemoryIsBounded(t *testing.T) {
 		made = append(made, exec)
 	}
 	if len(made) < 2 || len(made) == 100 {
-		t.Fatalf("%d graphs of %d nodes", len(made), len(nodes))
+		t.Fatalf("%d graphs of %d nodes could be created, want 2 to 99", len(made), len(nodes))
 	}
 	g.call(abi.OpGraphDestroy, abi.GraphDestroy{Exec: made[0]})
 	if _, err := g.instantiate(nodes...); err != nil {
-		t.Errorf("after one was destroyed: %v", err)
+		t.Errorf("instantiate after one graph was destroyed = %v, want no error", err)
 	}
 	g.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: g.ctx})
 	g.ctx = g.context()
 	if _, err := g.instantiate(nodes...); err != nil {
-		t.Errorf("after their context was destroyed: %v", err)
+		t.Errorf("instantiate after the context was destroyed = %v, want no error", err)
 	}
 }
 
-// To a worker of before graphs their commands are numbers that it does not know.
+// TestUnknownCommandsAreNotSupported checks what an older worker answers to
+// commands whose numbers it does not know, such as those of graphs.
 func TestUnknownCommandsAreNotSupported(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	if _, _, err := r.Call(abi.Op(4000), guesttest.None{}, bytes.Repeat([]byte{1}, 40)); !errors.Is(err, abi.ErrNotSupported) {
-		t.Errorf("%v, want %v", err, abi.ErrNotSupported)
+		t.Errorf("unknown command = %v, want %v", err, abi.ErrNotSupported)
 	}
 }
 
-// launches is a driver that remembers what its contexts have launched.
+// launches is a driver that records what its contexts have launched.
 type launches struct {
 	worker.Driver
 	mu   sync.Mutex // guards seen
@@ -388,8 +395,8 @@ func (c *launchesContext) Launch(s worker.Stream, f worker.Function, l worker.La
 	return c.Context.Launch(s, f, l, done)
 }
 
-// A kernel's attributes reach the driver with every launch of its graph, and change
-// with it.
+// TestGraphAttributes checks that a kernel's attributes reach the driver with every
+// launch of its graph, and change with an update.
 func TestGraphAttributes(t *testing.T) {
 	fake := fakedriver.New(fakedriver.Options{})
 	d := &launches{Driver: fake}
@@ -406,12 +413,12 @@ func TestGraphAttributes(t *testing.T) {
 		return d.seen[len(d.seen)-1].Attributes
 	}
 	if got := launch(); !slices.Equal(got, k.Attributes) {
-		t.Errorf("the driver got %+v, want %+v", got, k.Attributes)
+		t.Errorf("attributes in the driver = %+v, want %+v", got, k.Attributes)
 	}
 	k.Attributes = k.Attributes[:1]
 	off, n := g.record(abi.AppendGraphRecord(nil, []abi.GraphNode{{Kind: abi.GraphNodeKernel, Deps: []uint32{0}, Body: k}}))
 	g.call(abi.OpGraphUpdate, abi.GraphUpdate{Exec: exec, NodesOff: off, NodesLen: n})
 	if got := launch(); !slices.Equal(got, k.Attributes) {
-		t.Errorf("after an update the driver got %+v, want %+v", got, k.Attributes)
+		t.Errorf("attributes in the driver after an update = %+v, want %+v", got, k.Attributes)
 	}
 }

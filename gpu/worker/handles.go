@@ -4,7 +4,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// The objects behind handles. Only the issuer touches them, but for a
+// These are the objects behind handles. Only the issuer uses them, except for a
 // context's sticky error.
 type (
 	moduleObject struct {
@@ -16,19 +16,19 @@ type (
 	functionObject struct {
 		ctx      *contextObject
 		function Function
-		image    uint64 // bytes of its module's image
+		image    uint64 // size of its module's image, in bytes
 	}
 	streamObject struct {
 		ctx    *contextObject
 		stream Stream // nil: the legacy default stream
 		flow   *flow
-		failed error // as an event's
+		failed error // like an event's
 	}
 	eventObject struct {
 		ctx    *contextObject
 		event  Event
-		failed error        // why it could not be made; nobody waited to hear it
-		shared *sharedEvent // nil: no other session has it
+		failed error        // why it could not be created; its creation had no slot to report it
+		shared *sharedEvent // nil: not shared with other sessions
 	}
 )
 
@@ -40,16 +40,16 @@ type handles struct {
 
 type allocation struct {
 	ctx    *contextObject
-	size   uint64      // as asked for, bytes
+	size   uint64      // as requested, in bytes
 	shared *madeShare  // nil: no other process may open it
-	from   *ShareToken // of memory that another process shares
+	from   *ShareToken // set for memory that another process shares
 }
 
 func newHandles() handles {
 	return handles{objects: map[uint64]any{}, allocs: map[uint64]allocation{}}
 }
 
-// room reports whether n more objects may be made.
+// room reports whether n more objects may be created.
 func (h *handles) room(n int) error {
 	if len(h.objects)+len(h.allocs)+n > abi.MaxHandles {
 		return abi.ErrOutOfMemory
@@ -57,7 +57,8 @@ func (h *handles) room(n int) error {
 	return nil
 }
 
-// free reports whether the guest may give n handles from first on to new objects.
+// free reports whether the guest may use the n handles from first on for new
+// objects.
 func (h *handles) free(first uint64, n int) error {
 	if err := h.room(n); err != nil {
 		return err
@@ -73,7 +74,7 @@ func (h *handles) free(first uint64, n int) error {
 	return nil
 }
 
-// add puts o, an object of ctx, behind a handle that free has allowed.
+// add stores o, an object of ctx, under a handle that free has accepted.
 func (h *handles) add(handle uint64, ctx *contextObject, o any) {
 	h.objects[handle] = o
 	ctx.handles[handle] = struct{}{}
@@ -84,13 +85,13 @@ func (h *handles) remove(handle uint64, ctx *contextObject) {
 	delete(ctx.handles, handle)
 }
 
-// forget takes an allocation out of the table.
+// forget removes an allocation from the table.
 func (h *handles) forget(address uint64, ctx *contextObject) {
 	delete(h.allocs, address)
 	delete(ctx.allocs, address)
 }
 
-// removeContext takes the context and everything made under it out of the table.
+// removeContext removes the context and all its objects from the table.
 func (h *handles) removeContext(ctx *contextObject) {
 	for handle := range ctx.handles {
 		delete(h.objects, handle)
@@ -101,7 +102,7 @@ func (h *handles) removeContext(ctx *contextObject) {
 	delete(h.objects, ctx.handle)
 }
 
-// lookup finds an object of kind T.
+// lookup returns the object of kind T behind a handle.
 func lookup[T any](h *handles, handle uint64) (o T, err error) {
 	o, ok := h.objects[handle].(T)
 	if !ok {
@@ -110,14 +111,15 @@ func lookup[T any](h *handles, handle uint64) (o T, err error) {
 	return o, nil
 }
 
-// owned is what belongs to a context.
+// owned is an object that belongs to a context.
 type owned interface{ owner() *contextObject }
 
 func (m *moduleObject) owner() *contextObject   { return m.ctx }
 func (f *functionObject) owner() *contextObject { return f.ctx }
 func (e *eventObject) owner() *contextObject    { return e.ctx }
 
-// another finds one more object of a command, which has to be of the same context.
+// another returns a further object of a command; it must belong to the same
+// context.
 func another[T owned](s *Session, ctx *contextObject, handle uint64) (T, error) {
 	o, err := lookup[T](&s.handles, handle)
 	if err == nil && o.owner() != ctx {
@@ -126,7 +128,8 @@ func another[T owned](s *Session, ctx *contextObject, handle uint64) (T, error) 
 	return o, err
 }
 
-// anotherStream is another for streams, which may be the context's own.
+// anotherStream is like another, for streams; it also accepts the context's
+// default stream.
 func (s *Session) anotherStream(ctx *contextObject, handle uint64) (streamObject, error) {
 	o, err := s.handles.stream(handle)
 	if err == nil && o.ctx != ctx {
@@ -135,7 +138,7 @@ func (s *Session) anotherStream(ctx *contextObject, handle uint64) (streamObject
 	return o, err
 }
 
-// stream finds a stream; a context's handle is its legacy default stream.
+// stream returns a stream; a context's handle is its legacy default stream.
 func (h *handles) stream(handle uint64) (streamObject, error) {
 	switch o := h.objects[handle].(type) {
 	case *streamObject:

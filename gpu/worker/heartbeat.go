@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// touchHeartbeat renews the heartbeat. It means that the process runs, not that the
+// touchHeartbeat renews the heartbeat. It shows that the process runs, not that the
 // issuer is idle.
 func (s *Session) touchHeartbeat(ctx context.Context) {
 	every(ctx, abi.HeartbeatMillis/2*time.Millisecond, func() {
@@ -15,7 +15,7 @@ func (s *Session) touchHeartbeat(ctx context.Context) {
 	})
 }
 
-// reportEvery bounds how often totals go to gpud.
+// reportEvery is the interval at which totals are sent to gpud.
 const reportEvery = 100 * time.Millisecond
 
 // report sends the totals when they have changed.
@@ -29,10 +29,10 @@ func (s *Session) report(ctx context.Context) {
 	})
 }
 
-// restEvery is how long a cushion stays that nothing is allocated from.
+// restEvery is how long a cushion is kept that nothing is allocated from.
 const restEvery = time.Second
 
-// rest gives a cushion back that the guest has no use for, and what the guest keeps.
+// rest gives back an unused cushion, and frees the memory that the guest keeps.
 func (s *Session) rest(ctx context.Context) {
 	every(ctx, restEvery, func() {
 		rests, surplus := s.account.Rest()

@@ -7,78 +7,85 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Host is what a worker needs of gpud. gpu/gpud/client implements it over
-// gpud's socket and survives gpud's restart: it registers again, with the
-// memory held and the totals so far, and keeps the last lease meanwhile.
+// Host is what a worker needs of gpud. gpu/gpud/client implements it over gpud's
+// socket and handles restarts of gpud: it registers again, with the memory held
+// and the totals so far, and keeps the last lease in the meantime.
 type Host interface {
-	// Limits of the vGPU that this worker serves.
+	// Limits returns the limits of the vGPU that this worker serves.
 	Limits() Limits
-	// Account gives the host the session's account, before any Reserve. The host
-	// keeps it as gpud's ledger says (Granted, Recall), from any goroutine.
+	// Account passes the session's account to the host, before any Reserve. The
+	// host keeps it consistent with gpud's ledger (Granted, Recall), from any
+	// goroutine.
 	Account(a *Account)
-	// Reserve takes bytes from the vGPU's VRAM, used in the account when it returns;
-	// the host may add idle ones. It fails with abi.ErrOutOfMemory when the vGPU's
-	// limit or the card's capacity would be passed, though nothing is idle
-	// in any session of the vGPU.
+	// Reserve takes bytes from the vGPU's VRAM; they count as used in the account
+	// when it returns, and the host may add idle ones. It fails with
+	// abi.ErrOutOfMemory when the vGPU's limit or the card's capacity would be
+	// exceeded even though no session of the vGPU has idle bytes.
 	Reserve(bytes uint64) error
-	// Settle gives the account's surplus back. It does not wait.
+	// Settle gives back the account's surplus. It does not wait.
 	Settle()
-	// Memory is free and total bytes of the vGPU: what is idle in an account is free.
+	// Memory returns the free and total bytes of the vGPU; idle bytes in accounts
+	// count as free.
 	Memory() (free, total uint64, err error)
 	// Acquire waits for the right to run on the device.
 	Acquire(ctx context.Context) (Lease, error)
-	// Yield gives it back early: no work is left.
+	// Yield releases the lease early, because no work is left.
 	Yield()
-	// Contended reports whether somebody else waits for the device, or may: then a
-	// lease must end in time.
+	// Contended reports whether other sessions wait for the device, or may be
+	// waiting: then a lease must end in time.
 	Contended() bool
-	// Evictable gives the host a function that moves at least bytes of the
-	// session's memory, or all of it, off the device and says how many have
-	// gone: bytes of what was reserved. It is called before any Reserve, if at
-	// all; the host calls the function from any goroutine while the session has
-	// no lease. The next lease must find room for the memory to come back.
+	// Evictable passes the host a function that evicts at least bytes of the
+	// session's memory, or all of it, from the device and returns how many were
+	// evicted, in bytes of what was reserved. It is called before any Reserve, if
+	// at all; the host calls the function from any goroutine while the session
+	// has no lease. The next lease must only be granted when the memory fits on
+	// the device again.
 	Evictable(evict func(bytes uint64) (moved uint64, err error))
-	// Reclaimable gives the host a function that frees what the guest has freed and
-	// keeps for itself (kept.go), and then calls done: what needed no wait for the
-	// device is idle in the account by then. The host calls it from any goroutine,
-	// with no lock held; done is called on the issuer, or never when the session ends
-	// meanwhile, and must not wait.
+	// Reclaimable passes the host a function that frees the memory that the guest has
+	// freed and keeps for itself (kept.go), and then calls done; memory that could be
+	// freed without waiting for the device is idle in the account by then. The host
+	// calls it from any goroutine, with no lock held. done is called on the issuer,
+	// or never if the session ends in the meantime, and must not wait.
 	Reclaimable(reclaim func(done func()))
-	// Restored is told that a lease has brought the memory back, or why it has not; then
-	// all of it is off the device.
+	// Restored tells the host that a lease has restored the memory, or why it has not;
+	// then all of it is off the device.
 	Restored(err error)
-	// Share makes size bytes of an allocation, which is used in the account, memory that
-	// sessions of the vGPU may have in common: it counts as none's, and does not leave
-	// the device. It fails with abi.ErrOutOfMemory where that would be too much, and
-	// with abi.ErrNotSupported where the host knows no other sessions.
+	// Share turns size bytes of an allocation, which count as used in the account, into
+	// memory that sessions of the vGPU may share: it counts for no session, and is not
+	// evicted. It fails with abi.ErrOutOfMemory if that would be too much, and with
+	// abi.ErrNotSupported if the host has no other sessions.
 	Share(token ShareToken, size uint64) error
-	// Publish lets those open it that know the token. The file stays the caller's.
+	// Publish lets sessions that know the token open it. The caller keeps the
+	// file.
 	Publish(token ShareToken, m Shared) error
-	// OpenShared returns what another session has published, with a file of the
-	// caller's. abi.ErrInvalidHandle: there is none by that token.
+	// OpenShared returns memory that another session has published; the caller
+	// owns its file. abi.ErrInvalidHandle means that the token is unknown.
 	OpenShared(token ShareToken) (Shared, error)
-	// Unshare gives up what Share or OpenShared gave; keep: nobody else has had it, and
-	// it is the session's own again, used in the account. It does not wait.
+	// Unshare gives up what Share or OpenShared returned. keep means that no other
+	// session has had it, and that it is the session's own again, used in the account.
+	// It does not wait.
 	Unshare(token ShareToken, keep bool)
-	// Report sends totals since the worker started. They only grow.
+	// Report sends the totals since the worker started. They never decrease.
 	Report(Totals)
-	// Status of the whole vGPU, for nvidia-smi.
+	// Status returns the status of the whole vGPU, for nvidia-smi.
 	Status() (abi.VGPUStatusReply, error)
-	// Lost is closed when the vGPU is gone and the worker must end.
+	// Lost returns a channel that is closed when the vGPU was deleted and the
+	// worker must end.
 	Lost() <-chan struct{}
 }
 
-// Limits of a vGPU.
+// Limits are the limits of a vGPU.
 type Limits struct {
-	Name string // as nvidia-smi shows it
+	Name string // shown by nvidia-smi
 	UUID [16]byte
 	VRAM uint64 // bytes
-	// Interop: the operator lets guests answer the vendor runtime's authenticity
-	// query (docs/vendor-interop.md). A session has what was so when it began.
+	// Interop means that the operator lets guests answer the vendor runtime's
+	// authenticity query (docs/vendor-interop.md). A session keeps the value that
+	// it began with.
 	Interop bool
 }
 
-// features are the header's word of what the operator has turned on.
+// features returns the header's word of enabled features.
 func (l Limits) features() (on uint32) {
 	if l.Interop {
 		on |= abi.FeatureInterop
@@ -86,10 +93,10 @@ func (l Limits) features() (on uint32) {
 	return on
 }
 
-// Lease says until when the worker may run.
+// Lease is the right to run until a point in time.
 type Lease struct{ Until time.Time }
 
-// Totals of one worker since it started, exact sums from completed work.
+// Totals are those of one worker since it started: exact sums of completed work.
 type Totals struct {
 	GPUNanos        uint64 `json:"gpuNanos"`
 	Launches        uint64 `json:"launches"`

@@ -9,16 +9,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Host memory is a region of the guest's that lies at the same address in the
-// window here and there, and that the device's work reads and writes in place:
+// Host memory is a region of the guest that is mapped at the same address of the
+// window in the guest and in this process, and that the device's work reads and
+// writes in place:
 //
 //	           MemHostMap               MemHostUnmap, drop
 //	announced ────────────► hosted ────────────────────────► leaving ──► unmapped
 //
-// A region that leaves stays mapped until no context's work can touch it: its
-// addresses go back to the window's reservation only then.
+// A region that is leaving stays mapped until no context's work can access it;
+// only then do its addresses become part of the window's reservation again.
 
-// hostMap serves MemHostMap.
+// hostMap handles MemHostMap.
 func (s *Session) hostMap(c *command) error {
 	r, err := s.region(abi.DecodeMemHostMap(c.argBytes).Region)
 	switch {
@@ -32,7 +33,7 @@ func (s *Session) hostMap(c *command) error {
 	var done []*contextObject
 	for ctx := range s.contexts {
 		if ctx.dead || ctx.err() != nil {
-			continue // nothing runs there any more
+			continue // no more work runs there
 		}
 		if err := ctx.driver.HostRegister(r.address, r.mapping.Bytes(0, r.mapping.Size())); err != nil {
 			s.quit(r, done, func() {})
@@ -44,9 +45,9 @@ func (s *Session) hostMap(c *command) error {
 	return nil
 }
 
-// hostUnmap serves MemHostUnmap. The guest drops the region when it is answered, as it
-// has dropped those before: what it has said of these is read now, because a device
-// lets only so many wait, and the issuer looks at the carrier seldom while it is busy.
+// hostUnmap handles MemHostUnmap. The guest drops the region after the answer, as it
+// has dropped earlier ones: these messages are read now, because a device allows only
+// a limited number to wait, and a busy issuer seldom reads the carrier.
 func (s *Session) hostUnmap(c *command) error {
 	if err := s.readCarrier(); err != nil {
 		return err
@@ -67,8 +68,8 @@ func (s *Session) hostUnmap(c *command) error {
 	return errLater
 }
 
-// unhost takes a region from all contexts and then, when no work can touch it any
-// more, calls gone on the issuer.
+// unhost removes a region from all contexts and then, when no work can access it
+// any more, calls gone on the issuer.
 func (s *Session) unhost(r *region, gone func()) {
 	r.hosted = false
 	var all []*contextObject
@@ -78,8 +79,8 @@ func (s *Session) unhost(r *region, gone func()) {
 	s.quit(r, all, gone)
 }
 
-// quit takes a region from some contexts. It counts as a request until that is
-// done, so that a session's end waits for it.
+// quit removes a region from the given contexts. It counts as a request until
+// that is done, so that a session's end waits for it.
 func (s *Session) quit(r *region, contexts []*contextObject, gone func()) {
 	r.acquire()
 	r.leaving = true
@@ -95,7 +96,7 @@ func (s *Session) quit(r *region, contexts []*contextObject, gone func()) {
 		gone()
 	}
 	for _, ctx := range contexts {
-		// The error is that the context does not have it.
+		// An error means that the context does not have the memory.
 		if ctx.driver.HostUnregister(r.address, func() { s.post(one) }) == nil {
 			left++
 		}
@@ -103,8 +104,8 @@ func (s *Session) quit(r *region, contexts []*contextObject, gone func()) {
 	one()
 }
 
-// hostedAt returns the region in which n bytes of host memory lie that contexts use,
-// or nil.
+// hostedAt returns the region that contains n bytes of host memory at an address
+// that contexts use, or nil.
 func (s *Session) hostedAt(address, n uint64) *region {
 	for _, r := range s.regions {
 		if r.hosted && address >= r.address && address-r.address <= r.mapping.Size() && n <= r.mapping.Size()-(address-r.address) {
@@ -114,7 +115,7 @@ func (s *Session) hostedAt(address, n uint64) *region {
 	return nil
 }
 
-// adopt gives a new context the host memory that is there already.
+// adopt registers the existing host memory with a new context.
 func (s *Session) adopt(d Context) error {
 	for _, r := range s.regions {
 		if !r.hosted {
@@ -127,9 +128,9 @@ func (s *Session) adopt(d Context) error {
 	return nil
 }
 
-// vacate makes sure that the guest has nothing else at a region's addresses. What
-// it has dropped there nothing names any more: the same goes for an address as
-// for a number.
+// vacate makes sure that the guest has nothing else mapped at a region's
+// addresses. Regions there that the guest has dropped are no longer referred to:
+// this holds for addresses as it does for numbers.
 func (s *Session) vacate(number uint32, a abi.Region) error {
 	at := abi.Window{Base: a.Address, Size: a.Size}
 	kept := s.drops[:0]
@@ -149,14 +150,14 @@ func (s *Session) vacate(number uint32, a abi.Region) error {
 	return nil
 }
 
-// overlaps reports whether the region is mapped at one of these addresses.
+// overlaps reports whether the region is mapped at any of these addresses.
 func (r *region) overlaps(at abi.Window) bool {
 	return r.address != 0 && r.mapping != nil && r.address < at.Base+at.Size && at.Base < r.address+r.mapping.Size()
 }
 
-// maxRuns is how many mappings the regions of a session may take: half of what
-// Linux allows a process (vm.max_map_count), the rest is the worker's own and the
-// device's.
+// maxRuns returns how many mappings the regions of a session may use: half of
+// what Linux allows a process (vm.max_map_count). The others are for the worker
+// itself and the device.
 var maxRuns = sync.OnceValue(func() int64 {
 	const usual = 65530
 	text, err := os.ReadFile("/proc/sys/vm/max_map_count")

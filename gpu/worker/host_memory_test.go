@@ -22,8 +22,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// protection is what this process may do at an address, as in /proc/PID/maps;
-// empty: nothing is mapped there.
+// protection returns this process's permissions at an address, as in
+// /proc/PID/maps; it is empty when nothing is mapped there.
 func protection(t testing.TB, address uint64) string {
 	t.Helper()
 	f, err := os.Open("/proc/self/maps")
@@ -45,7 +45,7 @@ func protection(t testing.TB, address uint64) string {
 // shared reports whether the guest's memory is mapped at an address.
 func shared(t testing.TB, address uint64) bool { return protection(t, address) == "rw-s" }
 
-// place shares pages at an address and has the contexts use them.
+// place announces pages at an address and lets the contexts use them.
 func (r *rig) place(number uint32, address, pages uint64) *shm.Mapping {
 	r.Helper()
 	m, err := r.RegionAt(number, address, pages)
@@ -57,7 +57,7 @@ func (r *rig) place(number uint32, address, pages uint64) *shm.Mapping {
 	return m
 }
 
-// store launches a kernel that takes its time and then writes a value.
+// store launches a kernel that runs for the given time and then writes a value.
 func (r *rig) store(ctx, function, address, value uint64, time time.Duration) {
 	r.Helper()
 	params := binary.LittleEndian.AppendUint64(nil, address)
@@ -69,22 +69,22 @@ func (r *rig) store(ctx, function, address, value uint64, time time.Duration) {
 	}
 }
 
-// Kernels and copies use the guest's scattered pages at the guest's address, from
-// every context, until they are taken back.
+// TestHostMemoryIsUsedInPlace checks that kernels and copies of every context use
+// the guest's scattered pages at the guest's address, until they are unmapped.
 func TestHostMemoryIsUsedInPlace(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	first := r.context()
 	const pages = 48
 	at := r.Window().Host().Base + 1<<20
 	m := r.place(1, at, pages)
-	second := r.context() // newer than the memory
+	second := r.context() // created after the memory
 	for i, ctx := range []uint64{first, second} {
 		_, f := r.module(ctx, fakedriver.KernelDelay)
 		off := uint64(i*40)*abi.PageSize + 8
 		r.store(ctx, f, at+off, uint64(77+i), 0)
 		r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
 		if got := m.Load64(off); got != uint64(77+i) {
-			t.Errorf("context %d: the guest has %d where a kernel wrote %d", i, got, 77+i)
+			t.Errorf("context %d: value in the guest = %d, want %d, which a kernel wrote", i, got, 77+i)
 		}
 	}
 	m.Store64(16*abi.PageSize, 0x0102030405060708)
@@ -92,7 +92,7 @@ func TestHostMemoryIsUsedInPlace(t *testing.T) {
 	r.call(abi.OpCopyDtoD, abi.CopyDtoD{Stream: first, Dst: v, Src: at + 16*abi.PageSize, Size: 8})
 	r.call(abi.OpCopyDtoH, abi.CopyDtoH{Stream: first, Src: v, DstRegion: 1, DstOff: 4096, DstLen: 8})
 	if got := m.Load64(4096); got != 0x0102030405060708 {
-		t.Errorf("copied by address and by region: %#x", got)
+		t.Errorf("value copied by address and by region = %#x, want 0x0102030405060708", got)
 	}
 	r.fails(abi.ErrInvalidValue, abi.OpMemset, abi.Memset{Stream: first, Dst: at + pages*abi.PageSize - 4, Count: 2, Width: 4})
 	r.call(abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 1})
@@ -100,12 +100,12 @@ func TestHostMemoryIsUsedInPlace(t *testing.T) {
 	if err := r.Drop(1); err != nil {
 		t.Fatal(err)
 	}
-	// The address means other pages at once.
+	// The address refers to other pages at once.
 	again := r.place(2, at, pages)
 	again.Store64(0, 5)
 	r.call(abi.OpMemset, abi.Memset{Stream: second, Dst: at + 4, Count: 1, Width: 4, Value: 9})
 	if got := again.Load64(0); got != 9<<32|5 {
-		t.Errorf("the new region has %#x", got)
+		t.Errorf("value in the new region = %#x, want %#x", got, uint64(9<<32|5))
 	}
 	if err := r.Drop(2); err != nil {
 		t.Fatal(err)
@@ -116,12 +116,12 @@ func TestHostMemoryIsUsedInPlace(t *testing.T) {
 		t.Error(err)
 	}
 	if p := protection(t, at); p != "" {
-		t.Errorf("after the session %#x is mapped %s", at, p)
+		t.Errorf("%#x is mapped %s after the session's end, want not mapped", at, p)
 	}
 }
 
-// A guest that announces memory where none may be is ended, and nothing of the
-// worker's own memory changes.
+// TestHostileHostMemory checks that a guest that announces memory where none is
+// permitted is ended, and that the worker's own memory is not changed.
 func TestHostileHostMemory(t *testing.T) {
 	mine := make([]byte, 1<<20)
 	for name, c := range map[string]struct {
@@ -156,12 +156,13 @@ func TestHostileHostMemory(t *testing.T) {
 	}
 	for i, b := range mine {
 		if b != 0 {
-			t.Fatalf("own memory has changed at byte %d", i)
+			t.Fatalf("byte %d of the worker's own memory = %d, want 0", i, b)
 		}
 	}
 }
 
-// Region 0 comes there is no address window yet.
+// TestRegion0HasNoAddress checks that region 0 cannot have an address: there is
+// no address window yet.
 func TestRegion0HasNoAddress(t *testing.T) {
 	a, b, err := guesttest.Pair()
 	if err != nil {
@@ -190,15 +191,16 @@ func TestRegion0HasNoAddress(t *testing.T) {
 		}
 	}
 	if m, err := g.Receive(); err != nil || m.Type != abi.MsgRefused || !strings.Contains(string(m.Body), "there is no address window yet") {
-		t.Errorf("the guest is told %d %q, %v", m.Type, m.Body, err)
+		t.Errorf("answer to the announcement = %d %q, %v, want a refusal because there is no address window yet", m.Type, m.Body, err)
 	}
 	var broken *worker.ProtocolError
 	if err := <-ended; !errors.As(err, &broken) {
-		t.Errorf("the session ended with %v", err)
+		t.Errorf("session ended with %v, want a protocol error", err)
 	}
 }
 
-// Commands about host memory that make no sense are errors of their own.
+// TestHostMemoryCommands checks that invalid commands about host memory fail by
+// themselves.
 func TestHostMemoryCommands(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	if _, err := r.Region(1, 4096); err != nil {
@@ -216,8 +218,9 @@ func TestHostMemoryCommands(t *testing.T) {
 	r.call(abi.OpMemHostMap, abi.MemHostMap{Region: 2}) // again
 }
 
-// Memory that is dropped while a kernel uses it stays until that is done, and
-// nothing else comes to lie at its address meanwhile.
+// TestHostMemoryDroppedInUse checks that memory that is dropped while a kernel
+// uses it stays mapped until the kernel is done, and that nothing else is mapped
+// at its address in the meantime.
 func TestHostMemoryDroppedInUse(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -234,21 +237,22 @@ func TestHostMemoryDroppedInUse(t *testing.T) {
 	}
 	r.fails(abi.ErrOutOfMemory, abi.OpMemHostMap, abi.MemHostMap{Region: 2}) // in use: not mapped
 	if m.Load64(abi.PageSize) == 0 && !shared(t, at) {
-		t.Error("the memory was unmapped under a kernel")
+		t.Error("the memory was unmapped while a kernel used it")
 	}
 	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
 	if a, b := m.Load64(0), m.Load64(abi.PageSize); a != 11 || b != 22 {
-		t.Errorf("the guest has %d and %d, want 11 and 22", a, b)
+		t.Errorf("values in the guest = %d and %d, want 11 and 22", a, b)
 	}
 	patience.Until(t, time.Minute, "the reservation is back", func() bool { return !shared(t, at) })
 	if p := protection(t, at); p != "---p" {
-		t.Errorf("%#x is mapped %q, want the reservation", at, p)
+		t.Errorf("%#x is mapped %q, want the reservation ---p", at, p)
 	}
 	r.place(3, at+64*abi.PageSize, 2)
 }
 
-// A guest that gives back one region after another hears of each in time, however busy
-// the session is: a device lets only so many of them wait.
+// TestRegionsThatGoAreReadOf checks that a guest which gives up one region after
+// another is notified of each in time, however busy the session is: a device allows
+// only a limited number to wait.
 func TestRegionsThatGoAreReadOf(t *testing.T) {
 	d := fakedriver.New(fakedriver.Options{})
 	r := newRigOf(t, d, d, abi.HelloWakeByMessage, worker.Options{Spin: time.Hour}, func(*worker.LocalHost) {}) // it never sleeps
@@ -268,7 +272,7 @@ func TestRegionsThatGoAreReadOf(t *testing.T) {
 		for {
 			m, err := r.Receive()
 			if err != nil {
-				t.Fatalf("region %d has gone, and nobody says that region %d has: %v", n+1, n+1-behind, err)
+				t.Fatalf("region %d was dropped, and no message says that region %d was: %v", n+1, n+1-behind, err)
 			}
 			if m.Type == abi.MsgDropped && m.Argument == n+1-behind {
 				break
@@ -277,7 +281,8 @@ func TestRegionsThatGoAreReadOf(t *testing.T) {
 	}
 }
 
-// MemHostUnmap completes when no kernel uses the memory.
+// TestHostUnmapWaits checks that MemHostUnmap completes when no kernel uses the
+// memory any more.
 func TestHostUnmapWaits(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -287,11 +292,12 @@ func TestHostUnmapWaits(t *testing.T) {
 	r.store(ctx, f, at, 11, 200*time.Millisecond)
 	r.call(abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 1})
 	if got := m.Load64(0); got != 11 {
-		t.Errorf("unmapped when the kernel had stored %d, want 11", got)
+		t.Errorf("value at the unmapping = %d, want 11, which the kernel stores", got)
 	}
 }
 
-// A kernel that never ends holds its memory; the guest's end frees all.
+// TestHostMemoryOfAHangingKernel checks that a kernel that never ends keeps its
+// memory mapped, and that the guest's end frees everything.
 func TestHostMemoryOfAHangingKernel(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -308,7 +314,7 @@ func TestHostMemoryOfAHangingKernel(t *testing.T) {
 	}
 	r.call(abi.OpMemInfo, guesttest.None{})
 	if !shared(t, at) || !shared(t, at+1<<20) {
-		t.Error("memory is unmapped though a kernel may use it")
+		t.Error("memory was unmapped although a kernel may use it")
 	}
 	r.Close()
 	if err := r.end(); err != nil {
@@ -316,20 +322,21 @@ func TestHostMemoryOfAHangingKernel(t *testing.T) {
 	}
 	for _, a := range []uint64{at, at + 1<<20} {
 		if p := protection(t, a); p != "" {
-			t.Errorf("after the session %#x is mapped %s", a, p)
+			t.Errorf("%#x is mapped %s after the session's end, want not mapped", a, p)
 		}
 	}
 }
 
-// Memory in more pieces than a process may have mappings is not mapped, which the
-// guest is told; all else works.
+// TestHostMemoryInTooManyPieces checks that memory in more pieces than a process
+// may have mappings is not mapped, that the guest is told so, and that everything
+// else works.
 func TestHostMemoryInTooManyPieces(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
 	at := r.Window().Host().Base
 	const pages = 150_000 // more than vm.max_map_count usually allows
 	if text, err := os.ReadFile("/proc/sys/vm/max_map_count"); err != nil || len(strings.TrimSpace(string(text))) > 5 {
-		t.Logf("vm.max_map_count is %q, %v", text, err)
+		t.Logf("vm.max_map_count = %q, %v", text, err)
 	}
 	m, err := r.RegionAt(1, at, pages)
 	if err != nil {
@@ -341,7 +348,7 @@ func TestHostMemoryInTooManyPieces(t *testing.T) {
 		return
 	}
 	if !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("%d pieces: %v", pages, err)
+		t.Errorf("MemHostMap of %d pieces = %v, want %v", pages, err, abi.ErrOutOfMemory)
 	}
 	v, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 64})
 	r.fails(abi.ErrOutOfMemory, abi.OpCopyHtoD, abi.CopyHtoD{Stream: ctx, Dst: v, SrcRegion: 1, SrcLen: 64})
@@ -352,7 +359,8 @@ func TestHostMemoryInTooManyPieces(t *testing.T) {
 	r.call(abi.OpCopyHtoD, abi.CopyHtoD{Stream: ctx, Dst: v, SrcRegion: 2, SrcLen: 64})
 }
 
-// A device that does not reach the memory refuses it; copies by region work.
+// TestHostMemoryThatTheDeviceRefuses checks that copies by region work on a
+// device that cannot access the memory in place.
 func TestHostMemoryThatTheDeviceRefuses(t *testing.T) {
 	var refuse atomic.Bool
 	refuse.Store(true)
@@ -374,12 +382,13 @@ func TestHostMemoryThatTheDeviceRefuses(t *testing.T) {
 	refuse.Store(false)
 	r.call(abi.OpMemHostMap, abi.MemHostMap{Region: 1})
 	refuse.Store(true)
-	r.fails(abi.ErrNotSupported, abi.OpCtxCreate, abi.CtxCreate{Ctx: r.Handle()}) // one that could not have it
+	r.fails(abi.ErrNotSupported, abi.OpCtxCreate, abi.CtxCreate{Ctx: r.Handle()}) // a context that could not have the memory
 	r.call(abi.OpMemHostUnmap, abi.MemHostUnmap{Region: 1})
 	r.context()
 }
 
-// Device memory is never placed where the guest places its own.
+// TestDeviceMemoryStaysInItsPart checks that device memory is never placed in the
+// host part of the window.
 func TestDeviceMemoryStaysInItsPart(t *testing.T) {
 	w, err := worker.ReserveWindow(small(7))
 	if err != nil {
@@ -393,17 +402,18 @@ func TestDeviceMemoryStaysInItsPart(t *testing.T) {
 			break
 		}
 		if !w.Device().Contains(at, 4<<20) {
-			t.Fatalf("lent %#x of window %v, of which the device's part is %v", at, w.Window, w.Device())
+			t.Fatalf("Lend returned %#x of window %v, want an address in the device part %v", at, w.Window, w.Device())
 		}
 		bytes += 4 << 20
 	}
 	if bytes != w.Device().Size {
-		t.Errorf("%d bytes were lent of %d", bytes, w.Device().Size)
+		t.Errorf("%d bytes could be lent, want all %d", bytes, w.Device().Size)
 	}
 }
 
-// An old library offers windows and knows nothing of host memory; a worker tells
-// its version to whoever looks.
+// TestWorkerTellsItsVersion checks that a worker writes its version to the
+// header, also for an old library, which offers windows but does not support host
+// memory.
 func TestWorkerTellsItsVersion(t *testing.T) {
 	for minor := range uint16(abi.Minor + 1) {
 		g, end, err := offering(t, minor)
@@ -411,7 +421,7 @@ func TestWorkerTellsItsVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := g.Shm.Load32(abi.OffWorkerMinor); got != abi.Minor {
-			t.Errorf("a guest of version 1.%d reads minor version %d of the worker", minor, got)
+			t.Errorf("minor version of the worker in the header = %d for a guest of version 1.%d, want %d", got, minor, abi.Minor)
 		}
 		if err := end(); err != nil {
 			t.Error(err)

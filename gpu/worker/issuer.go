@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// batch is how many commands are issued before the posted functions are looked
-	// at, and the carrier.
+	// batch is the number of commands that are issued before the issuer checks the
+	// posted functions and the carrier.
 	batch = 64
-	// minSpin is what the polling time shrinks to when polling is in vain.
+	// minSpin is the shortest polling time, which the issuer reaches when polling
+	// finds nothing.
 	minSpin = 4 * time.Microsecond
 )
 
@@ -31,7 +32,7 @@ func (s *Session) issue() (err error) {
 		}
 	}()
 	spin := s.opts.Spin
-	for unread := 0; ; { // commands since the carrier was read
+	for unread := 0; ; { // number of commands since the carrier was read
 		if err := s.runPosted(); err != nil {
 			return err
 		}
@@ -58,14 +59,14 @@ func (s *Session) issue() (err error) {
 			return err
 		}
 		if slept < 2*s.opts.Spin {
-			spin = s.opts.Spin // a little more patience would have paid
+			spin = s.opts.Spin // polling slightly longer would have found it
 		} else if spin > minSpin {
 			spin = max(spin/2, minSpin)
 		}
 	}
 }
 
-// issueBatch executes what is in the ring, at most batch commands.
+// issueBatch executes the commands in the ring, at most batch of them.
 func (s *Session) issueBatch() (n int, err error) {
 	head := s.shared.Load64(abi.OffHead)
 	for ; n < batch && !s.full(); n++ {
@@ -81,7 +82,7 @@ func (s *Session) issueBatch() (n int, err error) {
 	return n, nil
 }
 
-// issueOne takes the entry at tail, copies it, and executes the copy.
+// issueOne takes the entry at the tail, copies it, and executes the copy.
 func (s *Session) issueOne(head uint64) error {
 	avail, err := available(head, s.tail, s.layout.ringSize)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *Session) issueOne(head uint64) error {
 	return s.execute(c)
 }
 
-// poll looks at the ring for d; true: there is something to do.
+// poll polls the ring for d; it returns true if there is something to do.
 func (s *Session) poll(d time.Duration) bool {
 	if d <= 0 || s.full() {
 		return false
@@ -130,25 +131,25 @@ func (s *Session) poll(d time.Duration) bool {
 }
 
 const (
-	// minLooks and maxLooks are how often the ring is looked at between two times
-	// that the issuer makes way: for about 0.1 and 1 µs.
+	// minLooks and maxLooks bound how often the ring is checked between two times
+	// that the issuer yields its processor: for about 0.1 to 1 µs.
 	minLooks = 64
 	maxLooks = 1024
-	// alone is less than another thread takes that runs meanwhile, two switches
-	// between threads at least.
+	// alone is less time than it takes if another thread runs in the meantime,
+	// which needs at least two context switches.
 	alone = 1500 * time.Nanosecond
-	// maxTurns is how often in a row the issuer makes way to threads alone while
-	// no goroutine is known to wait for it.
+	// maxTurns is how often in a row the issuer yields to threads only, while no
+	// goroutine is known to wait for it.
 	maxTurns = 64
 )
 
 // makeWay lets others have this processor while the issuer polls: the driver's
 // goroutines, which then need no thread of their own to be woken, and the guest,
-// which the kernel may have queued behind this thread. To make way to goroutines
-// wakes another thread of this process, which may then take the issuer to another
-// processor: so it is done while something is under way, and now and then. Where
-// nobody has taken the processor, the issuer looks at the ring longer before the
-// next time.
+// which the kernel may have queued behind this thread. Yielding to goroutines
+// wakes another thread of this process, which may then move the issuer to another
+// processor, so it is done only while requests are in progress, and occasionally.
+// If nothing else has run on the processor, the issuer checks the ring longer
+// before it yields again.
 func (s *Session) makeWay(now time.Time) {
 	s.turns++
 	if s.inflight.Load() > 0 || s.requests > 0 || s.turns >= maxTurns {
@@ -164,8 +165,8 @@ func (s *Session) makeWay(now time.Time) {
 	}
 }
 
-// sleep blocks until the guest rings, somebody signals, or a while has passed,
-// and reads the carrier. It returns how long it slept.
+// sleep blocks until the guest rings, another goroutine signals, or a timeout has
+// passed, and reads the carrier. It returns how long it slept.
 func (s *Session) sleep() (time.Duration, error) {
 	s.idle.Store(true)
 	if s.sleeps++; s.sleeps == 0 {
@@ -195,7 +196,7 @@ func (s *Session) awake() {
 	s.idle.Store(false)
 }
 
-// readCarrier serves the messages that are there, and sends what could not be
+// readCarrier handles the available messages, and sends those that could not be
 // sent before.
 func (s *Session) readCarrier() error {
 	for range batch {

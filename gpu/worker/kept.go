@@ -7,13 +7,14 @@ import (
 )
 
 // The guest may keep memory that it has freed for its next allocations, which then
-// cost no command at all (decision 34). It is used in the account, and stays an
-// allocation of its context: nothing that others rely on depends on what the guest
-// writes into the words. As much as the cushion may be kept, so it too is only where
-// nobody misses it; the worker takes it back when the cushion goes, when gpud
-// recalls, and when an allocation finds no memory.
+// need no command at all (decision 34). It counts as used in the account, and
+// remains an allocation of its context: no one else depends on what the guest writes
+// into the words. The guest may keep as much as the cushion, so it has kept memory
+// only where others do not need it; the worker frees it when the cushion is given
+// back, when gpud recalls memory, and when there is not enough memory for an
+// allocation.
 
-// sendKeepLimit writes how much the guest may keep to the session's memory.
+// sendKeepLimit writes to the session's memory how much the guest may keep.
 func (s *Session) sendKeepLimit() {
 	most := s.account.Cushion()
 	s.shared.Store64(abi.OffKeepMost, most)
@@ -32,8 +33,9 @@ func (s *Session) kept() (bytes uint64) {
 	return min(bytes, s.account.Used()) // a guest can write an address twice
 }
 
-// reclaim frees what the guest keeps, and reports whether that was anything. What
-// work of the context may still use comes back when that is done.
+// reclaim frees the memory that the guest keeps, and reports whether there was
+// any. Memory that work of the context may still use is freed when that work is
+// done.
 func (s *Session) reclaim() (some bool) {
 	if s.shared == nil {
 		return false

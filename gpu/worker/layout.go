@@ -9,7 +9,7 @@ import (
 )
 
 // layout is the worker's own copy of region 0's layout words, in bytes. It is
-// read once: later changes in the shared header mean nothing.
+// read once: later changes of the shared header have no effect.
 type layout struct {
 	magic        uint32
 	major, minor uint16
@@ -24,7 +24,7 @@ type layout struct {
 	chunkCount   uint64
 }
 
-// readLayout copies the words out of a region of at least abi.HeaderSize bytes.
+// readLayout copies the words of a region of at least abi.HeaderSize bytes.
 func readLayout(m *shm.Mapping) layout {
 	version := m.Load32(abi.OffMajor) // both halves at once
 	return layout{
@@ -37,8 +37,8 @@ func readLayout(m *shm.Mapping) layout {
 	}
 }
 
-// check holds the layout to every limit of abi/layout.go, for a region of size
-// bytes announced by a guest of the given version.
+// check checks the layout against every limit of abi/layout.go, for a region of
+// size bytes announced by a guest of the given version.
 func (l layout) check(size uint64, major, minor uint16) error {
 	switch {
 	case l.magic != abi.Magic:
@@ -88,8 +88,8 @@ type area struct {
 
 func powerOfTwo(n uint64) bool { return bits.OnesCount64(n) == 1 }
 
-// chunks returns which chunks a piece of region 0 spans; ok is false when it does
-// not lie in the arena.
+// chunks returns the range of chunks that a piece of region 0 spans; ok is false
+// when the piece is not in the arena.
 func (l layout) chunks(off, n uint64) (first, count uint64, ok bool) {
 	total := l.chunkCount * l.chunkSize
 	if l.chunkCount == 0 || n == 0 || off < l.arena || off-l.arena > total || n > total-(off-l.arena) {

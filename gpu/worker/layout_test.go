@@ -46,7 +46,7 @@ func TestLayoutRules(t *testing.T) {
 		l := goodLayout()
 		spoil(&l)
 		if err := l.check(1<<20, 1, 0); err == nil {
-			t.Errorf("%s: accepted", name)
+			t.Errorf("%s: the layout was accepted", name)
 		}
 	}
 	l := goodLayout()
@@ -67,7 +67,7 @@ func TestChunks(t *testing.T) {
 		{l.arena, 0, 0, 0, false}, {l.arena, 1<<64 - 1, 0, 0, false}, {1<<64 - 1, 1, 0, 0, false}, {l.arena + 16*4096, 1, 0, 0, false},
 	} {
 		if first, count, ok := l.chunks(c.off, c.n); first != c.first || count != c.count || ok != c.ok {
-			t.Errorf("%d at %d: %d, %d, %v", c.n, c.off, first, count, ok)
+			t.Errorf("chunks of %d bytes at %d = %d, %d, %v, want %d, %d, %v", c.n, c.off, first, count, ok, c.first, c.count, c.ok)
 		}
 	}
 }
@@ -83,11 +83,11 @@ func FuzzLayout(f *testing.F) {
 			"ring": ring + ringSize, "slots": slots + slotCount*abi.SlotSize,
 		} {
 			if end > size || end < abi.HeaderSize {
-				t.Errorf("%s ends at %d of %d", name, end, size)
+				t.Errorf("%s ends at %d, want at most %d and after the header", name, end, size)
 			}
 		}
 		if chunkCount > 0 && (chunkState+4*chunkCount > size || arena+chunkSize*chunkCount > size) {
-			t.Errorf("chunks beyond %d", size)
+			t.Errorf("chunks end after the region's %d bytes", size)
 		}
 	})
 }

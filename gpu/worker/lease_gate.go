@@ -10,14 +10,14 @@ import (
 )
 
 // leaseGate is the session's Gate over the host's leases. All its users share one
-// lease; when it has expired, all must leave before the next is asked for,
-// because asking gives the old one back.
+// lease; when it has expired, all must leave before the next one is acquired,
+// because acquiring releases the old one.
 type leaseGate struct {
 	host  Host
 	meter *meter
 	ctx   context.Context
 	end   context.CancelFunc
-	until atomic.Int64 // UnixNano of the lease's end; 0: none
+	until atomic.Int64 // UnixNano of the lease's end; 0: no lease
 
 	mu        sync.Mutex // guards the following
 	change    *sync.Cond
@@ -25,9 +25,9 @@ type leaseGate struct {
 	acquiring bool
 	users     int
 	waiting   int
-	moving    bool // memory, to or from the device: nobody enters
-	away      bool // memory is not on the device: a lease begins with restore
-	failed    int  // restores in a row
+	moving    bool // memory is being copied to or from the device: no work may enter
+	away      bool // memory is not on the device: a lease begins with a restore
+	failed    int  // restores that failed in a row
 
 	residency residency
 }
@@ -55,7 +55,7 @@ func (g *leaseGate) Enter() error {
 			return nil
 		case g.acquiring || g.users > 0:
 			g.wait()
-		case g.have && g.away: // however long that takes
+		case g.have && g.away: // however long the restore takes
 			began := time.Now()
 			if err := g.restore(); err != nil {
 				return err
@@ -70,7 +70,7 @@ func (g *leaseGate) Enter() error {
 }
 
 // alone calls f while the session's memory is on the device and no work of it runs
-// there: what runs leaves at the end of its lease, or before.
+// there: running work leaves at the end of its lease, or before.
 func (g *leaseGate) alone(f func() error) error {
 	for {
 		if err := g.Enter(); err != nil {
@@ -80,7 +80,7 @@ func (g *leaseGate) alone(f func() error) error {
 		if !g.moving {
 			break
 		}
-		g.mu.Unlock() // memory is to leave: it waits for all users, this one too
+		g.mu.Unlock() // memory is to be evicted, which waits for all users, including this one
 		g.Leave(0, 0)
 	}
 	g.moving = true
@@ -97,7 +97,8 @@ func (g *leaseGate) alone(f func() error) error {
 	return err
 }
 
-// acquire is called with mu held, and gives it up while it waits.
+// acquire acquires a lease. It is called with mu held, and releases it while it
+// waits.
 func (g *leaseGate) acquire() error {
 	g.acquiring = true
 	g.mu.Unlock()
@@ -118,8 +119,8 @@ func (g *leaseGate) Expired() bool {
 	return g.ctx.Err() != nil || time.Now().UnixNano() >= g.until.Load()
 }
 
-// outlasted is how long a lease must have been over: longer than what is on a card
-// when a lease ends usually takes.
+// outlasted is how long a lease must have ended before: longer than work on a card
+// usually continues after the end of a lease.
 const outlasted = 50 * time.Millisecond
 
 // Outlasted implements LongGate.
@@ -134,7 +135,7 @@ func (g *leaseGate) Leave(busyNanos, launches uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.users--; g.users > 0 {
-		if g.moving { // somebody waits to be alone
+		if g.moving { // a goroutine waits to be alone
 			g.change.Broadcast()
 		}
 		return
@@ -146,7 +147,7 @@ func (g *leaseGate) Leave(busyNanos, launches uint64) {
 	g.yieldUnused()
 }
 
-// yieldUnused is called with mu held.
+// yieldUnused yields a lease without users. It is called with mu held.
 func (g *leaseGate) yieldUnused() {
 	if g.have && g.users == 0 {
 		g.have = false
@@ -154,7 +155,7 @@ func (g *leaseGate) yieldUnused() {
 	}
 }
 
-// close ends all waiting and makes Expired true.
+// close ends all waits and makes Expired true.
 func (g *leaseGate) close() {
 	g.end()
 	g.mu.Lock()

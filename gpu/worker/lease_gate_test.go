@@ -11,15 +11,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// leaser grants short leases one at a time and notices misuse.
+// leaser grants short leases one at a time and detects misuse.
 type leaser struct {
 	*LocalHost
 	t      *testing.T
 	length time.Duration
-	block  chan struct{} // when not nil, Acquire waits for it
+	block  chan struct{} // if not nil, Acquire waits for it
 
 	mu        sync.Mutex
-	users     int // of the gate, by the test
+	users     int // of the gate, counted by the test
 	acquired  int
 	yielded   int
 	contended bool // others wait
@@ -36,7 +36,7 @@ func (l *leaser) Acquire(ctx context.Context) (Lease, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users > 0 {
-		l.t.Error("a lease is asked for while the last is in use")
+		l.t.Errorf("Acquire while the previous lease is in use by %d users", l.users)
 	}
 	l.acquired++
 	return Lease{Until: time.Now().Add(l.length)}, nil
@@ -61,16 +61,17 @@ func (l *leaser) Contended() bool {
 	return l.contended
 }
 
-// A lease that a kernel keeps beyond its end is joined while nobody else waits.
+// TestGateOutlasted checks that work may enter beside a kernel that runs beyond
+// the end of its lease, while no one else waits.
 func TestGateOutlasted(t *testing.T) {
 	h := &leaser{t: t, length: time.Millisecond}
 	g := newLeaseGate(h, &meter{})
 	if err := g.Enter(); err != nil || g.Outlasted() {
-		t.Fatalf("Enter: %v; outlasted: %v", err, g.Outlasted())
+		t.Fatalf("Enter = %v, Outlasted = %v, want nil and false", err, g.Outlasted())
 	}
 	patience.Until(t, 10*time.Second, "the lease is long over", g.Outlasted)
 	if err := g.Enter(); err != nil || h.acquired != 1 {
-		t.Errorf("Enter beside a kernel that runs on: %v after %d leases", err, h.acquired)
+		t.Errorf("Enter beside a kernel that outlasts its lease = %v after %d leases, want nil after 1", err, h.acquired)
 	}
 	h.mu.Lock()
 	h.contended = true
@@ -78,12 +79,12 @@ func TestGateOutlasted(t *testing.T) {
 	entered := make(chan error, 1)
 	go func() { entered <- g.Enter() }()
 	if g.Outlasted() {
-		t.Error("outlasted while others wait")
+		t.Error("Outlasted = true while others wait, want false")
 	}
 	g.Leave(0, 0)
 	g.Leave(0, 0)
 	if err := patience.Receive(t, 10*time.Second, "the next lease", entered); err != nil || h.acquired != 2 {
-		t.Errorf("Enter after it: %v after %d leases", err, h.acquired)
+		t.Errorf("Enter after the kernel = %v after %d leases, want nil after 2", err, h.acquired)
 	}
 	g.Leave(0, 0)
 }
@@ -116,7 +117,7 @@ func TestGateSharesOneLease(t *testing.T) {
 		t.Errorf("totals = %+v, want %d launches of 3 ns each", got, goroutines*turns)
 	}
 	if h.yielded == 0 || h.yielded > h.acquired {
-		t.Errorf("acquired %d, yielded %d", h.acquired, h.yielded)
+		t.Errorf("%d leases acquired, %d yielded; want 1 to %d yielded", h.acquired, h.yielded, h.acquired)
 	}
 }
 
@@ -129,11 +130,11 @@ func TestGateYieldsWhenIdle(t *testing.T) {
 		}
 		g.Leave(0, 0)
 		if h.yielded != i {
-			t.Error("yielded while in use")
+			t.Errorf("%d leases yielded while one is in use, want %d", h.yielded, i)
 		}
 		g.Leave(0, 0)
 		if h.yielded != i+1 || h.acquired != i+1 {
-			t.Errorf("acquired %d, yielded %d", h.acquired, h.yielded)
+			t.Errorf("%d leases acquired, %d yielded; want %d and %d", h.acquired, h.yielded, i+1, i+1)
 		}
 	}
 }
@@ -152,6 +153,6 @@ func TestGateEndsWaiting(t *testing.T) {
 		}
 	}
 	if !g.Expired() {
-		t.Error("a closed gate has not expired")
+		t.Error("Expired of a closed gate = false, want true")
 	}
 }

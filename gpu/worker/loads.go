@@ -6,8 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Images that are compiled at a time, and copied for that: each takes a share
-// for every shareBytes begun, and waits until there are as many.
+// These bound the images that are compiled, and copied for that, at a time: each
+// takes a share for every shareBytes or part of it, and waits until as many are
+// free.
 const (
 	loadShares = 8
 	shareBytes = 32 << 20
@@ -16,7 +17,7 @@ const (
 // loads bounds the modules that a session's driver compiles at a time.
 type loads struct {
 	shares chan struct{}
-	turn   chan struct{} // held while shares are taken: two that take half each would wait for ever
+	turn   chan struct{} // held while shares are taken, since two images that take half each would deadlock
 }
 
 func newLoads() loads {
@@ -27,7 +28,7 @@ func sharesOf(bytes uint64) int {
 	return int(min(loadShares, 1+bytes/shareBytes))
 }
 
-// enter waits for room for an image of so many bytes, until ctx ends.
+// enter waits for room for an image of that many bytes, until ctx ends.
 func (l loads) enter(ctx context.Context, bytes uint64) error {
 	select {
 	case l.turn <- struct{}{}:

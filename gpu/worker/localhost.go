@@ -8,29 +8,30 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// LocalHost is a Host without gpud: one worker with a vGPU of its own that
-// need not share. It serves tests and programs that embed a worker.
+// LocalHost is a Host without gpud: for one worker with a vGPU of its own. It
+// serves tests and programs that embed a worker.
 type LocalHost struct {
 	limits Limits
 	lost   chan struct{}
 	shares *localShares
 
-	mu     sync.Mutex // guards the following; an account's is taken under it
-	used   uint64     // bytes reserved, idle ones too
+	mu     sync.Mutex // guards the following; an account's mutex is taken under it
+	used   uint64     // bytes reserved, including idle ones
 	acct   *Account
 	leased bool
 	last   Totals
 	evict  func(uint64) (uint64, error)
-	failed error // the last restore
-	back   int   // restores
+	failed error // error of the last restore
+	back   int   // number of restores
 }
 
-// NewLocalHost gives a worker the whole vGPU.
+// NewLocalHost returns a host whose worker has the whole vGPU.
 func NewLocalHost(l Limits) *LocalHost {
 	return &LocalHost{limits: l, lost: make(chan struct{}), shares: newLocalShares()}
 }
 
-// localLease is long enough not to matter and short enough to be exercised.
+// localLease is long enough to cost nothing and short enough to be exercised by
+// tests.
 const localLease = 20 * time.Millisecond
 
 // Limits implements Host.
@@ -78,7 +79,7 @@ func (h *LocalHost) Memory() (free, total uint64, err error) {
 	return h.limits.VRAM - h.inUse(), h.limits.VRAM, nil
 }
 
-// inUse is called with mu held.
+// inUse returns the bytes in use; it is called with mu held.
 func (h *LocalHost) inUse() uint64 {
 	if h.acct != nil {
 		return h.acct.Used()
@@ -104,10 +105,10 @@ func (h *LocalHost) Yield() {
 	h.leased = false
 }
 
-// Contended implements Host: nobody shares the device.
+// Contended implements Host: the device is not shared.
 func (h *LocalHost) Contended() bool { return false }
 
-// Leased reports whether a lease is out.
+// Leased reports whether a lease is held.
 func (h *LocalHost) Leased() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,11 +129,11 @@ func (h *LocalHost) Evictable(evict func(uint64) (uint64, error)) {
 	h.evict = evict
 }
 
-// Reclaimable implements Host. Nobody else wants what the guest keeps: the session
-// itself frees it when an allocation finds no memory.
+// Reclaimable implements Host. No other session needs what the guest keeps: the
+// session itself frees it when there is not enough memory for an allocation.
 func (h *LocalHost) Reclaimable(func(done func())) {}
 
-// Evict moves memory off the device, as gpud would.
+// Evict evicts memory from the device, as gpud would.
 func (h *LocalHost) Evict(bytes uint64) (moved uint64, err error) {
 	h.mu.Lock()
 	evict := h.evict
@@ -151,14 +152,15 @@ func (h *LocalHost) Restored(err error) {
 	h.failed = err
 }
 
-// Restores is how often memory was brought back, or not, and how the last went.
+// Restores returns how often the session tried to restore its memory, and the
+// error of the last attempt.
 func (h *LocalHost) Restores() (n int, last error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.back, h.failed
 }
 
-// Totals is what was reported last.
+// Totals returns the last reported totals.
 func (h *LocalHost) Totals() Totals {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,5 +177,5 @@ func (h *LocalHost) Status() (abi.VGPUStatusReply, error) {
 // Lost implements Host.
 func (h *LocalHost) Lost() <-chan struct{} { return h.lost }
 
-// Lose takes the vGPU away.
+// Lose ends the session, as when the vGPU is deleted.
 func (h *LocalHost) Lose() { close(h.lost) }

@@ -8,21 +8,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// localShares is what the sessions of local hosts share, as one vGPU's do.
+// localShares is the memory that the sessions of joined local hosts share, like
+// that of one vGPU.
 type localShares struct {
-	mu sync.Mutex // guards the following; an account's is taken under it
+	mu sync.Mutex // guards the following; an account's mutex is taken under it
 	of map[ShareToken]*localShare
 }
 
 type localShare struct {
-	at      Shared // File nil: it cannot be opened, not yet or not any more
+	at      Shared // File nil: it cannot be opened, not yet or no longer
 	owner   *LocalHost
 	holders map[*LocalHost]bool
 }
 
 func newLocalShares() *localShares { return &localShares{of: map[ShareToken]*localShare{}} }
 
-// Join makes the hosts those of one vGPU, as far as sharing memory goes. It is called
+// Join makes the hosts share memory as sessions of one vGPU do. It must be called
 // before a session uses h.
 func (h *LocalHost) Join(o *LocalHost) { h.shares = o.shares }
 

@@ -7,8 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// mappings are the addresses that the guest has reserved, and what it has mapped there.
-// Both lists are sorted by address and have no overlaps. The issuer owns them.
+// mappings are the addresses that the guest has reserved, and the memory that it has
+// mapped there. Both lists are sorted by address and have no overlaps. The issuer owns
+// them.
 type mappings struct {
 	reserved []abi.Window
 	mapped   []*mapping
@@ -27,21 +28,21 @@ type memoryObject struct {
 	driver Mapper
 	memory uint64 // the driver's number
 	size   uint64
-	mapped int         // mappings of it
+	mapped int         // number of mappings of it
 	shared *madeShare  // nil: no other process may import it
-	from   *ShareToken // another process's; nil: it is this session's
+	from   *ShareToken // set if another process shares it; nil: it is this session's own
 }
 
-// maxReservations bounds what a session has reserved.
+// maxReservations bounds the reservations of a session.
 const maxReservations = 16 << 10
 
-// at returns the reservation that begins at an address; its index is also where one
-// would be inserted.
+// at returns the index of the reservation that begins at an address, or the index
+// at which it would be inserted.
 func (m *mappings) at(address uint64) (index int, found bool) {
 	return slices.BinarySearchFunc(m.reserved, address, byBase)
 }
 
-// holds reports whether all of a range lies in one reservation.
+// holds reports whether one reservation contains all of a range.
 func (m *mappings) holds(w abi.Window) bool {
 	i, found := m.at(w.Base)
 	if !found {
@@ -50,7 +51,7 @@ func (m *mappings) holds(w abi.Window) bool {
 	return i >= 0 && m.reserved[i].Contains(w.Base, w.Size)
 }
 
-// first is the index of the first mapping that ends above an address.
+// first returns the index of the first mapping that ends above an address.
 func (m *mappings) first(address uint64) int {
 	i, _ := slices.BinarySearchFunc(m.mapped, address, func(x *mapping, at uint64) int {
 		if x.Base+x.Size <= at {
@@ -67,7 +68,8 @@ func (m *mappings) free(w abi.Window) bool {
 	return i == len(m.mapped) || m.mapped[i].Base >= w.Base+w.Size
 }
 
-// whole returns the mappings of which a range consists, or none.
+// whole returns the mappings that a range consists of, or none if it does not
+// consist of whole mappings.
 func (m *mappings) whole(w abi.Window) (list []*mapping) {
 	at := w.Base
 	for i := m.first(w.Base); at < w.Base+w.Size; i++ {
@@ -83,13 +85,13 @@ func (m *mappings) whole(w abi.Window) (list []*mapping) {
 	return list
 }
 
-// remove takes a mapping out of the list.
+// remove removes a mapping from the list.
 func (m *mappings) remove(x *mapping) {
 	m.mapped = slices.DeleteFunc(m.mapped, func(o *mapping) bool { return o == x })
 	x.of.mapped--
 }
 
-// granular checks what the guest says of a range: whole granules, no overflow.
+// granular checks a range that the guest sent: whole granules, and no overflow.
 func granular(address, size uint64) (abi.Window, error) {
 	if size == 0 || size%abi.MapGranule != 0 || address%abi.MapGranule != 0 || size > abi.MaxWindow || address > abi.WindowEnd {
 		return abi.Window{}, abi.ErrInvalidValue
@@ -97,7 +99,7 @@ func granular(address, size uint64) (abi.Window, error) {
 	return abi.Window{Base: address, Size: size}, nil
 }
 
-// memReserve serves MemReserve.
+// memReserve handles MemReserve.
 func (s *Session) memReserve(c *command) error {
 	a := abi.DecodeMemReserve(c.argBytes)
 	w, err := granular(0, a.Size)
@@ -118,7 +120,7 @@ func (s *Session) memReserve(c *command) error {
 	return nil
 }
 
-// memUnreserve serves MemUnreserve.
+// memUnreserve handles MemUnreserve.
 func (s *Session) memUnreserve(c *command) error {
 	a := abi.DecodeMemUnreserve(c.argBytes)
 	m := &s.mappings
@@ -130,7 +132,7 @@ func (s *Session) memUnreserve(c *command) error {
 	return s.window.Return(a.Address)
 }
 
-// memCreate serves MemCreate.
+// memCreate handles MemCreate.
 func (s *Session) memCreate(c *command) error {
 	a := abi.DecodeMemCreate(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)
@@ -164,7 +166,7 @@ func (s *Session) memCreate(c *command) error {
 	})
 }
 
-// memory finds the memory that a command names.
+// memory returns the memory that a command refers to.
 func (s *Session) memory(c *command, handle uint64) (*memoryObject, error) {
 	o, err := lookup[*memoryObject](&s.handles, handle)
 	if err != nil {
@@ -173,7 +175,7 @@ func (s *Session) memory(c *command, handle uint64) (*memoryObject, error) {
 	return o, c.use(o.ctx)
 }
 
-// memDestroy serves MemDestroy.
+// memDestroy handles MemDestroy.
 func (s *Session) memDestroy(c *command) error {
 	handle := abi.DecodeMemDestroy(c.argBytes).Memory
 	o, err := s.memory(c, handle)
@@ -184,7 +186,7 @@ func (s *Session) memDestroy(c *command) error {
 		return abi.ErrInvalidValue
 	}
 	if o.shared != nil && !o.shared.ready {
-		return abi.ErrUnavailable // another thread shares it just now
+		return abi.ErrUnavailable // another thread is sharing it
 	}
 	if err := o.driver.MemRelease(o.memory); err != nil {
 		return err
@@ -193,7 +195,7 @@ func (s *Session) memDestroy(c *command) error {
 	return s.freeAfterwards(c, allocation{ctx: o.ctx, size: o.size, shared: o.shared, from: o.from})
 }
 
-// memMap serves MemMap.
+// memMap handles MemMap.
 func (s *Session) memMap(c *command) error {
 	a := abi.DecodeMemMap(c.argBytes)
 	o, err := s.memory(c, a.Memory)
@@ -219,7 +221,7 @@ func (s *Session) memMap(c *command) error {
 	return nil
 }
 
-// wholeMappings finds what a command names by a range.
+// wholeMappings returns the mappings that a command refers to by a range.
 func (s *Session) wholeMappings(c *command, address, size uint64) ([]*mapping, error) {
 	w, err := granular(address, size)
 	if err != nil {
@@ -240,7 +242,7 @@ func (s *Session) wholeMappings(c *command, address, size uint64) ([]*mapping, e
 	return list, nil
 }
 
-// memAccess serves MemAccess.
+// memAccess handles MemAccess.
 func (s *Session) memAccess(c *command) error {
 	a := abi.DecodeMemAccess(c.argBytes)
 	access := Access(a.Access)
@@ -259,8 +261,8 @@ func (s *Session) memAccess(c *command) error {
 	return nil
 }
 
-// memUnmap serves MemUnmap. The addresses are free again when the last mapping has
-// gone; what goes counts as a request, so that a session's end waits for it.
+// memUnmap handles MemUnmap. The addresses are free again when the last mapping is
+// removed; the removal counts as a request, so that a session's end waits for it.
 func (s *Session) memUnmap(c *command) error {
 	a := abi.DecodeMemUnmap(c.argBytes)
 	list, err := s.wholeMappings(c, a.Address, a.Size)
@@ -301,7 +303,7 @@ func (s *Session) memUnmap(c *command) error {
 	return errLater
 }
 
-// dropMappings forgets what was mapped in a context that has gone.
+// dropMappings removes the mappings of a context that was destroyed.
 func (s *Session) dropMappings(ctx *contextObject) {
 	s.mappings.mapped = slices.DeleteFunc(s.mappings.mapped, func(x *mapping) bool { return x.of.ctx == ctx })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// granule is the least that is mapped, bytes.
+// granule is the smallest size that can be mapped, in bytes.
 const granule = abi.MapGranule
 
 func (r *rig) reserve(size, align, wish uint64) uint64 {
@@ -34,8 +34,9 @@ func (r *rig) free() uint64 {
 	return free
 }
 
-// Reservations lie apart from each other and from memory, where the guest wishes if that
-// is free, and can be had again.
+// TestReservations checks that reservations are disjoint from each other and from
+// memory, that the guest gets the address that it asks for if that is free, and that
+// addresses can be reserved again.
 func TestReservations(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -48,23 +49,24 @@ func TestReservations(t *testing.T) {
 	for _, taken := range []uint64{wish, wish + granule, wish - granule, wish + 1, 1 << 20, 1<<64 - granule, r.Window().Host().Base} {
 		got := r.reserve(2*granule, 0, taken)
 		if got == taken {
-			t.Errorf("reserved at %#x, which is not free", taken)
+			t.Errorf("reserved at %#x, which is in use", taken)
 		}
 		r.call(abi.OpMemUnreserve, abi.MemUnreserve{Address: got, Size: 2 * granule})
 	}
 	p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20})
 	for _, at := range []uint64{a, b, wish} {
 		if p >= at && p < at+3*granule {
-			t.Errorf("memory at %#x, in what is reserved at %#x", p, at)
+			t.Errorf("memory allocated at %#x, inside the reservation at %#x", p, at)
 		}
 	}
 	r.call(abi.OpMemUnreserve, abi.MemUnreserve{Address: wish, Size: 2 * granule})
 	if got := r.reserve(2*granule, 0, wish); got != wish {
-		t.Errorf("reserved at %#x, want %#x, which was given back", got, wish)
+		t.Errorf("reserved at %#x, want %#x, which was released before", got, wish)
 	}
 }
 
-// Memory counts from its creation to its end, whoever maps it.
+// TestMemoryToMapCounts checks that memory is counted from its creation until it
+// is destroyed, wherever it is mapped.
 func TestMemoryToMapCounts(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -85,20 +87,21 @@ func TestMemoryToMapCounts(t *testing.T) {
 		t.Errorf("%d bytes free at the end, want %d", free, vram)
 	}
 	if _, _, err := r.Call(abi.OpMemCreate, abi.MemCreate{Ctx: ctx, Memory: r.Handle(), Size: vram + granule}, nil); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("more memory than the vGPU has: %v, want %v", err, abi.ErrOutOfMemory)
+		t.Errorf("create more memory than the vGPU has = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	r.create(ctx, vram) // all of it
 	other := r.context()
 	if _, _, err := r.Call(abi.OpMemCreate, abi.MemCreate{Ctx: other, Memory: r.Handle(), Size: granule}, nil); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("memory where all is taken: %v, want %v", err, abi.ErrOutOfMemory)
+		t.Errorf("create memory when all is in use = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	r.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: ctx})
 	if free := r.free(); free != vram {
-		t.Errorf("%d bytes free without the context, want %d", free, vram)
+		t.Errorf("%d bytes free after the context was destroyed, want %d", free, vram)
 	}
 }
 
-// What no guest library sends is an error of that command, and changes nothing.
+// TestMappingsOfHostileGuests checks that what no guest library sends is an error
+// of that command, and changes nothing.
 func TestMappingsOfHostileGuests(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -160,7 +163,8 @@ func TestMappingsOfHostileGuests(t *testing.T) {
 	}
 }
 
-// A context's end takes its mappings along, and the addresses can be used again.
+// TestContextEndsWithMappings checks that a context's end removes its mappings,
+// and that the addresses can be used again.
 func TestContextEndsWithMappings(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	at := r.reserve(granule, 0, 0)

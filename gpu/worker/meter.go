@@ -2,8 +2,7 @@ package worker
 
 import "sync/atomic"
 
-// meter sums what the session has used. Every number is added once, when the
-// work is complete.
+// meter sums the usage of the session. Work is added once, when it is complete.
 type meter struct {
 	gpuNanos, launches, toDevice, fromDevice atomic.Uint64
 }

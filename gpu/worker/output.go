@@ -2,14 +2,14 @@ package worker
 
 import "sync"
 
-// output is what a context's kernels have printed and the guest has not taken
-// yet: the FIFO of CUDA's printf, whose oldest texts give way to new ones (CUDA C++
+// output is what a context's kernels have printed and the guest has not read yet:
+// the FIFO of CUDA's printf, in which new texts replace the oldest ones (CUDA C++
 // Programming Guide, "Formatted Output", "Limitations").
 type output struct {
 	mu    sync.Mutex // guards the following
 	limit uint64     // bytes
-	held  uint64     // bytes; with outputCost for each text
-	texts []printed  // the oldest first
+	held  uint64     // bytes, including outputCost for each text
+	texts []printed  // oldest first
 	begun bool       // something has been printed
 }
 
@@ -20,16 +20,16 @@ type printed struct {
 
 const (
 	// outputCost is what a text counts besides its bytes, as a call on a card
-	// takes more of the FIFO than its text.
+	// uses more of the FIFO than its text.
 	outputCost = 32
-	// A context's FIFO has minOutput to maxOutput bytes, those of a session
-	// together maxOutputs.
+	// A context's FIFO has minOutput to maxOutput bytes; those of a session have
+	// at most maxOutputs together.
 	minOutput  = 64 << 10
 	maxOutput  = 16 << 20
 	maxOutputs = 128 << 20
 )
 
-// add keeps a copy of a text, and reports whether there was none.
+// add stores a copy of a text, and reports whether it is the first one.
 func (o *output) add(to uint32, text []byte) (first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,14 +44,14 @@ func (o *output) add(to uint32, text []byte) (first bool) {
 	return first
 }
 
-// drop ends the oldest text, whose bytes are no longer counted.
+// drop removes the oldest text, whose bytes are no longer counted.
 func (o *output) drop() {
 	o.held -= outputCost
-	o.texts[0] = printed{} // the array may live long
+	o.texts[0] = printed{} // so that the array does not keep the text alive
 	o.texts = o.texts[1:]
 }
 
-// take moves the oldest texts that go to the same place into b, as far as they fit.
+// take moves the oldest texts with the same destination into b, as far as they fit.
 func (o *output) take(b []byte) (n int, to uint32) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,12 +69,13 @@ func (o *output) take(b []byte) (n int, to uint32) {
 		o.drop()
 	}
 	if len(o.texts) == 0 {
-		o.texts = nil // it may have been large
+		o.texts = nil // its array may be large
 	}
 	return n, to
 }
 
-// resize changes the limit, and returns false when something has been printed.
+// resize changes the limit; it returns false without a change when something has
+// been printed.
 func (o *output) resize(limit uint64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,29 +7,30 @@ import (
 	"testing"
 )
 
-// What is full loses the oldest texts, and never counts more than it may.
+// TestOutputIsARing checks that a full FIFO loses the oldest texts, and never
+// exceeds its limit.
 func TestOutputIsARing(t *testing.T) {
 	o := output{limit: 1000}
 	if !o.add(1, []byte("first")) || o.add(1, []byte("second")) {
-		t.Error("add does not say which text is the first")
+		t.Error("add does not report which text is the first")
 	}
 	for i := range 1000 {
 		o.add(1, fmt.Appendf(nil, "line %d\n", i))
 		if o.held > o.limit || o.held != held(&o) {
-			t.Fatalf("%d bytes counted, %d held, %d allowed", o.held, held(&o), o.limit)
+			t.Fatalf("%d bytes counted, %d held, want the same and at most %d", o.held, held(&o), o.limit)
 		}
 	}
 	b := make([]byte, 1<<16)
 	n, to := o.take(b)
 	if got := string(b[:n]); to != 1 || strings.Contains(got, "line 900\n") || !strings.HasSuffix(got, "line 998\nline 999\n") || !strings.HasPrefix(got, "line 9") {
-		t.Errorf("%q to %d", got, to)
+		t.Errorf("take = %q to %d, want the last lines, to 1", got, to)
 	}
 	if n, to := o.take(b); n != 0 || to != 0 || o.held != 0 || !o.add(1, []byte("again")) {
-		t.Errorf("then %d bytes to %d, %d held", n, to, o.held)
+		t.Errorf("second take = %d bytes to %d, %d held; want none, and the next add to be the first", n, to, o.held)
 	}
 	o.add(2, bytes.Repeat([]byte("x"), 5000))
 	if n, to := o.take(b); n != 1000-outputCost || to != 2 {
-		t.Errorf("of a text that is too long %d bytes to %d", n, to)
+		t.Errorf("take of a text over the limit = %d bytes to %d, want %d to 2", n, to, 1000-outputCost)
 	}
 }
 
@@ -40,7 +41,8 @@ func held(o *output) (n uint64) {
 	return n
 }
 
-// A piece goes to one place, and a text may be taken in parts.
+// TestOutputIsTakenInPieces checks that take returns text of one destination, and
+// that a text may be taken in parts.
 func TestOutputIsTakenInPieces(t *testing.T) {
 	o := output{limit: 1 << 20}
 	for i, text := range []string{"abc", "def", "errors", "ghi"} {
@@ -55,9 +57,9 @@ func TestOutputIsTakenInPieces(t *testing.T) {
 		got = append(got, fmt.Sprint(to, string(b[:n])))
 	}
 	if want := "1abcd 1ef 2erro 2rs 1ghi"; strings.Join(got, " ") != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("pieces = %q, want %q", got, want)
 	}
 	if n, _ := o.take(nil); n != 0 {
-		t.Error(n)
+		t.Errorf("take from an empty FIFO = %d bytes, want 0", n)
 	}
 }

@@ -10,11 +10,12 @@ type Reference interface{}
 // "Texture Reference Management", "Surface Reference Management").
 type References interface {
 	Textures
-	// ReferenceFind finds one by its name. It goes with its module. The error for a
-	// name that is none of that kind is abi.ErrNotFound.
+	// ReferenceFind returns the reference with that name. It is destroyed with its
+	// module. The error is abi.ErrNotFound for a name that is not a reference of
+	// that kind.
 	ReferenceFind(m Module, name string, surface bool) (Reference, error)
-	// ReferenceBind sets what launches from now on find there. Those that were given
-	// before keep what they had. What a is of is as for TextureCreate.
+	// ReferenceBind sets what later launches find in the reference. Earlier
+	// launches keep what they had. a and of are as for TextureCreate.
 	ReferenceBind(r Reference, a abi.TextureCreate, of Array) error
 }
 
@@ -26,7 +27,7 @@ type referenceObject struct {
 
 func (r *referenceObject) owner() *contextObject { return r.ctx }
 
-// references is the context's driver, if modules have references there.
+// references returns the context's driver, if it supports references in modules.
 func (x *contextObject) references() (References, error) {
 	if r, ok := x.driver.(References); ok {
 		return r, nil
@@ -62,7 +63,8 @@ func (s *Session) referenceFind(c *command) error {
 	return nil
 }
 
-// referenceBind has TextureCreate's arguments, with the reference for the new handle.
+// referenceBind has the arguments of TextureCreate, with the reference in place of
+// the new handle.
 func (s *Session) referenceBind(c *command) error {
 	a := abi.DecodeTextureCreate(c.argBytes)
 	r, err := lookup[*referenceObject](&s.handles, a.Texture)

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
 )
 
-// A reference is found by its name, takes what a texture or a surface can be of its
-// context, and goes with its module.
+// TestReferences checks that a reference is found by its name, can be bound to what
+// a texture or surface of its context can be, and is destroyed with its module.
 func TestReferences(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx, other := r.context(), r.context()
@@ -19,7 +19,7 @@ func TestReferences(t *testing.T) {
 	find := func(a abi.ReferenceFind, name string, want error) {
 		t.Helper()
 		if _, _, err := r.Call(abi.OpReferenceFind, a, []byte(name)); !errors.Is(err, want) {
-			t.Errorf("%q of %+v: %v, want %v", name, a, err, want)
+			t.Errorf("ReferenceFind(%q) with %+v = %v, want %v", name, a, err, want)
 		}
 	}
 	picture, face := r.Handle(), r.Handle()
@@ -34,7 +34,7 @@ func TestReferences(t *testing.T) {
 
 	r.call(abi.OpReferenceBind, abi.ReferenceBind{Ctx: ctx, Reference: picture, Base: a, Level: 1, Filter: 1, Border: [4]float32{0, 0, 0, 7}})
 	if got := r.driver.Bound(); got.Level != 1 || got.Filter != 1 || got.Border[3] != 7 {
-		t.Errorf("bound %+v", got)
+		t.Errorf("bound reference = %+v, want level 1, filter 1 and border 7", got)
 	}
 	r.call(abi.OpReferenceBind, abi.ReferenceBind{Ctx: ctx, Reference: picture, Base: mem, Resource: abi.ResourceLinear, Width: 1024, Format: 0x20, Channels: 1})
 	r.call(abi.OpReferenceBind, abi.ReferenceBind{Ctx: ctx, Reference: face, Base: a, Surface: 1})
@@ -57,7 +57,8 @@ func TestReferences(t *testing.T) {
 	find(abi.ReferenceFind{Module: module, Reference: r.Handle()}, fakedriver.ReferenceTexture, abi.ErrInvalidHandle)
 }
 
-// What green contexts share out is the device's to say, and needs no context.
+// TestMultiprocessors checks that the multiprocessors of green contexts are the
+// device's, and need no context.
 func TestMultiprocessors(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	if n, _ := r.call(abi.OpMultiprocessors, abi.Multiprocessors{}); n != fakedriver.FakeMultiprocessors {

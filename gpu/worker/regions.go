@@ -11,15 +11,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// region is a shared region that the guest has announced. It stays mapped
-// until it is dropped and no operation uses it.
+// region is a shared region that the guest has announced. It stays mapped until
+// it is dropped and no operation uses it.
 type region struct {
 	mapping *shm.Mapping // nil: could not be mapped
 	address uint64       // in the host part of the window; 0: anywhere
-	hosted  bool         // contexts may use it at its address; the issuer's
-	leaving bool         // work that may use it is still under way; the issuer's
-	refs    atomic.Int64 // the table's own, and one per operation
-	unmap   func()       // nil: there is nothing to unmap
+	hosted  bool         // contexts may use it at its address; owned by the issuer
+	leaving bool         // work that may use it is still in progress; owned by the issuer
+	refs    atomic.Int64 // one for the table, and one per operation
+	unmap   func()       // nil: nothing to unmap
 	gone    func()       // called once when it is unmapped
 }
 
@@ -34,7 +34,7 @@ func (r *region) release() {
 	}
 }
 
-// heldRegions stay mapped until they are released; of region 0 there is none.
+// heldRegions stay mapped until they are released. Region 0 is never among them.
 type heldRegions []*region
 
 func hold(regions ...*region) (held heldRegions) {
@@ -54,21 +54,21 @@ func (h heldRegions) release() {
 }
 
 // drop is a MsgDropRegion that waits until the commands that were in the ring
-// when it came have been taken.
+// when it arrived have been taken.
 type drop struct {
 	number uint32
 	head   uint64
 }
 
-// announced is what a MsgRegion announces, checked against its files.
+// announced is the content of a MsgRegion, checked against its files.
 type announced struct {
 	abi.Region
-	extents []shm.Extent // runs, as they are to be mapped
+	extents []shm.Extent // runs, in the order of the mapping
 }
 
-// readRegion checks a MsgRegion. sealed: the guest made the files itself, so it
-// must have given up making them smaller, because touching pages beyond a file's
-// end would kill this process.
+// readRegion checks a MsgRegion. sealed means that the guest created the files
+// itself: they must be sealed against shrinking, because an access to pages
+// beyond a file's end would kill this process.
 func readRegion(m carrier.Message, sealed bool) (a announced, err error) {
 	if a.Region, err = abi.DecodeRegion(m.Flags, m.Body, len(m.FDs)); err != nil {
 		return a, protocol("%v", err)
@@ -98,7 +98,7 @@ func readRegion(m carrier.Message, sealed bool) (a announced, err error) {
 	return a, nil
 }
 
-// mapAnywhere maps a region where there is room.
+// mapAnywhere maps a region at any free address.
 func mapAnywhere(number uint32, a announced) (*shm.Mapping, error) {
 	mapping, err := shm.Map(a.extents)
 	if err != nil {
@@ -107,14 +107,14 @@ func mapAnywhere(number uint32, a announced) (*shm.Mapping, error) {
 	return mapping, nil
 }
 
-// addRegion serves MsgRegion in a session that runs.
+// addRegion handles MsgRegion in a running session.
 func (s *Session) addRegion(m carrier.Message) error {
 	defer m.Close()
 	number := m.Argument
 	if number == 0 || number >= abi.MaxRegions {
 		return protocol("invalid region number %d", number)
 	}
-	s.finishDrops(number) // its number is used again: nothing names the old one any more
+	s.finishDrops(number) // its number is used again: no command refers to the old one any more
 	if s.regions[number] != nil {
 		return protocol("region %d already exists", number)
 	}
@@ -141,7 +141,7 @@ func (s *Session) addRegion(m carrier.Message) error {
 	return nil
 }
 
-// mapRegion maps what is announced, unless that takes more mappings than a
+// mapRegion maps an announced region, unless that takes more mappings than a
 // session may have: the guest then copies through other regions.
 func (s *Session) mapRegion(r *region, number uint32, a announced) (err error) {
 	runs := int64(len(a.extents))
@@ -170,7 +170,7 @@ func (s *Session) mapRegion(r *region, number uint32, a announced) (err error) {
 	return nil
 }
 
-// dropRegion serves MsgDropRegion.
+// dropRegion handles MsgDropRegion.
 func (s *Session) dropRegion(number uint32) error {
 	if number == 0 || s.regions[number] == nil {
 		return protocol("drop of unknown region %d", number)
@@ -184,8 +184,8 @@ func (s *Session) dropRegion(number uint32) error {
 	return nil
 }
 
-// finishDrops drops what commands no longer name: the regions whose last
-// commands have been taken from the ring, and the given one.
+// finishDrops drops the regions that commands no longer refer to: those whose
+// last commands have been taken from the ring, and the given one.
 func (s *Session) finishDrops(number uint32) {
 	kept := s.drops[:0]
 	for _, d := range s.drops {
@@ -208,8 +208,8 @@ func (s *Session) finishDrop(d drop) {
 	r.release()
 }
 
-// dropped tells the device that a region's pages are unmapped; it is called
-// from any goroutine.
+// dropped tells the device that a region's pages are unmapped; any goroutine may
+// call it.
 func (s *Session) dropped(number uint32) {
 	if !s.byMessage {
 		return
@@ -217,7 +217,7 @@ func (s *Session) dropped(number uint32) {
 	s.post(func() { s.out = append(s.out, carrier.Message{Type: abi.MsgDropped, Argument: number}) })
 }
 
-// buffer finds a piece of a region.
+// buffer returns a piece of a region.
 func (s *Session) buffer(number uint32, off, n uint64) ([]byte, *region, error) {
 	if number == 0 {
 		if off > s.shared.Size() || n > s.shared.Size()-off {
@@ -235,10 +235,10 @@ func (s *Session) buffer(number uint32, off, n uint64) ([]byte, *region, error) 
 	return r.mapping.Bytes(off, n), r, nil
 }
 
-// region finds a region that is mapped. It may have been announced on the carrier
-// just before the command that names it.
+// region returns a mapped region. It may have been announced on the carrier just
+// before the command that refers to it.
 func (s *Session) region(number uint32) (*region, error) {
-	// However many messages lie before it.
+	// Read however many messages are before its announcement.
 	for s.regions[number] == nil {
 		m, ok, err := s.reader.TryRead()
 		if err != nil {

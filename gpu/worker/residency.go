@@ -7,16 +7,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// residency is where the memory of the session's contexts is: all of it on the
-// device, or some of it in the host's memory. The gate sees to it that nothing
-// runs while it moves or is away.
+// residency records where the memory of the session's contexts is: all of it on
+// the device, or some of it in host memory. The gate makes sure that no work runs
+// while it is being copied or is off the device.
 type residency struct {
-	mu       sync.Mutex // guards below; not held while memory moves
+	mu       sync.Mutex // guards the following; not held while memory is copied
 	away     bool
 	contexts map[Context]bool // true: evicted
 }
 
-// add makes a new context like the others; it has no memory yet, so this is quick.
+// add brings a new context into the same state as the others; it has no memory
+// yet, so this is quick.
 func (r *residency) add(c Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +36,7 @@ func (r *residency) remove(c Context) {
 	delete(r.contexts, c)
 }
 
-// next is a context that is evicted, or is not.
+// next returns a context that is evicted, or one that is not.
 func (r *residency) next(evicted bool, but map[Context]bool) (Context, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,20 +56,20 @@ func (r *residency) mark(c Context, evicted bool) {
 	}
 }
 
-// evict moves at least bytes, or all, off the device. An error says that some
-// contexts would not go; what has moved has moved.
+// evict evicts at least bytes, or all, from the device. An error means that some
+// contexts could not be evicted; moved is what was.
 func (r *residency) evict(bytes uint64) (moved uint64, err error) {
 	r.mu.Lock()
-	r.away = true // new contexts, from here on, begin evicted
+	r.away = true // new contexts begin evicted from here on
 	r.mu.Unlock()
 	asked := map[Context]bool{}
-	for _, evicted := range []bool{false, true} { // the latter have more to give, perhaps
+	for _, evicted := range []bool{false, true} { // contexts that are evicted already may have more
 		for c, ok := r.next(evicted, asked); ok; c, ok = r.next(evicted, asked) {
 			asked[c] = true
 			n, failed := c.Evict(bytes - min(moved, bytes))
 			if moved += n; failed == nil {
 				r.mark(c, true)
-			} else if !errors.Is(failed, abi.ErrInvalidContext) { // else it goes anyway
+			} else if !errors.Is(failed, abi.ErrInvalidContext) { // otherwise it is being destroyed
 				err = errors.Join(err, failed)
 			}
 		}
@@ -78,7 +79,7 @@ func (r *residency) evict(bytes uint64) (moved uint64, err error) {
 
 const everything = 1 << 62 // bytes
 
-// restore brings all back, or leaves all of it away.
+// restore restores all memory, or leaves all of it off the device.
 func (r *residency) restore() error {
 	for {
 		c, ok := r.next(true, nil)
@@ -90,7 +91,7 @@ func (r *residency) restore() error {
 				return nil
 			}
 			r.mu.Unlock()
-			continue // a new context came
+			continue // a new context was added
 		}
 		err := c.Restore()
 		if errors.Is(err, abi.ErrInvalidContext) { // it is being destroyed
@@ -103,7 +104,8 @@ func (r *residency) restore() error {
 	}
 }
 
-// settled is called with mu held.
+// settled reports whether all contexts are in the same state; it is called with
+// mu held.
 func (r *residency) settled() bool {
 	for _, evicted := range r.contexts {
 		if evicted {
@@ -113,8 +115,8 @@ func (r *residency) settled() bool {
 	return true
 }
 
-// evict serves the host's request: work waits at the gate meanwhile, and from
-// then on until a lease has brought the memory back.
+// evict handles the host's request: work waits at the gate in the meantime, and
+// from then on until a lease has restored the memory.
 func (g *leaseGate) evict(bytes uint64) (moved uint64, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -141,12 +143,13 @@ func (g *leaseGate) evict(bytes uint64) (moved uint64, err error) {
 	return moved, err
 }
 
-// maxRestores bounds how often in a row the host may give a lease without room
-// for the memory; then the work that waits fails.
+// maxRestores bounds how often in a row the host may grant a lease without room
+// for the memory; then the waiting work fails.
 const maxRestores = 100
 
-// restore is called with mu held, and gives it up meanwhile. The lease counts
-// from when the memory is there.
+// restore restores the memory at the beginning of a lease. It is called with mu
+// held, and releases it in the meantime. The lease counts from when the memory is
+// on the device.
 func (g *leaseGate) restore() error {
 	g.moving = true
 	g.mu.Unlock()
@@ -161,12 +164,12 @@ func (g *leaseGate) restore() error {
 	}
 	g.yieldUnused()
 	if g.failed++; g.failed < maxRestores {
-		return nil // the host makes more room and gives another lease
+		return nil // the host makes more room and grants another lease
 	}
 	return err
 }
 
-// wait is called with mu held.
+// wait waits for a change of the gate. It is called with mu held.
 func (g *leaseGate) wait() {
 	g.waiting++
 	g.change.Wait()

@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
 )
 
-// put writes a number to the device, get reads it.
+// put writes a number to the device; get reads it.
 func (r *rig) put(ctx, address, value uint64) {
 	r.Helper()
 	if _, _, err := r.Call(abi.OpCopyHtoDInline, abi.CopyHtoDInline{Stream: ctx, Dst: address}, binary.LittleEndian.AppendUint64(nil, value)); err != nil {
@@ -33,8 +33,9 @@ func (r *rig) idle() {
 	patience.Until(r.TB, 20*time.Second, "the lease is given back", func() bool { return !r.host.Leased() })
 }
 
-// Memory leaves an idle session, which goes on allocating and freeing, and is
-// back before its next work.
+// TestEvictedSessionGoesOn checks that memory is evicted from an idle session,
+// which continues to allocate and free, and that it is restored before the next
+// work.
 func TestEvictedSessionGoesOn(t *testing.T) {
 	r := newRig(t, fakedriver.Options{VRAM: 64 << 20, Global: 256}, 0)
 	ctx := r.context()
@@ -43,7 +44,7 @@ func TestEvictedSessionGoesOn(t *testing.T) {
 	r.idle()
 	moved, err := r.host.Evict(1 << 40)
 	if err != nil || moved != 1<<20 || r.driver.Used() != 0 {
-		t.Fatalf("%d bytes moved, %v, %d left", moved, err, r.driver.Used())
+		t.Fatalf("Evict = %d bytes, %v, %d left on the device; want %d and 0", moved, err, r.driver.Used(), 1<<20)
 	}
 	b, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 10})
 	second := r.context()
@@ -52,21 +53,22 @@ func TestEvictedSessionGoesOn(t *testing.T) {
 	r.call(abi.OpMemFree, abi.MemFree{Address: b})
 	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
 	if n, _ := r.host.Restores(); n != 0 || r.driver.Used() != 0 {
-		t.Errorf("restored %d times with nothing to do, %d bytes there", n, r.driver.Used())
+		t.Errorf("%d restores without work, %d bytes on the device, want none", n, r.driver.Used())
 	}
 	if got := r.get(ctx, a); got != 42 {
-		t.Errorf("%d came back", got)
+		t.Errorf("value after the restore = %d, want 42", got)
 	}
 	r.put(second, c, 7)
 	if got := r.get(second, c); got != 7 {
-		t.Errorf("%d in the second context", got)
+		t.Errorf("value in the second context = %d, want 7", got)
 	}
 	if n, err := r.host.Restores(); n != 1 || err != nil {
-		t.Errorf("restored %d times, %v", n, err)
+		t.Errorf("%d restores, %v, want 1 without an error", n, err)
 	}
 }
 
-// Evictions at any moment lose nothing and stop nobody.
+// TestEvictAgainAndAgain checks that evictions at any moment lose no data and
+// stop no work.
 func TestEvictAgainAndAgain(t *testing.T) {
 	r := newRig(t, fakedriver.Options{VRAM: 64 << 20}, 0)
 	contexts := []uint64{r.context(), r.context()}
@@ -89,7 +91,7 @@ func TestEvictAgainAndAgain(t *testing.T) {
 		k := i % 2
 		r.put(contexts[k], at[k], i)
 		if got := r.get(contexts[k], at[k]); got != i {
-			t.Errorf("%d, want %d", got, i)
+			t.Errorf("value = %d, want %d", got, i)
 			break
 		}
 	}
@@ -97,7 +99,8 @@ func TestEvictAgainAndAgain(t *testing.T) {
 	all.Wait()
 }
 
-// A restore that finds no room is tried again with the next lease.
+// TestFailedRestoreIsTriedAgain checks that a restore without enough room is
+// tried again with the next lease.
 func TestFailedRestoreIsTriedAgain(t *testing.T) {
 	var fails atomic.Int32
 	r := newRig(t, fakedriver.Options{VRAM: 64 << 20, FailRestore: func() error {
@@ -118,9 +121,10 @@ func TestFailedRestoreIsTriedAgain(t *testing.T) {
 		t.Errorf("value = %d, want 1", got)
 	}
 	if n, err := r.host.Restores(); n != 4 || err != nil {
-		t.Errorf("%d restores, %v", n, err)
+		t.Errorf("%d restores, %v, want 4 and the last without an error", n, err)
 	}
-	// For ever is an error of the work that waits, and the session goes on.
+	// If it always fails, the waiting work gets an error, and the session
+	// continues.
 	r.idle()
 	fails.Store(1 << 20)
 	if _, err := r.host.Evict(1); err != nil {
@@ -138,7 +142,8 @@ func TestPinnedSessionIsNotEvicted(t *testing.T) {
 	}
 }
 
-// The guest goes while its memory is away, or on its way.
+// TestDeathWhileEvicted ends the guest while its memory is evicted, or is being
+// evicted.
 func TestDeathWhileEvicted(t *testing.T) {
 	for _, during := range []bool{false, true} {
 		gate := make(chan struct{})
@@ -163,7 +168,7 @@ func TestDeathWhileEvicted(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Close()
-		r.end() // nothing is left
+		r.end() // checks that nothing is left
 		close(gate)
 		<-evicted
 	}

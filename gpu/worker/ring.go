@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// entry is a command's header in the ring, in the worker's own memory.
+// entry is the header of a command in the ring, in the worker's own memory.
 type entry struct {
 	length uint64
 	op     abi.Op
@@ -20,7 +20,7 @@ type entry struct {
 // maxEntry is the longest entry that is copied; only a Nop may be longer.
 const maxEntry = abi.EntryHeaderSize + 256 + abi.MaxParamBytes
 
-// available is how many bytes the guest has put into the ring beyond tail.
+// available returns how many bytes the guest has put into the ring beyond tail.
 func available(head, tail, ringSize uint64) (uint64, error) {
 	n := head - tail
 	if n > ringSize || n%8 != 0 {
@@ -29,8 +29,8 @@ func available(head, tail, ringSize uint64) (uint64, error) {
 	return n, nil
 }
 
-// parseEntry reads the header h of an entry, of which avail bytes are there
-// and toEnd bytes lie before the ring's end.
+// parseEntry decodes the header h of an entry. avail is the number of bytes in
+// the ring, and toEnd the number of bytes before the ring's end.
 func parseEntry(h [abi.EntryHeaderSize]byte, avail, toEnd, slots uint64) (e entry, err error) {
 	e = entry{
 		length: uint64(binary.LittleEndian.Uint32(h[0:])),
@@ -47,7 +47,7 @@ func parseEntry(h [abi.EntryHeaderSize]byte, avail, toEnd, slots uint64) (e entr
 	}
 	args, known := e.op.ArgSize()
 	if !known {
-		return e, nil // from a later minor version: its length is enough to pass over it
+		return e, nil // of a later minor version: its length is enough to skip it
 	}
 	e.args, e.known = uint64(args), true
 	if want := (abi.EntryHeaderSize + e.args + e.inline + 7) &^ 7; e.length != want {
@@ -72,14 +72,14 @@ func inlineLimit(op abi.Op) uint64 {
 	return abi.MaxInline
 }
 
-// command is one entry being executed. It and its args and inline, which lie in
-// the issuer's buffer, are good only until the next entry: who completes it later
-// keeps a copy.
+// command is one entry being executed. It and its args and inline, which are in
+// the issuer's buffer, are valid only until the next entry: whatever completes it
+// later keeps a copy.
 type command struct {
 	entry
 	argBytes, inlineBytes []byte
 	ctx                   *contextObject // once known
-	flow                  *flow          // of the stream that it is put into, once known
+	flow                  *flow          // of its stream, once known
 	value0, value1        uint64
 	release               chunkSpan
 }

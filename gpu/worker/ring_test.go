@@ -26,7 +26,7 @@ func TestEntryRules(t *testing.T) {
 		"filling":      header(256, abi.OpNop, 0, abi.NoSlot, 240),
 	} {
 		if _, err := parseEntry(h, 256, 256, 4); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: parseEntry = %v, want no error", name, err)
 		}
 	}
 	for name, h := range map[string][abi.EntryHeaderSize]byte{
@@ -44,18 +44,18 @@ func TestEntryRules(t *testing.T) {
 	} {
 		var broken *ProtocolError
 		if _, err := parseEntry(h, 256, 256, 4); !errors.As(err, &broken) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: parseEntry = %v, want a protocol error", name, err)
 		}
 	}
 	if _, err := parseEntry(header(8224, abi.OpCopyHtoDInline, 0, abi.NoSlot, 8192), 16384, 16384, 4); err == nil {
-		t.Error("inline data over the limit is accepted")
+		t.Error("parseEntry accepted inline data over the limit")
 	}
 	if _, err := parseEntry(header(32, abi.OpMemAlloc, 0, 0, 0), 256, 24, 4); err == nil {
-		t.Error("an entry across the ring's end is accepted")
+		t.Error("parseEntry accepted an entry across the ring's end")
 	}
 }
 
-// No entry that is accepted is longer than the issuer's buffer.
+// FuzzEntry checks that no accepted entry is longer than the issuer's buffer.
 func FuzzEntry(f *testing.F) {
 	h := header(48, abi.OpCopyHtoDInline, 0, 1, 9)
 	f.Add(h[:], uint64(4096), uint64(4096))
@@ -67,7 +67,7 @@ func FuzzEntry(f *testing.F) {
 			return
 		}
 		if e.length > avail || e.length > toEnd || e.length < abi.EntryHeaderSize {
-			t.Errorf("%+v of %d, %d to the end", e, avail, toEnd)
+			t.Errorf("entry = %+v, with %d bytes available and %d to the end", e, avail, toEnd)
 		}
 		if e.known && e.op != abi.OpNop && (e.length > maxEntry || e.args+e.inline > e.length-abi.EntryHeaderSize) {
 			t.Errorf("entry = %+v, want at most %d bytes that hold its arguments", e, maxEntry)
@@ -77,11 +77,11 @@ func FuzzEntry(f *testing.F) {
 
 func TestAvailable(t *testing.T) {
 	if n, err := available(4096+8, 4096, 4096); n != 8 || err != nil {
-		t.Errorf("%d, %v", n, err)
+		t.Errorf("available = %d, %v, want 8", n, err)
 	}
 	for _, head := range []uint64{1, 4095, 4096 + 8192, 0, 1 << 63} {
 		if n, err := available(head, 4096, 4096); err == nil {
-			t.Errorf("head %d: %d", head, n)
+			t.Errorf("available for head %d = %d, want an error", head, n)
 		}
 	}
 }

@@ -17,17 +17,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// Options of a session; the zero value is good.
+// Options configure a session; the zero value is valid.
 type Options struct {
 	Log *slog.Logger
-	// OnHello is told who the guest process is, before its first command.
+	// OnHello is called with the guest process's announcement, before its first
+	// command.
 	OnHello func(abi.Hello)
 	// Spin is how long the issuer polls an empty ring before it sleeps; 0 is
-	// DefaultSpin, less than 0 is not at all.
+	// DefaultSpin, less than 0 disables polling.
 	Spin time.Duration
 }
 
-// DefaultSpin is about the time that a guest needs between two calls.
+// DefaultSpin is roughly the time that a guest needs between two calls.
 const DefaultSpin = 50 * time.Microsecond
 
 // Session serves one guest process over one carrier connection.
@@ -36,9 +37,9 @@ const DefaultSpin = 50 * time.Microsecond
 //	greet ───────────────────────► issue ─────────────────────────────────► releaseAll
 //	  └── MsgRefused                (StateReady)                    (StateDead)
 //
-// The issuer, one goroutine, owns all that is not marked
-// otherwise. Others give it work through post and end it through stop.
-// Completions are written by whoever calls a ticket's done.
+// One goroutine, the issuer, owns everything that is not marked otherwise. Other
+// goroutines pass it work through post and end it through stop. Completions are
+// written by the goroutine that calls a ticket's done.
 type Session struct {
 	conn   *net.UnixConn
 	raw    syscall.RawConn // any goroutine may TryWrite
@@ -50,55 +51,55 @@ type Session struct {
 	gate   *leaseGate
 	meter  meter
 
-	byMessage bool // the waiters are woken by messages too
+	byMessage bool // waiters must be woken by messages too
 	shared    *shm.Mapping
 	layout    layout
 	window    *Window // of the session's device addresses
 	ring      []byte
 	tail      uint64
 	entry     [maxEntry]byte
-	command   command // that is being executed; nobody keeps a pointer to it
+	command   command // the command that is being executed; no pointer to it is kept
 	regions   map[uint32]*region
-	runs      atomic.Int64 // mappings that regions take
+	runs      atomic.Int64 // number of mappings that regions use
 	drops     []drop
-	out       []carrier.Message // that the socket had no room for
+	out       []carrier.Message // messages that did not fit into the socket
 	handles   handles
 	mappings  mappings
 	sharing   sharing
 	contexts  map[*contextObject]struct{}
-	opening   int // contexts that are being made
+	opening   int // number of contexts that are being created
 	buried    bool
-	requests  int // away from the issuer (ask), not yet answered
+	requests  int // requests in other goroutines (ask) without an answer
 	loads     loads
-	blocked   *flow // a stream that has too much in the driver: the ring waits for it
+	blocked   *flow // a stream with too much work in the driver: the ring waits for it
 
-	refusals    int    // modules with kernels that the device cannot run
-	graphMemory uint64 // bytes that executable graphs take in this process
+	refusals    int    // number of modules with kernels that the device cannot run
+	graphMemory uint64 // bytes of this process that executable graphs use
 	account     *Account
 	keeping     atomic.Bool // the guest may be keeping memory that it has freed
-	returned    uint64      // times that memory was given back to the account
-	frees       int         // under way
-	settling    int         // of them, those that the guest does not wait for and that are in no stream
-	questions   []command   // MemInfo, until those are done
-	starved     []starved   // out of memory until one of them is done
+	returned    uint64      // how often memory was given back to the account
+	frees       int         // frees in progress
+	settling    int         // those of them that have no slot and are in no stream
+	questions   []command   // MemInfo commands, until those frees are done
+	starved     []starved   // out of memory until a free is done
 
-	looks int // at the ring, between two times that the polling issuer makes way
-	turns int // times that it has, since it last did to goroutines
+	looks int // checks of the ring between two times that the polling issuer yields
+	turns int // how often it has yielded since it last did to goroutines
 
 	doorbell *doorbell
 	sleeps   uint32       // how often the issuer has gone to sleep
 	inflight atomic.Int64 // tickets that the driver has not finished
-	held     atomic.Int64 // bytes of memory that they take, about
+	held     atomic.Int64 // bytes of memory that they use, approximately
 
 	mu     sync.Mutex // guards the following
 	posted []func()
 	cause  error // why the session must end
-	closed bool  // doorbell is closed
+	closed bool  // the doorbell is closed
 	idle   atomic.Bool
 	work   atomic.Bool // posted or cause is set
 }
 
-// NewSession makes a session over conn, which it owns from now on.
+// NewSession returns a session over conn, which the session owns from now on.
 func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -119,7 +120,7 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 		o.Spin = DefaultSpin
 	}
 	if runtime.NumCPU() == 1 || runtime.GOMAXPROCS(0) == 1 {
-		o.Spin = -1 // polling would keep guest and driver from running
+		o.Spin = -1 // polling would keep the guest and the driver from running
 	}
 	s := &Session{
 		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, doorbell: bell,
@@ -140,9 +141,9 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 	return s, nil
 }
 
-// Run serves the guest until it leaves (nil), ctx ends, the vGPU is lost, or
-// the guest breaks the protocol. It closes the connection and frees all the
-// session's memory; the driver stays open.
+// Run serves the guest until it closes the connection (nil), ctx ends, the vGPU
+// is lost, or the guest violates the protocol. It closes the connection and frees
+// all the session's memory; the driver stays open.
 func (s *Session) Run(ctx context.Context) error {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 
@@ -180,7 +181,7 @@ func (s *Session) Run(ctx context.Context) error {
 	return err
 }
 
-// post gives the issuer a function to run, from any goroutine.
+// post passes the issuer a function to run; any goroutine may call it.
 func (s *Session) post(f func()) {
 	s.mu.Lock()
 	s.posted = append(s.posted, f)
@@ -189,7 +190,8 @@ func (s *Session) post(f func()) {
 	s.signal()
 }
 
-// stop ends the session, from any goroutine. The first cause counts.
+// stop ends the session; any goroutine may call it. Only the first cause is
+// recorded.
 func (s *Session) stop(cause error) {
 	s.mu.Lock()
 	if s.cause == nil {
@@ -218,7 +220,8 @@ func (s *Session) signal() {
 	}
 }
 
-// runPosted runs what others have posted; the error is why to stop.
+// runPosted runs the posted functions; an error is the cause why the session must
+// stop.
 func (s *Session) runPosted() error {
 	if !s.work.Load() {
 		return nil

@@ -31,13 +31,14 @@ func newRig(t testing.TB, o fakedriver.Options, flags uint32) *rig {
 	return newRigOn(t, d, d, flags)
 }
 
-// newRigOn is a rig on a driver that is fake or wraps it.
+// newRigOn returns a rig on a driver that is fake or wraps it.
 func newRigOn(t testing.TB, d worker.Driver, fake *fakedriver.Driver, flags uint32) *rig {
 	t.Helper()
 	return newRigOf(t, d, fake, flags, worker.Options{}, func(*worker.LocalHost) {})
 }
 
-// newRigOf is newRigOn with options, and a host that is prepared before the session has it.
+// newRigOf is like newRigOn with options, and with a host that is prepared before the
+// session has it.
 func newRigOf(t testing.TB, d worker.Driver, fake *fakedriver.Driver, flags uint32, o worker.Options, prepare func(*worker.LocalHost)) *rig {
 	t.Helper()
 	r := &rig{TB: t, driver: fake, ended: make(chan error, 1)}
@@ -65,24 +66,24 @@ func newRigOf(t testing.TB, d worker.Driver, fake *fakedriver.Driver, flags uint
 	return r
 }
 
-// end waits for the session's end and checks that nothing is left.
+// end waits for the session's end and checks that nothing is left behind.
 func (r *rig) end() error {
 	r.Helper()
 	select {
 	case err := <-r.ended:
 		r.ended <- err
 		if used := r.driver.Used(); used != 0 {
-			r.Errorf("%d bytes of device memory left", used)
+			r.Errorf("%d bytes of device memory in use after the session's end, want 0", used)
 		}
 		if free, _, _ := r.host.Memory(); free != vram {
-			r.Errorf("%d of %d bytes free at the host", free, vram)
+			r.Errorf("%d of %d bytes free at the host after the session's end, want all", free, vram)
 		}
 		if r.host.Leased() {
-			r.Error("a lease is out")
+			r.Error("a lease is held after the session's end")
 		}
 		return err
 	case <-time.After(30 * time.Second):
-		r.Fatal("the session does not end")
+		r.Fatal("the session did not end within 30s")
 		return nil
 	}
 }
@@ -91,7 +92,7 @@ func (r *rig) call(op abi.Op, a guesttest.Args) (v0, v1 uint64) {
 	r.Helper()
 	v0, v1, err := r.Call(op, a, nil)
 	if err != nil {
-		r.Fatalf("%v: %v", op, err)
+		r.Fatalf("call %v: %v", op, err)
 	}
 	return v0, v1
 }
@@ -99,7 +100,7 @@ func (r *rig) call(op abi.Op, a guesttest.Args) (v0, v1 uint64) {
 func (r *rig) fails(want abi.Result, op abi.Op, a guesttest.Args) {
 	r.Helper()
 	if _, _, err := r.Call(op, a, nil); !errors.Is(err, want) {
-		r.Errorf("%v: %v, want %v", op, err, want)
+		r.Errorf("call %v: %v, want %v", op, err, want)
 	}
 }
 
@@ -136,15 +137,15 @@ func TestDeviceInfoIsTheVGPU(t *testing.T) {
 	n, _ := r.call(abi.OpDeviceInfo, abi.DeviceInfo{OutOff: r.Arena, OutLen: 4096})
 	info, err := abi.DecodeDeviceInfoReply(r.Shm.Bytes(r.Arena, n))
 	if err != nil || info.TotalMemory != vram || info.Name != "Basalt vGPU" || info.UUID != [16]byte{9} || info.CUDAVersion != 12040 {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("device info = %+v, %v, want the vGPU's name, UUID, %d bytes and CUDA 12.4", info, err, vram)
 	}
 	v0, _, err := r.Call(abi.OpDeviceInfo, abi.DeviceInfo{OutOff: r.Arena, OutLen: 8}, nil)
 	if !errors.Is(err, abi.ErrInvalidValue) || v0 != n {
-		t.Errorf("into 8 bytes: %d needed, %v", v0, err)
+		t.Errorf("device info into 8 bytes: %d bytes needed, %v; want %d, %v", v0, err, n, abi.ErrInvalidValue)
 	}
 	n, _ = r.call(abi.OpVGPUStatus, abi.VGPUStatus{OutOff: r.Arena, OutLen: 4096})
 	if status, err := abi.DecodeVGPUStatusReply(r.Shm.Bytes(r.Arena, n)); err != nil || status.VRAMLimit != vram {
-		t.Errorf("%+v, %v", status, err)
+		t.Errorf("status = %+v, %v, want a limit of %d bytes", status, err, vram)
 	}
 }
 
@@ -167,10 +168,11 @@ func TestCopiesThroughEveryPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b, c := r.Shm.Load32(r.ChunkState), r.Shm.Load32(r.ChunkState+4), r.Shm.Load32(r.ChunkState+8); a != abi.ChunkFree || b != abi.ChunkFree || c != abi.ChunkBusy {
-		t.Errorf("chunks %d %d %d: two were used", a, b, c)
+		t.Errorf("chunk states = %d, %d and %d, want only the third busy", a, b, c)
 	}
 
-	// Inline, then back into a region of its own that is named at once.
+	// Inline, then back into a separate region that is used immediately after its
+	// announcement.
 	if err := r.Send(abi.OpCopyHtoDInline, abi.CopyHtoDInline{Stream: ctx, Dst: address + 10}, []byte("inline")); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +183,7 @@ func TestCopiesThroughEveryPath(t *testing.T) {
 	}
 	r.call(abi.OpCopyDtoH, abi.CopyDtoH{Stream: ctx, Src: address, DstOff: 4096, DstLen: n, DstRegion: 3})
 	if !bytes.Equal(region.Bytes(4096, n), want) {
-		t.Error("the bytes that came back differ")
+		t.Error("the bytes copied back differ from those copied to the device")
 	}
 	if err := r.Drop(3); err != nil {
 		t.Fatal(err)
@@ -191,18 +193,19 @@ func TestCopiesThroughEveryPath(t *testing.T) {
 	r.call(abi.OpCopyDtoD, abi.CopyDtoD{Stream: ctx, Dst: address + 1000, Src: address, Size: 16})
 	r.call(abi.OpCopyDtoH, abi.CopyDtoH{Stream: ctx, Src: address + 1000, DstOff: r.Arena, DstLen: 16})
 	if got := r.Shm.Bytes(r.Arena, 16); !bytes.Equal(got, bytes.Repeat([]byte{4, 3, 2, 1}, 4)) {
-		t.Errorf("% x", got)
+		t.Errorf("bytes after the memset = % x, want 04 03 02 01 repeated", got)
 	}
 	r.Close()
 	if err := r.end(); err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("session ended with %v, want no error", err)
 	}
 	if got := r.host.Totals(); got.BytesToDevice != n+6 || got.BytesFromDevice != n+16 {
-		t.Errorf("totals %+v", got)
+		t.Errorf("totals = %+v, want %d bytes to the device and %d from it", got, n+6, n+16)
 	}
 }
 
-// The kernels of an image are known without a context, and nothing stays.
+// TestImageInfo checks that the kernels of an image can be queried without a
+// context, and that nothing stays loaded.
 func TestImageInfo(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	const image = "store delay"
@@ -220,7 +223,7 @@ func TestImageInfo(t *testing.T) {
 	small := a
 	small.OutLen = 16
 	if needed, _, err := r.Call(abi.OpImageInfo, small, nil); !errors.Is(err, abi.ErrInvalidValue) || needed != n {
-		t.Errorf("a record that does not fit: %v and %d bytes needed, want %d", err, needed, n)
+		t.Errorf("record that does not fit: %v, %d bytes needed, want %v and %d", err, needed, abi.ErrInvalidValue, n)
 	}
 	for _, bad := range []struct {
 		want abi.Result
@@ -237,7 +240,7 @@ func TestImageInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if used := r.driver.Used(); used != 0 {
-		t.Errorf("%d bytes of device memory are used", used)
+		t.Errorf("%d bytes of device memory in use, want 0", used)
 	}
 }
 
@@ -268,10 +271,10 @@ func TestLaunchesStreamsAndEvents(t *testing.T) {
 	r.call(abi.OpStreamWaitEvent, abi.StreamWaitEvent{Stream: ctx, Event: end})
 	r.call(abi.OpCopyDtoH, abi.CopyDtoH{Stream: ctx, Src: address, DstOff: r.Arena, DstLen: 8})
 	if got := r.Shm.Load64(r.Arena); got != 42 {
-		t.Errorf("the kernel stored %d", got)
+		t.Errorf("value that the kernel stored = %d, want 42", got)
 	}
 	if v0, _ := r.call(abi.OpOccupancyMaxActiveBlocksPerMultiprocessor, abi.OccupancyMaxActiveBlocksPerMultiprocessor{Func: f, BlockSize: 256}); v0 != 8 {
-		t.Errorf("occupancy %d", v0)
+		t.Errorf("occupancy = %d, want 8", v0)
 	}
 	r.call(abi.OpFuncSetAttribute, abi.FuncSetAttribute{Function: f})
 	r.call(abi.OpStreamSynchronize, abi.StreamSynchronize{Stream: stream})
@@ -285,6 +288,6 @@ func TestLaunchesStreamsAndEvents(t *testing.T) {
 	r.Close()
 	r.end()
 	if got := r.host.Totals(); got.Launches != 2 || got.GPUNanos < uint64(50*time.Millisecond) {
-		t.Errorf("totals %+v", got)
+		t.Errorf("totals = %+v, want 2 launches and at least 50 ms", got)
 	}
 }

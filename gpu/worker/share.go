@@ -8,25 +8,25 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// sharing is what the session has in common with other sessions of its vGPU: memory of
-// its own that it lets them open, and theirs that it has opened (decision 46). The host
+// sharing is what the session shares with other sessions of its vGPU: its own memory
+// that they may open, and their memory that it has opened (decision 46). The host
 // counts it. The issuer owns all of it.
 type sharing struct {
 	made   map[ShareToken]*madeShare
 	opened map[uint64]*openedShare // by address
-	uses   map[ShareToken]int      // of opened, those under way too
+	uses   map[ShareToken]int      // uses of opened memory, including those in progress
 }
 
 // madeShare is an allocation that others may open.
 type madeShare struct {
 	token  ShareToken
 	bytes  uint64 // accounted
-	moved  bool   // host and driver have shared it
-	ready  bool   // the issuer knows that
-	failed error  // why nobody can open it
+	moved  bool   // the host and the driver have shared it
+	ready  bool   // the issuer has been told of that
+	failed error  // why no one can open it
 }
 
-// openedShare is another session's memory in a context.
+// openedShare is another session's memory, opened in a context.
 type openedShare struct {
 	token         ShareToken
 	ctx           *contextObject
@@ -35,7 +35,8 @@ type openedShare struct {
 	leaving       bool
 }
 
-// maxShares bounds what a session shares and has opened; gpud has the same limit.
+// maxShares bounds what a session shares and has opened, together; gpud has the
+// same limit.
 const maxShares = 128
 
 func newSharing() sharing {
@@ -49,7 +50,7 @@ func (s *sharing) room() error {
 	return nil
 }
 
-// find is what a context has opened by a token.
+// find returns the memory that a context has opened by a token, or nil.
 func (s *sharing) find(ctx *contextObject, token ShareToken) *openedShare {
 	for _, o := range s.opened {
 		if o.ctx == ctx && o.token == token && !o.leaving {
@@ -59,15 +60,14 @@ func (s *sharing) find(ctx *contextObject, token ShareToken) *openedShare {
 	return nil
 }
 
-// newShareToken makes one of 128 random bits.
+// newShareToken returns a token of 128 random bits.
 func newShareToken() ShareToken {
 	var b [16]byte
 	rand.Read(b[:])
 	return ShareToken{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// memShare serves MemShare. What is shared counts as none of the context's memory from
-// here on.
+// memShare handles MemShare. Shared memory no longer counts as memory of the context.
 func (s *Session) memShare(c *command) error {
 	address := abi.DecodeMemShare(c.argBytes).Address
 	a, err := s.allocation(c, address)
@@ -79,7 +79,7 @@ func (s *Session) memShare(c *command) error {
 	case !ok:
 		return abi.ErrNotSupported
 	case a.shared != nil && !a.shared.ready:
-		return abi.ErrUnavailable // another thread shares it just now
+		return abi.ErrUnavailable // another thread is sharing it
 	case a.shared != nil:
 		c.value0, c.value1 = a.shared.token[0], a.shared.token[1]
 		return a.shared.failed
@@ -104,8 +104,9 @@ func (s *Session) memShare(c *command) error {
 	return asked
 }
 
-// share has host and driver share an allocation. It may wait for the device. Once the
-// driver has shared it the memory stays shared, whether others can open it or not.
+// share has the host and the driver share an allocation. It may wait for the device.
+// Once the driver has shared it the memory stays shared, whether or not others can
+// open it.
 func (s *Session) share(driver Sharer, m *madeShare, address, size uint64) error {
 	if err := s.host.Share(m.token, size); err != nil {
 		return err
@@ -123,8 +124,8 @@ func (s *Session) share(driver Sharer, m *madeShare, address, size uint64) error
 	return errors.Join(s.host.Publish(m.token, at), at.File.Close())
 }
 
-// haveShared is the answer on the issuer. there: nothing has destroyed the memory
-// meanwhile; back makes it what it was.
+// haveShared handles the result on the issuer. there means that the memory was
+// not destroyed in the meantime; back reverts the sharing.
 func (s *Session) haveShared(c *command, ctx *contextObject, m *madeShare, there bool, back func(), err error) error {
 	if !m.moved {
 		s.notShared(ctx, m)
@@ -142,7 +143,7 @@ func (s *Session) haveShared(c *command, ctx *contextObject, m *madeShare, there
 	return err
 }
 
-// notShared makes memory the context's own again.
+// notShared turns memory back into the context's own.
 func (s *Session) notShared(ctx *contextObject, m *madeShare) {
 	delete(s.sharing.made, m.token)
 	if _, lives := s.contexts[ctx]; lives {
@@ -152,13 +153,14 @@ func (s *Session) notShared(ctx *contextObject, m *madeShare) {
 	}
 }
 
-// unshare ends what the session shares: its memory is freed. Others may still have it.
+// unshare ends the sharing of memory that the session has shared and freed. Others may
+// still have it.
 func (s *Session) unshare(m *madeShare) {
 	delete(s.sharing.made, m.token)
 	s.host.Unshare(m.token, false)
 }
 
-// memOpen serves MemOpen.
+// memOpen handles MemOpen.
 func (s *Session) memOpen(c *command) error {
 	a := abi.DecodeMemOpen(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)
@@ -179,8 +181,8 @@ func (s *Session) memOpen(c *command) error {
 	return s.openShared(c, token, func(c *command, m Shared) error { return s.haveOpened(c, driver, ctx, token, m) })
 }
 
-// openShared asks the host for what another session shares, and has the issuer take it
-// in. An error there gives the use back.
+// openShared asks the host for memory that another session shares, and passes it to
+// have on the issuer. If have returns an error the use is released.
 func (s *Session) openShared(c *command, token ShareToken, have func(c *command, m Shared) error) error {
 	if s.sharing.uses[token] == 0 {
 		if err := s.sharing.room(); err != nil {
@@ -207,7 +209,8 @@ func (s *Session) openShared(c *command, token ShareToken, have func(c *command,
 	return asked
 }
 
-// openAgain counts one more open of what the context has open.
+// openAgain counts another open of memory that the context has opened already; it
+// returns false if it has not.
 func (s *Session) openAgain(c *command, ctx *contextObject, token ShareToken) bool {
 	o := s.sharing.find(ctx, token)
 	if o == nil || o.opens == 1<<30 {
@@ -218,7 +221,8 @@ func (s *Session) openAgain(c *command, ctx *contextObject, token ShareToken) bo
 	return true
 }
 
-// haveOpened shows the memory in its context, on the issuer. An error gives the use back.
+// haveOpened maps the memory in its context, on the issuer. If it returns an error, the
+// use is released.
 func (s *Session) haveOpened(c *command, driver Sharer, ctx *contextObject, token ShareToken, m Shared) error {
 	if ctx.dead || s.buried {
 		return abi.ErrInvalidContext
@@ -242,7 +246,7 @@ func (s *Session) haveOpened(c *command, driver Sharer, ctx *contextObject, toke
 	return nil
 }
 
-// unuse is the end of one use of what another session shares.
+// unuse releases one use of another session's memory.
 func (s *Session) unuse(token ShareToken) {
 	if s.sharing.uses[token]--; s.sharing.uses[token] > 0 {
 		return
@@ -251,7 +255,7 @@ func (s *Session) unuse(token ShareToken) {
 	s.host.Unshare(token, false)
 }
 
-// memClose serves MemClose. As with an unmapping, a session's end waits for it.
+// memClose handles MemClose. Like an unmapping, it delays the session's end.
 func (s *Session) memClose(c *command) error {
 	address := abi.DecodeMemClose(c.argBytes).Address
 	o := s.sharing.opened[address]
@@ -294,10 +298,10 @@ func (s *Session) memClose(c *command) error {
 	return errLater
 }
 
-// dropOpened forgets what no work can use any more.
+// dropOpened removes opened memory that no work can use any more.
 func (s *Session) dropOpened(o *openedShare) {
 	if s.sharing.opened[o.address] != o {
-		return // its context has gone
+		return // its context was destroyed
 	}
 	delete(s.sharing.opened, o.address)
 	if err := s.window.Return(o.address); err != nil {
@@ -306,8 +310,8 @@ func (s *Session) dropOpened(o *openedShare) {
 	s.unuse(o.token)
 }
 
-// sharesOf are what a context that is being destroyed shares. What is being shared just
-// now ends itself.
+// sharesOf returns what a context that is being destroyed shares. Sharing that is still
+// in progress is ended when it completes.
 func (s *Session) sharesOf(ctx *contextObject) (list []*madeShare) {
 	for address := range ctx.allocs {
 		if m := s.handles.allocs[address].shared; m != nil && m.ready {
@@ -322,7 +326,8 @@ func (s *Session) sharesOf(ctx *contextObject) (list []*madeShare) {
 	return list
 }
 
-// importsOf are other processes' memory that a context which is being destroyed has imported.
+// importsOf returns the tokens of memory that a context which is being destroyed has imported
+// from other processes.
 func (s *Session) importsOf(ctx *contextObject) (list []ShareToken) {
 	for handle := range ctx.handles {
 		if o, ok := s.handles.objects[handle].(*memoryObject); ok && o.from != nil {
@@ -332,7 +337,8 @@ func (s *Session) importsOf(ctx *contextObject) (list []ShareToken) {
 	return list
 }
 
-// dropSharing ends what a context that has gone shared and had opened.
+// dropSharing ends the sharing of a context that was destroyed, and closes what
+// it had opened.
 func (s *Session) dropSharing(ctx *contextObject) {
 	for _, m := range ctx.shares {
 		s.unshare(m)

@@ -11,17 +11,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// sharedEvent is an event that several sessions of a vGPU have. What they share is a page
-// with two numbers: how often it was recorded, by whichever session, and the last of
-// these records that is done. Who waits, waits for the number that it found.
+// sharedEvent is an event that several sessions of a vGPU share. They share a page with
+// two numbers: how often the event was recorded, by any session, and the last of these
+// records that is done. A wait is for the number of records at its beginning.
 //
-// The page may hold anything: another session's worker may have been taken over. Then
-// waits end early, or with their session.
+// The page may contain anything, because another session's worker may be compromised.
+// Then waits end early, or with their session.
 type sharedEvent struct {
 	token ShareToken
-	made  *madeShare // nil: another session made it
+	made  *madeShare // nil: another session created it
 	page  *shm.Mapping
-	users atomic.Int64 // of page
+	users atomic.Int64 // number of uses of page
 }
 
 // Offsets in the page. gpud reads and writes them too when a session ends.
@@ -38,7 +38,7 @@ func (e *sharedEvent) leave() {
 	}
 }
 
-// record counts a record; the function says that it is done.
+// record counts a record and returns a function that marks it as done.
 func (e *sharedEvent) record() (done func()) {
 	e.users.Add(1)
 	n := e.page.Next64(eventRecorded)
@@ -53,17 +53,17 @@ func (e *sharedEvent) record() (done func()) {
 	}
 }
 
-// latest is the number of the last record.
+// latest returns the number of the last record.
 func (e *sharedEvent) latest() uint64 { return e.page.Load64(eventRecorded) }
 
 func (e *sharedEvent) done(n uint64) bool { return e.page.Load64(eventDone) >= n }
 
 const (
-	firstEventLook = 20 * time.Microsecond // the pause, which doubles
-	lastEventLook  = time.Millisecond      // up to this
+	firstEventLook = 20 * time.Microsecond // the first pause, which doubles each time
+	lastEventLook  = time.Millisecond      // the longest pause
 )
 
-// await waits until a record is done, or the session ends.
+// await waits until record n is done, or the session ends.
 func (e *sharedEvent) await(ctx context.Context, n uint64) error {
 	for pause := firstEventLook; !e.done(n); pause = min(2*pause, lastEventLook) {
 		if ctx.Err() != nil {
@@ -74,7 +74,7 @@ func (e *sharedEvent) await(ctx context.Context, n uint64) error {
 	return nil
 }
 
-// eventShare serves EventShare.
+// eventShare handles EventShare.
 func (s *Session) eventShare(c *command) error {
 	handle := abi.DecodeEventShare(c.argBytes).Event
 	e, err := s.eventOf(c, handle)
@@ -83,7 +83,7 @@ func (s *Session) eventShare(c *command) error {
 	}
 	if o := e.shared; o != nil {
 		if o.made == nil {
-			return abi.ErrInvalidHandle // it is for its maker to share
+			return abi.ErrInvalidHandle // only its creator can share it
 		}
 		c.value0, c.value1 = o.token[0], o.token[1]
 		return o.made.failed
@@ -119,11 +119,11 @@ func (s *Session) eventShare(c *command) error {
 	}
 	e.shared = o
 	s.sharing.made[m.token] = m
-	s.eventRecorded(e) // what was recorded before counts as one record
+	s.eventRecorded(e) // all earlier records count as one
 	return asked
 }
 
-// eventRecorded counts the record that the driver has just been given.
+// eventRecorded counts the record that the driver has just been passed.
 func (s *Session) eventRecorded(e *eventObject) {
 	if e.shared == nil {
 		return
@@ -134,7 +134,8 @@ func (s *Session) eventRecorded(e *eventObject) {
 	}
 }
 
-// eventOpen serves EventOpen: the session's own event is for its own records.
+// eventOpen handles EventOpen. The session's own driver event is for its own
+// records.
 func (s *Session) eventOpen(c *command) error {
 	a := abi.DecodeEventOpen(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)
@@ -167,7 +168,7 @@ func (s *Session) haveEvent(ctx *contextObject, handle uint64, token ShareToken,
 	return nil
 }
 
-// enterEvent makes an event of a page, on the issuer.
+// enterEvent creates an event for a page, on the issuer.
 func (s *Session) enterEvent(ctx *contextObject, handle uint64, token ShareToken, page *shm.Mapping) error {
 	if ctx.dead || s.buried {
 		return abi.ErrInvalidContext
@@ -185,7 +186,8 @@ func (s *Session) enterEvent(ctx *contextObject, handle uint64, token ShareToken
 	return nil
 }
 
-// eventAwait serves EventSynchronize for an event that is shared: its latest record now.
+// eventAwait handles EventSynchronize for a shared event: it waits for the latest record
+// at this time.
 func (s *Session) eventAwait(c *command, e *sharedEvent) error {
 	n := e.latest()
 	if e.done(n) {
@@ -202,7 +204,7 @@ func (s *Session) eventAwait(c *command, e *sharedEvent) error {
 	return asked
 }
 
-// dropEvent ends what the session has of a shared event that is destroyed.
+// dropEvent releases the session's part of a shared event that is destroyed.
 func (s *Session) dropEvent(o *sharedEvent) {
 	if o.made != nil {
 		s.unshare(o.made)
@@ -212,7 +214,7 @@ func (s *Session) dropEvent(o *sharedEvent) {
 	o.leave()
 }
 
-// eventsOf are the shared events of a context that is being destroyed.
+// eventsOf returns the shared events of a context that is being destroyed.
 func (s *Session) eventsOf(ctx *contextObject) (list []*sharedEvent) {
 	for handle := range ctx.handles {
 		if e, ok := s.handles.objects[handle].(*eventObject); ok && e.shared != nil {

@@ -27,7 +27,8 @@ func (r *rig) check(err error) {
 	}
 }
 
-// A record of either session is what both ask about, from its command on.
+// TestShareEvent checks that a record by either session is the one that both
+// query, from its command on.
 func TestShareEvent(t *testing.T) {
 	a := newRig(t, fakedriver.Options{}, 0)
 	b := newNeighbour(t, a)
@@ -54,13 +55,14 @@ func TestShareEvent(t *testing.T) {
 		of.call(abi.OpEventQuery, abi.EventQuery{Event: turn.event})
 	}
 	b.call(abi.OpEventDestroy, abi.EventDestroy{Event: theirs})
-	b.call(abi.OpEventOpen, abi.EventOpen{Ctx: cb, Event: b.Handle(), Token0: t0, Token1: t1}) // goes with its context
+	b.call(abi.OpEventOpen, abi.EventOpen{Ctx: cb, Event: b.Handle(), Token0: t0, Token1: t1}) // destroyed with its context
 	b.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: cb})
 	a.call(abi.OpEventDestroy, abi.EventDestroy{Event: e})
 	b.fails(abi.ErrInvalidHandle, abi.OpEventOpen, abi.EventOpen{Ctx: b.context(), Event: b.Handle(), Token0: t0, Token1: t1})
 }
 
-// A session ends while it waits for a record that nobody finishes.
+// TestShareEventEnds ends a session while it waits for a record that never
+// completes.
 func TestShareEventEnds(t *testing.T) {
 	a := newRig(t, fakedriver.Options{}, 0)
 	b := newNeighbour(t, a)

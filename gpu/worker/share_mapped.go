@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// memExport serves MemExport: memShare for memory that is mapped where the guest says.
+// memExport handles MemExport, which is MemShare for memory that the guest maps.
 func (s *Session) memExport(c *command) error {
 	handle := abi.DecodeMemExport(c.argBytes).Memory
 	o, err := s.memory(c, handle)
@@ -18,9 +18,9 @@ func (s *Session) memExport(c *command) error {
 	case !ok:
 		return abi.ErrNotSupported
 	case o.from != nil:
-		return abi.ErrInvalidValue // it is for its maker to share
+		return abi.ErrInvalidValue // only its creator can share it
 	case o.shared != nil && !o.shared.ready:
-		return abi.ErrUnavailable // another thread shares it just now
+		return abi.ErrUnavailable // another thread is sharing it
 	case o.shared != nil:
 		c.value0, c.value1 = o.shared.token[0], o.shared.token[1]
 		return o.shared.failed
@@ -41,7 +41,7 @@ func (s *Session) memExport(c *command) error {
 	return asked
 }
 
-// memImport serves MemImport.
+// memImport handles MemImport.
 func (s *Session) memImport(c *command) error {
 	a := abi.DecodeMemImport(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)
@@ -59,7 +59,7 @@ func (s *Session) memImport(c *command) error {
 	return s.openShared(c, token, func(c *command, m Shared) error { return s.haveImported(c, driver, ctx, a.Memory, token, m) })
 }
 
-// haveImported puts the memory behind its handle, on the issuer.
+// haveImported stores the memory under its handle, on the issuer.
 func (s *Session) haveImported(c *command, driver Sharer, ctx *contextObject, handle uint64, token ShareToken, m Shared) error {
 	mapper, ok := ctx.driver.(Mapper)
 	if !ok || ctx.dead || s.buried {
@@ -69,7 +69,7 @@ func (s *Session) haveImported(c *command, driver Sharer, ctx *contextObject, ha
 		return err
 	}
 	if _, err := granular(0, m.Size); err != nil {
-		return abi.ErrInvalidHandle // MemExport did not make it
+		return abi.ErrInvalidHandle // it was not exported by MemExport
 	}
 	memory, err := driver.ImportShared(m)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
 )
 
-// newNeighbour is another session of r's vGPU.
+// newNeighbour returns another session of r's vGPU.
 func newNeighbour(t testing.TB, r *rig) *rig {
 	t.Helper()
 	d := fakedriver.New(fakedriver.Options{})
@@ -34,8 +34,8 @@ func (r *rig) open(ctx uint64, token [2]uint64) (address, size uint64) {
 	return r.call(abi.OpMemOpen, abi.MemOpen{Ctx: ctx, Token0: token[0], Token1: token[1]})
 }
 
-// Two sessions have one memory; it counts in both accounts once, and its owner's free
-// leaves it to the other.
+// TestShare checks that two sessions use the same memory, that it counts once in both
+// accounts, and that the owner's free leaves it to the other session.
 func TestShare(t *testing.T) {
 	const size = 1<<20 + 3
 	a := newRig(t, fakedriver.Options{}, 0)
@@ -45,7 +45,7 @@ func TestShare(t *testing.T) {
 	a.put(ca, p, 1)
 	token := a.share(p)
 	if again := a.share(p); again != token {
-		t.Errorf("shared twice as %x and %x", token, again)
+		t.Errorf("tokens of two MemShare commands = %x and %x, want the same", token, again)
 	}
 	if got, want := a.free(), vram-worker.Accounted(size); got != want {
 		t.Errorf("%d bytes free after sharing, want %d", got, want)
@@ -54,21 +54,21 @@ func TestShare(t *testing.T) {
 	b.fails(abi.ErrInvalidHandle, abi.OpMemOpen, abi.MemOpen{Ctx: cb, Token0: token[0], Token1: token[1] + 1})
 	q, n := b.open(cb, token)
 	if again, _ := b.open(cb, token); n != size || again != q {
-		t.Fatalf("opened %d bytes at %#x, and again at %#x", n, q, again)
+		t.Fatalf("opened %d bytes at %#x, and then at %#x; want %d bytes at the same address", n, q, again, size)
 	}
 	if got := b.get(cb, q); got != 1 {
-		t.Errorf("the neighbour reads %d, want 1", got)
+		t.Errorf("value that the neighbour reads = %d, want 1", got)
 	}
 	b.put(cb, q+8, 2)
 	if got := a.get(ca, p+8); got != 2 {
-		t.Errorf("the owner reads %d, want 2", got)
+		t.Errorf("value that the owner reads = %d, want 2", got)
 	}
-	second := b.context() // a mapping of its own
+	second := b.context() // with a mapping of its own
 	if other, _ := b.open(second, token); other == q || b.get(second, other) != 1 {
-		t.Errorf("a second context has it at %#x", other)
+		t.Errorf("address in a second context = %#x, want another than %#x and the value 1", other, q)
 	}
 	if left, _ := b.call(abi.OpMemClose, abi.MemClose{Address: q}); left != 1 {
-		t.Errorf("%d opens are left, want 1", left)
+		t.Errorf("%d opens left after a close, want 1", left)
 	}
 	a.call(abi.OpMemFree, abi.MemFree{Address: p})
 	if got := a.free(); got != vram {
@@ -76,7 +76,7 @@ func TestShare(t *testing.T) {
 	}
 	b.fails(abi.ErrInvalidHandle, abi.OpMemOpen, abi.MemOpen{Ctx: b.context(), Token0: token[0], Token1: token[1]})
 	if got := b.get(cb, q); got != 1 {
-		t.Errorf("%d after the owner's free, want 1", got)
+		t.Errorf("value after the owner's free = %d, want 1", got)
 	}
 	b.fails(abi.ErrInvalidValue, abi.OpMemFree, abi.MemFree{Address: q})
 	b.call(abi.OpMemClose, abi.MemClose{Address: q})
@@ -87,7 +87,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// What is shared stays on the device when the session is evicted.
+// TestSharedMemoryStays checks that shared memory stays on the device when the
+// session is evicted.
 func TestSharedMemoryStays(t *testing.T) {
 	a := newRig(t, fakedriver.Options{}, 0)
 	b := newNeighbour(t, a)
@@ -96,27 +97,28 @@ func TestSharedMemoryStays(t *testing.T) {
 	a.put(ca, own, 5)
 	q, _ := b.open(cb, a.share(p))
 	if moved, err := a.host.Evict(1 << 40); err != nil || moved != 1<<20 {
-		t.Fatalf("%d bytes moved, %v; want %d", moved, err, 1<<20)
+		t.Fatalf("Evict = %d bytes, %v; want %d", moved, err, 1<<20)
 	}
 	b.put(cb, q, 7)
 	if got := a.get(ca, p); got != 7 {
-		t.Errorf("the owner reads %d after it has been away, want 7", got)
+		t.Errorf("value that the owner reads after an eviction = %d, want 7", got)
 	}
 	if got := a.get(ca, own); got != 5 {
-		t.Errorf("its own memory has %d, want 5", got)
+		t.Errorf("value in the owner's other memory = %d, want 5", got)
 	}
 	other := a.alloc(ca, 1<<20)
-	if _, err := a.host.Evict(1 << 40); err != nil { // shared while it is away
+	if _, err := a.host.Evict(1 << 40); err != nil { // share while it is evicted
 		t.Fatal(err)
 	}
 	q, _ = b.open(cb, a.share(other))
 	a.put(ca, other, 9)
 	if got := b.get(cb, q); got != 9 {
-		t.Errorf("%d, want 9", got)
+		t.Errorf("value shared during an eviction = %d, want 9", got)
 	}
 }
 
-// A driver that cannot share leaves the memory as it was.
+// TestShareFails checks that a driver that cannot share leaves the memory as it
+// was.
 func TestShareFails(t *testing.T) {
 	var works atomic.Bool
 	a := newRig(t, fakedriver.Options{FailShare: func() error {
@@ -128,19 +130,20 @@ func TestShareFails(t *testing.T) {
 	ctx := a.context()
 	p := a.alloc(ctx, 1<<20)
 	if _, _, err := a.Call(abi.OpMemShare, abi.MemShare{Address: p}, nil); err == nil {
-		t.Fatal("shared")
+		t.Fatal("MemShare returned no error although the driver cannot share")
 	}
 	works.Store(true)
 	a.share(p)
 	a.call(abi.OpMemFree, abi.MemFree{Address: p})
 	if got := a.free(); got != vram {
-		t.Errorf("%d bytes free, want all", got)
+		t.Errorf("%d bytes free, want all %d", got, uint64(vram))
 	}
 	a.fails(abi.ErrInvalidValue, abi.OpMemShare, abi.MemShare{Address: p})
 	a.fails(abi.ErrInvalidValue, abi.OpMemShare, abi.MemShare{Address: p + 1})
 }
 
-// A context, a free and a session end while memory is being shared or opened.
+// TestShareEnds ends a context, frees memory and ends a session while memory is
+// being shared or opened.
 func TestShareEnds(t *testing.T) {
 	a := newRig(t, fakedriver.Options{}, 0)
 	b := newNeighbour(t, a)
@@ -157,7 +160,7 @@ func TestShareEnds(t *testing.T) {
 		}
 		t0, t1, err := a.Wait(share)
 		if err != nil && !errors.Is(err, abi.ErrInvalidContext) && !errors.Is(err, abi.ErrInvalidValue) && !errors.Is(err, abi.ErrDeinitialized) {
-			t.Errorf("shared while the context goes: %v", err)
+			t.Errorf("MemShare while the context is destroyed = %v, want success or an error about the context", err)
 		}
 		open, err := b.Start(abi.OpMemOpen, 0, abi.MemOpen{Ctx: cb, Token0: t0, Token1: t1}, nil)
 		if err != nil {
@@ -171,12 +174,12 @@ func TestShareEnds(t *testing.T) {
 	}
 	for _, r := range []*rig{a, b} {
 		if got := r.free(); got != vram {
-			t.Errorf("%d bytes free, want all", got)
+			t.Errorf("%d bytes free, want all %d", got, uint64(vram))
 		}
 	}
 }
 
-// A session shares and opens so much and no more.
+// TestSharesAreLimited checks the limit of what a session shares and opens.
 func TestSharesAreLimited(t *testing.T) {
 	a := newRig(t, fakedriver.Options{}, 0)
 	ctx := a.context()
@@ -188,7 +191,8 @@ func TestSharesAreLimited(t *testing.T) {
 	a.fails(abi.ErrOutOfMemory, abi.OpMemOpen, abi.MemOpen{Ctx: ctx, Token0: 1})
 }
 
-// Memory that is mapped counts once, and goes with the last of its sessions.
+// TestShareMapped checks that mapped memory counts once, and is freed with the
+// last of its sessions.
 func TestShareMapped(t *testing.T) {
 	a := newRig(t, fakedriver.Options{}, 0)
 	b := newNeighbour(t, a)
@@ -214,20 +218,20 @@ func TestShareMapped(t *testing.T) {
 	b.fails(abi.ErrInvalidValue, abi.OpMemDestroy, abi.MemDestroy{Memory: theirs})
 	b.call(abi.OpMemUnmap, abi.MemUnmap{Address: at, Size: 2 * granule})
 	b.call(abi.OpMemDestroy, abi.MemDestroy{Memory: theirs})
-	memory = a.create(ca, granule) // both end with their contexts
+	memory = a.create(ca, granule) // both are destroyed with their contexts
 	t0, t1 = a.call(abi.OpMemExport, abi.MemExport{Memory: memory})
 	b.call(abi.OpMemImport, abi.MemImport{Ctx: cb, Memory: b.Handle(), Token0: t0, Token1: t1})
-	p := b.alloc(cb, granule) // no memory of MemExport
+	p := b.alloc(cb, granule) // memory that is not of MemExport
 	u0, u1 := b.call(abi.OpMemShare, abi.MemShare{Address: p})
 	_, _, err := a.Call(abi.OpMemImport, abi.MemImport{Ctx: ca, Memory: a.Handle(), Token0: u0, Token1: u1}, nil)
 	if err != nil {
-		t.Errorf("whole granules of another kind are memory too: %v", err)
+		t.Errorf("MemImport of whole granules of MemShare = %v, want no error", err)
 	}
 	a.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: ca})
 	b.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: cb})
 	for _, r := range []*rig{a, b} {
 		if got := r.free(); got != vram {
-			t.Errorf("%d bytes free, want all", got)
+			t.Errorf("%d bytes free, want all %d", got, uint64(vram))
 		}
 	}
 }

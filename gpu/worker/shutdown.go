@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// fail tells the guest that nothing completes any more, and wakes all who wait.
-// cause is nil when the guest left.
+// fail tells the guest that no further command completes, and wakes all waiters.
+// cause is nil when the guest closed the connection.
 func (s *Session) fail(cause error) {
 	if s.shared == nil {
 		return
@@ -31,7 +31,7 @@ func (s *Session) fail(cause error) {
 }
 
 // releaseTime is how long the device's running work may take to stop. The process
-// ends afterwards, which frees the rest.
+// exits afterwards, which frees the rest.
 const releaseTime = 500 * time.Millisecond
 
 // releaseAll destroys the contexts, gives the VRAM back and unmaps the regions.
@@ -39,7 +39,7 @@ func (s *Session) releaseAll() {
 	s.buried = true
 	var contexts []*contextObject
 	for ctx := range s.contexts {
-		if !ctx.leaving { // else a request is at it
+		if !ctx.leaving { // otherwise a request is destroying it
 			contexts = append(contexts, ctx)
 		}
 	}
@@ -61,7 +61,7 @@ func (s *Session) releaseAll() {
 		s.log.Warn("work on the device did not stop")
 	}
 	for _, ctx := range contexts {
-		if !ctx.dead { // else its destruction has begun, and they are known
+		if !ctx.dead { // otherwise its destruction has begun, and they are known
 			ctx.shares, ctx.events, ctx.imports = s.sharesOf(ctx), s.eventsOf(ctx), s.importsOf(ctx)
 		}
 		ctx.dead = true
@@ -72,7 +72,7 @@ func (s *Session) releaseAll() {
 	if stopped && s.requests == 0 && s.window != nil {
 		s.window.Close()
 	}
-	s.account.Detach() // nothing stays idle
+	s.account.Detach() // no idle bytes are kept
 	s.host.Settle()
 	_ = s.conn.Close()
 	s.reader.Close()
@@ -91,8 +91,8 @@ func (s *Session) releaseAll() {
 	}
 }
 
-// awaitRequests takes the answers of requests that are under way, so that
-// memory reserved by them is given back and contexts made by them go.
+// awaitRequests handles the answers of requests in progress, so that memory
+// reserved by them is given back and contexts created by them are destroyed.
 func (s *Session) awaitRequests() {
 	for deadline := time.Now().Add(releaseTime); s.requests > 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		s.guard(func() { _ = s.runPosted() })

@@ -13,11 +13,12 @@ import (
 // helloTime is how long a guest may take from connecting to announcing region 0.
 const helloTime = 10 * time.Second
 
-// errLeft: the guest went away, which ends a session in good order.
+// errLeft means that the guest closed the connection, which is the normal end of
+// a session.
 var errLeft = errors.New("the guest closed the connection")
 
-// greet takes MsgHello and MsgRegion 0 and answers MsgReady. What is wrong
-// with them is told in MsgRefused and returned.
+// greet handles MsgHello and MsgRegion 0 and answers with MsgReady. Errors in
+// these messages are reported in MsgRefused and returned.
 func (s *Session) greet(ctx context.Context) error {
 	err := s.handshake(ctx)
 	if err == nil || errors.Is(err, errLeft) || ctx.Err() != nil {
@@ -118,7 +119,7 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 	return carrier.Write(s.conn, ready)
 }
 
-// ended turns the ways in which a connection ends into errLeft.
+// ended converts the errors with which a connection ends to errLeft.
 func ended(err error) error {
 	if errors.Is(err, abi.ErrMessage) {
 		return protocol("%v", err)

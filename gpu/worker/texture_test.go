@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// array makes one and returns its handle.
+// array creates an array and returns its handle.
 func (r *rig) array(ctx uint64, a abi.ArrayCreate) uint64 {
 	r.Helper()
 	a.Ctx, a.Array = ctx, r.Handle()
@@ -19,8 +19,8 @@ func (r *rig) array(ctx uint64, a abi.ArrayCreate) uint64 {
 
 var plane = abi.ArrayCreate{Width: 8, Height: 4, Format: 0x20, Channels: 1, Levels: 3, Flags: abi.ArraySurface}
 
-// Arrays count, copies reach the level and the place that they name, and all is
-// given back.
+// TestArrays checks that arrays are counted, that copies reach the level and
+// position that they specify, and that everything is freed.
 func TestArrays(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()
@@ -40,18 +40,19 @@ func TestArrays(t *testing.T) {
 	r.call(abi.OpArrayCopy, abi.ArrayCopy{Stream: ctx, Dst: mem + 32, Src: b, Size: [3]uint64{16, 1, 1}, Pitch: 16, Rows: 1, Arrays: abi.ArrayCopySrc})
 	r.call(abi.OpCopyDtoH, abi.CopyDtoH{Stream: ctx, Src: mem + 32, DstOff: r.Arena, DstLen: 16})
 	if got := r.Shm.Bytes(r.Arena, 16); !bytes.Equal(got, append([]byte("01234567"), make([]byte, 8)...)) {
-		t.Errorf("came back as %q", got)
+		t.Errorf("bytes copied back = %q, want 01234567 and 8 zeros", got)
 	}
 	r.call(abi.OpArrayDestroy, abi.ArrayDestroy{Array: a})
 	r.fails(abi.ErrInvalidHandle, abi.OpArrayDestroy, abi.ArrayDestroy{Array: a})
 	r.call(abi.OpMemFree, abi.MemFree{Address: mem})
 	if got := before - free(); got != 64<<10 {
-		t.Errorf("%d bytes are used after one array has gone, want 64 KiB", got)
+		t.Errorf("%d bytes in use after one array was destroyed, want 64 KiB", got)
 	}
 	r.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: ctx})
 }
 
-// What a hostile guest can say of arrays and objects is an error of its command.
+// TestBadArraysAndTextures checks that invalid arrays and objects of a hostile
+// guest are errors of their command.
 func TestBadArraysAndTextures(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx, other := r.context(), r.context()
@@ -108,7 +109,7 @@ func TestBadArraysAndTextures(t *testing.T) {
 	plain.Flags = 0
 	r.fails(abi.ErrInvalidValue, abi.OpTextureCreate, abi.TextureCreate{Ctx: ctx, Texture: r.Handle(), Base: r.array(ctx, plain), Surface: 1})
 	if n := r.driver.Textures(); n != 0 {
-		t.Errorf("%d objects were made", n)
+		t.Errorf("%d texture objects in the driver, want 0", n)
 	}
 	texture, surface := r.Handle(), r.Handle()
 	r.call(abi.OpTextureCreate, abi.TextureCreate{Ctx: ctx, Texture: texture, Base: a})
@@ -117,6 +118,6 @@ func TestBadArraysAndTextures(t *testing.T) {
 	r.call(abi.OpTextureDestroy, abi.TextureDestroy{Texture: surface})
 	r.fails(abi.ErrInvalidHandle, abi.OpTextureDestroy, abi.TextureDestroy{Texture: texture})
 	if n := r.driver.Textures(); n != 0 {
-		t.Errorf("%d objects are left", n)
+		t.Errorf("%d texture objects left in the driver, want 0", n)
 	}
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// Window is the range of addresses that holds all device memory of one guest
-// process. The guest has reserved the same range, so that no number in it can
-// be one of its own pointers.
+// Window is the range of addresses that contains all device memory of one guest
+// process. The guest has reserved the same range, so that no address in it can be
+// one of its own pointers.
 //
 // It is safe for concurrent use.
 type Window struct {
 	abi.Window
-	reserved bool // the range is mapped without access, except the device part when it is given
+	reserved bool // the range is mapped without access, except the device part while it is given
 
 	mu     sync.Mutex // guards the following
-	given  bool       // the device part is a library's
+	given  bool       // the device part belongs to a library
 	lent   []abi.Window
-	next   uint64       // where Lend looks first: addresses are not used again soon
-	kept   uint64       // bytes at the beginning of the device part that Lend leaves alone
-	placed []abi.Window // the guest's memory that is mapped, in the host part
+	next   uint64       // where Lend searches first: addresses are not reused soon
+	kept   uint64       // bytes at the beginning of the device part that Lend does not use
+	placed []abi.Window // mapped memory of the guest, in the host part
 }
 
-// NewWindow returns a window of which only the numbers are used: nothing is
-// reserved in this process.
+// NewWindow returns a window that is only used for its numbers: it reserves
+// nothing in this process.
 func NewWindow(w abi.Window) *Window { return &Window{Window: w, next: w.Base} }
 
 // ReserveWindow reserves the range in this process; it fails when anything is
@@ -44,7 +44,7 @@ func ReserveWindow(w abi.Window) (*Window, error) {
 	return &Window{Window: w, reserved: true, next: w.Base}, nil
 }
 
-// GiveDevice gives up the reservation of the device part, for a driver's library that
+// GiveDevice releases the reservation of the device part, for a driver's library that
 // reserves it instead.
 func (w *Window) GiveDevice() error {
 	w.mu.Lock()
@@ -75,15 +75,16 @@ func (w *Window) TakeDevice() error {
 	return nil
 }
 
-// Keep leaves the first size bytes of the device part to a driver, which places memory
-// there by itself.
+// Keep leaves the first size bytes of the device part to a driver that places memory
+// there itself.
 func (w *Window) Keep(size uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kept = max(w.kept, size)
 }
 
-// LendAt is Lend of the bytes at an address, and reports whether they were free.
+// LendAt allocates the bytes at an address like Lend, and reports whether they
+// were free.
 func (w *Window) LendAt(at, size uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +96,8 @@ func (w *Window) LendAt(at, size uint64) bool {
 }
 
 // Lend returns the address of size free bytes of the device part, a multiple of align:
-// they are nobody else's until Return. Whoever lends it cares for what is mapped there.
+// they are reserved for the caller until Return. The caller is responsible for what is
+// mapped there.
 func (w *Window) Lend(size, align uint64) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +112,7 @@ func (w *Window) Lend(size, align uint64) (uint64, error) {
 	return at, nil
 }
 
-// insert puts a range into a list that is sorted by base.
+// insert inserts a range into a list that is sorted by base.
 func insert(list []abi.Window, w abi.Window) []abi.Window {
 	i, _ := slices.BinarySearchFunc(list, w.Base, byBase)
 	return slices.Insert(list, i, w)
@@ -126,7 +128,7 @@ func byBase(l abi.Window, at uint64) int {
 	return 0
 }
 
-// gap finds size bytes from an address on that are not lent.
+// gap returns the first address at or after from of size bytes that are not lent.
 func (w *Window) gap(from, size, align uint64) (at uint64, ok bool) {
 	up := func(n uint64) uint64 { return (n + align - 1) / align * align }
 	at = up(max(from, w.Base+w.kept))
@@ -142,7 +144,7 @@ func (w *Window) gap(from, size, align uint64) (at uint64, ok bool) {
 	return at, w.Device().Contains(at, size)
 }
 
-// Return takes back what Lend gave.
+// Return releases a range that Lend returned.
 func (w *Window) Return(at uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,8 +156,8 @@ func (w *Window) Return(at uint64) error {
 	return nil
 }
 
-// Close gives the range back, except the device part that was given to a library,
-// and the guest's memory that is still mapped.
+// Close releases the range, except a device part that was given to a library, and
+// memory of the guest that is still mapped.
 func (w *Window) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,8 +177,9 @@ func (w *Window) Close() {
 	}
 }
 
-// reserve maps the range without access, if nothing is there: it never replaces
-// a mapping. A kernel before Linux 4.17 takes the address as a mere wish.
+// reserve maps the range without access, if nothing is mapped there: it never
+// replaces a mapping. A kernel before Linux 4.17 treats the address only as a
+// hint.
 func reserve(w abi.Window) error {
 	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE | unix.MAP_FIXED_NOREPLACE
 	at, _, errno := unix.Syscall6(unix.SYS_MMAP, uintptr(w.Base), uintptr(w.Size), unix.PROT_NONE, flags, ^uintptr(0), 0)
@@ -192,8 +195,8 @@ func reserve(w abi.Window) error {
 	return nil
 }
 
-// readWindows copies the windows that the guest offers out of the header, the
-// best first. It returns none for a library that does not know them.
+// readWindows copies the windows that the guest offers from the header, the best
+// first. It returns none for a library that does not support windows.
 func readWindows(m *shm.Mapping, minor uint16) (list []abi.Window, err error) {
 	if minor == 0 {
 		return nil, nil

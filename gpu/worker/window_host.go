@@ -8,10 +8,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// Place maps a region of the guest where the guest has it. The address is the
-// guest's: it must lie in the host part, and nothing else of the guest's may be
-// there. A *ProtocolError says that it is impossible, any other error that these
-// pages cannot be mapped; then the addresses stay reserved.
+// Place maps a region of the guest at the guest's address. The address is chosen
+// by the guest: it must be in the host part, and no other memory of the guest may
+// be mapped there. A *ProtocolError means that the address is invalid; any other
+// error means that these pages cannot be mapped, and the addresses stay reserved.
 func (w *Window) Place(address uint64, extents []shm.Extent) (*shm.Mapping, error) {
 	var size uint64
 	for _, e := range extents {
@@ -37,7 +37,7 @@ func (w *Window) Place(address uint64, extents []shm.Extent) (*shm.Mapping, erro
 	return m, nil
 }
 
-// overlap finds a range of the list that shares an address with at, or -1.
+// overlap returns the index of a range of the list that overlaps at, or -1.
 func overlap(list []abi.Window, at abi.Window) int {
 	i, _ := slices.BinarySearchFunc(list, at.Base, byBase)
 	if i < len(list) && list[i].Base < at.Base+at.Size {
@@ -49,8 +49,8 @@ func overlap(list []abi.Window, at abi.Window) int {
 	return -1
 }
 
-// Displace takes away what Place has mapped; nothing uses it any more. While the
-// window is open its reservation is put back in the same step.
+// Displace unmaps what Place has mapped, which must not be in use any more. While
+// the window is open its reservation is restored atomically.
 func (w *Window) Displace(address uint64, m *shm.Mapping) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +61,7 @@ func (w *Window) Displace(address uint64, m *shm.Mapping) error {
 	if !w.reserved {
 		m.Close()
 	} else if err := m.Reserve(); err != nil {
-		return err // it stays mapped, and its addresses stay taken
+		return err // it stays mapped, and its addresses stay in use
 	}
 	w.placed = slices.Delete(w.placed, i, i+1)
 	return nil

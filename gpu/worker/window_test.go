@@ -39,7 +39,7 @@ func isTaken(address uint64) bool {
 }
 
 // offering starts a session whose guest is of version 1.minor and has these
-// values in the header. The error is what it was told.
+// values in the header. err is the refusal that the guest received.
 func offering(t testing.TB, minor uint16, windows ...abi.Window) (g *guesttest.Guest, end func() error, err error) {
 	t.Helper()
 	a, b, err := guesttest.Pair()
@@ -56,7 +56,7 @@ func offering(t testing.TB, minor uint16, windows ...abi.Window) (g *guesttest.G
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(fd) // the mapping keeps the memory
+	defer unix.Close(fd) // the mapping keeps the memory alive
 	h := g.Shm.Bytes(0, abi.HeaderSize)
 	binary.LittleEndian.PutUint16(h[abi.OffMinor:], minor)
 	g.Offer(windows...)
@@ -66,13 +66,14 @@ func offering(t testing.TB, minor uint16, windows ...abi.Window) (g *guesttest.G
 	return g, func() error { g.Close(); return <-ended }, err
 }
 
-// small is a window in the middle of nowhere.
+// small returns a window at addresses that nothing else uses.
 func small(i uint64) abi.Window {
 	return abi.Window{Base: 0x690000000000 + i*abi.MinWindow, Size: abi.MinWindow}
 }
 
-// The worker takes the first window that is free in its process, and all memory
-// lies there until the session ends.
+// TestFirstFreeWindowIsChosen checks that the worker chooses the first window
+// that is free in its process, and that all memory is in it until the session
+// ends.
 func TestFirstFreeWindowIsChosen(t *testing.T) {
 	taken(t, small(0).Base+abi.MinWindow-4096)
 	g, end, err := offering(t, abi.Minor, small(0), small(1), small(2))
@@ -83,7 +84,7 @@ func TestFirstFreeWindowIsChosen(t *testing.T) {
 		t.Errorf("the worker chose address window %v, want %v", w, small(1))
 	}
 	if !isTaken(small(1).Base) || isTaken(small(2).Base) {
-		t.Error("the worker holds other addresses than those of the window that it chose")
+		t.Errorf("the reserved addresses are not those of the chosen window %v", small(1))
 	}
 	ctx := g.Handle()
 	if _, _, err := g.Call(abi.OpCtxCreate, abi.CtxCreate{Ctx: ctx}, nil); err != nil {
@@ -96,7 +97,7 @@ func TestFirstFreeWindowIsChosen(t *testing.T) {
 		t.Error(err)
 	}
 	if isTaken(small(1).Base) || isTaken(small(1).Base+small(1).Size-4096) {
-		t.Error("the address window was not given back at the session's end")
+		t.Error("the address window is still reserved after the session's end")
 	}
 }
 
@@ -106,9 +107,9 @@ func TestNoWindowIsFree(t *testing.T) {
 	g, end, err := offering(t, abi.Minor, small(0), small(1))
 	var refused *guesttest.Refused
 	if !errors.As(err, &refused) || refused.Result != abi.ErrOutOfMemory || !strings.Contains(refused.Why, "none of 2 address windows") {
-		t.Errorf("the guest is told %v, want out of memory and why", err)
+		t.Errorf("error in the guest = %v, want out of memory and the reason", err)
 	}
-	// The refusal is sent first; a guest in a VM sees the header only.
+	// The refusal is sent first; a guest in a VM sees only the header.
 	patience.Until(t, time.Minute, "the header holds the reason", func() bool {
 		err := g.Dead()
 		return err != nil && strings.Contains(err.Error(), "address windows")
@@ -118,8 +119,9 @@ func TestNoWindowIsFree(t *testing.T) {
 	}
 }
 
-// A library of version 1.0 does not know windows: what stands in those words of
-// its header means nothing, and its memory lies in one that the worker chose.
+// TestOldLibraryHasNoWindows checks that for a library of version 1.0, which does
+// not support windows, these words of its header have no effect, and that its
+// memory is in a window that the worker chooses.
 func TestOldLibraryHasNoWindows(t *testing.T) {
 	g, end, err := offering(t, 0, abi.Window{Base: 12345, Size: 1})
 	if err != nil {
@@ -130,15 +132,15 @@ func TestOldLibraryHasNoWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, _, err := g.Call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20}, nil); err != nil || p > abi.WindowEnd {
-		t.Errorf("memory at %#x, %v", p, err)
+		t.Errorf("memory allocated at %#x, %v, want at most %#x", p, err, uint64(abi.WindowEnd))
 	}
 	if err := end(); err != nil {
 		t.Error(err)
 	}
 }
 
-// A guest that offers what no window can be is refused, and nothing of the
-// worker's own memory changes.
+// TestHostileWindows checks that a guest that offers an invalid window is
+// refused, and that the worker's own memory is not changed.
 func TestHostileWindows(t *testing.T) {
 	const base = 0x690000000000
 	for name, w := range map[string]abi.Window{
@@ -153,30 +155,31 @@ func TestHostileWindows(t *testing.T) {
 		"loader's":        {Base: 0x7f0000000000, Size: abi.MaxWindow},
 		"around the page": {Base: 0, Size: abi.MinWindow},
 	} {
-		// The first is good, so that all are looked at.
+		// The first window is valid, so that all are checked.
 		_, end, err := offering(t, abi.Minor, small(3), w)
 		if w.Base == 0 { // ends the list
 			if err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: refusal = %v, want none", name, err)
 			}
 			_ = end()
 			continue
 		}
 		var refused *guesttest.Refused
 		if !errors.As(err, &refused) || refused.Result != abi.ErrInvalidValue || !strings.Contains(refused.Why, "address window") {
-			t.Errorf("%s: the guest is told %v, want an invalid value and why", name, err)
+			t.Errorf("%s: refusal = %v, want an invalid value and the reason", name, err)
 		}
 		var p *worker.ProtocolError
 		if err := end(); !errors.As(err, &p) {
-			t.Errorf("%s: the session ended with %v, want a protocol error", name, err)
+			t.Errorf("%s: session ended with %v, want a protocol error", name, err)
 		}
 		if isTaken(small(3).Base) {
-			t.Fatalf("%s: a window is reserved though the session was refused", name)
+			t.Fatalf("%s: a window is reserved although the session was refused", name)
 		}
 	}
 }
 
-// An offer that lies over the worker's own memory replaces nothing.
+// TestWindowNeverReplacesMemory checks that an offer which overlaps the worker's
+// own memory replaces nothing.
 func TestWindowNeverReplacesMemory(t *testing.T) {
 	mine := make([]byte, 1<<20) // in Go's heap
 	for i := range mine {
@@ -189,16 +192,16 @@ func TestWindowNeverReplacesMemory(t *testing.T) {
 		taken(t, w.Base+1<<20)
 	}
 	if _, err := worker.ReserveWindow(w); err == nil || !strings.Contains(err.Error(), "address range is already in use") {
-		t.Errorf("reserve over own memory gives %v", err)
+		t.Errorf("ReserveWindow over own memory = %v, want that the range is in use", err)
 	}
 	for i := range mine {
 		if mine[i] != byte(i) {
-			t.Fatal("own memory has changed")
+			t.Fatalf("byte %d of own memory = %d, want %d", i, mine[i], byte(i))
 		}
 	}
 }
 
-// Whatever is lent is nobody else's.
+// TestWindowLendsAndTakesBack checks that lent ranges do not overlap.
 func TestWindowLendsAndTakesBack(t *testing.T) {
 	w, err := worker.ReserveWindow(small(5))
 	if err != nil {
@@ -224,25 +227,26 @@ func TestWindowLendsAndTakesBack(t *testing.T) {
 			continue
 		}
 		if err != nil || at%(2<<20) != 0 || !w.Contains(at, size) {
-			t.Fatalf("%d bytes were lent at %#x, %v", size, at, err)
+			t.Fatalf("Lend of %d bytes = %#x, %v, want a multiple of 2 MiB in the window", size, at, err)
 		}
 		for other, n := range lent {
 			if at < other+n && other < at+size {
-				t.Fatalf("%#x+%#x and %#x+%#x are lent at a time", at, size, other, n)
+				t.Fatalf("ranges %#x+%#x and %#x+%#x are lent at the same time", at, size, other, n)
 			}
 		}
 		lent[at] = size
 	}
 	if err := w.Return(w.Base + 4096); err == nil {
-		t.Error("what was never lent was taken back")
+		t.Error("Return accepted an address that was never lent")
 	}
 	if _, err := w.Lend(abi.MinWindow+abi.WindowUnit, 2<<20); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("more than the window gives %v, want out of memory", err)
+		t.Errorf("Lend of more than the window = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 }
 
-// The device part is given to a library and taken back whole; with something in it, it
-// is not, and Close leaves it alone.
+// TestWindowGivesTheDevicePart checks that the device part is given to a library and
+// reserved again as a whole; while something is mapped in it, it is not, and Close
+// leaves it unchanged.
 func TestWindowGivesTheDevicePart(t *testing.T) {
 	w, err := worker.ReserveWindow(small(6))
 	if err != nil {
@@ -255,31 +259,31 @@ func TestWindowGivesTheDevicePart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if isTaken(w.Base) != given || isTaken(last) || !isTaken(w.Host().Base) || !isTaken(w.Base+w.Size-4096) {
-			t.Error("another part than the device's was given")
+			t.Errorf("after GiveDevice: base of the device part in use = %t, want %t, and everything outside it reserved", isTaken(w.Base), given)
 		}
 	}
 	give(false)
 	if err := errors.Join(w.TakeDevice(), w.TakeDevice()); err != nil || !isTaken(w.Base) || !isTaken(last) {
-		t.Errorf("the device part was taken back: %v, but is not reserved", err)
+		t.Errorf("TakeDevice = %v, want the device part reserved", err)
 	}
 	give(false)
 	taken(t, w.Base)
 	if err := w.TakeDevice(); err == nil {
-		t.Error("a part with something in it was taken back")
+		t.Error("TakeDevice of a part with a mapping in it returned no error")
 	}
 	give(true)
 	w.Close()
 	w.Close()
 	if !isTaken(w.Base) || isTaken(last) || isTaken(w.Host().Base) || isTaken(w.Base+w.Size-4096) {
-		t.Error("Close has unmapped what is a library's, or kept the rest")
+		t.Error("Close unmapped memory of a library, or did not unmap the rest")
 	}
 	if err := w.TakeDevice(); err != nil || isTaken(last) {
-		t.Errorf("a closed window took its device part back (%v)", err)
+		t.Errorf("TakeDevice of a closed window = %v, want an error and nothing reserved", err)
 	}
 }
 
-// No pair of numbers makes the worker reserve what is not a window, or replace
-// what is mapped.
+// FuzzReserveWindow checks that no pair of numbers makes the worker reserve an
+// invalid window, or replace an existing mapping.
 func FuzzReserveWindow(f *testing.F) {
 	f.Add(uint64(0x690000000000), uint64(abi.MinWindow))
 	f.Add(uint64(0x7f0000000000), uint64(abi.MaxWindow))
@@ -291,7 +295,7 @@ func FuzzReserveWindow(f *testing.F) {
 		}
 		defer w.Close()
 		if base < abi.WindowLowest || base+size > abi.WindowEnd || base+size < base || size < abi.MinWindow {
-			t.Fatalf("address window %v was reserved", w.Window)
+			t.Fatalf("ReserveWindow accepted address window %v", w.Window)
 		}
 	})
 }

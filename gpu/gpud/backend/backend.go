@@ -1,7 +1,7 @@
-// Package backend runs basalt-vgpu processes, one for each instance with a
-// vGPU. A backend outlives whoever started it: what is needed to find it again
-// lies in a record beside its socket, and a process is taken for ours only
-// when its number and its start time are the recorded ones.
+// Package backend runs basalt-vgpu processes, one for each instance with a vGPU.
+// A backend outlives the process that started it: the data needed to find it
+// again is stored in a record beside its socket. A process is only considered a
+// backend of this Runner when its PID and its start time are the recorded ones.
 package backend
 
 import (
@@ -26,14 +26,14 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu"
 )
 
-// Options of a Runner.
+// Options configures a Runner.
 type Options struct {
-	Dir    string // records, sockets and logs; a short path: a socket's is at most 107 bytes
-	Binary string // basalt-vgpu
-	Worker string // basalt-worker
-	GPUD   string // gpud's control socket
-	// Groups bound what backends and their workers take of the host; nil: nothing
-	// does.
+	Dir    string // folder of records, sockets and logs; a short path: a socket's path has at most 107 bytes
+	Binary string // path of basalt-vgpu
+	Worker string // path of basalt-worker
+	GPUD   string // path of gpud's control socket
+	// Groups limits the host resources that backends and their workers use; nil:
+	// no limits.
 	Groups *cgroup.Groups
 	Debug  bool // backends serve their profiles on a unix socket, ID.debug in Dir
 	Log    *slog.Logger
@@ -41,7 +41,7 @@ type Options struct {
 
 // Runner starts, finds and ends backends.
 //
-// Lock order: mu alone; it is never held while a process is waited for.
+// Lock order: mu alone; it is never held while waiting for a process.
 type Runner struct {
 	o     Options
 	exits chan string
@@ -55,7 +55,7 @@ type process struct {
 	done chan struct{} // closed when it has ended
 }
 
-// record is what is kept on disk about a backend.
+// record is what is stored on disk about a backend.
 type record struct {
 	PID     int    `json:"pid"`
 	Started uint64 `json:"started"` // field 22 of /proc/PID/stat: clock ticks after boot
@@ -64,7 +64,7 @@ type record struct {
 
 var validID = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// New finds the backends that run already.
+// New returns a Runner for the folder o.Dir, with the backends that run already.
 func New(o Options) (*Runner, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -72,7 +72,7 @@ func New(o Options) (*Runner, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	// A folder has one Runner at a time.
+	// Only one Runner uses a folder at a time.
 	if err := atomicfile.Sweep(time.Now(), o.Dir); err != nil {
 		return nil, err
 	}
@@ -100,15 +100,17 @@ func New(o Options) (*Runner, error) {
 	return r, nil
 }
 
-// Exits delivers the id of each backend that has ended, asked to or not.
+// Exits returns the channel that receives the ID of each backend that has ended,
+// whether or not it was asked to.
 func (r *Runner) Exits() <-chan string { return r.exits }
 
-// Socket on which the backend of id listens for QEMU.
+// Socket returns the path of the socket on which the backend of id listens for
+// QEMU.
 func (r *Runner) Socket(id string) string { return r.path(id, "sock") }
 
 func (r *Runner) path(id, ext string) string { return filepath.Join(r.o.Dir, id+"."+ext) }
 
-// List the ids that have a record, whether the process lives or not.
+// List returns the IDs that have a record, whether or not the process is alive.
 func (r *Runner) List() ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(r.o.Dir, "*.json"))
 	if err != nil {
@@ -122,21 +124,22 @@ func (r *Runner) List() ([]string, error) {
 	return ids, nil
 }
 
-// Alive reports whether id's backend runs.
+// Alive reports whether the backend of id is running.
 func (r *Runner) Alive(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.alive[id] != nil
 }
 
-// Observed returns what id's backend has seen of its guest. known is false when it does
-// not tell.
+// Observed returns what the backend of id has observed of its guest. known is false
+// when the backend does not report it.
 func (r *Runner) Observed(id string) (o vhostgpu.Observed, known bool, err error) {
 	return vhostgpu.ReadObserved(r.Socket(id))
 }
 
-// Ensure that id's backend runs and listens, within the limits. token is the
-// vGPU's secret; a backend that runs already has it.
+// Ensure makes sure that the backend of id runs and listens, within the limits.
+// token is the vGPU's secret; a backend that is already running has it. It
+// returns the path of the backend's socket.
 func (r *Runner) Ensure(ctx context.Context, id, token string, l cgroup.Limits) (socket string, err error) {
 	if !validID.MatchString(id) {
 		return "", fmt.Errorf("%q is not a valid vGPU ID", id)
@@ -173,8 +176,9 @@ func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 		return nil, err
 	}
 	defer log.Close()
-	// It waits for its token until there is a record of it: who is killed between
-	// leaves no process that nobody finds again.
+	// The backend waits for its token until its record is written: if this
+	// process is killed in between, no process is left that could not be found
+	// again.
 	secret, give, err := wire.TokenPipe()
 	if err != nil {
 		return nil, err
@@ -208,7 +212,7 @@ func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 	r.alive[id] = p
 	r.mu.Unlock()
 	go func() {
-		_ = cmd.Wait() // how it ended stands in its log
+		_ = cmd.Wait() // its log says how it ended
 		r.ended(id, p)
 	}()
 	return p, nil
@@ -218,8 +222,8 @@ func (r *Runner) endedAtStart(id string) error {
 	return fmt.Errorf("vGPU backend of %s exited during start, see its log %s", id, r.path(id, "log"))
 }
 
-// listening waits until the backend accepts connections: the socket appears
-// when it listens.
+// listening waits until the backend accepts connections: the socket appears when
+// the backend listens.
 func (r *Runner) listening(ctx context.Context, id string, p *process) error {
 	for {
 		if _, err := os.Stat(r.Socket(id)); err == nil {
@@ -235,13 +239,13 @@ func (r *Runner) listening(ctx context.Context, id string, p *process) error {
 	}
 }
 
-// adopt watches a process that is not our child.
+// adopt watches a process that is not a child of this one.
 func (r *Runner) adopt(id string, rec record) (*process, error) {
 	fd, err := unix.PidfdOpen(rec.PID, 0)
 	if err != nil {
 		return nil, err
 	}
-	if !rec.runs() { // the number may have been taken anew meanwhile
+	if !rec.runs() { // the PID may have been reused in the meantime
 		_ = unix.Close(fd)
 		return nil, os.ErrProcessDone
 	}
@@ -269,11 +273,11 @@ func (r *Runner) ended(id string, p *process) {
 	r.o.Log.Info("vGPU backend exited", "id", id, "pid", p.rec.PID)
 	select {
 	case r.exits <- id:
-	default: // nobody listens; whoever looks sees that it is not alive
+	default: // nobody receives; Alive reports the end
 	}
 }
 
-// Remove ends id's backend and forgets it.
+// Remove ends the backend of id and deletes its files.
 func (r *Runner) Remove(ctx context.Context, id string) error {
 	r.mu.Lock()
 	p := r.alive[id]
@@ -287,7 +291,7 @@ func (r *Runner) Remove(ctx context.Context, id string) error {
 		return err
 	}
 	files := []string{r.Socket(id), vhostgpu.ObservedFile(r.Socket(id)), r.path(id, "debug"), r.path(id, "log"), r.path(id, "json")}
-	for _, file := range files { // the record last: until then it is found again
+	for _, file := range files { // the record last: until then the backend can be found again
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -295,7 +299,7 @@ func (r *Runner) Remove(ctx context.Context, id string) error {
 	return nil
 }
 
-// leave removes id's control group. Workers die with their backend, but a moment
+// leave removes id's control group. Workers end with their backend, but a moment
 // later.
 func (r *Runner) leave(ctx context.Context, id string) error {
 	if r.o.Groups == nil {

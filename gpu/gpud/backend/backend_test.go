@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 )
 
-// script is a backend that makes its socket file and waits.
+// script returns a backend program that creates its socket file and waits.
 func script(t *testing.T, body string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "backend")
@@ -33,7 +33,7 @@ func runner(t *testing.T, dir, binary string) *Runner {
 	return r
 }
 
-// record of the process that is alive.
+// record returns the record of the running process of id.
 func (r *Runner) record(id string) record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,23 +55,23 @@ func TestStartFindAgainEnd(t *testing.T) {
 	}
 	pid := first.record("ins-1").PID
 	if _, err := first.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil || first.record("ins-1").PID != pid {
-		t.Errorf("asked twice: %v, a new process", err)
+		t.Errorf("second Ensure: error %v, PID %d; want none and PID %d", err, first.record("ins-1").PID, pid)
 	}
 
 	second := runner(t, dir, bin) // as after a restart of the agent
 	if !second.Alive("ins-1") {
-		t.Fatal("the running backend was not found again")
+		t.Fatal("backend ins-1 is not alive for a second Runner, want it found again")
 	}
 	if err := second.Remove(ctx(t), "ins-1"); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(pid, 0); err == nil {
 		if _, err := startTime(pid); err == nil {
-			t.Error("the process still runs")
+			t.Errorf("process %d still runs after Remove", pid)
 		}
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files left after Remove: %v, want none", left)
 	}
 }
 
@@ -87,21 +87,21 @@ func TestAnEndedBackendIsHeardAndStartedAgain(t *testing.T) {
 	select {
 	case id := <-r.Exits():
 		if id != "ins-1" || r.Alive(id) {
-			t.Errorf("heard of %s, alive: %v", id, r.Alive(id))
+			t.Errorf("Exits delivered %s, alive: %v; want ins-1, not alive", id, r.Alive(id))
 		}
 	case <-ctx(t).Done():
-		t.Fatal("its end was not heard")
+		t.Fatal("Exits delivered nothing after the backend was killed")
 	}
 	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil || r.record("ins-1") == old {
-		t.Errorf("not started again: %v", err)
+		t.Errorf("Ensure after the backend ended: %v, PID %d, want a new process", err, r.record("ins-1").PID)
 	}
 	if err := r.Remove(ctx(t), "ins-1"); err != nil {
 		t.Error(err)
 	}
 }
 
-// A backend does nothing before there is a record by which it is found again: who
-// started it may be killed at any moment.
+// A backend does nothing before its record is written, by which it is found
+// again: the process that started it may be killed at any moment.
 func TestNoBackendWithoutARecord(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `token=$(cat <&3); [ -n "$token" ] && [ -e "${2%.sock}.json" ] || exit 1; touch "$2"; exec sleep 600`))
 	for range 20 {
@@ -114,7 +114,8 @@ func TestNoBackendWithoutARecord(t *testing.T) {
 	}
 }
 
-// The token goes to the backend by a descriptor that nobody else sees.
+// The token is passed to the backend through a descriptor, where no other process
+// sees it.
 func TestTokenIsHandedOver(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `cat <&3; echo " $*"; touch "$2"; exec sleep 600`))
 	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err != nil {
@@ -122,15 +123,15 @@ func TestTokenIsHandedOver(t *testing.T) {
 	}
 	log, err := os.ReadFile(r.path("ins-1", "log"))
 	if got, args, _ := strings.Cut(string(log), " "); err != nil || got != "secret" || strings.Contains(args, "secret") || !strings.Contains(args, "--token-fd 3") {
-		t.Errorf("the backend has %q, %v", log, err)
+		t.Errorf("token and arguments of the backend = %q, %v; want the token on descriptor 3 only", log, err)
 	}
 	if err := r.Remove(ctx(t), "ins-1"); err != nil {
 		t.Error(err)
 	}
 }
 
-// A backend is told to serve its profiles only by who asks for it, and leaves no
-// socket of them behind.
+// A backend serves its profiles only when Debug is set, and leaves no socket for
+// them behind.
 func TestDebugSocket(t *testing.T) {
 	for _, debug := range []bool{false, true} {
 		dir := t.TempDir()
@@ -152,14 +153,14 @@ func TestDebugSocket(t *testing.T) {
 		if told := strings.Contains(args, "--debug-listen unix:"+file); told != debug {
 			t.Errorf("with Debug %v the backend's arguments are %q", debug, args)
 		}
-		if err := os.WriteFile(file, nil, 0o600); err != nil { // of one that was killed
+		if err := os.WriteFile(file, nil, 0o600); err != nil { // left by a backend that was killed
 			t.Fatal(err)
 		}
 		if err := r.Remove(ctx(t), "ins-1"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Lstat(file); err == nil {
-			t.Errorf("%s is there after its backend was removed", file)
+			t.Errorf("%s still exists after its backend was removed", file)
 		}
 	}
 }
@@ -167,17 +168,18 @@ func TestDebugSocket(t *testing.T) {
 func TestABackendThatFailsToStartSaysWhereItsLogIs(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `echo broken; exit 1`))
 	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err == nil {
-		t.Fatal("no error")
+		t.Fatal("Ensure of a backend that fails to start returned no error")
 	}
 	if log, err := os.ReadFile(r.path("ins-1", "log")); err != nil || string(log) != "broken\n" {
-		t.Errorf("log %q, %v", log, err)
+		t.Errorf("log = %q, %v, want \"broken\\n\"", log, err)
 	}
 	if _, err := r.Ensure(ctx(t), "../x", "secret", cgroup.Limits{}); err == nil {
-		t.Error("a path was taken for an id")
+		t.Error("Ensure accepted the path ../x as an ID")
 	}
 }
 
-// A stranger that got the same number is neither adopted nor killed.
+// A different process that has got the recorded PID is neither adopted nor
+// killed.
 func TestANumberTakenAnewIsNotOurs(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {
@@ -195,17 +197,18 @@ func TestANumberTakenAnewIsNotOurs(t *testing.T) {
 	}
 	r := runner(t, dir, "/bin/false")
 	if r.Alive("ins-1") {
-		t.Error("adopted a stranger")
+		t.Error("ins-1 is alive: a process with a different start time was adopted")
 	}
 	if err := r.Remove(ctx(t), "ins-1"); err != nil {
 		t.Error(err)
 	}
 	if _, err := startTime(cmd.Process.Pid); err != nil {
-		t.Error("the stranger was killed")
+		t.Errorf("a process with a different start time was killed: %v", err)
 	}
 }
 
-// What a Runner was writing when it was killed goes with the next one's start.
+// A file that a Runner was writing when it was killed is removed when the next
+// one starts.
 func TestHalfWrittenRecordsAreSwept(t *testing.T) {
 	dir := t.TempDir()
 	half := filepath.Join(dir, ".new-1")
@@ -214,6 +217,6 @@ func TestHalfWrittenRecordsAreSwept(t *testing.T) {
 	}
 	runner(t, dir, "backend")
 	if _, err := os.Stat(half); !os.IsNotExist(err) {
-		t.Errorf("the file is still there: %v", err)
+		t.Errorf("Stat of the unfinished record = %v, want that it does not exist", err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// recordOf identifies a running process beyond its number.
+// recordOf returns the record of a running process: it identifies the process
+// beyond its PID.
 func recordOf(pid int) (record, error) {
 	started, err := startTime(pid)
 	if err != nil {
@@ -32,14 +33,15 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// startTime is field 22 of /proc/PID/stat (proc_pid_stat(5)): clock ticks
-// after boot.
+// startTime returns field 22 of /proc/PID/stat (proc_pid_stat(5)): the start time
+// in clock ticks after boot.
 func startTime(pid int) (uint64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	// The name, field 2, may hold anything, so count from its closing bracket.
+	// The name, field 2, may contain any character, so count from its closing
+	// parenthesis.
 	i := bytes.LastIndexByte(b, ')')
 	fields := strings.Fields(string(b[i+1:]))
 	if i < 0 || len(fields) < 20 {
@@ -55,7 +57,7 @@ func startTime(pid int) (uint64, error) {
 	return start, nil
 }
 
-// writeRecord replaces the file whole.
+// writeRecord replaces the file atomically.
 func writeRecord(path string, r record) error {
 	raw, err := json.Marshal(r)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package cgroup gives each vGPU a control group of its own: what its workers
-// take of the host's memory, processes and processors is bounded by what its
-// instance pays for, and when that is not enough it is one of them that the
-// kernel ends, and nobody else.
+// Package cgroup creates a control group for each vGPU. It limits the host
+// memory, processes and processor time of the vGPU's workers to what the instance
+// pays for; when that is not enough, the kernel ends one of these workers and no
+// other process.
 //
 // Version 2 needs a delegated group (systemd.resource-control(5), Delegate= and
-// DelegateSubgroup=): its processes are in a leaf, and the vGPUs' groups are made
-// beside that. Version 1 needs
-// the controllers memory, pids and cpu where one may make groups.
+// DelegateSubgroup=): its processes are in a leaf, and the groups of the vGPUs
+// are created beside it. Version 1 needs the controllers memory, pids and cpu,
+// and permission to create groups in them.
 package cgroup
 
 import (
@@ -23,35 +23,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of one vGPU: of its basalt-vgpu and all its workers together.
+// Limits are those of one vGPU: of its basalt-vgpu and all its workers together.
 type Limits struct {
 	MemoryBytes int64
 	PIDs        int64 // processes and threads
 	MilliCPUs   int64 // thousandths of a processor's time
 }
 
-// Groups makes and removes the groups of a node's vGPUs. Its methods may be
-// called from any goroutine, for one id by one caller at a time.
+// Groups creates and removes the groups of a node's vGPUs. Its methods may be
+// called from any goroutine, but for one ID by one caller at a time.
 type Groups struct {
 	v2 bool
-	// parents are the folders in which the vGPUs' groups lie: one with version 2,
-	// one for each controller with version 1.
+	// parents maps each controller to the folder that contains the groups of the
+	// vGPUs: one entry with version 2, one for each controller with version 1.
 	parents map[string]string
 }
 
 const (
 	leaf   = "basaltd"     // version 2: DelegateSubgroup of the unit
-	folder = "basalt-vgpu" // where the vGPUs' groups are
+	folder = "basalt-vgpu" // the folder of the groups of the vGPUs
 
-	period = 100_000 // microseconds over which a quota of processor time holds
+	period = 100_000 // microseconds over which a quota of processor time is applied
 )
 
 var controllers = []string{"memory", "pids", "cpu"}
 
 var validID = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// Open finds out where this process may make groups, and prepares it. The error
-// says what is missing.
+// Open determines where this process may create groups, and prepares that folder.
+// The error says what is missing.
 func Open() (*Groups, error) { return open("/proc/self/cgroup", "/proc/self/mountinfo") }
 
 func open(cgroups, mountinfo string) (*Groups, error) {
@@ -80,8 +80,8 @@ func open(cgroups, mountinfo string) (*Groups, error) {
 	return g, nil
 }
 
-// membership is this process's group in each hierarchy, by controller; "" is
-// version 2's.
+// membership returns the group of this process in each hierarchy, by controller;
+// "" is the key of version 2.
 func membership(path string) (map[string]string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func membership(path string) (map[string]string, error) {
 	return own, nil
 }
 
-// mounts is where the hierarchies are mounted (proc_pid_mountinfo(5)).
+// mounts returns where the hierarchies are mounted (proc_pid_mountinfo(5)).
 func mounts(path string) (v2 string, v1 map[string]string, err error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -125,7 +125,7 @@ func mounts(path string) (v2 string, v1 map[string]string, err error) {
 	return v2, v1, nil
 }
 
-// offers reports whether version 2 has the controllers there.
+// offers reports whether version 2 has the needed controllers in dir.
 func offers(dir string) bool {
 	have := words(filepath.Join(dir, "cgroup.controllers"))
 	for _, c := range controllers {
@@ -144,9 +144,9 @@ func words(path string) []string {
 	return strings.Fields(string(raw))
 }
 
-// base returns the folder of the group in which a process of the group path makes
-// others: the one above its leaf, which has no controllers before that one hands
-// them down.
+// base returns the folder in which a process of the group path creates other
+// groups: the parent of its leaf. The parent has no controllers until its own
+// parent enables them for it.
 func base(mount, path string) string {
 	own := filepath.Join(mount, path)
 	if filepath.Base(own) == leaf {
@@ -157,9 +157,9 @@ func base(mount, path string) string {
 
 func openV2(mount, path string) (*Groups, error) {
 	base := base(mount, path)
-	if base != filepath.Clean(mount) { // the root may have processes beside groups
-		// Without a subgroup for itself, systemd could not start the unit again:
-		// a group with groups below has no processes.
+	if base != filepath.Clean(mount) { // the root may have processes as well as groups
+		// Without a subgroup of its own, systemd could not start the unit again:
+		// a group with groups below it cannot have processes.
 		if base == filepath.Join(mount, path) || !delegated(base) {
 			return nil, fmt.Errorf("control group %s is not delegated to this process: its unit needs Delegate=cpu memory pids and DelegateSubgroup=%s (systemd 254 or newer)", path, leaf)
 		}
@@ -181,8 +181,8 @@ func openV2(mount, path string) (*Groups, error) {
 	return &Groups{v2: true, parents: map[string]string{"": parent}}, nil
 }
 
-// delegated reports whether systemd has handed the group over: it says so in an
-// extended attribute.
+// delegated reports whether systemd has delegated the group: it sets an extended
+// attribute then.
 func delegated(dir string) bool {
 	for _, name := range []string{"trusted.delegate", "user.delegate"} {
 		var value [8]byte
@@ -193,12 +193,12 @@ func delegated(dir string) bool {
 	return false
 }
 
-// vacate moves processes that are in the group itself into the leaf: those that a
-// basaltd of before has left there. With version 2 a group whose controllers are
-// enabled for its children has no processes.
+// vacate moves processes that are in the group itself into the leaf: an earlier
+// basaltd may have left them there. In version 2, a group whose controllers are
+// enabled for its children cannot have processes.
 func vacate(base string) error {
 	to := filepath.Join(base, leaf)
-	const rounds = 10 // processes may start others meanwhile
+	const rounds = 10 // processes may start others in the meantime
 	for range rounds {
 		pids := words(filepath.Join(base, "cgroup.procs"))
 		if len(pids) == 0 {
@@ -213,8 +213,8 @@ func vacate(base string) error {
 	return fmt.Errorf("control group %s: new processes are started faster than they can be moved out", base)
 }
 
-// Ensure that the vGPU has a group with these limits. It returns the folders
-// that a process joins (Join).
+// Ensure creates the vGPU's group if needed and sets these limits. It returns the
+// folders that a process joins with Join.
 func (g *Groups) Ensure(id string, l Limits) ([]string, error) {
 	if !validID.MatchString(id) {
 		return nil, fmt.Errorf("%q is not a valid vGPU ID, want up to 64 of a-z, 0-9 and dash", id)
@@ -243,12 +243,14 @@ func (g *Groups) Ensure(id string, l Limits) ([]string, error) {
 
 type setting struct {
 	controller, file, value string
-	optional                bool // not every kernel has it
+	optional                bool // not every kernel supports it
 }
 
-// settings are the files of cgroups(7), and of Documentation/admin-guide/cgroup-v2.rst.
+// settings returns the files of cgroups(7) and Documentation/admin-guide/cgroup-v2.rst
+// to write for these limits.
 func (g *Groups) settings(l Limits) []setting {
-	// As a group of as many processes would have it, where others want the time too.
+	// The weight of a group with as many processes, for when other groups want
+	// processor time as well.
 	share := max(l.MilliCPUs, 10)
 	memory, pids, quota := strconv.FormatInt(l.MemoryBytes, 10), strconv.FormatInt(l.PIDs, 10), strconv.FormatInt(l.MilliCPUs*period/1000, 10)
 	if g.v2 {
@@ -271,11 +273,11 @@ func (g *Groups) parent(controller string) string {
 	return g.parents[controller]
 }
 
-// Remove the vGPU's group, whose processes shall have ended; those that are
-// still ending make it fail with EBUSY. Nothing to do if there is none.
+// Remove removes the vGPU's group, whose processes must have ended; it fails with
+// EBUSY while some are still ending. It does nothing if the group does not exist.
 func (g *Groups) Remove(id string) error {
 	if !validID.MatchString(id) {
-		return nil // never made
+		return nil // never created
 	}
 	var errs []error
 	for _, parent := range g.parents {
@@ -287,7 +289,7 @@ func (g *Groups) Remove(id string) error {
 }
 
 // Join moves this process, with all its threads, into the groups of those
-// folders. What it starts from then on is there too.
+// folders. Processes that it starts later are in them too.
 func Join(dirs []string) error {
 	for _, dir := range dirs {
 		if err := write(dir, "cgroup.procs", "0"); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// TestMain: the test binary is also a member of a group, which takes memory when
-// it is told to, page by page.
+// TestMain runs the tests. The test binary also serves as a process in a group,
+// which allocates memory on command, page by page.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 3 || os.Args[1] != "member" {
 		os.Exit(m.Run())
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// member starts one, and returns when it has joined.
+// member starts a process in the groups dirs and returns when it has joined them.
 func member(t *testing.T, victim string, dirs []string) (take func(n int) string, pid int, ended chan error) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", append([]string{"member", victim}, dirs...)...)
@@ -67,7 +67,7 @@ func member(t *testing.T, victim string, dirs []string) (take func(n int) string
 		return strings.TrimSpace(string(b[:n]))
 	}
 	if said := line(); said != "joined" {
-		t.Fatalf("a process joins %v: %s", dirs, said)
+		t.Fatalf("process in %v wrote %q, want joined", dirs, said)
 	}
 	done := make(chan struct{})
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-done })
@@ -78,7 +78,8 @@ func member(t *testing.T, victim string, dirs []string) (take func(n int) string
 	}, cmd.Process.Pid, ended
 }
 
-// groups of this machine; the test is left out where it has none to give.
+// groups returns the groups of this machine; it skips the test where control
+// groups are not available.
 func groups(t *testing.T) *Groups {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -91,8 +92,9 @@ func groups(t *testing.T) *Groups {
 	return g
 }
 
-// Who takes more than the group may is ended, alone, and it is the one that says
-// so of itself, not the group's keeper, however much that has.
+// A process that exceeds the memory limit of its group is ended, and only that
+// one: the worker that has set VictimFirst for itself, and not the group's
+// keeper, however much memory that one has.
 func TestWhoTakesTooMuchDiesAlone(t *testing.T) {
 	g := groups(t)
 	id := fmt.Sprintf("test-%d", os.Getpid())
@@ -104,40 +106,40 @@ func TestWhoTakesTooMuchDiesAlone(t *testing.T) {
 		patience.Until(t, 20*time.Second, "the group goes", func() bool { return g.Remove(id) == nil })
 		for _, dir := range dirs {
 			if _, err := os.Stat(dir); err == nil {
-				t.Errorf("%s is left", dir)
+				t.Errorf("folder %s still exists after Remove", dir)
 			}
 		}
 	})
 	keeper, keeperPID, keeperEnded := member(t, "usual", dirs)
 	if got := keeper(80 << 20); !strings.HasPrefix(got, "took") {
-		t.Fatalf("the keeper says %q", got)
+		t.Fatalf("keeper answered %q to an allocation within the limit, want took", got)
 	}
 	other, _, otherEnded := member(t, "first", dirs)
 	if got := other(8 << 20); !strings.HasPrefix(got, "took") {
-		t.Fatalf("the other worker says %q", got)
+		t.Fatalf("other worker answered %q to an allocation within the limit, want took", got)
 	}
 	greedy, _, greedyEnded := member(t, "first", dirs)
 	if got := greedy(512 << 20); got != "" {
-		t.Errorf("the greedy one says %q, want that it was ended", got)
+		t.Errorf("worker answered %q to an allocation over the limit, want that it was killed", got)
 	}
 	err = patience.Receive(t, 20*time.Second, "the greedy one ends", greedyEnded)
 	if err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("the greedy one ended with %v, want killed", err)
+		t.Errorf("error of the worker that exceeded the limit = %v, want killed", err)
 	}
 	for name, ended := range map[string]chan error{"keeper": keeperEnded, "other worker": otherEnded} {
 		select {
 		case err := <-ended:
-			t.Errorf("the %s has ended: %v", name, err)
+			t.Errorf("%s has ended: %v, want it to run on", name, err)
 		default:
 		}
 	}
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", keeperPID))
 	if err != nil || !strings.Contains(string(raw), folder+"/"+id) {
-		t.Errorf("the keeper's groups are %s, %v", raw, err)
+		t.Errorf("groups of the keeper = %s, %v, want %s among them", raw, err, folder+"/"+id)
 	}
 }
 
-// Limits hold for what runs already, and for more threads than there may be.
+// Limits apply to processes that already run, and to the number of threads.
 func TestPIDs(t *testing.T) {
 	g := groups(t)
 	id := fmt.Sprintf("pids-%d", os.Getpid())
@@ -151,7 +153,7 @@ func TestPIDs(t *testing.T) {
 	script := `for d; do echo 0 >"$d/cgroup.procs" || exit 3; done; sleep 0 & sleep 0 & sleep 0 & sleep 0 & wait`
 	out, err := exec.Command("sh", append([]string{"-c", script, "sh"}, dirs...)...).CombinedOutput()
 	if err == nil || !strings.Contains(strings.ToLower(string(out)), "fork") {
-		t.Errorf("four processes beside a shell in a group of three: %v, %s", err, out)
+		t.Errorf("four processes beside a shell in a group of three: %v, %s; want that fork fails", err, out)
 	}
 }
 
@@ -159,16 +161,16 @@ func TestBadIDs(t *testing.T) {
 	g := &Groups{parents: map[string]string{"memory": t.TempDir()}}
 	for _, id := range []string{"", "..", "a/b", "A", strings.Repeat("a", 65)} {
 		if _, err := g.Ensure(id, Limits{}); err == nil {
-			t.Errorf("%q has a group", id)
+			t.Errorf("Ensure accepted the ID %q", id)
 		}
 		if err := g.Remove(id); err != nil {
-			t.Errorf("%q: %v", id, err)
+			t.Errorf("Remove(%q) = %v, want no error", id, err)
 		}
 	}
 }
 
-// A pretended hierarchy of version 2, without a kernel behind it: what is written
-// where, and what is refused.
+// A simulated hierarchy of version 2, without a kernel behind it: which values
+// are written to which files, and what is refused.
 func TestVersion2(t *testing.T) {
 	root := t.TempDir()
 	unit := filepath.Join(root, "system.slice/basaltd.service")
@@ -179,7 +181,8 @@ func TestVersion2(t *testing.T) {
 		for _, file := range []string{"cgroup.procs", "cgroup.subtree_control", "memory.max", "pids.max", "cpu.max", "cpu.weight"} {
 			put(t, filepath.Join(dir, file), "")
 		}
-		// A group has what the one above hands down (cgroup.subtree_control): nothing yet.
+		// A group has the controllers that its parent enables (cgroup.subtree_control):
+		// none yet.
 		put(t, filepath.Join(dir, "cgroup.controllers"), "\n")
 	}
 	put(t, filepath.Join(unit, "cgroup.controllers"), "cpuset cpu io memory pids\n")
@@ -187,10 +190,10 @@ func TestVersion2(t *testing.T) {
 	put(t, own, "0::/system.slice/basaltd.service/basaltd\n")
 	put(t, info, "25 22 0:21 / "+root+" rw,nosuid shared:4 - cgroup2 cgroup2 rw\n")
 	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), "/system.slice/basaltd.service/basaltd is not delegated") {
-		t.Fatalf("a group that nobody delegated: %v", err)
+		t.Fatalf("open of a group that is not delegated = %v, want that it is not delegated", err)
 	}
 	if err := unix.Setxattr(unit, "user.delegate", []byte("1"), 0); err != nil {
-		t.Skipf("host: no extended attributes in %s: %v", root, err)
+		t.Skipf("host: extended attributes are not available in %s: %v", root, err)
 	}
 	g, err := open(own, info)
 	if err != nil {
@@ -202,7 +205,7 @@ func TestVersion2(t *testing.T) {
 	}
 	group := filepath.Join(unit, folder, "ins-1")
 	if len(dirs) != 1 || dirs[0] != group {
-		t.Errorf("the folders to join are %v, want %s", dirs, group)
+		t.Errorf("folders to join = %v, want %s", dirs, group)
 	}
 	for path, want := range map[string]string{
 		filepath.Join(unit, "cgroup.subtree_control"):         "+memory +pids +cpu",
@@ -218,11 +221,11 @@ func TestVersion2(t *testing.T) {
 	}
 	put(t, own, "0::/system.slice/basaltd.service\n")
 	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), "DelegateSubgroup=basaltd") {
-		t.Errorf("a unit without a subgroup for itself: %v", err)
+		t.Errorf("open in a unit without a subgroup = %v, want an error about DelegateSubgroup", err)
 	}
 	put(t, own, "1:name=systemd:/\n")
 	if _, err := open(own, info); err == nil || !strings.Contains(err.Error(), `controller "memory" is not available`) {
-		t.Errorf("a machine without controllers: %v", err)
+		t.Errorf("open on a machine without controllers = %v, want that memory is not available", err)
 	}
 }
 

@@ -5,9 +5,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// The session's account follows the stream: what gpud grants is entered by the
-// stream's reader, and what is given back is taken out under the lock under which it
-// is told, so that account, held and gpud's ledger see the same order.
+// The session's account follows the order of the stream: memory that gpud grants is
+// added by the stream's reader, and memory that is given back is subtracted under
+// the lock under which gpud is told. So the account, held and gpud's ledger see the
+// same order.
 
 // Account implements worker.Host.
 func (h *Host) Account(a *worker.Account) {
@@ -16,8 +17,8 @@ func (h *Host) Account(a *worker.Account) {
 	h.account = a
 }
 
-// accounted is the account for a question to gpud, or nil. What is to be given back
-// is told before the question.
+// accounted returns the account for a query to gpud, or nil. Memory that is to be
+// given back is reported before the query.
 func (h *Host) accounted() *worker.Account {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -25,7 +26,7 @@ func (h *Host) accounted() *worker.Account {
 	return h.account
 }
 
-// enter does what gpud's answer to a question means for the ledger.
+// enter applies gpud's answer to a question to the account.
 func (h *Host) enter(q question, m wire.FromNode) {
 	sharing := q.opens != "" || q.shares.Token != ""
 	if q.bytes == 0 && !q.memory && !sharing {
@@ -59,8 +60,8 @@ func (h *Host) Reclaimable(reclaim func(done func())) {
 	h.reclaim = reclaim
 }
 
-// recall gives back all that nothing uses; the answer is the release. What the guest
-// keeps is idle first.
+// recall gives back all unused memory; the answer to the recall is the release.
+// Memory that the guest keeps is freed first.
 func (h *Host) recall(s *stream, id uint64) {
 	h.mu.Lock()
 	reclaim := h.reclaim
@@ -69,11 +70,12 @@ func (h *Host) recall(s *stream, id uint64) {
 		h.recalled(s, id)
 		return
 	}
-	reclaim(func() { go h.recalled(s, id) }) // the issuer does not wait for the socket
+	reclaim(func() { go h.recalled(s, id) }) // the issuer must not wait for the socket
 }
 
-// recalled answers a recall. A gpud that has gone meanwhile gets no answer: what is
-// idle is not in the next registration, or goes after it.
+// recalled answers a recall. If the connection to that gpud has ended, it sends no
+// answer: unused memory is not part of the next registration, or is given back
+// after it.
 func (h *Host) recalled(s *stream, id uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +89,8 @@ func (h *Host) recalled(s *stream, id uint64) {
 	s.tell(wire.ToNode{Op: wire.OpRecalled, ID: id, Bytes: n})
 }
 
-// Settle implements worker.Host. Frees that come meanwhile go with it.
+// Settle implements worker.Host. Frees that are made in the meantime are
+// included.
 func (h *Host) Settle() {
 	if h.settles.CompareAndSwap(false, true) {
 		go func() {
@@ -99,22 +102,23 @@ func (h *Host) Settle() {
 	}
 }
 
-// settle is called with mu held.
+// settle is called with h.mu held.
 func (h *Host) settle() {
 	if h.account != nil {
 		h.give(h.account.Surplus())
 	}
 }
 
-// give tells gpud what was given back; without gpud the next registration does.
-// It is called with mu held.
+// give tells gpud what was given back; without a connection, the next
+// registration does so. It is called with h.mu held.
 func (h *Host) give(bytes uint64) {
 	if n := h.take(bytes); n > 0 && h.stream != nil {
 		h.stream.tell(wire.ToNode{Op: wire.OpRelease, Bytes: n})
 	}
 }
 
-// take takes bytes out of what the session holds. It is called with mu held.
+// take subtracts bytes from what the session holds and returns how many it
+// subtracted. It is called with h.mu held.
 func (h *Host) take(bytes uint64) uint64 {
 	n := min(bytes, h.held)
 	h.held -= n

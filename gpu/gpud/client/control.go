@@ -1,4 +1,5 @@
-// Package client speaks to gpud: Control for the node agent, Host for workers.
+// Package client has the clients of gpud: Control for the node agent, Host for
+// workers.
 package client
 
 import (
@@ -15,13 +16,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
 
-// Control is gpud's control API. Errors that gpud gives are *wire.Error.
+// Control is a client of gpud's control API. Errors that gpud returns are
+// *wire.Error.
 type Control struct{ http *http.Client }
 
-// maxAnswer bounds an answer, in bytes.
+// maxAnswer is the largest answer, in bytes.
 const maxAnswer = 64 << 20
 
-// NewControl speaks to the gpud that listens at socket. It connects when it is used.
+// NewControl returns a client of the gpud that listens at socket. It connects on
+// first use.
 func NewControl(socket string) *Control {
 	return &Control{&http.Client{
 		Timeout: 30 * time.Second,
@@ -35,53 +38,55 @@ func NewControl(socket string) *Control {
 	}}
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Control) Close() { c.http.CloseIdleConnections() }
 
-// Health asks whether gpud is well; a gpud that is not answers with OK false.
+// Health returns gpud's health; a gpud with a problem answers with OK false.
 func (c *Control) Health(ctx context.Context) (h wire.Health, err error) {
 	return h, c.do(ctx, http.MethodGet, "/v1/healthz", nil, &h)
 }
 
-// GPUs lists the node's cards, by id.
+// GPUs lists the node's cards, sorted by ID.
 func (c *Control) GPUs(ctx context.Context) (all []wire.GPU, err error) {
 	return all, c.do(ctx, http.MethodGet, "/v1/gpus", nil, &all)
 }
 
-// UnusableGPUs lists the machine's NVIDIA cards that cannot be used, by address.
+// UnusableGPUs lists the machine's NVIDIA cards that cannot be used, sorted by
+// address.
 func (c *Control) UnusableGPUs(ctx context.Context) (all []wire.UnusableGPU, err error) {
 	return all, c.do(ctx, http.MethodGet, "/v1/unusable-gpus", nil, &all)
 }
 
-// VGPUs lists the vGPUs with their usage, by id. Usage numbers never shrink.
+// VGPUs lists the vGPUs with their usage, sorted by ID. Usage never decreases.
 func (c *Control) VGPUs(ctx context.Context) (all []wire.VGPU, err error) {
 	return all, c.do(ctx, http.MethodGet, "/v1/vgpus", nil, &all)
 }
 
-// VGPUsAndDeleted also lists those deleted in the last 24 hours, with their last usage.
+// VGPUsAndDeleted also lists the vGPUs deleted in the last 24 hours, with their last
+// usage.
 func (c *Control) VGPUsAndDeleted(ctx context.Context) (all []wire.VGPU, err error) {
 	return all, c.do(ctx, http.MethodGet, "/v1/vgpus?deleted=true", nil, &all)
 }
 
-// Now is the cards and vGPUs at one moment, for charts; see wire.Now.
+// Now returns the cards and vGPUs at one point in time, for charts; see wire.Now.
 func (c *Control) Now(ctx context.Context) (n wire.Now, err error) {
 	return n, c.do(ctx, http.MethodGet, "/v1/now", nil, &n)
 }
 
-// PutGPU decides about a card.
+// PutGPU changes the settings of a card.
 func (c *Control) PutGPU(ctx context.Context, id string, spec wire.GPUSpec) error {
 	var out wire.GPUSpec
 	return c.do(ctx, http.MethodPut, "/v1/gpus/"+url.PathEscape(id), spec, &out)
 }
 
-// PutVGPU makes the vGPU what the spec says; doing it again changes nothing.
-// The answer holds the token for its workers.
+// PutVGPU creates or updates the vGPU to match the spec; it is idempotent. The
+// answer has the token for its workers.
 func (c *Control) PutVGPU(ctx context.Context, id string, spec wire.VGPUSpec) (v wire.VGPU, err error) {
 	return v, c.do(ctx, http.MethodPut, "/v1/vgpus/"+url.PathEscape(id), spec, &v)
 }
 
 // DeleteVGPU ends the vGPU's workers, removes it and returns it with its last
-// usage; doing it again returns the same. An id never seen is wire.CodeNotFound.
+// usage. It is idempotent. For an unknown ID the error has wire.CodeNotFound.
 func (c *Control) DeleteVGPU(ctx context.Context, id string) (v wire.VGPU, err error) {
 	return v, c.do(ctx, http.MethodDelete, "/v1/vgpus/"+url.PathEscape(id), nil, &v)
 }

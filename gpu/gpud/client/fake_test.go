@@ -15,16 +15,16 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// fakeGPUD speaks the worker stream: it grants everything and remembers what
-// it was told.
+// fakeGPUD serves the worker stream: it grants everything and records the lines
+// that it receives.
 type fakeGPUD struct {
 	t      *testing.T
 	socket string
-	stop   func() // drops all connections, as a gpud that dies
+	stop   func() // closes all connections, as when gpud is killed
 
 	mu     sync.Mutex // guards all below
-	refuse string     // code for registrations
-	before func()     // a registration is answered
+	refuse string     // code for registrations; empty: accept them
+	before func()     // called before a registration is answered
 	heard  []wire.ToNode
 	conns  map[net.Conn]bool
 }
@@ -136,7 +136,7 @@ func (f *fakeGPUD) refuseWith(code string) {
 	f.refuse = code
 }
 
-// said are the lines of that operation.
+// said returns the lines received with that operation.
 func (f *fakeGPUD) said(op string) (lines []wire.ToNode) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

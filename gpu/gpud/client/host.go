@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Options of a worker's session.
+// Options configures a worker's session.
 type Options struct {
 	Token string // the vGPU's secret
 	PID   uint32 // of the guest process
@@ -24,14 +24,14 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// Host is a worker's side of gpud: a worker.Host. When gpud goes away it
-// connects again for as long as it takes, and registers with the memory held
-// and the totals so far. Meanwhile memory requests wait, and leases go on: each
-// session takes for itself the part of the card's time that it had (pace). A card
-// shared without turns is better than a stopped guest.
+// Host is a worker's connection to gpud: a worker.Host. When gpud does not
+// respond, it reconnects for as long as it takes, and registers with the memory
+// held and the totals so far. In the meantime memory requests wait and leases
+// continue: each session takes the part of the card's time that it had (pace). A
+// card shared without turns is better than a stopped guest.
 //
-// Acquire and Yield may be called from any goroutine, but mean one holder: the
-// caller counts its own users. Lock order: mu, then a stream's.
+// Acquire and Yield may be called from any goroutine, but there is only one
+// lease: the caller counts its own users. Lock order: mu, then a stream's.
 type Host struct {
 	socket  string
 	vgpu    string
@@ -43,24 +43,24 @@ type Host struct {
 	lost    chan struct{}
 	ended   sync.WaitGroup
 	parted  atomic.Bool // gpud has answered the bye
-	settles atomic.Bool // a surplus is about to be given back
+	settles atomic.Bool // surplus memory is about to be given back
 
 	mu      sync.Mutex // guards all below
-	stream  *stream    // nil while gpud is away
+	stream  *stream    // nil while not connected
 	up      chan struct{}
 	device  wire.Device
 	limits  worker.Limits
 	pid     uint32
 	name    string
-	held    uint64 // what idles in the account too
+	held    uint64 // includes unused memory in the account
 	account *worker.Account
-	reclaim func(done func()) // frees what the guest keeps; nil: there is no guest
+	reclaim func(done func()) // frees memory that the guest keeps; nil: there is no guest
 	swap    swapState
 	shares  map[string]*shared // by token
-	sharing bool               // this gpud lets sessions share
+	sharing bool               // this gpud supports shared memory
 	totals  worker.Totals
 	lease   leaseState
-	why     error // why lost is closed
+	why     error // why lost was closed
 	sent    time.Time
 	sending bool // a timer will send the totals
 }
@@ -68,21 +68,22 @@ type Host struct {
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 500 * time.Millisecond
-	// partWait is how long a session that has ended waits for a gpud that is away,
-	// to say what it has used.
+	// partWait is how long a session that has ended waits for a gpud that does not
+	// respond, to report its usage.
 	partWait = 10 * time.Minute
-	// offlineLease is the length of a lease that gpud did not give.
+	// offlineLease is the length of a lease that gpud did not grant.
 	offlineLease = 10 * time.Millisecond
-	// reportEvery bounds how often totals are sent on their own.
+	// reportEvery bounds how often totals are sent without another message.
 	reportEvery = 50 * time.Millisecond
 )
 
-// errAway: the connection ended before the answer came.
+// errAway means that the connection ended before the answer arrived.
 var errAway = errors.New("connection to gpud lost")
 
 // DialWorker registers a worker of the vGPU with the gpud at socket. It fails
-// when gpud is not there or refuses; later losses it survives. gpud kills a
-// process that goes on for some seconds after its session.
+// when gpud is not running or refuses the worker; later connection losses are
+// handled. gpud kills a process that runs for more than some seconds after its
+// session.
 func DialWorker(ctx context.Context, socket, vgpu string, o Options) (*Host, error) {
 	var id [16]byte
 	rand.Read(id[:])
@@ -103,7 +104,7 @@ func DialWorker(ctx context.Context, socket, vgpu string, o Options) (*Host, err
 	return h, nil
 }
 
-// keepUp serves the connection, and makes a new one when it ends.
+// keepUp serves the connection, and reconnects when it ends.
 func (h *Host) keepUp(s *stream) {
 	for {
 		h.serve(s)
@@ -155,8 +156,8 @@ func (h *Host) lose(why error) {
 	}
 }
 
-// call asks gpud and waits for the answer, through as many gpuds as it takes.
-// What gpud refuses is a *wire.Error.
+// call sends a request to gpud and waits for the answer, reconnecting as often as
+// needed. A refusal is a *wire.Error.
 func (h *Host) call(ctx context.Context, m wire.ToNode) (wire.FromNode, error) {
 	for {
 		s, err := h.connected(ctx)
@@ -171,7 +172,7 @@ func (h *Host) call(ctx context.Context, m wire.ToNode) (wire.FromNode, error) {
 	}
 }
 
-// connected waits for a connection.
+// connected waits for a connection and returns it.
 func (h *Host) connected(ctx context.Context) (*stream, error) {
 	for {
 		h.mu.Lock()
@@ -183,7 +184,7 @@ func (h *Host) connected(ctx context.Context) (*stream, error) {
 		if s != nil && !s.closed() {
 			return s, nil
 		}
-		if s != nil { // closed, and keepUp has not seen it yet
+		if s != nil { // closed, but keepUp has not noticed yet
 			up = s.gone
 		}
 		select {
@@ -207,8 +208,8 @@ func (h *Host) errLost() error {
 	return fmt.Errorf("%w: %w", abi.ErrUnavailable, h.why)
 }
 
-// tell sends a line that has no answer; without gpud it is dropped, because
-// the next registration tells the same.
+// tell sends a line that has no answer. Without a connection it is dropped,
+// because the next registration contains the same information.
 func (h *Host) tell(m wire.ToNode) {
 	h.mu.Lock()
 	s := h.stream
@@ -218,14 +219,14 @@ func (h *Host) tell(m wire.ToNode) {
 	}
 }
 
-// Device is the card that the worker shall open.
+// Device returns the card that the worker must open.
 func (h *Host) Device() wire.Device {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.device
 }
 
-// SetProcess sets which guest process this is, where that was not known at first.
+// SetProcess sets the guest process, when it was not known at registration.
 func (h *Host) SetProcess(pid uint32, name string) {
 	h.mu.Lock()
 	h.pid, h.name = pid, name
@@ -245,8 +246,8 @@ func (h *Host) Reserve(bytes uint64) error {
 	if bytes == 0 {
 		return nil
 	}
-	// held is raised by the stream's reader, with the answer, so that a
-	// registration after it cannot leave the bytes out.
+	// held is increased by the stream's reader, with the answer, so that a
+	// registration after it cannot miss the bytes.
 	m := wire.ToNode{Op: wire.OpReserve, Bytes: bytes}
 	if a := h.accounted(); a != nil {
 		m.Account, m.Spare = true, a.Want()
@@ -277,7 +278,7 @@ func (h *Host) Memory() (free, total uint64, err error) {
 		return 0, 0, errors.Join(err, abi.ErrUnavailable)
 	}
 	used := reply.Used
-	if a != nil && reply.Others != nil { // what is ours is known here, to the byte
+	if a != nil && reply.Others != nil { // this session's own use is known here, to the byte
 		used = *reply.Others + a.Used()
 	}
 	return reply.Limits.VRAM - min(used, reply.Limits.VRAM), reply.Limits.VRAM, nil
@@ -293,8 +294,8 @@ func (h *Host) Status() (abi.VGPUStatusReply, error) {
 	return *reply.Status, nil
 }
 
-// Report implements worker.Host. Totals travel at most once in reportEvery,
-// and with every lease that is asked for or given back.
+// Report implements worker.Host. Totals are sent at most once in reportEvery, and
+// with every lease that is requested or released.
 func (h *Host) Report(t worker.Totals) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -315,9 +316,9 @@ func (h *Host) Report(t worker.Totals) {
 // Lost implements worker.Host.
 func (h *Host) Lost() <-chan struct{} { return h.lost }
 
-// Part waits for a gpud that is away, so that Close can tell it what was used:
-// until ctx ends, and not for ever. The session shall have ended and its device
-// been freed: nobody waits for this process any more.
+// Part waits for a gpud that does not respond, so that Close can report the usage
+// to it: until ctx ends, or for partWait. The session must have ended and its
+// device must have been freed, so that no one waits for this process.
 func (h *Host) Part(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, partWait)
 	defer cancel()
@@ -325,8 +326,8 @@ func (h *Host) Part(ctx context.Context) error {
 	return err
 }
 
-// Close ends the session: the totals are on gpud's disk when it returns, if
-// gpud answers within a second.
+// Close ends the session. If gpud answers within a second, the totals are on
+// gpud's disk when Close returns.
 func (h *Host) Close() error {
 	ctx, cancel := context.WithTimeout(h.ctx, time.Second)
 	defer cancel()

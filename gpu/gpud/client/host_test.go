@@ -27,9 +27,9 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	patience.Until(t, 20*time.Second, what, ok)
 }
 
-// gpud dies and another comes: the worker registers the same session again,
-// with its token, what it holds and what it did; what was asked meanwhile is
-// answered then.
+// TestRegistersAgain checks that after gpud is replaced the worker registers the
+// same session again, with its token, the memory that it holds and its totals;
+// requests from the meantime are answered then.
 func TestRegistersAgain(t *testing.T) {
 	f := startFake(t)
 	h := dial(t, f)
@@ -37,36 +37,36 @@ func TestRegistersAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.Reserve(2 << 30); !errors.Is(err, abi.ErrOutOfMemory) {
-		t.Errorf("more than there is: %v", err)
+		t.Errorf("reserve over the limit = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	h.Release(30)
 	h.Report(worker.Totals{GPUNanos: 5, Launches: 1})
 	h.SetProcess(8, "other")
 	f.stop()
 	reserved := make(chan error, 1)
-	go func() { reserved <- h.Reserve(7) }() // while gpud is away
+	go func() { reserved <- h.Reserve(7) }() // while gpud is not running
 	f.start()
 	if err := <-reserved; err != nil {
-		t.Errorf("reserved without gpud: %v", err)
+		t.Errorf("reserve without gpud = %v, want no error once it is back", err)
 	}
 	all := f.said(wire.OpRegister)
 	if len(all) != 2 {
-		t.Fatalf("%d registrations", len(all))
+		t.Fatalf("%d registrations, want 2", len(all))
 	}
 	first, second := all[0].Register, all[1].Register
 	if first.Token != "secret" || second.Token != "secret" || first.Session != second.Session || first.PID != 7 || second.PID != 8 || second.Name != "other" {
-		t.Errorf("%+v, then %+v", first, second)
+		t.Errorf("registrations = %+v, then %+v; want the same session and token, first PID 7, then PID 8 and the name other", first, second)
 	}
 	if first.Held != 0 || second.Held != 70 || second.Totals.GPUNanos != 5 {
-		t.Errorf("told %+v", second)
+		t.Errorf("second registration = %+v, want 70 bytes held and 5 ns of GPU time; the first had %d bytes held", second, first.Held)
 	}
 	if free, total, err := h.Memory(); err != nil || total != 1<<30 || free != total-5 {
-		t.Errorf("memory %d, %d, %v", free, total, err)
+		t.Errorf("memory = %d free of %d, %v, want all but 5 bytes free", free, total, err)
 	}
 }
 
-// What happens while a registration is under way is told when it is over: nobody
-// may come after it who would tell it.
+// TestToldDuringRegistration checks that a change during a registration is
+// reported when it is over: there may be no later change that would report it.
 func TestToldDuringRegistration(t *testing.T) {
 	f := startFake(t)
 	h := dial(t, f)
@@ -94,7 +94,8 @@ func TestToldDuringRegistration(t *testing.T) {
 	})
 }
 
-// A lease goes on while gpud is away, and a worker without one gets one in the end.
+// TestRunsWithoutGpud checks that a lease continues while gpud is not running, and
+// that a worker without one gets one eventually.
 func TestRunsWithoutGpud(t *testing.T) {
 	f := startFake(t)
 	had, had2 := dial(t, f), dial(t, f)
@@ -104,18 +105,18 @@ func TestRunsWithoutGpud(t *testing.T) {
 	f.stop()
 	for _, h := range []*Host{had, had2} {
 		if l, err := h.Acquire(t.Context()); err != nil || l.Until.IsZero() {
-			t.Errorf("%+v, %v", l, err)
+			t.Errorf("acquire without gpud = %+v, %v, want a lease with an end", l, err)
 		}
 		h.Yield()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := had2.Acquire(ctx); err == nil {
-		t.Error("a caller that has gone got a lease")
+		t.Error("acquire with a cancelled context returned a lease")
 	}
 }
 
-// Close says what was done, once, and does not come back.
+// TestBye checks that Close reports the totals once and does not reconnect.
 func TestBye(t *testing.T) {
 	f := startFake(t)
 	h := dial(t, f)
@@ -124,27 +125,28 @@ func TestBye(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bye := f.said(wire.OpBye); len(bye) != 1 || bye[0].Totals.Launches != 3 {
-		t.Errorf("goodbyes = %+v, want one with 3 launches", bye)
+		t.Errorf("byes = %+v, want one with 3 launches", bye)
 	}
 	if all := f.said(wire.OpRegister); len(all) != 1 {
-		t.Errorf("%d registrations", len(all))
+		t.Errorf("%d registrations, want 1", len(all))
 	}
 	if err := h.Reserve(1); err == nil {
-		t.Error("reserved after the end")
+		t.Error("reserve after Close returned no error")
 	}
 }
 
-// Without gpud Close gives up after its second.
+// TestCloseWithoutGpud checks that Close without gpud fails after a second.
 func TestCloseWithoutGpud(t *testing.T) {
 	f := startFake(t)
 	h := dial(t, f)
 	f.stop()
 	if err := h.Close(); err == nil {
-		t.Error("nobody took the bye")
+		t.Error("Close without gpud returned no error")
 	}
 }
 
-// What ends a worker: gpud says so, or will not have it back.
+// TestLost checks what ends a worker: gpud tells it to, or refuses it when it
+// reconnects.
 func TestLost(t *testing.T) {
 	for name, lose := range map[string]func(*fakeGPUD){
 		"told": func(f *fakeGPUD) { f.tell(wire.FromNode{Op: wire.OpLost, Message: "removed"}) },
@@ -159,18 +161,19 @@ func TestLost(t *testing.T) {
 		lose(f)
 		patience.Receive(t, 20*time.Second, name+": it knows", h.Lost())
 		if err := h.Reserve(1); !errors.Is(err, abi.ErrUnavailable) {
-			t.Errorf("%s: reserve: %v", name, err)
+			t.Errorf("%s: reserve = %v, want %v", name, err, abi.ErrUnavailable)
 		}
 		if _, err := h.Acquire(t.Context()); !errors.Is(err, abi.ErrUnavailable) {
-			t.Errorf("%s: acquire: %v", name, err)
+			t.Errorf("%s: acquire = %v, want %v", name, err, abi.ErrUnavailable)
 		}
 		if err := h.Close(); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Close = %v, want no error", name, err)
 		}
 	}
 }
 
-// A gpud that cannot take it now is asked again.
+// TestBusyIsNotLost checks that a gpud which temporarily refuses a registration
+// is asked again.
 func TestBusyIsNotLost(t *testing.T) {
 	f := startFake(t)
 	h := dial(t, f)
@@ -194,8 +197,9 @@ func TestRefusedAtFirst(t *testing.T) {
 	}
 }
 
-// A gpud of before accounts gives nothing to spare and tells nobody that it is
-// alone: each allocation asks it, each free tells it, and the numbers are true.
+// TestAccountWithAnOldGpud checks an account with a gpud that does not support
+// accounts: it grants no spare memory and tells no session that it is alone, so
+// each allocation is requested, each free is reported, and the numbers are right.
 func TestAccountWithAnOldGpud(t *testing.T) {
 	f := startFake(t)
 	h := dial(t, f)
@@ -203,20 +207,20 @@ func TestAccountWithAnOldGpud(t *testing.T) {
 	h.Account(a)
 	for range 3 {
 		if a.Take(100) {
-			t.Error("something is idle")
+			t.Error("Take(100) from the account succeeded, want no unused memory in it")
 		}
 		if err := h.Reserve(100); err != nil {
 			t.Fatal(err)
 		}
 		if _, ok := a.Free(1 << 30); ok || a.Used() != 100 {
-			t.Errorf("%d bytes used, alone %t", a.Used(), ok)
+			t.Errorf("%d bytes used, alone %t; want 100 bytes, false", a.Used(), ok)
 		}
 		if !a.Put(100) {
-			t.Error("a free stays idle")
+			t.Error("Put(100) kept the memory, want it to be given back")
 		}
 		h.Settle()
 		if free, total, err := h.Memory(); err != nil || free != total-5 {
-			t.Errorf("memory %d, %d, %v", free, total, err)
+			t.Errorf("memory = %d free of %d, %v, want all but 5 bytes free", free, total, err)
 		}
 	}
 	released := uint64(0)
@@ -224,11 +228,12 @@ func TestAccountWithAnOldGpud(t *testing.T) {
 		released += m.Bytes
 	}
 	if released != 300 {
-		t.Errorf("%d bytes given back, want 300", released)
+		t.Errorf("%d bytes released, want 300", released)
 	}
 }
 
-// What a recall takes is answered with it, and not held any more.
+// TestRecall checks that memory given back by a recall is reported in its answer,
+// and is not held any more.
 func TestRecall(t *testing.T) {
 	f := startFake(t)
 	h := dial(t, f)
@@ -241,12 +246,12 @@ func TestRecall(t *testing.T) {
 	f.tell(wire.FromNode{Op: wire.OpRecall, ID: 7})
 	eventually(t, "the answer", func() bool { return len(f.said(wire.OpRecalled)) == 1 })
 	if m := f.said(wire.OpRecalled)[0]; m.ID != 7 || m.Bytes != 40 {
-		t.Errorf("answered %+v", m)
+		t.Errorf("answer to the recall = %+v, want ID 7 and 40 bytes", m)
 	}
 	f.stop()
 	f.start()
 	eventually(t, "it is back", func() bool { return len(f.said(wire.OpRegister)) == 2 })
 	if r := f.said(wire.OpRegister)[1].Register; r.Held != 60 || !r.Account {
-		t.Errorf("registered with %+v", r)
+		t.Errorf("registration = %+v, want 60 bytes held and an account", r)
 	}
 }

@@ -10,41 +10,43 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// leaseState is what the host knows of its turn. A lease that is not in use is
-// kept for a moment: a guest that synchronizes after every launch asks again
-// at once, and then needs no round trip.
+// leaseState is what the host knows of its lease. A lease that is not in use is
+// kept for a moment: a guest that synchronizes after every launch acquires it
+// again at once, and then needs no round trip.
 type leaseState struct {
-	has     bool // gpud gave it and has not got it back
+	has     bool // granted by gpud and not released yet
 	until   time.Time
 	inUse   bool      // between Acquire and Yield
 	hurried bool      // others wait
-	offline bool      // given by ourselves
-	since   time.Time // of inUse
-	due     time.Time // when it goes back, if it stays unused
+	offline bool      // taken without gpud
+	since   time.Time // when inUse was set
+	due     time.Time // when it is released if it stays unused
 	timer   *time.Timer
-	set     time.Time // when timer fires, or 0; not each use sets it anew
+	set     time.Time // when timer fires, or 0; a use does not always reset it
 	pace    pace
 }
 
 const (
-	// linger is how long an unused lease is kept when nobody waits,
-	// lingerHurried when somebody does: then the wait costs others time, and
-	// is only worth the length of a quick answer in the guest.
+	// linger is how long an unused lease is kept when no one waits, lingerHurried
+	// when others wait: then keeping it costs others time, and is only worth the
+	// time that the guest needs for a quick reaction.
 	linger        = 2 * time.Millisecond
 	lingerHurried = 100 * time.Microsecond
-	// tooShort: what remains of a lease is not worth starting.
+	// tooShort is the remaining time of a lease that is not worth starting work
+	// for.
 	tooShort = 50 * time.Microsecond
 )
 
-// wasOffline forgets a lease of the gpud before: the new one gives its own.
+// wasOffline drops a lease from before the connection: the new gpud grants its
+// own.
 func (l *leaseState) wasOffline() {
 	l.has, l.offline, l.hurried = false, false, false
 }
 
-// begin a use of the lease.
+// begin starts a use of the lease.
 func (l *leaseState) begin(now time.Time) { l.inUse, l.since = true, now }
 
-// end the use, if there is one.
+// end ends the use, if there is one.
 func (l *leaseState) end(now time.Time) {
 	switch {
 	case !l.inUse:
@@ -56,8 +58,8 @@ func (l *leaseState) end(now time.Time) {
 	l.inUse, l.offline = false, false
 }
 
-// Acquire implements worker.Host. An expired lease that is not yielded is
-// given back by the next Acquire.
+// Acquire implements worker.Host. The next Acquire releases an expired lease that
+// was not yielded.
 func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 	for {
 		h.mu.Lock()
@@ -71,7 +73,7 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 			return lease, nil
 		}
 		s, t := h.stream, h.totals
-		l.has, l.hurried = false, false // asking again gives back
+		l.has, l.hurried = false, false // acquiring again releases it
 		h.mu.Unlock()
 		if h.isLost() {
 			return worker.Lease{}, h.errLost()
@@ -94,14 +96,14 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 			continue
 		case err != nil:
 			h.mu.Lock()
-			h.releaseLease(s) // nobody waits for it any more
+			h.releaseLease(s) // nobody waits for this lease any more
 			h.mu.Unlock()
 			return worker.Lease{}, err
 		}
 		h.mu.Lock()
 		if h.stream != s {
 			h.mu.Unlock()
-			continue // given by a gpud that is gone
+			continue // granted over a connection that has ended
 		}
 		length := time.Duration(reply.GrantNanos)
 		now := time.Now()
@@ -114,8 +116,8 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 	}
 }
 
-// acquireOffline gives a lease without gpud, as often as the session had one
-// with it (pace). ok is false when gpud is back before it is due.
+// acquireOffline takes a lease without gpud, as often as the session had one with
+// it (pace). ok is false when gpud is back before the lease is due.
 func (h *Host) acquireOffline(ctx context.Context) (worker.Lease, bool, error) {
 	h.mu.Lock()
 	due := h.lease.pace.due()
@@ -164,7 +166,7 @@ func (h *Host) Yield() {
 	}
 }
 
-// lookAt sets the timer; it is called with mu held.
+// lookAt sets the timer; it is called with h.mu held.
 func (h *Host) lookAt(due, now time.Time) {
 	l := &h.lease
 	l.set = due
@@ -175,7 +177,7 @@ func (h *Host) lookAt(due, now time.Time) {
 	l.timer.Reset(due.Sub(now))
 }
 
-// lingered gives the lease back if it has been unused for long enough.
+// lingered releases the lease if it has been unused for long enough.
 func (h *Host) lingered() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -190,14 +192,15 @@ func (h *Host) lingered() {
 	}
 }
 
-// Contended implements worker.Host. While gpud is away nobody knows.
+// Contended implements worker.Host. Without gpud it is not known.
 func (h *Host) Contended() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lease.hurried || !h.lease.has || h.lease.offline
 }
 
-// hurry: others wait. An unused lease goes back, one in use at its Yield.
+// hurry records that others wait. An unused lease is released soon, one in use at
+// its Yield.
 func (h *Host) hurry() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,7 +211,7 @@ func (h *Host) hurry() {
 	}
 }
 
-// releaseLease is called with mu held.
+// releaseLease releases the lease; it is called with h.mu held.
 func (h *Host) releaseLease(s *stream) {
 	h.lease.has, h.lease.hurried = false, false
 	t := h.totals

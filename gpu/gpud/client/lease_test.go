@@ -7,8 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
 
-// What is asked for goes back, once, when it is not used any more: also after many
-// uses in a row, and while it is in use when others begin to wait.
+// TestUnusedLeaseGoesBack checks that a lease is released, once, when it is no
+// longer used: also after many uses in a row, and when others begin to wait while
+// it is in use.
 func TestUnusedLeaseGoesBack(t *testing.T) {
 	f := startFake(t)
 	h := dial(t, f)
@@ -28,8 +29,8 @@ func TestUnusedLeaseGoesBack(t *testing.T) {
 	}
 	use(1000)
 	goesBack("after many uses")
-	if n := len(f.said(wire.OpAcquire)); n > 500 { // fewer than uses, however busy the machine
-		t.Errorf("1000 uses in a row asked %d times", n)
+	if n := len(f.said(wire.OpAcquire)); n > 500 { // fewer than uses, however busy the machine is
+		t.Errorf("1000 uses in a row acquired %d leases, want at most 500", n)
 	}
 	use(1)
 	goesBack("after another")
@@ -47,7 +48,7 @@ func TestUnusedLeaseGoesBack(t *testing.T) {
 	left := time.Until(h.lease.due)
 	h.mu.Unlock()
 	if left > lingerHurried {
-		t.Errorf("others wait for %v, want at most %v", left, lingerHurried)
+		t.Errorf("an unused lease is released in %v while others wait, want at most %v", left, lingerHurried)
 	}
 	goesBack("while others wait")
 }

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// A session keeps the part of the card's time that it had.
+// TestPaceKeepsThePart checks that a session keeps the part of the card's time
+// that it had.
 func TestPaceKeepsThePart(t *testing.T) {
 	for name, c := range map[string]struct {
-		used, waited time.Duration // each turn, with gpud
-		want         float64       // part of the time, without
+		used, waited time.Duration // in each turn, with gpud
+		want         float64       // part of the time, without gpud
 	}{
 		"alone":          {10 * time.Millisecond, 0, 1},
 		"half":           {10 * time.Millisecond, 10 * time.Millisecond, 0.5},
@@ -34,7 +35,7 @@ func TestPaceKeepsThePart(t *testing.T) {
 		}
 		waited += p.owes
 		if got := float64(used) / float64(used+waited); got < c.want*0.8 || got > c.want*1.2 {
-			t.Errorf("%s: a part of %.3f, want %.3f", name, got, c.want)
+			t.Errorf("%s: part of the time = %.3f, want %.3f", name, got, c.want)
 		}
 	}
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// shared is memory that the session has in common with others: it counts in the vGPU's
+// shared is memory that the session shares with others: it counts in the vGPU's
 // account, and in no session's.
 type shared struct {
 	wire.Share          // Owner: this worker shares it
-	file       *os.File // where it lies, once others may open it; of the owner
+	file       *os.File // the file of the memory once others may open it; only the owner has it
 }
 
-// awaitOwner is how long an open waits for a worker that has yet to come back to a gpud
-// that was restarted, and how often it asks.
+// awaitOwner is how long an open waits for a worker that has yet to reconnect to a gpud
+// that was restarted; the other value is how often it asks.
 const (
 	awaitOwner = 10 * time.Second
 	askAgain   = 50 * time.Millisecond
 )
 
-// mayShare is an error where gpud is one that does not know these lines: it would end the
-// connection.
+// mayShare returns an error if gpud does not know the lines for shared memory: it would
+// end the connection.
 func (h *Host) mayShare() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,11 +65,11 @@ func (h *Host) Publish(token worker.ShareToken, m worker.Shared) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.call(h.ctx, wire.ToNode{Op: wire.OpMemory}) // who is told the token finds the memory
+	_, err = h.call(h.ctx, wire.ToNode{Op: wire.OpMemory}) // whoever is told the token finds the memory
 	return err
 }
 
-// line tells gpud where the memory lies.
+// line returns the line that passes the memory's descriptor to gpud.
 func (s *shared) line() wire.ToNode {
 	return wire.ToNode{Op: wire.OpShare, Share: &wire.Share{Token: s.Token, Size: s.Size}, HasFile: true, File: s.file}
 }
@@ -122,7 +122,7 @@ func (h *Host) Unshare(token worker.ShareToken, keep bool) {
 	}
 }
 
-// shareError is what the driver API says for gpud's refusal.
+// shareError converts gpud's refusal to the error of the driver API.
 func shareError(err error) error {
 	var refused *wire.Error
 	if !errors.As(err, &refused) {
@@ -137,8 +137,8 @@ func shareError(err error) error {
 	return fmt.Errorf("%w: %s", abi.ErrInvalidValue, refused.Message)
 }
 
-// enterShared notes what gpud has granted. It is called by the stream's reader, with mu
-// held: a registration after it has what the ledger has.
+// enterShared records what gpud has granted. It is called by the stream's reader with
+// h.mu held, so that a registration after it has the same shares as the ledger.
 func (h *Host) enterShared(q question, m wire.FromNode) {
 	switch {
 	case q.opens != "" && m.Share != nil && h.shares[q.opens] == nil:
@@ -157,7 +157,7 @@ func (h *Host) enterShared(q question, m wire.FromNode) {
 	}
 }
 
-// told are the shares for a registration; mu is held.
+// told returns the shares for a registration; h.mu is held.
 func (h *Host) told() (list []wire.Share) {
 	for _, s := range h.shares {
 		list = append(list, wire.Share{Token: s.Token, Size: s.Size, Owner: s.Owner})
@@ -165,7 +165,7 @@ func (h *Host) told() (list []wire.Share) {
 	return list
 }
 
-// publishAgain sends a gpud that was restarted the descriptors; mu is held.
+// publishAgain sends the descriptors to a gpud that was restarted; h.mu is held.
 func (h *Host) publishAgain(s *stream) {
 	for _, sh := range h.shares {
 		if sh.file != nil {

@@ -12,9 +12,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// Sessions that share a card by turns go on without gpud: each keeps the part of
-// the time that it had, with kernels of its own length. The clock is virtual, so
-// that nothing else on the machine counts.
+// TestSharedCardWithoutGpud checks that sessions that share a card in turns
+// continue without gpud: each keeps the part of the time that it had, with
+// kernels of its own length. The clock is virtual, so that other load of the
+// machine has no effect.
 func TestSharedCardWithoutGpud(t *testing.T) {
 	for name, tenants := range map[string][]tenant{
 		"alone":               {{100, time.Millisecond}},
@@ -71,19 +72,19 @@ func withoutGpud(t *testing.T, socket string, tenants []tenant) {
 		sum += leased[i]
 		t.Logf("tenant %d: %v of the card and %d kernels with gpud, %v and %d without", i, with[i], with[i]/tenants[i].kernel, leased[i], kernels[i])
 		if ratio := float64(leased[i]) / float64(with[i]); ratio < 0.9 || ratio > 1.1 {
-			t.Errorf("tenant %d: had the card for %v of %v without gpud, %v with it", i, leased[i], span, with[i])
+			t.Errorf("tenant %d: held the card for %v of %v without gpud, want about the %v with it", i, leased[i], span, with[i])
 		}
 		if ratio := float64(kernels[i]) / float64(with[i]/tenants[i].kernel); ratio < 0.9 || ratio > 1.1 {
-			t.Errorf("tenant %d: %d kernels without gpud, %d with it in the same time", i, kernels[i], with[i]/tenants[i].kernel)
+			t.Errorf("tenant %d: %d kernels without gpud, want about the %d with it in the same time", i, kernels[i], with[i]/tenants[i].kernel)
 		}
 	}
 	if sum < span*9/10 || sum > span*11/10 {
-		t.Errorf("together they had the card for %v of %v", sum, span)
+		t.Errorf("together the tenants held the card for %v, want about %v", sum, span)
 	}
 }
 
-// turns lets the tenants have the card as gpud does, and tells their hosts what
-// they would have seen of it. It returns how long each had it.
+// turns lets the tenants hold the card as gpud does, and passes their hosts the
+// times that they would have measured. It returns how long each held it.
 func turns(hosts []*Host, tenants []tenant, span time.Duration) []time.Duration {
 	had, asked := make([]time.Duration, len(hosts)), make([]time.Duration, len(hosts))
 	index, claims := map[sched.SessionID]int{}, map[sched.VGPUID]sched.Claim{}
@@ -112,7 +113,7 @@ func turns(hosts []*Host, tenants []tenant, span time.Duration) []time.Duration 
 		g := *next
 		i := index[g.Session]
 		hosts[i].lease.pace.wait(now - asked[i])
-		kernels := (g.For + tenants[i].kernel - 1) / tenants[i].kernel // the last runs past the lease
+		kernels := (g.For + tenants[i].kernel - 1) / tenants[i].kernel // the last one runs past the end of the lease
 		used := kernels * tenants[i].kernel
 		hosts[i].lease.pace.use(used)
 		had[i] += used

@@ -18,23 +18,23 @@ import (
 type stream struct {
 	conn  *net.UnixConn
 	in    *bufio.Reader
-	files *wire.Files // what came with the lines
+	files *wire.Files // descriptors that came with the lines
 	gone  chan struct{}
 	once  sync.Once
-	read  atomic.Uint64 // lines that came
+	read  atomic.Uint64 // number of lines received
 
 	mu      sync.Mutex // guards writing and all below
 	next    uint64
 	pending map[uint64]question
-	parting bool // a bye was sent, the last line: gpud closes when it has answered
+	parting bool // a bye was sent, the last line: gpud closes the connection after its answer
 }
 
 type question struct {
 	answer chan wire.FromNode
-	bytes  uint64     // that a reserve asks for
+	bytes  uint64     // bytes that a reserve asks for
 	memory bool       // asks whether others have memory
-	shares wire.Share // that it asks to share
-	opens  string     // the token of what it asks to open
+	shares wire.Share // memory that it asks to share
+	opens  string     // token of the memory that it asks to open
 	bye    bool
 }
 
@@ -43,7 +43,7 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
-// connect makes a connection and registers; the host is up when it returns.
+// connect connects and registers; when it returns, the host is connected.
 func (h *Host) connect(ctx context.Context) (*stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -83,15 +83,15 @@ func (s *stream) upgrade() error {
 	return nil
 }
 
-// register sends the registration and takes the answer. The memory held is
-// told and the stream put in place under one lock: a release is either in the
-// number or comes after it on this stream.
+// register sends the registration and handles the answer. It reports the memory
+// held and stores the stream under one lock: a release is either included in the
+// number or sent after it on this stream.
 func (h *Host) register(s *stream) error {
 	if s.closed() {
 		return errAway
 	}
 	h.mu.Lock()
-	h.settle() // nobody has agreed to what idles, and this gpud may have less room
+	h.settle() // no gpud has agreed to the unused memory, and this one may have less room
 	m := wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
 		Version: wire.Version, VGPU: h.vgpu, Token: h.token, Session: h.session,
 		PID: h.pid, Name: h.name, Held: h.held, Totals: h.totals,
@@ -126,13 +126,13 @@ func (h *Host) register(s *stream) error {
 	return nil
 }
 
-// sendChanges sends what has changed while the registration was under way: until now
-// it was told to nobody. mu is held.
+// sendChanges sends what has changed while the registration was in progress: it has
+// not been reported yet. h.mu is held.
 func (h *Host) sendChanges(s *stream, told *wire.Register) {
 	if gone := told.Held - min(h.held, told.Held); gone > 0 {
 		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: gone})
 	}
-	if h.swap.out && (!told.Out || h.swap.bytes > told.Swapped) { // and what left
+	if h.swap.out && (!told.Out || h.swap.bytes > told.Swapped) { // and what was evicted
 		s.tell(wire.ToNode{Op: wire.OpEvicted, Bytes: h.swap.bytes - min(told.Swapped, h.swap.bytes)})
 	}
 	if h.totals != told.Totals {
@@ -144,7 +144,7 @@ func (h *Host) sendChanges(s *stream, told *wire.Register) {
 	}
 }
 
-// serve reads what gpud says until the connection ends.
+// serve handles gpud's lines until the connection ends.
 func (h *Host) serve(s *stream) {
 	defer s.files.Close()
 	defer s.close()
@@ -208,8 +208,8 @@ func (s *stream) closed() bool {
 	}
 }
 
-// ask sends a line and waits for its answer. errAway: the connection ended, or,
-// when a lease is asked for, gpud hangs.
+// ask sends a line and waits for its answer. The error is errAway when the
+// connection ends or, for a lease, when gpud hangs.
 func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) {
 	q := question{answer: make(chan wire.FromNode, 1)}
 	switch m.Op {
@@ -244,7 +244,7 @@ func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) 
 		case reply := <-q.answer:
 			return checked(reply)
 		case <-s.gone:
-			select { // the answer may have come just before the end
+			select { // the answer may have arrived just before the end
 			case reply := <-q.answer:
 				return checked(reply)
 			default:
@@ -261,18 +261,18 @@ func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) 
 	}
 }
 
-// watch tells a gpud that hangs with its connection open from one whose card is
-// busy: an ask for a lease may wait long for its turn, but a gpud that runs says
-// something when it is asked for the memory in use.
+// watch distinguishes a gpud that hangs with its connection open from one whose
+// card is busy: a request for a lease may wait long for its turn, but a running
+// gpud answers a query of the memory in use at once.
 type watch struct {
 	timer  *time.Timer
-	read   uint64 // lines at the last look
-	probed bool   // asked then
+	read   uint64 // lines received at the last probe
+	probed bool   // whether a query was sent then
 }
 
-// answerWithin is how long gpud may say nothing before it is asked something, and
-// again before the session goes on without it. A wait that is longer is not one
-// for a turn (paceWait); gpud takes 0.2 s for nothing that it does at a time.
+// answerWithin is how long gpud may send nothing before it is sent a query, and
+// again before the session continues without it. A longer wait is not one for a
+// turn (paceWait); no single operation of gpud takes longer than 0.2 s.
 const answerWithin = paceWait
 
 func (w *watch) start(s *stream) {
@@ -281,7 +281,7 @@ func (w *watch) start(s *stream) {
 
 func (w *watch) stop() { w.timer.Stop() }
 
-// due is nil for a watch that was not started.
+// due returns the timer's channel, or nil for a watch that was not started.
 func (w *watch) due() <-chan time.Time {
 	if w.timer == nil {
 		return nil
@@ -289,8 +289,8 @@ func (w *watch) due() <-chan time.Time {
 	return w.timer.C
 }
 
-// probe pings a gpud that has said nothing, and closes the connection to one that
-// has not answered that.
+// probe sends a query to a gpud that has sent nothing, and closes the connection
+// if an earlier query was not answered.
 func (w *watch) probe(s *stream) {
 	read := s.read.Load()
 	silent := read == w.read
@@ -302,7 +302,7 @@ func (w *watch) probe(s *stream) {
 	if w.probed = silent; silent {
 		s.mu.Lock()
 		s.next++
-		_ = s.writeLocked(wire.ToNode{Op: wire.OpMemory, ID: s.next}) // nobody waits for what it says
+		_ = s.writeLocked(wire.ToNode{Op: wire.OpMemory, ID: s.next}) // nobody waits for the answer
 		s.mu.Unlock()
 	}
 	w.timer.Reset(answerWithin)
@@ -315,13 +315,13 @@ func checked(m wire.FromNode) (wire.FromNode, error) {
 	return m, nil
 }
 
-// tell sends a line that has no answer. One that failed would close the connection
-// before the answer to a bye is read, and the bye be sent again.
+// tell sends a line that has no answer. A write error is ignored here: closing the
+// connection would lose the answer to a bye, and the bye would be sent again.
 func (s *stream) tell(m wire.ToNode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.parting {
-		_ = s.writeLocked(m) // a broken connection is told by the reader
+		_ = s.writeLocked(m) // the reader notices a broken connection
 	}
 }
 

@@ -2,16 +2,16 @@ package client
 
 import "github.com/basalt-gpu/basalt/gpu/gpud/wire"
 
-// swapState is what the host knows of where the session's memory is.
+// swapState is what the host knows about where the session's memory is.
 type swapState struct {
-	evict func(bytes uint64) (moved uint64, err error) // nil: it cannot leave the device
-	asked bool                                         // this gpud may ask for it
+	evict func(bytes uint64) (moved uint64, err error) // nil: it cannot be evicted
+	asked bool                                         // this gpud may ask for evictions
 	out   bool                                         // evicted, and not restored since
-	bytes uint64                                       // that are in the host's memory
+	bytes uint64                                       // bytes that are in host memory
 }
 
-// Evictable implements worker.Host. A gpud that does not know of evictions is
-// not told: it would not understand.
+// Evictable implements worker.Host. It is not reported to a gpud without
+// evictions, which would not understand it.
 func (h *Host) Evictable(evict func(bytes uint64) (moved uint64, err error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -21,15 +21,15 @@ func (h *Host) Evictable(evict func(bytes uint64) (moved uint64, err error)) {
 	}
 }
 
-// evict does what gpud asks. The answer goes to whichever gpud is there then;
-// to one that comes later the registration tells the same.
+// evict handles gpud's request. The answer goes to the gpud that is connected
+// then; a later one learns the same from the registration.
 func (h *Host) evict(bytes uint64) {
 	h.mu.Lock()
 	evict := h.swap.evict
 	h.mu.Unlock()
 	m := wire.ToNode{Op: wire.OpEvicted, Failed: "this worker does not support eviction"}
 	h.mu.Lock()
-	if h.account != nil { // what nothing uses need not move
+	if h.account != nil { // unused memory need not be copied
 		h.give(h.account.Recall())
 	}
 	h.mu.Unlock()
@@ -63,7 +63,7 @@ func (h *Host) Restored(err error) {
 	if h.stream != nil {
 		h.stream.tell(m)
 	}
-	if err != nil && h.lease.has { // the next one comes when there is more room
+	if err != nil && h.lease.has { // the next one is granted when there is more room
 		h.releaseLease(h.stream)
 	}
 }

@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// sayWithin is how long a program may take from connecting to its first byte.
+	// sayWithin is how long a program may take from connecting to sending its
+	// first byte.
 	sayWithin = 5 * time.Second
-	// maxSilent connections are waited for at a time: one more, and the oldest is
-	// closed.
+	// maxSilent is the number of silent connections that are kept: with one more,
+	// the oldest is closed.
 	maxSilent = 256
 )
 
-// silent are connections that have said nothing yet. They cost a descriptor, and
-// no worker: whoever opens many and says nothing keeps nobody else out.
+// silent is the set of connections that have sent nothing yet. They cost a
+// descriptor and no worker, so opening many of them does not keep out others.
 type silent struct {
 	mu    sync.Mutex
 	conns *list.List // of *net.UnixConn, oldest first
@@ -28,8 +29,8 @@ type silent struct {
 
 func newSilent() *silent { return &silent{conns: list.New()} }
 
-// await the first byte, which stays to be read. The error: there is none, and the
-// connection is closed.
+// await waits for the first byte and leaves it unread. On an error there is none,
+// and the connection is closed.
 func (s *silent) await(conn *net.UnixConn) error {
 	s.mu.Lock()
 	e := s.conns.PushBack(conn)
@@ -41,7 +42,7 @@ func (s *silent) await(conn *net.UnixConn) error {
 	s.mu.Unlock()
 	err := errors.Join(conn.SetReadDeadline(time.Now().Add(sayWithin)), peek(conn), conn.SetReadDeadline(time.Time{}))
 	s.mu.Lock()
-	s.conns.Remove(e) // nothing to do if it was the oldest once
+	s.conns.Remove(e) // no effect if it was removed as the oldest
 	s.mu.Unlock()
 	if err != nil {
 		_ = conn.Close()
@@ -49,7 +50,7 @@ func (s *silent) await(conn *net.UnixConn) error {
 	return err
 }
 
-// close ends the waiting for all.
+// close closes all silent connections.
 func (s *silent) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +59,7 @@ func (s *silent) close() {
 	}
 }
 
-// peek waits for a byte and leaves it there.
+// peek waits for a byte and leaves it unread.
 func peek(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

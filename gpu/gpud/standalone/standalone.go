@@ -21,13 +21,13 @@ import (
 // VGPU is the id of the only vGPU of a standalone gpud.
 const VGPU = "standalone"
 
-// Config of a Server.
+// Config configures a Server.
 type Config struct {
-	Listener   *net.UnixListener // for programs; Close closes it
+	Listener   *net.UnixListener // accepts programs; Close closes it
 	Worker     string            // path of basalt-worker
 	Control    string            // gpud's socket
 	MaxWorkers int               // connections at a time; 0: 64
-	Sandbox    sandbox.Sandbox   // where workers run
+	Sandbox    sandbox.Sandbox   // for the workers
 	Log        *slog.Logger
 }
 
@@ -41,11 +41,11 @@ type Server struct {
 
 const (
 	defaultWorkers = 64
-	// endWithin is how long workers may take to end after SIGTERM.
+	// endWithin is how long workers may take to exit after SIGTERM.
 	endWithin = 3 * time.Second
 )
 
-// New checks that the worker can be started.
+// New returns a Server after checking that the worker program can be started.
 func New(cfg Config) (*Server, error) {
 	if st, err := os.Stat(cfg.Worker); err != nil {
 		return nil, fmt.Errorf("find worker: %w", err)
@@ -58,8 +58,8 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg, slots: make(chan struct{}, cfg.MaxWorkers), silent: newSilent()}, nil
 }
 
-// Run accepts until ctx ends; then it ends all workers and waits for them.
-// token is the vGPU's, for the workers.
+// Run accepts connections until ctx ends; then it ends all workers and waits for
+// them. token is the vGPU's secret, which is passed to the workers.
 func (s *Server) Run(ctx context.Context, token string) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.cfg.Listener.Close() })
 	defer stop()
@@ -71,7 +71,7 @@ func (s *Server) Run(ctx context.Context, token string) error {
 			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return nil
 			}
-			s.cfg.Log.Error("accept connection failed", "error", err) // out of descriptors, say
+			s.cfg.Log.Error("accept connection failed", "error", err) // for example, out of descriptors
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -79,7 +79,8 @@ func (s *Server) Run(ctx context.Context, token string) error {
 	}
 }
 
-// admit gives a connection that has something to say a worker, if there is room.
+// admit starts a worker for a connection once it has sent something, if there is
+// room.
 func (s *Server) admit(ctx context.Context, conn *net.UnixConn, token string) {
 	if err := s.silent.await(conn); err != nil {
 		s.cfg.Log.Debug("closed connection without hello", "error", err)
@@ -104,7 +105,7 @@ func (s *Server) Close() error {
 }
 
 // serve runs one worker with the connection as its descriptor 3 and the token
-// to be read from 4.
+// readable from descriptor 4.
 func (s *Server) serve(ctx context.Context, conn *net.UnixConn, token string) {
 	f, err := conn.File()
 	_ = conn.Close() // f is a descriptor of its own
@@ -125,7 +126,7 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn, token string) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endWithin
 	err = start(cmd)
-	_, _ = f.Close(), secret.Close() // now the worker's alone
+	_, _ = f.Close(), secret.Close() // now only the worker has them
 	if err == nil {
 		err = cmd.Wait()
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
 
-// TestMain: the test binary is also the worker, which echoes its arguments and
-// then what it reads from descriptor 3.
+// TestMain runs the tests. The test binary is also the worker, which echoes its
+// arguments and then what it reads from descriptor 3.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "--carrier-fd" {
 		f := os.NewFile(3, "carrier")
@@ -57,7 +57,7 @@ func start1(t *testing.T, limit int) (socket string, stop func()) {
 				t.Error(err)
 			}
 		case <-patience.After(20 * time.Second):
-			t.Error("it does not stop")
+			t.Error("Run did not return within 20s after the context ended")
 		}
 	}
 	t.Cleanup(stop)
@@ -86,7 +86,7 @@ func read(t *testing.T, c net.Conn, n int) string {
 
 const hello = "hello"
 
-// say is the first word of a program: without one it gets no worker.
+// say sends the first bytes of a program: without any it gets no worker.
 func say(t *testing.T, c net.Conn) {
 	t.Helper()
 	if _, err := c.Write([]byte(hello)); err != nil {
@@ -102,18 +102,18 @@ func TestEachConnectionIsAWorker(t *testing.T) {
 	for _, c := range []net.Conn{a, b} {
 		say(t, c)
 		if got := read(t, c, len(greeting)); got != greeting {
-			t.Fatalf("read %q, want %q", got, greeting)
+			t.Fatalf("first worker wrote %q, want %q", got, greeting)
 		}
 		_, _ = c.Write([]byte("ping"))
 		if got := read(t, c, len(hello)+4); got != hello+"ping" {
-			t.Fatalf("read %q, want %q", got, hello+"ping")
+			t.Fatalf("first worker wrote %q, want %q", got, hello+"ping")
 		}
 	}
-	// A third is one too many, until one of the first goes.
+	// A third worker is one too many, until one of the first two ends.
 	third := dial(t, socket)
 	say(t, third)
 	if n, err := third.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-		t.Fatalf("a third worker: %d, %v", n, err)
+		t.Fatalf("read from a third connection = %d, %v, want it closed", n, err)
 	}
 	_ = a.Close()
 	patience.Until(t, 20*time.Second, "the place of a worker that ended is free", func() bool {
@@ -122,13 +122,13 @@ func TestEachConnectionIsAWorker(t *testing.T) {
 		_, err := c.Read(make([]byte, 1))
 		return err == nil
 	})
-	stop() // with workers running: they end
+	stop() // while workers are running: they are ended
 	if _, err := b.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("a worker outlived it: %v", err)
+		t.Errorf("read from a worker after stop = %v, want EOF", err)
 	}
 }
 
-// Who connects and says nothing keeps nobody else out, and is closed.
+// Connections that send nothing do not keep out others, and are closed.
 func TestSilentConnections(t *testing.T) {
 	socket, stop := start1(t, 2)
 	var mute []net.Conn
@@ -138,25 +138,25 @@ func TestSilentConnections(t *testing.T) {
 	c := dial(t, socket)
 	say(t, c)
 	if got := read(t, c, len(greeting)); got != greeting {
-		t.Fatalf("beside %d silent connections: %q", len(mute), got)
+		t.Fatalf("beside %d silent connections the worker wrote %q, want %q", len(mute), got, greeting)
 	}
-	for i, c := range mute[:8] { // they made room
+	for i, c := range mute[:8] { // these were closed to make room
 		if n, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("silent connection %d is told %d bytes, %v; want that it is closed", i, n, err)
+			t.Errorf("silent connection %d: read %d bytes, %v; want it closed", i, n, err)
 		}
 	}
-	last := mute[len(mute)-1] // its time is over
+	last := mute[len(mute)-1] // closed by its timeout
 	if n, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the last silent connection is told %d bytes, %v; want that it is closed", n, err)
+		t.Errorf("last silent connection: read %d bytes, %v; want it closed", n, err)
 	}
-	dial(t, socket) // and one that is silent when all ends
+	dial(t, socket) // one that is silent when the server stops
 	stop()
 }
 
 func TestNoWorkerProgram(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir(), "standalone_test.go"} {
 		if _, err := New(Config{Worker: path}); err == nil {
-			t.Errorf("%s is taken for a worker", path)
+			t.Errorf("New accepted %s as the worker program", path)
 		}
 	}
 }

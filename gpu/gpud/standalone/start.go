@@ -5,8 +5,9 @@ import (
 	"runtime"
 )
 
-// starts come from one thread that lives as long as the process: the kernel
-// sends a child its parent-death signal when the *thread* that made it ends.
+// starts runs functions on one thread that lives as long as the process: the
+// kernel sends a child its parent-death signal when the thread that created it
+// ends, not when the process does.
 var starts = make(chan func())
 
 func init() {

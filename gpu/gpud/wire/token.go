@@ -9,7 +9,7 @@ import (
 )
 
 // PassToken returns a descriptor from which a child process that inherits it
-// reads the token once, with TakeToken. The caller closes it.
+// reads the token once, with TakeToken. The caller must close it.
 func PassToken(token string) (*os.File, error) {
 	r, w, err := TokenPipe()
 	if err != nil {
@@ -21,9 +21,9 @@ func PassToken(token string) (*os.File, error) {
 	return r, nil
 }
 
-// TokenPipe is for a child process that must not begin before it is given its
-// token: it inherits r, and waits in TakeToken. When the caller ends, or closes
-// w, without GiveToken, the child gets none. The caller closes r.
+// TokenPipe returns a pipe for a child process that must not begin before it is
+// given its token: it inherits r, and waits in TakeToken. When the caller exits,
+// or closes w, without GiveToken, the child gets none. The caller must close r.
 func TokenPipe() (r, w *os.File, err error) {
 	if r, w, err = os.Pipe(); err != nil {
 		err = fmt.Errorf("write token: %w", err)
@@ -31,10 +31,10 @@ func TokenPipe() (r, w *os.File, err error) {
 	return r, w, err
 }
 
-// GiveToken gives the child its token and closes w. A child that has ended is no
-// error.
+// GiveToken sends the token to the child and closes w. It returns no error if the
+// child has ended.
 func GiveToken(w *os.File, token string) error {
-	if len(token) > MaxToken { // far below what a pipe takes without a reader
+	if len(token) > MaxToken { // far below what fits into a pipe without a reader
 		return errors.Join(fmt.Errorf("token has %d bytes, want at most %d", len(token), MaxToken), w.Close())
 	}
 	_, err := w.WriteString(token)

@@ -19,11 +19,11 @@ func TestTokenIsReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := TakeToken(fd); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q, %v; want %q", got, err, want)
+			t.Errorf("TakeToken = %q, %v; want %q", got, err, want)
 		}
 	}
 	if _, err := PassToken(strings.Repeat("t", MaxToken+1)); err == nil {
-		t.Error("a token that is too long was passed")
+		t.Errorf("PassToken accepted a token of %d bytes", MaxToken+1)
 	}
 	r, w, err := TokenPipe()
 	if err != nil {
@@ -34,11 +34,11 @@ func TestTokenIsReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Close() // its giver was killed
+	w.Close() // the process that would give the token was killed
 	if got, err := TakeToken(fd); err == nil {
-		t.Errorf("%q from nobody", got)
+		t.Errorf("TakeToken of a closed pipe = %q, want an error", got)
 	}
 	if got, err := TakeToken(1 << 20); err == nil {
-		t.Errorf("%q from no descriptor", got)
+		t.Errorf("TakeToken of an invalid descriptor = %q, want an error", got)
 	}
 }

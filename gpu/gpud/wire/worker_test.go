@@ -27,14 +27,14 @@ func TestReadToNode(t *testing.T) {
 `)
 	m, err := ReadToNode(r)
 	if err != nil || m.ID != 7 || m.Register.Held != 5 || m.Register.Name != "a?[2J" {
-		t.Fatalf("%+v, %v", m, err)
+		t.Fatalf("first line = %+v, %v, want ID 7, 5 bytes held and the cleaned name a?[2J", m, err)
 	}
 	m, err = ReadToNode(r)
 	if err != nil || m.Op != OpAcquire || m.Totals.GPUNanos != 9 {
-		t.Fatalf("%+v, %v", m, err)
+		t.Fatalf("second line = %+v, %v, want an acquire with 9 ns", m, err)
 	}
 	if _, err := ReadToNode(r); !errors.Is(err, io.EOF) {
-		t.Fatalf("at the end: %v", err)
+		t.Fatalf("error at the end = %v, want EOF", err)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestBadLines(t *testing.T) {
 		"endless line":      strings.Repeat(" ", 10*MaxWorkerLine),
 	} {
 		if m, err := ReadToNode(reader(line)); !errors.Is(err, ErrLine) {
-			t.Errorf("%s: %+v, %v", name, m, err)
+			t.Errorf("%s: ReadToNode = %+v, %v, want %v", name, m, err, ErrLine)
 		}
 	}
 }
@@ -71,11 +71,11 @@ func TestWriteIsRead(t *testing.T) {
 	}
 	out, err := ReadToNode(bufio.NewReaderSize(&b, MaxWorkerLine))
 	if diff := cmp.Diff(in, out); err != nil || diff != "" {
-		t.Fatal(err, diff)
+		t.Fatalf("error %v, mismatch (-want +got):\n%s", err, diff)
 	}
 }
 
-// token names shared memory.
+// token is the token of a piece of shared memory.
 const token = "0123456789abcdef0123456789abcdef"
 
 func FuzzReadToNode(f *testing.F) {
@@ -99,12 +99,12 @@ func FuzzReadToNode(f *testing.F) {
 			}
 			if m.Op == OpShare || m.Op == OpOpen || m.Op == OpUnshare {
 				if len(m.Share.Token) != TokenLength || m.Share.Size > maxShare {
-					t.Fatalf("accepted %+v", m)
+					t.Fatalf("ReadToNode accepted an invalid share: %+v", m)
 				}
 			}
 			if len(m.Name) > MaxName || m.Register != nil && m.Op == OpRegister && (len(m.Register.Name) > MaxName || !printable(m.Register.VGPU, 1, MaxID) || m.Register.Swapped > m.Register.Held) ||
 				(m.Op == OpEvicted || m.Op == OpRestored) && m.Failed != cleanText(m.Failed) {
-				t.Fatalf("accepted %+v", m)
+				t.Fatalf("ReadToNode accepted an invalid line: %+v", m)
 			}
 			var back bytes.Buffer
 			if err := Write(&back, m); err != nil {
@@ -114,8 +114,8 @@ func FuzzReadToNode(f *testing.F) {
 	})
 }
 
-// Descriptors come with the lines that they were sent with, and those that no line names
-// end the connection.
+// TestFiles checks that descriptors arrive with the lines that they were sent with, and
+// that descriptors which no line refers to end the connection.
 func TestFiles(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -154,7 +154,7 @@ func TestFiles(t *testing.T) {
 		for _, op := range []string{OpYield, OpShare} {
 			m, err := ReadToNode(in)
 			if err != nil || m.Op != op {
-				t.Fatalf("%+v, %v, want %s", m, err, op)
+				t.Fatalf("line = %+v, %v, want operation %s", m, err, op)
 			}
 		}
 		f, err := files.Take()
@@ -162,20 +162,20 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err != nil || !strings.Contains(at, name) {
-			t.Errorf("%s, %v came, want %s", at, err, name)
+			t.Errorf("descriptor of the line = %s, %v, want %s", at, err, name)
 		}
 		_ = f.Close()
 	}
 	if _, err := files.Take(); !errors.Is(err, ErrLine) {
-		t.Errorf("a line without its descriptor: %v", err)
+		t.Errorf("Take without a descriptor = %v, want %v", err, ErrLine)
 	}
-	for range maxFiles + 2 { // and nobody takes them
+	for range maxFiles + 2 { // which are not taken
 		send("more")
 	}
 	for err = nil; err == nil; {
 		_, err = ReadToNode(in)
 	}
 	if !errors.Is(err, ErrLine) {
-		t.Errorf("descriptors that no line takes: %v, want %v", err, ErrLine)
+		t.Errorf("read with too many descriptors = %v, want %v", err, ErrLine)
 	}
 }
