@@ -9,12 +9,13 @@ package cuda
 #include <stdlib.h>
 
 typedef uintptr_t u;
-// Floats have registers of their own, wherever among the arguments they stand.
+// Floats are passed in registers of their own, wherever they are among the
+// arguments.
 typedef int (*function)(u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, float, float);
 
 // The context that this thread last made current: goroutines move between
-// threads, and a call costs nothing more while they do not.
-static __thread u current, current_of; // context, and the library that it is of
+// threads, and a call needs no additional call while they do not.
+static __thread u current, current_of; // the context, and the library that it belongs to
 static __thread unsigned long current_in;
 static unsigned long generation; // of contexts
 
@@ -30,8 +31,8 @@ static int invoke(u set, u ctx, u f, u a, u b, u c, u d, u e, u g, u h, u i, u j
 	return ((function)f)(a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, x, y);
 }
 
-// A destroyed context's address may come again for a new one, so no thread
-// may trust what it remembers.
+// The address of a destroyed context may be used for a new one, so no thread may
+// rely on what it has stored.
 static void forget(void) { __atomic_add_fetch(&generation, 1, __ATOMIC_ACQ_REL); }
 
 static u open_library(const char *path) { return (u)dlopen(path, RTLD_NOW | RTLD_LOCAL); }

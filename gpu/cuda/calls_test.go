@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// objects that calls name, and libcuda's numbers for them.
+// objects are those that calls refer to, with libcuda's numbers for them.
 type objects struct {
 	stream                       worker.Stream
 	function                     worker.Function
@@ -18,16 +18,16 @@ type objects struct {
 	device                       int // libcuda's number
 }
 
-// passedOnCall makes one call of a function that is passed on: the line that
-// the double must have written, whether the results are the double's, and done
-// comes when the device has done it.
+// passedOnCall calls a function that is passed on: it has the line that the
+// double must log, and checks that the results are the double's and that done is
+// called when the device has finished.
 type passedOnCall struct {
 	symbol string
 	call   func(c worker.Context, o objects, done func(error)) (line string, good bool, err error)
 }
 
-// Every function that is passed on reaches libcuda with its arguments in their
-// places, and its results come back.
+// Every function that is passed on reaches libcuda with its arguments in the
+// right places, and its results are returned.
 func TestPassedOn(t *testing.T) {
 	d := newDouble(t)
 	c := open(t, d, &gate{})
@@ -46,14 +46,14 @@ func TestPassedOn(t *testing.T) {
 			line, good, err = p.call(c, o, done)
 			return err
 		}); err != nil {
-			t.Errorf("%s: %v", p.symbol, err)
+			t.Errorf("%s: %v, want no error", p.symbol, err)
 			continue
 		}
 		if got := d.take(t); !slices.Contains(got, line) {
-			t.Errorf("%s: libcuda saw %q, want %q", p.symbol, got, line)
+			t.Errorf("%s: libcuda received %q, want %q", p.symbol, got, line)
 		}
 		if !good {
-			t.Errorf("%s: the results are not libcuda's", p.symbol)
+			t.Errorf("%s: the results are not those of libcuda", p.symbol)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 )
 
-// card opens the library that the GPU check names, or the host's.
+// card opens the library that the GPU check sets, or the host's.
 func card(t testing.TB) *driver {
 	t.Helper()
 	d, err := Open(Options{Library: os.Getenv("BASALT_CUDA_LIBRARY")})
@@ -27,8 +27,9 @@ func card(t testing.TB) *driver {
 	return d.(*driver)
 }
 
-// TestCard runs the drivers' suite on a card, on a real one each test in a process of
-// its own: a fault there is the end of all that the process has on the card.
+// TestCard runs the drivers' suite on a card; on a real one it runs each test in a
+// process of its own, because a fault ends everything that the process has on the
+// card.
 func TestCard(t *testing.T) {
 	card(t)
 	if os.Getenv("BASALT_CHECK_CARD") == nested.Check {
@@ -40,16 +41,16 @@ func TestCard(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestCardAlone$/^"+name+"$", "-test.v")
 			cmd.Env = append(os.Environ(), "CARD_ALONE=1")
 			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestCardAlone/"+name)) {
-				t.Errorf("%v\n%s", err, out)
+				t.Errorf("%s in a process of its own: %v\n%s", name, err, out)
 			}
 		})
 	}
 }
 
-// TestCardAlone is the process of one of them.
+// TestCardAlone runs one test of the suite in such a process.
 func TestCardAlone(t *testing.T) {
 	if os.Getenv("CARD_ALONE") == "" {
-		return // TestCard calls it
+		return // only TestCard runs it
 	}
 	cardSuite(t, drivertest.Options{LooseVariables: true, FaultsEndAll: true})
 }
@@ -58,7 +59,7 @@ func cardSuite(t *testing.T, o drivertest.Options) {
 	drivertest.Run(t, func(t *testing.T) worker.Driver { return card(t) }, o)
 }
 
-// bench is a context with a kernel and a buffer; raw is its CUstream.
+// bench has a context with a kernel and a buffer; raw is its CUstream.
 type bench struct {
 	c    *context
 	f    *kernel
@@ -122,7 +123,7 @@ func (x *bench) wait(b *testing.B, start func(done func(error)) error) {
 	case err := <-done:
 		x.check(b, err)
 	case <-time.After(time.Minute):
-		b.Fatal("not done within a minute")
+		b.Fatal("operation not done within a minute")
 	}
 }
 
@@ -130,7 +131,7 @@ func (x *bench) launchRaw() error {
 	return x.c.call(cuLaunchKernel, x.f.handle, 1, 1, 1, 1, 1, 1, 0, x.raw, 0, 0)
 }
 
-// Pairs of Driver and Raw: run.sh prints their ratios.
+// These are pairs of Driver and Raw; run.sh prints their ratios.
 
 func BenchmarkLaunchDriver(b *testing.B) {
 	x := newBench(b)
@@ -197,7 +198,7 @@ func BenchmarkCopyDtoHRaw(b *testing.B) {
 	}
 }
 
-// TestCardIsNamed prints what the table's heading says.
+// TestCardIsNamed prints the heading of the table.
 func TestCardIsNamed(t *testing.T) {
 	i := card(t).Info()
 	t.Logf("card: %s, %s bytes, driver %s, CUDA %d", i.Name, strconv.FormatUint(i.TotalMemory, 10), i.DriverVersion, i.CUDAVersion)

@@ -13,66 +13,66 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// context is a CUcontext with its queues. Its loop goroutine owns what stands
-// under "loop"; mu is never held while a done function or libcuda is called.
+// context is a CUcontext with its queues. Its loop goroutine owns the fields
+// below "loop"; mu is never held while a done function or libcuda is called.
 type context struct {
 	d      *driver
 	handle uintptr
 	gate   worker.Gate
-	wake   chan struct{} // something has arrived; holds one
+	wake   chan struct{} // something has arrived; holds one signal
 	quit   chan struct{} // closed by Destroy
 	once   sync.Once
 	ended  chan struct{} // closed when the loop has ended
 
 	def *stream // the legacy default stream, CUstream 0
 
-	virtual *virtual // nil: the card has no virtual memory, and memory stays on it
+	virtual *virtual // nil: the card has no virtual memory management, and memory stays on it
 
 	loads sync.RWMutex // read-locked while a module is loaded, locked by Destroy
 
-	mu        sync.Mutex // guards below, and the counters of streams and records of events
-	arrived   []*op      // that the loop has not taken yet
+	mu        sync.Mutex // guards the following, and the counters of streams and records of events
+	arrived   []*op      // not taken by the loop yet
 	sequence  uint64     // of the latest
-	over      bool       // the loop takes no more
+	over      bool       // the loop takes no more operations
 	err       error      // why the context is poisoned
 	allocated map[uint64]bool
 	globals   map[uint64]bool // addresses of modules' variables
 
 	// loop
-	clock    uintptr // a stream of ours: when batches start
-	zero     uintptr // a stream of ours: zeroes new memory (issuer)
+	clock    uintptr // a stream for the start times of batches
+	zero     uintptr // a stream that zeroes new memory (used by the issuer)
 	begin    uintptr // event
 	free     []uintptr
-	waiting  []*stream // with operations that are not on the device
+	waiting  []*stream // with operations that have not been submitted
 	active   []*stream // with work in this batch
-	barriers []*op     // and those to be drained for, in order
+	barriers []*op     // with operations that wait for all others to be done, in order
 	drains   []func()
-	pending  int // operations on the device
+	pending  int // number of operations on the device
 	launches uint64
 	staging  []*chunk
 }
 
-// op is work in the queue.
+// op is an operation in the queue.
 type op struct {
 	stream   *stream
-	submit   func(cu uintptr) error // puts it on the CUDA stream; nil: nothing to put
-	after    func()                 // when the device is done with it, before done
+	submit   func(cu uintptr) error // submits it to the CUDA stream; nil: nothing to submit
+	after    func()                 // called when the device has finished it, before done
 	done     func(error)
-	part     *error // shared by the parts of one copy: the first error of any
+	part     *error // shared by the parts of a copy: the first error of any of them
 	launches uint64
 	barrier  bool // done when everything before it, in all streams, is done
 	drained  func()
-	event    *event // that it records or waits for
+	event    *event // the event that it records or waits for
 	staged   bool   // it needs a chunk
-	sequence uint64 // of all that is enqueued
+	sequence uint64 // its number among all enqueued operations
 	entered  time.Time
 }
 
 const (
-	// submitAtOnce is how many are submitted between two looks at what is done.
+	// submitAtOnce is how many operations are submitted between two polls.
 	submitAtOnce = 64
-	// spinFor is how long the loop looks without sleeping: a guest that
-	// synchronizes waits for it. Then it sleeps sleepFor between looks.
+	// spinFor is how long the loop polls without sleeping, because a guest that
+	// synchronizes waits for it. After that it sleeps sleepFor between polls.
 	spinFor  = 100 * time.Microsecond
 	sleepFor = 20 * time.Microsecond
 )
@@ -94,13 +94,13 @@ func newContext(d *driver, handle uintptr, gate worker.Gate, w *worker.Window) (
 		}
 	}
 	if err != nil {
-		return nil, err // the caller destroys the CUcontext and all that is in it
+		return nil, err // the caller destroys the CUcontext with everything in it
 	}
 	go c.loop()
 	return c, nil
 }
 
-// passOn calls a function that older drivers may not have.
+// passOn calls a function that older drivers may lack.
 func (c *context) passOn(f function, args ...uintptr) error {
 	if err := c.failed(); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (c *context) call(f function, args ...uintptr) error {
 	return nil
 }
 
-// failed is why the context is poisoned, or nil.
+// failed returns why the context is poisoned, or nil.
 func (c *context) failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +133,7 @@ func (c *context) poison(err error) {
 	}
 }
 
-// push enqueues; s is nil for the default stream.
+// push enqueues an operation; s is nil for the default stream.
 func (c *context) push(s worker.Stream, o *op) error {
 	st, err := c.streamOf(s)
 	if err != nil {
@@ -163,15 +163,16 @@ func (c *context) push(s worker.Stream, o *op) error {
 	return nil
 }
 
-// whenDrained calls f from the loop when nothing enqueued before is running.
+// whenDrained calls f from the loop when nothing that was enqueued before is
+// running.
 func (c *context) whenDrained(f func()) error { return c.push(nil, &op{drained: f}) }
 
-// loop takes work until Destroy.
+// loop handles operations until Destroy.
 func (c *context) loop() {
 	defer close(c.ended)
 	for {
 		select {
-		case <-c.quit: // also while more and more comes
+		case <-c.quit: // even while more operations arrive
 			c.finishAll()
 			return
 		default:
@@ -197,9 +198,9 @@ func (c *context) loop() {
 	}
 }
 
-// comesSoon looks for work for a while without sleeping: a program that waits for what
-// it has launched launches the next at once, and to wake this goroutine takes longer than
-// a short kernel.
+// comesSoon polls for work for a while without sleeping: a program that waits for its
+// launches launches the next one at once, and waking this goroutine takes longer than a
+// short kernel.
 func (c *context) comesSoon() bool {
 	for since := time.Now(); time.Since(since) < spinFor; runtime.Gosched() {
 		c.mu.Lock()
@@ -212,7 +213,8 @@ func (c *context) comesSoon() bool {
 	return false
 }
 
-// finishAll ends what was enqueued before Destroy, and takes no more.
+// finishAll ends the operations that were enqueued before Destroy, and accepts no
+// more.
 func (c *context) finishAll() {
 	c.poison(abi.ErrInvalidContext)
 	c.mu.Lock()
@@ -228,8 +230,8 @@ func (c *context) finishAll() {
 	c.barriers = nil
 }
 
-// batch submits work until the lease is over or nothing is left, and leaves
-// the gate when the device has done it all.
+// batch submits operations until the lease is over or none is left, and leaves
+// the gate when the device has done them all.
 func (c *context) batch() {
 	entered := time.Now()
 	c.launches = 0
@@ -265,12 +267,13 @@ func (c *context) batch() {
 	c.drains, c.active = nil, nil
 }
 
-// longKernel is how long work is on the device before the rest need not wait for it.
+// longKernel is how long work must have been on the device before other work is
+// submitted beside it.
 const longKernel = 50 * time.Millisecond
 
-// stuck reports whether the lease cannot end because of work that takes long, and
-// nobody else waits for it to end. The program's other streams go on then; when that
-// work is over, the batch ends.
+// stuck reports whether the lease cannot end because of long-running work, while no
+// other session waits. The program's other streams then continue; the batch ends
+// when that work is over.
 func (c *context) stuck() bool {
 	g, ok := c.gate.(worker.LongGate)
 	return ok && g.Outlasted() && slices.ContainsFunc(c.active, func(s *stream) bool {
@@ -278,7 +281,7 @@ func (c *context) stuck() bool {
 	})
 }
 
-// submit puts one on the device, or ends it.
+// submit submits an operation to the device, or ends it.
 func (c *context) submit(o *op) {
 	err := c.failed()
 	if o.part != nil && *o.part != nil {
@@ -287,7 +290,7 @@ func (c *context) submit(o *op) {
 	if err == nil && o.submit != nil {
 		o.entered = time.Now()
 		if err = o.submit(o.stream.handle); err != nil && o.part == nil && (o.done == nil || sticky(err)) {
-			c.poison(err) // nobody else would ever hear of it
+			c.poison(err) // no other operation would report it
 		}
 	}
 	if err != nil {
@@ -310,7 +313,8 @@ func (c *context) submit(o *op) {
 	c.pending++
 }
 
-// sticky errors end a context on a real card too; others are of one call.
+// sticky reports whether an error ends a context, as it does on a real card;
+// other errors are those of one call.
 func sticky(err error) bool {
 	var r abi.Result
 	return errors.As(err, &r) && r >= 700 && r < 800
@@ -341,7 +345,7 @@ func (c *context) poll() (worked bool) {
 			s.last, worked = m.event, true
 		}
 	}
-	if err != nil { // everything that runs has this error
+	if err != nil { // all running operations have this error
 		c.poison(err)
 		for _, s := range c.active {
 			c.finishUpTo(s, math.MaxUint64, c.failed())
@@ -355,8 +359,9 @@ func (c *context) poll() (worked bool) {
 	return c.passBarriers(false) || worked
 }
 
-// passBarriers ends those before which nothing is left. What drains is called
-// when the device has nothing at all: now, if idle, or after the batch.
+// passBarriers ends the barriers that have no operations left before them. Drain
+// functions are called when nothing at all is on the device: now, if idle, or
+// after the batch.
 func (c *context) passBarriers(idle bool) (worked bool) {
 	if len(c.barriers) == 0 {
 		return false
@@ -378,7 +383,7 @@ func (c *context) passBarriers(idle bool) (worked bool) {
 	return worked
 }
 
-// mark records an event after what has been submitted to the stream.
+// mark records an event after the operations submitted to the stream.
 func (c *context) mark(s *stream) error {
 	if len(s.pending) == 0 {
 		return nil
@@ -412,7 +417,7 @@ func (c *context) finishUpTo(s *stream, sequence uint64, err error) {
 	}
 }
 
-// finish tells that an op is over.
+// finish reports that an operation is over.
 func (c *context) finish(o *op, err error) {
 	c.mu.Lock()
 	o.stream.finished++
@@ -425,7 +430,7 @@ func (c *context) finish(o *op, err error) {
 	}
 }
 
-// busy is the device time of the batch; wall is taken where the events fail.
+// busy returns the device time of the batch, or wall if the events fail.
 func (c *context) busy(wall time.Duration) time.Duration {
 	var longest time.Duration
 	ms := newOut[float32]()
@@ -458,7 +463,7 @@ func (c *context) Destroy() error {
 	c.once.Do(func() {
 		close(c.quit)
 		<-c.ended
-		c.loads.Lock() // what is being loaded is there first, and goes with the rest
+		c.loads.Lock() // loads in progress finish first, and are freed with the rest
 		defer c.loads.Unlock()
 		c.dropAll()
 		err = c.destroy()

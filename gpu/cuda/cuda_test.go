@@ -21,20 +21,20 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 )
 
-// double is the built double of libcuda, with its log and its script.
+// double is the compiled double of libcuda, with its log and its script.
 type double struct{ library, log, script string }
 
 func newDouble(t *testing.T, flags ...string) *double {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
-		t.Skip("no gcc to build the double of libcuda")
+		t.Skip("gcc is not installed; the double of libcuda needs it")
 	}
 	dir := t.TempDir()
 	d := &double{filepath.Join(dir, "libcuda-double.so"), filepath.Join(dir, "log"), filepath.Join(dir, "script")}
 	args := append(flags, "-shared", "-fPIC", "-O1", "-Wall", "-o", d.library, "testdata/double.c", "-lpthread")
 	if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("compile the double of libcuda: %v\n%s", err, out)
 	}
 	t.Setenv("DOUBLE_LOG", d.log)
 	t.Setenv("DOUBLE_SCRIPT", d.script)
@@ -48,7 +48,7 @@ func (d *double) play(t *testing.T, script string) {
 	}
 }
 
-// take is the log since the last take.
+// take returns the log since the last call.
 func (d *double) take(t *testing.T) []string {
 	t.Helper()
 	b, err := os.ReadFile(d.log)
@@ -59,7 +59,7 @@ func (d *double) take(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
-// gate counts what passes; expire, when true, ends each lease at once.
+// gate counts its uses; when expire is true, it ends each lease at once.
 type gate struct {
 	mu       sync.Mutex
 	inside   bool
@@ -105,7 +105,7 @@ func (g *gate) settled(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatal("the gate was not left")
+	t.Fatal("the gate was not left within the time limit")
 }
 
 func open(t *testing.T, d *double, g *gate) worker.Context {
@@ -126,7 +126,7 @@ func open(t *testing.T, d *double, g *gate) worker.Context {
 	return c
 }
 
-// wait starts something asynchronous and waits for it.
+// wait starts an asynchronous operation and waits for it.
 func wait(t *testing.T, start func(done func(error)) error) error {
 	t.Helper()
 	got := make(chan error, 2)
@@ -153,24 +153,25 @@ func TestOpen(t *testing.T) {
 		t.Errorf("device = %+v, want Double 1 with 8 GiB, CUDA 12.4, attribute 75 of 75 and 135 of 0", i)
 	}
 	if _, err := Open(Options{Library: d.library, UUID: [16]byte{1}}); !errors.Is(err, abi.ErrNoDevice) {
-		t.Errorf("a card that is not there: %v", err)
+		t.Errorf("Open of an unknown UUID = %v, want %v", err, abi.ErrNoDevice)
 	}
 	d.play(t, "cuInit 100\n")
 	if _, err := Open(Options{Library: d.library}); !errors.Is(err, abi.ErrNoDevice) {
-		t.Errorf("cuInit fails: %v", err)
+		t.Errorf("Open when cuInit fails = %v, want %v", err, abi.ErrNoDevice)
 	}
 	if _, err := Open(Options{Library: filepath.Join(t.TempDir(), "none.so")}); err == nil {
-		t.Error("no library, no error")
+		t.Error("Open without a library returned no error")
 	}
 }
 
-// A guest chooses neither how the worker's threads wait nor core dumps on the host.
+// A guest cannot choose how the worker's threads wait, or enable core dumps on the
+// host.
 func TestContextFlags(t *testing.T) {
 	d := newDouble(t)
 	dev := must[worker.Driver](t)(Open(Options{Library: d.library}))
 	ctx := must[worker.Context](t)(dev.NewContext(0xffffffff, &gate{}, drivertest.Window(t, abi.MaxWindow)))
 	if got := d.take(t); !slices.Contains(got, "cuCtxCreate flags=24 device=0") {
-		t.Errorf("libcuda saw %q, want flags 24", got)
+		t.Errorf("libcuda received %q, want flags 24", got)
 	}
 	if err := ctx.Destroy(); err != nil {
 		t.Error(err)
@@ -202,16 +203,16 @@ func TestProgram(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, info.Functions); diff != "" {
-			t.Fatal(diff)
+			t.Fatalf("functions mismatch (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]abi.GlobalInfo{{Name: "counter", Address: 0x77000, Size: 12}}, info.Globals); diff != "" || info.InfoLog != "double: info" {
-			t.Fatal(diff, info.InfoLog)
+			t.Fatalf("globals mismatch (-want +got):\n%s\ninfo log %q, want double: info", diff, info.InfoLog)
 		}
 		s := must[worker.Stream](t)(c.StreamCreate(worker.StreamNonBlocking, -1))
 		a := must[uint64](t)(c.MemAlloc(1000))
 		host := make([]byte, 1000)
 		if err := wait(t, func(done func(error)) error { return c.CopyDtoH(nil, host, a, done) }); err != nil || !bytes.Equal(host, make([]byte, 1000)) {
-			t.Fatalf("new memory is not zero (%v)", err)
+			t.Fatalf("new memory is not zero, or the copy failed: %v", err)
 		}
 		if err := c.Memset(s, a, 0x01020304, 4, 250, nil); err != nil {
 			t.Fatal(err)
@@ -224,7 +225,7 @@ func TestProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := wait(t, func(done func(error)) error { return c.CopyDtoH(s, host, a, done) }); err != nil || host[0] != 4 || host[999] != 1 {
-			t.Fatalf("%v % x", err, host[:8])
+			t.Fatalf("copy after the launches: %v, first bytes % x", err, host[:8])
 		}
 		if err := wait(t, c.Notify); err != nil {
 			t.Fatal(err)
@@ -237,7 +238,7 @@ func TestProgram(t *testing.T) {
 		}
 		g.settled(t)
 		if g.launches != 1 || g.busy == 0 {
-			t.Errorf("metered %d launches, %d ns", g.launches, g.busy)
+			t.Errorf("metered %d launches and %d ns, want 1 launch and more than 0 ns", g.launches, g.busy)
 		}
 		wantLog := []string{
 			"jit max registers 32", "cuModuleLoadDataEx", "stream flags 1 priority -1",
@@ -246,21 +247,21 @@ func TestProgram(t *testing.T) {
 			"wait flags 0", "DtoH 1000 stream 1", "cuMemUnmap 2097152", "cuMemRelease",
 		}
 		got := d.take(t)
-		for w := patience.Start(); len(got) < len(wantLog) && !w.Over(10*time.Second); { // memory goes when the batch is over
+		for w := patience.Start(); len(got) < len(wantLog) && !w.Over(10*time.Second); { // memory is freed when the batch is over
 			time.Sleep(time.Millisecond)
 			got = slices.DeleteFunc(append(got, d.take(t)...), func(l string) bool { return l == "" })
 		}
-		// Between the two streams there is no order: stream 0 may wait after stream 1 has copied.
+		// There is no order between the two streams: stream 0 may wait after stream 1 has copied.
 		if waits, copies := slices.Index(got, "wait flags 0"), slices.Index(got, "DtoH 1000 stream 1"); waits == copies+1 && copies > 0 {
 			got[waits], got[copies] = got[copies], got[waits]
 		}
 		if diff := cmp.Diff(wantLog, got); diff != "" {
-			t.Error(diff)
+			t.Errorf("calls mismatch (-want +got):\n%s", diff)
 		}
 	}
 }
 
-// A copy of many chunks arrives whole, though there are few.
+// A copy of more chunks than there are is complete.
 func TestBigCopies(t *testing.T) {
 	d := newDouble(t)
 	c := open(t, d, &gate{})
@@ -274,15 +275,15 @@ func TestBigCopies(t *testing.T) {
 	}
 	back := make([]byte, len(in))
 	if err := wait(t, func(done func(error)) error { return c.CopyDtoH(nil, back, a, done) }); err != nil || !bytes.Equal(in, back) {
-		t.Fatalf("%v, equal %v", err, bytes.Equal(in, back))
+		t.Fatalf("copy back: %v, equal: %v", err, bytes.Equal(in, back))
 	}
 	if err := wait(t, func(done func(error)) error { return c.CopyHtoD(nil, a, nil, done) }); err != nil {
-		t.Errorf("nothing: %v", err)
+		t.Errorf("empty copy = %v, want no error", err)
 	}
 }
 
-// Every lease ends at once: the work is still done, each batch with its own
-// turn, and never two.
+// When every lease ends at once, the work is still done, each batch in a turn of
+// its own, and never two at a time.
 func TestShortLeases(t *testing.T) {
 	d, g := newDouble(t), &gate{expire: true}
 	c := open(t, d, g)
@@ -300,7 +301,7 @@ func TestShortLeases(t *testing.T) {
 	}
 	g.settled(t)
 	if g.launches != 20 || g.entered < 20 {
-		t.Errorf("%d launches in %d turns", g.launches, g.entered)
+		t.Errorf("%d launches in %d turns, want 20 in at least 20", g.launches, g.entered)
 	}
 }
 
@@ -325,20 +326,20 @@ func TestErrors(t *testing.T) {
 			}
 			d.play(t, c.script)
 			if err := wait(t, func(done func(error)) error { return ctx.Launch(nil, f[0], launch, done) }); !errors.Is(err, c.first) {
-				t.Errorf("the launch: %v, want %v", err, c.first)
+				t.Errorf("launch = %v, want %v", err, c.first)
 			}
 			_, err = ctx.MemAlloc(1)
 			if !errors.Is(err, c.later) {
-				t.Errorf("MemAlloc later: %v, want %v", err, c.later)
+				t.Errorf("MemAlloc after the launch = %v, want %v", err, c.later)
 			}
 			if err := wait(t, ctx.Notify); !errors.Is(err, c.later) {
-				t.Errorf("Notify later: %v, want %v", err, c.later)
+				t.Errorf("Notify after the launch = %v, want %v", err, c.later)
 			}
 		})
 	}
 }
 
-// A cooperative launch has its grid, block and parameters like any other.
+// A cooperative launch passes on its grid, block and parameters like any other.
 func TestCooperativeLaunch(t *testing.T) {
 	d := newDouble(t)
 	c := open(t, d, &gate{})
@@ -354,11 +355,11 @@ func TestCooperativeLaunch(t *testing.T) {
 	}
 	want := []string{"cooperative", "launch second grid 2 3 4 block 32 2 1 shared 64 stream 0 params 01020304"}
 	if got := d.take(t); !slices.Equal(got, want) {
-		t.Errorf("libcuda saw %q, want %q", got, want)
+		t.Errorf("libcuda received %q, want %q", got, want)
 	}
 }
 
-// So has one in clusters.
+// A launch in clusters does too.
 func TestClusterLaunch(t *testing.T) {
 	d := newDouble(t)
 	c := open(t, d, &gate{})
@@ -373,12 +374,12 @@ func TestClusterLaunch(t *testing.T) {
 	}
 	want := []string{"cooperative", "cluster 4 2 1", "launch second grid 4 2 2 block 32 1 1 shared 0 stream 0 params 01020304"}
 	if got := d.take(t); !slices.Equal(got, want) {
-		t.Errorf("libcuda saw %q, want %q", got, want)
+		t.Errorf("libcuda received %q, want %q", got, want)
 	}
 }
 
-// A launch's attributes reach libcuda, but for a window that is not over the
-// program's memory.
+// A launch's attributes reach libcuda, except a window outside the program's
+// memory.
 func TestLaunchAttributes(t *testing.T) {
 	d := newDouble(t)
 	c := open(t, d, &gate{})
@@ -403,7 +404,7 @@ func TestLaunchAttributes(t *testing.T) {
 	}
 	want := []string{"window of 4096 bytes, hit 0.25 2 miss 1", "priority -2", "launch second grid 1 1 1 block 1 1 1 shared 0 stream 0 params 01020304"}
 	if got := d.take(t); !slices.Equal(got, want) {
-		t.Errorf("libcuda saw %q, want %q", got, want)
+		t.Errorf("libcuda received %q, want %q", got, want)
 	}
 }
 
@@ -411,7 +412,7 @@ func TestRefusals(t *testing.T) {
 	d, g := newDouble(t), &gate{}
 	c := open(t, d, g)
 	if _, _, info, err := c.ModuleLoad([]byte("broken"), worker.ModuleOptions{}); !errors.Is(err, abi.ErrInvalidPTX) || info.ErrorLog != "double: line 1: broken" {
-		t.Errorf("%v, log %q", err, info.ErrorLog)
+		t.Errorf("ModuleLoad of a broken image = %v with log %q, want %v with double: line 1: broken", err, info.ErrorLog, abi.ErrInvalidPTX)
 	}
 	_, f, _, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
 	if err != nil {
@@ -419,14 +420,14 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, l := range []worker.Launch{{}, {Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1024, 2, 1}}, {Grid: [3]uint32{1 << 31, 1, 1}, Block: [3]uint32{1, 1, 1}}} {
 		if err := c.Launch(nil, f[0], l, nil); !errors.Is(err, abi.ErrInvalidValue) {
-			t.Errorf("%+v: %v", l, err)
+			t.Errorf("launch %+v = %v, want %v", l, err, abi.ErrInvalidValue)
 		}
 	}
 	if err := c.Launch(nil, nil, worker.Launch{}, nil); !errors.Is(err, abi.ErrInvalidHandle) {
-		t.Errorf("no function: %v", err)
+		t.Errorf("launch without a function = %v, want %v", err, abi.ErrInvalidHandle)
 	}
 	if err := c.Memset(nil, 0, 0, 3, 1, nil); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("memset of 3 bytes: %v", err)
+		t.Errorf("memset of width 3 = %v, want %v", err, abi.ErrInvalidValue)
 	}
 	d.play(t, "cuMemCreate 2\n")
 	if _, err := c.MemAlloc(1); !errors.Is(err, abi.ErrOutOfMemory) {
@@ -437,20 +438,21 @@ func TestRefusals(t *testing.T) {
 	g.mu.Unlock()
 	one := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	if err := wait(t, func(done func(error)) error { return c.Launch(nil, f[0], one, done) }); !errors.Is(err, abi.ErrUnavailable) {
-		t.Errorf("a closed gate: %v", err)
+		t.Errorf("launch with a closed gate = %v, want %v", err, abi.ErrUnavailable)
 	}
 	if err := c.Destroy(); err != nil {
 		t.Error(err)
 	}
 	if err := c.Notify(nil); err == nil {
-		t.Error("a destroyed context takes work")
+		t.Error("Notify of a destroyed context returned no error")
 	}
 	if !slices.Contains(d.take(t), "cuCtxDestroy") {
-		t.Error("the context was not destroyed")
+		t.Error("cuCtxDestroy was not called")
 	}
 }
 
-// The suite that every driver passes, as far as a library without kernels can.
+// TestConformance runs the suite of all drivers, as far as a library without
+// kernels can pass it.
 func TestConformance(t *testing.T) {
 	d := newDouble(t)
 	t.Setenv("DOUBLE_LOG", "")
@@ -465,8 +467,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Whatever fails on the way, Evict and Restore change nothing, and what is left
-// works.
+// Whatever fails on the way, Evict and Restore change nothing, and the memory can
+// be used.
 func TestFailedMovesChangeNothing(t *testing.T) {
 	d, g := newDouble(t), &gate{}
 	t.Setenv("DOUBLE_LOG", "")
@@ -488,7 +490,7 @@ func TestFailedMovesChangeNothing(t *testing.T) {
 		move func() error
 	}{
 		{"cuMemcpyDtoHAsync 999", evict},
-		{"", evict}, // from here on it is away
+		{"", evict}, // evicted from here on
 		{"cuMemCreate 2", c.Restore},
 		{"cuMemMap 999", c.Restore},
 		{"cuMemSetAccess 999", c.Restore},
@@ -500,13 +502,13 @@ func TestFailedMovesChangeNothing(t *testing.T) {
 			d.play(t, "")
 		}
 		if err := f.move(); (err != nil) != (f.call != "") {
-			t.Fatalf("%q: %v", f.call, err)
+			t.Fatalf("Evict or Restore with a failing %q = %v", f.call, err)
 		}
 	}
 	got := make([]byte, len(want))
 	for _, at := range []uint64{p, p + size - uint64(len(want))} {
 		if err := wait(t, func(done func(error)) error { return c.CopyDtoH(nil, got, at, done) }); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%#x: %v, or it has changed", at, err)
+			t.Errorf("contents at %#x changed, or the copy failed: %v", at, err)
 		}
 	}
 	if err := errors.Join(c.MemFree(p), c.MemFree(small), wait(t, c.Notify)); err != nil {

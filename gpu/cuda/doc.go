@@ -1,5 +1,5 @@
-// Package cuda is the Driver on a real card. It opens the host's libcuda at
-// run time and needs nothing of CUDA to build.
+// Package cuda is the Driver for a real card. It opens the host's libcuda at run time
+// and does not need CUDA to build.
 //
 // Work is queued by the issuer and submitted by one goroutine per context:
 //
@@ -7,37 +7,36 @@
 //	                               ▲   └── poll events ◄─────────────┘
 //	                               └── done functions, staged bytes, Gate.Leave
 //
-// What waits, waits per stream (queue.go): a stream has as many operations on
-// the card as take some milliseconds, so that a lease can end and a full stream
-// delays no other.
+// Operations wait in their streams (queue.go): a stream has as many operations on the
+// card as take some milliseconds, so that a lease can end and a full stream delays no
+// other.
 //
 //	idle ──op──► entered ──lease over, or nothing left──► draining ──► idle
 //	                         (takes no more work)      Leave(busy time)
 //
-// A kernel that takes long keeps its lease open past the end. While nobody else waits
-// for the card, other streams' work goes on meanwhile (worker.LongGate).
+// A long-running kernel holds its lease past the end. While no other session waits
+// for the card, work of other streams continues in the meantime (worker.LongGate).
 //
-// The device time of a batch (Enter to Leave) is measured with events: from
-// the one before its first work to the last one of any stream. Zeroing of new
-// memory and module loading run outside of batches.
+// The device time of a batch (Enter to Leave) is measured with events: from the one
+// before its first work to the last one of any stream. Zeroing of new memory and
+// module loading run outside of batches.
 //
-// Where the card has virtual memory management, device memory comes in blocks
+// If the card has virtual memory management, device memory is allocated in blocks
 // (vmm.go) in the session's address window, of which libcuda reserves the device part
-// as a whole (place.go); Evict copies pieces to the host and
-// gives them back to the card, Restore puts new ones behind the same addresses
-// (evict.go). Modules' code and variables stay. Elsewhere memory stays too.
+// as a whole (place.go); Evict copies pieces to the host and frees them on the card,
+// and Restore maps new ones at the same addresses (evict.go). Modules' code and
+// variables stay on the card. On other cards all memory stays.
 //
-// Host memory of the guest that lies in the window (host.go) is registered with
-// libcuda for all contexts, at the guest's address; copies from and to it need no
-// staging. A guest's managed memory is such memory: the card reads and writes it
-// over the bus.
+// Host memory of the guest that is in the window (host.go) is registered with libcuda
+// for all contexts, at the guest's address; copies from and to it need no staging. A
+// guest's managed memory is such memory: the card reads and writes it over the bus.
 //
 // A fault of one context ends all contexts of the process, that is of one guest's
 // program (docs/decisions/0044-first-contact-with-a-card.md).
 //
-// Tests run it over a double of libcuda that records calls (testdata), and over the
-// guest library on a soft GPU (gpu/conformance/nested), which runs them.
+// Tests run it on a double of libcuda that records calls (testdata), and on the guest
+// library with a soft GPU (gpu/conformance/nested), which executes them.
 //
-// Names of functions and constants are those of cuda.h and of the CUDA driver
-// API reference, 12.4.
+// Names of functions and constants are those of cuda.h and of the CUDA driver API
+// reference, 12.4.
 package cuda

@@ -12,33 +12,34 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Options of Open.
+// Options configure Open.
 type Options struct {
 	Library string   // empty: DefaultLibrary
-	UUID    [16]byte // of the card; zero: the first
+	UUID    [16]byte // of the card; zero: the first card
 }
 
-// driver is one card.
+// driver is the worker.Driver of one card.
 type driver struct {
 	lib     *library
 	device  uintptr
 	info    abi.DeviceInfoReply
 	memory  ranges
-	staging ranges // memory that copies pass through, which nobody may name
+	staging ranges // memory that copies pass through, which no guest may use
 	hosts   hosts
-	granule uint64 // of virtual memory, bytes; 0: the card has none
+	granule uint64 // of virtual memory, in bytes; 0: the card has none
 
-	mu       sync.Mutex // guards below
+	mu       sync.Mutex // guards the following
 	contexts map[*context]bool
-	windows  map[*worker.Window]int // whose device part libcuda has reserved: their contexts
+	windows  map[*worker.Window]int // windows whose device part libcuda has reserved, with the number of their contexts
 }
 
-// attributes is how many CUdevice_attribute are asked for (CUDA 12.4: 1 to 136).
+// attributes is the number of CUdevice_attribute that are queried (CUDA 12.4: 1
+// to 136).
 const attributes = 137
 
 // waitAttributes are those that promise waits for a value in memory: CAN_USE_STREAM_MEM_OPS_V1
-// and its kin. A wait on the card would keep the session's lease, and the work that
-// ends it may need the next one, which comes only after that.
+// and related ones. A wait on the card would hold the session's lease, but the work that ends
+// it may need the next lease, which is only granted after that.
 var waitAttributes = [...]int{92, 93, 94, 122, 123}
 
 // Open opens libcuda and finds the card.
@@ -67,7 +68,7 @@ func Open(o Options) (worker.Driver, error) {
 	return d, nil
 }
 
-// find chooses the card by UUID.
+// find selects the card by UUID.
 func (d *driver) find(want [16]byte) error {
 	n := newOut[int32]()
 	defer n.free()
@@ -111,7 +112,7 @@ func (d *driver) readInfo() error {
 	d.info.Attributes = make([]int32, attributes)
 	for i := 1; i < attributes; i++ {
 		*value.value = 0
-		if d.lib.call(0, cuDeviceGetAttribute, value.at(), uintptr(i), d.device) == nil { // else this driver does not know it
+		if d.lib.call(0, cuDeviceGetAttribute, value.at(), uintptr(i), d.device) == nil { // otherwise this driver does not know the attribute
 			d.info.Attributes[i] = *value.value
 		}
 	}
@@ -125,7 +126,7 @@ func (d *driver) readInfo() error {
 
 var versionPattern = regexp.MustCompile(`\b(\d{3}\.\d+(\.\d+)?)\b`)
 
-// kernelDriverVersion is the NVIDIA kernel module's.
+// kernelDriverVersion returns the version of NVIDIA's kernel module.
 func kernelDriverVersion() string {
 	b, err := os.ReadFile("/proc/driver/nvidia/version")
 	if v := versionPattern.Find(b); err == nil && v != nil {
@@ -137,9 +138,9 @@ func kernelDriverVersion() string {
 // Info implements worker.Driver.
 func (d *driver) Info() abi.DeviceInfoReply { return d.info }
 
-// contextFlags are those of a guest that its context gets, CU_CTX_MAP_HOST and
-// CU_CTX_LMEM_RESIZE_TO_MAX (cuda.h). How a thread of the worker waits is not the
-// guest's to choose, nor are core dumps, which would be files of this host.
+// contextFlags are the flags of a guest that its context gets: CU_CTX_MAP_HOST
+// and CU_CTX_LMEM_RESIZE_TO_MAX (cuda.h). The guest cannot choose how a thread of
+// the worker waits, nor core dumps, which would be files on this host.
 const contextFlags = 0x18
 
 // NewContext implements worker.Driver.
@@ -163,7 +164,7 @@ func (d *driver) newContext(flags uint32, gate worker.Gate, w *worker.Window) (w
 	if err := d.lib.call(0, cuCtxCreate, handle.at(), uintptr(flags&contextFlags), d.device); err != nil {
 		return nil, fmt.Errorf("cuCtxCreate: %w", err)
 	}
-	forgetCurrent() // it has made itself the current one of a thread that remembers another
+	forgetCurrent() // the new context is current for a thread that has stored another one
 	c, err := newContext(d, *handle.value, gate, w)
 	if err != nil {
 		return nil, errors.Join(err, d.lib.call(0, cuCtxDestroy, *handle.value))

@@ -43,13 +43,13 @@ func (c *context) Evict(bytes uint64) (moved uint64, err error) {
 	}
 	v.evicted = true
 	if err := errors.Join(errs...); err != nil {
-		c.poison(err) // some of it is neither here nor there
+		c.poison(err) // its contents are incomplete on both sides
 		return 0, err
 	}
 	return moved, nil
 }
 
-// choose marks what leaves: at least bytes, or all.
+// choose marks the pieces to evict: at least bytes, or all.
 func (v *virtual) choose(bytes uint64) (list []*piece, moved uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -71,7 +71,7 @@ func (v *virtual) choose(bytes uint64) (list []*piece, moved uint64) {
 	return list, moved
 }
 
-// settle ends a move and does the frees that waited for it.
+// settle ends a move and runs the frees that waited for it.
 func (v *virtual) settle() {
 	v.mu.Lock()
 	for _, b := range v.blocks {
@@ -85,7 +85,8 @@ func (v *virtual) settle() {
 	}
 }
 
-// Restore implements worker.Context. The host's copies stay until all is back.
+// Restore implements worker.Context. The host's copies are kept until all is
+// restored.
 func (c *context) Restore() error {
 	v := c.virtual
 	if v == nil {
@@ -110,7 +111,7 @@ func (c *context) Restore() error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	late := v.leave()[len(list):] // allocated meanwhile: all zeros
+	late := v.leave()[len(list):] // allocated in the meantime: all zeros
 	more, err := c.bringBack(late)
 	if err != nil {
 		c.detachAll(list, handles)
@@ -129,8 +130,8 @@ func (c *context) Restore() error {
 	return nil
 }
 
-// leave is what is away; it may not be freed until settle. What was marked
-// before comes first.
+// leave returns the evicted pieces, which must not be freed until settle. Those
+// that were marked before come first.
 func (v *virtual) leave() (list []*piece) {
 	var late []*piece
 	for _, b := range v.blocks {
@@ -148,9 +149,10 @@ func (v *virtual) leave() (list []*piece) {
 	return append(list, late...)
 }
 
-// bringBack makes device memory, maps it and fills it; all of the list or none.
+// bringBack allocates device memory, maps it and fills it; it does so for all of
+// the list or none.
 func (c *context) bringBack(list []*piece) (handles []uint64, err error) {
-	for _, p := range list { // first, whether there is room
+	for _, p := range list { // first check whether there is room
 		h, err := c.create(p.size)
 		if err != nil {
 			c.release(handles)
@@ -204,7 +206,7 @@ func (c *context) quitting() bool {
 	}
 }
 
-// transfer is device memory and the host's copy of it.
+// transfer is device memory and its copy on the host.
 type transfer struct {
 	address uint64
 	host    []byte
@@ -216,9 +218,9 @@ func forget(copies []transfer) {
 	}
 }
 
-// copyAll copies between the card and the host through two pinned chunks: one
-// is on the bus while the processor works on the other. The loop does not use
-// them: nothing is inside the gate.
+// copyAll copies between the card and the host through two pinned chunks: one is
+// on the bus while the processor works on the other. The loop does not use these
+// chunks, because no work is inside the gate.
 func (c *context) copyAll(list []transfer, in bool) error {
 	v := c.virtual
 	for i := range v.streams {
@@ -238,7 +240,7 @@ func (c *context) copyAll(list []transfer, in bool) error {
 	}
 	for i := range len(parts) + len(v.streams) {
 		k, stream := c.staging[i%len(v.streams)], v.streams[i%len(v.streams)]
-		if i >= len(v.streams) { // what the chunk was last used for is over
+		if i >= len(v.streams) { // the chunk's last use is over
 			if err := c.call(cuStreamSynchronize, stream); err != nil {
 				return err
 			}

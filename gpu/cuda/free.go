@@ -6,10 +6,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// MemFreeAsync implements worker.Context. The stream's order is kept by the
-// operation; the memory itself is unmapped when nothing of the context runs, at the
-// end of a batch at the latest, because the CUDA driver waits for running kernels
-// when memory is unmapped, and the loop would wait with it.
+// MemFreeAsync implements worker.Context. The operation preserves the stream's
+// order. The memory itself is unmapped when nothing of the context runs, at the end
+// of a batch at the latest, because the CUDA driver waits for running kernels when
+// memory is unmapped, and the loop would wait with it.
 func (c *context) MemFreeAsync(s worker.Stream, address uint64, done func(error)) error {
 	if err := c.d.memory.remove(address, false); err != nil {
 		return err

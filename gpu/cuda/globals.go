@@ -8,18 +8,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/fatbin"
 )
 
-// maxGlobals bounds the variables of a module that are asked for: each costs a
+// maxGlobals bounds the variables of a module that are queried: each costs a
 // call.
 const maxGlobals = 1 << 16
 
-// globalPattern finds candidates for the variables of PTX; the driver says
-// which of them exist, where and how big. PTX ISA 5.4, "Variables".
+// globalPattern matches candidates for the variables of PTX; the driver reports
+// which of them exist, with their address and size. PTX ISA 5.4, "Variables".
 var globalPattern = regexp.MustCompile(`(?m)\.(?:global|const)\b[^;={]*?\s([A-Za-z_$%][\w$]*)\s*(?:\[|=|;)`)
 
-// globalNames are the names that images may have variables under: those of
-// their PTX and of their machine code, of every image of a fatbin. libcuda lists
-// the kernels of a module and not its variables. What cannot be read is
-// libcuda's to judge.
+// globalNames returns the names that variables of images may have: those in their
+// PTX and in their machine code, for every image of a fatbin. libcuda lists a
+// module's kernels but not its variables. Images that cannot be read are left to
+// libcuda to reject.
 func globalNames(images ...[]byte) (names []string) {
 	seen := map[string]bool{}
 	add := func(name string) {
@@ -41,11 +41,11 @@ func globalNames(images ...[]byte) (names []string) {
 	return names
 }
 
-// linkedNames are those of all objects of a linked image.
+// linkedNames returns the names in all objects of a linked image.
 func linkedNames(l *abi.LinkImage) []string {
 	var images [][]byte
 	for _, o := range l.Objects {
-		if inner, err := fatbin.Objects(o.Image); err == nil { // a host's object, or a library
+		if inner, err := fatbin.Objects(o.Image); err == nil { // a host object, or a library
 			images = append(images, inner...)
 		} else {
 			images = append(images, o.Image)
@@ -84,8 +84,8 @@ func addVars(machineCode []byte, add func(string)) {
 	}
 }
 
-// findGlobals asks where the module's variables are. A managed one would be in this
-// process, where the guest's pointer to it leads nowhere.
+// findGlobals queries the addresses of the module's variables. A managed variable
+// would be in this process, where the guest's pointer to it is not valid.
 func (c *context) findGlobals(m uintptr, names []string, info *abi.ModuleInfo) error {
 	address, size := newOut[uint64](), newOut[uint64]()
 	defer address.free()

@@ -19,29 +19,29 @@ const (
 	hostRegisterDeviceMap = 2
 )
 
-// hosts is the host memory that the card reaches: pages of the guest, at the
-// guest's address, registered with libcuda once for all contexts (portable).
-// One context owns the registration; when it ends before the others, libcuda
-// forgets the pages, and another context registers them again. Work of the others
-// that uses them in that moment fails.
+// hosts is the host memory that the card can access: pages of the guest, at the
+// guest's address, registered with libcuda once for all contexts (portable). One
+// context owns the registration; when it is destroyed before the others, libcuda
+// unregisters the pages, and another context registers them again. Work of the
+// others that uses the pages at that moment fails.
 type hosts struct {
-	mu     sync.Mutex // guards below; held while libcuda registers
+	mu     sync.Mutex // guards the following; held while libcuda registers
 	all    map[uint64]*registered
 	staged []byte // memory that copies pass through (Stage); nil: none
 }
 
-// registered is one piece of host memory.
+// registered is a piece of host memory.
 type registered struct {
 	size  uint64
-	in    *ranges // where it is listed
+	in    *ranges // the list that contains it
 	owner *context
-	users map[*context]func() // contexts whose work may touch it; the function is called when none may any more
-	named int                 // contexts that have not been told to let go
+	users map[*context]func() // contexts whose work may access it; the function is called when none may any more
+	named int                 // contexts that have not been told to unregister it
 }
 
-// findHosts finds out what the card can do with host memory, in the attributes. A
-// guest's managed memory is host memory that both sides use: it stays where it
-// is, and the card reads and writes it over the bus.
+// findHosts determines from the attributes what the card can do with host memory.
+// A guest's managed memory is host memory that both sides use: it is not moved,
+// and the card reads and writes it over the bus.
 func (d *driver) findHosts() {
 	can := int32(1)
 	for f := cuMemHostRegister; f <= cuMemHostGetDevicePointer; f++ {
@@ -70,8 +70,8 @@ func (c *context) HostRegister(address uint64, memory []byte) error {
 	return c.register(address, memory, &c.d.memory)
 }
 
-// Stage implements worker.Stager. The pages are registered as other host memory is, with
-// each context, but nobody may name them as memory of the device.
+// Stage implements worker.Stager. The pages are registered with each context like other
+// host memory, but no guest may use them as memory of the device.
 func (d *driver) Stage(memory []byte) {
 	if d.info.Attributes[attributeMapHostMemory] != 0 {
 		d.hosts.mu.Lock()
@@ -80,8 +80,8 @@ func (d *driver) Stage(memory []byte) {
 	}
 }
 
-// registerStaged lets a new context copy from and to what is staged; where libcuda
-// cannot, copies stop in our own memory.
+// registerStaged lets a new context copy directly from and to staged memory; if
+// libcuda cannot register it, copies go through our own chunks.
 func (c *context) registerStaged() {
 	c.d.hosts.mu.Lock()
 	defer c.d.hosts.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *context) registerStaged() {
 	}
 }
 
-// register lists memory in a list; callers hold the hosts' mu.
+// register adds memory to a list; callers hold the hosts' mu.
 func (c *context) register(address uint64, memory []byte, in *ranges) error {
 	h := &c.d.hosts
 	r := h.all[address]
@@ -110,7 +110,7 @@ func (c *context) register(address uint64, memory []byte, in *ranges) error {
 	return nil
 }
 
-// pin registers pages with libcuda, which must give the same address.
+// pin registers pages with libcuda, which must use the same address.
 func (c *context) pin(address, size uint64) error {
 	if err := c.call(cuMemHostRegister, uintptr(address), uintptr(size), hostRegisterPortable|hostRegisterDeviceMap); err != nil {
 		return err
@@ -147,12 +147,12 @@ func (c *context) HostUnregister(address uint64, done func()) error {
 	}
 	h.mu.Unlock()
 	if c.whenDrained(func() { c.letGo(address) }) != nil {
-		c.letGo(address) // poisoned: nothing runs
+		c.letGo(address) // poisoned: no work runs
 	}
 	return nil
 }
 
-// letGo ends a context's use of host memory: none of its work is left.
+// letGo ends a context's use of host memory; none of its work is left.
 func (c *context) letGo(address uint64) {
 	h := &c.d.hosts
 	h.mu.Lock()
@@ -173,8 +173,8 @@ func (c *context) letGo(address uint64) {
 	}
 }
 
-// destroy destroys the CUcontext, and ends all of its use of host memory. No
-// other context may come to ask the destroyed one meanwhile.
+// destroy destroys the CUcontext, and ends all of its use of host memory. In the
+// meantime no other context may query the one being destroyed.
 func (c *context) destroy() error {
 	h := &c.d.hosts
 	h.mu.Lock()
@@ -200,7 +200,8 @@ func (c *context) destroy() error {
 	return err
 }
 
-// pass gives the registration of a destroyed context to another; callers hold mu.
+// pass transfers the registration of a destroyed context to another one; callers
+// hold mu.
 func (c *context) pass(address uint64, r *registered) {
 	if len(r.users) == 0 {
 		if r.owner != c {
@@ -213,12 +214,12 @@ func (c *context) pass(address uint64, r *registered) {
 		if r.owner != c {
 			break
 		}
-		_ = other.call(cuMemHostUnregister, uintptr(address)) // if cuCtxDestroy left it
+		_ = other.call(cuMemHostUnregister, uintptr(address)) // if cuCtxDestroy has not unregistered it
 		if other.pin(address, r.size) == nil {
 			r.owner = other
 		}
 	}
-	if r.owner == c { // no context could: nothing may name it any more
+	if r.owner == c { // no context could: it must not be used any more
 		r.in.removeHost(address)
 		for other := range r.users {
 			r.owner = other
@@ -226,8 +227,8 @@ func (c *context) pass(address uint64, r *registered) {
 	}
 }
 
-// hostAddress is where a guest's bytes lie, if the card reaches them there: a
-// copy needs no stop in between.
+// hostAddress returns the address of a guest's bytes, if the card can access them
+// there: a copy then does not need staging.
 func (c *context) hostAddress(b []byte) (address uintptr, ok bool) {
 	if len(b) == 0 {
 		return 0, false

@@ -9,15 +9,16 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// Limits on what reading an image's kernels may take: they are gathered from all
-// images of a fatbin, because one may have kernels that another has not.
+// These bound what reading an image's kernels may take. Kernels are collected
+// from all images of a fatbin, because one may have kernels that another lacks.
 const (
 	maxImageKernels = 1 << 16
 	maxUnpacked     = 512 << 20 // bytes of all its images
 )
 
-// ImageInfo implements worker.Driver. libcuda is not asked: it has no function
-// for this that needs no context before CUDA 12, and none that gives parameters.
+// ImageInfo implements worker.Driver. It does not use libcuda, which has no
+// function for this that needs no context before CUDA 12, and none that returns
+// parameters.
 func (d *driver) ImageInfo(image []byte) (abi.ModuleInfo, error) {
 	k := imageKernels{seen: map[string]bool{}}
 	objects := [][]byte{image}
@@ -43,8 +44,8 @@ func (d *driver) ImageInfo(image []byte) (abi.ModuleInfo, error) {
 	return abi.ModuleInfo{Functions: k.list}, nil
 }
 
-// linkImages are the images of one object of a link: itself, or what a host's
-// object or a library of them holds.
+// linkImages returns the images of one object of a link: the object itself, or
+// the images in a host object or a library of them.
 func linkImages(o abi.LinkObject) ([][]byte, error) {
 	if o.Type != abi.LinkHostObject && o.Type != abi.LinkLibrary {
 		return [][]byte{o.Image}, nil
@@ -52,11 +53,11 @@ func linkImages(o abi.LinkObject) ([][]byte, error) {
 	return fatbin.Objects(o.Image)
 }
 
-// imageKernels gathers kernels, each name once.
+// imageKernels collects kernels, each name once.
 type imageKernels struct {
 	list     []abi.FunctionInfo
 	seen     map[string]bool
-	unpacked int // bytes of fatbins' images so far
+	unpacked int // bytes of the images of fatbins so far
 }
 
 func (k *imageKernels) addObject(object []byte) error {
@@ -69,8 +70,8 @@ func (k *imageKernels) addObject(object []byte) error {
 	return k.addImage(fatbin.PTX, bytes.TrimRight(object, "\x00"))
 }
 
-// addFatbin adds those of a fatbin's images. One that cannot be read is no error
-// while another can.
+// addFatbin adds the kernels of a fatbin's images. An image that cannot be read
+// is an error only if none can.
 func (k *imageKernels) addFatbin(object []byte) error {
 	entries, err := fatbin.Entries(object)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/fatbin/fatbintest"
 )
 
-// An image's kernels are found in PTX, in machine code, and in every image of a
-// fatbin, each once.
+// The kernels of an image are found in PTX, in machine code, and in every image
+// of a fatbin, each once.
 func TestImageInfo(t *testing.T) {
 	source := ".version 9.9\n.target sm_120a\n.entry k(.param .u64 a, .param .u32 b) { from.the.future; }\n.visible .entry second() { ret; }\n"
 	link := abi.LinkImage{Objects: []abi.LinkObject{{Name: "a", Image: []byte(".version 6.0\n.target sm_50\n.entry first() { ret; }")}, {Name: "b", Image: fatbintest.Cubin()}}}
@@ -32,12 +32,12 @@ func TestImageInfo(t *testing.T) {
 	} {
 		info, err := (&driver{}).ImageInfo(c.image)
 		if got := kernelsText(info); got != c.want || errors.Is(err, abi.ErrInvalidImage) != (c.want == "") {
-			t.Errorf("%s: kernels %q, %v; want %q", c.name, got, err, c.want)
+			t.Errorf("%s: kernels = %q, %v; want %q", c.name, got, err, c.want)
 		}
 	}
 }
 
-// join makes one fatbin of several.
+// join combines several fatbins into one.
 func join(fatbins ...[]byte) []byte {
 	all := slices.Clone(fatbins[0])
 	for _, f := range fatbins[1:] {

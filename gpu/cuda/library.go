@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// function is one of libcuda's, an index into functions.
+// function identifies a function of libcuda: an index into functions.
 type function int
 
 const (
@@ -51,7 +51,7 @@ const (
 	cuEventRecord
 	cuEventQuery
 	cuEventElapsedTime
-	needed // those above must be there, those below not
+	needed // the functions above are required, those below are not
 	cuLaunchKernelEx
 	cuModuleGetFunctionCount
 	cuModuleEnumerateFunctions
@@ -61,7 +61,7 @@ const (
 	cuOccupancyMaxActiveClusters
 	cuOccupancyMaxPotentialClusterSize
 	cuPointerGetAttribute
-	cuMemAddressReserve // those for virtual memory, from here
+	cuMemAddressReserve // functions of virtual memory, from here
 	cuMemAddressFree
 	cuMemCreate
 	cuMemRelease
@@ -71,10 +71,10 @@ const (
 	cuMemGetAllocationGranularity // to here
 	cuMemExportToShareableHandle
 	cuMemImportFromShareableHandle
-	cuMemHostRegister // those for host memory, from here
+	cuMemHostRegister // functions of host memory, from here
 	cuMemHostUnregister
 	cuMemHostGetDevicePointer // to here
-	cuArray3DCreate           // those for arrays and textures, from here
+	cuArray3DCreate           // functions of arrays and textures, from here
 	cuArrayDestroy
 	cuMipmappedArrayCreate
 	cuMipmappedArrayDestroy
@@ -84,7 +84,7 @@ const (
 	cuTexObjectDestroy
 	cuSurfObjectCreate
 	cuSurfObjectDestroy // to here
-	cuModuleGetTexRef   // those for texture and surface references, from here
+	cuModuleGetTexRef   // functions of texture and surface references, from here
 	cuModuleGetSurfRef
 	cuSurfRefSetArray
 	cuTexRefSetArray
@@ -144,7 +144,7 @@ var functions = [firstPassedOn]string{
 	cuTexRefSetBorderColor: "cuTexRefSetBorderColor",
 }
 
-// name is the function's symbol; "" for needed.
+// name returns the function's symbol; it is empty for needed.
 func (f function) name() string {
 	if f < firstPassedOn {
 		return functions[f]
@@ -152,13 +152,13 @@ func (f function) name() string {
 	return passedOn[f-firstPassedOn]
 }
 
-// library is an open libcuda.
+// library is an opened libcuda.
 type library struct{ entry [functionCount]uintptr }
 
 // DefaultLibrary is the host's libcuda.
 const DefaultLibrary = "libcuda.so.1"
 
-// openLibrary finds all functions in the shared object at path.
+// openLibrary looks up all functions in the shared object at path.
 func openLibrary(path string) (*library, error) {
 	handle, err := dlopen(path)
 	if err != nil {
@@ -178,16 +178,18 @@ func openLibrary(path string) (*library, error) {
 
 func (l *library) has(f function) bool { return l.entry[f] != 0 }
 
-// maxArgs is how many arguments cuTensorMapEncodeIm2col has.
+// maxArgs is the number of arguments of cuTensorMapEncodeIm2col.
 const maxArgs = 15
 
-// call calls f with the context ctx current (0: none needed). All arguments of
-// the functions above are integers or pointers, one register or stack slot each.
+// call calls f with ctx as the current context (0: none needed). All arguments of
+// the functions above are integers or pointers, each in one register or stack
+// slot.
 func (l *library) call(ctx uintptr, f function, args ...uintptr) error {
 	return l.callFloats(ctx, f, [2]float32{}, args...)
 }
 
-// callFloats is call for a function that also has floats among its arguments.
+// callFloats is like call, for a function that also has floats among its
+// arguments.
 func (l *library) callFloats(ctx uintptr, f function, floats [2]float32, args ...uintptr) error {
 	var a [maxArgs]uintptr
 	copy(a[:], args)

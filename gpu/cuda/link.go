@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// CUjitInputType, from cuda.h: a guest may send all that there were before
-// CUDA 12 but NVVM: cubins (0), PTX, fatbins, objects (3) and libraries.
+// CUjitInputType, from cuda.h. A guest may send all types that existed before
+// CUDA 12 except NVVM: cubins (0), PTX, fatbins, objects (3) and libraries.
 const (
 	jitInputPTX = 1
 )
@@ -22,7 +22,7 @@ func (c *context) loadLinked(image []byte, o worker.ModuleOptions) (worker.Modul
 	if err != nil {
 		return nil, nil, info, err
 	}
-	if o.MaxRegisters == 0 { // what the program asked of the linker
+	if o.MaxRegisters == 0 { // what the program passed to the linker
 		o.MaxRegisters = l.MaxRegisters
 	}
 	o.OptLevel = min(o.OptLevel, l.OptLevel)
@@ -41,7 +41,7 @@ func (c *context) loadLinked(image []byte, o worker.ModuleOptions) (worker.Modul
 	return c.loaded(*m.value, source, linkedNames(l), o.Lazy, info)
 }
 
-// link makes the module of several objects, and returns the PTX among them.
+// link creates the module of several objects, and returns the PTX among them.
 func (c *context) link(m *out[uintptr], l *abi.LinkImage, o worker.ModuleOptions, info *abi.ModuleInfo) (source string, err error) {
 	j := newOut[jit]()
 	defer j.free()
@@ -87,7 +87,7 @@ func (c *context) addObject(state uintptr, object abi.LinkObject, image []byte) 
 	})
 }
 
-// fill enters the options and returns their number.
+// fill sets the options and returns their number.
 func (j *jit) fill(o worker.ModuleOptions) (n int) {
 	add := func(option int32, value uintptr) { j.options[n], j.values[n] = option, value; n++ }
 	add(jitInfoLogBuffer, addressOf(&j.info))

@@ -16,8 +16,8 @@ func linkImage(objects ...abi.LinkObject) []byte {
 	return (&abi.LinkImage{OptLevel: 4, MaxRegisters: 40, Objects: objects}).Append(nil)
 }
 
-// All objects go to libcuda's linker, with the program's options and names, and
-// what it makes of them is the module.
+// All objects are passed to libcuda's linker, with the program's options and
+// names, and the result is loaded as the module.
 func TestLink(t *testing.T) {
 	d := newDouble(t)
 	c := open(t, d, &gate{})
@@ -43,15 +43,15 @@ func TestLink(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	if len(functions) != 2 || info.InfoLog != "double: linked" || len(info.Globals) != 1 || info.Globals[0].Name != "counter" {
-		t.Errorf("%d functions, info %+v", len(functions), info)
+		t.Errorf("%d functions, info = %+v; want 2 functions, the linker's log and the global counter", len(functions), info)
 	}
 	if err := c.ModuleUnload(m); err != nil {
 		t.Error(err)
 	}
 }
 
-// What was linked when the program was built is loaded where the card has code for
-// it, and else its parts are linked.
+// An image that was linked when the program was built is loaded if it has code for
+// the card; otherwise its parts are linked.
 func TestLinkedIsLoadedFirst(t *testing.T) {
 	image := linkImage(
 		abi.LinkObject{Type: abi.LinkLinked, Name: "linked", Image: []byte(globalPTX)},

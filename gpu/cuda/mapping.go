@@ -11,16 +11,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// alias is one more place of a block's memory, at an address of the guest's choice. The
-// block's own place stays: there memory is cleared, and leaves and comes back. Pieces that
-// are on the card are mapped at every place.
+// alias is another mapping of a block's memory, at an address that the guest chooses. The
+// block's own address stays mapped: memory is cleared, evicted and restored there. Pieces
+// that are on the card are mapped at every address.
 type alias struct {
 	address, size uint64
 	access        worker.Access
 	of            *block
 }
 
-// part is what of an alias a piece is behind: the address and how many bytes.
+// part returns the part of an alias that a piece backs: the address and the
+// number of bytes.
 func (a *alias) part(p *piece) (address, size uint64) {
 	off := p.address - a.of.address
 	if off >= a.size {
@@ -29,11 +30,11 @@ func (a *alias) part(p *piece) (address, size uint64) {
 	return a.address + off, min(p.size, a.size-off)
 }
 
-// maps reports whether the card can map memory as a session asks for it, in granules of abi.MapGranule.
+// maps reports whether the card can map memory in granules of abi.MapGranule.
 func (d *driver) maps() bool { return d.granule != 0 && abi.MapGranule%d.granule == 0 }
 
-// MemCreate implements worker.Mapper: memory's number is its block's address, which no
-// guest may name.
+// MemCreate implements worker.Mapper. The number of the memory is its block's address,
+// which no guest may use.
 func (c *context) MemCreate(size uint64) (uint64, error) {
 	if err := c.failed(); err != nil {
 		return 0, err
@@ -108,7 +109,7 @@ func (c *context) hidePiece(a *alias, p *piece) error {
 	return c.call(cuMemUnmap, uintptr(at), uintptr(size))
 }
 
-// hideAliases unmaps a piece wherever it is mapped but at its own place.
+// hideAliases unmaps a piece at all addresses except its own.
 func (c *context) hideAliases(p *piece) error {
 	var errs []error
 	for _, a := range p.of.aliases {
@@ -117,7 +118,7 @@ func (c *context) hideAliases(p *piece) error {
 	return errors.Join(errs...)
 }
 
-// showAliases maps pieces that have come back wherever they belong: all, or none.
+// showAliases maps restored pieces at all their aliases: all of them, or none.
 func (c *context) showAliases(list []*piece, handles []uint64) error {
 	for i, p := range list {
 		for n, a := range p.of.aliases {
@@ -169,7 +170,8 @@ func (c *context) MemSetAccess(address uint64, access worker.Access) error {
 
 // MemUnmap implements worker.Mapper. libcuda may wait for kernels when memory is unmapped,
 // so that is done when none runs, as for memory that is freed. In a context that has failed
-// or ends it stays until that is destroyed: nothing begins there that could use it.
+// or is ending, the mapping remains until the context is destroyed: no new work there could
+// use it.
 func (c *context) MemUnmap(address uint64, done func()) error {
 	v := c.virtual
 	v.mu.Lock()
@@ -181,8 +183,8 @@ func (c *context) MemUnmap(address uint64, done func()) error {
 	return c.removeWhenDrained(address, func() { c.unalias(a) }, done)
 }
 
-// removeWhenDrained takes what lies at an address out of the table at once, and away
-// when the work before has ended; then done is called.
+// removeWhenDrained removes the mapping at an address from the table at once, and
+// unmaps it when the earlier work has ended; then done is called.
 func (c *context) removeWhenDrained(address uint64, remove, done func()) error {
 	c.d.memory.removeMapped(address)
 	var once sync.Once // an operation that the context's end drops is finished, not drained
@@ -206,7 +208,7 @@ func (c *context) unalias(a *alias) {
 	defer c.virtual.mu.Unlock()
 	for _, p := range a.of.pieces {
 		if err := c.hidePiece(a, p); err != nil {
-			c.poison(err) // libcuda keeps it until the context goes
+			c.poison(err) // libcuda keeps it until the context is destroyed
 		}
 	}
 	a.of.aliases = slices.DeleteFunc(a.of.aliases, func(o *alias) bool { return o == a })

@@ -9,13 +9,14 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// out is memory for what libcuda returns: pinned while the calls use it.
+// out is memory for a value that libcuda returns; it is pinned while calls use
+// it.
 type out[T any] struct {
 	pinner runtime.Pinner
 	value  *T
 }
 
-// newOut is a zero T that C may write to until free.
+// newOut returns a zero T that C may write to until free.
 func newOut[T any]() *out[T] {
 	o := &out[T]{value: new(T)}
 	o.pinner.Pin(o.value)
@@ -25,8 +26,8 @@ func newOut[T any]() *out[T] {
 func (o *out[T]) at() uintptr { return uintptr(unsafe.Pointer(o.value)) }
 func (o *out[T]) free()       { o.pinner.Unpin() }
 
-// structMemory is memory for a struct that libcuda reads or writes, as C has it: pinned,
-// and aligned as any of them asks for.
+// structMemory is memory for a struct that libcuda reads or writes, in C's layout:
+// pinned, and aligned as strictly as any of them requires.
 type structMemory struct {
 	pinner runtime.Pinner
 	bytes  []byte
@@ -34,7 +35,7 @@ type structMemory struct {
 
 const structAlignment = 64 // CUtensorMap's
 
-// newStruct is a copy of b.
+// newStruct returns a copy of b.
 func newStruct(b []byte) *structMemory {
 	room := make([]byte, len(b)+structAlignment)
 	start := int(-uintptr(unsafe.Pointer(unsafe.SliceData(room))) & (structAlignment - 1))
@@ -47,7 +48,7 @@ func newStruct(b []byte) *structMemory {
 func (m *structMemory) at() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(m.bytes))) }
 func (m *structMemory) free()       { m.pinner.Unpin() }
 
-// pinned calls f with the address of b, which stays where it is meanwhile.
+// pinned calls f with the address of b, which is pinned in the meantime.
 func pinned(b []byte, f func(address uintptr) error) error {
 	if len(b) == 0 {
 		return f(0)
@@ -58,7 +59,7 @@ func pinned(b []byte, f func(address uintptr) error) error {
 	return f(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 }
 
-// hostBytes is n bytes of memory that libcuda allocated.
+// hostBytes returns n bytes of memory that libcuda allocated.
 func hostBytes(address uintptr, n int) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&address))), n)
 }
@@ -80,7 +81,7 @@ func goString(address uintptr, limit int) string {
 	return string(b)
 }
 
-// launchExtra is cuLaunchKernel's "extra": the parameter buffer as it is.
+// launchExtra is cuLaunchKernel's "extra": the unmodified parameter buffer.
 type launchExtra struct {
 	list [5]uintptr
 	size uint64
@@ -122,7 +123,7 @@ type launchConfig struct {
 	}
 }
 
-// Of CUlaunchAttributeID.
+// These are values of CUlaunchAttributeID.
 const (
 	launchAttributeCooperative = 2
 	launchAttributeCluster     = 4
@@ -154,7 +155,7 @@ func withConfig(l worker.Launch, attributes []abi.StreamAttrValue, stream uintpt
 	return f(uintptr(unsafe.Pointer(c)))
 }
 
-// addressOf is the address of a part of something pinned.
+// addressOf returns the address of a part of a pinned value.
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 func le64(b []byte) uint64 { return *(*uint64)(unsafe.Pointer(unsafe.SliceData(b[:8]))) }

@@ -16,8 +16,8 @@ type module struct {
 	handle  uintptr
 	globals []uint64 // addresses
 
-	bound     []binding // to its references; replaced, never changed (issuer)
-	inLibcuda []binding // what they stand for there (loop)
+	bound     []binding // of its references; replaced, never changed (issuer)
+	inLibcuda []binding // what libcuda has bound to them (loop)
 
 	mu       sync.Mutex // guards unloaded; held while a function is loaded
 	unloaded bool
@@ -43,7 +43,7 @@ const (
 // logSize bounds each of the JIT's logs, in bytes.
 const logSize = 16 << 10
 
-// jit is the option arrays of cuModuleLoadDataEx and its logs.
+// jit has the option arrays of cuModuleLoadDataEx and its logs.
 type jit struct {
 	options     [6]int32
 	values      [6]uintptr
@@ -84,7 +84,7 @@ func (c *context) loadWhole(image []byte, o worker.ModuleOptions) (worker.Module
 	return c.loaded(*m.value, source, globalNames(image), o.Lazy, info)
 }
 
-// loaded finds out what is in a module that libcuda has loaded.
+// loaded lists the contents of a module that libcuda has loaded.
 func (c *context) loaded(handle uintptr, source string, globals []string, lazy bool, info abi.ModuleInfo) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	mod := &module{handle: handle}
 	functions, err := c.functions(mod, source, &info)
@@ -116,8 +116,8 @@ func (c *context) loadImage(m *out[uintptr], image []byte, o worker.ModuleOption
 	return err
 }
 
-// functions lists the module's kernels: from the driver where it can (CUDA
-// 12.4), else from the PTX.
+// functions lists the module's kernels: from the driver if it can (CUDA 12.4),
+// otherwise from the PTX.
 func (c *context) functions(m *module, source string, info *abi.ModuleInfo) (list []worker.Function, err error) {
 	if c.d.lib.has(cuModuleEnumerateFunctions) && c.d.lib.has(cuFuncGetName) && c.d.lib.has(cuFuncGetParamInfo) {
 		list, err = c.enumerate(m, info)
@@ -135,7 +135,7 @@ func (c *context) functions(m *module, source string, info *abi.ModuleInfo) (lis
 	return list, nil
 }
 
-// loadFunctions loads all, for a guest that does not ask for each.
+// loadFunctions loads all functions, for a guest that does not load each itself.
 func (c *context) loadFunctions(list []worker.Function, info *abi.ModuleInfo) error {
 	for i, f := range list {
 		if err := c.loadFunction(f.(*kernel)); err != nil {
@@ -146,8 +146,8 @@ func (c *context) loadFunctions(list []worker.Function, info *abi.ModuleInfo) er
 	return nil
 }
 
-// readAttributes asks for all CUfunction_attribute. Some of a function that is not
-// loaded stay 0 (CUDA driver API, cuFuncGetAttribute).
+// readAttributes queries all CUfunction_attribute. Some attributes of a function
+// that is not loaded stay 0 (CUDA driver API, cuFuncGetAttribute).
 func (c *context) readAttributes(k *kernel, info *abi.FunctionInfo) {
 	v := newOut[int32]()
 	defer v.free()
@@ -158,8 +158,7 @@ func (c *context) readAttributes(k *kernel, info *abi.FunctionInfo) {
 	}
 }
 
-// FunctionInfo implements worker.LazyLoader: libcuda loads most functions when they are
-// first used.
+// FunctionInfo implements worker.LazyLoader: libcuda loads most functions on first use.
 func (c *context) FunctionInfo(f worker.Function) (abi.FunctionInfo, error) {
 	k, ok := f.(*kernel)
 	if !ok {
@@ -183,7 +182,8 @@ func (c *context) FunctionInfo(f worker.Function) (abi.FunctionInfo, error) {
 	return info, nil
 }
 
-// loadFunction loads one; drivers before CUDA 12.4 load a function when it is found.
+// loadFunction loads a function; drivers before CUDA 12.4 load a function when it is
+// looked up.
 func (c *context) loadFunction(k *kernel) error {
 	if !c.d.lib.has(cuFuncLoad) {
 		return nil
@@ -250,7 +250,7 @@ func (c *context) fromPTX(m *module, source string, info *abi.ModuleInfo) (list 
 	return list, nil
 }
 
-// ModuleUnload implements worker.Context. The module goes when the work
+// ModuleUnload implements worker.Context. The module is unloaded when the work
 // enqueued so far is done.
 func (c *context) ModuleUnload(m worker.Module) error {
 	mod, ok := m.(*module)
@@ -270,7 +270,7 @@ func (c *context) dropGlobals(mod *module) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range mod.globals {
-		if c.globals[a] { // else the context is gone, and the address may be another's
+		if c.globals[a] { // otherwise the context was destroyed, and the address may belong to another
 			delete(c.globals, a)
 			_ = c.d.memory.remove(a, true)
 		}

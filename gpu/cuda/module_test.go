@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// libcuda tells some attributes of loaded functions only. A guest that asks for each
-// function has it loaded then, any other has all loaded with the module.
+// libcuda reports some attributes only for loaded functions. A guest that loads each
+// function has it loaded then; any other has all of them loaded with the module.
 func TestFunctionsAreLoaded(t *testing.T) {
 	c := open(t, newDouble(t), &gate{})
 	whole := [abi.FunctionAttributes]int32{100, 101, 102, 103, 104, 105, 106, 107, 108, 109}
@@ -26,17 +26,17 @@ func TestFunctionsAreLoaded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := info.Functions[0].Attributes; got != x.want {
-				t.Errorf("%v, want %v", got, x.want)
+				t.Errorf("attributes after ModuleLoad = %v, want %v", got, x.want)
 			}
 			asked, err := c.(worker.LazyLoader).FunctionInfo(fs[0])
 			if err != nil || asked.Attributes != whole || asked.Name != "first" || len(asked.Params) != len(info.Functions[0].Params) {
-				t.Errorf("%+v, %v, want %v of the function", asked, err, whole)
+				t.Errorf("FunctionInfo = %+v, %v, want the attributes %v of the function", asked, err, whole)
 			}
 			if err := errors.Join(c.ModuleUnload(m), wait(t, c.Notify)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := c.(worker.LazyLoader).FunctionInfo(fs[0]); !errors.Is(err, abi.ErrInvalidHandle) {
-				t.Errorf("a function of an unloaded module gives %v", err)
+				t.Errorf("FunctionInfo of an unloaded module = %v, want %v", err, abi.ErrInvalidHandle)
 			}
 		})
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 )
 
-// TestNestedCard runs the drivers' suite as on a real card, on a soft GPU behind
-// the guest library and the strict layer, and once more what waits, with kernels
-// that take time.
+// TestNestedCard runs the drivers' suite, as on a real card, on a soft GPU behind
+// the guest library and the strict layer. It runs the tests of waiting a second
+// time, with kernels that take time.
 func TestNestedCard(t *testing.T) {
 	card := nested.Start(t, "", "256MiB")
 	card.Rerun(t, "^TestCard$")
@@ -25,8 +25,8 @@ func TestNestedCard(t *testing.T) {
 	t.Run("Rules", func(t *testing.T) { testRules(t, card) })
 }
 
-// brokenRules break a rule of the driver API each, with p of 64 bytes and a kernel f;
-// the strict layer must say so.
+// brokenRules each violate a rule of the driver API, with p of 64 bytes and a kernel
+// f; the strict layer must report it.
 var brokenRules = map[string]func(c, other *context, p uint64, f uintptr) error{
 	"is not in pinned host memory": func(c, _ *context, p uint64, _ uintptr) error {
 		return pinned(make([]byte, 64), func(from uintptr) error { return c.call(cuMemcpyHtoDAsync, uintptr(p), from, 64, c.zero) })
@@ -63,23 +63,23 @@ var brokenRules = map[string]func(c, other *context, p uint64, f uintptr) error{
 	},
 }
 
-// testRules breaks each rule in a process of its own, which the layer ends.
+// testRules violates each rule in a process of its own, which the layer ends.
 func testRules(t *testing.T, card *nested.Card) {
 	for rule := range brokenRules {
 		out, err := card.Run(t, "^TestBrokenRule$", "BROKEN_RULE="+rule)
 		if err == nil || !strings.Contains(string(out), "\nstrict: cu") || !strings.Contains(string(out), rule) {
-			t.Errorf("%s: %v\n%s", rule, err, out)
+			t.Errorf("%s: %v, want that the strict layer ends the process with this rule\n%s", rule, err, out)
 		}
 	}
 }
 
-// TestBrokenRule breaks the rule that testRules names.
+// TestBrokenRule violates the rule that testRules selects.
 func TestBrokenRule(t *testing.T) {
 	breaks := brokenRules[os.Getenv("BROKEN_RULE")]
 	if breaks == nil {
-		return // TestNestedCard calls it
+		return // only TestNestedCard runs it
 	}
-	runtime.LockOSThread() // whose current context a rule is about
+	runtime.LockOSThread() // a rule is about its current context
 	d := card(t)
 	var contexts [2]*context
 	for i := range contexts {
@@ -97,5 +97,5 @@ func TestBrokenRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Errorf("nobody ended this process: %v", breaks(contexts[0], contexts[1], p, f[0].(*kernel).handle))
+	t.Errorf("the strict layer did not end this process; the call returned %v", breaks(contexts[0], contexts[1], p, f[0].(*kernel).handle))
 }

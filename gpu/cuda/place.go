@@ -8,11 +8,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// occupy has libcuda reserve the whole device part of a session's window, once for all
-// its contexts, and memory is mapped anywhere in it. libcuda takes an address as a wish
-// (CUDA driver API, cuMemAddressReserve) where nothing is mapped, so our own reservation
-// is given up for it; for small pieces (2 MiB, driver 580) it has a place of its own and
-// does not follow.
+// occupy lets libcuda reserve the whole device part of a session's window, once for all
+// its contexts; memory is then mapped anywhere in it. libcuda treats an address as a
+// hint (CUDA driver API, cuMemAddressReserve) and uses it if nothing is mapped there, so
+// our own reservation is released for it. For small pieces (2 MiB, driver 580) it uses
+// addresses of its own and ignores the hint.
 func (d *driver) occupy(w *worker.Window) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,7 +31,7 @@ func (d *driver) occupy(w *worker.Window) error {
 	return fmt.Errorf("%w: reserve device part %v of address window %v: %w", abi.ErrOutOfMemory, part, w.Window, err)
 }
 
-// reserveAt asks libcuda for exactly these addresses.
+// reserveAt reserves exactly these addresses with libcuda.
 func (d *driver) reserveAt(at, size uint64) error {
 	got := newOut[uint64]()
 	defer got.free()
@@ -45,7 +45,8 @@ func (d *driver) reserveAt(at, size uint64) error {
 	return errors.Join(err, d.lib.call(0, cuMemAddressFree, uintptr(*got.value), uintptr(size)))
 }
 
-// vacate gives a window its device part back when its last context is gone.
+// vacate reserves a window's device part again when its last context was
+// destroyed.
 func (d *driver) vacate(w *worker.Window) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +56,7 @@ func (d *driver) vacate(w *worker.Window) error {
 	delete(d.windows, w)
 	part := w.Device()
 	if err := d.lib.call(0, cuMemAddressFree, uintptr(part.Base), uintptr(part.Size)); err != nil {
-		return fmt.Errorf("cuMemAddressFree: %w", err) // libcuda keeps the addresses, and so they stay given
+		return fmt.Errorf("cuMemAddressFree: %w", err) // libcuda keeps the addresses, so they stay given
 	}
 	return w.TakeDevice()
 }

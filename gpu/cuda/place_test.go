@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 )
 
-// openIn is a context whose addresses lie in w.
+// openIn returns a context whose addresses are in w.
 func openIn(t *testing.T, d *double, w *worker.Window) worker.Context {
 	t.Helper()
 	dev := must[worker.Driver](t)(Open(Options{Library: d.library}))
@@ -33,7 +33,7 @@ func count(lines []string, prefix string) (n int) {
 }
 
 // libcuda reserves the device part of a window once, whatever is allocated there by
-// however many contexts, and gets it back after the last.
+// however many contexts, and releases it after the last one.
 func TestWindowIsReservedOnce(t *testing.T) {
 	d := newDouble(t)
 	w := drivertest.Window(t, abi.MinWindow)
@@ -46,7 +46,7 @@ func TestWindowIsReservedOnce(t *testing.T) {
 		contexts = append(contexts, c)
 		for _, size := range []uint64{1000, 4 << 20, 24 << 20} {
 			if p := must[uint64](t)(c.MemAlloc(size)); !w.Device().Contains(p, size) {
-				t.Errorf("memory at %#x is outside of the device part of address window %v", p, w.Window)
+				t.Errorf("memory at %#x is outside the device part of address window %v", p, w.Window)
 			}
 		}
 	}
@@ -59,16 +59,16 @@ func TestWindowIsReservedOnce(t *testing.T) {
 			t.Error(err)
 		}
 		if freed := count(d.take(t), "cuMemAddressFree"); freed != i {
-			t.Errorf("after %d contexts the addresses were given back %d times, want %d", i+1, freed, i)
+			t.Errorf("addresses were freed %d times after %d contexts were destroyed, want %d", freed, i+1, i)
 		}
 	}
 	if _, err := worker.ReserveWindow(w.Window); err == nil {
-		t.Error("the address window is not reserved any more")
+		t.Error("the address window is no longer reserved")
 	}
 }
 
-// Where libcuda reserves other addresses than those of the window there is no context,
-// the error says so, and the window is as it was.
+// If libcuda reserves other addresses than those of the window, no context is created,
+// the error says so, and the window is unchanged.
 func TestMovedReservationIsRefused(t *testing.T) {
 	d := newDouble(t)
 	w := drivertest.Window(t, abi.MinWindow)
@@ -81,14 +81,14 @@ func TestMovedReservationIsRefused(t *testing.T) {
 	d.take(t)
 	t.Setenv("DOUBLE_MOVES", "1")
 	if _, err := dev.NewContext(0, &gate{}, w); !errors.Is(err, abi.ErrOutOfMemory) || !strings.Contains(err.Error(), "address window") {
-		t.Fatalf("a context gives %v; want out of memory that names the address window", err)
+		t.Fatalf("NewContext = %v, want out of memory with the address window", err)
 	}
 	log := d.take(t)
 	if count(log, "cuMemAddressReserve") != 1 || count(log, "cuMemAddressFree") != 1 || count(log, "cuCtxCreate") != 0 {
-		t.Errorf("want one reservation that is given back, and no context: %q", log)
+		t.Errorf("calls = %q, want one reservation that is freed, and no context", log)
 	}
 	if _, err := worker.ReserveWindow(w.Window); err == nil {
-		t.Error("the address window is not reserved any more")
+		t.Error("the address window is no longer reserved")
 	}
 	t.Setenv("DOUBLE_MOVES", "0")
 	must[worker.Context](t)(dev.NewContext(0, &gate{}, w))

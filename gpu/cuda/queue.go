@@ -6,19 +6,21 @@ import (
 	"time"
 )
 
-// What waits for the device waits per stream: a stream that has as much there
-// as it may delays no other. Between streams the loop keeps the order that the
-// CUDA driver would see if all was submitted in the guest's order:
+// Operations wait for the device in their streams: a stream that has as many
+// operations on the device as it may have delays no other stream. Between streams
+// the loop keeps the order that the CUDA driver would see if everything was
+// submitted in the guest's order:
 //
-//   - the default stream and those that block on it submit in one order;
-//   - operations on one event are submitted in theirs.
+// |~   - the default stream and those that block on it submit in one order;
+//   - operations on one event are submitted in order.
 //
-// The oldest operation of all is held up by its stream's depth alone, and that
-// by work that is on the device with everything before it: so all move on.
+// The oldest operation of all is delayed only by its stream's depth, and that
+// only by work that is on the device with everything before it: so all streams
+// make progress.
 
-// A stream's depth is how many of its operations may be on the device, so that
-// a lease can end: about as many as take between shallow and deep, and two at
-// least, because the device must not wait for this goroutine.
+// A stream's depth is how many of its operations may be on the device. It is
+// limited so that a lease can end: about as many as take between shallow and
+// deep, and at least two, because the device must not wait for this goroutine.
 const (
 	firstDepth = 4
 	leastDepth = 2
@@ -27,8 +29,8 @@ const (
 	deep       = 4 * time.Millisecond
 )
 
-// adapt changes the depth by how long the operation that ends at sequence, one
-// of pending, was on the device, waiting included.
+// adapt changes the depth by how long the operation that ends at sequence, one of
+// pending, was on the device, including the time that it waited there.
 func (s *stream) adapt(sequence uint64) {
 	i, found := slices.BinarySearchFunc(s.pending, sequence, func(o *op, n uint64) int {
 		switch {
@@ -50,7 +52,7 @@ func (s *stream) adapt(sequence uint64) {
 	}
 }
 
-// admit takes what has arrived.
+// admit takes the operations that have arrived.
 func (c *context) admit() {
 	c.mu.Lock()
 	arrived := c.arrived
@@ -73,9 +75,9 @@ func (c *context) admit() {
 	}
 }
 
-// settle ends what needs no device, while that has nothing: what is first in
-// its stream and only marks a place there, barriers, drains, and everything in
-// a context that has failed.
+// settle ends operations that need no device, while their stream has nothing on
+// it: those that are first in their stream and only mark a point in it, barriers,
+// drains, and all operations of a context that has failed.
 func (c *context) settle() {
 	for failed := c.failed() != nil; ; {
 		worked := false
@@ -96,7 +98,7 @@ func (c *context) settle() {
 	}
 }
 
-// submitReady puts up to limit operations on the device, the streams' in turns.
+// submitReady submits up to limit operations, taking turns between streams.
 func (c *context) submitReady(limit int) (worked bool) {
 	for n, more := 0, true; more && n < limit; {
 		more = false
@@ -129,20 +131,20 @@ func (c *context) ready(s *stream) bool {
 	return !s.blocking || len(c.def.waiting) == 0 || c.def.waiting[0].sequence > o.sequence
 }
 
-// mayStage reports whether a copy of s may take a chunk. The last one is for copies
-// that begin at once, so that it comes back.
+// mayStage reports whether a copy of s may take a chunk. The last chunk is reserved
+// for copies that begin at once, so that it is returned.
 func (c *context) mayStage(s *stream) bool {
 	return s.chunks < chunksPerStream && (len(c.staging) > 1 || len(c.staging) == 1 && c.begins(s))
 }
 
-// begins reports whether the card begins at once with what is put into s.
+// begins reports whether the card starts at once with an operation of s.
 func (c *context) begins(s *stream) bool {
 	return len(s.pending) == 0 && !slices.ContainsFunc(c.active, func(x *stream) bool {
 		return len(x.pending) > 0 && (s == c.def && x.blocking || s.blocking && x == c.def)
 	})
 }
 
-// take takes the first operation of s, which is ready.
+// take removes and returns the first operation of s, which must be ready.
 func (c *context) take(s *stream) *op {
 	o := s.waiting[0]
 	s.waiting[0] = nil
@@ -153,7 +155,7 @@ func (c *context) take(s *stream) *op {
 	return o
 }
 
-// unlist forgets streams of which nothing waits.
+// unlist removes streams without waiting operations from the list.
 func (c *context) unlist() {
 	c.waiting = slices.DeleteFunc(c.waiting, func(s *stream) bool {
 		s.listed = len(s.waiting) > 0
@@ -161,7 +163,7 @@ func (c *context) unlist() {
 	})
 }
 
-// oldest is the sequence of the oldest operation that is not over.
+// oldest returns the sequence of the oldest operation that is not over.
 func (c *context) oldest() uint64 {
 	oldest := uint64(math.MaxUint64)
 	for _, s := range c.active {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// bare is a context without a loop and without libcuda, and its streams: the
-// default one, two that block on it, two that do not.
+// bare returns a context without a loop and without libcuda, and its streams: the
+// default one, two that block on it, and two that do not.
 func bare() (*context, []*stream) {
 	c := &context{wake: make(chan struct{}, 1), def: &stream{blocking: true, depth: firstDepth}}
 	streams := []*stream{c.def}
@@ -17,7 +17,7 @@ func bare() (*context, []*stream) {
 	return c, streams
 }
 
-// done ends what the device has of a stream up to n operations.
+// done completes up to n of a stream's operations on the device.
 func (c *context) done(s *stream, n int) {
 	if n = min(n, len(s.pending)); n > 0 {
 		c.finishUpTo(s, s.pending[n-1].sequence, nil)
@@ -44,17 +44,18 @@ func TestFullStreamDelaysNoOther(t *testing.T) {
 	for c.submitReady(submitAtOnce) {
 	}
 	if submitted[full] != firstDepth || submitted[other] != 1 || submitted[streams[1]] != 1 || submitted[c.def] != 1 {
-		t.Errorf("submitted %d of the full stream, %d, %d and %d of others, want %d and all", submitted[full], submitted[other], submitted[streams[1]], submitted[c.def], firstDepth)
+		t.Errorf("submitted %d of the full stream, and %d, %d and %d of others, want %d and all others", submitted[full], submitted[other], submitted[streams[1]], submitted[c.def], firstDepth)
 	}
 	c.done(full, 3)
 	c.submitReady(submitAtOnce)
 	if submitted[full] != firstDepth+3 {
-		t.Errorf("%d submitted after three were done, want %d", submitted[full], firstDepth+3)
+		t.Errorf("submitted %d after three were done, want %d", submitted[full], firstDepth+3)
 	}
 }
 
-// Copies that wait in one stream leave others a part of the staging, and all that
-// wait together leave something to a stream whose copy begins at once.
+// Copies that wait in one stream leave a part of the staging chunks to others,
+// and all waiting copies together leave a chunk to a stream whose copy begins at
+// once.
 func TestStagingIsShared(t *testing.T) {
 	c, streams := bare()
 	c.staging = make([]*chunk, chunkCount)
@@ -74,9 +75,9 @@ func TestStagingIsShared(t *testing.T) {
 	c.admit()
 	c.submitReady(submitAtOnce)
 	if a, b, d := len(streams[1].pending), len(streams[2].pending), len(streams[3].pending); a != chunksPerStream || a+b+d != chunkCount-1 {
-		t.Errorf("%d, %d and %d copies on the device, want %d of the first and all chunks but one used", a, b, d, chunksPerStream)
+		t.Errorf("%d, %d and %d copies on the device, want %d of the first stream and all chunks but one used", a, b, d, chunksPerStream)
 	}
-	put(c.def) // behind the streams that block on it: it does not begin at once
+	put(c.def) // after the streams that block on it: it does not begin at once
 	put(streams[4])
 	c.admit()
 	c.submitReady(submitAtOnce)
@@ -89,8 +90,8 @@ func TestStagingIsShared(t *testing.T) {
 	}
 }
 
-// Whatever the depths and however the device goes on, all is submitted, and in
-// an order that the driver cannot tell from the guest's.
+// Whatever the depths and the device's progress, everything is submitted, in an
+// order that the driver cannot distinguish from the guest's.
 func TestOrderBetweenStreams(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -125,7 +126,7 @@ func TestOrderBetweenStreams(t *testing.T) {
 			c.done(streams[r.IntN(len(streams))], 1)
 		}
 		if len(order) != len(puts) {
-			t.Fatalf("seed %d: %d of %d submitted", seed, len(order), len(puts))
+			t.Fatalf("seed %d: %d of %d operations submitted", seed, len(order), len(puts))
 		}
 		at := make([]int, len(puts))
 		for n, i := range order {
@@ -135,18 +136,18 @@ func TestOrderBetweenStreams(t *testing.T) {
 			for i, a := range puts[:j] {
 				ordered := a.s == b.s || a.e != nil && a.e == b.e || a.s == c.def && b.s.blocking || b.s == c.def && a.s.blocking
 				if ordered && at[i] > at[j] {
-					t.Fatalf("seed %d: %d was submitted after %d", seed, i, j)
+					t.Fatalf("seed %d: operation %d was submitted after %d, want the guest's order", seed, i, j)
 				}
 			}
 		}
 		if oldest := c.oldest(); oldest != 1<<64-1 && len(c.waiting) > 0 {
-			t.Fatalf("seed %d: %d is not over", seed, oldest)
+			t.Fatalf("seed %d: operation %d is not over at the end", seed, oldest)
 		}
 	}
 }
 
-// Long operations leave few on the device, so that a lease can end; short ones
-// many, so that it never runs dry.
+// The depth is small for long operations, so that a lease can end, and large for
+// short ones, so that the device never runs out of work.
 func TestDepthFollowsTime(t *testing.T) {
 	s := &stream{depth: firstDepth}
 	pass := func(took time.Duration) int {
@@ -158,15 +159,15 @@ func TestDepthFollowsTime(t *testing.T) {
 		pass(0)
 	}
 	if s.depth != mostDepth {
-		t.Errorf("depth %d after short operations, want %d", s.depth, mostDepth)
+		t.Errorf("depth after short operations = %d, want %d", s.depth, mostDepth)
 	}
 	if got := pass(2 * time.Millisecond); got != mostDepth {
-		t.Errorf("depth %d after a middling one, want %d", got, mostDepth)
+		t.Errorf("depth after a medium operation = %d, want %d", got, mostDepth)
 	}
 	for range 20 {
 		pass(time.Second)
 	}
 	if s.depth != leastDepth {
-		t.Errorf("depth %d after long operations, want %d", s.depth, leastDepth)
+		t.Errorf("depth after long operations = %d, want %d", s.depth, leastDepth)
 	}
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// ranges is the card's memory that guests of this process may name: what was
-// allocated, the variables of modules, and host memory that is registered. A copy outside of it is refused
-// before libcuda sees it: there it could end the context, or the process.
+// ranges is the memory that guests of this process may address: allocations, variables of modules,
+// and registered host memory. A copy outside of it is refused before libcuda sees it, because there
+// it could end the context, or the process.
 type ranges struct {
 	mu   sync.Mutex // guards list
-	list []span     // sorted, never overlapping
+	list []span     // sorted, without overlaps
 }
 
 type span struct {
 	start, size uint64
-	global      bool // a module's: not to be freed
-	host        bool // host memory: not to be freed either
-	mapped      bool // where the guest mapped it: likewise, and pieces side by side count as one
+	global      bool // a module's variable: cannot be freed
+	host        bool // host memory: cannot be freed
+	mapped      bool // mapped by the guest: cannot be freed, and adjacent ones count as one
 }
 
 func (r *ranges) search(address uint64) (int, bool) {
@@ -43,7 +43,7 @@ func (r *ranges) add(s span) {
 	}
 }
 
-// find finds the piece in which all of the bytes from address on lie.
+// find returns the piece that contains all of the bytes from address on.
 func (r *ranges) find(address, size uint64) (s span, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func (r *ranges) find(address, size uint64) (s span, ok bool) {
 	return s, false
 }
 
-// check reports whether all of the bytes from address on lie in one piece.
+// check reports whether all of the bytes from address on are in one piece.
 func (r *ranges) check(address, size uint64) error {
 	if _, ok := r.find(address, size); ok {
 		return nil
@@ -71,7 +71,7 @@ func (r *ranges) check(address, size uint64) error {
 	return fmt.Errorf("%w: %d bytes at %#x are not memory of this device", abi.ErrInvalidValue, size, address)
 }
 
-// remove takes out an allocation, or a module's variable.
+// remove removes an allocation, or a module's variable.
 func (r *ranges) remove(address uint64, global bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *ranges) remove(address uint64, global bool) error {
 	return nil
 }
 
-// removeMapped takes out a mapping, if it is there.
+// removeMapped removes a mapping, if it exists.
 func (r *ranges) removeMapped(address uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func (r *ranges) removeMapped(address uint64) {
 	}
 }
 
-// removeHost takes out host memory.
+// removeHost removes host memory.
 func (r *ranges) removeHost(address uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

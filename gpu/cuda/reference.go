@@ -9,24 +9,24 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// reference is a CUtexref or a CUsurfref. libcuda has what is bound to it when it is
-// given a launch, which is later than the worker gives it to us: so a launch remembers
-// what its module's references stood for.
+// reference is a CUtexref or a CUsurfref. libcuda uses what is bound to it when a
+// launch is submitted, which is later than when the worker makes the launch; so a
+// launch records what was bound to the references of its module.
 type reference struct {
 	m       *module
 	handle  uintptr
 	surface bool
-	at      int // among those of its module that have been found
+	at      int // index among the references of its module that were found
 }
 
-// binding is what a reference stands for; the zero value is nothing yet.
+// binding is what is bound to a reference; the zero value is nothing yet.
 type binding struct {
 	of   *reference
 	what resource
 	as   abi.TextureCreate
 }
 
-// CU_TRSA_OVERRIDE_FORMAT (cuda.h).
+// overrideFormat is CU_TRSA_OVERRIDE_FORMAT (cuda.h).
 const overrideFormat = 1
 
 // memoryDescriptor is CUDA_ARRAY_DESCRIPTOR.
@@ -73,8 +73,8 @@ func (c *context) ReferenceBind(ref worker.Reference, a abi.TextureCreate, of wo
 	return nil
 }
 
-// bind makes a module's references in libcuda stand for what a launch wants. Launches are
-// given to it one at a time, by the loop.
+// bind binds a module's references in libcuda to what a launch needs. The loop submits
+// launches one at a time.
 func (c *context) bind(m *module, wanted []binding) error {
 	for i, w := range wanted {
 		if len(m.inLibcuda) <= i {
@@ -141,7 +141,8 @@ func (c *context) bindSampler(h uintptr, a *abi.TextureCreate) error {
 	return err
 }
 
-// passOnFloats is passOn for a function whose arguments are a handle and one or two floats.
+// passOnFloats is like passOn, for a function whose arguments are a handle and one or two
+// floats.
 func (c *context) passOnFloats(f function, h uintptr, x, y float32) error {
 	if err := c.failed(); err != nil {
 		return err

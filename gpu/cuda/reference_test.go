@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// What a launch's references stood for when it was made is what libcuda knows when it is
-// given the launch, and it is told nothing twice.
+// When libcuda is passed a launch, its references are bound to what they were bound to
+// when the launch was made, and nothing is bound twice.
 func TestReferences(t *testing.T) {
 	d := newDouble(t)
 	c := open(t, d, &gate{})
@@ -25,7 +25,7 @@ func TestReferences(t *testing.T) {
 	picture := must[worker.Reference](t)(x.ReferenceFind(mod, "picture", false))
 	face := must[worker.Reference](t)(x.ReferenceFind(mod, "face", true))
 	if _, err := x.ReferenceFind(mod, "face", false); !errors.Is(err, abi.ErrNotFound) {
-		t.Errorf("a name that libcuda does not know: %v", err)
+		t.Errorf("ReferenceFind of an unknown name = %v, want %v", err, abi.ErrNotFound)
 	}
 	launched := func(binds map[worker.Reference]abi.TextureCreate, of worker.Array) []string {
 		t.Helper()
@@ -45,7 +45,7 @@ func TestReferences(t *testing.T) {
 	same := func(got []string, want ...string) {
 		t.Helper()
 		if !slices.Equal(got, want) {
-			t.Errorf("libcuda saw %q, want %q", got, want)
+			t.Errorf("libcuda received %q, want %q", got, want)
 		}
 	}
 	same(launched(nil, nil))
@@ -66,6 +66,6 @@ func TestReferences(t *testing.T) {
 		"cuTexRefSetAddressMode 7ef 0 3", "cuTexRefSetAddressMode 7ef 1 1", "cuTexRefSetAddressMode 7ef 2 2")
 	same(launched(map[worker.Reference]abi.TextureCreate{face: {Surface: 1, Level: 1}}, levels), "cuSurfRefSetArray 5ef array=b2 flags=0")
 	if err := x.ReferenceBind(picture, abi.TextureCreate{Resource: abi.ResourceLinear, Base: mem, Width: 1025, Format: 0x20, Channels: 1}, nil); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("a texture beyond the memory: %v", err)
+		t.Errorf("ReferenceBind of a texture beyond the memory = %v, want %v", err, abi.ErrInvalidValue)
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// opened is memory of another process at an address of this one.
+// opened is memory of another process, mapped in this one.
 type opened struct{ handle, size uint64 }
 
 // fileDescriptor is CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
 const fileDescriptor = 1
 
-// shares reports whether the card's memory can be given to other processes.
+// shares reports whether the card's memory can be shared with other processes.
 func (d *driver) shares() bool {
 	return d.maps() && d.lib.has(cuMemExportToShareableHandle) && d.lib.has(cuMemImportFromShareableHandle)
 }
 
-// Share implements worker.Sharer. The block moves into memory that can leave the process,
-// in one piece; for that moment the card needs room for both. Allocations that lie
-// together in a slab cannot be shared: the others would be shared with them.
+// Share implements worker.Sharer. The block is moved into memory that can be exported, in
+// one piece; in the meantime the card needs room for both. Allocations that are together
+// in a slab cannot be shared, because the others would be shared with them.
 func (c *context) Share(address uint64) (worker.Shared, error) {
 	if !c.d.shares() {
 		return worker.Shared{}, fmt.Errorf("%w: the GPU does not support sharing memory", abi.ErrNotSupported)
@@ -50,7 +50,7 @@ func (c *context) Share(address uint64) (worker.Shared, error) {
 			return worker.Shared{}, err
 		}
 	}
-	size := b.used[0].size // of memory that is mapped
+	size := b.used[0].size // for mapped memory
 	if span, ok := c.d.memory.find(address, 1); ok {
 		size = span.size
 	}
@@ -62,8 +62,8 @@ func (c *context) Share(address uint64) (worker.Shared, error) {
 	return worker.Shared{Size: size, File: os.NewFile(uintptr(*fd.value), "memory of a card")}, nil
 }
 
-// replace puts one piece of memory that can leave the process in the place of a block's
-// pieces, with what is in them; v.mu is held and nothing runs.
+// replace replaces a block's pieces by one piece of memory that can be exported, with
+// the same contents; v.mu is held and no work runs.
 func (c *context) replace(b *block) error {
 	handle, err := c.createFor(b.size, fileDescriptor)
 	if err != nil {
@@ -83,13 +83,14 @@ func (c *context) replace(b *block) error {
 		errs = append(errs, c.showPiece(a, whole, handle))
 	}
 	if err := errors.Join(errs...); err != nil {
-		c.poison(err) // it is neither here nor there
+		c.poison(err) // its contents are incomplete on both sides
 		return err
 	}
 	return nil
 }
 
-// fill copies what is in a block into new memory, which has an address meanwhile.
+// fill copies the contents of a block into new memory, which is mapped in the
+// meantime.
 func (c *context) fill(b *block, handle uint64) error {
 	at, err := c.virtual.window.Lend(b.size, c.virtual.granule)
 	if err != nil {
@@ -105,7 +106,8 @@ func (c *context) fill(b *block, handle uint64) error {
 	return errors.Join(err, c.virtual.window.Return(at))
 }
 
-// OpenShared implements worker.Sharer. libcuda refuses a descriptor that is not a card's.
+// OpenShared implements worker.Sharer. libcuda refuses a descriptor that is not of a
+// card.
 func (c *context) OpenShared(address uint64, m worker.Shared) error {
 	if !c.d.shares() {
 		return fmt.Errorf("%w: the GPU does not support sharing memory", abi.ErrNotSupported)
@@ -136,13 +138,14 @@ func (c *context) OpenShared(address uint64, m worker.Shared) error {
 	return nil
 }
 
-// ImportShared implements worker.Sharer. What is mapped here is this context's blocks; the
-// device's attributes say that it is so.
+// ImportShared implements worker.Sharer. It fails: only this context's own blocks can be
+// mapped, as the device's attributes report.
 func (c *context) ImportShared(worker.Shared) (uint64, error) {
 	return 0, fmt.Errorf("%w: memory of another process cannot be mapped on this GPU", abi.ErrNotSupported)
 }
 
-// CloseShared implements worker.Sharer: as MemUnmap, when nothing runs.
+// CloseShared implements worker.Sharer. Like MemUnmap, it unmaps when no work
+// runs.
 func (c *context) CloseShared(address uint64, done func()) error {
 	v := c.virtual
 	if v == nil {
@@ -164,11 +167,12 @@ func (c *context) unopen(address uint64) {
 	o := v.opened[address]
 	delete(v.opened, address)
 	if err := c.detach(&piece{address: address, size: o.size}, o.handle); err != nil {
-		c.poison(err) // libcuda keeps it until the context goes
+		c.poison(err) // libcuda keeps it until the context is destroyed
 	}
 }
 
-// dropOpened closes all of it, when the context goes; v.mu is held.
+// dropOpened closes all opened memory when the context is destroyed; v.mu is
+// held.
 func (c *context) dropOpened() {
 	for address, o := range c.virtual.opened {
 		c.d.memory.removeMapped(address)

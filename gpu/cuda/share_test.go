@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Whatever fails while memory is made ready for others, it stays what it was; what is
-// shared is one piece that can leave the process, and small allocations are refused.
+// Whatever fails while memory is prepared for sharing, the memory stays unchanged.
+// Shared memory is one piece that can be exported, and small allocations are refused.
 func TestShareOrStay(t *testing.T) {
 	d, g := newDouble(t), &gate{}
 	c := open(t, d, g)
@@ -26,12 +26,12 @@ func TestShareOrStay(t *testing.T) {
 	g.settled(t)
 	s := c.(worker.Sharer)
 	if _, err := s.Share(small); !errors.Is(err, abi.ErrNotSupported) {
-		t.Errorf("shared a part of a slab: %v", err)
+		t.Errorf("Share of a part of a slab = %v, want %v", err, abi.ErrNotSupported)
 	}
 	for _, fails := range []string{"cuMemCreate 2", "cuMemMap 999", "cuMemSetAccess 999"} {
 		d.play(t, fails+" ")
 		if _, err := s.Share(p); err == nil {
-			t.Fatalf("%s: shared", fails)
+			t.Fatalf("Share with a failing %s returned no error", fails)
 		}
 	}
 	d.play(t, "")
@@ -39,11 +39,11 @@ func TestShareOrStay(t *testing.T) {
 	m := must[worker.Shared](t)(s.Share(p))
 	defer m.File.Close()
 	if log := d.take(t); m.Size != size || !slices.Contains(log, "export 157286400") {
-		t.Errorf("%d bytes are shared:\n%q", m.Size, log)
+		t.Errorf("%d bytes shared, want %d and an export; calls:\n%q", m.Size, size, log)
 	}
 	got := make([]byte, len(want))
 	if err := wait(t, func(done func(error)) error { return c.CopyDtoH(nil, got, last, done) }); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v, or it has changed", err)
+		t.Errorf("contents changed, or the copy failed: %v", err)
 	}
 	if err := errors.Join(c.MemFree(p), c.MemFree(small), wait(t, c.Notify)); err != nil {
 		t.Error(err)

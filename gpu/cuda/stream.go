@@ -11,19 +11,19 @@ import (
 type stream struct {
 	handle           uintptr
 	blocking         bool   // it and the default stream wait for each other
-	queued, finished uint64 // under the context's mu
-	// of the loop:
-	waiting []*op // not on the device yet
-	listed  bool  // in the context's waiting
+	queued, finished uint64 // guarded by the context's mu
+	// The following is owned by the loop.
+	waiting []*op // not submitted yet
+	listed  bool  // in the context's list of waiting streams
 	pending []*op // on the device
-	depth   int   // how many may be there
-	chunks  int   // of staging that they have
+	depth   int   // how many operations may be on the device
+	chunks  int   // of staging, used by them
 	marks   []mark
 	active  bool
-	last    uintptr // newest event that has passed
+	last    uintptr // the newest event that has passed
 }
 
-// mark is an event behind everything up to sequence.
+// mark is an event after all operations up to sequence.
 type mark struct {
 	event    uintptr
 	sequence uint64
@@ -36,7 +36,8 @@ func (c *context) newStream(flags uint32, priority int32) (uintptr, error) {
 	return *h.value, err
 }
 
-// streamOf is the driver's stream behind the interface; nil is the default.
+// streamOf returns the driver's stream behind the interface; nil is the default
+// stream.
 func (c *context) streamOf(s worker.Stream) (*stream, error) {
 	if s == nil {
 		return c.def, nil
@@ -59,9 +60,9 @@ func (c *context) StreamCreate(flags uint32, priority int32) (worker.Stream, err
 	return &stream{handle: h, blocking: flags&worker.StreamNonBlocking == 0, depth: firstDepth}, nil
 }
 
-// StreamDestroy implements worker.Context. The stream goes when its own work is
-// done, whatever other streams do: a program may make and destroy them for as long
-// as a batch lasts.
+// StreamDestroy implements worker.Context. The stream is destroyed when its own
+// work is done, regardless of other streams: a program may create and destroy
+// streams for as long as a batch lasts.
 func (c *context) StreamDestroy(s worker.Stream) error {
 	st, ok := s.(*stream)
 	if !ok || st == c.def {
@@ -105,9 +106,9 @@ func (c *context) StreamNotify(s worker.Stream, done func(error)) error {
 type event struct {
 	handle uintptr
 	timing bool
-	record *record // newest; under the context's mu
+	record *record // the newest one; guarded by the context's mu
 
-	waiting []*op // on it, that are not submitted; the loop's
+	waiting []*op // operations on it that are not submitted; owned by the loop
 }
 
 // record is one recording of an event.
@@ -136,8 +137,8 @@ func (c *context) EventCreate(flags uint32) (worker.Event, error) {
 	return &event{handle: h, timing: flags&worker.EventDisableTiming == 0}, nil
 }
 
-// EventDestroy implements worker.Context. The event goes when what was enqueued
-// before is done: any stream may wait for it.
+// EventDestroy implements worker.Context. The event is destroyed when what was
+// enqueued before is done, because any stream may wait for it.
 func (c *context) EventDestroy(e worker.Event) error {
 	ev, ok := e.(*event)
 	if !ok {
@@ -220,8 +221,8 @@ func (c *context) EventNotify(e worker.Event, done func(error)) error {
 	return nil
 }
 
-// EventElapsedTime implements worker.Context. The recording is known here
-// before libcuda knows it.
+// EventElapsedTime implements worker.Context. A recording is known here before it
+// is known to libcuda.
 func (c *context) EventElapsedTime(start, end worker.Event) (float32, error) {
 	a, ok1 := start.(*event)
 	b, ok2 := end.(*event)

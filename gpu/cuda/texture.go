@@ -8,14 +8,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Arrays, textures and surfaces. Arrays stay on the card when memory is evicted: the
-// card alone knows how they lie. Structs are those of cuda.h, as C lays them out.
+// Arrays, textures and surfaces. Arrays stay on the card when memory is evicted,
+// because only the card knows their layout. Structs are those of cuda.h, in C's
+// layout.
 
 // array is a CUarray, or a CUmipmappedArray with a CUarray for each level.
 type array struct {
 	handle uintptr
 	levels []uintptr
-	whole  bool // it is mip-mapped
+	whole  bool // it has several levels
 }
 
 // arrayDescriptor is CUDA_ARRAY3D_DESCRIPTOR.
@@ -48,11 +49,12 @@ const (
 	memoryArray  = 3
 )
 
-// resource is CUDA_RESOURCE_DESC. Of the union the longest case is pitch2D; in others
-// the members have these places too, but for the size of a row of texels.
+// resource is CUDA_RESOURCE_DESC. The longest member of the union is pitch2D; the
+// other members have their fields at the same offsets, except for the size of a row
+// of texels.
 type resource struct {
 	kind             uint32
-	base             uint64 // array, or address
+	base             uint64 // an array, or an address
 	format, channels uint32
 	width            uint64 // of texels in a row: bytes
 	height, pitch    uint64
@@ -79,8 +81,8 @@ type viewDescriptor struct {
 
 var _ worker.Textures = (*context)(nil)
 
-// ArrayCreate implements worker.Textures. The array is zero when it returns: its
-// memory may have been another tenant's.
+// ArrayCreate implements worker.Textures. The array is zero when it returns,
+// because its memory may have been another guest's.
 func (c *context) ArrayCreate(a abi.ArrayCreate) (worker.Array, error) {
 	d, h := newOut[arrayDescriptor](), newOut[uintptr]()
 	defer d.free()
@@ -122,11 +124,12 @@ func (c *context) findLevels(o *array, a *abi.ArrayCreate) error {
 	return nil
 }
 
-// zeroes is how many bytes of zeroes an array is filled from. No row is longer.
+// zeroes is the number of zero bytes that an array is filled from. No row is
+// longer.
 const zeroes = 4 << 20
 
 // clearArray fills an array with zeroes and waits for that. The zeroes are freed when
-// nothing runs: cuMemFree waits for kernels, and the caller is the issuer.
+// no work runs, because cuMemFree waits for kernels and the caller is the issuer.
 func (c *context) clearArray(o *array, a *abi.ArrayCreate) error {
 	from := newOut[uint64]()
 	defer from.free()
@@ -143,7 +146,7 @@ func (c *context) clearArray(o *array, a *abi.ArrayCreate) error {
 	at := *from.value
 	free := func() { _ = c.call(cuMemFree, uintptr(at)) }
 	if c.whenDrained(free) != nil {
-		free() // the context has failed: nothing runs
+		free() // the context has failed: no work runs
 	}
 	return err
 }
@@ -191,7 +194,8 @@ func (c *context) ArrayDestroy(a worker.Array) error {
 	return c.whenDrained(func() { _ = c.freeArray(o) })
 }
 
-// side is a side of a copy; size reaches over span bytes of device memory.
+// side returns one side of a copy; its size must be within span bytes of device
+// memory.
 func (c *context) side(a worker.Array, address uint64, level uint32, at [3]uint64, copied *abi.ArrayCopy) (copySide, error) {
 	if a == nil {
 		return copySide{memory: memoryDevice, device: address, pitch: copied.Pitch, rowsApart: copied.Rows}, c.check(address, copied.Span())
@@ -237,7 +241,7 @@ func (c *context) resourceOf(a *abi.TextureCreate, of worker.Array) (resource, e
 		return r, abi.ErrInvalidHandle
 	case a.Resource == abi.ResourceArray:
 		r.base = uint64(o.levels[a.Level])
-	case !o.whole: // one level that was asked for with levels
+	case !o.whole: // a single level of an array that was created with levels
 		r.kind, r.base = abi.ResourceArray, uint64(o.handle)
 	default:
 		r.base = uint64(o.handle)

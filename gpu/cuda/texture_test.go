@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// The sizes that C gives the structs on 64-bit Linux (CUDA driver API, "Data types
+// The structs have the sizes of C on 64-bit Linux (CUDA driver API, "Data types
 // used by CUDA driver").
 func TestTextureStructs(t *testing.T) {
 	for name, size := range map[string][2]uintptr{
@@ -22,13 +22,13 @@ func TestTextureStructs(t *testing.T) {
 		"CUDA_RESOURCE_VIEW_DESC": {unsafe.Sizeof(viewDescriptor{}), 112},
 	} {
 		if size[0] != size[1] {
-			t.Errorf("%s has %d bytes here, %d in C", name, size[0], size[1])
+			t.Errorf("size of %s = %d, want %d as in C", name, size[0], size[1])
 		}
 	}
 }
 
 // Arrays are zeroed level by level, and copies and objects reach libcuda with their
-// arguments in their places.
+// arguments in the right places.
 func TestTextures(t *testing.T) {
 	d := newDouble(t)
 	c := open(t, d, &gate{})
@@ -39,7 +39,7 @@ func TestTextures(t *testing.T) {
 		got := d.take(t)
 		for _, w := range want {
 			if !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, w) }) {
-				t.Errorf("libcuda saw %q, want %q", got, w)
+				t.Errorf("libcuda received %q, want %q", got, w)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func TestTextures(t *testing.T) {
 	copied(abi.ArrayCopy{DstLevel: 1, SrcAt: [3]uint64{0, 3, 1}, Size: [3]uint64{8, 1, 1}, Arrays: 3}, levels, plain)
 	saw("copy 8x1x1 from array a1 at 0,3,1 to array b2 at 0,0,0")
 	if err := x.ArrayCopy(nil, abi.ArrayCopy{Dst: mem + 4096, Size: [3]uint64{8, 1, 1}, Arrays: abi.ArrayCopySrc}, nil, plain, nil); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("a copy beyond the memory: %v", err)
+		t.Errorf("copy beyond the memory = %v, want %v", err, abi.ErrInvalidValue)
 	}
 	object := must[uint64](t)(x.TextureCreate(abi.TextureCreate{
 		Resource: abi.ResourceMipmapped, Address: [3]uint32{0, 1, 2}, Filter: 1, Flags: 2, Anisotropy: 4, MipFilter: 1, Bias: 0.5, MinLevel: 1, MaxLevel: 2,
@@ -70,7 +70,7 @@ func TestTextures(t *testing.T) {
 	must[uint64](t)(x.TextureCreate(abi.TextureCreate{Resource: abi.ResourceLinear, Base: mem, Width: 4, Format: 3, Channels: 2}, nil))
 	saw("cuTexObjectCreate type=2 base=0 format=3 channels=2 32 0 0 ")
 	if _, err := x.TextureCreate(abi.TextureCreate{Resource: abi.ResourceLinear, Base: mem, Width: 513, Format: 3, Channels: 2}, nil); !errors.Is(err, abi.ErrInvalidValue) {
-		t.Errorf("a texture beyond the memory: %v", err)
+		t.Errorf("texture beyond the memory = %v, want %v", err, abi.ErrInvalidValue)
 	}
 	must[uint64](t)(x.TextureCreate(abi.TextureCreate{Surface: 1}, plain))
 	saw("cuSurfObjectCreate type=0 base=a1")

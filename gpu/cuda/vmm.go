@@ -13,51 +13,51 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// virtual is a context's device memory where the card has virtual memory
-// management: each block has addresses of the session's window, backed by pieces
-// of device memory that can be taken away and put back (CUDA driver API,
-// "Virtual Memory Management").
+// virtual is a context's device memory on a card with virtual memory management:
+// each block has addresses in the session's window, which are backed by pieces of
+// device memory that can be removed and restored (CUDA driver API, "Virtual
+// Memory Management").
 type virtual struct {
-	granule uint64 // bytes; pieces are whole ones
+	granule uint64 // in bytes; pieces are multiples of it
 	window  *worker.Window
-	move    sync.Mutex // one Evict or Restore at a time; before mu
+	move    sync.Mutex // one Evict or Restore at a time; locked before mu
 
-	mu        sync.Mutex // guards below; not held while bytes are copied
-	blocks    []*block   // by address
+	mu        sync.Mutex // guards the following; not held while bytes are copied
+	blocks    []*block   // sorted by address
 	aliases   map[uint64]*alias
 	opened    map[uint64]opened // other processes' memory, by address
 	evicted   bool
 	condemned []func()   // frees in blocks that are being copied
-	streams   [2]uintptr // that copies take turns on; made by the first Evict
+	streams   [2]uintptr // used in turns by copies; created by the first Evict
 }
 
-// block is a range of addresses with its memory: of one large allocation, or
+// block is a range of addresses with its memory: that of one large allocation, or
 // of many small ones.
 type block struct {
 	address, size uint64
 	small         bool
-	used          []span // allocations, by address; size as accounted
+	used          []span // allocations, sorted by address; size as accounted
 	pieces        []*piece
-	aliases       []*alias // where else it is mapped
-	shared        bool     // with other processes: it is one piece, which stays
+	aliases       []*alias // its other mappings
+	shared        bool     // with other processes: it is one piece, which is not evicted
 	moving        bool
 }
 
-// piece is device memory behind a part of a block, or the host's copy of it.
+// piece is device memory that backs a part of a block, or its copy on the host.
 type piece struct {
 	address, size uint64
 	of            *block
 	handle        uint64 // 0: it is not on the card
 	away          bool
-	host          []byte // what was there, when away; nil: zeros
+	host          []byte // its contents while it is evicted; nil: zeros
 }
 
 const (
-	// slabSize is of blocks for allocations below half of it.
+	// slabSize is the size of blocks for allocations smaller than half of it.
 	slabSize = 2 << 20
-	// largestPiece bounds what leaves the card at once: small enough to move
-	// little more than was asked for, large enough that mapping (about 0.1 ms)
-	// costs little against copying (about 3 ms).
+	// largestPiece bounds what is evicted at once: small enough to copy little
+	// more than was asked for, large enough that mapping (about 0.1 ms) costs
+	// little compared with copying (about 3 ms).
 	largestPiece = 64 << 20
 )
 
@@ -69,8 +69,8 @@ const (
 	memLocationDevice      = 1
 )
 
-// allocationProp is CUmemAllocationProp. What is blank stays zero: a field for Windows, no
-// special memory.
+// allocationProp is CUmemAllocationProp. The blank fields stay zero: a field for Windows,
+// and no special memory.
 type allocationProp struct {
 	kind, handles        int32
 	locationType, device int32
@@ -87,8 +87,8 @@ func (d *driver) prop() *out[allocationProp] {
 	return p
 }
 
-// findVirtual returns how large a granule is; 0 where the card or its driver
-// cannot do it.
+// findVirtual returns the size of a granule, or 0 if the card or its driver does
+// not support virtual memory management.
 func (d *driver) findVirtual() uint64 {
 	if d.info.Attributes[attributeVirtualMemory] == 0 {
 		return 0
@@ -112,7 +112,7 @@ func (d *driver) Evicts() bool { return d.granule != 0 }
 
 func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
 
-// alloc finds room in a block, or makes a new one.
+// alloc allocates in a block, or in a new one.
 func (c *context) alloc(size uint64) (uint64, error) {
 	v := c.virtual
 	v.mu.Lock()
@@ -122,7 +122,7 @@ func (c *context) alloc(size uint64) (uint64, error) {
 	if small {
 		for _, b := range v.blocks {
 			at, ok := b.gap(count)
-			if ok && b.small && !b.moving && b.pieces[0].away == v.evicted { // while evicted, nothing of the card is touched
+			if ok && b.small && !b.moving && b.pieces[0].away == v.evicted { // while evicted, the card is not used
 				if err := c.zeroNew(b, at, size); err != nil {
 					return 0, err
 				}
@@ -152,7 +152,7 @@ func (c *context) alloc(size uint64) (uint64, error) {
 	return b.address, nil
 }
 
-// gap is the first place in the block for count bytes.
+// gap returns the first free address in the block for count bytes.
 func (b *block) gap(count uint64) (at uint64, ok bool) {
 	at = b.address
 	for _, s := range b.used {
@@ -169,7 +169,7 @@ func (b *block) enter(at, count uint64) {
 	b.used = slices.Insert(b.used, i, span{start: at, size: count})
 }
 
-// counts is how much of what is accounted lies in the piece.
+// counts returns how many of the accounted bytes are in the piece.
 func (b *block) counts(p *piece) (n uint64) {
 	for _, s := range b.used {
 		from, to := max(s.start, p.address), min(s.start+s.size, p.address+p.size)
@@ -180,8 +180,9 @@ func (b *block) counts(p *piece) (n uint64) {
 	return n
 }
 
-// zeroNew clears an allocation: it may have been another tenant's. Memory of an
-// evicted context is zero when it is made, unless a slab's was used before.
+// zeroNew clears an allocation, whose memory may have been another guest's.
+// Memory that is allocated in an evicted context is zero, unless it is in a slab
+// whose memory was used before.
 func (c *context) zeroNew(b *block, at, size uint64) error {
 	if c.virtual.evicted {
 		if b.small {
@@ -199,7 +200,8 @@ func (c *context) clear(at, size uint64, stream uintptr) error {
 	return c.call(cuStreamSynchronize, stream)
 }
 
-// newBlock takes addresses of the window, and backs them unless the context is evicted.
+// newBlock allocates addresses of the window, and backs them unless the context is
+// evicted.
 func (c *context) newBlock(size uint64) (*block, error) {
 	at, err := c.virtual.window.Lend(size, c.virtual.granule)
 	if err != nil {
@@ -231,7 +233,7 @@ func (c *context) newBlock(size uint64) (*block, error) {
 
 func (c *context) create(size uint64) (uint64, error) { return c.createFor(size, 0) }
 
-// createFor makes memory that can leave the process in the given ways
+// createFor allocates memory that can be exported in the given ways
 // (CUmemAllocationHandleType).
 func (c *context) createFor(size uint64, handles int32) (uint64, error) {
 	prop, handle := c.d.prop(), newOut[uint64]()
@@ -242,7 +244,7 @@ func (c *context) createFor(size uint64, handles int32) (uint64, error) {
 	return *handle.value, err
 }
 
-// attach maps memory behind a piece's addresses.
+// attach maps memory at a piece's addresses.
 func (c *context) attach(p *piece, handle uint64) error {
 	if err := c.call(cuMemMap, uintptr(p.address), uintptr(p.size), 0, uintptr(handle), 0); err != nil {
 		return err
@@ -260,16 +262,16 @@ func (c *context) setAccess(address, size uint64, access worker.Access) error {
 	return c.call(cuMemSetAccess, uintptr(address), uintptr(size), desc.at(), 1)
 }
 
-// detach is attach and create, undone.
+// detach reverts attach and create.
 func (c *context) detach(p *piece, handle uint64) error {
 	return errors.Join(c.call(cuMemUnmap, uintptr(p.address), uintptr(p.size)), c.call(cuMemRelease, uintptr(handle)))
 }
 
-// dropBlock gives everything of a block back.
+// dropBlock frees everything of a block.
 func (c *context) dropBlock(b *block) {
 	for _, p := range b.pieces {
 		if !p.away {
-			_ = c.hideAliases(p) // there are some only when the context goes
+			_ = c.hideAliases(p) // there are some only when the context is destroyed
 			_ = c.detach(p, p.handle)
 		}
 		p.forget()
@@ -277,7 +279,7 @@ func (c *context) dropBlock(b *block) {
 	_ = c.virtual.window.Return(b.address)
 }
 
-// forget frees the host's copy.
+// forget frees the copy on the host.
 func (p *piece) forget() {
 	if len(p.host) > slabSize {
 		_ = unix.Munmap(p.host)
@@ -285,9 +287,9 @@ func (p *piece) forget() {
 	p.host = nil
 }
 
-// hostCopy is memory for a piece that leaves. It is not pinned: pinning takes
-// longer than copying, and would have to be done anew each time so that what
-// is on the card takes none of the host's memory.
+// hostCopy returns memory for a piece that is evicted. It is not pinned: pinning
+// takes longer than copying, and would have to be repeated each time so that a
+// piece that is on the card uses no host memory.
 func hostCopy(size uint64) ([]byte, error) {
 	if size <= slabSize {
 		return make([]byte, size), nil
@@ -296,12 +298,12 @@ func hostCopy(size uint64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: allocate %d bytes of host memory: %w", abi.ErrOutOfMemory, size, err)
 	}
-	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // fewer page faults; a wish
+	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // fewer page faults; a hint
 	return b, nil
 }
 
-// unalloc frees an allocation that nothing uses any more, and its block when
-// it was the last.
+// unalloc frees an allocation that is not used any more, and its block if it was
+// the last one.
 func (c *context) unalloc(address uint64) {
 	v := c.virtual
 	v.mu.Lock()
@@ -325,12 +327,12 @@ func (c *context) unalloc(address uint64) {
 	}
 }
 
-// dropAll frees everything, when the context goes.
+// dropAll frees everything when the context is destroyed.
 func (c *context) dropAll() {
 	if c.virtual == nil {
 		return
 	}
-	c.virtual.move.Lock() // a move under way ends: quit is closed
+	c.virtual.move.Lock() // a move in progress ends, because quit is closed
 	defer c.virtual.move.Unlock()
 	c.virtual.mu.Lock()
 	defer c.virtual.mu.Unlock()

@@ -7,17 +7,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// chunk is pinned host memory through which copies go: the guest's pages, but for
-// its host memory, are not known to the card, and an asynchronous copy from them
-// would wait.
+// chunk is pinned host memory that copies pass through: the card does not know
+// the guest's pages, except its host memory, and an asynchronous copy from
+// unknown pages would wait.
 type chunk struct {
 	address uintptr
 	bytes   []byte
 }
 
-// Staging: enough chunks that the card copies one while the CPU fills another, in
-// two streams, and one that only a copy that begins at once may have: streams that
-// stand still keep theirs for any time.
+// Staging has enough chunks that the card can copy one while the CPU fills
+// another, in two streams, and one that is reserved for copies that begin at once:
+// stalled streams keep theirs for an unlimited time.
 const (
 	chunkSize       = 4 << 20
 	chunksPerStream = 2
@@ -36,7 +36,8 @@ func (c *context) makeStaging() error {
 	return nil
 }
 
-// takeChunk is called by the loop, for an operation that is ready: there is one.
+// takeChunk is called by the loop for a ready operation, for which a chunk is
+// free.
 func (c *context) takeChunk() *chunk {
 	n := len(c.staging) - 1
 	k := c.staging[n]
@@ -44,14 +45,14 @@ func (c *context) takeChunk() *chunk {
 	return k
 }
 
-// MemAlloc implements worker.Context. The memory is zero when it returns: it
-// may have been another tenant's. Zeroing waits for the card's memory alone.
+// MemAlloc implements worker.Context. The memory is zero when it returns, because
+// it may have been another guest's. Zeroing waits only for the card's memory.
 func (c *context) MemAlloc(size uint64) (uint64, error) {
 	if err := c.failed(); err != nil {
 		return 0, err
 	}
 	if size == 0 || size > c.d.info.TotalMemory {
-		return 0, abi.ErrOutOfMemory // also keeps rounding from wrapping
+		return 0, abi.ErrOutOfMemory // also prevents an overflow of the rounding
 	}
 	alloc := c.alloc
 	if c.virtual == nil {
@@ -68,7 +69,7 @@ func (c *context) MemAlloc(size uint64) (uint64, error) {
 	return address, nil
 }
 
-// allocPinned takes memory that stays on the card.
+// allocPinned allocates memory that stays on the card.
 func (c *context) allocPinned(size uint64) (uint64, error) {
 	p := newOut[uint64]()
 	defer p.free()
@@ -82,7 +83,8 @@ func (c *context) allocPinned(size uint64) (uint64, error) {
 	return *p.value, nil
 }
 
-// check refuses what is no memory, unless the context has a worse error.
+// check refuses addresses outside memory, unless the context has a more severe
+// error.
 func (c *context) check(address, size uint64) error {
 	if err := c.failed(); err != nil || size == 0 {
 		return err
@@ -138,8 +140,8 @@ func (c *context) CopyDtoH(s worker.Stream, dst []byte, src uint64, done func(er
 	}, func(k *chunk, at, n int) { copy(dst[at:at+n], k.bytes) })
 }
 
-// staged enqueues a copy in parts of a chunk; done comes with the last, and
-// with the first error of any.
+// staged enqueues a copy in parts of a chunk; done is called after the last part,
+// with the first error of any part.
 func (c *context) staged(s worker.Stream, size int, done func(error), put func(k *chunk, cu uintptr, at, n int) error, get func(k *chunk, at, n int)) error {
 	shared := new(error)
 	for at := 0; at < size || at == 0; at += chunkSize {
@@ -265,8 +267,9 @@ func (c *context) clusters(ask function, f worker.Function, l worker.Launch) (in
 	return *n.value, nil
 }
 
-// attributesOf are a launch's attributes that libcuda gets: none where it has no
-// function for them, and no window over memory that has gone or is another's.
+// attributesOf returns the attributes of a launch that are passed to libcuda:
+// none if it has no function for them, and no window over memory that was freed
+// or belongs to others.
 func (c *context) attributesOf(l worker.Launch) (list []abi.StreamAttrValue) {
 	if !c.d.lib.has(cuLaunchKernelEx) {
 		return nil
@@ -287,7 +290,8 @@ const (
 	attributeMaxSharedOptin     = 97
 )
 
-// checkDimensions answers at once what libcuda would say at submission.
+// checkDimensions returns at once the error that libcuda would return at
+// submission.
 func (c *context) checkDimensions(l worker.Launch) error {
 	a := c.d.info.Attributes
 	threads := uint64(1)

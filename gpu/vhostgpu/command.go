@@ -2,8 +2,8 @@ package vhostgpu
 
 import "github.com/basalt-gpu/basalt/hypervisor/virtio"
 
-// handle executes one command and returns its response; nil when the response
-// is held.
+// handle executes a command and returns its response, or nil when the response is
+// held.
 func (d *Device) handle(at place, c *virtio.Chain) []byte {
 	r, ok := parseRequest(d.copyRequest(c))
 	if !ok {
@@ -54,8 +54,9 @@ func (d *Device) handle(at place, c *virtio.Chain) []byte {
 	return r.respond(respErrUnspec)
 }
 
-// copyRequest copies a command out of guest memory, once, and no more of it
-// than commands of its type may have. The result is good until the next call.
+// copyRequest copies a command out of guest memory, once, and at most as many
+// bytes as commands of its type may have. The result is valid until the next
+// call.
 func (d *Device) copyRequest(c *virtio.Chain) []byte {
 	var typ [4]byte
 	c.Read(typ[:], 0)
@@ -72,14 +73,15 @@ func (d *Device) copyRequest(c *virtio.Chain) []byte {
 	}
 	b := d.scratch[:n]
 	n = uint64(c.Read(b, 0))
-	// The type decides how much was read, so it must not change in between.
+	// The type determines how many bytes were read, so it must not change in
+	// between.
 	if n >= 4 {
 		copy(b, typ[:])
 	}
 	return b[:n]
 }
 
-// cursor commands move a pointer that nobody sees.
+// cursor handles commands that move a pointer, which is not displayed.
 func cursor(r request) []byte {
 	switch r.Type {
 	case cmdUpdateCursor, cmdMoveCursor:

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// death is why a context has no worker any more.
+// death is the reason why a context no longer has a worker.
 type death struct {
 	Result abi.Result
 	Text   string
@@ -17,18 +17,20 @@ type death struct {
 // guestContext is one guest process.
 type guestContext struct {
 	id     uint32
-	name   string  // as the guest says; for the log only
-	worker *worker // nil before MsgHello and after death
+	name   string  // chosen by the guest; for the log only
+	worker *worker // nil before MsgHello and after the session's end
 	dead   *death
-	waits  []held // fenced MsgWaits
-	// wakePending: a wake-up came that no wait has seen. The guest marks its
-	// slot before it submits MsgWait, so the wake-up may arrive first.
+	waits  []held // MsgWaits with a fence
+	// wakePending means that a wake-up arrived that no wait has received. The
+	// guest marks its slot before it submits MsgWait, so the wake-up may arrive
+	// first.
 	wakePending bool
-	// region0 is the resource that holds the session's header, or 0.
+	// region0 is the resource with the session's header, or 0.
 	region0 uint32
 }
 
-// createContext: u32 length of the name, u32 context_init, 64 bytes of name.
+// createContext handles CTX_CREATE: u32 length of the name, u32 context_init, 64
+// bytes of name.
 func (d *Device) createContext(r request) []byte {
 	if len(r.body) < 72 {
 		return r.respond(respErrInvalidParam)
@@ -60,7 +62,7 @@ func (d *Device) destroyContext(r request) []byte {
 	return r.respond(respOK)
 }
 
-// endContext signals its waits and lets its worker go.
+// endContext signals the waits of a context and dismisses its worker.
 func (d *Device) endContext(c *guestContext) {
 	d.releaseWaits(c)
 	if c.worker != nil {
@@ -69,7 +71,7 @@ func (d *Device) endContext(c *guestContext) {
 	}
 }
 
-// fail ends a context's session with an error that its library will return
+// fail ends a context's session with an error that the guest's library returns
 // from every later call.
 func (d *Device) fail(c *guestContext, result abi.Result, format string, args ...any) {
 	if c.dead != nil {
@@ -84,7 +86,8 @@ func (d *Device) fail(c *guestContext, result abi.Result, format string, args ..
 	d.bury(c)
 }
 
-// bury writes what happened into region 0 and wakes whoever waits.
+// bury writes the reason of the session's end into region 0 and wakes all
+// waiters.
 func (d *Device) bury(c *guestContext) {
 	if res := d.resources[c.region0]; res != nil && len(res.Backing) > 0 {
 		writeDead(d.memory, res.Backing[0].GPA, *c.dead)
@@ -92,8 +95,8 @@ func (d *Device) bury(c *guestContext) {
 	d.releaseWaits(c)
 }
 
-// writeDead fills the worker-written words of the header page at gpa. A worker
-// that said itself why it ended is not contradicted.
+// writeDead sets the worker-written words of the header page at gpa. It does not
+// overwrite a reason that the worker has written itself.
 func writeDead(m *virtio.Memory, gpa uint64, why death) {
 	page, err := m.Bytes(gpa, abi.HeaderSize)
 	if err != nil || virtio.Load32(page[abi.OffState:]) == abi.StateDead {
@@ -106,8 +109,8 @@ func writeDead(m *virtio.Memory, gpa uint64, why death) {
 	virtio.Store32(page[abi.OffState:], abi.StateDead)
 }
 
-// wait holds the answer to a MsgWait until the next wake-up, or gives it at
-// once if there is nothing to wait for. It returns nil when it holds.
+// wait holds the answer to a MsgWait until the next wake-up, or answers at once
+// if there is nothing to wait for. It returns nil when it holds the answer.
 func (d *Device) wait(c *guestContext, h held) []byte {
 	if c.worker == nil || c.dead != nil || c.wakePending || h.At.Queue != controlQueue {
 		c.wakePending = false
@@ -129,17 +132,17 @@ func (d *Device) wait(c *guestContext, h held) []byte {
 	return nil
 }
 
-// releaseOldest makes room. A wake-up too many does no harm: the guest looks
-// at its slot again.
+// releaseOldest answers the oldest wait to make room. An additional wake-up is
+// harmless: the guest checks its slot again.
 func (d *Device) releaseOldest(c *guestContext) {
 	oldest := c.waits[0]
 	c.waits = c.waits[1:]
 	d.complete(oldest)
 }
 
-// share is how many entries of the control queue held answers of one kind may
-// take: the rest is for commands that are answered at once, a doorbell above
-// all.
+// share returns how many entries of the control queue held answers of one kind
+// may occupy: the others are for commands that are answered at once, in
+// particular doorbells.
 func (d *Device) share() int {
 	if q := d.queues[controlQueue].q; q != nil {
 		return int(q.Size()) / 4
@@ -147,9 +150,9 @@ func (d *Device) share() int {
 	return 0
 }
 
-// wake signals all waits of the context. The queue is served first: a wait
-// that the guest has submitted already is one of them, even if its kick has
-// not come through yet.
+// wake answers all waits of the context. It serves the queue first, so that a
+// wait which the guest has submitted already is among them, even if its kick has
+// not arrived yet.
 func (d *Device) wake(c *guestContext) {
 	d.serve(controlQueue)
 	c.wakePending = true
@@ -164,7 +167,8 @@ func (d *Device) releaseWaits(c *guestContext) {
 	}
 }
 
-// printable keeps a guest's name from doing anything to a terminal or a log.
+// printable replaces characters of a guest's name that could affect a terminal or
+// a log.
 func printable(name []byte) string {
 	return string(bytes.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f {

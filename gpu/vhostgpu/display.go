@@ -2,16 +2,17 @@ package vhostgpu
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// The device has no screen: its one scanout is never enabled. The guest's
-// driver still asks about it, and a console may still draw; both get answers
-// that mean nothing is shown.
+// The device has no screen: its one scanout is never enabled. The guest's driver
+// still queries it, and a console may still draw; both get answers which mean
+// that nothing is displayed.
 
-// displayInfo: 16 times rectangle (4 words), enabled, flags; all zero.
+// displayInfo returns 16 times a rectangle (4 words), enabled and flags; all
+// zero.
 func displayInfo(r request) []byte {
 	return append(r.respond(respDisplayInfo), make([]byte, scanouts*24)...)
 }
 
-// edid answers with an EDID of no bytes: u32 size, u32 padding, 1024 bytes.
+// edid returns an empty EDID: u32 size, u32 padding, 1024 bytes.
 func edid(r request) []byte {
 	if w, ok := r.words(1); !ok || w[0] >= 1 {
 		return r.respond(respErrInvalidParam)
@@ -19,7 +20,7 @@ func edid(r request) []byte {
 	return append(r.respond(respEDID), make([]byte, 8+1024)...)
 }
 
-// setScanout: rectangle, u32 scanout, u32 resource.
+// setScanout handles SET_SCANOUT: rectangle, u32 scanout, u32 resource.
 func (d *Device) setScanout(r request) []byte {
 	w, ok := r.words(6)
 	switch {
@@ -33,8 +34,8 @@ func (d *Device) setScanout(r request) []byte {
 	return r.respond(respOK)
 }
 
-// show is any command that would move pixels; the resource is the word at
-// index i.
+// show handles any command that would transfer pixels; the resource is the word
+// at index i.
 func (d *Device) show(r request, i int) []byte {
 	w, ok := r.words(i + 1)
 	if !ok {
@@ -46,7 +47,8 @@ func (d *Device) show(r request, i int) []byte {
 	return r.respond(respOK)
 }
 
-// capsetInfo: u32 index, answered with id, highest version, size.
+// capsetInfo handles GET_CAPSET_INFO: u32 index, answered with ID, highest
+// version and size.
 func capsetInfo(r request) []byte {
 	if w, ok := r.words(1); !ok || w[0] != 0 {
 		return r.respond(respErrInvalidParam)
@@ -58,7 +60,8 @@ func capsetInfo(r request) []byte {
 	return b
 }
 
-// capset: u32 id, u32 version, answered with the body that abi describes.
+// capset handles GET_CAPSET: u32 ID, u32 version, answered with the body that abi
+// describes.
 func (d *Device) capset(r request) []byte {
 	if w, ok := r.words(2); !ok || w[0] != abi.CapsetID || w[1] > 1 {
 		return r.respond(respErrInvalidParam)

@@ -12,8 +12,8 @@ import (
 
 var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// Whatever commands a guest sends, each gets a response of its own, at once or
-// when its context is gone, and the books balance after a reset.
+// FuzzCommands checks that each command of a guest gets its own response, at once
+// or when its context ends, and that no resources are left after a reset.
 func FuzzCommands(f *testing.F) {
 	command := func(typ, ctx uint32, body []byte) []byte {
 		b := append(words(typ, 0, 0, 0, ctx, 0), body...)
@@ -62,12 +62,12 @@ func FuzzCommands(f *testing.F) {
 			d.handle(place{controlQueue, c.Head}, c)
 			b = b[2+size:]
 			if d.deadlines(spawner.now()); loop.Poll(0) != nil {
-				t.Fatal("loop broke")
+				t.Fatal("Poll returned an error")
 			}
 		}
 		d.Reset()
 		if len(d.contexts)+len(d.resources)+d.extents+d.attachments+len(d.ending)+len(loop.handlers) != 0 {
-			t.Fatalf("left after reset: %+v", d)
+			t.Fatalf("resources left after a reset: %+v", d)
 		}
 	})
 }

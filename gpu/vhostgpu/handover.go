@@ -18,14 +18,13 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/vhostuser"
 )
 
-// HandoverVersion is the version of the state that HandOver writes and
-// TakeOver reads. A change that an older program would misread raises it; then
-// TakeOver must still read the one before.
+// HandoverVersion is the version of the state that HandOver writes and TakeOver
+// reads. A change that an older program would misread must increment it; TakeOver
+// must still read the previous version.
 const HandoverVersion = 1
 
-// serverState is the whole server at rest, between two events. Descriptors are
-// numbers, which stay what they are across exec. It is handed over as JSON in
-// a memfd.
+// serverState is the whole server between two events. Descriptors are numbers,
+// which stay the same across exec. It is passed on as JSON in a memfd.
 type serverState struct {
 	Version   int
 	Path      string
@@ -37,7 +36,7 @@ type serverState struct {
 	Ending    []workerState
 	Owed      [queueCount][]held
 	Broken    [queueCount]bool
-	Seen      *Observed // nil: nothing is known
+	Seen      *Observed // nil: unknown
 }
 
 type resourceState struct {
@@ -72,10 +71,10 @@ type pinState struct {
 	Dropping         bool
 }
 
-// HandOver replaces this program by the one at binary, in the same process,
-// which goes on where this one is. It returns only if that failed; then
-// nothing has changed. args are the program's own, beside the handed-over one;
-// keep are descriptors that they name.
+// HandOver replaces this program by the one at binary, in the same process, which
+// continues where this one stopped. It returns only if that failed; then nothing
+// has changed. args are the program's own arguments, in addition to that of the
+// handed-over state; keep are the descriptors that they refer to.
 func (s *Server) HandOver(binary string, args []string, keep ...int) error {
 	if err := checkVersion(binary); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (s *Server) HandOver(binary string, args []string, keep ...int) error {
 	defer func() { _ = unix.Close(file) }()
 	fds := append(append(st.fds(), file), keep...)
 	// Another request for an upgrade must not kill the next program before it
-	// listens to signals; it gets it then.
+	// handles signals; the signal is delivered then.
 	usr2, old := unix.Sigset_t{Val: [16]uint64{1 << (uint(unix.SIGUSR2) - 1)}}, unix.Sigset_t{}
 	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &usr2, &old)
 	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }()
@@ -101,8 +100,8 @@ func (s *Server) HandOver(binary string, args []string, keep ...int) error {
 	return fmt.Errorf("execute %s: %w", binary, err)
 }
 
-// checkVersion asks the program that is to take over whether it can: after the
-// exec there is no way back.
+// checkVersion asks the new program whether it can take over: after the exec
+// there is no way back.
 func checkVersion(binary string) error {
 	out, err := exec.Command(binary, "--handover-version").Output()
 	if err != nil {
@@ -114,7 +113,7 @@ func checkVersion(binary string) error {
 	return nil
 }
 
-// inherit reports whether the descriptors outlive an exec.
+// inherit sets whether the descriptors survive an exec; it returns the first error.
 func inherit(fds []int, yes bool) error {
 	flag := unix.FD_CLOEXEC
 	if yes {
@@ -189,8 +188,8 @@ func (w *worker) state(d *Device) *workerState {
 		ws.Stream = &ss
 	}
 	for _, p := range w.regions {
-		// A resource of before a reset is not the guest's any more: nobody
-		// waits for it.
+		// A resource from before a reset does not belong to the guest any more:
+		// no command waits for it.
 		if d.resources[p.resource.ID] == p.resource {
 			ws.Regions = append(ws.Regions, pinState{p.Number, p.resource.ID, p.Dropping})
 		}
@@ -198,7 +197,7 @@ func (w *worker) state(d *Device) *workerState {
 	return ws
 }
 
-// fds are all descriptors that the next program needs.
+// fds returns all descriptors that the next program needs.
 func (st *serverState) fds() (fds []int) {
 	if st.Listen >= 0 {
 		fds = append(fds, st.Listen)
@@ -217,7 +216,7 @@ func (st *serverState) fds() (fds []int) {
 	return fds
 }
 
-// TakeOver goes on with the server whose state HandOver left in file.
+// TakeOver continues the server whose state HandOver stored in file.
 func TakeOver(file int, spawner Spawner, limits Limits, log *slog.Logger) (*Server, error) {
 	st, err := readState(file)
 	if err != nil {
@@ -267,7 +266,8 @@ func readState(file int) (st serverState, err error) {
 	return st, nil
 }
 
-// restore fills an empty device. Queues come afterwards, with the session.
+// restore restores the state of an empty device. Queues are restored afterwards,
+// with the session.
 func (d *Device) restore(st serverState) error {
 	for i := range d.queues {
 		d.queues[i].owed = st.Owed[i]

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// LimitLog wraps a handler so that a guest cannot fill the host's log: burst
-// records at once, then perSecond. The first record after a gap says how many
-// were left out.
+// LimitLog wraps a handler so that a guest cannot fill the host's log: it passes
+// burst records at once, and then perSecond. The first record after a gap has the
+// number of dropped ones.
 func LimitLog(h slog.Handler, burst, perSecond float64) slog.Handler {
 	return &limitLog{Handler: h, bucket: &bucket{burst: burst, rate: perSecond, level: burst}}
 }
@@ -20,15 +20,15 @@ type limitLog struct {
 }
 
 type bucket struct {
-	mu          sync.Mutex // guards all below
+	mu          sync.Mutex // guards the following
 	burst, rate float64
 	level       float64
 	last        time.Time
 	dropped     int
 }
 
-// take reports whether a record at time t may pass, and how many did not since
-// the last one that did.
+// take reports whether a record at time t may pass, and how many were dropped
+// since the last one that passed.
 func (b *bucket) take(t time.Time) (ok bool, dropped int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *limitLog) Handle(ctx context.Context, r slog.Record) error {
 	return l.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler; the limit stays a common one.
+// WithAttrs implements slog.Handler; the limit is shared with l.
 func (l *limitLog) WithAttrs(a []slog.Attr) slog.Handler {
 	return &limitLog{l.Handler.WithAttrs(a), l.bucket}
 }

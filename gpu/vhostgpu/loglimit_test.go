@@ -23,12 +23,12 @@ func TestLimitLog(t *testing.T) {
 		emit(0)
 	}
 	if n := strings.Count(out.String(), "msg=x"); n != 3 {
-		t.Errorf("%d of 10 records at once, want 3", n)
+		t.Errorf("%d of 10 records passed at once, want 3", n)
 	}
 	out.Reset()
 	emit(1500 * time.Millisecond)
 	emit(1600 * time.Millisecond)
 	if s := out.String(); strings.Count(s, "msg=x") != 1 || !strings.Contains(s, "leftOut=7") || !strings.Contains(s, "vgpu=v") {
-		t.Errorf("after a second and a half: %q", s)
+		t.Errorf("log after a second and a half = %q, want one record with 7 left out", s)
 	}
 }

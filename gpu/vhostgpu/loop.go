@@ -14,7 +14,7 @@ type Loop struct {
 	handlers map[int]func(events uint32)
 }
 
-// NewLoop makes an empty loop.
+// NewLoop returns an empty loop.
 func NewLoop() (*Loop, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -23,7 +23,7 @@ func NewLoop() (*Loop, error) {
 	return &Loop{fd, map[int]func(uint32){}}, nil
 }
 
-// Add calls f, from Poll, whenever fd is ready for one of events
+// Add registers f, which Poll calls whenever fd is ready for one of events
 // (level-triggered).
 func (l *Loop) Add(fd int, events uint32, f func(events uint32)) error {
 	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
@@ -34,13 +34,13 @@ func (l *Loop) Add(fd int, events uint32, f func(events uint32)) error {
 	return nil
 }
 
-// Modify changes what fd is watched for.
+// Modify changes the events that fd is watched for.
 func (l *Loop) Modify(fd int, events uint32) {
 	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
 	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_MOD, fd, &ev)
 }
 
-// Remove must come before fd is closed.
+// Remove stops watching fd. It must be called before fd is closed.
 func (l *Loop) Remove(fd int) {
 	if _, ok := l.handlers[fd]; ok {
 		delete(l.handlers, fd)
@@ -63,9 +63,9 @@ func (l *Loop) Poll(d time.Duration) error {
 		return fmt.Errorf("set up epoll: %w", err)
 	}
 	for _, ev := range events[:n] {
-		// A handler may have removed one that comes after it. A descriptor
-		// closed and opened anew in between gets an event too many, which all
-		// handlers bear: they read without blocking.
+		// A handler may have removed a later one. A descriptor that was closed
+		// and opened again in between gets a spurious event, which all handlers
+		// tolerate: they read without blocking.
 		if f := l.handlers[int(ev.Fd)]; f != nil {
 			f(ev.Events)
 		}

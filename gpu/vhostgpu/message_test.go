@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// A message is what its header says, or none.
+// FuzzMessage checks that a message that is accepted is what its header
+// describes.
 func FuzzMessage(f *testing.F) {
 	f.Add(encodeMessage(abi.MsgKick, 7, nil))
 	f.Add(encodeMessage(abi.MsgHello, 0, make([]byte, abi.HelloSize)))
@@ -17,9 +18,9 @@ func FuzzMessage(f *testing.F) {
 			return
 		}
 		again := encodeMessage(m.Type, m.Argument, m.Body)
-		again[6], again[7] = b[6], b[7] // flags, which nobody uses
+		again[6], again[7] = b[6], b[7] // flags, which are not used
 		if !bytes.HasPrefix(b, again) {
-			t.Fatalf("%x became %x", b, again)
+			t.Fatalf("message %x was encoded again as %x", b, again)
 		}
 	})
 }

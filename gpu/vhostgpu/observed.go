@@ -10,38 +10,39 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Observed is what the device has seen of its guest since the guest's driver last
-// started. Whoever reports that a vGPU is ready goes by it, and not by what the guest
-// tells: a kernel without the driver never starts the queue, and a library that is
-// missing or does not fit never has a session that its worker accepts.
+// Observed is what the device has observed of its guest since the guest's driver last
+// started. Whether a vGPU is ready is decided by it, and not by what the guest
+// reports: a kernel without the driver never starts the queue, and a missing or
+// incompatible library never has a session that its worker accepts.
 type Observed struct {
-	// Driver reports that the guest's kernel drives the vGPU: its control queue runs,
-	// and it has asked for the capability sets, which firmware does not.
+	// Driver reports that the guest's kernel has started the vGPU: its control queue
+	// runs, and it has queried the capability sets, which firmware does not do.
 	Driver bool `json:"driver"`
 	// Library reports that a worker has accepted a session of a guest library.
 	Library bool `json:"library"`
 	// Mismatch reports that the last session was refused because guest library and
-	// worker speak versions that do not fit together.
+	// worker have incompatible versions.
 	Mismatch bool `json:"mismatch,omitempty"`
 	// Refused is why the last session was refused, while none has been accepted since.
 	Refused string `json:"refused,omitempty"`
 }
 
 const (
-	// observedSuffix is what the file's name has beside that of the socket.
+	// observedSuffix is appended to the socket's name.
 	observedSuffix = ".seen"
-	// observedEvery bounds how often the file is written: a guest may start its driver
-	// anew, or be refused, as often as it likes.
+	// observedEvery bounds how often the file is written: a guest may restart its
+	// driver, or be refused, as often as it likes.
 	observedEvery = 250 * time.Millisecond
 	// maxObserved bounds the file, in bytes.
 	maxObserved = 4096
 )
 
-// ObservedFile is where the server that listens on a socket writes what it has seen.
+// ObservedFile returns the file in which the server that listens on a socket stores
+// what it has observed.
 func ObservedFile(socket string) string { return socket + observedSuffix }
 
-// ReadObserved reads what a server has written last. known is false when it has
-// written nothing: it has just started, or is of a version that does not.
+// ReadObserved reads what a server has last stored. known is false when it has
+// stored nothing: it has just started, or its version does not do that.
 func ReadObserved(socket string) (o Observed, known bool, err error) {
 	f, err := os.Open(ObservedFile(socket))
 	if os.IsNotExist(err) {
@@ -61,14 +62,14 @@ func ReadObserved(socket string) (o Observed, known bool, err error) {
 	return o, true, nil
 }
 
-// observer keeps what has been seen. known is false after a takeover from a program
-// that did not keep it, until something is seen.
+// observer stores what has been observed. known is false after a takeover from a
+// program that did not store it, until something is observed.
 type observer struct {
 	now   Observed
 	known bool
 }
 
-// driverStarted forgets what the driver before this one did.
+// driverStarted resets what was observed of the previous driver.
 func (o *observer) driverStarted() { *o = observer{known: true} }
 
 func (o *observer) capabilitiesAsked() { o.now.Driver, o.known = true, true }
@@ -77,15 +78,15 @@ func (o *observer) sessionAccepted() {
 	*o = observer{now: Observed{Driver: true, Library: true}, known: true}
 }
 
-// sessionRefused does not take back that another session was accepted: the vGPU works.
+// sessionRefused does not reset that another session was accepted: the vGPU works.
 func (o *observer) sessionRefused(result abi.Result, why string) {
 	if !o.now.Library {
 		o.now.Mismatch, o.now.Refused, o.known = result == abi.ErrDriverMismatch, printable([]byte(why)), true
 	}
 }
 
-// Observed returns what the device has seen, and whether it knows. While the control
-// queue does not run, no driver does: the guest reboots, or is paused.
+// Observed returns what the device has observed, and whether it knows. While the
+// control queue does not run, no driver does: the guest is rebooting, or is paused.
 func (d *Device) Observed() (o Observed, known bool) {
 	if q := d.queues[controlQueue]; q.q == nil || q.broken {
 		return Observed{}, d.seen.known
@@ -93,16 +94,16 @@ func (d *Device) Observed() (o Observed, known bool) {
 	return d.seen.now, d.seen.known
 }
 
-// published is the file that the server writes, and what stands in it.
+// published is the state of the file that the server writes.
 type published struct {
 	last  Observed
-	known bool // something stands in it
+	known bool // the file contains last
 	next  time.Time
 	fault bool // the last write failed, which was logged
 }
 
 // publish writes what the device has seen, if that has changed. It returns how long the
-// loop may sleep until there is more to write; negative is for ever.
+// loop may sleep until there is more to write; negative means for ever.
 func (s *Server) publish(now time.Time) time.Duration {
 	o, known := s.Device.Observed()
 	p := &s.published
@@ -124,7 +125,7 @@ func (s *Server) publish(now time.Time) time.Duration {
 	return -1
 }
 
-// writeObserved replaces the file. It need not outlive a crash of the machine, which
+// writeObserved replaces the file. It need not survive a crash of the machine, which
 // ends the guest too.
 func writeObserved(socket string, o Observed) error {
 	b, err := json.Marshal(o)
@@ -138,7 +139,8 @@ func writeObserved(socket string, o Observed) error {
 	return os.Rename(file+"~", file)
 }
 
-// soonest is the shorter of two times that a loop may sleep; negative is for ever.
+// soonest returns the shorter of two times that a loop may sleep; negative means
+// for ever.
 func soonest(a, b time.Duration) time.Duration {
 	if a < 0 || b >= 0 && b < a {
 		return b

@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// expectObserved waits until the server has written what is wanted.
+// expectObserved waits until the server has written want.
 func expectObserved(t *testing.T, socket string, want Observed) {
 	t.Helper()
 	var got Observed
@@ -35,20 +35,20 @@ func expectObserved(t *testing.T, socket string, want Observed) {
 	})
 }
 
-// What is seen follows the guest: its driver, a library that was accepted, a driver that
-// starts anew, and one that does not start again.
+// What is observed follows the guest: its driver, a library that was accepted, a driver
+// that starts again, and one that does not.
 func TestObserved(t *testing.T) {
 	spawner := &peers{t: t}
 	socket := serve(t, spawner)
 	expectObserved(t, socket, Observed{})
 	g := connect(t, socket)
-	expectObserved(t, socket, Observed{}) // a queue that runs is no driver yet: firmware has one too
+	expectObserved(t, socket, Observed{}) // a running queue is not a driver yet: firmware runs one too
 	g.do(cmdGetDisplayInfo, 0, nil)
 	g.do(cmdGetCapsetInfo, 0, words(0, 0))
 	expectObserved(t, socket, Observed{Driver: true})
 	g.session(1, 10)
 	expectObserved(t, socket, Observed{Driver: true, Library: true})
-	g.must(cmdCtxDestroy, 1, nil) // its program ends, and the next one finds the vGPU as it was
+	g.must(cmdCtxDestroy, 1, nil) // its program ends, and the state of the vGPU is unchanged for the next
 	base := g.StopRing(0)
 	expectObserved(t, socket, Observed{})
 	g.Memory()
@@ -57,14 +57,14 @@ func TestObserved(t *testing.T) {
 	g.StopRing(0)
 	g.StopRing(1)
 	g.waiting = map[uint16]*command{}
-	expectObserved(t, socket, Observed{}) // and may stay so: the next kernel may have no driver
+	expectObserved(t, socket, Observed{}) // and may stay like this: the next kernel may have no driver
 	g.Resume(256, 16)
 	g.do(cmdGetCapset, 0, words(abi.CapsetID, 1))
 	expectObserved(t, socket, Observed{Driver: true})
 }
 
-// A session that is refused is no library that works, and says why; what it says is
-// bounded, and another that is accepted makes up for it.
+// A refused session is not a working library, and its reason is recorded, up to a
+// limit; another session that is accepted replaces it.
 func TestObservedRefusals(t *testing.T) {
 	refuse := "the guest library speaks 9.9\x1b[31m"
 	spawner := &peers{t: t, prepare: func(p *peer) { p.Refuse, p.RefuseWith = refuse, abi.ErrDriverMismatch }}
@@ -81,7 +81,7 @@ func TestObservedRefusals(t *testing.T) {
 	expectObserved(t, socket, Observed{Driver: true, Library: true})
 }
 
-// A driver that breaks the rules drives nothing until it starts anew.
+// A driver that violates the protocol counts as none until it starts again.
 func TestObservedBrokenQueue(t *testing.T) {
 	socket := serve(t, &peers{t: t})
 	g := connect(t, socket)
@@ -92,7 +92,8 @@ func TestObservedBrokenQueue(t *testing.T) {
 	expectObserved(t, socket, Observed{})
 }
 
-// A guest that changes what is seen without end costs the host a file now and then.
+// A guest that continuously changes what is observed causes only occasional writes
+// on the host.
 func TestObservedIsWrittenSeldom(t *testing.T) {
 	s := &Server{Device: New(nil, nil, DefaultLimits(), discard), path: filepath.Join(t.TempDir(), "vgpu"), log: discard}
 	s.Device.queues[controlQueue].q = new(virtio.Queue)
@@ -102,7 +103,7 @@ func TestObservedIsWrittenSeldom(t *testing.T) {
 		s.Device.seen.sessionRefused(abi.ErrUnavailable, fmt.Sprint(i))
 		before := s.published.next
 		if sleep := s.publish(now); sleep > observedEvery {
-			t.Fatalf("it sleeps for %v although there is more to write", sleep)
+			t.Fatalf("publish returned %v although there is more to write, want at most %v", sleep, observedEvery)
 		}
 		if s.published.next != before {
 			writes++
@@ -110,16 +111,16 @@ func TestObservedIsWrittenSeldom(t *testing.T) {
 		now = now.Add(time.Millisecond)
 	}
 	if most := 1 + int(1000*time.Millisecond/observedEvery); writes == 0 || writes > most {
-		t.Errorf("%d writes in a second, want 1 to %d", writes, most)
+		t.Errorf("%d writes within a second, want 1 to %d", writes, most)
 	}
 	s.path, s.published = filepath.Join(t.TempDir(), "away", "vgpu"), published{}
-	if sleep := s.publish(now); sleep != observedEvery || !s.published.fault { // it is tried again
-		t.Errorf("without its folder it sleeps for %v, fault %v", sleep, s.published.fault)
+	if sleep := s.publish(now); sleep != observedEvery || !s.published.fault { // it will be tried again
+		t.Errorf("publish without its folder: sleep %v, fault %v; want %v and true", sleep, s.published.fault, observedEvery)
 	}
 }
 
-// A program that takes over knows what the one before it has seen; one that takes over
-// from a program which did not keep it claims nothing.
+// A program that takes over knows what the previous one has observed; one that takes
+// over from a program that did not store it knows nothing.
 func TestObservedUpgrade(t *testing.T) {
 	p := startProgram(t)
 	g := connect(t, p.socket)
@@ -139,7 +140,7 @@ func TestObservedUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, known := d.Observed(); known {
-		t.Error("something is known of a guest that the program before did not look at")
+		t.Error("Observed is known after a takeover from a program that did not store it")
 	}
 }
 
@@ -154,16 +155,16 @@ func FuzzReadObserved(f *testing.F) {
 		}
 		o, known, err := ReadObserved(socket)
 		if known == (err != nil) {
-			t.Errorf("known %v with error %v", known, err)
+			t.Errorf("known = %v with error %v, want an error exactly if it is unknown", known, err)
 		}
 		if known && json.Valid(b) && len(o.Refused) > len(b) {
-			t.Errorf("a refusal of %d bytes out of %d", len(o.Refused), len(b))
+			t.Errorf("refusal of %d bytes from a file of %d", len(o.Refused), len(b))
 		}
 	})
 }
 
-// A real kernel that is told not to set modes has no driver for the vGPU, although it
-// boots as any other does. TestGuestRoundTrip is the other side.
+// A real kernel with nomodeset has no driver for the vGPU, although it boots like any
+// other. TestGuestRoundTrip tests the opposite case.
 func TestObservedNomodeset(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots a virtual machine")

@@ -17,30 +17,31 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// The words that testguest/probe and peer agree on.
+// These words are used by testguest/probe and peer.
 const (
 	offQuestion = 0x800
 	offAnswer   = 0x840
 )
 
-// peer is a worker for tests: it checks what it is sent, and answers the
-// probe's questions.
+// peer is a worker for tests: it checks what it receives, and answers the probe's
+// questions.
 type peer struct {
 	fail    func(format string, args ...any)
 	conn    *net.UnixConn
-	regions map[uint32][][]byte // extents, mapped
+	regions map[uint32][][]byte // mapped extents
 	fds     []int
 	beating sync.WaitGroup
-	stop    chan struct{} // the heartbeat, if there is one
+	stop    chan struct{} // ends the heartbeat, if there is one
 
-	// Pattern: region 0's pages after the first must hold their numbers.
+	// Pattern means that the pages of region 0 after the first must contain their
+	// numbers.
 	Pattern bool
-	// Mute: do not answer kicks, or do not answer drops.
+	// Mute means that kicks are not answered, Clingy that drops are not.
 	Mute, Clingy bool
 	Refuse       string
 	RefuseWith   abi.Result // 0: ErrNotPermitted
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the following
 	events []string
 }
 
@@ -91,8 +92,8 @@ func newPeer(fd int, fail func(string, ...any)) (*peer, error) {
 	return &peer{fail: fail, conn: conn.(*net.UnixConn), regions: map[uint32][][]byte{}}, nil
 }
 
-// TestMain is also the program of a worker process: a peer on descriptor 3.
-// "stubborn" does not end when its socket does.
+// TestMain runs the tests, or the program of a worker process: a peer on
+// descriptor 3. "stubborn" does not exit when its socket is closed.
 func TestMain(m *testing.M) {
 	mode := os.Getenv("BASALT_TEST_WORKER")
 	if mode == "" {
@@ -257,7 +258,7 @@ func (p *peer) region(m message, fds []int) {
 	p.send(abi.MsgReady, abi.Minor, nil)
 }
 
-// beat keeps the heartbeat going until serve ends.
+// beat updates the heartbeat until serve ends.
 func (p *peer) beat(header []byte) {
 	p.beating.Add(1)
 	p.stop = make(chan struct{})
@@ -274,7 +275,7 @@ func (p *peer) beat(header []byte) {
 	}()
 }
 
-// checkPattern: the extents, one after the other, are the guest's region.
+// checkPattern checks that the concatenated extents are the guest's region.
 func (p *peer) checkPattern(list [][]byte) {
 	page := uint64(0)
 	for _, b := range list {
@@ -295,7 +296,7 @@ func unmap(list [][]byte) {
 	}
 }
 
-// mutes is a Spawner of workers that never say anything.
+// mutes is a Spawner of workers that never send anything.
 type mutes struct{ sockets []int }
 
 func (m *mutes) Spawn() (int, int, error) {

@@ -21,7 +21,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// recording notes the processes that it spawns.
+// recording records the processes that it spawns.
 type recording struct {
 	WorkerProcess
 	mu   sync.Mutex // guards pids
@@ -51,16 +51,18 @@ func self(t *testing.T) string {
 	return exe
 }
 
-// gone: the process does not exist, not even as a zombie.
+// gone reports whether the process does not exist, not even as a zombie.
 func gone(pid int) bool { return unix.Kill(pid, 0) != nil }
 
-// dead: the process runs no more; somebody else's zombie at most.
+// dead reports whether the process no longer runs; at most it is a zombie of
+// another process.
 func dead(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || regexp.MustCompile(`\) [ZX]`).Match(stat)
 }
 
-// Worker processes are reaped however they end, and killed if they do not.
+// Worker processes are reaped however they end, and are killed if they do not
+// end.
 func TestWorkerProcesses(t *testing.T) {
 	for _, mode := range []string{"echo", "stubborn"} {
 		t.Setenv("BASALT_TEST_WORKER", mode)
@@ -76,7 +78,7 @@ func TestWorkerProcesses(t *testing.T) {
 		wantDead(g, header, abi.ErrUnavailable, "worker")
 		g.until("killed worker reaped", func() bool { return gone(pid) })
 
-		// Pages wait for the end of a process that does not let go of them.
+		// Pages are only released when a process that does not release them ends.
 		g.session(3, 30)
 		g.must(cmdResourceUnref, 0, words(30, 0))
 		g.must(cmdCtxDestroy, 3, nil)
@@ -84,7 +86,7 @@ func TestWorkerProcesses(t *testing.T) {
 	}
 }
 
-// program runs basalt-vgpu itself.
+// program is a running basalt-vgpu.
 type program struct {
 	cmd    *exec.Cmd
 	socket string
@@ -130,7 +132,7 @@ func startProgram(t *testing.T) *program {
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
 		if t.Failed() {
-			t.Logf("basalt-vgpu's log: %q", p.lines())
+			t.Logf("log of basalt-vgpu: %q", p.lines())
 		}
 	})
 	p.until(t, "listening", func() bool { _, err := os.Stat(p.socket); return err == nil })
@@ -146,7 +148,7 @@ func (p *program) lines() []string {
 	return append([]string(nil), p.log...)
 }
 
-// count of log lines that match.
+// count returns the number of log lines that match.
 func (p *program) count(pattern string) (n int) {
 	re := regexp.MustCompile(pattern)
 	for _, l := range p.lines() {
@@ -162,7 +164,7 @@ func (p *program) until(t *testing.T, what string, f func() bool) {
 	patience.Until(t, testguest.Patience, what, f)
 }
 
-// worker is the id of the n-th worker process, from 0.
+// worker returns the PID of the n-th worker process, from 0.
 func (p *program) worker(t *testing.T, n int) int {
 	t.Helper()
 	re := regexp.MustCompile(`worker started.* pid=(\d+)`)
@@ -189,7 +191,8 @@ func (p *program) upgrade(t *testing.T) {
 	p.until(t, "upgraded", func() bool { return p.count("took over") > before })
 }
 
-// An upgrade in place: neither QEMU nor the guest nor the workers notice.
+// During an upgrade in place, neither QEMU nor the guest nor the workers notice
+// anything.
 func TestUpgrade(t *testing.T) {
 	p := startProgram(t)
 	g := connect(t, p.socket)
@@ -198,15 +201,15 @@ func TestUpgrade(t *testing.T) {
 	g.do(cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
 	wait := g.begin(controlQueue, cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
 	g.resource(1, 11, 2)
-	if g.collect(); wait.done { // the wait before came first, and the worker's ready after it counts for this one too
+	if g.collect(); wait.done { // the wait came first, and the worker's ready after it counts for this one too
 		wait = g.begin(controlQueue, cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
 	}
 	g.send(1, abi.MsgRegion, 1, regionOf(11, 2))
 	for i := range 3 {
-		_ = p.cmd.Process.Signal(syscall.SIGUSR2) // twice as eager as it need be
+		_ = p.cmd.Process.Signal(syscall.SIGUSR2) // twice, which must have the same effect as once
 		p.upgrade(t)
 		if g.collect(); wait.done {
-			t.Fatal("the upgrade answered a wait")
+			t.Fatal("the upgrade answered a wait, want it held")
 		}
 		g.context(uint32(100 + i))
 	}
@@ -214,10 +217,10 @@ func TestUpgrade(t *testing.T) {
 	g.send(1, abi.MsgKick, 0, nil)
 	g.finish(wait)
 	if virtio.Load32(header[offAnswer:]) != 7 {
-		t.Error("no answer after the upgrade")
+		t.Error("no answer from the worker after the upgrade, want 7")
 	}
 	if r, _ := g.do(cmdCtxCreate, 100, make([]byte, 72)); r != respErrInvalidContext {
-		t.Errorf("a context was forgotten: %#x", r)
+		t.Errorf("creating context 100 again = %#x, want %#x: the context was lost in the upgrade", r, respErrInvalidContext)
 	}
 	g.must(cmdResourceUnref, 0, words(11, 0)) // the worker still answers drops
 	g.session(2, 20)
@@ -227,17 +230,17 @@ func TestUpgrade(t *testing.T) {
 	g.until("worker of before the upgrade reaped", func() bool { return gone(worker) })
 	g.Close()
 	if err := <-p.ended; err != nil {
-		t.Errorf("basalt-vgpu: %v", err)
+		t.Errorf("basalt-vgpu exited with %v, want no error", err)
 	}
 	if !gone(second) {
-		t.Error("a worker outlived basalt-vgpu")
+		t.Errorf("worker %d still exists after basalt-vgpu exited", second)
 	}
 	if _, err := os.Stat(p.socket); err == nil {
-		t.Error("the socket was left behind")
+		t.Errorf("the socket %s still exists after basalt-vgpu exited", p.socket)
 	}
 }
 
-// A program that cannot take over is not given the chance.
+// A program that cannot take over is not executed.
 func TestUpgradeRefused(t *testing.T) {
 	p := startProgram(t)
 	g := connect(t, p.socket)
@@ -256,20 +259,20 @@ func TestUpgradeRefused(t *testing.T) {
 	g.until("answer", func() bool { return virtio.Load32(header[offAnswer:]) == 7 })
 }
 
-// Whoever started it, and reads its log, may end.
+// The process that started basalt-vgpu and reads its log may end.
 func TestOutlivesItsStarter(t *testing.T) {
 	p := startProgram(t)
 	p.closeLog()
 	_ = p.cmd.Process.Signal(syscall.SIGHUP)
 	g := connect(t, p.socket)
-	g.session(1, 10) // logs that a worker was started
+	g.session(1, 10) // which logs that a worker was started
 	g.Close()
 	if err := <-p.ended; err != nil {
-		t.Errorf("basalt-vgpu: %v", err)
+		t.Errorf("basalt-vgpu exited with %v, want no error", err)
 	}
 }
 
-// What QEMU does on a pause and on a reset of a real guest.
+// The actions of QEMU on a pause and on a reset of a real guest.
 func TestPauseAndReboot(t *testing.T) {
 	p := startProgram(t)
 	g := testguest.Boot(t, testguest.Options{VGPU: p.socket, Reboots: true, Files: map[string]string{"probe": testguest.Program(t, probe)}, Run: `
@@ -290,11 +293,11 @@ $what`})
 	p.until(t, "worker of before the reboot gone", func() bool { return gone(pid) })
 	g.Expect("probe: holding")
 	if gone(p.worker(t, 3)) {
-		t.Error("the worker of after the reboot is gone")
+		t.Error("the worker that was started after the reboot does not exist any more")
 	}
 }
 
-// One VM, everything that can be killed.
+// One VM, in which everything that can be killed is killed.
 func TestKills(t *testing.T) {
 	p := startProgram(t)
 	g := testguest.Boot(t, testguest.Options{VGPU: p.socket, Files: map[string]string{"probe": testguest.Program(t, probe)}, Run: `
@@ -307,7 +310,7 @@ echo killed
 /probe hold
 echo survived
 sleep 1000`})
-	// Upgrades in the middle of a running guest program.
+	// Upgrades while a guest program is running.
 	g.Expect("probe: ready")
 	for range 3 {
 		p.upgrade(t)
@@ -315,19 +318,20 @@ sleep 1000`})
 	t.Log(g.Expect(`probe: 20000 round trips.*`), p.count("took over"), "upgrades")
 	g.Expect("probe: ok")
 
-	// The worker: the guest process gets an error.
+	// When the worker is killed, the guest process gets an error.
 	g.Expect("probe: holding")
 	_ = unix.Kill(p.worker(t, 1), unix.SIGKILL)
 	g.Expect("probe: ended: session dead: CUDA_ERROR_DEVICE_UNAVAILABLE")
 
-	// The guest process: its worker goes.
+	// When the guest process is killed, its worker ends.
 	g.Expect("probe: holding")
 	pid := p.worker(t, 2)
 	g.Type("go")
 	g.Expect("killed")
 	p.until(t, "worker gone", func() bool { return gone(pid) })
 
-	// basalt-vgpu: the worker goes, the guest lives, its process gets an error.
+	// When basalt-vgpu is killed, the worker ends, and the guest continues; its
+	// process gets an error.
 	g.Expect("probe: holding")
 	pid = p.worker(t, 3)
 	_ = p.cmd.Process.Kill()
@@ -337,7 +341,7 @@ sleep 1000`})
 	g.Expect("survived")
 }
 
-// QEMU: basalt-vgpu and the workers go.
+// When QEMU is killed, basalt-vgpu and the workers end.
 func TestKillQEMU(t *testing.T) {
 	p := startProgram(t)
 	g := testguest.Boot(t, testguest.Options{VGPU: p.socket, Files: map[string]string{"probe": testguest.Program(t, probe)}, Run: "/probe hold"})
@@ -345,9 +349,9 @@ func TestKillQEMU(t *testing.T) {
 	pid := p.worker(t, 0)
 	g.Kill()
 	if err := <-p.ended; err != nil {
-		t.Errorf("basalt-vgpu: %v", err)
+		t.Errorf("basalt-vgpu exited with %v, want no error", err)
 	}
 	if !gone(pid) {
-		t.Error("the worker outlived QEMU")
+		t.Errorf("worker %d still exists after QEMU was killed", pid)
 	}
 }

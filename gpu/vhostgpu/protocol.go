@@ -46,8 +46,8 @@ const (
 	respErrInvalidParam    = 0x1205
 )
 
-// flagFence in a command's header asks that its fence id comes back with the
-// response, once the command is done.
+// flagFence in a command's header requests that the response contains its fence
+// ID and is sent once the command is done.
 const flagFence = 1
 
 const (
@@ -81,7 +81,7 @@ func parseRequest(b []byte) (request, bool) {
 	}, true
 }
 
-// words are the first n words of the body; ok is false when it is too short.
+// words returns the first n words of the body; ok is false when it is too short.
 func (r *request) words(n int) (w [12]uint32, ok bool) {
 	if len(r.body) < 4*n {
 		return w, false
@@ -92,7 +92,7 @@ func (r *request) words(n int) (w [12]uint32, ok bool) {
 	return w, true
 }
 
-// respond makes a response's header; the body is appended to it.
+// respond returns a response's header; the body is appended to it.
 func (r *request) respond(typ uint32) []byte {
 	b := make([]byte, headerSize)
 	le.PutUint32(b, typ)
@@ -104,7 +104,7 @@ func (r *request) respond(typ uint32) []byte {
 	return b
 }
 
-// configBytes is virtio_gpu_config (5.7.4): events_read, events_clear,
+// configBytes returns virtio_gpu_config (5.7.4): events_read, events_clear,
 // num_scanouts, num_capsets.
 func configBytes() []byte {
 	b := make([]byte, 16)

@@ -7,19 +7,19 @@ const pageSize = 4096
 // span is a piece of guest-physical memory.
 type span struct{ GPA, Length uint64 }
 
-// resource is a virtio-gpu resource. All that the device knows of it is its
-// guest pages.
+// resource is a virtio-gpu resource. The device only knows its guest pages.
 type resource struct {
 	ID       uint32
 	Backing  []span
 	Size     uint64 // bytes of Backing
 	Contexts map[uint32]bool
-	// pins counts the workers' mappings of it. While there are any, its pages
-	// must not go back to the guest kernel, which would give them to another
-	// process: so the answers to UNREF and DETACH_BACKING wait in Release.
+	// pins counts the workers' mappings of the resource. While there are any, the
+	// pages must not be returned to the guest kernel, which would give them to
+	// another process: so the answers to UNREF and DETACH_BACKING are held in
+	// Release.
 	pins    int
 	Release []held
-	Unref   bool // forget it when the last pin goes
+	Unref   bool // delete the resource when the last pin is removed
 }
 
 func (d *Device) createResource(r request) []byte {
@@ -36,8 +36,8 @@ func (d *Device) createResource(r request) []byte {
 	return r.respond(respOK)
 }
 
-// attachBacking: u32 resource, u32 entries, then per entry u64 address, u32
-// length, u32 padding (5.7.6.8).
+// attachBacking handles ATTACH_BACKING: u32 resource, u32 entries, then per entry
+// u64 address, u32 length, u32 padding (5.7.6.8).
 func (d *Device) attachBacking(r request) []byte {
 	w, ok := r.words(2)
 	if !ok {
@@ -75,7 +75,7 @@ func (d *Device) attachBacking(r request) []byte {
 }
 
 // releaseBacking answers UNREF and DETACH_BACKING: at once, or when the last
-// worker has let go of the pages. It returns nil when the answer is held.
+// worker has unmapped the pages. It returns nil when the answer is held.
 func (d *Device) releaseBacking(r request, at place, unref bool) []byte {
 	w, ok := r.words(1)
 	if !ok {
@@ -95,7 +95,7 @@ func (d *Device) releaseBacking(r request, at place, unref bool) []byte {
 	return r.respond(respOK)
 }
 
-// forgetBacking is the end of a resource's pages, or of the resource.
+// forgetBacking removes a resource's pages, or the resource.
 func (d *Device) forgetBacking(res *resource) {
 	d.extents -= len(res.Backing)
 	res.Backing, res.Size = nil, 0
@@ -117,8 +117,8 @@ func (d *Device) unpin(res *resource) {
 	res.Release = nil
 }
 
-// attachContext and its opposite: a process may only use resources that the
-// guest kernel attached to its context.
+// attachContext handles CTX_ATTACH_RESOURCE and CTX_DETACH_RESOURCE: a process
+// may only use resources that the guest kernel attached to its context.
 func (d *Device) attachContext(r request, attach bool) []byte {
 	w, ok := r.words(1)
 	if !ok {

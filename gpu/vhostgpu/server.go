@@ -13,7 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/vhostuser"
 )
 
-// Server serves one VM: it waits for QEMU to connect, and ends with it.
+// Server serves one VM: it waits for QEMU to connect, and ends with that
+// connection.
 type Server struct {
 	Device    *Device
 	Session   *vhostuser.Session // nil until QEMU has connected
@@ -25,12 +26,12 @@ type Server struct {
 	done      bool
 	err       error
 	published published
-	// wake is an eventfd that gets the loop's attention from other goroutines.
+	// wake is an eventfd with which other goroutines wake the loop.
 	wake int
 }
 
-// Listen makes a server whose socket is at path, for this user and, if it is
-// not -1, for a group: QEMU's. What an earlier process left there is replaced.
+// Listen returns a server whose socket is at path, for this user and, if it is
+// not -1, for a group: QEMU's. It replaces what an earlier process left there.
 func Listen(path string, group int, spawner Spawner, limits Limits, log *slog.Logger) (*Server, error) {
 	s, err := newServer(spawner, limits, log)
 	if err != nil {
@@ -38,7 +39,7 @@ func Listen(path string, group int, spawner Spawner, limits Limits, log *slog.Lo
 	}
 	s.path = path
 	s.Device.seen.known = true        // nothing has happened yet
-	_ = os.Remove(ObservedFile(path)) // of a process before this one
+	_ = os.Remove(ObservedFile(path)) // of an earlier process
 	if s.listen, err = listenUnix(path, group); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -66,8 +67,9 @@ func newServer(spawner Spawner, limits Limits, log *slog.Logger) (*Server, error
 	})
 }
 
-// listenUnix makes the socket under another name first: who sees it at path
-// can connect to it. A group of -1 leaves it to this user alone.
+// listenUnix creates the socket under another name and then renames it, so that
+// it can be connected to as soon as it appears at path. With a group of -1 only
+// this user can connect.
 func listenUnix(path string, group int) (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -97,7 +99,7 @@ func listenUnix(path string, group int) (int, error) {
 	return fd, nil
 }
 
-// accept takes QEMU's connection; there is only one.
+// accept accepts QEMU's connection; there is only one.
 func (s *Server) accept() {
 	fd, _, err := unix.Accept4(s.listen, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	if err != nil {
@@ -111,7 +113,7 @@ func (s *Server) accept() {
 	s.attach(fd, nil)
 }
 
-// attach serves the connection fd, from where its state says.
+// attach serves the connection fd, from the given state on.
 func (s *Server) attach(fd int, st *vhostuser.StreamState) {
 	var err error
 	if s.stream, err = vhostuser.NewServerStream(fd); err == nil {
@@ -154,21 +156,20 @@ func (s *Server) end(err error) {
 	}
 }
 
-// Wake makes Run look at its channels. It may be called from any goroutine
-// until Close.
+// Wake makes Run check its channels. Any goroutine may call it until Close.
 func (s *Server) Wake() { notify(s.wake) }
 
-// Run serves until QEMU disconnects (nil), breaks the protocol, or stop has
-// something. When upgrade has, it calls doUpgrade, between two events, which
-// returns only if it failed. After sending, call Wake. The workers have ended
-// when Run returns.
+// Run serves until QEMU disconnects (nil), violates the protocol, or stop
+// receives. When upgrade receives, it calls doUpgrade between two events;
+// doUpgrade returns only if it failed. Call Wake after sending on a channel. When
+// Run returns, the workers have ended.
 func (s *Server) Run(stop, upgrade <-chan struct{}, doUpgrade func() error) error {
 	for !s.done {
 		select {
 		case <-stop:
 			s.done = true
 		case <-upgrade:
-			// Comes back only if the upgrade did not take place.
+			// Returns only if the upgrade did not take place.
 			s.log.Error("upgrade failed, the old program continues", "err", doUpgrade())
 		default:
 			now := time.Now()
@@ -181,8 +182,8 @@ func (s *Server) Run(stop, upgrade <-chan struct{}, doUpgrade func() error) erro
 	return s.err
 }
 
-// shutdown ends all sessions and waits for the workers: at most the grace
-// time, and then the time a killed process needs.
+// shutdown ends all sessions and waits for the workers: at most the grace time,
+// and the time that killed processes need to end.
 func (s *Server) shutdown() {
 	s.Device.Reset()
 	if s.Session != nil {
@@ -200,7 +201,7 @@ func (s *Server) shutdown() {
 	}
 }
 
-// Close frees what Run did not.
+// Close frees what Run has not freed.
 func (s *Server) Close() error {
 	if s.stream != nil {
 		s.loop.Remove(s.stream.FD())

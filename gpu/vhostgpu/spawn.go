@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WorkerProcess spawns basalt-worker. The process dies with the thread that
-// calls Spawn, so that must be the main thread.
+// WorkerProcess spawns basalt-worker. The process is killed when the thread that
+// called Spawn ends, so that must be the main thread.
 type WorkerProcess struct {
 	Binary string // path of basalt-worker
 	GPUD   string // gpud's socket
-	VGPU   string // which vGPU it works for
-	// Token yields a descriptor from which one worker reads the vGPU's secret;
-	// the spawner closes it. nil: there is none, and gpud will refuse it.
+	VGPU   string // the vGPU that it serves
+	// Token returns a descriptor from which one worker reads the vGPU's secret;
+	// the spawner closes it. nil: there is no token, and gpud will refuse the
+	// worker.
 	Token func() (*os.File, error)
-	// Sandbox changes how a worker is started; nil: it does not.
+	// Sandbox changes how a worker is started; nil: no change.
 	Sandbox func(*syscall.SysProcAttr) *syscall.SysProcAttr
 }
 
@@ -62,7 +63,7 @@ func (p WorkerProcess) Spawn() (socket, pid int, err error) {
 	return pair[0], pid, nil
 }
 
-// workerEnv leaves out what is meant for this process alone.
+// workerEnv returns env without the variables that are only for this process.
 func workerEnv(env []string) (out []string) {
 	for _, e := range env {
 		if !strings.HasPrefix(e, "NOTIFY_SOCKET=") && !strings.HasPrefix(e, "LISTEN_") {

@@ -29,7 +29,7 @@ func encodeFlagged(typ, flags uint16, arg uint32, body []byte) []byte {
 	return append(b, body...)
 }
 
-// parseMessage reads the one message that b holds.
+// parseMessage decodes the single message in b.
 func parseMessage(b []byte) (m message, ok bool) {
 	if len(b) < abi.CarrierHeaderSize || le.Uint32(b) != abi.Magic {
 		return m, false
@@ -41,7 +41,8 @@ func parseMessage(b []byte) (m message, ok bool) {
 	return message{le.Uint16(b[4:]), le.Uint16(b[6:]), le.Uint32(b[12:]), b[abi.CarrierHeaderSize:][:n]}, true
 }
 
-// submit: u32 size, u32 padding, then that many bytes: one carrier message.
+// submit handles SUBMIT_3D: u32 size, u32 padding, then that many bytes with one
+// carrier message.
 func (d *Device) submit(r request, at place) []byte {
 	c := d.contexts[r.Context]
 	if c == nil {
@@ -71,12 +72,12 @@ func (d *Device) submit(r request, at place) []byte {
 	default:
 		return r.respond(respErrInvalidParam)
 	}
-	// What went wrong stands in region 0, where the library looks; an error
-	// here would only fill the guest kernel's log.
+	// The error is in region 0, which the library reads; an error here would only
+	// fill the guest kernel's log.
 	return r.respond(respOK)
 }
 
-// hello gives the context its worker.
+// hello starts the worker of the context.
 func (d *Device) hello(c *guestContext, m message) {
 	switch {
 	case c.dead != nil:
@@ -96,13 +97,13 @@ func (d *Device) hello(c *guestContext, m message) {
 	}
 }
 
-// placedBody is the length of a region message's body that ends with an address.
+// placedBody is the length of the body of a region message with an address.
 const placedBody = 24
 
-// region passes guest pages to the worker: u64 size, u32 resource, u32 zero, and
-// an address where the flags say so, becomes u64 size, the address, extents, and
-// the descriptors of the guest's memory. The worker knows the session's window,
-// and checks the address.
+// region passes guest pages to the worker. The guest's message has a u64 size, a
+// u32 resource, a u32 zero, and an address if the flags say so; the worker's has
+// a u64 size, the address, extents, and the descriptors of the guest's memory.
+// The worker knows the session's window, and checks the address.
 func (d *Device) region(c *guestContext, m message) {
 	placed := m.Flags&abi.RegionPlaced != 0
 	if len(m.Body) < 12 || placed && len(m.Body) < placedBody {
@@ -150,8 +151,8 @@ func (d *Device) region(c *guestContext, m message) {
 	d.tell(c, encodeFlagged(abi.MsgRegion, m.Flags&abi.RegionPlaced, m.Argument, body), fds...)
 }
 
-// regionBody describes the first size bytes of backing for a worker, after what
-// its message begins with. The descriptors are fresh duplicates.
+// regionBody describes the first size bytes of backing for a worker, after head.
+// The descriptors are new duplicates.
 func regionBody(mem *virtio.Memory, backing []span, head []byte, size uint64) (body []byte, fds []int, err error) {
 	var list []virtio.Extent
 	left := size
@@ -170,7 +171,7 @@ func regionBody(mem *virtio.Memory, backing []span, head []byte, size uint64) (b
 	if len(head)+24*len(list) > abi.MaxCarrierBody {
 		return nil, nil, errScattered
 	}
-	index := map[int]uint32{} // region of memory to descriptor
+	index := map[int]uint32{} // index of a memory region to index of its descriptor
 	body = head
 	for _, e := range list {
 		i, ok := index[e.Region]

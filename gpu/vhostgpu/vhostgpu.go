@@ -1,8 +1,7 @@
-// Package vhostgpu is the vGPU that a virtual machine sees: a vhost-user-gpu
-// back-end without a screen and without a GPU. Guest processes reach it through
-// the stock virtio_gpu driver; each gets a worker process, to which the device
-// passes the pages that the guest process shares and the rare messages of
-// gpu/abi's carrier (a). Commands and data then travel through those pages.
+// Package vhostgpu implements the vGPU of a virtual machine: a vhost-user-gpu back-end without a
+// screen and without a GPU. Guest processes reach it through the stock virtio_gpu driver; each gets
+// a worker process, to which the device passes the pages that the guest process shares and the rare
+// messages of gpu/abi's carrier (a). Commands and data are then exchanged through those pages.
 //
 // One guest process, which the guest kernel calls a context:
 //
@@ -17,14 +16,12 @@
 //
 //	running ─ context ends, or it fails ─► ending (socket closed) ─ exits, or killed after a second ─► reaped
 //
-// A MsgWait is held until the worker says MsgWake; everything else is answered
-// at once, except that UNREF and DETACH_BACKING wait until no worker maps the
-// pages. All fences share one timeline in the guest, so a fence is a wake-up
-// and no more, and answers may overtake each other.
+// A MsgWait is held until the worker sends MsgWake; everything else is answered at once, except
+// that UNREF and DETACH_BACKING wait until no worker maps the pages. All fences share one timeline
+// in the guest, so a fence is only a wake-up, and answers may overtake each other.
 //
-// Everything runs in one goroutine, on one epoll loop, without locks. All
-// state is plain data, so that the program can re-execute itself between any
-// two events (handover.go).
+// Everything runs in one goroutine, on one epoll loop, without locks. All state is plain data, so
+// that the program can re-execute itself between any two events (handover.go).
 package vhostgpu
 
 import (
@@ -39,28 +36,28 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 )
 
-// place describes which chain of which queue a request came in.
+// place describes which chain of which queue a request arrived in.
 type place struct {
 	Queue int
 	Head  uint16
 }
 
-// held is an answer that is not given yet.
+// held is an answer that has not been sent yet.
 type held struct {
 	At       place
 	Response []byte
 }
 
-// queue is a virtqueue while it runs; q is nil while it does not.
+// queue is a virtqueue; q is nil while it does not run.
 type queue struct {
 	q      *virtio.Queue
 	fds    vhostuser.RingFDs
 	broken bool
-	again  bool   // more to do without a kick
+	again  bool   // there is more to do without a kick
 	owed   []held // answers that became due while the queue was stopped
 }
 
-// Queues of the device: control and cursor (5.7.2).
+// These are the queues of the device: control and cursor (5.7.2).
 const (
 	controlQueue = iota
 	cursorQueue
@@ -85,7 +82,7 @@ type Device struct {
 	seen        observer
 }
 
-// New is a device that starts its workers with spawner and runs on loop.
+// New returns a device that starts its workers with spawner and runs on loop.
 func New(loop *Loop, spawner Spawner, limits Limits, log *slog.Logger) *Device {
 	return &Device{log: log, loop: loop, spawner: spawner, limits: limits,
 		resources: map[uint32]*resource{}, contexts: map[uint32]*guestContext{}}
@@ -109,7 +106,7 @@ func (d *Device) SetMemory(m *virtio.Memory) { d.memory = m }
 func (d *Device) Start(i int, q *virtio.Queue, fds vhostuser.RingFDs, fresh bool) {
 	if i == controlQueue {
 		if fresh {
-			d.signalWorkers(unix.SIGKILL) // what they have mapped is another boot's memory now
+			d.signalWorkers(unix.SIGKILL) // their mappings now contain the memory of another boot
 			d.Reset()
 			d.seen.driverStarted()
 		} else {
@@ -126,14 +123,14 @@ func (d *Device) Start(i int, q *virtio.Queue, fds vhostuser.RingFDs, fresh bool
 	for _, h := range owed {
 		d.complete(h)
 	}
-	// Kicks may have come before the queue was ours.
+	// Kicks may have arrived before the queue was passed to the device.
 	qu.again = true
 }
 
-// Stop implements vhostuser.Device. Waits that are held stay held: after a
-// pause the queue goes on, after a reset Start drops them. Until it is known
-// which of the two it is, no worker may write to the guest's memory, not even
-// its heartbeat: after a reset somebody else's data lies there.
+// Stop implements vhostuser.Device. Held waits stay held: after a pause the queue
+// continues, after a reset Start drops them. Until it is known which of the two
+// it is, no worker may write to the guest's memory, not even its heartbeat: after
+// a reset the memory contains other data.
 func (d *Device) Stop(i int) {
 	if i == controlQueue {
 		d.signalWorkers(unix.SIGSTOP)
@@ -143,7 +140,8 @@ func (d *Device) Stop(i int) {
 	qu.q, qu.again = nil, false
 }
 
-// signalWorkers reaches every worker that may still have the guest's memory mapped.
+// signalWorkers sends a signal to every worker that may still have the guest's
+// memory mapped.
 func (d *Device) signalWorkers(sig unix.Signal) {
 	all := slices.Clone(d.ending)
 	for _, c := range d.contexts {
@@ -158,8 +156,8 @@ func (d *Device) signalWorkers(sig unix.Signal) {
 	}
 }
 
-// Reset ends all contexts and forgets all resources and held answers: the
-// guest's driver starts anew.
+// Reset ends all contexts and deletes all resources and held answers: the guest's
+// driver starts again.
 func (d *Device) Reset() {
 	for i := range d.queues {
 		d.queues[i].owed = nil
@@ -179,12 +177,12 @@ func (d *Device) Reset() {
 func (d *Device) kicked(i int) {
 	qu := &d.queues[i]
 	var count [8]byte
-	_, _ = unix.Read(qu.fds.Kick, count[:]) // empties the eventfd; what it counted does not matter
+	_, _ = unix.Read(qu.fds.Kick, count[:]) // empties the eventfd; its count does not matter
 	d.serve(i)
 }
 
-// serve works through what is available, at most one queue's length, so that
-// a driver that never stops does not keep the loop from anything else.
+// serve handles the available requests, at most one queue's length of them, so
+// that a driver that never stops does not keep the loop from other work.
 func (d *Device) serve(i int) {
 	qu := &d.queues[i]
 	if qu.q == nil || qu.broken {
@@ -212,8 +210,8 @@ func (d *Device) serve(i int) {
 	d.signal(i)
 }
 
-// Work does what is left over from the last events, and whatever time has
-// come for. It returns how long the loop may sleep; negative is for ever.
+// Work does what is left over from the last events, and whatever is due. It
+// returns how long the loop may sleep; negative means for ever.
 func (d *Device) Work(now time.Time) time.Duration {
 	for i := range d.queues {
 		if d.queues[i].again {
@@ -229,7 +227,7 @@ func (d *Device) Work(now time.Time) time.Duration {
 	return sleep
 }
 
-// complete gives an answer that was held.
+// complete sends a held answer.
 func (d *Device) complete(h held) {
 	qu := &d.queues[h.At.Queue]
 	if qu.q == nil {
@@ -248,7 +246,7 @@ func (d *Device) complete(h held) {
 	d.signal(h.At.Queue)
 }
 
-// signal interrupts the guest, if its driver wants that.
+// signal interrupts the guest, if its driver requests that.
 func (d *Device) signal(i int) {
 	qu := &d.queues[i]
 	if qu.q.Notify() {
@@ -256,7 +254,7 @@ func (d *Device) signal(i int) {
 	}
 }
 
-// breakQueue stops serving a queue whose driver broke the rules, until the
+// breakQueue stops serving a queue whose driver violated the protocol, until the
 // driver resets the device.
 func (d *Device) breakQueue(i int, err error) {
 	qu := &d.queues[i]

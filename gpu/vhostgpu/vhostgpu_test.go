@@ -30,7 +30,7 @@ type command struct {
 	done     bool
 }
 
-// enough bounds waits for what must happen; nothing is measured with it.
+// enough bounds waits for what must happen; it is not a measurement.
 const enough = 20 * time.Second
 
 func newGuest(t *testing.T, spawner Spawner) *guest {
@@ -89,14 +89,14 @@ func (g *guest) finish(c *command) (uint32, []byte) {
 			break
 		}
 		if w.Over(enough) {
-			g.t.Fatal("no response")
+			g.t.Fatalf("no response to the command within %v", enough)
 		}
 	}
 	if len(c.response) < headerSize {
-		g.t.Fatalf("response of %d bytes", len(c.response))
+		g.t.Fatalf("response has %d bytes, want at least %d", len(c.response), headerSize)
 	}
 	if le.Uint32(c.response[4:]) != flagFence || le.Uint64(c.response[8:]) != c.fence {
-		g.t.Fatalf("fence %d came back as %x", c.fence, c.response[:headerSize])
+		g.t.Fatalf("response to fence %d has header %x, want the same fence", c.fence, c.response[:headerSize])
 	}
 	return le.Uint32(c.response), c.response[headerSize:]
 }
@@ -109,18 +109,18 @@ func (g *guest) do(typ, ctx uint32, body []byte) (uint32, []byte) {
 func (g *guest) must(typ, ctx uint32, body []byte) {
 	g.t.Helper()
 	if r, _ := g.do(typ, ctx, body); r != respOK {
-		g.t.Fatalf("command %#x: response %#x", typ, r)
+		g.t.Fatalf("response to command %#x = %#x, want %#x", typ, r, respOK)
 	}
 }
 
-// context makes a context, as the kernel does for a process.
+// context creates a context, as the kernel does for a process.
 func (g *guest) context(id uint32) {
 	g.t.Helper()
 	g.must(cmdCtxCreate, id, append(words(4, 0), append([]byte("test"), make([]byte, 60)...)...))
 }
 
-// resource makes a resource of scattered pages in a context, and returns the
-// page that comes first.
+// resource creates a resource of scattered pages in a context, and returns its
+// first page.
 func (g *guest) resource(ctx, id uint32, pages int) []byte {
 	g.t.Helper()
 	g.must(cmdResourceCreate3D, 0, words(id, 0, 64, 16, uint32(pages*pageSize), 1, 1, 1, 0, 0, 0, 0))
@@ -157,7 +157,7 @@ func (g *guest) until(what string, f func() bool) {
 
 func (g *guest) state(header []byte) uint32 { return virtio.Load32(header[abi.OffState:]) }
 
-// session opens a whole session: context, region 0 as resource id, hello.
+// session opens a complete session: context, region 0 as resource id, hello.
 func (g *guest) session(ctx, id uint32) (header []byte) {
 	g.t.Helper()
 	g.context(ctx)
@@ -173,24 +173,24 @@ func wantDead(g *guest, header []byte, result abi.Result, text string) {
 	g.until("dead", func() bool { return g.state(header) == abi.StateDead })
 	got := string(header[abi.OffErrorText:][:abi.ErrorTextSize])
 	if r := abi.Result(virtio.Load32(header[abi.OffError:])); r != result || !strings.Contains(got, text) {
-		g.t.Errorf("dead with %v, %q; want %v, %q", r, strings.TrimRight(got, "\x00"), result, text)
+		g.t.Errorf("session ended with %v, %q; want %v, %q", r, strings.TrimRight(got, "\x00"), result, text)
 	}
 }
 
-// What the guest's driver asks at probe, and what a console may do.
+// The queries of the guest's driver at probe, and the commands of a console.
 func TestProbe(t *testing.T) {
 	g := newGuest(t, &peers{t: t})
 	if r, b := g.do(cmdGetDisplayInfo, 0, nil); r != respDisplayInfo || len(b) != 384 || strings.Trim(string(b), "\x00") != "" {
-		t.Errorf("display info %#x, %d bytes", r, len(b))
+		t.Errorf("display info: response %#x with %d bytes, want %#x with 384 zero bytes", r, len(b), respDisplayInfo)
 	}
 	if r, b := g.do(cmdGetEDID, 0, words(0, 0)); r != respEDID || len(b) != 1032 {
-		t.Errorf("EDID %#x, %d bytes", r, len(b))
+		t.Errorf("EDID: response %#x with %d bytes, want %#x with 1032", r, len(b), respEDID)
 	}
 	if r, b := g.do(cmdGetCapsetInfo, 0, words(0, 0)); r != respCapsetInfo || !slices.Equal(b, words(57, 1, 24, 0)) {
-		t.Errorf("capset info %#x, %x", r, b)
+		t.Errorf("capset info: response %#x with %x, want %#x with capset 57, version 1 and 24 bytes", r, b, respCapsetInfo)
 	}
 	if r, b := g.do(cmdGetCapset, 0, words(57, 1)); r != respCapset || len(b) != abi.CapsetSize || le.Uint32(b) != abi.Magic || le.Uint64(b[8:]) != DefaultLimits().Region {
-		t.Errorf("capset %#x, %x", r, b)
+		t.Errorf("capset: response %#x with %x, want %#x", r, b, respCapset)
 	}
 	g.must(cmdResourceCreate2D, 0, words(1, 2, 64, 64))
 	g.must(cmdSetScanout, 0, words(0, 0, 64, 64, 0, 1))
@@ -199,34 +199,34 @@ func TestProbe(t *testing.T) {
 	g.must(cmdResourceUnref, 0, words(1, 0))
 	for _, typ := range []uint32{cmdUpdateCursor, cmdMoveCursor} {
 		if r, _ := g.finish(g.begin(cursorQueue, typ, 0, make([]byte, 32))); r != respOK {
-			t.Errorf("cursor: %#x", r)
+			t.Errorf("cursor command %#x: response %#x, want %#x", typ, r, respOK)
 		}
 	}
 }
 
-// The session of a guest process: pages arrive in order, kicks and wakes pass,
-// a wait is answered at the wake-up and delays nobody.
+// The session of a guest process: pages arrive in order, kicks and wake-ups are
+// passed on, and a wait is answered at the wake-up and delays no one else.
 func TestSession(t *testing.T) {
 	spawner := &peers{t: t, prepare: func(p *peer) { p.Pattern = true }}
 	g := newGuest(t, spawner)
 	header := g.session(1, 10)
 	w := spawner.get(0)
 	if l := w.log(); !slices.Contains(l, "pages 4 in 4 extents") || l[0] != fmt.Sprint("hello 136 ", abi.HelloWakeByMessage) {
-		t.Errorf("worker saw %q", l)
+		t.Errorf("worker received %q, want hello and 4 pages in 4 extents", l)
 	}
-	// MsgReady is a wake-up: it answers this wait, or has come before it.
+	// MsgReady is a wake-up: it answers this wait, or arrived before it.
 	if r, _ := g.do(cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil)); r != respOK {
-		t.Errorf("wait after ready: %#x", r)
+		t.Errorf("response to a wait after ready = %#x, want %#x", r, respOK)
 	}
 	first := g.begin(controlQueue, cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
-	g.do(cmdGetCapsetInfo, 0, words(0, 0)) // what is answered at once has been
+	g.do(cmdGetCapsetInfo, 0, words(0, 0)) // everything that is answered at once has been answered
 	if g.collect(); first.done {
-		// The wake-up found the wait before, and also answers the next one: its
-		// slot may have been done by then.
+		// The wake-up found the earlier wait, and also answers the next one: its
+		// slot may have completed by then.
 		first = g.begin(controlQueue, cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
 	}
 	second := g.begin(controlQueue, cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
-	g.session(2, 20) // somebody else, meanwhile
+	g.session(2, 20) // another process in the meantime
 	if g.collect(); first.done || second.done {
 		t.Fatal("a wait was answered without a wake-up")
 	}
@@ -235,29 +235,29 @@ func TestSession(t *testing.T) {
 	g.finish(first)
 	g.finish(second)
 	if virtio.Load32(header[offAnswer:]) != 41 {
-		t.Error("no answer")
+		t.Errorf("answer of the worker = %d, want 41", virtio.Load32(header[offAnswer:]))
 	}
 	g.must(cmdCtxDestroy, 1, nil)
 	g.until("worker let go", func() bool { return slices.Contains(w.log(), "end") })
 	if slices.Contains(spawner.get(1).log(), "end") {
-		t.Error("the other worker was let go too")
+		t.Error("the other worker was dismissed too")
 	}
 }
 
-// A process can make others' waits neither late nor many.
+// A process can neither delay the waits of others nor take all room for them.
 func TestWaitsAreLimited(t *testing.T) {
 	g := newGuest(t, &peers{t: t})
 	g.session(1, 10)
-	g.do(cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil)) // takes the wake-up of ready
+	g.do(cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil)) // consumes the wake-up of ready
 	var waits []*command
 	for range DefaultLimits().Waits + 1 {
 		waits = append(waits, g.begin(controlQueue, cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil)))
 	}
 	g.finish(waits[0])
 	if g.collect(); waits[1].done {
-		t.Error("more waits answered than needed")
+		t.Error("the second wait was answered too, want only the oldest")
 	}
-	// Many processes that wait leave room for the others' commands.
+	// Many waiting processes leave room for the commands of others.
 	for ctx := uint32(2); ctx < 10; ctx++ {
 		g.session(ctx, ctx*10)
 		g.do(cmdSubmit3D, ctx, submission(abi.MsgWait, 0, nil))
@@ -267,7 +267,7 @@ func TestWaitsAreLimited(t *testing.T) {
 	}
 	g.context(100)
 	if g.collect(); len(g.waiting) != 256/4 {
-		t.Errorf("%d waits are held", len(g.waiting))
+		t.Errorf("%d waits are held, want %d", len(g.waiting), 256/4)
 	}
 	for ctx := uint32(1); ctx < 10; ctx++ {
 		g.must(cmdCtxDestroy, ctx, nil)
@@ -277,7 +277,7 @@ func TestWaitsAreLimited(t *testing.T) {
 	}
 }
 
-// The worker knows where a region's pages are in the guest's process.
+// The worker receives the address of a region's pages in the guest's process.
 func TestRegionAddressIsPassedOn(t *testing.T) {
 	spawner := &peers{t: t}
 	g := newGuest(t, spawner)
@@ -295,7 +295,7 @@ func TestRegionAddressIsPassedOn(t *testing.T) {
 	wantDead(g, header, abi.ErrInvalidValue, "region message has invalid size of 16 bytes")
 }
 
-// Pages do not go back to the guest kernel while a worker maps them.
+// Pages are not returned to the guest kernel while a worker maps them.
 func TestUnrefWaitsForWorker(t *testing.T) {
 	spawner := &peers{t: t}
 	g := newGuest(t, spawner)
@@ -305,24 +305,26 @@ func TestUnrefWaitsForWorker(t *testing.T) {
 	g.must(cmdCtxDetachResource, 1, words(11, 0))
 	g.must(cmdResourceUnref, 0, words(11, 0))
 	if l := spawner.get(0).log(); !slices.Contains(l, "drop 1") {
-		t.Errorf("unref was answered before the drop: %q", l)
+		t.Errorf("UNREF was answered before the worker dropped the region: %q", l)
 	}
 	if r, _ := g.do(cmdResourceUnref, 0, words(11, 0)); r != respErrInvalidResource {
-		t.Errorf("second unref: %#x", r)
+		t.Errorf("response to a second UNREF = %#x, want %#x", r, respErrInvalidResource)
 	}
 	if g.state(header) != abi.StateReady {
-		t.Error("session did not survive")
+		t.Errorf("session state after UNREF = %d, want ready", g.state(header))
 	}
-	// Region 0 goes with the process: its worker is let go in good order.
+	// Region 0 is released when the process ends: its worker is dismissed without
+	// an error.
 	g.must(cmdResourceUnref, 0, words(10, 0))
 	g.until("worker let go", func() bool { return slices.Contains(spawner.get(0).log(), "end") })
 	if slices.Contains(spawner.get(0).log(), "drop 0") {
-		t.Error("worker was told to drop region 0")
+		t.Error("the worker was told to drop region 0")
 	}
 }
 
-// A worker that keeps pages delays the answers about them and no others, until
-// it keeps too many. A number that is used again makes no ack ambiguous.
+// A worker that keeps pages delays only the answers about these pages, until it
+// keeps too many. A region number that is used again does not make an
+// acknowledgement ambiguous.
 func TestWorkerKeepsPages(t *testing.T) {
 	spawner := &peers{t: t, prepare: func(p *peer) { p.Clingy = true }}
 	g := newGuest(t, spawner)
@@ -342,7 +344,7 @@ func TestWorkerKeepsPages(t *testing.T) {
 	g.context(3)
 	g.context(4)
 	if g.collect(); unrefs[0].done || unrefs[1].done {
-		t.Fatal("an ack that may mean either was taken for one")
+		t.Fatal("UNREF was answered by an acknowledgement that may be for either region")
 	}
 	w.send(abi.MsgDropped, 7, nil)
 	g.finish(unrefs[0])
@@ -356,8 +358,8 @@ func TestWorkerKeepsPages(t *testing.T) {
 	}
 }
 
-// A process with as many regions as there may be gives one back and makes another,
-// though the worker still has the first; it does so too often only if the worker
+// A process with the maximum number of regions releases one and creates another,
+// although the worker still has the first. That is an error only if the worker
 // keeps too many.
 func TestFullOfRegions(t *testing.T) {
 	spawner := &peers{t: t, prepare: func(p *peer) { p.Clingy = true }}
@@ -375,13 +377,14 @@ func TestFullOfRegions(t *testing.T) {
 		again(number + 1)
 	}
 	if g.state(header) != abi.StateReady {
-		t.Fatal("session did not survive")
+		t.Fatalf("session state = %d, want ready", g.state(header))
 	}
 	again(100)
 	wantDead(g, header, abi.ErrOutOfMemory, "too many regions, want at most 1024")
 }
 
-// Whatever ends a session, the guest's library finds out and nobody else does.
+// Whatever ends a session, the guest's library is told, and other sessions are
+// not affected.
 func TestEndings(t *testing.T) {
 	spawner := &peers{t: t}
 	g := newGuest(t, spawner)
@@ -408,16 +411,16 @@ func TestEndings(t *testing.T) {
 	for i, c := range cases {
 		ctx := uint32(i + 1)
 		header := g.session(ctx, ctx*10)
-		g.do(cmdSubmit3D, ctx, submission(abi.MsgWait, 0, nil)) // takes the wake-up of ready
+		g.do(cmdSubmit3D, ctx, submission(abi.MsgWait, 0, nil)) // consumes the wake-up of ready
 		wait := g.begin(controlQueue, cmdSubmit3D, ctx, submission(abi.MsgWait, 0, nil))
 		c.do(ctx)
 		g.finish(wait)
 		t.Run(c.name, func(t *testing.T) { wantDead(g, header, c.result, c.text) })
-		g.finish(g.begin(controlQueue, cmdSubmit3D, ctx, submission(abi.MsgWait, 0, nil))) // nothing blocks any more
+		g.finish(g.begin(controlQueue, cmdSubmit3D, ctx, submission(abi.MsgWait, 0, nil))) // no wait blocks any more
 		g.must(cmdCtxDestroy, ctx, nil)
 	}
 	if g.state(bystander) != abi.StateReady {
-		t.Error("another process's session ended too")
+		t.Errorf("session state of another process = %d, want ready", g.state(bystander))
 	}
 }
 
@@ -427,8 +430,8 @@ func (p *peers) last() *peer {
 	return p.list[len(p.list)-1]
 }
 
-// A process whose worker cannot be had learns why from region 0, though that
-// comes after hello.
+// A process whose worker cannot be started reads the reason in region 0, even
+// though region 0 is only known after hello.
 func TestNoWorker(t *testing.T) {
 	g := newGuest(t, &peers{t: t, err: errors.New("no such file")})
 	g.context(1)
@@ -483,22 +486,22 @@ func TestRefusals(t *testing.T) {
 	g.must(cmdResourceCreate2D, 0, words(11, 1, 1, 1))
 	outside := append(words(11, 1), le.AppendUint64(nil, 1<<40)...)
 	if r, _ := g.do(cmdResourceAttach, 0, append(outside, words(pageSize, 0)...)); r != respErrInvalidParam {
-		t.Errorf("backing outside of memory: %#x", r)
+		t.Errorf("backing outside the guest's memory: response %#x, want %#x", r, respErrInvalidParam)
 	}
 	if r, b := g.do(0, 0, nil); r != respErrUnspec || len(b) != 0 {
-		t.Errorf("type 0: %#x", r)
+		t.Errorf("command type 0: response %#x with %d bytes, want %#x", r, len(b), respErrUnspec)
 	}
 }
 
-// A guest that is paused keeps its sessions, and what became due meanwhile is
-// answered later; one that is reset loses them.
+// A guest that is paused keeps its sessions, and answers that became due in the
+// meantime are sent later; a guest that is reset loses them.
 func TestPauseAndReset(t *testing.T) {
 	spawner := &peers{t: t}
 	g := newGuest(t, spawner)
 	header := g.session(1, 10)
 	g.do(cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
 	wait := g.begin(controlQueue, cmdSubmit3D, 1, submission(abi.MsgWait, 0, nil))
-	g.context(2) // the wait has been taken
+	g.context(2) // the wait has been handled
 	base := g.StopRing(0)
 	spawner.get(0).send(abi.MsgWake, 0, nil)
 	g.Memory()
@@ -506,7 +509,7 @@ func TestPauseAndReset(t *testing.T) {
 	g.finish(wait)
 	g.context(3)
 	if g.state(header) != abi.StateReady || slices.Contains(spawner.get(0).log(), "end") {
-		t.Error("session did not survive a pause")
+		t.Errorf("session state after a pause = %d, want ready with its worker", g.state(header))
 	}
 	g.StopRing(0)
 	g.StopRing(1)
@@ -514,18 +517,18 @@ func TestPauseAndReset(t *testing.T) {
 	g.Resume(256, 16)
 	g.context(1)
 	g.until("worker let go", func() bool { return slices.Contains(spawner.get(0).log(), "end") })
-	g.resource(1, 10, 1) // forgotten
+	g.resource(1, 10, 1) // the resource was deleted by the reset
 }
 
-// A driver that breaks the queue is told by the error eventfd, and a reset
-// makes things good.
+// A driver that breaks the queue is notified through the error eventfd, and can
+// continue after a reset.
 func TestBrokenQueue(t *testing.T) {
 	g := newGuest(t, &peers{t: t})
 	g.context(1)
 	g.Rings[0].SetAvailIndex(1000)
 	g.Rings[0].Kick()
 	if r, _ := g.finish(g.begin(cursorQueue, cmdMoveCursor, 0, make([]byte, 32))); r != respOK {
-		t.Errorf("cursor queue: %#x", r)
+		t.Errorf("cursor queue: response %#x, want %#x", r, respOK)
 	}
 	g.StopRing(0)
 	g.StopRing(1)
@@ -534,7 +537,7 @@ func TestBrokenQueue(t *testing.T) {
 	g.context(1)
 }
 
-// QEMU's protocol errors end the server with an error.
+// Protocol errors of QEMU end the server with an error.
 func TestServerEndsOnBreach(t *testing.T) {
 	socket := t.TempDir() + "/vgpu"
 	s, err := Listen(socket, -1, &peers{t: t}, DefaultLimits(), discard)
@@ -548,6 +551,6 @@ func TestServerEndsOnBreach(t *testing.T) {
 	f.Send(99, 0, nil)
 	var breach *vhostuser.Error
 	if err := <-ended; !errors.As(err, &breach) {
-		t.Errorf("server ended with %v", err)
+		t.Errorf("server ended with %v, want a protocol error", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 const probe = "github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest/probe"
 
-// testLog writes to the test's log, until the test has ended.
+// testLog writes to the test's log until the test has ended.
 type testLog struct{ t *testing.T }
 
 func (l testLog) Write(b []byte) (int, error) {
@@ -36,14 +36,14 @@ func serve(t *testing.T, spawner Spawner) (socket string) {
 	}
 	stop, ended := make(chan struct{}, 1), make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // worker processes die with the thread
+		runtime.LockOSThread() // worker processes end with the thread
 		ended <- s.Run(stop, nil, nil)
 	}()
 	t.Cleanup(func() {
 		stop <- struct{}{}
 		s.Wake()
 		if err := <-ended; err != nil {
-			t.Errorf("server ended with %v", err)
+			t.Errorf("server ended with %v, want no error", err)
 		}
 		s.Close()
 		if p, ok := spawner.(*peers); ok {
@@ -53,7 +53,8 @@ func serve(t *testing.T, spawner Spawner) (socket string) {
 	return socket
 }
 
-// A real guest kernel finds the vGPU, and a process in it talks to its worker.
+// A real guest kernel finds the vGPU, and a process in it communicates with its
+// worker.
 func TestGuestRoundTrip(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots a virtual machine")
@@ -73,13 +74,13 @@ func TestGuestRoundTrip(t *testing.T) {
 	patience.Receive(t, testguest.Patience, "the guest powers off", g.Done())
 	for i := range 2 {
 		if l := spawner.get(i).log(); !slices.Contains(l, "end") {
-			t.Errorf("worker %d was not let go: %q", i, l)
+			t.Errorf("worker %d was not dismissed: %q", i, l)
 		}
 	}
-	t.Logf("worker saw %q", spawner.get(0).log()[:4])
+	t.Logf("worker received %q", spawner.get(0).log()[:4])
 }
 
-// The socket is there only once it can be connected to, and only for QEMU.
+// The socket appears only once it can be connected to, and only QEMU can connect.
 func TestSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vgpu")
 	for _, c := range []struct {
@@ -92,14 +93,14 @@ func TestSocket(t *testing.T) {
 		}
 		st, err := os.Stat(path)
 		if err != nil || st.Mode() != os.ModeSocket|c.mode {
-			t.Errorf("group %d: %v, %v", c.group, st.Mode(), err)
+			t.Errorf("group %d: mode %v, %v; want a socket with %v", c.group, st.Mode(), err, c.mode)
 		}
-		unix.Close(s.listen) // as a crash leaves it
+		unix.Close(s.listen) // as after a crash
 	}
 	if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
-		t.Errorf("left %q", left)
+		t.Errorf("files left: %q, want none", left)
 	}
 	if _, err := Listen(filepath.Join(path, "no"), -1, &mutes{}, DefaultLimits(), discard); err == nil {
-		t.Error("listens in a folder that is none")
+		t.Error("Listen below a socket's path returned no error")
 	}
 }

@@ -17,9 +17,8 @@ var (
 	errScattered = errors.New("its pages are too scattered")
 )
 
-// Spawner starts the process that serves one guest process. It returns our end
-// of the carrier socket, and the process's id; 0 when there is no process of
-// its own (tests).
+// Spawner starts the process that serves one guest process. It returns our end of
+// the carrier socket, and the PID; 0 when there is no separate process (tests).
 type Spawner interface {
 	Spawn() (socket, pid int, err error)
 }
@@ -28,26 +27,28 @@ type Spawner interface {
 type pin struct {
 	Number   uint32
 	resource *resource
-	Dropping bool // MsgDropRegion was sent, MsgDropped has not come
+	Dropping bool // MsgDropRegion was sent, MsgDropped has not arrived
 }
 
 // worker is the process at the other end of a context's carrier.
 type worker struct {
-	context uint32            // 0 once it was dismissed
-	stream  *vhostuser.Stream // nil once it was dismissed
+	context uint32            // 0 once the worker was dismissed
+	stream  *vhostuser.Stream // nil once the worker was dismissed
 	pid     int
 	pidfd   int // -1 without a process
 	regions []pin
-	// acks counts MsgDropped by number, until there are as many as drops of
-	// that number: a number may be used again before the first drop is done,
-	// and then which of the two an ack means cannot be told.
+	// acks counts the MsgDropped of each number until there are as many as drops
+	// of that number: a number may be used again before the first drop is done,
+	// and then an acknowledgement may be for either.
 	acks map[uint32]int
-	// deadline is when it is killed, if it was dismissed and does not end.
+	// deadline is when the worker is killed if it was dismissed and has not
+	// exited.
 	deadline time.Time
 	killed   bool
 }
 
-// maps: the worker has a region of that number and was not told to drop it.
+// maps reports whether the worker has a region of that number and was not told to
+// drop it.
 func (w *worker) maps(number uint32) bool {
 	for _, p := range w.regions {
 		if p.Number == number && !p.Dropping {
@@ -57,7 +58,7 @@ func (w *worker) maps(number uint32) bool {
 	return false
 }
 
-// mapped is how many regions the worker has that it was not told to drop.
+// mapped returns how many regions the worker has that it was not told to drop.
 func (w *worker) mapped() (n int) {
 	for _, p := range w.regions {
 		if !p.Dropping {
@@ -76,7 +77,7 @@ func (d *Device) workers() (n int) {
 	return n + len(d.ending)
 }
 
-// hire starts the context's worker.
+// hire starts the worker of the context.
 func (d *Device) hire(c *guestContext) error {
 	socket, pid, err := d.spawner.Spawn()
 	if err != nil {
@@ -100,9 +101,9 @@ func (d *Device) hire(c *guestContext) error {
 }
 
 func newCarrier(fd int) (*vhostuser.Stream, error) {
-	// Room for the largest region's message, so that the worker can have the
-	// whole of it before the guest's next command names the region. Without
-	// the privilege it is as much as the system lets everybody have.
+	// Room for the message of the largest region, so that the worker can have all
+	// of it before the guest's next command refers to the region. Without the
+	// privilege it is the limit of the system.
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, carrierBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, carrierBuffer)
 	}
@@ -117,7 +118,7 @@ func carrierFrame(h []byte) (int, error) {
 	return int(n), nil
 }
 
-// watch puts the worker's descriptors on the loop.
+// watch adds the worker's descriptors to the loop.
 func (d *Device) watch(w *worker) (err error) {
 	if w.pid > 0 {
 		if w.pidfd, err = unix.PidfdOpen(w.pid, 0); err != nil {
@@ -140,11 +141,12 @@ func (d *Device) interest(w *worker) uint32 {
 	return unix.EPOLLIN
 }
 
-// tell sends a message to the context's worker; descriptors are closed.
+// tell sends a message to the context's worker, and closes the descriptors.
 func (d *Device) tell(c *guestContext, msg []byte, fds ...int) {
 	w := c.worker
 	if err := w.stream.Write(msg, fds...); err != nil {
-		// Its end may have left a last word; workerEvent reads that first.
+		// It may have sent a last message before it ended; workerEvent reads that
+		// first.
 		if errors.Is(err, vhostuser.ErrTooMuch) {
 			d.fail(c, abi.ErrUnavailable, "the worker of the vGPU is not responding")
 		}
@@ -153,14 +155,15 @@ func (d *Device) tell(c *guestContext, msg []byte, fds ...int) {
 	d.loop.Modify(w.stream.FD(), d.interest(w))
 }
 
-// kickWorker rings the doorbell. One that waits to be sent is as good as two.
+// kickWorker rings the doorbell. A kick that is waiting to be sent makes another
+// one unnecessary.
 func (d *Device) kickWorker(c *guestContext) {
 	if !c.worker.stream.Pending() {
 		d.tell(c, encodeMessage(abi.MsgKick, 0, nil))
 	}
 }
 
-// workerEvent reads what the worker has to say, and writes what waits.
+// workerEvent reads the worker's messages, and writes those that wait.
 func (d *Device) workerEvent(w *worker) {
 	c := d.contexts[w.context]
 	flushed := w.stream.Flush()
@@ -206,7 +209,7 @@ func (d *Device) workerMessage(c *guestContext, m message) {
 	}
 }
 
-// dropRegion passes the guest's MsgDropRegion on.
+// dropRegion passes on the guest's MsgDropRegion.
 func (d *Device) dropRegion(c *guestContext, number uint32) {
 	if c.worker == nil {
 		return
@@ -220,8 +223,8 @@ func (d *Device) dropRegion(c *guestContext, number uint32) {
 	}
 }
 
-// dropPins asks every worker that maps the resource to let go of it. A worker
-// may take as long as commands use it, but not with too many: each holds an
+// dropPins asks every worker that maps the resource to unmap it. A worker may
+// take as long as commands use it, but not for too many regions: each occupies an
 // entry of the guest's queue, which all its processes share.
 func (d *Device) dropPins(res *resource) {
 	total := 0
@@ -252,7 +255,7 @@ func (d *Device) dropPins(res *resource) {
 	}
 }
 
-// dropped: the worker has let go of a region of that number.
+// dropped handles MsgDropped: the worker has unmapped a region of that number.
 func (d *Device) dropped(w *worker, number uint32) {
 	drops := 0
 	for _, p := range w.regions {
@@ -283,7 +286,7 @@ func (d *Device) dropped(w *worker, number uint32) {
 	}
 }
 
-// dismiss closes the worker's socket; it has a grace time to end.
+// dismiss closes the worker's socket; the worker then has a grace time to exit.
 func (d *Device) dismiss(w *worker) {
 	d.loop.Remove(w.stream.FD())
 	_ = w.stream.Close()
@@ -292,12 +295,12 @@ func (d *Device) dismiss(w *worker) {
 		d.unpinAll(w)
 		return
 	}
-	_ = unix.Kill(w.pid, unix.SIGCONT) // one that was stopped with its queue must see it
+	_ = unix.Kill(w.pid, unix.SIGCONT) // a worker that was stopped with its queue must see it
 	w.deadline = time.Now().Add(killGrace)
 	d.ending = append(d.ending, w)
 }
 
-// reap collects a worker that has ended. Its memory is unmapped by then.
+// reap collects a worker that has exited. Its memory is unmapped by then.
 func (d *Device) reap(w *worker) {
 	var status unix.WaitStatus
 	if pid, err := unix.Wait4(w.pid, &status, unix.WNOHANG, nil); err == nil && pid == 0 {
@@ -307,7 +310,7 @@ func (d *Device) reap(w *worker) {
 	_ = unix.Close(w.pidfd)
 	d.log.Info("worker exited", "pid", w.pid, "how", ending(status))
 	if c := d.contexts[w.context]; w.stream != nil && c != nil {
-		// What it said last comes before the news of its death.
+		// Its last messages are handled before its end.
 		d.workerEvent(w)
 		d.fail(c, abi.ErrUnavailable, "the worker of the vGPU was %s", ending(status))
 	}
@@ -335,7 +338,7 @@ func (d *Device) unpinAll(w *worker) {
 	}
 }
 
-// deadlines kills what is overdue and says how long the loop may sleep.
+// deadlines kills overdue workers and returns how long the loop may sleep.
 func (d *Device) deadlines(now time.Time) time.Duration {
 	sleep := time.Duration(-1)
 	for _, w := range d.ending {

@@ -1,7 +1,7 @@
-// A libcuda that has no card: device memory is host memory, streams run at
-// once, kernels are recorded and not run. It writes each call that a test
-// cares about to $DOUBLE_LOG and plays the answers that $DOUBLE_SCRIPT (a file
-// of "function result" lines, each used once) gives. Built by the tests.
+// A libcuda without a card: device memory is host memory, streams run at once,
+// and kernels are recorded and not executed. It writes each call that a test
+// checks to $DOUBLE_LOG and returns the results in $DOUBLE_SCRIPT (a file of
+// "function result" lines, each used once). It is compiled by the tests.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static void say(const char *line) {
 }
 #define SAY(...) do { char b[512]; snprintf(b, sizeof b, __VA_ARGS__); say(b); } while (0)
 
-// The scripted result of a function: the first line that names it is used up.
+// The scripted result of a function: the first line with its name is used up.
 static int scripted(const char *name) {
 	const char *path = getenv("DOUBLE_SCRIPT");
 	if (!path) return 0;
@@ -54,7 +54,7 @@ static int scripted(const char *name) {
 #define PLAY(name) do { int r_ = scripted(#name); if (r_) { SAY(#name " = %d", r_); return r_; } } while (0)
 #define NEEDS_CONTEXT do { if (!current) return 201; } while (0)
 
-// What is passed on as it is says all its arguments, as whole numbers.
+// A function that is passed on logs all its arguments as integers.
 #define CALLED(...) do { char b[4096]; snprintf(b, sizeof b, __VA_ARGS__); say(b); } while (0)
 #define M(type, p, offset) (*(type *)((char *)(p) + (offset)))
 #define W(x) (unsigned long long)(x)
@@ -81,7 +81,7 @@ EXPORT int cuDeviceGetAttribute(int *v, int a, int d) {
 	return 0;
 }
 EXPORT int cuCtxCreate_v2(u *c, unsigned flags, int d) { PLAY(cuCtxCreate); *c = current = handle(); SAY("cuCtxCreate flags=%u device=%d", flags, d); return 0; }
-static u registered[64][2]; // host memory and its context
+static u registered[64][2]; // host memory, with its context
 EXPORT int cuCtxDestroy_v2(u c) {
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < 64; i++) if (registered[i][1] == c) registered[i][0] = registered[i][1] = 0;
@@ -92,8 +92,8 @@ EXPORT int cuCtxDestroy_v2(u c) {
 EXPORT int cuCtxSetCurrent(u c) { current = c; return 0; }
 
 static const char *kernels[5] = {"first", "second", "store", "delay", "fault"};
-static char loaded[8]; // which of them are: those that cuModuleGetFunction gives, and cuFuncLoad
-static u poisoned; // the context of a fault
+static char loaded[8]; // which functions are loaded: those that cuModuleGetFunction returned, and cuFuncLoad's
+static u poisoned; // the context that had a fault
 static int conformance(u m) { return m & 1; }
 EXPORT int cuModuleLoadDataEx(u *m, const char *image, unsigned n, int *options, void **values) {
 	NEEDS_CONTEXT; PLAY(cuModuleLoadDataEx);
@@ -109,8 +109,8 @@ EXPORT int cuModuleLoadDataEx(u *m, const char *image, unsigned n, int *options,
 	SAY("cuModuleLoadDataEx");
 	return 0;
 }
-// The linker: the objects one after the other are the cubin. The logs are kept
-// until the end, as a program's buffers are.
+// The linker: the concatenated objects are the cubin. The logs are kept until the
+// end, like a program's buffers.
 struct link { char *image; size_t size; unsigned n; int *options; void **values; };
 EXPORT int cuLinkCreate_v2(unsigned n, int *options, void **values, struct link **out) {
 	NEEDS_CONTEXT; PLAY(cuLinkCreate);
@@ -149,8 +149,8 @@ EXPORT int cuModuleGetFunction(u *f, u m, const char *name) {
 }
 EXPORT int cuModuleGetGlobal_v2(u *p, size_t *n, u m, const char *name) {
 	(void)m;
-	if (!strcmp(name, "v")) { *p = 0x78000; *n = 24; return 0; } // gpu/fatbin/fatbintest's
-	if (!strcmp(name, "shared_with_host")) { *p = 0x79000; *n = 4; return 0; } // a managed one
+	if (!strcmp(name, "v")) { *p = 0x78000; *n = 24; return 0; } // the variable of gpu/fatbin/fatbintest
+	if (!strcmp(name, "shared_with_host")) { *p = 0x79000; *n = 4; return 0; } // a managed variable
 	if (strcmp(name, "counter")) return 500;
 	*p = 0x77000; *n = 12;
 	return 0;
@@ -179,13 +179,14 @@ EXPORT int cuMemAlloc_v2(u *p, size_t n) {
 	if (n > (size_t)1 << 33) return 2;
 	char *m = aligned_alloc(256, (n + 255) / 256 * 256);
 	if (!m) return 2;
-	memset(m, 0xee, n); // another tenant's
+	memset(m, 0xee, n); // another guest's data
 	*p = (u)m;
 	return 0;
 }
 EXPORT int cuMemFree_v2(u p) { NEEDS_CONTEXT; free((void *)p); SAY("cuMemFree"); return 0; }
 
-// Virtual memory: device memory is a memfd, and what is not mapped faults.
+// Virtual memory: device memory is a memfd, and an access to unmapped addresses
+// faults.
 #define GRANULE ((size_t)2 << 20)
 struct location { int type, id; };
 struct prop { int type, handles; struct location location; void *windows; uint8_t compression, rdma; uint16_t usage; char reserved[4]; };
@@ -195,7 +196,7 @@ EXPORT int cuMemGetAllocationGranularity(size_t *n, const struct prop *p, int op
 	*n = GRANULE;
 	return p->type != 1 || p->location.type != 1;
 }
-static int moves(void) { // whether the next wish is refused
+static int moves(void) { // whether the next hint is ignored
 	static int done;
 	const char *s = getenv("DOUBLE_MOVES");
 	if (!s) return done = 0;
@@ -205,8 +206,8 @@ EXPORT int cuMemAddressReserve(u *p, size_t n, size_t align, u at, unsigned long
 	PLAY(cuMemAddressReserve);
 	if (n % GRANULE || align || at % GRANULE || flags) return 1;
 	void *m = MAP_FAILED;
-	// As libcuda: the address is a wish, and nothing may be mapped there.
-	// DOUBLE_MOVES refuses the wish so many times.
+	// As in libcuda, the address is a hint, which is used if nothing is mapped
+	// there. DOUBLE_MOVES is the number of times that the hint is ignored.
 	if (at && !moves())
 		m = mmap((void *)at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (m == MAP_FAILED) {
@@ -228,7 +229,7 @@ EXPORT int cuMemCreate(u *h, size_t n, const struct prop *p, unsigned long long 
 	if (__atomic_add_fetch(&used, n, __ATOMIC_RELAXED) > vram()) { __atomic_sub_fetch(&used, n, __ATOMIC_RELAXED); return 2; }
 	int fd = memfd_create("double", MFD_CLOEXEC);
 	if (fd < 0 || ftruncate(fd, n)) return 2;
-	char another[4096]; // tenant's
+	char another[4096]; // another guest's data
 	memset(another, 0xee, sizeof another);
 	for (size_t at = 0; at < n; at += GRANULE) if (pwrite(fd, another, sizeof another, at) != sizeof another) return 2;
 	size_t *x = malloc(3 * sizeof *x);
@@ -255,7 +256,7 @@ EXPORT int cuMemUnmap(u p, size_t n) {
 	SAY("cuMemUnmap %zu", n);
 	return mmap((void *)p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED ? 1 : 0;
 }
-// What leaves the process is the memfd of memory that was made for it.
+// Exported memory is the memfd of memory that was created for it.
 EXPORT int cuMemExportToShareableHandle(int *fd, u h, int type, unsigned long long flags) {
 	PLAY(cuMemExportToShareableHandle);
 	size_t *x = (size_t *)h;
@@ -281,8 +282,8 @@ EXPORT int cuMemImportFromShareableHandle(u *h, void *os, int type) {
 }
 EXPORT int cuMemHostAlloc(void **p, size_t n, unsigned flags) { (void)flags; return (*p = malloc(n)) ? 0 : 2; }
 EXPORT int cuMemFreeHost(void *p) { free(p); return 0; }
-// Host memory: pages that are registered once, and that a card sees at their own
-// address, or with DOUBLE_HOST_ELSEWHERE at another.
+// Host memory: pages that are registered once. A card sees them at their own
+// address, or with DOUBLE_HOST_ELSEWHERE at another one.
 #ifndef OLD
 EXPORT int cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
 	NEEDS_CONTEXT; PLAY(cuMemHostRegister);
@@ -389,7 +390,7 @@ EXPORT int cuStreamWriteValue64_v2(u stream, u addr, uint64_t value, unsigned fl
 }
 #include "double_gen.c"
 
-// Arrays and textures: what was asked for, in cuda.h's layout.
+// Arrays and textures log what was requested, in cuda.h's layout.
 EXPORT int cuArray3DCreate_v2(u *h, const void *d) {
 	NEEDS_CONTEXT; PLAY(cuArray3DCreate);
 	SAY("cuArray3DCreate %llux%llux%llu format=%u channels=%u flags=%u", W(M(size_t, d, 0)), W(M(size_t, d, 8)), W(M(size_t, d, 16)), M(unsigned, d, 24), M(unsigned, d, 28), M(unsigned, d, 32));

@@ -1,4 +1,4 @@
-// Package testguest boots the tiny test guest (build.sh) under QEMU's software
+// Package testguest boots the small test guest (build.sh) under QEMU's software
 // emulation, for tests that need a real guest kernel on a vGPU.
 package testguest
 
@@ -26,27 +26,27 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 )
 
-// Patience is how long Expect waits. Software emulation on a busy machine is
-// slow; nothing is measured with it.
+// Patience is how long Expect waits. Software emulation is slow on a busy
+// machine; it is not used for measurements.
 const Patience = 120 * time.Second
 
-// Options of a guest.
+// Options configure a guest.
 type Options struct {
 	// VGPU is the vhost-user socket of the VM's vGPU; empty for none.
 	VGPU string
-	// Files to put into the guest: path in the guest → path here.
+	// Files are copied into the guest: path in the guest → path on this machine.
 	Files map[string]string
 	// Run is the body of /run.sh.
 	Run string
 	// MemoryMiB is the guest's memory; 0 means 256.
 	MemoryMiB int
-	// Kernel is more for the kernel's command line.
+	// Kernel has additional options for the kernel's command line.
 	Kernel string
-	// Reboots lets the guest reboot, instead of ending then.
+	// Reboots lets the guest reboot; otherwise it ends then.
 	Reboots bool
-	// System is the folder of another system than the tiny guest: vmlinuz, initrd.img
-	// and root.qcow2, which stays as it is. Files and /run.sh are then on a disk
-	// labelled TEST, which that system is to mount and run.
+	// System is the folder of another system than the small guest, with vmlinuz,
+	// initrd.img and root.qcow2, which is not changed. Files and /run.sh are then on
+	// a disk with the label TEST, which that system must mount and run.
 	System string
 }
 
@@ -59,10 +59,10 @@ type Guest struct {
 
 	monitor string
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the following
 	output strings.Builder
-	seen   int           // of output, by Expect
-	more   chan struct{} // closed when output grows
+	seen   int           // length of the output that Expect has handled
+	more   chan struct{} // closed when there is more output
 }
 
 // Boot starts a guest that ends with the test. It skips the test in short mode.
@@ -89,7 +89,7 @@ func Boot(t testing.TB, o Options) *Guest {
 	}
 	here, build := places(t)
 	if out, err := exec.Command(filepath.Join(here, "build.sh"), "overlay", overlay, initrd).CombinedOutput(); err != nil {
-		t.Fatalf("building the test guest: %v\n%s", err, out)
+		t.Fatalf("build the test guest: %v\n%s", err, out)
 	}
 	return start(t, o, []string{"-kernel", filepath.Join(build, "testguest", "vmlinuz"), "-initrd", initrd, "-append", kernelOptions + " " + o.Kernel}, dir)
 }
@@ -97,30 +97,33 @@ func Boot(t testing.TB, o Options) *Guest {
 const (
 	// See installer/guest/files/grub.cfg.
 	kernelOptions = "console=ttyS0 panic=-1 loglevel=4 no_timer_check"
-	// Of systemd, whose limits in seconds mean little on a busy machine without KVM.
+	// Options for systemd, whose limits in seconds are unsuitable for a busy machine
+	// without KVM.
 	systemOptions = kernelOptions + " root=/dev/vda rw quiet net.ifnames=0 systemd.show_status=false systemd.service_watchdogs=0 systemd.default_timeout_start_sec=900"
 )
 
-// systemDisks returns QEMU's arguments for a system and a disk with the files.
+// systemDisks returns QEMU's arguments for a system and for a disk with the
+// files.
 func systemDisks(t testing.TB, system, files string) []string {
 	t.Helper()
 	disk := filepath.Join(filepath.Dir(files), "files.img")
 	if out, err := exec.Command("mke2fs", "-q", "-t", "ext4", "-F", "-L", "TEST", "-E", "root_owner=0:0", "-d", files, disk, "512M").CombinedOutput(); err != nil {
-		t.Fatalf("a disk of the files: %v\n%s", err, out)
+		t.Fatalf("create a disk with the files: %v\n%s", err, out)
 	}
 	return []string{"-kernel", filepath.Join(system, "vmlinuz"), "-initrd", filepath.Join(system, "initrd.img"), "-append", systemOptions,
 		"-drive", "if=virtio,snapshot=on,format=qcow2,file=" + filepath.Join(system, "root.qcow2"),
 		"-drive", "if=virtio,format=raw,file=" + disk}
 }
 
-// start runs QEMU with a kernel's arguments; its monitor's socket is in the folder.
+// start runs QEMU with the arguments of a kernel; the socket of its monitor is in
+// dir.
 func start(t testing.TB, o Options, kernel []string, dir string) *Guest {
 	t.Helper()
 	if o.MemoryMiB == 0 {
 		o.MemoryMiB = 256
 	}
 	monitor := filepath.Join(dir, "monitor")
-	// Without the features that are slow when they are emulated: hypervisor, slowEmulated.
+	// Without the features that are slow under emulation: see hypervisor, slowEmulated.
 	args := []string{"-machine", "q35,memory-backend=ram", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,erms=off,fsrm=off,la57=off", "-smp", "2",
 		"-m", fmt.Sprint(o.MemoryMiB), "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,share=on", o.MemoryMiB),
 		"-nodefaults", "-nographic", "-serial", "stdio", "-monitor", "unix:" + monitor + ",server,nowait"}
@@ -143,7 +146,8 @@ func start(t testing.TB, o Options, kernel []string, dir string) *Guest {
 	}
 	started := make(chan error)
 	go func() {
-		// Pdeathsig is about the thread, so one thread starts it and waits.
+		// Pdeathsig is relative to the thread, so one thread starts the process
+		// and waits for it.
 		runtime.LockOSThread()
 		started <- g.cmd.Start()
 		<-g.done
@@ -157,7 +161,7 @@ func start(t testing.TB, o Options, kernel []string, dir string) *Guest {
 		_ = g.cmd.Process.Kill()
 		<-g.done
 		if out := g.Output(); t.Failed() {
-			t.Logf("guest's output ends:\n%s", out[max(0, len(out)-4000):])
+			t.Logf("end of the guest's output:\n%s", out[max(0, len(out)-4000):])
 		}
 	})
 	failed.Keep(t, func(f failed.Folder) { f.Text("serial.log", g.Output()) })
@@ -180,8 +184,8 @@ func (g *Guest) read(r *bufio.Reader) {
 	}
 }
 
-// Expect waits until the guest prints something that matches the pattern, from
-// where the last Expect found its match, and returns the match.
+// Expect waits until the guest prints something that matches the pattern, after
+// the match of the last Expect, and returns the match.
 func (g *Guest) Expect(pattern string) string {
 	g.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -218,7 +222,7 @@ func (g *Guest) Type(line string) {
 	}
 }
 
-// Monitor gives QEMU a command for humans, and waits until it has been done.
+// Monitor sends QEMU a monitor command, and waits until it has been executed.
 func (g *Guest) Monitor(command string) {
 	g.t.Helper()
 	c, err := net.Dial("unix", g.monitor)
@@ -232,7 +236,7 @@ func (g *Guest) Monitor(command string) {
 		for text := ""; !strings.HasSuffix(text, "(qemu) "); {
 			b, err := r.ReadByte()
 			if err != nil {
-				g.t.Fatalf("QEMU's monitor: %v after %q", err, text)
+				g.t.Fatalf("read from QEMU's monitor: %v after %q", err, text)
 			}
 			text += string(b)
 		}
@@ -244,7 +248,7 @@ func (g *Guest) Monitor(command string) {
 	prompt()
 }
 
-// Output is all that the guest has printed.
+// Output returns everything that the guest has printed.
 func (g *Guest) Output() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -257,10 +261,10 @@ func (g *Guest) Kill() {
 	<-g.done
 }
 
-// Done is closed when QEMU has ended.
+// Done returns a channel that is closed when QEMU has ended.
 func (g *Guest) Done() <-chan struct{} { return g.done }
 
-// places are this folder, and the build folder.
+// places returns this folder, and the build folder.
 func places(t testing.TB) (here, build string) {
 	t.Helper()
 	here = filepath.Join(tree.Top(), "gpu/vhostgpu/testguest")
@@ -270,13 +274,14 @@ func places(t testing.TB) (here, build string) {
 	return here, build
 }
 
-// BuildDir is where the tree's binaries are.
+// BuildDir returns the folder of the tree's binaries.
 func BuildDir(t testing.TB) string {
 	_, build := places(t)
 	return build
 }
 
-// Program builds a Go program of this module as a static binary for the guest.
+// Program builds a Go program of this module as a static binary for the guest and
+// returns its path.
 func Program(t testing.TB, pkg string) string {
 	t.Helper()
 	return built.Static(t, pkg)
@@ -296,8 +301,8 @@ func install(t testing.TB, from, to string) {
 	}
 }
 
-// Libraries adds to files what a dynamically linked program of this machine
-// needs of the C library, at the same places.
+// Libraries adds to files the parts of the C library that a dynamically linked
+// program of this machine needs, at the same paths.
 func Libraries(t testing.TB, files map[string]string, program string) {
 	t.Helper()
 	out, err := exec.Command("ldd", program).Output()
@@ -311,12 +316,13 @@ func Libraries(t testing.TB, files map[string]string, program string) {
 	}
 }
 
-// Compile builds a C program of this tree for the guest; flags follow the source.
+// Compile builds a C program of this tree for the guest and returns its path;
+// flags follow the source.
 func Compile(t testing.TB, source string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
 	if b, err := exec.Command("gcc", append([]string{"-O2", "-Wall", "-Wextra", "-Werror", "-o", out, source}, flags...)...).CombinedOutput(); err != nil {
-		t.Fatalf("compiling %s: %v\n%s", source, err, b)
+		t.Fatalf("compile %s: %v\n%s", source, err, b)
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// image is one with the suite's kernels.
+// image returns an image with the suite's kernels.
 func (x *tester) image() []byte {
 	if x.o.Image != nil {
 		return x.o.Image
@@ -17,7 +17,7 @@ func (x *tester) image() []byte {
 	return []byte(Kernels)
 }
 
-// Modules are loaded from several goroutines while the context works.
+// testLoadsAside loads modules from several goroutines while the context works.
 func testLoadsAside(x *tester) {
 	ctx, other := x.context(), x.context()
 	k := x.kernels(ctx)
@@ -28,11 +28,11 @@ func testLoadsAside(x *tester) {
 			for range 5 {
 				m, functions, _, err := ctx.ModuleLoad(x.image(), worker.ModuleOptions{})
 				if err != nil || len(functions) == 0 {
-					x.Errorf("load beside others: %d functions, %v", len(functions), err)
+					x.Errorf("ModuleLoad beside others: %d functions, %v", len(functions), err)
 					return
 				}
 				if err := ctx.ModuleUnload(m); err != nil {
-					x.Errorf("unload: %v", err)
+					x.Errorf("ModuleUnload beside others = %v, want no error", err)
 				}
 			}
 		})
@@ -43,12 +43,12 @@ func testLoadsAside(x *tester) {
 	}
 	loaders.Wait()
 	if got := x.read64(ctx, nil, p); got != x.kept64(49) {
-		x.Errorf("the last launch stored %d, want 49", got)
+		x.Errorf("value stored by the last launch = %d, want 49", got)
 	}
 }
 
-// A context that is destroyed while modules are loaded into it leaves nothing,
-// and its neighbour works.
+// testDestroyDuringLoads checks that a context that is destroyed while modules
+// are loaded into it leaves nothing behind, and that another context works.
 func testDestroyDuringLoads(x *tester) {
 	neighbour := x.context()
 	p := x.alloc(neighbour, 8)
@@ -62,11 +62,11 @@ func testDestroyDuringLoads(x *tester) {
 					m, _, _, err := ctx.ModuleLoad(x.image(), worker.ModuleOptions{})
 					if err != nil {
 						if !errors.Is(err, abi.ErrInvalidContext) {
-							x.Errorf("load into a context that goes: %v, want %v", err, abi.ErrInvalidContext)
+							x.Errorf("ModuleLoad into a context that is being destroyed = %v, want %v", err, abi.ErrInvalidContext)
 						}
 						return
 					}
-					_ = ctx.ModuleUnload(m) // which may come after Destroy
+					_ = ctx.ModuleUnload(m) // which is allowed after Destroy
 				}
 			})
 		}
@@ -77,7 +77,8 @@ func testDestroyDuringLoads(x *tester) {
 	x.write(neighbour, nil, p, make([]byte, 8))
 }
 
-// As many commands as the worker lets wait make no call wait.
+// testManyCommands checks that no call blocks when as many commands are enqueued
+// as the worker permits.
 func testManyCommands(x *tester) {
 	ctx := x.context()
 	p := x.alloc(ctx, 4)

@@ -13,37 +13,40 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Options say what the driver can do; the zero value is a whole one.
+// Options describe what the driver can do; the zero value is a complete driver.
 type Options struct {
 	// Image replaces Kernels for a driver that does not execute PTX, and skips
-	// the tests of what PTX says.
+	// the tests of PTX.
 	Image []byte
-	// Loops is what delay gets for a noticeable time, some tens of
-	// milliseconds; 0 is 100,000.
+	// Loops is the parameter of delay that makes it run for a noticeable time,
+	// some tens of milliseconds; 0 is 100,000.
 	Loops uint64
-	// NoData is for a device that computes nothing (gpu/null): kernels do not
-	// run and memory keeps nothing, so all that is read must be zero, which the
-	// suite checks in place of the contents. Tests of what only a kernel that
-	// runs can do are left out: a fault, and an error in a kernel's body.
+	// NoData is for a device that computes nothing (gpu/null): kernels do not run
+	// and memory keeps no data, so everything that is read must be zero; the
+	// suite checks that instead of the contents. Tests that need running kernels
+	// are skipped: a fault, and an error in a kernel's body.
 	NoData bool
-	// Unplaced: the device chooses addresses itself (a card without virtual
-	// memory management). Where the guest finds one outside of the window, it
-	// reserves it in its own process.
+	// Unplaced means that the device chooses addresses itself (a card without
+	// virtual memory management). If the guest finds an address outside the
+	// window, it reserves it in its own process.
 	Unplaced bool
-	// LooseVariables: modules' variables lie where libcuda puts them.
+	// LooseVariables means that libcuda chooses the addresses of modules'
+	// variables.
 	LooseVariables bool
-	// NoHostMemory: the device does not reach the guest's memory, and must say so.
+	// NoHostMemory means that the device cannot access the guest's memory, and
+	// must report that.
 	NoHostMemory bool
-	// FaultsEndAll: a fault of one context is one of all that the process has (seen on an
-	// H100, driver 580).
+	// FaultsEndAll means that a fault of one context is one of all contexts of the
+	// process (seen on an H100, driver 580).
 	FaultsEndAll bool
-	// NoReasons: that a kernel cannot run shows when it is launched, and why is told
-	// nowhere. It is so behind another libcuda.
+	// NoReasons means that a kernel which cannot run is only detected when it is
+	// launched, and that the reason is not reported. This is the case behind another
+	// libcuda.
 	NoReasons bool
 }
 
-// Window reserves an address window of size bytes for a test, and gives it back
-// at its end.
+// Window reserves an address window of size bytes for a test, and releases it at
+// the test's end.
 func Window(t testing.TB, size uint64) *worker.Window {
 	t.Helper()
 	var last error
@@ -60,7 +63,7 @@ func Window(t testing.TB, size uint64) *worker.Window {
 	return nil
 }
 
-// suite are the tests; ptx: of a driver that executes PTX.
+// suite lists the tests; ptx marks those for drivers that execute PTX.
 var suite = []struct {
 	name string
 	run  func(*tester)
@@ -130,7 +133,7 @@ var suite = []struct {
 	{"EvictAtRandom", whereItEvicts(testEvictAtRandom), false},
 }
 
-// Names are those of the suite's tests.
+// Names returns the names of the suite's tests.
 func Names() (names []string) {
 	for _, c := range suite {
 		names = append(names, c.name)
@@ -138,8 +141,8 @@ func Names() (names []string) {
 	return names
 }
 
-// Run runs the suite. newDriver makes a driver with at least 64 MiB of memory,
-// of which nothing is in use; the suite closes it.
+// Run runs the suite. newDriver returns a driver with at least 64 MiB of memory,
+// all of it free; the suite closes it.
 func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 	if o.Loops == 0 {
 		o.Loops = 100_000
@@ -157,17 +160,17 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 			}
 			x.check(d.Close())
 			if n := x.late.Load(); n != 0 {
-				t.Errorf("%d operations did not call done once", n)
+				t.Errorf("%d operations did not call done exactly once", n)
 			}
 			if in, out := x.gate.counts(); in != out {
-				t.Errorf("gate entered %d times, left %d times", in, out)
+				t.Errorf("gate entered %d times and left %d times, want the same", in, out)
 			}
 		})
 	}
 }
 
-// whereItEvicts leaves devices out that say they cannot; testEvictsOrSaysNot
-// holds them to it.
+// whereItEvicts skips devices that report that they cannot evict;
+// testEvictsOrSaysNot checks that report.
 func whereItEvicts(test func(*tester)) func(*tester) {
 	return func(x *tester) {
 		if x.driver.Evicts() {
@@ -176,8 +179,8 @@ func whereItEvicts(test func(*tester)) func(*tester) {
 	}
 }
 
-// whereItReachesHost leaves devices out that do not reach the guest's memory;
-// testHostMemoryOrSaysNot holds them to it.
+// whereItReachesHost skips devices that cannot access the guest's memory;
+// testHostMemoryOrSaysNot checks that.
 func whereItReachesHost(test func(*tester)) func(*tester) {
 	return func(x *tester) {
 		if !x.o.NoHostMemory {
@@ -186,8 +189,8 @@ func whereItReachesHost(test func(*tester)) func(*tester) {
 	}
 }
 
-// whereKernelsRun leaves devices out that compute nothing: what only a kernel
-// can do, such as to fault, does not happen there.
+// whereKernelsRun skips devices that compute nothing: what only a kernel can do,
+// such as a fault, does not happen there.
 func whereKernelsRun(test func(*tester)) func(*tester) {
 	return func(x *tester) {
 		if !x.o.NoData {
@@ -203,7 +206,7 @@ type tester struct {
 	*testing.T
 	o      Options
 	driver worker.Driver
-	// newDriver makes another one: another process's
+	// newDriver returns another driver, as of another process.
 	newDriver func(*testing.T) worker.Driver
 	window    *worker.Window
 	gate      *gate
@@ -221,7 +224,7 @@ func (x *tester) check(err error) {
 func (x *tester) want(err error, want abi.Result) {
 	x.Helper()
 	if !errors.Is(err, want) {
-		x.Errorf("%v, want %v", err, want)
+		x.Errorf("error = %v, want %v", err, want)
 	}
 }
 
@@ -233,7 +236,7 @@ func (x *tester) context() worker.Context {
 	return ctx
 }
 
-// forget records that the test destroys the context itself.
+// forget removes a context that the test destroys itself.
 func (x *tester) forget(ctx worker.Context) {
 	for i, c := range x.contexts {
 		if c == ctx {
@@ -264,7 +267,8 @@ func (x *tester) alloc(ctx worker.Context, size uint64) uint64 {
 	return a
 }
 
-// done makes a function for the driver to call, and one that waits for it.
+// done returns a function for the driver to call, and one that waits for that
+// call.
 func (x *tester) done() (done func(error), wait func() error) {
 	x.late.Add(1)
 	c := make(chan error, 1)
@@ -272,7 +276,7 @@ func (x *tester) done() (done func(error), wait func() error) {
 			x.late.Add(-1)
 			select {
 			case c <- err:
-			default: // called twice: late is off
+			default: // a second call, which the count in late shows
 			}
 		}, func() error {
 			x.Helper()
@@ -280,13 +284,14 @@ func (x *tester) done() (done func(error), wait func() error) {
 			case err := <-c:
 				return err
 			case <-time.After(patience):
-				x.Fatal("done is not called")
+				x.Fatalf("done was not called within %v", patience)
 				return nil
 			}
 		}
 }
 
-// do issues an operation and waits for it; the error is the call's or done's.
+// do issues an operation and waits for it; it returns the error of the call or of
+// done.
 func (x *tester) do(op func(done func(error)) error) error {
 	x.Helper()
 	done, wait := x.done()
@@ -314,8 +319,8 @@ func (x *tester) read(ctx worker.Context, s worker.Stream, src, n uint64) []byte
 	return b
 }
 
-// kept is what memory holds after want has been written to it: want, or zero
-// bytes on a device that keeps nothing.
+// kept returns the contents of memory after want has been written to it: want, or
+// zero bytes on a device that keeps no data.
 func (x *tester) kept(want []byte) []byte {
 	if x.o.NoData {
 		return make([]byte, len(want))
@@ -323,7 +328,7 @@ func (x *tester) kept(want []byte) []byte {
 	return want
 }
 
-// kept64 is kept for a number.
+// kept64 is like kept for a number.
 func (x *tester) kept64(want uint64) uint64 {
 	if x.o.NoData {
 		return 0
@@ -341,10 +346,10 @@ func (x *tester) kernels(ctx worker.Context) map[string]worker.Function {
 	x.Helper()
 	_, functions, info, err := ctx.ModuleLoad(x.image(), worker.ModuleOptions{})
 	if err != nil {
-		x.Fatalf("%v\n%s\n%s", err, info.InfoLog, info.ErrorLog)
+		x.Fatalf("ModuleLoad: %v\n%s\n%s", err, info.InfoLog, info.ErrorLog)
 	}
 	if len(functions) != len(info.Functions) {
-		x.Fatalf("%d functions, %d in the info", len(functions), len(info.Functions))
+		x.Fatalf("ModuleLoad returned %d functions, want the %d of its info", len(functions), len(info.Functions))
 	}
 	all := map[string]worker.Function{}
 	for i, f := range info.Functions {
@@ -364,18 +369,18 @@ func one(values ...uint64) worker.Launch {
 	return worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Params: params(values...)}
 }
 
-// gate counts, and can be shut.
+// gate is a Gate that counts its uses, and that can be closed.
 type gate struct {
 	mu              sync.Mutex
 	entered, left   int
 	launches, nanos uint64
 	expired         func() bool
 	shut            bool
-	passes          int // Expired was asked
+	passes          int // calls of Expired
 	held            chan struct{}
 }
 
-// hold makes all who come wait, or lets them go on.
+// hold makes everyone who enters wait, or ends these waits.
 func (g *gate) hold(on bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -424,7 +429,8 @@ func (g *gate) counts() (entered, left int) {
 	return g.entered, g.left
 }
 
-// settle waits until whoever entered has left; the test says if none does.
+// settle waits until all who entered have left, for a limited time; the test
+// reports if they have not.
 func (g *gate) settle() {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if in, out := g.counts(); in == out {

@@ -13,8 +13,8 @@ import (
 
 const everything = 1 << 62
 
-// evict moves at least n bytes away with the gate shut to all work; back lets
-// work in again after all is restored.
+// evict evicts at least n bytes with the gate closed to all work; back admits
+// work again after everything is restored.
 func (x *tester) evict(ctx worker.Context, n uint64) (moved uint64) {
 	x.Helper()
 	x.gate.hold(true)
@@ -30,7 +30,8 @@ func (x *tester) back(ctx worker.Context) {
 	x.gate.hold(false)
 }
 
-// A device that cannot evict says so and loses nothing by being asked.
+// testEvictsOrSaysNot checks that a device that cannot evict reports that, and
+// loses no data by being asked.
 func testEvictsOrSaysNot(x *tester) {
 	ctx := x.context()
 	p := x.alloc(ctx, 4096)
@@ -40,7 +41,7 @@ func testEvictsOrSaysNot(x *tester) {
 	if x.driver.Evicts() {
 		x.check(err)
 		if moved != 4096 {
-			x.Errorf("%d bytes moved", moved)
+			x.Errorf("%d bytes evicted, want %d", moved, 4096)
 		}
 		x.check(ctx.Restore())
 	} else {
@@ -48,15 +49,16 @@ func testEvictsOrSaysNot(x *tester) {
 		x.want(ctx.Restore(), abi.ErrNotSupported)
 	}
 	if !bytes.Equal(x.read(ctx, nil, p, 4096), x.kept(pattern(4096, 1))) {
-		x.Error("the contents have changed")
+		x.Error("the contents changed")
 	}
 }
 
-// Contents and addresses survive, and others have the room meanwhile.
+// testEvictMakesRoom checks that contents and addresses are preserved, and that
+// other contexts can use the memory in the meantime.
 func testEvictMakesRoom(x *tester) {
 	total := x.driver.Info().TotalMemory
 	if total > 1<<30 {
-		total = 1 << 30 // a big card is not filled
+		total = 1 << 30 // do not fill a large card
 	}
 	size := total * 3 / 4
 	a, b := x.context(), x.context()
@@ -67,14 +69,14 @@ func testEvictMakesRoom(x *tester) {
 	x.write(a, nil, small, edge[:300])
 	full := total == x.driver.Info().TotalMemory
 	if _, err := b.MemAlloc(size); full && !errors.Is(err, abi.ErrOutOfMemory) {
-		x.Fatalf("there is room for two: %v", err)
+		x.Fatalf("MemAlloc of a second context = %v, want %v before the eviction", err, abi.ErrOutOfMemory)
 	}
 	if moved := x.evict(a, everything); moved != worker.Accounted(size)+worker.Accounted(300) {
-		x.Errorf("%d bytes moved", moved)
+		x.Errorf("%d bytes evicted, want %d", moved, worker.Accounted(size)+worker.Accounted(300))
 	}
 	q := x.alloc(b, size)
 	if q == p {
-		x.Error("an evicted address was given to somebody else")
+		x.Errorf("address %#x of an evicted allocation was allocated again", q)
 	}
 	if full {
 		x.want(a.Restore(), abi.ErrOutOfMemory)
@@ -89,18 +91,19 @@ func testEvictMakesRoom(x *tester) {
 	x.back(a)
 	for _, at := range []uint64{p, p + size - 100_003} {
 		if !bytes.Equal(x.read(a, nil, at, 100_003), x.kept(edge)) {
-			x.Error("the contents have changed")
+			x.Errorf("the contents at %#x changed", at)
 		}
 	}
 	if !bytes.Equal(x.read(a, nil, small, 300), x.kept(edge[:300])) {
-		x.Error("the contents of a small piece have changed")
+		x.Error("the contents of the small allocation changed")
 	}
 	if got := x.read(a, nil, p+size/2, 4096); !bytes.Equal(got, make([]byte, 4096)) {
-		x.Error("what was zero is not any more")
+		x.Error("bytes that were zero changed")
 	}
 }
 
-// Only as much moves as is asked for, in pieces, and more when more is asked for.
+// testEvictPart checks that only as much is evicted as asked for, in pieces, and
+// more when more is asked for.
 func testEvictPart(x *tester) {
 	ctx := x.context()
 	const n, each = 4, 8 << 20
@@ -112,29 +115,30 @@ func testEvictPart(x *tester) {
 	}
 	first := x.evict(ctx, 1)
 	if first == 0 || first >= n*each {
-		x.Errorf("%d bytes moved for one", first)
+		x.Errorf("%d bytes evicted when 1 was asked for, want more than 0 and less than %d", first, n*each)
 	}
 	second, err := ctx.Evict(each)
 	x.check(err)
 	if second < each {
-		x.Errorf("%d bytes moved", second)
+		x.Errorf("%d bytes evicted when more was asked for, want at least %d", second, each)
 	}
 	rest, err := ctx.Evict(everything)
 	x.check(err)
 	none, err := ctx.Evict(everything)
 	x.check(err)
 	if first+second+rest != n*each || none != 0 {
-		x.Errorf("moved %d, %d, %d and %d bytes", first, second, rest, none)
+		x.Errorf("%d, %d, %d and %d bytes evicted, want %d in total and 0 at last", first, second, rest, none, n*each)
 	}
 	x.back(ctx)
 	for i, p := range all {
 		if !bytes.Equal(x.read(ctx, nil, p, each), x.kept(pattern(each, i))) {
-			x.Errorf("piece %d has changed", i)
+			x.Errorf("contents of piece %d changed", i)
 		}
 	}
 }
 
-// Work that is enqueued waits, with its events and its order.
+// testEvictWithWorkPending checks that enqueued work waits, with its events and
+// its order.
 func testEvictWithWorkPending(x *tester) {
 	ctx := x.context()
 	k := x.kernels(ctx)
@@ -162,23 +166,24 @@ func testEvictWithWorkPending(x *tester) {
 	issue(ctx.Notify)
 	x.want(ctx.EventQuery(e), abi.ErrNotReady)
 	x.want(ctx.StreamQuery(s), abi.ErrNotReady)
-	x.check(ctx.MemFree(p)) // when what uses it is done
+	x.check(ctx.MemFree(p)) // which happens after the work that uses it
 	x.back(ctx)
 	for _, wait := range waits {
 		x.check(wait())
 	}
 	want := append([]byte{77, 0, 0, 0, 0, 0, 0, 0}, pattern(4096, 5)[8:]...)
 	if !bytes.Equal(got, x.kept(want)) {
-		x.Error("the work has not been done as enqueued")
+		x.Error("the result is not that of the work in its order")
 	}
 	x.check(ctx.EventQuery(e))
 }
 
-// An evicted context takes and gives memory and modules; fresh memory is zero.
+// testEvictedGoesOn checks that memory and modules can be allocated and freed in
+// an evicted context; new memory is zero.
 func testEvictedGoesOn(x *tester) {
 	ctx := x.context()
 	if moved := x.evict(ctx, everything); moved != 0 {
-		x.Errorf("%d bytes of nothing moved", moved)
+		x.Errorf("%d bytes evicted from an empty context, want 0", moved)
 	}
 	p, gone := x.alloc(ctx, 1<<20), x.alloc(ctx, 100)
 	k, numbers := x.kernels(ctx), uint64(0)
@@ -190,19 +195,19 @@ func testEvictedGoesOn(x *tester) {
 	x.check(ctx.MemFree(gone))
 	x.check(x.sync(ctx))
 	if err := ctx.MemFree(gone); err == nil {
-		x.Error("freed twice")
+		x.Error("second MemFree of an allocation returned no error")
 	}
 	done, wait := x.done()
 	x.check(ctx.Launch(nil, k["store"], one(p+8, 5), done))
 	x.back(ctx)
 	x.check(wait())
 	if got := x.read(ctx, nil, p, 1<<20); uint64(got[8]) != x.kept64(5) || !bytes.Equal(got[16:], make([]byte, 1<<20-16)) {
-		x.Error("memory allocated while away is not zero")
+		x.Error("memory allocated during an eviction is not zero")
 	}
 	if numbers != 0 && !bytes.Equal(x.read(ctx, nil, numbers, 16), x.kept([]byte{11, 0, 0, 0, 22, 0, 0, 0, 33, 0, 0, 0, 44, 0, 0, 0})) {
-		x.Error("a variable of a module that was loaded while away is wrong")
+		x.Error("a variable of a module that was loaded during an eviction is wrong")
 	}
-	x.check(ctx.Restore()) // it is all there
+	x.check(ctx.Restore()) // everything is restored already
 }
 
 func testDestroyEvicted(x *tester) {
@@ -214,7 +219,7 @@ func testDestroyEvicted(x *tester) {
 		x.evict(ctx, uint64(round)<<22)
 		x.check(ctx.Launch(nil, k["store"], one(p, 1), nil))
 		x.alloc(ctx, 24<<20)
-		x.gate.close() // as the session's end does, or the work would wait for ever
+		x.gate.close() // as at the session's end; otherwise the work would wait for ever
 		x.gate.hold(false)
 		moved := make(chan error, 1)
 		go func() {
@@ -229,7 +234,7 @@ func testDestroyEvicted(x *tester) {
 	}
 }
 
-// Whatever comes in whatever order, memory is what a model says.
+// testEvictAtRandom compares memory with a model after random operations.
 func testEvictAtRandom(x *tester) {
 	r := rand.New(rand.NewSource(7))
 	ctxs := []worker.Context{x.context(), x.context()}
@@ -294,14 +299,14 @@ func testEvictAtRandom(x *tester) {
 		default:
 			in()
 			if !bytes.Equal(x.read(ctxs[m.ctx], nil, p, uint64(len(m.want))), x.kept(m.want)) {
-				x.Fatalf("the piece at %#x of %d bytes differs", p, len(m.want))
+				x.Fatalf("contents of the %d bytes at %#x differ from the model", len(m.want), p)
 			}
 		}
 	}
 	in()
 	for p, m := range model {
 		if !bytes.Equal(x.read(ctxs[m.ctx], nil, p, uint64(len(m.want))), x.kept(m.want)) {
-			x.Errorf("the piece at %#x of %d bytes differs in the end", p, len(m.want))
+			x.Errorf("contents of the %d bytes at %#x differ from the model at the end", len(m.want), p)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func testPoison(x *tester) {
 	_, later["alloc"] = ctx.MemAlloc(8)
 	for name, err := range later {
 		if !errors.Is(err, abi.ErrIllegalAddress) {
-			x.Errorf("%s: %v", name, err)
+			x.Errorf("%s after a fault = %v, want %v", name, err, abi.ErrIllegalAddress)
 		}
 	}
 	if x.o.FaultsEndAll {
@@ -34,11 +34,11 @@ func testPoison(x *tester) {
 		x.want(err, abi.ErrIllegalAddress)
 		return
 	}
-	// Another context is not touched.
+	// Another context is not affected.
 	q := x.alloc(other, 8)
 	x.check(x.do(func(done func(error)) error { return other.Launch(nil, x.kernels(other)["store"], one(q, 3), done) }))
 	if got := x.read64(other, nil, q); got != 3 {
-		x.Errorf("%d, want 3", got)
+		x.Errorf("value stored by a kernel of another context = %d, want 3", got)
 	}
 }
 
@@ -54,22 +54,23 @@ func testModuleErrors(x *tester) {
 			continue
 		}
 		if x.o.NoData && name == "no comma" {
-			continue // it does not look at bodies
+			continue // it does not examine bodies
 		}
 		m, _, info, err := ctx.ModuleLoad([]byte(image), worker.ModuleOptions{})
 		var r abi.Result
 		if !errors.As(err, &r) || r != abi.ErrInvalidPTX && r != abi.ErrInvalidImage && r != abi.ErrUnsupportedPTX && r != abi.ErrNoBinaryForGPU {
-			x.Errorf("%s: %v, module %v", name, err, m)
+			x.Errorf("%s: ModuleLoad = %v, %v, want an error about the image", name, m, err)
 		}
 		if info.ErrorLog == "" && name != "nothing" && name != "no PTX" {
 			x.Errorf("%s: the error log is empty", name)
 		}
 	}
-	x.check(x.sync(ctx)) // no harm done
+	x.check(x.sync(ctx)) // the context is not affected
 }
 
-// A device that does not know an instruction refuses the module, or only the
-// kernel that has it, when that is used; and it says which.
+// testUnknownInstruction checks that a device refuses a module with an
+// instruction that it does not support, or only the kernel that contains it when
+// that is used, and that it names the instruction.
 func testUnknownInstruction(x *tester) {
 	ctx := x.context()
 	for _, inst := range []string{"frobnicate.u32 1, 2;", "mov.u32 %r1, 2;"} {
@@ -79,21 +80,21 @@ func testUnknownInstruction(x *tester) {
 			x.Errorf("%s: the error log is empty", inst)
 		}
 		if errors.Is(err, abi.ErrInvalidPTX) {
-			continue // as libcuda does
+			continue // like libcuda
 		}
 		x.check(err)
 		for i, f := range info.Functions {
 			err := x.do(func(done func(error)) error { return ctx.Launch(nil, funcs[i], one(), done) })
 			told := x.o.NoReasons || f.Refused != "" && err != nil && strings.Contains(err.Error(), inst)
 			if f.Name == "k" && (!errors.Is(err, abi.ErrNoBinaryForGPU) || !told) {
-				x.Errorf("%s: the launch gives %v, the kernel's record says %q", inst, err, f.Refused)
+				x.Errorf("%s: launch = %v, want %v with the instruction; the kernel's record has %q", inst, err, abi.ErrNoBinaryForGPU, f.Refused)
 			}
 			if f.Name != "k" && err != nil {
-				x.Errorf("the other kernel gives %v after that", err)
+				x.Errorf("launch of the other kernel = %v, want no error", err)
 			}
 		}
 	}
-	x.check(x.sync(ctx)) // no harm done
+	x.check(x.sync(ctx)) // the context is not affected
 }
 
 func testModuleInfo(x *tester) {
@@ -107,21 +108,21 @@ func testModuleInfo(x *tester) {
 		"add":   {{Offset: 0, Size: 8}, {Offset: 8, Size: 8}, {Offset: 16, Size: 8}, {Offset: 24, Size: 4}},
 	}
 	if len(info.Functions) != len(want) {
-		x.Errorf("functions %+v", info.Functions)
+		x.Errorf("functions = %+v, want %d", info.Functions, len(want))
 	}
 	for _, f := range info.Functions {
 		p, ok := want[f.Name]
 		if !ok || len(p) != len(f.Params) {
-			x.Errorf("%s: parameters %v, want %v", f.Name, f.Params, p)
+			x.Errorf("%s: parameters = %v, want %v", f.Name, f.Params, p)
 			continue
 		}
 		for i := range p {
 			if p[i] != f.Params[i] {
-				x.Errorf("%s: parameters %v, want %v", f.Name, f.Params, p)
+				x.Errorf("%s: parameters = %v, want %v", f.Name, f.Params, p)
 			}
 		}
 		if f.Attributes[0] <= 0 { // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
-			x.Errorf("%s: attributes %v", f.Name, f.Attributes)
+			x.Errorf("%s: attributes = %v, want a positive maximum of threads per block", f.Name, f.Attributes)
 		}
 	}
 	x.check(ctx.ModuleUnload(m))
@@ -132,11 +133,11 @@ func testGlobals(x *tester) {
 	_, _, info, err := ctx.ModuleLoad([]byte(Kernels), worker.ModuleOptions{})
 	x.check(err)
 	if len(info.Globals) != 1 || info.Globals[0].Name != "numbers" || info.Globals[0].Size != 16 {
-		x.Fatalf("globals %+v", info.Globals)
+		x.Fatalf("globals = %+v, want numbers of 16 bytes", info.Globals)
 	}
 	got := x.read(ctx, nil, info.Globals[0].Address, 16)
 	if !bytes.Equal(got, x.kept([]byte{11, 0, 0, 0, 22, 0, 0, 0, 33, 0, 0, 0, 44, 0, 0, 0})) {
-		x.Errorf("numbers = % x", got)
+		x.Errorf("numbers = % x, want 11, 22, 33 and 44", got)
 	}
 }
 
@@ -149,8 +150,8 @@ func testLaunchErrors(x *tester) {
 		"too much shared memory": {Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Shared: 1 << 30, Params: params(p, 1)},
 	} {
 		if err := ctx.Launch(nil, k["store"], l, nil); err == nil {
-			x.Errorf("%s: accepted", name)
+			x.Errorf("%s: the launch returned no error", name)
 		}
 	}
-	x.check(x.sync(ctx)) // errors of the call do not poison
+	x.check(x.sync(ctx)) // errors of the call do not poison the context
 }

@@ -14,27 +14,27 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// hostMemory is a guest's memory, mapped twice: where the device reaches it, and
-// as the guest sees it.
+// hostMemory is memory of a guest, mapped twice: where the device accesses it,
+// and as the guest sees it.
 type hostMemory struct {
 	address uint64
 	device  []byte
 	guest   []byte
 }
 
-// hostPages is how large it is: some pages that do not follow each other in their
-// file, as a VM's do not.
+// hostPages is its size: some pages that are not contiguous in their file, like
+// those of a VM.
 const hostPages = 16
 
 // HostMemory maps memory in the host part of a window at an offset, until the
-// test ends. Nothing may use it any more by then.
+// test ends. It must not be in use any more by then.
 func HostMemory(t testing.TB, w *worker.Window, offset uint64) (address uint64, device, guest []byte) {
 	t.Helper()
 	fd, err := unix.MemfdCreate("guest", unix.MFD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(fd) // the mappings keep the memory
+	defer unix.Close(fd) // the mappings keep the memory alive
 	if err := unix.Ftruncate(fd, 2*hostPages*abi.PageSize); err != nil {
 		t.Fatal(err)
 	}
@@ -66,27 +66,28 @@ func (x *tester) host(offset uint64) hostMemory {
 	return hostMemory{address, device, guest}
 }
 
-// sees checks what the guest has in its memory. A device that computes nothing
-// has not written there.
+// sees checks the contents of the guest's memory. A device that computes nothing
+// has written nothing there.
 func (x *tester) sees(h hostMemory, off int, want []byte) {
 	x.Helper()
 	if got := h.guest[off : off+len(want)]; !x.o.NoData && !bytes.Equal(got, want) {
-		x.Errorf("the guest has % x at offset %d, want % x", got, off, want)
+		x.Errorf("bytes in the guest at offset %d = % x, want % x", off, got, want)
 	}
 }
 
-// Kernels, copies and memsets use host memory by its address, and the guest has
-// what they write without a copy; what the guest writes they read.
+// testHostMemory checks that kernels, copies and memsets use host memory by its
+// address, that the guest sees what they write without a copy, and that they read
+// what the guest writes.
 func testHostMemory(x *tester) {
 	ctx := x.context()
 	h := x.host(1 << 20)
 	size := uint64(len(h.device))
 	if err := ctx.HostUnregister(h.address, func() {}); err == nil {
-		x.Error("host memory is unregistered that was not registered")
+		x.Error("HostUnregister of memory that is not registered returned no error")
 	}
 	x.check(ctx.HostRegister(h.address, h.device))
 	if err := ctx.HostRegister(h.address, h.device); err == nil {
-		x.Error("host memory is registered twice")
+		x.Error("second HostRegister of the same memory returned no error")
 	}
 	k := x.kernels(ctx)
 	p := x.alloc(ctx, size)
@@ -102,19 +103,19 @@ func testHostMemory(x *tester) {
 
 	copy(h.guest, pattern(len(h.guest), 5))
 	if got := x.read(ctx, nil, h.address, size); !bytes.Equal(got, x.kept(h.guest)) {
-		x.Error("what the guest wrote is not read")
+		x.Error("bytes read from host memory are not those that the guest wrote")
 	}
 	x.check(x.do(func(done func(error)) error { return ctx.CopyDtoD(nil, p, h.address, size, done) }))
 	if got := x.read(ctx, nil, p, size); !bytes.Equal(got, x.kept(h.guest)) {
-		x.Error("host to device by address differs")
+		x.Error("bytes copied from host memory by address differ")
 	}
-	x.write(ctx, nil, p, h.device[8:]) // bytes that the device reaches by themselves
+	x.write(ctx, nil, p, h.device[8:]) // a host slice that the device can access itself
 	x.check(x.do(func(done func(error)) error { return ctx.CopyDtoH(nil, h.device[:size-8], p, done) }))
 	x.sees(h, 0, pattern(len(h.guest), 5)[8:])
 	x.beyond(ctx, h)
 	x.check(x.do(x.unregister(ctx, h)))
 	if err := ctx.CopyHtoD(nil, h.address, []byte("gone"), nil); err == nil {
-		x.Error("a copy to host memory that was taken back")
+		x.Error("a copy to unregistered host memory returned no error")
 	}
 }
 
@@ -122,39 +123,40 @@ func testHostMemory(x *tester) {
 // (cuda.h, CUdevice_attribute).
 var hostAttributes = [...]int{19, 83, 89}
 
-// A device that does not reach host memory says so in its attributes, and again
-// when it is asked.
+// testHostMemoryOrSaysNot checks that a device which cannot access host memory
+// reports that in its attributes, and when it is asked.
 func testHostMemoryOrSaysNot(x *tester) {
 	if !x.o.NoHostMemory {
 		return
 	}
 	for _, a := range hostAttributes {
 		if got := x.driver.Info().Attributes[a]; got != 0 {
-			x.Errorf("attribute %d is %d, want 0", a, got)
+			x.Errorf("attribute %d = %d, want 0", a, got)
 		}
 	}
 	h := x.host(0)
 	x.want(x.context().HostRegister(h.address, h.device), abi.ErrNotSupported)
 }
 
-// beyond: a copy that leaves the memory is refused.
+// beyond checks that a copy beyond the end of the memory is refused.
 func (x *tester) beyond(ctx worker.Context, h hostMemory) {
 	x.Helper()
 	end := h.address + uint64(len(h.device))
 	for _, bad := range []uint64{h.address - 1, end - 7, end, end + 1<<20} {
 		var r abi.Result
 		if err := ctx.Memset(nil, bad, 0, 1, 8, nil); !errors.As(err, &r) {
-			x.Errorf("memset at %#x, where host memory is at %#x to %#x: %v", bad, h.address, end, err)
+			x.Errorf("memset at %#x beyond host memory from %#x to %#x = %v, want an error", bad, h.address, end, err)
 		}
 	}
 }
 
-// unregister is HostUnregister in the form of an operation.
+// unregister returns HostUnregister as an operation.
 func (x *tester) unregister(ctx worker.Context, h hostMemory) func(done func(error)) error {
 	return func(done func(error)) error { return ctx.HostUnregister(h.address, func() { done(nil) }) }
 }
 
-// Every context has the memory, and keeps it when another lets go or ends.
+// testHostMemoryOfTwoContexts checks that every context can use the memory, and
+// keeps it when another unregisters it or is destroyed.
 func testHostMemoryOfTwoContexts(x *tester) {
 	a, b, c := x.context(), x.context(), x.context()
 	h := x.host(0)
@@ -169,11 +171,12 @@ func testHostMemoryOfTwoContexts(x *tester) {
 	x.write(c, nil, h.address, params(77))
 	x.sees(h, 0, params(77))
 	x.check(x.do(x.unregister(c, h)))
-	x.check(b.HostRegister(h.address, h.device)) // and once more
+	x.check(b.HostRegister(h.address, h.device)) // a second time
 	x.check(x.do(x.unregister(b, h)))
 }
 
-// Memory that is taken back while work uses it stays until that is done.
+// testHostMemoryInUse checks that memory which is unregistered while work uses it
+// stays registered until that work is done.
 func testHostMemoryInUse(x *tester) {
 	ctx := x.context()
 	h := x.host(0)
@@ -189,12 +192,13 @@ func testHostMemoryInUse(x *tester) {
 		})
 	}))
 	if first != x.kept64(1) || second != x.kept64(2) {
-		x.Errorf("host memory was let go of when its kernels had stored %d and %d, want 1 and 2", first, second)
+		x.Errorf("values at the end of HostUnregister = %d and %d, want 1 and 2, which its kernels store", first, second)
 	}
 	x.check(x.sync(ctx))
 }
 
-// A context that ends lets go of its host memory, whatever is under way.
+// testDestroyWithHostMemory checks that a destroyed context releases its host
+// memory, even while work is in progress.
 func testDestroyWithHostMemory(x *tester) {
 	ctx := x.context()
 	h, kept := x.host(0), x.host(1<<20)
@@ -211,14 +215,14 @@ func testDestroyWithHostMemory(x *tester) {
 	select {
 	case <-gone:
 	case <-time.After(patience):
-		x.Error("destroyed, and still holding host memory")
+		x.Error("HostUnregister's done was not called by Destroy")
 	}
 	again := x.context()
 	x.check(again.HostRegister(kept.address, kept.device))
 	x.check(x.do(x.unregister(again, kept)))
 }
 
-// Host memory is none of the device's: it stays when that leaves.
+// testEvictedHostMemory checks that host memory is not evicted.
 func testEvictedHostMemory(x *tester) {
 	ctx := x.context()
 	h, later := x.host(0), x.host(1<<20)

@@ -1,6 +1,6 @@
 package drivertest
 
-// Kernels is the suite's PTX image. A driver that does not execute PTX brings
+// Kernels is the suite's PTX image. A driver that does not execute PTX provides
 // an image of its own with the kernels store, delay and fault.
 //
 //	store(u64 address, u64 value)             writes value

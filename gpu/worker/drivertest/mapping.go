@@ -12,10 +12,10 @@ import (
 // virtualMemory is VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED (cuda.h, CUdevice_attribute).
 const virtualMemory = 102
 
-// granule is the size of a piece in these tests, bytes.
+// granule is the size of a piece of memory in these tests, in bytes.
 const granule = abi.MapGranule
 
-// whereItMaps leaves devices out that cannot map memory, and say so.
+// whereItMaps skips devices that report that they cannot map memory.
 func whereItMaps(test func(*tester)) func(*tester) {
 	return func(x *tester) {
 		if a := x.driver.Info().Attributes; virtualMemory < len(a) && a[virtualMemory] != 0 {
@@ -24,7 +24,7 @@ func whereItMaps(test func(*tester)) func(*tester) {
 	}
 }
 
-// mapper is a context that maps.
+// mapper is a context that supports mapping.
 type mapper struct {
 	worker.Context
 	worker.Mapper
@@ -36,12 +36,12 @@ func (x *tester) mapper() mapper {
 	ctx := x.context()
 	m, ok := ctx.(worker.Mapper)
 	if !ok {
-		x.Fatalf("%T maps no memory, and the device's attributes say that it does", ctx)
+		x.Fatalf("%T does not implement Mapper, but the device's attributes report mapping", ctx)
 	}
 	return mapper{ctx, m, x}
 }
 
-// reserve takes n granules of the window, as a session does.
+// reserve allocates n granules of the window, as a session does.
 func (m mapper) reserve(n uint64) uint64 {
 	m.x.Helper()
 	at, err := m.x.window.Lend(n*granule, granule)
@@ -68,17 +68,17 @@ func (m mapper) unmap(at uint64) {
 	m.x.check(m.x.do(func(done func(error)) error { return m.MemUnmap(at, func() { done(nil) }) }))
 }
 
-// refused checks that a copy of 8 bytes at an address is an error of the call.
+// refused checks that a copy of 8 bytes at an address fails.
 func (m mapper) refused(at uint64, why string) {
 	m.x.Helper()
 	var r abi.Result
 	if err := m.Memset(nil, at, 1, 1, 8, nil); !errors.As(err, &r) || r != abi.ErrInvalidValue {
-		m.x.Errorf("memset at %#x, %s: %v, want %v", at, why, err, abi.ErrInvalidValue)
+		m.x.Errorf("memset at %#x, %s = %v, want %v", at, why, err, abi.ErrInvalidValue)
 	}
 }
 
-// Memory is used at the address where it is mapped, with the access that it has there,
-// and pieces side by side are one buffer.
+// testMappings checks that memory is used at the address where it is mapped, with the
+// access that it has there, and that adjacent mappings form one buffer.
 func testMappings(x *tester) {
 	m := x.mapper()
 	at := m.reserve(4)
@@ -95,24 +95,24 @@ func testMappings(x *tester) {
 	want := pattern(3*granule, 3)
 	x.write(m, nil, at, want)
 	if got := x.read(m, nil, at, 3*granule); !bytes.Equal(got, x.kept(want)) {
-		x.Error("pieces side by side do not keep what was written")
+		x.Error("adjacent mappings do not contain what was written")
 	}
 	k := x.kernels(m)
 	x.check(x.do(func(done func(error)) error { return m.Launch(nil, k["store"], one(at+granule, 77), done) }))
 	if got := x.read64(m, nil, at+granule); got != x.kept64(77) {
-		x.Errorf("a kernel stored %d, want 77", got)
+		x.Errorf("value stored by a kernel = %d, want 77", got)
 	}
 	x.check(m.MemSetAccess(at+granule, worker.AccessNone))
 	m.refused(at+granule-4, "into a piece without access")
 	x.check(m.MemSetAccess(at+granule, worker.AccessRead))
 	if got := x.read64(m, nil, at+granule); got != x.kept64(77) {
-		x.Errorf("%d with access again, want 77", got)
+		x.Errorf("value after access was set again = %d, want 77", got)
 	}
 	m.unmap(at)
 	m.refused(at, "after it was unmapped")
 	m.show(at, 1, a)
 	if got := x.read(m, nil, at, granule); !bytes.Equal(got, x.kept(want[:granule])) {
-		x.Error("memory that is mapped again has changed")
+		x.Error("contents changed when the memory was mapped again")
 	}
 	m.unmap(at)
 	m.unmap(at + granule)
@@ -120,7 +120,7 @@ func testMappings(x *tester) {
 	x.check(m.MemRelease(b))
 }
 
-// Memory at two addresses is the same memory.
+// testMappedTwice checks that memory mapped at two addresses is the same memory.
 func testMappedTwice(x *tester) {
 	m := x.mapper()
 	at := m.reserve(5)
@@ -129,26 +129,27 @@ func testMappedTwice(x *tester) {
 	m.show(at+3*granule, 2, memory)
 	x.write(m, nil, at+8, params(5))
 	if got := x.read64(m, nil, at+3*granule+8); got != x.kept64(5) {
-		x.Errorf("%d at the other address, want 5", got)
+		x.Errorf("value at the second address = %d, want 5", got)
 	}
 	m.unmap(at)
 	if got := x.read64(m, nil, at+3*granule+8); got != x.kept64(5) {
-		x.Errorf("%d after one of two was unmapped, want 5", got)
+		x.Errorf("value after one of two mappings was removed = %d, want 5", got)
 	}
 	m.unmap(at + 3*granule)
 	x.check(m.MemRelease(memory))
 }
 
-// Memory that is created counts, and what is released can be had again, zeroed.
+// testMemoryToMapIsLimited checks that created memory is counted, and that
+// released memory can be allocated again, zeroed.
 func testMemoryToMapIsLimited(x *tester) {
 	m := x.mapper()
 	if _, err := m.MemCreate(1 << 60); !errors.Is(err, abi.ErrOutOfMemory) {
-		x.Errorf("2^60 bytes: %v", err)
+		x.Errorf("MemCreate of 2^60 bytes = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	at := m.reserve(8)
 	for round := range 2 {
 		var all []uint64
-		for len(all) <= 64 { // of a big card, enough
+		for len(all) <= 64 { // enough, on a large card
 			memory, err := m.MemCreate(8 * granule)
 			if err != nil {
 				x.want(err, abi.ErrOutOfMemory)
@@ -157,11 +158,11 @@ func testMemoryToMapIsLimited(x *tester) {
 			all = append(all, memory)
 		}
 		if len(all) < 3 {
-			x.Fatalf("round %d: only %d pieces of 16 MiB", round, len(all))
+			x.Fatalf("round %d: only %d pieces of 16 MiB, want at least 3", round, len(all))
 		}
 		m.show(at, 8, all[0])
 		if got := x.read64(m, nil, at+granule); got != 0 {
-			x.Errorf("round %d: new memory has %d", round, got)
+			x.Errorf("round %d: value in new memory = %d, want 0", round, got)
 		}
 		x.write(m, nil, at+granule, params(9))
 		m.unmap(at)
@@ -172,7 +173,8 @@ func testMemoryToMapIsLimited(x *tester) {
 	}
 }
 
-// A mapping that is taken away while a kernel uses it stays until the kernel has ended.
+// testMappingInUse checks that a mapping that is removed while a kernel uses it stays
+// until the kernel has ended.
 func testMappingInUse(x *tester) {
 	m := x.mapper()
 	at := m.reserve(1)
@@ -186,15 +188,16 @@ func testMappingInUse(x *tester) {
 	case err := <-ended:
 		x.check(err)
 	case <-time.After(patience):
-		x.Error("the kernel does not end")
+		x.Errorf("the kernel did not end within %v", patience)
 	}
 	m.show(at, 1, memory)
 	if got := x.read64(m, nil, at); got != x.kept64(6) {
-		x.Errorf("the kernel stored %d, want 6", got)
+		x.Errorf("value stored by the kernel = %d, want 6", got)
 	}
 }
 
-// A kernel that uses what has no access, or is not mapped, faults.
+// testNoAccessFaults checks that a kernel which uses memory without access, or
+// unmapped addresses, faults.
 func testNoAccessFaults(x *tester) {
 	for name, prepare := range map[string]func(m mapper, at uint64){
 		"reserved":       func(mapper, uint64) {},
@@ -210,7 +213,7 @@ func testNoAccessFaults(x *tester) {
 		k := x.kernels(m)
 		err := x.do(func(done func(error)) error { return m.Launch(nil, k["store"], one(at, 1), done) })
 		if !errors.Is(err, abi.ErrIllegalAddress) {
-			x.Errorf("%s: %v, want %v", name, err, abi.ErrIllegalAddress)
+			x.Errorf("%s: launch = %v, want %v", name, err, abi.ErrIllegalAddress)
 		}
 		if x.o.FaultsEndAll {
 			return
@@ -218,8 +221,8 @@ func testNoAccessFaults(x *tester) {
 	}
 }
 
-// Mapped memory leaves the device and comes back to all its addresses; meanwhile it is
-// mapped and unmapped as before.
+// testEvictedMappings checks that mapped memory is evicted and restored to all its
+// addresses, and that it can be mapped and unmapped in the meantime.
 func testEvictedMappings(x *tester) {
 	m := x.mapper()
 	at := m.reserve(6)
@@ -239,19 +242,19 @@ func testEvictedMappings(x *tester) {
 	m.show(at+3*granule, 2, a)
 	x.back(m)
 	if got := x.read(m, nil, at, 2*granule); !bytes.Equal(got, x.kept(want)) {
-		x.Error("memory has changed while it was away")
+		x.Error("contents changed during an eviction")
 	}
 	if got := x.read(m, nil, at+2*granule, 3*granule); !bytes.Equal(got, append(make([]byte, granule), x.kept(want)...)) {
-		x.Error("what was mapped while the memory was away differs")
+		x.Error("contents of memory that was mapped during an eviction differ")
 	}
 	x.write(m, nil, at, params(3))
 	if got := x.read64(m, nil, at+3*granule); got != x.kept64(3) {
-		x.Errorf("%d at the other address, want 3", got)
+		x.Errorf("value at the second address = %d, want 3", got)
 	}
 }
 
-// A context that ends takes its mappings along, whatever is under way, and all of the
-// memory is there for the next.
+// testDestroyWithMappings checks that a destroyed context removes its mappings, even
+// while work is in progress, and that the next context can use all of the memory.
 func testDestroyWithMappings(x *tester) {
 	for range 3 {
 		m := x.mapper()
@@ -270,7 +273,7 @@ func testDestroyWithMappings(x *tester) {
 		select {
 		case <-gone:
 		case <-time.After(patience):
-			x.Error("destroyed, and still unmapping")
+			x.Error("MemUnmap's done was not called by Destroy")
 		}
 		x.check(x.window.Return(at))
 	}

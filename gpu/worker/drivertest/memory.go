@@ -11,11 +11,11 @@ import (
 func testInfo(x *tester) {
 	info := x.driver.Info()
 	if info.Name == "" || info.TotalMemory < 64<<20 || info.CUDAVersion < 11000 || info.DriverVersion == "" {
-		x.Errorf("%+v", info)
+		x.Errorf("info = %+v, want a name, at least 64 MiB, CUDA 11.0 and a driver version", info)
 	}
 	const maxThreadsPerBlock = 1 // CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK
 	if len(info.Attributes) <= maxThreadsPerBlock || info.Attributes[maxThreadsPerBlock] <= 0 {
-		x.Errorf("attributes %v", info.Attributes)
+		x.Errorf("attributes = %v, want a positive maximum of threads per block", info.Attributes)
 	}
 }
 
@@ -29,14 +29,14 @@ func testMemory(x *tester) {
 			p, err := ctx.MemAlloc(size)
 			x.check(err)
 			if p == 0 || p%256 != 0 || seen[p] {
-				x.Errorf("%d bytes at %#x", size, p)
+				x.Errorf("%d bytes at %#x, want a new aligned address", size, p)
 			}
 			seen[p] = true
 		}
 	}
 	p := x.alloc(a, 1<<20)
 	if b := x.read(a, nil, p, 1<<20); !bytes.Equal(b, make([]byte, 1<<20)) {
-		x.Error("fresh memory is not zero")
+		x.Error("new memory is not zero")
 	}
 	x.write(a, nil, p, bytes.Repeat([]byte{0xff}, 1<<20))
 	x.check(a.MemFree(p))
@@ -46,15 +46,15 @@ func testMemory(x *tester) {
 		x.Error("memory that was used before is not zero")
 	}
 	if err := a.MemFree(q + 8); err == nil {
-		x.Error("freed the middle of a piece")
+		x.Error("MemFree in the middle of an allocation returned no error")
 	}
 	x.check(a.MemFree(q))
 	if err := a.MemFree(q); err == nil {
-		x.Error("freed twice")
+		x.Error("second MemFree of an allocation returned no error")
 	}
 }
 
-// inWindow fails unless all of an allocation lies in the window.
+// inWindow fails unless all of an allocation is in the window.
 func (x *tester) inWindow(w *worker.Window, what string, address, size uint64) {
 	x.Helper()
 	if !x.o.Unplaced && !w.Contains(address, size) {
@@ -63,7 +63,7 @@ func (x *tester) inWindow(w *worker.Window, what string, address, size uint64) {
 }
 
 func testAddressesLieInTheWindow(x *tester) {
-	// Another process's window: one device may serve several.
+	// The window of another process: one device may serve several.
 	other := Window(x.T, abi.MaxWindow)
 	elsewhere, err := x.driver.NewContext(0, x.gate, other)
 	x.check(err)
@@ -98,8 +98,8 @@ func testAddressesLieInTheWindow(x *tester) {
 	}
 }
 
-// A process that may use few addresses only has a small window: what is freed
-// can be had again there, however often.
+// testSmallWindow checks the small window of a process that may use only few
+// addresses: freed addresses can be allocated again, however often.
 func testSmallWindow(x *tester) {
 	w := Window(x.T, abi.MinWindow)
 	ctx, err := x.driver.NewContext(0, x.gate, w)
@@ -117,7 +117,7 @@ func testMemoryIsLimited(x *tester) {
 	ctx := x.context()
 	_, err := ctx.MemAlloc(1 << 60)
 	x.want(err, abi.ErrOutOfMemory)
-	for round := range 2 { // what is freed can be had again
+	for round := range 2 { // freed memory can be allocated again
 		var all []uint64
 		for {
 			p, err := ctx.MemAlloc(16 << 20)
@@ -126,11 +126,11 @@ func testMemoryIsLimited(x *tester) {
 				break
 			}
 			if all = append(all, p); len(all) > 64 {
-				break // a big card: enough of it
+				break // enough, on a large card
 			}
 		}
 		if len(all) < 3 {
-			x.Fatalf("round %d: only %d pieces of 16 MiB", round, len(all))
+			x.Fatalf("round %d: only %d pieces of 16 MiB, want at least 3", round, len(all))
 		}
 		for _, p := range all {
 			x.check(ctx.MemFree(p))
@@ -158,15 +158,15 @@ func testCopies(x *tester) {
 	copy(want[1000:], "in the middle")
 	x.check(x.do(func(done func(error)) error { return ctx.CopyDtoD(s, q+3, p+1, n-3, done) }))
 	if got := x.read(ctx, s, q+3, n-3); !bytes.Equal(got, x.kept(want[1:n-2])) {
-		x.Error("device to device differs")
+		x.Error("bytes copied from device to device differ")
 	}
 	if got := x.read(ctx, nil, p, n); !bytes.Equal(got, x.kept(want)) {
-		x.Error("what came back differs")
+		x.Error("bytes copied to the device and back differ")
 	}
-	x.check(x.do(func(done func(error)) error { return ctx.CopyHtoD(s, p, nil, done) })) // nothing at all
+	x.check(x.do(func(done func(error)) error { return ctx.CopyHtoD(s, p, nil, done) })) // an empty copy
 	x.check(ctx.CopyHtoD(s, p, []byte("nobody waits"), nil))
 	if got := x.read(ctx, s, p, 12); !bytes.Equal(got, x.kept([]byte("nobody waits"))) {
-		x.Errorf("%q", got)
+		x.Errorf("bytes of a copy without done = %q, want \"nobody waits\"", got)
 	}
 }
 
@@ -182,18 +182,18 @@ func testMemset(x *tester) {
 		want := append(make([]byte, 8), bytes.Repeat(c.element, 5)...)
 		want = append(want, make([]byte, 64-len(want))...)
 		if got := x.read(ctx, nil, p, 64); !bytes.Equal(got, x.kept(want)) {
-			x.Errorf("width %d: % x", c.width, got)
+			x.Errorf("bytes after a memset of width %d = % x, want % x", c.width, got, want)
 		}
 	}
 }
 
-// A copy from or to what is no memory is an error, of the call or of done,
-// and nothing else is touched.
+// testBadAddresses checks that a copy from or to addresses outside memory is an
+// error, of the call or of done, and affects nothing else.
 func testBadAddresses(x *tester) {
 	healthy := x.context()
 	for name, bad := range map[string]uint64{"nothing": 0, "small": 16, "beyond all": 1<<64 - 64, "across the end": 0} {
 		for direction := range 4 {
-			ctx := x.context() // an asynchronous error would poison it
+			ctx := x.context() // which an asynchronous error would poison
 			mine := x.alloc(ctx, 4096)
 			target := bad
 			if name == "across the end" {
@@ -213,7 +213,7 @@ func testBadAddresses(x *tester) {
 			})
 			var r abi.Result
 			if !errors.As(err, &r) || r == abi.Success {
-				x.Errorf("%s, direction %d: %v", name, direction, err)
+				x.Errorf("%s, direction %d: copy = %v, want an error", name, direction, err)
 			}
 		}
 	}

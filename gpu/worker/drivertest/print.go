@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// system is a module whose kernels call functions that the device brings (PTX
+// system is a module whose kernels call functions that the device provides (PTX
 // Writer's Guide to Interoperability, "System Calls").
 //
 //	says(u64 out)   prints a line and stores what vprintf returns; then of no format
@@ -87,8 +87,9 @@ const system = `.version 6.0
 }
 `
 
-// What a kernel prints comes to who listens, where the driver can tell; what vprintf
-// returns is the same everywhere. A failed assertion ends its context alone.
+// testPrintAndAssert checks that the output of kernels reaches the listener, if the
+// driver supports that, and that vprintf returns the same everywhere. A failed
+// assertion fails only its context.
 func testPrintAndAssert(x *tester) {
 	ctx, other := x.context(), x.context()
 	var out, errs strings.Builder
@@ -115,10 +116,10 @@ func testPrintAndAssert(x *tester) {
 	}
 	x.want(x.do(func(done func(error)) error { return ctx.Launch(nil, k["fails"], one(), done) }), abi.ErrAssert)
 	if err := x.sync(ctx); !errors.Is(err, abi.ErrAssert) {
-		x.Errorf("then: %v", err)
+		x.Errorf("Notify after the failed assertion = %v, want %v", err, abi.ErrAssert)
 	}
 	x.check(x.sync(other))
 	if want := "text:42: text: block: [0,0,0], thread: [0,0,0] Assertion `text` failed.\n"; prints && (out.String() != "7 text 1.50!\n" || errs.String() != want) {
-		x.Errorf("printed %q and %q", out.String(), errs.String())
+		x.Errorf("output = %q and %q, want %q and %q", out.String(), errs.String(), "7 text 1.50!\n", want)
 	}
 }

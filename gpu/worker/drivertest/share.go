@@ -10,19 +10,20 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// whereItShares leaves devices out that cannot share memory: one that maps can.
+// whereItShares skips devices that cannot share memory: those that can map it can
+// share it.
 func whereItShares(test func(*tester)) func(*tester) { return whereItMaps(test) }
 
 func (x *tester) sharer(ctx worker.Context) worker.Sharer {
 	x.Helper()
 	s, ok := ctx.(worker.Sharer)
 	if !ok {
-		x.Fatalf("%T shares no memory", ctx)
+		x.Fatalf("%T does not implement Sharer", ctx)
 	}
 	return s
 }
 
-// share shares memory while nobody works, as a session does.
+// share shares memory while no work runs, as a session does.
 func (x *tester) share(ctx worker.Context, address uint64) worker.Shared {
 	x.Helper()
 	x.gate.hold(true)
@@ -33,7 +34,7 @@ func (x *tester) share(ctx worker.Context, address uint64) worker.Shared {
 	return m
 }
 
-// lend takes addresses for shared memory, as a session does.
+// lend allocates addresses for shared memory, as a session does.
 func (x *tester) lend(w *worker.Window, size uint64) uint64 {
 	x.Helper()
 	at, err := w.Lend((size+granule-1)/granule*granule, granule)
@@ -41,7 +42,8 @@ func (x *tester) lend(w *worker.Window, size uint64) uint64 {
 	return at
 }
 
-// neighbour is a context of another process: of a driver and a window of its own.
+// neighbour returns a context of another process: of a different driver and
+// window.
 func (x *tester) neighbour() (worker.Context, *worker.Window) {
 	x.Helper()
 	d, w := x.newDriver(x.T), Window(x.T, abi.MaxWindow)
@@ -52,7 +54,8 @@ func (x *tester) neighbour() (worker.Context, *worker.Window) {
 	return ctx, w
 }
 
-// Two contexts of different drivers have one memory, whose owner may free it first.
+// testShare checks that two contexts of different drivers use the same memory,
+// which its owner may free first.
 func testShare(x *tester) {
 	const size = 1<<20 + 1000
 	a := x.context()
@@ -63,7 +66,7 @@ func testShare(x *tester) {
 	x.write(a, nil, p, want)
 	m, again := x.share(a, p), x.share(a, p)
 	if m.Size != size || again.Size != size {
-		x.Errorf("%d and %d bytes are shared, want %d", m.Size, again.Size, size)
+		x.Errorf("%d and %d bytes shared, want %d", m.Size, again.Size, size)
 	}
 	q := x.lend(theirs, size)
 	x.check(x.sharer(b).OpenShared(q, again))
@@ -74,44 +77,45 @@ func testShare(x *tester) {
 		at  uint64
 	}{{a, p}, {b, q}} {
 		if got := x.read(of.ctx, nil, of.at, size); !bytes.Equal(got, x.kept(want)) {
-			x.Error("shared memory does not have what was written before")
+			x.Error("shared memory does not contain what was written before")
 		}
 	}
 	x.write(b, nil, q+7, params(3))
 	if got := x.read64(a, nil, p+7); got != x.kept64(3) {
-		x.Errorf("the owner reads %d, want 3", got)
+		x.Errorf("value that the owner reads = %d, want 3", got)
 	}
 	k := x.kernels(b)
 	x.check(x.do(func(done func(error)) error { return b.Launch(nil, k["store"], one(q+16, 77), done) }))
 	if got := x.read64(a, nil, p+16); got != x.kept64(77) {
-		x.Errorf("a kernel of the other stored %d, want 77", got)
+		x.Errorf("value stored by a kernel of the other context = %d, want 77", got)
 	}
 	x.want(b.Memset(nil, q+size-4, 1, 1, 8, nil), abi.ErrInvalidValue)
 	if got := x.read(a, nil, pad, 100); !bytes.Equal(got, x.kept(pattern(100, 2))) {
-		x.Error("the allocation before it has changed")
+		x.Error("contents of the preceding allocation changed")
 	}
 	x.check(a.MemFree(p))
 	x.check(x.sync(a))
 	if got := x.read64(b, nil, q+16); got != x.kept64(77) {
-		x.Errorf("%d after the owner's free, want 77", got)
+		x.Errorf("value after the owner's free = %d, want 77", got)
 	}
 	x.check(x.do(func(done func(error)) error {
 		return x.sharer(b).CloseShared(q, func() { done(nil) })
 	}))
 	x.want(b.Memset(nil, q, 1, 1, 8, nil), abi.ErrInvalidValue)
 	if got := x.read(a, nil, x.alloc(a, size), size); !bytes.Equal(got, make([]byte, size)) {
-		x.Error("memory in its place is not zero")
+		x.Error("new memory is not zero after shared memory was freed")
 	}
 }
 
-// What cannot be shared, and files that are no device's memory.
+// testShareRefused checks that addresses that cannot be shared, and files that
+// are not device memory, are refused.
 func testShareRefused(x *tester) {
 	ctx := x.context()
 	s := x.sharer(ctx)
 	p := x.alloc(ctx, 1<<20)
 	for _, bad := range []uint64{0, p + 8, p + 1<<30} {
 		if _, err := s.Share(bad); err == nil {
-			x.Errorf("shared what begins at %#x, where no memory begins", bad)
+			x.Errorf("Share of %#x, where no allocation begins, returned no error", bad)
 		}
 	}
 	m := x.share(ctx, p)
@@ -121,16 +125,16 @@ func testShareRefused(x *tester) {
 		{Size: 1 << 40, File: m.File}, {Size: 0, File: m.File}, {Size: 1<<64 - 1, File: m.File}, {Size: 4096, File: null(x)}, {Size: 4096, File: unsealed(x)},
 	} {
 		if s.OpenShared(q, wrong) == nil {
-			x.Errorf("opened %d bytes of %s", wrong.Size, wrong.File.Name())
+			x.Errorf("OpenShared of %d bytes of %s returned no error", wrong.Size, wrong.File.Name())
 		}
 	}
 	x.check(s.OpenShared(q, m))
 	if s.OpenShared(q, m) == nil {
-		x.Error("two at one address")
+		x.Error("second OpenShared at the same address returned no error")
 	}
 }
 
-// Shared memory stays where it is, and the rest leaves.
+// testEvictShared checks that shared memory is not evicted, and that the rest is.
 func testEvictShared(x *tester) {
 	a := x.context()
 	b, theirs := x.neighbour()
@@ -141,22 +145,22 @@ func testEvictShared(x *tester) {
 	x.check(x.sharer(b).OpenShared(q, m))
 	x.check(m.File.Close())
 	if moved := x.evict(a, everything); moved != 4<<20 {
-		x.Errorf("%d bytes have left, want those that are not shared, %d", moved, 4<<20)
+		x.Errorf("%d bytes evicted, want the %d that are not shared", moved, 4<<20)
 	}
-	x.gate.hold(false) // b works
+	x.gate.hold(false) // b can work
 	x.write(b, nil, q, params(2))
 	x.gate.hold(true)
 	x.gate.settle()
 	x.back(a)
 	if got := x.read64(a, nil, p); got != x.kept64(2) {
-		x.Errorf("%d, want what was written meanwhile, 2", got)
+		x.Errorf("value in shared memory = %d, want 2, written during the eviction", got)
 	}
 	if got := x.read64(a, nil, own); got != x.kept64(1) {
-		x.Errorf("%d in the owner's other memory, want 1", got)
+		x.Errorf("value in the owner's other memory = %d, want 1", got)
 	}
 }
 
-// Contexts end with memory that is shared, and that work uses.
+// testDestroyShared destroys contexts that have shared memory which work uses.
 func testDestroyShared(x *tester) {
 	a := x.context()
 	b, theirs := x.neighbour()
@@ -181,8 +185,9 @@ func testDestroyShared(x *tester) {
 // mapped.
 const descriptors = 103
 
-// Memory that is mapped moves into a file at all its places; another context maps it
-// wherever it likes, and where the device says that it cannot, that is an error.
+// testShareMapped checks that mapped memory is moved into a file at all its
+// addresses and that another context can map it at any address. On a device that
+// reports that it cannot do this, it is an error.
 func testShareMapped(x *tester) {
 	a := x.mapper()
 	b, theirs := x.neighbour()
@@ -195,14 +200,14 @@ func testShareMapped(x *tester) {
 	m := x.share(a.Context, memory)
 	defer m.File.Close()
 	if m.Size != 2*granule {
-		x.Errorf("%d bytes are shared, want %d", m.Size, 2*granule)
+		x.Errorf("%d bytes shared, want %d", m.Size, 2*granule)
 	}
 	if got := x.read(a, nil, at, 2*granule); !bytes.Equal(got, x.kept(want)) {
-		x.Error("memory has changed with being shared")
+		x.Error("contents changed when the memory was shared")
 	}
 	x.write(a, nil, at+8, params(4))
 	if got := x.read64(a, nil, at+3*granule+8); got != x.kept64(4) {
-		x.Errorf("%d at the other address, want 4", got)
+		x.Errorf("value at the second address = %d, want 4", got)
 	}
 	imported, err := x.sharer(b).ImportShared(m)
 	if x.driver.Info().Attributes[descriptors] == 0 {
@@ -215,7 +220,7 @@ func testShareMapped(x *tester) {
 	other.show(q, 2, imported)
 	other.show(q+3*granule, 2, imported)
 	if other.MemMap(q+5*granule, 3*granule, imported) == nil {
-		x.Error("mapped more than there is")
+		x.Error("MemMap of more than the memory's size returned no error")
 	}
 	x.write(b, nil, q+16, params(6))
 	for _, of := range []struct {
@@ -223,7 +228,7 @@ func testShareMapped(x *tester) {
 		at  uint64
 	}{{a, at + 16}, {a, at + 3*granule + 16}, {b, q + 3*granule + 16}} {
 		if got := x.read64(of.ctx, nil, of.at); got != x.kept64(6) {
-			x.Errorf("%d at %#x, want 6", got, of.at)
+			x.Errorf("value at %#x = %d, want 6", of.at, got)
 		}
 	}
 	for _, address := range []uint64{at, at + 3*granule} {
@@ -232,16 +237,16 @@ func testShareMapped(x *tester) {
 	x.check(a.MemRelease(memory))
 	other.unmap(q)
 	if got := x.read64(b, nil, q+3*granule+16); got != x.kept64(6) {
-		x.Errorf("%d after the owner's release, want 6", got)
+		x.Errorf("value after the owner's release = %d, want 6", got)
 	}
 	other.unmap(q + 3*granule)
 	x.check(other.MemRelease(imported))
 	if other.MemMap(q, granule, imported) == nil {
-		x.Error("mapped what was released")
+		x.Error("MemMap of released memory returned no error")
 	}
 }
 
-// null is a file that is no memory.
+// null returns a file that is not memory.
 func null(x *tester) *os.File {
 	x.Helper()
 	f, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -250,7 +255,7 @@ func null(x *tester) *os.File {
 	return f
 }
 
-// unsealed is memory that its maker could take away.
+// unsealed returns memory that its creator could shrink.
 func unsealed(x *tester) *os.File {
 	x.Helper()
 	fd, err := unix.MemfdCreate("unsealed", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)

@@ -7,18 +7,18 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// CUstreamWaitValue_flags.
+// These are values of CUstreamWaitValue_flags.
 const (
 	waitGEQ = 0
 	waitEQ  = 1
 )
 
-// waiter is a context whose streams can wait for values, or nil.
+// waiter returns ctx if its streams can wait for values, or nil.
 func (x *tester) waiter(ctx worker.Context) worker.ValueWaiter {
 	w, can := ctx.(worker.ValueWaiter)
 	attributes := x.driver.Info().Attributes
 	if says := len(attributes) > 92 && attributes[92] != 0; says != can {
-		x.Errorf("CAN_USE_STREAM_MEM_OPS_V1 is %t, and its contexts can wait for a value: %t", says, can)
+		x.Errorf("CAN_USE_STREAM_MEM_OPS_V1 = %t, but the contexts implement ValueWaiter: %t", says, can)
 	}
 	if !can {
 		return nil
@@ -26,7 +26,7 @@ func (x *tester) waiter(ctx worker.Context) worker.ValueWaiter {
 	return w
 }
 
-// testWaitValue: a stream waits for a value, and only that stream.
+// testWaitValue checks that a stream waits for a value, and no other stream does.
 func testWaitValue(x *tester) {
 	ctx := x.context()
 	w := x.waiter(ctx)
@@ -41,12 +41,12 @@ func testWaitValue(x *tester) {
 		x.check(w.StreamWaitValue(waits, p+8, 5, width, waitGEQ, nil))
 		x.check(ctx.StreamWriteValue32(waits, p+16, 77, 0, done))
 		if got := x.read64(ctx, writes, p+16); got != 0 {
-			x.Errorf("width %d: a stream that waits has gone on and written %d", width, got)
+			x.Errorf("width %d: value written by a waiting stream = %d, want 0", width, got)
 		}
 		x.check(ctx.StreamWriteValue32(writes, p+8, 6, 0, nil))
 		x.check(over())
 		if got := x.read64(ctx, writes, p+16); got != x.kept64(77) {
-			x.Errorf("width %d: %d was written after the wait, want 77", width, got)
+			x.Errorf("width %d: value written after the wait = %d, want 77", width, got)
 		}
 	}
 	for _, bad := range []struct {
@@ -57,7 +57,8 @@ func testWaitValue(x *tester) {
 	}
 }
 
-// testWaitValueEnds: what nobody writes is waited for until the context ends.
+// testWaitValueEnds checks that a wait for a value that is never written lasts
+// until the context ends.
 func testWaitValueEnds(x *tester) {
 	ctx := x.context()
 	w := x.waiter(ctx)
@@ -77,16 +78,16 @@ func testWaitValueEnds(x *tester) {
 	x.forget(ctx)
 	for _, over := range ends {
 		if over() == nil {
-			x.Error("a wait for what nobody wrote has ended without an error")
+			x.Error("a wait for a value that was not written ended without an error")
 		}
 	}
 	if took := time.Since(began); took > 10*time.Second {
-		x.Errorf("a context with streams that wait took %v to end", took)
+		x.Errorf("a context with waiting streams took %v to end, want at most 10s", took)
 	}
 }
 
-// testEvictedWaitValue: a value that was written before its memory left the device
-// is seen there, and nothing has to come back for it.
+// testEvictedWaitValue checks that a value which was written before its memory was
+// evicted is seen there, without a restore.
 func testEvictedWaitValue(x *tester) {
 	ctx := x.context()
 	w := x.waiter(ctx)

@@ -33,7 +33,7 @@ func checkSums(x *tester, ctx worker.Context, out uint64, n int) {
 	sums := x.read(ctx, nil, out, uint64(4*n))
 	for i := range n {
 		if got := binary.LittleEndian.Uint32(sums[4*i:]); uint64(got) != x.kept64(uint64(3*i)) {
-			x.Errorf("sum %d is %d, want %d", i, got, 3*i)
+			x.Errorf("sum %d = %d, want %d", i, got, x.kept64(uint64(3*i)))
 			return
 		}
 	}
@@ -47,11 +47,11 @@ func testGrid(x *tester) {
 	f := x.kernels(ctx)["store"]
 	x.check(ctx.FuncSetAttribute(f, 9, 50)) // CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: a hint
 	if blocks, err := ctx.OccupancyMaxActiveBlocksPerMultiprocessor(f, 128, 0); err != nil || blocks == 0 {
-		x.Errorf("occupancy %d, %v", blocks, err)
+		x.Errorf("occupancy = %d blocks, %v, want at least 1", blocks, err)
 	}
 	x.check(x.do(func(done func(error)) error { return ctx.Launch(nil, f, one(out, 77), done) }))
 	if got := x.read64(ctx, nil, out); got != x.kept64(77) {
-		x.Errorf("%d", got)
+		x.Errorf("value stored by the kernel = %d, want 77", got)
 	}
 }
 
@@ -65,16 +65,17 @@ func testGateCounts(x *tester) {
 	}
 	x.check(ctx.Launch(nil, k["delay"], one(p, 1, x.o.Loops), nil))
 	x.check(x.sync(ctx))
-	// The gate may be left a moment after the caller has its answer.
+	// A driver may leave the gate slightly after it has called done.
 	x.gate.settle()
 	x.gate.mu.Lock()
 	defer x.gate.mu.Unlock()
 	if x.gate.launches != n+1 || x.gate.nanos == 0 || x.gate.entered != x.gate.left {
-		x.Errorf("%d launches in %d ns, entered %d, left %d", x.gate.launches, x.gate.nanos, x.gate.entered, x.gate.left)
+		x.Errorf("%d launches in %d ns, gate entered %d times and left %d times; want %d launches and as many leaves as entries", x.gate.launches, x.gate.nanos, x.gate.entered, x.gate.left, n+1)
 	}
 }
 
-// Work whose lease is over again and again still gets done, and counts once.
+// testGateExpires checks that work whose lease expires repeatedly is completed,
+// and counted once.
 func testGateExpires(x *tester) {
 	turn := 0
 	x.gate.expired = func() bool { turn++; return turn%2 == 0 }
@@ -92,11 +93,12 @@ func testGateExpires(x *tester) {
 	x.gate.mu.Lock()
 	defer x.gate.mu.Unlock()
 	if x.gate.launches != 1 {
-		x.Errorf("%d launches", x.gate.launches)
+		x.Errorf("%d launches, want 1", x.gate.launches)
 	}
 }
 
-// When the session ends, work that has not begun fails, and Destroy returns.
+// testGateEnds checks that when the session ends, work that has not begun fails,
+// and Destroy returns.
 func testGateEnds(x *tester) {
 	ctx := x.context()
 	k := x.kernels(ctx)
@@ -107,13 +109,13 @@ func testGateEnds(x *tester) {
 }
 
 func testDestroyFreesAll(x *tester) {
-	for round := range 8 { // 8 × 24 MiB are more than there is
+	for round := range 8 { // 8 × 24 MiB are more than the device has
 		ctx, err := x.driver.NewContext(0, x.gate, x.window)
 		x.check(err)
 		k := x.kernels(ctx)
 		p, err := ctx.MemAlloc(24 << 20)
 		if err != nil {
-			x.Fatalf("round %d: %v", round, err)
+			x.Fatalf("round %d: MemAlloc of 24 MiB = %v, want no error", round, err)
 		}
 		s := x.stream(ctx, 0)
 		x.event(ctx)
@@ -122,7 +124,8 @@ func testDestroyFreesAll(x *tester) {
 	}
 }
 
-// Destroy stops what runs, and calls every done.
+// testDestroyWhileRunning checks that Destroy stops running work, and that every
+// done is called.
 func testDestroyWhileRunning(x *tester) {
 	ctx := x.context()
 	k := x.kernels(ctx)
@@ -145,9 +148,9 @@ func testDestroyWhileRunning(x *tester) {
 	case err := <-destroyed:
 		x.check(err)
 	case <-time.After(patience):
-		x.Fatal("Destroy hangs")
+		x.Fatalf("Destroy did not return within %v", patience)
 	}
 	for _, wait := range append(waits, wait) {
-		_ = wait() // done or stopped; each once
+		_ = wait() // with or without an error; done is called once each
 	}
 }

@@ -1,9 +1,9 @@
 // Package fakedriver is a Driver for tests: memory is host memory, a launch
-// sleeps, and faults are as the test asks.
+// sleeps, and the test selects faults.
 //
-// A context does its work one operation after the other, in one goroutine,
-// which is an order that every stream allows. Kernels are chosen by name, from
-// a module whose image is their names separated by spaces.
+// A context executes one operation after the other in one goroutine, an order
+// that every stream allows. Kernels are chosen by name, from a module whose image
+// is their names separated by spaces.
 package fakedriver
 
 import (
@@ -17,33 +17,35 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Kernels that every module may name.
+// These are the kernels that a module can contain.
 const (
 	KernelNop   = "nop"
 	KernelSleep = "sleep" // parameters: u64 nanoseconds
 	KernelFault = "fault" // abi.ErrIllegalAddress
 	KernelHang  = "hang"  // until the context is destroyed
-	// KernelStore writes parameter 1, u64, to the address in parameter 0.
+	// KernelStore writes parameter 1, a u64, to the address in parameter 0.
 	KernelStore = "store"
-	// KernelDelay sleeps for parameter 2, u64 nanoseconds, and then stores.
+	// KernelDelay sleeps for parameter 2, a u64 in nanoseconds, and then stores.
 	KernelDelay = "delay"
-	// KernelPrint prints as many lines as parameter 1 says to where parameter 0 says.
+	// KernelPrint prints parameter 1 lines to the stream in parameter 0.
 	KernelPrint = "print"
 )
 
-// Options of the driver.
+// Options configure the driver.
 type Options struct {
-	VRAM uint64 // of the card, bytes; 0: 1 GiB
-	// Global, in an image, is a variable of this many bytes.
+	VRAM uint64 // VRAM of the card in bytes; 0: 1 GiB
+	// Global is the size in bytes of the variable of a module whose image has
+	// "global".
 	Global uint64
-	// Pinned: contexts cannot be evicted.
+	// Pinned means that contexts cannot be evicted.
 	Pinned bool
-	// FailEvict and FailRestore make those fail with this error, when not nil.
+	// FailEvict and FailRestore make these calls fail with this error, when not
+	// nil.
 	FailEvict, FailRestore func() error
 	// FailAlloc makes MemAlloc fail with this error, when not nil.
 	FailAlloc func() error
-	// Loading is called when a module begins to be loaded, when not nil, and
-	// may wait.
+	// Loading is called, when not nil, when a module begins to be loaded; it may
+	// block.
 	Loading func(image []byte)
 	// FailHost makes HostRegister fail with this error, when not nil.
 	FailHost func() error
@@ -60,7 +62,7 @@ type Driver struct {
 	used     uint64
 }
 
-// New makes a driver.
+// New returns a driver.
 func New(o Options) *Driver {
 	if o.VRAM == 0 {
 		o.VRAM = 1 << 30
@@ -69,14 +71,14 @@ func New(o Options) *Driver {
 	return d
 }
 
-// Used is how many bytes of memory are allocated.
+// Used returns how many bytes of memory are allocated.
 func (d *Driver) Used() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.used
 }
 
-// Contexts is how many contexts there are.
+// Contexts returns the number of contexts.
 func (d *Driver) Contexts() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,7 +126,7 @@ type operation struct {
 	event  *event
 	work   func() error
 	kernel bool
-	copies bool // passes the gate and is no launch
+	copies bool // passes the gate and is not a launch
 	done   func(error)
 }
 
@@ -162,7 +164,7 @@ type Context struct {
 	away    map[uint64][]byte // evicted
 	hosts   map[uint64][]byte // host memory, by address
 	mapped  map[uint64]mapped // by address
-	shared  map[uint64]bool   // by address: of memory, what other contexts may use
+	shared  map[uint64]bool   // by address; true: memory that other contexts may use
 	evicted bool
 	inside  bool // the gate
 	freeing map[uint64]bool
@@ -170,9 +172,9 @@ type Context struct {
 	ending  bool
 	legacy  stream
 
-	objects    map[uint64]bool // textures, and, true, surfaces
+	objects    map[uint64]bool // textures, and, with the value true, surfaces
 	lastObject uint64
-	lastBound  abi.TextureCreate // to a reference
+	lastBound  abi.TextureCreate // bound to a reference
 }
 
 func (c *Context) run() {
@@ -235,7 +237,7 @@ func (c *Context) execute(op operation) error {
 	return err
 }
 
-// finish is called with mu held.
+// finish completes an operation; it is called with mu held.
 func (c *Context) finish(op operation, err error) {
 	op.stream.pending--
 	var dones []func(error)
@@ -400,7 +402,7 @@ func (c *Context) StreamQuery(s worker.Stream) error {
 	return nil
 }
 
-// StreamWaitEvent implements worker.Context. One queue is in order already.
+// StreamWaitEvent implements worker.Context. The single queue is in order anyway.
 func (c *Context) StreamWaitEvent(worker.Stream, worker.Event) error { return nil }
 
 // StreamNotify implements worker.Context.
@@ -496,7 +498,7 @@ func (c *Context) Destroy() error {
 	}
 	for _, all := range []map[uint64][]byte{c.memory, c.away} {
 		for address := range all {
-			_ = c.window.Return(address) // nothing is ever mapped there
+			_ = c.window.Return(address) // nothing is mapped there
 		}
 	}
 	c.memory, c.away = map[uint64][]byte{}, map[uint64][]byte{}

@@ -21,8 +21,8 @@ func (c *Context) HostRegister(address uint64, memory []byte) error {
 	return nil
 }
 
-// HostUnregister implements worker.Context. The context does one operation after
-// the other: what comes before it in the queue is all that can use the memory.
+// HostUnregister implements worker.Context. The context executes one operation
+// after the other: only those before this one in the queue can use the memory.
 func (c *Context) HostUnregister(address uint64, done func()) error {
 	c.mu.Lock()
 	_, ok := c.hosts[address]
@@ -37,7 +37,7 @@ func (c *Context) HostUnregister(address uint64, done func()) error {
 		done()
 	}
 	if err := c.enqueue(nil, operation{done: gone}); err != nil {
-		gone(err) // nothing runs any more
+		gone(err) // no operation runs any more
 	}
 	return nil
 }

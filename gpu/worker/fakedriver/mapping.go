@@ -5,8 +5,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// mapped is memory at an address where the test, or the guest, wants it. Copies reach
-// from one such place into the next on real drivers only.
+// mapped is memory at an address that the test or the guest chooses. Only real
+// drivers support copies across adjacent mappings.
 type mapped struct {
 	memory, size uint64
 	access       worker.Access
@@ -51,12 +51,13 @@ func (c *Context) MemUnmap(address uint64, done func()) error {
 		done()
 	}
 	if err := c.enqueue(nil, operation{done: gone}); err != nil {
-		gone(err) // nothing runs any more
+		gone(err) // no operation runs any more
 	}
 	return nil
 }
 
-// mapping finds what is mapped at an address, with access; callers hold mu.
+// mapping returns the address of what is mapped at an address, with access;
+// callers hold mu.
 func (c *Context) mapping(address, n uint64) (real uint64, ok bool) {
 	for at, m := range c.mapped {
 		if off := address - at; address >= at && off < m.size && n <= m.size-off {

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// take counts bytes as used, if there are as many.
+// take counts bytes as used; it fails if not enough are free.
 func (d *Driver) take(bytes uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +44,8 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 	if c.ending {
 		return 0, abi.ErrInvalidContext
 	}
-	// Whole pages, and one that stays unused, so that running past an end is noticed.
+	// Whole pages, and one that stays unused, so that accesses beyond the end are
+	// detected.
 	address, err := c.window.Lend((size+2*abi.PageSize-1)&^(abi.PageSize-1), abi.PageSize)
 	if err != nil {
 		return 0, err
@@ -96,10 +97,10 @@ func (c *Context) free(address uint64) {
 	delete(c.away, address)
 	delete(c.freeing, address)
 	delete(c.shared, address)
-	_ = c.window.Return(address) // nothing is ever mapped there
+	_ = c.window.Return(address) // nothing is mapped there
 }
 
-// within finds n bytes at an address.
+// within returns n bytes at an address.
 func within(memory map[uint64][]byte, address, n uint64) ([]byte, error) {
 	for base, m := range memory {
 		if off := address - base; address >= base && off <= uint64(len(m)) && n <= uint64(len(m))-off {
@@ -109,7 +110,7 @@ func within(memory map[uint64][]byte, address, n uint64) ([]byte, error) {
 	return nil, abi.ErrInvalidValue
 }
 
-// at finds n bytes on the device.
+// at returns n bytes on the device.
 func (c *Context) at(address, n uint64) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +166,7 @@ func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 			continue
 		}
 		c.away[address] = append([]byte(nil), m...)
-		clear(m) // whoever kept it notices
+		clear(m) // so that a slice that was kept has other contents
 		delete(c.memory, address)
 		c.d.give(uint64(len(m)))
 		moved += worker.Accounted(uint64(len(m)))

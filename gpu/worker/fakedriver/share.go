@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// Share implements worker.Sharer. The mapping stays until the process ends: somebody may
-// still hold a slice of it.
+// Share implements worker.Sharer. The mapping stays until the process ends, because a
+// slice of it may still be in use.
 func (c *Context) Share(address uint64) (worker.Shared, error) {
 	if f := c.d.o.FailShare; f != nil {
 		if err := f(); err != nil {
@@ -64,12 +64,13 @@ func (c *Context) CloseShared(address uint64, done func()) error {
 		done()
 	}
 	if err := c.enqueue(nil, operation{done: gone}); err != nil {
-		gone(err) // nothing runs any more
+		gone(err) // no operation runs any more
 	}
 	return nil
 }
 
-// ImportShared implements worker.Sharer. It counts here, which no test looks at.
+// ImportShared implements worker.Sharer. Unlike in other drivers, it counts as
+// the device's memory, which no test checks.
 func (c *Context) ImportShared(m worker.Shared) (uint64, error) {
 	bytes, err := view(m)
 	if err != nil {

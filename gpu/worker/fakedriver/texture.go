@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// array is memory in which the rows of all levels follow each other.
+// array is memory with the rows of all levels in order.
 type array struct {
 	address uint64
 	desc    abi.ArrayCreate
@@ -25,7 +25,7 @@ func (c *Context) ArrayCreate(a abi.ArrayCreate) (worker.Array, error) {
 // ArrayDestroy implements worker.Textures.
 func (c *Context) ArrayDestroy(a worker.Array) error { return c.MemFree(a.(*array).address) }
 
-// row gives the address of a row of a copy in an array, or in device memory.
+// row returns the address of a row of a copy in an array, or in device memory.
 func row(a worker.Array, address uint64, level uint32, at [3]uint64, y, z uint64, copied *abi.ArrayCopy) uint64 {
 	o, ok := a.(*array)
 	if !ok {
@@ -95,10 +95,10 @@ func (c *Context) TextureDestroy(object uint64, surface bool) error {
 	return nil
 }
 
-// Textures is how many texture and surface objects there are.
+// Textures returns the number of texture and surface objects.
 func (d *Driver) Textures() (n int) {
 	d.mu.Lock()
-	contexts := slices.Collect(maps.Keys(d.contexts)) // their locks come first
+	contexts := slices.Collect(maps.Keys(d.contexts)) // their locks are taken first
 	d.mu.Unlock()
 	for _, c := range contexts {
 		c.mu.Lock()
@@ -108,10 +108,11 @@ func (d *Driver) Textures() (n int) {
 	return n
 }
 
-// reference is one of a module's.
+// reference is a reference of a module.
 type reference struct{}
 
-// FakeMultiprocessors is how many a fake driver says that it has.
+// FakeMultiprocessors is the number of multiprocessors that a fake driver
+// reports.
 const FakeMultiprocessors = 12
 
 // ReferenceTexture and ReferenceSurface are the references that every module has.
@@ -143,7 +144,7 @@ func (c *Context) ReferenceBind(_ worker.Reference, a abi.TextureCreate, of work
 	return nil
 }
 
-// Bound is what was last bound to a reference of a context of the driver.
+// Bound returns what was last bound to a reference in a context of the driver.
 func (d *Driver) Bound() (last abi.TextureCreate) {
 	d.mu.Lock()
 	contexts := slices.Collect(maps.Keys(d.contexts))

@@ -1,6 +1,6 @@
-// Package guesttest plays the guest in tests: it makes region 0, speaks the
-// carrier, writes commands into the ring and waits in slots, as the guest
-// library in C does.
+// Package guesttest implements the guest in tests: it creates region 0, uses the
+// carrier, writes commands into the ring and waits for slots, like the guest
+// library in C.
 package guesttest
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// Layout of region 0, in bytes and counts.
+// Layout is that of region 0, in bytes and counts.
 type Layout struct {
 	RingSize, Slots, ChunkSize, Chunks uint64
 }
 
-// DefaultLayout is a small guest's.
+// DefaultLayout is that of a small guest.
 var DefaultLayout = Layout{RingSize: 64 << 10, Slots: 64, ChunkSize: 64 << 10, Chunks: 16}
 
-// Offsets of the parts of region 0.
+// offsets returns the offsets of the parts of region 0, and its size.
 func (l Layout) offsets() (ring, slots, chunkState, arena, size uint64) {
 	page := func(n uint64) uint64 { return (n + abi.PageSize - 1) &^ (abi.PageSize - 1) }
 	ring = abi.HeaderSize
@@ -45,18 +45,19 @@ type Guest struct {
 
 	Ring, Slots, ChunkState, Arena uint64 // offsets in Shm
 
-	// Bell is the doorbell that the worker has given; -1: none, ring by message.
+	// Bell is the doorbell descriptor that the worker has sent; -1: none, ring by
+	// message.
 	Bell int
 
-	slots  chan uint32 // free ones
+	slots  chan uint32 // free slots
 	reader *carrier.Reader
 
 	mu   sync.Mutex // guards the following and the ring
 	head uint64
-	next uint64 // handle
+	next uint64 // next handle
 }
 
-// Memory makes sealed shared memory of size bytes.
+// Memory returns sealed shared memory of size bytes.
 func Memory(size uint64, seals int) (fd int, err error) {
 	fd, err = unix.MemfdCreate("guest", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -73,7 +74,7 @@ func Memory(size uint64, seals int) (fd int, err error) {
 	return fd, nil
 }
 
-// Pair makes two connected sockets.
+// Pair returns two connected sockets.
 func Pair() (a, b *net.UnixConn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -91,7 +92,7 @@ func Pair() (a, b *net.UnixConn, err error) {
 	return conns[0], conns[1], err
 }
 
-// Refused is what the worker said in MsgRefused.
+// Refused is the error of a MsgRefused of the worker.
 type Refused struct {
 	Result abi.Result
 	Why    string
@@ -99,7 +100,8 @@ type Refused struct {
 
 func (r *Refused) Error() string { return fmt.Sprintf("refused: %v: %s", r.Result, r.Why) }
 
-// Prepare makes region 0 without telling the worker; the header says l.
+// Prepare creates region 0 without announcing it to the worker; l goes into the
+// header.
 func Prepare(conn *net.UnixConn, l Layout) (g *Guest, fd int, err error) {
 	ring, slots, chunkState, arena, size := l.offsets()
 	if fd, err = Memory(size, unix.F_SEAL_SHRINK); err != nil {
@@ -130,9 +132,9 @@ func Prepare(conn *net.UnixConn, l Layout) (g *Guest, fd int, err error) {
 	return g, fd, nil
 }
 
-// Offer writes address windows into the header, before Announce. Without any,
-// the worker chooses one. Only the numbers are offered: guest and worker may be
-// the same process here, in which a range can be reserved once.
+// Offer writes address windows into the header; call it before Announce. Without
+// any, the worker chooses one. Only the numbers are offered: guest and worker may
+// be the same process here, in which a range can be reserved only once.
 func (g *Guest) Offer(windows ...abi.Window) {
 	h := g.Shm.Bytes(0, abi.HeaderSize)
 	for i, w := range windows {
@@ -142,24 +144,24 @@ func (g *Guest) Offer(windows ...abi.Window) {
 	}
 }
 
-// Window is the address window that the worker has chosen.
+// Window returns the address window that the worker has chosen.
 func (g *Guest) Window() abi.Window {
 	return abi.Window{Base: g.Shm.Load64(abi.OffWindowBase), Size: g.Shm.Load64(abi.OffWindowSize)}
 }
 
-// Hello is the body that this guest sends.
+// Hello returns the hello that this guest sends.
 func Hello() abi.Hello {
 	return abi.Hello{Major: abi.Major, Minor: abi.Minor, PID: uint32(os.Getpid()), Name: "guesttest"}
 }
 
-// Dial starts a session with the default layout. The error is *Refused when
-// the worker refuses.
+// Dial starts a session with the default layout. The error is a *Refused when the
+// worker refuses.
 func Dial(conn *net.UnixConn, flags uint32) (*Guest, error) {
 	g, fd, err := Prepare(conn, DefaultLayout)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd) // the mapping keeps the memory
+	defer unix.Close(fd) // the mapping keeps the memory alive
 	if err := g.Announce(Hello(), flags, fd); err != nil {
 		g.Close()
 		return nil, err
@@ -214,7 +216,7 @@ func (g *Guest) Region(number uint32, size uint64) (*shm.Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd) // the mapping keeps the memory
+	defer unix.Close(fd) // the mapping keeps the memory alive
 	m, err := shm.Map([]shm.Extent{{FD: fd, Length: size}})
 	if err != nil {
 		return nil, err
@@ -224,14 +226,14 @@ func (g *Guest) Region(number uint32, size uint64) (*shm.Mapping, error) {
 }
 
 // RegionAt shares pages as region number, at an address of the window, and returns
-// them as the guest sees them. No two of the pages follow each other in their
-// file, as those of a VM's process may not.
+// them as the guest sees them. No two adjacent pages are adjacent in their file,
+// as in a process of a VM.
 func (g *Guest) RegionAt(number uint32, address, pages uint64) (*shm.Mapping, error) {
 	fd, err := Memory(2*pages*abi.PageSize, unix.F_SEAL_SHRINK)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd) // the mapping keeps the memory
+	defer unix.Close(fd) // the mapping keeps the memory alive
 	r := abi.Region{Size: pages * abi.PageSize, Placed: true, Address: address}
 	var mine []shm.Extent
 	for i := range pages {
@@ -246,15 +248,15 @@ func (g *Guest) RegionAt(number uint32, address, pages uint64) (*shm.Mapping, er
 	return m, carrier.Write(g.Conn, carrier.Message{Type: abi.MsgRegion, Flags: r.Flags(), Argument: number, Body: r.Append(nil), FDs: []int{fd}})
 }
 
-// Drop takes a region back.
+// Drop drops a region.
 func (g *Guest) Drop(number uint32) error {
 	return carrier.Write(g.Conn, carrier.Message{Type: abi.MsgDropRegion, Argument: number})
 }
 
-// Handle makes a new handle.
+// Handle returns a new handle.
 func (g *Guest) Handle() uint64 { return g.Handles(1) }
 
-// Handles makes n handles and returns the first.
+// Handles returns the first of n new handles.
 func (g *Guest) Handles(n uint64) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -262,7 +264,7 @@ func (g *Guest) Handles(n uint64) uint64 {
 	return g.next - n
 }
 
-// Args is a command's fixed part: the generated types.
+// Args is the fixed part of a command; the generated types implement it.
 type Args interface{ Append([]byte) []byte }
 
 // None is the fixed part of commands without one.
@@ -286,7 +288,8 @@ func Entry(op abi.Op, flags uint16, slot uint32, a Args, inline []byte) []byte {
 	return b
 }
 
-// ErrDead is a session whose state is StateDead, or whose worker is gone.
+// ErrDead is the error of a session whose state is StateDead, or whose worker has
+// exited.
 type ErrDead struct {
 	Result abi.Result
 	Text   string
@@ -294,7 +297,7 @@ type ErrDead struct {
 
 func (e *ErrDead) Error() string { return fmt.Sprintf("session dead: %v: %s", e.Result, e.Text) }
 
-// Dead is nil while the session lives.
+// Dead returns nil while the session is alive, and an error afterwards.
 func (g *Guest) Dead() error {
 	if g.Shm.Load32(abi.OffState) != abi.StateDead {
 		return nil
@@ -360,12 +363,12 @@ func (g *Guest) Kick() error {
 	return err
 }
 
-// KickByMessage rings as a guest does that has no doorbell.
+// KickByMessage rings like a guest without a doorbell.
 func (g *Guest) KickByMessage() error {
 	return carrier.Write(g.Conn, carrier.Message{Type: abi.MsgKick})
 }
 
-// Send issues a command that nobody waits for.
+// Send issues a command without a slot.
 func (g *Guest) Send(op abi.Op, a Args, inline []byte) error {
 	return g.Put(Entry(op, 0, abi.NoSlot, a, inline))
 }
@@ -385,7 +388,7 @@ func (g *Guest) CallFlags(op abi.Op, flags uint16, a Args, inline []byte) (v0, v
 	return g.Wait(slot)
 }
 
-// Start issues a command with a slot to Wait for.
+// Start issues a command; Wait waits for the returned slot.
 func (g *Guest) Start(op abi.Op, flags uint16, a Args, inline []byte) (slot uint32, err error) {
 	slot = <-g.slots
 	g.Shm.Store32(g.slotAt(slot)+abi.SlotState, abi.SlotPending)
@@ -394,7 +397,7 @@ func (g *Guest) Start(op abi.Op, flags uint16, a Args, inline []byte) (slot uint
 
 func (g *Guest) slotAt(slot uint32) uint64 { return g.Slots + uint64(slot)*abi.SlotSize }
 
-// Spin is how often a waiter looks before it sleeps.
+// Spin is how often a waiter checks its slot before it sleeps.
 const Spin = 20_000
 
 // Wait waits for a slot, first spinning, then sleeping.
@@ -422,7 +425,7 @@ func (g *Guest) Wait(slot uint32) (v0, v1 uint64, err error) {
 	return v0, v1, nil
 }
 
-// Close leaves: the connection ends.
+// Close closes the connection.
 func (g *Guest) Close() {
 	_ = g.Conn.Close()
 	if g.Bell >= 0 {

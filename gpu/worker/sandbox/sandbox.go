@@ -1,6 +1,7 @@
-// Package sandbox says as whom and in what surroundings workers run: whoever
-// starts them (basalt-vgpu, a standalone gpud) gives up for them what only a
-// parent can. The rest they give up themselves (basalt-worker's confine.go).
+// Package sandbox determines the user and the namespaces that workers run in. It
+// has the restrictions that only their parent can set (basalt-vgpu, or a
+// standalone gpud); workers set the others themselves (basalt-worker's
+// confine.go).
 package sandbox
 
 import (
@@ -15,24 +16,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultUser is the user, and the group, that workers run as where it exists.
+// DefaultUser is the name of the user, and of the group, that workers run as if
+// it exists.
 const DefaultUser = "basalt-worker"
 
-// namespaces of its own keep a worker from networks, and from other processes' queues
-// and shared memory. What it needs it has as descriptors, or as files: a unix socket
-// with a path is one. It has none of processes: libcuda names its threads by
-// /proc/self/task/NUMBER/comm, and its numbers there must be those of this /proc. To
-// other processes it can do nothing (basalt-worker's seccomp.go and Landlock).
+// namespaces keeps a worker from networks, and from other processes' message queues
+// and shared memory. It gets what it needs as descriptors, or as files: a unix socket
+// with a path is one. It has no PID namespace: libcuda names its threads through
+// /proc/self/task/NUMBER/comm, and its thread IDs must be those of the mounted /proc.
+// Other restrictions protect other processes (basalt-worker's seccomp.go and
+// Landlock).
 const namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWIPC
 
-// Sandbox is where workers run. The zero Sandbox changes nothing.
+// Sandbox is the environment of workers. The zero Sandbox changes nothing.
 type Sandbox struct {
 	User       *syscall.Credential // nil: the parent's
 	Namespaces uintptr             // flags of clone(2)
 }
 
-// For is the sandbox for workers of the user of that name; empty means
-// DefaultUser if it exists. open says what stays open, for the log; empty: nothing.
+// For returns the sandbox for workers of the user with that name; an empty name
+// means DefaultUser if it exists. open describes what is not restricted, for the
+// log; empty: nothing.
 func For(name string) (j Sandbox, open string, err error) {
 	if os.Geteuid() != 0 {
 		if u, err := user.Current(); name != "" && (err != nil || u.Username != name && u.Uid != name) {
@@ -59,13 +63,13 @@ func For(name string) (j Sandbox, open string, err error) {
 	return j, open, nil
 }
 
-// Apply puts a process to be started into the sandbox.
+// Apply applies the sandbox to a process that will be started.
 func (j Sandbox) Apply(a *syscall.SysProcAttr) *syscall.SysProcAttr {
 	a.Credential, a.Cloneflags = j.User, a.Cloneflags|j.Namespaces
 	return a
 }
 
-// lookup finds a user by name or number; nil: the default one does not exist.
+// lookup returns a user by name or UID, or nil if the default one does not exist.
 func lookup(name string) (*user.User, error) {
 	if name == "" {
 		u, err := user.Lookup(DefaultUser)
@@ -81,7 +85,8 @@ func lookup(name string) (*user.User, error) {
 	return user.Lookup(name)
 }
 
-// credential has the user's further groups too: a card may be theirs.
+// credential includes the user's supplementary groups: they may give access to a
+// card.
 func credential(u *user.User) (*syscall.Credential, error) {
 	ids, err := u.GroupIds()
 	if err != nil {
@@ -98,11 +103,12 @@ func credential(u *user.User) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: numbers[0], Gid: numbers[1], Groups: numbers[2:]}, nil
 }
 
-// mayUnshare tries it on a thread that ends: root in a container may not.
+// mayUnshare tries to create the namespaces on a thread that ends: root in a
+// container may not be allowed to.
 func mayUnshare() error {
 	result := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked
+		runtime.LockOSThread() // never unlocked, so that the thread ends
 		result <- unix.Unshare(namespaces)
 	}()
 	return <-result

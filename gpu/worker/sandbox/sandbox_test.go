@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestMain: the test binary is also the program in the sandbox, which says what
-// it is, names a thread as libcuda does, and waits for the end of its input.
+// TestMain runs the tests. The test binary is also the program in the sandbox,
+// which prints its identity, names a thread as libcuda does, and waits for the
+// end of its input.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "inside" {
 		groups, _ := os.Getgroups()
@@ -29,11 +30,11 @@ func TestMain(m *testing.M) {
 
 func inside(t *testing.T, j Sandbox) string {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe", "inside") // the user need not find the path
+	cmd := exec.Command("/proc/self/exe", "inside") // the user may not have access to the path
 	cmd.SysProcAttr = j.Apply(&syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL})
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("program in the sandbox: %v\n%s", err, out)
 	}
 	return string(out)
 }
@@ -52,13 +53,13 @@ func TestWorkersRunAsAnother(t *testing.T) {
 	}
 	got := inside(t, j)
 	if want := fmt.Sprintf("uid %s gid %s groups [%s]", nobody.Uid, nobody.Gid, nobody.Gid); !strings.HasPrefix(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("program in the sandbox printed %q, want %q at the beginning", got, want)
 	}
 	if open == "" && !strings.HasSuffix(got, "interfaces 1\n") {
-		t.Errorf("%q is not alone", got)
+		t.Errorf("program in the sandbox printed %q, want one network interface", got)
 	}
 	if byNumber, _, err := For(nobody.Uid); err != nil || byNumber.User.Uid != j.User.Uid {
-		t.Errorf("by number: %+v, %v", byNumber, err)
+		t.Errorf("For(%s) = %+v, %v, want UID %d", nobody.Uid, byNumber, err, j.User.Uid)
 	}
 }
 
@@ -71,12 +72,12 @@ func TestDefault(t *testing.T) {
 		t.Errorf("sandbox = %+v, want a user only as root and if %s exists", j, DefaultUser)
 	}
 	if j.User == nil && open == "" {
-		t.Error("it does not say that workers run as this user")
+		t.Error("open is empty, want that workers run as this user")
 	}
 }
 
 func TestNoSuchUser(t *testing.T) {
 	if _, _, err := For("no-such-user"); err == nil {
-		t.Error("no error")
+		t.Error("For of an unknown user returned no error")
 	}
 }

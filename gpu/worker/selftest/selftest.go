@@ -1,5 +1,5 @@
-// Package selftest uses a device as a guest's program does, step by step, and says which
-// step fails: for basalt-gpud doctor, which runs it in a worker's confinement.
+// Package selftest uses a device like a guest's program, step by step, and reports the
+// step that fails: for basalt-gpud doctor, which runs it in a worker's confinement.
 package selftest
 
 import (
@@ -33,20 +33,20 @@ const (
 	patience = 30 * time.Second
 )
 
-// Step is one of the test's; its name is what worked when Err is nil.
+// Step is a step of the test; Name describes what worked when Err is nil.
 type Step struct {
 	Name string
 	Err  error
 }
 
-// open is a gate that is always open.
+// open is a gate that always admits work.
 type open struct{}
 
 func (open) Enter() error         { return nil }
 func (open) Expired() bool        { return false }
 func (open) Leave(uint64, uint64) {}
 
-// run is a test under way.
+// run is a test in progress.
 type run struct {
 	driver   worker.Driver
 	window   *worker.Window
@@ -56,7 +56,8 @@ type run struct {
 	content  []byte
 }
 
-// Run reports each step as it ends. After one that fails, those that need it are left out.
+// Run calls report at the end of each step. After a step that fails, the steps that need
+// it are skipped.
 func Run(d worker.Driver, report func(Step)) {
 	r := &run{driver: d, content: make([]byte, 4*words)}
 	for i := range words {
@@ -175,7 +176,7 @@ func (r *run) host() error {
 	return r.wait(func(done func(error)) error { return r.ctx.HostUnregister(at, func() { done(nil) }) })
 }
 
-// compare reads the memory back.
+// compare reads the memory back and compares it with the expected content.
 func (r *run) compare() error {
 	got := make([]byte, len(r.content))
 	if err := r.wait(func(done func(error)) error { return r.ctx.CopyDtoH(nil, got, r.memory, done) }); err != nil {
@@ -189,7 +190,7 @@ func (r *run) compare() error {
 	return nil
 }
 
-// wait starts something and waits for its end.
+// wait starts an operation and waits for its end.
 func (r *run) wait(start func(done func(error)) error) error {
 	ended := make(chan error, 1)
 	if err := start(func(err error) { ended <- err }); err != nil {

@@ -19,20 +19,21 @@ func steps(t *testing.T, o device.Options) (all []selftest.Step) {
 	return all
 }
 
-// A sound device passes all steps.
+// TestSoundDevice checks that a working device passes all steps.
 func TestSoundDevice(t *testing.T) {
 	all := steps(t, device.Options{VRAM: 64 << 20})
 	if len(all) != 7 {
-		t.Errorf("%d steps: %v", len(all), all)
+		t.Errorf("%d steps, want 7: %v", len(all), all)
 	}
 	for _, s := range all {
 		if s.Err != nil {
-			t.Errorf("%s: %v", s.Name, s.Err)
+			t.Errorf("step %q failed: %v", s.Name, s.Err)
 		}
 	}
 }
 
-// One that breaks is caught at the step that it fails, which is the last.
+// TestBrokenDevices checks that a broken device fails at the step that detects
+// it, which is the last one.
 func TestBrokenDevices(t *testing.T) {
 	for name, o := range map[string]device.Options{
 		"a context in an address window":           {VRAM: 64 << 20, Fault: model.Lost},
@@ -42,11 +43,11 @@ func TestBrokenDevices(t *testing.T) {
 		all := steps(t, o)
 		last := all[len(all)-1]
 		if last.Name != name || last.Err == nil {
-			t.Errorf("the last step is %q, %v; want a failure of %q", last.Name, last.Err, name)
+			t.Errorf("last step = %q, %v; want a failure of %q", last.Name, last.Err, name)
 		}
 		for _, s := range all[:len(all)-1] {
 			if s.Err != nil {
-				t.Errorf("%s failed before: %v", s.Name, s.Err)
+				t.Errorf("earlier step %q failed: %v", s.Name, s.Err)
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 package shm
 
-// Coalesce joins neighbours that follow each other in one file: a machine's
-// pages arrive one by one, and every mapping costs the kernel an area
+// Coalesce joins adjacent extents that are contiguous in one file: the pages of a
+// machine arrive one by one, and every mapping costs the kernel an area
 // (vm.max_map_count, 65,530 by default).
 func Coalesce(extents []Extent) (all []Extent) {
 	for _, e := range extents {

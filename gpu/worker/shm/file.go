@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewFile makes a memory file of zeros, in whole pages, for other processes to map. It is
-// sealed: nobody can change its size.
+// NewFile creates a memory file of zeros, in whole pages, for other processes to map. It
+// is sealed: its size cannot be changed.
 func NewFile(name string, size uint64) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -25,8 +25,8 @@ func NewFile(name string, size uint64) (*os.File, error) {
 	return f, nil
 }
 
-// CheckFile checks what another process calls a memory file of size bytes: it cannot
-// shrink, so touching its pages is safe.
+// CheckFile checks that a file of another process is a memory file of at least size
+// bytes that cannot shrink, so that accessing its pages is safe.
 func CheckFile(f *os.File, size uint64) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -21,15 +21,16 @@ type Extent struct {
 	Offset, Length uint64
 }
 
-// Mapping is one contiguous view of extents.
+// Mapping is a contiguous mapping of extents.
 type Mapping struct {
 	base unsafe.Pointer
 	size uint64
 }
 
-// Map maps the extents one after the other, shared and writable. The mapping
-// does not need the descriptors afterwards. The caller has checked that the
-// extents lie within their files: touching a page beyond a file's end is SIGBUS.
+// Map maps the extents one after the other, shared and writable. The mapping does
+// not need the descriptors afterwards. The caller must have checked that the
+// extents are within their files: an access to a page beyond a file's end raises
+// SIGBUS.
 func Map(extents []Extent) (*Mapping, error) {
 	var size uint64
 	for _, e := range extents {
@@ -48,7 +49,8 @@ func Map(extents []Extent) (*Mapping, error) {
 }
 
 // MapAt maps the extents like Map, from address on. It replaces what is mapped
-// there: the caller holds a reservation of that range, and no one else uses it.
+// there: the caller must hold a reservation of that range, and nothing else may
+// use it.
 func MapAt(address uint64, extents []Extent) (*Mapping, error) {
 	at := uintptr(address)
 	m := &Mapping{base: *(*unsafe.Pointer)(unsafe.Pointer(&at))}
@@ -75,8 +77,8 @@ func (m *Mapping) fill(extents []Extent) error {
 	return nil
 }
 
-// Reserve takes the pages away and leaves a mapping without access in their
-// place. At no moment are the addresses free. Nothing may use the mapping
+// Reserve removes the pages and leaves a mapping without access in their place,
+// atomically: the addresses are never free. The mapping must not be used
 // afterwards.
 func (m *Mapping) Reserve() error {
 	_, err := unix.MmapPtr(-1, 0, m.base, uintptr(m.size), unix.PROT_NONE,
@@ -88,16 +90,16 @@ func (m *Mapping) Reserve() error {
 	return nil
 }
 
-// Close unmaps. Nothing may use the mapping afterwards.
+// Close unmaps the pages. The mapping must not be used afterwards.
 func (m *Mapping) Close() {
 	_ = unix.MunmapPtr(m.base, uintptr(m.size))
 	m.base, m.size = nil, 0
 }
 
-// Size in bytes.
+// Size returns the size in bytes.
 func (m *Mapping) Size() uint64 { return m.size }
 
-// Bytes is a view of n bytes at off. It panics outside of the mapping.
+// Bytes returns n bytes at off, without a copy. It panics outside the mapping.
 func (m *Mapping) Bytes(off, n uint64) []byte {
 	m.check(off, n, 1)
 	return unsafe.Slice((*byte)(unsafe.Add(m.base, off)), n)
@@ -125,15 +127,15 @@ func (m *Mapping) Load32(off uint64) uint32 { return atomic.LoadUint32(m.word32(
 // Store32 writes a word.
 func (m *Mapping) Store32(off uint64, v uint32) { atomic.StoreUint32(m.word32(off), v) }
 
-// Swap32 writes a word and returns what it was.
+// Swap32 writes a word and returns its previous value.
 func (m *Mapping) Swap32(off uint64, v uint32) uint32 { return atomic.SwapUint32(m.word32(off), v) }
 
-// CAS32 writes v if the word is old.
+// CAS32 writes v if the word is old, and reports whether it did.
 func (m *Mapping) CAS32(off uint64, old, v uint32) bool {
 	return atomic.CompareAndSwapUint32(m.word32(off), old, v)
 }
 
-// CAS64 writes v if the word is old.
+// CAS64 writes v if the word is old, and reports whether it did.
 func (m *Mapping) CAS64(off, old, v uint64) bool {
 	return atomic.CompareAndSwapUint64(m.word64(off), old, v)
 }
@@ -147,7 +149,7 @@ func (m *Mapping) Store64(off, v uint64) { atomic.StoreUint64(m.word64(off), v) 
 // Add64 adds to a word.
 func (m *Mapping) Add64(off, v uint64) { atomic.AddUint64(m.word64(off), v) }
 
-// Next64 adds 1 to a word and returns what it is then.
+// Next64 adds 1 to a word and returns the new value.
 func (m *Mapping) Next64(off uint64) uint64 { return atomic.AddUint64(m.word64(off), 1) }
 
 // FUTEX_WAIT and FUTEX_WAKE of linux/futex.h, without FUTEX_PRIVATE_FLAG: the
@@ -157,7 +159,7 @@ const (
 	futexWake = 1
 )
 
-// Wake wakes all who wait on the word.
+// Wake wakes all waiters of the word.
 func (m *Mapping) Wake(off uint64) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(m.word32(off))), futexWake, 1<<30, 0, 0, 0)
 }

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The virtio_gpu driver's ioctls (include/uapi/drm/virtgpu_drm.h), as many as
-// a vGPU needs.
+// These are the ioctls of the virtio_gpu driver (include/uapi/drm/virtgpu_drm.h)
+// that a vGPU needs.
 const (
 	ioctlMap            = 0xc0106441
-	ioctlExecbuffer     = 0xc0206442 // the size without ring_idx, which newer kernels take too
+	ioctlExecbuffer     = 0xc0206442 // the size without ring_idx, which newer kernels accept too
 	ioctlGetParam       = 0xc0106443
 	ioctlResourceCreate = 0xc0386444
 	ioctlGetCaps        = 0xc0186449
@@ -24,7 +24,7 @@ const (
 
 type device struct{ f *os.File }
 
-// openDevice finds the render node of virtio_gpu that has our capability set.
+// openDevice opens the render node of virtio_gpu that has our capability set.
 func openDevice(capset uint32, size int) (*device, []byte, error) {
 	nodes, _ := filepath.Glob("/dev/dri/renderD*")
 	for _, n := range nodes {
@@ -64,7 +64,7 @@ type buffer struct {
 	bytes            []byte
 }
 
-// create makes a resource of size bytes and maps it.
+// create creates a resource of size bytes and maps it.
 func (d *device) create(size int) (*buffer, error) {
 	arg := struct {
 		target, format, bind, width, height, depth, array, lastLevel, samples, flags uint32
@@ -87,7 +87,7 @@ func (d *device) create(size int) (*buffer, error) {
 	return &buffer{arg.handle, arg.resource, b}, nil
 }
 
-// close gives the pages back to the kernel.
+// close returns the pages to the kernel.
 func (d *device) close(b *buffer) error {
 	if err := unix.Munmap(b.bytes); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (d *device) submit(cmd []byte, fence bool) (int, error) {
 	return int(arg.fence), nil
 }
 
-// wait blocks on a sync_file and closes it; false when it took too long.
+// wait blocks on a sync_file and closes it; it returns false on a timeout.
 func wait(fence, millis int) bool {
 	defer func() { _ = unix.Close(fence) }()
 	p := []unix.PollFd{{Fd: int32(fence), Events: unix.POLLIN}}

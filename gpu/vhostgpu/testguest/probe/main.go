@@ -1,5 +1,5 @@
-// Command probe runs inside the tiny test guest and uses the vGPU directly,
-// without libcuda: it opens the render node, shares regions, rings and waits.
+// Command probe runs in the small test guest and uses the vGPU directly, without
+// libcuda: it opens the render node, shares regions, rings and waits.
 //
 //	probe roundtrip N   N round trips with a worker that echoes
 //	probe hold          open a session, and report how it ends
@@ -19,8 +19,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// The probe's own words in region 0, which the test's worker knows: the guest
-// counts questions up, the worker answers with the same number.
+// These are the probe's own words in region 0, which the test's worker knows: the
+// guest increments the question, and the worker answers with the same number.
 const (
 	offQuestion = 0x800
 	offAnswer   = 0x840
@@ -84,7 +84,7 @@ func open(size int) (*session, error) {
 		return nil, err
 	}
 	s := &session{d, r}
-	for i := 1; i < size/4096; i++ { // each page its number: the worker checks the order
+	for i := 1; i < size/4096; i++ { // each page has its number: the worker checks the order
 		le.PutUint64(r.bytes[i*4096:], uint64(i))
 	}
 	le.PutUint32(r.bytes[abi.OffMagic:], abi.Magic)
@@ -133,8 +133,8 @@ func (s *session) region(number uint32, b *buffer) error {
 
 var errSilent = errors.New("nothing happened for 30 seconds")
 
-// until waits for done by fences: it asks once more after each submission, and
-// looks at least once a second whether the session is dead.
+// until waits for done with fences: it calls done after each submission, and
+// checks at least once a second whether the session is dead.
 func (s *session) until(done func() bool) error {
 	for start := time.Now(); time.Since(start) < 30*time.Second; {
 		fence, err := s.d.submit(message(abi.MsgWait, 0, nil), true)
@@ -180,7 +180,7 @@ func (s *session) roundtrips(n int) error {
 	return nil
 }
 
-// hold waits for an answer that never comes.
+// hold waits for an answer that never arrives.
 func (s *session) hold() error {
 	fmt.Println("probe: holding")
 	beat, since := atomic.Uint32{}, time.Now()
@@ -201,8 +201,8 @@ func (s *session) hold() error {
 	}
 }
 
-// free gives pages back while the worker has them mapped, which must wait for
-// the worker.
+// free frees pages while the worker has them mapped; that must wait for the
+// worker.
 func (s *session) free() error {
 	for i := range 8 {
 		b, err := s.d.create(1 << 20)

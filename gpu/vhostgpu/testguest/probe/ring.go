@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// The layout of region 0: header, ring, slots, chunk states, arena.
+// The layout of region 0 is header, ring, slots, chunk states, arena.
 const (
 	ringAt     = abi.HeaderSize
 	ringSize   = 64 << 10
@@ -32,8 +32,8 @@ func (s *session) layout(size int) {
 	}
 }
 
-// call puts one command into the ring and waits for its completion asleep, so
-// that each call takes both doorbells.
+// call puts one command into the ring and sleeps until its completion, so that
+// each call uses both doorbells.
 func (s *session) call(op abi.Op, args []byte) error {
 	slot := slotsAt + abi.SlotSize
 	s.word(slot + abi.SlotState).Store(abi.SlotPending)
@@ -66,7 +66,7 @@ func (s *session) call(op abi.Op, args []byte) error {
 	return nil
 }
 
-// synchronize makes a context and waits for its work n times.
+// synchronize creates a context and waits for its work n times.
 func (s *session) synchronize(n int) error {
 	if err := s.call(abi.OpCtxCreate, abi.CtxCreate{Ctx: 1}.Append(nil)); err != nil {
 		return err
