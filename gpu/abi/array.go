@@ -1,12 +1,12 @@
 package abi
 
-// Bits of ArrayCopy.Arrays.
+// These are the bits of ArrayCopy.Arrays.
 const (
-	ArrayCopyDst = 1 // the target is an array
-	ArrayCopySrc = 2 // the source is one
+	ArrayCopyDst = 1 // the destination is an array
+	ArrayCopySrc = 2 // the source is an array
 )
 
-// Flags of ArrayCreate (cuda.h, CUDA_ARRAY3D_…), those that a vGPU knows.
+// Flags of ArrayCreate (cuda.h, CUDA_ARRAY3D_…), those that a vGPU supports.
 const (
 	ArrayLayered = 1
 	ArraySurface = 2
@@ -15,15 +15,16 @@ const (
 	arrayFlags   = ArrayLayered | ArraySurface | ArrayCubemap | ArrayGather
 )
 
-// Limits of arrays that keep the sum of their bytes from wrapping. What a device can
-// have is less.
+// These limits of arrays prevent the sum of their bytes from overflowing. A device's
+// own limits are lower.
 const (
 	maxArraySide   = 1 << 17
 	maxArrayDepth  = 1 << 14
 	maxArrayLevels = 18
 )
 
-// ChannelBytes gives the size of one channel of a CUarray_format, or 0: no vGPU knows it.
+// ChannelBytes returns the size of one channel of a CUarray_format, or 0 if vGPUs do not
+// support the format.
 func ChannelBytes(format uint32) uint64 {
 	switch format {
 	case 0x01, 0x08: // UNSIGNED_INT8, SIGNED_INT8
@@ -36,7 +37,8 @@ func ChannelBytes(format uint32) uint64 {
 	return 0
 }
 
-// Check is ErrInvalidValue for what cannot be an array on any device.
+// Check returns ErrInvalidValue for a description that is not valid on any
+// device.
 func (a *ArrayCreate) Check() error {
 	channels := a.Channels == 1 || a.Channels == 2 || a.Channels == 4
 	if !channels || ChannelBytes(a.Format) == 0 || a.Flags&^arrayFlags != 0 || a.Width == 0 || a.Width > maxArraySide ||
@@ -49,7 +51,7 @@ func (a *ArrayCreate) Check() error {
 // layered reports whether Depth counts layers, which do not shrink from level to level.
 func (a *ArrayCreate) layered() bool { return a.Flags&(ArrayLayered|ArrayCubemap) != 0 }
 
-// Extent gives a level's bytes of a row, rows, and depths or layers.
+// Extent returns a level's bytes in a row, its rows, and its depths or layers.
 func (a *ArrayCreate) Extent(level uint32) [3]uint64 {
 	half := func(n uint64) uint64 { return max(1, n>>min(level, 63)) }
 	depth := max(1, a.Depth)
@@ -59,7 +61,8 @@ func (a *ArrayCreate) Extent(level uint32) [3]uint64 {
 	return [3]uint64{half(a.Width) * uint64(a.Channels) * ChannelBytes(a.Format), half(max(1, a.Height)), depth}
 }
 
-// Bytes is what an array counts: the rows of all its levels, in units of 16 bytes.
+// Bytes returns the size of the array: the rows of all its levels, in units of 16
+// bytes.
 func (a *ArrayCreate) Bytes() (sum uint64) {
 	for level := range a.Levels {
 		e := a.Extent(level)
@@ -68,7 +71,7 @@ func (a *ArrayCreate) Bytes() (sum uint64) {
 	return sum
 }
 
-// Holds reports whether a box lies in a level.
+// Holds reports whether a box is inside a level.
 func (a *ArrayCreate) Holds(level uint32, at, size [3]uint64) bool {
 	if level >= a.Levels {
 		return false
@@ -81,8 +84,8 @@ func (a *ArrayCreate) Holds(level uint32, at, size [3]uint64) bool {
 	return true
 }
 
-// Check is ErrInvalidValue for a copy that names nothing, or whose device memory is
-// none of any device's.
+// Check returns ErrInvalidValue for a copy without a direction, or whose device
+// memory is not valid on any device.
 func (a *ArrayCopy) Check() error {
 	const maxPitch, maxRows = 1 << 32, 1 << 17
 	if a.Arrays == 0 || a.Arrays > ArrayCopyDst|ArrayCopySrc || a.Pitch > maxPitch || a.Rows > maxRows ||
@@ -98,7 +101,8 @@ func (a *ArrayCopy) Check() error {
 // Empty reports whether there is nothing to copy.
 func (a *ArrayCopy) Empty() bool { return a.Size[0] == 0 || a.Size[1] == 0 || a.Size[2] == 0 }
 
-// Span gives how many bytes of device memory a copy that is not empty reaches over.
+// Span returns the bytes of device memory from the first to the last that a copy
+// accesses; the copy must not be empty.
 func (a *ArrayCopy) Span() uint64 {
 	return (a.Size[2]-1)*a.Rows*a.Pitch + (a.Size[1]-1)*a.Pitch + a.Size[0]
 }
@@ -124,7 +128,8 @@ const (
 	maxAnisotropy          = 16
 )
 
-// Check is ErrInvalidValue for what is no description of a texture or a surface.
+// Check returns ErrInvalidValue for an invalid description of a texture or a
+// surface.
 func (a *TextureCreate) Check() error {
 	ok := a.Resource <= ResourcePitch2D && a.Surface <= 1 && a.Flags&^textureFlags == 0 && a.Filter <= 1 && a.MipFilter <= 1 &&
 		a.Anisotropy <= maxAnisotropy && a.View <= maxResourceViewFormat && a.FirstLevel <= a.LastLevel && a.FirstLayer <= a.LastLayer
@@ -150,7 +155,7 @@ func (a *TextureCreate) Check() error {
 // OnArray reports whether Base is an array.
 func (a *TextureCreate) OnArray() bool { return a.Resource <= ResourceMipmapped }
 
-// Span gives the bytes of device memory that a checked texture reads.
+// Span returns the bytes of device memory that a checked texture reads.
 func (a *TextureCreate) Span() uint64 {
 	row := a.Width * uint64(a.Channels) * ChannelBytes(a.Format)
 	if a.Resource == ResourcePitch2D && a.Height > 1 {

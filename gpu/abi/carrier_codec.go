@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// ErrMessage is a carrier message that does not follow carrier.go.
+// ErrMessage is the error of a carrier message that does not conform to
+// carrier.go.
 var ErrMessage = errors.New("bad carrier message")
 
 // CarrierHeader starts every carrier message.
 type CarrierHeader struct {
 	Type     uint16
 	Flags    uint16
-	Length   uint32 // of the body, bytes
+	Length   uint32 // of the body, in bytes
 	Argument uint32
 }
 
@@ -27,7 +28,7 @@ func (h CarrierHeader) Append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, h.Argument)
 }
 
-// DecodeCarrierHeader reads a message's first CarrierHeaderSize bytes and
+// DecodeCarrierHeader decodes a message's first CarrierHeaderSize bytes and
 // checks magic and length; errors wrap ErrMessage.
 func DecodeCarrierHeader(b []byte) (h CarrierHeader, err error) {
 	if len(b) < CarrierHeaderSize {
@@ -58,7 +59,7 @@ type Hello struct {
 
 const helloString = 64
 
-// Append appends the body to b; longer strings are cut.
+// Append appends the body to b; longer strings are truncated.
 func (h Hello) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint16(b, h.Major)
 	b = binary.LittleEndian.AppendUint16(b, h.Minor)
@@ -71,7 +72,7 @@ func (h Hello) Append(b []byte) []byte {
 	return b
 }
 
-// DecodeHello reads the body of MsgHello; errors wrap ErrMessage.
+// DecodeHello decodes the body of MsgHello; errors wrap ErrMessage.
 func DecodeHello(b []byte) (h Hello, err error) {
 	if len(b) != HelloSize {
 		return h, fmt.Errorf("%w: hello has %d bytes", ErrMessage, len(b))
@@ -100,7 +101,7 @@ type Region struct {
 	Extents []Extent
 }
 
-// Flags of the region's message.
+// Flags returns the flags of the region's message.
 func (r Region) Flags() uint16 {
 	if r.Placed {
 		return RegionPlaced
@@ -110,14 +111,14 @@ func (r Region) Flags() uint16 {
 
 // Extent is a run of pages of one descriptor.
 type Extent struct {
-	FD     uint32 // index among the message's descriptors
+	FD     uint32 // index of the message's descriptors
 	Offset uint64 // bytes, page-aligned
 	Length uint64 // bytes, page-aligned, not zero
 }
 
 const extentSize = 24
 
-// MaxExtents is how many extents fit a message.
+// MaxExtents is how many extents fit into a message.
 const MaxExtents = (MaxCarrierBody - 16) / extentSize
 
 // Append appends the body to b.
@@ -135,9 +136,9 @@ func (r Region) Append(b []byte) []byte {
 	return b
 }
 
-// DecodeRegion reads the body of a MsgRegion with these flags and checks all that
-// can be checked without the descriptors, of which there are fds, and without
-// the window: alignment, the sum of the lengths, MaxRegionSize. Errors wrap
+// DecodeRegion decodes the body of a MsgRegion with these flags and checks
+// everything that can be checked without its fds descriptors and without the
+// window: alignment, the sum of the lengths, and MaxRegionSize. Errors wrap
 // ErrMessage.
 func DecodeRegion(flags uint16, b []byte, fds int) (r Region, err error) {
 	r.Placed = flags&RegionPlaced != 0

@@ -97,7 +97,7 @@ const (
 	OpMultiprocessors                           Op = 121
 )
 
-// String is the command's name.
+// String returns the command's name.
 func (o Op) String() string {
 	switch o {
 	case OpNop:
@@ -266,7 +266,7 @@ func (o Op) String() string {
 	return "unknown"
 }
 
-// ArgSize is the size of the fixed arguments in bytes; ok is false for an unknown command.
+// ArgSize returns the size of the fixed arguments in bytes; ok is false for an unknown command.
 func (o Op) ArgSize() (n int, ok bool) {
 	switch o {
 	case OpNop:
@@ -522,7 +522,7 @@ func (a CtxCreate) Append(b []byte) []byte {
 	return b
 }
 
-// CtxDestroy is the fixed part of the command. Waits for the context's work and frees everything made under it.
+// CtxDestroy is the fixed part of the command. Waits for the context's work and frees all its objects.
 type CtxDestroy struct {
 	Ctx uint64 // handle
 }
@@ -558,7 +558,7 @@ func (a CtxSynchronize) Append(b []byte) []byte {
 	return b
 }
 
-// CtxReadOutput is the fixed part of the command. Takes the oldest of what the context's kernels have printed, as much as fits and goes to one place. It completes at once, in a context that has failed too. OffOutputCount says when there may be some.
+// CtxReadOutput is the fixed part of the command. Reads the oldest output of the context's kernels, as much as fits and has the same destination. It completes at once, in a failed context too. OffOutputCount shows when there may be output.
 type CtxReadOutput struct {
 	Ctx       uint64 // handle
 	OutOff    uint64 // text: offset in its region
@@ -588,7 +588,7 @@ func (a CtxReadOutput) Append(b []byte) []byte {
 	return b
 }
 
-// CtxSetLimit is the fixed part of the command. Sets LimitPrintfFIFO, the bytes that the context keeps of what its kernels print; CUDA_ERROR_INVALID_VALUE once one has printed. Others are CUDA_ERROR_UNSUPPORTED_LIMIT.
+// CtxSetLimit is the fixed part of the command. Sets LimitPrintfFIFO, the bytes of its kernels' output that the context keeps; CUDA_ERROR_INVALID_VALUE once there was output. Other limits are CUDA_ERROR_UNSUPPORTED_LIMIT.
 type CtxSetLimit struct {
 	Ctx   uint64 // handle
 	Value uint64 // as cuCtxSetLimit
@@ -615,7 +615,7 @@ func (a CtxSetLimit) Append(b []byte) []byte {
 	return b
 }
 
-// ModuleLoad is the fixed part of the command. Loads an image and fills a ModuleInfo record (reply.go) with functions, globals and logs, also when it fails.
+// ModuleLoad is the fixed part of the command. Loads an image and fills a ModuleInfo record (reply.go) with functions, globals and logs, even when it fails.
 type ModuleLoad struct {
 	Ctx           uint64 // handle
 	Module        uint64 // new handle
@@ -738,7 +738,7 @@ func (a OccupancyMaxActiveBlocksPerMultiprocessor) Append(b []byte) []byte {
 	return b
 }
 
-// ImageInfo is the fixed part of the command. Reads which kernels an image has, with their parameters, and loads nothing: it names no context. Fills a ModuleInfo record with functions whose attributes are 0. A worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED.
+// ImageInfo is the fixed part of the command. Lists the kernels of an image, with their parameters, without loading it: it needs no context. Fills a ModuleInfo record with functions whose attributes are 0. A worker that does not know the command answers CUDA_ERROR_NOT_SUPPORTED.
 type ImageInfo struct {
 	ImageOff    uint64 // as of ModuleLoad: offset in its region
 	ImageLen    uint64 // as of ModuleLoad: bytes
@@ -777,7 +777,7 @@ func (a ImageInfo) Append(b []byte) []byte {
 	return b
 }
 
-// ModuleLoadManaged is the fixed part of the command. ModuleLoad for an image with managed variables. ModuleLoad fails with CUDA_ERROR_NOT_SUPPORTED for one and lists them as globals with address 0, if the device can have some; here they lie in host memory of the guest, in that order, each at the next multiple of ManagedAlign.
+// ModuleLoadManaged is the fixed part of the command. ModuleLoad for an image with managed variables. For such an image ModuleLoad fails with CUDA_ERROR_NOT_SUPPORTED and, if the device supports them, lists them as globals with address 0; here they are stored in host memory of the guest, in that order, each at the next multiple of ManagedAlign.
 type ModuleLoadManaged struct {
 	Ctx           uint64 // handle
 	Module        uint64 // new handle
@@ -843,7 +843,7 @@ func (a ModuleLoadManaged) Append(b []byte) []byte {
 	return b
 }
 
-// FuncLoad is the fixed part of the command. Compiles a function that was loaded with LoadLazy, unless it has been, and fills a ModuleInfo record with it alone (1.6).
+// FuncLoad is the fixed part of the command. Compiles a function that was loaded with LoadLazy, unless it is compiled already, and fills a ModuleInfo record with only this function (1.6).
 type FuncLoad struct {
 	Function  uint64 // handle
 	OutOff    uint64 // ModuleInfo record: offset in its region
@@ -873,7 +873,7 @@ func (a FuncLoad) Append(b []byte) []byte {
 	return b
 }
 
-// ArrayCreate is the fixed part of the command. Makes a zeroed array.
+// ArrayCreate is the fixed part of the command. Creates a zeroed array.
 type ArrayCreate struct {
 	Ctx      uint64 // handle
 	Array    uint64 // new handle
@@ -915,7 +915,7 @@ func (a ArrayCreate) Append(b []byte) []byte {
 	return b
 }
 
-// ArrayDestroy is the fixed part of the command. Frees it when the context's work so far is done.
+// ArrayDestroy is the fixed part of the command. Frees the array when the context's work so far is done.
 type ArrayDestroy struct {
 	Array uint64 // handle
 }
@@ -996,7 +996,7 @@ func (a ArrayCopy) Append(b []byte) []byte {
 	return b
 }
 
-// TextureCreate is the fixed part of the command. Makes a texture or a surface object.
+// TextureCreate is the fixed part of the command. Creates a texture or surface object.
 type TextureCreate struct {
 	Ctx        uint64     // handle
 	Texture    uint64     // new handle
@@ -1105,7 +1105,7 @@ func (a TextureCreate) Append(b []byte) []byte {
 	return b
 }
 
-// TextureDestroy is the fixed part of the command. Destroys it when the context's work so far is done.
+// TextureDestroy is the fixed part of the command. Destroys the object when the context's work so far is done.
 type TextureDestroy struct {
 	Texture uint64 // handle
 }
@@ -1162,7 +1162,7 @@ func (a MemFree) Append(b []byte) []byte {
 	return b
 }
 
-// MemHostMap is the fixed part of the command. Lets the work of every context, also of later ones, use the region's memory. CUDA_ERROR_OUT_OF_MEMORY: the worker or the device cannot map it.
+// MemHostMap is the fixed part of the command. Lets the work of every context, including later ones, use the region's memory. CUDA_ERROR_OUT_OF_MEMORY: the worker or the device cannot map it.
 type MemHostMap struct {
 	Region uint32 // number
 	Zero   uint32 // zero
@@ -1183,7 +1183,7 @@ func (a MemHostMap) Append(b []byte) []byte {
 	return b
 }
 
-// MemHostUnmap is the fixed part of the command. Completes when no work can use the memory any more. MsgDropRegion does the same and waits for nothing.
+// MemHostUnmap is the fixed part of the command. Completes when no work can use the memory any more. MsgDropRegion has the same effect and does not wait.
 type MemHostUnmap struct {
 	Region uint32 // number
 	Zero   uint32 // zero
@@ -1204,7 +1204,7 @@ func (a MemHostUnmap) Append(b []byte) []byte {
 	return b
 }
 
-// MemFreeAsync is the fixed part of the command. Frees the memory when the stream has done the work enqueued so far. It completes at once; a worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED, and MemFree does.
+// MemFreeAsync is the fixed part of the command. Frees the memory when the stream has done the work enqueued so far. It completes at once. A worker that does not know the command answers CUDA_ERROR_NOT_SUPPORTED; use MemFree then.
 type MemFreeAsync struct {
 	Stream  uint64 // handle
 	Address uint64 // device address that MemAlloc gave
@@ -1441,7 +1441,7 @@ func (a StreamCreate) Append(b []byte) []byte {
 	return b
 }
 
-// StreamDestroy is the fixed part of the command. Work in it still completes.
+// StreamDestroy is the fixed part of the command. Its work still completes.
 type StreamDestroy struct {
 	Stream uint64 // handle
 }
@@ -1516,7 +1516,7 @@ func (a StreamWaitEvent) Append(b []byte) []byte {
 	return b
 }
 
-// StreamMark is the fixed part of the command. Completes when the work put into the stream so far is done, like StreamSynchronize, but takes no error that another command has left: the guest library counts by it what a stream has under way (docs/decisions/0035). A worker that does not know it completes it at once, and the stream is then without a limit of its own.
+// StreamMark is the fixed part of the command. Completes when the work put into the stream so far is done, like StreamSynchronize, but does not consume an error that another command has left: the guest library uses it to count the unfinished commands of a stream (docs/decisions/0035). A worker that does not know the command completes it at once, and the stream then has no limit of its own.
 type StreamMark struct {
 	Stream uint64 // handle
 }
@@ -1534,7 +1534,7 @@ func (a StreamMark) Append(b []byte) []byte {
 	return b
 }
 
-// StreamWaitValue is the fixed part of the command. The stream goes on when the value at the address compares with the given one as the flags say (1.4). CUDA_ERROR_NOT_SUPPORTED: the device cannot wait so, and its attributes say that.
+// StreamWaitValue is the fixed part of the command. The stream waits until the value at the address compares with the given one as the flags require (1.4). CUDA_ERROR_NOT_SUPPORTED: the device does not support such waits, as its attributes report.
 type StreamWaitValue struct {
 	Stream  uint64 // handle
 	Address uint64 // device address
@@ -1687,7 +1687,7 @@ func (a EventElapsedTime) Append(b []byte) []byte {
 	return b
 }
 
-// GraphInstantiate is the fixed part of the command. Makes an executable graph of the nodes.
+// GraphInstantiate is the fixed part of the command. Creates an executable graph of the nodes.
 type GraphInstantiate struct {
 	Ctx         uint64 // handle
 	Exec        uint64 // new handle
@@ -1720,7 +1720,7 @@ func (a GraphInstantiate) Append(b []byte) []byte {
 	return b
 }
 
-// GraphUpdate is the fixed part of the command. Gives nodes other parameters for the launches to come; kinds and dependencies stay. All or none change.
+// GraphUpdate is the fixed part of the command. Changes the parameters of nodes for later launches; kinds and dependencies stay the same. Either all changes are made or none.
 type GraphUpdate struct {
 	Exec        uint64 // handle
 	NodesOff    uint64 // graph update record: offset in its region
@@ -1750,7 +1750,7 @@ func (a GraphUpdate) Append(b []byte) []byte {
 	return b
 }
 
-// GraphLaunch is the fixed part of the command. Runs the graph between what is in the stream and what comes after. Runs of one executable graph follow each other.
+// GraphLaunch is the fixed part of the command. Runs the graph after the earlier work of the stream and before the later. Runs of one executable graph are serialized.
 type GraphLaunch struct {
 	Stream uint64 // handle
 	Exec   uint64 // handle
@@ -1771,7 +1771,7 @@ func (a GraphLaunch) Append(b []byte) []byte {
 	return b
 }
 
-// GraphDestroy is the fixed part of the command. Launches of it still complete.
+// GraphDestroy is the fixed part of the command. Its launches still complete.
 type GraphDestroy struct {
 	Exec uint64 // handle
 }
@@ -1813,7 +1813,7 @@ func (a MemReserve) Append(b []byte) []byte {
 	return b
 }
 
-// MemUnreserve is the fixed part of the command. Gives them back; nothing may be mapped there.
+// MemUnreserve is the fixed part of the command. Releases the addresses; nothing may be mapped there.
 type MemUnreserve struct {
 	Address uint64 // that MemReserve gave
 	Size    uint64 // bytes, as reserved
@@ -1834,7 +1834,7 @@ func (a MemUnreserve) Append(b []byte) []byte {
 	return b
 }
 
-// MemCreate is the fixed part of the command. Makes zeroed memory of a context that is mapped nowhere yet.
+// MemCreate is the fixed part of the command. Creates zeroed memory of a context, which is not mapped.
 type MemCreate struct {
 	Ctx    uint64 // handle
 	Memory uint64 // new handle
@@ -1858,7 +1858,7 @@ func (a MemCreate) Append(b []byte) []byte {
 	return b
 }
 
-// MemDestroy is the fixed part of the command. Frees memory that is mapped nowhere.
+// MemDestroy is the fixed part of the command. Frees memory that is not mapped.
 type MemDestroy struct {
 	Memory uint64 // handle
 }
@@ -1900,7 +1900,7 @@ func (a MemMap) Append(b []byte) []byte {
 	return b
 }
 
-// MemUnmap is the fixed part of the command. Takes whole mappings away, and completes when no work can use them any more.
+// MemUnmap is the fixed part of the command. Removes whole mappings, and completes when no work can use them any more.
 type MemUnmap struct {
 	Address uint64 // of a mapping
 	Size    uint64 // bytes of one mapping or several side by side
@@ -1921,7 +1921,7 @@ func (a MemUnmap) Append(b []byte) []byte {
 	return b
 }
 
-// MemAccess is the fixed part of the command. Says what the work of their contexts may do with whole mappings.
+// MemAccess is the fixed part of the command. Sets the access that the work of their contexts has to whole mappings.
 type MemAccess struct {
 	Address uint64 // of a mapping
 	Size    uint64 // bytes of one mapping or several side by side
@@ -2458,7 +2458,7 @@ func (a TensorMapReplaceAddress) Append(b []byte) []byte {
 	return b
 }
 
-// Clusters is the fixed part of the command. Says how many clusters of a launch the device can have at a time, or how large one can be. A worker that does not know it, or whose device cannot tell, answers CUDA_ERROR_NOT_SUPPORTED.
+// Clusters is the fixed part of the command. Returns how many clusters of a launch can be on the device at a time, or how large one can be. A worker that does not know the command, or whose device has no clusters, answers CUDA_ERROR_NOT_SUPPORTED.
 type Clusters struct {
 	Function  uint64 // handle
 	GridX     uint32 // as of Launch
@@ -2506,7 +2506,7 @@ func (a Clusters) Append(b []byte) []byte {
 	return b
 }
 
-// MemShare is the fixed part of the command. Lets other processes open the allocation. It waits until work that runs leaves the device. CUDA_ERROR_OUT_OF_MEMORY: too much is shared.
+// MemShare is the fixed part of the command. Lets other processes open the allocation. It waits until running work leaves the device. CUDA_ERROR_OUT_OF_MEMORY: too much is shared.
 type MemShare struct {
 	Address uint64 // device address that MemAlloc gave
 }
@@ -2524,7 +2524,7 @@ func (a MemShare) Append(b []byte) []byte {
 	return b
 }
 
-// MemOpen is the fixed part of the command. Shows the memory to the context's work. What the context has open already is counted once more. CUDA_ERROR_INVALID_CONTEXT: this process shares it itself.
+// MemOpen is the fixed part of the command. Maps the memory in the context. If the context has opened it already, only a count is incremented. CUDA_ERROR_INVALID_CONTEXT: this process shares it itself.
 type MemOpen struct {
 	Ctx    uint64 // handle
 	Token0 uint64 // that MemShare gave another process, first half
@@ -2548,7 +2548,7 @@ func (a MemOpen) Append(b []byte) []byte {
 	return b
 }
 
-// MemClose is the fixed part of the command. Takes one MemOpen back; with the last one the memory goes, when no work can use it any more.
+// MemClose is the fixed part of the command. Reverts one MemOpen; after the last one the memory is unmapped, when no work can use it any more.
 type MemClose struct {
 	Address uint64 // device address that MemOpen gave
 }
@@ -2566,7 +2566,7 @@ func (a MemClose) Append(b []byte) []byte {
 	return b
 }
 
-// EventShare is the fixed part of the command. Lets other processes of the vGPU open the event (1.8). From then on a record is counted when its command is executed, and EventQuery and EventSynchronize are about the latest record of any process.
+// EventShare is the fixed part of the command. Lets other processes of the vGPU open the event (1.8). From then on a record is counted when its command is executed, and EventQuery and EventSynchronize refer to the latest record of any process.
 type EventShare struct {
 	Event uint64 // handle
 }
@@ -2584,7 +2584,7 @@ func (a EventShare) Append(b []byte) []byte {
 	return b
 }
 
-// EventOpen is the fixed part of the command. Makes a handle of another process's event. StreamWaitEvent is about this process's own records.
+// EventOpen is the fixed part of the command. Creates a handle for another process's event. StreamWaitEvent refers to this process's own records.
 type EventOpen struct {
 	Ctx    uint64 // handle
 	Event  uint64 // new handle
@@ -2611,7 +2611,7 @@ func (a EventOpen) Append(b []byte) []byte {
 	return b
 }
 
-// MemExport is the fixed part of the command. As MemShare, for memory that is mapped.
+// MemExport is the fixed part of the command. Like MemShare, for mapped memory.
 type MemExport struct {
 	Memory uint64 // handle, of MemCreate
 }
@@ -2629,7 +2629,7 @@ func (a MemExport) Append(b []byte) []byte {
 	return b
 }
 
-// MemImport is the fixed part of the command. Makes a handle of another process's memory, which is mapped and destroyed like memory of MemCreate.
+// MemImport is the fixed part of the command. Creates a handle for another process's memory, which is mapped and destroyed like memory of MemCreate.
 type MemImport struct {
 	Ctx    uint64 // handle
 	Memory uint64 // new handle
@@ -2656,7 +2656,7 @@ func (a MemImport) Append(b []byte) []byte {
 	return b
 }
 
-// ReferenceFind is the fixed part of the command. Finds a texture or surface reference of a module (1.9). It goes with the module.
+// ReferenceFind is the fixed part of the command. Finds a texture or surface reference of a module (1.9). It is destroyed with the module.
 type ReferenceFind struct {
 	Module    uint64 // handle
 	Reference uint64 // new handle
@@ -2683,7 +2683,7 @@ func (a ReferenceFind) Append(b []byte) []byte {
 	return b
 }
 
-// ReferenceBind is the fixed part of the command. Says what a reference stands for in the launches that follow, in whatever stream (1.9). Those that were put before keep what they had.
+// ReferenceBind is the fixed part of the command. Binds a reference for the following launches, in any stream (1.9). Earlier launches keep the previous binding.
 type ReferenceBind struct {
 	Ctx        uint64     // handle
 	Reference  uint64     // handle
@@ -2792,7 +2792,7 @@ func (a ReferenceBind) Append(b []byte) []byte {
 	return b
 }
 
-// Multiprocessors is the fixed part of the command. Says how many multiprocessors green contexts share out (1.9). CUDA_ERROR_NOT_SUPPORTED: the device has no green contexts.
+// Multiprocessors is the fixed part of the command. Returns the number of multiprocessors that green contexts can partition (1.9). CUDA_ERROR_NOT_SUPPORTED: the device has no green contexts.
 type Multiprocessors struct {
 	Device uint32 // device number
 	Zero   uint32 // zero

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A graph record is what GraphInstantiate names:
+// A graph record is the argument of GraphInstantiate:
 //
 //	u32 version, u32 total      as every record
 //	u32 nodes, u32 zero
@@ -19,11 +19,11 @@ import (
 //	        be written down; then a u32 of zero if their number is odd
 //	    body, as the kind says
 //
-// A graph update record has, in place of dependencies, the number of one node of
-// the executable graph, and the number of its nodes is that of the changes.
+// In a graph update record, each node has the number of one node of the executable
+// graph instead of dependencies, and the number of nodes is that of the changes.
 
-// GraphNode is one node. Body is a GraphKernel, GraphCopy, GraphMemset or
-// GraphEvent, or nil for an empty node.
+// GraphNode is one node of a graph. Body is a GraphKernel, GraphCopy, GraphMemset
+// or GraphEvent, or nil for an empty node.
 type GraphNode struct {
 	Kind, Flags uint32
 	Deps        []uint32
@@ -33,17 +33,18 @@ type GraphNode struct {
 // MaxGraphAttributes bounds the attributes of one kernel in a graph.
 const MaxGraphAttributes = 8
 
-// GraphKernel launches a kernel: u64 function, u32 grid and block dimensions,
-// u32 shared, u32 flags, u32 bytes of parameters, u32 number of attributes,
+// GraphKernel launches a kernel: u64 function, u32 grid and block dimensions, u32
+// shared, u32 flags, u32 bytes of parameters, u32 number of attributes,
 // parameters, padding, then per attribute u32 number, u32 zero and the value's
-// bytes. Workers before version 1.3 know no attributes.
+// bytes. Workers before version 1.3 do not support attributes.
 type GraphKernel struct {
 	Function    uint64
 	Grid, Block [3]uint32
 	Shared      uint32
 	Flags       uint32 // as of Launch
 	Params      []byte
-	// Attributes are those that a stream and a launch can both have; hints.
+	// Attributes has those that both a stream and a launch can have. They are
+	// hints.
 	Attributes []StreamAttrValue
 }
 
@@ -52,8 +53,8 @@ type GraphKernel struct {
 var graphAttributes = [...]int32{1, 8, 9, 10}
 
 // GraphCopy copies layers of rows: u32 what, u32 region, then the rest as u64.
-// Dst and Src are device addresses, or offsets in the region; pitches are from
-// row to row, slices from layer to layer. All in bytes.
+// Dst and Src are device addresses, or offsets in the region; pitches are the
+// distances of rows, slices those of layers. All are in bytes.
 type GraphCopy struct {
 	What, Region         uint32
 	Dst, Src             uint64
@@ -132,8 +133,8 @@ func (w *recordWriter) graphBody(body any) {
 	}
 }
 
-// DecodeGraphRecord reads a graph record; errors wrap ErrRecord. Parameters of
-// kernels lie in b. Every dependency is a node before its own.
+// DecodeGraphRecord decodes a graph record; errors wrap ErrRecord. The parameters
+// of kernels are slices of b. Every dependency is an earlier node.
 func DecodeGraphRecord(b []byte) ([]GraphNode, error) {
 	nodes, err := decodeGraphNodes(b)
 	if err != nil {
@@ -149,7 +150,7 @@ func DecodeGraphRecord(b []byte) ([]GraphNode, error) {
 	return nodes, nil
 }
 
-// DecodeGraphChanges reads a graph update record: Deps of each node is the
+// DecodeGraphChanges decodes a graph update record: Deps of each node has the
 // number of the node that it changes.
 func DecodeGraphChanges(b []byte) ([]GraphNode, error) {
 	nodes, err := decodeGraphNodes(b)

@@ -31,7 +31,7 @@ func TestGraphRecord(t *testing.T) {
 	}
 	for n := range b {
 		if _, err := DecodeGraphRecord(b[:n]); !errors.Is(err, ErrRecord) {
-			t.Fatalf("%d of %d bytes: %v, want ErrRecord", n, len(b), err)
+			t.Fatalf("decode of %d of %d bytes = %v, want %v", n, len(b), err, ErrRecord)
 		}
 	}
 }
@@ -53,16 +53,16 @@ func TestGraphRecordRefusals(t *testing.T) {
 		"nodes":                  make([]GraphNode, MaxGraphNodes+1),
 	} {
 		if _, err := DecodeGraphRecord(AppendGraphRecord(nil, nodes)); !errors.Is(err, ErrRecord) {
-			t.Errorf("%s: %v, want ErrRecord", name, err)
+			t.Errorf("%s: decode = %v, want %v", name, err, ErrRecord)
 		}
 	}
 	if _, err := DecodeGraphChanges(AppendGraphRecord(nil, sampleGraph())); !errors.Is(err, ErrRecord) {
-		t.Errorf("an update that names no node: %v, want ErrRecord", err)
+		t.Errorf("decode of an update without a node number = %v, want %v", err, ErrRecord)
 	}
 }
 
-// Whatever the bytes are, what is decoded keeps the limits, and encodes to a
-// record that means the same.
+// FuzzGraphRecord checks that a record that is accepted respects the limits, and
+// is encoded to an equivalent record.
 func FuzzGraphRecord(f *testing.F) {
 	f.Add(AppendGraphRecord(nil, sampleGraph()))
 	f.Add([]byte{})
@@ -74,11 +74,11 @@ func FuzzGraphRecord(f *testing.F) {
 		}
 		again, err := DecodeGraphRecord(AppendGraphRecord(nil, nodes))
 		if err != nil || len(again) != len(nodes) {
-			t.Fatalf("%+v encodes to %+v, %v", nodes, again, err)
+			t.Fatalf("%+v was encoded and decoded as %+v, %v", nodes, again, err)
 		}
 		for i, n := range nodes {
 			if n.Kind != again[i].Kind || len(n.Deps) != len(again[i].Deps) {
-				t.Fatalf("node %d: %+v and %+v", i, n, again[i])
+				t.Fatalf("node %d = %+v, want %+v", i, again[i], n)
 			}
 		}
 	})

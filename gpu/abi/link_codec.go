@@ -6,23 +6,23 @@ import (
 	"fmt"
 )
 
-// LinkImage is several objects to be linked.
+// LinkImage contains several objects to be linked.
 type LinkImage struct {
 	OptLevel, MaxRegisters uint32 // as in ModuleLoad
 	Objects                []LinkObject
 }
 
 // Types of objects, of CUjitInputType (CUDA Driver API, "Data types used by CUDA
-// driver"): PTX, the host's objects, as nvcc -c makes them, and archives of these.
+// driver"): PTX, host objects as created by nvcc -c, and archives of these.
 const (
 	LinkPTX        = 1
 	LinkHostObject = 3
 	LinkLibrary    = 4
 )
 
-// Linked returns what the objects were linked into when the program was built, or
-// nil, and takes it off the list. A device that can loads it in place of them:
-// nvcc -rdc=true leaves both in a program.
+// Linked returns the image that the objects were linked into when the program was
+// built, or nil, and removes it from the list. A device that can load it does so
+// instead of linking the objects: nvcc -rdc=true leaves both in a program.
 func (l *LinkImage) Linked() []byte {
 	if len(l.Objects) < 2 || l.Objects[0].Type != LinkLinked {
 		return nil
@@ -32,14 +32,14 @@ func (l *LinkImage) Linked() []byte {
 	return image
 }
 
-// LinkObject is one of them. Type is a CUjitInputType.
+// LinkObject is one of the objects. Type is a CUjitInputType.
 type LinkObject struct {
 	Type  uint32
 	Name  string
 	Image []byte
 }
 
-// IsLinkImage reports whether an image holds objects to be linked.
+// IsLinkImage reports whether an image contains objects to be linked.
 func IsLinkImage(b []byte) bool {
 	return len(b) >= 4 && binary.LittleEndian.Uint32(b) == LinkMagic
 }
@@ -66,7 +66,8 @@ func (l *LinkImage) Append(b []byte) []byte {
 	return b
 }
 
-// DecodeLinkImage decodes what a guest has sent. The images are parts of b.
+// DecodeLinkImage decodes an image that a guest has sent. The images of the
+// objects are slices of b.
 func DecodeLinkImage(b []byte) (*LinkImage, error) {
 	bad := func(format string, args ...any) (*LinkImage, error) {
 		return nil, fmt.Errorf("%w: decode objects to link: %s", ErrInvalidImage, fmt.Sprintf(format, args...))
@@ -107,7 +108,7 @@ func DecodeLinkImage(b []byte) (*LinkImage, error) {
 	return l, nil
 }
 
-// printable makes a name fit for logs.
+// printable makes a name safe for logs.
 func printable(name []byte) string {
 	return string(bytes.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

@@ -16,7 +16,7 @@ func TestLinkImage(t *testing.T) {
 	want := linkSample()
 	b := want.Append(nil)
 	if !IsLinkImage(b) || len(b)%8 != 0 {
-		t.Fatalf("encoded %x", b)
+		t.Fatalf("encoded image = %x, want the magic and a multiple of 8 bytes", b)
 	}
 	got, err := DecodeLinkImage(b)
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -54,7 +54,7 @@ func FuzzLinkImage(f *testing.F) {
 		}
 		again, err := DecodeLinkImage(l.Append(nil))
 		if err != nil || !reflect.DeepEqual(again, l) {
-			t.Errorf("%+v encoded and decoded again: %+v, %v", l, again, err)
+			t.Errorf("%+v was encoded and decoded as %+v, %v", l, again, err)
 		}
 	})
 }

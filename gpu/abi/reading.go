@@ -1,22 +1,22 @@
 package abi
 
-// What a Reading is of. A key that is not there is not known.
+// Keys of a Reading. A value whose key is missing is not known.
 const (
-	ReadingClockGraphics     = 1  // MHz, now
-	ReadingClockSM           = 2  // MHz, now
-	ReadingClockMemory       = 3  // MHz, now
-	ReadingClockVideo        = 4  // MHz, now
-	ReadingPowerLimit        = 5  // mW, the one in force
-	ReadingFanSpeed          = 6  // per cent of the highest
+	ReadingClockGraphics     = 1  // MHz, current
+	ReadingClockSM           = 2  // MHz, current
+	ReadingClockMemory       = 3  // MHz, current
+	ReadingClockVideo        = 4  // MHz, current
+	ReadingPowerLimit        = 5  // mW, the limit in force
+	ReadingFanSpeed          = 6  // percent of the maximum
 	ReadingPerformanceState  = 7  // 0 is P0
-	ReadingClockReasons      = 8  // nvmlClocksEventReason…: why clocks are low
+	ReadingClockReasons      = 8  // nvmlClocksEventReason…: reasons for low clocks
 	ReadingUncorrectedErrors = 9  // of memory, since the driver was loaded
-	ReadingSlowdownCelsius   = 10 // temperature at which clocks are lowered
-	ReadingShutdownCelsius   = 11 // temperature at which the card is turned off
+	ReadingSlowdownCelsius   = 10 // temperature in °C at which clocks are lowered
+	ReadingShutdownCelsius   = 11 // temperature in °C at which the card is turned off
 	ReadingMaxClockGraphics  = 12 // MHz
 	ReadingMaxClockSM        = 13 // MHz
 	ReadingMaxClockMemory    = 14 // MHz
 	ReadingMaxClockVideo     = 15 // MHz
-	ReadingAccountedEnded    = 16 // how many processes that have ended stay accounted, at most
+	ReadingAccountedEnded    = 16 // maximum number of ended processes that stay accounted
 	ReadingEnergy            = 17 // mJ, since the driver was loaded
 )

@@ -1,16 +1,16 @@
 package abi
 
 // Records that the worker writes into a guest's buffer. Each starts with u32
-// record version (1) and u32 total bytes of the record, these two included.
-// Strings are u32 length + UTF-8 bytes without NUL, padded with zeros to the
-// next multiple of 4 of the record. There is no other padding than what is
-// written here: a u64 may stand at any multiple of 4. A reader passes over
-// bytes after the last field that it knows, up to the record's total. They are
-// encoded and decoded by reply_codec.go and the guest library's reply.c.
+// record version (1) and u32 total bytes of the record, including these two.
+// Strings are u32 length + UTF-8 bytes without NUL, padded with zeros to the next
+// multiple of 4 of the record. There is no padding except where this file says
+// so: a u64 may be at any multiple of 4. A reader skips bytes after the last
+// field that it knows, up to the record's total. Records are encoded and decoded
+// by reply_codec.go and the guest library's reply.c.
 //
-// A buffer too small for a record gets CUDA_ERROR_INVALID_VALUE, value 0 is
-// then the bytes needed, and nothing was loaded. Only the logs of a ModuleInfo
-// are cut to fit when the load failed anyway.
+// A buffer that is too small for a record gets CUDA_ERROR_INVALID_VALUE; value 0
+// is then the number of bytes needed, and nothing was loaded. Only the logs of a
+// ModuleInfo are truncated to fit when the load failed anyway.
 
 // RecordVersion is the first word of each record.
 const RecordVersion = 1
@@ -48,8 +48,9 @@ type DeviceInfoReply struct {
 //	u32 number of functions that the device cannot run, then per one u32 index,
 //	  string why; none where the record ends before it
 //
-// That of a load that failed has logs only or, with CUDA_ERROR_NOT_SUPPORTED, also
-// the image's managed variables as globals with address 0 (ModuleLoadManaged).
+// The record of a failed load has only logs or, with CUDA_ERROR_NOT_SUPPORTED,
+// also the image's managed variables as globals with address 0
+// (ModuleLoadManaged).
 type ModuleInfo struct {
 	Functions []FunctionInfo
 	Globals   []GlobalInfo
@@ -62,12 +63,13 @@ type FunctionInfo struct {
 	Name       string
 	Params     []ParamInfo
 	Attributes [FunctionAttributes]int32 // CUfunction_attribute
-	// Refused is why the device cannot run the kernel, which is there all the
-	// same: its first use is CUDA_ERROR_NO_BINARY_FOR_GPU. Empty: it can.
+	// Refused is the reason why the device cannot run the kernel, which is listed
+	// nevertheless: its first use is CUDA_ERROR_NO_BINARY_FOR_GPU. Empty: it can
+	// run it.
 	Refused string
 }
 
-// FunctionAttributes is how many CUfunction_attribute values travel.
+// FunctionAttributes is how many CUfunction_attribute values are sent.
 const FunctionAttributes = 10
 
 // ParamInfo is one kernel parameter in the parameter space, in bytes.
@@ -102,12 +104,12 @@ type VGPUStatusReply struct {
 	Temperature, PowerMilliwatts      uint32
 	Processes                         []ProcessInfo
 	Readings                          []Reading          `json:",omitempty"`
-	Accounted                         []AccountedProcess `json:",omitempty"` // those that have used the vGPU and have ended lately too
+	Accounted                         []AccountedProcess `json:",omitempty"` // including those that have used the vGPU and ended recently
 	Samples                           []Sample           `json:",omitempty"` // oldest first
 }
 
-// Reading is something that a card tells of itself. A reader passes over keys that it
-// does not know.
+// Reading is a value that a card reports. A reader ignores keys that it does not
+// know.
 type Reading struct {
 	Key   uint32 // Reading…
 	Value uint64

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// ErrRecord is a record that does not follow reply.go.
+// ErrRecord is the error of a record that does not conform to reply.go.
 var ErrRecord = errors.New("bad record")
 
-// Limits that the decoders hold records to; a worker's records stay below.
+// Limits that the decoders enforce; a worker's records stay below them.
 const (
 	maxAttributes = 4096
 	maxRecordList = 1 << 20 // functions, parameters, globals, processes
@@ -32,7 +32,7 @@ func (r DeviceInfoReply) Append(b []byte) []byte {
 	return w.end()
 }
 
-// DecodeDeviceInfoReply reads a record; errors wrap ErrRecord.
+// DecodeDeviceInfoReply decodes a record; errors wrap ErrRecord.
 func DecodeDeviceInfoReply(b []byte) (r DeviceInfoReply, err error) {
 	d := openRecord(b)
 	r.TotalMemory = d.u64()
@@ -101,7 +101,7 @@ func (m ModuleInfo) appendRefused(w *recordWriter) {
 	}
 }
 
-// DecodeModuleInfo reads a record; errors wrap ErrRecord.
+// DecodeModuleInfo decodes a record; errors wrap ErrRecord.
 func DecodeModuleInfo(b []byte) (m ModuleInfo, err error) {
 	d := openRecord(b)
 	functions := d.count(0, maxRecordList)
@@ -184,7 +184,7 @@ func (r VGPUStatusReply) Append(b []byte) []byte {
 	return w.end()
 }
 
-// DecodeVGPUStatusReply reads a record; errors wrap ErrRecord.
+// DecodeVGPUStatusReply decodes a record; errors wrap ErrRecord.
 func DecodeVGPUStatusReply(b []byte) (r VGPUStatusReply, err error) {
 	d := openRecord(b)
 	r.VRAMLimit, r.VRAMUsed = d.u64(), d.u64()
@@ -205,7 +205,7 @@ func DecodeVGPUStatusReply(b []byte) (r VGPUStatusReply, err error) {
 	return r, d.err
 }
 
-// decodeMore reads what a record of before has not.
+// decodeMore decodes the fields that older records lack.
 func (r *VGPUStatusReply) decodeMore(d *recordReader) {
 	for n := d.count(16, maxRecordList); n > 0; n-- {
 		g := Reading{Key: d.u32()}
@@ -256,7 +256,7 @@ func (w *recordWriter) end() []byte {
 	return w.b
 }
 
-// recordReader reads one record; after the first error it reads zeros.
+// recordReader decodes one record; after the first error it returns zeros.
 type recordReader struct {
 	b   []byte
 	pos int
@@ -298,7 +298,7 @@ func (d *recordReader) u32() uint32 { return binary.LittleEndian.Uint32(d.take(4
 
 func (d *recordReader) u64() uint64 { return binary.LittleEndian.Uint64(d.take(8)) }
 
-// count reads the length of a list whose elements take at least each bytes.
+// count reads the length of a list whose elements have at least each bytes.
 func (d *recordReader) count(each, limit int) int {
 	n := d.u32()
 	if uint64(n) > uint64(limit) || uint64(n)*uint64(each) > uint64(len(d.b)-d.pos) {

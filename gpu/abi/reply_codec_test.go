@@ -40,17 +40,17 @@ func vgpuStatus() VGPUStatusReply {
 func TestRecordsRoundTrip(t *testing.T) {
 	prefix := []byte{1, 2, 3} // records are laid out from their own start
 	if got, err := DecodeDeviceInfoReply(deviceInfo().Append(prefix)[3:]); err != nil || cmp.Diff(deviceInfo(), got) != "" {
-		t.Errorf("device info: %v %s", err, cmp.Diff(deviceInfo(), got))
+		t.Errorf("device info: error %v, mismatch (-want +got):\n%s", err, cmp.Diff(deviceInfo(), got))
 	}
 	if got, err := DecodeModuleInfo(moduleInfo().Append(prefix)[3:]); err != nil || cmp.Diff(moduleInfo(), got) != "" {
-		t.Errorf("module info: %v %s", err, cmp.Diff(moduleInfo(), got))
+		t.Errorf("module info: error %v, mismatch (-want +got):\n%s", err, cmp.Diff(moduleInfo(), got))
 	}
 	if got, err := DecodeVGPUStatusReply(vgpuStatus().Append(prefix)[3:]); err != nil || cmp.Diff(vgpuStatus(), got) != "" {
-		t.Errorf("status: %v %s", err, cmp.Diff(vgpuStatus(), got))
+		t.Errorf("status: error %v, mismatch (-want +got):\n%s", err, cmp.Diff(vgpuStatus(), got))
 	}
 }
 
-// A worker of before ends its record after the processes.
+// An older worker ends its record after the processes.
 func TestOldStatusIsRead(t *testing.T) {
 	want := vgpuStatus()
 	b := want.Append(nil)
@@ -58,11 +58,11 @@ func TestOldStatusIsRead(t *testing.T) {
 	b = b[:len(want.Append(nil))-3*4]
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)))
 	if got, err := DecodeVGPUStatusReply(b); err != nil || cmp.Diff(want, got) != "" {
-		t.Errorf("%v %s", err, cmp.Diff(want, got))
+		t.Errorf("old status: error %v, mismatch (-want +got):\n%s", err, cmp.Diff(want, got))
 	}
 }
 
-// The bytes are a contract with the guest's C code: they are spelt out here.
+// The bytes are a contract with the guest's C code, so the test lists them.
 func TestModuleInfoBytes(t *testing.T) {
 	got := ModuleInfo{
 		Functions: []FunctionInfo{{Name: "k", Params: []ParamInfo{{0, 4}}, Attributes: [FunctionAttributes]int32{9: -2}}},
@@ -84,7 +84,7 @@ func TestModuleInfoBytes(t *testing.T) {
 	}
 	want[4] = byte(len(want))
 	if !bytes.Equal(got, want) {
-		t.Errorf("got\n% x\nwant\n% x", got, want)
+		t.Errorf("encoded record:\n% x\nwant:\n% x", got, want)
 	}
 }
 
@@ -99,11 +99,11 @@ func TestCutRecordsAreErrors(t *testing.T) {
 	} {
 		for n := range c.b {
 			if err := c.decode(c.b[:n]); !errors.Is(err, ErrRecord) {
-				t.Errorf("%s cut to %d of %d: %v", name, n, len(c.b), err)
+				t.Errorf("decode of %s truncated to %d of %d bytes = %v, want %v", name, n, len(c.b), err, ErrRecord)
 			}
 		}
 		if err := c.decode(append(c.b, "later bytes are not the record's"...)); err != nil {
-			t.Errorf("%s with bytes after it: %v", name, err)
+			t.Errorf("decode of %s with bytes after it = %v, want no error", name, err)
 		}
 	}
 }
@@ -115,17 +115,17 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := DecodeDeviceInfoReply(b); err == nil {
 			if again, err := DecodeDeviceInfoReply(r.Append(nil)); err != nil || cmp.Diff(r, again) != "" {
-				t.Errorf("device info %+v, %v", again, err)
+				t.Errorf("device info %+v was encoded and decoded as %+v, %v", r, again, err)
 			}
 		}
 		if r, err := DecodeModuleInfo(b); err == nil {
 			if again, err := DecodeModuleInfo(r.Append(nil)); err != nil || cmp.Diff(r, again) != "" {
-				t.Errorf("module info %+v, %v", again, err)
+				t.Errorf("module info %+v was encoded and decoded as %+v, %v", r, again, err)
 			}
 		}
 		if r, err := DecodeVGPUStatusReply(b); err == nil {
 			if again, err := DecodeVGPUStatusReply(r.Append(nil)); err != nil || cmp.Diff(r, again) != "" {
-				t.Errorf("status %+v, %v", again, err)
+				t.Errorf("status %+v was encoded and decoded as %+v, %v", r, again, err)
 			}
 		}
 	})

@@ -5,7 +5,7 @@ import "fmt"
 // Result is a CUresult (cuda.h); as an error it is never Success.
 type Result int32
 
-// The results that Basalt itself gives. Others pass through as numbers.
+// The results that Basalt itself returns. Others are passed on as numbers.
 // Source: CUDA driver API, "Data types used by CUDA driver", enum CUresult.
 const (
 	Success             Result = 0

@@ -44,7 +44,7 @@ func DecodeAccessPolicyWindow(b [AccessPolicyWindowWire]byte) (v AccessPolicyWin
 	return v
 }
 
-// Check reports what no vGPU accepts, as the error that a program sees.
+// Check returns an error, as the program receives it, for a struct that no vGPU accepts.
 func (v AccessPolicyWindow) Check() error {
 	return nil
 }
@@ -75,7 +75,7 @@ func DecodeExecAffinityParam(b [ExecAffinityParamWire]byte) (v ExecAffinityParam
 	return v
 }
 
-// Check reports what no vGPU accepts, as the error that a program sees.
+// Check returns an error, as the program receives it, for a struct that no vGPU accepts.
 func (v ExecAffinityParam) Check() error {
 	return nil
 }
@@ -121,7 +121,7 @@ func DecodeMemAllocationProp(b [MemAllocationPropWire]byte) (v MemAllocationProp
 	return v
 }
 
-// Check reports what no vGPU accepts, as the error that a program sees.
+// Check returns an error, as the program receives it, for a struct that no vGPU accepts.
 func (v MemAllocationProp) Check() error {
 	if v.LocationType != 1 {
 		return ErrInvalidValue
@@ -158,7 +158,7 @@ func DecodeMemLocation(b [MemLocationWire]byte) (v MemLocation) {
 	return v
 }
 
-// Check reports what no vGPU accepts, as the error that a program sees.
+// Check returns an error, as the program receives it, for a struct that no vGPU accepts.
 func (v MemLocation) Check() error {
 	if v.Type != 1 {
 		return ErrInvalidValue
@@ -201,7 +201,7 @@ func DecodeMulticastObjectProp(b [MulticastObjectPropWire]byte) (v MulticastObje
 	return v
 }
 
-// Check reports what no vGPU accepts, as the error that a program sees.
+// Check returns an error, as the program receives it, for a struct that no vGPU accepts.
 func (v MulticastObjectProp) Check() error {
 	return nil
 }
@@ -272,7 +272,7 @@ func DecodeStreamAttrValue(of int32, b [StreamAttrValueWire]byte) (v StreamAttrV
 	return v
 }
 
-// Check reports what no vGPU accepts, as the error that a program sees.
+// Check returns an error, as the program receives it, for a struct that no vGPU accepts.
 func (v StreamAttrValue) Check() error {
 	switch v.Case {
 	case 1, 3, 8, 9, 10:
@@ -335,7 +335,7 @@ func DecodeTensorMap(b [TensorMapWire]byte) (v TensorMap) {
 	return v
 }
 
-// Check reports what no vGPU accepts, as the error that a program sees.
+// Check returns an error, as the program receives it, for a struct that no vGPU accepts.
 func (v TensorMap) Check() error {
 	return nil
 }

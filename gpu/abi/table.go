@@ -1,6 +1,6 @@
 package abi
 
-// Kind of a field on the wire.
+// Kind is the type of a field on the wire.
 type Kind int
 
 // Field kinds. U64 fields are 8-aligned, U32 fields 4-aligned; a command's
@@ -14,18 +14,17 @@ const (
 	U8
 )
 
-// Field of a command's fixed arguments.
+// Field is a field of a command's fixed arguments.
 type Field struct {
 	Name string // C name, snake case
 	Kind Kind
 	Doc  string
-	// Count is how many there are of the kind, one after the other; 0: one, and
-	// no array.
+	// Count is the length of an array of the kind; 0: a single value.
 	Count int
 }
 
-// Record is the fields of a piece of a shared region for what comes back: offset
-// and length, and the region's number without a word after it.
+// Record returns the fields of a piece of a shared region for a returned record:
+// offset and length, and the region's number without a word after it.
 func Record(doc string) []Field { return buf("out", doc)[:3] }
 
 // Command is one operation that a guest may put into the ring.
@@ -33,21 +32,22 @@ type Command struct {
 	Op   uint16
 	Name string // Go name; the C name is its snake case
 	Args []Field
-	// Inline describes what the variable data after the arguments is; empty: none allowed.
+	// Inline describes the variable data after the arguments; empty: none is allowed.
 	Inline string
-	// Sync: the guest waits in a completion slot. Others may carry a slot too.
+	// Sync means that the guest waits in a completion slot. Other commands may
+	// have a slot too.
 	Sync bool
-	// Value0, Value1 say what the slot's values hold when it is done.
+	// Value0 and Value1 describe the slot's values when the command is done.
 	Value0, Value1 string
 	Doc            string
 	// API names the functions of the CUDA driver API that issue the command.
 	API []string
 }
 
-// buf is a piece of a shared region. Its last word is zero.
+// buf returns the fields of a piece of a shared region. Its last word is zero.
 func buf(prefix, doc string) []Field { return bufAnd(prefix, doc, prefix+"_zero", "zero") }
 
-// bufAnd is buf with a meaning for its last word.
+// bufAnd is like buf, with a meaning for the last word.
 func bufAnd(prefix, doc, last, lastDoc string) []Field {
 	return []Field{
 		{Name: prefix + "_off", Kind: U64, Doc: doc + ": offset in its region"},
@@ -57,8 +57,8 @@ func bufAnd(prefix, doc, last, lastDoc string) []Field {
 	}
 }
 
-// device is the doc of a device number: which of the VM's vGPUs is meant. So far
-// there is one, number 0; others are CUDA_ERROR_INVALID_DEVICE.
+// device is the description of a device number, which selects one of the VM's
+// vGPUs. So far there is only number 0; others are CUDA_ERROR_INVALID_DEVICE.
 const device = "device number"
 
 func fields(parts ...[]Field) (all []Field) {
@@ -77,7 +77,7 @@ func u32s(pairs ...string) (all []Field) {
 	return all
 }
 
-// textured is the description of a texture or a surface.
+// textured has the fields of the description of a texture or a surface.
 var textured = fields(u64("base", "array, or device address"),
 	u64("width", "device memory: texels"), u64("height", "device memory: rows, or 0"), u64("pitch", "device memory: bytes from row to row"),
 	u64("view_width", "texels"), u64("view_height", "texels, or 0"), u64("view_depth", "texels or layers, or 0"),
@@ -89,12 +89,11 @@ var textured = fields(u64("base", "array, or device address"),
 		{Name: "border", Kind: F32, Doc: "colour", Count: 4}},
 	u32s("view", "CUresourceViewFormat; 0: there is no view", "first_level", "of the view", "last_level", "of the view", "first_layer", "of the view", "last_layer", "of the view"))
 
-// Commands is the table of the commands that are special; those that only pass
-// a function on are rows of gpu/cudaapi/functions.txt. Numbers are never reused. Handles (ctx, module,
-// function, stream, event) are made by the guest, never zero, unique within
-// the guest process whatever their kind. A context's handle is also the handle
-// of its legacy default stream. A command that fails and has no slot leaves its
-// error to the context's next command with one.
+// Commands is the table of special commands; those that only pass on a function are rows of
+// gpu/cudaapi/functions.txt. Numbers are never reused. Handles (ctx, module, function, stream,
+// event) are chosen by the guest, never zero, and unique within the guest process across all kinds.
+// A context's handle is also the handle of its legacy default stream. A command that fails and has
+// no slot leaves its error to the context's next command with one.
 var Commands = []Command{
 	{Op: 0, Name: "Nop", Doc: "Fills the end of the ring; its inline bytes are skipped.", Inline: "padding"},
 
@@ -107,22 +106,22 @@ var Commands = []Command{
 		API: []string{"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetComputeRunningProcesses"}},
 
 	{Op: 121, Name: "Multiprocessors", Sync: true, Args: u32s("device", device, "zero", "zero"),
-		Doc:    "Says how many multiprocessors green contexts share out (1.9). CUDA_ERROR_NOT_SUPPORTED: the device has no green contexts.",
+		Doc:    "Returns the number of multiprocessors that green contexts can partition (1.9). CUDA_ERROR_NOT_SUPPORTED: the device has no green contexts.",
 		Value0: "how many", API: []string{"cuDeviceGetDevResource", "cuCtxGetDevResource"}},
 
 	// Contexts.
 	{Op: 8, Name: "CtxCreate", Sync: true, Args: fields(u64("ctx", "new handle"), u32s("flags", "CUctx_flags", "device", device)),
 		API: []string{"cuCtxCreate_v2", "cuDevicePrimaryCtxRetain"}},
 	{Op: 9, Name: "CtxDestroy", Sync: true, Args: u64("ctx", "handle"),
-		Doc: "Waits for the context's work and frees everything made under it.",
+		Doc: "Waits for the context's work and frees all its objects.",
 		API: []string{"cuCtxDestroy_v2", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"}},
 	{Op: 10, Name: "CtxSynchronize", Sync: true, Args: u64("ctx", "handle"), API: []string{"cuCtxSynchronize"}},
 	{Op: 11, Name: "CtxReadOutput", Sync: true, Args: fields(u64("ctx", "handle"), buf("out", "text")),
-		Doc:    "Takes the oldest of what the context's kernels have printed, as much as fits and goes to one place. It completes at once, in a context that has failed too. OffOutputCount says when there may be some.",
+		Doc:    "Reads the oldest output of the context's kernels, as much as fits and has the same destination. It completes at once, in a failed context too. OffOutputCount shows when there may be output.",
 		Value0: "bytes written; 0: there is nothing", Value1: "Output…: where they go",
 		API: []string{"cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuLaunchKernel", "cuMemcpyDtoH_v2", "cuCtxDestroy_v2"}},
 	{Op: 12, Name: "CtxSetLimit", Sync: true, Args: fields(u64("ctx", "handle"), u64("value", "as cuCtxSetLimit"), u32s("limit", "CUlimit", "zero", "zero")),
-		Doc:    "Sets LimitPrintfFIFO, the bytes that the context keeps of what its kernels print; CUDA_ERROR_INVALID_VALUE once one has printed. Others are CUDA_ERROR_UNSUPPORTED_LIMIT.",
+		Doc:    "Sets LimitPrintfFIFO, the bytes of its kernels' output that the context keeps; CUDA_ERROR_INVALID_VALUE once there was output. Other limits are CUDA_ERROR_UNSUPPORTED_LIMIT.",
 		Value0: "the value in force", API: []string{"cuCtxSetLimit"}},
 
 	// Modules.
@@ -130,7 +129,7 @@ var Commands = []Command{
 		Args: fields(u64("ctx", "handle"), u64("module", "new handle"), u64("first_function", "handle of the image's first function; the following ones count up"),
 			buf("image", "PTX text (with or without NUL), cubin or fatbin"), buf("out", "ModuleInfo record"),
 			u32s("opt_level", "0-4, and LoadLazy (1.6)", "max_registers", "0 = any")),
-		Doc:    "Loads an image and fills a ModuleInfo record (reply.go) with functions, globals and logs, also when it fails.",
+		Doc:    "Loads an image and fills a ModuleInfo record (reply.go) with functions, globals and logs, even when it fails.",
 		Value0: "bytes written, or needed when the result is CUDA_ERROR_INVALID_VALUE",
 		API:    []string{"cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleLoad", "cuModuleLoadFatBinary", "cuModuleGetFunction", "cuModuleGetGlobal_v2"}},
 	{Op: 21, Name: "ModuleLoadManaged", Sync: true,
@@ -138,24 +137,24 @@ var Commands = []Command{
 			buf("image", "as of ModuleLoad"), buf("out", "ModuleInfo record"),
 			u32s("opt_level", "0-4, and LoadLazy (1.6)", "max_registers", "0 = any"), u64("managed", "address, in a region that MemHostMap has mapped"), u64("managed_len", "bytes from there"),
 			u32s("fresh", "1 = the variables get their first values, 0 = they have been used already", "zero", "zero")),
-		Doc:    "ModuleLoad for an image with managed variables. ModuleLoad fails with CUDA_ERROR_NOT_SUPPORTED for one and lists them as globals with address 0, if the device can have some; here they lie in host memory of the guest, in that order, each at the next multiple of ManagedAlign.",
+		Doc:    "ModuleLoad for an image with managed variables. For such an image ModuleLoad fails with CUDA_ERROR_NOT_SUPPORTED and, if the device supports them, lists them as globals with address 0; here they are stored in host memory of the guest, in that order, each at the next multiple of ManagedAlign.",
 		Value0: "as of ModuleLoad",
 		API:    []string{"cuModuleLoadData", "cuLibraryGetManaged"}},
 	{Op: 17, Name: "ModuleUnload", Sync: true, Args: u64("module", "handle"), API: []string{"cuModuleUnload"}},
 	{Op: 18, Name: "FuncSetAttribute", Sync: true, Args: fields(u64("function", "handle"), []Field{{Name: "attribute", Kind: I32, Doc: "CUfunction_attribute"}, {Name: "value", Kind: I32, Doc: "value"}}),
 		API: []string{"cuFuncSetAttribute", "cuFuncSetCacheConfig"}},
 	{Op: 22, Name: "FuncLoad", Sync: true, Args: fields(u64("function", "handle"), buf("out", "ModuleInfo record")),
-		Doc:    "Compiles a function that was loaded with LoadLazy, unless it has been, and fills a ModuleInfo record with it alone (1.6).",
+		Doc:    "Compiles a function that was loaded with LoadLazy, unless it is compiled already, and fills a ModuleInfo record with only this function (1.6).",
 		Value0: "bytes written, or needed when the result is CUDA_ERROR_INVALID_VALUE",
 		API:    []string{"cuFuncGetAttribute", "cuFuncLoad", "cuLaunchKernel", "cuOccupancyMaxActiveBlocksPerMultiprocessor"}},
 	{Op: 111, Name: "Clusters", Sync: true,
 		Args: fields(u64("function", "handle"), u32s("grid_x", "as of Launch", "grid_y", "", "grid_z", "", "block_x", "", "block_y", "", "block_z", "",
 			"shared", "dynamic shared memory, bytes", "flags", "as of Launch", "potential", "0 = clusters at a time, 1 = blocks of the largest one", "zero", "zero")),
-		Doc:    "Says how many clusters of a launch the device can have at a time, or how large one can be. A worker that does not know it, or whose device cannot tell, answers CUDA_ERROR_NOT_SUPPORTED.",
+		Doc:    "Returns how many clusters of a launch can be on the device at a time, or how large one can be. A worker that does not know the command, or whose device has no clusters, answers CUDA_ERROR_NOT_SUPPORTED.",
 		Value0: "int: how many",
 		API:    []string{"cuOccupancyMaxActiveClusters", "cuOccupancyMaxPotentialClusterSize"}},
 	{Op: 20, Name: "ImageInfo", Sync: true, Args: fields(buf("image", "as of ModuleLoad"), buf("out", "ModuleInfo record")),
-		Doc:    "Reads which kernels an image has, with their parameters, and loads nothing: it names no context. Fills a ModuleInfo record with functions whose attributes are 0. A worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED.",
+		Doc:    "Lists the kernels of an image, with their parameters, without loading it: it needs no context. Fills a ModuleInfo record with functions whose attributes are 0. A worker that does not know the command answers CUDA_ERROR_NOT_SUPPORTED.",
 		Value0: "bytes written, or needed when the result is CUDA_ERROR_INVALID_VALUE",
 		API:    []string{"cuLibraryGetKernel", "cuLibraryGetKernelCount", "cuLibraryEnumerateKernels", "cuKernelGetParamInfo"}},
 
@@ -164,8 +163,8 @@ var Commands = []Command{
 	{Op: 24, Name: "ArrayCreate", Sync: true,
 		Args: fields(u64("ctx", "handle"), u64("array", "new handle"), u64("width", "texels"), u64("height", "texels, or 0"), u64("depth", "texels, layers or faces, or 0"),
 			u32s("format", "CUarray_format", "channels", "1, 2 or 4", "flags", "CUDA_ARRAY3D_…", "levels", "sizes, each half of the one before; at least 1")),
-		Doc: "Makes a zeroed array.", API: []string{"cuArrayCreate_v2", "cuArray3DCreate_v2", "cuMipmappedArrayCreate"}},
-	{Op: 25, Name: "ArrayDestroy", Sync: true, Args: u64("array", "handle"), Doc: "Frees it when the context's work so far is done.",
+		Doc: "Creates a zeroed array.", API: []string{"cuArrayCreate_v2", "cuArray3DCreate_v2", "cuMipmappedArrayCreate"}},
+	{Op: 25, Name: "ArrayDestroy", Sync: true, Args: u64("array", "handle"), Doc: "Frees the array when the context's work so far is done.",
 		API: []string{"cuArrayDestroy", "cuMipmappedArrayDestroy"}},
 	{Op: 26, Name: "ArrayCopy",
 		Args: fields(u64("stream", "handle"), u64("dst", "array, or device address"), u64("src", "array, or device address"),
@@ -176,14 +175,14 @@ var Commands = []Command{
 		Doc: "Copies a box between two arrays, or an array and device memory.",
 		API: []string{"cuMemcpy2D_v2", "cuMemcpy3D_v2", "cuMemcpyAtoA_v2", "cuMemcpyHtoA_v2", "cuMemcpyAtoH_v2", "cuMemcpyDtoA_v2", "cuMemcpyAtoD_v2"}},
 	{Op: 27, Name: "TextureCreate", Sync: true, Args: fields(u64("ctx", "handle"), u64("texture", "new handle"), textured),
-		Doc: "Makes a texture or a surface object.", Value0: "what kernels are given: the CUtexObject or CUsurfObject",
+		Doc: "Creates a texture or surface object.", Value0: "what kernels are given: the CUtexObject or CUsurfObject",
 		API: []string{"cuTexObjectCreate", "cuSurfObjectCreate"}},
-	{Op: 28, Name: "TextureDestroy", Args: u64("texture", "handle"), Doc: "Destroys it when the context's work so far is done.", API: []string{"cuTexObjectDestroy", "cuSurfObjectDestroy"}},
+	{Op: 28, Name: "TextureDestroy", Args: u64("texture", "handle"), Doc: "Destroys the object when the context's work so far is done.", API: []string{"cuTexObjectDestroy", "cuSurfObjectDestroy"}},
 
 	{Op: 119, Name: "ReferenceFind", Sync: true, Args: fields(u64("module", "handle"), u64("reference", "new handle"), u32s("surface", "1: a surface reference", "zero", "zero")),
-		Inline: "name of the variable", Doc: "Finds a texture or surface reference of a module (1.9). It goes with the module.", API: []string{"cuModuleGetTexRef", "cuModuleGetSurfRef"}},
+		Inline: "name of the variable", Doc: "Finds a texture or surface reference of a module (1.9). It is destroyed with the module.", API: []string{"cuModuleGetTexRef", "cuModuleGetSurfRef"}},
 	{Op: 120, Name: "ReferenceBind", Sync: true, Args: fields(u64("ctx", "handle"), u64("reference", "handle"), textured),
-		Doc: "Says what a reference stands for in the launches that follow, in whatever stream (1.9). Those that were put before keep what they had.",
+		Doc: "Binds a reference for the following launches, in any stream (1.9). Earlier launches keep the previous binding.",
 		API: []string{"cuTexRefSetArray", "cuTexRefSetAddress_v2", "cuTexRefSetAddress2D_v3", "cuTexRefSetMipmappedArray", "cuSurfRefSetArray", "cuLaunchKernel"}},
 
 	// Memory.
@@ -191,53 +190,53 @@ var Commands = []Command{
 		API: []string{"cuMemAlloc_v2", "cuMemAllocPitch_v2", "cuMemAllocManaged"}},
 	{Op: 33, Name: "MemFree", Sync: true, Args: u64("address", "device address that MemAlloc gave"), API: []string{"cuMemFree_v2"}},
 	{Op: 38, Name: "MemFreeAsync", Args: fields(u64("stream", "handle"), u64("address", "device address that MemAlloc gave")),
-		Doc: "Frees the memory when the stream has done the work enqueued so far. It completes at once; a worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED, and MemFree does.",
+		Doc: "Frees the memory when the stream has done the work enqueued so far. It completes at once. A worker that does not know the command answers CUDA_ERROR_NOT_SUPPORTED; use MemFree then.",
 		API: []string{"cuMemFreeAsync"}},
 	{Op: 34, Name: "MemInfo", Sync: true, Value0: "free bytes of the vGPU", Value1: "total bytes of the vGPU", API: []string{"cuMemGetInfo_v2"}},
 
 	// Host memory (1.2): a region with RegionPlaced that the device's work reads
 	// and writes at its address.
 	{Op: 35, Name: "MemHostMap", Sync: true, Args: u32s("region", "number", "zero", "zero"),
-		Doc: "Lets the work of every context, also of later ones, use the region's memory. CUDA_ERROR_OUT_OF_MEMORY: the worker or the device cannot map it.",
+		Doc: "Lets the work of every context, including later ones, use the region's memory. CUDA_ERROR_OUT_OF_MEMORY: the worker or the device cannot map it.",
 		API: []string{"cuMemHostAlloc", "cuMemAllocHost_v2", "cuMemAllocManaged"}},
 	{Op: 36, Name: "MemHostUnmap", Sync: true, Args: u32s("region", "number", "zero", "zero"),
-		Doc: "Completes when no work can use the memory any more. MsgDropRegion does the same and waits for nothing.",
+		Doc: "Completes when no work can use the memory any more. MsgDropRegion has the same effect and does not wait.",
 		API: []string{"cuMemFreeHost", "cuMemFree_v2"}},
 
-	// Memory that is mapped where the guest says (1.7). A worker that does not know
-	// these commands, or whose device cannot, answers CUDA_ERROR_NOT_SUPPORTED. Sizes
-	// and addresses are multiples of MapGranule.
+	// Memory that is mapped at addresses that the guest chooses (1.7). A worker that
+	// does not know these commands, or whose device cannot, answers
+	// CUDA_ERROR_NOT_SUPPORTED. Sizes and addresses are multiples of MapGranule.
 	{Op: 84, Name: "MemReserve", Sync: true, Args: fields(u64("size", "bytes"), u64("align", "a power of two, or 0"), u64("wish", "address, where it is free; 0: none")),
 		Doc: "Reserves addresses of the window's device part, for all contexts.", Value0: "address", API: []string{"cuMemAddressReserve"}},
 	{Op: 85, Name: "MemUnreserve", Sync: true, Args: fields(u64("address", "that MemReserve gave"), u64("size", "bytes, as reserved")),
-		Doc: "Gives them back; nothing may be mapped there.", API: []string{"cuMemAddressFree"}},
+		Doc: "Releases the addresses; nothing may be mapped there.", API: []string{"cuMemAddressFree"}},
 	{Op: 86, Name: "MemCreate", Sync: true, Args: fields(u64("ctx", "handle"), u64("memory", "new handle"), u64("size", "bytes")),
-		Doc: "Makes zeroed memory of a context that is mapped nowhere yet.", API: []string{"cuMemCreate"}},
-	{Op: 87, Name: "MemDestroy", Sync: true, Args: u64("memory", "handle"), Doc: "Frees memory that is mapped nowhere.", API: []string{"cuMemRelease", "cuMemUnmap"}},
+		Doc: "Creates zeroed memory of a context, which is not mapped.", API: []string{"cuMemCreate"}},
+	{Op: 87, Name: "MemDestroy", Sync: true, Args: u64("memory", "handle"), Doc: "Frees memory that is not mapped.", API: []string{"cuMemRelease", "cuMemUnmap"}},
 	{Op: 88, Name: "MemMap", Sync: true, Args: fields(u64("memory", "handle"), u64("address", "reserved, nothing is mapped there"), u64("size", "bytes of the memory, from its beginning")),
 		Doc: "Maps the memory, without access, in its context.", API: []string{"cuMemMap"}},
 	{Op: 89, Name: "MemUnmap", Sync: true, Args: fields(u64("address", "of a mapping"), u64("size", "bytes of one mapping or several side by side")),
-		Doc: "Takes whole mappings away, and completes when no work can use them any more.", API: []string{"cuMemUnmap"}},
+		Doc: "Removes whole mappings, and completes when no work can use them any more.", API: []string{"cuMemUnmap"}},
 	{Op: 90, Name: "MemAccess", Sync: true, Args: fields(u64("address", "of a mapping"), u64("size", "bytes of one mapping or several side by side"), u32s("access", "CUmemAccess_flags", "zero", "zero")),
-		Doc: "Says what the work of their contexts may do with whole mappings.", API: []string{"cuMemSetAccess"}},
+		Doc: "Sets the access that the work of their contexts has to whole mappings.", API: []string{"cuMemSetAccess"}},
 
 	// Memory that processes of one vGPU share. A worker that does not know these
 	// commands, or whose device or host cannot, answers CUDA_ERROR_NOT_SUPPORTED.
 	{Op: 112, Name: "MemShare", Sync: true, Args: u64("address", "device address that MemAlloc gave"),
-		Doc: "Lets other processes open the allocation. It waits until work that runs leaves the device. CUDA_ERROR_OUT_OF_MEMORY: too much is shared.", Value0: "token, first half", Value1: "second half", API: []string{"cuIpcGetMemHandle"}},
+		Doc: "Lets other processes open the allocation. It waits until running work leaves the device. CUDA_ERROR_OUT_OF_MEMORY: too much is shared.", Value0: "token, first half", Value1: "second half", API: []string{"cuIpcGetMemHandle"}},
 	{Op: 113, Name: "MemOpen", Sync: true, Args: fields(u64("ctx", "handle"), u64("token0", "that MemShare gave another process, first half"), u64("token1", "second half")),
-		Doc:    "Shows the memory to the context's work. What the context has open already is counted once more. CUDA_ERROR_INVALID_CONTEXT: this process shares it itself.",
+		Doc:    "Maps the memory in the context. If the context has opened it already, only a count is incremented. CUDA_ERROR_INVALID_CONTEXT: this process shares it itself.",
 		Value0: "device address", Value1: "bytes", API: []string{"cuIpcOpenMemHandle_v2"}},
 	{Op: 114, Name: "MemClose", Sync: true, Args: u64("address", "device address that MemOpen gave"),
-		Doc: "Takes one MemOpen back; with the last one the memory goes, when no work can use it any more.", Value0: "how many are left", API: []string{"cuIpcCloseMemHandle"}},
+		Doc: "Reverts one MemOpen; after the last one the memory is unmapped, when no work can use it any more.", Value0: "how many are left", API: []string{"cuIpcCloseMemHandle"}},
 
 	{Op: 117, Name: "MemExport", Sync: true, Args: u64("memory", "handle, of MemCreate"),
-		Doc: "As MemShare, for memory that is mapped.", Value0: "token, first half", Value1: "second half", API: []string{"cuMemExportToShareableHandle"}},
+		Doc: "Like MemShare, for mapped memory.", Value0: "token, first half", Value1: "second half", API: []string{"cuMemExportToShareableHandle"}},
 	{Op: 118, Name: "MemImport", Sync: true, Args: fields(u64("ctx", "handle"), u64("memory", "new handle"), u64("token0", "that MemExport gave another process, first half"), u64("token1", "second half")),
-		Doc: "Makes a handle of another process's memory, which is mapped and destroyed like memory of MemCreate.", Value0: "bytes", API: []string{"cuMemImportFromShareableHandle"}},
+		Doc: "Creates a handle for another process's memory, which is mapped and destroyed like memory of MemCreate.", Value0: "bytes", API: []string{"cuMemImportFromShareableHandle"}},
 
-	// Copies, in the order of their stream. A slot, where there is one,
-	// completes when the copy has been done.
+	// Copies, in the order of their stream. A slot, if there is one, completes
+	// when the copy is done.
 	{Op: 40, Name: "CopyHtoD", Args: fields(u64("stream", "handle"), u64("dst", "device address"), buf("src", "host bytes")),
 		API: []string{"cuMemcpyHtoD_v2", "cuMemcpyHtoDAsync_v2"}},
 	{Op: 41, Name: "CopyHtoDInline", Args: fields(u64("stream", "handle"), u64("dst", "device address")), Inline: "host bytes",
@@ -259,16 +258,16 @@ var Commands = []Command{
 	// Streams.
 	{Op: 56, Name: "StreamCreate", Args: fields(u64("ctx", "handle"), u64("stream", "new handle"), []Field{{Name: "flags", Kind: U32, Doc: "CUstream_flags"}, {Name: "priority", Kind: I32, Doc: "as CUDA"}}),
 		API: []string{"cuStreamCreate", "cuStreamCreateWithPriority"}},
-	{Op: 57, Name: "StreamDestroy", Args: u64("stream", "handle"), Doc: "Work in it still completes.", API: []string{"cuStreamDestroy_v2"}},
+	{Op: 57, Name: "StreamDestroy", Args: u64("stream", "handle"), Doc: "Its work still completes.", API: []string{"cuStreamDestroy_v2"}},
 	{Op: 58, Name: "StreamSynchronize", Sync: true, Args: u64("stream", "handle"), API: []string{"cuStreamSynchronize"}},
 	{Op: 59, Name: "StreamQuery", Sync: true, Args: u64("stream", "handle"), Doc: "Completes at once: success or CUDA_ERROR_NOT_READY.", API: []string{"cuStreamQuery"}},
 	{Op: 60, Name: "StreamWaitEvent", Args: fields(u64("stream", "handle"), u64("event", "handle")), API: []string{"cuStreamWaitEvent"}},
 	{Op: 61, Name: "StreamMark", Sync: true, Args: u64("stream", "handle"),
-		Doc: "Completes when the work put into the stream so far is done, like StreamSynchronize, but takes no error that another command has left: the guest library counts by it what a stream has under way (docs/decisions/0035). A worker that does not know it completes it at once, and the stream is then without a limit of its own."},
+		Doc: "Completes when the work put into the stream so far is done, like StreamSynchronize, but does not consume an error that another command has left: the guest library uses it to count the unfinished commands of a stream (docs/decisions/0035). A worker that does not know the command completes it at once, and the stream then has no limit of its own."},
 
 	{Op: 62, Name: "StreamWaitValue", Args: fields(u64("stream", "handle"), u64("address", "device address"), u64("value", "to compare with"),
 		u32s("width", "bytes of the value: 4 or 8", "flags", "CUstreamWaitValue_flags")),
-		Doc: "The stream goes on when the value at the address compares with the given one as the flags say (1.4). CUDA_ERROR_NOT_SUPPORTED: the device cannot wait so, and its attributes say that.",
+		Doc: "The stream waits until the value at the address compares with the given one as the flags require (1.4). CUDA_ERROR_NOT_SUPPORTED: the device does not support such waits, as its attributes report.",
 		API: []string{"cuStreamWaitValue32_v2", "cuStreamWaitValue64_v2", "cuStreamBatchMemOp_v2"}},
 
 	// Events.
@@ -278,19 +277,19 @@ var Commands = []Command{
 	{Op: 67, Name: "EventSynchronize", Sync: true, Args: u64("event", "handle"), API: []string{"cuEventSynchronize"}},
 	{Op: 68, Name: "EventQuery", Sync: true, Args: u64("event", "handle"), Doc: "Completes at once: success or CUDA_ERROR_NOT_READY.", API: []string{"cuEventQuery"}},
 	{Op: 115, Name: "EventShare", Sync: true, Args: u64("event", "handle"),
-		Doc: "Lets other processes of the vGPU open the event (1.8). From then on a record is counted when its command is executed, and EventQuery and EventSynchronize are about the latest record of any process.", Value0: "token, first half", Value1: "second half", API: []string{"cuIpcGetEventHandle"}},
+		Doc: "Lets other processes of the vGPU open the event (1.8). From then on a record is counted when its command is executed, and EventQuery and EventSynchronize refer to the latest record of any process.", Value0: "token, first half", Value1: "second half", API: []string{"cuIpcGetEventHandle"}},
 	{Op: 116, Name: "EventOpen", Sync: true, Args: fields(u64("ctx", "handle"), u64("event", "new handle"), u64("token0", "that EventShare gave another process, first half"), u64("token1", "second half")),
-		Doc: "Makes a handle of another process's event. StreamWaitEvent is about this process's own records.", API: []string{"cuIpcOpenEventHandle"}},
+		Doc: "Creates a handle for another process's event. StreamWaitEvent refers to this process's own records.", API: []string{"cuIpcOpenEventHandle"}},
 
 	// Graphs: recorded by the guest, sent as one list of nodes (graph_codec.go).
 	{Op: 80, Name: "GraphInstantiate", Sync: true, Args: fields(u64("ctx", "handle"), u64("exec", "new handle"), buf("nodes", "graph record")),
-		Doc: "Makes an executable graph of the nodes.",
+		Doc: "Creates an executable graph of the nodes.",
 		API: []string{"cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams"}},
 	{Op: 81, Name: "GraphUpdate", Sync: true, Args: fields(u64("exec", "handle"), buf("nodes", "graph update record")),
-		Doc: "Gives nodes other parameters for the launches to come; kinds and dependencies stay. All or none change.",
+		Doc: "Changes the parameters of nodes for later launches; kinds and dependencies stay the same. Either all changes are made or none.",
 		API: []string{"cuGraphExecUpdate_v2", "cuGraphExecKernelNodeSetParams_v2", "cuGraphExecMemcpyNodeSetParams", "cuGraphExecMemsetNodeSetParams", "cuGraphNodeSetEnabled"}},
 	{Op: 82, Name: "GraphLaunch", Args: fields(u64("stream", "handle"), u64("exec", "handle")),
-		Doc: "Runs the graph between what is in the stream and what comes after. Runs of one executable graph follow each other.",
+		Doc: "Runs the graph after the earlier work of the stream and before the later. Runs of one executable graph are serialized.",
 		API: []string{"cuGraphLaunch"}},
-	{Op: 83, Name: "GraphDestroy", Args: u64("exec", "handle"), Doc: "Launches of it still complete.", API: []string{"cuGraphExecDestroy"}},
+	{Op: 83, Name: "GraphDestroy", Args: u64("exec", "handle"), Doc: "Its launches still complete.", API: []string{"cuGraphExecDestroy"}},
 }

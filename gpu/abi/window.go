@@ -3,13 +3,13 @@ package abi
 import "fmt"
 
 // Window is a range of virtual addresses, in bytes. The guest process and its
-// worker reserve the same one, and every address of device memory lies in it.
+// worker reserve the same one, and every address of device memory is in it.
 type Window struct{ Base, Size uint64 }
 
 func (w Window) String() string { return fmt.Sprintf("%#x+%#x", w.Base, w.Size) }
 
-// Check reports why a session cannot use the window, or nil. The values may
-// come from a hostile guest.
+// Check returns why a session cannot use the window, or nil. The values may come
+// from a hostile guest.
 func (w Window) Check() error {
 	switch {
 	case w.Base%WindowUnit != 0 || w.Size%WindowUnit != 0:
@@ -22,25 +22,25 @@ func (w Window) Check() error {
 	return nil
 }
 
-// Contains reports whether all of n bytes from address on lie in the window.
+// Contains reports whether all of the n bytes from address on are in the window.
 func (w Window) Contains(address, n uint64) bool {
 	return address >= w.Base && address-w.Base <= w.Size && n <= w.Size-(address-w.Base)
 }
 
-// Host returns the part of the window in which the guest gives out addresses, for
-// regions that mean the same memory on both sides.
+// Host returns the part of the window in which the guest chooses addresses, for
+// regions that are the same memory on both sides.
 func (w Window) Host() Window {
 	size := w.Size / HostPart / WindowUnit * WindowUnit
 	return Window{w.Base + w.Size - WindowTail - size, size}
 }
 
-// Device returns the part of the window in which the worker gives out
-// addresses, for device memory.
+// Device returns the part of the window in which the worker chooses addresses,
+// for device memory.
 func (w Window) Device() Window { return Window{w.Base, w.Host().Base - w.Base} }
 
-// Windows returns the windows that a worker tries for a guest that offers none:
-// a library of version 1.0, and one that allocates nothing. The guest library
-// has a list of its own (gpu/guest/src/window.c), which also says why these.
+// Windows returns the windows that a worker tries for a guest that offers none: a
+// library of version 1.0, and one that allocates nothing. The guest library has a
+// list of its own (gpu/guest/src/window.c), which also gives the reasons.
 func Windows() []Window {
 	var list []Window
 	for _, base := range []uint64{

@@ -25,21 +25,21 @@ func TestWindowCheck(t *testing.T) {
 		"end overflows to zero": {^uint64(MinWindow - 1), MinWindow},
 	} {
 		if w.Check() == nil {
-			t.Errorf("%s: window %v was accepted", name, w)
+			t.Errorf("%s: Check accepted window %v", name, w)
 		}
 	}
 }
 
-// The parts lie next to each other, whatever the size, and the tail is neither's.
+// The parts are adjacent, whatever the size, and the tail belongs to neither.
 func TestWindowParts(t *testing.T) {
 	for _, size := range []uint64{MinWindow, MinWindow + WindowUnit, MaxWindow / 4, MaxWindow} {
 		w := Window{0x400000000000, size}
 		d, h := w.Device(), w.Host()
 		if d.Base != w.Base || d.Base+d.Size != h.Base || h.Base+h.Size+WindowTail != w.Base+w.Size {
-			t.Errorf("window %v: device part %v, host part %v", w, d, h)
+			t.Errorf("parts of window %v = %v and %v, want them adjacent, followed by the tail", w, d, h)
 		}
 		if d.Size < 64<<20 || h.Size < 64<<20 || h.Base%WindowUnit != 0 {
-			t.Errorf("window %v: device part %v, host part %v: too small or not aligned", w, d, h)
+			t.Errorf("parts of window %v = %v and %v: too small or not aligned", w, d, h)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestWindowContains(t *testing.T) {
 		{0, 0, false}, {^uint64(0), 1, false},
 	} {
 		if got := w.Contains(c.address, c.n); got != c.want {
-			t.Errorf("%v contains %d bytes at %#x: %v, want %v", w, c.n, c.address, got, c.want)
+			t.Errorf("Contains(%#x, %d) of window %v = %v, want %v", c.address, c.n, w, got, c.want)
 		}
 	}
 }

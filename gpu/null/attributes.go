@@ -1,11 +1,11 @@
 package null
 
-// Limits of the device that it does not have. They are those of the soft GPU,
-// so that a program takes the same way on both.
+// Reported limits of the device, which it does not have itself. They are those of
+// the soft GPU, so that a program behaves the same on both.
 const (
-	capability         = 61 // as in sm_61
+	capability         = 61 // that of sm_61
 	warpSize           = 32
-	maxThreads         = 1024 // of a block
+	maxThreads         = 1024 // per block
 	maxSharedBytes     = 48 << 10
 	maxOptInBytes      = 96 << 10
 	maxRegisters       = 65536
@@ -13,7 +13,7 @@ const (
 	maxResidentBlocks  = 32
 )
 
-// attributes are the CUdevice_attribute values (CUDA driver API, "Data types
+// attributes returns the CUdevice_attribute values (CUDA driver API, "Data types
 // used by CUDA driver").
 func attributes(o Options) []int32 {
 	a := make([]int32, 146)

@@ -12,11 +12,11 @@ import (
 // Limits on what a guest may make a context hold.
 const (
 	maxStreams = 4096
-	// maxInCall is the most bytes that a copy from the device writes in the
-	// call; the context's goroutine writes larger ones.
+	// maxInCall is the most bytes that a copy from the device writes within the
+	// call; the context's goroutine writes larger copies.
 	maxInCall = 1 << 20
-	// batchOperations and batchBytes are about what completes between two looks
-	// at whether the lease has expired.
+	// batchOperations and batchBytes are roughly how much completes between two
+	// checks of whether the lease has expired.
 	batchOperations = 256
 	batchBytes      = 64 << 20
 )
@@ -28,41 +28,41 @@ type Context struct {
 	d      *device
 	gate   worker.Gate
 	window abi.Window
-	wake   chan struct{} // there is work for run, or the context is closed; holds one
+	wake   chan struct{} // there is work for run, or the context is closed; holds one signal
 	ended  chan struct{} // run has returned
-	move   sync.Mutex    // one Evict or Restore at a time; before mu
+	move   sync.Mutex    // one Evict or Restore at a time; locked before mu
 
 	mu       sync.Mutex  // guards the following
-	queue    []operation // the worker bounds it
-	busy     bool        // run has operations that are not complete
-	inside   bool        // the gate
-	used     bool        // work has come since run looked
+	queue    []operation // bounded by the worker
+	busy     bool        // run has incomplete operations
+	inside   bool        // of the gate
+	used     bool        // work has arrived since run last checked
 	done     uint64
-	launched uint64 // done and launched: operations since the gate was entered
+	launched uint64 // operations done, and launches, since the gate was entered
 	evicted  bool
 	closed   bool
 	err      error // the first asynchronous error
 	streams  int
-	pending  map[*stream]int // operations of streams in the queue; the default stream's are nil's
+	pending  map[*stream]int // number of queued operations by stream; nil is the default stream
 	modules  map[*module]bool
-	recorded time.Time         // of the latest record of an event
-	hosts    map[uint64]uint64 // host memory: bytes, by address
+	recorded time.Time         // time of the latest record of an event
+	hosts    map[uint64]uint64 // host memory: size in bytes by address
 	mapped   map[uint64]mapped // by address
 }
 
-// operation is something that completes in its turn.
+// operation is an operation that completes in its turn.
 type operation struct {
 	stream   *stream // nil: the default stream
 	device   bool    // passes the gate
 	launch   bool
-	zero     []byte      // is cleared
-	event    *event      // is recorded
+	zero     []byte      // to be cleared
+	event    *event      // to be recorded
 	complete func(error) // may be nil; called without mu
 }
 
 type stream struct {
 	c      *Context
-	closed bool // under Context.mu
+	closed bool // guarded by Context.mu
 }
 
 func newContext(d *device, gate worker.Gate, w abi.Window) *Context {
@@ -74,7 +74,7 @@ func newContext(d *device, gate worker.Gate, w abi.Window) *Context {
 	return c
 }
 
-// usable returns why the context takes no more work; callers hold mu.
+// usable returns why the context accepts no more work, or nil; callers hold mu.
 func (c *Context) usable() error {
 	if c.err != nil {
 		return c.err
@@ -85,8 +85,8 @@ func (c *Context) usable() error {
 	return nil
 }
 
-// submit completes an operation in the call when nothing is before it and it
-// needs not wait for the gate; otherwise it queues it.
+// submit completes an operation within the call if no other is before it and it
+// need not wait for the gate; otherwise it queues the operation.
 func (c *Context) submit(s worker.Stream, o operation) error {
 	c.mu.Lock()
 	var err error
@@ -135,7 +135,7 @@ func (c *Context) account(o operation) {
 	}
 }
 
-// finish is called without mu.
+// finish completes an operation; it is called without mu.
 func (o operation) finish(err error) {
 	if err == nil {
 		clear(o.zero)
@@ -145,7 +145,7 @@ func (o operation) finish(err error) {
 	}
 }
 
-// run completes what is in the queue, until Destroy.
+// run completes queued operations until Destroy.
 func (c *Context) run() {
 	defer close(c.ended)
 	idle := time.NewTimer(linger)
@@ -184,7 +184,7 @@ func (c *Context) run() {
 }
 
 // drain completes the operations at the front of the queue. Those before the
-// first that needs the gate do not wait for it.
+// first one that needs the gate do not wait for it.
 func (c *Context) drain() {
 	c.mu.Lock()
 	n := 0
@@ -245,9 +245,8 @@ func (c *Context) drain() {
 	c.mu.Unlock()
 }
 
-// enter passes the gate. A failure is the context's error from then on. Being
-// let in while memory is away is a fault of the worker's that must not go
-// unnoticed.
+// enter enters the gate. A failure is the context's error from then on. Admission
+// while memory is evicted is an error of the worker that must be detected.
 func (c *Context) enter() {
 	err := c.gate.Enter()
 	c.mu.Lock()
@@ -278,8 +277,8 @@ func (c *Context) Notify(done func(error)) error {
 	return c.submit(nil, operation{complete: done})
 }
 
-// Destroy implements worker.Context. What waits for the gate fails when the
-// gate lets it in or ends.
+// Destroy implements worker.Context. Work that waits for the gate fails when the
+// gate admits it or ends.
 func (c *Context) Destroy() error {
 	c.mu.Lock()
 	if c.closed {

@@ -7,24 +7,25 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// event marks a place in the order of its context; all under Context.mu.
+// event marks a point in the order of its context; all fields are guarded by
+// Context.mu.
 type event struct {
 	c        *Context
 	timed    bool
-	recorded uint64 // records that were asked for
-	done     uint64 // those that are complete
+	recorded uint64 // number of requested records
+	done     uint64 // number of completed records
 	at       time.Time
 	waiters  []waiter
 	closed   bool
 }
 
-// waiter wants to know of a record.
+// waiter waits for a record.
 type waiter struct {
 	record uint64
 	done   func(error)
 }
 
-// record completes the next record. Times are distinct and ascend.
+// record completes the next record. Times are distinct and increase.
 func (e *event) record(err error) {
 	e.done++
 	if err == nil {
@@ -36,7 +37,7 @@ func (e *event) record(err error) {
 	}
 }
 
-// reached takes the waiters whose record is complete.
+// reached removes and returns the waiters whose record is complete.
 func (e *event) reached() (all []func(error)) {
 	left := e.waiters[:0]
 	for _, w := range e.waiters {
@@ -50,7 +51,7 @@ func (e *event) reached() (all []func(error)) {
 	return all
 }
 
-// event is what a caller's handle means; callers hold mu.
+// event returns the event of a caller's handle; callers hold mu.
 func (c *Context) event(e worker.Event) (*event, error) {
 	ev, ok := e.(*event)
 	if !ok || ev == nil || ev.c != c || ev.closed {
@@ -69,7 +70,7 @@ func (c *Context) EventCreate(flags uint32) (worker.Event, error) {
 	return &event{c: c, timed: flags&worker.EventDisableTiming == 0}, nil
 }
 
-// EventDestroy implements worker.Context. Who waits for it is told.
+// EventDestroy implements worker.Context. Its waiters are notified.
 func (c *Context) EventDestroy(e worker.Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

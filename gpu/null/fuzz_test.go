@@ -11,12 +11,13 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
-// What serve has made for a guest before its ring: contexts and modules are made
-// aside, so what follows in the ring without waiting would not find them.
+// The objects that serve creates for a guest before its ring is executed:
+// contexts and modules are created in other goroutines, so commands that follow
+// in the ring without waiting would not find them.
 const madeContext, madeModule, madeFunction = 1, 20, 10
 
-// whole is a ring in which a guest uses every kind of command, without waiting
-// for answers: what depends on one that comes later fails.
+// whole returns a ring in which a guest uses every kind of command, without
+// waiting for answers: commands that depend on one that completes later fail.
 func whole() []byte {
 	const ctx, stream, event, function = madeContext, 2, 3, madeFunction
 	at := abi.Windows()[0].Base // the window that a worker tries first
@@ -50,8 +51,9 @@ func whole() []byte {
 	return ring
 }
 
-// FuzzSession: whatever stands in the ring, a worker with a null device ends
-// when its guest does, and both the device and the host have all memory back.
+// FuzzSession checks that, whatever the ring contains, a worker with a null
+// device ends when its guest does, and both the device and the host have all
+// memory back.
 func FuzzSession(f *testing.F) {
 	f.Add(whole())
 	f.Add(whole()[:200])
@@ -65,8 +67,8 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// serve runs a worker with a null device for a guest that has the ring, and
-// the source of a module in its first chunk, until during has returned.
+// serve runs a worker with a null device for a guest with the ring, and with the
+// source of a module in its first chunk, until during has returned.
 func serve(t *testing.T, ring []byte, during func(*guesttest.Guest)) {
 	t.Helper()
 	const vram = 1 << 30
@@ -103,12 +105,12 @@ func serve(t *testing.T, ring []byte, during func(*guesttest.Guest)) {
 	_ = g.Kick()
 	during(g)
 	_ = a.CloseWrite()
-	_ = patience.Receive(t, 20*time.Second, "the session ends", ended) // in good order or with the ring's error
+	_ = patience.Receive(t, 20*time.Second, "the session ends", ended) // without an error or with the ring's error
 	g.Close()
 	if used := d.(*device).mem.used; used != 0 {
-		t.Errorf("%d bytes of device memory are left", used)
+		t.Errorf("%d bytes of device memory in use after the session's end, want 0", used)
 	}
 	if free, _, _ := host.Memory(); free != vram {
-		t.Errorf("%d bytes are reserved at the host", vram-free)
+		t.Errorf("%d bytes reserved at the host after the session's end, want 0", vram-free)
 	}
 }

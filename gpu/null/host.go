@@ -4,8 +4,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// HostRegister implements worker.Context. Nothing reads or writes the memory:
-// only its addresses count.
+// HostRegister implements worker.Context. The memory is never read or written:
+// only its addresses are recorded.
 func (c *Context) HostRegister(address uint64, memory []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +32,7 @@ func (c *Context) HostUnregister(address uint64, done func()) error {
 	return nil
 }
 
-// hosting reports whether size bytes from an address on lie in host memory.
+// hosting reports whether size bytes from an address on are in host memory.
 func (c *Context) hosting(address, size uint64) bool {
 	if !c.window.Host().Contains(address, size) {
 		return false

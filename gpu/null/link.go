@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// readLinked finds out what the objects of an image have together. Names that
-// only instructions use are not looked for.
+// readLinked returns the combined outline of the objects of an image. It does not
+// look for names that only instructions use.
 func readLinked(image []byte) (*outline, error) {
 	l, err := abi.DecodeLinkImage(image)
 	if err != nil {

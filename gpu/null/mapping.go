@@ -5,13 +5,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// mapped is memory at a place of the guest's choice: numbers.
+// mapped is memory at an address of the guest's choice; only the numbers are
+// recorded.
 type mapped struct {
 	size   uint64
 	access worker.Access
 }
 
-// MemCreate implements worker.Mapper. The memory is a block that no address names.
+// MemCreate implements worker.Mapper. The memory is a block whose place is not an
+// address.
 func (c *Context) MemCreate(size uint64) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +56,7 @@ func (c *Context) MemSetAccess(address uint64, access worker.Access) error {
 	return nil
 }
 
-// MemUnmap implements worker.Mapper. Work that is queued uses no memory, but completes first.
+// MemUnmap implements worker.Mapper. Queued work does not use memory, but completes first.
 func (c *Context) MemUnmap(address uint64, done func()) error {
 	c.mu.Lock()
 	_, ok := c.mapped[address]
@@ -69,13 +71,13 @@ func (c *Context) MemUnmap(address uint64, done func()) error {
 		done()
 	}
 	if err := c.submit(nil, operation{complete: gone}); err != nil {
-		gone(err) // nothing runs any more
+		gone(err) // no operation runs any more
 	}
 	return nil
 }
 
 // mapping reports whether size bytes from an address on are mapped with access, in one
-// mapping or several side by side.
+// mapping or several adjacent ones.
 func (c *Context) mapping(address, size uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

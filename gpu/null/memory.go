@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// addressSpace is how many times the limit there are addresses for: memory
-	// that is evicted keeps its own.
+	// addressSpace is the size of the address range in multiples of the limit:
+	// evicted memory keeps its addresses.
 	addressSpace = 4
-	// unit is what addresses are aligned to, and what stays unused after each
-	// allocation, so that running past an end is an error.
+	// unit is the alignment of addresses, and the size of the gap after each
+	// allocation, so that an access beyond its end is an error.
 	unit = worker.AllocUnit
 )
 
-// memory is the device's: places and counts, and nothing behind them. A place is an
+// memory is the device's memory: places and counts, without contents. A place is an
 // offset in the address window of the block's context.
 type memory struct {
 	limit uint64 // bytes that may be on the device
-	end   uint64 // the first place that is not the device's
+	end   uint64 // the first place after the device's range
 
 	mu     sync.Mutex // guards the following
 	used   uint64     // bytes on the device
-	blocks []block    // by place
+	blocks []block    // sorted by place
 	next   uint64     // where the search for a free place begins
 }
 
@@ -35,13 +35,13 @@ type memory struct {
 type block struct {
 	at, size uint64
 	away     uint64 // bytes that are evicted
-	hidden   bool   // of MemCreate: its place is no address
+	hidden   bool   // created by MemCreate: its place is not an address
 	shared   bool   // with other processes: it is not evicted
-	foreign  bool   // another process's: it does not count
+	foreign  bool   // of another process: it is not counted
 	c        *Context
 }
 
-// counted is how many bytes of the device a block takes.
+// counted returns how many bytes of the device a block occupies.
 func (b block) counted() uint64 {
 	if b.foreign {
 		return 0
@@ -53,18 +53,19 @@ func newMemory(limit uint64) *memory {
 	return &memory{limit: limit, end: addressSpace*worker.Accounted(limit) + unit}
 }
 
-// after is the index of the first block at or after a place; callers hold mu.
+// after returns the index of the first block at or after a place; callers hold
+// mu.
 func (m *memory) after(at uint64) int {
 	return sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].at >= at })
 }
 
-// alloc places a block of a context. away: it does not count, because the
+// alloc places a block of a context. With away it is not counted, because the
 // context is evicted.
 func (m *memory) alloc(c *Context, b block, away bool) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b.size > m.limit {
-		return 0, abi.ErrOutOfMemory // also keeps the rounding from wrapping
+		return 0, abi.ErrOutOfMemory // also prevents an overflow of the rounding
 	}
 	b.c = c
 	if away {
@@ -87,9 +88,9 @@ func (m *memory) alloc(c *Context, b block, away bool) (uint64, error) {
 	return c.window.Base + b.at, nil
 }
 
-// place finds a free place that begins at or after from and, where blocks are,
-// before to, and that ends at end at most; callers hold mu. Between from and the
-// next block nothing may lie.
+// place finds a free place that begins at or after from, before to if there are
+// blocks after it, and that ends at end at most; callers hold mu. There must be
+// no block between from and the next block.
 func (m *memory) place(from, to, end uint64, b *block) (index int, ok bool) {
 	need := worker.Accounted(b.size) + unit
 	at := from
@@ -109,7 +110,7 @@ func (m *memory) place(from, to, end uint64, b *block) (index int, ok bool) {
 	}
 }
 
-// free ends a context's block that begins at an address.
+// free frees a context's block that begins at an address.
 func (m *memory) free(c *Context, address uint64) error {
 	if !c.window.Contains(address, 1) {
 		return abi.ErrInvalidValue
@@ -126,7 +127,7 @@ func (m *memory) free(c *Context, address uint64) error {
 	return nil
 }
 
-// room is how many addresses of a window blocks have, from its beginning on.
+// room returns how many bytes of a window blocks may use, from its beginning on.
 func (m *memory) room(w abi.Window) uint64 { return min(m.end, w.Device().Size) }
 
 // check reports whether a context has size bytes at an address, in one block or in
@@ -138,10 +139,10 @@ func (m *memory) check(c *Context, address, size uint64) error {
 	return m.hold(c, address, size, false)
 }
 
-// has reports whether a context has memory of at least size bytes, which MemCreate made.
+// has reports whether a context has memory of at least size bytes, created by MemCreate.
 func (m *memory) has(c *Context, memory, size uint64) error { return m.hold(c, memory, size, true) }
 
-// hold reports whether size bytes from an address on lie in one block, hidden or not.
+// hold reports whether size bytes from an address on are in one block, hidden or not.
 func (m *memory) hold(c *Context, address, size uint64, hidden bool) error {
 	if !c.window.Contains(address, size) {
 		return abi.ErrInvalidValue
@@ -172,7 +173,7 @@ func (m *memory) forget(c *Context) {
 	})
 }
 
-// evict moves at least bytes of a context, or all, off the device.
+// evict evicts at least bytes of a context, or all, from the device.
 func (m *memory) evict(c *Context, bytes uint64) (moved uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -193,7 +194,7 @@ func (m *memory) evict(c *Context, bytes uint64) (moved uint64) {
 	return moved
 }
 
-// restore brings all of a context's bytes back, if there is room for all.
+// restore restores all of a context's bytes, if there is room for all.
 func (m *memory) restore(c *Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -228,8 +229,8 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 	return c.d.mem.alloc(c, block{size: size}, c.evicted)
 }
 
-// MemFree implements worker.Context. Work that is queued has no use for the
-// memory, so it goes at once.
+// MemFree implements worker.Context. Queued work does not use the memory, so it
+// is freed at once.
 func (c *Context) MemFree(address uint64) error { return c.d.mem.free(c, address) }
 
 // MemFreeAsync implements worker.Context.
@@ -238,12 +239,12 @@ func (c *Context) MemFreeAsync(s worker.Stream, address uint64, done func(error)
 		return err
 	}
 	return c.submit(s, operation{complete: func(err error) {
-		_ = c.d.mem.free(c, address) // gone with its context, otherwise
+		_ = c.d.mem.free(c, address) // fails only if it was freed with its context
 		done(err)
 	}})
 }
 
-// Evict implements worker.Context. Only the accounts change.
+// Evict implements worker.Context. Only the counts change.
 func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 	c.move.Lock()
 	defer c.move.Unlock()

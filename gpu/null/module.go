@@ -12,21 +12,21 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// module is what is known of a loaded image.
+// module is what is known about a loaded image.
 type module struct {
 	c    *Context
 	vars []uint64 // addresses to free
 }
 
-// function is one kernel, of which nothing is executed.
+// function is one kernel, which is never executed.
 type function struct {
 	m          *module
 	maxThreads uint32
 	paramBytes uint32
-	maxDynamic atomic.Uint32 // bytes of dynamic shared memory allowed
+	maxDynamic atomic.Uint32 // permitted bytes of dynamic shared memory
 }
 
-// outline is what an image says about itself.
+// outline is what an image declares.
 type outline struct {
 	arch    int
 	kernels []kernel
@@ -36,7 +36,7 @@ type outline struct {
 type kernel struct {
 	name       string
 	params     []abi.ParamInfo
-	maxThreads uint32 // 0: not said
+	maxThreads uint32 // 0: not specified
 }
 
 type variable struct {
@@ -94,8 +94,8 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 	return m, list, info, nil
 }
 
-// read finds out what an image has. Of a fatbin's images, which come from one
-// source, the first that can be read counts, PTX before machine code.
+// read returns the outline of an image. Of a fatbin's images, which are compiled
+// from one source, the first that can be read is used, PTX before machine code.
 func read(image []byte) (*outline, error) {
 	switch {
 	case abi.IsLinkImage(image):
@@ -165,7 +165,7 @@ func readCubin(image []byte) (*outline, error) {
 	return o, nil
 }
 
-// readPTX takes what the heads of PTX say.
+// readPTX returns the outline that PTX declares.
 func readPTX(src string) (*outline, error) {
 	mod, err := parsePTX(src)
 	if err != nil {
@@ -211,10 +211,10 @@ func outlineOf(mod *ptx.Module) (*outline, error) {
 	return o, nil
 }
 
-// free gives the variables back.
+// free frees the variables.
 func (m *module) free() {
 	for _, at := range m.vars {
-		_ = m.c.d.mem.free(m.c, at) // gone already if the context is
+		_ = m.c.d.mem.free(m.c, at) // fails only if the context was destroyed
 	}
 	m.vars = nil
 }

@@ -1,6 +1,6 @@
-// Package null is a device that computes nothing: a worker.Driver that
-// completes every operation at once. It measures and fuzzes what lies between
-// a program and a device; a program's results on it are wrong.
+// Package null is a device that computes nothing: a worker.Driver that completes
+// every operation at once. It is used to measure and fuzz everything between a
+// program and a device; the results of programs on it are wrong.
 //
 // What it does:
 //
@@ -16,11 +16,11 @@
 //   - Evicting and restoring move numbers and no bytes.
 //   - Each device operation counts one nanosecond of device time.
 //
-// All operations of a context, of whatever stream, complete in the order in
-// which they were issued; that is an order that every stream allows. While a
-// context is inside the gate its operations complete in the call. Otherwise
-// they wait in a queue for the context's goroutine, which enters the gate, and
-// leaves it when the lease has expired or no work has come for a while.
+// All operations of a context, of whatever stream, complete in the order in which
+// they were issued; that is an order that every stream allows. While a context is
+// inside the gate its operations complete in the call. Otherwise they wait in a
+// queue for the context's goroutine, which enters the gate, and leaves it when
+// the lease has expired or no work has come for a while.
 //
 // Lock order: Context.mu before memory.mu.
 package null
@@ -34,11 +34,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// Name is what the device is called where nobody gives it another name. It
-// fits the 26 columns that nvidia-smi's table has for it.
+// Name is the default name of the device. It fits into the 26 columns of
+// nvidia-smi's table.
 const Name = "Null GPU, computes nothing"
 
-// maxVRAM is the largest device, bytes, for which there are enough addresses.
+// maxVRAM is the largest device for which there are enough addresses, in bytes.
 const maxVRAM = 4 << 40
 
 // Options describe a null device. The zero value is a small one.
@@ -59,7 +59,7 @@ type device struct {
 	closed   bool
 }
 
-// New makes a null device. It takes no memory but what its tables need.
+// New returns a null device. It uses memory only for its tables.
 func New(o Options) (worker.Driver, error) {
 	if o.Name == "" {
 		o.Name = Name
@@ -128,12 +128,12 @@ func (d *device) Close() error {
 	}
 	d.mu.Unlock()
 	for _, c := range list {
-		_ = c.Destroy() // never fails
+		_ = c.Destroy() // it never fails
 	}
 	return nil
 }
 
-// openGate lets everything pass.
+// openGate admits everything.
 type openGate struct{}
 
 func (openGate) Enter() error         { return nil }

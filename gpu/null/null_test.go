@@ -54,19 +54,19 @@ func wait(t testing.TB, what string, issue func(done func(error)) error) {
 func TestTellsThatItComputesNothing(t *testing.T) {
 	d, c := open(t, Options{})
 	if name := d.Info().Name; !strings.Contains(name, "computes nothing") || len(name) > 26 {
-		t.Errorf("name %q: want one of at most 26 characters, as nvidia-smi has, that says that it computes nothing", name)
+		t.Errorf("name = %q, want at most 26 characters (as in nvidia-smi) that say that it computes nothing", name)
 	}
 	_, _, info, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
 	if err != nil || !strings.Contains(info.InfoLog, "none of which will run") {
-		t.Errorf("module: log %q, %v", info.InfoLog, err)
+		t.Errorf("ModuleLoad: log %q, %v, want that no kernel will run", info.InfoLog, err)
 	}
 	if _, err := New(Options{VRAM: maxVRAM + 1}); err == nil {
-		t.Error("a device of more than 4 TiB was made")
+		t.Error("New of a device of more than 4 TiB returned no error")
 	}
 }
 
-// What is read from the device is zero, whatever was written, and whatever was
-// in the buffer; in the call and by the context's goroutine.
+// Reads from the device return zeros, whatever was written and whatever was in
+// the buffer, both within the call and in the context's goroutine.
 func TestReadsZero(t *testing.T) {
 	_, c := open(t, Options{})
 	for _, n := range []int{64, maxInCall + 1} {
@@ -81,13 +81,13 @@ func TestReadsZero(t *testing.T) {
 		}
 		wait(t, "copy from the device", func(done func(error)) error { return c.CopyDtoH(nil, b, p, done) })
 		if !bytes.Equal(b, make([]byte, n)) {
-			t.Errorf("%d bytes were read that are not all zero", n)
+			t.Errorf("read of %d bytes returned bytes that are not zero", n)
 		}
 	}
 }
 
-// Addresses are found again after they have been through the whole range, and
-// never lie in two allocations.
+// Addresses are reused after the whole range has been used, and never belong to
+// two allocations.
 func TestAddressesComeRound(t *testing.T) {
 	const size = 1 << 20
 	_, c := open(t, Options{VRAM: 16 * size})
@@ -100,7 +100,7 @@ func TestAddressesComeRound(t *testing.T) {
 		}
 		for _, q := range held {
 			if p < q+size && q < p+size {
-				t.Fatalf("%#x and %#x overlap", p, q)
+				t.Fatalf("allocations at %#x and %#x overlap", p, q)
 			}
 		}
 		again = again || seen[p]
@@ -114,11 +114,11 @@ func TestAddressesComeRound(t *testing.T) {
 		}
 	}
 	if !again {
-		t.Error("no address was given twice: the range does not come round")
+		t.Error("no address was reused")
 	}
 }
 
-// One context's addresses are not another's.
+// A context cannot use the addresses of another.
 func TestContextsAreApart(t *testing.T) {
 	d, a := open(t, Options{})
 	other, err := d.NewContext(0, nil, drivertest.Window(t, abi.MinWindow))
@@ -152,7 +152,7 @@ func TestContextsAreApart(t *testing.T) {
 		"function": {other.Launch(nil, f[0], worker.Launch{Grid: one, Block: one}, nil), abi.ErrInvalidHandle},
 	} {
 		if !errors.Is(c.got, c.want) {
-			t.Errorf("%s of another context: %v, want %v", what, c.got, c.want)
+			t.Errorf("%s of another context = %v, want %v", what, c.got, c.want)
 		}
 	}
 }
@@ -175,20 +175,20 @@ func TestLaunchIsChecked(t *testing.T) {
 		"shared memory":     {worker.Launch{Grid: one, Block: one, Params: make([]byte, 12), Shared: maxSharedBytes + 1}, abi.ErrInvalidValue},
 	} {
 		if err := c.Launch(nil, f[0], l.Launch, nil); !errors.Is(err, l.want) {
-			t.Errorf("%s: %v, want %v", what, err, l.want)
+			t.Errorf("%s: launch = %v, want %v", what, err, l.want)
 		}
 	}
 }
 
-// shutGate lets nobody in until it is opened, and then once.
+// shutGate blocks until it is opened, and then fails.
 type shutGate struct{ opened chan struct{} }
 
 func (g shutGate) Enter() error       { <-g.opened; return abi.ErrUnavailable }
 func (shutGate) Expired() bool        { return false }
 func (shutGate) Leave(uint64, uint64) {}
 
-// What waits for a lease makes no call wait, however much it is: the worker
-// bounds it. It fails when the session ends.
+// However much work waits for a lease, no call blocks: the worker bounds the
+// work. It fails when the session ends.
 func TestNoCallWaitsForTheGate(t *testing.T) {
 	d, _ := open(t, Options{})
 	g := shutGate{make(chan struct{})}
@@ -212,7 +212,7 @@ func TestNoCallWaitsForTheGate(t *testing.T) {
 		ended <- err
 	}
 	if err := patience.Receive(t, 20*time.Second, "the work's end", ended); !errors.Is(err, abi.ErrUnavailable) {
-		t.Errorf("after the session's end: %v, want %v", err, abi.ErrUnavailable)
+		t.Errorf("error of the work after the session's end = %v, want %v", err, abi.ErrUnavailable)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestModules(t *testing.T) {
 	} {
 		m, f, info, err := c.ModuleLoad(l.image, worker.ModuleOptions{})
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: ModuleLoad = %v, want no error", name, err)
 			continue
 		}
 		var names []string
@@ -250,14 +250,14 @@ func TestModules(t *testing.T) {
 			t.Errorf("%s: variables %+v, want %s of %d bytes", name, info.Globals, l.global, l.size)
 		}
 		if err := c.ModuleUnload(m); err != nil {
-			t.Errorf("%s: unload: %v", name, err)
+			t.Errorf("%s: ModuleUnload = %v, want no error", name, err)
 		}
 		if err := c.ModuleUnload(m); !errors.Is(err, abi.ErrInvalidHandle) {
-			t.Errorf("%s: unloaded twice: %v", name, err)
+			t.Errorf("%s: second ModuleUnload = %v, want %v", name, err, abi.ErrInvalidHandle)
 		}
 	}
 	if used := c.d.mem.used; used != 0 {
-		t.Errorf("%d bytes are in use after all modules were unloaded", used)
+		t.Errorf("%d bytes in use after all modules were unloaded, want 0", used)
 	}
 }
 
@@ -282,21 +282,22 @@ func TestBadModules(t *testing.T) {
 	} {
 		_, _, info, err := c.ModuleLoad(l.image, worker.ModuleOptions{})
 		if !errors.Is(err, l.want) || info.ErrorLog == "" {
-			t.Errorf("%s: %v, log %q, want %v", name, err, info.ErrorLog, l.want)
+			t.Errorf("%s: ModuleLoad = %v with log %q, want %v and a log", name, err, info.ErrorLog, l.want)
 		}
 	}
 	good := fatbintest.Cubin()
-	for i := range good { // every truncation is refused, none panics
+	for i := range good { // every truncation is refused, and none panics
 		if _, _, _, err := c.ModuleLoad(good[:i], worker.ModuleOptions{}); err == nil {
-			t.Errorf("the first %d bytes of a cubin load", i)
+			t.Errorf("ModuleLoad of the first %d bytes of a cubin returned no error", i)
 		}
 	}
 	if used := c.d.mem.used; used != 0 {
-		t.Errorf("%d bytes are in use after modules that did not load", used)
+		t.Errorf("%d bytes in use after modules that could not be loaded, want 0", used)
 	}
 }
 
-// FuzzModuleLoad: whatever a tenant loads is a module or an error with a log.
+// FuzzModuleLoad checks that whatever a guest loads is a module or an error with
+// a log.
 func FuzzModuleLoad(f *testing.F) {
 	for _, image := range [][]byte{[]byte(source), fatbintest.Cubin(), fatbintest.Wrap(1, []byte(source)), fatbintest.Wrap(2, fatbintest.Cubin())} {
 		f.Add(image)
@@ -306,18 +307,18 @@ func FuzzModuleLoad(f *testing.F) {
 		m, functions, info, err := c.ModuleLoad(image, worker.ModuleOptions{})
 		if err != nil {
 			if info.ErrorLog == "" {
-				t.Errorf("%v without a log", err)
+				t.Errorf("ModuleLoad = %v without an error log", err)
 			}
 			return
 		}
 		if len(functions) != len(info.Functions) {
-			t.Errorf("%d functions, %d in the info", len(functions), len(info.Functions))
+			t.Errorf("ModuleLoad returned %d functions, want the %d of its info", len(functions), len(info.Functions))
 		}
 		if err := c.ModuleUnload(m); err != nil {
 			t.Error(err)
 		}
 		if c.d.mem.used != 0 {
-			t.Errorf("%d bytes stay in use", c.d.mem.used)
+			t.Errorf("%d bytes in use after the unload, want 0", c.d.mem.used)
 		}
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
-// Share implements worker.Sharer: a file in which nothing is ever written.
+// Share implements worker.Sharer: it returns a file that is never written.
 func (c *Context) Share(address uint64) (worker.Shared, error) {
 	size, err := c.d.mem.share(c, address)
 	if err != nil {
@@ -19,7 +19,7 @@ func (c *Context) Share(address uint64) (worker.Shared, error) {
 	return worker.Shared{Size: size, File: file}, nil
 }
 
-// share marks the block at an address, which then stays on the device.
+// share marks the block at an address, which is then never evicted.
 func (m *memory) share(c *Context, address uint64) (size uint64, err error) {
 	if m.hold(c, address, 1, false) != nil && m.hold(c, address, 1, true) != nil {
 		return 0, abi.ErrInvalidValue

@@ -5,7 +5,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// CopyHtoD implements worker.Context. The bytes go nowhere. Ranges are checked
+// CopyHtoD implements worker.Context. The bytes are discarded. Ranges are checked
 // at the call, as the driver API does.
 func (c *Context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(error)) error {
 	if err := c.d.mem.check(c, dst, uint64(len(src))); err != nil {
@@ -44,7 +44,7 @@ func (c *Context) Memset(s worker.Stream, dst uint64, _, width uint32, count uin
 	return c.submit(s, operation{device: true, complete: done})
 }
 
-// or returns the context's error where it has one, else err.
+// or returns the context's error if it has one, and err otherwise.
 func (c *Context) or(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,8 @@ func (c *Context) or(err error) error {
 	return err
 }
 
-// Launch implements worker.Context. It checks what a device would and runs nothing.
+// Launch implements worker.Context. It makes the checks of a device and runs
+// nothing.
 func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, done func(error)) error {
 	f, ok := fn.(*function)
 	if !ok || f == nil || f.m.c != c {
@@ -88,7 +89,7 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	return nil
 }
 
-// stream is what a caller's handle means; callers hold mu.
+// stream returns the stream of a caller's handle; callers hold mu.
 func (c *Context) stream(s worker.Stream) (*stream, error) {
 	if s == nil {
 		return nil, nil
@@ -115,7 +116,7 @@ func (c *Context) StreamCreate(uint32, int32) (worker.Stream, error) {
 	return &stream{c: c}, nil
 }
 
-// StreamDestroy implements worker.Context. Work that is queued completes.
+// StreamDestroy implements worker.Context. Queued work completes.
 func (c *Context) StreamDestroy(s worker.Stream) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

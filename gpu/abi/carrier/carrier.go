@@ -1,9 +1,9 @@
-// Package carrier sends and receives carrier messages (package abi) over a
-// unix stream socket, with their file descriptors.
+// Package carrier sends and receives carrier messages (package abi) over a unix
+// stream socket, with their file descriptors.
 //
-// A Reader and a Writer of one connection may be used by two goroutines; each
-// alone serves one at a time. Received descriptors belong to the Message until
-// it is closed.
+// A Reader and a Writer of one connection may be used by two goroutines, but each
+// of them by one goroutine at a time. Received descriptors belong to the Message
+// until it is closed.
 package carrier
 
 import (
@@ -50,7 +50,7 @@ func Write(c *net.UnixConn, m Message) error {
 	if err != nil || n == len(b) {
 		return err
 	}
-	_, err = c.Write(b[n:]) // descriptors went with the first byte
+	_, err = c.Write(b[n:]) // the descriptors were sent with the first byte
 	return err
 }
 
@@ -71,8 +71,8 @@ func TryWrite(raw syscall.RawConn, m Message) (sent bool, err error) {
 	return err == nil, err
 }
 
-// Reader takes messages off a connection. A message that arrives in pieces is
-// kept until it is whole.
+// Reader reads messages from a connection. A message that arrives in parts is
+// kept until it is complete.
 type Reader struct {
 	raw    syscall.RawConn
 	header [abi.CarrierHeaderSize]byte
@@ -84,13 +84,13 @@ type Reader struct {
 	err    error // sticky
 }
 
-// NewReader reads from c.
+// NewReader returns a Reader of c.
 func NewReader(c *net.UnixConn) (*Reader, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	// One more than allowed, so that too many are seen as too many.
+	// One more than allowed, so that too many descriptors are detected.
 	return &Reader{raw: raw, oob: make([]byte, unix.CmsgSpace(4*(abi.MaxCarrierFDs+1)))}, nil
 }
 
@@ -108,7 +108,8 @@ func (r *Reader) Read() (m Message, err error) {
 	return m, err
 }
 
-// TryRead returns the next message if it is there whole; ok is false if not.
+// TryRead returns the next message if it has arrived completely; otherwise ok is
+// false.
 func (r *Reader) TryRead() (m Message, ok bool, err error) {
 	if e := r.raw.Control(func(fd uintptr) { m, ok, err = r.take(int(fd)) }); e != nil {
 		return m, false, e
@@ -116,7 +117,7 @@ func (r *Reader) TryRead() (m Message, ok bool, err error) {
 	return m, ok, err
 }
 
-// Close closes the descriptors of a message that is not yet whole.
+// Close closes the descriptors of a message that is not complete.
 func (r *Reader) Close() {
 	r.msg.Close()
 	if r.err == nil {
@@ -167,7 +168,7 @@ func (r *Reader) fail(err error) {
 	r.err = err
 }
 
-// recv reads into p without blocking; again: nothing is there.
+// recv reads into p without blocking; again reports that nothing was available.
 func (r *Reader) recv(fd int, p []byte) (n int, again bool, err error) {
 	var oobn, flags int
 	for {
@@ -200,8 +201,8 @@ func (r *Reader) recv(fd int, p []byte) (n int, again bool, err error) {
 	return n, false, nil
 }
 
-// adopt takes the descriptors of control data; every one is closed by
-// Message.Close, also when this returns an error.
+// adopt takes the descriptors from control data; Message.Close closes all of
+// them, even when adopt returns an error.
 func (r *Reader) adopt(oob []byte, first bool) error {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

@@ -76,24 +76,24 @@ func TestMessagesArriveWholeInOrderWithDescriptors(t *testing.T) {
 	r := reader(t, b)
 	m, err := r.Read()
 	if err != nil || m.Type != abi.MsgHello || m.Argument != 1 || string(m.Body) != "hi" {
-		t.Fatalf("%+v, %v", m, err)
+		t.Fatalf("first message = %+v, %v, want a hello with argument 1 and body hi", m, err)
 	}
 	m, err = r.Read()
 	if err != nil || len(m.FDs) != 2 || len(m.Body) != len(body) || m.Body[len(body)-1] != 7 {
-		t.Fatalf("%d bytes, %d descriptors, %v", len(m.Body), len(m.FDs), err)
+		t.Fatalf("second message: %d bytes, %d descriptors, %v; want %d bytes and 2 descriptors", len(m.Body), len(m.FDs), err, len(body))
 	}
 	m.Close()
 	if m, err = r.Read(); err != nil || m.Type != abi.MsgKick {
-		t.Fatalf("%+v, %v", m, err)
+		t.Fatalf("third message = %+v, %v, want a kick", m, err)
 	}
 	if _, err = r.Read(); !errors.Is(err, io.EOF) {
-		t.Fatalf("at the end: %v", err)
+		t.Fatalf("error at the end = %v, want EOF", err)
 	}
 	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
 	if n := openFDs(t); n != before {
-		t.Errorf("%d descriptors open, %d before", n, before)
+		t.Errorf("%d descriptors open, want %d as before", n, before)
 	}
 }
 
@@ -103,14 +103,14 @@ func TestTryReadKeepsPieces(t *testing.T) {
 	whole := append(abi.CarrierHeader{Type: abi.MsgHello, Length: 3}.Append(nil), "abc"...)
 	for i, c := range whole {
 		if _, ok, err := r.TryRead(); ok || err != nil {
-			t.Fatalf("after %d bytes: %v, %v", i, ok, err)
+			t.Fatalf("TryRead after %d bytes = %v, %v, want false", i, ok, err)
 		}
 		if _, err := a.Write([]byte{c}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if m, ok, err := r.TryRead(); !ok || err != nil || string(m.Body) != "abc" {
-		t.Fatalf("%+v, %v, %v", m, ok, err)
+		t.Fatalf("TryRead of the complete message = %+v, %v, %v, want body abc", m, ok, err)
 	}
 }
 
@@ -143,10 +143,10 @@ func TestBadInputClosesDescriptors(t *testing.T) {
 		r := reader(t, b)
 		b.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if m, err := r.Read(); !errors.Is(err, abi.ErrMessage) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: %+v, %v", name, m, err)
+			t.Errorf("%s: Read = %+v, %v, want an error", name, m, err)
 		}
 		if n := openFDs(t); n != before {
-			t.Errorf("%s: %d descriptors open, %d before", name, n, before)
+			t.Errorf("%s: %d descriptors open, want %d as before", name, n, before)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestTryWriteNeverBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 100_000 { // far more than a socket holds
+	for range 100_000 { // far more than a socket can buffer
 		if _, err := TryWrite(raw, Message{Type: abi.MsgWake}); err != nil {
 			t.Fatal(err)
 		}
@@ -170,11 +170,11 @@ func TestTryWriteNeverBlocks(t *testing.T) {
 			break
 		}
 		if err != nil || m.Type != abi.MsgWake {
-			t.Fatalf("message %d: %+v, %v", n, m, err)
+			t.Fatalf("message %d = %+v, %v, want a wake", n, m, err)
 		}
 	}
 	if _, err := TryWrite(raw, Message{Type: abi.MsgWake}); err == nil {
-		t.Error("a closed connection takes messages")
+		t.Error("TryWrite to a closed connection returned no error")
 	}
 }
 
@@ -183,7 +183,7 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("nothing of ours"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<16 {
-			return // more than the socket takes at once
+			return // more than the socket can buffer at once
 		}
 		x, y := pair(t)
 		x.Write(b)
@@ -193,7 +193,7 @@ func FuzzReader(f *testing.F) {
 		for {
 			m, err := r.Read()
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Fatal("hangs")
+				t.Fatal("Read did not return before the deadline")
 			}
 			if err != nil {
 				return

@@ -1,6 +1,6 @@
-// Command gen writes the two generated faces of the ABI: Go types and decoders
-// (commands_gen.go) and the guest library's C header (basalt_abi.h). Run it
-// with "go generate ./gpu/abi".
+// Command gen writes the two generated forms of the ABI: Go types and decoders
+// (commands_gen.go) and the guest library's C header (basalt_abi.h). Run it with
+// "go generate ./gpu/abi".
 package main
 
 import (
@@ -28,8 +28,8 @@ const (
 	cFile       = "../guest/include/basalt_abi.h"
 )
 
-// commands are those that abi.Commands lists and those that gpu/cudaapi's table
-// passes on, by their numbers.
+// commands has those of abi.Commands and those that gpu/cudaapi's table passes
+// on, sorted by number.
 var commands []abi.Command
 
 func main() {
@@ -80,7 +80,7 @@ func write(name string, data []byte) {
 	}
 }
 
-// check holds the table to its own rules.
+// check checks the alignment of a command's arguments.
 func check(c abi.Command) {
 	off := 0
 	for _, f := range c.Args {
@@ -94,7 +94,7 @@ func check(c abi.Command) {
 	}
 }
 
-// size is the bytes of one of a kind.
+// size returns the size in bytes of a value of the kind.
 func size(k abi.Kind) int {
 	switch k {
 	case abi.U64:
@@ -105,7 +105,7 @@ func size(k abi.Kind) int {
 	return 4
 }
 
-// bytesOf is the bytes of a field.
+// bytesOf returns the size in bytes of a field.
 func bytesOf(f abi.Field) int { return size(f.Kind) * max(1, f.Count) }
 
 func argSize(c abi.Command) (n int) {
@@ -123,11 +123,11 @@ func goSource() []byte {
 	for _, c := range commands {
 		p("Op%s Op = %d\n", c.Name, c.Op)
 	}
-	p(")\n\n// String is the command's name.\nfunc (o Op) String() string {\nswitch o {\n")
+	p(")\n\n// String returns the command's name.\nfunc (o Op) String() string {\nswitch o {\n")
 	for _, c := range commands {
 		p("case Op%s: return %q\n", c.Name, c.Name)
 	}
-	p("}\nreturn \"unknown\"\n}\n\n// ArgSize is the size of the fixed arguments in bytes; ok is false for an unknown command.\nfunc (o Op) ArgSize() (n int, ok bool) {\nswitch o {\n")
+	p("}\nreturn \"unknown\"\n}\n\n// ArgSize returns the size of the fixed arguments in bytes; ok is false for an unknown command.\nfunc (o Op) ArgSize() (n int, ok bool) {\nswitch o {\n")
 	for _, c := range commands {
 		p("case Op%s: return %d, true\n", c.Name, argSize(c))
 	}
@@ -166,7 +166,8 @@ func goSource() []byte {
 	return b.Bytes()
 }
 
-// decode writes how a field is read from b, encode how it is appended.
+// decode writes the code that reads a field from b; encode writes the code that
+// appends it.
 func decode(p func(string, ...any), f abi.Field, off int) {
 	name := "a." + camel(f.Name)
 	switch {
@@ -261,7 +262,8 @@ func cType(k abi.Kind) string {
 
 type value struct{ name, value string }
 
-// constants lists the constants of the named files in their order there.
+// constants lists the constants of the named files in the order of their
+// declarations.
 func constants(names ...string) (all []value) {
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -311,7 +313,8 @@ func camel(s string) string {
 	return b.String()
 }
 
-// snake turns CopyHtoDInline into copy_htod_inline and VGPUStatus into vgpu_status.
+// snake converts CopyHtoDInline into copy_htod_inline and VGPUStatus into
+// vgpu_status.
 func snake(s string) string {
 	for _, pair := range []string{"HtoD", "DtoH", "DtoD"} {
 		s = strings.ReplaceAll(s, pair, pair[:1]+strings.ToLower(pair[1:]))

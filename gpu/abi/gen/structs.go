@@ -8,9 +8,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
 )
 
-// structsSource is the structs of the API that commands carry: each a Go struct
-// of the members that travel, and its bytes as C lays them out. All offsets are
-// constant, so a member beyond the struct's end does not compile.
+// structsSource returns the source of the structs of the API that commands carry:
+// for each, a Go struct of the members that are sent, and its bytes in C's
+// layout. All offsets are constant, so a member beyond the struct's end does not
+// compile.
 func structsSource(t *cudaapi.Table) []byte {
 	var b bytes.Buffer
 	p := func(f string, a ...any) { fmt.Fprintf(&b, f, a...) }
@@ -48,7 +49,7 @@ func structType(p func(string, ...any), l *cudaapi.Layout) {
 	p("}\n")
 }
 
-// perCase writes each case's members: what each does, or for a union a switch.
+// perCase writes the code of each case's members; for a union it writes a switch.
 func perCase(p func(string, ...any), l *cudaapi.Layout, each func(m cudaapi.Member)) {
 	if l.Union {
 		p("switch v.Case {\n")
@@ -95,9 +96,9 @@ func structDecode(p func(string, ...any), l *cudaapi.Layout) {
 	p("return v\n}\n")
 }
 
-// structCheck writes what holds for any struct of a guest.
+// structCheck writes the checks that apply to any struct of a guest.
 func structCheck(p func(string, ...any), l *cudaapi.Layout) {
-	p("\n// Check reports what no vGPU accepts, as the error that a program sees.\nfunc (v %s) Check() error {\n", l.Name())
+	p("\n// Check returns an error, as the program receives it, for a struct that no vGPU accepts.\nfunc (v %s) Check() error {\n", l.Name())
 	if l.Union {
 		var cases []string
 		for _, of := range l.Cases() {
