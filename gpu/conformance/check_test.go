@@ -17,31 +17,31 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 )
 
-// open is always entered, and never expires.
+// open is a gate that always admits work and never expires.
 type open struct{}
 
 func (open) Enter() error         { return nil }
 func (open) Expired() bool        { return false }
 func (open) Leave(uint64, uint64) {}
 
-// one is a kernel (a, b, out *T, n u32) with what it must write.
+// one is a kernel (a, b, out *T, n u32) with its expected output.
 type one struct {
 	kernel string
 	n      uint32
-	grid   uint32 // blocks of 256
-	out    int    // bytes
+	grid   uint32 // blocks of 256 threads
+	out    int    // in bytes
 	want   func(a, b []byte, n uint32) []byte
 }
 
-// u32s, floats and doubles view bytes of the buffers.
+// u32s, f32s and f64s interpret bytes of the buffers.
 func u32s(b []byte, i uint32) uint32  { return binary.LittleEndian.Uint32(b[4*i:]) }
 func f32s(b []byte, i uint32) float32 { return math.Float32frombits(u32s(b, i)) }
 func f64s(b []byte, i uint32) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
 }
 
-// fma32 rounds once: the product of two float32 is exact in float64, and for
-// the numbers of these tests the sum is too.
+// fma32 rounds once: the product of two float32 is exact in float64, and for the
+// numbers of these tests the sum is exact too.
 func fma32(a, b, c float32) float32 { return float32(float64(a)*float64(b) + float64(c)) }
 
 func each(width int, f func(i uint32) uint64) func(n uint32) []byte {
@@ -53,7 +53,7 @@ func each(width int, f func(i uint32) uint64) func(n uint32) []byte {
 	}
 }
 
-const side = 64 // of the matrices
+const side = 64 // size of the matrices
 
 var cases = []one{
 	{"add", 1000, 4, 4000, func(a, b []byte, n uint32) []byte {
@@ -105,8 +105,8 @@ var cases = []one{
 	}},
 }
 
-// inputs are small whole numbers where a kernel reads floats (so that sums are
-// exact in any order and width), and mixed bits where it reads integers.
+// inputs returns small whole numbers if a kernel reads floats (so that sums are
+// exact in any order and width), and mixed bits if it reads integers.
 func inputs(kernel string) (a, b []byte) {
 	for i := range uint32(side * side) {
 		x, y := i*2654435761, (i+7)*2246822519
@@ -137,7 +137,7 @@ func run(t *testing.T, d worker.Driver, c one) []byte {
 	}()
 	_, functions, info, err := ctx.ModuleLoad(Kernels, worker.ModuleOptions{OptLevel: 4})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, info.ErrorLog)
+		t.Fatalf("ModuleLoad: %v\n%s", err, info.ErrorLog)
 	}
 	a, b := inputs(c.kernel)
 	var params []byte
@@ -209,9 +209,9 @@ func compare(t *testing.T, who string, got, want []byte) {
 	}
 	for i := 0; i+4 <= len(want); i += 4 {
 		if !bytes.Equal(got[i:i+4], want[i:i+4]) {
-			t.Errorf("%s differs at byte %d: % x, want % x", who, i, got[i:i+4], want[i:i+4])
+			t.Errorf("output of %s at byte %d = % x, want % x", who, i, got[i:i+4], want[i:i+4])
 			return
 		}
 	}
-	t.Errorf("%s: %d bytes, want %d", who, len(got), len(want))
+	t.Errorf("output of %s has %d bytes, want %d", who, len(got), len(want))
 }

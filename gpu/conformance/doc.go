@@ -1,7 +1,7 @@
-// Package conformance holds the GPU tests that travel: pack.sh makes one folder of
-// test binaries, kernels and a script that runs on a machine with an NVIDIA
-// card and no Go, and writes a table (make gpu-check). Package nested makes a card of
-// the guest library and a soft GPU for machines that have none.
+// Package conformance has the GPU tests for other machines: pack.sh creates one
+// folder of test binaries, kernels and a script that runs on a machine with an NVIDIA
+// card and without Go, and writes a table (make gpu-check). Package nested provides a
+// card, made of the guest library and a soft GPU, for machines without one.
 package conformance
 
 import _ "embed"

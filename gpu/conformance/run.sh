@@ -33,7 +33,7 @@ step "card" ./driver.test -test.v -test.run 'TestCardIsNamed$'
 step "basalt-gpud doctor" ./basalt-gpud doctor
 step "driver conformance" ./driver.test -test.v -test.timeout 10m -test.run 'TestCard$'
 step "kernels, card against soft GPU" ./kernels.test -test.v -test.timeout 10m -test.run 'TestKernels$'
-# A fault ends all use of a card by its process: each test has one of its own.
+# A fault ends all use of a card by its process, so each test has a process of its own.
 oracle() (
 	cd gpu/soft
 	../../oracle.test -test.list 'Oracle$|^Test(Kernels|Opcodes|MatmulAndTranspose|Grid3D|MatrixKernels|LargeSharedMemory|AtomicHalves|TensorCopies|TensorReduction|TensorMapInMemory|WgmmaBaseOffset|ClusterPlaces|ClusterMemory|ClusterNarrow|AsyncStoresInCluster|AsyncStoresOfOneBlock|StoresToOneAddress|Locks|GridBarrier|LookBack|Queue|Relay|WarpsGoOnAlone|WarpGoesOnWithoutTheEnded|LockReleasedByWarp|SharedAddressesWrap|AddressSpaces|CallOfAddress|Recursion.*|ParametersInRegistersAndMemory)$|^FuzzDifferential$' |
@@ -41,12 +41,12 @@ oracle() (
 	cat ./*.log
 	unknown_failures
 )
-# unknown_failures prints the tests that failed and are not known to, and fails if there
-# is one, or a test that did not come to its end.
+# unknown_failures prints the tests that failed and are not known to fail, and those that did
+# not complete; it fails if there are any.
 unknown_failures() {
 	sed '/^#/d' testdata/card-differences.txt >known
 	grep -L '^\(PASS\|FAIL\)$' ./*.log >unknown
-	# A test that failed for a part of it is named by the part.
+	# A test of which a subtest failed is listed by that subtest.
 	sed -n 's/^ *--- FAIL: \([^ ]*\) .*/\1/p' ./*.log | LC_ALL=C sort -u |
 		awk '{ all[NR] = $0 } END { for (i = 1; i <= NR; i++) if (index(all[i + 1], all[i] "/") != 1) print all[i] }' |
 		grep -vxF -f known >>unknown

@@ -1,4 +1,4 @@
-# Makes a markdown table of the benchmarks in a Go test log: the median of the
+# Prints a markdown table of the benchmarks in a Go test log: the median of the
 # runs of each XDriver, of its baseline XRaw, and their ratio.
 /^Benchmark/ {
 	name = $1

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// The functions that are passed on, after those that this package calls by itself.
+// The functions that are passed on, after those that this package calls itself.
 const (
 	cuCtxGetExecAffinity = firstPassedOn + iota
 	cuCtxResetPersistingL2Cache
@@ -27,7 +27,7 @@ const (
 	functionCount
 )
 
-// passedOn has their symbols.
+// passedOn has the symbols of the functions that are passed on.
 var passedOn = [...]string{
 	"cuCtxGetExecAffinity",
 	"cuCtxResetPersistingL2Cache",

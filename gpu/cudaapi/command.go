@@ -10,33 +10,33 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Command is a row that says "call".
+// Command is a row with "call".
 type Command struct {
 	*Function
 	Name    string // of the command, and of the method of worker.Context
 	Args    []Arg  // in the order of the parameters
-	Results []Arg  // numbers that come back: at most two
-	Outs    []Arg  // structs that come back, in one record
+	Results []Arg  // returned numbers: at most two
+	Outs    []Arg  // returned structs, in one record
 }
 
 // Arg is an argument or a result of a command.
 type Arg struct {
 	Param
-	Handle string // kind of the object: "context", "stream", "event", "function", "module"; "" for a number
+	Handle string // kind of the object: "context", "stream", "event", "function", "module"; empty for a number
 	Go     string // type of a number
-	Bytes  int    // of an address: how many bytes from it on the command touches
-	// Layout is that of a struct or a union, Tag the parameter that says which of
-	// a union's members counts.
+	Bytes  int    // of an address: number of bytes from it that the command accesses
+	// Layout is the layout of a struct or a union; Tag is the parameter that
+	// selects the member of a union.
 	Layout *Layout
 	Tag    *Arg
-	// Elements describes how many an array of Go has.
+	// Elements is the number of elements of an array of Go.
 	Elements Count
 }
 
-// Pointer reports whether the parameter is a pointer to something that is passed on.
+// Pointer reports whether the parameter is a pointer to a value that is passed on.
 func (a Arg) Pointer() bool { return a.Layout != nil || a.Elements.Max > 0 }
 
-// As is the argument's type in Go.
+// As returns the argument's type in Go.
 func (a Arg) As() string {
 	switch {
 	case a.Layout != nil:
@@ -47,7 +47,7 @@ func (a Arg) As() string {
 	return a.Go
 }
 
-// Wire is the argument's name in the command.
+// Wire returns the argument's name in the command.
 func (a Arg) Wire() string {
 	var b strings.Builder
 	for i, r := range a.Name {
@@ -59,7 +59,7 @@ func (a Arg) Wire() string {
 	return b.String()
 }
 
-// Field is the name of the argument in the command's Go struct.
+// Field returns the name of the argument in the command's Go struct.
 func (a Arg) Field() string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(a.Wire(), "_") {
@@ -77,8 +77,8 @@ var (
 	versionSuffix = regexp.MustCompile(`_v\d+$`)
 )
 
-// Commands are the rows that say "call". An error says which parameter cannot
-// be passed on: such a function is written by hand.
+// Commands returns the rows with "call". An error names the parameter that cannot
+// be passed on: such a function must be written by hand.
 func (t *Table) Commands() (all []Command, err error) {
 	for _, f := range t.Functions {
 		if f.How != Call {
@@ -105,14 +105,14 @@ func (c *Command) add(t *Table, p Param) error {
 	switch {
 	case p.Type == "CUdeviceptr" || p.Type == "void *":
 		if a.Bytes == 0 {
-			return fmt.Errorf("%s is an address: say how many bytes the call touches (touch=%s:BYTES)", p.Name, p.Name)
+			return fmt.Errorf("%s is an address: touch=%s:BYTES is missing, the number of bytes that the call accesses", p.Name, p.Name)
 		}
 	case is && t.Layout(in) != nil:
 		a.Type, a.Layout = in, t.Layout(in)
 		return c.addStruct(a, in != to)
 	case is && in != to && numbers[in] != "":
 		if a.Elements.Max == 0 {
-			return fmt.Errorf("%s is an array: say how many elements it has (count=%s:PARAMETER:MAX)", p.Name, p.Name)
+			return fmt.Errorf("%s is an array: count=%s:PARAMETER:MAX is missing, the number of its elements", p.Name, p.Name)
 		}
 		a.Type, a.Go = in, numbers[in]
 	case is && numbers[to] != "":
@@ -122,14 +122,14 @@ func (c *Command) add(t *Table, p Param) error {
 	case t.Kind(p.Type) == Enum:
 		a.Go = "int32"
 	case a.Handle == "" && (a.Go == "" || a.Go == "uint8" || a.Go == "uint16"):
-		return fmt.Errorf("%s is a %q, which no command carries", p.Name, p.Type)
+		return fmt.Errorf("%s has type %q, which commands do not support", p.Name, p.Type)
 	}
 	c.Args = append(c.Args, a)
 	return nil
 }
 
-// addStruct adds a parameter that points to a struct; constant: the function
-// only reads it.
+// addStruct adds a parameter that points to a struct; constant means that the
+// function only reads it.
 func (c *Command) addStruct(a Arg, constant bool) error {
 	tag := c.Tags[a.Name]
 	for i := range c.Args {
@@ -139,7 +139,7 @@ func (c *Command) addStruct(a Arg, constant bool) error {
 		}
 	}
 	if a.Layout.Union && a.Tag == nil {
-		return fmt.Errorf("%s is a union: say which enum before it chooses the member (by=%s:PARAMETER)", a.Name, a.Name)
+		return fmt.Errorf("%s is a union: by=%s:PARAMETER is missing, or PARAMETER is not an enum before it", a.Name, a.Name)
 	}
 	if constant || c.InOut[a.Name] {
 		c.Args = append(c.Args, a)
@@ -150,7 +150,7 @@ func (c *Command) addStruct(a Arg, constant bool) error {
 	return nil
 }
 
-// Record is the size of what comes back beside the results, in bytes.
+// Record returns the size of the returned structs, in bytes.
 func (c *Command) Record() (n int) {
 	for _, o := range c.Outs {
 		n += o.Layout.Wire()
@@ -161,23 +161,24 @@ func (c *Command) Record() (n int) {
 func (c *Command) check() error {
 	switch {
 	case len(c.Results) > 2:
-		return fmt.Errorf("%d results; a completion slot holds two", len(c.Results))
+		return fmt.Errorf("%d results, want at most 2: a completion slot has two values", len(c.Results))
 	case c.Stream && (len(c.Results)+len(c.Outs) > 0 || len(c.Args) == 0 || c.Args[0].Handle != "stream"):
-		return fmt.Errorf("what is done in a stream's order has the stream first and no result")
+		return fmt.Errorf("a command with stream must have the stream as its first parameter and no result")
 	case c.Stream && c.Soft == "":
-		return fmt.Errorf("what is done in a stream's order needs soft=ERROR")
+		return fmt.Errorf("a command with stream must have soft=ERROR")
 	case len(c.Outs) > 0 && c.Soft == "":
-		return fmt.Errorf("a struct comes back: say what a device answers that does not know the function (soft=ERROR)")
+		return fmt.Errorf("a command that returns a struct must have soft=ERROR, the result of a device without the function")
 	}
 	for name, n := range c.Counts {
 		if i := slices.IndexFunc(c.Args, func(a Arg) bool { return a.Name == n.By }); i < 0 || c.Args[i].Go != "uint32" && c.Args[i].Go != "int32" {
-			return fmt.Errorf("count=%s: %s is no number of 32 bits among the parameters", name, n.By)
+			return fmt.Errorf("count=%s: parameter %s is not a 32-bit number", name, n.By)
 		}
 	}
 	return nil
 }
 
-// First is the first handle; without one the command is the current context's.
+// First returns the first handle; a command without one belongs to the current
+// context.
 func (c *Command) First() (first Arg, ok bool) {
 	for _, a := range c.Args {
 		if a.Handle != "" {
@@ -187,7 +188,7 @@ func (c *Command) First() (first Arg, ok bool) {
 	return Arg{}, false
 }
 
-// ABI is the command in gpu/abi's terms.
+// ABI converts the command to gpu/abi's representation.
 func (c *Command) ABI() abi.Command {
 	out := abi.Command{Op: uint16(c.Op), Name: c.Name, Sync: !c.Stream, API: []string{c.Symbol}}
 	if _, ok := c.First(); !ok {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Layout is how C lays a struct or a union out on 64-bit Linux, as far as it is
-// passed on. A union's members have the value of the parameter that says which
-// of them counts.
+// Layout is C's layout of a struct or a union on 64-bit Linux, as far as it is
+// passed on. The members of a union have the value of the parameter that selects
+// them.
 type Layout struct {
 	Type    string
 	Size    int // bytes
@@ -19,22 +19,22 @@ type Layout struct {
 	Members []Member
 }
 
-// Member is a number in a struct, or several of one type.
+// Member is a number in a struct, or an array of numbers.
 type Member struct {
-	Case   int // of a union: the value that chooses it
-	Offset int // bytes from the start
+	Case   int // of a union: the value that selects the member
+	Offset int // in bytes
 	Type   string
-	Path   string // as C names it, with the members that it is in: location.id
-	Count  int    // elements of an array; 0: it is none
-	// Zero: reserved, and any other value an error. Unused: nobody looks at it.
-	// Neither travels.
+	Path   string // its name in C, with the members that contain it: location.id
+	Count  int    // elements of an array; 0: not an array
+	// Zero means reserved: any other value is an error. Unused means that it is
+	// never read. Neither is sent.
 	Zero, Unused bool
-	Device       bool   // number of a device: the program's are not the host's
-	Only         string // the one value that a vGPU knows; "": any
-	Touch        string // of an address: the path of the member that says how many bytes are meant
+	Device       bool   // a device number: the program's differ from the host's
+	Only         string // the only value that a vGPU supports; empty: any
+	Touch        string // of an address: the path of the member with the number of bytes
 }
 
-// Go is the type of the number, and its size in bytes.
+// Go returns the type of the number, and its size in bytes.
 func (m Member) Go() (string, int) {
 	n := numbers[m.Type]
 	if n == "" {
@@ -43,13 +43,13 @@ func (m Member) Go() (string, int) {
 	return n, map[string]int{"uint8": 1, "uint16": 2, "int32": 4, "uint32": 4, "float32": 4, "uint64": 8}[n]
 }
 
-// Bytes is the size of all its elements.
+// Bytes returns the size of all its elements.
 func (m Member) Bytes() int {
 	_, n := m.Go()
 	return n * max(1, m.Count)
 }
 
-// Field is its name in Go.
+// Field returns its name in Go.
 func (m Member) Field() string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(m.Path, ".") {
@@ -58,7 +58,7 @@ func (m Member) Field() string {
 	return b.String()
 }
 
-// Name is the layout's name in Go: its type without CU or CUDA.
+// Name returns the layout's name in Go: its type without CU or CUDA.
 func (l *Layout) Name() string {
 	name := strings.TrimPrefix(strings.TrimPrefix(l.Type, "CUDA_"), "CU")
 	if !strings.Contains(name, "_") {
@@ -71,8 +71,8 @@ func (l *Layout) Name() string {
 	return b.String()
 }
 
-// Cases are the values that choose a union's members, lowest first; of a struct
-// there is one, 0.
+// Cases returns the values that select a union's members, lowest first; for a
+// struct it returns 0 only.
 func (l *Layout) Cases() (all []int) {
 	for _, m := range l.Members {
 		all = append(all, m.Case)
@@ -81,7 +81,7 @@ func (l *Layout) Cases() (all []int) {
 	return slices.Compact(all)
 }
 
-// Passed are the members of a case that travel.
+// Passed returns the members of a case that are sent.
 func (l *Layout) Passed(of int) (all []Member) {
 	for _, m := range l.Members {
 		if m.Case == of && !m.Zero && !m.Unused {
@@ -91,14 +91,14 @@ func (l *Layout) Passed(of int) (all []Member) {
 	return all
 }
 
-// Wire is the size in a command: a multiple of 8 bytes.
+// Wire returns the size in a command: a multiple of 8 bytes.
 func (l *Layout) Wire() int { return (l.Size + 7) &^ 7 }
 
-// Layout is that of a type, or nil. A struct inside of another is resolved to
-// its members.
+// Layout returns the layout of a type, or nil. A struct inside another is
+// resolved to its members.
 func (t *Table) Layout(name string) *Layout { return t.layouts[name] }
 
-// Layouts are all that the file has, in its order.
+// Layouts returns all layouts in the order of the file.
 func (t *Table) Layouts() (all []*Layout) {
 	for _, ty := range t.Types {
 		if l := t.layouts[ty.Name]; l != nil {
@@ -113,7 +113,7 @@ var (
 	memberLine = regexp.MustCompile(`^\t(?:(\d+): )?(\d+) (.+?[ *])([\w.]+)(?:\[(\d+)\])?((?: (?:zero|unused|device|only=\d+|touch=\w+))*)$`)
 )
 
-// layoutOf reads a line that begins a layout; ok: it was one.
+// layoutOf parses a line that begins a layout; ok reports whether it is one.
 func (t *Table) layoutOf(line string) (ok bool, err error) {
 	m := layoutLine.FindStringSubmatch(line)
 	if m == nil {
@@ -126,23 +126,23 @@ func (t *Table) layoutOf(line string) (ok bool, err error) {
 	case t.layouts[m[1]] != nil:
 		return true, fmt.Errorf("%s has two layouts", m[1])
 	}
-	size, _ := strconv.Atoi(m[2]) // layoutLine lets only digits through
+	size, _ := strconv.Atoi(m[2]) // layoutLine only matches digits
 	t.latest = &Layout{Type: m[1], Size: size, Union: kind == Union}
 	t.layouts[m[1]] = t.latest
 	return true, nil
 }
 
-// member reads a line of the latest layout; ok: it was one.
+// member parses a line of the latest layout; ok reports whether it is one.
 func (t *Table) member(line string) (ok bool, err error) {
 	m := memberLine.FindStringSubmatch(line)
 	if m == nil {
 		return false, nil
 	}
 	if t.latest == nil {
-		return true, fmt.Errorf("%q: a member without a layout", line)
+		return true, fmt.Errorf("%q: member without a layout", line)
 	}
 	if (m[1] != "") != t.latest.Union {
-		return true, fmt.Errorf("%s: the members of a union, and only they, begin with a case and a colon", t.latest.Type)
+		return true, fmt.Errorf("%s: members must begin with a case and a colon if and only if the layout is a union", t.latest.Type)
 	}
 	x := Member{Type: strings.TrimSpace(m[3]), Path: m[4]}
 	x.Case, _ = strconv.Atoi(m[1]) // digits or nothing, like the others
@@ -166,7 +166,7 @@ func (t *Table) member(line string) (ok bool, err error) {
 	return true, t.latest.add(t, x)
 }
 
-// add puts a member into the layout, or those of the struct that it is.
+// add adds a member to the layout, or the members of the struct that it is.
 func (l *Layout) add(t *Table, x Member) error {
 	inner := t.layouts[x.Type]
 	switch {
@@ -180,19 +180,19 @@ func (l *Layout) add(t *Table, x Member) error {
 		}
 		return nil
 	case numbers[x.Type] == "" && t.Kind(x.Type) != Enum:
-		return fmt.Errorf("%s.%s is a %q, which is neither a number nor a struct with a layout before it", l.Type, x.Path, x.Type)
+		return fmt.Errorf("%s.%s has type %q, which is neither a number nor a struct with a layout before it", l.Type, x.Path, x.Type)
 	case x.Type == "void *" && x.Touch == "" && !x.Zero && !x.Unused:
-		return fmt.Errorf("%s.%s is an address: say which member says how many bytes are meant (touch=MEMBER)", l.Type, x.Path)
+		return fmt.Errorf("%s.%s is an address: touch=MEMBER is missing, the member with the number of bytes", l.Type, x.Path)
 	}
 	l.Members = append(l.Members, x)
 	return nil
 }
 
-// check holds a layout to what any C compiler does: aligned, in bounds, and one
-// thing in one place.
+// check checks that a layout is one that a C compiler could produce: aligned,
+// within bounds and without overlaps.
 func (l *Layout) check() error {
 	if l.Size == 0 || l.Size%4 != 0 {
-		return fmt.Errorf("%s: %d bytes; want a multiple of 4", l.Type, l.Size)
+		return fmt.Errorf("%s: %d bytes, want a multiple of 4", l.Type, l.Size)
 	}
 	for _, of := range l.Cases() {
 		members := slices.DeleteFunc(slices.Clone(l.Members), func(m Member) bool { return m.Case != of })
@@ -204,14 +204,14 @@ func (l *Layout) check() error {
 			case m.Offset%align != 0:
 				return fmt.Errorf("%s.%s: offset %d is not a multiple of %d", l.Type, m.Path, m.Offset, align)
 			case m.Offset < end:
-				return fmt.Errorf("%s.%s: offset %d lies in the member before, which ends at %d", l.Type, m.Path, m.Offset, end)
+				return fmt.Errorf("%s.%s: offset %d is inside the previous member, which ends at %d", l.Type, m.Path, m.Offset, end)
 			case m.Touch != "" && !slices.ContainsFunc(members, func(n Member) bool { return n.Path == m.Touch }):
-				return fmt.Errorf("%s.%s: no member %s says how many bytes it touches", l.Type, m.Path, m.Touch)
+				return fmt.Errorf("%s.%s: touch=%s: member does not exist", l.Type, m.Path, m.Touch)
 			}
 			end = m.Offset + m.Bytes()
 		}
 		if end > l.Size {
-			return fmt.Errorf("%s: %d bytes of members in %d", l.Type, end, l.Size)
+			return fmt.Errorf("%s: members end at byte %d, want at most %d", l.Type, end, l.Size)
 		}
 	}
 	return nil

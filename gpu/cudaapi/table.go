@@ -1,6 +1,6 @@
-// Package cudaapi is the one description of the CUDA driver API: functions.txt
-// has a row for every symbol, and gen writes from it what the guest library,
-// the channel, the worker and its drivers have of a function.
+// Package cudaapi is the single description of the CUDA driver API: functions.txt
+// has a row for every symbol, from which gen generates the parts of the guest
+// library, the channel, the worker and its drivers.
 //
 // docs/adding-a-cuda-function.md shows how a function is added.
 package cudaapi
@@ -15,14 +15,14 @@ import (
 	"strings"
 )
 
-// Table is functions.txt.
+// Table is the content of functions.txt.
 type Table struct {
 	Types     []Type
 	Names     []Name
 	Functions []*Function // in the order of the file
 	by        map[string]*Function
-	layouts   map[string]*Layout // by the type
-	latest    *Layout            // whose members are being read
+	layouts   map[string]*Layout // by type
+	latest    *Layout            // the one whose members are being parsed
 }
 
 // TypeKind describes how C declares a type.
@@ -37,31 +37,31 @@ const (
 	Scalar TypeKind = "scalar" // another name of a scalar type
 )
 
-// Type is a C type that the API adds.
+// Type is a C type that the API defines.
 type Type struct {
 	Kind TypeKind
 	Name string
 	Is   string // of a Handle or a Union the tag, of a Scalar the type
 }
 
-// Name is what programs ask cuGetProcAddress for.
+// Name is a name that programs pass to cuGetProcAddress.
 type Name struct {
 	Name string
-	// Legacy and PerThread are the answers by version, lowest first; for
-	// per-thread default streams they may differ.
+	// Legacy and PerThread are the symbols by version, lowest first; they may
+	// differ for per-thread default streams.
 	Legacy, PerThread []Answer
 }
 
-// Answer is a symbol from a CUDA version (1000 × major + 10 × minor) on.
+// Answer is the symbol from a CUDA version (1000 × major + 10 × minor) on.
 type Answer struct {
 	Version int
 	Symbol  string // "?": never found
 }
 
-// How a function is made.
+// How is the way in which a function is implemented.
 type How string
 
-// Ways to make a function.
+// Ways to implement a function.
 const (
 	Own    How = "own"    // written by hand in gpu/guest/src
 	As     How = "as"     // calls Target with the same parameters
@@ -79,18 +79,18 @@ type Function struct {
 	How    How
 	Target string // of As and PerThread a symbol, of Refuse an error without CUDA_ERROR_
 	Op     int    // of Call: the command's number
-	Stream bool   // of Call: done in the order of its stream; nobody waits
-	Soft   string // of Call: what a device answers that does not know it, "" for success
-	// Touches says of a Call how many bytes it reads or writes at an address,
-	// by the parameter's name.
+	Stream bool   // of Call: executed in the order of its stream, without a wait
+	Soft   string // of Call: the result of a device that does not support it, empty for success
+	// Touches is, for a Call, how many bytes it reads or writes at an address, by
+	// the parameter's name.
 	Touches map[string]int
-	Tags    map[string]string // of a union: the parameter that says which member counts
+	Tags    map[string]string // of a union: the parameter that selects the member
 	InOut   map[string]bool   // structs that are read and written
 	Counts  map[string]Count  // of arrays
 }
 
-// Count is how many elements an array parameter has: those that another
-// parameter says, less Less, and never more than Max.
+// Count is the number of elements of an array parameter: the value of another
+// parameter minus Less, at most Max.
 type Count struct {
 	By        string
 	Less, Max int
@@ -99,7 +99,7 @@ type Count struct {
 // Param is one parameter.
 type Param struct{ Type, Name string }
 
-// String is the C declaration.
+// String returns the C declaration.
 func (p Param) String() string {
 	if strings.HasSuffix(p.Type, "*") {
 		return p.Type + p.Name
@@ -107,7 +107,7 @@ func (p Param) String() string {
 	return p.Type + " " + p.Name
 }
 
-// Prototype is the C declaration without its storage class.
+// Prototype returns the C declaration without its storage class.
 func (f *Function) Prototype() string {
 	return "CUresult " + f.Symbol + "(" + params(f.Params) + ")"
 }
@@ -123,7 +123,7 @@ func params(ps []Param) string {
 	return strings.Join(all, ", ")
 }
 
-// Kind is the kind of a type that the API adds, or "".
+// Kind returns the kind of a type that the API defines, or an empty string.
 func (t *Table) Kind(name string) TypeKind {
 	for _, ty := range t.Types {
 		if ty.Name == name {
@@ -133,7 +133,7 @@ func (t *Table) Kind(name string) TypeKind {
 	return ""
 }
 
-// Function is the row of a symbol, or nil.
+// Function returns the row of a symbol, or nil.
 func (t *Table) Function(symbol string) *Function { return t.by[symbol] }
 
 var (
@@ -145,7 +145,7 @@ var (
 	perThread    = regexp.MustCompile(`_pt[sd][zs]$`)
 )
 
-// Parse reads functions.txt. An error names the line.
+// Parse parses functions.txt. An error contains the line number.
 func Parse(text string) (*Table, error) {
 	t := &Table{by: map[string]*Function{}, layouts: map[string]*Layout{}}
 	n := 0
@@ -191,11 +191,11 @@ func (t *Table) line(line string) error {
 	}
 	m := functionLine.FindStringSubmatch(line)
 	if m == nil {
-		return fmt.Errorf("%q is neither a type, nor a layout or a member of one, nor a name with its answers, nor a function", line)
+		return fmt.Errorf("%q is not a type, a layout or a member of one, a name with its symbols, or a function", line)
 	}
 	f := &Function{Symbol: m[1], How: How(m[3])}
 	if t.by[f.Symbol] != nil {
-		return fmt.Errorf("%s is there twice", f.Symbol)
+		return fmt.Errorf("%s is declared twice", f.Symbol)
 	}
 	if err := f.parse(m[2], strings.Fields(m[4])); err != nil {
 		return fmt.Errorf("%s: %w", f.Symbol, err)
@@ -212,13 +212,13 @@ func (t *Table) add(f *Function) {
 func answers(s string) (all []Answer) {
 	for _, f := range strings.Fields(s) {
 		version, symbol, _ := strings.Cut(f, "=")
-		n, _ := strconv.Atoi(version) // nameLine lets only digits through
+		n, _ := strconv.Atoi(version) // nameLine only matches digits
 		all = append(all, Answer{n, symbol})
 	}
 	return all
 }
 
-// parse reads a function's parameters and the words after "own", "as", …
+// parse parses a function's parameters and the words after "own", "as", …
 func (f *Function) parse(list string, words []string) error {
 	if list != "void" {
 		for p := range strings.SplitSeq(list, ",") {
@@ -232,11 +232,11 @@ func (f *Function) parse(list string, words []string) error {
 	switch f.How {
 	case Own:
 		if len(words) > 0 {
-			return fmt.Errorf("%q after own", words)
+			return fmt.Errorf("unexpected %q after own", words)
 		}
 	case As, Refuse:
 		if len(words) != 1 {
-			return fmt.Errorf("%s wants one word after it, found %q", f.How, words)
+			return fmt.Errorf("%s must be followed by one word, found %q", f.How, words)
 		}
 		f.Target = words[0]
 	case Call:
@@ -245,13 +245,13 @@ func (f *Function) parse(list string, words []string) error {
 	return nil
 }
 
-// parseCall reads what stands after "call"; functions.txt explains it.
+// parseCall parses the words after "call", which functions.txt explains.
 func (f *Function) parseCall(words []string) (err error) {
 	if len(words) == 0 {
-		return fmt.Errorf("call wants a command's number after it")
+		return fmt.Errorf("call must be followed by a command number")
 	}
 	if f.Op, err = strconv.Atoi(words[0]); err != nil {
-		return fmt.Errorf("call %q: want a command's number", words[0])
+		return fmt.Errorf("call %q: want a command number", words[0])
 	}
 	f.Touches, f.Tags, f.InOut, f.Counts = map[string]int{}, map[string]string{}, map[string]bool{}, map[string]Count{}
 	for _, w := range words[1:] {
@@ -301,13 +301,13 @@ func (t *Table) complete(symbol string) error {
 	if base.How == Refuse {
 		f.How = As
 	} else if !slices.ContainsFunc(base.Params, func(p Param) bool { return p.Type == "CUstream" }) {
-		return fmt.Errorf("%s wants a row of its own: %s has no stream to replace", symbol, base.Symbol)
+		return fmt.Errorf("%s needs a row of its own: %s has no stream to replace", symbol, base.Symbol)
 	}
 	t.add(f)
 	return nil
 }
 
-// check holds the rows to each other.
+// check checks the consistency of the rows.
 func (t *Table) check() error {
 	for _, l := range t.Layouts() {
 		if err := l.check(); err != nil {
@@ -319,14 +319,14 @@ func (t *Table) check() error {
 		if f.How == As {
 			to := t.by[f.Target]
 			if to == nil || len(to.Params) != len(f.Params) {
-				return fmt.Errorf("functions.txt: %s is as %s, which has no such parameters", f.Symbol, f.Target)
+				return fmt.Errorf("functions.txt: %s: as %s: the function does not exist or has another number of parameters", f.Symbol, f.Target)
 			}
 		}
 		if f.How != Call {
 			continue
 		}
 		if other := ops[f.Op]; other != "" {
-			return fmt.Errorf("functions.txt: %s and %s are both command %d", other, f.Symbol, f.Op)
+			return fmt.Errorf("functions.txt: %s and %s have the same command number %d", other, f.Symbol, f.Op)
 		}
 		ops[f.Op] = f.Symbol
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Cubin is what an image of machine code says about itself.
+// Cubin is what an image of machine code declares.
 type Cubin struct {
-	Arch    int // as in sm_61
+	Arch    int // 61 for sm_61
 	Kernels []Kernel
 	Vars    []Var
 }
@@ -24,7 +24,7 @@ type Kernel struct {
 	Params []Param
 }
 
-// Param is where a parameter lies in the kernel's parameters; bytes.
+// Param is the position of a parameter in the kernel's parameter space, in bytes.
 type Param struct{ Offset, Size uint32 }
 
 // Var is a variable of a module; Size in bytes.
@@ -33,14 +33,14 @@ type Var struct {
 	Size uint64
 }
 
-// ErrForeign is what machine code that is not a GPU's, or has nothing to load,
-// gives.
+// ErrForeign is the error for machine code that is not a GPU's, or that has
+// nothing to load.
 var ErrForeign = errors.New("not code for a GPU")
 
 // A cubin is a 64-bit ELF file (System V ABI, "Object Files") for machine 190.
-// What NVIDIA puts into it is known from public tools: kernels are functions
-// with STO_CUDA_ENTRY in st_other, variables are objects in sections
-// .nv.global… and .nv.constant3…, and .nv.info.KERNEL has the parameters.
+// Its contents are known from public tools: kernels are functions with
+// STO_CUDA_ENTRY in st_other, variables are objects in sections .nv.global… and
+// .nv.constant3…, and .nv.info.KERNEL has the parameters.
 const (
 	elfHeader      = 64
 	elfSection     = 64 // bytes of a section header
@@ -52,21 +52,21 @@ const (
 	symbolFunction = 2 // STT_FUNC
 	otherEntry     = 0x10
 
-	// Limits on what a hostile cubin may make of a few bytes.
+	// These bound what a hostile cubin may create from a few bytes.
 	maxKernels = 1 << 14
 	maxVars    = 1 << 16
 	maxParams  = 1 << 10
 )
 
-// Attributes of .nv.info: format u8, attribute u8, then a u16, which is the
-// value or the bytes that follow.
+// Attributes of .nv.info: u8 format, u8 attribute, then a u16, which is the value
+// or the number of bytes that follow.
 const (
 	infoSized   = 4    // the format of attributes whose bytes follow
 	infoParam   = 0x17 // KPARAM_INFO: index u32, ordinal u16, offset u16, size<<18 u32
-	paramRecord = 12   // bytes of it
+	paramRecord = 12   // size in bytes
 )
 
-// IsELF reports whether an image begins as machine code does.
+// IsELF reports whether an image begins like machine code.
 func IsELF(image []byte) bool { return bytes.HasPrefix(image, []byte("\x7fELF")) }
 
 // section is one section of an ELF file; body is nil where the file has none.
@@ -85,7 +85,7 @@ func badELF(what string) error {
 	return fmt.Errorf("%w: ELF file: %s", ErrMalformed, what)
 }
 
-// part is the bytes from off on, if the image has them.
+// part returns size bytes from off on, if the image has them.
 func part(image []byte, off, size uint64) ([]byte, bool) {
 	if off > uint64(len(image)) || size > uint64(len(image))-off {
 		return nil, false
@@ -93,7 +93,7 @@ func part(image []byte, off, size uint64) ([]byte, bool) {
 	return image[off : off+size], true
 }
 
-// reader bounds what names cost: many symbols of a hostile file may share one
+// reader limits the cost of names: many symbols of a hostile file may share one
 // long name.
 type reader struct {
 	o     *Cubin
@@ -101,7 +101,7 @@ type reader struct {
 	seen  map[string]bool
 }
 
-// text is the string that begins at an offset of a string table.
+// text returns the string that begins at an offset of a string table.
 func (r *reader) text(table []byte, off uint32) (string, bool) {
 	if uint64(off) >= uint64(len(table)) || r.names <= 0 {
 		return "", false
@@ -141,7 +141,7 @@ func (r *reader) sections(image []byte) ([]section, error) {
 	return list, nil
 }
 
-// ReadCubin finds the kernels, their parameters and the variables of a cubin.
+// ReadCubin returns the kernels, their parameters and the variables of a cubin.
 // The error wraps ErrMalformed or ErrForeign.
 func ReadCubin(image []byte) (*Cubin, error) {
 	r := &reader{o: &Cubin{}, names: 2*len(image) + 1<<16, seen: map[string]bool{}}
@@ -152,7 +152,7 @@ func ReadCubin(image []byte) (*Cubin, error) {
 	if machine := binary.LittleEndian.Uint16(image[18:]); machine != machineCUDA {
 		return nil, fmt.Errorf("%w: the ELF file is for machine %d, not for a GPU", ErrForeign, machine)
 	}
-	// The low byte of the flags is the architecture, as in sm_61.
+	// The low byte of the flags is the architecture: 61 for sm_61.
 	r.o.Arch = int(image[48])
 	info := map[string][]byte{}
 	for _, s := range list {
@@ -212,7 +212,7 @@ func (r *reader) symbols(table, names []byte, list []section, info map[string][]
 	return nil
 }
 
-// parameters reads a kernel's .nv.info section.
+// parameters decodes a kernel's .nv.info section.
 func parameters(info []byte) ([]Param, error) {
 	le := binary.LittleEndian
 	type param struct {

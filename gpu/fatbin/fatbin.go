@@ -1,13 +1,13 @@
 // Package fatbin reads the container in which nvcc and clang put the images of a
 // module: PTX and machine code for several architectures.
 //
-// A fatbin is a header and entries, each a header and a payload. The layout is
-// known from public tools: magic u32, version u16, header size u16, bytes u64;
-// entry: kind u16 (1 PTX, 2 ELF), u16, header size u32, padded payload u64, compressed
-// size u32, u32, minor u16, major u16, arch u32, name offset and length u32,
-// flags u64, u64, decompressed size u64.
+// A fatbin is a header and entries, each a header and a payload. The layout is known
+// from public tools: magic u32, version u16, header size u16, bytes u64; entry: kind
+// u16 (1 PTX, 2 ELF), u16, header size u32, padded payload u64, compressed size u32,
+// u32, minor u16, major u16, arch u32, name offset and length u32, flags u64, u64,
+// decompressed size u64.
 //
-// The input is hostile: it comes from a tenant.
+// The input is hostile: it comes from a guest.
 package fatbin
 
 import (
@@ -17,29 +17,30 @@ import (
 	"fmt"
 )
 
-// Limits and marks of the format.
+// Limits and constants of the format.
 const (
 	magic       = 0xBA55ED50
 	headerSize  = 16
-	entrySize   = 64 // least bytes of an entry's header
+	entrySize   = 64 // minimum size of an entry's header
 	flagLZ4     = 0x2000
 	flagZstd    = 0x8000
 	maxUnpacked = 64 << 20 // bytes of one payload
 )
 
-// Kind is what an entry holds.
+// Kind is the kind of an entry's image.
 type Kind uint16
 
-// The kinds of entry that are known.
+// The known kinds of entries.
 const (
 	PTX Kind = 1
 	ELF Kind = 2
 )
 
-// ErrMalformed is what an image with bad sizes or bad compressed data gives.
+// ErrMalformed is the error for an image with invalid sizes or invalid compressed
+// data.
 var ErrMalformed = errors.New("malformed image")
 
-// Is reports whether an image begins as a fatbin does.
+// Is reports whether an image begins like a fatbin.
 func Is(image []byte) bool {
 	return len(image) >= 4 && binary.LittleEndian.Uint32(image) == magic
 }
@@ -47,15 +48,15 @@ func Is(image []byte) bool {
 // Entry is one image of a fatbin.
 type Entry struct {
 	Kind     Kind
-	Arch     uint32 // as in sm_61
+	Arch     uint32 // 61 for sm_61
 	flags    uint64
 	packed   uint32 // bytes, when compressed
 	unpacked uint64 // bytes, when compressed
 	payload  []byte
 }
 
-// Entries lists the images of a fatbin in order. Their payloads are not looked
-// at; they share the fatbin's bytes. The error is ErrMalformed.
+// Entries lists the images of a fatbin in order. Their payloads are not checked
+// and share the fatbin's bytes. The error is ErrMalformed.
 func Entries(image []byte) ([]Entry, error) {
 	if len(image) < headerSize || !Is(image) {
 		return nil, ErrMalformed
@@ -82,7 +83,7 @@ func Entries(image []byte) ([]Entry, error) {
 	return list, nil
 }
 
-// Clone returns the entry with bytes of its own.
+// Clone returns the entry with a copy of its bytes.
 func (e Entry) Clone() *Entry {
 	e.payload = bytes.Clone(e.payload)
 	return &e
@@ -104,7 +105,7 @@ func (e Entry) Image() ([]byte, error) {
 	return body, nil
 }
 
-// unpack decompresses the payload. What it may become is bounded before it is.
+// unpack decompresses the payload. The size is limited before that.
 func (e Entry) unpack() ([]byte, error) {
 	if uint64(e.packed) > uint64(len(e.payload)) || e.unpacked > maxUnpacked {
 		return nil, fmt.Errorf("%w: invalid sizes: %d bytes, decompressed %d", ErrMalformed, e.packed, e.unpacked)

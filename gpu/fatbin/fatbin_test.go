@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packed is an LZ4 block: 4 literals, and 40 bytes more that repeat them.
+// packed is an LZ4 block: 4 literals, and 40 more bytes that repeat them.
 var packed = append([]byte{4<<4 | 15}, "abcd\x04\x00\x15\x50last5"...)
 
 var unpacked = strings.Repeat("abcd", 11) + "last5"
@@ -60,30 +60,30 @@ func TestEntries(t *testing.T) {
 	} {
 		list, err := Entries(c.image)
 		if err != nil || len(list) != 1 || list[0].Arch != 61 {
-			t.Errorf("%s: entries %+v, %v", c.name, list, err)
+			t.Errorf("%s: entries = %+v, %v, want one for sm_61", c.name, list, err)
 			continue
 		}
 		if got, err := list[0].Image(); string(got) != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%s: image %q, %v, want %q, %v", c.name, got, err, c.want, c.err)
+			t.Errorf("%s: image = %q, %v, want %q, %v", c.name, got, err, c.want, c.err)
 		}
 	}
 }
 
 func TestMalformed(t *testing.T) {
 	good := make1(PTX, 61, 0, 0, []byte("text"))
-	for i := range good { // every truncation is refused, none panics
+	for i := range good { // every truncation is refused, and none panics
 		if list, err := Entries(good[:i]); !errors.Is(err, ErrMalformed) {
-			t.Errorf("the first %d bytes: entries %+v, %v", i, list, err)
+			t.Errorf("Entries of the first %d bytes = %+v, %v, want %v", i, list, err, ErrMalformed)
 		}
 	}
 	huge := bytes.Clone(good)
 	binary.LittleEndian.PutUint64(huge[8:], 1<<64-1)
 	if _, err := Entries(huge); !errors.Is(err, ErrMalformed) {
-		t.Errorf("a size that wraps: %v", err)
+		t.Errorf("Entries with a size that overflows = %v, want %v", err, ErrMalformed)
 	}
 	for i := range packed {
 		if _, ok := unlz4(packed[:i], len(unpacked)); ok {
-			t.Errorf("%d of %d bytes decode", i, len(packed))
+			t.Errorf("unlz4 decoded %d of %d bytes without an error", i, len(packed))
 		}
 	}
 }
@@ -99,7 +99,7 @@ func FuzzEntries(f *testing.F) {
 		}
 		for _, e := range list {
 			if b, err := e.Image(); err == nil && e.flags&flagLZ4 == 0 && len(b) > len(image) {
-				t.Errorf("an image of %d bytes in a fatbin of %d", len(b), len(image))
+				t.Errorf("image of %d bytes in a fatbin of %d bytes without LZ4", len(b), len(image))
 			}
 		}
 	})

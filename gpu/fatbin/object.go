@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// An archive (System V ABI, "Archive File") is a mark and members, each with a
-// head: name, and six more fields of which only the size in decimal counts here.
+// An archive (System V ABI, "Archive File") is a magic string and members, each
+// with a header: the name, and six more fields of which only the size in decimal
+// is used here.
 const (
 	archiveMark     = "!<arch>\n"
 	memberHead      = 60
@@ -22,9 +23,9 @@ const maxFatbins = 1 << 12
 // IsArchive reports whether a file is an archive.
 func IsArchive(image []byte) bool { return bytes.HasPrefix(image, []byte(archiveMark)) }
 
-// Objects finds the fatbins of a host's program, library or object, as nvcc makes
-// them, or of an archive of objects. Members that are no objects are left out. The
-// error wraps ErrMalformed.
+// Objects returns the fatbins of a host's program, library or object, as nvcc
+// creates them, or of an archive of objects. Members that are not objects are
+// skipped. The error wraps ErrMalformed.
 func Objects(image []byte) ([][]byte, error) {
 	rest, isArchive := bytes.CutPrefix(image, []byte(archiveMark))
 	if !isArchive {
@@ -51,7 +52,7 @@ func Objects(image []byte) ([][]byte, error) {
 	return list, nil
 }
 
-// objectFatbins appends those of one object.
+// objectFatbins appends the fatbins of one object.
 func objectFatbins(image []byte, list [][]byte) ([][]byte, error) {
 	if !IsELF(image) {
 		return nil, fmt.Errorf("%w: not an object and not an archive", ErrMalformed)
@@ -66,7 +67,7 @@ func objectFatbins(image []byte, list [][]byte) ([][]byte, error) {
 		if s.name != ".nv_fatbin" && s.name != "__nv_relfatbin" {
 			continue
 		}
-		// Headers of a hostile file may all name the same bytes.
+		// Headers of a hostile file may all refer to the same bytes.
 		if used += len(s.body); used > len(image) {
 			return nil, fmt.Errorf("%w: object: sections overlap", ErrMalformed)
 		}
@@ -77,7 +78,7 @@ func objectFatbins(image []byte, list [][]byte) ([][]byte, error) {
 	return list, nil
 }
 
-// splitFatbins appends those of one section, which begin at multiples of 8.
+// splitFatbins appends the fatbins of one section, which begin at multiples of 8.
 func splitFatbins(body []byte, list [][]byte) ([][]byte, error) {
 	le := binary.LittleEndian
 	for len(body) >= headerSize {

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/fatbin/fatbintest"
 )
 
-// empty is a fatbin whose entries are this text.
+// empty returns a fatbin whose entries are the text.
 func empty(text string) string {
 	b := binary.LittleEndian.AppendUint32(nil, magic)
 	b = append(b, 1, 0, headerSize, 0)
@@ -21,10 +21,10 @@ func TestObjects(t *testing.T) {
 	one := fatbintest.Object([2]string{"__nv_relfatbin", empty("relocatable")})
 	list, err := Objects(fatbintest.Archive([]byte("symbols"), two, one, fatbintest.Object()))
 	if err != nil || len(list) != 3 || string(list[0]) != empty("odd") || string(list[2]) != empty("relocatable") {
-		t.Errorf("fatbins %q, %v", list, err)
+		t.Errorf("Objects of an archive = %q, %v, want 3 fatbins", list, err)
 	}
 	if list, err := Objects(one); err != nil || len(list) != 1 {
-		t.Errorf("of one object %q, %v", list, err)
+		t.Errorf("Objects of one object = %q, %v, want 1 fatbin", list, err)
 	}
 }
 
@@ -32,7 +32,8 @@ func TestMalformedObjects(t *testing.T) {
 	good := fatbintest.Archive(fatbintest.Object([2]string{".nv_fatbin", empty("text")}))
 	many := fatbintest.Object([2]string{".nv_fatbin", string(bytes.Repeat([]byte(empty("")), maxFatbins+1))})
 	shared := fatbintest.Object([2]string{".nv_fatbin", empty("")}, [2]string{".nv_fatbin", empty("")})
-	// The second section has all bytes of the file up to its headers, as the first.
+	// The second section has all bytes of the file up to its headers, like the
+	// first.
 	at := int(binary.LittleEndian.Uint64(shared[40:]))
 	for _, header := range []int{at + 2*elfSection, at + 3*elfSection} {
 		binary.LittleEndian.PutUint64(shared[header+24:], 0)
@@ -49,7 +50,7 @@ func TestMalformedObjects(t *testing.T) {
 		"overlap":        shared,
 	} {
 		if list, err := Objects(bad); !errors.Is(err, ErrMalformed) {
-			t.Errorf("%s: %d fatbins, %v", name, len(list), err)
+			t.Errorf("%s: Objects = %d fatbins, %v, want %v", name, len(list), err, ErrMalformed)
 		}
 	}
 }
@@ -64,7 +65,7 @@ func FuzzObjects(f *testing.F) {
 			total += len(b)
 		}
 		if err == nil && total > len(image) {
-			t.Errorf("%d bytes of fatbins in %d bytes", total, len(image))
+			t.Errorf("%d bytes of fatbins in a file of %d bytes", total, len(image))
 		}
 	})
 }

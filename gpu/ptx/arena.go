@@ -2,12 +2,12 @@ package ptx
 
 import "slices"
 
-// arena is where the parser collects lists before it knows how long they are, so that
-// each is allocated once.
+// arena collects lists of unknown length for the parser, so that each is allocated
+// once.
 type arena struct {
 	args  []Operand // of one instruction
 	insts []Inst    // of one function
-	free  []Operand // what is left of the last piece
+	free  []Operand // the remainder of the last piece
 }
 
 // operandPiece is how many operands of several instructions are allocated together.

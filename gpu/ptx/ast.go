@@ -3,7 +3,7 @@ package ptx
 // Module is one translation unit.
 type Module struct {
 	Major, Minor int    // .version
-	Arch         int    // of .target: 70 for sm_70; 0 when it names none
+	Arch         int    // from .target: 70 for sm_70; 0 when it has none
 	AddressSize  int    // 32 or 64
 	Vars         []*Var // module variables, in order
 	Funcs        []*Func
@@ -17,10 +17,10 @@ type Var struct {
 	Align  uint32 // bytes, a power of two
 	Size   uint64 // bytes; 0 for an unsized extern array
 	Extern bool
-	// Managed: one memory for the device and the program.
+	// Managed means that the device and the program use the same memory.
 	Managed bool
 	Init    []byte  // shorter than Size: the rest is zero
-	Relocs  []Reloc // addresses inside Init
+	Relocs  []Reloc // addresses in Init
 	Offset  uint32  // in the parameter space, for parameters of entries
 	Reg     int     // register number when Space is Register
 	Link    Linkage
@@ -28,11 +28,11 @@ type Var struct {
 	Line    int
 }
 
-// Linkage is who sees a name besides its own object (PTX ISA, "Linking
-// Directives"). Extern is a flag of its own: it says that there is no definition.
+// Linkage is the visibility of a name outside its object (PTX ISA, "Linking
+// Directives"). Extern is a separate flag: it means that there is no definition.
 type Linkage uint8
 
-// The linkages. A .common variable is weak, and the largest of its name counts.
+// The linkages. A .common variable is weak, and the largest of its name is used.
 const (
 	Internal Linkage = iota
 	Visible
@@ -47,8 +47,8 @@ type Reloc struct {
 	Addend  int64
 	Generic bool // wrapped in generic()
 	Size    uint32
-	Var     *Var  // what Symbol is: one of the two
-	Func    *Func // then the address is the function's
+	Var     *Var  // what Symbol refers to: one of the two
+	Func    *Func // set if the address is the function's
 }
 
 // Reg is a virtual register.
@@ -75,10 +75,10 @@ type Func struct {
 	Line    int
 
 	at    int  // where its head begins in the source
-	whole bool // its body has been read, or has to be, with the module
+	whole bool // its body has been read, or must be read, with the module
 }
 
-// ParamBytes is the size of the parameter space of an entry.
+// ParamBytes returns the size of the parameter space of an entry.
 func (f *Func) ParamBytes() uint32 {
 	if len(f.Params) == 0 {
 		return 0
@@ -99,7 +99,7 @@ type Inst struct {
 	Text     string // as written, shortened
 }
 
-// Errorf returns an error that names the instruction and its line.
+// Errorf returns an error with the instruction and its line.
 func (in *Inst) Errorf(format string, args ...any) *Error {
 	return &Error{Line: in.Line, Text: in.Text, Msg: message(format, args)}
 }
@@ -114,12 +114,12 @@ func (in *Inst) Has(mod string) bool {
 	return false
 }
 
-// Kind describes what an operand is.
+// Kind is the kind of an operand.
 type Kind uint8
 
 // The kinds of operand.
 const (
-	KindReg     Kind = iota // Reg; Not for !p; Name: the parts that a video instruction takes, "b0", "h10"
+	KindReg     Kind = iota // Reg; Not for !p; Name: the parts that a video instruction uses, "b0", "h10"
 	KindInt                 // Bits, a 64-bit integer
 	KindF32                 // Bits, 0fXXXXXXXX
 	KindF64                 // Bits, 0dXXXX… or a decimal number

@@ -1,12 +1,12 @@
 // Package ptx reads NVIDIA PTX assembly into a checked syntax tree.
 //
-// The language is that of the public "Parallel Thread Execution ISA" manual
-// (PTX ISA); comments name its sections. The package knows syntax, names,
-// types and layout. What an instruction means is the business of the package
-// that runs it: an unknown opcode parses and is refused there, with its line.
+// The language is that of the public "Parallel Thread Execution ISA" manual (PTX
+// ISA); comments name its sections. The package handles syntax, names, types and
+// layout. The meaning of instructions is left to the package that executes them:
+// an unknown opcode can be parsed and is refused there, with its line.
 //
-// The input is hostile: it comes from a tenant. Every table has a limit, and
-// an error always names the line.
+// The input is hostile: it comes from a guest. Every table has a limit, and an
+// error always has the line.
 package ptx
 
 import (
@@ -17,8 +17,8 @@ import (
 // Limits on a module. They are far above what compilers emit (the largest
 // public kernels have some 60,000 instructions and 71,000 registers).
 const (
-	MaxSource       = 64 << 20 // bytes; see limits.go for what the tables take
-	MaxInstructions = 1 << 18  // in one module, or read for one kernel
+	MaxSource       = 64 << 20 // bytes; see limits.go for the memory of the tables
+	MaxInstructions = 1 << 18  // in one module, or parsed for one kernel
 	MaxRegisters    = 1 << 18  // in one function
 	MaxVariables    = 1 << 16  // in one module
 	MaxFunctions    = 1 << 14
@@ -29,11 +29,11 @@ const (
 	MaxInitBytes    = 64 << 20
 )
 
-// Error is what is wrong with a module and where.
+// Error is an error in a module, with its position.
 type Error struct {
-	Object string // of several that are linked
+	Object string // the object, if several are linked
 	Line   int
-	Text   string // the instruction, when there is one
+	Text   string // the instruction, if there is one
 	Msg    string
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Lazy is a module whose functions are read when somebody needs them: programs
-// load modules of many megabytes for one kernel. It keeps nothing of the source.
+// Lazy is a module whose functions are parsed when they are needed: programs load
+// modules of many megabytes for one kernel. It keeps no reference to the source.
 // It is not safe for concurrent use.
 type Lazy struct {
 	Module *Module
@@ -15,8 +15,9 @@ type Lazy struct {
 	files  *files
 }
 
-// ParseLazy reads a module as Outline does. Functions that declare variables with a
-// device address are read at once, as the module needs them. The error is an *Error.
+// ParseLazy parses a module like Outline. Functions that declare variables with a
+// device address are parsed at once, because the module needs them. The error is an
+// *Error.
 func ParseLazy(src string) (*Lazy, error) {
 	p, err := parsed(src, true, newBudget(len(src)))
 	if err != nil {
@@ -34,22 +35,24 @@ func ParseLazy(src string) (*Lazy, error) {
 	return z, nil
 }
 
-// Reading reads functions of a Lazy module. Together they may take of memory what a
-// module of the source's size may, until it is closed.
+// Reading parses functions of a Lazy module. Until it is closed, they may together
+// use as much memory as a module of the source's size.
 type Reading struct {
 	p    *parser
 	open []*Func
 }
 
-// Open begins to read. src is what the module was parsed from.
+// Open begins to parse functions. src must be the source that the module was
+// parsed from.
 func (z *Lazy) Open(src string) *Reading {
 	return &Reading{p: &parser{
 		lex: lexer{src: src}, mod: z.Module, vars: z.vars, funcs: z.funcs, budget: newBudget(len(src)),
-		files: &files{names: maps.Clone(z.files.names)}, // places in programs name these, and a body may have more
+		files: &files{names: maps.Clone(z.files.names)}, // instructions of programs refer to these, and a body may add more
 	}}
 }
 
-// Read reads a function's body, unless it has been. The error is an *Error.
+// Read parses a function's body, unless it was parsed already. The error is an
+// *Error.
 func (r *Reading) Read(f *Func) error {
 	if f.Extern || f.whole {
 		return nil
@@ -76,7 +79,7 @@ func (r *Reading) read(f *Func) error {
 	return nil
 }
 
-// Close drops what has been read.
+// Close drops the parsed functions.
 func (r *Reading) Close() {
 	for _, f := range r.open {
 		f.Regs, f.Vars, f.Body, f.whole = nil, nil, nil, false
@@ -85,8 +88,8 @@ func (r *Reading) Close() {
 }
 
 // declares reports whether a function's body may declare variables that have a
-// device address: a directive .global or .const. Instructions have these words
-// behind others.
+// device address: a directive .global or .const. In instructions, these words
+// follow others.
 func declares(body string) bool {
 	for _, space := range []string{".global", ".const"} {
 		for rest := body; ; {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What is read function by function is what is read at once, as often as it is
-// opened, and nothing else stays.
+// A module that is parsed function by function equals one that is parsed at once,
+// however often it is opened, and nothing else is kept.
 func TestLazy(t *testing.T) {
 	src := head + `.global .u32 g = 7;
 		.func (.param .b32 r) f(.param .b32 a) { .reg .b32 %x; ld.param.b32 %x, [a]; st.param.b32 [r], %x; ret; }
@@ -26,24 +26,24 @@ func TestLazy(t *testing.T) {
 		for i, want := range whole.Funcs {
 			f := z.Module.Funcs[i]
 			if f.Name != want.Name || len(f.Params) != len(want.Params) {
-				t.Errorf("function %d is %s with %d parameters, want %s with %d", i, f.Name, len(f.Params), want.Name, len(want.Params))
+				t.Errorf("function %d = %s with %d parameters, want %s with %d", i, f.Name, len(f.Params), want.Name, len(want.Params))
 			}
 			if kept := f.Body != nil; kept != (f.Name == "declares") {
-				t.Errorf("%s has its body before it is read: %v", f.Name, kept)
+				t.Errorf("%s has its body before Read: %v", f.Name, kept)
 			}
 			err := r.Read(f)
 			if f.Name == "bad" {
 				if err == nil || !strings.Contains(err.Error(), "nowhere") {
-					t.Errorf("bad: %v, want its unknown register", err)
+					t.Errorf("Read(bad) = %v, want an error about its unknown register", err)
 				}
 				continue
 			}
 			if err != nil || len(f.Body) != len(want.Body) || len(f.Regs) != len(want.Regs) || len(f.Vars) != len(want.Vars) {
-				t.Errorf("%s: %v, %d instructions, %d registers, %d variables; want %d, %d, %d", f.Name, err, len(f.Body), len(f.Regs), len(f.Vars), len(want.Body), len(want.Regs), len(want.Vars))
+				t.Errorf("Read(%s) = %v: %d instructions, %d registers, %d variables; want %d, %d, %d", f.Name, err, len(f.Body), len(f.Regs), len(f.Vars), len(want.Body), len(want.Regs), len(want.Vars))
 			}
 			for n := range f.Body {
 				if f.Body[n].Line != want.Body[n].Line || f.Body[n].Text != want.Body[n].Text {
-					t.Errorf("%s, instruction %d: line %d %q, want line %d %q", f.Name, n, f.Body[n].Line, f.Body[n].Text, want.Body[n].Line, want.Body[n].Text)
+					t.Errorf("instruction %d of %s: line %d %q, want line %d %q", n, f.Name, f.Body[n].Line, f.Body[n].Text, want.Body[n].Line, want.Body[n].Text)
 				}
 			}
 		}

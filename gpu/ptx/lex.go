@@ -9,7 +9,7 @@ const (
 	tokWord             // names, opcodes with their modifiers, directives
 	tokNumber           // 12, 0x1F, 0f3F800000, 1.5e-3
 	tokString
-	tokPunct // one character
+	tokPunct // a single character
 )
 
 type token struct {
@@ -60,8 +60,8 @@ func (l *lexer) skip() error {
 	return nil
 }
 
-// skipToBrace passes over everything up to and with the next brace that is
-// not in a comment or a string, and returns it, or 0 at the end.
+// skipToBrace skips everything up to and including the next brace that is not in
+// a comment or a string, and returns that brace, or 0 at the end.
 func (l *lexer) skipToBrace() (byte, error) {
 	for ; l.pos < len(l.src); l.pos++ {
 		switch c := l.src[l.pos]; c {
@@ -83,7 +83,7 @@ func (l *lexer) skipToBrace() (byte, error) {
 			if err := l.skip(); err != nil {
 				return 0, err
 			}
-			l.pos-- // the loop's step
+			l.pos-- // undone by the loop's increment
 		}
 	}
 	return 0, nil
@@ -133,8 +133,8 @@ func quoteByte(c byte) string {
 	return "0x" + string(hex[c>>4]) + string(hex[c&15])
 }
 
-// word reads a name. Directives may stand together without a blank
-// (".reg.b16 h;"), so one ends where the next begins.
+// word scans a name. Directives may follow each other without a space (".reg.b16
+// h;"), so one ends where the next begins.
 func (l *lexer) word() {
 	directive := l.src[l.pos] == '.'
 	for l.pos++; l.pos < len(l.src); l.pos++ {

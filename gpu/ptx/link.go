@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Object is a module to be linked, with the name that errors give it. One of a
+// Object is a module to be linked, with its name in errors. An object of a
 // library is left out unless it defines a name that others declare and do not
 // define.
 type Object struct {
@@ -20,11 +20,11 @@ type Source struct {
 	Library    bool
 }
 
-// ParseObjects reads modules that are to be linked. Together they may take what
-// one of their size may. The error is an *Error.
+// ParseObjects parses modules that are to be linked. Together they may use as
+// much memory as one module of their total size. The error is an *Error.
 func ParseObjects(sources []Source) ([]Object, error) { return parseObjects(sources, false) }
 
-// OutlineObjects reads them as Outline does.
+// OutlineObjects parses them like Outline.
 func OutlineObjects(sources []Source) ([]Object, error) { return parseObjects(sources, true) }
 
 func parseObjects(sources []Source, outline bool) ([]Object, error) {
@@ -54,25 +54,26 @@ func parseObjects(sources []Source, outline bool) ([]Object, error) {
 
 const noArch = "the source has no .target directive with an architecture, such as sm_70"
 
-// builtin are functions that no object defines: the device brings them (CUDA
-// C++ Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output", "Assertion",
+// builtin are functions that no object defines: the device provides them (CUDA C++
+// Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output", "Assertion",
 // "Conditional Graph Nodes").
 var builtin = map[string]bool{"malloc": true, "free": true, "vprintf": true, "__assertfail": true, "cudaGraphSetConditional": true}
 
-// mathPrefix begins the names of libdevice's functions, which are a device's own
-// where no object has them. Which there are, the device knows.
+// mathPrefix begins the names of libdevice's functions, which the device provides
+// if no object does. The device determines which of them exist.
 const mathPrefix = "__nv_"
 
-// Builtin reports whether a function without a body is one of the device's own.
+// Builtin reports whether a function without a body is one that the device
+// provides.
 func (f *Func) Builtin() bool {
 	return f.Extern && (builtin[f.Name] || strings.HasPrefix(f.Name, mathPrefix))
 }
 
-// Link makes one module of several (PTX ISA, "Linking Directives"). A name
-// without .visible, .weak or .common is its object's own; a weak definition
-// gives way to one that is not, and else to the first. Names that are
-// used and that no object defines are errors, and so is a second definition.
-// The modules are changed: nobody else may use them. The error is an *Error.
+// Link creates one module from several (PTX ISA, "Linking Directives"). A name
+// without .visible, .weak or .common is local to its object; a weak definition is
+// replaced by one that is not weak, and otherwise the first is used. A used name
+// that no object defines is an error, and so is a second definition. Link changes
+// the modules: they must not be used otherwise. The error is an *Error.
 func Link(objects []Object) (*Module, error) {
 	l := &linker{vars: map[string]*Var{}, funcs: map[string]*Func{}, out: &Module{AddressSize: 64}}
 	objects = needed(objects)
@@ -89,7 +90,7 @@ func Link(objects []Object) (*Module, error) {
 			return nil, err
 		}
 	}
-	for _, o := range objects { // exported names are found before an object's own
+	for _, o := range objects { // exported names are resolved before an object's own
 		l.collect(o.Module, func(k Linkage) bool { return k != Internal })
 	}
 	for _, o := range objects {
@@ -101,7 +102,7 @@ func Link(objects []Object) (*Module, error) {
 	return l.out, nil
 }
 
-// needed leaves out the objects of libraries that define nothing that is missing.
+// needed leaves out the objects of libraries that define no missing name.
 func needed(objects []Object) []Object {
 	var chosen []Object
 	taken := make([]bool, len(objects))
@@ -131,7 +132,7 @@ func needed(objects []Object) []Object {
 	return chosen
 }
 
-// names calls back with every name that the module declares or exports.
+// names calls each for every name that the module declares or exports.
 func (m *Module) names(each func(name string, extern bool)) {
 	for _, v := range m.Vars {
 		if v.Extern || v.Link != Internal {
@@ -152,7 +153,7 @@ type linker struct {
 	insts int
 }
 
-// define enters what an object exports.
+// define adds an object's exported definitions.
 func (l *linker) define(o Object) error {
 	m := o.Module
 	if l.out.Major < m.Major || l.out.Major == m.Major && l.out.Minor < m.Minor {
@@ -208,7 +209,7 @@ func twice(object string, line int, what, other string, otherLine int) error {
 	return &Error{Object: object, Line: line, Msg: fmt.Sprintf("%s is already defined in %s, line %d", what, other, otherLine)}
 }
 
-// object puts the definitions in the place of the names in one object.
+// object replaces the names in one object by their definitions.
 func (l *linker) object(o Object) error {
 	for _, v := range o.Module.Vars {
 		for i := range v.Relocs {
@@ -240,7 +241,7 @@ func (l *linker) object(o Object) error {
 	return nil
 }
 
-// dropped reports whether a function has given way to another of its name.
+// dropped reports whether a function was replaced by another with its name.
 func (l *linker) dropped(f *Func) bool {
 	return f.Extern || (f.Link != Internal || f.Entry) && l.funcs[f.Name] != f
 }
@@ -253,7 +254,7 @@ func (l *linker) operand(o Object, in *Inst, a *Operand) (err error) {
 	}
 	switch a.Kind {
 	case KindVar:
-		if a.Var.Object != "" { // not one of a function
+		if a.Var.Object != "" { // not a variable of a function
 			a.Var, err = l.variable(o, a.Var, in.Line)
 		}
 	case KindFunc:

@@ -19,7 +19,7 @@ func linked(t *testing.T, sources ...string) (*Module, error) {
 	return Link(objects)
 }
 
-// called is the function that instruction i of a function calls.
+// called returns the function that instruction i of a function calls.
 func called(f *Func, i int) *Func {
 	for _, a := range f.Body[i].Args {
 		if a.Kind == KindFunc {
@@ -66,14 +66,14 @@ func TestLink(t *testing.T) {
 		case f.Name == "lib" && lib == nil:
 			lib = f
 		case f.Name == "lib":
-			t.Error("a weak function did not give way")
+			t.Error("a weak function was not replaced by the strong one")
 		}
 	}
 	if k == nil || lib == nil || lib.Object != "c" || called(k, 0) != lib || k.Body[4].Args[1].Func != lib {
-		t.Fatalf("kernel %+v and function %+v", k, lib)
+		t.Fatalf("kernel = %+v and function = %+v, want both to call lib of object c", k, lib)
 	}
 	if h := called(lib, 0); h == nil || h.Object != "c" {
-		t.Errorf("lib calls %+v, want helper of its own object", h)
+		t.Errorf("function called by lib = %+v, want helper of object c", h)
 	}
 	for i, want := range map[int]string{1: "c", 2: "c", 3: "a"} {
 		if v := k.Body[i].Args[1].Var; v.Extern || v.Object != want {
@@ -84,14 +84,14 @@ func TestLink(t *testing.T) {
 	for _, v := range m.Vars {
 		names[v.Name]++
 		if r := v.Relocs; v.Name == "table" && (r[0].Func == nil || r[0].Func.Object != "c" || r[1].Var.Object != "c") {
-			t.Errorf("initialiser of table: %+v", r)
+			t.Errorf("initialiser of table = %+v, want addresses in object c", r)
 		}
 		if v.Name == "w" && v.Object != "c" {
-			t.Errorf("w is that of object %s: a weak variable did not give way", v.Object)
+			t.Errorf("object of w = %s, want c: the weak variable was not replaced", v.Object)
 		}
 	}
 	if names["$LC0"] != 3 || names["w"] != 1 || names["table"] != 1 || names["scratch"] != 1 {
-		t.Errorf("variables %v", names)
+		t.Errorf("variables = %v, want 3 $LC0 and one each of w, table and scratch", names)
 	}
 }
 
@@ -110,12 +110,13 @@ func TestLinkErrors(t *testing.T) {
 		{".extern .func f(.param .u32 x); .entry k() { .param .u32 y; call f, (y); ret; }", ".visible .func f() { ret; }", "a: line 4: function f has other parameters than in b, line 4"},
 	} {
 		if _, err := linked(t, c.a, c.b); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s and %s: error %v, want %q", c.a, c.b, err, c.want)
+			t.Errorf("Link of %s and %s = %v, want %q", c.a, c.b, err, c.want)
 		}
 	}
 }
 
-// What is declared and not used need not be there; the device has some functions.
+// A name that is declared and not used need not be defined; the device provides
+// some functions.
 func TestLinkLeavesUnusedNames(t *testing.T) {
 	if _, err := linked(t, ".extern .func f(); .extern .global .u32 v; .extern .func (.param .u64 r) malloc (.param .u64 n);"+
 		".visible .entry k() { .param .u64 a; .param .u64 b; call (a), malloc, (b); ret; }", ".common .global .u32 c; ", ".common .global .u64 c;"); err != nil {
@@ -123,7 +124,7 @@ func TestLinkLeavesUnusedNames(t *testing.T) {
 	}
 }
 
-// Of a library comes what somebody declares and nobody else defines, and what
+// From a library, what others declare and do not define is included, and what
 // that needs.
 func TestLinkTakesOfLibrariesWhatIsMissing(t *testing.T) {
 	var objects []Object
@@ -150,7 +151,7 @@ func TestLinkTakesOfLibrariesWhatIsMissing(t *testing.T) {
 	}
 	slices.Sort(names)
 	if want := []string{"f", "g", "k", "own"}; !slices.Equal(names, want) || len(m.Vars) != 1 {
-		t.Errorf("functions %v and %d variables, want %v and one", names, len(m.Vars), want)
+		t.Errorf("functions = %v with %d variables, want %v with 1", names, len(m.Vars), want)
 	}
 }
 
@@ -167,7 +168,7 @@ func FuzzLink(f *testing.F) {
 			return
 		}
 		if _, err := Link([]Object{{Name: "a", Module: m}, {Name: "b", Module: n, Library: true}}); err != nil && !strings.Contains(err.Error(), "line ") {
-			t.Errorf("error without line: %v", err)
+			t.Errorf("Link error without a line: %v", err)
 		}
 	})
 }
@@ -188,26 +189,27 @@ func TestGCCDeclarations(t *testing.T) {
 	}
 	b := m.Funcs[1].Body
 	if v := b[0].Args[0]; v.Kind != KindVec || len(v.List) != 2 || v.List[1].Reg != b[1].Args[1].Reg {
-		t.Errorf("vector register %+v, its element %+v", v, b[1].Args[1])
+		t.Errorf("vector register = %+v with element %+v, want 2 elements", v, b[1].Args[1])
 	}
 	if v := b[2].Args[0].List[0].Var; v == nil || v.Name != "%P1" || v.Size != 8 {
-		t.Errorf("parameter %+v", v)
+		t.Errorf("parameter = %+v, want %%P1 of 8 bytes", v)
 	}
 	if a := b[3].Args; len(a) != 2 || a[1].Kind != KindProto {
-		t.Errorf("call %+v", a)
+		t.Errorf("call = %+v, want 2 operands, the second a prototype", a)
 	}
 }
 
-// Many small objects may not take more than one of their size.
+// Many small objects together may not use more memory than one of their total
+// size.
 func TestObjectsShareOneBudget(t *testing.T) {
 	var sources []Source
-	for range 64 { // each asks for 4.7 MB of registers, and alone may have it
+	for range 64 { // each requires 4.7 MB of registers, which it may have alone
 		sources = append(sources, Source{Name: "o", Text: head + ".entry k() { .reg .b32 %r<65000>; ret; }"})
 	}
 	if _, err := ParseObjects(sources[:1]); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ParseObjects(sources); err == nil || !strings.Contains(err.Error(), "module too large") {
-		t.Errorf("64 objects that ask for 4.7 MB each: %v", err)
+		t.Errorf("ParseObjects of 64 objects that require 4.7 MB each = %v, want module too large", err)
 	}
 }

@@ -36,7 +36,7 @@ func parseNumber(s string) (Operand, bool) {
 	return Operand{Kind: KindInt, Bits: v}, err == nil
 }
 
-// negate is the unary minus in front of a constant.
+// negate applies the unary minus to a constant.
 func negate(o Operand) Operand {
 	switch o.Kind {
 	case KindF32:

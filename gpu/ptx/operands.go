@@ -2,10 +2,10 @@ package ptx
 
 import "strings"
 
-// OperandTypes gives the types that an instruction's text demands of its
+// OperandTypes returns the types that an instruction's text requires of its
 // operands, destination first (PTX ISA, each instruction's "Semantics" and
-// syntax). It is nil for instructions whose operands follow other rules:
-// control flow, memory, texture and warp instructions.
+// syntax). It is nil for instructions whose operands follow other rules: control
+// flow, memory, texture and warp instructions.
 func (in *Inst) OperandTypes() []Type {
 	var types []Type
 	for _, m := range in.Mods {
@@ -67,8 +67,8 @@ func (in *Inst) OperandTypes() []Type {
 	return nil
 }
 
-// Parts are the parts of a register that a video instruction takes, such as "b0" and
-// "h10"; empty: all of it.
+// Parts returns the parts of a register that a video instruction uses, such as "b0"
+// and "h10"; empty: all of it.
 func (o *Operand) Parts() string {
 	if o.Kind != KindReg {
 		return ""
@@ -76,11 +76,12 @@ func (o *Operand) Parts() string {
 	return o.Name
 }
 
-// isVideo reports whether an instruction is one of those that take parts of registers.
+// isVideo reports whether an instruction is one of those that use parts of registers.
 func (in *Inst) isVideo() bool { return len(in.Op) > 1 && in.Op[0] == 'v' && in.Op != "vote" }
 
-// parts is the operand of a register whose name is followed by the parts that are
-// meant (PTX ISA, "Video Instructions"): one, or a digit for each from the highest on.
+// parts returns the operand of a register whose name is followed by the selected parts
+// (PTX ISA, "Video Instructions"): one, or a digit for each, beginning with the
+// highest.
 func (s *funcState) parts(w string) (Operand, bool) {
 	dot := strings.LastIndexByte(w, '.')
 	if dot < 0 {
@@ -94,7 +95,7 @@ func (s *funcState) parts(w string) (Operand, bool) {
 	return Operand{Kind: KindReg, Reg: r, Name: parts}, true
 }
 
-// wider is the integer type of twice the size.
+// wider returns the integer type of twice the size.
 func (t Type) wider() Type {
 	switch t {
 	case U16:

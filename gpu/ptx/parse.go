@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// parser holds one token of look-ahead over the source.
+// parser has one token of look-ahead.
 type parser struct {
 	lex    lexer
 	tok    token
@@ -14,20 +14,20 @@ type parser struct {
 	vars   map[string]*Var
 	funcs  map[string]*Func
 	insts  int
-	inited uint64 // bytes of initialisers so far
+	inited uint64 // total bytes of initialisers
 	files  *files
-	source SourceLine // of what follows
+	source SourceLine // of the following instructions
 	budget *budget    // shared by modules that are linked
 	arena  arena
-	// outline leaves the bodies of functions out.
+	// outline skips the bodies of functions.
 	outline bool
 }
 
-// Parse reads and checks a whole module. The error is an *Error.
+// Parse parses and checks a whole module. The error is an *Error.
 func Parse(src string) (*Module, error) { return parse(src, false, newBudget(len(src))) }
 
-// Outline reads a module's variables and the heads of its functions: names,
-// parameters and directives. Of a body it checks only that its braces match;
+// Outline parses a module's variables and the heads of its functions: names,
+// parameters and directives. In a body it only checks that the braces match;
 // Func.Vars and Func.Body stay empty, and MaxInstructions does not apply. The
 // error is an *Error.
 func Outline(src string) (*Module, error) { return parse(src, true, newBudget(len(src))) }
@@ -40,7 +40,7 @@ func parse(src string, outline bool, b *budget) (*Module, error) {
 	return p.mod, nil
 }
 
-// parsed returns a parser that has read a whole module.
+// parsed returns a parser that has parsed a whole module.
 func parsed(src string, outline bool, b *budget) (*parser, error) {
 	if len(src) > MaxSource {
 		return nil, &Error{Line: 1, Msg: fmt.Sprintf("the source has %d bytes, want at most %d", len(src), MaxSource)}
@@ -74,7 +74,7 @@ func (p *parser) errorf(format string, args ...any) error {
 
 func (p *parser) is(text string) bool { return p.tok.kind == tokPunct && p.tok.text == text }
 
-// accept takes a punctuation mark when it is next.
+// accept consumes a punctuation mark if it is next.
 func (p *parser) accept(text string) (bool, error) {
 	if !p.is(text) {
 		return false, nil
@@ -108,7 +108,7 @@ func (p *parser) uint(limit uint64) (uint64, error) {
 	return o.Bits, p.advance()
 }
 
-// skipTo drops tokens up to and with the given mark.
+// skipTo skips tokens up to and including the given mark.
 func (p *parser) skipTo(mark string) error {
 	for !p.is(mark) {
 		if p.tok.kind == tokEOF {
@@ -121,7 +121,7 @@ func (p *parser) skipTo(mark string) error {
 	return p.advance()
 }
 
-// topLevel is one directive (PTX ISA, "Directives").
+// topLevel parses one directive (PTX ISA, "Directives").
 func (p *parser) topLevel() error {
 	if ok, err := p.accept(";"); ok {
 		return err
@@ -219,8 +219,8 @@ func (p *parser) version() error {
 	return p.advance()
 }
 
-// target is the architecture, with options in any order. "sm_90a" and "sm_100f"
-// are architectures 90 and 100 with features of their own.
+// target parses the architecture, with options in any order. "sm_90a" and
+// "sm_100f" are architectures 90 and 100 with additional features.
 func (p *parser) target() error {
 	for {
 		w, err := p.word()

@@ -2,7 +2,7 @@ package ptx
 
 import "strings"
 
-// body is a function body from { to }.
+// body parses a function body from { to }.
 func (p *parser) body(s *funcState) error {
 	if err := p.expect("{"); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (p *parser) body(s *funcState) error {
 	}
 }
 
-// skipBody passes over a function body from { to }.
+// skipBody skips a function body from { to }.
 func (p *parser) skipBody(s *funcState) error {
 	if !p.is("{") {
 		return p.expect("{")
@@ -53,8 +53,8 @@ func (p *parser) skipBody(s *funcState) error {
 	return p.advance()
 }
 
-// skipBraces passes over what the { that is next begins, up to and with its }, and
-// reports whether there is one.
+// skipBraces skips everything from the { that is next up to and including its },
+// and reports whether there is a }.
 func (p *parser) skipBraces() (bool, error) {
 	for depth := 1; depth > 0; {
 		switch c, err := p.lex.skipToBrace(); {
@@ -146,7 +146,7 @@ func (p *parser) label(s *funcState, name string) error {
 			if err := p.expect(";"); err != nil {
 				return err
 			}
-		case ".callprototype", ".calltargets": // the arguments of a call say as much
+		case ".callprototype", ".calltargets": // the arguments of a call contain the same information
 			l.proto = true
 			if err := p.skipTo(";"); err != nil {
 				return err
@@ -182,7 +182,8 @@ func (p *parser) instruction(s *funcState, start token) error {
 	return p.operation(s, start, in, w)
 }
 
-// operation is an instruction after its guard (PTX ISA, "Instruction Statements").
+// operation parses an instruction after its guard (PTX ISA, "Instruction
+// Statements").
 func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (err error) {
 	if p.insts++; p.insts > MaxInstructions {
 		return p.errorf("the module has more than %d instructions", MaxInstructions)
@@ -223,8 +224,8 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 	return nil
 }
 
-// typeLast puts .ftz before the type, where the PTX ISA has it. ptxas takes it after
-// the type too, and cuRAND's headers write lg2.approx.f32.ftz.
+// typeLast puts .ftz before the type, where the PTX ISA has it. ptxas accepts it
+// after the type too, and cuRAND's headers contain lg2.approx.f32.ftz.
 func typeLast(mods []string) {
 	if n := len(mods); n > 1 && mods[n-1] == "ftz" {
 		if _, ok := TypeByName(mods[n-2]); ok {
@@ -311,8 +312,8 @@ func (p *parser) primary(s *funcState, depth int) (Operand, error) {
 	return o, nil
 }
 
-// name finds what a word means. A word that is nothing yet may be a label
-// further down; resolve decides.
+// name returns the operand for a word. An unknown word may be a label further
+// down, which resolve determines.
 func (p *parser) name(s *funcState, w string) Operand {
 	if w == "_" {
 		return Operand{Kind: KindSink}
@@ -363,7 +364,7 @@ func (p *parser) list(s *funcState, kind Kind, end string, depth int) (Operand, 
 	return o, p.expect(end)
 }
 
-// memory is an address operand (PTX ISA, "Addresses as Operands").
+// memory parses an address operand (PTX ISA, "Addresses as Operands").
 func (p *parser) memory(s *funcState, depth int) (Operand, error) {
 	o := Operand{Kind: KindMem}
 	if err := p.expect("["); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// scope is one { } of a function body: names live from their declaration to
+// scope is one { } of a function body: names are valid from their declaration to
 // the end of the scope.
 type scope struct {
 	parent  int
@@ -14,12 +14,12 @@ type scope struct {
 	ranges  map[string]regRange // .reg .b32 %r<10>
 	vars    map[string]*Var
 	labels  map[string]label
-	vectors map[string]int // .reg .v2 .u32 %r: its length; the elements are registers %r.x and %r.y
+	vectors map[string]int // .reg .v2 .u32 %r: the length; the elements are registers %r.x and %r.y
 }
 
 type regRange struct{ first, count int }
 
-// label is a place in the body, a branch table or a call prototype.
+// label is a position in the body, a branch table or a call prototype.
 type label struct {
 	at      int
 	targets []Operand // unresolved names of .branchtargets
@@ -47,7 +47,7 @@ func (s *funcState) pop() {
 	s.depth--
 }
 
-// walk visits the scopes from the given one outwards until f says stop.
+// walk visits the scopes from the given one outwards until f tells it to stop.
 func (s *funcState) walk(from int, f func(*scope) bool) {
 	for i := from; i >= 0; i = s.scopes[i].parent {
 		if f(&s.scopes[i]) {
@@ -67,7 +67,7 @@ func (s *funcState) reg(name string) (int, bool) {
 		for cut > 0 && digit(name[cut-1]) {
 			cut--
 		}
-		for ; cut < len(name); cut++ { // "%r1<5>" makes %r10 … %r14
+		for ; cut < len(name); cut++ { // "%r1<5>" declares %r10 … %r14
 			r, ok := c.ranges[name[:cut]]
 			n, err := strconv.Atoi(name[cut:])
 			if ok && err == nil && n < r.count && (name[cut] != '0' || cut == len(name)-1) {
@@ -86,8 +86,8 @@ func (s *funcState) local(name string) *Var {
 	return found
 }
 
-// head is what stands before a function's body: name, parameters and directives.
-// The parser is behind .entry or .func.
+// head parses what precedes a function's body: name, parameters and directives.
+// The parser is after .entry or .func.
 func (p *parser) head(entry bool, link Linkage) (s *funcState, err error) {
 	if err := p.charge(costFunc + costScope); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (p *parser) function(entry, extern bool, link Linkage) error {
 	return nil
 }
 
-// read reads a function's body.
+// read parses a function's body.
 func (p *parser) read(s *funcState) error {
 	s.f.Body = p.arena.insts
 	if err := p.body(s); err != nil {
@@ -169,7 +169,7 @@ func (p *parser) read(s *funcState) error {
 	return p.resolve(s)
 }
 
-// params is a parenthesised list of .param or .reg declarations.
+// params parses a parenthesised list of .param or .reg declarations.
 func (p *parser) params(s *funcState) ([]*Var, error) {
 	if err := p.expect("("); err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (p *parser) params(s *funcState) ([]*Var, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Extern = true // allows an unsized last array
+		v.Extern = true // permits an unsized last array
 		if err := p.declarator(v, vec); err != nil {
 			return nil, err
 		}
@@ -212,8 +212,8 @@ func (p *parser) params(s *funcState) ([]*Var, error) {
 	return list, p.expect(")")
 }
 
-// layoutParams gives kernel parameters their offsets: declared order, each at
-// its own alignment.
+// layoutParams sets the offsets of kernel parameters: in declaration order, each
+// at its own alignment.
 func layoutParams(f *Func) error {
 	var at uint64
 	for _, v := range f.Params {
@@ -230,7 +230,7 @@ func layoutParams(f *Func) error {
 	return nil
 }
 
-// funcDirectives are the performance-tuning directives after the parameters.
+// funcDirectives parses the performance-tuning directives after the parameters.
 func (p *parser) funcDirectives(f *Func) error {
 	for p.tok.kind == tokWord && strings.HasPrefix(p.tok.text, ".") {
 		d, err := p.word()
@@ -287,7 +287,7 @@ func (p *parser) addReg(s *funcState, name string, t Type) (int, error) {
 	return n, nil
 }
 
-// registers is a .reg declaration in a body.
+// registers parses a .reg declaration in a body.
 func (p *parser) registers(s *funcState) error {
 	var v Var
 	vec, err := p.declaration(".reg", &v)
@@ -329,7 +329,7 @@ func (p *parser) registers(s *funcState) error {
 	}
 }
 
-// count is the <n> behind a name that stands for n of them.
+// count parses the <n> after a name that stands for n of them.
 func (p *parser) count(limit uint64) (uint64, error) {
 	if err := p.expect("<"); err != nil {
 		return 0, err

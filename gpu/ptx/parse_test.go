@@ -13,7 +13,7 @@ func kernels(t testing.TB) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("../soft/testdata/kernels/*.ptx")
 	if err != nil || len(names) == 0 {
-		t.Fatalf("no kernels: %v", err)
+		t.Fatalf("kernels in ../soft/testdata/kernels = %v, %v, want some", names, err)
 	}
 	m := map[string]string{}
 	for _, n := range names {
@@ -31,7 +31,7 @@ func TestParseCompilerOutput(t *testing.T) {
 	for name, src := range kernels(t) {
 		m, err := Parse(src)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("Parse(%s) = %v, want no error", name, err)
 		}
 		sigs, err := Signatures(src)
 		if err != nil {
@@ -44,31 +44,31 @@ func TestParseCompilerOutput(t *testing.T) {
 			}
 			total++
 			if sigs[i].Name != f.Name || len(sigs[i].Params) != len(f.Params) {
-				t.Errorf("signature %d is %+v, kernel %s has %d parameters", i, sigs[i], f.Name, len(f.Params))
+				t.Errorf("signature %d = %+v, want kernel %s with %d parameters", i, sigs[i], f.Name, len(f.Params))
 			}
 			for j, p := range f.Params {
 				if got := sigs[i].Params[j]; got.Offset != p.Offset || uint64(got.Size) != p.Size {
-					t.Errorf("%s parameter %d: %+v, want %d %d", f.Name, j, got, p.Offset, p.Size)
+					t.Errorf("parameter %d of %s = %+v, want offset %d and size %d", j, f.Name, got, p.Offset, p.Size)
 				}
 			}
 			i++
 		}
 	}
 	if total < 25 {
-		t.Errorf("only %d kernels", total)
+		t.Errorf("%d kernels, want at least 25", total)
 	}
 }
 
-// An outline has what Parse finds, but for the bodies.
+// An outline equals the result of Parse, except for the bodies.
 func TestOutline(t *testing.T) {
 	for name, src := range kernels(t) {
 		whole, err := Parse(src)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("Parse(%s) = %v, want no error", name, err)
 		}
 		m, err := Outline(src)
 		if err != nil {
-			t.Fatalf("%s: outline: %v", name, err)
+			t.Fatalf("Outline(%s) = %v, want no error", name, err)
 		}
 		if m.Arch != whole.Arch || len(m.Vars) != len(whole.Vars) || len(m.Funcs) != len(whole.Funcs) {
 			t.Errorf("%s: outline has sm_%d, %d variables and %d functions, want %d, %d, %d",
@@ -90,12 +90,12 @@ func TestOutline(t *testing.T) {
 		".entry k() { ret; }":        "no .version",
 	} {
 		if _, err := Outline(src); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: error %v, want %q", src, err, want)
+			t.Errorf("Outline(%q) = %v, want %q", src, err, want)
 		}
 	}
 	m, err := Outline(head + ".entry k() { { /* } */ .pragma \"}\"; // }\n div.s32 %r1, %r2, 1/2; } }\n.entry l() { ret; }")
 	if err != nil || len(m.Funcs) != 2 || m.Funcs[1].Line != 6 {
-		t.Errorf("braces in comments and strings: %+v, %v", m, err)
+		t.Errorf("outline with braces in comments and strings = %+v, %v, want 2 functions", m, err)
 	}
 }
 
@@ -113,12 +113,12 @@ func TestParameterLayout(t *testing.T) {
 	}
 	for i, w := range want {
 		if sigs[0].Params[i] != w {
-			t.Errorf("parameter %d: %+v, want %+v", i, sigs[0].Params[i], w)
+			t.Errorf("parameter %d = %+v, want %+v", i, sigs[0].Params[i], w)
 		}
 	}
 }
 
-// Directives need no blanks between them; cuda_fp16.h writes ".reg.b16 h,r;".
+// Directives need no spaces between them; cuda_fp16.h contains ".reg.b16 h,r;".
 func TestDirectivesWithoutBlanks(t *testing.T) {
 	m, err := Parse(head + `.global.align 8 .b8 g[4];
 .visible.entry k(.param.u64.ptr.global.align 16 a,.param.u32 b)
@@ -151,18 +151,18 @@ func TestErrorsNameLineAndInstruction(t *testing.T) {
 	} {
 		_, err := Parse(c.src)
 		if err == nil || !strings.Contains(err.Error(), c.msg) {
-			t.Errorf("%q: error %v, want %q", c.src, err, c.msg)
+			t.Errorf("Parse(%q) = %v, want %q", c.src, err, c.msg)
 		}
 	}
 }
 
-// Names are as long as the source lets them be: messages are not.
+// Names can be as long as the source permits; messages are short.
 func TestErrorsAreShort(t *testing.T) {
 	name := strings.Repeat("n", 1<<20)
 	for _, src := range []string{head + ".entry k() { bra " + name + "; }", head + ".entry k() { @" + name + " ret; }", head + ".target sm_" + name} {
 		_, err := Parse(src)
 		if err == nil || len(err.Error()) > 1024 {
-			t.Errorf("error of %d bytes, want one of at most 1024", len(fmt.Sprint(err)))
+			t.Errorf("error has %d bytes, want an error of at most 1024", len(fmt.Sprint(err)))
 		}
 	}
 }
@@ -182,17 +182,17 @@ func TestScopesAndInitialisers(t *testing.T) {
 	}
 	tab := m.Vars[1]
 	if r := m.Vars[0].Relocs; len(r) != 2 || r[0] != (Reloc{0, "tab", 4, true, 8, tab, nil}) || r[1] != (Reloc{8, "tab", 0, false, 8, tab, nil}) {
-		t.Errorf("relocations %+v", r)
+		t.Errorf("relocations = %+v, want tab+4 (generic) and tab", r)
 	}
 	if got := string(m.Vars[1].Init); got != "\xff\xff\xff\xff\x00\x00\x80\x3f\x10\x00\x00\x00" {
-		t.Errorf("initialiser %x", got)
+		t.Errorf("initialiser = %x, want ffffffff0000803f10000000", got)
 	}
 	b := m.Funcs[0].Body
 	if b[0].Args[0].Reg != 12+2 || b[2].Args[0].Reg != 11 {
-		t.Errorf("registers %d and %d", b[0].Args[0].Reg, b[2].Args[0].Reg)
+		t.Errorf("registers = %d and %d, want 14 and 11", b[0].Args[0].Reg, b[2].Args[0].Reg)
 	}
 	if b[1].Args[0].Target != 1 || b[3].Args[0].Target != 2 {
-		t.Errorf("labels %d and %d", b[1].Args[0].Target, b[3].Args[0].Target)
+		t.Errorf("branch targets = %d and %d, want 1 and 2", b[1].Args[0].Target, b[3].Args[0].Target)
 	}
 }
 
@@ -204,13 +204,13 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src string) {
 		m, err := Parse(src)
 		if err != nil && !strings.HasPrefix(err.Error(), "line ") {
-			t.Errorf("error without line: %v", err)
+			t.Errorf("Parse error without a line: %v", err)
 		}
 		if _, serr := Signatures(src); err == nil && serr != nil {
-			t.Errorf("parses, but Signatures: %v", serr)
+			t.Errorf("Parse accepts the source, but Signatures = %v", serr)
 		}
 		if _, oerr := Outline(src); err == nil && oerr != nil {
-			t.Errorf("parses, but Outline: %v", oerr)
+			t.Errorf("Parse accepts the source, but Outline = %v", oerr)
 		}
 		_ = m
 	})
@@ -222,6 +222,6 @@ func TestFtzAfterTheType(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := m.Funcs[0].Body[0].Mods; !slices.Equal(got, []string{"approx", "ftz", "f32"}) {
-		t.Errorf("modifiers %v, want the type last", got)
+		t.Errorf("modifiers = %v, want approx, ftz, f32: the type last", got)
 	}
 }

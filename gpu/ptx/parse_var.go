@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// variables parses a declaration whose first directive d is already taken
-// (PTX ISA, "Variables"), and gives each declared variable to add.
+// variables parses a declaration whose first directive d was consumed already
+// (PTX ISA, "Variables"), and passes each declared variable to add.
 func (p *parser) variables(d string, extern bool, add func(*Var) error) error {
 	proto := Var{Extern: extern, Line: p.tok.line}
 	vec, err := p.declaration(d, &proto)
@@ -31,8 +31,8 @@ func (p *parser) variables(d string, extern bool, add func(*Var) error) error {
 	}
 }
 
-// declaration takes the directives in front of the name: space, alignment,
-// vector, type. It returns the vector width.
+// declaration parses the directives before the name: space, alignment, vector,
+// type. It returns the vector width.
 func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 	vec = 1
 	seenSpace := false
@@ -41,7 +41,7 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 			if !strings.HasPrefix(d, ".") {
 				return 0, p.errorf("unexpected %q", d)
 			}
-			part, _, _ = strings.Cut(part, "::") // .param::entry and the like
+			part, _, _ = strings.Cut(part, "::") // .param::entry and similar
 			if s, ok := SpaceByName(part); ok {
 				if !seenSpace { // later ones describe what a .ptr points to
 					v.Space = s
@@ -66,7 +66,7 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 				if n == 0 || n&(n-1) != 0 {
 					return 0, p.errorf("alignment of %d bytes, want a power of two", n)
 				}
-				if v.Type == NoType { // after the type it is a .ptr's
+				if v.Type == NoType { // after the type it belongs to a .ptr
 					v.Align = uint32(n)
 				}
 			case "ptr", "managed", "unified":
@@ -91,7 +91,7 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 	return vec, nil
 }
 
-// attributes reads the list behind .attribute (PTX ISA, "Variable and Function
+// attributes parses the list after .attribute (PTX ISA, "Variable and Function
 // Attribute Directive: .attribute").
 func (p *parser) attributes(v *Var) error {
 	for !p.is(")") {
@@ -106,8 +106,8 @@ func (p *parser) attributes(v *Var) error {
 	return p.advance()
 }
 
-// each gives a variable to add, or those that a count behind its name stands
-// for: .param .u64 %P<2> is %P0 and %P1.
+// each passes a variable to add, or the variables that a count after its name
+// stands for: .param .u64 %P<2> is %P0 and %P1.
 func (p *parser) each(v *Var, add func(*Var) error) error {
 	if !p.is("<") {
 		return add(v)
@@ -192,7 +192,7 @@ func (p *parser) initialiser(v *Var, depth int) error {
 	if depth > MaxScopes {
 		return p.errorf("the initialiser of variable %s has more than %d lists in each other", v.Name, MaxScopes)
 	}
-	if v.Type.Opaque() { // how a sampler reads, which only binding could use
+	if v.Type.Opaque() { // the state of a sampler, which only binding could use
 		return p.skipTo("}")
 	}
 	if !p.is("{") {
@@ -287,7 +287,7 @@ func (p *parser) initAddress(v *Var, size uint32) (err error) {
 	return nil
 }
 
-// constant is a number with an optional sign.
+// constant parses a number with an optional sign.
 func (p *parser) constant() (Operand, error) {
 	minus := false
 	for p.is("-") || p.is("+") {

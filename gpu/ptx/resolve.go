@@ -1,7 +1,7 @@
 package ptx
 
-// resolve replaces the names of labels by places in the body, now that all of
-// them are known.
+// resolve replaces the names of labels by positions in the body, now that all
+// labels are known.
 func (p *parser) resolve(s *funcState) error {
 	for i := range s.f.Body {
 		in := &s.f.Body[i]
@@ -20,7 +20,7 @@ func resolveOperand(s *funcState, in *Inst, o *Operand) error {
 			return err
 		}
 	}
-	if o.Kind == KindReg && o.Name != "" && !in.isVideo() { // no such name
+	if o.Kind == KindReg && o.Name != "" && !in.isVideo() { // the name does not exist
 		*o = Operand{Kind: KindSpecial, Name: s.f.Regs[o.Reg].Name + "." + o.Name}
 	}
 	if o.Kind != KindLabel {

@@ -2,7 +2,7 @@ package ptx
 
 import "fmt"
 
-// Signature is what a launch needs to know of a kernel.
+// Signature is the information about a kernel that a launch needs.
 type Signature struct {
 	Name   string
 	Params []ParamLayout
@@ -12,8 +12,8 @@ type Signature struct {
 // ParamLayout is one parameter in the parameter space, in bytes.
 type ParamLayout struct{ Offset, Size uint32 }
 
-// Signatures lists the kernels that a module defines, in order, without
-// looking at their instructions: a real driver may know more than this package.
+// Signatures lists the kernels that a module defines, in order, without examining
+// their instructions: a real driver may support more than this package.
 func Signatures(src string) ([]Signature, error) {
 	if len(src) > MaxSource {
 		return nil, &Error{Line: 1, Msg: fmt.Sprintf("the source has %d bytes, want at most %d", len(src), MaxSource)}

@@ -7,13 +7,14 @@ import (
 )
 
 // SourceLine is the line of the program that an instruction was compiled from (PTX
-// ISA, "Debugging Directives"); line 0 where the PTX does not tell.
+// ISA, "Debugging Directives"); line 0 if the PTX has no line information.
 type SourceLine struct {
 	files      *files
 	file, line uint32
 }
 
-// files are a module's .file directives, which may follow those that name them.
+// files are a module's .file directives, which may follow those that refer to
+// them.
 type files struct{ names map[uint32]string }
 
 const (
@@ -21,10 +22,10 @@ const (
 	costFile = 128
 )
 
-// Known reports whether the PTX tells.
+// Known reports whether the PTX has the line.
 func (s SourceLine) Known() bool { return s.line != 0 }
 
-// String is empty where the PTX does not tell.
+// String returns an empty string if the line is not known.
 func (s SourceLine) String() string {
 	if !s.Known() {
 		return ""
@@ -36,8 +37,8 @@ func (s SourceLine) String() string {
 	return name + ":" + strconv.Itoa(int(s.line))
 }
 
-// loc reads ".loc FILE LINE COLUMN …" behind its first word. What is wrong with it
-// or not known is passed over.
+// loc parses ".loc FILE LINE COLUMN …" after its first word. Invalid or unknown
+// values are ignored.
 func (p *parser) loc() error {
 	line := p.tok.line
 	var n [2]uint32
@@ -58,7 +59,7 @@ func (p *parser) loc() error {
 	return p.skipFrom(line)
 }
 
-// file reads ".file NUMBER "NAME" …" behind its first word.
+// file parses ".file NUMBER "NAME" …" after its first word.
 func (p *parser) file() error {
 	line := p.tok.line
 	number, err := strconv.ParseUint(p.tok.text, 10, 32)
@@ -80,7 +81,7 @@ func (p *parser) file() error {
 	return p.skipFrom(line)
 }
 
-// skipFrom drops the rest of a line.
+// skipFrom skips the rest of a line.
 func (p *parser) skipFrom(line int) error {
 	for p.tok.kind != tokEOF && p.tok.line == line {
 		if err := p.advance(); err != nil {

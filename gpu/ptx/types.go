@@ -45,7 +45,7 @@ var typeNames = map[string]Type{
 	"texref": TexRef, "samplerref": SamplerRef, "surfref": SurfRef,
 }
 
-// TypeByName gives the type that a modifier without its dot names.
+// TypeByName returns the type of a modifier, given without its dot.
 func TypeByName(s string) (Type, bool) { t, ok := typeNames[s]; return t, ok }
 
 func (t Type) String() string {
@@ -57,7 +57,7 @@ func (t Type) String() string {
 	return "none"
 }
 
-// Size is in bytes; 1 for a predicate.
+// Size returns the size in bytes; 1 for a predicate.
 func (t Type) Size() uint32 {
 	switch t {
 	case B8, U8, S8, Pred:
@@ -77,8 +77,8 @@ func (t Type) Size() uint32 {
 // Float reports whether values are IEEE (or bfloat) numbers.
 func (t Type) Float() bool { return t >= F16 && t <= F64 }
 
-// Opaque reports whether programs do not see what a variable holds (PTX ISA, "Texture
-// Sampler and Surface Types").
+// Opaque reports whether programs cannot access the value of a variable (PTX ISA,
+// "Texture Sampler and Surface Types").
 func (t Type) Opaque() bool { return t >= TexRef && t <= SurfRef }
 
 // Signed reports whether values are two's complement integers.
@@ -87,7 +87,7 @@ func (t Type) Signed() bool { return t >= S8 && t <= S64 }
 // Space is a state space (PTX ISA, "State Spaces").
 type Space uint8
 
-// The state spaces that hold variables.
+// These are the state spaces that can contain variables.
 const (
 	Generic Space = iota
 	Register
@@ -103,7 +103,7 @@ var spaceNames = map[string]Space{
 	"shared": Shared, "local": Local,
 }
 
-// SpaceByName gives the space that a modifier without its dot names.
+// SpaceByName returns the space of a modifier, given without its dot.
 func SpaceByName(s string) (Space, bool) { v, ok := spaceNames[s]; return v, ok }
 
 func (s Space) String() string {

@@ -8,43 +8,44 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Calls are the functions that gpu/cudaapi passes on as they are.
+// Calls has the functions that gpu/cudaapi passes on unchanged.
 type Calls interface {
-	// CtxGetExecAffinity is cuCtxGetExecAffinity.
+	// CtxGetExecAffinity implements cuCtxGetExecAffinity.
 	CtxGetExecAffinity(kind int32) (abi.ExecAffinityParam, error)
-	// CtxResetPersistingL2Cache is cuCtxResetPersistingL2Cache.
+	// CtxResetPersistingL2Cache implements cuCtxResetPersistingL2Cache.
 	CtxResetPersistingL2Cache() error
-	// EventElapsedTime is cuEventElapsedTime.
+	// EventElapsedTime implements cuEventElapsedTime.
 	EventElapsedTime(hStart Event, hEnd Event) (float32, error)
-	// MulticastGetGranularity is cuMulticastGetGranularity.
+	// MulticastGetGranularity implements cuMulticastGetGranularity.
 	MulticastGetGranularity(prop abi.MulticastObjectProp, option int32) (uint64, error)
-	// OccupancyAvailableDynamicSMemPerBlock is cuOccupancyAvailableDynamicSMemPerBlock.
+	// OccupancyAvailableDynamicSMemPerBlock implements cuOccupancyAvailableDynamicSMemPerBlock.
 	OccupancyAvailableDynamicSMemPerBlock(function Function, numBlocks int32, blockSize int32) (uint64, error)
-	// OccupancyMaxActiveBlocksPerMultiprocessor is cuOccupancyMaxActiveBlocksPerMultiprocessor.
+	// OccupancyMaxActiveBlocksPerMultiprocessor implements cuOccupancyMaxActiveBlocksPerMultiprocessor.
 	OccupancyMaxActiveBlocksPerMultiprocessor(function Function, blockSize int32, dynamicSmemSize uint64) (int32, error)
-	// ProfilerStart is cuProfilerStart.
+	// ProfilerStart implements cuProfilerStart.
 	ProfilerStart() error
-	// ProfilerStop is cuProfilerStop.
+	// ProfilerStop implements cuProfilerStop.
 	ProfilerStop() error
-	// StreamCopyAttributes is cuStreamCopyAttributes.
+	// StreamCopyAttributes implements cuStreamCopyAttributes.
 	StreamCopyAttributes(dstStream Stream, srcStream Stream) error
-	// StreamGetAttribute is cuStreamGetAttribute.
+	// StreamGetAttribute implements cuStreamGetAttribute.
 	StreamGetAttribute(hStream Stream, attr int32) (abi.StreamAttrValue, error)
-	// StreamSetAttribute is cuStreamSetAttribute.
+	// StreamSetAttribute implements cuStreamSetAttribute.
 	StreamSetAttribute(hStream Stream, attr int32, param abi.StreamAttrValue) error
-	// StreamWriteValue32 is cuStreamWriteValue32_v2.
+	// StreamWriteValue32 implements cuStreamWriteValue32_v2.
 	StreamWriteValue32(stream Stream, addr uint64, value uint32, flags uint32, done func(error)) error
-	// StreamWriteValue64 is cuStreamWriteValue64_v2.
+	// StreamWriteValue64 implements cuStreamWriteValue64_v2.
 	StreamWriteValue64(stream Stream, addr uint64, value uint64, flags uint32, done func(error)) error
-	// TensorMapEncodeIm2col is cuTensorMapEncodeIm2col.
+	// TensorMapEncodeIm2col implements cuTensorMapEncodeIm2col.
 	TensorMapEncodeIm2col(tensorDataType int32, tensorRank uint32, globalAddress uint64, globalDim [5]uint64, globalStrides [5]uint64, pixelBoxLowerCorner [5]int32, pixelBoxUpperCorner [5]int32, channelsPerPixel uint32, pixelsPerColumn uint32, elementStrides [5]uint32, interleave int32, swizzle int32, l2Promotion int32, oobFill int32) (abi.TensorMap, error)
-	// TensorMapEncodeTiled is cuTensorMapEncodeTiled.
+	// TensorMapEncodeTiled implements cuTensorMapEncodeTiled.
 	TensorMapEncodeTiled(tensorDataType int32, tensorRank uint32, globalAddress uint64, globalDim [5]uint64, globalStrides [5]uint64, boxDim [5]uint32, elementStrides [5]uint32, interleave int32, swizzle int32, l2Promotion int32, oobFill int32) (abi.TensorMap, error)
-	// TensorMapReplaceAddress is cuTensorMapReplaceAddress.
+	// TensorMapReplaceAddress implements cuTensorMapReplaceAddress.
 	TensorMapReplaceAddress(tensorMap abi.TensorMap, globalAddress uint64) (abi.TensorMap, error)
 }
 
-// NoCalls answers as the table says for a device that does not know a function.
+// NoCalls implements Calls for a device that supports none of the functions: it
+// returns the results that the table specifies for that case.
 type NoCalls struct{}
 
 var _ Calls = NoCalls{}
@@ -129,7 +130,7 @@ func (NoCalls) TensorMapReplaceAddress(_ abi.TensorMap, _ uint64) (abi.TensorMap
 	return abi.TensorMap{}, abi.ErrNotSupported
 }
 
-// calls execute them.
+// calls has the function that executes each of them.
 var calls = [...]func(*Session, *command) error{
 	abi.OpCtxGetExecAffinity:                        (*Session).callCtxGetExecAffinity,
 	abi.OpCtxResetPersistingL2Cache:                 (*Session).callCtxResetPersistingL2Cache,

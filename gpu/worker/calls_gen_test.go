@@ -69,7 +69,7 @@ func numberedTensorMap() abi.TensorMap {
 	return abi.TensorMap{Opaque: [16]uint64{101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116}}
 }
 
-// structCalls are commands with structs; out is where a record may go that comes back.
+// structCalls are commands with structs; out is the offset for a returned record.
 var structCalls = []structCall{
 	{abi.OpCtxGetExecAffinity, func(out uint64) guesttest.Args {
 		return abi.CtxGetExecAffinity{Ctx: 1, Type: 101, OutOff: out, OutLen: 8}

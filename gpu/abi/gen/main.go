@@ -50,7 +50,7 @@ func main() {
 	for i, c := range commands {
 		check(c)
 		if i > 0 && commands[i-1].Op == c.Op {
-			log.Fatalf("%s and %s are both command %d", commands[i-1].Name, c.Name, c.Op)
+			log.Fatalf("%s and %s have the same command number %d", commands[i-1].Name, c.Name, c.Op)
 		}
 	}
 	src, err := format.Source(goSource())
@@ -85,12 +85,12 @@ func check(c abi.Command) {
 	off := 0
 	for _, f := range c.Args {
 		if off%size(f.Kind) != 0 {
-			log.Fatalf("%s.%s: not aligned", c.Name, f.Name)
+			log.Fatalf("field %s.%s is not aligned", c.Name, f.Name)
 		}
 		off += bytesOf(f)
 	}
 	if off%8 != 0 {
-		log.Fatalf("%s: %d bytes is not a multiple of 8", c.Name, off)
+		log.Fatalf("arguments of %s: %d bytes, want a multiple of 8", c.Name, off)
 	}
 }
 
@@ -291,7 +291,7 @@ func constants(names ...string) (all []value) {
 				}
 				u, exact := constant.Uint64Val(c.Val())
 				if !exact {
-					log.Fatalf("%s does not fit 64 bits", id.Name)
+					log.Fatalf("constant %s does not fit into 64 bits", id.Name)
 				}
 				suffix := "u"
 				if u > 1<<32-1 {

@@ -1,5 +1,5 @@
 // The kernels of the GPU check. kernels.sh compiles them with clang to
-// kernels.ptx, which is in the tree; check_test.go says what each must give.
+// kernels.ptx, which is in the tree; check_test.go has the expected results.
 #define KERNEL extern "C" __attribute__((global)) void
 #define TID __nvvm_read_ptx_sreg_tid_x()
 #define CTA __nvvm_read_ptx_sreg_ctaid_x()
@@ -40,7 +40,7 @@ KERNEL matmul(const float *a, const float *b, float *out, u32 n) {
 	out[row * n + col] = sum;
 }
 
-// Sum of each block of 256 by shared memory, then one atomic.
+// Sums each block of 256 in shared memory, then uses one atomic.
 KERNEL sum(const u32 *a, const u32 *, u32 *out, u32 n) {
 	static SHARED u32 s[256];
 	u32 i = CTA * NTID + TID;

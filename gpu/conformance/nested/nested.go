@@ -1,19 +1,18 @@
-// Package nested is a card for tests of the card's path on machines that have
-// none: the guest library, given to gpu/cuda as the host's libcuda, on a vGPU of
-// a second basalt-gpud with a soft GPU.
+// Package nested provides a card for tests of the card's path on machines without one:
+// the guest library, given to gpu/cuda as the host's libcuda, on a vGPU of a second
+// basalt-gpud with a soft GPU.
 //
 //	program ─► guest library ─► worker (gpu/cuda) ─► guest library ─► worker (gpu/soft)
 //	           Path's gpud ───────┘                  Card's gpud ───────┘
 //
-// Between gpu/cuda and the guest library stands a strict layer (strict/), which ends
-// the process that breaks a documented rule of the driver API, and can let kernels
-// take time.
+// Between gpu/cuda and the guest library is a strict layer (strict/), which ends a
+// process that violates a documented rule of the driver API, and can make kernels take
+// time.
 //
-// Nothing in the product knows of it. A process uses the card because whoever
-// starts it has put the guest library into its LD_LIBRARY_PATH and the card's
-// socket into BASALT_GPU (Card.Env): libcuda and libnvidia-ml are found there
-// like a vendor's. docs/decisions/0043-the-cards-path-nested.md says what such
-// a card cannot do.
+// The product is not aware of it. A process uses the card because it is started with
+// the guest library in its LD_LIBRARY_PATH and the card's socket in BASALT_GPU
+// (Card.Env): libcuda and libnvidia-ml are found there like a vendor's.
+// docs/decisions/0043-the-cards-path-nested.md describes what such a card cannot do.
 package nested
 
 import (
@@ -37,13 +36,13 @@ const Check = "nested"
 // Card is a soft GPU with its gpud, and the library that is its driver.
 type Card struct {
 	libraries string // folder of the guest's libcuda.so.1 and libnvidia-ml.so.1
-	strict    string // folder of the libcuda.so.1 before it
+	strict    string // folder of the strict layer's libcuda.so.1
 	programs  string // folder of basalt-gpud and basalt-worker
 	socket    string
 }
 
-// Start starts a card of VRAM bytes as basalt-gpud's --soft-gpu has them; it ends with
-// the test. libraries is the folder of the guest library; empty: it is built.
+// Start starts a card with VRAM in the format of basalt-gpud's --soft-gpu; it ends
+// with the test. libraries is the folder of the guest library; empty: Start builds it.
 func Start(t testing.TB, libraries, vram string) *Card {
 	t.Helper()
 	if libraries == "" {
@@ -56,13 +55,13 @@ func Start(t testing.TB, libraries, vram string) *Card {
 	return c
 }
 
-// buildStrict builds the strict layer and returns its folder, which workers of
-// another user can read.
+// buildStrict builds the strict layer and returns its folder, which is readable
+// for workers of another user.
 func buildStrict(t testing.TB) string {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
-		t.Skip("no gcc to build the strict layer before libcuda")
+		t.Skip("gcc is not installed; the strict layer before libcuda needs it")
 	}
 	sources, err := filepath.Glob(filepath.Join(tree.Top(), "gpu/conformance/nested/strict/*.c"))
 	if err != nil || len(sources) == 0 {
@@ -74,20 +73,20 @@ func buildStrict(t testing.TB) string {
 	}
 	args := []string{"-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-o", filepath.Join(dir, soname)}
 	if out, err := exec.Command(gcc, append(append(args, sources...), "-ldl", "-lpthread")...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("compile the strict layer: %v\n%s", err, out)
 	}
 	return dir
 }
 
 const soname = "libcuda.so.1"
 
-// SlowKernels is for the environment of a process that has a card: each of its kernels
-// takes so long at least.
+// SlowKernels returns a variable for the environment of a process that has a card:
+// each of its kernels then takes at least the given time.
 func SlowKernels(each time.Duration) string {
 	return fmt.Sprintf("STRICT_KERNEL_MICROS=%d", each.Microseconds())
 }
 
-// Env is what a process needs in its environment to have the card.
+// Env returns the environment variables that a process needs to have the card.
 func (c *Card) Env() []string {
 	return []string{
 		"LD_LIBRARY_PATH=" + c.strict + ":" + c.libraries, "STRICT_LIBRARY=" + filepath.Join(c.libraries, soname),
@@ -95,15 +94,16 @@ func (c *Card) Env() []string {
 	}
 }
 
-// Library is the path of the card's libcuda.
+// Library returns the path of the card's libcuda.
 func (c *Card) Library() string { return filepath.Join(c.strict, soname) }
 
-// Socket is of the card's own gpud, for programs that look at the card from behind.
+// Socket returns the socket of the card's own gpud, for programs that examine the
+// card from outside.
 func (c *Card) Socket() string { return c.socket }
 
-// Path starts the gpud of a host that has the card: it finds it by NVML, and its
-// workers use it through gpu/cuda, in their jail, with env in their environment too.
-// It returns the socket for programs.
+// Path starts the gpud of a host that has the card: it finds the card through NVML,
+// and its workers use it through gpu/cuda, in their sandbox, with env added to their
+// environment. It returns the socket for programs.
 func (c *Card) Path(t testing.TB, env ...string) (socket string) {
 	t.Helper()
 	return c.gpud(t, append(c.Env(), env...))
@@ -112,11 +112,11 @@ func (c *Card) Path(t testing.TB, env ...string) (socket string) {
 // gpud starts basalt-gpud --standalone and waits until it listens.
 func (c *Card) gpud(t testing.TB, env []string, options ...string) (socket string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "nested") // unix socket paths are short
+	dir, err := os.MkdirTemp("", "nested") // unix socket paths must be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // workers may be another user
+	if err := os.Chmod(dir, 0o755); err != nil { // workers may run as another user
 		t.Fatal(err)
 	}
 	socket = filepath.Join(dir, "s")
@@ -132,7 +132,7 @@ func (c *Card) gpud(t testing.TB, env []string, options ...string) (socket strin
 		_ = cmd.Wait()
 		_ = os.RemoveAll(dir)
 		if t.Failed() {
-			t.Logf("gpud %v:\n%s", options, log.String())
+			t.Logf("log of gpud %v:\n%s", options, log.String())
 		}
 	})
 	patience.Until(t, 30*time.Second, "gpud listens", func() bool {
@@ -145,7 +145,7 @@ func (c *Card) gpud(t testing.TB, env []string, options ...string) (socket strin
 	return socket
 }
 
-// Rerun runs tests of the calling test binary once more on the card, and fails the
+// Rerun runs tests of the calling test binary again on the card, and fails the
 // test unless all pass.
 func (c *Card) Rerun(t *testing.T, tests string, env ...string) {
 	t.Helper()
@@ -156,7 +156,8 @@ func (c *Card) Rerun(t *testing.T, tests string, env ...string) {
 }
 
 // Run runs tests of the calling test binary in a process that has the card as its only
-// one, and returns what it printed: libcuda keeps one session for all of a process's life.
+// one, and returns their output: libcuda keeps one session for the whole life of a
+// process.
 func (c *Card) Run(t *testing.T, tests string, env ...string) ([]byte, error) {
 	t.Helper()
 	ctx, cancel := patience.Context(t.Context(), 2*time.Minute)

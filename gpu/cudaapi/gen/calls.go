@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
 )
 
-// snake is a command's name in C, as gpu/abi/gen makes it.
+// snake returns a command's name in C, as gpu/abi/gen does.
 func snake(s string) string {
 	var b strings.Builder
 	r := []rune(s)
@@ -59,14 +59,14 @@ func callStub(b *bytes.Buffer, c cudaapi.Command) {
 		p("\trecord_close(s, &out, record, sizeof record);\n")
 	}
 	if c.Soft == "" && len(c.Results) == 0 {
-		p("\tif (r.result == CUDA_ERROR_NOT_SUPPORTED)\n\t\treturn 0; /* a worker from before this command */\n")
+		p("\tif (r.result == CUDA_ERROR_NOT_SUPPORTED)\n\t\treturn 0; /* an older worker without this command */\n")
 	}
 	stubResults(p, c)
 	p("\treturn r.result;\n")
 }
 
-// pointers are the parameters that lead to something, arrays apart: of those
-// there may be none.
+// pointers returns the parameters that are pointers, except arrays, which may be
+// empty.
 func pointers(c cudaapi.Command) (all []string) {
 	for _, p := range c.Params {
 		for _, a := range slices.Concat(c.Results, c.Outs, c.Args) {
@@ -79,7 +79,8 @@ func pointers(c cudaapi.Command) (all []string) {
 	return all
 }
 
-// stubArguments fills the command's arguments; stream is the one whose order counts.
+// stubArguments sets the command's arguments and returns the stream that determines
+// its order.
 func stubArguments(p func(string, ...any), c cudaapi.Command) (stream string) {
 	for _, x := range c.Args {
 		switch {
@@ -111,7 +112,7 @@ func stubArguments(p func(string, ...any), c cudaapi.Command) (stream string) {
 	return stream
 }
 
-// tag is the argument that says which member of a union counts.
+// tag returns the argument that selects the member of a union.
 func tag(x cudaapi.Arg) string {
 	if x.Layout.Union {
 		return x.Tag.Name + ", "
@@ -139,8 +140,8 @@ func stubResults(p func(string, ...any), c cudaapi.Command) {
 	p("\t}\n")
 }
 
-// structStubs are the copies between the program's structs and the wire's, with
-// the layouts of both held to the table.
+// structStubs writes the copies between the program's structs and those of the
+// channel, with checks of both layouts against the table.
 func structStubs(b *bytes.Buffer, t *cudaapi.Table, commands []cudaapi.Command) {
 	p := func(f string, a ...any) { fmt.Fprintf(b, f, a...) }
 	in, out := map[string]bool{}, map[string]bool{}
@@ -174,8 +175,8 @@ func layoutType(a cudaapi.Arg) string {
 	return a.Layout.Type
 }
 
-// byCase writes each case's members; of a union in a switch with what an unknown
-// case does.
+// byCase writes each case's members; for a union in a switch, with unknown for
+// other cases.
 func byCase(p func(string, ...any), l *cudaapi.Layout, unknown string, each func(p func(string, ...any), m cudaapi.Member)) {
 	inner := p
 	if l.Union {
@@ -204,8 +205,8 @@ func byCase(p func(string, ...any), l *cudaapi.Layout, unknown string, each func
 	}
 }
 
-// structPut copies the program's struct and looks at the copy: another thread
-// may write to the original, which need not even be aligned.
+// structPut copies the program's struct and checks the copy: another thread may
+// write to the original, which may even be unaligned.
 func structPut(p func(string, ...any), l *cudaapi.Layout) {
 	of := ""
 	if l.Union {
@@ -235,7 +236,7 @@ func structPut(p func(string, ...any), l *cudaapi.Layout) {
 	p("\tmemcpy(to, &t, sizeof t);\n\treturn 0;\n}\n")
 }
 
-// structGet fills the program's struct; of a union only the member that counts.
+// structGet sets the program's struct; of a union only the selected member.
 func structGet(p func(string, ...any), l *cudaapi.Layout) {
 	of := ""
 	if l.Union {

@@ -17,7 +17,7 @@ const card = "../cuda"
 
 var method = regexp.MustCompile(`(?m)^func \(c \*context\) (\w+)\(`)
 
-// methods are those of gpu/cuda's context that are written by hand.
+// methods returns the methods of gpu/cuda's context that are written by hand.
 func methods() (map[string]bool, error) {
 	files, err := filepath.Glob(filepath.Join(card, "*.go"))
 	if err != nil {
@@ -41,7 +41,7 @@ func methods() (map[string]bool, error) {
 
 var functionConstant = regexp.MustCompile(`(?m)^\t(cu[A-Z]\w*)\b`)
 
-// called are the functions of libcuda that gpu/cuda calls by itself, too.
+// called returns the functions of libcuda that gpu/cuda also calls itself.
 func called() (map[string]bool, error) {
 	text, err := os.ReadFile(filepath.Join(card, "library.go"))
 	all := map[string]bool{}
@@ -51,7 +51,7 @@ func called() (map[string]bool, error) {
 	return all, err
 }
 
-// cardCalls passes commands on to libcuda.
+// cardCalls returns the source of the methods that pass commands on to libcuda.
 func cardCalls(commands []cudaapi.Command) ([]byte, error) {
 	byItself, err := called()
 	if err != nil {
@@ -61,13 +61,13 @@ func cardCalls(commands []cudaapi.Command) ([]byte, error) {
 	var b bytes.Buffer
 	p := func(f string, a ...any) { fmt.Fprintf(&b, f, a...) }
 	p("%spackage cuda\n\nimport (\n\"github.com/basalt-gpu/basalt/gpu/abi\"\n\"github.com/basalt-gpu/basalt/gpu/worker\"\n)\n\n", generatedGo)
-	p("// The functions that are passed on, after those that this package calls by itself.\nconst (\n")
+	p("// The functions that are passed on, after those that this package calls itself.\nconst (\n")
 	next := " = firstPassedOn + iota"
 	for _, c := range fresh {
 		p("%s%s\n", constant(c), next)
 		next = ""
 	}
-	p("functionCount%s\n)\n\n// passedOn has their symbols.\nvar passedOn = [...]string{\n", next)
+	p("functionCount%s\n)\n\n// passedOn has the symbols of the functions that are passed on.\nvar passedOn = [...]string{\n", next)
 	for _, c := range fresh {
 		p("%q,\n", c.Symbol)
 	}
@@ -78,7 +78,8 @@ func cardCalls(commands []cudaapi.Command) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// constant is a function's constant in gpu/cuda: its symbol without the version.
+// constant returns a function's constant in gpu/cuda: its symbol without the
+// version.
 func constant(c cudaapi.Command) string { return "cu" + c.Name }
 
 func cardCall(p func(string, ...any), c cudaapi.Command) {
@@ -117,7 +118,8 @@ func cardCall(p func(string, ...any), c cudaapi.Command) {
 	}
 }
 
-// cardMemory makes what pointers lead to: results, structs as C has them, arrays.
+// cardMemory declares the values that pointers point to: results, structs in C's
+// layout, arrays.
 func cardMemory(p func(string, ...any), c cudaapi.Command, zero string) {
 	for i, r := range c.Results {
 		p("value%d := newOut[%s]()\ndefer value%d.free()\n", i, r.Go, i)
@@ -164,7 +166,8 @@ func cardType(handle string) string {
 	return handle
 }
 
-// cardArguments are the words that libcuda gets, in the order of its parameters.
+// cardArguments returns the words that are passed to libcuda, in the order of its
+// parameters.
 func cardArguments(c cudaapi.Command) (all []string) {
 	all = append(all, constant(c))
 	for _, p := range c.Params {

@@ -14,7 +14,8 @@ import (
 
 var exported = regexp.MustCompile(`(?m)^EXPORT int (\w+)\(`)
 
-// doubled are the functions that the double of libcuda has by hand.
+// doubled returns the functions of the double of libcuda that are written by
+// hand.
 func doubled() (map[string]bool, error) {
 	text, err := os.ReadFile(card + "/testdata/double.c")
 	all := map[string]bool{}
@@ -24,8 +25,8 @@ func doubled() (map[string]bool, error) {
 	return all, err
 }
 
-// cardDouble is the double's side of what is passed on: it writes down what it
-// got and gives numbers of its own back.
+// cardDouble returns the double's functions for commands that are passed on: they
+// log their arguments and return numbers of their own.
 func cardDouble(commands []cudaapi.Command, byHand map[string]bool) []byte {
 	var b bytes.Buffer
 	b.WriteString(generated)
@@ -42,7 +43,7 @@ func cardDouble(commands []cudaapi.Command, byHand map[string]bool) []byte {
 	return b.Bytes()
 }
 
-// unions are the parameters of a command that are some.
+// unions returns the parameters of a command that are unions.
 func unions(c cudaapi.Command) (all []cudaapi.Arg) {
 	for _, a := range slices.Concat(c.Args, c.Outs) {
 		if a.Layout != nil && a.Layout.Union {
@@ -52,8 +53,8 @@ func unions(c cudaapi.Command) (all []cudaapi.Arg) {
 	return all
 }
 
-// cases are the values of the parameter that chooses a union's members; one, 0,
-// when there is none.
+// cases returns the values of the parameter that selects a union's member; only 0
+// if there is none.
 func cases(c cudaapi.Command) []int {
 	if u := unions(c); len(u) > 0 {
 		return u[0].Layout.Cases()
@@ -61,7 +62,7 @@ func cases(c cudaapi.Command) []int {
 	return []int{0}
 }
 
-// doubleUnion is a function for each case, and one that chooses.
+// doubleUnion writes a function for each case, and one that selects among them.
 func doubleUnion(b *bytes.Buffer, c cudaapi.Command) {
 	u := unions(c)[0]
 	for _, of := range cases(c) {
@@ -134,7 +135,7 @@ type one struct {
 
 func (o one) c() string { kind, _ := o.Go(); return cTypes[kind] }
 
-// elements are the numbers of a struct, or of a case of a union.
+// elements returns the numbers of a struct, or of a case of a union.
 func elements(l *cudaapi.Layout, of string) (all []one) {
 	n := 0
 	if l.Union {
@@ -153,7 +154,7 @@ func elements(l *cudaapi.Layout, of string) (all []one) {
 	return all
 }
 
-// Numbers that a test can tell from each other.
+// These numbers can be distinguished by a test.
 const (
 	firstArgument = 101
 	firstResult   = 1001

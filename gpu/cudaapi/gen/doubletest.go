@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
 )
 
-// cardTest calls everything that is passed on, each case of a union, and says
-// what the double must have seen.
+// cardTest returns a test that calls everything that is passed on, each case of a
+// union, with what the double must have received.
 func cardTest(commands []cudaapi.Command) ([]byte, error) {
 	var b bytes.Buffer
 	p := func(f string, a ...any) { fmt.Fprintf(&b, f, a...) }
@@ -25,13 +25,13 @@ func cardTest(commands []cudaapi.Command) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// testCall is one call of a test: its arguments, and what the double says of each.
+// testCall is a call in a test: its arguments, and what the double logs of each.
 type testCall struct {
 	command cudaapi.Command
 	of      string // the case of a union
 	address string // of device memory
 	p       func(string, ...any)
-	next    int // number
+	next    int // next number
 	args    []string
 	seen    map[string][]string // by parameter: "what", value, "what", value, …
 }
@@ -67,7 +67,8 @@ func (t *testCall) write() {
 	}
 }
 
-// argument is a value for a parameter; what the double says of it is kept.
+// argument returns a value for a parameter and records what the double logs of
+// it.
 func (t *testCall) argument(a cudaapi.Arg) string {
 	sees := func(what, value string) { t.seen[a.Name] = append(t.seen[a.Name], what, value) }
 	switch {
@@ -104,7 +105,7 @@ func (t *testCall) argument(a cudaapi.Arg) string {
 	return value
 }
 
-// literal is a struct in Go with a number of its own in each member.
+// literal returns a struct in Go with a different number in each member.
 func (t *testCall) literal(l *cudaapi.Layout, each func(e one, value string)) string {
 	var fields []string
 	arrays := map[string][]string{}
@@ -135,7 +136,7 @@ func (t *testCall) literal(l *cudaapi.Layout, each func(e one, value string)) st
 	return "abi." + l.Name() + "{" + strings.Join(fields, ", ") + "}"
 }
 
-// results makes the call and compares what came back with the double's numbers.
+// results writes the call and compares its results with the double's numbers.
 func (t *testCall) results() {
 	c := t.command
 	var names, good []string
@@ -155,7 +156,7 @@ func (t *testCall) results() {
 			kind, _ := e.Go()
 			value := next
 			if kind == "uint8" {
-				value %= 256 // what C makes of it
+				value %= 256 // the value in C's type
 			}
 			good = append(good, fmt.Sprintf("%s.%s == %d", name, e.field, value))
 			next++

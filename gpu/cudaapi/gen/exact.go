@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
 )
 
-// exactCalls are calls, for the guest's tests, of every function that takes a
-// struct or an array: one that is right in everything, and for each thing that
-// the table says is refused one that is wrong in that alone.
+// exactCalls returns calls, for the guest's tests, of every function that takes a
+// struct or an array: a valid one, and, for each value that the table refuses,
+// one in which only that value is invalid.
 func exactCalls(commands []cudaapi.Command) []byte {
 	e := exact{}
 	for _, c := range commands {
@@ -38,7 +38,7 @@ type exact struct {
 	calls           int
 }
 
-// change is what a call does differently: an argument, or a member of a struct.
+// change is a difference of a call: an argument, or a member of a struct.
 type change struct{ name, member, value string }
 
 const invalidValue = "CUDA_ERROR_INVALID_VALUE"
@@ -87,7 +87,7 @@ func (e *exact) members(c cudaapi.Command, of int, a cudaapi.Arg) {
 	}
 }
 
-// call adds one that gives want, or other on a device without code for it.
+// call adds a call that returns want, or other on a device without code for it.
 func (e *exact) call(c cudaapi.Command, of int, want, other string, x change) {
 	e.calls++
 	name := fmt.Sprintf("exact_%d_%s", e.calls, c.Symbol)
@@ -112,7 +112,7 @@ func (e *exact) call(c cudaapi.Command, of int, want, other string, x change) {
 	fmt.Fprintf(&e.list, "\t{%q, %s, %s, %s},\n", what, name, want, other)
 }
 
-// goodArgument is an argument in C, for which it may declare variables.
+// goodArgument returns an argument in C, for which it may declare variables.
 func goodArgument(b *bytes.Buffer, c cudaapi.Command, name string, of int, x change) string {
 	a, in := find(c.Args, name)
 	_, out := find(c.Outs, name)

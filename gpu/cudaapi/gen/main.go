@@ -1,7 +1,6 @@
-// Command gen writes what follows from functions.txt: the guest library's
-// header, stubs and table of cuGetProcAddress, the worker's and the drivers'
-// side of the commands, and docs/cuda-coverage.md. Run it with
-// "go generate ./gpu/cudaapi".
+// Command gen generates files from functions.txt: the guest library's header,
+// stubs and table of cuGetProcAddress, the worker's and the drivers' side of the
+// commands, and docs/cuda-coverage.md. Run it with "go generate ./gpu/cudaapi".
 package main
 
 import (
@@ -93,12 +92,12 @@ func generate() error {
 
 var definition = regexp.MustCompile(`(?m)^CUDA_API CUresult (cu\w+)\(`)
 
-// compare holds the table to what is written by hand.
+// compare compares the table with the functions that are written by hand.
 func compare(t *cudaapi.Table, inC map[string]string) error {
 	for _, f := range t.Functions {
 		file := inC[f.Symbol]
 		if f.How == cudaapi.Own && file == "" {
-			return fmt.Errorf("%s is own in functions.txt, and no file of %s/src defines it", f.Symbol, guest)
+			return fmt.Errorf("%s is own in functions.txt, but no file in %s/src defines it", f.Symbol, guest)
 		}
 		if f.How != cudaapi.Own && file != "" {
 			return fmt.Errorf("%s is defined in %s/src/%s, but functions.txt says %s", f.Symbol, guest, file, f.How)

@@ -9,9 +9,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
 )
 
-// workerTest is commands with structs and arrays as a guest sends them, and a
-// context that writes down what of them reaches a driver. They are seeds of the
-// worker's fuzz target, too.
+// workerTest returns commands with structs and arrays as a guest sends them, and
+// a context that records what reaches a driver. They are also seeds of the
+// worker's fuzz target.
 func workerTest(commands []cudaapi.Command) ([]byte, error) {
 	var b bytes.Buffer
 	p := func(f string, a ...any) { fmt.Fprintf(&b, f, a...) }
@@ -29,7 +29,7 @@ func workerTest(commands []cudaapi.Command) ([]byte, error) {
 		}
 	}
 	numbered(p, commands)
-	p("// structCalls are commands with structs; out is where a record may go that comes back.\nvar structCalls = []structCall{\n%s}\n", calls.Bytes())
+	p("// structCalls are commands with structs; out is the offset for a returned record.\nvar structCalls = []structCall{\n%s}\n", calls.Bytes())
 	return format.Source(b.Bytes())
 }
 
@@ -55,7 +55,7 @@ func recorderMethod(p func(string, ...any), c cudaapi.Command) {
 	p("func (r *recorder) %s {\nr.saw(%s)\nreturn %s\n}\n\n", signature(c, "worker."), strings.Join(words, ", "), strings.Join(append(values, "nil"), ", "))
 }
 
-// sent writes one command and what must come of it.
+// sent writes a command and its expected result.
 func (t *testCall) sent() {
 	c := t.command
 	var fields, words []string
@@ -100,7 +100,7 @@ func (t *testCall) sent() {
 		c.Name, c.Name, strings.Join(fields, ", "), strings.Join(words, ", "), value, records)
 }
 
-// numbered are structs with a number of its own in each member.
+// numbered writes structs with a different number in each member.
 func numbered(p func(string, ...any), commands []cudaapi.Command) {
 	done := map[string]bool{}
 	for _, c := range commands {

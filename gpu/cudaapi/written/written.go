@@ -1,5 +1,5 @@
-// Package written finds what of a library is written by hand in C, so that the
-// generators of tables can hold these to it.
+// Package written finds the functions of a library that are written by hand in C,
+// so that the generators can compare tables with them.
 package written
 
 import (
@@ -8,9 +8,9 @@ import (
 	"regexp"
 )
 
-// Functions are those of the C files in a folder whose names the expression's first
-// group finds, by name, with the file of each. What is generated (stubs_gen.c) is
-// left out.
+// Functions returns the functions of the C files in a folder, with the file of
+// each, by name. Their names are matched by the first group of the expression.
+// Generated files (stubs_gen.c) are skipped.
 func Functions(dir string, definition *regexp.Regexp) (map[string]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.c"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package fatbintest makes images of modules for tests.
+// Package fatbintest creates images of modules for tests.
 package fatbintest
 
 import (
@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// noBits is the section type of what the file has no bytes for; the other
-// numbers below are those of gpu/fatbin's reader (System V ABI, and public
-// tools for what NVIDIA adds).
+// noBits is the section type of sections without bytes in the file; the other
+// numbers below are those of gpu/fatbin's reader (System V ABI, and public tools
+// for what NVIDIA adds).
 const noBits = 8
 
-// Cubin is a small one: kernel k(u64, u32), variable v of 24 bytes, a function
-// that is no kernel.
+// Cubin returns a small cubin: kernel k(u64, u32), variable v of 24 bytes, and a
+// function that is not a kernel.
 func Cubin() []byte {
 	le := binary.LittleEndian
 	names := "\x00k\x00v\x00helper\x00.shstrtab\x00.symtab\x00.text.k\x00.nv.info.k\x00.nv.global\x00"
@@ -24,7 +24,7 @@ func Cubin() []byte {
 		b = le.AppendUint16(b, offset)
 		return le.AppendUint32(b, size<<18)
 	}
-	info := append([]byte{3, 0x1b, 0xff, 0}, append(param(1, 8, 4), param(0, 0, 8)...)...) // MAXREG_COUNT, and the parameters from the last
+	info := append([]byte{3, 0x1b, 0xff, 0}, append(param(1, 8, 4), param(0, 0, 8)...)...) // MAXREG_COUNT, and the parameters in reverse order
 	symbol := func(name string, kind, other byte, section uint16, size uint64) []byte {
 		b := le.AppendUint32(nil, at(name))
 		b = append(b, 0x10|kind, other)
@@ -66,7 +66,7 @@ func Cubin() []byte {
 	return append(image, headers...)
 }
 
-// Wrap puts one image into a fatbin.
+// Wrap returns a fatbin with one image.
 func Wrap(kind uint16, payload []byte) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 16+64)
@@ -79,7 +79,7 @@ func Wrap(kind uint16, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// Object is a host's object with sections of these names and bytes.
+// Object returns a host object with sections of these names and contents.
 func Object(sections ...[2]string) []byte {
 	le := binary.LittleEndian
 	image, names := make([]byte, 64), "\x00.names\x00"
@@ -110,7 +110,7 @@ func Object(sections ...[2]string) []byte {
 	return append(image, headers...)
 }
 
-// Archive is an archive of members, with names of its own.
+// Archive returns an archive of members with generated names.
 func Archive(members ...[]byte) []byte {
 	b := []byte("!<arch>\n")
 	for i, m := range members {

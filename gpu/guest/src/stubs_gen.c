@@ -290,7 +290,7 @@ CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
 	TRY(context_working(&a.ctx));
 	r = call(s, BSLT_OP_CTX_RESET_PERSISTING_L2_CACHE, &a, sizeof a);
 	if (r.result == CUDA_ERROR_NOT_SUPPORTED)
-		return 0; /* a worker from before this command */
+		return 0; /* an older worker without this command */
 	return r.result;
 }
 
@@ -1269,7 +1269,7 @@ CUDA_API CUresult cuProfilerStart(void)
 	TRY(context_working(&a.ctx));
 	r = call(s, BSLT_OP_PROFILER_START, &a, sizeof a);
 	if (r.result == CUDA_ERROR_NOT_SUPPORTED)
-		return 0; /* a worker from before this command */
+		return 0; /* an older worker without this command */
 	return r.result;
 }
 
@@ -1282,7 +1282,7 @@ CUDA_API CUresult cuProfilerStop(void)
 	TRY(context_working(&a.ctx));
 	r = call(s, BSLT_OP_PROFILER_STOP, &a, sizeof a);
 	if (r.result == CUDA_ERROR_NOT_SUPPORTED)
-		return 0; /* a worker from before this command */
+		return 0; /* an older worker without this command */
 	return r.result;
 }
 

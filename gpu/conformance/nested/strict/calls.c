@@ -1,5 +1,5 @@
 /* The functions of libcuda that gpu/cuda calls, each with its rules, in the order of
- * the reference. What fails changes nothing. */
+ * the reference. A call that fails changes nothing. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 
 enum { INVALID_VALUE = 1, NOT_READY = 600 };
 
-/* After an error that stays nothing is known to be over any more. */
+/* After a sticky error nothing is known to be over any more. */
 static int ended(int result)
 {
 	if (result >= 700 && result < 800 && current) {
@@ -102,7 +102,7 @@ EXPORT int cuCtxDestroy_v2(u c)
 	acquire();
 	object_find(__func__, c, CONTEXT);
 	release();
-	int r = CALL(cuCtxDestroy_v2, c); /* an error of its work is no reason to stay */
+	int r = CALL(cuCtxDestroy_v2, c); /* it is destroyed even if its work failed */
 	acquire();
 	memory_drop(c, 0);
 	object_end(object_find(__func__, c, CONTEXT));
@@ -231,7 +231,7 @@ EXPORT int cuMemFree_v2(u p)
 	context_of(__func__);
 	memory_check(__func__, p, 1, false);
 	nothing_runs(__func__, current);
-	memory_remove(__func__, p, false); /* before another thread is given it again */
+	memory_remove(__func__, p, false); /* before another thread can get the same address */
 	release();
 	return CALL(cuMemFree_v2, p);
 }
@@ -265,7 +265,7 @@ EXPORT int cuMemcpyHtoDAsync_v2(u d, const void *s, size_t n, u st)
 	acquire();
 	struct object *stream = stream_find(__func__, st);
 	memory_check(__func__, d, n, false);
-	memory_check(__func__, (u)s, n, true); /* else it waits for the bytes to be staged */
+	memory_check(__func__, (u)s, n, true); /* otherwise it waits until the bytes are staged */
 	release();
 	int r = CALL(cuMemcpyHtoDAsync_v2, d, s, n, st);
 	if (r == 0) {
@@ -276,7 +276,7 @@ EXPORT int cuMemcpyHtoDAsync_v2(u d, const void *s, size_t n, u st)
 	return r;
 }
 
-/* What is to be overwritten is spoilt at once: who reads it too early has nothing. */
+/* The destination is overwritten with garbage at once, so that reading it too early fails. */
 EXPORT int cuMemcpyDtoHAsync_v2(void *d, u s, size_t n, u st)
 {
 	acquire();
@@ -445,7 +445,7 @@ EXPORT int cuEventRecord(u e, u s)
 	return CALL(cuEventRecord, e, s);
 }
 
-/* The stream of an event, if it is still there. */
+/* The stream of an event, if it still exists. */
 struct search {
 	u handle;
 	struct object *found;
@@ -575,7 +575,7 @@ EXPORT int cuSurfObjectCreate(u *o, const void *r)
 EXPORT int cuTexObjectDestroy(u o) { ends(__func__, o, TEXTURE); return CALL(cuTexObjectDestroy, o); }
 EXPORT int cuSurfObjectDestroy(u o) { ends(__func__, o, SURFACE); return CALL(cuSurfObjectDestroy, o); }
 
-/* References of modules: gpu/cuda asks for each name once. */
+/* References of modules: gpu/cuda looks up each name once. */
 EXPORT int cuModuleGetTexRef(u *h, u m, const char *name)
 {
 	of_context(__func__, m, MODULE);
@@ -594,7 +594,7 @@ EXPORT int cuModuleGetSurfRef(u *h, u m, const char *name)
 	return r;
 }
 
-/* A call binds an array, or (0) device memory, that has to be there. */
+/* A call binds an array, or (0) device memory, which must exist. */
 static void binds(const char *function, u reference, u array, u device)
 {
 	of_context(function, reference, REFERENCE);
@@ -632,8 +632,8 @@ SAMPLE(cuTexRefSetMipmapFilterMode)
 SAMPLE(cuTexRefSetMaxAnisotropy)
 SAMPLE(cuTexRefSetBorderColor)
 
-/* What is passed on as a program gave it, with a context. gpu/cuda passes as many
- * arguments to each function. */
+/* Functions that are passed on unchanged, with a context. gpu/cuda passes this number of
+ * arguments to each of them. */
 #define PASS(name)                                                                                                     \
 	EXPORT int name(u a, u b, u c, u d, u e, u f, u g, u h, u i, u j, u k, u l, u m, u n, u o)                     \
 	{                                                                                                              \

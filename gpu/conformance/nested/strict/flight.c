@@ -1,5 +1,5 @@
-/* What streams have under way, as far as the program has learnt that it is over, and
- * kernels that take time: an event is not ready before the kernels before it would be. */
+/* The unfinished operations of streams, as far as the program has learned of their end, and
+ * kernels that take time: an event is not ready before the earlier kernels would be done. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -75,7 +75,7 @@ void put_copy(struct object *stream, const void *host, size_t size)
 	stream->copies = c;
 }
 
-/* What was put up to there is over, and the program knows. */
+/* The operations up to upto are over, and the program knows it. */
 void over(struct object *stream, uint64_t upto)
 {
 	struct copy **p = &stream->copies, *c;
@@ -101,8 +101,8 @@ static void still_runs(struct object *stream, void *function)
 		       stream->handle, (size_t)stream->kernel, (size_t)stream->over);
 }
 
-/* A function that waits for everything that runs is called when no kernel does:
- * whoever calls it has other things to do meanwhile. */
+/* A function that waits for all running work must be called when no kernel is running,
+ * because its caller has other work to do in the meantime. */
 void nothing_runs(const char *function, u context)
 {
 	if (!object_find(function, context, CONTEXT)->failed)

@@ -1,4 +1,4 @@
-/* Device memory and pinned host memory: what is allocated, and whose. */
+/* Device memory and pinned host memory: allocations and their owners. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ void memory_add(u address, size_t size, u context, u module, bool host)
 	for (size_t i = 0; i < count; i++) {
 		if (pieces[i].host != host || address >= pieces[i].address + pieces[i].size || pieces[i].address >= address + size)
 			continue;
-		if (module) /* an alias of a variable that is known */
+		if (module) /* an alias of a known variable */
 			return;
 		broken("libcuda", "memory at %#zx was given twice", address);
 	}

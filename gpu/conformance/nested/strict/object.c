@@ -1,4 +1,4 @@
-/* Handles: what each means, whose it is, and whether it is still alive. */
+/* Handles: the object, owner and state of each. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static struct object *lookup(u handle, enum kind kind)
 	return NULL;
 }
 
-/* A handle may come again for something new once the old has ended. */
+/* A handle may be used for a new object once the old one has been destroyed. */
 struct object *object_new(u handle, enum kind kind)
 {
 	struct object *o = lookup(handle, kind), **b = bucket(handle, kind), *next;
@@ -88,7 +88,7 @@ struct object *object_find(const char *function, u handle, enum kind kind)
 	return o;
 }
 
-/* The same, of the context that is current. */
+/* The same, in the current context. */
 struct object *object_current(const char *function, u handle, enum kind kind)
 {
 	struct object *o = object_find(function, handle, kind);
@@ -113,14 +113,14 @@ struct object *stream_find(const char *function, u handle)
 void object_end(struct object *o)
 {
 	o->alive = false;
-	for (int i = 0; i < BUCKETS; i++) /* what belongs to it ends with it */
+	for (int i = 0; i < BUCKETS; i++) /* its objects are destroyed with it */
 		for (struct object *x = buckets[i]; x; x = x->next)
 			if (x->alive && ((o->kind == CONTEXT && x->context == o->handle) || (o->kind == MODULE && (x->kind == FUNCTION || x->kind == REFERENCE) && x->owner == o->handle) ||
 					 (o->kind == MIPMAP && x->kind == ARRAY && x->owner == o->handle)))
 				x->alive = false;
 }
 
-/* All streams of a context, its default stream too. */
+/* All streams of a context, including its default stream. */
 void each_stream(u context, void (*f)(struct object *, void *), void *arg)
 {
 	for (int i = 0; i < BUCKETS; i++)

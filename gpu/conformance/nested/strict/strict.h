@@ -1,17 +1,17 @@
-/* A libcuda that stands between gpu/cuda and the guest library and holds gpu/cuda to
- * the rules of the CUDA driver API. A broken rule is told on stderr and ends the
- * process: a test that goes on would not be seen to have failed.
+/* A libcuda between gpu/cuda and the guest library that enforces the rules of the CUDA
+ * driver API for gpu/cuda. A violated rule is reported on stderr and ends the process,
+ * because the failure of a test that continued would not be noticed.
  *
  *   calls.c   the functions that gpu/cuda calls, and the rules of each
  *   object.c  handles: kinds, owners, lifetimes
  *   memory.c  device memory and pinned host memory
- *   flight.c  what streams have under way; kernels that take time
+ *   flight.c  unfinished operations of streams; kernels that take time
  *
- * Environment: STRICT_LIBRARY, the libcuda behind; STRICT_KERNEL_MICROS, how long each
- * kernel takes at least (0: as long as it does).
+ * Environment: STRICT_LIBRARY, the libcuda that it calls; STRICT_KERNEL_MICROS, the minimum
+ * duration of each kernel (0: its real duration).
  *
  * Sources of the rules: CUDA Driver API reference, the pages of the functions named in
- * each complaint; CUDA C++ Programming Guide, "Asynchronous Concurrent Execution". */
+ * each report; CUDA C++ Programming Guide, "Asynchronous Concurrent Execution". */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,8 +21,7 @@ typedef uintptr_t u;
 
 enum kind { CONTEXT = 1, STREAM, EVENT, MODULE, FUNCTION, LINK, ARRAY, MIPMAP, TEXTURE, SURFACE, REFERENCE };
 
-/* copy is an asynchronous copy from host memory that is under way: nobody may write
- * there. */
+/* copy is an unfinished asynchronous copy from host memory, which must not be written. */
 struct copy {
 	uint64_t sequence, hash;
 	const void *host;
@@ -30,18 +29,18 @@ struct copy {
 	struct copy *next;
 };
 
-/* object is what a handle means. A context is also its own legacy default stream. */
+/* object is the object of a handle. A context is also its own legacy default stream. */
 struct object {
 	u handle, context, owner; /* owner: a function's or a reference's module, a level's mip-map */
 	enum kind kind;
-	bool alive, failed;	  /* failed: the context has an error that stays */
+	bool alive, failed;	  /* failed: the context has a sticky error */
 	unsigned int flags;
-	uint64_t put, over;	  /* stream: operations put there, and known to be over */
+	uint64_t put, over;	  /* stream: operations enqueued, and known to be over */
 	uint64_t kernel;	  /* stream: the latest of them that is a kernel */
-	int64_t ready;		  /* stream, event: when what is there may be over, in nanoseconds */
+	int64_t ready;		  /* stream, event: when its work may be over, in nanoseconds */
 	struct copy *copies;
 	uint64_t covers;	  /* event: operations of its stream before it */
-	u stream;		  /* event: where it was recorded; a context for its default stream */
+	u stream;		  /* event: the stream of its record; a context for its default stream */
 	bool recorded;
 	struct object *next;
 };
@@ -69,7 +68,7 @@ void memory_check(const char *function, u address, size_t size, bool host);
 void memory_drop(u context, u module); /* module 0: all of the context */
 
 int64_t now(void);
-int64_t kernel_nanos(void); /* 0: kernels take as long as they do */
+int64_t kernel_nanos(void); /* 0: kernels take their real time */
 void put(struct object *stream, unsigned int kernels);
 void put_copy(struct object *stream, const void *host, size_t size);
 void over(struct object *stream, uint64_t upto);

@@ -1,9 +1,9 @@
-/* cudaprobe: a small CUDA driver API program for the tiny test guest. It opens
+/* cudaprobe is a small CUDA driver API program for the small test guest. It opens
  * libcuda.so.1 at run time, so it is built without it.
  *
  *	cudaprobe add    vector addition of a million floats, checked
  *	cudaprobe loop   additions until an error, which is printed
- *	cudaprobe pinned the same data through pinned memory, made and freed often
+ *	cudaprobe pinned the same data through pinned memory, allocated and freed often
  *	cudaprobe mapped kernels add in pinned and managed memory, without copies
  */
 #include <dlfcn.h>
