@@ -111,7 +111,7 @@ func FuzzHello(f *testing.F) {
 			return
 		}
 		if again, err := DecodeHello(h.Append(nil)); err != nil || again != h {
-			t.Errorf("hello %+v was encoded and decoded as %+v, %v", h, again, err)
+			t.Errorf("hello %+v was encoded and decoded as %+v, %v, want the same", h, again, err)
 		}
 	})
 }

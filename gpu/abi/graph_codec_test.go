@@ -74,7 +74,7 @@ func FuzzGraphRecord(f *testing.F) {
 		}
 		again, err := DecodeGraphRecord(AppendGraphRecord(nil, nodes))
 		if err != nil || len(again) != len(nodes) {
-			t.Fatalf("%+v was encoded and decoded as %+v, %v", nodes, again, err)
+			t.Fatalf("%+v was encoded and decoded as %+v, %v, want the same", nodes, again, err)
 		}
 		for i, n := range nodes {
 			if n.Kind != again[i].Kind || len(n.Deps) != len(again[i].Deps) {

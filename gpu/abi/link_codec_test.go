@@ -54,7 +54,7 @@ func FuzzLinkImage(f *testing.F) {
 		}
 		again, err := DecodeLinkImage(l.Append(nil))
 		if err != nil || !reflect.DeepEqual(again, l) {
-			t.Errorf("%+v was encoded and decoded as %+v, %v", l, again, err)
+			t.Errorf("%+v was encoded and decoded as %+v, %v, want the same", l, again, err)
 		}
 	})
 }

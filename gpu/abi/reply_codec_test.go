@@ -115,17 +115,17 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := DecodeDeviceInfoReply(b); err == nil {
 			if again, err := DecodeDeviceInfoReply(r.Append(nil)); err != nil || cmp.Diff(r, again) != "" {
-				t.Errorf("device info %+v was encoded and decoded as %+v, %v", r, again, err)
+				t.Errorf("device info %+v was encoded and decoded as %+v, %v, want the same", r, again, err)
 			}
 		}
 		if r, err := DecodeModuleInfo(b); err == nil {
 			if again, err := DecodeModuleInfo(r.Append(nil)); err != nil || cmp.Diff(r, again) != "" {
-				t.Errorf("module info %+v was encoded and decoded as %+v, %v", r, again, err)
+				t.Errorf("module info %+v was encoded and decoded as %+v, %v, want the same", r, again, err)
 			}
 		}
 		if r, err := DecodeVGPUStatusReply(b); err == nil {
 			if again, err := DecodeVGPUStatusReply(r.Append(nil)); err != nil || cmp.Diff(r, again) != "" {
-				t.Errorf("status %+v was encoded and decoded as %+v, %v", r, again, err)
+				t.Errorf("status %+v was encoded and decoded as %+v, %v, want the same", r, again, err)
 			}
 		}
 	})

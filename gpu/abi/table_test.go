@@ -10,7 +10,7 @@ func TestTable(t *testing.T) {
 	names, numbers := map[string]bool{}, map[uint16]bool{}
 	for _, c := range abi.Commands {
 		if names[c.Name] || numbers[c.Op] {
-			t.Errorf("command %s (%d): its name or number is used twice", c.Name, c.Op)
+			t.Errorf("command %s (%d): its name or number is used twice, want unique ones", c.Name, c.Op)
 		}
 		names[c.Name], numbers[c.Op] = true, true
 		if got := abi.Op(c.Op).String(); got != c.Name {
@@ -24,7 +24,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	if _, ok := abi.Op(0xffff).ArgSize(); ok {
-		t.Error("ArgSize of an unknown command = ok")
+		t.Error("ArgSize of an unknown command reports ok, want false")
 	}
 }
 

@@ -12,7 +12,7 @@
 // other.
 //
 //	idle ──op──► entered ──lease over, or nothing left──► draining ──► idle
-//	                         (takes no more work)      Leave(busy time)
+//	                         (accepts no more work)    Leave(busy time)
 //
 // A long-running kernel holds its lease past the end. While no other session waits
 // for the card, work of other streams continues in the meantime (worker.LongGate).

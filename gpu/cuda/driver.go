@@ -37,7 +37,7 @@ type driver struct {
 // to 136).
 const attributes = 137
 
-// waitAttributes are those that promise waits for a value in memory: CAN_USE_STREAM_MEM_OPS_V1
+// waitAttributes are those that report support for waits for a value in memory: CAN_USE_STREAM_MEM_OPS_V1
 // and related ones. A wait on the card would hold the session's lease, but the work that ends
 // it may need the next lease, which is only granted after that.
 var waitAttributes = [...]int{92, 93, 94, 122, 123}

@@ -146,14 +146,14 @@ func (c *context) HostUnregister(address uint64, done func()) error {
 		r.in.removeHost(address)
 	}
 	h.mu.Unlock()
-	if c.whenDrained(func() { c.letGo(address) }) != nil {
-		c.letGo(address) // poisoned: no work runs
+	if c.whenDrained(func() { c.releaseHost(address) }) != nil {
+		c.releaseHost(address) // poisoned: no work runs
 	}
 	return nil
 }
 
-// letGo ends a context's use of host memory; none of its work is left.
-func (c *context) letGo(address uint64) {
+// releaseHost ends a context's use of host memory; none of its work is left.
+func (c *context) releaseHost(address uint64) {
 	h := &c.d.hosts
 	h.mu.Lock()
 	r := h.all[address]

@@ -46,7 +46,7 @@ func TestWindowIsReservedOnce(t *testing.T) {
 		contexts = append(contexts, c)
 		for _, size := range []uint64{1000, 4 << 20, 24 << 20} {
 			if p := must[uint64](t)(c.MemAlloc(size)); !w.Device().Contains(p, size) {
-				t.Errorf("memory at %#x is outside the device part of address window %v", p, w.Window)
+				t.Errorf("memory at %#x, want it in the device part of address window %v", p, w.Window)
 			}
 		}
 	}

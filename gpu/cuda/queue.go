@@ -83,7 +83,7 @@ func (c *context) settle() {
 		worked := false
 		for _, s := range c.waiting {
 			for len(s.waiting) > 0 && c.ready(s) && (failed || s.waiting[0].submit == nil) {
-				if o := c.take(s); failed {
+				if o := c.pop(s); failed {
 					c.submit(o) // which ends it
 				} else {
 					c.finish(o, nil)
@@ -104,7 +104,7 @@ func (c *context) submitReady(limit int) (worked bool) {
 		more = false
 		for _, s := range c.waiting {
 			if n < limit && len(s.waiting) > 0 && c.ready(s) {
-				c.submit(c.take(s))
+				c.submit(c.pop(s))
 				n++
 				more, worked = true, true
 			}
@@ -144,8 +144,8 @@ func (c *context) begins(s *stream) bool {
 	})
 }
 
-// take removes and returns the first operation of s, which must be ready.
-func (c *context) take(s *stream) *op {
+// pop removes and returns the first operation of s, which must be ready.
+func (c *context) pop(s *stream) *op {
 	o := s.waiting[0]
 	s.waiting[0] = nil
 	s.waiting = s.waiting[1:]

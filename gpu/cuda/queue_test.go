@@ -126,7 +126,7 @@ func TestOrderBetweenStreams(t *testing.T) {
 			c.done(streams[r.IntN(len(streams))], 1)
 		}
 		if len(order) != len(puts) {
-			t.Fatalf("seed %d: %d of %d operations submitted", seed, len(order), len(puts))
+			t.Fatalf("seed %d: %d of %d operations submitted, want all", seed, len(order), len(puts))
 		}
 		at := make([]int, len(puts))
 		for n, i := range order {

@@ -83,7 +83,7 @@ func TestMalformed(t *testing.T) {
 	}
 	for i := range packed {
 		if _, ok := unlz4(packed[:i], len(unpacked)); ok {
-			t.Errorf("unlz4 decoded %d of %d bytes without an error", i, len(packed))
+			t.Errorf("unlz4 of %d of %d bytes succeeded, want an error", i, len(packed))
 		}
 	}
 }
@@ -99,7 +99,7 @@ func FuzzEntries(f *testing.F) {
 		}
 		for _, e := range list {
 			if b, err := e.Image(); err == nil && e.flags&flagLZ4 == 0 && len(b) > len(image) {
-				t.Errorf("image of %d bytes in a fatbin of %d bytes without LZ4", len(b), len(image))
+				t.Errorf("image without LZ4 has %d bytes, want at most the %d of its fatbin", len(b), len(image))
 			}
 		}
 	})

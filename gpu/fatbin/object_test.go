@@ -65,7 +65,7 @@ func FuzzObjects(f *testing.F) {
 			total += len(b)
 		}
 		if err == nil && total > len(image) {
-			t.Errorf("%d bytes of fatbins in a file of %d bytes", total, len(image))
+			t.Errorf("fatbins have %d bytes, want at most the %d of the file", total, len(image))
 		}
 	})
 }

@@ -295,7 +295,7 @@ func TestFreedWhileGpudIsAway(t *testing.T) {
 			go func() { got <- b.alloc(gib) }()
 			select {
 			case err := <-got:
-				t.Errorf("reserve answered %v before the other worker had reconnected", err)
+				t.Errorf("reserve = %v before the other worker had reconnected, want it to wait", err)
 			case <-time.After(200 * time.Millisecond): // a broken gpud answers at once
 				if err := os.Symlink(n.cfg.Socket, way); err != nil {
 					t.Fatal(err)
@@ -336,7 +336,7 @@ func TestHungWorkerWithACushion(t *testing.T) {
 		t.Errorf("second allocation of 1 GiB = %v, want %v", err, abi.ErrOutOfMemory)
 	}
 	if took := time.Since(start); took > time.Second && took > first/2 {
-		t.Errorf("the hung worker was waited for again: %v, the first time %v", took, first)
+		t.Errorf("second wait for the hung worker took %v, want at most 1s or half of the first, %v", took, first)
 	}
 	kill9(t, w)
 	eventually(t, "its memory, cushion too", func() bool { return n.vgpu("a").VRAMUsed < 64*mib })

@@ -97,7 +97,7 @@ func TestReadingsOfSoftGPUs(t *testing.T) {
 				}
 			}
 			if _, ok := got[abi.ReadingFanSpeed]; ok {
-				t.Error("a soft GPU reports a fan speed")
+				t.Error("a soft GPU reports a fan speed, want no such reading")
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func (s *Server) handler() http.Handler {
 
 func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
 	var h wire.Health
-	if !s.core.do(func() { h = s.core.health() }) {
+	if !s.core.call(func() { h = s.core.health() }) {
 		stopping(w)
 		return
 	}
@@ -52,7 +52,7 @@ func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) getGPUs(w http.ResponseWriter, _ *http.Request) {
 	var all []wire.GPU
-	if !s.core.do(func() { all = s.core.gpus(now()) }) {
+	if !s.core.call(func() { all = s.core.gpus(now()) }) {
 		stopping(w)
 		return
 	}
@@ -79,7 +79,7 @@ func (s *Server) putGPU(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var refused *wire.Error
-	if !s.core.do(func() { refused = s.core.setCard(sched.GPUID(r.PathValue("id")), spec) }) {
+	if !s.core.call(func() { refused = s.core.setCard(sched.GPUID(r.PathValue("id")), spec) }) {
 		stopping(w)
 		return
 	}
@@ -92,7 +92,7 @@ func (s *Server) putGPU(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) getNow(w http.ResponseWriter, _ *http.Request) {
 	var all wire.Now
-	if !s.core.do(func() { all = s.core.present(now()) }) {
+	if !s.core.call(func() { all = s.core.present(now()) }) {
 		stopping(w)
 		return
 	}
@@ -103,7 +103,7 @@ func (s *Server) getNow(w http.ResponseWriter, _ *http.Request) {
 // is still stored.
 func (s *Server) getVGPUs(w http.ResponseWriter, r *http.Request) {
 	answer := make(chan []wire.VGPU, 1)
-	s.core.do(func() {
+	s.core.call(func() {
 		s.core.list("", r.URL.Query().Get("deleted") == "true", func(all []wire.VGPU) { answer <- all })
 	})
 	select {
@@ -139,7 +139,7 @@ func (s *Server) change(w http.ResponseWriter, id sched.VGPUID, token bool, f fu
 		err  error
 	}
 	answer := make(chan result, 1)
-	s.core.do(func() {
+	s.core.call(func() {
 		if e := f(); e != nil {
 			answer <- result{err: e}
 			return

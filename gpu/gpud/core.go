@@ -11,7 +11,7 @@ import (
 )
 
 // core is gpud's state. All of it is owned by the goroutine in run; others access
-// it through do.
+// it through call.
 type core struct {
 	cfg     Config
 	queue   chan func()
@@ -20,7 +20,7 @@ type core struct {
 	epoch   time.Duration // the Unix time at which now was 0
 
 	uuids       map[sched.GPUID]uuid         // of all soft cards seen so far
-	told        map[sched.GPUID]wire.GPUSpec // settings that were chosen for cards; they are stored
+	specs       map[sched.GPUID]wire.GPUSpec // settings that were chosen for cards; they are stored
 	cards       map[sched.GPUID]*card
 	vgpus       map[sched.VGPUID]*vgpu
 	terminating []terminating // workers that were told to end
@@ -50,14 +50,14 @@ type card struct {
 func newCore(cfg Config) *core {
 	return &core{
 		cfg: cfg, queue: make(chan func()), stopped: make(chan struct{}), started: now(), epoch: time.Duration(time.Now().UnixNano()) - now(),
-		uuids: map[sched.GPUID]uuid{}, told: map[sched.GPUID]wire.GPUSpec{}, cards: map[sched.GPUID]*card{}, vgpus: map[sched.VGPUID]*vgpu{},
+		uuids: map[sched.GPUID]uuid{}, specs: map[sched.GPUID]wire.GPUSpec{}, cards: map[sched.GPUID]*card{}, vgpus: map[sched.VGPUID]*vgpu{},
 	}
 }
 
 // addCards adds cards to the inventory; the vGPUs are known already.
 func (c *core) addCards(infos []cardInfo) {
 	for _, info := range infos {
-		spec, told := c.told[info.ID]
+		spec, told := c.specs[info.ID]
 		if !told {
 			spec = wire.GPUSpec{SwapBytes: c.cfg.SwapBytes, Interop: c.cfg.Interop}
 		}
@@ -137,9 +137,9 @@ func (c *core) hangUp() {
 	}
 }
 
-// do runs f in the goroutine that owns the state and waits for it; it returns
+// call runs f in the goroutine that owns the state and waits for it; it returns
 // false when gpud ends.
-func (c *core) do(f func()) bool {
+func (c *core) call(f func()) bool {
 	ran := make(chan struct{})
 	select {
 	case c.queue <- func() { f(); close(ran) }:

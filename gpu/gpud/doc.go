@@ -9,9 +9,9 @@
 //
 //	        register                    socket closed, bye, kicked
 //	─────────────────────► live ────────────────────────────► ended (kept for a
-//	                        ▲  │ gpud ends                      while: who comes
-//	               register │  ▼ (any way)                      back is not
-//	                      detached ──── nobody came back ─────► counted twice)
+//	                        ▲  │ gpud ends                      while, so that one
+//	               register │  ▼ (any way)                      that reconnects is
+//	                      detached ──── did not reconnect ────► not counted twice)
 //
 // A gpud that did not run for a while (core.awake) is treated as one that ended.
 //

@@ -173,8 +173,8 @@ func (s *Server) watchCards(ctx context.Context) {
 	for found := time.Now(); ; {
 		if time.Since(found) >= findEvery {
 			fresh := s.find(ctx)
-			s.tell(fresh)
-			s.core.do(func() { s.core.addCards(fresh) })
+			s.logCards(fresh)
+			s.core.call(func() { s.core.addCards(fresh) })
 			found = time.Now()
 		}
 		for _, id := range s.real {
@@ -182,7 +182,7 @@ func (s *Server) watchCards(ctx context.Context) {
 			if s.finder.driver != nil {
 				read = s.finder.driver.sensors(id)
 			}
-			s.core.do(func() { s.core.cards[id].sensors = read })
+			s.core.call(func() { s.core.cards[id].sensors = read })
 		}
 		select {
 		case <-ticker.C:

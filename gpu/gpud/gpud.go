@@ -55,7 +55,7 @@ func New(cfg Config) (_ *Server, err error) {
 	if !cfg.NoNVIDIA {
 		cards = append(cards, s.find(context.Background())...)
 	}
-	s.tell(cards)
+	s.logCards(cards)
 	s.core.addCards(cards)
 	if s.listener, err = Listen(cfg.Socket, cfg.WorkerGroup); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func New(cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// tell logs cards that are added to the inventory.
-func (s *Server) tell(cards []cardInfo) {
+// logCards logs cards that are added to the inventory.
+func (s *Server) logCards(cards []cardInfo) {
 	for _, c := range cards {
 		if c.Driver == wire.DriverNull {
 			s.cfg.Log.Warn("null GPU configured: it computes nothing and is for benchmarks and tests only", "id", c.ID)

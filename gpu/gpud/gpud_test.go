@@ -106,7 +106,7 @@ func (n *testNode) vgpu(id string) wire.VGPU {
 			return v
 		}
 	}
-	n.t.Fatalf("vGPU %s is not in %v", id, all)
+	n.t.Fatalf("VGPUs = %v, want %s among them", all, id)
 	return wire.VGPU{}
 }
 
@@ -380,7 +380,7 @@ func TestStaleSocketAndNewerState(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := gpud.New(n.cfg); err == nil {
-			t.Errorf("gpud started on the state %q", bad)
+			t.Errorf("New with the state %q returned no error", bad)
 		}
 	}
 }
@@ -442,7 +442,7 @@ func TestNow(t *testing.T) {
 			t.Fatalf("vGPUs = %+v, %+v, want a with 300 MiB in use and a share of 50 %%, b with 50 MiB and no GPU time", va, vb)
 		}
 		if sum := va.VRAMUsed + vb.VRAMUsed; all.GPUs[0].VRAMUsed != sum {
-			t.Fatalf("card has %d bytes in use, its vGPUs %d", all.GPUs[0].VRAMUsed, sum)
+			t.Fatalf("VRAM in use on the card = %d bytes, want the sum of its vGPUs, %d", all.GPUs[0].VRAMUsed, sum)
 		}
 		return va.Usage.GPUNanos == total.GPUNanos
 	})

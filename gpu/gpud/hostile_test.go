@@ -40,7 +40,7 @@ func (n *testNode) raw() *rawWorker {
 	return w
 }
 
-func (w *rawWorker) say(m any) {
+func (w *rawWorker) send(m any) {
 	w.t.Helper()
 	switch m := m.(type) {
 	case string:
@@ -50,14 +50,14 @@ func (w *rawWorker) say(m any) {
 	}
 }
 
-func (w *rawWorker) hear() (m wire.FromNode, err error) { return wire.ReadFromNode(w.in) }
+func (w *rawWorker) receive() (m wire.FromNode, err error) { return wire.ReadFromNode(w.in) }
 
 func (w *rawWorker) register(vgpu string, held uint64, totals worker.Totals) wire.FromNode {
 	w.t.Helper()
-	w.say(wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
+	w.send(wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
 		Version: wire.Version, VGPU: vgpu, Token: w.node.tokens[vgpu], Session: "0123456789abcdef-raw", Held: held, Totals: totals,
 	}})
-	m, err := w.hear()
+	m, err := w.receive()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -88,9 +88,9 @@ func TestHostileLines(t *testing.T) {
 			}
 		}
 		for _, l := range lines {
-			w.say(l)
+			w.send(l)
 		}
-		if m, err := w.hear(); err == nil {
+		if m, err := w.receive(); err == nil {
 			t.Errorf("%s: answer = %+v, want the connection closed", name, m)
 		}
 		if _, _, err := honest.Memory(); err != nil {
@@ -126,17 +126,17 @@ func TestHostileRegistrations(t *testing.T) {
 	lie := before
 	lie.GPUNanos += 1 << 50
 	lie.Launches += 3
-	w.say(wire.ToNode{Op: wire.OpTotals, ID: 5, Totals: &lie})
-	if m, err := w.hear(); err != nil || m.ID != 5 {
+	w.send(wire.ToNode{Op: wire.OpTotals, ID: 5, Totals: &lie})
+	if m, err := w.receive(); err != nil || m.ID != 5 {
 		t.Fatalf("answer to the totals = %+v, %v, want ID 5", m, err)
 	}
 	if u := n.vgpu("a").Usage; u.GPUNanos > uint64(time.Millisecond) || u.Launches != 3 {
 		t.Errorf("usage after false totals = %+v, want at most 1ms and 3 launches", u)
 	}
 	// Releasing more than is held releases all of it and no more.
-	w.say(wire.ToNode{Op: wire.OpRelease, Bytes: 1 << 62})
-	w.say(wire.ToNode{Op: wire.OpMemory, ID: 6})
-	if m, err := w.hear(); err != nil || m.Used != 0 || m.Limits.VRAM != gib {
+	w.send(wire.ToNode{Op: wire.OpRelease, Bytes: 1 << 62})
+	w.send(wire.ToNode{Op: wire.OpMemory, ID: 6})
+	if m, err := w.receive(); err != nil || m.Used != 0 || m.Limits.VRAM != gib {
 		t.Errorf("answer to the memory query = %+v, %v, want 0 bytes in use of 1 GiB", m, err)
 	}
 }

@@ -151,7 +151,7 @@ func TestTwoProgramsOnACardTooSmallForBoth(t *testing.T) {
 			t.Fatal(err)
 		}
 		if g := all.GPUs[0]; g.VRAMUsed-g.VRAMSwapped > g.VRAMBytes {
-			t.Errorf("%d bytes on a card of %d bytes", g.VRAMUsed-g.VRAMSwapped, g.VRAMBytes)
+			t.Errorf("%d bytes on a card of %d bytes, want at most its size", g.VRAMUsed-g.VRAMSwapped, g.VRAMBytes)
 		}
 		return all.VGPUs[0].Usage.SwapInBytes > 60*mib && all.VGPUs[1].Usage.SwapInBytes > 60*mib
 	}
@@ -312,7 +312,7 @@ func TestGrowWaitsForWhatLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if used := resident(t, n, "a") + resident(t, n, "b"); used > 64*mib {
-		t.Errorf("%d bytes on a card of %d bytes", used, 64*mib)
+		t.Errorf("%d bytes on the card, want at most %d", used, 64*mib)
 	}
 }
 

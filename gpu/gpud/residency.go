@@ -124,7 +124,7 @@ func (c *core) wake(card *card, d time.Duration) {
 	}
 	card.waking = true
 	time.AfterFunc(d, func() {
-		c.do(func() {
+		c.call(func() {
 			card.waking = false
 			c.applyResidency(card, now())
 		})

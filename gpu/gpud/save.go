@@ -111,7 +111,7 @@ func (c *core) durable(f func(error)) {
 	c.kick()
 }
 
-// kick starts a write unless one is under way.
+// kick starts a write unless one is in progress.
 func (c *core) kick() {
 	if c.save.busy || c.save.work == nil || !c.save.dirty && len(c.save.waiters) == 0 {
 		return
@@ -160,7 +160,7 @@ func (c *core) saved(err error) {
 
 func (c *core) snapshot(at sched.Time) stored {
 	c.settle(at)
-	doc := stored{Version: stateVersion, Final: c.save.final, Boot: bootID(), At: at, Cards: c.uuids, Told: c.told}
+	doc := stored{Version: stateVersion, Final: c.save.final, Boot: bootID(), At: at, Cards: c.uuids, Told: c.specs}
 	for _, v := range c.vgpus {
 		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Token: v.token, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt, Shares: v.storedShares()}
 		for _, s := range v.sessions {
@@ -202,10 +202,10 @@ func (c *core) load() error {
 		c.uuids = doc.Cards
 	}
 	if doc.Told != nil {
-		c.told = doc.Told
+		c.specs = doc.Told
 	}
 	for id, bytes := range doc.Swaps {
-		c.told[id] = wire.GPUSpec{SwapBytes: bytes}
+		c.specs[id] = wire.GPUSpec{SwapBytes: bytes}
 	}
 	// After a reboot no worker is alive, and times of the previous boot are
 	// meaningless.

@@ -138,7 +138,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	s.state, s.changed, s.settled, s.link, s.acquire = live, at, at, l, 0
 	s.pid, s.name, s.held, s.host = r.PID, r.Name, r.Held, l.host
 	v.sessions[s.id] = s
-	c.takeUp(s, r.Shares, at)
+	c.restoreShares(s, r.Shares, at)
 	s.peak = max(s.peak, s.shows())
 	card := c.cards[v.on()]
 	c.gone(card, s, at)

@@ -21,7 +21,7 @@ func (c *core) setCard(id sched.GPUID, spec wire.GPUSpec) *wire.Error {
 	if card.GPUSpec == spec {
 		return nil
 	}
-	card.GPUSpec, c.told[id] = spec, spec
+	card.GPUSpec, c.specs[id] = spec, spec
 	c.save.dirty = true
 	c.cfg.Log.Info("GPU settings changed", "gpu", id, "swap", FormatSize(spec.SwapBytes), "interop", spec.Interop)
 	return nil

@@ -244,9 +244,9 @@ func (v *vgpu) unknown(list []wire.Share) (n int, sum uint64) {
 	return n, sum
 }
 
-// takeUp sets the shares of a worker that reconnects to those that it registers
+// restoreShares sets the shares of a worker that reconnects to those that it registers
 // with.
-func (c *core) takeUp(s *session, list []wire.Share, at sched.Time) {
+func (c *core) restoreShares(s *session, list []wire.Share, at sched.Time) {
 	said := map[string]bool{}
 	for _, in := range list {
 		said[in.Token] = true

@@ -86,12 +86,12 @@ func (l *link) write() {
 	for {
 		select {
 		case m := <-l.out:
-			if l.put(w, m) != nil {
+			if l.writeLine(w, m) != nil {
 				return
 			}
 		case <-l.last:
 			for len(l.out) > 0 {
-				if l.put(w, <-l.out) != nil {
+				if l.writeLine(w, <-l.out) != nil {
 					return
 				}
 			}
@@ -115,8 +115,8 @@ func (l *link) drop() {
 	}
 }
 
-// put writes a line, and flushes w after the last queued one.
-func (l *link) put(w *bufio.Writer, m wire.FromNode) error {
+// writeLine writes a line, and flushes w after the last queued one.
+func (l *link) writeLine(w *bufio.Writer, m wire.FromNode) error {
 	_ = l.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if m.File != nil {
 		defer m.File.Close()
@@ -167,30 +167,30 @@ func buffered(r *bufio.Reader) io.Reader { return io.LimitReader(r, int64(r.Buff
 func (c *core) serveLink(l *link, in *bufio.Reader, files *wire.Files) {
 	defer l.close()
 	enough := false
-	if !c.do(func() {
+	if !c.call(func() {
 		if enough = c.links < maxLinks; enough {
 			c.links++
 		}
 	}) || !enough {
 		return
 	}
-	defer c.do(func() { c.links-- })
+	defer c.call(func() { c.links-- })
 	go l.write()
 
 	_ = l.conn.SetReadDeadline(time.Now().Add(registerWithin))
 	m, err := wire.ReadToNode(in)
 	if err != nil || m.Op != wire.OpRegister {
-		c.do(func() { c.refused("worker did not register", "pid", l.pid, "error", err) })
+		c.call(func() { c.refused("worker did not register", "pid", l.pid, "error", err) })
 		return
 	}
 	_ = l.conn.SetReadDeadline(time.Time{})
 	var s *session
-	c.do(func() { s = c.greet(l, m) })
+	c.call(func() { s = c.greet(l, m) })
 	if s == nil {
 		l.finish()
 		return
 	}
-	defer c.do(func() {
+	defer c.call(func() {
 		at := now()
 		if s.link == l { // otherwise it was ended, or reconnected over another connection
 			c.hungUp(s, l, at)
@@ -211,7 +211,7 @@ func (c *core) serveLink(l *link, in *bufio.Reader, files *wire.Files) {
 			}
 		}
 		// One line at a time: a worker that floods only slows itself down.
-		ok := c.do(func() { c.line(l, s, &m) })
+		ok := c.call(func() { c.line(l, s, &m) })
 		closeFile(m.File) // if nothing used it
 		if !ok {
 			return
@@ -310,7 +310,7 @@ func (c *core) line(l *link, s *session, m *wire.ToNode) {
 	case wire.OpUnshare:
 		c.unshare(s, m.Share.Token, m.Keep, at)
 	case wire.OpMemory, wire.OpStatus:
-		c.tell(l, s, *m, at)
+		c.answerQuery(l, s, *m, at)
 		return
 	case wire.OpBye:
 		c.end(s, at)
@@ -328,10 +328,10 @@ func (c *core) line(l *link, s *session, m *wire.ToNode) {
 	closeFile(reply.File)
 }
 
-// tell answers a query of the vGPU's memory. A query with account set asks for
+// answerQuery answers a query of the vGPU's memory. A query with account set asks for
 // the memory that is used, and waits for recalls; any other is answered at once
 // and so also shows that gpud is running.
-func (c *core) tell(l *link, s *session, m wire.ToNode, at sched.Time) {
+func (c *core) answerQuery(l *link, s *session, m wire.ToNode, at sched.Time) {
 	answer := func(at sched.Time) {
 		reply := wire.FromNode{Op: wire.OpReply, ID: m.ID}
 		if m.Op == wire.OpStatus {

@@ -4,23 +4,23 @@
 //
 // What it does:
 //
-//   - An allocation gets an address and counts against the limit. No memory
-//     lies behind it.
+//   - An allocation gets an address and counts against the limit. It has no
+//     memory.
 //   - A copy to the device, a copy within it, a memset and a launch check their
 //     arguments and do nothing. A copy from the device writes zero bytes, so
 //     that its reader never sees what was in the buffer before. Variables of
-//     modules read as zero too, whatever their initialisers say.
+//     modules are read as zero too, whatever their initialisers are.
 //   - A module is any PTX, cubin or fatbin of which the kernels' names and
-//     parameters can be read. Bodies of functions are not looked at.
+//     parameters can be read. Bodies of functions are not examined.
 //   - No kernel faults, because none runs.
-//   - Evicting and restoring move numbers and no bytes.
+//   - Evicting and restoring change counts and copy no bytes.
 //   - Each device operation counts one nanosecond of device time.
 //
 // All operations of a context, of whatever stream, complete in the order in which
 // they were issued; that is an order that every stream allows. While a context is
 // inside the gate its operations complete in the call. Otherwise they wait in a
 // queue for the context's goroutine, which enters the gate, and leaves it when
-// the lease has expired or no work has come for a while.
+// the lease has expired or no work has arrived for a while.
 //
 // Lock order: Context.mu before memory.mu.
 package null

@@ -104,18 +104,18 @@ type world struct {
 	last    map[VGPUID]Time // of the last grant
 }
 
-func (w *world) do(e Event) {
+func (w *world) step(e Event) {
 	for _, a := range w.l.Step(w.now, e) {
 		switch a := a.(type) {
 		case Used:
 			if a.Session != w.holder {
-				w.t.Fatalf("Used for session %s, but the holder is %q", a.Session, w.holder)
+				w.t.Fatalf("Used for session %s, want the holder %q", a.Session, w.holder)
 			}
 			w.holder = ""
 			w.granted[a.VGPU] += a.For
 		case Grant:
 			if w.holder != "" {
-				w.t.Fatalf("card granted to %s while %s holds it", a.Session, w.holder)
+				w.t.Fatalf("card granted to %s while %s holds it, want no grant", a.Session, w.holder)
 			}
 			if a.For <= 0 {
 				w.t.Fatalf("length of the lease granted to %s = %s, want more than 0", a.Session, a.For)
@@ -177,12 +177,12 @@ func TestSharesConverge(t *testing.T) {
 			}
 		}
 		for _, s := range sorted(owner) {
-			w.do(Want{s, owner[s]})
+			w.step(Want{s, owner[s]})
 		}
 		const wall = 400 * time.Second
 		for w.now < wall {
 			w.now = w.ends + time.Duration(rnd.Int63n(int64(3*ms))) // overruns
-			w.do(Want{w.holder, owner[w.holder]})
+			w.step(Want{w.holder, owner[w.holder]})
 		}
 		var total int64
 		var sum time.Duration
@@ -202,7 +202,7 @@ func TestSharesConverge(t *testing.T) {
 				t.Errorf("seed %d: vGPU %s with weight %d of %d was granted %s, want %s", seed, v, p.entries[v].weight, total, w.granted[v], want)
 			}
 			if shares[v] > 0 && w.granted[v] < time.Duration(float64(w.now)*float64(shares[v])/101)-30*ms {
-				t.Errorf("seed %d: vGPU %s with a guaranteed share of %d %% was granted %s of %s", seed, v, shares[v], w.granted[v], w.now)
+				t.Errorf("seed %d: vGPU %s with a guaranteed share of %d %% was granted %s of %s, want its share", seed, v, shares[v], w.granted[v], w.now)
 			}
 			if starved := w.now - w.last[v]; starved > 10*time.Second {
 				t.Errorf("seed %d: vGPU %s last ran %s ago, want at most 10s", seed, v, starved)
@@ -224,12 +224,12 @@ func TestRandomEvents(t *testing.T) {
 			v := VGPUID(rune('a' + rnd.Intn(3)))
 			s := SessionID(fmt.Sprint(v, rnd.Intn(3)))
 			if rnd.Intn(3) > 0 {
-				w.do(Want{s, v})
+				w.step(Want{s, v})
 			} else {
-				w.do(Drop{s})
+				w.step(Drop{s})
 			}
 			if len(w.l.waiting) > 0 && !w.l.Busy() {
-				t.Fatalf("card is free while %d vGPUs wait", len(w.l.waiting))
+				t.Fatalf("card is free while %d vGPUs wait, want it granted", len(w.l.waiting))
 			}
 			if w.l.Busy() != (w.holder != "") {
 				t.Fatalf("Busy = %v, but the holder is %q", w.l.Busy(), w.holder)
@@ -251,19 +251,19 @@ func TestRandomEvents(t *testing.T) {
 func TestWorkConserving(t *testing.T) {
 	w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
 	w.l.SetClaims(map[VGPUID]Claim{"a": {SharePercent: 10}, "b": {SharePercent: 90}})
-	w.do(Want{"a1", "a"})
+	w.step(Want{"a1", "a"})
 	for w.now < time.Second {
 		w.now = w.ends
-		w.do(Want{"a1", "a"})
+		w.step(Want{"a1", "a"})
 	}
 	if w.granted["a"] < 990*ms {
 		t.Fatalf("granted to the only session = %s of 1s, want at least 990ms", w.granted["a"])
 	}
-	w.do(Want{"b1", "b"})
+	w.step(Want{"b1", "b"})
 	from, a0 := w.now, w.granted["a"]
 	for w.now < from+time.Second {
 		w.now = w.ends
-		w.do(Want{w.holder, VGPUID(w.holder[:1])})
+		w.step(Want{w.holder, VGPUID(w.holder[:1])})
 	}
 	if got := w.granted["a"] - a0; got < 80*ms || got > 130*ms {
 		t.Errorf("granted to a guaranteed 10 %% of a contended second = %s, want 80ms to 130ms", got)
@@ -276,11 +276,11 @@ func TestTiersDivideTheRest(t *testing.T) {
 	w := &world{t: t, l: NewLeases(NewRoundRobin()), granted: map[VGPUID]time.Duration{}, last: map[VGPUID]Time{}}
 	w.l.SetClaims(map[VGPUID]Claim{"g": {SharePercent: 30, Tier: Basic}, "p": {Tier: Premium}, "s": {Tier: Standard}, "b": {Tier: Basic}})
 	for _, v := range []string{"g", "p", "s", "b"} {
-		w.do(Want{SessionID(v), VGPUID(v)})
+		w.step(Want{SessionID(v), VGPUID(v)})
 	}
 	for w.now < 100*time.Second {
 		w.now = w.ends
-		w.do(Want{w.holder, VGPUID(w.holder)})
+		w.step(Want{w.holder, VGPUID(w.holder)})
 	}
 	for v, percent := range map[VGPUID]int{"g": 30, "p": 40, "s": 20, "b": 10} {
 		if got := w.granted[v] / time.Second; int(got) < percent-1 || int(got) > percent+1 {
@@ -301,24 +301,24 @@ func TestPremiumGoesNext(t *testing.T) {
 		}
 		w.l.SetClaims(claims)
 		for i := range 8 {
-			w.do(Want{SessionID(fmt.Sprint("v", i)), VGPUID(fmt.Sprint("v", i))})
+			w.step(Want{SessionID(fmt.Sprint("v", i)), VGPUID(fmt.Sprint("v", i))})
 		}
 		var asked Time
 		waits := false
 		for round := 0; w.now < 20*time.Second; round++ {
 			if round%37 == 0 && !waits && w.holder != "x" {
-				w.do(Want{"x", "x"})
+				w.step(Want{"x", "x"})
 				asked, waits = w.now, true
 			}
 			if w.holder == "x" {
 				wait = max(wait, w.now-asked)
 				waits = false
 				w.now += ms / 2 // a small kernel
-				w.do(Drop{"x"})
+				w.step(Drop{"x"})
 				continue
 			}
 			w.now = w.ends
-			w.do(Want{w.holder, VGPUID(w.holder)})
+			w.step(Want{w.holder, VGPUID(w.holder)})
 		}
 		return wait
 	}

@@ -141,14 +141,14 @@ func (w *cardWorld) turn(t *testing.T, next int) {
 		w.done[i] = w.now + w.r.transfer(e.Bytes)
 	}
 	if w.used() > w.r.VRAM {
-		t.Fatalf("%d bytes used on a card of %d", w.used(), w.r.VRAM)
+		t.Fatalf("%d bytes used on the card, want at most %d", w.used(), w.r.VRAM)
 	}
 	held := slices.ContainsFunc(w.all, func(t Tenant) bool { return t.Holder })
 	for k := range w.all {
 		x := &w.all[(next+k)%len(w.all)]
 		if x.Holder || !held && x.Waits && !x.Out {
 			if x.Resident != x.Held {
-				t.Fatalf("%+v runs without all of its memory on the card", *x)
+				t.Fatalf("tenant %+v runs, want all of its memory on the card", *x)
 			}
 			x.Holder, x.Used = true, w.now
 			w.ran[(next+k)%len(w.all)] += 5 * time.Millisecond

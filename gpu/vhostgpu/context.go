@@ -83,12 +83,12 @@ func (d *Device) fail(c *guestContext, result abi.Result, format string, args ..
 		d.dismiss(c.worker)
 		c.worker = nil
 	}
-	d.bury(c)
+	d.writeDeath(c)
 }
 
-// bury writes the reason of the session's end into region 0 and wakes all
+// writeDeath writes the reason of the session's end into region 0 and wakes all
 // waiters.
-func (d *Device) bury(c *guestContext) {
+func (d *Device) writeDeath(c *guestContext) {
 	if res := d.resources[c.region0]; res != nil && len(res.Backing) > 0 {
 		writeDead(d.memory, res.Backing[0].GPA, *c.dead)
 	}

@@ -27,9 +27,9 @@ type bucket struct {
 	dropped     int
 }
 
-// take reports whether a record at time t may pass, and how many were dropped
+// allow reports whether a record at time t may pass, and how many were dropped
 // since the last one that passed.
-func (b *bucket) take(t time.Time) (ok bool, dropped int) {
+func (b *bucket) allow(t time.Time) (ok bool, dropped int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.last.IsZero() && t.After(b.last) {
@@ -47,7 +47,7 @@ func (b *bucket) take(t time.Time) (ok bool, dropped int) {
 
 // Handle implements slog.Handler.
 func (l *limitLog) Handle(ctx context.Context, r slog.Record) error {
-	ok, dropped := l.bucket.take(r.Time)
+	ok, dropped := l.bucket.allow(r.Time)
 	if !ok {
 		return nil
 	}

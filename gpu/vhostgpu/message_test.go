@@ -20,7 +20,7 @@ func FuzzMessage(f *testing.F) {
 		again := encodeMessage(m.Type, m.Argument, m.Body)
 		again[6], again[7] = b[6], b[7] // flags, which are not used
 		if !bytes.HasPrefix(b, again) {
-			t.Fatalf("message %x was encoded again as %x", b, again)
+			t.Fatalf("encoding of the decoded message = %x, want the beginning of %x", again, b)
 		}
 	})
 }

@@ -158,7 +158,7 @@ func FuzzReadObserved(f *testing.F) {
 			t.Errorf("known = %v with error %v, want an error exactly if it is unknown", known, err)
 		}
 		if known && json.Valid(b) && len(o.Refused) > len(b) {
-			t.Errorf("refusal of %d bytes from a file of %d", len(o.Refused), len(b))
+			t.Errorf("refusal has %d bytes, want at most the %d of the file", len(o.Refused), len(b))
 		}
 	})
 }

@@ -88,12 +88,12 @@ func (d *Device) hello(c *guestContext, m message) {
 	case d.workers() >= d.limits.Workers:
 		d.fail(c, abi.ErrOutOfMemory, "too many processes of this machine use the vGPU")
 	default:
-		if err := d.hire(c); err != nil {
+		if err := d.startWorker(c); err != nil {
 			d.log.Error("start worker failed", "err", err)
 			d.fail(c, abi.ErrUnavailable, "the worker of the vGPU could not be started")
 			return
 		}
-		d.tell(c, encodeMessage(abi.MsgHello, m.Argument|abi.HelloWakeByMessage, m.Body))
+		d.send(c, encodeMessage(abi.MsgHello, m.Argument|abi.HelloWakeByMessage, m.Body))
 	}
 }
 
@@ -124,7 +124,7 @@ func (d *Device) region(c *guestContext, m message) {
 		c.region0 = id
 	}
 	if c.dead != nil {
-		d.bury(c) // the guest could not see it before
+		d.writeDeath(c) // the guest could not see it before
 		return
 	}
 	switch {
@@ -148,7 +148,7 @@ func (d *Device) region(c *guestContext, m message) {
 	}
 	res.pins++
 	c.worker.regions = append(c.worker.regions, pin{Number: m.Argument, resource: res})
-	d.tell(c, encodeFlagged(abi.MsgRegion, m.Flags&abi.RegionPlaced, m.Argument, body), fds...)
+	d.send(c, encodeFlagged(abi.MsgRegion, m.Flags&abi.RegionPlaced, m.Argument, body), fds...)
 }
 
 // regionBody describes the first size bytes of backing for a worker, after head.

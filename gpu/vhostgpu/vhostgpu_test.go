@@ -305,7 +305,7 @@ func TestUnrefWaitsForWorker(t *testing.T) {
 	g.must(cmdCtxDetachResource, 1, words(11, 0))
 	g.must(cmdResourceUnref, 0, words(11, 0))
 	if l := spawner.get(0).log(); !slices.Contains(l, "drop 1") {
-		t.Errorf("UNREF was answered before the worker dropped the region: %q", l)
+		t.Errorf("log of the worker when UNREF was answered = %q, want drop 1 in it", l)
 	}
 	if r, _ := g.do(cmdResourceUnref, 0, words(11, 0)); r != respErrInvalidResource {
 		t.Errorf("response to a second UNREF = %#x, want %#x", r, respErrInvalidResource)

@@ -74,7 +74,7 @@ func TestGuestRoundTrip(t *testing.T) {
 	patience.Receive(t, testguest.Patience, "the guest powers off", g.Done())
 	for i := range 2 {
 		if l := spawner.get(i).log(); !slices.Contains(l, "end") {
-			t.Errorf("worker %d was not dismissed: %q", i, l)
+			t.Errorf("log of worker %d = %q, want end in it", i, l)
 		}
 	}
 	t.Logf("worker received %q", spawner.get(0).log()[:4])

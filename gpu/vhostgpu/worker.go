@@ -77,8 +77,8 @@ func (d *Device) workers() (n int) {
 	return n + len(d.ending)
 }
 
-// hire starts the worker of the context.
-func (d *Device) hire(c *guestContext) error {
+// startWorker starts the worker of the context.
+func (d *Device) startWorker(c *guestContext) error {
 	socket, pid, err := d.spawner.Spawn()
 	if err != nil {
 		return err
@@ -141,8 +141,8 @@ func (d *Device) interest(w *worker) uint32 {
 	return unix.EPOLLIN
 }
 
-// tell sends a message to the context's worker, and closes the descriptors.
-func (d *Device) tell(c *guestContext, msg []byte, fds ...int) {
+// send sends a message to the context's worker, and closes the descriptors.
+func (d *Device) send(c *guestContext, msg []byte, fds ...int) {
 	w := c.worker
 	if err := w.stream.Write(msg, fds...); err != nil {
 		// It may have sent a last message before it ended; workerEvent reads that
@@ -159,7 +159,7 @@ func (d *Device) tell(c *guestContext, msg []byte, fds ...int) {
 // one unnecessary.
 func (d *Device) kickWorker(c *guestContext) {
 	if !c.worker.stream.Pending() {
-		d.tell(c, encodeMessage(abi.MsgKick, 0, nil))
+		d.send(c, encodeMessage(abi.MsgKick, 0, nil))
 	}
 }
 
@@ -217,7 +217,7 @@ func (d *Device) dropRegion(c *guestContext, number uint32) {
 	for i := range c.worker.regions {
 		if p := &c.worker.regions[i]; p.Number == number && !p.Dropping {
 			p.Dropping = true
-			d.tell(c, encodeMessage(abi.MsgDropRegion, number, nil))
+			d.send(c, encodeMessage(abi.MsgDropRegion, number, nil))
 			return
 		}
 	}

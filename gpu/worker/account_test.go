@@ -21,13 +21,13 @@ func TestAccountTakesWhatIsIdle(t *testing.T) {
 	}
 	a.Granted(1000, 2048, true)
 	if !a.Take(2048) || a.Take(1) {
-		t.Error("of 2048 idle bytes not exactly 2048 could be taken")
+		t.Error("Take(2048) failed, or Take(1) after it succeeded; want exactly the 2048 idle bytes")
 	}
 	if free, ok := a.Free(10000); !ok || free != 10000-3048 {
 		t.Errorf("Free = %d, %t, want 6952, true", free, ok)
 	}
 	if a.Put(2048) || a.Surplus() != 0 {
-		t.Error("Put within the cushion left a surplus")
+		t.Error("Put within the cushion left a surplus, want none")
 	}
 	if !a.Put(1000) || a.Surplus() != 1000 || a.Used() != 0 {
 		t.Error("Put of 1000 bytes beyond the cushion did not leave exactly these as surplus")
@@ -56,13 +56,13 @@ func TestAccountRests(t *testing.T) {
 	a := worker.NewAccount(1 << 30)
 	a.Granted(0, 4096, true)
 	if _, surplus := a.Rest(); surplus {
-		t.Error("Rest turned a new cushion into surplus")
+		t.Error("Rest turned a new cushion into surplus, want it kept")
 	}
 	if !a.Take(256) {
 		t.Error("Take(256) of 4096 idle bytes failed")
 	}
 	if rests, surplus := a.Rest(); rests || surplus {
-		t.Errorf("Rest turned a used cushion into surplus: rests %t, surplus %t", rests, surplus)
+		t.Errorf("Rest of a used cushion = %t, %t, want false, false", rests, surplus)
 	}
 	if rests, surplus := a.Rest(); !rests || !surplus || a.Surplus() != 4096-256 || a.Cushion() != 0 {
 		t.Errorf("Rest of an unused cushion: rests %t, surplus %t, cushion %d; want all of it as surplus", rests, surplus, a.Cushion())
@@ -101,7 +101,7 @@ func TestAccountKeepsItsSum(t *testing.T) {
 				if rnd.Intn(10) == 0 {
 					ledger -= a.Recall()
 					if ledger != used {
-						t.Fatalf("after a recall %d bytes are held for %d in use", ledger, used)
+						t.Fatalf("after a recall %d bytes are held, want the %d in use", ledger, used)
 					}
 				}
 			case 7:

@@ -57,7 +57,7 @@ func (s *Session) enterContext(handle uint64, d Context) error {
 	}
 	ctx := &contextObject{handle: handle, driver: d, handles: map[uint64]struct{}{}, allocs: map[uint64]struct{}{}}
 	ctx.output.limit = abi.DefaultPrintfFIFO
-	s.listen(ctx)
+	s.collectOutput(ctx)
 	s.handles.objects[handle] = ctx
 	s.contexts[ctx] = struct{}{}
 	return nil

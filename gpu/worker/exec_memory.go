@@ -76,8 +76,8 @@ func (s *Session) reserve(c *command, bytes uint64, answer func(c *command, err 
 	})
 }
 
-// feed retries the commands that wait for memory.
-func (s *Session) feed() {
+// retryStarved retries the commands that wait for memory.
+func (s *Session) retryStarved() {
 	waiting := s.starved
 	s.starved = nil
 	for _, w := range waiting {
@@ -210,7 +210,7 @@ func (s *Session) afterwards(c *command, notify func(done func(error)) error, f 
 		result = err
 		if !state.CompareAndSwap(0, called) {
 			s.post(func() {
-				s.letGo(commandMemory)
+				s.releaseHeld(commandMemory)
 				f()
 				s.finish(&later, err)
 			})
@@ -221,7 +221,7 @@ func (s *Session) afterwards(c *command, notify func(done func(error)) error, f 
 	} else if state.CompareAndSwap(0, left) {
 		return errLater
 	}
-	s.letGo(commandMemory)
+	s.releaseHeld(commandMemory)
 	f()
 	return result
 }
@@ -275,7 +275,7 @@ func (s *Session) freed(a allocation) {
 	default:
 		s.release(a.ctx, Accounted(a.size))
 	}
-	s.feed()
+	s.retryStarved()
 }
 
 // memInfo needs gpud only if another session of the vGPU has memory. Memory that

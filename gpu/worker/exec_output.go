@@ -2,9 +2,9 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// listen stores the output of a new context's kernels, and signals it to the
+// collectOutput stores the output of a new context's kernels, and signals it to the
 // guest, which checks the header after it has waited for something.
-func (s *Session) listen(ctx *contextObject) {
+func (s *Session) collectOutput(ctx *contextObject) {
 	p, ok := ctx.driver.(Printer)
 	if !ok {
 		return

@@ -521,7 +521,7 @@ func TestSessionsLeaveNothingBehind(t *testing.T) {
 			break
 		}
 		if i > 100 {
-			t.Fatalf("before: %d descriptors and %d goroutines, after: %d and %d, with %d mappings", files, goroutines, f, g, maps())
+			t.Fatalf("%d descriptors and %d goroutines before, %d and %d after, with %d mappings; want no more than before", files, goroutines, f, g, maps())
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

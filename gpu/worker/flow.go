@@ -51,14 +51,14 @@ func (s *Session) leave(t *ticket) {
 		left := f.commands.Add(-t.commands)
 		wake = left <= maxStreamCommands/2 && left+t.commands > maxStreamCommands/2
 	}
-	if s.letGo(t.memory) || wake {
+	if s.releaseHeld(t.memory) || wake {
 		s.signal()
 	}
 }
 
-// letGo removes bytes of a command that was counted as in flight from the held
+// releaseHeld removes bytes of a command that was counted as in flight from the held
 // memory. It returns true if the issuer may be waiting for that.
-func (s *Session) letGo(bytes int64) (wake bool) {
+func (s *Session) releaseHeld(bytes int64) (wake bool) {
 	left := s.held.Add(-bytes)
 	s.inflight.Add(-1)
 	return left < maxHeld && left+bytes >= maxHeld

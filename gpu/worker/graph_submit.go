@@ -104,12 +104,12 @@ func (l *graphLaunch) node(stream Stream, n abi.GraphNode) error {
 			Grid: b.Grid, Block: b.Block, Shared: b.Shared, Cooperative: b.Flags&abi.LaunchCooperative != 0,
 			Cluster: abi.LaunchCluster(b.Flags), Params: b.Params, Attributes: b.Attributes,
 		}
-		return l.put(nil, 0, func(done func(error)) error { return d.Launch(stream, f.function, launch, done) })
+		return l.submitOperation(nil, 0, func(done func(error)) error { return d.Launch(stream, f.function, launch, done) })
 	case abi.GraphCopy:
 		return l.copy(stream, mergeRows(b))
 	case abi.GraphMemset:
 		for row := range b.Rows {
-			err := l.put(nil, 0, func(done func(error)) error {
+			err := l.submitOperation(nil, 0, func(done func(error)) error {
 				return d.Memset(stream, b.Dst+row*b.Pitch, b.Value, b.Width, b.Columns, done)
 			})
 			if err != nil {
@@ -144,15 +144,15 @@ func (l *graphLaunch) copy(stream Stream, b abi.GraphCopy) error {
 			to, from := z*b.DstSlice+y*b.DstPitch, z*b.SrcSlice+y*b.SrcPitch
 			switch b.What {
 			case abi.GraphCopyHtoD:
-				err = l.put(&m.toDevice, b.Width, func(done func(error)) error {
+				err = l.submitOperation(&m.toDevice, b.Width, func(done func(error)) error {
 					return d.CopyHtoD(stream, b.Dst+to, host[from:from+b.Width], done)
 				})
 			case abi.GraphCopyDtoH:
-				err = l.put(&m.fromDevice, b.Width, func(done func(error)) error {
+				err = l.submitOperation(&m.fromDevice, b.Width, func(done func(error)) error {
 					return d.CopyDtoH(stream, host[to:to+b.Width], b.Src+from, done)
 				})
 			default:
-				err = l.put(nil, 0, func(done func(error)) error {
+				err = l.submitOperation(nil, 0, func(done func(error)) error {
 					return d.CopyDtoD(stream, b.Dst+to, b.Src+from, b.Width, done)
 				})
 			}
@@ -187,9 +187,9 @@ func (l *graphLaunch) host(b abi.GraphCopy) ([]byte, error) {
 	return bytes, nil
 }
 
-// put passes one operation to the driver and adds n bytes to total when it is
+// submitOperation passes one operation to the driver and adds n bytes to total when it is
 // done. A later failure is the context's asynchronous error.
-func (l *graphLaunch) put(total *atomic.Uint64, n uint64, op func(done func(error)) error) error {
+func (l *graphLaunch) submitOperation(total *atomic.Uint64, n uint64, op func(done func(error)) error) error {
 	var fired atomic.Bool
 	l.pending.Add(1)
 	err := op(func(err error) {
@@ -232,7 +232,7 @@ func (l *graphLaunch) settle() {
 	for _, r := range l.regions {
 		r.release()
 	}
-	if l.s.letGo(l.memory) {
+	if l.s.releaseHeld(l.memory) {
 		l.s.signal()
 	}
 	if l.done != nil {

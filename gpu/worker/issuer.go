@@ -126,7 +126,7 @@ func (s *Session) poll(d time.Duration) bool {
 		if now.Sub(start) >= d {
 			return false
 		}
-		s.makeWay(now)
+		s.yieldProcessor(now)
 	}
 }
 
@@ -143,14 +143,14 @@ const (
 	maxTurns = 64
 )
 
-// makeWay lets others have this processor while the issuer polls: the driver's
+// yieldProcessor lets others have this processor while the issuer polls: the driver's
 // goroutines, which then need no thread of their own to be woken, and the guest,
 // which the kernel may have queued behind this thread. Yielding to goroutines
 // wakes another thread of this process, which may then move the issuer to another
 // processor, so it is done only while requests are in progress, and occasionally.
 // If nothing else has run on the processor, the issuer checks the ring longer
 // before it yields again.
-func (s *Session) makeWay(now time.Time) {
+func (s *Session) yieldProcessor(now time.Time) {
 	s.turns++
 	if s.inflight.Load() > 0 || s.requests > 0 || s.turns >= maxTurns {
 		s.turns = 0

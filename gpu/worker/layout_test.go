@@ -87,7 +87,7 @@ func FuzzLayout(f *testing.F) {
 			}
 		}
 		if chunkCount > 0 && (chunkState+4*chunkCount > size || arena+chunkSize*chunkCount > size) {
-			t.Errorf("chunks end after the region's %d bytes", size)
+			t.Errorf("chunk states or arena end after the region's %d bytes, want them inside", size)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func (l *leaser) Acquire(ctx context.Context) (Lease, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users > 0 {
-		l.t.Errorf("Acquire while the previous lease is in use by %d users", l.users)
+		l.t.Errorf("users of the previous lease at Acquire = %d, want 0", l.users)
 	}
 	l.acquired++
 	return Lease{Until: time.Now().Add(l.length)}, nil

@@ -49,14 +49,14 @@ func TestReservations(t *testing.T) {
 	for _, taken := range []uint64{wish, wish + granule, wish - granule, wish + 1, 1 << 20, 1<<64 - granule, r.Window().Host().Base} {
 		got := r.reserve(2*granule, 0, taken)
 		if got == taken {
-			t.Errorf("reserved at %#x, which is in use", taken)
+			t.Errorf("reserved at %#x, want another address: it is in use", taken)
 		}
 		r.call(abi.OpMemUnreserve, abi.MemUnreserve{Address: got, Size: 2 * granule})
 	}
 	p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: 1 << 20})
 	for _, at := range []uint64{a, b, wish} {
 		if p >= at && p < at+3*granule {
-			t.Errorf("memory allocated at %#x, inside the reservation at %#x", p, at)
+			t.Errorf("memory allocated at %#x, want it outside the reservation at %#x", p, at)
 		}
 	}
 	r.call(abi.OpMemUnreserve, abi.MemUnreserve{Address: wish, Size: 2 * granule})

@@ -231,7 +231,7 @@ func TestWindowLendsAndTakesBack(t *testing.T) {
 		}
 		for other, n := range lent {
 			if at < other+n && other < at+size {
-				t.Fatalf("ranges %#x+%#x and %#x+%#x are lent at the same time", at, size, other, n)
+				t.Fatalf("ranges %#x+%#x and %#x+%#x are lent at the same time, want them disjoint", at, size, other, n)
 			}
 		}
 		lent[at] = size

@@ -151,7 +151,7 @@ func TestDebugSocket(t *testing.T) {
 		})
 		file := filepath.Join(dir, "ins-1.debug")
 		if told := strings.Contains(args, "--debug-listen unix:"+file); told != debug {
-			t.Errorf("with Debug %v the backend's arguments are %q", debug, args)
+			t.Errorf("arguments of the backend with Debug %v = %q, want --debug-listen only if it is set", debug, args)
 		}
 		if err := os.WriteFile(file, nil, 0o600); err != nil { // left by a backend that was killed
 			t.Fatal(err)

@@ -84,9 +84,9 @@ func (h *Host) recalled(s *stream, id uint64) {
 	}
 	n := uint64(0)
 	if h.account != nil {
-		n = h.take(h.account.Recall())
+		n = h.subtract(h.account.Recall())
 	}
-	s.tell(wire.ToNode{Op: wire.OpRecalled, ID: id, Bytes: n})
+	s.send(wire.ToNode{Op: wire.OpRecalled, ID: id, Bytes: n})
 }
 
 // Settle implements worker.Host. Frees that are made in the meantime are
@@ -105,21 +105,21 @@ func (h *Host) Settle() {
 // settle is called with h.mu held.
 func (h *Host) settle() {
 	if h.account != nil {
-		h.give(h.account.Surplus())
+		h.giveBack(h.account.Surplus())
 	}
 }
 
-// give tells gpud what was given back; without a connection, the next
+// giveBack tells gpud what was given back; without a connection, the next
 // registration does so. It is called with h.mu held.
-func (h *Host) give(bytes uint64) {
-	if n := h.take(bytes); n > 0 && h.stream != nil {
-		h.stream.tell(wire.ToNode{Op: wire.OpRelease, Bytes: n})
+func (h *Host) giveBack(bytes uint64) {
+	if n := h.subtract(bytes); n > 0 && h.stream != nil {
+		h.stream.send(wire.ToNode{Op: wire.OpRelease, Bytes: n})
 	}
 }
 
-// take subtracts bytes from what the session holds and returns how many it
+// subtract subtracts bytes from what the session holds and returns how many it
 // subtracted. It is called with h.mu held.
-func (h *Host) take(bytes uint64) uint64 {
+func (h *Host) subtract(bytes uint64) uint64 {
 	n := min(bytes, h.held)
 	h.held -= n
 	h.swap.bytes -= min(n, h.swap.bytes)

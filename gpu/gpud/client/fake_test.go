@@ -121,8 +121,8 @@ func (f *fakeGPUD) serve(conn net.Conn) {
 	}
 }
 
-// tell sends a line to all workers.
-func (f *fakeGPUD) tell(m wire.FromNode) {
+// broadcast sends a line to all workers.
+func (f *fakeGPUD) broadcast(m wire.FromNode) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for c := range f.conns {
@@ -136,8 +136,8 @@ func (f *fakeGPUD) refuseWith(code string) {
 	f.refuse = code
 }
 
-// said returns the lines received with that operation.
-func (f *fakeGPUD) said(op string) (lines []wire.ToNode) {
+// received returns the lines received with that operation.
+func (f *fakeGPUD) received(op string) (lines []wire.ToNode) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.heard {

@@ -208,14 +208,14 @@ func (h *Host) errLost() error {
 	return fmt.Errorf("%w: %w", abi.ErrUnavailable, h.why)
 }
 
-// tell sends a line that has no answer. Without a connection it is dropped,
+// send sends a line that has no answer. Without a connection it is dropped,
 // because the next registration contains the same information.
-func (h *Host) tell(m wire.ToNode) {
+func (h *Host) send(m wire.ToNode) {
 	h.mu.Lock()
 	s := h.stream
 	h.mu.Unlock()
 	if s != nil {
-		s.tell(m)
+		s.send(m)
 	}
 }
 
@@ -231,7 +231,7 @@ func (h *Host) SetProcess(pid uint32, name string) {
 	h.mu.Lock()
 	h.pid, h.name = pid, name
 	h.mu.Unlock()
-	h.tell(wire.ToNode{Op: wire.OpProcess, PID: pid, Name: name})
+	h.send(wire.ToNode{Op: wire.OpProcess, PID: pid, Name: name})
 }
 
 // Limits implements worker.Host.
@@ -267,7 +267,7 @@ func (h *Host) Release(bytes uint64) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.give(bytes)
+	h.giveBack(bytes)
 }
 
 // Memory implements worker.Host.
@@ -309,7 +309,7 @@ func (h *Host) Report(t worker.Totals) {
 		h.sending, h.sent = false, time.Now()
 		t := h.totals
 		h.mu.Unlock()
-		h.tell(wire.ToNode{Op: wire.OpTotals, Totals: &t})
+		h.send(wire.ToNode{Op: wire.OpTotals, Totals: &t})
 	})
 }
 

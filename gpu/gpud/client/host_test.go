@@ -49,7 +49,7 @@ func TestRegistersAgain(t *testing.T) {
 	if err := <-reserved; err != nil {
 		t.Errorf("reserve without gpud = %v, want no error once it is back", err)
 	}
-	all := f.said(wire.OpRegister)
+	all := f.received(wire.OpRegister)
 	if len(all) != 2 {
 		t.Fatalf("%d registrations, want 2", len(all))
 	}
@@ -85,11 +85,11 @@ func TestToldDuringRegistration(t *testing.T) {
 	f.stop()
 	f.start()
 	eventually(t, "gpud hears the totals", func() bool {
-		told := f.said(wire.OpTotals)
+		told := f.received(wire.OpTotals)
 		return len(told) > 0 && *told[len(told)-1].Totals == done
 	})
 	eventually(t, "gpud hears which process it is", func() bool {
-		told := f.said(wire.OpProcess)
+		told := f.received(wire.OpProcess)
 		return len(told) > 0 && told[len(told)-1].PID == 9
 	})
 }
@@ -124,10 +124,10 @@ func TestBye(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if bye := f.said(wire.OpBye); len(bye) != 1 || bye[0].Totals.Launches != 3 {
+	if bye := f.received(wire.OpBye); len(bye) != 1 || bye[0].Totals.Launches != 3 {
 		t.Errorf("byes = %+v, want one with 3 launches", bye)
 	}
-	if all := f.said(wire.OpRegister); len(all) != 1 {
+	if all := f.received(wire.OpRegister); len(all) != 1 {
 		t.Errorf("%d registrations, want 1", len(all))
 	}
 	if err := h.Reserve(1); err == nil {
@@ -149,7 +149,7 @@ func TestCloseWithoutGpud(t *testing.T) {
 // reconnects.
 func TestLost(t *testing.T) {
 	for name, lose := range map[string]func(*fakeGPUD){
-		"told": func(f *fakeGPUD) { f.tell(wire.FromNode{Op: wire.OpLost, Message: "removed"}) },
+		"told": func(f *fakeGPUD) { f.broadcast(wire.FromNode{Op: wire.OpLost, Message: "removed"}) },
 		"not let back in": func(f *fakeGPUD) {
 			f.stop()
 			f.refuseWith(wire.CodeForbidden)
@@ -180,7 +180,7 @@ func TestBusyIsNotLost(t *testing.T) {
 	f.stop()
 	f.refuseWith(wire.CodeUnavailable)
 	f.start()
-	eventually(t, "asked twice more", func() bool { return len(f.said(wire.OpRegister)) >= 3 })
+	eventually(t, "asked twice more", func() bool { return len(f.received(wire.OpRegister)) >= 3 })
 	f.refuseWith("")
 	if err := h.Reserve(1); err != nil {
 		t.Error(err)
@@ -224,7 +224,7 @@ func TestAccountWithAnOldGpud(t *testing.T) {
 		}
 	}
 	released := uint64(0)
-	for _, m := range f.said(wire.OpRelease) {
+	for _, m := range f.received(wire.OpRelease) {
 		released += m.Bytes
 	}
 	if released != 300 {
@@ -243,15 +243,15 @@ func TestRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Put(40)
-	f.tell(wire.FromNode{Op: wire.OpRecall, ID: 7})
-	eventually(t, "the answer", func() bool { return len(f.said(wire.OpRecalled)) == 1 })
-	if m := f.said(wire.OpRecalled)[0]; m.ID != 7 || m.Bytes != 40 {
+	f.broadcast(wire.FromNode{Op: wire.OpRecall, ID: 7})
+	eventually(t, "the answer", func() bool { return len(f.received(wire.OpRecalled)) == 1 })
+	if m := f.received(wire.OpRecalled)[0]; m.ID != 7 || m.Bytes != 40 {
 		t.Errorf("answer to the recall = %+v, want ID 7 and 40 bytes", m)
 	}
 	f.stop()
 	f.start()
-	eventually(t, "it is back", func() bool { return len(f.said(wire.OpRegister)) == 2 })
-	if r := f.said(wire.OpRegister)[1].Register; r.Held != 60 || !r.Account {
+	eventually(t, "it is back", func() bool { return len(f.received(wire.OpRegister)) == 2 })
+	if r := f.received(wire.OpRegister)[1].Register; r.Held != 60 || !r.Account {
 		t.Errorf("registration = %+v, want 60 bytes held and an account", r)
 	}
 }

@@ -162,12 +162,12 @@ func (h *Host) Yield() {
 	}
 	l.due = now.Add(min(keep, max(0, l.until.Sub(now))))
 	if l.set.IsZero() || l.due.Before(l.set) {
-		h.lookAt(l.due, now)
+		h.setTimer(l.due, now)
 	}
 }
 
-// lookAt sets the timer; it is called with h.mu held.
-func (h *Host) lookAt(due, now time.Time) {
+// setTimer sets the timer; it is called with h.mu held.
+func (h *Host) setTimer(due, now time.Time) {
 	l := &h.lease
 	l.set = due
 	if l.timer == nil {
@@ -186,7 +186,7 @@ func (h *Host) lingered() {
 	switch {
 	case !l.has || l.inUse:
 	case now.Before(l.due):
-		h.lookAt(l.due, now)
+		h.setTimer(l.due, now)
 	default:
 		h.releaseLease(h.stream)
 	}
@@ -216,6 +216,6 @@ func (h *Host) releaseLease(s *stream) {
 	h.lease.has, h.lease.hurried = false, false
 	t := h.totals
 	if s != nil {
-		s.tell(wire.ToNode{Op: wire.OpYield, Totals: &t})
+		s.send(wire.ToNode{Op: wire.OpYield, Totals: &t})
 	}
 }

@@ -23,13 +23,13 @@ func TestUnusedLeaseGoesBack(t *testing.T) {
 	}
 	goesBack := func(when string) {
 		eventually(t, "the lease goes back "+when, func() bool {
-			asked := len(f.said(wire.OpAcquire))
-			return asked > 0 && len(f.said(wire.OpYield)) == asked
+			asked := len(f.received(wire.OpAcquire))
+			return asked > 0 && len(f.received(wire.OpYield)) == asked
 		})
 	}
 	use(1000)
 	goesBack("after many uses")
-	if n := len(f.said(wire.OpAcquire)); n > 500 { // fewer than uses, however busy the machine is
+	if n := len(f.received(wire.OpAcquire)); n > 500 { // fewer than uses, however busy the machine is
 		t.Errorf("1000 uses in a row acquired %d leases, want at most 500", n)
 	}
 	use(1)
@@ -37,7 +37,7 @@ func TestUnusedLeaseGoesBack(t *testing.T) {
 	if _, err := h.Acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.tell(wire.FromNode{Op: wire.OpHurry})
+	f.broadcast(wire.FromNode{Op: wire.OpHurry})
 	eventually(t, "others wait", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()

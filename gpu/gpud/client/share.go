@@ -58,7 +58,7 @@ func (h *Host) Publish(token worker.ShareToken, m worker.Shared) error {
 	if err == nil {
 		s.file = file
 		if h.stream != nil && h.sharing {
-			h.stream.tell(s.line())
+			h.stream.send(s.line())
 		}
 	}
 	h.mu.Unlock()
@@ -118,7 +118,7 @@ func (h *Host) Unshare(token worker.ShareToken, keep bool) {
 		h.account.Unshared(s.Bytes(), keep)
 	}
 	if h.stream != nil && h.sharing {
-		h.stream.tell(wire.ToNode{Op: wire.OpUnshare, Share: &wire.Share{Token: s.Token}, Keep: keep})
+		h.stream.send(wire.ToNode{Op: wire.OpUnshare, Share: &wire.Share{Token: s.Token}, Keep: keep})
 	}
 }
 
@@ -157,8 +157,8 @@ func (h *Host) enterShared(q question, m wire.FromNode) {
 	}
 }
 
-// told returns the shares for a registration; h.mu is held.
-func (h *Host) told() (list []wire.Share) {
+// shareList returns the shares for a registration; h.mu is held.
+func (h *Host) shareList() (list []wire.Share) {
 	for _, s := range h.shares {
 		list = append(list, wire.Share{Token: s.Token, Size: s.Size, Owner: s.Owner})
 	}
@@ -169,7 +169,7 @@ func (h *Host) told() (list []wire.Share) {
 func (h *Host) publishAgain(s *stream) {
 	for _, sh := range h.shares {
 		if sh.file != nil {
-			s.tell(sh.line())
+			s.send(sh.line())
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestOldGpudDoesNotShare(t *testing.T) {
 		t.Error(err)
 	}
 	for _, op := range []string{wire.OpShare, wire.OpOpen, wire.OpUnshare} {
-		if lines := f.said(op); len(lines) > 0 {
+		if lines := f.received(op); len(lines) > 0 {
 			t.Errorf("gpud received %+v, want no line about shared memory", lines)
 		}
 	}

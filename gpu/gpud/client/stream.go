@@ -95,7 +95,7 @@ func (h *Host) register(s *stream) error {
 	m := wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
 		Version: wire.Version, VGPU: h.vgpu, Token: h.token, Session: h.session,
 		PID: h.pid, Name: h.name, Held: h.held, Totals: h.totals,
-		Evictable: h.swap.evict != nil, Out: h.swap.out, Swapped: h.swap.bytes, Account: h.account != nil, Shares: h.told(),
+		Evictable: h.swap.evict != nil, Out: h.swap.out, Swapped: h.swap.bytes, Account: h.account != nil, Shares: h.shareList(),
 	}}
 	s.next = 1
 	h.mu.Unlock()
@@ -130,17 +130,17 @@ func (h *Host) register(s *stream) error {
 // not been reported yet. h.mu is held.
 func (h *Host) sendChanges(s *stream, told *wire.Register) {
 	if gone := told.Held - min(h.held, told.Held); gone > 0 {
-		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: gone})
+		s.send(wire.ToNode{Op: wire.OpRelease, Bytes: gone})
 	}
 	if h.swap.out && (!told.Out || h.swap.bytes > told.Swapped) { // and what was evicted
-		s.tell(wire.ToNode{Op: wire.OpEvicted, Bytes: h.swap.bytes - min(told.Swapped, h.swap.bytes)})
+		s.send(wire.ToNode{Op: wire.OpEvicted, Bytes: h.swap.bytes - min(told.Swapped, h.swap.bytes)})
 	}
 	if h.totals != told.Totals {
 		t := h.totals
-		s.tell(wire.ToNode{Op: wire.OpTotals, Totals: &t})
+		s.send(wire.ToNode{Op: wire.OpTotals, Totals: &t})
 	}
 	if h.pid != told.PID || h.name != told.Name {
-		s.tell(wire.ToNode{Op: wire.OpProcess, PID: h.pid, Name: h.name})
+		s.send(wire.ToNode{Op: wire.OpProcess, PID: h.pid, Name: h.name})
 	}
 }
 
@@ -315,9 +315,9 @@ func checked(m wire.FromNode) (wire.FromNode, error) {
 	return m, nil
 }
 
-// tell sends a line that has no answer. A write error is ignored here: closing the
+// send sends a line that has no answer. A write error is ignored here: closing the
 // connection would lose the answer to a bye, and the bye would be sent again.
-func (s *stream) tell(m wire.ToNode) {
+func (s *stream) send(m wire.ToNode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.parting {

@@ -17,7 +17,7 @@ func (h *Host) Evictable(evict func(bytes uint64) (moved uint64, err error)) {
 	defer h.mu.Unlock()
 	h.swap.evict = evict
 	if h.stream != nil && h.swap.asked {
-		h.stream.tell(wire.ToNode{Op: wire.OpEvictable})
+		h.stream.send(wire.ToNode{Op: wire.OpEvictable})
 	}
 }
 
@@ -30,7 +30,7 @@ func (h *Host) evict(bytes uint64) {
 	m := wire.ToNode{Op: wire.OpEvicted, Failed: "this worker does not support eviction"}
 	h.mu.Lock()
 	if h.account != nil { // unused memory need not be copied
-		h.give(h.account.Recall())
+		h.giveBack(h.account.Recall())
 	}
 	h.mu.Unlock()
 	if evict != nil {
@@ -46,7 +46,7 @@ func (h *Host) evict(bytes uint64) {
 	h.swap.out = h.swap.out || evict != nil
 	h.swap.bytes += min(m.Bytes, h.held-min(h.swap.bytes, h.held))
 	if h.stream != nil {
-		h.stream.tell(m)
+		h.stream.send(m)
 	}
 }
 
@@ -61,7 +61,7 @@ func (h *Host) Restored(err error) {
 		m.Failed = err.Error()
 	}
 	if h.stream != nil {
-		h.stream.tell(m)
+		h.stream.send(m)
 	}
 	if err != nil && h.lease.has { // the next one is granted when there is more room
 		h.releaseLease(h.stream)

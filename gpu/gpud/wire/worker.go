@@ -26,20 +26,20 @@ import (
 //	totals   {totals}
 //	memory   {account}                     reply: used, others, limits, sole
 //	status   {account}                     reply: status
-//	bye      {totals}                      reply: the totals are on the disk
-//	evictable                              (only to a gpud whose reply to register says evicts)
+//	bye      {totals}                      reply: the totals are on disk
+//	evictable                              (only to a gpud whose reply to register has evicts)
 //	evicted  {bytes, failed}               (the answer to evict)
-//	restored {failed}                      (after a grant to one who was evicted)
-//	recalled {id, bytes}                   (the answer to recall: a release of so many)
-//	share    {share}                       reply: ok | out-of-memory (to a gpud whose reply to register says shares)
-//	share    {share, file}                 reply: others may open it; the descriptor comes with the line
+//	restored {failed}                      (after a grant to a session that was evicted)
+//	recalled {id, bytes}                   (the answer to recall: a release of these bytes)
+//	share    {share}                       reply: ok | out-of-memory (to a gpud whose reply to register has shares)
+//	share    {share, file}                 reply: others may open it; the descriptor is sent with the line
 //	open     {share}                       reply: share, with its descriptor | not-found
-//	unshare  {share, keep}                 (keep: it is memory of the session's own again)
+//	unshare  {share, keep}                 (keep: it becomes the session's own memory again)
 //	                                       hurry: others wait
 //	                                       limits: they changed
 //	                                       evict {bytes}: memory is wanted
-//	                                       recall {id}: give back what nothing uses
-//	                                       lost {message}: end yourself
+//	                                       recall {id}: give back unused memory
+//	                                       lost {message}: exit
 //
 // A worker that keeps an account of its memory (worker.Account) sets account: then gpud may grant
 // it more than it asks for (spare) and tell it that no other session of its vGPU has memory (sole);

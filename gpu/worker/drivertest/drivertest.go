@@ -160,7 +160,7 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 			}
 			x.check(d.Close())
 			if n := x.late.Load(); n != 0 {
-				t.Errorf("%d operations did not call done exactly once", n)
+				t.Errorf("operations minus calls of done = %d, want 0: each calls done once", n)
 			}
 			if in, out := x.gate.counts(); in != out {
 				t.Errorf("gate entered %d times and left %d times, want the same", in, out)

@@ -58,7 +58,7 @@ func testMemory(x *tester) {
 func (x *tester) inWindow(w *worker.Window, what string, address, size uint64) {
 	x.Helper()
 	if !x.o.Unplaced && !w.Contains(address, size) {
-		x.Errorf("%s: %d bytes at %#x are outside of address window %v", what, size, address, w.Window)
+		x.Errorf("%s: %d bytes at %#x, want them in address window %v", what, size, address, w.Window)
 	}
 }
 

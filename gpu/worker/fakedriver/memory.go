@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// take counts bytes as used; it fails if not enough are free.
-func (d *Driver) take(bytes uint64) error {
+// reserve counts bytes as used; it fails if not enough are free.
+func (d *Driver) reserve(bytes uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if bytes > d.o.VRAM-d.used {
@@ -20,7 +20,7 @@ func (d *Driver) take(bytes uint64) error {
 	return nil
 }
 
-func (d *Driver) give(bytes uint64) {
+func (d *Driver) unreserve(bytes uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.used -= bytes
@@ -54,7 +54,7 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 		c.away[address] = make([]byte, size)
 		return address, nil
 	}
-	if err := c.d.take(size); err != nil {
+	if err := c.d.reserve(size); err != nil {
 		return 0, errors.Join(err, c.window.Return(address))
 	}
 	c.memory[address] = make([]byte, size)
@@ -92,7 +92,7 @@ func (c *Context) MemFreeAsync(s worker.Stream, address uint64, done func(error)
 func (c *Context) free(address uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.d.give(uint64(len(c.memory[address])))
+	c.d.unreserve(uint64(len(c.memory[address])))
 	delete(c.memory, address)
 	delete(c.away, address)
 	delete(c.freeing, address)
@@ -168,7 +168,7 @@ func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 		c.away[address] = append([]byte(nil), m...)
 		clear(m) // so that a slice that was kept has other contents
 		delete(c.memory, address)
-		c.d.give(uint64(len(m)))
+		c.d.unreserve(uint64(len(m)))
 		moved += worker.Accounted(uint64(len(m)))
 	}
 	return moved, nil
@@ -193,7 +193,7 @@ func (c *Context) Restore() error {
 	for _, m := range c.away {
 		need += uint64(len(m))
 	}
-	if err := c.d.take(need); err != nil {
+	if err := c.d.reserve(need); err != nil {
 		return err
 	}
 	maps.Copy(c.memory, c.away)
