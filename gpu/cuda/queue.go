@@ -11,7 +11,7 @@ import (
 // the loop keeps the order that the CUDA driver would see if everything was
 // submitted in the guest's order:
 //
-// |~   - the default stream and those that block on it submit in one order;
+//   - the default stream and those that block on it submit in one order;
 //   - operations on one event are submitted in order.
 //
 // The oldest operation of all is delayed only by its stream's depth, and that

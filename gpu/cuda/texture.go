@@ -194,8 +194,8 @@ func (c *context) ArrayDestroy(a worker.Array) error {
 	return c.whenDrained(func() { _ = c.freeArray(o) })
 }
 
-// side returns one side of a copy; its size must be within span bytes of device
-// memory.
+// side returns one side of a copy; for device memory it checks the bytes that the
+// copy spans.
 func (c *context) side(a worker.Array, address uint64, level uint32, at [3]uint64, copied *abi.ArrayCopy) (copySide, error) {
 	if a == nil {
 		return copySide{memory: memoryDevice, device: address, pitch: copied.Pitch, rowsApart: copied.Rows}, c.check(address, copied.Span())

@@ -68,9 +68,9 @@ type terminating struct {
 	session *session // the worker may live if it is in this session again; nil: it may not
 }
 
-// doom gives the worker at the other end of the link until at to end its process.
+// scheduleKill gives the worker at the other end of the link until at to end its process.
 // It is not enough that it closes its connection: it may hold memory of the card.
-func (c *core) doom(l *link, at sched.Time) {
+func (c *core) scheduleKill(l *link, at sched.Time) {
 	d := terminating{link: l, pidfd: -1, at: at}
 	if l.pidfd >= 0 {
 		if fd, err := unix.FcntlInt(uintptr(l.pidfd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
@@ -80,10 +80,10 @@ func (c *core) doom(l *link, at sched.Time) {
 	c.terminating = append(c.terminating, d)
 }
 
-// parted records that the worker's connection has ended, with or without a bye.
+// awaitReturn records that the worker's connection has ended, with or without a bye.
 // The process must end or reconnect, or it is killed: without a session it could
 // go on using the card without leases and unmetered.
-func (c *core) parted(l *link, s *session, at sched.Time) {
+func (c *core) awaitReturn(l *link, s *session, at sched.Time) {
 	if l.pidfd < 0 {
 		return
 	}
@@ -92,7 +92,7 @@ func (c *core) parted(l *link, s *session, at sched.Time) {
 			return
 		}
 	}
-	c.doom(l, at+c.cfg.ReturnAfter)
+	c.scheduleKill(l, at+c.cfg.ReturnAfter)
 	c.terminating[len(c.terminating)-1].session = s
 }
 

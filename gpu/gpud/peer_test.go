@@ -35,7 +35,7 @@ func TestDeadWorkerDoesNotComeBack(t *testing.T) {
 	v.sessions[s.id] = s
 
 	c.hungUp(s, l, at)
-	c.parted(l, s, at)
+	c.awaitReturn(l, s, at)
 	if s.state != detached || s.held != 1<<30 || c.terminating[0].enforce(c, at) {
 		t.Fatalf("while the process runs: state %v, %d bytes held, want it detached and 1 GiB held", s.state, s.held)
 	}

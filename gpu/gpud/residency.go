@@ -97,7 +97,7 @@ func (c *core) applyResidency(card *card, at sched.Time) {
 	if card == nil || !card.contended() {
 		return
 	}
-	c.growAll(card, at)
+	c.grantWaiting(card, at)
 	for range maxSessionsPerVGPU {
 		swap := c.residency(card).Admit(at, c.tenants(card))
 		for _, e := range swap.Out {
@@ -156,10 +156,10 @@ func (c *core) admit(card *card, s *session, at sched.Time, stay time.Duration) 
 	s.settle(at)
 	p := &s.presence
 	p.restoring, p.swapped, p.until, p.used = p.swapped, 0, at+stay, at
-	c.comeIn(card, s, at)
+	c.markPresent(card, s, at)
 }
 
-func (c *core) comeIn(card *card, s *session, at sched.Time) {
+func (c *core) markPresent(card *card, s *session, at sched.Time) {
 	if s.presence.out {
 		s.presence.out = false
 		card.outs--
@@ -219,8 +219,8 @@ func (c *core) restored(s *session, failed string, at sched.Time) {
 	c.cfg.Log.Warn("restore memory to GPU failed", "vgpu", s.vgpu.id, "session", s.id, "bytes", s.held, "error", failed)
 }
 
-// growAll grants the waiting reserves that fit now.
-func (c *core) growAll(card *card, at sched.Time) {
+// grantWaiting grants the waiting reserves that fit now.
+func (c *core) grantWaiting(card *card, at sched.Time) {
 	for _, s := range c.sessionsOn(card.ID) {
 		waiting := s.presence.grows
 		s.presence.grows = nil
@@ -353,7 +353,7 @@ func (c *core) gone(card *card, s *session, at sched.Time) {
 	if len(p.grows) > 0 {
 		card.outs--
 	}
-	c.comeIn(card, s, at)
+	c.markPresent(card, s, at)
 	s.presence = presence{}
 	c.noRecall(s)
 }

@@ -285,7 +285,7 @@ func (c *core) endSession(s *session, at sched.Time, why string) {
 	if l := s.link; l != nil {
 		l.send(wire.FromNode{Op: wire.OpLost, Code: wire.CodeLost, Message: why})
 		l.left = true
-		c.doom(l, at+c.cfg.KillAfter)
+		c.scheduleKill(l, at+c.cfg.KillAfter)
 	}
 	c.end(s, at)
 }

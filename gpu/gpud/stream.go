@@ -195,7 +195,7 @@ func (c *core) serveLink(l *link, in *bufio.Reader, files *wire.Files) {
 		if s.link == l { // otherwise it was ended, or reconnected over another connection
 			c.hungUp(s, l, at)
 		}
-		c.parted(l, s, at)
+		c.awaitReturn(l, s, at)
 	})
 	for {
 		m, err := wire.ReadToNode(in)

@@ -81,7 +81,7 @@ type Context interface {
 	// AllocUnit-aligned, in the context's window, and unique in the driver across
 	// contexts. MemAlloc fails with abi.ErrOutOfMemory when the window has no room.
 	MemAlloc(size uint64) (uint64, error)
-	// MemFree does not wait: the memory is freed when the work enqueued so far is done.
+	// MemFree does not wait: memory is freed when the work enqueued so far is done.
 	MemFree(address uint64) error
 
 	// MemFreeAsync frees memory when the work enqueued in the stream so far is done,

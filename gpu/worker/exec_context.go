@@ -43,7 +43,7 @@ func (s *Session) ctxCreate(c *command) error {
 
 func (s *Session) enterContext(handle uint64, d Context) error {
 	err := s.handles.free(handle, 1)
-	if err == nil && s.buried {
+	if err == nil && s.releasing {
 		err = abi.ErrUnavailable
 	}
 	if err == nil {

@@ -68,7 +68,7 @@ type Session struct {
 	sharing   sharing
 	contexts  map[*contextObject]struct{}
 	opening   int // number of contexts that are being created
-	buried    bool
+	releasing bool
 	requests  int // requests in other goroutines (ask) without an answer
 	loads     loads
 	blocked   *flow // a stream with too much work in the driver: the ring waits for it

@@ -224,7 +224,7 @@ func (s *Session) openAgain(c *command, ctx *contextObject, token ShareToken) bo
 // haveOpened maps the memory in its context, on the issuer. If it returns an error, the
 // use is released.
 func (s *Session) haveOpened(c *command, driver Sharer, ctx *contextObject, token ShareToken, m Shared) error {
-	if ctx.dead || s.buried {
+	if ctx.dead || s.releasing {
 		return abi.ErrInvalidContext
 	}
 	if s.openAgain(c, ctx, token) { // another thread was faster

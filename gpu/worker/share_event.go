@@ -170,7 +170,7 @@ func (s *Session) haveEvent(ctx *contextObject, handle uint64, token ShareToken,
 
 // enterEvent creates an event for a page, on the issuer.
 func (s *Session) enterEvent(ctx *contextObject, handle uint64, token ShareToken, page *shm.Mapping) error {
-	if ctx.dead || s.buried {
+	if ctx.dead || s.releasing {
 		return abi.ErrInvalidContext
 	}
 	if err := s.handles.free(handle, 1); err != nil {

@@ -62,7 +62,7 @@ func (s *Session) memImport(c *command) error {
 // haveImported stores the memory under its handle, on the issuer.
 func (s *Session) haveImported(c *command, driver Sharer, ctx *contextObject, handle uint64, token ShareToken, m Shared) error {
 	mapper, ok := ctx.driver.(Mapper)
-	if !ok || ctx.dead || s.buried {
+	if !ok || ctx.dead || s.releasing {
 		return abi.ErrInvalidContext
 	}
 	if err := s.handles.free(handle, 1); err != nil {

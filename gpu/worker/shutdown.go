@@ -36,7 +36,7 @@ const releaseTime = 500 * time.Millisecond
 
 // releaseAll destroys the contexts, gives the VRAM back and unmaps the regions.
 func (s *Session) releaseAll() {
-	s.buried = true
+	s.releasing = true
 	var contexts []*contextObject
 	for ctx := range s.contexts {
 		if !ctx.leaving { // otherwise a request is destroying it
@@ -44,9 +44,9 @@ func (s *Session) releaseAll() {
 		}
 	}
 	clear(s.contexts)
-	buried := make(chan struct{})
+	releasing := make(chan struct{})
 	go func() {
-		defer close(buried)
+		defer close(releasing)
 		for _, ctx := range contexts {
 			if err := ctx.driver.Destroy(); err != nil {
 				s.log.Warn("destroy context failed", "error", err)
@@ -55,7 +55,7 @@ func (s *Session) releaseAll() {
 	}()
 	stopped := false
 	select {
-	case <-buried:
+	case <-releasing:
 		stopped = true
 	case <-time.After(releaseTime):
 		s.log.Warn("work on the device did not stop")

@@ -20,7 +20,7 @@ type shared struct {
 }
 
 // awaitOwner is how long an open waits for a worker that has yet to reconnect to a gpud
-// that was restarted; the other value is how often it asks.
+// that was restarted, and askAgain is the interval at which it asks.
 const (
 	awaitOwner = 10 * time.Second
 	askAgain   = 50 * time.Millisecond

@@ -39,7 +39,7 @@ func testLoadsAside(x *tester) {
 	}
 	for i := range uint64(50) {
 		x.check(ctx.Launch(nil, k["store"], one(p, i), nil))
-		x.check(x.do(other.Notify))
+		x.check(x.await(other.Notify))
 	}
 	loaders.Wait()
 	if got := x.read64(ctx, nil, p); got != x.kept64(49) {
@@ -96,5 +96,5 @@ func testManyCommands(x *tester) {
 		}
 	}
 	x.gate.hold(false)
-	x.check(x.do(ctx.Notify))
+	x.check(x.await(ctx.Notify))
 }

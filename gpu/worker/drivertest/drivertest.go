@@ -290,9 +290,9 @@ func (x *tester) done() (done func(error), wait func() error) {
 		}
 }
 
-// do issues an operation and waits for it; it returns the error of the call or of
+// await issues an operation and waits for it; it returns the error of the call or of
 // done.
-func (x *tester) do(op func(done func(error)) error) error {
+func (x *tester) await(op func(done func(error)) error) error {
 	x.Helper()
 	done, wait := x.done()
 	if err := op(done); err != nil {
@@ -304,18 +304,18 @@ func (x *tester) do(op func(done func(error)) error) error {
 
 func (x *tester) sync(ctx worker.Context) error {
 	x.Helper()
-	return x.do(ctx.Notify)
+	return x.await(ctx.Notify)
 }
 
 func (x *tester) write(ctx worker.Context, s worker.Stream, dst uint64, b []byte) {
 	x.Helper()
-	x.check(x.do(func(done func(error)) error { return ctx.CopyHtoD(s, dst, b, done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.CopyHtoD(s, dst, b, done) }))
 }
 
 func (x *tester) read(ctx worker.Context, s worker.Stream, src, n uint64) []byte {
 	x.Helper()
 	b := make([]byte, n)
-	x.check(x.do(func(done func(error)) error { return ctx.CopyDtoH(s, b, src, done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.CopyDtoH(s, b, src, done) }))
 	return b
 }
 

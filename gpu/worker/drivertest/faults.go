@@ -20,8 +20,8 @@ func testPoison(x *tester) {
 	later := map[string]error{
 		"notify":       x.sync(ctx),
 		"stream query": ctx.StreamQuery(s),
-		"launch":       x.do(func(done func(error)) error { return ctx.Launch(s, k["store"], one(p, 1), done) }),
-		"copy":         x.do(func(done func(error)) error { return ctx.CopyHtoD(nil, p, make([]byte, 8), done) }),
+		"launch":       x.await(func(done func(error)) error { return ctx.Launch(s, k["store"], one(p, 1), done) }),
+		"copy":         x.await(func(done func(error)) error { return ctx.CopyHtoD(nil, p, make([]byte, 8), done) }),
 	}
 	_, later["alloc"] = ctx.MemAlloc(8)
 	for name, err := range later {
@@ -36,7 +36,7 @@ func testPoison(x *tester) {
 	}
 	// Another context is not affected.
 	q := x.alloc(other, 8)
-	x.check(x.do(func(done func(error)) error { return other.Launch(nil, x.kernels(other)["store"], one(q, 3), done) }))
+	x.check(x.await(func(done func(error)) error { return other.Launch(nil, x.kernels(other)["store"], one(q, 3), done) }))
 	if got := x.read64(other, nil, q); got != 3 {
 		x.Errorf("value stored by a kernel of another context = %d, want 3", got)
 	}
@@ -84,7 +84,7 @@ func testUnknownInstruction(x *tester) {
 		}
 		x.check(err)
 		for i, f := range info.Functions {
-			err := x.do(func(done func(error)) error { return ctx.Launch(nil, funcs[i], one(), done) })
+			err := x.await(func(done func(error)) error { return ctx.Launch(nil, funcs[i], one(), done) })
 			told := x.o.NoReasons || f.Refused != "" && err != nil && strings.Contains(err.Error(), inst)
 			if f.Name == "k" && (!errors.Is(err, abi.ErrNoBinaryForGPU) || !told) {
 				x.Errorf("%s: launch = %v, want %v with the instruction; the kernel's record has %q", inst, err, abi.ErrNoBinaryForGPU, f.Refused)

@@ -92,11 +92,11 @@ func testHostMemory(x *tester) {
 	k := x.kernels(ctx)
 	p := x.alloc(ctx, size)
 	at := size - 8 // on the last page
-	x.check(x.do(func(done func(error)) error {
+	x.check(x.await(func(done func(error)) error {
 		return ctx.Launch(nil, k["store"], one(h.address+at, 0x1122334455667788), done)
 	}))
 	x.sees(h, int(at), params(0x1122334455667788))
-	x.check(x.do(func(done func(error)) error { return ctx.Memset(nil, h.address+abi.PageSize-4, 0xab, 1, 8, done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.Memset(nil, h.address+abi.PageSize-4, 0xab, 1, 8, done) }))
 	x.sees(h, abi.PageSize-4, bytes.Repeat([]byte{0xab}, 8))
 	x.write(ctx, nil, h.address+64, []byte("to the host"))
 	x.sees(h, 64, []byte("to the host"))
@@ -105,15 +105,15 @@ func testHostMemory(x *tester) {
 	if got := x.read(ctx, nil, h.address, size); !bytes.Equal(got, x.kept(h.guest)) {
 		x.Error("bytes read from host memory are not those that the guest wrote")
 	}
-	x.check(x.do(func(done func(error)) error { return ctx.CopyDtoD(nil, p, h.address, size, done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.CopyDtoD(nil, p, h.address, size, done) }))
 	if got := x.read(ctx, nil, p, size); !bytes.Equal(got, x.kept(h.guest)) {
 		x.Error("bytes copied from host memory by address differ")
 	}
 	x.write(ctx, nil, p, h.device[8:]) // a host slice that the device can access itself
-	x.check(x.do(func(done func(error)) error { return ctx.CopyDtoH(nil, h.device[:size-8], p, done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.CopyDtoH(nil, h.device[:size-8], p, done) }))
 	x.sees(h, 0, pattern(len(h.guest), 5)[8:])
 	x.beyond(ctx, h)
-	x.check(x.do(x.unregister(ctx, h)))
+	x.check(x.await(x.unregister(ctx, h)))
 	if err := ctx.CopyHtoD(nil, h.address, []byte("gone"), nil); err == nil {
 		x.Error("a copy to unregistered host memory returned no error")
 	}
@@ -167,12 +167,12 @@ func testHostMemoryOfTwoContexts(x *tester) {
 	}
 	x.forget(a)
 	x.check(a.Destroy())
-	x.check(x.do(x.unregister(b, h)))
+	x.check(x.await(x.unregister(b, h)))
 	x.write(c, nil, h.address, params(77))
 	x.sees(h, 0, params(77))
-	x.check(x.do(x.unregister(c, h)))
+	x.check(x.await(x.unregister(c, h)))
 	x.check(b.HostRegister(h.address, h.device)) // a second time
-	x.check(x.do(x.unregister(b, h)))
+	x.check(x.await(x.unregister(b, h)))
 }
 
 // testHostMemoryInUse checks that memory which is unregistered while work uses it
@@ -185,7 +185,7 @@ func testHostMemoryInUse(x *tester) {
 	x.check(ctx.Launch(s, k["delay"], one(h.address, 1, x.o.Loops), nil))
 	x.check(ctx.Launch(s, k["delay"], one(h.address+8, 2, x.o.Loops), nil))
 	var first, second uint64
-	x.check(x.do(func(done func(error)) error {
+	x.check(x.await(func(done func(error)) error {
 		return ctx.HostUnregister(h.address, func() {
 			first, second = binary.LittleEndian.Uint64(h.guest), binary.LittleEndian.Uint64(h.guest[8:])
 			done(nil)
@@ -219,7 +219,7 @@ func testDestroyWithHostMemory(x *tester) {
 	}
 	again := x.context()
 	x.check(again.HostRegister(kept.address, kept.device))
-	x.check(x.do(x.unregister(again, kept)))
+	x.check(x.await(x.unregister(again, kept)))
 }
 
 // testEvictedHostMemory checks that host memory is not evicted.
@@ -239,6 +239,6 @@ func testEvictedHostMemory(x *tester) {
 	}
 	x.write(ctx, nil, later.address, []byte("here"))
 	x.sees(later, 0, []byte("here"))
-	x.check(x.do(x.unregister(ctx, h)))
-	x.check(x.do(x.unregister(ctx, later)))
+	x.check(x.await(x.unregister(ctx, h)))
+	x.check(x.await(x.unregister(ctx, later)))
 }

@@ -65,7 +65,7 @@ func (m mapper) show(at, n, memory uint64) {
 
 func (m mapper) unmap(at uint64) {
 	m.x.Helper()
-	m.x.check(m.x.do(func(done func(error)) error { return m.MemUnmap(at, func() { done(nil) }) }))
+	m.x.check(m.x.await(func(done func(error)) error { return m.MemUnmap(at, func() { done(nil) }) }))
 }
 
 // refused checks that a copy of 8 bytes at an address fails.
@@ -98,7 +98,7 @@ func testMappings(x *tester) {
 		x.Error("adjacent mappings do not contain what was written")
 	}
 	k := x.kernels(m)
-	x.check(x.do(func(done func(error)) error { return m.Launch(nil, k["store"], one(at+granule, 77), done) }))
+	x.check(x.await(func(done func(error)) error { return m.Launch(nil, k["store"], one(at+granule, 77), done) }))
 	if got := x.read64(m, nil, at+granule); got != x.kept64(77) {
 		x.Errorf("value stored by a kernel = %d, want 77", got)
 	}
@@ -211,7 +211,7 @@ func testNoAccessFaults(x *tester) {
 		at := m.reserve(1)
 		prepare(m, at)
 		k := x.kernels(m)
-		err := x.do(func(done func(error)) error { return m.Launch(nil, k["store"], one(at, 1), done) })
+		err := x.await(func(done func(error)) error { return m.Launch(nil, k["store"], one(at, 1), done) })
 		if !errors.Is(err, abi.ErrIllegalAddress) {
 			x.Errorf("%s: launch = %v, want %v", name, err, abi.ErrIllegalAddress)
 		}

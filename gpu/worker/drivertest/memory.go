@@ -156,14 +156,14 @@ func testCopies(x *tester) {
 	x.write(ctx, s, p, want)
 	x.write(ctx, s, p+1000, []byte("in the middle"))
 	copy(want[1000:], "in the middle")
-	x.check(x.do(func(done func(error)) error { return ctx.CopyDtoD(s, q+3, p+1, n-3, done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.CopyDtoD(s, q+3, p+1, n-3, done) }))
 	if got := x.read(ctx, s, q+3, n-3); !bytes.Equal(got, x.kept(want[1:n-2])) {
 		x.Error("bytes copied from device to device differ")
 	}
 	if got := x.read(ctx, nil, p, n); !bytes.Equal(got, x.kept(want)) {
 		x.Error("bytes copied to the device and back differ")
 	}
-	x.check(x.do(func(done func(error)) error { return ctx.CopyHtoD(s, p, nil, done) })) // an empty copy
+	x.check(x.await(func(done func(error)) error { return ctx.CopyHtoD(s, p, nil, done) })) // an empty copy
 	x.check(ctx.CopyHtoD(s, p, []byte("nobody waits"), nil))
 	if got := x.read(ctx, s, p, 12); !bytes.Equal(got, x.kept([]byte("nobody waits"))) {
 		x.Errorf("bytes of a copy without done = %q, want \"nobody waits\"", got)
@@ -178,7 +178,7 @@ func testMemset(x *tester) {
 		element      []byte
 	}{{0xaa, 1, []byte{0xaa}}, {0x1234, 2, []byte{0x34, 0x12}}, {0x01020304, 4, []byte{4, 3, 2, 1}}} {
 		x.write(ctx, nil, p, make([]byte, 64))
-		x.check(x.do(func(done func(error)) error { return ctx.Memset(nil, p+8, c.value, c.width, 5, done) }))
+		x.check(x.await(func(done func(error)) error { return ctx.Memset(nil, p+8, c.value, c.width, 5, done) }))
 		want := append(make([]byte, 8), bytes.Repeat(c.element, 5)...)
 		want = append(want, make([]byte, 64-len(want))...)
 		if got := x.read(ctx, nil, p, 64); !bytes.Equal(got, x.kept(want)) {
@@ -200,7 +200,7 @@ func testBadAddresses(x *tester) {
 				target = mine + 4090
 			}
 			b := make([]byte, 1<<20)
-			err := x.do(func(done func(error)) error {
+			err := x.await(func(done func(error)) error {
 				switch direction {
 				case 0:
 					return ctx.CopyHtoD(nil, target, b, done)

@@ -119,7 +119,7 @@ func testNotify(x *tester) {
 	if err := ctx.StreamQuery(s); err != nil && !errors.Is(err, abi.ErrNotReady) {
 		x.Error(err)
 	}
-	x.check(x.do(func(done func(error)) error { return ctx.StreamNotify(s, done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.StreamNotify(s, done) }))
 	x.check(ctx.StreamQuery(s))
 	if got := x.read64(ctx, nil, p); got != x.kept64(1) {
 		x.Errorf("value after StreamNotify = %d, want 1", got)
@@ -138,7 +138,7 @@ func testEvents(x *tester) {
 	p := x.alloc(ctx, 8)
 	e := x.event(ctx)
 	x.check(ctx.EventQuery(e))
-	x.check(x.do(func(done func(error)) error { return ctx.EventNotify(e, done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.EventNotify(e, done) }))
 	for value := range uint64(3) { // recording again replaces the record
 		x.check(ctx.EventRecord(e, s))
 		x.check(ctx.Launch(s, k["delay"], one(p, value+1, x.o.Loops), nil))
@@ -146,7 +146,7 @@ func testEvents(x *tester) {
 		if err := ctx.EventQuery(e); err != nil && !errors.Is(err, abi.ErrNotReady) {
 			x.Error(err)
 		}
-		x.check(x.do(func(done func(error)) error { return ctx.EventNotify(e, done) }))
+		x.check(x.await(func(done func(error)) error { return ctx.EventNotify(e, done) }))
 		x.check(ctx.EventQuery(e))
 		n := x.stream(ctx, worker.StreamNonBlocking)
 		if got := x.read64(ctx, n, p); got != x.kept64(value+1) {

@@ -110,11 +110,11 @@ func testPrintAndAssert(x *tester) {
 		k[f.Name] = funcs[i]
 	}
 	returned := x.alloc(ctx, 8)
-	x.check(x.do(func(done func(error)) error { return ctx.Launch(nil, k["says"], one(returned), done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.Launch(nil, k["says"], one(returned), done) }))
 	if got := x.read(ctx, nil, returned, 8); binary.LittleEndian.Uint32(got) != 3 || binary.LittleEndian.Uint32(got[4:]) != 1<<32-1 {
 		x.Errorf("vprintf returned % x, want 3 and -1", got)
 	}
-	x.want(x.do(func(done func(error)) error { return ctx.Launch(nil, k["fails"], one(), done) }), abi.ErrAssert)
+	x.want(x.await(func(done func(error)) error { return ctx.Launch(nil, k["fails"], one(), done) }), abi.ErrAssert)
 	if err := x.sync(ctx); !errors.Is(err, abi.ErrAssert) {
 		x.Errorf("Notify after the failed assertion = %v, want %v", err, abi.ErrAssert)
 	}

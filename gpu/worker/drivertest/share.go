@@ -85,7 +85,7 @@ func testShare(x *tester) {
 		x.Errorf("value that the owner reads = %d, want 3", got)
 	}
 	k := x.kernels(b)
-	x.check(x.do(func(done func(error)) error { return b.Launch(nil, k["store"], one(q+16, 77), done) }))
+	x.check(x.await(func(done func(error)) error { return b.Launch(nil, k["store"], one(q+16, 77), done) }))
 	if got := x.read64(a, nil, p+16); got != x.kept64(77) {
 		x.Errorf("value stored by a kernel of the other context = %d, want 77", got)
 	}
@@ -98,7 +98,7 @@ func testShare(x *tester) {
 	if got := x.read64(b, nil, q+16); got != x.kept64(77) {
 		x.Errorf("value after the owner's free = %d, want 77", got)
 	}
-	x.check(x.do(func(done func(error)) error {
+	x.check(x.await(func(done func(error)) error {
 		return x.sharer(b).CloseShared(q, func() { done(nil) })
 	}))
 	x.want(b.Memset(nil, q, 1, 1, 8, nil), abi.ErrInvalidValue)

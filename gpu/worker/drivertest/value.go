@@ -96,9 +96,9 @@ func testEvictedWaitValue(x *tester) {
 	}
 	p := x.alloc(ctx, 1<<20)
 	x.write(ctx, nil, p, make([]byte, 64))
-	x.check(x.do(func(done func(error)) error { return ctx.StreamWriteValue32(nil, p+32, 9, 0, done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.StreamWriteValue32(nil, p+32, 9, 0, done) }))
 	x.evict(ctx, everything)
-	x.check(x.do(func(done func(error)) error {
+	x.check(x.await(func(done func(error)) error {
 		return w.StreamWaitValue(x.stream(ctx, worker.StreamNonBlocking), p+32, 9, 4, waitEQ, done)
 	}))
 	x.back(ctx)

@@ -49,7 +49,7 @@ func testGrid(x *tester) {
 	if blocks, err := ctx.OccupancyMaxActiveBlocksPerMultiprocessor(f, 128, 0); err != nil || blocks == 0 {
 		x.Errorf("occupancy = %d blocks, %v, want at least 1", blocks, err)
 	}
-	x.check(x.do(func(done func(error)) error { return ctx.Launch(nil, f, one(out, 77), done) }))
+	x.check(x.await(func(done func(error)) error { return ctx.Launch(nil, f, one(out, 77), done) }))
 	if got := x.read64(ctx, nil, out); got != x.kept64(77) {
 		x.Errorf("value stored by the kernel = %d, want 77", got)
 	}
@@ -104,7 +104,7 @@ func testGateEnds(x *tester) {
 	k := x.kernels(ctx)
 	p := x.alloc(ctx, 8)
 	x.gate.close()
-	err := x.do(func(done func(error)) error { return ctx.Launch(nil, k["store"], one(p, 1), done) })
+	err := x.await(func(done func(error)) error { return ctx.Launch(nil, k["store"], one(p, 1), done) })
 	x.want(err, abi.ErrUnavailable)
 }
 
