@@ -352,7 +352,7 @@ EXPORT int cuLaunchKernelEx(const struct config *c, u f, void **params, void **e
 		const struct attribute *a = &c->attributes[i];
 		const struct policy *p = &a->value.policy;
 		switch (a->id) {
-		case 1: SAY("window of %llu bytes, hit %.2f %d miss %d", p->bytes, p->ratio, p->hit, p->miss); break;
+		case 1: SAY("window of %llu bytes, hit %.2f %d miss %d", (unsigned long long)p->bytes, p->ratio, p->hit, p->miss); break;
 		case 2: if (a->value.number != 1) return 1; SAY("cooperative"); break;
 		case 4: SAY("cluster %u %u %u", a->value.cluster[0], a->value.cluster[1], a->value.cluster[2]); break;
 		case 8: SAY("priority %d", a->value.number); break;
