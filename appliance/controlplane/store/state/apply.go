@@ -16,29 +16,29 @@ type Entry struct {
 	Data  []byte
 }
 
-// Answer is what a batch gets: its objects, or the domain error that refused it.
+// Answer is the result of a batch: its objects, or the domain error that refused it.
 type Answer struct {
 	Objects []api.Object
 	Refused *api.Error
 }
 
-// Program is what applies entries; zero values are this program's own.
+// Program describes the program that applies entries; zero values mean this program's own.
 type Program struct {
-	Level  int    // that it supports; 0: Level
-	Events uint64 // for webhooks that are kept; 0: api.MaxWebhookEvents
+	Level  int    // the feature level that it supports; 0 means Level
+	Events uint64 // how many webhook events are kept; 0 means api.MaxWebhookEvents
 }
 
-// Outcome is what entries of the log have come to.
+// Outcome is the result of applying entries of the log.
 type Outcome struct {
-	Answers  []Answer        // one for each entry
-	Revision int64           // of the tables now
-	Skipped  int             // entries that the tables had already
-	Touched  []api.TouchNote // what has changed of whom
+	Answers  []Answer        // one per entry
+	Revision int64           // of the tables after the entries
+	Skipped  int             // entries that had been applied before
+	Touched  []api.TouchNote // which kinds changed, and whose
 }
 
-// Apply applies entries in tx, and stores the index of the last: an entry that
-// stands in the tables is never applied again. Batches that are refused leave no
-// trace; after an error the transaction must be rolled back.
+// Apply applies entries in tx and stores the index of the last one, so that an entry is never
+// applied twice. Refused batches leave no trace; after an error the transaction must be rolled
+// back.
 func Apply(tx *bbolt.Tx, p Program, entries []Entry) (Outcome, error) {
 	g := &group{names: interned{}, most: cmp.Or(p.Events, api.MaxWebhookEvents), level: cmp.Or(p.Level, Level)}
 	v := View{tx, g}
@@ -46,7 +46,7 @@ func Apply(tx *bbolt.Tx, p Program, entries []Entry) (Outcome, error) {
 	applied := v.Applied()
 	for i, e := range entries {
 		if e.Index <= applied {
-			// Nobody waits for it but after a commit that failed and yet took hold.
+			// Only reached after a commit that reported an error and yet took effect.
 			out.Answers[i] = Answer{Refused: UnknownOutcome()}
 			out.Skipped++
 			continue
@@ -93,8 +93,8 @@ func (v View) applyEntry(e Entry) (Answer, error) {
 	return a, errors.Join(v.commit(b.ID, t, a.Objects), v.appendAudit(b.Audit, t))
 }
 
-// Try answers what the entry of a batch would be answered if it were the next one, and
-// writes nothing: v may be of a read transaction.
+// Try returns what the entry of a batch would be answered if it were the next one. It writes
+// nothing: v may belong to a read transaction.
 func (v View) Try(entry []byte) (Answer, error) {
 	v.group = &group{names: interned{}}
 	b, err := decodeBatch(entry, v.group.names)
@@ -110,7 +110,7 @@ func (v View) Try(entry []byte) (Answer, error) {
 	return a, err
 }
 
-// decide applies a batch over the tables, which stay as they are.
+// decide applies a batch over the tables, without changing them.
 func (v View) decide(b logged) (*txn, Answer, error) {
 	t := newTxn(v, v.Revision(), b.At)
 	t.counts = v.Level() >= countsLevel
@@ -165,8 +165,7 @@ func (v View) commit(id string, t *txn, objects []api.Object) error {
 	return v.tx.Bucket(bucketMeta).Put(metaRevision, be64(uint64(t.revision)))
 }
 
-// UnknownOutcome is what a batch is answered of which nobody knows whether it was
-// applied.
+// UnknownOutcome returns the answer to a batch of which it is unknown whether it was applied.
 func UnknownOutcome() *api.Error {
 	return api.Errorf(api.CodeUnavailable, "unknown whether the change was made").
 		WithHint("send the same batch with the same ID again: it is applied once")

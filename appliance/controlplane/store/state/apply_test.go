@@ -14,21 +14,21 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// One transaction of many entries: a refused batch among them leaves nothing.
+// A refused batch among many entries of one transaction leaves no trace.
 func TestGroupWithRefusedBatch(t *testing.T) {
 	bad := statetest.Batch(1, 1)
 	bad.Commands = append(bad.Commands, api.Command{Op: api.OpAssign, Kind: api.KindInstance, ID: "ins-none", Data: []byte(`{}`)})
 	tb := bare(t)
 	answers, revision := mustApply(t, tb, logEntry(t, 1, statetest.Batch(0, 1)), logEntry(t, 2, bad), logEntry(t, 3, statetest.Batch(2, 1)))
 	if revision != 4 || answers[0].Refused != nil || answers[1].Refused == nil || answers[2].Refused != nil {
-		t.Errorf("revision %d, answers %+v", revision, answers)
+		t.Errorf("revision = %d, want 4; answers = %+v, want only the second refused", revision, answers)
 	}
 	err := tb.read(func(v View) error {
 		if o, err := v.object(key{api.KindFlavor, "flv-a1"}); o != nil || err != nil {
-			t.Errorf("half a batch: %v, %v", o, err)
+			t.Errorf("object flv-a1 of the refused batch = %v, %v; want none", o, err)
 		}
 		if n := v.Applied(); n != 3 {
-			t.Errorf("applied %d", n)
+			t.Errorf("applied index = %d, want 3", n)
 		}
 		return nil
 	})
@@ -55,13 +55,13 @@ func TestBatchMemoryIsBounded(t *testing.T) {
 		return nil
 	})
 	if err != nil || kept != rememberBatches || changes != KeepChanges {
-		t.Errorf("%d batches and %d changes are kept, %v", kept, changes, err)
+		t.Errorf("kept %d batches and %d changes, error %v; want %d and %d", kept, changes, err, rememberBatches, KeepChanges)
 	}
 	if _, r := mustApply(t, tb, logEntry(t, n+1, put(n-rememberBatches+1))); r != n {
-		t.Errorf("the oldest batch that is remembered was applied again")
+		t.Errorf("revision after repeating the oldest remembered batch = %d, want %d: it was applied again", r, n)
 	}
 	if _, r := mustApply(t, tb, logEntry(t, n+2, put(n-rememberBatches))); r != n+1 {
-		t.Errorf("a batch that is forgotten was not applied")
+		t.Errorf("revision after repeating a forgotten batch = %d, want %d: it was not applied", r, n+1)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestBatchMemoryIsBoundedInBytes(t *testing.T) {
 		kept, counted := uint64(0), v.tx.Bucket(bucketBatchSeq).Sequence()
 		return v.tx.Bucket(bucketBatches).ForEach(func(_, raw []byte) error {
 			if kept += uint64(len(raw) - 8); kept > rememberBytes || kept > counted {
-				t.Fatalf("%d bytes are kept, %d counted", kept, counted)
+				t.Fatalf("kept %d bytes of answers, counted %d; want at most %d, and no more than counted", kept, counted, rememberBytes)
 			}
 			return nil
 		})
@@ -96,7 +96,7 @@ func TestUnknownEntry(t *testing.T) {
 	_, err := bare(t).apply([]Entry{{1, []byte{99, '{', '}'}}})
 	var old *TooOld
 	if !errors.As(err, &old) || !strings.Contains(err.Error(), "install the cluster's release on this node") {
-		t.Errorf("applied: %v", err)
+		t.Errorf("apply an entry of unknown version: %v, want a TooOld error", err)
 	}
 }
 
@@ -136,7 +136,7 @@ func FuzzDecodeBatch(f *testing.F) {
 			t.Fatal(err)
 		}
 		if other := proposed(t, b2); !cmp.Equal(batch.Commands, other.Commands, sameJSON) || len(b2.records) < len(b.records) {
-			t.Fatal(cmp.Diff(batch.Commands, other.Commands, sameJSON))
+			t.Fatalf("batch after encoding and decoding (-want +got):\n%s", cmp.Diff(batch.Commands, other.Commands, sameJSON))
 		}
 		index++
 		for _, raw := range [][]byte{raw, again} {
@@ -148,7 +148,7 @@ func FuzzDecodeBatch(f *testing.F) {
 	})
 }
 
-// proposed is the batch that an entry was made of.
+// proposed returns the batch that an entry was encoded from.
 func proposed(t *testing.T, b logged) api.Batch {
 	t.Helper()
 	out := b.Batch
@@ -170,7 +170,7 @@ func proposed(t *testing.T, b logged) api.Batch {
 	return out
 }
 
-// sameJSON compares what a record says, not how.
+// sameJSON compares the content of records, not their encoding.
 var sameJSON = cmp.Comparer(func(a, b api.Command) bool {
 	if a.Op == api.OpRecord && b.Op == api.OpRecord {
 		x, errX := api.RecordOf(a, time.Time{})

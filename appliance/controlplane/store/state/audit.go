@@ -13,11 +13,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// The audit trail is written where a batch takes effect: no change that was
-// asked for is without its event, and no event without its change. Events are
-// for ever.
+// The audit log is written where a batch takes effect: every change that was requested has its
+// event, and every event has its change. Events are never removed.
 
-// appendAudit appends the event of a batch that has changed something.
+// appendAudit appends the event of a batch that changed something.
 func (v View) appendAudit(n *api.AuditNote, t *txn) error {
 	if n == nil || len(t.events) == 0 {
 		return nil
@@ -35,7 +34,8 @@ func (v View) appendAudit(n *api.AuditNote, t *txn) error {
 	return v.putEvent(e)
 }
 
-// auditKey seals events from one on; nil: there is none yet.
+// auditKey returns the key that seals events, and the first event that it seals; nil means that
+// there is no key yet.
 func (v View) auditKey() (from int64, key []byte) {
 	raw := v.tx.Bucket(bucketMeta).Get(metaAuditKey)
 	if len(raw) <= 8 {
@@ -44,9 +44,9 @@ func (v View) auditKey() (from int64, key []byte) {
 	return int64(number(raw[:8])), raw[8:]
 }
 
-// VerifyAudit verifies at most limit events after a mark, and returns how far it came;
-// more says that others follow. A domain error with the code conflict says what does
-// not fit.
+// VerifyAudit verifies at most limit events after a mark, and returns how far it got; more
+// reports whether others follow. A domain error with the code conflict describes the first
+// event that does not match.
 func (v View) VerifyAudit(at api.AuditMark, limit int) (_ api.AuditMark, more bool, err error) {
 	from, key := v.auditKey()
 	c := v.tx.Bucket(bucketAudit).Cursor()
@@ -97,7 +97,7 @@ func auditEvent(n api.AuditNote, t *txn) api.AuditEvent {
 		e.Organization = first.Meta.ID
 	case api.KindProject:
 		e.Project = first.Meta.ID
-	case api.KindSession: // which lie in a user
+	case api.KindSession: // which belong to a user
 		e.Project = ""
 	}
 	return e
@@ -156,11 +156,11 @@ func (v View) Audit(q api.AuditQuery) (api.AuditPage, error) {
 	return page, nil
 }
 
-// clocksApart is by how much the times of two events may be in another order
-// than the events: each is the time of the node that was asked.
+// clocksApart is how far the times of two events may be out of the events' order: each is the
+// time of the node that received the request.
 const clocksApart = time.Hour
 
-// span is the first event that can be in a filter's time, and the end of them.
+// span returns the first event that can be in a filter's period, and the end of them.
 func span(events *bbolt.Bucket, only api.AuditFilter) (first, end int64, err error) {
 	k, _ := events.Cursor().Last()
 	first, end = 1, 1
@@ -183,7 +183,8 @@ func span(events *bbolt.Bucket, only api.AuditFilter) (first, end int64, err err
 	return first, end, err
 }
 
-// seqs are the keys below a prefix after one, or before it from the last.
+// seqs yields the keys below a prefix that follow after, or, newest first, those that precede
+// it.
 func seqs(b *bbolt.Bucket, prefix []byte, after int64, newest bool) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		c := b.Cursor()
@@ -198,7 +199,7 @@ func seqs(b *bbolt.Bucket, prefix []byte, after int64, newest bool) func(func([]
 		case newest && k == nil:
 			k, _ = c.Last()
 		case newest:
-			k, _ = c.Prev() // Seek stands at or after the start, which is not wanted
+			k, _ = c.Prev() // Seek is positioned at or after the start, which is excluded
 		}
 		for ; bytes.HasPrefix(k, prefix) && len(k) == len(prefix)+8; k, _ = step() {
 			if !yield(k[len(prefix):]) {

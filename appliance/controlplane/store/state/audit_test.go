@@ -15,7 +15,8 @@ import (
 
 var auditTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// auditTables have three events without a seal, of before level 8, and three with.
+// auditTables returns tables with three events without a seal, from before level 8, and three
+// with one.
 func auditTables(t *testing.T) *tables {
 	t.Helper()
 	tb := bare(t)
@@ -40,7 +41,7 @@ func auditTables(t *testing.T) *tables {
 		change()
 	}
 	settle(auditLevel)
-	settle(auditLevel) // a second key counts for nothing
+	settle(auditLevel) // a second key is ignored
 	for range 3 {
 		change()
 	}
@@ -57,14 +58,14 @@ func verified(t *testing.T, tb *tables, limit int) (at api.AuditMark, err error)
 	return at, err
 }
 
-// What somebody does to the trail who has the tables, and not the key, is found.
+// Every change of the audit log by somebody who has the tables, but not the key, is detected.
 func TestAuditTrailIsKeyed(t *testing.T) {
 	for _, limit := range []int{1, 4, 1000} {
 		if at, err := verified(t, auditTables(t), limit); err != nil || at.Seq != 6 {
 			t.Errorf("by %d: verified up to %d, %v; want 6", limit, at.Seq, err)
 		}
 	}
-	// rechained is the trail with every hash made to fit again.
+	// rechained recomputes every hash of the audit log so that it matches again.
 	rechained := func(all []api.AuditEvent) []api.AuditEvent {
 		var last api.AuditEvent
 		for i := range all {
@@ -77,7 +78,7 @@ func TestAuditTrailIsKeyed(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func([]api.AuditEvent) []api.AuditEvent
-		want   string // empty: nothing is found
+		want   string // empty: no error
 	}{
 		"nothing":                          {rechained, ""},
 		"an old event is changed":          {func(a []api.AuditEvent) []api.AuditEvent { a[1].Actor = "key-2"; return a }, "event 2 does not follow event 1"},
@@ -122,7 +123,7 @@ func TestAuditTrailIsKeyed(t *testing.T) {
 		}
 		_, err := verified(t, tb, 1000)
 		if c.want == "" && err != nil || c.want != "" && (api.CodeOf(err) != api.CodeConflict || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+			t.Errorf("VerifyAudit after %q: %v, want %q", name, err, c.want)
 		}
 	}
 }

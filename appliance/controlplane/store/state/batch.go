@@ -10,13 +10,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// batchVersion is the first byte of a log entry. Numbers are append-only: a
-// log written by this version must replay on every later one.
-// Batches with claims, those with amounts or a note for the audit trail, those
-// that raise events, and those with usage records as rows have numbers of their
-// own, so that a program that does not know them stops. Each number's successor
-// is the same in one term only (term.go). A new number comes with a feature level,
-// and is written from that level on only (level.go).
+// batchVersion is the first byte of a log entry. Numbers are append-only: a log written by this
+// version must replay on every later one. Batches with claims, those with amounts or an audit
+// note, those that raise events, and those with usage records as rows have numbers of their
+// own, so that a program that does not know them stops. Each number's successor is the same
+// entry restricted to one term (term.go). A new number comes with a feature level, and is
+// written from that level on only (level.go).
 const (
 	batchVersion   = 1
 	claimsVersion  = 3
@@ -25,27 +24,26 @@ const (
 	recordVersion  = 9
 )
 
-// Limits of one batch. They are checked before it enters the log, never when
-// it is applied: a later version may move them, and old logs must still replay.
+// Limits of one batch. They are checked before it enters the log, never when it is applied: a
+// later version may change them, and old logs must still replay.
 const (
 	MaxCommands   = 1000
 	MaxBatchBytes = 4 << 20
-	maxNameBytes  = 512 // of an id, a name, an organization or a project: they become keys
+	maxNameBytes  = 512 // of an ID, a name, an organization or a project: they become parts of keys
 )
 
-// logged is a batch as the log has it: usage records stand apart from the
-// other commands.
+// logged is a batch as it is stored in the log: usage records are kept apart from the other
+// commands.
 type logged struct {
 	api.Batch // without them
 	records   []taken
 	at        []int // the records' places among all commands, in their order
 }
 
-// EncodeBatch is the log entry of a batch: the version, then JSON. A batch that
-// has to do with usage records has, after the version, their number (uvarint),
-// and of each how many commands stand between it and the record before, then
-// its row's key and value, both after their lengths (uvarints); then comes the
-// JSON of what is left.
+// EncodeBatch returns the log entry of a batch: the version, then JSON. In a batch that records
+// or expires usage, the version is followed by the number of records (uvarint), then for each
+// record the number of commands between it and the record before, and its row's key and value,
+// both after their lengths (uvarints); then follows the JSON of the remaining batch.
 func EncodeBatch(b api.Batch) ([]byte, error) {
 	version, records := versionOf(b)
 	out := []byte{version}
@@ -79,7 +77,7 @@ func EncodeBatch(b api.Batch) ([]byte, error) {
 	return append(out, raw...), nil
 }
 
-// versionOf a batch's entry, and how many usage records it has.
+// versionOf returns the version of a batch's entry, and how many usage records the batch has.
 func versionOf(b api.Batch) (version byte, records int) {
 	version = batchVersion
 	if b.Audit != nil {
@@ -102,8 +100,8 @@ func versionOf(b api.Batch) (version byte, records int) {
 	return version, records
 }
 
-// decodeBatch reads a log entry. An error means that a newer version wrote it,
-// or that it is damaged: it must not be skipped.
+// decodeBatch decodes a log entry. An error means that a newer version wrote it, or that it is
+// damaged: it must not be skipped.
 func decodeBatch(raw []byte, names interned) (logged, error) {
 	var b logged
 	if len(raw) == 0 {
@@ -129,7 +127,7 @@ func decodeBatch(raw []byte, names interned) (logged, error) {
 	return b, nil
 }
 
-// decodeRecords reads the rows of an entry, and answers what follows them.
+// decodeRecords decodes the rows of an entry, and returns what follows them.
 func (b *logged) decodeRecords(raw []byte, names interned) (rest []byte, err error) {
 	d := rowReader{raw: raw}
 	n := d.uvarint()
@@ -153,7 +151,7 @@ func (b *logged) decodeRecords(raw []byte, names interned) (rest []byte, err err
 	return d.raw, nil
 }
 
-// answered puts what records are answered between the other commands' objects.
+// answered inserts the answers to records between the other commands' objects.
 func (b *logged) answered(others []api.Object) []api.Object {
 	if len(b.records) == 0 {
 		return others
@@ -168,7 +166,7 @@ func (b *logged) answered(others []api.Object) []api.Object {
 	return append(out, others...)
 }
 
-// CheckBatch refuses what must not enter the log.
+// CheckBatch refuses a batch that must not enter the log, with a domain error.
 func CheckBatch(b api.Batch) error {
 	if len(b.Commands) > MaxCommands {
 		return api.Errorf(api.CodeTooLarge, "batch is too large: %d commands", len(b.Commands)).
@@ -200,8 +198,8 @@ func CheckBatch(b api.Batch) error {
 	return nil
 }
 
-// EncodeJSON leaves <, > and & as they are: a Spec must come back as it went
-// in, or the same Spec again would look like a change.
+// EncodeJSON encodes v without escaping <, > and &: a Spec must be returned as it was sent, or
+// the same Spec again would look like a change.
 func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

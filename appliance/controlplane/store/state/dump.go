@@ -10,12 +10,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Section is a kind of what a dump is made of: what the tables say, not how they
-// say it, without indexes and the change log, so that any later version can load
-// it. A backup has these numbers.
+// Section is the type of one part of a dump. A dump holds the tables' content, not their
+// layout, without indexes and the change log, so that any later version can load it. Backups
+// store these numbers.
 type Section byte
 
-// The sections, in the order in which dump has them and a Loader takes them.
+// The sections, in the order in which Dump writes them and a Loader expects them.
 const (
 	SectionObjects   Section = 'o' // api.Object
 	SectionBatches   Section = 'b' // answeredBatch, oldest first
@@ -25,15 +25,15 @@ const (
 	SectionHistories Section = 'h' // change of an instance's state (history.go)
 )
 
-// answeredBatch is a batch that was answered.
+// answeredBatch is a batch that was answered, with its answer.
 type answeredBatch struct {
 	ID     string       `json:"id"`
 	Answer []api.Object `json:"answer"`
 }
 
-// Dump calls f with each thing that the tables have, until it fails. What it is
-// given is f's until it returns: JSON, or of usage records, their sums and
-// histories the size of the key (uvarint), the key and the value.
+// Dump calls f with each item of the tables, until f returns an error. raw is valid until f
+// returns: it is JSON, or for usage records, their sums and histories the size of the key
+// (uvarint), the key and the value.
 func (v View) Dump(f func(s Section, raw []byte) error) error {
 	if err := v.dumpValues(bucketObjects, SectionObjects, f); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (v View) dumpBatches(f func(Section, []byte) error) error {
 	})
 }
 
-// dumpRows hands out a bucket as it is.
+// dumpRows calls f with every row of a bucket, as it is stored.
 func dumpRows(bucket *bbolt.Bucket, s Section, f func(Section, []byte) error) error {
 	var raw []byte
 	return bucket.ForEach(func(k, value []byte) error {

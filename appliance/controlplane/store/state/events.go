@@ -9,21 +9,21 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Events for webhooks are written where a batch takes effect, so that no change
-// is without its event, and none is told that did not happen. They are bounded
-// by age and number; a backup does not hold them.
+// Events for webhooks are written where a batch takes effect, so that every change has its
+// event, and no event describes a change that did not happen. They are bounded by age and
+// number; backups do not contain them.
 
-// emitWebhookEvents keeps the events of one change of a batch.
+// emitWebhookEvents stores the events of one change of a batch.
 func (v View) emitWebhookEvents(t *txn, change api.Event, before *api.Object) error {
 	for _, e := range api.EventsOf(before, change, t.raised[change.Revision], t.at) {
-		if err := v.putTold(e); err != nil {
+		if err := v.putWebhookEvent(e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v View) putTold(e api.WebhookEvent) error {
+func (v View) putWebhookEvent(e api.WebhookEvent) error {
 	raw, err := EncodeJSON(e)
 	if err != nil {
 		return err
@@ -42,25 +42,25 @@ func (v View) putTold(e api.WebhookEvent) error {
 	if err := shares.add(e.Organization, 1); err != nil {
 		return err
 	}
-	return v.untell(b.Sequence()+1, e.Timestamp, shares)
+	return v.trimEvents(b.Sequence()+1, e.Timestamp, shares)
 }
 
-// untellMost events go with one that comes: after a quiet week the old ones go
-// a few at a time.
-const untellMost = 16
+// trimMost is how many events are removed when one is added: after a quiet week the old ones
+// are removed a few at a time.
+const trimMost = 16
 
-// untell drops what is over the bounds of the events, of which there are count:
-// what is too old, and while there are too many, the oldest of the organization
-// that has the most, so that one that floods the events loses its own only.
-// Before level 8 it is the oldest of all.
-func (v View) untell(count uint64, now time.Time, shares shares) error {
+// trimEvents removes the events that exceed the bounds, of which there are count: those that
+// are too old, and while there are too many, the oldest of the organization that has the most,
+// so that an organization that floods the events loses only its own. Before level 8 it is the
+// oldest of all.
+func (v View) trimEvents(count uint64, now time.Time, shares shares) error {
 	b := v.tx.Bucket(bucketEvents)
-	for range untellMost {
+	for range trimMost {
 		k, raw := b.Cursor().First()
 		if k == nil {
 			break
 		}
-		e, err := decodeTold(raw)
+		e, err := decodeWebhookEvent(raw)
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (v View) untell(count uint64, now time.Time, shares shares) error {
 				return err
 			}
 		}
-		if err := v.forgetTold(e.Organization, k, shares); err != nil {
+		if err := v.deleteWebhookEvent(e.Organization, k, shares); err != nil {
 			return err
 		}
 		count--
@@ -82,8 +82,8 @@ func (v View) untell(count uint64, now time.Time, shares shares) error {
 	return b.SetSequence(count)
 }
 
-// forgetTold takes away an organization's event with that key.
-func (v View) forgetTold(organization string, seq []byte, shares shares) error {
+// deleteWebhookEvent removes an organization's event with that key.
+func (v View) deleteWebhookEvent(organization string, seq []byte, shares shares) error {
 	seq = bytes.Clone(seq) // it is the bucket's
 	if err := v.tx.Bucket(bucketEventOrg).Delete(append(join(organization, ""), seq...)); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (v View) forgetTold(organization string, seq []byte, shares shares) error {
 	return shares.add(organization, -1)
 }
 
-func decodeTold(raw []byte) (e api.WebhookEvent, err error) {
+func decodeWebhookEvent(raw []byte) (e api.WebhookEvent, err error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return e, fmt.Errorf("decode event: %w", err)
 	}
@@ -114,7 +114,7 @@ func (v View) Events(q api.EventQuery) (api.EventPage, error) {
 			page.More = true
 			break
 		}
-		e, err := decodeTold(events.Get(seq))
+		e, err := decodeWebhookEvent(events.Get(seq))
 		if err != nil {
 			return page, err
 		}

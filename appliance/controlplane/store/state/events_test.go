@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Events are bounded by age; those that go leave nothing in the index, and what
-// is counted is what there is.
+// Events are bounded by age; removed events leave nothing in the index, and the stored count is
+// the number of events.
 func TestEventsAreBounded(t *testing.T) {
 	tb := bare(t)
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -40,13 +40,13 @@ func TestEventsAreBounded(t *testing.T) {
 	check(40)
 	late := at.Add(api.WebhookEventAge + time.Hour)
 	event(late)
-	check(41 - untellMost)
+	check(41 - trimMost)
 	event(late)
 	event(late)
 	check(3)
 }
 
-// An organization that floods the events loses its own only, and how many is
+// An organization that floods the events loses only its own, and how many it has lost is
 // counted, whether they came before level 8 or after.
 func TestEventsAreSharedOut(t *testing.T) {
 	const most = 2000
@@ -86,7 +86,7 @@ func TestEventsAreSharedOut(t *testing.T) {
 				got += len(page.Items)
 				if !page.More {
 					if got != want || page.Dropped != int64(dropped) {
-						t.Errorf("%q has %d events, and has lost %d; want %d and %d", organization, got, page.Dropped, want, dropped)
+						t.Errorf("events of %q = %d, dropped %d; want %d and %d", organization, got, page.Dropped, want, dropped)
 					}
 					return nil
 				}
@@ -110,7 +110,7 @@ func TestEventsAreSharedOut(t *testing.T) {
 	has("org-other", 50, 0)
 	has("org-loud", most-150, 250)
 	has("", most, 250)
-	raise("org-other", most) // two that flood share what is left
+	raise("org-other", most) // two that flood share the rest
 	has("org-quiet", 100, 0)
 	has("org-loud", (most-100)/2, 100+most-(most-100)/2)
 }

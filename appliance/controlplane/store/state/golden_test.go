@@ -19,28 +19,28 @@ import (
 
 var update = flag.Bool("update", false, "write this level's golden log")
 
-// Every release makes of a log what every other one makes of it: the log that
-// each feature level has left in testdata/golden gives the same tables. A change
-// of what the state machine does belongs to a new level, from which on it does it
-// (View.Level); the golden logs of the levels before stay as they are.
+// Every release must apply a log in the same way: the log that each feature level has left in
+// testdata/golden results in the same tables. A change of the state machine's behavior belongs
+// to a new level, and takes effect from that level on (View.Level); the golden logs of the
+// levels before stay as they are.
 func TestGoldenLogs(t *testing.T) {
 	if *update {
 		writeGolden(t)
 	}
 	paths, err := filepath.Glob("testdata/golden/level-*.log")
 	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
+		t.Fatalf("golden logs = %v, %v; want at least one", paths, err)
 	}
 	if last := fmt.Sprintf("testdata/golden/level-%d.log", Level); paths[len(paths)-1] != last {
-		t.Errorf("there is no %s: go test -run TestGoldenLogs -update", last)
+		t.Errorf("newest golden log = %s, want %s: run go test -run TestGoldenLogs -update", paths[len(paths)-1], last)
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) { replayGolden(t, path) })
 	}
 }
 
-// replayGolden applies a log in pieces and compares the sums that it has after
-// each: lines "TERM BASE64" are entries, "= SUM" is of the tables then.
+// replayGolden applies a log in pieces and compares the digest after each: lines "TERM BASE64"
+// are entries, "= SUM" is the digest of the tables at that point.
 func replayGolden(t *testing.T, path string) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -68,11 +68,11 @@ func replayGolden(t *testing.T, path string) {
 		applyGolden(t, tb, piece)
 		piece = nil
 		if got, err := tb.sum(); err != nil || got != right {
-			t.Fatalf("after entry %d the tables have the sum %s, %v; want %s", index, got, err, right)
+			t.Fatalf("digest of the tables after entry %d = %s, %v; want %s", index, got, err, right)
 		}
 	}
 	if err := lines.Err(); err != nil || index == 0 || len(piece) > 0 {
-		t.Fatal(err, index, len(piece))
+		t.Fatalf("read %s: %v, %d entries, %d of them after the last digest; want entries and none after it", path, err, index, len(piece))
 	}
 }
 
@@ -82,7 +82,7 @@ type goldenEntry struct {
 	data        []byte
 }
 
-// applyGolden applies entries as a node does: those of another term come to nothing.
+// applyGolden applies entries as a node does: entries of another term have no effect.
 func applyGolden(t *testing.T, tb *tables, all []goldenEntry) {
 	t.Helper()
 	var entries []Entry
@@ -116,7 +116,7 @@ func writeGolden(t *testing.T) {
 	}
 }
 
-// goldenEntries has every kind of command and of entry that this level writes.
+// goldenEntries returns entries with every kind of command and of entry that this level writes.
 func goldenEntries(t *testing.T) (all []goldenEntry) {
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	add := func(term uint64, data []byte) {
@@ -138,7 +138,7 @@ func goldenEntries(t *testing.T) (all []goldenEntry) {
 		t.Fatal(err)
 	}
 	add(1, first)
-	for k := 1; k <= 4; k++ { // objects, claims, records; batches with ids, the last one twice
+	for k := 1; k <= 4; k++ { // objects, claims, records; batches with IDs, the last one twice
 		for client := range statetest.Clients {
 			add(1, batch(statetest.Batch(client, k)))
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// tables are those of a state machine in a plain file of bbolt.
+// tables is a state machine in a plain bbolt file.
 type tables struct {
 	path    string
 	db      *bbolt.DB
@@ -36,13 +36,13 @@ func (tb *tables) read(fn func(View) error) error {
 	return tb.db.View(func(tx *bbolt.Tx) error { return fn(ViewOf(tx)) })
 }
 
-// sum is a digest of all that the tables have.
+// sum returns a digest of the tables' content.
 func (tb *tables) sum() (sum string, err error) {
 	err = tb.db.View(func(tx *bbolt.Tx) error { sum, err = statetest.Sum(tx); return err })
 	return sum, err
 }
 
-// bare are new tables.
+// bare returns new tables.
 func bare(t testing.TB) *tables {
 	t.Helper()
 	tb, err := openTables(filepath.Join(t.TempDir(), "tables.db"))
@@ -71,7 +71,7 @@ func mustApply(t testing.TB, tb *tables, entries ...Entry) ([]Answer, int64) {
 	return out.Answers, out.Revision
 }
 
-// contents are all keys and values of tables, by bucket.
+// contents returns all keys and values of tables, by bucket.
 func contents(t *testing.T, tb *tables, but ...string) (all map[string]string) {
 	t.Helper()
 	if err := tb.db.View(func(tx *bbolt.Tx) (err error) { all, err = statetest.Contents(tx, but...); return err }); err != nil {
@@ -87,7 +87,7 @@ func sameContents(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// indexOf is the index of references, as text; "none" before it is made.
+// indexOf returns the index of references as text, or "none" before it exists.
 func indexOf(t *testing.T, tb *tables) (out string) {
 	t.Helper()
 	if err := tb.db.View(func(tx *bbolt.Tx) error { out = statetest.ReferenceIndex(tx); return nil }); err != nil {

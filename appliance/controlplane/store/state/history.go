@@ -10,11 +10,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// The history of each instance: its last changes of state, written where a batch
-// takes effect, and gone with the instance. Nothing reads it but who asks for
-// it (docs/decisions/0023).
+// The history of an instance is its last changes of state, written where a batch takes effect,
+// and removed with the instance. It is read on request only (docs/decisions/0023).
 
-// appendHistory keeps what one change of a batch adds to a history.
+// appendHistory stores what one change of a batch adds to a history.
 func (v View) appendHistory(change api.Event, before *api.Object, t *txn) error {
 	if change.Object.Kind != api.KindInstance {
 		return nil
@@ -58,7 +57,7 @@ func historyKey(id string, revision int64) []byte {
 	return append(join(id, ""), be64(uint64(revision))...)
 }
 
-// historyKeys of an instance, oldest first; at most one more than are kept.
+// historyKeys returns the keys of an instance, oldest first; at most one more than are kept.
 func historyKeys(b *bbolt.Bucket, id string) (keys [][]byte) {
 	prefix := join(id, "")
 	c := b.Cursor()
@@ -68,7 +67,7 @@ func historyKeys(b *bbolt.Bucket, id string) (keys [][]byte) {
 	return keys
 }
 
-// History of an instance, newest first: at most api.MaxHistory.
+// History returns the history of an instance, newest first: at most api.MaxHistory.
 func (v View) History(id api.InstanceID) (events []api.InstanceEvent, err error) {
 	b := v.tx.Bucket(bucketHistory)
 	keys := historyKeys(b, string(id))

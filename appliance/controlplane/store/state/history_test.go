@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// rowsOf are all rows of the histories, as they are stored.
+// rowsOf returns all rows of the histories, as they are stored.
 func rowsOf(t *testing.T, tb *tables) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -28,7 +28,7 @@ func rowsOf(t *testing.T, tb *tables) string {
 	return out.String()
 }
 
-// historyEntries make, change and delete instances.
+// historyEntries returns entries that create, change and delete instances.
 func historyEntries(t *testing.T) (all []Entry) {
 	t.Helper()
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -46,8 +46,8 @@ func historyEntries(t *testing.T) (all []Entry) {
 		{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-2", Expect: api.AnyRevision}}}))
 }
 
-// A replay gives the same, in whatever pieces the log comes, also when entries
-// that were applied come again.
+// A replay has the same result however the log is split into transactions, also when applied
+// entries are repeated.
 func TestHistoryReplays(t *testing.T) {
 	all := historyEntries(t)
 	at := func(pieces ...int) string {
@@ -63,16 +63,16 @@ func TestHistoryReplays(t *testing.T) {
 	}
 	want := at()
 	if n := bytes.Count([]byte(want), []byte("\n")); n != 2*api.MaxHistory {
-		t.Errorf("%d rows of two instances, want %d", n, 2*api.MaxHistory)
+		t.Errorf("rows of the histories of two instances = %d, want %d", n, 2*api.MaxHistory)
 	}
 	for _, pieces := range [][]int{{1}, {7, 50, 51}, {100}} {
 		if got := at(pieces...); got != want {
-			t.Errorf("in pieces %v it is another", pieces)
+			t.Errorf("history applied in pieces %v differs from that applied at once:\n%s\nwant:\n%s", pieces, got, want)
 		}
 	}
 }
 
-// Tables of before there were histories are opened, and have them from then on.
+// Tables from before there were histories can be opened, and have histories from then on.
 func TestTablesWithoutHistories(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tables.db")
 	tb, err := openTables(path)
@@ -99,12 +99,12 @@ func TestTablesWithoutHistories(t *testing.T) {
 	}
 	defer func() { _ = tb.close() }()
 	if got := rowsOf(t, tb); got != "" {
-		t.Errorf("it has %s", got)
+		t.Errorf("history of upgraded tables = %s, want none", got)
 	}
 	if _, err := tb.apply(all[3:5]); err != nil {
 		t.Fatal(err)
 	}
 	if rowsOf(t, tb) == "" {
-		t.Error("nothing is kept")
+		t.Error("history after entries on upgraded tables is empty, want rows")
 	}
 }

@@ -28,24 +28,24 @@ func TestSettled(t *testing.T) {
 		answers, _ := mustApply(t, tb, Entry{index, raw})
 		return answers[0]
 	}
-	if level, id := settledOf(t, tb); level != unsaidLevel || id != "" {
-		t.Errorf("tables that say nothing have level %d, id %q", level, id)
+	if level, id := settledOf(t, tb); level != defaultLevel || id != "" {
+		t.Errorf("tables without a level: level %d, ID %q; want %d and none", level, id, defaultLevel)
 	}
 	index++
 	mustApply(t, tb, logEntry(t, index, api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindNode, ID: "node-b", Name: "b", Data: []byte(`{}`)}}}))
 	if a := settle(Settlement{Level: Level, ID: "one", Members: []string{"node-a"}}); a.Refused == nil || a.Refused.Code != api.CodeConflict || !strings.Contains(a.Refused.Message, "node-b") {
-		t.Errorf("a node that was not asked: %+v", a)
+		t.Errorf("answer to a settlement without the member node-b = %+v, want it refused with a conflict that names the node", a)
 	}
-	if level, id := settledOf(t, tb); level != unsaidLevel || id != "" {
-		t.Errorf("a refused entry gave level %d, id %q", level, id)
+	if level, id := settledOf(t, tb); level != defaultLevel || id != "" {
+		t.Errorf("after a refused settlement: level %d, ID %q; want %d and none", level, id, defaultLevel)
 	}
 	for i, s := range []Settlement{{Level: Level, ID: "one"}, {Level: Level - 1, ID: "two"}, {Level: Level, ID: "three"}} {
 		s.Members = []string{"node-b"}
 		if a := settle(s); a.Refused != nil {
-			t.Errorf("%d: %+v", i, a)
+			t.Errorf("settlement %d was refused: %+v", i, a)
 		}
 		if level, id := settledOf(t, tb); level != Level || id != "one" {
-			t.Errorf("%d: level %d, id %q; the first id and the highest level stay", i, level, id)
+			t.Errorf("after settlement %d: level %d, ID %q; want %d and \"one\"", i, level, id, Level)
 		}
 	}
 	raw, err := EncodeSettlement(Settlement{Level: Level + 1, Members: []string{"node-b"}})
@@ -53,6 +53,6 @@ func TestSettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := tb.apply([]Entry{{index + 1, raw}}); err == nil || !strings.Contains(err.Error(), "install the cluster's release on this node") {
-		t.Errorf("a level beyond this program's: %v", err)
+		t.Errorf("apply a level above this program's: %v, want a TooOld error", err)
 	}
 }

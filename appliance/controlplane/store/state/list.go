@@ -8,7 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// List walks the narrowest index and stops one object after the page.
+// List returns one page of objects. It walks the narrowest index and stops one object after the
+// page.
 func (v View) List(q api.ListQuery) (api.ListPage, error) {
 	page := api.ListPage{Revision: v.Revision()}
 	if q.InNames() {
@@ -25,7 +26,7 @@ func (v View) List(q api.ListQuery) (api.ListPage, error) {
 	return page, err
 }
 
-// walk calls fn with the ids after q.Continue, in order, that may match q.
+// walk calls fn with the IDs after q.Continue, in order, that may match q.
 func (v View) walk(q api.ListQuery, fn func(id string) (bool, error)) error {
 	if q.Name != "" {
 		return v.walkNamed(q, fn)

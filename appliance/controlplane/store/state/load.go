@@ -14,39 +14,39 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Loader puts what a dump has into new tables. Nothing of it is believed: what
-// cannot be in tables, or is not in its place, is a badContent. The tables are good
-// only when finish has returned no error.
+// Loader builds new tables from the content of a dump. It trusts none of it: content that
+// cannot be in tables, or is out of order, results in a BadContent. The tables are complete
+// only when Finish has returned no error.
 //
 //	Begin ─► Place … ─► Flush ─┐     (a transaction each)
 //	  ▲                        │
 //	  └────────────────────────┴─► Finish, in the last one
 type Loader struct {
 	format   int   // level of the program that made the dump
-	revision int64 // of its tables
+	revision int64 // of the dumped tables
 	last     key   // of the objects
 	rows     rowLoader
-	v        View // of the present transaction
+	v        View // of the current transaction
 }
 
 // BadContent describes why a dump cannot be loaded.
 type BadContent struct{ Why string }
 
-// Error is the reason.
+// Error returns the reason.
 func (b *BadContent) Error() string { return b.Why }
 
 func badf(format string, args ...any) error { return &BadContent{fmt.Sprintf(format, args...)} }
 
-// NewLoader loads a dump of tables at a revision, which a program of the level
-// format has made.
+// NewLoader returns a loader for a dump of tables at a revision, made by a program of the level
+// format.
 func NewLoader(format int, revision int64) *Loader {
 	return &Loader{format: format, revision: revision, rows: rowLoader{format: format}}
 }
 
-// Begin makes tx the transaction that takes what comes.
+// Begin makes tx the transaction that the following items are written in.
 func (l *Loader) Begin(tx *bbolt.Tx) { l.v = View{tx: tx, group: &group{names: interned{}}} }
 
-// Place takes one thing; raw is the transaction's from then on.
+// Place stores one item; the transaction owns raw from then on.
 func (l *Loader) Place(s Section, raw []byte) error {
 	switch s {
 	case SectionObjects:
@@ -68,21 +68,21 @@ func (l *Loader) Place(s Section, raw []byte) error {
 	return badf("a record has the unknown kind %q", byte(s))
 }
 
-// Flush ends what the present transaction has of usage records: before its commit.
+// Flush writes the usage records that are still pending; it must be called before the current
+// transaction is committed.
 func (l *Loader) Flush() error { return l.v.flush() }
 
-// Finish makes of what was taken the tables of a cluster whose log begins after the
-// entry applied. Usage records that ended before the horizon were let go of; zero:
-// none were.
+// Finish completes the tables for a cluster whose log begins after the entry applied. Usage
+// records that ended before the horizon have been deleted; a zero horizon means that none were.
 func (l *Loader) Finish(applied uint64, revision int64, horizon time.Time) error {
-	if err := errors.Join(l.v.flush(), l.v.countSums(), l.rows.done(), l.v.stand(applied, revision)); err != nil || horizon.IsZero() {
+	if err := errors.Join(l.v.flush(), l.v.countSums(), l.rows.done(), l.v.setPosition(applied, revision)); err != nil || horizon.IsZero() {
 		return err
 	}
-	return l.v.raise(horizon)
+	return l.v.raiseHorizon(horizon)
 }
 
-// stand returns where the tables stand.
-func (v View) stand(applied uint64, revision int64) error {
+// setPosition stores the applied entry and the revision of the tables.
+func (v View) setPosition(applied uint64, revision int64) error {
 	meta := v.tx.Bucket(bucketMeta)
 	if err := meta.Put(metaRevision, be64(uint64(revision))); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (v View) stand(applied uint64, revision int64) error {
 	return meta.Put(metaApplied, be64(applied))
 }
 
-// loadObject decodes a record; before is the one before it: objects come in
-// the order of their keys, each once.
+// loadObject decodes an object of the dump; before is the object before it: objects come in the
+// order of their keys, each once.
 func loadObject(raw []byte, before key, last int64) (api.Object, error) {
 	var o api.Object
 	if err := json.Unmarshal(raw, &o); err != nil {
@@ -122,9 +122,9 @@ func loadObject(raw []byte, before key, last int64) (api.Object, error) {
 	return o, nil
 }
 
-// placeNew stores an object in the form that this version writes.
+// placeNew stores an object in the format that this version writes.
 func (v View) placeNew(o api.Object) error {
-	if o.Kind == api.KindUsageRecord { // of a backup of before they were rows, and had sums
+	if o.Kind == api.KindUsageRecord { // of a backup from before they were rows and had sums
 		return v.recordObject(o, true)
 	}
 	raw, err := EncodeJSON(o)
@@ -142,7 +142,7 @@ func (v View) placeNew(o api.Object) error {
 	return v.place(o, raw, true)
 }
 
-// placeBatch remembers a batch again.
+// placeBatch stores the answer of a batch.
 func (v View) placeBatch(raw []byte) error {
 	var b answeredBatch
 	if err := json.Unmarshal(raw, &b); err != nil {
@@ -160,8 +160,8 @@ func (v View) placeBatch(raw []byte) error {
 	return v.saveIdempotentAnswer(b.ID, b.Answer)
 }
 
-// placeHistory stores a row of a backup: of an instance that is there, in order,
-// and not more than are kept.
+// placeHistory stores a row of an instance's history: the instance must exist, and rows must be
+// in order and not exceed the number that is kept.
 func (v View) placeHistory(raw []byte, revision int64) error {
 	w, err := loadRow(raw)
 	if err != nil {
@@ -182,7 +182,7 @@ func (v View) placeHistory(raw []byte, revision int64) error {
 	return v.tx.Bucket(bucketHistory).Put(w.key, w.value)
 }
 
-// placeEvent stores an event of a backup, which must follow the one before.
+// placeEvent stores an event of the audit log, which must follow the one before.
 func (v View) placeEvent(raw []byte) error {
 	last, err := v.lastEvent()
 	if err != nil {
@@ -198,13 +198,13 @@ func (v View) placeEvent(raw []byte) error {
 	return v.putEvent(e)
 }
 
-// rowLoader takes usage records and their sums from a backup. The sums are
-// made anew of the records first; then those of the backup take their place.
-// They may have more, of records that were let go of, and never less.
+// rowLoader loads usage records and their sums from a backup. The sums are first computed from
+// the records, then replaced by those of the backup. These may be larger, because of records
+// that were deleted, and never smaller.
 type rowLoader struct {
 	format       int
 	record, sum  []byte // the last keys
-	made, wanted int64  // sums of the records that are there, and how many of those the backup had
+	made, wanted int64  // number of sums computed from records, and how many of those the backup had
 }
 
 func (r *rowLoader) place(v View, kind Section, raw []byte) error {
@@ -229,7 +229,7 @@ func (r *rowLoader) place(v View, kind Section, raw []byte) error {
 	return v.applyRecords([]taken{t})
 }
 
-// loadRow reads the key and value of a row.
+// loadRow decodes the key and value of a row.
 func loadRow(raw []byte) (row, error) {
 	size, n := binary.Uvarint(raw)
 	if n <= 0 || size > uint64(len(raw)-n) {
@@ -274,7 +274,7 @@ func (r *rowLoader) placeSum(v View, w row) error {
 	return v.tx.Bucket(bucketUse).Put(w.key, w.value)
 }
 
-// done reports whether every record was in a sum.
+// done returns an error unless every record was in a sum.
 func (r *rowLoader) done() error {
 	if r.format > lastWithObjects && (r.record != nil && r.sum == nil || r.made != r.wanted) {
 		return badf("there are usage records without a sum")

@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// load loads what each hands out into new tables.
+// load loads the items that each passes to place into new tables.
 func load(tb *tables, format int, revision int64, each func(place func(Section, []byte) error) error) error {
 	l := NewLoader(format, revision)
 	return tb.db.Update(func(tx *bbolt.Tx) error {
@@ -27,7 +27,7 @@ func load(tb *tables, format int, revision int64, each func(place func(Section, 
 	})
 }
 
-// Usage that does not fit together is refused.
+// Inconsistent usage is refused.
 func TestBadUsageIsNotLoaded(t *testing.T) {
 	tb := bare(t)
 	for n := range 10 {
@@ -95,19 +95,19 @@ func TestBadUsageIsNotLoaded(t *testing.T) {
 			})
 			var bad *BadContent
 			if want := c.ok && format == Level; want != (err == nil) || err != nil && !errors.As(err, &bad) {
-				t.Errorf("%s, format %d: %v", name, format, err)
+				t.Errorf("load %q of format %d: %v, want success %v, and only BadContent errors", name, format, err, want)
 			}
 		}
 	}
 }
 
-// A dump of before has records as objects, and no sums.
+// A dump of an older format has records as objects, and no sums.
 func TestLoadsRecordsAsObjects(t *testing.T) {
 	history := oldHistory()
 	old, tb := oldTables(t, lastWithObjects, history...), bare(t)
 	if err := old.read(func(v View) error {
 		return load(tb, lastWithObjects, v.Revision(), func(place func(Section, []byte) error) error {
-			return v.dumpValues(bucketObjects, SectionObjects, place) // an older program dumped no more
+			return v.dumpValues(bucketObjects, SectionObjects, place) // older programs dumped nothing else
 		})
 	}); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestLoadsRecordsAsObjects(t *testing.T) {
 	sameContents(t, "loaded", contents(t, tb, "meta", "changes"), contents(t, reopened(t, old), "meta", "changes"))
 }
 
-// A dump has the histories; rows of no instance, or too many, are refused.
+// A dump contains the histories; rows without an instance, or too many, are refused.
 func TestHistoryInDumps(t *testing.T) {
 	tb := bare(t)
 	mustApply(t, tb, historyEntries(t)...)
@@ -131,7 +131,7 @@ func TestHistoryInDumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := rowsOf(t, again), rowsOf(t, tb); got != want || want == "" {
-		t.Errorf("loaded:\n%s\nwant:\n%s", got, want)
+		t.Errorf("history after loading:\n%s\nwant:\n%s", got, want)
 	}
 	row, err := EncodeJSON(api.InstanceEvent{Revision: 1, State: "Running"})
 	if err != nil {
@@ -143,7 +143,7 @@ func TestHistoryInDumps(t *testing.T) {
 		}
 		var bad *BadContent
 		if err := into(bare(t)); !errors.As(err, &bad) {
-			t.Errorf("a row %s: %v", what, err)
+			t.Errorf("load a dump with a history row %q: %v, want BadContent", what, err)
 		}
 		if err := tb.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketHistory).Delete(k) }); err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestHistoryInDumps(t *testing.T) {
 	}
 }
 
-// A dump that gives a name to two objects is refused.
+// A dump in which two objects claim a name is refused.
 func TestClaimsAreLoadedOnce(t *testing.T) {
 	var objects [][]byte
 	for i := range 2 {
@@ -171,7 +171,7 @@ func TestClaimsAreLoadedOnce(t *testing.T) {
 			return nil
 		})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%d objects with one claim: %v, want %q", n, err, want)
+			t.Errorf("load %d objects with the same claim: %v, want %q", n, err, want)
 		}
 	}
 }

@@ -10,30 +10,31 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Bounds of what the tables remember. rememberBatches is part of the state
-// machine: nodes that disagreed about it would answer a retry differently.
+// Bounds of what the tables remember. rememberBatches is part of the state machine: nodes with
+// different values would answer a retry differently.
 const (
 	KeepChanges     = 4096     // changes over which a watch can resume
-	rememberBatches = 16384    // more than a cluster writes while a client still tries again
+	rememberBatches = 16384    // more than a cluster writes while a client still retries
 	rememberBytes   = 64 << 20 // of the answers together
 )
 
-// addChange appends to the change log and drops what is too old.
+// addChange appends to the change log and removes the entry that is too old.
 func (v View) addChange(e api.Event, object []byte) error {
 	b := v.tx.Bucket(bucketChanges)
-	// The kind stands in front, so that who does not want it need not decode.
+	// The kind comes first, so that a watcher of other kinds need not decode the object.
 	value := join(map[api.EventType]string{api.EventPut: "p", api.EventRemove: "r"}[e.Type], string(e.Object.Kind), string(object))
 	if err := b.Put(be64(uint64(e.Revision)), value); err != nil {
 		return err
 	}
-	// Every revision is one change, so the keys are without gaps.
+	// Every revision is one change, so the keys have no gaps.
 	if e.Revision > KeepChanges {
 		return b.Delete(be64(uint64(e.Revision - KeepChanges)))
 	}
 	return nil
 }
 
-// Oldest is the first revision in the change log, or one past the last.
+// Oldest returns the first revision in the change log, or the one after the last if the log is
+// empty.
 func (v View) Oldest() int64 {
 	k, _ := v.tx.Bucket(bucketChanges).Cursor().First()
 	if k == nil {
@@ -42,8 +43,8 @@ func (v View) Oldest() int64 {
 	return int64(number(k))
 }
 
-// Changes are the wanted events among the next limit ones after since; last is
-// the revision of the last that was looked at.
+// Changes returns the wanted events among the next limit ones after since; last is the revision
+// of the last one that was examined.
 func (v View) Changes(since int64, limit int, want func(api.Kind) bool) (events []api.Event, last int64, err error) {
 	c := v.tx.Bucket(bucketChanges).Cursor()
 	last = since
@@ -70,7 +71,7 @@ func (v View) Changes(since int64, limit int, want func(api.Kind) bool) (events 
 	return events, last, nil
 }
 
-// answered is the answer that a batch of this id got, if it is remembered.
+// answered returns the answer that a batch with this ID got, if it is remembered.
 func (v View) answered(id string) (answer []api.Object, ok bool, err error) {
 	raw := v.tx.Bucket(bucketBatches).Get([]byte(id))
 	if raw == nil {
@@ -82,8 +83,8 @@ func (v View) answered(id string) (answer []api.Object, ok bool, err error) {
 	return answer, true, nil
 }
 
-// saveIdempotentAnswer keeps a batch's answer and forgets the oldest over the bounds. The
-// bucket's sequence counts batches, batch-seq's own counts bytes.
+// saveIdempotentAnswer stores a batch's answer and removes the oldest ones that exceed the
+// bounds. The bucket's sequence counts batches, batch-seq's own counts bytes.
 func (v View) saveIdempotentAnswer(id string, answer []api.Object) error {
 	batches, order := v.tx.Bucket(bucketBatches), v.tx.Bucket(bucketBatchSeq)
 	raw, err := EncodeJSON(answer)
@@ -107,15 +108,15 @@ func (v View) saveIdempotentAnswer(id string, answer []api.Object) error {
 	return order.SetSequence(size)
 }
 
-// forgetBatches drops the oldest answers until the rest, which ends with seq
-// and has size bytes, is within the bounds; the last one always stays.
+// forgetBatches removes the oldest answers until the rest, which ends with seq and has size
+// bytes, is within the bounds; the last one is always kept.
 func forgetBatches(batches, order *bbolt.Bucket, seq, size uint64) (uint64, error) {
 	for {
 		first, id := order.Cursor().First()
 		if n := number(first); n == seq || (seq-n < rememberBatches && size <= rememberBytes) {
 			return size, nil
 		}
-		first, id = append([]byte(nil), first...), append([]byte(nil), id...) // bbolt's until the next write
+		first, id = append([]byte(nil), first...), append([]byte(nil), id...) // bbolt owns them, and changes them with the next write
 		size -= uint64(len(batches.Get(id)) - 8)
 		if err := batches.Delete(id); err != nil {
 			return 0, err

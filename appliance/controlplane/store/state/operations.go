@@ -9,15 +9,15 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// operation is what one Op does to the object o, which is nil when there is
-// none; whether there may be none, and its revision, were checked before.
+// operation implements one Op. Its run gets the object o, which is nil if there is none;
+// whether it may be missing, and its revision, have been checked before.
 type operation struct {
 	run   func(t *txn, c api.Command, o *api.Object) (api.Object, error)
-	makes func(api.Kind) bool // may make the object
-	data  bool                // has Data, which is JSON
+	makes func(api.Kind) bool // reports whether the operation may create an object of the kind
+	data  bool                // the command has Data, which is JSON
 }
 
-// operations by number: append-only, as the numbers are in old logs.
+// operations by number, which is append-only: old logs contain the numbers.
 var operations map[api.Op]operation
 
 func init() { // not a literal: the functions and the table refer to each other
@@ -37,7 +37,7 @@ func never(api.Kind) bool  { return false }
 
 func (t *txn) putSpec(c api.Command, o *api.Object) (api.Object, error) {
 	if o == nil {
-		n := t.fresh(c)
+		n := t.newObject(c)
 		n.Spec = c.Data
 		if err := t.uniqueName(n); err != nil {
 			return n, err
@@ -45,7 +45,7 @@ func (t *txn) putSpec(c api.Command, o *api.Object) (api.Object, error) {
 		if _, err := t.claim(&n, c.Claims); err != nil {
 			return n, err
 		}
-		if _, err := t.take(&n, c.Uses); err != nil {
+		if _, err := t.setUses(&n, c.Uses); err != nil {
 			return n, err
 		}
 		if err := t.count(n, 1); err != nil {
@@ -59,7 +59,7 @@ func (t *txn) putSpec(c api.Command, o *api.Object) (api.Object, error) {
 	if err != nil {
 		return n, err
 	}
-	took, err := t.take(&n, c.Uses)
+	took, err := t.setUses(&n, c.Uses)
 	if err != nil {
 		return n, err
 	}
@@ -99,7 +99,7 @@ func (t *txn) assign(c api.Command, o *api.Object) (api.Object, error) {
 
 func (t *txn) report(c api.Command, o *api.Object) (api.Object, error) {
 	if o == nil {
-		n := t.fresh(c)
+		n := t.newObject(c)
 		n.Spec, n.Status = json.RawMessage(`{}`), c.Data
 		if err := t.uniqueName(n); err != nil {
 			return n, err

@@ -13,19 +13,18 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// comparedVersion is the first byte of an entry at which nodes compare their tables
-// (Compare of the store); a Place in JSON follows. It
-// is written from CompareLevel on.
+// comparedVersion is the first byte of an entry at which nodes compare their tables (Compare of
+// the store); a Place in JSON follows. It is written from CompareLevel on.
 const (
 	comparedVersion = 13
 	CompareLevel    = 7
 )
 
-// PartBytes of keys and values are compared at a time.
+// PartBytes is how many bytes of keys and values are compared at a time.
 const PartBytes = 8 << 20
 
-// Place is where a part begins. The zero Place is the beginning of the tables, and
-// what follows their end.
+// Place is where a part begins. The zero Place is the beginning of the tables, and also follows
+// their end.
 type Place struct {
 	Bucket string `json:"bucket,omitempty"`
 	Key    []byte `json:"key,omitempty"`
@@ -38,12 +37,12 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s %q", p.Bucket, p.Key)
 }
 
-// Compare is -1, 0 or 1 as p is before, at or after q.
+// Compare returns -1, 0 or 1 if p is before, at or after q.
 func (p Place) Compare(q Place) int {
 	return cmp.Or(cmp.Compare(p.Bucket, q.Bucket), bytes.Compare(p.Key, q.Key))
 }
 
-// Part is what a node has in a part of its tables, at an entry of the log.
+// Part is the digest of a part of a node's tables, at an entry of the log.
 type Part struct {
 	Index uint64 `json:"index"`
 	From  Place  `json:"from"`
@@ -52,13 +51,14 @@ type Part struct {
 	Sum   []byte `json:"sum"` // SHA-256
 }
 
-// EncodeCompare makes an entry at which all nodes sum up the part from a place on.
+// EncodeCompare returns an entry at which all nodes compute the digest of the part that begins
+// at from.
 func EncodeCompare(from Place) ([]byte, error) {
 	raw, err := json.Marshal(from)
 	return append([]byte{comparedVersion}, raw...), err
 }
 
-// Comparison reports whether an entry is such a one, and from where on it asks.
+// Comparison reports whether an entry is a comparison, and returns where its part begins.
 func Comparison(entry []byte) (from Place, ok bool) {
 	if entry[0] != comparedVersion {
 		return from, false
@@ -67,7 +67,7 @@ func Comparison(entry []byte) (from Place, ok bool) {
 	return from, err == nil
 }
 
-// DecodePlace reads the JSON of a Place.
+// DecodePlace decodes the JSON of a Place.
 func DecodePlace(raw []byte) (p Place, err error) {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return p, fmt.Errorf("decode log entry: %w", err)
@@ -75,9 +75,9 @@ func DecodePlace(raw []byte) (p Place, err error) {
 	return p, nil
 }
 
-// Part sums up what is stored from a place on, until it has limit bytes or the
-// end. A bucket without anything, which another release may not have, does not
-// count, and neither does the format of the file.
+// Part returns the digest of what is stored from a place on, up to limit bytes or the end of
+// the tables. An empty bucket, which another release may not have, does not count, and neither
+// does the format of the file.
 func (v View) Part(index uint64, from Place, limit int64) Part {
 	p := Part{Index: index, From: from}
 	h := sha256.New()
@@ -118,8 +118,8 @@ func (v View) Part(index uint64, from Place, limit int64) Part {
 
 var errFull = errors.New("the part is full")
 
-// Differing are the nodes whose part is not the one that most have; none when
-// there is no part that most have, which agreed says.
+// Differing returns the nodes whose part differs from the one that the majority has; agreed
+// reports whether there is such a majority.
 func Differing(all map[string]Part) (nodes []string, agreed bool) {
 	count := map[string]int{}
 	for _, p := range all {
@@ -139,8 +139,8 @@ func Differing(all map[string]Part) (nodes []string, agreed bool) {
 	return nil, false
 }
 
-// Digests are of all that each bucket has, by the buckets' names; a bucket without
-// anything has none. What belongs to the file and not to the state does not count.
+// Digests returns the SHA-256 digests of the contents of the buckets, by the buckets' names; an
+// empty bucket has none. What belongs to the file and not to the state does not count.
 func (v View) Digests() (map[string][sha256.Size]byte, error) {
 	sums := map[string][sha256.Size]byte{}
 	err := v.tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
@@ -163,7 +163,7 @@ func (v View) Digests() (map[string][sha256.Size]byte, error) {
 	return sums, err
 }
 
-// addSum writes bytes after their length.
+// addSum writes b to h, preceded by its length.
 func addSum(h hash.Hash, b []byte) {
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
 	h.Write(b)

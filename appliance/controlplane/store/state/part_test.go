@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// Parts follow each other without a gap, and say the same in whatever pieces the
-// log was applied.
+// Parts follow each other without a gap, and have the same digests however the log was split
+// into transactions.
 func TestParts(t *testing.T) {
 	whole, pieces := bare(t), bare(t)
 	var all []Entry
@@ -39,7 +39,7 @@ func TestParts(t *testing.T) {
 		a, n := read(whole, limit)
 		b, _ := read(pieces, limit)
 		if n != want || !slices.Equal(a, b) {
-			t.Errorf("parts of %d bytes: %d in all, want %d; %d sums and %d, the same: %v", limit, n, want, len(a), len(b), slices.Equal(a, b))
+			t.Errorf("parts of %d bytes: %d bytes in all, want %d; %d digests when applied at once and %d one by one, equal: %v", limit, n, want, len(a), len(b), slices.Equal(a, b))
 		}
 	}
 }

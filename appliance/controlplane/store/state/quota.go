@@ -11,32 +11,30 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Quotas make "too much" impossible: what objects take is added up for their
-// project and for every organization above them, and what would make a sum pass
-// its limit is refused with its whole batch. The sums stand in a bucket of their
-// own; what an object takes, and what limits a project or organization has,
-// stand in the object.
+// Quotas make overuse impossible: what objects use is added up for their project and for every
+// organization above them, and a batch that would make a sum exceed its limit is refused. The
+// sums are stored in a bucket of their own; what an object uses, and the limits of a project or
+// organization, are stored in the object.
 //
-// From level 8 on every object of a kind that tenants make takes one of a quota of
-// its kind's (api.CountQuota), and an organization has limits that it does not set
-// (api.DefaultQuota).
+// From level 8 on every object of a kind that customers create uses one of its kind's quota
+// (api.CountQuota), and an organization has limits even if it sets none (api.DefaultQuota).
 
 // countsLevel is the level from which kinds are counted.
 const countsLevel = 8
 
-// deepest is how many organizations stand above one another at most: a customer
-// and its reseller, and room for more.
-const deepest = 4
+// maxDepth is how many organizations can be above one another: a customer and its reseller, and
+// a reserve.
+const maxDepth = 4
 
-// sum names one: of a project or an organization, and a quota.
+// sum identifies a sum: of a project or an organization, and a quota.
 type sum struct {
 	of    key
 	quota string
 }
 
-// take gives o the amounts instead of those that it had. Nil leaves them as
-// they are.
-func (t *txn) take(o *api.Object, uses api.Amounts) (changed bool, err error) {
+// setUses replaces the amounts that o uses, and reports whether that changes anything. Nil
+// leaves them unchanged.
+func (t *txn) setUses(o *api.Object, uses api.Amounts) (changed bool, err error) {
 	if uses == nil || maps.Equal(uses, o.Uses) {
 		return false, nil
 	}
@@ -50,7 +48,7 @@ func (t *txn) take(o *api.Object, uses api.Amounts) (changed bool, err error) {
 	return true, nil
 }
 
-// move changes the sums above o by what it takes now and took before.
+// move changes the sums above o from the amounts that it used before to those that it uses now.
 func (t *txn) move(o api.Object, before, now api.Amounts) error {
 	above, err := t.above(o)
 	if err != nil {
@@ -71,7 +69,8 @@ func (t *txn) move(o api.Object, before, now api.Amounts) error {
 	return nil
 }
 
-// count adds what o takes by being there, or gives back: one of its kind's quota.
+// count adds delta to the sums of the quota of o's kind: 1 for a new object, -1 for a removed
+// one.
 func (t *txn) count(o api.Object, delta int64) error {
 	quota := api.CountQuota(o.Kind)
 	if !t.counts || quota == "" {
@@ -108,7 +107,7 @@ func (t *txn) add(o, holder api.Object, quota string, delta int64) error {
 	return nil
 }
 
-// above are o's project and the organizations that it is in, nearest first.
+// above returns o's project and the organizations that it is in, nearest first.
 func (t *txn) above(o api.Object) ([]api.Object, error) {
 	var out []api.Object
 	climb := func(k key) (string, error) {
@@ -124,7 +123,7 @@ func (t *txn) above(o api.Object) ([]api.Object, error) {
 			return nil, err
 		}
 	}
-	for organization := o.Meta.Organization; organization != "" && len(out) < deepest; {
+	for organization := o.Meta.Organization; organization != "" && len(out) < maxDepth; {
 		var err error
 		if organization, err = climb(key{api.KindOrganization, organization}); err != nil {
 			return nil, err
@@ -133,8 +132,8 @@ func (t *txn) above(o api.Object) ([]api.Object, error) {
 	return out, nil
 }
 
-// limit gives o its limits. Nil leaves them as they are; a limit below what is
-// in use takes nothing away, and lets nothing more in.
+// limit replaces the limits of o, and reports whether that changes anything. Nil leaves them
+// unchanged; a limit below what is in use removes nothing, and refuses every increase.
 func limit(o *api.Object, limits api.Amounts) (changed bool) {
 	if limits == nil || maps.Equal(limits, o.Limits) {
 		return false
@@ -146,13 +145,13 @@ func limit(o *api.Object, limits api.Amounts) (changed bool) {
 	return true
 }
 
-// countSums makes the sums of tables that have their objects only.
+// countSums computes the sums of tables that contain objects only.
 func (v View) countSums() error {
 	return v.sumUses(func(o api.Object) api.Amounts { return o.Uses })
 }
 
-// countKinds makes the sums of what objects take by being there, of those that were
-// there before the cluster counted them.
+// countKinds adds every object to the sum of its kind's quota, for those that were created
+// before the cluster counted them.
 func (v View) countKinds() error {
 	return v.sumUses(func(o api.Object) api.Amounts {
 		if quota := api.CountQuota(o.Kind); quota != "" {
@@ -162,8 +161,7 @@ func (v View) countKinds() error {
 	})
 }
 
-// sumUses adds what every object takes to the sums. What is above its limit stays
-// so.
+// sumUses adds what every object uses to the sums, even where a sum then exceeds its limit.
 func (v View) sumUses(of func(api.Object) api.Amounts) error {
 	t := newTxn(v, 0, time.Time{})
 	err := v.tx.Bucket(bucketObjects).ForEach(func(_, raw []byte) error {
@@ -187,7 +185,7 @@ func (v View) sumUses(of func(api.Object) api.Amounts) error {
 	return v.putSums(t.sums)
 }
 
-// InUse is what is in use of each quota in a project or an organization.
+// InUse returns how much is in use of each quota of a project or an organization.
 func (v View) InUse(kind api.Kind, id string) api.Amounts {
 	out := api.Amounts{}
 	prefix := join(string(kind), id, "")

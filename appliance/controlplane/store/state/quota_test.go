@@ -7,8 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Objects that were there before level 8 count from it on, and what they have
-// beyond the limits stays.
+// Objects from before level 8 count from that level on, even where they exceed the limits.
 func TestKindsCountFromTheirLevel(t *testing.T) {
 	tb := bare(t)
 	put := func(kind api.Kind, id string, limits api.Amounts) api.Command {
@@ -38,7 +37,7 @@ func TestKindsCountFromTheirLevel(t *testing.T) {
 		if err := tb.read(func(v View) error {
 			n, err := v.sum(sum{key{api.KindOrganization, "org-1"}, api.CountQuota(api.KindNetwork)})
 			if err == nil && n != want {
-				t.Errorf("%d networks are counted, want %d", n, want)
+				t.Errorf("counted networks of org-1 = %d, want %d", n, want)
 			}
 			return err
 		}); err != nil {
@@ -55,16 +54,16 @@ func TestKindsCountFromTheirLevel(t *testing.T) {
 	}
 	apply(raise)
 	sums(2)
-	apply(raise) // once
+	apply(raise) // the second time it has no effect
 	sums(2)
 	if err := batch(put(api.KindNetwork, "net-3", nil)); err == nil || err.Code != api.CodeQuota {
-		t.Errorf("a network beyond the quota: %v", err)
+		t.Errorf("create a network beyond the quota: %v, want code %s", err, api.CodeQuota)
 	}
 	drop := func(id string) api.Command {
 		return api.Command{Op: api.OpDelete, Kind: api.KindNetwork, ID: id, Expect: api.AnyRevision}
 	}
 	if err := batch(drop("net-1"), drop("net-2"), put(api.KindNetwork, "net-3", nil)); err != nil {
-		t.Error(err)
+		t.Errorf("replace networks within the quota: %v", err)
 	}
 	sums(1)
 }

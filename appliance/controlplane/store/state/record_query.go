@@ -7,12 +7,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// lookMost is how many rows a page looks at: one of which filters leave little
-// must not hold a transaction for long.
-const lookMost = 50_000
+// maxRows is how many rows a page examines: a page with a selective filter must not keep a
+// transaction open for long.
+const maxRows = 50_000
 
-// Records walks from organization to organization, in each only through the
-// period that is asked for.
+// Records returns one page of usage records. It walks from organization to organization, in
+// each only through the requested period.
 func (v View) Records(q api.RecordQuery) (page api.RecordPage, err error) {
 	names := interned{}
 	c := v.tx.Bucket(bucketRecords).Cursor()
@@ -34,7 +34,7 @@ func (v View) Records(q api.RecordQuery) (page api.RecordPage, err error) {
 		if q.Organization != "" && p.Organization != q.Organization {
 			break
 		}
-		if page.More = looked >= lookMost; page.More {
+		if page.More = looked >= maxRows; page.More {
 			break
 		}
 		switch {
@@ -63,7 +63,8 @@ func (v View) Records(q api.RecordQuery) (page api.RecordPage, err error) {
 	return page, nil
 }
 
-// afterTime is how the keys of what ended after t go on.
+// afterTime returns the part of a key, after the organization, from which on records ended
+// after t.
 func afterTime(t time.Time) []byte {
 	return be64(nanos(t) + 1)
 }

@@ -11,16 +11,15 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Usage records are rows and no objects: no index, no revision, no place in the
-// change log. What a group of log entries records is put together, in the order
-// of keys, and added up before it is added to the sums of its hours
-// (use.go): one row of use is read and written once for a group.
+// Usage records are rows, not objects: they have no index, no revision and no entry in the
+// change log. The records of a group of log entries are collected, in the order of keys, and
+// added up before they are added to the sums of their hours (use.go): one row of use is read
+// and written once per group.
 
-// expireMost is how many records one command lets go of. It is part of the
-// state machine.
+// expireMost is how many records one command deletes. It is part of the state machine.
 const expireMost = 4096
 
-// taken is a record on its way into the tables.
+// taken is a record that is to be written to the tables.
 type taken struct {
 	row
 	organization string
@@ -28,8 +27,8 @@ type taken struct {
 	use          api.Use
 }
 
-// applyRecords notes the records of a batch that stands. One that ended before what was
-// let go of (the horizon) was counted, or comes too late to be.
+// applyRecords collects the records of an accepted batch. A record that ended before the
+// horizon, up to which records were deleted, was counted before or is too late to count.
 func (v View) applyRecords(all []taken) error {
 	if len(all) == 0 {
 		return nil
@@ -46,14 +45,14 @@ func (v View) applyRecords(all []taken) error {
 	return nil
 }
 
-// flush writes what the group has noted so far.
+// flush writes the records that the group has collected so far.
 func (v View) flush() error {
 	all := v.group.records
 	if len(all) == 0 {
 		return nil
 	}
 	v.group.records = nil
-	slices.SortStableFunc(all, func(a, b *taken) int { return bytes.Compare(a.key, b.key) }) // of the same, the first to come is the first
+	slices.SortStableFunc(all, func(a, b *taken) int { return bytes.Compare(a.key, b.key) }) // records with the same key stay in the order in which they came
 	rows := v.tx.Bucket(bucketRecords)
 	rows.FillPercent = rowsFill
 	c := rows.Cursor()
@@ -78,11 +77,11 @@ func (v View) flush() error {
 	return v.addUse(sums)
 }
 
-// rowsFill of a page: records of an organization come mostly in the order of
-// their keys.
+// rowsFill is how full a page is when it is split: records of an organization mostly come in
+// the order of their keys.
 const rowsFill = 0.9
 
-// Horizon is up to when records were let go of; zero: never.
+// Horizon returns the time up to which records were deleted; zero means that none were.
 func (v View) Horizon() (time.Time, error) {
 	raw := v.tx.Bucket(bucketMeta).Get(metaHorizon)
 	if raw == nil {
@@ -95,8 +94,8 @@ func (v View) Horizon() (time.Time, error) {
 	return time.Unix(0, int64(ns)).UTC(), nil
 }
 
-// raise the horizon. It never goes back: what was let go of would count again.
-func (v View) raise(to time.Time) error {
+// raiseHorizon moves the horizon forward. It never moves back: deleted records would count again.
+func (v View) raiseHorizon(to time.Time) error {
 	now, err := v.Horizon()
 	if err != nil || !to.After(now) {
 		return err
@@ -104,13 +103,12 @@ func (v View) raise(to time.Time) error {
 	return v.tx.Bucket(bucketMeta).Put(metaHorizon, be64(uint64(to.UnixNano())))
 }
 
-// expire lets go of the oldest records of an organization that ended before
-// the horizon.
+// expire deletes the oldest records of an organization that ended before the horizon.
 func (v View) expire(e expiry) error {
-	if err := v.flush(); err != nil { // what the log has before it counts
+	if err := v.flush(); err != nil { // the entries before this one count
 		return err
 	}
-	if err := v.raise(e.before); err != nil {
+	if err := v.raiseHorizon(e.before); err != nil {
 		return err
 	}
 	prefix := join(e.organization, "")
@@ -128,7 +126,7 @@ func (v View) expire(e expiry) error {
 	return nil
 }
 
-// expiry is what an OpExpire asks for.
+// expiry is the request of an OpExpire.
 type expiry struct {
 	organization string
 	before       time.Time
@@ -144,15 +142,14 @@ func (t *txn) expire(c api.Command, _ *api.Object) (api.Object, error) {
 	return recorded(c.Organization, "", c.ID), nil
 }
 
-// recorded is what a command that has to do with records is answered: there is
-// no object.
+// recorded returns the answer to a command that records or expires usage, which has no object.
 func recorded(organization, project, id string) api.Object {
 	return api.Object{Kind: api.KindUsageRecord, Meta: api.Meta{ID: id, Organization: organization, Project: project}}
 }
 
-// hasRecord and record are for log entries of before records were rows: there
-// they were objects, each with a revision and a place in the change log. They
-// keep those, so that nodes agree of which some had applied them before.
+// hasRecord and record are for log entries from before records were rows: there they were
+// objects, each with a revision and an entry in the change log. They still get those, so that
+// all nodes agree, also those that applied the entries in the old way.
 func (v View) hasRecord(r api.UsageRecord) (bool, error) {
 	err := v.flush()
 	return v.tx.Bucket(bucketRecords).Get(rowKey(api.PlaceOf(r))) != nil, err
@@ -169,13 +166,13 @@ func (t *txn) record(c api.Command, o *api.Object) (api.Object, error) {
 			}
 		}
 	}
-	n := t.fresh(c)
+	n := t.newObject(c)
 	n.Spec = c.Data
 	return t.put(n)
 }
 
-// recordObject makes a row of a record that was, or would have been, an object;
-// none of one that can be no use. count adds it to the sums as well.
+// recordObject stores the row of a record that was, or would have been, an object; a record
+// that is not valid use gets none. count adds it to the sums as well.
 func (v View) recordObject(o api.Object, count bool) error {
 	c := api.Command{Op: api.OpRecord, Kind: o.Kind, ID: o.Meta.ID, Organization: o.Meta.Organization, Project: o.Meta.Project, Data: o.Spec}
 	r, err := api.RecordOf(c, o.Meta.CreatedAt)
@@ -190,7 +187,7 @@ func (v View) recordObject(o api.Object, count bool) error {
 	return v.applyRecords([]taken{{w, r.Meta.Organization, r.Meta.ID, use}})
 }
 
-// takenOf reads rows of the log.
+// takenOf decodes a row of the log.
 func takenOf(w row, names interned) (taken, error) {
 	r, err := w.record(names)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// References make "deleted while in use" impossible: what a batch takes away that
-// other objects need, and what it begins to refer to that is not there, refuses
-// it (api.CheckReferences), on whichever nodes the two were asked for. A bucket
-// says who holds what; it is made of the objects, and follows them.
+// References make "deleted while in use" impossible: a batch that removes what other objects
+// need, or begins to refer to something that does not exist, is refused (api.CheckReferences),
+// whichever nodes received the conflicting requests. A bucket maps targets to their referrers;
+// it is built from the objects and updated with them.
 
-// referencesLevel is the feature level from which on that is so. The bucket is made
-// when a cluster gets there: one that is not there says that it has not.
+// referencesLevel is the feature level from which references are checked. The bucket is created
+// when a cluster reaches it; that it is missing means that the level is lower.
 const referencesLevel = 8
 
 var bucketRefs = []byte("references") // kind, id, name of what is referred to, kind, id of who refers → nothing
 
-// checkReferences refuses the batch, or notes what it has changed for the index.
+// checkReferences refuses the batch, or keeps its changes for the index.
 func (t *txn) checkReferences(strict bool) error {
 	if !t.source.referential() {
 		return nil
@@ -34,8 +34,7 @@ func (t *txn) checkReferences(strict bool) error {
 	return err
 }
 
-// changed are the objects that the batch has changed, in the order of their first
-// changes.
+// changed returns the objects that the batch has changed, in the order of their first changes.
 func (t *txn) changed() []api.Change {
 	at := make(map[key]int, len(t.events))
 	all := make([]api.Change, 0, len(t.events))
@@ -52,7 +51,7 @@ func (t *txn) changed() []api.Change {
 	return all
 }
 
-// referral is a batch's objects over the tables.
+// referral gives access to a batch's objects over the tables.
 type referral struct{ *txn }
 
 // Object implements api.Referral.
@@ -70,9 +69,9 @@ func (r referral) Referrers(t api.Target, f func(api.ObjectRef) bool) error {
 	return nil
 }
 
-// early looks at references before the cluster has come to referencesLevel: the
-// leader does, before a batch enters the log, and without an index. Between its look
-// and the entry another batch may come in.
+// early checks references before the cluster has reached referencesLevel: the leader does so
+// before a batch enters the log, and without an index. Between the check and the entry another
+// batch may be applied.
 type early struct{ View }
 
 func (early) referential() bool { return true }
@@ -96,19 +95,19 @@ func (e early) referrers(t api.Target, f func(api.ObjectRef) bool) {
 	}
 }
 
-// CheckEarly refuses a batch for its references while the cluster's level is below
-// that from which on the state machine does.
+// CheckEarly refuses a batch for its references while the cluster is below the level from which
+// the state machine does.
 func (v View) CheckEarly(b api.Batch) error {
 	if v.referential() {
 		return nil
 	}
 	t := newTxn(early{v}, v.Revision(), b.At)
 	for _, c := range b.Commands {
-		if c.Op == api.OpRecord { // makes a row, which nothing refers to
+		if c.Op == api.OpRecord { // creates a row, which nothing refers to
 			continue
 		}
 		if _, err := t.command(c); err != nil {
-			return nil //nolint:nilerr // the state machine says what is wrong with the command
+			return nil //nolint:nilerr // the state machine reports what is wrong with the command
 		}
 	}
 	if err := t.checkUse(b.Commands); err != nil {
@@ -119,8 +118,8 @@ func (v View) CheckEarly(b api.Batch) error {
 
 func (v View) referential() bool { return v.tx.Bucket(bucketRefs) != nil }
 
-// referrers implements source: those of projects and organizations are what is in
-// them, which has an index of its own.
+// referrers implements source. The referrers of projects and organizations are the objects in
+// them, which have indexes of their own.
 func (v View) referrers(t api.Target, f func(api.ObjectRef) bool) {
 	index := bucketByProj
 	if t.Kind == api.KindOrganization {
@@ -145,7 +144,7 @@ func (v View) referrers(t api.Target, f func(api.ObjectRef) bool) {
 	}
 }
 
-// refer makes the index follow what a batch has changed.
+// refer updates the index with the changes of a batch.
 func (v View) refer(changes []api.Change) error {
 	for _, c := range changes {
 		if c.Before != nil && c.Now != nil && api.SameReferences(*c.Before, *c.Now) {
@@ -175,8 +174,8 @@ func referenceKey(t api.Target, by api.Object) []byte {
 	return join(string(t.Kind), t.ID, t.Name, string(by.Kind), by.Meta.ID)
 }
 
-// indexReferences makes the index of the objects that there are, once. What dangles
-// is in it, and holds nothing.
+// indexReferences builds the index from the existing objects, once. Dangling references are in
+// it, and hold nothing.
 func (v View) indexReferences() error {
 	if v.referential() {
 		return nil

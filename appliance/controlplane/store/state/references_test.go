@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// settleAt raises the tables' level by the log.
+// settleAt raises the tables' level with a log entry.
 func settleAt(t *testing.T, tb *tables, index uint64, level int) {
 	t.Helper()
 	raw, err := EncodeSettlement(Settlement{Level: level, ID: "one"})
@@ -21,9 +21,9 @@ func settleAt(t *testing.T, tb *tables, index uint64, level int) {
 	mustApply(t, tb, Entry{index, raw})
 }
 
-// Below its level the state machine looks at no reference and keeps no index;
-// when the cluster gets there, the index is made of what is there, and what
-// dangles stops nobody.
+// Below its level the state machine checks no references and keeps no index; when the cluster
+// reaches the level, the index is built from the existing objects, and dangling references
+// refuse nothing.
 func TestReferencesBeginWithTheirLevel(t *testing.T) {
 	old, from := bare(t), bare(t)
 	settleAt(t, from, 1, referencesLevel)
@@ -36,7 +36,7 @@ func TestReferencesBeginWithTheirLevel(t *testing.T) {
 		}
 	}
 	if got := indexOf(t, old); got != "none" {
-		t.Errorf("level %d has an index: %s", referencesLevel-1, got)
+		t.Errorf("index at level %d = %s, want none", referencesLevel-1, got)
 	}
 	put := func(kind api.Kind, id string, spec any) api.Batch {
 		return api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Expect: api.AnyRevision, Data: api.Encode(spec)}}}
@@ -52,30 +52,29 @@ func TestReferencesBeginWithTheirLevel(t *testing.T) {
 	}
 	settleAt(t, old, index+1, referencesLevel)
 	if got := indexOf(t, old); !strings.Contains(got, "Flavor/flv-1//Instance/ins-1\n") || !strings.Contains(got, "Image/img-none//Instance/ins-1\n") {
-		t.Errorf("the index was made without what was there:\n%s", got)
+		t.Errorf("index after raising the level lacks references of existing objects:\n%s", got)
 	}
 	for name, tb := range map[string]*tables{"raised": old, "begun so": from} {
 		del := logEntry(t, index+2, api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision}}})
 		if answers, _ := mustApply(t, tb, del); answers[0].Refused == nil || answers[0].Refused.Code != api.CodeInUse {
-			t.Errorf("%s: a flavor in use was deleted: %+v", name, answers[0])
+			t.Errorf("%s: delete a flavor in use: %+v, want it refused with %s", name, answers[0], api.CodeInUse)
 		}
 		b := put(api.KindInstance, "ins-1", api.InstanceSpec{Flavor: "flv-1", Image: "img-none", UserData: "b"})
 		b.Strict = true
 		if answers, _ := mustApply(t, tb, logEntry(t, index+3, b)); answers[0].Refused != nil {
-			t.Errorf("%s: what dangled before stops a change: %v", name, answers[0].Refused)
+			t.Errorf("%s: change of an object with a dangling reference was refused: %v", name, answers[0].Refused)
 		}
 	}
 }
 
-// The index that follows the objects is the one that would be made of them, after
-// every change.
+// After every change the updated index equals an index built from the objects.
 func TestReferenceIndexFollows(t *testing.T) {
 	tb := bare(t)
 	settleAt(t, tb, 1, Level)
 	for i, b := range statetest.References() {
 		answers, _ := mustApply(t, tb, logEntry(t, uint64(i)+2, b))
 		if r := answers[0].Refused; r != nil && r.Code != api.CodeInUse && r.Code != api.CodeNotFound {
-			t.Fatal(r)
+			t.Fatalf("batch %d refused with %v, want code %s or %s", i, r, api.CodeInUse, api.CodeNotFound)
 		}
 		followed := indexOf(t, tb)
 		if err := tb.db.Update(func(tx *bbolt.Tx) error {
@@ -87,18 +86,18 @@ func TestReferenceIndexFollows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if made := indexOf(t, tb); made != followed {
-			t.Fatalf("after %+v the index is\n%s, want\n%s", b.Commands, followed, made)
+			t.Fatalf("index after %+v =\n%s\nwant\n%s", b.Commands, followed, made)
 		}
 	}
 	if got := indexOf(t, tb); !strings.Contains(got, "Snapshot/snap-none//Volume/vol-r") {
-		t.Errorf("the index lacks a volume's snapshot:\n%s", got)
+		t.Errorf("index lacks the snapshot of volume vol-r:\n%s", got)
 	}
 }
 
-// BenchmarkReferences is what a command costs in the state machine with and without
-// references, among 10,000 instances of one flavor: one that makes an instance,
-// one that reports, and a delete that is refused. "decide" is the state machine
-// alone; "commit" is with the tables and the disk, 256 of a transaction.
+// BenchmarkReferences measures a command in the state machine with and without references,
+// among 10,000 instances of one flavor: one that creates an instance, one that reports, and a
+// delete that is refused. "decide" is the state machine alone; "commit" includes the tables and
+// the disk, with 256 entries per transaction.
 func BenchmarkReferences(b *testing.B) {
 	const instances = 10_000
 	put := func(n int, strict bool) api.Batch {
@@ -160,7 +159,7 @@ func BenchmarkReferences(b *testing.B) {
 				}
 				b.ReportAllocs()
 				b.ResetTimer()
-				for len(group) > 0 { // 256 of a transaction, as Raft hands them over
+				for len(group) > 0 { // 256 per transaction, as Raft passes them
 					n := min(256, len(group))
 					mustApply(b, tb, group[:n]...)
 					group = group[n:]

@@ -26,7 +26,7 @@ const (
 
 type row struct{ key, value []byte }
 
-// rowOf a record that api.RecordOf has let through.
+// rowOf returns the row of a record that api.RecordOf has accepted.
 func rowOf(r api.UsageRecord) row {
 	s := r.Spec
 	v := make([]byte, 1, 96)
@@ -52,7 +52,7 @@ func rowKey(p api.RecordPlace) []byte {
 	return append(k, p.ID...)
 }
 
-// place is where a row with the key is.
+// place decodes the key of a row.
 func place(key []byte, names interned) (p api.RecordPlace, err error) {
 	i := bytes.IndexByte(key, 0)
 	if i < 0 || len(key) < i+10 || len(key) > i+9+maxNameBytes || i > maxNameBytes || bytes.IndexByte(key[i+9:], 0) >= 0 {
@@ -65,8 +65,8 @@ func place(key []byte, names interned) (p api.RecordPlace, err error) {
 	return api.RecordPlace{Organization: names.of(key[:i]), End: time.Unix(0, int64(ns)).UTC(), ID: string(key[i+9:])}, nil
 }
 
-// nanos since 1970 at t, or at the nearest time that a row may have: a leader's
-// clock may be wrong, and what is in the log must be read.
+// nanos returns the nanoseconds since 1970 at t, or the nearest that a row may have: a leader's
+// clock may be wrong, and every log entry must stay readable.
 func nanos(t time.Time) uint64 {
 	switch {
 	case t.Year() < 1970:
@@ -80,7 +80,7 @@ func nanos(t time.Time) uint64 {
 // maxRowTime is the end of 2200, in ns since 1970.
 var maxRowTime = uint64(time.Date(2201, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 
-// record that the row is; what it answers would be written as it is.
+// record decodes a row. Encoding the result gives the same row again.
 func (w row) record(names interned) (r api.UsageRecord, err error) {
 	p, err := place(w.key, names)
 	if err != nil {
@@ -117,7 +117,7 @@ func (w row) record(names interned) (r api.UsageRecord, err error) {
 	return r, nil
 }
 
-// rowReader reads what may be damaged: bad says that something was.
+// rowReader decodes data that may be damaged: bad reports whether it is.
 type rowReader struct {
 	raw []byte
 	bad bool
@@ -142,7 +142,8 @@ func (d *rowReader) varint() int64 {
 	return int64(d.took(uint64(n), size))
 }
 
-// took refuses numbers that are cut off, too large, or longer than they need be.
+// took consumes a number of the given size. It refuses one that is cut off, too large, or
+// longer than necessary.
 func (d *rowReader) took(n uint64, size int) uint64 {
 	if d.bad = d.bad || size <= 0 || size > 1 && d.raw[size-1] == 0; d.bad {
 		return 0

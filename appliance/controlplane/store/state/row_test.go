@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// A page looks at so many records only; the next one goes on.
+// A page examines a limited number of records; the next one continues.
 func TestPagesOfFewRecords(t *testing.T) {
 	tb := bare(t)
 	const all, each = 120_000, 1000
@@ -43,21 +43,21 @@ func TestPagesOfFewRecords(t *testing.T) {
 		}
 	}
 	if found, n := pages(api.RecordQuery{ID: fmt.Sprintf("use-%06d", all-1), Limit: 10}); found != 1 || n != 3 {
-		t.Errorf("found %d on %d pages", found, n)
+		t.Errorf("last record: found %d on %d pages, want 1 on 3", found, n)
 	}
 	if found, n := pages(api.RecordQuery{From: statetest.Began.Add(each - 2), Limit: 1000}); found != all/each || n != 1 {
-		t.Errorf("of a short period %d on %d pages", found, n)
+		t.Errorf("end of the period: found %d on %d pages, want %d on 1", found, n, all/each)
 	}
 	if found, n := pages(api.RecordQuery{To: statetest.Began, From: statetest.Began.Add(-1), Limit: 100}); found != all/each || n != 2 {
-		t.Errorf("of the first moment %d on %d pages", found, n)
+		t.Errorf("first moment: found %d on %d pages, want %d on 2", found, n, all/each)
 	}
 	if found, n := pages(api.RecordQuery{From: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Limit: 1000}); found != 0 || n != 1 {
-		t.Errorf("of nobody's time %d on %d pages", found, n)
+		t.Errorf("period without records: found %d on %d pages, want 0 on 1", found, n)
 	}
 }
 
-// FuzzRow reads rows that may be damaged: never a panic, and what is read
-// would be written as it was.
+// FuzzRow decodes rows that may be damaged: it must not panic, and an accepted row encodes to
+// the same bytes again.
 func FuzzRow(f *testing.F) {
 	w := rowOf(api.UsageRecord{Kind: api.KindUsageRecord, Meta: api.Meta{ID: "use-1", Organization: "org-1", Project: "prj-1", CreatedAt: statetest.Began},
 		Spec: api.UsageRecordSpec{Meter: api.MeterGPU, Resource: "ins-1", ResourceName: "web", Node: "node-1", Start: statetest.Began.Add(-time.Minute), End: statetest.Began, Quantity: 7}})
@@ -71,7 +71,7 @@ func FuzzRow(f *testing.F) {
 			return
 		}
 		if again := rowOf(r); !bytes.Equal(again.key, key) || !bytes.Equal(again.value, value) {
-			t.Errorf("%q %q is read as %+v, which is %q %q", key, value, r, again.key, again.value)
+			t.Errorf("row %q %q decodes to %+v, which encodes to %q %q", key, value, r, again.key, again.value)
 		}
 	})
 }

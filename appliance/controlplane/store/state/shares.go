@@ -10,13 +10,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Events for webhooks are shared out fairly: when there are too many, the
-// organization that has the most loses its oldest. How many each has, and how many
-// it has lost so, stand in a bucket of their own, which the first event of level 8
-// makes of the events that are there.
+// Events for webhooks are limited fairly: when there are too many, the organization that has
+// the most loses its oldest. How many each has, and how many it has lost, is stored in a bucket
+// of its own, which the first event of level 8 builds from the existing events.
 //
 //	n organization        → how many events it has
-//	r number organization → nothing: the organizations in the order of how many they have
+//	r number organization → nothing: the organizations, ordered by how many they have
 //	d organization        → how many were dropped for this reason
 var bucketEventShares = []byte("events-shares")
 
@@ -25,16 +24,17 @@ const (
 
 	shareDropped = "d"
 	shareNumber  = "n"
-	shareRank    = "r" // the last ones
+	shareRank    = "r" // sorts after the others
 )
 
-// shares is that bucket; the zero value, before level 8, keeps nothing.
+// shares gives access to that bucket; the zero value, before level 8, stores nothing.
 type shares struct {
 	b    *bbolt.Bucket
-	orgs *bbolt.Bucket // whose events are which
+	orgs *bbolt.Bucket // maps organizations to their events
 }
 
-// shares is called before an event is written.
+// shares returns the shares, and creates their bucket if it is missing. It must be called
+// before an event is written.
 func (v View) shares() (shares, error) {
 	if v.Level() < sharesLevel {
 		return shares{}, nil
@@ -59,7 +59,7 @@ func (v View) shares() (shares, error) {
 	return s, nil
 }
 
-// number that a row has, or 0.
+// number returns the number that a row holds, or 0.
 func (s shares) number(what, organization string) int64 {
 	return int64(number(s.b.Get([]byte(what + organization))))
 }
@@ -86,8 +86,8 @@ func (s shares) add(organization string, n int64) error {
 	return s.b.Put([]byte(shareNumber+organization), be64(uint64(was)))
 }
 
-// most is the organization that has the most events, and the key of its oldest;
-// before level 8 those that are given.
+// most returns the organization that has the most events, and the key of its oldest; before
+// level 8 it returns its arguments.
 func (s shares) most(organization string, oldest []byte) (string, []byte, error) {
 	if s.b == nil {
 		return organization, oldest, nil
@@ -113,7 +113,8 @@ func (s shares) drop(organization string) error {
 	return s.b.Put([]byte(shareDropped+organization), be64(uint64(s.number(shareDropped, organization)+1)))
 }
 
-// dropped is how many the organization has lost so; empty: all of them.
+// dropped returns how many events the organization has lost this way, or all of them if
+// organization is empty.
 func (v View) dropped(organization string) (n int64) {
 	b := v.tx.Bucket(bucketEventShares)
 	if b == nil {

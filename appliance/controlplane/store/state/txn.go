@@ -11,59 +11,59 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// key names an object.
+// key identifies an object.
 type key struct {
 	kind api.Kind
 	id   string
 }
 
-// source is what a batch is applied over.
+// source provides the state that a batch is applied to.
 type source interface {
-	// object is the stored one, or nil.
+	// object returns the stored object, or nil.
 	object(k key) (*api.Object, error)
-	// named are the ids of the objects of that name in that scope.
+	// named returns the IDs of the objects of that name in that scope.
 	named(kind api.Kind, organization, project, name string) ([]string, error)
-	// holder is who has claimed the name; none: zero.
+	// holder returns the object that has claimed the name, or the zero key.
 	holder(name string) (key, error)
-	// sum is what is in use of a quota.
+	// sum returns how much is in use of a quota.
 	sum(s sum) (int64, error)
-	// hasRecord reports whether there is the usage record.
+	// hasRecord reports whether the usage record exists.
 	hasRecord(r api.UsageRecord) (bool, error)
-	// marksUse reports whether marks of use are looked at: from useMarkLevel on.
+	// marksUse reports whether marks of use are checked: from useMarkLevel on.
 	marksUse() bool
-	// usedFrom is the mark of an organization's use from an hour on, as it is now.
+	// usedFrom returns the current mark of an organization's use from an hour on.
 	usedFrom(organization string, from time.Time) (api.UseMark, error)
-	// referential reports whether references are looked at: from referencesLevel on.
+	// referential reports whether references are checked: from referencesLevel on.
 	referential() bool
-	// referrers calls f with who holds the target, until f says that it is enough.
+	// referrers calls f with every object that holds the target, until f returns true.
 	referrers(t api.Target, f func(api.ObjectRef) bool)
 }
 
-// txn is one batch being applied: what it changed, over what was there. A
-// batch that fails is dropped; nothing of it was written.
+// txn is one batch that is being applied: its changes over the stored state. A batch that fails
+// is dropped; nothing of it is written.
 type txn struct {
 	source   source
-	objects  map[key]*api.Object  // read or changed; nil: there is none
-	stored   map[key]*api.Object  // as read; nil: there is none
-	claims   map[string]key       // taken, or let go of: zero
+	objects  map[key]*api.Object  // read or changed; nil: does not exist
+	stored   map[key]*api.Object  // as read; nil: does not exist
+	claims   map[string]key       // changed holders; zero: released
 	sums     map[sum]int64        // changed
 	events   []api.Event          // one per change, in order
-	raised   map[int64]*api.Raise // with a change, by its revision
+	raised   map[int64]*api.Raise // raised by a change, by its revision
 	expiries []expiry
-	cascades map[key]bool // deleted with what refers to them
-	changes  []api.Change // what references are made of; nil below referencesLevel
+	cascades map[key]bool // deleted together with their referrers
+	changes  []api.Change // for the index of references; nil below referencesLevel
 	revision int64
 	at       time.Time
-	asked    string // the operation that somebody asked for; empty: the cluster's own
-	counts   bool   // objects take of quotas by being there (countsLevel)
+	asked    string // the requested operation; empty: the cluster's own
+	counts   bool   // objects count against the quota of their kind (countsLevel)
 }
 
 func newTxn(over source, revision int64, at time.Time) *txn {
 	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, claims: map[string]key{}, sums: map[sum]int64{}, raised: map[int64]*api.Raise{}, cascades: map[key]bool{}, revision: revision, at: at.UTC()}
 }
 
-// apply runs a whole batch. A domain error (*api.Error) refuses the batch; any
-// other is the disk's.
+// apply runs a whole batch. A domain error (*api.Error) refuses the batch; any other is an
+// error of the disk.
 func (t *txn) apply(b api.Batch) ([]api.Object, error) {
 	answer := make([]api.Object, 0, len(b.Commands))
 	for _, c := range b.Commands {
@@ -83,11 +83,11 @@ func (t *txn) command(c api.Command) (api.Object, error) {
 	if c.Kind == "" || c.ID == "" {
 		return api.Object{}, api.Errorf(api.CodeInvalid, "a command must have a kind and an ID")
 	}
-	do, ok := operations[c.Op]
+	op, ok := operations[c.Op]
 	if !ok {
 		return api.Object{}, api.Errorf(api.CodeInvalid, "unknown op %d", c.Op)
 	}
-	if do.data {
+	if op.data {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, c.Data); err != nil {
 			return api.Object{}, api.Errorf(api.CodeInvalid, "the data of %s %s is not JSON", c.Kind, c.ID)
@@ -99,7 +99,7 @@ func (t *txn) command(c api.Command) (api.Object, error) {
 		return api.Object{}, err
 	}
 	if c.Op != api.OpRecord && c.Op != api.OpExpire {
-		if err := expect(c, o, do.makes(c.Kind)); err != nil {
+		if err := expect(c, o, op.makes(c.Kind)); err != nil {
 			return api.Object{}, err
 		}
 	}
@@ -107,15 +107,15 @@ func (t *txn) command(c api.Command) (api.Object, error) {
 		t.cascades[key{c.Kind, c.ID}] = true
 	}
 	before := t.revision
-	n, err := do.run(t, c, o)
+	n, err := op.run(t, c, o)
 	if c.Raise != nil && t.revision != before {
 		t.raised[t.revision] = c.Raise
 	}
 	return n, err
 }
 
-// expect checks the revision that the command names, and that there is an
-// object to change unless the command may make one.
+// expect checks the revision that the command names, and that the object exists unless the
+// command may create it.
 func expect(c api.Command, o *api.Object, makes bool) error {
 	if o == nil {
 		if makes && c.Expect <= 0 {
@@ -145,8 +145,8 @@ func (t *txn) get(k key) (*api.Object, error) {
 	return o, nil
 }
 
-// timeFor is the batch's time for a change of o: an object's times never go
-// back, although the clocks of two leaders may differ.
+// timeFor returns the batch's time for a change of o: an object's times never go back, although
+// the clocks of two leaders may differ.
 func (t *txn) timeFor(o api.Object) time.Time {
 	if o.Meta.UpdatedAt.After(t.at) {
 		return o.Meta.UpdatedAt
@@ -154,7 +154,7 @@ func (t *txn) timeFor(o api.Object) time.Time {
 	return t.at
 }
 
-// put makes o the object's present state, under the next revision.
+// put stores o as the object's current state, with the next revision.
 func (t *txn) put(o api.Object) (api.Object, error) {
 	t.revision++
 	o.Meta.Revision, o.Meta.UpdatedAt = t.revision, t.timeFor(o)
@@ -163,7 +163,7 @@ func (t *txn) put(o api.Object) (api.Object, error) {
 	return o, nil
 }
 
-// remove takes o away: the event shows it as it was, with its deletedAt.
+// remove removes o: the event has its last state, with its deletedAt.
 func (t *txn) remove(o api.Object) (api.Object, error) {
 	t.revision++
 	if o.Meta.DeletedAt == nil {
@@ -206,8 +206,8 @@ func (t *txn) uniqueName(o api.Object) error {
 	return nil
 }
 
-// fresh is the object that a command makes.
-func (t *txn) fresh(c api.Command) api.Object {
+// newObject returns the object that a command creates.
+func (t *txn) newObject(c api.Command) api.Object {
 	return api.Object{Kind: c.Kind, Meta: api.Meta{
 		ID: c.ID, Name: c.Name, Organization: c.Organization, Project: c.Project,
 		Labels: maps.Clone(c.Labels), Finalizers: slices.Clone(c.Finalizers),

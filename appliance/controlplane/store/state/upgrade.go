@@ -9,12 +9,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// lastWithObjects is the format in which usage records still were objects.
+// lastWithObjects is the last format in which usage records were objects.
 const lastWithObjects = 4
 
-// Prepare makes the buckets of a new file, and of an older version's what they
-// are now. Killed in between, it goes on where it was.
-// read and update run transactions, as those of bbolt.DB do.
+// Prepare creates the buckets of a new file, and upgrades those of an older version. If it is
+// interrupted, the next call continues. read and update run transactions, as those of bbolt.DB
+// do.
 func Prepare(read, update func(func(*bbolt.Tx) error) error) error {
 	var format uint64
 	err := read(func(tx *bbolt.Tx) error {
@@ -56,11 +56,11 @@ func Prepare(read, update func(func(*bbolt.Tx) error) error) error {
 	return err
 }
 
-// upgradeBatch is how many records one transaction turns into rows.
+// upgradeBatch is how many records one transaction converts to rows.
 const upgradeBatch = 10_000
 
-// recordsToRows turns some usage records that are objects into rows. The sums
-// of their hours have them already.
+// recordsToRows converts some usage records that are objects to rows. The sums of their hours
+// include them already.
 func (v View) recordsToRows() (more bool, err error) {
 	var old []api.Object
 	prefix := join(string(api.KindUsageRecord), "")
@@ -86,8 +86,7 @@ func (v View) recordsToRows() (more bool, err error) {
 	return len(old) == upgradeBatch, nil
 }
 
-// remakeUse makes the sums of tables that have none, of records that are
-// objects.
+// remakeUse computes the sums of tables that have none, from records that are objects.
 func (v View) remakeUse() error {
 	if err := v.tx.DeleteBucket(bucketUse); err != nil {
 		return err

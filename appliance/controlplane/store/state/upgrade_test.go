@@ -12,9 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// oldTables are tables as programs before format 5 made them of batches of
-// usage records: objects with four indexes and a place in the change log, and
-// sums from format 3 on.
+// oldTables returns tables as programs before format 5 built them from batches of usage
+// records: objects with four indexes and an entry in the change log, and sums from format 3 on.
 func oldTables(t *testing.T, format uint64, batches ...api.Batch) *tables {
 	t.Helper()
 	tb := bare(t)
@@ -84,7 +83,7 @@ func oldTables(t *testing.T, format uint64, batches ...api.Batch) *tables {
 	return tb
 }
 
-// oldEntry is a log entry as programs before format 5 wrote it: all JSON.
+// oldEntry returns a log entry as programs before format 5 wrote it: all JSON.
 func oldEntry(t *testing.T, index uint64, b api.Batch) Entry {
 	t.Helper()
 	raw, err := EncodeJSON(b)
@@ -94,7 +93,7 @@ func oldEntry(t *testing.T, index uint64, b api.Batch) Entry {
 	return Entry{index, append([]byte{batchVersion}, raw...)}
 }
 
-// oldHistory has records, some told twice, and one that could be no use, which
+// oldHistory returns batches with records, some repeated, and one that is not valid use, which
 // older programs kept.
 func oldHistory() (all []api.Batch) {
 	for n := range 10 {
@@ -108,7 +107,8 @@ func oldHistory() (all []api.Batch) {
 	return append(all, bad)
 }
 
-// Tables of each older format become the same when they are opened: those of a node that has applied the same old log with this program.
+// Tables of each older format are upgraded to those of a node that has applied the same old log
+// with this program.
 func TestTablesWithRecordsAsObjects(t *testing.T) {
 	history := oldHistory()
 	fresh := bare(t)
@@ -118,10 +118,10 @@ func TestTablesWithRecordsAsObjects(t *testing.T) {
 	want := contents(t, fresh)
 	use := useOf(t, fresh, "org-0")
 	if len(use.Items) != 6 || use.Items[0].Quantity != 600 || use.Items[0].ResourceName != "name-3" || use.More {
-		t.Fatalf("%+v", use)
+		t.Fatalf("use of org-0 = %+v, want 6 items, the first 600 of name-3, and no more pages", use)
 	}
 	if all := recordsOf(t, fresh, api.RecordQuery{Limit: 1000}); len(all) != 30 {
-		t.Fatalf("%d records", len(all))
+		t.Fatalf("stored records = %d, want 30", len(all))
 	}
 	for format := uint64(2); format <= lastWithObjects; format++ {
 		old := oldTables(t, format, history...)
@@ -130,7 +130,7 @@ func TestTablesWithRecordsAsObjects(t *testing.T) {
 		sameContents(t, name, contents(t, opened), want)
 		mustApply(t, opened, logEntry(t, 100, statetest.Use(3)), logEntry(t, 101, statetest.Use(10)))
 		if got := useOf(t, opened, "org-0"); len(got.Items) != 6 || got.Items[5].Quantity != 800+900+1000+6 {
-			t.Errorf("%s, afterwards: %+v", name, got)
+			t.Errorf("%s: use of org-0 after new records = %+v, want 6 items, the last of %d", name, got, 800+900+1000+6)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func reopened(t *testing.T, tb *tables) *tables {
 	return again
 }
 
-// Killed among the steps, the upgrade goes on where it was.
+// An interrupted upgrade continues where it stopped.
 func TestUpgradeGoesOn(t *testing.T) {
 	var history []api.Batch
 	for n := 0; n < 2*upgradeBatch+500; n += 500 {
@@ -168,7 +168,7 @@ func TestUpgradeGoesOn(t *testing.T) {
 		}
 		more, err := View{tx: tx}.recordsToRows()
 		if !more {
-			t.Error("nothing is left")
+			t.Error("recordsToRows converted all records in one transaction, want some left")
 		}
 		return err
 	}); err != nil {
@@ -176,7 +176,7 @@ func TestUpgradeGoesOn(t *testing.T) {
 	}
 	sameContents(t, "gone on", contents(t, reopened(t, half)), want)
 	if n := len(recordsOf(t, whole, api.RecordQuery{Limit: 1000, Organization: "org-1"})); n == 0 {
-		t.Error("no records")
+		t.Error("upgraded tables have no records of org-1, want some")
 	}
 }
 
@@ -194,19 +194,19 @@ func recordsOf(t *testing.T, tb *tables, q api.RecordQuery) (all []api.UsageReco
 	}
 }
 
-// Old entries and new ones in one group: each record once.
+// Of old and new entries with the same records in one group, each record counts once.
 func TestOldAndNewEntriesInAGroup(t *testing.T) {
 	tb := bare(t)
 	mustApply(t, tb, logEntry(t, 1, statetest.Use(1)), oldEntry(t, 2, statetest.Use(1)), oldEntry(t, 3, statetest.Use(2)), logEntry(t, 4, statetest.Use(2)), oldEntry(t, 5, statetest.Use(2)))
 	if all := recordsOf(t, tb, api.RecordQuery{Limit: 1000}); len(all) != 6 {
-		t.Errorf("%d records", len(all))
+		t.Errorf("stored records = %d, want 6", len(all))
 	}
 	if got := useOf(t, tb, "org-0"); len(got.Items) != 2 || got.Items[0].Quantity != 300 {
-		t.Errorf("%+v", got.Items)
+		t.Errorf("use of org-0 = %+v, want 2 items, the first of 300", got.Items)
 	}
 	if err := tb.read(func(v View) error {
-		if v.Revision() != 3 { // of the three that an old entry was the first to have
-			t.Errorf("revision %d", v.Revision())
+		if v.Revision() != 3 { // one for each of the three records that an old entry was the first to contain
+			t.Errorf("revision = %d, want 3", v.Revision())
 		}
 		return nil
 	}); err != nil {

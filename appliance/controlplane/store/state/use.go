@@ -10,25 +10,24 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Use is rolled up by the hour when a usage record is stored: an invoice of a
-// month reads some hundred rows of a resource instead of all of its records, and
-// finds them when the records have been let go of.
-// A row says how much, and by what name the resource went:
+// Use is rolled up by the hour when a usage record is stored: an invoice of a month reads some
+// hundred rows of a resource instead of all of its records, and finds them after the records
+// have been deleted. A row holds the quantity, and the name that the resource had:
 //
 //	organization, 0, hour (uint64, hours since 1970), meter, 0, project, 0, resource,
 //	and where it has attributes, each after a 0, in the order of api.PriceSelector.Parts
 //	→ quantity (uint64), end of the record that names it (uint64, ns since 1970), name
 //
-// Keys sort as tariff.Rater wants use. Adding is commutative (api.Use.Plus): it
-// does not matter in what order records come, or which are added up first.
+// Keys sort in the order that tariff.Rater expects. Adding is commutative (api.Use.Plus): the
+// order in which records come, or are added up, does not matter.
 
-// sumRow is what goes to a row.
+// sumRow is use that is added to a row.
 type sumRow struct {
 	key []byte
 	use *api.Use
 }
 
-// addUse adds what new records come to, in the order of the keys.
+// addUse adds the use of new records to the rows, in the order of the keys.
 func (v View) addUse(all []sumRow) error {
 	slices.SortFunc(all, func(a, b sumRow) int { return bytes.Compare(a.key, b.key) })
 	b, names := v.tx.Bucket(bucketUse), interned{}
@@ -87,17 +86,18 @@ func (v View) Use(q api.UseQuery) (page api.UsePage, err error) {
 	return page, nil
 }
 
-// useMarkLevel is the level from which commands are refused for their organization's
-// use since it was looked at (api.Command.Used).
+// useMarkLevel is the level from which a command is refused if its organization has used
+// something since it was decided (api.Command.Used).
 const useMarkLevel = 8
 
 func (v View) marksUse() bool { return v.Level() >= useMarkLevel }
 
-// usedFrom reads every row of the organization from that hour on: since its last
-// invoice, when it is asked for. That is some 100,000 rows of a hundred resources in
-// a month, and only when an organization is deleted or changes how it pays.
+// usedFrom returns the mark of an organization's use. It reads every row of the organization
+// from that hour on, which is usually the end of its last invoice. That is some 100,000 rows
+// for a hundred resources in a month, and only when an organization is deleted or changes how
+// it pays.
 func (v View) usedFrom(organization string, from time.Time) (api.UseMark, error) {
-	if err := v.flush(); err != nil { // what the log has before it counts
+	if err := v.flush(); err != nil { // the entries before this one count
 		return api.UseMark{}, err
 	}
 	return v.storedUse(organization, from)
@@ -149,7 +149,7 @@ func useKey(organization string, u api.Use) []byte {
 	return k
 }
 
-// interned are the strings of a page, each made once: every hour has the same.
+// interned holds the strings of a page, each allocated once: every hour has the same ones.
 type interned map[string]string
 
 func (n interned) of(raw []byte) string {
@@ -161,7 +161,7 @@ func (n interned) of(raw []byte) string {
 	return s
 }
 
-// decodeUseKey reads what follows the organization.
+// decodeUseKey decodes the part of a key that follows the organization.
 func decodeUseKey(k []byte, names interned) (u api.Use, err error) {
 	if len(k) < 8 {
 		return u, fmt.Errorf("invalid key of usage: %d bytes", len(k))
@@ -188,7 +188,8 @@ func decodeUseKey(k []byte, names interned) (u api.Use, err error) {
 
 var zero = []byte{0}
 
-// maxHours since 1970 that a row may be of: some centuries, and no overflow.
+// maxHours is the largest number of hours since 1970 that a row may have: some centuries, and
+// no overflow.
 const maxHours = 1 << 22
 
 func encodeUse(u api.Use) []byte {

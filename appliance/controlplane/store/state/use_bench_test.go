@@ -17,10 +17,9 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// BenchmarkMonth is the invoices of a month: every instance ran all of its 720
-// hours. BASALT_BENCH_INSTANCES says how many there are, a hundred to an
-// organization, two organizations rated at a time; the baseline reads the same
-// rows of bbolt and does nothing with them.
+// BenchmarkMonth measures the invoices of a month in which every instance ran for all 720
+// hours. BASALT_BENCH_INSTANCES is the number of instances, a hundred per organization, two
+// organizations rated at a time; the baseline only reads the same rows from bbolt.
 func BenchmarkMonth(b *testing.B) {
 	instances, err := strconv.Atoi(os.Getenv("BASALT_BENCH_INSTANCES"))
 	if err != nil {
@@ -58,7 +57,7 @@ func BenchmarkMonth(b *testing.B) {
 			if err := tb.db.View(func(tx *bbolt.Tx) error {
 				return tx.Bucket(bucketUse).ForEach(func(_, _ []byte) error { n++; return nil })
 			}); err != nil || float64(n) != rows {
-				b.Fatal(n, err)
+				b.Fatalf("read %d rows, %v; want %.0f", n, err, rows)
 			}
 		}
 	})
@@ -70,7 +69,7 @@ func BenchmarkMonth(b *testing.B) {
 				wg.Go(func() {
 					for o := next.Add(1) - 1; o < int64(organizations); o = next.Add(1) - 1 {
 						if n, err := linesOf(tb, fmt.Sprintf("org-%012d", o), from, to); err != nil || n != each*len(statetest.Meters) {
-							b.Error(n, err)
+							b.Errorf("lines of org-%012d = %d, %v; want %d", o, n, err, each*len(statetest.Meters))
 							return
 						}
 					}
@@ -82,7 +81,7 @@ func BenchmarkMonth(b *testing.B) {
 	})
 }
 
-// linesOf rates an organization's use and answers how many lines there are.
+// linesOf rates an organization's use and returns the number of invoice lines.
 func linesOf(tb *tables, org string, from, to time.Time) (int, error) {
 	r, err := invoice.NewRating(api.OrganizationID(org), pricebook.Always(pricebook.Default()), from, to)
 	if err != nil {

@@ -20,8 +20,8 @@ func useOf(t *testing.T, tb *tables, org string) (page api.UsePage) {
 	return page
 }
 
-// FuzzUse reads rows that may be damaged: never a panic, and what is read
-// would be written as it was.
+// FuzzUse decodes rows that may be damaged: it must not panic, and an accepted row encodes to
+// the same bytes again.
 func FuzzUse(f *testing.F) {
 	u := api.Use{Hour: statetest.Began, Meter: api.MeterGPU, Project: "prj-1", Resource: "ins-1", ResourceName: "web", NamedAt: statetest.Began, Quantity: 7}
 	f.Add(useKey("", u)[1:], encodeUse(u))
@@ -29,16 +29,16 @@ func FuzzUse(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x01a\x00b\x00"), make([]byte, 16))
 	f.Fuzz(func(t *testing.T, key, row []byte) {
 		if u, err := decodeUseKey(key, interned{}); err == nil && !bytes.Equal(useKey("", u)[1:], key) {
-			t.Errorf("key %q is read as %+v", key, u)
+			t.Errorf("key %q decodes to %+v, which encodes to %q", key, u, useKey("", u)[1:])
 		}
 		if u, err := decodeUse(row, interned{}); err == nil && !bytes.Equal(encodeUse(u), row) {
-			t.Errorf("row %q is read as %+v", row, u)
+			t.Errorf("row %q decodes to %+v, which encodes to %q", row, u, encodeUse(u))
 		}
 	})
 }
 
-// Below their level marks of use are not looked at: members of the release before do
-// not know them, and must come to the same tables.
+// Below their level marks of use are not checked: members of the release before do not know
+// them, and must compute the same tables.
 func TestUseMarksBeginWithTheirLevel(t *testing.T) {
 	for level, refused := range map[int]bool{useMarkLevel - 1: false, useMarkLevel: true} {
 		tb := bare(t)
@@ -49,7 +49,7 @@ func TestUseMarksBeginWithTheirLevel(t *testing.T) {
 		}
 		answers, _ := mustApply(t, tb, logEntry(t, 4, all[2]))
 		if got := answers[0].Refused != nil; got != refused {
-			t.Errorf("level %d: a deletion with an old mark is refused: %v, want %v", level, got, refused)
+			t.Errorf("level %d: deletion with an old mark refused = %v, want %v", level, got, refused)
 		}
 	}
 }

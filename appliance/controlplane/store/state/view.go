@@ -26,7 +26,7 @@ var (
 	bucketUse      = []byte("use")        // organization, hour, meter, project, resource → sum of the records
 	bucketAudit    = []byte("audit")      // seq → event
 	bucketAuditOrg = []byte("audit-org")  // organization, seq → nothing
-	bucketEvents   = []byte("events")     // seq → event for webhooks; the bucket's sequence counts them
+	bucketEvents   = []byte("events")     // seq → event for webhooks; the bucket's sequence is their number
 	bucketEventOrg = []byte("events-org") // organization, seq → nothing
 	bucketHistory  = []byte("history")    // instance, revision → change of its state
 	bucketChanges  = []byte("changes")    // revision → event type, object
@@ -39,34 +39,34 @@ var (
 	metaFormat   = []byte("format")
 	metaApplied  = []byte("applied")
 	metaRevision = []byte("revision")
-	metaHorizon  = []byte("horizon") // up to when usage records were let go of: uint64, ns since 1970
+	metaHorizon  = []byte("horizon") // time up to which usage records were deleted: uint64, ns since 1970
 )
 
-// View is the tables within one transaction.
+// View gives access to the tables within one transaction.
 type View struct {
 	tx    *bbolt.Tx
-	group *group // of what is being written; nil: nothing
+	group *group // state of a writing transaction; nil when reading
 }
 
-// group is what the log entries of one transaction have in common.
+// group is the state that the log entries of one transaction share.
 type group struct {
 	records []*taken        // not written yet
-	most    uint64          // events
-	level   int             // that the program supports
+	most    uint64          // number of webhook events that are kept
+	level   int             // feature level that the program supports
 	names   interned        // of records
-	touched []api.TouchNote // for who asks what has changed (touched.go)
+	touched []api.TouchNote // kinds that changed, and whose (touched.go)
 }
 
-// ViewOf is the tables as a transaction has them. Who reads only needs no more.
+// ViewOf returns a view of the tables in tx. That is all a reader needs.
 func ViewOf(tx *bbolt.Tx) View { return View{tx: tx} }
 
-// Applied is the log index of the last entry that the tables contain.
+// Applied returns the log index of the last entry that the tables contain.
 func (v View) Applied() uint64 { return number(v.tx.Bucket(bucketMeta).Get(metaApplied)) }
 
-// Revision is that of the last change.
+// Revision returns the revision of the last change.
 func (v View) Revision() int64 { return int64(number(v.tx.Bucket(bucketMeta).Get(metaRevision))) }
 
-// Get is an object, or CodeNotFound.
+// Get returns an object, or an error with CodeNotFound.
 func (v View) Get(kind api.Kind, id string) (api.Object, error) {
 	o, err := v.object(key{kind, id})
 	if err != nil {
@@ -78,8 +78,8 @@ func (v View) Get(kind api.Kind, id string) (api.Object, error) {
 	return *o, nil
 }
 
-// Each calls f with every object of the kinds, none: of all, until it answers
-// false.
+// Each calls f with every object of the kinds, or of all kinds if there are none, until f
+// returns false.
 func (v View) Each(kinds []api.Kind, f func(api.Object) bool) error {
 	prefixes := [][]byte{nil}
 	if len(kinds) > 0 {
@@ -124,8 +124,8 @@ func (v View) named(kind api.Kind, organization, project, name string) (ids []st
 	return ids, nil
 }
 
-// write stores what the event says, in objects, indexes and the change log;
-// before is the object that it replaces, nil if there was none.
+// write stores the object of the event, with indexes and the change log; before is the object
+// that it replaces, nil if there was none.
 func (v View) write(e api.Event, before *api.Object) error {
 	raw, err := EncodeJSON(e.Object)
 	if err != nil {
@@ -178,7 +178,7 @@ func (v View) place(o api.Object, raw []byte, isNew bool) error {
 	return v.tx.Bucket(bucketByOrg).Put(organizationKey(o), nil)
 }
 
-// displace takes away what place stored, but for the name.
+// displace removes what place stored, except for the name.
 func (v View) displace(o api.Object) error {
 	if err := v.tx.Bucket(bucketObjects).Delete(join(string(o.Kind), o.Meta.ID)); err != nil {
 		return err
@@ -211,7 +211,7 @@ func join(parts ...string) []byte { return []byte(strings.Join(parts, "\x00")) }
 
 func be64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// number is what be64 wrote, or 0 for nothing.
+// number decodes what be64 wrote, and returns 0 for nothing.
 func number(raw []byte) uint64 {
 	if len(raw) != 8 {
 		return 0
@@ -219,23 +219,21 @@ func number(raw []byte) uint64 {
 	return binary.BigEndian.Uint64(raw)
 }
 
-// tablesFormat is the version of what stands in tables.db. 1 had no claims: a
-// file of it is one in which nothing has any. 2 had no use by the hour, which
-// is made of the records, and no sums, as no object took of a quota. 3 had no
-// events. In 4 usage records were objects. 5 had
-// no histories.
+// tablesFormat is the version of the contents of tables.db. 1 had no claims: in such a file no
+// object has any. 2 had no use by the hour, which is computed from the records, and no sums, as
+// objects used no quotas. 3 had no events. In 4 usage records were objects. 5 had no histories.
 const tablesFormat = 6
 
-// Usable reports whether tx is of tables that this program can use, or make so.
+// Usable reports whether tx belongs to tables that this program can use or upgrade.
 func Usable(tx *bbolt.Tx) bool {
 	meta := tx.Bucket(bucketMeta)
 	return meta != nil && knownFormat(number(meta.Get(metaFormat)))
 }
 
-// knownFormat reports whether tables of the format can be used, or made so.
+// knownFormat reports whether tables of the format can be used or upgraded.
 func knownFormat(f uint64) bool { return f >= 1 && f <= tablesFormat }
 
-// touch notes a change, once the transaction is committed.
+// touch notes a change, which is published once the transaction is committed.
 func (v View) touch(n api.TouchNote) {
 	if v.group != nil {
 		v.group.touched = append(v.group.touched, n)

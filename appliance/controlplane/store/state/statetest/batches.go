@@ -1,5 +1,5 @@
-// Package statetest has what tests of the state machine, of the node around it and of
-// backups share: batches that are written, and what tables have.
+// Package statetest has helpers that the tests of the state machine, of the node and of backups
+// share: batches to write, and functions that read tables.
 package statetest
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Clients are how many write at once in tests of crashes.
+// Clients is how many clients write at once in tests of crashes.
 const Clients = 4
 
-// Batch is the k-th write of a client: two objects with the same number,
-// and a record. A batch that is not whole shows.
+// Batch returns the k-th write of a client: two objects with the same number, and a record. A
+// partly applied batch is recognizable.
 func Batch(client, k int) api.Batch {
 	data := fmt.Appendf(nil, `{"n":%d,"pad":"%0*d"}`, k, 1+k*37%3000, k)
 	put := func(half string) api.Command {
@@ -33,20 +33,20 @@ func Batch(client, k int) api.Batch {
 	return api.Batch{ID: fmt.Sprintf("c%d-%d", client, k), Commands: []api.Command{a, put("b"), Record(client, k)}}
 }
 
-// Record records that the client used k in the k-th second.
+// Record returns the command that records that the client used k in the k-th second.
 func Record(client, k int) api.Command {
 	end := Began.Add(time.Duration(k) * time.Second)
 	return api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%d-%08d", client, k), Organization: Org(client), Project: "prj-1",
 		Data: api.Encode(api.UsageRecordSpec{Meter: api.MeterVCPU, Resource: fmt.Sprint("ins-", client), ResourceName: "n", Start: end.Add(-time.Second), End: end, Quantity: int64(k)})}
 }
 
-// Org is the organization of a client.
+// Org returns the organization of a client.
 func Org(client int) string { return fmt.Sprint("org-", client) }
 
 // Began is when the first usage record of Use begins.
 var Began = time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
 
-// Use records the n-th quarter of an hour of three instances.
+// Use returns a batch that records the n-th quarter of an hour of three instances.
 func Use(n int) api.Batch {
 	b := api.Batch{At: Began}
 	end := Began.Add(time.Duration(n+1) * 15 * time.Minute)
@@ -58,19 +58,19 @@ func Use(n int) api.Batch {
 	return b
 }
 
-// Claims makes a flavor that holds names.
+// Claims returns a batch that creates a flavor that holds names.
 func Claims(id string, names ...string) api.Batch {
 	return api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Expect: api.AnyRevision, Data: []byte(`{}`), Claims: names}}}
 }
 
-// Quotas makes an organization with a limit, and objects that reach it.
+// Quotas returns a batch that creates an organization with a limit, and objects that reach it.
 func Quotas() api.Batch {
 	put := func(kind api.Kind, id, organization, project string, uses, limits api.Amounts) api.Command {
 		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: organization, Project: project,
 			Data: json.RawMessage(`{}`), Uses: uses, Limits: limits}
 	}
 	return api.Batch{Commands: []api.Command{
-		// A backup is in the order of kinds: one of the users comes before the
+		// A backup is in the order of kinds: one of the objects with amounts comes before the
 		// project and the organization, one after.
 		put(api.KindOrganization, "org-1", "", "", nil, api.Amounts{"a": 8}),
 		put(api.KindProject, "prj-1", "org-1", "", nil, nil),
@@ -79,8 +79,8 @@ func Quotas() api.Batch {
 	}}
 }
 
-// References begin to refer, let go, and are refused, by strict and other
-// batches.
+// References returns batches, strict and others, that add references, drop them, and are
+// refused.
 func References() []api.Batch {
 	put := func(kind api.Kind, id string, spec any, finalizers ...string) api.Command {
 		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Expect: api.AnyRevision, Data: api.Encode(spec), Finalizers: finalizers}
@@ -103,8 +103,8 @@ func References() []api.Batch {
 	return all
 }
 
-// Marks delete an organization with a mark of its use: refused when that has
-// grown, also by a record that is not in the tables yet, and done when it has not.
+// Marks returns batches that delete an organization with a mark of its use: refused when the
+// use has grown, also by a record that is not in the tables yet, and accepted when it has not.
 func Marks(at time.Time) []api.Batch {
 	del := func(quantity uint64) api.Batch {
 		return api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-m", Expect: api.AnyRevision,
@@ -119,11 +119,11 @@ func Marks(at time.Time) []api.Batch {
 	}
 }
 
-// Meters are those of an instance with a virtual GPU, in the order of keys.
+// Meters are the meters of an instance with a virtual GPU, in the order of keys.
 var Meters = []api.Meter{api.MeterGPU, api.MeterMemory, api.MeterVCPU, api.MeterVRAM}
 
-// Sum is a digest of all that the state machine has, but for how far the log
-// was applied: entries without commands move that, at other moments.
+// Sum returns a digest of all state, except for the index of the last applied entry: entries
+// without commands change that at other moments.
 func Sum(tx *bbolt.Tx) (string, error) {
 	h := sha256.New()
 	err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
@@ -138,7 +138,7 @@ func Sum(tx *bbolt.Tx) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), err
 }
 
-// Contents are all keys and values of tables, by bucket.
+// Contents returns all keys and values of tables, by bucket, except for the buckets in but.
 func Contents(tx *bbolt.Tx, but ...string) (map[string]string, error) {
 	out := map[string]string{}
 	err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
@@ -153,7 +153,7 @@ func Contents(tx *bbolt.Tx, but ...string) (map[string]string, error) {
 	return out, err
 }
 
-// Differences are the keys whose values are not the same in two contents.
+// Differences returns the keys whose values differ between two contents.
 func Differences(got, want map[string]string) (out []string) {
 	for k, w := range want {
 		if g, ok := got[k]; !ok || g != w {
@@ -162,13 +162,13 @@ func Differences(got, want map[string]string) (out []string) {
 	}
 	for k := range got {
 		if _, ok := want[k]; !ok {
-			out = append(out, k+" is there, and should not")
+			out = append(out, k+" exists, want it absent")
 		}
 	}
 	return out
 }
 
-// ReferenceIndex is the index of references, as text; "none" before it is made.
+// ReferenceIndex returns the index of references as text, or "none" before it exists.
 func ReferenceIndex(tx *bbolt.Tx) string {
 	b := tx.Bucket([]byte("references"))
 	if b == nil {
