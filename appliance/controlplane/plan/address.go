@@ -10,13 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// addresses gives out addresses, MACs and numbers of networks. What is taken is
-// read from the assignments when the first one is asked for, so that a plan that
-// gives out none costs nothing. Every one is claimed when it is committed: what
-// two planners choose at the same time, one of them gets.
+// addresses assigns addresses, MACs and network numbers. Those in use are read from the
+// assignments when the first one is needed, so that a plan that assigns none costs
+// nothing. Every one is claimed when it is committed: of two planners that choose the
+// same at the same time, one is refused.
 type addresses struct {
 	s     *State
-	taken map[string]bool // claims; nil: not read yet
+	taken map[string]bool // claims; nil if not read yet
 }
 
 func (p *addresses) has(claim string) bool {
@@ -56,7 +56,7 @@ func (p *addresses) read() {
 	}
 }
 
-// ipClaims are the claims of addresses in a network; empty ones are none.
+// ipClaims returns the claims of addresses in a network; empty addresses are skipped.
 func ipClaims(network string, list ...string) []string {
 	claims := []string{}
 	for _, a := range list {
@@ -83,8 +83,8 @@ func networkClaims(id string, a api.NetworkAssignment) []string {
 	return claims
 }
 
-// seed is where the search for who begins: the same for every planner, and
-// different for others, so that they seldom meet.
+// seed returns where the search for an address for who begins: the same for every
+// planner, and different for others, so that they seldom conflict.
 func seed(who ...string) uint64 {
 	h := sha256.New()
 	for _, s := range who {
@@ -93,9 +93,9 @@ func seed(who ...string) uint64 {
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
-// in finds a free address between first and last, both included, from a place
-// that the seed says; invalid: none is free. It looks at no more addresses than
-// are taken, and one.
+// in returns a free address between first and last, both included, beginning the search
+// at a place that depends on the seed; it is invalid if none is free. It examines at
+// most one address more than are in use.
 func (p *addresses) in(network string, r api.AddressRange, seed uint64) netip.Addr {
 	span := distance(r)
 	at := add(r.First, seed%span)
@@ -112,7 +112,7 @@ func (p *addresses) in(network string, r api.AddressRange, seed uint64) netip.Ad
 	return netip.Addr{}
 }
 
-// distance is how many addresses a range has, at most 2⁶³.
+// distance returns the number of addresses in a range, at most 2⁶³.
 func distance(r api.AddressRange) uint64 {
 	first, last := r.First.As16(), r.Last.As16()
 	if binary.BigEndian.Uint64(first[:8]) != binary.BigEndian.Uint64(last[:8]) {
@@ -121,7 +121,7 @@ func distance(r api.AddressRange) uint64 {
 	return min(binary.BigEndian.Uint64(last[8:])-binary.BigEndian.Uint64(first[8:]), 1<<63-1) + 1
 }
 
-// add is the address n further on; it stays within a range of distance > n.
+// add returns the address n after a; it stays within a range of distance > n.
 func add(a netip.Addr, n uint64) netip.Addr {
 	raw := a.As16()
 	low := binary.BigEndian.Uint64(raw[8:]) + n
@@ -136,9 +136,9 @@ func add(a netip.Addr, n uint64) netip.Addr {
 	return out
 }
 
-// guests are the addresses of a network that an instance can have: not the
+// guests returns the addresses of a network that an instance can have: not the
 // network's own, its broadcast address, the one before it, which api.HealthAddr
-// keeps, or the gateway's, which is the first.
+// reserves, or the gateway's, which is the first.
 func guests(p netip.Prefix) api.AddressRange {
 	r := api.AddressRange{First: api.Gateway(p).Next(), Last: api.LastAddr(p)}
 	if p.Addr().Is4() {
@@ -147,7 +147,7 @@ func guests(p netip.Prefix) api.AddressRange {
 	return r
 }
 
-// mac is a locally administered address, 06:…, made from who has it. Those of
+// mac returns a locally administered address, 06:…, derived from its owner. Those of
 // routers begin with 0a (sdn.RouterMACs).
 func mac(who ...string) net.HardwareAddr {
 	m := binary.BigEndian.AppendUint64(nil, seed(who...))[2:]
@@ -155,8 +155,8 @@ func mac(who ...string) net.HardwareAddr {
 	return net.HardwareAddr(m)
 }
 
-// eui64 is the address that a host of this MAC gives itself in a /64 (RFC 4291,
-// appendix A).
+// eui64 returns the address that a host with this MAC assigns itself in a /64 (RFC
+// 4291, appendix A).
 func eui64(p netip.Prefix, m net.HardwareAddr) netip.Addr {
 	raw := p.Masked().Addr().As16()
 	copy(raw[8:], []byte{m[0] ^ 0x02, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]})

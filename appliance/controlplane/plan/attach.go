@@ -7,21 +7,22 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// A data volume goes where its instance goes, in the same batch, when its pool
-// is shared; one that lies on a node keeps its instance there.
+// A data volume follows its instance, in the same batch, if its pool is shared; a
+// volume that is stored on a node keeps its instance there.
 //
 //	             spec.instance   status.attached
-//	 is asked for:     A                –          follows A: nobody has it open
-//	 is open:          A                A          follows A
-//	 is taken off:  – or B              A          follows A, whose node's agent lets it go
+//	 requested:        A                –          follows A: no instance has it open
+//	 open:             A                A          follows A
+//          being detached: – or B             A          follows A, whose node's agent
+// detaches it
 //
-// So a volume is given to another node only together with the instance that may
-// have it open, and that one is given away only when it has certainly ended, or
-// has moved. Whether its node is lost says nothing: an instance that can run
-// nowhere else runs on there.
+// So a volume is assigned to another node only together with the instance that may have
+// it open, and that instance is reassigned only when its run has certainly ended, or it
+// has migrated. That its node is lost is not sufficient: an instance that cannot run
+// elsewhere continues to run there.
 
-// holder is the instance that a data volume goes with: who may have it open,
-// else who is to have it.
+// holder returns the instance that a data volume follows: the one that may have it
+// open, or else the one that it is attached to by its spec.
 func holder(s *State, v api.Volume) (api.Instance, bool) {
 	if in, ok := s.Instances[string(v.Status.Attached)]; ok {
 		return in, true
@@ -35,16 +36,16 @@ func isHeld(s *State, v api.Volume) bool {
 	return held
 }
 
-// isClosed reports whether the volume is to go from an instance that no node has:
-// that one waits for room, and its last run has certainly ended. Whoever reaches
-// the volume can say so.
+// isClosed reports whether the volume is to be detached from an instance without a
+// node: that instance is pending, and its last run has certainly ended. Any node that
+// can reach the volume may report the detachment.
 func isClosed(s *State, v api.Volume) bool {
 	in, ok := s.Instances[string(v.Status.Attached)]
 	return ok && in.Assignment.Node == "" && (v.Meta.DeletedAt != nil || v.Spec.Instance != v.Status.Attached)
 }
 
-// volumesOf the instance, in the order of their ids: those that go with it. They
-// are looked up once for a plan.
+// volumesOf returns the volumes that follow the instance, in the order of their IDs.
+// They are looked up once per plan.
 func (u *used) volumesOf(id string) []api.Volume {
 	if u.volumes == nil {
 		u.volumes = map[string][]api.Volume{}
@@ -83,7 +84,8 @@ func (u *used) binds(in api.Instance, n api.Node) string {
 	return ""
 }
 
-// elsewhere returns why a volume that already exists is not reachable from the node, or nothing.
+// elsewhere returns why a volume that exists is not reachable from the node, or
+// nothing.
 func elsewhere(s *State, v api.Volume, n api.Node) string {
 	a := v.Assignment
 	if !api.SharedPool(a.Pool) {
@@ -107,14 +109,15 @@ func elsewhere(s *State, v api.Volume, n api.Node) string {
 	return ""
 }
 
-// away reports whether the node does not answer, or is no more.
+// unavailable reports whether the node does not answer, or does not exist any more.
 func away(s *State, id api.NodeID) bool {
 	n, ok := s.Nodes[string(id)]
 	h := s.Health[string(id)]
 	return !ok || lost(s, id) || n.Assignment.State == api.NodeSuspect || h.Suspect || h.Fenced
 }
 
-// bound is a data volume that keeps the instance on its node; none: nothing.
+// pinnedBy returns the name of a data volume that keeps the instance on its node, or
+// nothing.
 func (u *used) bound(in api.Instance) string {
 	for _, v := range u.volumesOf(in.Meta.ID) {
 		if !v.Spec.Root && v.Meta.DeletedAt == nil && v.Assignment.Node != "" && !api.SharedPool(v.Assignment.Pool) {
@@ -124,8 +127,9 @@ func (u *used) bound(in api.Instance) string {
 	return ""
 }
 
-// together puts before a command that gives the instance to a node those that
-// give its data volumes to it: whoever hears of the instance has heard of them.
+// withVolumes inserts, before a command that assigns the instance to a node, those that
+// assign its data volumes to it: an agent that receives the instance has already
+// received them.
 func (u *used) together(in api.Instance, cmds []api.Command) (all []api.Command) {
 	for _, c := range cmds {
 		var a api.InstanceAssignment
@@ -142,15 +146,15 @@ func (u *used) together(in api.Instance, cmds []api.Command) (all []api.Command)
 	return all
 }
 
-// goWith is a data volume's assignment on its instance's node. Its epoch rises
-// each time, whatever instances it has been with: the storage keeps out whoever
-// had it before by that.
+// goWith returns a data volume's assignment on its instance's node. Its epoch rises
+// each time, whichever instance it has followed: by it the storage excludes the
+// previous node.
 func goWith(v api.VolumeAssignment, in api.InstanceAssignment) api.VolumeAssignment {
 	v.Node, v.Epoch, v.Reason = in.Node, max(v.Epoch+1, in.Epoch), ""
 	return v
 }
 
-// planData is what becomes of a data volume that lies somewhere.
+// planData returns the next assignment of a data volume that has one.
 func planData(s *State, v api.Volume) api.VolumeAssignment {
 	a := v.Assignment
 	in, has := holder(s, v)
@@ -167,8 +171,8 @@ func planData(s *State, v api.Volume) api.VolumeAssignment {
 	return a
 }
 
-// Groups are the commands of a plan that are committed together or not at all:
-// an instance with its volumes.
+// Groups splits the commands of a plan into those that are committed together or not at
+// all: an instance with its volumes.
 func Groups(cmds []api.Command) (groups [][]api.Command) {
 	from := 0
 	for i, c := range cmds {
@@ -181,7 +185,8 @@ func Groups(cmds []api.Command) (groups [][]api.Command) {
 	return groups
 }
 
-// leads reports whether volumes' assignments, if any, lead to an instance's.
+// leads reports whether the commands are assignments of volumes, possibly none,
+// followed by that of an instance.
 func leads(cmds []api.Command) bool {
 	for _, c := range cmds {
 		if c.Op != api.OpAssign || c.Kind != api.KindVolume {

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// strayed reports whether the volume has gone to another node, before anything was
-// copied or where only that node can read it.
+// strayed reports whether the volume has moved to another node, either before anything
+// was copied or to a pool that only that node can read.
 func strayed(s *State, b api.Backup, now time.Time) bool {
 	v, ok := s.Volumes[string(b.Spec.Volume)]
 	a := v.Assignment
@@ -17,8 +17,8 @@ func strayed(s *State, b api.Backup, now time.Time) bool {
 	return b.Status.Phase != api.BackupRunning || !api.SharedPool(a.Pool)
 }
 
-// planBackup chooses who copies: the node that has the volume, or any that
-// reaches its pool when that one is lost. Every node reaches a target.
+// planBackup chooses the node that copies: the node that has the volume, or any that
+// can reach its pool if that one is lost. Every node can reach a target.
 func planBackup(s *State, b api.Backup, now time.Time) []api.Command {
 	a := b.Assignment
 	deleted := b.Meta.DeletedAt != nil
@@ -31,7 +31,7 @@ func planBackup(s *State, b api.Backup, now time.Time) []api.Command {
 	v, ok := s.Volumes[string(b.Spec.Volume)]
 	next := api.BackupAssignment{}
 	switch {
-	case deleted: // what is in the target can be deleted from anywhere
+	case deleted: // content of the target can be deleted from any node
 		next.Node, _ = anyNode(s, "", now)
 	case !ok || v.Meta.DeletedAt != nil:
 		next.Reason = "its volume does not exist any more"
@@ -49,7 +49,7 @@ func planBackup(s *State, b api.Backup, now time.Time) []api.Command {
 		}
 	}
 	if next.Node == "" {
-		next.Node = a.Node // as it was; Reason is why nothing happens
+		next.Node = a.Node // unchanged; Reason says why nothing happens
 	}
 	if next == a {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-const wantManagers = 2 // one works, one waits
+const wantManagers = 2 // one active, one standby
 
-// planCeph returns where Ceph's daemons run: monitors on the nodes that vote, so
-// that Ceph and the cluster agree on what most of them is.
+// planCeph assigns Ceph's daemons: monitors run on the nodes that vote, so that the
+// majorities of Ceph and the cluster are the same.
 func planCeph(s *State, c api.CephCluster) []api.Command {
 	a := c.Assignment
 	if c.Meta.DeletedAt != nil || !c.Spec.Enabled && a.Fsid == "" {
@@ -29,8 +29,8 @@ func planCeph(s *State, c api.CephCluster) []api.Command {
 	return assign(api.KindCephCluster, c.Meta, a)
 }
 
-// monitors follow the voters one at a time: Ceph counts on most of those that
-// it had.
+// monitors follows the voters one change at a time: Ceph needs a majority of the
+// monitors that it had.
 func monitors(s *State, had []api.NodeID) []api.NodeID {
 	var voters []api.NodeID
 	for _, n := range objects.Sorted(s.Nodes) {
@@ -59,14 +59,14 @@ func sortedIDs(ids []api.NodeID) []api.NodeID {
 	return ids
 }
 
-// fsid is Ceph's name of the cluster: a UUID made from the object's id.
+// fsid returns Ceph's ID of the cluster: a UUID derived from the object's ID.
 func fsid(id string) string {
 	h := sha256.Sum256([]byte("ceph " + id))
 	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // version 8 and variant of RFC 9562
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// cephReady reports whether new volumes lie in Ceph unless they say otherwise.
+// cephReady reports whether new volumes are stored in Ceph by default.
 func cephReady(s *State) bool {
 	for _, c := range s.Ceph {
 		if c.Spec.Enabled && c.Status.Phase == api.CephReady {
@@ -76,7 +76,7 @@ func cephReady(s *State) bool {
 	return false
 }
 
-// planDisk forgets disks of nodes that are gone.
+// planDisk deletes disks of nodes that do not exist any more.
 func planDisk(s *State, d api.Disk) []api.Command {
 	if _, there := s.Nodes[string(d.Status.Node)]; there || d.Status.Node == "" || d.Meta.DeletedAt != nil {
 		return nil

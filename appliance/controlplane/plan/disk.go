@@ -7,8 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
-// localNode is the node whose own pool holds the volume, or is to, and the pool: a root
-// volume follows its instance. Empty: none does, or it is not known yet.
+// localNode returns the node whose own pool stores the volume, or will, and the pool: a
+// root volume follows its instance. Both are empty if there is none, or it is not known
+// yet.
 func localNode(s *State, v api.Volume) (api.NodeID, string) {
 	node, pool := v.Assignment.Node, v.Assignment.Pool
 	if v.Spec.Root {
@@ -25,7 +26,8 @@ func localNode(s *State, v api.Volume) (api.NodeID, string) {
 	return node, pool
 }
 
-// rootOf is the root volume of an instance; zero where there is no such instance yet.
+// rootOf returns the root volume of an instance, or the zero value if the instance does
+// not exist yet.
 func rootOf(s *State, in api.Instance) api.Volume {
 	if _, ok := s.Instances[in.Meta.ID]; !ok {
 		return api.Volume{}
@@ -33,8 +35,8 @@ func rootOf(s *State, in api.Instance) api.Volume {
 	return root(s, in)
 }
 
-// diskOn returns what the instance's root volume would take anew of a node's own pool,
-// in bytes, and of which. Size is what it has where there is no volume yet.
+// diskOn returns how much more the instance's root volume would use of a node's own
+// pool, in bytes, and the pool. size is its size if there is no volume yet.
 func diskOn(s *State, in api.Instance, v api.Volume, size int64, n api.Node) (int64, string) {
 	node := api.NodeID(n.Meta.ID)
 	if v.Meta.ID != "" {
@@ -52,7 +54,7 @@ func diskOn(s *State, in api.Instance, v api.Volume, size int64, n api.Node) (in
 	return max(cmp.Or(v.PromisedBytes(), in.Spec.RootBytes, size), s.Images[string(in.Spec.Image)].Status.VirtualBytes), pool
 }
 
-// add counts what has just been decided of an instance that was without a node, with its
+// add counts an instance that was without a node and has just been placed, with its
 // root volume.
 func (u *used) add(s *State, in api.Instance, a api.InstanceAssignment) {
 	u.Add(a)
@@ -66,7 +68,7 @@ func (u *used) addDisk(s *State, in api.Instance, node api.NodeID) {
 	}
 }
 
-// holds returns why a new volume that belongs to no instance cannot lie on a node, or
+// holds returns why a new volume without an instance cannot be stored on a node, or
 // nothing.
 func (u *used) holds(s *State, v api.Volume, n api.Node) string {
 	pool := poolFor(s, v.Spec.Pool, api.NodeID(n.Meta.ID))
@@ -82,8 +84,8 @@ func (u *used) holds(s *State, v api.Volume, n api.Node) string {
 	return why
 }
 
-// freeIn returns the free bytes of a pool on a disk of its own, of any other those of the
-// node's local pool.
+// freeIn returns the free bytes of a pool on a disk of its own, and for any other pool
+// those of the node's local pool.
 func freeIn(n api.Node, pool string) int64 {
 	if p, ok := n.Pool(pool); ok && api.DiskPool(pool) {
 		return p.FreeBytes
@@ -91,8 +93,9 @@ func freeIn(n api.Node, pool string) int64 {
 	return n.Status.StorageFreeBytes
 }
 
-// refuses returns why a new volume cannot lie on the node of its instance, or nothing,
-// and counts it where it can. The root volume was counted with its instance.
+// refuses returns why a new volume cannot be stored on the node of its instance, or
+// nothing, and counts the volume if it can. The root volume was counted with its
+// instance.
 func (u *used) refuses(s *State, v api.Volume, a api.VolumeAssignment) string {
 	if v.Spec.Root || a.Node == "" || api.SharedPool(a.Pool) {
 		return ""

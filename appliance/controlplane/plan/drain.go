@@ -8,16 +8,16 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// movesAtOnce is how many instances leave a draining node at the same time.
-const movesAtOnce = 2
+// maxConcurrentMoves is how many instances leave a draining node at the same time.
+const maxConcurrentMoves = 2
 
-// drainWay is how an instance leaves a node that is drained.
+// drainMethod is how an instance leaves a node that is drained.
 type drainWay int
 
 const (
-	drainStays   drainWay = iota // it cannot
-	drainLive                    // by a Migration
-	drainRelease                 // stopped, and started elsewhere
+	drainStays   drainMethod = iota // it cannot leave
+	drainLive                       // by a Migration
+	drainRelease                    // stopped, and started on another node
 )
 
 type drainPlan struct {
@@ -25,8 +25,9 @@ type drainPlan struct {
 	why string
 }
 
-// drainStep decides: live where that is possible; an instance with a virtual
-// GPU, or a stopped one, by a restart if its disk can be had elsewhere.
+// drainStep decides how an instance leaves: live if that is possible; an instance with
+// a virtual GPU, or a stopped one, by a restart if its disk is reachable from another
+// node.
 func drainStep(s *State, u *used, in api.Instance) drainPlan {
 	running := in.Status.Phase == api.InstanceRunning
 	movable := api.Movable(in, root(s, in))
@@ -47,20 +48,20 @@ func drainStep(s *State, u *used, in api.Instance) drainPlan {
 	return drainPlan{drainStays, "its disk is stored on this node: it can be migrated only while it is running"}
 }
 
-// remade reports whether an instance's disk is made anew when it goes elsewhere.
-// Such a one is not worth copying.
+// recreated reports whether an instance's disk is created again on another node. Such a
+// disk is not worth copying.
 func remade(s *State, in api.Instance) bool {
 	return in.Spec.Ephemeral && !api.SharedPool(root(s, in).Assignment.Pool)
 }
 
-// planDrains moves instances off the nodes that are drained.
+// planDrains moves instances away from the nodes that are drained.
 func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
 	drained := false
 	for _, n := range s.Nodes {
 		drained = drained || n.Spec.Drain
 	}
 	if !drained {
-		return nil // nearly always: do not look at every instance for it
+		return nil // the usual case: do not examine every instance
 	}
 	busy := map[api.NodeID]int{}
 	tried := map[string]bool{}
@@ -83,7 +84,7 @@ func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
 		}
 		switch drainStep(s, u, in).way {
 		case drainLive:
-			// One attempt for each time that somebody drained the node.
+			// One attempt for each time that the node was drained.
 			id := fmt.Sprintf("mig-%s-%d-%d", in.Meta.ID, a.Epoch, n.Meta.Generation)
 			if tried[id] {
 				continue
@@ -92,7 +93,7 @@ func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
 			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindMigration, ID: id, Name: id,
 				Data: api.Encode(api.MigrationSpec{Instance: api.InstanceID(in.Meta.ID)})})
 		case drainRelease:
-			if next := place(s, u, withoutNode(in), now); next.Node != "" { // never stopped for nothing
+			if next := place(s, u, withoutNode(in), now); next.Node != "" { // never stopped without a node to start on
 				u.add(s, in, next)
 				busy[a.Node]++
 				a.Release = true

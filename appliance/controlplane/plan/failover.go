@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// urgent lists the instances in the order in which room is given out: what has
-// none first by priority, then by id.
+// urgent returns the instances in the order in which capacity is allocated: by
+// priority, then by ID.
 func urgent(s *State) []api.Instance {
 	list := objects.Sorted(s.Instances)
 	slices.SortStableFunc(list, func(a, b api.Instance) int {
@@ -20,7 +20,7 @@ func urgent(s *State) []api.Instance {
 	return list
 }
 
-// root is the instance's root volume; none: zero.
+// root returns the instance's root volume, or the zero value.
 func root(s *State, in api.Instance) api.Volume {
 	if v, ok := s.Volumes[string(in.Assignment.RootVolume)]; ok {
 		return v
@@ -28,20 +28,20 @@ func root(s *State, in api.Instance) api.Volume {
 	return s.Volumes[string(rootVolume(s, in))]
 }
 
-// planLost decides about an instance whose node is lost: elsewhere if its disk
-// allows that, else it waits, and its reason is for what.
+// planLost plans an instance whose node is lost: it is moved if its disk allows that;
+// otherwise it waits, and its reason says for what.
 func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
 	if m, ok := leaving(s, in); ok {
-		// Both nodes lost: what is movable has certainly ended on both. What is
-		// not may lie on either.
+		// Both nodes are lost: a movable instance has certainly ended on both. Any other
+		// may be on either.
 		if to := m.Assignment.Target; !lost(s, to) || !api.Movable(in, root(s, in)) && (known(s, to) || known(s, was.Node)) {
 			return waitForMove(s, in, m)
 		}
 	}
 	if in.Meta.DeletedAt != nil {
 		if _, there := s.Nodes[string(was.Node)]; there && !api.Movable(in, root(s, in)) {
-			return nil // what is left of it lies on the node, whose agent ends it
+			return nil // its remains are on the node, whose agent ends it
 		}
 		return forget(api.KindInstance, in.Meta)
 	}
@@ -65,15 +65,15 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	return move(s, u, in, now)
 }
 
-// waitForMove: the machine was on its way when its node was lost, and may run
-// on the target by now. The target's agent says so, or that it has not arrived;
-// or its own node comes back and says.
+// waitForMove waits: the instance was being migrated when its node was lost, and may
+// run on the target now. The target's agent reports whether it has arrived, or its own
+// node returns and reports.
 func waitForMove(s *State, in api.Instance, m api.Migration) []api.Command {
 	a := in.Assignment
 	from, to := nodeName(s, a.Node), nodeName(s, m.Assignment.Target)
 	a.NodeLost, a.Release = true, false
 	switch {
-	case !lost(s, m.Assignment.Target) && copying(m) && m.Status.LastError != "": // what the target has said to that
+	case !lost(s, m.Assignment.Target) && copying(m) && m.Status.LastError != "": // reported by the target
 		a.Reason = "it was being migrated to node " + to + " when its node was lost: " + m.Status.LastError
 	case !lost(s, m.Assignment.Target):
 		a.Reason = "it was being migrated to node " + to + " when its node was lost: waiting for node " + to + " to report whether it has arrived"
@@ -90,11 +90,11 @@ func waitForMove(s *State, in api.Instance, m api.Migration) []api.Command {
 	return assign(api.KindInstance, in.Meta, a)
 }
 
-// waiting begins the reason of an instance that had a node and finds no other.
+// waiting begins the reason of an instance that had a node and does not fit on another.
 const waiting = "waiting for capacity: "
 
-// move gives an instance that certainly runs nowhere to another node. Without
-// capacity it waits, without a node, and its reason is why.
+// move assigns an instance that certainly runs nowhere to another node. Without
+// capacity it stays pending without a node, and its reason says why.
 func move(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	was := in.Assignment
 	u.Remove(in.Assignment)
@@ -114,7 +114,7 @@ func withoutNode(in api.Instance) api.Instance {
 	return in
 }
 
-// found undoes what planLost assigned when the node has come back.
+// recoverFound reverts what planLost assigned when the node has returned.
 func found(s *State, in api.Instance) []api.Command {
 	a := in.Assignment
 	if !a.NodeLost || lost(s, a.Node) || s.Nodes[string(a.Node)].Assignment.State == api.NodeSuspect {

@@ -10,19 +10,19 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
-// used is what the assigned instances take of each node and GPU, and of addresses.
+// used is what the assigned instances use of each node and GPU, and of addresses.
 type used struct {
 	*placement.Room
 	ips     addresses
-	volumes map[string][]api.Volume // by instance; nil: not looked up yet
-	gone    map[string]bool         // volumes that were given to another node in this plan
+	volumes map[string][]api.Volume // by instance; nil if not looked up yet
+	gone    map[string]bool         // volumes that this plan assigns to another node
 }
 
 func usage(s *State) *used {
 	return &used{room(s), addresses{s: s}, nil, map[string]bool{}}
 }
 
-// room is what the nodes and GPUs have beside what assigned instances take.
+// room returns the capacity of nodes and GPUs besides what assigned instances use.
 func room(s *State) *placement.Room {
 	r := placement.NewRoom(s.GPUs, s.Pools, s.Health)
 	for _, in := range s.Instances {
@@ -35,7 +35,7 @@ func room(s *State) *placement.Room {
 	return r
 }
 
-// takes returns what an instance takes of its node's memory, in bytes.
+// memoryOf returns how much of its node's memory an instance uses, in bytes.
 func takes(a api.InstanceAssignment) int64 { return placement.Takes(a) }
 
 func wants(f api.Flavor, in api.Instance) placement.Want {
@@ -44,9 +44,9 @@ func wants(f api.Flavor, in api.Instance) placement.Want {
 	return w
 }
 
-// place finds the node, and GPU, with the most room that fits; one already
-// assigned stays where its volume is. Without a node, Reason says for every
-// node what is missing.
+// place returns the node, and GPU, with the most free capacity that the instance fits
+// on; an instance that is already assigned stays where its volume is. Without a node,
+// Reason lists for every node what is missing.
 func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssignment {
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
@@ -62,7 +62,8 @@ func place(s *State, u *used, in api.Instance, now time.Time) api.InstanceAssign
 	return placeOn(s, u, in, wants(f, in), now, func(api.Node) bool { return true })
 }
 
-// placeOn is the best of the nodes that may, for what is wanted.
+// placeOn returns the best node for what is wanted, among those for which may returns
+// true.
 func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time, may func(api.Node) bool) api.InstanceAssignment {
 	var best api.InstanceAssignment
 	var bestFree int64
@@ -102,7 +103,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time
 	return best
 }
 
-// notHere is why an instance does not fit on the node, in the words of its reason.
+// notHere formats why an instance does not fit on the node, for its reason.
 func notHere(n api.Node, reason string) string {
 	if reason == placement.WithoutKVM {
 		return "node " + n.Meta.Name + " " + reason
@@ -110,7 +111,8 @@ func notHere(n api.Node, reason string) string {
 	return n.Meta.Name + ": " + reason
 }
 
-// rootVolume of an instance: the one of its last reinstall, else that which it was made with.
+// rootVolume returns the root volume of an instance: the one of its last
+// reinstallation, or else the one that it was created with.
 func rootVolume(s *State, in api.Instance) api.VolumeID {
 	if in.Spec.RootVolume != "" {
 		return in.Spec.RootVolume
@@ -137,10 +139,10 @@ func imageState(img api.Image) string {
 // alive returns why a node accepts no new work, or nothing.
 func alive(s *State, n api.Node, now time.Time) string { return placement.Alive(n, s.Health, now) }
 
-// Free is how many instances of a kind fit.
+// Free is how many instances of a given size fit.
 type Free struct {
 	Count int64
-	Nodes int64 // that have room for one
+	Nodes int64 // with room for at least one
 }
 
 // Count returns how many new instances with volumes of their own, in the project's
@@ -158,11 +160,11 @@ func Count(s *State, r *placement.Room, in api.Instance, w placement.Want, now t
 	return f
 }
 
-// RoomOf returns the room that the planner sees.
+// RoomOf returns the capacity that the planner sees.
 func RoomOf(s *State) *placement.Room { return room(s) }
 
-// PoolForNew returns the storage pool of a new root volume on a node that takes it;
-// node is empty where that is not known.
+// PoolForNew returns the storage pool that a new root volume gets while its node is not
+// known: the requested one, or else the shared pool if any node has it.
 func PoolForNew(s *State, asked string) string {
 	if pool := wantPool(s, asked); pool != "" {
 		return pool

@@ -7,8 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// hold returns why an instance is not to run although its owner wants it to: its
-// organization, or that one's reseller, is suspended. Empty: nothing holds it.
+// hold returns why an instance must not run although its owner wants it to: its
+// organization, or that one's reseller, is suspended. It is empty if nothing holds the
+// instance.
 func hold(s *State, in api.Instance) string {
 	for id := in.Meta.Organization; id != ""; {
 		o, ok := s.Organizations[id]
@@ -23,9 +24,9 @@ func hold(s *State, in api.Instance) string {
 	return ""
 }
 
-// planHolds holds the instances of suspended organizations, and lets those go
-// on that are held no longer. One that has commands already waits for the next
-// round, one that moves for the end of its move.
+// planHolds holds the instances of suspended organizations, and releases those that are
+// held no longer. An instance for which commands are planned waits for the next round,
+// one that is migrated for the end of its migration.
 func planHolds(s *State, planned []api.Command) (cmds []api.Command) {
 	busy := map[string]bool{}
 	for _, c := range planned {

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// planImage chooses who fetches an image that has a URL.
+// planImage chooses the node that imports an image with a URL.
 func planImage(s *State, img api.Image, now time.Time) []api.Command {
 	if img.Spec.URL == "" || img.Meta.DeletedAt != nil || img.Status.Phase == api.ImageReady {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
-// planInstance places an instance that has no node, follows a changed spec of
-// one that is stopped, and ends a deleted one that never had a node.
+// planInstance places an instance that has no node, applies a changed spec to one that
+// is stopped, and ends a deleted one that never had a node.
 func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	a := in.Assignment
 	if a.Node != "" && lost(s, a.Node) {
@@ -32,18 +32,17 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		return takeBack(s, in)
 	}
 	if v := rootVolume(s, in); a.Node != "" && a.RootVolume == "" && v != "" && !a.Release {
-		// The news of an instance came before those of its root volume, and a plan was
-		// made in between.
+		// The planner saw the instance before its root volume, and planned in between.
 		a.RootVolume = v
 		return assign(api.KindInstance, in.Meta, a)
 	}
 	reinstalled := in.Spec.RootVolume != "" && a.RootVolume != in.Spec.RootVolume
-	if reinstalled && (a.Node == "" || in.Status.Phase == api.InstanceStopped) { // no run has the old one open
+	if reinstalled && (a.Node == "" || in.Status.Phase == api.InstanceStopped) { // the old volume is not open
 		a.RootVolume = in.Spec.RootVolume
 	}
 	if a.Node != "" && a.Generation == in.Meta.Generation || a.Release {
 		if a.RootVolume != in.Assignment.RootVolume && !a.Release {
-			return assign(api.KindInstance, in.Meta, a) // a planner that does not know of it was here
+			return assign(api.KindInstance, in.Meta, a) // written by a planner that does not support reinstallation
 		}
 		return nil
 	}
@@ -59,14 +58,14 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		}
 	}
 	if a.Node != "" && !resized(s, in) {
-		// The spec changed in something that placement does not look at.
+		// The spec changed in a field that does not affect placement.
 		a.Generation, a.Ports, a.Reason = in.Meta.Generation, ports, ""
 		return assignPorts(in, a)
 	}
 	if a.Node != "" && in.Status.Phase != api.InstanceStopped {
-		// Resized once it is stopped. Its agent does not start it before, unless
-		// there is a reason why it stays as it was. One that runs has none from an
-		// earlier time.
+		// It is resized once it is stopped. Its agent does not start it before, unless
+		// there is a reason why it stays as it was. A running instance keeps no reason
+		// from an earlier attempt.
 		if in.Status.Phase != api.InstanceRunning || a.Reason == "" {
 			return nil
 		}
@@ -82,7 +81,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		next.Ports = ports
 	} else if a.Node == "" && a.RootVolume != "" {
 		next.RootVolume, next.Ports, next.Reason = a.RootVolume, a.Ports, waiting+next.Reason
-	} else if a.Node != "" { // stays as it was where it is, and says why
+	} else if a.Node != "" { // it stays unchanged, with the reason
 		reason := next.Reason
 		next = a
 		next.Reason = reason
@@ -97,7 +96,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	return assignPorts(in, next)
 }
 
-// resized reports whether the spec asks for other resources than assigned.
+// resized reports whether the spec requests other resources than are assigned.
 func resized(s *State, in api.Instance) bool {
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {
@@ -107,8 +106,8 @@ func resized(s *State, in api.Instance) bool {
 	return w.VCPUs != a.Vcpus || w.Memory != a.MemoryBytes || w.HugePages != a.HugePages || w.VRAM != a.VgpuVramBytes || w.Share != a.VgpuSharePercent || w.Tier != a.VgpuTier
 }
 
-// planVolume gives a volume the node of its instance, or, alone, the node with
-// most room; a root volume goes when its instance is gone.
+// planVolume assigns a volume to the node of its instance or, without an instance, to
+// the node with the most free storage; a root volume is deleted with its instance.
 func planVolume(s *State, u *used, v api.Volume, now time.Time) []api.Command {
 	in, hasInstance := s.Instances[string(v.Spec.Instance)]
 	a := v.Assignment
@@ -116,13 +115,13 @@ func planVolume(s *State, u *used, v api.Volume, now time.Time) []api.Command {
 	case v.Meta.DeletedAt != nil && a.Node == "":
 		return forget(api.KindVolume, v.Meta)
 	case v.Meta.DeletedAt != nil && !v.Spec.Root && v.Status.Attached != "" && isHeld(s, v) && !isClosed(s, v):
-		a = planData(s, v) // whoever may have it open lets it go first
+		a = planData(s, v) // it is detached first
 	case v.Meta.DeletedAt != nil && lost(s, a.Node):
 		return endLostVolume(s, v, now)
 	case v.Meta.DeletedAt != nil:
 		return nil
 	case v.Spec.Root && (!hasInstance || in.Meta.DeletedAt != nil):
-		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision, Cascade: true}} // its snapshots follow
+		return []api.Command{{Op: api.OpDelete, Kind: api.KindVolume, ID: v.Meta.ID, Expect: v.Meta.Revision, Cascade: true}} // its snapshots are deleted next
 	case a.Node != "" && v.Spec.Root && in.Assignment.Node != "" && in.Assignment.Node != a.Node:
 		a = follow(s, v, in)
 	case a.Node != "" && !v.Spec.Root && (!isHeld(s, v) || isClosed(s, v)) && lost(s, a.Node) && api.SharedPool(a.Pool):
@@ -210,7 +209,7 @@ func assign(kind api.Kind, m api.Meta, a any) []api.Command {
 	return []api.Command{{Op: api.OpAssign, Kind: kind, ID: m.ID, Expect: m.Revision, Data: api.Encode(a)}}
 }
 
-// forget takes the finalizers off an object that no agent holds, but that of
+// forget removes the finalizers of an object that no agent holds, except for that of
 // its metering.
 func forget(kind api.Kind, m api.Meta) []api.Command {
 	var cmds []api.Command

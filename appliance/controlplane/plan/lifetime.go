@@ -8,27 +8,26 @@ import (
 	"github.com/basalt-gpu/basalt/billing/meter"
 )
 
-// maxHours of an object's use in one batch; after a longer time without a
-// leader the rest is recorded in the next rounds.
+// maxHours is how many hours of an object's use are recorded in one batch; after a
+// longer time without a leader the rest is recorded in the next rounds.
 const maxHours = 100
 
-// lifetime is what an object costs as long as it is there, whatever happens on
-// the nodes: a floating IP, a snapshot.
+// lifetime describes an object that is billed for as long as it exists, whatever
+// happens on the nodes: a floating IP, a snapshot.
 type lifetime struct {
 	kind    api.Kind
 	meta    api.Meta
 	meter   api.Meter
-	of      api.PriceSelector // by which its price may differ
-	rate    int64             // units a second; 0: costs nothing yet
-	since   time.Time         // up to which its use has been recorded; zero: it has not begun
+	of      api.PriceSelector // attributes by which its price may differ
+	rate    int64             // units per second; 0 if it costs nothing yet
+	since   time.Time         // time up to which its use has been recorded; zero if it has not begun
 	advance func(to time.Time) any
 }
 
-// planLifetimes records the use of such objects, hour by hour and when they
-// end. What is recorded and up to when (assignment.meteredTo) are one batch, and
-// so are the last record and the object's end: nothing is lost or doubled,
-// whichever leader goes on. Objects that have commands already wait for the
-// next round.
+// planLifetimes records the use of such objects, hour by hour and when they end. The
+// records and the time up to which they go (assignment.meteredTo) are one batch, and so
+// are the last record and the object's end: nothing is lost or counted twice, whichever
+// leader continues. Objects for which commands are planned wait for the next round.
 func planLifetimes(s *State, planned []api.Command, now time.Time) (cmds []api.Command) {
 	busy := map[string]bool{}
 	for _, c := range planned {

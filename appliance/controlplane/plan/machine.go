@@ -6,8 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// makes returns why the node cannot make the instance's machine, or nothing. A node that
-// does not say what it can make is asked nothing: it finds out when it starts it.
+// canRun returns why the node cannot provide the instance's machine, or nothing. A node
+// that does not report its machine types is not excluded by them: it finds out when it
+// starts the instance.
 func makes(in api.Instance, n api.Node) string {
 	types, t := n.Status.Machines.Types, in.Status.Machine.Type
 	if t != "" && len(types) > 0 && !slices.Contains(types, t) {
@@ -22,7 +23,7 @@ func makes(in api.Instance, n api.Node) string {
 		{api.AbilitySecureBoot, in.Spec.SecureBoot, "has no UEFI firmware with Secure Boot for guests (ovmf)"},
 		{api.AbilityTPM, in.Spec.TPM, "has no TPM for guests (swtpm)"},
 	} {
-		// A node of before there was firmware to choose would start it with a BIOS.
+		// A node that does not report firmware would start it with a BIOS.
 		if need.needed && !slices.Contains(n.Status.Machines.Firmware, need.ability) {
 			return need.reason
 		}

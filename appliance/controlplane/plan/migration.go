@@ -8,20 +8,20 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
-// planMigration takes one step with a move. The instance's assignment and the
-// migration's are written one after the other, each from what the other says,
-// so that a leader that dies between them leaves nothing half done.
+// planMigration takes one step of a migration. The assignments of the instance and of
+// the migration are written one after the other, each from the state of the other, so
+// that a leader that fails between them leaves no inconsistent state.
 //
 //	Pending ─target chosen, instance.migrateTo set─► Preparing ─(the source works)─┬─► instance given to the target ─► Succeeded
-//	                                                                               └─► Failed, Aborted ─► instance.migrateTo cleared (takeBack)
+// └─► Failed, Aborted ─► instance.migrateTo cleared (clearMigrateTo)
 //
-// From when the source says that it copies, the machine may have left it, and
-// what was written since then lies on the target alone where the disk is copied
-// along. Nothing but a word of one of the two ends such a move: the source's,
-// which knows whether the machine has left it, or, while that is lost, the
-// target's, which knows whether it has come. Both words are final. The planner
-// ends the others by the migration itself, on the revision that it has seen: a
-// source that says at that moment that it copies is refused, or the planner is.
+// Once the source reports that it copies, the machine may have left it, and if the disk
+// is copied along, what was written since then is stored on the target alone. Such a
+// migration ends only with a report of one of the two: of the source, which knows
+// whether the machine has left it, or, while that is lost, of the target, which knows
+// whether it has arrived. Both reports are final. The planner ends other migrations
+// itself, on the revision that it has seen: if the source reports at that moment that
+// it copies, either the source's report or the planner's command is refused.
 func planMigration(s *State, u *used, m api.Migration, now time.Time) []api.Command {
 	a := m.Assignment
 	if a.Phase.Ended() {
@@ -41,8 +41,8 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	a := in.Assignment
 	switch {
 	case a.MigrateTo != "" && chosen(m, a):
-		// It has begun: whatever has happened since, the source ends it, and
-		// migrateTo is taken back.
+		// It has begun: whatever has happened since then, the source ends it, and
+		// migrateTo is cleared.
 		return assign(api.KindMigration, m.Meta, api.MigrationAssignment{Source: a.Node, Target: a.MigrateTo, Phase: api.MigrationPreparing})
 	case m.Spec.Abort:
 		return endMigration(m, api.MigrationAborted, "aborted before it started")
@@ -61,8 +61,8 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	}
 	u.AddAt(to.Node, a)
 	u.addDisk(s, withoutNode(in), to.Node)
-	// Two steps in two rounds: the migration names its target first, so that it
-	// is the one that the instance's migrateTo belongs to.
+	// Two steps in two rounds: the migration names its target first, so that the
+	// instance's migrateTo belongs to this migration.
 	if m.Assignment.Target != to.Node {
 		return assign(api.KindMigration, m.Meta, api.MigrationAssignment{Source: a.Node, Target: to.Node, Phase: api.MigrationPending})
 	}
@@ -70,8 +70,8 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	return assign(api.KindInstance, in.Meta, a)
 }
 
-// begun reports whether another migration of the instance has chosen its target
-// before this one.
+// begun reports whether another migration of the instance has chosen its target before
+// this one.
 func begun(s *State, m api.Migration) bool {
 	for _, o := range s.Migrations {
 		if o.Spec.Instance == m.Spec.Instance && o.Meta.ID != m.Meta.ID && !o.Assignment.Phase.Ended() && o.Assignment.Target != "" &&
@@ -82,13 +82,13 @@ func begun(s *State, m api.Migration) bool {
 	return false
 }
 
-// chosen reports whether an instance's migrateTo is this migration's doing.
+// chosen reports whether an instance's migrateTo was set by this migration.
 func chosen(m api.Migration, a api.InstanceAssignment) bool {
 	return m.Assignment.Target == a.MigrateTo && m.Assignment.Source == a.Node
 }
 
-// target is where the instance would go: the one asked for, the one chosen
-// before, or the best.
+// target returns the assignment that the instance would get: on the requested node, the
+// one chosen before, or the best.
 func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) api.InstanceAssignment {
 	alone := withoutNode(in)
 	to := m.Spec.Target
@@ -98,7 +98,8 @@ func target(s *State, u *used, m api.Migration, in api.Instance, now time.Time) 
 	if to != "" && lost(s, to) {
 		return api.InstanceAssignment{Reason: "node " + nodeName(s, to) + " is lost"}
 	}
-	// It moves as it runs: what its spec asks for by now counts when it is stopped.
+	// It is migrated with its current resources: a changed spec takes effect when it is
+	// stopped.
 	runs := placement.Want{VCPUs: in.Assignment.Vcpus, Memory: in.Assignment.MemoryBytes, HugePages: in.Assignment.HugePages, CPU: &in.Status.Machine.CPU}
 	return placeOn(s, u, alone, runs, now, func(n api.Node) bool {
 		id := api.NodeID(n.Meta.ID)
@@ -128,7 +129,7 @@ func followMigration(s *State, m api.Migration, in api.Instance) []api.Command {
 	return nil
 }
 
-// takeBack the migrateTo of a move that has ended.
+// clearMigrateTo clears the migrateTo of a migration that has ended.
 func takeBack(s *State, in api.Instance) []api.Command {
 	for _, m := range s.Migrations {
 		if string(m.Spec.Instance) == in.Meta.ID && !m.Assignment.Phase.Ended() && chosen(m, in.Assignment) {
@@ -141,13 +142,13 @@ func takeBack(s *State, in api.Instance) []api.Command {
 }
 
 // copying reports whether the machine may have left its source: only the source knows,
-// or where that is lost the target.
+// or if that is lost, the target.
 func copying(m api.Migration) bool {
 	return m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationCopying
 }
 
-// leaving is the migration by which the instance may be on another node than
-// its own already.
+// leaving returns the migration because of which the instance may already be on another
+// node than its own.
 func leaving(s *State, in api.Instance) (api.Migration, bool) {
 	for _, m := range objects.Sorted(s.Migrations) {
 		arrived := m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationSucceeded

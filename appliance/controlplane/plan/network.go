@@ -9,7 +9,7 @@ import (
 
 const maxNetworkKey = 1<<24 - 1 // a Geneve VNI has 24 bits
 
-// planNetwork gives a network its number and its gateways.
+// planNetwork assigns a network its number and its gateways.
 func planNetwork(p *addresses, n api.Network) []api.Command {
 	if n.Meta.DeletedAt != nil || n.Assignment.Key != 0 {
 		return nil
@@ -35,7 +35,7 @@ func planNetwork(p *addresses, n api.Network) []api.Command {
 	return p.claimed(api.KindNetwork, n.Meta, a, networkClaims(n.Meta.ID, a))
 }
 
-// claimed assigns, with claims.
+// claimed is like assign, with claims.
 func (p *addresses) claimed(kind api.Kind, m api.Meta, a any, claims []string) []api.Command {
 	for _, c := range claims {
 		p.take(c)
@@ -45,15 +45,15 @@ func (p *addresses) claimed(kind api.Kind, m api.Meta, a any, claims []string) [
 	return cmds
 }
 
-// external finds a free address in an external network's ranges; empty: none.
+// external returns a free address in an external network's ranges, or an empty string.
 func (p *addresses) external(n api.ExternalNetwork, ranges []string, who string) string {
 	for i, text := range ranges {
 		r, err := api.ParseRange(text)
 		if err != nil {
 			continue
 		}
-		// Every range from its own place: the first one is not filled up first
-		// where there are many.
+		// Each range has a starting place of its own, so that the first one is not filled
+		// first if there are many.
 		if a := p.in(n.Meta.ID, r, seed(who, n.Meta.ID, fmt.Sprint(i))); a.IsValid() {
 			return a.String()
 		}
@@ -61,7 +61,7 @@ func (p *addresses) external(n api.ExternalNetwork, ranges []string, who string)
 	return ""
 }
 
-// planFloatingIP gives a floating IP its address.
+// planFloatingIP assigns a floating IP its address.
 func planFloatingIP(p *addresses, f api.FloatingIP) []api.Command {
 	if f.Meta.DeletedAt != nil || f.Assignment.Address != "" {
 		return nil
@@ -80,7 +80,7 @@ func planFloatingIP(p *addresses, f api.FloatingIP) []api.Command {
 	return p.claimed(api.KindFloatingIP, f.Meta, a, ipClaims(n.Meta.ID, a.Address))
 }
 
-// planLoadBalancer gives a load balancer its address in the network.
+// planLoadBalancer assigns a load balancer its address in the network.
 func planLoadBalancer(p *addresses, l api.LoadBalancer) []api.Command {
 	if l.Meta.DeletedAt != nil || l.Assignment.Address != "" {
 		return nil

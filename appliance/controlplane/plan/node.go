@@ -12,14 +12,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
-// wantVoters is how many nodes vote where there are enough: one can be lost.
+// wantVoters is how many nodes vote if there are enough: one can be lost.
 const wantVoters = 3
 
-// planNodes follows what is heard of the nodes, and chooses who votes. Where
-// nobody watches, nodes have no state.
+// planNodes updates the states of the nodes from their health, and chooses the voters.
+// In a cluster of one node, which nobody monitors, nodes have no state.
 //
-//	Ready ─suspected─► Suspect ─fenced─► Lost (epoch + 1) ─has given up what is not its own─► Ready
-//	  │ drain             └─heard─► Ready
+//         Ready ─suspected─► Suspect ─fenced─► Lost (epoch + 1) ─has released what it
+// lost─► Ready
+//	  │ drain             └─reachable─► Ready
 //	  └─► Draining ─nothing left─► Drained
 func planNodes(s *State, u *used, now time.Time) (cmds []api.Command) {
 	if s.Health == nil {
@@ -71,8 +72,7 @@ func nextNode(s *State, u *used, n api.Node) api.NodeAssignment {
 	return a
 }
 
-// stuckOn returns which instances are still on a node that is being drained, and
-// what they wait for.
+// stuckOn returns which instances are still on a node that is being drained, and why.
 func stuckOn(s *State, u *used, node api.NodeID) string {
 	var left []string
 	for _, in := range objects.Sorted(s.Instances) {
@@ -86,9 +86,9 @@ func stuckOn(s *State, u *used, node api.NodeID) string {
 	return fmt.Sprintf("%d to move: ", len(left)) + placement.Reasons(left)
 }
 
-// chooseVoters keeps an odd number, so that a node more never makes the cluster
-// weaker: one of one or two nodes, three of more. Who votes goes on voting as
-// long as possible; a lost one is replaced when there is somebody to replace it.
+// chooseVoters keeps the number of voters odd, so that an additional node never makes
+// the cluster less available: one of one or two nodes, three of more. A voter remains
+// one as long as possible; a lost one is replaced when another node can replace it.
 func chooseVoters(s *State) map[string]bool {
 	var nodes []api.Node
 	for _, n := range objects.Sorted(s.Nodes) {
@@ -104,7 +104,7 @@ func chooseVoters(s *State) map[string]bool {
 		lost := n.Assignment.State == api.NodeLost || s.Health[n.Meta.ID].Fenced
 		switch {
 		case n.Meta.ID == s.Self:
-			return 0 // it leads: taking its vote would cost a leader
+			return 0 // it leads: demoting it would force an election
 		case n.Assignment.Voter && !lost:
 			return 1
 		case !lost && !s.Health[n.Meta.ID].Suspect && !n.Spec.Drain:
@@ -124,15 +124,15 @@ func chooseVoters(s *State) map[string]bool {
 	return voters
 }
 
-// lost reports whether what was on the node is to run elsewhere: it is declared
+// lost reports whether the instances of the node must run elsewhere: it is declared
 // lost, or was removed.
 func lost(s *State, id api.NodeID) bool {
 	n, ok := s.Nodes[string(id)]
 	return !ok || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil
 }
 
-// known reports whether the node is still one of the cluster's: then it may come
-// back, however long it is lost.
+// known reports whether the node still belongs to the cluster: if so it may return,
+// however long it is lost.
 func known(s *State, id api.NodeID) bool {
 	_, ok := s.Nodes[string(id)]
 	return ok

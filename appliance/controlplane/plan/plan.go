@@ -7,10 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// Next is what should be committed now: placements, and the ends of deleted
-// objects that no node holds. Each command expects the revision it was planned
-// on, so a plan made on old news changes nothing. Called again after its
-// commands were applied, it returns nothing. Groups says what of it belongs
+// Next returns the commands that should be committed now: placements, and the removal
+// of deleted objects that no node holds. Each command expects the revision it was
+// planned on, so a plan based on an outdated state changes nothing. Called again after
+// its commands were applied, it returns nothing. Groups returns which of them belong
 // together.
 func Next(s *State, now time.Time) []api.Command {
 	u := usage(s)

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// poolOfNode is the node's storage pool of that name; nil: it has none. Every
-// node has a local one, whether it has reported its pools or not.
+// poolOfNode returns the node's storage pool of that name, or nil. Every node has a
+// local one, whether it has reported its pools or not.
 func poolOfNode(n api.Node, name string) *api.StoragePool {
 	for _, p := range n.Status.Pools {
 		if p.Name == name {
@@ -24,8 +24,8 @@ func poolOfNode(n api.Node, name string) *api.StoragePool {
 	return nil
 }
 
-// poolFor is the pool of a new volume: the one asked for, else the one that
-// outlives its node, where there is one.
+// poolFor returns the pool of a new volume: the requested one, or else one that
+// survives the loss of its node, if there is one.
 func poolFor(s *State, asked string, node api.NodeID) string {
 	if asked = wantPool(s, asked); asked != "" {
 		return asked
@@ -36,8 +36,9 @@ func poolFor(s *State, asked string, node api.NodeID) string {
 	return api.PoolLocal
 }
 
-// wantPool is the pool that a new volume has to lie in, whatever node it gets:
-// the one asked for, else Ceph where the cluster has it; empty: the node's best.
+// wantPool returns the pool that a new volume must be stored in, whatever node it gets:
+// the requested one, or else Ceph if the cluster has it. It is empty if the node's best
+// pool is used.
 func wantPool(s *State, asked string) string {
 	if asked == "" && cephReady(s) {
 		return api.PoolCeph
@@ -45,8 +46,8 @@ func wantPool(s *State, asked string) string {
 	return asked
 }
 
-// notThere returns why a volume cannot be created in this place, or nothing: a clone
-// shares blocks with its snapshot.
+// cannotCreate returns why a volume cannot be created in this place, or nothing: a
+// clone shares blocks with its snapshot.
 func notThere(s *State, v api.Volume, a api.VolumeAssignment) string {
 	snap, ok := s.Snapshots[string(v.Spec.Snapshot)]
 	if v.Spec.Snapshot == "" || a.Node == "" {
@@ -62,7 +63,7 @@ func notThere(s *State, v api.Volume, a api.VolumeAssignment) string {
 }
 
 // reachable returns why the instance's root volume or networks are not reachable from a
-// node, or nothing. A volume that exists in a shared pool needs that very pool.
+// node, or nothing. A volume that exists in a shared pool needs the same pool.
 func reachable(s *State, in api.Instance, n api.Node) string {
 	if len(in.Spec.Networks) > 0 && !n.Status.Chassis {
 		return "has no working networks"
@@ -88,9 +89,9 @@ func reachable(s *State, in api.Instance, n api.Node) string {
 	return ""
 }
 
-// follow gives a root volume to the node that its instance has gone to: a shared
-// one as it is, an ephemeral one to be made anew, one whose content a migration
-// has copied as it is.
+// follow assigns a root volume to the node that its instance has moved to: a shared
+// volume, or one whose content was migrated, stays as it is; an ephemeral one is
+// created again.
 func follow(s *State, v api.Volume, in api.Instance) api.VolumeAssignment {
 	a := v.Assignment
 	was := a.Node
@@ -101,8 +102,8 @@ func follow(s *State, v api.Volume, in api.Instance) api.VolumeAssignment {
 	return a
 }
 
-// endLostVolume ends a deleted volume whose node is lost: a shared one by
-// another node; one on a node that was removed is gone with it.
+// endLostVolume ends a deleted volume whose node is lost: a shared one by another node;
+// one on a removed node is gone with it.
 func endLostVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	a := v.Assignment
 	if api.SharedPool(a.Pool) {
@@ -117,5 +118,5 @@ func endLostVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	if _, there := s.Nodes[string(a.Node)]; !there {
 		return forget(api.KindVolume, v.Meta)
 	}
-	return nil // its agent ends it when the node is back
+	return nil // its agent ends it when the node returns
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// ports are those that the instance's spec asks for: what it has already, and
-// new ones. why says what is missing.
+// ports returns the ports that the instance's spec requests: existing ones, and new
+// ones. why says what is missing.
 func (p *addresses) ports(in api.Instance) (ports []api.InstancePort, why string) {
 	for _, want := range in.Spec.Networks {
 		n, ok := p.s.Networks[string(want.Network)]
@@ -32,8 +32,8 @@ func (p *addresses) ports(in api.Instance) (ports []api.InstancePort, why string
 	return ports, ""
 }
 
-// dropPorts gives back what ports took for an instance that gets no node: it
-// must not keep others from theirs.
+// dropPorts releases the addresses of ports for an instance that gets no node, so that
+// others can get them.
 func (p *addresses) dropPorts(in api.Instance, ports []api.InstancePort) {
 	for _, c := range portClaims(ports) {
 		if !slices.Contains(portClaims(in.Assignment.Ports), c) {
@@ -42,7 +42,7 @@ func (p *addresses) dropPorts(in api.Instance, ports []api.InstancePort) {
 	}
 }
 
-// samePorts reports whether the instance has the ports that it asks for.
+// samePorts reports whether the instance has the ports that its spec requests.
 func samePorts(in api.Instance) bool {
 	return slices.EqualFunc(in.Assignment.Ports, in.Spec.Networks, serves)
 }
@@ -99,7 +99,7 @@ func networkName(s *State, id api.NetworkID) string {
 	return string(id) + " (removed)"
 }
 
-// assignPorts is assign for an instance, whose ports' addresses are claimed.
+// assignPorts is like assign, for an instance, and claims the addresses of its ports.
 func assignPorts(in api.Instance, next api.InstanceAssignment) []api.Command {
 	cmds := assign(api.KindInstance, in.Meta, next)
 	if len(next.Ports)+len(in.Assignment.Ports) > 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Lacks returns why an instance that does not exist yet would wait, or nothing if it
-// would be placed now. Whether its image is ready does not count.
+// Lacks returns why an instance that does not exist yet would be pending, or nothing if
+// it would be placed now. It ignores whether the image is ready.
 func Lacks(s *State, in api.Instance, now time.Time) string {
 	u := usage(s)
 	if !samePorts(in) {

@@ -9,16 +9,16 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// planRouters makes one router for each project that has a network which is not
-// isolated, as long as there is an external network to go out through, and gives
-// it addresses there. The default external network is chosen when the router is
-// made and written down in it: another default is for routers made later, as a
-// router that moves loses its addresses and every floating IP behind it. It moves
-// only when its external network is gone.
+// planRouters creates one router for each project that has a network which is not
+// isolated, as long as there is an external network for it, and assigns it addresses
+// there. The default external network is chosen when the router is created and stored
+// in it: another default applies to routers created later, because a router that
+// changes its network loses its addresses and every floating IP behind it. It changes
+// only when its external network is removed.
 func planRouters(p *addresses) (cmds []api.Command) {
 	s := p.s
 	out, hasDefault := defaultExternal(s)
-	wanted := map[string]api.Network{} // by router's id: a network of the project
+	wanted := map[string]api.Network{} // by router's ID: a network of the project
 	for _, n := range s.Networks {
 		if n.Spec.Isolated || n.Meta.DeletedAt != nil {
 			continue
@@ -37,7 +37,7 @@ func planRouters(p *addresses) (cmds []api.Command) {
 		case wanted[r.Meta.ID].Meta.ID == "" || !there && !hasDefault:
 			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindRouter, ID: r.Meta.ID, Expect: r.Meta.Revision})
 		case !there:
-			// It lets go of its addresses, which nothing leads to any more.
+			// It releases its addresses, which are not routed any more.
 			r.Spec.ExternalNetwork = api.ExternalNetworkID(out.Meta.ID)
 			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindRouter, ID: r.Meta.ID, Expect: r.Meta.Revision,
 				Labels: r.Meta.Labels, Data: api.Encode(r.Spec), Claims: []string{}},
@@ -85,9 +85,9 @@ func planRouter(p *addresses, r api.Router) []api.Command {
 	return p.claimed(api.KindRouter, r.Meta, a, ipClaims(n.Meta.ID, a.Address4, a.Address6))
 }
 
-// branches are the routers that projects need besides their own, by id: one for
-// each external network that a floating IP in use is of, and that the project's
-// router does not lead to. wanted are the projects' routers.
+// branches returns the additional routers that projects need, by ID: one for each
+// external network that a floating IP in use belongs to and that the project's main
+// router is not connected to. wanted are the projects' main routers.
 func (p *addresses) branches(wanted map[string]api.Network, out api.ExternalNetwork, hasDefault bool) map[string]api.Command {
 	balanced := map[api.FloatingIPID]bool{}
 	for _, l := range p.s.LoadBalancers {
@@ -118,7 +118,7 @@ func (p *addresses) branches(wanted map[string]api.Network, out api.ExternalNetw
 	return all
 }
 
-// routerID is the id of a project's router.
+// routerID returns the ID of a project's router.
 func routerID(project string) string {
 	h := sha256.Sum256([]byte("router of " + project))
 	return api.NewID(api.KindRouter, h[:])

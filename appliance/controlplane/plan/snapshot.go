@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// planSnapshot keeps a snapshot where its volume is: both are one thing to the
-// storage. Those of a root volume go with it.
+// planSnapshot keeps a snapshot where its volume is, because the storage cannot
+// separate them. Snapshots of a root volume are deleted with it.
 func planSnapshot(s *State, x api.Snapshot, now time.Time) []api.Command {
 	a := x.Assignment
 	v, ok := s.Volumes[string(x.Spec.Volume)]
@@ -20,7 +20,7 @@ func planSnapshot(s *State, x api.Snapshot, now time.Time) []api.Command {
 			return nil // its agent ends it
 		}
 		if _, there := s.Nodes[string(a.Node)]; !api.SharedPool(a.Pool) && !there {
-			return forget(api.KindSnapshot, x.Meta) // gone with its node
+			return forget(api.KindSnapshot, x.Meta) // lost with its node
 		}
 	}
 	if x.Meta.DeletedAt == nil && (!ok || v.Spec.Root && v.Meta.DeletedAt != nil) {
@@ -43,7 +43,7 @@ func planSnapshot(s *State, x api.Snapshot, now time.Time) []api.Command {
 	return assign(api.KindSnapshot, x.Meta, a)
 }
 
-// anyNode is one that takes work and has the pool.
+// anyNode returns a schedulable node that has the pool.
 func anyNode(s *State, pool string, now time.Time) (api.NodeID, bool) {
 	for _, n := range objects.Sorted(s.Nodes) {
 		if alive(s, n, now) == "" && (pool == "" || poolOfNode(n, pool) != nil) {

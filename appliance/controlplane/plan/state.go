@@ -1,6 +1,6 @@
-// Package plan decides where things go: pure functions from the cluster's
-// objects to the commands that the leader commits. Time and randomness come
-// in; nothing is read and nothing is done here.
+// Package plan places instances, volumes and other objects: it consists of pure
+// functions from the cluster's objects to the commands that the leader commits. Time
+// and randomness are parameters; the package performs no input or output.
 package plan
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/placement"
 )
 
-// Kinds that the planner looks at.
+// Kinds lists the kinds of objects that the planner reads.
 var Kinds = []objects.Kind{
 	objects.Of[api.Node](), objects.Of[api.GPU](), objects.Of[api.GPUPool](), objects.Of[api.Flavor](), objects.Of[api.Image](),
 	objects.Of[api.Volume](), objects.Of[api.Instance](), objects.Of[api.Migration](),
@@ -17,8 +17,8 @@ var Kinds = []objects.Kind{
 	objects.Of[api.Snapshot](), objects.Of[api.Backup](), objects.Of[api.Disk](), objects.Of[api.CephCluster](), objects.Of[api.Organization](),
 }
 
-// State is what the planner looks at: every object of the kinds that matter, by ID.
-// It only reads them.
+// State is the input of the planner: every object of Kinds, by ID. The planner does not
+// change it.
 type State struct {
 	Nodes      map[string]api.Node
 	GPUs       map[string]api.GPU
@@ -40,17 +40,17 @@ type State struct {
 	Ceph             map[string]api.CephCluster
 	Organizations    map[string]api.Organization
 
-	// Health is what the leader hears of each node, and Self the leader's own
-	// id: not from the store. Nil: the node is alone, nobody watches.
+	// Health is the leader's observation of each node, and Self the leader's own ID:
+	// they are not from the store. Nil Health means that the node is alone, and not
+	// monitored.
 	Health map[string]Health
 	Self   string
 }
 
-// Health of a node, as leases and witnesses have it.
+// Health is the state of a node according to leases and witnesses.
 type Health = placement.Health
 
-// StateOf returns the state that the objects of Kinds are; health and self are set by
-// the caller.
+// StateOf returns the state with the objects of Kinds; the caller sets Health and Self.
 func StateOf(s *objects.Set) *State {
 	return &State{
 		Nodes:            objects.Map[api.Node](s),

@@ -12,9 +12,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
-// BenchmarkAlerts is what the portal's bell asks for, of 20,000 instances on 200
-// nodes: asked is one of many callers within a moment, anew is the one for whom
-// the cluster, which has changed, is looked at.
+// BenchmarkAlerts measures the portal's alerts request, with 20,000 instances on 200
+// nodes: "asked" is one of many callers within a moment, "anew" is a caller for whom
+// the alerts are computed because the cluster has changed.
 func BenchmarkAlerts(b *testing.B) {
 	s := open(b, Options{})
 	apply := func(cmds ...api.Command) {
@@ -61,7 +61,7 @@ func BenchmarkAlerts(b *testing.B) {
 				rec := httptest.NewRecorder()
 				b.StartTimer()
 				if srv.ServeHTTP(rec, r); rec.Code != http.StatusOK {
-					b.Fatal(rec.Body)
+					b.Fatalf("GET /v1/alerts: status %d, want 200: %s", rec.Code, rec.Body)
 				}
 			}
 		})

@@ -11,18 +11,18 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// Raft never drops an entry that was committed, unless most voters have lost
-// what they had. Where it drops one that the tables contain, they say what never
-// happened: they are made anew of the last snapshot before it and of the log.
+// Raft never drops a committed entry, unless most voters have lost theirs. If it drops one that
+// the tables contain, the tables are wrong: they are rebuilt from the last snapshot before that
+// entry, and from the log.
 
-// keyCut is, in the vote file, the first entry that the cluster has dropped
-// though the tables, or a snapshot, contain it.
+// keyCut is, in the vote file, the first entry that the cluster has dropped although the
+// tables, or a snapshot, contain it.
 var keyCut = []byte("Cut")
 
-// errAnew keeps Raft from going on until the store has been opened again.
-var errAnew = errors.New("the tables must be rebuilt first")
+// errRebuild keeps Raft from continuing until the store has been opened again.
+var errRebuild = errors.New("the tables must be rebuilt first")
 
-// cut is called before the entries from there to the log's end go.
+// cut is called before the entries from there to the end of the log are deleted.
 func (s *Store) cut(from uint64) error {
 	if err := s.promise.ends(from - 1); err != nil {
 		return err
@@ -35,11 +35,11 @@ func (s *Store) cut(from uint64) error {
 	}
 	why := fmt.Errorf("the cluster has dropped log entries from %d on that this node has applied: its tables are rebuilt", from)
 	s.fail(why)
-	return errAnew
+	return errRebuild
 }
 
-// anew takes away the tables and the snapshots that contain what was dropped.
-func (s *Store) anew(snapshots raft.SnapshotStore) error {
+// rebuildTables removes the tables and the snapshots that contain dropped entries.
+func (s *Store) rebuildTables(snapshots raft.SnapshotStore) error {
 	from, err := s.votes.GetUint64(keyCut)
 	if errors.Is(err, errNotFound) || err == nil && from == 0 {
 		return nil
@@ -68,8 +68,8 @@ func (s *Store) anew(snapshots raft.SnapshotStore) error {
 	return s.votes.SetUint64(keyCut, 0)
 }
 
-// dropSnapshots removes those that contain the entry, and answers the last entry
-// that another contains; 0: none.
+// dropSnapshots removes the snapshots that contain the entry, and returns the last entry of the
+// newest remaining one, or 0.
 func (s *Store) dropSnapshots(snapshots raft.SnapshotStore, from uint64) (kept uint64, err error) {
 	list, err := snapshots.List()
 	if err != nil {

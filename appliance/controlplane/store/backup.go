@@ -11,22 +11,22 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// backupMax bounds a backup: the tables' file cannot reuse pages while one reads them.
+// backupMax bounds a backup: the tables' file cannot reuse pages during a long read.
 const backupMax = 30 * time.Minute
 
-// Backup writes a consistent copy of the tables with all that was acknowledged
-// before the call, while writes go on; with a Stale context, what this node
-// has. cluster is any JSON, up to 1 MiB: it comes back from backup.ReadInfo and
-// RestoreInto. w should not be slow: the tables' file grows meanwhile.
+// Backup writes a consistent copy of the tables with everything that was acknowledged before
+// the call, while writes continue; with a Stale context, with what this node has. cluster is
+// any JSON, up to 1 MiB: backup.ReadInfo and RestoreInto return it. w should not be slow: the
+// tables' file grows meanwhile.
 func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage) error {
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, backupMax)
 	defer cancel()
 	v, end, err := s.tables.begin()
 	if err != nil {
-		return s.public(err)
+		return s.domainError(err)
 	}
 	defer end()
 	info := backup.Info{Format: state.Level, MadeAt: time.Now().UTC().Round(0), MadeBy: s.options.NodeID, Cluster: cluster}
@@ -36,11 +36,11 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage
 		return err
 	})
 	if err != nil {
-		return s.public(err)
+		return s.domainError(err)
 	}
 	if err := s.tables.guard(func() error { return backup.Write(ctx, w, v, info) }); err != nil {
 		if ctx.Err() != nil {
-			return gaveUp(ctx.Err())
+			return canceled(ctx.Err())
 		}
 		return fmt.Errorf("write backup: %w", err)
 	}

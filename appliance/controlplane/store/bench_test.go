@@ -19,8 +19,8 @@ func benchBatch(n int64) api.Batch {
 		Expect: api.AnyRevision, Data: fmt.Appendf(nil, `{"vcpus":%d,"memoryBytes":1073741824}`, n)}}}
 }
 
-// BenchmarkCommit is committed writes, each acknowledged after the fsyncs of
-// log and tables. baseline is one put and one fsync'd commit of bbolt.
+// BenchmarkCommit measures committed writes, each acknowledged after the fsyncs of log
+// and tables. The baseline is one put and one fsync'd commit of bbolt.
 func BenchmarkCommit(b *testing.B) {
 	b.Run("baseline=bbolt/clients=1", func(b *testing.B) {
 		db, err := bbolt.Open(filepath.Join(b.TempDir(), "db"), 0o600, boltOptions())
@@ -73,7 +73,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkGet is a linearizable read on a node that is alone.
+// BenchmarkGet measures a linearizable read on a node that is alone.
 func BenchmarkGet(b *testing.B) {
 	s := open(b, Options{})
 	if _, err := s.Apply(b.Context(), benchBatch(1)); err != nil {
@@ -86,8 +86,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch is a page of a search among 20,000 instances; none is the
-// worst, as all names are looked at, and an address has all objects looked at.
+// BenchmarkSearch measures a page of a search among 20,000 instances; "none" is the
+// worst case, as all names are examined, and for an address all objects are.
 func BenchmarkSearch(b *testing.B) {
 	s := open(b, Options{})
 	spec := api.Encode(api.InstanceSpec{Flavor: "flv-000000000001", Image: "img-000000000001", UserData: strings.Repeat("x", 500)})

@@ -15,8 +15,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// fsyncs is how many writes of 4 KiB the disk makes durable in a second, one
-// after the other.
+// fsyncs returns how many writes of 4 KiB, one after the other, the disk makes durable
+// in a second.
 func fsyncs(b *testing.B, dir string) float64 {
 	b.Helper()
 	f, err := os.Create(filepath.Join(dir, "fsync"))
@@ -38,9 +38,9 @@ func fsyncs(b *testing.B, dir string) float64 {
 	return float64(n) / time.Since(begun).Seconds()
 }
 
-// BenchmarkClusterCommit is writes on three nodes, which share one disk here,
-// acknowledged after the fsyncs of log and tables. disk-fsyncs/s was measured
-// just before; writes/fsync is the ratio of the two rates.
+// BenchmarkClusterCommit measures writes on three nodes, which share one disk here,
+// acknowledged after the fsyncs of log and tables. disk-fsyncs/s is measured just
+// before; writes/fsync is the ratio of the two rates.
 func BenchmarkClusterCommit(b *testing.B) {
 	for _, clients := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
@@ -69,9 +69,9 @@ func BenchmarkClusterCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkLeaderLoss is the time from the moment at which nobody hears the
-// leader any more until a write on another node is acknowledged. One op is a
-// round; at least 20 make the percentiles.
+// BenchmarkLeaderLoss measures the time from the moment at which the leader is cut off
+// until a write on another node is acknowledged. One operation is a series of rounds;
+// at least 20 are needed for the percentiles.
 func BenchmarkLeaderLoss(b *testing.B) {
 	c := newCluster(b, 3, Options{LeaderWait: 30 * time.Second})
 	var took []time.Duration
@@ -87,7 +87,7 @@ func BenchmarkLeaderLoss(b *testing.B) {
 		took = append(took, time.Since(begun))
 		c.cut()
 		old := c.store(id)
-		eventually(b, "the old leader does not follow", func() bool {
+		eventually(b, "the old leader follows", func() bool {
 			_, err := old.Get(context.Background(), api.KindFlavor, "none")
 			return api.CodeOf(err) == api.CodeNotFound
 		})
@@ -109,7 +109,7 @@ func percentile(d []time.Duration, p int) time.Duration {
 	return d[min(len(d)-1, len(d)*p/100)]
 }
 
-// BenchmarkList is pages of 100 instances out of 20,000 on 1,000 nodes, of all
+// BenchmarkList measures pages of 100 instances out of 20,000 on 1,000 nodes, of all
 // and of one project; heap-MiB and file-MiB are the store's with all of them.
 func BenchmarkList(b *testing.B) {
 	const nodes, instances, projects = 1000, 20_000, 200
@@ -139,7 +139,7 @@ func BenchmarkList(b *testing.B) {
 				query.Continue = next
 				page, err := s.List(context.Background(), query)
 				if err != nil || len(page.Items) == 0 {
-					b.Fatal(len(page.Items), err)
+					b.Fatalf("list: %d items, %v; want some", len(page.Items), err)
 				}
 				took = append(took, time.Since(begun))
 				next = page.Continue
@@ -170,9 +170,9 @@ func populate(b *testing.B, s *Store, kind api.Kind, n, projects int) {
 	}
 }
 
-// BenchmarkFollower is linearizable reads on a follower, and a write through
-// it followed by a read there, which waits until the follower knows that the
-// write is committed.
+// BenchmarkFollower measures linearizable reads on a follower, and a write through it
+// followed by a read there, which waits until the follower knows that the write is
+// committed.
 func BenchmarkFollower(b *testing.B) {
 	c := newCluster(b, 3, Options{})
 	f := c.store(c.follower())

@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// eventually waits for what takes Raft's time.
+// eventually waits until ok returns true, for operations that take Raft some time.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	patience.Until(t, time.Minute, what, ok)
@@ -35,13 +35,13 @@ func dump(t *testing.T, s *Store) string {
 	return string(raw) + usage(t, s)
 }
 
-// usage is all records and sums that a node has.
+// usage returns all records and sums that a node has.
 func usage(t *testing.T, s *Store) string {
 	t.Helper()
 	ctx := Stale(t.Context())
 	page, err := s.Records(ctx, api.RecordQuery{Limit: 1000})
 	if err != nil || page.More {
-		t.Fatal(err, page.More)
+		t.Fatalf("list records: more pages %v, %v; want one page", page.More, err)
 	}
 	out := []any{page.Items}
 	for client := range statetest.Clients {
@@ -55,8 +55,8 @@ func usage(t *testing.T, s *Store) string {
 	return string(raw)
 }
 
-// Three nodes: a late one gets the state as a snapshot, and when the leader
-// goes, another has all that was acknowledged, and remembers the batches.
+// Of three nodes, a late one gets the state as a snapshot, and when the leader stops,
+// another has everything that was acknowledged, and remembers the batches.
 func TestThreeNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -78,7 +78,7 @@ func TestThreeNodes(t *testing.T) {
 		return open(t, o)
 	}
 	first := node(0)
-	eventually(t, "no leader", first.IsLeader)
+	eventually(t, "the first node leads", first.IsLeader)
 	for k := 1; k <= 60; k++ {
 		if _, err := first.Apply(t.Context(), statetest.Batch(0, k)); err != nil {
 			t.Fatal(err)
@@ -94,43 +94,43 @@ func TestThreeNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := <-events; e.Type != api.EventSync || e.Revision != 0 {
-			t.Errorf("an empty node's watch begins with %v", e)
+			t.Errorf("first event of an empty node's watch = %v, want a sync at revision 0", e)
 		}
 		if err := first.raft.AddVoter(raft.ServerID(s.options.NodeID), transports[i+1].LocalAddr(), 0, time.Minute).Error(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the new node did not catch up", func() bool { return s.Revision() == first.Revision() })
+		eventually(t, "the new node catches up", func() bool { return s.Revision() == first.Revision() })
 		if s.fsm.replayed.Load() >= 60 {
-			t.Error("the late node replayed the log: no snapshot was restored")
+			t.Errorf("the late node replayed %d entries, want a restored snapshot and fewer than 60", s.fsm.replayed.Load())
 		}
 		if a, b := dump(t, first), dump(t, s); a != b {
-			t.Errorf("the nodes differ:\n%s\n%s", a, b)
+			t.Errorf("content of %s:\n%s\nwant that of the leader:\n%s", s.options.NodeID, b, a)
 		}
 		if _, err := s.Get(t.Context(), api.KindFlavor, "flv-a0"); api.CodeOf(err) != api.CodeUnavailable {
-			t.Errorf("a follower answered a read as if it led: %v", err)
+			t.Errorf("get on a follower without Remote: %v, want code %s", err, api.CodeUnavailable)
 		}
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "no new leader", func() bool { return others[0].IsLeader() || others[1].IsLeader() })
+	eventually(t, "another node leads", func() bool { return others[0].IsLeader() || others[1].IsLeader() })
 	next := others[0]
 	if !next.IsLeader() {
 		next = others[1]
 	}
 	before := next.Revision()
 	if _, err := next.Apply(t.Context(), statetest.Batch(0, 60)); err != nil || next.Revision() != before {
-		t.Errorf("the new leader does not remember: %v, revision %d then %d", err, before, next.Revision())
+		t.Errorf("remembered batch on the new leader: %v, revision %d then %d; want it unchanged", err, before, next.Revision())
 	}
 	if _, err := next.Apply(t.Context(), statetest.Batch(0, 61)); err != nil {
-		t.Error(err)
+		t.Errorf("apply on the new leader: %v", err)
 	}
 	if n, _, err := crashNumber(next, "b", 0); n != 61 || err != nil {
-		t.Error(n, err)
+		t.Errorf("last batch of client 0 = %d, %v; want 61", n, err)
 	}
 }
 
-// A restart hands the tables only what they lack.
+// A restart applies only the entries that the tables lack.
 func TestRestartReplaysNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
@@ -141,7 +141,7 @@ func TestRestartReplaysNothing(t *testing.T) {
 		}
 	}
 	if n := s.fsm.replayed.Load(); n != 31 {
-		t.Errorf("%d entries applied, want 30 and the first", n)
+		t.Errorf("applied %d entries, want 31: 30 and the first", n)
 	}
 	want := dump(t, s)
 	s.Close()
@@ -151,7 +151,7 @@ func TestRestartReplaysNothing(t *testing.T) {
 		t.Errorf("after a restart %d entries were applied and %d skipped, want 0 and 31", n, skipped)
 	}
 	if got := dump(t, s); got != want {
-		t.Errorf("after a restart:\n%s\nwant\n%s", got, want)
+		t.Errorf("content after a restart:\n%s\nwant\n%s", got, want)
 	}
 	if err := s.raft.Snapshot().Error(); err != nil {
 		t.Fatal(err)
@@ -163,11 +163,11 @@ func TestRestartReplaysNothing(t *testing.T) {
 		t.Errorf("after a snapshot %d entries were applied and %d skipped, want none", n, skipped)
 	}
 	if got := dump(t, s); got != want {
-		t.Errorf("after a snapshot:\n%s\nwant\n%s", got, want)
+		t.Errorf("content after a snapshot:\n%s\nwant\n%s", got, want)
 	}
 }
 
-// Tables that were lost come back from the snapshot and the log behind it.
+// Lost tables are rebuilt from the snapshot and the log behind it.
 func TestLostTables(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
@@ -188,10 +188,10 @@ func TestLostTables(t *testing.T) {
 	}
 	s = open(t, Options{Dir: dir})
 	if got := dump(t, s); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+		t.Errorf("content after losing the tables:\n%s\nwant\n%s", got, want)
 	}
 	if n := s.fsm.replayed.Load(); n != 8 {
-		t.Errorf("%d entries were applied after the snapshot, want 8", n)
+		t.Errorf("applied %d entries after the snapshot, want 8", n)
 	}
 }
 
@@ -199,22 +199,22 @@ func TestLeaderChannel(t *testing.T) {
 	s := open(t, Options{})
 	ch := s.Leader()
 	if !<-ch || !s.IsLeader() {
-		t.Error("a node that is alone does not lead")
+		t.Error("a node that is alone does not lead, want it to lead")
 	}
 	s.Close()
 	for lead := range ch {
 		if lead {
-			t.Error("leads after Close")
+			t.Error("Leader after Close = true, want false")
 		}
 	}
 	if _, err := s.Apply(t.Context(), statetest.Batch(0, 1)); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("apply after Close: %v", err)
+		t.Errorf("apply after Close: %v, want code %s", err, api.CodeUnavailable)
 	}
 	if _, err := s.Get(t.Context(), api.KindFlavor, "x"); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("get after Close: %v", err)
+		t.Errorf("get after Close: %v, want code %s", err, api.CodeUnavailable)
 	}
 	if _, err := s.Watch(t.Context(), 0); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("watch after Close: %v", err)
+		t.Errorf("watch after Close: %v, want code %s", err, api.CodeUnavailable)
 	}
 }
 
@@ -223,11 +223,11 @@ func TestForeignDirectoryIsRefused(t *testing.T) {
 	open(t, Options{Dir: dir, NodeID: "node-a"}).Close()
 	if s, err := Open(Options{Dir: dir, NodeID: "node-b"}); err == nil {
 		s.Close()
-		t.Error("another node's directory was opened")
+		t.Error("opening another node's directory succeeded, want an error")
 	}
 }
 
-// Close may come while everything is in use; who was answered was served.
+// Close may be called while everything is in use; acknowledged writes are kept.
 func TestCloseUnderLoad(t *testing.T) {
 	for range 5 {
 		dir := t.TempDir()
@@ -241,7 +241,7 @@ func TestCloseUnderLoad(t *testing.T) {
 					_, err := s.Apply(ctx, statetest.Batch(client, k))
 					if err != nil {
 						if api.CodeOf(err) != api.CodeUnavailable {
-							t.Error(err)
+							t.Errorf("apply of client %d: %v, want no error or code %s", client, err, api.CodeUnavailable)
 						}
 						return
 					}
@@ -257,7 +257,7 @@ func TestCloseUnderLoad(t *testing.T) {
 				}
 			})
 		}
-		eventually(t, "nothing was written", func() bool { return s.Revision() > 100 })
+		eventually(t, "more than 100 changes are written", func() bool { return s.Revision() > 100 })
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -266,7 +266,7 @@ func TestCloseUnderLoad(t *testing.T) {
 		s = open(t, Options{Dir: dir})
 		for client, k := range acked {
 			if n, _, err := crashNumber(s, "b", client); n < k || n > k+1 || err != nil {
-				t.Errorf("client %d: found %d, %d was acknowledged, %v", client, n, k, err)
+				t.Errorf("client %d: found batch %d, %v; want %d, which was acknowledged, or the next", client, n, err, k)
 			}
 		}
 	}

@@ -16,35 +16,34 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Nodes compare their tables part by part: a disk that has changed what it was
-// given, or a program that made something else of the log, would go on unseen. An
-// entry of the log names where the next part begins. Each node takes hold of its
-// tables as they are at that entry, sums the part up beside its other work, and
-// remembers the sum for whoever compares.
+// Nodes compare their tables part by part: a disk that has changed stored data, or a program
+// that applied the log differently, would otherwise go undetected. A log entry names where the
+// next part begins. Each node opens a read transaction on its tables as they are at that entry,
+// computes the digest of the part in the background, and keeps it for the leader to collect.
 
-// keptParts is how many sums a node remembers.
+// keptParts is how many digests a node keeps.
 const keptParts = 8
 
-// parts are the sums that a node has made.
+// parts holds the digests that a node has computed.
 type parts struct {
-	file string // holds next, for another life
+	file string // holds next across restarts
 
 	mu   sync.Mutex // guards made and next
 	made []state.Part
-	next state.Place            // follows the newest
-	news *broadcast.Broadcaster // when there is another
+	next state.Place            // the place after the newest part
+	news *broadcast.Broadcaster // signals a new digest
 }
 
-// recall how far the tables were compared. A file that is not there, or that cannot
-// be read, is no reason to stop: they are compared from their beginning.
-func (p *parts) recall() {
+// load reads how far the tables were compared. A missing or unreadable file is not an error:
+// comparing then starts at the beginning of the tables.
+func (p *parts) load() {
 	if raw, err := os.ReadFile(p.file); err == nil {
 		p.next, _ = state.DecodePlace(raw)
 	}
 }
 
 func (p *parts) add(part state.Part) {
-	p.keep(part.Next)
+	p.save(part.Next)
 	p.mu.Lock()
 	p.made = append(p.made, part)
 	p.made = p.made[max(0, len(p.made)-keptParts):]
@@ -53,8 +52,8 @@ func (p *parts) add(part state.Part) {
 	p.news.Broadcast()
 }
 
-// keep writes the place down, without fsync: what is lost is compared again.
-func (p *parts) keep(next state.Place) {
+// save writes the place to the file, without fsync: after a loss that part is compared again.
+func (p *parts) save(next state.Place) {
 	raw, err := json.Marshal(next)
 	if err != nil {
 		return
@@ -79,7 +78,7 @@ func (p *parts) at(index uint64) (state.Part, bool) {
 	return state.Part{}, false
 }
 
-// compares reports whether the entry asks for a part, and where it begins.
+// compares reports whether the entry requests a comparison, and where its part begins.
 func compares(l *raft.Log) (from state.Place, ok bool) {
 	if l.Type != raft.LogCommand || len(l.Data) == 0 {
 		return from, false
@@ -91,15 +90,15 @@ func compares(l *raft.Log) (from state.Place, ok bool) {
 	return state.Comparison(raw)
 }
 
-// sumUp makes the part's sum beside other work, of the tables as they are now.
-func (f *fsm) sumUp(index uint64, from state.Place) {
+// digestPart computes the part's digest in the background, on the tables as they are now.
+func (f *fsm) digestPart(index uint64, from state.Place) {
 	v, end, err := f.tables.begin()
 	if err != nil {
 		return // closed
 	}
 	same := false
 	err = f.tables.guard(func() error { same = v.Applied() == index; return nil })
-	if err != nil || !same { // applied in another life, and more since: it is another state
+	if err != nil || !same { // applied before a restart, with later entries: the state differs
 		end()
 		return
 	}
@@ -109,8 +108,8 @@ func (f *fsm) sumUp(index uint64, from state.Place) {
 	}()
 }
 
-// Compare has all nodes sum up the part from a place on, and answers at which
-// entry of the log. On the leader of the term only.
+// Compare makes all nodes compute the digest of the part that begins at from, and returns the
+// index of the log entry. It works only on the leader of the term.
 func (s *Store) Compare(ctx context.Context, term uint64, from state.Place) (index uint64, err error) {
 	raw, err := state.EncodeCompare(from)
 	if err != nil {
@@ -122,7 +121,7 @@ func (s *Store) Compare(ctx context.Context, term uint64, from state.Place) (ind
 		return f
 	})
 	if err != nil {
-		return 0, s.public(err)
+		return 0, s.domainError(err)
 	}
 	if a, ok := f.Response().(state.Answer); ok && a.Refused != nil {
 		return 0, a.Refused
@@ -130,8 +129,8 @@ func (s *Store) Compare(ctx context.Context, term uint64, from state.Place) (ind
 	return f.Index(), nil
 }
 
-// Part is this node's part at the entry, as soon as it is made; a node that has
-// applied the entry in another life, or got it in a snapshot, never makes it.
+// Part waits for this node's part at the entry and returns it. A node that applied the entry
+// before a restart, or received it in a snapshot, never computes it: set a deadline on ctx.
 func (s *Store) Part(ctx context.Context, index uint64) (state.Part, error) {
 	for {
 		wait := s.fsm.parts.news.Next()
@@ -148,27 +147,26 @@ func (s *Store) Part(ctx context.Context, index uint64) (state.Part, error) {
 	}
 }
 
-// CompareFrom is the place that follows the part which this node has summed up
-// last, in this life or the one before: a new leader goes on there.
+// CompareFrom returns the place after the part that this node has digested last, also before a
+// restart: a new leader continues there.
 func (s *Store) CompareFrom() state.Place { return s.fsm.parts.from() }
 
-// compareWithin is how long it takes to compare all tables, of whatever size, and
-// leaves room for rounds that fail: it is to be done once a day. compareLeast is
-// the least time between two parts, which bounds the cost; all tables up to 112 GiB
-// are compared in time nonetheless.
+// compareWithin is how long comparing all tables takes, whatever their size. It leaves time for
+// rounds that fail: the goal is once a day. compareLeast is the shortest time between two
+// parts, which bounds the cost; tables up to 112 GiB are still compared in time.
 const (
 	compareWithin = 20 * time.Hour
 	compareLeast  = 5 * time.Second
 )
 
-// ComparePace is the time from one part to the next for tables of a size in bytes;
-// most is the longest.
+// ComparePace returns the time from one part to the next for tables of a size in bytes, at most
+// most.
 func ComparePace(size int64, most time.Duration) time.Duration {
 	parts := max(1, (size+state.PartBytes-1)/state.PartBytes)
 	return min(most, max(compareLeast, compareWithin/time.Duration(parts)))
 }
 
-// TablesBytes is the size of the tables' file: at least that of what is in it.
+// TablesBytes returns the size of the tables' file, which is at least that of their content.
 func (s *Store) TablesBytes() int64 {
 	info, err := os.Stat(s.tables.path)
 	if err != nil {
@@ -177,8 +175,8 @@ func (s *Store) TablesBytes() int64 {
 	return info.Size()
 }
 
-// Differs notes that this node's tables are not what most nodes have: Open
-// refuses them from now on.
+// Differs records that this node's tables differ from those of most nodes: Open refuses them
+// from now on.
 func (s *Store) Differs(p state.Part) error {
 	return s.noteDamage(&Damaged{s.tables.path, fmt.Errorf("its content from %v on differs from that of most nodes, at log entry %d", p.From, p.Index)})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// compareAll walks through all tables once and answers who was found to differ.
+// compareAll compares all tables once and returns the nodes that differ.
 func compareAll(t *testing.T, c *cluster) (different []string) {
 	t.Helper()
 	s := c.store(c.leader())
@@ -31,13 +31,13 @@ func compareAll(t *testing.T, c *cluster) (different []string) {
 			p, err := c.store(id).Part(ctx, index)
 			cancel()
 			if err != nil {
-				t.Fatal(id, err)
+				t.Fatalf("part of %s at entry %d: %v", id, index, err)
 			}
 			all[id] = p
 		}
 		nodes, agreed := state.Differing(all)
 		if !agreed {
-			t.Fatalf("no part that most have: %v", all)
+			t.Fatalf("no part has a majority: %v", all)
 		}
 		different = append(different, nodes...)
 		if from = all[c.leader()].Next; from.Bucket == "" {
@@ -46,8 +46,7 @@ func compareAll(t *testing.T, c *cluster) (different []string) {
 	}
 }
 
-// A node whose disk has changed what it was given is found, and does not open any
-// more.
+// A node whose disk has changed stored data is detected, and cannot be opened again.
 func TestCompare(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -55,7 +54,7 @@ func TestCompare(t *testing.T) {
 	c := newCluster(t, 3, Options{})
 	writeRange(t, c.store(c.leader()), 1, 20)
 	if got := compareAll(t, c); len(got) != 0 {
-		t.Fatalf("nodes that are alike differ: %v", got)
+		t.Fatalf("differing nodes = %v, want none", got)
 	}
 	bad := c.follower()
 	if err := c.store(bad).tables.db.Update(func(tx *bbolt.Tx) error {
@@ -66,7 +65,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := compareAll(t, c); !slices.Equal(got, []string{bad}) {
-		t.Fatalf("different: %v, want %s", got, bad)
+		t.Fatalf("differing nodes = %v, want %s", got, bad)
 	}
 	if err := c.store(bad).Differs(state.Part{Index: 7, From: state.Place{Bucket: "objects", Key: []byte("k")}}); err != nil {
 		t.Fatal(err)
@@ -75,8 +74,8 @@ func TestCompare(t *testing.T) {
 	refused(t, one(c.options.Dir+"/"+bad, bad), `tables.db: its content from objects "k" on differs from that of most nodes, at log entry 7`)
 }
 
-// The place to go on is known to every node, and is so after a restart: comparing
-// begins at zero with no new leader.
+// Every node knows the place where comparing continues, also after a restart: a new
+// leader does not start at the beginning.
 func TestComparingGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
@@ -89,11 +88,11 @@ func TestComparingGoesOn(t *testing.T) {
 	if _, err := s.Part(t.Context(), index); err != nil {
 		t.Fatal(err)
 	}
-	writeRange(t, s, 4, 4) // or the entry's part, which ends at the tables' end, is made again in the next life
+	writeRange(t, s, 4, 4) // otherwise the entry's part, which ends at the tables' end, would be computed again after the restart
 	s.fsm.parts.add(state.Part{Index: index + 1, From: from, Next: state.Place{Bucket: "objects", Key: []byte("k\x00")}})
 	for range 2 {
 		if got := s.CompareFrom(); got.Bucket != "objects" || string(got.Key) != "k\x00" {
-			t.Fatalf("it goes on at %v", got)
+			t.Fatalf("comparing continues at %v, want objects \"k\\x00\"", got)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -107,12 +106,12 @@ func TestComparingGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := open(t, Options{Dir: dir}).CompareFrom(); got.Bucket != "" || got.Key != nil {
-		t.Errorf("with a torn file it goes on at %v", got)
+		t.Errorf("comparing with a torn file continues at %v, want the beginning", got)
 	}
 }
 
-// An entry that a node applies again when it starts, with tables that are beyond it,
-// is not summed up: the sum would be of another state than the others'.
+// A node that applies a comparison again when it starts, with newer tables, does not
+// compute a digest: it would be of a state that differs from the others'.
 func TestReplayedComparison(t *testing.T) {
 	tb := bare(t)
 	f, err := newFSM(tb)
@@ -126,30 +125,30 @@ func TestReplayedComparison(t *testing.T) {
 	compare := &raft.Log{Index: 2, Type: raft.LogCommand, Data: comparing}
 	later := logEntry(t, 3, statetest.Batch(0, 1))
 	f.ApplyBatch([]*raft.Log{compare})
-	eventually(t, "the part is not summed up", func() bool { _, ok := f.parts.at(2); return ok })
+	eventually(t, "the part is digested", func() bool { _, ok := f.parts.at(2); return ok })
 	f.ApplyBatch([]*raft.Log{{Index: 3, Type: raft.LogCommand, Data: later.Data}})
 	again, err := newFSM(tb)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again.ApplyBatch([]*raft.Log{compare})
-	if err := tb.close(); err != nil { // waits for whoever reads
+	if err := tb.close(); err != nil { // waits for readers
 		t.Fatal(err)
 	}
 	if _, ok := again.parts.at(2); ok {
-		t.Error("a sum of later tables is given for the entry")
+		t.Error("the part at the replayed entry is the digest of later tables, want none")
 	}
 }
 
-// All tables are compared once a day, whatever their size, and no more often than
-// what bounds the cost.
+// All tables are compared once a day, whatever their size, and no more often than the
+// limit on the cost allows.
 func TestComparePace(t *testing.T) {
 	const most = 2 * time.Minute
 	for size := int64(1); size <= 100<<30; size = size*3/2 + 1 {
 		every := ComparePace(size, most)
 		parts := (size + state.PartBytes - 1) / state.PartBytes
 		if whole := time.Duration(parts) * every; whole > 24*time.Hour || every > most || every < compareLeast {
-			t.Errorf("%d bytes: a part every %s, all of them in %s", size, every, whole)
+			t.Errorf("ComparePace(%d): a part every %s, all parts in %s; want %s to %s, and at most a day", size, every, whole, compareLeast, most)
 		}
 	}
 	for _, c := range []struct {
@@ -180,12 +179,12 @@ func TestDiffering(t *testing.T) {
 		{of("x", "y"), nil, false}, {of("x", "y", "z"), nil, false}, {of(), nil, false}, {of("x", "x", "y", "y"), nil, false},
 	} {
 		if got, agreed := state.Differing(c.all); !slices.Equal(got, c.want) || agreed != c.agreed {
-			t.Errorf("%v: %v, %v", c.all, got, agreed)
+			t.Errorf("Differing(%v) = %v, %v; want %v, %v", c.all, got, agreed, c.want, c.agreed)
 		}
 	}
 }
 
-// BenchmarkPart is what one comparison costs a node, beside its other work.
+// BenchmarkPart measures the cost of one comparison for a node.
 func BenchmarkPart(b *testing.B) {
 	tb := bare(b)
 	var all []state.Entry
@@ -207,10 +206,10 @@ func BenchmarkPart(b *testing.B) {
 	}
 }
 
-// BenchmarkApply is what a comparison costs the commands that are applied beside
-// it: groups of 16 commands of an fsync each, alone, and while one part after the
-// other is summed up without a pause, which is thousands of times as often as it is
-// done. max-ms is the longest that a group took.
+// BenchmarkApply measures how much a comparison slows down commands that are applied at
+// the same time: groups of 16 commands with one fsync each, alone, and while parts are
+// digested without a pause, which is thousands of times as often as in operation.
+// max-ms is the longest that a group took.
 func BenchmarkApply(b *testing.B) {
 	for _, beside := range []string{"alone", "compared"} {
 		b.Run(beside, func(b *testing.B) {

@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
 )
 
-// children are what this test binary does when it is started by a test.
+// children are the programs that this test binary runs as when a test starts it.
 var children = map[string]func(dir string) error{
 	"write":        childWrites,
 	"write-alone":  childWritesAlone,
@@ -51,7 +51,7 @@ func child(t *testing.T, mode, dir string) *exec.Cmd {
 	return cmd
 }
 
-// crashUsed is how many records of a client there are, and what its sums say.
+// crashUsed returns how many records of a client there are, and the total of its sums.
 func crashUsed(s *Store, client int) (records int, sum int64, err error) {
 	ctx := context.Background()
 	for q := (api.RecordQuery{Organization: statetest.Org(client), Limit: 1000}); ; {
@@ -83,8 +83,8 @@ func crashNumber(s *Store, half string, client int) (n int, revision int64, err 
 	return n, o.Meta.Revision, err
 }
 
-// childWrites writes until it is killed, and prints what was acknowledged:
-// client, number, revision.
+// childWrites writes until it is killed, and prints what was acknowledged: client,
+// number, revision.
 func childWrites(dir string) error {
 	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1, SnapshotEvery: 50})
 	if err != nil {
@@ -110,8 +110,8 @@ func childWrites(dir string) error {
 	return <-failed
 }
 
-// Killed at any moment, the store has every acknowledged write, whole batches
-// only, and nothing else.
+// After being killed at any moment, the store has every acknowledged write, complete
+// batches only, and nothing else.
 func TestKill(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
@@ -133,12 +133,12 @@ func TestKill(t *testing.T) {
 		}
 	}
 	if acked[0][0] == 0 {
-		t.Error("nothing was ever acknowledged: the test tested nothing")
+		t.Error("no write was acknowledged in any round, want some")
 	}
 }
 
-// killOnce kills the child so long after its start, or after its first answer: on
-// a busy machine it would not come to one otherwise.
+// killOnce kills the child the given time after its start, or after its first answer:
+// otherwise it might never answer on a busy machine.
 func killOnce(t *testing.T, dir string, after time.Duration, answered bool, acked [][2]int64) {
 	t.Helper()
 	cmd := child(t, "write", dir)
@@ -161,10 +161,10 @@ func killOnce(t *testing.T, dir string, after time.Duration, answered bool, acke
 		var client int
 		var n, revision int64
 		if _, err := fmt.Sscan(lines.Text(), &client, &n, &revision); err != nil {
-			continue // the last line may be cut
+			continue // the last line may be incomplete
 		}
 		if revision <= acked[client][1] {
-			t.Errorf("client %d: revision %d after %d", client, revision, acked[client][1])
+			t.Errorf("client %d: acknowledged revision %d after %d, want a later one", client, revision, acked[client][1])
 		}
 		acked[client] = [2]int64{n, revision}
 	}
@@ -172,7 +172,7 @@ func killOnce(t *testing.T, dir string, after time.Duration, answered bool, acke
 		timer.Stop()
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-		t.Fatalf("the child ended by itself: %v", err)
+		t.Fatalf("the child exited before it was killed: %v", err)
 	}
 }
 
@@ -180,7 +180,7 @@ func checkAfterKill(t *testing.T, round int, dir string, acked [][2]int64) {
 	t.Helper()
 	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
 	if err != nil {
-		t.Fatalf("round %d: %v", round, err)
+		t.Fatalf("round %d: open after the kill: %v", round, err)
 	}
 	defer s.Close()
 	total := int64(0)
@@ -188,45 +188,45 @@ func checkAfterKill(t *testing.T, round int, dir string, acked [][2]int64) {
 		a, _, errA := crashNumber(s, "a", client)
 		b, revision, errB := crashNumber(s, "b", client)
 		if errA != nil || errB != nil {
-			t.Fatal(errA, errB)
+			t.Fatalf("round %d, client %d: read after the kill: %v, %v", round, client, errA, errB)
 		}
 		last := int(acked[client][0])
 		if a != b {
-			t.Errorf("round %d, client %d: half a batch: %d and %d", round, client, a, b)
+			t.Errorf("round %d, client %d: numbers of the two halves = %d and %d, want them equal", round, client, a, b)
 		}
 		if a != last && a != last+1 {
-			t.Errorf("round %d, client %d: %d was acknowledged, %d is there", round, client, last, a)
+			t.Errorf("round %d, client %d: number = %d, want %d, which was acknowledged, or the next", round, client, a, last)
 		}
 		if a == last && revision != acked[client][1] {
-			t.Errorf("round %d, client %d: revision %d was acknowledged, %d is there", round, client, acked[client][1], revision)
+			t.Errorf("round %d, client %d: revision = %d, want %d, which was acknowledged", round, client, revision, acked[client][1])
 		}
 		used := func(what string) {
 			if records, sum, err := crashUsed(s, client); records != a || sum != int64(a)*int64(a+1)/2 || err != nil {
-				t.Errorf("round %d, client %d%s: %d records of %d, which come to %d, %v", round, client, what, records, a, sum, err)
+				t.Errorf("round %d, client %d%s: %d records with a sum of %d, %v; want %d with %d", round, client, what, records, sum, err, a, int64(a)*int64(a+1)/2)
 			}
 		}
 		used("")
 		total += 2 * int64(a)
-		if a > 0 { // a client that saw no answer sends it again
+		if a > 0 { // as a client that got no answer would
 			before := s.Revision()
 			if _, err := s.Apply(context.Background(), statetest.Batch(client, a)); err != nil || s.Revision() != before {
-				t.Errorf("round %d, client %d: the batch again: %v, revision %d then %d", round, client, err, before, s.Revision())
+				t.Errorf("round %d, client %d: repeated batch: %v, revision %d then %d; want it unchanged", round, client, err, before, s.Revision())
 			}
 			if _, err := s.Apply(context.Background(), api.Batch{Commands: []api.Command{statetest.Record(client, a)}}); err != nil {
-				t.Error(err)
+				t.Errorf("round %d, client %d: repeated record: %v", round, client, err)
 			}
 			used(", the record again")
 		}
 		acked[client] = [2]int64{int64(a), revision}
 	}
 	if s.Revision() != total {
-		t.Errorf("round %d: revision %d, but the batches that are there make %d", round, s.Revision(), total)
+		t.Errorf("round %d: revision = %d, want %d for the stored batches", round, s.Revision(), total)
 	}
 }
 
-// A store that was killed while it was founded is founded the next time: Raft
-// had written its first term, and its log not yet. One that has voted or come
-// to a later term is not, as its log must have been lost.
+// A store that was killed while its cluster was created is created the next time: Raft
+// had written its first term, but not its log. A store that has voted or reached a
+// later term is refused, as its log must have been lost.
 func TestKilledWhileFounding(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys map[string]uint64
@@ -252,14 +252,14 @@ func TestKilledWhileFounding(t *testing.T) {
 			}
 			s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
 			if (err == nil) != c.good {
-				t.Fatalf("open: %v", err)
+				t.Fatalf("open: %v, want success %v", err, c.good)
 			}
 			if err != nil {
 				return
 			}
 			defer s.Close()
 			if _, err := s.Apply(t.Context(), statetest.Batch(0, 1)); err != nil {
-				t.Error(err)
+				t.Errorf("apply to the store: %v", err)
 			}
 		})
 	}
@@ -277,7 +277,7 @@ func childHolds(dir string) error {
 	return err
 }
 
-// Two processes over one directory would destroy it.
+// Two processes using one directory would destroy it.
 func TestSecondProcessIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	cmd := child(t, "hold-open", dir)
@@ -289,10 +289,10 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	defer cmd.Wait()
 	defer in.Close()
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatal(line, err)
+		t.Fatalf("first line of the child: %q, %v", line, err)
 	}
 	if s, err := Open(Options{Dir: dir, NodeID: "node-a"}); err == nil {
 		s.Close()
-		t.Error("the directory was opened twice")
+		t.Error("a second process opened the directory, want an error")
 	}
 }

@@ -17,30 +17,29 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// defaultReserve is the space that ordinary writes leave free on the disk:
-// room for Raft's own entries, a snapshot of moderate size, and an operator
-// who must delete something.
+// defaultReserve is the space that ordinary writes leave free on the disk: for Raft's own
+// entries, a snapshot of moderate size, and an operator who must delete something.
 const defaultReserve = 64 << 20
 
-// fullRetry is how long a full disk is left alone.
+// fullRetry is the time between two writes to a full disk.
 const fullRetry = 200 * time.Millisecond
 
-// isFull reports whether err is the lack of space: on the disk, in the quota, or
-// in what this process may write.
+// isFull reports whether err means that there is no space: on the disk, in the quota, or within
+// this process's file size limit.
 func isFull(err error) bool {
 	return isErrno(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG)
 }
 
 func isErrno(err error, list ...syscall.Errno) bool {
 	return err != nil && slices.ContainsFunc(list, func(e syscall.Errno) bool {
-		// bbolt hands the failure to grow a file on as text only.
+		// bbolt reports the failure to grow a file as text only.
 		return errors.Is(err, e) || strings.HasSuffix(err.Error(), ": "+e.Error())
 	})
 }
 
-// unwritable is what becomes of the failure to write a file: Damaged, if the disk
-// takes no writes, which is not the lack of space.
-func unwritable(path string, err error) error {
+// writeError converts the failure to write a file: it is Damaged if the disk accepts no writes
+// for a reason other than the lack of space.
+func writeError(path string, err error) error {
 	var errno syscall.Errno
 	var d *Damaged
 	if err == nil || errors.As(err, &d) || isFull(err) || !errors.As(err, &errno) && !isErrno(err, syscall.EROFS, syscall.EIO) {
@@ -54,8 +53,8 @@ func diskFull() *api.Error {
 		WithHint("free space on it; reads work, and writes resume when there is space")
 }
 
-// room refuses a write while less than reserve bytes are free where dir is.
-func room(dir string, reserve int64) error {
+// checkSpace refuses a write if fewer than reserve bytes are free on the file system of dir.
+func checkSpace(dir string, reserve int64) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return fmt.Errorf("read free space of %s: %w", dir, err)
@@ -66,52 +65,52 @@ func room(dir string, reserve int64) error {
 	return nil
 }
 
-// logStore is Raft's log on the disk, that notices damage, and when there is no
-// room. Raft answers a failed write by stepping down and standing for election
-// again, many times a second: the wait keeps that slow.
+// logStore is Raft's log on the disk. It detects damage and a full disk. Raft reacts to a
+// failed write by stepping down and standing for election again, many times a second: the wait
+// slows that down.
 type logStore struct {
-	bolt  *raftboltdb.BoltStore
-	path  string
-	held  extent
-	full  atomic.Bool
-	sleep func(time.Duration)
-	wrote func(last uint64) error // after a write
-	cut   func(from uint64) error // before the entries from there on go
-	hurt  func(error)             // hears of damage; nil: nobody
+	bolt     *raftboltdb.BoltStore
+	path     string
+	held     extent
+	full     atomic.Bool
+	sleep    func(time.Duration)
+	wrote    func(last uint64) error // called after a write
+	cut      func(from uint64) error // called before the entries from there on are deleted
+	onDamage func(error)             // called with damage; nil: not called
 
-	ending sync.Mutex // held while the end of the log goes back
+	ending sync.Mutex // held while the end of the log moves back
 }
 
 func (l *logStore) guard(fn func() error) error {
-	return l.told(l.held.guarded(fn))
+	return l.reportDamage(l.held.guarded(fn))
 }
 
-// write is guard for what writes.
+// write is like guard, for functions that write.
 func (l *logStore) write(fn func() error) error {
-	return l.told(unwritable(l.path, l.held.grown(fn)))
+	return l.reportDamage(writeError(l.path, l.held.grown(fn)))
 }
 
-func (l *logStore) told(err error) error {
+func (l *logStore) reportDamage(err error) error {
 	var d *Damaged
-	if errors.As(err, &d) && l.hurt != nil {
-		l.hurt(err)
+	if errors.As(err, &d) && l.onDamage != nil {
+		l.onDamage(err)
 	}
 	return err
 }
 
-// FirstIndex is the first entry that there is; 0: none.
+// FirstIndex returns the index of the first entry, or 0.
 func (l *logStore) FirstIndex() (index uint64, err error) {
 	err = l.guard(func() (err error) { index, err = l.bolt.FirstIndex(); return err })
 	return index, err
 }
 
-// LastIndex is the last entry; 0: none.
+// LastIndex returns the index of the last entry, or 0.
 func (l *logStore) LastIndex() (index uint64, err error) {
 	err = l.guard(func() (err error) { index, err = l.bolt.LastIndex(); return err })
 	return index, err
 }
 
-// GetLog reads an entry, or raft.ErrLogNotFound.
+// GetLog reads an entry, or returns raft.ErrLogNotFound.
 func (l *logStore) GetLog(index uint64, entry *raft.Log) error {
 	return l.guard(func() error {
 		err := l.bolt.GetLog(index, entry)

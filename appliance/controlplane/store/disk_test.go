@@ -16,8 +16,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// limitFiles makes writes beyond so many bytes of any file fail, as a full
-// disk does; a negative number lifts it. It is the whole process's.
+// limitFiles makes writes beyond the given size of any file fail, as a full disk does;
+// a negative size removes the limit. It affects the whole process.
 func limitFiles(bytes int64) error {
 	signal.Ignore(unix.SIGXFSZ)
 	l := unix.Rlimit{Cur: uint64(bytes), Max: unix.RLIM_INFINITY}
@@ -27,8 +27,8 @@ func limitFiles(bytes int64) error {
 	return unix.Setrlimit(unix.RLIMIT_FSIZE, &l)
 }
 
-// fill writes until the disk is full, lets space return, and checks that
-// nothing was lost or halved.
+// fillDisk writes until the disk is full, frees space, and checks that no batch was
+// lost or partly applied.
 func fillDisk(dir string, next func(k int) api.Batch, done func(s *Store, k int) error) error {
 	ctx, cancel := patience.Context(context.Background(), time.Minute)
 	defer cancel()
@@ -58,14 +58,14 @@ func fillDisk(dir string, next func(k int) api.Batch, done func(s *Store, k int)
 	if _, err := s.Apply(ctx, next(k)); err == nil || api.CodeOf(err) != api.CodeDiskFull {
 		return fmt.Errorf("on a disk still full: %w", err)
 	}
-	// All that was acknowledged can be read, and is whole.
+	// Everything that was acknowledged can be read, and is complete.
 	if n, _, err := crashNumber(s, "a", 0); err != nil || (n != 0 && n != k-1) {
 		return fmt.Errorf("read on a full disk: number %d of %d: %w", n, k-1, err)
 	}
 	if err := limitFiles(-1); err != nil {
 		return err
 	}
-	// The batch that got no answer again, until there is one: it counts once.
+	// The batch without an answer is repeated until it succeeds: it is applied once.
 	for {
 		if _, err := s.Apply(ctx, next(k)); err == nil {
 			break
@@ -86,7 +86,7 @@ func fillDisk(dir string, next func(k int) api.Batch, done func(s *Store, k int)
 	return done(s, k)
 }
 
-// childFillsTables writes what makes the tables larger than the log.
+// childFillsTables writes batches that make the tables larger than the log.
 func childFillsTables(dir string) error {
 	return fillDisk(dir, func(k int) api.Batch { return statetest.Batch(0, k) }, func(s *Store, k int) error {
 		a, _, errA := crashNumber(s, "a", 0)
@@ -99,7 +99,7 @@ func childFillsTables(dir string) error {
 	})
 }
 
-// childFillsLog writes what changes nothing, so that only the log grows.
+// childFillsLog writes batches that change nothing, so that only the log grows.
 func childFillsLog(dir string) error {
 	data := []byte(`{"pad":"` + strings.Repeat("x", 8000) + `"}`)
 	next := func(int) api.Batch {
@@ -175,13 +175,13 @@ func TestDiskFull(t *testing.T) {
 				t.Skip("waits for elections that cannot succeed")
 			}
 			if err := child(t, mode, t.TempDir()).Run(); err != nil {
-				t.Error(err)
+				t.Errorf("child %s: %v", mode, err)
 			}
 		})
 	}
 }
 
-// Below the reserve nothing is written, and all is read.
+// Below the reserve writes are refused, and reads work.
 func TestReserve(t *testing.T) {
 	s := open(t, Options{})
 	ctx := t.Context()
@@ -190,13 +190,13 @@ func TestReserve(t *testing.T) {
 	}
 	s.options.Reserve = 1 << 62
 	if _, err := s.Apply(ctx, statetest.Batch(0, 2)); api.CodeOf(err) != api.CodeDiskFull {
-		t.Error(err)
+		t.Errorf("apply below the reserve: %v, want code %s", err, api.CodeDiskFull)
 	}
 	if n, _, err := crashNumber(s, "a", 0); n != 1 || err != nil {
-		t.Error(n, err)
+		t.Errorf("read below the reserve: batch %d, %v; want 1", n, err)
 	}
 	s.options.Reserve = 1
 	if _, err := s.Apply(ctx, statetest.Batch(0, 2)); err != nil {
-		t.Error(err)
+		t.Errorf("apply above the reserve: %v", err)
 	}
 }

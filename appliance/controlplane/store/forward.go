@@ -11,44 +11,43 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Remote asks another node's store. What that store answers comes back as it
-// is: its *api.Error, and ErrNotLeader such that errors.Is finds it. An error
-// with ErrNotSent in its chain says that the node certainly never got the
-// request; after any other error it is not known what the node did.
+// Remote calls another node's store. Results of that store are returned unchanged: its
+// *api.Error, and ErrNotLeader such that errors.Is finds it. An error with ErrNotSent in its
+// chain means that the node certainly did not receive the request; after any other error it is
+// unknown what the node did.
 type Remote interface {
-	// Apply is ApplyLocal of the store of the node leader.
+	// Apply calls ApplyLocal of the store of the node leader.
 	Apply(ctx context.Context, leader string, b api.Batch) ([]api.Object, error)
-	// ReadIndex is ReadIndex of the store of the node leader.
+	// ReadIndex calls ReadIndex of the store of the node leader.
 	ReadIndex(ctx context.Context, leader string) (uint64, error)
 }
 
-// ErrNotLeader is what ApplyLocal, ReadIndex and the changes of membership
-// answer on a node that does not lead. Nothing was done.
+// ErrNotLeader is returned by ApplyLocal, ReadIndex and membership changes on a node that does
+// not lead. Nothing was done.
 var ErrNotLeader error = api.Errorf(api.CodeUnavailable, "this node is not the leader of the cluster").
 	WithHint("try again in a moment")
 
-// ErrNotSent marks the error of a request that certainly reached nobody.
+// ErrNotSent marks the error of a request that certainly reached no node.
 var ErrNotSent = errors.New("the request was not sent")
 
 const (
-	// retryFirst and retryMost bound the wait between two attempts, when
-	// nothing tells that the leader has changed.
+	// retryFirst and retryMost bound the wait between two attempts, when no change of leadership
+	// is observed.
 	retryFirst, retryMost = 20 * time.Millisecond, 200 * time.Millisecond
-	// forwardTimeout bounds one forwarded write, when its caller sets no limit.
+	// forwardTimeout bounds one forwarded write, if its caller sets no limit.
 	forwardTimeout = 15 * time.Second
 	// changeGrace is how long a deposed leader may still take to answer.
 	changeGrace = 250 * time.Millisecond
 )
 
-// Apply writes a batch: all of it or nothing, wherever the leader is. It
-// answers one object per command, as it is after it, once the batch is on the
-// disk (of most nodes). Errors are *api.Error. CodeUnavailable, and
-// CodeDiskFull in the middle of a write, may leave open whether the batch was
-// applied: the same batch with the same ID again is always safe, and Apply does
-// that by itself while it waits for a leader.
+// Apply writes a batch: all of it or nothing, wherever the leader is. It returns one object per
+// command, as it is after the command, once the batch is on the disk (of most nodes). Errors
+// are *api.Error. CodeUnavailable, and CodeDiskFull in the middle of a write, may leave open
+// whether the batch was applied: it is always safe to send the same batch with the same ID
+// again, and Apply does so itself while it waits for a leader.
 func (s *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, gaveUp(err)
+		return nil, canceled(err)
 	}
 	if err := state.CheckBatch(b); err != nil {
 		return nil, err
@@ -66,9 +65,9 @@ func (s *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return out, err
 }
 
-// ApplyLocal writes a batch that another node forwarded. It never forwards: on
-// a node that does not lead it answers ErrNotLeader, and nothing was done. The
-// batch's time is this node's: one clock at a time rules in the log.
+// ApplyLocal writes a batch that another node forwarded. It never forwards: on a node that does
+// not lead it returns ErrNotLeader, and nothing was done. The batch's time is this node's: the
+// log follows one clock at a time.
 func (s *Store) ApplyLocal(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	b.At = time.Time{}
 	return s.applyForwarded(ctx, b)
@@ -76,7 +75,7 @@ func (s *Store) ApplyLocal(ctx context.Context, b api.Batch) ([]api.Object, erro
 
 func (s *Store) applyForwarded(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, gaveUp(err)
+		return nil, canceled(err)
 	}
 	if err := state.CheckBatch(b); err != nil {
 		return nil, err
@@ -84,11 +83,11 @@ func (s *Store) applyForwarded(ctx context.Context, b api.Batch) ([]api.Object, 
 	return s.applyHere(ctx, b)
 }
 
-// applyAnywhere takes the batch to the leader, and after it to the next one,
-// as long as that cannot apply it twice.
+// applyAnywhere sends the batch to the leader, and then to the next one, as long as that cannot
+// apply it twice.
 func (s *Store) applyAnywhere(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	search := s.newSearch()
-	unknown := false // whether an attempt may have taken hold
+	unknown := false // whether an attempt may have been applied
 	for {
 		leader, err := search.leader(ctx)
 		if err != nil {
@@ -104,7 +103,7 @@ func (s *Store) applyAnywhere(ctx context.Context, b api.Batch) ([]api.Object, e
 		case errors.Is(err, ErrNotLeader), errors.Is(err, ErrNotSent):
 		case b.ID != "" && api.CodeOf(err) == api.CodeUnavailable:
 			unknown = true
-		case unknown: // refused now, but what was sent before may still take hold
+		case unknown: // refused now, but an earlier attempt may still be applied
 			return nil, state.UnknownOutcome()
 		default:
 			return nil, err
@@ -113,8 +112,8 @@ func (s *Store) applyAnywhere(ctx context.Context, b api.Batch) ([]api.Object, e
 	}
 }
 
-// applyAt tries once, at one node. Its errors are *api.Error or say for certain
-// that nothing was done.
+// applyAt tries once, at one node. Its errors are *api.Error, or mean for certain that nothing
+// was done.
 func (s *Store) applyAt(ctx context.Context, leader string, b api.Batch) ([]api.Object, error) {
 	if leader == s.options.NodeID {
 		return s.applyHere(ctx, b)
@@ -123,7 +122,7 @@ func (s *Store) applyAt(ctx context.Context, leader string, b api.Batch) ([]api.
 	case s.inflight <- struct{}{}:
 		defer func() { <-s.inflight }()
 	case <-ctx.Done():
-		return nil, gaveUp(ctx.Err())
+		return nil, canceled(ctx.Err())
 	case <-s.closing:
 		return nil, closed()
 	}
@@ -140,8 +139,8 @@ func (s *Store) applyAt(ctx context.Context, leader string, b api.Batch) ([]api.
 	return nil, state.UnknownOutcome()
 }
 
-// whileLeads is ctx until the store closes, or another node has led for so
-// long that leader's answer is not worth waiting for.
+// whileLeads returns a context that ends when the store closes, or when another node has led
+// for so long that leader's answer is not worth waiting for.
 func (s *Store) whileLeads(ctx context.Context, leader string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.run(func() {
@@ -168,7 +167,7 @@ func (s *Store) whileLeads(ctx context.Context, leader string) (context.Context,
 	return ctx, cancel
 }
 
-// search looks for the leader, again and again until its time is over.
+// search looks for the leader repeatedly until its time is over.
 type search struct {
 	s     *Store
 	over  *time.Timer
@@ -179,7 +178,7 @@ func (s *Store) newSearch() *search {
 	return &search{s: s, over: time.NewTimer(s.options.LeaderWait), pause: retryFirst}
 }
 
-// leader waits until there is one: this node with everything applied, or another.
+// leader waits until there is a leader: this node with everything applied, or another.
 func (l *search) leader(ctx context.Context) (string, error) {
 	s := l.s
 	for {
@@ -210,7 +209,7 @@ func (l *search) leader(ctx context.Context) (string, error) {
 	}
 }
 
-// failed waits before the next attempt, until something changes or a while.
+// failed waits before the next attempt, until something changes or the pause is over.
 func (l *search) failed(ctx context.Context, leader string) {
 	wait := l.s.changed.Next()
 	if now := l.s.LeaderID(); now != leader && now != "" {
@@ -227,7 +226,8 @@ func (l *search) failed(ctx context.Context, leader string) {
 	}
 }
 
-// notLeader reports whether Raft refused something before it did anything.
+// notLeader reports whether Raft refused a request because it does not lead, before it did
+// anything.
 func notLeader(err error) bool {
 	return errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress)
 }

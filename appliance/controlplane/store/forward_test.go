@@ -12,10 +12,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// lossy loses the answers to writes.
+// lossy loses the answers to some writes.
 type lossy struct {
 	Remote
-	lose  atomic.Int64 // so many
+	lose  atomic.Int64 // how many more
 	err   error
 	calls atomic.Int64
 }
@@ -29,7 +29,7 @@ func (l *lossy) Apply(ctx context.Context, leader string, b api.Batch) ([]api.Ob
 	return out, err
 }
 
-// A lost answer is asked for again only where that is harmless.
+// A request whose answer is lost is repeated only where that is harmless.
 func TestLostAnswers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -43,32 +43,32 @@ func TestLostAnswers(t *testing.T) {
 	b.ID = ""
 	_, err := f.Apply(t.Context(), b)
 	if api.CodeOf(err) != api.CodeUnavailable || err.Error() != state.UnknownOutcome().Error() {
-		t.Errorf("a write of which nobody knows: %v", err)
+		t.Errorf("write without an ID whose answer was lost: %v, want %v", err, state.UnknownOutcome())
 	}
 	if l.calls.Load() != 1 {
-		t.Errorf("it was sent %d times", l.calls.Load())
+		t.Errorf("write without an ID was sent %d times, want once", l.calls.Load())
 	}
 	if n := number1(t, f); n != 1 {
-		t.Errorf("read %d", n)
+		t.Errorf("last batch = %d, want 1", n)
 	}
 	l.lose.Store(2)
 	if _, err := f.Apply(t.Context(), statetest.Batch(0, 2)); err != nil {
-		t.Errorf("a write with an ID: %v", err)
+		t.Errorf("write with an ID whose answers were lost: %v", err)
 	}
 	if l.calls.Load() != 4 || f.Revision() != 4 {
-		t.Errorf("sent %d times, revision %d", l.calls.Load(), f.Revision())
+		t.Errorf("sent %d times in all, revision %d; want 4 and 4", l.calls.Load(), f.Revision())
 	}
-	// Nothing was done for certain: it is sent again without an ID.
+	// An attempt that certainly did nothing is repeated even without an ID.
 	b = statetest.Batch(0, 3)
 	b.ID = ""
 	refusing := &lossy{Remote: refuser{}, err: ErrNotLeader}
 	refusing.lose.Store(3)
 	f.options.Remote = &switching{first: refusing, then: l, calls: 3}
 	if _, err := f.Apply(t.Context(), b); err != nil {
-		t.Error(err)
+		t.Errorf("write without an ID after ErrNotLeader: %v", err)
 	}
 	if n := number1(t, f); n != 3 || f.Revision() != 6 {
-		t.Errorf("read %d at revision %d", n, f.Revision())
+		t.Errorf("last batch = %d at revision %d, want 3 at 6", n, f.Revision())
 	}
 }
 
@@ -79,7 +79,7 @@ func (refuser) Apply(context.Context, string, api.Batch) ([]api.Object, error) {
 }
 func (refuser) ReadIndex(context.Context, string) (uint64, error) { return 0, ErrNotLeader }
 
-// switching asks first for some writes, then the other.
+// switching uses first for some writes, then the other.
 type switching struct {
 	first, then Remote
 	calls       int
@@ -96,8 +96,8 @@ func (s *switching) ReadIndex(ctx context.Context, leader string) (uint64, error
 	return s.then.ReadIndex(ctx, leader)
 }
 
-// A forwarded batch gets the leader's time: the clock of the node that it
-// comes from may be wrong.
+// A forwarded batch gets the leader's time: the clock of the node that sent it may be
+// wrong.
 func TestForwardedTime(t *testing.T) {
 	s := open(t, Options{})
 	b := statetest.Batch(0, 1)
@@ -107,12 +107,12 @@ func TestForwardedTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := time.Until(out[0].Meta.CreatedAt); d > time.Minute {
-		t.Errorf("made %v in the future", d)
+		t.Errorf("createdAt is %v in the future, want the leader's time", d)
 	}
 }
 
-// Who asks while a question is under way gets the answer to the next one; many
-// share it.
+// A caller that arrives during a round gets the answer of the next one, which many
+// callers share.
 func TestQuestion(t *testing.T) {
 	begun, release := make(chan int), make(chan struct{})
 	rounds := 0
@@ -125,9 +125,9 @@ func TestQuestion(t *testing.T) {
 		}}
 	answers := make(chan int)
 	ask := func() {
-		n, err := q.ask(t.Context())
+		n, err := q.call(t.Context())
 		if err != nil {
-			t.Error(err)
+			t.Errorf("call: %v", err)
 		}
 		answers <- n
 	}
@@ -136,26 +136,26 @@ func TestQuestion(t *testing.T) {
 	for range 5 {
 		go ask()
 	}
-	eventually(t, "nobody joins", func() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.next != nil })
+	eventually(t, "a caller waits for the next round", func() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.next != nil })
 	release <- struct{}{}
 	if n := <-answers; n != 1 {
-		t.Errorf("the first got answer %d", n)
+		t.Errorf("answer of the first caller = %d, want 1", n)
 	}
 	<-begun
 	close(release)
 	go func() {
-		for range begun { // of those who came late
+		for range begun { // rounds of the later callers
 		}
 	}()
 	for range 5 {
 		if n := <-answers; n < 2 {
-			t.Errorf("who came later got answer %d", n)
+			t.Errorf("answer of a later caller = %d, want at least 2", n)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	q.fn = func(ctx context.Context) (int, error) { <-t.Context().Done(); return 0, nil }
-	if _, err := q.ask(ctx); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("who gave up got %v", err)
+	if _, err := q.call(ctx); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("call with a canceled context: %v, want code %s", err, api.CodeUnavailable)
 	}
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// fsm hands the log's entries to the tables: Raft's view of them.
+// fsm applies the log's entries to the tables on behalf of Raft.
 type fsm struct {
 	tables   *tables
-	revision atomic.Int64           // of what is committed
-	applied  atomic.Uint64          // log index of the last command in it
-	news     *broadcast.Broadcaster // when revision moves
+	revision atomic.Int64           // last committed revision
+	applied  atomic.Uint64          // log index of the last command that it includes
+	news     *broadcast.Broadcaster // signals a new revision
 	closing  chan struct{}          // ends the wait for space
 	full     atomic.Bool            // an entry waits for space on the disk
-	halted   bool                   // closed while one waited: later ones must not overtake it
-	fail     func(error)            // ends the store's life; nil: the process's
+	halted   bool                   // closed while an entry waited: later ones must not overtake it
+	fail     func(error)            // stops the store; nil: the process panics
 
 	unrestored error // why a snapshot could not be restored; written by Restore, which Raft calls alone
 
-	parts    parts        // of the tables, compared with other nodes'
+	parts    parts        // digests of the tables, compared with other nodes'
 	replayed atomic.Int64 // entries applied
-	skipped  atomic.Int64 // entries that the tables had already
+	skipped  atomic.Int64 // entries that had been applied before
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
@@ -37,7 +37,7 @@ var _ raft.BatchingFSM = (*fsm)(nil)
 func newFSM(t *tables) (*fsm, error) {
 	f := &fsm{tables: t, closing: make(chan struct{}), news: broadcast.New(),
 		parts: parts{file: filepath.Join(filepath.Dir(t.path), "compared"), news: broadcast.New()}}
-	f.parts.recall()
+	f.parts.load()
 	return f, t.read(func(v state.View) error {
 		f.moved(v.Revision(), v.Applied())
 		return nil
@@ -47,9 +47,8 @@ func newFSM(t *tables) (*fsm, error) {
 // Apply is for Raft versions that do not batch.
 func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 
-// ApplyBatch applies what the cluster has agreed on. That cannot be refused:
-// on a full disk it waits for space, on any other failure, or on an entry that
-// it does not understand, the store's life ends.
+// ApplyBatch applies committed entries. They cannot be refused: on a full disk it waits for
+// space; on any other failure, or on an entry that it does not understand, the store stops.
 func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	responses := make([]any, len(logs))
 	done := 0
@@ -57,7 +56,7 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 		if from, ok := compares(l); ok { // the tables as they are after it, and before the next
 			f.applyPiece(logs[done:i+1], responses[done:])
 			done = i + 1
-			f.sumUp(l.Index, from)
+			f.digestPart(l.Index, from)
 		}
 	}
 	f.applyPiece(logs[done:], responses[done:])
@@ -97,7 +96,7 @@ func (f *fsm) commit(entries []state.Entry) []state.Answer {
 			return out.Answers
 		}
 		if !isFull(err) {
-			f.giveUp(err)
+			f.failApply(err)
 			continue
 		}
 		f.full.Store(true)
@@ -110,11 +109,11 @@ func (f *fsm) commit(entries []state.Entry) []state.Answer {
 	return nil
 }
 
-// giveUp is for what the other nodes apply and this one cannot.
-func (f *fsm) giveUp(why error) {
+// failApply stops the store because of an entry that the other nodes apply and this one cannot.
+func (f *fsm) failApply(why error) {
 	var known *state.TooOld
 	var d *Damaged
-	why = unwritable(f.tables.path, why)
+	why = writeError(f.tables.path, why)
 	if !errors.As(why, &known) && !errors.As(why, &d) {
 		why = &Damaged{f.tables.path, why}
 	}
@@ -132,7 +131,8 @@ func (f *fsm) moved(revision int64, applied uint64) {
 	f.news.Broadcast()
 }
 
-// Snapshot takes hold of the present state, to be copied while the tables go on.
+// Snapshot opens a read transaction on the current state, which is copied while the tables
+// change.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	tx, end, err := f.tables.beginTx()
 	if err != nil {
@@ -141,7 +141,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	return &snapshot{f.tables, tx, end}, nil
 }
 
-// Restore replaces the tables by a snapshot of another node's.
+// Restore replaces the tables with a snapshot of another node's.
 func (f *fsm) Restore(r io.ReadCloser) error {
 	if f.unrestored = restore(f.tables, r); f.unrestored != nil {
 		return f.unrestored

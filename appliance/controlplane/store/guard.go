@@ -20,9 +20,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/pages"
 )
 
-// guarded runs what reads or writes a bbolt file. A damaged page makes bbolt
-// panic, and a file that has become shorter than its pages is a fault of memory:
-// both come back as Damaged. Other panics go on.
+// guarded runs a function that reads or writes a bbolt file. A damaged page makes bbolt panic,
+// and a file that has become shorter than its pages causes a memory fault: both are returned as
+// Damaged. Other panics are passed on.
 func guarded(path string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -36,8 +36,8 @@ func guarded(path string, fn func() error) (err error) {
 	return fn()
 }
 
-// ofDamage reports whether a panic, which is being recovered from, is a fault of
-// memory or began in bbolt.
+// ofDamage reports whether a panic that is being recovered from is a memory fault or began in
+// bbolt.
 func ofDamage(r any) bool {
 	if _, ok := r.(interface{ Addr() uintptr }); ok { // debug.SetPanicOnFault
 		return true
@@ -59,14 +59,14 @@ func ofDamage(r any) bool {
 	}
 }
 
-// openBolt opens a bbolt file, or makes it. bbolt looks for free pages in a
-// goroutine of its own, in which a damaged page ends the process or is never done
-// with: so all pages are looked at first.
+// openBolt opens or creates a bbolt file. bbolt searches for free pages in a goroutine of its
+// own, where a damaged page ends the process or causes an endless loop: so all pages are
+// checked first.
 func openBolt(path string, open func() error) error {
 	if err := checkPages(path); err != nil {
 		return err
 	}
-	return guarded(path, func() error { return noDatabase(path, open()) })
+	return guarded(path, func() error { return openError(path, open()) })
 }
 
 func checkPages(path string) error {
@@ -78,8 +78,8 @@ func checkPages(path string) error {
 		return err
 	}
 	defer f.Close()
-	// A process that was killed may have it for a moment longer: what it was starting
-	// has not closed its copies yet.
+	// A process that was killed may hold the lock for a moment longer: a child that it was
+	// starting has not closed its copies of the file yet.
 	for began := time.Now(); unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > lockWait {
 			return fmt.Errorf("open %s: it is used by another process: %w", path, bbolterrors.ErrTimeout)
@@ -93,8 +93,8 @@ func checkPages(path string) error {
 	return &Damaged{path, err}
 }
 
-// keyDamaged is, in the vote file, what was found wrong with another one: the
-// store is refused from then on.
+// keyDamaged is, in the vote file, the damage that was found in another file: the store is
+// refused from then on.
 var keyDamaged = []byte("Damaged")
 
 type damage struct {
@@ -111,25 +111,25 @@ func (s *Store) noteDamage(d *Damaged) error {
 	return s.votes.Set(keyDamaged, raw)
 }
 
-// clip keeps a text small enough for the vote file.
+// clip shortens a text so that it fits into the vote file.
 func clip(text string) string { return text[:min(len(text), 1000)] }
 
-// extent is how long a bbolt file was at least. Such a file never becomes shorter:
-// one that has was cut by somebody else, and to use its pages would be a fault of
-// memory, in bbolt's own goroutines as well, where it ends the process.
+// extent is the largest known size of a bbolt file. Such a file never becomes shorter: if it
+// has, something else truncated it, and accessing its pages would cause a memory fault, also in
+// bbolt's own goroutines, where it ends the process.
 type extent struct {
 	path string
 	size atomic.Int64
 }
 
-// check fails with Damaged when the file has become shorter. What it was is read
-// before what it is: others make it longer meanwhile.
+// check fails with Damaged if the file has become shorter. The known size is read before the
+// actual one, because other goroutines may extend the file meanwhile.
 func (e *extent) check() error {
 	for {
 		was := e.size.Load()
 		info, err := os.Stat(e.path)
 		if err != nil {
-			return nil //nolint:nilerr // it is mapped: that its name is gone matters to the next Open
+			return nil //nolint:nilerr // the file is mapped: a missing name matters only to the next Open
 		}
 		if info.Size() < was {
 			return &Damaged{e.path, fmt.Errorf("it was truncated while in use: it has %d bytes, had %d", info.Size(), was)}
@@ -140,7 +140,7 @@ func (e *extent) check() error {
 	}
 }
 
-// guarded runs what reads or writes the file, unless it was cut.
+// guarded runs a function that reads or writes the file, unless the file was truncated.
 func (e *extent) guarded(fn func() error) error {
 	return guarded(e.path, func() error {
 		if err := e.check(); err != nil {
@@ -150,7 +150,7 @@ func (e *extent) guarded(fn func() error) error {
 	})
 }
 
-// grown is guarded for what may make the file longer.
+// grown is like guarded, for functions that may extend the file.
 func (e *extent) grown(fn func() error) error {
 	return e.guarded(func() error { return errors.Join(fn(), e.check()) })
 }
@@ -171,9 +171,9 @@ func (s *Store) checkDamage() error {
 	return &Damaged{s.options.path(d.File), errors.New(d.Why)}
 }
 
-// fail ends the store's life, as it cannot go on: whoever opened it closes it.
+// fail stops the store because it cannot continue: its owner closes it.
 func (s *Store) fail(why error) {
-	s.asked.Do(func() {
+	s.failOnce.Do(func() {
 		s.options.Log.Error("store: fatal error", "error", why)
 		var d *Damaged
 		if errors.As(why, &d) {
@@ -188,8 +188,8 @@ func (s *Store) fail(why error) {
 	})
 }
 
-// raftLog is the log as Raft reads it. Raft panics when it cannot read an entry:
-// a log that is damaged holds it up until the store is closed.
+// raftLog is the log as Raft reads it. Raft panics when it cannot read an entry: if the log is
+// damaged, GetLog blocks until the store is closed.
 type raftLog struct {
 	*logStore
 	s *Store
@@ -203,12 +203,12 @@ func (l raftLog) GetLog(index uint64, entry *raft.Log) error {
 		return err
 	}
 	<-l.s.closing
-	runtime.Goexit() // as if Raft had been told to stop first
+	runtime.Goexit() // as if Raft had been stopped first
 	return err
 }
 
-// raftVotes is the vote file as Raft writes it. Raft panics when it cannot: a disk
-// that takes no writes holds it up until the store is closed.
+// raftVotes is the vote file as Raft writes it. Raft panics when it cannot write: if the disk
+// accepts no writes, its methods block until the store is closed.
 type raftVotes struct {
 	votes
 	s *Store
@@ -224,8 +224,8 @@ func (v raftVotes) held(err error) error {
 	if err == nil || !v.s.opened.Load() {
 		return err
 	}
-	v.s.fail(unwritable(v.s.options.path("vote"), err))
+	v.s.fail(writeError(v.s.options.path("vote"), err))
 	<-v.s.closing
-	runtime.Goexit() // as if Raft had been told to stop first
+	runtime.Goexit() // as if Raft had been stopped first
 	return err
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// use reads and writes, as far as that goes, until the store is broken.
+// use reads and writes, as far as possible, until the store is broken.
 func use(s *Store, broken <-chan error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -50,9 +50,9 @@ func use(s *Store, broken <-chan error) {
 	<-done
 }
 
-// Whatever a page of the files has become: the store says which file is damaged,
-// or works on. It neither panics nor hangs, and once it has seen the damage, it
-// does not open any more.
+// However a page of the files is damaged, the store reports which file it is, or
+// continues to work. It neither panics nor hangs, and after it has detected the damage,
+// it refuses to open.
 func TestDamagedPages(t *testing.T) {
 	rounds := 12
 	if testing.Short() {
@@ -83,8 +83,8 @@ func TestDamagedPages(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	if seen["refused"] == 0 { // where it shows in objects only, the other nodes see it: TestCompare
-		t.Error("no damage was seen")
+	if seen["refused"] == 0 { // damage that affects objects only is detected by the other nodes: TestCompare
+		t.Errorf("outcomes = %v, want some damage refused", seen)
 	}
 }
 
@@ -99,19 +99,19 @@ func tryDamaged(t *testing.T, what string, f files) string {
 	if err != nil {
 		var d *Damaged
 		if !errors.As(err, &d) && !strings.Contains(err.Error(), ".db") {
-			t.Errorf("%s: refused with %v", what, err)
+			t.Errorf("%s: open: %v, want Damaged or an error that names the file", what, err)
 		}
 		return "refused"
 	}
 	watch := patience.Start()
 	use(s, broken)
 	if watch.Over(time.Minute) {
-		t.Errorf("%s: it hangs", what)
+		t.Errorf("%s: reads and writes took longer than a minute", what)
 	}
 	select {
 	case why := <-broken:
 		if why == nil {
-			return "broken" // told before
+			return "broken" // reported before
 		}
 		refused(t, Options{Dir: dir, NodeID: "node-a", Reserve: 1}, ".db: ")
 		return "broken"
@@ -120,9 +120,9 @@ func tryDamaged(t *testing.T, what string, f files) string {
 	}
 }
 
-// A file that is cut while the store is open would be a fault of memory. Whatever
-// uses it next, a read or a write, finds that it has become shorter, and the store's
-// life ends with an error; the process goes on, and the store does not open again.
+// Truncating a file while the store is open would cause a memory fault. The next read
+// or write detects that the file has become shorter, and the store stops with an error;
+// the process continues, and the store does not open again.
 func TestCutWhileOpen(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -134,13 +134,13 @@ func TestCutWhileOpen(t *testing.T) {
 		c.Stderr = &stderr
 		out, err := c.Output()
 		if err != nil || !strings.Contains(string(out), name+": it was truncated while in use: it has 8192 bytes") {
-			t.Errorf("%s: %v, %s\n%s", name, err, out, stderr.Bytes())
+			t.Errorf("child with truncated %s: %v, output %s, want it to report the file\n%s", name, err, out, stderr.Bytes())
 		}
 		refused(t, Options{Dir: dir, NodeID: "node-a", Reserve: 1}, name+": ")
 	}
 }
 
-// childCuts cuts a file of its store and goes on.
+// childCuts truncates a file of its store and continues.
 func childCuts(arg string) error {
 	dir, name, _ := strings.Cut(arg, " ")
 	broken := make(chan error, 1)
@@ -168,26 +168,26 @@ func childCuts(arg string) error {
 	}()
 	fmt.Println(<-broken)
 	cancel()
-	_ = s.Close() // what it could not write down is not asked
+	_ = s.Close() // it may fail to write
 	<-used
 	return nil
 }
 
-// A byte of an entry that has changed since it was written is neither applied nor
-// sent to others: the store says which file it is in.
+// An entry with a changed byte is neither applied nor sent to others: the store reports
+// the file.
 func TestChangedEntry(t *testing.T) {
 	_, good := oneBatch(t)
 	f := clone(good)
 	f["log.db"] = bytes.ReplaceAll(good["log.db"], []byte("c0-45"), []byte("c0-44"))
 	if bytes.Equal(f["log.db"], good["log.db"]) {
-		t.Fatal("the log has no such entry")
+		t.Fatal("the log contains no entry c0-45")
 	}
 	if seen := tryDamaged(t, "another byte in an entry", f); seen == "unseen" {
-		t.Error("an entry with another byte is used")
+		t.Errorf("outcome of a changed byte in an entry = %q, want it detected", seen)
 	}
 }
 
-// A write, too, finds that the tables were cut, and not only by its fault.
+// A write also detects that the tables were truncated, and not only by a fault.
 func TestCutBeforeWrite(t *testing.T) {
 	tb := bare(t)
 	mustApply(t, tb, logEntry(t, 1, statetest.Batch(0, 1)))
@@ -197,12 +197,12 @@ func TestCutBeforeWrite(t *testing.T) {
 	_, err := tb.apply([]state.Entry{logEntry(t, 2, statetest.Batch(0, 2))})
 	var d *Damaged
 	if !errors.As(err, &d) || d.File != tb.path {
-		t.Errorf("a write to a file that was cut: %v", err)
+		t.Errorf("write to truncated tables: %v, want Damaged of %s", err, tb.path)
 	}
 }
 
-// Snapshots that are damaged or gone, and without which the store cannot go on, are
-// damage of the store: starting again would be no help.
+// Damaged or missing snapshots that the store needs are damage of the store: starting
+// again would not help.
 func TestDamagedSnapshots(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "good")
 	o := Options{Dir: dir, NodeID: "node-a", Reserve: 1, SnapshotEvery: 8}
@@ -215,7 +215,7 @@ func TestDamagedSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first, err := s.log.FirstIndex(); err != nil || first < 2 {
-		t.Fatalf("the log begins at %d, %v", first, err)
+		t.Fatalf("first index of the log = %d, %v; want at least 2", first, err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestDamagedSnapshots(t *testing.T) {
 		t.Helper()
 		found, err := filepath.Glob(filepath.Join(dir, "snapshots", "*", name))
 		if err != nil || len(found) == 0 {
-			t.Fatal(found, err)
+			t.Fatalf("snapshot files %s = %v, %v; want some", name, found, err)
 		}
 		for _, path := range found {
 			if err := change(path); err != nil {
@@ -270,7 +270,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			if err := os.WriteFile(o.Dir+".promise", raw, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Remove(filepath.Join(o.Dir, "tables.db")); err != nil { // they are made of the snapshot
+			if err := os.Remove(filepath.Join(o.Dir, "tables.db")); err != nil { // they are rebuilt from the snapshot
 				t.Fatal(err)
 			}
 			damage(t, o.Dir)
@@ -279,7 +279,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	}
 }
 
-// A file that grows while others look at its length was not cut.
+// A file that grows while its size is checked was not truncated.
 func TestGrowingIsNotCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	f, err := os.Create(path)
@@ -294,7 +294,7 @@ func TestGrowingIsNotCut(t *testing.T) {
 		all.Go(func() {
 			for !grown.Load() {
 				if err := e.check(); err != nil {
-					t.Error(err)
+					t.Errorf("check of a growing file: %v", err)
 					return
 				}
 			}
@@ -302,7 +302,7 @@ func TestGrowingIsNotCut(t *testing.T) {
 	}
 	for size := range int64(20_000) {
 		if err := errors.Join(f.Truncate(size), e.check()); err != nil {
-			t.Error(err)
+			t.Errorf("check after growing to %d: %v", size, err)
 			break
 		}
 	}
@@ -313,11 +313,11 @@ func TestGrowingIsNotCut(t *testing.T) {
 	}
 	var d *Damaged
 	if err := e.check(); !errors.As(err, &d) {
-		t.Errorf("a file that was cut: %v, want Damaged", err)
+		t.Errorf("check of a truncated file: %v, want Damaged", err)
 	}
 }
 
-// filled is the path of tables with some hundred pages, and the tables.
+// filled returns the path of tables with some hundred pages, and the tables.
 func filled(t *testing.T) (string, *tables) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tables.db")
@@ -339,7 +339,7 @@ func filled(t *testing.T) (string, *tables) {
 	return path, f
 }
 
-// Tables that are cut while they are written are damaged, and can be closed.
+// Tables that are truncated while they are written are damaged, and can be closed.
 func TestCutWhileWritten(t *testing.T) {
 	path, f := filled(t)
 	var d *Damaged
@@ -353,14 +353,15 @@ func TestCutWhileWritten(t *testing.T) {
 		})
 	})
 	if !errors.As(err, &d) {
-		t.Errorf("%v, want Damaged", err)
+		t.Errorf("write to tables that are truncated: %v, want Damaged", err)
 	}
 	if err := f.close(); err != nil {
-		t.Error(err)
+		t.Errorf("close truncated tables: %v", err)
 	}
 }
 
-// A lock that goes away soon, as that of a process which was killed, hides no damage.
+// A lock that is soon released, like that of a process that was killed, does not hide
+// damage.
 func TestCutAndLocked(t *testing.T) {
 	path, f := filled(t)
 	if err := f.close(); err != nil {
@@ -378,11 +379,11 @@ func TestCutAndLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := openTables(path); !errors.Is(err, bbolterrors.ErrTimeout) {
-		t.Errorf("%v, want ErrTimeout", err)
+		t.Errorf("open locked tables: %v, want ErrTimeout", err)
 	}
 	time.AfterFunc(lockWait/10, func() { _ = held.Close() })
 	var d *Damaged
 	if _, err := openTables(path); !errors.As(err, &d) {
-		t.Errorf("%v, want Damaged", err)
+		t.Errorf("open truncated tables: %v, want Damaged", err)
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// cluster is a few stores in this process, whose network can be cut.
+// cluster is a group of stores in this process, whose network can be cut.
 type cluster struct {
 	t       testing.TB
 	options Options // of every node; Dir is the directory of their directories
 
-	mu    sync.Mutex // guards what is below
+	mu    sync.Mutex // guards the fields below
 	nodes map[string]*testNode
-	cuts  map[[2]string]bool // from, to: what is sent does not arrive
+	cuts  map[[2]string]bool // from, to: messages do not arrive
 }
 
 type testNode struct {
@@ -33,7 +33,7 @@ type testNode struct {
 
 var errCut = errors.New("the network is cut")
 
-// newCluster makes a cluster of n voters, node-0 to node-(n-1).
+// newCluster starts a cluster of n voters, node-0 to node-(n-1).
 func newCluster(t testing.TB, n int, o Options) *cluster {
 	t.Helper()
 	c := &cluster{t: t, options: o, nodes: map[string]*testNode{}, cuts: map[[2]string]bool{}}
@@ -42,11 +42,11 @@ func newCluster(t testing.TB, n int, o Options) *cluster {
 	}
 	t.Cleanup(c.close)
 	c.start("node-0", true)
-	eventually(t, "no leader", c.store("node-0").IsLeader)
+	eventually(t, "node-0 leads", c.store("node-0").IsLeader)
 	for i := 1; i < n; i++ {
 		id := fmt.Sprintf("node-%d", i)
 		c.start(id, false)
-		eventually(t, "no new voter", func() bool { // on a busy machine the leader may change meanwhile
+		eventually(t, id+" becomes a voter", func() bool { // on a busy machine the leader may change meanwhile
 			err := c.store(c.leader()).AddVoter(t.Context(), id)
 			if err != nil && api.CodeOf(err) != api.CodeUnavailable {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func newCluster(t testing.TB, n int, o Options) *cluster {
 	return c
 }
 
-// start opens a node's store, new or again.
+// start opens a node's store, a new or an existing one.
 func (c *cluster) start(id string, bootstrap bool) *Store {
 	c.t.Helper()
 	_, trans := raft.NewInmemTransportWithTimeout(raft.ServerAddress(id), 500*time.Millisecond)
@@ -81,7 +81,7 @@ func (c *cluster) start(id string, bootstrap bool) *Store {
 	return s
 }
 
-// wire connects what is not cut; mu is held.
+// wire connects the nodes except for the cuts; mu must be held.
 func (c *cluster) wire() {
 	for from, a := range c.nodes {
 		for to, b := range c.nodes {
@@ -96,7 +96,7 @@ func (c *cluster) wire() {
 	}
 }
 
-// stop ends a node as a power cut does for the others: without a good-bye.
+// stop stops a node abruptly from the others' point of view, as a power cut does.
 func (c *cluster) stop(id string) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -110,11 +110,11 @@ func (c *cluster) stop(id string) {
 	}
 	n.trans.DisconnectAll()
 	if err := s.Close(); err != nil {
-		c.t.Error(err)
+		c.t.Errorf("close %s: %v", id, err)
 	}
 }
 
-// cut makes exactly these the cuts.
+// cut replaces the cuts by these.
 func (c *cluster) cut(cuts ...[2]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +146,7 @@ func (c *cluster) ids() (out []string) {
 	return out
 }
 
-// store is a node's store, nil while it does not run.
+// store returns a node's store, nil while it does not run.
 func (c *cluster) store(id string) *Store {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,10 +156,10 @@ func (c *cluster) store(id string) *Store {
 	return nil
 }
 
-// leader waits for the node that leads.
+// leader waits for a leader and returns its ID.
 func (c *cluster) leader() (id string) {
 	c.t.Helper()
-	eventually(c.t, "no leader", func() bool {
+	eventually(c.t, "a node leads", func() bool {
 		for _, x := range c.ids() {
 			if s := c.store(x); s != nil && s.IsLeader() {
 				id = x
@@ -171,17 +171,17 @@ func (c *cluster) leader() (id string) {
 	return id
 }
 
-// follower is a node that follows the leader.
+// follower returns a node that follows the leader.
 func (c *cluster) follower() string {
 	c.t.Helper()
 	leader := c.leader()
 	for _, id := range c.ids() {
 		if s := c.store(id); s != nil && id != leader {
-			eventually(c.t, "the follower knows no leader", func() bool { return s.LeaderID() != "" })
+			eventually(c.t, "the follower knows the leader", func() bool { return s.LeaderID() != "" })
 			return id
 		}
 	}
-	c.t.Fatal("no follower")
+	c.t.Fatal("no running node other than the leader")
 	return ""
 }
 
@@ -197,8 +197,7 @@ type testRemote struct {
 	from string
 }
 
-// call runs fn on a node's store. A request may be lost on its way, and so may
-// its answer.
+// call runs fn on a node's store. The network may lose a request, and its answer.
 func call[T any](r *testRemote, to string, fn func(*Store) (T, error)) (T, error) {
 	var none T
 	r.c.mu.Lock()
@@ -222,7 +221,7 @@ func call[T any](r *testRemote, to string, fn func(*Store) (T, error)) (T, error
 
 func (r *testRemote) Apply(ctx context.Context, leader string, b api.Batch) ([]api.Object, error) {
 	return call(r, leader, func(s *Store) ([]api.Object, error) {
-		return s.applyForwarded(ctx, b) // ApplyLocal, but for the time, which the suite checks
+		return s.applyForwarded(ctx, b) // like ApplyLocal, except for the time, which the suite checks
 	})
 }
 

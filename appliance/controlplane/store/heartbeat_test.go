@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// asksBarrier reports whether the store appends an entry to its log to know that it
-// still leads, after it stood still.
+// asksBarrier reports whether the store appends an entry to its log to verify that it
+// still leads, after it was stalled.
 func asksBarrier(t *testing.T, s *Store) bool {
 	t.Helper()
 	var before uint64
-	eventually(t, "no answer", func() bool { // on a busy machine it may have to be elected again
+	eventually(t, "the read index is answered", func() bool { // on a busy machine it may have to be elected again
 		s.heartbeat.last.Store(-time.Hour.Nanoseconds())
 		before = s.raft.LastIndex()
 		_, err := s.ReadIndex(t.Context())
@@ -19,18 +19,18 @@ func asksBarrier(t *testing.T, s *Store) bool {
 	return s.raft.LastIndex() > before
 }
 
-// A leader that stood still asks by a barrier whether it still leads, unless nobody
-// else can: also the one that was alone until now.
+// A leader that was stalled verifies its leadership with a barrier, unless no other
+// node can lead; also a leader that was alone before.
 func TestStoodStill(t *testing.T) {
 	if asksBarrier(t, open(t, Options{})) {
-		t.Error("a node that is alone asks itself by a barrier")
+		t.Error("a stalled node that is alone used a barrier, want none")
 	}
 	c := newCluster(t, 1, Options{})
 	if asksBarrier(t, c.store(c.leader())) {
-		t.Error("the only member of a cluster asks itself by a barrier")
+		t.Error("the stalled only member of a cluster used a barrier, want none")
 	}
 	c = newCluster(t, 2, Options{})
 	if !asksBarrier(t, c.store(c.leader())) {
-		t.Error("a leader of two that stood still asks by no barrier")
+		t.Error("a stalled leader of two used no barrier, want one")
 	}
 }

@@ -8,27 +8,28 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// IsLeader reports whether this node leads, with everything applied that was
-// committed before it did.
+// IsLeader reports whether this node leads, with everything applied that was committed before
+// its election.
 func (s *Store) IsLeader() bool { return s.term.Load() != 0 }
 
-// Leader is a channel of whether this node leads: the present state at once,
-// then the newest whenever it changed (states between may be left out). Each
-// call makes a channel of its own; Close closes it.
+// Leader returns a channel that reports whether this node leads: the current state at once,
+// then the newest whenever it changed (states between may be left out). Each call creates a
+// channel; Close closes it.
 func (s *Store) Leader() <-chan bool { return s.leaders.subscribe(s.IsLeader) }
 
-// LeadChange is closed when what LeadTerm and LeaderID say may have changed, and on
-// the leader when there is another member or one less: take it before asking.
+// LeadChange returns a channel that is closed when the results of LeadTerm and LeaderID may
+// have changed, and on the leader when members are added or removed: call it before reading
+// them.
 func (s *Store) LeadChange() <-chan struct{} { return s.changed.Next() }
 
-// followLeadership turns Raft's leadership into the store's: it begins when
-// the tables have caught up.
+// followLeadership converts Raft's leadership into the store's, which begins when the tables
+// have caught up.
 func (s *Store) followLeadership() {
 	defer s.running.Done()
-	seen := make(chan raft.Observation, 1) // that it rings is all that counts
+	seen := make(chan raft.Observation, 1) // only a signal: the content does not matter
 	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
-		case raft.LeaderObservation, raft.PeerObservation: // who leads, and whom
+		case raft.LeaderObservation, raft.PeerObservation: // changes of the leader, or of its peers
 			return true
 		}
 		return false
@@ -52,9 +53,8 @@ func (s *Store) followLeadership() {
 	}
 }
 
-// catchUp applies what was committed before this node was elected, and begins a
-// new cluster. It is the
-// term that this was true in, or 0 if leadership went meanwhile.
+// catchUp applies what was committed before this node was elected, and initializes a new
+// cluster. It returns the term of the leadership, or 0 if it was lost meanwhile.
 func (s *Store) catchUp() uint64 {
 	term := s.raft.CurrentTerm()
 	err := s.answer(context.Background(), func() raft.Future { return s.raft.Barrier(0) })
@@ -67,8 +67,8 @@ func (s *Store) catchUp() uint64 {
 	return term
 }
 
-// answer asks Raft something, and waits for ctx or for Raft's end at most: of
-// what is in its queues when it stops, it answers nothing.
+// answer sends Raft a request, and waits until ctx ends or Raft has stopped: Raft does not
+// answer requests that are queued when it stops.
 func (s *Store) answer(ctx context.Context, ask func() raft.Future) error {
 	done := make(chan error, 1)
 	go func() { done <- ask().Error() }()
@@ -76,7 +76,7 @@ func (s *Store) answer(ctx context.Context, ask func() raft.Future) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return gaveUp(ctx.Err())
+		return canceled(ctx.Err())
 	case <-s.stopped:
 		return closed()
 	}
@@ -106,7 +106,8 @@ func (s *Store) alone() bool {
 	return voters == 1 && me
 }
 
-// await waits, for LeaderWait at most, until ok; its error says why not.
+// await waits, for at most LeaderWait, until ok returns true; otherwise its error gives the
+// reason.
 func (s *Store) await(ctx context.Context, ok func() bool) error {
 	if ok() {
 		return nil
@@ -133,9 +134,9 @@ func (s *Store) await(ctx context.Context, ok func() bool) error {
 	}
 }
 
-// leaders are those who want to know whether this node leads.
+// leaders holds the subscribers to this node's leadership.
 type leaders struct {
-	mu     sync.Mutex // guards what is below
+	mu     sync.Mutex // guards the fields below
 	subs   []chan bool
 	closed bool
 }
@@ -158,7 +159,7 @@ func (l *leaders) publish(lead bool) {
 	defer l.mu.Unlock()
 	for _, ch := range l.subs {
 		select {
-		case <-ch: // what was not read is old
+		case <-ch: // an unread value is outdated
 		default:
 		}
 		ch <- lead

@@ -12,14 +12,14 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Settled is the cluster's level and id, as this node's tables say.
+// Settled returns the cluster's level and ID from this node's tables.
 func (s *Store) Settled() (level int, id string, err error) {
 	err = s.tables.read(func(v state.View) error { level, id = v.Level(), v.ClusterID(); return nil })
 	return level, id, err
 }
 
-// Raise gives the cluster the level, which every one of the members supports;
-// members are all that Raft has, and all Node objects. On the leader only.
+// Raise raises the cluster's feature level to one that every one of the members supports;
+// members must include all members of Raft, and all Node objects. It works only on the leader.
 func (s *Store) Raise(ctx context.Context, term uint64, level int, members []string) error {
 	if level > state.Level {
 		return state.BeyondLevel(level)
@@ -36,7 +36,7 @@ func (s *Store) Raise(ctx context.Context, term uint64, level int, members []str
 	select {
 	case s.inflight <- struct{}{}:
 	case <-ctx.Done():
-		return gaveUp(ctx.Err())
+		return canceled(ctx.Err())
 	case <-s.closing:
 		return closed()
 	}
@@ -56,8 +56,8 @@ func newAuditKey() []byte {
 	return b
 }
 
-// begin makes the level and the id the first command of a new cluster. Of one
-// that has any, or other members, it leaves that to Raise.
+// begin writes the level and the ID as the first command of a new cluster. If the tables are
+// not new, or there are other members, that is left to Raise.
 func (s *Store) begin() error {
 	var isNew bool
 	if err := s.tables.read(func(v state.View) error {

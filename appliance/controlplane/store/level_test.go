@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// A new cluster begins with its level and its id, which all members come to
-// know, and which their promises keep.
+// A new cluster begins with its level and its ID, which all members learn and keep in
+// their promises.
 func TestClusterHasAnID(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -22,10 +22,10 @@ func TestClusterHasAnID(t *testing.T) {
 	writeRange(t, c.store(c.leader()), 1, 1)
 	_, want, err := c.store(c.leader()).Settled()
 	if err != nil || want == "" {
-		t.Fatal(want, err)
+		t.Fatalf("ID of the cluster = %q, %v; want one", want, err)
 	}
 	for _, id := range c.ids() {
-		eventually(t, id+" knows the cluster's id", func() bool {
+		eventually(t, id+" knows the cluster's ID", func() bool {
 			level, got, err := c.store(id).Settled()
 			return err == nil && level == state.Level && got == want
 		})
@@ -34,7 +34,7 @@ func TestClusterHasAnID(t *testing.T) {
 	other := open(t, Options{NodeID: "node-1"})
 	_, id, err := other.Settled()
 	if err != nil || id == "" || id == want {
-		t.Errorf("another cluster has the id %q, %v", id, err)
+		t.Errorf("ID of another cluster = %q, %v; want one other than %q", id, err, want)
 	}
 	other.Close()
 	dir := filepath.Join(c.options.Dir, "node-1")
@@ -44,7 +44,8 @@ func TestClusterHasAnID(t *testing.T) {
 	refused(t, one(dir, "node-1"), "it belongs to cluster "+id+", but this node is a member of "+want)
 }
 
-// A cluster of before there were levels gets one when all are asked.
+// A cluster from before there were levels gets one when all members are known to
+// support it.
 func TestRaise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -52,8 +53,8 @@ func TestRaise(t *testing.T) {
 	c := newCluster(t, 3, Options{})
 	writeRange(t, c.store(c.leader()), 1, 1)
 	for _, id := range c.ids() {
-		eventually(t, "all have it", func() bool { n, _, _ := crashNumber(c.store(id), "a", 0); return n == 1 })
-		if err := c.store(id).tables.db.Update(func(tx *bbolt.Tx) error { // as an older release made them
+		eventually(t, id+" has the batch", func() bool { n, _, _ := crashNumber(c.store(id), "a", 0); return n == 1 })
+		if err := c.store(id).tables.db.Update(func(tx *bbolt.Tx) error { // as an older release wrote them
 			return errors.Join(tx.Bucket([]byte("meta")).Delete([]byte("level")), tx.Bucket([]byte("meta")).Delete([]byte("id")))
 		}); err != nil {
 			t.Fatal(err)
@@ -61,16 +62,16 @@ func TestRaise(t *testing.T) {
 	}
 	s := c.store(c.leader())
 	if err := s.Raise(t.Context(), s.LeadTerm(), state.Level, []string{"node-0", "node-1"}); api.CodeOf(err) != api.CodeConflict {
-		t.Errorf("a member was not asked: %v", err)
+		t.Errorf("raise without asking node-2: %v, want code %s", err, api.CodeConflict)
 	}
 	if err := s.Raise(t.Context(), s.LeadTerm()+1, state.Level, c.ids()); api.CodeOf(err) != api.CodeConflict {
-		t.Errorf("in another term: %v", err)
+		t.Errorf("raise in another term: %v, want code %s", err, api.CodeConflict)
 	}
 	if err := s.Raise(t.Context(), s.LeadTerm(), state.Level+1, c.ids()); err == nil {
-		t.Error("beyond what the leader supports")
+		t.Error("raise beyond what the leader supports succeeded, want an error")
 	}
 	if level, _, err := s.Settled(); level != 6 || err != nil {
-		t.Errorf("level %d, %v", level, err)
+		t.Errorf("level = %d, %v; want 6", level, err)
 	}
 	if err := s.Raise(t.Context(), s.LeadTerm(), state.Level, c.ids()); err != nil {
 		t.Fatal(err)

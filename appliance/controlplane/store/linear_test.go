@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// seed is BASALT_SEED or a new one; the log says which.
+// seed returns BASALT_SEED or a new seed, and logs it.
 func seed(t testing.TB) uint64 {
 	t.Helper()
 	n := rand.Uint64()
@@ -32,14 +32,14 @@ func seed(t testing.TB) uint64 {
 	return n
 }
 
-// nemesis does one bad thing to the cluster at a time, and heals it again.
+// nemesis applies one fault to the cluster at a time, and repairs it again.
 type nemesis struct {
 	c      *cluster
 	random *rand.Rand
 	did    map[string]int
 }
 
-// run does so many bad things, each kind as often as the others.
+// run applies the given number of faults, each kind as often as the others.
 func (n *nemesis) run(ctx context.Context, faults int) {
 	kinds := []string{"isolate", "one way", "stop", "hand over", "snapshot", "isolate the leader", "stop the leader"}
 	for i := range faults {
@@ -62,10 +62,10 @@ func (n *nemesis) run(ctx context.Context, faults int) {
 			n.c.stop(id)
 		case "hand over":
 			if err := n.c.store(id).TransferLeadership(ctx); err != nil && api.CodeOf(err) != api.CodeUnavailable && ctx.Err() == nil {
-				n.c.t.Logf("hand over: %v", err)
+				n.c.t.Logf("transfer leadership of %s: %v", id, err)
 			}
 		case "snapshot":
-			_ = n.c.store(id).raft.Snapshot().Error() // nothing new is an error too
+			_ = n.c.store(id).raft.Snapshot().Error() // it also fails if there is nothing new
 		}
 		sleep(ctx, time.Duration(200+n.random.IntN(1300))*time.Millisecond)
 		n.c.cut()
@@ -83,8 +83,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Whatever happens to the nodes, what clients of all of them are told has one
-// explanation: the store is linearizable.
+// Whatever happens to the nodes, the results that clients of all of them observe have
+// one explanation: the store is linearizable.
 func TestLinearizable(t *testing.T) {
 	faults := 10
 	switch {
@@ -111,11 +111,11 @@ func TestLinearizable(t *testing.T) {
 	running.Wait()
 	r.Check(t)
 	done, refused, open := r.Counts()
-	t.Logf("%d operations were done, %d refused, of %d nobody knows; %v", done, refused, open, bad.did)
+	t.Logf("%d operations done, %d refused, %d with unknown outcome; faults %v", done, refused, open, bad.did)
 	c.agree()
 }
 
-// enough waits until so many operations have been done: fewer test little.
+// enough waits until the given number of operations are done: fewer would test little.
 func enough(t *testing.T, r *histtest.Recorder, operations int) {
 	t.Helper()
 	patience.Until(t, time.Minute, fmt.Sprintf("%d operations are done", operations), func() bool {
@@ -124,7 +124,7 @@ func enough(t *testing.T, r *histtest.Recorder, operations int) {
 	})
 }
 
-// anyNode chooses nodes that run.
+// anyNode returns a function that chooses a running node.
 func (c *cluster) anyNode(seed uint64) func() histtest.Target {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 2))
@@ -139,7 +139,7 @@ func (c *cluster) anyNode(seed uint64) func() histtest.Target {
 	}
 }
 
-// agree waits until all nodes that run have the same.
+// agree waits until all running nodes have the same content.
 func (c *cluster) agree() {
 	c.t.Helper()
 	leader := c.store(c.leader())
@@ -149,7 +149,7 @@ func (c *cluster) agree() {
 			continue
 		}
 		var err error
-		eventually(c.t, "the nodes do not become equal", func() bool {
+		eventually(c.t, id+" has the leader's revision", func() bool {
 			if _, err = s.Get(c.t.Context(), api.KindFlavor, "none"); api.CodeOf(err) != api.CodeNotFound {
 				return false
 			}
@@ -158,7 +158,7 @@ func (c *cluster) agree() {
 		a, errA := s.tables.sum()
 		b, errB := leader.tables.sum()
 		if errA != nil || errB != nil || a != b {
-			c.t.Errorf("%s and the leader differ: %v", id, errors.Join(errA, errB))
+			c.t.Errorf("digest of %s = %s, want the leader's %s; %v", id, a, b, errors.Join(errA, errB))
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Neither bbolt nor Raft would see that a byte of an entry has changed on the
-// disk: this node would apply something else than the others, or send it to them.
-// So each entry lies in the log with a sum, in the field that Raft leaves to its
-// users. It is this node's own: entries go to others without.
+// Neither bbolt nor Raft would detect that a byte of an entry has changed on the disk: this
+// node would apply something different from the others, or send it to them. So each entry is
+// stored with a checksum, in the field that Raft leaves to its users. It is local to this node:
+// entries are sent to others without it.
 
-var logSumMark = []byte("sum1") // then the sum
+var logSumMark = []byte("sum1") // followed by the checksum
 
-// logSum is that of all that an entry means.
+// logSum returns the checksum of everything that matters in an entry.
 func logSum(l *raft.Log) uint32 {
 	head := binary.BigEndian.AppendUint64(nil, l.Index)
 	head = binary.BigEndian.AppendUint64(head, l.Term)
@@ -24,7 +24,7 @@ func logSum(l *raft.Log) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, l.Data)
 }
 
-// withSums are copies of entries with their sums.
+// withSums returns copies of the entries with their checksums.
 func withSums(entries []*raft.Log) []*raft.Log {
 	out := make([]*raft.Log, len(entries))
 	for i, e := range entries {
@@ -35,8 +35,8 @@ func withSums(entries []*raft.Log) []*raft.Log {
 	return out
 }
 
-// checkSum takes an entry's sum off, or says that the entry is damaged. Releases
-// before sums wrote entries without.
+// checkSum removes an entry's checksum, or returns an error if the entry is damaged. Entries of
+// releases without checksums have none.
 func checkSum(index uint64, l *raft.Log) error {
 	if l.Index != index {
 		return fmt.Errorf("entry %d claims to be entry %d", index, l.Index)

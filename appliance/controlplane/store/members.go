@@ -14,11 +14,11 @@ import (
 type Member struct {
 	ID     string
 	Voter  bool
-	Leader bool // as far as this node knows
+	Leader bool // according to this node
 }
 
-// Members are the nodes of the cluster as this node knows them, in the order
-// in which they joined.
+// Members returns the nodes of the cluster as this node knows them, in the order in which they
+// joined.
 func (s *Store) Members() []Member {
 	leader := s.LeaderID()
 	var out []Member
@@ -28,33 +28,31 @@ func (s *Store) Members() []Member {
 	return out
 }
 
-// LeaderID is the node that leads as far as this node knows, or empty.
+// LeaderID returns the ID of the leader that this node knows, or an empty string.
 func (s *Store) LeaderID() string {
 	_, id := s.raft.LeaderWithID()
 	return string(id)
 }
 
-// member is a server of Raft: its address is its id, and the transport knows
-// where it is.
+// member returns a voter of Raft: its address is its ID, which the transport resolves.
 func member(id string) raft.Server {
 	return raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(id), Address: raft.ServerAddress(id)}
 }
 
-// AddVoter makes id a member with a vote, or gives a member one. On the leader
-// only, like all changes of membership: ErrNotLeader elsewhere. Each is safe
-// to repeat.
+// AddVoter adds id as a member with a vote, or gives a member a vote. Like all membership
+// changes it works only on the leader, returns ErrNotLeader elsewhere, and is safe to repeat.
 func (s *Store) AddVoter(ctx context.Context, id string) error {
 	m := member(id)
 	return s.change(ctx, func(timeout time.Duration) raft.Future { return s.raft.AddVoter(m.ID, m.Address, 0, timeout) })
 }
 
-// AddNonvoter makes id a member without a vote. A voter stays one.
+// AddNonvoter adds id as a member without a vote. A voter remains one.
 func (s *Store) AddNonvoter(ctx context.Context, id string) error {
 	m := member(id)
 	return s.change(ctx, func(timeout time.Duration) raft.Future { return s.raft.AddNonvoter(m.ID, m.Address, 0, timeout) })
 }
 
-// DemoteVoter takes id's vote. The last vote cannot be taken.
+// DemoteVoter removes id's vote. The last voter cannot be demoted.
 func (s *Store) DemoteVoter(ctx context.Context, id string) error {
 	if err := s.keepsVoters(id); err != nil {
 		return err
@@ -64,8 +62,8 @@ func (s *Store) DemoteVoter(ctx context.Context, id string) error {
 	})
 }
 
-// RemoveMember takes id out of the cluster; the leader itself too, which then
-// follows nobody and can be read Stale until it is closed.
+// RemoveMember removes id from the cluster; also the leader itself, which then follows nobody
+// and can be read Stale until it is closed.
 func (s *Store) RemoveMember(ctx context.Context, id string) error {
 	if err := s.keepsVoters(id); err != nil {
 		return err
@@ -75,7 +73,7 @@ func (s *Store) RemoveMember(ctx context.Context, id string) error {
 	})
 }
 
-// keepsVoters refuses what would leave a cluster without voters.
+// keepsVoters refuses a change that would leave the cluster without voters.
 func (s *Store) keepsVoters(without string) error {
 	if slices.ContainsFunc(s.Members(), func(m Member) bool { return m.Voter && m.ID != without }) {
 		return nil
@@ -84,31 +82,31 @@ func (s *Store) keepsVoters(without string) error {
 		WithHint("promote another node to voter first")
 }
 
-// Reaches waits until this node's log has been agreed on up to the index, which
-// a leader says of its own.
+// Reaches waits until this node's log is committed up to the index, which the caller got from
+// the leader.
 func (s *Store) Reaches(ctx context.Context, index uint64) error {
-	const look = 20 * time.Millisecond
+	const interval = 20 * time.Millisecond
 	for s.raft.CommitIndex() < index {
 		select {
 		case <-ctx.Done():
 			return api.Errorf(api.CodeUnavailable, "this node has the log up to entry %d, want entry %d", s.raft.CommitIndex(), index)
 		case <-s.closing:
 			return closed()
-		case <-time.After(look):
+		case <-time.After(interval):
 		}
 	}
 	return nil
 }
 
-// TransferLeadership makes another voter lead.
+// TransferLeadership transfers leadership to another voter.
 func (s *Store) TransferLeadership(ctx context.Context) error {
 	return s.change(ctx, func(time.Duration) raft.Future { return s.raft.LeadershipTransfer() })
 }
 
-// changeTimeout bounds a change of membership whose caller sets no limit.
+// changeTimeout bounds a membership change whose caller sets no limit.
 const changeTimeout = 30 * time.Second
 
-// change asks Raft for a change that only the leader can make.
+// change requests a change from Raft that only the leader can make.
 func (s *Store) change(ctx context.Context, ask func(timeout time.Duration) raft.Future) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
@@ -124,7 +122,7 @@ func (s *Store) change(ctx context.Context, ask func(timeout time.Duration) raft
 	case ctx.Err() != nil:
 		return unknownChange()
 	}
-	return s.public(err)
+	return s.domainError(err)
 }
 
 func unknownChange() *api.Error {
@@ -132,8 +130,7 @@ func unknownChange() *api.Error {
 		WithHint("check the members, and try again: repeating a change is harmless")
 }
 
-// handOver makes another node lead before this one goes, so that nobody waits
-// for an election.
+// handOver transfers leadership before this node stops, so that nobody waits for an election.
 func (s *Store) handOver() {
 	if !s.IsLeader() || s.alone() {
 		return
@@ -145,19 +142,19 @@ func (s *Store) handOver() {
 	}
 }
 
-// Stats is what a node knows of its part in the cluster.
+// Stats describes a node's state in the cluster, as the node knows it.
 type Stats struct {
 	State       string        // "Leader", "Follower", "Candidate" or "Shutdown"
 	Leader      string        // empty: unknown
 	Term        uint64        // of the newest election
-	Applied     uint64        // log index up to which the tables are
-	Commit      uint64        // log index up to which the cluster has agreed
-	Last        uint64        // log index of the last entry here
+	Applied     uint64        // log index up to which the tables are applied
+	Commit      uint64        // log index up to which entries are committed
+	Last        uint64        // log index of the last local entry
 	Revision    int64         // of the tables
-	LastContact time.Duration // since the leader was heard; 0 on the leader, -1: never
+	LastContact time.Duration // since the last message of the leader; 0 on the leader, -1: never
 }
 
-// Stats is how this node stands now.
+// Stats returns this node's current state.
 func (s *Store) Stats() Stats {
 	st := Stats{
 		State: s.raft.State().String(), Leader: s.LeaderID(), Term: s.raft.CurrentTerm(),

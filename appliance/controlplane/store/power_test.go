@@ -12,12 +12,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// A power cut leaves, of what was written since the last fsync, any part.
-// bbolt writes the pages of a transaction, syncs, writes one of its two meta
-// pages, syncs; a batch does that to log.db and then to tables.db. From the
-// files before and after one batch this test builds what a cut may leave at
-// each of these four steps: any subset of the changed sectors, or the meta
-// page up to any byte.
+// A power cut leaves any part of what was written since the last fsync. bbolt writes
+// the pages of a transaction, syncs, writes one of its two meta pages, syncs; a batch
+// does that to log.db and then to tables.db. From the files before and after one batch
+// this test builds what a cut may leave at each of these four steps: any subset of the
+// changed sectors, or the meta page up to any byte.
 func TestPowerCut(t *testing.T) {
 	subsets, cuts := 25, []int{0, 1, 7, 8, 15, 16, 20, 24, 31, 32, 40, 47, 48, 56, 63, 64, 65, 71, 72, 79, 80, 90, 200}
 	if testing.Short() {
@@ -30,7 +29,7 @@ func TestPowerCut(t *testing.T) {
 	for _, file := range []string{"log.db", "tables.db"} {
 		a, b := before[file], after[file]
 		if bytes.Equal(a, b) {
-			t.Fatalf("the batch changed nothing in %s", file)
+			t.Fatalf("the batch changed nothing in %s, want a change", file)
 		}
 		b = b[:len(b):len(b)]
 		a = append(bytes.Clone(a), make([]byte, max(0, len(b)-len(a)))...) // growing is synced first
@@ -54,7 +53,7 @@ func TestPowerCut(t *testing.T) {
 		}
 	}
 	if found[60] == 0 || found[61] == 0 {
-		t.Errorf("the states before and after the batch should both have been met: %v", found)
+		t.Errorf("last batches after the cuts = %v, want both 60 and 61 among them", found)
 	}
 }
 
@@ -74,8 +73,8 @@ func clone(f files) files {
 	return c
 }
 
-// oneBatch is the directory before and after a batch that rewrites inner
-// pages, with a history behind it.
+// oneBatch returns the directory before and after a batch that rewrites inner pages,
+// after other batches.
 func oneBatch(t *testing.T) (before, after files) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
@@ -118,7 +117,7 @@ func (f files) write(t *testing.T, dir string) {
 	}
 }
 
-// someSectors is a with some of b's sectors; the meta pages are a's.
+// someSectors returns a with some of b's sectors; the meta pages are a's.
 func someSectors(random *rand.Rand, a, b []byte) []byte {
 	out := bytes.Clone(a)
 	share := random.Float64()
@@ -130,7 +129,7 @@ func someSectors(random *rand.Rand, a, b []byte) []byte {
 	return out
 }
 
-// checkAfterCut opens the files and answers the number of the last batch found.
+// checkAfterCut opens the files and returns the number of the last batch found.
 func checkAfterCut(t *testing.T, what string, f files, logged bool) int {
 	t.Helper()
 	dir := t.TempDir()
@@ -138,29 +137,29 @@ func checkAfterCut(t *testing.T, what string, f files, logged bool) int {
 	f.write(t, dir)
 	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
 	if err != nil {
-		t.Errorf("%s: %v", what, err)
+		t.Errorf("%s: open: %v", what, err)
 		return 0
 	}
 	defer s.Close()
 	a, _, errA := crashNumber(s, "a", 0)
 	b, _, errB := crashNumber(s, "b", 0)
 	if errA != nil || errB != nil || a != b || a < 60 || a > 61 || (logged && a != 61) {
-		t.Errorf("%s: found %d and %d (%v, %v)", what, a, b, errA, errB)
+		t.Errorf("%s: numbers of the two halves = %d and %d (%v, %v), want them equal, 60 or 61, and 61 if logged (%v)", what, a, b, errA, errB, logged)
 	}
 	if want := int64(2 * (60 + a)); s.Revision() != want {
 		t.Errorf("%s: revision %d, want %d", what, s.Revision(), want)
 	}
 	if records, sum, err := crashUsed(s, 0); records != a || sum != int64(a)*int64(a+1)/2 || err != nil {
-		t.Errorf("%s: %d records of %d, which come to %d, %v", what, records, a, sum, err)
+		t.Errorf("%s: %d records with a sum of %d, %v; want %d with %d", what, records, sum, err, a, int64(a)*int64(a+1)/2)
 	}
 	if _, err := s.Apply(context.Background(), statetest.Batch(0, a+1)); err != nil {
-		t.Errorf("%s: the next write: %v", what, err)
+		t.Errorf("%s: apply the next batch: %v", what, err)
 	}
 	return a
 }
 
-// A log that lacks what the tables contain is not this node's: going on would
-// give numbers out twice.
+// A log that lacks entries that the tables contain is not this node's: using it would
+// assign numbers twice.
 func TestLogBehindTablesIsRefused(t *testing.T) {
 	before, after := oneBatch(t)
 	mixed := clone(after)
@@ -169,11 +168,11 @@ func TestLogBehindTablesIsRefused(t *testing.T) {
 	mixed.write(t, dir)
 	if s, err := Open(Options{Dir: dir, NodeID: "node-a"}); err == nil {
 		s.Close()
-		t.Error("opened")
+		t.Error("a log that ends before the tables was opened, want an error")
 	}
 }
 
-// The vote file keeps the state before a write that a power cut tore anywhere.
+// The vote file keeps the state before a write, wherever a power cut tore it.
 func TestVoteTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vote")
 	must := func(err error) {
@@ -204,17 +203,17 @@ func TestVoteTorn(t *testing.T) {
 		must(os.WriteFile(path, torn, 0o600))
 		s, err := openStable(path)
 		if err != nil {
-			t.Fatalf("cut at %d: %v", cut, err)
+			t.Fatalf("open after a cut at byte %d: %v", cut, err)
 		}
 		term, err := s.GetUint64([]byte("term"))
 		vote, err2 := s.Get([]byte("vote"))
 		if err != nil || err2 != nil || term < 1 || term > 2 || string(vote) != "a" || (cut == slotSize && term != 2) {
-			t.Fatalf("cut at %d: term %d, vote %q, %v, %v", cut, term, vote, err, err2)
+			t.Fatalf("after a cut at byte %d: term %d, vote %q, %v, %v; want term 1 or 2 and vote \"a\"", cut, term, vote, err, err2)
 		}
 		s.Close()
 	}
 	must(os.WriteFile(path, bytes.Repeat([]byte{1}, 2*slotSize), 0o600))
 	if _, err := openStable(path); err == nil {
-		t.Error("garbage was taken for a state")
+		t.Error("open a vote file of garbage succeeded, want an error")
 	}
 }

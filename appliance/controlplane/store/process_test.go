@@ -26,18 +26,18 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 )
 
-// processes are nodes that are processes of their own, to be killed. They talk
-// Raft and HTTP over loopback.
+// processes are nodes that run as processes, to be killed. They use Raft and HTTP over
+// loopback.
 type processes struct {
 	Raft, HTTP map[string]string // addresses by node
 	Bootstrap  string
 
 	dir  string
-	mu   sync.Mutex // guards what is below
+	mu   sync.Mutex // guards the fields below
 	cmds map[string]*exec.Cmd
 }
 
-// request and response are all that nodes and clients say to each other.
+// request and response are the messages between nodes and clients.
 type request struct {
 	Op    string // apply, local, revision, get, list, voter
 	Batch api.Batch
@@ -54,8 +54,8 @@ type response struct {
 	NotLeader bool
 }
 
-// ask is one request. Of an error that is not the store's nobody knows what
-// was done, but ErrNotSent says that nothing was.
+// ask sends one request. After an error that is not the store's it is unknown what was
+// done, except that ErrNotSent means that nothing was.
 func ask(ctx context.Context, addr string, q request) (response, error) {
 	var a response
 	raw, err := json.Marshal(q)
@@ -100,7 +100,7 @@ func (r httpRemote) ReadIndex(ctx context.Context, leader string) (uint64, error
 	return a.Index, err
 }
 
-// httpTarget is a node as clients see it.
+// httpTarget is a node as clients access it.
 type httpTarget string
 
 func (h httpTarget) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
@@ -145,14 +145,14 @@ func serve(ctx context.Context, s *Store, q request) (a response) {
 	return a
 }
 
-// byID finds nodes for Raft.
+// byID resolves node IDs for Raft.
 type byID map[string]string
 
 func (b byID) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
 	return raft.ServerAddress(b[string(id)]), nil
 }
 
-// childNode is one node; its directory's name is its id.
+// childNode runs one node; its directory's name is its ID.
 func childNode(dir string) error {
 	var p processes
 	if err := json.Unmarshal([]byte(os.Getenv("BASALT_STORE_TEST_NODES")), &p); err != nil {
@@ -192,7 +192,7 @@ func (p *processes) start(t *testing.T, id string) {
 	}
 	cmd := child(t, "node", p.dir+"/"+id)
 	cmd.Env = append(cmd.Env, "BASALT_STORE_TEST_NODES="+string(raw))
-	cmd.Stderr = io.Discard // Raft's transport complains of every node that is away
+	cmd.Stderr = io.Discard // Raft's transport logs every node that is down
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func startProcesses(t *testing.T, n int) *processes {
 		id := fmt.Sprintf("node-%d", i)
 		p.start(t, id)
 		t.Cleanup(func() { p.kill(id) })
-		eventually(t, "no voter", func() bool {
+		eventually(t, id+" becomes a voter", func() bool {
 			_, err := ask(t.Context(), p.HTTP["node-0"], request{Op: "voter", ID: id})
 			return err == nil
 		})
@@ -231,8 +231,8 @@ func startProcesses(t *testing.T, n int) *processes {
 	return p
 }
 
-// Real processes, killed and stopped: no acknowledged write is lost, and
-// nobody reads what is no longer true.
+// When real processes are killed and stopped, no acknowledged write is lost, and no
+// read returns outdated values.
 func TestLinearizableKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three processes and their elections take seconds")
@@ -280,5 +280,5 @@ func TestLinearizableKills(t *testing.T) {
 	running.Wait()
 	r.Check(t)
 	done, refused, open := r.Counts()
-	t.Logf("%d faults; %d operations were done, %d refused, of %d nobody knows", faults, done, refused, open)
+	t.Logf("%d faults; %d operations done, %d refused, %d with unknown outcome", faults, done, refused, open)
 }

@@ -13,37 +13,35 @@ import (
 	"time"
 )
 
-// Damaged means that a node's store cannot be used: a file of it is missing,
-// unreadable, another node's, or older than what the node has told others.
-// Going on with it would lose what was acknowledged; what is lost here can come
-// back from the other nodes, or from a backup.
+// Damaged means that a node's store cannot be used: a file of it is missing, unreadable,
+// another node's, or older than what the node has acknowledged to others. Using it would lose
+// acknowledged writes; the lost data can be restored from the other nodes, or from a backup.
 type Damaged struct {
 	File string // path
 	Err  error  // what is wrong with it
 }
 
-// Error names the file.
+// Error returns the path of the file and what is wrong with it.
 func (d *Damaged) Error() string { return fmt.Sprintf("%s: %v", d.File, d.Err) }
 
-// Unwrap is what is wrong with the file.
+// Unwrap returns what is wrong with the file.
 func (d *Damaged) Unwrap() error { return d.Err }
 
-// promised is what a node has told others, so far as it must not forget it. It
-// stands outside of the store, so that a store that was lost, or replaced by an
-// older copy, is not taken for the one that it was told with: a voter that
-// forgets what it has acknowledged, or whom it voted for, loses what the
-// cluster has acknowledged.
+// promised is what a node has acknowledged to others and must not forget. It is stored outside
+// of the store, so that a store that was lost, or replaced by an older copy, is not mistaken
+// for the current one: a voter that forgets what it has acknowledged, or whom it voted for,
+// loses what the cluster has acknowledged.
 type promised struct {
 	Node  string `json:"node"`
 	ID    string `json:"id,omitempty"`    // of the cluster; empty: not known yet
-	Used  bool   `json:"used,omitempty"`  // an entry or a vote was written: the store must be there
+	Used  bool   `json:"used,omitempty"`  // an entry or a vote was written: the store must exist
 	Voted uint64 `json:"voted,omitempty"` // term of the last vote
-	Last  uint64 `json:"last,omitempty"`  // the log reaches at least that far
+	Last  uint64 `json:"last,omitempty"`  // the log reaches at least this entry
 }
 
-// promise is the file. It is written after the store, so it never says more
-// than was true: at once when an entry is first written or a vote is given,
-// about every second while the log grows. That needs no space on the disk.
+// promise is the file with it. It is written after the store, so it never claims more than is
+// true: at once when an entry is first written or a vote is given, and about every second while
+// the log grows. Writing it needs no space on the disk.
 type promise struct {
 	path string
 	file *stable
@@ -52,14 +50,14 @@ type promise struct {
 	now promised
 }
 
-// promiseEvery is how long what the log has may be missing in the promise.
+// promiseEvery is how long the promise may lag behind the log.
 const promiseEvery = time.Second
 
 const promiseKey = "promised"
 
-// NewPromise makes the file of a node that becomes a member: it has told nobody
-// anything yet, and its store may be new. What the file said before is void.
-// id is the cluster's; empty: it is new, or of a version that had none.
+// NewPromise creates the file for a node that becomes a member: it has acknowledged nothing
+// yet, and its store may be new. The previous content of the file is discarded. id is the
+// cluster's; empty means that the cluster is new, or of a version that had no ID.
 func NewPromise(path, nodeID, id string) error {
 	if err := removeLeftover(path); err != nil {
 		return err
@@ -68,7 +66,7 @@ func NewPromise(path, nodeID, id string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.say(func(m *promised) { m.Node, m.ID = nodeID, id }), p.close())
+	return errors.Join(p.update(func(m *promised) { m.Node, m.ID = nodeID, id }), p.close())
 }
 
 func openPromise(path string) (*promise, error) {
@@ -89,8 +87,8 @@ func openPromise(path string) (*promise, error) {
 	return p, nil
 }
 
-// say changes what is promised, durably. On an error nothing has changed.
-func (p *promise) say(change func(*promised)) error {
+// update changes what is promised, durably. If it returns an error nothing has changed.
+func (p *promise) update(change func(*promised)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next := p.now
@@ -109,7 +107,7 @@ func (p *promise) say(change func(*promised)) error {
 	return nil
 }
 
-func (p *promise) said() promised {
+func (p *promise) current() promised {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now
@@ -119,20 +117,20 @@ func (p *promise) close() error { return p.file.Close() }
 
 // reaches records that the log has the entry.
 func (p *promise) reaches(last uint64) error {
-	return p.say(func(m *promised) { m.Used, m.Last = true, max(m.Last, last) })
+	return p.update(func(m *promised) { m.Used, m.Last = true, max(m.Last, last) })
 }
 
 // ends records that the log will end with the entry.
 func (p *promise) ends(last uint64) error {
-	return p.say(func(m *promised) { m.Last = min(m.Last, last) })
+	return p.update(func(m *promised) { m.Last = min(m.Last, last) })
 }
 
 // voted records that the node has voted in the term.
 func (p *promise) voted(term uint64) error {
-	return p.say(func(m *promised) { m.Used, m.Voted = true, max(m.Voted, term) })
+	return p.update(func(m *promised) { m.Used, m.Voted = true, max(m.Voted, term) })
 }
 
-// promisedPath is the file's path.
+// promisePath returns the path of the promise file.
 func (o *Options) promisePath() string {
 	if o.Promise != "" {
 		return o.Promise
@@ -140,13 +138,13 @@ func (o *Options) promisePath() string {
 	return filepath.Clean(o.Dir) + ".promise"
 }
 
-// storeFiles are without which a store that was used cannot be. The tables can
-// be made again of the log and the snapshots.
+// storeFiles are the files that a store that was used must have. The tables can be rebuilt from
+// the log and the snapshots.
 var storeFiles = []string{"log.db", "vote"}
 
-// recall opens the promise and holds against it what is there of the store,
-// before anything is made anew.
-func (o *Options) recall() (*promise, error) {
+// loadPromise opens the promise and compares it with the existing files of the store, before
+// any file is created.
+func (o *Options) loadPromise() (*promise, error) {
 	path := o.promisePath()
 	var there, missing []string
 	for _, name := range storeFiles {
@@ -165,10 +163,10 @@ func (o *Options) recall() (*promise, error) {
 		return nil, err
 	case err != nil && len(there) == 0 && o.Transport != nil && !o.Bootstrap:
 		return nil, &Damaged{o.Dir, errors.New("the store is missing, but this node is a member of a cluster")}
-	case err != nil && slices.Contains(there, "log.db") && slices.Contains(missing, "vote"): // of a version that made no promise
+	case err != nil && slices.Contains(there, "log.db") && slices.Contains(missing, "vote"): // from a version without promises
 		return nil, &Damaged{o.path("vote"), errors.New("it is missing, but log.db exists")}
 	case err != nil:
-		if err := NewPromise(path, o.NodeID, ""); err != nil { // new, or of a version that made none
+		if err := NewPromise(path, o.NodeID, ""); err != nil { // new, or from a version without promises
 			return nil, err
 		}
 	}
@@ -187,15 +185,15 @@ func (o *Options) recall() (*promise, error) {
 	return p, nil
 }
 
-// hold compares an open store with the promise, and adopts a store of which
-// nothing was promised so far. One that was used before may be an old copy, whose
-// promise was put away, and may have forgotten votes: its next one is in a new term.
-func (o *Options) hold(p *promise, last uint64, votes *stable, id string) error {
+// checkPromise compares an open store with the promise, and adopts a store for which nothing
+// was promised so far. A store that was used before may be an old copy whose promise was
+// removed, and may have forgotten votes: its next vote is in a new term.
+func (o *Options) checkPromise(p *promise, last uint64, votes *stable, id string) error {
 	voted, err := votes.GetUint64(keyLastVoteTerm)
 	if err != nil && !errors.Is(err, errNotFound) {
 		return err
 	}
-	m := p.said()
+	m := p.current()
 	owner, err := votes.Get(keyNode)
 	forgotten := err == nil && !m.Used
 	if errors.Is(err, errNotFound) && !m.Used {
@@ -222,16 +220,15 @@ func (o *Options) hold(p *promise, last uint64, votes *stable, id string) error 
 			return err
 		}
 	}
-	return p.say(func(m *promised) { m.Used, m.Voted, m.Last = true, voted, last })
+	return p.update(func(m *promised) { m.Used, m.Voted, m.Last = true, voted, last })
 }
 
-// skipTerms takes the node past every term that it may have voted in and forgotten.
-// Raft takes two entries with the same index and term for the same entry: if a term
-// were led a second time, a node that still has the entries of the first time would
-// keep them, and what they did, in the place of the new ones. The number of terms
-// skipped is the time in milliseconds: that is more than there were elections, and
-// of two copies of a store the one that is adopted later has the later terms, so that
-// what was acknowledged last is kept.
+// skipTerms moves the node past every term that it may have voted in and forgotten. Raft
+// considers two entries with the same index and term to be the same entry: if a term were led a
+// second time, a node that still has the entries of the first time would keep them, and their
+// effects, in place of the new ones. The number of skipped terms is the time in milliseconds:
+// that is more than there were elections, and of two copies of a store the one that is adopted
+// later has the later terms, so that what was acknowledged last is kept.
 func skipTerms(votes *stable) error {
 	term, err := votes.GetUint64(keyCurrentTerm)
 	if err != nil && !errors.Is(err, errNotFound) {
@@ -240,7 +237,7 @@ func skipTerms(votes *stable) error {
 	return votes.SetUint64(keyCurrentTerm, term+uint64(max(1, time.Now().UnixMilli()))) // a clock may be before 1970
 }
 
-// keepPromise follows the log, until Close.
+// keepPromise updates the promise from the log, until Close.
 func (s *Store) keepPromise() {
 	for {
 		select {
@@ -255,7 +252,7 @@ func (s *Store) keepPromise() {
 }
 
 func (s *Store) promiseLast() error {
-	s.log.ending.Lock() // or it would be said of entries that go meanwhile
+	s.log.ending.Lock() // or entries that are deleted meanwhile would be promised
 	defer s.log.ending.Unlock()
 	last, err := s.log.LastIndex()
 	if err != nil || last == 0 {
@@ -265,7 +262,7 @@ func (s *Store) promiseLast() error {
 	if err != nil {
 		return err
 	}
-	return s.promise.say(func(m *promised) {
+	return s.promise.update(func(m *promised) {
 		m.Used, m.Last = true, max(m.Last, last)
 		if m.ID == "" {
 			m.ID = id
@@ -273,23 +270,23 @@ func (s *Store) promiseLast() error {
 	})
 }
 
-// wrote notes that the log has entries, before anybody is told: at once for the
-// first, the rest is promised a little later.
+// wrote records that the log has entries, before they are acknowledged: at once for the first
+// entry, while later ones are promised by keepPromise.
 func (s *Store) wrote(last uint64) error {
-	if s.promise.said().Used {
+	if s.promise.current().Used {
 		return nil
 	}
 	return s.promise.reaches(last)
 }
 
-// keys of the vote file: Raft's, and the node whose store this is.
+// Keys of the vote file: Raft's, and the node that owns the store.
 var (
 	keyLastVoteTerm = []byte("LastVoteTerm")
 	keyCurrentTerm  = []byte("CurrentTerm")
 	keyNode         = []byte("Node")
 )
 
-// votes is the vote file, as Raft writes it: no vote is forgotten.
+// votes is the vote file as Raft writes it, which also promises every vote.
 type votes struct {
 	*stable
 	promise *promise

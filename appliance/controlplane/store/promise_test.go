@@ -15,22 +15,22 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// refused opens what must not be opened.
+// refused opens a store that must not be opened.
 func refused(t *testing.T, o Options, want string) {
 	t.Helper()
 	s, err := Open(o)
 	if err == nil {
 		s.Close()
-		t.Errorf("the store opened; want: %s", want)
+		t.Errorf("the store opened, want the error %q", want)
 		return
 	}
 	var d *Damaged
 	if !errors.As(err, &d) || !strings.Contains(err.Error(), want) {
-		t.Errorf("refused with %v; want %s", err, want)
+		t.Errorf("open: %v, want Damaged with %q", err, want)
 	}
 }
 
-// one is the Options of one member of several.
+// one returns the Options of one of several members.
 func one(dir, id string) Options {
 	_, trans := raft.NewInmemTransport(raft.ServerAddress(id))
 	return Options{Dir: dir, NodeID: id, Transport: trans, Reserve: 1}
@@ -45,8 +45,8 @@ func writeRange(t *testing.T, s *Store, from, to int) {
 	}
 }
 
-// A store that a voter has used and that is gone, or is not what it was, is not
-// begun anew: the voter would forget what it has acknowledged.
+// A store that a voter has used and that is missing, or not the same any more, is not
+// created again: the voter would forget what it has acknowledged.
 func TestLostStoreIsRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -54,7 +54,7 @@ func TestLostStoreIsRefused(t *testing.T) {
 	c := newCluster(t, 3, Options{})
 	writeRange(t, c.store(c.leader()), 1, 3)
 	for _, id := range c.ids() {
-		eventually(t, "all have it", func() bool { return c.store(id).Revision() == c.store(c.leader()).Revision() })
+		eventually(t, id+" has the leader's revision", func() bool { return c.store(id).Revision() == c.store(c.leader()).Revision() })
 	}
 	c.close()
 	dir := func(id string) string { return filepath.Join(c.options.Dir, id) }
@@ -65,9 +65,9 @@ func TestLostStoreIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := do(dir("node-1")); err != nil {
-			t.Fatal(what, err)
+			t.Fatalf("%s: %v", what, err)
 		}
-		for _, bootstrap := range []bool{false, true} { // a founder founds once
+		for _, bootstrap := range []bool{false, true} { // a cluster is created only once
 			o := one(dir("node-1"), "node-1")
 			o.Bootstrap = bootstrap
 			refused(t, o, want)
@@ -90,7 +90,7 @@ func TestLostStoreIsRefused(t *testing.T) {
 	without("a blank vote", "vote: it is empty", func(d string) error {
 		return os.WriteFile(filepath.Join(d, "vote"), make([]byte, 2*slotSize), 0o600)
 	})
-	// The tables are made again.
+	// The tables are rebuilt.
 	if err := os.Remove(filepath.Join(dir("node-1"), "tables.db")); err != nil {
 		t.Fatal(err)
 	}
@@ -100,13 +100,13 @@ func TestLostStoreIsRefused(t *testing.T) {
 	writeRange(t, c.store(c.leader()), 4, 4)
 }
 
-// A copy from before what the node has acknowledged since is refused.
+// A copy from before what the node has acknowledged since then is refused.
 func TestOldCopyIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	o := one(dir, "node-a")
 	o.Bootstrap = true
 	s := open(t, o)
-	eventually(t, "leads", s.IsLeader)
+	eventually(t, "node-a leads", s.IsLeader)
 	writeRange(t, s, 1, 5)
 	s.Close()
 	if err := os.CopyFS(dir+".old", os.DirFS(dir)); err != nil {
@@ -114,10 +114,10 @@ func TestOldCopyIsRefused(t *testing.T) {
 	}
 	o = one(dir, "node-a")
 	s = open(t, o)
-	eventually(t, "leads", s.IsLeader)
+	eventually(t, "node-a leads", s.IsLeader)
 	writeRange(t, s, 6, 9)
 	s.Close()
-	// The term of the newer life shows in the vote already: only the log is old here.
+	// The vote already has the term of the newer run: only the log is old here.
 	vote, err := os.ReadFile(filepath.Join(dir, "vote"))
 	if err != nil {
 		t.Fatal(err)
@@ -130,18 +130,19 @@ func TestOldCopyIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, one(dir, "node-a"), "log.db: it is an old copy")
-	// An operator who has nothing better goes on with it, alone.
+	// An operator without a better copy continues with it, alone.
 	if err := Recover(dir, "", "node-a"); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, one(dir, "node-a"))
-	eventually(t, "leads", s.IsLeader)
+	eventually(t, "node-a leads", s.IsLeader)
 	if n, _, err := crashNumber(s, "a", 0); n != 5 || err != nil {
-		t.Errorf("the copy has batch %d, %v; want 5", n, err)
+		t.Errorf("last batch of the recovered copy = %d, %v; want 5", n, err)
 	}
 }
 
-// A member whose store and promise are both gone is not new; one that joins is.
+// A member whose store and promise are both missing is not a new node; a node that
+// joins is.
 func TestMemberWithoutPromise(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	refused(t, one(dir, "node-a"), "the store is missing, but this node is a member")
@@ -167,8 +168,8 @@ func TestMemberWithoutPromise(t *testing.T) {
 	refused(t, o, "are damaged")
 }
 
-// Two of three voters lose what they had, and the third has applied it: it drops
-// it, also from its tables.
+// Two of three voters lose entries that the third has applied: it drops them, also from
+// its tables.
 func TestDroppedEntriesLeaveTheTables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -192,52 +193,52 @@ func dropped(t *testing.T, snapshotAfter bool) {
 	c.start("node-0", false)
 	c.start("node-1", false)
 	writeRange(t, c.store(c.leader()), 11, 30)
-	eventually(t, "node-0 has applied it", func() bool { n, _, _ := crashNumber(c.store("node-0"), "a", 0); return n == 30 })
+	eventually(t, "node-0 has applied batch 30", func() bool { n, _, _ := crashNumber(c.store("node-0"), "a", 0); return n == 30 })
 	if snapshotAfter {
 		if err := c.store("node-0").raft.Snapshot().Error(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.close()
-	for _, id := range []string{"node-1", "node-2"} { // an operator has put old copies in their place, and the promises away
+	for _, id := range []string{"node-1", "node-2"} { // as if an operator had restored old copies, and removed the promises
 		dir := c.options.Dir + "/" + id
 		if err := errors.Join(os.RemoveAll(dir), os.Rename(c.options.Dir+"/old-"+id, dir), os.Remove(dir+".promise")); err != nil {
 			t.Fatal(err)
 		}
 		c.start(id, false)
 	}
-	// Nothing keeps the two from being elected in the terms that they have forgotten,
-	// in which node-0 has entries: but they must not write others in these terms.
+	// The two may be elected in the terms that they have forgotten, in which node-0 has
+	// entries: they must not write other entries in these terms.
 	leader := c.store(c.leader())
 	writeOther(t, leader, 40)
 	c.start("node-0", false)
-	if err := patience.Receive(t, time.Minute, "node-0 drops what it has applied", anew); !strings.Contains(err.Error(), "has dropped log entries") {
-		t.Error(err)
+	if err := patience.Receive(t, time.Minute, "node-0 reports that it drops applied entries", anew); !strings.Contains(err.Error(), "has dropped log entries") {
+		t.Errorf("Broken called with %v, want the error on dropped log entries", err)
 	}
 	c.stop("node-0")
 	c.start("node-0", false)
 	eventually(t, "node-0 follows", func() bool {
 		select {
 		case err := <-anew:
-			t.Fatal("a store was given up a second time:", err)
+			t.Fatalf("Broken was called a second time: %v", err)
 		default:
 		}
 		return c.store("node-0").Revision() == leader.Revision()
 	})
 	if a, b := dump(t, leader), dump(t, c.store("node-0")); a != b {
-		t.Errorf("the nodes differ:\n%s\n%s", a, b)
+		t.Errorf("content of node-0:\n%s\nwant that of the leader:\n%s", b, a)
 	}
 }
 
-// A store whose promise was put away may have forgotten votes: it goes on in a term
-// that it has never voted in, and another copy of it, later, in yet another. With its
-// promise it goes on where it was.
+// A store whose promise was removed may have forgotten votes: it continues in a term in
+// which it has never voted, and another copy of it, adopted later, in yet another. With
+// its promise it continues where it was.
 func TestAdoptedStoreSkipsTerms(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	o := one(dir, "node-a")
 	o.Bootstrap = true
 	s := open(t, o)
-	eventually(t, "leads", s.IsLeader)
+	eventually(t, "node-a leads", s.IsLeader)
 	writeRange(t, s, 1, 3)
 	s.Close()
 	if err := os.CopyFS(dir+".old", os.DirFS(dir)); err != nil {
@@ -246,7 +247,7 @@ func TestAdoptedStoreSkipsTerms(t *testing.T) {
 	again := func(n int) (term uint64) {
 		t.Helper()
 		s := open(t, one(dir, "node-a"))
-		eventually(t, "leads", s.IsLeader)
+		eventually(t, "node-a leads", s.IsLeader)
 		writeRange(t, s, n, n)
 		term = s.LeadTerm()
 		if err := s.Close(); err != nil {
@@ -254,10 +255,10 @@ func TestAdoptedStoreSkipsTerms(t *testing.T) {
 		}
 		return term
 	}
-	const elections = 1000 // more than a life of this test has
+	const elections = 1000 // more than happen during this test
 	kept := again(4)
 	if kept > elections {
-		t.Errorf("with its promise the store goes on in term %d, want the next one", kept)
+		t.Errorf("term with the promise = %d, want the next one", kept)
 	}
 	adopt := func() uint64 {
 		t.Helper()
@@ -268,14 +269,14 @@ func TestAdoptedStoreSkipsTerms(t *testing.T) {
 	}
 	first := adopt()
 	if first < kept+elections {
-		t.Errorf("without its promise the store goes on in term %d, want one far beyond %d", first, kept)
+		t.Errorf("term without the promise = %d, want one far beyond %d", first, kept)
 	}
 	next := again(5)
 	if next <= first || next > first+elections {
-		t.Errorf("with its new promise the store goes on in term %d, want the one after %d", next, first)
+		t.Errorf("term with the new promise = %d, want the one after %d", next, first)
 	}
 	if second := adopt(); second <= next {
-		t.Errorf("another copy, adopted later, goes on in term %d, want one after %d", second, next)
+		t.Errorf("term of another copy, adopted later = %d, want one after %d", second, next)
 	}
 }
 

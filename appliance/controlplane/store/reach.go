@@ -12,33 +12,33 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// reachTimeout is how long another node may take to show that it is there.
+// reachTimeout is how long another node may take to answer.
 const reachTimeout = time.Second
 
-// reached is how many voters of how many answer, this one counted.
-type reached struct{ voters, answer int }
+// reachability is how many of the voters answer, including this one.
+type reachability struct{ voters, answer int }
 
-// whyNoLeader is the error of who waited for a leader in vain: the minority
-// side of a partition says that it is one.
+// whyNoLeader returns the error of a caller that waited for a leader in vain: on the minority
+// side of a partition it says so.
 func (s *Store) whyNoLeader(ctx context.Context) error {
 	if s.options.Remote == nil {
 		return noLeader()
 	}
-	r, err := s.reach.ask(ctx)
+	r, err := s.reach.call(ctx)
 	if err != nil || 2*r.answer > r.voters {
 		return noLeader()
 	}
 	return minority(r)
 }
 
-func minority(r reached) *api.Error {
+func minority(r reachability) *api.Error {
 	return api.Errorf(api.CodeUnavailable, "this node cannot reach most of the cluster: %d of %d voters answer", r.answer, r.voters).
 		WithHint("stale reads work here; writes and other reads work on the side with the majority of nodes")
 }
 
-// askReach asks all other voters at once. Any answer of the store will do.
-func (s *Store) askReach(ctx context.Context) (reached, error) {
-	var r reached
+// askReach contacts all other voters at once. Any answer of their stores counts.
+func (s *Store) askReach(ctx context.Context) (reachability, error) {
+	var r reachability
 	var answer atomic.Int64
 	var all sync.WaitGroup
 	for _, m := range s.raft.GetConfiguration().Configuration().Servers {

@@ -7,29 +7,29 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// maxList is the most objects on a page.
+// maxList is the largest number of objects on a page.
 const maxList = 1000
 
-// Get is one object, or CodeNotFound.
+// Get returns one object, or an error with CodeNotFound.
 func (s *Store) Get(ctx context.Context, kind api.Kind, id string) (o api.Object, err error) {
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return o, err
 	}
 	return s.get(kind, id)
 }
 
-// get is the object as this node's tables have it.
+// get returns the object from this node's tables.
 func (s *Store) get(kind api.Kind, id string) (o api.Object, err error) {
 	err = s.view(func(v state.View) error { o, err = v.Get(kind, id); return err })
 	return o, err
 }
 
-// List is one page of a kind's objects.
+// List returns one page of a kind's objects.
 func (s *Store) List(ctx context.Context, q api.ListQuery) (page api.ListPage, err error) {
 	if q.Limit < 1 || q.Limit > maxList {
 		return page, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxList).At("limit")
 	}
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
 	err = s.view(func(v state.View) error {
@@ -42,27 +42,27 @@ func (s *Store) List(ctx context.Context, q api.ListQuery) (page api.ListPage, e
 // view runs a read; its errors are domain errors.
 func (s *Store) view(fn func(state.View) error) error {
 	if err := s.tables.read(fn); err != nil {
-		return s.public(err)
+		return s.domainError(err)
 	}
 	return nil
 }
 
-// Touched answers which organizations something of these kinds has changed of
-// since an answer's mark, with all that was acknowledged before the call. Marks
-// are this process's: 0 and those of another are answered with All.
+// Touched returns the organizations of which something of these kinds has changed since an
+// answer's mark, including everything that was acknowledged before the call. Marks belong to
+// this process: 0 and those of another are answered with All.
 func (s *Store) Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error) {
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return api.Touched{}, err
 	}
 	return s.tables.touches.Since(since, kinds...), nil
 }
 
-// Events is one page of the events for webhooks.
+// Events returns one page of the events for webhooks.
 func (s *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPage, err error) {
 	if q.Limit < 1 || q.Limit > maxList {
 		return page, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxList).At("limit")
 	}
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
 	err = s.view(func(v state.View) error {
@@ -72,9 +72,9 @@ func (s *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPag
 	return page, err
 }
 
-// History of an instance, newest first: at most api.MaxHistory.
+// History returns the history of an instance, newest first: at most api.MaxHistory.
 func (s *Store) History(ctx context.Context, id api.InstanceID) (events []api.InstanceEvent, err error) {
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return nil, err
 	}
 	err = s.view(func(v state.View) error {
@@ -84,9 +84,9 @@ func (s *Store) History(ctx context.Context, id api.InstanceID) (events []api.In
 	return events, err
 }
 
-// VerifyAudit verifies at most so many events after a mark, as this node has them,
-// and answers how far it came; more says that others follow. A domain error with
-// the code conflict says what does not fit.
+// VerifyAudit verifies at most limit events after a mark, as this node has them, and returns
+// how far it got; more reports whether others follow. A domain error with the code conflict
+// describes the first event that does not match.
 func (s *Store) VerifyAudit(ctx context.Context, after api.AuditMark, limit int) (at api.AuditMark, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return after, false, err
@@ -98,12 +98,12 @@ func (s *Store) VerifyAudit(ctx context.Context, after api.AuditMark, limit int)
 	return at, more, err
 }
 
-// Audit is one page of the audit trail.
+// Audit returns one page of the audit log.
 func (s *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
 	if q.Limit < 1 || q.Limit > maxList {
 		return page, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxList).At("limit")
 	}
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
 	err = s.view(func(v state.View) error {
@@ -113,13 +113,13 @@ func (s *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage
 	return page, err
 }
 
-// Use is one page of an organization's use, with all that was acknowledged
+// Use returns one page of an organization's use, including everything that was acknowledged
 // before the call.
 func (s *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err error) {
 	if err := q.Check(); err != nil {
 		return page, err
 	}
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
 	err = s.view(func(v state.View) error {
@@ -129,9 +129,9 @@ func (s *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err 
 	return page, err
 }
 
-// Sums are what is in use of each quota in a project or an organization.
+// Sums returns how much is in use of each quota of a project or an organization.
 func (s *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error) {
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return nil, err
 	}
 	var out api.Amounts
@@ -139,13 +139,13 @@ func (s *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts
 	return out, err
 }
 
-// Records is one page of usage records, with all that were acknowledged before
-// the call.
+// Records returns one page of usage records, including all that were acknowledged before the
+// call.
 func (s *Store) Records(ctx context.Context, q api.RecordQuery) (page api.RecordPage, err error) {
 	if err := q.Check(); err != nil {
 		return page, err
 	}
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return page, err
 	}
 	err = s.view(func(v state.View) error {

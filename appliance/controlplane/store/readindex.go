@@ -11,23 +11,23 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// readTimeout bounds one question for the leader's place in the log.
+// readTimeout bounds one request for the leader's position in the log.
 const readTimeout = 2 * time.Second
 
 type staleKey struct{}
 
-// Stale makes reads with the context answer from this node's tables as they
-// are, whoever leads: they may lag behind what was acknowledged elsewhere.
+// Stale returns a context whose reads are answered from this node's tables as they are: they
+// may lag behind what was acknowledged elsewhere.
 func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
 
-// current returns when the tables contain all that was acknowledged before the
-// call. A node that is alone knows that by itself once it has caught up, even
-// while it cannot write; the leader asks the others whether it still is; any
-// other node asks the leader for its place in the log and waits until it is there
-// too. (The revision would not do: usage records have none.)
-func (s *Store) current(ctx context.Context) error {
+// awaitCurrent returns when the tables contain everything that was acknowledged before the
+// call. A node that is alone knows that by itself once it has caught up, even while it cannot
+// write; the leader asks the others whether it still leads; any other node asks the leader for
+// its position in the log and waits until it has applied as much. (The revision would not do:
+// usage records have none.)
+func (s *Store) awaitCurrent(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return gaveUp(err)
+		return canceled(err)
 	}
 	select {
 	case <-s.closing:
@@ -47,7 +47,7 @@ func (s *Store) current(ctx context.Context) error {
 		if err := s.await(ctx, s.IsLeader); err != nil {
 			return err
 		}
-		_, err := s.leads.ask(ctx)
+		_, err := s.leads.call(ctx)
 		if errors.Is(err, ErrNotLeader) {
 			err = noLeader()
 		}
@@ -56,8 +56,7 @@ func (s *Store) current(ctx context.Context) error {
 	return s.readIndex(ctx)
 }
 
-// readIndex asks until somebody answers for the leader, and waits for the
-// tables.
+// readIndex asks until the leader answers, and waits for the tables.
 func (s *Store) readIndex(ctx context.Context) error {
 	search := s.newSearch()
 	for {
@@ -65,21 +64,22 @@ func (s *Store) readIndex(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		index, err := s.present.ask(ctx)
+		index, err := s.present.call(ctx)
 		if err == nil {
 			return s.awaitIndex(ctx, index)
 		}
 		if ctx.Err() != nil {
-			return gaveUp(ctx.Err())
+			return canceled(ctx.Err())
 		}
 		search.failed(ctx, leader)
 	}
 }
 
-// askPresent is up to where the leader, whoever it is, has applied the log.
+// askPresent returns the index up to which the leader, which may be this node, has applied the
+// log.
 func (s *Store) askPresent(ctx context.Context) (uint64, error) {
 	if s.IsLeader() {
-		return s.leads.ask(ctx)
+		return s.leads.call(ctx)
 	}
 	leader := s.LeaderID()
 	if leader == "" || leader == s.options.NodeID {
@@ -108,26 +108,26 @@ func (s *Store) awaitIndex(ctx context.Context, index uint64) error {
 			return api.Errorf(api.CodeUnavailable, "this node lags behind the cluster").
 				WithHint("try again in a moment, or on another node; stale reads work here")
 		case <-ctx.Done():
-			return gaveUp(ctx.Err())
+			return canceled(ctx.Err())
 		case <-s.closing:
 			return closed()
 		}
 	}
 }
 
-// ReadIndex verifies that this node leads and answers up to where it has applied
-// the log: who has applied as much sees all that was acknowledged before the
-// call. On another node: ErrNotLeader.
+// ReadIndex verifies that this node leads and returns the index up to which it has applied the
+// log: a node that has applied as much has everything that was acknowledged before the call. On
+// another node it returns ErrNotLeader.
 func (s *Store) ReadIndex(ctx context.Context) (uint64, error) {
 	if s.term.Load() == 0 {
 		return 0, ErrNotLeader
 	}
-	return s.leads.ask(ctx)
+	return s.leads.call(ctx)
 }
 
-// askLeads asks the other voters whether this node still leads. That it has
-// caught up in the same term is checked too: being elected again does not mean
-// that what others did meanwhile is applied.
+// askLeads asks the other voters whether this node still leads. It also checks that the node
+// has caught up in the same term: being elected again does not mean that what others wrote
+// meanwhile is applied.
 func (s *Store) askLeads(ctx context.Context) (index uint64, err error) {
 	term := s.term.Load()
 	if term == 0 {
@@ -143,12 +143,12 @@ func (s *Store) askLeads(ctx context.Context) (index uint64, err error) {
 		return 0, ErrNotLeader
 	}
 	if err != nil {
-		return 0, s.public(err)
+		return 0, s.domainError(err)
 	}
 	if err := s.awaitCommitted(ctx, commit); err != nil {
 		return 0, err
 	}
-	// From the tables: what they show may be ahead of what fsm says for a moment.
+	// From the tables: their content may be ahead of fsm.applied for a moment.
 	if err := s.view(func(v state.View) error { index = v.Applied(); return nil }); err != nil {
 		return 0, err
 	}
@@ -158,15 +158,14 @@ func (s *Store) askLeads(ctx context.Context) (index uint64, err error) {
 	return index, nil
 }
 
-// awaitCommitted waits until the tables have the log up to commit: a follower
-// may be faster in applying what is committed, and what somebody read there
-// must not be missing here.
+// awaitCommitted waits until the tables have the log up to commit: a follower may apply
+// committed entries faster, and what was read there must not be missing here.
 func (s *Store) awaitCommitted(ctx context.Context, commit uint64) error {
 	for {
 		wait := s.fsm.news.Next()
 		applied := max(s.fsm.applied.Load(), s.quiet.Load())
 		i := commit
-		for ; i > applied; i-- { // elections, barriers and batches of past terms: the tables never get them
+		for ; i > applied; i-- { // elections, barriers and batches of past terms are never applied to the tables
 			var l raft.Log
 			err := s.log.GetLog(i, &l)
 			if errors.Is(err, raft.ErrLogNotFound) { // in a snapshot, hence applied
@@ -174,7 +173,7 @@ func (s *Store) awaitCommitted(ctx context.Context, commit uint64) error {
 				break
 			}
 			if err != nil {
-				return s.public(err)
+				return s.domainError(err)
 			}
 			if _, holds := state.OfTerm(l.Data, l.Term); l.Type == raft.LogCommand && holds {
 				break
@@ -187,7 +186,7 @@ func (s *Store) awaitCommitted(ctx context.Context, commit uint64) error {
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return gaveUp(ctx.Err())
+			return canceled(ctx.Err())
 		case <-s.closing:
 			return closed()
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// A record that was acknowledged is read on every node, although it moves no
+// An acknowledged record is read on every node, although it does not change the
 // revision.
 func TestRecordsOnEveryNode(t *testing.T) {
 	if testing.Short() {
@@ -21,11 +21,11 @@ func TestRecordsOnEveryNode(t *testing.T) {
 		}
 		for _, id := range ids {
 			if records, sum, err := crashUsed(c.store(id), 0); records != k || sum != int64(k)*int64(k+1)/2 || err != nil {
-				t.Fatalf("%s has %d records of %d, which come to %d, %v", id, records, k, sum, err)
+				t.Fatalf("%s has %d records with a sum of %d, %v; want %d with %d", id, records, sum, err, k, int64(k)*int64(k+1)/2)
 			}
 		}
 	}
 	if _, err := c.store(c.follower()).Apply(t.Context(), api.Batch{Commands: []api.Command{statetest.Record(0, 1), {Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-x", Data: []byte(`{}`)}}}); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("through a follower: %v", err)
+		t.Errorf("apply an invalid record through a follower: %v, want code %s", err, api.CodeInvalid)
 	}
 }

@@ -16,12 +16,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Recover makes nodeID the only member of its cluster, after most voters were
-// lost for good: everything that this node's log has is kept, also what was
-// never acknowledged. The store must not be open. It can be repeated, and a
-// crash in the middle leaves a store as before or after. Other nodes of the
-// old cluster must not come back with their old files.
-// promise is Options.Promise: what the node has told the others holds no more.
+// Recover makes nodeID the only member of its cluster, after most voters were lost permanently:
+// everything in this node's log is kept, also what was never acknowledged. The store must not
+// be open. Recover can be repeated, and a crash in the middle leaves the store as before or
+// after it. Other nodes of the old cluster must not return with their old files. promise is
+// Options.Promise: what the node has acknowledged to the others is discarded.
 func Recover(dir, promise, nodeID string) error {
 	if err := recoverAlone(Options{Dir: dir, Promise: promise, NodeID: nodeID}); err != nil {
 		return fmt.Errorf("recover the store in %s: %w", dir, err)
@@ -30,11 +29,11 @@ func Recover(dir, promise, nodeID string) error {
 }
 
 func recoverAlone(o Options) (err error) {
-	o.fill()
+	o.setDefaults()
 	if o.Dir == "" || o.NodeID == "" {
 		return errors.New("dir and nodeID are required")
 	}
-	for _, name := range []string{"log.db", "vote"} { // what both make of the tables can be made again
+	for _, name := range []string{"log.db", "vote"} { // the tables can be rebuilt from them
 		if _, err := os.Stat(o.path(name)); err != nil {
 			return errNothing(err)
 		}
@@ -51,25 +50,25 @@ func recoverAlone(o Options) (err error) {
 	if err := s.openFiles(); err != nil {
 		return err
 	}
-	if err := s.votes.Set(keyDamaged, nil); err != nil { // what is left of it has to do
+	if err := s.votes.Set(keyDamaged, nil); err != nil { // the remaining files must suffice
 		return err
 	}
-	s.log.cut = func(uint64) error { return nil } // a snapshot has it all
+	s.log.cut = func(uint64) error { return nil } // the snapshot contains everything
 	votes := votes{s.votes, s.promise}
 	logger := raftLogger(slog.New(slog.DiscardHandler))
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(o.Dir, 2, logger)
 	if err != nil {
 		return err
 	}
-	stands, _, err := s.checkFiles(snapshots)
+	tablesCurrent, _, err := s.checkFiles(snapshots)
 	if err != nil {
 		return err
 	}
 	_, trans := raft.NewInmemTransport(raft.ServerAddress(o.NodeID))
 	conf := o.raftConfig(logger)
-	conf.NoSnapshotRestoreOnStart = stands
-	machine := &recoveringFSM{fsm: s.fsm, stands: stands}
-	if err := machine.look(); err != nil {
+	conf.NoSnapshotRestoreOnStart = tablesCurrent
+	machine := &recoveringFSM{fsm: s.fsm, tablesCurrent: tablesCurrent}
+	if err := machine.readApplied(); err != nil {
 		return err
 	}
 	before, err := raft.GetConfiguration(conf, machine, s.log, votes, snapshots, trans)
@@ -95,28 +94,28 @@ func errNothing(cause error) error {
 	return errors.Join(e, cause)
 }
 
-// recoveringFSM applies what the tables lack, and keeps the first failure:
-// RecoverCluster asks for no answer, but it takes no for one to Snapshot.
+// recoveringFSM applies the entries that the tables lack, and keeps the first failure:
+// RecoverCluster ignores the results of Apply, but not an error of Snapshot.
 type recoveringFSM struct {
 	*fsm
-	stands  bool // the tables have what the newest snapshot has
-	applied uint64
-	err     error
+	tablesCurrent bool // the tables include the newest snapshot
+	applied       uint64
+	err           error
 }
 
-// Restore replaces the tables, but never by what is older than they are.
+// Restore replaces the tables, unless they are newer than the snapshot.
 func (f *recoveringFSM) Restore(r io.ReadCloser) error {
-	if f.stands {
+	if f.tablesCurrent {
 		return nil
 	}
 	if err := f.fsm.Restore(r); err != nil {
 		return err
 	}
-	return f.look()
+	return f.readApplied()
 }
 
-// look finds out how far the tables are.
-func (f *recoveringFSM) look() error {
+// readApplied reads the applied index of the tables.
+func (f *recoveringFSM) readApplied() error {
 	var err error
 	f.applied, err = f.tables.appliedIndex()
 	return err
@@ -130,7 +129,7 @@ func (f *recoveringFSM) Apply(l *raft.Log) any {
 	return nil
 }
 
-// Snapshot refuses if something was not applied.
+// Snapshot fails if an entry was not applied.
 func (f *recoveringFSM) Snapshot() (raft.FSMSnapshot, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -139,7 +138,8 @@ func (f *recoveringFSM) Snapshot() (raft.FSMSnapshot, error) {
 	return releasing{s}, err
 }
 
-// releasing is a snapshot that RecoverCluster uses once, and forgets to release.
+// releasing is a snapshot that is released by Persist: RecoverCluster uses it once, and does
+// not release it.
 type releasing struct{ raft.FSMSnapshot }
 
 func (r releasing) Persist(sink raft.SnapshotSink) error {

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// One node of three is left: it goes on alone with all that it had.
+// The only remaining node of three continues alone with everything that it had.
 func TestRecover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -22,39 +22,39 @@ func TestRecover(t *testing.T) {
 	want, revision := dump(t, f), f.Revision()
 	dir := f.options.Dir
 	if err := Recover(dir, "", id); err == nil {
-		t.Fatal("a store that is open was recovered")
+		t.Fatal("recovering an open store succeeded, want an error")
 	}
 	for _, x := range c.ids() {
 		c.stop(x)
 	}
 	if err := Recover(dir, "", "node-x"); api.CodeOf(err) != api.CodeState {
-		t.Errorf("another node's files were recovered: %v", err)
+		t.Errorf("recover another node's files: %v, want code %s", err, api.CodeState)
 	}
-	for range 2 { // it may be repeated
+	for range 2 { // repeating it is allowed
 		if err := Recover(dir, "", id); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := c.start(id, false)
-	eventually(t, "the node does not lead", s.IsLeader)
+	eventually(t, "the recovered node leads", s.IsLeader)
 	if got := dump(t, s); got != want || s.Revision() != revision {
-		t.Errorf("recovered at %d\n%s\nwant at %d\n%s", s.Revision(), got, revision, want)
+		t.Errorf("recovered at revision %d:\n%s\nwant at %d:\n%s", s.Revision(), got, revision, want)
 	}
 	if m := s.Members(); len(m) != 1 || m[0] != (Member{ID: id, Voter: true, Leader: true}) {
-		t.Errorf("members %v", m)
+		t.Errorf("members = %v, want only %s as voter and leader", m, id)
 	}
 	writeSome(t, s, 51, 55)
-	c.start("node-9", false) // and grows again
+	c.start("node-9", false) // the cluster grows again
 	if err := s.AddVoter(t.Context(), "node-9"); err != nil {
 		t.Fatal(err)
 	}
 	if n, _, err := crashNumber(c.store("node-9"), "b", 0); n != 55 || err != nil {
-		t.Error(n, err)
+		t.Errorf("last batch on the new node = %d, %v; want 55", n, err)
 	}
 }
 
 func TestRecoverNothing(t *testing.T) {
 	if err := Recover(t.TempDir(), "", "node-a"); api.CodeOf(err) != api.CodeState {
-		t.Error(err)
+		t.Errorf("recover an empty directory: %v, want code %s", err, api.CodeState)
 	}
 }

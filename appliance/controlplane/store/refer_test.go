@@ -13,11 +13,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// While an older release is a member the leader looks at references before a batch
-// enters the log.
+// While an older release is a member the leader checks references before a batch enters
+// the log.
 func TestReferencesBelowTheirLevel(t *testing.T) {
 	s := open(t, Options{})
-	if err := s.tables.db.Update(func(tx *bbolt.Tx) error { // as before the cluster came to the level
+	if err := s.tables.db.Update(func(tx *bbolt.Tx) error { // as before the cluster reached the level
 		if err := tx.DeleteBucket([]byte("references")); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func TestReferencesBelowTheirLevel(t *testing.T) {
 		t.Errorf("outcomes %q, want %q", strings.Join(got, " "), want)
 	}
 	if indexOf(t, s.tables) != "none" {
-		t.Error("there is an index already")
+		t.Errorf("index of references = %q, want none", indexOf(t, s.tables))
 	}
 }
 
@@ -53,14 +53,14 @@ func TestReferenceIndexIsCopied(t *testing.T) {
 	}
 	want := indexOf(t, s.tables)
 	if !strings.Contains(want, "Snapshot/snap-none//Volume/vol-r") {
-		t.Errorf("the index lacks a volume's snapshot:\n%s", want)
+		t.Errorf("index lacks the snapshot of volume vol-r:\n%s", want)
 	}
 	dir := filepath.Join(t.TempDir(), "restored")
 	if _, err := RestoreInto(dir, "node-a", bytes.NewReader(backupOf(t, s))); err != nil {
 		t.Fatal(err)
 	}
 	if got := indexOf(t, open(t, Options{Dir: dir}).tables); got != want {
-		t.Errorf("after a restore the index is\n%s, want\n%s", got, want)
+		t.Errorf("index after a restore:\n%s\nwant\n%s", got, want)
 	}
 	copied := filepath.Join(t.TempDir(), "tables.db")
 	receiver, err := openTables(copied)
@@ -81,6 +81,6 @@ func TestReferenceIndexIsCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := indexOf(t, receiver); got != want {
-		t.Errorf("after a snapshot the index is\n%s, want\n%s", got, want)
+		t.Errorf("index after a snapshot:\n%s\nwant\n%s", got, want)
 	}
 }

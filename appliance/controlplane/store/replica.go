@@ -14,46 +14,44 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Replica is a node's store without Raft, for simulations: the files, the promise
-// and the state machine are those of Store, and the caller decides which entries
-// the log has and when they are committed. Its methods must be called by one
-// goroutine at a time.
+// Replica is a node's store without Raft, for simulations: the files, the promise and the state
+// machine are those of Store, and the caller decides which entries the log has and when they
+// are committed. Its methods must not be called concurrently.
 type Replica struct {
 	store     *Store
 	snapshots *raft.FileSnapshotStore
-	last      uint64 // entry of the log, or of the snapshot that it begins with
-	next      uint64 // entry that is applied next
+	last      uint64 // last entry of the log, or of the snapshot that it begins with
+	next      uint64 // next entry to apply
 
 	ended  sync.Once
 	failed error // why the store cannot go on
 }
 
-// LogEntry is an entry of the replicated log. One without Data is Raft's own, as
-// each term begins with one, and changes nothing.
+// LogEntry is an entry of the replicated log. One without Data is Raft's own, as at the
+// beginning of each term, and changes nothing.
 type LogEntry struct {
 	Index, Term uint64
 	Data        []byte
 }
 
-// OpenReplica opens or makes the store in o.Dir with all the checks of Open, and
-// fails with Damaged where Open does. level is the feature level that the
-// simulated release supports, 0: Level. Of the options Dir, NodeID, Promise and
-// Log are used. Nothing is written to o.Dir when a store is missing that the
-// promise says was used.
+// OpenReplica opens or creates the store in o.Dir with all the checks of Open, and fails with
+// Damaged where Open does. level is the feature level that the simulated release supports; 0
+// means Level. Of the options it uses Dir, NodeID, Promise and Log. It writes nothing to o.Dir
+// if a store is missing that was used according to the promise.
 func OpenReplica(o Options, level int) (*Replica, error) {
-	o.fill()
+	o.setDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
 	s := &Store{options: o, closing: make(chan struct{})}
 	r := &Replica{store: s}
 	var err error
-	var stands bool
-	r.snapshots, stands, r.last, err = s.openStore(raftLogger(o.Log))
+	var tablesCurrent bool
+	r.snapshots, tablesCurrent, r.last, err = s.openStore(raftLogger(o.Log))
 	if err == nil {
 		s.tables.program.Level = level
-		s.tables.hurt, s.log.hurt, s.fsm.fail = r.fail, r.fail, r.fail
-		if !stands {
+		s.tables.onDamage, s.log.onDamage, s.fsm.fail = r.fail, r.fail, r.fail
+		if !tablesCurrent {
 			err = r.restoreNewest()
 		}
 	}
@@ -64,7 +62,7 @@ func OpenReplica(o Options, level int) (*Replica, error) {
 	return r, nil
 }
 
-// fail ends the store's life, as Store.fail does.
+// fail stops the store, as Store.fail does.
 func (r *Replica) fail(why error) {
 	r.ended.Do(func() {
 		var d *Damaged
@@ -76,14 +74,13 @@ func (r *Replica) fail(why error) {
 	})
 }
 
-// Close closes the files without saying or writing anything else, as the end of
-// the process does.
+// Close closes the files without writing anything, like the end of the process.
 func (r *Replica) Close() error { return r.store.closeFiles() }
 
-// Last is the last entry that the log, or the snapshot before it, has.
+// Last returns the index of the last entry of the log, or of the snapshot before it.
 func (r *Replica) Last() uint64 { return r.last }
 
-// Append writes entries to the log. The first must follow the last that it has.
+// Append writes entries to the log. The first must follow the log's last entry.
 func (r *Replica) Append(entries ...LogEntry) error {
 	logs := make([]*raft.Log, len(entries))
 	for i, e := range entries {
@@ -102,9 +99,9 @@ func (r *Replica) Append(entries ...LogEntry) error {
 	return nil
 }
 
-// Apply applies the log's entries up to one of them, in one transaction, and
-// returns what the last was answered: objects, or the domain error that refused
-// it. Entries that are applied already are not applied again.
+// Apply applies the log's entries up to the index to, in one transaction, and returns the
+// answer to the last one: objects, or the domain error that refused it. Entries that have been
+// applied are not applied again.
 func (r *Replica) Apply(to uint64) (objects []api.Object, refused *api.Error, err error) {
 	var logs []*raft.Log
 	for i := r.next; i <= to; i++ {
@@ -126,15 +123,15 @@ func (r *Replica) Apply(to uint64) (objects []api.Object, refused *api.Error, er
 	return a.Objects, a.Refused, nil
 }
 
-// Applied is the entry up to which the log is applied.
+// Applied returns the index up to which the log is applied.
 func (r *Replica) Applied() uint64 { return r.next - 1 }
 
-// Vote notes, durably and in the promise, that the node has voted in the term.
+// Vote records, durably and in the promise, that the node has voted in the term.
 func (r *Replica) Vote(term uint64) error {
 	return votes{r.store.votes, r.store.promise}.SetUint64(keyLastVoteTerm, term)
 }
 
-// KeepPromise promises what the log has, as Store does every second.
+// KeepPromise updates the promise from the log, as Store does every second.
 func (r *Replica) KeepPromise() error {
 	if r.last == 0 {
 		return nil
@@ -143,7 +140,7 @@ func (r *Replica) KeepPromise() error {
 	if err != nil {
 		return err
 	}
-	return r.store.promise.say(func(m *promised) {
+	return r.store.promise.update(func(m *promised) {
 		m.Used, m.Last = true, max(m.Last, r.last)
 		if m.ID == "" {
 			m.ID = id
@@ -151,9 +148,8 @@ func (r *Replica) KeepPromise() error {
 	})
 }
 
-// EncodeBatch checks a batch, as the leader does, and makes it an entry's data.
-// term is the only one in which the batch holds; 0: any. The batch must have a
-// time.
+// EncodeBatch checks a batch, as the leader does, and returns the data of its entry. The batch
+// is valid in the given term only, or in any if it is 0. It must have a time.
 func (r *Replica) EncodeBatch(term uint64, b api.Batch) ([]byte, error) {
 	if b.At.IsZero() {
 		return nil, errors.New("batch of a simulation has no time")
@@ -168,30 +164,30 @@ func (r *Replica) EncodeBatch(term uint64, b api.Batch) ([]byte, error) {
 	return r.store.encode(ctx, b)
 }
 
-// Part is Store.Part. The entry must be applied.
+// Part calls Store.Part. The entry must be applied.
 func (r *Replica) Part(ctx context.Context, index uint64) (state.Part, error) {
 	return r.store.Part(ctx, index)
 }
 
-// Differs is Store.Differs.
+// Differs calls Store.Differs.
 func (r *Replica) Differs(p state.Part) error { return r.store.Differs(p) }
 
-// Settled is Store.Settled.
+// Settled calls Store.Settled.
 func (r *Replica) Settled() (level int, id string, err error) { return r.store.Settled() }
 
-// Revision of the last change that is applied.
+// Revision returns the revision of the last applied change.
 func (r *Replica) Revision() int64 { return r.store.Revision() }
 
-// Get is an object as the tables have it, or CodeNotFound.
+// Get returns an object from the tables, or an error with CodeNotFound.
 func (r *Replica) Get(kind api.Kind, id string) (api.Object, error) { return r.store.get(kind, id) }
 
-// List is a page of a kind's objects as the tables have them.
+// List returns a page of a kind's objects from the tables.
 func (r *Replica) List(q api.ListQuery) (page api.ListPage, err error) {
 	err = r.store.view(func(v state.View) error { page, err = v.List(q); return err })
 	return page, err
 }
 
-// Records is a page of usage records as the tables have them.
+// Records returns a page of usage records from the tables.
 func (r *Replica) Records(q api.RecordQuery) (page api.RecordPage, err error) {
 	if err := q.Check(); err != nil {
 		return page, err
@@ -200,7 +196,7 @@ func (r *Replica) Records(q api.RecordQuery) (page api.RecordPage, err error) {
 	return page, err
 }
 
-// Changes are the changes after a revision, of those that the tables remember.
+// Changes returns the changes after a revision, among those that the tables remember.
 func (r *Replica) Changes(since int64) (events []api.Event, err error) {
 	err = r.store.view(func(v state.View) error {
 		events, _, err = v.Changes(since, state.KeepChanges, func(api.Kind) bool { return true })
@@ -209,8 +205,8 @@ func (r *Replica) Changes(since int64) (events []api.Event, err error) {
 	return events, err
 }
 
-// Install makes an empty replica begin with a snapshot of another one's tables, as
-// Raft does for a node that lags behind the log.
+// Install initializes an empty replica with a snapshot of another one's tables, as Raft does
+// for a node that lags behind the log.
 func (r *Replica) Install(from *Replica, term uint64) error {
 	if r.last != 0 {
 		return fmt.Errorf("the log ends at entry %d; only an empty store begins with a snapshot", r.last)
@@ -236,7 +232,7 @@ func (r *Replica) Install(from *Replica, term uint64) error {
 	return r.store.wrote(index)
 }
 
-// restoreNewest replaces the tables by the newest snapshot.
+// restoreNewest replaces the tables with the newest snapshot.
 func (r *Replica) restoreNewest() error {
 	list, err := r.snapshots.List()
 	if err != nil || len(list) == 0 {
@@ -249,7 +245,7 @@ func (r *Replica) restoreNewest() error {
 	return errors.Join(r.store.fsm.Restore(content), content.Close())
 }
 
-// Sums are digests of all that each bucket of the tables has, by the buckets' names.
+// Sums returns the digests of the contents of the tables' buckets, by the buckets' names.
 func (r *Replica) Sums() (sums map[string][sha256.Size]byte, err error) {
 	err = r.store.tables.read(func(v state.View) error { sums, err = v.Digests(); return err })
 	return sums, err

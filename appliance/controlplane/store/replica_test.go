@@ -24,7 +24,7 @@ func replica(t *testing.T, dir, id string, level int) *Replica {
 	return r
 }
 
-// putEntry is an entry that makes a flavor of that number.
+// putEntry returns an entry that creates a flavor with that number.
 func putEntry(t *testing.T, r *Replica, index uint64) LogEntry {
 	t.Helper()
 	name := fmt.Sprintf("flv-%d", index)
@@ -41,11 +41,11 @@ func sameSums(t *testing.T, a, b *Replica) {
 	x, err := a.Sums()
 	y, err2 := b.Sums()
 	if err := errors.Join(err, err2); err != nil || !maps.Equal(x, y) || len(x) == 0 {
-		t.Fatalf("the tables differ: %x and %x, %v", x, y, err)
+		t.Fatalf("digests of the tables = %x and %x, %v; want them equal", x, y, err)
 	}
 }
 
-// Replicas make the same tables of the same log: entry by entry, in groups, after
+// Replicas compute the same tables from the same log: entry by entry, in groups, after
 // the end of the process, and from a snapshot on.
 func TestReplicas(t *testing.T) {
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ func TestReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, refused, err := a.Apply(e.Index); refused != nil || err != nil {
-			t.Fatal(refused, err)
+			t.Fatalf("apply entry %d: refused with %v, %v", e.Index, refused, err)
 		}
 	}
 	if err := b.Append(entries[:12]...); err != nil {
@@ -77,7 +77,7 @@ func TestReplicas(t *testing.T) {
 	}
 	b = replica(t, dir, "b", 0)
 	if b.Last() != 12 || b.Applied() != 7 {
-		t.Fatalf("it has %d entries and applied %d", b.Last(), b.Applied())
+		t.Fatalf("reopened replica has %d entries and applied %d, want 12 and 7", b.Last(), b.Applied())
 	}
 	if err := b.Append(entries[12:]...); err != nil {
 		t.Fatal(err)
@@ -107,23 +107,23 @@ func TestReplicas(t *testing.T) {
 		}
 	}
 	if differ, agreed := state.Differing(parts); len(differ) > 0 || !agreed {
-		t.Errorf("%v differ", differ)
+		t.Errorf("differing replicas = %v, agreed %v; want none and true", differ, agreed)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if c = replica(t, dir, "c", 0); c.Last() != 21 {
-		t.Errorf("after a snapshot and an entry it has %d", c.Last())
+		t.Errorf("last entry after a snapshot and an entry = %d, want 21", c.Last())
 	}
 	sameSums(t, a, c)
 }
 
-// A replica refuses what Store refuses, and stops where an older release does.
+// A replica refuses what Store refuses, and stops where an older release stops.
 func TestReplicaRefuses(t *testing.T) {
 	dir := t.TempDir()
 	r := replica(t, dir, "a", state.Level-1)
 	if err := r.Append(LogEntry{2, 1, nil}); err == nil {
-		t.Error("an entry that does not follow was taken")
+		t.Error("append of an entry that does not follow succeeded, want an error")
 	}
 	raise, err := state.EncodeSettlement(state.Settlement{Level: state.Level, ID: "0123", Members: []string{"a"}})
 	if err != nil {
@@ -134,13 +134,13 @@ func TestReplicaRefuses(t *testing.T) {
 	}
 	var old *state.TooOld
 	if _, _, err := r.Apply(2); !errors.As(err, &old) {
-		t.Errorf("a release of level %d applied level %d: %v", state.Level-1, state.Level, err)
+		t.Errorf("release of level %d applied an entry of level %d: %v, want TooOld", state.Level-1, state.Level, err)
 	}
 	if err := errors.Join(r.KeepPromise(), r.Close(), os.RemoveAll(filepath.Join(dir, "a"))); err != nil {
 		t.Fatal(err)
 	}
 	var d *Damaged
 	if _, err := OpenReplica(Options{Dir: filepath.Join(dir, "a"), NodeID: "a"}, 0); !errors.As(err, &d) {
-		t.Errorf("a store that was lost: %v", err)
+		t.Errorf("open a lost store: %v, want Damaged", err)
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// restoredIndex and restoredTerm are the place in the log of what was restored.
-// Raft gives it to nodes that join as a snapshot.
+// restoredIndex and restoredTerm are the position in the log of restored content. Raft sends it
+// to nodes that join as a snapshot.
 const restoredIndex, restoredTerm = 1, 1
 
-// RestoreInto makes dir the store of nodeID, the only member of a new cluster
-// with the backup's content. All of the backup is checked before dir is
-// touched, which must be empty or not be there; it appears whole, by one
-// rename. What an interrupted call leaves is removed by the next one.
+// RestoreInto makes dir the store of nodeID, the only member of a new cluster with the backup's
+// content. All of the backup is checked before dir, which must be empty or missing, is changed;
+// the store is moved there complete, by one rename. The next call removes what an interrupted
+// one leaves.
 func RestoreInto(dir, nodeID string, r io.Reader) (backup.Info, error) {
 	var info backup.Info
 	if dir == "" || nodeID == "" {
@@ -41,7 +41,7 @@ func RestoreInto(dir, nodeID string, r io.Reader) (backup.Info, error) {
 	}
 	info, err := restoreFiles(work, nodeID, r)
 	if err == nil {
-		err = appear(work, dir)
+		err = moveInPlace(work, dir)
 	}
 	if err != nil {
 		return info, errors.Join(err, os.RemoveAll(work))
@@ -61,8 +61,8 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// appear gives work, complete and synced, its place.
-func appear(work, dir string) error {
+// moveInPlace renames work, which is complete and synced, to dir.
+func moveInPlace(work, dir string) error {
 	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -72,7 +72,7 @@ func appear(work, dir string) error {
 	return atomicfile.Sync(filepath.Dir(dir))
 }
 
-// restoreFiles makes the files of a store in dir.
+// restoreFiles creates the files of a store in dir.
 func restoreFiles(dir, nodeID string, r io.Reader) (info backup.Info, err error) {
 	t, err := openTables(filepath.Join(dir, "tables.db"))
 	if err != nil {
@@ -104,7 +104,7 @@ func restoreFiles(dir, nodeID string, r io.Reader) (info backup.Info, err error)
 	return info, atomicfile.Sync(dir)
 }
 
-// firstSnapshot is the beginning of the new cluster's log.
+// firstSnapshot writes the snapshot that the new cluster's log begins with.
 func firstSnapshot(dir, nodeID string, t *tables) error {
 	snapshots, err := raft.NewFileSnapshotStore(dir, 2, io.Discard)
 	if err != nil {

@@ -29,8 +29,8 @@ func childRestores(dir string) error {
 	}
 }
 
-// Killed at any moment, a restore leaves a whole store, or none and something
-// that the next one clears away.
+// A restore that is killed at any moment leaves a complete store, or none and files
+// that the next one removes.
 func TestKillRestore(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -53,7 +53,7 @@ func TestKillRestore(t *testing.T) {
 		time.Sleep(time.Duration(20+random.IntN(150)) * time.Millisecond) // the moment of the kill
 		_ = cmd.Process.Kill()
 		if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-			t.Fatalf("the child ended by itself: %v", err)
+			t.Fatalf("the child exited before it was killed: %v", err)
 		}
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -72,24 +72,24 @@ func TestKillRestore(t *testing.T) {
 				whole++
 			}
 			if e.Name() == "backup" || e.Name() != "0" && filepath.Ext(e.Name()) == "" {
-				continue // one whole one is enough
+				continue // one complete store is enough
 			}
 			r, err := Open(Options{Dir: name, NodeID: "node-a", Reserve: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := everything(t, r); got != want {
-				t.Errorf("restored\n%s\nwant\n%s", got, want)
+				t.Errorf("restored content:\n%s\nwant\n%s", got, want)
 			}
 			if err := r.Close(); err != nil {
-				t.Error(err)
+				t.Errorf("close the restored store: %v", err)
 			}
 		}
 	}
-	t.Logf("%d whole, %d interrupted", whole-rounds, half)
+	t.Logf("%d complete, %d interrupted", whole-rounds, half)
 }
 
-// childRecovers recovers the store again and again.
+// childRecovers recovers the store repeatedly.
 func childRecovers(dir string) error {
 	for {
 		if err := Recover(dir, "", "node-a"); err != nil {
@@ -98,7 +98,7 @@ func childRecovers(dir string) error {
 	}
 }
 
-// Killed at any moment, a recovery has lost nothing and can be done again.
+// A recovery that is killed at any moment loses nothing and can be repeated.
 func TestKillRecover(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -116,7 +116,7 @@ func TestKillRecover(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if round%3 == 1 { // the snapshot and the log behind it must do
+		if round%3 == 1 { // the snapshot and the log behind it must suffice
 			if err := os.Remove(s.tables.path); err != nil {
 				t.Fatal(err)
 			}
@@ -128,13 +128,13 @@ func TestKillRecover(t *testing.T) {
 		time.Sleep(time.Duration(10+random.IntN(150)) * time.Millisecond) // the moment of the kill
 		_ = cmd.Process.Kill()
 		if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-			t.Fatalf("the child ended by itself: %v", err)
+			t.Fatalf("the child exited before it was killed: %v", err)
 		}
 		if s, err = Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if got := dump(t, s); got != want {
-			t.Errorf("round %d: recovered\n%s\nwant\n%s", round, got, want)
+			t.Errorf("round %d: recovered content:\n%s\nwant\n%s", round, got, want)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// everything is what a store says of its objects, without the revision of the
-// store itself.
+// everything returns the store's objects and usage, without the revision of the store
+// itself.
 func everything(t *testing.T, s *Store) string {
 	t.Helper()
 	var out []api.Object
@@ -54,8 +54,8 @@ func backupOf(t *testing.T, s *Store) []byte {
 	return b.Bytes()
 }
 
-// What was backed up is there again, other nodes get it too, and clients
-// notice that it is another cluster.
+// A restore contains what was backed up, other nodes get it too, and clients notice
+// that it is another cluster.
 func TestRestoreInto(t *testing.T) {
 	s := open(t, Options{})
 	writeSome(t, s, 1, 30)
@@ -65,7 +65,7 @@ func TestRestoreInto(t *testing.T) {
 
 	info, err := backup.ReadInfo(bytes.NewReader(raw))
 	if err != nil || info.Revision != revision || string(info.Cluster) != `{"name":"test"}` || info.MadeBy != "node-a" || info.Format != state.Level {
-		t.Fatalf("info %+v, %v", info, err)
+		t.Fatalf("info of the backup = %+v, %v; want revision %d, format %d, made by node-a for cluster \"test\"", info, err, revision, state.Level)
 	}
 	base := t.TempDir()
 	dir := filepath.Join(base, "node-0")
@@ -73,7 +73,7 @@ func TestRestoreInto(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := RestoreInto(dir, "node-0", bytes.NewReader(raw)); api.CodeOf(err) != api.CodeState {
-		t.Errorf("a store was restored over: %v", err)
+		t.Errorf("restore over a store: %v, want code %s", err, api.CodeState)
 	}
 	c := newCluster(t, 3, Options{Dir: base})
 	for _, id := range c.ids() {
@@ -82,34 +82,34 @@ func TestRestoreInto(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := everything(t, r); got != want {
-			t.Errorf("%s restored\n%s\nwant\n%s", id, got, want)
+			t.Errorf("content restored on %s:\n%s\nwant\n%s", id, got, want)
 		}
 		if r.Revision() != revision+backup.RevisionGap {
-			t.Errorf("%s has revision %d, the backup %d", id, r.Revision(), revision)
+			t.Errorf("revision on %s = %d, want %d above the backup's %d", id, r.Revision(), backup.RevisionGap, revision)
 		}
 		events, err := r.Watch(t.Context(), revision)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e := <-events; e.Revision != 0 {
-			t.Errorf("a watch of the old cluster goes on with %v", e)
+			t.Errorf("first event of a watch of the old cluster on %s = %v, want revision 0", id, e)
 		}
 	}
 	r := c.store("node-0")
 	before := r.Revision()
 	if _, err := r.Apply(t.Context(), statetest.Batch(0, 30)); err != nil || r.Revision() != before {
-		t.Errorf("a batch of before the backup was applied again: %v", err)
+		t.Errorf("repeat a batch that the backup remembers: %v, revision %d then %d; want it unchanged", err, before, r.Revision())
 	}
 	if _, err := r.Apply(t.Context(), statetest.Batch(0, 35)); err != nil || r.Revision() == before {
-		t.Errorf("a batch that is not in the backup: %v", err)
+		t.Errorf("apply a batch that is not in the backup: %v, revision %d then %d; want a new one", err, before, r.Revision())
 	}
 	page, err := r.List(t.Context(), api.ListQuery{Kind: api.KindFlavor, Name: "flv-a0", Limit: 10})
 	if err != nil || len(page.Items) != 1 {
-		t.Errorf("the indexes were not restored: %v %v", page, err)
+		t.Errorf("list by name after the restore = %v, %v; want one object", page, err)
 	}
 }
 
-// A backup on a follower has all that was acknowledged.
+// A backup on a follower has everything that was acknowledged.
 func TestBackupOnFollower(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -124,11 +124,11 @@ func TestBackupOnFollower(t *testing.T) {
 	}
 	r := open(t, Options{Dir: dir, NodeID: "node-x"})
 	if got, want := everything(t, r), everything(t, f); got != want {
-		t.Errorf("restored\n%s\nwant\n%s", got, want)
+		t.Errorf("restored content:\n%s\nwant\n%s", got, want)
 	}
 }
 
-// Whatever is wrong with a backup, nothing is touched.
+// Whatever is wrong with a backup, nothing is changed.
 func TestBadBackups(t *testing.T) {
 	s := open(t, Options{})
 	writeSome(t, s, 1, 5)
@@ -138,11 +138,11 @@ func TestBadBackups(t *testing.T) {
 		t.Helper()
 		_, err := RestoreInto(dir, "node-b", bytes.NewReader(raw))
 		if api.CodeOf(err) != api.CodeInvalid || !strings.Contains(err.Error(), message) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("restore a backup, %s: %v, want code %s with %q", what, err, api.CodeInvalid, message)
 		}
 		for _, path := range []string{dir, dir + ".restoring"} {
 			if _, err := os.Stat(path); !os.IsNotExist(err) {
-				t.Fatalf("%s left %s", what, path)
+				t.Fatalf("restore a backup, %s: %s exists afterwards, want it missing", what, path)
 			}
 		}
 	}
@@ -163,15 +163,16 @@ func TestBadBackups(t *testing.T) {
 	refused("a newer content", later, "newer Basalt")
 	refused("nothing", nil, "ends too early")
 	if _, err := RestoreInto(dir, "node-b", bytes.NewReader(good)); err != nil {
-		t.Error(err)
+		t.Errorf("restore the unchanged backup: %v", err)
 	}
 }
 
-// What a restored cluster's events are called, no event of the old one was.
+// The events of a restored cluster have IDs and sequence numbers that no event of the
+// old one had.
 func TestEventsAfterRestore(t *testing.T) {
 	before := api.EventsOf(nil, api.Event{Revision: 41, Object: api.Object{Kind: api.KindVolume}}, &api.Raise{Type: "a.b"}, time.Time{})
 	after := api.EventsOf(nil, api.Event{Revision: 41 + backup.RevisionGap, Object: api.Object{Kind: api.KindVolume}}, &api.Raise{Type: "a.b"}, time.Time{})
 	if len(before) != 2 || len(after) != 2 || after[0].Seq <= before[1].Seq || before[0].ID == before[1].ID {
-		t.Errorf("%+v %+v", before, after)
+		t.Errorf("events before %+v and after %+v, want two each with later sequence numbers and other IDs", before, after)
 	}
 }

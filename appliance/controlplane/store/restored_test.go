@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// The key is in no backup: what is restored from one has another, and its trail
+// The audit key is in no backup: a restored cluster has another one, and its audit log
 // verifies.
 func TestAuditKeyStaysInside(t *testing.T) {
 	s := open(t, Options{NodeID: "node-1"})
@@ -27,7 +27,7 @@ func TestAuditKeyStaysInside(t *testing.T) {
 	}
 	var key []byte
 	if _, key = auditKey(t, s.tables); len(key) != 32 {
-		t.Fatal(key)
+		t.Fatalf("audit key of %d bytes, want 32", len(key))
 	}
 	var backup bytes.Buffer
 	if err := s.Backup(t.Context(), &backup, nil); err != nil {
@@ -38,7 +38,7 @@ func TestAuditKeyStaysInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes.Contains(backup.Bytes(), key) || bytes.Contains(backup.Bytes(), bytes.Trim(encoded, `"`)) {
-		t.Error("the backup has the key")
+		t.Error("the backup contains the audit key, want it without")
 	}
 	dir := t.TempDir() + "/store"
 	if _, err := RestoreInto(dir, "node-2", &backup); err != nil {
@@ -50,14 +50,14 @@ func TestAuditKeyStaysInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if at, more, err := again.VerifyAudit(t.Context(), api.AuditMark{}, 100); err != nil || more || at.Seq != 2 {
-		t.Errorf("verified up to %d, more %v, %v; want 2", at.Seq, more, err)
+		t.Errorf("VerifyAudit of the restored cluster: up to %d, more %v, %v; want 2", at.Seq, more, err)
 	}
 	if from, k := auditKey(t, again.tables); from != 2 || len(k) != 32 || bytes.Equal(k, key) {
-		t.Errorf("the restored cluster's key seals from event %d on, %d bytes", from, len(k))
+		t.Errorf("key of the restored cluster: from event %d on, %d bytes; want a new one of 32 from event 2 on", from, len(k))
 	}
 }
 
-// auditKey is the key of the audit trail, and the first event that it seals.
+// auditKey returns the key of the audit log, and the first event that it seals.
 func auditKey(t *testing.T, tb *tables) (from uint64, key []byte) {
 	t.Helper()
 	if err := tb.db.View(func(tx *bbolt.Tx) error {
@@ -71,7 +71,7 @@ func auditKey(t *testing.T, tb *tables) (from uint64, key []byte) {
 	return from, key
 }
 
-// Use comes through a backup.
+// A backup contains use.
 func TestUseInABackup(t *testing.T) {
 	s := open(t, Options{})
 	for n := range 10 {
@@ -82,7 +82,7 @@ func TestUseInABackup(t *testing.T) {
 	q := api.UseQuery{Organization: "org-1", Limit: 100}
 	want, err := s.Use(t.Context(), q)
 	if err != nil || len(want.Items) != 3 {
-		t.Fatalf("%+v, %v", want, err)
+		t.Fatalf("use before the backup = %+v, %v; want 3 items", want, err)
 	}
 	dir := filepath.Join(t.TempDir(), "restored")
 	if _, err := RestoreInto(dir, "node-b", bytes.NewReader(backupOf(t, s))); err != nil {
@@ -90,11 +90,11 @@ func TestUseInABackup(t *testing.T) {
 	}
 	restored := open(t, Options{Dir: dir, NodeID: "node-b"})
 	if got, err := restored.Use(t.Context(), q); err != nil || !slices.Equal(got.Items, want.Items) {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
+		t.Errorf("use after the restore = %+v, %v; want %+v", got, err, want)
 	}
 }
 
-// holders is what the bucket says, which has to be what the objects say.
+// holders returns the content of the bucket, which must match the objects.
 func holders(t *testing.T, tb *tables) string {
 	t.Helper()
 	var inBucket, inObjects []string
@@ -116,13 +116,13 @@ func holders(t *testing.T, tb *tables) string {
 	})
 	slices.Sort(inObjects)
 	if err != nil || !slices.Equal(inBucket, inObjects) {
-		t.Fatalf("the bucket has %q, the objects have %q, %v", inBucket, inObjects, err)
+		t.Fatalf("claims in the bucket = %q, in the objects %q, %v; want them equal", inBucket, inObjects, err)
 	}
 	return strings.Join(inBucket, " ")
 }
 
-// Tables of before there were claims get the bucket when they are opened, and
-// when they come as a snapshot.
+// Tables from before there were claims get the bucket when they are opened, and when
+// they arrive as a snapshot.
 func TestTablesWithoutClaims(t *testing.T) {
 	old := func() *tables {
 		tb := bare(t)
@@ -141,7 +141,7 @@ func TestTablesWithoutClaims(t *testing.T) {
 		t.Helper()
 		answers, _ := mustApply(t, tb, logEntry(t, 2, statetest.Claims("flv-1", "a")), logEntry(t, 3, statetest.Claims("flv-2", "a")))
 		if answers[0].Refused != nil || answers[1].Refused == nil || holders(t, tb) != "a=Flavor/flv-1" {
-			t.Errorf("%+v", answers)
+			t.Errorf("claim a name twice: answers %+v, holders %q; want the second refused", answers, holders(t, tb))
 		}
 	}
 	opened := old()
@@ -172,7 +172,7 @@ func TestTablesWithoutClaims(t *testing.T) {
 	works(restored)
 }
 
-// Claims come through a backup.
+// A backup contains claims.
 func TestClaimsInABackup(t *testing.T) {
 	s := open(t, Options{})
 	for _, b := range []api.Batch{statetest.Claims("flv-1", "a", "b"), statetest.Claims("flv-2", "c"), statetest.Claims("flv-1", "b")} {
@@ -191,11 +191,11 @@ func TestClaimsInABackup(t *testing.T) {
 	}
 	defer tb.close()
 	if got := holders(t, tb); got != "b=Flavor/flv-1 c=Flavor/flv-2" {
-		t.Errorf("restored %q", got)
+		t.Errorf("restored claims = %q, want b of flv-1 and c of flv-2", got)
 	}
 }
 
-// Quotas come through a backup: limits and what is in use.
+// A backup contains quotas: limits and what is in use.
 func TestQuotasInABackup(t *testing.T) {
 	s := open(t, Options{})
 	if _, err := s.Apply(t.Context(), statetest.Quotas()); err != nil {
@@ -208,13 +208,13 @@ func TestQuotasInABackup(t *testing.T) {
 			{Kind: api.KindProject, ID: "prj-1"}:      {"a": 8, "b": 2, "volumes": 1},
 		} {
 			if got, err := s.Sums(t.Context(), of.Kind, of.ID); err != nil || !maps.Equal(got, want) {
-				t.Errorf("%s: %v, %v, want %v", of.ID, got, err, want)
+				t.Errorf("in use of %s = %v, %v; want %v", of.ID, got, err, want)
 			}
 		}
 		_, err := s.Apply(t.Context(), api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-2",
 			Organization: "org-1", Project: "prj-1", Data: json.RawMessage(`{}`), Uses: api.Amounts{"a": 1}}}})
 		if api.CodeOf(err) != api.CodeQuota {
-			t.Errorf("more than the quota: %v", err)
+			t.Errorf("use more than the quota: %v, want code %s", err, api.CodeQuota)
 		}
 	}
 	want(s)
@@ -225,7 +225,7 @@ func TestQuotasInABackup(t *testing.T) {
 	want(open(t, Options{Dir: dir}))
 }
 
-// expired is a store of which some records were let go of.
+// expired returns a store of which some records were deleted.
 func expired(t *testing.T) (s *Store, old api.Batch) {
 	s = open(t, Options{})
 	for n := range 10 {
@@ -242,15 +242,15 @@ func expired(t *testing.T) (s *Store, old api.Batch) {
 	return s, statetest.Use(0)
 }
 
-// A backup has the sums of records that are gone, and what was let go of counts
-// no more in what is made of it either.
+// A backup has the sums of deleted records, and those records do not count again in a
+// restored store either.
 func TestExpiredRecordsInABackup(t *testing.T) {
 	s, old := expired(t)
 	dir := filepath.Join(t.TempDir(), "restored")
 	raw := backupOf(t, s)
 	info, err := RestoreInto(dir, "node-b", bytes.NewReader(raw))
 	if err != nil || !info.Horizon.Equal(statetest.Began.Add(time.Hour)) {
-		t.Fatal(info, err)
+		t.Fatalf("info of the backup = %+v, %v; want horizon %s", info, err, statetest.Began.Add(time.Hour))
 	}
 	restored := open(t, Options{Dir: dir, NodeID: "node-b"})
 	but := []string{"meta", "changes"}
@@ -265,15 +265,15 @@ func TestExpiredRecordsInABackup(t *testing.T) {
 		}
 	}
 	if records != 30-9 || sums != 9 {
-		t.Fatalf("%d records, %d sums", records, sums)
+		t.Fatalf("%d records and %d sums, want 21 and 9", records, sums)
 	}
 	sameContents(t, "restored", contents(t, restored.tables, but...), want)
 	if _, err := restored.Apply(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	sameContents(t, "told again", contents(t, restored.tables, but...), want)
-	// One of before anything was let go of has no horizon.
+	sameContents(t, "recorded again", contents(t, restored.tables, but...), want)
+	// A backup from before any deletion has no horizon.
 	if raw := backupOf(t, open(t, Options{})); bytes.Contains(raw, []byte("horizon")) {
-		t.Errorf("%q", raw)
+		t.Errorf("backup without deleted records has a horizon: %q", raw)
 	}
 }

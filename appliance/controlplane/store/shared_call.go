@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// sharedCall asks something that costs a round through the cluster for many
-// callers at once. One is under way at most; who comes meanwhile shares the
-// next one, because the answer to one that was asked before the caller came may
-// be older than what the caller must see.
+// sharedCall shares calls that cost a round trip through the cluster among many concurrent
+// callers. At most one is in progress; callers that arrive meanwhile share the next one,
+// because the answer to a call that began before they arrived may be older than what they must
+// see.
 //
-//	idle ─ask─► under way ─answer─► idle, or under way for those who came meanwhile
+//	idle ─call─► in progress ─answer─► idle, or in progress for those who arrived meanwhile
 type sharedCall[T any] struct {
 	fn    func(context.Context) (T, error)
 	limit time.Duration // of one round
 	run   func(func()) bool
 
-	mu   sync.Mutex // guards what is below
-	next *round[T]  // not begun yet; nil: nobody waits for it
+	mu   sync.Mutex // guards the fields below
+	next *round[T]  // not begun yet; nil: no caller waits
 	busy bool
 }
 
 type round[T any] struct {
-	done   chan struct{} // closed when the answer stands
+	done   chan struct{} // closed when answer and err are set
 	answer T
 	err    error
 }
 
-// ask is the answer of a round that begins after the call did.
-func (q *sharedCall[T]) ask(ctx context.Context) (answer T, err error) {
+// call returns the answer of a round that begins after the call did.
+func (q *sharedCall[T]) call(ctx context.Context) (answer T, err error) {
 	q.mu.Lock()
 	if q.next == nil {
 		q.next = &round[T]{done: make(chan struct{})}
@@ -47,16 +47,16 @@ func (q *sharedCall[T]) ask(ctx context.Context) (answer T, err error) {
 	case <-r.done:
 		return r.answer, r.err
 	case <-ctx.Done():
-		return answer, gaveUp(ctx.Err())
+		return answer, canceled(ctx.Err())
 	}
 }
 
-// rounds asks until nobody waits.
+// rounds runs rounds until no caller waits.
 func (q *sharedCall[T]) rounds() {
 	for {
 		q.mu.Lock()
 		r := q.next
-		q.next = nil // who comes from here on gets the next one
+		q.next = nil // later callers get the next round
 		q.busy = r != nil
 		q.mu.Unlock()
 		if r == nil {

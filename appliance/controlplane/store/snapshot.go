@@ -63,7 +63,7 @@ func decodeHeader(b []byte) (header, error) {
 	return h, nil
 }
 
-// readHeader reads and checks the beginning of a snapshot.
+// readHeader reads and checks the header of a snapshot.
 func readHeader(r io.Reader) (header, error) {
 	b := make([]byte, snapshotHeader)
 	if _, err := io.ReadFull(r, b); err != nil {
@@ -72,7 +72,7 @@ func readHeader(r io.Reader) (header, error) {
 	return decodeHeader(b)
 }
 
-// snapshot is a state held by a read transaction until Release.
+// snapshot is a state that a read transaction keeps until Release.
 type snapshot struct {
 	tables *tables
 	tx     *bbolt.Tx
@@ -87,7 +87,7 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	return sink.Close()
 }
 
-// Release lets the state go.
+// Release ends the read transaction.
 func (s *snapshot) Release() {
 	if s.end != nil {
 		s.end()
@@ -110,8 +110,8 @@ func (s *snapshot) writeTo(w io.Writer) error {
 	return err
 }
 
-// restore writes the snapshot beside the tables, checks it, and swaps the
-// files in one rename: until then nothing has changed.
+// restore writes the snapshot beside the tables, checks it, and swaps the files in one rename:
+// until then nothing changes.
 func restore(t *tables, r io.Reader) error {
 	path := t.path + ".restore"
 	err := receive(path, r)
@@ -124,7 +124,7 @@ func restore(t *tables, r io.Reader) error {
 	return nil
 }
 
-// receive makes path a complete, checked and synced copy of the snapshot's tables.
+// receive writes a complete, checked and synced copy of the snapshot's tables to path.
 func receive(path string, r io.Reader) error {
 	sum := sha256.New()
 	h, err := readHeader(io.TeeReader(r, sum))

@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// A snapshot that is cut or changed anywhere is refused and changes nothing.
+// A snapshot that is truncated or changed anywhere is refused and changes nothing.
 func TestDamagedSnapshot(t *testing.T) {
 	tb := bare(t)
 	mustApply(t, tb, logEntry(t, 1, statetest.Batch(0, 1)))
@@ -41,7 +41,7 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 	for at := 0; at < good.Len(); at += 1 + at/9 {
 		if err := restore(target, bytes.NewReader(good.Bytes()[:at])); err == nil || !intact() {
-			t.Fatalf("cut at %d: %v", at, err)
+			t.Fatalf("restore a snapshot cut at %d: %v, intact %v; want it refused without a change", at, err, intact())
 		}
 		if at >= 12 && at < 16 { // reserved
 			continue
@@ -49,14 +49,14 @@ func TestDamagedSnapshot(t *testing.T) {
 		bad := bytes.Clone(good.Bytes())
 		bad[at] ^= 0x10
 		if err := restore(target, bytes.NewReader(bad)); err == nil || !intact() {
-			t.Fatalf("bit changed at %d: %v", at, err)
+			t.Fatalf("restore a snapshot with a bit changed at %d: %v, intact %v; want it refused without a change", at, err, intact())
 		}
 	}
 	if left, _ := os.ReadDir(filepath.Dir(target.path)); len(left) != 1 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files after refused snapshots = %v, want only the tables", left)
 	}
 	if err := restore(target, &good); err != nil || intact() {
-		t.Errorf("a good snapshot: %v", err)
+		t.Errorf("restore a good snapshot: %v, old tables intact %v; want them replaced", err, intact())
 	}
 }
 
@@ -71,9 +71,9 @@ func TestUnknownEntryStops(t *testing.T) {
 	f.ApplyBatch([]*raft.Log{{Index: 1, Type: raft.LogCommand, Data: []byte{99, '{', '}'}}})
 	var old *state.TooOld
 	if err := <-why; !errors.As(err, &old) {
-		t.Errorf("the store's life ends with %v", err)
+		t.Errorf("the store stopped with %v, want TooOld", err)
 	}
 	if applied, err := f.tables.appliedIndex(); applied != 0 || err != nil {
-		t.Errorf("applied up to %d, %v", applied, err)
+		t.Errorf("applied index = %d, %v; want 0", applied, err)
 	}
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// stable is Raft's StableStore: the term and the vote. Raft cannot go on when
-// they cannot be written (it panics), so they must not need space on a full
-// disk: they stand in a file of fixed size, in two slots that are overwritten
-// in turn. The newest slot whose checksum fits is the state, so a torn write
-// leaves the state before it.
+// stable is Raft's StableStore: the term and the vote. Raft panics when they cannot be written,
+// so writing must not need space on a full disk: they are stored in a file of fixed size, in
+// two slots that are overwritten in turn. The newest slot with a correct checksum is the state,
+// so a torn write leaves the previous state.
 //
 // A slot, integers little-endian:
 //
@@ -28,7 +27,7 @@ import (
 //	16 payload size   uint32
 //	20 payload        JSON: {key: bytes}
 type stable struct {
-	mu   sync.Mutex // guards what is below
+	mu   sync.Mutex // guards the fields below
 	file *os.File
 	seq  uint64
 	keys map[string][]byte
@@ -42,7 +41,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errNotFound is the text by which Raft knows a missing key.
+// errNotFound has the text by which Raft recognizes a missing key.
 var errNotFound = errors.New("not found")
 
 func openStable(path string) (*stable, error) {
@@ -57,12 +56,12 @@ func openStable(path string) (*stable, error) {
 	return s, atomicfile.Sync(filepath.Dir(path))
 }
 
-// load finds the newest whole slot, or fills a new file with zeros so that its
-// blocks are allocated.
+// load reads the newest complete slot, or fills a new file with zeros so that its blocks are
+// allocated.
 func (s *stable) load() error {
 	raw := make([]byte, 2*slotSize)
 	n, err := s.file.ReadAt(raw, 0)
-	if n < len(raw) { // new, or its creation was interrupted before anything was promised
+	if n < len(raw) { // new, or its creation was interrupted before anything was stored
 		if _, err := s.file.WriteAt(make([]byte, 2*slotSize), 0); err != nil {
 			return err
 		}
@@ -86,7 +85,7 @@ func (s *stable) load() error {
 	return nil
 }
 
-// decodeSlot reads a slot; one of zeros has sequence 0 and no keys.
+// decodeSlot decodes a slot; a slot of zeros has sequence 0 and no keys.
 func decodeSlot(b []byte) (seq uint64, keys map[string][]byte, err error) {
 	if isZero(b) {
 		return 0, map[string][]byte{}, nil
@@ -130,7 +129,7 @@ func isZero(b []byte) bool {
 func (s *stable) Set(k, val []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.keys[string(k)]; ok && bytes.Equal(old, val) { // as Raft says its term again when it starts
+	if old, ok := s.keys[string(k)]; ok && bytes.Equal(old, val) { // as Raft sets its term again when it starts
 		return nil
 	}
 	keys := map[string][]byte{string(k): append([]byte(nil), val...)}
@@ -154,7 +153,7 @@ func (s *stable) Set(k, val []byte) error {
 	return nil
 }
 
-// Get is a key's value, or "not found".
+// Get returns a key's value, or errNotFound.
 func (s *stable) Get(k []byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +169,7 @@ func (s *stable) SetUint64(k []byte, val uint64) error {
 	return s.Set(k, binary.BigEndian.AppendUint64(nil, val))
 }
 
-// GetUint64 is a key's number, or "not found".
+// GetUint64 returns a key's number, or errNotFound.
 func (s *stable) GetUint64(k []byte) (uint64, error) {
 	raw, err := s.Get(k)
 	if len(raw) != 8 {

@@ -22,48 +22,46 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/broadcast"
 )
 
-// Options of a store.
+// Options configure a store.
 type Options struct {
-	Dir    string // made if missing; one process at a time
+	Dir    string // created if missing; used by one process at a time
 	NodeID string // never changes once the directory is used
-	// Promise is the file, outside of Dir, of what this node has told others
-	// (NewPromise); empty: Dir with ".promise" at its end.
+	// Promise is the file, outside of Dir, with what this node has acknowledged to others
+	// (NewPromise); if empty, Dir with ".promise" appended.
 	Promise string
 
-	// Transport between nodes. Nil: the node is alone, and makes itself a
-	// cluster of one when the directory is new.
+	// Transport connects the nodes. If nil, the node is alone, and forms a cluster of one when
+	// the directory is new.
 	Transport raft.Transport
-	// Bootstrap makes the node the first of a new cluster; with a Transport only.
-	// Once the node has written anything it means nothing.
+	// Bootstrap makes the node the first of a new cluster; it needs a Transport. It has no
+	// effect once the node has written anything.
 	Bootstrap bool
-	// Broken is called once, beside everything else, when the store cannot go on
-	// and must be closed: a file of it is damaged or takes no writes (Damaged, also
-	// what the next Open says), the cluster has dropped what the tables here contain
-	// (the next Open makes them anew), or it is beyond this program (TooOld). Nil:
-	// the process stops.
+	// Broken is called once, in a goroutine of its own, when the store cannot continue and must
+	// be closed: a file of it is damaged or accepts no writes (Damaged, also the error of the
+	// next Open), the cluster has dropped entries that the tables here contain (the next Open
+	// rebuilds them), or it is beyond this program (TooOld). If nil, the process panics.
 	Broken func(why error)
-	// Remote reaches the stores of other nodes. Nil: this one answers only
-	// while it leads.
+	// Remote connects to the stores of other nodes. If nil, this one answers only while it
+	// leads.
 	Remote Remote
-	// Election is how long the others hear nothing from the leader before they
-	// elect another (each waits once to twice as long); 0: 500 ms. It must be
-	// the same on all nodes.
+	// Election is how long followers wait for a message of the leader before they elect another
+	// (each waits once to twice as long); 0 means 500 ms. It must be the same on all nodes.
 	Election time.Duration
-	// LeaderWait is how long a call waits for a leader; 0: 5 s.
+	// LeaderWait is how long a call waits for a leader; 0 means 5 s.
 	LeaderWait time.Duration
 
-	// Reserve is the free space, in bytes, below which writes are refused; 0: 64 MiB.
+	// Reserve is the free space, in bytes, below which writes are refused; 0 means 64 MiB.
 	Reserve int64
-	// SnapshotEvery is how many log entries make a snapshot worth it; 0: 8192.
+	// SnapshotEvery is the number of log entries after which a snapshot is written; 0 means
+	// 8192.
 	SnapshotEvery uint64
-	// StartTimeout bounds how long Open waits to be leader when alone; 0: 10 s.
+	// StartTimeout bounds how long Open waits to be leader when alone; 0 means 10 s.
 	StartTimeout time.Duration
-	// Log gets what happens; nil: nothing.
+	// Log receives log messages; nil means none.
 	Log *slog.Logger
 }
 
-// Store is one node's part of the cluster's state. Its methods may be called
-// from any goroutine.
+// Store is one node's part of the cluster's state. Its methods may be called concurrently.
 type Store struct {
 	options Options
 	raft    *raft.Raft
@@ -74,52 +72,52 @@ type Store struct {
 	promise *promise
 	closers []io.Closer // opened so far, to be closed in reverse
 
-	term     atomic.Uint64 // in which this node leads, with all that was committed before applied; 0: it does not
-	caughtUp atomic.Bool   // has been leading since Open, or since another led
-	quiet    atomic.Uint64 // log index up to which all commands were applied, as a reader found out
+	term     atomic.Uint64 // in which this node leads, with everything applied that was committed before; 0: it does not lead
+	caughtUp atomic.Bool   // has been leading since Open, or since another node led
+	quiet    atomic.Uint64 // log index up to which a reader has found all commands applied
 	leaders  leaders
-	changed  *broadcast.Broadcaster // when this node's leadership, the known leader or, on the leader, who is a member changes
+	changed  *broadcast.Broadcaster // signals a change of this node's leadership, the known leader or, on the leader, the members
 
 	heartbeat *heartbeat
-	leads     *sharedCall[uint64]  // of the other voters: does this node lead? Its place in the log
-	present   *sharedCall[uint64]  // of the leader: its place in the log
-	reach     *sharedCall[reached] // of the other voters: are they there?
+	leads     *sharedCall[uint64]       // asks the other voters whether this node leads; returns its position in the log
+	present   *sharedCall[uint64]       // asks the leader for its position in the log
+	reach     *sharedCall[reachability] // asks the other voters whether they answer
 
 	inflight chan struct{} // one element per Apply that Raft or the leader has not answered
 	watches  chan struct{} // one element per open watch
 	closing  chan struct{} // closed when Close begins
-	stopped  chan struct{} // closed when Raft has stopped: what it has not answered it never will
+	stopped  chan struct{} // closed when Raft has stopped: pending requests are never answered
 	once     sync.Once
-	asked    sync.Once      // to be closed
+	failOnce sync.Once      // guards the call of Options.Broken
 	opened   atomic.Bool    // Raft runs
-	running  sync.WaitGroup // watches, and the follower of leadership
+	running  sync.WaitGroup // watches, and the goroutines of the store
 	mu       sync.Mutex     // guards closed against running.Add
 	closed   bool
 	closeErr error
 }
 
-// commitTimeout is how long (once to twice) followers may not know that an
-// entry is committed when no other follows it: linearizable reads on them wait
-// for that. The leader calls each follower this often, even when idle, which
-// machines that are too slow for the usual election timeout cannot bear either.
+// commitTimeout is how long (once to twice) followers may not know that an entry is committed
+// if no other follows it: linearizable reads on them wait for that. The leader calls each
+// follower this often, even when idle; it grows with the election timeout, because machines
+// that need a longer one cannot handle such frequent calls either.
 func commitTimeout(election time.Duration) time.Duration {
 	return max(15*time.Millisecond, election*3/100)
 }
 
-// Bounds of what waits in memory.
+// Limits of what waits in memory.
 const (
 	maxInflight = 1024
 	maxWatches  = 1024
 )
 
-// Open opens or makes the store. A node that is alone is ready when Open
-// returns, unless its disk is full: then it can be read (Stale) and waits. What
-// cannot be the store that this node has used so far is refused (Damaged).
+// Open opens or creates the store. A node that is alone is ready when Open returns, unless its
+// disk is full: then it can be read (Stale) and waits. Files that cannot be the store that this
+// node has used so far are refused (Damaged).
 func Open(o Options) (*Store, error) {
 	if o.Dir == "" || o.NodeID == "" {
 		return nil, errors.New("open store: Dir and NodeID are required")
 	}
-	o.fill()
+	o.setDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -130,7 +128,7 @@ func Open(o Options) (*Store, error) {
 	s.heartbeat = newHeartbeat(o.Election)
 	s.leads = &sharedCall[uint64]{fn: s.askLeads, limit: readTimeout, run: s.run}
 	s.present = &sharedCall[uint64]{fn: s.askPresent, limit: readTimeout, run: s.run}
-	s.reach = &sharedCall[reached]{fn: s.askReach, limit: reachTimeout, run: s.run}
+	s.reach = &sharedCall[reachability]{fn: s.askReach, limit: reachTimeout, run: s.run}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store in %s: %w", o.Dir, err), s.closeFiles())
 	}
@@ -138,7 +136,7 @@ func Open(o Options) (*Store, error) {
 	go s.followLeadership()
 	s.running.Go(s.keepPromise)
 	if o.Transport != nil {
-		s.running.Go(s.beats)
+		s.running.Go(s.runHeartbeat)
 	}
 	if o.Transport == nil {
 		s.awaitStart()
@@ -146,7 +144,7 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-func (o *Options) fill() {
+func (o *Options) setDefaults() {
 	if o.Reserve == 0 {
 		o.Reserve = defaultReserve
 	}
@@ -172,17 +170,17 @@ func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
 // start opens the files and starts Raft over them.
 func (s *Store) start() error {
 	logger := raftLogger(s.options.Log)
-	snapshots, stands, _, err := s.openStore(logger)
+	snapshots, tablesCurrent, _, err := s.openStore(logger)
 	if err != nil {
 		return err
 	}
-	return s.startRaft(snapshots, stands, logger)
+	return s.startRaft(snapshots, tablesCurrent, logger)
 }
 
-// openStore opens the files and holds them against each other and against what
-// the node has promised. It answers what checkFiles does.
-func (s *Store) openStore(logger hclog.Logger) (snapshots *raft.FileSnapshotStore, stands bool, last uint64, err error) {
-	if s.promise, err = s.options.recall(); err != nil {
+// openStore opens the files and compares them with each other and with what the node has
+// promised. It returns the results of checkFiles.
+func (s *Store) openStore(logger hclog.Logger) (snapshots *raft.FileSnapshotStore, tablesCurrent bool, last uint64, err error) {
+	if s.promise, err = s.options.loadPromise(); err != nil {
 		return nil, false, 0, err
 	}
 	s.closers = append(s.closers, closer(s.promise.close))
@@ -196,20 +194,20 @@ func (s *Store) openStore(logger hclog.Logger) (snapshots *raft.FileSnapshotStor
 	if err := s.checkDamage(); err != nil {
 		return nil, false, 0, err
 	}
-	if err := s.anew(snapshots); err != nil {
+	if err := s.rebuildTables(snapshots); err != nil {
 		return nil, false, 0, err
 	}
-	if stands, last, err = s.checkFiles(snapshots); err != nil {
+	if tablesCurrent, last, err = s.checkFiles(snapshots); err != nil {
 		return nil, false, 0, err
 	}
 	_, id, err := s.Settled()
 	if err == nil {
-		err = s.options.hold(s.promise, last, s.votes, id)
+		err = s.options.checkPromise(s.promise, last, s.votes, id)
 	}
-	return snapshots, stands, last, err
+	return snapshots, tablesCurrent, last, err
 }
 
-// openFiles opens tables, log and vote, and makes what is missing.
+// openFiles opens tables, log and vote, and creates what is missing.
 func (s *Store) openFiles() error {
 	o := &s.options
 	if err := removeLeftover(o.path("tables.db.restore")); err != nil {
@@ -244,12 +242,12 @@ func (s *Store) openTables() (err error) {
 	return err
 }
 
-// watchDamage ends the store's life when a file shows damage from now on.
+// watchDamage stops the store when a file shows damage from now on.
 func (s *Store) watchDamage() {
-	s.tables.hurt, s.log.hurt, s.fsm.fail = s.fail, s.fail, s.fail
+	s.tables.onDamage, s.log.onDamage, s.fsm.fail = s.fail, s.fail, s.fail
 }
 
-// raftConfig is Raft as the store needs it.
+// raftConfig returns Raft's configuration for the store.
 func (o *Options) raftConfig(logger hclog.Logger) *raft.Config {
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(o.NodeID)
@@ -261,11 +259,11 @@ func (o *Options) raftConfig(logger hclog.Logger) *raft.Config {
 	conf.HeartbeatTimeout, conf.ElectionTimeout = o.Election, o.Election
 	conf.LeaderLeaseTimeout = o.Election * 4 / 5
 	conf.CommitTimeout = commitTimeout(o.Election)
-	conf.ShutdownOnRemove = false // who was removed can still be read
+	conf.ShutdownOnRemove = false // a removed node can still be read
 	return conf
 }
 
-func (s *Store) startRaft(snapshots raft.SnapshotStore, stands bool, logger hclog.Logger) error {
+func (s *Store) startRaft(snapshots raft.SnapshotStore, tablesCurrent bool, logger hclog.Logger) error {
 	o := &s.options
 	votes := votes{s.votes, s.promise}
 	conf := o.raftConfig(logger)
@@ -275,9 +273,9 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, stands bool, logger hclo
 		_, alone = raft.NewInmemTransport(raft.ServerAddress(o.NodeID))
 		transport, bootstrap = alone, true
 	}
-	conf.NoSnapshotRestoreOnStart = stands
+	conf.NoSnapshotRestoreOnStart = tablesCurrent
 	if bootstrap {
-		if err := s.forgetHalfFounding(votes, snapshots); err != nil {
+		if err := s.undoPartialBootstrap(votes, snapshots); err != nil {
 			return err
 		}
 	}
@@ -304,23 +302,23 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, stands bool, logger hclo
 	if !slices.ContainsFunc(members, self) {
 		return errors.Join(fmt.Errorf("its files belong to node %v, want %s", members, o.NodeID), s.raft.Shutdown().Error())
 	}
-	if err := electAtOnce(alone); err != nil { // it elects itself a moment later, then
+	if err := electImmediately(alone); err != nil { // then it elects itself a moment later
 		s.options.Log.Warn("store: elect only voter failed", "error", err)
 	}
 	return nil
 }
 
-// electAtOnce has a node that is alone elect itself without waiting for a leader
-// that there cannot be. Short time-outs would do it too, and the leader would look
-// at its lease as often ever after.
-func electAtOnce(node *raft.InmemTransport) error {
+// electImmediately makes a node that is alone elect itself without waiting for a leader that
+// cannot exist. Short time-outs would have the same effect, but the leader would then also
+// check its lease that often.
+func electImmediately(node *raft.InmemTransport) error {
 	_, caller := raft.NewInmemTransport("")
 	caller.Connect(node.LocalAddr(), node)
 	now := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
 	return caller.TimeoutNow("", node.LocalAddr(), &now, &raft.TimeoutNowResponse{})
 }
 
-// newRaft starts Raft, which first reads all of the log, and panics where it cannot.
+// newRaft starts Raft, which first reads all of the log, and panics if it cannot.
 func (s *Store) newRaft(conf *raft.Config, votes votes, snapshots raft.SnapshotStore, transport raft.Transport) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -332,17 +330,17 @@ func (s *Store) newRaft(conf *raft.Config, votes votes, snapshots raft.SnapshotS
 		}
 	}()
 	s.raft, err = raft.NewRaft(conf, s.fsm, raftLog{s.log, s}, raftVotes{votes, s}, snapshots, transport)
-	if why := s.fsm.unrestored; err != nil && why != nil { // Raft says only that there is none that it can load
+	if why := s.fsm.unrestored; err != nil && why != nil { // Raft reports only that it can load no snapshot
 		return s.options.badSnapshots(why)
 	}
 	return err
 }
 
-// forgetHalfFounding takes back the founding of a cluster that was cut short.
-// raft.BootstrapCluster writes term 1 and then the first entry of the log; a
-// node that was killed in between has neither members nor a way to get any. No
-// other node is in term 1 with an empty log, without a vote and a snapshot.
-func (s *Store) forgetHalfFounding(votes raft.StableStore, snapshots raft.SnapshotStore) error {
+// undoPartialBootstrap reverts an interrupted creation of a cluster. raft.BootstrapCluster
+// writes term 1 and then the first entry of the log; a node that was killed in between has no
+// members and no way to get any. No other node is in term 1 with an empty log, without a vote
+// and a snapshot.
+func (s *Store) undoPartialBootstrap(votes raft.StableStore, snapshots raft.SnapshotStore) error {
 	last, err := s.log.LastIndex()
 	if err != nil || last > 0 {
 		return err
@@ -362,11 +360,10 @@ func (s *Store) forgetHalfFounding(votes raft.StableStore, snapshots raft.Snapsh
 	return nil
 }
 
-// checkFiles holds the files against each other. It reports whether the tables
-// contain what the newest snapshot does, so that it need not be restored, and
-// which entry is the last that log and snapshots have; and it refuses a log that
-// ends before the tables: one of them is not this node's.
-func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesStand bool, last uint64, err error) {
+// checkFiles compares the files with each other. It reports whether the tables include the
+// newest snapshot, so that it need not be restored, and the last entry of log and snapshots;
+// and it refuses a log that ends before the tables: one of them is not this node's.
+func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesCurrent bool, last uint64, err error) {
 	applied, err := s.tables.appliedIndex()
 	if err != nil {
 		return false, 0, err
@@ -382,7 +379,7 @@ func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesStand bool, last
 	if err != nil {
 		return false, 0, err
 	}
-	tablesStand = true
+	tablesCurrent = true
 	has := uint64(0) // the newest snapshot
 	if len(list) > 0 {
 		has = list[0].Index
@@ -395,9 +392,9 @@ func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesStand bool, last
 		if err := errors.Join(err, r.Close()); err != nil {
 			return false, 0, s.options.badSnapshots(err)
 		}
-		tablesStand = applied >= h.applied
+		tablesCurrent = applied >= h.applied
 	}
-	if first > has+1 { // Raft would ask for what is between, and panic
+	if first > has+1 { // Raft would read the entries between, and panic
 		return false, 0, &Damaged{s.options.path("snapshots"),
 			fmt.Errorf("a snapshot is missing or damaged: the log begins with entry %d, and the newest snapshot has entry %d", first, has)}
 	}
@@ -405,11 +402,11 @@ func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesStand bool, last
 		return false, 0, &Damaged{s.options.path("log.db"),
 			fmt.Errorf("it ends at entry %d, but the tables contain entry %d: one of them was replaced or lost", last, applied)}
 	}
-	return tablesStand, last, nil
+	return tablesCurrent, last, nil
 }
 
-// badSnapshots is what becomes of the failure to read the snapshots: another start
-// is no help, unless the process, the memory or the disk has no room now.
+// badSnapshots converts the failure to read the snapshots: it is Damaged, as another start does
+// not help, unless the process, the memory or the disk has no space now.
 func (o *Options) badSnapshots(err error) error {
 	var d *Damaged
 	if err == nil || errors.As(err, &d) || isFull(err) || isErrno(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR) {
@@ -435,7 +432,7 @@ func (s *Store) awaitStart() {
 	}
 }
 
-// pause sleeps, but not over Close.
+// pause sleeps until the time is over or the store closes.
 func (s *Store) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -446,10 +443,10 @@ func (s *Store) pause(d time.Duration) {
 // full reports whether the disk refused a write that Raft needs.
 func (s *Store) full() bool { return s.log.full.Load() || s.fsm.full.Load() }
 
-// Revision of the last change that is applied here.
+// Revision returns the revision of the last change that is applied here.
 func (s *Store) Revision() int64 { return s.fsm.revision.Load() }
 
-// Close stops the store. What Apply has answered is on the disk.
+// Close stops the store. Batches that Apply has answered are on the disk.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.mu.Lock()
@@ -475,7 +472,7 @@ func (s *Store) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// run counts a goroutine that Close must wait for; false after Close.
+// run starts a goroutine that Close waits for, and returns false after Close.
 func (s *Store) run(fn func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -490,7 +487,7 @@ type closer func() error
 
 func (c closer) Close() error { return c() }
 
-// raftLogger hands Raft's lines to l.
+// raftLogger returns a logger for Raft that writes to l.
 func raftLogger(l *slog.Logger) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{
 		Name: "raft", Level: hclog.Warn, DisableTime: true,

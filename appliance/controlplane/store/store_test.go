@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/storetest"
 )
 
-// open opens a store that the test closes.
+// open opens a store and closes it at the end of the test.
 func open(t testing.TB, o Options) *Store {
 	t.Helper()
 	if o.Dir == "" {
@@ -25,7 +25,7 @@ func open(t testing.TB, o Options) *Store {
 	}
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			t.Errorf("close the store: %v", err)
 		}
 	})
 	return s
@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store { return open(t, Options{}) })
 }
 
-// A follower is as good a store as the leader.
+// A follower passes the same suite as the leader.
 func TestConformanceOnFollower(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -46,12 +46,12 @@ func TestConformanceOnFollower(t *testing.T) {
 	})
 }
 
-// settled is a store whose Revision is that of its linearizable reads: a
-// follower's own may lag behind what it forwarded.
+// settled is a store whose Revision is that of its linearizable reads: a follower's own
+// may lag behind what it forwarded.
 type settled struct{ *Store }
 
 func (s settled) Revision() int64 {
-	if err := s.current(context.Background()); err != nil {
+	if err := s.awaitCurrent(context.Background()); err != nil {
 		panic(err)
 	}
 	return s.Store.Revision()

@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// childWritesAlone writes one batch after the other as one client, and prints
-// the number of each when it is acknowledged.
+// childWritesAlone writes one batch after the other as one client, and prints the
+// number of each when it is acknowledged.
 func childWritesAlone(dir string) error {
 	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
 	if err != nil {
@@ -31,9 +31,8 @@ func childWritesAlone(dir string) error {
 
 const synced = 20
 
-// No write is acknowledged before the disk has said that the log has it: what
-// TestPowerCut builds its cuts on. strace sees the calls of a real process, in
-// order.
+// No write is acknowledged before the log is on the disk, which TestPowerCut relies on.
+// strace prints the system calls of a real process, in order.
 func TestAcknowledgedIsSynced(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("host: strace is not installed")
@@ -56,12 +55,12 @@ func TestAcknowledgedIsSynced(t *testing.T) {
 		t.Fatalf("%v\n%s", err, rest)
 	}
 	if acknowledged != synced || len(unsynced) > 0 {
-		t.Errorf("of %d writes %d were acknowledged, these before the log was on the disk: %v", synced, acknowledged, unsynced)
+		t.Errorf("acknowledged %d of %d writes, these before the log was on the disk: %v; want all, and none of these", acknowledged, synced, unsynced)
 	}
 }
 
-// follow reads what strace prints. A call of one thread that another's line
-// interrupts is told twice: "unfinished" and "resumed".
+// follow parses the output of strace. A call of one thread that another's line
+// interrupts is printed twice: "unfinished" and "resumed".
 func follow(calls io.Reader) (acknowledged int, unsynced []int, rest string) {
 	logged, waits := false, map[string]bool{} // threads that wait for the log's disk
 	for lines := bufio.NewScanner(calls); lines.Scan(); {

@@ -17,12 +17,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// mapBytes of address space are reserved for a bbolt file. A file that
-// outgrows its mapping makes the writer wait for all readers, and a watcher's
-// snapshot may read for long.
+// mapBytes is the address space that is reserved for a bbolt file. A file that outgrows its
+// mapping makes the writer wait for all readers, and a watcher's snapshot may read for long.
 const mapBytes = 16 << 30
 
-// lockWait is how long a file's lock is waited for: two processes would destroy it.
+// lockWait is how long to wait for a file's lock: two processes would destroy the file.
 const lockWait = time.Second
 
 // tables is the file of the state machine.
@@ -32,17 +31,17 @@ type tables struct {
 	db   *bbolt.DB
 	held extent
 
-	touches api.Touches
-	program state.Program // another than this one only in simulations
-	hurt    func(error)   // hears of damage; nil: nobody
+	touches  api.Touches
+	program  state.Program // differs from this program only in simulations
+	onDamage func(error)   // called with damage; nil: not called
 }
 
-// guard runs what reads or writes the file.
+// guard runs a function that reads or writes the file.
 func (t *tables) guard(fn func() error) error {
 	err := t.held.guarded(fn)
 	var d *Damaged
-	if errors.As(err, &d) && t.hurt != nil {
-		t.hurt(err)
+	if errors.As(err, &d) && t.onDamage != nil {
+		t.onDamage(err)
 	}
 	return err
 }
@@ -70,8 +69,9 @@ func openTables(path string) (*tables, error) {
 	return t, err
 }
 
-// noDatabase is bbolt's refusal of a file: of what is in it, or of the disk.
-func noDatabase(path string, err error) error {
+// openError converts bbolt's error of opening a file: it is Damaged if its content, or the
+// disk, is the reason.
+func openError(path string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -83,12 +83,12 @@ func noDatabase(path string, err error) error {
 		return &Damaged{path, err}
 	}
 	if isErrno(err, syscall.EROFS, syscall.EIO) {
-		return unwritable(path, err)
+		return writeError(path, err)
 	}
 	return fmt.Errorf("open %s: %w", path, err)
 }
 
-// begin starts a read, which must be under guard; end must be called once.
+// begin starts a read transaction. Reads must run under guard; end must be called once.
 func (t *tables) begin() (v state.View, end func(), err error) {
 	tx, end, err := t.beginTx()
 	return state.ViewOf(tx), end, err
@@ -116,22 +116,22 @@ func (t *tables) read(fn func(state.View) error) error {
 	return t.guard(func() error { return fn(v) })
 }
 
-// update runs fn in a write transaction: all of it takes hold, or nothing. bbolt's
-// own Update answers a panic by reading all pages in a goroutine, where damage, which
-// is why there is one, ends the process.
+// update runs fn in a write transaction: all of it takes effect, or nothing. bbolt's own Update
+// reacts to a panic by reading all pages in a goroutine, where the damage that caused the panic
+// ends the process.
 func (t *tables) update(fn func(*bbolt.Tx) error) error {
 	tx, err := t.db.Begin(true)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // fails after Commit, which has ended it
+	defer func() { _ = tx.Rollback() }() // fails after Commit, which has ended the transaction
 	if err := fn(tx); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// apply applies entries in one transaction: all of them, or with an error none.
+// apply applies entries in one transaction: all of them, or none if it returns an error.
 func (t *tables) apply(entries []state.Entry) (out state.Outcome, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -147,10 +147,10 @@ func (t *tables) apply(entries []state.Entry) (out state.Outcome, err error) {
 	return out, err
 }
 
-// prepare makes the file's tables what they are in this program.
+// prepare creates or upgrades the file's tables for this program.
 func (t *tables) prepare() error { return state.Prepare(t.db.View, t.update) }
 
-// appliedIndex is the log index up to which the tables are.
+// appliedIndex returns the log index up to which the tables are applied.
 func (t *tables) appliedIndex() (index uint64, err error) {
 	return index, t.read(func(v state.View) error { index = v.Applied(); return nil })
 }
@@ -161,7 +161,7 @@ func (t *tables) close() error {
 	return t.db.Close()
 }
 
-// replace puts the file at path, complete and synced, in the place of this one.
+// replace replaces the tables' file with the one at path, which is complete and synced.
 func (t *tables) replace(path string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,10 +181,10 @@ func (t *tables) replace(path string) error {
 	t.db = db
 	t.held.size.Store(0)
 	defer t.touches.Forget()
-	return t.prepare() // it may be an older version's
+	return t.prepare() // it may be of an older version
 }
 
-// empty makes the tables as those of a new store.
+// empty replaces the tables with those of a new store.
 func (t *tables) empty() error {
 	path := t.path + ".restore"
 	if err := removeLeftover(path); err != nil {

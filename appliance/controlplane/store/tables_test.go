@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// bare are tables without a log.
+// bare returns tables without a log.
 func bare(t testing.TB) *tables {
 	t.Helper()
 	tb, err := openTables(filepath.Join(t.TempDir(), "tables.db"))

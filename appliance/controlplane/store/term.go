@@ -10,11 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// LeadTerm is the term in which this node leads, with everything applied that
-// was committed before; 0: it does not lead.
+// LeadTerm returns the term in which this node leads, with everything applied that was
+// committed before, or 0 if it does not lead.
 func (s *Store) LeadTerm() uint64 { return s.term.Load() }
 
-// Verify proves to a majority that this node leads now, and answers its term.
+// Verify confirms with a majority that this node leads now, and returns its term.
 func (s *Store) Verify(ctx context.Context) (uint64, error) {
 	term := s.term.Load()
 	if term == 0 {
@@ -29,9 +29,9 @@ func (s *Store) Verify(ctx context.Context) (uint64, error) {
 	return term, nil
 }
 
-// ApplyInTerm is Apply on this node, which leads in the term. The batch holds
-// in that term only: what was decided from what a leader alone knows (leases)
-// must not take effect when another has led since. CodeConflict says so.
+// ApplyInTerm is like Apply on this node, which must lead in the term. The batch is valid in
+// that term only: a decision based on what only the leader knows (leases) must not take effect
+// after another node has led. In that case the error has CodeConflict.
 func (s *Store) ApplyInTerm(ctx context.Context, term uint64, b api.Batch) ([]api.Object, error) {
 	if s.term.Load() != term || term == 0 {
 		return nil, ErrNotLeader
@@ -48,7 +48,7 @@ func withTerm(ctx context.Context, term uint64) context.Context {
 	return context.WithValue(ctx, termKey{}, term)
 }
 
-// termed marks an encoded batch as one of the context's term, if it has one.
+// termed restricts an encoded batch to the context's term, if it has one.
 func termed(ctx context.Context, raw []byte) []byte {
 	if term, ok := ctx.Value(termKey{}).(uint64); ok {
 		return state.InTerm(term, raw)
@@ -56,5 +56,5 @@ func termed(ctx context.Context, raw []byte) []byte {
 	return raw
 }
 
-// RaftLogger hands Raft's lines, and its transport's, to l.
+// RaftLogger returns a logger for Raft and its transport that writes to l.
 func RaftLogger(l *slog.Logger) hclog.Logger { return raftLogger(l) }

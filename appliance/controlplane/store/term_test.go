@@ -29,16 +29,16 @@ func TestABatchOfAnotherTermDoesNothing(t *testing.T) {
 	for i, want := range []api.Code{"", api.CodeConflict, ""} {
 		a := answers[i].(state.Answer)
 		if a.Refused == nil && want != "" || a.Refused != nil && a.Refused.Code != want {
-			t.Errorf("entry %d: %+v", i+1, a)
+			t.Errorf("answer to entry %d = %+v, want code %q", i+1, a, want)
 		}
 	}
 	if err := f.tables.read(func(v state.View) error {
 		if v.Applied() != 3 {
-			t.Errorf("applied %d", v.Applied())
+			t.Errorf("applied index = %d, want 3", v.Applied())
 		}
 		for id, want := range map[string]bool{"flv-1": true, "flv-2": false, "flv-3": true} {
 			if _, err := v.Get(api.KindFlavor, id); (err == nil) != want {
-				t.Errorf("%s is there: %v, want %v", id, err == nil, want)
+				t.Errorf("%s exists: %v, want %v", id, err == nil, want)
 			}
 		}
 		return nil
@@ -58,18 +58,18 @@ func TestApplyInTerm(t *testing.T) {
 	}
 	term, err := s.Verify(t.Context())
 	if err != nil || term == 0 || term != s.LeadTerm() {
-		t.Fatal(term, err)
+		t.Fatalf("Verify() = %d, %v; want the term %d", term, err, s.LeadTerm())
 	}
 	if _, err := s.ApplyInTerm(t.Context(), term, put("flv-1")); err != nil {
-		t.Error(err)
+		t.Errorf("apply in the current term: %v", err)
 	}
 	if _, err := s.ApplyInTerm(t.Context(), term+1, put("flv-2")); api.CodeOf(err) != api.CodeUnavailable {
-		t.Error(err)
+		t.Errorf("apply in another term: %v, want code %s", err, api.CodeUnavailable)
 	}
 }
 
-// A batch of a past term that is the last in the log keeps no reader waiting: the tables
-// never get it.
+// A batch of a past term that is the last in the log does not block readers: it is
+// never applied to the tables.
 func TestReadsAfterABatchOfAPastTerm(t *testing.T) {
 	s := open(t, Options{})
 	raw, err := state.EncodeBatch(api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Name: "flv-1", Data: []byte("{}")}}})
@@ -82,11 +82,11 @@ func TestReadsAfterABatchOfAPastTerm(t *testing.T) {
 	ctx, cancel := patience.Context(t.Context(), 10*time.Second)
 	defer cancel()
 	if _, err := s.ReadIndex(ctx); err != nil {
-		t.Errorf("a read after it: %v", err)
+		t.Errorf("ReadIndex after a batch of a past term: %v", err)
 	}
 }
 
-// A batch of one term keeps its claims.
+// A batch restricted to one term keeps its claims.
 func TestClaimsOfATerm(t *testing.T) {
 	s := open(t, Options{})
 	term := s.LeadTerm()
@@ -94,22 +94,23 @@ func TestClaimsOfATerm(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.ApplyInTerm(t.Context(), term, statetest.Claims("flv-2", "a")); api.CodeOf(err) != api.CodeConflict {
-		t.Errorf("taken twice: %v", err)
+		t.Errorf("claim a name twice: %v, want code %s", err, api.CodeConflict)
 	}
 }
 
-// A batch of one term keeps its amounts.
+// A batch restricted to one term keeps its amounts.
 func TestQuotasOfATerm(t *testing.T) {
 	s := open(t, Options{})
 	if _, err := s.ApplyInTerm(t.Context(), s.LeadTerm(), statetest.Quotas()); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.Sums(t.Context(), api.KindOrganization, "org-1"); err != nil || got["a"] != 8 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("in use of org-1 = %v, %v; want 8 of a", got, err)
 	}
 }
 
-// Every kind of batch holds in a term, also those that raise events and record.
+// Every kind of batch can be restricted to a term, also those that raise events and
+// record.
 func TestEveryVersionOfATerm(t *testing.T) {
 	s := open(t, Options{})
 	term := s.LeadTerm()
@@ -119,13 +120,13 @@ func TestEveryVersionOfATerm(t *testing.T) {
 	noted.Audit = &api.AuditNote{Operation: "CreateFlavor"}
 	for i, b := range []api.Batch{raising, noted, statetest.Claims("flv-3", "a"), statetest.Claims("flv-4"), statetest.Use(0)} {
 		if _, err := s.ApplyInTerm(t.Context(), term, b); err != nil {
-			t.Errorf("batch %d: %v", i, err)
+			t.Errorf("apply batch %d in its term: %v", i, err)
 		}
 	}
 	if page, err := s.Records(t.Context(), api.RecordQuery{Limit: 10}); err != nil || len(page.Items) != 3 {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("records = %+v, %v; want 3", page, err)
 	}
 	if page, err := s.Events(t.Context(), api.EventQuery{Limit: 10}); err != nil || len(page.Items) != 1 {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("events = %+v, %v; want 1", page, err)
 	}
 }

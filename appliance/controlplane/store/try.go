@@ -7,16 +7,16 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Try answers what Apply would answer now, with all that was acknowledged before the
-// call, and changes nothing: no entry of the log, no event, and nobody is told. It is
-// decided by this node's tables, which a linearizable read has made those of the
-// leader. What only a write can find out, as a full disk, it does not say. Errors are
+// Try returns what Apply would return now, including everything that was acknowledged before
+// the call, and changes nothing: it writes no log entry and no event, and notifies nobody. The
+// decision is based on this node's tables, which a linearizable read has brought to the state
+// of the leader's. It cannot report what only a write detects, such as a full disk. Errors are
 // *api.Error.
 func (s *Store) Try(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if err := state.CheckBatch(b); err != nil {
 		return nil, err
 	}
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return nil, err
 	}
 	raw, err := s.encodeBatch(b)

@@ -15,8 +15,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// stopWrites makes writes to files of this process fail from now on, as on a disk
-// that has become read-only: whoever has them open keeps what cannot be written to.
+// stopWrites makes writes to files of this process fail from now on, as on a disk that
+// has become read-only: open descriptors are replaced by ones that cannot be written
+// to.
 func stopWrites(t *testing.T, paths ...string) {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
@@ -41,13 +42,13 @@ func stopWrites(t *testing.T, paths ...string) {
 			found = true
 		}
 		if err := f.Close(); err != nil || !found {
-			t.Fatalf("%s: open: %v: %v", path, found, err)
+			t.Fatalf("%s: an open descriptor was replaced: %v, want true; %v", path, found, err)
 		}
 	}
 }
 
-// A disk that takes no writes any more ends the store's life with an error that
-// names the file; nothing is acknowledged meanwhile, and what was stays.
+// If the disk no longer accepts writes, the store stops with an error that names the
+// file; nothing is acknowledged meanwhile, and what was acknowledged is kept.
 func TestUnwritable(t *testing.T) {
 	all := []string{"log.db", "tables.db", "vote"}
 	for name, files := range map[string][]string{"all": all, "log.db": {"log.db"}, "tables.db": {"tables.db"}} {
@@ -72,28 +73,29 @@ func TestUnwritable(t *testing.T) {
 			}()
 			var d *Damaged
 			if why := <-broken; !errors.As(why, &d) || !strings.Contains(why.Error(), files[0]+": write failed: ") {
-				t.Errorf("it ends with %v", why)
+				t.Errorf("the store stopped with %v, want Damaged of %s", why, files[0])
 			}
 			if err := s.Close(); err != nil && !errors.Is(err, unix.EBADF) {
-				t.Error(err)
+				t.Errorf("close the stopped store: %v", err)
 			}
 			if err := <-answer; err == nil || api.CodeOf(err) == api.CodeDiskFull {
-				t.Errorf("a write is answered with %v", err)
+				t.Errorf("apply on a disk without writes: %v, want an error other than a full disk", err)
 			}
-			if name != "all" { // what was written is not known: it was noted where that went
+			if name != "all" { // the damage was recorded, since the vote file could be written
 				refused(t, o, files[0]+": write failed: ")
 				return
 			}
 			s = open(t, o)
 			if n, _, err := crashNumber(s, "a", 0); n != 3 || err != nil {
-				t.Errorf("when the disk is well again: number %d: %v", n, err)
+				t.Errorf("when the disk works again: last batch %d, %v; want 3", n, err)
 			}
 			writeRange(t, s, 4, 4)
 		})
 	}
 }
 
-// The others go on without a node whose disk takes no writes, whoever leads.
+// The other nodes continue without a node whose disk accepts no writes, whether it
+// leads or not.
 func TestUnwritableAmongOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections among three nodes take seconds")
@@ -109,9 +111,10 @@ func TestUnwritableAmongOthers(t *testing.T) {
 			}
 		}
 		dir := filepath.Join(c.options.Dir, victim)
-		// The vote first: with it a write that fails meanwhile would be noted, and the store refused.
+		// The vote first: otherwise a write that fails meanwhile would be recorded there,
+		// and the store refused.
 		stopWrites(t, filepath.Join(dir, "vote"), filepath.Join(dir, "log.db"), filepath.Join(dir, "tables.db"), dir+".promise")
-		eventually(t, "the others take writes", func() bool {
+		eventually(t, "the other nodes accept writes", func() bool {
 			for _, id := range c.ids() {
 				if id != victim {
 					_, err := c.store(id).Apply(t.Context(), statetest.Batch(0, 4))
@@ -122,17 +125,17 @@ func TestUnwritableAmongOthers(t *testing.T) {
 		})
 		var d *Damaged
 		if why := <-broken; !errors.As(why, &d) || filepath.Dir(d.File) != dir || !strings.Contains(why.Error(), ": write failed: ") {
-			t.Errorf("it ends with %v", why)
+			t.Errorf("the store of %s stopped with %v, want Damaged of a file there", victim, why)
 		}
 		c.mu.Lock()
 		s := c.nodes[victim].store
 		c.nodes[victim].store = nil
 		c.mu.Unlock()
 		if err := s.Close(); err != nil && !errors.Is(err, unix.EBADF) {
-			t.Error(err)
+			t.Errorf("close the stopped store: %v", err)
 		}
-		c.start(victim, false) // its disk is well again
-		eventually(t, "it has what it missed", func() bool {
+		c.start(victim, false) // its disk works again
+		eventually(t, victim+" catches up", func() bool {
 			n, _, err := crashNumber(c.store(victim), "a", 0)
 			return n == 4 && err == nil
 		})

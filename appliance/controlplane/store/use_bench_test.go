@@ -15,9 +15,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// BenchmarkRecords is usage records that many agents report at once, 256 in a
-// batch as they do. baseline is the same JSON in as many puts of bbolt, as many
-// in a commit, one writer. An operation is a batch.
+// BenchmarkRecords measures usage records that many agents report at once, 256 per
+// batch as in operation. The baseline is the same JSON in as many puts of bbolt, as
+// many per commit, one writer. An operation is a batch.
 func BenchmarkRecords(b *testing.B) {
 	const batch, agents = 256, 32
 	records := func(n int64) api.Batch {

@@ -10,27 +10,26 @@ import (
 )
 
 const (
-	// watchBuffer is how many events wait in a watch's channel. What is beyond
-	// stays in the change log: a slow reader costs no memory.
+	// watchBuffer is how many events wait in a watch's channel. Others stay in the change log: a
+	// slow reader uses no memory.
 	watchBuffer = 64
-	// snapshotTime bounds how long a reader may take over the objects at the
-	// beginning: the tables' file cannot reuse its old pages meanwhile.
+	// snapshotTime bounds how long a reader may take to receive the objects at the beginning:
+	// the tables' file cannot reuse its old pages meanwhile.
 	snapshotTime = 30 * time.Second
 )
 
-// Watch streams the changes after the revision since, in order and without a
-// gap. From 0, from before the change log, or from after the present revision
-// it begins with a put of every object (Revision 0) and a sync. The channel is
-// closed when ctx ends, when the store closes, and when the reader is so slow
-// that the change log does not reach back to it: then watch again from the
-// last revision that came.
+// Watch streams the changes after the revision since, in order and without a gap. From 0, from
+// before the change log, or from after the current revision it begins with a put of every
+// object (Revision 0) and a sync. The channel is closed when ctx ends, when the store closes,
+// and when the reader is so slow that the change log no longer has its next change: then watch
+// again from the last revision that was received.
 func (s *Store) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
 	return s.WatchKinds(ctx, since)
 }
 
-// WatchKinds is Watch for objects of these kinds only; none named: of all.
+// WatchKinds is like Watch, for objects of these kinds only; without kinds, for all.
 func (s *Store) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
-	if err := s.current(ctx); err != nil {
+	if err := s.awaitCurrent(ctx); err != nil {
 		return nil, err
 	}
 	select {
@@ -41,7 +40,7 @@ func (s *Store) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) 
 	v, end, err := s.tables.begin()
 	if err != nil {
 		<-s.watches
-		return nil, s.public(err)
+		return nil, s.domainError(err)
 	}
 	w := &watch{s: s, ctx: ctx, out: make(chan api.Event, watchBuffer), since: since, kinds: kinds}
 	run := func() {
@@ -64,7 +63,7 @@ type watch struct {
 	s     *Store
 	ctx   context.Context
 	out   chan api.Event
-	since int64 // all up to here was sent
+	since int64 // everything up to this revision was sent
 	kinds []api.Kind
 }
 
@@ -102,7 +101,7 @@ func (w *watch) snapshot(v state.View) bool {
 	return w.send(api.Event{Type: api.EventSync, Revision: w.since}, deadline)
 }
 
-// follow sends changes as they come.
+// follow sends changes as they are applied.
 func (w *watch) follow() {
 	for {
 		more := w.s.fsm.news.Next()
@@ -122,8 +121,8 @@ func (w *watch) follow() {
 	}
 }
 
-// batch reads the next changes, up to the revision last; not ok if some are
-// forgotten.
+// batch reads the next changes, up to the revision last; ok is false if some have left the
+// change log.
 func (w *watch) batch() (events []api.Event, last int64, ok bool) {
 	err := w.s.tables.read(func(v state.View) (err error) {
 		if ok = w.since >= v.Oldest()-1 && w.since <= v.Revision(); ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// A watcher that stops reading loses its place when the change log has moved
-// on; it is told by the end of its channel, and a new watch brings everything.
+// A watcher that stops reading loses its position when the change log has moved on; its
+// channel is closed, and a new watch starts with all objects.
 func TestSlowWatcher(t *testing.T) {
 	s := open(t, Options{})
 	if _, err := s.Apply(t.Context(), statetest.Batch(0, 1)); err != nil {
@@ -35,12 +35,12 @@ func TestSlowWatcher(t *testing.T) {
 	last, n := int64(2), 0
 	for e := range events {
 		if e.Revision != last+1 {
-			t.Fatalf("revision %d after %d", e.Revision, last)
+			t.Fatalf("event has revision %d, want %d", e.Revision, last+1)
 		}
 		last, n = e.Revision, n+1
 	}
 	if last == s.Revision() || n == 0 {
-		t.Errorf("%d events, the last %d of %d: the watcher was not slow", n, last, s.Revision())
+		t.Errorf("received %d events up to revision %d of %d, want some and not all", n, last, s.Revision())
 	}
 	events, err = s.Watch(t.Context(), last)
 	if err != nil {
@@ -49,12 +49,12 @@ func TestSlowWatcher(t *testing.T) {
 	for e := range events {
 		if e.Type == api.EventSync {
 			if e.Revision != s.Revision() {
-				t.Errorf("sync at %d, want %d", e.Revision, s.Revision())
+				t.Errorf("revision of the sync = %d, want %d", e.Revision, s.Revision())
 			}
 			break
 		}
 		if e.Revision != 0 {
-			t.Fatalf("%+v in a snapshot", e)
+			t.Fatalf("event in the initial objects = %+v, want revision 0", e)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestWatchKinds(t *testing.T) {
 		t.Helper()
 		e := <-events
 		if e.Type != typ || e.Revision != revision || (typ != api.EventSync && e.Object.Kind != api.KindVolume) {
-			t.Fatalf("%s of %s at %d, want %s at %d", e.Type, e.Object.Kind, e.Revision, typ, revision)
+			t.Fatalf("event = %s of %s at %d, want %s of a volume at %d", e.Type, e.Object.Kind, e.Revision, typ, revision)
 		}
 	}
 	for range 3 {

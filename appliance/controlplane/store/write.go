@@ -13,21 +13,21 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// enqueueTimeout bounds the wait for a place in Raft's queue.
+// enqueueTimeout bounds the wait for a slot in Raft's queue.
 const enqueueTimeout = 10 * time.Second
 
-// stallCheck is how often an Apply looks whether the disk holds it up.
+// stallCheck is how often an Apply checks whether a full disk delays it.
 const stallCheck = 500 * time.Millisecond
 
-// applyHere writes a batch on this node, which must lead: ErrNotLeader says
-// that it does not, and that nothing was done.
+// applyHere writes a batch on this node, which must lead: ErrNotLeader means that it does not,
+// and that nothing was done.
 func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	raw, err := s.encode(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	if err := room(s.options.Dir, s.options.Reserve); err != nil {
-		return nil, s.public(err)
+	if err := checkSpace(s.options.Dir, s.options.Reserve); err != nil {
+		return nil, s.domainError(err)
 	}
 	if !s.IsLeader() {
 		return nil, s.whyNotHere()
@@ -35,14 +35,14 @@ func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error
 	select {
 	case s.inflight <- struct{}{}:
 	case <-ctx.Done():
-		return nil, gaveUp(ctx.Err())
+		return nil, canceled(ctx.Err())
 	case <-s.closing:
 		return nil, closed()
 	}
 	return s.propose(ctx, raw)
 }
 
-// encode checks a batch, as the leader does, and makes it an entry of the log in the
+// encode checks a batch, as the leader does, and returns its log entry, restricted to the
 // context's term.
 func (s *Store) encode(ctx context.Context, b api.Batch) ([]byte, error) {
 	raw, err := s.encodeBatch(b)
@@ -52,17 +52,17 @@ func (s *Store) encode(ctx context.Context, b api.Batch) ([]byte, error) {
 	return termed(ctx, raw), nil
 }
 
-// encodeBatch is encode without a term.
+// encodeBatch is like encode, without a term.
 func (s *Store) encodeBatch(b api.Batch) (_ []byte, err error) {
 	if b.At.IsZero() {
 		b.At = time.Now()
 	}
 	b.At = b.At.UTC().Round(0)
 	if err := s.checkEarly(b); err != nil {
-		return nil, s.public(err)
+		return nil, s.domainError(err)
 	}
 	if b, err = s.readable(b); err != nil {
-		return nil, s.public(err)
+		return nil, s.domainError(err)
 	}
 	raw, err := state.EncodeBatch(b)
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Store) encodeBatch(b api.Batch) (_ []byte, err error) {
 	return raw, nil
 }
 
-// readable is a batch as all members can read it: until the cluster has come to
-// state.AttributesLevel, usage records have no attributes, and are rated without.
+// readable returns the batch in a form that all members can read: until the cluster has reached
+// state.AttributesLevel, usage records have no attributes, and are rated without them.
 func (s *Store) readable(b api.Batch) (api.Batch, error) {
 	if !slices.ContainsFunc(b.Commands, func(c api.Command) bool { return c.Op == api.OpRecord }) {
 		return b, nil
@@ -102,7 +102,7 @@ func (s *Store) readable(b api.Batch) (api.Batch, error) {
 	return b, nil
 }
 
-// whyNotHere is the error of a write on a node that cannot do it.
+// whyNotHere returns the error of a write on a node that cannot perform it.
 func (s *Store) whyNotHere() error {
 	select {
 	case <-s.closing:
@@ -120,8 +120,8 @@ type result struct {
 	err    error
 }
 
-// propose gives the entry to Raft, which writes what many callers propose at
-// the same time with one fsync.
+// propose passes the entry to Raft, which writes what many callers propose at the same time
+// with one fsync.
 func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
 	done := make(chan result, 1)
 	go func() {
@@ -131,7 +131,7 @@ func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
 		if r.err = f.Error(); r.err == nil {
 			var ok bool
 			if r.answer, ok = f.Response().(state.Answer); !ok {
-				r.err = raft.ErrRaftShutdown // halted while the disk was full
+				r.err = raft.ErrRaftShutdown // stopped while the disk was full
 			}
 		}
 		done <- r
@@ -145,7 +145,7 @@ func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
 				return nil, s.whyNotHere()
 			}
 			if r.err != nil {
-				return nil, s.public(r.err)
+				return nil, s.domainError(r.err)
 			}
 			if r.answer.Refused != nil {
 				return nil, r.answer.Refused
@@ -163,8 +163,8 @@ func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
 	}
 }
 
-// public is the domain error for one of Raft's or the disk's.
-func (s *Store) public(err error) error {
+// domainError returns the domain error for an error of Raft's or the disk's.
+func (s *Store) domainError(err error) error {
 	var e *api.Error
 	switch {
 	case errors.As(err, &e):
@@ -196,13 +196,13 @@ func closed() *api.Error {
 	return api.Errorf(api.CodeUnavailable, "the node is shutting down").WithHint("try again when it is running")
 }
 
-// gaveUp is for a caller whose context ended before anything was done.
-func gaveUp(err error) *api.Error {
+// canceled returns the error of a caller whose context ended before anything was done.
+func canceled(err error) *api.Error {
 	return api.Errorf(api.CodeUnavailable, "the request ended before it was completed: %v", err)
 }
 
-// checkEarly refuses a batch for its references while the cluster's level is below
-// that from which on the state machine does.
+// checkEarly refuses a batch for its references while the cluster is below the level from which
+// the state machine does.
 func (s *Store) checkEarly(b api.Batch) error {
 	return s.tables.read(func(v state.View) error { return v.CheckEarly(b) })
 }

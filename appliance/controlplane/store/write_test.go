@@ -10,7 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// What JSON may escape must come back as it was, or it would look changed.
+// Characters that JSON may escape must be returned as they were sent, or the Spec would
+// look changed.
 func TestSameSpecIsNoChange(t *testing.T) {
 	s := open(t, Options{})
 	b := api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindInstance, ID: "ins-1", Name: "x",
@@ -21,11 +22,11 @@ func TestSameSpecIsNoChange(t *testing.T) {
 	}
 	second, err := s.Apply(t.Context(), b)
 	if err != nil || s.Revision() != 1 {
-		t.Errorf("revision %d, %v", s.Revision(), err)
+		t.Errorf("revision after the same Spec again = %d, %v; want 1", s.Revision(), err)
 	}
 	got, err := s.Get(t.Context(), api.KindInstance, "ins-1")
 	if d := cmp.Diff(first[0], got) + cmp.Diff(first, second); d != "" || err != nil {
-		t.Error(d, err)
+		t.Errorf("objects differ (-first +later), error %v:\n%s", err, d)
 	}
 }
 
@@ -43,10 +44,10 @@ func TestLimitsOfABatch(t *testing.T) {
 		"id":    {api.Batch{ID: strings.Repeat("x", 600), Commands: []api.Command{put}}, api.CodeInvalid},
 	} {
 		if _, err := s.Apply(t.Context(), c.b); api.CodeOf(err) != c.code {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("apply batch %q: %v, want code %s", name, err, c.code)
 		}
 	}
 	if s.Revision() != 0 {
-		t.Error("something was written")
+		t.Errorf("revision after refused batches = %d, want 0", s.Revision())
 	}
 }

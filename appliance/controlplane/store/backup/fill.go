@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// RevisionGap lies between a backup's revision and that of the cluster made
-	// of it: more than the old cluster can have counted after the backup. So a
-	// watch's place of before is never a place in the new one, and begins anew.
+	// RevisionGap is added to a backup's revision in the restored cluster: it is more
+	// than the old cluster can have counted after the backup. So no position of an old
+	// watch is valid in the new cluster, and watches start over.
 	RevisionGap = 1_000_000_000
-	// maxRevision of a backup: what follows it still is exact in a float64, as
-	// which some readers of JSON take it.
+	// maxRevision is the largest revision of a backup: with the gap added it is still
+	// exact in a float64, which some readers of JSON use.
 	maxRevision = 1<<53 - 1 - 2*RevisionGap
 )
 
-// restoreBatch is how many records one transaction takes.
+// restoreBatch is how many records one transaction writes.
 const restoreBatch = 1000
 
 // Fill writes a backup into new tables, whose transactions update runs. They are
-// good only if there is no error. applied is the entry of the log that they then
+// complete only if it returns no error. applied is the log entry that they then
 // contain.
 func Fill(update func(func(*bbolt.Tx) error) error, r io.Reader, applied uint64) (Info, error) {
 	b := newReader(r)
@@ -60,8 +60,8 @@ func Fill(update func(func(*bbolt.Tx) error) error, r io.Reader, applied uint64)
 	return info, nil
 }
 
-// refusal is the domain error for content that cannot be loaded; other errors are
-// the disk's.
+// refusal returns the domain error for content that cannot be loaded; other errors are
+// the disk's and returned unchanged.
 func refusal(err error) error {
 	var bad *state.BadContent
 	if errors.As(err, &bad) {

@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// FuzzBackup reads what may be a backup: never a panic, never much memory, and
-// what it accepts has a good checksum and is content of tables.
+// FuzzBackup reads what may be a backup: it must not panic or use much memory, and what
+// it accepts has a correct checksum and is valid content of tables.
 func FuzzBackup(f *testing.F) {
 	db := scratch(f)
 	var b bytes.Buffer
@@ -33,7 +33,7 @@ func FuzzBackup(f *testing.F) {
 	}
 	into := scratch(f)
 	if info, err := fillUncommitted(into, bytes.NewReader(b.Bytes())); err != nil || info.Revision != 2 {
-		f.Fatal(info, err) // this is a good one
+		f.Fatalf("fill from a valid backup: info %+v, %v; want revision 2", info, err)
 	}
 	whole := b.Bytes()
 	good := whole[:len(whole)-sha256.Size]
@@ -42,17 +42,17 @@ func FuzzBackup(f *testing.F) {
 	f.Add(whole, false)
 	f.Add([]byte(magic), true)
 	f.Fuzz(func(t *testing.T, raw []byte, sign bool) {
-		if sign { // so that what follows the checksum is reached
+		if sign { // so that the code behind the checksum is reached
 			sum := sha256.Sum256(raw)
 			raw = append(bytes.Clone(raw), sum[:]...)
 		}
 		if _, err := fillUncommitted(into, bytes.NewReader(raw)); err != nil && api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("not a domain error: %v", err)
+			t.Errorf("fill from a damaged backup: %v, want code %s", err, api.CodeInvalid)
 		}
 	})
 }
 
-// scratch are new tables.
+// scratch returns new tables.
 func scratch(t testing.TB) *bbolt.DB {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(t.TempDir(), "tables.db"), 0o600, &bbolt.Options{NoSync: true})
@@ -66,7 +66,7 @@ func scratch(t testing.TB) *bbolt.DB {
 	return db
 }
 
-// fillUncommitted fills tables with a backup, and leaves them as they were.
+// fillUncommitted fills tables with a backup, and rolls the transaction back.
 func fillUncommitted(db *bbolt.DB, r io.Reader) (Info, error) {
 	tx, err := db.Begin(true)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// ReadInfo reads what stands in front of a backup, and nothing else:
-// whether the rest is whole, RestoreInto finds out.
+// ReadInfo reads the header of a backup, and nothing else: RestoreInto checks the rest.
 func ReadInfo(r io.Reader) (Info, error) {
 	b := newReader(r)
 	return b.info()
@@ -27,14 +26,14 @@ func badBackup(format string, args ...any) *api.Error {
 		WithHint("it may be incomplete or damaged: fetch it again, or use another one")
 }
 
-// newerBackup is for what this program cannot know.
+// newerBackup returns the error for a version above this program's.
 func newerBackup(what string, version, known int) *api.Error {
 	return api.Errorf(api.CodeInvalid, "this backup was made by a newer Basalt: its %s has version %d, this program knows %d", what, version, known).
 		WithHint("restore it with that version or a later one")
 }
 
-// reader reads a backup that nobody has checked yet. Nothing is believed
-// before done has compared the checksum.
+// reader reads an unchecked backup. Nothing of it is trusted before done has compared
+// the checksum.
 type reader struct {
 	in    *bufio.Reader
 	sum   hash.Hash
@@ -46,7 +45,7 @@ func newReader(r io.Reader) *reader {
 	return &reader{in: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
 }
 
-// bytes reads n bytes into the sum. Memory grows with what is really there.
+// bytes reads n bytes into the sum. It allocates no more memory than there is data.
 func (b *reader) bytes(n int64) ([]byte, error) {
 	if b.read += n; b.read > maxBackup {
 		return nil, badBackup("it is larger than %d bytes", int64(maxBackup))
@@ -61,7 +60,7 @@ func (b *reader) bytes(n int64) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// broken is the error of a reader that ended or failed.
+// broken returns the error of an input that ended or failed.
 func (b *reader) broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return badBackup("it ends too early")
@@ -107,7 +106,8 @@ func (b *reader) info() (info Info, err error) {
 	return info, nil
 }
 
-// next is the next record; recordEnd after the last, when all was compared.
+// next returns the next record, or recordEnd after the last one, when everything was
+// compared.
 func (b *reader) next() (kind byte, raw []byte, err error) {
 	if b.found.count() > maxCount {
 		return 0, nil, badBackup("it has more than %d records", maxCount)
@@ -137,7 +137,7 @@ func (b *reader) next() (kind byte, raw []byte, err error) {
 	return head[0], raw, nil
 }
 
-// done compares what was read with what was written.
+// done compares the content with the end record and the checksum.
 func (b *reader) done(raw []byte) error {
 	var end ending
 	if err := json.Unmarshal(raw, &end); err != nil {
@@ -160,7 +160,7 @@ func (b *reader) done(raw []byte) error {
 	return nil
 }
 
-// byteReader reads the bytes of a number into the sum.
+// byteReader reads the bytes of a number, and adds them to the sum.
 type byteReader struct{ b *reader }
 
 func (r byteReader) ReadByte() (byte, error) {

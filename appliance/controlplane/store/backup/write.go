@@ -17,7 +17,7 @@ const (
 	magic         = "BASALTBK"
 	formatVersion = 1
 
-	recordEnd = 'e' // beside the sections of the state machine (state.Section)
+	recordEnd = 'e' // besides the sections of the state machine (state.Section)
 
 	maxInfo   = 1 << 20       // bytes
 	maxRecord = 32 << 20      // bytes: more than an answer of the largest batch
@@ -25,17 +25,17 @@ const (
 	maxCount  = 2_000_000_000 // records
 )
 
-// Info stands in front of a backup.
+// Info is the header of a backup.
 type Info struct {
 	Format   int             `json:"format"` // Level of the program that made it
 	MadeAt   time.Time       `json:"madeAt"`
 	MadeBy   string          `json:"madeBy"`            // node
 	Revision int64           `json:"revision"`          // of the store at that moment
-	Cluster  json.RawMessage `json:"cluster,omitempty"` // the caller's: whatever it needs besides the tables
-	Horizon  time.Time       `json:"horizon,omitzero"`  // usage records that ended before it were let go of
+	Cluster  json.RawMessage `json:"cluster,omitempty"` // of the caller: what it needs besides the tables
+	Horizon  time.Time       `json:"horizon,omitzero"`  // usage records that ended before it were deleted
 }
 
-// ending means that nothing is missing.
+// ending is the last record, which shows that nothing is missing.
 type ending struct {
 	Objects int64 `json:"objects"`
 	Batches int64 `json:"batches"`
@@ -45,7 +45,7 @@ type ending struct {
 	Past    int64 `json:"past,omitempty"`
 }
 
-// of is where things of a section are counted; nil: there is no such section.
+// of returns the counter of a section, or nil if the section does not exist.
 func (e *ending) of(s state.Section) *int64 {
 	switch s {
 	case state.SectionObjects:
@@ -66,13 +66,13 @@ func (e *ending) of(s state.Section) *int64 {
 
 func (e ending) count() int64 { return e.Objects + e.Batches + e.Events + e.Usage + e.Sums + e.Past }
 
-// Write writes what the view has, until ctx ends. Reading it may show damage
-// as a panic: the caller guards the view.
+// Write writes the content of the view, until ctx ends. Reading damaged tables may
+// panic: the caller guards the view.
 func Write(ctx context.Context, w io.Writer, v state.View, info Info) error {
 	return newWriter(ctx, w).write(v, info)
 }
 
-// writer sums what it writes, and stops when its context ends.
+// writer computes the checksum of what it writes, and stops when its context ends.
 type writer struct {
 	ctx context.Context
 	out *bufio.Writer
@@ -81,7 +81,7 @@ type writer struct {
 		Sum([]byte) []byte
 	}
 	end  ending
-	size int64 // bytes, about
+	size int64 // approximate, in bytes
 }
 
 func newWriter(ctx context.Context, w io.Writer) *writer {
@@ -142,7 +142,7 @@ func (b *writer) record(kind byte, raw []byte) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
-	// What could not be restored is no backup.
+	// A backup that could not be restored must not be written.
 	if b.size += int64(len(raw)) + 2*binary.MaxVarintLen64; b.size > maxBackup || b.end.count() > maxCount {
 		return api.Errorf(api.CodeTooLarge, "a backup must have at most %d bytes and %d records", int64(maxBackup), int64(maxCount)).
 			WithHint("keep usage records for a shorter time: basaltd --record-days")

@@ -13,8 +13,8 @@ import (
 // checkTimeout bounds the search for an explanation.
 const checkTimeout = 2 * time.Minute
 
-// Check fails the test unless the history can be explained. Operations that
-// are still under way count as ones of which nobody knows.
+// Check fails the test unless the history can be explained. Operations that have not
+// returned count as having an unknown outcome.
 func (r *Recorder) Check(t testing.TB) {
 	t.Helper()
 	r.mu.Lock()
@@ -22,9 +22,9 @@ func (r *Recorder) Check(t testing.TB) {
 	for _, problem := range revisions(r.history) {
 		t.Errorf("histtest: %s", problem)
 	}
-	// A write that nobody knows of and whose value nobody ever read may just as
-	// well not have happened. An explanation without such writes is one; only
-	// where there is none are they tried as well, which takes far longer.
+	// A write with an unknown outcome whose value was never read may as well not have
+	// happened. An explanation without such writes suffices; only if there is none are
+	// they included, which takes far longer.
 	few := byObject(withoutUnseen(r.history))
 	for id, ops := range byObject(r.history) {
 		if porcupine.CheckOperationsTimeout(model, few[id], checkTimeout) == porcupine.Ok {
@@ -33,14 +33,14 @@ func (r *Recorder) Check(t testing.TB) {
 		result, info := porcupine.CheckOperationsVerbose(model, ops, checkTimeout)
 		switch result {
 		case porcupine.Illegal:
-			t.Errorf("histtest: no order of the %d operations on %s explains their answers; %s shows them", len(ops), id, r.draw(info))
+			t.Errorf("histtest: the %d operations on %s have no linearization, want one; see %s", len(ops), id, r.draw(info))
 		case porcupine.Unknown:
-			t.Errorf("histtest: whether the %d operations on %s can be explained was not found out in %v", len(ops), id, checkTimeout)
+			t.Errorf("histtest: no linearization of the %d operations on %s was found within %v", len(ops), id, checkTimeout)
 		}
 	}
 }
 
-// withoutUnseen leaves out writes without an answer whose value nobody read.
+// withoutUnseen drops writes with an unknown outcome whose value was never read.
 func withoutUnseen(history []*Pending) (out []*Pending) {
 	read := map[string]bool{}
 	for _, p := range history {
@@ -60,8 +60,8 @@ func withoutUnseen(history []*Pending) (out []*Pending) {
 	return out
 }
 
-// byObject is the history of each object. What was read and never answered
-// says nothing; a list is a read of every object.
+// byObject returns the history of each object. Reads without an answer are dropped; a
+// list is a read of every object.
 func byObject(history []*Pending) map[string][]porcupine.Operation {
 	out := map[string][]porcupine.Operation{}
 	for _, p := range history {
@@ -90,13 +90,13 @@ func byObject(history []*Pending) map[string][]porcupine.Operation {
 		op.Output = output{p.outcome, p.result.Version}
 		out[p.op.Object] = append(out[p.op.Object], op)
 	}
-	for id := range out { // a client of which an operation is open would do two at a time: the drawing wants lanes
+	for id := range out { // a client with an open operation would run two at a time: the drawing needs one lane per operation
 		slices.SortStableFunc(out[id], func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 	}
 	return out
 }
 
-// draw writes the history where a person can look at it.
+// draw writes a drawing of the history and returns its path.
 func (r *Recorder) draw(info porcupine.LinearizationInfo) string {
 	f, err := os.CreateTemp(r.Drawings, "histtest-*.html")
 	if err != nil {

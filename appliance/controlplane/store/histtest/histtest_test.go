@@ -21,7 +21,7 @@ func run(target histtest.Target, forTime time.Duration) *histtest.Recorder {
 	return r
 }
 
-// slow makes operations of the memory store overlap, and bounds their number.
+// slow makes operations of the memory store overlap, and limits their number.
 type slow struct{ histtest.Target }
 
 func (s slow) Get(ctx context.Context, kind api.Kind, id string) (api.Object, error) {
@@ -39,12 +39,12 @@ func (s slow) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 func TestGoodStore(t *testing.T) {
 	r := run(slow{memstore.New()}, 300*time.Millisecond)
 	if done, refused, open := r.Counts(); done < 50 || refused == 0 || open != 0 {
-		t.Errorf("%d done, %d refused, %d open: the workload tests little", done, refused, open)
+		t.Errorf("%d operations done, %d refused, %d open; want at least 50, some and none", done, refused, open)
 	}
 	r.Check(t)
 }
 
-// failures counts what a check finds.
+// failures counts the problems that a check finds.
 type failures struct {
 	testing.TB
 	n int
@@ -53,7 +53,7 @@ type failures struct {
 func (f *failures) Helper()                           {}
 func (f *failures) Errorf(format string, args ...any) { f.n++ }
 
-// forgetful acknowledges every 20th write without doing it.
+// forgetful acknowledges every 20th write without performing it.
 type forgetful struct {
 	slow
 	mu sync.Mutex
@@ -71,7 +71,7 @@ func (f *forgetful) Apply(ctx context.Context, b api.Batch) ([]api.Object, error
 	return f.slow.Apply(ctx, b)
 }
 
-// stale answers reads with what was there a while ago.
+// stale answers some reads with an earlier version.
 type stale struct {
 	slow
 	mu  sync.Mutex
@@ -93,7 +93,7 @@ func (s *stale) Get(ctx context.Context, kind api.Kind, id string) (api.Object, 
 	return o, err
 }
 
-// A check that finds nothing wrong with a wrong store checks nothing.
+// The check detects stores that are not linearizable.
 func TestBadStores(t *testing.T) {
 	memory := func() slow { return slow{memstore.New()} }
 	for name, target := range map[string]func() histtest.Target{
@@ -101,23 +101,23 @@ func TestBadStores(t *testing.T) {
 		"reads stale":  func() histtest.Target { return &stale{slow: memory(), old: map[string]api.Object{}} },
 	} {
 		f := &failures{TB: t}
-		// A busy machine does little in a short time.
+		// A busy machine runs few operations in a short time.
 		for limit := 300 * time.Millisecond; f.n == 0 && limit < 20*time.Second; limit *= 3 {
 			r := run(target(), limit)
 			r.Drawings = t.TempDir()
 			r.Check(f)
 		}
 		if f.n == 0 {
-			t.Errorf("a store that %s was not found out", name)
+			t.Errorf("problems found in a store that %s = 0, want some", name)
 		}
 	}
 }
 
-// An operation without an answer may have happened, or not, or later.
+// An operation without an answer may have happened or not, also later.
 func TestOpenOperations(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		seen []string // values read one after the other; empty: not found
+		seen []string // values read one after the other; empty means not found
 		bad  bool
 	}{
 		{"never", []string{"", ""}, false},
@@ -140,14 +140,14 @@ func TestOpenOperations(t *testing.T) {
 			f := &failures{TB: t}
 			r.Check(f)
 			if (f.n > 0) != c.bad {
-				t.Errorf("%d problems were found", f.n)
+				t.Errorf("problems found = %d, want some: %v", f.n, c.bad)
 			}
 		})
 	}
 }
 
-// A long time of writes without an answer is explained in no time, and one of
-// them that nobody read but that came between still counts.
+// Many writes without an answer are explained quickly, and one of them that was not
+// read but took effect in between still counts.
 func TestManyOpenOperations(t *testing.T) {
 	r := histtest.New()
 	r.Drawings = t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// outcome of an operation, as the client saw it.
+// outcome is the outcome of an operation, as the client observed it.
 type outcome string
 
 const (
@@ -21,8 +21,8 @@ const (
 
 // register is the state of one object.
 type register struct {
-	there    bool
-	revision int64 // unseen: of a write whose answer nobody got
+	there    bool   // the object exists
+	revision int64  // unseen after a write without an answer
 	value    string
 }
 
@@ -37,9 +37,9 @@ type output struct {
 	version Version
 }
 
-// model is one object: it accepts an answer if the object could give it. A
-// write that nobody knows of may take hold wherever it fits, and one that the
-// search puts after everything else has not happened.
+// model is one object: it accepts an answer that the object could give. A write with an
+// unknown outcome may take effect at any position, and one that the search puts after
+// everything else has not happened.
 var model = porcupine.Model{
 	Init: func() any { return register{} },
 	Step: func(state, in, out any) (bool, any) { return step(state.(register), in.(input).op, out.(output)) },
@@ -50,7 +50,7 @@ var model = porcupine.Model{
 	DescribeState: func(state any) string { return fmt.Sprintf("%+v", state) },
 }
 
-// step is the next state, or not ok.
+// step returns the next state; ok is false if the answer is not possible.
 func step(s register, op Op, o output) (ok bool, next register) {
 	fits := s.there && (op.Expect == api.AnyRevision || s.revision == unseen || s.revision == op.Expect)
 	next = s

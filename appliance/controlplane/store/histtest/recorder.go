@@ -1,18 +1,18 @@
-// Package histtest checks what clients of a store saw of it: every operation
-// is recorded with the time of its call and of its return, and afterwards a
-// sequence of all of them is sought that explains every answer and in which an
-// operation that returned before another began comes before it. If there is
-// none, the store lost, forgot or reordered something that it had promised.
+// Package histtest checks the results that clients of a store observed: every operation
+// is recorded with the time of its call and of its return, and afterwards the checker
+// searches for a sequence of all of them that explains every answer and in which an
+// operation that returned before another began comes before it. If there is none, the
+// store lost or reordered something that it had acknowledged.
 //
 //	r := histtest.New()
 //	p := r.Call(client, histtest.Op{Kind: histtest.Update, Object: id, Expect: rev, Value: v})
-//	… ask the store …
+//	… call the store …
 //	p.Return(histtest.Result{Revision: rev}) // or p.Fail(err)
 //	r.Check(t)
 //
-// Objects are registers that may not exist. Values must be unique, one for
-// each write; object ids are the recorder's universe: a List says of every
-// object that was ever named what it is or that it is not there.
+// Objects are registers that may not exist. Values must be unique, one for each write.
+// A List is a read of every object that occurs in the recorder's history, including
+// those that it shows not to exist.
 package histtest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// OpKind is what an operation does.
+// OpKind is the type of an operation.
 type OpKind string
 
 // The operations.
@@ -31,7 +31,7 @@ const (
 	Update OpKind = "update" // the object must have the revision Expect
 	Delete OpKind = "delete" // the object must have the revision Expect, or api.AnyRevision
 	Get    OpKind = "get"
-	List   OpKind = "list" // of all objects; a page of it is not one
+	List   OpKind = "list" // of all objects, not just one page
 )
 
 // Op is one operation.
@@ -50,26 +50,26 @@ type Version struct {
 
 // Result is the answer of an operation that succeeded.
 type Result struct {
-	Version                    // Create, Update: its Revision; Get: both
+	Version                    // Create and Update: its Revision; Get: both fields
 	Items   map[string]Version // List
-	Store   int64              // List: the store's revision, 0 if not told
+	Store   int64              // List: the store's revision, 0 if unknown
 }
 
-// Recorder collects a history. Its methods may be called from any goroutine.
+// Recorder collects a history. Its methods may be called concurrently.
 type Recorder struct {
-	Drawings string // folder for drawings of what cannot be explained; empty: os.TempDir()
+	Drawings string // folder for drawings of histories without an explanation; empty means os.TempDir()
 
 	start time.Time
 
-	mu      sync.Mutex // guards what is below
+	mu      sync.Mutex // guards the fields below
 	history []*Pending
 }
 
-// New is an empty history.
+// New returns an empty history.
 func New() *Recorder { return &Recorder{start: time.Now()} }
 
-// Pending is an operation; one that never returns may have happened or not, at
-// any time after its call.
+// Pending is an operation. One that never returns may have happened or not, at any time
+// after its call.
 type Pending struct {
 	r        *Recorder
 	client   int
@@ -80,7 +80,7 @@ type Pending struct {
 	result   Result
 }
 
-// Call records that client begins an operation. A client does one at a time.
+// Call records that client begins an operation. A client runs one at a time.
 func (r *Recorder) Call(client int, op Op) *Pending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,8 +92,8 @@ func (r *Recorder) Call(client int, op Op) *Pending {
 // Return records success.
 func (p *Pending) Return(res Result) { p.end(succeeded, res) }
 
-// Fail records an error. Refusals are answers; of all other errors nobody
-// knows whether the operation was done.
+// Fail records an error. Refusals are answers; after any other error the outcome is
+// unknown.
 func (p *Pending) Fail(err error) {
 	switch api.CodeOf(err) {
 	case api.CodeExists:
@@ -111,8 +111,8 @@ func (p *Pending) end(o outcome, res Result) {
 	p.returned, p.outcome, p.result = time.Since(p.r.start).Nanoseconds(), o, res
 }
 
-// Counts are the operations that succeeded, that were refused, and of which
-// nobody knows.
+// Counts returns how many operations succeeded, were refused, and have an unknown
+// outcome.
 func (r *Recorder) Counts() (done, refused, open int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,12 +6,12 @@ import (
 	"sort"
 )
 
-// revisions checks what the numbers promise beyond the order of one object's
-// operations: a revision is one version of one object, for ever; what is
-// written later has a greater one; and a list is the state at its revision.
+// revisions checks the guarantees of revisions beyond the order of one object's
+// operations: a revision is always the same version of the same object; later writes
+// have greater ones; and a list is the state at its revision.
 func revisions(history []*Pending) (problems []string) {
 	seen := map[int64]known{}
-	versions := map[string][]int64{} // of an object, every revision that was seen
+	versions := map[string][]int64{} // every observed revision of an object
 	note := func(id string, v Version) {
 		k, ok := seen[v.Revision]
 		if !ok {
@@ -44,10 +44,10 @@ func revisions(history []*Pending) (problems []string) {
 
 type known struct{ id, value string }
 
-// order checks that what began after an answer is numbered after it.
+// order checks that an operation that began after an answer has a later revision.
 func order(history []*Pending) (problems []string) {
 	type point struct{ time, revision int64 }
-	var past []point // by time; revision is the greatest answered until then
+	var past []point // by time; revision is the greatest one answered until then
 	for _, p := range history {
 		if r := p.reached(); r > 0 {
 			past = append(past, point{p.returned, r})
@@ -73,7 +73,7 @@ func order(history []*Pending) (problems []string) {
 	return problems
 }
 
-// reached is a revision that the store certainly had when p returned.
+// reached returns a revision that the store certainly had when p returned, or 0.
 func (p *Pending) reached() int64 {
 	if p.outcome != succeeded {
 		return 0

@@ -12,21 +12,21 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Target is a store as clients see it.
+// Target is a store as clients access it.
 type Target interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 }
 
-// Workload is clients that write and read a few objects as fast as they are
+// Workload is a group of clients that write and read a few objects as fast as they are
 // answered.
 type Workload struct {
 	Seed    uint64
 	Clients int
-	Objects int // few: they must get into each other's way
+	Objects int // few, so that the clients conflict
 	Kind    api.Kind
-	Targets func() Target // any of the nodes, chosen anew for each operation; nil: none now
+	Targets func() Target // returns a node for each operation, or nil if there is none now
 	Timeout time.Duration // of one operation
 }
 
@@ -51,10 +51,10 @@ type client struct {
 	number int
 	random *rand.Rand
 	values *atomic.Int64
-	seen   map[string]int64 // the revision of an object, as this client saw it last
+	seen   map[string]int64 // the last revision of an object that this client observed
 }
 
-// one does one operation. It runs to its end even when the workload ends.
+// one runs one operation. It is completed even if the workload ends meanwhile.
 func (k *client) one() {
 	target := k.w.Targets()
 	if target == nil {
@@ -109,7 +109,7 @@ func (k *client) list(ctx context.Context, target Target) error {
 	return nil
 }
 
-// write gives half of its batches an ID, so that they are tried again.
+// write gives half of its batches an ID, so that they are retried.
 func (k *client) write(ctx context.Context, target Target, op Op) error {
 	n := k.values.Add(1)
 	c := api.Command{Op: api.OpPutSpec, Kind: k.w.Kind, ID: op.Object, Expect: op.Expect}

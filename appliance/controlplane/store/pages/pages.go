@@ -1,7 +1,7 @@
-// Package pages looks whether a bbolt file is whole before bbolt maps it into
-// memory: bbolt takes what stands in its pages for granted, and a damaged one ends
-// the process, or keeps it busy for ever. What is checked are pages, their places
-// and the order of keys; values have no checksum, and none is checked.
+// Package pages checks a bbolt file before bbolt maps it into memory: bbolt trusts the
+// content of its pages, and a damaged one ends the process, or causes an endless loop.
+// The package checks pages, their references and the order of keys; values have no
+// checksum, and are not checked.
 //
 // The format is that of go.etcd.io/bbolt, version 2, in the byte order of the
 // machine (internal/common/page.go, meta.go, inode.go there).
@@ -33,12 +33,12 @@ const (
 	maxDepth = 64
 )
 
-// ErrNone means that the file has no meta page that bbolt would take: it is no
+// ErrNone means that the file has no meta page that bbolt would accept: it is not a
 // database, or not one of this version.
 var ErrNone = errors.New("invalid database")
 
-// Check reads all pages that are in use. A file that is empty, or that there is
-// not, is whole: bbolt makes it. An error of the content names the page.
+// Check reads all pages that are in use. An empty or missing file is valid: bbolt
+// creates it. An error of the content names the page.
 func Check(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -55,12 +55,12 @@ func Check(path string) error {
 	return check(f, info.Size())
 }
 
-// file is one that is being checked.
+// file is a file that is being checked.
 type file struct {
 	r        io.ReaderAt
 	pageSize uint64
-	end      uint64   // pages from there on were never used
-	seen     []uint64 // a bit for each page
+	end      uint64   // number of the first page that was never used
+	seen     []uint64 // one bit per page
 }
 
 func check(r io.ReaderAt, size int64) error {
@@ -77,8 +77,9 @@ func check(r io.ReaderAt, size int64) error {
 
 type meta struct{ pageSize, root, end, txid uint64 }
 
-// readMeta reads the newer of the two that are whole. The second one lies one page
-// behind the first, whose size only a whole one says: that of others is tried.
+// readMeta reads the newer of the two meta pages that are valid. The second one is one
+// page behind the first, whose size only a valid one contains: otherwise all page sizes
+// are tried.
 func readMeta(r io.ReaderAt, size int64) (best meta, err error) {
 	for at := int64(0); at <= 64<<10; at = max(2*at, 1<<10) {
 		raw := make([]byte, headerSize+metaSize)
@@ -104,14 +105,14 @@ func decodeMeta(b []byte) (m meta, ok bool) {
 	return m, u32(b) == magic && u32(b[4:]) == version && u64(b[56:]) == sum.Sum64()
 }
 
-// span is where a page is: its keys are in [from, to), nil: any.
+// span is the position of a page: its keys are in [from, to); nil means unbounded.
 type span struct {
 	from, to []byte
 	depth    int
-	root     bool // of the file: everything is a bucket
+	root     bool // of the file: every element is a bucket
 }
 
-// page checks a page and those below it.
+// page checks a page and its descendants.
 func (f *file) page(id uint64, at span) error {
 	raw, err := f.read(id)
 	if err != nil {
@@ -128,12 +129,12 @@ func (f *file) page(id uint64, at span) error {
 	return err
 }
 
-// elsewhere is an error that names its page already.
+// pageError is an error that already names its page.
 type elsewhere struct{ error }
 
 func (e *elsewhere) Unwrap() error { return e.error }
 
-// read takes a page, with those that belong to it, which nobody has taken before.
+// read reads a page with its overflow pages, which must not have been read before.
 func (f *file) read(id uint64) ([]byte, error) {
 	if id < 2 || id >= f.end {
 		return nil, fmt.Errorf("page %d does not exist, want one of %d", id, f.end)
@@ -162,7 +163,7 @@ func (f *file) read(id uint64) ([]byte, error) {
 	return raw, nil
 }
 
-// elements checks what stands in a page, with what is below.
+// elements checks the elements of a page, and their descendants.
 func (f *file) elements(raw []byte, at span) error {
 	if len(raw) < headerSize {
 		return errors.New("it has no header")
@@ -181,7 +182,7 @@ func (f *file) elements(raw []byte, at span) error {
 		if err != nil {
 			return fmt.Errorf("element %d: %w", i, err)
 		}
-		// A branch's first key may be greater than keys that were put before it.
+		// A branch's first key may be greater than keys that were inserted before it.
 		if i > 0 && bytes.Compare(keys[i-1], e.key) >= 0 || flags == leaf && bytes.Compare(at.from, e.key) > 0 || at.to != nil && bytes.Compare(e.key, at.to) >= 0 {
 			return fmt.Errorf("element %d: its key is out of order", i)
 		}
@@ -238,7 +239,7 @@ func elementOf(raw []byte, at int, flags uint16) (e element, err error) {
 	return e, nil
 }
 
-// bucket checks what stands for a bucket, and the bucket.
+// bucket checks a bucket's header and content.
 func (f *file) bucket(value []byte, depth int) error {
 	if len(value) < bucketSize {
 		return fmt.Errorf("a bucket of %d bytes", len(value))

@@ -11,7 +11,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// database is a file with inline buckets, others, and values over several pages.
+// database returns the path of a file with inline buckets, others, and values over
+// several pages.
 func database(t testing.TB, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
@@ -54,11 +55,11 @@ func database(t testing.TB, n int) string {
 func TestWhole(t *testing.T) {
 	for _, n := range []int{0, 1, 10, 300, 3000} {
 		if err := Check(database(t, n)); err != nil {
-			t.Errorf("%d keys: %v", n, err)
+			t.Errorf("check a database with %d keys: %v", n, err)
 		}
 	}
 	if err := Check(filepath.Join(t.TempDir(), "none")); err != nil {
-		t.Error(err)
+		t.Errorf("check a missing file: %v", err)
 	}
 }
 
@@ -73,7 +74,7 @@ func TestDamaged(t *testing.T) {
 	}
 	root := int(m.root * m.pageSize)
 	for name, c := range map[string]struct {
-		do   func(b []byte) []byte
+		damage func(b []byte) []byte
 		want string
 	}{
 		"cut":          {func(b []byte) []byte { return b[:2*m.pageSize] }, "it was truncated to"},
@@ -85,14 +86,14 @@ func TestDamaged(t *testing.T) {
 		"key":          {func(b []byte) []byte { b[root+16+11] = 0x7f; return b }, "are not within the page"},
 		"another file": {func([]byte) []byte { return bytes.Repeat([]byte("x"), 1<<16) }, "invalid database"},
 	} {
-		b := c.do(bytes.Clone(good))
+		b := c.damage(bytes.Clone(good))
 		if err := check(bytes.NewReader(b), int64(len(b))); err == nil || !bytes.Contains([]byte(err.Error()), []byte(c.want)) {
-			t.Errorf("%s: %v; want %s", name, err, c.want)
+			t.Errorf("check with damage %q: %v, want %q", name, err, c.want)
 		}
 	}
 }
 
-// What Check lets pass bbolt can open and read, whatever it is.
+// A file that Check accepts can be opened and read by bbolt.
 func FuzzCheck(f *testing.F) {
 	good, err := os.ReadFile(database(f, 20))
 	if err != nil {
@@ -136,22 +137,22 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// BenchmarkCheck is what a start pays: the pages of a file of about 100 MB, in
-// the page cache; the baseline reads the file and does nothing with it.
+// BenchmarkCheck measures the cost at a start: the pages of a file of about 100 MB, in
+// the page cache; the baseline only reads the file.
 func BenchmarkCheck(b *testing.B) {
 	path := database(b, 2_000)
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, look := range map[string]func() error{
+	for name, read := range map[string]func() error{
 		"pages": func() error { return Check(path) },
 		"read":  func() error { _, err := os.ReadFile(path); return err },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			for b.Loop() {
-				if err := look(); err != nil {
+				if err := read(); err != nil {
 					b.Fatal(err)
 				}
 			}
