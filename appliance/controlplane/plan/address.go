@@ -26,7 +26,7 @@ func (p *addresses) has(claim string) bool {
 	return p.taken[claim]
 }
 
-func (p *addresses) take(claim string) {
+func (p *addresses) claim(claim string) {
 	if !p.has(claim) {
 		p.taken[claim] = true
 	}

@@ -62,9 +62,9 @@ func (u *used) volumesOf(id string) []api.Volume {
 	return u.volumes[id]
 }
 
-// binds returns why the instance's data volumes are not reachable from the node, or
+// unreachableVolume returns why the instance's data volumes are not reachable from the node, or
 // nothing.
-func (u *used) binds(in api.Instance, n api.Node) string {
+func (u *used) unreachableVolume(in api.Instance, n api.Node) string {
 	s := u.ips.s
 	for _, v := range u.volumesOf(in.Meta.ID) {
 		a := v.Assignment
@@ -92,7 +92,7 @@ func elsewhere(s *State, v api.Volume, n api.Node) string {
 		switch {
 		case a.Node == api.NodeID(n.Meta.ID):
 			return ""
-		case away(s, a.Node):
+		case unavailable(s, a.Node):
 			return "is stored on node " + nodeName(s, a.Node) + ", which is not available"
 		}
 		return "is stored on node " + nodeName(s, a.Node)
@@ -110,7 +110,7 @@ func elsewhere(s *State, v api.Volume, n api.Node) string {
 }
 
 // unavailable reports whether the node does not answer, or does not exist any more.
-func away(s *State, id api.NodeID) bool {
+func unavailable(s *State, id api.NodeID) bool {
 	n, ok := s.Nodes[string(id)]
 	h := s.Health[string(id)]
 	return !ok || lost(s, id) || n.Assignment.State == api.NodeSuspect || h.Suspect || h.Fenced
@@ -118,7 +118,7 @@ func away(s *State, id api.NodeID) bool {
 
 // pinnedBy returns the name of a data volume that keeps the instance on its node, or
 // nothing.
-func (u *used) bound(in api.Instance) string {
+func (u *used) pinnedBy(in api.Instance) string {
 	for _, v := range u.volumesOf(in.Meta.ID) {
 		if !v.Spec.Root && v.Meta.DeletedAt == nil && v.Assignment.Node != "" && !api.SharedPool(v.Assignment.Pool) {
 			return v.Meta.Name
@@ -130,7 +130,7 @@ func (u *used) bound(in api.Instance) string {
 // withVolumes inserts, before a command that assigns the instance to a node, those that
 // assign its data volumes to it: an agent that receives the instance has already
 // received them.
-func (u *used) together(in api.Instance, cmds []api.Command) (all []api.Command) {
+func (u *used) withVolumes(in api.Instance, cmds []api.Command) (all []api.Command) {
 	for _, c := range cmds {
 		var a api.InstanceAssignment
 		if c.Op == api.OpAssign && c.Kind == api.KindInstance && c.ID == in.Meta.ID && json.Unmarshal(c.Data, &a) == nil && a.Node != "" {

@@ -12,7 +12,7 @@ import (
 const maxConcurrentMoves = 2
 
 // drainMethod is how an instance leaves a node that is drained.
-type drainWay int
+type drainMethod int
 
 const (
 	drainStays   drainMethod = iota // it cannot leave
@@ -21,8 +21,8 @@ const (
 )
 
 type drainPlan struct {
-	way drainWay
-	why string
+	method drainMethod
+	why    string
 }
 
 // drainStep decides how an instance leaves: live if that is possible; an instance with
@@ -36,9 +36,9 @@ func drainStep(s *State, u *used, in api.Instance) drainPlan {
 		return drainPlan{drainStays, "is being deleted"}
 	case in.Assignment.MigrateTo != "":
 		return drainPlan{drainStays, "is being migrated"}
-	case u.bound(in) != "":
-		return drainPlan{drainStays, "its volume " + u.bound(in) + " is stored on this node"}
-	case in.Spec.Vgpu == nil && running && !remade(s, in):
+	case u.pinnedBy(in) != "":
+		return drainPlan{drainStays, "its volume " + u.pinnedBy(in) + " is stored on this node"}
+	case in.Spec.Vgpu == nil && running && !recreated(s, in):
 		return drainPlan{drainLive, "is going to be live-migrated"}
 	case movable:
 		return drainPlan{drainRelease, "is going to be stopped and started on another node"}
@@ -50,7 +50,7 @@ func drainStep(s *State, u *used, in api.Instance) drainPlan {
 
 // recreated reports whether an instance's disk is created again on another node. Such a
 // disk is not worth copying.
-func remade(s *State, in api.Instance) bool {
+func recreated(s *State, in api.Instance) bool {
 	return in.Spec.Ephemeral && !api.SharedPool(root(s, in).Assignment.Pool)
 }
 
@@ -79,10 +79,10 @@ func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
 	for _, in := range urgent(s) {
 		a := in.Assignment
 		n, ok := s.Nodes[string(a.Node)]
-		if !ok || !n.Spec.Drain || lost(s, a.Node) || a.Release || busy[a.Node] >= movesAtOnce {
+		if !ok || !n.Spec.Drain || lost(s, a.Node) || a.Release || busy[a.Node] >= maxConcurrentMoves {
 			continue
 		}
-		switch drainStep(s, u, in).way {
+		switch drainStep(s, u, in).method {
 		case drainLive:
 			// One attempt for each time that the node was drained.
 			id := fmt.Sprintf("mig-%s-%d-%d", in.Meta.ID, a.Epoch, n.Meta.Generation)

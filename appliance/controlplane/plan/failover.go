@@ -47,7 +47,7 @@ func planLost(s *State, u *used, in api.Instance, now time.Time) []api.Command {
 	}
 	if !api.Movable(in, root(s, in)) {
 		if was.MigrateTo != "" {
-			if cmds := takeBack(s, in); cmds != nil {
+			if cmds := clearMigrateTo(s, in); cmds != nil {
 				return cmds
 			}
 		}
@@ -115,7 +115,7 @@ func withoutNode(in api.Instance) api.Instance {
 }
 
 // recoverFound reverts what planLost assigned when the node has returned.
-func found(s *State, in api.Instance) []api.Command {
+func recoverFound(s *State, in api.Instance) []api.Command {
 	a := in.Assignment
 	if !a.NodeLost || lost(s, a.Node) || s.Nodes[string(a.Node)].Assignment.State == api.NodeSuspect {
 		return nil

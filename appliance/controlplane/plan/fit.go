@@ -36,7 +36,7 @@ func room(s *State) *placement.Room {
 }
 
 // memoryOf returns how much of its node's memory an instance uses, in bytes.
-func takes(a api.InstanceAssignment) int64 { return placement.Takes(a) }
+func memoryOf(a api.InstanceAssignment) int64 { return placement.Takes(a) }
 
 func wants(f api.Flavor, in api.Instance) placement.Want {
 	w := placement.Wanted(f.Spec, in.Spec.Vgpu)
@@ -69,7 +69,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time
 	var bestFree int64
 	var why []string
 	if in.Assignment.Node != "" {
-		w.Has, w.There = takes(in.Assignment), true
+		w.Has, w.There = memoryOf(in.Assignment), true
 		if in.Assignment.HugePages == w.HugePages {
 			w.HasPages = in.Assignment.MemoryBytes
 		}
@@ -84,7 +84,7 @@ func placeOn(s *State, u *used, in api.Instance, w placement.Want, now time.Time
 		fit := u.OnNode(n, w, in.Assignment.Gpu, now)
 		reason := fit.Why
 		if reason == "" {
-			reason = cmp.Or(makes(in, n), reachable(s, in, n), u.binds(in, n))
+			reason = cmp.Or(canRun(in, n), reachable(s, in, n), u.unreachableVolume(in, n))
 		}
 		if reason != "" {
 			why = append(why, notHere(n, reason))

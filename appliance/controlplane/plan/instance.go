@@ -22,14 +22,14 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 		}
 		return forget(api.KindInstance, in.Meta)
 	}
-	if cmds := found(s, in); cmds != nil {
+	if cmds := recoverFound(s, in); cmds != nil {
 		return cmds
 	}
 	if a.Release && in.Status.Released && in.Status.Epoch == a.Epoch && in.Status.Node == a.Node {
 		return move(s, u, in, now)
 	}
 	if a.MigrateTo != "" {
-		return takeBack(s, in)
+		return clearMigrateTo(s, in)
 	}
 	if v := rootVolume(s, in); a.Node != "" && a.RootVolume == "" && v != "" && !a.Release {
 		// The planner saw the instance before its root volume, and planned in between.
@@ -145,7 +145,7 @@ func planVolume(s *State, u *used, v api.Volume, now time.Time) []api.Command {
 		if a.Node != "" && !v.Spec.Root && poolOfNode(s.Nodes[string(a.Node)], a.Pool) == nil {
 			a = api.VolumeAssignment{Reason: "its instance is on node " + nodeName(s, a.Node) + ", which has no storage pool " + a.Pool}
 		}
-		if why := cmp.Or(notThere(s, v, a), u.refuses(s, v, a)); why != "" {
+		if why := cmp.Or(cannotCreate(s, v, a), u.refuses(s, v, a)); why != "" {
 			a = api.VolumeAssignment{Reason: why}
 		}
 	default:
@@ -163,7 +163,7 @@ func placeVolume(s *State, u *used, v api.Volume, now time.Time) api.VolumeAssig
 	without, emulated := false, false
 	pool := wantPool(s, v.Spec.Pool)
 	for _, n := range objects.Sorted(s.Nodes) {
-		if pool != "" && poolOfNode(n, pool) == nil || notThere(s, v, api.VolumeAssignment{Node: api.NodeID(n.Meta.ID), Pool: pool}) != "" {
+		if pool != "" && poolOfNode(n, pool) == nil || cannotCreate(s, v, api.VolumeAssignment{Node: api.NodeID(n.Meta.ID), Pool: pool}) != "" {
 			continue
 		}
 		if alive(s, n, now) == "" && n.WithoutHypervisor() != "" {

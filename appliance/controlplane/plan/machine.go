@@ -9,7 +9,7 @@ import (
 // canRun returns why the node cannot provide the instance's machine, or nothing. A node
 // that does not report its machine types is not excluded by them: it finds out when it
 // starts the instance.
-func makes(in api.Instance, n api.Node) string {
+func canRun(in api.Instance, n api.Node) string {
 	types, t := n.Status.Machines.Types, in.Status.Machine.Type
 	if t != "" && len(types) > 0 && !slices.Contains(types, t) {
 		return "its QEMU has no machine type " + t

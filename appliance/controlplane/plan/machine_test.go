@@ -30,7 +30,7 @@ func TestFirmwareIsNeeded(t *testing.T) {
 		{"all", api.InstanceSpec{Firmware: api.FirmwareUEFI, SecureBoot: true, TPM: true}, []string{"uefi", "secureBoot", "tpm"}, ""},
 	} {
 		n := api.Node{Status: api.NodeStatus{Machines: api.NodeMachines{Firmware: c.has}}}
-		if got := makes(api.Instance{Spec: c.spec}, n); !strings.HasPrefix(got, c.reason) || c.reason == "" && got != "" {
+		if got := canRun(api.Instance{Spec: c.spec}, n); !strings.HasPrefix(got, c.reason) || c.reason == "" && got != "" {
 			t.Errorf("%s: %q, want %q", c.name, got, c.reason)
 		}
 	}

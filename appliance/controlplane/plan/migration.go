@@ -13,6 +13,7 @@ import (
 // that a leader that fails between them leaves no inconsistent state.
 //
 //	Pending ─target chosen, instance.migrateTo set─► Preparing ─(the source works)─┬─► instance given to the target ─► Succeeded
+//
 // └─► Failed, Aborted ─► instance.migrateTo cleared (clearMigrateTo)
 //
 // Once the source reports that it copies, the machine may have left it, and if the disk
@@ -48,7 +49,7 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 		return endMigration(m, api.MigrationAborted, "aborted before it started")
 	case in.Spec.Vgpu != nil:
 		return endMigration(m, api.MigrationFailed, "an instance with a virtual GPU cannot be live-migrated")
-	case remade(s, in):
+	case recreated(s, in):
 		return endMigration(m, api.MigrationFailed, "an instance with an ephemeral disk cannot be live-migrated: stop it and drain its node instead")
 	case a.Node == "" || lost(s, a.Node) || in.Status.Phase != api.InstanceRunning:
 		return endMigration(m, api.MigrationFailed, "the instance is not running")
@@ -130,7 +131,7 @@ func followMigration(s *State, m api.Migration, in api.Instance) []api.Command {
 }
 
 // clearMigrateTo clears the migrateTo of a migration that has ended.
-func takeBack(s *State, in api.Instance) []api.Command {
+func clearMigrateTo(s *State, in api.Instance) []api.Command {
 	for _, m := range s.Migrations {
 		if string(m.Spec.Instance) == in.Meta.ID && !m.Assignment.Phase.Ended() && chosen(m, in.Assignment) {
 			return nil

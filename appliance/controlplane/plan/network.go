@@ -38,7 +38,7 @@ func planNetwork(p *addresses, n api.Network) []api.Command {
 // claimed is like assign, with claims.
 func (p *addresses) claimed(kind api.Kind, m api.Meta, a any, claims []string) []api.Command {
 	for _, c := range claims {
-		p.take(c)
+		p.claim(c)
 	}
 	cmds := assign(kind, m, a)
 	cmds[0].Claims = claims

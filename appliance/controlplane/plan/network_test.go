@@ -332,7 +332,7 @@ func TestAddressesOfARange(t *testing.T) {
 				t.Fatalf("%s-%s gave %v again or wrongly", c.first, c.last, a)
 			}
 			seen[a] = true
-			p.take("ip/net/" + a.String())
+			p.claim("ip/net/" + a.String())
 		}
 		if a := p.in("net", r, 12345); a.IsValid() {
 			t.Errorf("%s-%s gave %v when all are taken", c.first, c.last, a)

@@ -24,10 +24,10 @@ func Next(s *State, now time.Time) []api.Command {
 		cmds = append(cmds, planNetwork(ips, n)...)
 	}
 	for _, in := range urgent(s) {
-		cmds = append(cmds, u.together(in, planInstance(s, u, in, now))...)
+		cmds = append(cmds, u.withVolumes(in, planInstance(s, u, in, now))...)
 	}
 	for _, m := range objects.Sorted(s.Migrations) {
-		cmds = append(cmds, u.together(s.Instances[string(m.Spec.Instance)], planMigration(s, u, m, now))...)
+		cmds = append(cmds, u.withVolumes(s.Instances[string(m.Spec.Instance)], planMigration(s, u, m, now))...)
 	}
 	cmds = append(cmds, planDrains(s, u, now)...)
 	cmds = append(cmds, planHolds(s, cmds)...)

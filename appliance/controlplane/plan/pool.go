@@ -48,7 +48,7 @@ func wantPool(s *State, asked string) string {
 
 // cannotCreate returns why a volume cannot be created in this place, or nothing: a
 // clone shares blocks with its snapshot.
-func notThere(s *State, v api.Volume, a api.VolumeAssignment) string {
+func cannotCreate(s *State, v api.Volume, a api.VolumeAssignment) string {
 	snap, ok := s.Snapshots[string(v.Spec.Snapshot)]
 	if v.Spec.Snapshot == "" || a.Node == "" {
 		return ""

@@ -27,7 +27,7 @@ func (p *addresses) ports(in api.Instance) (ports []api.InstancePort, why string
 		ports = append(ports, port)
 	}
 	for _, c := range portClaims(ports) {
-		p.take(c)
+		p.claim(c)
 	}
 	return ports, ""
 }

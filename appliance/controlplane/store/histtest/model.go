@@ -21,8 +21,8 @@ const (
 
 // register is the state of one object.
 type register struct {
-	there    bool   // the object exists
-	revision int64  // unseen after a write without an answer
+	there    bool  // the object exists
+	revision int64 // unseen after a write without an answer
 	value    string
 }
 

@@ -122,17 +122,17 @@ func (f *file) page(id uint64, at span) error {
 		return fmt.Errorf("page %d: it is the %dth below another", id, at.depth)
 	}
 	err = f.elements(raw, at)
-	var inner *elsewhere
+	var inner *pageError
 	if err != nil && !errors.As(err, &inner) {
-		return &elsewhere{fmt.Errorf("page %d: %w", id, err)}
+		return &pageError{fmt.Errorf("page %d: %w", id, err)}
 	}
 	return err
 }
 
 // pageError is an error that already names its page.
-type elsewhere struct{ error }
+type pageError struct{ error }
 
-func (e *elsewhere) Unwrap() error { return e.error }
+func (e *pageError) Unwrap() error { return e.error }
 
 // read reads a page with its overflow pages, which must not have been read before.
 func (f *file) read(id uint64) ([]byte, error) {

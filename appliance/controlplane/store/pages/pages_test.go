@@ -75,7 +75,7 @@ func TestDamaged(t *testing.T) {
 	root := int(m.root * m.pageSize)
 	for name, c := range map[string]struct {
 		damage func(b []byte) []byte
-		want string
+		want   string
 	}{
 		"cut":          {func(b []byte) []byte { return b[:2*m.pageSize] }, "it was truncated to"},
 		"no metas":     {func(b []byte) []byte { clear(b[:2*m.pageSize]); return b }, "invalid database"},
