@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// data makes a data volume that is to be an instance's.
+// data adds a data volume that is to be attached to an instance.
 func (s *State) data(id, pool string, node api.NodeID, in api.InstanceID) *State {
 	s.Volumes[id] = api.Volume{Meta: api.Meta{ID: id, Name: id, Finalizers: []string{"agent"}}, Spec: api.VolumeSpec{Instance: in, Pool: pool},
 		Assignment: api.VolumeAssignment{Node: node, Pool: pool, Epoch: 3}}
@@ -29,8 +29,8 @@ func (s *State) asks(id string, in api.InstanceID) {
 	s.Volumes[id] = v
 }
 
-// An instance that goes to another node takes its volumes of shared pools along
-// in one batch, and their epochs rise.
+// An instance that moves to another node takes its volumes in shared pools along in one
+// batch, and their epochs rise.
 func TestVolumesGoWithTheirInstance(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -50,23 +50,23 @@ func TestVolumesGoWithTheirInstance(t *testing.T) {
 				commit(t, s, c)
 			}
 			if slices.Contains(ids, "a") && s.Instances["a"].Assignment.Node != "n2" && !slices.Equal(ids, []string{"asked", "data", "a"}) {
-				t.Errorf("in one batch: %v", ids)
+				t.Errorf("batch that moves a = %v, want it to contain its volumes first", ids)
 			}
 		}
 	}
 	to := s.Instances["a"].Assignment.Node
 	for _, id := range []string{"data", "asked", "vol-a"} {
 		if v := s.Volumes[id].Assignment; v.Node != to || to == "n2" || id != "vol-a" && v.Epoch != 4 {
-			t.Errorf("%s: %+v, its instance is on %s", id, v, to)
+			t.Errorf("assignment of volume %s = %+v, want node %s with its instance, and epoch 4 for data volumes", id, v, to)
 		}
 	}
 	if v := s.Volumes["other"].Assignment; v.Node == "n2" || v.Epoch != 4 {
-		t.Errorf("one of nobody's: %+v", v)
+		t.Errorf("assignment of the detached volume = %+v, want another node than n2 and epoch 4", v)
 	}
 }
 
-// A volume stays with an instance that may have it open, whatever is asked for
-// and whatever became of its node.
+// A volume stays with an instance that may have it open, whatever is requested and
+// whatever happens to its node.
 func TestAnOpenVolumeStays(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0).instance("b", "flv-1", 0, 0)
 	s.spec("a", func(i *api.InstanceSpec) { i.StoragePool = "local" })
@@ -77,41 +77,41 @@ func TestAnOpenVolumeStays(t *testing.T) {
 	s.data("data", "shared", "n2", "b").attached("data", "a")
 	settle(t, s)
 	if v := s.Volumes["data"].Assignment; v.Node != "n2" {
-		t.Fatalf("given away while it is open: %+v", v)
+		t.Fatalf("assignment of the open volume = %+v, want node n2", v)
 	}
-	// The node is lost, and a goes on running there: it can run nowhere else.
+	// The node is lost, and a continues to run there: it cannot run anywhere else.
 	s.fence("n2")
 	settle(t, s)
 	if v := s.Volumes["data"].Assignment; v.Node != "n2" {
-		t.Fatalf("given away while it is open on a lost node: %+v", v)
+		t.Fatalf("assignment of the volume that is open on a lost node = %+v, want node n2", v)
 	}
 	s.attached("data", "")
 	settle(t, s)
 	if v := s.Volumes["data"].Assignment; v.Node != "n3" || v.Epoch <= 3 {
-		t.Errorf("%+v", v)
+		t.Errorf("assignment of the detached volume = %+v, want node n3 and a higher epoch", v)
 	}
 }
 
-// An instance is placed where its volumes of a node's own are, or nowhere.
+// An instance is placed where its node-local volumes are, or stays pending.
 func TestLocalVolumesBind(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0).data("data", "local", "n2", "a")
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of a = %+v, want node n2", a)
 	}
 	s.attached("data", "a")
 	s.running()
 	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a"}}
 	settle(t, s)
 	if m := s.Migrations["m"].Assignment; m.Phase != api.MigrationFailed || !strings.Contains(m.Reason, "its volume data is stored on node n2") {
-		t.Errorf("%+v", m)
+		t.Errorf("migration of an instance with a local volume = %+v, want it failed because of the volume", m)
 	}
 	n := s.Nodes["n2"]
 	n.Spec.Drain = true
 	s.Nodes["n2"] = n
 	settle(t, s)
 	if a := s.Nodes["n2"].Assignment; a.State != api.NodeDraining || !strings.Contains(a.Reason, "its volume data is stored on this node") {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of the drained node n2 = %+v, want it draining because of volume data", a)
 	}
 	n = s.Nodes["n2"]
 	n.Spec.Drain = false
@@ -119,7 +119,7 @@ func TestLocalVolumesBind(t *testing.T) {
 	s.fence("n2")
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "its volume data is stored on node n2, which is not available") {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of a after its node was lost = %+v, want none because of volume data", a)
 	}
 	delete(s.Health, "n2")
 	n = s.Nodes["n2"]
@@ -127,30 +127,30 @@ func TestLocalVolumesBind(t *testing.T) {
 	s.Nodes["n2"] = n
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.Reason != "" {
-		t.Errorf("when its node is back: %+v", a)
+		t.Errorf("assignment of a after its node returned = %+v, want node n2 and no reason", a)
 	}
-	// Two volumes on two nodes: nowhere.
+	// An instance with two volumes on two nodes cannot be placed.
 	s.instance("b", "flv-1", 0, 0).data("one", "local", "n1", "b").data("two", "local", "n3", "b")
 	settle(t, s)
 	if b := s.Instances["b"].Assignment; b.Node != "" || !strings.Contains(b.Reason, "its volume two is stored on node n3") {
-		t.Errorf("%+v", b)
+		t.Errorf("assignment of b = %+v, want none because of volume two", b)
 	}
-	// A volume that comes later and cannot be had says so.
+	// A volume that is attached later and is not reachable gets a reason.
 	s.data("late", "local", "n3", "a")
 	settle(t, s)
 	if v := s.Volumes["late"].Assignment; v.Node != "n3" || !strings.Contains(v.Reason, "its instance is on node n2") {
-		t.Errorf("%+v", v)
+		t.Errorf("assignment of volume late = %+v, want node n3 and the reason", v)
 	}
 	s.asks("late", "")
 	settle(t, s)
 	if v := s.Volumes["late"].Assignment; v.Reason != "" {
-		t.Errorf("%+v", v)
+		t.Errorf("assignment of the detached volume late = %+v, want no reason", v)
 	}
 }
 
-// Whatever happens in whatever order, no volume is open on two nodes, none that
-// lies on a node leaves it, and epochs rise. What agents and the fence do is
-// modelled: they act on what is committed, when they come to it.
+// Whatever happens in whatever order, no volume is open on two nodes, no node-local one
+// leaves its node, and epochs rise. The agents and the fence are modeled: they act on
+// the committed state, with delays.
 func TestVolumesAreOpenOnce(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { volumesAreOpenOnce(t, rand.New(rand.NewPCG(seed, 11))) })
@@ -167,8 +167,8 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 	for i := range 4 {
 		s.data(fmt.Sprintf("d%d", i), []string{"shared", "shared", "local"}[r.IntN(3)], api.NodeID(names[r.IntN(3)]), "")
 	}
-	runs := map[string]api.NodeID{}      // instance → where its machine is
-	open := map[string]map[string]bool{} // instance → data volumes that its machine has
+	runs := map[string]api.NodeID{}      // instance → node that its machine runs on
+	open := map[string]map[string]bool{} // instance → data volumes that its machine has open
 	down := map[string]bool{}            // nodes that are cut off: their agents write nothing
 	some := func(m string) string { return fmt.Sprintf("%s%d", m, r.IntN(4)) }
 	movable := func(id string) bool { in := s.Instances[id]; return api.Movable(in, root(s, in)) }
@@ -177,7 +177,7 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 			in := s.Instances[id]
 			node := string(in.Assignment.Node)
 			if at, is := runs[id]; is && string(at) != node && !down[string(at)] || is && down[string(at)] && s.Health[string(at)].Fenced && movable(id) {
-				delete(runs, id) // given up, or killed
+				delete(runs, id) // released, or killed
 				delete(open, id)
 			}
 			if node == "" || down[node] || r.IntN(3) == 0 {
@@ -188,7 +188,7 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 				runs[id] = in.Assignment.Node
 			}
 			if string(runs[id]) != node {
-				t.Fatalf("%s runs on %s and is given to %s", id, runs[id], node)
+				t.Fatalf("%s runs on %s and is assigned to %s", id, runs[id], node)
 			}
 			in.Status.Phase, in.Status.Node, in.Status.Epoch = api.InstanceRunning, in.Assignment.Node, in.Assignment.Epoch
 			s.Instances[id] = in
@@ -202,7 +202,7 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 				case string(v.Status.Attached) == id:
 					open[id][d] = true
 				case v.Status.Attached == "" && string(v.Spec.Instance) == id:
-					s.attached(d, v.Spec.Instance) // said first
+					s.attached(d, v.Spec.Instance) // reported before it is opened
 				}
 			}
 		}
@@ -213,7 +213,7 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 		for id, volumes := range open {
 			for d := range volumes {
 				if at[d] != "" {
-					t.Fatalf("%s: %s is open in %s and in %s", what, d, at[d], id)
+					t.Fatalf("%s: %s is open in %s and in %s, want in one", what, d, at[d], id)
 				}
 				at[d] = id
 			}
@@ -221,7 +221,7 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 		for id, in := range s.Instances {
 			for _, v := range s.Volumes {
 				if in.Assignment.Node != "" && string(v.Status.Attached) == id && !api.SharedPool(v.Assignment.Pool) && v.Assignment.Node != in.Assignment.Node {
-					t.Fatalf("%s: %s is on %s, away from its volume %s on %s", what, id, in.Assignment.Node, v.Meta.ID, v.Assignment.Node)
+					t.Fatalf("%s: %s is assigned to %s, but its volume %s is on %s", what, id, in.Assignment.Node, v.Meta.ID, v.Assignment.Node)
 				}
 			}
 		}
@@ -231,7 +231,7 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 		switch n := names[r.IntN(3)]; r.IntN(6) {
 		case 0:
 			d, in := some("d"), some("i")
-			if v := s.Volumes[d]; v.Status.Attached == "" || string(v.Status.Attached) == in { // as the API has it
+			if v := s.Volumes[d]; v.Status.Attached == "" || string(v.Status.Attached) == in { // as the API checks
 				s.asks(d, api.InstanceID(in))
 				what = "attach " + d + " to " + in
 			}
@@ -255,7 +255,7 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 				delete(s.Health, n)
 				node := s.Nodes[n]
 				node.Status.ObservedEpoch = node.Assignment.Epoch
-				for id, at := range runs { // it gives up what is not its own first
+				for id, at := range runs { // it first releases what is not assigned to it any more
 					if string(at) == n && string(s.Instances[id].Assignment.Node) != n {
 						delete(runs, id)
 						delete(open, id)
@@ -282,7 +282,7 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 					is := s.Volumes[c.ID]
 					if isVolume && !is.Spec.Root && was.Assignment.Node != is.Assignment.Node {
 						if !api.SharedPool(was.Assignment.Pool) || is.Assignment.Epoch <= was.Assignment.Epoch {
-							t.Fatalf("%s: %s goes from %+v to %+v", what, c.ID, was.Assignment, is.Assignment)
+							t.Fatalf("%s: assignment of %s changes from %+v to %+v, want a shared pool and a higher epoch", what, c.ID, was.Assignment, is.Assignment)
 						}
 					}
 				}
@@ -313,8 +313,8 @@ func migrating(s *State) bool {
 	return false
 }
 
-// A volume that is to go from an instance which waits for room: no node has that
-// open, and one that reaches the pool ends it, or lets another instance have it.
+// A volume that is to leave a pending instance: no node has it open, and one that
+// reaches the pool ends it, or attaches it to another instance.
 func TestAVolumeOfAnInstanceThatWaits(t *testing.T) {
 	for name, change := range map[string]func(*api.Volume){
 		"deleted":   func(v *api.Volume) { at := now; v.Meta.DeletedAt = &at },
@@ -331,14 +331,14 @@ func TestAVolumeOfAnInstanceThatWaits(t *testing.T) {
 		}
 		settle(t, s)
 		if in := s.Instances["a"].Assignment; in.Node != "" {
-			t.Fatalf("it does not wait: %+v", in)
+			t.Fatalf("assignment of a = %+v, want none", in)
 		}
 		v := s.Volumes["data"]
 		change(&v)
 		s.Volumes["data"] = v
 		settle(t, s)
 		if got := s.Volumes["data"].Assignment; (got.Node == "n2") != (name == "stays") {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: assignment of the volume = %+v, want it to leave n2 unless it stays", name, got)
 		}
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Who copies is who has the volume; another where its pool is shared and that
-// node is lost. What runs stays where it runs as long as that can read it.
+// The node with the volume copies it; another one does if the pool is shared and that
+// node is lost. A running copy stays where it is as long as that node can read the
+// volume.
 func TestWhoCopies(t *testing.T) {
 	for name, c := range map[string]struct {
 		pool, at, has string
 		phase         api.BackupPhase
-		lost          bool // the node that the volume is on
+		lost          bool // the volume's node is lost
 		want          string
 		keeps         bool
 	}{
@@ -35,16 +36,16 @@ func TestWhoCopies(t *testing.T) {
 		cmds := planBackup(s, b, now)
 		if c.keeps {
 			if len(cmds) > 0 {
-				t.Errorf("%s: %s", name, cmds[0].Data)
+				t.Errorf("%s: planned assignment %s, want none", name, cmds[0].Data)
 			}
 			continue
 		}
 		if len(cmds) != 1 {
-			t.Errorf("%s: %d commands", name, len(cmds))
+			t.Errorf("%s: planned %d commands, want 1", name, len(cmds))
 			continue
 		}
 		if a := decode[api.Backup](t, api.Object{Assignment: cmds[0].Data}).Assignment; string(a.Node) != c.want || (a.Node == "") != (a.Reason != "") {
-			t.Errorf("%s: %+v", name, a)
+			t.Errorf("%s: planned assignment %+v, want node %q", name, a, c.want)
 		}
 	}
 }

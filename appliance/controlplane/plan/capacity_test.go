@@ -9,9 +9,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// TestNothingIsGivenBeyondWhatIsThere places random instances on random nodes
-// and cards. No node's processors and memory, and no card's VRAM and share, are
-// given out beyond the whole; and what waits would indeed break one of these
+// TestNothingIsGivenBeyondWhatIsThere places random instances on random nodes and GPUs.
+// It checks that no node's processors and memory, and no GPU's VRAM and share, are
+// allocated beyond the total, and that a pending instance would exceed one of these
 // limits wherever it went.
 func TestNothingIsGivenBeyondWhatIsThere(t *testing.T) {
 	for seed := range uint64(200) {
@@ -42,7 +42,7 @@ func TestNothingIsGivenBeyondWhatIsThere(t *testing.T) {
 				continue
 			}
 			if where := g.room(s, in); where != "" {
-				t.Errorf("seed %d: %s waits (%s) and fits %s", seed, id, in.Assignment.Reason, where)
+				t.Errorf("seed %d: %s is pending (%s), but fits %s", seed, id, in.Assignment.Reason, where)
 			}
 		}
 		if t.Failed() {
@@ -51,15 +51,15 @@ func TestNothingIsGivenBeyondWhatIsThere(t *testing.T) {
 	}
 }
 
-// limitDisk of a node's own pool; 0: it has none.
+// limitDisk sets the limit of a node's local pool; 0 means none.
 func (s *State) limitDisk(id string, limit int64) {
 	n := s.Nodes[id]
 	n.Status.Pools = []api.StoragePool{{Name: api.PoolLocal, SizeBytes: 100 * gib, FreeBytes: gib, LimitBytes: limit}}
 	s.Nodes[id] = n
 }
 
-// A volume of its own, and one for an instance that is there: within the limit, or it
-// waits and says with which numbers.
+// A volume without an instance, and one for an existing instance, are placed within the
+// limit, or stay pending with a reason that has the numbers.
 func TestVolumesWithinTheLimit(t *testing.T) {
 	s := cluster().node("n1", 8*gib).node("n2", 8*gib)
 	s.limitDisk("n1", 30*gib)
@@ -71,7 +71,7 @@ func TestVolumesWithinTheLimit(t *testing.T) {
 	settle(t, s)
 	g, waiting := given(s), 0
 	for _, wrong := range g.beyond(s) {
-		t.Error(wrong)
+		t.Errorf("allocated beyond the limit: %s", wrong)
 	}
 	for id, v := range s.Volumes {
 		if v.Assignment.Node != "" {
@@ -80,12 +80,12 @@ func TestVolumesWithinTheLimit(t *testing.T) {
 		waiting++
 		for _, want := range []string{"30 GiB of 30 GiB allocated", "20 GiB of 20 GiB allocated", "1 GiB free beside the reserve of 0 B"} {
 			if !strings.Contains(v.Assignment.Reason, want) {
-				t.Errorf("%s waits: %q, want it to say %q", id, v.Assignment.Reason, want)
+				t.Errorf("reason of %s = %q, want it to contain %q", id, v.Assignment.Reason, want)
 			}
 		}
 	}
 	if waiting != 2 {
-		t.Errorf("%d volumes wait, want 2", waiting)
+		t.Errorf("pending volumes = %d, want 2", waiting)
 	}
 
 	s = cluster().node("n1", 8*gib).instance("i1", "flv-1", 0, 0)
@@ -96,14 +96,14 @@ func TestVolumesWithinTheLimit(t *testing.T) {
 	}
 	settle(t, s)
 	if a := s.Volumes["fits"].Assignment; a.Node != "n1" {
-		t.Errorf("8 GiB of 10: %+v", a)
+		t.Errorf("assignment of a volume of 8 GiB in a limit of 10 = %+v, want node n1", a)
 	}
 	if a := s.Volumes["large"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "11 GiB of local storage requested, 8 GiB of 10 GiB allocated") {
-		t.Errorf("11 GiB of 10: %+v", a)
+		t.Errorf("assignment of a volume of 11 GiB in a limit of 10 = %+v, want none with the reason", a)
 	}
 }
 
-// sums of what was given out, counted without the planner.
+// sums is what is allocated, counted independently of the planner.
 type sums struct {
 	vcpus, memory map[api.NodeID]int64
 	disk          map[api.NodeID]int64
@@ -117,7 +117,7 @@ func given(s *State) sums {
 		g.vcpus[a.Node] += a.Vcpus
 		g.memory[a.Node] += a.MemoryBytes
 		if a.Gpu != "" {
-			g.memory[a.Node] += gib / 2 // its workers'
+			g.memory[a.Node] += gib / 2 // for its workers
 		}
 		g.vram[a.Gpu] += a.VgpuVramBytes
 		g.share[a.Gpu] += a.VgpuSharePercent
@@ -135,19 +135,19 @@ func (g sums) beyond(s *State) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("node %s: %d of %d vCPUs, %d of %d bytes", id, g.vcpus[node], n.Status.Vcpus, g.memory[node], n.Status.MemoryBytes))
 		}
 		if limit := n.LocalStorage().LimitBytes; limit > 0 && g.disk[node] > limit {
-			wrong = append(wrong, fmt.Sprintf("node %s: %d of %d bytes of storage promised", id, g.disk[node], limit))
+			wrong = append(wrong, fmt.Sprintf("node %s: %d of %d bytes of storage allocated", id, g.disk[node], limit))
 		}
 	}
 	for id, c := range s.GPUs {
 		card := api.GPUID(id)
 		if g.vram[card] > c.Status.VramBytes || g.share[card] > 100 {
-			wrong = append(wrong, fmt.Sprintf("card %s: %d of %d bytes, %d %%", id, g.vram[card], c.Status.VramBytes, g.share[card]))
+			wrong = append(wrong, fmt.Sprintf("GPU %s: %d of %d bytes, %d %%", id, g.vram[card], c.Status.VramBytes, g.share[card]))
 		}
 	}
 	return wrong
 }
 
-// room names a place that has room for an instance that waits.
+// room returns a place with room for a pending instance, or nothing.
 func (g sums) room(s *State, in api.Instance) string {
 	f := s.Flavors[string(in.Spec.Flavor)].Spec
 	memory := f.MemoryBytes
@@ -168,7 +168,7 @@ func (g sums) room(s *State, in api.Instance) string {
 		for card, c := range s.GPUs {
 			have := api.GPUID(card)
 			if c.Status.Node == node && g.vram[have]+in.Spec.Vgpu.VramBytes <= c.Status.VramBytes && g.share[have]+in.Spec.Vgpu.SharePercent <= 100 {
-				return "card " + card
+				return "GPU " + card
 			}
 		}
 	}

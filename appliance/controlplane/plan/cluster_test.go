@@ -19,7 +19,7 @@ func decode[T any](t *testing.T, o api.Object) T {
 	return v
 }
 
-// three nodes that are watched, n1 leads; all share a pool.
+// three returns three nodes that are monitored and share a pool; n1 leads.
 func three() *State {
 	s := cluster().node("n1", 4*gib).node("n2", 4*gib).node("n3", 4*gib)
 	s.Health, s.Self = map[string]Health{}, "n1"
@@ -47,7 +47,7 @@ func (s *State) running() {
 	}
 }
 
-// on pins what is not yet placed to a node.
+// on places the instances without a node on a node.
 func (s *State) on(t *testing.T, node string) {
 	t.Helper()
 	for id, n := range s.Nodes {
@@ -84,7 +84,7 @@ func TestFailover(t *testing.T) {
 	n2.Status.MemoryBytes, n2.Status.Vcpus = 8*gib, 16
 	s.Nodes["n2"] = n2
 	s.on(t, "n2")
-	for _, id := range []string{"n1", "n3"} { // room for three of the four that can move
+	for _, id := range []string{"n1", "n3"} { // room for three of the four that are movable
 		n := s.Nodes[id]
 		n.Status.MemoryBytes = gib
 		if id == "n3" {
@@ -96,61 +96,61 @@ func TestFailover(t *testing.T) {
 	s.Health["n2"] = Health{Suspect: true, Why: "not heard of"}
 	settle(t, s)
 	if st := s.Nodes["n2"].Assignment; st.State != api.NodeSuspect || st.Epoch != 0 {
-		t.Fatalf("%+v", st)
+		t.Fatalf("assignment of the suspected node = %+v, want state Suspect and epoch 0", st)
 	}
 	for id, in := range s.Instances {
 		if in.Assignment.Node != "n2" {
-			t.Errorf("%s moved on a suspicion: %+v", id, in.Assignment)
+			t.Errorf("assignment of %s while n2 is only suspected = %+v, want node n2", id, in.Assignment)
 		}
 	}
 	s.fence("n2")
 	settle(t, s)
 	if st := s.Nodes["n2"].Assignment; st.State != api.NodeLost || st.Epoch != 1 {
-		t.Fatalf("%+v", st)
+		t.Fatalf("assignment of the fenced node = %+v, want state Lost and epoch 1", st)
 	}
 	at := func(id string) api.InstanceAssignment { return s.Instances[id].Assignment }
 	for _, id := range []string{"high", "gpu", "ephemeral"} {
 		if a := at(id); a.Node == "n2" || a.Node == "" || a.Epoch != 1 {
-			t.Errorf("%s: %+v", id, a)
+			t.Errorf("assignment of %s = %+v, want another node than n2, and epoch 1", id, a)
 		}
 	}
 	if a := at("gpu"); a.Node != "n3" || a.Gpu != "g3" {
-		t.Errorf("gpu: %+v", a)
+		t.Errorf("assignment of gpu = %+v, want node n3 and GPU g3", a)
 	}
 	if a := at("low"); a.Node != "" || !strings.HasPrefix(a.Reason, "waiting for capacity: no node fits") {
-		t.Errorf("low: %+v", a)
+		t.Errorf("assignment of low = %+v, want none, for lack of capacity", a)
 	}
 	if a := at("local"); a.Node != "n2" || !a.NodeLost || !strings.Contains(a.Reason, "its disk is stored on node n2") {
-		t.Errorf("local: %+v", a)
+		t.Errorf("assignment of local = %+v, want node n2, lost, with the reason", a)
 	}
 	if v := s.Volumes["vol-high"].Assignment; v.Node != at("high").Node || v.Recreate != 0 || v.Pool != "shared" || v.Epoch != 1 {
-		t.Errorf("the shared volume: %+v", v)
+		t.Errorf("assignment of the shared volume = %+v, want its instance's node in pool shared, not created again", v)
 	}
 	if v := s.Volumes["vol-ephemeral"].Assignment; v.Node != at("ephemeral").Node || v.Recreate != 1 {
-		t.Errorf("the ephemeral volume: %+v", v)
+		t.Errorf("assignment of the ephemeral volume = %+v, want its instance's node, created again once", v)
 	}
 	if v := s.Volumes["vol-local"].Assignment; v.Node != "n2" {
-		t.Errorf("the local volume: %+v", v)
+		t.Errorf("assignment of the local volume = %+v, want node n2", v)
 	}
 
-	// It comes back: first it gives up what is not its own, then it takes work.
+	// The node returns: it first releases what is not its own, then it is schedulable.
 	delete(s.Health, "n2")
 	settle(t, s)
 	if st := s.Nodes["n2"].Assignment; st.State != api.NodeLost {
-		t.Fatalf("%+v", st)
+		t.Fatalf("assignment of the returned node = %+v, want state Lost until it has released", st)
 	}
 	n2 = s.Nodes["n2"]
 	n2.Status.ObservedEpoch = 1
 	s.Nodes["n2"] = n2
 	settle(t, s)
 	if st := s.Nodes["n2"].Assignment; st.State != api.NodeReady || st.Epoch != 1 {
-		t.Fatalf("%+v", st)
+		t.Fatalf("assignment of the returned node = %+v, want state Ready and epoch 1", st)
 	}
 	if a := at("local"); a.Node != "n2" || a.NodeLost || a.Reason != "" || a.Epoch != 0 {
-		t.Errorf("local: %+v", a)
+		t.Errorf("assignment of local = %+v, want node n2, not lost, epoch 0 and no reason", a)
 	}
 	if a := at("low"); a.Node != "n2" || a.Epoch != 1 {
-		t.Errorf("low: %+v", a)
+		t.Errorf("assignment of low = %+v, want node n2 and epoch 1", a)
 	}
 }
 
@@ -161,25 +161,25 @@ func TestARemovedNodesInstances(t *testing.T) {
 	delete(s.Nodes, "n2")
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node == "n2" || a.Node == "" {
-		t.Errorf("a: %+v", a)
+		t.Errorf("assignment of a after its node was removed = %+v, want another node", a)
 	}
 	if b := s.Instances["b"].Assignment; b.Node != "n2" || !b.NodeLost {
-		t.Errorf("b: %+v", b)
+		t.Errorf("assignment of b after its node was removed = %+v, want node n2, lost", b)
 	}
 	in := s.Instances["b"]
 	in.Meta.DeletedAt = &now
 	s.Instances["b"] = in
 	settle(t, s)
 	if _, there := s.Instances["b"]; there {
-		t.Error("b cannot be deleted")
+		t.Error("deleted instance b still exists, want it removed")
 	}
 	if _, there := s.Volumes["vol-b"]; there {
-		t.Error("its volume cannot be deleted")
+		t.Error("deleted volume vol-b still exists, want it removed")
 	}
 }
 
-// An operator's word takes the lease, not the node: what was on it starts
-// elsewhere when that has certainly ended.
+// An operator who declares a node off ends its lease, not its instances: they start on
+// other nodes when they have certainly ended.
 func TestANodeThatAnOperatorSaysIsOff(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -188,15 +188,15 @@ func TestANodeThatAnOperatorSaysIsOff(t *testing.T) {
 	s.Nodes["n2"] = n
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" {
-		t.Fatalf("moved on a word: %+v", a)
+		t.Fatalf("assignment of a before the fence = %+v, want node n2", a)
 	}
 	s.fence("n2")
 	settle(t, s)
 	if _, there := s.Nodes["n2"]; there {
-		t.Error("it is still a node")
+		t.Error("node n2 still exists after the fence, want it removed")
 	}
 	if a := s.Instances["a"].Assignment; a.Node == "n2" || a.Node == "" {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of a after the fence = %+v, want another node than n2", a)
 	}
 }
 
@@ -214,19 +214,19 @@ func TestVoters(t *testing.T) {
 	s := cluster().node("n2", gib)
 	s.Health, s.Self = map[string]Health{}, "n2"
 	for _, c := range []struct {
-		do   func()
-		want string
+		change func()
+		want   string
 	}{
 		{func() {}, "n2"},
-		{func() { s.node("n1", gib) }, "n2"}, // a second vote would only be one more that must not fail
+		{func() { s.node("n1", gib) }, "n2"}, // a second voter would only be another one that must not fail
 		{func() { s.node("n3", gib) }, "n1 n2 n3"},
 		{func() { s.node("n0", gib) }, "n1 n2 n3"},
 		{func() { s.fence("n3") }, "n0 n1 n2"},
-		{func() { s.fence("n0") }, "n0 n1 n2"}, // nobody is left to take its place
+		{func() { s.fence("n0") }, "n0 n1 n2"}, // no other node can replace it
 		{func() { delete(s.Nodes, "n3") }, "n0 n1 n2"},
 		{func() { delete(s.Nodes, "n0") }, "n2"},
 	} {
-		c.do()
+		c.change()
 		if got := voters(s); got != c.want {
 			t.Errorf("voters %q, want %q", got, c.want)
 		}
@@ -243,18 +243,18 @@ func TestDrain(t *testing.T) {
 	s.Nodes["n2"] = n2
 	settle(t, s)
 	if n := s.Nodes["n2"].Assignment; n.State != api.NodeDraining || !strings.HasPrefix(n.Reason, "3 to move: ") {
-		t.Errorf("%+v", n)
+		t.Errorf("assignment of n2 = %+v, want state Draining with 3 instances to move", n)
 	}
 	if len(s.Migrations) != 1 {
-		t.Fatalf("%d migrations", len(s.Migrations))
+		t.Fatalf("migrations = %d, want 1", len(s.Migrations))
 	}
 	if a := s.Instances["gpu"].Assignment; !a.Release || a.Node != "n2" {
-		t.Errorf("gpu: %+v", a)
+		t.Errorf("assignment of gpu = %+v, want it to be released by n2", a)
 	}
 	if a := s.Instances["stuck"].Assignment; a.Release || a.Node != "n2" {
-		t.Errorf("stuck: %+v", a)
+		t.Errorf("assignment of stuck = %+v, want node n2 without a release", a)
 	}
-	// Both do what they are asked.
+	// Both operations complete.
 	in := s.Instances["gpu"]
 	in.Status.Released, in.Status.Phase = true, api.InstanceStopped
 	s.Instances["gpu"] = in
@@ -264,28 +264,28 @@ func TestDrain(t *testing.T) {
 	}
 	settle(t, s)
 	if a := s.Instances["gpu"].Assignment; a.Node != "n3" || a.Release || a.Epoch != 1 {
-		t.Errorf("gpu: %+v", a)
+		t.Errorf("assignment of gpu = %+v, want node n3, epoch 1, no release", a)
 	}
 	if a := s.Instances["live"].Assignment; a.Node == "n2" || a.MigrateTo != "" || a.Epoch != 1 {
-		t.Errorf("live: %+v", a)
+		t.Errorf("assignment of live = %+v, want another node than n2, epoch 1", a)
 	}
 	for _, m := range s.Migrations {
 		if m.Assignment.Phase != api.MigrationSucceeded {
-			t.Errorf("%+v", m.Assignment)
+			t.Errorf("assignment of the migration = %+v, want phase Succeeded", m.Assignment)
 		}
 	}
 	if n := s.Nodes["n2"].Assignment; n.State != api.NodeDraining || !strings.Contains(n.Reason, "stuck: its disk is stored on this node and it has a virtual GPU") {
-		t.Errorf("%+v", n)
+		t.Errorf("assignment of n2 = %+v, want state Draining because of stuck", n)
 	}
 	delete(s.Instances, "stuck")
 	settle(t, s)
 	if n := s.Nodes["n2"].Assignment; n.State != api.NodeDrained {
-		t.Errorf("%+v", n)
+		t.Errorf("assignment of n2 = %+v, want state Drained", n)
 	}
 }
 
-// A move ends the same whichever single command of a plan is applied: a leader
-// may die after any.
+// A migration ends in the same way if only one command of each plan is applied, as a
+// leader may fail after any.
 func TestMigrationOneCommandAtATime(t *testing.T) {
 	type end struct {
 		name  string
@@ -317,17 +317,17 @@ func TestMigrationOneCommandAtATime(t *testing.T) {
 					}
 					commit(t, s, cmds[len(cmds)-1])
 				}
-				t.Fatal("it does not settle")
+				t.Fatal("the plan still has commands after 50 rounds, want none")
 			}
 			step()
 			if a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment; a.Node != "n2" || a.MigrateTo != "n3" || m.Phase != api.MigrationPreparing {
-				t.Fatalf("%+v, %+v", a, m)
+				t.Fatalf("assignment of a = %+v, of the migration = %+v; want the move from n2 to n3 prepared", a, m)
 			}
 			c.event(s)
 			step()
 			a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment
 			if !slices.Contains(c.nodes, a.Node) || c.name != "instance deleted" && a.MigrateTo != "" || m.Phase != c.phase {
-				t.Errorf("%+v, %+v", a, m)
+				t.Errorf("assignment of a = %+v, of the migration = %+v; want one of nodes %v, migrateTo cleared, and phase %s", a, m, c.nodes, c.phase)
 			}
 		})
 	}
@@ -341,9 +341,9 @@ func (s *State) says(id string, p api.MigrationPhase) {
 
 func TestMigrationsThatCannotBegin(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		do   func(s *State)
-		want string
+		name   string
+		change func(s *State)
+		want   string
 	}{
 		{"GPU", func(s *State) { s.spec("a", func(i *api.InstanceSpec) { i.Vgpu = &api.VGPUSpec{VramBytes: gib} }) }, "virtual GPU"},
 		{"stopped", func(s *State) {
@@ -361,15 +361,15 @@ func TestMigrationsThatCannotBegin(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := three().instance("a", "flv-1", 0, 0)
 			s.on(t, "n2")
-			c.do(s)
+			c.change(s)
 			settle(t, s)
 			s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
 			settle(t, s)
 			if m := s.Migrations["m"].Assignment; m.Phase != api.MigrationFailed || !strings.Contains(m.Reason, c.want) {
-				t.Errorf("%+v", m)
+				t.Errorf("assignment of the migration = %+v, want phase Failed with %q", m, c.want)
 			}
 			if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "" {
-				t.Errorf("%+v", a)
+				t.Errorf("assignment of a = %+v, want node n2 and no migrateTo", a)
 			}
 		})
 	}
@@ -381,17 +381,17 @@ func TestAnImageIsFetchedByOne(t *testing.T) {
 	settle(t, s)
 	was := s.Images["img-2"].Assignment.Node
 	if was == "" {
-		t.Fatal("nobody fetches it")
+		t.Fatal("node that imports img-2 is empty, want one")
 	}
 	s.fence(string(was))
 	settle(t, s)
 	if now := s.Images["img-2"].Assignment.Node; now == was || now == "" {
-		t.Errorf("%s is lost, and %q fetches it", was, now)
+		t.Errorf("node that imports img-2 after %s was lost = %q, want another one", was, now)
 	}
 }
 
-// A node whose hypervisor is away keeps what is on it, which leases and fences
-// judge as before, and gets nothing new: no instance, no volume, no move.
+// A node without a working hypervisor keeps its instances, which leases and fences
+// treat as before, and gets nothing new: no instance, no volume, no migration.
 func TestNodeWithoutHypervisor(t *testing.T) {
 	s := three().instance("old", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -412,11 +412,11 @@ func TestNodeWithoutHypervisor(t *testing.T) {
 	s.instance("waits", "flv-1", 0, 0)
 	settle(t, s)
 	if a := s.Instances["waits"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "has no working hypervisor") {
-		t.Errorf("assignment of waits = %+v, want none, for want of a hypervisor", a)
+		t.Errorf("assignment of waits = %+v, want none, for lack of a hypervisor", a)
 	}
 }
 
-// A node that goes down keeps what is on it, which starts again with it, and gets
+// A node that shuts down keeps its instances, which start again with it, and gets
 // nothing new.
 func TestNodeThatShutsDown(t *testing.T) {
 	s := three().instance("old", "flv-1", 0, 0)
@@ -440,13 +440,13 @@ func TestNodeThatShutsDown(t *testing.T) {
 	s.instance("waits", "flv-1", 0, 0)
 	settle(t, s)
 	if a := s.Instances["waits"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "is shutting down") {
-		t.Errorf("assignment of waits = %+v, want none, as all nodes go down", a)
+		t.Errorf("assignment of waits = %+v, want none, as all nodes shut down", a)
 	}
 }
 
-// A node whose guests run without KVM, and that refuses that, keeps what is on it,
-// which may be resized, and gets nothing new: no instance, no volume. One of a version
-// that says nothing takes instances as before.
+// A node whose guests run without KVM, and that refuses emulation, keeps its instances,
+// which may be resized, and gets nothing new: no instance, no volume. A node of a
+// version that does not report it accepts instances as before.
 func TestNodeWithoutKVM(t *testing.T) {
 	s := three().instance("old", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -477,10 +477,10 @@ func TestNodeWithoutKVM(t *testing.T) {
 	s.Instances["old"] = old
 	settle(t, s)
 	if a := s.Instances["waits"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "node n1 has no KVM; node n2 has no KVM; node n3 has no KVM") {
-		t.Errorf("assignment of waits = %+v, want none, for want of KVM", a)
+		t.Errorf("assignment of waits = %+v, want none, for lack of KVM", a)
 	}
 	if a := s.Volumes["data"].Assignment; a.Node != "" || a.Reason != "waiting for a node with KVM" {
-		t.Errorf("assignment of volume data = %+v, want none, for want of KVM", a)
+		t.Errorf("assignment of volume data = %+v, want none, for lack of KVM", a)
 	}
 	if a := s.Instances["old"].Assignment; a.Node != "n2" || a.Vcpus != 3 {
 		t.Errorf("assignment of old, resized = %+v, want node n2 with 3 vCPUs", a)
@@ -492,8 +492,8 @@ func TestNodeWithoutKVM(t *testing.T) {
 	}
 }
 
-// A node that has lost its copy of the cluster's state keeps what runs on it, and
-// gets nothing new: its agent would not hear of it.
+// A node that has lost its copy of the cluster's state keeps its instances, and gets
+// nothing new: its agent would not receive it.
 func TestNodeWithoutStore(t *testing.T) {
 	s := three().instance("old", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -504,9 +504,9 @@ func TestNodeWithoutStore(t *testing.T) {
 	s.instance("new", "flv-1", 0, 0)
 	settle(t, s)
 	if a := s.Instances["old"].Assignment; a.Node != "n2" || a.Release {
-		t.Errorf("what ran there: %+v", a)
+		t.Errorf("assignment of old = %+v, want node n2 without a release", a)
 	}
 	if a := s.Instances["new"].Assignment; a.Node != "n3" {
-		t.Errorf("new: %+v", a)
+		t.Errorf("assignment of new = %+v, want node n3", a)
 	}
 }

@@ -15,8 +15,9 @@ func (s *State) diskPool(node string, p api.StoragePool) *State {
 	return s
 }
 
-// Volumes and root volumes that ask for a pool on a disk go to nodes that have it, each
-// pool has a limit of its own, and one that is being released takes nothing new.
+// Volumes and root volumes that request a pool on a disk are placed on nodes that have
+// it, each pool has a limit of its own, and one that is being released gets nothing
+// new.
 func TestPoolsOnDisks(t *testing.T) {
 	s := cluster().node("n1", 8*gib).node("n2", 8*gib)
 	s.limitDisk("n1", 100*gib)
@@ -33,17 +34,17 @@ func TestPoolsOnDisks(t *testing.T) {
 	settle(t, s)
 	for id, want := range map[string]api.VolumeAssignment{"v1": {Node: "n2", Pool: "fast"}, "v2": {Node: "n2", Pool: "fast"}} {
 		if a := s.Volumes[id].Assignment; a != want {
-			t.Errorf("%s: got %+v, want %+v", id, a, want)
+			t.Errorf("assignment of %s = %+v, want %+v", id, a, want)
 		}
 	}
 	if a := s.Volumes["v3"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "5 GiB of storage pool fast requested, 18 GiB of 20 GiB allocated") {
-		t.Errorf("beyond the limit of its pool: %+v", a)
+		t.Errorf("assignment of v3, beyond the limit of its pool = %+v, want none with the reason", a)
 	}
 	if a := s.Volumes["v4"].Assignment; a.Node == "" || a.Pool != api.PoolLocal {
-		t.Errorf("without a pool: %+v", a)
+		t.Errorf("assignment of v4, without a pool = %+v, want a node and the local pool", a)
 	}
 	if a := s.Volumes["v5"].Assignment; a.Node != "" {
-		t.Errorf("of a pool that no node has: %+v", a)
+		t.Errorf("assignment of v5, in a pool that no node has = %+v, want none", a)
 	}
 
 	s.instance("i1", "flv-1", 0, 0)
@@ -52,7 +53,7 @@ func TestPoolsOnDisks(t *testing.T) {
 	s.Instances["i1"] = in
 	settle(t, s)
 	if a := s.Instances["i1"].Assignment; a.Node != "n2" {
-		t.Errorf("an instance with its root volume in pool fast: %+v", a)
+		t.Errorf("assignment of an instance with its root volume in pool fast = %+v, want node n2", a)
 	}
 
 	n := s.Nodes["n2"]
@@ -61,6 +62,6 @@ func TestPoolsOnDisks(t *testing.T) {
 	s.Nodes["n2"] = n
 	settle(t, s)
 	if a := s.Volumes["v3"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "storage pool fast is being released") {
-		t.Errorf("in a pool that is being released: %+v", a)
+		t.Errorf("assignment of v3 in a pool that is being released = %+v, want none with the reason", a)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// The number of instances that fit is how many the planner places, one after the
-// other, before one waits: on random clusters with instances, overcommitted pools,
-// limits of vGPUs, GPUs of several models and nodes that take no work.
+// Count returns how many instances the planner places, one after the other, before one
+// is pending: on random clusters with instances, overcommitted pools, limits of vGPUs,
+// GPUs of several models and unschedulable nodes.
 func TestCountIsWhatIsPlaced(t *testing.T) {
 	placed := 0
 	for seed := range uint64(300) {
@@ -72,11 +72,11 @@ func TestCountIsWhatIsPlaced(t *testing.T) {
 			want++
 		}
 		if got.Count != want || got.Nodes != int64(len(nodes)) {
-			t.Fatalf("seed %d: Count = %+v, the planner places %d on %d nodes", seed, got, want, len(nodes))
+			t.Fatalf("seed %d: Count = %+v, want %d on %d nodes as the planner places", seed, got, want, len(nodes))
 		}
 		placed += int(want)
 	}
 	if placed < 300 {
-		t.Errorf("only %d were placed in all: the test shows nothing", placed)
+		t.Errorf("instances placed in all rounds = %d, want at least 300", placed)
 	}
 }

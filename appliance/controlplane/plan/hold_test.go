@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A suspended organization's instances are held, its customers' too, wherever
-// they are placed; and no longer once it is resumed.
+// A suspended organization's instances are held, and its customers' too, wherever they
+// are placed, until it is resumed.
 func TestSuspendedIsHeld(t *testing.T) {
 	s := cluster().node("n1", 16*gib).instance("a", "flv-1", 0, 0).instance("b", "flv-1", 0, 0).instance("c", "flv-1", 0, 0)
 	of := func(id, org string) {
@@ -31,7 +31,7 @@ func TestSuspendedIsHeld(t *testing.T) {
 		for id, want := range map[string]string{"a": a, "b": b, "c": c} {
 			got := s.Instances[id].Assignment
 			if got.Node == "" || (got.Hold != "") != (want != "") || !strings.Contains(got.Hold, want) {
-				t.Errorf("%s: %s is held by %q, not by %q: %+v", when, id, got.Hold, want, got)
+				t.Errorf("%s: hold of %s = %q, want %q; assignment %+v", when, id, got.Hold, want, got)
 			}
 		}
 	}
@@ -42,23 +42,23 @@ func TestSuspendedIsHeld(t *testing.T) {
 	suspend("org-reseller", "", &api.OrganizationSuspension{})
 	check("the reseller", "org-reseller is suspended: no reason", "org-reseller", "")
 
-	s.instance("d", "flv-1", 0, 0) // its first assignment says so already
+	s.instance("d", "flv-1", 0, 0) // held from its first assignment on
 	of("d", "org-customer")
 	for _, c := range next(t, s, now) {
 		if commit(t, s, c); c.ID == "d" && s.Instances["d"].Assignment.Hold == "" {
-			t.Error("it could have run for a moment")
+			t.Error("first assignment of d has no hold, want one")
 		}
 	}
 	suspend("org-reseller", "", nil)
 	check("resumed", "", "", "")
 
-	in := s.Instances["a"] // a move ends first
+	in := s.Instances["a"] // a migration ends first
 	in.Assignment.MigrateTo = "n2"
 	s.Instances["a"] = in
 	suspend("org-customer", "org-reseller", &api.OrganizationSuspension{})
 	for _, c := range planHolds(s, nil) {
 		if c.ID == "a" {
-			t.Errorf("it moves and is held: %+v", c)
+			t.Errorf("instance a is held while it is migrated: %+v, want no command", c)
 		}
 	}
 }

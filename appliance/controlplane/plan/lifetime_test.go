@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// meterBook takes in what is planned, as the store would: a group whole or not
-// at all, a record once by its id.
+// meterBook applies planned commands, as the store would: a group completely or not at
+// all, a record once per ID.
 type meterBook struct {
 	s       *State
 	records map[string]api.UsageRecordSpec
@@ -27,17 +27,17 @@ func (b *meterBook) apply(t *testing.T, group []api.Command) {
 				t.Fatal(err)
 			}
 			if _, again := b.records[c.ID]; again {
-				t.Errorf("recorded twice: %+v", r)
+				t.Errorf("usage %+v was recorded twice, want once", r)
 			}
 			if api.HourOf(r.End) != r.Start.Truncate(time.Hour) || r.Quantity <= 0 {
-				t.Errorf("not of one hour: %+v", r)
+				t.Errorf("usage %+v, want a positive quantity within one hour", r)
 			}
 			b.records[c.ID] = r
 		case api.OpAssign:
 			if c.Kind == api.KindFloatingIP {
 				f := b.s.FloatingIPs[c.ID]
 				if c.Claims != nil || json.Unmarshal(c.Data, &f.Assignment) != nil {
-					t.Fatalf("%+v", c)
+					t.Fatalf("unexpected command %+v, want an assignment without claims", c)
 				}
 				b.s.FloatingIPs[c.ID] = f
 				continue
@@ -51,13 +51,13 @@ func (b *meterBook) apply(t *testing.T, group []api.Command) {
 			delete(b.s.FloatingIPs, c.ID)
 			delete(b.s.Snapshots, c.ID)
 		default:
-			t.Fatalf("%+v", c)
+			t.Fatalf("unexpected command %+v", c)
 		}
 	}
 }
 
-// Whatever leaders come and go, and however long nobody plans: every unit from
-// when an object is first seen until it is deleted is recorded once.
+// Whichever leaders plan, and however long none does: every unit from when an object is
+// first seen until it is deleted is recorded once.
 func TestLifetimesAreRecordedOnce(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -67,7 +67,7 @@ func TestLifetimesAreRecordedOnce(t *testing.T) {
 			return api.Meta{ID: id, Name: id, Revision: 1, Organization: "org-1", Project: "prj-1", Finalizers: []string{api.FinalizerMeter}}
 		}
 		b.s.FloatingIPs["fip-1"] = api.FloatingIP{Meta: meta("fip-1"), Assignment: api.FloatingIPAssignment{Address: "192.0.2.7"}}
-		b.s.FloatingIPs["fip-2"] = api.FloatingIP{Meta: meta("fip-2")} // never gets one: costs nothing
+		b.s.FloatingIPs["fip-2"] = api.FloatingIP{Meta: meta("fip-2")} // never gets an address: costs nothing
 		rate := 1 + r.Int64N(1<<40)
 		b.s.Snapshots["snp-1"] = api.Snapshot{Meta: meta("snp-1"), Status: api.SnapshotStatus{Phase: api.SnapshotReady, SizeBytes: rate}}
 		round := func() {
@@ -77,10 +77,10 @@ func TestLifetimesAreRecordedOnce(t *testing.T) {
 					return
 				}
 				if i > 50 {
-					t.Fatalf("seed %d: it does not settle: %v", seed, cmds)
+					t.Fatalf("seed %d: the plan does not settle: %v", seed, cmds)
 				}
 				for _, g := range Groups(cmds) {
-					if r.IntN(4) > 0 { // else the leader is killed before it
+					if r.IntN(4) > 0 { // otherwise the leader is killed before it
 						b.apply(t, g)
 					}
 				}
@@ -109,7 +109,7 @@ func TestLifetimesAreRecordedOnce(t *testing.T) {
 		at = at.Add(time.Duration(r.Int64N(int64(5 * time.Hour))))
 		round()
 		if len(b.s.FloatingIPs)+len(b.s.Snapshots) > 0 {
-			t.Fatalf("seed %d: not ended: %+v", seed, b.s)
+			t.Fatalf("seed %d: deleted objects still exist: %+v", seed, b.s)
 		}
 		sums := map[string]float64{}
 		for _, u := range b.records {
@@ -119,11 +119,11 @@ func TestLifetimesAreRecordedOnce(t *testing.T) {
 		for what, per := range map[string]float64{"fip-1": 1, "snp-1": float64(rate)} {
 			// Less than a whole unit at either end.
 			if want := lived * per; math.Abs(sums[what]-want) > max(1, want*1e-9) {
-				t.Errorf("seed %d: %s: %.0f recorded of %.3f", seed, what, sums[what], want)
+				t.Errorf("seed %d: recorded %.0f of %s, want %.3f", seed, sums[what], what, want)
 			}
 		}
 		if len(sums) > 2 {
-			t.Errorf("seed %d: %v", seed, sums)
+			t.Errorf("seed %d: recorded resources = %v, want fip-1 and snp-1 only", seed, sums)
 		}
 	}
 }

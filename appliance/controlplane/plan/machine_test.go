@@ -7,20 +7,20 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// can gives a node machine types.
+// can sets a node's machine types.
 func (s *State) can(id string, types ...string) {
 	n := s.Nodes[id]
 	n.Status.Machines.Types = types
 	s.Nodes[id] = n
 }
 
-// An instance with firmware of its own goes only to a node that has it.
+// An instance with firmware of its own is only placed on a node that has it.
 func TestFirmwareIsNeeded(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		spec   api.InstanceSpec
 		has    []string
-		reason string // empty: it goes there
+		reason string // empty: it fits
 	}{
 		{"a BIOS", api.InstanceSpec{}, nil, ""},
 		{"UEFI", api.InstanceSpec{Firmware: api.FirmwareUEFI}, []string{"uefi"}, ""},
@@ -31,12 +31,13 @@ func TestFirmwareIsNeeded(t *testing.T) {
 	} {
 		n := api.Node{Status: api.NodeStatus{Machines: api.NodeMachines{Firmware: c.has}}}
 		if got := canRun(api.Instance{Spec: c.spec}, n); !strings.HasPrefix(got, c.reason) || c.reason == "" && got != "" {
-			t.Errorf("%s: %q, want %q", c.name, got, c.reason)
+			t.Errorf("canRun(%s) = %q, want %q", c.name, got, c.reason)
 		}
 	}
 }
 
-// An instance that runs moves only to nodes whose processor satisfies what it has.
+// A running instance is only migrated to nodes whose processor has the features of its
+// own.
 func TestAProcessorIsNeededByWhatRuns(t *testing.T) {
 	milan := api.CPUModel{Vendor: "AMD", Model: "EPYC-Milan", Features: []string{"aes", "avx", "avx2"}, AddressBits: 48}
 	more, less, intel, narrow := milan, milan, milan, milan
@@ -49,7 +50,7 @@ func TestAProcessorIsNeededByWhatRuns(t *testing.T) {
 		runs   api.InstanceCPU
 		accel  string
 		cpu    api.CPUModel // of n3
-		reason string       // empty: it moves
+		reason string       // empty: it is migrated
 	}{
 		{"the same", api.InstanceCPU{Class: api.CPUBaseline, CPU: milan}, "kvm", milan, ""},
 		{"a better one", api.InstanceCPU{Class: api.CPUBaseline, CPU: milan}, "kvm", more, ""},
@@ -76,19 +77,20 @@ func TestAProcessorIsNeededByWhatRuns(t *testing.T) {
 			settle(t, s)
 			m := s.Migrations["m"].Assignment
 			if c.reason == "" && m.Phase != api.MigrationPreparing || c.reason != "" && (m.Phase != api.MigrationFailed || !strings.Contains(m.Reason, c.reason)) {
-				t.Errorf("the migration is %+v, want the reason %q", m, c.reason)
+				t.Errorf("assignment of the migration = %+v, want the reason %q", m, c.reason)
 			}
 		})
 	}
 }
 
-// An instance goes only where QEMU has the machine type that it began with: when it
-// moves, and when it is placed anew. A node that does not say is not left out.
+// An instance is only placed where QEMU has the machine type that it first had, both
+// when it is migrated and when it is placed again. A node that does not report machine
+// types is not excluded.
 func TestAMachineTypeIsNeeded(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		types  []string // of n3
-		reason string   // empty: it goes there
+		reason string   // empty: it fits
 	}{
 		{"the same", []string{"pc-q35-10.0", "pc-q35-9.2"}, ""},
 		{"none said", nil, ""},
@@ -105,7 +107,7 @@ func TestAMachineTypeIsNeeded(t *testing.T) {
 			settle(t, s)
 			m := s.Migrations["m"].Assignment
 			if c.reason == "" && m.Phase != api.MigrationPreparing || c.reason != "" && (m.Phase != api.MigrationFailed || !strings.Contains(m.Reason, c.reason)) {
-				t.Errorf("the migration is %+v, want the reason %q", m, c.reason)
+				t.Errorf("assignment of the migration = %+v, want the reason %q", m, c.reason)
 			}
 		})
 	}
@@ -118,6 +120,6 @@ func TestAMachineTypeIsNeeded(t *testing.T) {
 	s.can("n3", "pc-q35-9.2")
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" {
-		t.Errorf("placed anew: %+v, want n2", a)
+		t.Errorf("assignment of an instance that is placed again = %+v, want node n2", a)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// back is the return of a lost node that has given up what is not its own.
+// back is the return of a lost node that has released what is not its own.
 func (s *State) back(id string) {
 	delete(s.Health, id)
 	n := s.Nodes[id]
@@ -15,13 +15,14 @@ func (s *State) back(id string) {
 	s.Nodes[id] = n
 }
 
-// remove a node for good, as an operator does.
+// remove removes a node permanently, as an operator does.
 func (s *State) remove(id string) {
 	delete(s.Nodes, id)
 	delete(s.Health, id)
 }
 
-// movingDisk is instance a on its way from n2 to n3, with its disk.
+// movingDisk returns a state in which instance a is being migrated from n2 to n3, with
+// its disk.
 func movingDisk(t *testing.T, phase api.MigrationPhase) *State {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.spec("a", func(i *api.InstanceSpec) { i.StoragePool = "local" })
@@ -31,24 +32,24 @@ func movingDisk(t *testing.T, phase api.MigrationPhase) *State {
 	s.says("m", phase)
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "n3" {
-		t.Fatalf("%+v", a)
+		t.Fatalf("assignment of a = %+v, want node n2 and migrateTo n3", a)
 	}
 	return s
 }
 
-// Whose disk is copied may lie, newest, on the source or on the target, and only
-// one of them can say where. Until then the move goes on: a target that were
-// told of its end would delete what it has.
+// If the disk is copied along, the newest copy may be on the source or on the target,
+// and only one of them can report which. Until then the migration continues: a target
+// that learned of its end would delete its copy.
 func TestBothNodesOfAMoveWithItsDiskAreLost(t *testing.T) {
 	said := func(phase api.MigrationPhase) func(s *State) { return func(s *State) { s.says("m", phase) } }
 	back := func(id string) func(s *State) { return func(s *State) { s.back(id) } }
 	remove := func(id string) func(s *State) { return func(s *State) { s.remove(id) } }
 	const goesOn, over = true, false
 	type step struct {
-		do     func(s *State)
+		event  func(s *State)
 		node   api.NodeID
 		moves  bool
-		reason string // empty: it waits for nothing
+		reason string // empty: it does not wait
 	}
 	both := step{func(s *State) { s.fence("n2"); s.fence("n3") }, "n2", goesOn, "both are lost"}
 	for name, steps := range map[string][]step{
@@ -88,22 +89,22 @@ func TestBothNodesOfAMoveWithItsDiskAreLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := movingDisk(t, api.MigrationCopying)
 			for i, x := range steps {
-				x.do(s)
+				x.event(s)
 				settle(t, s)
 				a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment
 				if a.Node != x.node || m.Phase.Ended() == x.moves || x.moves && a.MigrateTo != "n3" {
-					t.Fatalf("step %d: %+v, %+v", i, a, m)
+					t.Fatalf("step %d: assignment of a = %+v, of the migration = %+v; want node %s and the migration in progress %t", i, a, m, x.node, x.moves)
 				}
 				if a.NodeLost != (x.reason != "") || !strings.Contains(a.Reason, x.reason) || x.reason == "" && a.Reason != "" {
-					t.Errorf("step %d: lost %t, says %q, want %q", i, a.NodeLost, a.Reason, x.reason)
+					t.Errorf("step %d: lost %t with reason %q, want reason %q", i, a.NodeLost, a.Reason, x.reason)
 				}
 			}
 		})
 	}
 }
 
-// A move that has not begun to copy is over when either node is lost: the disk
-// lies on the source.
+// A migration that has not begun to copy ends when either node is lost: the disk is on
+// the source.
 func TestALostNodeEndsAMoveThatHasNotBegun(t *testing.T) {
 	for _, phase := range []api.MigrationPhase{"", api.MigrationPending, api.MigrationPreparing} {
 		for _, lost := range [][]string{{"n2"}, {"n3"}, {"n2", "n3"}} {
@@ -114,15 +115,15 @@ func TestALostNodeEndsAMoveThatHasNotBegun(t *testing.T) {
 			settle(t, s)
 			a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment
 			if a.Node != "n2" || a.MigrateTo != "" || a.NodeLost != (lost[0] == "n2") || m.Phase != api.MigrationFailed || m.Reason == "" {
-				t.Errorf("%q, %v: %+v, %+v", phase, lost, a, m)
+				t.Errorf("phase %q, lost %v: assignment of a = %+v, of the migration = %+v; want node n2, no migrateTo, and phase Failed", phase, lost, a, m)
 			}
 		}
 	}
 }
 
-// The source says that it copies at the very moment when the planner ends the
-// move: the planner ends it on the revision that it has seen, and by nothing
-// else, so only one of the two comes about.
+// If the source reports that it copies at the moment when the planner ends the
+// migration, only one of the two takes effect: the planner ends it only with a command
+// on the revision that it has seen.
 func TestAMoveEndsOnWhatThePlannerHasSeen(t *testing.T) {
 	for _, lost := range []string{"n2", "n3"} {
 		s := movingDisk(t, api.MigrationPreparing)
@@ -131,16 +132,16 @@ func TestAMoveEndsOnWhatThePlannerHasSeen(t *testing.T) {
 		s.Migrations["m"] = m
 		s.fence(lost)
 		var planned []api.Command
-		for range 3 { // the node is lost, then what was on it is dealt with
+		for range 3 { // the node is lost, then its instances are planned
 			planned = Next(s, now)
 			ended := false
 			for _, c := range planned {
 				ended = ended || c.Kind == api.KindMigration
 				if c.Kind == api.KindMigration && c.Expect != 7 {
-					t.Errorf("%s: the move ends on any revision: %+v", lost, c)
+					t.Errorf("%s: command that ends the migration = %+v, want it to expect revision 7", lost, c)
 				}
 				if c.Kind == api.KindInstance && !strings.Contains(string(c.Data), `"migrateTo":"n3"`) {
-					t.Errorf("%s: migrateTo is taken back beside the move: %s", lost, c.Data)
+					t.Errorf("%s: assignment of the instance = %s, want migrateTo kept until the migration has ended", lost, c.Data)
 				}
 			}
 			if ended {
@@ -150,7 +151,8 @@ func TestAMoveEndsOnWhatThePlannerHasSeen(t *testing.T) {
 				commit(t, s, c)
 			}
 		}
-		// The source was first: of the plan only what is not the move's is applied.
+		// The source was first: only the commands of the plan that do not change the
+		// migration are applied.
 		m.Status.Phase, m.Meta.Revision = api.MigrationCopying, 8
 		s.Migrations["m"] = m
 		refused := 0
@@ -162,11 +164,11 @@ func TestAMoveEndsOnWhatThePlannerHasSeen(t *testing.T) {
 			commit(t, s, c)
 		}
 		if refused != 1 {
-			t.Fatalf("%s: %v", lost, planned)
+			t.Fatalf("%s: %d commands for the migration in %v, want 1", lost, refused, planned)
 		}
 		settle(t, s)
 		if a, m := s.Instances["a"].Assignment, s.Migrations["m"].Assignment; m.Phase.Ended() || a.MigrateTo != "n3" {
-			t.Errorf("%s: %+v, %+v", lost, a, m)
+			t.Errorf("%s: assignment of a = %+v, of the migration = %+v; want it in progress to n3", lost, a, m)
 		}
 	}
 }

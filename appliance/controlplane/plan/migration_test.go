@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// moving is instance a on its way from n2 to n3.
+// moving returns a state in which instance a is being migrated from n2 to n3.
 func moving(t *testing.T, phase api.MigrationPhase) *State {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -17,8 +17,8 @@ func moving(t *testing.T, phase api.MigrationPhase) *State {
 	return s
 }
 
-// Whose source is lost while it is copied may run on the target already: it is
-// placed only when the target has said, or is lost too.
+// An instance whose source is lost while it is copied may already run on the target: it
+// is placed only when the target has reported, or is lost too.
 func TestASourceLostOnTheWay(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -34,7 +34,7 @@ func TestASourceLostOnTheWay(t *testing.T) {
 			s.fence("n2")
 			settle(t, s)
 			if a := s.Instances["a"].Assignment; a.Node != "n2" || a.Epoch != 0 || !a.NodeLost || a.Reason == "" {
-				t.Fatalf("it is not waited for the target: %+v", a)
+				t.Fatalf("assignment of a = %+v, want it to wait on n2, lost, with a reason", a)
 			}
 			c.then(s)
 			settle(t, s)
@@ -44,33 +44,33 @@ func TestASourceLostOnTheWay(t *testing.T) {
 				ok = ok || a.Node == n
 			}
 			if !ok || a.Epoch != 1 || a.NodeLost || a.MigrateTo != "" || a.Reason != "" {
-				t.Errorf("%+v", a)
+				t.Errorf("assignment of a = %+v, want one of nodes %v, epoch 1 and no reason", a, c.node)
 			}
 			if p := s.Migrations["m"].Assignment.Phase; !p.Ended() {
-				t.Errorf("the migration is %s", p)
+				t.Errorf("phase of the migration = %s, want it ended", p)
 			}
 		})
 	}
 }
 
-// Only the source knows whether the machine has left it for a target that is
-// lost: nothing is taken back before it has said.
+// Only the source knows whether the machine has left it for a target that is lost:
+// nothing is reverted before it has reported.
 func TestATargetLostOnTheWay(t *testing.T) {
 	s := moving(t, api.MigrationCopying)
 	s.fence("n3")
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "n3" {
-		t.Fatalf("%+v", a)
+		t.Fatalf("assignment of a = %+v, want node n2 and migrateTo n3", a)
 	}
 	s.says("m", api.MigrationFailed)
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "" || a.Epoch != 0 {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of a = %+v, want node n2, no migrateTo and epoch 0", a)
 	}
 }
 
-// A migration that has set migrateTo is the one that takes it back, whatever
-// the instance does in between.
+// A migration that has set migrateTo is the one that clears it, whatever the instance
+// does in between.
 func TestAnInstanceThatStopsAsItsMoveBegins(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -78,7 +78,7 @@ func TestAnInstanceThatStopsAsItsMoveBegins(t *testing.T) {
 	for s.Instances["a"].Assignment.MigrateTo == "" {
 		cmds := next(t, s, now)
 		if len(cmds) == 0 {
-			t.Fatal("it does not begin")
+			t.Fatal("the plan settled without migrateTo, want the migration to begin")
 		}
 		for _, c := range cmds {
 			commit(t, s, c)
@@ -89,12 +89,12 @@ func TestAnInstanceThatStopsAsItsMoveBegins(t *testing.T) {
 	s.Instances["a"] = in
 	settle(t, s)
 	if p := s.Migrations["m"].Assignment.Phase; p != api.MigrationPreparing {
-		t.Fatalf("the migration is %s", p)
+		t.Fatalf("phase of the migration = %s, want %s", p, api.MigrationPreparing)
 	}
 	s.says("m", api.MigrationFailed)
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.MigrateTo != "" {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of a = %+v, want no migrateTo", a)
 	}
 }
 
@@ -106,14 +106,14 @@ func TestOneMigrationOfAnInstanceAtATime(t *testing.T) {
 	}
 	settle(t, s)
 	if m := s.Migrations["m1"].Assignment; m.Phase != api.MigrationPreparing {
-		t.Errorf("m1: %+v", m)
+		t.Errorf("assignment of m1 = %+v, want phase Preparing", m)
 	}
 	if m := s.Migrations["m2"].Assignment; m.Phase != api.MigrationFailed || m.Reason != "the instance is already being migrated" {
-		t.Errorf("m2: %+v", m)
+		t.Errorf("assignment of m2 = %+v, want phase Failed because of the other migration", m)
 	}
 }
 
-// A machine moves as large as it runs, whatever its spec asks for by now.
+// A machine is migrated with its current size, whatever its spec requests.
 func TestAMoveNeedsRoomForWhatRuns(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -128,6 +128,6 @@ func TestAMoveNeedsRoomForWhatRuns(t *testing.T) {
 	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
 	settle(t, s)
 	if m := s.Migrations["m"].Assignment; m.Phase != api.MigrationFailed || s.Instances["a"].Assignment.MigrateTo != "" {
-		t.Errorf("%+v, %+v", m, s.Instances["a"].Assignment)
+		t.Errorf("assignment of the migration = %+v, of a = %+v; want phase Failed for lack of room", m, s.Instances["a"].Assignment)
 	}
 }

@@ -16,8 +16,8 @@ import (
 
 var netNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// netWorld is a store with planners over it, each with its own, perhaps old,
-// picture of it.
+// netWorld is a store with planners over it, each with its own, possibly outdated,
+// state.
 type netWorld struct {
 	t     *testing.T
 	store *memstore.Store
@@ -66,7 +66,7 @@ func (w *netWorld) remove(kind api.Kind, id string) {
 	w.must(api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision, Cascade: true}) // also what is in use
 }
 
-// state is what a planner that has read everything knows.
+// state returns the current state, as a planner that has read everything has it.
 func (w *netWorld) state() *State {
 	all, err := objects.Read(w.t.Context(), w.store, Kinds...)
 	if err != nil {
@@ -75,12 +75,12 @@ func (w *netWorld) state() *State {
 	return StateOf(all)
 }
 
-// plan does as the leader does: what fails is planned again.
+// plan applies a plan as the leader does: refused commands are planned again.
 func (w *netWorld) plan(s *State) (refused int) {
 	for _, c := range next(w.t, s, netNow) {
 		if err := w.apply(c); err != nil {
 			if code := api.CodeOf(err); code != api.CodeConflict && code != api.CodeNotFound && code != api.CodeExists {
-				w.t.Fatalf("%d %s %s: %v", c.Op, c.Kind, c.ID, err)
+				w.t.Fatalf("apply op %d of %s %s: %v", c.Op, c.Kind, c.ID, err)
 			}
 			refused++
 		}
@@ -97,7 +97,7 @@ func (w *netWorld) settle() *State {
 		}
 		w.plan(s)
 	}
-	w.t.Fatalf("the plan has no end: %+v", Next(w.state(), netNow))
+	w.t.Fatalf("the plan does not settle within 10 rounds: %+v", Next(w.state(), netNow))
 	return nil
 }
 
@@ -109,49 +109,49 @@ func TestPortsAreGivenOut(t *testing.T) {
 	s := w.settle()
 	n := s.Networks["net-1"].Assignment
 	if n.Key < 1 || n.Key > maxNetworkKey || n.Gateway4 != "10.1.0.1" || n.Gateway6 != "fd00::1" {
-		t.Errorf("network: %+v", n)
+		t.Errorf("assignment of net-1 = %+v, want a key up to %d and gateways 10.1.0.1 and fd00::1", n, maxNetworkKey)
 	}
 	for _, id := range []string{"ins-1", "ins-2"} {
 		a := s.Instances[id].Assignment
 		if len(a.Ports) != 1 || a.Node != "node-1" {
-			t.Fatalf("%s: %+v", id, a)
+			t.Fatalf("assignment of %s = %+v, want node-1 and one port", id, a)
 		}
 		p := a.Ports[0]
 		m := strings.Split(p.Mac, ":")
 		if len(m) != 6 || m[0] != "06" || !guests(netip.MustParsePrefix("10.1.0.0/29")).Contains(netip.MustParseAddr(p.Address4)) ||
 			!netip.MustParsePrefix("fd00::/64").Contains(netip.MustParseAddr(p.Address6)) || !strings.HasSuffix(p.Address6, m[4]+m[5]) {
-			t.Errorf("%s: %+v", id, p)
+			t.Errorf("port of %s = %+v, want addresses of the network and a MAC 06:…", id, p)
 		}
 	}
 	if got := s.Instances["ins-1"].Assignment.Ports[0].Address4; got != "10.1.0.4" {
-		t.Errorf("the chosen address is %s", got)
+		t.Errorf("requested address of ins-1 = %s, want 10.1.0.4", got)
 	}
 
-	// Four guests fit into a /29; the fifth waits and says why.
+	// Four guests fit into a /29; the fifth is pending with the reason.
 	for i := 3; i <= 5; i++ {
 		w.instance(fmt.Sprint("ins-", i), api.InstanceNetwork{Network: "net-1"})
 	}
 	s = w.settle()
 	if a := s.Instances["ins-5"].Assignment; a.Node != "" || a.Reason != "network net1 has no free address in 10.1.0.0/29" {
-		t.Errorf("the fifth: %+v", a)
+		t.Errorf("assignment of ins-5 = %+v, want none for lack of an address", a)
 	}
 	freed := s.Instances["ins-3"].Assignment.Ports[0].Address4
 	w.remove(api.KindInstance, "ins-3")
 	s = w.settle()
 	if a := s.Instances["ins-5"].Assignment; a.Node == "" || a.Ports[0].Address4 != freed {
-		t.Errorf("after one went: %+v, free was %s", a, freed)
+		t.Errorf("assignment of ins-5 after another was removed = %+v, want address %s", a, freed)
 	}
 	w.instance("ins-7", api.InstanceNetwork{Network: "net-1", Address4: "10.1.0.4"})
 	if a := w.settle().Instances["ins-7"].Assignment; a.Node != "" || a.Reason != "address 10.1.0.4 of network net1 is already in use" {
-		t.Errorf("an address that is taken: %+v", a)
+		t.Errorf("assignment of ins-7 with an address in use = %+v, want none with the reason", a)
 	}
 	w.instance("ins-8", api.InstanceNetwork{Network: "net-none"})
 	if a := w.settle().Instances["ins-8"].Assignment; a.Reason != "network net-none (removed) is not ready" {
-		t.Errorf("a network that is gone: %+v", a)
+		t.Errorf("assignment of ins-8 in a network that does not exist = %+v, want the reason", a)
 	}
 }
 
-// A node on which networks do not work gets what needs none.
+// A node without working networks only gets instances that need none.
 func TestNodesWithoutNetworks(t *testing.T) {
 	w := newNetWorld(t)
 	w.node("node-1", false)
@@ -160,14 +160,14 @@ func TestNodesWithoutNetworks(t *testing.T) {
 	w.instance("ins-2")
 	s := w.settle()
 	if a := s.Instances["ins-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "has no working networks") || len(a.Ports) != 0 {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of ins-1 = %+v, want none for lack of networks", a)
 	}
 	if a := s.Instances["ins-2"].Assignment; a.Node != "node-1" {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of ins-2 = %+v, want node-1", a)
 	}
 	w.node("node-2", true)
 	if a := w.settle().Instances["ins-1"].Assignment; a.Node != "node-2" || len(a.Ports) != 1 {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of ins-1 = %+v, want node-2 and one port", a)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 	w.put(api.KindNetwork, "net-1", "prj-1", api.NetworkSpec{Cidr4: "10.1.0.0/24"})
 	w.put(api.KindNetwork, "net-2", "prj-2", api.NetworkSpec{Cidr4: "10.2.0.0/24", Isolated: true})
 	if s := w.settle(); len(s.Routers) != 0 {
-		t.Errorf("routers to nowhere: %v", s.Routers)
+		t.Errorf("routers without an external network = %v, want none", s.Routers)
 	}
 	w.put(api.KindExternalNetwork, "ext-1", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.9", "203.0.113.10-203.0.113.11"}, Default: true})
 	w.settle() // the router comes first
@@ -187,7 +187,7 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 	s := w.settle()
 	r, ok := s.Routers[routerID("prj-1")]
 	if len(s.Routers) != 1 || !ok || r.Meta.Project != "prj-1" || r.Assignment.Address4 == "" {
-		t.Fatalf("routers: %+v", s.Routers)
+		t.Fatalf("routers = %+v, want one of prj-1 with an address", s.Routers)
 	}
 	given := []string{r.Assignment.Address4}
 	var why []string
@@ -200,14 +200,14 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 	}
 	slices.Sort(given)
 	if fmt.Sprint(given, why) != "[203.0.113.10 203.0.113.11 203.0.113.9] [external network ext1 has no free address]" {
-		t.Errorf("given %v, %v", given, why)
+		t.Errorf("assigned addresses and reasons = %v, %v; want .9 to .11 and one reason", given, why)
 	}
 	if a := s.LoadBalancers["lb-1"].Assignment; !strings.HasPrefix(a.Address, "10.1.0.") {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of lb-1 = %+v, want an address of net-1", a)
 	}
 
-	// Another default is for projects that come later: this router stays where it
-	// is, until its external network goes. Without networks it goes itself.
+	// Another default applies to later projects: this router stays where it is, until
+	// its external network is removed. Without networks the router is removed.
 	w.put(api.KindExternalNetwork, "ext-1", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.9-203.0.113.11"}})
 	w.put(api.KindExternalNetwork, "ext-2", "", api.ExternalNetworkSpec{Cidr6: "2001:db8::/32", Ranges6: []string{"2001:db8::5-2001:db9::"}, Default: true})
 	if a := w.settle().Routers[r.Meta.ID]; a.Spec.ExternalNetwork != "ext-1" || a.Assignment != r.Assignment {
@@ -218,36 +218,36 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 		t.Errorf("a new project's router goes out through %s, want the new default ext-2", a.Spec.ExternalNetwork)
 	}
 	w.remove(api.KindNetwork, "net-3")
-	// A floating IP of another external network, once it is used, has a router there.
+	// A floating IP of another external network needs a router there once it is used.
 	w.put(api.KindExternalNetwork, "ext-3", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.9-203.0.113.11"}, Vlan: 8})
 	w.put(api.KindFloatingIP, "fip-lab", "prj-1", api.FloatingIPSpec{ExternalNetwork: "ext-3"})
 	if s := w.settle(); len(s.Routers) != 1 {
-		t.Errorf("routers for a floating IP that nothing uses: %+v", s.Routers)
+		t.Errorf("routers for an unused floating IP = %+v, want one", s.Routers)
 	}
 	w.put(api.KindFloatingIP, "fip-lab", "prj-1", api.FloatingIPSpec{ExternalNetwork: "ext-3", Instance: "ins-1"})
 	s = w.settle()
 	b := s.Routers[routerID("prj-1 in ext-3")]
 	if len(s.Routers) != 2 || b.Spec.ExternalNetwork != "ext-3" || b.Meta.Project != "prj-1" || b.Assignment.Address4 == "" || s.Routers[r.Meta.ID].Assignment != r.Assignment {
-		t.Errorf("routers for a floating IP of another external network: %+v", s.Routers)
+		t.Errorf("routers for a floating IP of another external network = %+v, want two", s.Routers)
 	}
 	w.remove(api.KindFloatingIP, "fip-lab")
 	if s := w.settle(); len(s.Routers) != 1 {
-		t.Errorf("routers after that floating IP went: %+v", s.Routers)
+		t.Errorf("routers after that floating IP was removed = %+v, want one", s.Routers)
 	}
 	w.remove(api.KindExternalNetwork, "ext-3")
 	w.remove(api.KindExternalNetwork, "ext-1")
 	if a := w.settle().Routers[r.Meta.ID]; a.Spec.ExternalNetwork != "ext-2" || a.Assignment.Address4 != "" || !strings.HasPrefix(a.Assignment.Address6, "2001:db8") {
-		t.Errorf("%+v", a)
+		t.Errorf("router after its external network was removed = %+v, want one of ext-2 with an IPv6 address only", a)
 	}
 	w.remove(api.KindLoadBalancer, "lb-1")
 	w.remove(api.KindNetwork, "net-1")
 	if s := w.settle(); len(s.Routers) != 0 {
-		t.Errorf("routers of nothing: %v", s.Routers)
+		t.Errorf("routers without networks = %v, want none", s.Routers)
 	}
 }
 
-// Two planners with pictures of different age, in any order: no address, MAC or
-// key is given twice, and in the end everybody has one while there are any.
+// With two planners with states of different age, in any order, no address, MAC or key
+// is assigned twice, and in the end every object has one while there are any.
 func TestNoInterleavingGivesTwice(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -284,36 +284,36 @@ func TestNoInterleavingGivesTwice(t *testing.T) {
 	}
 }
 
-// once fails when two have the same claim.
+// once fails the test if two objects have the same claim.
 func once(t *testing.T, s *State) {
 	t.Helper()
 	held := map[string]string{}
-	take := func(who string, claims []string) {
+	add := func(who string, claims []string) {
 		for _, c := range claims {
 			if held[c] != "" {
-				t.Fatalf("%s and %s have %s", held[c], who, c)
+				t.Fatalf("%s and %s both claim %s, want one holder", held[c], who, c)
 			}
 			held[c] = who
 		}
 	}
 	for id, in := range s.Instances {
-		take(id, portClaims(in.Assignment.Ports))
+		add(id, portClaims(in.Assignment.Ports))
 	}
 	for id, n := range s.Networks {
-		take(id, networkClaims(id, n.Assignment))
+		add(id, networkClaims(id, n.Assignment))
 	}
 	for id, r := range s.Routers {
-		take(id, ipClaims(string(r.Spec.ExternalNetwork), r.Assignment.Address4, r.Assignment.Address6))
+		add(id, ipClaims(string(r.Spec.ExternalNetwork), r.Assignment.Address4, r.Assignment.Address6))
 	}
 	for id, f := range s.FloatingIPs {
-		take(id, ipClaims(string(f.Spec.ExternalNetwork), f.Assignment.Address))
+		add(id, ipClaims(string(f.Spec.ExternalNetwork), f.Assignment.Address))
 	}
 	for id, l := range s.LoadBalancers {
-		take(id, ipClaims(string(l.Spec.Network), l.Assignment.Address))
+		add(id, ipClaims(string(l.Spec.Network), l.Assignment.Address))
 	}
 }
 
-// The search wraps around, ends, and stays within the range.
+// The search wraps around, terminates, and stays within the range.
 func TestAddressesOfARange(t *testing.T) {
 	for _, c := range []struct {
 		first, last string
@@ -321,7 +321,7 @@ func TestAddressesOfARange(t *testing.T) {
 	}{{"10.0.0.250", "10.0.1.5", 12}, {"10.0.0.1", "10.0.0.1", 1}, {"2001:db8::ffff:ffff:ffff:fffe", "2001:db8:0:1::2", 5}} {
 		p := &addresses{s: emptyState()}
 		r := api.AddressRange{First: netip.MustParseAddr(c.first), Last: netip.MustParseAddr(c.last)}
-		if !r.First.Is4() { // as wide as can be: the seed may fall outside of so small a range
+		if !r.First.Is4() { // the widest range: the seed may be outside of a small one
 			r.First = netip.MustParseAddr("2001:db8:0:1::")
 			c.n = 3
 		}
@@ -329,13 +329,13 @@ func TestAddressesOfARange(t *testing.T) {
 		for range c.n {
 			a := p.in("net", r, 12345)
 			if !a.IsValid() || !r.Contains(a) || seen[a] {
-				t.Fatalf("%s-%s gave %v again or wrongly", c.first, c.last, a)
+				t.Fatalf("address from %s-%s = %v, want an unused one of the range", c.first, c.last, a)
 			}
 			seen[a] = true
 			p.claim("ip/net/" + a.String())
 		}
 		if a := p.in("net", r, 12345); a.IsValid() {
-			t.Errorf("%s-%s gave %v when all are taken", c.first, c.last, a)
+			t.Errorf("address from %s-%s when all are in use = %v, want none", c.first, c.last, a)
 		}
 	}
 }
@@ -361,13 +361,13 @@ func BenchmarkPlan20000(b *testing.B) {
 	}
 	for b.Loop() {
 		if len(Next(s, netNow)) != 20 {
-			b.Fatal("not twenty")
+			b.Fatalf("commands = %d, want 20", len(Next(s, netNow)))
 		}
 	}
 }
 
-// Where the cluster has Ceph, volumes and snapshots lie there, and what needs it
-// goes where it works.
+// If the cluster has Ceph, volumes and snapshots are stored there, and instances that
+// need it are placed where it works.
 func TestCephIsTheFirstPool(t *testing.T) {
 	w := newNetWorld(t)
 	w.put(api.KindCephCluster, "ceph-1", "", api.CephClusterSpec{Enabled: true, Replicas: 3})
@@ -379,16 +379,16 @@ func TestCephIsTheFirstPool(t *testing.T) {
 	s := w.settle()
 	c := s.Ceph["ceph-1"].Assignment
 	if len(c.Fsid) != 36 || fmt.Sprint(c.Mons, c.Mgrs) != "[node-1] [node-1]" {
-		t.Errorf("%+v", c)
+		t.Errorf("assignment of ceph-1 = %+v, want an fsid, and monitor and manager on node-1", c)
 	}
 	if a := s.Volumes["vol-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "Ceph is not available on any node") {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of vol-1 = %+v, want none for lack of Ceph", a)
 	}
 	if a := s.Volumes["vol-2"].Assignment; a.Node != "node-1" || a.Pool != api.PoolLocal {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of vol-2 = %+v, want the local pool of node-1", a)
 	}
 	if a := s.Instances["ins-1"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "n1: has no working Ceph") && !strings.Contains(a.Reason, "node-1: has no working Ceph") {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of ins-1 = %+v, want none for lack of Ceph", a)
 	}
 	w.report(api.KindNode, "node-2", api.NodeStatus{Vcpus: 8, MemoryBytes: 1 << 40, SeenAt: netNow, Ceph: true})
 	w.put(api.KindSnapshot, "snap-1", "prj-1", api.SnapshotSpec{Volume: "vol-1"})
@@ -396,23 +396,23 @@ func TestCephIsTheFirstPool(t *testing.T) {
 	w.put(api.KindBackup, "bak-1", "prj-1", api.BackupSpec{Volume: "vol-2", Target: "bt-1"})
 	s = w.settle()
 	if a := s.Volumes["vol-1"].Assignment; a.Node != "node-2" || a.Pool != api.PoolCeph {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of vol-1 = %+v, want Ceph on node-2", a)
 	}
 	if a := s.Instances["ins-1"].Assignment; a.Node != "node-2" {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of ins-1 = %+v, want node-2", a)
 	}
 	for id, want := range map[string]api.SnapshotAssignment{"snap-1": {Node: "node-2", Pool: api.PoolCeph}, "snap-2": {Node: "node-1", Pool: api.PoolLocal}} {
 		if a := s.Snapshots[id].Assignment; a != want {
-			t.Errorf("%s: %+v", id, a)
+			t.Errorf("assignment of %s = %+v, want %+v", id, a, want)
 		}
 	}
 	if a := s.Backups["bak-1"].Assignment; a.Node != "node-1" {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of bak-1 = %+v, want node-1", a)
 	}
-	// A clone of what lies on a node is made there, and nowhere else.
+	// A clone of a node-local snapshot is created on that node only.
 	w.put(api.KindVolume, "vol-3", "prj-1", api.VolumeSpec{SizeBytes: 1 << 30, Pool: api.PoolLocal, Snapshot: "snap-2"})
 	if a := w.settle().Volumes["vol-3"].Assignment; a.Node != "node-1" {
-		t.Errorf("%+v", a)
+		t.Errorf("assignment of vol-3 = %+v, want node-1", a)
 	}
 }
 
@@ -435,6 +435,6 @@ func TestMonitorsFollowVoters(t *testing.T) {
 		steps = append(steps, fmt.Sprint(mons))
 	}
 	if got, want := strings.Join(steps, " "), "[a b c d] [a b c d e] [b c d e] [b c d e] [b c d e] [b c d e]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
+		t.Errorf("monitors step by step = %s, want %s", got, want)
 	}
 }

@@ -7,22 +7,22 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// reserves huge pages of a node.
+// reserves adds huge pages to a node.
 func (s *State) reserves(id string, size api.HugePages, bytes int64) {
 	n := s.Nodes[id]
 	n.Status.HugePages = append(n.Status.HugePages, api.NodeHugePages{Size: size, TotalBytes: bytes, FreeBytes: bytes})
 	s.Nodes[id] = n
 }
 
-// pagesOf has the instance's flavor ask for huge pages.
+// pagesOf sets the huge pages of a flavor.
 func (s *State) pagesOf(flavor string, size api.HugePages) {
 	f := s.Flavors[flavor]
 	f.Spec.HugePages = size
 	s.Flavors[flavor] = f
 }
 
-// An instance with huge pages goes where enough are reserved and not assigned, and takes
-// none of the ordinary memory.
+// An instance with huge pages is placed where enough are reserved and not assigned, and
+// uses none of the ordinary memory.
 func TestHugePagesArePlaced(t *testing.T) {
 	s := cluster().node("n1", 100*gib).node("n2", gib/4).node("n3", gib)
 	s.reserves("n2", api.HugePages2Mi, 2*gib)
@@ -38,15 +38,15 @@ func TestHugePagesArePlaced(t *testing.T) {
 		}
 	}
 	if a := s.Instances["c"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "n1: has no huge pages of 2 MiB; n2: 1 GiB of RAM in huge pages of 2 MiB requested, 0 B of 2 GiB free") {
-		t.Errorf("the third: %+v, want that it waits for huge pages", a)
+		t.Errorf("assignment of c = %+v, want none for lack of huge pages", a)
 	}
 	if free := room(s).FreeMemory(s.Nodes["n2"]); free != gib/4 {
 		t.Errorf("%d bytes of ordinary memory are free on n2, want all %d", free, gib/4)
 	}
 }
 
-// A stopped instance whose flavor asks for huge pages from now on is placed anew; one
-// that runs stays as it is, also when it moves.
+// A stopped instance whose flavor requests huge pages from now on is placed again; a
+// running one stays as it is, also when it is migrated.
 func TestHugePagesAreAChangeOfSize(t *testing.T) {
 	s := three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -56,12 +56,12 @@ func TestHugePagesAreAChangeOfSize(t *testing.T) {
 	s.Instances["a"] = in
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.HugePages != "" {
-		t.Errorf("while it runs: %+v, want ordinary pages", a)
+		t.Errorf("assignment of the running instance = %+v, want ordinary pages", a)
 	}
 	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.MigrateTo != "n3" {
-		t.Errorf("a move with ordinary pages to a node without huge ones: %+v", a)
+		t.Errorf("assignment of an instance with ordinary pages = %+v, want migrateTo n3, which has no huge ones", a)
 	}
 	s = three().instance("a", "flv-1", 0, 0)
 	s.on(t, "n2")
@@ -72,17 +72,17 @@ func TestHugePagesAreAChangeOfSize(t *testing.T) {
 	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a"}}
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.MigrateTo != "n1" {
-		t.Errorf("a move with huge pages: %+v, want to n1, which has them", a)
+		t.Errorf("assignment of an instance with huge pages = %+v, want migrateTo n1, which has them", a)
 	}
 }
 
-// A virtual GPU's workers cannot map them.
+// A virtual GPU's workers cannot map huge pages.
 func TestHugePagesAndVGPU(t *testing.T) {
 	s := cluster().node("n1", 100*gib).gpu("g1", "n1", 10*gib).instance("a", "flv-1", gib, 0)
 	s.reserves("n1", api.HugePages2Mi, 2*gib)
 	s.pagesOf("flv-1", api.HugePages2Mi)
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "" || !strings.Contains(a.Reason, api.HugePagesWithoutVGPU) {
-		t.Errorf("%+v, want that it is not placed", a)
+		t.Errorf("assignment of an instance with huge pages and a vGPU = %+v, want none", a)
 	}
 }

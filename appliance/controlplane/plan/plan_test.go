@@ -15,10 +15,10 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const gib = 1 << 30
 
-// emptyState has nothing.
+// emptyState returns a state without objects.
 func emptyState() *State { return StateOf(objects.NewSet(Kinds...)) }
 
-// next is Next, which must leave alone what it looks at: others look at it too.
+// next calls Next, and checks that it does not change the objects, which others share.
 func next(t *testing.T, s *State, at time.Time) []api.Command {
 	t.Helper()
 	before := api.Encode(s)
@@ -29,7 +29,7 @@ func next(t *testing.T, s *State, at time.Time) []api.Command {
 	return cmds
 }
 
-// cluster is a state with one flavor, one ready image and one pool.
+// cluster returns a state with one flavor, one ready image and one pool.
 func cluster() *State {
 	s := emptyState()
 	s.Flavors["flv-1"] = api.Flavor{Meta: api.Meta{ID: "flv-1", Name: "small"}, Spec: api.FlavorSpec{Vcpus: 2, MemoryBytes: gib}}
@@ -59,7 +59,8 @@ func (s *State) instance(id string, flavor api.FlavorID, vram, share int64) *Sta
 	return s
 }
 
-// settle plans and applies until nothing is left to do, and returns the plan's steps.
+// settle plans and applies until there are no more commands, and returns those of the
+// plan.
 func settle(t *testing.T, s *State) (steps []string) {
 	t.Helper()
 	for round := 0; ; round++ {
@@ -133,15 +134,15 @@ func TestPlacesWithItsVolumeAndGPU(t *testing.T) {
 	settle(t, s)
 	a := s.Instances["a"].Assignment
 	if a.Node != "n1" || a.Gpu != "g1" || a.RootVolume != "vol-a" || a.Vcpus != 2 || a.Generation != 1 {
-		t.Errorf("assignment %+v", a)
+		t.Errorf("assignment of a = %+v, want node n1, GPU g1, volume vol-a, 2 vCPUs and generation 1", a)
 	}
 	if v := s.Volumes["vol-a"].Assignment; v.Node != "n1" {
-		t.Errorf("its volume went to %+v", v)
+		t.Errorf("assignment of vol-a = %+v, want node n1", v)
 	}
 }
 
-// Events come one after the other: a plan may be made when an instance is known and its
-// root volume, which was made with it, is not.
+// Events arrive one after the other: a plan may be made when an instance is known and
+// its root volume, which was created with it, is not.
 func TestPlacedBeforeItsVolumeIsKnown(t *testing.T) {
 	s := cluster().node("n1", 16*gib).instance("a", "flv-1", 0, 0)
 	root := s.Volumes["vol-a"]
@@ -150,10 +151,10 @@ func TestPlacedBeforeItsVolumeIsKnown(t *testing.T) {
 	s.Volumes["vol-a"] = root
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n1" || a.RootVolume != "vol-a" {
-		t.Errorf("the instance is on %q with the root volume %q, want n1 and vol-a", a.Node, a.RootVolume)
+		t.Errorf("node of a = %q with root volume %q, want n1 and vol-a", a.Node, a.RootVolume)
 	}
 	if v := s.Volumes["vol-a"].Assignment; v.Node != "n1" {
-		t.Errorf("its volume went to %+v", v)
+		t.Errorf("assignment of vol-a = %+v, want node n1", v)
 	}
 }
 
@@ -172,14 +173,14 @@ func TestSaysWhyItFitsNowhere(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			settle(t, c.s)
 			if a := c.s.Instances["a"].Assignment; a.Node != "" || !strings.Contains(a.Reason, c.want) {
-				t.Errorf("assignment %+v, want a reason with %q", a, c.want)
+				t.Errorf("assignment of a = %+v, want a reason with %q", a, c.want)
 			}
 		})
 	}
 }
 
-// A pool that promises half as much again fills its card by that, with memory
-// of the node behind it, and no vGPU is larger than the card.
+// A pool with an overcommit of 150 % allocates half as much again as its GPU has, with
+// memory of the node behind it, and no vGPU is larger than the GPU.
 func TestOvercommit(t *testing.T) {
 	s := cluster().node("n1", 13*gib).gpu("g1", "n1", 8*gib)
 	n1 := s.Nodes["n1"]
@@ -197,20 +198,20 @@ func TestOvercommit(t *testing.T) {
 	percent(150)
 	s.instance("large", "flv-1", 9*gib, 0)
 	if why := placed("large"); !strings.Contains(why, "9 GiB of VRAM requested, the GPU has 8 GiB") {
-		t.Errorf("larger than the card: %q", why)
+		t.Errorf("reason of a vGPU larger than the GPU = %q, want the requested and existing VRAM", why)
 	}
 	delete(s.Instances, "large")
 	s.instance("a", "flv-1", 6*gib, 0).instance("b", "flv-1", 6*gib, 0)
 	if a, b := placed("a"), placed("b"); a != "" || b != "" {
-		t.Fatalf("%q, %q", a, b)
+		t.Fatalf("reasons of a and b = %q and %q, want none", a, b)
 	}
 	s.instance("c", "flv-1", gib, 0)
 	if why := placed("c"); !strings.Contains(why, "1 GiB of VRAM requested, 0 B of 12 GiB free") {
-		t.Errorf("more than promised: %q", why)
+		t.Errorf("reason of a vGPU beyond the overcommit = %q, want the requested and free VRAM", why)
 	}
-	percent(100) // breaks nothing, and the memory behind what is promised stays taken
+	percent(100) // existing vGPUs keep their VRAM, and the memory behind it stays reserved
 	if why := placed("a"); why != "" || s.Instances["b"].Assignment.Gpu != "g1" {
-		t.Errorf("after lowering: %q", why)
+		t.Errorf("after lowering the overcommit: reason of a = %q, assignment of b = %+v; want both on GPU g1", why, s.Instances["b"].Assignment)
 	}
 	for i := range 9 {
 		s.instance(fmt.Sprint("plain", i), "flv-1", 0, 0)
@@ -221,10 +222,10 @@ func TestOvercommit(t *testing.T) {
 		memory += in.Assignment.MemoryBytes
 	}
 	if memory > 9*gib {
-		t.Errorf("instances have %d bytes of 13 GiB, of which 4 back VRAM", memory)
+		t.Errorf("memory of all instances = %d bytes, want at most 9 GiB: 4 of 13 GiB back VRAM", memory)
 	}
 	if why := s.Instances["plain8"].Assignment.Reason; !strings.Contains(why, "4 GiB is reserved for overcommitted VRAM") {
-		t.Errorf("%q", why)
+		t.Errorf("reason of plain8 = %q, want the memory reserved for overcommitted VRAM", why)
 	}
 }
 
@@ -244,18 +245,18 @@ func TestNeverGivesASliceTwice(t *testing.T) {
 		}
 	}
 	if placed != 4 {
-		t.Errorf("%d placed, two on each card have room (8 vCPUs)", placed)
+		t.Errorf("placed instances = %d, want 4: two per GPU (8 vCPUs)", placed)
 	}
 	for g := range vram {
 		if vram[g] > 4*gib || share[g] > 100 {
-			t.Errorf("%s: %d bytes, %d %%", g, vram[g], share[g])
+			t.Errorf("allocated of GPU %s: %d bytes, %d %%; want at most 4 GiB and 100 %%", g, vram[g], share[g])
 		}
 	}
 }
 
-// An instance that was reinstalled has its new root volume before it may start, whether
-// its news or the volume's come first and whoever planned in between, and a run keeps the
-// one that it has open.
+// A reinstalled instance has its new root volume before it may start, whether the
+// planner sees the instance or the volume first and whichever planner ran in between,
+// and a running one keeps the volume that it has open.
 func TestReinstalled(t *testing.T) {
 	s := cluster().node("n1", 16*gib).instance("a", "flv-1", 0, 0)
 	settle(t, s)
@@ -264,7 +265,7 @@ func TestReinstalled(t *testing.T) {
 	s.Instances["a"] = in
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.RootVolume != "vol-0" || a.Generation != 2 || a.Node != "n1" {
-		t.Errorf("before the volume is known: %+v, want vol-0 for generation 2 on n1", a)
+		t.Errorf("assignment of a before the volume is known = %+v, want vol-0 for generation 2 on n1", a)
 	}
 	old := s.Volumes["vol-a"]
 	old.Spec.Root, old.Spec.Instance, old.Meta.DeletedAt = false, "", &now
@@ -272,16 +273,16 @@ func TestReinstalled(t *testing.T) {
 	s.Volumes["vol-0"] = api.Volume{Meta: api.Meta{ID: "vol-0", Finalizers: []string{"agent"}}, Spec: api.VolumeSpec{Instance: "a", Root: true}}
 	settle(t, s)
 	if v := s.Volumes["vol-0"]; v.Assignment.Node != "n1" {
-		t.Errorf("the new root volume is on %q, want n1", v.Assignment.Node)
+		t.Errorf("node of the new root volume = %q, want n1", v.Assignment.Node)
 	}
-	// A planner that does not know of reinstalls has seen the generation.
+	// A planner that does not support reinstallation has seen the generation.
 	for phase, want := range map[api.InstancePhase]api.VolumeID{api.InstanceStopped: "vol-0", api.InstanceRunning: "vol-a"} {
 		in = s.Instances["a"]
 		in.Assignment.RootVolume, in.Status.Phase = "vol-a", phase
 		s.Instances["a"] = in
 		settle(t, s)
 		if a := s.Instances["a"].Assignment; a.RootVolume != want {
-			t.Errorf("%s: root volume %s, want %s", phase, a.RootVolume, want)
+			t.Errorf("root volume of the %s instance = %s, want %s", phase, a.RootVolume, want)
 		}
 	}
 }
@@ -294,31 +295,31 @@ func TestResizeWaitsUntilStopped(t *testing.T) {
 	in.Spec.Flavor, in.Meta.Generation, in.Status.Phase = "flv-3", 2, api.InstanceRunning
 	s.Instances["a"] = in
 	if steps := settle(t, s); len(steps) != 0 {
-		t.Errorf("resized while running: %v", steps)
+		t.Errorf("commands for a running instance = %v, want none", steps)
 	}
 	in.Status.Phase = api.InstanceStopped
 	s.Instances["a"] = in
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Vcpus != 4 || a.Generation != 2 || a.RootVolume != "vol-a" {
-		t.Errorf("assignment %+v", a)
+		t.Errorf("assignment of a = %+v, want 4 vCPUs, generation 2 and vol-a", a)
 	}
-	// One that no longer fits keeps what it had and says why.
+	// An instance that no longer fits keeps what it had, with the reason.
 	in = s.Instances["a"]
 	in.Spec.Flavor, in.Meta.Generation = "flv-2", 3
 	s.Instances["a"] = in
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Vcpus != 4 || a.Generation != 2 || !strings.Contains(a.Reason, "900 GiB") {
-		t.Errorf("assignment %+v", a)
+		t.Errorf("assignment of a = %+v, want 4 vCPUs, generation 2 and the reason", a)
 	}
-	// It starts because there is a reason, which is over once it runs: what it
-	// is asked for then is tried before its next start.
+	// It starts because there is a reason, which is cleared once it runs: the change is
+	// tried again before its next start.
 	for _, phase := range []api.InstancePhase{api.InstanceCreating, api.InstanceStarting, api.InstanceRunning} {
 		in = s.Instances["a"]
 		in.Status.Phase = phase
 		s.Instances["a"] = in
 		settle(t, s)
 		if a := s.Instances["a"].Assignment; (a.Reason == "") != (phase == api.InstanceRunning) || a.Vcpus != 4 || a.Generation != 2 {
-			t.Errorf("%s: assignment %+v", phase, a)
+			t.Errorf("assignment of a in phase %s = %+v, want 4 vCPUs, generation 2, and a reason until it runs", phase, a)
 		}
 	}
 }
@@ -332,16 +333,16 @@ func TestDeletedObjectsEnd(t *testing.T) {
 	}
 	settle(t, s)
 	if _, there := s.Instances["never-placed"]; there {
-		t.Error("nobody ends an instance that was never placed")
+		t.Error("deleted instance that was never placed still exists, want it removed")
 	}
 	if _, there := s.Instances["placed"]; !there {
-		t.Error("the planner ended an instance that an agent holds")
+		t.Error("deleted instance was removed while an agent holds it, want it kept")
 	}
 	if v := s.Volumes["vol-placed"]; v.Meta.DeletedAt == nil {
-		t.Error("the root volume of a deleted instance stays")
+		t.Error("root volume of a deleted instance is not deleted, want deletedAt")
 	}
 	if _, there := s.Volumes["vol-never-placed"]; there {
-		t.Error("nobody ends a volume that was never placed")
+		t.Error("deleted volume that was never placed still exists, want it removed")
 	}
 }
 
@@ -352,6 +353,6 @@ func TestADeadNodeTakesNothing(t *testing.T) {
 	s.Nodes["n1"] = n
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "last seen 2026-11-21T11:00:00Z") {
-		t.Errorf("assignment %+v", a)
+		t.Errorf("assignment of a = %+v, want none with when the node was last seen", a)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// What Lacks says of an instance that is not there yet is what the plan says of it once
-// it is: placed, or for that reason not.
+// What Lacks returns for an instance that does not exist yet is what the plan does once
+// it exists: it is placed, or pending with that reason.
 func TestLacksIsWhatIsPlanned(t *testing.T) {
 	placed, waits := 0, 0
 	for seed := range uint64(100) {
@@ -33,7 +33,7 @@ func TestLacksIsWhatIsPlanned(t *testing.T) {
 			settle(t, s)
 			a := s.Instances[id].Assignment
 			if (why == "") != (a.Node != "") || why != a.Reason {
-				t.Fatalf("seed %d, instance %s: Lacks says %q, and it is planned as %+v", seed, id, why, a)
+				t.Fatalf("seed %d, instance %s: Lacks = %q, but its assignment is %+v", seed, id, why, a)
 			}
 			if why == "" {
 				placed++
@@ -43,7 +43,7 @@ func TestLacksIsWhatIsPlanned(t *testing.T) {
 		}
 	}
 	if placed < 100 || waits < 100 {
-		t.Errorf("%d were placed and %d wait: too few of one to mean something", placed, waits)
+		t.Errorf("%d instances were placed and %d are pending, want at least 100 of each", placed, waits)
 	}
 }
 
@@ -52,9 +52,9 @@ func TestLacksAnAddress(t *testing.T) {
 	in := cluster().instance("i1", "flv-1", 0, 0).Instances["i1"]
 	in.Spec.Networks = []api.InstanceNetwork{{Network: "net-gone"}}
 	if why := Lacks(s, in, now); why == "" {
-		t.Error("there is room for an instance in a network that is not there")
+		t.Error("Lacks for an instance in a network that does not exist is empty, want a reason")
 	}
 	if in.Spec.Networks = nil; Lacks(s, in, now) != "" {
-		t.Errorf("without a network: %s", Lacks(s, in, now))
+		t.Errorf("Lacks for an instance without a network = %q, want none", Lacks(s, in, now))
 	}
 }

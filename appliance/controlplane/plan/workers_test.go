@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The memory of a vGPU's workers is the node's: three instances of 1 GiB with a
-// vGPU do not go onto a node of 4 GiB, three without do.
+// The memory of a vGPU's workers is the node's: three instances of 1 GiB with a vGPU do
+// not fit on a node of 4 GiB, three without one do.
 func TestWorkersTakeMemory(t *testing.T) {
 	for vram, want := range map[int64]int{0: 4, gib: 2} {
 		s := cluster().node("n1", 4*gib).gpu("g1", "n1", 16*gib)
@@ -23,16 +23,16 @@ func TestWorkersTakeMemory(t *testing.T) {
 			}
 		}
 		if placed != want {
-			t.Errorf("with %d bytes of VRAM each, %d of 4 instances are placed, want %d", vram, placed, want)
+			t.Errorf("placed instances with %d bytes of VRAM each = %d of 4, want %d", vram, placed, want)
 		}
 		if vram > 0 && !strings.Contains(why, "1 GiB of RAM requested and 512 MiB for GPU workers, 1 GiB of 4 GiB free") {
-			t.Errorf("the others wait because %q, want what is asked for the GPU workers too", why)
+			t.Errorf("reason of the others = %q, want it to include the memory of GPU workers", why)
 		}
 	}
 }
 
-// A node that was filled before the workers' memory was counted keeps what it has,
-// also what is resized there without more memory; nothing new goes onto it.
+// A node that was filled before the workers' memory was counted keeps its instances,
+// also when they are resized without more memory; it gets nothing new.
 func TestFullNodeKeepsItsInstances(t *testing.T) {
 	s := cluster().node("n1", 2*gib).gpu("g1", "n1", 16*gib)
 	s.instance("a", "flv-1", gib, 10).instance("b", "flv-1", gib, 10)
