@@ -17,12 +17,15 @@ import (
 	"time"
 )
 
-// Parse an anchor of a setting:
+// Parse returns the anchor for a setting:
 //
-//	file:/PATH                  a file, a line for each mark; best where the node may only append
+//	file:/PATH                  a file with one line per mark; best where the
+//
+// node can only append
+//
 //	syslog:                     the node's syslog
-//	syslog:udp://HOST:PORT      another's; tcp as well
-//	https://HOST/PATH           a POST of the mark as JSON; http on a network of one's own
+//	syslog:udp://HOST:PORT      a remote syslog; tcp as well
+//	https://HOST/PATH           a POST of the mark as JSON; http on a private network
 func Parse(text string) (Anchor, error) {
 	if path, ok := strings.CutPrefix(text, "file:"); ok && filepath.IsAbs(path) {
 		return file(path), nil
@@ -41,13 +44,13 @@ func Parse(text string) (Anchor, error) {
 	return nil, fmt.Errorf("%q is not a valid anchor: want file:/PATH, syslog:, syslog:udp://HOST:PORT or https://HOST/PATH", text)
 }
 
-// maxFile is how much of a file's end is read: two years of marks.
+// maxFile is how many bytes at the end of a file are read: two years of marks.
 const maxFile = 4 << 20
 
 type file string
 
-// Keep appends a line, and waits for the disk. It ends a line that a crash has cut
-// off.
+// Keep appends a line, and waits for the disk. It first terminates a line that a crash
+// left incomplete.
 func (f file) Keep(_ context.Context, m Mark) error {
 	raw, err := json.Marshal(m)
 	if err != nil {
@@ -67,7 +70,7 @@ func (f file) Keep(_ context.Context, m Mark) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// Kept reads the lines. One that was cut off by a crash counts for nothing.
+// Kept reads the lines. A line that a crash left incomplete is ignored.
 func (f file) Kept(context.Context) (all []Mark, err error) {
 	in, err := os.Open(string(f))
 	if errors.Is(err, os.ErrNotExist) {
@@ -104,7 +107,7 @@ func (f file) Kept(context.Context) (all []Mark, err error) {
 	}
 }
 
-// logger is a syslog; empty: the node's own.
+// logger is a syslog; the zero value is the node's own.
 type logger struct{ network, address string }
 
 // Keep sends a line.
@@ -120,12 +123,12 @@ func (l logger) Keep(_ context.Context, m Mark) error {
 	return errors.Join(w.Notice(string(raw)), w.Close())
 }
 
-// Kept is nothing.
+// Kept returns no marks, as syslog cannot be read back.
 func (logger) Kept(context.Context) ([]Mark, error) { return nil, nil }
 
 const hookTime = 15 * time.Second
 
-// hook is an address that the operator chose.
+// hook is a URL that the operator chose.
 type hook string
 
 // Keep posts the mark.
@@ -142,7 +145,7 @@ func (h hook) Keep(ctx context.Context, m Mark) error {
 	c := http.Client{Timeout: hookTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := c.Do(req)
 	if err != nil {
-		return errors.New("the anchor's address is not reachable") // it may have a secret in it
+		return errors.New("the anchor's address is not reachable") // the address may contain a secret
 	}
 	if err := resp.Body.Close(); err != nil {
 		return err
@@ -153,5 +156,5 @@ func (h hook) Keep(ctx context.Context, m Mark) error {
 	return nil
 }
 
-// Kept is nothing.
+// Kept returns no marks, as the receiver cannot be read back.
 func (hook) Kept(context.Context) ([]Mark, error) { return nil, nil }

@@ -1,9 +1,14 @@
-// Package auditor verifies the audit trail on a schedule, on the leader, and keeps
-// its end outside of the cluster, where who changes the cluster's tables does not
-// reach.
+// Package auditor verifies the audit log on a schedule, on the leader, and stores marks
+// of its end outside of the cluster, where they cannot be changed together with the
+// cluster's tables.
 //
-//	every hour: marks kept outside ─► verify the trail in parts, each mark on the way ─► keep its new end outside
-//	                                        └─► what does not fit: AuditCheck in the store ─► alerts
+//	every hour: marks stored outside ─► verify the log in parts, with each mark
+//
+// ─► store its new end outside
+//
+//	└─► a mismatch: AuditCheck in the
+//
+// store ─► alerts
 package auditor
 
 import (
@@ -18,49 +23,49 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Store is what is needed of the cluster's state; writes hold in the leader's term
-// only.
+// Store is the required part of the cluster's state; writes are valid in the leader's
+// term only.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	VerifyAudit(ctx context.Context, after api.AuditMark, limit int) (at api.AuditMark, more bool, err error)
 }
 
-// Mark is what is kept outside.
+// Mark is the end of the audit log at a time, as it is stored outside.
 type Mark struct {
 	Cluster string    `json:"cluster"`
 	At      time.Time `json:"at"`
 	api.AuditMark
 }
 
-// Anchor keeps marks outside.
+// Anchor stores marks outside of the cluster.
 type Anchor interface {
 	// Keep adds a mark.
 	Keep(ctx context.Context, m Mark) error
-	// Kept are the marks that can be read back, oldest first; of an anchor that
-	// only takes them none.
+	// Kept returns the marks that can be read back, oldest first; an anchor that is
+	// write-only returns none.
 	Kept(ctx context.Context) ([]Mark, error)
 }
 
 const (
-	// part is how many events one look at the tables verifies, and pause how long
-	// others have the processor between two: a million events take a minute and a
+	// part is how many events are verified per read of the tables, and pause how long
+	// the processor is left to others between two: a million events take a minute and a
 	// tenth of a processor.
 	part  = 1000
 	pause = 50 * time.Millisecond
 	every = time.Hour
 )
 
-// Options of an auditor.
+// Options configure an auditor.
 type Options struct {
 	Store   Store
-	Cluster string // its id: marks of another are not compared
+	Cluster string // ID; marks of another cluster are ignored
 	Anchors []Anchor
 	Log     *slog.Logger
 	Now     func() time.Time // nil: time.Now
 }
 
-// Run verifies until ctx ends.
+// Run verifies the audit log every hour until ctx ends.
 func Run(ctx context.Context, o Options) {
 	for {
 		if err := o.Once(ctx); err != nil && ctx.Err() == nil {
@@ -81,8 +86,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Once verifies the trail, keeps its end outside, and writes what it found. An
-// error means that it could not, and says nothing of the trail.
+// Once verifies the log, stores its end outside, and writes the result. An error means
+// that verifying failed, and implies nothing about the log.
 func (o Options) Once(ctx context.Context) error {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -93,9 +98,9 @@ func (o Options) Once(ctx context.Context) error {
 	}
 	now := o.Now().UTC()
 	found := api.AuditCheckStatus{CheckedAt: now, Verified: before.Verified}
-	marks, unread := o.kept(ctx)
+	marks, unread := o.readMarks(ctx)
 	if len(o.Anchors) == 0 {
-		unread = errNowhere
+		unread = errNoAnchor
 	}
 	if before.Verified.Seq > 0 {
 		marks = append(marks, before.Verified)
@@ -111,24 +116,24 @@ func (o Options) Once(ctx context.Context) error {
 	default:
 		found.Verified = end
 		if end != before.Verified || before.Unanchored != "" {
-			unread = errors.Join(unread, o.keep(ctx, Mark{o.Cluster, now, end}))
+			unread = errors.Join(unread, o.anchor(ctx, Mark{o.Cluster, now, end}))
 		}
 	}
 	if unread != nil {
 		found.Unanchored = unread.Error()
 	}
-	if unread != nil && (len(o.Anchors) > 0 || found.Unanchored != before.Unanchored) { // what nobody has set up is said once
+	if unread != nil && (len(o.Anchors) > 0 || found.Unanchored != before.Unanchored) { // a missing configuration is logged once
 		o.Log.Warn("anchor audit trail failed", "error", unread)
 	}
 	found.ChangedAt, found.UnanchoredAt = since(found.Changed, before.Changed, before.ChangedAt, now), since(found.Unanchored, before.Unanchored, before.UnanchoredAt, now)
 	return o.write(ctx, found)
 }
 
-// errNowhere is that the leader has no anchor: whoever changes the tables of all nodes
-// changes the only trail that there is.
-var errNowhere = errors.New("no anchor is configured")
+// errNoAnchor means that the leader has no anchor: anyone who can change the tables of
+// all nodes can change the only copy of the log.
+var errNoAnchor = errors.New("no anchor is configured")
 
-// since when something has been wrong.
+// since returns since when something has been wrong.
 func since(is, was string, at, now time.Time) time.Time {
 	switch {
 	case is == "":
@@ -139,9 +144,9 @@ func since(is, was string, at, now time.Time) time.Time {
 	return now
 }
 
-// kept are the marks of this cluster that anchors have, and what is wrong with
-// those that could not be read.
-func (o Options) kept(ctx context.Context) (marks []api.AuditMark, err error) {
+// readMarks returns the marks of this cluster that the anchors have, and the errors of those
+// that could not be read.
+func (o Options) readMarks(ctx context.Context) (marks []api.AuditMark, err error) {
 	for _, a := range o.Anchors {
 		all, bad := a.Kept(ctx)
 		err = errors.Join(err, bad)
@@ -154,7 +159,7 @@ func (o Options) kept(ctx context.Context) (marks []api.AuditMark, err error) {
 	return marks, err
 }
 
-func (o Options) keep(ctx context.Context, m Mark) (err error) {
+func (o Options) anchor(ctx context.Context, m Mark) (err error) {
 	if m.Seq == 0 {
 		return nil
 	}
@@ -164,7 +169,7 @@ func (o Options) keep(ctx context.Context, m Mark) (err error) {
 	return err
 }
 
-// verify the whole trail, which has to come through all of the marks.
+// verify verifies the whole log, which must contain all of the marks.
 func (o Options) verify(ctx context.Context, marks []api.AuditMark) (at api.AuditMark, err error) {
 	slices.SortFunc(marks, func(a, b api.AuditMark) int { return int(a.Seq - b.Seq) })
 	for more := true; more; {
@@ -201,7 +206,7 @@ func (o Options) verify(ctx context.Context, marks []api.AuditMark) (at api.Audi
 
 func changed(format string, args ...any) error { return api.Errorf(api.CodeConflict, format, args...) }
 
-// last is what was found the last time.
+// last returns the result of the last verification.
 func (o Options) last(ctx context.Context) (s api.AuditCheckStatus, err error) {
 	obj, err := o.Store.Get(ctx, api.KindAuditCheck, api.AuditCheckID)
 	if api.CodeOf(err) == api.CodeNotFound && err != nil {

@@ -1,5 +1,5 @@
-// Package catalogue holds the apps that come with Basalt: a file each. A new
-// cluster has them; `basalt app install` brings those of a newer version in.
+// Package catalogue contains the apps that are part of Basalt, one file each. A new
+// cluster has them; `basalt app install` adds those of a newer version.
 package catalogue
 
 import (
@@ -15,8 +15,8 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Apps are all of them, in the order of their names. They are valid: a test
-// says so.
+// Apps returns all apps, in the order of their names. A test checks that they are
+// valid.
 func Apps() ([]api.App, error) {
 	entries, err := files.ReadDir(".")
 	if err != nil {

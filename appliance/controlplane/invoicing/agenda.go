@@ -11,20 +11,20 @@ import (
 	"github.com/basalt-gpu/basalt/billing/dunning"
 )
 
-// watched are the kinds of which a change makes an organization worth a look.
+// watched are the kinds whose changes make an organization due.
 var watched = []api.Kind{api.KindOrganization, api.KindProject, api.KindPriceBook, api.KindBudget,
 	api.KindInvoice, api.KindCreditNote, api.KindPayment, api.KindUsageRecord}
 
-// Every organization is looked at so often, whatever happens: what no change
-// announces, as use of an hour that had not begun by this node's clock and the
-// end of a commitment, waits no longer than that. They are spread over half of it.
+// anyway is the longest time between two checks of an organization: what no change
+// announces, such as use of an hour that had not begun by this node's clock, or the end
+// of a commitment, is noticed within it. Checks are spread over half of it.
 const anyway = time.Hour
 
-// agenda is when each organization is to be looked at next.
+// agenda is when each organization is to be checked next.
 type agenda map[string]time.Time
 
-// touched ones are due at once. known has all organizations' ids when what was
-// touched is not known.
+// touched makes the touched organizations due at once. known has the IDs of all
+// organizations if it is unknown which ones were touched.
 func (a agenda) touched(t api.Touched, known []string) {
 	for id, touch := range t.Organizations {
 		if id != "" {
@@ -39,7 +39,7 @@ func (a agenda) touched(t api.Touched, known []string) {
 	}
 }
 
-// due are those to look at now, the longest overdue first.
+// due returns the organizations to check now, the longest overdue first.
 func (a agenda) due(now time.Time) (ids []string) {
 	for id, at := range a {
 		if !at.After(now) {
@@ -50,8 +50,8 @@ func (a agenda) due(now time.Time) (ids []string) {
 	return ids
 }
 
-// looked at now: the next time is the soonest of moments, or when it is looked
-// at anyway.
+// looked records that an organization was checked now: it is due again at the soonest
+// of moments, or after the longest interval.
 func (a agenda) looked(id string, now time.Time, moments ...time.Time) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))

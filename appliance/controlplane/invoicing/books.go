@@ -1,6 +1,6 @@
-// Package invoicing answers what was used and what that costs, over the store, and
-// closes the books of each month on the leader (job.go). Package billing decides;
-// this one reads and writes.
+// Package invoicing computes what was used and what it costs, from the store, and
+// issues the invoices of each month on the leader (job.go). Package billing decides;
+// this package reads and writes.
 package invoicing
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/report"
 )
 
-// Store is what the books are made of.
+// Store is what Books reads from.
 type Store interface {
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
@@ -23,11 +23,11 @@ type Store interface {
 	Records(ctx context.Context, q api.RecordQuery) (api.RecordPage, error)
 }
 
-// Books is server.Billing over a store.
+// Books implements server.Billing over a store.
 type Books struct{ Store Store }
 
-// InvoicePreview is what an organization's use of a period costs: of hours that were
-// invoiced by the prices of the invoice, of others by those that held.
+// InvoicePreview returns what an organization's use of a period costs: for hours that
+// were invoiced by the prices of the invoice, for others by those that were in effect.
 func (b Books) InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
 	prices, err := b.prices(ctx, org, from, to)
 	if err != nil {
@@ -36,7 +36,7 @@ func (b Books) InvoicePreview(ctx context.Context, org api.OrganizationID, from,
 	return b.rate(ctx, org, prices, from, to)
 }
 
-// rate a period by prices.
+// rate rates the use of a period by prices.
 func (b Books) rate(ctx context.Context, org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (api.InvoicePreview, error) {
 	r, err := invoice.NewRating(org, prices, from, to)
 	if err != nil {
@@ -48,7 +48,8 @@ func (b Books) rate(ctx context.Context, org api.OrganizationID, prices priceboo
 	return r.Invoice()
 }
 
-// Explain returns which hours a line is made of, and reads the records of one.
+// Explain returns the hours that a line consists of, and reads the records of one hour
+// if it is given.
 func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
 	prices, err := b.prices(ctx, q.Organization, q.From, q.To)
 	if err != nil {
@@ -68,7 +69,8 @@ func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceE
 	return e, err
 }
 
-// records of the line in the hour that is asked for, as far as they are kept.
+// records returns the records of the line in the requested hour, as far as they are
+// kept.
 func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.InvoiceLine) (out []api.UsageRecord, err error) {
 	if q.Hour.IsZero() || line.Resource == "" {
 		return nil, nil
@@ -90,14 +92,14 @@ func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.Invo
 	}
 }
 
-// Usage is one page of sums.
+// Usage returns one page of sums.
 func (b Books) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
 	return report.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
 		return b.use(ctx, api.OrganizationID(q.Organization), from, q.To, api.MaxUse)
 	})
 }
 
-// add what an organization pays for.
+// add calls add with the use that an organization pays for.
 func (b Books) add(ctx context.Context, org api.OrganizationID, from, to time.Time, add func(api.Use) error) error {
 	all, err := b.charged(ctx, org, from, to)
 	if err != nil {
@@ -118,8 +120,8 @@ func addAll(all iter.Seq2[api.Use, error], add func(api.Use) error) error {
 	return nil
 }
 
-// use hands out what the organization itself used in the hours that begin in a period,
-// and reads so many rows at once.
+// use yields what the organization itself used in the hours that begin in a period,
+// reading the given number of rows at once.
 func (b Books) use(ctx context.Context, org api.OrganizationID, from, to time.Time, rows int) iter.Seq2[api.Use, error] {
 	return func(yield func(api.Use, error) bool) {
 		q := api.UseQuery{Organization: string(org), From: from, To: to, Limit: rows}
@@ -142,7 +144,8 @@ func (b Books) use(ctx context.Context, org api.OrganizationID, from, to time.Ti
 	}
 }
 
-// priceBook is the one that the organization names, or the one named default.
+// priceBook returns the price book that the organization names, or the one named
+// default.
 func (b Books) priceBook(ctx context.Context, org api.OrganizationID) (api.PriceBook, error) {
 	o, err := b.Store.Get(ctx, api.KindOrganization, string(org))
 	if err != nil {
@@ -155,7 +158,7 @@ func (b Books) priceBook(ctx context.Context, org api.OrganizationID) (api.Price
 	return b.book(ctx, owner.Spec.PriceBook)
 }
 
-// book by its id; empty: the one named default.
+// book returns a price book by its ID, or the one named default if the ID is empty.
 func (b Books) book(ctx context.Context, id api.PriceBookID) (api.PriceBook, error) {
 	if id != "" {
 		o, err := b.Store.Get(ctx, api.KindPriceBook, string(id))

@@ -9,9 +9,10 @@ import (
 	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
-// InstanceCost returns what an instance with its root volume costs an hour by now's
-// prices, and what its use of the present month has come to by those that held, before
-// what an invoice adds for all of its organization: commitments, minimum and taxes.
+// InstanceCost returns what an instance with its root volume costs per hour by the
+// current prices, and what its use of the current month has come to by those that were
+// in effect, before what an invoice adds for the whole organization: commitments,
+// minimum and taxes.
 func (b Books) InstanceCost(ctx context.Context, in api.Instance, now time.Time) (api.InstanceCost, error) {
 	org, now := api.OrganizationID(in.Meta.Organization), now.UTC()
 	c := api.InstanceCost{From: time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC), Until: now.Truncate(time.Hour).Add(time.Hour)}
@@ -45,15 +46,15 @@ func (b Books) InstanceCost(ctx context.Context, in api.Instance, now time.Time)
 	return c, err
 }
 
-// machine is what an instance takes while it runs, as its node's agent meters it. What
-// it refers to and is not there any more takes nothing.
+// machine returns what an instance uses while it runs, as its node's agent meters it.
+// Objects that it refers to and that do not exist any more count as nothing.
 func (b Books) machine(ctx context.Context, in api.Instance) (invoice.Machine, error) {
 	m := invoice.Machine{Flavor: string(in.Spec.Flavor)}
 	flavor, err := find[api.Flavor](ctx, b.Store, api.KindFlavor, string(in.Spec.Flavor))
 	if err != nil {
 		return m, err
 	}
-	as := in.Assignment // what it runs with, until it is stopped and started
+	as := in.Assignment // its current resources, until it is stopped and started
 	m.VCPUs, m.MemoryBytes = cmp.Or(as.Vcpus, flavor.Spec.Vcpus), cmp.Or(as.MemoryBytes, flavor.Spec.MemoryBytes)
 	root, err := find[api.Volume](ctx, b.Store, api.KindVolume, string(as.RootVolume))
 	if err != nil {
@@ -74,7 +75,7 @@ func (b Books) machine(ctx context.Context, in api.Instance) (invoice.Machine, e
 	return m, nil
 }
 
-// find an object; the zero value: it is not there.
+// find returns an object, or the zero value if it does not exist.
 func find[T any](ctx context.Context, s Store, kind api.Kind, id string) (T, error) {
 	var none T
 	if id == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
-// Costs are one page of what an organization's usage of a period costs, by the prices
-// of InvoicePreview.
+// Costs returns one page of what an organization's usage of a period costs, by the
+// prices of InvoicePreview.
 func (b Books) Costs(ctx context.Context, q api.CostQuery) (api.CostPage, error) {
 	if err := q.Check(); err != nil {
 		return api.CostPage{}, err
@@ -31,7 +31,7 @@ func (b Books) Costs(ctx context.Context, q api.CostQuery) (api.CostPage, error)
 	return page, err
 }
 
-// nameProjects that are still there.
+// nameProjects sets the names of projects that still exist.
 func (b Books) nameProjects(ctx context.Context, costs []api.Cost) error {
 	names := map[string]string{}
 	for i, c := range costs {

@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// documents of an organization.
+// documents returns the documents of an organization, invoices by their periods.
 func (b Books) documents(ctx context.Context, org api.OrganizationID) (d ledger.Documents, err error) {
 	of := func(kind api.Kind) api.ListQuery { return api.ListQuery{Kind: kind, Organization: string(org)} }
 	if d.Payments, err = api.All[api.Payment](ctx, b.Store, of(api.KindPayment)); err != nil {
@@ -22,13 +22,13 @@ func (b Books) documents(ctx context.Context, org api.OrganizationID) (d ledger.
 	if d.CreditNotes, err = api.All[api.CreditNote](ctx, b.Store, of(api.KindCreditNote)); err != nil {
 		return d, err
 	}
-	// Last: a credit note that was read has its invoice.
+	// Invoices come last: so the invoice of every credit note is read.
 	d.Invoices, err = api.All[api.Invoice](ctx, b.Store, of(api.KindInvoice))
 	slices.SortFunc(d.Invoices, func(a, b api.Invoice) int { return a.Spec.From.Compare(b.Spec.From) })
 	return d, err
 }
 
-// Ledger is an organization's transactions, and what they make of its accounts.
+// Ledger returns an organization's transactions and the resulting accounts.
 func (b Books) Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, error) {
 	out := api.Ledger{Organization: org, Accounts: []api.LedgerAccount{}, Transactions: []api.LedgerTransaction{}}
 	d, err := b.documents(ctx, org)
@@ -61,16 +61,17 @@ func (b Books) Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, 
 	return out, nil
 }
 
-// Currency that an organization pays in.
+// Currency returns the currency that an organization pays in.
 func (b Books) Currency(ctx context.Context, org api.OrganizationID) (string, error) {
 	book, err := b.priceBook(ctx, org)
 	return book.Spec.Currency, err
 }
 
-// DraftCreditNote makes the commands of a credit note. They hold as long as no
-// other document of the seller is written; CodeConflict then.
+// DraftCreditNote returns the commands that create a credit note. They are valid as
+// long as no other document of the seller is written; otherwise applying them fails
+// with CodeConflict.
 func (b Books) DraftCreditNote(ctx context.Context, id string, asked api.CreditNoteSpec, inv api.Invoice) ([]api.Command, error) {
-	series, revision, err := b.series(ctx, inv.Spec.Seller) // before what it guards
+	series, revision, err := b.series(ctx, inv.Spec.Seller) // read before what its revision guards
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,8 @@ func (b Books) DraftCreditNote(ctx context.Context, id string, asked api.CreditN
 	return invoice.Credited(note, id, org, series, revision), nil
 }
 
-// series of a seller; revision 0: there is none yet.
+// series returns the numbering series of a seller; its revision is 0 if it does not
+// exist yet.
 func (b Books) series(ctx context.Context, seller api.OrganizationID) (api.SeriesSpec, int64, error) {
 	o, err := b.Store.Get(ctx, api.KindSeries, invoice.SeriesID(seller))
 	if api.CodeOf(err) == api.CodeNotFound {
@@ -100,9 +102,9 @@ func (b Books) series(ctx context.Context, seller api.OrganizationID) (api.Serie
 	return s.Spec, o.Meta.Revision, err
 }
 
-// ExplainIssued returns what a line of an issued invoice is made of: by the prices
-// that the invoice has, of the use that is known now. What became known later
-// is in the late lines of other invoices, which it names.
+// ExplainIssued returns what a line of an issued invoice consists of: by the prices in
+// the invoice, of the use that is known now. Use that became known later is in the late
+// lines of other invoices, which are returned too.
 func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, hour time.Time) (api.InvoiceExplanation, error) {
 	var e api.InvoiceExplanation
 	i := slices.IndexFunc(inv.Spec.Lines, func(l api.InvoiceLine) bool { return l.ID == line })
@@ -110,7 +112,7 @@ func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, 
 		return e, api.Errorf(api.CodeNotFound, "invoice %s has no line %s", inv.Spec.Number, line).At("line").WithHint("`basalt invoice show %s` lists them", inv.Meta.Name)
 	}
 	e.Line = inv.Spec.Lines[i]
-	of := inv // whose period it is
+	of := inv // the invoice of the period
 	if e.Line.Kind == api.LineLate {
 		o, err := b.Store.Get(ctx, api.KindInvoice, string(e.Line.Invoice))
 		if err != nil {
@@ -149,7 +151,7 @@ func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, 
 	return e, err
 }
 
-// explain is the hours of a line.
+// explain returns the hours of a line.
 func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices pricebook.Schedule) ([]api.InvoiceHour, error) {
 	p, err := b.rate(ctx, q.Organization, prices, q.From, q.To)
 	if err != nil {
@@ -165,12 +167,12 @@ func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices priceb
 	return r.Hours()
 }
 
-// InvoicePDF prints an invoice.
+// InvoicePDF returns an invoice as PDF.
 func (b Books) InvoicePDF(_ context.Context, inv api.Invoice) ([]byte, error) {
 	return pdf.Invoice(inv)
 }
 
-// CreditNotePDF prints a credit note.
+// CreditNotePDF returns a credit note as PDF.
 func (b Books) CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, error) {
 	o, err := b.Store.Get(ctx, api.KindInvoice, string(note.Spec.Invoice))
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
-// dun looks at an organization's balance and budgets and writes what follows:
-// statuses, and who is restricted or suspended. All of it is one batch, refused
-// when the organization has changed since it was read. next is when time may
-// make something else follow.
+// dun checks an organization's balance and budgets and writes the consequences:
+// statuses, restrictions and suspensions. All of it is one batch, which is refused if
+// the organization has changed since it was read. next is when the passing of time
+// alone may have another consequence.
 func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time, err error) {
-	// Anew: what came since, an invoice's consequence or an operator's word, has
-	// to count.
+	// Read again, so that changes since then count: the consequences of an invoice, or
+	// an operator's decision.
 	org, o, err := j.organization(ctx, id)
 	if err != nil {
 		return next, err
@@ -34,18 +34,18 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 		st := dunning.Dun(now, *terms, s, statusOf(org))
 		next = dunning.NextDun(now, *terms, s, st)
 		state, reason = st.State, st.Message
-		said := reported(o, api.OrganizationStatus{Billing: &st})
+		statusCmds := reported(o, api.OrganizationStatus{Billing: &st})
 		if was := cmp.Or(statusOf(org).State, api.BillingOK); st.State != was {
-			raise(said, billingEvents[st.State], st)
+			raise(statusCmds, billingEvents[st.State], st)
 		}
 		if st.DeleteWarnedAt != nil && statusOf(org).DeleteWarnedAt == nil {
-			if len(said) > 0 {
-				besides = said[0].Raise
+			if len(statusCmds) > 0 {
+				besides = statusCmds[0].Raise
 			}
-			raise(said, "billing.delete_warning", st)
+			raise(statusCmds, "billing.delete_warning", st)
 			note = api.BillingNote("WarnOfDeletion")
 		}
-		cmds = append(cmds, said...)
+		cmds = append(cmds, statusCmds...)
 	} else if org.Status.Billing != nil {
 		cmds = append(cmds, reported(o, api.OrganizationStatus{})...)
 	}
@@ -53,13 +53,13 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 	if err != nil {
 		return next, err
 	}
-	if zone, err := zoneOf(org); err == nil { // else budgets would have said so
+	if zone, err := zoneOf(org); err == nil { // otherwise budgets returned the error
 		next = dunning.Soonest(now, next, invoice.NextMonth(now, zone))
 	}
 	cmds = append(cmds, more...)
 	if state, reason = dunning.Worst(state, reason, capped, why); !bytes.Equal(api.Encode(dunning.Restrict(org.Spec, state, reason)), api.Encode(org.Spec)) {
 		spec := dunning.Restrict(org.Spec, state, reason)
-		// First: the others have no part in what the revision guards.
+		// First: the revision guards only this command.
 		cmds = append([]api.Command{{Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision, Labels: o.Meta.Labels,
 			Data: api.Encode(spec), Limits: spec.Limits(), Raise: besides}}, cmds...)
 		j.Log.Info("invoicing: changed standing of organization", "organization", org.Meta.Name, "state", state, "reason", reason)
@@ -71,8 +71,8 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 	return next, err
 }
 
-// standing of an organization. What it has used since counts for those that
-// pay in advance only: the others owe what has an invoice.
+// standing returns the standing of an organization. Use without an invoice counts only
+// for organizations that pay in advance: the others owe what is invoiced.
 func (j *Job) standing(ctx context.Context, org api.Organization, now time.Time) (dunning.Standing, error) {
 	return j.Books.standingBy(ctx, org, func(_ api.PriceBook, invoices []api.Invoice) (int64, error) {
 		if org.Spec.Billing.Mode != api.BillingPrepaid {
@@ -88,7 +88,7 @@ func (j *Job) standing(ctx context.Context, org api.Organization, now time.Time)
 	})
 }
 
-// billingEvents are what webhooks are told of when a state begins.
+// billingEvents are the webhook events that are raised when a state begins.
 var billingEvents = map[api.BillingState]string{api.BillingOK: "billing.ok", api.BillingWarn: "billing.warn", api.BillingStop: "billing.stop",
 	api.BillingSuspended: "billing.suspended", api.BillingDeleteDue: "billing.delete_due"}
 
@@ -100,14 +100,14 @@ type budgetEvent struct {
 	Status api.BudgetStatus `json:"status"`
 }
 
-// raise an event with commands that change something.
+// raise adds an event to commands that change something.
 func raise(cmds []api.Command, what string, data any) {
 	for i := range cmds {
 		cmds[i].Raise = &api.Raise{Type: what, Data: api.Encode(data)}
 	}
 }
 
-// reported makes the command of a status that has changed.
+// reported returns the command that reports a status, if it has changed.
 func reported(o api.Object, status any) []api.Command {
 	raw := api.Encode(status)
 	if bytes.Equal(raw, o.Status) {
@@ -116,11 +116,11 @@ func reported(o api.Object, status any) []api.Command {
 	return []api.Command{{Op: api.OpReport, Kind: o.Kind, ID: o.Meta.ID, Expect: api.AnyRevision, Data: raw}}
 }
 
-// budgets looks at what was spent this month: the commands of what has changed,
-// and what the organization's own budgets want of it.
+// budgets checks what was spent this month: it returns the commands for what has
+// changed, and the state that the organization's own budgets demand.
 func (j *Job) budgets(ctx context.Context, org api.Organization, now time.Time) (cmds []api.Command, state api.BillingState, reason string, err error) {
 	state = api.BillingOK
-	capped := map[string]string{} // project to why
+	capped := map[string]string{} // project → reason
 	var objects []api.Object
 	if err = api.Each(ctx, j.Books.Store, api.ListQuery{Kind: api.KindBudget, Organization: org.Meta.ID}, func(o api.Object) error {
 		objects = append(objects, o)
@@ -139,11 +139,11 @@ func (j *Job) budgets(ctx context.Context, org api.Organization, now time.Time) 
 				return nil, state, "", err
 			}
 			st := dunning.Assess(b.Spec, b.Status, month, dunning.Spent(rated, b.Spec.Project), now)
-			said := reported(o, st)
+			statusCmds := reported(o, st)
 			if b.Status.Month != month && len(st.Alerts) > 0 || b.Status.Month == month && len(st.Alerts) > len(b.Status.Alerts) {
-				raise(said, "budget.alert", budgetEvent{ID: o.Meta.ID, Name: o.Meta.Name, Spec: b.Spec, Status: st})
+				raise(statusCmds, "budget.alert", budgetEvent{ID: o.Meta.ID, Name: o.Meta.Name, Spec: b.Spec, Status: st})
 			}
-			cmds = append(cmds, said...)
+			cmds = append(cmds, statusCmds...)
 			why := "the budget " + o.Meta.Name + " of " + month + " is used"
 			switch {
 			case st.CappedAt == nil:
@@ -174,7 +174,7 @@ func (j *Job) budgets(ctx context.Context, org api.Organization, now time.Time) 
 	return cmds, state, reason, err
 }
 
-// zoneOf the organization's months.
+// zoneOf returns the time zone of the organization's months.
 func zoneOf(org api.Organization) (*time.Location, error) {
 	terms := api.OrganizationBilling{}
 	if org.Spec.Billing != nil {
@@ -183,7 +183,7 @@ func zoneOf(org api.Organization) (*time.Location, error) {
 	return terms.Zone()
 }
 
-// month rates the organization's use of the calendar month so far.
+// month rates the organization's use of the calendar month up to now.
 func (j *Job) month(ctx context.Context, org api.Organization, now time.Time) (api.InvoicePreview, string, error) {
 	zone, err := zoneOf(org)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/report"
 )
 
-// Export writes use as CSV, or what it costs: of periods that were invoiced the
-// invoice, as it was issued, and of the hours between them what rating makes of each month.
+// Export writes use as CSV, or its costs: for periods that were invoiced the invoice,
+// as it was issued, and for the hours between them the rating of each month.
 func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error {
 	if format == api.ExportCSV {
 		return report.WriteUse(w, org, b.use(ctx, org, from, to, api.MaxUse))
@@ -25,7 +25,7 @@ func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time
 	at := from
 	for _, inv := range e.invoices {
 		s := inv.Spec
-		if s.From.Before(at) || s.To.After(to) { // a part of it is asked for, or nothing
+		if s.From.Before(at) || s.To.After(to) { // only a part of it was requested, or nothing
 			continue
 		}
 		if err := e.open(ctx, at, s.From); err != nil {
@@ -40,7 +40,7 @@ func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time
 	return report.WriteFOCUS(w, e.out...)
 }
 
-// exporting is one export of costs on its way.
+// exporting is the state of one export of costs.
 type exporting struct {
 	books    Books
 	org      api.Organization
@@ -82,7 +82,7 @@ func (e *exporting) issued(s api.InvoiceSpec) {
 	e.add(api.InvoicePreview{Currency: s.Currency, From: s.From, To: s.To, Lines: s.Lines, TotalMicros: s.TotalMicros}, s.Number, s.Customer.Name, s.Prices)
 }
 
-// open adds hours that have no invoice, month by month.
+// open adds hours without an invoice, month by month.
 func (e *exporting) open(ctx context.Context, from, to time.Time) error {
 	for from.Before(to) {
 		end := invoice.NextMonth(from, e.zone)
@@ -103,7 +103,7 @@ func (e *exporting) open(ctx context.Context, from, to time.Time) error {
 	return nil
 }
 
-// add a document, with the credit notes that were issued in its period.
+// add adds a document, with the credit notes that were issued in its period.
 func (e *exporting) add(p api.InvoicePreview, number, customer string, prices api.PriceBookSpec) {
 	p.Organization = api.OrganizationID(e.org.Meta.ID)
 	d := report.FOCUSDocument{InvoicePreview: p, Number: number, Seller: prices.Seller.Name, Customer: customer, Prices: prices.Prices,

@@ -12,31 +12,33 @@ import (
 )
 
 const (
-	// settle is how long after its end a period is invoiced: records come late.
-	settle = 2 * time.Hour
-	// again is when a period without anything to invoice is looked at again, for
-	// records that came late.
-	again = 6 * time.Hour
-	// pause between steps; after a long one so many times what it took.
-	pause = time.Minute
-	rest  = 3
-	// looks at once, whose writes share the disk's syncs.
-	looks = 16
+	// invoiceDelay is how long after its end a period is invoiced: records may be late.
+	invoiceDelay = 2 * time.Hour
+	// emptyRetry is after how long a period without anything to invoice is checked
+	// again, for late records.
+	emptyRetry = 6 * time.Hour
+	// pause is the shortest time between steps; after a long step it is restFactor times
+	// its duration.
+	pause      = time.Minute
+	restFactor = 3
+	// workers is how many organizations are processed at once, so that their writes
+	// share the disk's syncs.
+	workers = 16
 )
 
-// Writer writes in the leader's term, or not at all.
+// Writer writes in the leader's term, or fails.
 type Writer interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }
 
-// Changes describes who is worth a look.
+// Changes reports which organizations have changed.
 type Changes interface {
 	Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error)
 }
 
-// Job is the leader's part: it closes the books of each month. It looks at an
-// organization when something of it has changed, when the passing of time may
-// change what follows of it, and every hour (agenda).
+// Job is the leader's part: it issues the invoices of each month. It processes an
+// organization when something of it has changed, when the passing of time alone may
+// have consequences, and every hour (agenda).
 type Job struct {
 	Books   Books
 	Store   Writer
@@ -45,22 +47,23 @@ type Job struct {
 
 	mark    int64
 	parents map[string]string // the seller of each organization that was touched
-	issuing sync.Mutex        // held while an invoice takes its number: two at once would refuse each other
+	issuing sync.Mutex        // held while an invoice gets its number: two at once would refuse each other
 
-	mu      sync.Mutex // guards what is below
+	mu      sync.Mutex // guards the fields below
 	agenda  agenda
 	running running
-	// empty is when a period was last seen to have nothing to invoice.
-	empty map[empty]time.Time
+	// empty is when a period was last found to have nothing to invoice.
+	empty map[emptyPeriod]time.Time
 }
 
-// empty names a period.
-type empty struct {
+// emptyPeriod identifies a period of an organization.
+type emptyPeriod struct {
 	org  string
 	from time.Time
 }
 
-// Run until ctx ends. Call it while this node leads, with the store of that term.
+// Run runs steps until ctx ends. Call it while this node leads, with the store of that
+// term.
 func (j *Job) Run(ctx context.Context) {
 	for {
 		began := time.Now()
@@ -68,24 +71,24 @@ func (j *Job) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(pause, rest*time.Since(began))):
+		case <-time.After(max(pause, restFactor*time.Since(began))):
 		}
 	}
 }
 
-// Step looks at every organization that is due. What goes wrong with one is
-// logged, and tried again with the next step.
+// Step processes every organization that is due. A failure of one is logged, and
+// retried with the next step.
 func (j *Job) Step(ctx context.Context, now time.Time) {
-	if err := j.news(ctx); err != nil {
+	if err := j.readChanges(ctx); err != nil {
 		j.Log.Warn("invoicing: list organizations failed", "error", err)
 		return
 	}
 	due := make(chan string)
 	var wg sync.WaitGroup
-	for range looks {
+	for range workers {
 		wg.Go(func() {
 			for id := range due {
-				if err := j.look(ctx, id, now); err != nil && ctx.Err() == nil {
+				if err := j.process(ctx, id, now); err != nil && ctx.Err() == nil {
 					j.Log.Warn("invoicing: read organization failed", "organization", id, "error", err)
 				}
 			}
@@ -101,9 +104,9 @@ func (j *Job) Step(ctx context.Context, now time.Time) {
 	wg.Wait()
 }
 
-// news puts on the agenda who was touched. It asks for that before anything is
-// read: what changes meanwhile is said the next time.
-func (j *Job) news(ctx context.Context) error {
+// readChanges adds the touched organizations to the agenda. It asks for them before
+// anything is read: changes meanwhile are reported the next time.
+func (j *Job) readChanges(ctx context.Context) error {
 	t, err := j.Changes.Touched(ctx, j.mark, watched...)
 	if err != nil {
 		return err
@@ -129,9 +132,9 @@ func (j *Job) news(ctx context.Context) error {
 	return nil
 }
 
-// look at an organization, and decide when to look again: after an error, with
-// the next step.
-func (j *Job) look(ctx context.Context, id string, now time.Time) error {
+// process processes an organization, and decides when it is due again: after an error,
+// with the next step.
+func (j *Job) process(ctx context.Context, id string, now time.Time) error {
 	org, _, err := j.organization(ctx, id)
 	if api.CodeOf(err) == api.CodeNotFound || err == nil && org.Meta.DeletedAt != nil {
 		j.mu.Lock()
@@ -144,9 +147,9 @@ func (j *Job) look(ctx context.Context, id string, now time.Time) error {
 		return err
 	}
 	issued, err := j.issue(ctx, org, now)
-	fine := j.try(ctx, "create invoice failed", org, err)
+	fine := j.logFailure(ctx, "create invoice failed", org, err)
 	dunned, err := j.dun(ctx, id, now)
-	if j.try(ctx, "check balance and budgets failed", org, err) && fine {
+	if j.logFailure(ctx, "check balance and budgets failed", org, err) && fine {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.agenda.looked(id, now, issued, dunned)
@@ -162,17 +165,17 @@ func (j *Job) organization(ctx context.Context, id string) (org api.Organization
 	return org, o, err
 }
 
-// try notes what went wrong.
-func (j *Job) try(ctx context.Context, what string, org api.Organization, err error) (fine bool) {
+// logFailure logs an error, unless it is a conflict, and reports whether there was
+// none.
+func (j *Job) logFailure(ctx context.Context, what string, org api.Organization, err error) (fine bool) {
 	if err != nil && !overtaken(err) && ctx.Err() == nil {
 		j.Log.Warn("invoicing: "+what, "organization", org.Meta.Name, "error", err)
 	}
 	return err == nil
 }
 
-// issue the invoices of the periods that have ended. Each is one batch: a
-// process that dies leaves it done or not begun. next is when the present one
-// has ended.
+// issue issues the invoices of the periods that have ended. Each is one batch: after a
+// crash it is issued or not begun. next is when the current period will have ended.
 func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (next time.Time, err error) {
 	if org.Spec.Billing == nil {
 		return next, nil
@@ -186,14 +189,14 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 	if err != nil {
 		return next, err
 	}
-	open, present := invoice.Open(org.Spec.Billing.Since, all, zone, now.Add(-settle))
-	next = invoice.PeriodEnd(present, zone).Add(settle)
+	open, present := invoice.Open(org.Spec.Billing.Since, all, zone, now.Add(-invoiceDelay))
+	next = invoice.PeriodEnd(present, zone).Add(invoiceDelay)
 	if len(open) > 0 {
 		j.issuing.Lock()
 		defer j.issuing.Unlock()
 	}
 	for _, p := range open {
-		name := empty{org.Meta.ID, p.From}
+		name := emptyPeriod{org.Meta.ID, p.From}
 		if j.wasEmpty(name, now) {
 			continue
 		}
@@ -231,21 +234,21 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		if err != nil {
 			return next, err
 		}
-		all = append(all, issued) // of a later period: what it charges late is charged
+		all = append(all, issued) // late lines of this invoice are not charged again by later ones
 		j.Log.Info("invoicing: issued invoice", "organization", org.Meta.Name, "number", spec.Number, "from", spec.From, "to", spec.To, "micros", spec.TotalMicros, "currency", spec.Currency)
 	}
 	return next, nil
 }
 
-func (j *Job) wasEmpty(name empty, now time.Time) bool {
+func (j *Job) wasEmpty(name emptyPeriod, now time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	at, seen := j.empty[name]
-	return seen && now.Sub(at) < again
+	return seen && now.Sub(at) < emptyRetry
 }
 
-// setEmpty notes that a period was empty; at the zero time: that it is not.
-func (j *Job) setEmpty(name empty, now time.Time) {
+// setEmpty records that a period was empty; the zero time means that it is not.
+func (j *Job) setEmpty(name emptyPeriod, now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if now.IsZero() {
@@ -253,17 +256,18 @@ func (j *Job) setEmpty(name empty, now time.Time) {
 		return
 	}
 	if j.empty == nil {
-		j.empty = map[empty]time.Time{}
+		j.empty = map[emptyPeriod]time.Time{}
 	}
 	j.empty[name] = now
 }
 
-// overtaken: somebody else has issued it, or has used the number, meanwhile.
+// overtaken reports whether another process has issued the invoice, or used its number,
+// meanwhile.
 func overtaken(err error) bool {
 	return err != nil && (api.CodeOf(err) == api.CodeConflict || api.CodeOf(err) == api.CodeExists)
 }
 
-// late are the lines for what became known of invoiced periods since.
+// late returns the lines for use of invoiced periods that became known later.
 func (b Books) late(ctx context.Context, org api.OrganizationID, all []api.Invoice, book api.PriceBookSpec) (lines []api.InvoiceLine, err error) {
 	charged := map[api.InvoiceID][]api.InvoiceLine{}
 	for _, inv := range all {

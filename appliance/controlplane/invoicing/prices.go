@@ -9,9 +9,9 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// prices by which an organization pays for the hours of a period: for those that
-// were invoiced by the invoice's, for others by the versions of its price books that
-// held in them.
+// prices returns the prices by which an organization pays for the hours of a period:
+// for invoiced hours those of the invoice, for others the versions of its price books
+// that were in effect.
 func (b Books) prices(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
 	invoices, err := api.All[api.Invoice](ctx, b.Store, api.ListQuery{Kind: api.KindInvoice, Organization: string(org)})
 	if err != nil {
@@ -54,7 +54,8 @@ func (b Books) prices(ctx context.Context, org api.OrganizationID, from, to time
 	return out, nil
 }
 
-// held are the prices of the organization's price books that held in a period.
+// held returns the prices of the organization's price books that were in effect in a
+// period.
 func (b Books) held(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
 	o, err := b.Store.Get(ctx, api.KindOrganization, string(org))
 	if err != nil {
@@ -89,14 +90,14 @@ func (b Books) held(ctx context.Context, org api.OrganizationID, from, to time.T
 	return out, nil
 }
 
-// versions of a price book that held in a period.
+// versions returns the versions of a price book that were in effect in a period.
 func (b Books) versions(ctx context.Context, id api.PriceBookID, from, to time.Time) (pricebook.Schedule, error) {
 	book, err := b.book(ctx, id)
 	var spec api.PriceBookSpec
 	switch {
 	case err == nil:
 		id, spec = api.PriceBookID(book.Meta.ID), book.Spec
-	case api.CodeOf(err) == api.CodeNotFound: // it was deleted
+	case api.CodeOf(err) == api.CodeNotFound: // the price book was deleted
 		if spec, err = b.version(ctx, api.LastPriceBookVersionID(id)); err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func (b Books) versions(ctx context.Context, id api.PriceBookID, from, to time.T
 		return nil, err
 	}
 	all := pricebook.Schedule{{From: spec.EffectiveFrom, PriceBook: id, Prices: spec}}
-	for spec.EffectiveFrom.After(from) { // each has begun at a later hour than the one before
+	for spec.EffectiveFrom.After(from) { // each begins at a later hour than the version before
 		if spec, err = b.version(ctx, api.PriceBookVersionID(id, spec.Version-1)); err != nil {
 			return nil, err
 		}
@@ -114,7 +115,7 @@ func (b Books) versions(ctx context.Context, id api.PriceBookID, from, to time.T
 	return slices.Clone(all.Within(from, to)), nil
 }
 
-// version of a price book that is kept.
+// version returns a stored version of a price book.
 func (b Books) version(ctx context.Context, id string) (api.PriceBookSpec, error) {
 	o, err := b.Store.Get(ctx, api.KindPriceBookVersion, id)
 	if err != nil {
@@ -124,8 +125,8 @@ func (b Books) version(ctx context.Context, id string) (api.PriceBookSpec, error
 	return v.Spec.Prices, err
 }
 
-// PricesOf are those by which an organization pays for an hour; without one those of
-// the price book named default.
+// PricesOf returns the prices by which an organization pays for an hour; without an
+// organization those of the price book named default.
 func (b Books) PricesOf(ctx context.Context, org api.OrganizationID, hour time.Time) (pricebook.Schedule, error) {
 	if org == "" {
 		return b.versions(ctx, "", hour, hour.Add(time.Hour))

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Retention lets go of usage records that are older than Keep, on the leader.
-// The sums of their hours stay, and so does all that invoices are made of.
+// Retention deletes usage records that are older than Keep, on the leader. The sums of
+// their hours are kept, and so is everything that invoices are computed from.
 type Retention struct {
 	Records interface {
 		Records(ctx context.Context, q api.RecordQuery) (api.RecordPage, error)
@@ -20,13 +20,14 @@ type Retention struct {
 }
 
 const (
-	// expireEvery is how often it looks.
+	// expireEvery is the time between two steps.
 	expireEvery = time.Hour
-	// breath between two batches lets others write when there is much to let go of.
-	breath = 20 * time.Millisecond
+	// batchPause between two batches lets others write when there is much to delete.
+	batchPause = 20 * time.Millisecond
 )
 
-// Run until ctx ends. Call it while this node leads, with the store of that term.
+// Run runs steps until ctx ends. Call it while this node leads, with the store of that
+// term.
 func (r Retention) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.Step(ctx, time.Now()); err != nil && ctx.Err() == nil {
@@ -43,13 +44,13 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// expiryAt is before when records go: whole hours of them, so that an hour has
-// all of its records or none.
+// expiryAt returns the time before which records are deleted: whole hours of them, so
+// that an hour has all of its records or none.
 func expiryAt(now time.Time, keep time.Duration) time.Time {
 	return now.UTC().Add(-max(keep, api.MinKeepRecords) - 1).Truncate(time.Hour).Add(1)
 }
 
-// Step lets go of all that is too old, one bounded batch after the other.
+// Step deletes all records that are too old, in batches of limited size.
 func (r Retention) Step(ctx context.Context, now time.Time) error {
 	before := expiryAt(now, r.Keep)
 	q := api.RecordQuery{To: before.Add(-1), Limit: 1}
@@ -58,12 +59,12 @@ func (r Retention) Step(ctx context.Context, now time.Time) error {
 		switch {
 		case err != nil:
 			return err
-		case len(page.Items) > 0: // q stays where it is, as there may be more of them
+		case len(page.Items) > 0: // q is unchanged, as there may be more of them
 			cmd := api.ExpireRecords(page.Items[0].Meta.Organization, before)
 			if _, err := r.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: []api.Command{cmd}}); err != nil {
 				return err
 			}
-			sleep(ctx, breath)
+			sleep(ctx, batchPause)
 		case page.More:
 			q.After = page.Next
 		default:

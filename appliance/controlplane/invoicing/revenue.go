@@ -7,8 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/report"
 )
 
-// Revenue reads all documents, which is what there is to add up, page by page:
-// what is kept in memory are the sums.
+// Revenue reads all documents, page by page: only the sums are kept in memory.
 func (b Books) Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error) {
 	sum, err := report.NewRevenueSum(q)
 	if err != nil {

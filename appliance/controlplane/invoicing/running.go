@@ -11,30 +11,30 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// running keeps ratings of open periods up to an hour that has passed, so that
-// a look rates only the hours since. Each is dropped when use of an hour that it
-// has rated changes, and belongs to certain prices: what it
-// comes to is what rating the whole period anew comes to.
+// running caches ratings of open periods up to an hour that has passed, so that a step
+// rates only the hours since then. Each is dropped when use of an hour that it has
+// rated changes, and is valid for certain prices only: its result equals that of rating
+// the whole period again.
 type running struct {
-	kept map[string][]kept // by organization, at most maxKept
-	size int               // charges of all
+	kept map[string][]kept // by organization, at most maxKept each
+	size int               // number of charges in all ratings
 }
 
 type kept struct {
-	prices string // by which it rates
+	prices string // key of the prices that it rates by
 	from   time.Time
 	upTo   time.Time // the hours before it are rated
 	rating *invoice.Rating
 }
 
 const (
-	maxKept    = 3       // periods of an organization: its wallet's, one without an invoice yet, its budgets'
-	maxCharges = 500_000 // of all, some 300 bytes each; what is beyond is rated anew
-	// hot is how long after its end an hour's use is expected to change.
+	maxKept    = 3       // periods per organization: its wallet's, one without an invoice yet, its budgets'
+	maxCharges = 500_000 // in all, about 300 bytes each; beyond it, periods are rated again
+	// hot is how long after its end an hour's use is still expected to change.
 	hot = 30 * time.Minute
 )
 
-// touched drops what is not true any more.
+// touched drops ratings that are outdated.
 func (r *running) touched(t api.Touched) {
 	if t.All {
 		*r = running{}
@@ -54,8 +54,9 @@ func (r *running) drop(org string) {
 	delete(r.kept, org)
 }
 
-// of a period that ends at now: a rating to fork and go on with from an hour on, or nil.
-func (r *running) of(org, prices string, from, now time.Time) (*invoice.Rating, time.Time) {
+// lookup returns a rating of a period that ends at now, to fork and continue from the
+// returned hour on, or nil.
+func (r *running) lookup(org, prices string, from, now time.Time) (*invoice.Rating, time.Time) {
 	for _, k := range r.kept[org] {
 		if k.prices == prices && k.from.Equal(from) && k.upTo.Before(now) {
 			return k.rating, k.upTo
@@ -64,8 +65,8 @@ func (r *running) of(org, prices string, from, now time.Time) (*invoice.Rating, 
 	return nil, from
 }
 
-// keep a rating, which nobody adds to any more.
-func (r *running) keep(org, prices string, from, upTo time.Time, rating *invoice.Rating) {
+// save stores a rating, which must not be added to any more.
+func (r *running) save(org, prices string, from, upTo time.Time, rating *invoice.Rating) {
 	all := slices.Clone(r.kept[org])
 	r.drop(org)
 	all = slices.DeleteFunc(all, func(k kept) bool { return k.from.Equal(from) })
@@ -81,7 +82,8 @@ func (r *running) keep(org, prices string, from, upTo time.Time, rating *invoice
 	}
 }
 
-// rateSoFar rates what an organization has used up to now of a period that goes on.
+// rateSoFar rates what an organization has used up to now in a period that has not
+// ended.
 func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time) (api.InvoicePreview, error) {
 	id := api.OrganizationID(org)
 	prices, err := j.Books.held(ctx, id, from, to) // nothing of it was invoiced
@@ -90,7 +92,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 	}
 	key := keyOf(prices, to)
 	j.mu.Lock()
-	r, begin := j.running.of(org, key, from, now)
+	r, begin := j.running.lookup(org, key, from, now)
 	j.mu.Unlock()
 	if r != nil {
 		r = r.Fork(now)
@@ -105,7 +107,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 			return api.InvoicePreview{}, err
 		}
 		j.mu.Lock()
-		j.running.keep(org, key, from, past, r)
+		j.running.save(org, key, from, past, r)
 		j.mu.Unlock()
 		r, begin = r.Fork(now), past
 	}
@@ -115,7 +117,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 	return r.Invoice()
 }
 
-// keyOf prices of a period that ends then.
+// keyOf returns a key for the prices of a period that ends at to.
 func keyOf(prices pricebook.Schedule, to time.Time) string {
 	sum := sha256.Sum256(append(api.Encode(prices), to.UTC().Format(time.RFC3339Nano)...))
 	return string(sum[:])

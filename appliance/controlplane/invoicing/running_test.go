@@ -114,17 +114,17 @@ func TestNothingIsReadForNothing(t *testing.T) {
 	for range 3 { // its own writes are worth a look
 		j.Step(t.Context(), at)
 	}
-	before, looks := c.gets, 0
+	before, checks := c.gets, 0
 	for range 120 {
 		at = at.Add(time.Minute)
 		j.Step(t.Context(), at)
 		if c.gets != before {
-			looks++
+			checks++
 		}
 		before = c.gets
 	}
-	if looks < 2 || looks > 4 {
-		t.Errorf("%d looks in two hours", looks)
+	if checks < 2 || checks > 4 {
+		t.Errorf("%d looks in two hours", checks)
 	}
 	w.used(at, api.MeterVCPU, 3600)
 	j.Step(t.Context(), at)

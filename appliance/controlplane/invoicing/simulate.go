@@ -9,10 +9,10 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// Simulate returns what organizations would have paid by a price book for what
-// they used, and what they pay by their own. Each month of an organization's time
-// zone is a period of its own. What cannot be rated says why, and does not keep the
-// others from it.
+// Simulate returns what organizations would have paid by a price book for what they
+// used, and what they pay by their own. Each month of an organization's time zone is a
+// period of its own. An item that cannot be rated has the reason as its note, and does
+// not prevent the others.
 func (b Books) Simulate(ctx context.Context, of api.SimulationQuery) (api.Simulation, error) {
 	book, from, to := of.Book, of.From, of.To
 	out := api.Simulation{Currency: book.Spec.Currency, Items: []api.SimulatedInvoice{}}
@@ -47,7 +47,7 @@ func (b Books) Simulate(ctx context.Context, of api.SimulationQuery) (api.Simula
 	return out, err
 }
 
-// months rates each month of a period by itself.
+// months rates each month of a period separately, and returns the sum.
 func (b Books) months(ctx context.Context, org api.Organization, from, to time.Time, by func(from, to time.Time) (pricebook.Schedule, error)) (sum int64, err error) {
 	zone := time.UTC
 	if org.Spec.Billing != nil {

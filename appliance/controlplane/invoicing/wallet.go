@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
-// Wallet is how an organization stands at a moment.
+// Wallet returns an organization's balance and state at a moment.
 func (b Books) Wallet(ctx context.Context, id api.OrganizationID, now time.Time) (api.Wallet, error) {
 	w := api.Wallet{Organization: id, State: api.BillingOK}
 	o, err := b.Store.Get(ctx, api.KindOrganization, string(id))
@@ -29,8 +29,9 @@ func (b Books) Wallet(ctx context.Context, id api.OrganizationID, now time.Time)
 	return w, err
 }
 
-// Uninvoiced is what an organization has used until now that no invoice charges. The
-// mark is read first: what comes in while the rest is rated makes it an old one.
+// Uninvoiced returns what an organization has used until now that no invoice charges.
+// The mark is read first, so that use which arrives during the rating makes it
+// outdated.
 func (b Books) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.Time) (api.Uninvoiced, error) {
 	var u api.Uninvoiced
 	o, err := b.Store.Get(ctx, api.KindOrganization, string(id))
@@ -66,7 +67,7 @@ func (b Books) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.T
 	return u, err
 }
 
-// statusOf is what was decided last.
+// statusOf returns the last decision.
 func statusOf(org api.Organization) api.BillingStatus {
 	if org.Status.Billing == nil {
 		return api.BillingStatus{State: api.BillingOK}
@@ -74,7 +75,8 @@ func statusOf(org api.Organization) api.BillingStatus {
 	return *org.Status.Billing
 }
 
-// standing of an organization: its documents, and what it used since.
+// standing returns the standing of an organization: its documents, and its use since
+// then.
 func (b Books) standing(ctx context.Context, org api.Organization, now time.Time) (s dunning.Standing, currency string, err error) {
 	s, err = b.standingBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
 		if currency = book.Spec.Currency; org.Spec.Billing == nil {
@@ -91,8 +93,8 @@ func (b Books) standing(ctx context.Context, org api.Organization, now time.Time
 	return s, currency, err
 }
 
-// standingBy is the standing of an organization whose use since its documents
-// costs what used says.
+// standingBy returns the standing of an organization, with the cost of its use since
+// its documents computed by used.
 func (b Books) standingBy(ctx context.Context, org api.Organization, used func(api.PriceBook, []api.Invoice) (int64, error)) (dunning.Standing, error) {
 	id := api.OrganizationID(org.Meta.ID)
 	book, err := b.priceBook(ctx, id)
@@ -110,7 +112,7 @@ func (b Books) standingBy(ctx context.Context, org api.Organization, used func(a
 	return dunning.StandingOf(id, d, book.Spec.Currency, since)
 }
 
-// unbilled is what the periods without an invoice cost, up to now.
+// unbilled returns what the periods without an invoice cost, up to now.
 func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate func(invoice.Period) (api.InvoicePreview, error)) (sum int64, err error) {
 	zone, err := org.Spec.Billing.Zone()
 	if err != nil {
@@ -130,7 +132,7 @@ func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate 
 	return sum, nil
 }
 
-// soFar rates the part of a month that has no invoice and may go on.
+// soFar rates the part of a month that has no invoice and may not have ended.
 func (b Books) soFar(ctx context.Context, org api.OrganizationID, p invoice.Period, zone *time.Location) (api.InvoicePreview, error) {
 	end := invoice.PeriodEnd(p.From, zone)
 	prices, err := b.held(ctx, org, p.From, end)

@@ -12,12 +12,12 @@ import (
 	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
-// maxMergedUse is how many rows of each customer are read at once, as many are read
-// beside each other.
+// maxMergedUse is how many rows of each customer are read at once, when the use of many
+// is merged.
 const maxMergedUse = 256
 
-// charged hands out what an organization pays for: its own use and, of a reseller with
-// wholesale terms, its customers', in the order of api.Use.Compare.
+// charged yields the use that an organization pays for: its own and, for a reseller
+// with wholesale terms, its customers', in the order of api.Use.Compare.
 func (b Books) charged(ctx context.Context, org api.OrganizationID, from, to time.Time) (iter.Seq2[api.Use, error], error) {
 	own := b.use(ctx, org, from, to, api.MaxUse)
 	o, err := find[api.Organization](ctx, b.Store, api.KindOrganization, string(org))
@@ -44,10 +44,10 @@ func (b Books) charged(ctx context.Context, org api.OrganizationID, from, to tim
 // customer is an organization whose use a reseller pays for.
 type customer struct {
 	of      api.OrganizationID
-	charged api.Organization // as whose use: the customer's own, or of the customer whose customer it is
+	charged api.Organization // the direct customer that the use is charged as: itself, or the customer above it
 }
 
-// customers of a reseller and those of its customers.
+// customers returns the customers of a reseller and those below them.
 func (b Books) customers(ctx context.Context, reseller api.OrganizationID) (out []customer, err error) {
 	direct, err := b.customersOf(ctx, reseller)
 	for _, d := range direct {
@@ -75,7 +75,7 @@ func (b Books) customersOf(ctx context.Context, reseller api.OrganizationID) ([]
 	return slices.DeleteFunc(all, func(o api.Organization) bool { return o.Spec.Parent != reseller }), err
 }
 
-// ofCustomer is use, marked as a customer's.
+// ofCustomer yields use marked as a customer's.
 func ofCustomer(c api.Organization, use iter.Seq2[api.Use, error]) iter.Seq2[api.Use, error] {
 	return func(yield func(api.Use, error) bool) {
 		for u, err := range use {
@@ -87,8 +87,8 @@ func ofCustomer(c api.Organization, use iter.Seq2[api.Use, error]) iter.Seq2[api
 	}
 }
 
-// touchSellers adds to what was touched the sellers of whoever has used something, as
-// they may pay for it.
+// touchSellers adds to the touched organizations the sellers of each one that has used
+// something, as they may pay for it.
 func (j *Job) touchSellers(ctx context.Context, t api.Touched) error {
 	for _, id := range slices.Sorted(maps.Keys(t.Organizations)) {
 		touch := t.Organizations[id]
@@ -109,7 +109,8 @@ func (j *Job) touchSellers(ctx context.Context, t api.Touched) error {
 	return nil
 }
 
-// sellerOf an organization, which does not change; empty: it has none.
+// sellerOf returns the seller of an organization, which does not change, or an empty
+// string.
 func (j *Job) sellerOf(ctx context.Context, id string) (string, error) {
 	seller, known := j.parents[id]
 	if !known {
@@ -123,7 +124,8 @@ func (j *Job) sellerOf(ctx context.Context, id string) (string, error) {
 	return seller, nil
 }
 
-// usedBy is a touch of somebody who also pays for use of an hour that has changed.
+// usedBy returns the touch of an organization that also pays for changed use of an
+// hour.
 func usedBy(t api.Touch, hour time.Time) api.Touch {
 	if !t.Has(api.KindUsageRecord) {
 		t.Kinds = append(t.Kinds, api.KindUsageRecord)
@@ -134,10 +136,10 @@ func usedBy(t api.Touch, hour time.Time) api.Touch {
 	return t
 }
 
-// UninvoicedWholesale is what an organization has used until now that a reseller above it
-// is charged for and no invoice of that one charges yet: by the reseller's prices, of the
-// nearest one that owes anything. The mark is of all that it has used since the earliest
-// hour without an invoice, also where that costs nothing.
+// UninvoicedWholesale returns what an organization has used until now that a reseller
+// above it is charged for and no invoice of that reseller charges yet: by the prices of
+// the nearest reseller that owes anything. The mark covers everything that it has used
+// since the earliest hour without an invoice, also where that costs nothing.
 func (b Books) UninvoicedWholesale(ctx context.Context, id api.OrganizationID, now time.Time) (u api.Uninvoiced, err error) {
 	org, err := find[api.Organization](ctx, b.Store, api.KindOrganization, string(id))
 	if err != nil {
@@ -195,7 +197,7 @@ func (b Books) owedBy(ctx context.Context, seller api.Organization, id api.Organ
 		}
 		u.Currency = p.Currency
 		for _, l := range p.Lines {
-			if l.Kind == api.LineUsage { // fees, minimum and taxes do not depend on it
+			if l.Kind == api.LineUsage { // fees, minimum and taxes do not depend on the customer's use
 				u.Micros += l.AmountMicros
 			}
 		}
@@ -203,7 +205,7 @@ func (b Books) owedBy(ctx context.Context, seller api.Organization, id api.Organ
 	return nil
 }
 
-// resold is what a reseller pays for a customer's use of a period.
+// resold returns what a reseller pays for a customer's use of a period.
 func (b Books) resold(ctx context.Context, seller, customer api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
 	prices, err := b.held(ctx, seller, from, to)
 	if err != nil {
@@ -219,8 +221,8 @@ func (b Books) resold(ctx context.Context, seller, customer api.OrganizationID, 
 	return r.Invoice()
 }
 
-// merged is the use of several organizations, each in the order of api.Use.Compare, in
-// that order. It ends with the first error.
+// merged yields the use of several organizations, each in the order of api.Use.Compare,
+// in that order. It ends with the first error.
 func merged(all []iter.Seq2[api.Use, error]) iter.Seq2[api.Use, error] {
 	return func(yield func(api.Use, error) bool) {
 		var q queue
@@ -255,13 +257,13 @@ func merged(all []iter.Seq2[api.Use, error]) iter.Seq2[api.Use, error] {
 	}
 }
 
-// source is an organization's use from head on.
+// source is an organization's use, starting with head.
 type source struct {
 	head api.Use
 	next func() (api.Use, error, bool)
 }
 
-// queue is a heap of sources, the one whose head comes first at its top.
+// queue is a heap of sources, ordered by their heads.
 type queue []source
 
 func (q queue) Len() int           { return len(q) }

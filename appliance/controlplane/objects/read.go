@@ -6,14 +6,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Watcher is a store whose changes can be followed (store.Store). A watch from
-// revision 0 begins with all objects, and a sync.
+// Watcher is a store whose changes can be watched (store.Store). A watch from revision
+// 0 begins with all objects, and a sync.
 type Watcher interface {
 	WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error)
 }
 
-// Read returns the objects of the kinds as the store has them, all as of one
-// revision. An object that cannot be decoded is an error. Errors are *api.Error.
+// Read returns the objects of the kinds from the store, all at the same revision. An
+// object that cannot be decoded is an error. Errors are *api.Error.
 func Read(ctx context.Context, s Watcher, kinds ...Kind) (*Set, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,8 +1,8 @@
 // Package objects holds the cluster's objects decoded, by kind and ID.
 //
-// A Set has one table for each Go type. What its objects hold (slices, maps,
-// pointers) is shared with other Sets that have taken in the same change, so all of
-// it is read-only.
+// A Set has one table for each Go type. The contents of its objects (slices, maps,
+// pointers) are shared with other Sets that have applied the same change, so all of it
+// is read-only.
 package objects
 
 import (
@@ -22,10 +22,10 @@ type Kind struct {
 	decode func(api.Object) (any, error)
 }
 
-// Of returns the kind whose type is T in the registry (api.Kinds).
+// Of returns the kind whose Go type is T in the registry (api.Kinds).
 func Of[T any]() Kind { return As[T](api.KindOf[T]()) }
 
-// As returns a kind that the registry has no type for, decoded into T.
+// As returns a kind that has no type in the registry, decoded into T.
 func As[T any](kind api.Kind) Kind {
 	return Kind{
 		Kind: kind, typ: reflect.TypeFor[T](),
@@ -34,21 +34,21 @@ func As[T any](kind api.Kind) Kind {
 	}
 }
 
-// Put returns the change that an object of the kind is which has just been read or
-// written, without what was there before.
+// Put returns the change to an object that has just been read or written, without its
+// previous state.
 func (k Kind) Put(o api.Object) (Change, error) {
 	now, err := k.decode(o)
 	return Change{Kind: o.Kind, ID: o.Meta.ID, Now: now}, err
 }
 
-// Set is objects of some kinds. It is not safe for concurrent use.
+// Set holds objects of some kinds. It is not safe for concurrent use.
 type Set struct {
 	tables map[api.Kind]table
 	kinds  map[reflect.Type]api.Kind
 }
 
-// NewSet returns an empty Set of the kinds. A kind may be named several times, with
-// one type: two are a mistake in the program, for which it panics.
+// NewSet returns an empty Set of the kinds. A kind may be given several times, always
+// with the same type: two types are a programming error, for which it panics.
 func NewSet(kinds ...Kind) *Set {
 	s := &Set{tables: map[api.Kind]table{}, kinds: map[reflect.Type]api.Kind{}}
 	for _, k := range kinds {
@@ -78,17 +78,18 @@ func (s *Set) Empty() *Set {
 	return out
 }
 
-// Change is what has become of one object.
+// Change is a change of one object.
 type Change struct {
 	Kind api.Kind
 	ID   string
-	// Was and Now are the object as the kind's type; nil: it was or is not there.
+	// Was and Now are the object, as the kind's type, before and after; nil means that
+	// it did or does not exist.
 	Was, Now any
 }
 
-// Apply takes in an event of a watch. It returns false for a kind that the Set
-// does not have and for what is no news (the removal of what is not there). The
-// error of an object that cannot be decoded names it; such an object is left out.
+// Apply applies an event of a watch. It returns false for a kind that the Set does not
+// have and for an event without effect (the removal of an object that does not exist).
+// The error of an object that cannot be decoded names it; such an object is removed.
 func (s *Set) Apply(e api.Event) (c Change, changed bool, err error) {
 	t, ok := s.tables[e.Object.Kind]
 	if !ok || e.Type == api.EventSync {
@@ -107,20 +108,20 @@ func (s *Set) Apply(e api.Event) (c Change, changed bool, err error) {
 	return c, true, nil
 }
 
-// Accept takes in a change that another Set has gone through. A kind that this Set
-// does not have is left out.
+// Accept applies a change that another Set has applied. Kinds that this Set does not
+// have are ignored.
 func (s *Set) Accept(c Change) {
 	if t, ok := s.tables[c.Kind]; ok {
 		t.accept(c.ID, c.Now)
 	}
 }
 
-// All returns a Change for every object, as if each had just come, in the order of
-// kinds and IDs.
+// All returns a Change for every object, as if each had just been created, in the order
+// of kinds and IDs.
 func (s *Set) All() []Change { return NewSet().Diff(s) }
 
-// Diff returns what leads from s to another Set, both made by Apply: changes of
-// revision, what came and what is gone, in the order of kinds and IDs.
+// Diff returns the changes from s to another Set, both built with Apply: changed
+// revisions, created and removed objects, in the order of kinds and IDs.
 func (s *Set) Diff(to *Set) (out []Change) {
 	for _, kind := range slices.Sorted(maps.Keys(to.tables)) {
 		from, ok := s.tables[kind]
@@ -135,8 +136,8 @@ func (s *Set) Diff(to *Set) (out []Change) {
 	return out
 }
 
-// Map returns the objects of a type by ID. The map is read-only. It panics where the
-// Set has no such kind, which is a mistake in the program.
+// Map returns the objects of a type by ID. The map is read-only. It panics if the Set
+// has no such kind, which is a programming error.
 func Map[T any](s *Set) map[string]T {
 	kind, ok := s.kinds[reflect.TypeFor[T]()]
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// table is the objects of one kind, whatever their type.
+// table holds the objects of one kind, whatever their type.
 type table interface {
 	put(o api.Object) (was, now any, err error)
 	accept(id string, now any)
@@ -16,7 +16,7 @@ type table interface {
 	diff(to table) []Change
 }
 
-// tableOf has objects of type T by ID, and the revisions of those that were put.
+// tableOf holds objects of type T by ID, and the revisions of those that were put.
 type tableOf[T any] struct {
 	objects   map[string]T
 	revisions map[string]int64
@@ -36,7 +36,7 @@ func (t *tableOf[T]) put(o api.Object) (was, now any, err error) {
 	return was, v, nil
 }
 
-// accept an object that was decoded elsewhere; nil: it is gone.
+// accept stores an object that was decoded elsewhere; nil removes it.
 func (t *tableOf[T]) accept(id string, now any) {
 	if now == nil {
 		delete(t.objects, id)

@@ -8,26 +8,27 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// diskPool is a storage pool of a node's own.
+// diskPool is a node's own storage pool.
 type diskPool struct {
 	node api.NodeID
 	pool string
 }
 
-// poolOf names a node's own pool; empty: the one that every node has.
+// poolOf returns a node's own pool; an empty name means the local pool that every node
+// has.
 func poolOf(n api.NodeID, pool string) diskPool { return diskPool{n, cmp.Or(pool, api.PoolLocal)} }
 
-// AddDisk counts bytes that are promised of a pool of a node's own: a volume's size.
+// AddDisk counts bytes of a node's own pool as allocated: a volume's size.
 func (r *Room) AddDisk(n api.NodeID, pool string, bytes int64) {
 	if n != "" {
 		r.disk[poolOf(n, pool)] += bytes
 	}
 }
 
-// OnDisk returns how many volumes of a size fit in a pool of a node's own beside what is
-// promised there, or why none does. What counts is what they may come to take: their
-// disks are thin, and are paid for as a whole. Nothing is promised on a pool that is
-// full to its reserve, however little of the promises is taken up.
+// OnDisk returns how many volumes of a size fit in a node's own pool besides what is
+// allocated there, or why none does. Their full size counts: the disks are thin, but
+// are paid for as a whole. Nothing is allocated in a pool that is full to its reserve,
+// however little of the allocations is in use.
 func (r *Room) OnDisk(n api.Node, pool string, bytes int64) (int64, string) {
 	p, _ := n.Pool(pool)
 	if bytes <= 0 {
@@ -36,7 +37,7 @@ func (r *Room) OnDisk(n api.Node, pool string, bytes int64) (int64, string) {
 	if p.Draining {
 		return 0, "storage pool " + p.Name + " is being released"
 	}
-	if p.LimitBytes <= 0 { // a node of a version before has no limit
+	if p.LimitBytes <= 0 { // a node of an older version has no limit
 		return math.MaxInt64, ""
 	}
 	promised := r.disk[poolOf(api.NodeID(n.Meta.ID), pool)] + p.ImageBytes
@@ -47,7 +48,7 @@ func (r *Room) OnDisk(n api.Node, pool string, bytes int64) (int64, string) {
 		Size(bytes), storageOf(pool), Size(promised), Size(p.LimitBytes), Size(p.FreeBytes), Size(p.ReserveBytes))
 }
 
-// storageOf names a pool in a sentence.
+// storageOf returns the name of a pool for a sentence.
 func storageOf(pool string) string {
 	if api.DiskPool(pool) {
 		return "storage pool " + pool

@@ -9,17 +9,16 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Fit is what a node has room for.
+// Fit is the number of instances that a node has room for.
 type Fit struct {
-	Count int64     // how many of what is wanted; math.MaxInt64: nothing limits it
-	GPU   api.GPUID // for the next one: the one with most room; empty when none is asked for
-	Why   string    // why none fits; empty when one does
+	Count int64     // of instances that fit; math.MaxInt64 if nothing limits it
+	GPU   api.GPUID // for the next one: the one with the most room; empty if none is requested
+	Why   string    // why none fits; empty if one does
 }
 
-// OnNode returns how many of what is wanted fit on a node beside what is there. Keep
-// names the only GPU that may be used; empty: any. The count is what placing one after
-// the other comes to: GPUs of a node share nothing but its vCPUs, memory and
-// local pool.
+// OnNode returns how many of what is wanted fit on a node besides what is there. keep
+// is the only GPU that may be used; empty means any. The count equals placing one after
+// the other: GPUs of a node share only its vCPUs, memory and local pool.
 func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
 	if why := r.Alive(n, now); why != "" {
 		return Fit{Why: why}
@@ -27,7 +26,7 @@ func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
 	if n.WithoutHypervisor() != "" {
 		return Fit{Why: withoutHypervisor}
 	}
-	if n.WithoutKVM() && !w.There { // one that is there already stays
+	if n.WithoutKVM() && !w.There { // an instance that is on the node already stays
 		return Fit{Why: WithoutKVM}
 	}
 	if w.CPU != nil {
@@ -39,20 +38,20 @@ func (r *Room) OnNode(n api.Node, w Want, keep api.GPUID, now time.Time) Fit {
 	if why != "" || w.VRAM == 0 {
 		return Fit{Count: count, Why: why}
 	}
-	f := r.onCards(api.NodeID(n.Meta.ID), w, keep)
+	f := r.onGPUs(api.NodeID(n.Meta.ID), w, keep)
 	f.Count = min(f.Count, count)
 	return f
 }
 
-// ofMachine returns how many the vCPUs, the memory and the local pool of a node are
-// enough for, or why they are for none.
+// ofMachine returns for how many the vCPUs, the memory and the local pool of a node
+// suffice, or why for none.
 func (r *Room) ofMachine(n api.Node, w Want) (int64, string) {
 	free := n.Status.Vcpus - r.vcpus[api.NodeID(n.Meta.ID)]
 	if w.VCPUs > free {
 		return 0, fmt.Sprintf("%d vCPUs requested, %d of %d free", w.VCPUs, max(free, 0), n.Status.Vcpus)
 	}
 	count := times(free, w.VCPUs)
-	// One that stays where it is may keep what it has, however full the node is.
+	// An instance that stays on its node may keep its memory, however full the node is.
 	memory := max(r.FreeMemory(n), w.Has)
 	if taken := w.Taken(); taken > 0 && taken > memory {
 		return 0, r.tooLittle(n, w)
@@ -68,7 +67,7 @@ func (r *Room) ofMachine(n api.Node, w Want) (int64, string) {
 	return min(count, times(memory, w.Taken()), pages, disks), ""
 }
 
-// times returns how often a part is in a whole.
+// times returns how often part fits into whole.
 func times(whole, part int64) int64 {
 	if part <= 0 {
 		return math.MaxInt64
@@ -88,8 +87,8 @@ func (r *Room) tooLittle(n api.Node, w Want) string {
 	return why
 }
 
-// onCards returns how many fit on the GPUs of a node.
-func (r *Room) onCards(n api.NodeID, w Want, keep api.GPUID) (f Fit) {
+// onGPUs returns how many fit on the GPUs of a node.
+func (r *Room) onGPUs(n api.NodeID, w Want, keep api.GPUID) (f Fit) {
 	if !r.pools[w.Pool] {
 		return Fit{Why: "GPU pool " + w.Pool + " does not exist"}
 	}
@@ -120,8 +119,8 @@ func (r *Room) onCards(n api.NodeID, w Want, keep api.GPUID) (f Fit) {
 	return f
 }
 
-// OnCard returns how many of what is wanted fit on a GPU beside what is there, or why
-// none does. What is wanted has VRAM.
+// OnCard returns how many of what is wanted fit on a GPU besides what is there, or why
+// none does. w must have VRAM.
 func (r *Room) OnCard(c Card, w Want) (int64, string) {
 	id, vram := api.GPUID(c.GPU.Meta.ID), c.GPU.Status.VramBytes
 	switch {
@@ -141,16 +140,16 @@ func (r *Room) OnCard(c Card, w Want) (int64, string) {
 		return 0, fmt.Sprintf("a share of %d %% requested, %d %% free", w.Share, free)
 	}
 	count = min(count, times(free, w.Share))
-	if c.most > 0 {
-		if r.vgpus[id] >= c.most {
-			return 0, fmt.Sprintf("has %d vGPUs, the limit of its pool", c.most)
+	if c.maxVGPUs > 0 {
+		if r.vgpus[id] >= c.maxVGPUs {
+			return 0, fmt.Sprintf("has %d vGPUs, the limit of its pool", c.maxVGPUs)
 		}
-		count = min(count, c.most-r.vgpus[id])
+		count = min(count, c.maxVGPUs-r.vgpus[id])
 	}
 	return count, ""
 }
 
-// Reasons joins a few; a cluster of hundreds would fill a page.
+// Reasons joins the first few reasons; those of hundreds of nodes would fill a page.
 func Reasons(why []string) string {
 	const most = 4
 	switch {
@@ -162,7 +161,7 @@ func Reasons(why []string) string {
 	return strings.Join(why, "; ")
 }
 
-// Size in words: "24 GiB".
+// Size formats a number of bytes: "24 GiB".
 func Size(n int64) string {
 	const units = "KMGTP"
 	if n < 1024 {

@@ -6,18 +6,18 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// NodeTimeout is how long after its last report a node still accepts new work, where
-// nobody watches the nodes.
+// NodeTimeout is how long after its last report a node still accepts new work, if nodes
+// are not monitored.
 const NodeTimeout = 45 * time.Second
 
-// Health of a node, as leases and witnesses have it.
+// Health is the state of a node according to leases and witnesses.
 type Health struct {
-	Suspect bool   // not responding, as several witnesses see it
+	Suspect bool   // not responding, according to several witnesses
 	Fenced  bool   // certainly runs nothing any more that could run elsewhere
-	Why     string // in words
+	Why     string // reason, as text
 }
 
-// Why nodes accept nothing new.
+// Reasons why nodes accept nothing new.
 const (
 	withoutStore      = "has lost its copy of the cluster's state"
 	shuttingDown      = "is shutting down"
@@ -25,12 +25,12 @@ const (
 	WithoutKVM        = "has no KVM"
 )
 
-// Alive returns why a node accepts no new work, or nothing. Health is nil where nobody
-// watches the nodes.
+// Alive returns why a node accepts no new work, or nothing. health is nil if nodes are
+// not monitored.
 func Alive(n api.Node, health map[string]Health, now time.Time) string {
 	switch {
 	case health != nil:
-		return takesWork(n, health[n.Meta.ID])
+		return monitoredAlive(n, health[n.Meta.ID])
 	case n.WithoutStore():
 		return withoutStore
 	case n.Meta.DeletedAt != nil:
@@ -45,8 +45,8 @@ func Alive(n api.Node, health map[string]Health, now time.Time) string {
 	return ""
 }
 
-// takesWork is Alive where nodes are watched: their own clocks do not count.
-func takesWork(n api.Node, h Health) string {
+// monitoredAlive is Alive for monitored nodes: their own clocks are not used.
+func monitoredAlive(n api.Node, h Health) string {
 	state := n.Assignment.State
 	switch {
 	case n.Meta.DeletedAt != nil:

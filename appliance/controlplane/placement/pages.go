@@ -7,28 +7,27 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// pagePool is the huge pages of one size of a node.
+// pagePool is the huge pages of one size on a node.
 type pagePool struct {
 	node api.NodeID
 	size api.HugePages
 }
 
-// addPages counts the huge pages of an assigned instance on a node, or takes them off.
+// addPages adds the huge pages of an assigned instance on a node, or subtracts them.
 func (r *Room) addPages(n api.NodeID, a api.InstanceAssignment, sign int64) {
 	if a.HugePages != "" {
 		r.pages[pagePool{n, a.HugePages}] += sign * a.MemoryBytes
 	}
 }
 
-// freePages returns how many bytes of a node's huge pages of a size no instance is
-// assigned; negative when more are assigned than there are.
+// freePages returns how many bytes of a node's huge pages of a size are not assigned to
+// instances; it is negative if more are assigned than exist.
 func (r *Room) freePages(n api.Node, size api.HugePages) int64 {
 	return n.HugePages(size).TotalBytes - r.pages[pagePool{api.NodeID(n.Meta.ID), size}]
 }
 
-// OnPages returns how many memories of that kind a node's huge pages are enough for, or
-// why they are for none. An instance that is stopped keeps its pages: it could not start
-// without them.
+// OnPages returns for how many instances a node's huge pages suffice, or why for none.
+// A stopped instance keeps its pages: it could not start without them.
 func (r *Room) OnPages(n api.Node, w Want) (int64, string) {
 	if w.HugePages == "" {
 		return math.MaxInt64, ""
@@ -50,8 +49,8 @@ func (r *Room) OnPages(n api.Node, w Want) (int64, string) {
 	return times(max(free, w.HasPages), w.Memory), ""
 }
 
-// FreeAfter returns how many bytes are left of what backs the memory of such an instance
-// when the node has one more: of its huge pages, or of its ordinary memory.
+// FreeAfter returns how many bytes remain of what backs the memory of such an instance
+// after one more is placed on the node: of its huge pages, or of its ordinary memory.
 func (r *Room) FreeAfter(n api.Node, w Want) int64 {
 	if w.HugePages != "" {
 		return r.freePages(n, w.HugePages) - w.Memory

@@ -8,30 +8,29 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// Card is a GPU with what its pool promises of it.
+// Card is a GPU with the VRAM that its pool allows to allocate on it.
 type Card struct {
 	GPU      api.GPU
 	Pool     string
-	Promised int64 // bytes of VRAM
-	most     int64 // vGPUs; 0: any number
+	Promised int64 // bytes of VRAM that may be allocated
+	maxVGPUs int64 // 0 means no limit
 }
 
-// Room is what the nodes and GPUs have, and what assigned instances take of them.
-// It is not safe for concurrent use.
+// Room is the capacity of the nodes and GPUs, and what assigned instances use of it. It
+// is not safe for concurrent use.
 type Room struct {
 	health map[string]Health
 	cards  map[api.NodeID][]Card // in the order of objects.Sorted
 	pools  map[string]bool
 
-	vcpus, memory map[api.NodeID]int64 // taken; bytes
-	pages         map[pagePool]int64   // taken of huge pages; bytes
-	disk          map[diskPool]int64   // promised of nodes' own pools to volumes; bytes
-	vram, share   map[api.GPUID]int64  // taken; bytes, hundredths
-	vgpus         map[api.GPUID]int64  // taken
+	vcpus, memory map[api.NodeID]int64 // in use; memory in bytes
+	pages         map[pagePool]int64   // huge pages in use; bytes
+	disk          map[diskPool]int64   // allocated to volumes in nodes' own pools; bytes
+	vram, share   map[api.GPUID]int64  // in use; bytes, hundredths
+	vgpus         map[api.GPUID]int64  // in use
 }
 
-// NewRoom returns the room of GPUs that nobody uses. Health is nil where nobody
-// watches the nodes.
+// NewRoom returns the room of unused GPUs. health is nil if nodes are not monitored.
 func NewRoom(gpus map[string]api.GPU, pools map[string]api.GPUPool, health map[string]Health) *Room {
 	r := &Room{health: health, cards: map[api.NodeID][]Card{}, pools: map[string]bool{},
 		vcpus: map[api.NodeID]int64{}, memory: map[api.NodeID]int64{}, pages: map[pagePool]int64{}, disk: map[diskPool]int64{}, vram: map[api.GPUID]int64{}, share: map[api.GPUID]int64{}, vgpus: map[api.GPUID]int64{}}
@@ -44,25 +43,25 @@ func NewRoom(gpus map[string]api.GPU, pools map[string]api.GPUPool, health map[s
 	for _, g := range objects.Sorted(gpus) {
 		c := Card{GPU: g, Pool: cmp.Or(g.Spec.Pool, api.DefaultPool)}
 		pool := named[c.Pool]
-		c.Promised, c.most = pool.Promised(g.Status.VramBytes), pool.MaxVgpusPerGpu
+		c.Promised, c.maxVGPUs = pool.Promised(g.Status.VramBytes), pool.MaxVgpusPerGpu
 		r.cards[g.Status.Node] = append(r.cards[g.Status.Node], c)
 	}
 	return r
 }
 
-// Cards returns the GPUs of a node; read-only.
+// Cards returns the GPUs of a node; the result is read-only.
 func (r *Room) Cards(n api.NodeID) []Card { return r.cards[n] }
 
-// VCPUs returns how many of a node are taken.
+// VCPUs returns how many vCPUs of a node are in use.
 func (r *Room) VCPUs(n api.NodeID) int64 { return r.vcpus[n] }
 
-// Memory returns how many bytes of a node are taken.
+// Memory returns how many bytes of a node's memory are in use.
 func (r *Room) Memory(n api.NodeID) int64 { return r.memory[n] }
 
-// Add counts an assigned instance, on both nodes while it moves.
+// Add counts an assigned instance, on both nodes while it is migrated.
 func (r *Room) Add(a api.InstanceAssignment) { r.count(a, 1) }
 
-// Remove is the opposite of Add.
+// Remove reverts Add.
 func (r *Room) Remove(a api.InstanceAssignment) { r.count(a, -1) }
 
 func (r *Room) count(a api.InstanceAssignment, sign int64) {
@@ -83,14 +82,14 @@ func (r *Room) count(a api.InstanceAssignment, sign int64) {
 	}
 }
 
-// AddAt counts an instance on a node that it is about to move to.
+// AddAt counts an instance on a node that it is about to be migrated to.
 func (r *Room) AddAt(n api.NodeID, a api.InstanceAssignment) {
 	r.vcpus[n] += a.Vcpus
 	r.memory[n] += Takes(a)
 	r.addPages(n, a, 1)
 }
 
-// Swap returns the memory of a node, in bytes, that backs what is, or may be, promised
+// Swap returns the memory of a node, in bytes, that backs what is, or may be, allocated
 // beyond its GPUs' VRAM.
 func (r *Room) Swap(n api.NodeID) (sum int64) {
 	for _, c := range r.cards[n] {
@@ -99,12 +98,12 @@ func (r *Room) Swap(n api.NodeID) (sum int64) {
 	return sum
 }
 
-// FreeMemory returns the memory of a node, in bytes, that is neither taken nor kept for
-// overcommitted VRAM; negative when more is taken than there is.
+// FreeMemory returns the memory of a node, in bytes, that is neither in use nor
+// reserved for overcommitted VRAM; it is negative if more is in use than exists.
 func (r *Room) FreeMemory(n api.Node) int64 {
 	id := api.NodeID(n.Meta.ID)
 	return n.Status.MemoryBytes - r.Swap(id) - r.memory[id]
 }
 
-// Alive returns why a node takes no new work, or nothing.
+// Alive returns why a node accepts no new work, or nothing.
 func (r *Room) Alive(n api.Node, now time.Time) string { return Alive(n, r.health, now) }

@@ -6,12 +6,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// WorkersMemory is what an instance with a vGPU takes of its node's memory beside
-// its own, in bytes: basalt-vgpu, and one guest process's worker with its context of
-// the driver (docs/decisions/0033).
+// WorkersMemory is what an instance with a vGPU uses of its node's memory besides its
+// own, in bytes: basalt-vgpu, and one guest process's worker with its context of the
+// driver (docs/decisions/0033).
 const WorkersMemory = 512 << 20
 
-// Want is what one instance asks for.
+// Want is what one instance requests.
 type Want struct {
 	VCPUs, Memory int64 // bytes
 	VRAM          int64 // bytes; 0: no vGPU
@@ -19,21 +19,23 @@ type Want struct {
 	Pool          string
 	Model         string // empty: any of the pool
 	Tier          api.GPUTier
-	Has           int64 // memory that it takes of its node already, in bytes
-	There         bool  // it is on its node already
-	// HugePages back its memory, which is then not of the node's ordinary memory.
+	Has           int64 // memory that it already uses on its node, in bytes
+	There         bool  // it is already on its node
+	// HugePages back its memory, which is then not part of the node's ordinary memory.
 	HugePages api.HugePages
-	HasPages  int64 // memory that it takes of its node's huge pages of that size already, in bytes
+	HasPages  int64 // memory that it already uses in its node's huge pages of that size, in bytes
 	Root      int64 // size of its root volume, in bytes
-	// Disk is what the root volume takes anew of a pool of the node's own, in bytes; 0:
-	// it is there already, or lies in a pool that several nodes have.
+	// Disk is how much more the root volume needs in the node's own pool, in bytes; 0 if
+	// it
+	// exists already, or is stored in a pool that several nodes have.
 	Disk     int64
-	DiskPool string // that pool; empty: local
-	// CPU is what a running instance moves with; nil: any will do.
+	DiskPool string // that pool; empty means local
+	// CPU is the processor that a running instance needs when it is migrated; nil means
+	// any.
 	CPU *api.InstanceCPU
 }
 
-// Wanted returns what an instance of a flavor asks for; g is nil without a vGPU.
+// Wanted returns what an instance of a flavor requests; g is nil without a vGPU.
 func Wanted(f api.FlavorSpec, g *api.VGPUSpec) Want {
 	w := Want{VCPUs: f.Vcpus, Memory: f.MemoryBytes, Root: f.RootBytes, HugePages: f.HugePages}
 	if g != nil {
@@ -42,10 +44,10 @@ func Wanted(f api.FlavorSpec, g *api.VGPUSpec) Want {
 	return w
 }
 
-// workers returns the memory of the workers of its vGPU, in bytes.
+// workers returns the memory of its vGPU's workers, in bytes.
 func (w Want) workers() int64 { return workers(w.VRAM) }
 
-// Taken returns what it takes of its node's ordinary memory, in bytes.
+// Taken returns how much it uses of its node's ordinary memory, in bytes.
 func (w Want) Taken() int64 {
 	if w.HugePages != "" {
 		return 0
@@ -60,7 +62,8 @@ func workers(vram int64) int64 {
 	return WorkersMemory
 }
 
-// Takes returns what an assigned instance takes of its node's ordinary memory, in bytes.
+// Takes returns how much an assigned instance uses of its node's ordinary memory, in
+// bytes.
 func Takes(a api.InstanceAssignment) int64 {
 	if a.HugePages != "" {
 		return 0

@@ -18,9 +18,9 @@ import (
 func TestWaitsForTheNodesHealth(t *testing.T) {
 	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
 	s := memstore.New()
-	var watched atomic.Bool
+	var monitored atomic.Bool
 	health := func() (string, map[string]plan.Health) {
-		if !watched.Load() {
+		if !monitored.Load() {
 			return "node-1", nil
 		}
 		return "node-1", map[string]plan.Health{}
@@ -42,11 +42,11 @@ func TestWaitsForTheNodesHealth(t *testing.T) {
 		}
 		return n.Assignment.State
 	}
-	time.Sleep(3 * listen / 2) // it has looked once
+	time.Sleep(3 * healthInterval / 2) // it has looked once
 	if got := state(); got != "" {
 		t.Fatalf("planned without knowing the nodes' health: %s", got)
 	}
-	watched.Store(true)
+	monitored.Store(true)
 	for state() != api.NodeReady {
 		select {
 		case <-ctx.Done():

@@ -1,12 +1,12 @@
-// Package planner runs the planners on the leader: it looks at the node's watch
-// cache, asks appliance/controlplane/plan what follows, and commits it. It decides
-// nothing itself.
+// Package planner runs the planner on the leader: it reads the node's watch cache,
+// computes the next commands with package plan, and commits them. It decides nothing
+// itself.
 //
 //	watchcache ─► plan.State ─(a moment later, or a tick)─► plan.Next ─► Apply
 //
-// A plan looks at everything that there is. In a large cluster that takes a
-// while, and something always changes: so planning rests for twice as long as it
-// took, and leaves most of a processor to those who ask this node.
+// A plan reads all objects. In a large cluster that takes a while, and something always
+// changes: so after each plan the planner pauses for twice its duration, and leaves
+// most of a processor to this node's clients.
 package planner
 
 import (
@@ -22,77 +22,78 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// Store takes what is planned.
+// Store applies what is planned.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }
 
-// Health is what the leader hears of the nodes, and its own id; nil: nobody
-// watches them.
+// Health returns the leader's own ID and its observation of the nodes, which is nil if
+// they are not monitored.
 type Health func() (self string, health map[string]plan.Health)
 
 const (
-	settle = 10 * time.Millisecond  // events come in groups
-	tick   = 5 * time.Second        // nodes go silent without an event
-	listen = 500 * time.Millisecond // between looks at the nodes' health
-	// rest between plans: so many times what the last one took, up to maxRest.
-	rest    = 2
+	settle         = 10 * time.Millisecond  // events come in groups
+	tick           = 5 * time.Second        // nodes fall silent without an event
+	healthInterval = 500 * time.Millisecond // between reads of the nodes' health
+	// restFactor times the duration of the last plan is the pause before the next, up to
+	// maxRest.
+	restFactor    = 2
 	maxRest = time.Second
-	// maxCommands in one batch keeps log entries small.
+	// maxCommands is the most commands in one batch, to keep log entries small.
 	maxCommands = 256
 )
 
-// Run plans from what the cache has until ctx ends, and returns its error. Call it
-// while this node is the leader, with a store whose writes hold in that term only.
-// The cache must have plan.Kinds.
+// Run plans with the objects in the cache until ctx ends, and returns its error. Call
+// it while this node is the leader, with a store whose writes are valid in that term
+// only. The cache must have plan.Kinds.
 func Run(ctx context.Context, c *watchcache.Cache, s Store, health Health, log *slog.Logger) error {
 	changes := c.Subscribe(plan.Kinds)
 	defer changes.Close()
 	l := loop{store: s, health: health, log: log, timer: time.NewTimer(tick)}
 	defer l.timer.Stop()
-	listener := time.NewTicker(listen)
-	defer listener.Stop()
+	healthTicker := time.NewTicker(healthInterval)
+	defer healthTicker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-listener.C:
-			if l.listen() {
-				l.soon(0)
+		case <-healthTicker.C:
+			if l.readHealth() {
+				l.schedule(0)
 			}
 		case <-changes.Ready():
-			l.soon(settle)
+			l.schedule(settle)
 		case <-l.timer.C:
 			l.plan(ctx, changes.View())
 		}
 	}
 }
 
-// loop is what Run remembers between plans.
+// loop is the state that Run keeps between plans.
 type loop struct {
 	store  Store
 	health Health
 	log    *slog.Logger
 
 	self   string                 // this node
-	nodes  map[string]plan.Health // as last heard; nil: nobody watches them
+	nodes  map[string]plan.Health // last observation; nil: not monitored
 	timer  *time.Timer
 	due    bool      // the timer runs for a change
-	rested time.Time // to plan again, not before
+	rested time.Time // earliest time of the next plan
 }
 
-// soon plans in d, or when it has rested. A change after the first does not put
-// planning off.
-func (l *loop) soon(d time.Duration) {
+// schedule plans after d, or when the pause is over. Later changes do not postpone the
+// plan.
+func (l *loop) schedule(d time.Duration) {
 	if !l.due {
 		l.due = true
 		l.timer.Reset(max(d, time.Until(l.rested)))
 	}
 }
 
-// listen asks for the nodes' health, and reports whether it has changed. An empty
-// map is news after nil: now somebody watches.
-func (l *loop) listen() (changed bool) {
+// readHealth reads the nodes' health, and reports whether it has changed. An empty map
+// differs from nil: the nodes are monitored now.
+func (l *loop) readHealth() (changed bool) {
 	if l.health == nil {
 		return false
 	}
@@ -104,8 +105,8 @@ func (l *loop) listen() (changed bool) {
 	return true
 }
 
-// plan once, if the objects (nil: they have not come yet) and the nodes' health are
-// known.
+// plan plans once, if the objects (nil until they have arrived) and the nodes' health
+// are known.
 func (l *loop) plan(ctx context.Context, all *objects.Set) {
 	l.due = false
 	l.timer.Reset(tick)
@@ -116,12 +117,12 @@ func (l *loop) plan(ctx context.Context, all *objects.Set) {
 	state.Self, state.Health = l.self, l.nodes
 	began := time.Now()
 	cmds := plan.Next(state, began)
-	l.rested = time.Now().Add(min(rest*time.Since(began), maxRest))
+	l.rested = time.Now().Add(min(restFactor*time.Since(began), maxRest))
 	commit(ctx, l.store, cmds, l.log)
 }
 
-// commit applies the plan in batches of what belongs together or less: one
-// that fails, because an object has changed since, is planned again.
+// commit applies the plan in batches of commands that belong together: a batch that
+// fails, because an object has changed meanwhile, is planned again.
 func commit(ctx context.Context, s Store, cmds []api.Command, log *slog.Logger) {
 	for groups := plan.Groups(cmds); len(groups) > 0; {
 		n, batch := 1, groups[0]

@@ -16,7 +16,7 @@ import (
 )
 
 // run plans from a store of its own until the test cancels ctx; wait for done.
-func run(ctx context.Context, s watched, health Health, log *slog.Logger) (done chan struct{}) {
+func run(ctx context.Context, s monitored, health Health, log *slog.Logger) (done chan struct{}) {
 	cache := watchcache.New(s, log, plan.Kinds...)
 	done = make(chan struct{})
 	var wg sync.WaitGroup
@@ -26,7 +26,7 @@ func run(ctx context.Context, s watched, health Health, log *slog.Logger) (done 
 	return done
 }
 
-type watched interface {
+type monitored interface {
 	Store
 	objects.Watcher
 }

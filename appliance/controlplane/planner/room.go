@@ -9,18 +9,18 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// Room answers on any node whether there is room for an instance, by the functions that
-// the leader plans with and what this node's cache has. Who else is planned first, and
-// what has not come to the cache yet, it does not know.
+// Room reports on any node whether there is room for an instance, with the functions
+// that the leader plans with and the objects in this node's cache. It ignores instances
+// that are planned first, and changes that have not reached the cache yet.
 type Room struct {
 	cache   *watchcache.Cache
-	watched bool // leases tell which nodes are alive, and the objects say so
+	monitored bool // nodes are monitored by leases, and the objects have their states
 }
 
-// NewRoom returns a Room of what the cache has, which must have plan.Kinds.
-func NewRoom(c *watchcache.Cache, watched bool) Room { return Room{c, watched} }
+// NewRoom returns a Room over the cache, which must have plan.Kinds.
+func NewRoom(c *watchcache.Cache, monitored bool) Room { return Room{c, monitored} }
 
-// Lacks returns why an instance that does not exist yet would wait, or nothing.
+// Lacks returns why an instance that does not exist yet would be pending, or nothing.
 func (r Room) Lacks(ctx context.Context, in api.Instance) (string, error) {
 	objects := r.cache.Subscribe(plan.Kinds)
 	defer objects.Close()
@@ -30,7 +30,7 @@ func (r Room) Lacks(ctx context.Context, in api.Instance) (string, error) {
 		return "", api.Errorf(api.CodeUnavailable, "this node has not received the cluster's objects yet").WithHint("try again in a moment")
 	}
 	s := plan.StateOf(objects.View())
-	if r.watched {
+	if r.monitored {
 		s.Health = map[string]plan.Health{}
 	}
 	return plan.Lacks(s, in, time.Now()), nil

@@ -39,10 +39,10 @@ func TestRoom(t *testing.T) {
 			t.Errorf("it lacks %q, %v; want %q", why, err, want)
 		}
 	}
-	watched, alone := NewRoom(cache, true), NewRoom(cache, false)
+	monitored, alone := NewRoom(cache, true), NewRoom(cache, false)
 	changes := cache.Subscribe(plan.Kinds)
 	defer changes.Close()
-	lacks(watched, "")
+	lacks(monitored, "")
 	lacks(alone, "n: was last seen")
 	if _, err := s.Apply(ctx, api.Batch{Commands: []api.Command{{Op: api.OpAssign, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision,
 		Data: api.Encode(api.InstanceAssignment{Node: "node-1", Vcpus: 3, MemoryBytes: 1 << 30})}}}); err != nil {
@@ -55,9 +55,9 @@ func TestRoom(t *testing.T) {
 			t.Fatal("there is still room on a full node")
 		}
 		var err error
-		if why, err = watched.Lacks(ctx, in); err != nil {
+		if why, err = monitored.Lacks(ctx, in); err != nil {
 			t.Fatal(err)
 		}
 	}
-	lacks(watched, "n: 3 vCPUs requested, 1 of 4 free")
+	lacks(monitored, "n: 3 vCPUs requested, 1 of 4 free")
 }
