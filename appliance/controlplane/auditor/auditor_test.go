@@ -21,16 +21,16 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// trail is a memory store whose audit trail the test writes.
+// trail is a memory store whose audit log the test writes.
 type trail struct {
 	*memstore.Store
 	events []api.AuditEvent
-	parts  int // how often it was looked at
+	parts  int // number of calls of VerifyAudit
 }
 
 func newTrail() *trail { return &trail{Store: memstore.New()} }
 
-// add events after those that there are.
+// add appends n events.
 func (s *trail) add(n int, actor string) {
 	for range n {
 		var last api.AuditEvent
@@ -41,7 +41,7 @@ func (s *trail) add(n int, actor string) {
 	}
 }
 
-// VerifyAudit is the real store's, which has a test of its own.
+// VerifyAudit does what the real store's does, which has a test of its own.
 func (s *trail) VerifyAudit(_ context.Context, at api.AuditMark, limit int) (api.AuditMark, bool, error) {
 	s.parts++
 	for _, e := range s.events[at.Seq:] {
@@ -56,7 +56,7 @@ func (s *trail) VerifyAudit(_ context.Context, at api.AuditMark, limit int) (api
 	return at, false, nil
 }
 
-// world is an auditor of a trail, with a clock.
+// world is an auditor with a store, and a clock.
 type world struct {
 	t   *testing.T
 	s   *trail
@@ -70,7 +70,8 @@ func newWorld(t *testing.T, anchors ...Anchor) *world {
 	return w
 }
 
-// once lets it verify, and answers the codes of the alerts that follow.
+// once runs one verification, and returns the codes and messages of the resulting
+// alerts.
 func (w *world) once() (codes []api.AlertCode, message string) {
 	w.t.Helper()
 	w.now = w.now.Add(time.Hour)
@@ -79,7 +80,7 @@ func (w *world) once() (codes []api.AlertCode, message string) {
 	}
 	checks, err := api.All[api.AuditCheck](w.t.Context(), w.s, api.ListQuery{Kind: api.KindAuditCheck})
 	if err != nil || len(checks) != 1 {
-		w.t.Fatal(checks, err)
+		w.t.Fatalf("audit checks = %+v, %v; want one", checks, err)
 	}
 	for _, a := range alerts.Of(alerts.State{Audit: checks}, w.now) {
 		codes, message = append(codes, a.Code), message+a.Message
@@ -91,12 +92,13 @@ func (w *world) wants(what, message string, want ...api.AlertCode) {
 	w.t.Helper()
 	got, said := w.once()
 	if !slices.Equal(got, want) || !strings.Contains(said, message) {
-		w.t.Errorf("%s: alerts %v, %q; want %v, %q", what, got, said, want, message)
+		w.t.Errorf("%s: alerts %v, %q; want %v with %q", what, got, said, want, message)
 	}
 }
 
-// A trail that fits in itself, but is not the one that is kept outside, is found:
-// changed, cut off, or begun anew; and by what the store itself remembers of it.
+// An audit log that is consistent in itself, but differs from the marks outside, is
+// detected: changed, truncated, or rewritten. So is one that differs from what the
+// store itself remembers.
 func TestTrailIsNotWhatIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*trail)
@@ -123,21 +125,21 @@ func TestTrailIsNotWhatIsKept(t *testing.T) {
 			w.wants("none more", "", nowhere...)
 			c.change(w.s)
 			want := c.want
-			if !anchored { // the store remembers the last end only
+			if !anchored { // the store remembers only the last end
 				want = strings.Replace(strings.Replace(want, "event 10 has", "event 20 has", 1), "event 10 is", "event 20 is", 1)
 			}
 			wrong := append([]api.AlertCode{api.AlertAuditChanged}, nowhere...)
 			w.wants(name, want, wrong...)
 			w.wants(name+", still", want, wrong...)
 			if raw, _ := os.ReadFile(path); anchored && strings.Count(string(raw), "\n") != 2 {
-				t.Errorf("%s: what is kept: %s", name, raw)
+				t.Errorf("%s: stored marks = %s, want two lines", name, raw)
 			}
 		}
 	}
 }
 
-// Marks of another cluster are not this one's; a line that was cut off is none; a
-// file that cannot be used is an alert, and ends it.
+// Marks of another cluster are ignored, and so is a truncated line; a file that cannot
+// be used raises an alert, which ends when it can be used again.
 func TestFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "marks")
 	foreign, err := json.Marshal(Mark{"two", time.Time{}, api.AuditMark{Seq: 5, Hash: "another"}})
@@ -152,7 +154,7 @@ func TestFiles(t *testing.T) {
 	w.s.add(2, "key-1")
 	w.wants("after a line that was cut off", "")
 	if kept, err := file(path).Kept(t.Context()); err != nil || len(kept) != 2 || kept[1].Seq != 2 {
-		t.Errorf("kept %v, %v", kept, err)
+		t.Errorf("kept marks = %v, %v; want two, the last of event 2", kept, err)
 	}
 	w.o.Anchors = []Anchor{file("/proc/nowhere/marks")}
 	w.s.add(1, "key-1")
@@ -161,7 +163,7 @@ func TestFiles(t *testing.T) {
 	w.wants("a folder", "")
 	kept, err := w.o.Anchors[0].Kept(t.Context())
 	if err != nil || len(kept) != 1 || kept[0].Seq != 3 || kept[0].Cluster != "one" {
-		t.Errorf("kept %v, %v", kept, err)
+		t.Errorf("kept marks = %v, %v; want one of event 3 and cluster one", kept, err)
 	}
 	if err := os.WriteFile(path, []byte("what\n{}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -170,7 +172,7 @@ func TestFiles(t *testing.T) {
 	w.wants("no marks", "not a valid mark", api.AlertAuditUnanchored)
 }
 
-// A leader without a place to keep the trail's end is an alert, until it has one.
+// A leader without an anchor raises an alert, until it has one.
 func TestNowhere(t *testing.T) {
 	w := newWorld(t)
 	w.wants("no events", "no anchor is configured", api.AlertAuditUnanchored)
@@ -179,12 +181,12 @@ func TestNowhere(t *testing.T) {
 	place := file(filepath.Join(t.TempDir(), "marks"))
 	w.o.Anchors = []Anchor{place}
 	w.wants("a file", "")
-	if kept, err := place.Kept(t.Context()); err != nil || len(kept) != 1 || kept[0].Seq != 2 { // although no event is new
-		t.Errorf("kept %v, %v", kept, err)
+	if kept, err := place.Kept(t.Context()); err != nil || len(kept) != 1 || kept[0].Seq != 2 { // although there is no new event
+		t.Errorf("kept marks = %v, %v; want one of event 2", kept, err)
 	}
 }
 
-// Long trails are verified in parts, with other marks between.
+// Long logs are verified in parts, with other marks in between.
 func TestParts(t *testing.T) {
 	w := newWorld(t, file(filepath.Join(t.TempDir(), "marks")))
 	w.s.add(part+1, "key-1")
@@ -194,11 +196,11 @@ func TestParts(t *testing.T) {
 	w.s.parts = 0
 	w.wants("again", "")
 	if w.s.parts < 3 || w.s.parts > 5 {
-		t.Errorf("%d looks at the trail", w.s.parts)
+		t.Errorf("calls of VerifyAudit = %d, want 3 to 5", w.s.parts)
 	}
 }
 
-// A syslog and an address get each new mark; one that refuses it is an alert.
+// A syslog and a URL receive each new mark; a receiver that refuses it raises an alert.
 func TestSyslogAndAddress(t *testing.T) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -210,7 +212,7 @@ func TestSyslogAndAddress(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m Mark
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || r.Method != http.MethodPost {
-			t.Errorf("%s: %v", r.Method, err)
+			t.Errorf("request with method %s: %v, want a POST of a mark", r.Method, err)
 		}
 		got = append(got, m)
 		w.WriteHeader(status)
@@ -229,13 +231,13 @@ func TestSyslogAndAddress(t *testing.T) {
 	w.wants("two events", "")
 	w.wants("none more", "")
 	if len(got) != 1 || got[0].Seq != 2 || got[0].Hash != w.s.events[1].Hash {
-		t.Errorf("posted %v", got)
+		t.Errorf("posted marks = %v, want one of event 2", got)
 	}
 	line := make([]byte, 2000)
 	patience.Limit(t, time.Minute, conn)
 	n, _, err := conn.ReadFrom(line)
 	if want := fmt.Sprintf(`"seq":2,"hash":"%s"`, w.s.events[1].Hash); err != nil || !strings.Contains(string(line[:n]), want) || !strings.Contains(string(line[:n]), "basalt-audit") {
-		t.Errorf("logged %q, %v; want %s", line[:n], err, want)
+		t.Errorf("syslog line = %q, %v; want it to contain %s", line[:n], err, want)
 	}
 	status = http.StatusForbidden
 	w.s.add(1, "key-1")
@@ -243,19 +245,19 @@ func TestSyslogAndAddress(t *testing.T) {
 	status = http.StatusNoContent
 	w.wants("it takes it", "")
 	if len(got) != 3 {
-		t.Errorf("posted %v", got)
+		t.Errorf("posted marks = %v, want three", got)
 	}
 	w.now = w.now.Add(48 * time.Hour)
 	checks, err := api.All[api.AuditCheck](t.Context(), w.s, api.ListQuery{Kind: api.KindAuditCheck})
 	if a := alerts.Of(alerts.State{Audit: checks}, w.now); err != nil || len(a) != 1 || a[0].Code != api.AlertAuditUnanchored {
-		t.Errorf("nobody has looked for two days: %v, %v", a, err)
+		t.Errorf("alerts after two days without a verification = %v, %v; want one for it", a, err)
 	}
 }
 
 func TestParse(t *testing.T) {
 	for _, bad := range []string{"", "x", "file:", "file:marks", "syslog", "syslog:x", "syslog:udp://host", "syslog:http://host:1", "ftp://host/", "https://", "http:///path"} {
 		if a, err := Parse(bad); err == nil {
-			t.Errorf("%q is %v", bad, a)
+			t.Errorf("Parse(%q) = %v, want an error", bad, a)
 		}
 	}
 }

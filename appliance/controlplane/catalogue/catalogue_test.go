@@ -19,25 +19,25 @@ func TestApps(t *testing.T) {
 	for _, a := range apps {
 		names = append(names, a.Meta.Name)
 		if a.Kind != api.KindApp || a.Spec.Description == "" || a.Spec.Category == "" || a.Spec.Notes == "" || a.Spec.ImageURL == "" {
-			t.Errorf("%s: kind, category, description, notes and imageURL are needed", a.Meta.Name)
+			t.Errorf("%s: kind %q with %+v, want an app with category, description, notes and imageURL", a.Meta.Name, a.Kind, a.Spec)
 		}
 		if err := api.ValidateApp(a.Spec); err != nil {
-			t.Errorf("%s: %v", a.Meta.Name, err)
+			t.Errorf("%s: ValidateApp: %v", a.Meta.Name, err)
 		}
 		if err := api.ValidateName(a.Meta.Name); err != nil {
-			t.Error(err)
+			t.Errorf("%s: ValidateName: %v", a.Meta.Name, err)
 		}
 		if a.Spec.UserData == "" {
 			continue
 		}
 		var config map[string]any
 		if err := yaml.UnmarshalStrict([]byte(a.Spec.UserData), &config); err != nil || !strings.HasPrefix(a.Spec.UserData, "#cloud-config\n") {
-			t.Errorf("%s: its user data is no cloud-config: %v", a.Meta.Name, err)
+			t.Errorf("%s: user data is not a valid cloud-config: %v", a.Meta.Name, err)
 		}
 	}
 	for _, want := range []string{"comfyui", "debian", "jupyter", "pytorch", "ubuntu", "vllm"} {
 		if !slices.Contains(names, want) {
-			t.Errorf("%s is missing", want)
+			t.Errorf("apps = %v, want %s among them", names, want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// cpu is the processor time that this process has used.
+// cpu returns the processor time that this process has used.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -23,14 +23,14 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkStep is what the leader's steps cost in processor time, on the real
-// store: an organization has a project, a day's use of one machine, a wallet or
-// invoices, and every fourth a budget.
+// BenchmarkStep measures the processor time of the leader's steps, on the real store:
+// an organization has a project, a day's use of one machine, a wallet or invoices, and
+// every fourth a budget.
 //
-//	first   the first step of a term looks at all
-//	hour    a minute's step, on average over an hour in which nothing changes
-//	used    a step before which a fifth of them were metered, as all are in 5 minutes
-//	list    baseline: one reading of the same organizations
+//	first   the first step of a term, which processes all organizations
+//	hour    a step each minute, on average over an hour in which nothing changes
+//	used    a step after a fifth of them were metered, as all are in 5 minutes
+//	list    baseline: one listing of the same organizations
 func BenchmarkStep(b *testing.B) {
 	for _, n := range []int{2_000, 20_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -93,12 +93,12 @@ func benchmarkStep(b *testing.B, n int) {
 	}
 	measure("list", 1, func() {
 		if all, err := api.All[api.Organization](b.Context(), s, api.ListQuery{Kind: api.KindOrganization}); err != nil || len(all) != n {
-			b.Fatal(len(all), err)
+			b.Fatalf("list organizations: %d, %v; want %d", len(all), err, n)
 		}
 	})
 	now := march.Add(25 * time.Hour)
 	measure("first", 1, func() { j.Step(b.Context(), now) })
-	for range 2 { // what it has written itself is looked at
+	for range 2 { // its own writes make organizations due
 		now = now.Add(time.Minute)
 		j.Step(b.Context(), now)
 	}
@@ -114,6 +114,6 @@ func benchmarkStep(b *testing.B, n int) {
 	put(true)
 	measure("used", 1, func() { j.Step(b.Context(), now.Add(time.Second)) })
 	if n := len(j.agenda); n == 0 || len(j.running.kept) == 0 {
-		b.Fatal("nothing was done")
+		b.Fatalf("after the steps: %d due organizations, %d cached ratings; want some of both", n, len(j.running.kept))
 	}
 }

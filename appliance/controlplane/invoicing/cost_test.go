@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
-// An hour of an instance costs what an invoice of that hour says, and what it has spent
-// is its own use of the month, whoever else used what.
+// An hour of an instance costs what an invoice of that hour charges, and the amount
+// spent is its own use of the month, whatever others used.
 func TestInstanceCost(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.put(
@@ -33,7 +33,7 @@ func TestInstanceCost(t *testing.T) {
 	}
 	c := cost()
 	if !c.From.Equal(march) || !c.Until.Equal(now.Truncate(time.Hour).Add(time.Hour)) || c.SpentMicros != 0 || c.ReservedMicros >= c.FullUseMicros {
-		t.Errorf("before it ran: got %+v", c)
+		t.Errorf("cost before the instance ran = %+v, want this month up to the next hour and nothing spent", c)
 	}
 	hour := march.AddDate(0, 0, 5)
 	m := invoice.Machine{VCPUs: 2, MemoryBytes: 4 << 30, RootBytes: 20 << 30, StorageClass: "local", Flavor: "flv-1",
@@ -46,16 +46,16 @@ func TestInstanceCost(t *testing.T) {
 	}
 	c = cost()
 	if want := w.total(hour, hour.Add(time.Hour)); c.FullUseMicros != want || c.SpentMicros != want || want == 0 {
-		t.Errorf("after an hour of full use: got %+v, want that an hour of it and what it spent are the %d micros of the invoice", c, want)
+		t.Errorf("cost after an hour of full use = %+v, want an hour and the amount spent to be the %d micros of the invoice", c, want)
 	}
 	spent := c.SpentMicros
 	w.put(api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-0000000000ff", Organization: "org-1", Project: "prj-1",
 		Data: api.Encode(api.UsageRecordSpec{Meter: api.MeterVCPU, Resource: "ins-2", Start: hour, End: hour.Add(time.Hour), Quantity: 3600})})
 	if c = cost(); c.SpentMicros != spent {
-		t.Errorf("after another's use: got %d micros spent, want %d", c.SpentMicros, spent)
+		t.Errorf("spent after another instance's use = %d micros, want %d", c.SpentMicros, spent)
 	}
 	now = march.AddDate(0, 1, 0)
 	if c = cost(); c.SpentMicros != 0 || !c.From.Equal(now) {
-		t.Errorf("in the next month: got %+v, want nothing spent since %s", c, now)
+		t.Errorf("cost in the next month = %+v, want nothing spent since %s", c, now)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Costs are by the prices of the invoice preview, and a project that is still there has its name.
+// Costs are computed by the prices of the invoice preview, and a project that still
+// exists has its name.
 func TestCosts(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "web", Organization: "org-1", Data: []byte(`{}`)})
@@ -31,9 +32,9 @@ func TestCosts(t *testing.T) {
 	}
 	want := []api.Cost{row(0, "prj-1", "web"), row(1, "prj-1", "web"), row(2, "prj-gone", "")}
 	if d := cmp.Diff(want, got.Items); d != "" {
-		t.Error(d)
+		t.Errorf("costs by project (-want +got):\n%s", d)
 	}
 	if total := w.total(march, march.AddDate(0, 1, 0)); got.TotalMicros != total || got.UsageMicros != 6*cent {
-		t.Errorf("got a total of %d and usage of %d micros, want %d and %d", got.TotalMicros, got.UsageMicros, total, 6*cent)
+		t.Errorf("total = %d and usage = %d micros, want %d and %d", got.TotalMicros, got.UsageMicros, total, 6*cent)
 	}
 }

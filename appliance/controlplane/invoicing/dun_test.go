@@ -29,14 +29,14 @@ func (w *world) pay(id string, micros int64) {
 		Data: api.Encode(api.PaymentSpec{Type: api.PaymentIn, Currency: "EUR", AmountMicros: micros, Reference: id})})
 }
 
-// start makes an object that costs, as the server does.
+// start creates an object that costs, as the server does.
 func (w *world) start(id string) error {
 	_, err := w.Apply(w.t.Context(), api.Batch{At: march, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Organization: "org-1", Project: "prj-1",
 		Uses: api.Amounts{api.QuotaSpend: 1}, Data: []byte(`{}`)}}})
 	return err
 }
 
-// told are the types of the events of a prefix, in order.
+// told returns the types of the events with a prefix, in order.
 func (w *world) told(prefix string) (types []string) {
 	w.t.Helper()
 	p, err := w.Events(w.t.Context(), api.EventQuery{Organization: "org-1", Limit: 1000})
@@ -51,8 +51,8 @@ func (w *world) told(prefix string) (types []string) {
 	return types
 }
 
-// A wallet's life: full, little, used up, suspended, and well again with a
-// payment; what an operator has suspended stays so.
+// The states of a wallet: sufficient, low, used up, suspended, and sufficient again
+// after a payment; a suspension by an operator is left unchanged.
 func TestWalletsLife(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(1_000_000), SuspendAfterDays: api.Setting(1)})
 	j := w.job()
@@ -61,14 +61,14 @@ func TestWalletsLife(t *testing.T) {
 		j.Step(t.Context(), at)
 		org := w.organization()
 		if got := statusOf(org).State; got != state {
-			t.Fatalf("state %s, want %s", got, state)
+			t.Fatalf("state at %s = %s, want %s", at, got, state)
 		}
 		stopped, suspended := state == api.BillingStop || state == api.BillingSuspended, state == api.BillingSuspended
 		if (org.Spec.Restricted != nil) != stopped || (org.Spec.Suspended != nil) != suspended {
-			t.Fatalf("%s: %+v", state, org.Spec)
+			t.Fatalf("state %s: spec %+v, want restricted %t and suspended %t", state, org.Spec, stopped, suspended)
 		}
 		if err := w.start("ins-" + at.String()); (err != nil) != stopped || err != nil && api.CodeOf(err) != api.CodeQuota {
-			t.Fatalf("%s: start: %v", state, err)
+			t.Fatalf("state %s: start an instance: %v, want it refused: %t", state, err, stopped)
 		}
 	}
 	check(march.Add(time.Hour), api.BillingStop)
@@ -79,7 +79,7 @@ func TestWalletsLife(t *testing.T) {
 	revision := w.Revision()
 	j.Step(t.Context(), march.Add(3*time.Hour))
 	if w.Revision() != revision {
-		t.Error("what has not changed is written again")
+		t.Errorf("revision after a step without changes = %d, want %d", w.Revision(), revision)
 	}
 	w.used(march.Add(2*time.Hour), api.MeterVCPU, 100*3600)
 	check(march.Add(4*time.Hour), api.BillingStop)
@@ -87,29 +87,29 @@ func TestWalletsLife(t *testing.T) {
 	check(march.Add(28*time.Hour), api.BillingSuspended)
 	w.pay("pay-2", 5_000_000)
 	check(march.Add(29*time.Hour), api.BillingOK)
-	// The month's end takes what was used out of the wallet, once.
+	// The invoice at the end of the month is deducted from the wallet, once.
 	check(march.AddDate(0, 1, 1), api.BillingOK)
 	wallet, err := j.Books.Wallet(t.Context(), "org-1", march.AddDate(0, 1, 1))
 	if err != nil || wallet.BalanceMicros != 7_000_000-2_100_000 || wallet.UnbilledMicros != 0 {
-		t.Errorf("%+v, %v", wallet, err)
+		t.Errorf("wallet = %+v, %v; want a balance of 4,900,000 and nothing unbilled", wallet, err)
 	}
 	if got := strings.Join(w.told("billing."), " "); got != "billing.stop billing.ok billing.warn billing.stop billing.suspended billing.ok" {
-		t.Errorf("told %s", got)
+		t.Errorf("billing events = %s, want one per change of state", got)
 	}
 	if got := w.told("invoice."); len(got) != 1 {
-		t.Errorf("told %s", got)
+		t.Errorf("invoice events = %s, want one", got)
 	}
 	org := w.organization()
 	org.Spec.Suspended = &api.OrganizationSuspension{Reason: "abuse", By: api.RoleOperator}
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Expect: api.AnyRevision, Data: api.Encode(org.Spec), Limits: org.Spec.Limits()})
 	j.Step(t.Context(), march.AddDate(0, 1, 2))
 	if s := w.organization().Spec.Suspended; s == nil || s.By != api.RoleOperator {
-		t.Errorf("%+v", s)
+		t.Errorf("suspension = %+v, want the operator's", s)
 	}
 }
 
-// While a cap begins to hold, five start what they can: nothing that comes after
-// it in the store's order gets in, and it ends with the month.
+// Five clients start instances while a cap takes effect: no request that comes after it
+// in the store's order succeeds, and the cap ends with the month.
 func TestNothingPassesACap(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin"})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "web", Organization: "org-1", Data: []byte(`{}`)},
@@ -125,7 +125,7 @@ func TestNothingPassesACap(t *testing.T) {
 			for n := range 200 {
 				before := capped.Load()
 				if err := w.start(fmt.Sprintf("ins-%d-%d", i, n)); err == nil && before {
-					t.Error("started after the cap")
+					t.Error("an instance started after the cap, want it refused")
 				}
 			}
 		})
@@ -134,15 +134,15 @@ func TestNothingPassesACap(t *testing.T) {
 	capped.Store(true)
 	wg.Wait()
 	if err := w.start("ins-late"); api.CodeOf(err) != api.CodeQuota {
-		t.Errorf("%v", err)
+		t.Errorf("start after the cap: %v, want code %s", err, api.CodeQuota)
 	}
 	if org := w.organization(); org.Spec.Restricted != nil || org.Spec.Suspended != nil {
-		t.Errorf("%+v", org.Spec)
+		t.Errorf("organization with one capped project = %+v, want it neither restricted nor suspended", org.Spec)
 	}
 	w.used(march.Add(3*time.Hour), api.MeterVCPU, 3600)
 	w.job().Step(t.Context(), march.Add(4*time.Hour))
 	if org := w.organization(); org.Spec.Suspended == nil || org.Spec.Suspended.By != api.RoleBilling {
-		t.Errorf("%+v", org.Spec)
+		t.Errorf("organization with a used-up budget = %+v, want it suspended by billing", org.Spec)
 	}
 	o, err := w.Get(t.Context(), api.KindBudget, "bud-1")
 	if err != nil {
@@ -150,19 +150,19 @@ func TestNothingPassesACap(t *testing.T) {
 	}
 	b, err := api.Decode[api.Budget](o)
 	if err != nil || len(b.Status.Alerts) != 2 || b.Status.CappedAt == nil || b.Status.SpentMicros != 20_000 || b.Status.Month != "2026-03" {
-		t.Errorf("%+v, %v", b.Status, err)
+		t.Errorf("status of budget bud-1 = %+v, %v; want two alerts, capped, 20,000 spent", b.Status, err)
 	}
-	if got := w.told("budget.alert"); len(got) != 2 { // one of 50 and 100 per cent, the other of 50
-		t.Errorf("told %s", got)
+	if got := w.told("budget.alert"); len(got) != 2 { // one for 50 and 100 %, the other for 50 %
+		t.Errorf("budget events = %s, want two", got)
 	}
 	w.job().Step(t.Context(), march.AddDate(0, 1, 0)) // already April in Berlin
 	if err := w.start("ins-april"); err != nil {
-		t.Error(err)
+		t.Errorf("start in the next month: %v", err)
 	}
 }
 
-// A wallet of 0.50 and a machine that goes on: it is warned first, and suspended
-// with the records of the metering interval in which the wallet is used up.
+// With a wallet of 0.50 and a running machine, the organization is warned first, and
+// suspended with the records of the metering interval in which the wallet is used up.
 func TestAnEmptyWalletStopsAtOnce(t *testing.T) {
 	const interval, each = 5 * time.Minute, 60_000 // micros that an interval costs
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(200_000), SuspendAfterDays: api.Setting(0)})
@@ -171,7 +171,7 @@ func TestAnEmptyWalletStopsAtOnce(t *testing.T) {
 	j.Step(t.Context(), now)
 	for n := 1; statusOf(w.organization()).State != api.BillingSuspended; n++ {
 		if n > 9 {
-			t.Fatalf("after %d intervals it is %+v", n-1, w.organization().Status.Billing)
+			t.Fatalf("billing status after %d intervals = %+v, want suspended", n-1, w.organization().Status.Billing)
 		}
 		now = now.Add(interval)
 		w.used(now, api.MeterVCPU, 6*3600)
@@ -179,12 +179,12 @@ func TestAnEmptyWalletStopsAtOnce(t *testing.T) {
 	}
 	wallet, err := j.Books.Wallet(t.Context(), "org-1", now.Add(time.Minute))
 	if left := wallet.BalanceMicros - wallet.UnbilledMicros; err != nil || left > 0 || left <= -each {
-		t.Errorf("it was suspended with %d left, %v; want less than the %d of an interval below 0", left, err, each)
+		t.Errorf("left when suspended = %d, %v; want less than the %d of an interval below 0", left, err, each)
 	}
 	if org := w.organization(); org.Spec.Suspended == nil || org.Spec.Restricted == nil || w.start("ins-late") == nil {
-		t.Errorf("%+v", org.Spec)
+		t.Errorf("organization with an empty wallet = %+v, want it restricted and suspended, and a start refused", org.Spec)
 	}
 	if got := strings.Join(w.told("billing."), " "); got != "billing.warn billing.suspended" {
-		t.Errorf("told %s", got)
+		t.Errorf("billing events = %s, want billing.warn billing.suspended", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// focusRows is a period's export of costs, each row by its columns.
+// focusRows returns a period's export of costs, with the rows as maps by column.
 func (w *world) focusRows(from, to time.Time) (rows []map[string]string) {
 	w.t.Helper()
 	var out strings.Builder
@@ -31,9 +31,9 @@ func (w *world) focusRows(from, to time.Time) (rows []map[string]string) {
 	return rows
 }
 
-// An export says which invoice or credit note each row is on, names who pays and for
-// what, and is the documents' totals to the micro; months without an invoice are a
-// billing period each.
+// An export names the invoice or credit note of each row, the payer and the project,
+// and its rows add up to the documents' totals to the micro; months without an invoice
+// are a billing period each.
 func TestExportOfDocuments(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "web", Organization: "org-1", Data: []byte(`{}`)})
@@ -45,7 +45,7 @@ func TestExportOfDocuments(t *testing.T) {
 	w.job().Step(t.Context(), may.Add(3*time.Hour))
 	all := w.invoices()
 	if len(all) != 2 {
-		t.Fatalf("%d invoices, want 2", len(all))
+		t.Fatalf("invoices = %d, want 2", len(all))
 	}
 	cmds, err := Books{w.Store}.DraftCreditNote(t.Context(), api.NewID(api.KindCreditNote, []byte{1, 2, 3, 4, 5, 6}),
 		api.CreditNoteSpec{Invoice: api.InvoiceID(all[0].Meta.ID), IssuedAt: april.AddDate(0, 0, 4), Reason: "an outage"}, all[0])
@@ -60,34 +60,34 @@ func TestExportOfDocuments(t *testing.T) {
 	for _, row := range w.focusRows(march, june.AddDate(0, 0, 10)) {
 		amount, ok := new(big.Rat).SetString(row["BilledCost"])
 		if !ok {
-			t.Fatalf("BilledCost is %q", row["BilledCost"])
+			t.Fatalf("BilledCost = %q, want a number", row["BilledCost"])
 		}
 		billed[row["InvoiceId"]] += new(big.Int).Quo(new(big.Int).Mul(amount.Num(), big.NewInt(1_000_000)), amount.Denom()).Int64()
 		periods[row["BillingPeriodStart"]+" "+row["BillingPeriodEnd"]] = true
 		classes[row["InvoiceId"]+" "+row["ChargeCategory"]+" "+row["ChargePeriodStart"]] = row["ChargeClass"]
 		if row["BillingAccountName"] != "acme" || row["SubAccountName"] != "web" || row["SubAccountId"] != "prj-1" || row["BillingAccountId"] != "org-1" {
-			t.Errorf("row names %q, %q of %q: %v", row["BillingAccountName"], row["SubAccountName"], row["SubAccountId"], row)
+			t.Errorf("row names %q, %q of %q: %v; want acme and web of prj-1", row["BillingAccountName"], row["SubAccountName"], row["SubAccountId"], row)
 		}
 	}
 	want := map[string]int64{"INV-000001": all[0].Spec.TotalMicros, "INV-000002": all[1].Spec.TotalMicros, "CN-000001": -all[0].Spec.TotalMicros, "": 30_000}
 	for id, micros := range want {
 		if billed[id] != micros || micros == 0 {
-			t.Errorf("BilledCost of %q is %d micros, want %d", id, billed[id], micros)
+			t.Errorf("BilledCost of document %q = %d micros, want %d", id, billed[id], micros)
 		}
 	}
 	if len(billed) != len(want) {
-		t.Errorf("documents: %v, want %v", billed, want)
+		t.Errorf("documents = %v, want %v", billed, want)
 	}
 	for _, p := range []string{"2026-03-01T00:00:00Z 2026-04-01T00:00:00Z", "2026-04-01T00:00:00Z 2026-05-01T00:00:00Z", "2026-05-01T00:00:00Z 2026-06-01T00:00:00Z",
 		"2026-06-01T00:00:00Z 2026-06-11T00:00:00Z"} {
 		if !periods[p] {
-			t.Errorf("no row of the billing period %s: %v", p, periods)
+			t.Errorf("billing periods = %v, want %s among them", periods, p)
 		}
 	}
 	for row, class := range map[string]string{"INV-000001 Usage 2026-03-01T00:00:00Z": "", "INV-000002 Usage 2026-03-01T00:00:00Z": "Correction",
 		"CN-000001 Credit 2026-03-01T00:00:00Z": "Correction", "INV-000002 Usage 2026-04-01T00:00:00Z": ""} {
 		if got, ok := classes[row]; !ok || got != class {
-			t.Errorf("ChargeClass of %s is %q, %t; want %q", row, got, ok, class)
+			t.Errorf("ChargeClass of %s = %q, present %t; want %q", row, got, ok, class)
 		}
 	}
 }

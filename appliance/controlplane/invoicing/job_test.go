@@ -39,7 +39,7 @@ func (w *world) put(cmds ...api.Command) {
 	}
 }
 
-// used notes that ins-1 used so much of a meter in the hour before end.
+// used records that ins-1 used n units of a meter in the hour before end.
 func (w *world) used(end time.Time, m api.Meter, n int64) {
 	w.seen++
 	w.put(api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%012x", w.seen), Organization: "org-1", Project: "prj-1",
@@ -66,7 +66,7 @@ func TestMonthsAreInvoiced(t *testing.T) {
 	april, may := march.AddDate(0, 1, 0), march.AddDate(0, 2, 0)
 	j.Step(t.Context(), april.Add(time.Hour))
 	if n := len(w.invoices()); n != 0 {
-		t.Fatalf("%d invoices before records had time to come", n)
+		t.Fatalf("invoices an hour after the end of the month = %d, want 0, as records may be late", n)
 	}
 	for range 3 {
 		j.Step(t.Context(), april.Add(3*time.Hour))
@@ -74,16 +74,16 @@ func TestMonthsAreInvoiced(t *testing.T) {
 	all := w.invoices()
 	if len(all) != 1 || all[0].Spec.TotalMicros != 10_000 || all[0].Spec.Number != "INV-000001" || all[0].Meta.Name != "inv-000001" ||
 		!all[0].Spec.DueAt.Equal(april.Add(3*time.Hour).AddDate(0, 0, 10)) || !all[0].Spec.To.Equal(april) || all[0].Spec.Customer.Name != "acme" {
-		t.Fatalf("%+v", all)
+		t.Fatalf("invoices = %+v, want INV-000001 of March over 10,000, due in 10 days", all)
 	}
-	// Nothing in April, but one record of March comes late.
+	// Nothing is used in April, but one record of March arrives late.
 	w.used(march.Add(2*time.Hour), api.MeterVCPU, 7200)
 	w.used(march.Add(2*time.Hour), api.MeterLaunch, 9)
 	w.job().Step(t.Context(), may.Add(3*time.Hour))
 	w.job().Step(t.Context(), may.Add(30*time.Hour))
 	all = w.invoices()
 	if len(all) != 2 || all[1].Spec.TotalMicros != 20_000 || len(all[1].Spec.Lines) != 2 || all[1].Spec.Lines[1].Kind != api.LineLate || string(all[1].Spec.Lines[1].Invoice) != all[0].Meta.ID {
-		t.Fatalf("%+v", all)
+		t.Fatalf("invoices = %+v, want a second one over 20,000 with two late lines", all)
 	}
 	for _, c := range []struct {
 		inv   api.Invoice
@@ -93,16 +93,16 @@ func TestMonthsAreInvoiced(t *testing.T) {
 	}{{all[0], all[0].Spec.Lines[0], 1, 2}, {all[1], all[1].Spec.Lines[1], 0, 2}} {
 		e, err := Books{w.Store}.ExplainIssued(t.Context(), c.inv, c.line.ID, march.Add(time.Hour))
 		if err != nil || e.Line.ID != c.line.ID || len(e.Hours) != c.hours-1 && len(e.Hours) != c.hours || len(e.Late) != c.late || len(e.Records) != 1 {
-			t.Errorf("%+v, %v", e, err)
+			t.Errorf("explanation of line %s = %+v, %v; want it with %d or %d hours and %d late lines", c.line.ID, e, err, c.hours-1, c.hours, c.late)
 		}
 	}
 	if _, err := (Books{w.Store}).ExplainIssued(t.Context(), all[0], "line-x", time.Time{}); api.CodeOf(err) != api.CodeNotFound {
-		t.Error(err)
+		t.Errorf("explain an unknown line: %v, want code %s", err, api.CodeNotFound)
 	}
 }
 
-// Prices change in the middle of a month, from a moment on: both count, and
-// the invoice keeps them when the book changes once more.
+// If prices change in the middle of a month, both apply, and the invoice keeps them
+// when the book changes again.
 func TestPriceChangeInMidPeriod(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	book := pricebook.Default()
@@ -119,15 +119,15 @@ func TestPriceChangeInMidPeriod(t *testing.T) {
 	w.job().Step(t.Context(), march.AddDate(0, 2, 1))
 	all := w.invoices()
 	if len(all) != 1 || all[0].Spec.TotalMicros != 40_000 || len(all[0].Spec.Lines) != 2 {
-		t.Fatalf("%+v", all)
+		t.Fatalf("invoices = %+v, want one over 40,000 with two lines", all)
 	}
 	e, err := Books{w.Store}.ExplainIssued(t.Context(), all[0], all[0].Spec.Lines[1].ID, time.Time{})
 	if err != nil || len(e.Hours) != 1 || !e.Hours[0].Hour.Equal(march.AddDate(0, 0, 15)) {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf("explanation of the second line = %+v, %v; want the hour of %s", e, err, march.AddDate(0, 0, 15))
 	}
 }
 
-// dying is a store whose writer dies before or after a write.
+// dying is a store whose writer fails before or after a write.
 type dying struct {
 	*memstore.Store
 	after bool
@@ -140,7 +140,7 @@ func (d dying) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return nil, errors.New("killed")
 }
 
-// Leaders that die at each write, and five at once: each month has one invoice,
+// With leaders that fail at each write, and five at once, each month has one invoice,
 // and the numbers have no gap.
 func TestInvoicesOnce(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin"})
@@ -161,23 +161,23 @@ func TestInvoicesOnce(t *testing.T) {
 	w.job().Step(t.Context(), now)
 	all := w.invoices()
 	if len(all) != 6 {
-		t.Fatalf("%d invoices", len(all))
+		t.Fatalf("invoices = %d, want 6", len(all))
 	}
 	numbers := map[string]bool{}
 	for i, inv := range all {
 		numbers[inv.Spec.Number] = true
 		if i > 0 && !inv.Spec.From.Equal(all[i-1].Spec.To) {
-			t.Errorf("a gap before %s", inv.Spec.From)
+			t.Errorf("invoice %d begins at %s, want the end of the one before, %s", i, inv.Spec.From, all[i-1].Spec.To)
 		}
 	}
 	for i := range all {
 		if !numbers[api.DocumentNumber("INV", int64(i+1))] {
-			t.Errorf("no invoice has number %d: %v", i+1, numbers)
+			t.Errorf("invoice numbers = %v, want %d among them", numbers, i+1)
 		}
 	}
 }
 
-// Many credit notes at once never take more than there is.
+// Concurrent credit notes never exceed the invoice.
 func TestCreditNotesAtOnce(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
@@ -202,16 +202,17 @@ func TestCreditNotesAtOnce(t *testing.T) {
 	wg.Wait()
 	l, err := b.Ledger(t.Context(), "org-1")
 	if err != nil || len(l.Transactions) != 3 {
-		t.Fatalf("%+v, %v", l, err)
+		t.Fatalf("ledger = %+v, %v; want 3 transactions", l, err)
 	}
 	for _, a := range l.Accounts {
 		if a.Account == "receivable/org-1" && a.BalanceMicros != 2000 {
-			t.Errorf("%+v", a)
+			t.Errorf("account = %+v, want a balance of 2000", a)
 		}
 	}
 }
 
-// Another price book over past use; who cannot be rated says why.
+// Simulate rates past use by another price book; an item that cannot be rated has a
+// note.
 func TestSimulate(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
@@ -219,14 +220,14 @@ func TestSimulate(t *testing.T) {
 	book := api.PriceBook{Spec: api.PriceBookSpec{Currency: "USD", MinimumMicros: 50, Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 7, Per: 3600}}}}
 	s, err := Books{w.Store}.Simulate(t.Context(), api.SimulationQuery{Book: book, From: march, To: march.AddDate(0, 2, 0)})
 	if err != nil || len(s.Items) != 1 || s.TotalMicros != 100 || s.Items[0].OwnMicros != 20_000 || s.Items[0].Note != "" {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("simulation = %+v, %v; want one item over 100, and 20,000 by its own prices", s, err)
 	}
 	w.used(march.Add(time.Hour), api.MeterGPU, 1)
 	s, err = Books{w.Store}.Simulate(t.Context(), api.SimulationQuery{Book: book, Organization: "org-1", From: march, To: march.AddDate(0, 2, 0)})
 	if err != nil || len(s.Items) != 1 || s.Items[0].Note == "" || s.Items[0].OwnMicros != 20_000 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("simulation without a price = %+v, %v; want a note, and 20,000 by its own prices", s, err)
 	}
 	if n := len(w.invoices()); n != 0 {
-		t.Error("a simulation charges")
+		t.Errorf("invoices after a simulation = %d, want 0", n)
 	}
 }

@@ -27,7 +27,7 @@ func (w *world) changed(id string, at time.Time, change func(s *api.PriceBookSpe
 	w.put(append(keep, api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: id, Expect: old.Meta.Revision, Data: api.Encode(next)})...)
 }
 
-// assigned gives the organization another price book at a time, as the server does.
+// assigned assigns the organization another price book at a time, as the server does.
 func (w *world) assigned(book api.PriceBookID, at time.Time) {
 	w.t.Helper()
 	old := decodeOf[api.Organization](w, api.KindOrganization, "org-1")
@@ -53,7 +53,7 @@ func decodeOf[T any](w *world, kind api.Kind, id string) T {
 	return x
 }
 
-// total of a preview.
+// total returns the total of a preview, in micros.
 func (w *world) total(from, to time.Time) int64 {
 	w.t.Helper()
 	p, err := Books{w.Store}.InvoicePreview(w.t.Context(), "org-1", from, to)
@@ -70,9 +70,9 @@ func priceOf(m api.Meter, micros int64) func(*api.PriceBookSpec) {
 	}
 }
 
-// An edited price counts from the next hour on: the open month before it keeps the
-// old one, an invoiced month and its export are what they were, and what comes late
-// of either costs what it did.
+// An edited price applies from the next hour on: the open month before it keeps the old
+// one, an invoiced month and its export stay the same, and late use of either costs
+// what it did then.
 func TestAnEditedPriceLeavesThePast(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	april, may := march.AddDate(0, 1, 0), march.AddDate(0, 2, 0)
@@ -86,13 +86,13 @@ func TestAnEditedPriceLeavesThePast(t *testing.T) {
 	w.used(april.AddDate(0, 0, 9).Add(time.Hour), api.MeterVCPU, 3600) // the hour had begun
 	w.used(april.AddDate(0, 0, 9).Add(2*time.Hour), api.MeterVCPU, 3600)
 	if got := w.total(april, may); got != 10_000+10_000+50_000 {
-		t.Errorf("the open month costs %d micros, want two hours at 10,000 and one at 50,000", got)
+		t.Errorf("total of the open month = %d micros, want two hours at 10,000 and one at 50,000", got)
 	}
 	if got := w.total(march, april); got != 10_000 {
-		t.Errorf("the invoiced month costs %d micros now, want 10,000", got)
+		t.Errorf("total of the invoiced month = %d micros, want 10,000", got)
 	}
 	if d := cmp.Diff(before, w.exported(march, april)); d != "" {
-		t.Errorf("the export of the invoiced month changed: %s", d)
+		t.Errorf("export of the invoiced month changed (-before +after):\n%s", d)
 	}
 	w.used(march.Add(5*time.Hour), api.MeterVCPU, 3600) // late
 	w.changed("pb-1", edited.AddDate(0, 0, 3), priceOf(api.MeterVCPU, 90_000))
@@ -102,7 +102,7 @@ func TestAnEditedPriceLeavesThePast(t *testing.T) {
 		t.Fatalf("invoices = %+v, want 70,000 micros of April by three editions and 10,000 late of March", all)
 	}
 	if d := cmp.Diff(before, w.exported(march, april)); d != "" {
-		t.Errorf("the export of the invoiced month changed with what came late: %s", d)
+		t.Errorf("export of the invoiced month changed after late use (-before +after):\n%s", d)
 	}
 	for _, l := range all[1].Spec.Lines {
 		if l.Kind != api.LineUsage {
@@ -110,12 +110,12 @@ func TestAnEditedPriceLeavesThePast(t *testing.T) {
 		}
 		e, err := Books{w.Store}.ExplainIssued(t.Context(), all[1], l.ID, time.Time{})
 		if err != nil || len(e.Hours) == 0 {
-			t.Errorf("line %+v is explained by %+v, %v", l, e, err)
+			t.Errorf("explanation of line %+v = %+v, %v; want some hours", l, e, err)
 		}
 	}
 }
 
-// exported is BilledCost by row of a period's export.
+// exported returns the BilledCost of each row of a period's export.
 func (w *world) exported(from, to time.Time) (rows []string) {
 	w.t.Helper()
 	var out strings.Builder
@@ -133,8 +133,8 @@ func (w *world) exported(from, to time.Time) (rows []string) {
 	return rows
 }
 
-// A switch of the price book counts from the hour in which it takes effect, also
-// when the first book is deleted after it.
+// Another price book applies from the hour in which the switch takes effect, also if
+// the first book is deleted later.
 func TestASwitchedPriceBookLeavesThePast(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	april := march.AddDate(0, 1, 0)
@@ -150,7 +150,7 @@ func TestASwitchedPriceBookLeavesThePast(t *testing.T) {
 	w.assigned("pb-2", day(10))
 	w.assigned("pb-3", day(20).Add(time.Minute))
 	if got := w.total(march, april); got != 10_000+20_000+30_000 {
-		t.Errorf("the month costs %d micros, want an hour of each book", got)
+		t.Errorf("total of the month = %d micros, want an hour by each book", got)
 	}
 	w.put(append(api.DeletedPriceBook("pb-2", decodeOf[api.PriceBook](w, api.KindPriceBook, "pb-2").Spec),
 		api.Command{Op: api.OpDelete, Kind: api.KindPriceBook, ID: "pb-2", Expect: api.AnyRevision})...)
@@ -160,8 +160,8 @@ func TestASwitchedPriceBookLeavesThePast(t *testing.T) {
 	}
 }
 
-// A commitment that begins in the middle of a month is paid, and pays, for the part
-// that is left; where the price book changes, each for its part.
+// A commitment that begins in the middle of a month is charged, and covers use, for the
+// rest of it; if the price book changes, each commitment for its part.
 func TestCommitmentsAreProrated(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	april := march.AddDate(0, 1, 0)
@@ -172,16 +172,16 @@ func TestCommitmentsAreProrated(t *testing.T) {
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)     // before: at its price
 	w.used(april.Add(-time.Hour), api.MeterVCPU, 60*3600) // 50 of it are paid for
 	if got, want := w.total(march, april), int64(10_000+50*4000+10*10_000); got != want {
-		t.Errorf("the month costs %d micros, want %d", got, want)
+		t.Errorf("total of the month = %d micros, want %d", got, want)
 	}
 	w.changed("pb-1", half.Add(april.Sub(half)/2), func(s *api.PriceBookSpec) { s.Commitments = nil })
 	if got, want := w.total(march, april), int64(10_000+25*4000+60*10_000); got != want {
-		t.Errorf("the month costs %d micros when the commitment ends in it, want %d", got, want)
+		t.Errorf("total of the month in which the commitment ends = %d micros, want %d", got, want)
 	}
 }
 
-// Any number of changes at any time, of books and of who pays by them: every hour
-// costs what held when it began, and what was added up before a change stays.
+// Whatever changes at any time, in books and in their assignment: every hour costs what
+// was in effect when it began, and a change does not affect earlier hours.
 func TestEveryHourCostsWhatHeldInIt(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	other := api.NewPriceBook(pricebook.Default())
@@ -195,7 +195,7 @@ func TestEveryHourCostsWhatHeldInIt(t *testing.T) {
 		w.used(begin.Add(time.Hour), api.MeterVCPU, 3600)
 		at := begin.Add(time.Duration(1+h%59) * time.Minute)
 		if last = w.total(march, begin.Add(time.Hour)); last != want {
-			t.Fatalf("after %d hours %d micros, want %d", h, last, want)
+			t.Fatalf("total after %d hours = %d micros, want %d", h, last, want)
 		}
 		switch h % 7 {
 		case 2:
@@ -208,7 +208,7 @@ func TestEveryHourCostsWhatHeldInIt(t *testing.T) {
 			w.assigned(api.PriceBookID(map[string]string{"pb-1": "", "pb-2": "pb-2"}[book]), at)
 		}
 		if got := w.total(march, begin.Add(time.Hour)); got != last {
-			t.Fatalf("a change after %d hours made %d micros of %d", h, got, last)
+			t.Fatalf("total after a change in hour %d = %d micros, want %d", h, got, last)
 		}
 	}
 }

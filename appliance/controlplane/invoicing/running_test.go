@@ -10,11 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
-// counting is a store that counts what is read of it.
+// counting is a store that counts reads.
 type counting struct {
 	*memstore.Store
 	gets, uses int
-	hours      time.Duration // of use that was asked for
+	hours      time.Duration // of requested use
 }
 
 func (c *counting) Get(ctx context.Context, k api.Kind, id string) (api.Object, error) {
@@ -41,9 +41,9 @@ func (w *world) budget() api.BudgetStatus {
 	return b.Status
 }
 
-// One job lives through a month in which records come late, twice, of hours to
-// come, and prices and terms change: after every step what it has written is
-// what a job that begins anew would write.
+// One job runs through a month in which records arrive late, twice, and ahead of time,
+// and prices and terms change: after every step it has written what a new job would
+// write.
 func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(1_000_000), SuspendAfterDays: api.Setting(1)})
@@ -88,30 +88,30 @@ func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
 		before, was, budget := w.Revision(), w.organization(), w.budget()
 		w.job().Step(t.Context(), at)
 		if w.Revision() != before {
-			t.Fatalf("%s: one that begins writes more:\n%+v, %+v\n%+v, %+v", at, was.Status.Billing, budget, w.organization().Status.Billing, w.budget())
+			t.Fatalf("%s: a new job writes more:\n%+v, %+v\n%+v, %+v", at, was.Status.Billing, budget, w.organization().Status.Billing, w.budget())
 		}
 	}
 	for _, s := range []api.BillingState{api.BillingOK, api.BillingWarn, api.BillingStop, api.BillingSuspended} {
 		if states[s] == 0 {
-			t.Errorf("it is never %s: %v", s, states)
+			t.Errorf("states = %v, want %s among them", states, s)
 		}
 	}
 	if average := c.hours / time.Duration(c.uses); average > 60*time.Hour {
-		t.Errorf("%d readings of %s on average: nothing is kept", c.uses, average)
+		t.Errorf("%d reads of use of %s on average, want at most 60h: ratings are not cached", c.uses, average)
 	}
 	if got, max := len(j.running.kept["org-1"]), maxKept; got == 0 || got > max {
-		t.Errorf("%d ratings are kept", got)
+		t.Errorf("cached ratings = %d, want 1 to %d", got, max)
 	}
 }
 
-// Who was not touched is not looked at, but for once in an hour.
+// An organization that was not touched is not read, except once in about an hour.
 func TestNothingIsReadForNothing(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid})
 	w.pay("pay-1", 1_000_000)
 	c := &counting{Store: w.Store}
 	j := &Job{Books: Books{c}, Store: w.Store, Changes: w.Store, Log: w.job().Log}
 	at := march.Add(5 * time.Hour)
-	for range 3 { // its own writes are worth a look
+	for range 3 { // its own writes make the organization due
 		j.Step(t.Context(), at)
 	}
 	before, checks := c.gets, 0
@@ -124,18 +124,18 @@ func TestNothingIsReadForNothing(t *testing.T) {
 		before = c.gets
 	}
 	if checks < 2 || checks > 4 {
-		t.Errorf("%d looks in two hours", checks)
+		t.Errorf("checks within two hours = %d, want 2 to 4", checks)
 	}
 	w.used(at, api.MeterVCPU, 3600)
 	j.Step(t.Context(), at)
 	if c.gets == before {
-		t.Error("use is not looked at")
+		t.Error("the organization was not read after use, want it read")
 	}
 	w.put(api.Command{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-1", Expect: api.AnyRevision, Cascade: true})
 	j.Step(t.Context(), at)
 	before = c.gets
 	j.Step(t.Context(), at.Add(5*time.Hour))
 	if c.gets != before || len(j.agenda)+len(j.running.kept)+j.running.size != 0 {
-		t.Errorf("one that is gone is kept: %+v, %+v", j.agenda, j.running)
+		t.Errorf("after the organization was removed: agenda %+v, ratings %+v, %d reads more; want none", j.agenda, j.running, c.gets-before)
 	}
 }

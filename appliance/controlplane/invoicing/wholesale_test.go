@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// reseller makes org-1 one that pays for its customers shop-a and shop-b in periods.
+// reseller makes org-1 pay for its customers shop-a and shop-b in periods.
 func (w *world) reseller(periods ...api.Wholesale) {
 	w.t.Helper()
 	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingInvoice, Since: march, Wholesale: periods}, march)
@@ -25,7 +25,7 @@ func (w *world) reseller(periods ...api.Wholesale) {
 	}
 }
 
-// customerUsed notes that a customer used so many vCPU-seconds in the hour before end.
+// customerUsed records that a customer used n vCPU-seconds in the hour before end.
 func (w *world) customerUsed(org string, end time.Time, n int64) {
 	w.t.Helper()
 	w.seen++
@@ -33,7 +33,7 @@ func (w *world) customerUsed(org string, end time.Time, n int64) {
 		Data: api.Encode(api.UsageRecordSpec{Meter: api.MeterVCPU, Resource: fmt.Sprintf("ins-%s-%d", org, n/3600%2), Start: end.Add(-time.Hour), End: end, Quantity: n})})
 }
 
-// lineOf is what an invoice line is compared by.
+// lineOf is the part of an invoice line that is compared.
 type lineOf struct {
 	Resource, Name string
 	Micros         int64
@@ -47,12 +47,12 @@ func linesOf(lines []api.InvoiceLine) (out []lineOf) {
 }
 
 // A reseller pays by its own price book for what its customers use while it has
-// wholesale terms, one line for each customer; the customers pay by theirs.
+// wholesale terms, with one line for each customer; the customers pay by theirs.
 func TestWholesale(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	april := march.AddDate(0, 1, 0)
 	w.reseller(api.Wholesale{From: march.AddDate(0, 0, 1), Until: march.AddDate(0, 0, 2)}, api.Wholesale{From: march.AddDate(0, 0, 10)})
-	for _, day := range []int{0, 1, 5, 12} { // the first and the third are in no period
+	for _, day := range []int{0, 1, 5, 12} { // the first and the third are outside of the periods
 		end := march.AddDate(0, 0, day).Add(time.Hour)
 		w.used(end, api.MeterVCPU, 3600)
 		w.customerUsed("org-shop-a", end, 3600)
@@ -63,32 +63,32 @@ func TestWholesale(t *testing.T) {
 	j.Step(t.Context(), april.Add(3*time.Hour))
 	inv := w.invoices()
 	if len(inv) != 1 {
-		t.Fatalf("got %d invoices of the reseller, want 1", len(inv))
+		t.Fatalf("invoices of the reseller = %d, want 1", len(inv))
 	}
 	want := []lineOf{{"org-shop-a", "shop-a", 2 * 3000}, {"org-shop-b", "shop-b", 2 * 10_000}, {"ins-1", "", 4 * 1000}}
 	if d := cmp.Diff(want, linesOf(inv[0].Spec.Lines)); d != "" {
-		t.Errorf("the reseller's invoice: %s", d)
+		t.Errorf("lines of the reseller's invoice (-want +got):\n%s", d)
 	}
 	retail, err := Books{w.Store}.documents(t.Context(), "org-shop-b")
 	if err != nil || len(retail.Invoices) != 1 || retail.Invoices[0].Spec.Seller != "org-1" || retail.Invoices[0].Spec.TotalMicros != 4*100_000 {
-		t.Errorf("got %+v, %v for the customer, want one invoice of the reseller's of 400,000 micros", retail.Invoices, err)
+		t.Errorf("invoices of the customer = %+v, %v; want one by the reseller of 400,000 micros", retail.Invoices, err)
 	}
-	// What is known later is charged later, to the reseller too.
+	// Use that becomes known later is charged later, to the reseller too.
 	w.customerUsed("org-shop-b", march.AddDate(0, 0, 12).Add(2*time.Hour), 3600)
 	w.customerUsed("org-shop-b", april.AddDate(0, 0, 1), 7200)
 	w.job().Step(t.Context(), april.AddDate(0, 1, 0).Add(3*time.Hour))
 	inv = w.invoices()
 	if d := cmp.Diff([]lineOf{{"org-shop-b", "shop-b", 2000}, {"org-shop-b", "shop-b", 1000}}, linesOf(inv[1].Spec.Lines)); d != "" {
-		t.Errorf("the reseller's second invoice: %s", d)
+		t.Errorf("lines of the reseller's second invoice (-want +got):\n%s", d)
 	}
 	e, err := Books{w.Store}.ExplainIssued(t.Context(), inv[0], inv[0].Spec.Lines[1].ID, march.AddDate(0, 0, 12))
 	if err != nil || len(e.Hours) != 1 || len(e.Records) != 1 || e.Records[0].Meta.Organization != "org-shop-b" {
-		t.Errorf("got %+v, %v for an hour of a customer's line, want the hour and its record", e, err)
+		t.Errorf("explanation of an hour of a customer's line = %+v, %v; want the hour and its record", e, err)
 	}
 }
 
-// A job that runs knows of its resellers' customers what one that begins would: their
-// use is charged to the reseller's wallet as it comes, also when it comes late.
+// A running job has the same information about its resellers' customers as a new one:
+// their use is charged to the reseller as it arrives, also if it is late.
 func TestWholesaleAsItComes(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
@@ -106,21 +106,21 @@ func TestWholesaleAsItComes(t *testing.T) {
 		before, budget := w.Revision(), w.budget()
 		w.job().Step(t.Context(), at)
 		if w.Revision() != before {
-			t.Fatalf("%s: a job that begins writes more: got %+v, want %+v", at, budget, w.budget())
+			t.Fatalf("%s: a new job writes more: budget %+v, want %+v", at, w.budget(), budget)
 		}
 	}
 	if got := w.budget().SpentMicros; got == 0 {
-		t.Errorf("got a budget of which %d micros are used, want more", got)
+		t.Errorf("used of the budget = %d micros, want more than 0", got)
 	}
 }
 
-// What a reseller owes for a customer is known until its invoice has it.
+// What a reseller owes for a customer is reported until its invoice charges it.
 func TestUninvoicedWholesale(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.reseller(api.Wholesale{From: march})
 	end := march.Add(5 * time.Hour)
 	w.customerUsed("org-shop-a", end, 3600)
-	look := func(id api.OrganizationID, now time.Time) api.Uninvoiced {
+	uninvoiced := func(id api.OrganizationID, now time.Time) api.Uninvoiced {
 		t.Helper()
 		u, err := Books{w.Store}.UninvoicedWholesale(t.Context(), id, now)
 		if err != nil {
@@ -129,22 +129,22 @@ func TestUninvoicedWholesale(t *testing.T) {
 		return u
 	}
 	april := march.AddDate(0, 1, 0)
-	if u := look("org-shop-a", end); u.Micros != 1000 || u.Mark.Quantity != 3600 || !u.Mark.From.Equal(march) {
-		t.Errorf("in its month: got %+v, want 1,000 micros since %s", u, march)
+	if u := uninvoiced("org-shop-a", end); u.Micros != 1000 || u.Mark.Quantity != 3600 || !u.Mark.From.Equal(march) {
+		t.Errorf("uninvoiced in the month of use = %+v, want 1,000 micros since %s", u, march)
 	}
-	if u := look("org-shop-b", end); u.Micros != 0 || u.Mark.Quantity != 0 || u.Mark.From.IsZero() {
-		t.Errorf("of one that used nothing: got %+v, want a mark of nothing", u)
+	if u := uninvoiced("org-shop-b", end); u.Micros != 0 || u.Mark.Quantity != 0 || u.Mark.From.IsZero() {
+		t.Errorf("uninvoiced of a customer without use = %+v, want a mark with quantity 0", u)
 	}
-	if u := look("org-1", end); u != (api.Uninvoiced{}) {
-		t.Errorf("of the reseller: got %+v, want nothing", u)
+	if u := uninvoiced("org-1", end); u != (api.Uninvoiced{}) {
+		t.Errorf("uninvoiced of the reseller = %+v, want nothing", u)
 	}
 	w.job().Step(t.Context(), april.Add(3*time.Hour))
-	if u := look("org-shop-a", april.Add(4*time.Hour)); u.Micros != 0 || u.Mark.Quantity != 0 {
-		t.Errorf("after the reseller's invoice: got %+v, want nothing", u)
+	if u := uninvoiced("org-shop-a", april.Add(4*time.Hour)); u.Micros != 0 || u.Mark.Quantity != 0 {
+		t.Errorf("uninvoiced after the reseller's invoice = %+v, want nothing", u)
 	}
 }
 
-// Uses of many organizations are put together in the order that rating wants.
+// The use of many organizations is merged in the order that rating expects.
 func TestMerged(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.reseller(api.Wholesale{From: march})
@@ -165,12 +165,12 @@ func TestMerged(t *testing.T) {
 		got, sum = append(got, u), sum+u.Quantity
 	}
 	if !slices.IsSortedFunc(got, api.Use.Compare) || sum < 3*maxMergedUse*60 {
-		t.Errorf("got %d rows of %d units, want all of them in order", len(got), sum)
+		t.Errorf("merged use = %d rows of %d units, want all of them in order", len(got), sum)
 	}
 }
 
-// A reseller pays for what its customers' customers use, under its customer's name, and
-// its customer, when it has wholesale terms itself, pays the reseller for them.
+// A reseller pays for the use of its customers' customers, under its customer's name,
+// and its customer, if it has wholesale terms itself, pays the reseller for them.
 func TestWholesaleOfCustomersOfCustomers(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.reseller(api.Wholesale{From: march})
@@ -182,20 +182,20 @@ func TestWholesaleOfCustomersOfCustomers(t *testing.T) {
 	april := march.AddDate(0, 1, 0)
 	u, err := Books{w.Store}.UninvoicedWholesale(t.Context(), "org-end", april.Add(-time.Hour))
 	if err != nil || u.Micros != 10_000 || u.Mark.Quantity != 3600 {
-		t.Errorf("got %+v, %v owed for the last customer, want the 10,000 micros of the one above it", u, err)
+		t.Errorf("uninvoiced of the last customer = %+v, %v; want the 10,000 micros of the one above it", u, err)
 	}
 	w.job().Step(t.Context(), april.Add(3*time.Hour))
 	if d := cmp.Diff([]lineOf{{"org-shop-a", "shop-a", 3000}}, linesOf(w.invoices()[0].Spec.Lines)); d != "" {
-		t.Errorf("the reseller's invoice: %s", d)
+		t.Errorf("lines of the reseller's invoice (-want +got):\n%s", d)
 	}
 	between, err := Books{w.Store}.documents(t.Context(), "org-shop-a")
 	if err != nil || len(between.Invoices) != 1 {
-		t.Fatalf("got %d invoices, %v of the customer, want 1", len(between.Invoices), err)
+		t.Fatalf("invoices of the customer = %d, %v; want 1", len(between.Invoices), err)
 	}
 	if d := cmp.Diff([]lineOf{{"org-end", "end", 10_000}, {"ins-org-shop-a-0", "", 20_000}}, linesOf(between.Invoices[0].Spec.Lines)); d != "" {
-		t.Errorf("its customer's invoice: %s", d)
+		t.Errorf("lines of its customer's invoice (-want +got):\n%s", d)
 	}
 	if u, err = (Books{w.Store}).UninvoicedWholesale(t.Context(), "org-end", april.Add(4*time.Hour)); err != nil || u.Micros != 0 || u.Mark.Quantity != 0 {
-		t.Errorf("after the invoices: got %+v, %v, want nothing", u, err)
+		t.Errorf("uninvoiced after the invoices = %+v, %v; want nothing", u, err)
 	}
 }

@@ -21,9 +21,9 @@ func node(pool api.StoragePool) api.Node {
 	return api.Node{Meta: api.Meta{ID: "n1", Name: "n1"}, Status: api.NodeStatus{Vcpus: 1 << 20, MemoryBytes: 1 << 50, SeenAt: now, Pools: []api.StoragePool{pool}}}
 }
 
-// Whatever is placed in whichever order: the promises of a pool stay within its limit,
-// what is refused would break it, a full pool takes nothing, and the count is what
-// placing one after the other comes to.
+// Whatever is placed in whichever order: the allocations in a pool stay within its
+// limit, a refused one would exceed it, a full pool refuses all, and the count equals
+// placing one after the other.
 func TestDiskProperties(t *testing.T) {
 	placed, refused := 0, 0
 	for seed := range uint64(2000) {
@@ -39,34 +39,35 @@ func TestDiskProperties(t *testing.T) {
 			fit := room.OnNode(n, want, "", now)
 			fits := pool.FreeBytes > 0 && promised+bytes <= pool.LimitBytes
 			if fits != (fit.Why == "") || fits != (fit.Count > 0) {
-				t.Fatalf("seed %d: %d asked, %d promised, pool %+v: got %+v", seed, bytes, promised, pool, fit)
+				t.Fatalf("seed %d: %d bytes requested, %d allocated, pool %+v: fit %+v, want it to fit: %t", seed, bytes, promised, pool, fit, fits)
 			}
 			if !fits {
 				refused++
 				for _, number := range []string{placement.Size(promised), placement.Size(pool.LimitBytes), placement.Size(pool.FreeBytes), placement.Size(pool.ReserveBytes)} {
 					if !strings.Contains(fit.Why, number) {
-						t.Fatalf("seed %d: %q does not name %s", seed, fit.Why, number)
+						t.Fatalf("seed %d: reason %q, want it to contain %s", seed, fit.Why, number)
 					}
 				}
 				continue
 			}
 			if more := (pool.LimitBytes - promised) / bytes; fit.Count != more {
-				t.Fatalf("seed %d: %d of %d bytes fit, got %d", seed, more, bytes, fit.Count)
+				t.Fatalf("seed %d: count of %d bytes = %d, want %d", seed, bytes, fit.Count, more)
 			}
 			room.AddDisk("n1", "", bytes)
 			promised += bytes
 			placed++
 		}
 		if placed > 0 && promised > max(pool.LimitBytes, pool.ImageBytes) {
-			t.Fatalf("seed %d: %d promised of %d", seed, promised, pool.LimitBytes)
+			t.Fatalf("seed %d: allocated %d bytes, want at most %d", seed, promised, pool.LimitBytes)
 		}
 	}
 	if placed < 1000 || refused < 1000 {
-		t.Errorf("%d were placed and %d refused: too few of one to mean something", placed, refused)
+		t.Errorf("%d were placed and %d refused, want at least 1000 of each", placed, refused)
 	}
 }
 
-// A node of a version before says no limit; what lies elsewhere takes nothing.
+// A node of an older version reports no limit; a disk that is stored elsewhere needs no
+// space.
 func TestDiskWithoutLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		pool  api.StoragePool
@@ -77,7 +78,7 @@ func TestDiskWithoutLimit(t *testing.T) {
 		"a volume without a size": {api.StoragePool{SizeBytes: gib, LimitBytes: 1}, -1},
 	} {
 		if count, why := placement.NewRoom(nil, nil, nil).OnDisk(node(c.pool), "", c.bytes); count != math.MaxInt64 || why != "" {
-			t.Errorf("%s: got %d, %q, want no limit", name, count, why)
+			t.Errorf("%s: OnDisk = %d, %q; want no limit", name, count, why)
 		}
 	}
 }
@@ -90,7 +91,7 @@ func TestStorageLimit(t *testing.T) {
 		{0, 0, 200, 0},
 	} {
 		if got := api.StorageLimit(c.size, c.reserve, c.overcommit); got != c.want {
-			t.Errorf("%s: got %d, want %d", fmt.Sprint(c), got, c.want)
+			t.Errorf("StorageLimit of %s = %d, want %d", fmt.Sprint(c), got, c.want)
 		}
 	}
 }

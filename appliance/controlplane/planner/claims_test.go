@@ -15,9 +15,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// Two leaders that know nothing of each other plan over one real store, while
-// instances come and go in a network that is a little too small: no address is
-// given twice, and everyone that there is room for gets one.
+// Two leaders that are unaware of each other plan over one real store, while instances
+// are created and deleted in a network that is slightly too small: no address is
+// assigned twice, and every instance that there is room for gets one.
 func TestTwoLeadersGiveNoAddressTwice(t *testing.T) {
 	ctx, cancel := patience.Context(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -52,7 +52,7 @@ func TestTwoLeadersGiveNoAddressTwice(t *testing.T) {
 	const instances, room = 16, 12 // of a /28: not the network, its broadcast, its gateway, the health checks
 	for i := range instances {
 		put(made(api.KindInstance, fmt.Sprint("ins-", i), api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Networks: []api.InstanceNetwork{{Network: "net-1"}}}))
-		if i%4 == 3 { // its address is another's now
+		if i%4 == 3 { // another one gets its address
 			put(api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: fmt.Sprint("ins-", i-1), Expect: api.AnyRevision},
 				made(api.KindInstance, fmt.Sprint("ins-", i-1), api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Networks: []api.InstanceNetwork{{Network: "net-1"}}}))
 		}
@@ -65,12 +65,13 @@ func TestTwoLeadersGiveNoAddressTwice(t *testing.T) {
 		select {
 		case <-events:
 		case <-ctx.Done():
-			t.Fatalf("only %d of %d have an address", placed(t, s), room)
+			t.Fatalf("instances with an address = %d, want %d", placed(t, s), room)
 		}
 	}
 }
 
-// placed is how many have an address; nobody has another's.
+// placed returns how many instances have an address, and checks that no address is
+// shared.
 func placed(t *testing.T, s *store.Store) int {
 	t.Helper()
 	page, err := s.List(t.Context(), api.ListQuery{Kind: api.KindInstance, Limit: 100})
@@ -88,7 +89,7 @@ func placed(t *testing.T, s *store.Store) int {
 			n++
 			for _, a := range []string{p.Address4, p.Address6, p.Mac} {
 				if by := held[a]; by != "" || a == "" {
-					t.Fatalf("%q is %s's and %s's", a, by, in.Meta.ID)
+					t.Fatalf("address %q belongs to %s and %s, want one", a, by, in.Meta.ID)
 				}
 				held[a] = in.Meta.ID
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// Nothing is planned before the nodes are watched, and everything as soon as
-// they are, though all of them be well.
+// Nothing is planned before the nodes are monitored, and everything as soon as they
+// are, also if all of them are healthy.
 func TestWaitsForTheNodesHealth(t *testing.T) {
 	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
 	s := memstore.New()
@@ -42,15 +42,15 @@ func TestWaitsForTheNodesHealth(t *testing.T) {
 		}
 		return n.Assignment.State
 	}
-	time.Sleep(3 * healthInterval / 2) // it has looked once
+	time.Sleep(3 * healthInterval / 2) // it has read the health once
 	if got := state(); got != "" {
-		t.Fatalf("planned without knowing the nodes' health: %s", got)
+		t.Fatalf("node state before the nodes' health is known = %s, want none", got)
 	}
 	monitored.Store(true)
 	for state() != api.NodeReady {
 		select {
 		case <-ctx.Done():
-			t.Fatal("never planned")
+			t.Fatalf("node state = %q, want %s", state(), api.NodeReady)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

@@ -37,8 +37,8 @@ const (
 	healthInterval = 500 * time.Millisecond // between reads of the nodes' health
 	// restFactor times the duration of the last plan is the pause before the next, up to
 	// maxRest.
-	restFactor    = 2
-	maxRest = time.Second
+	restFactor = 2
+	maxRest    = time.Second
 	// maxCommands is the most commands in one batch, to keep log entries small.
 	maxCommands = 256
 )

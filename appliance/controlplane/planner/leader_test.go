@@ -16,7 +16,7 @@ import (
 )
 
 // run plans from a store of its own until the test cancels ctx; wait for done.
-func run(ctx context.Context, s monitored, health Health, log *slog.Logger) (done chan struct{}) {
+func run(ctx context.Context, s watchedStore, health Health, log *slog.Logger) (done chan struct{}) {
 	cache := watchcache.New(s, log, plan.Kinds...)
 	done = make(chan struct{})
 	var wg sync.WaitGroup
@@ -26,7 +26,7 @@ func run(ctx context.Context, s monitored, health Health, log *slog.Logger) (don
 	return done
 }
 
-type monitored interface {
+type watchedStore interface {
 	Store
 	objects.Watcher
 }
@@ -64,13 +64,13 @@ func TestPlacesWhatComes(t *testing.T) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("never placed: %+v", in.Assignment)
+			t.Fatalf("assignment of ins-1 = %+v, want node-1", in.Assignment)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// Changes without a pause do not put planning off.
+// Continuous changes do not postpone planning.
 func TestPlansWhileEverythingChanges(t *testing.T) {
 	ctx, cancel := patience.Context(context.Background(), time.Minute)
 	defer cancel()
@@ -88,7 +88,7 @@ func TestPlansWhileEverythingChanges(t *testing.T) {
 		case <-s.planned:
 			return false
 		case <-ctx.Done():
-			t.Fatal("it never plans")
+			t.Fatal("the planner applied nothing within a minute, want a plan")
 			return false
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // that the leader plans with and the objects in this node's cache. It ignores instances
 // that are planned first, and changes that have not reached the cache yet.
 type Room struct {
-	cache   *watchcache.Cache
+	cache     *watchcache.Cache
 	monitored bool // nodes are monitored by leases, and the objects have their states
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// A Room knows what the store has: there is room until the node is full. Where leases
-// watch the nodes, what a node's own clock says does not count.
+// A Room uses the cached objects: there is room until the node is full. If nodes are
+// monitored by leases, a node's own clock does not count.
 func TestRoom(t *testing.T) {
 	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
 	s := memstore.New()
@@ -36,7 +36,7 @@ func TestRoom(t *testing.T) {
 		t.Helper()
 		why, err := r.Lacks(ctx, in)
 		if err != nil || (why == "") != (want == "") || !strings.Contains(why, want) {
-			t.Errorf("it lacks %q, %v; want %q", why, err, want)
+			t.Errorf("Lacks() = %q, %v; want %q", why, err, want)
 		}
 	}
 	monitored, alone := NewRoom(cache, true), NewRoom(cache, false)
@@ -48,11 +48,11 @@ func TestRoom(t *testing.T) {
 		Data: api.Encode(api.InstanceAssignment{Node: "node-1", Vcpus: 3, MemoryBytes: 1 << 30})}}}); err != nil {
 		t.Fatal(err)
 	}
-	for why := ""; why == ""; { // until the cache has heard of it
+	for why := ""; why == ""; { // until the cache has the assignment
 		select {
 		case <-changes.Ready():
 		case <-ctx.Done():
-			t.Fatal("there is still room on a full node")
+			t.Fatal("Lacks() on a full node is empty, want a reason")
 		}
 		var err error
 		if why, err = monitored.Lacks(ctx, in); err != nil {
