@@ -14,27 +14,28 @@ import (
 )
 
 const (
-	// alarmEvery is between looks at the alerts. What is there at two of them is told.
+	// alarmEvery is the time between two reads of the alerts. An alert in two reads in a
+	// row is sent.
 	alarmEvery = time.Minute
-	// alarmRest is the least between two messages about alerts.
+	// alarmRest is the shortest time between two messages about alerts.
 	alarmRest  = 15 * time.Minute
-	maxAlarms  = 500 // that are remembered
-	namedAlarm = 10  // that a message names
+	maxAlarms  = 500 // how many are remembered
+	namedAlarm = 10  // how many a message lists
 )
 
-// alarm tells of new alerts, in the batch that remembers them. made reports that there
-// are new messages.
+// alarm queues messages about new alerts, in the batch that remembers them. made
+// reports whether there are new messages.
 func (m *Mailer) alarm(ctx context.Context, s *state, now time.Time) (made bool, err error) {
-	if m.o.Alerts == nil || len(s.settings.Spec.AlertsTo) == 0 || now.Before(m.looked.Add(alarmEvery)) {
+	if m.o.Alerts == nil || len(s.settings.Spec.AlertsTo) == 0 || now.Before(m.alertsAt.Add(alarmEvery)) {
 		return false, nil
 	}
-	m.looked = now
+	m.alertsAt = now
 	found, err := m.o.Alerts(ctx)
 	if err != nil {
 		return false, err
 	}
 	rested := s.status.AlertsAt == nil || now.Sub(*s.status.AlertsAt) >= alarmRest
-	fresh, known := news(s.status.Alerts, m.suspected, found, rested)
+	fresh, known := newAlerts(s.status.Alerts, m.suspected, found, rested)
 	m.suspected = keysOf(found)
 	if len(fresh) == 0 && slices.Equal(known, s.status.Alerts) {
 		return false, nil
@@ -51,14 +52,14 @@ func (m *Mailer) alarm(ctx context.Context, s *state, now time.Time) (made bool,
 	return len(fresh) > 0, m.apply(ctx, now, append(cmds, reported(s.status))...)
 }
 
-// news are the alerts that are to be told of: those that were there at the look before,
-// too, and that nobody was told of. known are the keys of those that somebody was told
-// of then and that are still there.
-func news(told, suspected []string, found []api.Alert, rested bool) (fresh []api.Alert, known []string) {
+// newAlerts returns in fresh the alerts to send: those that were also found by the
+// previous read, and were not sent yet. known are the keys of the alerts that have been
+// sent and still exist.
+func newAlerts(told, suspected []string, found []api.Alert, rested bool) (fresh []api.Alert, known []string) {
 	for _, a := range found {
 		key := keyOf(a)
 		switch {
-		case strings.HasPrefix(string(a.Code), "mail."): // who cannot send mail sends none about it
+		case strings.HasPrefix(string(a.Code), "mail."): // mail cannot report that mail does not work
 		case slices.Contains(told, key):
 			known = append(known, key)
 		case rested && slices.Contains(suspected, key) && len(known) < maxAlarms:
@@ -68,7 +69,7 @@ func news(told, suspected []string, found []api.Alert, rested bool) (fresh []api
 	return fresh, known
 }
 
-// digest is what a message about alerts is filled in with.
+// digest returns the data of a message about alerts.
 func digest(fresh []api.Alert) map[string]string {
 	var lines []string
 	for _, a := range fresh[:min(len(fresh), namedAlarm)] {
@@ -88,10 +89,10 @@ func digest(fresh []api.Alert) map[string]string {
 	return data
 }
 
-// keyOf an alert is short, and the same as long as it is there.
+// keyOf returns a short key of an alert, which is the same as long as the alert exists.
 func keyOf(a api.Alert) string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(alerts.Key(a))) // a hash takes everything
+	_, _ = h.Write([]byte(alerts.Key(a))) // writing to a hash never fails
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 

@@ -20,10 +20,10 @@ import (
 
 var errSealed = errors.New("a secret cannot be decrypted: give it again")
 
-// maxValue is how many bytes of one value are shown.
+// maxValue is how many bytes of one value are included.
 const maxValue = 4000
 
-// composed is a message as it is sent.
+// composed is the final content of a message.
 type composed struct {
 	id         string // without angle brackets
 	from, to   mail.Address
@@ -33,14 +33,14 @@ type composed struct {
 	language   api.MailLanguage
 }
 
-// page is what both layouts are filled in with.
+// page is the data of both layouts.
 type page struct {
 	Language   api.MailLanguage
 	Product    string
 	Color      string
 	Subject    string
 	Paragraphs []string
-	Action     string // what the link is called
+	Action     string // text of the link
 	Link       string
 	Foot       []string
 }
@@ -56,7 +56,7 @@ var (
 	textLayout = template.Must(template.New("text").Parse(textSource))
 )
 
-// compose makes the text of a message; token is of the link that it has.
+// compose composes a message; token is part of its link.
 func compose(m api.MailMessage, s api.MailSettingsSpec, brand api.Branding, token string) composed {
 	language := cmp.Or(m.Spec.Language, s.Language, api.MailEnglish)
 	w, known := wordings[m.Spec.Type][language]
@@ -85,14 +85,14 @@ func compose(m api.MailMessage, s api.MailSettingsSpec, brand api.Branding, toke
 	c := composed{id: m.Meta.ID + "@" + domainOf(s.Sender), from: mail.Address{Name: product, Address: s.Sender}, to: mail.Address{Address: m.Spec.To},
 		subject: p.Subject, date: m.Meta.CreatedAt, language: language}
 	var text, html bytes.Buffer
-	// Templates that are part of the program, into memory: they do not fail.
+	// The templates are part of the program and write to memory: they do not fail.
 	_ = textLayout.Execute(&text, p)
 	_ = htmlLayout.Execute(&html, p)
 	c.text, c.html = text.String(), html.String()
 	return c
 }
 
-// message is what go-mail sends.
+// message returns the message for go-mail.
 func (c composed) message() (*gomail.Msg, error) {
 	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	m.FromMailAddress(&c.from)
@@ -103,14 +103,14 @@ func (c composed) message() (*gomail.Msg, error) {
 	m.SetMessageIDWithValue(c.id)
 	m.SetDateWithValue(c.date.UTC())
 	m.SetGenHeader("Content-Language", string(c.language))
-	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence answers it
+	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic responses
 	m.SetBodyString(gomail.TypeTextPlain, c.text)
 	m.AddAlternativeString(gomail.TypeTextHTML, c.html)
 	return m, nil
 }
 
-// link is an address of the portal. A token stands behind the '#', which no browser
-// sends to a server.
+// link returns an address of the portal. The token is behind the '#', which browsers do
+// not send to servers.
 func link(portal, path, token string) string {
 	at := strings.TrimRight(portal, "/") + "/#" + path
 	if token != "" {
@@ -119,26 +119,26 @@ func link(portal, path, token string) string {
 	return at
 }
 
-// filled is a text with values; what is not there is empty.
+// filled returns a text with values inserted; missing values are empty.
 func filled(text string, values map[string]string) string {
 	t, err := template.New("").Option("missingkey=zero").Parse(text)
 	if err != nil {
-		return text // a test parses them all
+		return text // a test parses all texts
 	}
 	var out bytes.Buffer
 	_ = t.Execute(&out, values)
 	return out.String()
 }
 
-// oneLine is a text without what would end a line, or a header, and without what reads
-// as an encoded word (RFC 2047), which can hold both.
+// oneLine returns a text without characters that would end a line, or a header, and
+// without what could be read as an encoded word (RFC 2047), which can contain both.
 func oneLine(s string) string {
 	s = strings.ReplaceAll(s, "=?", "= ?")
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
-// clipped is a value that somebody else has chosen: lines stay, and nothing else that
-// is no character.
+// clipped returns a value from an untrusted source: of control characters only line
+// breaks are kept, invalid UTF-8 is removed, and its length is limited.
 func clipped(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' {

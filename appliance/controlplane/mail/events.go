@@ -14,20 +14,20 @@ import (
 
 const (
 	eventsPerPage = 100
-	// maxRecipients of one event.
+	// maxRecipients is the most recipients of one event.
 	maxRecipients = 16
 )
 
-// told are the types of events of which messages are made, and of what type those are.
+// told maps the types of events that cause messages to the types of those messages.
 var told = map[string]api.MailType{
 	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget,
 	"billing.warn": api.MailTypeBilling, "billing.stop": api.MailTypeBilling, "billing.suspended": api.MailTypeBilling,
 	"billing.delete_warning": api.MailTypeBilling, "billing.delete_due": api.MailTypeBilling, "billing.ok": api.MailTypeBilling,
 }
 
-// tell makes messages of the events that came since, in the batch that moves the cursor
-// over them. made reports that there are new ones.
-func (m *Mailer) tell(ctx context.Context, s *state) (made bool, err error) {
+// queueEvents queues messages about the events since the cursor, in the batch that
+// moves the cursor. made reports whether there are new messages.
+func (m *Mailer) queueEvents(ctx context.Context, s *state) (made bool, err error) {
 	m.cursor = max(m.cursor, s.status.Cursor, s.settings.Spec.EventsAfter)
 	for ctx.Err() == nil {
 		p, err := m.o.Store.Events(ctx, api.EventQuery{After: m.cursor, Limit: eventsPerPage})
@@ -52,7 +52,7 @@ func (m *Mailer) tell(ctx context.Context, s *state) (made bool, err error) {
 	return false, ctx.Err()
 }
 
-// messages are the commands of those that events make.
+// messages returns the commands that queue messages about events.
 func (m *Mailer) messages(ctx context.Context, events []api.WebhookEvent) ([]api.Command, error) {
 	var cmds []api.Command
 	var payers map[string][]string
@@ -81,9 +81,9 @@ func (m *Mailer) messages(ctx context.Context, events []api.WebhookEvent) ([]api
 	return cmds, nil
 }
 
-// payers are, by organization, the addresses of who looks after its bills. An address
-// that nobody has proved to be its user's is sent nothing that he has not asked for: an
-// admin could have made a user of anybody's.
+// payers returns, by organization, the addresses of the users who handle its bills. An
+// address that its user has not confirmed gets only what the user has requested: an
+// admin could have created a user with anybody's address.
 func (m *Mailer) payers(ctx context.Context) (map[string][]string, error) {
 	out := map[string][]string{}
 	err := api.Each(ctx, m.o.Store, api.ListQuery{Kind: api.KindUser}, func(o api.Object) error {
@@ -109,8 +109,8 @@ func (m *Mailer) payers(ctx context.Context) (map[string][]string, error) {
 	return out, err
 }
 
-// dataOf is what a message about an event is filled in with; not ok: there is nothing to
-// tell any more.
+// dataOf returns the data of a message about an event; ok is false if there is nothing
+// to report any more.
 func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[string]string, ok bool, err error) {
 	o, err := m.o.Store.Get(ctx, api.KindOrganization, e.Organization)
 	if err != nil {
@@ -152,7 +152,7 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 	return data, true, nil
 }
 
-// orGone is an error, unless it says that something is gone.
+// orGone returns the error, unless it means that an object does not exist.
 func orGone(err error) error {
 	if api.CodeOf(err) == api.CodeNotFound {
 		return nil
@@ -160,8 +160,8 @@ func orGone(err error) error {
 	return err
 }
 
-// amount in units of a currency, rounded to hundredths half away from zero, as on an
-// invoice.
+// amount formats an amount in units of a currency, rounded to hundredths half away from
+// zero, as on an invoice.
 func amount(micros int64) string {
 	const perCent = 10_000
 	sign := ""

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	perConnection = 20  // messages; then what has come meanwhile is looked at
-	perBatch      = 100 // commands that tidy up
-	// sulk is how long to wait after an error of the store's.
-	sulk = time.Second
+	perConnection = 20  // messages; then new ones are read
+	perBatch      = 100 // commands that clean up
+	// errorPause is how long to wait after an error of the store.
+	errorPause = time.Second
 )
 
-// Store is what is needed of the cluster's state; writes hold in the leader's
+// Store is the required part of the cluster's state; writes are valid in the leader's
 // term only.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
@@ -26,36 +26,36 @@ type Store interface {
 	Revision() int64
 }
 
-// Options of a Mailer.
+// Options configure a Mailer.
 type Options struct {
 	Store Store
-	// Open unseals a secret; nil: they are not sealed.
+	// Open decrypts a secret; nil means that secrets are not encrypted.
 	Open func(ctx context.Context, sealed string) (string, error)
-	// Alerts are what is wrong with the cluster now; nil: nobody is told.
+	// Alerts returns the current alerts; nil means that none are sent.
 	Alerts func(ctx context.Context) ([]api.Alert, error)
-	// Roots are the CAs that vouch for the mail server; nil: the system's.
+	// Roots are the CAs that certify the mail server; nil means the system's.
 	Roots *x509.CertPool
 	Log   *slog.Logger
-	// For tests. Now and Wait are the clock: Wait returns when d is over; the limits
-	// are of connecting and of sending one message.
+	// For tests. Now and Wait are the clock: Wait returns after d; Connect and Send
+	// limit connecting and sending one message.
 	Now           func() time.Time
 	Wait          func(ctx context.Context, d time.Duration)
 	Connect, Send time.Duration
-	Look          time.Duration // between looks for news; 0: a second
+	Look          time.Duration // time between checks for changes; 0 means a second
 }
 
-// Mailer runs while this node leads.
+// Mailer sends mail while this node leads.
 type Mailer struct {
 	o        Options
-	last     time.Time // when a message was last sent: there are so many a minute
-	settings int64     // revision of those that status.NextAt is about
-	looked   time.Time // when alerts were last looked at
-	// suspected are the keys of the alerts that there were then.
+	last     time.Time // when a message was last sent, for the rate limit
+	settings int64     // revision of the settings that status.NextAt is about
+	alertsAt time.Time // when alerts were last read
+	// suspected are the keys of the alerts of that read.
 	suspected []string
-	cursor    int64 // sequence of the last event that was looked at: ahead of the status's
+	cursor    int64 // sequence of the last event that was read: ahead of the status's
 }
 
-// New mailer.
+// New returns a Mailer.
 func New(o Options) *Mailer {
 	if o.Open == nil {
 		o.Open = func(_ context.Context, s string) (string, error) { return s, nil }
@@ -86,14 +86,14 @@ func New(o Options) *Mailer {
 	return &Mailer{o: o}
 }
 
-// Run sends until ctx ends.
+// Run sends messages until ctx ends.
 func (m *Mailer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		seen := m.o.Store.Revision()
 		next, err := m.step(ctx)
 		if err != nil && ctx.Err() == nil {
 			m.o.Log.Warn("send mail failed, retrying", "error", err)
-			next = m.o.Now().Add(sulk)
+			next = m.o.Now().Add(errorPause)
 		}
 		for ctx.Err() == nil && (next.IsZero() || m.o.Now().Before(next)) && (err != nil || m.o.Store.Revision() == seen) {
 			m.o.Wait(ctx, m.o.Look)
@@ -102,14 +102,14 @@ func (m *Mailer) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// state is what there is to go by.
+// state is the stored configuration and status.
 type state struct {
 	settings api.StoredMailSettings
 	status   api.MailStatus
 	brand    api.Branding
 }
 
-// step does what is to be done now. next is when there is more; zero: when something
+// step does what is due now. next is when more is due; zero means when something
 // changes.
 func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 	s, err := m.read(ctx)
@@ -122,8 +122,8 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 	}
 	now := m.o.Now().UTC()
 	b := sorted(all, now)
-	if b.waiting < api.MaxMailMessages { // else events wait
-		if made, err := m.tell(ctx, &s); made || err != nil {
+	if b.waiting < api.MaxMailMessages { // otherwise events wait
+		if made, err := m.queueEvents(ctx, &s); made || err != nil {
 			return now, err
 		}
 		if made, err := m.alarm(ctx, &s, now); made || err != nil {
@@ -131,7 +131,7 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 		}
 	}
 	if m.o.Alerts != nil && len(s.settings.Spec.AlertsTo) > 0 {
-		b.later(m.looked.Add(alarmEvery))
+		b.later(m.alertsAt.Add(alarmEvery))
 	}
 	if len(b.gone)+len(b.overdue) > 0 {
 		return now, m.tidy(ctx, s, b, now)
@@ -147,7 +147,8 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 	return now, m.deliver(ctx, s, b.due[:min(len(b.due), perConnection)])
 }
 
-// read the settings, the status and the branding; those that nobody has made are empty.
+// read reads the settings, the status and the branding; those that do not exist are
+// empty.
 func (m *Mailer) read(ctx context.Context) (s state, err error) {
 	stored := func(kind api.Kind, id string, into func(api.Object) error) {
 		o, e := m.o.Store.Get(ctx, kind, id)
@@ -177,7 +178,8 @@ func (m *Mailer) read(ctx context.Context) (s state, err error) {
 	return s, err
 }
 
-// tidy removes what nobody needs any more, and gives up what has waited too long.
+// tidy removes messages that are not needed any more, and fails those that have waited
+// too long.
 func (m *Mailer) tidy(ctx context.Context, s state, b box, now time.Time) error {
 	var cmds []api.Command
 	for _, x := range b.gone[:min(len(b.gone), perBatch)] {
@@ -191,8 +193,8 @@ func (m *Mailer) tidy(ctx context.Context, s state, b box, now time.Time) error 
 	return m.apply(ctx, now, append(cmds, reported(s.status))...)
 }
 
-// deliver hands messages to the server on one connection, and writes after each what
-// became of it.
+// deliver sends messages to the server on one connection, and writes the outcome after
+// each.
 func (m *Mailer) deliver(ctx context.Context, s state, due []api.MailMessage) error {
 	a := account{settings: s.settings.Spec, roots: m.o.Roots, connect: m.o.Connect, send: m.o.Send}
 	if a.settings.Password != "" {
@@ -215,7 +217,7 @@ func (m *Mailer) deliver(ctx context.Context, s state, due []api.MailMessage) er
 		m.pace(ctx, a.settings.PerMinute)
 		v := m.one(ctx, server, s, &x)
 		if ctx.Err() != nil {
-			return ctx.Err() // whether it was taken, the next leader will hear
+			return ctx.Err() // the next leader finds out whether it was accepted
 		}
 		now := m.o.Now().UTC()
 		s.status = afterServer(s.status, v, now)
@@ -232,7 +234,7 @@ func (m *Mailer) deliver(ctx context.Context, s state, due []api.MailMessage) er
 	return nil
 }
 
-// one message is made and sent.
+// one composes and sends one message.
 func (m *Mailer) one(ctx context.Context, server *session, s state, x *api.MailMessage) verdict {
 	token := x.Spec.Secret
 	if token != "" {
@@ -250,7 +252,7 @@ func (m *Mailer) one(ctx context.Context, server *session, s state, x *api.MailM
 	return server.deliver(msg)
 }
 
-// pace waits until one more message a minute may be sent.
+// pace waits until the rate limit allows one more message.
 func (m *Mailer) pace(ctx context.Context, perMinute int) {
 	gap := time.Minute / time.Duration(max(perMinute, 1))
 	if left := m.last.Add(gap).Sub(m.o.Now()); left > 0 {
@@ -264,8 +266,8 @@ func (m *Mailer) apply(ctx context.Context, now time.Time, cmds ...api.Command) 
 	return err
 }
 
-// finished are the commands that write what became of a message. The secret of one that
-// is done with goes.
+// finished returns the commands that write the status of a message. If it is done, its
+// secret is removed.
 func finished(m api.MailMessage, st api.MailMessageStatus) []api.Command {
 	cmds := []api.Command{{Op: api.OpReport, Kind: api.KindMailMessage, ID: m.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(st)}}
 	m.Status = st

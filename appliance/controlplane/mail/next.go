@@ -11,25 +11,25 @@ import (
 const (
 	keepSent   = 24 * time.Hour
 	keepFailed = 30 * 24 * time.Hour
-	// maxKept of those that are done with; the oldest go.
+	// maxKept is how many finished messages are kept; the oldest are removed.
 	maxKept = 2000
 )
 
-// Between tries of one message, and of a server that cannot be talked to.
+// Waits between attempts of one message, and of a server that cannot be used.
 var (
 	messageWaits = api.Backoff{First: 30 * time.Second, Last: time.Hour}
 	serverWaits  = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 )
 
-// verdict is what became of one attempt.
+// verdict is the outcome of one attempt.
 type verdict struct {
-	err    error // nil: the server took the message
-	final  bool  // it will never take it
-	server bool  // it is the server's fault, or that of the settings: others will fare the same
-	spared bool  // the message had no part in it, and its attempts do not count
+	err    error // nil: the server accepted the message
+	final  bool  // the server will never accept it
+	server bool  // the server or the settings are the reason: other messages would fail too
+	spared bool  // the message was not involved, and its attempts do not count
 }
 
-// after is the status of a message after an attempt.
+// after returns the status of a message after an attempt.
 func after(m api.MailMessage, v verdict, now time.Time) api.MailMessageStatus {
 	st := m.Status
 	if v.err == nil {
@@ -50,7 +50,7 @@ func after(m api.MailMessage, v verdict, now time.Time) api.MailMessageStatus {
 	return st
 }
 
-// overdue is the status of a message that has waited too long.
+// overdue returns the status of a message that has waited too long.
 func overdue(m api.MailMessage, server api.MailStatus, now time.Time) api.MailMessageStatus {
 	st := m.Status
 	st.State, st.NextAt, st.DoneAt = api.MailFailed, nil, &now
@@ -58,7 +58,7 @@ func overdue(m api.MailMessage, server api.MailStatus, now time.Time) api.MailMe
 	return st
 }
 
-// afterServer is how sending goes after an attempt.
+// afterServer returns the status of sending after an attempt.
 func afterServer(st api.MailStatus, v verdict, now time.Time) api.MailStatus {
 	switch {
 	case v.server:
@@ -76,16 +76,16 @@ func afterServer(st api.MailStatus, v verdict, now time.Time) api.MailStatus {
 	return st
 }
 
-// box is what is to be done with the messages that there are.
+// box is the messages, sorted by what is to be done with them.
 type box struct {
-	due     []api.MailMessage // to be sent now, first things first
+	due     []api.MailMessage // to be sent now, most urgent first
 	overdue []api.MailMessage
 	gone    []api.MailMessage // to be removed
-	next    time.Time         // when there is more to do; zero: when something changes
+	next    time.Time         // when there is more to do; zero means when something changes
 	waiting int
 }
 
-// sorted decides about all messages.
+// sorted sorts all messages by what is to be done with them.
 func sorted(all []api.MailMessage, now time.Time) box {
 	var b box
 	var done []api.MailMessage
@@ -129,13 +129,13 @@ func (b *box) later(at time.Time) {
 	}
 }
 
-// forNobody reports whether a message was asked for by somebody who is no user: the API
-// queues one all the same, so that its answer takes as long.
+// forNobody reports whether a message was requested for an address that is not a
+// user's: the API queues one nonetheless, so that its response takes as long.
 func forNobody(m api.MailMessage) bool {
 	return m.Spec.Type == api.MailTypePasswordReset && m.Spec.User == ""
 }
 
-// rank puts what somebody waits for before what can wait.
+// rank ranks messages that somebody waits for before others.
 func rank(m api.MailMessage) int {
 	switch m.Spec.Type {
 	case api.MailTypeTest, api.MailTypePasswordReset, api.MailTypeSignUp, api.MailTypeSignUpKnown:

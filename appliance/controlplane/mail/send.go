@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	connectTime = 20 * time.Second // TCP, TLS, greeting and signing in
+	connectTime = 20 * time.Second // TCP, TLS, greeting and authentication
 	sendTime    = time.Minute      // of one message
-	// maxAnswers is how many bytes of a server are read on one connection: it answers
-	// in lines.
+	// maxAnswers is how many bytes are read from a server on one connection: it answers
+	// in short lines.
 	maxAnswers = 256 << 10
 	maxReason  = 300 // bytes of a server's answer that are kept
 )
 
-// account is what is needed of the settings to talk to the server.
+// account is what is needed to connect to the server.
 type account struct {
 	settings api.MailSettingsSpec
 	password string
-	roots    *x509.CertPool // nil: the system's
+	roots    *x509.CertPool // nil means the system's
 	connect  time.Duration
 	send     time.Duration
 }
 
-// session is a connection to the mail server that has signed in.
+// session is an authenticated connection to the mail server.
 type session struct {
 	client *gomail.Client
 	conn   *limitedConn
@@ -42,14 +42,13 @@ type session struct {
 	ends   func() bool
 }
 
-// open connects and signs in. Whatever goes wrong is the server's fault or the
-// settings'.
+// open connects and authenticates. Any failure is caused by the server or the settings.
 func (a account) open(ctx context.Context) (*session, verdict) {
 	s := &session{send: a.send}
 	tlsConfig := &tls.Config{ServerName: a.settings.Server, MinVersion: tls.VersionTLS12, RootCAs: a.roots}
 	options := []gomail.Option{gomail.WithPort(a.settings.Port), gomail.WithTimeout(a.connect), gomail.WithTLSConfig(tlsConfig), gomail.WithoutNoop(),
 		gomail.WithHELO(domainOf(a.settings.Sender)), gomail.WithTLSPolicy(policies[a.settings.Security]),
-		// go-mail sets no deadline before the greeting, and reads lines of any length.
+		// go-mail sets no deadline before the greeting, and reads lines of unlimited length.
 		gomail.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
 			raw, err := (&net.Dialer{}).DialContext(ctx, network, address)
 			if err != nil {
@@ -70,7 +69,7 @@ func (a account) open(ctx context.Context) (*session, verdict) {
 		return nil, verdict{err: reason("settings", err), server: true, spared: true}
 	}
 	s.client = client
-	// A connection that does not end with the context would keep the next leader waiting.
+	// A connection that does not end with the context would delay the next leader.
 	s.ends = context.AfterFunc(ctx, func() {
 		if s.conn != nil {
 			_ = s.conn.Close()
@@ -86,56 +85,57 @@ func (a account) open(ctx context.Context) (*session, verdict) {
 	return s, verdict{}
 }
 
-// policies are what go-mail makes of a security. On a connection that is TLS from the
-// beginning there is no STARTTLS; opportunistic makes it look at the connection.
+// policies maps the security settings to go-mail's. A connection that is TLS from the
+// beginning uses no STARTTLS; "opportunistic" makes go-mail detect that.
 var policies = map[api.MailSecurity]gomail.TLSPolicy{api.MailSTARTTLS: gomail.TLSMandatory, api.MailTLS: gomail.TLSOpportunistic, api.MailPlain: gomail.NoTLS}
 
-// close says goodbye, if the server listens.
+// close ends the session, with a QUIT if the server responds within a second.
 func (s *session) close() {
 	s.conn.until(time.Now().Add(time.Second))
-	_ = s.client.Close() // it has all that it is to have
+	_ = s.client.Close() // the messages have been sent
 	s.ends()
 	_ = s.conn.Close()
 }
 
-// deliver hands the server one message.
+// deliver sends one message to the server.
 func (s *session) deliver(m *gomail.Msg) verdict {
 	s.conn.until(time.Now().Add(s.send))
 	err := s.client.Send(m)
-	if err == nil || m.IsDelivered() { // what went wrong came after it was taken
+	if err == nil || m.IsDelivered() { // the error occurred after it was accepted
 		return verdict{}
 	}
 	return judged(m, err)
 }
 
-// judged is what an error of sending means.
+// judged returns the verdict for an error of sending.
 func judged(m *gomail.Msg, err error) verdict {
 	var e *gomail.SendError
 	if !errors.As(err, &e) {
-		if failed := m.SendError(); !errors.As(failed, &e) { // the connection, before anything was said
+		if failed := m.SendError(); !errors.As(failed, &e) { // the connection failed before the dialog
 			return verdict{err: reason("send", err), server: true, spared: true}
 		}
 	}
-	// go-mail says to whom and which message too, which stand beside it.
+	// go-mail's text also names recipient and message, which are stored separately.
 	said, _, _ := strings.Cut(e.Error(), ", affected ")
 	doing := e.Reason.String()
 	v := verdict{err: reason(doing, explained{strings.TrimPrefix(strings.TrimPrefix(said, doing+": "), doing+": "), err})}
 	code := e.ErrorCode()
 	switch {
-	case e.Reason == gomail.ErrSMTPMailFrom && code >= 500: // it does not want our sender, whoever it is for
+	case e.Reason == gomail.ErrSMTPMailFrom && code >= 500: // it rejects the sender, whoever the recipient is
 		v.server, v.spared = true, true
-	case code == 421: // it goes away (RFC 5321, section 3.8): perhaps because of the message
+	case code == 421: // the server closes the connection (RFC 5321, section 3.8), possibly because of the message
 		v.server = true
 	case code >= 500:
 		v.final = true
 	case code >= 400:
-	default: // the connection broke: perhaps because of the message
+	default: // the connection was lost, possibly because of the message
 		v.server = true
 	}
 	return v
 }
 
-// reason is what operators read: what was done, and what came of it in one short line.
+// reason returns an error for operators: the operation and its result in one short
+// line.
 func reason(doing string, err error) error {
 	text := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
@@ -153,7 +153,7 @@ func reason(doing string, err error) error {
 	return fmt.Errorf("%s: %s", doing, text)
 }
 
-// explained is an error in other words.
+// explained is an error with another text.
 type explained struct {
 	text string
 	error
@@ -169,8 +169,8 @@ func domainOf(address string) string {
 
 var errTooMuch = errors.New("the server sends more than a mail server does")
 
-// limitedConn ends a connection at a time that others cannot move, and after so many
-// bytes.
+// limitedConn ends a connection at a time that its user cannot extend, and after a
+// number of bytes.
 type limitedConn struct {
 	net.Conn
 	left int
@@ -179,10 +179,10 @@ type limitedConn struct {
 
 func (c *limitedConn) until(end time.Time) {
 	c.end, c.left = end, maxAnswers
-	_ = c.Conn.SetDeadline(end) // a connection that has none is closed
+	_ = c.Conn.SetDeadline(end) // it fails only on a closed connection
 }
 
-// SetDeadline keeps the earlier of two.
+// SetDeadline sets the earlier of t and the connection's end.
 func (c *limitedConn) SetDeadline(t time.Time) error {
 	if t.IsZero() || t.After(c.end) {
 		t = c.end

@@ -2,17 +2,16 @@ package mail
 
 import "github.com/basalt-gpu/basalt/api"
 
-// wording is what a message says in one language: text/template over the message's
-// data, with product, to, portal and expires. A paragraph that comes out empty is left
-// out.
+// wording is the text of a message in one language: text/template over the message's
+// data, with product, to, portal and expires. An empty paragraph is omitted.
 type wording struct {
 	subject    string
 	paragraphs []string
-	action     string // what the link is called; empty: there is none
-	path       string // of the portal
+	action     string // text of the link; empty: no link
+	path       string // path in the portal
 }
 
-// wordings of all types, in all languages.
+// wordings has the texts of all types, in all languages.
 var wordings = map[api.MailType]map[api.MailLanguage]wording{
 	api.MailTypeTest: {
 		api.MailEnglish: {subject: "Test message from {{.product}}", paragraphs: []string{
@@ -120,7 +119,7 @@ var wordings = map[api.MailType]map[api.MailLanguage]wording{
 	},
 }
 
-// foot is what stands below every message.
+// foot returns the lines below every message.
 func foot(l api.MailLanguage, brand api.Branding, values map[string]string) []string {
 	about, help := "{{.product}} has sent this message to {{.to}}.", "Help"
 	if l == api.MailGerman {

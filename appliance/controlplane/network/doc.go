@@ -1,19 +1,18 @@
-// Package network is the leader's part in the cluster's network: it decides about
-// OVN's databases, puts the Topology that the objects ask for into OVN, and says
-// what has become of them. The nodes' part is appliance/node/network. Decisions are
-// made elsewhere (sdn.Intent, deploy.Decide); here they are followed.
+// Package network is the leader's part in the cluster's network: it decides about OVN's
+// databases, applies the Topology that results from the objects to OVN, and reports the
+// objects' statuses. The nodes' part is appliance/node/network. The decisions are made
+// by sdn.Intent and deploy.Decide; this package carries them out.
 //
 //	watchcache ─► state ─┬─ every node: intent ─► deploy.Node.Step ─► report ─┐
 //	                        │                                          (Chassis) │
 //	                        └─ leader: Decide ─► founding (OVN) ◄────────────────┘
 //	                                   Intent ─► Topology ─► Controller ─► statuses
 //
-// It also explains a packet's way (Tracer) and finds what lies in OVN and is of no
-// object (Sweeper).
+// It also traces packets (Tracer) and finds rows in OVN that belong to no object
+// (Sweeper).
 //
-// Two internal kinds, which the API neither shows nor takes: one OVN object
-// holds what was decided about OVN's databases, one Chassis per node what the
-// node says of its part.
+// Two internal kinds are neither shown nor accepted by the API: one OVN object holds
+// the decisions about OVN's databases, one Chassis per node the node's report.
 package network
 
 import (
@@ -31,21 +30,21 @@ type OVN struct {
 	Spec deploy.Founding `json:"spec"`
 }
 
-// Chassis is the internal object in which a node says how its part is.
+// Chassis is the internal object in which a node reports the state of its part.
 type Chassis struct {
 	Meta   api.Meta      `json:"meta"`
 	Status deploy.Report `json:"status"`
 }
 
-// ovnID is the id of the only OVN object.
+// ovnID is the ID of the only OVN object.
 const ovnID = "ovn"
 
-// Store takes what the leader writes.
+// Store applies the leader's writes.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }
 
-// memberAddress is where a node's databases are reached: its first path.
+// memberAddress returns the address of a node's databases: that of its first path.
 func memberAddress(n api.Node) (netip.Addr, bool) {
 	if len(n.Spec.PeerAddresses) == 0 {
 		return netip.Addr{}, false

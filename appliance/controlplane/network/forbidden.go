@@ -10,15 +10,17 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// forbidden of all nodes, as they last reported, also of those that are down.
+// forbidden returns the forbidden ranges of all nodes, as they last reported them, also
+// of those that are down.
 func (s *state) forbidden() []netip.Prefix { return Forbidden(objects.Sorted(s.chassis)) }
 
-// Forbidden is what these nodes have reported that guests must not reach, sorted:
-// the addresses of all their cards, and the ranges that their operators name.
+// Forbidden returns the ranges that guests must not reach according to these nodes,
+// sorted: the addresses of all their network interfaces, and the ranges that their
+// operators configured.
 func Forbidden(chassis []Chassis) (all []netip.Prefix) {
 	for _, c := range chassis {
 		for _, p := range c.Status.Forbidden {
-			if CheckForbidden(p) == nil { // another node's word
+			if CheckForbidden(p) == nil { // reported by another node: not trusted
 				all = append(all, p)
 			}
 		}
@@ -27,7 +29,7 @@ func Forbidden(chassis []Chassis) (all []netip.Prefix) {
 	return slices.Compact(all)
 }
 
-// ComparePrefixes orders ranges by address, then by width.
+// ComparePrefixes orders ranges by address, then by prefix length.
 func ComparePrefixes(a, b netip.Prefix) int {
 	return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())
 }
@@ -38,7 +40,7 @@ func Hosts(all *objects.Set) (addresses []netip.Prefix, names []string) {
 	return append(addresses, Forbidden(objects.List[Chassis](all))...), names
 }
 
-// CheckForbidden refuses ranges without which no guest works.
+// CheckForbidden refuses ranges that guests need to work.
 func CheckForbidden(p netip.Prefix) error {
 	switch {
 	case !p.IsValid() || p.Addr().Is4In6() || p.Addr().Zone() != "":

@@ -14,26 +14,26 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// observe is how often the leader asks what has become of the network.
+// observe is how often the leader reads the state of the network.
 const observe = 5 * time.Second
 
-// Leader makes the network of the cluster. Run it while this node leads, with a
-// store whose writes hold in that term only.
+// Leader applies the objects to the cluster's network. Run it while this node leads,
+// with a store whose writes are valid in that term only.
 type Leader struct {
 	Cache   *watchcache.Cache
 	Store   Store
-	Cluster string        // owns the rows
+	Cluster string        // name of the cluster, which marks its rows
 	Self    deploy.Member // the only member of a node that is alone
 	TLS     bool          // the nodes have certificates
 	// Open connects to the northbound database.
 	Open func(ctx context.Context, members []deploy.Member, f deploy.Founding) (sdn.Controller, error)
 	Log  *slog.Logger
 
-	settled    time.Time // a member last had databases with a leader
+	settled    time.Time // when a member last had databases with a leader
 	controller sdn.Controller
 	opened     target
 	applied    *sdn.Topology
-	said       string // the last trouble in the log
+	lastError  string // the last error that was logged
 }
 
 // target is what the controller is connected to.
@@ -42,7 +42,7 @@ type target struct {
 	generation int
 }
 
-// Run until ctx ends.
+// Run runs steps until ctx ends.
 func (l *Leader) Run(ctx context.Context) error {
 	l.settled = time.Now()
 	defer func() { l.close() }()
@@ -51,7 +51,7 @@ func (l *Leader) Run(ctx context.Context) error {
 
 func (l *Leader) close() {
 	if l.controller != nil {
-		_ = l.controller.Close() // nothing is lost: it is asked again
+		_ = l.controller.Close() // nothing is lost: it is opened again
 	}
 	l.controller, l.applied = nil, nil
 }
@@ -66,25 +66,25 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 		}
 	}
 	if next := deploy.Decide(f, members, l.TLS, reports, time.Since(l.settled)); !reflect.DeepEqual(next, f) {
-		if err := l.put(ctx, s, next); err != nil {
+		if err := l.writeFounding(ctx, s, next); err != nil {
 			l.trouble("write decision about OVN databases failed", err)
 		}
 		return observe
 	}
 	l.forget(ctx, s)
 	if f.NB == "" || f.SB == "" {
-		return observe // their founder is at it
+		return observe // their founder is creating them
 	}
-	if err := l.make(ctx, s, members, f); err != nil {
+	if err := l.update(ctx, s, members, f); err != nil {
 		l.trouble("update network failed", err)
 		return observe
 	}
-	l.said = ""
+	l.lastError = ""
 	return observe
 }
 
-// make the network as the objects say, and say what has become of them.
-func (l *Leader) make(ctx context.Context, s *state, members []deploy.Member, f deploy.Founding) (err error) {
+// update applies the objects to the network, and reports their statuses.
+func (l *Leader) update(ctx context.Context, s *state, members []deploy.Member, f deploy.Founding) (err error) {
 	if now := (target{members, f.Generation}); l.controller == nil || !reflect.DeepEqual(now, l.opened) {
 		l.close()
 		if l.controller, err = l.Open(ctx, members, f); err != nil {
@@ -103,7 +103,7 @@ func (l *Leader) make(ctx context.Context, s *state, members []deploy.Member, f 
 	}
 	seen, err := l.controller.Observe(ctx)
 	if err != nil {
-		l.close() // connect anew
+		l.close() // connect again
 		return err
 	}
 	if err := l.report(ctx, statuses(s, t, seen, problems)); err != nil {
@@ -112,13 +112,13 @@ func (l *Leader) make(ctx context.Context, s *state, members []deploy.Member, f 
 	return l.controller.Remind(ctx)
 }
 
-func (l *Leader) put(ctx context.Context, s *state, f deploy.Founding) error {
+func (l *Leader) writeFounding(ctx context.Context, s *state, f deploy.Founding) error {
 	_, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: s.ovn[ovnID].Meta.Revision, Data: api.Encode(f)}}})
 	return err
 }
 
-// forget what nodes said that are members no more.
+// forget removes the reports of nodes that are not members any more.
 func (l *Leader) forget(ctx context.Context, s *state) {
 	for id, c := range s.chassis {
 		if _, there := s.nodes[id]; there {
@@ -131,22 +131,22 @@ func (l *Leader) forget(ctx context.Context, s *state) {
 	}
 }
 
-// maxCommands in one batch keeps log entries small.
+// maxCommands is the most commands in one batch, to keep log entries small.
 const maxCommands = 256
 
 func (l *Leader) report(ctx context.Context, cmds []api.Command) error {
 	for batch := range slices.Chunk(cmds, maxCommands) {
 		if _, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: batch}); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
-			return err // not that an object has changed or gone meanwhile
+			return err // an object that was changed or removed meanwhile is not an error
 		}
 	}
 	return nil
 }
 
-// trouble goes into the log once.
+// trouble logs an error once.
 func (l *Leader) trouble(what string, err error) {
-	if err.Error() != l.said {
-		l.said = err.Error()
+	if err.Error() != l.lastError {
+		l.lastError = err.Error()
 		l.Log.Warn("network: "+what, "error", err)
 	}
 }

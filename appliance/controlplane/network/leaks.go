@@ -9,9 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// Sweeper finds what lies in OVN and is of no object. It reads the objects and
-// OVN's database anew each time: what the leader believes of them proves
-// nothing.
+// Sweeper finds rows in OVN that belong to no object. It reads the objects and OVN's
+// database each time, and does not rely on the leader's view of them.
 type Sweeper struct {
 	Store   objects.Watcher
 	Cluster string
@@ -20,13 +19,13 @@ type Sweeper struct {
 	Open func(members []deploy.Member, f deploy.Founding) Rows
 }
 
-// Rows are those of the northbound database.
+// Rows gives access to the rows of the northbound database.
 type Rows interface {
 	Leaks(ctx context.Context, t sdn.Topology) ([]api.Leak, error)
 	Close() error
 }
 
-// Leaks of the whole cluster. Errors are *api.Error.
+// Leaks returns the leaked rows of the whole cluster. Errors are *api.Error.
 func (w *Sweeper) Leaks(ctx context.Context) ([]api.Leak, error) {
 	all, err := objects.Read(ctx, w.Store, Kinds...)
 	if err != nil {
@@ -35,10 +34,10 @@ func (w *Sweeper) Leaks(ctx context.Context) ([]api.Leak, error) {
 	s := stateOf(all)
 	f := s.founding()
 	if f.NB == "" {
-		return nil, nil // there is no database yet that could hold anything
+		return nil, nil // there is no database yet
 	}
 	rows := w.Open(s.members(w.Self), f)
-	defer func() { _ = rows.Close() }() // it was only read
+	defer func() { _ = rows.Close() }() // only read, so errors do not matter
 	t, _ := sdn.Intent(s.objects(w.Cluster))
 	return rows.Leaks(ctx, t)
 }

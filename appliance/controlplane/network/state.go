@@ -15,14 +15,14 @@ var (
 	chassisKind = objects.As[Chassis](api.KindChassis)
 )
 
-// Kinds are what the network is made of: what the cache must have.
+// Kinds lists the kinds that the network is computed from: the cache must have them.
 var Kinds = []objects.Kind{
 	objects.Of[api.Node](), ovnKind, chassisKind,
 	objects.Of[api.Project](), objects.Of[api.Network](), objects.Of[api.SecurityGroup](), objects.Of[api.ExternalNetwork](), objects.Of[api.Router](),
 	objects.Of[api.FloatingIP](), objects.Of[api.LoadBalancer](), objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Flavor](),
 }
 
-// state is the objects that matter here, by ID. It is read-only.
+// state is the relevant objects, by ID. It is read-only.
 type state struct {
 	nodes      map[string]api.Node
 	ovn        map[string]OVN
@@ -57,17 +57,17 @@ func stateOf(s *objects.Set) *state {
 	}
 }
 
-// NodeKinds are what a node's daemons depend on, HostKinds what Hosts does.
+// NodeKinds are the kinds that a node's daemons depend on, HostKinds those of Hosts.
 var (
 	NodeKinds = []objects.Kind{objects.Of[api.Node](), ovnKind}
 	HostKinds = []objects.Kind{objects.Of[api.Node](), chassisKind}
 )
 
-// Founding returns what was decided about OVN's databases.
+// Founding returns the decisions about OVN's databases.
 func Founding(s *objects.Set) deploy.Founding { return objects.Map[OVN](s)[ovnID].Spec }
 
-// Members returns the nodes that have databases: those that vote, or alone when
-// nobody does.
+// Members returns the nodes that have databases: those that vote, or alone if there are
+// none.
 func Members(s *objects.Set, alone deploy.Member) []deploy.Member {
 	return members(objects.Map[api.Node](s), alone)
 }
@@ -90,8 +90,8 @@ func members(nodes map[string]api.Node, alone deploy.Member) []deploy.Member {
 	return all
 }
 
-// reports by node, of nodes that live: what a dead one said last would make
-// databases look well that nobody has any more.
+// reports returns the reports of the nodes that are alive: with that of a dead node,
+// databases could look healthy that do not exist any more.
 func (s *state) reports() map[string]deploy.Report {
 	all := map[string]deploy.Report{}
 	for id, c := range s.chassis {
@@ -103,7 +103,7 @@ func (s *state) reports() map[string]deploy.Report {
 	return all
 }
 
-// objects that the Topology is made from.
+// objects returns the objects that the Topology is computed from.
 func (s *state) objects(cluster string) sdn.Objects {
 	physical := map[api.NodeID][]string{}
 	for id, c := range s.chassis {

@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// statuses are the reports that say what has become of the objects: only those
-// that change something.
+// statuses returns the commands that report the objects' statuses, for those that have
+// changed.
 func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) []api.Command {
 	r := reporter{wrong: map[string]string{}, made: map[string]bool{}}
 	for _, p := range problems {
@@ -19,7 +19,7 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	for _, n := range t.Networks {
 		r.made[string(n.ID)] = true
 	}
-	cut := map[api.ExternalNetworkID]string{} // without a node that leads there
+	cut := map[api.ExternalNetworkID]string{} // without a node that is connected to them
 	for _, x := range t.External {
 		r.made[string(x.ID)] = true
 		if len(x.Gateways) == 0 {
@@ -32,13 +32,13 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	for _, b := range t.LoadBalancers {
 		r.made[string(b.ID)] = true
 	}
-	type way struct {
+	type link struct {
 		project  api.ProjectID
 		external api.ExternalNetworkID
 	}
-	out := map[way]bool{}
+	out := map[link]bool{}
 	for _, x := range slices.Concat(t.Routers, t.Branches) {
-		out[way{x.Project, x.External}] = x.External != ""
+		out[link{x.Project, x.External}] = x.External != ""
 	}
 	for _, n := range objects.Sorted(s.networks) {
 		phase, why := r.phase(n.Meta.ID)
@@ -62,7 +62,7 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 			st.Phase = api.NetworkFailed
 		case cut[x.Spec.ExternalNetwork] != "":
 			st.LastError = cut[x.Spec.ExternalNetwork]
-		case out[way{project, x.Spec.ExternalNetwork}]:
+		case out[link{project, x.Spec.ExternalNetwork}]:
 			st.Phase = api.NetworkReady
 		}
 		report(&r, api.KindRouter, x.Meta, x.Status, st)
@@ -70,7 +70,7 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	for _, f := range objects.Sorted(s.floating) {
 		phase, why := r.phase(f.Meta.ID)
 		if f.Spec.Instance == "" && why == "" && f.Assignment.Address != "" {
-			phase = api.NetworkReady // nothing to make: it is kept for its project
+			phase = api.NetworkReady // no rows needed: the address is reserved for its project
 		}
 		report(&r, api.KindFloatingIP, f.Meta, f.Status, api.FloatingIPStatus{Phase: phase, LastError: why})
 	}

@@ -22,8 +22,8 @@ const (
 	maxTrace  = 1 << 20          // bytes of its answer
 )
 
-// Tracer follows packets through the network: what the objects say, and what
-// OVN has made of them. Any node can.
+// Tracer traces packets through the network: according to the objects, and to OVN. It
+// works on any node.
 type Tracer struct {
 	Store   objects.Watcher
 	Cluster string
@@ -34,7 +34,7 @@ type Tracer struct {
 
 // Trace implements server.Tracer. Errors are *api.Error.
 func (r *Tracer) Trace(ctx context.Context, asked api.TraceQuestion) (api.NetworkTrace, error) {
-	all, err := objects.Read(ctx, r.Store, Kinds...) // what was just asked for counts
+	all, err := objects.Read(ctx, r.Store, Kinds...) // including the latest changes
 	if err != nil {
 		return api.NetworkTrace{}, err
 	}
@@ -56,7 +56,7 @@ func (r *Tracer) Trace(ctx context.Context, asked api.TraceQuestion) (api.Networ
 	return api.NetworkTrace{Passes: v.Passes, Lines: trace.Lines(q, v, real, why)}, nil
 }
 
-// name of what has one.
+// name returns the name of an object, or an empty string.
 func (s *state) name(id string) string {
 	if i, ok := s.instances[id]; ok {
 		return i.Meta.Name
@@ -67,11 +67,11 @@ func (s *state) name(id string) string {
 	if g, ok := s.groups[id]; ok {
 		return g.Meta.Name
 	}
-	return s.balancers[id].Meta.Name // empty: the id has to do
+	return s.balancers[id].Meta.Name // empty: the ID is shown
 }
 
-// real is what OVN says, and else why it was not asked. A project is not told
-// what becomes of its packets elsewhere.
+// real returns OVN's result, or why it was not queried. A project does not get the path
+// of its packets outside of the project.
 func (r *Tracer) real(ctx context.Context, s *state, t sdn.Topology, q trace.Question, v trace.Verdict, everything bool) (*trace.Real, string) {
 	switch {
 	case q.From.Port == "":
@@ -108,8 +108,8 @@ func run(ctx context.Context, program string, args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var says bytes.Buffer
-	cmd.Stderr = &says
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		return "", fmt.Errorf("start %s: %w", program, err)
 	}
@@ -121,7 +121,7 @@ func run(ctx context.Context, program string, args []string) (string, error) {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%s timed out after %s", program, traceTime)
 	case err != nil:
-		line, _, _ := strings.Cut(strings.TrimSpace(says.String()), "\n")
+		line, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
 		return "", fmt.Errorf("%s: %w: %.200s", program, err, line)
 	}
 	return string(text), nil

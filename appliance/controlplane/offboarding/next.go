@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// steps in which a service's objects are deleted.
+// steps are the kinds of a service's objects that are deleted together, in order.
 var steps = [][]api.Kind{
 	{api.KindLoadBalancer, api.KindFloatingIP, api.KindBackup, api.KindAPIKey, api.KindUser, api.KindSession, api.KindWebhook, api.KindInstance},
 	{api.KindSnapshot, api.KindSSHGuest},
@@ -17,23 +17,23 @@ var steps = [][]api.Kind{
 	{api.KindProject},
 }
 
-// kinds of all steps.
+// kinds are the kinds of all steps.
 var kinds = slices.Concat(steps...)
 
-// maxCommands in one batch keeps log entries small.
+// maxCommands is the most commands in one batch, to keep log entries small.
 const maxCommands = 200
 
-// Next is what follows for an ended service that has those objects: what is to
-// be deleted, and what is said of it.
+// Next returns the next commands for an ended service that has the given objects: the
+// deletions, and the status.
 func Next(s api.Service, has []api.Object) []api.Command {
 	if cmds, left := deletions(steps, has); len(left) > 0 {
-		return append(cmds, said(s, api.ServiceStatus{Phase: api.ServiceTerminating, Reason: words(left)})...)
+		return append(cmds, statusCommand(s, api.ServiceStatus{Phase: api.ServiceTerminating, Reason: describe(left)})...)
 	}
-	return said(s, api.ServiceStatus{Phase: api.ServiceTerminated})
+	return statusCommand(s, api.ServiceStatus{Phase: api.ServiceTerminated})
 }
 
-// deletions are the commands of the first step that has objects, and those
-// objects, which may be on their way already.
+// deletions returns the commands of the first step that has objects, and those objects,
+// some of which may already be deleted.
 func deletions(steps [][]api.Kind, has []api.Object) (cmds []api.Command, left []api.Object) {
 	for _, step := range steps {
 		for _, o := range has {
@@ -49,9 +49,10 @@ func deletions(steps [][]api.Kind, has []api.Object) (cmds []api.Command, left [
 				break
 			}
 			if o.Meta.DeletedAt == nil {
-				cmds = append(cmds, loose(o, has)...)
+				cmds = append(cmds, detachVolumes(o, has)...)
 				cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: o.Kind, ID: o.Meta.ID, Expect: api.AnyRevision,
-					// Clones follow; groups that refer to one another may be in several batches.
+					// Clones are deleted next; security groups that refer to one another may
+					// be in different batches.
 					Cascade: o.Kind == api.KindSnapshot || o.Kind == api.KindSecurityGroup})
 			}
 		}
@@ -60,9 +61,9 @@ func deletions(steps [][]api.Kind, has []api.Object) (cmds []api.Command, left [
 	return nil, nil
 }
 
-// loose takes an instance's data volumes off, as its deletion by hand does: its
-// agent then lets go of them.
-func loose(o api.Object, has []api.Object) []api.Command {
+// detachVolumes detaches an instance's data volumes, as deleting it manually does: its agent
+// then closes them.
+func detachVolumes(o api.Object, has []api.Object) []api.Command {
 	var cmds []api.Command
 	for _, x := range has {
 		if o.Kind != api.KindInstance || x.Kind != api.KindVolume || x.Meta.DeletedAt != nil {
@@ -79,16 +80,16 @@ func loose(o api.Object, has []api.Object) []api.Command {
 	return cmds
 }
 
-// said reports what has changed.
-func said(s api.Service, now api.ServiceStatus) []api.Command {
+// statusCommand returns the command that reports a changed status.
+func statusCommand(s api.Service, now api.ServiceStatus) []api.Command {
 	if s.Status.Phase == now.Phase && s.Status.Reason == now.Reason {
 		return nil
 	}
 	return []api.Command{{Op: api.OpReport, Kind: api.KindService, ID: s.Meta.ID, Expect: s.Meta.Revision, Data: api.Encode(now)}}
 }
 
-// words are what is still there: "2 Instance, 1 Volume are being deleted".
-func words(left []api.Object) string {
+// describe lists what is left: "2 Instance, 1 Volume: being deleted".
+func describe(left []api.Object) string {
 	count := map[api.Kind]int{}
 	for _, o := range left {
 		count[o.Kind]++
@@ -97,7 +98,7 @@ func words(left []api.Object) string {
 	for _, kind := range kinds {
 		if n := count[kind]; n > 0 {
 			what := string(kind)
-			if kind == api.KindSSHGuest { // whose name is nobody's business
+			if kind == api.KindSSHGuest { // an internal kind
 				what = "SSH host key"
 			}
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))

@@ -1,17 +1,16 @@
-// Package offboarding deletes what a service had that has ended, in the
-// background, while this node leads. The API server marks the service and
-// suspends its organization, so that nothing new comes; Next says what follows
-// of what there is:
+// Package offboarding deletes the objects of a service that has ended, in the
+// background, while this node leads. The API server marks the service and suspends its
+// organization, so that nothing new is created; Next returns the next step for the
+// remaining objects:
 //
 //	balancers, floating IPs, backups, keys, users, instances ─► snapshots ─► volumes, images
 //	─► networks, groups, projects ─► Terminated
 //
-// Each step waits until the objects of the one before are gone: agents take
-// down first what they have made. The organization stays: what was used leads
-// to it.
+// Each step waits until the objects of the one before are removed: agents first remove
+// what they have created. The organization is kept: its use and documents refer to it.
 //
-// It also deletes what an organization runs that has not paid for so long that
-// its terms say so (unpaid.go).
+// It also deletes what an organization runs that has not paid for as long as its terms
+// allow (unpaid.go).
 package offboarding
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// Store is what this needs of the cluster's state.
+// Store is the required part of the cluster's state.
 type Store interface {
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
@@ -34,34 +33,34 @@ type Store interface {
 }
 
 const (
-	// every is how often it looks while something is being deleted: agents take longer.
+	// every is the time between steps while something is being deleted: agents take
+	// longer.
 	every = 2 * time.Second
-	// idle is how often it looks at nothing; a service that ends wakes it.
+	// idle is the time between steps otherwise; a service that ends wakes the loop.
 	idle = time.Hour
 )
 
-// Kinds are what this looks at: what the cache must have.
+// Kinds are the kinds that are read from the cache, which must have them.
 var Kinds = []objects.Kind{objects.Of[api.Service](), objects.Of[api.Organization]()}
 
-// interests are in a service that has ended, and in an organization whose deletion
-// is due.
+// interests are services that have ended, and organizations whose deletion is due.
 var interests = []watchcache.Interest{
 	watchcache.When(Kinds[0], func(was, now api.Service) bool { return ended(now) && !ended(was) }),
 	watchcache.When(Kinds[1], func(_, now api.Organization) bool { return due(now) }),
 }
 
-// ended reports whether a service has ended and something may be left of it.
+// ended reports whether a service has ended and may have objects left.
 func ended(s api.Service) bool {
 	return s.Spec.TerminatedAt != nil && s.Status.Phase != api.ServiceTerminated
 }
 
-// due reports whether billing wants what the organization runs deleted.
+// due reports whether billing demands the deletion of what the organization runs.
 func due(o api.Organization) bool {
 	return o.Status.Billing != nil && o.Status.Billing.State == api.BillingDeleteDue
 }
 
-// Run looks until ctx ends, as long as there is something to delete. The cache must
-// have Kinds.
+// Run runs steps until ctx ends, as long as there is something to delete. The cache
+// must have Kinds.
 func Run(ctx context.Context, c *watchcache.Cache, s Store, log *slog.Logger) {
 	done := doneWith{}
 	_ = watchcache.Run(ctx, c, Kinds, func(ctx context.Context, all *objects.Set) time.Duration {
@@ -76,7 +75,7 @@ func Run(ctx context.Context, c *watchcache.Cache, s Store, log *slog.Logger) {
 	}, interests...) // ends with ctx
 }
 
-// Sweep takes everything that there is to do in a store one step on.
+// Sweep runs one step of everything that is due in a store.
 func Sweep(ctx context.Context, s Store, now time.Time) error {
 	all, err := objects.Read(ctx, s, Kinds...)
 	if err != nil {
@@ -86,15 +85,15 @@ func Sweep(ctx context.Context, s Store, now time.Time) error {
 	return err
 }
 
-// doneWith are the organizations of which nothing is left to delete, and the
-// revisions that they had then.
+// doneWith has the organizations of which nothing is left to delete, and the revisions
+// that they had at that time.
 type doneWith map[string]int64
 
-// sweep takes what there is to do one step on, and goes on with the others when one
-// fails. It returns whether there was anything.
+// sweep runs one step of everything that is due, and continues with the others when one
+// fails. It reports whether anything was due.
 func sweep(ctx context.Context, s Store, all *objects.Set, done doneWith, now time.Time) (any bool, err error) {
 	var errs []error
-	// Somebody may have been quicker with an object: the next look sees it.
+	// An object may have been changed meanwhile: the next step reads it again.
 	failed := func(err error) {
 		if code := api.CodeOf(err); err != nil && code != api.CodeConflict && code != api.CodeNotFound {
 			errs = append(errs, err)
@@ -120,7 +119,7 @@ func sweep(ctx context.Context, s Store, all *objects.Set, done doneWith, now ti
 	return any, errors.Join(errs...)
 }
 
-// end a service, one step on.
+// end runs one step of a service's end.
 func end(ctx context.Context, s Store, service api.Service, now time.Time) error {
 	has, err := belongings(ctx, s, string(service.Spec.Organization))
 	if err != nil {
@@ -134,8 +133,8 @@ func end(ctx context.Context, s Store, service api.Service, now time.Time) error
 	return err
 }
 
-// belongings are what an organization has, and the sessions of its own users,
-// which lie in none.
+// belongings returns the objects of an organization, and the sessions of its users,
+// which belong to no organization.
 func belongings(ctx context.Context, s Store, organization string) ([]api.Object, error) {
 	var has []api.Object
 	users := map[api.UserID]bool{}

@@ -7,25 +7,25 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// runs are the steps in which what an organization runs is deleted, when it has
-// not paid: what costs, and what was made of it. Projects, networks, users and
-// keys stay, and with them the way to log in and pay.
+// runs are the steps in which what an organization runs is deleted, when it has not
+// paid: what costs, and what was derived from it. Projects, networks, users and keys
+// are kept, so that users can sign in and pay.
 var runs = [][]api.Kind{
 	{api.KindLoadBalancer, api.KindFloatingIP, api.KindBackup, api.KindInstance},
 	{api.KindSnapshot, api.KindSSHGuest},
 	{api.KindVolume, api.KindImage},
 }
 
-// Doomed reports whether what an organization runs is to be deleted now: billing
-// has said so, has warned, and the time is over; and its terms still want it.
+// Doomed reports whether what an organization runs must be deleted now: billing has
+// decided it, has warned, and the time is over; and its terms still demand it.
 func Doomed(o api.Organization, now time.Time) bool {
 	st, terms := o.Status.Billing, o.Spec.Billing
 	return st != nil && terms != nil && st.State == api.BillingDeleteDue && terms.DeleteAfterDays > 0 && !now.Before(terms.GraceUntil) &&
 		st.DeleteWarnedAt != nil && st.DeleteAt != nil && !now.Before(*st.DeleteAt) && o.Meta.DeletedAt == nil
 }
 
-// Unpaid is the next step of the deletion of what a doomed organization has.
-// All of it is refused when the organization has changed since it was read.
+// Unpaid returns the next step of the deletion for a doomed organization. The batch is
+// refused if the organization has changed since it was read.
 func Unpaid(o api.Object, has []api.Object) (cmds []api.Command, left []api.Object) {
 	if cmds, left = deletions(runs, has); len(cmds) == 0 {
 		return nil, left
@@ -34,10 +34,10 @@ func Unpaid(o api.Object, has []api.Object) (cmds []api.Command, left []api.Obje
 	return append([]api.Command{unchanged}, cmds...), left
 }
 
-// deleteUnpaid takes the deletion of what a doomed organization runs one step on;
-// done: nothing is left.
+// deleteUnpaid runs one step of the deletion for a doomed organization; done reports
+// whether nothing is left.
 func deleteUnpaid(ctx context.Context, s Store, id string, now time.Time) (done bool, err error) {
-	o, err := s.Get(ctx, api.KindOrganization, id) // anew: it may have paid
+	o, err := s.Get(ctx, api.KindOrganization, id) // read again: it may have paid
 	if api.CodeOf(err) == api.CodeNotFound {
 		return true, nil
 	}

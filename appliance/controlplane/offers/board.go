@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// Prices are those by which an organization pays for an hour; without an organization
-// those of the price book named default.
+// Prices returns the prices by which an organization pays for an hour; without an
+// organization those of the price book named default.
 type Prices interface {
 	PricesOf(ctx context.Context, org api.OrganizationID, hour time.Time) (pricebook.Schedule, error)
 }
@@ -20,12 +20,12 @@ type Prices interface {
 const (
 	// maxAge is how old an answer may be.
 	maxAge = time.Second
-	// maxPages that are kept; with more all are forgotten.
+	// maxPages is how many pages are cached; beyond it all are dropped.
 	maxPages = 256
 )
 
-// Board is server.Offers over a node's watch cache. It calculates for one caller at a
-// time and keeps what it has found for a second, or until an object changes.
+// Board implements server.Offers over a node's watch cache. It computes for one caller
+// at a time and caches the results for a second, or until an object changes.
 type Board struct {
 	changes    *watchcache.Subscription
 	prices     Prices
@@ -33,22 +33,22 @@ type Board struct {
 	watched    bool
 	now        func() time.Time
 
-	mu    sync.Mutex // guards what follows
-	at    time.Time  // when the picture was taken
-	last  *picture   // nil: none was
+	mu    sync.Mutex // guards the fields below
+	at    time.Time  // when the picture was made
+	last  *picture   // nil if there is none yet
 	pages map[api.OfferQuery]api.OfferList
 }
 
-// Options of a Board.
+// Options configure a Board.
 type Options struct {
 	Cache      *watchcache.Cache // has plan.Kinds
 	Prices     Prices
 	Networking bool             // new instances are in a network
-	Watched    bool             // the leader watches the nodes, and notes their state
-	Now        func() time.Time // nil: time.Now
+	Watched    bool             // the leader monitors the nodes, and their objects have states
+	Now        func() time.Time // nil means time.Now
 }
 
-// New returns a Board; close it.
+// New returns a Board, which must be closed.
 func New(o Options) *Board {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -59,8 +59,9 @@ func New(o Options) *Board {
 // Close ends the Board's subscription.
 func (b *Board) Close() { b.changes.Close() }
 
-// Offers returns one page. The query is valid and its limit positive. The list is
-// read-only. Errors are *api.Error: CodeUnavailable while the objects have not come yet.
+// Offers returns one page. The query must be valid and its limit positive. The list is
+// read-only. Errors are *api.Error: CodeUnavailable while the objects have not arrived
+// yet.
 func (b *Board) Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +69,7 @@ func (b *Board) Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, er
 		return api.OfferList{}, err
 	}
 	now := b.now()
-	if err := b.look(now); err != nil {
+	if err := b.refresh(now); err != nil {
 		return api.OfferList{}, err
 	}
 	if l, ok := b.pages[q]; ok {
@@ -89,8 +90,8 @@ func (b *Board) Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, er
 	return l, nil
 }
 
-// look at the cluster anew if something has changed or the last look is too old.
-func (b *Board) look(now time.Time) error {
+// refresh makes a new picture if something has changed or the last one is too old.
+func (b *Board) refresh(now time.Time) error {
 	changed := false
 	select {
 	case <-b.changes.Ready():

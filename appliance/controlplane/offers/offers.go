@@ -1,6 +1,6 @@
-// Package offers answers what there is to have now: slices of GPUs, how many of them
-// fit and what an hour costs. It knows neither the planner's rules nor those of rating:
-// both are asked.
+// Package offers computes what is available now: slices of GPUs, how many of them fit
+// and what an hour costs. The rules of the planner and of rating are not implemented
+// here: their packages are called.
 //
 //	watch cache ─► plan.State, placement.Room ─► how many ┐
 //	price books ─► pricebook.Schedule ─► invoice.Quote ───┴─► Offer
@@ -19,7 +19,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// entry names an offer; of the one without a GPU all is empty. Tokens of pages have it.
+// entry identifies an offer; the zero value is the one without a GPU. Page tokens
+// contain it.
 type entry struct {
 	Pool  string `json:"p,omitempty"`
 	Model string `json:"m,omitempty"`
@@ -28,22 +29,22 @@ type entry struct {
 	Tier  int    `json:"t,omitempty"` // index in api.GPUTiers
 }
 
-// compare is the order of offers: the one without a GPU, then by pool and model, from
-// the largest share.
+// compare orders offers: the one without a GPU first, then by pool and model, largest
+// share first.
 func (e entry) compare(f entry) int {
 	return cmp.Or(cmp.Compare(e.Pool, f.Pool), cmp.Compare(e.Model, f.Model), cmp.Compare(f.Share, e.Share), cmp.Compare(f.VRAM, e.VRAM), cmp.Compare(e.Tier, f.Tier))
 }
 
-// kindOfGPU is the GPUs of a model in a pool.
+// kindOfGPU identifies the GPUs of a model in a pool.
 type kindOfGPU struct{ pool, model string }
 
-// picture is the cluster as it was at a moment. It is not safe for concurrent use.
+// picture is the state of the cluster at a moment. It is not safe for concurrent use.
 type picture struct {
 	state *plan.State
 	room  *placement.Room
-	gpus  map[kindOfGPU]int64 // the least VRAM of a GPU, in bytes
+	gpus  map[kindOfGPU]int64 // the smallest VRAM of such a GPU, in bytes
 	class string              // storage pool of a new root volume
-	like  api.Instance        // what new instances have in common
+	like  api.Instance        // template of new instances
 }
 
 func pictureOf(s *plan.State, networking bool) *picture {
@@ -63,7 +64,7 @@ func pictureOf(s *plan.State, networking bool) *picture {
 	return p
 }
 
-// entries that are asked for, in their order.
+// entries returns the requested entries, in order.
 func (p *picture) entries(q api.OfferQuery) (out []entry) {
 	if q.Flavor != "" && q.Model == "" && q.Pool == "" && q.Tier == "" && q.VRAMBytes == 0 {
 		out = append(out, entry{})
@@ -88,7 +89,7 @@ func (p *picture) entries(q api.OfferQuery) (out []entry) {
 	return out
 }
 
-// list is one page. Only what is on it is counted and priced.
+// list returns one page. Only what is on it is counted and priced.
 func (p *picture) list(q api.OfferQuery, prices pricebook.Schedule, now time.Time) (api.OfferList, error) {
 	all := p.entries(q)
 	if q.Continue != "" {
@@ -112,7 +113,7 @@ func (p *picture) list(q api.OfferQuery, prices pricebook.Schedule, now time.Tim
 		return out, err
 	}
 	flavor := p.state.Flavors[string(q.Flavor)]
-	counts := map[entry]plan.Free{} // tiers fit alike
+	counts := map[entry]plan.Free{} // the tier does not matter for the count
 	for _, e := range all {
 		o, vgpu := p.offer(e, q.Flavor)
 		same := e
@@ -131,7 +132,7 @@ func (p *picture) list(q api.OfferQuery, prices pricebook.Schedule, now time.Tim
 	return out, nil
 }
 
-// offer without prices and numbers, and the vGPU that it is of.
+// offer returns an offer without prices and counts, and its vGPU.
 func (p *picture) offer(e entry, flavor api.FlavorID) (api.Offer, *api.VGPUSpec) {
 	o := api.Offer{Kind: api.KindOffer, Flavor: flavor}
 	if e == (entry{}) {
@@ -142,8 +143,8 @@ func (p *picture) offer(e entry, flavor api.FlavorID) (api.Offer, *api.VGPUSpec)
 	return o, &api.VGPUSpec{Pool: e.Pool, Model: e.Model, VramBytes: e.VRAM, SharePercent: e.Share, Tier: o.Tier}
 }
 
-// machine that an offer is of, as it is metered. Without a flavor it has no processors,
-// memory and disk of its own.
+// machine returns the machine of an offer, as it is metered. Without a flavor it has no
+// processors, memory and disk.
 func (p *picture) machine(o api.Offer, f api.Flavor, rootBytes int64) invoice.Machine {
 	m := invoice.Machine{VRAMBytes: o.VramBytes, SharePercent: o.SharePercent, Model: o.Model, Pool: o.Pool, Tier: o.Tier}
 	if o.Flavor != "" {
@@ -153,7 +154,7 @@ func (p *picture) machine(o api.Offer, f api.Flavor, rootBytes int64) invoice.Ma
 	return m
 }
 
-// price an offer by what rates invoices.
+// price sets the prices of an offer, with the code that rates invoices.
 func price(o *api.Offer, q invoice.Quoter, m invoice.Machine) error {
 	idle, err := q.Quote(m, 0)
 	if err != nil {
@@ -165,7 +166,7 @@ func price(o *api.Offer, q invoice.Quoter, m invoice.Machine) error {
 	}
 	o.Currency, o.ReservedMicros, o.FullUseMicros = full.Currency, idle.TotalMicros, full.TotalMicros
 	o.Prices = []api.OfferPrice{}
-	for _, meter := range slices.Sorted(maps.Keys(full.Micros)) { // at full use there is all that there is when it is idle
+	for _, meter := range slices.Sorted(maps.Keys(full.Micros)) { // the meters at full use include those when idle
 		o.Prices = append(o.Prices, api.OfferPrice{Meter: meter, ReservedMicros: idle.Micros[meter], FullUseMicros: full.Micros[meter]})
 	}
 	return nil

@@ -10,23 +10,25 @@ import (
 )
 
 const (
-	// lookEvery is between looks for what is due.
+	// lookEvery is the time between checks for what is due.
 	lookEvery = 5 * time.Second
 	perBatch  = 100 // checkouts that are deleted at once
 )
 
-// away is between tries of a provider that cannot be asked.
+// away is the wait between calls of a provider that cannot be reached.
 var away = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
-// Collector follows checkouts to their end while this node leads, whatever events come.
+// Collector follows checkouts to their end while this node leads, independently of
+// events.
 type Collector struct {
 	desk   *Desk
-	looked map[string]time.Time // when the provider was last asked about a checkout
-	// Wait returns when d is over; for tests.
+	looked map[string]time.Time // when the provider was last asked about each checkout
+	// Wait returns after d; tests replace it.
 	Wait func(ctx context.Context, d time.Duration)
 }
 
-// NewCollector that writes in the leader's term, by the desk's store.
+// NewCollector returns a Collector that writes to the desk's store, in the leader's
+// term.
 func NewCollector(d *Desk) *Collector {
 	return &Collector{desk: d, looked: map[string]time.Time{}, Wait: func(ctx context.Context, d time.Duration) {
 		select {
@@ -36,7 +38,7 @@ func NewCollector(d *Desk) *Collector {
 	}}
 }
 
-// Run until ctx ends.
+// Run runs steps until ctx ends.
 func (c *Collector) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := c.Step(ctx); err != nil && ctx.Err() == nil {
@@ -48,7 +50,7 @@ func (c *Collector) Run(ctx context.Context) error {
 }
 
 // Step does what is due now. The provider is asked about one checkout after the other;
-// when it cannot be asked the others wait.
+// if it cannot be reached the others wait.
 func (c *Collector) Step(ctx context.Context) error {
 	all, err := api.All[api.Checkout](ctx, c.desk.o.Store, api.ListQuery{Kind: api.KindCheckout})
 	if err != nil {
@@ -76,7 +78,7 @@ func (c *Collector) Step(ctx context.Context) error {
 	return c.ask(ctx, due, now)
 }
 
-// tidy deletes what ended long ago and ends what got no page.
+// tidy deletes checkouts that ended long ago and ends those that got no page.
 func (c *Collector) tidy(ctx context.Context, all []api.Checkout, now time.Time) error {
 	var cmds []api.Command
 	for _, x := range all {
@@ -98,7 +100,7 @@ func (c *Collector) tidy(ctx context.Context, all []api.Checkout, now time.Time)
 	return err
 }
 
-// ask the provider, unless it is to be left alone for now, and write how that went.
+// ask asks the provider, unless it must be left alone for now, and writes the result.
 func (c *Collector) ask(ctx context.Context, due []api.Checkout, now time.Time) error {
 	var was api.PaymentProviderStatus
 	if o, err := c.desk.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentStatusID); err == nil {
@@ -115,7 +117,8 @@ func (c *Collector) ask(ctx context.Context, due []api.Checkout, now time.Time) 
 	if err != nil {
 		return err
 	}
-	// Who was asked about last comes last: one that always fails is in nobody's way.
+	// The checkout that was asked about last comes last, so that one that always fails
+	// does not delay others.
 	slices.SortStableFunc(due, func(a, b api.Checkout) int { return c.looked[a.Meta.ID].Compare(c.looked[b.Meta.ID]) })
 	is := api.PaymentProviderStatus{}
 	for _, x := range due {
@@ -135,12 +138,12 @@ func (c *Collector) ask(ctx context.Context, due []api.Checkout, now time.Time) 
 		if isAway := new(awayError); errors.As(err, &isAway) {
 			break
 		}
-		is.NextAt = nil // it is this checkout, and no reason to let others wait
+		is.NextAt = nil // only this checkout fails: others need not wait
 	}
 	return c.report(ctx, was, is, now)
 }
 
-// unknown ends a checkout that the provider has not known for long.
+// unknown ends a checkout that the provider has not known for a long time.
 func (c *Collector) unknown(ctx context.Context, x api.Checkout, now time.Time) error {
 	st, gone := abandoned(x, ErrUnknown, now)
 	if !gone {
@@ -159,7 +162,7 @@ func (c *Collector) report(ctx context.Context, was, is api.PaymentProviderStatu
 	return err
 }
 
-// failed is the status after one more failure.
+// failed returns the status after one more failure.
 func failed(was api.PaymentProviderStatus, err error, now time.Time) api.PaymentProviderStatus {
 	const most = 300 // bytes
 	next := api.PaymentProviderStatus{Attempts: was.Attempts + 1, Since: was.Since}

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// openIn is how long a checkout may be without a page.
+	// openIn is how long a checkout may have no page.
 	openIn = 10 * time.Minute
-	// unknownFor is how long a page that the provider does not know is asked for: as
-	// when it was asked with the key of another account.
+	// unknownFor is how long the provider is asked about a page that it does not know,
+	// for example because the key of another account was configured.
 	unknownFor = 48 * time.Hour
 	// keepDone is how long a checkout is kept after its end.
 	keepDone = 30 * 24 * time.Hour
 )
 
-// nextLook is when the provider is asked what became of a page that was last looked at
-// then: often while somebody is paying, and its events tell of it too.
+// nextLook returns when the provider is next asked about a page that was last checked
+// at last: often while the payer is likely to pay. Its events lead to a check too.
 func nextLook(c api.Checkout, last, now time.Time) time.Time {
 	wait := 5 * time.Minute
 	switch age := now.Sub(c.Meta.CreatedAt); {
@@ -28,13 +28,14 @@ func nextLook(c api.Checkout, last, now time.Time) time.Time {
 	case age < 2*api.CheckoutLife:
 		wait = 2 * time.Minute
 	}
-	if last.IsZero() || last.After(now) { // nobody looked, or the clock went back
+	if last.IsZero() || last.After(now) { // never checked, or the clock went back
 		return now
 	}
 	return last.Add(wait)
 }
 
-// settled is what follows of an outcome: the checkout's status, and what was paid.
+// settled returns the consequences of an outcome: the checkout's status, and the
+// payment.
 func settled(c api.Checkout, o Outcome, now time.Time) (api.CheckoutStatus, *api.PaymentSpec, error) {
 	st := c.Status
 	if o.Checkout != api.CheckoutID(c.Meta.ID) {
@@ -60,8 +61,9 @@ func settled(c api.Checkout, o Outcome, now time.Time) (api.CheckoutStatus, *api
 	return st, nil, nil
 }
 
-// abandoned is the status of a checkout of which nothing will become, if that is so.
-// err is why it could not be looked at; nil: it was not tried.
+// abandoned returns the final status of a checkout that cannot be completed any more,
+// and whether it is one. err is why it could not be checked; nil means that it was not
+// checked.
 func abandoned(c api.Checkout, err error, now time.Time) (api.CheckoutStatus, bool) {
 	st, age := c.Status, now.Sub(c.Meta.CreatedAt)
 	switch {

@@ -12,29 +12,29 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Store is what is needed of the cluster's state.
+// Store is the required part of the cluster's state.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 }
 
-// Options of a Desk.
+// Options configure a Desk.
 type Options struct {
 	Store Store
-	// Open unseals a secret; nil: they are not sealed.
+	// Open decrypts a secret; nil means that secrets are not encrypted.
 	Open func(ctx context.Context, sealed string) (string, error)
-	// Provider is the one of settings whose secrets are unsealed.
+	// Provider returns the provider for settings whose secrets are decrypted.
 	Provider func(s api.PaymentSettingsSpec) (Provider, error)
 	Log      *slog.Logger
-	Now      func() time.Time // nil: time.Now
+	Now      func() time.Time // nil means time.Now
 }
 
-// Desk opens checkouts and settles them. It keeps nothing between calls: every node may
+// Desk opens checkouts and settles them. It has no state between calls: every node may
 // have one.
 type Desk struct{ o Options }
 
-// New desk.
+// New returns a Desk.
 func New(o Options) *Desk {
 	if o.Open == nil {
 		o.Open = func(_ context.Context, s string) (string, error) { return s, nil }
@@ -48,24 +48,24 @@ func New(o Options) *Desk {
 	return &Desk{o}
 }
 
-// awayError is of a provider that could not be asked, or that did not answer as it
-// should.
+// awayError means that a provider could not be reached, or did not respond as expected.
 type awayError struct{ why error }
 
 func (e *awayError) Error() string { return e.why.Error() }
 func (e *awayError) Unwrap() error { return e.why }
 
-// errNone is for what needs a provider.
+// errNone returns the error of operations that need a provider when there is none.
 func errNone() error {
 	return api.Errorf(api.CodeState, "online payments are not set up").WithHint("an operator enables them in the payment settings")
 }
 
-// errAway is what callers read when the provider did not answer: why, the log has.
+// errAway returns the error for callers when the provider did not respond: the log has
+// the reason.
 func errAway() error {
 	return api.Errorf(api.CodeUnavailable, "the payment provider cannot be used now").WithHint("try again in a minute; nothing was charged")
 }
 
-// provider of the settings as they are.
+// provider returns the provider of the current settings.
 func (d *Desk) provider(ctx context.Context) (Provider, api.PaymentSettingsSpec, error) {
 	o, err := d.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentSettingsID)
 	if err != nil && api.CodeOf(err) == api.CodeNotFound {
@@ -91,8 +91,8 @@ func (d *Desk) provider(ctx context.Context) (Provider, api.PaymentSettingsSpec,
 	return p, s, err
 }
 
-// Begin asks the provider for the page of a checkout that is in the store; again, it
-// answers the same page.
+// Begin requests the page of a checkout that is in the store; a repeated call returns
+// the same page.
 func (d *Desk) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) {
 	if c.Status.Session != "" || c.Done() {
 		return c, nil
@@ -118,7 +118,7 @@ func (d *Desk) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) 
 		d.o.Log.Warn("open checkout failed", "checkout", c.Meta.ID, "error", err)
 		var refused *Refused
 		if !errors.As(err, &refused) {
-			return c, errAway() // again with the same Idempotency-Key, it is asked for the same page
+			return c, errAway() // a retry uses the same Idempotency-Key and gets the same page
 		}
 		c.Status.State, c.Status.DoneAt, c.Status.LastError = api.CheckoutFailed, &now, "the payment provider refused it"
 		if _, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}}); err != nil {
@@ -134,7 +134,7 @@ func (d *Desk) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) 
 	return api.Decode[api.Checkout](out[0])
 }
 
-// Event handles what the provider sent; an event about something else is ignored.
+// Event handles an event of the provider; an event about something else is ignored.
 func (d *Desk) Event(ctx context.Context, header http.Header, body []byte) error {
 	p, _, err := d.provider(ctx)
 	if err != nil {
@@ -151,16 +151,16 @@ func (d *Desk) Event(ctx context.Context, header http.Header, body []byte) error
 	}
 	err = d.settle(ctx, p, id)
 	if api.CodeOf(err) == api.CodeNotFound && err != nil || errors.Is(err, ErrUnknown) {
-		return nil // of another cluster with the same account, or of long ago
+		return nil // of another cluster with the same account, or already deleted
 	}
 	if err != nil {
 		d.o.Log.Warn("settle checkout failed", "checkout", id, "error", err)
-		return errAway() // it sends it again
+		return errAway() // the provider sends the event again
 	}
 	return nil
 }
 
-// settle asks what became of a checkout, and writes it.
+// settle asks the provider for the outcome of a checkout, and writes it.
 func (d *Desk) settle(ctx context.Context, p Provider, id api.CheckoutID) error {
 	const tries = 4
 	for i := 1; ; i++ {
@@ -186,8 +186,8 @@ func (d *Desk) settle(ctx context.Context, p Provider, id api.CheckoutID) error 
 	}
 }
 
-// write an outcome, with the payment in the same batch. Somebody who wrote at the same
-// time makes it a conflict.
+// write writes an outcome, with the payment in the same batch. A concurrent write
+// results in a conflict.
 func (d *Desk) write(ctx context.Context, c api.Checkout, o Outcome) error {
 	now := d.o.Now().UTC()
 	st, paid, err := settled(c, o, now)
@@ -216,8 +216,8 @@ func (d *Desk) write(ctx context.Context, c api.Checkout, o Outcome) error {
 	return nil
 }
 
-// recorded is the payment that has the reference already, as when somebody noted it by
-// hand; empty: none.
+// recorded returns the payment that already has the reference, for example because
+// somebody recorded it manually, or an empty ID.
 func (d *Desk) recorded(ctx context.Context, org string, s api.PaymentSpec) (api.PaymentID, error) {
 	all, err := api.All[api.Payment](ctx, d.o.Store, api.ListQuery{Kind: api.KindPayment, Organization: org})
 	if err != nil {
@@ -235,7 +235,8 @@ func (d *Desk) recorded(ctx context.Context, org string, s api.PaymentSpec) (api
 	return "", nil
 }
 
-// reported is the command of a status, which holds for the checkout as it was read.
+// reported returns the command for a status, which is valid for the checkout as it was
+// read.
 func reported(c api.Checkout, st api.CheckoutStatus) api.Command {
 	return api.Command{Op: api.OpReport, Kind: api.KindCheckout, ID: c.Meta.ID, Expect: c.Meta.Revision, Data: api.Encode(st)}
 }

@@ -1,16 +1,20 @@
-// Package payment takes money by card through a payment provider. A checkout
-// (api.Checkout) is one payment, on a page of the provider's:
+// Package payment accepts card payments through a payment provider. A checkout
+// (api.Checkout) is one payment, on a page of the provider:
 //
-//	Opening ─► page made ─► Open ─► paid ─► Paid, with an api.Payment in the same batch
-//	   │                     ├────► Processing ─► Paid or Failed
-//	   └─► no page in time   └────► nobody paid ─► Expired
-//	       ─► Failed
+//	Opening ─► page created ─► Open ─► paid ─► Paid, with an api.Payment in the
 //
-// The object is written before the provider is asked for a page, and the page's
-// address is shown after the provider's name for it was written: there is no page that
-// can be paid and that nobody knows of. What becomes of a page only the provider says,
-// when it is asked. Its events are no more than a reason to ask at once, so that it does
-// not matter when they come, how often, and in which order; without any, the leader
-// asks from time to time (Collector). The payment claims the provider's name of the
-// charge (api.PaymentClaim), so that the ledger has it once whoever asks, and how many.
+// same batch
+//
+//	│                        ├────► Processing ─► Paid or Failed
+//	└─► no page in time      └────► not paid ─► Expired
+//	    ─► Failed
+//
+// The object is written before the provider is asked for a page, and the page's address
+// is returned after the provider's ID for it was written: no page can be paid that is
+// not recorded. The outcome of a page is only what the provider returns when it is
+// asked. Its events are only a reason to ask at once, so it does not matter when they
+// arrive, how often, and in which order; without them, the leader asks from time to
+// time (Collector). The payment claims the provider's ID of the charge
+// (api.PaymentClaim), so that the ledger has it once, whichever nodes ask, and how
+// many.
 package payment

@@ -9,44 +9,44 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Provider takes cards. Errors are ErrUnknown, ErrSignature, a *Refused, or say that
-// the provider could not be asked.
+// Provider processes card payments. Errors are ErrUnknown, ErrSignature, a *Refused, or
+// mean that the provider could not be reached.
 type Provider interface {
-	// Open makes the page of a checkout. The same order again, within a day, answers
+	// Open creates the page of a checkout. For the same order, within a day, it returns
 	// the same page.
 	Open(ctx context.Context, o Order) (Page, error)
-	// Look returns what became of a page, or ErrUnknown.
+	// Look returns the outcome of a page, or ErrUnknown.
 	Look(ctx context.Context, session string) (Outcome, error)
-	// Notice returns the checkout that an event is about, empty for events that are
-	// about none; ErrSignature if it is not the provider's.
+	// Notice returns the checkout that an event is about, empty for other events;
+	// ErrSignature if the event is not the provider's.
 	Notice(header http.Header, body []byte) (api.CheckoutID, error)
 }
 
-// Order is what is to be paid.
+// Order is what must be paid.
 type Order struct {
 	Checkout     api.CheckoutID
 	Currency     string
 	AmountMicros int64
-	What         string // what the payer reads
-	Back         string // where the page leads when it is left
+	What         string // description for the payer
+	Back         string // where the payer is sent afterwards
 	ExpiresAt    time.Time
 }
 
-// Page is where it is paid.
+// Page is the provider's page for a payment.
 type Page struct {
-	Session string // what the provider calls it
+	Session string // the provider's ID of it
 	URL     string
 }
 
-// Outcome is what became of a page.
+// Outcome is the state of a page.
 type Outcome struct {
 	Checkout api.CheckoutID
 	State    api.CheckoutState
-	Reason   string // why the last try was refused
-	// What was paid, where it was.
+	Reason   string // why the last attempt was refused
+	// The payment, if there was one.
 	Currency     string
 	AmountMicros int64
-	Reference    string // what the provider calls the charge
+	Reference    string // the provider's ID of the charge
 }
 
 var (
@@ -56,7 +56,7 @@ var (
 	ErrSignature = errors.New("the signature is not valid")
 )
 
-// Refused means that the provider has understood and will not do it.
+// Refused means that the provider has understood the request and refused it.
 type Refused struct{ Reason string }
 
 // Error implements error.

@@ -12,7 +12,7 @@ var (
 	thousandths = map[string]bool{"BHD": true, "JOD": true, "KWD": true, "OMR": true, "TND": true}
 )
 
-// perMinor is how many millionths the smallest unit of a currency has.
+// perMinor returns how many millionths the smallest unit of a currency has.
 func perMinor(currency string) int64 {
 	switch {
 	case units[currency]:
@@ -23,7 +23,8 @@ func perMinor(currency string) int64 {
 	return 10_000
 }
 
-// minor is an amount in the currency's smallest unit; one that is not whole is refused.
+// minor returns an amount in the currency's smallest unit, or an error if it is not a
+// whole number.
 func minor(currency string, micros int64) (int64, error) {
 	per := perMinor(currency)
 	if micros <= 0 || micros%per != 0 {
@@ -32,7 +33,8 @@ func minor(currency string, micros int64) (int64, error) {
 	return micros / per, nil
 }
 
-// micros of an amount in the smallest unit; 0 for one that cannot be.
+// micros returns the millionths of an amount in the smallest unit, or 0 if it is not
+// valid.
 func micros(currency string, minor int64) int64 {
 	per := perMinor(currency)
 	if minor <= 0 || minor > math.MaxInt64/per {

@@ -1,5 +1,6 @@
-// Package stripe takes cards through Stripe's Checkout (docs.stripe.com/payments/checkout):
-// a page of Stripe's for each payment, so that no card number is ever seen here.
+// Package stripe accepts cards through Stripe's Checkout
+// (docs.stripe.com/payments/checkout): each payment is made on a page of Stripe, so
+// this program never sees a card number.
 package stripe
 
 import (
@@ -24,13 +25,14 @@ const (
 	requestTime = 10 * time.Second
 	maxAnswer   = 1 << 20
 	maxReason   = 256 // bytes
-	// tolerance is how old an event's signature may be: Stripe signs each delivery anew.
+	// tolerance is how old an event's signature may be: Stripe signs each delivery
+	// separately.
 	tolerance = 5 * time.Minute
-	// label is the metadata in which Stripe keeps the checkout's id.
+	// label is the metadata key in which Stripe stores the checkout's ID.
 	label = "basalt_checkout"
 )
 
-// NewClient is how Stripe is reached.
+// NewClient returns the HTTP client for Stripe.
 func NewClient(policy outbound.Policy) *http.Client {
 	return outbound.NewClient(outbound.Options{Policy: policy, MaxBody: maxAnswer, Connect: 5 * time.Second, Header: requestTime, Silence: requestTime, Total: requestTime, Keep: true})
 }
@@ -38,14 +40,14 @@ func NewClient(policy outbound.Policy) *http.Client {
 // Provider is an account at Stripe.
 type Provider struct {
 	client *stripego.Client
-	secret string // of events
+	secret string // signs events
 }
 
-// New provider of settings whose secrets are unsealed. url is another address of the
-// API, for tests; empty: Stripe's.
+// New returns the provider for settings whose secrets are decrypted. url replaces the
+// API's address in tests; empty means Stripe's.
 func New(s api.PaymentSettingsSpec, client *http.Client, url string) *Provider {
 	config := &stripego.BackendConfig{HTTPClient: client, LeveledLogger: &stripego.LeveledLogger{Level: stripego.LevelNull},
-		EnableTelemetry: stripego.Bool(false), MaxNetworkRetries: stripego.Int64(0)} // who asks tries again, in time of his own
+		EnableTelemetry: stripego.Bool(false), MaxNetworkRetries: stripego.Int64(0)} // the caller retries
 	if url != "" {
 		config.URL = &url
 	}
@@ -94,8 +96,8 @@ func (p *Provider) Look(ctx context.Context, session string) (payment.Outcome, e
 	return outcome(s)
 }
 
-// outcome of a session. Only cards are taken, of which Stripe knows at once whether they
-// were charged; what takes longer is told apart all the same.
+// outcome returns the outcome of a session. Only cards are accepted, for which Stripe
+// knows at once whether they were charged; slower states are handled nonetheless.
 func outcome(s *stripego.CheckoutSession) (payment.Outcome, error) {
 	o := payment.Outcome{Checkout: api.CheckoutID(s.ClientReferenceID)}
 	if pi := s.PaymentIntent; pi != nil && pi.LastPaymentError != nil {
@@ -124,15 +126,16 @@ func (p *Provider) Notice(header http.Header, body []byte) (api.CheckoutID, erro
 	if p.secret == "" {
 		return "", payment.ErrSignature
 	}
-	// In constant time, of the body as it came (docs.stripe.com/webhooks/signature).
+	// Verified in constant time, on the body as it was received
+	// (docs.stripe.com/webhooks/signature).
 	if err := webhook.ValidatePayloadWithTolerance(body, header.Get("Stripe-Signature"), p.secret, tolerance); err != nil {
 		return "", payment.ErrSignature
 	}
 	return about(body)
 }
 
-// about is the checkout that an event names; empty for events about something else. It
-// is all that is read of one.
+// about returns the checkout that an event names, or empty for other events. Nothing
+// else is read from an event.
 func about(body []byte) (api.CheckoutID, error) {
 	var e struct {
 		Object string `json:"object"`
@@ -156,8 +159,8 @@ func about(body []byte) (api.CheckoutID, error) {
 	return api.CheckoutID(id), nil
 }
 
-// meaning of an error: what Stripe refuses as it is, what it does not know, and all
-// else, which may go better later.
+// meaning converts an error: what Stripe refuses, what it does not know, and everything
+// else, which may succeed later.
 func meaning(err error) error {
 	var e *stripego.Error
 	if !errors.As(err, &e) {
@@ -173,7 +176,7 @@ func meaning(err error) error {
 	return why
 }
 
-// clean is a text of Stripe's in one short line.
+// clean returns a text of Stripe's as one short line.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {

@@ -1,7 +1,7 @@
-// Package stripetest is a stand-in for Stripe's API, as its documentation describes it
+// Package stripetest is a fake of Stripe's API according to its documentation
 // (docs.stripe.com/api): Checkout Sessions, idempotency keys, and signed events. It can
-// decline, be slow, hang up, and deliver events as often and in the order that a test
-// wants.
+// decline cards, be slow, drop connections, and deliver events as often and in the
+// order that a test wants.
 package stripetest
 
 import (
@@ -32,33 +32,33 @@ type Session struct {
 	ID, Reference, Currency string
 	Amount                  int64 // in the smallest unit
 	Status, PaymentStatus   string
-	Intent                  string // empty: nobody has tried to pay
+	Intent                  string // empty: no attempt to pay yet
 	IntentStatus, Declined  string
 	Metadata                map[string]string
 	Back                    string
 }
 
-// Fault is what becomes of a request instead of an answer.
+// Fault is how a request fails.
 type Fault int
 
-// Faults.
+// The faults.
 const (
 	None     Fault = iota
-	Down           // 500, and nothing was done
-	Lost           // it was done, and the connection breaks before the answer
-	Hang           // no answer
-	Refused        // 400
-	Unauthed       // 401
-	Garbage        // an answer that is none
+	Down           // status 500, and nothing was done
+	Lost           // done, but the connection is lost before the response
+	Hang           // no response
+	Refused        // status 400
+	Unauthed       // status 401
+	Garbage        // an invalid response
 )
 
-// Stripe is the stand-in.
+// Stripe is the fake.
 type Stripe struct {
 	URL string
-	// Hung says that a request hangs.
+	// Hung receives a value when a request hangs.
 	Hung chan struct{}
 
-	mu       sync.Mutex // guards what is below
+	mu       sync.Mutex // guards the fields below
 	sessions map[string]*Session
 	keys     map[string]kept // by idempotency key
 	made     int
@@ -68,7 +68,7 @@ type Stripe struct {
 
 type kept struct{ form, session string }
 
-// Start runs it until the test ends.
+// Start runs the fake until the test ends.
 func Start(t testing.TB) *Stripe {
 	t.Helper()
 	s := &Stripe{Hung: make(chan struct{}, 1), sessions: map[string]*Session{}, keys: map[string]kept{}}
@@ -81,7 +81,7 @@ func Start(t testing.TB) *Stripe {
 	return s
 }
 
-// serve checks the key, and does what is wrong today.
+// serve checks the key, and applies the current fault.
 func (s *Stripe) serve(mux http.Handler, w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.asked++
@@ -99,7 +99,7 @@ func (s *Stripe) serve(mux http.Handler, w http.ResponseWriter, r *http.Request)
 		mux.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
 	case Hang:
-		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client is gone
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client has disconnected
 		select {
 		case s.Hung <- struct{}{}:
 		default:
@@ -121,8 +121,8 @@ func refuse(w http.ResponseWriter, status int, kind, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"type": kind, "message": message}})
 }
 
-// create makes a session: for the same idempotency key the same one, and none for the
-// same key with other parameters (docs.stripe.com/api/idempotent_requests).
+// create creates a session: for the same idempotency key it returns the same one, and
+// refuses the key with other parameters (docs.stripe.com/api/idempotent_requests).
 func (s *Stripe) create(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		refuse(w, http.StatusBadRequest, "invalid_request_error", "form")
@@ -182,33 +182,33 @@ func (x *Session) object() map[string]any {
 	return o
 }
 
-// Break makes each request from now on fail; None: no more.
+// Break makes each request fail from now on; None ends that.
 func (s *Stripe) Break(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
 }
 
-// Asked is how many requests there were.
+// Asked returns the number of requests.
 func (s *Stripe) Asked() int { s.mu.Lock(); defer s.mu.Unlock(); return s.asked }
 
-// Made is how many sessions there are.
+// Made returns the number of sessions that were created.
 func (s *Stripe) Made() int { s.mu.Lock(); defer s.mu.Unlock(); return s.made }
 
-// Session as it is, by its id or by what it is a reference to.
+// Session returns a session, by its ID or its reference.
 func (s *Stripe) Session(t testing.TB, id string) Session {
 	t.Helper()
 	return s.change(t, id, func(*Session) {})
 }
 
-// change a session, as who is at its page does.
-func (s *Stripe) change(t testing.TB, id string, do func(*Session)) Session {
+// change changes a session, as a user on its page does.
+func (s *Stripe) change(t testing.TB, id string, edit func(*Session)) Session {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, x := range s.sessions {
 		if x.ID == id || x.Reference == id {
-			do(x)
+			edit(x)
 			return *x
 		}
 	}
@@ -216,7 +216,7 @@ func (s *Stripe) change(t testing.TB, id string, do func(*Session)) Session {
 	return Session{}
 }
 
-// Pay a session with a card that is good.
+// Pay pays a session with a valid card.
 func (s *Stripe) Pay(t testing.TB, id string) Session {
 	t.Helper()
 	return s.change(t, id, func(x *Session) {
@@ -225,7 +225,7 @@ func (s *Stripe) Pay(t testing.TB, id string) Session {
 	})
 }
 
-// Decline a card on a session's page, which stays open.
+// Decline declines a card on a session's page, which stays open.
 func (s *Stripe) Decline(t testing.TB, id, why string) Session {
 	t.Helper()
 	return s.change(t, id, func(x *Session) {
@@ -233,32 +233,33 @@ func (s *Stripe) Decline(t testing.TB, id, why string) Session {
 	})
 }
 
-// Expire a session.
+// Expire expires a session.
 func (s *Stripe) Expire(t testing.TB, id string) Session {
 	t.Helper()
 	return s.change(t, id, func(x *Session) { x.Status = "expired" })
 }
 
-// Change a session in any way.
-func (s *Stripe) Change(t testing.TB, id string, do func(*Session)) Session {
+// Change changes a session in any way.
+func (s *Stripe) Change(t testing.TB, id string, edit func(*Session)) Session {
 	t.Helper()
-	return s.change(t, id, do)
+	return s.change(t, id, edit)
 }
 
-// Forget a session, as another account has never known it.
+// Forget removes a session, as if it belonged to another account.
 func (s *Stripe) Forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, id)
 }
 
-// Event of a session as it is now.
+// Event returns an event about the session in its current state.
 func (x Session) Event(kind string) []byte {
 	raw, _ := json.Marshal(map[string]any{"id": "evt_" + x.ID, "object": "event", "type": kind, "api_version": "2020-08-27", "data": map[string]any{"object": x.object()}})
 	return raw
 }
 
-// Sign is the header Stripe-Signature of a body (docs.stripe.com/webhooks/signature).
+// Sign returns the header Stripe-Signature of a body
+// (docs.stripe.com/webhooks/signature).
 func Sign(secret string, at time.Time, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	fmt.Fprintf(mac, "%d.%s", at.Unix(), body)
