@@ -19,10 +19,7 @@ import (
 
 // Parse returns the anchor for a setting:
 //
-//	file:/PATH                  a file with one line per mark; best where the
-//
-// node can only append
-//
+//	file:/PATH                  a file with one line per mark; best where the node can only append
 //	syslog:                     the node's syslog
 //	syslog:udp://HOST:PORT      a remote syslog; tcp as well
 //	https://HOST/PATH           a POST of the mark as JSON; http on a private network

@@ -2,13 +2,8 @@
 // of its end outside of the cluster, where they cannot be changed together with the
 // cluster's tables.
 //
-//	every hour: marks stored outside ─► verify the log in parts, with each mark
-//
-// ─► store its new end outside
-//
-//	└─► a mismatch: AuditCheck in the
-//
-// store ─► alerts
+//	every hour: marks stored outside ─► verify the log in parts, with each mark ─► store its new end outside
+//	                                        └─► a mismatch: AuditCheck in the store ─► alerts
 package auditor
 
 import (

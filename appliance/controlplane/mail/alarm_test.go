@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Operators are told of an alert once, when it has lasted, and again when it has come
-// back; of several at a time in one message.
+// Operators get a message about an alert once, when it has lasted, and again when it
+// has returned; about several at a time in one message.
 func TestAlertsAreTold(t *testing.T) {
 	h := newHouse(t)
 	p := newPost(t, nil)
@@ -40,11 +40,11 @@ func TestAlertsAreTold(t *testing.T) {
 		t.Helper()
 		got := p.taken()
 		if len(got) != want {
-			t.Fatalf("%s: %d messages, want %d", step, len(got), want)
+			t.Fatalf("%s: messages = %d, want %d", step, len(got), want)
 		}
 		for _, w := range words {
 			if part := parse(t, got[want-1].raw).parts[0]; !strings.Contains(part, w) {
-				t.Errorf("%s: message is\n%s\nwant %q", step, part, w)
+				t.Errorf("%s: message =\n%s\nwant it to contain %q", step, part, w)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func TestAlertsAreTold(t *testing.T) {
 	told("n3 after a rest", 3, "node n3 is lost")
 }
 
-// A message names few alerts, and says how many more there are.
+// A message lists few alerts, and the number of the others.
 func TestDigest(t *testing.T) {
 	var many []api.Alert
 	for i := range 30 {
@@ -74,6 +74,6 @@ func TestDigest(t *testing.T) {
 	}
 	d := digest(many)
 	if d["first"] != "trouble 0" || d["more"] != "29" || d["unnamed"] != "20" || strings.Count(d["alerts"], "trouble") != namedAlarm {
-		t.Errorf("digest is %q", d)
+		t.Errorf("digest = %q, want the first alert, 29 more, and 20 that are not listed", d)
 	}
 }

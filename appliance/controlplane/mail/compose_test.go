@@ -25,7 +25,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// testCertificate is of 127.0.0.1, and who vouches for it.
+// testCertificate returns a certificate for 127.0.0.1, and the CA that certifies it.
 func testCertificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	c, err := certificate()
@@ -61,7 +61,7 @@ func parse(t testing.TB, raw string) parsed {
 	out := parsed{Message: m}
 	typ, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 	if err != nil || typ != "multipart/alternative" {
-		t.Fatalf("content type is %q, %v; want multipart/alternative", typ, err)
+		t.Fatalf("content type = %q, %v; want multipart/alternative", typ, err)
 	}
 	for r := multipart.NewReader(m.Body, params["boundary"]); ; {
 		p, err := r.NextRawPart()
@@ -72,7 +72,7 @@ func parse(t testing.TB, raw string) parsed {
 			t.Fatal(err)
 		}
 		if p.Header.Get("Content-Transfer-Encoding") != "quoted-printable" {
-			t.Fatalf("part's header is %v", p.Header)
+			t.Fatalf("header of a part = %v, want quoted-printable", p.Header)
 		}
 		text, err := io.ReadAll(quotedprintable.NewReader(p))
 		if err != nil {
@@ -81,23 +81,23 @@ func parse(t testing.TB, raw string) parsed {
 		out.parts = append(out.parts, string(text))
 	}
 	if len(out.parts) != 2 {
-		t.Fatalf("%d parts, want text and HTML", len(out.parts))
+		t.Fatalf("parts = %d, want text and HTML", len(out.parts))
 	}
 	return out
 }
 
-// All types have words in both languages, all of which are templates.
+// All types have texts in both languages, and all texts are valid templates.
 func TestWordings(t *testing.T) {
 	for typ, of := range wordings {
 		en := of[api.MailEnglish]
 		for _, l := range []api.MailLanguage{api.MailEnglish, api.MailGerman} {
 			w, ok := of[l]
 			if !ok || w.subject == "" || len(w.paragraphs) != len(en.paragraphs) || w.path != en.path || (w.action == "") != (en.action == "") {
-				t.Errorf("%s in %s is %+v, want as much as in English", typ, l, w)
+				t.Errorf("wording of %s in %s = %+v, want the same parts as in English", typ, l, w)
 			}
 			for _, text := range append(slices.Clone(w.paragraphs), w.subject) {
 				if _, err := template.New("").Parse(text); err != nil {
-					t.Errorf("%s in %s: %v", typ, l, err)
+					t.Errorf("text of %s in %s: %v", typ, l, err)
 				}
 			}
 		}
@@ -117,7 +117,7 @@ func raw(t testing.TB, c composed) string {
 	return out.String()
 }
 
-// headersOf a message are these, whatever is in it.
+// headersOf are the headers of every message.
 var headersOf = []string{"Auto-Submitted", "Content-Language", "Content-Type", "Date", "From", "Message-Id", "Mime-Version", "Subject", "To"}
 
 func checkHeaders(t testing.TB, p parsed, product string) {
@@ -126,23 +126,23 @@ func checkHeaders(t testing.TB, p parsed, product string) {
 	for name, values := range p.Header {
 		names = append(names, name)
 		if len(values) != 1 {
-			t.Errorf("header %s has %d values", name, len(values))
+			t.Errorf("header %s has %d values, want 1", name, len(values))
 		}
 	}
 	slices.Sort(names)
 	if !slices.Equal(names, headersOf) {
-		t.Errorf("headers are %q, want %q", names, headersOf)
+		t.Errorf("headers = %q, want %q", names, headersOf)
 	}
 	from, err := p.Header.AddressList("From")
 	if err != nil || len(from) != 1 || from[0].Address != "cloud@example.com" || from[0].Name != product {
-		t.Errorf("sender is %v, %v; want %q <cloud@example.com>", from, err, product)
+		t.Errorf("sender = %v, %v; want %q <cloud@example.com>", from, err, product)
 	}
 	if to, err := p.Header.AddressList("To"); err != nil || len(to) != 1 || to[0].Address != "ann@example.com" {
-		t.Errorf("recipient is %v, %v", to, err)
+		t.Errorf("recipient = %v, %v; want ann@example.com", to, err)
 	}
 }
 
-// Names, branding and data are text, whatever is in them.
+// Names, branding and data are treated as text, whatever they contain.
 func FuzzCompose(f *testing.F) {
 	f.Add("Basalt", "plain", "x")
 	f.Add("A\r\nBcc: eve@example.com", "\r\n.\r\nMAIL FROM:<>", "</td><script>alert(1)</script>")
@@ -161,10 +161,10 @@ func FuzzCompose(f *testing.F) {
 			p := parse(t, raw(t, c))
 			checkHeaders(t, p, c.from.Name)
 			if subject, err := new(mime.WordDecoder).DecodeHeader(p.Header.Get("Subject")); err != nil || strings.ContainsAny(subject, "\r\n\x00") {
-				t.Errorf("subject is %q, %v", subject, err)
+				t.Errorf("subject = %q, %v; want one line", subject, err)
 			}
 			if n := strings.Count(p.parts[1], "<script"); n != 0 {
-				t.Errorf("HTML has a script:\n%s", p.parts[1])
+				t.Errorf("HTML contains a script:\n%s", p.parts[1])
 			}
 		}
 	})

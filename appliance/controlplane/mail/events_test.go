@@ -10,7 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// organization with a user of each role, of which the address of some is proved.
+// organization creates an organization with a user of each role, some with a confirmed
+// address.
 func (h *house) organization() {
 	h.Helper()
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "acme", Expect: api.AnyRevision, Data: api.Encode(api.OrganizationSpec{})})
@@ -32,15 +33,16 @@ func (h *house) organization() {
 	}
 }
 
-// raise an event of the organization.
+// raise raises an event of the organization.
 func (h *house) raise(what string, data any) {
 	h.Helper()
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision, Data: api.Encode(map[string]any{"at": h.clock(), "revision": h.store.Revision()}),
 		Raise: &api.Raise{Type: what, Organization: "org-1", Data: api.Encode(data)}})
 }
 
-// Invoices, budgets and what comes of unpaid invoices are told to who looks after the
-// bills and has proved his address; what was before mail was enabled is not.
+// Messages about invoices, budgets and unpaid invoices go to the users who handle the
+// bills and have confirmed their addresses; events from before mail was enabled cause
+// none.
 func TestEventsAreTold(t *testing.T) {
 	h := newHouse(t)
 	h.organization()
@@ -69,11 +71,11 @@ func TestEventsAreTold(t *testing.T) {
 			to+"@example.com: Your data will be deleted: acme: acme is behind with a payment. If it does not arrive, instances, volumes, backups and addresses are deleted for good on 2026-03-15.")
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("messages are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("messages =\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// A leader that is killed at any moment makes no message twice and leaves none out.
+// A leader that is killed at any moment queues no message twice and omits none.
 func TestEventsAreToldOnce(t *testing.T) {
 	h := newHouse(t)
 	h.organization()
@@ -100,7 +102,7 @@ func TestEventsAreToldOnce(t *testing.T) {
 		return len(ids) >= 2*events
 	})
 	if len(ids) != 2*events {
-		t.Errorf("%d messages, want %d", len(ids), 2*events)
+		t.Errorf("messages = %d, want %d", len(ids), 2*events)
 	}
 }
 

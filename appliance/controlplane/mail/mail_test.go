@@ -23,7 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// house is a store, a clock and settings.
+// house is a mail test's store, clock and settings.
 type house struct {
 	*testing.T
 	store    *memstore.Store
@@ -44,12 +44,12 @@ func (h *house) clock() time.Time {
 	return h.now
 }
 
-// wait lets virtual time pass at once.
+// wait advances the virtual clock at once.
 func (h *house) wait(_ context.Context, d time.Duration) {
 	h.mu.Lock()
 	h.now = h.now.Add(d)
 	h.mu.Unlock()
-	time.Sleep(50 * time.Microsecond) // virtual time is not to run away from the server
+	time.Sleep(50 * time.Microsecond) // so that virtual time does not run ahead of the server
 }
 
 func (h *house) apply(cmds ...api.Command) {
@@ -107,7 +107,7 @@ func (h *house) until(what string, ok func() bool) {
 	patience.Until(h, time.Minute, what, ok)
 }
 
-// run a mailer until the answered function is called.
+// run runs a mailer until the returned function is called.
 func (h *house) run(s Store, change func(*Options)) (stop func()) {
 	o := Options{Store: s, Now: h.clock, Wait: h.wait, Look: time.Second, Connect: time.Minute, Send: time.Minute}
 	if change != nil {
@@ -121,17 +121,17 @@ func (h *house) run(s Store, change func(*Options)) (stop func()) {
 	return stop
 }
 
-// post is emersion's SMTP server, which remembers what it took.
+// post is emersion's SMTP server, which records the messages that it accepted.
 type post struct {
 	server *smtp.Server
 	at     net.Addr
 
-	mu   sync.Mutex // guards the rest
+	mu   sync.Mutex // guards the fields below
 	got  []delivery
 	mail func(from string) error
 	rcpt func(to string) error
 	data func(n int) error // of the nth message, after it was read
-	auth string            // user and password that it wants
+	auth string            // required user and password
 	seen int
 }
 
@@ -236,7 +236,7 @@ func (s *authSession) Auth(string) (sasl.Server, error) {
 
 func refuses(code int, text string) error { return &smtp.SMTPError{Code: code, Message: text} }
 
-// A message goes through each kind of connection, once, and says what it is to say.
+// A message goes through each kind of connection, once, with the right content.
 func TestMessageArrives(t *testing.T) {
 	cert, roots := testCertificate(t)
 	for _, c := range []struct {
@@ -266,37 +266,37 @@ func TestMessageArrives(t *testing.T) {
 			})
 			h.queue("mail-1", api.MailMessageSpec{Type: api.MailTypePasswordReset, To: "ann@example.com", User: "usr-1", Secret: "bslt_usr-1_x", Language: api.MailGerman})
 			h.run(h.store, func(o *Options) { o.Roots = roots })
-			h.until("the message is sent", func() bool { return h.message("mail-1").Status.State == api.MailSent })
+			h.until("mail-1 is sent", func() bool { return h.message("mail-1").Status.State == api.MailSent })
 			m := h.message("mail-1")
 			if m.Spec.Secret != "" || m.Status.Attempts != 0 || m.Status.LastError != "" || m.Status.MessageID != "mail-1@example.com" {
-				t.Errorf("message is %+v, want no secret and no failed attempts", m)
+				t.Errorf("message = %+v, want no secret and no failed attempts", m)
 			}
 			if st := h.status(); st.Sent != 1 || st.Failed != 0 || st.Attempts != 0 {
-				t.Errorf("status is %+v, want one sent", st)
+				t.Errorf("status = %+v, want one sent", st)
 			}
 			got := p.taken()
 			if len(got) != 1 || got[0].from != "cloud@example.com" || got[0].to != "ann@example.com" {
-				t.Fatalf("server has %q, want one message", got)
+				t.Fatalf("messages at the server = %q, want one", got)
 			}
 			parsed := parse(t, got[0].raw)
 			if parsed.Header.Get("Message-Id") != "<mail-1@example.com>" {
-				t.Errorf("Message-ID is %q", parsed.Header.Get("Message-Id"))
+				t.Errorf("Message-ID = %q, want <mail-1@example.com>", parsed.Header.Get("Message-Id"))
 			}
 			for _, part := range parsed.parts {
 				if !strings.Contains(part, "https://cloud.example.com/#/password?token=bslt_usr-1_x") || !strings.Contains(part, "neues Passwort für ann@example.com") {
-					t.Errorf("part is\n%s", part)
+					t.Errorf("part =\n%s\nwant the link and the German text", part)
 				}
 			}
 		})
 	}
 }
 
-// What a server answers decides what becomes of a message, and of those after it.
+// The server's response determines the outcome of a message, and of those after it.
 func TestServerRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		change  func(*post)
-		state   api.MailState // of the first message, when the second was sent or the server is given a rest
+		state   api.MailState // of the first message, after the second was sent or the server is left alone
 		reason  string
 		blocked bool // the server is tried again before the second message
 	}{
@@ -345,28 +345,28 @@ func TestServerRefuses(t *testing.T) {
 			h.queue("mail-2", api.MailMessageSpec{Type: api.MailTypeTest, To: "ben@example.com"})
 			h.run(h.store, func(o *Options) { o.Roots = roots })
 			if c.blocked {
-				h.until("the server is given a rest", func() bool { return h.status().Attempts >= 3 })
+				h.until("the server has failed three times", func() bool { return h.status().Attempts >= 3 })
 				if st := h.status(); !strings.Contains(st.LastError, c.reason) || st.NextAt == nil {
-					t.Errorf("status is %+v, want %q", st, c.reason)
+					t.Errorf("status = %+v, want %q and a next attempt", st, c.reason)
 				}
 				if m := h.message("mail-2"); m.Done() {
-					t.Errorf("second message is %+v, want one that waits", m.Status)
+					t.Errorf("second message = %+v, want it waiting", m.Status)
 				}
 			} else {
-				h.until("the second is sent", func() bool { return h.message("mail-2").Status.State == api.MailSent })
+				h.until("mail-2 is sent", func() bool { return h.message("mail-2").Status.State == api.MailSent })
 				if st := h.message("mail-1").Status; !strings.Contains(st.LastError, c.reason) {
-					t.Errorf("first message is %+v, want %q", st, c.reason)
+					t.Errorf("first message = %+v, want %q", st, c.reason)
 				}
 			}
 			if m := h.message("mail-1"); m.Status.State != c.state && (c.state != api.MailWaiting || m.Status.State != "") {
-				t.Errorf("first message is %+v, want %s", m.Status, c.state)
+				t.Errorf("first message = %+v, want %s", m.Status, c.state)
 			}
 		})
 	}
 }
 
-// A server that hangs, breaks off or never ends delays messages and keeps nobody: each
-// is sent when the server is well again.
+// A server that hangs, disconnects or never ends a response delays messages and blocks
+// none: each is sent when the server works again.
 func TestServerMisbehaves(t *testing.T) {
 	greet := "220 hello\r\n"
 	ehlo := "250-hello\r\n250 8BITMIME\r\n"
@@ -389,24 +389,25 @@ func TestServerMisbehaves(t *testing.T) {
 			h.configure(bad, nil)
 			h.queue("mail-1", api.MailMessageSpec{Type: api.MailTypeTest, To: "ann@example.com"})
 			h.run(h.store, func(o *Options) { o.Connect, o.Send = 100*time.Millisecond, 100*time.Millisecond })
-			h.until("it fails", func() bool { return h.status().Attempts >= 2 })
+			h.until("two attempts fail", func() bool { return h.status().Attempts >= 2 })
 			if st := h.status(); len(st.LastError) > 400 || strings.ContainsAny(st.LastError, "\x1b\x00\r\n") {
-				t.Errorf("error is %q", st.LastError)
+				t.Errorf("last error = %q, want a short text without control characters", st.LastError)
 			}
 			if m := h.message("mail-1"); m.Status.State == api.MailFailed {
-				t.Fatalf("message is %+v after a few attempts", m.Status)
+				t.Fatalf("message after a few attempts = %+v, want it waiting", m.Status)
 			}
 			good := newPost(t, nil)
 			h.configure(good.at, nil)
-			h.until("it is sent", func() bool { return h.message("mail-1").Status.State == api.MailSent })
+			h.until("mail-1 is sent", func() bool { return h.message("mail-1").Status.State == api.MailSent })
 			if n := len(good.taken()); n != 1 {
-				t.Errorf("%d messages, want 1", n)
+				t.Errorf("messages at the good server = %d, want 1", n)
 			}
 		})
 	}
 }
 
-// newRude is a server that says lines, one after each that it hears, and then nothing.
+// newRude starts a server that sends lines, one after each that it receives, and then
+// nothing.
 func newRude(t *testing.T, says []string) net.Addr {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -437,14 +438,14 @@ func newRude(t *testing.T, says []string) net.Addr {
 	return l.Addr()
 }
 
-// A server that breaks off at each message keeps the others from nothing, and a message
-// that has waited for a day is given up.
+// A server that disconnects at one message does not block the others, and a message
+// that has waited for a day fails.
 func TestCutOffInTheMiddle(t *testing.T) {
 	h := newHouse(t)
 	p := newPost(t, func(x *post) {
 		x.rcpt = func(to string) error {
 			if to == "ann@example.com" {
-				panic("cut off") // go-smtp answers 421 and closes the connection
+				panic("cut off") // go-smtp responds with 421 and closes the connection
 			}
 			return nil
 		}
@@ -453,21 +454,21 @@ func TestCutOffInTheMiddle(t *testing.T) {
 	h.queue("mail-1", api.MailMessageSpec{Type: api.MailTypeTest, To: "ann@example.com"})
 	h.queue("mail-2", api.MailMessageSpec{Type: api.MailTypeInvitation, To: "ben@example.com"})
 	h.run(h.store, func(o *Options) { o.Look = 5 * time.Minute })
-	h.until("the other is sent", func() bool { return h.message("mail-2").Status.State == api.MailSent })
-	h.until("the first is given up", func() bool { return h.message("mail-1").Status.State == api.MailFailed })
+	h.until("mail-2 is sent", func() bool { return h.message("mail-2").Status.State == api.MailSent })
+	h.until("mail-1 fails", func() bool { return h.message("mail-1").Status.State == api.MailFailed })
 	m := h.message("mail-1")
 	if age := m.Status.DoneAt.Sub(m.Meta.CreatedAt); age < 24*time.Hour || age > 25*time.Hour {
-		t.Errorf("given up after %s, want a day", age)
+		t.Errorf("the message failed after %s, want a day", age)
 	}
 	if m.Status.Attempts < 10 || m.Status.Attempts > 60 {
-		t.Errorf("%d attempts in a day", m.Status.Attempts)
+		t.Errorf("attempts within a day = %d, want 10 to 60", m.Status.Attempts)
 	}
 	if st := h.status(); st.Failed != 1 || st.FailedAt == nil {
-		t.Errorf("status is %+v, want one that failed", st)
+		t.Errorf("status = %+v, want one failed message", st)
 	}
 }
 
-// flaky is a store whose writes fail, as when the leader goes.
+// flaky is a store whose writes fail, as when leadership is lost.
 type flaky struct {
 	*memstore.Store
 	fail func() bool
@@ -480,34 +481,35 @@ func (f flaky) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return f.Store.Apply(ctx, b)
 }
 
-// The leader is killed after the server took a message, and before that is written: the
-// next one sends it again, with the same Message-ID.
+// If the leader is killed after the server accepted a message, and before that is
+// written, the next one sends it again, with the same Message-ID.
 func TestKilledBetweenSendAndStatus(t *testing.T) {
 	h := newHouse(t)
 	p := newPost(t, nil)
 	h.configure(p.at, nil)
 	h.queue("mail-1", api.MailMessageSpec{Type: api.MailTypeTest, To: "ann@example.com"})
 	stop := h.run(flaky{h.store, func() bool { return true }}, nil)
-	h.until("it arrives", func() bool { return len(p.taken()) >= 1 })
+	h.until("a message arrives", func() bool { return len(p.taken()) >= 1 })
 	stop()
 	if m := h.message("mail-1"); m.Done() {
-		t.Fatalf("message is %+v, want one that waits", m.Status)
+		t.Fatalf("message = %+v, want it waiting", m.Status)
 	}
 	before := len(p.taken())
 	h.run(h.store, nil)
-	h.until("it is written", func() bool { return h.message("mail-1").Status.State == api.MailSent })
+	h.until("mail-1 is recorded as sent", func() bool { return h.message("mail-1").Status.State == api.MailSent })
 	got := p.taken()
 	if len(got) != before+1 {
-		t.Fatalf("%d messages after %d, want one more", len(got), before)
+		t.Fatalf("messages = %d after %d, want one more", len(got), before)
 	}
 	for _, d := range got {
 		if d.raw != got[0].raw && parse(t, d.raw).Header.Get("Message-Id") != parse(t, got[0].raw).Header.Get("Message-Id") {
-			t.Errorf("messages differ:\n%s\n%s", d.raw, got[0].raw)
+			t.Errorf("messages have different IDs:\n%s\n%s", d.raw, got[0].raw)
 		}
 	}
 }
 
-// What was asked for by nobody is never sent, and nothing is while mail is disabled.
+// A message for an address without a user is never sent, and no message is while mail
+// is disabled.
 func TestNotSent(t *testing.T) {
 	h := newHouse(t)
 	p := newPost(t, nil)
@@ -516,20 +518,20 @@ func TestNotSent(t *testing.T) {
 	h.queue("mail-2", api.MailMessageSpec{Type: api.MailTypeTest, To: "ann@example.com"})
 	m := New(Options{Store: h.store, Now: h.clock, Wait: h.wait})
 	if next, err := m.step(t.Context()); err != nil || !next.IsZero() {
-		t.Errorf("step while mail is disabled: %v, %v; want nothing to do", next, err)
+		t.Errorf("step while mail is disabled = %v, %v; want no next time", next, err)
 	}
 	h.configure(p.at, func(s *api.MailSettingsSpec) { s.Enabled = true })
 	h.run(h.store, nil)
-	h.until("the other is sent", func() bool { return h.message("mail-2").Status.State == api.MailSent })
+	h.until("mail-2 is sent", func() bool { return h.message("mail-2").Status.State == api.MailSent })
 	if _, err := h.store.Get(t.Context(), api.KindMailMessage, "mail-1"); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("message to nobody: %v, want not found", err)
+		t.Errorf("get the message for an address without a user: %v, want code %s", err, api.CodeNotFound)
 	}
 	if got := p.taken(); len(got) != 1 || got[0].to != "ann@example.com" {
-		t.Errorf("server has %q, want one message", got)
+		t.Errorf("messages at the server = %q, want one to ann@example.com", got)
 	}
 }
 
-// No more messages leave in a minute than the settings allow.
+// No more messages are sent per minute than the settings allow.
 func TestPace(t *testing.T) {
 	h := newHouse(t)
 	p := newPost(t, nil)
@@ -541,11 +543,11 @@ func TestPace(t *testing.T) {
 	h.run(h.store, nil)
 	h.until("all are sent", func() bool { return len(p.taken()) == 30 })
 	if took := h.clock().Sub(began); took < 29*10*time.Second {
-		t.Errorf("30 messages in %s, want at least %s", took, 290*time.Second)
+		t.Errorf("30 messages took %s, want at least %s", took, 290*time.Second)
 	}
 }
 
-// What is over is removed, the oldest first when there is too much of it.
+// Finished messages are removed after a while, and the oldest if there are too many.
 func TestSorted(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
@@ -570,27 +572,27 @@ func TestSorted(t *testing.T) {
 		return out
 	}
 	if got := ids(b.due); !slices.Equal(got, []string{"reset", "invoice"}) {
-		t.Errorf("due are %q", got)
+		t.Errorf("due messages = %q, want reset and invoice", got)
 	}
 	if got := ids(b.gone); !slices.Equal(got, []string{"sent-long-ago"}) {
-		t.Errorf("gone are %q", got)
+		t.Errorf("messages to remove = %q, want sent-long-ago", got)
 	}
 	if got := ids(b.overdue); !slices.Equal(got, []string{"old"}) {
-		t.Errorf("overdue are %q", got)
+		t.Errorf("overdue messages = %q, want old", got)
 	}
 	if want := now.Add(time.Minute); !b.next.Equal(want) {
-		t.Errorf("next at %s, want %s", b.next, want)
+		t.Errorf("next time = %s, want %s", b.next, want)
 	}
 	var many []api.MailMessage
 	for n := range maxKept + 5 {
 		many = append(many, message(fmt.Sprint(n), api.MailTypeTest, api.MailMessageStatus{State: api.MailFailed, DoneAt: at(-time.Duration(n) * time.Second)}))
 	}
 	if got := sorted(many, now).gone; len(got) != 5 || got[0].Meta.ID != fmt.Sprint(maxKept) {
-		t.Errorf("%d are gone, want the 5 oldest", len(got))
+		t.Errorf("messages to remove = %d, want the 5 oldest", len(got))
 	}
 }
 
-// parsed is a message as the standard library reads it.
+// parsed is a message as the standard library parses it.
 type parsed struct {
 	*mail.Message
 	parts []string // text, then HTML

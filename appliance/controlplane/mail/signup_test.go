@@ -23,7 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
 
-// vault seals by what only it reads.
+// vault encodes secrets in a way that only it decodes.
 type vault struct{}
 
 func (vault) Seal(_ context.Context, s string) (string, error) {
@@ -39,7 +39,7 @@ func (vault) Open(_ context.Context, s string) (string, error) {
 	return opened, nil
 }
 
-// textOf is the plain text of a message as it was sent.
+// textOf returns the plain text of a message as it was sent.
 func textOf(t *testing.T, raw string) string {
 	t.Helper()
 	m, err := mail.ReadMessage(strings.NewReader(raw))
@@ -61,8 +61,8 @@ func textOf(t *testing.T, raw string) string {
 	return string(text)
 }
 
-// From the request through a mail server to the link in the message, and by it to a
-// session: as a person does it.
+// A user signs up: from the request through a mail server to the link in the message,
+// and with it to a session.
 func TestSignUpByMail(t *testing.T) {
 	h := newHouse(t)
 	p := newPost(t, nil)
@@ -83,7 +83,7 @@ func TestSignUpByMail(t *testing.T) {
 		return rec
 	}
 	if rec := post("/v1/sign-up", `{"email":"ann@example.com"}`); rec.Code != http.StatusAccepted {
-		t.Fatalf("ask for a link: %d %s", rec.Code, rec.Body)
+		t.Fatalf("request a link: status %d, want 202: %s", rec.Code, rec.Body)
 	}
 	h.run(h.store, func(o *Options) { o.Open = vault{}.Open })
 	h.until("the message is delivered", func() bool { return len(p.taken()) == 1 })
@@ -91,7 +91,7 @@ func TestSignUpByMail(t *testing.T) {
 	text := textOf(t, d.raw)
 	link := regexp.MustCompile(`https://cloud\.example\.com/#/sign-up\?token=(\S+)`).FindStringSubmatch(text)
 	if d.to != "ann@example.com" || link == nil || !strings.Contains(text, "Konto") {
-		t.Fatalf("message to %s: %s", d.to, text)
+		t.Fatalf("message to %s = %s, want a German one to ann@example.com with the link", d.to, text)
 	}
 	token, err := url.QueryUnescape(link[1])
 	if err != nil {
@@ -100,14 +100,14 @@ func TestSignUpByMail(t *testing.T) {
 	rec := post("/v1/sign-up/finish", fmt.Sprintf(`{"token":%q,"organization":"ann-inc","password":"correct horse battery"}`, token))
 	var session api.Session
 	if err := json.Unmarshal(rec.Body.Bytes(), &session); err != nil || rec.Code != http.StatusCreated || session.Token == "" {
-		t.Fatalf("finish: %d %s", rec.Code, rec.Body)
+		t.Fatalf("finish the sign-up: status %d, want 201 and a session: %s", rec.Code, rec.Body)
 	}
-	// The owner of the address is told when somebody wants it again.
+	// The owner of the address gets a message when somebody uses it again.
 	if rec := post("/v1/sign-up", `{"email":"ann@example.com"}`); rec.Code != http.StatusAccepted {
-		t.Fatalf("ask again: %d %s", rec.Code, rec.Body)
+		t.Fatalf("request a link again: status %d, want 202: %s", rec.Code, rec.Body)
 	}
-	h.until("the owner is told", func() bool { return len(p.taken()) == 2 })
+	h.until("the owner gets a message", func() bool { return len(p.taken()) == 2 })
 	if text := textOf(t, p.taken()[1].raw); strings.Contains(text, "token=") || !strings.Contains(text, "https://cloud.example.com/#/") {
-		t.Errorf("message to who has an account: %s", text)
+		t.Errorf("message to the owner of an account = %s, want a link to the portal without a token", text)
 	}
 }

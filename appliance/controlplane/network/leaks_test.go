@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// nets is a database with rows of some networks.
+// nets is a fake of the northbound database, with rows of some networks.
 type nets struct {
 	rows   []api.NetworkID
 	closed bool
@@ -32,7 +32,7 @@ func (n *nets) Leaks(_ context.Context, t sdn.Topology) (all []api.Leak, err err
 
 func (n *nets) Close() error { n.closed = true; return nil }
 
-// The objects as they are now say what belongs to nobody.
+// The current objects determine which rows are leaked.
 func TestLeaks(t *testing.T) {
 	h := cluster{t: t, store: memstore.New()}
 	db := &nets{rows: []api.NetworkID{"net-1", "net-2"}}
@@ -41,7 +41,7 @@ func TestLeaks(t *testing.T) {
 		Open: func(members []deploy.Member, _ deploy.Founding) Rows { asked = members; return db }}
 	got, err := w.Leaks(t.Context())
 	if err != nil || len(got) != 0 || asked != nil {
-		t.Errorf("without a database: %v, %v; asked %v", got, err, asked)
+		t.Errorf("leaks without a database = %v, %v, opened with %v; want none and not opened", got, err, asked)
 	}
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: api.AnyRevision, Data: api.Encode(deploy.Founding{Generation: 1, NB: "x", SB: "y"})})
 	h.put(api.KindProject, "prj-1", api.ProjectSpec{})
@@ -49,6 +49,6 @@ func TestLeaks(t *testing.T) {
 	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})
 	got, err = w.Leaks(t.Context())
 	if err != nil || fmt.Sprint(got) != "[{net-2  of c}]" || !db.closed || len(asked) != 1 || asked[0].Node != "node-1" {
-		t.Errorf("%+v, %v; asked %v, closed %t", got, err, asked, db.closed)
+		t.Errorf("leaks = %+v, %v, opened with %v, closed %t; want net-2 from node-1's database, and closed", got, err, asked, db.closed)
 	}
 }

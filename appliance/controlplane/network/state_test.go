@@ -12,10 +12,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// emptyState has no objects.
+// emptyState returns a state without objects.
 func emptyState() *state { return stateOf(objects.NewSet(Kinds...)) }
 
-// cluster is a store to write objects to.
+// cluster is a store that tests write objects to.
 type cluster struct {
 	t     *testing.T
 	store *memstore.Store
@@ -32,7 +32,7 @@ func (c cluster) apply(cmd api.Command) {
 	}
 }
 
-// Only those who live are asked how the databases are.
+// Only the reports of nodes that are alive count.
 func TestTheDeadDoNotReport(t *testing.T) {
 	st := emptyState()
 	for id, state := range map[string]api.NodeState{"alone": "", "ready": api.NodeReady, "drained": api.NodeDrained, "suspect": api.NodeSuspect, "lost": api.NodeLost} {
@@ -42,6 +42,6 @@ func TestTheDeadDoNotReport(t *testing.T) {
 	st.chassis["removed"] = Chassis{}
 	got := slices.Sorted(maps.Keys(st.reports()))
 	if want := []string{"alone", "drained", "ready"}; !slices.Equal(got, want) {
-		t.Errorf("%v report, want %v", got, want)
+		t.Errorf("nodes with reports = %v, want %v", got, want)
 	}
 }

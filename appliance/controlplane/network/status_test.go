@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// An external network that no node has a cable to waits and says for what, and
-// its routers with it.
+// An external network that no node has an interface for is pending with the reason, and
+// so are its routers.
 func TestExternalNetworkWithoutACable(t *testing.T) {
 	s := emptyState()
 	s.projects["prj-1"] = api.Project{Meta: api.Meta{ID: "prj-1", Name: "shop"}}
@@ -19,7 +19,7 @@ func TestExternalNetworkWithoutACable(t *testing.T) {
 	s.external["ext-1"] = api.ExternalNetwork{Meta: api.Meta{ID: "ext-1"}, Spec: api.ExternalNetworkSpec{PhysicalNetwork: "campus", Cidr4: "203.0.113.0/24"}}
 	s.routers["rtr-1"] = api.Router{Meta: api.Meta{ID: "rtr-1", Project: "prj-1"}, Spec: api.RouterSpec{ExternalNetwork: "ext-1"}, Assignment: api.RouterAssignment{Address4: "203.0.113.10"}}
 	s.nodes["node-1"] = api.Node{Meta: api.Meta{ID: "node-1"}, Status: api.NodeStatus{Chassis: true}}
-	look := func(physical ...string) (api.ExternalNetworkStatus, api.RouterStatus) {
+	phases := func(physical ...string) (api.ExternalNetworkStatus, api.RouterStatus) {
 		t.Helper()
 		s.chassis["node-1"] = Chassis{Meta: api.Meta{ID: "node-1"}, Status: deploy.Report{Chassis: true, Physical: physical}}
 		topology, problems := sdn.Intent(s.objects("c"))
@@ -40,12 +40,12 @@ func TestExternalNetworkWithoutACable(t *testing.T) {
 		return x, r
 	}
 	for _, physical := range [][]string{nil, {"external"}} {
-		x, r := look(physical...)
+		x, r := phases(physical...)
 		if x.Phase != api.NetworkPending || !strings.Contains(x.LastError, "campus") || r.Phase != api.NetworkPending || r.LastError != x.LastError {
-			t.Errorf("with %v: %+v, %+v", physical, x, r)
+			t.Errorf("with interfaces %v: external network %+v, router %+v; want both pending with the reason", physical, x, r)
 		}
 	}
-	if x, r := look("campus", "external"); x.Phase != api.NetworkReady || x.LastError != "" || r.Phase != api.NetworkReady || r.LastError != "" {
-		t.Errorf("with a cable: %+v, %+v", x, r)
+	if x, r := phases("campus", "external"); x.Phase != api.NetworkReady || x.LastError != "" || r.Phase != api.NetworkReady || r.LastError != "" {
+		t.Errorf("with an interface: external network %+v, router %+v; want both ready", x, r)
 	}
 }

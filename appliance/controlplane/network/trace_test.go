@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// The objects alone say where a packet goes; that OVN was not asked is said.
+// A packet can be traced by the objects alone; the result says that OVN was not
+// queried.
 func TestTrace(t *testing.T) {
 	h := cluster{t: t, store: memstore.New()}
 	r := &Tracer{Store: h.store, Cluster: "c", Self: deploy.Member{Node: "node-1"}, Run: t.TempDir()}
@@ -28,16 +29,16 @@ func TestTrace(t *testing.T) {
 		q.Packet = packet
 		got, err := r.Trace(t.Context(), q)
 		if text := strings.Join(got.Lines, "\n"); err != nil || got.Passes != passes || !strings.Contains(text, "OVN was not queried: the OVN databases are not ready yet") {
-			t.Errorf("%s: %v\n%s", packet, err, text)
+			t.Errorf("trace of %s: %v, passes %t, want %t:\n%s", packet, err, got.Passes, passes, text)
 		}
 	}
-	// A database that does not answer is no reason to say nothing.
+	// If a database does not respond, the trace still has the objects' result.
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOVN, ID: ovnID, Name: ovnID, Expect: api.AnyRevision, Data: api.Encode(deploy.Founding{Generation: 1, NB: "x", SB: "y"})})
 	if got, err := r.Trace(t.Context(), q); err != nil || !strings.Contains(strings.Join(got.Lines, "\n"), "OVN was not queried: ovn-trace") {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("trace with an unreachable database = %+v, %v; want the result with the reason", got, err)
 	}
 	q.Project = "prj-2"
 	if _, err := r.Trace(t.Context(), q); api.CodeOf(err) != api.CodeState {
-		t.Errorf("another project: %v", err)
+		t.Errorf("trace by another project: %v, want code %s", err, api.CodeState)
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// BenchmarkRun is what waiting for a service's end costs in processor time, on
-// the real store, with so many services of which none has ended.
+// BenchmarkRun measures the processor time of waiting for services to end, on the real
+// store, with n services of which none has ended.
 //
 //	none    the store alone, in 2 s
 //	idle    the same with Run
-//	begin   Run's beginning, which reads all once
-//	list    baseline: one reading of all, as every 2 s without a watch
+//	begin   the start of Run, which reads all services once
+//	list    baseline: one listing of all, as every 2 s without a watch
 func BenchmarkRun(b *testing.B) {
 	for _, n := range []int{2_000, 20_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

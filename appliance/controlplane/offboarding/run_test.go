@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// counting is a store that counts lists.
+// counting is a store that counts list requests.
 type counting struct {
 	*memstore.Store
 	lists atomic.Int64
@@ -25,8 +25,8 @@ func (c *counting) List(ctx context.Context, q api.ListQuery) (api.ListPage, err
 	return c.Store.List(ctx, q)
 }
 
-// Services that run cost no look; one that ends, before it runs or while, is
-// taken down in the background.
+// Running services cause no list requests; a service that has ended, before Run starts
+// or while it runs, is removed in the background.
 func TestRunWaitsForAnEnd(t *testing.T) { synctest.Test(t, runWaitsForAnEnd) }
 
 func runWaitsForAnEnd(t *testing.T) {
@@ -56,11 +56,11 @@ func runWaitsForAnEnd(t *testing.T) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: %+v, %v", id, s.Status, err)
+				t.Fatalf("status of %s after a minute = %+v, %v; want phase Terminated", id, s.Status, err)
 			}
 		}
 		if _, err := store.Get(t.Context(), api.KindProject, "prj-"+id); api.CodeOf(err) != api.CodeNotFound {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("get project of %s: %v, want code %s", id, err, api.CodeNotFound)
 		}
 	}
 	put("svc-1", true)
@@ -72,11 +72,11 @@ func runWaitsForAnEnd(t *testing.T) {
 	go func() { _ = cache.Run(ctx); close(followed) }()
 	go func() { offboarding.Run(ctx, cache, store, slog.New(slog.DiscardHandler)); close(done) }()
 	gone("svc-1")
-	time.Sleep(3 * time.Second) // the next looks are over
+	time.Sleep(3 * time.Second) // later steps are over
 	before := store.lists.Load()
 	time.Sleep(3 * time.Second)
 	if n := store.lists.Load() - before; n != 0 {
-		t.Errorf("%d lists for nothing", n)
+		t.Errorf("list requests while nothing happens = %d, want 0", n)
 	}
 	put("svc-2", true)
 	gone("svc-2")

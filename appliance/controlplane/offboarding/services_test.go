@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 )
 
-// An ended service loses what its organization has, in an order that agents can
-// follow, and nothing else; the organization stays.
+// The objects of an ended service's organization are deleted, in an order that agents
+// can follow, and nothing else; the organization is kept.
 func TestEndedServiceLosesAll(t *testing.T) {
 	store, at := memstore.New(), time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	apply := func(cmds ...api.Command) {
@@ -67,7 +67,7 @@ func TestEndedServiceLosesAll(t *testing.T) {
 		}
 		return s.Status
 	}
-	// Agents take off their finalizers from time to time.
+	// Agents remove their finalizers from time to time.
 	agents := func() {
 		for _, kind := range []api.Kind{api.KindInstance, api.KindSnapshot, api.KindVolume} {
 			p, err := store.List(t.Context(), api.ListQuery{Kind: kind, Limit: 100})
@@ -87,10 +87,10 @@ func TestEndedServiceLosesAll(t *testing.T) {
 		}
 		if count(api.KindInstance, "a") > 0 && count(api.KindSnapshot, "a") == 0 || count(api.KindSnapshot, "a") > 0 && count(api.KindVolume, "a") == 0 ||
 			count(api.KindVolume, "a") > 0 && count(api.KindProject, "a") == 0 {
-			t.Fatalf("round %d: out of order", round)
+			t.Fatalf("round %d: objects were deleted out of order", round)
 		}
 		if st := phase(); count(api.KindProject, "a") > 0 && (st.Phase != api.ServiceTerminating || st.Reason == "") {
-			t.Errorf("round %d: %+v", round, st)
+			t.Errorf("round %d: service status = %+v, want Terminating with a reason", round, st)
 		}
 		if round%2 == 1 {
 			agents()
@@ -99,19 +99,19 @@ func TestEndedServiceLosesAll(t *testing.T) {
 	for _, kind := range []api.Kind{api.KindInstance, api.KindVolume, api.KindSnapshot, api.KindAPIKey, api.KindUser, api.KindNetwork, api.KindSecurityGroup,
 		api.KindFloatingIP, api.KindLoadBalancer, api.KindProject} {
 		if count(kind, "a") != 0 || count(kind, "b") == 0 {
-			t.Errorf("%s: %d of the ended, %d of the other", kind, count(kind, "a"), count(kind, "b"))
+			t.Errorf("%s objects: %d of the ended service, %d of the other; want 0 and some", kind, count(kind, "a"), count(kind, "b"))
 		}
 	}
 	if a, b := count(api.KindSSHGuest, "a"), count(api.KindSSHGuest, "b"); a != 0 || b != 1 {
-		t.Errorf("%d records of an instance's host key are left of it, and %d of the other, want 0 and 1", a, b)
+		t.Errorf("host key records: %d of the ended service, %d of the other; want 0 and 1", a, b)
 	}
 	if n := count(api.KindSession, ""); n != 1 {
-		t.Errorf("%d sessions are left", n)
+		t.Errorf("sessions = %d, want 1", n)
 	}
 	if count(api.KindOrganization, "") != 2 || phase().Phase != api.ServiceTerminated {
-		t.Errorf("%d organizations, %+v", count(api.KindOrganization, ""), phase())
+		t.Errorf("organizations = %d, service status = %+v; want 2 and Terminated", count(api.KindOrganization, ""), phase())
 	}
 	if before := store.Revision(); offboarding.Sweep(t.Context(), store, at) != nil || store.Revision() != before {
-		t.Error("it goes on writing")
+		t.Errorf("revision after another step = %d, want %d and no error", store.Revision(), before)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// debtor is an organization that pays in advance, and does not.
+// debtor is an organization that pays in advance, and has not paid.
 type debtor struct {
 	*memstore.Store
 	t   *testing.T
@@ -28,7 +28,7 @@ func newDebtor(t *testing.T, deleteAfterDays int64) *debtor {
 	d.job = &invoicing.Job{Books: invoicing.Books{Store: d.Store}, Store: d.Store, Changes: d.Store, Log: slog.New(slog.DiscardHandler)}
 	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: api.Setting(1), DeleteAfterDays: deleteAfterDays}, d.now)
 	d.put(api.KindPriceBook, "pb-1", "", "", pricebook.Default())
-	for _, org := range []string{"org-1", "org-2"} { // the other one has paid
+	for _, org := range []string{"org-1", "org-2"} { // org-2 has paid
 		d.put(api.KindOrganization, org, "", "", api.OrganizationSpec{Billing: terms})
 		d.put(api.KindProject, "prj-"+org, org, "", api.ProjectSpec{})
 		for _, kind := range []api.Kind{api.KindInstance, api.KindVolume, api.KindSnapshot, api.KindBackup, api.KindImage, api.KindFloatingIP, api.KindLoadBalancer,
@@ -57,7 +57,7 @@ func (d *debtor) pay(org string) {
 	d.put(api.KindPayment, "pay-"+org, org, "", api.PaymentSpec{Type: api.PaymentIn, Currency: "EUR", AmountMicros: 1e9, Reference: org})
 }
 
-// until lets the leader do its work every few hours.
+// until runs the leader's steps every few hours until a day of March.
 func (d *debtor) until(day int) {
 	d.t.Helper()
 	for end := time.Date(2026, 3, day, 1, 0, 0, 0, time.UTC); d.now.Before(end); d.now = d.now.Add(6 * time.Hour) {
@@ -77,12 +77,12 @@ func (d *debtor) has(org string, want bool, kinds ...api.Kind) {
 	for _, kind := range kinds {
 		p, err := d.List(context.Background(), api.ListQuery{Kind: kind, Organization: org, Limit: 10})
 		if err != nil || (len(p.Items) > 0) != want {
-			d.t.Errorf("%s: %d %s of %s, %v", d.now, len(p.Items), kind, org, err)
+			d.t.Errorf("%s: %s has %d objects of kind %s, %v; want some: %t", d.now, org, len(p.Items), kind, err, want)
 		}
 	}
 }
 
-// audited are the cluster's own operations in the organization's audit trail.
+// audited returns the cluster's own operations in the organization's audit log.
 func (d *debtor) audited() (out []string) {
 	p, err := d.Audit(d.t.Context(), api.AuditQuery{Organization: "org-1", Limit: 100})
 	if err != nil {
@@ -109,17 +109,17 @@ func (d *debtor) told() (out []string) {
 	return out
 }
 
-// Used up, stopped, suspended, warned, deleted: each on its day, and only what
-// runs, and only of who has not paid.
+// Used up, stopped, suspended, warned, deleted: each on its day, and only what runs,
+// and only of the organization that has not paid.
 func TestUnpaidIsDeletedAfterAWarning(t *testing.T) {
 	d := newDebtor(t, 20)
 	d.until(14) // used up on the 1st, suspended on the 2nd, deletion on the 22nd
 	if got := d.told(); !slices.Equal(got, []string{"billing.stop", "billing.suspended"}) || len(d.audited()) != 0 {
-		t.Errorf("%v, %v", got, d.audited())
+		t.Errorf("events = %v, audit log = %v; want stop and suspended, and no operation", got, d.audited())
 	}
 	d.until(16)
 	if got := d.told(); !slices.Equal(got, []string{"billing.stop", "billing.suspended", "billing.delete_warning"}) || !slices.Equal(d.audited(), []string{"WarnOfDeletion"}) {
-		t.Errorf("%v, %v", got, d.audited())
+		t.Errorf("events = %v, audit log = %v; want the warning in both", got, d.audited())
 	}
 	d.until(21)
 	d.has("org-1", true, running...)
@@ -129,21 +129,21 @@ func TestUnpaidIsDeletedAfterAWarning(t *testing.T) {
 	d.has("org-2", true, running...)
 	if got := d.told(); !slices.Equal(got, []string{"billing.stop", "billing.suspended", "billing.delete_warning", "billing.delete_due"}) ||
 		!slices.Equal(d.audited(), []string{"WarnOfDeletion", "DeleteUnpaid"}) {
-		t.Errorf("%v, %v", got, d.audited())
+		t.Errorf("events = %v, audit log = %v; want the deletion in both", got, d.audited())
 	}
 	before := d.Revision()
 	d.until(25)
 	if d.Revision() != before {
-		t.Error("it goes on writing")
+		t.Errorf("revision after the deletion = %d, want %d", d.Revision(), before)
 	}
 	d.pay("org-1")
 	d.until(26)
 	if got := d.told(); got[len(got)-1] != "billing.ok" {
-		t.Errorf("%v", got)
+		t.Errorf("events after the payment = %v, want billing.ok last", got)
 	}
 }
 
-// With few days it is warned when it is suspended, and both are told.
+// If the terms allow few days, the warning comes with the suspension, as two events.
 func TestUnpaidIsWarnedAtOnce(t *testing.T) {
 	d := newDebtor(t, 1)
 	d.until(8)
@@ -151,17 +151,17 @@ func TestUnpaidIsWarnedAtOnce(t *testing.T) {
 	d.until(10)
 	d.has("org-1", false, running...)
 	if got := d.told(); !slices.Equal(got, []string{"billing.stop", "billing.suspended", "billing.delete_warning", "billing.delete_due"}) {
-		t.Errorf("%v", got)
+		t.Errorf("events = %v, want stop, suspended, delete_warning and delete_due", got)
 	}
 }
 
-// Nothing is deleted where nobody has said so, nor when it was paid after the
-// warning, nor while an operator's grace lasts, nor when the leader was away
-// over the warning: it comes first.
+// Nothing is deleted if the terms do not demand it, nor after a payment following the
+// warning, nor during an operator's grace period, nor if the leader was absent when the
+// warning was due: it comes first.
 func TestUnpaidIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		days int64
-		do   func(d *debtor)
+		act  func(d *debtor)
 	}{
 		"never":  {0, func(d *debtor) { d.until(300) }},
 		"paid":   {20, func(d *debtor) { d.until(21); d.pay("org-1"); d.until(60) }},
@@ -183,14 +183,14 @@ func TestUnpaidIsKept(t *testing.T) {
 	} {
 		d := newDebtor(t, c.days)
 		d.t = t
-		c.do(d)
+		c.act(d)
 		t.Log(name, d.now, d.told())
 		d.has("org-1", true, running...)
 	}
 }
 
-// The status alone is not enough: the terms, the warning and the time have to
-// agree, or nothing is deleted.
+// The status alone is not sufficient: the terms, the warning and the time must agree,
+// or nothing is deleted.
 func TestDoomed(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	past, next := now.Add(-time.Hour), now.Add(time.Hour)
@@ -199,7 +199,7 @@ func TestDoomed(t *testing.T) {
 			Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingDeleteDue, DeleteWarnedAt: &past, DeleteAt: &past}}}
 	}
 	if !offboarding.Doomed(good(), now) {
-		t.Error("it is kept")
+		t.Error("Doomed of a due organization = false, want true")
 	}
 	for name, change := range map[string]func(o *api.Organization){
 		"no terms":        func(o *api.Organization) { o.Spec.Billing = nil },
@@ -215,13 +215,13 @@ func TestDoomed(t *testing.T) {
 		o := good()
 		change(&o)
 		if offboarding.Doomed(o, now) {
-			t.Errorf("%s: it is deleted", name)
+			t.Errorf("Doomed with %s = true, want false", name)
 		}
 	}
 }
 
-// Who changes an organization at that moment, by a payment's consequence or by
-// hand, is quicker than the deletion.
+// If the organization is changed at that moment, because of a payment or manually, the
+// deletion is refused.
 func TestUnpaidIsRefusedWhenItChanged(t *testing.T) {
 	d := newDebtor(t, 20)
 	o, err := d.Get(t.Context(), api.KindOrganization, "org-1")
@@ -236,7 +236,7 @@ func TestUnpaidIsRefusedWhenItChanged(t *testing.T) {
 	cmds, _ := offboarding.Unpaid(o, []api.Object{in})
 	d.put(api.KindOrganization, "org-1", "", "", api.OrganizationSpec{})
 	if _, err := d.Apply(t.Context(), api.Batch{At: d.now, Commands: cmds}); api.CodeOf(err) != api.CodeConflict {
-		t.Errorf("%v", err)
+		t.Errorf("delete after a change: %v, want code %s", err, api.CodeConflict)
 	}
 	d.has("org-1", true, api.KindInstance)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// BenchmarkOffers asks for a page of 100 offers of a cluster with 1,000 GPUs on 125
-// nodes, each time after something has changed.
+// BenchmarkOffers requests a page of 100 offers in a cluster with 1,000 GPUs on 125
+// nodes, each time after a change.
 //
-//	p50-ms, p99-ms  how long one answer takes
+//	p50-ms, p99-ms  duration of one request
 func BenchmarkOffers(b *testing.B) {
 	for _, c := range []struct {
 		name string

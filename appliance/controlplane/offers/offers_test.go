@@ -60,7 +60,7 @@ func (s *shop) put(kind api.Kind, id, name string, spec, status any) {
 	}
 }
 
-// stock is nodes with GPUs, some of two models and pools, and a flavor.
+// stock adds nodes with GPUs, of two models and pools, and a flavor.
 func (s *shop) stock(nodes, gpus int) {
 	s.t.Helper()
 	s.put(api.KindFlavor, "flv-1", "small", api.FlavorSpec{Vcpus: 2, MemoryBytes: 4 << 30, RootBytes: 20 << 30}, nil)
@@ -79,7 +79,7 @@ func (s *shop) stock(nodes, gpus int) {
 	}
 }
 
-// list waits until the board knows the cluster as it is.
+// list waits until the board has the current state of the cluster.
 func (s *shop) list(q api.OfferQuery, until func(api.OfferList) bool) api.OfferList {
 	s.t.Helper()
 	if q.Limit == 0 {
@@ -97,7 +97,7 @@ func (s *shop) list(q api.OfferQuery, until func(api.OfferList) bool) api.OfferL
 		}
 		select {
 		case <-ctx.Done():
-			s.t.Fatalf("offers = %+v, %v", l, err)
+			s.t.Fatalf("offers = %+v, %v; want those that the test waits for", l, err)
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -107,7 +107,7 @@ func find(t *testing.T, l api.OfferList, model string, share int64, tier api.GPU
 	t.Helper()
 	i := slices.IndexFunc(l.Items, func(o api.Offer) bool { return o.Model == model && o.SharePercent == share && o.Tier == tier })
 	if i < 0 {
-		t.Fatalf("no offer of %d %% of a %s, %s, among %d", share, model, tier, len(l.Items))
+		t.Fatalf("no offer of %d %% of a %s, tier %s, among %d offers", share, model, tier, len(l.Items))
 	}
 	return l.Items[i]
 }
@@ -122,25 +122,27 @@ func total(l api.OfferList) (n int64) {
 func TestOffers(t *testing.T) {
 	s := open(t)
 	s.stock(2, 2)
-	// Of each of three kinds of GPU four shares and three tiers; both L4 are free.
+	// For each of three kinds of GPU there are four shares and three tiers; both L4 are
+	// free.
 	l := s.list(api.OfferQuery{}, func(l api.OfferList) bool { return len(l.Items) == 36 && l.Items[0].Free == 2 })
 	half := find(t, l, "NVIDIA L4", 50, api.TierStandard)
-	// Half a GPU at 1.80 an hour and 12 GiB of VRAM at 0.01; all of its time doubles the first.
+	// Half a GPU at 1.80 per hour and 12 GiB of VRAM at 0.01; all of its time doubles
+	// the first.
 	if half.VramBytes != 12<<30 || half.GpuVramBytes != 24<<30 || half.ReservedMicros != 900_000+120_000 || half.FullUseMicros != 1_800_000+120_000 || half.Currency != "EUR" || half.Free != 4 || half.Nodes != 2 || half.Pool != "default" {
-		t.Errorf("half an L4 = %+v", half)
+		t.Errorf("offer of half an L4 = %+v, want 12 of 24 GiB at 1.02 to 1.92 per hour", half)
 	}
 	if q := find(t, l, "NVIDIA H100 1", 25, api.TierPremium); q.Free != 4 || q.Nodes != 1 || q.Pool != "fast" {
-		t.Errorf("a quarter of an H100 = %+v", q)
+		t.Errorf("offer of a quarter of an H100 = %+v, want 4 on one node in pool fast", q)
 	}
 	sum := int64(0)
 	for _, p := range half.Prices {
 		sum += p.FullUseMicros
 	}
 	if sum != half.FullUseMicros {
-		t.Errorf("prices %+v add up to %d, want %d", half.Prices, sum, half.FullUseMicros)
+		t.Errorf("sum of prices %+v = %d, want %d", half.Prices, sum, half.FullUseMicros)
 	}
 
-	// Somebody takes a whole L4.
+	// An instance gets a whole L4.
 	s.put(api.KindInstance, "ins-1", "a", api.InstanceSpec{Flavor: "flv-1"}, nil)
 	if _, err := s.store.Apply(t.Context(), api.Batch{At: s.now, Commands: []api.Command{{Op: api.OpAssign, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision,
 		Data: api.Encode(api.InstanceAssignment{Node: "node-0", Vcpus: 2, MemoryBytes: 4 << 30, Gpu: "gpu-0-0", VgpuVramBytes: 24 << 30, VgpuSharePercent: 100})}}}); err != nil {
@@ -155,23 +157,23 @@ func TestOffersOfInstances(t *testing.T) {
 	l := s.list(api.OfferQuery{Flavor: "flv-1", Tier: ""}, func(l api.OfferList) bool { return len(l.Items) == 25 && l.Items[0].Nodes == 1 })
 	none := l.Items[0]
 	if none.Model != "" || none.Tier != "" || none.Free != 128 || none.ReservedMicros != none.FullUseMicros || none.ReservedMicros < 40_000 {
-		t.Errorf("the offer without a GPU = %+v", none)
+		t.Errorf("offer without a GPU = %+v, want 128 of them at one price", none)
 	}
 	bare, whole := s.list(api.OfferQuery{Tier: api.TierBasic}, nil), s.list(api.OfferQuery{Tier: api.TierBasic, Flavor: "flv-1"}, nil)
 	a, b := find(t, bare, "NVIDIA L4", 100, api.TierBasic), find(t, whole, "NVIDIA L4", 100, api.TierBasic)
 	if b.ReservedMicros-a.ReservedMicros != none.ReservedMicros {
-		t.Errorf("an instance with a GPU costs %d, the GPU %d and the instance %d", b.ReservedMicros, a.ReservedMicros, none.ReservedMicros)
+		t.Errorf("instance with a GPU costs %d, the GPU %d and the instance %d; want the sum", b.ReservedMicros, a.ReservedMicros, none.ReservedMicros)
 	}
 	one := s.list(api.OfferQuery{Flavor: "flv-1", VRAMBytes: 6 << 30, SharePercent: 33, Model: "NVIDIA L4", Tier: api.TierStandard}, nil)
 	if len(one.Items) != 1 || one.Items[0].Free != 3 || one.Items[0].VramBytes != 6<<30 {
-		t.Errorf("offers of 6 GiB = %+v", one)
+		t.Errorf("offers of 6 GiB = %+v, want one with 3 free", one)
 	}
 	if far := s.list(api.OfferQuery{VRAMBytes: 90 << 30}, nil); total(far) != 0 || len(far.Items) != 6 {
-		t.Errorf("offers of 90 GiB on GPUs of 24 and 80 = %+v", far)
+		t.Errorf("offers of 90 GiB on GPUs of 24 and 80 = %+v, want 6 with none free", far)
 	}
 }
 
-// Pages are whole and in order whatever their size, and each offer is on one.
+// Pages of any size are complete and in order, and each offer is on one.
 func TestPages(t *testing.T) {
 	s := open(t)
 	s.stock(4, 4)
@@ -192,11 +194,11 @@ func TestPages(t *testing.T) {
 		}
 	}
 	if _, err := s.board.Offers(t.Context(), api.OfferQuery{Limit: 1, Continue: "nonsense"}); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("a token of no page: %v", err)
+		t.Errorf("offers with an invalid token: %v, want code %s", err, api.CodeInvalid)
 	}
 }
 
-// An answer is kept for a second, unless something changes.
+// A result is cached for a second, unless something changes.
 func TestAnswersAreKept(t *testing.T) {
 	s := open(t)
 	s.stock(1, 1)
@@ -207,7 +209,7 @@ func TestAnswersAreKept(t *testing.T) {
 		s.list(api.OfferQuery{}, nil)
 	}
 	if s.asked != before {
-		t.Errorf("prices were read %d times for the same answer", s.asked-before)
+		t.Errorf("prices were read %d times for the same result, want 0", s.asked-before)
 	}
 	s.now = s.now.Add(time.Second)
 	s.list(api.OfferQuery{}, nil)
@@ -216,10 +218,10 @@ func TestAnswersAreKept(t *testing.T) {
 	}
 	s.put(api.KindFlavor, "flv-9", "other", api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30}, nil)
 	s.list(api.OfferQuery{}, func(api.OfferList) bool { return s.asked > before+1 })
-	for i := range 3 * maxPages { // whoever asks for ever new things takes no more memory
+	for i := range 3 * maxPages { // ever new queries use no more memory
 		s.list(api.OfferQuery{Model: fmt.Sprint("model ", i)}, nil)
 		if len(s.board.pages) > maxPages {
-			t.Fatalf("%d pages are kept, at most %d", len(s.board.pages), maxPages)
+			t.Fatalf("cached pages = %d, want at most %d", len(s.board.pages), maxPages)
 		}
 	}
 }
@@ -229,16 +231,16 @@ func TestOffersBeforeTheObjectsHaveCome(t *testing.T) {
 	b := New(Options{Cache: watchcache.New(s.store, slog.New(slog.DiscardHandler), plan.Kinds...), Prices: s})
 	defer b.Close()
 	if _, err := b.Offers(t.Context(), api.OfferQuery{Limit: 1}); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("offers of an empty cache: %v, want %s", err, api.CodeUnavailable)
+		t.Errorf("offers of an empty cache: %v, want code %s", err, api.CodeUnavailable)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.Offers(ctx, api.OfferQuery{Limit: 1}); !errors.Is(err, context.Canceled) {
-		t.Errorf("offers for a caller who has gone: %v", err)
+		t.Errorf("offers with a canceled context: %v, want %v", err, context.Canceled)
 	}
 }
 
-// The prices of offers are quotes of the machine that the offer is of.
+// The prices of offers are quotes for the machine of the offer.
 func TestPricesAreQuotes(t *testing.T) {
 	s := open(t)
 	s.stock(2, 2)
@@ -266,7 +268,7 @@ func TestPricesAreQuotes(t *testing.T) {
 			}
 			want, err := q.Quote(m, percent)
 			if err != nil || got != want.TotalMicros {
-				t.Errorf("%d %% of %+v = %d, want %+v, %v", percent, o, got, want, err)
+				t.Errorf("price of %+v at %d %% = %d, want %+v, %v", o, percent, got, want, err)
 			}
 		}
 	}

@@ -1,13 +1,10 @@
 // Package payment accepts card payments through a payment provider. A checkout
 // (api.Checkout) is one payment, on a page of the provider:
 //
-//	Opening ─► page created ─► Open ─► paid ─► Paid, with an api.Payment in the
-//
-// same batch
-//
-//	│                        ├────► Processing ─► Paid or Failed
-//	└─► no page in time      └────► not paid ─► Expired
-//	    ─► Failed
+//	Opening ─► page created ─► Open ─► paid ─► Paid, with an api.Payment in the same batch
+//	   │                        ├────► Processing ─► Paid or Failed
+//	   └─► no page in time      └────► not paid ─► Expired
+//	       ─► Failed
 //
 // The object is written before the provider is asked for a page, and the page's address
 // is returned after the provider's ID for it was written: no page can be paid that is

@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/payment/stripetest"
 )
 
-// world is the API over a memory store, whose payment provider is the stand-in.
+// world is the API over a memory store, with a fake payment provider.
 type world struct {
 	*servertest.Env
 	t         *testing.T
@@ -33,7 +33,7 @@ type world struct {
 	org       api.Organization
 
 	mu    sync.Mutex
-	later time.Duration // how far the clock is ahead
+	later time.Duration // by how much the clock is ahead
 }
 
 func (w *world) now() time.Time {
@@ -48,7 +48,7 @@ func (w *world) pass(d time.Duration) {
 	w.later += d
 }
 
-// loopback is where the stand-in listens.
+// loopback allows connections to the fake.
 var loopback = outbound.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 
 func start(t *testing.T) *world {
@@ -73,7 +73,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// newDesk is another node's.
+// newDesk returns the desk of another node.
 func (w *world) newDesk(s payment.Store) *payment.Desk {
 	c := stripe.NewClient(loopback)
 	w.t.Cleanup(c.CloseIdleConnections)
@@ -95,7 +95,7 @@ func (w *world) began() api.Checkout {
 	return c
 }
 
-// once begins the same payment, whenever it is called.
+// once begins the same payment each time it is called.
 func (w *world) once() (status int, c api.Checkout) {
 	w.t.Helper()
 	body := api.Encode(api.Checkout{Kind: api.KindCheckout, Meta: api.Meta{Organization: w.org.Meta.ID}, Spec: api.CheckoutSpec{AmountMicros: 50_000_000}})
@@ -111,11 +111,11 @@ func (w *world) once() (status int, c api.Checkout) {
 		w.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	_ = json.NewDecoder(resp.Body).Decode(&c) // of an error: nothing
+	_ = json.NewDecoder(resp.Body).Decode(&c) // c stays empty for an error
 	return resp.StatusCode, c
 }
 
-// event sends one to the API, as Stripe does.
+// event sends an event to the API, as Stripe does.
 func (w *world) event(body []byte, signature string) int {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.URL+"/v1/payment-events", bytes.NewReader(body))
@@ -167,64 +167,65 @@ func (w *world) step() {
 	}
 }
 
-// paidOnce checks that a checkout made one payment.
+// paidOnce checks that a checkout resulted in one payment.
 func (w *world) paidOnce(c api.Checkout) {
 	w.t.Helper()
 	all := w.payments()
 	if len(all) != 1 || all[0].Spec.AmountMicros != 50_000_000 || all[0].Spec.Currency != "EUR" || all[0].Meta.Organization != w.org.Meta.ID {
-		w.t.Fatalf("payments are %+v, want one of 50 EUR", all)
+		w.t.Fatalf("payments = %+v, want one of 50 EUR", all)
 	}
 	if got := w.checkout(c.Meta.ID).Status; got.State != api.CheckoutPaid || string(got.Payment) != all[0].Meta.ID || got.URL != "" || got.DoneAt == nil {
-		w.t.Errorf("status is %+v, want Paid with payment %s", got, all[0].Meta.ID)
+		w.t.Errorf("status = %+v, want Paid with payment %s", got, all[0].Meta.ID)
 	}
 }
 
-// A payment begins with a page, whose address leads back to the portal, and is in the
-// ledger once, however often events come.
+// A payment begins with a page, from which the payer returns to the portal, and is in
+// the ledger once, however often events arrive.
 func TestPaid(t *testing.T) {
 	w := start(t)
 	c := w.began()
 	x := w.stripe.Session(t, c.Meta.ID)
 	if c.Status.State != api.CheckoutOpen || c.Status.URL != "https://checkout.stripe.com/c/"+x.ID || c.Status.ExpiresAt == nil {
-		t.Errorf("status is %+v", c.Status)
+		t.Errorf("status = %+v, want Open with the page's address", c.Status)
 	}
 	if x.Amount != 5000 || x.Currency != "eur" || x.Back != "https://cloud.example.com/#/checkouts/"+c.Meta.ID {
-		t.Errorf("session is %+v", x)
+		t.Errorf("session = %+v, want 50 EUR that leads back to the portal", x)
 	}
-	// The last event comes first, and each of them twice.
+	// The last event arrives first, and each of them twice.
 	paid := w.stripe.Pay(t, x.ID)
 	for _, kind := range []string{"payment_intent.succeeded", "checkout.session.completed", "checkout.session.completed", "payment_intent.created"} {
 		if got := w.tell(paid, kind); got != http.StatusOK {
-			t.Errorf("%s: status %d, want 200", kind, got)
+			t.Errorf("event %s: status %d, want 200", kind, got)
 		}
 	}
-	if got := w.tell(x, "checkout.session.expired"); got != http.StatusOK { // of before it was paid
-		t.Errorf("an old event: status %d, want 200", got)
+	if got := w.tell(x, "checkout.session.expired"); got != http.StatusOK { // from before the payment
+		t.Errorf("old event: status %d, want 200", got)
 	}
 	w.paidOnce(c)
 	asked := w.stripe.Asked()
 	w.pass(time.Hour)
 	w.step()
 	if w.stripe.Asked() != asked {
-		t.Error("the provider was asked about a checkout that is done")
+		t.Errorf("requests to the provider about a finished checkout = %d, want 0", w.stripe.Asked()-asked)
 	}
 }
 
-// An event is only a reason to ask the provider: a forged one changes nothing.
+// An event is only a reason to ask the provider: a false one changes nothing.
 func TestEventsAreNotBelieved(t *testing.T) {
 	w := start(t)
 	c := w.began()
-	lie := w.stripe.Session(t, c.Meta.ID)
-	lie.Status, lie.PaymentStatus, lie.Amount = "complete", "paid", 1_000_000
-	if got := w.tell(lie, "checkout.session.completed"); got != http.StatusOK {
-		t.Errorf("status %d, want 200", got)
+	forged := w.stripe.Session(t, c.Meta.ID)
+	forged.Status, forged.PaymentStatus, forged.Amount = "complete", "paid", 1_000_000
+	if got := w.tell(forged, "checkout.session.completed"); got != http.StatusOK {
+		t.Errorf("false event: status %d, want 200", got)
 	}
 	if len(w.payments()) > 0 || w.checkout(c.Meta.ID).Status.State != api.CheckoutOpen {
-		t.Errorf("payments are %+v, status is %+v", w.payments(), w.checkout(c.Meta.ID).Status)
+		t.Errorf("payments = %+v, status = %+v; want none, and Open", w.payments(), w.checkout(c.Meta.ID).Status)
 	}
 }
 
-// Events that are not Stripe's are refused, and those about something else are taken.
+// Events that are not Stripe's are refused, and those about something else are
+// accepted.
 func TestEventsOfOthers(t *testing.T) {
 	w := start(t)
 	c := w.began()
@@ -236,11 +237,11 @@ func TestEventsOfOthers(t *testing.T) {
 		"of an hour ago": stripetest.Sign(stripetest.Secret, now.Add(-time.Hour), body),
 	} {
 		if got := w.event(body, signature); got != http.StatusBadRequest {
-			t.Errorf("signature %s: status %d, want 400", name, got)
+			t.Errorf("event with signature %s: status %d, want 400", name, got)
 		}
 	}
 	if len(w.payments()) > 0 {
-		t.Errorf("payments are %+v", w.payments())
+		t.Errorf("payments = %+v, want none", w.payments())
 	}
 	for name, other := range map[string]string{
 		"of another kind":          `{"object":"event","data":{"object":{"object":"customer"}}}`,
@@ -255,7 +256,7 @@ func TestEventsOfOthers(t *testing.T) {
 		}
 	}
 	if got := w.event([]byte("{"), stripetest.Sign(stripetest.Secret, now, []byte("{"))); got != http.StatusBadRequest {
-		t.Errorf("event that is no JSON: status %d, want 400", got)
+		t.Errorf("event that is not JSON: status %d, want 400", got)
 	}
 	large := bytes.Repeat([]byte(" "), 300<<10)
 	if got := w.event(large, stripetest.Sign(stripetest.Secret, now, large)); got != http.StatusRequestEntityTooLarge {
@@ -263,8 +264,8 @@ func TestEventsOfOthers(t *testing.T) {
 	}
 }
 
-// Without any event the leader finds out: also one that was killed after Stripe had
-// taken the money, and whoever leads next.
+// Without events the leader finds out, also if one was killed after Stripe had charged
+// the card.
 func TestPaidWithoutEvents(t *testing.T) {
 	w := start(t)
 	c := w.began()
@@ -272,7 +273,7 @@ func TestPaidWithoutEvents(t *testing.T) {
 	w.stripe.Pay(t, c.Meta.ID)
 	killed := &dying{Store: w.Store}
 	_ = payment.NewCollector(w.newDesk(killed)).Step(t.Context())
-	if !killed.tried || len(w.payments()) > 0 {
+		t.Fatalf("the killed leader tried to write: %t, payments = %+v; want true and none", killed.tried, w.payments())
 		t.Fatalf("the leader wrote: %v, payments are %+v", killed.tried, w.payments())
 	}
 	w.pass(time.Minute)
@@ -281,7 +282,7 @@ func TestPaidWithoutEvents(t *testing.T) {
 	w.paidOnce(c)
 }
 
-// dying is a store whose writer is killed when it has decided about a payment.
+// dying is a store whose writer is killed when it writes a payment.
 type dying struct {
 	*memstore.Store
 	tried bool
@@ -297,7 +298,8 @@ func (d *dying) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return d.Store.Apply(ctx, b)
 }
 
-// All nodes hear of it at once, and the leader looks too: one payment.
+// If all nodes receive the event at once, and the leader checks too, there is one
+// payment.
 func TestPaidAtOnce(t *testing.T) {
 	w := start(t)
 	c := w.began()
@@ -315,13 +317,13 @@ func TestPaidAtOnce(t *testing.T) {
 	close(errs)
 	for err := range errs {
 		if err != nil {
-			t.Errorf("one of them: %v", err)
+			t.Errorf("handle the event: %v", err)
 		}
 	}
 	w.paidOnce(c)
 }
 
-// What an operator has noted by hand is not counted again.
+// A payment that an operator has recorded manually is not recorded again.
 func TestPaidAndNotedByHand(t *testing.T) {
 	w := start(t)
 	c := w.began()
@@ -334,20 +336,20 @@ func TestPaidAndNotedByHand(t *testing.T) {
 	w.paidOnce(c)
 }
 
-// A card that is declined is told, and another one may be tried on the same page.
+// A declined card is reported, and another one may be tried on the same page.
 func TestDeclined(t *testing.T) {
 	w := start(t)
 	c := w.began()
 	x := w.stripe.Decline(t, c.Meta.ID, "Your card was declined.\x00")
 	w.tell(x, "payment_intent.payment_failed")
 	if got := w.checkout(c.Meta.ID).Status; got.State != api.CheckoutOpen || got.LastError != "Your card was declined. " || got.URL == "" {
-		t.Errorf("status is %+v", got)
+		t.Errorf("status = %+v, want Open with the reason", got)
 	}
 	w.tell(w.stripe.Pay(t, c.Meta.ID), "checkout.session.completed")
 	w.paidOnce(c)
 }
 
-// The other ends of a checkout.
+// The other outcomes of a checkout.
 func TestOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*stripetest.Session)
@@ -371,51 +373,51 @@ func TestOutcomes(t *testing.T) {
 			w.stripe.Change(t, made.Meta.ID, c.change)
 			w.step()
 			if got := w.checkout(made.Meta.ID).Status; got.State != c.want || len(w.payments()) > 0 {
-				t.Errorf("status is %+v, want %s; payments are %+v", got, c.want, w.payments())
+				t.Errorf("status = %+v, want %s; payments = %+v, want none", got, c.want, w.payments())
 			}
 		})
 	}
 }
 
-// What Stripe does not answer as it should is tried again: the same page, and no more
-// than one.
+// Requests that Stripe does not answer as it should are retried, and result in only one
+// page.
 func TestStripeAway(t *testing.T) {
 	for name, fault := range map[string]stripetest.Fault{"down": stripetest.Down, "answer lost": stripetest.Lost, "garbage": stripetest.Garbage, "wrong key": stripetest.Unauthed} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t)
 			w.stripe.Break(fault)
 			if status, _ := w.once(); status != http.StatusServiceUnavailable {
-				t.Errorf("status %d, want 503", status)
+				t.Errorf("begin a payment: status %d, want 503", status)
 			}
 			w.stripe.Break(stripetest.None)
 			status, made := w.once()
 			if status != http.StatusCreated || made.Status.URL == "" || w.stripe.Made() != 1 {
-				t.Fatalf("again: status %d, %+v, with %d pages; want one", status, made.Status, w.stripe.Made())
+				t.Fatalf("begin it again: status %d, %+v, with %d pages; want one page", status, made.Status, w.stripe.Made())
 			}
 			w.stripe.Pay(t, made.Meta.ID)
 			w.stripe.Break(fault)
 			w.step()
 			st, err := w.op.PaymentSettings(t.Context())
 			if err != nil || st.Status.Attempts != 1 || st.Status.LastError == "" || st.Status.NextAt == nil {
-				t.Errorf("status is %+v, %v", st.Status, err)
+				t.Errorf("provider status = %+v, %v; want one failed attempt", st.Status, err)
 			}
 			asked := w.stripe.Asked()
 			w.step()
 			if w.stripe.Asked() != asked {
-				t.Error("it was asked again at once")
+				t.Errorf("requests right after a failure = %d, want 0", w.stripe.Asked()-asked)
 			}
 			w.stripe.Break(stripetest.None)
 			w.pass(time.Minute)
 			w.step()
 			w.paidOnce(made)
 			if st, err = w.op.PaymentSettings(t.Context()); err != nil || st.Status.Attempts != 0 {
-				t.Errorf("status is %+v, %v", st.Status, err)
+				t.Errorf("provider status = %+v, %v; want no failed attempts", st.Status, err)
 			}
 		})
 	}
 }
 
-// A Stripe that hangs keeps nobody beyond the end of his request.
+// If Stripe hangs, a request still ends when its context does.
 func TestStripeHangs(t *testing.T) {
 	w := start(t)
 	w.stripe.Break(stripetest.Hang)
@@ -428,25 +430,25 @@ func TestStripeHangs(t *testing.T) {
 	<-w.stripe.Hung
 	cancel()
 	if err := <-done; api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("error is %v, want %s", err, api.CodeUnavailable)
+		t.Errorf("begin: %v, want code %s", err, api.CodeUnavailable)
 	}
 }
 
-// What Stripe refuses is told at once and is not tried again.
+// A refusal by Stripe is reported at once and not retried.
 func TestRefused(t *testing.T) {
 	w := start(t)
 	w.stripe.Break(stripetest.Refused)
 	if _, err := w.begin(api.CheckoutSpec{AmountMicros: 50_000_000}); api.CodeOf(err) != api.CodeState {
-		t.Errorf("error is %v, want %s", err, api.CodeState)
+		t.Errorf("begin: %v, want code %s", err, api.CodeState)
 	}
 	all, err := api.All[api.Checkout](t.Context(), w.Store, api.ListQuery{Kind: api.KindCheckout})
 	if err != nil || len(all) != 1 || all[0].Status.State != api.CheckoutFailed {
-		t.Errorf("checkouts are %+v, %v", all, err)
+		t.Errorf("checkouts = %+v, %v; want one that failed", all, err)
 	}
 }
 
 // Checkouts without a page, and those that the provider does not know, come to an end;
-// those that are done go. One that is not known is in nobody's way.
+// finished ones are deleted. One that the provider does not know does not delay others.
 func TestForgotten(t *testing.T) {
 	w := start(t)
 	w.stripe.Break(stripetest.Down)
@@ -458,27 +460,27 @@ func TestForgotten(t *testing.T) {
 	w.step()
 	w.paidOnce(paid)
 	if got := w.checkout(lost.Meta.ID); got.Done() {
-		t.Errorf("a page that is not known for a moment: %+v", got.Status)
+		t.Errorf("status of a page that is unknown for a moment = %+v, want it open", got.Status)
 	}
 	w.pass(50 * time.Hour)
 	w.step()
 	all, err := api.All[api.Checkout](t.Context(), w.Store, api.ListQuery{Kind: api.KindCheckout})
 	if err != nil || len(all) != 3 {
-		t.Fatalf("checkouts are %+v, %v", all, err)
+		t.Fatalf("checkouts = %+v, %v; want 3", all, err)
 	}
 	for _, c := range all {
 		if want := c.Meta.ID == paid.Meta.ID; (c.Status.State == api.CheckoutPaid) != want || !c.Done() || !want && c.Status.LastError == "" {
-			t.Errorf("checkout is %+v", c.Status)
+			t.Errorf("status of checkout %s = %+v, want it done, and paid: %t", c.Meta.ID, c.Status, want)
 		}
 	}
 	w.pass(31 * 24 * time.Hour)
 	w.step()
 	if all, err = api.All[api.Checkout](t.Context(), w.Store, api.ListQuery{Kind: api.KindCheckout}); err != nil || len(all) > 0 {
-		t.Errorf("checkouts are %+v, %v; want none", all, err)
+		t.Errorf("checkouts = %+v, %v; want none", all, err)
 	}
 }
 
-// Money that came while payments were being disabled is recorded all the same.
+// A payment that is made while payments are being disabled is recorded nonetheless.
 func TestDisabled(t *testing.T) {
 	w := start(t)
 	c := w.began()
@@ -491,7 +493,7 @@ func TestDisabled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.begin(api.CheckoutSpec{AmountMicros: 50_000_000}); api.CodeOf(err) != api.CodeState {
-		t.Errorf("error is %v, want %s", err, api.CodeState)
+		t.Errorf("begin while disabled: %v, want code %s", err, api.CodeState)
 	}
 	w.tell(w.stripe.Pay(t, c.Meta.ID), "checkout.session.completed")
 	w.paidOnce(c)

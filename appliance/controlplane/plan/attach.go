@@ -13,8 +13,7 @@ import (
 //	             spec.instance   status.attached
 //	 requested:        A                –          follows A: no instance has it open
 //	 open:             A                A          follows A
-//          being detached: – or B             A          follows A, whose node's agent
-// detaches it
+//	 being detached: – or B             A          follows A, whose node's agent detaches it
 //
 // So a volume is assigned to another node only together with the instance that may have
 // it open, and that instance is reassigned only when its run has certainly ended, or it

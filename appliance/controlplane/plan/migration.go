@@ -13,8 +13,7 @@ import (
 // that a leader that fails between them leaves no inconsistent state.
 //
 //	Pending ─target chosen, instance.migrateTo set─► Preparing ─(the source works)─┬─► instance given to the target ─► Succeeded
-//
-// └─► Failed, Aborted ─► instance.migrateTo cleared (clearMigrateTo)
+//	                                                                               └─► Failed, Aborted ─► instance.migrateTo cleared (clearMigrateTo)
 //
 // Once the source reports that it copies, the machine may have left it, and if the disk
 // is copied along, what was written since then is stored on the target alone. Such a

@@ -18,12 +18,9 @@ const wantVoters = 3
 // planNodes updates the states of the nodes from their health, and chooses the voters.
 // In a cluster of one node, which nobody monitors, nodes have no state.
 //
-//	Ready ─suspected─► Suspect ─fenced─► Lost (epoch + 1) ─has released what it
-//
-// lost─► Ready
-//
-//	│ drain             └─reachable─► Ready
-//	└─► Draining ─nothing left─► Drained
+//	Ready ─suspected─► Suspect ─fenced─► Lost (epoch + 1) ─has released what it lost─► Ready
+//	  │ drain             └─reachable─► Ready
+//	  └─► Draining ─nothing left─► Drained
 func planNodes(s *State, u *used, now time.Time) (cmds []api.Command) {
 	if s.Health == nil {
 		return nil

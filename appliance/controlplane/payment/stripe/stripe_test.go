@@ -16,28 +16,28 @@ import (
 func TestAmounts(t *testing.T) {
 	for _, c := range []struct {
 		currency      string
-		micros, minor int64 // minor 0: refused
+		micros, minor int64 // minor 0 means refused
 	}{
 		{"EUR", 50_000_000, 5000}, {"EUR", 10_000, 1}, {"EUR", 9_999, 0}, {"EUR", 15_000, 0}, {"EUR", 0, 0}, {"EUR", -10_000, 0},
 		{"JPY", 500_000_000, 500}, {"JPY", 500_010_000, 0}, {"KWD", 1_230_000, 1230}, {"UGX", 5_000_000, 500},
 	} {
 		got, err := minor(c.currency, c.micros)
 		if got != c.minor || (err != nil) != (c.minor == 0) {
-			t.Errorf("%d millionths of %s: %d, %v; want %d", c.micros, c.currency, got, err, c.minor)
+			t.Errorf("minor(%s, %d) = %d, %v; want %d", c.currency, c.micros, got, err, c.minor)
 		}
 		if back := micros(c.currency, got); c.minor != 0 && back != c.micros {
-			t.Errorf("%d of %s: %d millionths, want %d", got, c.currency, back, c.micros)
+			t.Errorf("micros(%s, %d) = %d, want %d", c.currency, got, back, c.micros)
 		}
 	}
 	for _, bad := range []int64{0, -1, math.MinInt64, math.MaxInt64} {
 		if got := micros("EUR", bad); got != 0 {
-			t.Errorf("%d cents: %d millionths, want 0", bad, got)
+			t.Errorf("micros(EUR, %d) = %d, want 0", bad, got)
 		}
 	}
 }
 
-// FuzzNotice has events of all kinds: nothing but an id of a checkout comes out, and
-// nothing at all unless the signature is good.
+// FuzzNotice reads events of all kinds: the result is a checkout's ID or nothing, and
+// always nothing unless the signature is valid.
 func FuzzNotice(f *testing.F) {
 	at := time.Unix(1_700_000_000, 0)
 	good := stripetest.Session{ID: "cs_1", Metadata: map[string]string{label: "chk-0123456789ab"}}.Event("checkout.session.completed")
@@ -48,18 +48,18 @@ func FuzzNotice(f *testing.F) {
 	p := New(api.PaymentSettingsSpec{SecretKey: stripetest.Key, WebhookSecret: stripetest.Secret}, http.DefaultClient, "")
 	f.Fuzz(func(t *testing.T, body []byte, signature string) {
 		if id, err := p.Notice(http.Header{"Stripe-Signature": {signature}}, body); !errors.Is(err, payment.ErrSignature) {
-			t.Errorf("signature %q of long ago: %q, %v; want %v", signature, id, err, payment.ErrSignature)
+			t.Errorf("notice with the old signature %q = %q, %v; want %v", signature, id, err, payment.ErrSignature)
 		}
 		signed := http.Header{"Stripe-Signature": {stripetest.Sign(stripetest.Secret, time.Now(), body)}}
 		id, err := p.Notice(signed, body)
 		if errors.Is(err, payment.ErrSignature) {
-			t.Errorf("a good signature: %v", err)
+			t.Errorf("notice with a valid signature: %v", err)
 		}
 		if kind, _ := api.KindOfID(string(id)); id != "" && (kind != api.KindCheckout || !api.LooksLikeID(string(id)) || err != nil) {
-			t.Errorf("checkout %q, %v", id, err)
+			t.Errorf("notice = checkout %q, %v; want a checkout's ID or none", id, err)
 		}
 		if bytes.Contains(body, []byte("chk-0123456789ab")) && id != "" && id != "chk-0123456789ab" && !bytes.Contains(body, []byte(id)) {
-			t.Errorf("checkout %q is not in the event", id)
+			t.Errorf("notice = checkout %q, want one that is in the event", id)
 		}
 	})
 }
