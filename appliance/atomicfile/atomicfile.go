@@ -1,9 +1,10 @@
-// Package atomicfile replaces files whole: who reads a file finds the old content
-// or the new, never a part, also after its writer was killed. Unless a function says
-// otherwise the new content is on the disk when it returns, and a power cut does not
-// take it back.
+// Package atomicfile replaces files atomically: a reader sees either the old content or
+// the new, never a part of it, even after the writer was killed. Unless a function's
+// comment states otherwise, the new content is on the disk when the function returns
+// and survives a power failure.
 //
-// A writer that is killed leaves a temporary file in the folder; Sweep removes
+// A writer that is killed leaves a temporary file in the folder; Sweep removes such
+// files.
 // those.
 package atomicfile
 
@@ -17,30 +18,30 @@ import (
 	"time"
 )
 
-// temporary is the pattern of the names of files that are being written.
+// temporary is the name pattern of files that are being written.
 const temporary = ".new-*"
 
-// WriteFile replaces the file by one with this content and mode.
+// WriteFile replaces the file at path with one that has the given content and mode.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	return Write(path, mode, content(data))
 }
 
-// WriteFileUnsynced is WriteFile without waiting for the disk: after a power cut the
-// file may have its old content or none. It is for what can be made anew, and for
-// files in memory.
+// WriteFileUnsynced is like WriteFile but does not wait for the disk: after a power
+// failure the file may have its old content or none. It is for content that can be
+// regenerated, and for files in memory.
 func WriteFileUnsynced(path string, data []byte, mode fs.FileMode) error {
 	return replace(path, mode, false, content(data))
 }
 
-// Write replaces the file by what fill writes. When fill returns an error the file
-// stays as it is, and Write returns that error as it is.
+// Write replaces the file at path with what fill writes. If fill returns an error, the
+// file is unchanged and Write returns that error unwrapped.
 func Write(path string, mode fs.FileMode, fill func(*os.File) error) error {
 	return replace(path, mode, true, fill)
 }
 
 func content(data []byte) func(*os.File) error {
 	return func(f *os.File) error {
-		_, err := f.Write(data) // its error names the file
+		_, err := f.Write(data) // its error contains the file's name
 		return err
 	}
 }
@@ -72,7 +73,7 @@ func replace(path string, mode fs.FileMode, sync bool, fill func(*os.File) error
 	return nil
 }
 
-// Sync returns when a file's content, or the names in a folder, are on the disk.
+// Sync flushes the content of a file, or the entries of a folder, to the disk.
 func Sync(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,9 +86,9 @@ func Sync(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Sweep removes from the folders what writers left that were killed before the given
-// time. A folder that does not exist has nothing. Call it for folders whose only
-// writers use this package.
+// Sweep removes from the folders the temporary files of killed writers that were last
+// modified before the given time. It ignores folders that do not exist. Call it only
+// for folders whose writers all use this package.
 func Sweep(before time.Time, dirs ...string) error {
 	var errs []error
 	for _, dir := range dirs {

@@ -1,7 +1,7 @@
-// Package debugserver serves a daemon's profiles (net/http/pprof) to whoever
-// administers the machine that it runs on. It is off unless an address is given,
-// and an address that other machines could reach is refused: a profile tells what
-// a daemon works on, and taking one costs processor time.
+// Package debugserver serves a daemon's profiles (net/http/pprof) to the administrator
+// of the machine that it runs on. It is off unless an address is given, and it refuses
+// an address that other machines could reach: a profile shows what a daemon is working
+// on, and creating one costs processor time.
 package debugserver
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Flag is the name that the address has on every daemon's command line.
+// Flag is the name of the flag for the address in every daemon.
 const Flag = "debug-listen"
 
 // Usage is the flag's help text.
@@ -25,16 +25,16 @@ const Usage = "serve profiles (/debug/pprof/) on unix:/PATH, or on HOST:PORT wit
 
 const unixPrefix = "unix:"
 
-// Server serves the profiles of this process. A nil Server serves nothing, and may
-// be closed.
+// Server serves the profiles of this process. A nil Server serves nothing and may be
+// closed.
 type Server struct {
 	listener net.Listener
 	http     http.Server
 	done     chan struct{} // closed when the HTTP server has returned
 }
 
-// Start listens on the address and serves until Close. An empty address is the
-// flag's default: it returns nil, and nothing listens.
+// Start listens on the address and serves until Close. For an empty address, the flag's
+// default, it returns nil and does not listen.
 func Start(address string, log *slog.Logger) (*Server, error) {
 	if address == "" {
 		return nil, nil
@@ -56,7 +56,7 @@ func Start(address string, log *slog.Logger) (*Server, error) {
 	return s, nil
 }
 
-// Address returns where s listens, in the form that Start takes.
+// Address returns the address that s listens on, in the form that Start accepts.
 func (s *Server) Address() string {
 	if a := s.listener.Addr(); a.Network() == "unix" {
 		return unixPrefix + a.String()
@@ -64,7 +64,7 @@ func (s *Server) Address() string {
 	return s.listener.Addr().String()
 }
 
-// Close ends requests that run, stops listening and removes a unix socket.
+// Close aborts running requests, stops listening and removes a Unix socket.
 func (s *Server) Close() error {
 	if s == nil {
 		return nil
@@ -74,8 +74,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// handler is net/http/pprof's on a mux of its own: http.DefaultServeMux, where
-// importing it registers them too, is served by nobody.
+// handler returns the handlers of net/http/pprof on a separate mux. Importing that
+// package also registers them in http.DefaultServeMux, which no server uses.
 func handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -102,7 +102,7 @@ func listen(address string) (net.Listener, error) {
 }
 
 // listenUnix listens on a socket that only this process's user may connect to. It
-// takes the place of a socket where nobody listens any more.
+// replaces a socket on which no process listens any more.
 func listenUnix(path string) (net.Listener, error) {
 	if !strings.HasPrefix(path, "/") { // also refuses @NAME, an abstract socket, which has no permissions
 		return nil, fmt.Errorf("socket path is %q, want an absolute path", path)

@@ -1,9 +1,9 @@
-// Package release reads what an installation medium brings for nodes that are there
-// already: a signed repository of packages, in the form that apt has.
+// Package release reads the packages that an installation medium contains for existing
+// nodes: a signed repository of packages in apt's format.
 //
 //	packages/InRelease  (OpenPGP) ─► SHA-256 of packages/Packages ─► SHA-256 of each .deb
 //
-// Nothing of a repository is believed before its signature is found to be by a key that
+// Nothing in a repository is trusted before its signature was verified with a key that
 // the caller trusts.
 package release
 
@@ -27,10 +27,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Folder of a medium in which the repository lies.
+// Folder is the folder of a medium that contains the repository.
 const Folder = "packages"
 
-// Bounds of what is read, in bytes and in packages.
+// Limits of what is read, in bytes and in packages.
 const (
 	maxReleaseBytes = 1 << 20
 	maxIndexBytes   = 16 << 20
@@ -38,15 +38,15 @@ const (
 	maxPackages     = 10_000
 )
 
-// Release is what a medium brings. Its packages lie in the file system that it was read
-// of, and have to be compared with their sums when they are read.
+// Release is the content of a medium. Its packages are in the file system from which it
+// was read; compare them with their checksums when reading them.
 type Release struct {
 	Signer   string    // fingerprint of the key
-	At       time.Time // when it was made
+	At       time.Time // when it was created
 	Packages []Package
 }
 
-// Package of a release.
+// Package describes a package of a release.
 type Package struct {
 	Name, Version, Architecture string
 	Path                        string // on the medium
@@ -54,7 +54,7 @@ type Package struct {
 	SHA256                      string
 }
 
-// Keys reads the keys of a file, in either form that gpg writes.
+// Keys reads the keys from a file in either format that gpg writes.
 func Keys(r io.Reader) (openpgp.EntityList, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxKeyBytes+1))
 	if err != nil {
@@ -74,8 +74,8 @@ func Keys(r io.Reader) (openpgp.EntityList, error) {
 	return keys, err
 }
 
-// Read checks the signature and the index of a medium. An error is an *api.Error that
-// says what is wrong; fs.ErrNotExist: the medium has no repository.
+// Read verifies the signature of a medium's repository and reads its index. It returns
+// an *api.Error for an invalid repository, and fs.ErrNotExist if the medium has none.
 func Read(medium fs.FS, keys openpgp.EntityList) (Release, error) {
 	raw, err := readFile(medium, path.Join(Folder, "InRelease"), maxReleaseBytes)
 	if err != nil {
@@ -105,7 +105,7 @@ func Read(medium fs.FS, keys openpgp.EntityList) (Release, error) {
 	return r, err
 }
 
-// Find the package; there has to be exactly one of the name.
+// Find returns the package with that name; there must be exactly one.
 func (r Release) Find(name string) (found Package, err error) {
 	n := 0
 	for _, p := range r.Packages {
@@ -140,7 +140,8 @@ func readFile(medium fs.FS, name string, most int64) ([]byte, error) {
 	return b, nil
 }
 
-// verify returns what was signed, and nothing that stands around it.
+// verify returns the signed text and the fingerprint of its signer. It rejects unsigned
+// text before or after it.
 func verify(raw []byte, keys openpgp.EntityList) (text []byte, signer string, err error) {
 	block, rest := clearsign.Decode(raw)
 	if block == nil || !bytes.HasPrefix(raw, []byte("-----BEGIN PGP SIGNED MESSAGE-----")) || len(bytes.TrimSpace(rest)) > 0 {
@@ -154,7 +155,7 @@ func verify(raw []byte, keys openpgp.EntityList) (text []byte, signer string, er
 	return block.Plaintext, hex.EncodeToString(by.PrimaryKey.Fingerprint), nil
 }
 
-// head of a Release file: what it says of Packages.
+// head is the part of a Release file about the Packages file.
 type head struct {
 	at   time.Time
 	sum  string
@@ -191,7 +192,7 @@ func parseRelease(text []byte) (h head, err error) {
 	return h, nil
 }
 
-// parseIndex reads stanzas of "Key: value" lines, with an empty line between.
+// parseIndex reads stanzas of "Key: value" lines that are separated by empty lines.
 func parseIndex(text []byte) (all []Package, err error) {
 	fields := map[string]string{}
 	end := func() error {
@@ -216,7 +217,7 @@ func parseIndex(text []byte) (all []Package, err error) {
 			if err := end(); err != nil {
 				return nil, err
 			}
-		case line[0] == ' ' || line[0] == '\t': // of the field above
+		case line[0] == ' ' || line[0] == '\t': // continues the field above
 		case !ok:
 			return nil, invalid("the medium's list of packages has a line that is not in order: %q", clip(line))
 		default:
@@ -239,5 +240,5 @@ func newPackage(f map[string]string) (Package, error) {
 	return p, nil
 }
 
-// clip what a medium has said.
+// clip shortens text from a medium for an error message.
 func clip(s string) string { return s[:min(len(s), 64)] }

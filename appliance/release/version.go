@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// versionForm of a Debian package: deb-version(7), without a limit of what is sensible.
+// versionForm matches the version of a Debian package (deb-version(7)), limited to
+// sensible lengths.
 var versionForm = regexp.MustCompile(`^([0-9]{1,9}:)?[0-9][0-9A-Za-z.+~:-]{0,127}$`)
 
 // ValidVersion reports whether s can be the version of a Debian package.
@@ -19,7 +20,7 @@ func Compare(a, b string) int {
 	return cmp.Or(number(ea, eb), part(ua, ub), part(ra, rb))
 }
 
-// split into epoch, upstream version and revision.
+// split splits a version into epoch, upstream version and revision.
 func split(v string) (epoch, upstream, revision string) {
 	if e, rest, ok := strings.Cut(v, ":"); ok {
 		epoch, v = e, rest
@@ -30,7 +31,7 @@ func split(v string) (epoch, upstream, revision string) {
 	return epoch, v, ""
 }
 
-// part compares runs of what is no digit and runs of digits, in turn.
+// part compares runs of non-digits and runs of digits alternately.
 func part(a, b string) int {
 	for a != "" || b != "" {
 		wa, wb := span(a, false), span(b, false)
@@ -47,7 +48,7 @@ func part(a, b string) int {
 	return 0
 }
 
-// span is how many bytes at the start are digits, or are not.
+// span returns how many bytes at the start of s are digits, or are not digits.
 func span(s string, digits bool) int {
 	for i := range len(s) {
 		if (s[i] >= '0' && s[i] <= '9') != digits {
@@ -62,7 +63,8 @@ func number(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// words: '~' comes before the end, the end before letters, letters before the rest.
+// words compares runs of non-digits: '~' sorts before the end, the end before letters,
+// letters before the rest.
 func words(a, b string) int {
 	for i := range max(len(a), len(b)) {
 		if c := cmp.Compare(order(a, i), order(b, i)); c != 0 {

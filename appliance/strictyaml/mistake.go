@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Mistake in a file: where, what, and what to write instead.
+// Mistake is a mistake in a file: its position, the reason, and a correction.
 type Mistake struct {
 	Line, Column int
 	Field        string
@@ -26,7 +26,7 @@ func (m Mistake) String() string {
 	return s
 }
 
-// Mistakes in the order of the file.
+// Mistakes are the mistakes of a file in the order of their positions.
 type Mistakes []Mistake
 
 func (ms Mistakes) Error() string {
@@ -47,7 +47,8 @@ func (ms Mistakes) sorted() Mistakes {
 	return ms
 }
 
-// closest of the words to what was written, if one is near enough to be meant.
+// closest returns the word that is most similar to what was written, if one is similar
+// enough to be intended.
 func closest(wrote string, words []string) (string, bool) {
 	best, distance := "", 3
 	for _, w := range words {
@@ -58,7 +59,8 @@ func closest(wrote string, words []string) (string, bool) {
 	return best, best != "" && distance < len(best)
 }
 
-// editDistance is Levenshtein's; both words are short (Clip bounds them).
+// editDistance returns the Levenshtein distance of two words, which Clip shortens
+// first.
 func editDistance(a, b string) int {
 	a, b = Clip(a), Clip(b)
 	row := make([]int, len(b)+1)
@@ -79,7 +81,7 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// Clip what a mistake repeats of the file.
+// Clip shortens text of a file to what a mistake quotes.
 func Clip(s string) string {
 	const most = 60
 	if len(s) > most {

@@ -1,6 +1,6 @@
 // Package strictyaml reads YAML files that people write. It collects every mistake of a
-// file, each with its line, its column, its field and what to write instead, and refuses
-// what a reader would pass over: unknown fields, fields that are given twice, aliases.
+// file with its line, its column, its field and a correction, and rejects what other
+// readers ignore: unknown fields, repeated fields and aliases.
 package strictyaml
 
 import (
@@ -15,29 +15,29 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxBytes of a file.
+// MaxBytes is the maximum size of a file.
 const MaxBytes = 256 << 10
 
-// Reader walks the YAML tree and collects every mistake instead of stopping
-// at the first: whoever writes the file wants to see all of them at once.
+// Reader walks the YAML tree and collects all mistakes instead of stopping at the
+// first, so that the author of the file sees all of them at once.
 type Reader struct {
 	mistakes Mistakes
-	places   map[string]*yaml.Node // by field path: where a check of the whole finds it
+	places   map[string]*yaml.Node // the node of each field path, for At
 }
 
-// Wrong adds a mistake in a field, at a node.
+// Wrong adds a mistake in a field at the position of n.
 func (r *Reader) Wrong(n *yaml.Node, field, instead, reason string, args ...any) {
 	r.mistakes = append(r.mistakes, Mistake{n.Line, n.Column, field, fmt.Sprintf(reason, args...), instead})
 }
 
-// Field of a mapping.
+// Field describes a field of a mapping.
 type Field struct {
 	Name     string
-	Required string // what to write when it is missing; empty: it may be
+	Required string // what to write if the field is missing; empty for an optional field
 	Read     func(n *yaml.Node, path string)
 }
 
-// Mapping reads the fields of one; false when n is something else.
+// Mapping reads the fields of a mapping. It returns false if n is not a mapping.
 func (r *Reader) Mapping(n *yaml.Node, path string, fields ...Field) bool {
 	if n.Kind != yaml.MappingNode {
 		r.Wrong(n, path, "write fields below it: "+names(fields), "is no mapping of fields")
@@ -100,7 +100,7 @@ func didYouMean(wrote string, fields []Field) string {
 	return "the fields here are " + names(fields)
 }
 
-// Join a field to the path of what it is in.
+// Join appends the name of a field to the path of its parent.
 func Join(path, name string) string {
 	if path == "" {
 		return name
@@ -108,7 +108,7 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// Text of a scalar that is not empty.
+// Text returns the text of a scalar that is not empty.
 func (r *Reader) Text(n *yaml.Node, path, instead string) (string, bool) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "" {
 		r.Wrong(n, path, instead, "is no text")
@@ -117,7 +117,7 @@ func (r *Reader) Text(n *yaml.Node, path, instead string) (string, bool) {
 	return n.Value, true
 }
 
-// Flag is true or false.
+// Flag returns the value of a Boolean field.
 func (r *Reader) Flag(n *yaml.Node, path string) bool {
 	var b bool
 	if n.Kind != yaml.ScalarNode || n.Decode(&b) != nil {
@@ -126,7 +126,7 @@ func (r *Reader) Flag(n *yaml.Node, path string) bool {
 	return b
 }
 
-// Each item of a list; one scalar stands for a list of one.
+// Each calls read for each item of a list. A scalar is treated as a list of one item.
 func (r *Reader) Each(n *yaml.Node, path string, most int, read func(n *yaml.Node, path string)) {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag != "!!null":
@@ -151,8 +151,8 @@ var (
 	yamlHint = "check indentation (spaces, no tabs), the colon after each name, and quotes around text with : or #"
 )
 
-// Document of the file, or the mistake that keeps it from being one. begin is what to
-// write into an empty one.
+// Document returns the root node of the file, or the mistake that makes the file
+// invalid. begin is the correction for an empty file.
 func Document(data []byte, begin string) (*yaml.Node, Mistakes) {
 	one := func(line int, reason, instead string) Mistakes {
 		return Mistakes{{Line: line, Column: 1, Reason: reason, Instead: instead}}
@@ -180,7 +180,7 @@ func Document(data []byte, begin string) (*yaml.Node, Mistakes) {
 	return doc.Content[0], nil
 }
 
-// note where a field is.
+// note records the node of a field.
 func (r *Reader) note(path string, n *yaml.Node) {
 	if r.places == nil {
 		r.places = map[string]*yaml.Node{}
@@ -188,8 +188,8 @@ func (r *Reader) note(path string, n *yaml.Node) {
 	r.places[path] = n
 }
 
-// At adds a mistake that a check of the whole has found, at the place of the field or of
-// what it would be in.
+// At adds a mistake found by a check of the whole file, at the position of the field or
+// of its closest existing parent.
 func (r *Reader) At(root *yaml.Node, path, instead, reason string) {
 	n, in := root, path
 	for in != "" {
@@ -202,5 +202,5 @@ func (r *Reader) At(root *yaml.Node, path, instead, reason string) {
 	r.mistakes = append(r.mistakes, Mistake{n.Line, n.Column, path, reason, instead})
 }
 
-// Mistakes that were found, in the order of the file.
+// Mistakes returns the mistakes found so far in the order of their positions.
 func (r *Reader) Mistakes() Mistakes { return r.mistakes.sorted() }

@@ -10,17 +10,18 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// seen is what the leader decides on.
-type seen struct {
-	cluster *api.CephCluster // nil: there is none
+// observation is the state of the cluster that the leader's decisions are based on.
+type observation struct {
+	cluster *api.CephCluster // nil if none exists
 	nodes   map[string]api.Node
 	disks   map[string]api.Disk
-	survey  *deploy.Survey // nil: the monitors do not answer
-	// images in the pool; -1: it is not known, 0 also where there is no pool.
+	survey  *deploy.Survey // nil if the monitors did not respond
+	// images is the number of images in the pool: 0 also if the pool does not exist, -1
+	// if the number is unknown.
 	images int
 }
 
-// source of what is not decided but drawn.
+// source generates the values that are random instead of decided.
 type source struct {
 	keys func() (deploy.Keys, error)
 	uuid func() string
@@ -29,8 +30,8 @@ type source struct {
 
 const maxRetired = 32
 
-// decide what the Founding is to be.
-func decide(f Founding, s seen, from source) (Founding, error) {
+// decide returns the Founding that is to follow f.
+func decide(f Founding, s observation, from source) (Founding, error) {
 	on := s.cluster != nil && s.cluster.Spec.Enabled && s.cluster.Meta.DeletedAt == nil
 	if f.FSID == "" {
 		if !on || s.cluster.Assignment.Fsid == "" || len(s.cluster.Assignment.Mons) == 0 {
@@ -52,15 +53,16 @@ func decide(f Founding, s seen, from source) (Founding, error) {
 	f.Dismantle = !on && (f.Dismantle || s.images == 0)
 	f.OSDs = f.osds(s, on, from)
 	if !on && len(f.OSDs) == 0 && (f.Dismantle || !f.Exists) {
-		gone := append(slices.Clone(f.Retired), f.Incarnation())
-		return Founding{Generation: f.Generation, Retired: gone[max(0, len(gone)-maxRetired):]}, nil
+		retired := append(slices.Clone(f.Retired), f.Incarnation())
+		return Founding{Generation: f.Generation, Retired: retired[max(0, len(retired)-maxRetired):]}, nil
 	}
 	return f, nil
 }
 
-// monitors in the order in which they are told: until there was a quorum the
-// one that founds stays the first, or two would found.
-func (f Founding) monitors(s seen) []api.NodeID {
+// monitors returns the monitors' nodes in their order in the Founding. Until there was
+// a quorum, the founding monitor stays the first: otherwise two nodes would found a
+// cluster.
+func (f Founding) monitors(s observation) []api.NodeID {
 	mons := s.cluster.Assignment.Mons
 	if f.Exists || len(f.Mons) == 0 || !slices.Contains(mons, f.Mons[0]) {
 		return mons
@@ -69,7 +71,7 @@ func (f Founding) monitors(s seen) []api.NodeID {
 	return append([]api.NodeID{first}, slices.DeleteFunc(slices.Clone(mons), func(m api.NodeID) bool { return m == first })...)
 }
 
-func (f Founding) osds(s seen, on bool, from source) []OSD {
+func (f Founding) osds(s observation, on bool, from source) []OSD {
 	var out []OSD
 	for _, o := range f.OSDs {
 		d, there := s.disks[string(o.Disk)]
@@ -80,7 +82,7 @@ func (f Founding) osds(s seen, on bool, from source) []OSD {
 		switch {
 		case !wanted:
 			o.Leaving = true
-		case o.Leaving && known: // the decision is taken back
+		case o.Leaving && known: // the decision to remove it was reverted
 			o.Leaving = false
 		}
 		o.Wipe = o.Wipe || wanted && !o.Taken && d.Spec.Wipe
@@ -92,7 +94,7 @@ func (f Founding) osds(s seen, on bool, from source) []OSD {
 	for _, id := range slices.Sorted(maps.Keys(s.disks)) {
 		d := s.disks[id]
 		_, member := s.nodes[string(d.Status.Node)]
-		if on && member && d.Spec.Use == api.DiskCeph && d.Meta.DeletedAt == nil && f.OSD(api.DiskID(id)) == nil && takable(d) {
+		if on && member && d.Spec.Use == api.DiskCeph && d.Meta.DeletedAt == nil && f.OSD(api.DiskID(id)) == nil && acceptable(d) {
 			out = append(out, OSD{Disk: api.DiskID(id), Node: d.Status.Node, UUID: from.uuid(), Wipe: d.Spec.Wipe})
 		}
 	}
@@ -100,14 +102,14 @@ func (f Founding) osds(s seen, on bool, from source) []OSD {
 	return out
 }
 
-// takable reports whether the node will take the disk: it looks again, and it has
-// the last word.
-func takable(d api.Disk) bool {
+// acceptable reports whether the node is likely to accept the disk. The node checks
+// again and makes the final decision.
+func acceptable(d api.Disk) bool {
 	return d.Status.State == api.DiskFree || d.Status.State == api.DiskInUse && d.Spec.Wipe
 }
 
-// released: the node has nothing of it any more, and has said so since it was
-// told to give it back.
+// released reports whether the node uses the disk no longer and has reported so since
+// its release was requested.
 func released(d api.Disk, there bool) bool {
 	if !there {
 		return true // its node was removed
@@ -116,7 +118,7 @@ func released(d api.Disk, there bool) bool {
 	return st.ObservedGeneration >= d.Meta.Generation && (st.State == api.DiskFree || st.State == api.DiskInUse || st.State == api.DiskFailed && st.Osd < 0)
 }
 
-// OSDOf returns what the monitors know of the OSD with that UUID, or nil.
+// OSDOf returns the state of the OSD with that UUID as the monitors report it, or nil.
 func OSDOf(c deploy.Cluster, uuid string) *deploy.OSDState {
 	for i := range c.OSDs {
 		if c.OSDs[i].UUID == uuid {

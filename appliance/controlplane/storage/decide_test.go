@@ -15,12 +15,12 @@ import (
 type town struct {
 	t *testing.T
 	f Founding
-	seen
+	observation
 	drawn int
 }
 
 func newTown(t *testing.T) *town {
-	w := &town{t: t, seen: seen{nodes: map[string]api.Node{}, disks: map[string]api.Disk{}, images: -1}}
+	w := &town{t: t, observation: observation{nodes: map[string]api.Node{}, disks: map[string]api.Disk{}, images: -1}}
 	for _, n := range []string{"node-1", "node-2", "node-3"} {
 		w.nodes[n] = api.Node{Meta: api.Meta{ID: n, Name: n}}
 	}
@@ -31,7 +31,7 @@ func newTown(t *testing.T) *town {
 
 func (w *town) decide() *town {
 	w.t.Helper()
-	f, err := decide(w.f, w.seen, source{
+	f, err := decide(w.f, w.observation, source{
 		keys: func() (deploy.Keys, error) { return deploy.Keys{Mon: "m"}, nil },
 		uuid: func() string { w.drawn++; return fmt.Sprintf("uuid-%d", w.drawn) },
 	})
@@ -251,7 +251,7 @@ func TestExplain(t *testing.T) {
 		w := newTown(t)
 		c.with(w)
 		w.settled()
-		st := explain(w.f, w.seen, errors.New("timed out"))
+		st := explain(w.f, w.observation, errors.New("timed out"))
 		if st.Phase != c.phase || st.Health != c.health || !strings.Contains(st.Summary, c.says) || !strings.Contains(st.Next, c.next) || c.next == "" && st.Next != "" {
 			t.Errorf("%s: %+v", c.name, st)
 		}

@@ -15,37 +15,37 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// How often the leader asks the monitors: each question is half a second of a
-// processor.
+// Intervals at which the leader queries the monitors: each query costs half a second of
+// processor time.
 const (
 	observeBusy = 2 * time.Second
-	observeSick = 10 * time.Second // a warning may stay for weeks
+	observeSick = 10 * time.Second // a warning may persist for weeks
 	observeIdle = 20 * time.Second
 )
 
-// Leader decides what Ceph is to be, and says how it is. Run it while this node
-// leads, with a store whose writes hold in that term only.
+// Leader decides the intended state of Ceph and reports its actual state. Run it while
+// this node leads, with a store that accepts writes in that term only.
 type Leader struct {
 	Cache *watchcache.Cache
 	Store Store
 	Ceph  Cluster
-	Node  Node   // of this machine: it does what is done once for all nodes
-	Port  uint16 // of monitors; 0: deploy.MonPort
+	Node  Node   // of this machine, which performs the tasks that are done once for all nodes
+	Port  uint16 // of the monitors; 0 means deploy.MonPort
 	Log   *slog.Logger
 
-	said string // the last trouble in the log
+	lastError string // the last error that was logged
 }
 
-// Cluster is what the leader asks: deploy.Node.
+// Cluster is the leader's access to Ceph; deploy.Node implements it.
 type Cluster interface {
 	Survey(ctx context.Context) (deploy.Survey, error)
 	Images(ctx context.Context, pool string) (int, error)
 }
 
-// Node is told whether this machine leads.
+// Node receives whether this machine leads.
 type Node interface{ SetLeads(leads bool) }
 
-// Run until ctx ends.
+// Run decides and reports until ctx ends.
 func (l *Leader) Run(ctx context.Context) error {
 	l.Node.SetLeads(true)
 	defer l.Node.SetLeads(false)
@@ -59,10 +59,10 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	if c == nil && f.FSID == "" {
 		return time.Hour // until something changes
 	}
-	now, why := l.look(ctx, s, f)
+	now, why := l.observe(ctx, s, f)
 	next, err := decide(f, now, source{keys: func() (deploy.Keys, error) { return deploy.NewKeys(rand.Reader, time.Now()) }, uuid: uuid.NewString, port: l.Port})
 	if err == nil && !reflect.DeepEqual(next, f) {
-		err = l.put(ctx, s, next)
+		err = l.writeFounding(ctx, s, next)
 		f = next
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 			return observeBusy
 		}
 	}
-	l.said = ""
+	l.lastError = ""
 	switch {
 	case f.FSID != "" && (st.Phase != api.CephReady || !f.Quiet("")):
 		return observeBusy
@@ -90,7 +90,8 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	return observeIdle
 }
 
-// Quiet reports whether no disk of the node comes or goes; empty: of any node.
+// Quiet reports whether no disk of the node is being added or removed. An empty node
+// means any node.
 func (f Founding) Quiet(node api.NodeID) bool {
 	for _, o := range f.OSDs {
 		if (node == "" || o.Node == node) && (o.Leaving || !o.Taken) {
@@ -100,8 +101,8 @@ func (f Founding) Quiet(node api.NodeID) bool {
 	return true
 }
 
-func (l *Leader) look(ctx context.Context, s *state, f Founding) (now seen, why error) {
-	now = seen{cluster: s.cluster(), nodes: s.nodes, disks: s.disks, images: -1}
+func (l *Leader) observe(ctx context.Context, s *state, f Founding) (now observation, why error) {
+	now = observation{cluster: s.cluster(), nodes: s.nodes, disks: s.disks, images: -1}
 	if f.FSID == "" {
 		return now, nil
 	}
@@ -125,16 +126,16 @@ func (l *Leader) look(ctx context.Context, s *state, f Founding) (now seen, why 
 	return now, nil
 }
 
-func (l *Leader) put(ctx context.Context, s *state, f Founding) error {
+func (l *Leader) writeFounding(ctx context.Context, s *state, f Founding) error {
 	_, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpPutSpec, Kind: api.KindCephKeys, ID: cephID, Name: "cluster", Expect: s.ceph[cephID].Meta.Revision, Data: api.Encode(f)}}})
 	return err
 }
 
-// trouble goes into the log once.
+// trouble logs an error, unless it is the same as the last one.
 func (l *Leader) trouble(what string, err error) {
-	if err.Error() != l.said {
-		l.said = err.Error()
+	if err.Error() != l.lastError {
+		l.lastError = err.Error()
 		l.Log.Warn("storage: "+what, "error", err)
 	}
 }

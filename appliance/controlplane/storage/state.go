@@ -16,17 +16,19 @@ var (
 	clusterKind = objects.Of[api.CephCluster]()
 )
 
-// Kinds are what storage is made of: what the cache must have.
+// Kinds are the kinds of objects that the storage depends on; the cache must contain
+// them.
 var Kinds = []objects.Kind{nodeKind, diskKind, cephKind, clusterKind}
 
-// Interests are what both sides follow. Nodes report that they live all the time:
-// only where they are and how the cluster sees them matters here.
+// Interests are the changes that the leader and the nodes follow. Nodes report their
+// liveness all the time; only their addresses and their state in the cluster matter
+// here.
 var Interests = append(watchcache.Every(diskKind, cephKind),
 	watchcache.When(nodeKind, func(was, now api.Node) bool {
 		return !slices.Equal(was.Spec.PeerAddresses, now.Spec.PeerAddresses) || was.Assignment.State != now.Assignment.State
 	}))
 
-// state is the objects that matter here, by ID. It is read-only.
+// state contains the relevant objects by ID. It is read-only.
 type state struct {
 	nodes    map[string]api.Node
 	disks    map[string]api.Disk
@@ -38,12 +40,12 @@ func stateOf(s *objects.Set) *state {
 	return &state{nodes: objects.Map[api.Node](s), disks: objects.Map[api.Disk](s), ceph: objects.Map[Ceph](s), clusters: objects.Map[api.CephCluster](s)}
 }
 
-// FoundingOf returns what the leader has decided.
+// FoundingOf returns the leader's decision about the Ceph cluster.
 func FoundingOf(s *objects.Set) Founding { return objects.Map[Ceph](s)[cephID].Spec }
 
 func (s *state) founding() Founding { return s.ceph[cephID].Spec }
 
-// cluster is the CephCluster; nil: there is none.
+// cluster returns the CephCluster, or nil if there is none.
 func (s *state) cluster() *api.CephCluster {
 	for _, id := range slices.Sorted(maps.Keys(s.clusters)) {
 		c := s.clusters[id]

@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// explain the cluster in its status. err is why there is no survey.
-func explain(f Founding, s seen, err error) api.CephClusterStatus {
+// explain returns the cluster's status. err is the reason why there is no survey.
+func explain(f Founding, s observation, err error) api.CephClusterStatus {
 	c := *s.cluster
 	st := api.CephClusterStatus{ObservedGeneration: c.Meta.Generation, Phase: api.CephDeploying, Osds: int64(len(f.OSDs))}
 	switch {
@@ -29,7 +29,7 @@ func explain(f Founding, s seen, err error) api.CephClusterStatus {
 		st.Health, st.Summary, st.Next = api.CephError, "the monitors are not reachable", "check that the voting nodes are running and can reach each other"
 		st.LastError = Reason(text(err))
 		if c.Status.Phase != "" {
-			st.Phase = c.Status.Phase // volumes go on to belong there
+			st.Phase = c.Status.Phase // volumes still belong there
 		}
 		return st
 	}
@@ -44,22 +44,22 @@ func explain(f Founding, s seen, err error) api.CephClusterStatus {
 			st.OsdsUp++
 		}
 	}
-	made := slices.ContainsFunc(v.Cluster.Pools, func(p deploy.PoolState) bool { return p.Name == Pool && p.Enabled })
-	if made && st.OsdsUp > 0 && (c.Status.Phase == api.CephReady || copies(f) >= minimum(f)) {
+	created := slices.ContainsFunc(v.Cluster.Pools, func(p deploy.PoolState) bool { return p.Name == Pool && p.Enabled })
+	if created && st.OsdsUp > 0 && (c.Status.Phase == api.CephReady || copies(f) >= minimum(f)) {
 		st.Phase = api.CephReady
 	}
 	return advise(st, f, s)
 }
 
-// advise puts what Ceph itself cannot know first.
-func advise(st api.CephClusterStatus, f Founding, s seen) api.CephClusterStatus {
-	have, leave := copies(f), 0
+// advise replaces Ceph's own advice with problems that Ceph itself cannot know of.
+func advise(st api.CephClusterStatus, f Founding, s observation) api.CephClusterStatus {
+	have, leaving := copies(f), 0
 	for _, o := range f.OSDs {
 		if o.Leaving {
-			leave++
+			leaving++
 		}
 	}
-	say := func(summary, next string) api.CephClusterStatus {
+	warn := func(summary, next string) api.CephClusterStatus {
 		st.Health, st.Summary, st.Next = cmp.Or(worse(st.Health), api.CephWarning), summary, next
 		return st
 	}
@@ -69,20 +69,20 @@ func advise(st api.CephClusterStatus, f Founding, s seen) api.CephClusterStatus 
 	}
 	switch {
 	case !s.cluster.Spec.Enabled && s.images > 0:
-		return say(fmt.Sprintf("it cannot be disabled: it contains %d volumes and images", s.images), "delete the volumes and images in the pool ceph")
+		return warn(fmt.Sprintf("it cannot be disabled: it contains %d volumes and images", s.images), "delete the volumes and images in the pool ceph")
 	case !s.cluster.Spec.Enabled:
 		st.Phase, st.Health = api.CephDeploying, ""
 		st.Summary, st.Next, st.Checks = fmt.Sprintf("it is being removed: %d disks are left", len(f.OSDs)), "", nil
 		return st
-	case have == 0 && leave == 0:
-		return say("it has no disks", "list the disks and add some: basalt disk list; basalt disk use DISK ceph")
+	case have == 0 && leaving == 0:
+		return warn("it has no disks", "list the disks and add some: basalt disk list; basalt disk use DISK ceph")
 	case have < f.Replicas:
-		words := fmt.Sprintf("it has %d %s, want at least %d for as many copies", have, what, f.Replicas)
+		summary := fmt.Sprintf("it has %d %s, want at least %d for as many copies", have, what, f.Replicas)
 		next := "add more: basalt disk use DISK ceph"
-		if leave > 0 {
+		if leaving > 0 {
 			next = "the data of the disk being released does not fit on the others: add another disk first, or cancel the release"
 		}
-		return say(words, next)
+		return warn(summary, next)
 	case trouble(f, s.nodes) != "" && st.Next == "":
 		st.Next = trouble(f, s.nodes)
 	}
@@ -96,7 +96,7 @@ func worse(h api.CephHealth) api.CephHealth {
 	return ""
 }
 
-// copies that can be on different disks or nodes.
+// copies returns the number of copies that can be on different disks or nodes.
 func copies(f Founding) int {
 	domains := map[string]bool{}
 	for _, o := range f.OSDs {
@@ -113,10 +113,12 @@ func copies(f Founding) int {
 
 func minimum(f Founding) int { return deploy.Pool{Replicas: f.Replicas}.MinReplicas() }
 
-// condCeph is the condition in which a node reports the state of its part.
+// condCeph is the type of the condition in which a node reports the state of its
+// monitor.
 const condCeph = "Ceph"
 
-// trouble of the first node that has some.
+// trouble returns the Ceph problem of the first node that reports one, or an empty
+// string.
 func trouble(f Founding, nodes map[string]api.Node) string {
 	for _, id := range slices.Sorted(maps.Keys(nodes)) {
 		for _, c := range nodes[id].Status.Conditions {

@@ -8,8 +8,8 @@ const (
 	maxReason = 300
 )
 
-// Line returns what a device or a daemon wrote as one line of printable text, which
-// may go into an object: at most MaxLine bytes.
+// Line returns the output of a device or a daemon as one line of printable text that
+// may be stored in an object: at most MaxLine bytes.
 func Line(s string) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return r < ' ' || r == ' ' || r == 0x7f }), " ")
 	if len(s) > MaxLine {

@@ -1,16 +1,16 @@
-// Package upgrade is the leader's part in upgrades of the cluster: it brings
-// another release onto every node, one node after the other. What is wanted and how
-// far it is stands in the one Upgrade object; whoever leads goes on from there. The
-// nodes' part is appliance/node/upgrade.
+// Package upgrade is the leader's part in upgrades of the cluster: it installs another
+// release on every node, one node after the other. The intended release and the
+// progress are stored in the only Upgrade object, from which a new leader continues.
+// The nodes' part is appliance/node/upgrade.
 //
 //	Upgrade.spec ─► Leader: Next (pure) ─► Upgrade.status ─► every node: Node
 //	     ▲            │ drains, hands over                     │ fetches the packages from its peers,
 //	 the operator     ▼                                        │ starts the program that installs them
 //	               Node.spec.drain          Node.status.upgrade ◄┘
 //
-// The upgrade (api.UpgradePhase) and each node in it (api.UpgradeNodePhase) draw
-// their own life. A node is taken only while all others are well, and there is at
-// most one that is half-way. The program that installs packages runs outside of
-// basaltd, which it restarts; it judges the new release and brings the old one
-// back if need be.
+// The states of an upgrade (api.UpgradePhase) and of each node in it
+// (api.UpgradeNodePhase) are described with their types. A node is upgraded only while
+// all others are healthy, and at most one is half-way. The program that installs
+// packages runs outside of basaltd, which it restarts; it checks the new release and
+// reinstalls the old one if necessary.
 package upgrade

@@ -12,46 +12,47 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// Every is how often leader and nodes look at an upgrade that goes on.
+// Every is the interval at which leader and nodes check an upgrade in progress.
 const Every = time.Second
 
-// Store takes what the leader writes.
+// Store accepts the leader's writes.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }
 
-// Kinds are what both sides follow: what the cache must have.
+// Kinds are the kinds of objects that leader and nodes follow; the cache must contain
+// them.
 var Kinds = []objects.Kind{objects.Of[api.Upgrade]()}
 
-// Cluster is what the leader asks.
+// Cluster provides what the leader has to know of the cluster.
 type Cluster interface {
-	// Nodes returns all of them, without Quiet.
+	// Nodes returns all nodes, without Quiet.
 	Nodes(ctx context.Context) ([]Node, error)
-	// Leaving returns the nodes that an instance is on its way off.
+	// Leaving returns the nodes from which an instance is being moved.
 	Leaving(ctx context.Context) (map[api.NodeID]bool, error)
-	// HandOver makes another voter lead.
+	// HandOver transfers leadership to another voter.
 	HandOver(ctx context.Context) error
 }
 
-// Leader carries the upgrade on. Run it while this node leads, with a store
-// whose writes hold in that term only.
+// Leader advances the upgrade. Run it while this node leads, with a store that accepts
+// writes in that term only.
 type Leader struct {
 	Cache   *watchcache.Cache
 	Store   Store
 	Cluster Cluster
 	Log     *slog.Logger
 
-	quiet map[api.NodeID]time.Time // since when nothing leaves the node
-	said  string                   // the last trouble in the log
+	quiet     map[api.NodeID]time.Time // since when no instance is leaving the node
+	lastError string                   // the last error that was logged
 }
 
-// Run until ctx ends.
+// Run advances the upgrade until ctx ends.
 func (l *Leader) Run(ctx context.Context) error {
 	l.quiet = map[api.NodeID]time.Time{}
 	return watchcache.Run(ctx, l.Cache, Kinds, l.step)
 }
 
-// Of returns the upgrade that there is, or nil.
+// Of returns the only upgrade, or nil.
 func Of(s *objects.Set) *api.Upgrade {
 	for _, u := range objects.List[api.Upgrade](s) {
 		return &u
@@ -59,7 +60,7 @@ func Of(s *objects.Set) *api.Upgrade {
 	return nil
 }
 
-// Over reports whether nothing is left to do of an upgrade.
+// Over reports whether an upgrade needs no further work.
 func Over(u *api.Upgrade) bool {
 	return u == nil || u.Meta.DeletedAt != nil || u.Status.Phase == api.UpgradeDone &&
 		!slices.ContainsFunc(u.Status.Nodes, func(n api.UpgradeNode) bool { return n.Drains })
@@ -72,15 +73,15 @@ func (l *Leader) step(ctx context.Context, s *objects.Set) time.Duration {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := l.advance(ctx, *u); err != nil && ctx.Err() == nil && err.Error() != l.said {
-		l.said = err.Error()
+	if err := l.advance(ctx, *u); err != nil && ctx.Err() == nil && err.Error() != l.lastError {
+		l.lastError = err.Error()
 		l.Log.Warn("advance upgrade failed", "error", err)
 	}
 	return Every
 }
 
-// advance looks at the cluster and takes the next step. What was written is seen
-// by the next.
+// advance observes the cluster and performs the next step. The following call sees what
+// was written.
 func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
 	nodes, err := l.Cluster.Nodes(ctx)
 	if err != nil {
@@ -108,7 +109,7 @@ func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
 		spec.Drain = d.On
 		_, err := l.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindNode, ID: d.Node.Meta.ID,
 			Expect: d.Node.Meta.Revision, Name: d.Node.Meta.Name, Labels: d.Node.Meta.Labels, Data: api.Encode(spec)}}})
-		if api.CodeOf(err) != api.CodeConflict { // it has reported meanwhile
+		if api.CodeOf(err) != api.CodeConflict { // the node has reported in the meantime
 			return err
 		}
 	}
@@ -119,7 +120,7 @@ func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
 	return nil
 }
 
-// observe notes for how long nothing has been leaving the nodes.
+// observe sets for how long no instance has been leaving each drained node.
 func (l *Leader) observe(ctx context.Context, nodes []Node, now time.Time) error {
 	leaving, err := l.Cluster.Leaving(ctx)
 	if err != nil {

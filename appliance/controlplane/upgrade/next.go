@@ -9,59 +9,60 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// How long something may take before the upgrade pauses. What is drained may be
-// large, and a machine slow; nothing but the upgrade waits meanwhile.
+// Limits after which the upgrade pauses. Instances may be large and a machine slow;
+// only the upgrade waits in the meantime.
 const (
 	checkLimit   = 5 * time.Minute
 	drainLimit   = time.Hour
 	installLimit = 30 * time.Minute
 	verifyLimit  = 10 * time.Minute
-	// quietLimit is for how long nothing has to leave a drained node until what
-	// is left there is what cannot move. The planner begins moves within a second.
+	// quietLimit is the time without an instance leaving a drained node after which the
+	// remaining instances are considered immovable. The planner starts moves within a
+	// second.
 	quietLimit = 10 * time.Second
-	// spareBytes have to be free on a node besides the packages, three times: as
-	// they are, unpacked, and those of the release before.
+	// spareBytes have to be free on a node in addition to three times the size of the
+	// packages: as fetched, unpacked, and those of the previous release.
 	spareBytes = 512 << 20
 )
 
-// Facts are what Next decides on.
+// Facts are the inputs of Next.
 type Facts struct {
 	Upgrade api.Upgrade
-	Nodes   []Node // all of the cluster's
+	Nodes   []Node // all nodes of the cluster
 	Now     time.Time
 }
 
-// Node is one as the leader sees it.
+// Node is a node as the leader sees it.
 type Node struct {
 	api.Node
 	Leads  bool
-	Heard  bool          // by the leader, lately
-	Behind string        // why it does not have what the leader has; empty: it has
-	Quiet  time.Duration // for how long nothing has been leaving it
+	Heard  bool          // the leader received a report recently
+	Behind string        // why it has not replicated the leader's state; empty if it has
+	Quiet  time.Duration // for how long no instance has been leaving it
 }
 
-// Step is what is to be done: Status written if it differs from what is there,
-// and then at most one of the others.
+// Step is the result of Next: Status is to be written if it differs from the stored
+// one, then at most one of the other fields applies.
 type Step struct {
 	Status   api.UpgradeStatus
 	Drain    *Drain
-	HandOver bool // another voter is to lead
+	HandOver bool // transfer leadership to another voter
 }
 
-// Drain is a node whose spec.drain is to change.
+// Drain describes a node whose spec.drain has to change.
 type Drain struct {
 	Node Node
 	On   bool
 }
 
-// decision is a step that is being made.
+// decision is a Step under construction.
 type decision struct {
 	Facts
 	Step
 }
 
-// Next step of an upgrade. It is called again and again, by one leader after the
-// other, and does not mind when a step that it asked for was not done.
+// Next returns the next step of an upgrade. It is called repeatedly, also by changing
+// leaders, and tolerates that an earlier step was not performed.
 func Next(f Facts) Step {
 	d := &decision{Facts: f, Step: Step{Status: f.Upgrade.Status}}
 	d.Status.Nodes = d.roster()
@@ -89,7 +90,7 @@ func Next(f Facts) Step {
 	return d.Step
 }
 
-// begin an attempt: what went wrong in the one before is tried again.
+// begin starts an attempt, which retries what failed in the previous one.
 func (d *decision) begin() {
 	d.Status.Attempt = d.Upgrade.Spec.Attempt
 	d.enter(api.UpgradeChecking, "")
@@ -100,7 +101,7 @@ func (d *decision) begin() {
 	}
 }
 
-// roster is the nodes' part of the status: those that there are.
+// roster returns the status entries of the nodes that exist.
 func (d *decision) roster() []api.UpgradeNode {
 	var out []api.UpgradeNode
 	for _, n := range d.Nodes {
@@ -109,7 +110,7 @@ func (d *decision) roster() []api.UpgradeNode {
 		case n.Meta.DeletedAt != nil:
 		case at >= 0:
 			out = append(out, d.Status.Nodes[at])
-		case d.Status.Phase != api.UpgradeDone: // it may join later, with whatever release
+		case d.Status.Phase != api.UpgradeDone: // a node may join later, with any release
 			out = append(out, api.UpgradeNode{Node: api.NodeID(n.Meta.ID), From: n.Status.Version, To: d.Upgrade.Spec.Version, Phase: api.UpgradeNodeWaiting, Since: d.Now})
 		}
 	}
@@ -133,10 +134,10 @@ func (d *decision) move(u *api.UpgradeNode, p api.UpgradeNodePhase, message stri
 
 func (d *decision) node(id api.NodeID) Node {
 	i := slices.IndexFunc(d.Nodes, func(n Node) bool { return n.Meta.ID == string(id) })
-	return d.Nodes[i] // the roster is made of them
+	return d.Nodes[i] // the roster contains only such nodes
 }
 
-// current is the node that is half-way; nil: none is.
+// current returns the node that is half-way, or nil.
 func (d *decision) current() *api.UpgradeNode {
 	for i := range d.Status.Nodes {
 		if d.Status.Nodes[i].Phase.Halfway() {
@@ -146,8 +147,8 @@ func (d *decision) current() *api.UpgradeNode {
 	return nil
 }
 
-// restore ends the maintenance of nodes that the upgrade has drained and is done
-// with. One that has failed stays drained until it is tried again.
+// restore ends the maintenance of nodes that the upgrade drained and has finished. A
+// node that failed stays drained until it is retried.
 func (d *decision) restore() bool {
 	for i := range d.Status.Nodes {
 		u := &d.Status.Nodes[i]
@@ -163,7 +164,7 @@ func (d *decision) restore() bool {
 	return false
 }
 
-// pick the next node: the one that leads last, when another has taken over.
+// pick chooses the next node. The leader comes last, after another node has taken over.
 func (d *decision) pick() {
 	if problem := d.problem(""); problem != "" {
 		if d.enter(api.UpgradeChecking, problem); d.Now.Sub(d.Status.Since) > checkLimit {
@@ -182,7 +183,7 @@ func (d *decision) pick() {
 	case next == nil:
 		d.enter(api.UpgradeDone, "")
 		return
-	case d.node(next.Node).Status.Version == d.Upgrade.Spec.Version: // by hand, or before
+	case d.node(next.Node).Status.Version == d.Upgrade.Spec.Version: // manually, or in an earlier attempt
 		d.enter(api.UpgradeRunning, "")
 		d.move(next, api.UpgradeNodeVerifying, "")
 		return
@@ -198,7 +199,7 @@ func (d *decision) pick() {
 	d.move(next, api.UpgradeNodeDraining, "")
 }
 
-// handOver asks for another leader if this node leads and another can.
+// handOver requests another leader if this node leads and another one can.
 func (d *decision) handOver(u *api.UpgradeNode) bool {
 	if !d.node(u.Node).Leads || !slices.ContainsFunc(d.Nodes, func(n Node) bool { return n.Assignment.Voter && !n.Leads }) {
 		return false
@@ -210,9 +211,9 @@ func (d *decision) handOver(u *api.UpgradeNode) bool {
 
 func (d *decision) name(u *api.UpgradeNode) string { return d.node(u.Node).Meta.Name }
 
-// advance the node that is half-way.
+// advance moves the half-way node forward.
 func (d *decision) advance(u *api.UpgradeNode) {
-	if d.Status.Phase == api.UpgradeChecking { // an attempt that found one half-way
+	if d.Status.Phase == api.UpgradeChecking { // a new attempt with a node half-way
 		d.enter(api.UpgradeRunning, "")
 	}
 	d.Status.Reason = ""
@@ -243,7 +244,7 @@ func (d *decision) drain(u *api.UpgradeNode, n Node) {
 		d.Status.Reason = problem
 	case u.Drains && (!n.Spec.Drain || !empty):
 		u.Message = n.Assignment.Reason
-	case d.handOver(u): // leadership has come back to it
+	case d.handOver(u): // leadership has returned to it
 	default:
 		d.move(u, api.UpgradeNodeInstalling, "")
 	}
@@ -265,7 +266,7 @@ func (d *decision) install(u *api.UpgradeNode, n Node) {
 }
 
 func (d *decision) verify(u *api.UpgradeNode, n Node) {
-	problem := ill(n)
+	problem := unhealthy(n)
 	if problem == "" && n.Status.Version != d.Upgrade.Spec.Version {
 		problem = fmt.Sprintf("node %s runs %s", n.Meta.Name, cmp.Or(n.Status.Version, "an unknown version"))
 	}
@@ -276,7 +277,7 @@ func (d *decision) verify(u *api.UpgradeNode, n Node) {
 	}
 	switch {
 	case problem == "":
-		d.Drain = nil // somebody has ended its maintenance already
+		d.Drain = nil // an operator has already ended its maintenance
 		d.move(u, api.UpgradeNodeDone, "")
 	case d.Now.Sub(u.Since) > verifyLimit:
 		d.fail(u, api.UpgradeNodeFailed, problem)
@@ -285,7 +286,7 @@ func (d *decision) verify(u *api.UpgradeNode, n Node) {
 	}
 }
 
-// fail ends a node's turn, and pauses the upgrade.
+// fail ends the upgrade of a node and pauses the whole upgrade.
 func (d *decision) fail(u *api.UpgradeNode, p api.UpgradeNodePhase, why string) {
 	d.move(u, p, why)
 	d.Drain = nil
@@ -293,22 +294,24 @@ func (d *decision) fail(u *api.UpgradeNode, p api.UpgradeNodePhase, why string) 
 	d.enter(api.UpgradePaused, fmt.Sprintf("node %s %s: %s", d.name(u), cmp.Or(verb, "cannot go on"), why))
 }
 
-// problem is why no other node may be away now, except that one; empty: it may.
+// problem returns why no node besides except may be unavailable now. It is empty if one
+// may.
 func (d *decision) problem(except api.NodeID) string {
 	for _, u := range d.Status.Nodes {
 		n := d.node(u.Node)
 		if u.Node == except {
 			continue
 		}
-		if p := cmp.Or(ill(n), d.busy(u, n)); p != "" {
+		if p := cmp.Or(unhealthy(n), d.busy(u, n)); p != "" {
 			return p
 		}
 	}
 	return ""
 }
 
-// ill is why a node counts as away already; empty: it is well.
-func ill(n Node) string {
+// unhealthy returns why a node counts as unavailable already. It is empty for a healthy
+// node.
+func unhealthy(n Node) string {
 	switch state := n.Assignment.State; {
 	case state == api.NodeLost || state == api.NodeSuspect:
 		return fmt.Sprintf("node %s is %s: %s", n.Meta.Name, state, n.Assignment.Reason)
@@ -322,7 +325,7 @@ func ill(n Node) string {
 	return ""
 }
 
-// busy is why a node that is well cannot have its turn, or others theirs.
+// busy returns why a healthy node cannot be upgraded, or blocks the upgrade of others.
 func (d *decision) busy(u api.UpgradeNode, n Node) string {
 	if n.Spec.Drain && !u.Drains {
 		return fmt.Sprintf("node %s is in maintenance: basalt node undrain %s", n.Meta.Name, n.Meta.Name)
@@ -355,8 +358,8 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// working are the types of a node's conditions that are true. A release may have
-// new ones, which say nothing of whether it works as well as the one before.
+// working returns the types of a node's conditions that are true. A release may add
+// conditions, which do not tell whether it works as well as the previous one.
 func working(n Node) (types []string) {
 	for _, c := range n.Status.Conditions {
 		if c.Status {

@@ -1,12 +1,11 @@
-// Package watchcache is a node's copy of the objects that its parts decide on:
-// followed by one watch of the store, decoded once, shared by planner, agent and
-// jobs.
+// Package watchcache is a node's copy of the objects that its components decide on:
+// updated by one watch of the store, decoded once, shared by planner, agent and jobs.
 //
-//	store ─watch─► Cache ─┬─ Subscribe: all objects as they are (planner, network, storage, …)
-//	                      └─ Follow: what has changed since the last look (agent)
+//	store ─watch─► Cache ─┬─ Subscribe: all current objects (planner, network, storage, …)
+//	                      └─ Follow: the changes since the last call (agent)
 //
-// A watch that breaks goes on from the last revision that came. If the store no
-// longer knows what changed since then, everything comes anew.
+// A watch that breaks continues from the last revision that was received. If the store
+// no longer has the changes since then, it sends all objects again.
 package watchcache
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// pause before a watch that broke is begun anew.
+// pause is the time before a broken watch is started again.
 const pause = 500 * time.Millisecond
 
 // Cache holds the objects. Its methods may be called concurrently.
@@ -28,13 +27,13 @@ type Cache struct {
 	kinds []objects.Kind
 	log   *slog.Logger
 
-	mu            sync.Mutex   // guards what follows
-	set           *objects.Set // nil: not everything has come yet
+	mu            sync.Mutex   // guards set and subscriptions
+	set           *objects.Set // nil until all objects were received
 	subscriptions map[*Subscription]struct{}
 }
 
-// New returns a Cache of the objects of these kinds; Run fills it. A kind may be
-// named several times.
+// New returns a Cache of the objects of these kinds; Run fills it. A kind may be given
+// more than once.
 func New(s objects.Watcher, log *slog.Logger, kinds ...objects.Kind) *Cache {
 	return &Cache{store: s, kinds: kinds, log: log, subscriptions: map[*Subscription]struct{}{}}
 }
@@ -54,7 +53,7 @@ func (c *Cache) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// follow one watch from the revision since on, which it moves.
+// follow processes one watch from revision since on, and updates since.
 func (c *Cache) follow(ctx context.Context, since *int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -62,26 +61,26 @@ func (c *Cache) follow(ctx context.Context, since *int64) error {
 	if err != nil {
 		return err
 	}
-	var anew *objects.Set // what comes, while everything comes anew
+	var incoming *objects.Set // the objects received so far, while the store sends all again
 	for e := range events {
 		switch {
 		case e.Type == api.EventSync:
-			if anew == nil {
-				anew = objects.NewSet(c.kinds...) // there is nothing
+			if incoming == nil {
+				incoming = objects.NewSet(c.kinds...) // the store has no objects of these kinds
 			}
-			c.replace(anew)
-			anew = nil
+			c.replace(incoming)
+			incoming = nil
 		case e.Revision == 0:
-			if anew == nil {
-				anew = objects.NewSet(c.kinds...)
+			if incoming == nil {
+				incoming = objects.NewSet(c.kinds...)
 			}
-			c.apply(anew, e)
+			c.apply(incoming, e)
 		default:
 			c.change(e)
 		}
 		*since = max(*since, e.Revision)
 	}
-	return nil // too slow, or the store closes
+	return nil // this reader was too slow, or the store is closing
 }
 
 func (c *Cache) apply(s *objects.Set, e api.Event) (objects.Change, bool) {
@@ -92,23 +91,23 @@ func (c *Cache) apply(s *objects.Set, e api.Event) (objects.Change, bool) {
 	return change, changed
 }
 
-// replace all objects.
+// replace replaces all objects.
 func (c *Cache) replace(now *objects.Set) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.set = now
 	for s := range c.subscriptions {
-		s.begin(now)
+		s.reset(now)
 	}
 }
 
-// change one object.
+// change applies the change of one object.
 func (c *Cache) change(e api.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if change, changed := c.apply(c.set, e); changed {
 		for s := range c.subscriptions {
-			s.note(change)
+			s.record(change)
 		}
 	}
 }

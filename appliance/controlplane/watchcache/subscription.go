@@ -25,26 +25,27 @@ func Every(kinds ...objects.Kind) (out []Interest) {
 	return out
 }
 
-// When returns an interest in the objects of a type that come and go, and in those
-// changes that matters says yes to. It must not keep or change what it gets.
+// When returns an interest in the creation and removal of objects of type T, and in
+// those changes for which matters returns true. Matters must not keep or change its
+// arguments.
 func When[T any](kind objects.Kind, matters func(was, now T) bool) Interest {
 	return Interest{kind.Kind, func(c objects.Change) bool {
 		return c.Was == nil || c.Now == nil || matters(c.Was.(T), c.Now.(T))
 	}}
 }
 
-// Subscription is one subscriber's picture of the objects.
+// Subscription is one subscriber's view of the objects.
 type Subscription struct {
 	cache     *Cache
 	interests map[api.Kind]Interest
 	ready     chan struct{}
 
-	pending pending      // since it last looked; guarded by the cache's mu
-	view    *objects.Set // the subscriber's own; nil: it wants the changes only
+	pending pending      // changes since the last call; guarded by the cache's mu
+	view    *objects.Set // owned by the subscriber; nil for one that receives only changes
 }
 
-// Subscribe returns a subscription to the objects of these kinds, which is woken by
-// the changes of the interests (none: by all). Close it.
+// Subscribe returns a subscription to the objects of these kinds. Changes that match
+// the interests wake it; without interests all changes do. The caller must Close it.
 func (c *Cache) Subscribe(kinds []objects.Kind, interests ...Interest) *Subscription {
 	return c.subscribe(objects.NewSet(kinds...), kinds, interests)
 }
@@ -64,7 +65,7 @@ func (c *Cache) subscribe(view *objects.Set, kinds []objects.Kind, interests []I
 	defer c.mu.Unlock()
 	c.subscriptions[s] = struct{}{}
 	if c.set != nil {
-		s.begin(c.set)
+		s.reset(c.set)
 	}
 	return s
 }
@@ -76,14 +77,14 @@ func (s *Subscription) Close() {
 	delete(s.cache.subscriptions, s)
 }
 
-// Ready returns a channel that holds a value while there is something new of
-// interest. The first is that all objects have come, though there be none.
+// Ready returns a channel that holds a value while there is a relevant change. The
+// first value means that all objects were received, even if there are none.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// View returns the objects of the subscription's kinds as they are now, or nil while
-// not all have come yet. It stays as it is until the next call.
+// View returns the current objects of the subscription's kinds, or nil until all were
+// received. The result does not change until the next call.
 func (s *Subscription) View() *objects.Set {
-	n, ok := s.take()
+	n, ok := s.collect()
 	if !ok {
 		return nil
 	}
@@ -96,8 +97,9 @@ func (s *Subscription) View() *objects.Set {
 	return s.view
 }
 
-// take what has changed since the last call; not ok: not all objects have come yet.
-func (s *Subscription) take() (n News, ok bool) {
+// collect returns the changes since the last call. It is not ok until all objects were
+// received.
+func (s *Subscription) collect() (n News, ok bool) {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
 	n = News{Changes: s.pending.changes, All: s.pending.all}
@@ -105,8 +107,8 @@ func (s *Subscription) take() (n News, ok bool) {
 	return n, s.cache.set != nil
 }
 
-// note a change; the cache's mu is held.
-func (s *Subscription) note(c objects.Change) {
+// record adds a change; the caller holds the cache's mu.
+func (s *Subscription) record(c objects.Change) {
 	i, ok := s.interests[c.Kind]
 	if !ok {
 		return
@@ -117,8 +119,8 @@ func (s *Subscription) note(c objects.Change) {
 	}
 }
 
-// begin anew with all objects; the cache's mu is held.
-func (s *Subscription) begin(all *objects.Set) {
+// reset starts over with all objects; the caller holds the cache's mu.
+func (s *Subscription) reset(all *objects.Set) {
 	s.pending = pending{all: true}
 	for _, c := range all.All() {
 		if _, ok := s.interests[c.Kind]; ok {
@@ -131,22 +133,25 @@ func (s *Subscription) begin(all *objects.Set) {
 func (s *Subscription) wake() {
 	select {
 	case s.ready <- struct{}{}:
-	default: // it has not looked since the last
+	default: // the last value was not received yet
 	}
 }
 
-// News is what has changed since a subscriber last looked.
+// News is what has changed since a subscriber's last call.
 type News struct {
-	// Changes has one for each object, however often it changed, in the order of
-	// the first. One that came and went since the last look has neither Was nor Now.
+	// Changes has one entry for each object, however often it changed, in the order of
+	// the first change. An object that was created and removed since the last call has
+	// neither Was nor Now.
 	Changes []objects.Change
-	// All: Changes has every object that there is; what is not in it is gone.
+	// All reports that Changes contains every existing object; objects not in it were
+	// removed.
 	All bool
 }
 
-// Follow calls take with what changes of these kinds until ctx ends, and returns its
-// error. The first call has All, even when there is nothing, and so has one after
-// the cache began anew. A slow take costs no more memory than there are objects.
+// Follow calls take with the changes of these kinds until ctx ends, and returns ctx's
+// error. The first call has All set, even if there are no objects, and so does the call
+// after the cache was filled again. A slow take costs no more memory than the number of
+// objects.
 func (c *Cache) Follow(ctx context.Context, kinds []objects.Kind, take func(News)) error {
 	s := c.subscribe(nil, kinds, nil)
 	defer s.Close()
@@ -155,18 +160,18 @@ func (c *Cache) Follow(ctx context.Context, kinds []objects.Kind, take func(News
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.ready:
-			if n, ok := s.take(); ok && (n.All || len(n.Changes) > 0) {
+			if n, ok := s.collect(); ok && (n.All || len(n.Changes) > 0) {
 				take(n)
 			}
 		}
 	}
 }
 
-// pending is what a subscriber has not heard of.
+// pending holds the changes that a subscriber has not received.
 type pending struct {
 	all     bool
 	changes []objects.Change
-	at      map[object]int // each object's place in changes
+	at      map[object]int // each object's index in changes
 }
 
 type object struct {
@@ -187,19 +192,19 @@ func (p *pending) add(c objects.Change) {
 	p.changes = append(p.changes, c)
 }
 
-// settle is how long a change waits for others: they come in groups.
+// settle is how long a change waits for others, because changes come in groups.
 const settle = 20 * time.Millisecond
 
-// Run calls step with the objects of these kinds as they are until ctx ends, and
-// returns its error: when all have come, a moment after a change of the interests
-// (none: any change), and after as long as step said last. Step must not keep what
-// it gets.
+// Run calls step with the current objects of these kinds until ctx ends, and returns
+// ctx's error. It calls step once all objects were received, shortly after a change
+// that matches the interests (without interests, after any change), and when the
+// duration that step returned last has passed. Step must not keep the Set.
 func Run(ctx context.Context, c *Cache, kinds []objects.Kind, step func(context.Context, *objects.Set) time.Duration, interests ...Interest) error {
 	s := c.Subscribe(kinds, interests...)
 	defer s.Close()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	due := false // the timer runs for a change: others do not put it off
+	due := false // the timer runs for a change; further changes do not postpone it
 	for {
 		select {
 		case <-ctx.Done():

@@ -6,21 +6,21 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// An event that was tried in vain for a day is given up.
+// An event that could not be delivered for a day is given up.
 const (
-	// nextWait is between an event that was given up and the one after it.
+	// nextWait is the pause between an event that was given up and the next one.
 	nextWait = time.Second
 	giveUp   = 24 * time.Hour
-	// maxGivenUp are named in the status; all are counted.
+	// maxGivenUp is how many such events the status lists; it counts all.
 	maxGivenUp = 20
 )
 
-// waits are between attempts: twice as long after each one.
+// waits are the pauses between attempts: each is twice the previous one.
 var waits = api.Backoff{First: 5 * time.Second, Last: time.Hour}
 
-// begun is the status from which to go on: of a webhook that is new, was
-// paused, resumed, or told to begin again.
-func begun(h api.Webhook, st api.WebhookStatus, now time.Time) api.WebhookStatus {
+// resumed returns the status from which a worker continues with a webhook that is new,
+// was paused or resumed, or whose replay was requested.
+func resumed(h api.Webhook, st api.WebhookStatus, now time.Time) api.WebhookStatus {
 	start := func() { st.StartedAt, st.Attempts, st.NextAt, st.LastError = &now, 0, nil, "" }
 	if st.StartedAt == nil || st.Replays < h.Spec.Replays {
 		st.Cursor, st.Replays = h.Spec.ReplayAfter, h.Spec.Replays
@@ -33,8 +33,9 @@ func begun(h api.Webhook, st api.WebhookStatus, now time.Time) api.WebhookStatus
 	return st
 }
 
-// after is the status of a webhook after an attempt that failed, or did not.
-func after(id string, st api.WebhookStatus, e api.WebhookEvent, failed error, now time.Time) api.WebhookStatus {
+// afterAttempt returns the status of a webhook after an attempt to deliver e; failed is
+// nil if it succeeded.
+func afterAttempt(id string, st api.WebhookStatus, e api.WebhookEvent, failed error, now time.Time) api.WebhookStatus {
 	if failed == nil {
 		st.Cursor, st.DeliveredAt = e.Seq, &now
 		st.Delivered, st.Attempts, st.NextAt, st.LastError = st.Delivered+1, 0, nil, ""

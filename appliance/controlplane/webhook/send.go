@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	sendTime  = 15 * time.Second // for one request, all in all
-	maxAnswer = 16 << 10         // bytes that are read of an answer, so that its connection can be used again
+	sendTime  = 15 * time.Second // for one request in total
+	maxAnswer = 16 << 10         // bytes read of a response, so that its connection can be reused
 )
 
-// send one event, once. What the error says is for the webhook's owner: nothing
-// of the answer's body, which may be somebody else's.
+// send sends one event once. The error is meant for the webhook's owner: it contains
+// nothing of the response's body, which may belong to somebody else.
 func send(ctx context.Context, c *http.Client, to string, secrets []string, e api.WebhookEvent, now time.Time) error {
 	body := e.Body()
 	signature, err := webhooksig.Sign(secrets, e.ID, now, body)
@@ -42,7 +42,7 @@ func send(ctx context.Context, c *http.Client, to string, secrets []string, e ap
 		return outbound.Outward(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // its status counts
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // only the status matters
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		return fmt.Errorf("receiver responded with redirect status %d: use the final address", resp.StatusCode)

@@ -1,13 +1,13 @@
-// Package webhook tells webhooks what happened, on the leader. Events stand in
-// the store (api.EventsOf); a webhook's status says how far it is. Each has a
-// worker of its own, so that a slow receiver delays nobody else:
+// Package webhook delivers events to webhooks, on the leader. Events are stored in the
+// store (api.EventsOf); a webhook's status contains its progress. Each webhook has its
+// own worker, so that a slow receiver delays no other:
 //
-//	first event after the cursor ─► send ─► taken: the cursor moves on
-//	          ▲                        └──► not: wait, longer each time; after a day the cursor moves on
+//	first event after the cursor ─► send ─► accepted: the cursor advances
+//	          ▲                        └──► failed: wait, longer each time; after a day the cursor advances
 //	          └── new events, changes of the webhook
 //
-// The cursor is written after an event was taken, so that one is sent twice
-// when a leader goes in between: with the same id.
+// The cursor is written after an event was accepted, so that an event is sent twice,
+// with the same ID, when the leader changes in between.
 package webhook
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/outbound"
 )
 
-// Store is what is needed of the cluster's state; writes hold in the leader's
+// Store is the required part of the cluster's state; it accepts writes in the leader's
 // term only.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
@@ -34,30 +34,30 @@ type Store interface {
 // Options of a Deliverer.
 type Options struct {
 	Store Store
-	// Open unseals a secret; nil: they are not sealed.
+	// Open decrypts a secret; if nil, secrets are not encrypted.
 	Open func(ctx context.Context, sealed string) (string, error)
 	// URLs defines which addresses may be reached.
 	URLs outbound.Policy
 	Log  *slog.Logger
-	// For tests. Now and Wait are the clock: Wait returns when d is over, or
-	// wake rings; d < 0: only then.
+	// The rest is for tests. Now and Wait are the clock: Wait returns after d, or when
+	// wake receives a value; for d < 0 only the latter.
 	Now   func() time.Time
 	Wait  func(ctx context.Context, d time.Duration, wake <-chan struct{})
-	Limit time.Duration // of one request; 0: 15 s
-	Look  time.Duration // between looks for news; 0: 250 ms
+	Limit time.Duration // of one request; 0 means 15 s
+	Look  time.Duration // between checks for changes; 0 means 250 ms
 }
 
-// Deliverer runs while this node leads.
+// Deliverer delivers events while this node leads.
 type Deliverer struct {
-	o       Options
-	client  *http.Client
-	workers map[string]*worker
-	running sync.WaitGroup
-	seen    int64 // revision of the last look
-	tail    int64 // sequence of the last event of it
+	o         Options
+	client    *http.Client
+	workers   map[string]*worker
+	running   sync.WaitGroup
+	revision  int64 // revision of the store at the last refresh
+	lastEvent int64 // sequence number of the last event at the last refresh
 }
 
-// New deliverer.
+// New returns a Deliverer; Run starts it.
 func New(o Options) *Deliverer {
 	if o.Open == nil {
 		o.Open = func(_ context.Context, s string) (string, error) { return s, nil }
@@ -102,7 +102,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	tick := time.NewTicker(d.o.Look)
 	defer tick.Stop()
 	for {
-		if err := d.look(ctx); err != nil && ctx.Err() == nil {
+		if err := d.refresh(ctx); err != nil && ctx.Err() == nil {
 			d.o.Log.Warn("webhooks", "error", err)
 		}
 		select {
@@ -113,11 +113,11 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	}
 }
 
-// look starts workers of new webhooks, ends those of webhooks that are gone,
-// and wakes those whose webhook or events are new.
-func (d *Deliverer) look(ctx context.Context) error {
+// refresh starts the workers of new webhooks, stops those of removed webhooks, and
+// wakes those whose webhook changed or has new events.
+func (d *Deliverer) refresh(ctx context.Context) error {
 	revision := d.o.Store.Revision()
-	if revision == d.seen {
+	if revision == d.revision {
 		return nil
 	}
 	there := map[string]bool{}
@@ -141,8 +141,8 @@ func (d *Deliverer) look(ctx context.Context) error {
 		}
 	}
 	for {
-		q := api.EventQuery{After: d.tail, Limit: 1000}
-		if d.tail == 0 { // workers that have begun just now see for themselves
+		q := api.EventQuery{After: d.lastEvent, Limit: 1000}
+		if d.lastEvent == 0 { // workers that were started just now read the events themselves
 			q.Newest, q.Limit = true, 1
 		}
 		p, err := d.o.Store.Events(ctx, q)
@@ -150,7 +150,7 @@ func (d *Deliverer) look(ctx context.Context) error {
 			return err
 		}
 		for _, e := range p.Items {
-			d.tail = e.Seq
+			d.lastEvent = e.Seq
 			for _, w := range d.workers {
 				if e.WantedBy(w.id, w.organization, nil) {
 					w.wake()
@@ -158,7 +158,7 @@ func (d *Deliverer) look(ctx context.Context) error {
 			}
 		}
 		if !p.More || q.Newest {
-			d.seen = revision
+			d.revision = revision
 			return nil
 		}
 	}

@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// keepEvery is how often the cursor is written while events are taken.
-	keepEvery = time.Second
-	// sulk is how long to wait after an error of the store's.
-	sulk = time.Second
+	// saveEvery is how often the cursor is written while events are accepted.
+	saveEvery = time.Second
+	// errorPause is the pause after an error of the store.
+	errorPause = time.Second
 )
 
-// worker serves one webhook.
+// worker delivers the events of one webhook.
 type worker struct {
 	d                *Deliverer
 	id, organization string
-	generation       int64 // of the last look: the deliverer's
+	generation       int64 // at the last refresh; owned by the Deliverer
 	cancel           context.CancelFunc
 	woken            chan struct{}
 
-	// The rest is run's own.
-	status  *api.WebhookStatus // ahead of the store's
-	kept    []byte             // as written last
-	keptAt  time.Time
-	spec    int64             // generation that was served last
-	secrets map[string]string // by their sealed form
+	// The other fields are owned by run.
+	status  *api.WebhookStatus // may be newer than the stored one
+	saved   []byte             // the status as last written
+	savedAt time.Time
+	spec    int64             // the generation that was last processed
+	secrets map[string]string // by their encrypted form
 }
 
 func (w *worker) wake() {
 	select {
 	case w.woken <- struct{}{}:
-	default: // it will look anyway
+	default: // it will check anyway
 	}
 }
 
@@ -47,7 +47,7 @@ func (w *worker) run(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil {
 			w.d.o.Log.Warn("webhook", "id", w.id, "error", err)
-			again = sulk
+			again = errorPause
 		}
 		if again != 0 && ctx.Err() == nil {
 			w.d.o.Wait(ctx, again, w.woken)
@@ -55,8 +55,8 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// step sends one event, or finds that there is none to send now: then it says
-// how long to wait; negative: for news.
+// step sends one event. If there is nothing to send now, it returns how long to wait; a
+// negative duration means until the worker is woken.
 func (w *worker) step(ctx context.Context) (time.Duration, error) {
 	o, err := w.d.o.Store.Get(ctx, api.KindWebhook, w.id)
 	if err != nil {
@@ -68,41 +68,41 @@ func (w *worker) step(ctx context.Context) (time.Duration, error) {
 	}
 	now := w.d.o.Now().UTC()
 	if w.status == nil {
-		w.status, w.kept = &h.Status, api.Encode(h.Status)
+		w.status, w.saved = &h.Status, api.Encode(h.Status)
 		w.spec = o.Meta.Generation
 	}
-	st := begun(h, *w.status, now)
-	if w.spec != o.Meta.Generation { // what was wrong may be right now
+	st := resumed(h, *w.status, now)
+	if w.spec != o.Meta.Generation { // the change may have fixed the problem
 		w.spec, st.NextAt = o.Meta.Generation, nil
 	}
 	w.status = &st
 	switch {
 	case h.Spec.Paused:
-		return -1, w.keep(ctx)
+		return -1, w.saveStatus(ctx)
 	case st.NextAt != nil && st.NextAt.After(now):
-		return st.NextAt.Sub(now), w.keep(ctx)
+		return st.NextAt.Sub(now), w.saveStatus(ctx)
 	}
 	e, ok, err := w.next(ctx, h)
 	if err != nil {
 		return 0, err
 	}
 	if !ok {
-		return -1, w.keep(ctx)
+		return -1, w.saveStatus(ctx)
 	}
 	failed := w.send(ctx, h, e)
 	if ctx.Err() != nil {
-		return 0, ctx.Err() // whether it was taken, the next leader will hear
+		return 0, ctx.Err() // the next leader sends the event again
 	}
 	now = w.d.o.Now().UTC()
-	st = after(w.id, st, e, failed, now)
-	if failed == nil && now.Sub(w.keptAt) < keepEvery {
+	st = afterAttempt(w.id, st, e, failed, now)
+	if failed == nil && now.Sub(w.savedAt) < saveEvery {
 		return 0, nil
 	}
-	return 0, w.keep(ctx)
+	return 0, w.saveStatus(ctx)
 }
 
-// next is the first event after the cursor that the webhook is told of. The
-// cursor moves over the others.
+// next returns the first event after the cursor that the webhook subscribes to. The
+// cursor moves past the others.
 func (w *worker) next(ctx context.Context, h api.Webhook) (api.WebhookEvent, bool, error) {
 	for {
 		p, err := w.d.o.Store.Events(ctx, api.EventQuery{Organization: w.organization, After: w.status.Cursor, Limit: 100})
@@ -144,17 +144,17 @@ func (w *worker) send(ctx context.Context, h api.Webhook, e api.WebhookEvent) er
 	return send(ctx, w.d.client, h.Spec.URL, secrets, e, now)
 }
 
-// keep writes the status, if it has changed.
-func (w *worker) keep(ctx context.Context) error {
+// saveStatus writes the status if it has changed.
+func (w *worker) saveStatus(ctx context.Context) error {
 	data := api.Encode(*w.status)
-	if bytes.Equal(data, w.kept) {
+	if bytes.Equal(data, w.saved) {
 		return nil
 	}
 	now := w.d.o.Now().UTC()
 	_, err := w.d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{
 		{Op: api.OpReport, Kind: api.KindWebhook, ID: w.id, Expect: api.AnyRevision, Data: data}}})
 	if err == nil {
-		w.kept, w.keptAt = data, now
+		w.saved, w.savedAt = data, now
 	}
 	return err
 }
