@@ -18,21 +18,21 @@ func TestWriteFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != content {
-			t.Fatalf("%q, %v", got, err)
+			t.Fatalf("content = %q, %v; want %q", got, err, content)
 		}
 	}
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", st.Mode(), err)
+		t.Errorf("mode = %v, %v; want -rw-------", st.Mode(), err)
 	}
 	if err := WriteFile(filepath.Join(path, "below-a-file"), nil, 0o600); err == nil {
-		t.Error("a file in a file")
+		t.Error("WriteFile below a file returned no error, want one")
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".new-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("temporary files after WriteFile = %q, want none", left)
 	}
 }
 
-// A file stays as it is when its new content does not come to its end.
+// A file is unchanged if writing its new content fails.
 func TestWriteThatFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := WriteFile(path, []byte("old"), 0o600); err != nil {
@@ -46,14 +46,14 @@ func TestWriteThatFails(t *testing.T) {
 		t.Errorf("Write = %v, want %v", err, broken)
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
-		t.Errorf("content after it is %q, %v, want the old one", got, err)
+		t.Errorf("content after the failed Write = %q, %v; want %q", got, err, "old")
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), temporary)); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("temporary files after the failed Write = %q, want none", left)
 	}
 }
 
-// Whoever reads while others write finds one writer's content, whole.
+// A reader sees the complete content of one writer while others write.
 func TestReadersSeeWholeFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	contents := []string{strings.Repeat("a", 100_000), strings.Repeat("b", 50_000)}
@@ -88,8 +88,8 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 	}
 }
 
-// A writer that was killed leaves what it had not renamed; the next process
-// takes that away, and nothing else.
+// A writer that was killed leaves a temporary file; Sweep in the next process removes
+// it, and nothing else.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	began := time.Now()
@@ -117,6 +117,6 @@ func TestSweep(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	if want := []string{".new-2", ".new-folder", ".newer", "f"}; !slices.Equal(names, want) {
-		t.Errorf("left %q, want %q", names, want)
+		t.Errorf("files after Sweep = %q, want %q", names, want)
 	}
 }

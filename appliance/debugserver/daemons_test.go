@@ -23,11 +23,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 )
 
-// daemon is one of the programs that run for long on a node.
+// daemon describes one of the daemons of a node.
 type daemon struct {
 	pkg, tags string
-	// args and the addresses that it listens on without --debug-listen; api is for
-	// the one that has a TCP address.
+	// args returns the arguments, and listens the addresses that the daemon listens on
+	// without --debug-listen; api is for the daemon with a TCP address.
 	args    func(dir, api string) []string
 	listens func(dir, api string) []string
 }
@@ -50,11 +50,11 @@ var daemons = map[string]daemon{
 	}, inDir("gpud.sock")},
 	"basalt-vgpu": {"appliance/cmd/basalt-vgpu", "", func(dir, _ string) []string {
 		return []string{"--socket", filepath.Join(dir, "vgpu"), "--vgpu", "v", "--gpud", filepath.Join(dir, "gpud.sock"), "--worker", "/none"}
-	}, inDir("vgpu~")}, // bound by this name, and renamed
+	}, inDir("vgpu~")}, // bound under this name, then renamed
 }
 
-// Each daemon gives its profiles to whoever has its socket when it is told to, and
-// listens nowhere for them when it is not.
+// Each daemon serves its profiles on the socket that it is given, and on no address
+// without one.
 func TestDaemons(t *testing.T) {
 	for name, d := range daemons {
 		program := built.Program(t, d.pkg, strings.Fields(d.tags)...)
@@ -69,11 +69,11 @@ func TestDaemons(t *testing.T) {
 			pid = start(t, program, append(d.args(dir, api), "--debug-listen", "unix:"+socket)...)
 			waitForListeners(t, pid, append(d.listens(dir, api), socket))
 			profiles(t, socket)
-			if name == "basalt-vgpu" { // it goes on as another program in the same process
+			if name == "basalt-vgpu" { // it executes a new program in the same process
 				if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
 					t.Fatal(err)
 				}
-				patience.Until(t, time.Minute, "it has executed itself", func() bool {
+				patience.Until(t, time.Minute, "basalt-vgpu has executed itself", func() bool {
 					line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 					return err == nil && bytes.Contains(line, []byte("--handover-fd"))
 				})
@@ -83,13 +83,13 @@ func TestDaemons(t *testing.T) {
 
 			out, err := exec.Command(program, append(d.args(shortDir(t), api), "--debug-listen", "0.0.0.0:6060")...).CombinedOutput()
 			if err == nil || !strings.Contains(string(out), "want a loopback address") {
-				t.Errorf("with an address of all interfaces: %v, %q, want it refused", err, out)
+				t.Errorf("daemon that listens for profiles on all interfaces: %v, %q; want it refused", err, out)
 			}
 		})
 	}
 }
 
-// shortDir is a folder of the test's with a path that sockets may have.
+// shortDir returns a temporary folder whose path is short enough for sockets.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "debug")
@@ -115,7 +115,7 @@ func start(t *testing.T, program string, args ...string) (pid int) {
 		select {
 		case <-ended:
 		case <-patience.After(30 * time.Second):
-			t.Errorf("%s does not end", filepath.Base(program))
+			t.Errorf("%s did not exit within 30 s of SIGTERM", filepath.Base(program))
 			_ = cmd.Process.Kill()
 			<-ended
 		}
@@ -132,7 +132,7 @@ func waitForListeners(t *testing.T, pid int, want []string) {
 	var got []string
 	defer func() {
 		if t.Failed() {
-			t.Logf("it listens on %q, want %q", got, want)
+			t.Logf("process %d listens on %q, want %q", pid, got, want)
 		}
 	}()
 	patience.Until(t, time.Minute, fmt.Sprintf("process %d listens on %q", pid, want), func() bool {
@@ -141,8 +141,8 @@ func waitForListeners(t *testing.T, pid int, want []string) {
 	})
 }
 
-// listeners are the addresses on which the process accepts connections, sorted: the
-// sockets among its descriptors, by what proc_pid_net(5) says of them.
+// listeners returns the sorted addresses on which the process accepts connections: the
+// sockets among its descriptors that proc_pid_net(5) lists as listening.
 func listeners(t *testing.T, pid int) (all []string) {
 	t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", pid)
@@ -193,35 +193,35 @@ func lines(t *testing.T, file string) []string {
 	return strings.Split(string(raw), "\n")
 }
 
-// profiles takes three of them.
+// profiles fetches three profiles and checks their content.
 func profiles(t *testing.T, socket string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
 	get := func(path string) []byte {
-		answer, err := client.Get("http://debug/debug/pprof/" + path)
+		response, err := client.Get("http://debug/debug/pprof/" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatalf("GET %s: %s, %v: %s", path, answer.Status, err, body)
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("GET %s: %s, %v: %s", path, response.Status, err, body)
 		}
 		return body
 	}
 	if got := get("goroutine?debug=2"); !bytes.Contains(got, []byte("main.main(")) {
-		t.Errorf("goroutines without main.main:\n%s", got)
+		t.Errorf("goroutine profile does not contain main.main:\n%s", got)
 	}
 	for path, sampleType := range map[string]string{"profile?seconds=1": "cpu", "heap": "inuse_space"} {
 		packed, err := gzip.NewReader(bytes.NewReader(get(path)))
 		if err != nil {
-			t.Fatalf("%s: %v", path, err)
+			t.Fatalf("decompress profile %s: %v", path, err)
 		}
 		profile, err := io.ReadAll(packed)
 		if err != nil || !bytes.Contains(profile, []byte(sampleType)) {
-			t.Errorf("%s: %v, %d bytes without samples of %s", path, err, len(profile), sampleType)
+			t.Errorf("profile %s: %v, %d bytes without samples of %s", path, err, len(profile), sampleType)
 		}
 	}
 }

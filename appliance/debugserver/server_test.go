@@ -17,10 +17,10 @@ var quiet = slog.New(slog.DiscardHandler)
 func TestNoAddressListensNowhere(t *testing.T) {
 	s, err := Start("", quiet)
 	if s != nil || err != nil {
-		t.Fatalf("Start without an address = %v, %v, want nil, nil", s, err)
+		t.Fatalf("Start without an address = %v, %v; want nil, nil", s, err)
 	}
 	if err := s.Close(); err != nil {
-		t.Errorf("Close of no server: %v", err)
+		t.Errorf("Close of a nil Server = %v, want nil", err)
 	}
 }
 
@@ -46,10 +46,10 @@ func TestRefusedAddresses(t *testing.T) {
 	} {
 		s, err := Start(address, quiet)
 		if err == nil {
-			t.Errorf("Start(%q) listens on %s", address, s.Address())
+			t.Errorf("Start(%q) listens on %s, want an error with %q", address, s.Address(), want)
 			_ = s.Close()
 		} else if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--debug-listen") {
-			t.Errorf("Start(%q): %v, want %q with the flag's name", address, err, want)
+			t.Errorf("Start(%q) = %v, want an error with %q and the flag's name", address, err, want)
 		}
 	}
 }
@@ -58,19 +58,19 @@ func TestLoopback(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		s, err := Start(address, quiet)
 		if err != nil && strings.HasPrefix(address, "[") {
-			t.Logf("no IPv6 here: %v", err)
+			t.Logf("IPv6 is not available: %v", err)
 			continue
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		if got := get(t, http.DefaultClient, "http://"+s.Address()+"/debug/pprof/goroutine?debug=2"); !strings.Contains(got, "debugserver.TestLoopback") {
-			t.Errorf("goroutines of this test by %s do not name it:\n%s", address, got)
+			t.Errorf("goroutine profile from %s does not contain this test:\n%s", address, got)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 		if c, err := net.Dial("tcp", s.Address()); err == nil {
-			t.Errorf("something listens on %s after Close", s.Address())
+			t.Errorf("a process listens on %s after Close, want none", s.Address())
 			_ = c.Close()
 		}
 	}
@@ -78,7 +78,7 @@ func TestLoopback(t *testing.T) {
 
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "debug.sock")
-	// A process that was killed left its socket.
+	// A killed process has left its socket.
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -92,35 +92,35 @@ func TestUnixSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
-		t.Errorf("the socket's mode is %v, %v, want 0600", st.Mode(), err)
+		t.Errorf("mode of the socket = %v, %v; want 0600", st.Mode(), err)
 	}
 	if _, err := Start("unix:"+path, quiet); err == nil || !strings.Contains(err.Error(), "another process listens") {
-		t.Errorf("Start on a socket in use: %v, want an error", err)
+		t.Errorf("Start on a socket in use = %v, want an error", err)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}}}
 	if got := get(t, client, "http://debug/debug/pprof/"); !strings.Contains(got, "heap") {
-		t.Errorf("the index does not list the heap profile:\n%s", got)
+		t.Errorf("index of the profiles does not list the heap profile:\n%s", got)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(path); err == nil {
-		t.Error("the socket is there after Close")
+		t.Error("the socket still exists after Close")
 	}
 }
 
 func get(t *testing.T, client *http.Client, url string) string {
 	t.Helper()
-	answer, err := client.Get(url)
+	response, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: %s, %v\n%s", url, answer.Status, err, body)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s, %v\n%s", url, response.Status, err, body)
 	}
 	return string(body)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/release"
 )
 
-// repository is what the build puts onto a medium: signed by gpg, listed by
-// dpkg-scanpackages.
+// repository creates what the build writes to a medium: a repository listed by
+// dpkg-scanpackages and signed by gpg.
 func repository(t *testing.T, version string) (dir string, keys openpgp.EntityList) {
 	t.Helper()
 	dir = t.TempDir()
@@ -30,7 +30,7 @@ func repository(t *testing.T, version string) (dir string, keys openpgp.EntityLi
 	key := filepath.Join(t.TempDir(), "key.asc")
 	command(t, "../../installer/iso/repository.sh", append([]string{key, filepath.Join(dir, release.Folder)}, debs...)...)
 	if info, err := os.Stat(key); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the secret key: %v, %v, want mode 0600", info, err)
+		t.Errorf("file of the secret key: %v, %v; want mode 0600", info, err)
 	}
 	return dir, keysOf(t, key+".pub")
 }
@@ -49,7 +49,7 @@ func keysOf(t *testing.T, path string) openpgp.EntityList {
 	return keys
 }
 
-// deb is a package with nothing in it.
+// deb creates an empty package.
 func deb(t *testing.T, name, version string) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "root")
@@ -83,18 +83,19 @@ func TestRead(t *testing.T) {
 	}
 	p, err := r.Find("basalt-guest-tools")
 	if err != nil || p.Version != "1.0~rc1+5.gabcdef" || p.Path != "packages/basalt-guest-tools_1.0~rc1+5.gabcdef_amd64.deb" {
-		t.Errorf("basalt-guest-tools is %+v (%v)", p, err)
+		t.Errorf("Find(basalt-guest-tools) = %+v, %v; want version 1.0~rc1+5.gabcdef with its path", p, err)
 	}
 	if len(r.Packages) != 2 || len(r.Signer) != 40 || time.Since(r.At).Abs() > 24*time.Hour {
-		t.Errorf("the release is %+v", r)
+		t.Errorf("release = %+v, want 2 packages, a fingerprint of 40 digits and the current time", r)
 	}
 	if _, err := r.Find("qemu"); err == nil {
-		t.Error("a package that is not there was found")
+		t.Error("Find of a missing package returned no error, want one")
 	}
 	apt(t, dir, keys)
 }
 
-// apt of this machine reads the same, and believes no other key.
+// apt checks that this machine's apt accepts the repository with these keys, and
+// rejects it with another key.
 func apt(t *testing.T, dir string, keys openpgp.EntityList) {
 	t.Helper()
 	work := t.TempDir()
@@ -151,18 +152,18 @@ func TestReadRefuses(t *testing.T) {
 			medium["packages/Packages"] = &fstest.MapFile{Data: c.index}
 		}
 		if _, err := release.Read(medium, c.keys); err == nil || !strings.Contains(err.Error(), c.want) || api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+			t.Errorf("%s: error = %v, want %s with %q", name, err, api.CodeInvalid, c.want)
 		}
 	}
 	if _, err := release.Read(fstest.MapFS{}, keys); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an empty medium: %v, want fs.ErrNotExist", err)
+		t.Errorf("Read of an empty medium = %v, want fs.ErrNotExist", err)
 	}
 	if _, err := release.Keys(strings.NewReader("nothing")); err == nil {
-		t.Error("a file without a key was read")
+		t.Error("Keys of a file without a key returned no error, want one")
 	}
 }
 
-// What is signed may still be wrong.
+// A signed index may still be invalid.
 func TestReadBadIndex(t *testing.T) {
 	t.Parallel()
 	const good = "Package: basalt\nVersion: 1.0\nFilename: ./b.deb\nSize: 7\nSHA256: 0000000000000000000000000000000000000000000000000000000000000000\n"
@@ -182,7 +183,7 @@ func TestReadBadIndex(t *testing.T) {
 			_, err = r.Find("basalt")
 		}
 		if api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%s: %v, want %s", name, err, api.CodeInvalid)
+			t.Errorf("%s: error = %v, want code %s", name, err, api.CodeInvalid)
 		}
 	}
 }
@@ -206,7 +207,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, p := range r.Packages {
 			if !fs.ValidPath(p.Path) || !strings.HasPrefix(p.Path, "packages/") || !release.ValidVersion(p.Version) || p.SizeBytes < 1 {
-				t.Errorf("a package that is not in order: %+v", p)
+				t.Errorf("Read returned an invalid package: %+v", p)
 			}
 		}
 	})
@@ -216,7 +217,7 @@ func FuzzReadUnsigned(f *testing.F) {
 	f.Add([]byte("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\nx\n-----BEGIN PGP SIGNATURE-----\n\niHUE\n-----END PGP SIGNATURE-----\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if r, err := release.Read(fstest.MapFS{"packages/InRelease": {Data: in}}, nil); err == nil {
-			t.Errorf("a release that nobody has signed: %+v", r)
+			t.Errorf("Read of a release without a trusted signature = %+v, want an error", r)
 		}
 		_, _ = release.Keys(bytes.NewReader(in))
 	})

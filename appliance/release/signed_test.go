@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/release"
 )
 
-// signed is a medium with that index.
+// signed returns a medium with that index, signed by key.
 func signed(t testing.TB, key *openpgp.Entity, index string) fstest.MapFS {
 	t.Helper()
 	var in bytes.Buffer
@@ -40,7 +40,7 @@ func TestCompare(t *testing.T) {
 		for _, b := range versions {
 			op := map[int]string{-1: "lt", 0: "eq", 1: "gt"}[release.Compare(a, b)]
 			if err := exec.Command("dpkg", "--compare-versions", a, op, b).Run(); err != nil {
-				t.Errorf("Compare(%q, %q) is %s, which dpkg denies", a, b, op)
+				t.Errorf("Compare(%q, %q) = %s, but dpkg does not agree", a, b, op)
 			}
 		}
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// town is what a leader sees, and its Founding, step by step.
-type town struct {
+// fixture is the state that a leader observes, and its Founding after each decision.
+type fixture struct {
 	t *testing.T
 	f Founding
 	observation
-	drawn int
+	generated int
 }
 
-func newTown(t *testing.T) *town {
-	w := &town{t: t, observation: observation{nodes: map[string]api.Node{}, disks: map[string]api.Disk{}, images: -1}}
+func newFixture(t *testing.T) *fixture {
+	w := &fixture{t: t, observation: observation{nodes: map[string]api.Node{}, disks: map[string]api.Disk{}, images: -1}}
 	for _, n := range []string{"node-1", "node-2", "node-3"} {
 		w.nodes[n] = api.Node{Meta: api.Meta{ID: n, Name: n}}
 	}
@@ -29,11 +29,11 @@ func newTown(t *testing.T) *town {
 	return w
 }
 
-func (w *town) decide() *town {
+func (w *fixture) decide() *fixture {
 	w.t.Helper()
 	f, err := decide(w.f, w.observation, source{
 		keys: func() (deploy.Keys, error) { return deploy.Keys{Mon: "m"}, nil },
-		uuid: func() string { w.drawn++; return fmt.Sprintf("uuid-%d", w.drawn) },
+		uuid: func() string { w.generated++; return fmt.Sprintf("uuid-%d", w.generated) },
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -42,8 +42,8 @@ func (w *town) decide() *town {
 	return w
 }
 
-// settled decides until nothing changes.
-func (w *town) settled() *town {
+// settled decides until nothing changes any more.
+func (w *fixture) settled() *fixture {
 	w.t.Helper()
 	for range 10 {
 		was := w.f
@@ -51,11 +51,11 @@ func (w *town) settled() *town {
 			return w
 		}
 	}
-	w.t.Fatalf("it goes on and on: %+v", w.f)
+	w.t.Fatalf("the Founding still changes after 10 decisions: %+v", w.f)
 	return w
 }
 
-func (w *town) disk(id, node string, use api.DiskUse, state api.DiskState) *town {
+func (w *fixture) disk(id, node string, use api.DiskUse, state api.DiskState) *fixture {
 	d := w.disks[id]
 	d.Meta.ID, d.Spec.Use, d.Status.Node, d.Status.State = id, use, api.NodeID(node), state
 	d.Meta.Generation++
@@ -64,21 +64,22 @@ func (w *town) disk(id, node string, use api.DiskUse, state api.DiskState) *town
 	return w
 }
 
-// says that the node has seen what was decided about the disk.
-func (w *town) says(id string, state api.DiskState) *town {
+// report sets the disk's state as reported by a node that has seen the latest decision
+// about it.
+func (w *fixture) report(id string, state api.DiskState) *fixture {
 	d := w.disks[id]
 	d.Status.State, d.Status.ObservedGeneration = state, d.Meta.Generation
 	w.disks[id] = d
 	return w
 }
 
-// mons answer, and know these OSDs.
-func (w *town) mons(osds ...deploy.OSDState) *town {
+// mons sets a survey from monitors that know these OSDs.
+func (w *fixture) mons(osds ...deploy.OSDState) *fixture {
 	w.survey = &deploy.Survey{Cluster: deploy.Cluster{OSDs: osds}}
 	return w
 }
 
-func (w *town) osds() string {
+func (w *fixture) osds() string {
 	var all []string
 	for _, o := range w.f.OSDs {
 		s := string(o.Disk) + "=" + o.UUID
@@ -96,50 +97,50 @@ func (w *town) osds() string {
 	return strings.Join(all, " ")
 }
 
-func (w *town) want(osds string) *town {
+func (w *fixture) want(osds string) *fixture {
 	w.t.Helper()
 	if got := w.settled().osds(); got != osds {
-		w.t.Errorf("the OSDs are %q, want %q", got, osds)
+		w.t.Errorf("OSDs = %q, want %q", got, osds)
 	}
 	return w
 }
 
-// Without a CephCluster that is switched on nothing is decided at all.
+// Nothing is decided without an enabled CephCluster.
 func TestNothingWithoutASpec(t *testing.T) {
-	w := newTown(t)
+	w := newFixture(t)
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree)
 	for name, c := range map[string]*api.CephCluster{"none": nil, "off": {Assignment: w.cluster.Assignment}, "not planned": {Spec: w.cluster.Spec}} {
 		w.cluster = c
 		if w.decide(); !reflect.DeepEqual(w.f, Founding{}) {
-			t.Errorf("%s: %+v", name, w.f)
+			t.Errorf("Founding with CephCluster %q = %+v, want none", name, w.f)
 		}
 	}
 }
 
 func TestLifeOfADisk(t *testing.T) {
-	w := newTown(t)
+	w := newFixture(t)
 	w.disk("disk-a", "node-1", "", api.DiskFree).want("")
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).want("disk-a=uuid-1")
 	w.mons(deploy.OSDState{ID: 0, UUID: "uuid-1", Up: true, In: true}).want("disk-a=uuid-1+taken")
 	if !w.f.Exists {
-		t.Error("there was a quorum, and it is not remembered")
+		t.Error("Founding.Exists is false after there was a quorum, want true")
 	}
 	w.disk("disk-a", "node-1", "", api.DiskReady).want("disk-a=uuid-1+taken+leaving")
-	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskDraining).want("disk-a=uuid-1+taken") // taken back
+	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskDraining).want("disk-a=uuid-1+taken") // the removal was reverted
 	w.disk("disk-a", "node-1", "", api.DiskReady).want("disk-a=uuid-1+taken+leaving")
 	w.mons() // purged
 	w.want("disk-a=uuid-1+taken+leaving")
-	w.disk("disk-a", "node-1", "", api.DiskFree).want("disk-a=uuid-1+taken+leaving") // that is from before
-	w.says("disk-a", api.DiskDraining).want("disk-a=uuid-1+taken+leaving")
-	w.says("disk-a", api.DiskFree).want("")
-	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).want("disk-a=uuid-2") // never the same again
+	w.disk("disk-a", "node-1", "", api.DiskFree).want("disk-a=uuid-1+taken+leaving") // reported before the decision
+	w.report("disk-a", api.DiskDraining).want("disk-a=uuid-1+taken+leaving")
+	w.report("disk-a", api.DiskFree).want("")
+	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).want("disk-a=uuid-2") // a new UUID
 }
 
 func TestDisksThatAreNotTaken(t *testing.T) {
-	w := newTown(t)
+	w := newFixture(t)
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskInUse)
 	w.disk("disk-b", "node-1", api.DiskCeph, api.DiskFailed)
-	w.disk("disk-c", "node-9", api.DiskCeph, api.DiskFree) // of a node that is no member
+	w.disk("disk-c", "node-9", api.DiskCeph, api.DiskFree) // its node is not a member
 	w.want("")
 	d := w.disks["disk-a"]
 	d.Spec.Wipe = true
@@ -149,53 +150,54 @@ func TestDisksThatAreNotTaken(t *testing.T) {
 	w.want("disk-a=uuid-1+taken+wipe")
 }
 
-// A disk whose node was removed is taken out of the cluster and forgotten.
+// The OSD of a removed node's disk is removed from the cluster and from the Founding.
 func TestNodeIsGone(t *testing.T) {
-	w := newTown(t)
+	w := newFixture(t)
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).mons(deploy.OSDState{UUID: "uuid-1", Up: true, In: true}).settled()
 	delete(w.disks, "disk-a")
 	w.want("disk-a=uuid-1+taken+leaving")
-	w.survey = nil // nobody answers
+	w.survey = nil // no monitor responds
 	w.want("disk-a=uuid-1+taken+leaving")
 	w.mons().want("")
 }
 
-// One founds, whatever becomes of the order, until there is a quorum.
+// Until there is a quorum the same monitor founds the cluster, even if their order
+// changes.
 func TestOneFounds(t *testing.T) {
-	w := newTown(t).settled()
+	w := newFixture(t).settled()
 	w.cluster.Assignment.Mons = []api.NodeID{"node-0", "node-1", "node-2"}
 	if w.settled(); w.f.Mons[0] != "node-1" || len(w.f.Mons) != 3 {
-		t.Errorf("%v", w.f.Mons)
+		t.Errorf("monitors before the quorum = %v, want 3 with node-1 first", w.f.Mons)
 	}
 	w.mons().settled()
 	if w.f.Mons[0] != "node-0" {
-		t.Errorf("%v", w.f.Mons)
+		t.Errorf("monitors after the quorum = %v, want node-0 first", w.f.Mons)
 	}
 }
 
-// It is taken down when it is switched off and holds nothing, and not before.
+// The cluster is dismantled once it is disabled and empty, and not earlier.
 func TestTakenDown(t *testing.T) {
-	w := newTown(t)
+	w := newFixture(t)
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).mons(deploy.OSDState{UUID: "uuid-1", Up: true, In: true}).settled()
 	was := w.f.Incarnation()
 	w.cluster.Spec.Enabled = false
 	w.disk("disk-a", "node-1", "", api.DiskReady)
 	for _, images := range []int{-1, 2} {
 		if w.images = images; w.settled().f.Dismantle {
-			t.Errorf("%d images, and it is dismantled", images)
+			t.Errorf("Dismantle with %d images = true, want false", images)
 		}
 	}
 	w.images = 0
 	if w.settled(); !w.f.Dismantle || w.f.FSID == "" {
-		t.Errorf("%+v", w.f)
+		t.Errorf("disabled Founding without images = %+v, want Dismantle and an FSID", w.f)
 	}
-	w.mons().says("disk-a", api.DiskFree).settled()
+	w.mons().report("disk-a", api.DiskFree).settled()
 	if want := (Founding{Generation: 1, Retired: []Incarnation{was}}); !reflect.DeepEqual(w.f, want) {
-		t.Errorf("%+v, want %+v", w.f, want)
+		t.Errorf("Founding after the last OSD was removed = %+v, want %+v", w.f, want)
 	}
 	w.survey, w.cluster.Spec.Enabled = nil, true
 	if w.settled(); w.f.Generation != 2 || w.f.Exists || w.f.Incarnation() == was {
-		t.Errorf("the second: %+v", w.f)
+		t.Errorf("Founding of the second cluster = %+v, want generation 2 that does not exist yet", w.f)
 	}
 }
 
@@ -203,57 +205,57 @@ func TestExplain(t *testing.T) {
 	pool := deploy.Survey{Health: deploy.Health{Level: deploy.OK, Summary: "all data is there"}}
 	pool.Cluster.Pools = []deploy.PoolState{{Name: Pool, Enabled: true}}
 	for _, c := range []struct {
-		name   string
-		with   func(w *town)
-		phase  api.CephPhase
-		health api.CephHealth
-		says   string
-		next   string
+		name    string
+		with    func(w *fixture)
+		phase   api.CephPhase
+		health  api.CephHealth
+		summary string
+		next    string
 	}{
-		{"no monitor yet", func(*town) {}, api.CephDeploying, "", "first monitor", ""},
-		{"it cannot be made", func(w *town) {
+		{"no monitor yet", func(*fixture) {}, api.CephDeploying, "", "first monitor", ""},
+		{"it cannot be made", func(w *fixture) {
 			n := w.nodes["node-1"]
 			n.Status.Conditions = []api.Condition{{Type: condCeph, Message: "ceph-mon is not installed"}}
 			w.nodes["node-1"] = n
 		}, api.CephDeploying, "", "first monitor", "check node node-1: ceph-mon is not installed"},
-		{"no disk", func(w *town) { w.survey = &deploy.Survey{Health: pool.Health} }, api.CephDeploying, api.CephWarning, "no disks", "basalt disk use"},
-		{"too few nodes", func(w *town) {
+		{"no disk", func(w *fixture) { w.survey = &deploy.Survey{Health: pool.Health} }, api.CephDeploying, api.CephWarning, "no disks", "basalt disk use"},
+		{"too few nodes", func(w *fixture) {
 			w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).disk("disk-b", "node-1", api.DiskCeph, api.DiskFree)
 			w.survey = &deploy.Survey{Health: pool.Health}
 		}, api.CephDeploying, api.CephWarning, "it has 1 nodes with disks, want at least 3", "add more"},
-		{"ready", func(w *town) {
+		{"ready", func(w *fixture) {
 			for _, n := range []string{"1", "2", "3"} {
 				w.disk("disk-"+n, "node-"+n, api.DiskCeph, api.DiskFree)
 			}
 			w.survey = &pool
 			w.survey.Cluster.OSDs = []deploy.OSDState{{UUID: "uuid-1", Up: true, In: true}, {UUID: "uuid-2", Up: true, In: true}, {UUID: "uuid-3", Up: true, In: true}}
 		}, api.CephReady, api.CephOK, "all data is there", ""},
-		{"nowhere to go", func(w *town) {
+		{"nowhere to go", func(w *fixture) {
 			for _, n := range []string{"1", "2", "3"} {
 				w.disk("disk-"+n, "node-"+n, api.DiskCeph, api.DiskFree)
 			}
 			w.survey = &pool
 			w.settled().disk("disk-1", "node-1", "", api.DiskReady)
 		}, api.CephReady, api.CephWarning, "it has 2 ", "does not fit"},
-		{"nobody answers", func(w *town) {
+		{"nobody answers", func(w *fixture) {
 			w.survey = &pool
 			w.settled()
 			w.survey, w.cluster.Status.Phase = nil, api.CephReady
 		}, api.CephReady, api.CephError, "monitors are not reachable", "voting nodes"},
-		{"switched off with volumes", func(w *town) {
+		{"switched off with volumes", func(w *fixture) {
 			w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree)
 			w.survey = &pool
 			w.settled()
 			w.cluster.Spec.Enabled, w.images = false, 2
 		}, api.CephDeploying, api.CephWarning, "contains 2 volumes and images", "delete"},
-		{"switched off", func(w *town) { w.cluster.Spec.Enabled = false }, api.CephPending, "", "not enabled", ""},
+		{"switched off", func(w *fixture) { w.cluster.Spec.Enabled = false }, api.CephPending, "", "not enabled", ""},
 	} {
-		w := newTown(t)
+		w := newFixture(t)
 		c.with(w)
 		w.settled()
 		st := explain(w.f, w.observation, errors.New("timed out"))
-		if st.Phase != c.phase || st.Health != c.health || !strings.Contains(st.Summary, c.says) || !strings.Contains(st.Next, c.next) || c.next == "" && st.Next != "" {
-			t.Errorf("%s: %+v", c.name, st)
+		if st.Phase != c.phase || st.Health != c.health || !strings.Contains(st.Summary, c.summary) || !strings.Contains(st.Next, c.next) || c.next == "" && st.Next != "" {
+			t.Errorf("%s: status = %+v, want phase %q, health %q, summary with %q, next with %q", c.name, st, c.phase, c.health, c.summary, c.next)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 var began = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
-// three nodes, of which n1 leads, all of them ready for release 2.
-func three() Facts {
+// threeNodes returns three nodes that are ready for release 2; n1 is the leader.
+func threeNodes() Facts {
 	f := Facts{Now: began, Upgrade: api.Upgrade{Meta: api.Meta{ID: "upg-1"}, Spec: api.UpgradeSpec{Version: "2"}}}
 	for i := 1; i <= 3; i++ {
 		var n Node
@@ -26,8 +26,9 @@ func three() Facts {
 	return f
 }
 
-// in phases, as "Draining Waiting Done".
-func in(f Facts, phase api.UpgradePhase, phases string) Facts {
+// inPhase sets the phases of the upgrade and its nodes, which are given as "Draining
+// Waiting Done"; "!" marks a node that the upgrade drained.
+func inPhase(f Facts, phase api.UpgradePhase, phases string) Facts {
 	f.Upgrade.Status = api.UpgradeStatus{Phase: phase, Since: f.Now, Attempt: f.Upgrade.Spec.Attempt}
 	for i, p := range strings.Fields(phases) {
 		p, drains := strings.CutSuffix(p, "!")
@@ -43,9 +44,9 @@ func in(f Facts, phase api.UpgradePhase, phases string) Facts {
 	return f
 }
 
-// text of a step: its phase, its nodes' (with ! when it drains them), what else
-// is to be done, and why it waits.
-func text(s Step) string {
+// describe returns the phase of a step, the phases of its nodes (with "!" for a drained
+// one), the actions and the reason for waiting.
+func describe(s Step) string {
 	out := string(s.Status.Phase) + ":"
 	for _, n := range s.Status.Nodes {
 		out += " " + string(n.Phase)
@@ -166,35 +167,35 @@ func TestNext(t *testing.T) {
 		}, "Running: Waiting Verifying! Waiting"},
 		{"a node is removed", "Running", "Waiting Installing Waiting", func(f *Facts) { f.Nodes = append(f.Nodes[:1:1], f.Nodes[2]) }, "Running: Waiting Draining!"},
 	} {
-		f := three()
+		f := threeNodes()
 		if c.phase != "" {
-			f = in(f, c.phase, c.nodes)
+			f = inPhase(f, c.phase, c.nodes)
 		}
 		if c.facts != nil {
 			c.facts(&f)
 		}
-		if got := text(Next(f)); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		if got := describe(Next(f)); got != c.want {
+			t.Errorf("%s:\nstep = %s\nwant   %s", c.name, got, c.want)
 		}
 	}
 }
 
-// A whole upgrade: never two nodes away, never the leader, and every step may be
-// asked for twice.
+// During a whole upgrade at most one node is away, the leader is never installed on,
+// and every step may be requested twice.
 func TestNextWhole(t *testing.T) {
-	f := three()
+	f := threeNodes()
 	var order []string
 	for i := range 200 {
 		s := Next(f)
-		if again := Next(f); text(again) != text(s) {
-			t.Fatalf("the same facts give %s, and %s", text(s), text(again))
+		if again := Next(f); describe(again) != describe(s) {
+			t.Fatalf("Next returned %s and then %s for the same facts", describe(s), describe(again))
 		}
 		f.Upgrade.Status = s.Status
 		if s.Status.Phase == api.UpgradeDone {
 			break
 		}
 		if i == 199 {
-			t.Fatalf("it does not end: %s", text(s))
+			t.Fatalf("upgrade is not done after 200 steps: %s", describe(s))
 		}
 		if s.HandOver {
 			f.Nodes[0].Leads, f.Nodes[1].Leads = false, true
@@ -217,22 +218,22 @@ func TestNextWhole(t *testing.T) {
 			}
 			if u.Phase == api.UpgradeNodeInstalling {
 				if n.Leads {
-					t.Fatalf("the leader is taken away: %s", text(s))
+					t.Fatalf("the leader is being installed on: %s", describe(s))
 				}
 				order = append(order, n.Meta.Name)
 				n.Status.Version, n.Status.Upgrade.Result = "2", api.UpgradeResultDone
 			}
 		}
 		if away > 1 {
-			t.Fatalf("two are away: %s", text(s))
+			t.Fatalf("%d nodes are away, want at most 1: %s", away, describe(s))
 		}
 	}
 	if got := strings.Join(order, " "); got != "n2 n3 n1" {
-		t.Errorf("the order is %s", got)
+		t.Errorf("order of installation = %q, want %q", got, "n2 n3 n1")
 	}
 	for _, n := range f.Nodes {
 		if n.Spec.Drain {
-			t.Errorf("%s is still drained", n.Meta.Name)
+			t.Errorf("node %s is still drained after the upgrade", n.Meta.Name)
 		}
 	}
 }

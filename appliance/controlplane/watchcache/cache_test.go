@@ -20,16 +20,16 @@ import (
 
 var kinds = []objects.Kind{objects.Of[api.Flavor](), objects.Of[api.Image](), objects.Of[api.Flavor]()}
 
-// unsteady is a store whose watches break after some events, and that counts them.
-type unsteady struct {
+// flaky is a store whose watches break after some events. It records the watches.
+type flaky struct {
 	*memstore.Store
-	breakAfter func() int // events of the next watch; negative: it lasts
+	breakAfter func() int // events of the next watch; negative for a watch that does not break
 
 	mu      sync.Mutex
-	watches []int64 // since when
+	watches []int64 // the revisions that they started from
 }
 
-func (u *unsteady) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
+func (u *flaky) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
 	u.mu.Lock()
 	u.watches = append(u.watches, since)
 	n := u.breakAfter()
@@ -80,14 +80,14 @@ func apply(t *testing.T, s *memstore.Store, cmds ...api.Command) {
 	}
 }
 
-// until waits for a view in which ok holds.
+// until waits for a view for which ok returns true.
 func until(ctx context.Context, t *testing.T, s *watchcache.Subscription, what string, ok func(flavors map[string]api.Flavor) bool) {
 	t.Helper()
 	for {
 		select {
 		case <-s.Ready():
 		case <-ctx.Done():
-			t.Fatalf("%s: it never came", what)
+			t.Fatalf("%s: not in the view before the context ended", what)
 		}
 		if ok(objects.Map[api.Flavor](s.View())) {
 			return
@@ -95,8 +95,8 @@ func until(ctx context.Context, t *testing.T, s *watchcache.Subscription, what s
 	}
 }
 
-// A view is all objects of the subscription's kinds, and stays as it is until the
-// next is taken.
+// A view contains all objects of the subscription's kinds and does not change until the
+// next call of View.
 func TestViewStaysAsItIs(t *testing.T) {
 	s := memstore.New()
 	apply(t, s, flavor("flv-1", 1))
@@ -111,24 +111,24 @@ func TestViewStaysAsItIs(t *testing.T) {
 	apply(t, s, flavor("flv-2", 3))
 	until(ctx, t, late, "the changes", func(f map[string]api.Flavor) bool { return len(f) == 2 && f["flv-1"].Spec.Vcpus == 2 })
 	if got := objects.Map[api.Flavor](before); len(got) != 1 || got["flv-1"].Spec.Vcpus != 1 {
-		t.Errorf("the view from before the changes has %v", got)
+		t.Errorf("flavors in the view from before the changes = %v, want flv-1 with 1 vCPU", got)
 	}
 	if got := objects.Map[api.Flavor](early.View()); len(got) != 2 || got["flv-1"].Spec.Vcpus != 2 {
-		t.Errorf("the next view has %v", got)
+		t.Errorf("flavors in the next view = %v, want 2, flv-1 with 2 vCPUs", got)
 	}
 }
 
-// Whatever breaks, who follows hears of everything: applied in their order, the
-// changes lead to what the store has.
+// A follower receives every change although watches break: applied in order, the
+// changes produce the store's objects.
 func TestFollowersMissNothing(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 1))
-			s := &unsteady{Store: memstore.New(), breakAfter: func() int { return r.IntN(40) }}
+			s := &flaky{Store: memstore.New(), breakAfter: func() int { return r.IntN(40) }}
 			apply(t, s.Store, flavor("flv-0", 1), flavor("flv-1", 1))
 			ctx, c := run(t, s)
-			heard := make(chan map[string]api.Flavor)
+			received := make(chan map[string]api.Flavor)
 			go func() {
 				known := map[string]api.Flavor{}
 				_ = c.Follow(ctx, kinds, func(n watchcache.News) {
@@ -147,7 +147,7 @@ func TestFollowersMissNothing(t *testing.T) {
 						copied[id] = f
 					}
 					select {
-					case heard <- copied:
+					case received <- copied:
 					case <-ctx.Done():
 					}
 				})
@@ -170,18 +170,18 @@ func TestFollowersMissNothing(t *testing.T) {
 			}
 			for got := map[string]api.Flavor(nil); !cmp.Equal(got, objects.Map[api.Flavor](want)); {
 				select {
-				case got = <-heard:
+				case got = <-received:
 				case <-ctx.Done():
-					t.Fatalf("the follower's objects, and the store's: %s", cmp.Diff(got, objects.Map[api.Flavor](want)))
+					t.Fatalf("the follower's objects differ from the store's (-want +got):\n%s", cmp.Diff(objects.Map[api.Flavor](want), got))
 				}
 			}
 		})
 	}
 }
 
-// A watch that breaks goes on where it was.
+// A watch that breaks continues from the last revision.
 func TestResumes(t *testing.T) {
-	s := &unsteady{Store: memstore.New(), breakAfter: func() int { return 2 }} // one object and the sync, or two changes
+	s := &flaky{Store: memstore.New(), breakAfter: func() int { return 2 }} // one object and the sync, or two changes
 	apply(t, s.Store, flavor("flv-1", 1))
 	ctx, c := run(t, s)
 	changes := c.Subscribe(kinds)
@@ -194,11 +194,11 @@ func TestResumes(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if want := []int64{0, 1, 3, 5}; !cmp.Equal(s.watches, want) {
-		t.Errorf("watches began at revisions %v, want %v", s.watches, want)
+		t.Errorf("watches started at revisions %v, want %v", s.watches, want)
 	}
 }
 
-// Only what a subscriber is interested in wakes it.
+// Only changes that match a subscriber's interests wake it.
 func TestInterests(t *testing.T) {
 	s := memstore.New()
 	ctx, c := run(t, s)
@@ -208,9 +208,9 @@ func TestInterests(t *testing.T) {
 	all := c.Subscribe(kinds)
 	defer all.Close()
 	steps := []struct {
-		what  string
-		do    api.Command
-		wakes bool
+		what    string
+		command api.Command
+		wakes   bool
 	}{
 		{"another kind", image, false},
 		{"it comes", flavor("flv-1", 4), true},
@@ -223,23 +223,23 @@ func TestInterests(t *testing.T) {
 		select {
 		case <-s.Ready():
 		case <-ctx.Done():
-			t.Fatalf("%s: nobody was told", what)
+			t.Fatalf("%s: the subscriber was not woken", what)
 		}
 	}
 	wait("the beginning", all)
 	wait("the beginning", fewer)
 	for _, step := range steps {
-		apply(t, s, step.do)
+		apply(t, s, step.command)
 		wait(step.what, all)
-		all.View() // waits until all are told
+		all.View() // after all subscribers were notified
 		select {
 		case <-fewer.Ready():
 			if !step.wakes {
-				t.Errorf("%s: it wakes who is not interested", step.what)
+				t.Errorf("%s: woke a subscriber without an interest in it", step.what)
 			}
 		default:
 			if step.wakes {
-				t.Errorf("%s: it does not wake who is interested", step.what)
+				t.Errorf("%s: did not wake a subscriber with an interest in it", step.what)
 			}
 		}
 	}
