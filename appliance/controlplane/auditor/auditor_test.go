@@ -56,23 +56,23 @@ func (s *trail) VerifyAudit(_ context.Context, at api.AuditMark, limit int) (api
 	return at, false, nil
 }
 
-// world is an auditor with a store, and a clock.
-type world struct {
+// fixture is an auditor with a store, and a clock.
+type fixture struct {
 	t   *testing.T
 	s   *trail
 	o   Options
 	now time.Time
 }
 
-func newWorld(t *testing.T, anchors ...Anchor) *world {
-	w := &world{t: t, s: newTrail(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+func newFixture(t *testing.T, anchors ...Anchor) *fixture {
+	w := &fixture{t: t, s: newTrail(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	w.o = Options{Store: w.s, Cluster: "one", Anchors: anchors, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.now }}
 	return w
 }
 
 // once runs one verification, and returns the codes and messages of the resulting
 // alerts.
-func (w *world) once() (codes []api.AlertCode, message string) {
+func (w *fixture) once() (codes []api.AlertCode, message string) {
 	w.t.Helper()
 	w.now = w.now.Add(time.Hour)
 	if err := w.o.Once(w.t.Context()); err != nil {
@@ -88,7 +88,7 @@ func (w *world) once() (codes []api.AlertCode, message string) {
 	return codes, message
 }
 
-func (w *world) wants(what, message string, want ...api.AlertCode) {
+func (w *fixture) wants(what, message string, want ...api.AlertCode) {
 	w.t.Helper()
 	got, said := w.once()
 	if !slices.Equal(got, want) || !strings.Contains(said, message) {
@@ -112,7 +112,7 @@ func TestTrailIsNotWhatIsKept(t *testing.T) {
 	} {
 		for _, anchored := range []bool{true, false} {
 			path := filepath.Join(t.TempDir(), "marks")
-			w := newWorld(t)
+			w := newFixture(t)
 			nowhere := []api.AlertCode{api.AlertAuditUnanchored}
 			if anchored {
 				w.o.Anchors, nowhere = []Anchor{file(path)}, nil
@@ -149,7 +149,7 @@ func TestFiles(t *testing.T) {
 	if err := os.WriteFile(path, append(foreign, "\n{\"clus"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, file(path))
+	w := newFixture(t, file(path))
 	w.wants("a foreign mark", "")
 	w.s.add(2, "key-1")
 	w.wants("after a line that was cut off", "")
@@ -174,7 +174,7 @@ func TestFiles(t *testing.T) {
 
 // A leader without an anchor raises an alert, until it has one.
 func TestNowhere(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.wants("no events", "no anchor is configured", api.AlertAuditUnanchored)
 	w.s.add(2, "key-1")
 	w.wants("two events", "no anchor is configured", api.AlertAuditUnanchored)
@@ -188,7 +188,7 @@ func TestNowhere(t *testing.T) {
 
 // Long logs are verified in parts, with other marks in between.
 func TestParts(t *testing.T) {
-	w := newWorld(t, file(filepath.Join(t.TempDir(), "marks")))
+	w := newFixture(t, file(filepath.Join(t.TempDir(), "marks")))
 	w.s.add(part+1, "key-1")
 	w.wants("two parts", "")
 	w.s.add(part/2, "key-1")
@@ -226,7 +226,7 @@ func TestSyslogAndAddress(t *testing.T) {
 		}
 		anchors = append(anchors, a)
 	}
-	w := newWorld(t, anchors...)
+	w := newFixture(t, anchors...)
 	w.s.add(2, "key-1")
 	w.wants("two events", "")
 	w.wants("none more", "")

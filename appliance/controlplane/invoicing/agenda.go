@@ -50,9 +50,9 @@ func (a agenda) due(now time.Time) (ids []string) {
 	return ids
 }
 
-// looked records that an organization was checked now: it is due again at the soonest
+// reschedule records that an organization was checked now: it is due again at the soonest
 // of moments, or after the longest interval.
-func (a agenda) looked(id string, now time.Time, moments ...time.Time) {
+func (a agenda) reschedule(id string, now time.Time, moments ...time.Time) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
 	spread := time.Duration(h.Sum32()) % (anyway / 2)

@@ -113,7 +113,7 @@ func benchmarkStep(b *testing.B, n int) {
 	}
 	put(true)
 	measure("used", 1, func() { j.Step(b.Context(), now.Add(time.Second)) })
-	if n := len(j.agenda); n == 0 || len(j.running.kept) == 0 {
-		b.Fatalf("after the steps: %d due organizations, %d cached ratings; want some of both", n, len(j.running.kept))
+	if n := len(j.agenda); n == 0 || len(j.running.cached) == 0 {
+		b.Fatalf("after the steps: %d due organizations, %d cached ratings; want some of both", n, len(j.running.cached))
 	}
 }

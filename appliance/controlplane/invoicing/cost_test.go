@@ -12,7 +12,7 @@ import (
 // An hour of an instance costs what an invoice of that hour charges, and the amount
 // spent is its own use of the month, whatever others used.
 func TestInstanceCost(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.put(
 		api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Name: "small", Data: api.Encode(api.FlavorSpec{Vcpus: 2, MemoryBytes: 4 << 30})},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindGPU, ID: "gpu-1", Name: "gpu-1", Data: api.Encode(api.GPUSpec{})},

@@ -12,7 +12,7 @@ import (
 // Costs are computed by the prices of the invoice preview, and a project that still
 // exists has its name.
 func TestCosts(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "web", Organization: "org-1", Data: []byte(`{}`)})
 	day := march.AddDate(0, 0, 3)
 	for i, project := range []string{"prj-1", "prj-1", "prj-gone"} {

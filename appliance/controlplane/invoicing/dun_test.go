@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-func (w *world) organization() api.Organization {
+func (w *fixture) organization() api.Organization {
 	w.t.Helper()
 	o, err := w.Get(w.t.Context(), api.KindOrganization, "org-1")
 	if err != nil {
@@ -24,20 +24,20 @@ func (w *world) organization() api.Organization {
 	return org
 }
 
-func (w *world) pay(id string, micros int64) {
+func (w *fixture) pay(id string, micros int64) {
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPayment, ID: id, Organization: "org-1",
 		Data: api.Encode(api.PaymentSpec{Type: api.PaymentIn, Currency: "EUR", AmountMicros: micros, Reference: id})})
 }
 
 // start creates an object that costs, as the server does.
-func (w *world) start(id string) error {
+func (w *fixture) start(id string) error {
 	_, err := w.Apply(w.t.Context(), api.Batch{At: march, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindInstance, ID: id, Organization: "org-1", Project: "prj-1",
 		Uses: api.Amounts{api.QuotaSpend: 1}, Data: []byte(`{}`)}}})
 	return err
 }
 
-// told returns the types of the events with a prefix, in order.
-func (w *world) told(prefix string) (types []string) {
+// eventTypes returns the types of the events with a prefix, in order.
+func (w *fixture) eventTypes(prefix string) (types []string) {
 	w.t.Helper()
 	p, err := w.Events(w.t.Context(), api.EventQuery{Organization: "org-1", Limit: 1000})
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *world) told(prefix string) (types []string) {
 // The states of a wallet: sufficient, low, used up, suspended, and sufficient again
 // after a payment; a suspension by an operator is left unchanged.
 func TestWalletsLife(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(1_000_000), SuspendAfterDays: api.Setting(1)})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(1_000_000), SuspendAfterDays: api.Setting(1)})
 	j := w.job()
 	check := func(at time.Time, state api.BillingState) {
 		t.Helper()
@@ -93,10 +93,10 @@ func TestWalletsLife(t *testing.T) {
 	if err != nil || wallet.BalanceMicros != 7_000_000-2_100_000 || wallet.UnbilledMicros != 0 {
 		t.Errorf("wallet = %+v, %v; want a balance of 4,900,000 and nothing unbilled", wallet, err)
 	}
-	if got := strings.Join(w.told("billing."), " "); got != "billing.stop billing.ok billing.warn billing.stop billing.suspended billing.ok" {
+	if got := strings.Join(w.eventTypes("billing."), " "); got != "billing.stop billing.ok billing.warn billing.stop billing.suspended billing.ok" {
 		t.Errorf("billing events = %s, want one per change of state", got)
 	}
-	if got := w.told("invoice."); len(got) != 1 {
+	if got := w.eventTypes("invoice."); len(got) != 1 {
 		t.Errorf("invoice events = %s, want one", got)
 	}
 	org := w.organization()
@@ -111,7 +111,7 @@ func TestWalletsLife(t *testing.T) {
 // Five clients start instances while a cap takes effect: no request that comes after it
 // in the store's order succeeds, and the cap ends with the month.
 func TestNothingPassesACap(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin"})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin"})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "web", Organization: "org-1", Data: []byte(`{}`)},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindBudget, ID: "bud-1", Name: "web", Organization: "org-1",
 			Data: api.Encode(api.BudgetSpec{Project: "prj-1", AmountMicros: 10_000, AlertPercents: []int64{50, 100}, Cap: api.CapStop})},
@@ -152,7 +152,7 @@ func TestNothingPassesACap(t *testing.T) {
 	if err != nil || len(b.Status.Alerts) != 2 || b.Status.CappedAt == nil || b.Status.SpentMicros != 20_000 || b.Status.Month != "2026-03" {
 		t.Errorf("status of budget bud-1 = %+v, %v; want two alerts, capped, 20,000 spent", b.Status, err)
 	}
-	if got := w.told("budget.alert"); len(got) != 2 { // one for 50 and 100 %, the other for 50 %
+	if got := w.eventTypes("budget.alert"); len(got) != 2 { // one for 50 and 100 %, the other for 50 %
 		t.Errorf("budget events = %s, want two", got)
 	}
 	w.job().Step(t.Context(), march.AddDate(0, 1, 0)) // already April in Berlin
@@ -165,7 +165,7 @@ func TestNothingPassesACap(t *testing.T) {
 // suspended with the records of the metering interval in which the wallet is used up.
 func TestAnEmptyWalletStopsAtOnce(t *testing.T) {
 	const interval, each = 5 * time.Minute, 60_000 // micros that an interval costs
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(200_000), SuspendAfterDays: api.Setting(0)})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(200_000), SuspendAfterDays: api.Setting(0)})
 	w.pay("pay-1", 500_000)
 	j, now := w.job(), march.Add(time.Hour)
 	j.Step(t.Context(), now)
@@ -184,7 +184,7 @@ func TestAnEmptyWalletStopsAtOnce(t *testing.T) {
 	if org := w.organization(); org.Spec.Suspended == nil || org.Spec.Restricted == nil || w.start("ins-late") == nil {
 		t.Errorf("organization with an empty wallet = %+v, want it restricted and suspended, and a start refused", org.Spec)
 	}
-	if got := strings.Join(w.told("billing."), " "); got != "billing.warn billing.suspended" {
+	if got := strings.Join(w.eventTypes("billing."), " "); got != "billing.warn billing.suspended" {
 		t.Errorf("billing events = %s, want billing.warn billing.suspended", got)
 	}
 }

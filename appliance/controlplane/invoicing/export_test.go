@@ -11,7 +11,7 @@ import (
 )
 
 // focusRows returns a period's export of costs, with the rows as maps by column.
-func (w *world) focusRows(from, to time.Time) (rows []map[string]string) {
+func (w *fixture) focusRows(from, to time.Time) (rows []map[string]string) {
 	w.t.Helper()
 	var out strings.Builder
 	if err := (Books{w.Store}).Export(w.t.Context(), "org-1", from, to, api.ExportFOCUS, &out); err != nil {
@@ -35,7 +35,7 @@ func (w *world) focusRows(from, to time.Time) (rows []map[string]string) {
 // and its rows add up to the documents' totals to the micro; months without an invoice
 // are a billing period each.
 func TestExportOfDocuments(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: "prj-1", Name: "web", Organization: "org-1", Data: []byte(`{}`)})
 	april, may, june := march.AddDate(0, 1, 0), march.AddDate(0, 2, 0), march.AddDate(0, 3, 0)
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3599)

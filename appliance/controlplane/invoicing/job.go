@@ -152,7 +152,7 @@ func (j *Job) process(ctx context.Context, id string, now time.Time) error {
 	if j.logFailure(ctx, "check balance and budgets failed", org, err) && fine {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		j.agenda.looked(id, now, issued, dunned)
+		j.agenda.reschedule(id, now, issued, dunned)
 	}
 	return nil
 }

@@ -16,23 +16,23 @@ import (
 
 var march = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
-// world is a store with an organization that pays by the default prices.
-type world struct {
+// fixture is a store with an organization that pays by the default prices.
+type fixture struct {
 	*memstore.Store
 	t    *testing.T
 	seen int // usage records
 }
 
-func newWorld(t *testing.T, b api.OrganizationBilling) *world {
+func newFixture(t *testing.T, b api.OrganizationBilling) *fixture {
 	t.Helper()
-	w := &world{Store: memstore.New(), t: t}
+	w := &fixture{Store: memstore.New(), t: t}
 	b.Since = march
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Name: "default", Data: api.Encode(pricebook.Default())},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "acme", Data: api.Encode(api.OrganizationSpec{Billing: api.DefaultBilling(nil, &b, march)})})
 	return w
 }
 
-func (w *world) put(cmds ...api.Command) {
+func (w *fixture) put(cmds ...api.Command) {
 	w.t.Helper()
 	if _, err := w.Apply(w.t.Context(), api.Batch{At: march, Commands: cmds}); err != nil {
 		w.t.Fatal(err)
@@ -40,17 +40,17 @@ func (w *world) put(cmds ...api.Command) {
 }
 
 // used records that ins-1 used n units of a meter in the hour before end.
-func (w *world) used(end time.Time, m api.Meter, n int64) {
+func (w *fixture) used(end time.Time, m api.Meter, n int64) {
 	w.seen++
 	w.put(api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%012x", w.seen), Organization: "org-1", Project: "prj-1",
 		Data: api.Encode(api.UsageRecordSpec{Meter: m, Resource: "ins-1", Start: end.Add(-time.Hour), End: end, Quantity: n})})
 }
 
-func (w *world) job() *Job {
+func (w *fixture) job() *Job {
 	return &Job{Books: Books{w.Store}, Store: w.Store, Changes: w.Store, Log: slog.New(slog.DiscardHandler)}
 }
 
-func (w *world) invoices() []api.Invoice {
+func (w *fixture) invoices() []api.Invoice {
 	w.t.Helper()
 	d, err := Books{w.Store}.documents(w.t.Context(), "org-1")
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *world) invoices() []api.Invoice {
 }
 
 func TestMonthsAreInvoiced(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, DueDays: api.Setting(10)})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice, DueDays: api.Setting(10)})
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	j := w.job()
 	april, may := march.AddDate(0, 1, 0), march.AddDate(0, 2, 0)
@@ -104,7 +104,7 @@ func TestMonthsAreInvoiced(t *testing.T) {
 // If prices change in the middle of a month, both apply, and the invoice keeps them
 // when the book changes again.
 func TestPriceChangeInMidPeriod(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	book := pricebook.Default()
 	book.Prices = append(book.Prices, api.Price{Meter: api.MeterVCPU, PriceMicros: 30_000, Per: 3600, From: march.AddDate(0, 0, 15)})
 	put := func() {
@@ -127,13 +127,13 @@ func TestPriceChangeInMidPeriod(t *testing.T) {
 	}
 }
 
-// dying is a store whose writer fails before or after a write.
-type dying struct {
+// killedStore is a store whose writer fails before or after a write.
+type killedStore struct {
 	*memstore.Store
 	after bool
 }
 
-func (d dying) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+func (d killedStore) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if d.after {
 		_, _ = d.Store.Apply(ctx, b)
 	}
@@ -143,14 +143,14 @@ func (d dying) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 // With leaders that fail at each write, and five at once, each month has one invoice,
 // and the numbers have no gap.
 func TestInvoicesOnce(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin"})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin"})
 	for i := range 6 {
 		w.used(march.AddDate(0, i, 5), api.MeterGPU, 1e12)
 	}
 	now := march.AddDate(0, 6, 1)
 	for i := range 3 {
 		j := w.job()
-		j.Store = dying{w.Store, i > 0}
+		j.Store = killedStore{w.Store, i > 0}
 		j.Step(t.Context(), now)
 	}
 	var wg sync.WaitGroup
@@ -179,7 +179,7 @@ func TestInvoicesOnce(t *testing.T) {
 
 // Concurrent credit notes never exceed the invoice.
 func TestCreditNotesAtOnce(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	w.job().Step(t.Context(), march.AddDate(0, 1, 1))
 	inv := w.invoices()[0]
@@ -214,7 +214,7 @@ func TestCreditNotesAtOnce(t *testing.T) {
 // Simulate rates past use by another price book; an item that cannot be rated has a
 // note.
 func TestSimulate(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	w.used(march.AddDate(0, 1, 1), api.MeterVCPU, 3600)
 	book := api.PriceBook{Spec: api.PriceBookSpec{Currency: "USD", MinimumMicros: 50, Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 7, Per: 3600}}}}

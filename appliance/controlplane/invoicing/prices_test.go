@@ -14,7 +14,7 @@ import (
 )
 
 // changed changes a price book at a time, as the server does.
-func (w *world) changed(id string, at time.Time, change func(s *api.PriceBookSpec)) {
+func (w *fixture) changed(id string, at time.Time, change func(s *api.PriceBookSpec)) {
 	w.t.Helper()
 	old := decodeOf[api.PriceBook](w, api.KindPriceBook, id)
 	next := old.Spec
@@ -28,7 +28,7 @@ func (w *world) changed(id string, at time.Time, change func(s *api.PriceBookSpe
 }
 
 // assigned assigns the organization another price book at a time, as the server does.
-func (w *world) assigned(book api.PriceBookID, at time.Time) {
+func (w *fixture) assigned(book api.PriceBookID, at time.Time) {
 	w.t.Helper()
 	old := decodeOf[api.Organization](w, api.KindOrganization, "org-1")
 	next := old.Spec
@@ -40,7 +40,7 @@ func (w *world) assigned(book api.PriceBookID, at time.Time) {
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Expect: old.Meta.Revision, Data: api.Encode(next)})
 }
 
-func decodeOf[T any](w *world, kind api.Kind, id string) T {
+func decodeOf[T any](w *fixture, kind api.Kind, id string) T {
 	w.t.Helper()
 	o, err := w.Get(w.t.Context(), kind, id)
 	if err != nil {
@@ -54,7 +54,7 @@ func decodeOf[T any](w *world, kind api.Kind, id string) T {
 }
 
 // total returns the total of a preview, in micros.
-func (w *world) total(from, to time.Time) int64 {
+func (w *fixture) total(from, to time.Time) int64 {
 	w.t.Helper()
 	p, err := Books{w.Store}.InvoicePreview(w.t.Context(), "org-1", from, to)
 	if err != nil {
@@ -74,7 +74,7 @@ func priceOf(m api.Meter, micros int64) func(*api.PriceBookSpec) {
 // one, an invoiced month and its export stay the same, and late use of either costs
 // what it did then.
 func TestAnEditedPriceLeavesThePast(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	april, may := march.AddDate(0, 1, 0), march.AddDate(0, 2, 0)
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	w.job().Step(t.Context(), april.Add(3*time.Hour))
@@ -116,7 +116,7 @@ func TestAnEditedPriceLeavesThePast(t *testing.T) {
 }
 
 // exported returns the BilledCost of each row of a period's export.
-func (w *world) exported(from, to time.Time) (rows []string) {
+func (w *fixture) exported(from, to time.Time) (rows []string) {
 	w.t.Helper()
 	var out strings.Builder
 	if err := (Books{w.Store}).Export(w.t.Context(), "org-1", from, to, api.ExportFOCUS, &out); err != nil {
@@ -136,7 +136,7 @@ func (w *world) exported(from, to time.Time) (rows []string) {
 // Another price book applies from the hour in which the switch takes effect, also if
 // the first book is deleted later.
 func TestASwitchedPriceBookLeavesThePast(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	april := march.AddDate(0, 1, 0)
 	for id, micros := range map[string]int64{"pb-2": 20_000, "pb-3": 30_000} {
 		spec := pricebook.Default()
@@ -163,7 +163,7 @@ func TestASwitchedPriceBookLeavesThePast(t *testing.T) {
 // A commitment that begins in the middle of a month is charged, and covers use, for the
 // rest of it; if the price book changes, each commitment for its part.
 func TestCommitmentsAreProrated(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	april := march.AddDate(0, 1, 0)
 	half := march.Add(april.Sub(march) / 2)
 	w.changed("pb-1", march.Add(-time.Hour), func(s *api.PriceBookSpec) {
@@ -183,7 +183,7 @@ func TestCommitmentsAreProrated(t *testing.T) {
 // Whatever changes at any time, in books and in their assignment: every hour costs what
 // was in effect when it began, and a change does not affect earlier hours.
 func TestEveryHourCostsWhatHeldInIt(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	other := api.NewPriceBook(pricebook.Default())
 	priceOf(api.MeterVCPU, 7000)(&other)
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-2", Name: "other", Data: api.Encode(other)})

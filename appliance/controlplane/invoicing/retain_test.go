@@ -12,7 +12,7 @@ import (
 // Records that are older than the setting are deleted, in whole hours, for all
 // organizations; the amounts owed for them stay the same.
 func TestOldRecordsGo(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	const days = 100
 	for d := range days {
 		w.used(march.AddDate(0, 0, d).Add(time.Hour), api.MeterVCPU, 3600)

@@ -16,11 +16,11 @@ import (
 // rated changes, and is valid for certain prices only: its result equals that of rating
 // the whole period again.
 type running struct {
-	kept map[string][]kept // by organization, at most maxKept each
-	size int               // number of charges in all ratings
+	cached map[string][]cachedRating // by organization, at most maxCached each
+	size   int                       // number of charges in all ratings
 }
 
-type kept struct {
+type cachedRating struct {
 	prices string // key of the prices that it rates by
 	from   time.Time
 	upTo   time.Time // the hours before it are rated
@@ -28,10 +28,10 @@ type kept struct {
 }
 
 const (
-	maxKept    = 3       // periods per organization: its wallet's, one without an invoice yet, its budgets'
+	maxCached  = 3       // periods per organization: its wallet's, one without an invoice yet, its budgets'
 	maxCharges = 500_000 // in all, about 300 bytes each; beyond it, periods are rated again
-	// hot is how long after its end an hour's use is still expected to change.
-	hot = 30 * time.Minute
+	// hotPeriod is how long after its end an hour's use is still expected to change.
+	hotPeriod = 30 * time.Minute
 )
 
 // touched drops ratings that are outdated.
@@ -41,23 +41,23 @@ func (r *running) touched(t api.Touched) {
 		return
 	}
 	for id, touch := range t.Organizations {
-		if touch.Has(api.KindUsageRecord) && slices.ContainsFunc(r.kept[id], func(k kept) bool { return touch.Hour.Before(k.upTo) }) {
+		if touch.Has(api.KindUsageRecord) && slices.ContainsFunc(r.cached[id], func(k cachedRating) bool { return touch.Hour.Before(k.upTo) }) {
 			r.drop(id)
 		}
 	}
 }
 
 func (r *running) drop(org string) {
-	for _, k := range r.kept[org] {
+	for _, k := range r.cached[org] {
 		r.size -= k.rating.Size()
 	}
-	delete(r.kept, org)
+	delete(r.cached, org)
 }
 
 // lookup returns a rating of a period that ends at now, to fork and continue from the
 // returned hour on, or nil.
 func (r *running) lookup(org, prices string, from, now time.Time) (*invoice.Rating, time.Time) {
-	for _, k := range r.kept[org] {
+	for _, k := range r.cached[org] {
 		if k.prices == prices && k.from.Equal(from) && k.upTo.Before(now) {
 			return k.rating, k.upTo
 		}
@@ -67,17 +67,17 @@ func (r *running) lookup(org, prices string, from, now time.Time) (*invoice.Rati
 
 // save stores a rating, which must not be added to any more.
 func (r *running) save(org, prices string, from, upTo time.Time, rating *invoice.Rating) {
-	all := slices.Clone(r.kept[org])
+	all := slices.Clone(r.cached[org])
 	r.drop(org)
-	all = slices.DeleteFunc(all, func(k kept) bool { return k.from.Equal(from) })
-	all = append(all, kept{prices, from, upTo, rating})
-	if r.kept == nil {
-		r.kept = map[string][]kept{}
+	all = slices.DeleteFunc(all, func(k cachedRating) bool { return k.from.Equal(from) })
+	all = append(all, cachedRating{prices, from, upTo, rating})
+	if r.cached == nil {
+		r.cached = map[string][]cachedRating{}
 	}
-	for _, k := range all[max(0, len(all)-maxKept):] {
+	for _, k := range all[max(0, len(all)-maxCached):] {
 		if r.size+k.rating.Size() <= maxCharges {
 			r.size += k.rating.Size()
-			r.kept[org] = append(r.kept[org], k)
+			r.cached[org] = append(r.cached[org], k)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 		}
 		begin = from
 	}
-	if past := now.Add(-hot).UTC().Truncate(time.Hour); past.After(begin) {
+	if past := now.Add(-hotPeriod).UTC().Truncate(time.Hour); past.After(begin) {
 		if err := j.Books.add(ctx, id, begin, past, r.Add); err != nil {
 			return api.InvoicePreview{}, err
 		}

@@ -28,7 +28,7 @@ func (c *counting) Use(ctx context.Context, q api.UseQuery) (api.UsePage, error)
 	return c.Store.Use(ctx, q)
 }
 
-func (w *world) budget() api.BudgetStatus {
+func (w *fixture) budget() api.BudgetStatus {
 	w.t.Helper()
 	o, err := w.Get(w.t.Context(), api.KindBudget, "bud-1")
 	if err != nil {
@@ -46,7 +46,7 @@ func (w *world) budget() api.BudgetStatus {
 // write.
 func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(1_000_000), SuspendAfterDays: api.Setting(1)})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(1_000_000), SuspendAfterDays: api.Setting(1)})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindBudget, ID: "bud-1", Name: "all", Organization: "org-1",
 		Data: api.Encode(api.BudgetSpec{AmountMicros: 3_000_000, AlertPercents: []int64{50, 80}, Cap: api.CapStop})})
 	w.pay("pay-0", 4_000_000)
@@ -99,14 +99,14 @@ func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
 	if average := c.hours / time.Duration(c.uses); average > 60*time.Hour {
 		t.Errorf("%d reads of use of %s on average, want at most 60h: ratings are not cached", c.uses, average)
 	}
-	if got, max := len(j.running.kept["org-1"]), maxKept; got == 0 || got > max {
+	if got, max := len(j.running.cached["org-1"]), maxCached; got == 0 || got > max {
 		t.Errorf("cached ratings = %d, want 1 to %d", got, max)
 	}
 }
 
 // An organization that was not touched is not read, except once in about an hour.
 func TestNothingIsReadForNothing(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingPrepaid})
 	w.pay("pay-1", 1_000_000)
 	c := &counting{Store: w.Store}
 	j := &Job{Books: Books{c}, Store: w.Store, Changes: w.Store, Log: w.job().Log}
@@ -135,7 +135,7 @@ func TestNothingIsReadForNothing(t *testing.T) {
 	j.Step(t.Context(), at)
 	before = c.gets
 	j.Step(t.Context(), at.Add(5*time.Hour))
-	if c.gets != before || len(j.agenda)+len(j.running.kept)+j.running.size != 0 {
+	if c.gets != before || len(j.agenda)+len(j.running.cached)+j.running.size != 0 {
 		t.Errorf("after the organization was removed: agenda %+v, ratings %+v, %d reads more; want none", j.agenda, j.running, c.gets-before)
 	}
 }

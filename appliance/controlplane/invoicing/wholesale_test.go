@@ -13,7 +13,7 @@ import (
 )
 
 // reseller makes org-1 pay for its customers shop-a and shop-b in periods.
-func (w *world) reseller(periods ...api.Wholesale) {
+func (w *fixture) reseller(periods ...api.Wholesale) {
 	w.t.Helper()
 	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingInvoice, Since: march, Wholesale: periods}, march)
 	cheap := api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 1000, Per: 3600}}}
@@ -26,7 +26,7 @@ func (w *world) reseller(periods ...api.Wholesale) {
 }
 
 // customerUsed records that a customer used n vCPU-seconds in the hour before end.
-func (w *world) customerUsed(org string, end time.Time, n int64) {
+func (w *fixture) customerUsed(org string, end time.Time, n int64) {
 	w.t.Helper()
 	w.seen++
 	w.put(api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%012x", w.seen), Organization: org, Project: "prj-" + org,
@@ -49,7 +49,7 @@ func linesOf(lines []api.InvoiceLine) (out []lineOf) {
 // A reseller pays by its own price book for what its customers use while it has
 // wholesale terms, with one line for each customer; the customers pay by theirs.
 func TestWholesale(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	april := march.AddDate(0, 1, 0)
 	w.reseller(api.Wholesale{From: march.AddDate(0, 0, 1), Until: march.AddDate(0, 0, 2)}, api.Wholesale{From: march.AddDate(0, 0, 10)})
 	for _, day := range []int{0, 1, 5, 12} { // the first and the third are outside of the periods
@@ -91,7 +91,7 @@ func TestWholesale(t *testing.T) {
 // their use is charged to the reseller as it arrives, also if it is late.
 func TestWholesaleAsItComes(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.reseller(api.Wholesale{From: march})
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindBudget, ID: "bud-1", Name: "all", Organization: "org-1",
 		Data: api.Encode(api.BudgetSpec{AmountMicros: 1_000_000, AlertPercents: []int64{50, 80}})})
@@ -116,7 +116,7 @@ func TestWholesaleAsItComes(t *testing.T) {
 
 // What a reseller owes for a customer is reported until its invoice charges it.
 func TestUninvoicedWholesale(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.reseller(api.Wholesale{From: march})
 	end := march.Add(5 * time.Hour)
 	w.customerUsed("org-shop-a", end, 3600)
@@ -146,7 +146,7 @@ func TestUninvoicedWholesale(t *testing.T) {
 
 // The use of many organizations is merged in the order that rating expects.
 func TestMerged(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.reseller(api.Wholesale{From: march})
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 3 * maxMergedUse {
@@ -172,7 +172,7 @@ func TestMerged(t *testing.T) {
 // A reseller pays for the use of its customers' customers, under its customer's name,
 // and its customer, if it has wholesale terms itself, pays the reseller for them.
 func TestWholesaleOfCustomersOfCustomers(t *testing.T) {
-	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
+	w := newFixture(t, api.OrganizationBilling{Mode: api.BillingInvoice})
 	w.reseller(api.Wholesale{From: march})
 	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingInvoice, Since: march, Wholesale: []api.Wholesale{{From: march}}}, march)
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-shop-a", Expect: api.AnyRevision, Data: api.Encode(api.OrganizationSpec{Parent: "org-1", Billing: terms})},

@@ -43,7 +43,7 @@ func TestAiosmtpd(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
-	h := newHouse(t)
+	h := newFixture(t)
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Name: "branding", Expect: api.AnyRevision,
 		Data: api.Encode(api.BrandingSpec{ProductName: "Müller & Söhne, GPU", AccentColor: "#0b5cad", SupportEmail: "hilfe@example.com"})})
 	h.configure(at, func(s *api.MailSettingsSpec) { s.Language = api.MailGerman })

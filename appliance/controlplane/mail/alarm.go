@@ -55,12 +55,12 @@ func (m *Mailer) alarm(ctx context.Context, s *state, now time.Time) (made bool,
 // newAlerts returns in fresh the alerts to send: those that were also found by the
 // previous read, and were not sent yet. known are the keys of the alerts that have been
 // sent and still exist.
-func newAlerts(told, suspected []string, found []api.Alert, rested bool) (fresh []api.Alert, known []string) {
+func newAlerts(reported, suspected []string, found []api.Alert, rested bool) (fresh []api.Alert, known []string) {
 	for _, a := range found {
 		key := keyOf(a)
 		switch {
 		case strings.HasPrefix(string(a.Code), "mail."): // mail cannot report that mail does not work
-		case slices.Contains(told, key):
+		case slices.Contains(reported, key):
 			known = append(known, key)
 		case rested && slices.Contains(suspected, key) && len(known) < maxAlarms:
 			fresh, known = append(fresh, a), append(known, key)

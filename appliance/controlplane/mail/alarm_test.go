@@ -14,7 +14,7 @@ import (
 // Operators get a message about an alert once, when it has lasted, and again when it
 // has returned; about several at a time in one message.
 func TestAlertsAreTold(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	p := newPost(t, nil)
 	h.configure(p.at, func(s *api.MailSettingsSpec) { s.AlertsTo = []string{"ops@example.com"} })
 	alert := func(name string) api.Alert {
@@ -36,7 +36,7 @@ func TestAlertsAreTold(t *testing.T) {
 			}
 		}
 	}
-	told := func(step string, want int, words ...string) {
+	expect := func(step string, want int, words ...string) {
 		t.Helper()
 		got := p.taken()
 		if len(got) != want {
@@ -49,21 +49,21 @@ func TestAlertsAreTold(t *testing.T) {
 		}
 	}
 	pass(time.Minute)
-	told("first look", 0)
+	expect("first look", 0)
 	pass(time.Minute)
-	told("second look", 1, "node n1 is lost", "node n2 is lost", "see to its power")
+	expect("second look", 1, "node n1 is lost", "node n2 is lost", "see to its power")
 	pass(30 * time.Minute)
-	told("as before", 1)
+	expect("as before", 1)
 	set(alert("n1"))
 	pass(time.Minute)
 	set(alert("n1"), alert("n2"))
 	pass(2 * time.Minute)
-	told("n2 again", 2, "node n2 is lost")
+	expect("n2 again", 2, "node n2 is lost")
 	set(alert("n1"), alert("n2"), alert("n3"))
 	pass(5 * time.Minute)
-	told("n3 too soon", 2)
+	expect("n3 too soon", 2)
 	pass(15 * time.Minute)
-	told("n3 after a rest", 3, "node n3 is lost")
+	expect("n3 after a rest", 3, "node n3 is lost")
 }
 
 // A message lists few alerts, and the number of the others.

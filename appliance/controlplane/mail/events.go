@@ -18,8 +18,8 @@ const (
 	maxRecipients = 16
 )
 
-// told maps the types of events that cause messages to the types of those messages.
-var told = map[string]api.MailType{
+// mailTypes maps the types of events that cause messages to the types of those messages.
+var mailTypes = map[string]api.MailType{
 	"invoice.created": api.MailTypeInvoice, "budget.alert": api.MailTypeBudget,
 	"billing.warn": api.MailTypeBilling, "billing.stop": api.MailTypeBilling, "billing.suspended": api.MailTypeBilling,
 	"billing.delete_warning": api.MailTypeBilling, "billing.delete_due": api.MailTypeBilling, "billing.ok": api.MailTypeBilling,
@@ -57,7 +57,7 @@ func (m *Mailer) messages(ctx context.Context, events []api.WebhookEvent) ([]api
 	var cmds []api.Command
 	var payers map[string][]string
 	for _, e := range events {
-		typ, ok := told[e.Type]
+		typ, ok := mailTypes[e.Type]
 		if !ok || e.Organization == "" || e.Webhook != "" {
 			continue
 		}
@@ -114,10 +114,10 @@ func (m *Mailer) payers(ctx context.Context) (map[string][]string, error) {
 func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[string]string, ok bool, err error) {
 	o, err := m.o.Store.Get(ctx, api.KindOrganization, e.Organization)
 	if err != nil {
-		return nil, false, orGone(err)
+		return nil, false, ignoreNotFound(err)
 	}
 	data = map[string]string{"organization": o.Meta.Name}
-	switch told[e.Type] {
+	switch mailTypes[e.Type] {
 	case api.MailTypeInvoice:
 		var about api.EventObject
 		if json.Unmarshal(e.Data, &about) != nil {
@@ -125,7 +125,7 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 		}
 		o, err := m.o.Store.Get(ctx, api.KindInvoice, about.ID)
 		if err != nil {
-			return nil, false, orGone(err)
+			return nil, false, ignoreNotFound(err)
 		}
 		inv, err := api.Decode[api.Invoice](o)
 		if err != nil {
@@ -152,8 +152,8 @@ func (m *Mailer) dataOf(ctx context.Context, e api.WebhookEvent) (data map[strin
 	return data, true, nil
 }
 
-// orGone returns the error, unless it means that an object does not exist.
-func orGone(err error) error {
+// ignoreNotFound returns the error, unless it means that an object does not exist.
+func ignoreNotFound(err error) error {
 	if api.CodeOf(err) == api.CodeNotFound {
 		return nil
 	}

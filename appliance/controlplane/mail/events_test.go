@@ -12,7 +12,7 @@ import (
 
 // organization creates an organization with a user of each role, some with a confirmed
 // address.
-func (h *house) organization() {
+func (h *fixture) organization() {
 	h.Helper()
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "acme", Expect: api.AnyRevision, Data: api.Encode(api.OrganizationSpec{})})
 	for i, u := range []struct {
@@ -34,7 +34,7 @@ func (h *house) organization() {
 }
 
 // raise raises an event of the organization.
-func (h *house) raise(what string, data any) {
+func (h *fixture) raise(what string, data any) {
 	h.Helper()
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision, Data: api.Encode(map[string]any{"at": h.clock(), "revision": h.store.Revision()}),
 		Raise: &api.Raise{Type: what, Organization: "org-1", Data: api.Encode(data)}})
@@ -44,7 +44,7 @@ func (h *house) raise(what string, data any) {
 // bills and have confirmed their addresses; events from before mail was enabled cause
 // none.
 func TestEventsAreTold(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.organization()
 	h.raise("billing.warn", api.BillingStatus{State: api.BillingWarn})
 	p := newPost(t, nil)
@@ -77,7 +77,7 @@ func TestEventsAreTold(t *testing.T) {
 
 // A leader that is killed at any moment queues no message twice and omits none.
 func TestEventsAreToldOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.organization()
 	p := newPost(t, nil)
 	h.configure(p.at, nil)

@@ -133,7 +133,7 @@ func (m *Mailer) step(ctx context.Context) (next time.Time, err error) {
 	if m.o.Alerts != nil && len(s.settings.Spec.AlertsTo) > 0 {
 		b.later(m.alertsAt.Add(alarmEvery))
 	}
-	if len(b.gone)+len(b.overdue) > 0 {
+	if len(b.expired)+len(b.overdue) > 0 {
 		return now, m.tidy(ctx, s, b, now)
 	}
 	if s.status.NextAt != nil && now.Before(*s.status.NextAt) && m.settings == s.settings.Meta.Revision {
@@ -182,7 +182,7 @@ func (m *Mailer) read(ctx context.Context) (s state, err error) {
 // too long.
 func (m *Mailer) tidy(ctx context.Context, s state, b box, now time.Time) error {
 	var cmds []api.Command
-	for _, x := range b.gone[:min(len(b.gone), perBatch)] {
+	for _, x := range b.expired[:min(len(b.expired), perBatch)] {
 		cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindMailMessage, ID: x.Meta.ID, Expect: x.Meta.Revision})
 	}
 	for _, x := range b.overdue[:min(len(b.overdue), perBatch)] {

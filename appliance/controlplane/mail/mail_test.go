@@ -23,8 +23,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// house is a mail test's store, clock and settings.
-type house struct {
+// fixture is a mail test's store, clock and settings.
+type fixture struct {
 	*testing.T
 	store    *memstore.Store
 	settings api.MailSettingsSpec
@@ -33,26 +33,26 @@ type house struct {
 	now time.Time
 }
 
-func newHouse(t *testing.T) *house {
-	return &house{T: t, store: memstore.New(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+func newFixture(t *testing.T) *fixture {
+	return &fixture{T: t, store: memstore.New(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		settings: api.MailSettings{Enabled: true, Server: "127.0.0.1", Security: api.MailPlain, Sender: "cloud@example.com", PortalURL: "https://cloud.example.com", PerMinute: 6000}.Asked()}
 }
 
-func (h *house) clock() time.Time {
+func (h *fixture) clock() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
 }
 
 // wait advances the virtual clock at once.
-func (h *house) wait(_ context.Context, d time.Duration) {
+func (h *fixture) wait(_ context.Context, d time.Duration) {
 	h.mu.Lock()
 	h.now = h.now.Add(d)
 	h.mu.Unlock()
 	time.Sleep(50 * time.Microsecond) // so that virtual time does not run ahead of the server
 }
 
-func (h *house) apply(cmds ...api.Command) {
+func (h *fixture) apply(cmds ...api.Command) {
 	h.Helper()
 	if _, err := h.store.Apply(h.Context(), api.Batch{At: h.clock(), Commands: cmds}); err != nil {
 		h.Fatal(err)
@@ -60,7 +60,7 @@ func (h *house) apply(cmds ...api.Command) {
 }
 
 // configure writes the settings, with the server at an address.
-func (h *house) configure(at net.Addr, change func(*api.MailSettingsSpec)) {
+func (h *fixture) configure(at net.Addr, change func(*api.MailSettingsSpec)) {
 	h.Helper()
 	_, port, _ := net.SplitHostPort(at.String())
 	h.settings.Port, _ = strconv.Atoi(port)
@@ -74,9 +74,9 @@ func (h *house) configure(at net.Addr, change func(*api.MailSettingsSpec)) {
 		api.Command{Op: api.OpPutSpec, Kind: api.KindMailSettings, ID: api.MailStatusID, Name: "mail-status", Expect: api.AnyRevision, Data: api.Encode(struct{}{})})
 }
 
-func (h *house) queue(id string, s api.MailMessageSpec) { h.Helper(); h.apply(api.QueueMail(id, s)) }
+func (h *fixture) queue(id string, s api.MailMessageSpec) { h.Helper(); h.apply(api.QueueMail(id, s)) }
 
-func (h *house) message(id string) api.MailMessage {
+func (h *fixture) message(id string) api.MailMessage {
 	h.Helper()
 	o, err := h.store.Get(context.Background(), api.KindMailMessage, id)
 	if err != nil {
@@ -89,7 +89,7 @@ func (h *house) message(id string) api.MailMessage {
 	return m
 }
 
-func (h *house) status() api.MailStatus {
+func (h *fixture) status() api.MailStatus {
 	h.Helper()
 	o, err := h.store.Get(context.Background(), api.KindMailSettings, api.MailStatusID)
 	if err != nil {
@@ -102,13 +102,13 @@ func (h *house) status() api.MailStatus {
 	return m.Status
 }
 
-func (h *house) until(what string, ok func() bool) {
+func (h *fixture) until(what string, ok func() bool) {
 	h.Helper()
 	patience.Until(h, time.Minute, what, ok)
 }
 
 // run runs a mailer until the returned function is called.
-func (h *house) run(s Store, change func(*Options)) (stop func()) {
+func (h *fixture) run(s Store, change func(*Options)) (stop func()) {
 	o := Options{Store: s, Now: h.clock, Wait: h.wait, Look: time.Second, Connect: time.Minute, Send: time.Minute}
 	if change != nil {
 		change(&o)
@@ -244,7 +244,7 @@ func TestMessageArrives(t *testing.T) {
 		auth     string
 	}{{api.MailPlain, ""}, {api.MailSTARTTLS, ""}, {api.MailSTARTTLS, "basalt:geheim"}, {api.MailTLS, "basalt:geheim"}, {api.MailTLS, ""}} {
 		t.Run(string(c.security)+" "+c.auth, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			p := newPost(t, func(p *post) {
 				p.auth = c.auth
 				if c.security != api.MailPlain {
@@ -333,7 +333,7 @@ func TestServerRefuses(t *testing.T) {
 		}, api.MailWaiting, "AUTH failed", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			_, roots := testCertificate(t)
 			p := newPost(t, c.change)
 			h.configure(p.at, func(s *api.MailSettingsSpec) {
@@ -384,8 +384,8 @@ func TestServerMisbehaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			bad := newRude(t, says)
+			h := newFixture(t)
+			bad := newFakeServer(t, says)
 			h.configure(bad, nil)
 			h.queue("mail-1", api.MailMessageSpec{Type: api.MailTypeTest, To: "ann@example.com"})
 			h.run(h.store, func(o *Options) { o.Connect, o.Send = 100*time.Millisecond, 100*time.Millisecond })
@@ -406,9 +406,9 @@ func TestServerMisbehaves(t *testing.T) {
 	}
 }
 
-// newRude starts a server that sends lines, one after each that it receives, and then
+// newFakeServer starts a server that sends lines, one after each that it receives, and then
 // nothing.
-func newRude(t *testing.T, says []string) net.Addr {
+func newFakeServer(t *testing.T, says []string) net.Addr {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -422,12 +422,12 @@ func newRude(t *testing.T, says []string) net.Addr {
 			}
 			go func() {
 				defer c.Close()
-				heard := make([]byte, 4096)
+				received := make([]byte, 4096)
 				for _, line := range says {
 					if _, err := io.WriteString(c, line); err != nil {
 						return
 					}
-					if _, err := c.Read(heard); err != nil {
+					if _, err := c.Read(received); err != nil {
 						return
 					}
 				}
@@ -441,7 +441,7 @@ func newRude(t *testing.T, says []string) net.Addr {
 // A server that disconnects at one message does not block the others, and a message
 // that has waited for a day fails.
 func TestCutOffInTheMiddle(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	p := newPost(t, func(x *post) {
 		x.rcpt = func(to string) error {
 			if to == "ann@example.com" {
@@ -484,7 +484,7 @@ func (f flaky) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 // If the leader is killed after the server accepted a message, and before that is
 // written, the next one sends it again, with the same Message-ID.
 func TestKilledBetweenSendAndStatus(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	p := newPost(t, nil)
 	h.configure(p.at, nil)
 	h.queue("mail-1", api.MailMessageSpec{Type: api.MailTypeTest, To: "ann@example.com"})
@@ -511,7 +511,7 @@ func TestKilledBetweenSendAndStatus(t *testing.T) {
 // A message for an address without a user is never sent, and no message is while mail
 // is disabled.
 func TestNotSent(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	p := newPost(t, nil)
 	h.configure(p.at, func(s *api.MailSettingsSpec) { s.Enabled = false })
 	h.queue("mail-1", api.MailMessageSpec{Type: api.MailTypePasswordReset, To: "nobody@example.com", Secret: "x"})
@@ -533,7 +533,7 @@ func TestNotSent(t *testing.T) {
 
 // No more messages are sent per minute than the settings allow.
 func TestPace(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	p := newPost(t, nil)
 	h.configure(p.at, func(s *api.MailSettingsSpec) { s.PerMinute = 6 })
 	began := h.clock()
@@ -574,7 +574,7 @@ func TestSorted(t *testing.T) {
 	if got := ids(b.due); !slices.Equal(got, []string{"reset", "invoice"}) {
 		t.Errorf("due messages = %q, want reset and invoice", got)
 	}
-	if got := ids(b.gone); !slices.Equal(got, []string{"sent-long-ago"}) {
+	if got := ids(b.expired); !slices.Equal(got, []string{"sent-long-ago"}) {
 		t.Errorf("messages to remove = %q, want sent-long-ago", got)
 	}
 	if got := ids(b.overdue); !slices.Equal(got, []string{"old"}) {
@@ -587,7 +587,7 @@ func TestSorted(t *testing.T) {
 	for n := range maxKept + 5 {
 		many = append(many, message(fmt.Sprint(n), api.MailTypeTest, api.MailMessageStatus{State: api.MailFailed, DoneAt: at(-time.Duration(n) * time.Second)}))
 	}
-	if got := sorted(many, now).gone; len(got) != 5 || got[0].Meta.ID != fmt.Sprint(maxKept) {
+	if got := sorted(many, now).expired; len(got) != 5 || got[0].Meta.ID != fmt.Sprint(maxKept) {
 		t.Errorf("messages to remove = %d, want the 5 oldest", len(got))
 	}
 }

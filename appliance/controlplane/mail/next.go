@@ -23,10 +23,10 @@ var (
 
 // verdict is the outcome of one attempt.
 type verdict struct {
-	err    error // nil: the server accepted the message
-	final  bool  // the server will never accept it
-	server bool  // the server or the settings are the reason: other messages would fail too
-	spared bool  // the message was not involved, and its attempts do not count
+	err          error // nil: the server accepted the message
+	final        bool  // the server will never accept it
+	server       bool  // the server or the settings are the reason: other messages would fail too
+	notAttempted bool  // the message was not involved, and its attempts do not count
 }
 
 // after returns the status of a message after an attempt.
@@ -36,14 +36,14 @@ func after(m api.MailMessage, v verdict, now time.Time) api.MailMessageStatus {
 		return api.MailMessageStatus{State: api.MailSent, Attempts: st.Attempts, DoneAt: &now, MessageID: st.MessageID}
 	}
 	st.State, st.LastError = api.MailWaiting, v.err.Error()
-	if !v.spared {
+	if !v.notAttempted {
 		st.Attempts++
 	}
 	if v.final {
 		st.State, st.NextAt, st.DoneAt = api.MailFailed, nil, &now
 		return st
 	}
-	if !v.spared {
+	if !v.notAttempted {
 		at := now.Add(messageWaits.Wait(m.Meta.ID, st.Attempts))
 		st.NextAt = &at
 	}
@@ -80,7 +80,7 @@ func afterServer(st api.MailStatus, v verdict, now time.Time) api.MailStatus {
 type box struct {
 	due     []api.MailMessage // to be sent now, most urgent first
 	overdue []api.MailMessage
-	gone    []api.MailMessage // to be removed
+	expired []api.MailMessage // to be removed
 	next    time.Time         // when there is more to do; zero means when something changes
 	waiting int
 }
@@ -93,8 +93,8 @@ func sorted(all []api.MailMessage, now time.Time) box {
 		switch {
 		case m.Done():
 			done = append(done, m)
-		case forNobody(m):
-			b.gone = append(b.gone, m)
+		case withoutRecipient(m):
+			b.expired = append(b.expired, m)
 		case !now.Before(m.Until()):
 			b.overdue = append(b.overdue, m)
 		case m.Status.NextAt != nil && now.Before(*m.Status.NextAt):
@@ -115,7 +115,7 @@ func sorted(all []api.MailMessage, now time.Time) box {
 			end = doneAt(m).Add(keepFailed)
 		}
 		if i >= maxKept || !now.Before(end) {
-			b.gone = append(b.gone, m)
+			b.expired = append(b.expired, m)
 		} else {
 			b.later(end)
 		}
@@ -129,9 +129,9 @@ func (b *box) later(at time.Time) {
 	}
 }
 
-// forNobody reports whether a message was requested for an address that is not a
+// withoutRecipient reports whether a message was requested for an address that is not a
 // user's: the API queues one nonetheless, so that its response takes as long.
-func forNobody(m api.MailMessage) bool {
+func withoutRecipient(m api.MailMessage) bool {
 	return m.Spec.Type == api.MailTypePasswordReset && m.Spec.User == ""
 }
 

@@ -66,7 +66,7 @@ func (a account) open(ctx context.Context) (*session, verdict) {
 	}
 	client, err := gomail.NewClient(a.settings.Server, options...)
 	if err != nil {
-		return nil, verdict{err: reason("settings", err), server: true, spared: true}
+		return nil, verdict{err: reason("settings", err), server: true, notAttempted: true}
 	}
 	s.client = client
 	// A connection that does not end with the context would delay the next leader.
@@ -80,7 +80,7 @@ func (a account) open(ctx context.Context) (*session, verdict) {
 		if s.conn != nil {
 			_ = s.conn.Close()
 		}
-		return nil, verdict{err: reason("connect to "+client.ServerAddr(), err), server: true, spared: true}
+		return nil, verdict{err: reason("connect to "+client.ServerAddr(), err), server: true, notAttempted: true}
 	}
 	return s, verdict{}
 }
@@ -104,15 +104,15 @@ func (s *session) deliver(m *gomail.Msg) verdict {
 	if err == nil || m.IsDelivered() { // the error occurred after it was accepted
 		return verdict{}
 	}
-	return judged(m, err)
+	return verdictOf(m, err)
 }
 
-// judged returns the verdict for an error of sending.
-func judged(m *gomail.Msg, err error) verdict {
+// verdictOf returns the verdict for an error of sending.
+func verdictOf(m *gomail.Msg, err error) verdict {
 	var e *gomail.SendError
 	if !errors.As(err, &e) {
 		if failed := m.SendError(); !errors.As(failed, &e) { // the connection failed before the dialog
-			return verdict{err: reason("send", err), server: true, spared: true}
+			return verdict{err: reason("send", err), server: true, notAttempted: true}
 		}
 	}
 	// go-mail's text also names recipient and message, which are stored separately.
@@ -122,7 +122,7 @@ func judged(m *gomail.Msg, err error) verdict {
 	code := e.ErrorCode()
 	switch {
 	case e.Reason == gomail.ErrSMTPMailFrom && code >= 500: // it rejects the sender, whoever the recipient is
-		v.server, v.spared = true, true
+		v.server, v.notAttempted = true, true
 	case code == 421: // the server closes the connection (RFC 5321, section 3.8), possibly because of the message
 		v.server = true
 	case code >= 500:

@@ -64,7 +64,7 @@ func textOf(t *testing.T, raw string) string {
 // A user signs up: from the request through a mail server to the link in the message,
 // and with it to a session.
 func TestSignUpByMail(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	p := newPost(t, nil)
 	h.configure(p.at, nil)
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindSignUpSettings, ID: api.SignUpSettingsID, Name: "sign-up", Data: api.Encode(api.SignUpSettingsSpec{Enabled: true})})

@@ -12,25 +12,25 @@ import (
 // statuses returns the commands that report the objects' statuses, for those that have
 // changed.
 func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) []api.Command {
-	r := reporter{wrong: map[string]string{}, made: map[string]bool{}}
+	r := reporter{problems: map[string]string{}, realized: map[string]bool{}}
 	for _, p := range problems {
-		r.wrong[p.ID] = p.Error.Error()
+		r.problems[p.ID] = p.Error.Error()
 	}
 	for _, n := range t.Networks {
-		r.made[string(n.ID)] = true
+		r.realized[string(n.ID)] = true
 	}
 	cut := map[api.ExternalNetworkID]string{} // without a node that is connected to them
 	for _, x := range t.External {
-		r.made[string(x.ID)] = true
+		r.realized[string(x.ID)] = true
 		if len(x.Gateways) == 0 {
 			cut[x.ID] = fmt.Sprintf("no node that works has an interface for physical network %s (basaltd --external)", x.Physical)
 		}
 	}
 	for _, f := range t.FloatingIPs {
-		r.made[string(f.ID)] = true
+		r.realized[string(f.ID)] = true
 	}
 	for _, b := range t.LoadBalancers {
-		r.made[string(b.ID)] = true
+		r.realized[string(b.ID)] = true
 	}
 	type link struct {
 		project  api.ProjectID
@@ -53,7 +53,7 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	}
 	for _, x := range objects.Sorted(s.routers) {
 		project := api.ProjectID(x.Meta.Project)
-		st := api.RouterStatus{Phase: api.NetworkPending, LastError: r.wrong[x.Meta.ID]}
+		st := api.RouterStatus{Phase: api.NetworkPending, LastError: r.problems[x.Meta.ID]}
 		if x.Meta.Name == api.MainRouter {
 			st.Node = seen.Gateways[project]
 		}
@@ -84,16 +84,16 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 }
 
 type reporter struct {
-	wrong map[string]string // by object id
-	made  map[string]bool
-	cmds  []api.Command
+	problems map[string]string // by object id
+	realized map[string]bool
+	cmds     []api.Command
 }
 
 func (r *reporter) phase(id string) (api.NetworkPhase, string) {
 	switch {
-	case r.wrong[id] != "":
-		return api.NetworkFailed, r.wrong[id]
-	case r.made[id]:
+	case r.problems[id] != "":
+		return api.NetworkFailed, r.problems[id]
+	case r.realized[id]:
 		return api.NetworkReady, ""
 	}
 	return api.NetworkPending, ""

@@ -62,7 +62,7 @@ func due(o api.Organization) bool {
 // Run runs steps until ctx ends, as long as there is something to delete. The cache
 // must have Kinds.
 func Run(ctx context.Context, c *watchcache.Cache, s Store, log *slog.Logger) {
-	done := doneWith{}
+	done := finished{}
 	_ = watchcache.Run(ctx, c, Kinds, func(ctx context.Context, all *objects.Set) time.Duration {
 		left, err := sweep(ctx, s, all, done, time.Now())
 		if err != nil && ctx.Err() == nil {
@@ -81,17 +81,17 @@ func Sweep(ctx context.Context, s Store, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	_, err = sweep(ctx, s, all, doneWith{}, now)
+	_, err = sweep(ctx, s, all, finished{}, now)
 	return err
 }
 
-// doneWith has the organizations of which nothing is left to delete, and the revisions
+// finished has the organizations of which nothing is left to delete, and the revisions
 // that they had at that time.
-type doneWith map[string]int64
+type finished map[string]int64
 
 // sweep runs one step of everything that is due, and continues with the others when one
 // fails. It reports whether anything was due.
-func sweep(ctx context.Context, s Store, all *objects.Set, done doneWith, now time.Time) (any bool, err error) {
+func sweep(ctx context.Context, s Store, all *objects.Set, done finished, now time.Time) (any bool, err error) {
 	var errs []error
 	// An object may have been changed meanwhile: the next step reads it again.
 	failed := func(err error) {

@@ -96,7 +96,7 @@ func (d *debtor) audited() (out []string) {
 	return out
 }
 
-func (d *debtor) told() (out []string) {
+func (d *debtor) eventTypes() (out []string) {
 	p, err := d.Events(d.t.Context(), api.EventQuery{Organization: "org-1", Limit: 1000})
 	if err != nil {
 		d.t.Fatal(err)
@@ -114,11 +114,11 @@ func (d *debtor) told() (out []string) {
 func TestUnpaidIsDeletedAfterAWarning(t *testing.T) {
 	d := newDebtor(t, 20)
 	d.until(14) // used up on the 1st, suspended on the 2nd, deletion on the 22nd
-	if got := d.told(); !slices.Equal(got, []string{"billing.stop", "billing.suspended"}) || len(d.audited()) != 0 {
+	if got := d.eventTypes(); !slices.Equal(got, []string{"billing.stop", "billing.suspended"}) || len(d.audited()) != 0 {
 		t.Errorf("events = %v, audit log = %v; want stop and suspended, and no operation", got, d.audited())
 	}
 	d.until(16)
-	if got := d.told(); !slices.Equal(got, []string{"billing.stop", "billing.suspended", "billing.delete_warning"}) || !slices.Equal(d.audited(), []string{"WarnOfDeletion"}) {
+	if got := d.eventTypes(); !slices.Equal(got, []string{"billing.stop", "billing.suspended", "billing.delete_warning"}) || !slices.Equal(d.audited(), []string{"WarnOfDeletion"}) {
 		t.Errorf("events = %v, audit log = %v; want the warning in both", got, d.audited())
 	}
 	d.until(21)
@@ -127,7 +127,7 @@ func TestUnpaidIsDeletedAfterAWarning(t *testing.T) {
 	d.has("org-1", false, running...)
 	d.has("org-1", true, api.KindProject, api.KindNetwork, api.KindAPIKey, api.KindUser)
 	d.has("org-2", true, running...)
-	if got := d.told(); !slices.Equal(got, []string{"billing.stop", "billing.suspended", "billing.delete_warning", "billing.delete_due"}) ||
+	if got := d.eventTypes(); !slices.Equal(got, []string{"billing.stop", "billing.suspended", "billing.delete_warning", "billing.delete_due"}) ||
 		!slices.Equal(d.audited(), []string{"WarnOfDeletion", "DeleteUnpaid"}) {
 		t.Errorf("events = %v, audit log = %v; want the deletion in both", got, d.audited())
 	}
@@ -138,7 +138,7 @@ func TestUnpaidIsDeletedAfterAWarning(t *testing.T) {
 	}
 	d.pay("org-1")
 	d.until(26)
-	if got := d.told(); got[len(got)-1] != "billing.ok" {
+	if got := d.eventTypes(); got[len(got)-1] != "billing.ok" {
 		t.Errorf("events after the payment = %v, want billing.ok last", got)
 	}
 }
@@ -150,7 +150,7 @@ func TestUnpaidIsWarnedAtOnce(t *testing.T) {
 	d.has("org-1", true, running...)
 	d.until(10)
 	d.has("org-1", false, running...)
-	if got := d.told(); !slices.Equal(got, []string{"billing.stop", "billing.suspended", "billing.delete_warning", "billing.delete_due"}) {
+	if got := d.eventTypes(); !slices.Equal(got, []string{"billing.stop", "billing.suspended", "billing.delete_warning", "billing.delete_due"}) {
 		t.Errorf("events = %v, want stop, suspended, delete_warning and delete_due", got)
 	}
 }
@@ -184,7 +184,7 @@ func TestUnpaidIsKept(t *testing.T) {
 		d := newDebtor(t, c.days)
 		d.t = t
 		c.act(d)
-		t.Log(name, d.now, d.told())
+		t.Log(name, d.now, d.eventTypes())
 		d.has("org-1", true, running...)
 	}
 }

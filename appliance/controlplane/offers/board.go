@@ -34,8 +34,8 @@ type Board struct {
 	now        func() time.Time
 
 	mu    sync.Mutex // guards the fields below
-	at    time.Time  // when the picture was made
-	last  *picture   // nil if there is none yet
+	at    time.Time  // when the snapshot was taken
+	last  *snapshot  // nil if there is none yet
 	pages map[api.OfferQuery]api.OfferList
 }
 
@@ -90,7 +90,7 @@ func (b *Board) Offers(ctx context.Context, q api.OfferQuery) (api.OfferList, er
 	return l, nil
 }
 
-// refresh makes a new picture if something has changed or the last one is too old.
+// refresh takes a new snapshot if something has changed or the last one is too old.
 func (b *Board) refresh(now time.Time) error {
 	changed := false
 	select {
@@ -110,6 +110,6 @@ func (b *Board) refresh(now time.Time) error {
 	if b.watched {
 		s.Health = map[string]plan.Health{}
 	}
-	b.last, b.at, b.pages = pictureOf(s, b.networking), now, map[api.OfferQuery]api.OfferList{}
+	b.last, b.at, b.pages = snapshotOf(s, b.networking), now, map[api.OfferQuery]api.OfferList{}
 	return nil
 }

@@ -38,8 +38,8 @@ func (e entry) compare(f entry) int {
 // kindOfGPU identifies the GPUs of a model in a pool.
 type kindOfGPU struct{ pool, model string }
 
-// picture is the state of the cluster at a moment. It is not safe for concurrent use.
-type picture struct {
+// snapshot is the state of the cluster at a moment. It is not safe for concurrent use.
+type snapshot struct {
 	state *plan.State
 	room  *placement.Room
 	gpus  map[kindOfGPU]int64 // the smallest VRAM of such a GPU, in bytes
@@ -47,8 +47,8 @@ type picture struct {
 	like  api.Instance        // template of new instances
 }
 
-func pictureOf(s *plan.State, networking bool) *picture {
-	p := &picture{state: s, room: plan.RoomOf(s), gpus: map[kindOfGPU]int64{}, class: plan.PoolForNew(s, "")}
+func snapshotOf(s *plan.State, networking bool) *snapshot {
+	p := &snapshot{state: s, room: plan.RoomOf(s), gpus: map[kindOfGPU]int64{}, class: plan.PoolForNew(s, "")}
 	if networking {
 		p.like.Spec.Networks = make([]api.InstanceNetwork, 1)
 	}
@@ -65,7 +65,7 @@ func pictureOf(s *plan.State, networking bool) *picture {
 }
 
 // entries returns the requested entries, in order.
-func (p *picture) entries(q api.OfferQuery) (out []entry) {
+func (p *snapshot) entries(q api.OfferQuery) (out []entry) {
 	if q.Flavor != "" && q.Model == "" && q.Pool == "" && q.Tier == "" && q.VRAMBytes == 0 {
 		out = append(out, entry{})
 	}
@@ -90,7 +90,7 @@ func (p *picture) entries(q api.OfferQuery) (out []entry) {
 }
 
 // list returns one page. Only what is on it is counted and priced.
-func (p *picture) list(q api.OfferQuery, prices pricebook.Schedule, now time.Time) (api.OfferList, error) {
+func (p *snapshot) list(q api.OfferQuery, prices pricebook.Schedule, now time.Time) (api.OfferList, error) {
 	all := p.entries(q)
 	if q.Continue != "" {
 		last, err := api.FromPageToken[entry](q.Continue)
@@ -133,7 +133,7 @@ func (p *picture) list(q api.OfferQuery, prices pricebook.Schedule, now time.Tim
 }
 
 // offer returns an offer without prices and counts, and its vGPU.
-func (p *picture) offer(e entry, flavor api.FlavorID) (api.Offer, *api.VGPUSpec) {
+func (p *snapshot) offer(e entry, flavor api.FlavorID) (api.Offer, *api.VGPUSpec) {
 	o := api.Offer{Kind: api.KindOffer, Flavor: flavor}
 	if e == (entry{}) {
 		return o, nil
@@ -145,7 +145,7 @@ func (p *picture) offer(e entry, flavor api.FlavorID) (api.Offer, *api.VGPUSpec)
 
 // machine returns the machine of an offer, as it is metered. Without a flavor it has no
 // processors, memory and disk.
-func (p *picture) machine(o api.Offer, f api.Flavor, rootBytes int64) invoice.Machine {
+func (p *snapshot) machine(o api.Offer, f api.Flavor, rootBytes int64) invoice.Machine {
 	m := invoice.Machine{VRAMBytes: o.VramBytes, SharePercent: o.SharePercent, Model: o.Model, Pool: o.Pool, Tier: o.Tier}
 	if o.Flavor != "" {
 		m.VCPUs, m.MemoryBytes, m.Flavor = f.Spec.Vcpus, f.Spec.MemoryBytes, f.Meta.ID

@@ -19,8 +19,8 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// shop is a store, a board over it and its price book.
-type shop struct {
+// fixture is a store, a board over it and its price book.
+type fixture struct {
 	t     testing.TB
 	store *memstore.Store
 	board *Board
@@ -29,13 +29,13 @@ type shop struct {
 	now   time.Time
 }
 
-func (s *shop) PricesOf(context.Context, api.OrganizationID, time.Time) (pricebook.Schedule, error) {
+func (s *fixture) PricesOf(context.Context, api.OrganizationID, time.Time) (pricebook.Schedule, error) {
 	s.asked++
 	return pricebook.Always(s.book), nil
 }
 
-func open(t testing.TB) *shop {
-	s := &shop{t: t, store: memstore.New(), book: pricebook.Default(), now: time.Date(2026, 10, 14, 9, 30, 0, 0, time.UTC)}
+func open(t testing.TB) *fixture {
+	s := &fixture{t: t, store: memstore.New(), book: pricebook.Default(), now: time.Date(2026, 10, 14, 9, 30, 0, 0, time.UTC)}
 	cache := watchcache.New(s.store, slog.New(slog.DiscardHandler), plan.Kinds...)
 	ctx, cancel := patience.Context(context.Background(), time.Minute)
 	done := make(chan struct{})
@@ -46,7 +46,7 @@ func open(t testing.TB) *shop {
 	return s
 }
 
-func (s *shop) put(kind api.Kind, id, name string, spec, status any) {
+func (s *fixture) put(kind api.Kind, id, name string, spec, status any) {
 	s.t.Helper()
 	cmds := []api.Command{}
 	if status == nil || spec != nil {
@@ -61,7 +61,7 @@ func (s *shop) put(kind api.Kind, id, name string, spec, status any) {
 }
 
 // stock adds nodes with GPUs, of two models and pools, and a flavor.
-func (s *shop) stock(nodes, gpus int) {
+func (s *fixture) stock(nodes, gpus int) {
 	s.t.Helper()
 	s.put(api.KindFlavor, "flv-1", "small", api.FlavorSpec{Vcpus: 2, MemoryBytes: 4 << 30, RootBytes: 20 << 30}, nil)
 	s.put(api.KindGPUPool, "pool-1", "default", api.GPUPoolSpec{}, nil)
@@ -80,7 +80,7 @@ func (s *shop) stock(nodes, gpus int) {
 }
 
 // list waits until the board has the current state of the cluster.
-func (s *shop) list(q api.OfferQuery, until func(api.OfferList) bool) api.OfferList {
+func (s *fixture) list(q api.OfferQuery, until func(api.OfferList) bool) api.OfferList {
 	s.t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 1000
@@ -227,7 +227,7 @@ func TestAnswersAreKept(t *testing.T) {
 }
 
 func TestOffersBeforeTheObjectsHaveCome(t *testing.T) {
-	s := &shop{t: t, store: memstore.New()}
+	s := &fixture{t: t, store: memstore.New()}
 	b := New(Options{Cache: watchcache.New(s.store, slog.New(slog.DiscardHandler), plan.Kinds...), Prices: s})
 	defer b.Close()
 	if _, err := b.Offers(t.Context(), api.OfferQuery{Limit: 1}); api.CodeOf(err) != api.CodeUnavailable {

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// lookEvery is the time between checks for what is due.
-	lookEvery = 5 * time.Second
-	perBatch  = 100 // checkouts that are deleted at once
+	// checkEvery is the time between checks for what is due.
+	checkEvery = 5 * time.Second
+	perBatch   = 100 // checkouts that are deleted at once
 )
 
-// away is the wait between calls of a provider that cannot be reached.
-var away = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
+// unavailableWaits is the wait between calls of a provider that cannot be reached.
+var unavailableWaits = api.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
 // Collector follows checkouts to their end while this node leads, independently of
 // events.
 type Collector struct {
-	desk   *Desk
-	looked map[string]time.Time // when the provider was last asked about each checkout
+	desk      *Desk
+	checkedAt map[string]time.Time // when the provider was last asked about each checkout
 	// Wait returns after d; tests replace it.
 	Wait func(ctx context.Context, d time.Duration)
 }
@@ -30,7 +30,7 @@ type Collector struct {
 // NewCollector returns a Collector that writes to the desk's store, in the leader's
 // term.
 func NewCollector(d *Desk) *Collector {
-	return &Collector{desk: d, looked: map[string]time.Time{}, Wait: func(ctx context.Context, d time.Duration) {
+	return &Collector{desk: d, checkedAt: map[string]time.Time{}, Wait: func(ctx context.Context, d time.Duration) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(d):
@@ -44,7 +44,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		if err := c.Step(ctx); err != nil && ctx.Err() == nil {
 			c.desk.o.Log.Warn("follow checkouts failed, retrying", "error", err)
 		}
-		c.Wait(ctx, lookEvery)
+		c.Wait(ctx, checkEvery)
 	}
 	return ctx.Err()
 }
@@ -66,16 +66,16 @@ func (c *Collector) Step(ctx context.Context) error {
 		if x.Done() || x.Status.Session == "" {
 			continue
 		}
-		there[x.Meta.ID] = c.looked[x.Meta.ID]
-		if !nextLook(x, c.looked[x.Meta.ID], now).After(now) {
+		there[x.Meta.ID] = c.checkedAt[x.Meta.ID]
+		if !nextCheck(x, c.checkedAt[x.Meta.ID], now).After(now) {
 			due = append(due, x)
 		}
 	}
-	c.looked = there
+	c.checkedAt = there
 	if len(due) == 0 {
 		return nil
 	}
-	return c.ask(ctx, due, now)
+	return c.queryProvider(ctx, due, now)
 }
 
 // tidy deletes checkouts that ended long ago and ends those that got no page.
@@ -100,8 +100,8 @@ func (c *Collector) tidy(ctx context.Context, all []api.Checkout, now time.Time)
 	return err
 }
 
-// ask asks the provider, unless it must be left alone for now, and writes the result.
-func (c *Collector) ask(ctx context.Context, due []api.Checkout, now time.Time) error {
+// queryProvider asks the provider, unless it must be left alone for now, and writes the result.
+func (c *Collector) queryProvider(ctx context.Context, due []api.Checkout, now time.Time) error {
 	var was api.PaymentProviderStatus
 	if o, err := c.desk.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentStatusID); err == nil {
 		stored, err := api.Decode[api.StoredPaymentSettings](o)
@@ -110,7 +110,7 @@ func (c *Collector) ask(ctx context.Context, due []api.Checkout, now time.Time) 
 		}
 		was = stored.Status
 	}
-	if was.NextAt != nil && now.Before(*was.NextAt) && was.NextAt.Sub(now) < 2*away.Last {
+	if was.NextAt != nil && now.Before(*was.NextAt) && was.NextAt.Sub(now) < 2*unavailableWaits.Last {
 		return nil
 	}
 	p, _, err := c.desk.provider(ctx)
@@ -119,14 +119,14 @@ func (c *Collector) ask(ctx context.Context, due []api.Checkout, now time.Time) 
 	}
 	// The checkout that was asked about last comes last, so that one that always fails
 	// does not delay others.
-	slices.SortStableFunc(due, func(a, b api.Checkout) int { return c.looked[a.Meta.ID].Compare(c.looked[b.Meta.ID]) })
+	slices.SortStableFunc(due, func(a, b api.Checkout) int { return c.checkedAt[a.Meta.ID].Compare(c.checkedAt[b.Meta.ID]) })
 	is := api.PaymentProviderStatus{}
 	for _, x := range due {
 		err := c.desk.settle(ctx, p, api.CheckoutID(x.Meta.ID))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.looked[x.Meta.ID] = now
+		c.checkedAt[x.Meta.ID] = now
 		if errors.Is(err, ErrUnknown) {
 			err = c.unknown(ctx, x, now)
 		}
@@ -135,7 +135,7 @@ func (c *Collector) ask(ctx context.Context, due []api.Checkout, now time.Time) 
 		}
 		c.desk.o.Log.Warn("settle checkout failed", "checkout", x.Meta.ID, "error", err)
 		is = failed(was, err, now)
-		if isAway := new(awayError); errors.As(err, &isAway) {
+		if unavailable := new(unavailableError); errors.As(err, &unavailable) {
 			break
 		}
 		is.NextAt = nil // only this checkout fails: others need not wait
@@ -169,7 +169,7 @@ func failed(was api.PaymentProviderStatus, err error, now time.Time) api.Payment
 	if next.Since == nil {
 		next.Since = &now
 	}
-	at := now.Add(away.Wait(api.PaymentStatusID, next.Attempts))
+	at := now.Add(unavailableWaits.Wait(api.PaymentStatusID, next.Attempts))
 	next.NextAt = &at
 	text := err.Error()
 	next.LastError = text[:min(len(text), most)]

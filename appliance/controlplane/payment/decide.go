@@ -18,9 +18,9 @@ const (
 	keepDone = 30 * 24 * time.Hour
 )
 
-// nextLook returns when the provider is next asked about a page that was last checked
+// nextCheck returns when the provider is next asked about a page that was last checked
 // at last: often while the payer is likely to pay. Its events lead to a check too.
-func nextLook(c api.Checkout, last, now time.Time) time.Time {
+func nextCheck(c api.Checkout, last, now time.Time) time.Time {
 	wait := 5 * time.Minute
 	switch age := now.Sub(c.Meta.CreatedAt); {
 	case age < 10*time.Minute:

@@ -48,20 +48,20 @@ func New(o Options) *Desk {
 	return &Desk{o}
 }
 
-// awayError means that a provider could not be reached, or did not respond as expected.
-type awayError struct{ why error }
+// unavailableError means that a provider could not be reached, or did not respond as expected.
+type unavailableError struct{ why error }
 
-func (e *awayError) Error() string { return e.why.Error() }
-func (e *awayError) Unwrap() error { return e.why }
+func (e *unavailableError) Error() string { return e.why.Error() }
+func (e *unavailableError) Unwrap() error { return e.why }
 
 // errNone returns the error of operations that need a provider when there is none.
 func errNone() error {
 	return api.Errorf(api.CodeState, "online payments are not set up").WithHint("an operator enables them in the payment settings")
 }
 
-// errAway returns the error for callers when the provider did not respond: the log has
+// errUnavailable returns the error for callers when the provider did not respond: the log has
 // the reason.
-func errAway() error {
+func errUnavailable() error {
 	return api.Errorf(api.CodeUnavailable, "the payment provider cannot be used now").WithHint("try again in a minute; nothing was charged")
 }
 
@@ -118,7 +118,7 @@ func (d *Desk) Begin(ctx context.Context, c api.Checkout) (api.Checkout, error) 
 		d.o.Log.Warn("open checkout failed", "checkout", c.Meta.ID, "error", err)
 		var refused *Refused
 		if !errors.As(err, &refused) {
-			return c, errAway() // a retry uses the same Idempotency-Key and gets the same page
+			return c, errUnavailable() // a retry uses the same Idempotency-Key and gets the same page
 		}
 		c.Status.State, c.Status.DoneAt, c.Status.LastError = api.CheckoutFailed, &now, "the payment provider refused it"
 		if _, err := d.o.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}}); err != nil {
@@ -155,7 +155,7 @@ func (d *Desk) Event(ctx context.Context, header http.Header, body []byte) error
 	}
 	if err != nil {
 		d.o.Log.Warn("settle checkout failed", "checkout", id, "error", err)
-		return errAway() // the provider sends the event again
+		return errUnavailable() // the provider sends the event again
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (d *Desk) settle(ctx context.Context, p Provider, id api.CheckoutID) error 
 		}
 		outcome, err := p.Look(ctx, c.Status.Session)
 		if err != nil && !errors.Is(err, ErrUnknown) {
-			return &awayError{err}
+			return &unavailableError{err}
 		}
 		if err != nil {
 			return err

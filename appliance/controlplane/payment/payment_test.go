@@ -22,8 +22,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/payment/stripetest"
 )
 
-// world is the API over a memory store, with a fake payment provider.
-type world struct {
+// fixture is the API over a memory store, with a fake payment provider.
+type fixture struct {
 	*servertest.Env
 	t         *testing.T
 	stripe    *stripetest.Stripe
@@ -36,13 +36,13 @@ type world struct {
 	later time.Duration // by how much the clock is ahead
 }
 
-func (w *world) now() time.Time {
+func (w *fixture) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Now().Add(w.later)
 }
 
-func (w *world) pass(d time.Duration) {
+func (w *fixture) pass(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.later += d
@@ -51,9 +51,9 @@ func (w *world) pass(d time.Duration) {
 // loopback allows connections to the fake.
 var loopback = outbound.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 
-func start(t *testing.T) *world {
+func start(t *testing.T) *fixture {
 	t.Helper()
-	w := &world{t: t, stripe: stripetest.Start(t)}
+	w := &fixture{t: t, stripe: stripetest.Start(t)}
 	w.Env = servertest.StartWith(t, func(o *server.Options) {
 		w.desk = w.newDesk(o.Store.(*memstore.Store))
 		o.Payments, o.Now = w.desk, w.now
@@ -74,7 +74,7 @@ func start(t *testing.T) *world {
 }
 
 // newDesk returns the desk of another node.
-func (w *world) newDesk(s payment.Store) *payment.Desk {
+func (w *fixture) newDesk(s payment.Store) *payment.Desk {
 	c := stripe.NewClient(loopback)
 	w.t.Cleanup(c.CloseIdleConnections)
 	return payment.New(payment.Options{Store: s, Now: w.now, Provider: func(s api.PaymentSettingsSpec) (payment.Provider, error) {
@@ -82,11 +82,11 @@ func (w *world) newDesk(s payment.Store) *payment.Desk {
 	}})
 }
 
-func (w *world) begin(spec api.CheckoutSpec) (api.Checkout, error) {
+func (w *fixture) begin(spec api.CheckoutSpec) (api.Checkout, error) {
 	return client.Of[api.Checkout](w.op).Create(w.t.Context(), api.Checkout{Meta: api.Meta{Organization: w.org.Meta.ID}, Spec: spec})
 }
 
-func (w *world) began() api.Checkout {
+func (w *fixture) began() api.Checkout {
 	w.t.Helper()
 	c, err := w.begin(api.CheckoutSpec{AmountMicros: 50_000_000})
 	if err != nil {
@@ -96,7 +96,7 @@ func (w *world) began() api.Checkout {
 }
 
 // once begins the same payment each time it is called.
-func (w *world) once() (status int, c api.Checkout) {
+func (w *fixture) once() (status int, c api.Checkout) {
 	w.t.Helper()
 	body := api.Encode(api.Checkout{Kind: api.KindCheckout, Meta: api.Meta{Organization: w.org.Meta.ID}, Spec: api.CheckoutSpec{AmountMicros: 50_000_000}})
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.URL+"/v1/checkouts", bytes.NewReader(body))
@@ -116,7 +116,7 @@ func (w *world) once() (status int, c api.Checkout) {
 }
 
 // event sends an event to the API, as Stripe does.
-func (w *world) event(body []byte, signature string) int {
+func (w *fixture) event(body []byte, signature string) int {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.URL+"/v1/payment-events", bytes.NewReader(body))
 	if err != nil {
@@ -132,13 +132,13 @@ func (w *world) event(body []byte, signature string) int {
 	return resp.StatusCode
 }
 
-func (w *world) tell(x stripetest.Session, kind string) int {
+func (w *fixture) sendEvent(x stripetest.Session, kind string) int {
 	w.t.Helper()
 	body := x.Event(kind)
 	return w.event(body, stripetest.Sign(stripetest.Secret, time.Now(), body))
 }
 
-func (w *world) payments() []api.Payment {
+func (w *fixture) payments() []api.Payment {
 	w.t.Helper()
 	all, err := api.All[api.Payment](w.t.Context(), w.Store, api.ListQuery{Kind: api.KindPayment})
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *world) payments() []api.Payment {
 	return all
 }
 
-func (w *world) checkout(id string) api.Checkout {
+func (w *fixture) checkout(id string) api.Checkout {
 	w.t.Helper()
 	o, err := w.Store.Get(w.t.Context(), api.KindCheckout, id)
 	if err != nil {
@@ -160,7 +160,7 @@ func (w *world) checkout(id string) api.Checkout {
 	return c
 }
 
-func (w *world) step() {
+func (w *fixture) step() {
 	w.t.Helper()
 	if err := w.collector.Step(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -168,7 +168,7 @@ func (w *world) step() {
 }
 
 // paidOnce checks that a checkout resulted in one payment.
-func (w *world) paidOnce(c api.Checkout) {
+func (w *fixture) paidOnce(c api.Checkout) {
 	w.t.Helper()
 	all := w.payments()
 	if len(all) != 1 || all[0].Spec.AmountMicros != 50_000_000 || all[0].Spec.Currency != "EUR" || all[0].Meta.Organization != w.org.Meta.ID {
@@ -194,11 +194,11 @@ func TestPaid(t *testing.T) {
 	// The last event arrives first, and each of them twice.
 	paid := w.stripe.Pay(t, x.ID)
 	for _, kind := range []string{"payment_intent.succeeded", "checkout.session.completed", "checkout.session.completed", "payment_intent.created"} {
-		if got := w.tell(paid, kind); got != http.StatusOK {
+		if got := w.sendEvent(paid, kind); got != http.StatusOK {
 			t.Errorf("event %s: status %d, want 200", kind, got)
 		}
 	}
-	if got := w.tell(x, "checkout.session.expired"); got != http.StatusOK { // from before the payment
+	if got := w.sendEvent(x, "checkout.session.expired"); got != http.StatusOK { // from before the payment
 		t.Errorf("old event: status %d, want 200", got)
 	}
 	w.paidOnce(c)
@@ -216,7 +216,7 @@ func TestEventsAreNotBelieved(t *testing.T) {
 	c := w.began()
 	forged := w.stripe.Session(t, c.Meta.ID)
 	forged.Status, forged.PaymentStatus, forged.Amount = "complete", "paid", 1_000_000
-	if got := w.tell(forged, "checkout.session.completed"); got != http.StatusOK {
+	if got := w.sendEvent(forged, "checkout.session.completed"); got != http.StatusOK {
 		t.Errorf("false event: status %d, want 200", got)
 	}
 	if len(w.payments()) > 0 || w.checkout(c.Meta.ID).Status.State != api.CheckoutOpen {
@@ -271,7 +271,7 @@ func TestPaidWithoutEvents(t *testing.T) {
 	c := w.began()
 	w.step() // nothing was paid yet
 	w.stripe.Pay(t, c.Meta.ID)
-	killed := &dying{Store: w.Store}
+	killed := &killedStore{Store: w.Store}
 	_ = payment.NewCollector(w.newDesk(killed)).Step(t.Context())
 	if !killed.tried || len(w.payments()) > 0 {
 		t.Fatalf("the killed leader tried to write: %t, payments = %+v; want true and none", killed.tried, w.payments())
@@ -282,13 +282,13 @@ func TestPaidWithoutEvents(t *testing.T) {
 	w.paidOnce(c)
 }
 
-// dying is a store whose writer is killed when it writes a payment.
-type dying struct {
+// killedStore is a store whose writer is killed when it writes a payment.
+type killedStore struct {
 	*memstore.Store
 	tried bool
 }
 
-func (d *dying) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+func (d *killedStore) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	for _, c := range b.Commands {
 		if c.Kind == api.KindPayment {
 			d.tried = true
@@ -332,7 +332,7 @@ func TestPaidAndNotedByHand(t *testing.T) {
 		Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 50_000_000, Reference: x.Intent}}); err != nil {
 		t.Fatal(err)
 	}
-	w.tell(x, "checkout.session.completed")
+	w.sendEvent(x, "checkout.session.completed")
 	w.paidOnce(c)
 }
 
@@ -341,11 +341,11 @@ func TestDeclined(t *testing.T) {
 	w := start(t)
 	c := w.began()
 	x := w.stripe.Decline(t, c.Meta.ID, "Your card was declined.\x00")
-	w.tell(x, "payment_intent.payment_failed")
+	w.sendEvent(x, "payment_intent.payment_failed")
 	if got := w.checkout(c.Meta.ID).Status; got.State != api.CheckoutOpen || got.LastError != "Your card was declined. " || got.URL == "" {
 		t.Errorf("status = %+v, want Open with the reason", got)
 	}
-	w.tell(w.stripe.Pay(t, c.Meta.ID), "checkout.session.completed")
+	w.sendEvent(w.stripe.Pay(t, c.Meta.ID), "checkout.session.completed")
 	w.paidOnce(c)
 }
 
@@ -495,6 +495,6 @@ func TestDisabled(t *testing.T) {
 	if _, err := w.begin(api.CheckoutSpec{AmountMicros: 50_000_000}); api.CodeOf(err) != api.CodeState {
 		t.Errorf("begin while disabled: %v, want code %s", err, api.CodeState)
 	}
-	w.tell(w.stripe.Pay(t, c.Meta.ID), "checkout.session.completed")
+	w.sendEvent(w.stripe.Pay(t, c.Meta.ID), "checkout.session.completed")
 	w.paidOnce(c)
 }

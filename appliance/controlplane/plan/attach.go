@@ -37,7 +37,7 @@ func isHeld(s *State, v api.Volume) bool {
 
 // isClosed reports whether the volume is to be detached from an instance without a
 // node: that instance is pending, and its last run has certainly ended. Any node that
-// can reach the volume may report the detachment.
+// setMachines reach the volume may report the detachment.
 func isClosed(s *State, v api.Volume) bool {
 	in, ok := s.Instances[string(v.Status.Attached)]
 	return ok && in.Assignment.Node == "" && (v.Meta.DeletedAt != nil || v.Spec.Instance != v.Status.Attached)

@@ -23,7 +23,7 @@ func (s *State) attached(id string, in api.InstanceID) {
 	s.Volumes[id] = v
 }
 
-func (s *State) asks(id string, in api.InstanceID) {
+func (s *State) requestInstance(id string, in api.InstanceID) {
 	v := s.Volumes[id]
 	v.Spec.Instance = in
 	s.Volumes[id] = v
@@ -141,7 +141,7 @@ func TestLocalVolumesBind(t *testing.T) {
 	if v := s.Volumes["late"].Assignment; v.Node != "n3" || !strings.Contains(v.Reason, "its instance is on node n2") {
 		t.Errorf("assignment of volume late = %+v, want node n3 and the reason", v)
 	}
-	s.asks("late", "")
+	s.requestInstance("late", "")
 	settle(t, s)
 	if v := s.Volumes["late"].Assignment; v.Reason != "" {
 		t.Errorf("assignment of the detached volume late = %+v, want no reason", v)
@@ -232,12 +232,12 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 		case 0:
 			d, in := some("d"), some("i")
 			if v := s.Volumes[d]; v.Status.Attached == "" || string(v.Status.Attached) == in { // as the API checks
-				s.asks(d, api.InstanceID(in))
+				s.requestInstance(d, api.InstanceID(in))
 				what = "attach " + d + " to " + in
 			}
 		case 1:
 			what = some("d")
-			s.asks(what, "")
+			s.requestInstance(what, "")
 		case 2:
 			if len(down) == 0 {
 				down[n], what = true, n+" is cut off"

@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// strayed reports whether the volume has moved to another node, either before anything
+// hasMoved reports whether the volume has moved to another node, either before anything
 // was copied or to a pool that only that node can read.
-func strayed(s *State, b api.Backup, now time.Time) bool {
+func hasMoved(s *State, b api.Backup, now time.Time) bool {
 	v, ok := s.Volumes[string(b.Spec.Volume)]
 	a := v.Assignment
 	if !ok || b.Meta.DeletedAt != nil || a.Node == "" || a.Node == b.Assignment.Node || alive(s, s.Nodes[string(a.Node)], now) != "" {
@@ -18,14 +18,14 @@ func strayed(s *State, b api.Backup, now time.Time) bool {
 }
 
 // planBackup chooses the node that copies: the node that has the volume, or any that
-// can reach its pool if that one is lost. Every node can reach a target.
+// setMachines reach its pool if that one is lost. Every node can reach a target.
 func planBackup(s *State, b api.Backup, now time.Time) []api.Command {
 	a := b.Assignment
 	deleted := b.Meta.DeletedAt != nil
 	switch {
 	case deleted && a.Node == "":
 		return forget(api.KindBackup, b.Meta)
-	case a.Node != "" && !lost(s, a.Node) && !strayed(s, b, now), b.Status.Phase.Ended() && !deleted:
+	case a.Node != "" && !lost(s, a.Node) && !hasMoved(s, b, now), b.Status.Phase.Ended() && !deleted:
 		return nil
 	}
 	v, ok := s.Volumes[string(b.Spec.Volume)]

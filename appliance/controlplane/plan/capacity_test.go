@@ -34,7 +34,7 @@ func TestNothingIsGivenBeyondWhatIsThere(t *testing.T) {
 		}
 		settle(t, s)
 		g := given(s)
-		for _, wrong := range g.beyond(s) {
+		for _, wrong := range g.excess(s) {
 			t.Errorf("seed %d: %s", seed, wrong)
 		}
 		for id, in := range s.Instances {
@@ -70,7 +70,7 @@ func TestVolumesWithinTheLimit(t *testing.T) {
 	}
 	settle(t, s)
 	g, waiting := given(s), 0
-	for _, wrong := range g.beyond(s) {
+	for _, wrong := range g.excess(s) {
 		t.Errorf("allocated beyond the limit: %s", wrong)
 	}
 	for id, v := range s.Volumes {
@@ -128,7 +128,7 @@ func given(s *State) sums {
 	return g
 }
 
-func (g sums) beyond(s *State) (wrong []string) {
+func (g sums) excess(s *State) (wrong []string) {
 	for id, n := range s.Nodes {
 		node := api.NodeID(id)
 		if g.vcpus[node] > n.Status.Vcpus || g.memory[node] > n.Status.MemoryBytes {

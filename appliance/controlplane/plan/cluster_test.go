@@ -294,9 +294,9 @@ func TestMigrationOneCommandAtATime(t *testing.T) {
 		nodes []api.NodeID
 	}
 	for _, c := range []end{
-		{"succeeds", func(s *State) { s.says("m", api.MigrationSucceeded) }, api.MigrationSucceeded, []api.NodeID{"n3"}},
-		{"fails", func(s *State) { s.says("m", api.MigrationFailed) }, api.MigrationFailed, []api.NodeID{"n2"}},
-		{"aborted", func(s *State) { s.says("m", api.MigrationAborted) }, api.MigrationAborted, []api.NodeID{"n2"}},
+		{"succeeds", func(s *State) { s.reportMigration("m", api.MigrationSucceeded) }, api.MigrationSucceeded, []api.NodeID{"n3"}},
+		{"fails", func(s *State) { s.reportMigration("m", api.MigrationFailed) }, api.MigrationFailed, []api.NodeID{"n2"}},
+		{"aborted", func(s *State) { s.reportMigration("m", api.MigrationAborted) }, api.MigrationAborted, []api.NodeID{"n2"}},
 		{"source lost", func(s *State) { s.fence("n2") }, api.MigrationFailed, []api.NodeID{"n1", "n3"}},
 		{"target lost", func(s *State) { s.fence("n3") }, api.MigrationFailed, []api.NodeID{"n2"}},
 		{"instance deleted", func(s *State) {
@@ -333,7 +333,7 @@ func TestMigrationOneCommandAtATime(t *testing.T) {
 	}
 }
 
-func (s *State) says(id string, p api.MigrationPhase) {
+func (s *State) reportMigration(id string, p api.MigrationPhase) {
 	m := s.Migrations[id]
 	m.Status.Phase = p
 	s.Migrations[id] = m

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// can sets a node's machine types.
-func (s *State) can(id string, types ...string) {
+// setMachines sets a node's machine types.
+func (s *State) setMachines(id string, types ...string) {
 	n := s.Nodes[id]
 	n.Status.Machines.Types = types
 	s.Nodes[id] = n
@@ -102,7 +102,7 @@ func TestAMachineTypeIsNeeded(t *testing.T) {
 			in := s.Instances["a"]
 			in.Status.Machine = api.InstanceMachine{Type: "pc-q35-10.0"}
 			s.Instances["a"] = in
-			s.can("n3", c.types...)
+			s.setMachines("n3", c.types...)
 			s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
 			settle(t, s)
 			m := s.Migrations["m"].Assignment
@@ -115,9 +115,9 @@ func TestAMachineTypeIsNeeded(t *testing.T) {
 	in := s.Instances["a"]
 	in.Status.Machine = api.InstanceMachine{Type: "pc-q35-10.0"}
 	s.Instances["a"] = in
-	s.can("n1", "pc-q35-9.2")
-	s.can("n2", "pc-q35-10.0")
-	s.can("n3", "pc-q35-9.2")
+	s.setMachines("n1", "pc-q35-9.2")
+	s.setMachines("n2", "pc-q35-10.0")
+	s.setMachines("n3", "pc-q35-9.2")
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" {
 		t.Errorf("assignment of an instance that is placed again = %+v, want node n2", a)

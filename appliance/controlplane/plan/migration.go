@@ -52,7 +52,7 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 		return endMigration(m, api.MigrationFailed, "an instance with an ephemeral disk cannot be live-migrated: stop it and drain its node instead")
 	case a.Node == "" || lost(s, a.Node) || in.Status.Phase != api.InstanceRunning:
 		return endMigration(m, api.MigrationFailed, "the instance is not running")
-	case a.MigrateTo != "", begun(s, m):
+	case a.MigrateTo != "", precededBy(s, m):
 		return endMigration(m, api.MigrationFailed, "the instance is already being migrated")
 	}
 	to := target(s, u, m, in, now)
@@ -70,9 +70,9 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	return assign(api.KindInstance, in.Meta, a)
 }
 
-// begun reports whether another migration of the instance has chosen its target before
+// precededBy reports whether another migration of the instance has chosen its target before
 // this one.
-func begun(s *State, m api.Migration) bool {
+func precededBy(s *State, m api.Migration) bool {
 	for _, o := range s.Migrations {
 		if o.Spec.Instance == m.Spec.Instance && o.Meta.ID != m.Meta.ID && !o.Assignment.Phase.Ended() && o.Assignment.Target != "" &&
 			(m.Assignment.Target == "" || o.Meta.ID < m.Meta.ID) {

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// back is the return of a lost node that has released what is not its own.
-func (s *State) back(id string) {
+// returnNode is the return of a lost node that has released what is not its own.
+func (s *State) returnNode(id string) {
 	delete(s.Health, id)
 	n := s.Nodes[id]
 	n.Status.ObservedEpoch = n.Assignment.Epoch
@@ -29,7 +29,7 @@ func movingDisk(t *testing.T, phase api.MigrationPhase) *State {
 	s.on(t, "n2")
 	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
 	settle(t, s)
-	s.says("m", phase)
+	s.reportMigration("m", phase)
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "n3" {
 		t.Fatalf("assignment of a = %+v, want node n2 and migrateTo n3", a)
@@ -41,8 +41,8 @@ func movingDisk(t *testing.T, phase api.MigrationPhase) *State {
 // and only one of them can report which. Until then the migration continues: a target
 // that learned of its end would delete its copy.
 func TestBothNodesOfAMoveWithItsDiskAreLost(t *testing.T) {
-	said := func(phase api.MigrationPhase) func(s *State) { return func(s *State) { s.says("m", phase) } }
-	back := func(id string) func(s *State) { return func(s *State) { s.back(id) } }
+	said := func(phase api.MigrationPhase) func(s *State) { return func(s *State) { s.reportMigration("m", phase) } }
+	back := func(id string) func(s *State) { return func(s *State) { s.returnNode(id) } }
 	remove := func(id string) func(s *State) { return func(s *State) { s.remove(id) } }
 	const goesOn, over = true, false
 	type step struct {
@@ -69,7 +69,7 @@ func TestBothNodesOfAMoveWithItsDiskAreLost(t *testing.T) {
 		"one after the other": {{func(s *State) { s.fence("n2") }, "n2", goesOn, "waiting for node n3 to report"},
 			{func(s *State) { s.fence("n3") }, "n2", goesOn, "both are lost"}, {back("n3"), "n2", goesOn, "waiting for node n3 to report"},
 			{said(api.MigrationSucceeded), "n3", over, ""}},
-		"the target had said so, and is lost": {{func(s *State) { s.says("m", api.MigrationSucceeded); s.fence("n2"); s.fence("n3") }, "n3", over, "waiting for the node to return"},
+		"the target had said so, and is lost": {{func(s *State) { s.reportMigration("m", api.MigrationSucceeded); s.fence("n2"); s.fence("n3") }, "n3", over, "waiting for the node to return"},
 			{back("n3"), "n3", over, ""}},
 		"target removed, source has it": {both, {remove("n3"), "n2", goesOn, "waiting for node n2"}, {back("n2"), "n2", goesOn, ""},
 			{said(api.MigrationFailed), "n2", over, ""}},

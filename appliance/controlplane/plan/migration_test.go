@@ -12,7 +12,7 @@ func moving(t *testing.T, phase api.MigrationPhase) *State {
 	s.on(t, "n2")
 	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
 	settle(t, s)
-	s.says("m", phase)
+	s.reportMigration("m", phase)
 	settle(t, s)
 	return s
 }
@@ -25,8 +25,8 @@ func TestASourceLostOnTheWay(t *testing.T) {
 		then func(s *State)
 		node []api.NodeID
 	}{
-		{"the target has it", func(s *State) { s.says("m", api.MigrationSucceeded) }, []api.NodeID{"n3"}},
-		{"the target does not", func(s *State) { s.says("m", api.MigrationFailed) }, []api.NodeID{"n1", "n3"}},
+		{"the target has it", func(s *State) { s.reportMigration("m", api.MigrationSucceeded) }, []api.NodeID{"n3"}},
+		{"the target does not", func(s *State) { s.reportMigration("m", api.MigrationFailed) }, []api.NodeID{"n1", "n3"}},
 		{"the target is lost", func(s *State) { s.fence("n3") }, []api.NodeID{"n1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestATargetLostOnTheWay(t *testing.T) {
 	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "n3" {
 		t.Fatalf("assignment of a = %+v, want node n2 and migrateTo n3", a)
 	}
-	s.says("m", api.MigrationFailed)
+	s.reportMigration("m", api.MigrationFailed)
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.Node != "n2" || a.MigrateTo != "" || a.Epoch != 0 {
 		t.Errorf("assignment of a = %+v, want node n2, no migrateTo and epoch 0", a)
@@ -91,7 +91,7 @@ func TestAnInstanceThatStopsAsItsMoveBegins(t *testing.T) {
 	if p := s.Migrations["m"].Assignment.Phase; p != api.MigrationPreparing {
 		t.Fatalf("phase of the migration = %s, want %s", p, api.MigrationPreparing)
 	}
-	s.says("m", api.MigrationFailed)
+	s.reportMigration("m", api.MigrationFailed)
 	settle(t, s)
 	if a := s.Instances["a"].Assignment; a.MigrateTo != "" {
 		t.Errorf("assignment of a = %+v, want no migrateTo", a)

@@ -16,15 +16,15 @@ import (
 
 var netNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// netWorld is a store with planners over it, each with its own, possibly outdated,
+// networkFixture is a store with planners over it, each with its own, possibly outdated,
 // state.
-type netWorld struct {
+type networkFixture struct {
 	t     *testing.T
 	store *memstore.Store
 }
 
-func newNetWorld(t *testing.T) *netWorld {
-	w := &netWorld{t, memstore.New()}
+func newNetworkFixture(t *testing.T) *networkFixture {
+	w := &networkFixture{t, memstore.New()}
 	w.put(api.KindFlavor, "flv-1", "", api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30})
 	w.put(api.KindImage, "img-1", "", api.ImageSpec{Format: "raw"})
 	w.report(api.KindImage, "img-1", api.ImageStatus{Phase: api.ImageReady})
@@ -32,42 +32,42 @@ func newNetWorld(t *testing.T) *netWorld {
 	return w
 }
 
-func (w *netWorld) apply(cmds ...api.Command) error {
+func (w *networkFixture) apply(cmds ...api.Command) error {
 	_, err := w.store.Apply(w.t.Context(), api.Batch{At: netNow, Commands: cmds})
 	return err
 }
 
-func (w *netWorld) must(c api.Command) {
+func (w *networkFixture) must(c api.Command) {
 	w.t.Helper()
 	if err := w.apply(c); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *netWorld) put(kind api.Kind, id, project string, spec any) {
+func (w *networkFixture) put(kind api.Kind, id, project string, spec any) {
 	w.t.Helper()
 	w.must(api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: strings.ReplaceAll(id, "-", ""), Project: project, Expect: api.AnyRevision, Data: api.Encode(spec)})
 }
 
-func (w *netWorld) report(kind api.Kind, id string, status any) {
+func (w *networkFixture) report(kind api.Kind, id string, status any) {
 	w.t.Helper()
 	w.must(api.Command{Op: api.OpReport, Kind: kind, ID: id, Name: id, Expect: api.AnyRevision, Data: api.Encode(status)})
 }
 
-func (w *netWorld) node(id string, chassis bool) {
+func (w *networkFixture) node(id string, chassis bool) {
 	w.report(api.KindNode, id, api.NodeStatus{Vcpus: 10000, MemoryBytes: 1 << 50, StorageFreeBytes: 1 << 50, SeenAt: netNow, Chassis: chassis})
 }
 
-func (w *netWorld) instance(id string, nets ...api.InstanceNetwork) {
+func (w *networkFixture) instance(id string, nets ...api.InstanceNetwork) {
 	w.put(api.KindInstance, id, "prj-1", api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Networks: nets})
 }
 
-func (w *netWorld) remove(kind api.Kind, id string) {
+func (w *networkFixture) remove(kind api.Kind, id string) {
 	w.must(api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision, Cascade: true}) // also what is in use
 }
 
 // state returns the current state, as a planner that has read everything has it.
-func (w *netWorld) state() *State {
+func (w *networkFixture) state() *State {
 	all, err := objects.Read(w.t.Context(), w.store, Kinds...)
 	if err != nil {
 		w.t.Fatal(err)
@@ -76,7 +76,7 @@ func (w *netWorld) state() *State {
 }
 
 // plan applies a plan as the leader does: refused commands are planned again.
-func (w *netWorld) plan(s *State) (refused int) {
+func (w *networkFixture) plan(s *State) (refused int) {
 	for _, c := range next(w.t, s, netNow) {
 		if err := w.apply(c); err != nil {
 			if code := api.CodeOf(err); code != api.CodeConflict && code != api.CodeNotFound && code != api.CodeExists {
@@ -88,7 +88,7 @@ func (w *netWorld) plan(s *State) (refused int) {
 	return refused
 }
 
-func (w *netWorld) settle() *State {
+func (w *networkFixture) settle() *State {
 	w.t.Helper()
 	for range 10 {
 		s := w.state()
@@ -102,7 +102,7 @@ func (w *netWorld) settle() *State {
 }
 
 func TestPortsAreGivenOut(t *testing.T) {
-	w := newNetWorld(t)
+	w := newNetworkFixture(t)
 	w.put(api.KindNetwork, "net-1", "prj-1", api.NetworkSpec{Cidr4: "10.1.0.0/29", Cidr6: "fd00::/64"})
 	w.instance("ins-1", api.InstanceNetwork{Network: "net-1", Address4: "10.1.0.4"})
 	w.instance("ins-2", api.InstanceNetwork{Network: "net-1"})
@@ -153,7 +153,7 @@ func TestPortsAreGivenOut(t *testing.T) {
 
 // A node without working networks only gets instances that need none.
 func TestNodesWithoutNetworks(t *testing.T) {
-	w := newNetWorld(t)
+	w := newNetworkFixture(t)
 	w.node("node-1", false)
 	w.put(api.KindNetwork, "net-1", "prj-1", api.NetworkSpec{Cidr4: "10.1.0.0/24"})
 	w.instance("ins-1", api.InstanceNetwork{Network: "net-1"})
@@ -172,7 +172,7 @@ func TestNodesWithoutNetworks(t *testing.T) {
 }
 
 func TestRoutersAndAddressesOutside(t *testing.T) {
-	w := newNetWorld(t)
+	w := newNetworkFixture(t)
 	w.put(api.KindNetwork, "net-1", "prj-1", api.NetworkSpec{Cidr4: "10.1.0.0/24"})
 	w.put(api.KindNetwork, "net-2", "prj-2", api.NetworkSpec{Cidr4: "10.2.0.0/24", Isolated: true})
 	if s := w.settle(); len(s.Routers) != 0 {
@@ -251,7 +251,7 @@ func TestRoutersAndAddressesOutside(t *testing.T) {
 func TestNoInterleavingGivesTwice(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		w := newNetWorld(t)
+		w := newNetworkFixture(t)
 		w.put(api.KindNetwork, "net-1", "prj-1", api.NetworkSpec{Cidr4: "10.1.0.0/28", Cidr6: "fd00::/64"})
 		w.put(api.KindNetwork, "net-2", "prj-1", api.NetworkSpec{Cidr4: "10.2.0.0/28"})
 		w.put(api.KindExternalNetwork, "ext-1", "", api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.1-203.0.113.5"}, Default: true})
@@ -369,7 +369,7 @@ func BenchmarkPlan20000(b *testing.B) {
 // If the cluster has Ceph, volumes and snapshots are stored there, and instances that
 // need it are placed where it works.
 func TestCephIsTheFirstPool(t *testing.T) {
-	w := newNetWorld(t)
+	w := newNetworkFixture(t)
 	w.put(api.KindCephCluster, "ceph-1", "", api.CephClusterSpec{Enabled: true, Replicas: 3})
 	w.report(api.KindCephCluster, "ceph-1", api.CephClusterStatus{Phase: api.CephReady})
 	volume := api.VolumeSpec{SizeBytes: 1 << 30}

@@ -75,11 +75,11 @@ type loop struct {
 	health Health
 	log    *slog.Logger
 
-	self   string                 // this node
-	nodes  map[string]plan.Health // last observation; nil: not monitored
-	timer  *time.Timer
-	due    bool      // the timer runs for a change
-	rested time.Time // earliest time of the next plan
+	self      string                 // this node
+	nodes     map[string]plan.Health // last observation; nil: not monitored
+	timer     *time.Timer
+	due       bool      // the timer runs for a change
+	notBefore time.Time // earliest time of the next plan
 }
 
 // schedule plans after d, or when the pause is over. Later changes do not postpone the
@@ -87,7 +87,7 @@ type loop struct {
 func (l *loop) schedule(d time.Duration) {
 	if !l.due {
 		l.due = true
-		l.timer.Reset(max(d, time.Until(l.rested)))
+		l.timer.Reset(max(d, time.Until(l.notBefore)))
 	}
 }
 
@@ -117,7 +117,7 @@ func (l *loop) plan(ctx context.Context, all *objects.Set) {
 	state.Self, state.Health = l.self, l.nodes
 	began := time.Now()
 	cmds := plan.Next(state, began)
-	l.rested = time.Now().Add(min(restFactor*time.Since(began), maxRest))
+	l.notBefore = time.Now().Add(min(restFactor*time.Since(began), maxRest))
 	commit(ctx, l.store, cmds, l.log)
 }
 

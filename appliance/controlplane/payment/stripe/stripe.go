@@ -74,7 +74,7 @@ func (p *Provider) Open(ctx context.Context, o payment.Order) (payment.Page, err
 	params.SetIdempotencyKey("basalt-" + id)
 	s, err := p.client.V1CheckoutSessions.Create(ctx, params)
 	if err != nil {
-		return payment.Page{}, meaning(err)
+		return payment.Page{}, convertError(err)
 	}
 	if s.ID == "" || !strings.HasPrefix(s.URL, "https://") {
 		return payment.Page{}, fmt.Errorf("answer of Stripe has no page: session %q", clean(s.ID))
@@ -88,7 +88,7 @@ func (p *Provider) Look(ctx context.Context, session string) (payment.Outcome, e
 	params.AddExpand("payment_intent")
 	s, err := p.client.V1CheckoutSessions.Retrieve(ctx, session, params)
 	if err != nil {
-		return payment.Outcome{}, meaning(err)
+		return payment.Outcome{}, convertError(err)
 	}
 	if s.ID != session {
 		return payment.Outcome{}, fmt.Errorf("answer of Stripe is about session %q, want %q", clean(s.ID), session)
@@ -131,12 +131,12 @@ func (p *Provider) Notice(header http.Header, body []byte) (api.CheckoutID, erro
 	if err := webhook.ValidatePayloadWithTolerance(body, header.Get("Stripe-Signature"), p.secret, tolerance); err != nil {
 		return "", payment.ErrSignature
 	}
-	return about(body)
+	return checkoutOf(body)
 }
 
-// about returns the checkout that an event names, or empty for other events. Nothing
+// checkoutOf returns the checkout that an event names, or empty for other events. Nothing
 // else is read from an event.
-func about(body []byte) (api.CheckoutID, error) {
+func checkoutOf(body []byte) (api.CheckoutID, error) {
 	var e struct {
 		Object string `json:"object"`
 		Data   struct {
@@ -159,9 +159,9 @@ func about(body []byte) (api.CheckoutID, error) {
 	return api.CheckoutID(id), nil
 }
 
-// meaning converts an error: what Stripe refuses, what it does not know, and everything
+// convertError converts an error: what Stripe refuses, what it does not know, and everything
 // else, which may succeed later.
-func meaning(err error) error {
+func convertError(err error) error {
 	var e *stripego.Error
 	if !errors.As(err, &e) {
 		return fmt.Errorf("ask Stripe: %w", err)

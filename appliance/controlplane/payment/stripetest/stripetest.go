@@ -60,18 +60,18 @@ type Stripe struct {
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*Session
-	keys     map[string]kept // by idempotency key
-	made     int
-	asked    int
+	keys     map[string]idempotentResult // by idempotency key
+	created  int
+	requests int
 	fault    Fault
 }
 
-type kept struct{ form, session string }
+type idempotentResult struct{ form, session string }
 
 // Start runs the fake until the test ends.
 func Start(t testing.TB) *Stripe {
 	t.Helper()
-	s := &Stripe{Hung: make(chan struct{}, 1), sessions: map[string]*Session{}, keys: map[string]kept{}}
+	s := &Stripe{Hung: make(chan struct{}, 1), sessions: map[string]*Session{}, keys: map[string]idempotentResult{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/checkout/sessions", s.create)
 	mux.HandleFunc("GET /v1/checkout/sessions/{id}", s.retrieve)
@@ -84,7 +84,7 @@ func Start(t testing.TB) *Stripe {
 // serve checks the key, and applies the current fault.
 func (s *Stripe) serve(mux http.Handler, w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.asked++
+	s.requests++
 	fault := s.fault
 	s.mu.Unlock()
 	if r.Header.Get("Authorization") != "Bearer "+Key {
@@ -136,7 +136,7 @@ func (s *Stripe) create(w http.ResponseWriter, r *http.Request) {
 			refuse(w, http.StatusBadRequest, "idempotency_error", "other parameters with the same key")
 			return
 		}
-		answer(w, s.sessions[was.session])
+		respond(w, s.sessions[was.session])
 		return
 	}
 	amount, err := strconv.ParseInt(f.Get("line_items[0][price_data][unit_amount]"), 10, 64)
@@ -145,12 +145,12 @@ func (s *Stripe) create(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "invalid_request_error", "missing parameter: "+f.Encode())
 		return
 	}
-	s.made++
-	x := &Session{ID: fmt.Sprintf("cs_test_%d", s.made), Reference: f.Get("client_reference_id"), Currency: f.Get("line_items[0][price_data][currency]"), Amount: amount,
+	s.created++
+	x := &Session{ID: fmt.Sprintf("cs_test_%d", s.created), Reference: f.Get("client_reference_id"), Currency: f.Get("line_items[0][price_data][currency]"), Amount: amount,
 		Status: "open", PaymentStatus: "unpaid", Metadata: map[string]string{"basalt_checkout": f.Get("metadata[basalt_checkout]")}, Back: f.Get("success_url")}
 	s.sessions[x.ID] = x
-	s.keys[key] = kept{f.Encode(), x.ID}
-	answer(w, x)
+	s.keys[key] = idempotentResult{f.Encode(), x.ID}
+	respond(w, x)
 }
 
 func (s *Stripe) retrieve(w http.ResponseWriter, r *http.Request) {
@@ -161,10 +161,10 @@ func (s *Stripe) retrieve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "invalid_request_error", "no such session")
 		return
 	}
-	answer(w, x)
+	respond(w, x)
 }
 
-func answer(w http.ResponseWriter, x *Session) {
+func respond(w http.ResponseWriter, x *Session) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(x.object())
 }
@@ -190,10 +190,10 @@ func (s *Stripe) Break(f Fault) {
 }
 
 // Asked returns the number of requests.
-func (s *Stripe) Asked() int { s.mu.Lock(); defer s.mu.Unlock(); return s.asked }
+func (s *Stripe) Asked() int { s.mu.Lock(); defer s.mu.Unlock(); return s.requests }
 
 // Made returns the number of sessions that were created.
-func (s *Stripe) Made() int { s.mu.Lock(); defer s.mu.Unlock(); return s.made }
+func (s *Stripe) Made() int { s.mu.Lock(); defer s.mu.Unlock(); return s.created }
 
 // Session returns a session, by its ID or its reference.
 func (s *Stripe) Session(t testing.TB, id string) Session {

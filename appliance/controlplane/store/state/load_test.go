@@ -59,8 +59,8 @@ func TestBadUsageIsNotLoaded(t *testing.T) {
 	firstSum := slices.IndexFunc(good, func(e entry) bool { return e.Section == SectionUse })
 	last := len(good) - 1
 	for name, c := range map[string]struct {
-		spoil func([]entry) []entry
-		ok    bool
+		corrupt func([]entry) []entry
+		ok      bool
 	}{
 		"whole":           {func(all []entry) []entry { return all }, true},
 		"without a sum":   {func(all []entry) []entry { return all[:last] }, false},
@@ -84,7 +84,7 @@ func TestBadUsageIsNotLoaded(t *testing.T) {
 		"a row of nobody": {func(all []entry) []entry { all[firstSum-1].key = []byte("zzz"); return all }, false},
 	} {
 		for _, format := range []int{lastWithObjects, Level} {
-			all := c.spoil(slices.Clone(good))
+			all := c.corrupt(slices.Clone(good))
 			err := load(bare(t), format, 1, func(place func(Section, []byte) error) error {
 				for _, e := range all {
 					if err := place(e.Section, append(append([]byte{byte(len(e.key))}, e.key...), e.value...)); err != nil {
