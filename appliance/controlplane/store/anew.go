@@ -11,9 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// Raft never drops a committed entry, unless most voters have lost theirs. If it drops one that
-// the tables contain, the tables are wrong: they are rebuilt from the last snapshot before that
-// entry, and from the log.
+// Raft never drops a committed entry, unless most voters have lost theirs. If it drops
+// one that the tables contain, the tables are wrong: they are rebuilt from the last
+// snapshot before that entry, and from the log.
 
 // keyCut is, in the vote file, the first entry that the cluster has dropped although the
 // tables, or a snapshot, contain it.
@@ -68,8 +68,8 @@ func (s *Store) rebuildTables(snapshots raft.SnapshotStore) error {
 	return s.votes.SetUint64(keyCut, 0)
 }
 
-// dropSnapshots removes the snapshots that contain the entry, and returns the last entry of the
-// newest remaining one, or 0.
+// dropSnapshots removes the snapshots that contain the entry, and returns the last
+// entry of the newest remaining one, or 0.
 func (s *Store) dropSnapshots(snapshots raft.SnapshotStore, from uint64) (kept uint64, err error) {
 	list, err := snapshots.List()
 	if err != nil {

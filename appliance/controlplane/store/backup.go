@@ -14,10 +14,10 @@ import (
 // backupMax bounds a backup: the tables' file cannot reuse pages during a long read.
 const backupMax = 30 * time.Minute
 
-// Backup writes a consistent copy of the tables with everything that was acknowledged before
-// the call, while writes continue; with a Stale context, with what this node has. cluster is
-// any JSON, up to 1 MiB: backup.ReadInfo and RestoreInto return it. w should not be slow: the
-// tables' file grows meanwhile.
+// Backup writes a consistent copy of the tables with everything that was acknowledged
+// before the call, while writes continue; with a Stale context, with what this node
+// has. cluster is any JSON, up to 1 MiB: backup.ReadInfo and RestoreInto return it. w
+// should not be slow: the tables' file grows meanwhile.
 func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage) error {
 	if err := s.awaitCurrent(ctx); err != nil {
 		return err

@@ -16,10 +16,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Nodes compare their tables part by part: a disk that has changed stored data, or a program
-// that applied the log differently, would otherwise go undetected. A log entry names where the
-// next part begins. Each node opens a read transaction on its tables as they are at that entry,
-// computes the digest of the part in the background, and keeps it for the leader to collect.
+// Nodes compare their tables part by part: a disk that has changed stored data, or a
+// program that applied the log differently, would otherwise go undetected. A log entry
+// names where the next part begins. Each node opens a read transaction on its tables as
+// they are at that entry, computes the digest of the part in the background, and keeps
+// it for the leader to collect.
 
 // keptParts is how many digests a node keeps.
 const keptParts = 8
@@ -34,8 +35,8 @@ type parts struct {
 	news *broadcast.Broadcaster // signals a new digest
 }
 
-// load reads how far the tables were compared. A missing or unreadable file is not an error:
-// comparing then starts at the beginning of the tables.
+// load reads how far the tables were compared. A missing or unreadable file is not an
+// error: comparing then starts at the beginning of the tables.
 func (p *parts) load() {
 	if raw, err := os.ReadFile(p.file); err == nil {
 		p.next, _ = state.DecodePlace(raw)
@@ -52,7 +53,8 @@ func (p *parts) add(part state.Part) {
 	p.news.Broadcast()
 }
 
-// save writes the place to the file, without fsync: after a loss that part is compared again.
+// save writes the place to the file, without fsync: after a loss that part is compared
+// again.
 func (p *parts) save(next state.Place) {
 	raw, err := json.Marshal(next)
 	if err != nil {
@@ -108,8 +110,8 @@ func (f *fsm) digestPart(index uint64, from state.Place) {
 	}()
 }
 
-// Compare makes all nodes compute the digest of the part that begins at from, and returns the
-// index of the log entry. It works only on the leader of the term.
+// Compare makes all nodes compute the digest of the part that begins at from, and
+// returns the index of the log entry. It works only on the leader of the term.
 func (s *Store) Compare(ctx context.Context, term uint64, from state.Place) (index uint64, err error) {
 	raw, err := state.EncodeCompare(from)
 	if err != nil {
@@ -129,8 +131,9 @@ func (s *Store) Compare(ctx context.Context, term uint64, from state.Place) (ind
 	return f.Index(), nil
 }
 
-// Part waits for this node's part at the entry and returns it. A node that applied the entry
-// before a restart, or received it in a snapshot, never computes it: set a deadline on ctx.
+// Part waits for this node's part at the entry and returns it. A node that applied the
+// entry before a restart, or received it in a snapshot, never computes it: set a
+// deadline on ctx.
 func (s *Store) Part(ctx context.Context, index uint64) (state.Part, error) {
 	for {
 		wait := s.fsm.parts.news.Next()
@@ -147,26 +150,28 @@ func (s *Store) Part(ctx context.Context, index uint64) (state.Part, error) {
 	}
 }
 
-// CompareFrom returns the place after the part that this node has digested last, also before a
-// restart: a new leader continues there.
+// CompareFrom returns the place after the part that this node has digested last, also
+// before a restart: a new leader continues there.
 func (s *Store) CompareFrom() state.Place { return s.fsm.parts.from() }
 
-// compareWithin is how long comparing all tables takes, whatever their size. It leaves time for
-// rounds that fail: the goal is once a day. compareLeast is the shortest time between two
-// parts, which bounds the cost; tables up to 112 GiB are still compared in time.
+// compareWithin is how long comparing all tables takes, whatever their size. It leaves
+// time for rounds that fail: the goal is once a day. compareLeast is the shortest time
+// between two parts, which bounds the cost; tables up to 112 GiB are still compared in
+// time.
 const (
 	compareWithin = 20 * time.Hour
 	compareLeast  = 5 * time.Second
 )
 
-// ComparePace returns the time from one part to the next for tables of a size in bytes, at most
-// most.
+// ComparePace returns the time from one part to the next for tables of a size in bytes,
+// at most most.
 func ComparePace(size int64, most time.Duration) time.Duration {
 	parts := max(1, (size+state.PartBytes-1)/state.PartBytes)
 	return min(most, max(compareLeast, compareWithin/time.Duration(parts)))
 }
 
-// TablesBytes returns the size of the tables' file, which is at least that of their content.
+// TablesBytes returns the size of the tables' file, which is at least that of their
+// content.
 func (s *Store) TablesBytes() int64 {
 	info, err := os.Stat(s.tables.path)
 	if err != nil {
@@ -175,8 +180,8 @@ func (s *Store) TablesBytes() int64 {
 	return info.Size()
 }
 
-// Differs records that this node's tables differ from those of most nodes: Open refuses them
-// from now on.
+// Differs records that this node's tables differ from those of most nodes: Open refuses
+// them from now on.
 func (s *Store) Differs(p state.Part) error {
 	return s.noteDamage(&Damaged{s.tables.path, fmt.Errorf("its content from %v on differs from that of most nodes, at log entry %d", p.From, p.Index)})
 }

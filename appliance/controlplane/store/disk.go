@@ -24,8 +24,8 @@ const defaultReserve = 64 << 20
 // fullRetry is the time between two writes to a full disk.
 const fullRetry = 200 * time.Millisecond
 
-// isFull reports whether err means that there is no space: on the disk, in the quota, or within
-// this process's file size limit.
+// isFull reports whether err means that there is no space: on the disk, in the quota,
+// or within this process's file size limit.
 func isFull(err error) bool {
 	return isErrno(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG)
 }
@@ -37,8 +37,8 @@ func isErrno(err error, list ...syscall.Errno) bool {
 	})
 }
 
-// writeError converts the failure to write a file: it is Damaged if the disk accepts no writes
-// for a reason other than the lack of space.
+// writeError converts the failure to write a file: it is Damaged if the disk accepts no
+// writes for a reason other than the lack of space.
 func writeError(path string, err error) error {
 	var errno syscall.Errno
 	var d *Damaged
@@ -53,7 +53,8 @@ func diskFull() *api.Error {
 		WithHint("free space on it; reads work, and writes resume when there is space")
 }
 
-// checkSpace refuses a write if fewer than reserve bytes are free on the file system of dir.
+// checkSpace refuses a write if fewer than reserve bytes are free on the file system of
+// dir.
 func checkSpace(dir string, reserve int64) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
@@ -65,9 +66,9 @@ func checkSpace(dir string, reserve int64) error {
 	return nil
 }
 
-// logStore is Raft's log on the disk. It detects damage and a full disk. Raft reacts to a
-// failed write by stepping down and standing for election again, many times a second: the wait
-// slows that down.
+// logStore is Raft's log on the disk. It detects damage and a full disk. Raft reacts to
+// a failed write by stepping down and standing for election again, many times a second:
+// the wait slows that down.
 type logStore struct {
 	bolt     *raftboltdb.BoltStore
 	path     string

@@ -12,9 +12,9 @@ import (
 )
 
 // Remote calls another node's store. Results of that store are returned unchanged: its
-// *api.Error, and ErrNotLeader such that errors.Is finds it. An error with ErrNotSent in its
-// chain means that the node certainly did not receive the request; after any other error it is
-// unknown what the node did.
+// *api.Error, and ErrNotLeader such that errors.Is finds it. An error with ErrNotSent
+// in its chain means that the node certainly did not receive the request; after any
+// other error it is unknown what the node did.
 type Remote interface {
 	// Apply calls ApplyLocal of the store of the node leader.
 	Apply(ctx context.Context, leader string, b api.Batch) ([]api.Object, error)
@@ -22,8 +22,8 @@ type Remote interface {
 	ReadIndex(ctx context.Context, leader string) (uint64, error)
 }
 
-// ErrNotLeader is returned by ApplyLocal, ReadIndex and membership changes on a node that does
-// not lead. Nothing was done.
+// ErrNotLeader is returned by ApplyLocal, ReadIndex and membership changes on a node
+// that does not lead. Nothing was done.
 var ErrNotLeader error = api.Errorf(api.CodeUnavailable, "this node is not the leader of the cluster").
 	WithHint("try again in a moment")
 
@@ -31,8 +31,8 @@ var ErrNotLeader error = api.Errorf(api.CodeUnavailable, "this node is not the l
 var ErrNotSent = errors.New("the request was not sent")
 
 const (
-	// retryFirst and retryMost bound the wait between two attempts, when no change of leadership
-	// is observed.
+	// retryFirst and retryMost bound the wait between two attempts, when no change of
+	// leadership is observed.
 	retryFirst, retryMost = 20 * time.Millisecond, 200 * time.Millisecond
 	// forwardTimeout bounds one forwarded write, if its caller sets no limit.
 	forwardTimeout = 15 * time.Second
@@ -40,11 +40,12 @@ const (
 	changeGrace = 250 * time.Millisecond
 )
 
-// Apply writes a batch: all of it or nothing, wherever the leader is. It returns one object per
-// command, as it is after the command, once the batch is on the disk (of most nodes). Errors
-// are *api.Error. CodeUnavailable, and CodeDiskFull in the middle of a write, may leave open
-// whether the batch was applied: it is always safe to send the same batch with the same ID
-// again, and Apply does so itself while it waits for a leader.
+// Apply writes a batch: all of it or nothing, wherever the leader is. It returns one
+// object per command, as it is after the command, once the batch is on the disk (of
+// most nodes). Errors are *api.Error. CodeUnavailable, and CodeDiskFull in the middle
+// of a write, may leave open whether the batch was applied: it is always safe to send
+// the same batch with the same ID again, and Apply does so itself while it waits for a
+// leader.
 func (s *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, canceled(err)
@@ -65,9 +66,9 @@ func (s *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return out, err
 }
 
-// ApplyLocal writes a batch that another node forwarded. It never forwards: on a node that does
-// not lead it returns ErrNotLeader, and nothing was done. The batch's time is this node's: the
-// log follows one clock at a time.
+// ApplyLocal writes a batch that another node forwarded. It never forwards: on a node
+// that does not lead it returns ErrNotLeader, and nothing was done. The batch's time is
+// this node's: the log follows one clock at a time.
 func (s *Store) ApplyLocal(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	b.At = time.Time{}
 	return s.applyForwarded(ctx, b)
@@ -83,8 +84,8 @@ func (s *Store) applyForwarded(ctx context.Context, b api.Batch) ([]api.Object, 
 	return s.applyHere(ctx, b)
 }
 
-// applyAnywhere sends the batch to the leader, and then to the next one, as long as that cannot
-// apply it twice.
+// applyAnywhere sends the batch to the leader, and then to the next one, as long as
+// that cannot apply it twice.
 func (s *Store) applyAnywhere(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	search := s.newSearch()
 	unknown := false // whether an attempt may have been applied
@@ -112,8 +113,8 @@ func (s *Store) applyAnywhere(ctx context.Context, b api.Batch) ([]api.Object, e
 	}
 }
 
-// applyAt tries once, at one node. Its errors are *api.Error, or mean for certain that nothing
-// was done.
+// applyAt tries once, at one node. Its errors are *api.Error, or mean for certain that
+// nothing was done.
 func (s *Store) applyAt(ctx context.Context, leader string, b api.Batch) ([]api.Object, error) {
 	if leader == s.options.NodeID {
 		return s.applyHere(ctx, b)
@@ -139,8 +140,8 @@ func (s *Store) applyAt(ctx context.Context, leader string, b api.Batch) ([]api.
 	return nil, state.UnknownOutcome()
 }
 
-// whileLeads returns a context that ends when the store closes, or when another node has led
-// for so long that leader's answer is not worth waiting for.
+// whileLeads returns a context that ends when the store closes, or when another node
+// has led for so long that leader's answer is not worth waiting for.
 func (s *Store) whileLeads(ctx context.Context, leader string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.run(func() {
@@ -226,8 +227,8 @@ func (l *search) failed(ctx context.Context, leader string) {
 	}
 }
 
-// notLeader reports whether Raft refused a request because it does not lead, before it did
-// anything.
+// notLeader reports whether Raft refused a request because it does not lead, before it
+// did anything.
 func notLeader(err error) bool {
 	return errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress)
 }

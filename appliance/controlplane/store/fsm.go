@@ -47,8 +47,9 @@ func newFSM(t *tables) (*fsm, error) {
 // Apply is for Raft versions that do not batch.
 func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 
-// ApplyBatch applies committed entries. They cannot be refused: on a full disk it waits for
-// space; on any other failure, or on an entry that it does not understand, the store stops.
+// ApplyBatch applies committed entries. They cannot be refused: on a full disk it waits
+// for space; on any other failure, or on an entry that it does not understand, the
+// store stops.
 func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	responses := make([]any, len(logs))
 	done := 0
@@ -109,7 +110,8 @@ func (f *fsm) commit(entries []state.Entry) []state.Answer {
 	return nil
 }
 
-// failApply stops the store because of an entry that the other nodes apply and this one cannot.
+// failApply stops the store because of an entry that the other nodes apply and this one
+// cannot.
 func (f *fsm) failApply(why error) {
 	var known *state.TooOld
 	var d *Damaged
@@ -131,8 +133,8 @@ func (f *fsm) moved(revision int64, applied uint64) {
 	f.news.Broadcast()
 }
 
-// Snapshot opens a read transaction on the current state, which is copied while the tables
-// change.
+// Snapshot opens a read transaction on the current state, which is copied while the
+// tables change.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	tx, end, err := f.tables.beginTx()
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/pages"
 )
 
-// guarded runs a function that reads or writes a bbolt file. A damaged page makes bbolt panic,
-// and a file that has become shorter than its pages causes a memory fault: both are returned as
-// Damaged. Other panics are passed on.
+// guarded runs a function that reads or writes a bbolt file. A damaged page makes bbolt
+// panic, and a file that has become shorter than its pages causes a memory fault: both
+// are returned as Damaged. Other panics are passed on.
 func guarded(path string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -36,8 +36,8 @@ func guarded(path string, fn func() error) (err error) {
 	return fn()
 }
 
-// ofDamage reports whether a panic that is being recovered from is a memory fault or began in
-// bbolt.
+// ofDamage reports whether a panic that is being recovered from is a memory fault or
+// began in bbolt.
 func ofDamage(r any) bool {
 	if _, ok := r.(interface{ Addr() uintptr }); ok { // debug.SetPanicOnFault
 		return true
@@ -59,9 +59,9 @@ func ofDamage(r any) bool {
 	}
 }
 
-// openBolt opens or creates a bbolt file. bbolt searches for free pages in a goroutine of its
-// own, where a damaged page ends the process or causes an endless loop: so all pages are
-// checked first.
+// openBolt opens or creates a bbolt file. bbolt searches for free pages in a goroutine
+// of its own, where a damaged page ends the process or causes an endless loop: so all
+// pages are checked first.
 func openBolt(path string, open func() error) error {
 	if err := checkPages(path); err != nil {
 		return err
@@ -78,8 +78,8 @@ func checkPages(path string) error {
 		return err
 	}
 	defer f.Close()
-	// A process that was killed may hold the lock for a moment longer: a child that it was
-	// starting has not closed its copies of the file yet.
+	// A process that was killed may hold the lock for a moment longer: a child that it
+	// was starting has not closed its copies of the file yet.
 	for began := time.Now(); unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > lockWait {
 			return fmt.Errorf("open %s: it is used by another process: %w", path, bbolterrors.ErrTimeout)
@@ -93,8 +93,8 @@ func checkPages(path string) error {
 	return &Damaged{path, err}
 }
 
-// keyDamaged is, in the vote file, the damage that was found in another file: the store is
-// refused from then on.
+// keyDamaged is, in the vote file, the damage that was found in another file: the store
+// is refused from then on.
 var keyDamaged = []byte("Damaged")
 
 type damage struct {
@@ -114,16 +114,16 @@ func (s *Store) noteDamage(d *Damaged) error {
 // clip shortens a text so that it fits into the vote file.
 func clip(text string) string { return text[:min(len(text), 1000)] }
 
-// extent is the largest known size of a bbolt file. Such a file never becomes shorter: if it
-// has, something else truncated it, and accessing its pages would cause a memory fault, also in
-// bbolt's own goroutines, where it ends the process.
+// extent is the largest known size of a bbolt file. Such a file never becomes shorter:
+// if it has, something else truncated it, and accessing its pages would cause a memory
+// fault, also in bbolt's own goroutines, where it ends the process.
 type extent struct {
 	path string
 	size atomic.Int64
 }
 
-// check fails with Damaged if the file has become shorter. The known size is read before the
-// actual one, because other goroutines may extend the file meanwhile.
+// check fails with Damaged if the file has become shorter. The known size is read
+// before the actual one, because other goroutines may extend the file meanwhile.
 func (e *extent) check() error {
 	for {
 		was := e.size.Load()
@@ -188,8 +188,8 @@ func (s *Store) fail(why error) {
 	})
 }
 
-// raftLog is the log as Raft reads it. Raft panics when it cannot read an entry: if the log is
-// damaged, GetLog blocks until the store is closed.
+// raftLog is the log as Raft reads it. Raft panics when it cannot read an entry: if the
+// log is damaged, GetLog blocks until the store is closed.
 type raftLog struct {
 	*logStore
 	s *Store
@@ -207,8 +207,8 @@ func (l raftLog) GetLog(index uint64, entry *raft.Log) error {
 	return err
 }
 
-// raftVotes is the vote file as Raft writes it. Raft panics when it cannot write: if the disk
-// accepts no writes, its methods block until the store is closed.
+// raftVotes is the vote file as Raft writes it. Raft panics when it cannot write: if
+// the disk accepts no writes, its methods block until the store is closed.
 type raftVotes struct {
 	votes
 	s *Store

@@ -7,12 +7,12 @@ import (
 
 // heartbeat detects that this process was stalled: stopped by a signal, or starved.
 //
-// Raft's VerifyLeader accepts any answer of a follower that arrives after the request, also to
-// messages sent before it. While the leader runs that is sound: it steps down
-// LeaderLeaseTimeout after the last answer, and nobody else is elected before the longer
-// ElectionTimeout is over. A leader that was stalled for longer than the difference may find
-// earlier answers, and would believe that it still leads. It must use a request that cannot
-// have been answered before: a barrier (askLeads).
+// Raft's VerifyLeader accepts any answer of a follower that arrives after the request,
+// also to messages sent before it. While the leader runs that is sound: it steps down
+// LeaderLeaseTimeout after the last answer, and nobody else is elected before the
+// longer ElectionTimeout is over. A leader that was stalled for longer than the
+// difference may find earlier answers, and would believe that it still leads. It must
+// use a request that cannot have been answered before: a barrier (askLeads).
 type heartbeat struct {
 	start    time.Time
 	election time.Duration
@@ -24,8 +24,8 @@ func newHeartbeat(election time.Duration) *heartbeat {
 	return &heartbeat{start: time.Now(), election: election}
 }
 
-// maxGap is the longest time between two beats that does not count as a stall: somewhat less
-// than the difference between the time-outs.
+// maxGap is the longest time between two beats that does not count as a stall: somewhat
+// less than the difference between the time-outs.
 func (p *heartbeat) maxGap() time.Duration { return p.election / 6 }
 
 // beat must be called several times within maxGap.
@@ -42,9 +42,9 @@ func (p *heartbeat) stalled() bool {
 	return now-p.last.Load() > p.maxGap().Nanoseconds() || now < p.doubt.Load()
 }
 
-// runHeartbeat calls beat until the store closes. A node that is alone beats rarely, as nobody
-// else can be elected (mayHaveLost); when others join, the first beat finds the one before it
-// too long ago, and assumes a stall.
+// runHeartbeat calls beat until the store closes. A node that is alone beats rarely, as
+// nobody else can be elected (mayHaveLost); when others join, the first beat finds the
+// one before it too long ago, and assumes a stall.
 func (s *Store) runHeartbeat() {
 	for {
 		every := s.heartbeat.maxGap() / 3
@@ -60,6 +60,6 @@ func (s *Store) runHeartbeat() {
 	}
 }
 
-// mayHaveLost reports whether another node may have been elected without Raft knowing of it
-// yet.
+// mayHaveLost reports whether another node may have been elected without Raft knowing
+// of it yet.
 func (s *Store) mayHaveLost() bool { return s.heartbeat.stalled() && !s.alone() }

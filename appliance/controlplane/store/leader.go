@@ -8,22 +8,22 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// IsLeader reports whether this node leads, with everything applied that was committed before
-// its election.
+// IsLeader reports whether this node leads, with everything applied that was committed
+// before its election.
 func (s *Store) IsLeader() bool { return s.term.Load() != 0 }
 
-// Leader returns a channel that reports whether this node leads: the current state at once,
-// then the newest whenever it changed (states between may be left out). Each call creates a
-// channel; Close closes it.
+// Leader returns a channel that reports whether this node leads: the current state at
+// once, then the newest whenever it changed (states between may be left out). Each call
+// creates a channel; Close closes it.
 func (s *Store) Leader() <-chan bool { return s.leaders.subscribe(s.IsLeader) }
 
-// LeadChange returns a channel that is closed when the results of LeadTerm and LeaderID may
-// have changed, and on the leader when members are added or removed: call it before reading
-// them.
+// LeadChange returns a channel that is closed when the results of LeadTerm and LeaderID
+// may have changed, and on the leader when members are added or removed: call it before
+// reading them.
 func (s *Store) LeadChange() <-chan struct{} { return s.changed.Next() }
 
-// followLeadership converts Raft's leadership into the store's, which begins when the tables
-// have caught up.
+// followLeadership converts Raft's leadership into the store's, which begins when the
+// tables have caught up.
 func (s *Store) followLeadership() {
 	defer s.running.Done()
 	seen := make(chan raft.Observation, 1) // only a signal: the content does not matter
@@ -67,8 +67,8 @@ func (s *Store) catchUp() uint64 {
 	return term
 }
 
-// answer sends Raft a request, and waits until ctx ends or Raft has stopped: Raft does not
-// answer requests that are queued when it stops.
+// answer sends Raft a request, and waits until ctx ends or Raft has stopped: Raft does
+// not answer requests that are queued when it stops.
 func (s *Store) answer(ctx context.Context, ask func() raft.Future) error {
 	done := make(chan error, 1)
 	go func() { done <- ask().Error() }()
@@ -106,8 +106,8 @@ func (s *Store) alone() bool {
 	return voters == 1 && me
 }
 
-// await waits, for at most LeaderWait, until ok returns true; otherwise its error gives the
-// reason.
+// await waits, for at most LeaderWait, until ok returns true; otherwise its error gives
+// the reason.
 func (s *Store) await(ctx context.Context, ok func() bool) error {
 	if ok() {
 		return nil

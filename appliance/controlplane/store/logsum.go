@@ -9,10 +9,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Neither bbolt nor Raft would detect that a byte of an entry has changed on the disk: this
-// node would apply something different from the others, or send it to them. So each entry is
-// stored with a checksum, in the field that Raft leaves to its users. It is local to this node:
-// entries are sent to others without it.
+// Neither bbolt nor Raft would detect that a byte of an entry has changed on the disk:
+// this node would apply something different from the others, or send it to them. So
+// each entry is stored with a checksum, in the field that Raft leaves to its users. It
+// is local to this node: entries are sent to others without it.
 
 var logSumMark = []byte("sum1") // followed by the checksum
 
@@ -35,8 +35,8 @@ func withSums(entries []*raft.Log) []*raft.Log {
 	return out
 }
 
-// checkSum removes an entry's checksum, or returns an error if the entry is damaged. Entries of
-// releases without checksums have none.
+// checkSum removes an entry's checksum, or returns an error if the entry is damaged.
+// Entries of releases without checksums have none.
 func checkSum(index uint64, l *raft.Log) error {
 	if l.Index != index {
 		return fmt.Errorf("entry %d claims to be entry %d", index, l.Index)

@@ -17,8 +17,8 @@ type Member struct {
 	Leader bool // according to this node
 }
 
-// Members returns the nodes of the cluster as this node knows them, in the order in which they
-// joined.
+// Members returns the nodes of the cluster as this node knows them, in the order in
+// which they joined.
 func (s *Store) Members() []Member {
 	leader := s.LeaderID()
 	var out []Member
@@ -39,8 +39,9 @@ func member(id string) raft.Server {
 	return raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(id), Address: raft.ServerAddress(id)}
 }
 
-// AddVoter adds id as a member with a vote, or gives a member a vote. Like all membership
-// changes it works only on the leader, returns ErrNotLeader elsewhere, and is safe to repeat.
+// AddVoter adds id as a member with a vote, or gives a member a vote. Like all
+// membership changes it works only on the leader, returns ErrNotLeader elsewhere, and
+// is safe to repeat.
 func (s *Store) AddVoter(ctx context.Context, id string) error {
 	m := member(id)
 	return s.change(ctx, func(timeout time.Duration) raft.Future { return s.raft.AddVoter(m.ID, m.Address, 0, timeout) })
@@ -62,8 +63,8 @@ func (s *Store) DemoteVoter(ctx context.Context, id string) error {
 	})
 }
 
-// RemoveMember removes id from the cluster; also the leader itself, which then follows nobody
-// and can be read Stale until it is closed.
+// RemoveMember removes id from the cluster; also the leader itself, which then follows
+// nobody and can be read Stale until it is closed.
 func (s *Store) RemoveMember(ctx context.Context, id string) error {
 	if err := s.keepsVoters(id); err != nil {
 		return err
@@ -82,8 +83,8 @@ func (s *Store) keepsVoters(without string) error {
 		WithHint("promote another node to voter first")
 }
 
-// Reaches waits until this node's log is committed up to the index, which the caller got from
-// the leader.
+// Reaches waits until this node's log is committed up to the index, which the caller
+// got from the leader.
 func (s *Store) Reaches(ctx context.Context, index uint64) error {
 	const interval = 20 * time.Millisecond
 	for s.raft.CommitIndex() < index {
@@ -130,7 +131,8 @@ func unknownChange() *api.Error {
 		WithHint("check the members, and try again: repeating a change is harmless")
 }
 
-// handOver transfers leadership before this node stops, so that nobody waits for an election.
+// handOver transfers leadership before this node stops, so that nobody waits for an
+// election.
 func (s *Store) handOver() {
 	if !s.IsLeader() || s.alone() {
 		return

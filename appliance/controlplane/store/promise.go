@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// Damaged means that a node's store cannot be used: a file of it is missing, unreadable,
-// another node's, or older than what the node has acknowledged to others. Using it would lose
-// acknowledged writes; the lost data can be restored from the other nodes, or from a backup.
+// Damaged means that a node's store cannot be used: a file of it is missing,
+// unreadable, another node's, or older than what the node has acknowledged to others.
+// Using it would lose acknowledged writes; the lost data can be restored from the other
+// nodes, or from a backup.
 type Damaged struct {
 	File string // path
 	Err  error  // what is wrong with it
@@ -27,10 +28,10 @@ func (d *Damaged) Error() string { return fmt.Sprintf("%s: %v", d.File, d.Err) }
 // Unwrap returns what is wrong with the file.
 func (d *Damaged) Unwrap() error { return d.Err }
 
-// promised is what a node has acknowledged to others and must not forget. It is stored outside
-// of the store, so that a store that was lost, or replaced by an older copy, is not mistaken
-// for the current one: a voter that forgets what it has acknowledged, or whom it voted for,
-// loses what the cluster has acknowledged.
+// promised is what a node has acknowledged to others and must not forget. It is stored
+// outside of the store, so that a store that was lost, or replaced by an older copy, is
+// not mistaken for the current one: a voter that forgets what it has acknowledged, or
+// whom it voted for, loses what the cluster has acknowledged.
 type promised struct {
 	Node  string `json:"node"`
 	ID    string `json:"id,omitempty"`    // of the cluster; empty: not known yet
@@ -39,9 +40,9 @@ type promised struct {
 	Last  uint64 `json:"last,omitempty"`  // the log reaches at least this entry
 }
 
-// promise is the file with it. It is written after the store, so it never claims more than is
-// true: at once when an entry is first written or a vote is given, and about every second while
-// the log grows. Writing it needs no space on the disk.
+// promise is the file with it. It is written after the store, so it never claims more
+// than is true: at once when an entry is first written or a vote is given, and about
+// every second while the log grows. Writing it needs no space on the disk.
 type promise struct {
 	path string
 	file *stable
@@ -55,9 +56,10 @@ const promiseEvery = time.Second
 
 const promiseKey = "promised"
 
-// NewPromise creates the file for a node that becomes a member: it has acknowledged nothing
-// yet, and its store may be new. The previous content of the file is discarded. id is the
-// cluster's; empty means that the cluster is new, or of a version that had no ID.
+// NewPromise creates the file for a node that becomes a member: it has acknowledged
+// nothing yet, and its store may be new. The previous content of the file is discarded.
+// id is the cluster's; empty means that the cluster is new, or of a version that had no
+// ID.
 func NewPromise(path, nodeID, id string) error {
 	if err := removeLeftover(path); err != nil {
 		return err
@@ -138,12 +140,12 @@ func (o *Options) promisePath() string {
 	return filepath.Clean(o.Dir) + ".promise"
 }
 
-// storeFiles are the files that a store that was used must have. The tables can be rebuilt from
-// the log and the snapshots.
+// storeFiles are the files that a store that was used must have. The tables can be
+// rebuilt from the log and the snapshots.
 var storeFiles = []string{"log.db", "vote"}
 
-// loadPromise opens the promise and compares it with the existing files of the store, before
-// any file is created.
+// loadPromise opens the promise and compares it with the existing files of the store,
+// before any file is created.
 func (o *Options) loadPromise() (*promise, error) {
 	path := o.promisePath()
 	var there, missing []string
@@ -185,9 +187,9 @@ func (o *Options) loadPromise() (*promise, error) {
 	return p, nil
 }
 
-// checkPromise compares an open store with the promise, and adopts a store for which nothing
-// was promised so far. A store that was used before may be an old copy whose promise was
-// removed, and may have forgotten votes: its next vote is in a new term.
+// checkPromise compares an open store with the promise, and adopts a store for which
+// nothing was promised so far. A store that was used before may be an old copy whose
+// promise was removed, and may have forgotten votes: its next vote is in a new term.
 func (o *Options) checkPromise(p *promise, last uint64, votes *stable, id string) error {
 	voted, err := votes.GetUint64(keyLastVoteTerm)
 	if err != nil && !errors.Is(err, errNotFound) {
@@ -223,12 +225,13 @@ func (o *Options) checkPromise(p *promise, last uint64, votes *stable, id string
 	return p.update(func(m *promised) { m.Used, m.Voted, m.Last = true, voted, last })
 }
 
-// skipTerms moves the node past every term that it may have voted in and forgotten. Raft
-// considers two entries with the same index and term to be the same entry: if a term were led a
-// second time, a node that still has the entries of the first time would keep them, and their
-// effects, in place of the new ones. The number of skipped terms is the time in milliseconds:
-// that is more than there were elections, and of two copies of a store the one that is adopted
-// later has the later terms, so that what was acknowledged last is kept.
+// skipTerms moves the node past every term that it may have voted in and forgotten.
+// Raft considers two entries with the same index and term to be the same entry: if a
+// term were led a second time, a node that still has the entries of the first time
+// would keep them, and their effects, in place of the new ones. The number of skipped
+// terms is the time in milliseconds: that is more than there were elections, and of two
+// copies of a store the one that is adopted later has the later terms, so that what was
+// acknowledged last is kept.
 func skipTerms(votes *stable) error {
 	term, err := votes.GetUint64(keyCurrentTerm)
 	if err != nil && !errors.Is(err, errNotFound) {
@@ -270,8 +273,8 @@ func (s *Store) promiseLast() error {
 	})
 }
 
-// wrote records that the log has entries, before they are acknowledged: at once for the first
-// entry, while later ones are promised by keepPromise.
+// wrote records that the log has entries, before they are acknowledged: at once for the
+// first entry, while later ones are promised by keepPromise.
 func (s *Store) wrote(last uint64) error {
 	if s.promise.current().Used {
 		return nil

@@ -47,9 +47,9 @@ func (s *Store) view(fn func(state.View) error) error {
 	return nil
 }
 
-// Touched returns the organizations of which something of these kinds has changed since an
-// answer's mark, including everything that was acknowledged before the call. Marks belong to
-// this process: 0 and those of another are answered with All.
+// Touched returns the organizations of which something of these kinds has changed since
+// an answer's mark, including everything that was acknowledged before the call. Marks
+// belong to this process: 0 and those of another are answered with All.
 func (s *Store) Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error) {
 	if err := s.awaitCurrent(ctx); err != nil {
 		return api.Touched{}, err
@@ -84,9 +84,9 @@ func (s *Store) History(ctx context.Context, id api.InstanceID) (events []api.In
 	return events, err
 }
 
-// VerifyAudit verifies at most limit events after a mark, as this node has them, and returns
-// how far it got; more reports whether others follow. A domain error with the code conflict
-// describes the first event that does not match.
+// VerifyAudit verifies at most limit events after a mark, as this node has them, and
+// returns how far it got; more reports whether others follow. A domain error with the
+// code conflict describes the first event that does not match.
 func (s *Store) VerifyAudit(ctx context.Context, after api.AuditMark, limit int) (at api.AuditMark, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return after, false, err
@@ -113,8 +113,8 @@ func (s *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage
 	return page, err
 }
 
-// Use returns one page of an organization's use, including everything that was acknowledged
-// before the call.
+// Use returns one page of an organization's use, including everything that was
+// acknowledged before the call.
 func (s *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err error) {
 	if err := q.Check(); err != nil {
 		return page, err
@@ -139,8 +139,8 @@ func (s *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts
 	return out, err
 }
 
-// Records returns one page of usage records, including all that were acknowledged before the
-// call.
+// Records returns one page of usage records, including all that were acknowledged
+// before the call.
 func (s *Store) Records(ctx context.Context, q api.RecordQuery) (page api.RecordPage, err error) {
 	if err := q.Check(); err != nil {
 		return page, err

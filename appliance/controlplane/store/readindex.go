@@ -16,15 +16,15 @@ const readTimeout = 2 * time.Second
 
 type staleKey struct{}
 
-// Stale returns a context whose reads are answered from this node's tables as they are: they
-// may lag behind what was acknowledged elsewhere.
+// Stale returns a context whose reads are answered from this node's tables as they are:
+// they may lag behind what was acknowledged elsewhere.
 func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
 
-// awaitCurrent returns when the tables contain everything that was acknowledged before the
-// call. A node that is alone knows that by itself once it has caught up, even while it cannot
-// write; the leader asks the others whether it still leads; any other node asks the leader for
-// its position in the log and waits until it has applied as much. (The revision would not do:
-// usage records have none.)
+// awaitCurrent returns when the tables contain everything that was acknowledged before
+// the call. A node that is alone knows that by itself once it has caught up, even while
+// it cannot write; the leader asks the others whether it still leads; any other node
+// asks the leader for its position in the log and waits until it has applied as much.
+// (The revision would not do: usage records have none.)
 func (s *Store) awaitCurrent(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return canceled(err)
@@ -75,8 +75,8 @@ func (s *Store) readIndex(ctx context.Context) error {
 	}
 }
 
-// askPresent returns the index up to which the leader, which may be this node, has applied the
-// log.
+// askPresent returns the index up to which the leader, which may be this node, has
+// applied the log.
 func (s *Store) askPresent(ctx context.Context) (uint64, error) {
 	if s.IsLeader() {
 		return s.leads.call(ctx)
@@ -115,9 +115,9 @@ func (s *Store) awaitIndex(ctx context.Context, index uint64) error {
 	}
 }
 
-// ReadIndex verifies that this node leads and returns the index up to which it has applied the
-// log: a node that has applied as much has everything that was acknowledged before the call. On
-// another node it returns ErrNotLeader.
+// ReadIndex verifies that this node leads and returns the index up to which it has
+// applied the log: a node that has applied as much has everything that was acknowledged
+// before the call. On another node it returns ErrNotLeader.
 func (s *Store) ReadIndex(ctx context.Context) (uint64, error) {
 	if s.term.Load() == 0 {
 		return 0, ErrNotLeader
@@ -125,9 +125,9 @@ func (s *Store) ReadIndex(ctx context.Context) (uint64, error) {
 	return s.leads.call(ctx)
 }
 
-// askLeads asks the other voters whether this node still leads. It also checks that the node
-// has caught up in the same term: being elected again does not mean that what others wrote
-// meanwhile is applied.
+// askLeads asks the other voters whether this node still leads. It also checks that the
+// node has caught up in the same term: being elected again does not mean that what
+// others wrote meanwhile is applied.
 func (s *Store) askLeads(ctx context.Context) (index uint64, err error) {
 	term := s.term.Load()
 	if term == 0 {

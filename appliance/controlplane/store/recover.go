@@ -16,11 +16,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Recover makes nodeID the only member of its cluster, after most voters were lost permanently:
-// everything in this node's log is kept, also what was never acknowledged. The store must not
-// be open. Recover can be repeated, and a crash in the middle leaves the store as before or
-// after it. Other nodes of the old cluster must not return with their old files. promise is
-// Options.Promise: what the node has acknowledged to the others is discarded.
+// Recover makes nodeID the only member of its cluster, after most voters were lost
+// permanently: everything in this node's log is kept, also what was never acknowledged.
+// The store must not be open. Recover can be repeated, and a crash in the middle leaves
+// the store as before or after it. Other nodes of the old cluster must not return with
+// their old files. promise is Options.Promise: what the node has acknowledged to the
+// others is discarded.
 func Recover(dir, promise, nodeID string) error {
 	if err := recoverAlone(Options{Dir: dir, Promise: promise, NodeID: nodeID}); err != nil {
 		return fmt.Errorf("recover the store in %s: %w", dir, err)
@@ -138,8 +139,8 @@ func (f *recoveringFSM) Snapshot() (raft.FSMSnapshot, error) {
 	return releasing{s}, err
 }
 
-// releasing is a snapshot that is released by Persist: RecoverCluster uses it once, and does
-// not release it.
+// releasing is a snapshot that is released by Persist: RecoverCluster uses it once, and
+// does not release it.
 type releasing struct{ raft.FSMSnapshot }
 
 func (r releasing) Persist(sink raft.SnapshotSink) error {

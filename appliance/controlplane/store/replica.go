@@ -14,9 +14,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Replica is a node's store without Raft, for simulations: the files, the promise and the state
-// machine are those of Store, and the caller decides which entries the log has and when they
-// are committed. Its methods must not be called concurrently.
+// Replica is a node's store without Raft, for simulations: the files, the promise and
+// the state machine are those of Store, and the caller decides which entries the log
+// has and when they are committed. Its methods must not be called concurrently.
 type Replica struct {
 	store     *Store
 	snapshots *raft.FileSnapshotStore
@@ -34,10 +34,11 @@ type LogEntry struct {
 	Data        []byte
 }
 
-// OpenReplica opens or creates the store in o.Dir with all the checks of Open, and fails with
-// Damaged where Open does. level is the feature level that the simulated release supports; 0
-// means Level. Of the options it uses Dir, NodeID, Promise and Log. It writes nothing to o.Dir
-// if a store is missing that was used according to the promise.
+// OpenReplica opens or creates the store in o.Dir with all the checks of Open, and
+// fails with Damaged where Open does. level is the feature level that the simulated
+// release supports; 0 means Level. Of the options it uses Dir, NodeID, Promise and Log.
+// It writes nothing to o.Dir if a store is missing that was used according to the
+// promise.
 func OpenReplica(o Options, level int) (*Replica, error) {
 	o.setDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -99,9 +100,9 @@ func (r *Replica) Append(entries ...LogEntry) error {
 	return nil
 }
 
-// Apply applies the log's entries up to the index to, in one transaction, and returns the
-// answer to the last one: objects, or the domain error that refused it. Entries that have been
-// applied are not applied again.
+// Apply applies the log's entries up to the index to, in one transaction, and returns
+// the answer to the last one: objects, or the domain error that refused it. Entries
+// that have been applied are not applied again.
 func (r *Replica) Apply(to uint64) (objects []api.Object, refused *api.Error, err error) {
 	var logs []*raft.Log
 	for i := r.next; i <= to; i++ {
@@ -148,8 +149,8 @@ func (r *Replica) KeepPromise() error {
 	})
 }
 
-// EncodeBatch checks a batch, as the leader does, and returns the data of its entry. The batch
-// is valid in the given term only, or in any if it is 0. It must have a time.
+// EncodeBatch checks a batch, as the leader does, and returns the data of its entry.
+// The batch is valid in the given term only, or in any if it is 0. It must have a time.
 func (r *Replica) EncodeBatch(term uint64, b api.Batch) ([]byte, error) {
 	if b.At.IsZero() {
 		return nil, errors.New("batch of a simulation has no time")
@@ -205,8 +206,8 @@ func (r *Replica) Changes(since int64) (events []api.Event, err error) {
 	return events, err
 }
 
-// Install initializes an empty replica with a snapshot of another one's tables, as Raft does
-// for a node that lags behind the log.
+// Install initializes an empty replica with a snapshot of another one's tables, as Raft
+// does for a node that lags behind the log.
 func (r *Replica) Install(from *Replica, term uint64) error {
 	if r.last != 0 {
 		return fmt.Errorf("the log ends at entry %d; only an empty store begins with a snapshot", r.last)

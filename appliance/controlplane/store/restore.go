@@ -15,14 +15,14 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// restoredIndex and restoredTerm are the position in the log of restored content. Raft sends it
-// to nodes that join as a snapshot.
+// restoredIndex and restoredTerm are the position in the log of restored content. Raft
+// sends it to nodes that join as a snapshot.
 const restoredIndex, restoredTerm = 1, 1
 
-// RestoreInto makes dir the store of nodeID, the only member of a new cluster with the backup's
-// content. All of the backup is checked before dir, which must be empty or missing, is changed;
-// the store is moved there complete, by one rename. The next call removes what an interrupted
-// one leaves.
+// RestoreInto makes dir the store of nodeID, the only member of a new cluster with the
+// backup's content. All of the backup is checked before dir, which must be empty or
+// missing, is changed; the store is moved there complete, by one rename. The next call
+// removes what an interrupted one leaves.
 func RestoreInto(dir, nodeID string, r io.Reader) (backup.Info, error) {
 	var info backup.Info
 	if dir == "" || nodeID == "" {

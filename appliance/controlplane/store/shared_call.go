@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// sharedCall shares calls that cost a round trip through the cluster among many concurrent
-// callers. At most one is in progress; callers that arrive meanwhile share the next one,
-// because the answer to a call that began before they arrived may be older than what they must
-// see.
+// sharedCall shares calls that cost a round trip through the cluster among many
+// concurrent callers. At most one is in progress; callers that arrive meanwhile share
+// the next one, because the answer to a call that began before they arrived may be
+// older than what they must see.
 //
 //	idle ─call─► in progress ─answer─► idle, or in progress for those who arrived meanwhile
 type sharedCall[T any] struct {

@@ -110,8 +110,8 @@ func (s *snapshot) writeTo(w io.Writer) error {
 	return err
 }
 
-// restore writes the snapshot beside the tables, checks it, and swaps the files in one rename:
-// until then nothing changes.
+// restore writes the snapshot beside the tables, checks it, and swaps the files in one
+// rename: until then nothing changes.
 func restore(t *tables, r io.Reader) error {
 	path := t.path + ".restore"
 	err := receive(path, r)

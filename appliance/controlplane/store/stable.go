@@ -14,10 +14,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// stable is Raft's StableStore: the term and the vote. Raft panics when they cannot be written,
-// so writing must not need space on a full disk: they are stored in a file of fixed size, in
-// two slots that are overwritten in turn. The newest slot with a correct checksum is the state,
-// so a torn write leaves the previous state.
+// stable is Raft's StableStore: the term and the vote. Raft panics when they cannot be
+// written, so writing must not need space on a full disk: they are stored in a file of
+// fixed size, in two slots that are overwritten in turn. The newest slot with a correct
+// checksum is the state, so a torn write leaves the previous state.
 //
 // A slot, integers little-endian:
 //
@@ -56,8 +56,8 @@ func openStable(path string) (*stable, error) {
 	return s, atomicfile.Sync(filepath.Dir(path))
 }
 
-// load reads the newest complete slot, or fills a new file with zeros so that its blocks are
-// allocated.
+// load reads the newest complete slot, or fills a new file with zeros so that its
+// blocks are allocated.
 func (s *stable) load() error {
 	raw := make([]byte, 2*slotSize)
 	n, err := s.file.ReadAt(raw, 0)

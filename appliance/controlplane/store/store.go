@@ -30,30 +30,33 @@ type Options struct {
 	// (NewPromise); if empty, Dir with ".promise" appended.
 	Promise string
 
-	// Transport connects the nodes. If nil, the node is alone, and forms a cluster of one when
-	// the directory is new.
+	// Transport connects the nodes. If nil, the node is alone, and forms a cluster of
+	// one when the directory is new.
 	Transport raft.Transport
-	// Bootstrap makes the node the first of a new cluster; it needs a Transport. It has no
-	// effect once the node has written anything.
+	// Bootstrap makes the node the first of a new cluster; it needs a Transport. It has
+	// no effect once the node has written anything.
 	Bootstrap bool
-	// Broken is called once, in a goroutine of its own, when the store cannot continue and must
-	// be closed: a file of it is damaged or accepts no writes (Damaged, also the error of the
-	// next Open), the cluster has dropped entries that the tables here contain (the next Open
-	// rebuilds them), or it is beyond this program (TooOld). If nil, the process panics.
+	// Broken is called once, in a goroutine of its own, when the store cannot continue
+	// and must be closed: a file of it is damaged or accepts no writes (Damaged, also
+	// the error of the next Open), the cluster has dropped entries that the tables here
+	// contain (the next Open rebuilds them), or it is beyond this program (TooOld). If
+	// nil, the process panics.
 	Broken func(why error)
-	// Remote connects to the stores of other nodes. If nil, this one answers only while it
-	// leads.
+	// Remote connects to the stores of other nodes. If nil, this one answers only while
+	// it leads.
 	Remote Remote
-	// Election is how long followers wait for a message of the leader before they elect another
-	// (each waits once to twice as long); 0 means 500 ms. It must be the same on all nodes.
+	// Election is how long followers wait for a message of the leader before they elect
+	// another (each waits once to twice as long); 0 means 500 ms. It must be the same
+	// on all nodes.
 	Election time.Duration
 	// LeaderWait is how long a call waits for a leader; 0 means 5 s.
 	LeaderWait time.Duration
 
-	// Reserve is the free space, in bytes, below which writes are refused; 0 means 64 MiB.
+	// Reserve is the free space, in bytes, below which writes are refused; 0 means 64
+	// MiB.
 	Reserve int64
-	// SnapshotEvery is the number of log entries after which a snapshot is written; 0 means
-	// 8192.
+	// SnapshotEvery is the number of log entries after which a snapshot is written; 0
+	// means 8192.
 	SnapshotEvery uint64
 	// StartTimeout bounds how long Open waits to be leader when alone; 0 means 10 s.
 	StartTimeout time.Duration
@@ -61,7 +64,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Store is one node's part of the cluster's state. Its methods may be called concurrently.
+// Store is one node's part of the cluster's state. Its methods may be called
+// concurrently.
 type Store struct {
 	options Options
 	raft    *raft.Raft
@@ -96,10 +100,11 @@ type Store struct {
 	closeErr error
 }
 
-// commitTimeout is how long (once to twice) followers may not know that an entry is committed
-// if no other follows it: linearizable reads on them wait for that. The leader calls each
-// follower this often, even when idle; it grows with the election timeout, because machines
-// that need a longer one cannot handle such frequent calls either.
+// commitTimeout is how long (once to twice) followers may not know that an entry is
+// committed if no other follows it: linearizable reads on them wait for that. The
+// leader calls each follower this often, even when idle; it grows with the election
+// timeout, because machines that need a longer one cannot handle such frequent calls
+// either.
 func commitTimeout(election time.Duration) time.Duration {
 	return max(15*time.Millisecond, election*3/100)
 }
@@ -110,9 +115,9 @@ const (
 	maxWatches  = 1024
 )
 
-// Open opens or creates the store. A node that is alone is ready when Open returns, unless its
-// disk is full: then it can be read (Stale) and waits. Files that cannot be the store that this
-// node has used so far are refused (Damaged).
+// Open opens or creates the store. A node that is alone is ready when Open returns,
+// unless its disk is full: then it can be read (Stale) and waits. Files that cannot be
+// the store that this node has used so far are refused (Damaged).
 func Open(o Options) (*Store, error) {
 	if o.Dir == "" || o.NodeID == "" {
 		return nil, errors.New("open store: Dir and NodeID are required")
@@ -308,9 +313,9 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, tablesCurrent bool, logg
 	return nil
 }
 
-// electImmediately makes a node that is alone elect itself without waiting for a leader that
-// cannot exist. Short time-outs would have the same effect, but the leader would then also
-// check its lease that often.
+// electImmediately makes a node that is alone elect itself without waiting for a leader
+// that cannot exist. Short time-outs would have the same effect, but the leader would
+// then also check its lease that often.
 func electImmediately(node *raft.InmemTransport) error {
 	_, caller := raft.NewInmemTransport("")
 	caller.Connect(node.LocalAddr(), node)
@@ -336,10 +341,10 @@ func (s *Store) newRaft(conf *raft.Config, votes votes, snapshots raft.SnapshotS
 	return err
 }
 
-// undoPartialBootstrap reverts an interrupted creation of a cluster. raft.BootstrapCluster
-// writes term 1 and then the first entry of the log; a node that was killed in between has no
-// members and no way to get any. No other node is in term 1 with an empty log, without a vote
-// and a snapshot.
+// undoPartialBootstrap reverts an interrupted creation of a cluster.
+// raft.BootstrapCluster writes term 1 and then the first entry of the log; a node that
+// was killed in between has no members and no way to get any. No other node is in term
+// 1 with an empty log, without a vote and a snapshot.
 func (s *Store) undoPartialBootstrap(votes raft.StableStore, snapshots raft.SnapshotStore) error {
 	last, err := s.log.LastIndex()
 	if err != nil || last > 0 {
@@ -360,9 +365,10 @@ func (s *Store) undoPartialBootstrap(votes raft.StableStore, snapshots raft.Snap
 	return nil
 }
 
-// checkFiles compares the files with each other. It reports whether the tables include the
-// newest snapshot, so that it need not be restored, and the last entry of log and snapshots;
-// and it refuses a log that ends before the tables: one of them is not this node's.
+// checkFiles compares the files with each other. It reports whether the tables include
+// the newest snapshot, so that it need not be restored, and the last entry of log and
+// snapshots; and it refuses a log that ends before the tables: one of them is not this
+// node's.
 func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesCurrent bool, last uint64, err error) {
 	applied, err := s.tables.appliedIndex()
 	if err != nil {
@@ -405,8 +411,8 @@ func (s *Store) checkFiles(snapshots raft.SnapshotStore) (tablesCurrent bool, la
 	return tablesCurrent, last, nil
 }
 
-// badSnapshots converts the failure to read the snapshots: it is Damaged, as another start does
-// not help, unless the process, the memory or the disk has no space now.
+// badSnapshots converts the failure to read the snapshots: it is Damaged, as another
+// start does not help, unless the process, the memory or the disk has no space now.
 func (o *Options) badSnapshots(err error) error {
 	var d *Damaged
 	if err == nil || errors.As(err, &d) || isFull(err) || isErrno(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR) {

@@ -17,8 +17,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// mapBytes is the address space that is reserved for a bbolt file. A file that outgrows its
-// mapping makes the writer wait for all readers, and a watcher's snapshot may read for long.
+// mapBytes is the address space that is reserved for a bbolt file. A file that outgrows
+// its mapping makes the writer wait for all readers, and a watcher's snapshot may read
+// for long.
 const mapBytes = 16 << 30
 
 // lockWait is how long to wait for a file's lock: two processes would destroy the file.
@@ -69,8 +70,8 @@ func openTables(path string) (*tables, error) {
 	return t, err
 }
 
-// openError converts bbolt's error of opening a file: it is Damaged if its content, or the
-// disk, is the reason.
+// openError converts bbolt's error of opening a file: it is Damaged if its content, or
+// the disk, is the reason.
 func openError(path string, err error) error {
 	if err == nil {
 		return nil
@@ -116,9 +117,9 @@ func (t *tables) read(fn func(state.View) error) error {
 	return t.guard(func() error { return fn(v) })
 }
 
-// update runs fn in a write transaction: all of it takes effect, or nothing. bbolt's own Update
-// reacts to a panic by reading all pages in a goroutine, where the damage that caused the panic
-// ends the process.
+// update runs fn in a write transaction: all of it takes effect, or nothing. bbolt's
+// own Update reacts to a panic by reading all pages in a goroutine, where the damage
+// that caused the panic ends the process.
 func (t *tables) update(fn func(*bbolt.Tx) error) error {
 	tx, err := t.db.Begin(true)
 	if err != nil {

@@ -29,9 +29,9 @@ func (s *Store) Verify(ctx context.Context) (uint64, error) {
 	return term, nil
 }
 
-// ApplyInTerm is like Apply on this node, which must lead in the term. The batch is valid in
-// that term only: a decision based on what only the leader knows (leases) must not take effect
-// after another node has led. In that case the error has CodeConflict.
+// ApplyInTerm is like Apply on this node, which must lead in the term. The batch is
+// valid in that term only: a decision based on what only the leader knows (leases) must
+// not take effect after another node has led. In that case the error has CodeConflict.
 func (s *Store) ApplyInTerm(ctx context.Context, term uint64, b api.Batch) ([]api.Object, error) {
 	if s.term.Load() != term || term == 0 {
 		return nil, ErrNotLeader

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// watchBuffer is how many events wait in a watch's channel. Others stay in the change log: a
-	// slow reader uses no memory.
+	// watchBuffer is how many events wait in a watch's channel. Others stay in the
+	// change log: a slow reader uses no memory.
 	watchBuffer = 64
-	// snapshotTime bounds how long a reader may take to receive the objects at the beginning:
-	// the tables' file cannot reuse its old pages meanwhile.
+	// snapshotTime bounds how long a reader may take to receive the objects at the
+	// beginning: the tables' file cannot reuse its old pages meanwhile.
 	snapshotTime = 30 * time.Second
 )
 
-// Watch streams the changes after the revision since, in order and without a gap. From 0, from
-// before the change log, or from after the current revision it begins with a put of every
-// object (Revision 0) and a sync. The channel is closed when ctx ends, when the store closes,
-// and when the reader is so slow that the change log no longer has its next change: then watch
-// again from the last revision that was received.
+// Watch streams the changes after the revision since, in order and without a gap. From
+// 0, from before the change log, or from after the current revision it begins with a
+// put of every object (Revision 0) and a sync. The channel is closed when ctx ends,
+// when the store closes, and when the reader is so slow that the change log no longer
+// has its next change: then watch again from the last revision that was received.
 func (s *Store) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
 	return s.WatchKinds(ctx, since)
 }
@@ -121,8 +121,8 @@ func (w *watch) follow() {
 	}
 }
 
-// batch reads the next changes, up to the revision last; ok is false if some have left the
-// change log.
+// batch reads the next changes, up to the revision last; ok is false if some have left
+// the change log.
 func (w *watch) batch() (events []api.Event, last int64, ok bool) {
 	err := w.s.tables.read(func(v state.View) (err error) {
 		if ok = w.since >= v.Oldest()-1 && w.since <= v.Revision(); ok {

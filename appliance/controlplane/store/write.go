@@ -19,8 +19,8 @@ const enqueueTimeout = 10 * time.Second
 // stallCheck is how often an Apply checks whether a full disk delays it.
 const stallCheck = 500 * time.Millisecond
 
-// applyHere writes a batch on this node, which must lead: ErrNotLeader means that it does not,
-// and that nothing was done.
+// applyHere writes a batch on this node, which must lead: ErrNotLeader means that it
+// does not, and that nothing was done.
 func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	raw, err := s.encode(ctx, b)
 	if err != nil {
@@ -75,8 +75,9 @@ func (s *Store) encodeBatch(b api.Batch) (_ []byte, err error) {
 	return raw, nil
 }
 
-// readable returns the batch in a form that all members can read: until the cluster has reached
-// state.AttributesLevel, usage records have no attributes, and are rated without them.
+// readable returns the batch in a form that all members can read: until the cluster has
+// reached state.AttributesLevel, usage records have no attributes, and are rated
+// without them.
 func (s *Store) readable(b api.Batch) (api.Batch, error) {
 	if !slices.ContainsFunc(b.Commands, func(c api.Command) bool { return c.Op == api.OpRecord }) {
 		return b, nil
@@ -120,8 +121,8 @@ type result struct {
 	err    error
 }
 
-// propose passes the entry to Raft, which writes what many callers propose at the same time
-// with one fsync.
+// propose passes the entry to Raft, which writes what many callers propose at the same
+// time with one fsync.
 func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
 	done := make(chan result, 1)
 	go func() {
@@ -201,8 +202,8 @@ func canceled(err error) *api.Error {
 	return api.Errorf(api.CodeUnavailable, "the request ended before it was completed: %v", err)
 }
 
-// checkEarly refuses a batch for its references while the cluster is below the level from which
-// the state machine does.
+// checkEarly refuses a batch for its references while the cluster is below the level
+// from which the state machine does.
 func (s *Store) checkEarly(b api.Batch) error {
 	return s.tables.read(func(v state.View) error { return v.CheckEarly(b) })
 }

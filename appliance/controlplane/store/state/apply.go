@@ -22,7 +22,8 @@ type Answer struct {
 	Refused *api.Error
 }
 
-// Program describes the program that applies entries; zero values mean this program's own.
+// Program describes the program that applies entries; zero values mean this program's
+// own.
 type Program struct {
 	Level  int    // the feature level that it supports; 0 means Level
 	Events uint64 // how many webhook events are kept; 0 means api.MaxWebhookEvents
@@ -36,9 +37,9 @@ type Outcome struct {
 	Touched  []api.TouchNote // which kinds changed, and whose
 }
 
-// Apply applies entries in tx and stores the index of the last one, so that an entry is never
-// applied twice. Refused batches leave no trace; after an error the transaction must be rolled
-// back.
+// Apply applies entries in tx and stores the index of the last one, so that an entry is
+// never applied twice. Refused batches leave no trace; after an error the transaction
+// must be rolled back.
 func Apply(tx *bbolt.Tx, p Program, entries []Entry) (Outcome, error) {
 	g := &group{names: interned{}, most: cmp.Or(p.Events, api.MaxWebhookEvents), level: cmp.Or(p.Level, Level)}
 	v := View{tx, g}
@@ -93,8 +94,8 @@ func (v View) applyEntry(e Entry) (Answer, error) {
 	return a, errors.Join(v.commit(b.ID, t, a.Objects), v.appendAudit(b.Audit, t))
 }
 
-// Try returns what the entry of a batch would be answered if it were the next one. It writes
-// nothing: v may belong to a read transaction.
+// Try returns what the entry of a batch would be answered if it were the next one. It
+// writes nothing: v may belong to a read transaction.
 func (v View) Try(entry []byte) (Answer, error) {
 	v.group = &group{names: interned{}}
 	b, err := decodeBatch(entry, v.group.names)
@@ -165,7 +166,8 @@ func (v View) commit(id string, t *txn, objects []api.Object) error {
 	return v.tx.Bucket(bucketMeta).Put(metaRevision, be64(uint64(t.revision)))
 }
 
-// UnknownOutcome returns the answer to a batch of which it is unknown whether it was applied.
+// UnknownOutcome returns the answer to a batch of which it is unknown whether it was
+// applied.
 func UnknownOutcome() *api.Error {
 	return api.Errorf(api.CodeUnavailable, "unknown whether the change was made").
 		WithHint("send the same batch with the same ID again: it is applied once")

@@ -13,8 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// The audit log is written where a batch takes effect: every change that was requested has its
-// event, and every event has its change. Events are never removed.
+// The audit log is written where a batch takes effect: every change that was requested
+// has its event, and every event has its change. Events are never removed.
 
 // appendAudit appends the event of a batch that changed something.
 func (v View) appendAudit(n *api.AuditNote, t *txn) error {
@@ -34,8 +34,8 @@ func (v View) appendAudit(n *api.AuditNote, t *txn) error {
 	return v.putEvent(e)
 }
 
-// auditKey returns the key that seals events, and the first event that it seals; nil means that
-// there is no key yet.
+// auditKey returns the key that seals events, and the first event that it seals; nil
+// means that there is no key yet.
 func (v View) auditKey() (from int64, key []byte) {
 	raw := v.tx.Bucket(bucketMeta).Get(metaAuditKey)
 	if len(raw) <= 8 {
@@ -44,9 +44,9 @@ func (v View) auditKey() (from int64, key []byte) {
 	return int64(number(raw[:8])), raw[8:]
 }
 
-// VerifyAudit verifies at most limit events after a mark, and returns how far it got; more
-// reports whether others follow. A domain error with the code conflict describes the first
-// event that does not match.
+// VerifyAudit verifies at most limit events after a mark, and returns how far it got;
+// more reports whether others follow. A domain error with the code conflict describes
+// the first event that does not match.
 func (v View) VerifyAudit(at api.AuditMark, limit int) (_ api.AuditMark, more bool, err error) {
 	from, key := v.auditKey()
 	c := v.tx.Bucket(bucketAudit).Cursor()
@@ -156,8 +156,8 @@ func (v View) Audit(q api.AuditQuery) (api.AuditPage, error) {
 	return page, nil
 }
 
-// clocksApart is how far the times of two events may be out of the events' order: each is the
-// time of the node that received the request.
+// clocksApart is how far the times of two events may be out of the events' order: each
+// is the time of the node that received the request.
 const clocksApart = time.Hour
 
 // span returns the first event that can be in a filter's period, and the end of them.
@@ -183,8 +183,8 @@ func span(events *bbolt.Bucket, only api.AuditFilter) (first, end int64, err err
 	return first, end, err
 }
 
-// seqs yields the keys below a prefix that follow after, or, newest first, those that precede
-// it.
+// seqs yields the keys below a prefix that follow after, or, newest first, those that
+// precede it.
 func seqs(b *bbolt.Bucket, prefix []byte, after int64, newest bool) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		c := b.Cursor()

@@ -15,8 +15,8 @@ import (
 
 var auditTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// auditTables returns tables with three events without a seal, from before level 8, and three
-// with one.
+// auditTables returns tables with three events without a seal, from before level 8, and
+// three with one.
 func auditTables(t *testing.T) *tables {
 	t.Helper()
 	tb := bare(t)
@@ -58,7 +58,8 @@ func verified(t *testing.T, tb *tables, limit int) (at api.AuditMark, err error)
 	return at, err
 }
 
-// Every change of the audit log by somebody who has the tables, but not the key, is detected.
+// Every change of the audit log by somebody who has the tables, but not the key, is
+// detected.
 func TestAuditTrailIsKeyed(t *testing.T) {
 	for _, limit := range []int{1, 4, 1000} {
 		if at, err := verified(t, auditTables(t), limit); err != nil || at.Seq != 6 {

@@ -10,12 +10,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// batchVersion is the first byte of a log entry. Numbers are append-only: a log written by this
-// version must replay on every later one. Batches with claims, those with amounts or an audit
-// note, those that raise events, and those with usage records as rows have numbers of their
-// own, so that a program that does not know them stops. Each number's successor is the same
-// entry restricted to one term (term.go). A new number comes with a feature level, and is
-// written from that level on only (level.go).
+// batchVersion is the first byte of a log entry. Numbers are append-only: a log written
+// by this version must replay on every later one. Batches with claims, those with
+// amounts or an audit note, those that raise events, and those with usage records as
+// rows have numbers of their own, so that a program that does not know them stops. Each
+// number's successor is the same entry restricted to one term (term.go). A new number
+// comes with a feature level, and is written from that level on only (level.go).
 const (
 	batchVersion   = 1
 	claimsVersion  = 3
@@ -24,26 +24,27 @@ const (
 	recordVersion  = 9
 )
 
-// Limits of one batch. They are checked before it enters the log, never when it is applied: a
-// later version may change them, and old logs must still replay.
+// Limits of one batch. They are checked before it enters the log, never when it is
+// applied: a later version may change them, and old logs must still replay.
 const (
 	MaxCommands   = 1000
 	MaxBatchBytes = 4 << 20
 	maxNameBytes  = 512 // of an ID, a name, an organization or a project: they become parts of keys
 )
 
-// logged is a batch as it is stored in the log: usage records are kept apart from the other
-// commands.
+// logged is a batch as it is stored in the log: usage records are kept apart from the
+// other commands.
 type logged struct {
 	api.Batch // without them
 	records   []taken
 	at        []int // the records' places among all commands, in their order
 }
 
-// EncodeBatch returns the log entry of a batch: the version, then JSON. In a batch that records
-// or expires usage, the version is followed by the number of records (uvarint), then for each
-// record the number of commands between it and the record before, and its row's key and value,
-// both after their lengths (uvarints); then follows the JSON of the remaining batch.
+// EncodeBatch returns the log entry of a batch: the version, then JSON. In a batch that
+// records or expires usage, the version is followed by the number of records (uvarint),
+// then for each record the number of commands between it and the record before, and its
+// row's key and value, both after their lengths (uvarints); then follows the JSON of
+// the remaining batch.
 func EncodeBatch(b api.Batch) ([]byte, error) {
 	version, records := versionOf(b)
 	out := []byte{version}
@@ -77,7 +78,8 @@ func EncodeBatch(b api.Batch) ([]byte, error) {
 	return append(out, raw...), nil
 }
 
-// versionOf returns the version of a batch's entry, and how many usage records the batch has.
+// versionOf returns the version of a batch's entry, and how many usage records the
+// batch has.
 func versionOf(b api.Batch) (version byte, records int) {
 	version = batchVersion
 	if b.Audit != nil {
@@ -100,8 +102,8 @@ func versionOf(b api.Batch) (version byte, records int) {
 	return version, records
 }
 
-// decodeBatch decodes a log entry. An error means that a newer version wrote it, or that it is
-// damaged: it must not be skipped.
+// decodeBatch decodes a log entry. An error means that a newer version wrote it, or
+// that it is damaged: it must not be skipped.
 func decodeBatch(raw []byte, names interned) (logged, error) {
 	var b logged
 	if len(raw) == 0 {
@@ -198,8 +200,8 @@ func CheckBatch(b api.Batch) error {
 	return nil
 }
 
-// EncodeJSON encodes v without escaping <, > and &: a Spec must be returned as it was sent, or
-// the same Spec again would look like a change.
+// EncodeJSON encodes v without escaping <, > and &: a Spec must be returned as it was
+// sent, or the same Spec again would look like a change.
 func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -7,12 +7,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Claims make duplicates impossible: a name that an object has claimed (an address, a MAC, a
-// network's number) cannot be claimed by another object until the first releases it or is
-// removed. The names are stored in the object; the bucket maps a name to its holder.
+// Claims make duplicates impossible: a name that an object has claimed (an address, a
+// MAC, a network's number) cannot be claimed by another object until the first releases
+// it or is removed. The names are stored in the object; the bucket maps a name to its
+// holder.
 
-// claim replaces the names that o holds, and reports whether that changes anything. Nil leaves
-// them unchanged.
+// claim replaces the names that o holds, and reports whether that changes anything. Nil
+// leaves them unchanged.
 func (t *txn) claim(o *api.Object, names []string) (changed bool, err error) {
 	if names == nil {
 		return false, nil
@@ -57,7 +58,8 @@ func (v View) holder(name string) (key, error) {
 	return key{api.Kind(kind), string(id)}, nil
 }
 
-// claimed updates the index from the names that an object held to those that it holds now.
+// claimed updates the index from the names that an object held to those that it holds
+// now.
 func (v View) claimed(o api.Object, before, now []string) error {
 	b := v.tx.Bucket(bucketClaims)
 	for _, name := range before {

@@ -10,9 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Section is the type of one part of a dump. A dump holds the tables' content, not their
-// layout, without indexes and the change log, so that any later version can load it. Backups
-// store these numbers.
+// Section is the type of one part of a dump. A dump holds the tables' content, not
+// their layout, without indexes and the change log, so that any later version can load
+// it. Backups store these numbers.
 type Section byte
 
 // The sections, in the order in which Dump writes them and a Loader expects them.
@@ -31,9 +31,9 @@ type answeredBatch struct {
 	Answer []api.Object `json:"answer"`
 }
 
-// Dump calls f with each item of the tables, until f returns an error. raw is valid until f
-// returns: it is JSON, or for usage records, their sums and histories the size of the key
-// (uvarint), the key and the value.
+// Dump calls f with each item of the tables, until f returns an error. raw is valid
+// until f returns: it is JSON, or for usage records, their sums and histories the size
+// of the key (uvarint), the key and the value.
 func (v View) Dump(f func(s Section, raw []byte) error) error {
 	if err := v.dumpValues(bucketObjects, SectionObjects, f); err != nil {
 		return err

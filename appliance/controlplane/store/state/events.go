@@ -9,9 +9,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Events for webhooks are written where a batch takes effect, so that every change has its
-// event, and no event describes a change that did not happen. They are bounded by age and
-// number; backups do not contain them.
+// Events for webhooks are written where a batch takes effect, so that every change has
+// its event, and no event describes a change that did not happen. They are bounded by
+// age and number; backups do not contain them.
 
 // emitWebhookEvents stores the events of one change of a batch.
 func (v View) emitWebhookEvents(t *txn, change api.Event, before *api.Object) error {
@@ -45,14 +45,14 @@ func (v View) putWebhookEvent(e api.WebhookEvent) error {
 	return v.trimEvents(b.Sequence()+1, e.Timestamp, shares)
 }
 
-// trimMost is how many events are removed when one is added: after a quiet week the old ones
-// are removed a few at a time.
+// trimMost is how many events are removed when one is added: after a quiet week the old
+// ones are removed a few at a time.
 const trimMost = 16
 
-// trimEvents removes the events that exceed the bounds, of which there are count: those that
-// are too old, and while there are too many, the oldest of the organization that has the most,
-// so that an organization that floods the events loses only its own. Before level 8 it is the
-// oldest of all.
+// trimEvents removes the events that exceed the bounds, of which there are count: those
+// that are too old, and while there are too many, the oldest of the organization that
+// has the most, so that an organization that floods the events loses only its own.
+// Before level 8 it is the oldest of all.
 func (v View) trimEvents(count uint64, now time.Time, shares shares) error {
 	b := v.tx.Bucket(bucketEvents)
 	for range trimMost {

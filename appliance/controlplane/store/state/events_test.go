@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Events are bounded by age; removed events leave nothing in the index, and the stored count is
-// the number of events.
+// Events are bounded by age; removed events leave nothing in the index, and the stored
+// count is the number of events.
 func TestEventsAreBounded(t *testing.T) {
 	tb := bare(t)
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)

@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "write this level's golden log")
 
-// Every release must apply a log in the same way: the log that each feature level has left in
-// testdata/golden results in the same tables. A change of the state machine's behavior belongs
-// to a new level, and takes effect from that level on (View.Level); the golden logs of the
-// levels before stay as they are.
+// Every release must apply a log in the same way: the log that each feature level has
+// left in testdata/golden results in the same tables. A change of the state machine's
+// behavior belongs to a new level, and takes effect from that level on (View.Level);
+// the golden logs of the levels before stay as they are.
 func TestGoldenLogs(t *testing.T) {
 	if *update {
 		writeGolden(t)
@@ -39,8 +39,8 @@ func TestGoldenLogs(t *testing.T) {
 	}
 }
 
-// replayGolden applies a log in pieces and compares the digest after each: lines "TERM BASE64"
-// are entries, "= SUM" is the digest of the tables at that point.
+// replayGolden applies a log in pieces and compares the digest after each: lines "TERM
+// BASE64" are entries, "= SUM" is the digest of the tables at that point.
 func replayGolden(t *testing.T, path string) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -116,7 +116,8 @@ func writeGolden(t *testing.T) {
 	}
 }
 
-// goldenEntries returns entries with every kind of command and of entry that this level writes.
+// goldenEntries returns entries with every kind of command and of entry that this level
+// writes.
 func goldenEntries(t *testing.T) (all []goldenEntry) {
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	add := func(term uint64, data []byte) {

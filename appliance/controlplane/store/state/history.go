@@ -10,8 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// The history of an instance is its last changes of state, written where a batch takes effect,
-// and removed with the instance. It is read on request only (docs/decisions/0023).
+// The history of an instance is its last changes of state, written where a batch takes
+// effect, and removed with the instance. It is read on request only
+// (docs/decisions/0023).
 
 // appendHistory stores what one change of a batch adds to a history.
 func (v View) appendHistory(change api.Event, before *api.Object, t *txn) error {
@@ -57,7 +58,8 @@ func historyKey(id string, revision int64) []byte {
 	return append(join(id, ""), be64(uint64(revision))...)
 }
 
-// historyKeys returns the keys of an instance, oldest first; at most one more than are kept.
+// historyKeys returns the keys of an instance, oldest first; at most one more than are
+// kept.
 func historyKeys(b *bbolt.Bucket, id string) (keys [][]byte) {
 	prefix := join(id, "")
 	c := b.Cursor()

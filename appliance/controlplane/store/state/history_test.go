@@ -46,8 +46,8 @@ func historyEntries(t *testing.T) (all []Entry) {
 		{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-2", Expect: api.AnyRevision}}}))
 }
 
-// A replay has the same result however the log is split into transactions, also when applied
-// entries are repeated.
+// A replay has the same result however the log is split into transactions, also when
+// applied entries are repeated.
 func TestHistoryReplays(t *testing.T) {
 	all := historyEntries(t)
 	at := func(pieces ...int) string {

@@ -8,41 +8,41 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Level is the feature level that this program supports: the version of everything that stores
-// of several nodes exchange (log entries, snapshots, backups), and of how the state machine
-// applies it.
+// Level is the feature level that this program supports: the version of everything that
+// stores of several nodes exchange (log entries, snapshots, backups), and of how the
+// state machine applies it.
 //
-// A cluster has a level, too. It is stored in the tables, and a log entry raises it when every
-// member supports the next one: all nodes change how they apply the log at the same entry,
-// whatever release each of them runs. What a level introduces is done only from that level on
-// (View.Level), and no command that it introduces is written before. A program that finds a
-// level above its own stops.
+// A cluster has a level, too. It is stored in the tables, and a log entry raises it
+// when every member supports the next one: all nodes change how they apply the log at
+// the same entry, whatever release each of them runs. What a level introduces is done
+// only from that level on (View.Level), and no command that it introduces is written
+// before. A program that finds a level above its own stops.
 //
-// 2: objects have claims. 3: use is rolled up by the hour, objects use quotas, and there is an
-// audit log. 4: there are events for webhooks. 5: usage records are rows, old ones are removed,
-// and nodes compare their position in the log when they read. 6: instances have histories. 7:
-// clusters have a level, and an ID. 8: events of the audit log are sealed with a key of the
-// cluster, which comes with the level; those for webhooks are limited fairly between
-// organizations; objects count against quotas of their kind, and organizations have default
-// limits; an object that others refer to cannot be deleted, and a reference to an object that
-// does not exist is refused; an organization that has used something since the deletion was
-// decided is not deleted. 9: usage records and sums of use have the attributes by which prices
-// differ.
+// 2: objects have claims. 3: use is rolled up by the hour, objects use quotas, and
+// there is an audit log. 4: there are events for webhooks. 5: usage records are rows,
+// old ones are removed, and nodes compare their position in the log when they read. 6:
+// instances have histories. 7: clusters have a level, and an ID. 8: events of the audit
+// log are sealed with a key of the cluster, which comes with the level; those for
+// webhooks are limited fairly between organizations; objects count against quotas of
+// their kind, and organizations have default limits; an object that others refer to
+// cannot be deleted, and a reference to an object that does not exist is refused; an
+// organization that has used something since the deletion was decided is not deleted.
+// 9: usage records and sums of use have the attributes by which prices differ.
 const Level = 9
 
-// AttributesLevel is the level from which usage records have attributes: older rows have none,
-// and older programs cannot read rows that do.
+// AttributesLevel is the level from which usage records have attributes: older rows
+// have none, and older programs cannot read rows that do.
 const AttributesLevel = 9
 
 // auditLevel is the level from which events of the audit log are sealed.
 const auditLevel = 8
 
-// defaultLevel is the level of tables without one: clusters of up to that level had members of
-// one release only.
+// defaultLevel is the level of tables without one: clusters of up to that level had
+// members of one release only.
 const defaultLevel = 6
 
-// settledVersion is the first byte of a log entry that sets the cluster's ID and its feature
-// level; JSON follows. Such an entry is not a batch.
+// settledVersion is the first byte of a log entry that sets the cluster's ID and its
+// feature level; JSON follows. Such an entry is not a batch.
 const settledVersion = 11
 
 // Settlement is the content of such an entry.
@@ -58,8 +58,9 @@ var (
 	metaLevel = []byte("level") // uint64
 	metaID    = []byte("id")    // text
 
-	// metaAuditKey holds the first event that the key seals, uint64, and the key. It leaves the
-	// tables with Raft's snapshots, which only members see, and not with backups.
+	// metaAuditKey holds the first event that the key seals, uint64, and the key. It
+	// leaves the tables with Raft's snapshots, which only members see, and not with
+	// backups.
 	metaAuditKey = []byte("audit-key")
 )
 
@@ -85,8 +86,8 @@ func EncodeSettlement(s Settlement) ([]byte, error) {
 	return append([]byte{settledVersion}, raw...), err
 }
 
-// applySettled applies such an entry. A node that has joined since the members were asked may
-// not support the level: in that case nothing changes.
+// applySettled applies such an entry. A node that has joined since the members were
+// asked may not support the level: in that case nothing changes.
 func (v View) applySettled(raw []byte) (Answer, error) {
 	var s Settlement
 	if err := json.Unmarshal(raw, &s); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// List returns one page of objects. It walks the narrowest index and stops one object after the
-// page.
+// List returns one page of objects. It walks the narrowest index and stops one object
+// after the page.
 func (v View) List(q api.ListQuery) (api.ListPage, error) {
 	page := api.ListPage{Revision: v.Revision()}
 	if q.InNames() {

@@ -14,9 +14,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Loader builds new tables from the content of a dump. It trusts none of it: content that
-// cannot be in tables, or is out of order, results in a BadContent. The tables are complete
-// only when Finish has returned no error.
+// Loader builds new tables from the content of a dump. It trusts none of it: content
+// that cannot be in tables, or is out of order, results in a BadContent. The tables are
+// complete only when Finish has returned no error.
 //
 //	Begin ─► Place … ─► Flush ─┐     (a transaction each)
 //	  ▲                        │
@@ -37,8 +37,8 @@ func (b *BadContent) Error() string { return b.Why }
 
 func badf(format string, args ...any) error { return &BadContent{fmt.Sprintf(format, args...)} }
 
-// NewLoader returns a loader for a dump of tables at a revision, made by a program of the level
-// format.
+// NewLoader returns a loader for a dump of tables at a revision, made by a program of
+// the level format.
 func NewLoader(format int, revision int64) *Loader {
 	return &Loader{format: format, revision: revision, rows: rowLoader{format: format}}
 }
@@ -68,12 +68,13 @@ func (l *Loader) Place(s Section, raw []byte) error {
 	return badf("a record has the unknown kind %q", byte(s))
 }
 
-// Flush writes the usage records that are still pending; it must be called before the current
-// transaction is committed.
+// Flush writes the usage records that are still pending; it must be called before the
+// current transaction is committed.
 func (l *Loader) Flush() error { return l.v.flush() }
 
-// Finish completes the tables for a cluster whose log begins after the entry applied. Usage
-// records that ended before the horizon have been deleted; a zero horizon means that none were.
+// Finish completes the tables for a cluster whose log begins after the entry applied.
+// Usage records that ended before the horizon have been deleted; a zero horizon means
+// that none were.
 func (l *Loader) Finish(applied uint64, revision int64, horizon time.Time) error {
 	if err := errors.Join(l.v.flush(), l.v.countSums(), l.rows.done(), l.v.setPosition(applied, revision)); err != nil || horizon.IsZero() {
 		return err
@@ -90,8 +91,8 @@ func (v View) setPosition(applied uint64, revision int64) error {
 	return meta.Put(metaApplied, be64(applied))
 }
 
-// loadObject decodes an object of the dump; before is the object before it: objects come in the
-// order of their keys, each once.
+// loadObject decodes an object of the dump; before is the object before it: objects
+// come in the order of their keys, each once.
 func loadObject(raw []byte, before key, last int64) (api.Object, error) {
 	var o api.Object
 	if err := json.Unmarshal(raw, &o); err != nil {
@@ -160,8 +161,8 @@ func (v View) placeBatch(raw []byte) error {
 	return v.saveIdempotentAnswer(b.ID, b.Answer)
 }
 
-// placeHistory stores a row of an instance's history: the instance must exist, and rows must be
-// in order and not exceed the number that is kept.
+// placeHistory stores a row of an instance's history: the instance must exist, and rows
+// must be in order and not exceed the number that is kept.
 func (v View) placeHistory(raw []byte, revision int64) error {
 	w, err := loadRow(raw)
 	if err != nil {
@@ -198,9 +199,9 @@ func (v View) placeEvent(raw []byte) error {
 	return v.putEvent(e)
 }
 
-// rowLoader loads usage records and their sums from a backup. The sums are first computed from
-// the records, then replaced by those of the backup. These may be larger, because of records
-// that were deleted, and never smaller.
+// rowLoader loads usage records and their sums from a backup. The sums are first
+// computed from the records, then replaced by those of the backup. These may be larger,
+// because of records that were deleted, and never smaller.
 type rowLoader struct {
 	format       int
 	record, sum  []byte // the last keys

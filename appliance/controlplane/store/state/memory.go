@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Bounds of what the tables remember. rememberBatches is part of the state machine: nodes with
-// different values would answer a retry differently.
+// Bounds of what the tables remember. rememberBatches is part of the state machine:
+// nodes with different values would answer a retry differently.
 const (
 	KeepChanges     = 4096     // changes over which a watch can resume
 	rememberBatches = 16384    // more than a cluster writes while a client still retries
@@ -33,8 +33,8 @@ func (v View) addChange(e api.Event, object []byte) error {
 	return nil
 }
 
-// Oldest returns the first revision in the change log, or the one after the last if the log is
-// empty.
+// Oldest returns the first revision in the change log, or the one after the last if the
+// log is empty.
 func (v View) Oldest() int64 {
 	k, _ := v.tx.Bucket(bucketChanges).Cursor().First()
 	if k == nil {
@@ -43,8 +43,8 @@ func (v View) Oldest() int64 {
 	return int64(number(k))
 }
 
-// Changes returns the wanted events among the next limit ones after since; last is the revision
-// of the last one that was examined.
+// Changes returns the wanted events among the next limit ones after since; last is the
+// revision of the last one that was examined.
 func (v View) Changes(since int64, limit int, want func(api.Kind) bool) (events []api.Event, last int64, err error) {
 	c := v.tx.Bucket(bucketChanges).Cursor()
 	last = since
@@ -83,8 +83,8 @@ func (v View) answered(id string) (answer []api.Object, ok bool, err error) {
 	return answer, true, nil
 }
 
-// saveIdempotentAnswer stores a batch's answer and removes the oldest ones that exceed the
-// bounds. The bucket's sequence counts batches, batch-seq's own counts bytes.
+// saveIdempotentAnswer stores a batch's answer and removes the oldest ones that exceed
+// the bounds. The bucket's sequence counts batches, batch-seq's own counts bytes.
 func (v View) saveIdempotentAnswer(id string, answer []api.Object) error {
 	batches, order := v.tx.Bucket(bucketBatches), v.tx.Bucket(bucketBatchSeq)
 	raw, err := EncodeJSON(answer)
@@ -108,8 +108,8 @@ func (v View) saveIdempotentAnswer(id string, answer []api.Object) error {
 	return order.SetSequence(size)
 }
 
-// forgetBatches removes the oldest answers until the rest, which ends with seq and has size
-// bytes, is within the bounds; the last one is always kept.
+// forgetBatches removes the oldest answers until the rest, which ends with seq and has
+// size bytes, is within the bounds; the last one is always kept.
 func forgetBatches(batches, order *bbolt.Bucket, seq, size uint64) (uint64, error) {
 	for {
 		first, id := order.Cursor().First()

@@ -13,8 +13,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// comparedVersion is the first byte of an entry at which nodes compare their tables (Compare of
-// the store); a Place in JSON follows. It is written from CompareLevel on.
+// comparedVersion is the first byte of an entry at which nodes compare their tables
+// (Compare of the store); a Place in JSON follows. It is written from CompareLevel on.
 const (
 	comparedVersion = 13
 	CompareLevel    = 7
@@ -23,8 +23,8 @@ const (
 // PartBytes is how many bytes of keys and values are compared at a time.
 const PartBytes = 8 << 20
 
-// Place is where a part begins. The zero Place is the beginning of the tables, and also follows
-// their end.
+// Place is where a part begins. The zero Place is the beginning of the tables, and also
+// follows their end.
 type Place struct {
 	Bucket string `json:"bucket,omitempty"`
 	Key    []byte `json:"key,omitempty"`
@@ -51,8 +51,8 @@ type Part struct {
 	Sum   []byte `json:"sum"` // SHA-256
 }
 
-// EncodeCompare returns an entry at which all nodes compute the digest of the part that begins
-// at from.
+// EncodeCompare returns an entry at which all nodes compute the digest of the part that
+// begins at from.
 func EncodeCompare(from Place) ([]byte, error) {
 	raw, err := json.Marshal(from)
 	return append([]byte{comparedVersion}, raw...), err
@@ -75,9 +75,9 @@ func DecodePlace(raw []byte) (p Place, err error) {
 	return p, nil
 }
 
-// Part returns the digest of what is stored from a place on, up to limit bytes or the end of
-// the tables. An empty bucket, which another release may not have, does not count, and neither
-// does the format of the file.
+// Part returns the digest of what is stored from a place on, up to limit bytes or the
+// end of the tables. An empty bucket, which another release may not have, does not
+// count, and neither does the format of the file.
 func (v View) Part(index uint64, from Place, limit int64) Part {
 	p := Part{Index: index, From: from}
 	h := sha256.New()
@@ -118,8 +118,8 @@ func (v View) Part(index uint64, from Place, limit int64) Part {
 
 var errFull = errors.New("the part is full")
 
-// Differing returns the nodes whose part differs from the one that the majority has; agreed
-// reports whether there is such a majority.
+// Differing returns the nodes whose part differs from the one that the majority has;
+// agreed reports whether there is such a majority.
 func Differing(all map[string]Part) (nodes []string, agreed bool) {
 	count := map[string]int{}
 	for _, p := range all {
@@ -139,8 +139,9 @@ func Differing(all map[string]Part) (nodes []string, agreed bool) {
 	return nil, false
 }
 
-// Digests returns the SHA-256 digests of the contents of the buckets, by the buckets' names; an
-// empty bucket has none. What belongs to the file and not to the state does not count.
+// Digests returns the SHA-256 digests of the contents of the buckets, by the buckets'
+// names; an empty bucket has none. What belongs to the file and not to the state does
+// not count.
 func (v View) Digests() (map[string][sha256.Size]byte, error) {
 	sums := map[string][sha256.Size]byte{}
 	err := v.tx.ForEach(func(name []byte, b *bbolt.Bucket) error {

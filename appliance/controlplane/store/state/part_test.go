@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// Parts follow each other without a gap, and have the same digests however the log was split
-// into transactions.
+// Parts follow each other without a gap, and have the same digests however the log was
+// split into transactions.
 func TestParts(t *testing.T) {
 	whole, pieces := bare(t), bare(t)
 	var all []Entry

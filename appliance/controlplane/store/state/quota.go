@@ -11,19 +11,20 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Quotas make overuse impossible: what objects use is added up for their project and for every
-// organization above them, and a batch that would make a sum exceed its limit is refused. The
-// sums are stored in a bucket of their own; what an object uses, and the limits of a project or
-// organization, are stored in the object.
+// Quotas make overuse impossible: what objects use is added up for their project and
+// for every organization above them, and a batch that would make a sum exceed its limit
+// is refused. The sums are stored in a bucket of their own; what an object uses, and
+// the limits of a project or organization, are stored in the object.
 //
-// From level 8 on every object of a kind that customers create uses one of its kind's quota
-// (api.CountQuota), and an organization has limits even if it sets none (api.DefaultQuota).
+// From level 8 on every object of a kind that customers create uses one of its kind's
+// quota (api.CountQuota), and an organization has limits even if it sets none
+// (api.DefaultQuota).
 
 // countsLevel is the level from which kinds are counted.
 const countsLevel = 8
 
-// maxDepth is how many organizations can be above one another: a customer and its reseller, and
-// a reserve.
+// maxDepth is how many organizations can be above one another: a customer and its
+// reseller, and a reserve.
 const maxDepth = 4
 
 // sum identifies a sum: of a project or an organization, and a quota.
@@ -32,8 +33,8 @@ type sum struct {
 	quota string
 }
 
-// setUses replaces the amounts that o uses, and reports whether that changes anything. Nil
-// leaves them unchanged.
+// setUses replaces the amounts that o uses, and reports whether that changes anything.
+// Nil leaves them unchanged.
 func (t *txn) setUses(o *api.Object, uses api.Amounts) (changed bool, err error) {
 	if uses == nil || maps.Equal(uses, o.Uses) {
 		return false, nil
@@ -48,7 +49,8 @@ func (t *txn) setUses(o *api.Object, uses api.Amounts) (changed bool, err error)
 	return true, nil
 }
 
-// move changes the sums above o from the amounts that it used before to those that it uses now.
+// move changes the sums above o from the amounts that it used before to those that it
+// uses now.
 func (t *txn) move(o api.Object, before, now api.Amounts) error {
 	above, err := t.above(o)
 	if err != nil {
@@ -69,8 +71,8 @@ func (t *txn) move(o api.Object, before, now api.Amounts) error {
 	return nil
 }
 
-// count adds delta to the sums of the quota of o's kind: 1 for a new object, -1 for a removed
-// one.
+// count adds delta to the sums of the quota of o's kind: 1 for a new object, -1 for a
+// removed one.
 func (t *txn) count(o api.Object, delta int64) error {
 	quota := api.CountQuota(o.Kind)
 	if !t.counts || quota == "" {
@@ -132,8 +134,9 @@ func (t *txn) above(o api.Object) ([]api.Object, error) {
 	return out, nil
 }
 
-// limit replaces the limits of o, and reports whether that changes anything. Nil leaves them
-// unchanged; a limit below what is in use removes nothing, and refuses every increase.
+// limit replaces the limits of o, and reports whether that changes anything. Nil leaves
+// them unchanged; a limit below what is in use removes nothing, and refuses every
+// increase.
 func limit(o *api.Object, limits api.Amounts) (changed bool) {
 	if limits == nil || maps.Equal(limits, o.Limits) {
 		return false
@@ -150,8 +153,8 @@ func (v View) countSums() error {
 	return v.sumUses(func(o api.Object) api.Amounts { return o.Uses })
 }
 
-// countKinds adds every object to the sum of its kind's quota, for those that were created
-// before the cluster counted them.
+// countKinds adds every object to the sum of its kind's quota, for those that were
+// created before the cluster counted them.
 func (v View) countKinds() error {
 	return v.sumUses(func(o api.Object) api.Amounts {
 		if quota := api.CountQuota(o.Kind); quota != "" {
@@ -161,7 +164,8 @@ func (v View) countKinds() error {
 	})
 }
 
-// sumUses adds what every object uses to the sums, even where a sum then exceeds its limit.
+// sumUses adds what every object uses to the sums, even where a sum then exceeds its
+// limit.
 func (v View) sumUses(of func(api.Object) api.Amounts) error {
 	t := newTxn(v, 0, time.Time{})
 	err := v.tx.Bucket(bucketObjects).ForEach(func(_, raw []byte) error {

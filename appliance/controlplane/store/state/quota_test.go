@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Objects from before level 8 count from that level on, even where they exceed the limits.
+// Objects from before level 8 count from that level on, even where they exceed the
+// limits.
 func TestKindsCountFromTheirLevel(t *testing.T) {
 	tb := bare(t)
 	put := func(kind api.Kind, id string, limits api.Amounts) api.Command {

@@ -7,12 +7,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxRows is how many rows a page examines: a page with a selective filter must not keep a
-// transaction open for long.
+// maxRows is how many rows a page examines: a page with a selective filter must not
+// keep a transaction open for long.
 const maxRows = 50_000
 
-// Records returns one page of usage records. It walks from organization to organization, in
-// each only through the requested period.
+// Records returns one page of usage records. It walks from organization to
+// organization, in each only through the requested period.
 func (v View) Records(q api.RecordQuery) (page api.RecordPage, err error) {
 	names := interned{}
 	c := v.tx.Bucket(bucketRecords).Cursor()
@@ -63,8 +63,8 @@ func (v View) Records(q api.RecordQuery) (page api.RecordPage, err error) {
 	return page, nil
 }
 
-// afterTime returns the part of a key, after the organization, from which on records ended
-// after t.
+// afterTime returns the part of a key, after the organization, from which on records
+// ended after t.
 func afterTime(t time.Time) []byte {
 	return be64(nanos(t) + 1)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Usage records are rows, not objects: they have no index, no revision and no entry in the
-// change log. The records of a group of log entries are collected, in the order of keys, and
-// added up before they are added to the sums of their hours (use.go): one row of use is read
-// and written once per group.
+// Usage records are rows, not objects: they have no index, no revision and no entry in
+// the change log. The records of a group of log entries are collected, in the order of
+// keys, and added up before they are added to the sums of their hours (use.go): one row
+// of use is read and written once per group.
 
 // expireMost is how many records one command deletes. It is part of the state machine.
 const expireMost = 4096
@@ -77,8 +77,8 @@ func (v View) flush() error {
 	return v.addUse(sums)
 }
 
-// rowsFill is how full a page is when it is split: records of an organization mostly come in
-// the order of their keys.
+// rowsFill is how full a page is when it is split: records of an organization mostly
+// come in the order of their keys.
 const rowsFill = 0.9
 
 // Horizon returns the time up to which records were deleted; zero means that none were.
@@ -94,7 +94,8 @@ func (v View) Horizon() (time.Time, error) {
 	return time.Unix(0, int64(ns)).UTC(), nil
 }
 
-// raiseHorizon moves the horizon forward. It never moves back: deleted records would count again.
+// raiseHorizon moves the horizon forward. It never moves back: deleted records would
+// count again.
 func (v View) raiseHorizon(to time.Time) error {
 	now, err := v.Horizon()
 	if err != nil || !to.After(now) {
@@ -142,14 +143,15 @@ func (t *txn) expire(c api.Command, _ *api.Object) (api.Object, error) {
 	return recorded(c.Organization, "", c.ID), nil
 }
 
-// recorded returns the answer to a command that records or expires usage, which has no object.
+// recorded returns the answer to a command that records or expires usage, which has no
+// object.
 func recorded(organization, project, id string) api.Object {
 	return api.Object{Kind: api.KindUsageRecord, Meta: api.Meta{ID: id, Organization: organization, Project: project}}
 }
 
-// hasRecord and record are for log entries from before records were rows: there they were
-// objects, each with a revision and an entry in the change log. They still get those, so that
-// all nodes agree, also those that applied the entries in the old way.
+// hasRecord and record are for log entries from before records were rows: there they
+// were objects, each with a revision and an entry in the change log. They still get
+// those, so that all nodes agree, also those that applied the entries in the old way.
 func (v View) hasRecord(r api.UsageRecord) (bool, error) {
 	err := v.flush()
 	return v.tx.Bucket(bucketRecords).Get(rowKey(api.PlaceOf(r))) != nil, err
@@ -171,8 +173,8 @@ func (t *txn) record(c api.Command, o *api.Object) (api.Object, error) {
 	return t.put(n)
 }
 
-// recordObject stores the row of a record that was, or would have been, an object; a record
-// that is not valid use gets none. count adds it to the sums as well.
+// recordObject stores the row of a record that was, or would have been, an object; a
+// record that is not valid use gets none. count adds it to the sums as well.
 func (v View) recordObject(o api.Object, count bool) error {
 	c := api.Command{Op: api.OpRecord, Kind: o.Kind, ID: o.Meta.ID, Organization: o.Meta.Organization, Project: o.Meta.Project, Data: o.Spec}
 	r, err := api.RecordOf(c, o.Meta.CreatedAt)

@@ -10,13 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// References make "deleted while in use" impossible: a batch that removes what other objects
-// need, or begins to refer to something that does not exist, is refused (api.CheckReferences),
-// whichever nodes received the conflicting requests. A bucket maps targets to their referrers;
-// it is built from the objects and updated with them.
+// References make "deleted while in use" impossible: a batch that removes what other
+// objects need, or begins to refer to something that does not exist, is refused
+// (api.CheckReferences), whichever nodes received the conflicting requests. A bucket
+// maps targets to their referrers; it is built from the objects and updated with them.
 
-// referencesLevel is the feature level from which references are checked. The bucket is created
-// when a cluster reaches it; that it is missing means that the level is lower.
+// referencesLevel is the feature level from which references are checked. The bucket is
+// created when a cluster reaches it; that it is missing means that the level is lower.
 const referencesLevel = 8
 
 var bucketRefs = []byte("references") // kind, id, name of what is referred to, kind, id of who refers → nothing
@@ -34,7 +34,8 @@ func (t *txn) checkReferences(strict bool) error {
 	return err
 }
 
-// changed returns the objects that the batch has changed, in the order of their first changes.
+// changed returns the objects that the batch has changed, in the order of their first
+// changes.
 func (t *txn) changed() []api.Change {
 	at := make(map[key]int, len(t.events))
 	all := make([]api.Change, 0, len(t.events))
@@ -69,9 +70,9 @@ func (r referral) Referrers(t api.Target, f func(api.ObjectRef) bool) error {
 	return nil
 }
 
-// early checks references before the cluster has reached referencesLevel: the leader does so
-// before a batch enters the log, and without an index. Between the check and the entry another
-// batch may be applied.
+// early checks references before the cluster has reached referencesLevel: the leader
+// does so before a batch enters the log, and without an index. Between the check and
+// the entry another batch may be applied.
 type early struct{ View }
 
 func (early) referential() bool { return true }
@@ -95,8 +96,8 @@ func (e early) referrers(t api.Target, f func(api.ObjectRef) bool) {
 	}
 }
 
-// CheckEarly refuses a batch for its references while the cluster is below the level from which
-// the state machine does.
+// CheckEarly refuses a batch for its references while the cluster is below the level
+// from which the state machine does.
 func (v View) CheckEarly(b api.Batch) error {
 	if v.referential() {
 		return nil
@@ -118,8 +119,8 @@ func (v View) CheckEarly(b api.Batch) error {
 
 func (v View) referential() bool { return v.tx.Bucket(bucketRefs) != nil }
 
-// referrers implements source. The referrers of projects and organizations are the objects in
-// them, which have indexes of their own.
+// referrers implements source. The referrers of projects and organizations are the
+// objects in them, which have indexes of their own.
 func (v View) referrers(t api.Target, f func(api.ObjectRef) bool) {
 	index := bucketByProj
 	if t.Kind == api.KindOrganization {
@@ -174,8 +175,8 @@ func referenceKey(t api.Target, by api.Object) []byte {
 	return join(string(t.Kind), t.ID, t.Name, string(by.Kind), by.Meta.ID)
 }
 
-// indexReferences builds the index from the existing objects, once. Dangling references are in
-// it, and hold nothing.
+// indexReferences builds the index from the existing objects, once. Dangling references
+// are in it, and hold nothing.
 func (v View) indexReferences() error {
 	if v.referential() {
 		return nil

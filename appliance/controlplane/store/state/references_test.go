@@ -21,9 +21,9 @@ func settleAt(t *testing.T, tb *tables, index uint64, level int) {
 	mustApply(t, tb, Entry{index, raw})
 }
 
-// Below its level the state machine checks no references and keeps no index; when the cluster
-// reaches the level, the index is built from the existing objects, and dangling references
-// refuse nothing.
+// Below its level the state machine checks no references and keeps no index; when the
+// cluster reaches the level, the index is built from the existing objects, and dangling
+// references refuse nothing.
 func TestReferencesBeginWithTheirLevel(t *testing.T) {
 	old, from := bare(t), bare(t)
 	settleAt(t, from, 1, referencesLevel)
@@ -94,10 +94,10 @@ func TestReferenceIndexFollows(t *testing.T) {
 	}
 }
 
-// BenchmarkReferences measures a command in the state machine with and without references,
-// among 10,000 instances of one flavor: one that creates an instance, one that reports, and a
-// delete that is refused. "decide" is the state machine alone; "commit" includes the tables and
-// the disk, with 256 entries per transaction.
+// BenchmarkReferences measures a command in the state machine with and without
+// references, among 10,000 instances of one flavor: one that creates an instance, one
+// that reports, and a delete that is refused. "decide" is the state machine alone;
+// "commit" includes the tables and the disk, with 256 entries per transaction.
 func BenchmarkReferences(b *testing.B) {
 	const instances = 10_000
 	put := func(n int, strict bool) api.Batch {

@@ -65,8 +65,8 @@ func place(key []byte, names interned) (p api.RecordPlace, err error) {
 	return api.RecordPlace{Organization: names.of(key[:i]), End: time.Unix(0, int64(ns)).UTC(), ID: string(key[i+9:])}, nil
 }
 
-// nanos returns the nanoseconds since 1970 at t, or the nearest that a row may have: a leader's
-// clock may be wrong, and every log entry must stay readable.
+// nanos returns the nanoseconds since 1970 at t, or the nearest that a row may have: a
+// leader's clock may be wrong, and every log entry must stay readable.
 func nanos(t time.Time) uint64 {
 	switch {
 	case t.Year() < 1970:

@@ -56,8 +56,8 @@ func TestPagesOfFewRecords(t *testing.T) {
 	}
 }
 
-// FuzzRow decodes rows that may be damaged: it must not panic, and an accepted row encodes to
-// the same bytes again.
+// FuzzRow decodes rows that may be damaged: it must not panic, and an accepted row
+// encodes to the same bytes again.
 func FuzzRow(f *testing.F) {
 	w := rowOf(api.UsageRecord{Kind: api.KindUsageRecord, Meta: api.Meta{ID: "use-1", Organization: "org-1", Project: "prj-1", CreatedAt: statetest.Began},
 		Spec: api.UsageRecordSpec{Meter: api.MeterGPU, Resource: "ins-1", ResourceName: "web", Node: "node-1", Start: statetest.Began.Add(-time.Minute), End: statetest.Began, Quantity: 7}})

@@ -7,12 +7,12 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxScan is how many names one page examines: a search without matches ends, and the next page
-// continues.
+// maxScan is how many names one page examines: a search without matches ends, and the
+// next page continues.
 const maxScan = 50_000
 
-// listByName fills the page in the order of names. The index holds name, owner and ID, so that
-// only matches are decoded.
+// listByName fills the page in the order of names. The index holds name, owner and ID,
+// so that only matches are decoded.
 func (v View) listByName(page *api.ListPage, q api.ListQuery) error {
 	place, err := q.Place()
 	if err != nil {
@@ -50,7 +50,8 @@ func (v View) listByName(page *api.ListPage, q api.ListQuery) error {
 	return nil
 }
 
-// found returns the object at a place in the order of names, or nil if the query excludes it.
+// found returns the object at a place in the order of names, or nil if the query
+// excludes it.
 func (v View) found(q api.ListQuery, at string) (*api.Object, error) {
 	name, rest, _ := strings.Cut(at, "\x00")
 	organization, rest, _ := strings.Cut(rest, "\x00")
@@ -64,8 +65,8 @@ func (v View) found(q api.ListQuery, at string) (*api.Object, error) {
 	return v.object(key{q.Kind, id})
 }
 
-// mentions reports whether an object may have claimed an address that begins with the searched
-// text, without decoding the object.
+// mentions reports whether an object may have claimed an address that begins with the
+// searched text, without decoding the object.
 func (v View) mentions(q api.ListQuery, id string) bool {
 	return q.ForAddress() && bytes.Contains(v.tx.Bucket(bucketObjects).Get(join(string(q.Kind), id)), []byte("/"+q.Search))
 }

@@ -10,9 +10,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Events for webhooks are limited fairly: when there are too many, the organization that has
-// the most loses its oldest. How many each has, and how many it has lost, is stored in a bucket
-// of its own, which the first event of level 8 builds from the existing events.
+// Events for webhooks are limited fairly: when there are too many, the organization
+// that has the most loses its oldest. How many each has, and how many it has lost, is
+// stored in a bucket of its own, which the first event of level 8 builds from the
+// existing events.
 //
 //	n organization        → how many events it has
 //	r number organization → nothing: the organizations, ordered by how many they have
@@ -86,8 +87,8 @@ func (s shares) add(organization string, n int64) error {
 	return s.b.Put([]byte(shareNumber+organization), be64(uint64(was)))
 }
 
-// most returns the organization that has the most events, and the key of its oldest; before
-// level 8 it returns its arguments.
+// most returns the organization that has the most events, and the key of its oldest;
+// before level 8 it returns its arguments.
 func (s shares) most(organization string, oldest []byte) (string, []byte, error) {
 	if s.b == nil {
 		return organization, oldest, nil

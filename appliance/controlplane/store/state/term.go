@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// termVersion returns the version of a batch that is valid in one term only: the successor of
-// the batch's version. Such an entry has that byte, then eight bytes of the term, then the rest
-// of the batch.
+// termVersion returns the version of a batch that is valid in one term only: the
+// successor of the batch's version. Such an entry has that byte, then eight bytes of
+// the term, then the rest of the batch.
 func termVersion(batch byte) byte { return batch + 1 }
 
 func ofOneTerm(version byte) bool {
@@ -21,8 +21,9 @@ func InTerm(term uint64, raw []byte) []byte {
 	return append(out, raw[1:]...)
 }
 
-// OfTerm returns the batch in an entry's data, without its term; holds reports whether the
-// entry, which was written in the given term, is valid: it is for that term or for any.
+// OfTerm returns the batch in an entry's data, without its term; holds reports whether
+// the entry, which was written in the given term, is valid: it is for that term or for
+// any.
 func OfTerm(data []byte, term uint64) (raw []byte, holds bool) {
 	const header = 1 + 8
 	if len(data) < header || !ofOneTerm(data[0]) {

@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// A batch with claims, and one with amounts, has a version of its own, also when restricted to
-// a term.
+// A batch with claims, and one with amounts, has a version of its own, also when
+// restricted to a term.
 func TestVersionsOfBatches(t *testing.T) {
 	raw, err := EncodeBatch(statetest.Claims("flv-1", "a"))
 	if err != nil || raw[0] != claimsVersion {

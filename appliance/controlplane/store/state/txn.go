@@ -39,8 +39,8 @@ type source interface {
 	referrers(t api.Target, f func(api.ObjectRef) bool)
 }
 
-// txn is one batch that is being applied: its changes over the stored state. A batch that fails
-// is dropped; nothing of it is written.
+// txn is one batch that is being applied: its changes over the stored state. A batch
+// that fails is dropped; nothing of it is written.
 type txn struct {
 	source   source
 	objects  map[key]*api.Object  // read or changed; nil: does not exist
@@ -62,8 +62,8 @@ func newTxn(over source, revision int64, at time.Time) *txn {
 	return &txn{source: over, objects: map[key]*api.Object{}, stored: map[key]*api.Object{}, claims: map[string]key{}, sums: map[sum]int64{}, raised: map[int64]*api.Raise{}, cascades: map[key]bool{}, revision: revision, at: at.UTC()}
 }
 
-// apply runs a whole batch. A domain error (*api.Error) refuses the batch; any other is an
-// error of the disk.
+// apply runs a whole batch. A domain error (*api.Error) refuses the batch; any other is
+// an error of the disk.
 func (t *txn) apply(b api.Batch) ([]api.Object, error) {
 	answer := make([]api.Object, 0, len(b.Commands))
 	for _, c := range b.Commands {
@@ -114,8 +114,8 @@ func (t *txn) command(c api.Command) (api.Object, error) {
 	return n, err
 }
 
-// expect checks the revision that the command names, and that the object exists unless the
-// command may create it.
+// expect checks the revision that the command names, and that the object exists unless
+// the command may create it.
 func expect(c api.Command, o *api.Object, makes bool) error {
 	if o == nil {
 		if makes && c.Expect <= 0 {
@@ -145,8 +145,8 @@ func (t *txn) get(k key) (*api.Object, error) {
 	return o, nil
 }
 
-// timeFor returns the batch's time for a change of o: an object's times never go back, although
-// the clocks of two leaders may differ.
+// timeFor returns the batch's time for a change of o: an object's times never go back,
+// although the clocks of two leaders may differ.
 func (t *txn) timeFor(o api.Object) time.Time {
 	if o.Meta.UpdatedAt.After(t.at) {
 		return o.Meta.UpdatedAt

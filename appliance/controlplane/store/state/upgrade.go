@@ -12,9 +12,9 @@ import (
 // lastWithObjects is the last format in which usage records were objects.
 const lastWithObjects = 4
 
-// Prepare creates the buckets of a new file, and upgrades those of an older version. If it is
-// interrupted, the next call continues. read and update run transactions, as those of bbolt.DB
-// do.
+// Prepare creates the buckets of a new file, and upgrades those of an older version. If
+// it is interrupted, the next call continues. read and update run transactions, as
+// those of bbolt.DB do.
 func Prepare(read, update func(func(*bbolt.Tx) error) error) error {
 	var format uint64
 	err := read(func(tx *bbolt.Tx) error {
@@ -59,8 +59,8 @@ func Prepare(read, update func(func(*bbolt.Tx) error) error) error {
 // upgradeBatch is how many records one transaction converts to rows.
 const upgradeBatch = 10_000
 
-// recordsToRows converts some usage records that are objects to rows. The sums of their hours
-// include them already.
+// recordsToRows converts some usage records that are objects to rows. The sums of their
+// hours include them already.
 func (v View) recordsToRows() (more bool, err error) {
 	var old []api.Object
 	prefix := join(string(api.KindUsageRecord), "")

@@ -13,7 +13,8 @@ import (
 )
 
 // oldTables returns tables as programs before format 5 built them from batches of usage
-// records: objects with four indexes and an entry in the change log, and sums from format 3 on.
+// records: objects with four indexes and an entry in the change log, and sums from
+// format 3 on.
 func oldTables(t *testing.T, format uint64, batches ...api.Batch) *tables {
 	t.Helper()
 	tb := bare(t)
@@ -93,8 +94,8 @@ func oldEntry(t *testing.T, index uint64, b api.Batch) Entry {
 	return Entry{index, append([]byte{batchVersion}, raw...)}
 }
 
-// oldHistory returns batches with records, some repeated, and one that is not valid use, which
-// older programs kept.
+// oldHistory returns batches with records, some repeated, and one that is not valid
+// use, which older programs kept.
 func oldHistory() (all []api.Batch) {
 	for n := range 10 {
 		b := statetest.Use(n)
@@ -107,8 +108,8 @@ func oldHistory() (all []api.Batch) {
 	return append(all, bad)
 }
 
-// Tables of each older format are upgraded to those of a node that has applied the same old log
-// with this program.
+// Tables of each older format are upgraded to those of a node that has applied the same
+// old log with this program.
 func TestTablesWithRecordsAsObjects(t *testing.T) {
 	history := oldHistory()
 	fresh := bare(t)

@@ -10,16 +10,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Use is rolled up by the hour when a usage record is stored: an invoice of a month reads some
-// hundred rows of a resource instead of all of its records, and finds them after the records
-// have been deleted. A row holds the quantity, and the name that the resource had:
+// Use is rolled up by the hour when a usage record is stored: an invoice of a month
+// reads some hundred rows of a resource instead of all of its records, and finds them
+// after the records have been deleted. A row holds the quantity, and the name that the
+// resource had:
 //
 //	organization, 0, hour (uint64, hours since 1970), meter, 0, project, 0, resource,
 //	and where it has attributes, each after a 0, in the order of api.PriceSelector.Parts
 //	→ quantity (uint64), end of the record that names it (uint64, ns since 1970), name
 //
-// Keys sort in the order that tariff.Rater expects. Adding is commutative (api.Use.Plus): the
-// order in which records come, or are added up, does not matter.
+// Keys sort in the order that tariff.Rater expects. Adding is commutative
+// (api.Use.Plus): the order in which records come, or are added up, does not matter.
 
 // sumRow is use that is added to a row.
 type sumRow struct {
@@ -92,10 +93,10 @@ const useMarkLevel = 8
 
 func (v View) marksUse() bool { return v.Level() >= useMarkLevel }
 
-// usedFrom returns the mark of an organization's use. It reads every row of the organization
-// from that hour on, which is usually the end of its last invoice. That is some 100,000 rows
-// for a hundred resources in a month, and only when an organization is deleted or changes how
-// it pays.
+// usedFrom returns the mark of an organization's use. It reads every row of the
+// organization from that hour on, which is usually the end of its last invoice. That is
+// some 100,000 rows for a hundred resources in a month, and only when an organization
+// is deleted or changes how it pays.
 func (v View) usedFrom(organization string, from time.Time) (api.UseMark, error) {
 	if err := v.flush(); err != nil { // the entries before this one count
 		return api.UseMark{}, err
@@ -149,7 +150,8 @@ func useKey(organization string, u api.Use) []byte {
 	return k
 }
 
-// interned holds the strings of a page, each allocated once: every hour has the same ones.
+// interned holds the strings of a page, each allocated once: every hour has the same
+// ones.
 type interned map[string]string
 
 func (n interned) of(raw []byte) string {
@@ -188,8 +190,8 @@ func decodeUseKey(k []byte, names interned) (u api.Use, err error) {
 
 var zero = []byte{0}
 
-// maxHours is the largest number of hours since 1970 that a row may have: some centuries, and
-// no overflow.
+// maxHours is the largest number of hours since 1970 that a row may have: some
+// centuries, and no overflow.
 const maxHours = 1 << 22
 
 func encodeUse(u api.Use) []byte {

@@ -17,9 +17,10 @@ import (
 	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
-// BenchmarkMonth measures the invoices of a month in which every instance ran for all 720
-// hours. BASALT_BENCH_INSTANCES is the number of instances, a hundred per organization, two
-// organizations rated at a time; the baseline only reads the same rows from bbolt.
+// BenchmarkMonth measures the invoices of a month in which every instance ran for all
+// 720 hours. BASALT_BENCH_INSTANCES is the number of instances, a hundred per
+// organization, two organizations rated at a time; the baseline only reads the same
+// rows from bbolt.
 func BenchmarkMonth(b *testing.B) {
 	instances, err := strconv.Atoi(os.Getenv("BASALT_BENCH_INSTANCES"))
 	if err != nil {

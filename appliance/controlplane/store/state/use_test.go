@@ -20,8 +20,8 @@ func useOf(t *testing.T, tb *tables, org string) (page api.UsePage) {
 	return page
 }
 
-// FuzzUse decodes rows that may be damaged: it must not panic, and an accepted row encodes to
-// the same bytes again.
+// FuzzUse decodes rows that may be damaged: it must not panic, and an accepted row
+// encodes to the same bytes again.
 func FuzzUse(f *testing.F) {
 	u := api.Use{Hour: statetest.Began, Meter: api.MeterGPU, Project: "prj-1", Resource: "ins-1", ResourceName: "web", NamedAt: statetest.Began, Quantity: 7}
 	f.Add(useKey("", u)[1:], encodeUse(u))
@@ -37,8 +37,8 @@ func FuzzUse(f *testing.F) {
 	})
 }
 
-// Below their level marks of use are not checked: members of the release before do not know
-// them, and must compute the same tables.
+// Below their level marks of use are not checked: members of the release before do not
+// know them, and must compute the same tables.
 func TestUseMarksBeginWithTheirLevel(t *testing.T) {
 	for level, refused := range map[int]bool{useMarkLevel - 1: false, useMarkLevel: true} {
 		tb := bare(t)

@@ -124,8 +124,8 @@ func (v View) named(kind api.Kind, organization, project, name string) (ids []st
 	return ids, nil
 }
 
-// write stores the object of the event, with indexes and the change log; before is the object
-// that it replaces, nil if there was none.
+// write stores the object of the event, with indexes and the change log; before is the
+// object that it replaces, nil if there was none.
 func (v View) write(e api.Event, before *api.Object) error {
 	raw, err := EncodeJSON(e.Object)
 	if err != nil {
@@ -219,9 +219,10 @@ func number(raw []byte) uint64 {
 	return binary.BigEndian.Uint64(raw)
 }
 
-// tablesFormat is the version of the contents of tables.db. 1 had no claims: in such a file no
-// object has any. 2 had no use by the hour, which is computed from the records, and no sums, as
-// objects used no quotas. 3 had no events. In 4 usage records were objects. 5 had no histories.
+// tablesFormat is the version of the contents of tables.db. 1 had no claims: in such a
+// file no object has any. 2 had no use by the hour, which is computed from the records,
+// and no sums, as objects used no quotas. 3 had no events. In 4 usage records were
+// objects. 5 had no histories.
 const tablesFormat = 6
 
 // Usable reports whether tx belongs to tables that this program can use or upgrade.

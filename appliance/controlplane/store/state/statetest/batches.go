@@ -1,5 +1,5 @@
-// Package statetest has helpers that the tests of the state machine, of the node and of backups
-// share: batches to write, and functions that read tables.
+// Package statetest has helpers that the tests of the state machine, of the node and of
+// backups share: batches to write, and functions that read tables.
 package statetest
 
 import (
@@ -18,8 +18,8 @@ import (
 // Clients is how many clients write at once in tests of crashes.
 const Clients = 4
 
-// Batch returns the k-th write of a client: two objects with the same number, and a record. A
-// partly applied batch is recognizable.
+// Batch returns the k-th write of a client: two objects with the same number, and a
+// record. A partly applied batch is recognizable.
 func Batch(client, k int) api.Batch {
 	data := fmt.Appendf(nil, `{"n":%d,"pad":"%0*d"}`, k, 1+k*37%3000, k)
 	put := func(half string) api.Command {
@@ -63,15 +63,16 @@ func Claims(id string, names ...string) api.Batch {
 	return api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Expect: api.AnyRevision, Data: []byte(`{}`), Claims: names}}}
 }
 
-// Quotas returns a batch that creates an organization with a limit, and objects that reach it.
+// Quotas returns a batch that creates an organization with a limit, and objects that
+// reach it.
 func Quotas() api.Batch {
 	put := func(kind api.Kind, id, organization, project string, uses, limits api.Amounts) api.Command {
 		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: organization, Project: project,
 			Data: json.RawMessage(`{}`), Uses: uses, Limits: limits}
 	}
 	return api.Batch{Commands: []api.Command{
-		// A backup is in the order of kinds: one of the objects with amounts comes before the
-		// project and the organization, one after.
+		// A backup is in the order of kinds: one of the objects with amounts comes
+		// before the project and the organization, one after.
 		put(api.KindOrganization, "org-1", "", "", nil, api.Amounts{"a": 8}),
 		put(api.KindProject, "prj-1", "org-1", "", nil, nil),
 		put(api.KindFloatingIP, "fip-1", "org-1", "prj-1", api.Amounts{"a": 3}, nil),
@@ -103,8 +104,9 @@ func References() []api.Batch {
 	return all
 }
 
-// Marks returns batches that delete an organization with a mark of its use: refused when the
-// use has grown, also by a record that is not in the tables yet, and accepted when it has not.
+// Marks returns batches that delete an organization with a mark of its use: refused
+// when the use has grown, also by a record that is not in the tables yet, and accepted
+// when it has not.
 func Marks(at time.Time) []api.Batch {
 	del := func(quantity uint64) api.Batch {
 		return api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-m", Expect: api.AnyRevision,
@@ -122,8 +124,8 @@ func Marks(at time.Time) []api.Batch {
 // Meters are the meters of an instance with a virtual GPU, in the order of keys.
 var Meters = []api.Meter{api.MeterGPU, api.MeterMemory, api.MeterVCPU, api.MeterVRAM}
 
-// Sum returns a digest of all state, except for the index of the last applied entry: entries
-// without commands change that at other moments.
+// Sum returns a digest of all state, except for the index of the last applied entry:
+// entries without commands change that at other moments.
 func Sum(tx *bbolt.Tx) (string, error) {
 	h := sha256.New()
 	err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
@@ -138,7 +140,8 @@ func Sum(tx *bbolt.Tx) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), err
 }
 
-// Contents returns all keys and values of tables, by bucket, except for the buckets in but.
+// Contents returns all keys and values of tables, by bucket, except for the buckets in
+// but.
 func Contents(tx *bbolt.Tx, but ...string) (map[string]string, error) {
 	out := map[string]string{}
 	err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
