@@ -296,7 +296,7 @@ func TestServerRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		change  func(*post)
-		state   api.MailState // of the first message, after the second was sent or the server is left alone
+		state   api.MailState // of the first message, after the second was sent or the pause for the server began
 		reason  string
 		blocked bool // the server is tried again before the second message
 	}{

@@ -100,7 +100,7 @@ func (c *Collector) tidy(ctx context.Context, all []api.Checkout, now time.Time)
 	return err
 }
 
-// queryProvider asks the provider, unless it must be left alone for now, and writes the result.
+// queryProvider asks the provider, unless a pause after an error lasts, and writes the result.
 func (c *Collector) queryProvider(ctx context.Context, due []api.Checkout, now time.Time) error {
 	var was api.PaymentProviderStatus
 	if o, err := c.desk.o.Store.Get(ctx, api.KindPaymentSettings, api.PaymentStatusID); err == nil {

@@ -167,7 +167,7 @@ func TestRestartReplaysNothing(t *testing.T) {
 	}
 }
 
-// Lost tables are rebuilt from the snapshot and the log behind it.
+// Lost tables are rebuilt from the snapshot and the log after it.
 func TestLostTables(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})

@@ -116,7 +116,7 @@ func TestKillRecover(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if round%3 == 1 { // the snapshot and the log behind it must suffice
+		if round%3 == 1 { // the snapshot and the log after it must suffice
 			if err := os.Remove(s.tables.path); err != nil {
 				t.Fatal(err)
 			}
