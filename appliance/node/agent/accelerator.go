@@ -7,28 +7,29 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// accelerated is how machines run that are started from now on.
+// accelerated is the accelerator that machines started from now on use.
 type accelerated struct {
-	how hypervisor.Accelerator // empty: not known yet
-	why error                  // it is not known
+	how hypervisor.Accelerator // empty if not known yet
+	why error                  // why the accelerator is not known
 }
 
-// acceleration is how this node's machines run.
+// acceleration holds the accelerator of this node's machines. It is safe for
+// concurrent use.
 type acceleration struct{ value atomic.Value } // accelerated
 
-// set changes how machines run that are started from now on, and what
-// the node's status says of it.
+// set changes the accelerator of machines started from now on, and with it what the
+// node's status reports.
 func (ac *acceleration) set(x hypervisor.Accelerator) { ac.value.Store(accelerated{how: x}) }
 
-// unset records that no machine starts here now, and why. What runs goes on.
+// unset records that no machine can be started on this node now, and why. Running
+// machines are not affected.
 func (ac *acceleration) unset(why error) { ac.value.Store(accelerated{why: why}) }
 
 func (ac *acceleration) how() hypervisor.Accelerator {
 	return ac.value.Load().(accelerated).how
 }
 
-// ready returns why no machine can be started here whatever the
-// hypervisor says, or nil.
+// ready returns the reason why no machine can be started on this node, or nil.
 func (ac *acceleration) ready() error {
 	x := ac.value.Load().(accelerated)
 	switch {

@@ -1,24 +1,24 @@
-// Package agent makes one node's part of the cluster's intent so: it watches
-// the store for what is assigned to its node, asks drivers for it, and writes
+// Package agent carries out one node's part of the cluster's intent: it watches the
+// store for what is assigned to its node, calls drivers to realize it, and writes
 // Status and usage. Only the agent writes Status; it never writes Spec or
 // Assignment. It may be killed at any moment: every step is idempotent and is
-// decided from what is found on the node, not from memory.
+// decided from what is observed on the node, not from memory.
 //
-//	watch ─► cache ─kick─► reconcile(key): look ─► next (pure) ─► one step ─► report
-//	libvirt events ─kick─┘        ▲──────────────────────────────────┘
+//	watch ─► cache ─kick─► reconcile(key): observe ─► next (pure) ─► one step ─► report
+//	libvirt events ─kick─┘        ▲─────────────────────────────────────────┘
 //
 // instance_next.go draws the instance's life cycle, migration_next.go a
-// migration's, node.go the return of a lost node. DESIGN.md says why an
+// migration's, node.go the return of a lost node. DESIGN.md explains why an
 // instance never runs twice.
 //
-// Each kind has a reconciler, found in one table; what is done periodically is a
-// type of its own too (usageMeter, sampler, reporter, orphanSweeper). Each owns
-// its state, and embeds core for what all need.
+// Each kind has a reconciler, found in one table; each periodic task is a type of
+// its own too (usageMeter, sampler, reporter, orphanSweeper). Each owns its state,
+// and embeds core for what all of them need.
 //
-// Locks: every type's mu guards that type's state only, and no other type's mu is
-// taken, and no driver, store or fence called, while it is held; the cache's may
-// be. Exceptions are fenceKeeper.mu, held while the fence is told, and
-// usageMeter.recordMu, held while use is recorded.
+// Locks: every type's mu guards that type's state only. While it is held, no other
+// type's mu may be taken except the cache's, and no driver, store or fence may be
+// called. Exceptions are fenceKeeper.mu, held while the list of protected instances
+// is sent to the fence, and usageMeter.recordMu, held while usage is recorded.
 package agent
 
 import (
@@ -38,27 +38,29 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// Store is what the agent needs of the cluster's state.
+// Store is the part of the cluster's state store that the agent uses.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 }
 
-// Changes tells the agent what changes in the cluster (watchcache.Cache).
+// Changes delivers changes of the cluster's objects to the agent
+// (watchcache.Cache).
 type Changes interface {
 	Follow(ctx context.Context, kinds []objects.Kind, take func(watchcache.News)) error
 }
 
-// reconciler makes the objects of one kind so, by one step at a time: it is
-// called with an object's id when something about it has changed, and again
-// after the time that it returns; 0: when something changes. It owns what this
-// process remembers of the kind.
+// reconciler brings the objects of one kind to the wanted state, one step at a
+// time. It is called with an object's ID when something about it has changed, and
+// again after the duration that it returned; 0 means not before the next change. It
+// owns the in-memory state of its kind.
 type reconciler interface {
 	reconcile(ctx context.Context, id string) (again time.Duration, err error)
 }
 
-// Agent of one node: a reconciler for each kind, and what is done periodically.
+// Agent runs on one node. It has a reconciler for each kind, and the periodic
+// tasks.
 type Agent struct {
 	*core
 	loop  *reconcile.Loop
@@ -79,7 +81,7 @@ type Agent struct {
 	sweeper  *orphanSweeper
 }
 
-// New makes an agent; Run starts it.
+// New returns an agent; Run starts it.
 func New(o Options) *Agent {
 	o.setDefaults()
 	co := newCore(o)
@@ -107,7 +109,7 @@ func New(o Options) *Agent {
 	a.volumes = &volumeReconciler{core: co, fence: fence, disks: disks, meter: a.meter, unknown: unknown, migrations: migrations,
 		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores)}
 	attacher.volumes = a.volumes
-	instances := &instanceReconciler{core: co, reports: &guestReports{core: co, of: map[api.InstanceID]*asked{}}, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
+	instances := &instanceReconciler{core: co, reports: &guestReports{core: co, of: map[api.InstanceID]*guestQuery{}}, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
 		domains: domains, classes: classes, migrations: migrations, incoming: a.incoming, volumes: a.volumes, variables: &variablesKeeper{core: co, kept: map[api.InstanceID]variablesStamp{}}, stopping: map[string]stopping{}, claimed: map[string]int64{}}
 	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, unknown: unknown, instances: instances, volumes: a.volumes, backups: a.backups}
 	a.kinds = map[api.Kind]reconciler{
@@ -123,67 +125,72 @@ func New(o Options) *Agent {
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
 	}})
-	co.kick, co.changed = a.loop.Kick, a.watcher.heard
+	co.kick, co.changed = a.loop.Kick, a.watcher.enqueue
 	return a
 }
 
-// SetPool takes a pool in that can be used from now on, instead of one of that
-// name; nil: it cannot any more.
+// SetPool adds the pool that can be used from now on, replacing one of that name; a
+// nil driver removes it.
 func (a *Agent) SetPool(name string, d sds.Driver) { a.pools.set(name, d) }
 
-// SetAccelerator changes how machines run that are started from now on, and what
-// the node's status says of it.
+// SetAccelerator changes the accelerator of machines started from now on, and with
+// it what the node's status reports.
 func (a *Agent) SetAccelerator(x hypervisor.Accelerator) { a.accelerator.set(x) }
 
-// NoAccelerator records that no machine starts here now, and why. What runs goes on.
+// NoAccelerator records that no machine can be started on this node now, and why.
+// Running machines are not affected.
 func (a *Agent) NoAccelerator(why error) { a.accelerator.unset(why) }
 
-// ReportSoon has the node reported now, and not when it is time to. It does not
-// wait for that.
+// ReportSoon requests a report of the node now instead of at the next interval. It
+// does not wait for the report.
 func (a *Agent) ReportSoon() { a.reporter.soon() }
 
-// Samples of an instance, of this node or of one of its cards.
+// Samples returns the metrics of an instance, of this node or of one of its GPUs.
 func (a *Agent) Samples(ctx context.Context, of api.Kind, id string, q api.SampleQuery) (api.Samples, error) {
 	return a.sampler.samples(ctx, of, id, q)
 }
 
-// GPUTenants are the vGPUs on one of this node's cards now, the most VRAM first.
+// GPUTenants returns the vGPUs that one of this node's GPUs has now, the most VRAM
+// first.
 func (a *Agent) GPUTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant, error) {
 	return a.sampler.gpuTenants(ctx, gpu)
 }
 
-// ExportImage gives another node an image, whichever pool it lies in.
+// ExportImage opens an image for another node to read, whichever pool it is stored
+// in. The caller closes the reader.
 func (a *Agent) ExportImage(ctx context.Context, id api.ImageID) (io.ReadCloser, sds.Image, error) {
 	return a.images.export(ctx, id)
 }
 
-// PutImage takes an image's bytes from a client.
+// PutImage stores an image's content that a client uploads.
 func (a *Agent) PutImage(ctx context.Context, id api.ImageID, content io.Reader) error {
 	return a.images.put(ctx, id, content)
 }
 
-// Leaks is what lies on the node and belongs to nobody (orphanSweeper.leaks).
+// Leaks returns what is stored on the node and belongs to no object
+// (orphanSweeper.leaks).
 func (a *Agent) Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) {
 	return a.sweeper.leaks(ctx, node)
 }
 
-// HandlePrepareMigration makes this node ready for a machine from another.
+// HandlePrepareMigration prepares this node to receive a machine from another.
 func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r PrepareRequest) (PrepareReply, error) {
 	return a.incoming.prepare(ctx, from, r)
 }
 
-// HandleTunnel is this node's end of one stream; it closes conn.
+// HandleTunnel serves this node's end of one migration stream. It closes conn.
 func (a *Agent) HandleTunnel(ctx context.Context, from api.NodeID, r TunnelRequest, conn net.Conn) error {
 	return a.incoming.acceptTunnel(ctx, from, r, conn)
 }
 
-// HandleFinish ends a migration here: the machine runs if all of it has
-// arrived, or is thrown away.
+// HandleFinish ends a migration on the target: the machine is resumed if all of it
+// has arrived, and discarded otherwise.
 func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishRequest) (FinishReply, error) {
 	return a.incoming.finish(ctx, from, r)
 }
 
-// Run until ctx ends. Instances and their vGPUs run on.
+// Run runs the agent until ctx ends and returns its error. Instances and their
+// vGPUs keep running.
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, f := range []func(context.Context){a.watcher.watch, a.watcher.machineEvents, a.watcher.backendExits, a.reporter.run, a.sweeper.run, a.meter.run, a.sampler.run, a.hardware.run, a.loop.Run} {
@@ -198,18 +205,19 @@ func (a *Agent) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// syncLook is how often a key waits for the first snapshot; staleLook is when
-// one is decided on again whose news were old.
+// syncRetry is how often a key polls for the first snapshot of the cache. staleRetry
+// is when a key is decided on again whose cached objects were outdated, laterRetry
+// when another task held what the key needs.
 const (
-	syncLook  = 100 * time.Millisecond
-	staleLook = 20 * time.Millisecond
-	laterLook = time.Second
+	syncRetry  = 100 * time.Millisecond
+	staleRetry = 20 * time.Millisecond
+	laterRetry = time.Second
 )
 
-// reconcile one key: what Loop and Stepper call.
+// reconcile handles one key; Loop and Stepper call it.
 func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) {
 	if !a.cache.isSynced() {
-		return syncLook, nil
+		return syncRetry, nil
 	}
 	kind, id := splitKey(k)
 	r, ok := a.kinds[kind]
@@ -219,9 +227,9 @@ func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) 
 	again, err := r.reconcile(ctx, id)
 	switch {
 	case errors.Is(err, errStale):
-		return staleLook, nil
+		return staleRetry, nil
 	case errors.Is(err, errLater):
-		return laterLook, nil
+		return laterRetry, nil
 	}
 	return again, err
 }

@@ -25,7 +25,7 @@ import (
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
-// vgpus is gpud and its backends in memory.
+// vgpus is an in-memory fake of gpud and its backends.
 type vgpus struct {
 	mu     sync.Mutex
 	alive  map[api.InstanceID]bool
@@ -34,10 +34,10 @@ type vgpus struct {
 	exits  chan api.InstanceID
 	fault  func() error
 	card   agent.Card
-	failed string // why the card does not work
+	failed string // why the card failed
 	hot    bool
 
-	unusable []string       // cards of the node that cannot be used
+	unusable []string       // the node's unusable cards
 	guest    agent.GuestGPU // what each backend has seen
 }
 
@@ -45,7 +45,7 @@ func newVGPUs() *vgpus {
 	return &vgpus{alive: map[api.InstanceID]bool{}, slices: map[api.InstanceID]bool{}, totals: map[api.InstanceID]agent.Totals{}, exits: make(chan api.InstanceID, 16), guest: agent.GuestGPU{Known: true, Driver: true, Library: true}}
 }
 
-func (v *vgpus) do(f func()) error {
+func (v *vgpus) locked(f func()) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.fault != nil {
@@ -64,15 +64,15 @@ func (v *vgpus) GPUs(context.Context) ([]agent.GPU, error) {
 }
 
 func (v *vgpus) Unusable(context.Context) (all []string, err error) {
-	return all, v.do(func() { all = v.unusable })
+	return all, v.locked(func() { all = v.unusable })
 }
 
 func (v *vgpus) SetCard(_ context.Context, _ string, c agent.Card) error {
-	return v.do(func() { v.card = c })
+	return v.locked(func() { v.card = c })
 }
 
 func (v *vgpus) Ensure(_ context.Context, g agent.VGPU) (string, error) {
-	return "/run/" + string(g.Instance), v.do(func() { v.alive[g.Instance], v.slices[g.Instance] = true, true })
+	return "/run/" + string(g.Instance), v.locked(func() { v.alive[g.Instance], v.slices[g.Instance] = true, true })
 }
 
 func (v *vgpus) Alive(id api.InstanceID) bool {
@@ -82,19 +82,19 @@ func (v *vgpus) Alive(id api.InstanceID) bool {
 }
 
 func (v *vgpus) Guest(api.InstanceID) (g agent.GuestGPU, err error) {
-	return g, v.do(func() { g = v.guest })
+	return g, v.locked(func() { g = v.guest })
 }
 
 func (v *vgpus) Stop(_ context.Context, id api.InstanceID) error {
-	return v.do(func() { delete(v.alive, id) })
+	return v.locked(func() { delete(v.alive, id) })
 }
 
 func (v *vgpus) Remove(_ context.Context, id api.InstanceID) error {
-	return v.do(func() { delete(v.alive, id); delete(v.slices, id) })
+	return v.locked(func() { delete(v.alive, id); delete(v.slices, id) })
 }
 
 func (v *vgpus) List(context.Context) (ids []api.InstanceID, err error) {
-	return ids, v.do(func() {
+	return ids, v.locked(func() {
 		for id := range v.slices {
 			ids = append(ids, id)
 		}
@@ -102,12 +102,12 @@ func (v *vgpus) List(context.Context) (ids []api.InstanceID, err error) {
 }
 
 func (v *vgpus) Totals(_ context.Context, id api.InstanceID) (t agent.Totals, err error) {
-	return t, v.do(func() { t = v.totals[id] })
+	return t, v.locked(func() { t = v.totals[id] })
 }
 
 func (v *vgpus) Exits() <-chan api.InstanceID { return v.exits }
 
-// node is one node over fakes, with an agent that may be killed and started.
+// node is one node over fakes, with an agent that can be killed and started.
 type node struct {
 	t        *testing.T
 	store    *memstore.Store
@@ -132,7 +132,7 @@ func newNode(t *testing.T, g hypfake.Guest) *node {
 	return n
 }
 
-// prepare an agent that does nothing yet.
+// prepare creates an agent that is not running yet.
 func (n *node) prepare() {
 	n.cache = watchcache.New(n.store, slog.New(slog.DiscardHandler), agent.Kinds...)
 	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: n.dir, RunDir: filepath.Join(n.dir, "run"), Changes: n.cache, Store: n.store,
@@ -162,7 +162,7 @@ func (n *node) apply(cmds ...api.Command) {
 	}
 }
 
-// raw is a raw disk image: a boot sector.
+// raw returns a raw disk image: a boot sector.
 func raw() []byte {
 	b := make([]byte, 1<<20)
 	b[510], b[511] = 0x55, 0xaa
@@ -188,7 +188,7 @@ func (n *node) imageStatus(id string) api.ImageStatus {
 	return i.Status
 }
 
-// instance makes an instance with its root volume, already placed here.
+// instance creates an instance with its root volume, already assigned to this node.
 func (n *node) instance(id string) {
 	fin := []string{api.FinalizerAgent}
 	n.until("GPU reported", func() bool {
@@ -246,7 +246,7 @@ func (n *node) phase(id string, p api.InstancePhase) {
 	n.until(fmt.Sprintf("%s is %s", id, p), func() bool { in, _ := n.get(id); return in.Status.Phase == p })
 }
 
-// clean fails if anything of any instance is left on the node.
+// clean fails the test if anything of any instance is left on the node.
 func (n *node) clean() {
 	n.t.Helper()
 	domains, _ := n.machines.List(context.Background())
@@ -260,7 +260,7 @@ func (n *node) clean() {
 func (n *node) remove(id string) {
 	n.apply(api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: id, Expect: api.AnyRevision},
 		api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-" + id, Expect: api.AnyRevision})
-	n.until("gone", func() bool {
+	n.until("instance and root volume removed", func() bool {
 		_, there := n.get(id)
 		_, err := n.store.Get(context.Background(), api.KindVolume, "vol-"+id)
 		return !there && err != nil
@@ -275,7 +275,7 @@ func TestCreateStopStartDelete(t *testing.T) {
 	n.phase("ins-1", api.InstanceRunning)
 	_, running, _ := n.machines.Domain("ins-1")
 	if running.VCPUs != 2 || running.VGPUSocket == "" || len(running.Disks) != 1 || running.Disks[0].Path == "" {
-		t.Errorf("it runs as %+v", running)
+		t.Errorf("domain of ins-1 = %+v, want 2 vCPUs, a vGPU socket and one disk with a path", running)
 	}
 	n.spec("ins-1", func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
 	n.phase("ins-1", api.InstanceStopped)
@@ -285,8 +285,8 @@ func TestCreateStopStartDelete(t *testing.T) {
 	n.clean()
 }
 
-// A reinstall's commands, on the node: the old disk goes while the instance is stopped,
-// and it starts from the new one.
+// TestReinstall applies the commands of a reinstall to the node: the old disk is
+// deleted while the instance is stopped, and the instance starts from the new one.
 func TestReinstall(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
@@ -305,7 +305,7 @@ func TestReinstall(t *testing.T) {
 	in, _ := n.get("ins-1")
 	in.Assignment.RootVolume = "vol-new"
 	n.apply(api.Command{Op: api.OpAssign, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision, Data: api.Encode(in.Assignment)})
-	n.until("the old root volume is gone", func() bool {
+	n.until("the old root volume removed", func() bool {
 		_, err := n.store.Get(context.Background(), api.KindVolume, "vol-ins-1")
 		return api.CodeOf(err) == api.CodeNotFound
 	})
@@ -313,11 +313,11 @@ func TestReinstall(t *testing.T) {
 	n.phase("ins-1", api.InstanceRunning)
 	_, after, _ := n.machines.Domain("ins-1")
 	if len(after.Disks) != 1 || after.Disks[0].Path == before.Disks[0].Path || after.Disks[0].Serial != before.Disks[0].Serial {
-		t.Errorf("it runs from %+v, before from %+v; want another disk in the same place", after.Disks, before.Disks)
+		t.Errorf("disks after the reinstall = %+v, before = %+v; want another path with the same serial", after.Disks, before.Disks)
 	}
 	n.apply(api.Command{Op: api.OpDelete, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision},
 		api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-new", Expect: api.AnyRevision})
-	n.until("gone", func() bool {
+	n.until("instance and new root volume removed", func() bool {
 		_, there := n.get("ins-1")
 		_, err := n.store.Get(context.Background(), api.KindVolume, "vol-new")
 		return !there && err != nil
@@ -334,7 +334,7 @@ func TestAnIgnoredButtonBecomesThePlug(t *testing.T) {
 	n.spec("ins-1", func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
 	n.phase("ins-1", api.InstanceStopped)
 	if calls := strings.Join(n.machines.Calls(), ","); !strings.Contains(calls, "Destroy ins-1") {
-		t.Errorf("calls %s", calls)
+		t.Errorf("hypervisor calls = %s, want a Destroy of ins-1", calls)
 	}
 }
 
@@ -357,7 +357,7 @@ func TestStatusTellsTheTruth(t *testing.T) {
 	delete(n.vgpus.alive, "ins-1")
 	n.vgpus.mu.Unlock()
 	n.vgpus.exits <- "ins-1"
-	n.until("the dead backend is told", func() bool {
+	n.until("the exited vGPU backend reported in lastError", func() bool {
 		in, _ := n.get("ins-1")
 		return strings.Contains(in.Status.LastError, "vGPU") && in.Status.Phase == api.InstanceRunning
 	})
@@ -369,7 +369,7 @@ func TestAStepThatFailsIsToldAndTriedAgain(t *testing.T) {
 	n.image()
 	n.volumes.SetFree(0)
 	n.instance("ins-1")
-	n.until("disk full is told", func() bool {
+	n.until("the full disk reported in the volume's status", func() bool {
 		o, err := n.store.Get(context.Background(), api.KindVolume, "vol-ins-1")
 		return err == nil && bytes.Contains(o.Status, []byte("full"))
 	})
@@ -381,12 +381,12 @@ func TestABadImageSaysWhy(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
 	n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-2", Name: "bad", Data: api.Encode(api.ImageSpec{Format: "qcow2"})})
-	n.until("known", func() bool { return n.imageStatus("img-2").Phase == api.ImagePending })
+	n.until("the image pending", func() bool { return n.imageStatus("img-2").Phase == api.ImagePending })
 	if err := n.agent.PutImage(context.Background(), "img-2", strings.NewReader("<html>not an image</html>")); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("error %v", err)
+		t.Errorf("PutImage of an HTML page: error %v, want code %s", err, api.CodeInvalid)
 	}
 	if st := n.imageStatus("img-2"); st.Phase != api.ImageFailed || st.LastError == "" {
-		t.Errorf("status %+v", st)
+		t.Errorf("status of the bad image = %+v, want phase %s with a lastError", st, api.ImageFailed)
 	}
 }
 
@@ -408,12 +408,12 @@ func TestOrphansAreRemovedAndOthersAreNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.start()
-	n.until("swept", func() bool {
+	n.until("orphans removed but for one leak", func() bool {
 		leaks, err := n.agent.Leaks(ctx, "node-1")
 		return err == nil && len(leaks) == 1
 	})
 	if volumes, _ := n.volumes.Volumes(ctx); len(volumes) != 1 {
-		t.Error("what the store has perhaps forgotten was deleted at once")
+		t.Errorf("volumes after the sweep = %v, want the unknown one kept (the store may have lost its object)", volumes)
 	}
 	if err := n.volumes.DeleteVolume(ctx, "vol-0000"); err != nil {
 		t.Fatal(err)
@@ -421,8 +421,8 @@ func TestOrphansAreRemovedAndOthersAreNot(t *testing.T) {
 	n.clean()
 }
 
-// The agent is killed again and again, drivers fail at random, and still
-// everything ends where the spec says, once.
+// TestKilledAnywhereEndsRight kills the agent repeatedly while drivers fail at
+// random; in the end everything must match the spec, with nothing left over.
 func TestKilledAnywhereEndsRight(t *testing.T) {
 	seeds := 6
 	if testing.Short() {
@@ -482,8 +482,9 @@ func TestKilledAnywhereEndsRight(t *testing.T) {
 	}
 }
 
-// The node says up to when it has recorded all use; a card that does not answer
-// holds that back, also over a new start of the agent.
+// TestNodeSaysUpToWhenUseIsRecorded checks that the node reports up to when it has
+// recorded all usage, and that a GPU that does not answer holds that time back,
+// also across a restart of the agent.
 func TestNodeSaysUpToWhenUseIsRecorded(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
@@ -502,12 +503,12 @@ func TestNodeSaysUpToWhenUseIsRecorded(t *testing.T) {
 		return node.Status
 	}
 	begun := self().MeteredAt
-	n.until("use to be recorded", func() bool { return self().MeteredAt.After(begun) })
+	n.until("usage recorded after the start", func() bool { return self().MeteredAt.After(begun) })
 	n.vgpus.mu.Lock()
 	n.vgpus.fault = func() error { return errors.New("gpud hangs") }
 	n.vgpus.mu.Unlock()
 	var held time.Time
-	n.until("it to be held back", func() bool {
+	n.until("meteredAt held back while gpud hangs", func() bool {
 		st := self()
 		was := held
 		held = st.MeteredAt
@@ -516,18 +517,18 @@ func TestNodeSaysUpToWhenUseIsRecorded(t *testing.T) {
 	n.kill()
 	n.start()
 	seen := self().SeenAt
-	n.until("another report", func() bool { return self().SeenAt.After(seen) })
+	n.until("another report after the restart", func() bool { return self().SeenAt.After(seen) })
 	if got := self().MeteredAt; !got.Equal(held) {
-		t.Errorf("after a new start it is %v, and was %v", got, held)
+		t.Errorf("meteredAt after the restart = %v, want it held at %v", got, held)
 	}
 	n.vgpus.mu.Lock()
 	n.vgpus.fault = nil
 	n.vgpus.mu.Unlock()
-	n.until("it to go on", func() bool { return self().MeteredAt.After(held) })
+	n.until("meteredAt advancing again", func() bool { return self().MeteredAt.After(held) })
 }
 
-// The usage that reaches the store is what gpud counted, however often the
-// agent is killed on the way.
+// TestUsageIsExactAcrossKills checks that the usage in the store is exactly what
+// gpud counted, however often the agent is killed in between.
 func TestUsageIsExactAcrossKills(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
@@ -545,7 +546,7 @@ func TestUsageIsExactAcrossKills(t *testing.T) {
 		n.kill()
 		n.start()
 	}
-	n.remove("ins-1") // the last of it is recorded before it goes
+	n.remove("ins-1") // the last usage is recorded before the instance is removed
 	var sum uint64
 	page, err := n.store.Records(context.Background(), api.RecordQuery{Limit: 1000})
 	if err != nil {
@@ -557,6 +558,6 @@ func TestUsageIsExactAcrossKills(t *testing.T) {
 		}
 	}
 	if sum != total {
-		t.Errorf("recorded %d ns, used %d", sum, total)
+		t.Errorf("recorded GPU time = %d ns, want %d ns (what gpud counted)", sum, total)
 	}
 }

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	backupLook  = 2 * time.Second  // at a copy, which is also how often its progress is told
-	deleteAgain = 30 * time.Second // from a target that does not answer
+	backupPoll  = 2 * time.Second  // how often a running copy is polled and its progress reported
+	deleteRetry = 30 * time.Second // between attempts to delete from a target that does not answer
 )
 
-// backupReconciler makes and deletes backups of volumes that this node reads.
+// backupReconciler creates and deletes backups of volumes that this node can read.
 type backupReconciler struct {
 	*core
 	disks  *diskSet
@@ -28,7 +28,7 @@ type backupReconciler struct {
 func (rec *backupReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
 	b, ok := get(rec.cache, rec.cache.backups, id)
 	k := key(api.KindBackup, id)
-	if !ok { // another node's, or gone
+	if !ok { // assigned to another node, or removed
 		rec.copies.cancel(k)
 		return 0, nil
 	}
@@ -51,32 +51,33 @@ func (rec *backupReconciler) reconcile(ctx context.Context, id string) (time.Dur
 	}
 	switch d.step {
 	case backupWait:
-		return backupLook, nil
+		return backupPoll, nil
 	case backupCancel:
 		rec.copies.cancel(k)
 		return time.Second, nil
 	case backupDrop:
 		rec.log.Info("backup is waiting", "id", id, "error", s.copy.err)
-		rec.copies.take(k)
+		rec.copies.discard(k)
 		if s.copy.what == deleteBackup {
-			return deleteAgain, nil
+			return deleteRetry, nil
 		}
-		return backupLook, nil
+		return backupPoll, nil
 	case backupDelete:
-		rec.copies.take(k)
+		rec.copies.discard(k)
 		return rec.delete(ctx, b, v)
 	case backupForget:
-		rec.copies.take(k)
+		rec.copies.discard(k)
 		return 0, rec.forget(ctx, api.KindBackup, id)
 	}
 	return 0, nil
 }
 
-// observe finds out about the backup; v is its volume, where there is one.
+// observe determines the state of the backup. v is its volume; it is zero if there
+// is none.
 func (rec *backupReconciler) observe(ctx context.Context, b api.Backup) (v api.Volume, s backupSeen, err error) {
-	s.copy, s.now = rec.copies.look(key(api.KindBackup, b.Meta.ID)), rec.o.Now().UTC()
+	s.copy, s.now = rec.copies.state(key(api.KindBackup, b.Meta.ID)), rec.o.Now().UTC()
 	v, there := get(rec.cache, rec.cache.volumes, string(b.Spec.Volume))
-	if !there { // another node's, in a pool that this one reaches too, or gone
+	if !there { // another node's, in a pool that this node can access too, or removed
 		v, there, err = find[api.Volume](ctx, rec.o.Store, api.KindVolume, string(b.Spec.Volume))
 		if err != nil {
 			return v, s, err
@@ -98,7 +99,8 @@ func (rec *backupReconciler) observe(ctx context.Context, b api.Backup) (v api.V
 	return v, s, nil
 }
 
-// reaches is the pool in which this node can read the volume; nil: it cannot.
+// reaches returns the pool in which this node can read the volume, or nil if it
+// cannot.
 func (rec *backupReconciler) reaches(v api.Volume) sds.Driver {
 	p, err := rec.pools.driver(v.Assignment.Pool)
 	if err != nil || v.Assignment.Node == "" || v.Assignment.Node != rec.o.NodeID && !p.Capabilities().Shared {
@@ -107,7 +109,8 @@ func (rec *backupReconciler) reaches(v api.Volume) sds.Driver {
 	return p
 }
 
-// find an object that may not be this node's.
+// find reads an object from the store, for objects that the cache may not have
+// because they are not this node's.
 func find[T any](ctx context.Context, s Store, kind api.Kind, id string) (t T, there bool, err error) {
 	o, err := s.Get(ctx, kind, id)
 	if api.CodeOf(err) == api.CodeNotFound {
@@ -120,31 +123,33 @@ func find[T any](ctx context.Context, s Store, kind api.Kind, id string) (t T, t
 	return t, err == nil, err
 }
 
-// begin reports that it runs and has it run, when nothing else does.
+// begin reports the backup as running and starts the copy, unless another copy
+// runs.
 func (rec *backupReconciler) begin(ctx context.Context, b api.Backup, v api.Volume) (time.Duration, error) {
 	k := key(api.KindBackup, b.Meta.ID)
 	if rec.copies.full() {
-		return backupLook, rec.writeStatus(ctx, b, waitBackup(b.Status, "waiting for another backup on its node").status)
+		return backupPoll, rec.writeStatus(ctx, b, waitBackup(b.Status, "waiting for another backup on its node").status)
 	}
 	if err := rec.writeStatus(ctx, b, startBackup(b, rec.o.Now().UTC())); err != nil {
 		return 0, err
 	}
 	t, ok := get(rec.cache, rec.cache.targets, string(b.Spec.Target))
 	if !ok {
-		return backupLook, nil
+		return backupPoll, nil
 	}
 	rec.log.Info("backup", "id", b.Meta.ID, "volume", v.Meta.ID, "target", t.Meta.ID)
 	rec.copies.begin(ctx, k, runBackup, func(ctx context.Context, progress func(backup.Progress)) (backup.Result, error) {
 		return rec.copyVolume(ctx, b, v, t, progress)
 	})
-	return backupLook, nil
+	return backupPoll, nil
 }
 
-// reads is the snapshot that a backup reads from: no Snapshot object has its id.
-func reads(id string) api.SnapshotID { return api.SnapshotID(id) }
+// backupSnapshot returns the ID of the snapshot that a backup reads from. No
+// Snapshot object has this ID.
+func backupSnapshot(id string) api.SnapshotID { return api.SnapshotID(id) }
 
-// copyVolume into the target, from a snapshot that is made for it, or was by an
-// earlier try.
+// copyVolume copies v into the target from a snapshot, which is created unless an
+// earlier attempt has left it.
 func (rec *backupReconciler) copyVolume(ctx context.Context, b api.Backup, v api.Volume, t api.BackupTarget, progress func(backup.Progress)) (done backup.Result, err error) {
 	p, err := rec.pools.driver(v.Assignment.Pool)
 	if err != nil {
@@ -152,12 +157,12 @@ func (rec *backupReconciler) copyVolume(ctx context.Context, b api.Backup, v api
 	}
 	id := api.VolumeID(v.Meta.ID)
 	if err := rec.disks.withVolume(ctx, v, func(access sds.Access) error {
-		_, err := p.CreateSnapshot(ctx, sds.SnapshotCreate{ID: reads(b.Meta.ID), Volume: id}, access)
+		_, err := p.CreateSnapshot(ctx, sds.SnapshotCreate{ID: backupSnapshot(b.Meta.ID), Volume: id}, access)
 		return err
 	}); err != nil {
 		return done, err
 	}
-	r, err := p.OpenForReading(ctx, id, reads(b.Meta.ID))
+	r, err := p.OpenForReading(ctx, id, backupSnapshot(b.Meta.ID))
 	if err != nil {
 		return done, err
 	}
@@ -169,24 +174,24 @@ func (rec *backupReconciler) copyVolume(ctx context.Context, b api.Backup, v api
 	return rec.o.Backups.Run(ctx, t, from, api.BackupID(b.Meta.ID), progress)
 }
 
-// clean takes away what the backup read from, and says how it went.
+// clean deletes the snapshot that the backup read from, then writes the result st.
 func (rec *backupReconciler) clean(ctx context.Context, b api.Backup, v api.Volume, st api.BackupStatus) (time.Duration, error) {
 	k := key(api.KindBackup, b.Meta.ID)
-	if c := rec.copies.look(k); c.err != nil {
+	if c := rec.copies.state(k); c.err != nil {
 		rec.log.Warn("backup failed", "id", b.Meta.ID, "volume", v.Meta.ID, "error", c.err)
 	}
-	if err := rec.dropReading(ctx, v, reads(b.Meta.ID)); err != nil {
+	if err := rec.dropReading(ctx, v, backupSnapshot(b.Meta.ID)); err != nil {
 		return 0, err
 	}
 	if err := rec.writeStatus(ctx, b, st); err != nil {
 		return 0, err
 	}
-	rec.copies.take(k)
+	rec.copies.discard(k)
 	return 0, nil
 }
 
-// dropReading deletes a snapshot that a backup read from, where this node
-// reaches the volume.
+// dropReading deletes a snapshot that a backup read from, if this node can access
+// the volume.
 func (rec *backupReconciler) dropReading(ctx context.Context, v api.Volume, id api.SnapshotID) error {
 	p := rec.reaches(v)
 	if p == nil || !p.Capabilities().Snapshots {
@@ -202,19 +207,20 @@ func (rec *backupReconciler) dropReading(ctx context.Context, v api.Volume, id a
 	})
 }
 
-// delete takes away what it read from, and has it deleted from the target.
+// delete deletes the snapshot that the backup read from, and starts deleting the
+// backup from its target.
 func (rec *backupReconciler) delete(ctx context.Context, b api.Backup, v api.Volume) (time.Duration, error) {
-	if err := rec.dropReading(ctx, v, reads(b.Meta.ID)); err != nil {
+	if err := rec.dropReading(ctx, v, backupSnapshot(b.Meta.ID)); err != nil {
 		return 0, err
 	}
 	t, ok := get(rec.cache, rec.cache.targets, string(b.Spec.Target))
-	if !ok { // with everything in it
+	if !ok { // the target was removed with all its backups
 		return 0, rec.forget(ctx, api.KindBackup, b.Meta.ID)
 	}
 	rec.copies.begin(ctx, key(api.KindBackup, b.Meta.ID), deleteBackup, func(ctx context.Context, _ func(backup.Progress)) (backup.Result, error) {
 		return backup.Result{}, rec.o.Backups.Delete(ctx, t, api.BackupID(b.Meta.ID))
 	})
-	return backupLook, nil
+	return backupPoll, nil
 }
 
 func (rec *backupReconciler) writeStatus(ctx context.Context, b api.Backup, st api.BackupStatus) error {
@@ -228,9 +234,9 @@ func (rec *backupReconciler) writeStatus(ctx context.Context, b api.Backup, st a
 	return rec.report(ctx, api.KindBackup, b.Meta.ID, now.Meta.Revision, st)
 }
 
-// sweepReadings deletes snapshots that backups read from, of volumes of this
-// node's own, when the backup has ended, is another node's or is gone: a backup
-// that was deleted while this node was away has been ended by another.
+// sweepReadings deletes snapshots that backups read from, of this node's own
+// volumes, when the backup has ended, is another node's or was removed: a backup
+// that was deleted while this node was unreachable has been ended by another node.
 func (rec *backupReconciler) sweepReadings(ctx context.Context) error {
 	var errs []error
 	for _, v := range all(rec.cache, rec.cache.volumes) {
@@ -241,7 +247,7 @@ func (rec *backupReconciler) sweepReadings(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// dropReadings of backups that are over.
+// dropReadings deletes the snapshots of v that ended backups read from.
 func (rec *backupReconciler) dropReadings(ctx context.Context, v api.Volume, p sds.Driver) error {
 	if !p.Capabilities().Snapshots {
 		return nil

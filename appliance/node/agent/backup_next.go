@@ -7,18 +7,18 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// backupStep is one idempotent thing to do for a backup.
+// backupStep is one idempotent step of a backup.
 type backupStep string
 
 const (
 	backupNone   backupStep = ""
 	backupWait   backupStep = "wait"
-	backupRun    backupStep = "run"    // copy the volume, unless something else is copied
-	backupDrop   backupStep = "drop"   // what became of the copy: it is begun again
-	backupCancel backupStep = "cancel" // the copy that is under way
-	backupClean  backupStep = "clean"  // delete what it reads from, then say the status
-	backupDelete backupStep = "delete" // it, from the target
-	backupForget backupStep = "forget" // finalizer off
+	backupRun    backupStep = "run"    // copy the volume, unless another copy runs
+	backupDrop   backupStep = "drop"   // discard the result of the copy, which is started again
+	backupCancel backupStep = "cancel" // cancel the running copy
+	backupClean  backupStep = "clean"  // delete the snapshot it reads from, then write the status
+	backupDelete backupStep = "delete" // delete the backup from the target
+	backupForget backupStep = "forget" // remove the finalizer
 )
 
 const (
@@ -26,25 +26,27 @@ const (
 	deleteBackup = "delete"
 )
 
-// backupSeen is what was found out about a backup.
+// backupSeen is what was observed about a backup.
 type backupSeen struct {
 	copy   copySeen
-	volume bool   // it is made, and can be read here
-	gone   bool   // the cluster knows the volume no more, or it is being deleted
-	able   bool   // its pool keeps snapshots
-	target string // why the target cannot be used yet; empty: it can
+	volume bool   // the volume is ready and this node can read it
+	gone   bool   // the volume does not exist any more, or is being deleted
+	able   bool   // the volume's pool supports snapshots
+	target string // why the target cannot be used yet; empty if it can
 	now    time.Time
 }
 
-// backupDecision is what to say, and then a step; after backupClean it is said
-// when that is done, and what became of the copy is forgotten.
+// backupDecision is the status to write, and the step to perform after that. For
+// backupClean the order is reversed: the status is written when the step is done,
+// and then the result of the copy is discarded.
 type backupDecision struct {
 	step   backupStep
 	status api.BackupStatus
 }
 
-// nextBackup decides. Running is said before anything is made: whatever a
-// crash leaves, the same id is run again, which finds or finishes it.
+// nextBackup decides the next step. Running is reported before anything is created:
+// after a crash the same ID is run again, and either finds its result or completes
+// it.
 //
 //	              wait                copy               ends
 //	Pending ────────────────► Running ────► (copied) ───────────► Succeeded
@@ -53,8 +55,8 @@ type backupDecision struct {
 //	                                                        ▼       ▼
 //	          nothing ◄── forget ◄── from the target ◄── Deleting ◄─┘ (cancels a copy)
 //
-// What is read is a snapshot of the volume with the backup's id. It is gone
-// before the end is said.
+// The copy reads a snapshot of the volume that has the backup's ID. The snapshot is
+// deleted before the end is reported.
 func nextBackup(b api.Backup, s backupSeen) backupDecision {
 	st := b.Status
 	of := api.Tried(b.Meta, b.Assignment)
@@ -74,12 +76,12 @@ func nextBackup(b api.Backup, s backupSeen) backupDecision {
 		st.Phase, st.LastError, st.EndedAt, st.Retry = api.BackupSucceeded, "", &s.now, nil
 		st.ProgressBytes, st.TotalBytes, st.AddedBytes = r.TotalBytes, r.TotalBytes, max(r.AddedBytes, 0)
 		return backupDecision{backupClean, st}
-	case s.copy.ended && passes(s.copy.err):
-		st.LastError, st.Retry = plainly(s.copy.err), st.Retry.After(b.Meta.ID, of, s.now, retryHere)
+	case s.copy.ended && temporary(s.copy.err):
+		st.LastError, st.Retry = userMessage(s.copy.err), st.Retry.After(b.Meta.ID, of, s.now, retryHere)
 		return backupDecision{backupDrop, st}
 	case s.copy.ended:
 		st.Retry = nil
-		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, plainly(s.copy.err), &s.now
+		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, userMessage(s.copy.err), &s.now
 		return backupDecision{backupClean, st}
 	case s.gone:
 		st.Phase, st.LastError, st.EndedAt = api.BackupFailed, "its volume does not exist any more", &s.now
@@ -105,7 +107,7 @@ func waitBackup(st api.BackupStatus, why string) backupDecision {
 	return backupDecision{backupWait, st}
 }
 
-// startBackup is what is said before the copy begins.
+// startBackup returns the status to write before the copy begins.
 func startBackup(b api.Backup, now time.Time) api.BackupStatus {
 	st := b.Status
 	if st.StartedAt == nil {
@@ -115,8 +117,8 @@ func startBackup(b api.Backup, now time.Time) api.BackupStatus {
 	return st
 }
 
-// endBackup takes one away: what runs is cancelled first. One that never began
-// has left nothing.
+// endBackup decides the next step of a backup that is being deleted. A running copy
+// is cancelled first. A backup that never started has left nothing to delete.
 func endBackup(b api.Backup, s backupSeen) backupDecision {
 	st := b.Status
 	if st.Phase != api.BackupDeleting {
@@ -132,14 +134,14 @@ func endBackup(b api.Backup, s backupSeen) backupDecision {
 	case s.copy.ended && s.copy.what == deleteBackup && s.copy.err == nil:
 		return backupDecision{backupForget, st}
 	case s.copy.ended && s.copy.what == deleteBackup:
-		st.LastError = plainly(s.copy.err)
+		st.LastError = userMessage(s.copy.err)
 		return backupDecision{backupDrop, st}
 	}
 	return backupDecision{backupDelete, st}
 }
 
-// passes reports whether an error is one of the moment: somebody else works on the
-// target or the volume.
-func passes(err error) bool {
+// temporary reports whether err is temporary: another task is using the target or the
+// volume.
+func temporary(err error) bool {
 	return errors.Is(err, errLater) || api.CodeOf(err) == api.CodeInUse
 }

@@ -52,10 +52,10 @@ func TestNextBackup(t *testing.T) {
 		d := nextBackup(api.Backup{Meta: c.meta, Status: c.status}, c.seen)
 		if d.step != c.step || d.status.Phase != c.phase || !strings.Contains(d.status.LastError, c.says) ||
 			strings.Contains(d.status.LastError, "secret") || strings.Contains(d.status.LastError, "password") {
-			t.Errorf("%s: %q, %+v", name, d.step, d.status)
+			t.Errorf("%s: step %q, status %+v; want step %q, phase %s, an error with %q and without secrets", name, d.step, d.status, c.step, c.phase, c.says)
 		}
 		if d.status.Phase.Ended() && c.status.Phase == api.BackupRunning && d.status.EndedAt == nil {
-			t.Errorf("%s: it has no end", name)
+			t.Errorf("%s: status %+v has no endedAt, want one in phase %s", name, d.status, d.status.Phase)
 		}
 	}
 }
@@ -64,19 +64,20 @@ func TestNextTarget(t *testing.T) {
 	target := api.BackupTarget{Meta: api.Meta{Generation: 3}}
 	target.Status = nextTarget(target, api.Errorf(api.CodeUnavailable, "no route"))
 	if st := target.Status; st.Phase != api.TargetFailed || st.LastError != "no route" || prepared(target) {
-		t.Errorf("%+v", st)
+		t.Errorf("status of a new target that failed = %+v, want phase %s, error %q and not prepared", st, api.TargetFailed, "no route")
 	}
 	target.Status = nextTarget(target, nil)
 	if st := target.Status; st != (api.BackupTargetStatus{Phase: api.TargetReady, ObservedGeneration: 3}) || !prepared(target) {
-		t.Errorf("%+v", st)
+		t.Errorf("status of a target that answered = %+v, want ready and prepared at generation 3", st)
 	}
-	// One that went away has had its repository.
+	// A target that becomes unreachable stays prepared: its repository was created.
 	if target.Status = nextTarget(target, errors.New("x")); target.Status.Phase != api.TargetFailed || !prepared(target) {
-		t.Errorf("%+v", target.Status)
+		t.Errorf("status of a prepared target that failed = %+v, want phase %s and still prepared", target.Status, api.TargetFailed)
 	}
 }
 
-// Copies keep to their limit, keep what became of them, and let go when told.
+// TestCopies checks that copies observe their limit, keep their results until
+// discarded, and end when cancelled.
 func TestCopies(t *testing.T) {
 	kicked := make(chan string, 10)
 	co := &core{o: Options{Go: func(f func()) { go f() }}, kick: func(k string) { kicked <- k }}
@@ -89,28 +90,28 @@ func TestCopies(t *testing.T) {
 	}
 	hold := make(chan struct{})
 	if !begin("a", func(context.Context) error { <-hold; return nil }) || begin("a", nil) || begin("b", nil) || !c.full() {
-		t.Fatal("the limit is one")
+		t.Fatal("begin with a limit of one: want the first to start, a second for the same key and for another to be refused, and full() = true")
 	}
 	close(hold)
 	if k := <-kicked; k != "a" {
-		t.Errorf("kicked %q", k)
+		t.Errorf("kicked key = %q, want a", k)
 	}
-	if s := c.look("a"); !s.ended || s.running || s.result.TotalBytes != 2 || s.progress.DoneBytes != 1 || s.err != nil || c.full() {
-		t.Errorf("%+v", s)
+	if s := c.state("a"); !s.ended || s.running || s.result.TotalBytes != 2 || s.progress.DoneBytes != 1 || s.err != nil || c.full() {
+		t.Errorf("state of the ended copy = %+v, want ended without error, 1 of 2 bytes done, result 2, and not full", s)
 	}
 	if begin("a", nil) {
-		t.Error("begun again before anybody dealt with its end")
+		t.Error("begin of a key whose result was not discarded = true, want false")
 	}
-	c.take("a")
+	c.discard("a")
 	if !begin("b", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) {
-		t.Fatal("there is room")
+		t.Fatal("begin of b after the only copy ended = false, want true")
 	}
 	if !c.cancel("b") {
-		t.Error("it does not run")
+		t.Error("cancel of the running copy = false, want true")
 	}
 	<-kicked
-	if s := c.look("b"); s != (copySeen{}) || c.cancel("b") {
-		t.Errorf("it was cancelled, and is kept: %+v", s)
+	if s := c.state("b"); s != (copySeen{}) || c.cancel("b") {
+		t.Errorf("state of the cancelled copy = %+v, want none", s)
 	}
 	c.wait()
 }

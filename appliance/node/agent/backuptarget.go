@@ -10,66 +10,67 @@ import (
 	"github.com/basalt-gpu/basalt/sds/backup"
 )
 
-// Backups keep volumes outside of their storage. Errors that a user may see are
-// *api.Error; in_use: somebody else works on the target, ask again later.
+// Backups stores copies of volumes outside of the volumes' own storage. Errors that
+// a user may see are *api.Error; code in_use means that another task is using the
+// target and the caller should retry later.
 type Backups interface {
-	// Prepare a new target: make its repository where there is none.
+	// Prepare prepares a new target: it creates the repository if there is none.
 	Prepare(ctx context.Context, t api.BackupTarget) error
-	// Answers reports whether a target that was prepared is there; it makes nothing.
+	// Answers returns nil if a prepared target is available. It creates nothing.
 	Answers(ctx context.Context, t api.BackupTarget) error
-	// Run backs the disk up as id; one that is there is not made again. After an
-	// error nothing of it is there.
+	// Run backs up the disk as id; a backup that exists already is not made again.
+	// After an error no part of it is stored.
 	Run(ctx context.Context, t api.BackupTarget, from backup.Disk, id api.BackupID, progress func(backup.Progress)) (backup.Result, error)
-	// Restore a backup into a disk that is all zeros.
+	// Restore writes a backup into a disk that is all zeros.
 	Restore(ctx context.Context, t api.BackupTarget, id api.BackupID, into backup.Disk, progress func(backup.Progress)) error
-	// Delete a backup; one that is not there is deleted.
+	// Delete deletes a backup; it returns nil if there is none.
 	Delete(ctx context.Context, t api.BackupTarget, id api.BackupID) error
 }
 
 const (
-	targetAgain = 30 * time.Second // one that does not answer
-	targetEvery = 5 * time.Minute  // one that does
-	targetLook  = time.Minute      // whether this node is the one that asks
+	targetRetry    = 30 * time.Second // after a target has not answered
+	targetInterval = 5 * time.Minute  // after a target has answered
+	dutyInterval   = time.Minute      // how often a node checks whether it is on duty
 )
 
-// nextTarget is what to say of a target that was asked, err being its answer.
-// observedGeneration is the last that was seen to work: once there is one, the
-// repository was made, and one that is missing later is not mounted, or lost.
+// nextTarget returns the status of a target that was queried with the result err.
+// ObservedGeneration is the last generation that worked: once it is set, the
+// repository was created, and one that is missing later is not mounted, or lost.
 func nextTarget(t api.BackupTarget, err error) api.BackupTargetStatus {
 	st := t.Status
 	if err != nil {
-		st.Phase, st.LastError = api.TargetFailed, plainly(err)
+		st.Phase, st.LastError = api.TargetFailed, userMessage(err)
 		return st
 	}
 	st.Phase, st.LastError, st.ObservedGeneration = api.TargetReady, "", max(t.Meta.Generation, 1)
 	return st
 }
 
-// prepared reports whether the target has had its repository.
+// prepared reports whether the target's repository was created.
 func prepared(t api.BackupTarget) bool { return t.Status.ObservedGeneration > 0 }
 
-// backupTargetReconciler prepares backup targets and asks whether they answer.
+// backupTargetReconciler prepares backup targets and checks whether they answer.
 type backupTargetReconciler struct {
 	*core
 	copies *copies
 }
 
-// reconcile asks a target whether it answers. One node does that for all,
-// the one on duty: two that make one repository at once would spoil it.
+// reconcile queries a target. One node, the one on duty, does this for all: two
+// that create one repository at once would corrupt it.
 func (rec *backupTargetReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
 	t, ok := get(rec.cache, rec.cache.targets, id)
 	if !ok || rec.o.Backups == nil {
 		return 0, nil
 	}
 	if !rec.members.onDuty() {
-		return targetLook, nil
+		return dutyInterval, nil
 	}
 	k, spec := key(api.KindBackupTarget, id), fmt.Sprintf("generation %d", t.Meta.Generation)
-	switch c := rec.copies.look(k); {
+	switch c := rec.copies.state(k); {
 	case c.running:
 		return time.Second, nil
-	case c.ended && c.what != spec: // it is another now
-		rec.copies.take(k)
+	case c.ended && c.what != spec: // the target was changed since
+		rec.copies.discard(k)
 	case c.ended:
 		if c.err != nil {
 			rec.log.Warn("backup target is not reachable", "id", id, "error", c.err)
@@ -79,11 +80,11 @@ func (rec *backupTargetReconciler) reconcile(ctx context.Context, id string) (ti
 				return 0, err
 			}
 		}
-		rec.copies.take(k)
+		rec.copies.discard(k)
 		if c.err != nil {
-			return targetAgain, nil
+			return targetRetry, nil
 		}
-		return targetEvery, nil
+		return targetInterval, nil
 	}
 	rec.copies.begin(ctx, k, spec, func(ctx context.Context, _ func(backup.Progress)) (none backup.Result, err error) {
 		if prepared(t) {
@@ -94,9 +95,9 @@ func (rec *backupTargetReconciler) reconcile(ctx context.Context, id string) (ti
 	return time.Second, nil
 }
 
-// plainly is what a user is told: the domain error in the chain, not what a
-// tool said, which is for the log.
-func plainly(err error) string {
+// userMessage returns the message that a user may read: the domain error in the chain.
+// What a tool printed is only logged.
+func userMessage(err error) string {
 	var e *api.Error
 	if errors.As(err, &e) {
 		return e.Error()

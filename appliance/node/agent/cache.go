@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// Kinds that an agent looks at: what the watch cache must have.
+// Kinds are the kinds that an agent uses: the watch cache must have them.
 var Kinds = func() (kinds []objects.Kind) {
 	for _, p := range newCache("").parts {
 		kinds = append(kinds, p.of())
@@ -19,9 +19,9 @@ var Kinds = func() (kinds []objects.Kind) {
 	return kinds
 }()
 
-// decoded returns the change that an object is which the store has just answered;
-// not ok: it is of no kind that matters here. The store holds only what our own
-// code encoded, so it can be decoded.
+// decoded returns the change that an object returned by the store stands for. It is
+// not ok if the agent does not use the kind. Decoding cannot fail for content of
+// the store, which only Basalt's own code encodes.
 func decoded(o api.Object) (c objects.Change, ok bool) {
 	for _, k := range Kinds {
 		if k.Kind == o.Kind {
@@ -33,13 +33,14 @@ func decoded(o api.Object) (c objects.Change, ok bool) {
 }
 
 // cache is this node's part of the store: its instances, volumes, snapshots,
-// backups, GPUs and migrations, and every image, node, GPU pool and backup target. What it returns is read-only.
+// backups, GPUs and migrations, and every image, node, GPU pool and backup target.
+// What it returns is read-only.
 type cache struct {
 	node api.NodeID
 
 	mu         sync.Mutex
-	synced     bool            // everything has come
-	removed    map[string]bool // ids are never reused: an answer that comes late must not bring one back
+	synced     bool            // the first snapshot is complete
+	removed    map[string]bool // IDs are never reused: a late response must not restore a removed object
 	left       map[string]leaving
 	instances  *part[api.Instance]
 	volumes    *part[api.Volume]
@@ -60,7 +61,7 @@ func newCache(node api.NodeID) *cache {
 	return c
 }
 
-// otherNodes are the cluster's other nodes that are not being removed.
+// otherNodes returns the cluster's other nodes that are not being removed.
 func (c *cache) otherNodes() (all []api.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,15 +73,15 @@ func (c *cache) otherNodes() (all []api.Node) {
 	return all
 }
 
-// leaving is how what was this node's was given to another: until then its use
-// is counted here, and an answer from before, that comes late, must not bring
-// it back.
+// leaving records when an object of this node was assigned to another: until then
+// its usage is counted here, and a late response from before must not restore it.
 type leaving struct {
 	at       time.Time
 	revision int64
 }
 
-// maxRemoved bounds the memory of removed ids; an answer is late by seconds at most.
+// maxRemoved bounds the memory of removed IDs; a response is late by seconds at
+// most.
 const maxRemoved = 10000
 
 func key(kind api.Kind, id string) string { return string(kind) + "/" + id }
@@ -90,8 +91,8 @@ func splitKey(k string) (api.Kind, string) {
 	return api.Kind(kind), id
 }
 
-// take in what has changed, and return the keys to look at.
-func (c *cache) take(n watchcache.News) (keys []string) {
+// merge merges a message of the watch and returns the keys to reconcile.
+func (c *cache) merge(n watchcache.News) (keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, change := range n.Changes {
@@ -100,14 +101,15 @@ func (c *cache) take(n watchcache.News) (keys []string) {
 	if n.All {
 		keys = append(keys, c.dropMissing(n.Changes)...)
 	}
-	if n.All && !c.synced { // nothing was decided until now
+	if n.All && !c.synced { // no key was decided until now
 		c.synced = true
 		keys = append(keys, key(api.KindNode, string(c.node)))
 	}
 	return keys
 }
 
-// apply takes in one change that came another way than by the watch.
+// apply merges one change that did not come by the watch, and returns the keys to
+// reconcile.
 func (c *cache) apply(change objects.Change) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,9 +134,9 @@ func (c *cache) put(change objects.Change) []string {
 	return nil
 }
 
-// card is what a card's pool decides about it. The node's memory backs what the
-// pool promises beyond the card's VRAM, and at least what its slices have been
-// promised.
+// card returns what a GPU's pool decides about it. The node's memory backs what the
+// pool allocates beyond the GPU's VRAM, and at least what its slices have been
+// allocated.
 func (c *cache) card(g api.GPU) (decided Card) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,8 +156,8 @@ func (c *cache) card(g api.GPU) (decided Card) {
 	return decided
 }
 
-// dropMissing forgets what is known here and not among all objects that there are:
-// an answer of the store may have brought it.
+// dropMissing removes cached objects that are not among all, the complete list: a
+// response of the store may have added them.
 func (c *cache) dropMissing(all []objects.Change) (keys []string) {
 	there := map[string]bool{}
 	for _, change := range all {
@@ -173,26 +175,27 @@ func (c *cache) instanceKeys() []string {
 	return c.instances.keys()
 }
 
-// leftAt returns when the object was given to another node; zero: this process
-// did not see it.
+// leftAt returns when the object was assigned to another node. It is zero if this
+// process did not see that.
 func (c *cache) leftAt(k string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.left[k].at
 }
 
-// sawRemoved reports whether this process heard the store remove the object: it was
-// there, and is deleted for good.
+// sawRemoved reports whether this process saw the store remove the object: it
+// existed, and is deleted for good.
 func (c *cache) sawRemoved(k string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.removed[k]
 }
 
-// self is this node as the cluster has it.
+// self returns the Node object of this node.
 func (c *cache) self() (api.Node, bool) { return get(c, c.nodes, string(c.node)) }
 
-// migrationOf the instance, to or from this node, that has not ended.
+// migrationOf returns the migration of the instance, to or from this node, that has
+// begun and not ended.
 func (c *cache) migrationOf(id api.InstanceID) (api.Migration, bool) {
 	for _, m := range all(c, c.migrations) {
 		if m.Spec.Instance == id && !m.Assignment.Phase.Ended() && m.Assignment.Phase != "" && m.Assignment.Phase != api.MigrationPending {

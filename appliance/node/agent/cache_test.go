@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// The answer to a write comes after the news that the object was given away.
+// TestALateAnswerBringsNothingBack applies the response to a write after the change
+// that assigned the object to another node.
 func TestALateAnswerBringsNothingBack(t *testing.T) {
 	c := newCache("a")
 	put := func(node api.NodeID, revision int64) {
@@ -21,23 +22,24 @@ func TestALateAnswerBringsNothingBack(t *testing.T) {
 	put("b", 3)
 	put("a", 2)
 	if here() {
-		t.Error("it is back")
+		t.Error("ins-1 is cached after a late response of revision 2, want it dropped since revision 3")
 	}
 	put("a", 4)
 	if !here() {
-		t.Error("given back, and not there")
+		t.Error("ins-1 is not cached after revision 4 assigned it to this node again")
 	}
 }
 
-// What an answer of the store brought, and was removed while the watch was
-// interrupted, is forgotten when everything comes anew.
+// TestWhatIsNotThereIsForgotten checks that an object which a response of the store
+// added, and which was removed while the watch was interrupted, is dropped with the
+// next complete list.
 func TestWhatIsNotThereIsForgotten(t *testing.T) {
 	c := newCache("a")
 	here := api.Instance{Meta: api.Meta{ID: "ins-1", Revision: 4}, Assignment: api.InstanceAssignment{Node: "a"}}
-	c.take(watchcache.News{All: true})
+	c.merge(watchcache.News{All: true})
 	c.apply(objects.Change{Kind: api.KindInstance, ID: "ins-1", Now: here})
-	keys := c.take(watchcache.News{All: true})
+	keys := c.merge(watchcache.News{All: true})
 	if _, ok := get(c, c.instances, "ins-1"); ok || !slices.Equal(keys, []string{"Instance/ins-1"}) {
-		t.Errorf("it is there: %v; keys to look at: %v, want only its own", ok, keys)
+		t.Errorf("ins-1 cached: %v, want false; keys to reconcile: %v, want only its own", ok, keys)
 	}
 }

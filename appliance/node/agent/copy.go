@@ -8,19 +8,20 @@ import (
 	"github.com/basalt-gpu/basalt/sds/backup"
 )
 
-// How many at once. A backup reads a whole disk, and one a node is what disks
-// and network bear beside the machines; somebody waits for a restore.
+// Limits of concurrent copies. A backup reads a whole disk, and disks and network
+// bear one per node beside the machines; restores have more, as users wait for
+// them.
 const (
 	maxBackups  = 1
 	maxRestores = 2
-	maxTargets  = 4 // that are asked whether they answer
+	maxTargets  = 4 // targets queried at once
 )
 
-// copies is work that takes minutes to hours, by the key that it is for: it
-// can be looked at, and cancelled, and what became of it is kept until
-// somebody has dealt with it.
+// copies runs tasks that take minutes to hours, by the key that each belongs to. A
+// task can be observed and cancelled, and its result is kept until its reconciler
+// has handled it.
 //
-//	nothing ─begin─► running ─► ended ─take─► nothing
+//	nothing ─begin─► running ─► ended ─discard─► nothing
 //	                    └─cancel─► (its end) ─► nothing
 type copies struct {
 	core *core
@@ -37,14 +38,15 @@ type copying struct {
 	done   atomic.Int64 // bytes
 	total  atomic.Int64
 
-	// What follows is guarded by copies.mu.
+	// The following fields are guarded by copies.mu.
 	unwanted bool
 	ended    bool
 	result   backup.Result
 	err      error
 }
 
-// copySeen is a copy as it was at a moment; zero: there is none.
+// copySeen is the state of a copy at one moment; the zero value means that there is
+// none.
 type copySeen struct {
 	what           string
 	running, ended bool
@@ -59,8 +61,8 @@ func newCopies(co *core, most int) *copies {
 
 func (c *copies) wait() { c.wg.Wait() }
 
-// begin f for the key, which is kicked when it has ended; false: there is no
-// room now, or something is under way for the key.
+// begin runs f for the key, which is kicked when f has ended. It returns false if
+// the limit is reached or the key has a task already.
 func (c *copies) begin(ctx context.Context, key, what string, f func(ctx context.Context, p func(backup.Progress)) (backup.Result, error)) bool {
 	c.mu.Lock()
 	if c.all[key] != nil || c.running() >= c.most {
@@ -90,14 +92,14 @@ func (c *copies) begin(ctx context.Context, key, what string, f func(ctx context
 	return true
 }
 
-// full reports whether there is no room for another.
+// full reports whether the limit is reached.
 func (c *copies) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running() >= c.most
 }
 
-// running is how many run; the lock is held.
+// running returns how many tasks run. The caller holds mu.
 func (c *copies) running() (n int) {
 	for _, x := range c.all {
 		if !x.ended {
@@ -107,8 +109,8 @@ func (c *copies) running() (n int) {
 	return n
 }
 
-// look at what there is for the key.
-func (c *copies) look(key string) copySeen {
+// state returns the state of the key's task.
+func (c *copies) state(key string) copySeen {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x := c.all[key]
@@ -119,8 +121,8 @@ func (c *copies) look(key string) copySeen {
 		progress: backup.Progress{DoneBytes: x.done.Load(), TotalBytes: x.total.Load()}}
 }
 
-// take what has ended: it was dealt with.
-func (c *copies) take(key string) {
+// discard removes the task of the key if it has ended: its result was handled.
+func (c *copies) discard(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if x := c.all[key]; x != nil && x.ended {
@@ -128,7 +130,7 @@ func (c *copies) take(key string) {
 	}
 }
 
-// cancel what there is for the key, and report whether it still runs.
+// cancel cancels the key's task, and reports whether it is still running.
 func (c *copies) cancel(key string) (running bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

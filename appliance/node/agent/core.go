@@ -11,11 +11,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// errStale ends a reconcile that was decided on old news: the cache has the
-// new, decide again.
+// errStale ends a reconcile that was decided on outdated objects: the cache has the
+// current ones, so the key is decided on again.
 var errStale = errors.New("the object has changed since the decision")
 
-// core is what every reconciler and every periodic duty of the agent needs: the
+// core holds what every reconciler and every periodic task of the agent needs: the
 // options, the cache of the store, the pools, and the ways to write to the store.
 type core struct {
 	o     Options
@@ -23,8 +23,8 @@ type core struct {
 	cache *cache
 	jobs  *jobs
 
-	kick    func(key string)    // asks for a key to be reconciled soon
-	changed func(keys []string) // tells the fence, then asks for the keys to be reconciled
+	kick    func(key string)    // requests that the key is reconciled soon
+	changed func(keys []string) // updates the fence's list, then requests that the keys are reconciled
 
 	pools   *poolSet
 	members *membership
@@ -40,19 +40,19 @@ func newCore(o Options) *core {
 	return c
 }
 
-// takeChange takes in an object that the store has answered, or (Now is nil) that it has
-// not any more.
-func (co *core) takeChange(c objects.Change) { co.changed(co.cache.apply(c)) }
+// mergeChange merges into the cache an object that the store has returned, or (Now
+// is nil) that the store does not have any more.
+func (co *core) mergeChange(c objects.Change) { co.changed(co.cache.apply(c)) }
 
-// takeObject takes in an object that the store has answered.
-func (co *core) takeObject(o api.Object) {
+// mergeObject merges into the cache an object that the store has returned.
+func (co *core) mergeObject(o api.Object) {
 	if c, ok := decoded(o); ok {
-		co.takeChange(c)
+		co.mergeChange(c)
 	}
 }
 
-// apply commits commands and takes their outcome into the cache at once, so
-// that the next step does not decide on old news.
+// apply commits commands and merges their result into the cache at once, so that
+// the next step does not decide on outdated objects.
 func (co *core) apply(ctx context.Context, cmds ...api.Command) error {
 	objects, err := co.o.Store.Apply(ctx, api.Batch{At: co.o.Now().UTC(), Commands: cmds})
 	if err != nil {
@@ -60,15 +60,16 @@ func (co *core) apply(ctx context.Context, cmds ...api.Command) error {
 	}
 	for _, o := range objects {
 		if o.Kind == api.KindNode {
-			co.takeObject(o) // written on any revision: it may bring what others decided
+			co.mergeObject(o) // written on any revision, so it may contain decisions of others
 		} else if c, ok := decoded(o); ok {
-			co.cache.apply(c) // what this node just said is no news
+			co.cache.apply(c) // the node's own write needs no reconcile
 		}
 	}
 	return nil
 }
 
-// forget takes the agent's finalizer off: nothing of the object is left here.
+// forget removes the agent's finalizer. It must be called only when no part of
+// the object is left on this node.
 func (co *core) forget(ctx context.Context, kind api.Kind, id string) error {
 	_, err := co.o.Store.Apply(ctx, api.Batch{At: co.o.Now().UTC(), Commands: []api.Command{
 		{Op: api.OpForget, Kind: kind, ID: id, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent}}})
@@ -78,8 +79,9 @@ func (co *core) forget(ctx context.Context, kind api.Kind, id string) error {
 	return err
 }
 
-// report writes a status on the revision that it was decided on: what another
-// node says of what is its own now is never overwritten.
+// report writes a status at the revision that it was decided on, so that it never
+// overwrites the status of a node that owns the object by now. It returns errStale
+// after a conflict.
 func (co *core) report(ctx context.Context, kind api.Kind, id string, revision int64, status any) error {
 	err := co.apply(ctx, api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: revision, Data: api.Encode(status)})
 	if c := api.CodeOf(err); c == api.CodeConflict || c == api.CodeNotFound {
@@ -91,23 +93,23 @@ func (co *core) report(ctx context.Context, kind api.Kind, id string, revision i
 	return err
 }
 
-// refresh the cache from the store.
+// refresh reads the object from the store into the cache.
 func (co *core) refresh(ctx context.Context, kind api.Kind, id string) error {
 	o, err := co.o.Store.Get(ctx, kind, id)
 	if api.CodeOf(err) == api.CodeNotFound {
-		co.takeChange(objects.Change{Kind: kind, ID: id})
+		co.mergeChange(objects.Change{Kind: kind, ID: id})
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	co.takeObject(o)
+	co.mergeObject(o)
 	return nil
 }
 
-// notMine is true when the store says that the object does not exist or is
-// another node's, and that it does not come here by a migration. Nothing is
-// given up on the cache's word alone.
+// notMine reports whether, according to the store, the object does not exist or
+// belongs to another node and is not being migrated to this one. The cache alone is
+// never a reason to give up anything.
 func (co *core) notMine(ctx context.Context, kind api.Kind, id string) (bool, *api.Object, error) {
 	o, err := co.o.Store.Get(ctx, kind, id)
 	if api.CodeOf(err) == api.CodeNotFound {
@@ -123,24 +125,25 @@ func (co *core) notMine(ctx context.Context, kind api.Kind, id string) (bool, *a
 	default:
 		v, err := api.Decode[api.Volume](o)
 		if _, mine := get(co.cache, co.cache.instances, string(v.Spec.Instance)); mine || co.comesHere(v.Spec.Instance) {
-			return false, &o, err // it follows its instance
+			return false, &o, err // a volume is assigned with its instance
 		}
 		if err != nil || v.Assignment.Node == "" || v.Assignment.Node == co.o.NodeID || v.Spec.Instance == "" {
 			return err == nil && v.Assignment.Node != "" && v.Assignment.Node != co.o.NodeID, &o, err
 		}
-		// Its instance is given to a node before it is.
+		// The instance is assigned to a node before its volume is.
 		gone, _, err := co.notMine(ctx, api.KindInstance, string(v.Spec.Instance))
 		return gone && err == nil, &o, err
 	}
 }
 
-// comesHere reports whether the instance is on its way here.
+// comesHere reports whether the instance is being migrated to this node.
 func (co *core) comesHere(id api.InstanceID) bool {
 	m, ok := co.cache.migrationOf(id)
 	return ok && m.Assignment.Target == co.o.NodeID && m.Status.Phase != api.MigrationFailed && m.Status.Phase != api.MigrationAborted
 }
 
-// writeFile replaces the file whole, on the disk when it returns.
+// writeFile replaces the file atomically; it is on the disk when writeFile returns,
+// unless NoSync is set.
 func (o *Options) writeFile(path string, raw []byte) error {
 	if o.NoSync {
 		return os.WriteFile(path, raw, 0o600)

@@ -12,16 +12,17 @@ import (
 	"github.com/basalt-gpu/basalt/sds/backup"
 )
 
-// Keys are what disks are opened with.
+// Keys provides the keys that open disks.
 type Keys interface {
-	// Unwrap the passphrase of an encrypted volume.
+	// Unwrap returns the passphrase of an encrypted volume.
 	Unwrap(ctx context.Context, v api.Volume) ([]byte, error)
-	// Ceph is the key of the user, decoded, with which hypervisors open images.
+	// Ceph returns the decoded key of the Ceph user with which hypervisors open
+	// images.
 	Ceph(ctx context.Context, user string) ([]byte, error)
 }
 
-// rootSerial is by what an instance finds its root volume; it finds others by
-// their ids.
+// rootSerial is the disk serial by which an instance finds its root volume; the
+// serial of other volumes is their ID.
 const rootSerial = "root"
 
 func serialOf(v api.Volume) string {
@@ -31,20 +32,20 @@ func serialOf(v api.Volume) string {
 	return v.Meta.ID
 }
 
-// mover knows the migration that an instance is in the hands of.
+// mover finds the migration that is moving an instance.
 type mover interface {
 	moving(id api.InstanceID) (api.Migration, bool)
 }
 
-// diskSet opens volumes for this node's instances: who holds an instance's disks,
-// the keys that open them, and the claims on volumes.
+// diskSet opens volumes for this node's instances. It stores which task is changing an
+// instance's disks, the keys that open them, and the claims on volumes.
 type diskSet struct {
 	*core
 	freezer    *freezer
 	migrations mover
 
 	mu sync.Mutex
-	// held are instances whose disks somebody changes, or starts with.
+	// held has the instances that are starting, or whose disks are being changed.
 	held map[api.InstanceID]bool
 }
 
@@ -54,7 +55,7 @@ func newDiskSet(co *core) *diskSet {
 	return d
 }
 
-// encryption of the volume; nil: it is not encrypted.
+// encryption returns the encryption of the volume, or nil if it is not encrypted.
 func (ds *diskSet) encryption(ctx context.Context, v api.Volume) (*sds.Encryption, error) {
 	if !v.Spec.Encrypted {
 		return nil, nil
@@ -69,13 +70,13 @@ func (ds *diskSet) encryption(ctx context.Context, v api.Volume) (*sds.Encryptio
 	return &sds.Encryption{Passphrase: pass}, nil
 }
 
-// diskSecret and cephSecret are what the hypervisor knows the keys as.
+// diskSecret and cephSecret return the names of the keys in the hypervisor.
 func diskSecret(id api.VolumeID) string { return "volume/" + string(id) }
 
 func cephSecret(pool, user string) string { return "ceph/" + pool + "/" + user }
 
-// diskOf is what the hypervisor is told of a volume. It is pure: pool is the
-// storage pool's id.
+// diskOf returns the hypervisor's description of a volume. It is pure. pool is the
+// ID of the storage pool.
 func diskOf(v api.Volume, have sds.Volume, pool string) hypervisor.Disk {
 	k := hypervisor.Disk{Serial: serialOf(v), Path: have.Source.Path, Format: string(have.Source.Format), QoS: qosOf(v)}
 	secret := func(s sds.Source) string {
@@ -106,13 +107,13 @@ func qosOf(v api.Volume) hypervisor.QoS {
 	return hypervisor.QoS{ReadIOPS: q.ReadIOPS, WriteIOPS: q.WriteIOPS, ReadBytesPerSecond: q.ReadBytesPerSecond, WriteBytesPerSecond: q.WriteBytesPerSecond}
 }
 
-// disk of a volume that is on this node, and what opens it.
+// disk is a volume on this node, with the secrets that open it.
 type disk struct {
 	hypervisor.Disk
 	secrets []hypervisor.Secret
 }
 
-// find of the volume in its pool.
+// find returns the disk of the volume from its pool.
 func (ds *diskSet) find(ctx context.Context, v api.Volume) (disk, error) {
 	p, err := ds.pools.driver(v.Assignment.Pool)
 	if err != nil {
@@ -125,7 +126,7 @@ func (ds *diskSet) find(ctx context.Context, v api.Volume) (disk, error) {
 	return ds.openable(ctx, v, have, p)
 }
 
-// files that a machine opens for the disk.
+// files returns the paths that a machine opens for the disk.
 func files(k hypervisor.Disk) []string {
 	all := []string{k.Path}
 	for _, l := range k.Backing {
@@ -134,7 +135,7 @@ func files(k hypervisor.Disk) []string {
 	return all
 }
 
-// openable is the disk with the keys that open it.
+// openable returns the disk with the keys that open it.
 func (ds *diskSet) openable(ctx context.Context, v api.Volume, have sds.Volume, p sds.Driver) (disk, error) {
 	k := disk{Disk: diskOf(v, have, p.PoolID())}
 	if ds.o.OpenFiles != nil && k.RBD == nil {
@@ -160,9 +161,9 @@ func (ds *diskSet) openable(ctx context.Context, v api.Volume, have sds.Volume, 
 	return k, nil
 }
 
-// withSecrets lets the hypervisor open the disks while f runs. QEMU then has
-// the passphrases itself, and they are forgotten; Ceph's key stays, for it is
-// of all disks.
+// withSecrets gives the hypervisor the keys of the disks while f runs. After that
+// QEMU has the passphrases itself and they are removed; Ceph's key stays, because
+// all disks share it.
 func (ds *diskSet) withSecrets(ctx context.Context, disks []disk, f func() error) error {
 	defer ds.unsetSecrets(context.WithoutCancel(ctx), disks)
 	if err := ds.setSecrets(ctx, disks); err != nil {
@@ -195,7 +196,8 @@ func (ds *diskSet) unsetSecrets(ctx context.Context, disks []disk) {
 	}
 }
 
-// forgetKeys of volumes that a machine has opened by now, or will not.
+// forgetKeys removes the passphrases of volumes that a machine has opened by now,
+// or will not open.
 func (ds *diskSet) forgetKeys(ctx context.Context, volumes []api.VolumeID) {
 	for _, id := range volumes {
 		if err := ds.o.Machines.UnsetSecret(ctx, hypervisor.SecretUUID(diskSecret(id))); err != nil {
@@ -204,7 +206,7 @@ func (ds *diskSet) forgetKeys(ctx context.Context, volumes []api.VolumeID) {
 	}
 }
 
-// attachedTo are the volumes beside the root volume that the instance's machine
+// attachedTo returns the volumes beside the root volume that the instance's machine
 // has open when it runs, in their order.
 func (ds *diskSet) attachedTo(in api.Instance) (attached []api.Volume) {
 	for _, v := range all(ds.cache, ds.cache.volumes) {
@@ -215,12 +217,12 @@ func (ds *diskSet) attachedTo(in api.Instance) (attached []api.Volume) {
 	return attached
 }
 
-// errLater ends a reconcile that has to wait for another's: soon again.
+// errLater ends a reconcile that has to wait for another one; it is retried soon.
 var errLater = errors.New("another step on the same disks is in progress")
 
-// acquire keeps others from starting the instance's machine, or changing its
-// disks, until release is called. It does not wait: a merge of layers may take
-// minutes.
+// acquire prevents other steps from starting the instance's machine, or changing
+// its disks, until release is called. It does not wait, as a merge of layers may
+// take minutes, but returns errLater.
 func (ds *diskSet) acquire(id api.InstanceID) (release func(), err error) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -235,8 +237,8 @@ func (ds *diskSet) acquire(id api.InstanceID) (release func(), err error) {
 	}, nil
 }
 
-// confirmVolume asks the store whether the volume is still this node's and the
-// instance's: nothing is opened on the cache's word.
+// confirmVolume checks with the store that the volume still belongs to this node
+// and to the instance: the cache alone is never a reason to open anything.
 func (ds *diskSet) confirmVolume(ctx context.Context, v api.Volume) error {
 	o, err := ds.o.Store.Get(ctx, api.KindVolume, v.Meta.ID)
 	if err != nil {
@@ -247,13 +249,13 @@ func (ds *diskSet) confirmVolume(ctx context.Context, v api.Volume) error {
 		return err
 	}
 	if now.Assignment != v.Assignment || now.Spec.Instance != v.Spec.Instance || now.Status.Attached != v.Status.Attached || now.Meta.DeletedAt != nil {
-		ds.takeObject(o)
+		ds.mergeObject(o)
 		return errStale
 	}
 	return nil
 }
 
-// claimVolume for what this node does with it.
+// claimVolume claims the volume in its pool for this node and epoch.
 func (ds *diskSet) claimVolume(ctx context.Context, v api.Volume) error {
 	p, err := ds.pools.driver(v.Assignment.Pool)
 	if err != nil {
@@ -262,7 +264,7 @@ func (ds *diskSet) claimVolume(ctx context.Context, v api.Volume) error {
 	return p.ClaimVolume(ctx, api.VolumeID(v.Meta.ID), sds.Owner{Node: ds.o.NodeID, Epoch: v.Assignment.Epoch})
 }
 
-// copied is a disk of the volume with the keys that open it.
+// copied returns a disk of the volume for a backup, with the keys that open it.
 func (ds *diskSet) copied(ctx context.Context, v api.Volume, src sds.Source, bytes int64) (d backup.Disk, err error) {
 	d = backup.Disk{Source: src, SizeBytes: bytes}
 	if d.Encryption, err = ds.encryption(ctx, v); err != nil {

@@ -11,7 +11,7 @@ import (
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
-// diskPools is a node's pools on disks, as a test has them.
+// diskPools is a fake of a node's storage pools on disks of their own.
 type diskPools struct {
 	mu      sync.Mutex
 	drains  bool
@@ -31,8 +31,9 @@ func (d *diskPools) GivenUp(string) bool { d.mu.Lock(); defer d.mu.Unlock(); ret
 
 func (d *diskPools) PoolsWork() error { d.mu.Lock(); defer d.mu.Unlock(); return d.wrong }
 
-// A pool on a disk is reported with its own promises and limit, what is wrong with it is
-// a condition, and volumes of one that is lost for ever can be deleted.
+// TestPoolOnADisk checks that a pool on a disk is reported with its own allocated
+// bytes and limit, that its faults become a condition, and that the volumes of a
+// pool lost for good can be deleted.
 func TestPoolOnADisk(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	disks, fast := &diskPools{}, sdsfake.New(sds.Limits{})
@@ -52,19 +53,19 @@ func TestPoolOnADisk(t *testing.T) {
 		n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: id, Name: id, Finalizers: []string{api.FinalizerAgent}, Data: api.Encode(api.VolumeSpec{SizeBytes: 5 << 20, Pool: at})},
 			api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: id, Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-1", Pool: at})})
 	}
-	n.until("its own promise", func() bool { return pool().PromisedBytes == 5<<20 })
+	n.until("5 MiB allocated in pool fast", func() bool { return pool().PromisedBytes == 5<<20 })
 	if p := pool(); p.Disk != "disk-1" || p.Draining || p.ReserveBytes != 0 || p.LimitBytes != api.StorageLimit(p.SizeBytes, 0, 200) {
-		t.Errorf("got %+v", p)
+		t.Errorf("pool fast = %+v, want disk-1, not draining, no reserve and a limit of 200 %%", p)
 	}
 	if _, err := fast.Volume(t.Context(), "vol-1"); err != nil {
-		t.Errorf("the volume in its pool: %v", err)
+		t.Errorf("Volume(vol-1) in pool fast: %v", err)
 	}
 	disks.set(func(d *diskPools) { d.drains = true })
-	n.until("that it is released", func() bool { return pool().Draining })
+	n.until("pool fast reported as draining", func() bool { return pool().Draining })
 
 	disks.set(func(d *diskPools) { d.wrong = api.Errorf(api.CodeUnavailable, "storage pool fast (disk a): gone") })
 	n.agent.SetPool("fast", nil)
-	n.until("the condition", func() bool {
+	n.until("condition DiskPools false and the pool not reported", func() bool {
 		for _, c := range node().Status.Conditions {
 			if c.Type == "DiskPools" && !c.Status && c.Message == "storage pool fast (disk a): gone" {
 				return pool().Name == ""
@@ -78,9 +79,9 @@ func TestPoolOnADisk(t *testing.T) {
 	}
 	n.apply(api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-1", Expect: api.AnyRevision})
 	if !there() {
-		t.Fatal("a volume whose disk may come back was deleted at once")
+		t.Fatal("vol-1 was deleted although its disk may come back, want it kept")
 	}
 	disks.set(func(d *diskPools) { d.givenUp = true })
 	n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-2", Name: "vol-2", Data: api.Encode(api.VolumeSpec{SizeBytes: 6 << 20, Pool: api.PoolLocal}), Expect: api.AnyRevision})
-	n.until("that the volume is forgotten", func() bool { return !there() })
+	n.until("vol-1 removed from the store", func() bool { return !there() })
 }

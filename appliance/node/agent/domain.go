@@ -9,8 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// domainBuilder describes the machines of instances to the hypervisor, with what
-// they need made ready.
+// domainBuilder builds the hypervisor's descriptions of instances' machines, and
+// prepares what they need.
 type domainBuilder struct {
 	*core
 	disks       *diskSet
@@ -19,8 +19,9 @@ type domainBuilder struct {
 	accelerator *acceleration
 }
 
-// build is the machine that the instance's assignment asks for, with its root
-// volume and those that are attached to it.
+// build returns the domain that the instance's assignment asks for, with its root
+// volume and the attached volumes. It plugs the instance's ports and starts its
+// vGPU.
 func (b *domainBuilder) build(ctx context.Context, in api.Instance, attached []api.Volume) (hypervisor.Domain, []disk, error) {
 	v, ok := get(b.cache, b.cache.volumes, string(in.Assignment.RootVolume))
 	if !ok {
@@ -42,7 +43,7 @@ func (b *domainBuilder) build(ctx context.Context, in api.Instance, attached []a
 	return d, disks, err
 }
 
-// buildOn is the machine with those disks and cards.
+// buildOn returns the domain with the given disks and network cards.
 func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []disk, nics []hypervisor.NIC) (hypervisor.Domain, error) {
 	id := api.InstanceID(in.Meta.ID)
 	if err := os.MkdirAll(b.files.runDir(id), 0o755); err != nil {

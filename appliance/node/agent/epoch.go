@@ -2,8 +2,8 @@ package agent
 
 import "sync"
 
-// observedEpoch is the epoch up to which this node has given up what was given
-// to others.
+// observedEpoch is the epoch up to which this node has removed what was assigned
+// to other nodes.
 type observedEpoch struct {
 	cache *cache
 
@@ -11,15 +11,16 @@ type observedEpoch struct {
 	observed int64
 }
 
-// raise notes that everything is given up of before the epoch.
+// raise records that everything of earlier epochs has been
+// removed from this node.
 func (e *observedEpoch) raise(epoch int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.observed = max(e.observed, epoch)
 }
 
-// get is the epoch after which this node has given up what was given to
-// others; it starts from what the node said last.
+// get returns the observed epoch; it starts from the one that the node reported
+// last.
 func (e *observedEpoch) get() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

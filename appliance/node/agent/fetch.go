@@ -12,12 +12,12 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// Remote is what other nodes' agents are asked for: their ExportImage.
+// Remote reads from other nodes' agents (their ExportImage).
 type Remote interface {
 	FetchImage(ctx context.Context, from api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error)
 }
 
-// export gives another node an image, whichever pool it lies in.
+// export opens an image for another node to read, whichever pool it is stored in.
 func (rec *imageReconciler) export(ctx context.Context, id api.ImageID) (io.ReadCloser, sds.Image, error) {
 	_, pool, err := rec.find(ctx, id)
 	if err != nil {
@@ -26,7 +26,7 @@ func (rec *imageReconciler) export(ctx context.Context, id api.ImageID) (io.Read
 	return pool.ExportImage(ctx, id)
 }
 
-// find on this node.
+// find returns the image and its pool on this node.
 func (rec *imageReconciler) find(ctx context.Context, id api.ImageID) (sds.Image, sds.Driver, error) {
 	for _, p := range rec.pools.inOrder() {
 		img, err := p.Image(ctx, id)
@@ -42,7 +42,7 @@ func (rec *imageReconciler) find(ctx context.Context, id api.ImageID) (sds.Image
 
 const copyEvery = 5 * time.Minute
 
-// copyToVoter fetches a ready image for a node that votes.
+// copyToVoter fetches a ready image to this node if the node is a voter.
 func (rec *imageReconciler) copyToVoter(ctx context.Context, img api.Image) (time.Duration, error) {
 	n, ok := rec.cache.self()
 	if !ok || !n.Assignment.Voter || rec.o.Remote == nil {
@@ -55,8 +55,8 @@ func (rec *imageReconciler) copyToVoter(ctx context.Context, img api.Image) (tim
 	return time.Second, err
 }
 
-// need reports whether the image is in the pool, and otherwise has it
-// fetched; the key is kicked when it is there.
+// need reports whether the image is in the pool. If it is not, need starts to fetch
+// it, and the key kick is kicked when it is there.
 func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image, kick string) (bool, error) {
 	id := api.ImageID(img.Meta.ID)
 	p, err := rec.pools.driver(pool)
@@ -74,8 +74,8 @@ func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image
 	})
 }
 
-// fetch copies an image from another pool of this node, or from another
-// node, into the pool.
+// fetch copies an image into the pool, from another pool of this node or from
+// another node.
 func (rec *imageReconciler) fetch(ctx context.Context, name string, into sds.Driver, img api.Image) error {
 	id := api.ImageID(img.Meta.ID)
 	var errs []error
@@ -83,7 +83,7 @@ func (rec *imageReconciler) fetch(ctx context.Context, name string, into sds.Dri
 		if err == nil {
 			_, err = into.ImportImage(ctx, sds.ImageImport{ID: id, Format: have.Format, SHA256: cmp.Or(img.Status.Sha256, have.SHA256),
 				Content: content, SizeBytes: have.SizeBytes})
-			_ = content.Close() // it was only read
+			_ = content.Close() // the reader has nothing to flush
 		}
 		if err != nil {
 			errs = append(errs, err)

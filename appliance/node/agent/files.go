@@ -8,16 +8,18 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// instanceFiles are the files of this node's instances: each has a folder that
-// goes with it, and one for its sockets.
+// instanceFiles locates the files of this node's instances: each has a directory
+// that is removed with it, and one for its sockets.
 type instanceFiles struct{ o *Options }
 
-// dir is where an instance's own files lie; they go with it.
+// dir returns the directory of an instance's own files; it is removed with the
+// instance.
 func (f *instanceFiles) dir(id api.InstanceID) string {
 	return filepath.Join(f.o.DataDir, "instances", string(id))
 }
 
-// vgpuMark is there while gpud may hold a slice for the instance.
+// vgpuMark returns the path of the file that exists while gpud may have a slice for
+// the instance.
 func (f *instanceFiles) vgpuMark(id api.InstanceID) string { return filepath.Join(f.dir(id), "vgpu") }
 
 func (f *instanceFiles) runDir(id api.InstanceID) string {
@@ -28,7 +30,7 @@ func (f *instanceFiles) seedPath(id api.InstanceID) string {
 	return filepath.Join(f.dir(id), "seed.iso")
 }
 
-// nvramPath is the file of the guest's UEFI variables.
+// nvramPath returns the path of the guest's UEFI variables.
 func (f *instanceFiles) nvramPath(id api.InstanceID) string {
 	return filepath.Join(f.dir(id), "nvram.fd")
 }

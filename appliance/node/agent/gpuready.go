@@ -8,15 +8,16 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/guest/selfreport"
 )
 
-// readiness of an instance's GPU: the condition GPUReady.
+// readiness is the state of an instance's GPU, as the condition GPUReady reports
+// it.
 type readiness struct {
 	reason  api.GPUReason
 	message string // for its owner: details, and what to do
 }
 
-// gpuReady decides whether programs in the guest of a running instance can use its vGPU.
-// What the node has seen decides; what the guest says only tells causes apart. had is what
-// was said last.
+// gpuReady decides whether programs in the guest of a running instance can use its
+// vGPU. What the node observes decides; the guest's report only distinguishes
+// causes. had is the last reported condition, and known is whether there was one.
 func gpuReady(s seen, had api.Condition, known bool, now time.Time) readiness {
 	switch {
 	case !s.vgpu:
@@ -30,35 +31,36 @@ func gpuReady(s seen, had api.Condition, known bool, now time.Time) readiness {
 	if s.gpu.Driver {
 		return withoutLibrary(s, starting)
 	}
-	if !s.told.known && !starting && had.Reason != string(api.GPUStarting) && causeOfGuest[api.GPUReason(had.Reason)] {
-		return readiness{api.GPUReason(had.Reason), had.Message} // nothing contradicts it
+	if !s.report.known && !starting && had.Reason != string(api.GPUStarting) && causeOfGuest[api.GPUReason(had.Reason)] {
+		return readiness{api.GPUReason(had.Reason), had.Message} // nothing observed contradicts it
 	}
-	return withoutDriver(s.told, starting)
+	return withoutDriver(s.report, starting)
 }
 
-// gpuStarts reports whether it may soon be known more of the GPU.
+// gpuStarts reports whether more may be known of the GPU soon.
 func gpuStarts(st api.InstanceStatus) bool {
 	c, known := condition(st, condGPU)
 	return known && !c.Status && api.GPUReason(c.Reason) != api.GPUUnknown && api.GPUReason(c.Reason) != api.GPUBackendEnded
 }
 
-// causeOfGuest are the reasons that a guest has told.
+// causeOfGuest has the reasons that come from the guest's report.
 var causeOfGuest = map[api.GPUReason]bool{
 	api.GPUKernelWithoutDriver: true, api.GPUModuleMissing: true, api.GPUModuleBlocked: true, api.GPUNoModeset: true,
 	api.GPUKernelChanging: true, api.GPURebootNeeded: true,
 }
 
-// withoutLibrary: the driver runs, and no library of the guest tools has been accepted.
+// withoutLibrary returns the readiness when the driver runs and no library of the
+// guest tools has been accepted.
 func withoutLibrary(s seen, starting bool) readiness {
-	told := s.told
+	report := s.report
 	switch {
-	case s.gpu.Mismatch, told.known && told.report.Check == selfreport.CheckMismatch:
-		return readiness{api.GPUToolsTooOld, "the guest tools" + version(told.report.Tools) + " and this node do not fit together: install those of the disc BASALT-TOOLS"}
+	case s.gpu.Mismatch, report.known && report.content.Check == selfreport.CheckMismatch:
+		return readiness{api.GPUToolsTooOld, "the guest tools" + version(report.content.Tools) + " and this node do not fit together: install those of the disc BASALT-TOOLS"}
 	case s.gpu.Refused != "":
 		return readiness{api.GPULibraryFailed, "the node refused the guest's library: " + printableText(s.gpu.Refused, 200)}
 	case starting:
 		return readiness{api.GPUStarting, "the guest tools are not done yet"}
-	case told.known && told.report.Tools == "":
+	case report.known && report.content.Tools == "":
 		return readiness{api.GPUToolsMissing, "the driver runs, and the guest tools are not installed: install those of the disc BASALT-TOOLS"}
 	}
 	return readiness{api.GPUNotUsed, "no program has opened the vGPU in this run: nvidia-smi in the guest does"}
@@ -71,9 +73,10 @@ func version(tools string) string {
 	return " " + tools
 }
 
-// withoutDriver: the guest's kernel does not drive the vGPU.
-func withoutDriver(t told, starting bool) readiness {
-	r, kernel := t.report, "the kernel"
+// withoutDriver returns the readiness when the guest's kernel does not drive the
+// vGPU.
+func withoutDriver(t guestReport, starting bool) readiness {
+	r, kernel := t.content, "the kernel"
 	if r.Kernel != "" {
 		kernel = "the kernel " + r.Kernel
 	}

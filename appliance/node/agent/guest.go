@@ -14,44 +14,45 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// What the guest says of itself, through its guest agent. It may lie: it is
-// shown to whoever owns it, and decides nothing.
+// The guest reports its own state through its guest agent. It may report anything:
+// the report is shown to the instance's owner, and never decides what the node
+// does.
 
-// told is what a guest has said of itself when it was last asked.
-type told struct {
-	report selfreport.Report
-	known  bool // it has answered
+// guestReport is the last report of a guest about itself.
+type guestReport struct {
+	content selfreport.Report
+	known   bool // the guest has answered
 }
 
-// tools is the version of the guest tools: what it said, or what was known when it did
-// not answer.
-func (t told) tools(before string) string {
+// tools returns the version of the guest tools: the reported one, or before if the
+// guest has not answered.
+func (t guestReport) tools(before string) string {
 	if t.known {
-		return t.report.Tools
+		return t.content.Tools
 	}
 	return before
 }
 
-// Guests are asked as often as their owners can be waiting for it, and no more. One that
-// does not answer in time, or answers garbage, holds its reconcile up: it is asked less
-// and less often.
+// Limits of the queries to guests. Guests are queried as often as their owners may
+// be waiting for a result, and not more. One that does not answer in time, or
+// returns garbage, delays its reconcile, so it is queried less and less often.
 const (
-	askTimeout = 5 * time.Second
-	askMost    = time.Minute
-	askBooting = 8 * time.Second // the most while it boots: then an agent is slow, not broken
+	queryTimeout     = 5 * time.Second
+	queryInterval    = time.Minute
+	bootQueryTimeout = 8 * time.Second // limit while the guest boots, when an agent is slow rather than broken
 )
 
-// guestReports asks guests for their reports, and remembers what they said.
+// guestReports queries guests for their reports and keeps the last ones.
 type guestReports struct {
 	*core
 	mu sync.Mutex
-	of map[api.InstanceID]*asked
+	of map[api.InstanceID]*guestQuery
 }
 
-type asked struct {
-	told told
-	next time.Time     // not before
-	wait time.Duration // that the last fault cost
+type guestQuery struct {
+	report guestReport
+	next   time.Time     // earliest time of the next query
+	wait   time.Duration // delay after the last failure
 }
 
 func (r *guestReports) forget(id api.InstanceID) {
@@ -60,35 +61,36 @@ func (r *guestReports) forget(id api.InstanceID) {
 	delete(r.of, id)
 }
 
-// ask returns what the guest of a running instance says. It is asked while its tools are
-// not known, or while more is to be known of its GPU.
-func (r *guestReports) ask(ctx context.Context, in api.Instance, gpu bool) told {
+// query returns the last report of the guest of a running instance. The guest is
+// queried while the version of its tools is unknown, or, if gpu is set, while more
+// is to be known of its GPU.
+func (r *guestReports) query(ctx context.Context, in api.Instance, gpu bool) guestReport {
 	id, now := api.InstanceID(in.Meta.ID), r.o.Now()
 	r.mu.Lock()
 	a := r.of[id]
 	if a == nil {
-		a = &asked{}
+		a = &guestQuery{}
 		r.of[id] = a
 	}
 	last, due := *a, !now.Before(a.next)
 	r.mu.Unlock()
-	if !due || !gpu && last.told.tools(in.Status.GuestTools) != "" {
-		return last.told
+	if !due || !gpu && last.report.tools(in.Status.GuestTools) != "" {
+		return last.report
 	}
 	booting := in.Status.StartedAt == nil || now.Sub(*in.Status.StartedAt) < bootTime
 	next := r.observe(ctx, id, last, booting)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	*a = next
-	return next.told
+	return next.report
 }
 
-// observe asks once, and decides when to ask again.
-func (r *guestReports) observe(ctx context.Context, id api.InstanceID, last asked, booting bool) (next asked) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+// observe queries the guest once, and decides when to query it again.
+func (r *guestReports) observe(ctx context.Context, id api.InstanceID, last guestQuery, booting bool) (next guestQuery) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	if err := r.o.Machines.AgentPing(ctx, id); err != nil && ctx.Err() == nil {
-		return asked{} // no agent yet, which costs nothing to hear
+		return guestQuery{} // no agent yet; the ping costs nothing
 	}
 	var report selfreport.Report
 	out, err := r.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"sh", "-c", selfreport.Script}, MaxOutput: selfreport.MaxSize})
@@ -99,9 +101,9 @@ func (r *guestReports) observe(ctx context.Context, id api.InstanceID, last aske
 	default:
 		report, err = selfreport.Parse(out.Stdout)
 	}
-	most := askMost
+	most := queryInterval
 	if booting {
-		most = askBooting
+		most = bootQueryTimeout
 	}
 	if err != nil {
 		r.log.Debug("read information from guest agent failed", "id", id, "error", err)
@@ -109,30 +111,29 @@ func (r *guestReports) observe(ctx context.Context, id api.InstanceID, last aske
 		next.next = r.o.Now().Add(next.wait)
 		return next
 	}
-	next.told = told{report, true}
+	next.report = guestReport{report, true}
 	if !booting {
-		next.next = r.o.Now().Add(askMost)
+		next.next = r.o.Now().Add(queryInterval)
 	}
 	return next
 }
 
-// setup is how far cloud-init is in the guest.
+// setup is the progress of cloud-init in the guest.
 type setup struct {
-	reason string // one of setup…; empty: unknown
+	reason string // one of setup…; empty if unknown
 	errors string
 }
 
 // Reasons of the condition SetUp.
 const (
-	setupRuns   = "running" // passwords, keys and programs may not be there yet
+	setupRuns   = "running" // passwords, keys and programs may not be installed yet
 	setupDone   = "done"
-	setupErrors = "errors" // it is over, and something went wrong
+	setupErrors = "errors" // cloud-init has ended with errors
 )
 
-// setupOpen reports whether a guest whose tools have answered is worth asking: its
-// set-up is not over yet. A guest that has no cloud-init is not asked for ever,
-// but once its tools have answered for the first time, however long it took to
-// boot.
+// setupOpen reports whether the guest should be queried for its set-up because that
+// has not ended. A guest without cloud-init is queried until it has answered for
+// the first time, however long it took to boot, and not for ever.
 func setupOpen(st api.InstanceStatus, now time.Time) bool {
 	c, known := condition(st, condSetUp)
 	if known {
@@ -141,8 +142,8 @@ func setupOpen(st api.InstanceStatus, now time.Time) bool {
 	return st.GuestTools == "" || st.StartedAt == nil || now.Sub(*st.StartedAt) < bootTime
 }
 
-// askSetup prints cloud-init's result, which lies in a file system of this boot
-// and is there once the last stage is over.
+// askSetup prints cloud-init's result, which is in a file system of this boot and
+// is written when the last stage has ended.
 const askSetup = `cat /run/cloud-init/result.json 2>/dev/null || { test -d /run/cloud-init && echo running; }`
 
 func (rec *instanceReconciler) guestSetup(ctx context.Context, id api.InstanceID) setup {
@@ -155,7 +156,7 @@ func (rec *instanceReconciler) guestSetup(ctx context.Context, id api.InstanceID
 	return readSetup(r.Stdout)
 }
 
-// readSetup reads the answer to askSetup
+// readSetup parses the output of askSetup
 // (https://docs.cloud-init.io/en/latest/explanation/return_codes.html).
 func readSetup(out []byte) setup {
 	if string(bytes.TrimSpace(out)) == "running" {
@@ -175,7 +176,8 @@ func readSetup(out []byte) setup {
 	return setup{reason: setupErrors, errors: printableText(strings.Join(result.V1.Errors, "; "), 400)}
 }
 
-// printableText keeps at most limit runes of a text that the guest wrote.
+// printableText returns at most limit runes of a text from the guest, with control
+// characters replaced by spaces.
 func printableText(s string, limit int) string {
 	var out strings.Builder
 	for _, r := range s {

@@ -21,49 +21,49 @@ func TestReadSetup(t *testing.T) {
 		`{"v1": {"errors": ["('runcmd', KeyError())", "no \u001b[31mred\n\u0000"]}}`: {reason: setupErrors, errors: "('runcmd', KeyError()); no  [31mred  "},
 	} {
 		if got := readSetup([]byte(out)); got != want {
-			t.Errorf("%q: %+v, want %+v", out, got, want)
+			t.Errorf("readSetup(%q) = %+v, want %+v", out, got, want)
 		}
 	}
 	long := readSetup([]byte(`{"v1": {"errors": ["` + strings.Repeat("ä", 5000) + `"]}}`))
 	if n := len([]rune(long.errors)); n != 401 {
-		t.Errorf("%d runes", n)
+		t.Errorf("errors of a long result have %d runes, want 400 and an ellipsis", n)
 	}
 }
 
-// The condition is of one run: it comes and goes with it.
+// TestSetUpIsOfOneRun checks that the condition SetUp starts and ends with the run.
 func TestSetUpIsOfOneRun(t *testing.T) {
 	w := newWorld(false)
 	for w.in.Status.Phase != api.InstanceRunning {
 		w.turn(false)
 	}
 	if _, ok := condition(w.in.Status, condSetUp); ok || !setupOpen(w.in.Status, w.now) {
-		t.Fatal("known before anybody asked")
+		t.Fatal("the set-up of a new run is known or not open, want it unknown and open")
 	}
 	late, answered := w.now.Add(2*bootTime), w.in.Status
 	answered.GuestTools = "1"
 	if !setupOpen(w.in.Status, late) {
-		t.Error("a guest that has booted slowly is not asked when its tools first answer")
+		t.Error("setupOpen of a slow guest whose tools have not answered = false, want true")
 	}
 	if setupOpen(answered, late) {
-		t.Error("a guest without cloud-init is asked for ever")
+		t.Error("setupOpen of a guest without cloud-init after the boot time = true, want false")
 	}
 	w.s.tools, w.s.setup = "1", setup{reason: setupRuns}
 	if d := w.turn(false); d.again != bootEvery {
-		t.Errorf("asks again after %v", d.again)
+		t.Errorf("reconciled again after %v, want %v", d.again, bootEvery)
 	}
 	if !setupOpen(w.in.Status, w.now.Add(time.Hour)) {
-		t.Error("a long set-up is no longer followed")
+		t.Error("setupOpen of a set-up that runs for an hour = false, want true")
 	}
 	w.s.setup = setup{reason: setupDone}
 	w.turn(false)
 	w.s.setup = setup{}
 	w.turn(false)
 	if c, ok := condition(w.in.Status, condSetUp); !ok || !c.Status || setupOpen(w.in.Status, w.now) {
-		t.Errorf("after its end: %+v", c)
+		t.Errorf("condition SetUp after the end = %+v, want true and not open", c)
 	}
 	w.s.domain = hypervisor.Stopped
 	w.turn(false)
 	if c, ok := condition(w.in.Status, condSetUp); ok {
-		t.Errorf("outlives its run: %+v", c)
+		t.Errorf("condition SetUp of the stopped instance = %+v, want none", c)
 	}
 }

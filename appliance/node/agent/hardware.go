@@ -10,34 +10,35 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Look at the machine: at the start as soon as it is known how guests run, which is
-// waited for that long, and then again and again.
+// Intervals of the hardware checks. The first check waits until the accelerator is
+// known, but for at most hardwareAwait; then checks are periodic.
 const (
 	hardwareEvery = 10 * time.Minute
 	hardwareAwait = 3 * time.Minute
-	hardwareTime  = 5 * time.Minute // for one look
-	// maxHardware bounds the checks of a report.
+	hardwareTime  = 5 * time.Minute // timeout of one check
+	// maxHardware is the maximum number of checks in a report.
 	maxHardware = 32
 )
 
-// hardwareWatch knows what was found out about this node's machine.
+// hardwareWatch checks this node's machine periodically and keeps the last results.
 type hardwareWatch struct {
 	*core
 	accelerator *acceleration
-	soon        func() // has the node reported
+	soon        func() // requests a report of the node
 
 	mu   sync.Mutex
 	last []api.HardwareCheck
 }
 
-// checks returns what was found last; empty: nothing yet. It is read-only.
+// checks returns the last results, none before the first check. The slice is
+// read-only.
 func (h *hardwareWatch) checks() []api.HardwareCheck {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last
 }
 
-// run looks at the machine until ctx ends.
+// run checks the machine until ctx ends.
 func (h *hardwareWatch) run(ctx context.Context) {
 	if h.o.Hardware == nil {
 		return
@@ -46,18 +47,19 @@ func (h *hardwareWatch) run(ctx context.Context) {
 		sleep(ctx, time.Second)
 	}
 	for ctx.Err() == nil {
-		h.look(ctx)
+		h.check(ctx)
 		sleep(ctx, hardwareEvery)
 	}
 }
 
-// look once, and have the node reported if there is something new.
-func (h *hardwareWatch) look(ctx context.Context) {
+// check checks the machine once, and requests a report of the node if a result has
+// changed.
+func (h *hardwareWatch) check(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, hardwareTime)
 	defer cancel()
 	now := h.o.Hardware(within, string(h.accelerator.how()), h.others())
 	if ctx.Err() != nil {
-		return // what was cut short says nothing
+		return // an interrupted check has no result
 	}
 	now = now[:min(len(now), maxHardware)]
 	h.mu.Lock()
@@ -69,7 +71,7 @@ func (h *hardwareWatch) look(ctx context.Context) {
 	}
 }
 
-// others are the nodes that should answer now.
+// others returns the nodes that should answer now, sorted by ID.
 func (h *hardwareWatch) others() (list []api.Node) {
 	for _, n := range all(h.cache, h.cache.nodes) {
 		if st := n.Assignment.State; n.Meta.ID != string(h.o.NodeID) && n.Meta.DeletedAt == nil && st != api.NodeLost && st != api.NodeSuspect {
@@ -80,8 +82,8 @@ func (h *hardwareWatch) others() (list []api.Node) {
 	return list
 }
 
-// hardwareCondition is the node's condition Hardware: not true while a check has
-// failed.
+// hardwareCondition returns the node's condition Hardware, which is false while a
+// check has failed.
 func hardwareCondition(checks []api.HardwareCheck, now time.Time) api.Condition {
 	var why []string
 	for _, c := range checks {

@@ -11,8 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// The machine is looked at with what is known of the node and of the others that
-// should answer, and the node is reported when something is new.
+// TestHardwareWatch checks that the machine is checked with the accelerator and the
+// other nodes that should answer, and that the node is reported when a result
+// changes.
 func TestHardwareWatch(t *testing.T) {
 	reported := 0
 	var answer []api.HardwareCheck
@@ -33,25 +34,25 @@ func TestHardwareWatch(t *testing.T) {
 		h.cache.nodes.objects[id] = api.Node{Meta: api.Meta{ID: id}, Assignment: api.NodeAssignment{State: state}}
 	}
 	answer = []api.HardwareCheck{{ID: api.HardwareKVM, State: api.HardwareOK, Found: "KVM works"}}
-	h.look(t.Context())
+	h.check(t.Context())
 	if how != "tcg" || !reflect.DeepEqual(asked, []string{"n2", "n3"}) {
 		t.Errorf("asked for accelerator %q and nodes %q, want tcg, n2 and n3", how, asked)
 	}
-	h.look(t.Context())
+	h.check(t.Context())
 	if reported != 1 || !reflect.DeepEqual(h.checks(), answer) {
-		t.Errorf("after two looks that say the same: %d reports and %+v, want one report", reported, h.checks())
+		t.Errorf("after two checks with the same results: %d reports and %+v, want one report", reported, h.checks())
 	}
 	answer = make([]api.HardwareCheck, 100)
-	h.look(t.Context())
+	h.check(t.Context())
 	if n := len(h.checks()); reported != 2 || n != maxHardware {
 		t.Errorf("after a hundred checks: %d reports of %d checks, want the second report of %d", reported, n, maxHardware)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	answer = nil
-	h.look(ctx)
+	h.check(ctx)
 	if len(h.checks()) != maxHardware {
-		t.Errorf("a look that was cut short counts: %+v", h.checks())
+		t.Errorf("%d results after an interrupted check, want the earlier %d", len(h.checks()), maxHardware)
 	}
 }
 

@@ -26,9 +26,9 @@ import (
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
-// house is one node: what survives its agent, and its agent.
-type house struct {
-	*town
+// testNode is one node: what outlives its agent, and its agent.
+type testNode struct {
+	*testCluster
 	id        api.NodeID
 	machines  *hypfake.Driver
 	local     *sdsfake.Store
@@ -37,29 +37,29 @@ type house struct {
 	dir       string
 	boot      string
 	lease     bool
-	cut       bool // from the store and the other nodes
-	deaf      bool // its watch lags behind
+	cut       bool // disconnected from the store and the other nodes
+	deaf      bool // its watch delivers nothing
 	kept      []api.InstanceID
 	keepErr   error
 	fenced    map[api.InstanceID]time.Time
-	fenceErr  error // it does not answer
+	fenceErr  error // error of the fence, which does not answer
 	openFiles func(ctx context.Context, paths []string) (cache, aio string)
-	keyless   bool              // it has no keys of encrypted volumes
+	keyless   bool              // without the keys of encrypted volumes
 	ports     map[string]string // plugged: id → tap
-	vault     *vault            // where backups are; nil: there are none
-	cards     agent.Cards       // nil: no charts of them
-	step      func(what string) // called around what the agent does
+	vault     *vault            // the backup targets; nil if there are none
+	cards     agent.Cards       // nil: no GPU metrics
+	step      func(what string) // called around the agent's actions
 
-	*agent.Stepper              // nil: its agent is dead
-	seen           *objects.Set // what the agent was told
+	*agent.Stepper              // nil while the agent is killed
+	seen           *objects.Set // what was delivered to the agent
 	cancel         context.CancelFunc
 	ctx            context.Context
 }
 
-var errCut = api.Errorf(api.CodeUnavailable, "cut off")
+var errCut = api.Errorf(api.CodeUnavailable, "disconnected")
 
-// Store of a node that can be cut off.
-func (h *house) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+// Apply, Get and List implement agent.Store of a node that can be disconnected.
+func (h *testNode) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if h.cut {
 		return nil, errCut
 	}
@@ -67,41 +67,41 @@ func (h *house) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	objects, err := h.store.Apply(ctx, b)
 	h.moment("applied")
 	if h.cut {
-		return nil, errCut // it was done, and the answer is lost
+		return nil, errCut // the batch was applied, and the response is lost
 	}
-	return objects, errors.Join(err, ctx.Err()) // of one that is dead by now
+	return objects, errors.Join(err, ctx.Err()) // ctx has ended if the agent was killed meanwhile
 }
 
-func (h *house) moment(what string) {
+func (h *testNode) moment(what string) {
 	if h.step != nil {
 		h.step(what)
 	}
 }
 
-func (h *house) Get(ctx context.Context, k api.Kind, id string) (api.Object, error) {
+func (h *testNode) Get(ctx context.Context, k api.Kind, id string) (api.Object, error) {
 	if h.cut {
 		return api.Object{}, errCut
 	}
 	return h.store.Get(ctx, k, id)
 }
 
-func (h *house) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
+func (h *testNode) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
 	return h.store.List(ctx, q)
 }
 
 // Valid implements agent.Lease.
-func (h *house) Valid() bool { return h.lease }
+func (h *testNode) Valid() bool { return h.lease }
 
 // Keep implements agent.Fence.
-func (h *house) Keep(ids []api.InstanceID) error {
+func (h *testNode) Keep(ids []api.InstanceID) error {
 	if h.keepErr == nil {
 		h.kept = slices.Clone(ids)
 	}
 	return h.keepErr
 }
 
-func (h *house) other(id api.NodeID) (*house, error) {
-	for _, o := range h.houses {
+func (h *testNode) other(id api.NodeID) (*testNode, error) {
+	for _, o := range h.nodes {
 		if o.id == id && !o.cut && !h.cut && o.Stepper != nil {
 			return o, nil
 		}
@@ -110,7 +110,7 @@ func (h *house) other(id api.NodeID) (*house, error) {
 }
 
 // FetchImage implements agent.Remote.
-func (h *house) FetchImage(ctx context.Context, from api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error) {
+func (h *testNode) FetchImage(ctx context.Context, from api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error) {
 	o, err := h.other(from)
 	if err != nil {
 		return nil, sds.Image{}, err
@@ -119,7 +119,7 @@ func (h *house) FetchImage(ctx context.Context, from api.NodeID, id api.ImageID)
 }
 
 // PrepareMigration, OpenTunnel and FinishMigration implement agent.Peers.
-func (h *house) PrepareMigration(_ context.Context, to api.NodeID, r agent.PrepareRequest) (agent.PrepareReply, error) {
+func (h *testNode) PrepareMigration(_ context.Context, to api.NodeID, r agent.PrepareRequest) (agent.PrepareReply, error) {
 	o, err := h.other(to)
 	if err != nil {
 		return agent.PrepareReply{}, err
@@ -128,7 +128,7 @@ func (h *house) PrepareMigration(_ context.Context, to api.NodeID, r agent.Prepa
 	return o.Agent().HandlePrepareMigration(o.ctx, h.id, r)
 }
 
-func (h *house) OpenTunnel(_ context.Context, to api.NodeID, r agent.TunnelRequest) (net.Conn, error) {
+func (h *testNode) OpenTunnel(_ context.Context, to api.NodeID, r agent.TunnelRequest) (net.Conn, error) {
 	o, err := h.other(to)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (h *house) OpenTunnel(_ context.Context, to api.NodeID, r agent.TunnelReque
 	return near, nil
 }
 
-func (h *house) FinishMigration(_ context.Context, to api.NodeID, r agent.FinishRequest) (agent.FinishReply, error) {
+func (h *testNode) FinishMigration(_ context.Context, to api.NodeID, r agent.FinishRequest) (agent.FinishReply, error) {
 	o, err := h.other(to)
 	if err != nil {
 		return agent.FinishReply{}, err
@@ -148,8 +148,8 @@ func (h *house) FinishMigration(_ context.Context, to api.NodeID, r agent.Finish
 	return o.Agent().HandleFinish(o.ctx, h.id, r)
 }
 
-// start the node's agent.
-func (h *house) start() {
+// start starts the node's agent.
+func (h *testNode) start() {
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	o := agent.Options{NodeID: h.id, NodeName: string(h.id), DataDir: h.dir, RunDir: filepath.Join(h.dir, "run"), Store: h,
 		Machines: h.machines, Migrator: h.machines, Pools: map[string]sds.Driver{api.PoolLocal: h.local}, VGPUs: h.vgpus,
@@ -176,22 +176,22 @@ func (h *house) start() {
 	h.try(h.Report(h.ctx))
 }
 
-// kill -9 of the agent.
-func (h *house) kill() {
+// kill ends the agent as kill -9 would.
+func (h *testNode) kill() {
 	if h.Stepper != nil {
 		h.cancel()
 		h.Stepper = nil
 	}
 }
 
-func (h *house) try(err error) {
+func (h *testNode) try(err error) {
 	if err != nil && !h.cut {
 		h.t.Logf("%s: %v", h.id, err)
 	}
 }
 
-// stored is everything that the store has of what agents look at.
-func (h *house) stored() *objects.Set {
+// stored returns every object in the store of the kinds that agents use.
+func (h *testNode) stored() *objects.Set {
 	all, err := objects.Read(context.Background(), h.store, agent.Kinds...)
 	if err != nil {
 		h.t.Fatal(err)
@@ -199,9 +199,9 @@ func (h *house) stored() *objects.Set {
 	return all
 }
 
-// news are the changes that the agent was not told of, in their order, and at last
-// what is gone.
-func (h *house) news() []objects.Change {
+// news returns the changes that were not delivered to the agent yet, by revision,
+// removed objects last.
+func (h *testNode) news() []objects.Change {
 	now := h.stored()
 	changes := h.seen.Diff(now)
 	h.seen = now
@@ -215,19 +215,21 @@ func (h *house) news() []objects.Change {
 	return changes
 }
 
-func (h *house) tell(c objects.Change) { h.Deliver(watchcache.News{Changes: []objects.Change{c}}) }
+func (h *testNode) deliver(c objects.Change) {
+	h.Deliver(watchcache.News{Changes: []objects.Change{c}})
+}
 
-func (h *house) hear() {
+func (h *testNode) receive() {
 	if h.cut {
 		return
 	}
 	for _, c := range h.news() {
-		h.tell(c)
+		h.deliver(c)
 	}
 }
 
-// work does everything that is due.
-func (h *house) work() (did bool) {
+// work performs everything that is due, and reports whether anything was.
+func (h *testNode) work() (did bool) {
 	for range 1000 {
 		if h.Stepper == nil {
 			return did
@@ -245,18 +247,18 @@ func (h *house) work() (did bool) {
 		h.try(err)
 		h.once()
 	}
-	h.t.Fatalf("%s never rests: %v", h.id, h.Due(h.now))
+	h.t.Fatalf("%s has work after 1000 steps: %v", h.id, h.Due(h.now))
 	return did
 }
 
-// die: the agent is gone and the fence does its work.
-func (h *house) die() {
+// die kills the agent and lets the fence kill the node's instances.
+func (h *testNode) die() {
 	h.kill()
 	h.lapse()
 }
 
-// lapse is the lease's end.
-func (h *house) lapse() {
+// lapse ends the lease: the fence kills every instance that it is not to keep.
+func (h *testNode) lapse() {
 	h.lease = false
 	domains, _ := h.machines.List(context.Background())
 	for _, d := range domains {
@@ -267,7 +269,7 @@ func (h *house) lapse() {
 	}
 }
 
-func (h *house) starts(id string) (n int) {
+func (h *testNode) starts(id string) (n int) {
 	for _, c := range h.machines.Calls() {
 		if c == "Load "+id {
 			n++
@@ -276,8 +278,9 @@ func (h *house) starts(id string) (n int) {
 	return n
 }
 
-// left returns what there is of instances and of volumes of its own on a node.
-func (h *house) left() string {
+// left describes what is left on a node of instances and of local volumes; empty if
+// there is nothing.
+func (h *testNode) left() string {
 	domains, _ := h.machines.List(context.Background())
 	volumes, _ := h.local.Volumes(context.Background())
 	files, _ := filepath.Glob(filepath.Join(h.dir, "*", "*"))

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// imageReconciler brings images in, and fetches those that this node needs.
+// imageReconciler imports images, and fetches those that this node needs.
 type imageReconciler struct {
 	*core
 	reporter *reporter
@@ -21,15 +21,15 @@ type imageReconciler struct {
 	running map[string]bool // images being imported
 }
 
-// reconcile brings an image into the cluster, if that is this node's to
-// do: one with a URL is fetched by the node that it is assigned to, one without
-// waits for its bytes to be sent to any node (put). Then voters fetch a
-// copy each, so that no dead node takes the only one with it; other nodes fetch
-// what their volumes need (fetch.go).
+// reconcile imports an image if that is this node's task: an image with a URL is
+// fetched by the node that it is assigned to, one without waits until its content
+// is uploaded to any node (put). Then each voter fetches a copy, so that the loss
+// of one node does not lose the only copy; other nodes fetch what their volumes
+// need (fetch.go).
 //
-//	Pending ─► Importing ─► Ready ─► deleted: every node its own copy; the one
-//	               │          ▲     that brought it in takes the finalizer off,
-//	               ▼          │     or when it is lost the one on duty
+//	Pending ─► Importing ─► Ready ─► deleted: every node its own copy; the importing
+//	               │          ▲     node removes the finalizer, or when it is
+//	               ▼          │     lost the one on duty
 //	             Failed ──────┘ tried again (retry.go)
 func (rec *imageReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
 	img, ok := get(rec.cache, rec.cache.images, id)
@@ -58,7 +58,7 @@ func (rec *imageReconciler) reconcile(ctx context.Context, id string) (time.Dura
 	err := rec.jobs.startImport(ctx, img.Meta.Organization, "import "+id, key(api.KindImage, id), func(ctx context.Context) error {
 		err := rec.importImage(ctx, img, sds.ImageImport{URL: img.Spec.URL})
 		var f *importFailed
-		if errors.As(err, &f) { // the status says it, and when it is tried again
+		if errors.As(err, &f) { // the status has the error and the time of the next attempt
 			rec.log.Warn("import image failed", "id", id, "error", err)
 			return nil
 		}
@@ -67,18 +67,18 @@ func (rec *imageReconciler) reconcile(ctx context.Context, id string) (time.Dura
 	return time.Second, err
 }
 
-// importFailed is an import's failure that the image's status says.
+// importFailed is an import's failure that has been written to the image's status.
 type importFailed struct{ error }
 
 func (f *importFailed) Unwrap() error { return f.error }
 
-// failedImport is the status after an import has failed. What failed at a URL is
-// tried again, unless it would give the same answer.
+// failedImport returns the status after an import has failed. A failed download is
+// tried again, unless the error is permanent.
 func (rec *imageReconciler) failedImport(img api.Image, err error) api.ImageStatus {
-	st := api.ImageStatus{Phase: api.ImageFailed, Node: rec.o.NodeID, LastError: plainly(err)}
+	st := api.ImageStatus{Phase: api.ImageFailed, Node: rec.o.NodeID, LastError: userMessage(err)}
 	of := rec.triedImport(img)
 	switch code := api.CodeOf(err); {
-	case img.Spec.URL == "": // the bytes have to be sent again
+	case img.Spec.URL == "": // the content has to be uploaded again
 	case code == api.CodeUnavailable || code == api.CodeInternal:
 		st.Retry = img.Status.Retry.After(img.Meta.ID, of, rec.o.Now(), retryThere)
 	default:
@@ -87,8 +87,9 @@ func (rec *imageReconciler) failedImport(img api.Image, err error) api.ImageStat
 	return st
 }
 
-// triedImport is what a try of the import is of. A node that is alone begins before
-// the planner says that it is to: that is the same try.
+// triedImport returns what an attempt of the import belongs to. A node that is
+// alone starts before the planner assigns the image to it: that is the same
+// attempt.
 func (rec *imageReconciler) triedImport(img api.Image) string {
 	as := img.Assignment
 	if as.Node == "" {
@@ -97,8 +98,8 @@ func (rec *imageReconciler) triedImport(img api.Image) string {
 	return api.Tried(img.Meta, as)
 }
 
-// awaitUpload returns what became of an upload that a restart has ended, or of one
-// whose node is lost: the bytes must come again.
+// awaitUpload resets the status of an upload that a restart has ended, or whose
+// node is lost: the content must be uploaded again.
 func (rec *imageReconciler) awaitUpload(ctx context.Context, img api.Image) error {
 	id := api.ImageID(img.Meta.ID)
 	st := img.Status
@@ -118,12 +119,12 @@ func (rec *imageReconciler) awaitUpload(ctx context.Context, img api.Image) erro
 	default:
 		return nil
 	}
-	// Of the image as it was seen, and not once more (writeStatus): meanwhile another
-	// node may have been sent the bytes.
+	// The status is written at the revision that was read, and not retried as
+	// writeStatus does: meanwhile another node may have received an upload.
 	return rec.report(ctx, api.KindImage, img.Meta.ID, img.Meta.Revision, api.ImageStatus{Phase: api.ImagePending})
 }
 
-// end deletes this node's copies.
+// end deletes this node's copies of the image.
 func (rec *imageReconciler) end(ctx context.Context, img api.Image) (time.Duration, error) {
 	id := api.ImageID(img.Meta.ID)
 	if rec.jobs.stop("import " + img.Meta.ID) {
@@ -131,7 +132,7 @@ func (rec *imageReconciler) end(ctx context.Context, img api.Image) (time.Durati
 	}
 	for _, p := range rec.pools.inOrder() {
 		err := p.DeleteImage(ctx, id)
-		if api.CodeOf(err) == api.CodeInUse { // volumes of it are being deleted
+		if api.CodeOf(err) == api.CodeInUse { // volumes based on it are being deleted
 			return time.Second, nil
 		}
 		if err != nil && api.CodeOf(err) != api.CodeNotFound {
@@ -148,13 +149,13 @@ func (rec *imageReconciler) end(ctx context.Context, img api.Image) (time.Durati
 	return 0, rec.forget(ctx, api.KindImage, img.Meta.ID)
 }
 
-// put takes an image's bytes from a client.
+// put stores an image's content that a client uploads.
 func (rec *imageReconciler) put(ctx context.Context, id api.ImageID, content io.Reader) error {
 	o, err := rec.o.Store.Get(ctx, api.KindImage, string(id))
 	if err != nil {
 		return err
 	}
-	rec.takeObject(o)
+	rec.mergeObject(o)
 	img, err := api.Decode[api.Image](o)
 	if err != nil {
 		return err
@@ -194,7 +195,7 @@ func (rec *imageReconciler) importImage(ctx context.Context, img api.Image, in s
 		rec.mu.Unlock()
 	}()
 
-	again := img.Spec.URL != "" && img.Status.Retry.Stands(rec.triedImport(img)) // it stays Failed until it is there
+	again := img.Spec.URL != "" && img.Status.Retry.Stands(rec.triedImport(img)) // a repeated import stays Failed until it succeeds
 	if !again {
 		if err := rec.writeStatus(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: rec.o.NodeID}); err != nil {
 			return err
@@ -206,7 +207,7 @@ func (rec *imageReconciler) importImage(ctx context.Context, img api.Image, in s
 		if now := rec.o.Now(); !again && now.Sub(last) >= 2*time.Second {
 			last = now
 			if err := rec.writeStatus(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: rec.o.NodeID, ProgressBytes: n}); err != nil {
-				rec.log.Warn("report", "id", id, "error", err)
+				rec.log.Warn("report image status failed", "id", id, "error", err)
 			}
 		}
 	}
@@ -216,12 +217,12 @@ func (rec *imageReconciler) importImage(ctx context.Context, img api.Image, in s
 	}
 	have, err := pool.ImportImage(ctx, in)
 	if err != nil {
-		rec.log.Warn("import image failed", "id", id, "error", err) // the status may say less
-		// The caller may be gone; the status must still tell the truth.
+		rec.log.Warn("import image failed", "id", id, "error", err) // the status may have less detail
+		// The caller's context may have ended; the status must still be written.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		if said := rec.writeStatus(ctx, img, rec.failedImport(img, err)); said != nil {
-			rec.log.Warn("report", "id", id, "error", said)
+		if writeErr := rec.writeStatus(ctx, img, rec.failedImport(img, err)); writeErr != nil {
+			rec.log.Warn("report image status failed", "id", id, "error", writeErr)
 			return err
 		}
 		return &importFailed{err}
@@ -234,9 +235,9 @@ func ready(have sds.Image, node api.NodeID) api.ImageStatus {
 		VirtualBytes: have.VirtualBytes, ProgressBytes: have.SizeBytes}
 }
 
-// writeStatus reports a status for whoever brings an image in: a conflict is a
-// change of something else, or another's word that it waits for its bytes: once
-// more.
+// writeStatus reports a status for the node that imports the image. After a
+// conflict it tries again, up to three times: another field was changed, or another
+// node has set the image to pending.
 func (rec *imageReconciler) writeStatus(ctx context.Context, img api.Image, st api.ImageStatus) error {
 	var err error
 	for range 3 {

@@ -33,12 +33,12 @@ type instanceReconciler struct {
 	reports *guestReports
 
 	mu       sync.Mutex
-	stopping map[string]stopping // instance → since it is being stopped here
+	stopping map[string]stopping // instance → since when it is being stopped on this node
 	claimed  map[string]int64    // instance → epoch in which its volume was claimed
 }
 
-// reconcile looks at one instance, takes one step, and says what is so.
-// It is called again at once while there are steps to take.
+// reconcile observes one instance, performs one step and reports the status. It
+// asks to be called again at once while there are steps to perform.
 func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
 	in, ok := get(rec.cache, rec.cache.instances, id)
 	if !ok {
@@ -47,7 +47,7 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 				return again, err
 			}
 		}
-		if err := rec.leave(ctx, api.InstanceID(id)); err != nil { // another node's, or gone
+		if err := rec.leave(ctx, api.InstanceID(id)); err != nil { // another node's, or removed
 			return 0, err
 		}
 		rec.forgetRun(id)
@@ -68,18 +68,18 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 		rec.log.Warn("keep UEFI variables failed, will try again", "id", id, "error", kept)
 	}
 	d := next(in, s, rec.o.Now(), rec.o.StopGrace)
-	if kept != nil && d.step == stepUndefine && in.Assignment.Release { // it is another node's turn when they are kept
+	if kept != nil && d.step == stepUndefine && in.Assignment.Release { // the variables must be stored before another node starts it
 		return 0, rec.failed(ctx, in, d, kept)
 	}
 	idle := d.step == stepNone || d.step == stepWait
 	of := api.Tried(in.Meta, in.Assignment)
-	if !idle && in.Status.Retry.Stands(of) { // the reason stays until it works
+	if !idle && in.Status.Retry.Stands(of) { // the error stays until the step succeeds
 		d.status.LastError, d.status.Retry = in.Status.LastError, in.Status.Retry
 	}
 	wait, held := rec.hold(in.Status.Retry, of, retryHere)
 	held = held && d.step.begins()
 	if d.step == stepStart && !held {
-		// It is said before it is done: the run that begins may move.
+		// The class is reported before the start: the new run may be migrated.
 		if d.status.Machine, err = rec.classes.choose(ctx, in); err != nil {
 			return 0, rec.failed(ctx, in, d, err)
 		}
@@ -107,22 +107,22 @@ func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.D
 	return max(d.again, time.Millisecond), nil
 }
 
-// failed says in the instance's status that the step has failed, and when it is tried
-// again.
+// failed reports in the instance's status that the step has failed, and when it is
+// tried again. It returns err with the step.
 func (rec *instanceReconciler) failed(ctx context.Context, in api.Instance, d decision, err error) error {
 	st := d.status
 	st.Retry = in.Status.Retry.After(in.Meta.ID, api.Tried(in.Meta, in.Assignment), rec.o.Now(), retryHere)
-	if !reflect.DeepEqual(st.Retry, in.Status.Retry) { // what goes on failing is told as often as it is tried
-		st.LastError = plainly(err)
+	if !reflect.DeepEqual(st.Retry, in.Status.Retry) { // a repeated failure is reported once per attempt
+		st.LastError = userMessage(err)
 	}
-	if said := rec.writeStatus(ctx, in, st); said != nil {
-		rec.log.Warn("report", "id", in.Meta.ID, "error", said)
+	if writeErr := rec.writeStatus(ctx, in, st); writeErr != nil {
+		rec.log.Warn("report instance status failed", "id", in.Meta.ID, "error", writeErr)
 	}
 	return fmt.Errorf("%s: %w", d.step, err)
 }
 
-// writeStatus reports a changed status, if the instance is still assigned as it was
-// when that was decided.
+// writeStatus reports a changed status. It returns errStale if the instance is no
+// longer assigned as it was when the status was decided.
 func (rec *instanceReconciler) writeStatus(ctx context.Context, in api.Instance, st api.InstanceStatus) error {
 	now, ok := get(rec.cache, rec.cache.instances, in.Meta.ID)
 	if !ok || now.Assignment.Epoch != in.Assignment.Epoch {
@@ -134,14 +134,14 @@ func (rec *instanceReconciler) writeStatus(ctx context.Context, in api.Instance,
 	if err := rec.report(ctx, api.KindInstance, in.Meta.ID, now.Meta.Revision, st); err != nil {
 		return err
 	}
-	if (in.Status.StartedAt == nil) != (st.StartedAt == nil) || in.Status.Epoch != st.Epoch { // a run has begun, or is over
+	if (in.Status.StartedAt == nil) != (st.StartedAt == nil) || in.Status.Epoch != st.Epoch { // a run has begun or ended
 		in.Status = st
 		return rec.meter.recordInstance(ctx, in)
 	}
 	return nil
 }
 
-// forgetRun drops what this process remembers of an instance.
+// forgetRun drops the in-memory state of an instance.
 func (rec *instanceReconciler) forgetRun(id string) {
 	rec.meter.forgetRun(id)
 	rec.incoming.forget(id)
@@ -156,7 +156,7 @@ func (rec *instanceReconciler) forgetRun(id string) {
 // stopping is when the power button of an instance was pressed.
 type stopping struct{ first, last time.Time }
 
-// observe finds out what there is on the node.
+// observe determines the state of the instance on the node.
 func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (seen, error) {
 	id := api.InstanceID(in.Meta.ID)
 	status, err := rec.o.Machines.Status(ctx, id)
@@ -186,7 +186,7 @@ func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (se
 	}
 	ports, err := rec.ports.plugged(ctx, id)
 	if err != nil && !s.domain.Active() && len(in.Assignment.Ports) > 0 {
-		return seen{}, err // what runs goes on
+		return seen{}, err // a running instance is not affected
 	}
 	s.ports = len(ports) > 0
 	if rec.o.VGPUs != nil {
@@ -210,8 +210,8 @@ func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (se
 				rec.log.Warn("read guest state from vGPU failed", "id", id, "error", err)
 			}
 		}
-		s.told = rec.reports.ask(ctx, in, in.Assignment.Gpu != "" && !s.gpu.ready())
-		s.tools = s.told.tools(in.Status.GuestTools)
+		s.report = rec.reports.query(ctx, in, in.Assignment.Gpu != "" && !s.gpu.ready())
+		s.tools = s.report.tools(in.Status.GuestTools)
 		if s.tools != "" && setupOpen(in.Status, rec.o.Now()) {
 			s.setup = rec.guestSetup(ctx, id)
 		}
@@ -279,7 +279,7 @@ func (rec *instanceReconciler) perform(ctx context.Context, in api.Instance, s s
 	case stepStopVGPU:
 		return rec.o.VGPUs.Stop(ctx, id)
 	case stepDropVGPU:
-		if err := rec.meter.recordInstance(ctx, in); err != nil { // what it used must be known before its totals go
+		if err := rec.meter.recordInstance(ctx, in); err != nil { // its usage must be recorded before its totals are removed
 			return err
 		}
 		if err := rec.o.VGPUs.Remove(ctx, id); err != nil {
@@ -299,22 +299,22 @@ func (rec *instanceReconciler) perform(ctx context.Context, in api.Instance, s s
 	return fmt.Errorf("unknown step %q", s)
 }
 
-// begin a run. What could run elsewhere is this node's only as long as the
-// cluster says so: the claim comes first, then the store's word, then the
-// lease, and then nothing that takes long.
+// begin starts a run. For an instance that can run elsewhere the order matters:
+// claim the volume, confirm the assignment with the store, check the lease, and
+// then do nothing that takes long (DESIGN.md, rule 4).
 func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error {
 	if err := rec.accelerator.ready(); err != nil {
 		return err
 	}
 	id := api.InstanceID(in.Meta.ID)
-	release, err := rec.disks.acquire(id) // and so the list of its volumes
+	release, err := rec.disks.acquire(id) // which keeps the list of its volumes unchanged
 	if err != nil {
 		return err
 	}
 	defer release()
-	// The run before this one is over, also where this process does not know that
-	// it has said so: an answer may have been lost. From here on the machine is
-	// seen to run again.
+	// The previous run has ended, even if this process does not know that it has
+	// reported so: a response may have been lost. From here on the machine may be
+	// seen running again.
 	over := in
 	over.Status.StartedAt = nil
 	if err := rec.meter.recordInstance(ctx, over); err != nil {
@@ -354,13 +354,14 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 			return err
 		}
 	}
-	// However long QEMU takes to start, or this process to go on: the guest
-	// runs only if it still may.
+	// However long QEMU takes to start, or this process to continue: the guest is
+	// resumed only if it is still allowed to run.
 	if err := rec.disks.withSecrets(ctx, disks, func() error { return rec.o.Machines.Load(ctx, id) }); err != nil {
 		return err
 	}
-	// Claimed again, now that its disks are open and nothing is written: the pool
-	// learns whom to shut out when another node takes over.
+	// The volumes are claimed again, now that the disks are open and nothing has
+	// been written: the pool learns which client to exclude when another node takes
+	// over.
 	err = rec.claim(ctx, in)
 	for _, v := range attached {
 		err = errors.Join(err, rec.disks.claimVolume(ctx, v))
@@ -371,10 +372,10 @@ func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error
 	if err != nil {
 		return errors.Join(err, rec.o.Machines.Destroy(context.WithoutCancel(ctx), id))
 	}
-	return rec.o.Machines.Resume(ctx, id) // which starts nothing if the fence was faster
+	return rec.o.Machines.Resume(ctx, id) // which fails if the fence has killed the domain
 }
 
-// claim the root volume for this assignment.
+// claim claims the root volume for this assignment.
 func (rec *instanceReconciler) claim(ctx context.Context, in api.Instance) error {
 	v, ok := get(rec.cache, rec.cache.volumes, string(in.Assignment.RootVolume))
 	if !ok {
@@ -393,8 +394,8 @@ func (rec *instanceReconciler) claim(ctx context.Context, in api.Instance) error
 	return nil
 }
 
-// adopt a domain that runs already: by a migration, or since before this
-// process.
+// adopt records and claims a domain that runs already: it came by a migration, or
+// was started before this process.
 func (rec *instanceReconciler) adopt(ctx context.Context, in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
 	r, err := rec.files.readRun(id)
@@ -429,8 +430,8 @@ func remove(path string) error {
 	return nil
 }
 
-// whileMoving says only that it moves, and notes when the fence ends it: that
-// is seen only as long as there is no lease.
+// whileMoving reports that the instance is being migrated, and records when the
+// fence kills it, which can be observed only while there is no lease.
 func (rec *instanceReconciler) whileMoving(ctx context.Context, in api.Instance, m api.Migration) (time.Duration, error) {
 	id := api.InstanceID(in.Meta.ID)
 	s, err := rec.o.Machines.Status(ctx, id)

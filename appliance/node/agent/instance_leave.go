@@ -7,8 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// leave gives up what is here of an instance that is not this node's:
-// it was given to another, has moved, or is unknown to the cluster.
+// leave removes what this node has of an instance that is not its own: it was
+// assigned to another node, was migrated, or is unknown to the cluster.
 func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) error {
 	s, err := rec.o.Machines.Status(ctx, id)
 	if err != nil {
@@ -41,7 +41,7 @@ func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) err
 	}
 	r, err := rec.files.readRun(id)
 	rec.disks.forgetKeys(ctx, r.Opens)
-	if err == nil && r.Volume != "" { // made for a migration that came to nothing
+	if err == nil && r.Volume != "" { // created for a migration that failed
 		err = rec.volumes.leave(ctx, string(r.Volume))
 	}
 	if err != nil {
@@ -50,7 +50,7 @@ func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) err
 	return rec.files.drop(id)
 }
 
-// destroy ends the domain, whatever it is doing.
+// destroy ends the domain, whatever its state.
 func (rec *instanceReconciler) destroy(ctx context.Context, id api.InstanceID, s hypervisor.State) error {
 	if rec.o.Migrator != nil && (s == hypervisor.Incoming || s == hypervisor.Missing) {
 		if err := rec.o.Migrator.DiscardMigration(ctx, id); err != nil {

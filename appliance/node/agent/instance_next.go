@@ -7,71 +7,71 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// step is one idempotent thing to do for an instance.
+// step is one idempotent step of an instance.
 type step string
 
 const (
 	stepNone      step = ""
-	stepWait      step = "wait"       // for what another object's reconcile makes
+	stepWait      step = "wait"       // for the result of another object's reconcile
 	stepMedia     step = "media"      // write the seed disc
-	stepVGPU      step = "vgpu"       // slice and backend
+	stepVGPU      step = "vgpu"       // create the slice, start the backend
 	stepStart     step = "start"      // define and start
-	stepResume    step = "resume"     // a paused domain
-	stepShutdown  step = "shutdown"   // the power button
-	stepDestroy   step = "destroy"    // the plug
-	stepUndefine  step = "undefine"   // …
+	stepResume    step = "resume"     // resume a paused domain
+	stepShutdown  step = "shutdown"   // press the power button
+	stepDestroy   step = "destroy"    // end the domain without the guest
+	stepUndefine  step = "undefine"   // remove the domain's definition
 	stepStopVGPU  step = "stop-vgpu"  // end the backend; the slice stays reserved
-	stepDropVGPU  step = "drop-vgpu"  // … and give the slice back
-	stepUnplug    step = "unplug"     // its network ports
-	stepDropFiles step = "drop-files" // seed, logs
-	stepForget    step = "forget"     // finalizer off
-	stepClaim     step = "claim"      // the root volume of a domain that runs already
-	stepAbortMove step = "abort-move" // a domain that stands still in a move from here runs on
-	stepEndMove   step = "end-move"   // a domain that came by a move runs, or is thrown away
+	stepDropVGPU  step = "drop-vgpu"  // end the backend and remove the slice
+	stepUnplug    step = "unplug"     // unplug its network ports
+	stepDropFiles step = "drop-files" // remove seed and logs
+	stepForget    step = "forget"     // remove the finalizer
+	stepClaim     step = "claim"      // claim the root volume of a domain that runs already
+	stepAbortMove step = "abort-move" // abort an outgoing migration: the paused domain resumes
+	stepEndMove   step = "end-move"   // end an incoming migration: the domain runs, or is discarded
 )
 
-// begins reports whether the step leads to a run: one that has failed waits for
-// its next try (retry.go). Steps that end something do not.
+// begins reports whether the step leads to a run. If it has failed it waits for its
+// next attempt (retry.go); steps that end something do not wait.
 func (s step) begins() bool { return s == stepMedia || s == stepVGPU || s == stepStart }
 
-// seen is what was found on the node.
+// seen is the observed state of an instance on the node.
 type seen struct {
 	domain   hypervisor.State
-	reason   string    // why it is in that state
-	volume   bool      // the root volume is there and ready
-	noVolume string    // why it could not be made; it is tried again
-	media    bool      // the seed disc is there
-	vgpu     bool      // a backend runs
-	slice    bool      // gpud knows the vGPU
-	ports    bool      // network ports are plugged
-	stopping time.Time // when its power button was first pressed; zero: not yet
-	pressed  time.Time // … and last
-	gpu      GuestGPU  // what its node has seen of the guest's use of its vGPU
-	told     told      // what the guest says of itself
-	tools    string    // version of the guest tools, as the guest says
-	setup    setup     // unknown when it was not asked for
+	reason   string      // why it is in that state
+	volume   bool        // the root volume exists and is ready
+	noVolume string      // why the root volume could not be created; it is tried again
+	media    bool        // the seed disc exists
+	vgpu     bool        // a backend runs
+	slice    bool        // gpud has a slice for the vGPU
+	ports    bool        // network ports are plugged
+	stopping time.Time   // when its power button was first pressed; zero if it was not
+	pressed  time.Time   // when it was last pressed
+	gpu      GuestGPU    // what the node has observed of the guest's use of its vGPU
+	report   guestReport // the guest's report about itself
+	tools    string      // version of the guest tools, as the guest reports it
+	setup    setup       // zero if it was not queried
 
-	node        api.NodeID // this one
-	boot        string     // its present boot
+	node        api.NodeID // this node
+	boot        string     // ID of the node's current boot
 	epoch       int64      // of the assignment that the domain was started under
-	interrupted bool       // the run that is gone did not end by itself
-	blocked     string     // why nothing may start or go on now
+	interrupted bool       // the last run did not end by itself
+	blocked     string     // why the instance must not start or resume now
 	leaving     bool       // the node's guests are being shut down, by a process beside this one
 	unclaimed   bool       // the root volume is not known to be claimed
 }
 
-// decision is a step, and what to tell the world meanwhile.
+// decision is a step, and the status to report before it.
 type decision struct {
 	step   step
 	status api.InstanceStatus
-	again  time.Duration // look again even if nothing is heard
+	again  time.Duration // reconcile again after this time, even without a change
 }
 
 // Conditions of an instance.
 const (
 	condEnded = "Ended" // the run ended by itself; reason: guest or crash
 	condGPU   = api.ConditionGPUReady
-	condSetUp = "SetUp" // cloud-init is over in this run; reason: setup…
+	condSetUp = "SetUp" // cloud-init has ended in this run; reason: setup…
 )
 
 const (
@@ -79,38 +79,38 @@ const (
 	endedByCrash = "crash"
 )
 
-// pressEvery is how often the power button is pressed while an instance stops:
-// a guest that is still booting does not hear it (nothing listens before its
-// init does), and a guest that is shutting down takes no notice of it.
+// pressEvery is how often the power button is pressed while an instance stops: a
+// booting guest does not react to it (nothing listens before its init does), and a
+// guest that is shutting down ignores it.
 const pressEvery = 10 * time.Second
 
-// lookEvery is how often a quiet instance is looked at all the same.
-const lookEvery = 10 * time.Second
+// reconcileInterval is how often an instance is reconciled without any change.
+const reconcileInterval = 10 * time.Second
 
-// A guest that boots is asked for its tools and its set-up more often: somebody waits for it.
-// One without tools is not asked so for ever.
+// A booting guest is queried for its tools and its set-up more often, because a
+// user is waiting for it. That ends after bootTime, also for a guest without tools.
 const (
 	bootEvery = 2 * time.Second
 	bootTime  = 5 * time.Minute
 )
 
-// next decides. It is a pure function of what is wanted (spec, assignment),
-// what was said last (status) and what was found (seen).
+// next decides the next step. It is a pure function of what is wanted (spec,
+// assignment), what was reported last (status) and what was observed (seen).
 //
 //	          start                         guest off, crash
 //	Pending ─► Creating ─► Starting ─► Running ──────────────► Stopped, Failed (until asked to start)
 //	                ▲         ▲          │ stop, restart
 //	                │         └──────── Stopping ─► Stopped
-//	                └──────────── killed by the fence, by the host's end,
-//	                              or on another node: not the guest's doing
+//	                └──────────── killed by the fence, ended with the host,
+//	                              or on another node: not ended by the guest
 //	any ── released ─► Stopping ─► Stopped, released ─► another node's
 //	any ── held ─► Stopping ─► Stopped, until nothing holds it any more
 //	any ── the node shuts down ─► Stopping ─► Stopped, until it is up again
 //	no QEMU, spec changed ─► Stopped, until the planner has seen it
-//	any ── delete ─► Deleting ─► gone
+//	any ── delete ─► Deleting ─► removed
 //
-// A domain of an older epoch is of a time when the instance was given to this
-// node before: it is destroyed, whatever it is doing.
+// A domain of an older epoch was started when the instance was assigned to this
+// node earlier: it is destroyed, whatever its state.
 func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision {
 	st := inherit(in, s)
 	st.ObservedGeneration = in.Meta.Generation
@@ -121,7 +121,7 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		return decision{step: stepDestroy, status: st}
 	case in.Meta.DeletedAt != nil:
 		return end(st, s)
-	case s.domain == hypervisor.Outgoing: // and no move is under way
+	case s.domain == hypervisor.Outgoing: // and no migration is in progress
 		return decision{step: stepAbortMove, status: st}
 	case s.domain == hypervisor.Incoming:
 		return decision{step: stepEndMove, status: st}
@@ -148,7 +148,7 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		return running(in, st, s, now)
 	}
 
-	// No QEMU. A run that was seen is over.
+	// There is no QEMU, so a run that was reported has ended.
 	if st.StartedAt != nil {
 		st.StartedAt = nil
 		rebooted := st.BootID != "" && st.BootID != s.boot
@@ -190,31 +190,31 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		if s.ports {
 			return decision{step: stepUnplug, status: st}
 		}
-		return decision{status: st, again: lookEvery}
+		return decision{status: st, again: reconcileInterval}
 	}
 	return start(in, st, s)
 }
 
-// nodeLeaves is why an instance does not run on a node that shuts down.
+// nodeLeaves is the reason why an instance does not run on a node that shuts down.
 const nodeLeaves = "its node is shutting down"
 
-// shutsDown: who shuts the guests down (appliance/node/guests) presses the power button
-// and pulls the plug.
+// shutsDown reports the instance as stopping. The process that shuts the guests
+// down (appliance/node/guests) presses the power button and destroys the domain.
 func shutsDown(st api.InstanceStatus) decision {
 	st.Phase, st.Step = api.InstanceStopping, nodeLeaves+"; waiting for the guest to shut down"
 	return decision{status: st, again: time.Second}
 }
 
-// behind reports whether the planner has not seen the spec yet: it gives an instance
-// another size only while it sees it stopped. If it cannot, it says why, and
-// the instance starts as it was.
+// behind reports whether the planner has not seen the spec yet: it resizes an
+// instance only while it sees it stopped. If it cannot resize it, the assignment
+// has a reason, and the instance starts with its old size.
 func behind(in api.Instance) bool {
 	return in.Assignment.Generation != in.Meta.Generation && in.Assignment.Reason == ""
 }
 
-// inherit is the status to go on from. What another node said last, or this
-// one when the instance was given to it before, is about a run that is over,
-// unless that very run has moved here.
+// inherit returns the status to continue from. A status from another node, or from
+// an earlier assignment to this one, is about a run that has ended, unless that run
+// was migrated here.
 func inherit(in api.Instance, s seen) api.InstanceStatus {
 	st := in.Status
 	if st.Epoch != in.Assignment.Epoch || st.Node != "" && st.Node != s.node {
@@ -228,8 +228,8 @@ func inherit(in api.Instance, s seen) api.InstanceStatus {
 	return st
 }
 
-// release stops the instance and gives back what it has here, so that another
-// node can have it. Its files go once it has it.
+// release stops the instance and releases its resources on this node, so that
+// another node can run it. Its files are removed when the other node has it.
 func release(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) decision {
 	clearCondition(&st, condGPU)
 	clearCondition(&st, condSetUp)
@@ -246,7 +246,7 @@ func release(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) 
 	st.Phase, st.Step, st.LastError, st.GuestTools, st.StartedAt, st.BootID = api.InstanceStopped, "leaving the node", "", "", nil, ""
 	st.Retry = nil
 	st.Released = true
-	return decision{status: st, again: lookEvery}
+	return decision{status: st, again: reconcileInterval}
 }
 
 func start(in api.Instance, st api.InstanceStatus, s seen) decision {
@@ -307,16 +307,16 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 			st.Step = s.blocked
 			return decision{step: stepWait, status: st, again: time.Second}
 		}
-		return decision{step: stepResume, status: st, again: lookEvery}
+		return decision{step: stepResume, status: st, again: reconcileInterval}
 	}
 	if (s.tools == "" || s.setup.reason == setupRuns || gpuStarts(st)) && now.Sub(*st.StartedAt) < bootTime {
 		return decision{status: st, again: bootEvery}
 	}
-	return decision{status: st, again: lookEvery}
+	return decision{status: st, again: reconcileInterval}
 }
 
-// loaded: its QEMU waits, and its guest has not been seen to run (begin). That
-// costs nobody anything, however long it takes to let it begin.
+// loaded decides on a domain that is loaded but whose guest has not been seen
+// running (begin). Nobody is charged for it, however long it waits to be resumed.
 func loaded(st api.InstanceStatus, s seen) decision {
 	st.Phase, st.Step = api.InstanceStarting, "starting the virtual machine"
 	clearCondition(&st, condEnded)
@@ -375,7 +375,8 @@ func condition(st api.InstanceStatus, typ string) (api.Condition, bool) {
 	return api.Condition{}, false
 }
 
-// setCondition copies the list: the status came from the cache, which is read-only.
+// setCondition sets a condition in a copy of the list: the status came from the
+// cache, which is read-only.
 func setCondition(st *api.InstanceStatus, typ string, status bool, reason, message string, now time.Time) {
 	n := api.Condition{Type: typ, Status: status, Reason: reason, Message: message, Since: now.UTC()}
 	if old, ok := condition(*st, typ); ok && old.Status == status && old.Reason == reason && old.Message == message {

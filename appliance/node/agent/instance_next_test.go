@@ -13,15 +13,15 @@ import (
 
 var t0 = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is a node with one instance, on which steps have their effect.
+// world is a simulated node with one instance, to which steps are applied.
 type world struct {
 	in      api.Instance
 	s       seen
 	now     time.Time
 	deaf    bool          // the guest ignores the power button
-	hears   time.Duration // … until so long after it was first pressed: it boots
-	presses int           // of the power button
-	gone    bool          // finalizer off
+	hears   time.Duration // while booting, ignores the button for so long after the first press
+	presses int           // number of presses of the power button
+	gone    bool          // the finalizer was removed
 	broken  bool
 	history []string
 }
@@ -35,7 +35,8 @@ func newWorld(gpu bool) *world {
 	return w
 }
 
-// turn decides and, unless lost (a crash between deciding and doing), acts.
+// turn decides and, unless lost (a crash between decision and action), applies the
+// step.
 func (w *world) turn(lost bool) decision {
 	d := next(w.in, w.s, w.now, time.Minute)
 	if lost {
@@ -87,15 +88,15 @@ func (w *world) turn(lost bool) decision {
 	return d
 }
 
-// A QEMU that waits for its guest to be let run, for whatever reason, is no run
-// yet: nobody pays for it.
+// TestWhatHasNotBegunHasNoStart checks that a loaded QEMU whose guest was not
+// resumed, for whatever reason, is not a run yet and is not charged.
 func TestWhatHasNotBegunHasNoStart(t *testing.T) {
 	w := newWorld(false)
 	w.expect(t, api.InstanceRunning)
 	was := *w.in.Status.StartedAt
-	w.s.domain, w.s.reason = hypervisor.Paused, "" // a run that has begun goes on
+	w.s.domain, w.s.reason = hypervisor.Paused, "" // a run that has begun continues
 	if d := w.turn(false); d.step != stepResume || d.status.Phase != api.InstanceRunning || !w.in.Status.StartedAt.Equal(was) {
-		t.Errorf("%+v", d)
+		t.Errorf("decision on a paused run = %+v, want %s, running, started at %v", d, stepResume, was)
 	}
 	w.in.Status.StartedAt = nil
 	for _, blocked := range []string{"", waitsForLease} {
@@ -105,25 +106,25 @@ func TestWhatHasNotBegunHasNoStart(t *testing.T) {
 			want = stepWait
 		}
 		if d := w.turn(false); d.step != want || d.status.StartedAt != nil || d.status.Phase != api.InstanceStarting || d.again <= 0 {
-			t.Errorf("blocked %q: %+v", blocked, d)
+			t.Errorf("decision on a loaded domain, blocked %q, = %+v, want %s, starting, without startedAt", blocked, d, want)
 		}
 	}
 	w.s.blocked, w.s.unclaimed = "", true
 	if d := w.turn(false); d.step != stepClaim || d.status.StartedAt != nil {
-		t.Errorf("%+v", d)
+		t.Errorf("decision on an unclaimed loaded domain = %+v, want %s without startedAt", d, stepClaim)
 	}
-	w.s.unclaimed, w.s.reason = false, "the disk is full" // it has run, and cannot go on
+	w.s.unclaimed, w.s.reason = false, "the disk is full" // the guest has run, and cannot resume
 	if d := w.turn(false); d.status.StartedAt == nil || d.status.Phase != api.InstanceRunning {
-		t.Errorf("%+v", d)
+		t.Errorf("decision on a domain paused by a full disk = %+v, want running with startedAt", d)
 	}
 	w.in.Status.StartedAt, w.s.reason = nil, ""
 	w.s.domain = hypervisor.Running
 	if d := w.turn(false); d.status.StartedAt == nil {
-		t.Errorf("%+v", d)
+		t.Errorf("decision on a running domain = %+v, want startedAt", d)
 	}
 }
 
-// settle turns until nothing is left to do but to look again.
+// settle turns until there is no step left.
 func (w *world) settle(t *testing.T) {
 	t.Helper()
 	for range 100 {
@@ -132,7 +133,7 @@ func (w *world) settle(t *testing.T) {
 			return
 		}
 	}
-	t.Fatalf("does not settle: %v", w.history)
+	t.Fatalf("steps left after 100 turns: %v", w.history)
 }
 
 func (w *world) wants(change func(*api.InstanceSpec)) {
@@ -145,7 +146,7 @@ func (w *world) expect(t *testing.T, phase api.InstancePhase) {
 	t.Helper()
 	w.settle(t)
 	if w.in.Status.Phase != phase {
-		t.Fatalf("phase %s, want %s: %v", w.in.Status.Phase, phase, w.history)
+		t.Fatalf("phase = %s, want %s; history %v", w.in.Status.Phase, phase, w.history)
 	}
 }
 
@@ -153,15 +154,15 @@ func TestLifeOfAnInstance(t *testing.T) {
 	w := newWorld(true)
 	w.expect(t, api.InstanceRunning)
 	if got, want := strings.Join(w.history, " "), "Creating/media Creating/vgpu Starting/start Running/"; got != want {
-		t.Errorf("came up as %s, want %s", got, want)
+		t.Errorf("history of the start = %s, want %s", got, want)
 	}
 	if w.in.Status.StartedAt == nil {
-		t.Error("a running instance has no start")
+		t.Errorf("status of the running instance = %+v, want startedAt", w.in.Status)
 	}
 	w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
 	w.expect(t, api.InstanceStopped)
 	if w.s.vgpu || !w.s.slice || w.in.Status.StartedAt != nil {
-		t.Errorf("stopped: %+v, started at %v", w.s, w.in.Status.StartedAt)
+		t.Errorf("stopped instance: %+v, startedAt %v; want no backend, the slice and no startedAt", w.s, w.in.Status.StartedAt)
 	}
 	w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerRunning })
 	w.expect(t, api.InstanceRunning)
@@ -169,7 +170,7 @@ func TestLifeOfAnInstance(t *testing.T) {
 	w.in.Meta.DeletedAt = &deleted
 	w.settle(t)
 	if !w.gone || w.s.domain != hypervisor.Missing || w.s.vgpu || w.s.slice || w.s.media {
-		t.Errorf("left behind: %+v: %v", w.s, w.history)
+		t.Errorf("left of the deleted instance: %+v, want nothing; history %v", w.s, w.history)
 	}
 }
 
@@ -181,15 +182,16 @@ func TestADeafGuestIsUnpluggedAfterTheGraceTime(t *testing.T) {
 	w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
 	w.expect(t, api.InstanceStopped)
 	if took := w.now.Sub(asked); took < time.Minute || took > 3*time.Minute {
-		t.Errorf("took %s", took)
+		t.Errorf("stop of a deaf guest took %s, want 1 to 3 minutes", took)
 	}
 	if want := int(time.Minute / pressEvery); w.presses != want {
-		t.Errorf("the button was pressed %d times, want %d: %v", w.presses, want, w.history)
+		t.Errorf("power button pressed %d times, want %d; history %v", w.presses, want, w.history)
 	}
 }
 
-// A user who stops a machine seconds after it was started gets an orderly end,
-// too: the button that a booting guest did not hear is pressed again.
+// TestABootingGuestHearsALaterPress checks that a machine stopped seconds after its
+// start is shut down in an orderly way, too: the button that a booting guest
+// ignored is pressed again.
 func TestABootingGuestHearsALaterPress(t *testing.T) {
 	for _, hears := range []time.Duration{0, 1, 25 * time.Second, 59*time.Second - pressEvery} {
 		w := newWorld(false)
@@ -198,9 +200,9 @@ func TestABootingGuestHearsALaterPress(t *testing.T) {
 		asked := w.now
 		w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerStopped })
 		w.expect(t, api.InstanceStopped)
-		// It is looked at every 5 s, and the end is seen with the next look.
-		if took := w.now.Sub(asked); took > hears+pressEvery+5*time.Second+lookEvery || strings.Contains(strings.Join(w.history, " "), "/"+string(stepDestroy)) {
-			t.Errorf("a guest that hears the button after %v was stopped after %v: %v", hears, took, w.history)
+		// It is reconciled every 5 s, and the end is seen by the next reconcile.
+		if took := w.now.Sub(asked); took > hears+pressEvery+5*time.Second+reconcileInterval || strings.Contains(strings.Join(w.history, " "), "/"+string(stepDestroy)) {
+			t.Errorf("guest that reacts to the button after %v stopped after %v, want within %v and without a destroy; history %v", hears, took, hears+pressEvery+5*time.Second+reconcileInterval, w.history)
 		}
 	}
 }
@@ -212,10 +214,10 @@ func TestRestartHappensOnce(t *testing.T) {
 	w.wants(func(s *api.InstanceSpec) { s.Restarts++ })
 	w.expect(t, api.InstanceRunning)
 	if !w.in.Status.StartedAt.After(first) || w.in.Status.Restarts != 1 {
-		t.Errorf("not restarted: %+v", w.in.Status)
+		t.Errorf("status after the restart = %+v, want one restart and startedAt after %v", w.in.Status, first)
 	}
 	if n := strings.Count(strings.Join(w.history, " "), "/start"); n != 2 {
-		t.Errorf("%d starts: %v", n, w.history)
+		t.Errorf("%d starts, want 2; history %v", n, w.history)
 	}
 }
 
@@ -230,21 +232,22 @@ func TestARunThatEndsByItselfStaysEndedUntilAsked(t *testing.T) {
 		w.expect(t, c.phase)
 		w.expect(t, c.phase)
 		if w.s.vgpu {
-			t.Errorf("%s: the backend still runs", c.state)
+			t.Errorf("domain %s: the vGPU's backend still runs, want it stopped", c.state)
 		}
 		if (c.phase == api.InstanceFailed) != (w.in.Status.LastError != "") {
-			t.Errorf("%s: last error %q", c.state, w.in.Status.LastError)
+			t.Errorf("domain %s: lastError = %q, want one only if the run failed", c.state, w.in.Status.LastError)
 		}
 		w.wants(func(s *api.InstanceSpec) { s.Restarts++ })
 		w.expect(t, api.InstanceRunning)
 		if w.in.Status.LastError != "" {
-			t.Errorf("%s: an old error stays: %s", c.state, w.in.Status.LastError)
+			t.Errorf("domain %s: lastError after the restart = %q, want none", c.state, w.in.Status.LastError)
 		}
 	}
 }
 
-// What is held stops, says why, and runs again when nothing holds it; a guest
-// that had shut itself down stays as it was.
+// TestHeldInstanceStopsAndComesBack checks that a held instance stops, reports why,
+// and runs again when nothing holds it; one whose guest had shut down stays
+// stopped.
 func TestHeldInstanceStopsAndComesBack(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		w := newWorld(true)
@@ -256,7 +259,7 @@ func TestHeldInstanceStopsAndComesBack(t *testing.T) {
 		w.in.Assignment.Hold = "organization acme is suspended: invoice 7 is open"
 		w.expect(t, api.InstanceStopped)
 		if w.s.domain.Active() || w.s.vgpu || w.in.Status.Step != w.in.Assignment.Hold {
-			t.Errorf("held: %+v, %+v", w.s, w.in.Status)
+			t.Errorf("held instance: %+v, status %+v; want no domain, no backend, and the reason as step", w.s, w.in.Status)
 		}
 		w.in.Assignment.Hold = ""
 		want := api.InstanceRunning
@@ -265,7 +268,7 @@ func TestHeldInstanceStopsAndComesBack(t *testing.T) {
 		}
 		w.expect(t, want)
 		if w.in.Status.Step != "" {
-			t.Errorf("it still says %q", w.in.Status.Step)
+			t.Errorf("step after the hold = %q, want none", w.in.Status.Step)
 		}
 	}
 }
@@ -276,7 +279,7 @@ func TestADeadBackendIsTold(t *testing.T) {
 	w.s.vgpu = false
 	w.expect(t, api.InstanceRunning)
 	if c, _ := condition(w.in.Status, condGPU); c.Status || c.Reason != string(api.GPUBackendEnded) || !strings.Contains(w.in.Status.LastError, "restart the instance") {
-		t.Errorf("status %+v", w.in.Status)
+		t.Errorf("status with an exited backend = %+v, want GPUReady false with GPUBackendEnded and a hint to restart", w.in.Status)
 	}
 }
 
@@ -284,12 +287,12 @@ func TestWaitsForItsVolume(t *testing.T) {
 	w := newWorld(false)
 	w.s.volume = false
 	if d := w.turn(false); d.step != stepWait || d.again == 0 {
-		t.Errorf("decided %+v", d)
+		t.Errorf("decision without the root volume = %+v, want %s and another reconcile", d, stepWait)
 	}
 }
 
-// Whatever happens to guest, host and agent on the way, asking long enough
-// ends where the spec says.
+// TestEveryPathEndsRight checks that, whatever happens to guest, host and agent on
+// the way, enough turns end in what the spec asks for.
 func TestEveryPathEndsRight(t *testing.T) {
 	for seed := range 500 {
 		rng := rand.New(rand.NewSource(int64(seed)))
@@ -309,7 +312,7 @@ func TestEveryPathEndsRight(t *testing.T) {
 				}
 			case 14, 15:
 				w.s.blocked = ""
-			case 16: // given away and back, unseen
+			case 16: // assigned to another node and back, unseen
 				w.in.Assignment.Epoch += 2
 				w.s.unclaimed = true
 			case 17:
@@ -318,7 +321,7 @@ func TestEveryPathEndsRight(t *testing.T) {
 				if w.s.domain == hypervisor.Running {
 					w.s.domain = hypervisor.Outgoing
 				}
-			case 19: // the node goes down, or stays
+			case 19: // the node starts or cancels a shutdown
 				w.s.leaving = !w.s.leaving
 				if w.s.leaving && w.s.domain.Active() && rng.Intn(2) == 0 {
 					w.s.domain, w.s.interrupted = hypervisor.Stopped, true
@@ -345,22 +348,23 @@ func TestEveryPathEndsRight(t *testing.T) {
 		w.wants(func(s *api.InstanceSpec) { s.Power = api.PowerRunning; s.Restarts++ })
 		w.settle(t)
 		if w.broken || w.s.epoch != w.in.Assignment.Epoch || w.in.Status.Epoch != w.in.Assignment.Epoch || w.in.Status.Released || w.s.unclaimed {
-			t.Fatalf("seed %d: runs as %+v, assigned %+v: %v", seed, w.s, w.in.Assignment, w.history)
+			t.Fatalf("seed %d: observed %+v, want one claimed run of assignment %+v, never without a lease; history %v", seed, w.s, w.in.Assignment, w.history)
 		}
 		if w.in.Status.Phase != api.InstanceRunning || w.s.domain != hypervisor.Running || w.in.Status.Restarts != w.in.Spec.Restarts {
-			t.Fatalf("seed %d: asked to run, is %+v, %+v: %v", seed, w.in.Status, w.s, w.history)
+			t.Fatalf("seed %d: status %+v, observed %+v, want running with all restarts done; history %v", seed, w.in.Status, w.s, w.history)
 		}
 		deleted := w.now
 		w.in.Meta.DeletedAt = &deleted
 		w.settle(t)
 		if !w.gone || w.s.domain != hypervisor.Missing || w.s.slice || w.s.media {
-			t.Fatalf("seed %d: deleted, left %+v: %v", seed, w.s, w.history)
+			t.Fatalf("seed %d: left of the deleted instance: %+v, want nothing; history %v", seed, w.s, w.history)
 		}
 	}
 }
 
-// What ended the run was not the guest: it runs again without being asked, and
-// one that had ended by itself before does not.
+// TestWhatDidNotEndByItselfRunsAgain checks that a run which the guest did not end
+// is started again without a request, and that an instance whose guest had ended
+// before is not.
 func TestWhatDidNotEndByItselfRunsAgain(t *testing.T) {
 	for name, end := range map[string]func(*world){
 		"the host rebooted":     func(w *world) { w.s.boot = "2"; w.s.domain = hypervisor.Stopped },
@@ -371,7 +375,7 @@ func TestWhatDidNotEndByItselfRunsAgain(t *testing.T) {
 			w.in.Assignment.Release = true
 			w.expect(t, api.InstanceStopped)
 			if !w.in.Status.Released || w.s.slice || w.s.domain != hypervisor.Missing {
-				t.Errorf("released: %+v, %+v", w.in.Status, w.s)
+				t.Errorf("released instance: status %+v, observed %+v; want released without slice and domain", w.in.Status, w.s)
 			}
 			w.in.Assignment.Release = false
 		},
@@ -388,14 +392,15 @@ func TestWhatDidNotEndByItselfRunsAgain(t *testing.T) {
 			end(w)
 			w.expect(t, want)
 			if want == api.InstanceRunning && w.s.epoch != w.in.Assignment.Epoch {
-				t.Errorf("%s: runs in epoch %d", name, w.s.epoch)
+				t.Errorf("%s: runs in epoch %d, want %d", name, w.s.epoch, w.in.Assignment.Epoch)
 			}
 		}
 	}
 }
 
-// Stopped and started in one go after it was resized, or restarted: the planner
-// gives the new size while it sees the instance stopped.
+// TestWaitsForItsNewSize stops and starts an instance at once after it was resized,
+// or restarts it: the planner assigns the new size while it sees the instance
+// stopped.
 func TestWaitsForItsNewSize(t *testing.T) {
 	for name, change := range map[string]func(*api.InstanceSpec){
 		"restarted": func(s *api.InstanceSpec) { s.Restarts++ },
@@ -406,15 +411,15 @@ func TestWaitsForItsNewSize(t *testing.T) {
 		change(&w.in.Spec)
 		w.in.Meta.Generation++
 		if name == "resized" {
-			w.expect(t, api.InstanceRunning) // with what it has
+			w.expect(t, api.InstanceRunning) // with its old size
 			w.s.domain, w.s.interrupted = hypervisor.Stopped, true
 		}
 		w.expect(t, api.InstanceStopped)
 		if w.s.vgpu || w.s.domain.Active() || w.in.Status.ObservedGeneration != w.in.Meta.Generation {
-			t.Errorf("%s: it waits with %+v, %+v", name, w.s, w.in.Status)
+			t.Errorf("%s: waiting instance: %+v, status %+v; want no backend, no domain and the generation observed", name, w.s, w.in.Status)
 		}
 		w.in.Assignment.Reason = "no room for more"
-		w.expect(t, api.InstanceRunning) // as it was
+		w.expect(t, api.InstanceRunning) // with its old size
 		w.in.Assignment.Reason = ""
 		w.expect(t, api.InstanceRunning)
 		w.s.domain, w.s.interrupted = hypervisor.Stopped, true

@@ -5,19 +5,20 @@ import (
 	"sync"
 )
 
-// maxJobs run at once: transfers share the node's network.
+// maxJobs is how many jobs run at once: transfers share the node's network.
 const maxJobs = 2
 
-// Imports wait for servers that tenants choose. They have room of their own: one
-// that is slow, or silent, holds up imports of its organization and nothing else.
+// Limits of imports, which wait for servers that customers choose. They are apart
+// from other jobs: a slow or silent server delays imports of its organization and
+// nothing else.
 const (
 	maxImports   = 32 // of all organizations
 	maxImportsOf = 2  // of one
 )
 
-// jobs are what takes long and must not hold up other keys: transfers of
-// images. There is one of a name at a time; its end kicks a key, and a failure
-// is that reconcile's, so that it is tried again with growing waits.
+// jobs runs long tasks that must not delay other keys: transfers of images. One job
+// of a name runs at a time. When it ends a key is kicked, and its error is returned
+// to that key's next reconcile, so that it is tried again with growing delays.
 type jobs struct {
 	c *core
 
@@ -27,7 +28,7 @@ type jobs struct {
 	failed  map[string]error
 }
 
-// job is one that runs.
+// job is a running job.
 type job struct {
 	imports      bool
 	organization string // whose import it is
@@ -38,7 +39,7 @@ func newJobs(c *core) *jobs {
 	return &jobs{c: c, running: map[string]job{}, failed: map[string]error{}}
 }
 
-// spawn runs f beside everything else; wait waits for it.
+// spawn runs f concurrently; wait waits for it.
 func (j *jobs) spawn(f func()) {
 	j.wg.Add(1)
 	j.c.o.Go(func() {
@@ -47,16 +48,17 @@ func (j *jobs) spawn(f func()) {
 	})
 }
 
-// wait until all have ended.
+// wait waits until all jobs have ended.
 func (j *jobs) wait() { j.wg.Wait() }
 
-// start f unless it runs or there is no room, and return the error of the last
-// time, once.
+// start starts f unless a job of the name runs or the limit is reached. It returns
+// the error of the last job of the name, once.
 func (j *jobs) start(ctx context.Context, name, kick string, f func(context.Context) error) error {
 	return j.begin(ctx, job{}, name, kick, f)
 }
 
-// startImport is start for an import of an organization; empty: the cluster's own.
+// startImport is start for an import of an organization; empty means the cluster's
+// own.
 func (j *jobs) startImport(ctx context.Context, organization, name, kick string, f func(context.Context) error) error {
 	return j.begin(ctx, job{imports: true, organization: organization}, name, kick, f)
 }
@@ -93,7 +95,7 @@ func (j *jobs) begin(ctx context.Context, next job, name, kick string, f func(co
 	return nil
 }
 
-// room reports whether one more may run beside those that do. The lock is held.
+// room reports whether the limits allow another job. The caller holds mu.
 func (j *jobs) room(next job) bool {
 	all, same := 0, 0
 	for _, r := range j.running {
@@ -110,8 +112,8 @@ func (j *jobs) room(next job) bool {
 	return all < maxJobs
 }
 
-// stop ends a job whose result nobody wants any more, and reports whether it runs
-// still: its key is kicked when it has ended.
+// stop cancels a job whose result is not needed any more, and reports whether it is
+// still running: its key is kicked when it has ended.
 func (j *jobs) stop(name string) (runs bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

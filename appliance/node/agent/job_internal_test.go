@@ -11,8 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// Imports of one organization, whose servers say nothing, keep neither another's
-// from running nor what the cluster does by itself; one that is stopped ends.
+// TestImportsHoldUpTheirOwn checks that imports of one organization, from servers
+// that do not answer, delay neither another organization's imports nor the
+// cluster's own jobs, and that a stopped one ends.
 func TestImportsHoldUpTheirOwn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	j := newJobs(&core{o: Options{Go: func(f func()) { go f() }}})
@@ -38,7 +39,7 @@ func TestImportsHoldUpTheirOwn(t *testing.T) {
 		}
 	}
 	const want = maxImportsOf + 1 + maxJobs
-	patience.Until(t, time.Minute, "they run", func() bool { return began.Load() == want })
+	patience.Until(t, time.Minute, "the allowed jobs run", func() bool { return began.Load() == want })
 	for i := range 2 * maxImports {
 		start(fmt.Sprint("org-", i+3), 1)
 	}
@@ -48,11 +49,11 @@ func TestImportsHoldUpTheirOwn(t *testing.T) {
 	}
 	j.mu.Unlock()
 	if j.stop("import org-19") {
-		t.Error("one runs that had no room")
+		t.Error("stop of an import beyond the limit = true, want it never started")
 	}
 	cancel()
 	j.wait()
 	if err := j.start(t.Context(), "import org-10", "", silent); !errors.Is(err, context.Canceled) {
-		t.Errorf("a failure is told as %v", err)
+		t.Errorf("error of the last import = %v, want %v", err, context.Canceled)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// leaks is what lies on the node and belongs to nobody. The agent sweeps such
-// things away itself, minutes later: what is listed twice in ten minutes is a
-// fault of Basalt's, but for what it keeps for a while (unknown.go).
+// leaks returns what is stored on the node and belongs to no object. The agent
+// removes such things itself minutes later: what is listed twice in ten minutes is
+// a bug of Basalt, except for what is kept on purpose (unknown.go).
 func (s *orphanSweeper) leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) {
 	if node != s.o.NodeID {
 		return nil, api.Errorf(api.CodeUnavailable, "node %s is not reachable", node)
@@ -50,7 +50,7 @@ func (s *orphanSweeper) leaks(ctx context.Context, node api.NodeID) ([]api.Leak,
 	}
 	for name, p := range s.pools.inOrder() {
 		if s.pools.shared(name) && !s.members.onDutyFor(name, p) {
-			continue // one node speaks for all
+			continue // one node reports for all
 		}
 		errs = append(errs, s.poolLeaks(ctx, name, p, leak))
 	}

@@ -9,24 +9,25 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Lease reports whether the cluster lets this node run what could run elsewhere.
+// Lease reports whether the cluster allows this node to run instances that could
+// run elsewhere.
 type Lease interface{ Valid() bool }
 
 // Fence kills instances when the node's lease ends.
 type Fence interface {
-	// Keep replaces the list of those that it must leave alone: they can run
-	// nowhere else. What it does not know it kills.
+	// Keep replaces the list of instances that the fence must not kill, because
+	// they can run nowhere else. It kills every other instance.
 	Keep(ids []api.InstanceID) error
 }
 
-// fenceKeeper decides what may run here by the node's lease, and tells the
-// fence what it must leave alone.
+// fenceKeeper decides by the node's lease what may run on this node, and sends the
+// list of instances to keep to the fence.
 type fenceKeeper struct {
 	*core
 	epoch *observedEpoch
 
 	mu   sync.Mutex
-	kept []api.InstanceID // what the fence has; nil: unknown
+	kept []api.InstanceID // the fence's list; nil if unknown
 }
 
 func (k *fenceKeeper) leased() bool { return k.o.Lease == nil || k.o.Lease.Valid() }
@@ -38,8 +39,9 @@ func (k *fenceKeeper) movable(in api.Instance) bool {
 	return !ok || api.Movable(in, root)
 }
 
-// bound are the instances that can run here only. One whose root volume is not
-// known is not among them: killed in vain is better than run twice.
+// bound returns the instances that can run on this node only. One whose root volume
+// is unknown is not included: killing it needlessly is better than running it
+// twice.
 func (k *fenceKeeper) bound() []api.InstanceID {
 	ids := []api.InstanceID{}
 	for _, in := range all(k.cache, k.cache.instances) {
@@ -50,10 +52,10 @@ func (k *fenceKeeper) bound() []api.InstanceID {
 	return ids
 }
 
-// keep tells the fence who is bound to this node, if that has changed. It is
-// called with every change, before anything of it is acted on or acknowledged:
-// an instance starts as bound only when the fence knows it, and one that has
-// become movable is not kept from the moment that its status says so.
+// keep sends the list of bound instances to the fence if it has changed, or if
+// force is set. It is called with every change, before the change is acted on or
+// acknowledged: an instance starts as bound only when the fence has it in its list,
+// and one that has become movable is off the list before its status reports so.
 func (k *fenceKeeper) keep(force bool) error {
 	if k.o.Fence == nil || !k.cache.isSynced() {
 		return nil
@@ -65,20 +67,20 @@ func (k *fenceKeeper) keep(force bool) error {
 		return nil
 	}
 	if err := k.o.Fence.Keep(ids); err != nil {
-		k.kept = nil // nobody knows what it has
+		k.kept = nil // the fence's list is unknown now
 		return err
 	}
 	k.kept = ids
 	return nil
 }
 
-// Why a node starts nothing now.
+// Reasons why a node starts nothing now.
 const (
 	waitsForLease  = "waiting for the node's lease"
 	waitsForReturn = "waiting until the node has given up what is no longer its own"
 )
 
-// blocked returns why the instance must not start or go on now; empty: it may.
+// blocked returns why the instance must not start or resume now, or "" if it may.
 func (k *fenceKeeper) blocked(in api.Instance) string {
 	if n, ok := k.cache.self(); ok && n.Assignment.Epoch > k.epoch.get() {
 		return waitsForReturn
@@ -89,9 +91,9 @@ func (k *fenceKeeper) blocked(in api.Instance) string {
 	return ""
 }
 
-// confirm asks the store, not the cache, whether the instance is still this
-// node's: a lease that was renewed a moment ago may come from after it was
-// given to another.
+// confirm checks with the store, not the cache, that the instance is still this
+// node's: a lease that was just renewed may be from after the instance was assigned
+// to another node.
 func (k *fenceKeeper) confirm(ctx context.Context, in api.Instance) error {
 	if err := k.refresh(ctx, api.KindInstance, in.Meta.ID); err != nil {
 		return err
@@ -106,23 +108,22 @@ func (k *fenceKeeper) confirm(ctx context.Context, in api.Instance) error {
 	return nil
 }
 
-// interrupted reports whether the run that is gone did not end by itself: the
-// fence ended it, or the node lost it while it was on the move. The run's file
-// keeps what was found out.
+// interrupted reports whether the last run did not end by itself: the fence ended
+// it, or it was lost during a migration. The result is stored in the run's file.
 func (k *fenceKeeper) interrupted(in api.Instance, r runFile, s hypervisor.State) (bool, error) {
 	id := api.InstanceID(in.Meta.ID)
 	killed := s == hypervisor.Crashed || s == hypervisor.Missing
 	switch {
 	case r.Interrupted:
 		return true, nil
-	case s == hypervisor.Missing && !r.Since.IsZero(), // a move lost it, which is over (moving): a crash leaves the domain
-		killed && k.movable(in) && !k.leased(): // nobody else would have
+	case s == hypervisor.Missing && !r.Since.IsZero(), // lost by a migration that has ended (moving): a crash leaves the domain
+		killed && k.movable(in) && !k.leased(): // by the fence: nothing else would have
 	case k.o.Fenced == nil || r.Since.IsZero():
 		return false, nil
 	default:
 		fenced, err := k.o.Fenced(id, r.Since)
 		if err != nil && k.movable(in) {
-			return false, err // later: what cannot move it leaves alone
+			return false, err // decided later; the fence leaves alone what cannot run elsewhere
 		}
 		if err != nil || !fenced {
 			return false, nil

@@ -1,7 +1,7 @@
 package agent
 
-// LeavingChanged has the agent look at once at what Options.Leaving reports: the node is
-// reported, and every instance is decided on anew.
+// LeavingChanged has the agent check at once what Options.Leaving reports: the node
+// is reported, and every instance is reconciled.
 func (a *Agent) LeavingChanged() {
 	a.reporter.soon()
 	for _, k := range a.cache.instanceKeys() {

@@ -10,12 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// freezeTimeout is how long a guest may take to write out what it holds; then
-// the snapshot is made without its help, as of a power cut.
+// freezeTimeout is how long a guest may take to write out its cached data; after
+// that the snapshot is taken without its help, in the state that a power cut would
+// leave.
 const freezeTimeout = 10 * time.Second
 
-// thawTimeout bounds one try; a guest that was frozen is thawed until it says
-// that it is.
+// thawTimeout limits one attempt; thawing a frozen guest is repeated until it
+// succeeds.
 const thawTimeout = 10 * time.Second
 
 // live is a volume that a running machine has open. It implements sds.Live.
@@ -25,8 +26,8 @@ type live struct {
 	disk  disk
 }
 
-// access to the volume for a storage driver. The caller holds the disks of the
-// instance that may have it open.
+// access returns what a storage driver needs to access the volume. The caller holds
+// the disks of the instance that may have it open.
 func (ds *diskSet) access(ctx context.Context, v api.Volume) (sds.Access, error) {
 	e, err := ds.encryption(ctx, v)
 	if err != nil {
@@ -45,8 +46,8 @@ func (ds *diskSet) access(ctx context.Context, v api.Volume) (sds.Access, error)
 	return access, nil
 }
 
-// opener reports whether a running machine has the volume open, and which it is or
-// would be.
+// opener reports whether a running machine has the volume open. id is the instance
+// that has it open or may open it, or empty.
 func (ds *diskSet) opener(ctx context.Context, v api.Volume) (open bool, id api.InstanceID, err error) {
 	id = v.Status.Attached
 	if v.Spec.Root {
@@ -103,8 +104,8 @@ type freezer struct {
 }
 
 // frozen runs f while the guest's file systems are frozen, if the guest has an
-// agent. A mark on the disk outlives this process: whatever happens, a guest
-// that may have been frozen is thawed, now or at the next look at it.
+// agent. A mark on the disk outlives this process: a guest that may have been
+// frozen is thawed in any case, now or by a later reconcile.
 func (z *freezer) frozen(ctx context.Context, id api.InstanceID, f func() error) error {
 	freezing, cancel := context.WithTimeout(ctx, freezeTimeout)
 	defer cancel()
@@ -119,7 +120,7 @@ func (z *freezer) frozen(ctx context.Context, id api.InstanceID, f func() error)
 		z.log.Info("taking snapshot without freezing the guest", "instance", id, "error", err)
 	}
 	err := f()
-	// Also when it could not freeze: it may have done so later.
+	// The guest is thawed after a failed freeze too: it may have frozen later.
 	if thawed := z.thaw(context.WithoutCancel(ctx), id); thawed != nil {
 		z.log.Warn("thaw guest failed, will try again", "instance", id, "error", thawed)
 		z.kick(key(api.KindInstance, string(id)))
@@ -127,7 +128,7 @@ func (z *freezer) frozen(ctx context.Context, id api.InstanceID, f func() error)
 	return err
 }
 
-// thaw a guest that may be frozen.
+// thaw thaws a guest that may be frozen, and removes the mark.
 func (z *freezer) thaw(ctx context.Context, id api.InstanceID) error {
 	ctx, cancel := context.WithTimeout(ctx, thawTimeout)
 	defer cancel()
@@ -137,14 +138,14 @@ func (z *freezer) thaw(ctx context.Context, id api.InstanceID) error {
 	return remove(z.files.frozenMark(id))
 }
 
-// thawLeft thaws a guest that an earlier life of this process has frozen.
+// thawLeft thaws a guest that an earlier process of the agent has left frozen.
 func (z *freezer) thawLeft(ctx context.Context, id api.InstanceID) {
 	if _, err := os.Stat(z.files.frozenMark(id)); err != nil {
 		return
 	}
 	release, err := z.disks.acquire(id)
 	if err != nil {
-		return // a snapshot is being made
+		return // a snapshot is being taken
 	}
 	defer release()
 	if err := z.thaw(ctx, id); err != nil {
@@ -152,8 +153,8 @@ func (z *freezer) thawLeft(ctx context.Context, id api.InstanceID) {
 	}
 }
 
-// withVolume calls f while nobody starts, moves or changes the machine that may
-// have the volume open.
+// withVolume calls f while no other step starts, migrates or changes the machine
+// that may have the volume open. It returns errLater if one does.
 func (ds *diskSet) withVolume(ctx context.Context, v api.Volume, f func(sds.Access) error) error {
 	_, holder, err := ds.opener(ctx, v)
 	if err != nil {

@@ -10,15 +10,16 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// machineClasses decides what an instance's virtual machine is like, at the start of a
-// run, so that it can move to other nodes; and checks that this node can make what
-// another node has decided. docs/machine-classes.md says what is decided and why.
+// machineClasses decides, at the start of a run, the machine type, CPU and network
+// queues of an instance's virtual machine, so that it can be migrated to other
+// nodes; and it checks that this node supports what another node has decided.
+// docs/machine-classes.md has the rules and the reasons.
 type machineClasses struct {
 	*core
 	accelerator *acceleration
 }
 
-// choose what the instance's machine is like in the run that begins.
+// choose decides the instance's machine for the run that begins.
 func (c *machineClasses) choose(ctx context.Context, in api.Instance) (api.InstanceMachine, error) {
 	have, err := c.o.Machines.Abilities(ctx)
 	if err != nil {
@@ -36,8 +37,8 @@ func (c *machineClasses) choose(ctx context.Context, in api.Instance) (api.Insta
 	return m, err
 }
 
-// chooseCPU of a run: what the cluster's nodes have in common, unless something else is
-// asked for or there is nothing in common.
+// chooseCPU decides the CPU of a run: what the cluster's nodes have in common,
+// unless the host's CPU is asked for or there is nothing in common.
 func (c *machineClasses) chooseCPU(ctx context.Context, asked api.CPUClass, own hypervisor.CPU) (api.InstanceCPU, error) {
 	switch {
 	case c.accelerator.how() != hypervisor.KVM:
@@ -49,7 +50,7 @@ func (c *machineClasses) chooseCPU(ctx context.Context, asked api.CPUClass, own 
 	if of := differing(own, c.cache.otherNodes()); len(of) > 1 {
 		common, err := c.o.Machines.BaselineCPU(ctx, of)
 		switch {
-		case api.CodeOf(err) == api.CodeInvalid: // it moves to nodes whose processor is like this one's or better
+		case api.CodeOf(err) == api.CodeInvalid: // it can be migrated to nodes whose processor has everything that this one has
 			c.log.Warn("the processors of the nodes have no common baseline", "error", err)
 		case err != nil:
 			return api.InstanceCPU{}, fmt.Errorf("find what the processors of %d kinds of nodes have in common: %w", len(of), err)
@@ -60,7 +61,8 @@ func (c *machineClasses) chooseCPU(ctx context.Context, asked api.CPUClass, own 
 	return api.InstanceCPU{Class: api.CPUBaseline, CPU: best.API()}, nil
 }
 
-// differing processors: this node's, and those of the others that are not the same.
+// differing returns this node's CPU, and those of the other nodes that differ from
+// it and from each other.
 func differing(own hypervisor.CPU, others []api.Node) []hypervisor.CPU {
 	all := []hypervisor.CPU{own}
 	for _, n := range others {
@@ -72,7 +74,8 @@ func differing(own hypervisor.CPU, others []api.Node) []hypervisor.CPU {
 	return all
 }
 
-// check that this node can go on with an instance that runs on another.
+// check returns an error unless this node can continue an instance that runs on
+// another.
 func (c *machineClasses) check(ctx context.Context, in api.Instance) error {
 	have, err := c.o.Machines.Abilities(ctx)
 	if err != nil {
@@ -95,9 +98,10 @@ func (c *machineClasses) check(ctx context.Context, in api.Instance) error {
 	return c.o.Machines.CheckCPU(ctx, hypervisor.CPUOf(cpu.CPU))
 }
 
-// machineType is the newest type that this node and all others have, so that the
-// instance can run on each of them; or the newest of this node's, if there is none.
-// Nodes that do not say what they have do not count. Empty: this node has none.
+// machineType returns the newest machine type that this node and all others have,
+// so that the instance can run on each of them; if there is none, the newest of
+// this node. Nodes that report no types are left out. It returns "" if this node
+// has none.
 func machineType(own []string, others []api.Node) string {
 	for _, t := range own {
 		if !slices.ContainsFunc(others, func(n api.Node) bool {
@@ -112,14 +116,15 @@ func machineType(own []string, others []api.Node) string {
 	return own[0]
 }
 
-// nicQueues of a network card: one for each processor, as far as all nodes make them, so
-// that the instance can move to each of them.
+// nicQueues returns the number of queues of a network card: one for each vCPU,
+// limited to what all nodes support, so that the instance can be migrated to each
+// of them. 0 means a card without multiple queues.
 func nicQueues(vcpus int64, others []api.Node) int64 {
 	n := min(vcpus, hypervisor.MaxNICQueues)
 	for _, o := range others {
 		n = min(n, o.Status.Machines.NICQueues)
 	}
-	if n <= 1 { // a card with one is a card as before
+	if n <= 1 { // a single queue needs no multi-queue card
 		return 0
 	}
 	return n

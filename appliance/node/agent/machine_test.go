@@ -29,12 +29,13 @@ func TestMachineType(t *testing.T) {
 		{"this one does not say", nil, []api.Node{node(own...)}, ""},
 	} {
 		if got := machineType(c.own, c.others); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			t.Errorf("%s: machineType = %q, want %q", c.name, got, c.want)
 		}
 	}
 }
 
-// An instance gets what all nodes have in common, or its node's processor as it is.
+// TestChooseCPU checks that an instance gets what all nodes have in common, or its
+// node's CPU as it is.
 func TestChooseCPU(t *testing.T) {
 	own := hypfake.DefaultAbilities().CPU
 	lesser := own.API()
@@ -69,13 +70,14 @@ func TestChooseCPU(t *testing.T) {
 			}
 			got, err := m.chooseCPU(t.Context(), c.asked, own)
 			if err != nil || got.Class != c.class || !slices.Equal(got.CPU.Features, c.features) {
-				t.Errorf("the processor is %+v, %v; want %s with %v", got, err, c.class, c.features)
+				t.Errorf("CPU = %+v, error %v; want %s with %v", got, err, c.class, c.features)
 			}
 		})
 	}
 }
 
-// A card has a queue for each processor, as far as all nodes can make such cards.
+// TestNICQueues checks that a card has a queue for each vCPU, as far as all nodes
+// support that.
 func TestNICQueues(t *testing.T) {
 	node := func(queues int64) api.Node {
 		return api.Node{Status: api.NodeStatus{Machines: api.NodeMachines{NICQueues: queues}}}
@@ -93,18 +95,18 @@ func TestNICQueues(t *testing.T) {
 		{"another is of before there were several", 8, []api.Node{node(8), node(0)}, 0},
 	} {
 		if got := nicQueues(c.vcpus, c.others); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+			t.Errorf("%s: nicQueues = %d, want %d", c.name, got, c.want)
 		}
 	}
 }
 
 func TestKnows(t *testing.T) {
 	if err := knows([]string{"pc-q35-9.2"}, "pc-q35-10.0"); api.CodeOf(err) != api.CodeState {
-		t.Errorf("a type that QEMU does not have: %v", err)
+		t.Errorf("knows of a type that QEMU does not have: error %v, want code %s", err, api.CodeState)
 	}
 	for _, types := range [][]string{nil, {"pc-q35-10.0"}} {
 		if err := knows(types, "pc-q35-10.0"); err != nil {
-			t.Errorf("%v: %v", types, err)
+			t.Errorf("knows(%v, pc-q35-10.0) = %v, want nil", types, err)
 		}
 	}
 }

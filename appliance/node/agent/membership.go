@@ -7,14 +7,15 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// membership is what this node knows of the cluster's nodes.
+// membership answers questions about the cluster's nodes from this node's cache.
 type membership struct {
-	node  api.NodeID // this one
+	node  api.NodeID // this node
 	cache *cache
 }
 
-// onDuty reports whether this node does what only one of all should: the voter
-// with the lowest id that is not lost, or where none votes the node itself.
+// onDuty reports whether this node performs the tasks that only one of all nodes
+// should: it is the voter with the lowest ID that is not lost, or if there is no
+// voter the node with the lowest ID.
 func (m *membership) onDuty() bool {
 	me, voters := false, false
 	for _, n := range all(m.cache, m.cache.nodes) {
@@ -33,8 +34,9 @@ func (m *membership) onDuty() bool {
 	return len(nodes) == 0 || api.NodeID(nodes[0].Meta.ID) == m.node
 }
 
-// onDutyFor reports whether this node does what one of those should that reach the
-// shared pool: not every node does, not even one that votes.
+// onDutyFor reports whether this node performs the tasks that only one of the nodes
+// which can access the shared pool should: not every node can access it, not even
+// every voter.
 func (m *membership) onDutyFor(name string, p sds.Driver) bool {
 	var on api.Node
 	for _, n := range all(m.cache, m.cache.nodes) {
@@ -59,13 +61,13 @@ func (m *membership) alone() bool {
 	return true
 }
 
-// away reports whether the node is lost, or not one of the cluster any more.
+// away reports whether the node is lost, or not in the cluster any more.
 func (m *membership) away(id api.NodeID) bool {
 	n, ok := get(m.cache, m.cache.nodes, string(id))
 	return !ok || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil
 }
 
-// removed reports whether the node is not one of the cluster any more, for good.
+// removed reports whether the node was removed from the cluster for good.
 func (m *membership) removed(id api.NodeID) bool {
 	n, ok := get(m.cache, m.cache.nodes, string(id))
 	return !ok || n.Meta.DeletedAt != nil

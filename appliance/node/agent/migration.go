@@ -13,23 +13,23 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Peers are the other nodes' agents, for migrations: each call is the method
-// HandleX of the target's Agent.
+// Peers calls the other nodes' agents, for migrations: each method calls the
+// corresponding HandleX of the target's Agent.
 type Peers interface {
 	PrepareMigration(ctx context.Context, target api.NodeID, r PrepareRequest) (PrepareReply, error)
 	OpenTunnel(ctx context.Context, target api.NodeID, r TunnelRequest) (net.Conn, error)
 	FinishMigration(ctx context.Context, target api.NodeID, r FinishRequest) (FinishReply, error)
 }
 
-// PrepareRequest asks a target to make ready.
+// PrepareRequest asks a target to prepare for a migration.
 type PrepareRequest struct {
 	Migration api.MigrationID `json:"migration"`
 	RootBytes int64           `json:"rootBytes"` // exact size of the root disk
-	// Volumes that are attached beside the root volume, in the machine's order.
+	// Volumes are attached beside the root volume, in the machine's order.
 	Volumes []api.VolumeID `json:"volumes,omitempty"`
 }
 
-// PrepareReply is the machine as it will be on the target.
+// PrepareReply describes the machine as it will be on the target.
 type PrepareReply struct {
 	Target    hypervisor.Domain `json:"target"`
 	CopyDisks []string          `json:"copyDisks,omitempty"` // serials
@@ -41,34 +41,34 @@ type TunnelRequest struct {
 	Stream    hypervisor.Stream `json:"stream"`
 }
 
-// FinishRequest ends a migration on the target: the machine is gone from the
-// source and runs there if all of it has arrived, or it is thrown away there.
+// FinishRequest ends a migration on the target. The machine has ended on the source
+// and is resumed on the target if all of it has arrived; or it is discarded there.
 type FinishRequest struct {
 	Migration api.MigrationID `json:"migration"`
 	Discard   bool            `json:"discard,omitempty"`
 }
 
-// FinishReply reports whether it runs on the target.
+// FinishReply reports whether the machine runs on the target.
 type FinishReply struct {
 	Runs bool `json:"runs"`
 }
 
-// Calls to a target that is slow are given up and made again.
+// Timeouts of calls to a target; after that they are repeated.
 const (
 	prepareTimeout = 30 * time.Second
 	finishTimeout  = 10 * time.Second
 )
 
-// move is what this process knows of a migration from here. Guarded by
+// move is what this process knows of an outgoing migration. It is guarded by
 // migrationReconciler.mu.
 type move struct {
-	in    api.InstanceID
-	seen  moveSeen
-	reply PrepareReply
-	said  time.Time
+	in         api.InstanceID
+	seen       moveSeen
+	reply      PrepareReply
+	reportedAt time.Time // when the status was last written
 }
 
-// migrationReconciler sends machines from here to other nodes.
+// migrationReconciler migrates machines from this node to others.
 type migrationReconciler struct {
 	*core
 	fence  *fenceKeeper
@@ -77,10 +77,11 @@ type migrationReconciler struct {
 	target *migrationTarget
 
 	mu    sync.Mutex
-	moves map[string]*move // migrations from here, by id
+	moves map[string]*move // outgoing migrations, by ID
 }
 
-// moving is the migration that the instance is in the hands of.
+// moving returns the migration that is moving the instance from this node, if there
+// is one.
 func (rec *migrationReconciler) moving(id api.InstanceID) (api.Migration, bool) {
 	for _, m := range all(rec.cache, rec.cache.migrations) {
 		if m.Spec.Instance != id || m.Assignment.Source != rec.o.NodeID {
@@ -109,7 +110,7 @@ func (rec *migrationReconciler) known(m api.Migration) moveSeen {
 	return moveSeen{}
 }
 
-// learn changes what is known of a migration.
+// learn updates what is known of a migration.
 func (rec *migrationReconciler) learn(m api.Migration, f func(*move)) {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -143,7 +144,7 @@ func (rec *migrationReconciler) reconcile(ctx context.Context, id string) (time.
 	return rec.send(ctx, m, in)
 }
 
-// drop ends what is under way for a migration that is gone.
+// drop aborts an outgoing migration whose object was removed.
 func (rec *migrationReconciler) drop(ctx context.Context, id string) error {
 	rec.mu.Lock()
 	mv := rec.moves[id]
@@ -161,7 +162,7 @@ func (rec *migrationReconciler) drop(ctx context.Context, id string) error {
 	return nil
 }
 
-// send takes one step of a migration from here.
+// send performs one step of an outgoing migration.
 func (rec *migrationReconciler) send(ctx context.Context, m api.Migration, in api.Instance) (time.Duration, error) {
 	s, err := rec.observe(ctx, m, in)
 	if err != nil {
@@ -221,8 +222,8 @@ func (rec *migrationReconciler) observe(ctx context.Context, m api.Migration, in
 	return s, nil
 }
 
-// sayEvery bounds how often progress is written.
-const sayEvery = time.Second
+// progressInterval is the shortest interval between two writes of progress.
+const progressInterval = time.Second
 
 func (rec *migrationReconciler) writeStatus(ctx context.Context, m api.Migration, st api.MigrationStatus) error {
 	now, ok := get(rec.cache, rec.cache.migrations, m.Meta.ID)
@@ -234,9 +235,9 @@ func (rec *migrationReconciler) writeStatus(ctx context.Context, m api.Migration
 	}
 	at, wait := rec.o.Now(), false
 	rec.learn(m, func(mv *move) {
-		wait = now.Status.Phase == st.Phase && at.Sub(mv.said) < sayEvery
+		wait = now.Status.Phase == st.Phase && at.Sub(mv.reportedAt) < progressInterval
 		if !wait {
-			mv.said = at
+			mv.reportedAt = at
 		}
 	})
 	if wait {
@@ -259,8 +260,9 @@ func (rec *migrationReconciler) perform(ctx context.Context, m api.Migration, in
 		}
 		err := rec.o.Migrator.AbortMigration(ctx, id)
 		if api.CodeOf(err) == api.CodeUnavailable {
-			// A target that has received all of it holds the locks of its disks,
-			// and does not let it run while this node has the domain.
+			// A target that has received all of it has the locks of its disks, and
+			// the source cannot resume the machine until the target has released
+			// them.
 			if err := rec.perform(ctx, m, in, moveDiscard); err != nil {
 				return err
 			}
@@ -273,7 +275,8 @@ func (rec *migrationReconciler) perform(ctx context.Context, m api.Migration, in
 		}
 		ctx, cancel := context.WithTimeout(ctx, finishTimeout)
 		defer cancel()
-		// Where this is not heard the end of the migration is.
+		// If the request is lost the target discards it when the migration has
+		// ended.
 		if _, err := rec.o.Peers.FinishMigration(ctx, m.Assignment.Target, FinishRequest{Migration: api.MigrationID(m.Meta.ID), Discard: true}); err != nil {
 			rec.log.Warn("request to discard migration on the target failed", "id", m.Meta.ID, "error", err)
 		}
@@ -316,7 +319,7 @@ func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in
 		return err
 	}
 	for _, v := range rec.disks.attachedTo(in) {
-		if hasDisk(open, serialOf(v)) != nil { // one that is not yet attached is so when it has arrived
+		if hasDisk(open, serialOf(v)) != nil { // one that is not attached yet will be attached on the target
 			ask.Volumes = append(ask.Volumes, api.VolumeID(v.Meta.ID))
 		}
 	}
@@ -325,7 +328,7 @@ func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in
 	reply, err := rec.o.Peers.PrepareMigration(ctx, m.Assignment.Target, ask)
 	code := api.CodeOf(err)
 	if err != nil && (code == api.CodeUnavailable || code == api.CodeInternal || code == api.CodeConflict) {
-		return err // later
+		return err // retried
 	}
 	rec.learn(m, func(mv *move) {
 		if err != nil {
@@ -337,7 +340,7 @@ func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in
 	return nil
 }
 
-// transfer sends the machine, beside everything else.
+// transfer starts to send the machine in a job of its own.
 func (rec *migrationReconciler) transfer(ctx context.Context, m api.Migration, in api.Instance) {
 	var reply PrepareReply
 	rec.learn(m, func(mv *move) { mv.seen.copying, reply = true, mv.reply })
@@ -361,7 +364,7 @@ func (rec *migrationReconciler) transfer(ctx context.Context, m api.Migration, i
 	})
 }
 
-// confirm asks the store whether the instance is still this node's to send.
+// confirm checks with the store that the instance is still this node's to send.
 func (rec *migrationReconciler) confirm(ctx context.Context, in api.Instance) error {
 	if err := rec.fence.confirm(ctx, in); errors.Is(err, errStale) {
 		return api.Errorf(api.CodeState, "the instance was assigned to another node, or is to stop")
@@ -371,7 +374,7 @@ func (rec *migrationReconciler) confirm(ctx context.Context, in api.Instance) er
 	return nil
 }
 
-// tunnel opens the streams of one migration.
+// tunnel opens the streams of one migration. It implements hypervisor.Tunnel.
 type tunnel struct {
 	peers Peers
 	m     api.Migration
@@ -382,8 +385,8 @@ func (t tunnel) Open(ctx context.Context, s hypervisor.Stream) (net.Conn, error)
 	return t.peers.OpenTunnel(ctx, t.m.Assignment.Target, TunnelRequest{Migration: api.MigrationID(t.m.Meta.ID), Stream: s})
 }
 
-// settle ends the count of the instance's use here, then has the target
-// let it run.
+// settle ends the metering of the instance on this node, then has the target resume
+// it.
 func (rec *migrationReconciler) settle(ctx context.Context, m api.Migration, in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
 	r, err := rec.files.readRun(id)
@@ -405,7 +408,7 @@ func (rec *migrationReconciler) settle(ctx context.Context, m api.Migration, in 
 	reply, err := rec.o.Peers.FinishMigration(ctx, m.Assignment.Target, FinishRequest{Migration: api.MigrationID(m.Meta.ID)})
 	if err != nil {
 		if done {
-			return nil // it runs there; the target only counts its use from a little later
+			return nil // it runs there; the target only starts to meter it a little later
 		}
 		return err
 	}

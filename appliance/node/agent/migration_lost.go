@@ -8,13 +8,14 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// surely is how long a machine that comes must be seen to run until it is
-// believed: a libvirtd that starts anew takes one that still waits for its
-// memory for running, until it has looked closer.
+// surely is how long an arriving machine must be observed running until that is
+// trusted: a libvirtd that has just started takes one that still receives its
+// memory for running, until it has checked it.
 const surely = 2 * time.Second
 
-// noteArrival notes that a machine that came here was let run. Its source does
-// that, and only when it has let go.
+// noteArrival records that a machine which arrived here was resumed. Only its
+// source does that, after it has released the machine. again is when to check once
+// more, 0 if there is no need.
 func (t *migrationTarget) noteArrival(ctx context.Context, m api.Migration) (again time.Duration, err error) {
 	id := m.Spec.Instance
 	run, err := t.files.readRun(id)
@@ -45,17 +46,17 @@ func (t *migrationTarget) noteArrival(ctx context.Context, m api.Migration) (aga
 	return 0, t.files.writeRun(id, run)
 }
 
-// arrivalHere is what a target knows of a machine whose source is lost.
+// arrivalHere decides on the target whether a machine arrived whose source is lost.
 //
 //	              shared disks           a disk copied along
 //	not all here  not arrived            not arrived
 //	all here      arrived                not arrived; arrived if the source was removed
-//	let run       arrived                arrived, whatever has become of it since (Left)
-//	ended         arrived                not known, arrived if the source was removed
+//	resumed       arrived                arrived, whatever happened to it since (Left)
+//	ended         arrived                unknown; arrived if the source was removed
 //
-// With shared disks a lost source is one on which the machine has ended. With a
-// disk of its own it is left alone, and may run on there when it has not let go:
-// then it is the source's, and what came here is no newer than what it has.
+// With shared disks the machine has ended on a lost source. With a disk of its own
+// it is not killed there, and may still run if the source has not given it up: then
+// it is the source's, and what arrived here is no newer than what the source has.
 func arrivalHere(run runFile, s hypervisor.MigrationStatus, removed bool) arrival {
 	alone := run.Volume != "" && !removed
 	switch {
@@ -69,11 +70,11 @@ func arrivalHere(run runFile, s hypervisor.MigrationStatus, removed bool) arriva
 	return arrived
 }
 
-// reconcile is the target's part when nobody asks it: to clear up when
-// a migration has ended otherwise, and to decide when the source is lost. It
-// does not let the machine run: it says that it has it, and runs it when the
-// instance is given to this node. What it says is the last word: what has not
-// arrived is thrown away before, and cannot arrive any more.
+// reconcile performs the target's part that the source does not request: it cleans
+// up when a migration has ended otherwise, and decides when the source is lost. It
+// does not resume the machine: it reports that it has it, and the machine is
+// resumed when the instance is assigned to this node. The decision is final: what
+// has not arrived is discarded before, and cannot arrive any more.
 func (t *migrationTarget) reconcile(ctx context.Context, m api.Migration) (time.Duration, error) {
 	id := m.Spec.Instance
 	if m.Assignment.Phase.Ended() || m.Status.Phase.Ended() {
@@ -112,7 +113,7 @@ func (t *migrationTarget) reconcile(ctx context.Context, m api.Migration) (time.
 	return 0, nil
 }
 
-// decideArrival, and throw away what has not arrived.
+// decideArrival decides whether the machine arrived, and discards what has not.
 func (t *migrationTarget) decideArrival(ctx context.Context, m api.Migration) (arrival, error) {
 	id := m.Spec.Instance
 	if t.o.Migrator == nil {
@@ -122,7 +123,7 @@ func (t *migrationTarget) decideArrival(ctx context.Context, m api.Migration) (a
 	if err != nil {
 		return arrivalUnknown, err
 	}
-	if run.Incoming != api.MigrationID(m.Meta.ID) { // nothing was made ready for this one
+	if run.Incoming != api.MigrationID(m.Meta.ID) { // nothing was prepared for this migration
 		return arrivedNot, nil
 	}
 	s, err := t.o.Migrator.MigrationStatus(ctx, id)

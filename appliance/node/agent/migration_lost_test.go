@@ -11,17 +11,18 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// The source of a machine whose disk is copied along is lost, and the machine
-// may run on there: what the target says decides where its newest disk is.
+// TestTheSourceOfACopiedDiskIsLost loses the source of a machine whose disk is
+// copied along, and which may still run there: the target's decision determines
+// where the newest disk is.
 func TestTheSourceOfACopiedDiskIsLost(t *testing.T) {
 	const atA, atB = 0, 1
 	for _, c := range []struct {
 		name    string
 		moment  string // at which the source's agent dies
-		removed bool   // the operator says that it never comes back
-		knows   bool   // the target does, alone
-		on      int
-		starts  int // of the machine where it runs in the end
+		removed bool   // the operator has removed it for good
+		knows   bool   // the target can decide alone
+		on      int    // where it runs in the end
+		starts  int    // of the machine on that node
 	}{
 		{"while it is copied", "copying", false, true, atA, 1},
 		{"when it has let go, and nobody lets it run", "received", false, true, atA, 2},
@@ -33,7 +34,7 @@ func TestTheSourceOfACopiedDiskIsLost(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, a, b := migrating(t, api.PoolLocal)
 			died := errors.New("died")
-			cut := func() { // the fence leaves alone what can run nowhere else
+			cut := func() { // the fence does not kill what can run nowhere else
 				a.die()
 				a.cut = true
 			}
@@ -51,7 +52,7 @@ func TestTheSourceOfACopiedDiskIsLost(t *testing.T) {
 				}
 				return nil
 			})
-			a.step = func(string) { // it is killed before it hears that it has moved
+			a.step = func(string) { // it is killed before it learns that the machine was migrated
 				s, err := a.machines.Status(context.Background(), "ins-1")
 				if err == nil && s.State == hypervisor.Missing && a.Stepper != nil {
 					if c.moment == "ended" {
@@ -63,7 +64,7 @@ func TestTheSourceOfACopiedDiskIsLost(t *testing.T) {
 			w.moveTo(a, b)
 			w.pass(30 * time.Second)
 			if a.Stepper != nil || w.migration().Status.Phase != api.MigrationCopying {
-				t.Fatalf("%+v", w.migration().Status)
+				t.Fatalf("source's agent alive: %t, migration %+v; want it killed while copying", a.Stepper != nil, w.migration().Status)
 			}
 			if c.removed {
 				w.apply(api.Command{Op: api.OpDelete, Kind: api.KindNode, ID: string(a.id), Expect: api.AnyRevision})
@@ -72,7 +73,7 @@ func TestTheSourceOfACopiedDiskIsLost(t *testing.T) {
 			}
 			w.pass(time.Minute)
 			if m := w.migration().Status; m.Phase.Ended() != c.knows || !c.knows && !strings.Contains(m.LastError, "node-1") {
-				t.Fatalf("the target says %+v", m)
+				t.Fatalf("status from the target = %+v, want it ended: %t, or waiting for node-1", m, c.knows)
 			}
 			on, off := a, b
 			if c.on == atB {
@@ -83,20 +84,20 @@ func TestTheSourceOfACopiedDiskIsLost(t *testing.T) {
 			a.machines.MigrationStep(nil)
 			if c.knows && c.on == atB {
 				w.ended()
-				w.until("runs on b without a", func() bool { return w.runsOn("ins-1", b) })
+				w.until("ins-1 runs on b without a", func() bool { return w.runsOn("ins-1", b) })
 			}
 			if !c.removed {
 				a.cut, a.lease = false, true
 				a.start()
 				w.ended()
-				w.until("nothing is left elsewhere", func() bool { return off.left() == "" })
+				w.until("nothing left on the other node", func() bool { return off.left() == "" })
 			}
-			w.until("runs", func() bool { return w.runsOn("ins-1", on) })
+			w.until("ins-1 runs", func() bool { return w.runsOn("ins-1", on) })
 			if n := on.starts("ins-1"); n != c.starts {
-				t.Errorf("%d starts, want %d", n, c.starts)
+				t.Errorf("%d starts of ins-1, want %d", n, c.starts)
 			}
 			if v, err := on.local.Volume(context.Background(), "vol-ins-1"); err != nil || v.Standalone != (on == b) {
-				t.Errorf("it runs from another disk: %+v, %v", v, err)
+				t.Errorf("root volume = %+v, error %v; want the copied one: %t", v, err, on == b)
 			}
 		})
 	}

@@ -7,20 +7,20 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// moveStep is one idempotent thing that the source of a migration does.
+// moveStep is one idempotent step of a migration's source.
 type moveStep string
 
 const (
 	moveNone    moveStep = ""
-	movePrepare moveStep = "prepare" // have the target make ready
-	moveCopy    moveStep = "copy"    // begin to send
-	moveAbort   moveStep = "abort"   // stop sending: the machine runs on here
-	moveDiscard moveStep = "discard" // have the target throw away what it has
-	moveSettle  moveStep = "settle"  // it is gone here: does the target have all of it? Then it runs there
-	moveLost    moveStep = "lost"    // it is gone here and did not arrive: not the guest's doing
+	movePrepare moveStep = "prepare" // have the target prepare
+	moveCopy    moveStep = "copy"    // start to send
+	moveAbort   moveStep = "abort"   // stop sending: the machine continues on the source
+	moveDiscard moveStep = "discard" // have the target discard what it has
+	moveSettle  moveStep = "settle"  // it has ended here: have the target resume it if all of it has arrived
+	moveLost    moveStep = "lost"    // it has ended here and did not arrive: record that the guest did not end it
 )
 
-// arrival is what is known of a machine that is gone here.
+// arrival is what is known of a machine that has ended on the source.
 type arrival int
 
 const (
@@ -29,25 +29,25 @@ const (
 	arrivedNot
 )
 
-// moveSeen is what the source found out about a migration.
+// moveSeen is what the source has observed about a migration.
 type moveSeen struct {
-	domain     hypervisor.State // here
-	sending    bool             // the hypervisor is at it
-	prepared   bool             // the target is ready, since this process began
-	refused    string           // why it cannot be made ready
+	domain     hypervisor.State // on the source
+	sending    bool             // the hypervisor is sending
+	prepared   bool             // the target has prepared, for this process
+	refused    string           // why the target cannot prepare
 	copying    bool             // this process is sending
-	done       bool             // … and has sent all: it runs there
-	err        string           // … or why not
+	done       bool             // this process has sent everything: it runs on the target
+	err        string           // why sending failed
 	arrival    arrival
 	copied     bool // the target has a disk of its own
-	targetLost bool // the store says that nothing runs on the target
+	targetLost bool // according to the store nothing runs on the target
 	unable     string
 	progress   hypervisor.MigrationProgress
 	downtime   time.Duration
 }
 
-// moveDecision: status is said, then the step is done, then end is said if it
-// worked.
+// moveDecision is a status to write, then a step to perform, then the end status to
+// write if the step succeeded.
 type moveDecision struct {
 	status api.MigrationStatus
 	step   moveStep
@@ -55,27 +55,26 @@ type moveDecision struct {
 	again  time.Duration
 }
 
-// prepareTime is how long a target may be unreachable before the migration has
-// failed.
+// prepareTime is how long a target may be unreachable before the migration fails.
 const prepareTime = time.Minute
 
-// nextMove decides what the source does next. The source decides everything: as
-// long as the domain exists here the machine is the source's, and the target
-// lets it run only when it is gone here. Copying is committed before sending
-// begins, so whoever finds a migration that copies, and nobody sending, knows
-// that it may have happened, and looks.
+// nextMove decides the source's next step. The source decides everything: as long
+// as the domain exists there the machine is the source's, and the target resumes it
+// only when it has ended on the source. Copying is committed before sending begins,
+// so a process that finds a migration in Copying that nothing sends knows that it
+// may have been sent, and checks.
 //
 //	         target ready          sent
 //	Preparing ─────────► Copying ─────────────────────────────► Succeeded
-//	    │                   │ killed, failed: gone here? ─ arrived ──┘
-//	    ▼                   ▼          │ here, or not arrived
-//	  Failed, Aborted ◄────────────────┘ (it runs on here, or again)
+//	    │                   │ killed, failed: ended here? ─ arrived ─┘
+//	    ▼                   ▼          │ exists here, or not arrived
+//	  Failed, Aborted ◄────────────────┘ (it continues here, or is started again)
 //
-// Gone here means that the target had all of it and may have let it run. A disk
-// that was copied is the newer one there from then on, whatever became of the
-// machine: it never runs from the old one again.
+// If the domain has ended on the source the target had all of it and may have
+// resumed it. A disk that was copied is newer on the target from then on, whatever
+// became of the machine: it never runs from the old one again.
 //
-// The planner gives the instance to the target when it reads Succeeded; until
+// The planner assigns the instance to the target when it reads Succeeded; until
 // then the source does nothing else for it. When the source is lost the target
 // decides (migrationTarget.reconcile).
 func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveDecision {
@@ -124,7 +123,7 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 		st.Phase = api.MigrationCopying
 		return moveDecision{status: st, step: moveCopy, again: time.Second}
 	case api.MigrationCopying:
-		st.LastError = "" // what the target has said while this node was lost
+		st.LastError = "" // the target may have written it while this node was lost
 		if s.progress.TotalBytes > 0 {
 			st.ProgressBytes, st.TotalBytes = s.progress.TransferredBytes, s.progress.TotalBytes
 		}
@@ -142,7 +141,7 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 		case s.arrival == arrived:
 			return moveDecision{status: *succeed()}
 		case s.copied && (s.arrival == arrivedNot || s.targetLost):
-			return moveDecision{status: *succeed()} // it is started again there
+			return moveDecision{status: *succeed()} // it is started again on the target
 		case s.arrival == arrivedNot:
 			return moveDecision{status: st, step: moveLost, end: fail("it was interrupted; the instance is started again")}
 		case s.targetLost:
@@ -153,7 +152,8 @@ func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveD
 	return moveDecision{status: st}
 }
 
-// stopMove returns why a migration is not to go on, and as what it then ends.
+// stopMove returns why a migration must not continue, and the phase in which it
+// then ends.
 func stopMove(m api.Migration, in api.Instance) (why string, end api.MigrationPhase) {
 	switch {
 	case m.Spec.Abort:

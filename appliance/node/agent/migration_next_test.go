@@ -18,8 +18,8 @@ func TestNextMove(t *testing.T) {
 		began time.Time
 		abort bool
 		step  moveStep
-		now   api.MigrationPhase // said before the step
-		end   api.MigrationPhase // and after
+		now   api.MigrationPhase // reported before the step
+		end   api.MigrationPhase // reported after it
 	}{
 		{name: "begins", s: moveSeen{domain: hypervisor.Running}, now: api.MigrationPreparing},
 		{name: "does not run", s: moveSeen{domain: hypervisor.Stopped}, now: api.MigrationFailed},
@@ -59,10 +59,10 @@ func TestNextMove(t *testing.T) {
 			end = d.end.Phase
 		}
 		if d.step != c.step || d.status.Phase != c.now || end != c.end {
-			t.Errorf("%s: %q, says %s then %q; want %q, %s, %q", c.name, d.step, d.status.Phase, end, c.step, c.now, c.end)
+			t.Errorf("%s: step %q, phase %s then %q; want %q, %s, %q", c.name, d.step, d.status.Phase, end, c.step, c.now, c.end)
 		}
 		if !d.status.Phase.Ended() && d.end == nil && d.again == 0 {
-			t.Errorf("%s: it would not look again", c.name)
+			t.Errorf("%s: decision %+v has no end and no next reconcile, want one", c.name, d)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// migrationTarget takes machines that come here from other nodes.
+// migrationTarget receives machines from other nodes.
 type migrationTarget struct {
 	*core
 	epoch      *observedEpoch
@@ -25,24 +25,24 @@ type migrationTarget struct {
 	}
 
 	mu      sync.Mutex
-	arrived map[string]time.Time // instance → when it was first seen to run here, while it came
+	arrived map[string]time.Time // instance → when it was first seen running here while arriving
 }
 
-// forget an instance that has come, or does not come.
+// forget drops the state of an instance that has arrived, or will not arrive.
 func (t *migrationTarget) forget(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.arrived, id)
 }
 
-// arriving is a migration from that node to this one, and its instance, as the
-// store has them now.
+// arriving returns a migration from the given node to this one, and its instance,
+// as the store has them now.
 func (t *migrationTarget) arriving(ctx context.Context, from api.NodeID, id api.MigrationID) (m api.Migration, in api.Instance, err error) {
 	o, err := t.o.Store.Get(ctx, api.KindMigration, string(id))
 	if err != nil {
 		return m, in, err
 	}
-	t.takeObject(o)
+	t.mergeObject(o)
 	if m, err = api.Decode[api.Migration](o); err != nil {
 		return m, in, err
 	}
@@ -65,8 +65,8 @@ func active(m api.Migration, in api.Instance) error {
 	return nil
 }
 
-// prepare makes this node ready for a machine from another. It
-// is undone when the migration ends otherwise than here (instanceReconciler.leave).
+// prepare prepares this node for a machine from another. This is undone when the
+// migration does not end here (instanceReconciler.leave).
 func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r PrepareRequest) (PrepareReply, error) {
 	var none PrepareReply
 	m, in, err := t.arriving(ctx, from, r.Migration)
@@ -104,7 +104,8 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 	if err != nil {
 		return none, err
 	}
-	// They stay until it has come, or does not come (instanceReconciler.adopt, leave).
+	// The secrets stay until the machine has arrived, or will not arrive
+	// (instanceReconciler.adopt, leave).
 	if err := t.disks.setSecrets(ctx, disks); err != nil {
 		return none, err
 	}
@@ -119,9 +120,9 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 	return reply, nil
 }
 
-// makeDisks are the disks that the machine will have here: the shared ones,
-// and in place of a root volume that is not shared a blank one. The run's file
-// says first what is made, so that it is found again.
+// makeDisks returns the disks that the machine will have here: the shared ones, and
+// a blank one in place of a root volume that is not shared. What it creates is
+// recorded in the run's file first, so that it can be found again.
 func (t *migrationTarget) makeDisks(ctx context.Context, m api.Migration, in api.Instance, req PrepareRequest) (disks []disk, copied bool, err error) {
 	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: t.o.BootID, Incoming: api.MigrationID(m.Meta.ID)}
 	for i, id := range append([]api.VolumeID{in.Assignment.RootVolume}, req.Volumes...) {
@@ -173,7 +174,7 @@ func (t *migrationTarget) makeVolume(ctx context.Context, v api.Volume, p sds.Dr
 	if !blank {
 		return p.Volume(ctx, id)
 	}
-	// What an earlier attempt or an earlier life here has left is no part of it.
+	// What an earlier attempt or an earlier assignment has left is not reused.
 	if err := p.DeleteVolume(ctx, id); err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return sds.Volume{}, err
 	}
@@ -189,7 +190,7 @@ func notShared(v api.Volume) error {
 		WithHint("detach it, or stop the instance first")
 }
 
-// acceptTunnel is this node's end of one stream; it closes conn.
+// acceptTunnel serves this node's end of one stream. It closes conn.
 func (t *migrationTarget) acceptTunnel(ctx context.Context, from api.NodeID, r TunnelRequest, conn net.Conn) error {
 	m, in, err := t.arriving(ctx, from, r.Migration)
 	if err == nil {
@@ -199,15 +200,15 @@ func (t *migrationTarget) acceptTunnel(ctx context.Context, from api.NodeID, r T
 		err = api.Errorf(api.CodeInvalid, "unknown stream %q", r.Stream)
 	}
 	if err != nil {
-		_ = conn.Close() // its end is the answer
+		_ = conn.Close() // the source sees the closed stream
 		return err
 	}
 	return t.o.Migrator.AcceptMigration(ctx, m.Spec.Instance, r.Stream, conn)
 }
 
-// finish ends a migration here: the machine runs if all of it has
-// arrived, or is thrown away. The source has made sure that it does not run
-// there, or that it does.
+// finish ends a migration on the target: the machine is resumed if all of it has
+// arrived, and discarded otherwise. The source has made sure that it does not run
+// there, or, to discard it, that it does.
 func (t *migrationTarget) finish(ctx context.Context, from api.NodeID, r FinishRequest) (FinishReply, error) {
 	m, in, err := t.arriving(ctx, from, r.Migration)
 	if err != nil {
@@ -218,7 +219,7 @@ func (t *migrationTarget) finish(ctx context.Context, from api.NodeID, r FinishR
 	if err != nil {
 		return FinishReply{}, err
 	}
-	if t.o.Migrator == nil || run.Incoming != r.Migration { // of a migration that is not the one that came last
+	if t.o.Migrator == nil || run.Incoming != r.Migration { // of a migration that is not the latest one here
 		return FinishReply{Runs: in.Assignment.Node == t.o.NodeID}, nil
 	}
 	if r.Discard {
@@ -257,8 +258,8 @@ func (t *migrationTarget) finish(ctx context.Context, from api.NodeID, r FinishR
 	return FinishReply{Runs: true}, nil
 }
 
-// finishOrDiscard lets a machine run that has come here as a whole, and throws away
-// what has not.
+// finishOrDiscard resumes a machine that has arrived completely, and discards an
+// incomplete one.
 func (t *migrationTarget) finishOrDiscard(ctx context.Context, id api.InstanceID) error {
 	err := t.o.Migrator.FinishMigration(ctx, id)
 	if c := api.CodeOf(err); c != api.CodeState && c != api.CodeNotFound {

@@ -11,8 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// moveTo makes a migration and does what the planner does until it has ended.
-func (w *town) moveTo(from, to *house) {
+// moveTo creates a migration with the assignments that the planner would make.
+func (w *testCluster) moveTo(from, to *testNode) {
 	w.t.Helper()
 	w.moves++
 	id := w.moveID()
@@ -24,22 +24,22 @@ func (w *town) moveTo(from, to *house) {
 	w.assign(api.KindMigration, w.moveID(), api.MigrationAssignment{Source: from.id, Target: to.id, Phase: api.MigrationPreparing})
 }
 
-func (w *town) moveID() string { return fmt.Sprintf("mig-%d", w.moves) }
+func (w *testCluster) moveID() string { return fmt.Sprintf("mig-%d", w.moves) }
 
-func (w *town) migration() api.Migration {
+func (w *testCluster) migration() api.Migration {
 	m, _ := read[api.Migration](w, api.KindMigration, w.moveID())
 	return m
 }
 
-// follow is the planner: it gives the instance to the target, or leaves it,
-// when the migration has ended. It reports whether it did.
-func (w *town) follow() bool {
+// follow acts as the planner when the migration has ended: it assigns the instance
+// to the target, or leaves it. It reports whether the migration has ended.
+func (w *testCluster) follow() bool {
 	m := w.migration()
 	if m.Assignment.Phase.Ended() || !m.Status.Phase.Ended() {
 		return m.Assignment.Phase.Ended()
 	}
 	if m.Status.Phase == api.MigrationSucceeded {
-		for _, h := range w.houses {
+		for _, h := range w.nodes {
 			if h.id == m.Assignment.Target {
 				w.give("ins-1", h, nil)
 			}
@@ -57,18 +57,18 @@ func (w *town) follow() bool {
 	return true
 }
 
-func (w *town) ended() api.MigrationPhase {
+func (w *testCluster) ended() api.MigrationPhase {
 	w.t.Helper()
-	w.until("the migration has ended", w.follow)
+	w.until("the migration ended", w.follow)
 	return w.migration().Assignment.Phase
 }
 
-func migrating(t *testing.T, pool string) (w *town, a, b *house) {
-	w = newTown(t, 2, pool == api.PoolShared)
-	a, b = w.houses[0], w.houses[1]
+func migrating(t *testing.T, pool string) (w *testCluster, a, b *testNode) {
+	w = newTestCluster(t, 2, pool == api.PoolShared)
+	a, b = w.nodes[0], w.nodes[1]
 	w.upload(a, "img-1")
 	w.create(a, "ins-1", pool, nil)
-	w.until("runs on a", func() bool { return w.runsOn("ins-1", a) })
+	w.until("ins-1 runs on a", func() bool { return w.runsOn("ins-1", a) })
 	w.pass(10 * time.Second)
 	return w, a, b
 }
@@ -79,27 +79,27 @@ func TestMigrate(t *testing.T) {
 			w, a, b := migrating(t, pool)
 			before, _ := w.instance("ins-1")
 			a.machines.MigrationStep(func(context.Context, api.InstanceID, hypervisor.MigrationProgress) error {
-				return errors.Join(a.Sweep(a.ctx), b.Sweep(b.ctx)) // whose is it now?
+				return errors.Join(a.Sweep(a.ctx), b.Sweep(b.ctx)) // no sweep may remove it in any phase
 			})
 			w.moveTo(a, b)
 			if p := w.ended(); p != api.MigrationSucceeded {
-				t.Fatalf("%s: %s", p, w.migration().Status.LastError)
+				t.Fatalf("migration phase = %s (%s), want %s", p, w.migration().Status.LastError, api.MigrationSucceeded)
 			}
-			w.until("runs on b", func() bool { return w.runsOn("ins-1", b) })
+			w.until("ins-1 runs on b", func() bool { return w.runsOn("ins-1", b) })
 			w.pass(time.Minute)
 			after, _ := w.instance("ins-1")
 			if !after.Status.StartedAt.Equal(*before.Status.StartedAt) || b.starts("ins-1") != 0 || a.starts("ins-1") != 1 {
-				t.Errorf("it was restarted: %+v", after.Status)
+				t.Errorf("status after the migration = %+v with %d starts on a and %d on b; want startedAt %v and one start on a", after.Status, a.starts("ins-1"), b.starts("ins-1"), before.Status.StartedAt)
 			}
 			if left := a.left(); left != "" {
-				t.Errorf("left on the source: %s", left)
+				t.Errorf("left on the source: %s, want nothing", left)
 			}
 			if v, err := b.local.Volume(context.Background(), "vol-ins-1"); (err == nil) != (pool == api.PoolLocal) || err == nil && !v.Standalone {
-				t.Errorf("volume on the target: %+v, %v", v, err)
+				t.Errorf("local volume on the target = %+v, error %v; want a standalone one only with a local pool", v, err)
 			}
 			st := w.migration().Status
 			if st.StartedAt == nil || st.EndedAt == nil || st.TotalBytes == 0 || st.ProgressBytes != st.TotalBytes {
-				t.Errorf("status %+v", st)
+				t.Errorf("status of the migration = %+v, want start, end and all bytes done", st)
 			}
 		})
 	}
@@ -118,31 +118,31 @@ func TestAMigrationIsAborted(t *testing.T) {
 	})
 	w.moveTo(a, b)
 	if p := w.ended(); p != api.MigrationAborted {
-		t.Fatalf("%s: %s", p, w.migration().Status.LastError)
+		t.Fatalf("migration phase = %s (%s), want %s", p, w.migration().Status.LastError, api.MigrationAborted)
 	}
-	w.until("b is clean", func() bool { return b.left() == "" })
+	w.until("nothing left on b", func() bool { return b.left() == "" })
 	if !w.runsOn("ins-1", a) || a.starts("ins-1") != 1 {
-		t.Error("it does not run on as it did")
+		t.Errorf("ins-1 runs on a: %t, starts %d; want it to continue with its one start", w.runsOn("ins-1", a), a.starts("ins-1"))
 	}
 }
 
 func TestAVGPUDoesNotMove(t *testing.T) {
-	w := newTown(t, 2, true)
-	a, b := w.houses[0], w.houses[1]
+	w := newTestCluster(t, 2, true)
+	a, b := w.nodes[0], w.nodes[1]
 	w.upload(a, "img-1")
 	w.create(a, "ins-1", api.PoolShared, func(_ *api.InstanceSpec, as *api.InstanceAssignment) {
 		as.Gpu, as.VgpuVramBytes = "gpu-node-1-soft0", 1<<30
 	})
-	w.until("runs", func() bool { return w.runsOn("ins-1", a) })
+	w.until("ins-1 runs", func() bool { return w.runsOn("ins-1", a) })
 	w.moveTo(a, b)
 	if p := w.ended(); p != api.MigrationFailed || w.migration().Status.LastError == "" {
-		t.Fatalf("%s", p)
+		t.Fatalf("migration phase = %s (%q), want %s with an error", p, w.migration().Status.LastError, api.MigrationFailed)
 	}
-	w.until("runs on", func() bool { return w.runsOn("ins-1", a) })
+	w.until("ins-1 still runs on a", func() bool { return w.runsOn("ins-1", a) })
 }
 
-// Source or target is killed at each thing that either does, and at each step
-// of the machine's way; at the end it runs once.
+// TestKilledAnywhereInAMigration kills source or target at each of their actions,
+// and at each phase of the transfer; in the end the machine must run once.
 func TestKilledAnywhereInAMigration(t *testing.T) {
 	for _, pool := range []string{api.PoolShared, api.PoolLocal} {
 		for _, who := range []int{0, 1} {
@@ -155,7 +155,7 @@ func TestKilledAnywhereInAMigration(t *testing.T) {
 				t.Run(fmt.Sprint(pool, who, at), func(t *testing.T) { hit = testKilledInMigration(t, pool, who, at) })
 				if !hit || t.Failed() {
 					if at < 5 {
-						t.Errorf("only %d moments", at)
+						t.Errorf("the migration has %d moments to be killed at, want at least 5", at)
 					}
 					break
 				}
@@ -166,7 +166,7 @@ func TestKilledAnywhereInAMigration(t *testing.T) {
 
 func testKilledInMigration(t *testing.T, pool string, who, at int) (hit bool) {
 	w, a, b := migrating(t, pool)
-	victim := w.houses[who]
+	victim := w.nodes[who]
 	moment := func() bool {
 		if at--; at == 0 {
 			hit = true
@@ -174,13 +174,13 @@ func testKilledInMigration(t *testing.T, pool string, who, at int) (hit bool) {
 		}
 		return hit
 	}
-	for _, h := range w.houses {
+	for _, h := range w.nodes {
 		h.step = func(string) { moment() }
 	}
 	died := errors.New("died")
 	a.machines.MigrationStep(func(context.Context, api.InstanceID, hypervisor.MigrationProgress) error {
 		if moment() {
-			return died // with the agent goes the tunnel
+			return died // the tunnel ends with the agent
 		}
 		return nil
 	})
@@ -202,7 +202,7 @@ func testKilledInMigration(t *testing.T, pool string, who, at int) (hit bool) {
 	if victim.Stepper == nil {
 		victim.start()
 	}
-	for _, h := range w.houses {
+	for _, h := range w.nodes {
 		h.step = nil
 		h.machines.Fault(nil)
 	}
@@ -211,28 +211,30 @@ func testKilledInMigration(t *testing.T, pool string, who, at int) (hit bool) {
 	if p == api.MigrationSucceeded {
 		on, off = b, a
 	}
-	w.until("runs", func() bool { return w.runsOn("ins-1", on) })
-	w.until("nothing is left elsewhere", func() bool { return off.left() == "" })
+	w.until("ins-1 runs", func() bool { return w.runsOn("ins-1", on) })
+	w.until("nothing left on the other node", func() bool { return off.left() == "" })
 	w.pass(time.Minute)
 	if v, err := on.local.Volume(context.Background(), "vol-ins-1"); pool == api.PoolLocal && (err != nil || v.Standalone != (on == b)) {
-		t.Errorf("its disk is not the one that was copied: %+v, %v", v, err)
+		t.Errorf("root volume = %+v, error %v; want the copied one: %t", v, err, on == b)
 	}
 	if !w.runsOn("ins-1", on) || off.left() != "" {
-		t.Errorf("%s: it does not stay as it is", p)
+		t.Errorf("a minute after the migration ended as %s: runs: %t, left on the other node: %q; want it running and nothing", p, w.runsOn("ins-1", on), off.left())
 	}
 	return hit
 }
 
-// dead waits for the agent's death in the middle of the migration.
-func (w *town) dead(h *house) {
+// dead lets time pass and fails the test unless the agent was killed in the middle
+// of the migration.
+func (w *testCluster) dead(h *testNode) {
 	w.t.Helper()
 	w.pass(time.Second)
 	if p := w.migration().Status.Phase; h.Stepper != nil || p != api.MigrationCopying {
-		w.t.Fatalf("%s did not die on the way: %s", h.id, p)
+		w.t.Fatalf("agent of %s not killed while copying: phase %s", h.id, p)
 	}
 }
 
-// The last step of a crash: the machine stands still at the source.
+// TestAStrandedMachineRunsOn kills the source at the last step: the machine is left
+// paused at the source.
 func TestAStrandedMachineRunsOn(t *testing.T) {
 	w, a, b := migrating(t, api.PoolShared)
 	a.machines.MigrationStep(func(_ context.Context, id api.InstanceID, p hypervisor.MigrationProgress) error {
@@ -247,16 +249,17 @@ func TestAStrandedMachineRunsOn(t *testing.T) {
 	a.machines.Strand("ins-1")
 	a.start()
 	if p := w.ended(); p != api.MigrationFailed {
-		t.Errorf("%s", p)
+		t.Errorf("migration phase = %s, want %s", p, api.MigrationFailed)
 	}
-	w.until("runs on a", func() bool { return w.runsOn("ins-1", a) })
+	w.until("ins-1 runs on a", func() bool { return w.runsOn("ins-1", a) })
 	if a.starts("ins-1") != 1 {
-		t.Error("it was restarted")
+		t.Errorf("%d starts of ins-1 on a, want one", a.starts("ins-1"))
 	}
 }
 
-// The same when the target has received all of it: its QEMU has the locks of
-// the disks, and nothing runs on before the source has had it let go.
+// TestAStrandedMachineWhoseTargetHoldsItsDisksRunsOn is the same when the target
+// has received everything: its QEMU has the locks of the disks, and nothing is
+// resumed before the source has had it release them.
 func TestAStrandedMachineWhoseTargetHoldsItsDisksRunsOn(t *testing.T) {
 	w, a, b := migrating(t, api.PoolShared)
 	a.machines.MigrationStep(func(_ context.Context, _ api.InstanceID, p hypervisor.MigrationProgress) error {
@@ -269,24 +272,25 @@ func TestAStrandedMachineWhoseTargetHoldsItsDisksRunsOn(t *testing.T) {
 	w.moveTo(a, b)
 	w.dead(a)
 	a.machines.StrandReceived("ins-1", b.machines)
-	b.cut = true // it is not there to let go
+	b.cut = true // it cannot be asked to release the disks
 	a.start()
 	w.pass(30 * time.Second)
 	if s, _ := a.machines.Status(context.Background(), "ins-1"); s.State != hypervisor.Outgoing || w.migration().Status.Phase.Ended() {
-		t.Fatalf("decided while the target holds the disks: %s, %+v", s.State, w.migration().Status)
+		t.Fatalf("while the target holds the disks: domain %s, migration %+v; want outgoing and not ended", s.State, w.migration().Status)
 	}
 	b.cut = false
 	if p := w.ended(); p != api.MigrationFailed {
-		t.Errorf("%s", p)
+		t.Errorf("migration phase = %s, want %s", p, api.MigrationFailed)
 	}
-	w.until("runs on a", func() bool { return w.runsOn("ins-1", a) })
-	w.until("b is clean", func() bool { return b.left() == "" })
+	w.until("ins-1 runs on a", func() bool { return w.runsOn("ins-1", a) })
+	w.until("nothing left on b", func() bool { return b.left() == "" })
 	if a.starts("ins-1") != 1 {
-		t.Error("it was restarted")
+		t.Errorf("%d starts of ins-1 on a, want one", a.starts("ins-1"))
 	}
 }
 
-// The source's node dies: the target reports whether it has the machine.
+// TestTheSourceIsLost loses the source's node: the target must report whether it
+// has the machine.
 func TestTheSourceIsLost(t *testing.T) {
 	for _, phase := range []string{"copying", "received"} {
 		t.Run(phase, func(t *testing.T) {
@@ -311,30 +315,30 @@ func TestTheSourceIsLost(t *testing.T) {
 			w.node(a, api.NodeAssignment{State: api.NodeLost, Epoch: 1})
 			p := w.ended()
 			if p == api.MigrationSucceeded != (phase == "received") {
-				t.Errorf("%s", p)
+				t.Errorf("migration phase = %s when the source is lost while %s, want success only if received", p, phase)
 			}
 			if p == api.MigrationFailed {
 				w.give("ins-1", b, nil)
 			}
-			w.until("runs on b", func() bool { return w.runsOn("ins-1", b) })
+			w.until("ins-1 runs on b", func() bool { return w.runsOn("ins-1", b) })
 			if n := b.starts("ins-1"); (n == 0) != (phase == "received") {
-				t.Errorf("%d starts on b", n)
+				t.Errorf("%d starts on b when the source is lost while %s, want none only if received", n, phase)
 			}
 			a.machines.Fault(nil)
 			a.lease = true
 			a.start()
-			w.until("a is clean", func() bool { return a.left() == "" })
+			w.until("nothing left on a", func() bool { return a.left() == "" })
 			w.pass(10 * time.Minute)
 			w.meter()
 			if _, by := w.used(api.MeterVCPU, "ins-1"); by[b.id] < 2*590 || by[b.id] > 2*620 {
-				t.Errorf("counted %v: more than it has run on b", by)
+				t.Errorf("vCPU seconds by node = %v, want about 1200 on b", by)
 			}
 		})
 	}
 }
 
-// The target's node dies with the machine in its hands: it runs again here, or
-// waits for its disk if that was copied.
+// TestTheTargetIsLost loses the target's node while it has the machine: the machine
+// is started again on the source, or waits for its disk if that was copied.
 func TestTheTargetIsLost(t *testing.T) {
 	for _, local := range []string{api.PoolShared, api.PoolLocal} {
 		w, a, b := migrating(t, local)
@@ -349,33 +353,33 @@ func TestTheTargetIsLost(t *testing.T) {
 		w.moveTo(a, b)
 		w.pass(30 * time.Second)
 		if w.migration().Status.Phase.Ended() || a.starts("ins-1") != 1 {
-			t.Fatalf("decided without knowing: %+v", w.migration().Status)
+			t.Fatalf("migration with an unreachable target = %+v, %d starts on a; want it undecided and one start", w.migration().Status, a.starts("ins-1"))
 		}
 		w.node(b, api.NodeAssignment{State: api.NodeLost, Epoch: 1})
 		if local == api.PoolLocal {
 			if p := w.ended(); p != api.MigrationSucceeded {
-				t.Errorf("%s", p)
+				t.Errorf("migration phase with a local disk = %s, want %s", p, api.MigrationSucceeded)
 			}
 			b.cut, b.lease = false, true
 			b.machines.Fault(nil)
 			b.start()
-			w.until("runs on b", func() bool { return w.runsOn("ins-1", b) })
-			w.until("a is clean", func() bool { return a.left() == "" })
+			w.until("ins-1 runs on b", func() bool { return w.runsOn("ins-1", b) })
+			w.until("nothing left on a", func() bool { return a.left() == "" })
 			continue
 		}
 		if p := w.ended(); p != api.MigrationFailed {
-			t.Errorf("%s", p)
+			t.Errorf("migration phase with a shared disk = %s, want %s", p, api.MigrationFailed)
 		}
-		w.until("runs on a again", func() bool { return w.runsOn("ins-1", a) })
+		w.until("ins-1 runs on a again", func() bool { return w.runsOn("ins-1", a) })
 		b.cut, b.lease = false, true
 		b.machines.Fault(nil)
 		b.start()
-		w.until("b is clean", func() bool { return b.left() == "" })
+		w.until("nothing left on b", func() bool { return b.left() == "" })
 	}
 }
 
-// What has arrived dies before it was let run: it is started again where its
-// disk is.
+// TestTheMachineDiesOnTheTarget ends the arrived machine before it was resumed: it
+// must be started again on the node that has its disk.
 func TestTheMachineDiesOnTheTarget(t *testing.T) {
 	for _, pool := range []string{api.PoolShared, api.PoolLocal} {
 		t.Run(pool, func(t *testing.T) {
@@ -393,25 +397,25 @@ func TestTheMachineDiesOnTheTarget(t *testing.T) {
 				on, off, starts, phase = b, a, 1, api.MigrationSucceeded
 			}
 			if p := w.ended(); p != phase {
-				t.Errorf("%s: %s", p, w.migration().Status.LastError)
+				t.Errorf("migration phase = %s (%s), want %s", p, w.migration().Status.LastError, phase)
 			}
-			w.until("it runs again", func() bool { return w.runsOn("ins-1", on) })
-			w.until("nothing is left elsewhere", func() bool { return off.left() == "" })
+			w.until("ins-1 runs again", func() bool { return w.runsOn("ins-1", on) })
+			w.until("nothing left on the other node", func() bool { return off.left() == "" })
 			if n := on.starts("ins-1"); n != starts {
-				t.Errorf("%d starts", n)
+				t.Errorf("%d starts of ins-1, want %d", n, starts)
 			}
 		})
 	}
 }
 
-// The lease ends in the middle of a migration and comes back: what the fence
-// ended is started again.
+// TestTheFenceEndsItOnTheMove ends the lease in the middle of a migration and
+// renews it: what the fence killed must be started again.
 func TestTheFenceEndsItOnTheMove(t *testing.T) {
 	w, a, b := migrating(t, api.PoolShared)
 	a.machines.MigrationStep(func(_ context.Context, _ api.InstanceID, p hypervisor.MigrationProgress) error {
 		if p.Phase == hypervisor.MigrationCopying {
 			a.lapse()
-			clear(a.fenced) // and forgets it
+			clear(a.fenced) // and loses its record of it
 			return errors.New("killed")
 		}
 		return nil
@@ -420,7 +424,7 @@ func TestTheFenceEndsItOnTheMove(t *testing.T) {
 	w.pass(time.Second)
 	a.lease = true
 	if p := w.ended(); p != api.MigrationFailed {
-		t.Errorf("%s", p)
+		t.Errorf("migration phase = %s, want %s", p, api.MigrationFailed)
 	}
-	w.until("runs again", func() bool { return w.runsOn("ins-1", a) })
+	w.until("ins-1 runs again", func() bool { return w.runsOn("ins-1", a) })
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// Options of an agent.
+// Options configures an agent.
 type Options struct {
 	NodeID   api.NodeID
 	NodeName string
 	DataDir  string // instances' files
-	RunDir   string // sockets: a short path, because a socket's is at most 107 bytes
+	RunDir   string // sockets; a short path, because a socket's path is limited to 107 bytes
 	Version  string
 
 	Changes  Changes
@@ -27,80 +27,87 @@ type Options struct {
 	Machines hypervisor.Driver
 	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by SetPool
 	VGPUs    VGPUs
-	Cards    Cards // nil: no charts of cards
+	Cards    Cards // nil: no GPU metrics
 
-	// In a cluster; nil on a node alone.
+	// The following are for clusters and nil on a single node.
 	Lease    Lease               // nil: always valid
-	Fence    Fence               // nil: nobody kills
-	Migrator hypervisor.Migrator // nil: machines do not move while they run
-	Remote   Remote              // nil: there is nobody to fetch images from
-	Peers    Peers               // nil: nobody to move to
+	Fence    Fence               // nil: no fence
+	Migrator hypervisor.Migrator // nil: no live migration
+	Remote   Remote              // nil: images cannot be fetched from other nodes
+	Peers    Peers               // nil: no targets for migrations
 	Keys     Keys                // nil: no disk is encrypted or in Ceph
 	Ports    Ports               // nil: no networks
 	Ceph     Storage             // nil: this node runs no Ceph
 	Disks    DiskPools           // nil: no disk of this node is a storage pool
-	// WorkerLimits returns why nothing bounds what vGPUs' workers take of this
-	// node, or nil. nil: there is nothing to bound.
+	// WorkerLimits returns the reason why the resources of vGPUs' workers are not
+	// limited on this node, or nil. A nil func means that there is nothing to
+	// limit.
 	WorkerLimits func() error
-	// NetworkMTU returns the largest MTU of a network that this node's tunnels carry, in
-	// bytes; 0: not known. nil: no networks.
+	// NetworkMTU returns the largest MTU in bytes that this node's tunnels can
+	// carry, or 0 if it is unknown. A nil func means that there are no networks.
 	NetworkMTU func() int64
-	// Agreement returns which nodes' copies of the cluster's state differ without a
-	// majority, as far as this node has found out, or nil. nil: it never does.
+	// Agreement returns an error that names the nodes whose copies of the cluster's
+	// state differ without a majority, as far as this node knows, or nil. A nil
+	// func means that copies are not compared.
 	Agreement func() error
 	Backups   Backups // nil: no backups
-	// Upgrade is how far this node is with an upgrade; nil: it has no part in any.
+	// Upgrade returns the progress of this node's upgrade. A nil func means that
+	// the node takes no part in upgrades.
 	Upgrade func() api.NodeUpgrade
 	// Fenced reports whether the fence has ended a run of the instance that began
-	// at since; an error: it does not answer now. nil: it does not say.
+	// at since; it returns an error if the fence does not answer. A nil func means
+	// that there is no fence to ask.
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)
-	BootID string // of the machine's present boot; empty: the kernel's
+	BootID string // of the machine's current boot; if empty, read from the kernel
 	// Leaving reports whether the node's guests are being shut down, or have been,
-	// because the node goes down. nil: they never are.
+	// because the node shuts down. A nil func means that they never are.
 	Leaving func() bool
 
-	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
-	// RefuseEmulation has the planner place nothing new here while machines run
-	// without KVM.
+	Accelerator hypervisor.Accelerator // used until SetAccelerator; if empty, no machine starts until then
+	// RefuseEmulation has the planner place no new instance on this node while
+	// machines run without KVM.
 	RefuseEmulation bool
-	// Hardware looks at the machine (appliance/node/hardware), knowing how guests run
-	// (kvm, tcg, or empty) and which nodes should answer. nil: nothing is looked at.
+	// Hardware checks the machine (appliance/node/hardware), given the accelerator
+	// (kvm, tcg, or empty) and the nodes that should answer. A nil func disables
+	// the checks.
 	Hardware    func(ctx context.Context, accelerator string, others []api.Node) []api.HardwareCheck
-	VCPUs       int64 // to give out; 0: 4 for each CPU of the machine
-	MemoryBytes int64 // to give out; 0: what is left of the machine's beside Runs
-	// Runs is what the node runs beside its instances, but for its memory and GPUs,
-	// which the agent knows. nil: nothing of Ceph and networks.
+	VCPUs       int64 // schedulable; if 0, 4 for each CPU of the machine
+	MemoryBytes int64 // schedulable; if 0, the machine's memory less that of Runs
+	// Runs returns what the node runs beside its instances, without its memory and
+	// GPUs, which the agent knows. A nil func means no Ceph and no networks.
 	Runs func() budget.Runs
-	// HugePages returns what is reserved of each size of them now. nil: none are.
+	// HugePages returns the huge pages that are reserved now, by size. A nil func
+	// means none.
 	HugePages func() []api.NodeHugePages
-	// StorageReserve of the node's own pool is given to no volume and no image, in
-	// bytes. StorageOvercommit is how much of the rest may be promised, in percent; 0:
-	// any amount.
+	// StorageReserve is the part of the local pool, in bytes, that is not allocated
+	// to volumes and images. StorageOvercommit is how much of the rest may be
+	// allocated, in percent; 0 means any amount.
 	StorageReserve, StorageOvercommit int64
-	// SSHAuthority is the public key of the CA that new guests let in for their
-	// instance; nil: there is no SSH gateway.
+	// SSHAuthority returns the public key of the SSH CA that new guests accept for
+	// their instance. A nil func means that there is no SSH gateway.
 	SSHAuthority func(context.Context) (string, error)
-	// OpenFiles is how QEMU opens a disk of those files, its own and those below:
-	// the cache mode and the AIO of hypervisor.Disk. nil: as QEMU does by default.
+	// OpenFiles returns how QEMU opens a disk with these files, its own and its
+	// backing files: the cache mode and the AIO of hypervisor.Disk. A nil func
+	// means QEMU's defaults.
 	OpenFiles func(ctx context.Context, paths []string) (cache, aio string)
-	ToolsDisc string // ISO with the guest tools; empty: none
+	ToolsDisc string // ISO with the guest tools; empty for none
 
-	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
-	ReportEvery time.Duration // node and GPU reports, 0: 10 s
-	MeterEvery  time.Duration // usage records, 0: 5 min
-	KeepUnknown time.Duration // what a pool has and the store does not know (unknown.go), 0: a week
+	StopGrace   time.Duration // from the power button to the destroy, 0: 60 s
+	ReportEvery time.Duration // interval of node and GPU reports, 0: 10 s
+	MeterEvery  time.Duration // interval of usage records, 0: 5 min
+	KeepUnknown time.Duration // how long what is unknown to the store is kept in a pool (unknown.go), 0: a week
 	Log         *slog.Logger
 	Now         func() time.Time // nil: time.Now
-	// NoSync: what the agent writes need not outlive a power cut. For
-	// simulations, which write much.
+	// NoSync has the agent write files without syncing them, so that they may be
+	// lost in a power cut. It is for simulations, which write much.
 	NoSync bool
-	// WriteSeed writes an instance's cloud-init disc; nil: cloudinit.WriteSeed.
+	// WriteSeed writes an instance's cloud-init disc; cloudinit.WriteSeed if nil.
 	WriteSeed func(path string, s cloudinit.Seed) error
-	// Go runs what takes long beside everything else; nil: a goroutine.
+	// Go runs a long task concurrently; nil means a goroutine.
 	Go func(func())
 }
 
-// setDefaults fills in what was left out.
+// setDefaults sets the defaults of options that were not given.
 func (o *Options) setDefaults() {
 	if o.StopGrace == 0 {
 		o.StopGrace = time.Minute
@@ -137,7 +144,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// bootID is the kernel's name of the present boot.
+// bootID returns the kernel's ID of the current boot, or "" if it cannot be read.
 func bootID() string {
 	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

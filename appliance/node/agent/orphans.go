@@ -16,10 +16,10 @@ import (
 
 const orphansEvery = time.Minute
 
-// youngVolume may be one that another node is making.
+// youngVolume is the age below which another node may still be creating a volume.
 const youngVolume = 10 * time.Minute
 
-// orphanSweeper removes what lies on the node and is not its own.
+// orphanSweeper removes from the node what is not its own.
 type orphanSweeper struct {
 	*core
 	vgpus     *vgpuSlices
@@ -30,11 +30,11 @@ type orphanSweeper struct {
 	backups   *backupReconciler
 }
 
-// run removes what lies on the node and is not its own: what a restore or
-// a crash of the control plane left behind, and what was given to another node
-// meanwhile. Nothing is removed on the cache's word alone: the store is asked,
-// and only its clear "not found", or another node's name on it, counts. Volumes
-// and images that it does not know stay for a while even so (unknown.go).
+// run sweeps periodically: it removes what a restore or a crash of the control
+// plane has left, and what was assigned to another node meanwhile. Nothing is
+// removed because of the cache alone: the store is asked, and only its "not found",
+// or an assignment to another node, counts. Volumes and images that are unknown to
+// the store are even then kept for a while (unknown.go).
 func (s *orphanSweeper) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if s.cache.isSynced() {
@@ -55,8 +55,8 @@ func (s *orphanSweeper) sweep(ctx context.Context) error {
 	return errors.Join(s.sweepRuns(ctx), s.ports.sweep(ctx), s.sweepVolumes(ctx), s.backups.sweepReadings(ctx), s.sweepImages(ctx))
 }
 
-// sweepRuns gives up whatever can run, or has run: domains, vGPUs, files. When
-// it returns nil nothing is left of instances of others.
+// sweepRuns removes whatever can run, or has run: domains, vGPUs, files. If it
+// returns nil, nothing is left of other nodes' instances.
 func (s *orphanSweeper) sweepRuns(ctx context.Context) error {
 	ids, err := s.runs(ctx)
 	if err != nil {
@@ -65,14 +65,14 @@ func (s *orphanSweeper) sweepRuns(ctx context.Context) error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if _, mine := get(s.cache, s.cache.instances, id); mine {
-			continue // its own reconcile follows its assignment
+			continue // its own reconcile handles its assignment
 		}
 		errs = append(errs, s.instances.leave(ctx, api.InstanceID(id)), s.vgpus.leave(ctx, api.InstanceID(id)))
 	}
 	return errors.Join(errs...)
 }
 
-// runs are the instances of which something is on the node, and what.
+// runs returns the instances of which something is on the node, with what there is.
 func (s *orphanSweeper) runs(ctx context.Context) (map[string][]string, error) {
 	ids := map[string][]string{}
 	domains, err := s.o.Machines.List(ctx)
@@ -110,8 +110,8 @@ func (s *orphanSweeper) runs(ctx context.Context) (map[string][]string, error) {
 	return ids, nil
 }
 
-// sweepVolumes deletes what lies in the node's own pool and is not its own, and
-// what lies in a shared one and is nobody's.
+// sweepVolumes deletes from the node's own pools what is not its own, and from
+// shared pools what is unknown to the store.
 func (s *orphanSweeper) sweepVolumes(ctx context.Context) error {
 	var errs []error
 	for name, p := range s.pools.inOrder() {
@@ -132,7 +132,7 @@ func (s *orphanSweeper) sweepVolumes(ctx context.Context) error {
 	if err != nil && !os.IsNotExist(err) {
 		return errors.Join(append(errs, err)...)
 	}
-	for _, e := range usage { // of shared volumes that others have now
+	for _, e := range usage { // meters of shared volumes that other nodes have now
 		id, ok := strings.CutSuffix(e.Name(), ".json")
 		if _, mine := get(s.cache, s.cache.volumes, id); ok && !mine && strings.HasPrefix(id, "vol-") {
 			errs = append(errs, ignoreInUse(s.volumes.leave(ctx, id)))
@@ -141,14 +141,14 @@ func (s *orphanSweeper) sweepVolumes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// sweepShared deletes volumes that the store does not know, whoever had them:
-// one node does that, and not to young ones.
+// sweepShared deletes the volumes of a shared pool that are unknown to the store.
+// One node does that, and not for volumes younger than youngVolume.
 func (s *orphanSweeper) sweepShared(ctx context.Context, name string, p sds.Driver, volumes []sds.Volume) error {
 	if !s.members.onDutyFor(name, p) {
 		return nil
 	}
 	var errs []error
-	known := func(id api.VolumeID) bool { // the list came first
+	known := func(id api.VolumeID) bool { // asked after the volumes were listed
 		_, err := s.o.Store.Get(ctx, api.KindVolume, string(id))
 		return api.CodeOf(err) != api.CodeNotFound
 	}
@@ -163,7 +163,7 @@ func (s *orphanSweeper) sweepShared(ctx context.Context, name string, p sds.Driv
 }
 
 // sweepImages deletes copies of images that were deleted while this node was
-// away.
+// unreachable.
 func (s *orphanSweeper) sweepImages(ctx context.Context) error {
 	var errs []error
 	for name, p := range s.pools.inOrder() {

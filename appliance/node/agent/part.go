@@ -9,20 +9,22 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// part is a node's part of one kind: the objects of it that concern the node.
+// part is the node's part of one kind: those of its objects that concern the node.
 type part[T any] struct {
 	kind    objects.Kind
 	objects map[string]T
 	// mine reports whether an object concerns the node.
 	mine func(T) bool
-	// news reports whether a change is one that somebody has to look at, of an object
-	// that was and is; the zero value: there was or is none. nil: every change is.
+	// news reports whether the change of an object from was to now needs a
+	// reconcile of its key; the zero value stands for no object. nil means that
+	// every change does.
 	news func(was, now T) bool
-	// also returns the keys of others that have to look when an object changes. nil: none.
+	// also returns further keys to reconcile when an object changes; nil means
+	// none.
 	also func(was, now T) []string
 }
 
-// anyPart is a part whatever its kind.
+// anyPart is a part of any kind.
 type anyPart interface {
 	of() objects.Kind
 	put(c *cache, change objects.Change) (keys []string)
@@ -35,12 +37,12 @@ func newPart[T any](mine func(T) bool) *part[T] {
 
 func everything[T any](T) bool { return true }
 
-// unseen is the news of a kind whose changes nobody looks at by themselves.
+// unseen is the news of a kind whose changes need no reconcile.
 func unseen[T any](T, T) bool { return false }
 
 func (p *part[T]) of() objects.Kind { return p.kind }
 
-// put keeps the object of a change, or forgets it, and returns the keys to look at.
+// put applies a change to the part, and returns the keys to reconcile.
 func (p *part[T]) put(c *cache, change objects.Change) (keys []string) {
 	was := p.objects[change.ID]
 	changed := p.keep(c, change)
@@ -55,8 +57,9 @@ func (p *part[T]) put(c *cache, change objects.Change) (keys []string) {
 	return keys
 }
 
-// keep the object if it is this node's and newer than what is known, and report
-// whether anything of this node's changed.
+// keep stores the object if it concerns this node and is newer than the stored one,
+// and removes it if it does not exist or does not concern this node any more. It
+// reports whether the part changed.
 func (p *part[T]) keep(c *cache, change objects.Change) bool {
 	id := change.ID
 	old, known := p.objects[id]
@@ -88,7 +91,8 @@ func (p *part[T]) keep(c *cache, change objects.Change) bool {
 	return true
 }
 
-// drop forgets what is not there, and returns the keys to look at.
+// drop removes the objects that are not in there, and returns the keys to
+// reconcile.
 func (p *part[T]) drop(there map[string]bool) (keys []string) {
 	for _, k := range p.keys() {
 		_, id := splitKey(k)
@@ -105,7 +109,8 @@ func (p *part[T]) drop(there map[string]bool) (keys []string) {
 	return keys
 }
 
-// keys in the order of the ids, so that nothing depends on a map's.
+// keys returns the keys ordered by ID, so that nothing depends on the order of a
+// map.
 func (p *part[T]) keys() (keys []string) {
 	for _, id := range slices.Sorted(maps.Keys(p.objects)) {
 		keys = append(keys, key(p.kind.Kind, id))
@@ -130,8 +135,8 @@ func all[T any](c *cache, p *part[T]) []T {
 	return out
 }
 
-// describe fills the cache with its parts: which objects of a kind concern this
-// node, and who looks when one changes.
+// describe creates the cache's parts: which objects of a kind concern this node,
+// and which keys are reconciled when one changes.
 func (c *cache) describe() {
 	c.instances = newPart(func(i api.Instance) bool { return i.Assignment.Node == c.node })
 	c.volumes = newPart(func(v api.Volume) bool { return v.Assignment.Node == c.node })
@@ -148,7 +153,8 @@ func (c *cache) describe() {
 	c.gpuPools.news = unseen[api.GPUPool]
 	c.images, c.targets = newPart(everything[api.Image]), newPart(everything[api.BackupTarget])
 	c.nodes = newPart(everything[api.Node])
-	// Nodes report all the time; what the cluster thinks of them is news.
+	// Nodes report all the time; only a change of their assignment needs a
+	// reconcile.
 	c.nodes.news = func(was, now api.Node) bool { return !reflect.DeepEqual(was.Assignment, now.Assignment) }
 	c.nodes.also = func(_, _ api.Node) []string {
 		return slices.Concat(c.migrations.keys(), c.images.keys(), c.targets.keys())
@@ -156,7 +162,7 @@ func (c *cache) describe() {
 	c.parts = []anyPart{c.instances, c.volumes, c.images, c.gpus, c.nodes, c.migrations, c.snapshots, c.backups, c.targets, c.gpuPools}
 }
 
-// instanceKeys are the keys of the instances that there are, each once.
+// instanceKeys returns the keys of the IDs that are not empty, each once.
 func instanceKeys(ids ...api.InstanceID) (keys []string) {
 	for _, id := range ids {
 		if k := key(api.KindInstance, string(id)); id != "" && !slices.Contains(keys, k) {

@@ -19,7 +19,7 @@ const (
 	condPools   = "DiskPools"
 )
 
-// poolSet is the node's storage pools.
+// poolSet holds the node's storage pools. It is safe for concurrent use.
 type poolSet struct {
 	current atomic.Pointer[map[string]sds.Driver] // by name
 }
@@ -31,11 +31,12 @@ func newPoolSet(pools map[string]sds.Driver) *poolSet {
 	return s
 }
 
-// drivers of the node's pools, by name. The map is not to be changed.
+// drivers returns the drivers of the node's pools by name. The map must not be
+// changed.
 func (s *poolSet) drivers() map[string]sds.Driver { return *s.current.Load() }
 
-// set takes a pool in that can be used from now on, instead of one of that
-// name; nil: it cannot any more.
+// set adds a pool that can be used from now on, replacing one of that name; a nil
+// driver removes it.
 func (s *poolSet) set(name string, d sds.Driver) {
 	for {
 		old := s.current.Load()
@@ -49,15 +50,15 @@ func (s *poolSet) set(name string, d sds.Driver) {
 	}
 }
 
-// Storage is Ceph on this node.
+// Storage reports on Ceph on this node.
 type Storage interface {
-	// Works reports whether Ceph is switched on, and what keeps it from working
-	// here.
+	// Works reports whether Ceph is enabled, and returns what keeps it from working
+	// on this node.
 	Works() (on bool, err error)
 }
 
-// driver of that name; empty: local, as in assignments of before there were
-// pools.
+// driver returns the pool of that name. An empty name means the local pool:
+// assignments that are older than pools have none.
 func (s *poolSet) driver(name string) (sds.Driver, error) {
 	if p := s.drivers()[cmp.Or(name, api.PoolLocal)]; p != nil {
 		return p, nil
@@ -69,8 +70,8 @@ func (s *poolSet) driver(name string) (sds.Driver, error) {
 	return nil, api.Errorf(api.CodeUnavailable, "this node has no storage pool %s", name).WithHint("%s", hint)
 }
 
-// inOrder are the pools as they are now: what is shared first, since an image
-// there need not be fetched.
+// inOrder iterates over the current pools, shared ones first, because an image in
+// one of them need not be fetched.
 func (s *poolSet) inOrder() iter.Seq2[string, sds.Driver] {
 	all := s.drivers()
 	names := slices.Sorted(maps.Keys(all))
@@ -86,8 +87,8 @@ func (s *poolSet) inOrder() iter.Seq2[string, sds.Driver] {
 	}
 }
 
-// poolAnswers is how long the node's report waits for what a pool holds: while
-// Ceph is away its commands wait.
+// poolAnswers is how long the node's report waits for a pool: while Ceph is
+// unavailable its commands block.
 const poolAnswers = time.Minute
 
 func b2i(b bool) int {
@@ -102,7 +103,7 @@ func (s *poolSet) shared(name string) bool {
 	return p != nil && p.Capabilities().Shared
 }
 
-// home is where images go that come from outside.
+// home returns the pool that images are imported into.
 func (s *poolSet) home() string {
 	for name, p := range s.inOrder() {
 		if p.Capabilities().Shared {
@@ -112,24 +113,26 @@ func (s *poolSet) home() string {
 	return api.PoolLocal
 }
 
-// DiskPools is the node's storage pools on disks of their own.
+// DiskPools reports on the node's storage pools on disks of their own.
 type DiskPools interface {
-	// DiskPool returns which disk a pool is, and whether the disk was released.
+	// DiskPool returns the disk of a pool, and whether the disk is being released.
 	DiskPool(name string) (disk api.DiskID, draining bool)
-	// GivenUp reports whether a pool is certainly no disk of this node any more, or one
-	// that was released and is gone: what lay there is lost.
+	// GivenUp reports whether a pool is certainly not on a disk of this node any
+	// more, or on one that was released and is missing: its content is lost.
 	GivenUp(name string) bool
-	// PoolsWork returns what is wrong with pools that should be here, or nil.
+	// PoolsWork returns what is wrong with pools that this node should have, or
+	// nil.
 	PoolsWork() error
 }
 
-// givenUp reports whether what lay in a pool is lost, and deleting it is done.
-func (c *core) givenUp(pool string) bool {
+// contentLost reports whether a pool's content is lost, so that deleting it needs no
+// access.
+func (c *core) contentLost(pool string) bool {
 	return api.DiskPool(pool) && c.o.Disks != nil && c.o.Disks.GivenUp(pool)
 }
 
-// report fills in what the node's pools are and hold. Promised is of the volumes in each
-// of its own pools, in bytes.
+// report fills in the node's pools and their content. promised has the bytes that
+// are allocated to volumes in each of its own pools.
 func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, promised map[string]int64, now time.Time) {
 	var bad error
 	images := map[api.ImageID]bool{}
@@ -142,7 +145,7 @@ func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, promised map[s
 		}
 		if err != nil && s.shared(name) {
 			cancel()
-			continue // its volumes cannot be had here now
+			continue // its volumes cannot be accessed from this node now
 		}
 		st.Ceph = st.Ceph || name == api.PoolCeph && err == nil
 		pool := api.StoragePool{Name: name, ID: p.PoolID(), Shared: s.shared(name), SizeBytes: space.TotalBytes, FreeBytes: space.FreeBytes}
@@ -162,8 +165,8 @@ func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, promised map[s
 	st.Conditions = append(st.Conditions, answer(condStorage, bad, now))
 }
 
-// hasVolume reports whether the volume is on this node, made when the assignment
-// says: its status may be what another node said.
+// hasVolume reports whether the volume is on this node, created for the current
+// assignment: its status may be another node's.
 func (s *poolSet) hasVolume(ctx context.Context, v api.Volume) bool {
 	p, err := s.driver(v.Assignment.Pool)
 	if err != nil {

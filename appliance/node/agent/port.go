@@ -10,38 +10,40 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Ports join this node's instances to networks. Every verb is idempotent.
+// Ports connects this node's instances to networks. Every method is idempotent.
 type Ports interface {
-	// Works is nil when instances with ports can run here, else it says why not.
+	// Works returns nil if instances with ports can run on this node, or the reason
+	// why not.
 	Works(ctx context.Context) error
-	// Plug makes the port's tap and joins it. now: whether or not what the
-	// network says of the port is in force here yet (a target of a migration).
+	// Plug creates the port's tap and connects it. With now set it does not wait
+	// until the port's network configuration is in force on this node, as on the
+	// target of a migration.
 	Plug(ctx context.Context, p Port, now bool) (Tap, error)
-	// Unplug removes it; one that is not there is no error.
+	// Unplug removes a port; it returns nil if there is none.
 	Unplug(ctx context.Context, port string) error
-	// Plugged are the ids of all ports that are plugged here.
+	// Plugged returns the IDs of all ports that are plugged on this node.
 	Plugged(ctx context.Context) ([]string, error)
 }
 
-// Port of an instance.
+// Port is a network port of an instance.
 type Port struct {
 	ID      string // api.PortName
 	Network api.NetworkID
 	MAC     string
-	Queues  int // of its card; 0: one
+	Queues  int // of its network card; one if 0
 }
 
-// Tap that a machine's network card is put on.
+// Tap is the device that a machine's network card is connected to.
 type Tap struct {
 	Name      string
 	MTU       int  // bytes
-	NoOffload bool // the guest makes its checksums itself
+	NoOffload bool // the guest computes its checksums itself
 }
 
 // portSet plugs and unplugs the ports of this node's instances.
 type portSet struct{ *core }
 
-// plug the instance's ports: the network cards of its machine.
+// plug plugs the instance's ports, and returns the network cards of its machine.
 func (ps *portSet) plug(ctx context.Context, in api.Instance, now bool) ([]hypervisor.NIC, error) {
 	ports := in.Assignment.Ports
 	if len(ports) == 0 {
@@ -63,7 +65,7 @@ func (ps *portSet) plug(ctx context.Context, in api.Instance, now bool) ([]hyper
 	return nics, nil
 }
 
-// plugged are the ports of the instance that are plugged here.
+// plugged returns the ports of the instance that are plugged on this node.
 func (ps *portSet) plugged(ctx context.Context, id api.InstanceID) (ports []string, err error) {
 	if ps.o.Ports == nil {
 		return nil, nil
@@ -77,7 +79,7 @@ func (ps *portSet) plugged(ctx context.Context, id api.InstanceID) (ports []stri
 	return ports, err
 }
 
-// unplug the ports of an instance whose machine is no more.
+// unplug unplugs the ports of an instance whose machine has ended.
 func (ps *portSet) unplug(ctx context.Context, id api.InstanceID) error {
 	ports, err := ps.plugged(ctx, id)
 	if err != nil {
@@ -90,8 +92,8 @@ func (ps *portSet) unplug(ctx context.Context, id api.InstanceID) error {
 	return errors.Join(errs...)
 }
 
-// sweep unplugs those of instances that are not this node's and do not
-// come here.
+// sweep unplugs the ports of instances that are not this node's and are not being
+// migrated to it.
 func (ps *portSet) sweep(ctx context.Context) error {
 	if ps.o.Ports == nil {
 		return nil
@@ -101,10 +103,10 @@ func (ps *portSet) sweep(ctx context.Context) error {
 	for _, p := range all {
 		id, ok := api.PortInstance(p)
 		if !ok {
-			continue // somebody else's
+			continue // not a port of an instance
 		}
 		if _, mine := get(ps.cache, ps.cache.instances, string(id)); mine {
-			continue // its own reconcile looks after it
+			continue // its own reconcile handles it
 		}
 		gone, _, err := ps.notMine(ctx, api.KindInstance, string(id))
 		if err == nil && gone {

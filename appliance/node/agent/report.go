@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// reporter tells the store how this node and its GPUs are.
+// reporter reports this node and its GPUs to the store.
 type reporter struct {
 	*core
 	epoch       *observedEpoch
@@ -23,34 +23,34 @@ type reporter struct {
 	meter       *usageMeter
 	hardware    *hardwareWatch
 	sampler     *sampler
-	news        chan struct{} // there is something to report
+	news        chan struct{} // has an element if a report was requested
 
 	mu       sync.Mutex
 	lastNode api.NodeStatus
 }
 
-// run tells the store about the node and its GPUs. A report without news
-// is still made every few rounds: SeenAt is how others know the node lives.
+// run reports the node and its GPUs periodically. A report is written without
+// changes too: by SeenAt others know that the node is alive.
 func (r *reporter) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if !r.cache.isSynced() { // what it said last is not known
+		if !r.cache.isSynced() { // the last report is not known
 			sleep(ctx, 20*time.Millisecond)
 			continue
 		}
 		if err := r.reportAll(ctx); err != nil {
-			r.log.Warn("report", "error", err)
+			r.log.Warn("report node status failed", "error", err)
 		}
 		r.untilNextReport(ctx)
 	}
 }
 
-// awaitEvery is how often a network or a hypervisor that does not work is looked
-// at: no instance that needs it is placed here before the report says that it
-// does.
+// awaitEvery is how often a network or a hypervisor that does not work is checked:
+// no instance that needs it is placed on this node before the report shows that it
+// works.
 const awaitEvery = 500 * time.Millisecond
 
-// untilNextReport waits for ReportEvery, until there is news, or until a network or
-// a hypervisor that did not work at the last report does.
+// untilNextReport waits for ReportEvery, until a report is requested, or until a
+// network or a hypervisor that did not work at the last report does.
 func (r *reporter) untilNextReport(ctx context.Context) {
 	r.mu.Lock()
 	last := r.lastNode
@@ -73,7 +73,7 @@ func (r *reporter) untilNextReport(ctx context.Context) {
 	}
 }
 
-// sleepOrNews reports whether soon has ended the wait.
+// sleepOrNews waits for d, and reports whether soon has ended the wait.
 func (r *reporter) sleepOrNews(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -86,20 +86,21 @@ func (r *reporter) sleepOrNews(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// soon has the node reported now, and not when it is time to. It does not
-// wait for that.
+// soon requests a report of the node now instead of at the next interval. It does
+// not wait for the report.
 func (r *reporter) soon() {
 	select {
 	case r.news <- struct{}{}:
-	default: // it is to be reported already
+	default: // a report is requested already
 	}
 }
 
-// infoTime is how long the hypervisor is waited for: one that hangs is no reason
-// for others to hear nothing of this node.
+// infoTime is how long the hypervisor is waited for: one that hangs must not delay
+// the reports of this node.
 const infoTime = 5 * time.Second
 
-// hypervisor returns what runs this node's machines, or why none can be started.
+// hypervisor returns information about the hypervisor, or why no machine can be
+// started.
 func (r *reporter) hypervisor(ctx context.Context) (hypervisor.Info, error) {
 	within, cancel := context.WithTimeout(ctx, infoTime)
 	defer cancel()
@@ -122,10 +123,10 @@ const (
 	condWorkers = "WorkerLimits"
 	condCards   = "GPUCards"
 	condNetwork = "Network"
-	// Conditions of a card.
+	// Conditions of a GPU.
 	condCard      = "Works"
 	condThrottled = "Throttled"
-	// vcpusPerCPU is how many virtual CPUs share one of the machine's.
+	// vcpusPerCPU is how many virtual CPUs share one CPU of the machine.
 	vcpusPerCPU = 4
 )
 
@@ -138,7 +139,7 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	}
 	info, err := r.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
-	if self, ok := r.cache.self(); ok && info.VCPUs == 0 { // it has not become smaller
+	if self, ok := r.cache.self(); ok && info.VCPUs == 0 { // without an answer, keep the last reported size
 		st.Hypervisor, st.Memory = self.Status.Hypervisor, self.Status.Memory
 		st.Vcpus, st.MemoryBytes = cmp.Or(st.Vcpus, self.Status.Vcpus), cmp.Or(st.MemoryBytes, self.Status.MemoryBytes)
 	}
@@ -177,7 +178,7 @@ func (r *reporter) reportNode(ctx context.Context) error {
 		}
 	}
 	if r.o.Disks != nil {
-		if err := r.o.Disks.PoolsWork(); err != nil { // there only while something is wrong
+		if err := r.o.Disks.PoolsWork(); err != nil { // present only while something is wrong
 			st.Conditions = append(st.Conditions, answer(condPools, err, now))
 		}
 	}
@@ -197,7 +198,7 @@ func (r *reporter) reportNode(ctx context.Context) error {
 		Name: r.o.NodeName, Data: api.Encode(st)})
 }
 
-// memory of this node, of so many bytes, by what it runs and what is reserved of it.
+// memory divides total bytes of memory by what the node runs and what is reserved.
 func (r *reporter) memory(total int64, pages []api.NodeHugePages) api.NodeMemory {
 	runs := r.o.Runs()
 	for _, p := range pages {
@@ -207,7 +208,7 @@ func (r *reporter) memory(total int64, pages []api.NodeHugePages) api.NodeMemory
 	return budget.Of(runs)
 }
 
-// promised returns the sizes of the volumes in each of this node's own pools, in bytes.
+// promised returns the bytes allocated to volumes in each of this node's own pools.
 func (r *reporter) promised() map[string]int64 {
 	sums := map[string]int64{}
 	for _, v := range all(r.cache, r.cache.volumes) {
@@ -218,8 +219,8 @@ func (r *reporter) promised() map[string]int64 {
 	return sums
 }
 
-// limitStorage sets how much each of this node's own pools may promise, and which are
-// disks.
+// limitStorage sets how much may be allocated in each of this node's own pools, and
+// the disks of those that have one.
 func (r *reporter) limitStorage(pools []api.StoragePool) {
 	for i := range pools {
 		p := &pools[i]
@@ -234,8 +235,8 @@ func (r *reporter) limitStorage(pools []api.StoragePool) {
 	}
 }
 
-// machines are what the hypervisor can make, or what was said last of it, with why it
-// does not answer.
+// machines returns what the hypervisor supports. If it does not answer, machines
+// returns what was reported last, with the error.
 func (r *reporter) machines(ctx context.Context) (m api.NodeMachines, err error) {
 	within, cancel := context.WithTimeout(ctx, infoTime)
 	defer cancel()
@@ -247,7 +248,7 @@ func (r *reporter) machines(ctx context.Context) (m api.NodeMachines, err error)
 		return m, err
 	}
 	m.Types, m.Firmware, m.NICQueues = have.Machines, firmware(have.Firmware), hypervisor.MaxNICQueues
-	if r.accelerator.how() == hypervisor.KVM { // libvirt may promise KVM where no guest starts
+	if r.accelerator.how() == hypervisor.KVM { // libvirt may report KVM where no guest starts
 		m.CPU = have.CPU.API()
 	}
 	return m, nil
@@ -271,7 +272,8 @@ func (r *reporter) gpuConditions(ctx context.Context, now time.Time) []api.Condi
 	if r.o.WorkerLimits != nil && len(cards) > 0 {
 		all = append(all, answer(condWorkers, r.o.WorkerLimits(), now))
 	}
-	// There only while something is wrong: most nodes have no such cards.
+	// The condition is present only while something is wrong: most nodes have no
+	// such GPUs.
 	if unusable, err := r.o.VGPUs.Unusable(ctx); err == nil && len(unusable) > 0 {
 		all = append(all, api.Condition{Type: condCards, Reason: "unusable", Message: strings.Join(unusable, "; "), Since: now})
 	}
@@ -285,7 +287,7 @@ func answer(typ string, err error, now time.Time) api.Condition {
 	return api.Condition{Type: typ, Status: true, Since: now}
 }
 
-// keepSince keeps the time of conditions that did not change.
+// keepSince copies the time of conditions that have not changed from old to cs.
 func keepSince(cs, old []api.Condition) {
 	for i, c := range cs {
 		for _, o := range old {
@@ -318,7 +320,8 @@ func (r *reporter) reportGPUs(ctx context.Context) error {
 			}
 			keepSince(st.Conditions, have.Status.Conditions)
 			st.SeenAt = have.Status.SeenAt
-			// What changes all the time is told with the rest, and is no reason to report.
+			// Load, temperature and power always change: they are included in
+			// reports, but do not cause one.
 			st.BusyPercent, st.TemperatureCelsius, st.PowerMilliwatts = have.Status.BusyPercent, have.Status.TemperatureCelsius, have.Status.PowerMilliwatts
 			if reflect.DeepEqual(st, have.Status) && now.Sub(st.SeenAt) < time.Minute {
 				continue
@@ -334,8 +337,8 @@ func (r *reporter) reportGPUs(ctx context.Context) error {
 	return r.apply(ctx, cmds...)
 }
 
-// cardConditions are there only while something is wrong: a condition that is
-// not true is an alert.
+// cardConditions returns the conditions of a GPU, which are present only while
+// something is wrong: a condition that is false raises an alert.
 func cardConditions(g GPU, now time.Time) (list []api.Condition) {
 	if g.Failed != "" {
 		list = append(list, api.Condition{Type: condCard, Reason: "failed", Message: g.Failed, Since: now})
@@ -346,5 +349,5 @@ func cardConditions(g GPU, now time.Time) (list []api.Condition) {
 	return list
 }
 
-// gpuID is the same whenever the node reports the same device.
+// gpuID returns the ID of the GPU object, which is always the same for a device.
 func gpuID(node api.NodeID, device string) string { return "gpu-" + string(node) + "-" + device }

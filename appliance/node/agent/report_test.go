@@ -16,7 +16,7 @@ import (
 
 // comingUp is a node's network that does not work at first.
 type comingUp struct {
-	*house
+	*testNode
 	works atomic.Bool
 }
 
@@ -27,11 +27,12 @@ func (c *comingUp) Works(context.Context) error {
 	return nil
 }
 
-// A node whose network has come up says so at once, not with its next regular
-// report: until then no instance with a port is placed there.
+// TestANetworkThatCameUpIsReportedAtOnce checks that a network which starts to work
+// is reported at once, not with the next regular report: until then no instance
+// with a port is placed on the node.
 func TestANetworkThatCameUpIsReportedAtOnce(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
-	network := &comingUp{house: &house{}}
+	network := &comingUp{testNode: &testNode{}}
 	n.opts = func(o *agent.Options) { o.Ports, o.ReportEvery = network, time.Hour }
 	n.start()
 	chassis := func() (reported, works bool) {
@@ -50,7 +51,8 @@ func TestANetworkThatCameUpIsReportedAtOnce(t *testing.T) {
 	n.until("the report that the network works", func() bool { _, works := chassis(); return works })
 }
 
-// What a pool decides about its cards reaches gpud without the start of a virtual GPU.
+// TestACardIsWhatItsPoolDecides checks that a pool's settings of its GPUs reach
+// gpud without the start of a virtual GPU.
 func TestACardIsWhatItsPoolDecides(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
@@ -63,13 +65,13 @@ func TestACardIsWhatItsPoolDecides(t *testing.T) {
 		n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindGPUPool, ID: "pool-1", Name: api.DefaultPool, Data: api.Encode(s), Expect: api.AnyRevision})
 	}
 	pool(api.GPUPoolSpec{Mode: api.ModeTimeSliced, VramOvercommitPercent: 150, Interop: true})
-	n.until("swap and interop", func() bool { return card() == agent.Card{SwapBytes: 4 << 30, Interop: true} })
+	n.until("swap and interop set on the GPU", func() bool { return card() == agent.Card{SwapBytes: 4 << 30, Interop: true} })
 	pool(api.GPUPoolSpec{Mode: api.ModeTimeSliced})
-	n.until("neither", func() bool { return card() == agent.Card{} })
+	n.until("neither set on the GPU", func() bool { return card() == agent.Card{} })
 }
 
-// What a card says that is wrong with it is in its conditions while it is so: one
-// that is not true is an alert.
+// TestACardSaysWhatIsWrong checks that a GPU's faults are in its conditions while
+// they last: a condition that is false raises an alert.
 func TestACardSaysWhatIsWrong(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
@@ -89,19 +91,20 @@ func TestACardSaysWhatIsWrong(t *testing.T) {
 		}
 		return g.Status.Conditions
 	}
-	n.until("a card without conditions", func() bool { return len(conditions()) == 0 })
+	n.until("a GPU without conditions", func() bool { return len(conditions()) == 0 })
 	says("it has fallen off the bus", false)
-	n.until("a card that has failed", func() bool {
+	n.until("condition Works false with the GPU's message", func() bool {
 		c := conditions()
 		return len(c) == 1 && !c[0].Status && c[0].Message == "it has fallen off the bus"
 	})
 	says("", true)
-	n.until("a card that is hot and works", func() bool { c := conditions(); return len(c) == 1 && c[0].Status })
+	n.until("one true condition of a hot GPU", func() bool { c := conditions(); return len(c) == 1 && c[0].Status })
 	says("", false)
-	n.until("a card without conditions again", func() bool { return len(conditions()) == 0 })
+	n.until("a GPU without conditions again", func() bool { return len(conditions()) == 0 })
 }
 
-// Cards that cannot be used are a condition of the node while there are any.
+// TestANodeSaysWhichCardsCannotBeUsed checks that unusable GPUs are a condition of
+// the node while there are any.
 func TestANodeSaysWhichCardsCannotBeUsed(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.start()
@@ -128,13 +131,14 @@ func TestANodeSaysWhichCardsCannotBeUsed(t *testing.T) {
 	}
 	n.until("a node without the condition", func() bool { return message() == "" })
 	says("0000:65:00.0: no driver", "0000:66:00.0: no driver")
-	n.until("both cards", func() bool { return message() == "0000:65:00.0: no driver; 0000:66:00.0: no driver" })
+	n.until("both unusable GPUs in the condition", func() bool { return message() == "0000:65:00.0: no driver; 0000:66:00.0: no driver" })
 	says()
 	n.until("a node without the condition again", func() bool { return message() == "" })
 }
 
-// A node reports what it has promised of its own pool: the sizes of volumes, of which
-// hardly anything is taken yet, and how much it may.
+// TestPromisedStorageIsReported checks that a node reports what is allocated in its
+// local pool, which is the sizes of volumes and not what they occupy, and the
+// limit.
 func TestPromisedStorageIsReported(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.opts = func(o *agent.Options) {
@@ -152,18 +156,19 @@ func TestPromisedStorageIsReported(t *testing.T) {
 		}
 		return node.LocalStorage()
 	}
-	n.until("a limit", func() bool { return pool().LimitBytes > 0 })
+	n.until("a limit of the local pool", func() bool { return pool().LimitBytes > 0 })
 	if p := pool(); p.LimitBytes != api.StorageLimit(p.SizeBytes, 1<<30, 200) && p.LimitBytes != 1 || p.ReserveBytes != 1<<30 || p.PromisedBytes != p.ImageBytes {
-		t.Errorf("without volumes: %+v", p)
+		t.Errorf("local pool without volumes = %+v, want the limit for a reserve of 1 GiB and 200 %%, and only images allocated", p)
 	}
 	n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-1", Name: "vol-1", Data: api.Encode(api.VolumeSpec{SizeBytes: 5 << 20})},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-2", Name: "vol-2", Data: api.Encode(api.VolumeSpec{SizeBytes: 7 << 20})},
 		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-1", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-1", Pool: api.PoolLocal})},
 		api.Command{Op: api.OpAssign, Kind: api.KindVolume, ID: "vol-2", Expect: api.AnyRevision, Data: api.Encode(api.VolumeAssignment{Node: "node-2", Pool: api.PoolLocal})})
-	n.until("a promise", func() bool { p := pool(); return p.PromisedBytes-p.ImageBytes == 5<<20 })
+	n.until("5 MiB allocated to volumes", func() bool { p := pool(); return p.PromisedBytes-p.ImageBytes == 5<<20 })
 }
 
-// A node reports its huge pages, and gives them to no instance without them.
+// TestHugePagesAreReported checks that a node reports its huge pages, and does not
+// count them as memory for instances without them.
 func TestHugePagesAreReported(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	n.opts = func(o *agent.Options) {
@@ -187,7 +192,8 @@ func TestHugePagesAreReported(t *testing.T) {
 	})
 }
 
-// A node divides its memory by what it runs, and says how.
+// TestMemoryIsDividedByWhatRuns checks that a node divides its memory by what it
+// runs, and reports the parts.
 func TestMemoryIsDividedByWhatRuns(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	var osds atomic.Int32
@@ -208,11 +214,11 @@ func TestMemoryIsDividedByWhatRuns(t *testing.T) {
 		}
 		return node.Status
 	}
-	n.until("a budget with its card", func() bool {
+	n.until("a memory budget with the GPU's part", func() bool {
 		st := reported()
 		return len(st.Memory.Parts) == 5 && st.MemoryBytes == st.Memory.InstancesBytes && st.MemoryBytes > 0
 	})
 	before := reported().MemoryBytes
 	osds.Store(3)
-	n.until("three OSDs to be counted", func() bool { return before-reported().MemoryBytes == 12<<30 })
+	n.until("12 GiB less for instances with three OSDs", func() bool { return before-reported().MemoryBytes == 12<<30 })
 }

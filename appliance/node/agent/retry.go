@@ -6,19 +6,19 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// What fails is tried again by its status (api.Retry), which outlives this
-// process: when it says so, and not at every event. The status and its revision
-// change once a try at most, and the phase stays Failed until a try succeeds, so
-// that one cause raises one event.
+// Failures are retried by the status (api.Retry), which outlives this process: at
+// the time that it gives, and not at every event. The status and its revision
+// change at most once per attempt, and the phase stays Failed until an attempt
+// succeeds, so that one cause raises one event.
 var (
-	// retryHere is for what this node does by itself.
+	// retryHere is for steps that depend on this node only.
 	retryHere = api.Backoff{First: time.Second, Last: 30 * time.Second}
-	// retryThere is for what somebody else's server has to answer.
+	// retryThere is for steps that depend on another server.
 	retryThere = api.Backoff{First: 5 * time.Second, Last: 15 * time.Minute}
 )
 
-// hold reports whether the next try has to wait, and how long; 0: until the object
-// is changed.
+// hold reports whether the next attempt has to wait, and for how long; 0 means
+// until the object is changed.
 func (co *core) hold(r *api.Retry, of string, b api.Backoff) (wait time.Duration, held bool) {
 	wait, never := r.Left(of, co.o.Now(), b)
 	return wait, never || wait > 0

@@ -11,26 +11,29 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// runFile lies beside an instance's seed and says what the domain that is, or
-// was, on the node belongs to. It is written before the domain can run.
+// runFile is stored beside an instance's seed and records what the node's current
+// or last domain of the instance belongs to. It is written before the domain can
+// run.
 type runFile struct {
-	// Epoch of the assignment under which it runs. A domain of an older one is
-	// destroyed.
+	// Epoch is the epoch of the assignment under which the domain runs. A domain of
+	// an older one is destroyed.
 	Epoch int64  `json:"epoch"`
 	Boot  string `json:"boot"`
-	// Since it runs on this node; its use is counted here from then.
+	// Since is when it began to run on this node; its usage is counted here from
+	// then.
 	Since time.Time `json:"since,omitzero"`
-	// Interrupted: it did not end by itself, so it is started again.
+	// Interrupted is set if the guest did not end the run, so that it is started
+	// again.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Over: it has moved away; its use has been counted here to the end.
+	// Over is set when it was migrated away and its usage is fully counted here.
 	Over bool `json:"over,omitempty"`
-	// Incoming is the migration by which it comes; Volume was made for it.
+	// Incoming is the migration by which it arrives; Volume was created for that.
 	Incoming api.MigrationID `json:"incoming,omitempty"`
 	Volume   api.VolumeID    `json:"volume,omitempty"`
-	// Left: its source has let go of it. What lies here is the newest of its disk
-	// from then on, whatever has become of the machine.
+	// Left is set when the migration's source has given it up. From then on the
+	// disk on this node is the newest, whatever became of the machine.
 	Left bool `json:"left,omitempty"`
-	// Opens are volumes whose keys the hypervisor was given for it.
+	// Opens has the volumes whose keys the hypervisor was given for the migration.
 	Opens []api.VolumeID `json:"opens,omitempty"`
 }
 
@@ -38,7 +41,7 @@ func (f *instanceFiles) runPath(id api.InstanceID) string {
 	return filepath.Join(f.dir(id), "run.json")
 }
 
-// readRun of an instance without one is zero: of before there were epochs.
+// readRun returns the run's file, or the zero value if there is none.
 func (f *instanceFiles) readRun(id api.InstanceID) (r runFile, err error) {
 	raw, err := os.ReadFile(f.runPath(id))
 	if errors.Is(err, os.ErrNotExist) {
@@ -64,8 +67,9 @@ func (f *instanceFiles) writeRun(id api.InstanceID, r runFile) error {
 	return f.o.writeFile(f.runPath(id), raw)
 }
 
-// NoteStopped notes, for a process beside the agent that shuts guests down, that the
-// node ends the instance's run. An instance without files here has none to note.
+// NoteStopped records, for a process beside the agent that shuts guests down, that
+// the node ends the instance's run. It does nothing if the instance has no files on
+// this node.
 func NoteStopped(dataDir string, id api.InstanceID) error {
 	f := instanceFiles{&Options{DataDir: dataDir}}
 	if !exists(f.dir(id)) {
@@ -74,9 +78,9 @@ func NoteStopped(dataDir string, id api.InstanceID) error {
 	return f.endRun(id)
 }
 
-// endRun notes that this node is about to end a run. Should somebody want the
-// instance to run again before that has been said, it is started again: its
-// guest did not end it.
+// endRun records that this node is about to end a run. If the instance is to run
+// again before the end was reported, it is started again, because its guest did not
+// end the run.
 func (f *instanceFiles) endRun(id api.InstanceID) error {
 	r, err := f.readRun(id)
 	if err != nil || r.Interrupted {

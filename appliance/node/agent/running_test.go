@@ -13,7 +13,8 @@ import (
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
-// wire is the other agent, called directly.
+// wire calls the other node's agent directly. It implements agent.Peers and
+// agent.Remote.
 type wire struct {
 	from api.NodeID
 	to   *node
@@ -37,8 +38,8 @@ func (w wire) FetchImage(ctx context.Context, _ api.NodeID, id api.ImageID) (io.
 	return w.to.agent.ExportImage(ctx, id)
 }
 
-// Two agents as they really run, with all their goroutines: an image is
-// fetched and an instance moves there and back.
+// TestTwoRunningAgents runs two agents with all their goroutines: an image is
+// fetched, and an instance is migrated there and back.
 func TestTwoRunningAgents(t *testing.T) {
 	pools := sdsfake.Shared("pool-1", sds.Limits{}, 2)
 	a, b := newNode(t, hypfake.Guest{}), newNode(t, hypfake.Guest{})
@@ -55,11 +56,11 @@ func TestTwoRunningAgents(t *testing.T) {
 	nodeThere := func(id string) func() bool {
 		return func() bool { _, err := a.store.Get(context.Background(), api.KindNode, id); return err == nil }
 	}
-	a.until("nodes", func() bool { return nodeThere("node-1")() && nodeThere("node-2")() })
+	a.until("both nodes reported", func() bool { return nodeThere("node-1")() && nodeThere("node-2")() })
 	pools[0].Serve("https://images.example/debian", raw())
 	a.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-1", Name: "img", Data: api.Encode(api.ImageSpec{Format: "raw", URL: "https://images.example/debian"})},
 		api.Command{Op: api.OpAssign, Kind: api.KindImage, ID: "img-1", Expect: api.AnyRevision, Data: api.Encode(api.ImageAssignment{Node: "node-1"})})
-	a.until("image", func() bool { return a.imageStatus("img-1").Phase == api.ImageReady })
+	a.until("img-1 ready", func() bool { return a.imageStatus("img-1").Phase == api.ImageReady })
 	as := api.InstanceAssignment{Node: "node-1", Epoch: 1, Generation: 1, Vcpus: 1, MemoryBytes: 1 << 30, RootVolume: "vol-ins-1"}
 	va := api.VolumeAssignment{Node: "node-1", Epoch: 1}
 	assign := func() {
@@ -72,7 +73,7 @@ func TestTwoRunningAgents(t *testing.T) {
 	assign()
 	a.phase("ins-1", api.InstanceRunning)
 	if in, _ := a.get("ins-1"); in.Status.Machine.Type != "pc-q35-10.0" {
-		t.Errorf("its machine is %+v", in.Status.Machine)
+		t.Errorf("machine of ins-1 = %+v, want type pc-q35-10.0", in.Status.Machine)
 	}
 	for i, to := range []api.NodeID{"node-2", "node-1"} {
 		id, from := []string{"mig-1", "mig-2"}[i], as.Node
@@ -88,7 +89,7 @@ func TestTwoRunningAgents(t *testing.T) {
 			}
 			m, err := api.Decode[api.Migration](o)
 			if err != nil || m.Status.Phase == api.MigrationFailed {
-				t.Fatalf("%+v, %v", m.Status, err)
+				t.Fatalf("migration %s: status %+v, error %v; want it to succeed", id, m.Status, err)
 			}
 			return m.Status.Phase == api.MigrationSucceeded
 		})
@@ -97,12 +98,12 @@ func TestTwoRunningAgents(t *testing.T) {
 		assign()
 		a.apply(api.Command{Op: api.OpAssign, Kind: api.KindMigration, ID: id, Expect: api.AnyRevision,
 			Data: api.Encode(api.MigrationAssignment{Source: from, Target: to, Phase: api.MigrationSucceeded})})
-		a.until("adopted", func() bool {
+		a.until("ins-1 adopted by the target", func() bool {
 			in, _ := a.get("ins-1")
 			return in.Status.Node == to && in.Status.Phase == api.InstanceRunning
 		})
 	}
 	a.remove("ins-1")
 	a.clean()
-	a.until("b is clean too", func() bool { d, _ := b.machines.List(context.Background()); return len(d) == 0 })
+	a.until("no domain left on b", func() bool { d, _ := b.machines.List(context.Background()); return len(d) == 0 })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// ConsoleLog is the end of what the instance's serial console said, at most max bytes.
+// ConsoleLog returns the end of the serial console's log, at most max bytes.
 func (a *Agent) ConsoleLog(ctx context.Context, id api.InstanceID, max int64) ([]byte, error) {
 	if err := a.here(id); err != nil {
 		return nil, err
@@ -16,7 +16,8 @@ func (a *Agent) ConsoleLog(ctx context.Context, id api.InstanceID, max int64) ([
 	return a.o.Machines.ConsoleLog(ctx, id, max)
 }
 
-// Console is the instance's serial console; one holder at a time.
+// Console opens the instance's serial console, which has one user at a time. The
+// caller closes it.
 func (a *Agent) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error) {
 	if err := a.here(id); err != nil {
 		return nil, err
@@ -24,7 +25,7 @@ func (a *Agent) Console(ctx context.Context, id api.InstanceID) (io.ReadWriteClo
 	return a.o.Machines.Console(ctx, id)
 }
 
-// Screen is a connection to the instance's screen, which speaks VNC.
+// Screen opens a VNC connection to the instance's screen. The caller closes it.
 func (a *Agent) Screen(ctx context.Context, id api.InstanceID) (io.ReadWriteCloser, error) {
 	if err := a.here(id); err != nil {
 		return nil, err

@@ -13,20 +13,20 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/metrics/host"
 )
 
-// Cards tells what the node's cards do now.
+// Cards measures the use of the node's GPUs.
 type Cards interface {
-	// Use of the cards, all at one moment. Sums may begin anew.
+	// Use returns the use of all GPUs at one moment. Counters may restart at zero.
 	Use(ctx context.Context) ([]CardUse, error)
 }
 
-// CardUse is a card and its tenants.
+// CardUse is the use of a GPU, in total and by tenant.
 type CardUse struct {
-	Device                       string // gpud's name of it
+	Device                       string // gpud's name of the GPU
 	VRAMBytes, VRAMResidentBytes uint64
 	Tenants                      []TenantUse
 }
 
-// TenantUse is a vGPU's.
+// TenantUse is the use of a GPU by one vGPU.
 type TenantUse struct {
 	Instance                                            api.InstanceID
 	SharePercent                                        int64
@@ -34,7 +34,7 @@ type TenantUse struct {
 	VRAMLimitBytes, VRAMResidentBytes, VRAMSwappedBytes uint64
 }
 
-// sampler keeps the charts of what instances, the node and its cards use.
+// sampler keeps metrics of the use of instances, the node and its GPUs.
 type sampler struct {
 	*core
 	book *metrics.Book
@@ -42,7 +42,7 @@ type sampler struct {
 
 func newSampler(co *core) *sampler { return &sampler{core: co, book: metrics.NewBook(co.o.Now())} }
 
-// sources of samples.
+// sources returns the functions that read samples.
 func (sp *sampler) sources() []func(context.Context) error {
 	all := []func(context.Context) error{sp.sampleMachines, sp.sampleHost}
 	if sp.o.Cards != nil {
@@ -51,9 +51,9 @@ func (sp *sampler) sources() []func(context.Context) error {
 	return all
 }
 
-// run reads what instances, the node and its cards use, into a book in
-// memory (package samples). Each source has a goroutine of its own: one that
-// hangs leaves a gap in its own charts and stands in nobody's way.
+// run samples the use of instances, the node and its GPUs into a book in memory
+// (package metrics). Each source has its own goroutine: one that hangs leaves a gap
+// in its own metrics and delays no other.
 func (sp *sampler) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, read := range sp.sources() {
@@ -62,10 +62,11 @@ func (sp *sampler) run(ctx context.Context) {
 	wg.Wait()
 }
 
-// sampleTime bounds one reading: less than until the next is due.
+// sampleTime limits one reading; it is shorter than the interval.
 const sampleTime = 4 * time.Second
 
-// sample a source at each slot's time. The first failure of several is told.
+// sample reads a source at each slot's time. Of consecutive failures the first is
+// logged.
 func (sp *sampler) sample(ctx context.Context, read func(context.Context) error) {
 	failed := false
 	for {
@@ -111,8 +112,8 @@ func (sp *sampler) sampleMachines(ctx context.Context) error {
 	return nil
 }
 
-// forgetSamples of instances that are not here any more, and of cards that are
-// gone.
+// forgetSamples drops the metrics of instances that are not on this node any more,
+// and of removed GPUs.
 func (sp *sampler) forgetSamples() {
 	sp.book.Keep(func(id string) bool {
 		if id == string(sp.o.NodeID) {
@@ -145,7 +146,8 @@ func (sp *sampler) sampleHost(context.Context) error {
 	return nil
 }
 
-// sampleCards: a card's time is its tenants' together, so that the charts agree.
+// sampleCards samples the GPUs. A GPU's time is the sum of its tenants', so that
+// the metrics agree.
 func (sp *sampler) sampleCards(ctx context.Context) error {
 	if !sp.cache.isSynced() {
 		return nil
@@ -177,7 +179,8 @@ func (sp *sampler) sampleCards(ctx context.Context) error {
 	return nil
 }
 
-// busyPercent is how much a GPU worked in the last minute; 0 also where nobody looked.
+// busyPercent returns how busy a GPU was in the last minute, or 0 if that was not
+// measured.
 func (sp *sampler) busyPercent(gpu string) int64 {
 	busy := sp.book.Last(gpu, api.SampleGPU, time.Minute, sp.o.Now())
 	if math.IsNaN(busy) {
@@ -186,7 +189,7 @@ func (sp *sampler) busyPercent(gpu string) int64 {
 	return int64(math.Round(min(max(busy, 0), 100)))
 }
 
-// samples of an instance, of this node or of one of its cards.
+// samples returns the metrics of an instance, of this node or of one of its GPUs.
 func (sp *sampler) samples(_ context.Context, of api.Kind, id string, q api.SampleQuery) (api.Samples, error) {
 	switch of {
 	case api.KindInstance:
@@ -216,7 +219,8 @@ func (sp *sampler) samples(_ context.Context, of api.Kind, id string, q api.Samp
 	return out, nil
 }
 
-// gpuTenants are the vGPUs on one of this node's cards now, the most VRAM first.
+// gpuTenants returns the vGPUs that one of this node's GPUs has now, the most VRAM
+// first.
 func (sp *sampler) gpuTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant, error) {
 	g, err := sp.card(string(gpu))
 	if err != nil {
@@ -238,7 +242,7 @@ func (sp *sampler) gpuTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTena
 			continue
 		}
 		for _, t := range c.Tenants {
-			used := sp.book.Last(string(t.Instance), api.SampleGPU, time.Minute, now) // per cent
+			used := sp.book.Last(string(t.Instance), api.SampleGPU, time.Minute, now) // %
 			if math.IsNaN(used) {
 				used = 0
 			}
@@ -250,7 +254,7 @@ func (sp *sampler) gpuTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTena
 	return all, nil
 }
 
-// card of this node.
+// card returns a GPU of this node.
 func (sp *sampler) card(id string) (api.GPU, error) {
 	g, ok := get(sp.cache, sp.cache.gpus, id)
 	if !ok || g.Status.Node != sp.o.NodeID {

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/metrics"
 )
 
-// cards is a gpud with one card, as charts see it.
+// cards is a fake gpud with one GPU.
 type cards struct {
 	use  agent.CardUse
 	fail error
@@ -22,11 +22,11 @@ func (c *cards) Use(context.Context) ([]agent.CardUse, error) {
 	return []agent.CardUse{c.use}, c.fail
 }
 
-// measured is a town with an instance that runs, works, and has a vGPU beside
-// that of a stranger.
-func measured(t *testing.T) (*town, *house, *cards) {
-	w := newTown(t, 1, false)
-	h := w.houses[0]
+// measured returns a cluster with a running, busy instance that has a vGPU beside
+// another instance's.
+func measured(t *testing.T) (*testCluster, *testNode, *cards) {
+	w := newTestCluster(t, 1, false)
+	h := w.nodes[0]
 	h.machines.Clock(func() time.Time { return w.now })
 	c := &cards{use: agent.CardUse{Device: "soft0", VRAMBytes: 8 << 30, VRAMResidentBytes: 3 << 30, Tenants: []agent.TenantUse{
 		{Instance: "ins-2", SharePercent: 20, VRAMLimitBytes: 1 << 30, VRAMResidentBytes: 1 << 30},
@@ -36,13 +36,14 @@ func measured(t *testing.T) (*town, *house, *cards) {
 	h.start()
 	w.upload(h, "img-1")
 	w.create(h, "ins-1", api.PoolLocal, nil)
-	w.until("runs", func() bool { return w.runsOn("ins-1", h) })
+	w.until("ins-1 runs", func() bool { return w.runsOn("ins-1", h) })
 	w.report() // of the card
 	return w, h, c
 }
 
-// work for a while: the card is busy for a quarter of it with ins-1.
-func (w *town) sampled(h *house, c *cards, slots int) (failed int) {
+// sampled takes samples for some slots, in which ins-1 keeps the GPU busy for a
+// quarter of the time. It returns how many readings failed.
+func (w *testCluster) sampled(h *testNode, c *cards, slots int) (failed int) {
 	w.t.Helper()
 	for range slots {
 		if c != nil {
@@ -56,14 +57,14 @@ func (w *town) sampled(h *house, c *cards, slots int) (failed int) {
 	return failed
 }
 
-func seriesOf(t *testing.T, h *house, of api.Kind, id string) map[string][]*float64 {
+func seriesOf(t *testing.T, h *testNode, of api.Kind, id string) map[string][]*float64 {
 	t.Helper()
 	got, err := h.Agent().Samples(h.ctx, of, id, api.SampleQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.StepSeconds != 5 || got.From.IsZero() {
-		t.Errorf("%+v", got)
+		t.Errorf("samples of %s %s = %+v, want a step of 5 s and a start", of, id, got)
 	}
 	all := map[string][]*float64{}
 	for _, s := range got.Series {
@@ -72,7 +73,7 @@ func seriesOf(t *testing.T, h *house, of api.Kind, id string) map[string][]*floa
 	return all
 }
 
-// known values of a series.
+// known returns the values of a series that are not missing.
 func known(values []*float64) (all []float64) {
 	for _, v := range values {
 		if v != nil {
@@ -85,41 +86,41 @@ func known(values []*float64) (all []float64) {
 func TestSamplesMove(t *testing.T) {
 	w, h, c := measured(t)
 	if n := w.sampled(h, c, 10); n > 0 {
-		t.Errorf("%d readings failed", n)
+		t.Errorf("%d of 10 readings failed, want none", n)
 	}
 	in := seriesOf(t, h, api.KindInstance, "ins-1")
 	for _, name := range []string{api.SampleCPU, api.SampleDiskRead, api.SampleDiskWrite, api.SampleDiskReads, api.SampleDiskWrites, api.SampleReceived, api.SampleSent} {
 		values := known(in[name])
 		if len(values) != 9 || slices.Min(values) <= 0 || slices.Min(values) == slices.Max(values) {
-			t.Errorf("%s of a guest that works: %v", name, values)
+			t.Errorf("%s of a busy guest = %v, want 9 different positive values", name, values)
 		}
 	}
 	if values := known(in[api.SampleCPU]); slices.Max(values) > 100 {
-		t.Errorf("per cent of its processors: %v", values)
+		t.Errorf("%s = %v, want at most 100 %%", api.SampleCPU, values)
 	}
 	for name, want := range map[string]float64{api.SampleMemoryLimit: 1 << 30, api.SampleGPU: 25, api.SampleVRAM: 2 << 30, api.SampleVRAMLimit: 4 << 30} {
 		if values := known(in[name]); len(values) < 9 || slices.Min(values) != want || slices.Max(values) != want {
-			t.Errorf("%s: %v, want %v", name, values, want)
+			t.Errorf("%s = %v, want at least 9 values of %v", name, values, want)
 		}
 	}
 	card := seriesOf(t, h, api.KindGPU, "gpu-node-1-soft0")
 	if gpu, vram := known(card[api.SampleGPU]), known(card[api.SampleVRAM]); len(gpu) != 10 || gpu[9] != 25 || vram[9] != 3<<30 {
-		t.Errorf("the card: %v, %v", gpu, vram)
+		t.Errorf("GPU busy = %v, VRAM = %v; want 10 values, the last 25 %% and 3 GiB", gpu, vram)
 	}
 	node := seriesOf(t, h, api.KindNode, "node-1")
 	if memory := known(node[api.SampleMemory]); len(memory) != 10 || memory[0] <= 0 {
-		t.Errorf("the node's memory: %v", memory)
+		t.Errorf("memory of the node = %v, want 10 positive values", memory)
 	}
 	tenants, err := h.Agent().GPUTenants(h.ctx, "gpu-node-1-soft0")
 	want := []api.GPUTenant{{Instance: "ins-1", SharePercent: 50, VramLimitBytes: 4 << 30, VramResidentBytes: 2 << 30, GpuPercent: 25},
 		{Instance: "ins-2", SharePercent: 20, VramLimitBytes: 1 << 30, VramResidentBytes: 1 << 30}}
 	if err != nil || !slices.Equal(tenants, want) {
-		t.Errorf("%+v, %v", tenants, err)
+		t.Errorf("GPU tenants = %+v, error %v; want %+v", tenants, err, want)
 	}
 }
 
-// A hypervisor that fails, a machine that was restarted and a gpud that is away
-// leave gaps in their own charts, and in no others.
+// TestSamplesHaveGaps checks that a failing hypervisor, a restarted machine and an
+// unreachable gpud leave gaps in their own metrics, and in no others.
 func TestSamplesHaveGaps(t *testing.T) {
 	w, h, c := measured(t)
 	w.sampled(h, c, 4)
@@ -130,18 +131,18 @@ func TestSamplesHaveGaps(t *testing.T) {
 		return nil
 	})
 	if n := w.sampled(h, c, 4); n != 4 {
-		t.Errorf("%d of 4 readings failed", n)
+		t.Errorf("%d of 4 readings failed, want all", n)
 	}
 	h.machines.Fault(nil)
 	c.fail = errors.New("gpud is away")
 	w.sampled(h, c, 4)
 	if _, err := h.Agent().GPUTenants(h.ctx, "gpu-node-1-soft0"); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("tenants without gpud: %v", err)
+		t.Errorf("GPUTenants without gpud: error %v, want code %s", err, api.CodeUnavailable)
 	}
 	c.fail = nil
 	w.sampled(h, c, 4)
 	in := seriesOf(t, h, api.KindInstance, "ins-1")
-	// 16 slots; the last is over.
+	// There are 16 slots; the last has ended.
 	tail := func(name string) (s string) {
 		for _, v := range in[name][len(in[name])-17:] {
 			s += map[bool]string{true: "-", false: "x"}[v == nil]
@@ -149,13 +150,13 @@ func TestSamplesHaveGaps(t *testing.T) {
 		return s
 	}
 	if got, want := tail(api.SampleMemoryLimit), "xxxx----xxxxxxxx-"; got != want {
-		t.Errorf("memory %q, want %q", got, want)
+		t.Errorf("slots with a memory limit = %q, want %q", got, want)
 	}
 	if got, want := tail(api.SampleCPU), "-xxx-----xxxxxxx-"; got != want { // a rate needs two readings
-		t.Errorf("cpu %q, want %q", got, want)
+		t.Errorf("slots with CPU time = %q, want %q", got, want)
 	}
 	if got, want := tail(api.SampleVRAM), "xxxxxxxx----xxxx-"; got != want {
-		t.Errorf("vram %q, want %q", got, want)
+		t.Errorf("slots with VRAM = %q, want %q", got, want)
 	}
 }
 
@@ -172,13 +173,14 @@ func TestSamplesAreOfWhatIsHere(t *testing.T) {
 		{api.KindInstance, "ins-1", 7 * time.Second, api.CodeInvalid},
 	} {
 		if _, err := h.Agent().Samples(h.ctx, q.of, q.id, api.SampleQuery{Step: q.step}); api.CodeOf(err) != q.code {
-			t.Errorf("%+v: %v", q, err)
+			t.Errorf("Samples(%s %s, step %v): error %v, want code %s", q.of, q.id, q.step, err, q.code)
 		}
 	}
 	if _, err := h.Agent().GPUTenants(h.ctx, "gpu-x"); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("tenants of another node's card: %v", err)
+		t.Errorf("GPUTenants of another node's GPU: error %v, want code %s", err, api.CodeUnavailable)
 	}
-	// What has left is forgotten: it begins anew when it is here again.
+	// The metrics of an instance that has left are dropped: they start over when it
+	// is back.
 	in, _ := w.instance("ins-1")
 	a := in.Assignment
 	a.Node = "node-2"
@@ -189,12 +191,13 @@ func TestSamplesAreOfWhatIsHere(t *testing.T) {
 	w.assign(api.KindInstance, "ins-1", a)
 	w.turn()
 	if all := seriesOf(t, h, api.KindInstance, "ins-1"); len(all) != 0 {
-		t.Errorf("it is remembered: %v", all)
+		t.Errorf("series of an instance that was away = %v, want none", all)
 	}
 }
 
-// A GPU's status has how much it worked in the last minute, its temperature and its power
-// with the report of each minute; a change of these alone is not reported.
+// TestAGPUReportsItsLoad checks that a GPU's report of each minute has its load of
+// the last minute, its temperature and its power, and that a change of these alone
+// is not reported.
 func TestAGPUReportsItsLoad(t *testing.T) {
 	w, h, c := measured(t)
 	status := func() (api.GPUStatus, int64) {

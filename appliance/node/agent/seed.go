@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 )
 
-// writeSeed makes the instance's folder and its cloud-init disc.
+// writeSeed creates the instance's directory and its cloud-init disc.
 func (f *instanceFiles) writeSeed(ctx context.Context, in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
 	if err := os.MkdirAll(f.dir(id), 0o755); err != nil {

@@ -10,37 +10,37 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// snapStep is one idempotent thing to do for a snapshot.
+// snapStep is one idempotent step of a snapshot.
 type snapStep string
 
 const (
 	snapNone   snapStep = ""
-	snapWait   snapStep = "wait"   // for the volume
-	snapCreate snapStep = "create" // finish what was begun, too
+	snapWait   snapStep = "wait"   // wait for the volume
+	snapCreate snapStep = "create" // create it, or complete one that was begun
 	snapDelete snapStep = "delete"
-	snapForget snapStep = "forget" // finalizer off
+	snapForget snapStep = "forget" // remove the finalizer
 )
 
-// snapSeen is what was found out about a snapshot.
+// snapSeen is what was observed about a snapshot.
 type snapSeen struct {
-	volume bool // it is this node's, and made
-	gone   bool // the cluster knows the volume no more
-	able   bool // the pool keeps snapshots
+	volume bool // the volume is this node's and ready
+	gone   bool // the volume does not exist any more
+	able   bool // the pool supports snapshots
 }
 
-// snapDecision is what to say, and then a step.
+// snapDecision is the status to write, and the step to perform after that.
 type snapDecision struct {
 	step   snapStep
 	status api.SnapshotStatus
 }
 
-// nextSnapshot decides. Creating is said before anything is made, so that a
-// snapshot that a crash has left half-made is finished or deleted.
+// nextSnapshot decides the next step. Creating is reported before anything is
+// created, so that a snapshot left incomplete by a crash is completed or deleted.
 //
 //	Pending ─► Creating ─► Ready ─┐
 //	              │ ▲             │ delete
 //	              ▼ │ again       ▼
-//	            Failed ───────► Deleting ─► gone
+//	            Failed ───────► Deleting ─► removed
 func nextSnapshot(s api.Snapshot, seen snapSeen) snapDecision {
 	st := s.Status
 	switch {
@@ -70,7 +70,7 @@ func nextSnapshot(s api.Snapshot, seen snapSeen) snapDecision {
 		st.Phase, st.LastError = api.SnapshotFailed, "the volume's storage pool cannot keep snapshots"
 		return snapDecision{snapNone, st}
 	}
-	if st.Phase != api.SnapshotFailed { // the reason stays until it works
+	if st.Phase != api.SnapshotFailed { // the error stays until an attempt succeeds
 		st.Phase, st.LastError = api.SnapshotCreating, ""
 	}
 	return snapDecision{snapCreate, st}
@@ -78,12 +78,12 @@ func nextSnapshot(s api.Snapshot, seen snapSeen) snapDecision {
 
 const snapWaits = 2 * time.Second
 
-// triedSnapshot is what its Retry is of.
+// triedSnapshot returns what an attempt belongs to, for Retry.
 func triedSnapshot(s api.Snapshot) string {
 	return api.Tried(s.Meta, [2]string{string(s.Assignment.Node), s.Assignment.Pool})
 }
 
-// snapshotReconciler makes and deletes snapshots of this node's volumes.
+// snapshotReconciler creates and deletes snapshots of this node's volumes.
 type snapshotReconciler struct {
 	*core
 	disks *diskSet
@@ -92,7 +92,7 @@ type snapshotReconciler struct {
 func (rec *snapshotReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
 	s, ok := get(rec.cache, rec.cache.snapshots, id)
 	if !ok {
-		return 0, nil // another node's, or gone; its data goes by the volume
+		return 0, nil // another node's, or removed; its data is deleted with the volume
 	}
 	v, mine := get(rec.cache, rec.cache.volumes, string(s.Spec.Volume))
 	seen := snapSeen{volume: mine && v.Status.Phase == api.VolumeReady && rec.pools.hasVolume(ctx, v)}
@@ -100,8 +100,8 @@ func (rec *snapshotReconciler) reconcile(ctx context.Context, id string) (time.D
 	if mine {
 		var err error
 		if p, err = rec.pools.driver(v.Assignment.Pool); err != nil {
-			if s.Meta.DeletedAt != nil && rec.givenUp(v.Assignment.Pool) {
-				return 0, rec.forget(ctx, api.KindSnapshot, id) // it is gone with its disk
+			if s.Meta.DeletedAt != nil && rec.contentLost(v.Assignment.Pool) {
+				return 0, rec.forget(ctx, api.KindSnapshot, id) // it was lost with its disk
 			}
 			return 0, err
 		}
@@ -130,8 +130,8 @@ func (rec *snapshotReconciler) reconcile(ctx context.Context, id string) (time.D
 	return 0, nil
 }
 
-// perform makes it or deletes it. To delete may mean to merge what a running
-// machine has written, which takes long: it is a job.
+// perform creates or deletes the snapshot. Deletion may merge what a running
+// machine has written, which takes long, so it is a job.
 func (rec *snapshotReconciler) perform(ctx context.Context, s api.Snapshot, v api.Volume, p sds.Driver, d snapDecision) (time.Duration, error) {
 	rec.log.Info("snapshot", "id", s.Meta.ID, "volume", v.Meta.ID, "step", string(d.step))
 	id := api.SnapshotID(s.Meta.ID)
@@ -163,18 +163,18 @@ func (rec *snapshotReconciler) perform(ctx context.Context, s api.Snapshot, v ap
 	return 0, rec.writeStatus(ctx, s, api.SnapshotStatus{Phase: api.SnapshotReady, SizeBytes: have.SizeBytes, CreatedAt: &at})
 }
 
-// failed returns why, and when it is tried again.
+// failed reports the error in the status, and returns when to try again.
 func (rec *snapshotReconciler) failed(ctx context.Context, s api.Snapshot, st api.SnapshotStatus, err error) (time.Duration, error) {
 	if errors.Is(err, errLater) {
 		return 0, err
 	}
 	of := triedSnapshot(s)
-	st.LastError, st.Retry = plainly(err), st.Retry.After(s.Meta.ID, of, rec.o.Now(), retryHere)
+	st.LastError, st.Retry = userMessage(err), st.Retry.After(s.Meta.ID, of, rec.o.Now(), retryHere)
 	if st.Phase != api.SnapshotDeleting {
 		st.Phase = api.SnapshotFailed
 	}
-	if said := rec.writeStatus(ctx, s, st); said != nil {
-		return 0, errors.Join(err, said)
+	if writeErr := rec.writeStatus(ctx, s, st); writeErr != nil {
+		return 0, errors.Join(err, writeErr)
 	}
 	rec.log.Warn("snapshot failed, will try again", "id", s.Meta.ID, "error", err)
 	wait, _ := rec.hold(st.Retry, of, retryHere)

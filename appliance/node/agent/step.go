@@ -12,25 +12,25 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Stepper drives an agent from outside, everything on one goroutine and in the
-// time of Options.Now: a simulation calls what Run's goroutines call. Options.Go
-// should run its argument at once, or when the simulation likes.
+// Stepper drives an agent from outside, on one goroutine and in the time of
+// Options.Now: a simulation calls what Run's goroutines would call. Options.Go
+// should run its argument at once, or whenever the simulation decides.
 type Stepper struct {
 	a *Agent
 
-	mu    sync.Mutex // other nodes' calls kick keys too
+	mu    sync.Mutex // guards the maps: calls of other nodes kick keys, too
 	due   map[string]time.Time
 	fails map[string]int
 }
 
-// NewStepper makes an agent that is stepped and not Run.
+// NewStepper returns an agent that is stepped instead of Run.
 func NewStepper(o Options) *Stepper {
 	s := &Stepper{a: New(o), due: map[string]time.Time{}, fails: map[string]int{}}
 	s.a.kick = func(k string) { s.at(k, s.a.o.Now()) }
 	return s
 }
 
-// Agent that is stepped.
+// Agent returns the agent that is stepped.
 func (s *Stepper) Agent() *Agent { return s.a }
 
 func (s *Stepper) at(k string, t time.Time) {
@@ -41,16 +41,16 @@ func (s *Stepper) at(k string, t time.Time) {
 	}
 }
 
-// Deliver what has changed in the store.
-func (s *Stepper) Deliver(n watchcache.News) { s.a.watcher.take(n) }
+// Deliver delivers changes of the store to the agent.
+func (s *Stepper) Deliver(n watchcache.News) { s.a.watcher.merge(n) }
 
-// MachineEvent is one of the hypervisor's.
+// MachineEvent delivers an event of the hypervisor to the agent.
 func (s *Stepper) MachineEvent(e hypervisor.Event) { s.a.watcher.machineEvent(e) }
 
-// BackendExit reports that the instance's vGPU backend has ended.
+// BackendExit tells the agent that the instance's vGPU backend has ended.
 func (s *Stepper) BackendExit(id api.InstanceID) { s.a.watcher.backendExit(id) }
 
-// Due are the keys to reconcile now, in their order.
+// Due returns the keys to reconcile at the given time, sorted.
 func (s *Stepper) Due(now time.Time) (keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Stepper) Due(now time.Time) (keys []string) {
 	return keys
 }
 
-// Next is when a key is due; zero: none is.
+// Next returns the earliest time at which a key is due, or zero if none is.
 func (s *Stepper) Next() (next time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,13 +75,13 @@ func (s *Stepper) Next() (next time.Time) {
 	return next
 }
 
-// Waits of a key that fails, as the loop has them.
+// minWait and maxWait are the retry delays of a failing key; they equal the loop's.
 const (
 	minWait = 200 * time.Millisecond
 	maxWait = 30 * time.Second
 )
 
-// Reconcile one key, and note when it is due again.
+// Reconcile reconciles one key, and records when it is due again.
 func (s *Stepper) Reconcile(ctx context.Context, k string) (again time.Duration, err error) {
 	s.mu.Lock()
 	delete(s.due, k)
@@ -99,16 +99,17 @@ func (s *Stepper) Reconcile(ctx context.Context, k string) (again time.Duration,
 	return again, err
 }
 
-// Report reports the state of the node; Run does it every Options.ReportEvery.
+// Report reports the state of the node; Run does this every Options.ReportEvery.
 func (s *Stepper) Report(ctx context.Context) error { return s.a.reporter.reportAll(ctx) }
 
-// Sweep removes what belongs to nobody; Run does it every minute.
+// Sweep removes what belongs to no object; Run does this every minute.
 func (s *Stepper) Sweep(ctx context.Context) error { return s.a.sweeper.sweep(ctx) }
 
-// Meter records the use of everything; Run does it every Options.MeterEvery.
+// Meter records the usage of everything; Run does this every Options.MeterEvery.
 func (s *Stepper) Meter(ctx context.Context) error { return s.a.meter.recordAll(ctx) }
 
-// Sample what is used; Run does it every few seconds, each source by itself.
+// Sample samples every source once; Run does this every few seconds, each source
+// independently.
 func (s *Stepper) Sample(ctx context.Context) (err error) {
 	for _, read := range s.a.sampler.sources() {
 		err = errors.Join(err, read(ctx))

@@ -15,46 +15,46 @@ import (
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
-// town is a cluster of agents over one store, stepped in virtual time on one
-// goroutine. The test is the planner.
-type town struct {
+// testCluster is a cluster of agents over one store, stepped in virtual time on one
+// goroutine. The test acts as the planner.
+type testCluster struct {
 	t      *testing.T
 	store  *memstore.Store
 	now    time.Time
-	houses []*house
+	nodes  []*testNode
 	shared *sdsfake.Store
 	moves  int
-	frozen bool // nobody hears of changes by itself
+	frozen bool // changes are not delivered to any node
 }
 
-func newTown(t *testing.T, nodes int, shared bool) *town {
-	w := &town{t: t, store: memstore.New(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+func newTestCluster(t *testing.T, nodes int, shared bool) *testCluster {
+	w := &testCluster{t: t, store: memstore.New(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	if shared {
 		w.shared = sdsfake.Shared("pool-1", sds.Limits{}, 1)[0]
 		w.shared.SetNow(func() time.Time { return w.now })
 	}
 	for i := range nodes {
-		h := &house{town: w, id: api.NodeID(fmt.Sprintf("node-%d", i+1)), machines: hypfake.New(hypfake.Guest{}), local: sdsfake.New(sds.Limits{}),
+		h := &testNode{testCluster: w, id: api.NodeID(fmt.Sprintf("node-%d", i+1)), machines: hypfake.New(hypfake.Guest{}), local: sdsfake.New(sds.Limits{}),
 			vgpus: newVGPUs(), dir: t.TempDir(), boot: "boot-1", lease: true, fenced: map[api.InstanceID]time.Time{}}
 		h.local.SetNow(func() time.Time { return w.now })
 		if shared {
 			h.shared = w.shared.Join()
 		}
-		w.houses = append(w.houses, h)
+		w.nodes = append(w.nodes, h)
 		h.start()
 	}
 	w.turn()
 	return w
 }
 
-// once fails if an instance runs twice.
-func (w *town) once() {
+// once fails the test if an instance runs twice.
+func (w *testCluster) once() {
 	w.t.Helper()
 	runs := map[api.InstanceID]api.NodeID{}
-	for _, h := range w.houses {
+	for _, h := range w.nodes {
 		domains, err := h.machines.List(context.Background())
 		if err != nil {
-			continue // its faults are injected
+			continue // an injected fault
 		}
 		for _, d := range domains {
 			if d.State != hypervisor.Running && d.State != hypervisor.Paused {
@@ -68,14 +68,14 @@ func (w *town) once() {
 	}
 }
 
-// turn lets everybody hear and work until nobody has anything to do now.
-func (w *town) turn() {
+// turn delivers changes to all agents and lets them work until nothing is due.
+func (w *testCluster) turn() {
 	w.t.Helper()
 	for range 200 {
 		did := false
-		for _, h := range w.houses {
+		for _, h := range w.nodes {
 			if h.Stepper != nil && !w.frozen && !h.deaf {
-				h.hear()
+				h.receive()
 			}
 			if h.Stepper != nil {
 				did = h.work() || did
@@ -86,15 +86,15 @@ func (w *town) turn() {
 			return
 		}
 	}
-	w.t.Fatal("never rests")
+	w.t.Fatal("agents have work after 200 turns, want nothing due")
 }
 
-func (w *town) pass(d time.Duration) {
+func (w *testCluster) pass(d time.Duration) {
 	w.t.Helper()
 	for end := w.now.Add(d); w.now.Before(end); {
 		w.turn()
 		next := end
-		for _, h := range w.houses {
+		for _, h := range w.nodes {
 			if h.Stepper == nil {
 				continue
 			}
@@ -107,7 +107,7 @@ func (w *town) pass(d time.Duration) {
 	w.turn()
 }
 
-func (w *town) until(what string, f func() bool) {
+func (w *testCluster) until(what string, f func() bool) {
 	w.t.Helper()
 	for range 600 {
 		w.turn()
@@ -117,17 +117,17 @@ func (w *town) until(what string, f func() bool) {
 		w.pass(time.Second)
 	}
 	in, _ := w.instance("ins-1")
-	w.t.Fatalf("never: %s; ins-1 %+v %+v", what, in.Assignment, in.Status)
+	w.t.Fatalf("condition not met in ten minutes: %s; ins-1: assignment %+v, status %+v", what, in.Assignment, in.Status)
 }
 
-func (w *town) apply(cmds ...api.Command) {
+func (w *testCluster) apply(cmds ...api.Command) {
 	w.t.Helper()
 	if _, err := w.store.Apply(context.Background(), api.Batch{At: w.now, Commands: cmds}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func read[T any](w *town, kind api.Kind, id string) (T, bool) {
+func read[T any](w *testCluster, kind api.Kind, id string) (T, bool) {
 	w.t.Helper()
 	var none T
 	o, err := w.store.Get(context.Background(), kind, id)
@@ -144,20 +144,22 @@ func read[T any](w *town, kind api.Kind, id string) (T, bool) {
 	return t, true
 }
 
-func (w *town) instance(id string) (api.Instance, bool) {
+func (w *testCluster) instance(id string) (api.Instance, bool) {
 	return read[api.Instance](w, api.KindInstance, id)
 }
 
-func (w *town) assign(kind api.Kind, id string, a any) {
+func (w *testCluster) assign(kind api.Kind, id string, a any) {
 	w.t.Helper()
 	w.apply(api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(a)})
 }
 
-// nodes says what the cluster thinks of a node.
-func (w *town) node(h *house, a api.NodeAssignment) { w.assign(api.KindNode, string(h.id), a) }
+// node sets a node's assignment, as the planner would.
+func (w *testCluster) node(h *testNode, a api.NodeAssignment) {
+	w.assign(api.KindNode, string(h.id), a)
+}
 
-// upload an image to a node.
-func (w *town) upload(h *house, id string) {
+// upload uploads an image to a node.
+func (w *testCluster) upload(h *testNode, id string) {
 	w.t.Helper()
 	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: id, Name: id, Finalizers: []string{api.FinalizerAgent},
 		Data: api.Encode(api.ImageSpec{Format: "raw"})})
@@ -168,8 +170,8 @@ func (w *town) upload(h *house, id string) {
 	w.report()
 }
 
-func (w *town) report() {
-	for _, h := range w.houses {
+func (w *testCluster) report() {
+	for _, h := range w.nodes {
 		if h.Stepper != nil {
 			h.try(h.Report(h.ctx))
 		}
@@ -177,8 +179,9 @@ func (w *town) report() {
 	w.turn()
 }
 
-// edit an instance's spec, which the planner sees and has no other size for.
-func (w *town) edit(id string, change func(*api.InstanceSpec)) {
+// edit changes an instance's spec. The planner has seen the change and does not
+// resize it.
+func (w *testCluster) edit(id string, change func(*api.InstanceSpec)) {
 	w.t.Helper()
 	in, _ := w.instance(id)
 	change(&in.Spec)
@@ -188,8 +191,8 @@ func (w *town) edit(id string, change func(*api.InstanceSpec)) {
 	w.assign(api.KindInstance, id, in.Assignment)
 }
 
-// create an instance on a node.
-func (w *town) create(h *house, id, pool string, change func(*api.InstanceSpec, *api.InstanceAssignment)) {
+// create creates an instance and assigns it to a node.
+func (w *testCluster) create(h *testNode, id, pool string, change func(*api.InstanceSpec, *api.InstanceAssignment)) {
 	spec := api.InstanceSpec{Flavor: "flv-1", Image: "img-1"}
 	a := api.InstanceAssignment{Node: h.id, Generation: 1, Vcpus: 2, MemoryBytes: 1 << 30, RootVolume: api.VolumeID("vol-" + id), Epoch: 1}
 	if change != nil {
@@ -205,8 +208,9 @@ func (w *town) create(h *house, id, pool string, change func(*api.InstanceSpec, 
 	w.assign(api.KindInstance, id, a)
 }
 
-// give an instance and its root volume to another node, as the planner does.
-func (w *town) give(id string, h *house, change func(*api.InstanceAssignment, *api.VolumeAssignment)) {
+// give assigns an instance and its root volume to another node, as the planner
+// does.
+func (w *testCluster) give(id string, h *testNode, change func(*api.InstanceAssignment, *api.VolumeAssignment)) {
 	in, _ := w.instance(id)
 	v, _ := read[api.Volume](w, api.KindVolume, "vol-"+id)
 	a, va := in.Assignment, v.Assignment
@@ -219,7 +223,7 @@ func (w *town) give(id string, h *house, change func(*api.InstanceAssignment, *a
 	w.assign(api.KindVolume, "vol-"+id, va)
 }
 
-func (w *town) runsOn(id string, h *house) bool {
+func (w *testCluster) runsOn(id string, h *testNode) bool {
 	s, err := h.machines.Status(context.Background(), api.InstanceID(id))
 	in, _ := w.instance(id)
 	return err == nil && s.State == hypervisor.Running && in.Status.Phase == api.InstanceRunning && in.Status.Node == h.id && in.Status.Epoch == in.Assignment.Epoch

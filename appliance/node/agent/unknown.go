@@ -10,27 +10,28 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// The store may have forgotten what a pool still has: it was restored from a
-// backup of before, or recovered from a member that lagged behind. That looks
-// like what was deleted. So volumes and images that the store does not know, or
-// has on a node that is removed, stay for a week, and `basalt doctor leaks`
-// lists them. What this process heard the store remove is certainly deleted and
-// does not wait; most of that is gone before its object is.
+// The store may have lost objects of which a pool still has the data: it was
+// restored from an older backup, or recovered from a member that lagged behind.
+// That cannot be distinguished from a deletion. So volumes and images that the
+// store does not have, or has on a removed node, are kept for a week, and `basalt
+// doctor leaks` lists them. What this process saw the store remove is certainly
+// deleted and is not kept; the data of most objects is deleted before the object.
 const (
 	keepUnknown = 7 * 24 * time.Hour
-	// unknownBreak is how long nobody may have looked: after that the week
-	// begins anew, since nobody could read of it either.
+	// unknownBreak is the longest time without an observation: after a longer one
+	// the week starts over, because the object was not listed in that time.
 	unknownBreak = time.Hour
-	unknownWrite = 10 * time.Minute // how often it is written that they are still there
+	unknownWrite = 10 * time.Minute // how often unchanged observations are written
 )
 
-// sighting of something that the store does not know.
+// sighting records since when something has been observed that the store does not
+// have.
 type sighting struct {
 	Since time.Time `json:"since"` // without a break until Seen
 	Seen  time.Time `json:"seen"`
 }
 
-// again is the sighting after another look.
+// again returns the sighting after another observation.
 func (s sighting) again(now time.Time) sighting {
 	if gap := now.Sub(s.Seen); s.Since.IsZero() || gap > unknownBreak || gap < -unknownBreak || now.Before(s.Since) {
 		s.Since = now
@@ -39,20 +40,20 @@ func (s sighting) again(now time.Time) sighting {
 	return s
 }
 
-// unknown remembers, beyond the agent's life, what was seen.
+// unknown stores the sightings in a file that outlives the process.
 type unknown struct {
 	*core
 	path string
 
 	mu      sync.Mutex
-	seen    map[string]sighting // by pool, kind and id; nil: not read yet
+	seen    map[string]sighting // by pool, kind and ID; nil until it is read
 	written time.Time
 }
 
 func unknownKey(pool string, kind api.Kind, id string) string { return pool + "/" + key(kind, id) }
 
-// see notes that it is there, and says since when.
-func (u *unknown) see(k string, now time.Time) (since time.Time, err error) {
+// observe records an observation, and returns the time of the first.
+func (u *unknown) observe(k string, now time.Time) (since time.Time, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err := u.read(); err != nil {
@@ -67,7 +68,7 @@ func (u *unknown) see(k string, now time.Time) (since time.Time, err error) {
 	return is.Since, u.write(now)
 }
 
-// since when it is there; zero: it was not seen yet.
+// since returns the time of the first observation, or zero if there was none.
 func (u *unknown) since(k string) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -87,13 +88,13 @@ func (u *unknown) read() error {
 	}
 	seen := map[string]sighting{}
 	if err == nil && json.Unmarshal(raw, &seen) != nil {
-		seen = map[string]sighting{} // the week begins anew
+		seen = map[string]sighting{} // the week starts over
 	}
 	u.seen = seen
 	return nil
 }
 
-// write what somebody looks at still.
+// write writes the sightings, without those that were not observed lately.
 func (u *unknown) write(now time.Time) error {
 	for k, s := range u.seen {
 		if now.Sub(s.Seen) > unknownBreak {
@@ -111,14 +112,14 @@ func (u *unknown) write(now time.Time) error {
 	return nil
 }
 
-// stays notes that the store does not know what lies in the pool, and says
-// whether it stays there for now.
+// stays records that the store does not have an object of which the pool has the
+// data, and reports whether to keep that for now.
 func (u *unknown) stays(pool string, kind api.Kind, id string) bool {
 	if u.cache.sawRemoved(key(kind, id)) {
 		return false
 	}
 	now := u.o.Now().UTC()
-	since, err := u.see(unknownKey(pool, kind, id), now)
+	since, err := u.observe(unknownKey(pool, kind, id), now)
 	if err != nil {
 		u.log.Warn("record objects that are unknown to the cluster failed", "error", err)
 		return true
@@ -129,12 +130,13 @@ func (u *unknown) stays(pool string, kind api.Kind, id string) bool {
 	return now.Sub(since) < u.o.KeepUnknown
 }
 
-// noted reports whether stays was asked about it.
+// noted reports whether stays was called for the object.
 func (u *unknown) noted(pool string, kind api.Kind, id string) bool {
 	return !u.since(unknownKey(pool, kind, id)).IsZero()
 }
 
-// leftIn the pool is what is said of something that the store does not know.
+// leftIn describes where data is that the store has no object for, and until when
+// it is kept.
 func (u *unknown) leftIn(pool string, kind api.Kind, id string) string {
 	if u.cache.sawRemoved(key(kind, id)) {
 		return "in pool " + pool

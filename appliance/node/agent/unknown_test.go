@@ -10,11 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
-// sweeps for d, as often as it takes to be seen all the time.
-func (w *town) sweeps(d time.Duration) {
+// sweeps runs the sweeps for d, often enough to count as uninterrupted observation.
+func (w *testCluster) sweeps(d time.Duration) {
 	w.t.Helper()
 	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(30 * time.Minute) {
-		for _, h := range w.houses {
+		for _, h := range w.nodes {
 			if h.Stepper != nil {
 				h.try(h.Sweep(h.ctx))
 			}
@@ -22,9 +22,9 @@ func (w *town) sweeps(d time.Duration) {
 	}
 }
 
-// deletedWithoutItsNode is a volume that the store had, and that everybody
-// hears is deleted.
-func (w *town) deletedWithoutItsNode(id string) {
+// deletedWithoutItsNode creates and deletes a volume in the store, and delivers
+// that to all agents.
+func (w *testCluster) deletedWithoutItsNode(id string) {
 	w.t.Helper()
 	w.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindVolume, ID: id, Name: id, Organization: "org-1", Project: "prj-1",
 		Data: api.Encode(api.VolumeSpec{SizeBytes: 1 << 20})})
@@ -33,33 +33,33 @@ func (w *town) deletedWithoutItsNode(id string) {
 	w.turn()
 }
 
-// restored is what `basalt cluster restore` leaves: a store that does not know
-// what was made after its backup, and agents that begin anew.
-func (w *town) restored() {
+// restored simulates `basalt cluster restore`: the store has nothing that is newer
+// than the backup, and the agents are restarted.
+func (w *testCluster) restored() {
 	w.t.Helper()
-	for _, h := range w.houses {
+	for _, h := range w.nodes {
 		h.kill()
 	}
 	w.store = memstore.New()
-	for _, h := range w.houses {
+	for _, h := range w.nodes {
 		h.start()
 	}
 	w.turn()
-	w.node(w.houses[0], api.NodeAssignment{State: api.NodeReady, Voter: true})
+	w.node(w.nodes[0], api.NodeAssignment{State: api.NodeReady, Voter: true})
 	w.report()
 }
 
-// A volume that is newer than the backup that the cluster was restored from is
-// somebody's: it stays for a week in which it is listed, in the node's own pool
-// as in the shared one, whatever happens to the agents.
+// TestARestoredStoreDestroysNoVolumes checks that volumes newer than the backup
+// that the cluster was restored from are kept and listed for a week, in the local
+// and in the shared pool, whatever happens to the agents.
 func TestARestoredStoreDestroysNoVolumes(t *testing.T) {
-	w := newTown(t, 2, true)
-	a, b := w.houses[0], w.houses[1]
+	w := newTestCluster(t, 2, true)
+	a, b := w.nodes[0], w.nodes[1]
 	ctx := context.Background()
 	w.upload(a, "img-1")
 	w.create(a, "ins-1", api.PoolLocal, nil)
 	w.create(b, "ins-2", api.PoolShared, nil)
-	w.until("both run", func() bool { return w.runsOn("ins-1", a) && w.runsOn("ins-2", b) })
+	w.until("both instances run", func() bool { return w.runsOn("ins-1", a) && w.runsOn("ins-2", b) })
 	w.restored()
 	there := func() bool {
 		_, own := a.local.Volume(ctx, "vol-ins-1")
@@ -71,23 +71,23 @@ func TestARestoredStoreDestroysNoVolumes(t *testing.T) {
 	w.sweeps(3 * 24 * time.Hour)
 	leaks, err := a.Agent().Leaks(ctx, a.id)
 	if err != nil || len(leaks) != 4 || !there() {
-		t.Fatalf("there: %t; %v %v", there(), leaks, err)
+		t.Fatalf("data kept: %t, leaks %v, error %v; want it kept and 4 leaks", there(), leaks, err)
 	}
 	for _, l := range leaks {
 		if !strings.Contains(l.What, "kept until 2026-11-28T") {
-			t.Errorf("%+v", l)
+			t.Errorf("leak = %+v, want one that is kept until 2026-11-28", l)
 		}
 	}
 	if domains, err := a.machines.List(ctx); err != nil || len(domains) != 0 {
-		t.Errorf("nobody asked for %v: %v", domains, err)
+		t.Errorf("domains = %v, error %v; want none", domains, err)
 	}
 
-	// Its agent dies; the week goes on. It is off for a day: it begins anew.
+	// A restart of the agent does not reset the week; a day without it does.
 	a.kill()
 	a.start()
 	w.sweeps(3 * 24 * time.Hour)
 	if !there() {
-		t.Fatal("gone before the week was over")
+		t.Fatal("data deleted before the end of the week, want it kept")
 	}
 	a.kill()
 	w.now = w.now.Add(24 * time.Hour)
@@ -95,28 +95,29 @@ func TestARestoredStoreDestroysNoVolumes(t *testing.T) {
 	w.report()
 	w.sweeps(6 * 24 * time.Hour)
 	if !there() {
-		t.Fatal("what nobody could read of was deleted")
+		t.Fatal("data deleted six days after the agent was down for a day, want it kept")
 	}
 	w.sweeps(2 * 24 * time.Hour)
 	if _, err := a.local.Volume(ctx, "vol-ins-1"); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("it stays for ever: %v", err)
+		t.Errorf("local volume after eight days: error %v, want code %s", err, api.CodeNotFound)
 	}
 	if _, err := a.shared.Volume(ctx, "vol-ins-2"); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("the shared one stays for ever: %v", err)
+		t.Errorf("shared volume after eight days: error %v, want code %s", err, api.CodeNotFound)
 	}
-	w.sweeps(time.Hour) // the image goes when no volume is made of it
+	w.sweeps(time.Hour) // the image is deleted when no volume is based on it
 	if leaks, err := a.Agent().Leaks(ctx, a.id); err != nil || len(leaks) != 0 {
-		t.Errorf("left: %v %v", leaks, err)
+		t.Errorf("leaks at the end = %v, error %v; want none", leaks, err)
 	}
 }
 
-// A newer backup brings it back, as if nothing had been.
+// TestWhatIsKnownAgainIsNoStray restores a newer backup that has the objects again:
+// their data must be used as before.
 func TestWhatIsKnownAgainIsNoStray(t *testing.T) {
-	w := newTown(t, 1, false)
-	a := w.houses[0]
+	w := newTestCluster(t, 1, false)
+	a := w.nodes[0]
 	w.upload(a, "img-1")
 	w.create(a, "ins-1", api.PoolLocal, nil)
-	w.until("runs", func() bool { return w.runsOn("ins-1", a) })
+	w.until("ins-1 runs", func() bool { return w.runsOn("ins-1", a) })
 	newer := w.store
 	w.restored()
 	w.sweeps(5 * 24 * time.Hour)
@@ -125,22 +126,23 @@ func TestWhatIsKnownAgainIsNoStray(t *testing.T) {
 	a.start()
 	w.pass(time.Minute)
 	if _, err := a.local.Volume(context.Background(), "vol-ins-1"); err != nil {
-		t.Error(err)
+		t.Errorf("Volume(vol-ins-1) after the newer backup: %v", err)
 	}
 	if leaks, err := a.Agent().Leaks(context.Background(), a.id); err != nil || len(leaks) != 0 {
-		t.Errorf("%v %v", leaks, err)
+		t.Errorf("leaks after the newer backup = %v, error %v; want none", leaks, err)
 	}
 }
 
-// What another node has is deleted here at once; but not when that node is
-// removed, for then this copy may be the only one.
+// TestTheOnlyCopyStays checks that a volume assigned to another node is deleted
+// here at once, but not if that node was removed, because this copy may then be the
+// only one.
 func TestTheOnlyCopyStays(t *testing.T) {
-	w := newTown(t, 2, false)
-	a, b := w.houses[0], w.houses[1]
+	w := newTestCluster(t, 2, false)
+	a, b := w.nodes[0], w.nodes[1]
 	ctx := context.Background()
 	w.volume(a, "vol-1", api.PoolLocal, nil)
 	w.volume(a, "vol-2", api.PoolLocal, nil)
-	w.until("made", func() bool {
+	w.until("both volumes created", func() bool {
 		_, one := a.local.Volume(ctx, "vol-1")
 		_, two := a.local.Volume(ctx, "vol-2")
 		return one == nil && two == nil
@@ -152,9 +154,9 @@ func TestTheOnlyCopyStays(t *testing.T) {
 	w.turn()
 	w.sweeps(time.Hour)
 	if _, err := a.local.Volume(ctx, "vol-1"); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("another node has it: %v", err)
+		t.Errorf("volume assigned to another node: error %v, want code %s", err, api.CodeNotFound)
 	}
 	if _, err := a.local.Volume(ctx, "vol-2"); err != nil {
-		t.Errorf("nobody has it: %v", err)
+		t.Errorf("volume assigned to a removed node: %v, want it kept", err)
 	}
 }

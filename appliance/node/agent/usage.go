@@ -16,29 +16,29 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// usageFile is what is on the node's disk about a resource's metering: up to
-// when its use has been recorded, and the records of that which may not have
-// been committed yet. Package meter says why this loses and doubles nothing.
+// usageFile is the state of a resource's metering on the node's disk: up to when
+// its usage has been recorded, and the records of that which may not have been
+// committed yet. Package meter explains why nothing is lost or recorded twice.
 type usageFile struct {
 	State   meter.State   `json:"state"`
 	Pending []api.Command `json:"pending,omitempty"`
 }
 
-// usageMeter records what instances and volumes use here. No store is called
-// with mu held; recordMu is held while a resource's records are written, and
-// comes before mu.
+// usageMeter records the usage of instances and volumes on this node. The store is
+// never called with mu held. recordMu is held while a resource's records are
+// written, and is locked before mu.
 type usageMeter struct {
 	*core
 	vgpus *vgpuSlices
 
 	mu      sync.Mutex
-	ran     map[string]time.Time // instance → when it was last seen to run here
-	metered time.Time            // begin of the last round that recorded everything
+	ran     map[string]time.Time // instance → when it was last seen running here
+	metered time.Time            // start of the last round that recorded everything
 
 	recordMu sync.Mutex
 	watched  map[string]bool  // resources metered since this process started
-	ended    map[string]bool  // resources whose metering is over
-	closed   map[string]int64 // … here, up to this epoch
+	ended    map[string]bool  // resources whose metering has ended
+	closed   map[string]int64 // resource → epoch up to which its metering has ended on this node
 }
 
 func newUsageMeter(co *core, vgpus *vgpuSlices) *usageMeter {
@@ -46,8 +46,8 @@ func newUsageMeter(co *core, vgpus *vgpuSlices) *usageMeter {
 		watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
 }
 
-// run records the use of everything on this node periodically. What begins
-// and ends is recorded when it does.
+// run records the usage of everything on this node periodically. What begins and
+// ends is recorded when it does.
 func (u *usageMeter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		sleep(ctx, u.o.MeterEvery)
@@ -55,7 +55,7 @@ func (u *usageMeter) run(ctx context.Context) {
 			return
 		}
 		if err := u.recordAll(ctx); err != nil {
-			u.log.Warn("meter", "error", err)
+			u.log.Warn("record usage failed, will try again", "error", err)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (u *usageMeter) recordAll(ctx context.Context) error {
 	var errs []error
 	begun := u.o.Now().UTC()
 	for _, in := range all(u.cache, u.cache.instances) {
-		if in.Meta.DeletedAt == nil { // else its own steps record the last of it
+		if in.Meta.DeletedAt == nil { // otherwise its own steps record the last usage
 			errs = append(errs, u.recordInstance(ctx, in))
 		}
 	}
@@ -85,8 +85,9 @@ func (u *usageMeter) recordAll(ctx context.Context) error {
 	return err
 }
 
-// meteredUntil is when all use was last looked at and recorded: by this process,
-// by the one before, or never; then from its first report on it is waited for.
+// meteredUntil returns when all usage was last observed and recorded: by this
+// process, or by the previous one, or, if never, the time of this process's first
+// report.
 func (u *usageMeter) meteredUntil(now time.Time) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -99,9 +100,9 @@ func (u *usageMeter) meteredUntil(now time.Time) time.Time {
 	return u.metered
 }
 
-// sawRun notes that the instance was seen to run. Its use is counted up to
-// such a moment: whoever looks late, because the agent was stopped or the store
-// away, must not charge for what did not run any more.
+// sawRun records that the instance was seen running. Its usage is counted up to
+// such a moment: when it is recorded late, because the agent was stopped or the
+// store unreachable, the time when it did not run any more must not be charged.
 func (u *usageMeter) sawRun(id api.InstanceID, s hypervisor.State) {
 	if s != hypervisor.Running && s != hypervisor.Paused {
 		return
@@ -111,24 +112,24 @@ func (u *usageMeter) sawRun(id api.InstanceID, s hypervisor.State) {
 	u.ran[string(id)] = u.o.Now().UTC()
 }
 
-// forgetRun drops when the instance was last seen to run here.
+// forgetRun drops the time when the instance was last seen running here.
 func (u *usageMeter) forgetRun(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.ran, id)
 }
 
-// ranUntil is when the instance was last seen to run here; zero: not by this
-// process.
+// ranUntil returns when this process last saw the instance running, or zero if it
+// did not.
 func (u *usageMeter) ranUntil(id api.InstanceID) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.ran[string(id)]
 }
 
-// recordInstance records what an instance has used here since last time. Its
-// run is the one that its status says, under this assignment: what it used on
-// another node is counted there.
+// recordInstance records an instance's usage on this node since the last record.
+// The run is the one in its status, under this assignment: usage on another node is
+// recorded there.
 func (u *usageMeter) recordInstance(ctx context.Context, in api.Instance) error {
 	r, err := u.files.readRun(api.InstanceID(in.Meta.ID))
 	if err != nil {
@@ -149,7 +150,7 @@ func (u *usageMeter) recordInstance(ctx context.Context, in api.Instance) error 
 		o.Run = fmt.Sprintf("%s/%d/%s", u.o.NodeID, in.Assignment.Epoch, st.StartedAt.UTC().Format(time.RFC3339Nano))
 	}
 	if o.Run != "" && o.At.IsZero() {
-		return nil // it is looked at soon
+		return nil // it will be observed soon
 	}
 	if o.Totals, err = u.vgpus.totals(ctx, api.InstanceID(in.Meta.ID)); err != nil {
 		return err // its use is recorded once gpud answers
@@ -157,8 +158,8 @@ func (u *usageMeter) recordInstance(ctx context.Context, in api.Instance) error 
 	return u.observe(ctx, u.resource(in.Meta), in.Assignment.Epoch, o)
 }
 
-// attributes of an instance by which prices may differ. Of a card that nobody knows
-// any more the model is left out.
+// attributes returns the attributes of an instance by which prices may differ. The
+// model of a GPU that is not known any more is left out.
 func (u *usageMeter) attributes(in api.Instance) api.PriceSelector {
 	a := api.PriceSelector{Flavor: string(in.Spec.Flavor)}
 	if in.Assignment.Gpu == "" || in.Spec.Vgpu == nil {
@@ -172,8 +173,8 @@ func (u *usageMeter) attributes(in api.Instance) api.PriceSelector {
 	return a
 }
 
-// recordVolume records the storage that a volume has taken. A volume costs its
-// size from when it is ready until it is deleted.
+// recordVolume records the storage that a volume has used. A volume is charged for
+// its size from when it is ready until it is deleted.
 func (u *usageMeter) recordVolume(ctx context.Context, v api.Volume) error {
 	o := meter.Observation{Rates: meter.Rates{api.MeterVolume: uint64(max(v.Status.SizeBytes, 0))},
 		Attributes: api.PriceSelector{StorageClass: v.Assignment.Pool}}
@@ -187,24 +188,24 @@ func (u *usageMeter) resource(m api.Meta) meter.Resource {
 	return meter.Resource{ID: m.ID, Name: m.Name, Organization: m.Organization, Project: m.Project, Node: u.o.NodeID}
 }
 
-// epochBits leave room for this many observations in an epoch.
+// epochBits is the number of bits for observations within an epoch.
 const epochBits = 32
 
-// observe advances a resource's metering: first to the disk, then to the store.
-// The observations of each epoch have numbers of their own, so that the records
-// of two nodes never have the same id.
+// observe advances a resource's metering: first on the disk, then in the store. The
+// observations of each epoch have their own range of numbers, so that records of
+// two nodes never have the same ID.
 func (u *usageMeter) observe(ctx context.Context, r meter.Resource, epoch int64, o meter.Observation) error {
 	u.recordMu.Lock()
 	defer u.recordMu.Unlock()
 	if u.ended[r.ID] {
-		return nil // the caller's news are old
+		return nil // the caller's object is outdated
 	}
 	f, err := readUsage(u.path(r.ID))
 	if err != nil {
 		return err
 	}
 	if closed, ok := u.closed[r.ID]; ok && epoch <= closed {
-		return nil // … and another node's by now
+		return nil // the resource is another node's by now
 	}
 	f.State.Seq = max(f.State.Seq, uint64(max(epoch, 0))<<epochBits)
 	if o.At.IsZero() {
@@ -213,10 +214,11 @@ func (u *usageMeter) observe(ctx context.Context, r meter.Resource, epoch int64,
 	return u.advance(ctx, r, f, o)
 }
 
-// advance with the lock held. What cannot be recorded now is kept, so that
-// what is seen while the store is away is not forgotten.
+// advance advances the metering with recordMu held. What cannot be recorded now is
+// kept on the disk, so that what is observed while the store is unreachable is not
+// lost.
 func (u *usageMeter) advance(ctx context.Context, r meter.Resource, f usageFile, o meter.Observation) error {
-	failed := u.record(ctx, f.Pending) // of before a crash, or a failure
+	failed := u.record(ctx, f.Pending) // left by a crash or a failure
 	if failed != nil && len(f.Pending) > maxPending {
 		return failed
 	}
@@ -224,7 +226,7 @@ func (u *usageMeter) advance(ctx context.Context, r meter.Resource, f usageFile,
 		f.Pending = nil
 	}
 	o.Watched = u.watched[r.ID]
-	if f.State.Run != "" && o.Run != "" && f.State.Run != o.Run { // nobody saw the one end
+	if f.State.Run != "" && o.Run != "" && f.State.Run != o.Run { // the end of the old run was not observed
 		f.State.Run = ""
 	}
 	path := u.path(r.ID)
@@ -243,9 +245,10 @@ func (u *usageMeter) advance(ctx context.Context, r meter.Resource, f usageFile,
 	return u.write(path, usageFile{State: next})
 }
 
-// close ends the metering here of what is another node's now: what was
-// counted is recorded, and with last what was used until last.At (zero: until
-// the last observation, because nobody saw the end).
+// close ends the metering on this node of a resource that is another node's now: it
+// records what was counted, and at last the usage until last.At (if zero, until the
+// last observation, because the end was not observed). If last is nil only what was
+// counted is recorded.
 func (u *usageMeter) close(ctx context.Context, r meter.Resource, last *meter.Observation) error {
 	u.recordMu.Lock()
 	defer u.recordMu.Unlock()
@@ -283,11 +286,12 @@ func (u *usageMeter) isWatched(id string) bool {
 	return u.watched[id]
 }
 
-// maxPending records are kept of a resource while the store is away; then its
-// use is observed again only when it is back.
+// maxPending is the number of records of a resource that are kept while the store
+// is unreachable; beyond it the resource is observed again only when the store is
+// reachable.
 const maxPending = 1024
 
-// maxRecords in one batch keeps log entries small.
+// maxRecords is the number of records in one batch, which keeps log entries small.
 const maxRecords = 256
 
 func (u *usageMeter) record(ctx context.Context, cmds []api.Command) error {
@@ -301,7 +305,7 @@ func (u *usageMeter) record(ctx context.Context, cmds []api.Command) error {
 	return nil
 }
 
-// end forgets a resource whose last use has been recorded.
+// end drops the metering of a resource whose last usage has been recorded.
 func (u *usageMeter) end(id string) error {
 	u.recordMu.Lock()
 	defer u.recordMu.Unlock()
@@ -341,14 +345,15 @@ func (u *usageMeter) write(path string, f usageFile) error {
 	return u.o.writeFile(path, raw)
 }
 
-// leave records the last use here of what is another's: until it was
-// given to it, if this node was there to see that, else until last time.
+// leave records the last usage on this node of a resource that now belongs to
+// another node: until it was assigned to that node, if this process saw the
+// assignment, otherwise until the last observation.
 func (u *usageMeter) leave(ctx context.Context, kind api.Kind, id string, o *api.Object) error {
 	if !exists(u.path(id)) {
 		return nil
 	}
 	last := meter.Observation{At: u.cache.leftAt(key(kind, id))}
-	if o == nil { // nobody would pay: only what was counted before
+	if o == nil { // no project to charge: only what was counted before is recorded
 		return u.close(ctx, meter.Resource{ID: id}, nil)
 	}
 	if kind == api.KindInstance {

@@ -10,8 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/billing/meter"
 )
 
-// Two nodes that count the same resource over the same hour, as its owner
-// before and after, make different records.
+// TestRecordsOfTwoNodesAreDifferent has two nodes record the same resource over the
+// same hour, as its owner before and after an assignment: their records must have
+// different IDs.
 func TestRecordsOfTwoNodesAreDifferent(t *testing.T) {
 	store, now := memstore.New(), t0.Truncate(time.Hour)
 	for epoch, node := range []api.NodeID{"node-1", "node-2"} {
@@ -26,6 +27,6 @@ func TestRecordsOfTwoNodesAreDifferent(t *testing.T) {
 	}
 	page, err := store.Records(context.Background(), api.RecordQuery{Limit: 10})
 	if err != nil || len(page.Items) != 2 {
-		t.Errorf("%d records, %v", len(page.Items), err)
+		t.Errorf("store has %d records, error %v; want 2", len(page.Items), err)
 	}
 }

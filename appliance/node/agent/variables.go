@@ -16,27 +16,29 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// variablesKeeper keeps a copy of guests' UEFI variables beside their root volumes, where
-// the pool is shared, so that an instance that is started on another node has them there
-// (docs/machine-classes.md).
+// variablesKeeper copies guests' UEFI variables beside their root volumes, if the
+// pool is shared, so that an instance that is started on another node has them
+// there (docs/machine-classes.md).
 type variablesKeeper struct {
 	*core
 
 	mu   sync.Mutex
-	kept map[api.InstanceID]variablesStamp // by this process
+	kept map[api.InstanceID]variablesStamp // last copied by this process
 }
 
-// variablesStamp tells one content of the file from another.
+// variablesStamp identifies a version of the file.
 type variablesStamp struct {
 	epoch    int64
 	modified time.Time
 	bytes    int64
 }
 
-// maxVariables of a guest, in bytes: OVMF's file has 528 KiB.
+// maxVariables is the largest size of a guest's variables, in bytes; OVMF's file
+// has 528 KiB.
 const maxVariables = 2 << 20
 
-// keeper of the instance's root volume; nil: its variables stay on this node.
+// keeper returns the driver that stores the variables beside the instance's root
+// volume, or nil if they stay on this node.
 func (k *variablesKeeper) keeper(in api.Instance) sds.StateKeeper {
 	if in.Spec.Firmware != api.FirmwareUEFI {
 		return nil
@@ -53,8 +55,8 @@ func (k *variablesKeeper) keeper(in api.Instance) sds.StateKeeper {
 	return keeper
 }
 
-// keep what the instance's variables have become in its run here, if they have changed
-// since they were kept.
+// keep copies the instance's variables of its run on this node, if they have
+// changed since the last copy.
 func (k *variablesKeeper) keep(ctx context.Context, in api.Instance, epoch int64) error {
 	keeper, id := k.keeper(in), api.InstanceID(in.Meta.ID)
 	if keeper == nil || epoch != in.Assignment.Epoch {
@@ -81,14 +83,14 @@ func (k *variablesKeeper) keep(ctx context.Context, in api.Instance, epoch int64
 	switch after, err := stampOf(path, epoch); {
 	case err != nil:
 		return err
-	case after != before: // the guest is writing: the next look has all of it
+	case after != before: // the guest is writing: the next reconcile copies all of it
 		return nil
 	}
 	state, err := packVariables(raw)
 	if err == nil {
 		err = keeper.KeepState(ctx, in.Assignment.RootVolume, epoch, state)
 	}
-	if api.CodeOf(err) == api.CodeTooLarge { // it would be so again: what was kept before stays
+	if api.CodeOf(err) == api.CodeTooLarge { // a retry would fail, too: the last copy stays
 		k.log.Warn("UEFI variables are too large to be kept beside the root volume", "id", id, "error", err)
 		err = nil
 	}
@@ -101,8 +103,9 @@ func (k *variablesKeeper) keep(ctx context.Context, in api.Instance, epoch int64
 	return nil
 }
 
-// restore the instance's variables, before a run begins here, if another node has had them
-// since, or this one has none. epoch is that of the run that was here last.
+// restore restores the instance's variables before a run starts on this node, if
+// another node has copied newer ones, or this one has none. epoch is that of the
+// last run on this node.
 func (k *variablesKeeper) restore(ctx context.Context, in api.Instance, epoch int64) error {
 	keeper, path := k.keeper(in), k.files.nvramPath(api.InstanceID(in.Meta.ID))
 	if keeper == nil || epoch == in.Assignment.Epoch && exists(path) {
@@ -123,7 +126,7 @@ func (k *variablesKeeper) restore(ctx context.Context, in api.Instance, epoch in
 	return atomicfile.WriteFile(path, raw, 0o600)
 }
 
-// forget an instance that is not this node's any more.
+// forget drops the state of an instance that is not this node's any more.
 func (k *variablesKeeper) forget(id api.InstanceID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -151,7 +154,8 @@ func readVariables(path string) ([]byte, error) {
 	return raw, err
 }
 
-// packVariables: most of them is flash that nothing was written to.
+// packVariables compresses the variables: most of the file is flash that was never
+// written.
 func packVariables(raw []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

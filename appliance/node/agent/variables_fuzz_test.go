@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What lies beside a volume is what nodes wrote, or whoever else writes to that storage.
+// FuzzUnpackVariables feeds arbitrary data: what is stored beside a volume was
+// written by a node, or by anything else that can write to the storage.
 func FuzzUnpackVariables(f *testing.F) {
 	state, err := packVariables(bytes.Repeat([]byte{0xff}, 4096))
 	if err != nil {
@@ -23,7 +24,7 @@ func FuzzUnpackVariables(f *testing.F) {
 			t.Fatal(err)
 		}
 		if got, err := unpackVariables(again); err != nil || !bytes.Equal(got, raw) {
-			t.Errorf("%d bytes, packed and unpacked: %d bytes, %v", len(raw), len(got), err)
+			t.Errorf("%d bytes packed and unpacked = %d bytes, error %v; want the same bytes", len(raw), len(got), err)
 		}
 	})
 }

@@ -10,56 +10,59 @@ import (
 
 // VGPUs runs the vGPU backends of this node's instances.
 type VGPUs interface {
-	// GPUs of the node.
+	// GPUs returns the node's GPUs.
 	GPUs(ctx context.Context) ([]GPU, error)
-	// Unusable GPUs of the node: what is wrong with each, and what to do.
+	// Unusable describes the node's unusable GPUs: what is wrong with each, and
+	// what to do.
 	Unusable(ctx context.Context) ([]string, error)
-	// SetCard decides about a card of the node.
+	// SetCard applies the decision of its pool to a GPU.
 	SetCard(ctx context.Context, device string, c Card) error
-	// Ensure that the instance has its slice and a backend that listens on
-	// the socket it returns.
+	// Ensure makes sure that the instance has its slice and a backend that listens
+	// on the returned socket.
 	Ensure(ctx context.Context, v VGPU) (socket string, err error)
 	// Alive reports whether the instance's backend runs.
 	Alive(id api.InstanceID) bool
-	// Guest returns what the backend has seen of its guest.
+	// Guest returns what the backend has observed of its guest.
 	Guest(id api.InstanceID) (GuestGPU, error)
-	// Stop ends the backend; the slice and its totals stay.
+	// Stop ends the backend; the slice and its totals are kept.
 	Stop(ctx context.Context, id api.InstanceID) error
-	// Remove ends the backend and gives the slice back; nothing to do if there is none.
+	// Remove ends the backend and removes the slice; it does nothing if there is
+	// none.
 	Remove(ctx context.Context, id api.InstanceID) error
-	// List the instances that have a backend or a slice.
+	// List returns the instances that have a backend or a slice.
 	List(ctx context.Context) ([]api.InstanceID, error)
-	// Totals of the instance's vGPU since its slice was first made: they only
-	// grow. None yet: zero.
+	// Totals returns the totals of the instance's vGPU since its slice was first
+	// created; they only grow. They are zero at first.
 	Totals(ctx context.Context, id api.InstanceID) (Totals, error)
-	// Exits delivers an instance's id when its backend has ended.
+	// Exits delivers the ID of an instance whose backend has ended.
 	Exits() <-chan api.InstanceID
 }
 
-// GPU of this node, as gpud sees it.
+// GPU is a GPU of this node, as gpud reports it.
 type GPU struct {
 	ID, Name, Model, UUID, Driver string // ID is gpud's name of the device
 	VRAMBytes, VRAMUsedBytes      int64
 	VRAMSwappedBytes              int64 // of VRAMUsedBytes
 	Multiprocessors, VGPUs        int64
-	Failed                        string // why it does not work; empty: it works
-	Throttled                     bool   // hot, and slower by it
-	Celsius, Milliwatts           int64  // temperature and power; 0: not known
+	Failed                        string // why the GPU failed; empty if it works
+	Throttled                     bool   // throttled because it is hot
+	Celsius, Milliwatts           int64  // temperature and power; 0 if unknown
 	Card
 }
 
-// Card is what the card's pool decides about it.
+// Card is what the GPU's pool decides about it.
 type Card struct {
-	// SwapBytes of this node's memory back what the card is promised beyond its
-	// own.
+	// SwapBytes is the part of this node's memory that backs VRAM allocated beyond
+	// the GPU's own.
 	SwapBytes int64
-	// Interop: guests may answer the vendor runtime's authenticity query.
+	// Interop is set if guests may answer the vendor runtime's authenticity query.
 	Interop bool
 }
 
-// GuestGPU is what a vGPU has seen of its guest since the guest's driver last started.
+// GuestGPU is what a vGPU has observed of its guest since the guest's driver last
+// started.
 type GuestGPU struct {
-	Known    bool   // false: the backend is of a version that does not tell
+	Known    bool   // false if the backend's version does not report this
 	Driver   bool   // the guest's kernel drives the device
 	Library  bool   // a session of a guest library was accepted
 	Mismatch bool   // the last session was refused for its version
@@ -69,27 +72,29 @@ type GuestGPU struct {
 // ready reports whether programs in the guest can use the vGPU.
 func (g GuestGPU) ready() bool { return g.Known && g.Driver && g.Library }
 
-// VGPU that an instance should have. Device is gpud's name of the card.
+// VGPU describes the vGPU that an instance should have. Device is gpud's name of
+// the GPU.
 type VGPU struct {
 	Instance                api.InstanceID
 	Device                  string
 	VRAMBytes, SharePercent int64
 	Tier                    api.GPUTier
-	// VCPUs and MemoryBytes of the instance: what it pays for of the node, besides.
+	// VCPUs and MemoryBytes are the instance's, which bound the resources of its
+	// worker.
 	VCPUs, MemoryBytes int64
 }
 
-// Totals of a vGPU: exact, cumulative. Of GPUNanos, PremiumNanos and BasicNanos
-// were executed in these tiers.
+// Totals are the totals of a vGPU, which are exact and cumulative. PremiumNanos and
+// BasicNanos are the parts of GPUNanos that were executed in these tiers.
 type Totals struct {
 	GPUNanos, PremiumNanos, BasicNanos, VRAMByteSeconds, CopyBytes, Launches uint64
 }
 
-// vgpuSlices are what gpud holds for this node's instances.
+// vgpuSlices manages gpud's slices of this node's instances.
 type vgpuSlices struct{ *core }
 
-// ensure marks that the instance has a slice, so that it is found and
-// given back whatever happens, then makes slice and backend.
+// ensure records that the instance has a slice, so that it is found and removed
+// whatever happens, and then creates slice and backend.
 func (g *vgpuSlices) ensure(ctx context.Context, in api.Instance) (string, error) {
 	id := api.InstanceID(in.Meta.ID)
 	gpu, ok := get(g.cache, g.cache.gpus, string(in.Assignment.Gpu))
@@ -107,8 +112,7 @@ func (g *vgpuSlices) ensure(ctx context.Context, in api.Instance) (string, error
 		VCPUs: in.Assignment.Vcpus, MemoryBytes: in.Assignment.MemoryBytes})
 }
 
-// leave gives back a slice that gpud has and of which nothing else on the
-// node knows.
+// leave removes a slice of gpud for which there is nothing else on the node.
 func (g *vgpuSlices) leave(ctx context.Context, id api.InstanceID) error {
 	if g.o.VGPUs == nil || exists(g.files.vgpuMark(id)) {
 		return nil
@@ -120,7 +124,8 @@ func (g *vgpuSlices) leave(ctx context.Context, id api.InstanceID) error {
 	return g.o.VGPUs.Remove(ctx, id)
 }
 
-// totals of the instance's vGPU; nil: it has none here.
+// totals returns the totals of the instance's vGPU, or nil if it has none on this
+// node.
 func (g *vgpuSlices) totals(ctx context.Context, id api.InstanceID) (*meter.Totals, error) {
 	if g.o.VGPUs == nil || !exists(g.files.vgpuMark(id)) {
 		return nil, nil

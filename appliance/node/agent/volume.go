@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// volumeReconciler makes, grows and deletes this node's volumes.
+// volumeReconciler creates, grows and deletes this node's volumes.
 type volumeReconciler struct {
 	*core
 	fence      *fenceKeeper
@@ -26,7 +26,7 @@ type volumeReconciler struct {
 	growths    growths
 }
 
-// reconcile makes the volume, makes it anew, grows it, or takes it away.
+// reconcile creates, recreates, grows, attaches or deletes the volume.
 func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
 	v, ok := get(rec.cache, rec.cache.volumes, id)
 	if !ok {
@@ -35,7 +35,7 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 		}
 		err := rec.leave(ctx, id)
 		if api.CodeOf(err) == api.CodeInUse {
-			return time.Second, nil // its instance is being given up
+			return time.Second, nil // its instance is still being removed
 		}
 		return 0, err
 	}
@@ -59,13 +59,13 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 		return 0, err
 	}
 	if err != nil {
-		if api.CodeOf(err) != api.CodeUnavailable { // what does not answer may answer again
+		if api.CodeOf(err) != api.CodeUnavailable { // what does not answer now may answer later
 			st.Phase = api.VolumeFailed
 		}
 		return rec.failed(ctx, v, st, err)
 	}
 	if wait != "" && v.Status.Retry.Stands(of) {
-		return time.Second, nil // the reason stays until it works
+		return time.Second, nil // the error stays until an attempt succeeds
 	}
 	if wait != "" {
 		st.Phase, st.LastError = api.VolumeCreating, wait
@@ -95,20 +95,21 @@ func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Dur
 	return cmp.Or(again, time.Minute), nil
 }
 
-// failed reports why the volume could not be made, had where it should be, or
-// deleted, and when that is tried again.
+// failed reports why the volume could not be created, attached or deleted, and when
+// that is tried again.
 func (rec *volumeReconciler) failed(ctx context.Context, v api.Volume, st api.VolumeStatus, err error) (time.Duration, error) {
 	of := api.Tried(v.Meta, v.Assignment)
-	st.LastError, st.Retry = plainly(err), v.Status.Retry.After(v.Meta.ID, of, rec.o.Now(), retryHere)
-	if said := rec.writeStatus(ctx, v, st); said != nil {
-		return 0, errors.Join(err, said)
+	st.LastError, st.Retry = userMessage(err), v.Status.Retry.After(v.Meta.ID, of, rec.o.Now(), retryHere)
+	if writeErr := rec.writeStatus(ctx, v, st); writeErr != nil {
+		return 0, errors.Join(err, writeErr)
 	}
 	rec.log.Warn("volume failed, will try again", "id", v.Meta.ID, "error", err)
 	wait, _ := rec.hold(st.Retry, of, retryHere)
 	return wait, nil
 }
 
-// ensure returns what it waits for when it cannot go on now.
+// ensure creates or grows the volume. wait is what it waits for, if it cannot
+// continue now.
 func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds.Volume, wait string, err error) {
 	id := api.VolumeID(v.Meta.ID)
 	p, err := rec.pools.driver(v.Assignment.Pool)
@@ -133,7 +134,7 @@ func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds
 		wait, err := rec.restore(ctx, v, p, want)
 		return have, wait, err
 	}
-	rec.restores.take(key(api.KindVolume, v.Meta.ID))
+	rec.restores.discard(key(api.KindVolume, v.Meta.ID))
 	if missing || have.Epoch < want.Epoch {
 		if rec.inUse(ctx, v) {
 			return have, "an earlier run has it open", nil
@@ -149,19 +150,19 @@ func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds
 			have, err = p.RecreateVolume(ctx, want)
 		}
 	} else {
-		have, err = p.CreateVolume(ctx, want) // is it what was asked for?
+		have, err = p.CreateVolume(ctx, want) // checks that it is what was asked for
 	}
 	if err == nil && have.SizeBytes < v.Spec.SizeBytes {
 		if rec.noRoomToGrow(v) != "" {
-			return have, "", nil // reconcile says why
+			return have, "", nil // reconcile reports why
 		}
 		have, err = rec.grow(ctx, v, have, p)
 	}
 	return have, "", err
 }
 
-// grow to the size that is asked for: at once where the pool can, else
-// when nobody has it open.
+// grow grows the volume to the requested size: at once if the pool supports that,
+// otherwise when no machine has it open.
 func (rec *volumeReconciler) grow(ctx context.Context, v api.Volume, have sds.Volume, p sds.Driver) (sds.Volume, error) {
 	open, holder, err := rec.disks.opener(ctx, v)
 	if err != nil || open && !p.Capabilities().ResizeOnline {
@@ -184,11 +185,11 @@ func (rec *volumeReconciler) grow(ctx context.Context, v api.Volume, have sds.Vo
 	return p.ResizeVolume(ctx, api.VolumeID(v.Meta.ID), v.Spec.SizeBytes, access)
 }
 
-// original is the snapshot that the volume is cloned from, when it is there.
+// original returns the snapshot that the volume is cloned from, if it is ready.
 func (rec *volumeReconciler) original(ctx context.Context, v api.Volume) (ref sds.SnapshotRef, wait string, err error) {
 	o, err := rec.o.Store.Get(ctx, api.KindSnapshot, string(v.Spec.Snapshot))
 	if api.CodeOf(err) == api.CodeNotFound && v.Status.Phase == api.VolumeReady {
-		return ref, "", nil // it is no clone any more
+		return ref, "", nil // the volume does not depend on it any more
 	} else if err != nil {
 		return ref, "", err
 	}
@@ -206,7 +207,7 @@ func (rec *volumeReconciler) original(ctx context.Context, v api.Volume) (ref sd
 func (rec *volumeReconciler) imageFor(ctx context.Context, v api.Volume) (wait string, err error) {
 	img, ok := get(rec.cache, rec.cache.images, string(v.Spec.Image))
 	if !ok {
-		return "", nil // the driver may still have it; it says if not
+		return "", nil // the driver may still have it, or returns an error
 	}
 	there, err := rec.images.need(ctx, v.Assignment.Pool, img, key(api.KindVolume, v.Meta.ID))
 	if there || err != nil {
@@ -219,7 +220,7 @@ func (rec *volumeReconciler) imageFor(ctx context.Context, v api.Volume) (wait s
 }
 
 func (rec *volumeReconciler) writeStatus(ctx context.Context, v api.Volume, st api.VolumeStatus) error {
-	// What is allocated changes all the time; a percent is worth a write.
+	// AllocatedBytes changes all the time: only a change of 1 % is written.
 	was := v.Status
 	if diff := st.AllocatedBytes - was.AllocatedBytes; diff > -st.SizeBytes/100 && diff < st.SizeBytes/100 {
 		st.AllocatedBytes = was.AllocatedBytes
@@ -234,7 +235,7 @@ func (rec *volumeReconciler) writeStatus(ctx context.Context, v api.Volume, st a
 	return rec.report(ctx, api.KindVolume, v.Meta.ID, now.Meta.Revision, st)
 }
 
-// inUse: the hypervisor may have it open.
+// inUse reports whether the hypervisor may have the volume open.
 func (rec *volumeReconciler) inUse(ctx context.Context, v api.Volume) bool {
 	holders := []api.InstanceID{v.Status.Attached}
 	if v.Spec.Root {
@@ -253,9 +254,9 @@ func (rec *volumeReconciler) inUse(ctx context.Context, v api.Volume) bool {
 
 func (rec *volumeReconciler) end(ctx context.Context, v api.Volume) (time.Duration, error) {
 	if rec.restores.cancel(key(api.KindVolume, v.Meta.ID)) {
-		return time.Second, nil // until it has let go
+		return time.Second, nil // until the restore has ended
 	}
-	if v.Status.Attached != "" { // as if it were nobody's any more
+	if v.Status.Attached != "" { // detach it first
 		v.Spec.Instance = ""
 		st, again, err := rec.attacher.reconcile(ctx, v, v.Status)
 		if err == nil {
@@ -273,18 +274,18 @@ func (rec *volumeReconciler) end(ctx context.Context, v api.Volume) (time.Durati
 		return 0, err
 	}
 	p, err := rec.pools.driver(v.Assignment.Pool)
-	if err != nil && rec.givenUp(v.Assignment.Pool) {
+	if err != nil && rec.contentLost(v.Assignment.Pool) {
 		if err := rec.meter.end(v.Meta.ID); err != nil {
 			return 0, err
 		}
-		return 0, rec.forget(ctx, api.KindVolume, v.Meta.ID) // it is gone with its disk
+		return 0, rec.forget(ctx, api.KindVolume, v.Meta.ID) // it was lost with its disk
 	}
 	if err != nil {
 		return rec.failed(ctx, v, v.Status, err)
 	}
 	err = p.DeleteVolume(ctx, api.VolumeID(v.Meta.ID))
-	if api.CodeOf(err) == api.CodeInUse { // its snapshots go first
-		if err := rec.backups.dropReadings(ctx, v, p); err != nil { // of a backup that was forgotten
+	if api.CodeOf(err) == api.CodeInUse { // its snapshots must be deleted first
+		if err := rec.backups.dropReadings(ctx, v, p); err != nil { // left by a removed backup
 			return 0, err
 		}
 		st := v.Status

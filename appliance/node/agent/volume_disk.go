@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// volumeAttacher has volumes that are made where they should be: attached to a
-// running machine, or to none.
+// volumeAttacher brings existing volumes to where they should be: attached to a
+// machine, or detached.
 type volumeAttacher struct {
 	*core
 	fence      *fenceKeeper
@@ -22,8 +22,8 @@ type volumeAttacher struct {
 	}
 }
 
-// reconcile has the volume, which is made, where it should be: one step. It
-// returns what to say of it.
+// reconcile performs one step for the volume, which exists, and returns the status
+// to write.
 func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.VolumeStatus) (api.VolumeStatus, time.Duration, error) {
 	s, err := a.observe(ctx, v)
 	if err != nil {
@@ -39,7 +39,7 @@ func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.Vol
 		return st, 0, nil
 	case diskWait:
 		return st, time.Second, nil
-	case diskSay:
+	case diskReport:
 		return st, time.Millisecond, nil
 	}
 	holder := v.Status.Attached
@@ -60,11 +60,11 @@ func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.Vol
 		}
 		st.LastError = err.Error()
 		if code := api.CodeOf(err); code == api.CodeInUse || code == api.CodeState || code == api.CodeUnavailable {
-			return st, 5 * time.Second, nil // it is asked again
+			return st, 5 * time.Second, nil // retried
 		}
 		return st, 0, fmt.Errorf("%s: %w", d.step, err)
 	}
-	if d.step == diskDetach { // said while nobody can start it
+	if d.step == diskDetach { // written while the instance cannot start
 		return st, time.Millisecond, a.volumes.writeStatus(ctx, v, st)
 	}
 	return st, time.Millisecond, nil
@@ -137,8 +137,8 @@ func (a *volumeAttacher) perform(ctx context.Context, v api.Volume, holder api.I
 	return fmt.Errorf("unknown step %q", step)
 }
 
-// attach the volume to a running machine: as for a start, the claim comes
-// first, then the store's word, then the lease.
+// attach attaches the volume to a running machine. The order is that of a start:
+// claim, confirm with the store, check the lease.
 func (a *volumeAttacher) attach(ctx context.Context, v api.Volume, holder api.InstanceID) error {
 	in, ok := get(a.cache, a.cache.instances, string(holder))
 	if !ok {
@@ -162,10 +162,11 @@ func (a *volumeAttacher) attach(ctx context.Context, v api.Volume, holder api.In
 	}); err != nil {
 		return err
 	}
-	return a.disks.claimVolume(ctx, v) // the pool learns who has it open
+	return a.disks.claimVolume(ctx, v) // the pool records which client has it open
 }
 
-// rollback the volume, which nobody has open and nobody opens meanwhile.
+// rollback rolls the volume back. It is closed, and stays closed
+// meanwhile.
 func (a *volumeAttacher) rollback(ctx context.Context, v api.Volume, st *api.VolumeStatus) error {
 	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
@@ -178,7 +179,7 @@ func (a *volumeAttacher) rollback(ctx context.Context, v api.Volume, st *api.Vol
 	if access.Live != nil {
 		return api.Errorf(api.CodeInUse, "volume %s is in use", v.Meta.ID)
 	}
-	if !v.Spec.Root { // a root volume is claimed by its instance's epoch, when that starts
+	if !v.Spec.Root { // a root volume is claimed with its instance's epoch, when that starts
 		if err := a.disks.claimVolume(ctx, v); err != nil {
 			return err
 		}

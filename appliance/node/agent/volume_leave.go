@@ -8,9 +8,9 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// leave deletes a volume of this node's own that another node has now, and
-// after a while one that the store does not know. A shared one is left to its
-// new owner.
+// leave deletes from this node's own pools a volume that another node has now, and,
+// after a while, one that the store does not have. A volume in a shared pool is
+// left to its new owner.
 func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
 	name, own, err := rec.ownPoolWith(ctx, api.VolumeID(id))
 	if err != nil {
@@ -46,7 +46,8 @@ func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
 	return nil
 }
 
-// ownPoolWith returns the pool of this node's own that has the volume; nil: none has.
+// ownPoolWith returns the name and driver of the node's own pool that has the
+// volume, or nil if none has.
 func (rec *volumeReconciler) ownPoolWith(ctx context.Context, id api.VolumeID) (string, sds.Driver, error) {
 	for name, p := range rec.pools.inOrder() {
 		if rec.pools.shared(name) {
@@ -62,14 +63,14 @@ func (rec *volumeReconciler) ownPoolWith(ctx context.Context, id api.VolumeID) (
 }
 
 // perhapsOnly reports whether the copy of the volume in this node's own pool may be
-// the only one: the store does not know the volume, or has it on a node that is
-// not there any more. v is what o holds.
+// the only one: the store does not have the volume, or has it on a node that was
+// removed. v is the decoded o.
 func (rec *volumeReconciler) perhapsOnly(o *api.Object, v api.Volume) bool {
 	return o == nil || v.Meta.DeletedAt == nil && rec.members.removed(v.Assignment.Node)
 }
 
-// drop deletes a volume that is nobody's here any more, with its
-// snapshots. v is what is known of it.
+// drop deletes a volume that is not this node's any more, with its snapshots. v is
+// what is known of it.
 func (rec *volumeReconciler) drop(ctx context.Context, p sds.Driver, id api.VolumeID, v api.Volume) error {
 	if p.Capabilities().Snapshots {
 		snapshots, err := p.Snapshots(ctx, id)

@@ -5,20 +5,20 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// diskStep is one idempotent thing to do for a volume that is made.
+// diskStep is one idempotent step of an existing volume.
 type diskStep string
 
 const (
 	diskNone     diskStep = ""
-	diskWait     diskStep = "wait"      // for what others do
-	diskRollback diskStep = "roll back" // to a snapshot
-	diskSay      diskStep = "say"       // that an instance has it, or has it no more
-	diskAttach   diskStep = "attach"    // to the running machine
-	diskDetach   diskStep = "detach"    // from the machine, running or not
-	diskQoS      diskStep = "bound"     // change its bounds
+	diskWait     diskStep = "wait"      // wait for others
+	diskRollback diskStep = "roll back" // roll back to a snapshot
+	diskReport   diskStep = "say"       // write the changed status.attached
+	diskAttach   diskStep = "attach"    // attach to the running machine
+	diskDetach   diskStep = "detach"    // detach from the machine, running or not
+	diskQoS      diskStep = "bound"     // change its limits
 )
 
-// diskSeen is what was found out about a volume.
+// diskSeen is what was observed about a volume.
 type diskSeen struct {
 	// holder is the instance in status.attached.
 	holder diskHolder
@@ -30,29 +30,31 @@ type diskSeen struct {
 
 // diskHolder is an instance that has a volume, or should have it.
 type diskHolder struct {
-	here   bool // it is this node's
-	gone   bool // the cluster knows it no more, or no node has it: it waits for room
-	active bool // its machine has a QEMU
-	moving bool // it is being moved: its machine is not changed
+	here   bool // the instance is this node's
+	gone   bool // it does not exist any more, or is pending without a node
+	active bool // its machine has a QEMU process
+	moving bool // it is being migrated: its machine is not changed
 }
 
-// diskDecision is a step, and what to say: in attached before the step, so that
-// whoever has the volume open is always known, and in waits why nothing is done.
+// diskDecision is a step, and the status to write: attached is written before the
+// step, so that it is always known who may have the volume open, and waits is the
+// reason why nothing is done.
 type diskDecision struct {
 	step     diskStep
 	attached api.InstanceID
 	waits    string
 }
 
-// nextDisk decides. status.attached says who may have the volume open: it is
-// written before anybody opens it, and cleared when it is certainly closed.
+// nextDisk decides the next step. status.attached is the instance that may have the
+// volume open: it is written before any machine opens it, and cleared when it is
+// certainly closed.
 //
-//	           say                    (start, or attach live)
-//	nobody's ───────► an instance's ──────────────────────────► open
+//	          write                  (start, or attach live)
+//	detached ───────► an instance's ──────────────────────────► open
 //	    ▲                   ▲ │ spec.instance is another's            │
 //	    └───────────────────┴─┴──────────── detach ◄──────────────────┘
 //
-// A root volume belongs to its instance for good; it can be bounded, and rolled
+// A root volume belongs to its instance for good; it can be limited, and rolled
 // back while it is closed.
 func nextDisk(v api.Volume, s diskSeen) diskDecision {
 	st := v.Status
@@ -73,11 +75,11 @@ func nextDisk(v api.Volume, s diskSeen) diskDecision {
 			if needsRollback(v) {
 				break // first
 			}
-			if s.wanted.moving { // perhaps to where the volume is not
+			if s.wanted.moving { // perhaps to a node that cannot access the volume
 				d.step, d.waits = diskWait, "its instance is being moved"
 				return d
 			}
-			d.step, d.attached = diskSay, v.Spec.Instance
+			d.step, d.attached = diskReport, v.Spec.Instance
 			return d
 		}
 	}

@@ -26,7 +26,7 @@ func TestNextDisk(t *testing.T) {
 		says bool
 	}{
 		"nobody's":                         {vol("", ""), diskSeen{}, diskDecision{}, false},
-		"said first":                       {vol("a", ""), diskSeen{wanted: active}, diskDecision{step: diskSay, attached: "a"}, false},
+		"said first":                       {vol("a", ""), diskSeen{wanted: active}, diskDecision{step: diskReport, attached: "a"}, false},
 		"wanted by what is elsewhere":      {vol("a", ""), diskSeen{}, diskDecision{}, false},
 		"not said while it moves":          {vol("a", ""), diskSeen{wanted: diskHolder{here: true, moving: true}}, diskDecision{step: diskWait}, true},
 		"attached live":                    {vol("a", "a"), diskSeen{holder: active, wanted: active}, diskDecision{step: diskAttach, attached: "a"}, false},
@@ -52,10 +52,10 @@ func TestNextDisk(t *testing.T) {
 	} {
 		got := nextDisk(c.v, c.s)
 		if (got.waits != "") != c.says {
-			t.Errorf("%s: it says %q", name, got.waits)
+			t.Errorf("%s: reason = %q, want one: %t", name, got.waits, c.says)
 		}
 		if got.waits = ""; got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+			t.Errorf("%s: decision = %+v, want %+v", name, got, c.want)
 		}
 	}
 }

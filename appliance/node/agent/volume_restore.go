@@ -8,20 +8,20 @@ import (
 	"github.com/basalt-gpu/basalt/sds/backup"
 )
 
-// restore makes the volume, which is not there, out of its backup: a copy that
-// takes long. It says what it waits for; nothing: it is made.
+// restore starts to create the volume from its backup, which takes long, and
+// returns what it waits for.
 func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Driver, want sds.VolumeCreate) (wait string, err error) {
 	k := key(api.KindVolume, v.Meta.ID)
-	switch c := rec.restores.look(k); {
+	switch c := rec.restores.state(k); {
 	case c.running && c.progress.TotalBytes > 0:
 		return "restoring: " + percent(c.progress), nil
 	case c.running:
 		return "restoring", nil
 	case c.ended:
-		rec.restores.take(k)
-		if c.err != nil && !passes(c.err) {
+		rec.restores.discard(k)
+		if c.err != nil && !temporary(c.err) {
 			rec.log.Warn("restore failed", "volume", v.Meta.ID, "backup", v.Spec.Backup, "error", c.err)
-			return "", api.Errorf(api.CodeOf(c.err), "%s", plainly(c.err))
+			return "", api.Errorf(api.CodeOf(c.err), "%s", userMessage(c.err))
 		}
 		return "waiting for the backup target", nil
 	}

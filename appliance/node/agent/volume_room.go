@@ -7,16 +7,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// growths are the sizes that this process has let volumes grow to, of which their
-// statuses may not tell yet. The zero value is ready.
+// growths has the sizes that this process has let volumes grow to, which their
+// statuses may not show yet. The zero value is ready to use.
 type growths struct {
 	mu      sync.Mutex
-	granted map[string]int64 // bytes by volume, under mu
+	granted map[string]int64 // bytes by volume, guarded by mu
 }
 
-// noRoomToGrow returns why the volume cannot have the size that is asked for, or nothing
-// and lets it: the node's own pool would promise more than it may. Sizes that others ask
-// for and do not have yet count for nothing, or two would keep each other waiting.
+// noRoomToGrow returns why the volume cannot have the requested size, because the
+// node's own pool would allocate more than its limit; or it grants the size and
+// returns "". Sizes that other volumes request and do not have yet do not count,
+// because two could otherwise block each other.
 func (rec *volumeReconciler) noRoomToGrow(v api.Volume) string {
 	if api.SharedPool(v.Assignment.Pool) {
 		return ""

@@ -9,14 +9,15 @@ import (
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 )
 
-// A volume grows while its pool may promise that; else it stays as it is, Ready, says
-// why, and grows when others have gone.
+// TestGrowthIsHeldToTheLimit checks that a volume grows while its pool may allocate
+// that; otherwise it stays Ready with its size and the reason, and grows when
+// others are deleted.
 func TestGrowthIsHeldToTheLimit(t *testing.T) {
 	n := newNode(t, hypfake.Guest{})
 	const gib = 1 << 30
 	n.opts = func(o *agent.Options) { o.StorageReserve, o.StorageOvercommit = 0, 100 } // of the fake's 1 TiB
 	n.start()
-	n.until("a limit", func() bool {
+	n.until("a limit of the local pool", func() bool {
 		o, err := n.store.Get(t.Context(), api.KindNode, "node-1")
 		if err != nil {
 			return false
@@ -44,14 +45,14 @@ func TestGrowthIsHeldToTheLimit(t *testing.T) {
 		n.until(id+" is ready", func() bool { return volume(id).Status.Phase == api.VolumeReady })
 	}
 	size("vol-1", 500*gib)
-	n.until("it grows", func() bool { return volume("vol-1").Status.SizeBytes == 500*gib })
+	n.until("vol-1 grown to 500 GiB", func() bool { return volume("vol-1").Status.SizeBytes == 500*gib })
 	size("vol-2", 600*gib)
-	n.until("it says why it does not", func() bool {
+	n.until("vol-2 not grown, with the reason", func() bool {
 		v := volume("vol-2")
 		return v.Status.Phase == api.VolumeReady && v.Status.SizeBytes == 400*gib && strings.Contains(v.Status.LastError, "512000 MiB of 1048576 MiB of storage pool local are allocated to others")
 	})
 	n.apply(api.Command{Op: api.OpDelete, Kind: api.KindVolume, ID: "vol-1", Expect: api.AnyRevision})
-	n.until("the other is gone", func() bool { return volume("vol-1").Meta.ID == "" })
-	size("vol-2", 601*gib) // what is asked for again is tried at once
-	n.until("it grows then", func() bool { v := volume("vol-2"); return v.Status.SizeBytes == 601*gib && v.Status.LastError == "" })
+	n.until("vol-1 removed", func() bool { return volume("vol-1").Meta.ID == "" })
+	size("vol-2", 601*gib) // a changed request is tried at once
+	n.until("vol-2 grown to 601 GiB", func() bool { v := volume("vol-2"); return v.Status.SizeBytes == 601*gib && v.Status.LastError == "" })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// watcher turns what happens into keys to reconcile: changes in the store, the
+// watcher turns events into keys to reconcile: changes in the store, the
 // hypervisor's events, and vGPU backends that end.
 type watcher struct {
 	*core
@@ -17,7 +17,7 @@ type watcher struct {
 }
 
 func (w *watcher) watch(ctx context.Context) {
-	_ = w.o.Changes.Follow(ctx, Kinds, w.take) // ends with ctx
+	_ = w.o.Changes.Follow(ctx, Kinds, w.merge) // ends with ctx
 }
 
 func (w *watcher) machineEvents(ctx context.Context) {
@@ -44,16 +44,16 @@ func (w *watcher) machineEvent(e hypervisor.Event) {
 	}
 }
 
-// take in what has changed in the store: the fence hears of it before anything is
-// done about it.
-func (w *watcher) take(n watchcache.News) { w.heard(w.cache.take(n)) }
+// merge merges changes of the store into the cache. The fence's list is updated
+// before any of them is acted on.
+func (w *watcher) merge(n watchcache.News) { w.enqueue(w.cache.merge(n)) }
 
-func (w *watcher) heard(keys []string) {
+func (w *watcher) enqueue(keys []string) {
 	if len(keys) == 0 {
 		return
 	}
 	if err := w.fence.keep(false); err != nil {
-		w.log.Warn("report instances to keep to basalt-fence failed", "error", err) // each start and report tries again
+		w.log.Warn("report instances to keep to basalt-fence failed", "error", err) // each start and report retries
 	}
 	for _, key := range keys {
 		w.kick(key)
@@ -74,9 +74,9 @@ func (w *watcher) backendExits(ctx context.Context) {
 	}
 }
 
-// backendExit looks at a running instance. One that ends while it is being
-// started is the start's failure: that is tried again with growing waits,
-// which a kick would cut short.
+// backendExit kicks a running instance whose backend has ended. A backend that ends
+// during a start makes the start fail, which is retried with growing delays; a kick
+// would cut them short.
 func (w *watcher) backendExit(id api.InstanceID) {
 	if in, ok := get(w.cache, w.cache.instances, string(id)); ok && in.Status.Phase == api.InstanceRunning {
 		w.kick(key(api.KindInstance, string(id)))
