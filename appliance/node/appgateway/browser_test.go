@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Chromium follows a link: the entrance trades its pass and shows the app, whose page
-// and script it then loads with the cookie.
+// TestBrowserEnters has Chromium follow a link: the entrance page exchanges its
+// pass for a cookie and shows the app, whose page and script it then loads with the
+// cookie.
 func TestBrowserEnters(t *testing.T) {
 	chromium, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {

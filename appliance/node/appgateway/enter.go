@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// Reserved is the path below which the gateway itself answers: it never reaches the
-	// instance.
+	// Reserved is the path below which the gateway itself answers. Requests below
+	// it are never sent to the instance.
 	Reserved = "/.basalt/"
-	// EnterPath is where a link leads, with a pass in its fragment.
+	// EnterPath is the path of a link, which has a pass in its fragment.
 	EnterPath = Reserved + "enter"
 
-	// visitCookie has the prefix with which browsers take a cookie of this host alone:
-	// what another instance serves cannot set it (RFC 6265bis, section 4.1.3.2).
+	// visitCookie has the prefix with which browsers accept a cookie for this host
+	// only: what another instance serves cannot set it (RFC 6265bis, section
+	// 4.1.3.2).
 	visitCookie = "__Host-basalt-visit"
 )
 
-// own answers what is below Reserved.
+// own answers requests below Reserved.
 func (g *Gateway) own(w http.ResponseWriter, r *http.Request, to Target) {
 	switch {
 	case r.URL.Path != EnterPath:
@@ -34,7 +35,7 @@ func (g *Gateway) own(w http.ResponseWriter, r *http.Request, to Target) {
 	}
 }
 
-// enter trades a link's pass for the cookie of a visit.
+// enter exchanges a link's pass for the cookie of a visit.
 func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, to Target) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPass))
 	if err != nil || foreign(r) {

@@ -16,15 +16,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/limit"
 )
 
-// Dialer reaches a TCP port of an instance in its network.
+// Dialer connects to a TCP port of an instance in its network.
 type Dialer interface {
 	Dial(ctx context.Context, node api.NodeID, instance api.InstanceID, port uint16) (net.Conn, error)
 }
 
-// Options of a gateway; all are needed but Now and Log.
+// Options configures a gateway; all fields but Now and Log are required.
 type Options struct {
-	Domain    string // below which each port of each instance has its name
-	Port      uint16 // under which users reach the gateway, for links
+	Domain    string // parent of the names of instances' ports
+	Port      uint16 // port at which users access the gateway, for links
 	Keys      *Keys
 	Directory Directory
 	Dialer    Dialer
@@ -55,7 +55,7 @@ func newGateway(ctx context.Context, o Options, l limits) *Gateway {
 	return g
 }
 
-// Address returns where a port of an instance is, without the right to see it.
+// Address returns the URL of a port of an instance. It does not grant access.
 func (g *Gateway) Address(instance api.InstanceID, port uint16) string {
 	host := hostOf(Target{instance, port}, g.o.Domain)
 	if g.o.Port != 443 {
@@ -64,16 +64,16 @@ func (g *Gateway) Address(instance api.InstanceID, port uint16) string {
 	return "https://" + host + "/"
 }
 
-// Link returns an address that lets the holder of a session or an API key in, and
-// until when. The Directory decides when it is followed.
+// Link returns a URL that grants access to the holder of a session or an API key,
+// and when it expires. The Directory decides when the link is followed.
 func (g *Gateway) Link(ctx context.Context, holder string, instance api.InstanceID, port uint16) (url string, ends time.Time, err error) {
 	ends = g.o.Now().UTC().Add(enterLife).Truncate(time.Second)
 	text, err := g.o.Keys.sign(ctx, pass{Holder: holder, Target: Target{instance, port}, Use: toEnter, Ends: ends})
 	return g.Address(instance, port) + EnterPath[1:] + "#" + text, ends, err
 }
 
-// Serve clients of a listener, which is closed when ctx ends. handler is the gateway,
-// or what wraps it.
+// Serve serves clients of the listener, which is closed when ctx ends. handler is
+// the gateway, or a wrapper of it.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener, conf *tls.Config, handler http.Handler) error {
 	s := &http.Server{Handler: handler, TLSConfig: conf, ReadHeaderTimeout: g.limits.headerTime, IdleTimeout: g.limits.idleTime, MaxHeaderBytes: g.limits.headers,
 		ErrorLog: slog.NewLogLogger(g.o.Log.Handler(), slog.LevelDebug)}
@@ -117,7 +117,8 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// addressOf is the address of host and port.
+// addressOf returns the IP address of host and port, or remote if it cannot be
+// parsed.
 func addressOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

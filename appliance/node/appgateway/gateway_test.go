@@ -29,7 +29,7 @@ const (
 	token  = "bslt_key-000000000001_secret"
 )
 
-// plain seals nothing.
+// plain is a sealer that does not encrypt.
 type plain struct{}
 
 func (plain) Seal(_ context.Context, s string) (string, error) { return "sealed " + s, nil }
@@ -41,7 +41,7 @@ func (plain) Open(_ context.Context, s string) (string, error) {
 	return text, nil
 }
 
-// directory lets one holder and one token into demo.
+// directory is a fake that admits one holder and one token to demo.
 type directory struct {
 	mu      sync.Mutex
 	refuse  error
@@ -88,7 +88,7 @@ func (d *directory) Entered(context.Context, Access, string) error {
 	return nil
 }
 
-// endAll takes all rights away.
+// endAll revokes all rights.
 func (d *directory) endAll(why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,7 +104,7 @@ func (d *directory) counts() (asked, entered int) {
 	return d.asked, d.entered
 }
 
-// guestDialer leads to a server that stands for the guest.
+// guestDialer connects to a server that stands in for the guest.
 type guestDialer struct{ address string }
 
 func (g guestDialer) Dial(ctx context.Context, node api.NodeID, instance api.InstanceID, port uint16) (net.Conn, error) {
@@ -114,7 +114,7 @@ func (g guestDialer) Dial(ctx context.Context, node api.NodeID, instance api.Ins
 	return new(net.Dialer).DialContext(ctx, "tcp", g.address)
 }
 
-// bench is a gateway that serves, with a guest behind it and a browser before it.
+// bench is a running gateway with a guest and a browser.
 type bench struct {
 	*testing.T
 	g         *Gateway
@@ -156,7 +156,7 @@ func startAt(t *testing.T, l limits, guest string) *bench {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-served; !errors.Is(err, context.Canceled) {
-			t.Errorf("Serve: got %v, want that its context has ended", err)
+			t.Errorf("Serve: got %v, want %v", err, context.Canceled)
 		}
 	})
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: files.Roots}, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -170,7 +170,7 @@ func startAt(t *testing.T, l limits, guest string) *bench {
 
 const home = "https://8888-4f9c2a7be01d.apps.example.com/"
 
-// send a request, and return its answer's status and body.
+// send sends a request, and returns the status, body and header of the response.
 func (b *bench) send(method, url, body string, header ...string) (int, string, http.Header) {
 	b.Helper()
 	r, err := http.NewRequestWithContext(b.Context(), method, url, strings.NewReader(body))
@@ -201,7 +201,7 @@ func (b *bench) want(what string, status int, method, url, body string, header .
 	return text, h
 }
 
-// link returns the pass of a link to demo.
+// link returns the pass of a link to a port of demo.
 func (b *bench) link(port uint16) string {
 	b.Helper()
 	url, _, err := b.g.Link(b.Context(), holder, demo, port)
@@ -217,11 +217,11 @@ func (b *bench) enter() {
 	b.want("enter", http.StatusNoContent, "POST", home+".basalt/enter", b.link(8888))
 }
 
-// seen is what the guest saw of the last request.
+// seen records the last request that the guest received.
 type seen struct {
 	mu   sync.Mutex
 	last *http.Request
-	set  []string // cookies that it sets
+	set  []string // cookies that the guest sets
 }
 
 func (s *seen) serve(w http.ResponseWriter, r *http.Request) {
@@ -241,7 +241,8 @@ func (s *seen) request() *http.Request {
 	return s.last
 }
 
-// A link leads a browser in; what is between it and the gateway stays there.
+// TestVisit checks that a link lets a browser in, and that what is exchanged
+// between browser and gateway does not reach the guest.
 func TestVisit(t *testing.T) {
 	s := &seen{set: []string{"app=1; Path=/x; Domain=apps.example.com; Partitioned", visitCookie + "=mine; Path=/", "=" + visitCookie + "=mine", "plain=2"}}
 	b := start(t, usual, s.serve)
@@ -256,25 +257,26 @@ func TestVisit(t *testing.T) {
 	}
 	b.enter()
 	if s.request() != nil {
-		t.Fatalf("the guest saw %s of what is the gateway's", s.request().URL)
+		t.Fatalf("the guest received %s, want nothing of the gateway's own paths", s.request().URL)
 	}
 	text, h := b.want("visit", http.StatusOK, "GET", home+"lab?x=1", "", "Cookie", "own=3", "Authorization", "token its-own")
 	r := s.request()
 	if text != "hello from the guest" || r.Host != "8888-4f9c2a7be01d.apps.example.com" || r.URL.String() != "/lab?x=1" || r.Header.Get("X-Forwarded-Proto") != "https" || r.Header.Get("Authorization") != "token its-own" {
-		t.Errorf("got %q; the guest saw %s of %s with %v", text, r.URL, r.Host, r.Header)
+		t.Errorf("got %q for /lab?x=1; the guest received %s of host %s with %v", text, r.URL, r.Host, r.Header)
 	}
 	if got := r.Header.Get("Cookie"); !strings.Contains(got, "own=3") || strings.Contains(got, "basalt") {
-		t.Errorf("the guest saw cookies %q, want its own alone", got)
+		t.Errorf("the guest received cookies %q, want its own only", got)
 	}
 	if got, want := h["Set-Cookie"], []string{"app=1; Path=/x; Partitioned", "plain=2"}; !slices.Equal(got, want) || h.Get("Alt-Svc") != "" {
 		t.Errorf("the browser got cookies %q and Alt-Svc %q, want %q and none", got, h.Get("Alt-Svc"), want)
 	}
 	if asked, entered := b.directory.counts(); asked != 1 || entered != 1 {
-		t.Errorf("the directory was asked %d times and told %d times, want once: it was one visit", asked, entered)
+		t.Errorf("the directory was asked %d times and recorded %d visits, want one each", asked, entered)
 	}
 }
 
-// A pass is for one port of one instance, for one use, and for its time.
+// TestPasses checks that a pass is valid for one port of one instance, for one use,
+// and for a limited time.
 func TestPasses(t *testing.T) {
 	b := start(t, usual, new(seen).serve)
 	pass := b.link(8888)
@@ -293,23 +295,25 @@ func TestPasses(t *testing.T) {
 	b.want("after twelve hours", http.StatusUnauthorized, "GET", home, "")
 }
 
-// Programs come with an API key, which the guest does not see.
+// TestAPIKeys checks that programs are admitted by an API key, which the guest does
+// not receive.
 func TestAPIKeys(t *testing.T) {
 	s := new(seen)
 	b := start(t, usual, s.serve)
 	b.want("a wrong key", http.StatusUnauthorized, "GET", home, "", "Authorization", "Bearer bslt_key-2_wrong")
 	b.want("a key", http.StatusOK, "POST", home+"v1/completions", "{}", "Authorization", "Bearer "+token, "Sec-Fetch-Site", "cross-site")
 	if got := s.request().Header.Get("Authorization"); got != "" {
-		t.Errorf("the guest saw %q, want nothing", got)
+		t.Errorf("the guest received Authorization %q, want none", got)
 	}
 	b.want("a key beside the app's own", http.StatusOK, "GET", home, "", KeyHeader, "Bearer "+token, "Authorization", "Bearer of-the-app")
 	if h := s.request().Header; h.Get(KeyHeader) != "" || h.Get("Authorization") != "Bearer of-the-app" {
-		t.Errorf("the guest saw %v, want only what is the app's", h)
+		t.Errorf("the guest received header %v, want only the app's own Authorization", h)
 	}
 	b.want("another instance", http.StatusNotFound, "GET", "https://8888-00000000000f.apps.example.com/", "", "Authorization", "Bearer "+token)
 }
 
-// What other sites' pages send does not come in with the browser's cookie.
+// TestOtherOrigins checks that requests of other sites' pages are not admitted by
+// the browser's cookie.
 func TestOtherOrigins(t *testing.T) {
 	s := new(seen)
 	b := start(t, usual, s.serve)
@@ -337,7 +341,8 @@ func TestOtherOrigins(t *testing.T) {
 	}
 }
 
-// A WebSocket is carried, and ends with the right to it.
+// TestWebSocket checks that a WebSocket is forwarded, and ends with the right to
+// it.
 func TestWebSocket(t *testing.T) {
 	b := start(t, usual, func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, nil)
@@ -354,23 +359,24 @@ func TestWebSocket(t *testing.T) {
 	})
 	c, resp, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(home, "https"), &websocket.DialOptions{HTTPClient: b.browser, HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}})
 	if err != nil {
-		t.Fatalf("dial: %v (%v)", err, resp)
+		t.Fatalf("dial the WebSocket: %v (response %v)", err, resp)
 	}
 	defer func() { _ = c.CloseNow() }()
 	if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
 	if _, text, err := c.Read(t.Context()); err != nil || string(text) != "hello" {
-		t.Fatalf("got %q, %v, want its echo", text, err)
+		t.Fatalf("echo of hello = %q, error %v", text, err)
 	}
 	b.directory.endAll(api.Errorf(api.CodeUnauthenticated, "the API key is not valid"))
 	if _, text, err := c.Read(t.Context()); err == nil {
-		t.Errorf("got %q after the right had ended, want an error", text)
+		t.Errorf("read after the right had ended = %q, want an error", text)
 	}
 	b.want("a request after it", http.StatusUnauthorized, "GET", home, "", "Authorization", "Bearer "+token)
 }
 
-// An app that is not up yet has a page that tries again; programs get a line.
+// TestNoAnswer checks that for an app that does not answer yet a browser gets a
+// page that reloads, and a program gets one line.
 func TestNoAnswer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -381,7 +387,7 @@ func TestNoAnswer(t *testing.T) {
 	b := startAt(t, usual, address)
 	text, _ := b.want("a browser", http.StatusBadGateway, "GET", home, "", "Authorization", "Bearer "+token, "Accept", "text/html,*/*")
 	if !strings.Contains(text, "demo does not answer on port 8888") || !strings.Contains(text, `http-equiv="refresh" content="5"`) {
-		t.Errorf("page: got %s, want the instance, the port, and that it is loaded again", text)
+		t.Errorf("page: got %s, want the instance, the port, and a reload after 5 s", text)
 	}
 	text, _ = b.want("a program", http.StatusBadGateway, "GET", home, "", "Authorization", "Bearer "+token)
 	if strings.Contains(text, "<") || !strings.Contains(text, "demo does not answer on port 8888") {
@@ -389,11 +395,11 @@ func TestNoAnswer(t *testing.T) {
 	}
 	b.directory.endAll(errors.New("the disk of the node is broken"))
 	if text, _ := b.want("what is not for users", http.StatusInternalServerError, "GET", home, "", "Authorization", "Bearer "+token); strings.Contains(text, "disk") {
-		t.Errorf("got %q, want nothing of the cause", text)
+		t.Errorf("text of an internal error = %q, want nothing of the cause", text)
 	}
 }
 
-// Nobody takes all there is.
+// TestLimits checks that no visit and no holder can exceed its limit.
 func TestLimits(t *testing.T) {
 	l := usual
 	l.ofVisit, l.ofHolder, l.visitIdle = 2, 1, time.Hour
@@ -414,7 +420,8 @@ func TestLimits(t *testing.T) {
 	b.want("when they have ended", http.StatusOK, "GET", home, "", "Authorization", "Bearer "+token)
 }
 
-// A visit without requests ends, and what it held is free.
+// TestVisitsEnd checks that a visit without requests ends, and that its resources
+// are released.
 func TestVisitsEnd(t *testing.T) {
 	l := usual
 	l.visitIdle = time.Nanosecond
@@ -422,7 +429,7 @@ func TestVisitsEnd(t *testing.T) {
 	for range 3 {
 		b.want("a request", http.StatusOK, "GET", home, "", "Authorization", "Bearer "+token)
 	}
-	for { // the last one's timer
+	for { // until the timer of the last one has run
 		b.g.visits.mu.Lock()
 		n := len(b.g.visits.all) + len(b.g.visits.held)
 		b.g.visits.mu.Unlock()

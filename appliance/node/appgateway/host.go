@@ -15,7 +15,8 @@ type Target struct {
 	Port     uint16
 }
 
-// label is the first label of an address: the port, and the ID without its prefix.
+// label matches the first label of a host name: the port, and the ID without its
+// prefix.
 var label = regexp.MustCompile(`^([1-9][0-9]{0,4})-([0-9a-f]{12})$`)
 
 // hostOf returns the host name of a port of an instance below domain.
@@ -24,7 +25,7 @@ func hostOf(t Target, domain string) string {
 	return strconv.Itoa(int(t.Port)) + "-" + random + "." + domain
 }
 
-// parseHost reads the Host of a request, with or without a port.
+// parseHost parses the Host of a request, with or without a port.
 func parseHost(host, domain string) (Target, bool) {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -41,7 +42,8 @@ func parseHost(host, domain string) (Target, bool) {
 	return Target{api.InstanceID(api.KindInstance.Info().IDPrefix + "-" + m[2]), uint16(port)}, true
 }
 
-// ParseDomain reads the domain below which each app has its own name.
+// ParseDomain returns the normalized domain of the gateway, and whether it is
+// valid.
 func ParseDomain(s string) (domain string, ok bool) {
 	s = strings.ToLower(strings.TrimSuffix(s, "."))
 	return s, len(s) <= 200 && domainName.MatchString(s)

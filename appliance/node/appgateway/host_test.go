@@ -26,7 +26,7 @@ func TestHosts(t *testing.T) {
 	} {
 		got, ok := parseHost(host, "apps.example.com")
 		if got != want || ok != (want != Target{}) {
-			t.Errorf("%q: got %v, %v, want %v", host, got, ok, want)
+			t.Errorf("parseHost(%q) = %v, %v, want %v", host, got, ok, want)
 		}
 	}
 }
@@ -34,12 +34,13 @@ func TestHosts(t *testing.T) {
 func TestDomains(t *testing.T) {
 	for s, want := range map[string]bool{"apps.example.com": true, "Apps.Example.COM.": true, "example": false, "": false, "*.example.com": false, "a..b": false, "-a.b": false, "a.b/c": false} {
 		if got, ok := ParseDomain(s); ok != want {
-			t.Errorf("%q: got %q, %v, want %v", s, got, ok, want)
+			t.Errorf("ParseDomain(%q) = %q, %v, want %v", s, got, ok, want)
 		}
 	}
 }
 
-// What parses is written the same way again.
+// FuzzParseHost checks that a parsed host is formatted to one that parses to the
+// same.
 func FuzzParseHost(f *testing.F) {
 	for _, s := range []string{"8888-4f9c2a7be01d.apps.example.com", "1-000000000000.apps.example.com:1", "x.apps.example.com", "[::1]:80"} {
 		f.Add(s)
@@ -50,12 +51,12 @@ func FuzzParseHost(f *testing.F) {
 			return
 		}
 		if again, ok := parseHost(hostOf(to, "apps.example.com"), "apps.example.com"); !ok || again != to {
-			t.Errorf("%q: got %v, and from its own address %v, %v", host, to, again, ok)
+			t.Errorf("parseHost(%q) = %v, and of its formatted address %v, %v; want the same", host, to, again, ok)
 		}
 	})
 }
 
-// No text but what was signed is a pass.
+// FuzzPass checks that only a signed text is accepted as a pass.
 func FuzzPass(f *testing.F) {
 	keys, now := NewKeys(memstore.New(), plain{}), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p := pass{Holder: holder, Target: Target{demo, 8888}, Use: toVisit, Ends: now.Add(time.Hour)}
@@ -69,7 +70,7 @@ func FuzzPass(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := keys.open(t.Context(), text, toVisit, now)
 		if err == nil && (got.Holder != p.Holder || got.Target != p.Target || !got.Ends.Equal(p.Ends)) {
-			t.Errorf("%q: got %+v, want %+v or an error", text, got, p)
+			t.Errorf("open(%q) = %+v, want %+v or an error", text, got, p)
 		}
 	})
 }

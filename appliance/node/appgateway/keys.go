@@ -12,27 +12,27 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/sealed"
 )
 
-// keysID is the id of the cluster's only AppAuthority.
+// keysID is the ID of the cluster's only AppAuthority.
 const keysID = "appauthority-cluster"
 
 const keyBytes = 32 // of HS256
 
-// keysSpec is what the store keeps: the key in hexadecimal, sealed.
+// keysSpec is the stored object: the key in hexadecimal, sealed.
 type keysSpec struct {
 	Key string `json:"key"`
 }
 
-// Keys signs passes with a key that all nodes have. It is made when it is first needed.
-// Its methods may be called concurrently.
+// Keys signs passes with a key that all nodes share. The key is generated when it
+// is first needed. Keys may be used concurrently.
 type Keys struct {
 	store  sealed.Store
 	sealer sealed.Sealer
 
-	mu  sync.Mutex // guards what follows; held while it is read
+	mu  sync.Mutex // guards key; held while it is read from the store
 	key []byte
 }
 
-// NewKeys returns keys that are not yet read.
+// NewKeys returns keys that are read from the store when first needed.
 func NewKeys(s sealed.Store, sealer sealed.Sealer) *Keys { return &Keys{store: s, sealer: sealer} }
 
 func (k *Keys) load(ctx context.Context) ([]byte, error) {
@@ -67,7 +67,7 @@ func (k *Keys) read(ctx context.Context, o api.Object) ([]byte, error) {
 	return key, err
 }
 
-// make a new one.
+// make generates the key and returns its spec.
 func (k *Keys) make(ctx context.Context) (any, error) {
 	var key [keyBytes]byte
 	_, _ = rand.Read(key[:]) // never fails: it ends the process instead

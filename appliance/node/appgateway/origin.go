@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// foreign reports whether another origin's page sent the request, of which the browser
-// adds the cookie by itself. What other instances serve is the same site (they share
-// the domain), so SameSite does not keep them out. Following a link into the app is
-// allowed: it only shows a page.
+// foreign reports whether a page of another origin sent the request, to which the
+// browser adds the cookie by itself. What other instances serve is the same site
+// (they share the domain), so SameSite does not exclude them. Following a link into
+// the app is allowed: it only shows a page.
 func foreign(r *http.Request) bool {
 	follows := (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 	switch r.Header.Get("Sec-Fetch-Site") { // Fetch Metadata; pages cannot set it
@@ -21,8 +21,9 @@ func foreign(r *http.Request) bool {
 	return !follows
 }
 
-// otherOrigin is for browsers without Fetch Metadata: they name the origin of what is
-// not a plain GET, and of each WebSocket (RFC 6455, section 10.2).
+// otherOrigin is foreign for browsers without Fetch Metadata. They send the Origin
+// of requests that are not a plain GET, and of each WebSocket (RFC 6455, section
+// 10.2).
 func otherOrigin(r *http.Request) bool {
 	named := r.Header.Get("Origin")
 	if named == "" {

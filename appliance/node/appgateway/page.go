@@ -16,15 +16,16 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// page is what the gateway itself says.
+// page is a page of the gateway itself.
 type page struct {
 	Title, Text string
-	Enter       bool // trade the pass in the address for a visit
-	Reload      int  // seconds; 0: never
+	Enter       bool // exchange the pass in the URL for a visit
+	Reload      int  // seconds; 0 for never
 	Nonce       string
 }
 
-// write a page that nobody frames and that loads nothing.
+// write writes the page with headers that forbid framing it and loading anything
+// from it.
 func (p page) write(w http.ResponseWriter, status int) {
 	p.Nonce = rand.Text()
 	h := w.Header()
@@ -34,14 +35,15 @@ func (p page) write(w http.ResponseWriter, status int) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; connect-src 'self'; script-src 'nonce-"+p.Nonce+"'; style-src 'nonce-"+p.Nonce+"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	w.WriteHeader(status)
-	_ = pageTemplate.Execute(w, p) // the client has gone
+	_ = pageTemplate.Execute(w, p) // fails only if the client has disconnected
 }
 
 func writeEntrance(w http.ResponseWriter) {
 	page{Title: "Opening the app", Text: "The link is being checked.", Enter: true}.write(w, http.StatusOK)
 }
 
-// refuse says why a request goes no further: to a browser as a page, else as text.
+// refuse responds with the reason why a request is not served: to a browser as a
+// page, otherwise as text.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status, p := refusal(err)
 	if status == http.StatusInternalServerError {
@@ -58,7 +60,8 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, p.Text, status)
 }
 
-// refusal is what a client is told: of an error that is not for users, nothing.
+// refusal returns the status and page for an error. The page for an internal error
+// contains no details.
 func refusal(err error) (int, page) {
 	var e *api.Error
 	if !errors.As(err, &e) {

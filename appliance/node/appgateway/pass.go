@@ -12,7 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// use is what a pass is for: a link's enters, once it is traded for one that visits.
+// use is what a pass is for: one to enter is in a link, and is exchanged for one to
+// visit.
 type use string
 
 const (
@@ -26,8 +27,8 @@ const (
 	maxPass   = 1024 // bytes of text
 )
 
-// pass says that the holder of a session or an API key may reach a port of an instance,
-// if the Directory still says so when it is shown.
+// pass states that the holder of a session or an API key may access a port of an
+// instance, if the Directory still allows it when the pass is used.
 type pass struct {
 	Holder string // ID of the session or key
 	Target Target
@@ -35,13 +36,13 @@ type pass struct {
 	Ends   time.Time
 }
 
-// claims are a pass as a JWT has them (RFC 7519).
+// claims are the JWT claims of a pass (RFC 7519).
 type claims struct {
 	jwt.Claims
 	Port uint16 `json:"port"`
 }
 
-// errPass is the answer to every pass that is not good, whatever is wrong.
+// errPass is returned for every invalid pass, whatever the reason.
 var errPass = errors.New("pass is not valid")
 
 // sign returns the text of a pass.
@@ -58,7 +59,8 @@ func (k *Keys) sign(ctx context.Context, p pass) (string, error) {
 		Audience: jwt.Audience{string(p.Use)}, Expiry: jwt.NewNumericDate(p.Ends)}}).Serialize()
 }
 
-// open returns the pass that a text is, if it is for such a use and not over.
+// open returns the pass in the text, if it is valid for the use at the given time,
+// and errPass otherwise.
 func (k *Keys) open(ctx context.Context, text string, u use, now time.Time) (pass, error) {
 	key, err := k.load(ctx)
 	if err != nil {

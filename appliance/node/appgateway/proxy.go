@@ -18,8 +18,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// KeyHeader carries an API key as Authorization does ("Bearer bslt_…"), for apps that
-// have an Authorization of their own.
+// KeyHeader is a header with an API key in the form of Authorization ("Bearer
+// bslt_…"), for apps that use Authorization themselves.
 const KeyHeader = "Basalt-Authorization"
 
 const tokenPrefix = "bslt_"
@@ -47,7 +47,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.proxy.ServeHTTP(w, r.WithContext(context.WithValue(ctx, toKey{}, upstream{v.access, to.Port})))
 }
 
-// admit finds the visit of a request by its API key or its cookie.
+// admit returns the visit of a request by its API key or its cookie. The caller
+// must call the returned function when the request ends.
 func (g *Gateway) admit(r *http.Request, to Target) (*visit, func(), error) {
 	from := addressOf(r.RemoteAddr)
 	if token := apiKey(r.Header); token != "" {
@@ -74,8 +75,8 @@ func (g *Gateway) admit(r *http.Request, to Target) (*visit, func(), error) {
 	}))
 }
 
-// admits begins a visit: it is recorded, as nobody enters unseen, and ends with the
-// right.
+// admits returns a function that begins a visit: it is recorded in the audit log,
+// and ends with the right.
 func (g *Gateway) admits(from string, ask func(context.Context) (Access, error)) func(context.Context) (Access, context.Context, context.CancelFunc, error) {
 	return func(whole context.Context) (Access, context.Context, context.CancelFunc, error) {
 		ctx, done := context.WithTimeout(whole, g.limits.dialTime)
@@ -96,8 +97,8 @@ func (g *Gateway) admits(from string, ask func(context.Context) (Access, error))
 	}
 }
 
-// apiKey returns the API key that a request comes with; empty: none. What looks like
-// another's Authorization is the app's.
+// apiKey returns the API key of a request, or "". An Authorization that is not an
+// API key of Basalt is the app's.
 func apiKey(h http.Header) string {
 	for _, name := range []string{KeyHeader, "Authorization"} {
 		scheme, token, _ := strings.Cut(h.Get(name), " ")
@@ -110,14 +111,14 @@ func apiKey(h http.Header) string {
 
 type toKey struct{}
 
-// upstream is where a request goes.
+// upstream is the destination of a request.
 type upstream struct {
 	access Access
 	port   uint16
 }
 
-// newProxy carries requests to instances. An answer is passed on as it comes: models
-// write theirs word by word.
+// newProxy returns the proxy to instances. Responses are flushed at once: models
+// stream theirs word by word.
 func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite: rewrite, ModifyResponse: cleanAnswer, ErrorHandler: g.failed, FlushInterval: -1, ErrorLog: nil,
@@ -126,10 +127,10 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	}
 }
 
-// rewrite takes out what is between browser and gateway alone.
+// rewrite removes what is between browser and gateway only.
 func rewrite(p *httputil.ProxyRequest) {
 	to := p.In.Context().Value(toKey{}).(upstream)
-	// A name for the pool of connections; dial reads it.
+	// The host is a key for the connection pool; dial parses it.
 	p.SetURL(&url.URL{Scheme: "http", Host: net.JoinHostPort(string(to.access.Instance)+"."+string(to.access.Node), strconv.Itoa(int(to.port)))})
 	p.Out.Host = p.In.Host // apps compare it with Origin
 	p.SetXForwarded()
@@ -144,8 +145,8 @@ func rewrite(p *httputil.ProxyRequest) {
 	}
 }
 
-// appCookies returns a Cookie header without the gateway's own; the others stay as they
-// are.
+// appCookies returns a Cookie header without the gateway's own cookie; the others
+// are not changed.
 func appCookies(lines []string) string {
 	cookies := strings.Split(strings.Join(lines, "; "), ";")
 	return strings.Join(slices.DeleteFunc(cookies, func(c string) bool {
@@ -154,8 +155,8 @@ func appCookies(lines []string) string {
 	}), ";")
 }
 
-// cleanAnswer keeps a guest within its own origin: it may set no cookie of other
-// instances or of the gateway's, and name no other server for its address.
+// cleanAnswer confines a guest to its own origin: it may set no cookies for other
+// instances or the gateway, and name no other server for its address.
 func cleanAnswer(r *http.Response) error {
 	set := r.Header["Set-Cookie"]
 	r.Header.Del("Set-Cookie")
@@ -168,7 +169,8 @@ func cleanAnswer(r *http.Response) error {
 	return nil
 }
 
-// hostOnly returns a Set-Cookie without its domain; not ok: it is for the gateway's own.
+// hostOnly returns a Set-Cookie without its domain. It is not ok if it sets the
+// gateway's own cookie.
 func hostOnly(line string) (string, bool) {
 	parts := strings.Split(line, ";")
 	name, _, _ := strings.Cut(strings.TrimLeft(parts[0], " \t="), "=") // "=a=b" has no name, and is sent as a=b
@@ -197,8 +199,8 @@ func (g *Gateway) dial(ctx context.Context, _, address string) (net.Conn, error)
 	return g.o.Dialer.Dial(ctx, api.NodeID(node), api.InstanceID(instance), uint16(n))
 }
 
-// failed says that an app does not answer. Why not is known to its user: the guest is
-// his.
+// failed responds that an app does not answer. The reason is not given: the guest
+// is the user's own.
 func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
 	to := r.Context().Value(toKey{}).(upstream)
 	g.o.Log.Debug("app gateway: no answer", "instance", to.access.Instance, "port", to.port, "error", err)

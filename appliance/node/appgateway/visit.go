@@ -8,28 +8,29 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Access is what somebody may reach.
+// Access is what a client may access.
 type Access struct {
 	Instance api.InstanceID
-	Name     string     // of the instance
-	Node     api.NodeID // that runs it
-	Ticket   any        // of the Directory's own
+	Name     string     // the instance's name
+	Node     api.NodeID // the node that runs it
+	Ticket   any        // for the Directory's own use
 }
 
-// Directory knows who may reach what. Errors are *api.Error and are told to who asks.
+// Directory decides who may access what. Errors are *api.Error and are shown to the
+// client.
 type Directory interface {
-	// Admit returns what the holder of a pass may reach: a session or an API key.
+	// Admit returns what the holder of a pass, a session or an API key, may access.
 	Admit(ctx context.Context, holder string, to api.InstanceID, from string) (Access, error)
-	// AdmitToken returns the same for an API key's token.
+	// AdmitToken does the same for an API key's token.
 	AdmitToken(ctx context.Context, token string, to api.InstanceID, from string) (Access, error)
-	// While returns a context that ends when the right does.
+	// While returns a context that ends when the right ends.
 	While(ctx context.Context, a Access) (context.Context, context.CancelFunc, error)
 	// Entered records that a visit begins.
 	Entered(ctx context.Context, a Access, from string) error
 }
 
-// visitKey is who comes with what, from where: a key's networks are looked at when a
-// visit begins.
+// visitKey identifies a visit: instance, credential and client address, because the
+// networks that a key is valid for are checked when a visit begins.
 type visitKey struct {
 	instance    api.InstanceID
 	shown, from string // a holder's ID, or the hash of a token
@@ -37,32 +38,32 @@ type visitKey struct {
 
 // visit is what the Directory has admitted once, for all requests that follow.
 type visit struct {
-	ready  chan struct{} // closed when what follows is set
+	ready  chan struct{} // closed when the following fields are set
 	access Access
 	err    error
 	ctx    context.Context // ends with the right
 	end    context.CancelFunc
 
-	open int         // requests; guarded by visits.mu
-	idle *time.Timer // ends it; nil until it was first without a request; guarded by visits.mu
+	open int         // open requests; guarded by visits.mu
+	idle *time.Timer // ends the visit; nil until it first has no request; guarded by visits.mu
 }
 
-// visits are those of this node.
+// visits are the visits of this node.
 type visits struct {
 	ctx    context.Context // of the gateway
 	limits limits
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the following fields
 	all  map[visitKey]*visit
-	held map[string]int // by what was shown
+	held map[string]int // number of visits by credential
 }
 
 func newVisits(ctx context.Context, l limits) *visits {
 	return &visits{ctx: ctx, limits: l, all: map[visitKey]*visit{}, held: map[string]int{}}
 }
 
-// enter returns the visit that a request belongs to, until leave is called. A new one
-// begins with admit, whose context is the gateway's.
+// enter returns the visit that a request belongs to, and a function to call when
+// the request ends. A new visit begins with admit, whose context is the gateway's.
 func (v *visits) enter(key visitKey, admit func(context.Context) (Access, context.Context, context.CancelFunc, error)) (*visit, func(), error) {
 	x, first, err := v.join(key)
 	if err != nil {
@@ -84,7 +85,7 @@ func (v *visits) enter(key visitKey, admit func(context.Context) (Access, contex
 	return x, leave, nil
 }
 
-// join counts a request of a visit, which it makes if there is none.
+// join counts a request of a visit, which is created if there is none.
 func (v *visits) join(key visitKey) (x *visit, first bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -115,7 +116,7 @@ func (v *visits) leave(key visitKey, x *visit) {
 	}
 }
 
-// expire ends a visit unless a request has come meanwhile.
+// expire ends a visit unless a request has arrived meanwhile.
 func (v *visits) expire(key visitKey, x *visit) {
 	v.mu.Lock()
 	over := x.open == 0
