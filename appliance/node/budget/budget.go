@@ -1,11 +1,12 @@
 // Package budget divides a node's memory between what the node itself runs and its
-// instances. It is pure: what runs goes in, and parts come out that add up to the whole.
+// instances. It is pure: its input is what runs, and the parts in its output add up
+// to the whole.
 //
 //	memory of the machine
-//	├ system, basalt, networks, storage, monitors, GPUs   what they take when they are busy
-//	├ page cache                                          so that disks do not stand still
+//	├ system, basalt, networks, storage, monitors, GPUs   what they need when busy
+//	├ page cache                                          so that disks do not stall
 //	├ huge pages                                          reserved by the operator, counted apart
-//	└ instances                                           the rest, which placement gives out
+//	└ instances                                           the rest, for placement to allocate
 //
 // The workers of virtual GPUs are counted with their instances
 // (appliance/controlplane/placement).
@@ -18,7 +19,8 @@ const (
 	gib = 1 << 30
 )
 
-// What each takes, in bytes. docs/operations.md says where the numbers come from.
+// The memory of each component, in bytes. docs/operations.md has the source of the
+// numbers.
 const (
 	system     = 512 * mib // kernel, systemd, libvirtd, sshd
 	systemPart = 50        // … and this part of all memory: page tables, QEMU's own
@@ -39,17 +41,17 @@ const (
 
 // Runs is what a node runs beside its instances.
 type Runs struct {
-	Memory           int64 // bytes of the machine; 0: not known
+	Memory           int64 // bytes of the machine; 0 if unknown
 	OSDs             int
 	Monitor, Manager bool // of Ceph
 	Networks         bool
 	GPUs             int
-	OSDMemory        int64 // bytes that an OSD aims at; 0: OSDMemory's answer
+	OSDMemory        int64 // osd_memory_target in bytes; 0 means OSDMemory of Memory
 	HugePages        int64 // bytes that are reserved as huge pages
 }
 
-// OSDMemory returns what an OSD aims at on a machine with so much memory, in bytes
-// (osd_memory_target): it does not depend on their number, so that a new disk changes
+// OSDMemory returns the osd_memory_target in bytes for a machine with so much
+// memory. It does not depend on the number of OSDs, so that a new disk changes
 // nothing for the others.
 func OSDMemory(memory int64) int64 { return min(max(memory/osdPart, minOSD), maxOSD) }
 
@@ -75,7 +77,7 @@ func Of(r Runs) api.NodeMemory {
 	add(api.MemoryManagers, one(r.Manager), manager)
 	add(api.MemoryGPUs, r.GPUs, perGPU)
 	add(api.MemoryPageCache, 1, min(max(r.Memory/cachePart, minCache), maxCache))
-	// They are instances' too, of those that ask for them, and are counted by themselves.
+	// Huge pages are for instances that ask for them, and are counted separately.
 	add(api.MemoryHugePages, one(r.HugePages > 0), r.HugePages)
 	out.InstancesBytes = max(left, 0)
 	return out

@@ -34,13 +34,14 @@ func TestOf(t *testing.T) {
 		"OSDs that aim at something else": {Runs{Memory: 16 * gib, OSDs: 1, OSDMemory: 6 * gib}, "system 1×839, basalt 1×768, osds 1×6144, page-cache 1×512; instances 8120 of 16384"},
 	} {
 		if got := text(Of(c.runs)); got != c.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", name, got, c.want)
+			t.Errorf("budget of %s:\ngot  %s\nwant %s", name, got, c.want)
 		}
 	}
 }
 
-// The parts and the instances' memory add up to the whole, wherever there is enough, and
-// what more runs leaves less.
+// TestBudgetProperties checks that the parts and the instances' memory add up to
+// the whole if there is enough, and that another OSD never leaves more for
+// instances.
 func TestBudgetProperties(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(3, seed))
@@ -49,17 +50,17 @@ func TestBudgetProperties(t *testing.T) {
 		sum := b.InstancesBytes
 		for _, p := range b.Parts {
 			if p.Bytes <= 0 || p.Count <= 0 {
-				t.Fatalf("%+v: part %+v", runs, p)
+				t.Fatalf("budget of %+v has part %+v, want positive bytes and count", runs, p)
 			}
 			sum += p.Bytes
 		}
 		if sum != runs.Memory && (b.InstancesBytes != 0 || sum < runs.Memory) {
-			t.Fatalf("%+v: parts of %d in all: %s", runs, sum, text(b))
+			t.Fatalf("budget of %+v adds up to %d: %s; want the machine's memory", runs, sum, text(b))
 		}
 		more := runs
 		more.OSDs++
 		if Of(more).InstancesBytes > b.InstancesBytes {
-			t.Fatalf("%+v: an OSD more leaves more for instances", runs)
+			t.Fatalf("budget of %+v: another OSD leaves %d bytes for instances, want at most %d", runs, Of(more).InstancesBytes, b.InstancesBytes)
 		}
 	}
 }
