@@ -12,38 +12,39 @@ import (
 )
 
 const (
-	quick = time.Second     // lease, status
-	slow  = 5 * time.Second // what waits for the disk
+	quick = time.Second     // timeout of calls for lease and status
+	slow  = 5 * time.Second // timeout of calls that wait for the disk
 )
 
-// Client speaks to basalt-fence. It connects when it needs to, and again when
-// basalt-fence was restarted. Its methods may be called from anywhere.
+// Client calls basalt-fence. It connects when needed, and reconnects when
+// basalt-fence was restarted. It may be used concurrently.
 type Client struct {
-	// Two connections: what waits for the disk holds up no lease.
+	// There are two connections, so that calls that wait for the disk do not delay
+	// leases.
 	fast, disk lane
-	covered    atomic.Int64 // the deadline that basalt-fence has; 0: none
+	covered    atomic.Int64 // the deadline that basalt-fence has; 0 if none
 }
 
 // lane is one connection, with one call at a time.
 type lane struct {
 	path string
 
-	mu   sync.Mutex // guards what follows; held during a call
+	mu   sync.Mutex // guards the following fields; held during a call
 	conn net.Conn
 	in   *bufio.Scanner
 }
 
-// Dial makes a client of the socket; it connects with the first call.
+// Dial returns a client of the socket; it connects at the first call.
 func Dial(path string) *Client { return &Client{fast: lane{path: path}, disk: lane{path: path}} }
 
-// Close the connections.
+// Close closes the connections.
 func (c *Client) Close() error { return errors.Join(c.fast.close(), c.disk.close()) }
 
-// SetLease hands over the deadline. From the first one on basalt-fence kills
-// instances that are not kept when it passes; one that lies in the past ends
-// the lease now.
+// SetLease sends the deadline. After the first one basalt-fence kills instances
+// that are not kept when the deadline passes; a deadline in the past ends the lease
+// now.
 func (c *Client) SetLease(l Lease) error {
-	c.covered.Store(min(c.covered.Load(), int64(l.Until))) // what is over is over, heard or not
+	c.covered.Store(min(c.covered.Load(), int64(l.Until))) // a shorter lease counts even if the call fails
 	_, err := c.fast.call(quick, Request{Lease: &l})
 	if err == nil {
 		c.covered.Store(int64(l.Until))
@@ -51,14 +52,15 @@ func (c *Client) SetLease(l Lease) error {
 	return err
 }
 
-// Covers reports whether basalt-fence has taken a deadline that is further away
-// than margin: it will kill at that deadline, so a movable instance may start.
+// Covers reports whether basalt-fence has a deadline that is further away than
+// margin: it will kill at that deadline, so a movable instance may start.
 func (c *Client) Covers(margin time.Duration) bool {
 	return boottime()+margin < time.Duration(c.covered.Load())
 }
 
-// Keep names all instances that may run without a lease. It returns when that
-// will outlive basalt-fence, so it is called before such an instance starts.
+// Keep sets the list of all instances that may run without a lease. When it returns
+// nil the list is on the disk and outlives basalt-fence, so it is called before
+// such an instance starts.
 func (c *Client) Keep(ids []string) error {
 	if ids == nil {
 		ids = []string{}
@@ -67,7 +69,7 @@ func (c *Client) Keep(ids []string) error {
 	return err
 }
 
-// Status asks how things are.
+// Status returns the status of basalt-fence.
 func (c *Client) Status() (Status, error) {
 	r, err := c.fast.call(quick, Request{Status: &struct{}{}})
 	if err == nil && r.Status == nil {
@@ -79,8 +81,8 @@ func (c *Client) Status() (Status, error) {
 	return *r.Status, nil
 }
 
-// StandDown ends fencing until the next lease: the node has left the cluster,
-// or leases are not used. Nothing is killed, and the watchdog is disarmed.
+// StandDown ends fencing until the next lease, because the node has left the
+// cluster or leases are not used. Nothing is killed, and the watchdog is disarmed.
 func (c *Client) StandDown() error {
 	c.covered.Store(0)
 	_, err := c.disk.call(slow, Request{StandDown: &struct{}{}})
@@ -100,8 +102,8 @@ func (c *lane) call(limit time.Duration, r Request) (Reply, error) {
 	reply, err := c.exchange(deadline, b)
 	var refused *replyError
 	if err != nil && !fresh && !errors.As(err, &refused) && time.Now().Before(deadline) {
-		// The connection was of a basalt-fence that is gone. Every request
-		// says all of what it is about, so that twice is as good as once.
+		// The connection was to a basalt-fence that has ended. Every request is
+		// complete and idempotent, so it can be sent again.
 		reply, err = c.exchange(deadline, b)
 	}
 	if err != nil {
@@ -110,7 +112,7 @@ func (c *lane) call(limit time.Duration, r Request) (Reply, error) {
 	return reply, nil
 }
 
-// replyError is basalt-fence's own.
+// replyError is an error in basalt-fence's reply.
 type replyError struct{ text string }
 
 func (e *replyError) Error() string { return e.text }

@@ -19,12 +19,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// Options of a Daemon.
+// Options configures a Daemon.
 type Options struct {
 	Socket   string
 	State    string        // directory
-	Watchdog string        // path; "none" or empty: none
-	Grace    time.Duration // 0: DefaultGrace
+	Watchdog string        // path; no watchdog if "none" or empty
+	Grace    time.Duration // DefaultGrace if 0
 	Log      *slog.Logger
 }
 
@@ -37,22 +37,22 @@ type Daemon struct {
 	ln    *net.UnixListener
 	calls chan call
 
-	// The loop's.
+	// The following fields are owned by the loop.
 	m          *machine
 	wd         *watchdog
 	fedAt      time.Duration
 	starved    bool
 	saving     bool
-	waiting    []call // for a save that holds what they asked for
-	flying     []call // for the save under way
+	waiting    []call // for a save that contains their request
+	flying     []call // for the save in progress
 	dirty      bool
 	saveErr    error
-	saveNext   time.Duration // not before
+	saveNext   time.Duration // earliest time of the next save
 	loadErr    error
-	told       Mode
+	loggedMode Mode
 	spare      atomic.Pointer[spare]
 	reaper     *reaper
-	files      *files // the saver's
+	files      *files // owned by saveLoop
 	killLogErr error
 	sweeps     chan sweep
 	results    chan SweepResult
@@ -62,20 +62,20 @@ type Daemon struct {
 }
 
 const (
-	saveRetry = time.Second     // after a state that could not be written
-	lastLook  = 2 * time.Second // for running instances, when stopping
-	lastSave  = 2 * time.Second // of the state, when stopping
+	saveRetry      = time.Second     // delay after the state could not be written
+	lastSweepLimit = 2 * time.Second // limit of the last sweep for running instances, when stopping
+	lastSave       = 2 * time.Second // limit of the last save, when stopping
 
-	maxWaiting = 64 // requests for a disk that does not answer
+	maxWaiting = 64 // requests that may wait for the disk
 )
 
-// call is a request with the way back.
+// call is a request with the channel of its reply.
 type call struct {
 	Request
-	reply chan Reply // holds one
+	reply chan Reply // has a buffer of one
 }
 
-// New opens a daemon: state, socket. Run runs it.
+// New opens the state and the socket of a daemon; Run runs it.
 func New(o Options) (*Daemon, error) {
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
@@ -110,14 +110,14 @@ func New(o Options) (*Daemon, error) {
 	return d, nil
 }
 
-// Run until ctx ends.
+// Run runs the daemon until ctx ends, and then closes it.
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.m.killed, d.m.dying = d.reaper.recall()
 	served := make(chan struct{})
 	go func() { d.serve(ctx); close(served) }()
-	go d.huntLoop()
+	go d.reapLoop()
 	go d.saveLoop()
 	d.loop(ctx)
 	cancel()
@@ -128,7 +128,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return errors.Join(ignoreClosed(err), d.lock.Close())
 }
 
-func (d *Daemon) huntLoop() {
+func (d *Daemon) reapLoop() {
 	for o := range d.sweeps {
 		d.results <- d.reaper.run(o)
 	}
@@ -140,7 +140,8 @@ func (d *Daemon) saveLoop() {
 	}
 }
 
-// loop owns the machine and the watchdog, and never waits for anything else.
+// loop owns the machine and the watchdog. It waits only for events, never for the
+// disk or /proc.
 func (d *Daemon) loop(ctx context.Context) {
 	if d.wd.path == "" {
 		d.o.Log.Warn(d.wd.status.Problem)
@@ -165,14 +166,14 @@ func (d *Daemon) loop(ctx context.Context) {
 	}
 }
 
-// step does what is due now.
+// step performs what is due now.
 func (d *Daemon) step() {
 	now := d.now()
 	d.spare.Store(&spare{armed: d.m.armed, until: d.m.lease.Until, keep: d.m.keep})
 	mode := d.m.mode(now)
-	if mode != d.told {
-		d.o.Log.Info("mode", "now", mode, "was", d.told, "node", d.m.lease.Node, "epoch", d.m.lease.Epoch)
-		d.told = mode
+	if mode != d.loggedMode {
+		d.o.Log.Info("mode", "now", mode, "was", d.loggedMode, "node", d.m.lease.Node, "epoch", d.m.lease.Epoch)
+		d.loggedMode = mode
 	}
 	if d.m.sweepDue(now) {
 		d.sweeps <- sweep{began: now, spare: func(id string) bool { return d.spare.Load().instance(d.now(), id) }}
@@ -193,7 +194,8 @@ func (d *Daemon) step() {
 	}
 }
 
-// wake is when there is something to do again, when nothing else happens.
+// wake returns the duration until there is something to do, if no event arrives
+// before.
 func (d *Daemon) wake(now time.Duration) time.Duration {
 	wait := d.m.wake(now)
 	if (d.m.mode(now) != Idle || d.wd.stuck) && !d.starved {
@@ -205,8 +207,8 @@ func (d *Daemon) wake(now time.Duration) time.Duration {
 	return wait
 }
 
-// save hands the state to the saver, if it must be written and none is under
-// way.
+// save sends the state to the saver, if it must be written and no save is in
+// progress.
 func (d *Daemon) save() {
 	if d.dirty && !d.saving {
 		d.dirty, d.saving = false, true
@@ -215,8 +217,8 @@ func (d *Daemon) save() {
 	}
 }
 
-// feed the watchdog, if it may be. The time is read once more: a process that
-// was stopped meanwhile must not feed on what was true before.
+// feed feeds the watchdog, if the machine allows it. The time is read again: a
+// process that was stopped meanwhile must not feed because of an outdated state.
 func (d *Daemon) feed(now time.Duration, mode Mode) {
 	if now < d.fedAt+feedEvery && d.fedAt != 0 {
 		return
@@ -250,8 +252,8 @@ func (d *Daemon) swept(c SweepResult) {
 	d.lastFail = d.m.failed
 }
 
-// handle a request. What must outlive this process is answered when it is on
-// disk; a lease that is only longer, at once.
+// handle processes a request. A change that must outlive this process is
+// acknowledged when it is on the disk; a lease that is only longer, at once.
 func (d *Daemon) handle(c call) {
 	now := d.now()
 	r := Reply{V: version}
@@ -302,9 +304,9 @@ func (d *Daemon) wrote(err error) {
 	d.flying = nil
 }
 
-// stop writes the state once more, and disarms the watchdog if no instance is
-// running that a lease must cover: stopping basalt-fence does not unfence a
-// node. It must be back before the watchdog runs out.
+// stop writes the state once more, and disarms the watchdog if no running instance
+// needs a lease: stopping basalt-fence does not unfence a node. Otherwise it must
+// be restarted before the watchdog's timeout.
 func (d *Daemon) stop() {
 	if d.m.mode(d.now()) == Idle || d.nothingRuns() {
 		if err := d.wd.close(); err != nil {
@@ -328,13 +330,13 @@ func (d *Daemon) stop() {
 	}
 }
 
-// nothingRuns looks for instances that are not kept.
+// nothingRuns reports whether no instance is running that is not kept.
 func (d *Daemon) nothingRuns() bool {
-	limit := time.After(lastLook)
+	limit := time.After(lastSweepLimit)
 	for sent := false; ; {
 		if d.m.sweep == 0 && !sent {
 			keep := d.m.keep
-			d.sweeps <- sweep{began: d.now(), look: true, spare: func(id string) bool { return keep[id] }}
+			d.sweeps <- sweep{began: d.now(), dryRun: true, spare: func(id string) bool { return keep[id] }}
 			sent = true
 		}
 		select {
@@ -377,7 +379,7 @@ func boottime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// bootID changes when the machine starts; empty where there is none.
+// bootID returns the kernel's ID of the current boot, or "" if it cannot be read.
 func bootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

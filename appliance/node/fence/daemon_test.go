@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// enough is for a loaded machine; nothing is asserted by it.
+// enough is a timeout for a loaded machine; no assertion depends on it.
 const enough = 60 * time.Second
 
 func writeFile(t *testing.T, name, text string) {
@@ -32,8 +32,7 @@ func writeFile(t *testing.T, name, text string) {
 	}
 }
 
-// node is a daemon that sees no processes but those of its own /proc: this
-// machine may run real instances.
+// testNode is a daemon with a /proc of its own: the machine may run real instances.
 type testNode struct {
 	*Client
 	d    *Daemon
@@ -83,7 +82,7 @@ func (n *testNode) run(t *testing.T, watchdog string, change func(*Daemon)) (sto
 	return stop
 }
 
-// qemu is a process that looks like an instance in the node's own /proc.
+// qemu starts a process that looks like an instance's QEMU in the node's own /proc.
 func (n *testNode) qemu(t *testing.T, instance string) (gone <-chan struct{}) {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
@@ -98,7 +97,7 @@ func (n *testNode) qemu(t *testing.T, instance string) (gone <-chan struct{}) {
 		close(ended)
 	}()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
-	next := dir + ".new" // not a number: not seen before it is whole
+	next := dir + ".new" // not a number, so it is ignored until it is complete
 	if err := os.Mkdir(next, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -128,14 +127,15 @@ func (n *testNode) until(t *testing.T, what string, f func(Status) bool) Status 
 	return s
 }
 
-// fifo stands in for the watchdog; the bytes come in the channel.
+// fifo creates a FIFO that stands in for the watchdog, and returns the bytes
+// written to it.
 func fifo(t *testing.T) (path string, fed chan byte) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "watchdog")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0) // never at its end
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // opened for writing too, so that reads never return EOF
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func soon(d time.Duration) Lease {
 func TestLeaseEnds(t *testing.T) {
 	n := start(t, "none", nil)
 	if s, err := n.Status(); err != nil || s.Mode != Idle || s.Watchdog.Problem == "" {
-		t.Fatalf("%+v, %v", s, err)
+		t.Fatalf("status at the start = %+v, error %v; want idle and a watchdog problem", s, err)
 	}
 	if err := n.Keep([]string{"kept"}); err != nil {
 		t.Fatal(err)
@@ -170,32 +170,32 @@ func TestLeaseEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, "moved is killed", moved)
-	n.until(t, "the report", func(s Status) bool {
+	n.until(t, "a report of moved as fenced", func(s Status) bool {
 		return s.Mode == Fencing && len(s.Fenced) == 1 && s.Fenced[0].Instance == "moved" && s.Clean > 0 && len(s.Killing) == 0
 	})
-	// What comes later dies too, until there is a lease.
+	// An instance that is started later is killed too, until there is a lease.
 	wait(t, "a late one is killed", n.qemu(t, "late"))
 	if err := n.SetLease(soon(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if !n.Covers(time.Second) || n.Covers(time.Hour) {
-		t.Error("covers")
+		t.Errorf("Covers(1 s), Covers(1 h) = %t, %t with a lease of 30 s, want true, false", n.Covers(time.Second), n.Covers(time.Hour))
 	}
 	alive := n.qemu(t, "moved")
 	if s := n.until(t, "holding", func(s Status) bool { return s.Mode == Holding }); s.Node != "node-1" || s.Epoch != 4 {
-		t.Errorf("%+v", s)
+		t.Errorf("status with a lease = %+v, want node-1 with epoch 4", s)
 	}
-	// The lease is taken back, and then all of it.
+	// The lease is revoked, and then the daemon stands down.
 	if err := n.SetLease(Lease{Node: "node-1", Epoch: 4}); err != nil {
 		t.Fatal(err)
 	}
 	if n.Covers(0) {
-		t.Error("covers what was taken back")
+		t.Error("Covers after the lease was revoked = true, want false")
 	}
-	wait(t, "killed when the lease is taken back", alive)
+	wait(t, "moved is killed when the lease is revoked", alive)
 	select {
 	case <-kept:
-		t.Error("a kept one was killed")
+		t.Error("the kept instance was killed, want it running")
 	default:
 	}
 	if err := n.StandDown(); err != nil {
@@ -223,24 +223,24 @@ func TestWatchdogIsFedOnlyWhileKillingWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := n.qemu(t, "moved")
-	if b := wait(t, "fed", fed); b == 'V' {
-		t.Error("disarmed")
+	if b := wait(t, "the watchdog fed", fed); b == 'V' {
+		t.Error("watchdog disarmed with an instance running, want it fed")
 	}
-	s := n.until(t, "the grace is over", func(s Status) bool { return s.Mode == Fencing && s.Now > s.Until+DefaultGrace+2*feedEvery })
+	s := n.until(t, "the grace has passed", func(s Status) bool { return s.Mode == Fencing && s.Now > s.Until+DefaultGrace+2*feedEvery })
 	if s.Watchdog.Fed >= s.Until+DefaultGrace || len(s.Killing) != 1 || len(s.Problems) == 0 || !s.Watchdog.Armed {
-		t.Errorf("fed %s after the lease: %+v", s.Watchdog.Fed-s.Until, s)
+		t.Errorf("watchdog last fed %s after the lease; status %+v; want it fed within the grace, armed, one process being killed, and a problem", s.Watchdog.Fed-s.Until, s)
 	}
 	for len(fed) > 0 {
 		<-fed
 	}
 	works.Store(true)
-	wait(t, "killed", killed)
-	wait(t, "fed again", fed)
-	// Order: disarmed when it stands down.
+	wait(t, "moved is killed", killed)
+	wait(t, "the watchdog fed again", fed)
+	// The watchdog is disarmed when the daemon stands down.
 	if err := n.StandDown(); err != nil {
 		t.Fatal(err)
 	}
-	for wait(t, "disarmed", fed) != 'V' {
+	for wait(t, "the watchdog disarmed", fed) != 'V' {
 	}
 }
 
@@ -252,30 +252,30 @@ func TestStoppingDisarmsOnlyAnEmptyNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	alive := n.qemu(t, "moved")
-	wait(t, "fed", fed)
+	wait(t, "the watchdog fed", fed)
 	stop()
 	select {
 	case <-alive:
-		t.Error("stopping killed an instance")
+		t.Error("the instance was killed when the daemon stopped, want it running")
 	default:
 	}
-	// Started again it goes on where it was.
+	// A restarted daemon continues with the stored state.
 	stop = n.run(t, path, nil)
 	n.until(t, "holding", func(s Status) bool { return s.Mode == Holding && s.Watchdog.Armed })
 	if err := n.SetLease(Lease{}); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "killed", alive)
+	wait(t, "moved is killed", alive)
 	for len(fed) > 0 {
 		if <-fed == 'V' {
-			t.Error("disarmed with an instance running")
+			t.Error("watchdog disarmed with an instance running, want it armed")
 		}
 	}
 	if err := n.SetLease(soon(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	stop()
-	for wait(t, "disarmed with nothing running", fed) != 'V' {
+	for wait(t, "the watchdog disarmed with no instance running", fed) != 'V' {
 	}
 }
 
@@ -290,7 +290,7 @@ func TestStandInSocket(t *testing.T) {
 	if err := n.SetLease(soon(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // a stand-in that hangs up is connected to again
+	for range 2 { // the daemon reconnects to a stand-in that closes the connection
 		c, err := ln.Accept()
 		if err != nil {
 			t.Fatal(err)
@@ -303,17 +303,18 @@ func TestStandInSocket(t *testing.T) {
 	n.until(t, "armed", func(s Status) bool { return s.Watchdog.Kind == "socket" && s.Watchdog.Armed })
 }
 
-// A device that cannot be disarmed is fed even when nothing is fenced.
+// TestStuckWatchdog checks that a device which cannot be disarmed is fed even when
+// nothing is fenced.
 func TestStuckWatchdog(t *testing.T) {
 	path, fed := fifo(t)
 	n := start(t, path, func(d *Daemon) { d.wd.stuck = true })
-	wait(t, "fed", fed)
+	wait(t, "the watchdog fed", fed)
 	if err := n.StandDown(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if wait(t, "fed", fed) == 'V' {
-			t.Error("disarmed")
+		if wait(t, "the watchdog fed", fed) == 'V' {
+			t.Error("watchdog that cannot be disarmed received V, want it fed")
 		}
 	}
 }
@@ -323,7 +324,7 @@ func TestNoSuchWatchdog(t *testing.T) {
 	if err := n.SetLease(soon(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	n.until(t, "said", func(s Status) bool {
+	n.until(t, "the missing watchdog reported", func(s Status) bool {
 		return strings.Contains(s.Watchdog.Problem, "open watchdog") && !s.Watchdog.Armed
 	})
 }
@@ -343,13 +344,13 @@ func TestHostileClients(t *testing.T) {
 		return line
 	}
 	if s := talk("nonsense\n"); !strings.Contains(s, "error") {
-		t.Error(s)
+		t.Errorf("reply to nonsense = %q, want an error", s)
 	}
 	if s := talk(strings.Repeat("x", maxLine+10)); s != "" {
-		t.Error(s)
+		t.Errorf("reply to a line that is too long = %q, want the connection closed", s)
 	}
 	if err := n.SetLease(soon(time.Hour)); err == nil {
-		t.Error("an hour's lease")
+		t.Error("SetLease of an hour returned nil, want an error")
 	}
 	var conns []net.Conn
 	for range maxConns + 4 {
@@ -360,7 +361,7 @@ func TestHostileClients(t *testing.T) {
 	for _, c := range conns {
 		_ = c.Close()
 	}
-	n.until(t, "still there", func(s Status) bool { return s.Mode == Idle })
+	n.until(t, "the daemon still answers", func(s Status) bool { return s.Mode == Idle })
 }
 
 func TestStateThatCannotBeWritten(t *testing.T) {
@@ -375,13 +376,14 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 		}
 	})
 	if err := n.Keep([]string{"a"}); err == nil {
-		t.Error("kept, and not written")
+		t.Error("Keep with a full disk returned nil, want an error")
 	}
 	full.Store(false)
-	n.until(t, "written after all", func(s Status) bool { return len(s.Problems) == 0 && len(s.Keep) == 1 })
+	n.until(t, "the state written at last", func(s Status) bool { return len(s.Problems) == 0 && len(s.Keep) == 1 })
 }
 
-// A process that must not be looked at is not proof of an empty node.
+// TestUnreadableProcess checks that a process which cannot be inspected is not
+// taken as proof that no instance runs.
 func TestUnreadableProcess(t *testing.T) {
 	h := newReaper()
 	h.proc = t.TempDir()
@@ -389,30 +391,32 @@ func TestUnreadableProcess(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, dir+"/exe", "not a link: an error other than gone")
+	writeFile(t, dir+"/exe", "not a link, which is an error other than a missing process")
 	writeFile(t, dir+"/comm", "qemu-system-x86\n")
 	nobody := func(string) bool { return false }
 	if c := h.run(sweep{spare: nobody}); c.Err == nil {
-		t.Error("clean")
+		t.Error("sweep with an unreadable QEMU returned no error, want one")
 	}
 	writeFile(t, dir+"/comm", "bash\n")
 	if c := h.run(sweep{spare: nobody}); c.Err != nil {
-		t.Error(c.Err)
+		t.Errorf("sweep with an unreadable process that is not a QEMU: %v", c.Err)
 	}
 }
 
-// /dev/null is a character device that knows nothing of watchdogs.
+// TestDeviceThatRefuses uses /dev/null, a character device that supports no
+// watchdog requests.
 func TestDeviceThatRefuses(t *testing.T) {
 	n := start(t, "/dev/null", nil)
 	if err := n.SetLease(soon(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	n.until(t, "said", func(s Status) bool {
+	n.until(t, "the refused timeout reported", func(s Status) bool {
 		return s.Watchdog.Kind == "device" && s.Watchdog.Armed && s.Watchdog.Fed > 0 && strings.Contains(s.Watchdog.Problem, "read timeout of watchdog failed")
 	})
 }
 
-// A disk that does not answer holds up what must be on it, and nothing else.
+// TestDiskThatHangs checks that a disk which does not answer delays only what must
+// be on it.
 func TestDiskThatHangs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -427,23 +431,23 @@ func TestDiskThatHangs(t *testing.T) {
 			return atomicfile.WriteFile(path, data, mode)
 		}
 	})
-	t.Cleanup(func() { close(answers) }) // let the saver go
+	t.Cleanup(func() { close(answers) }) // unblock the saver
 	if err := n.SetLease(soon(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	hangs.Store(true)
 	kept := make(chan error, 1)
 	go func() { kept <- n.Keep([]string{"kept"}) }()
-	n.until(t, "heard", func(s Status) bool { return len(s.Keep) == 1 })
+	n.until(t, "the list of kept instances accepted", func(s Status) bool { return len(s.Keep) == 1 })
 	if err := n.SetLease(soon(35 * time.Second)); err != nil {
-		t.Error("a longer lease waits for the disk:", err)
+		t.Errorf("SetLease of a longer lease while the disk hangs: %v, want no wait for the disk", err)
 	}
 	moved := n.qemu(t, "moved")
 	if err := n.SetLease(soon(time.Second)); err == nil {
-		t.Error("a shorter one does not")
+		t.Error("SetLease of a shorter lease while the disk hangs returned nil, want an error")
 	}
-	wait(t, "killed all the same", moved)
-	if err := wait(t, "Keep gives up", kept); err == nil {
-		t.Error("kept, and not on disk")
+	wait(t, "moved is killed although the disk hangs", moved)
+	if err := wait(t, "Keep returns", kept); err == nil {
+		t.Error("Keep while the disk hangs returned nil, want an error")
 	}
 }

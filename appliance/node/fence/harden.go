@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Harden makes this process hard to starve: its memory stays in RAM, the OOM
-// killer spares it, and its threads run before ordinary ones. Each part that
-// the system refuses comes back as an error; the rest holds.
+// Harden protects this process against starvation: its memory is locked, the OOM
+// killer spares it, and its threads are scheduled before ordinary ones. Each part
+// that the system refuses is returned as an error; the others are in force.
 func Harden() error {
 	var errs []error
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0); err != nil {
@@ -20,7 +20,7 @@ func Harden() error {
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE); err != nil {
 		errs = append(errs, fmt.Errorf("mlockall: %w", err))
 	}
-	// New threads inherit it from those that are there.
+	// New threads inherit the policy from the existing ones.
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return errors.Join(append(errs, err)...)

@@ -14,12 +14,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// killLog names those who were marked: it is written before the signal is sent,
-// and read again by the next basalt-fence, so that no instance that was killed
-// here is ever taken for one that ended by itself. Who cannot be written down is
-// killed all the same. The reaper owns it.
+// killLog records the processes to be killed. It is written before the signal is
+// sent, and read by the next basalt-fence, so that an instance killed here is never
+// taken for one that ended by itself. A process that cannot be recorded is killed
+// nevertheless. The reaper owns it.
 type killLog struct {
-	path string // empty: none
+	path string // empty if there is no file
 	boot string
 	list []Killed // the latest maxKilled
 }
@@ -30,7 +30,7 @@ type storedKills struct {
 	Killed []Killed `json:"victims"`
 }
 
-// openKillLog of this boot's killed processes. With an error it is empty.
+// openKillLog reads this boot's killed processes. With an error the list is empty.
 func openKillLog(dir, boot string) (*killLog, error) {
 	b := &killLog{path: filepath.Join(dir, victimFile), boot: boot}
 	var s storedKills
@@ -41,7 +41,7 @@ func openKillLog(dir, boot string) (*killLog, error) {
 	return b, err
 }
 
-// add writes them down.
+// add records processes in the file.
 func (b *killLog) add(vs []Killed) error {
 	if b.list = latest(append(b.list, vs...)); b.path == "" {
 		return nil
@@ -57,9 +57,9 @@ func latest(vs []Killed) []Killed {
 	return slices.Clone(vs[max(0, len(vs)-maxKilled):])
 }
 
-// recall takes over from a basalt-fence that was killed: of whom it had
-// marked some are gone, and the others are the reaper's now. They are killed
-// whatever has become of the lease: nobody knows whether they got the signal.
+// recall takes over the processes recorded by an earlier basalt-fence. gone have
+// ended; left are alive and are the reaper's now. They are killed whatever the
+// lease is, because it is unknown whether the signal was sent.
 func (r *reaper) recall() (gone, left []Killed) {
 	for _, v := range r.killLog.list {
 		if fd, ok := r.still(v); ok {
@@ -72,7 +72,7 @@ func (r *reaper) recall() (gone, left []Killed) {
 	return gone, left
 }
 
-// still reports whether a killed instance's process is there, and holds on to it.
+// still reports whether a recorded process still runs, and returns a pidfd of it.
 func (r *reaper) still(v Killed) (pidfd int, ok bool) {
 	if _, twice := r.dying[v.PID]; twice {
 		return -1, false
@@ -90,14 +90,15 @@ func (r *reaper) still(v Killed) (pidfd int, ok bool) {
 	return fd, true
 }
 
-// began is when a process did, rounded down (proc_pid_stat(5), field 22, in
-// 1/100 s since the boot).
+// began returns when a process started, since the boot and rounded down
+// (proc_pid_stat(5), field 22, in 1/100 s).
 func (r *reaper) began(pid int) (time.Duration, bool) {
 	raw, err := os.ReadFile(filepath.Join(r.proc, strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return 0, false
 	}
-	// Field 2, the name, may hold anything; field 3 follows the last bracket.
+	// Field 2, the name, may contain any character; field 3 follows the last
+	// bracket.
 	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
 	if len(fields) < 20 {
 		return 0, false

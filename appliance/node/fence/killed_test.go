@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whom it kills is in the log before the signal is sent, and another
-// basalt-fence reads it there.
+// TestVictimsAreWrittenDownFirst checks that a process is in the log before the
+// signal is sent, and that another basalt-fence reads it there.
 func TestVictimsAreWrittenDownFirst(t *testing.T) {
 	n := start(t, "none", func(d *Daemon) {
 		kill := d.reaper.kill
 		d.reaper.kill = func(fd int) error {
 			if b, err := openKillLog(d.files.run, d.boot); err != nil || len(b.list) != 1 || b.list[0].Instance != "moved" {
-				t.Errorf("killed before it was written down: %+v, %v", b.list, err)
+				t.Errorf("kill log before the signal = %+v, error %v; want moved", b.list, err)
 			}
 			return kill(fd)
 		}
@@ -27,20 +27,21 @@ func TestVictimsAreWrittenDownFirst(t *testing.T) {
 	if err := n.SetLease(Lease{Node: "node-1"}); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "killed", moved)
+	wait(t, "moved is killed", moved)
 	if b, err := openKillLog(n.dir, n.d.boot); err != nil || len(b.list) != 1 {
-		t.Errorf("%+v, %v", b, err)
+		t.Errorf("kill log of this boot = %+v, error %v; want one process", b, err)
 	}
 	if b, err := openKillLog(n.dir, "another boot"); err != nil || len(b.list) != 0 {
-		t.Errorf("of another boot: %+v, %v", b, err)
+		t.Errorf("kill log read in another boot = %+v, error %v; want it empty", b, err)
 	}
 	writeFile(t, filepath.Join(n.dir, victimFile), "{")
 	if b, err := openKillLog(n.dir, n.d.boot); err == nil || len(b.list) != 0 {
-		t.Errorf("%+v, %v", b, err)
+		t.Errorf("kill log that is not JSON = %+v, error %v; want it empty with an error", b, err)
 	}
 }
 
-// A log that cannot be written holds up no kill.
+// TestKillsWhomItCannotWriteDown checks that a log which cannot be written prevents
+// no kill.
 func TestKillsWhomItCannotWriteDown(t *testing.T) {
 	n := start(t, "none", func(d *Daemon) {
 		if err := os.Mkdir(filepath.Join(d.files.run, victimFile), 0o700); err != nil {
@@ -51,12 +52,12 @@ func TestKillsWhomItCannotWriteDown(t *testing.T) {
 	if err := n.SetLease(Lease{Node: "node-1"}); err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "killed", moved)
-	n.until(t, "reported", func(s Status) bool { return len(s.Fenced) == 1 })
+	wait(t, "moved is killed", moved)
+	n.until(t, "moved reported as fenced", func(s Status) bool { return len(s.Fenced) == 1 })
 }
 
-// Of those that are in the log, who is still there is killed; who is gone, or
-// is another, is not looked for.
+// TestRecall checks that of the recorded processes those that still run are killed,
+// and that ended ones and reused PIDs are left alone.
 func TestRecall(t *testing.T) {
 	h := newReaper()
 	h.proc = t.TempDir()
@@ -91,10 +92,10 @@ func TestRecall(t *testing.T) {
 		return all
 	}
 	if got := name(left); !slices.Equal(got, []string{"alive"}) {
-		t.Errorf("still there: %v", got)
+		t.Errorf("recall found running: %v, want alive", got)
 	}
 	if got := name(gone); !slices.Equal(got, []string{"changed", "again", "gone"}) {
-		t.Errorf("gone: %v", got)
+		t.Errorf("recall found ended: %v, want changed, again and gone", got)
 	}
 	for _, d := range h.dying {
 		_ = unix.Close(d.pidfd)

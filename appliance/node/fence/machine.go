@@ -7,36 +7,36 @@ import (
 )
 
 const (
-	// Scan is the time between sweeps without a lease; calmScan when nothing has
-	// been found for a while: every sweep reads all of /proc.
+	// Scan is the interval of sweeps without a lease. calmScan is the interval when
+	// nothing has been found for calmAfter, because every sweep reads all of /proc.
 	Scan      = 200 * time.Millisecond
 	calmScan  = time.Second
 	calmAfter = 15 * time.Second
-	// DefaultGrace is how long killing may take before the watchdog is left
-	// to run out. The cluster's guard time holds it.
+	// DefaultGrace is how long killing may take before the watchdog is no longer
+	// fed. It is part of the cluster's guard time.
 	DefaultGrace = 3 * time.Second
 
 	feedEvery = time.Second
 	maxKilled = 256
 )
 
-// machine is the state machine of the package comment. Time is CLOCK_BOOTTIME
-// and comes in; the loop carries out what it says.
+// machine is the state machine of the package comment. Times are CLOCK_BOOTTIME and
+// are passed in; the loop carries out its decisions.
 type machine struct {
 	grace  time.Duration
 	armed  bool // not stood down
 	lease  Lease
 	keep   map[string]bool
-	sweep  time.Duration // start of the sweep under way; 0: none
-	next   time.Duration // start of the next sweep, not before
+	sweep  time.Duration // start of the sweep in progress; 0 if none
+	next   time.Duration // earliest start of the next sweep
 	clean  time.Duration // start of the last sweep that found nothing left
-	caught time.Duration // when one last found somebody, or failed
-	killed []Killed      // gone
+	caught time.Duration // when a sweep last found a process, or failed
+	killed []Killed      // have ended
 	dying  []Killed
 	failed string // why the last sweep was not clean
 }
 
-// mode at a moment.
+// mode returns the mode at the given time.
 func (m *machine) mode(now time.Duration) Mode {
 	switch {
 	case !m.armed:
@@ -47,14 +47,14 @@ func (m *machine) mode(now time.Duration) Mode {
 	return Fencing
 }
 
-// setLease takes a new deadline.
+// setLease sets a new deadline.
 func (m *machine) setLease(now time.Duration, l Lease) error {
 	if l.Until > now+maxLease {
 		return fmt.Errorf("lease of %s is too long: want at most %s", (l.Until - now).Round(time.Second), maxLease)
 	}
 	if l.Until <= now {
-		// Ended early: the grace counts from now, not from when it would
-		// have ended.
+		// The lease is ended early: the grace counts from now, not from its old
+		// deadline.
 		l.Until = min(m.lease.Until, now)
 	}
 	m.armed, m.lease = true, l
@@ -68,15 +68,15 @@ func (m *machine) setKeep(ids []string) {
 	}
 }
 
-// standDown ends it all: the lease too, so that being armed again means a new
-// one.
+// standDown disarms the machine and removes the lease, so that arming it again
+// needs a new one.
 func (m *machine) standDown() {
 	m.armed, m.lease = false, Lease{}
 }
 
-// sweepDue reports whether to begin a sweep, and notes that it began.
+// sweepDue reports whether to start a sweep now, and records that it was started.
 func (m *machine) sweepDue(now time.Duration) bool {
-	// Those that were killed are followed to their end in any mode.
+	// Killed processes are watched until they have ended in any mode.
 	if m.mode(now) != Fencing && len(m.dying) == 0 || m.sweep != 0 || now < m.next {
 		return false
 	}
@@ -84,7 +84,7 @@ func (m *machine) sweepDue(now time.Duration) bool {
 	return true
 }
 
-// pace of sweeps. The grace has room for three of them.
+// pace returns the interval of sweeps. The grace is long enough for three of them.
 func (m *machine) pace(now time.Duration) time.Duration {
 	if now < max(m.lease.Until, m.caught)+calmAfter {
 		return Scan
@@ -92,7 +92,7 @@ func (m *machine) pace(now time.Duration) time.Duration {
 	return max(Scan, min(calmScan, m.grace/3))
 }
 
-// swept takes a sweep's result.
+// swept applies a sweep's result.
 func (m *machine) swept(now time.Duration, r SweepResult) {
 	began := m.sweep
 	m.sweep = 0
@@ -117,8 +117,8 @@ func (m *machine) swept(now time.Duration, r SweepResult) {
 	}
 }
 
-// feed reports whether the watchdog may be fed: under a lease, or when everything
-// was seen to be gone, or its killing has only just begun.
+// feed reports whether the watchdog may be fed: with a lease, or within the grace
+// after the lease or after the last clean sweep.
 func (m *machine) feed(now time.Duration) bool {
 	switch m.mode(now) {
 	case Holding:
@@ -129,8 +129,8 @@ func (m *machine) feed(now time.Duration) bool {
 	return false
 }
 
-// spare says whom a sweep leaves alone. It is asked from the reaper's goroutine,
-// so it is a value of its own.
+// spare decides which instances a sweep leaves alone. It is a snapshot, because the
+// reaper's goroutine uses it.
 type spare struct {
 	armed bool
 	until time.Duration
@@ -141,13 +141,14 @@ func (s spare) instance(now time.Duration, id string) bool {
 	return !s.armed || now < s.until || s.keep[id]
 }
 
-// wake is when to look again at the latest, when nothing else happens.
+// wake returns the duration until the next decision is needed, if no event arrives
+// before.
 func (m *machine) wake(now time.Duration) time.Duration {
 	wait := time.Hour
 	switch m.mode(now) {
 	case Holding:
-		// Not all of it: the timer stands still while the machine sleeps, and
-		// the deadline does not.
+		// Not the whole time to the deadline: the timer stops while the machine is
+		// suspended, CLOCK_BOOTTIME does not.
 		wait = min(m.lease.Until-now, feedEvery)
 	case Fencing:
 		wait = feedEvery

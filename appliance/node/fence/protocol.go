@@ -10,63 +10,64 @@ import (
 	"time"
 )
 
-// The protocol on the socket: one JSON document a line, a reply for each
+// The protocol on the socket is one JSON document per line, with a reply for each
 // request, in order.
 const (
 	version = 1
-	// maxLine holds maxKeep ids.
+	// maxLine is large enough for maxKeep IDs.
 	maxLine = 512 << 10
 	maxKeep = 4096
 	maxID   = 64
-	// maxLease bounds how far ahead a deadline may be: no mistake of basaltd
-	// keeps instances alive for long.
+	// maxLease limits how far ahead a deadline may be, so that a bug of basaltd
+	// cannot keep instances running for long.
 	maxLease = time.Minute
 )
 
-// Request has exactly one of its parts.
+// Request has exactly one operation: exactly one of the pointers is set.
 type Request struct {
 	V         int       `json:"v"`
 	Lease     *Lease    `json:"lease,omitempty"`
-	Keep      *[]string `json:"keep,omitempty"` // all ids of instances to keep
+	Keep      *[]string `json:"keep,omitempty"` // IDs of all instances to keep
 	Status    *struct{} `json:"status,omitempty"`
 	StandDown *struct{} `json:"standdown,omitempty"`
 }
 
-// Lease is until when instances may run.
+// Lease is the time until which instances may run.
 type Lease struct {
-	// Until is a reading of CLOCK_BOOTTIME. One that has passed (0) ends the
-	// lease now.
+	// Until is a time of CLOCK_BOOTTIME. One that has passed (0) ends the lease
+	// now.
 	Until time.Duration `json:"until_boottime_ns"`
 	Node  string        `json:"node"`
 	Epoch int64         `json:"epoch"`
 }
 
-// Reply to a request.
+// Reply is the reply to a request.
 type Reply struct {
 	V      int     `json:"v"`
 	Error  string  `json:"error,omitempty"`
 	Status *Status `json:"status,omitempty"`
 }
 
-// Status of basalt-fence. Times are CLOCK_BOOTTIME in nanoseconds.
+// Status is the status of basalt-fence. Times are CLOCK_BOOTTIME in nanoseconds.
 type Status struct {
 	Mode  Mode          `json:"mode"`
 	Now   time.Duration `json:"now"`
-	Until time.Duration `json:"until,omitempty"` // of the last lease; 0: void
+	Until time.Duration `json:"until,omitempty"` // deadline of the last lease; 0 if void
 	Node  string        `json:"node,omitempty"`
 	Epoch int64         `json:"epoch,omitempty"`
 	Keep  []string      `json:"keep,omitempty"`
-	// Clean is when the last look found nothing left to kill.
+	// Clean is when the last sweep that found nothing left to kill began.
 	Clean time.Duration `json:"clean,omitempty"`
-	// Killing are those that have got SIGKILL and are not gone.
+	// Killing has the processes that SIGKILL was sent to and that have not ended.
 	Killing []Killed `json:"killing,omitempty"`
-	// Fenced are those that are gone, the latest 256 since the start.
+	// Fenced has the killed processes that have ended, the latest 256 since the
+	// start.
 	Fenced   []Killed       `json:"fenced,omitempty"`
 	Watchdog WatchdogStatus `json:"watchdog"`
 	Problems []string       `json:"problems,omitempty"`
 }
 
-// Mode is a state of the package comment's machine.
+// Mode is a state of the state machine in the package comment.
 type Mode string
 
 // The modes.
@@ -80,20 +81,21 @@ const (
 type Killed struct {
 	Instance string        `json:"instance"`
 	PID      int           `json:"pid"`
-	At       time.Duration `json:"at"` // gone, or killed when it is not gone
+	At       time.Duration `json:"at"` // when it ended, or was killed if it has not ended
 }
 
-// WatchdogStatus describes what resets the machine when basalt-fence cannot.
+// WatchdogStatus describes the watchdog that resets the machine when basalt-fence
+// fails.
 type WatchdogStatus struct {
 	Kind    string        `json:"kind"` // "none", "device", "socket", "fifo"
 	Path    string        `json:"path,omitempty"`
 	Armed   bool          `json:"armed"`
 	Timeout time.Duration `json:"timeout,omitempty"`
-	Fed     time.Duration `json:"fed,omitempty"` // last, CLOCK_BOOTTIME
+	Fed     time.Duration `json:"fed,omitempty"` // last time, CLOCK_BOOTTIME
 	Problem string        `json:"problem,omitempty"`
 }
 
-// DecodeRequest reads one line.
+// DecodeRequest decodes and validates one line.
 func DecodeRequest(line []byte) (r Request, err error) {
 	if len(line) > maxLine {
 		return r, fmt.Errorf("request of %d bytes is too long: want at most %d", len(line), maxLine)
@@ -143,7 +145,7 @@ func (r Request) check() error {
 	return nil
 }
 
-// validID of an instance, as it stands in a domain's name.
+// validID reports whether id can be an instance ID in a domain's name.
 func validID(id string) bool {
 	return id != "" && len(id) <= maxID && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
 }

@@ -31,7 +31,7 @@ func TestRequests(t *testing.T) {
 		{strings.Repeat(" ", maxLine) + `{"v":1,"status":{}}`, false},
 	} {
 		if _, err := DecodeRequest([]byte(c.line)); (err == nil) != c.ok {
-			t.Errorf("%.80s: %v", c.line, err)
+			t.Errorf("DecodeRequest(%.80s): error %v, want success: %t", c.line, err, c.ok)
 		}
 	}
 }
@@ -53,11 +53,11 @@ func FuzzRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := DecodeRequest(again); err != nil && len(again) <= maxLine {
-			t.Errorf("%s became %s: %v", b, again, err)
+			t.Errorf("request %s encoded again as %s: %v", b, again, err)
 		}
 		m := &machine{grace: DefaultGrace}
 		if r.Lease != nil && m.setLease(sec, *r.Lease) == nil && m.lease.Until > sec+maxLease {
-			t.Errorf("a lease until %s", m.lease.Until)
+			t.Errorf("setLease accepted a lease until %s, want at most %s", m.lease.Until, sec+maxLease)
 		}
 	})
 }
@@ -76,7 +76,7 @@ func TestInstanceOf(t *testing.T) {
 		"":                                                                         "",
 	} {
 		if got := instanceOf(strings.Split(line, "|")); got != want {
-			t.Errorf("%s: %q", line, got)
+			t.Errorf("instanceOf(%s) = %q, want %q", line, got, want)
 		}
 	}
 }

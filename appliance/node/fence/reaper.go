@@ -14,33 +14,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SweepResult is what a sweep brought: who is gone since the last one, and who got
-// SIGKILL and is not. Only without either Dying or Err nothing was left.
+// SweepResult is the result of a sweep: Gone have ended since the last one, Dying
+// were sent SIGKILL and have not ended. Only if Dying is empty and Err is nil
+// nothing is left.
 type SweepResult struct {
 	Gone, Dying []Killed
 	Err         error
-	Unwritten   error // why the file of killed processes does not name them all
+	Unwritten   error // error of writing the file of killed processes
 }
 
-// sweep is one order to the reaper.
+// sweep is a request to the reaper.
 type sweep struct {
-	began time.Duration
-	spare func(id string) bool
-	look  bool // do not kill: who would be killed comes back as Dying
+	began  time.Duration
+	spare  func(id string) bool
+	dryRun bool // do not kill: what would be killed is returned as Dying
 }
 
 const (
-	// goneWait is how long a sweep waits for those it killed.
+	// goneWait is how long a sweep waits for the processes that it killed.
 	goneWait = 100 * time.Millisecond
-	// maxCmdline of a QEMU; libvirt puts -name at its beginning.
+	// maxCmdline is the part of a QEMU's command line that is read; libvirt writes
+	// -name near its start.
 	maxCmdline = 256 << 10
 )
 
-// reaper finds and kills. One goroutine owns it.
+// reaper finds and kills instances' processes. One goroutine owns it.
 type reaper struct {
 	proc    string // "/proc"
 	kill    func(pidfd int) error
-	dying   map[int]dying // by pid
+	dying   map[int]dying // by PID
 	killLog *killLog
 }
 
@@ -55,7 +57,7 @@ func newReaper() *reaper {
 	}}
 }
 
-// run a sweep: every QEMU of an instance that is not spared.
+// run performs a sweep over every QEMU of an instance that is not spared.
 func (r *reaper) run(o sweep) (c SweepResult) {
 	pids, err := r.pids()
 	if err != nil {
@@ -74,12 +76,12 @@ func (r *reaper) run(o sweep) (c SweepResult) {
 			marked = append(marked, d.Killed)
 		}
 	}
-	if len(marked) > 0 && !o.look {
+	if len(marked) > 0 && !o.dryRun {
 		c.Unwritten = r.killLog.add(marked)
 	}
-	// Again each time: a signal that failed may succeed.
+	// Sent in every sweep: a signal that failed may succeed.
 	for pid, d := range r.dying {
-		if o.look {
+		if o.dryRun {
 			break
 		}
 		if err := r.kill(d.pidfd); err != nil && !errors.Is(err, unix.ESRCH) {
@@ -94,7 +96,7 @@ func (r *reaper) run(o sweep) (c SweepResult) {
 	return c
 }
 
-// pids of this PID namespace.
+// pids returns the PIDs of this PID namespace.
 func (r *reaper) pids() ([]int, error) {
 	d, err := os.Open(r.proc)
 	if err != nil {
@@ -114,16 +116,16 @@ func (r *reaper) pids() ([]int, error) {
 	return pids, nil
 }
 
-// try takes a process among the dying if it is one to kill.
+// try adds a process to the dying if it is to be killed.
 func (r *reaper) try(now time.Duration, pid int, spare func(id string) bool) error {
-	// The name of the program comes first: it can be read without the
-	// process's memory lock, which one in trouble may hold for ever.
+	// The program's name is checked first: it can be read without the process's
+	// memory lock, which a stuck process may hold for ever.
 	is, err := r.isQEMU(pid)
 	if err != nil || !is {
 		return err
 	}
-	// From here on the process cannot be mistaken for another: should it end
-	// and its number be used again, the signal reaches nobody.
+	// From here on the process cannot be mistaken for another: if it ends and its
+	// PID is reused, the signal is not delivered.
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return gone(err)
@@ -142,10 +144,10 @@ func (r *reaper) isQEMU(pid int) (bool, error) {
 	if err == nil {
 		return strings.HasPrefix(filepath.Base(exe), "qemu-"), nil
 	}
-	if gone(err) == nil { // also kernel threads and zombies
+	if gone(err) == nil { // also true of kernel threads and zombies
 		return false, nil
 	}
-	// Somebody forbids looking. Only a QEMU is worth resetting a machine for.
+	// Access is denied. Only for a QEMU is this worth the reset of a machine.
 	comm, cerr := os.ReadFile(filepath.Join(dir, "comm"))
 	if cerr == nil && bytes.HasPrefix(comm, []byte("qemu-")) {
 		return false, err
@@ -153,7 +155,7 @@ func (r *reaper) isQEMU(pid int) (bool, error) {
 	return false, nil
 }
 
-// instance of a QEMU; empty: none of Basalt's.
+// instance returns the instance of a QEMU, or "" if it is not one of Basalt's.
 func (r *reaper) instance(pid int) (string, error) {
 	f, err := os.Open(filepath.Join(r.proc, strconv.Itoa(pid), "cmdline"))
 	if err != nil {
@@ -167,7 +169,7 @@ func (r *reaper) instance(pid int) (string, error) {
 	return instanceOf(strings.Split(string(b), "\x00")), nil
 }
 
-// instanceOf reads `-name guest=basalt-ID,…` from a command line.
+// instanceOf returns the ID in `-name guest=basalt-ID,…` of a command line, or "".
 func instanceOf(argv []string) string {
 	for i := 1; i+1 < len(argv); i++ {
 		if argv[i] != "-name" && argv[i] != "--name" {
@@ -186,8 +188,8 @@ func instanceOf(argv []string) string {
 	return ""
 }
 
-// reap waits a moment for the dying and returns those that are gone: all of
-// their threads have ended.
+// reap waits up to goneWait for the dying and returns those that have ended, with
+// all of their threads.
 func (r *reaper) reap() (out []Killed, err error) {
 	for deadline := time.Now().Add(goneWait); len(r.dying) > 0; {
 		fds := make([]unix.PollFd, 0, len(r.dying))
@@ -214,7 +216,8 @@ func (r *reaper) reap() (out []Killed, err error) {
 	return out, nil
 }
 
-// gone takes away the errors of a process that has ended.
+// gone returns nil for the errors of a process that has ended, and other errors
+// unchanged.
 func gone(err error) error {
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) {
 		return nil

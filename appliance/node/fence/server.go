@@ -22,8 +22,8 @@ const (
 	diskWait = 2 * slow
 )
 
-// listen on the socket, which only root may open. What lies there is a
-// predecessor's: the lock on the state was taken before.
+// listen listens on the socket, which only root may open. An existing socket is an
+// ended process's: the lock on the state has been taken before.
 func listen(path string) (*net.UnixListener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func listen(path string) (*net.UnixListener, error) {
 	return ln, nil
 }
 
-// serve accepts until the listener is closed, and returns when the last
+// serve accepts connections until the listener is closed, and returns when the last
 // connection has ended.
 func (d *Daemon) serve(ctx context.Context) {
 	var wg sync.WaitGroup
@@ -56,7 +56,7 @@ func (d *Daemon) serve(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(Scan): // out of descriptors, say
+			case <-time.After(Scan): // for example out of descriptors
 			}
 			continue
 		}
@@ -118,7 +118,8 @@ func (d *Daemon) connection(ctx context.Context, conn *net.UnixConn) {
 	}
 }
 
-// trusted is root, or who runs this process in tests.
+// trusted reports whether the peer is root, or, for tests, the user of this
+// process.
 func trusted(conn *net.UnixConn) bool {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// Files in the state directory, and beside the socket: those are in memory, and
-// of this boot only. What changes all the time, or must be written before a
-// kill, is there, where no disk is worn or waited for.
+// Files in the state directory, and beside the socket. The latter are in memory,
+// and of this boot only: they are for what changes all the time, or must be written
+// before a kill, without wearing or waiting for a disk.
 const (
 	stateFile = "fence.json"
 	lockFile  = "lock"
@@ -28,8 +28,8 @@ const (
 	victimFile = "fence.victims"
 )
 
-// stored is the state file, but for the lease, which has a file of its own. Each
-// is replaced as a whole.
+// stored is the content of the state file; the lease has a file of its own. Each
+// file is replaced as a whole.
 type stored struct {
 	V     int      `json:"v"`
 	Boot  string   `json:"boot"`
@@ -38,14 +38,14 @@ type stored struct {
 	Keep  []string `json:"keep,omitempty"`
 }
 
-// storedLease is the lease's file.
+// storedLease is the content of the lease's file.
 type storedLease struct {
 	V     int    `json:"v"`
 	Boot  string `json:"boot"`
 	Lease Lease  `json:"lease"`
 }
 
-// state is what a machine asks to be written.
+// state is the state of a machine to be written.
 type state struct {
 	stored
 	lease storedLease
@@ -55,24 +55,24 @@ func (m *machine) store(boot string) state {
 	return state{stored{V: version, Boot: boot, Armed: m.armed, Keep: slices.Sorted(maps.Keys(m.keep))}, storedLease{version, boot, m.lease}}
 }
 
-// files that the saver writes.
+// files writes the files; the saver owns it.
 type files struct {
 	state, run string // directories
-	last       []byte // on disk
-	// replace writes the state file for good: atomicfile.WriteFile, or a disk of a
-	// test that hangs or is full.
+	last       []byte // last state written
+	// replace writes the state file durably: atomicfile.WriteFile, or in tests a
+	// disk that hangs or is full.
 	replace func(path string, data []byte, mode fs.FileMode) error
 }
 
-// sweep removes what a basalt-fence that was killed had begun to write. The
-// directory of sockets is also other processes', whose files of the last minute stay.
+// sweep removes incomplete files of a basalt-fence that was killed. Other processes
+// use the directory of sockets too, so files of the last minute stay there.
 func (f *files) sweep(now time.Time) error {
 	return errors.Join(atomicfile.Sweep(now, f.state), atomicfile.Sweep(now.Add(-time.Minute), f.run))
 }
 
-// save what is new: the state for good, the lease for as long as this boot
-// lasts. A death between the two must not leave a node that is armed without the
-// lease that goes with it.
+// save writes what has changed: the state durably, the lease for as long as this
+// boot lasts. The order makes sure that a crash between the two does not leave an
+// armed node without its lease.
 func (f *files) save(s state) error {
 	if s.Armed {
 		return errors.Join(f.saveLease(s.lease), f.saveState(s.stored))
@@ -101,8 +101,8 @@ func (f *files) saveLease(s storedLease) error {
 	return atomicfile.WriteFileUnsynced(filepath.Join(f.run, leaseFile), b, 0o600)
 }
 
-// load makes a machine of the files. An error comes with a machine that kills
-// everything: it is what safety asks for.
+// load creates a machine from the files. With an error the returned machine kills
+// everything, which is the safe choice.
 func load(f files, boot string) (*machine, error) {
 	m := &machine{}
 	var s stored
@@ -132,7 +132,7 @@ func load(f files, boot string) (*machine, error) {
 	return m, nil
 }
 
-// read a file of ours.
+// read decodes one of the files.
 func read(name string, into any) (there bool, err error) {
 	b, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +147,7 @@ func read(name string, into any) (there bool, err error) {
 	return true, nil
 }
 
-// lock keeps a second basalt-fence from the same state.
+// lock prevents a second basalt-fence from using the same state.
 func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WatchdogTimeout is from the last feeding to the reset. The cluster counts on
-// no more.
+// WatchdogTimeout is the time from the last feeding to the reset. The cluster's
+// guard time relies on it.
 const WatchdogTimeout = 10 * time.Second
 
-// reopenEvery is between tries to open a watchdog that cannot be opened.
+// reopenEvery is the interval between attempts to open the watchdog.
 const reopenEvery = time.Second
 
-// watchdog resets the machine when it is not fed: a device
-// (Documentation/watchdog/watchdog-api.rst), or a unix socket or FIFO whose
-// reader stands in for one. The loop owns it.
+// watchdog resets the machine when it is not fed: it is a device
+// (Documentation/watchdog/watchdog-api.rst), or a unix socket or FIFO whose reader
+// stands in for one. The loop owns it.
 type watchdog struct {
-	path   string // empty: none
-	fd     int    // -1: closed
+	path   string // empty if there is none
+	fd     int    // -1 if closed
 	status WatchdogStatus
 	tried  time.Duration
-	// stuck: the device cannot be disarmed (nowayout), so that it is fed for
-	// as long as there is anybody to feed it.
+	// stuck is set if the device cannot be disarmed (nowayout), so that it must be
+	// fed as long as this process runs.
 	stuck bool
 }
 
@@ -40,7 +40,7 @@ func newWatchdog(path string) *watchdog {
 	return w
 }
 
-// feed opens the watchdog if need be, and feeds it.
+// feed feeds the watchdog, and opens it before if needed.
 func (w *watchdog) feed(now time.Duration) error {
 	if w.path == "" {
 		return nil
@@ -57,7 +57,8 @@ func (w *watchdog) feed(now time.Duration) error {
 	}
 	if _, err := unix.Write(w.fd, []byte("1")); err != nil {
 		w.status.Problem = "feed watchdog: " + err.Error()
-		// A stand-in that went away. One that is slow, and a device, stay.
+		// A stand-in that has closed is opened again. A slow one, and a device,
+		// stay open.
 		if w.status.Kind != "device" && !errors.Is(err, unix.EAGAIN) {
 			w.drop()
 			w.tried = 0
@@ -68,14 +69,14 @@ func (w *watchdog) feed(now time.Duration) error {
 	return nil
 }
 
-// close disarms it in good order, if it can be.
+// close disarms and closes the watchdog, if that is possible.
 func (w *watchdog) close() error {
 	if w.fd < 0 || w.stuck {
 		return nil
 	}
 	if w.status.Kind == "device" {
-		// A driver that was told never to stop says so here; one that does
-		// not know the question goes by the magic close.
+		// A driver with nowayout returns EBUSY here; one that does not support the
+		// request is disarmed by the magic close.
 		if err := unix.IoctlSetPointerInt(w.fd, unix.WDIOC_SETOPTIONS, unix.WDIOS_DISABLECARD); errors.Is(err, unix.EBUSY) {
 			w.stuck = true
 			w.status.Problem = "the watchdog cannot be disarmed (nowayout): it resets the machine after basalt-fence stops"
@@ -121,7 +122,7 @@ func (w *watchdog) open() error {
 	return nil
 }
 
-// setTimeout of a device, which may have its own mind.
+// setTimeout sets the timeout of a device, which may use another one.
 func (w *watchdog) setTimeout() {
 	want := int(WatchdogTimeout / time.Second)
 	err := unix.IoctlSetPointerInt(w.fd, unix.WDIOC_SETTIMEOUT, want)
