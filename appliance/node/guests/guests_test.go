@@ -39,13 +39,14 @@ func TestNext(t *testing.T) {
 		{hypervisor.Missing, -1, 0, actNone},
 	} {
 		if got := next(c.state, c.pressed, c.since, grace); got != c.want {
-			t.Errorf("%s, pressed at %s, after %s: got %q, want %q", c.state, c.pressed, c.since, got, c.want)
+			t.Errorf("next(%s, pressed at %s, after %s) = %q, want %q", c.state, c.pressed, c.since, got, c.want)
 		}
 	}
 }
 
-// house is machines in a time of their own: sleeping is what makes it go on.
-type house struct {
+// testMachines is a fake of a node's machines in virtual time, which advances when the
+// stopper sleeps.
+type testMachines struct {
 	mu       sync.Mutex
 	now      time.Time
 	machines map[api.InstanceID]*machine
@@ -56,11 +57,11 @@ type house struct {
 
 type machine struct {
 	state hypervisor.State
-	off   time.Duration // after its button was first pressed; 0: it does not hear it
-	at    time.Time     // when it was
+	off   time.Duration // when it turns off after the first press of its button; 0 for never
+	at    time.Time     // when its button was first pressed
 }
 
-func (h *house) List(context.Context) (all []hypervisor.Status, err error) {
+func (h *testMachines) List(context.Context) (all []hypervisor.Status, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.away {
@@ -76,7 +77,7 @@ func (h *house) List(context.Context) (all []hypervisor.Status, err error) {
 	return all, nil
 }
 
-func (h *house) Shutdown(_ context.Context, id api.InstanceID) error {
+func (h *testMachines) Shutdown(_ context.Context, id api.InstanceID) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.did = append(h.did, "press "+string(id))
@@ -86,7 +87,7 @@ func (h *house) Shutdown(_ context.Context, id api.InstanceID) error {
 	return nil
 }
 
-func (h *house) Destroy(_ context.Context, id api.InstanceID) error {
+func (h *testMachines) Destroy(_ context.Context, id api.InstanceID) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.did = append(h.did, "pull "+string(id))
@@ -94,8 +95,8 @@ func (h *house) Destroy(_ context.Context, id api.InstanceID) error {
 	return nil
 }
 
-// stop in a folder; each look at the machines is a second after the one before.
-func (h *house) stop(ctx context.Context, run string) error {
+// stop runs Stop with the directory; each round is a second after the one before.
+func (h *testMachines) stop(ctx context.Context, run string) error {
 	return Stop(ctx, Options{Machines: h, Run: run, Grace: time.Minute, Log: slog.New(slog.DiscardHandler),
 		Note: func(id api.InstanceID) error { h.noted = append(h.noted, id); return nil },
 		now:  func() time.Time { h.mu.Lock(); defer h.mu.Unlock(); return h.now },
@@ -106,8 +107,8 @@ func (h *house) stop(ctx context.Context, run string) error {
 		}})
 }
 
-func newHouse() *house {
-	return &house{now: time.Now().Add(time.Second), machines: map[api.InstanceID]*machine{}}
+func newTestMachines() *testMachines {
+	return &testMachines{now: time.Now().Add(time.Second), machines: map[api.InstanceID]*machine{}}
 }
 
 func count(did []string, what string) (n int) {
@@ -119,9 +120,10 @@ func count(did []string, what string) (n int) {
 	return n
 }
 
-// All at the same time: ten guests of 30 s take 30 s. Who does not hear is switched off.
+// TestStop checks that guests are shut down concurrently: ten guests of 30 s take
+// 30 s. A guest that ignores the button is switched off.
 func TestStop(t *testing.T) {
-	h, run := newHouse(), t.TempDir()
+	h, run := newTestMachines(), t.TempDir()
 	for i := range 10 {
 		h.machines[api.InstanceID(fmt.Sprintf("ins-%d", i))] = &machine{state: hypervisor.Running, off: 30 * time.Second}
 	}
@@ -133,23 +135,23 @@ func TestStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := h.now.Sub(began); took > 61*time.Second {
-		t.Errorf("took %s, want the grace time of the one that does not hear", took)
+		t.Errorf("Stop took %s, want the grace time of the guest that ignores its button", took)
 	}
 	for i := range 10 {
 		if got := count(h.did, fmt.Sprintf("pull ins-%d", i)); got != 0 {
-			t.Errorf("ins-%d was switched off", i)
+			t.Errorf("ins-%d was switched off %d times, want never", i, got)
 		}
 	}
 	for what, want := range map[string]int{"press ins-0": 3, "press ins-deaf": 6, "pull ins-deaf": 1, "pull ins-stuck": 1, "press ins-stuck": 0, "press ins-off": 0} {
 		if got := count(h.did, what); got != want {
-			t.Errorf("%s: got %d times, want %d", what, got, want)
+			t.Errorf("%s happened %d times, want %d", what, got, want)
 		}
 	}
 	if len(h.noted) != 12 || slices.Contains(h.noted, "ins-off") {
-		t.Errorf("noted %v, want the 12 that ran, once each", h.noted)
+		t.Errorf("recorded ends of runs = %v, want the 12 instances that ran, once each", h.noted)
 	}
 	if !Leaving(run) {
-		t.Error("the mark is gone: basaltd would start the guests again")
+		t.Error("Leaving after Stop = false, want true: basaltd would start the guests again")
 	}
 	for range 2 {
 		if err := Start(run); err != nil {
@@ -157,14 +159,15 @@ func TestStop(t *testing.T) {
 		}
 	}
 	if Leaving(run) {
-		t.Error("the mark is still there")
+		t.Error("Leaving after Start = true, want false")
 	}
 }
 
-// Killed at any moment, another one goes on with the time that is left.
+// TestStopGoesOn kills Stop at any moment: another one must continue with the time
+// that is left.
 func TestStopGoesOn(t *testing.T) {
 	for killed := range 70 {
-		h, run := newHouse(), t.TempDir()
+		h, run := newTestMachines(), t.TempDir()
 		h.machines["ins-deaf"] = &machine{state: hypervisor.Running}
 		began := h.now
 		ctx, cancel := context.WithCancel(t.Context())
@@ -183,45 +186,46 @@ func TestStopGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := h.now.Sub(began); took > 62*time.Second || h.machines["ins-deaf"].state != hypervisor.Stopped {
-			t.Errorf("killed after %d s: took %s, want a minute; the guest is %s", killed, took, h.machines["ins-deaf"].state)
+			t.Errorf("Stop killed after %d s: both took %s, want a minute; guest is %s, want off", killed, took, h.machines["ins-deaf"].state)
 		}
 	}
 }
 
-// What cannot be shut down does not hold the node up for ever, and is named.
+// TestStopIsBounded checks that a guest which cannot be shut down does not delay
+// the node for ever, and is named in the error.
 func TestStopIsBounded(t *testing.T) {
-	h := newHouse()
+	h := newTestMachines()
 	h.machines["ins-moving"] = &machine{state: hypervisor.Outgoing}
 	began := h.now
 	err := h.stop(t.Context(), t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "ins-moving") {
-		t.Errorf("got %v, want the name of what is not off", err)
+		t.Errorf("Stop with a migrating instance: error %v, want one that names ins-moving", err)
 	}
 	if took := h.now.Sub(began); took > 92*time.Second {
-		t.Errorf("took %s, want the grace time and half a minute", took)
+		t.Errorf("Stop with a migrating instance took %s, want the grace time and half a minute", took)
 	}
-	h = newHouse()
+	h = newTestMachines()
 	h.away = true
 	began = h.now
 	err = h.stop(t.Context(), t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "libvirtd does not answer") {
-		t.Errorf("got %v, want why the hypervisor is away", err)
+		t.Errorf("Stop without a hypervisor: error %v, want that libvirtd does not answer", err)
 	}
 	if took := h.now.Sub(began); took > awayTime+time.Second {
-		t.Errorf("took %s, want %s", took, awayTime)
+		t.Errorf("Stop without a hypervisor took %s, want %s", took, awayTime)
 	}
 	for _, grace := range []time.Duration{0, -1, MaxGrace + 1} {
 		if err := Stop(t.Context(), Options{Machines: h, Run: t.TempDir(), Grace: grace}); err == nil {
-			t.Errorf("a grace time of %s is taken", grace)
+			t.Errorf("Stop with a grace time of %s returned nil, want an error", grace)
 		}
 	}
 }
 
-// The mark has one meaning, whoever else writes to its folder.
+// TestMark checks that a second begin keeps the time of the first mark.
 func TestMark(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
 	if Leaving(run) {
-		t.Error("leaving without a folder")
+		t.Error("Leaving without a directory = true, want false")
 	}
 	first, err := begin(run)
 	if err != nil {
@@ -232,6 +236,6 @@ func TestMark(t *testing.T) {
 	}
 	again, err := begin(run)
 	if err != nil || !again.Equal(first.Add(-time.Minute)) || !Leaving(run) {
-		t.Errorf("got %v, %v, want the time of the first mark %v", again, err, first.Add(-time.Minute))
+		t.Errorf("second begin = %v, error %v; want the time of the first mark %v", again, err, first.Add(-time.Minute))
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor/libvirt"
 )
 
-// pulls counts what is switched off.
+// pulls is a driver that counts destroyed domains.
 type pulls struct {
 	*libvirt.Driver
 	n atomic.Int32
@@ -31,7 +31,8 @@ func (p *pulls) Destroy(ctx context.Context, id api.InstanceID) error {
 	return p.Driver.Destroy(ctx, id)
 }
 
-// deafGuest boots to a halt with interrupts off.
+// deafGuest is a boot sector that halts with interrupts disabled, so it ignores the
+// power button.
 var deafGuest = append(append([]byte{0xfa, 0xf4, 0xeb, 0xfc}, make([]byte, 506)...), 0x55, 0xaa)
 
 func boot(t *testing.T, d *libvirt.Driver, node api.NodeID, id api.InstanceID, sector []byte) {
@@ -53,7 +54,7 @@ func boot(t *testing.T, d *libvirt.Driver, node api.NodeID, id api.InstanceID, s
 	})
 	t.Cleanup(func() {
 		if err := errors.Join(d.Destroy(context.Background(), id), d.Undefine(context.Background(), id)); err != nil {
-			t.Errorf("clean-up: %v", err)
+			t.Errorf("clean up the machine: %v", err)
 		}
 	})
 	if err := errors.Join(d.Define(t.Context(), spec), d.Start(t.Context(), id)); err != nil {
@@ -61,8 +62,9 @@ func boot(t *testing.T, d *libvirt.Driver, node api.NodeID, id api.InstanceID, s
 	}
 }
 
-// Real machines: three that hear their power buttons go off by themselves, and one
-// that does not is switched off. Another node's runs on.
+// TestRealMachines shuts down real machines: three that react to their power
+// buttons turn off by themselves, one that does not is switched off, and another
+// node's keeps running.
 func TestRealMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots real machines through libvirtd")
@@ -99,19 +101,19 @@ func TestRealMachines(t *testing.T) {
 	}
 	stop(10 * time.Minute)
 	if n := d.n.Load(); n != 0 {
-		t.Errorf("%d guests were switched off, want none: they hear their power buttons", n)
+		t.Errorf("%d guests were switched off, want none: they react to their power buttons", n)
 	}
 	boot(t, d.Driver, own, "ins-0000000b0ff5", deafGuest)
 	stop(2 * time.Second)
 	if n := d.n.Load(); n < 1 {
-		t.Errorf("%d guests were switched off, want the one that hears no power button", n)
+		t.Errorf("%d guests were switched off, want the one that ignores its power button", n)
 	}
 	for _, id := range append(hearing, "ins-0000000b0ff5") {
 		if st, err := d.Status(t.Context(), id); err != nil || st.State != hypervisor.Stopped {
-			t.Errorf("%s is %+v, %v, want %s", id, st, err, hypervisor.Stopped)
+			t.Errorf("status of %s = %+v, error %v; want %s", id, st, err, hypervisor.Stopped)
 		}
 	}
 	if st, err := others.Status(t.Context(), "ins-0000000b0ff4"); err != nil || st.State != hypervisor.Running {
-		t.Errorf("another node's guest is %+v, %v, want it to run on", st, err)
+		t.Errorf("status of another node's guest = %+v, error %v; want it running", st, err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// markFile is the mark's name. It is empty: its time is when it was made.
+// markFile is the mark's name. The file is empty; its modification time is the
+// start of the shutdown.
 const markFile = "guests-off"
 
 // Leaving reports whether the node's guests are being shut down, or have been.
@@ -17,8 +18,8 @@ func Leaving(run string) bool {
 	return err == nil
 }
 
-// begin makes the mark and returns since when it is there: a second try goes on with
-// the first one's time.
+// begin creates the mark and returns its time: a second attempt continues with the
+// time of the first.
 func begin(run string) (time.Time, error) {
 	path := filepath.Join(run, markFile)
 	if err := os.MkdirAll(run, 0o711); err != nil {
@@ -36,7 +37,7 @@ func begin(run string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Start removes the mark: basaltd starts the guests again that should run.
+// Start removes the mark, so that basaltd starts the guests again that should run.
 func Start(run string) error {
 	if err := os.Remove(filepath.Join(run, markFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

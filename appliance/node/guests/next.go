@@ -6,11 +6,11 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// pressEvery is how often a power button is pressed: a guest that is still booting does
-// not hear it, and one that is shutting down takes no notice of it.
+// pressEvery is how often a power button is pressed: a booting guest does not react
+// to it, and a guest that is shutting down ignores it.
 const pressEvery = 10 * time.Second
 
-// act is what is done to a machine.
+// act is an action on a machine.
 type act string
 
 const (
@@ -19,17 +19,17 @@ const (
 	actPull  act = "switch off"
 )
 
-// next decides about one machine, whose button was last pressed at pressed (zero:
-// never), at a time since the shutdown began.
+// next decides the action for one machine at a time since the shutdown began.
+// pressed is when its button was last pressed, negative if never.
 func next(state hypervisor.State, pressed, since, grace time.Duration) act {
 	switch {
 	case state == hypervisor.Incoming, state == hypervisor.Outgoing:
-		return actNone // in the last step of a move: another node may have it already
+		return actNone // in the last step of a migration: another node may have it already
 	case !state.Active():
 		return actNone
 	case since >= grace:
 		return actPull
-	case state == hypervisor.Paused: // its guest hears nothing, but may go on
+	case state == hypervisor.Paused: // its guest cannot react now, but may be resumed
 		return actNone
 	case pressed < 0 || since-pressed >= pressEvery:
 		return actPress

@@ -13,50 +13,50 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Machines are a node's, as hypervisor.Driver has them.
+// Machines is the part of hypervisor.Driver that Stop uses.
 type Machines interface {
 	List(ctx context.Context) ([]hypervisor.Status, error)
 	Shutdown(ctx context.Context, id api.InstanceID) error
 	Destroy(ctx context.Context, id api.InstanceID) error
 }
 
-// Options of Stop.
+// Options configures Stop.
 type Options struct {
 	Machines Machines
-	Run      string        // folder of the node's sockets
-	Grace    time.Duration // from the power button to the plug; at most MaxGrace
-	// Note says, where it outlives this process and the node's agent, that the node
-	// ends the run of an instance, and not the instance's guest.
+	Run      string        // directory of the node's sockets
+	Grace    time.Duration // from the power button to the destroy; at most MaxGrace
+	// Note records, in a place that outlives this process and the node's agent,
+	// that the node ends the run of an instance, and not the instance's guest.
 	Note func(id api.InstanceID) error
 	Log  *slog.Logger
 
-	now   func() time.Time                           // nil: time.Now
-	sleep func(ctx context.Context, d time.Duration) // nil: a timer
+	now   func() time.Time                           // time.Now if nil
+	sleep func(ctx context.Context, d time.Duration) // a timer if nil
 }
 
 const (
-	// MaxGrace bounds the wait for guests: the unit's TimeoutStopSec is longer.
+	// MaxGrace is the longest wait for guests: the unit's TimeoutStopSec is longer.
 	MaxGrace = 15 * time.Minute
 
 	lookEvery = 500 * time.Millisecond
-	callTime  = 10 * time.Second // for one question to the hypervisor
-	pullTime  = 30 * time.Second // for machines to be gone after the grace time
-	awayTime  = 30 * time.Second // without an answer of the hypervisor
+	callTime  = 10 * time.Second // timeout of one call of the hypervisor
+	pullTime  = 30 * time.Second // how long machines may take to end after the grace time
+	awayTime  = 30 * time.Second // how long the hypervisor may not answer
 )
 
-// stopper is one shutdown of all guests.
+// stopper runs one shutdown of all guests.
 type stopper struct {
 	Options
 	began   time.Time
 	pressed map[api.InstanceID]time.Duration // since began
 	noted   map[api.InstanceID]bool
-	heard   time.Duration // when the hypervisor last answered
+	heard   time.Duration // when the hypervisor last answered, since began
 	failure error         // of the last round
 }
 
-// Stop shuts every guest down, all at the same time, and returns when all are off. It
-// may be killed at any moment: another Stop goes on where it was. An error names what
-// is not off after the grace time; its power goes with the node's.
+// Stop shuts down all guests concurrently, and returns when all are off. It may be
+// killed at any moment: another Stop continues where it was. An error names the
+// instances that are not off after the grace time; they end with the node.
 func Stop(ctx context.Context, o Options) error {
 	if o.Grace <= 0 || o.Grace > MaxGrace {
 		return fmt.Errorf("a grace time of %s: want more than 0 and at most %s", o.Grace, MaxGrace)
@@ -87,11 +87,11 @@ func Stop(ctx context.Context, o Options) error {
 	return ctx.Err()
 }
 
-// since is how long ago the shutdown began. A clock that was set back does not make
-// the wait longer than it may be.
+// since returns how long ago the shutdown began. A clock that was set back does not
+// extend the wait.
 func (s *stopper) since() time.Duration { return max(s.now().Sub(s.began), 0) }
 
-// late returns an error when waiting longer is no use.
+// late returns an error when waiting longer is pointless.
 func (s *stopper) late(left []string) error {
 	since := s.since()
 	switch {
@@ -103,7 +103,8 @@ func (s *stopper) late(left []string) error {
 	return nil
 }
 
-// round looks at all machines and does what is due. It returns which are not off.
+// round observes all machines and performs what is due. It returns those that are
+// not off.
 func (s *stopper) round(ctx context.Context) (left []string, done bool) {
 	within, cancel := context.WithTimeout(ctx, callTime)
 	all, err := s.Machines.List(within)
@@ -133,7 +134,7 @@ func (s *stopper) round(ctx context.Context) (left []string, done bool) {
 		s.Log.Info("shutting down", "instance", m.ID, "step", string(do))
 		s.pressed[m.ID] = since
 		wg.Go(func() {
-			if err := s.do(ctx, m.ID, do); err != nil {
+			if err := s.perform(ctx, m.ID, do); err != nil {
 				s.Log.Warn(string(do)+" failed", "instance", m.ID, "error", err)
 				mu.Lock()
 				defer mu.Unlock()
@@ -145,19 +146,19 @@ func (s *stopper) round(ctx context.Context) (left []string, done bool) {
 	return left, len(left) == 0
 }
 
-// note the end of a run before it is brought about.
+// note records the end of a run before it is caused.
 func (s *stopper) note(id api.InstanceID) {
 	if s.noted[id] || s.Note == nil {
 		return
 	}
-	if err := s.Note(id); err != nil { // the machine must go off all the same
+	if err := s.Note(id); err != nil { // the machine must be switched off nevertheless
 		s.Log.Warn("note that the node ends the run failed", "instance", id, "error", err)
 		return
 	}
 	s.noted[id] = true
 }
 
-func (s *stopper) do(ctx context.Context, id api.InstanceID, a act) error {
+func (s *stopper) perform(ctx context.Context, id api.InstanceID, a act) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	err := error(nil)
@@ -166,7 +167,7 @@ func (s *stopper) do(ctx context.Context, id api.InstanceID, a act) error {
 	} else {
 		err = s.Machines.Shutdown(ctx, id)
 	}
-	if api.CodeOf(err) == api.CodeNotFound { // gone meanwhile
+	if api.CodeOf(err) == api.CodeNotFound { // it was removed meanwhile
 		return nil
 	}
 	return err
