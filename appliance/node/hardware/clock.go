@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A clock's offset from the leader's, from which on it is told.
+// Offsets of this clock from the leader's that are reported.
 const (
-	offsetWarning = 2 * time.Second // the leader's time is known to a second
+	offsetWarning = 2 * time.Second // the leader's time has a resolution of one second
 	offsetFailed  = time.Minute
 )
 

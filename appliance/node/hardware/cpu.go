@@ -9,11 +9,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// cpu is what /proc/cpuinfo says (proc_cpuinfo(5)).
+// cpu is the content of /proc/cpuinfo that the checks use (proc_cpuinfo(5)).
 type cpu struct {
 	vendor    string
 	flags     []string
-	revisions []string // of the microcode, each once
+	revisions []string // revisions of the microcode, each once
 }
 
 func readCPU(f fs.FS) (c cpu) {
@@ -35,11 +35,11 @@ func readCPU(f fs.FS) (c cpu) {
 
 func (c cpu) has(flag string) bool { return slices.Contains(c.flags, flag) }
 
-// virtual reports whether the machine is itself a virtual one.
+// virtual reports whether the machine is a virtual machine.
 func (c cpu) virtual() bool { return c.has("hypervisor") }
 
-// extension is the processor's extension for virtual machines that the kernel shows,
-// which is none where the firmware has it off.
+// extension returns the CPU's virtualization extension that the kernel shows, or ""
+// if there is none or the firmware has disabled it.
 func (c cpu) extension() string {
 	switch {
 	case c.has("vmx"):
@@ -50,7 +50,7 @@ func (c cpu) extension() string {
 	return ""
 }
 
-// name of the extension as the firmware's menus have it.
+// menu returns the name of the extension in firmware menus.
 func (c cpu) menu() string {
 	if c.vendor == "AuthenticAMD" || c.vendor == "HygonGenuine" {
 		return "SVM Mode (AMD-V)"

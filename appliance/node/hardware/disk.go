@@ -9,11 +9,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxSMART bounds what is read of smartctl's output for one disk, in bytes.
+// maxSMART limits what is read of smartctl's output for one disk, in bytes.
 const maxSMART = 256 << 10
 
-// smart is the part of `smartctl --json --info --health --attributes` that the check
-// looks at (schema of smartmontools 7).
+// smart is the part of the output of `smartctl --json --info --health --attributes`
+// that the check uses (schema of smartmontools 7).
 type smart struct {
 	Model  string `json:"model_name"`
 	Status *struct {
@@ -36,16 +36,17 @@ type smart struct {
 	} `json:"ata_smart_attributes"`
 }
 
-// Attributes of ATA disks that count sectors which could not be read or were replaced.
+// sectors are the attributes of ATA disks that count sectors which could not be
+// read or were replaced.
 var sectors = map[int64]string{5: "reallocated", 197: "pending", 198: "uncorrectable"}
 
-// health of a disk.
+// health is the state of a disk.
 type health struct {
 	state api.HardwareState
 	why   string
 }
 
-// parseSMART reads what smartctl said of a disk.
+// parseSMART decodes smartctl's output for a disk.
 func parseSMART(raw []byte) health {
 	if len(raw) > maxSMART {
 		return health{api.HardwareUnknown, "smartctl says too much"}
@@ -69,7 +70,7 @@ func parseSMART(raw []byte) health {
 	}
 	if s.ATA != nil {
 		for _, a := range s.ATA.Table {
-			if what := sectors[a.ID]; what != "" && a.Raw.Value&0xffffffff > 0 { // the upper bits are other counters of some makers
+			if what := sectors[a.ID]; what != "" && a.Raw.Value&0xffffffff > 0 { // some vendors use the upper bits for other counters
 				return health{api.HardwareWarning, fmt.Sprintf("%d %s sectors", a.Raw.Value&0xffffffff, what)}
 			}
 		}
@@ -80,7 +81,7 @@ func parseSMART(raw []byte) health {
 	return health{api.HardwareOK, ""}
 }
 
-// diskNames lists the disks that have a device behind them.
+// diskNames returns the names of the disks that have a hardware device.
 func diskNames(f fs.FS) (all []string) {
 	for _, name := range names(f, "sys/block", "") {
 		if exists(f, "sys/block", name, "device") && !strings.HasPrefix(name, "sr") && len(all) < maxDisks {

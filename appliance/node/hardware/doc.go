@@ -1,11 +1,12 @@
-// Package hardware checks the machine that a node runs on: what is there, what is
+// Package hardware checks the machine that a node runs on: what there is, what is
 // missing or broken, what that means for the node, and what to do about it.
 //
 //	Probe (thin: ioctls, smartctl, ping) ─► Facts ─► Checks (pure) ─► []api.HardwareCheck
 //
-// Facts has a view of the machine's files (/sys, /proc, /dev, /usr/lib/firmware), so
-// that tests pretend a machine with a few files. What a file, a disk or a device says
-// is not trusted: it is read to a limit, and shown without control characters.
+// Facts has a view of the machine's files (/sys, /proc, /dev, /usr/lib/firmware),
+// so that a few files can simulate a machine in tests. The content of a file and
+// the output of a disk or a device are not trusted: they are read up to a limit,
+// and shown without control characters.
 package hardware
 
 import (
@@ -15,59 +16,59 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Facts is what the checks look at.
+// Facts is the input of the checks.
 type Facts struct {
 	// FS has the machine's files by their paths without the leading slash: sys/…,
 	// proc/…, dev/…, usr/lib/firmware/….
 	FS fs.FS
-	// KVM is what came of making a virtual machine with /dev/kvm.
+	// KVM is the outcome of creating a virtual machine with /dev/kvm.
 	KVM Outcome
-	// Accelerator is how guests run on this node as its agent has found out by
-	// booting one: kvm, tcg, or empty where that is not known.
+	// Accelerator is how guests run on this node, as its agent has determined by
+	// booting one: kvm, tcg, or empty if unknown.
 	Accelerator string
-	// AllowEmulation: instances may be placed here without KVM.
+	// AllowEmulation is set if instances may be placed on the node without KVM.
 	AllowEmulation bool
-	// Disks has what smartctl said of each disk; nil: it is not installed.
+	// Disks has smartctl's output for each disk; nil if it is not installed.
 	Disks []DiskReport
 	Clock Clock
-	// Paths are those to the other nodes' addresses.
+	// Paths are the paths to the other nodes' addresses.
 	Paths []Path
 }
 
-// Outcome of a probe: it was not made, it went well, or it has failed.
+// Outcome is the result of a probe: not tried, successful, or failed.
 type Outcome struct {
 	Tried bool
 	Err   error
 }
 
-// DiskReport is what `smartctl --json` printed of a disk, which may be anything.
+// DiskReport is the output of `smartctl --json` for a disk, which may be anything.
 type DiskReport struct {
-	Device string // as sda
+	Device string // for example sda
 	Output []byte
-	Err    error // it was not run to its end
+	Err    error // smartctl did not complete
 }
 
-// Clock is what is known of the machine's clock.
+// Clock is the state of the machine's clock.
 type Clock struct {
-	Known        bool // the kernel has said whether it is synchronized
+	Known        bool // the kernel has reported whether it is synchronized
 	Synchronized bool
-	// OffsetKnown: Offset is this clock's time less the leader's.
+	// OffsetKnown is set if Offset is known: this clock's time minus the leader's.
 	OffsetKnown bool
 	Offset      time.Duration
 }
 
-// Path is what came of sending packets that must not be fragmented to a node.
+// Path is the result of sending packets that must not be fragmented to a node.
 type Path struct {
 	Node, Address string
-	Interface     string // by which this node sends there
-	LocalMTU      int    // of that interface, in bytes
-	// MTU is the largest packet that arrived of those that were tried, in bytes; 0:
+	Interface     string // from which this node sends
+	LocalMTU      int    // MTU of that interface, in bytes
+	// MTU is the largest of the tried packet sizes that arrived, in bytes; 0 if
 	// none did.
 	MTU int
-	Err error // nothing could be sent
+	Err error // why nothing could be sent
 }
 
-// Checks returns what follows from the facts, always in the same order.
+// Checks evaluates the facts, and returns the checks always in the same order.
 func Checks(f Facts) []api.HardwareCheck {
 	all := []api.HardwareCheck{
 		kvm(f), microcode(f), firmware(f), iommu(f), numa(f), memory(f), kernelArgs(f), watchdog(f),
@@ -79,7 +80,7 @@ func Checks(f Facts) []api.HardwareCheck {
 	return all
 }
 
-// Failed returns the checks of a state, as their ids and findings.
+// Failed returns the checks that have failed.
 func Failed(all []api.HardwareCheck) (failed []api.HardwareCheck) {
 	for _, c := range all {
 		if c.State == api.HardwareFailed {

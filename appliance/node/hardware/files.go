@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	maxFile    = 1 << 20 // bytes that are read of a file
-	maxEntries = 4096    // files of a folder that are looked at
+	maxFile    = 1 << 20 // bytes read of a file
+	maxEntries = 4096    // files read of a directory
 )
 
-// read returns a file's beginning, empty where it cannot be read.
+// read returns the start of a file, or "" if it cannot be read.
 func read(f fs.FS, name string) string {
 	file, err := f.Open(name)
 	if err != nil {
@@ -27,12 +27,12 @@ func read(f fs.FS, name string) string {
 	return string(raw)
 }
 
-// line returns what a file of one line says, empty where it cannot be read.
+// line returns the content of a file with one line, or "" if it cannot be read.
 func line(f fs.FS, name ...string) string {
 	return strings.TrimSpace(read(f, path.Join(name...)))
 }
 
-// number returns the number in a file of one line.
+// number returns the number in a file with one line.
 func number(f fs.FS, name ...string) (int64, bool) {
 	n, err := strconv.ParseInt(line(f, name...), 10, 64)
 	return n, err == nil
@@ -43,7 +43,7 @@ func exists(f fs.FS, name ...string) bool {
 	return err == nil
 }
 
-// names returns a folder's files that begin with prefix, in the order of their names.
+// names returns the names of a directory's files that begin with prefix, sorted.
 func names(f fs.FS, dir, prefix string) (all []string) {
 	entries, err := fs.ReadDir(f, dir)
 	if err != nil {
@@ -57,7 +57,7 @@ func names(f fs.FS, dir, prefix string) (all []string) {
 	return all
 }
 
-// target returns the last part of a link's target, empty where there is none.
+// target returns the last element of a link's target, or "" if there is none.
 func target(f fs.FS, name ...string) string {
 	to, err := fs.ReadLink(f, path.Join(name...))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// secureBoot is the variable of UEFI (section 3.3 of its specification) as efivarfs
-// shows it: four bytes of attributes, then one that is 1 where Secure Boot is on.
+// secureBoot is the UEFI variable (section 3.3 of its specification) in efivarfs:
+// four bytes of attributes, then a byte that is 1 if Secure Boot is enabled.
 const secureBoot = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 func firmware(f Facts) api.HardwareCheck {
@@ -51,7 +51,8 @@ func iommu(f Facts) api.HardwareCheck {
 	return warning(id, "none: off in the firmware, or the machine has none", meaning, "In the firmware's setup enable VT-d (Intel) or IOMMU (AMD).")
 }
 
-// limiting words of the kernel's command line (kernel-parameters.txt), and what they do.
+// limiting are words of the kernel's command line (kernel-parameters.txt) that
+// limit the node, and their effects.
 var limiting = []struct{ word, meaning string }{
 	{"nomodeset", "no graphics driver of the kernel loads; NVIDIA's shows no console"},
 	{"mitigations=off", "instances can read each other's memory on processors with known holes"},
@@ -101,7 +102,7 @@ func watchdog(f Facts) api.HardwareCheck {
 			hard = append(hard, n+" ("+clean(name, 40)+")")
 		}
 	}
-	first := line(f.FS, dir, "watchdog0", "identity") // /dev/watchdog, which basalt-fence feeds
+	first := line(f.FS, dir, "watchdog0", "identity") // /dev/watchdog, the one that basalt-fence feeds
 	const meaning = "When the kernel of this node hangs nothing resets it, and what ran here is started elsewhere only after an operator has seen to it."
 	switch {
 	case len(all) == 0:

@@ -15,11 +15,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// files of a pretended machine: contents by path. A content that begins with "-> " is a
-// link's target, "-" alone removes the file.
+// files are the files of a simulated machine: contents by path. A content that
+// begins with "-> " is a link's target; "-" alone removes the file.
 type files map[string]string
 
-// server is a machine on which every check goes well.
+// server is a machine on which every check succeeds.
 var server = files{
 	"proc/cpuinfo":                            "processor\t: 0\nvendor_id\t: GenuineIntel\nmicrocode\t: 0xd000404\nflags\t\t: fpu vmx ept\n\nprocessor\t: 1\nvendor_id\t: GenuineIntel\nmicrocode\t: 0xd000404\nflags\t\t: fpu vmx ept\n",
 	"proc/meminfo":                            "MemTotal:       1 kB\nHardwareCorrupted:     0 kB\n",
@@ -53,7 +53,7 @@ var server = files{
 	"sys/firmware/dmi/entries/38-0/raw":       "x",
 }
 
-// with is the machine with other files.
+// with returns the machine with some files changed.
 func (m files) with(change files) fstest.MapFS {
 	all := maps.Clone(m)
 	for name, content := range change {
@@ -76,7 +76,7 @@ func (m files) with(change files) fstest.MapFS {
 
 const healthy = `{"model_name":"Fast","smart_status":{"passed":true}}`
 
-// well are facts of that machine with which every check goes well.
+// well returns facts about that machine with which every check succeeds.
 func well() Facts {
 	return Facts{KVM: Outcome{Tried: true}, Accelerator: "kvm", Disks: []DiskReport{{Device: "nvme0n1", Output: []byte(healthy)}},
 		Clock: Clock{Known: true, Synchronized: true, OffsetKnown: true, Offset: time.Second},
@@ -92,7 +92,7 @@ func TestAllWell(t *testing.T) {
 	}
 	for _, c := range all {
 		if c.State != api.HardwareOK || c.Found == "" || c.Meaning != "" || c.Advice != "" {
-			t.Errorf("check %s = %+v, want ok", c.ID, c)
+			t.Errorf("check %s = %+v, want ok with findings only", c.ID, c)
 		}
 	}
 }
@@ -105,7 +105,8 @@ const (
 	virtual = "vendor_id : GenuineIntel\nmicrocode : 0x1\nflags : fpu hypervisor\n"
 )
 
-// Each case is the machine with one thing that is different, and what is said of it.
+// TestChecks changes one thing of the machine in each case, and checks what is
+// reported.
 func TestChecks(t *testing.T) {
 	kvmOff := files{"dev/kvm": "-", "proc/cpuinfo": noVMX}
 	disk := func(raw string) func(*Facts) {
@@ -224,20 +225,20 @@ func TestChecks(t *testing.T) {
 			i := slices.IndexFunc(all, func(c api.HardwareCheck) bool { return c.ID == x.id })
 			c := all[i]
 			if c.State != x.state || !strings.Contains(c.Found+"\n"+c.Meaning+"\n"+c.Advice, x.words) {
-				t.Errorf("check %s = %+v, want %s and %q", x.id, c, x.state, x.words)
+				t.Errorf("check %s = %+v, want %s with a text containing %q", x.id, c, x.state, x.words)
 			}
 			if bad := c.State == api.HardwareWarning || c.State == api.HardwareFailed; bad && (c.Meaning == "" || c.Advice == "") {
-				t.Errorf("check %s = %+v, want what it means and what to do", x.id, c)
+				t.Errorf("check %s = %+v, want a meaning and an advice", x.id, c)
 			}
 			if got := len(Failed(all)) > 0; got != (x.state == api.HardwareFailed) {
-				t.Errorf("Failed = %v, want %v", got, x.state == api.HardwareFailed)
+				t.Errorf("Failed reports failed checks: %v, want %v", got, x.state == api.HardwareFailed)
 			}
 		})
 	}
 }
 
-// What a machine's files and devices say is shown within its limits and without
-// control characters.
+// TestHostile checks that the contents of a machine's files and devices are
+// reported within limits and without control characters.
 func TestHostile(t *testing.T) {
 	long := strings.Repeat("\x1b[31m\xff…", 1000)
 	f := well()
@@ -265,31 +266,32 @@ func TestLargest(t *testing.T) {
 		}
 	}
 	if _, err := largest(1500, func(int) (bool, error) { return false, errors.New("no ping") }); err == nil {
-		t.Error("largest without ping succeeds, want its error")
+		t.Error("largest without ping returned nil, want its error")
 	}
 }
 
-// This machine, whatever it is: each check says something, and nothing hangs.
+// TestProbe probes this machine, whatever it is: each check has a finding, and none
+// hangs.
 func TestProbe(t *testing.T) {
 	all := Checks(Probe(t.Context(), Options{Targets: []Target{{"n2", "127.0.0.1:7481"}, {"n3", "no address"}}}))
 	for _, c := range all {
 		if c.Found == "" {
-			t.Errorf("check %s says nothing of this machine", c.ID)
+			t.Errorf("check %s of this machine has no finding, want one", c.ID)
 		}
 	}
 	if out := tryKVM(os.DevNull); !out.Tried || out.Err == nil {
-		t.Errorf("KVM by /dev/null = %+v, want an error", out)
+		t.Errorf("tryKVM(/dev/null) = %+v, want an error", out)
 	}
 	if out := tryKVM(t.TempDir() + "/none"); out.Tried {
-		t.Errorf("KVM by a file that is not there = %+v, want it not tried", out)
+		t.Errorf("tryKVM of a missing file = %+v, want it not tried", out)
 	}
 }
 
-// A program that writes without end, or hangs, is bounded.
+// TestRun checks that a program which writes endlessly, or hangs, is stopped.
 func TestRun(t *testing.T) {
 	out, err := run(t.Context(), 300*time.Millisecond, 100, "sh", "-c", "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done")
 	if err == nil || len(out) != 100 {
-		t.Errorf("run of a program without end = %d bytes, %v, want 100 and an error", len(out), err)
+		t.Errorf("run of an endless program = %d bytes, error %v; want 100 bytes and an error", len(out), err)
 	}
 }
 
@@ -300,7 +302,7 @@ func FuzzSMART(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		h := parseSMART(raw)
 		if h.state == "" || h.state != api.HardwareOK && h.why == "" || len(h.why) > maxText {
-			t.Errorf("health of %q = %+v, want a state and why", raw, h)
+			t.Errorf("health of %q = %+v, want a state and a reason", raw, h)
 		}
 	})
 }

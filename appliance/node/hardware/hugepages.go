@@ -10,9 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// HugePages returns what the kernel has reserved of each size that instances can have
-// (Documentation/admin-guide/mm/hugetlbpage.rst), the smallest first; nothing of sizes
-// of which it has none.
+// HugePages returns the huge pages that the kernel has reserved, by the sizes that
+// instances can have (Documentation/admin-guide/mm/hugetlbpage.rst), the smallest
+// first, without sizes of which there are none.
 func HugePages(f fs.FS) (all []api.NodeHugePages) {
 	for _, size := range api.AllHugePages {
 		dir := path.Join("sys/kernel/mm/hugepages", fmt.Sprintf("hugepages-%dkB", size.Bytes()>>10))
@@ -26,8 +26,8 @@ func HugePages(f fs.FS) (all []api.NodeHugePages) {
 }
 
 // askedPages returns how many bytes of each size the kernel's command line reserves
-// (hugepagesz= and hugepages=, kernel-parameters.txt). Numbers for NUMA nodes (0:512) are
-// added up.
+// (hugepagesz= and hugepages=, kernel-parameters.txt). Numbers for NUMA nodes
+// (0:512) are added up.
 func askedPages(words string) map[api.HugePages]int64 {
 	asked := map[api.HugePages]int64{}
 	size := api.HugePages2Mi // the kernel's default on x86
@@ -50,7 +50,7 @@ func askedPages(words string) map[api.HugePages]int64 {
 	return asked
 }
 
-// hugePages compares what is reserved with what the kernel was asked for when it started,
+// hugePages compares what is reserved with what the kernel's command line asks for,
 // and with the machine's memory.
 func hugePages(f Facts) api.HardwareCheck {
 	const id = api.HardwareHugePages
@@ -81,7 +81,7 @@ func hugePages(f Facts) api.HardwareCheck {
 	return ok(id, found)
 }
 
-// gibibytes of memory, in words.
+// gibibytes formats a size in GiB.
 func gibibytes(n int64) string { return strconv.FormatFloat(float64(n>>20)/1024, 'g', 4, 64) + " GiB" }
 
 func pageName(size api.HugePages) string {
@@ -91,7 +91,7 @@ func pageName(size api.HugePages) string {
 	return "2 MiB"
 }
 
-// totalMemory of the machine in bytes, as the kernel has it.
+// totalMemory returns the machine's memory in bytes, as the kernel reports it.
 func totalMemory(f fs.FS) int64 {
 	for text := range strings.Lines(read(f, "proc/meminfo")) {
 		if value, ok := strings.CutPrefix(text, "MemTotal:"); ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// numaNode is one of the machine's (Documentation/ABI/stable/sysfs-devices-node).
+// numaNode is a NUMA node (Documentation/ABI/stable/sysfs-devices-node).
 type numaNode struct {
 	name   string
 	memory int64 // bytes

@@ -7,10 +7,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// slow is what a link has at least, in Mbit/s.
+// slow is the lowest speed of a link that is not reported, in Mbit/s.
 const slow = 1000
 
-// nics are wired network interfaces: Ethernet, with a device behind it, not wireless.
+// nics checks wired network interfaces: Ethernet, with a hardware device, not
+// wireless.
 func nics(f Facts) api.HardwareCheck {
 	const id, dir = api.HardwareNICs, "sys/class/net"
 	var words, bad []string

@@ -10,7 +10,8 @@ import (
 // pciGPU is an NVIDIA GPU on the PCI bus.
 type pciGPU struct{ address, driver string }
 
-// nvidia lists them (Documentation/ABI/testing/sysfs-bus-pci), without virtual functions.
+// nvidia returns the NVIDIA GPUs (Documentation/ABI/testing/sysfs-bus-pci), without
+// virtual functions.
 func nvidia(f fs.FS) (all []pciGPU) {
 	const dir = "sys/bus/pci/devices"
 	for _, address := range names(f, dir, "") {

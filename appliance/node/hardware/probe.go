@@ -13,29 +13,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of a round of probes.
+// Limits of the probes.
 const (
 	maxDisks  = 64
 	maxPaths  = 32
 	diskTime  = 10 * time.Second
 	pingTime  = 2 * time.Second
-	kvmCreate = 0xae01 // KVM_CREATE_VM of linux/kvm.h
+	kvmCreate = 0xae01 // KVM_CREATE_VM in linux/kvm.h
 )
 
 // Target is an address of another node.
 type Target struct{ Node, Address string } // Address: HOST:PORT
 
-// Options of Probe.
+// Options configures Probe.
 type Options struct {
 	AllowEmulation bool
 	Accelerator    string // see Facts
 	Targets        []Target
-	// LeaderOffset returns this clock's time less the leader's; nil, or an error: it
-	// is not known.
+	// LeaderOffset returns this clock's time minus the leader's. If it is nil or
+	// returns an error, the offset is unknown.
 	LeaderOffset func(context.Context) (time.Duration, error)
 }
 
-// Probe looks at this machine. It changes nothing, and takes a second for each disk
+// Probe probes this machine. It changes nothing, and takes a second for each disk
 // and each address that does not answer.
 func Probe(ctx context.Context, o Options) Facts {
 	f := Facts{FS: os.DirFS("/"), AllowEmulation: o.AllowEmulation, Accelerator: o.Accelerator,
@@ -54,7 +54,7 @@ func Probe(ctx context.Context, o Options) Facts {
 	return f
 }
 
-// tryKVM makes a virtual machine without anything in it, and ends it.
+// tryKVM creates an empty virtual machine, and closes it.
 func tryKVM(path string) Outcome {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -68,10 +68,11 @@ func tryKVM(path string) Outcome {
 	return Outcome{Tried: true, Err: unix.Close(vm)}
 }
 
-// askDisks asks smartctl of every disk of the machine's own; nil: it is not installed.
+// askDisks runs smartctl for every disk of the machine; it returns nil if smartctl
+// is not installed.
 func askDisks(ctx context.Context) []DiskReport {
 	tool, err := exec.LookPath("smartctl")
-	if err != nil { // it is root's, and PATH may be another user's
+	if err != nil { // /usr/sbin may be missing from another user's PATH
 		tool, err = exec.LookPath("/usr/sbin/smartctl")
 	}
 	if err != nil {
@@ -81,7 +82,7 @@ func askDisks(ctx context.Context) []DiskReport {
 	for _, name := range diskNames(os.DirFS("/")) {
 		out, err := run(ctx, diskTime, maxSMART+1, tool, "--json", "--info", "--health", "--attributes", "--nocheck=standby,0", "/dev/"+name)
 		var exit *exec.ExitError
-		if errors.As(err, &exit) && len(out) > 0 { // bits that say what is wrong with the disk
+		if errors.As(err, &exit) && len(out) > 0 { // the exit status has bits for problems of the disk
 			err = nil
 		}
 		all = append(all, DiskReport{name, out, err})
@@ -98,8 +99,9 @@ func askClock() Clock {
 	return Clock{Known: true, Synchronized: state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0}
 }
 
-// askPath sends packets that must not be fragmented (ping -M do): as large as the
-// interface's MTU, then as large as Ethernet's and tunnels', then small ones.
+// askPath sends packets that must not be fragmented (ping -M do): of the size of
+// the interface's MTU, then of the usual sizes of Ethernet and tunnels, then small
+// ones.
 func askPath(ctx context.Context, t Target) Path {
 	p := Path{Node: t.Node, Address: t.Address}
 	host, _, err := net.SplitHostPort(t.Address)
@@ -126,10 +128,10 @@ func askPath(ctx context.Context, t Target) Path {
 	return p
 }
 
-// sizes that are tried, from the largest, besides the interface's own.
+// sizes are the packet sizes to try besides the interface's own, the largest first.
 var sizes = []int{9000, 1500, 1400, 1280, 576}
 
-// largest returns the largest of the sizes that arrives, 0 where none does.
+// largest returns the largest of the sizes that arrives, or 0 if none does.
 func largest(local int, arrives func(size int) (bool, error)) (int, error) {
 	last := 0
 	for _, size := range append([]int{local}, sizes...) {
@@ -148,7 +150,8 @@ func largest(local int, arrives func(size int) (bool, error)) (int, error) {
 	return 0, nil
 }
 
-// route returns the interface by which packets to the address leave, and its MTU.
+// route returns the interface from which packets to the address are sent, and its
+// MTU.
 func route(address string) (string, int, error) {
 	c, err := net.Dial("udp", address) // sends nothing
 	if err != nil {
@@ -176,7 +179,7 @@ func route(address string) (string, int, error) {
 	return "", 0, fmt.Errorf("route to %s: no interface has address %s", address, from)
 }
 
-// run returns the first bytes of a program's output.
+// run runs a program for at most limit, and returns the first bytes of its output.
 func run(ctx context.Context, limit time.Duration, most int, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -192,7 +195,7 @@ func run(ctx context.Context, limit time.Duration, most int, name string, args .
 	return out.kept, err
 }
 
-// head keeps the first bytes that are written, and drops the others.
+// head is a writer that keeps the first bytes, and drops the others.
 type head struct {
 	kept []byte
 	most int

@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxText bounds each text of a check, in bytes: every report of a node carries them.
+// maxText limits each text of a check, in bytes: every report of a node contains
+// them.
 const maxText = 320
 
 func ok(id api.HardwareCheckID, found string) api.HardwareCheck {
@@ -26,16 +27,17 @@ func unknown(id api.HardwareCheckID, found, advice string) api.HardwareCheck {
 	return api.HardwareCheck{ID: id, State: api.HardwareUnknown, Found: found, Advice: advice}
 }
 
-// bounded is the check with texts of at most maxText bytes without control characters.
+// bounded returns the check with texts of at most maxText bytes without control
+// characters.
 func bounded(c api.HardwareCheck) api.HardwareCheck {
 	c.Found, c.Meaning, c.Advice = clean(c.Found, maxText), clean(c.Meaning, maxText), clean(c.Advice, maxText)
 	return c
 }
 
-// clean returns s as valid UTF-8 in one line of printable characters and at most most
-// bytes.
+// clean returns s as valid UTF-8 in one line of printable characters, of at most
+// most bytes.
 func clean(s string, most int) string {
-	if len(s) > 4*most { // what is cut off need not be looked at
+	if len(s) > 4*most { // what is cut off need not be processed
 		s = s[:4*most]
 	}
 	s = strings.Map(func(r rune) rune {
@@ -56,7 +58,7 @@ func clean(s string, most int) string {
 	return strings.ToValidUTF8(s, "") + "…"
 }
 
-// few joins at most four of the words.
+// few joins at most four of the words, with an ellipsis for the others.
 func few(words []string) string {
 	const most = 4
 	if len(words) > most {
