@@ -2,10 +2,10 @@ package hostnet
 
 import "net/netip"
 
-// Version of the file format.
+// Version is the version of the file format.
 const Version = 1
 
-// Network of a node.
+// Network is the network declaration of a node.
 type Network struct {
 	Cards []Card
 	Bonds []Bond
@@ -16,19 +16,20 @@ type Network struct {
 // Card is a network interface of the machine.
 type Card struct {
 	Link
-	// MAC by which it is found, in lower case; empty: by its name. With it the name is
-	// only what the file calls it, and stays when the card moves to another slot.
+	// MAC is the address by which the card is found, in lower case; if empty, it is
+	// found by its name. With a MAC the name is only used within the file, and is
+	// valid when the card moves to another slot.
 	MAC string
 }
 
-// Bond is several cards as one.
+// Bond combines several cards into one link.
 type Bond struct {
 	Link
 	Cards      []string
 	Mode       BondMode
 	LACPRate   string // slow or fast; 802.3ad only
-	HashPolicy string // which connection takes which card; 802.3ad and balance-xor only
-	Primary    string // the card that is used while it has a link; active-backup only
+	HashPolicy string // how connections are distributed over cards; 802.3ad and balance-xor only
+	Primary    string // the card to use while it has a carrier; active-backup only
 }
 
 // VLAN is a tagged network on a card or a bond.
@@ -38,55 +39,56 @@ type VLAN struct {
 	ID int
 }
 
-// Link is what cards, bonds and VLANs have in common.
+// Link has what cards, bonds and VLANs have in common.
 type Link struct {
 	Name string
-	MTU  int // bytes of a packet; 0: 1500, of a VLAN that of what it is on
-	// Addresses, and ways to get some.
+	MTU  int // bytes of a packet; 0 means 1500, and for a VLAN the MTU of its parent
+	// Static addresses, and protocols to get addresses by.
 	Static []netip.Prefix
 	DHCP4  bool
 	DHCP6  bool
 	SLAAC  bool
-	// Gateways of the node: at most one for each family in the whole declaration.
+	// Gateways of the node: at most one for each address family in the whole
+	// declaration.
 	Gateways []netip.Addr
-	// NoDefaultRoute has DHCP and router advertisements on this link bring no default
-	// route and no DNS servers.
+	// NoDefaultRoute makes DHCP and router advertisements on this link set no
+	// default route and no DNS servers.
 	NoDefaultRoute bool
 	Routes         []Route
 	Roles          []Role
 }
 
-// Route to a network that is not reached by the default route.
+// Route is a route to a network that is not reached by the default route.
 type Route struct {
 	To     netip.Prefix
 	Via    netip.Addr
-	Metric int // 0: the system's
+	Metric int // 0 for the system's default
 }
 
-// BondMode is how a bond uses its cards, by the kernel's name.
+// BondMode is the mode of a bond, by the kernel's name.
 type BondMode string
 
-// Modes of a bond (Documentation/networking/bonding.rst in the kernel). Those that need
-// more of drivers or that reorder packets (balance-rr, balance-tlb, balance-alb) are not
-// offered.
+// Modes of a bond (Documentation/networking/bonding.rst in the kernel). Modes that
+// need more of drivers or that reorder packets (balance-rr, balance-tlb,
+// balance-alb) are not supported.
 const (
 	ActiveBackup BondMode = "active-backup"
 	LACP         BondMode = "802.3ad"
 	BalanceXOR   BondMode = "balance-xor"
 )
 
-// Role is what a link is for.
+// Role is the purpose of a link.
 type Role string
 
-// Roles.
+// The roles.
 const (
-	Management Role = "management" // API, SSH, what nodes say to each other
+	Management Role = "management" // API, SSH, communication between nodes
 	Storage    Role = "storage"    // Ceph, NFS
 	Tunnel     Role = "tunnel"     // guests' networks between nodes (Geneve)
-	External   Role = "external"   // guests' way outside: the link has no address and serves nothing else
+	External   Role = "external"   // external networks of guests: the link has no address and no other role
 )
 
-// Roles that there are.
+// Roles has all roles.
 var Roles = []Role{Management, Storage, Tunnel, External}
 
 // Limits of a declaration.
@@ -96,14 +98,14 @@ const (
 	MaxRoutes    = 64
 	MaxDNS       = 3
 
-	MinMTU      = 1280 // less carries no IPv6 (RFC 8200, section 5)
+	MinMTU      = 1280 // the minimum for IPv6 (RFC 8200, section 5)
 	MaxMTU      = 9216
 	DefaultMTU  = 1500
 	MaxVLAN     = 4094 // IEEE 802.1Q: 0 and 4095 are reserved
-	maxNameSize = 15   // IFNAMSIZ less its zero
+	maxNameSize = 15   // IFNAMSIZ without the terminating zero
 )
 
-// links are those of the declaration, each with its field path.
+// links returns the links of the declaration, each with its field path.
 func (n *Network) links() []place {
 	var all []place
 	for i := range n.Cards {
@@ -118,7 +120,7 @@ func (n *Network) links() []place {
 	return all
 }
 
-// sort of a link.
+// sort is the sort of a link.
 type sort string
 
 const (
@@ -127,7 +129,7 @@ const (
 	vlan sort = "VLAN"
 )
 
-// place of a link in the declaration.
+// place is a link with its position in the declaration.
 type place struct {
 	path string
 	sort sort
@@ -147,12 +149,12 @@ func (n *Network) WithRole(r Role) []*Link {
 	return all
 }
 
-// addressed reports whether the link has an address or gets one.
+// addressed reports whether the link has a static address or gets one.
 func (l *Link) addressed() bool { return len(l.Static) > 0 || l.dynamic() }
 
 func (l *Link) dynamic() bool { return l.DHCP4 || l.DHCP6 || l.SLAAC }
 
-// PacketSize is the MTU of the link in bytes when it is up.
+// PacketSize returns the MTU in bytes that the link has when it is up.
 func (n *Network) PacketSize(l *Link) int {
 	if l.MTU != 0 {
 		return l.MTU
@@ -170,7 +172,7 @@ func (n *Network) PacketSize(l *Link) int {
 	return DefaultMTU
 }
 
-// bonded returns the bond that has the card.
+// bonded returns the bond that the card is in.
 func (n *Network) bonded(card string) (Bond, bool) {
 	for _, b := range n.Bonds {
 		for _, c := range b.Cards {

@@ -1,8 +1,8 @@
-// Package hostnet is the network of a node as it is declared: its cards, what is made of
-// them (bonds, VLANs), their addresses, and what each is for (roles).
+// Package hostnet is the declared network of a node: its cards, the links on top of
+// them (bonds, VLANs), their addresses, and the purpose of each (roles).
 //
-// A person writes it to /etc/basalt/network.yaml, or under network in the installer's
-// answer file, which has the same shape:
+// It is written to /etc/basalt/network.yaml, or under network in the installer's
+// answer file, which has the same form:
 //
 //	version: 1
 //	cards:
@@ -20,7 +20,7 @@
 //	  - {name: tunnel0, on: bond0, id: 20, mtu: 9000, addresses: [198.51.100.11/24], roles: [tunnel, storage]}
 //	dns: [192.0.2.53]
 //
-// Everything here is pure: Parse reads the file, Faults names all that is wrong with it,
-// Render writes the files of systemd-networkd that follow from it. Package trial puts
-// them into use, and takes them back.
+// The package is pure: Parse parses the file, Faults returns all that is wrong with
+// it, Render returns the resulting files of systemd-networkd. Package trial applies
+// them, and rolls them back.
 package hostnet

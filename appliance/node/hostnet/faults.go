@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// Fault of a declaration: where, what, and what to write instead.
+// Fault is an error in a declaration: where it is, what is wrong, and what to write
+// instead.
 type Fault struct{ Field, Reason, Instead string }
 
 func (f Fault) String() string { return f.Field + ": " + f.Reason + ": " + f.Instead }
 
-// checker collects what is wrong.
+// checker collects faults.
 type checker struct {
 	*Network
 	faults []Fault
@@ -25,7 +26,8 @@ func (c *checker) wrong(field, instead, reason string, args ...any) {
 
 func index(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// Faults returns everything that is wrong with a declaration, not only the first.
+// Faults returns everything that is wrong with a declaration, not only the first
+// fault.
 func Faults(n *Network) []Fault {
 	c := &checker{Network: n}
 	if len(n.Cards) == 0 {
@@ -49,7 +51,7 @@ func Faults(n *Network) []Fault {
 
 var nameForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]*$`)
 
-// reserved names are those of links that a node makes by itself.
+// reserved are names of links that a node creates by itself.
 var reserved = []string{"lo", "br-int", "br-ext", "ovs-system", "all", "default", "genev_sys_6081", "bonding_masters"}
 
 func (c *checker) names() {
@@ -96,8 +98,9 @@ func (c *checker) link(p place) {
 	}
 }
 
-// reaches reports whether the link has the address in a network of its own. Which
-// networks DHCP and router advertisements bring is not known here.
+// reaches reports whether the address is in a network of the link. The networks of
+// DHCP and router advertisements are unknown here, so with them every address of
+// the family is accepted.
 func (l *Link) reaches(a netip.Addr) bool {
 	if a.Is6() && a.IsLinkLocalUnicast() {
 		return true
@@ -110,7 +113,7 @@ func (l *Link) reaches(a netip.Addr) bool {
 	return a.Is4() && l.DHCP4 || a.Is6() && (l.DHCP6 || l.SLAAC)
 }
 
-// address of another machine.
+// address checks that a is an address that a machine can have.
 func (c *checker) address(at string, a netip.Addr) bool {
 	if !a.IsValid() || a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || a.Zone() != "" || a.Is4In6() {
 		c.wrong(at, "write an address such as 192.0.2.1 or 2001:db8::1", "%s is not an address of a machine", a)
@@ -132,7 +135,7 @@ func (c *checker) static(at string, p netip.Prefix) {
 	}
 }
 
-// last address of an IPv4 network.
+// last returns the last address of an IPv4 network.
 func last(p netip.Prefix) netip.Addr {
 	b := p.Masked().Addr().As4()
 	for i := p.Bits(); i < 32; i++ {
@@ -189,7 +192,7 @@ func (c *checker) cards() {
 	}
 }
 
-// MaxBondCards of one bond.
+// MaxBondCards is the maximum number of cards in a bond.
 const MaxBondCards = 8
 
 var hashPolicies = []string{"layer2", "layer2+3", "layer3+4", "encap2+3", "encap3+4"}
@@ -269,7 +272,7 @@ func (c *checker) vlans() {
 	}
 }
 
-// parent is the card or bond that a VLAN can be on.
+// parent returns the card or bond that a VLAN can be on.
 func (n *Network) parent(name string) *Link {
 	for _, p := range n.links() {
 		if p.sort != vlan && p.link.Name == name {
@@ -279,8 +282,8 @@ func (n *Network) parent(name string) *Link {
 	return nil
 }
 
-// overlaps are two links in one network: packets would leave by whichever the kernel
-// takes.
+// overlaps reports two links in one network: packets would leave by either of them,
+// as the kernel chooses.
 func (c *checker) overlaps() {
 	type owned struct {
 		p  netip.Prefix
@@ -306,7 +309,7 @@ func (c *checker) overlaps() {
 	}
 }
 
-// defaults: one default route for each family.
+// defaults checks that there is at most one default route for each address family.
 func (c *checker) defaults() {
 	var four, six string
 	claim := func(to *string, family, at string, l *Link) {
@@ -332,7 +335,7 @@ func (c *checker) defaults() {
 		if l.DHCP4 && brought && !own4 {
 			claim(&four, "IPv4", p.path+".addresses", l)
 		}
-		// Routes of IPv6 come with router advertisements, also beside DHCPv6.
+		// Default routes of IPv6 come with router advertisements, with DHCPv6 too.
 		if (l.SLAAC || l.DHCP6) && brought && !own6 {
 			claim(&six, "IPv6", p.path+".addresses", l)
 		}

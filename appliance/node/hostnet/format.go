@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Format writes a declaration as a file that Parse reads: what an installer leaves for
-// the person who changes it later.
+// Format formats a declaration as a file that Parse accepts, to be edited later.
 func Format(n *Network) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\n")
@@ -83,7 +82,7 @@ func line(name, value string, given bool) []string {
 	return []string{name + ": " + value}
 }
 
-// flow is a list in one line.
+// flow formats a list in one line.
 func flow(all []string) string {
 	words := make([]string, len(all))
 	for i, s := range all {
@@ -92,7 +91,7 @@ func flow(all []string) string {
 	return "[" + strings.Join(words, ", ") + "]"
 }
 
-// quoted text, where YAML could take it for something else than text.
+// quoted quotes a text that YAML could interpret as something else than text.
 func quoted(s string) string {
 	plain := strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./-_") == ""
 	digits := s == "" || s[0] >= '0' && s[0] <= '9' && !strings.Contains(s, ".")

@@ -41,7 +41,7 @@ func text(files []Rendered) string {
 func TestRender(t *testing.T) {
 	declarations, err := filepath.Glob("testdata/render/*.yaml")
 	if err != nil || len(declarations) == 0 {
-		t.Fatalf("found %d declarations: %v", len(declarations), err)
+		t.Fatalf("found %d declarations in testdata/render, error %v; want some", len(declarations), err)
 	}
 	for _, file := range declarations {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
@@ -58,7 +58,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// All that is wrong is told at once, with its line, field, and what to write instead.
+// TestFaults checks that all faults are reported at once, each with its line, its
+// field, and what to write instead.
 func TestFaults(t *testing.T) {
 	data, err := os.ReadFile("testdata/faults.yaml")
 	if err != nil {
@@ -66,7 +67,7 @@ func TestFaults(t *testing.T) {
 	}
 	_, err = Parse(data)
 	if err == nil {
-		t.Fatal("a declaration full of faults is taken")
+		t.Fatal("Parse of a declaration full of faults returned nil, want an error")
 	}
 	golden(t, "testdata/faults.golden", err.Error()+"\n")
 }
@@ -87,7 +88,7 @@ func TestMistakesOfForm(t *testing.T) {
 		"version: 1\ncards: [{name: a, mtu: 1400, addresses: [dhcp4], roles: x}]": "there is no role \"x\"",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q", text, err, want)
+			t.Errorf("Parse(%q): error %v, want one with %q", text, err, want)
 		}
 	}
 }
@@ -103,12 +104,12 @@ func TestWithRole(t *testing.T) {
 	}
 	all := n.WithRole(Tunnel)
 	if len(all) != 1 || all[0].Name != "tunnel0" || all[0].StaticAddress().String() != "198.51.100.11" || n.PacketSize(all[0]) != 9000 {
-		t.Errorf("links with role tunnel = %+v, want tunnel0 at 198.51.100.11 with 9000 bytes of its bond", all)
+		t.Errorf("links with role tunnel = %+v, want tunnel0 at 198.51.100.11 with the MTU of 9000 of its bond", all)
 	}
 }
 
-// A declaration that is taken renders to files in which no value of it begins a line or
-// a section of its own.
+// FuzzParse checks that an accepted declaration is rendered to files in which no
+// value can start a line or a section of its own.
 func FuzzParse(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*/*.yaml")
 	if err != nil {
@@ -133,21 +134,21 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(Format(&n))
 		if err != nil {
-			t.Fatalf("formatted as\n%s\n%v", Format(&n), err)
+			t.Fatalf("Parse of the formatted declaration\n%s: %v", Format(&n), err)
 		}
 		if d := cmp.Diff(n, again, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()); d != "" {
-			t.Fatalf("formatted and read again (-want +got):\n%s", d)
+			t.Fatalf("declaration formatted and parsed again differs (-want +got):\n%s", d)
 		}
 		names := map[string]bool{}
 		for _, file := range Render(&n) {
 			if names[file.Name] || filepath.Base(file.Name) != file.Name {
-				t.Fatalf("file %q of %q", file.Name, data)
+				t.Fatalf("rendered file name %q of %q, want distinct names without directories", file.Name, data)
 			}
 			names[file.Name] = true
 			for _, line := range strings.Split(file.Content, "\n") {
 				key, _, _ := strings.Cut(strings.Trim(line, "[]"), "=")
 				if !known[key] {
-					t.Fatalf("line %q of %q", line, data)
+					t.Fatalf("rendered line %q of %q, want a known key", line, data)
 				}
 			}
 		}

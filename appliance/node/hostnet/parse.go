@@ -10,10 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/strictyaml"
 )
 
-// File is where a node's declaration is.
+// File is the path of a node's declaration.
 const File = "/etc/basalt/network.yaml"
 
-// Parse a declaration. The error is strictyaml.Mistakes: all of them, in the file's order.
+// Parse parses and checks a declaration. The error is strictyaml.Mistakes: all
+// mistakes, in the file's order.
 func Parse(data []byte) (Network, error) {
 	var n Network
 	root, mistakes := strictyaml.Document(data, "start with version: 1, cards: …")
@@ -33,8 +34,8 @@ func Parse(data []byte) (Network, error) {
 	return n, nil
 }
 
-// Read a declaration that is a part of another file, at a path in it; more are fields
-// beside those of a declaration. What is wrong is added to the reader's mistakes.
+// Read reads a declaration that is part of another file, at a path in it; more are
+// fields beside those of a declaration. Mistakes are added to the reader's.
 func Read(r *strictyaml.Reader, node *yaml.Node, at string, n *Network, more ...strictyaml.Field) {
 	before := len(r.Mistakes())
 	d := decoder{r}
@@ -59,7 +60,8 @@ func Read(r *strictyaml.Reader, node *yaml.Node, at string, n *Network, more ...
 			r.Each(node, at, MaxDNS, func(node *yaml.Node, at string) { n.DNS = append(n.DNS, d.address(node, at)) })
 		}},
 	)...)
-	// What cannot be read is not checked as well: one mistake would be told twice.
+	// What cannot be decoded is not checked as well, because one mistake would be
+	// reported twice.
 	if !ok || len(r.Mistakes()) > before {
 		return
 	}
@@ -76,7 +78,7 @@ func Read(r *strictyaml.Reader, node *yaml.Node, at string, n *Network, more ...
 
 func list(name, required string, r *strictyaml.Reader, item func(node *yaml.Node, at string)) strictyaml.Field {
 	return strictyaml.Field{Name: name, Required: required, Read: func(node *yaml.Node, at string) {
-		if node.Kind != yaml.SequenceNode { // a single text would be taken for a list of one
+		if node.Kind != yaml.SequenceNode { // Each would accept a scalar as a list of one
 			r.Wrong(node, at, "write a line with '- ' for each", "is no list")
 			return
 		}
@@ -84,7 +86,7 @@ func list(name, required string, r *strictyaml.Reader, item func(node *yaml.Node
 	}}
 }
 
-// whole number of a scalar.
+// whole returns the whole number in a scalar, or 0 after a mistake.
 func whole(r *strictyaml.Reader, node *yaml.Node, at string) int {
 	text, ok := r.Text(node, at, "write a number")
 	if !ok {
@@ -142,7 +144,7 @@ func (d decoder) bond(node *yaml.Node, at string) Bond {
 	return b
 }
 
-// origin of addresses: one of its own, or a way to get some.
+// origin reads a source of addresses: a static address, or a protocol.
 func (d decoder) origin(node *yaml.Node, at string, l *Link) {
 	const instead = "write an address such as 192.0.2.11/24, or dhcp4, dhcp6 or slaac"
 	s, ok := d.r.Text(node, at, instead)

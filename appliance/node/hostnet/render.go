@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Prefix of the names of all files that are rendered: those that are ours.
+// Prefix is the prefix of the names of all rendered files, which identifies
+// Basalt's files.
 const Prefix = "10-basalt-"
 
 // Rendered is a file of systemd-networkd.
 type Rendered struct{ Name, Content string }
 
-// Render a declaration without faults as systemd-networkd's files, in the order of the
-// declaration (systemd.network(5), systemd.netdev(5)).
+// Render renders a declaration without faults as systemd-networkd's files, in the
+// order of the declaration (systemd.network(5), systemd.netdev(5)).
 func Render(n *Network) []Rendered {
 	var files []Rendered
 	add := func(name, sort, content string) {
@@ -36,14 +37,14 @@ func Render(n *Network) []Rendered {
 	return files
 }
 
-// mtuLine is also written for the usual MTU: networkd leaves a link with the one that a
-// declaration before gave it.
+// mtuLine is written for the default MTU too: otherwise networkd would leave a link
+// with the MTU of an earlier declaration.
 func mtuLine(mtu int) string { return fmt.Sprintf("MTUBytes=%d\n", mtu) }
 
-// cardFile matches a card by its MAC address where there is one: names change when a
-// card moves to another slot. A bridge or a macvtap that inherits the address is not a
-// card, hence Kind=!*. All cards of a bond get one address while they are in it, and are
-// known by their permanent ones.
+// cardFile matches a card by its MAC address if there is one: names change when a
+// card moves to another slot. A bridge or a macvtap that inherits the address must
+// not match, hence Kind=!*. All cards of a bond have one address while they are in
+// it, so they are matched by their permanent addresses.
 func (n *Network) cardFile(c *Card) string {
 	b, in := n.bonded(c.Name)
 	match := "[Match]\n"
@@ -81,7 +82,7 @@ func bondDevice(n *Network, b *Bond) string {
 	return s
 }
 
-// linkFile is what follows [Match]; extra are lines of [Network].
+// linkFile returns what follows [Match]; extra are lines of [Network].
 func (n *Network) linkFile(l *Link, extra string) string {
 	var b strings.Builder
 	b.WriteString("\n[Link]\n" + mtuLine(n.PacketSize(l)) + "\n[Network]\n" + extra + dhcp(l))
@@ -105,16 +106,16 @@ func (n *Network) linkFile(l *Link, extra string) string {
 	case strings.HasPrefix(extra, "Bond="):
 		return b.String()
 	case !l.addressed():
-		// Carrier of VLANs, or guests' way outside: the node itself is not reached by it.
+		// For VLANs, or guests' external networks: the node itself has no address on it.
 		b.WriteString("LinkLocalAddressing=no\n")
 	case !l.SLAAC && !l.DHCP6:
-		// Whoever is in that network must not give the node routes.
+		// Other machines in that network must not set routes on the node.
 		b.WriteString("IPv6AcceptRA=no\n")
-	default: // which a node that forwards packets would not do by itself
+	default: // the default is no if the node forwards packets
 		b.WriteString("IPv6AcceptRA=yes\n")
 	}
-	// The others know the node by its address: it keeps it while the cable is out, or
-	// the DHCP server away.
+	// The other nodes know this one by its address, so it keeps the address while
+	// there is no carrier, or no DHCP server.
 	if l.dynamic() {
 		b.WriteString("KeepConfiguration=dhcp\n")
 	} else {
@@ -142,7 +143,7 @@ func dhcp(l *Link) string {
 	return ""
 }
 
-// leases are the sections for what DHCP and router advertisements may bring.
+// leases returns the sections for DHCP and router advertisements.
 func leases(l *Link, ownDNS bool) string {
 	s := ""
 	noRoute, noDNS := l.NoDefaultRoute, ownDNS || l.NoDefaultRoute
@@ -185,8 +186,8 @@ func leases(l *Link, ownDNS bool) string {
 	return s
 }
 
-// resolverLink is where DNS servers are written: the first with a gateway, or else the
-// first for management.
+// resolverLink returns the link that DNS servers are written to: the first with a
+// gateway, or else the first for management.
 func (n *Network) resolverLink() *Link {
 	for _, p := range n.links() {
 		if len(p.link.Gateways) > 0 {
@@ -199,8 +200,8 @@ func (n *Network) resolverLink() *Link {
 	return nil
 }
 
-// StaticAddress is the first address of a link that the declaration itself gives; the
-// zero Addr where DHCP or a router gives it.
+// StaticAddress returns the first static address of a link, or the zero Addr if it
+// gets its address from DHCP or a router.
 func (l *Link) StaticAddress() netip.Addr {
 	if len(l.Static) == 0 {
 		return netip.Addr{}

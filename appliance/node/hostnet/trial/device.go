@@ -7,10 +7,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 )
 
-// classNet is where the kernel shows network interfaces.
+// classNet is the kernel's directory of network interfaces.
 const classNet = "/sys/class/net"
 
-// Device returns the kernel's interface of a link; false: this machine has none.
+// Device returns the kernel's interface of a link. It is not ok if this machine has
+// none.
 func Device(n *hostnet.Network, l *hostnet.Link) (net.Interface, bool) {
 	mac := ""
 	for i := range n.Cards {
@@ -37,7 +38,8 @@ func Device(n *hostnet.Network, l *hostnet.Link) (net.Interface, bool) {
 	return net.Interface{}, false
 }
 
-// stacked reports whether an interface is made of others, whose address it may have.
+// stacked reports whether an interface is on top of others, whose address it may
+// have.
 func stacked(name string) bool {
 	lower, _ := filepath.Glob(filepath.Join(classNet, name, "lower_*")) // the pattern is a constant
 	if len(lower) > 0 {
@@ -51,7 +53,7 @@ func stacked(name string) bool {
 	return false
 }
 
-// Absent returns the names of cards that this machine does not have.
+// Absent returns the names of declared cards that this machine does not have.
 func Absent(n *hostnet.Network) []string {
 	var names []string
 	for i := range n.Cards {

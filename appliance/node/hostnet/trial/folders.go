@@ -14,28 +14,29 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 )
 
-// Folders of networkd's files, in the order in which it reads them, and of the trial.
+// Folders are the directories of networkd's files, in the order in which it reads
+// them, and of the trial.
 type Folders struct {
-	Admin     string // goes before all others; installers before this package wrote here
+	Admin     string // precedes all others; installers wrote here before this package existed
 	Runtime   string // in memory
 	Confirmed string
 	State     string // in memory: what is on trial
 }
 
-// System folders: those of an installed node.
+// System has the directories of an installed node.
 var System = Folders{
 	Admin: "/etc/systemd/network", Runtime: "/run/systemd/network",
 	Confirmed: "/usr/local/lib/systemd/network", State: "/run/basalt-network",
 }
 
-// DeclarationFile stands beside the files that follow from it, so that both change in
-// one step. networkd reads no file with that ending.
+// DeclarationFile is stored beside the files rendered from it, so that both change
+// in one step. networkd ignores files with this extension.
 const DeclarationFile = "basalt-network.yaml"
 
-// hidden is what the link of a hidden file leads to.
+// hidden is the target of the link that hides a file.
 const hidden = "/dev/null"
 
-// own files of a folder, by name.
+// own returns Basalt's files in a directory, sorted by name.
 func own(dir string) ([]hostnet.Rendered, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,8 +63,8 @@ func ours(name string) bool {
 	return strings.HasPrefix(name, hostnet.Prefix) && (strings.HasSuffix(name, ".network") || strings.HasSuffix(name, ".netdev"))
 }
 
-// replace the confirmed folder by one with these files, and those of others that are in
-// it, in one step.
+// replace replaces, in one step, the confirmed directory by one with these files
+// and the existing files of others.
 func (t *Trial) replace(declaration []byte, files []hostnet.Rendered) error {
 	dir := t.Folders.Confirmed
 	next := dir + ".basalt-new"
@@ -110,7 +111,7 @@ func exchange(a, b string) error {
 	return nil
 }
 
-// keepOthers copies what is not ours.
+// keepOthers copies the files that are not Basalt's.
 func keepOthers(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,9 +141,9 @@ func keepOthers(from, to string) error {
 	return nil
 }
 
-// adopt moves files that an installer before this package wrote into Admin: there they
-// would go before those on trial. They are in the confirmed folder before they are
-// removed, so that they are in force all the time.
+// adopt moves files out of Admin that an installer wrote there before this package
+// existed, because they would precede those on trial. They are in the confirmed
+// directory before they are removed, so that they are always in force.
 func (t *Trial) adopt() error {
 	old, err := own(t.Folders.Admin)
 	if err != nil || len(old) == 0 {
@@ -159,7 +160,7 @@ func (t *Trial) adopt() error {
 	return atomicfile.Sync(t.Folders.Admin)
 }
 
-// clear the runtime folder of what is ours.
+// clear removes Basalt's files from the runtime directory.
 func (t *Trial) clear() error {
 	entries, err := os.ReadDir(t.Folders.Runtime)
 	if errors.Is(err, fs.ErrNotExist) {

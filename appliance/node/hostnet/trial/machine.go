@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// RollbackUnit is the timer that takes a network back, and the service that it starts.
+// RollbackUnit is the name of the timer that rolls a network back, and of the
+// service that it starts.
 const RollbackUnit = "basalt-network-rollback"
 
-// Host is the machine itself.
+// Host is the real machine.
 type Host struct {
-	Program string // that has the command "network rollback"; an absolute path
+	Program string // absolute path of the program with the command "network rollback"
 
-	scope []string // of systemd; empty: the machine's
+	scope []string // options that select a systemd instance; empty for the system's
 }
 
 // Reload implements Machine.
@@ -56,7 +57,7 @@ func (Host) SetPacketSize(ctx context.Context, device string, mtu int) error {
 	return run(ctx, "ip", "link", "set", "dev", device, "mtu", strconv.Itoa(mtu))
 }
 
-// Arm implements Machine. A unit that is left of a trial before goes first.
+// Arm implements Machine. A unit left by an earlier trial is stopped first.
 func (h Host) Arm(ctx context.Context, after time.Duration) error {
 	if err := h.Disarm(ctx); err != nil {
 		return err
@@ -67,19 +68,20 @@ func (h Host) Arm(ctx context.Context, after time.Duration) error {
 		"--", h.Program, "network", "rollback", "--when-due")...)
 }
 
-// Disarm implements Machine. The service itself is let alone: it may be what runs here.
+// Disarm implements Machine. The service is not stopped, because this may be
+// running in it.
 func (h Host) Disarm(ctx context.Context) error {
 	timer := RollbackUnit + ".timer"
 	systemctl := func(verb string) []string {
 		return append(h.scope[:len(h.scope):len(h.scope)], "--quiet", verb, timer)
 	}
 	if exec.CommandContext(ctx, "systemctl", systemctl("is-active")...).Run() != nil {
-		return nil // there is none
+		return nil // the timer does not exist
 	}
 	return run(ctx, "systemctl", systemctl("stop")...)
 }
 
-// commandTime is how long one command may take.
+// commandTime is the timeout of one command.
 const commandTime = 30 * time.Second
 
 func run(ctx context.Context, name string, args ...string) error {

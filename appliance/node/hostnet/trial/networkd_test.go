@@ -16,14 +16,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// inside is set in the process that has network and mounts of its own.
+// inside is set in the process that has network and mount namespaces of its own.
 const inside = "BASALT_TEST_NETWORKD"
 
 const networkd = "/usr/lib/systemd/systemd-networkd"
 
-// TestNetworkd applies, confirms and takes back declarations by a real systemd-networkd,
-// in a network namespace with one card (veth). Bonds and VLANs need a kernel that has
-// them, which that of a build machine may lack (docs/node-network.md).
+// TestNetworkd applies, confirms and rolls back declarations with a real
+// systemd-networkd, in a network namespace with one card (veth). Bonds and VLANs
+// need a kernel that supports them, which that of a build machine may not
+// (docs/node-network.md).
 func TestNetworkd(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		testInside(t)
@@ -48,7 +49,7 @@ func TestNetworkd(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	t.Logf("inside:\n%s", out)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("test in the namespaces: %v", err)
 	}
 }
 
@@ -59,15 +60,15 @@ func must(t *testing.T, argv ...string) {
 	}
 }
 
-// machineInside makes the namespaces a machine: a card, a router at its other end, and
-// networkd with a bus.
+// machineInside makes the namespaces look like a machine: a card, a router at its
+// other end, and networkd with a bus.
 func machineInside(t *testing.T) {
 	t.Helper()
 	for _, argv := range [][]string{
 		{"mount", "--make-rprivate", "/"},
 		{"mount", "-t", "proc", "proc", "/proc"},
 		{"mount", "-t", "tmpfs", "tmpfs", "/run"},
-		// Read-only, as in a container: networkd then waits for no udev.
+		// Read-only, as in a container: then networkd does not wait for udev.
 		{"mount", "-t", "sysfs", "-o", "ro", "sysfs", "/sys"},
 		{"mkdir", "-p", "/etc/systemd/network", "/usr/local/lib/systemd", "/run/dbus", "/run/systemd/network", "/run/systemd/netif/links", "/run/systemd/netif/leases"},
 		{"mount", "-t", "tmpfs", "tmpfs", "/etc/systemd/network"},
@@ -86,7 +87,7 @@ func machineInside(t *testing.T) {
 	start(t, "/run/systemd/netif/state", networkd)
 }
 
-// start a program that is ready when a file is there.
+// start starts a program, and waits until the file ready exists.
 func start(t *testing.T, ready string, argv ...string) {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -99,7 +100,7 @@ func start(t *testing.T, ready string, argv ...string) {
 	within(t, argv[0]+" is ready", func() error { _, err := os.Stat(ready); return err })
 }
 
-// within a time, what holds returns nil.
+// within waits until holds returns nil.
 func within(t *testing.T, what string, holds func() error) {
 	t.Helper()
 	var err error
@@ -111,7 +112,8 @@ func within(t *testing.T, what string, holds func() error) {
 	patience.Until(t, time.Minute, what, func() bool { err = holds(); return err == nil })
 }
 
-// timed is the host with a time limit that only counts: there is no systemd as PID 1.
+// timed is the host with a time limit that is only recorded, because systemd is not
+// PID 1.
 type timed struct {
 	Host
 	armed bool
@@ -121,7 +123,7 @@ func (m *timed) Arm(context.Context, time.Duration) error { m.armed = true; retu
 
 func (m *timed) Disarm(context.Context) error { m.armed = false; return nil }
 
-// holds returns why card0 does not have the addresses and the MTU, and no others.
+// holds returns an error unless card0 has exactly these addresses and this MTU.
 func holds(mtu int, addresses ...string) func() error {
 	return func() error {
 		i, err := net.InterfaceByName("card0")
@@ -169,45 +171,46 @@ func testInside(t *testing.T) {
 	if err := errors.Join(apply(first), tr.Confirm(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "confirmed", holds(1500, "192.0.2.11/24"))
+	within(t, "first declaration in force after confirming", holds(1500, "192.0.2.11/24"))
 
 	second := "version: 1\ncards:\n  - {name: card0, mtu: 1400, addresses: [192.0.2.12/24, \"2001:db8::12/64\"], gateway: [192.0.2.1, \"2001:db8::1\"], routes: [{to: 203.0.113.0/24, via: 192.0.2.1}], roles: [management]}\n"
 	if err := apply(second); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "on trial", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
+	within(t, "second declaration in force on trial", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
 	must(t, "sh", "-c", "ip route get 203.0.113.9 | grep -q 'via 192.0.2.1 dev card0'")
 	if err := tr.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "taken back", holds(1500, "192.0.2.11/24"))
+	within(t, "first declaration in force after the rollback", holds(1500, "192.0.2.11/24"))
 
-	// networkd that starts again, as after a power cut, finds what is confirmed.
+	// A restarted networkd, as after a power cut, applies what is confirmed.
 	if err := apply(second); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "on trial again", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
+	within(t, "second declaration in force on trial again", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
 	if err := tr.Confirm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	must(t, "networkctl", "reload")
-	within(t, "kept", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
+	within(t, "second declaration in force after confirming and a reload", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
 
-	// A gateway that is not there: the probe finds it, and the network comes back.
+	// A missing gateway: the probe detects it, and the confirmed network is
+	// restored.
 	lost := "version: 1\ncards:\n  - {name: card0, addresses: [198.51.100.11/24], gateway: 198.51.100.1, roles: [management]}\n"
 	tr.Probe = nil
 	n := parsed(t, lost)
 	prober := NewProber(t.Context(), parsed(t, second), n, nil)
 	tr.Probe = func(ctx context.Context) error {
-		within(t, "without a way", holds(1500, "198.51.100.11/24"))
-		return prober.look(ctx)
+		within(t, "third declaration in force on trial", holds(1500, "198.51.100.11/24"))
+		return prober.check(ctx)
 	}
 	err := tr.Apply(t.Context(), []byte(lost), n, time.Hour)
 	if err == nil || !strings.Contains(err.Error(), "gateway 198.51.100.1 does not answer") {
-		t.Errorf("apply: got %v, want that the gateway does not answer", err)
+		t.Errorf("Apply with a missing gateway: error %v, want that it does not answer", err)
 	}
-	within(t, "taken back by the probe", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
+	within(t, "second declaration in force after the failed probe", holds(1400, "192.0.2.12/24", "2001:db8::12/64"))
 	if m.armed {
-		t.Error("the time limit is still armed")
+		t.Error("time limit armed after the failed probe = true, want false")
 	}
 }

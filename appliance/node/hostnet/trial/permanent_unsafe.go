@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// permanent returns the address that a card was made with, which it keeps while a bond
-// gives it another; the one that it has now where the driver knows no other.
+// permanent returns the permanent address of a card, which it keeps while a bond
+// assigns it another; or the current one if the driver does not report a permanent
+// one.
 func permanent(i net.Interface) string {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

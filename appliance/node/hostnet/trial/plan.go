@@ -7,17 +7,17 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 )
 
-// change is what leads from the confirmed files to those on trial, and back.
+// change describes how to get from the confirmed files to those on trial, and back.
 type change struct {
 	write []hostnet.Rendered // files on trial
 	hide  []string           // names of confirmed files that the trial does not have
-	// gone are bonds and VLANs that exist now and must not, or must be made anew:
-	// networkd changes no device that exists.
+	// gone are the existing bonds and VLANs that must be deleted, or created again
+	// because networkd does not change an existing device.
 	gone []string
-	back []string // the same for the way back
+	back []string // the same for the rollback
 }
 
-// plan the change. Pure.
+// plan plans the change. It is pure.
 func plan(old, next []hostnet.Rendered) change {
 	c := change{write: next}
 	for _, f := range old {
@@ -29,8 +29,8 @@ func plan(old, next []hostnet.Rendered) change {
 	return c
 }
 
-// stale devices are those of the files that others do not have in the same form. A VLAN
-// goes with what it is on, so that it comes back on the new one.
+// stale returns the devices of the files that are not in others in the same form. A
+// VLAN is deleted with its parent, so that it is created again on the new one.
 func stale(files, others []hostnet.Rendered) []string {
 	var devices []string
 	for _, f := range files {
@@ -52,7 +52,7 @@ func stale(files, others []hostnet.Rendered) []string {
 	return devices
 }
 
-// device of a .netdev file: its file is called after it.
+// device returns the device of a .netdev file, which is named after it.
 func device(file string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(file, hostnet.Prefix), ".netdev")
 }

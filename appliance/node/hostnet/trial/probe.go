@@ -18,14 +18,15 @@ import (
 
 // Times of the probe.
 const (
-	// ProbeTime is how long what must answer may take: a switch's port may block for 30 s
-	// after its link was down (IEEE 802.1D), and DHCP takes its time.
+	// ProbeTime is how long the targets may take to answer: a switch's port may
+	// block for 30 s after its link was down (IEEE 802.1D), and DHCP takes time.
 	ProbeTime = 45 * time.Second
 	probeWait = time.Second
 	askTime   = 3 * time.Second
 )
 
-// Target of a probe: a gateway, or HOST:PORT, which must take a TCP connection.
+// Target is a target of a probe: a gateway, or HOST:PORT, which must accept a TCP
+// connection.
 type Target struct {
 	Gateway netip.Addr
 	Link    string // device of a gateway that is a link-local address
@@ -39,7 +40,7 @@ func (t Target) String() string {
 	return t.Peer
 }
 
-// Gateways of a declaration, as targets.
+// Gateways returns the gateways of a declaration as targets.
 func Gateways(n *hostnet.Network) []Target {
 	var all []Target
 	add := func(l *hostnet.Link) {
@@ -64,8 +65,9 @@ func Gateways(n *hostnet.Network) []Target {
 	return all
 }
 
-// required returns which targets must answer on trial: those that answered before, and
-// gateways that were none before. One that did not answer before says nothing. Pure.
+// required returns the targets that must answer on trial: those that answered
+// before, and new ones. A target that did not answer before proves nothing. It is
+// pure.
 func required(before map[Target]bool, now []Target) []Target {
 	var must []Target
 	for _, t := range now {
@@ -76,15 +78,16 @@ func required(before map[Target]bool, now []Target) []Target {
 	return must
 }
 
-// Prober looks at the network before a trial, and then whether it is as good.
+// Prober probes the network before a trial, and then checks that it works as well
+// on trial.
 type Prober struct {
 	before map[Target]bool
 	now    []Target
 	n      *hostnet.Network
 }
 
-// NewProber asks the gateways of the confirmed declaration (nil: there is none) and the
-// peers now, and will ask those of the next.
+// NewProber probes the gateways of the confirmed declaration (nil if there is none)
+// and the peers now. The returned Prober checks those of next.
 func NewProber(ctx context.Context, confirmed, next *hostnet.Network, peers []string) *Prober {
 	targets := func(n *hostnet.Network) []Target {
 		var all []Target
@@ -99,17 +102,18 @@ func NewProber(ctx context.Context, confirmed, next *hostnet.Network, peers []st
 	return &Prober{before: answers(ctx, targets(confirmed)), now: targets(next), n: next}
 }
 
-// Required targets, which must answer.
+// Required returns the targets that must answer.
 func (p *Prober) Required() []Target { return required(p.before, p.now) }
 
-// Probe returns what is wrong with the network; nil as soon as nothing is.
+// Probe checks the network until it works, for at most ProbeTime, and then returns
+// what is wrong.
 func (p *Prober) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ProbeTime)
 	defer cancel()
 	tick := time.NewTicker(probeWait)
 	defer tick.Stop()
 	for {
-		wrong := p.look(ctx)
+		wrong := p.check(ctx)
 		if wrong == nil {
 			return nil
 		}
@@ -121,7 +125,7 @@ func (p *Prober) Probe(ctx context.Context) error {
 	}
 }
 
-func (p *Prober) look(ctx context.Context) error {
+func (p *Prober) check(ctx context.Context) error {
 	for _, l := range p.n.WithRole(hostnet.Management) {
 		if err := p.up(l); err != nil {
 			return err
@@ -136,7 +140,7 @@ func (p *Prober) look(ctx context.Context) error {
 	return nil
 }
 
-// up is a link that is up and has its addresses.
+// up returns an error unless the link is up and has its addresses.
 func (p *Prober) up(l *hostnet.Link) error {
 	d, ok := Device(p.n, l)
 	if !ok {
@@ -169,7 +173,7 @@ func (p *Prober) up(l *hostnet.Link) error {
 	return nil
 }
 
-// answers asks all at once.
+// answers probes all targets concurrently.
 func answers(ctx context.Context, targets []Target) map[Target]bool {
 	type answer struct {
 		t  Target
@@ -200,11 +204,12 @@ func ask(ctx context.Context, t Target) bool {
 	return c.Close() == nil
 }
 
-// neighbour has the kernel ask for a gateway's MAC address anew: many gateways answer to
-// nothing else.
+// neighbour has the kernel resolve a gateway's MAC address again: many gateways
+// answer nothing else.
 func neighbour(ctx context.Context, t Target) bool {
 	to := t.Gateway.String()
-	// What the kernel knew from before says nothing; there may be nothing.
+	// The kernel's earlier entry proves nothing; there may be none, so errors are
+	// ignored.
 	_ = exec.CommandContext(ctx, "ip", "neigh", "flush", "to", to).Run()
 	host := to
 	if t.Link != "" {
@@ -231,8 +236,8 @@ func neighbour(ctx context.Context, t Target) bool {
 	return false
 }
 
-// reachable reads what ip says of a neighbour. Whoever has just answered has its MAC
-// address there.
+// reachable parses ip's output for a neighbour. A neighbour that has just answered
+// has its MAC address in it.
 func reachable(out []byte) bool {
 	var all []struct {
 		MAC   string   `json:"lladdr"`

@@ -12,8 +12,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// TestTimer arms the time limit with a real systemd (a user's instance, in namespaces of
-// its own): it starts the rollback, again while that fails, and not once it is disarmed.
+// TestTimer arms the time limit with a real systemd (a user's instance, in
+// namespaces of its own): it must start the rollback, start it again while that
+// fails, and not start it once disarmed.
 func TestTimer(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		testTimer(t)
@@ -36,21 +37,21 @@ func TestTimer(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	t.Logf("inside:\n%s", out)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("test in the namespaces: %v", err)
 	}
 }
 
 func testTimer(t *testing.T) {
 	must(t, "mount", "--make-rprivate", "/")
 	must(t, "mount", "-t", "tmpfs", "tmpfs", "/run")
-	must(t, "mkdir", "-p", "/run/systemd/system") // as on a machine that systemd has started
+	must(t, "mkdir", "-p", "/run/systemd/system") // as on a machine that was booted by systemd
 	dir := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	t.Setenv("HOME", dir)
 	start(t, filepath.Join(dir, "systemd/private"), "/usr/lib/systemd/systemd", "--user")
 
 	count, program := filepath.Join(dir, "count"), filepath.Join(dir, "program")
-	// It fails twice, as while another command has the lock.
+	// The program fails twice, as it does while another command has the lock.
 	script := "#!/bin/sh\necho \"$*\" >>" + count + "\n[ $(wc -l <" + count + ") -ge 3 ]\n"
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
@@ -63,12 +64,12 @@ func testTimer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.Disarm(t.Context()); err != nil || active(".timer") {
-		t.Fatalf("disarm: %v; the timer is active: %v", err, active(".timer"))
+		t.Fatalf("Disarm: error %v, timer active: %v; want neither", err, active(".timer"))
 	}
 	if err := h.Arm(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Arm(context.Background(), time.Second); err != nil { // in the place of the other
+	if err := h.Arm(context.Background(), time.Second); err != nil { // replaces the other
 		t.Fatal(err)
 	}
 	var lines []string
@@ -78,10 +79,10 @@ func testTimer(t *testing.T) {
 		return len(lines) >= 3
 	})
 	if lines[0] != "network rollback --when-due" {
-		t.Errorf("started with %q, want network rollback --when-due", lines[0])
+		t.Errorf("program started with arguments %q, want network rollback --when-due", lines[0])
 	}
-	patience.Until(t, time.Minute, "nothing is left", func() bool { return !active(".timer") && !active(".service") })
+	patience.Until(t, time.Minute, "timer and service are not active", func() bool { return !active(".timer") && !active(".service") })
 	if err := h.Arm(t.Context(), time.Hour); err != nil {
-		t.Errorf("arm after a rollback: %v", err)
+		t.Errorf("Arm after a rollback: %v", err)
 	}
 }

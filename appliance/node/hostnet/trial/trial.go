@@ -17,32 +17,33 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/hostnet"
 )
 
-// Machine is what a trial does besides files.
+// Machine performs what a trial does besides writing files.
 type Machine interface {
-	// Reload has networkd read its files and put them into use.
+	// Reload makes networkd read its files and apply them.
 	Reload(ctx context.Context) error
-	// Delete a bond or a VLAN; one that is not there is no error.
+	// Delete deletes a bond or a VLAN; it returns nil if there is none.
 	Delete(ctx context.Context, device string) error
 	// PacketSizes returns the MTUs of the cards, by device, in bytes.
 	PacketSizes() (map[string]int, error)
-	// SetPacketSize of a card that has another; one that is not there is no error.
+	// SetPacketSize sets the MTU of a card; it returns nil if there is no such
+	// card.
 	SetPacketSize(ctx context.Context, device string, mtu int) error
-	// Arm has the rollback started after a time, whatever becomes of this process, and
-	// again until it has succeeded.
+	// Arm schedules the rollback to be started after a time, whether or not this
+	// process is alive then, and again until it has succeeded.
 	Arm(ctx context.Context, after time.Duration) error
-	// Disarm takes that back.
+	// Disarm cancels that.
 	Disarm(ctx context.Context) error
 }
 
-// Trial of a network.
+// Trial applies, confirms and rolls back networks.
 type Trial struct {
 	Folders Folders
 	Machine Machine
-	// Probe returns why the network on trial is no good; nil: it is.
+	// Probe returns why the network on trial does not work, or nil.
 	Probe func(ctx context.Context) error
 	Log   *slog.Logger
-	// Cut is asked before each step that changes something; an error ends the sequence
-	// there, as a kill would. For tests.
+	// Cut is called before each step that changes something; an error ends the
+	// sequence there, as a kill would. It is for tests.
 	Cut func(step string) error
 }
 
@@ -53,30 +54,30 @@ const (
 	DefaultWithin = 2 * time.Minute
 )
 
-// State of a node's network.
+// State is the state of a node's network.
 type State struct {
-	Confirmed []byte // declaration in force; nil: files that no declaration stands behind, or none
+	Confirmed []byte // declaration in force; nil if there are only files without a declaration, or none
 	Files     []hostnet.Rendered
-	OnTrial   []byte    // declaration on trial; nil: none
-	Until     time.Time // when the trial ends by itself
+	OnTrial   []byte    // declaration on trial; nil if there is none
+	Until     time.Time // when the trial is rolled back
 }
 
-// record of a trial.
+// record is the stored record of a trial.
 type record struct {
 	Declaration string    `json:"declaration"`
 	Until       time.Time `json:"until"`
-	Back        []string  `json:"back,omitempty"` // devices that go when it is taken back
-	// Sizes are the cards' MTUs before: files that name none leave a card with the one that
-	// it has.
+	Back        []string  `json:"back,omitempty"` // devices to delete in a rollback
+	// Sizes are the cards' MTUs before the trial: files without an MTU do not
+	// change a card's current one.
 	Sizes map[string]int `json:"sizes,omitempty"`
 }
 
 func (f Folders) record() string { return filepath.Join(f.State, "trial.json") }
 
-// ErrNone is that there is nothing on trial.
+// ErrNone is returned if there is nothing on trial.
 var ErrNone = errors.New("no network is on trial")
 
-// Read the state.
+// Read reads the state of the network.
 func Read(f Folders) (State, error) {
 	var s State
 	for _, dir := range []string{f.Confirmed, f.Admin} {
@@ -114,8 +115,8 @@ func readRecord(f Folders) (r record, err error) {
 	return r, nil
 }
 
-// Apply puts a declaration on trial until it is confirmed or the time is over. A network
-// that the probe finds no good is taken back at once.
+// Apply puts a declaration on trial until it is confirmed or the time has passed. A
+// network that fails the probe is rolled back at once.
 func (t *Trial) Apply(ctx context.Context, declaration []byte, n *hostnet.Network, within time.Duration) error {
 	unlock, err := t.lock()
 	if err != nil {
@@ -132,11 +133,11 @@ func (t *Trial) Apply(ctx context.Context, declaration []byte, n *hostnet.Networ
 	if err != nil {
 		return err
 	}
-	// From here on the timer takes back whatever is half done.
+	// From here on the timer rolls back whatever is incomplete.
 	if err := t.step("arm", func() error { return t.Machine.Arm(ctx, within) }); err != nil {
 		return fmt.Errorf("arm the time limit: %w", err)
 	}
-	err = t.put(ctx, declaration, plan(old, hostnet.Render(n)), time.Now().Add(within))
+	err = t.install(ctx, declaration, plan(old, hostnet.Render(n)), time.Now().Add(within))
 	if err == nil && t.Probe != nil {
 		err = t.Probe(ctx)
 	}
@@ -144,11 +145,11 @@ func (t *Trial) Apply(ctx context.Context, declaration []byte, n *hostnet.Networ
 		return err
 	}
 	t.Log.Warn("network on trial is no good, rolling back", "error", err)
-	return errors.Join(fmt.Errorf("the network was taken back: %w", err), t.back(context.WithoutCancel(ctx)))
+	return errors.Join(fmt.Errorf("the network was taken back: %w", err), t.rollBack(context.WithoutCancel(ctx)))
 }
 
-// put the files of a trial into use.
-func (t *Trial) put(ctx context.Context, declaration []byte, c change, until time.Time) error {
+// install writes the files of a trial and applies them.
+func (t *Trial) install(ctx context.Context, declaration []byte, c change, until time.Time) error {
 	sizes, err := t.Machine.PacketSizes()
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func (t *Trial) put(ctx context.Context, declaration []byte, c change, until tim
 	return t.use(ctx, c.gone)
 }
 
-// use what the folders say now, without the devices that are gone.
+// use deletes the devices that are gone, and applies the current files.
 func (t *Trial) use(ctx context.Context, gone []string) error {
 	for _, d := range gone {
 		if err := t.step("delete "+d, func() error { return t.Machine.Delete(ctx, d) }); err != nil {
@@ -188,7 +189,7 @@ func (t *Trial) use(ctx context.Context, gone []string) error {
 	return t.step("reload", func() error { return t.Machine.Reload(ctx) })
 }
 
-// Confirm makes the network on trial the one that is in force for good.
+// Confirm makes the network on trial permanent.
 func (t *Trial) Confirm(ctx context.Context) error {
 	unlock, err := t.lock()
 	if err != nil {
@@ -206,30 +207,30 @@ func (t *Trial) Confirm(ctx context.Context) error {
 	if err := t.replace([]byte(r.Declaration), hostnet.Render(&n)); err != nil {
 		return err
 	}
-	// It is confirmed. What follows leads to the same files, and the timer, should it go
-	// off before it is disarmed, back to them.
+	// The network is confirmed. The following steps lead to the same files, and so
+	// does the timer, if it expires before it is disarmed.
 	if err := t.clear(); err != nil {
 		return err
 	}
 	return t.end(ctx)
 }
 
-// Rollback takes the network on trial back.
+// Rollback rolls the network on trial back.
 func (t *Trial) Rollback(ctx context.Context) error {
 	unlock, err := t.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return t.back(ctx)
+	return t.rollBack(ctx)
 }
 
-func (t *Trial) back(ctx context.Context) error {
+func (t *Trial) rollBack(ctx context.Context) error {
 	r, err := readRecord(t.Folders)
 	if errors.Is(err, ErrNone) {
 		return errors.Join(err, t.step("disarm", func() error { return t.Machine.Disarm(ctx) }))
 	}
-	if err != nil { // of a damaged record: the files go back, devices may stay
+	if err != nil { // the record is damaged: files are restored, devices may be left
 		t.Log.Warn("read record of the trial failed", "error", err)
 	}
 	if err := t.clear(); err != nil {
@@ -240,14 +241,16 @@ func (t *Trial) back(ctx context.Context) error {
 	}
 	for d, mtu := range r.Sizes {
 		if err := t.step("size of "+d, func() error { return t.Machine.SetPacketSize(ctx, d, mtu) }); err != nil {
-			// The network is back; a card with another MTU carries it as well as it can.
+			// The network is restored and works as far as the card's other MTU
+			// permits.
 			t.Log.Warn("set MTU of a card back failed", "card", d, "error", err)
 		}
 	}
 	return t.end(ctx)
 }
 
-// end the trial: its record, and then the timer, which does nothing without one.
+// end ends the trial: it removes the record, and then the timer, which does nothing
+// without a record.
 func (t *Trial) end(ctx context.Context) error {
 	if err := t.step("forget", func() error { return os.Remove(t.Folders.record()) }); err != nil {
 		return err
@@ -255,7 +258,7 @@ func (t *Trial) end(ctx context.Context) error {
 	return t.step("disarm", func() error { return t.Machine.Disarm(ctx) })
 }
 
-// errCut is wrapped by what Cut returns.
+// errCut wraps what Cut returns.
 var errCut = errors.New("cut")
 
 func (t *Trial) step(name string, do func() error) error {
@@ -268,7 +271,8 @@ func (t *Trial) step(name string, do func() error) error {
 	return do()
 }
 
-// lock out other processes; the kernel lets go of it when this one ends.
+// lock locks out other processes; the kernel releases the lock when this process
+// ends.
 func (t *Trial) lock() (func(), error) {
 	if err := os.MkdirAll(t.Folders.State, 0o700); err != nil {
 		return nil, err

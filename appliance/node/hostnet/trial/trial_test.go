@@ -43,13 +43,13 @@ func parsed(t *testing.T, text string) *hostnet.Network {
 	return &n
 }
 
-// pretended machine: devices, and whether the time limit is armed.
+// pretended is a fake machine: its devices, and whether the time limit is armed.
 type pretended struct {
 	folders Folders
 	armed   bool
 	devices map[string]bool
 	sizes   map[string]int
-	loaded  map[string]string // files that networkd has read last
+	loaded  map[string]string // files that networkd read last
 }
 
 func (m *pretended) Reload(context.Context) error {
@@ -75,11 +75,12 @@ func (m *pretended) Arm(context.Context, time.Duration) error { m.armed = true; 
 
 func (m *pretended) Disarm(context.Context) error { m.armed = false; return nil }
 
-// effective files by systemd.network(5): the first folder that has a name counts.
+// effective returns the files in force by systemd.network(5): the first directory
+// that has a name counts.
 func effective(f Folders) map[string]string {
 	files := map[string]string{}
 	for _, dir := range []string{f.Confirmed, f.Runtime, f.Admin} { // the last one wins
-		entries, _ := os.ReadDir(dir) // none: nothing
+		entries, _ := os.ReadDir(dir) // a missing directory has no entries
 		for _, e := range entries {
 			if e.Name() == DeclarationFile {
 				continue
@@ -122,7 +123,7 @@ func expect(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// begun is a node whose declaration before is confirmed.
+// begun returns a node on which the declaration before is confirmed.
 func begun(t *testing.T) (*Trial, *pretended) {
 	t.Helper()
 	tr, m := newPretended(t)
@@ -140,7 +141,7 @@ func TestConfirm(t *testing.T) {
 	}
 	expect(t, "on trial", m.loaded, filesOf(parsed(t, after)))
 	if err := tr.Apply(t.Context(), []byte(before), parsed(t, before), time.Minute); err == nil || !strings.Contains(err.Error(), "on trial already") {
-		t.Errorf("a second trial beside the first: got %v, want an error", err)
+		t.Errorf("Apply during a trial: error %v, want that a network is on trial already", err)
 	}
 	if got := slices.Sorted(maps.Keys(m.devices)); !slices.Equal(got, []string{"bond0", "new0"}) {
 		t.Errorf("devices on trial = %v, want bond0, new0", got)
@@ -151,10 +152,10 @@ func TestConfirm(t *testing.T) {
 	expect(t, "confirmed", effective(tr.Folders), filesOf(parsed(t, after)))
 	s, err := Read(tr.Folders)
 	if err != nil || string(s.Confirmed) != after || s.OnTrial != nil || m.armed {
-		t.Errorf("state = %q, on trial %q, armed %v, %v; want the new declaration confirmed and no timer", s.Confirmed, s.OnTrial, m.armed, err)
+		t.Errorf("state = %q, on trial %q, armed %v, error %v; want the new declaration confirmed and no timer", s.Confirmed, s.OnTrial, m.armed, err)
 	}
 	if err := tr.Rollback(t.Context()); !errors.Is(err, ErrNone) {
-		t.Errorf("rollback without a trial: got %v, want %v", err, ErrNone)
+		t.Errorf("Rollback without a trial: error %v, want %v", err, ErrNone)
 	}
 }
 
@@ -168,7 +169,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("devices = %v, armed %v, want old0 and no timer", got, m.armed)
 	}
 	if m.sizes["eno1"] != 1500 {
-		t.Errorf("MTUs set back = %v, want eno1 at 1500", m.sizes)
+		t.Errorf("MTUs restored = %v, want eno1 at 1500", m.sizes)
 	}
 }
 
@@ -177,15 +178,16 @@ func TestProbeThatFails(t *testing.T) {
 	tr.Probe = func(context.Context) error { return errors.New("gateway 192.0.2.1 does not answer") }
 	err := tr.Apply(t.Context(), []byte(after), parsed(t, after), time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "taken back: gateway 192.0.2.1 does not answer") {
-		t.Errorf("apply: got %v, want what the probe found", err)
+		t.Errorf("Apply with a failing probe: error %v, want the probe's", err)
 	}
 	expect(t, "after the probe", m.loaded, filesOf(parsed(t, before)))
 	if m.armed {
-		t.Error("the time limit is still armed")
+		t.Error("time limit armed after the failed probe = true, want false")
 	}
 }
 
-// Files of an installer before there were declarations go on to work, and come back.
+// TestFilesFromBefore checks that files of an installer from before declarations
+// existed stay in force, and are restored by a rollback.
 func TestFilesFromBefore(t *testing.T) {
 	tr, m := newPretended(t)
 	old := map[string]string{"10-basalt-main.network": "[Match]\nName=eno1\n", "50-own.network": "[Match]\nName=x\n"}
@@ -206,8 +208,8 @@ func TestFilesFromBefore(t *testing.T) {
 	expect(t, "after the rollback", m.loaded, old)
 }
 
-// The first change of such a node, cut before any step, leaves the old files in force
-// after a power cut.
+// TestFilesFromBeforeCutAnywhere interrupts the first change of such a node before
+// each step: after a power cut the old files must be in force.
 func TestFilesFromBeforeCutAnywhere(t *testing.T) {
 	old := map[string]string{"10-basalt-main.network": "[Match]\nName=eno1\n", "10-basalt-second.network": "[Match]\nName=eno2\n"}
 	for at := 0; ; at++ {
@@ -234,8 +236,8 @@ func TestFilesFromBeforeCutAnywhere(t *testing.T) {
 	}
 }
 
-// Killed before any step of any command, the node has after a power cut the network that
-// is confirmed, whole, and after the time limit too.
+// TestCutAnywhere interrupts each command before each step: after a power cut, and
+// after the time limit, the node must have the whole confirmed network.
 func TestCutAnywhere(t *testing.T) {
 	old, next := filesOf(parsed(t, before)), filesOf(parsed(t, after))
 	commands := map[string]func(ctx context.Context, tr *Trial) error{
@@ -286,17 +288,17 @@ func TestCutAnywhere(t *testing.T) {
 				}
 				expect(t, what, effective(tr.Folders), want)
 				if !power && m.armed {
-					t.Errorf("%s: the time limit is still armed", what)
+					t.Errorf("%s: time limit armed = true, want false", what)
 				}
 			}
 			if cuts < 4 {
-				t.Errorf("%s was cut at %d steps, want at least 4", name, cuts)
+				t.Errorf("%s was interrupted at %d steps, want at least 4", name, cuts)
 			}
 		}
 	}
 }
 
-// powerCut takes away what is in memory, and starts again.
+// powerCut removes what is in memory, and boots again.
 func (m *pretended) powerCut(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{m.folders.Runtime, m.folders.State} {
@@ -317,7 +319,7 @@ func TestStale(t *testing.T) {
 	}
 	next := []hostnet.Rendered{{Name: "10-basalt-bond0.netdev", Content: "[Bond]\nMode=active-backup\n"}, old[1], old[2], old[3]}
 	if got := stale(old, next); !slices.Equal(got, []string{"bond0", "v1"}) {
-		t.Errorf("stale devices = %v, want bond0, which is another, and v1, which is on it", got)
+		t.Errorf("stale devices = %v, want bond0, which has changed, and v1, which is on it", got)
 	}
 }
 
@@ -325,7 +327,7 @@ func TestRequired(t *testing.T) {
 	silent, good, peer := Target{Peer: "silent:1"}, Target{Peer: "good:1"}, Target{Peer: "new:1"}
 	got := required(map[Target]bool{silent: false, good: true}, []Target{silent, good, peer})
 	if !slices.Equal(got, []Target{good, peer}) {
-		t.Errorf("required = %v, want what answered before and what is new", got)
+		t.Errorf("required targets = %v, want the one that answered before and the new one", got)
 	}
 }
 
@@ -337,7 +339,7 @@ func TestReachable(t *testing.T) {
 		`[]`: false, ``: false,
 	} {
 		if got := reachable([]byte(out)); got != want {
-			t.Errorf("%s: reachable = %v, want %v", out, got, want)
+			t.Errorf("reachable(%s) = %v, want %v", out, got, want)
 		}
 	}
 }
