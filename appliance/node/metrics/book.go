@@ -1,12 +1,11 @@
-// Package metrics keeps what was measured on one node for charts: of each
-// resource (an instance, the node, a card) some series, each as a bounded ring
-// in two resolutions. It is in memory alone and leaves the node only when it is
-// asked for: a restart of its process is a gap at the beginning, and nothing is
-// ever charged by it.
+// Package metrics stores measurements of one node: for each resource (an instance,
+// the node, a GPU) some series, each as a bounded ring in two resolutions. They are
+// in memory only and leave the node only when they are requested: a restart of the
+// process is a gap at the start, and nothing is ever charged by them.
 //
-// Time is what has passed on the monotonic clock since the book was begun; UTC
-// is what the wall clock says when it is asked, so that setting the clock moves
-// the whole chart and tears no hole.
+// Time is the monotonic time since the book was created. It is converted to UTC by
+// the wall clock at the time of a request, so that setting the clock moves the
+// whole chart and causes no gap.
 package metrics
 
 import (
@@ -16,61 +15,62 @@ import (
 	"time"
 )
 
-// Limits of a book: it never grows with what it is told.
+// Limits of a book; it never grows beyond them.
 const (
 	maxResources = 2048
 	maxSeries    = 16 // of a resource
-	// MaxValues is the most of a series in one answer.
+	// MaxValues is the maximum number of values of a series in one response.
 	MaxValues = coarseSlots
 )
 
 // Reading is one quantity at one moment.
 type Reading struct {
 	Name string
-	// Level is what it is now; of a counter what one unit of its growth per
-	// second counts.
+	// Level is the current value; of a counter it is the factor of its growth per
+	// second.
 	Level   float64
 	Total   uint64
 	counter bool
 }
 
-// Level is a quantity that is what it is: bytes held.
+// Level returns a reading of a quantity that is stored as it is, such as bytes in
+// use.
 func Level(name string, v float64) Reading { return Reading{Name: name, Level: v} }
 
-// Counter is a sum that grows: its rate per second, times scale, is kept.
+// Counter returns a reading of a growing sum, of which the rate per second, times
+// scale, is stored.
 func Counter(name string, total uint64, scale float64) Reading {
 	return Reading{Name: name, Level: scale, Total: total, counter: true}
 }
 
-// Book of a node.
+// Book stores the measurements of a node. It is safe for concurrent use.
 type Book struct {
-	begun time.Time // with a monotonic reading; a whole minute of the wall's clock
+	begun time.Time // with a monotonic reading; a full minute of the wall clock
 
 	mu        sync.Mutex
 	resources map[string]*resource
 }
 
 type resource struct {
-	names  []string // in the order in which they came
+	names  []string // in the order of their first reading
 	series map[string]*series
 }
 
-// NewBook begins a book. now is time.Now, with its monotonic reading.
+// NewBook returns an empty book. now is time.Now, with its monotonic reading.
 func NewBook(now time.Time) *Book {
 	return &Book{begun: now.Add(-now.Sub(now.Round(0).Truncate(Coarse))), resources: map[string]*resource{}}
 }
 
 func (b *Book) since(now time.Time) time.Duration { return now.Sub(b.begun) }
 
-// Next is how long after now the next reading is due: in the middle of a slot,
-// so that one that comes late by less than half a slot is still in it.
+// Next returns the time from now until the next reading is due: in the middle of a
+// slot, so that one that is late by less than half a slot still belongs to it.
 func (b *Book) Next(now time.Time) time.Duration {
 	const half = Fine / 2
 	return Fine - (b.since(now)+Fine-half)%Fine
 }
 
-// Note what was read of a resource. What does not fit into the book's limits is
-// dropped.
+// Note stores readings of a resource. What exceeds the book's limits is dropped.
 func (b *Book) Note(id string, now time.Time, readings ...Reading) {
 	at := b.since(now)
 	b.mu.Lock()
@@ -104,7 +104,7 @@ func (b *Book) Note(id string, now time.Time, readings ...Reading) {
 	}
 }
 
-// Keep forgets the resources that are not wanted any more.
+// Keep removes the resources that are not wanted any more.
 func (b *Book) Keep(wanted func(id string) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,34 +115,35 @@ func (b *Book) Keep(wanted func(id string) bool) {
 	}
 }
 
-// Span is what is asked for: from a time on, in steps. Zero: the last quarter of
-// an hour, and the finest steps that reach so far.
+// Span is the requested part of a chart: from a time on, in steps. The zero value
+// is the last 15 minutes in the finest steps.
 type Span struct {
 	From time.Time
 	Step time.Duration
 }
 
-// Errors of a span.
+// Errors of a Span.
 var (
 	ErrStep = errors.New("must be a multiple of 5 seconds below one minute, else a multiple of a minute, and at most a day")
 	ErrMany = errors.New("too many values for one response")
 )
 
-// Series as it was.
+// Series is a series in a Chart.
 type Series struct {
 	Name   string
-	Values []float64 // means of steps; NaN: nobody looked
+	Values []float64 // means of steps; NaN if there is no reading
 }
 
-// Chart is an answer.
+// Chart is the result of Read.
 type Chart struct {
-	From   time.Time // of the first value, UTC
+	From   time.Time // time of the first value, UTC
 	Step   time.Duration
-	Series []Series // in the order in which they came to be
+	Series []Series // in the order of their first reading
 }
 
-// Read what was noted of a resource until now. One that nothing is known of has
-// no series. From is moved to how far back the book goes.
+// Read returns what was stored of a resource until now. An unknown resource has no
+// series. A From that is before the start of the book is moved to it. The errors
+// are ErrStep and ErrMany.
 func (b *Book) Read(id string, span Span, now time.Time) (Chart, error) {
 	slot, first, count, step, err := b.slots(span, now)
 	if err != nil {
@@ -150,7 +151,7 @@ func (b *Book) Read(id string, span Span, now time.Time) (Chart, error) {
 	}
 	each := int64(step / slot)
 	begin := b.begun.Add(time.Duration(first*each) * slot)
-	// The wall's clock may have been set since the book was begun.
+	// The wall clock may have been set since the book was created.
 	c := Chart{From: now.Round(0).Add(-now.Sub(begin)).Round(time.Second).UTC(), Step: step}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +173,8 @@ func (b *Book) Read(id string, span Span, now time.Time) (Chart, error) {
 	return c, nil
 }
 
-// Last is the mean of a series over the time before now; NaN: nobody looked.
+// Last returns the mean of a series over the time before now, or NaN if there is no
+// reading.
 func (b *Book) Last(id, name string, over time.Duration, now time.Time) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,7 +186,7 @@ func (b *Book) Last(id, name string, over time.Duration, now time.Time) float64 
 	return mean(&r.series[name].fine, int64(b.since(now)/Fine)-n+1, n)
 }
 
-// slots returns which ring answers, and which steps of it.
+// slots returns the ring to read from, and the steps of it.
 func (b *Book) slots(span Span, now time.Time) (slot time.Duration, first, count int64, step time.Duration, err error) {
 	at := b.since(now)
 	back := fineSlots * Fine
@@ -213,7 +215,7 @@ func (b *Book) slots(span Span, now time.Time) (slot time.Duration, first, count
 	return slot, first, count, step, nil
 }
 
-// mean of n slots of a ring, of those that have a value.
+// mean returns the mean of n slots of a ring that have a value, or NaN.
 func mean(r *ring, from, n int64) float64 {
 	sum, of := 0.0, 0
 	for i := from; i < from+n; i++ {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// diary is a book and a clock that the test moves.
+// diary is a book with a clock that the test advances.
 type diary struct {
 	*Book
 	now time.Time
 }
 
-// The clock begins with a monotonic reading, as in life.
+// newDiary returns a book whose clock has a monotonic reading, as time.Now has.
 func newDiary() *diary {
 	now := time.Now()
 	d := &diary{NewBook(now), now}
@@ -31,8 +31,8 @@ func (d *diary) read(t *testing.T, id string, span Span) Chart {
 	return c
 }
 
-// said writes values as text: "-" is a gap.
-func said(c Chart, name string) string {
+// valuesText formats values as text; "-" is a gap.
+func valuesText(c Chart, name string) string {
 	for _, s := range c.Series {
 		if s.Name == name {
 			var b strings.Builder
@@ -52,7 +52,7 @@ func said(c Chart, name string) string {
 	return ""
 }
 
-// tail of a text, so that what came before may be anything.
+// tail returns the end of a text, for tests where earlier values do not matter.
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
 func TestCountersBecomeRates(t *testing.T) {
@@ -61,14 +61,14 @@ func TestCountersBecomeRates(t *testing.T) {
 		total uint64
 		after time.Duration
 	}{
-		{1000, Fine}, // the first says nothing
+		{1000, Fine}, // the first has no rate
 		{1010, Fine}, // 2 a second
 		{1030, Fine}, // 4
 		{1030, Fine}, // 0
-		{5, Fine},    // begun anew: nothing
+		{5, Fine},    // restarted: no rate
 		{20, Fine},   // 3
 		{400, 10 * Fine},
-		{410, Fine}, // nobody looked for 50 s: nothing
+		{410, Fine}, // no reading for 50 s: no rate
 		{415, Fine}, // 1
 	}
 	for _, x := range totals {
@@ -77,11 +77,11 @@ func TestCountersBecomeRates(t *testing.T) {
 	}
 	d.now = d.now.Add(-Fine)
 	c := d.read(t, "ins-1", Span{})
-	if got := tail(said(c, "net-rx"), 18); got != "-240-3?----------1" {
-		t.Errorf("rates %q", got)
+	if got := tail(valuesText(c, "net-rx"), 18); got != "-240-3?----------1" {
+		t.Errorf("rates = %q, want -240-3?----------1 at the end", got)
 	}
-	if got := tail(said(c, "memory"), 18); got != "7777777---------77" {
-		t.Errorf("levels %q", got)
+	if got := tail(valuesText(c, "memory"), 18); got != "7777777---------77" {
+		t.Errorf("levels = %q, want 7777777---------77 at the end", got)
 	}
 }
 
@@ -94,12 +94,13 @@ func TestAGapStaysAGap(t *testing.T) {
 		d.now = d.now.Add(Fine)
 	}
 	d.now = d.now.Add(-Fine)
-	if got, want := tail(said(d.read(t, "n", Span{}), "x"), 40), strings.Repeat("5", 10)+strings.Repeat("-", 20)+strings.Repeat("5", 10); got != want {
-		t.Errorf("%q, want %q", got, want)
+	if got, want := tail(valuesText(d.read(t, "n", Span{}), "x"), 40), strings.Repeat("5", 10)+strings.Repeat("-", 20)+strings.Repeat("5", 10); got != want {
+		t.Errorf("values = %q, want %q", got, want)
 	}
 }
 
-// The rings forget what is older than they reach, and never grow.
+// TestBothResolutions checks that the rings drop what is older than their range,
+// and never grow.
 func TestBothResolutions(t *testing.T) {
 	d := newDiary()
 	for range 26 * 720 { // 26 hours
@@ -123,12 +124,12 @@ func TestBothResolutions(t *testing.T) {
 		{Span{From: d.now.Add(time.Hour)}, 0, Fine, "", 0},
 	} {
 		got := d.read(t, "n", c.span)
-		text := said(got, "x")
+		text := valuesText(got, "x")
 		if len(text) != c.count || got.Step != c.step || strings.Trim(text, "4") != "" || got.From.Location() != time.UTC {
-			t.Errorf("%+v: %d values every %v: %.20q…", c.span, len(text), got.Step, text)
+			t.Errorf("Read(%+v) = %d values every %v: %.20q…; want %d values of 4 every %v, from a UTC time", c.span, len(text), got.Step, text, c.count, c.step)
 		}
 		if back := d.now.Sub(got.From); c.count > 0 && (back > c.reachesAtall || back < c.reachesAtall-c.step) {
-			t.Errorf("%+v reaches back %v", c.span, back)
+			t.Errorf("Read(%+v) reaches back %v, want %v", c.span, back, c.reachesAtall)
 		}
 	}
 }
@@ -147,40 +148,42 @@ func TestMinutesAreMeans(t *testing.T) {
 		d.now = d.now.Add(Fine)
 	}
 	d.now = d.now.Add(-Fine)
-	if got := said(d.read(t, "n", Span{From: d.now.Add(-3 * time.Minute), Step: time.Minute}), "x"); got != "141" {
-		t.Errorf("minutes %q", got)
+	if got := valuesText(d.read(t, "n", Span{From: d.now.Add(-3 * time.Minute), Step: time.Minute}), "x"); got != "141" {
+		t.Errorf("means of minutes = %q, want 141", got)
 	}
 	if got := d.Last("n", "x", time.Minute, d.now); got != 1 {
-		t.Errorf("the last minute is %v", got)
+		t.Errorf("mean of the last minute = %v, want 1", got)
 	}
 	if got := d.Last("n", "y", time.Minute, d.now); !math.IsNaN(got) {
-		t.Errorf("what nobody noted is %v", got)
+		t.Errorf("mean of an unknown series = %v, want NaN", got)
 	}
 }
 
-// A poll sees the same steps at the same times, and the newest at the end.
+// TestStepsStayWhereTheyAre checks that repeated requests get the same steps at the
+// same times, and the newest at the end.
 func TestStepsStayWhereTheyAre(t *testing.T) {
 	d := newDiary()
 	if got := d.begun.Round(0).Truncate(time.Minute); !got.Equal(d.begun.Round(0)) {
-		t.Errorf("the book begins at %v", d.begun)
+		t.Errorf("the book begins at %v, want a full minute", d.begun)
 	}
 	span := Span{From: d.now.Add(-time.Hour), Step: 5 * time.Minute}
 	a := d.read(t, "n", span)
 	d.now = d.now.Add(5 * time.Minute)
 	span.From = span.From.Add(5 * time.Minute)
 	if b := d.read(t, "n", span); b.From.Sub(a.From) != 5*time.Minute {
-		t.Errorf("from %v, then from %v", a.From, b.From)
+		t.Errorf("first step at %v, and five minutes later at %v; want it five minutes later", a.From, b.From)
 	}
 }
 
-// Readings are due in the middle of slots, also when one was late.
+// TestNext checks that readings are due in the middle of slots, also after a late
+// one.
 func TestNext(t *testing.T) {
 	b := NewBook(time.Now())
 	for _, late := range []time.Duration{0, time.Millisecond, 2 * time.Second, 2499 * time.Millisecond, 2500 * time.Millisecond, 4 * time.Second} {
 		now := b.begun.Add(7*Fine + late)
 		due := b.since(now) + b.Next(now)
 		if due%Fine != Fine/2 || b.Next(now) <= 0 || b.Next(now) > Fine {
-			t.Errorf("%v into a slot the next is due after %v", late, b.Next(now))
+			t.Errorf("Next %v into a slot = %v, want the middle of the next slot", late, b.Next(now))
 		}
 	}
 }
@@ -189,12 +192,12 @@ func TestSpansThatAreRefused(t *testing.T) {
 	d := newDiary()
 	for _, step := range []time.Duration{-Fine, time.Second, 7 * time.Second, 90 * time.Second, 25 * time.Hour} {
 		if _, err := d.Read("n", Span{Step: step}, d.now); !errors.Is(err, ErrStep) {
-			t.Errorf("steps of %v: %v", step, err)
+			t.Errorf("Read with a step of %v: error %v, want %v", step, err, ErrStep)
 		}
 	}
 }
 
-// A book does not grow with what it is told.
+// TestLimits checks that a book does not grow beyond its limits.
 func TestLimits(t *testing.T) {
 	d := newDiary()
 	for i := range maxResources + 5 {
@@ -204,14 +207,14 @@ func TestLimits(t *testing.T) {
 		d.Note("a\x00", d.now, Level(string(rune('a'+i)), 1), Level("bad", math.NaN()))
 	}
 	if n := len(d.resources); n != maxResources {
-		t.Errorf("%d resources", n)
+		t.Errorf("book has %d resources, want %d", n, maxResources)
 	}
 	if n := len(d.resources["a\x00"].series); n != maxSeries {
-		t.Errorf("%d series", n)
+		t.Errorf("resource has %d series, want %d", n, maxSeries)
 	}
 	d.Keep(func(id string) bool { return id == "a\x00" })
 	if n := len(d.resources); n != 1 {
-		t.Errorf("%d resources are kept", n)
+		t.Errorf("book has %d resources after Keep, want 1", n)
 	}
 }
 
@@ -231,11 +234,11 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, s := range c.Series {
 			if len(s.Values) > MaxValues || c.Step <= 0 {
-				t.Fatalf("%d values every %v", len(s.Values), c.Step)
+				t.Fatalf("series has %d values every %v, want at most %d and a positive step", len(s.Values), c.Step, MaxValues)
 			}
 			for _, v := range s.Values {
 				if !math.IsNaN(v) && math.Abs(v-1) > 1e-6 {
-					t.Fatalf("a rate of %v", v)
+					t.Fatalf("rate = %v, want 1", v)
 				}
 			}
 		}

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Two resolutions: what is kept of each series.
+// Fine and Coarse are the two resolutions in which each series is stored.
 //
 //	fine    5 s × 180 = 15 min      720 B
 //	coarse 60 s × 1440 = 24 h     5,760 B
 //
-// As float32, whose 24 bits show 64 GiB to 4 KiB: 6.5 kB a series, 78 kB an
-// instance of twelve, 160 MB for the most resources that a Book takes.
+// Values are float32, whose 24 bits resolve 64 GiB to 4 KiB: 6.5 kB per series, 78
+// kB for an instance with twelve, 160 MB for the maximum of resources in a Book.
 const (
 	Fine                   = 5 * time.Second
 	Coarse                 = time.Minute
@@ -20,10 +20,10 @@ const (
 
 var nan = float32(math.NaN())
 
-// ring holds the latest slots of a series; what it has no value of is NaN.
+// ring has the latest slots of a series; a slot without a value is NaN.
 type ring struct {
 	slots []float32
-	last  int64 // the newest slot, counted from the book's beginning; -1: none
+	last  int64 // the newest slot, counted from the start of the book; -1 if none
 }
 
 func newRing(n int) ring {
@@ -34,8 +34,8 @@ func newRing(n int) ring {
 	return r
 }
 
-// put a value into a slot. Slots between that nobody has filled are gaps. What
-// is older than the ring is dropped.
+// put stores a value in a slot. Slots in between without a value are gaps. A value
+// that is older than the ring is dropped.
 func (r *ring) put(slot int64, v float64) {
 	n := int64(len(r.slots))
 	if slot < 0 || slot <= r.last-n {
@@ -48,7 +48,7 @@ func (r *ring) put(slot int64, v float64) {
 	r.slots[slot%n] = float32(v)
 }
 
-// get is a slot's value, or NaN.
+// get returns a slot's value, or NaN.
 func (r *ring) get(slot int64) float64 {
 	if n := int64(len(r.slots)); slot < 0 || slot > r.last || slot <= r.last-n {
 		return math.NaN()
@@ -59,11 +59,11 @@ func (r *ring) get(slot int64) float64 {
 // series is one quantity of a resource.
 type series struct {
 	fine, coarse ring
-	// The minute that is being filled.
+	// The current minute, with the sum and number of its values.
 	minute int64
 	sum    float64
 	n      int
-	// Of a counter: what it stood at, and when.
+	// For counters: the last total, and when it was read.
 	counter counter
 }
 
@@ -82,19 +82,20 @@ func (s *series) put(at time.Duration, v float64) {
 	s.coarse.put(s.minute, s.sum/float64(s.n))
 }
 
-// counter turns a sum that grows into a rate.
+// counter converts a growing sum into a rate.
 type counter struct {
 	at    time.Duration
 	total uint64
 	known bool
 }
 
-// longest is how long ago the reading before may be: a rate over more than that
-// would be drawn at one point and belong to many, so it is a gap.
+// longest is the longest time between two readings for a rate: a rate over more
+// than that would be drawn at one point and belong to many, so it is a gap.
 const longest = 3 * Fine
 
-// rate is the growth per second since the last reading; false: there is none,
-// because it is the first, the sum has begun anew, or nobody looked for long.
+// rate returns the growth per second since the last reading. It is not ok if there
+// is no rate, because this is the first reading, the sum has restarted, or the last
+// reading is too old.
 func (c *counter) rate(at time.Duration, total uint64) (perSecond float64, ok bool) {
 	was := *c
 	*c = counter{at, total, true}

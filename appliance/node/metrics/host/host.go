@@ -1,4 +1,4 @@
-// Package host reads what a machine uses from its kernel.
+// Package host reads from the kernel what a machine uses.
 package host
 
 import (
@@ -12,27 +12,28 @@ import (
 	"strconv"
 )
 
-// Use of a machine. Sums count from its boot.
+// Use is the use of a machine. Sums count from its boot.
 type Use struct {
 	CPUs        int
-	BusyTicks   uint64 // of all processors together, TicksPerSecond each
-	MemoryBytes uint64 // there is
-	UsedBytes   uint64 // of it, caches that can be given up not counted
+	BusyTicks   uint64 // of all CPUs together, TicksPerSecond for each
+	MemoryBytes uint64 // total
+	UsedBytes   uint64 // used, without caches that can be freed
 
-	ReadBytes, WriteBytes    uint64 // of disks that are devices: not what lies on others
-	ReceivedBytes, SentBytes uint64 // by network cards
+	ReadBytes, WriteBytes    uint64 // of disks with a hardware device, not of those on top of them
+	ReceivedBytes, SentBytes uint64 // on network cards
 }
 
-// TicksPerSecond of /proc: USER_HZ, which is 100 wherever Linux has it.
+// TicksPerSecond is the unit of /proc: USER_HZ, which is 100 on x86-64.
 const TicksPerSecond = 100
 
-// sectorBytes of /proc/diskstats, whatever the disk's own.
+// sectorBytes is the unit of /proc/diskstats, whatever the disk's sector size.
 const sectorBytes = 512
 
-// maxFile bounds what is read of one file of the kernel's.
+// maxFile limits what is read of one file of the kernel, in bytes.
 const maxFile = 1 << 20
 
-// Read the machine's use below root, which is / but in tests.
+// Read reads the machine's use from the files below root, which is / outside of
+// tests.
 func Read(root string) (u Use, err error) {
 	var errs []error
 	file := func(name string, parse func([]byte) error) {
@@ -55,7 +56,7 @@ func Read(root string) (u Use, err error) {
 	file("proc/diskstats", func(raw []byte) error { return u.diskstats(raw, isDevice("block")) })
 	file("proc/net/dev", func(raw []byte) error {
 		card := isDevice("class/net")
-		if !anyCard(raw, card) { // a machine in a namespace has cards of the kernel's only
+		if !anyCard(raw, card) { // a network namespace has only virtual interfaces
 			out := ""
 			file("proc/net/route", func(raw []byte) error { out = wayOut(raw); return nil })
 			card = func(name string) bool { return name == out }
@@ -76,8 +77,8 @@ func readFile(path string) ([]byte, error) {
 
 var errForm = errors.New("not in its form")
 
-// stat of /proc: the first line sums user, nice, system, idle, iowait, irq,
-// softirq, steal; one for each processor follows.
+// stat parses /proc/stat: its first line sums user, nice, system, idle, iowait,
+// irq, softirq, steal; a line for each CPU follows.
 func (u *Use) stat(raw []byte) error {
 	for words := range lines(raw) {
 		name := string(words[0])
@@ -86,7 +87,7 @@ func (u *Use) stat(raw []byte) error {
 			if len(words) < 8 {
 				return errForm
 			}
-			for _, i := range []int{1, 2, 3, 6, 7} { // what is idle, waits or was taken away is not used
+			for _, i := range []int{1, 2, 3, 6, 7} { // without idle, iowait and steal
 				n, err := strconv.ParseUint(string(words[i]), 10, 64)
 				if err != nil {
 					return errForm
@@ -133,8 +134,8 @@ func (u *Use) meminfo(raw []byte) error {
 	return nil
 }
 
-// diskstats: major, minor, name, reads, merged, sectors, ms, writes, merged,
-// sectors, …
+// diskstats parses /proc/diskstats: major, minor, name, reads, merged, sectors, ms,
+// writes, merged, sectors, …
 func (u *Use) diskstats(raw []byte, device func(string) bool) error {
 	for words := range lines(raw) {
 		if len(words) < 10 {
@@ -154,7 +155,8 @@ func (u *Use) diskstats(raw []byte, device func(string) bool) error {
 	return nil
 }
 
-// netDev: two lines of headings, then "name: received … (8 numbers) sent …".
+// netDev parses /proc/net/dev: two lines of headings, then "name: received … (8
+// numbers) sent …".
 func (u *Use) netDev(raw []byte, card func(string) bool) error {
 	for name, numbers := range cards(raw) {
 		if !card(name) {
@@ -183,7 +185,7 @@ func anyCard(raw []byte, card func(string) bool) bool {
 	return false
 }
 
-// cards of /proc/net/dev and their numbers.
+// cards iterates over the interfaces of /proc/net/dev and their numbers.
 func cards(raw []byte) func(yield func(string, [][]byte) bool) {
 	return func(yield func(string, [][]byte) bool) {
 		s := bufio.NewScanner(bytes.NewReader(raw))
@@ -196,7 +198,8 @@ func cards(raw []byte) func(yield func(string, [][]byte) bool) {
 	}
 }
 
-// wayOut is the interface of /proc/net/route's default route: destination 0.
+// wayOut returns the interface of the default route (destination 0) in
+// /proc/net/route.
 func wayOut(raw []byte) string {
 	for words := range lines(raw) {
 		if len(words) > 2 && string(words[1]) == "00000000" {
@@ -206,7 +209,7 @@ func wayOut(raw []byte) string {
 	return ""
 }
 
-// lines are the words of each line that has some.
+// lines iterates over the words of each line that is not blank.
 func lines(raw []byte) func(yield func([][]byte) bool) {
 	return func(yield func([][]byte) bool) {
 		s := bufio.NewScanner(bytes.NewReader(raw))

@@ -19,7 +19,7 @@ const (
 	route = "Iface\tDestination\tGateway\ntap1\t0000A8C0\t0\neth0\t00000000\t0102A8C0\n"
 )
 
-// machine is a tree in which devices are.
+// machine returns a directory tree with these files and devices.
 func machine(t *testing.T, devices ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -46,18 +46,18 @@ func TestRead(t *testing.T) {
 		"cards of the kernel's": {"block/sda"},
 	} {
 		if u, err := Read(machine(t, devices...)); err != nil || u != want {
-			t.Errorf("%s: %+v, %v, want %+v", name, u, err, want)
+			t.Errorf("Read of %s = %+v, error %v; want %+v", name, u, err, want)
 		}
 	}
 	if _, err := Read(t.TempDir()); err == nil {
-		t.Error("a machine without /proc was read")
+		t.Error("Read without /proc returned nil, want an error")
 	}
 }
 
 func TestThisMachine(t *testing.T) {
 	u, err := Read("/")
 	if err != nil || u.CPUs < 1 || u.BusyTicks == 0 || u.UsedBytes == 0 || u.UsedBytes >= u.MemoryBytes {
-		t.Errorf("%+v, %v", u, err)
+		t.Errorf("use of this machine = %+v, error %v; want positive CPUs, busy ticks and used memory below the total", u, err)
 	}
 }
 
@@ -70,7 +70,7 @@ func FuzzRead(f *testing.F) {
 		every := func(string) bool { return true }
 		_ = u.stat(raw)
 		if err := u.meminfo(raw); err == nil && u.UsedBytes > u.MemoryBytes {
-			t.Errorf("%+v", u)
+			t.Errorf("meminfo(%q) = %+v, want used memory below the total", raw, u)
 		}
 		_, _, _ = u.diskstats(raw, every), u.netDev(raw, every), wayOut(raw)
 	})
