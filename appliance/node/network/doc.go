@@ -1,7 +1,7 @@
-// Package network is a node's part in the cluster's network: it keeps OVN's daemons
-// as they should be (Node), answers the node's guests (Metadata), and counts and
-// records what leaves there (Egress). What is to be, the leader decides
-// (appliance/controlplane/network).
+// Package network is a node's part in the cluster's network: it deploys OVN's
+// daemons on the node (Node), serves metadata to the node's guests (Metadata), and
+// meters traffic that leaves the cluster there (Egress). The leader decides the
+// wanted state (appliance/controlplane/network).
 package network
 
 import (
@@ -10,10 +10,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Store takes what the node writes.
+// Store writes the node's objects.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }
 
-// maxCommands in one batch keeps log entries small.
+// maxCommands is the number of commands in one batch, which keeps log entries
+// small.
 const maxCommands = 256

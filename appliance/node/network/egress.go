@@ -12,15 +12,15 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// Egress records what leaves this node into external networks. Every node that
-// leads there counts every project's, whether or not its router is there now:
-// when the router moves, nobody needs to be told.
+// Egress records the traffic that leaves this node into external networks. Every
+// gateway node counts every project's traffic, whether or not the project's router
+// is on it now, so that nothing has to be coordinated when a router moves.
 //
-// The switch counts, and goes on while this process is dead; the book on the
-// disk says how much of each counter is recorded already. Records are written
-// there before they are committed and committed again after a crash, under the
-// same ids. What a counter had when the switch itself died is charged up to the
-// last look at it.
+// The switch counts, also while this process is down; the book on the disk has how
+// much of each counter is recorded already. Records are written to it before they
+// are committed, and committed again after a crash, under the same IDs. What a
+// counter had when the switch itself restarted is charged up to the last time that
+// it was read.
 type Egress struct {
 	Cache   *watchcache.Cache
 	Store   Store
@@ -28,19 +28,20 @@ type Egress struct {
 	Counter interface {
 		Egress(ctx context.Context, exits []sdn.Exit) ([]sdn.Egress, error)
 	}
-	// Ready reports whether the node's network is up; nil: it is.
+	// Ready returns nil when the node's network is up, otherwise the reason. A nil
+	// func means that it is up.
 	Ready func(ctx context.Context) error
-	File  string        // the book
-	Every time.Duration // records; 0: 5 min
+	File  string        // path of the book
+	Every time.Duration // interval of records; 5 min if 0
 	Now   func() time.Time
 	Log   *slog.Logger
 
-	book     *egressBook // nil: not read yet
-	recorded time.Time   // last
-	said     string
+	book     *egressBook // nil until it is read
+	recorded time.Time   // time of the last records
+	logged   string      // last logged error
 }
 
-// Run until ctx ends.
+// Run meters until ctx ends.
 func (e *Egress) Run(ctx context.Context) error {
 	if e.Now == nil {
 		e.Now = time.Now
@@ -53,25 +54,26 @@ func (e *Egress) Run(ctx context.Context) error {
 
 func (e *Egress) step(ctx context.Context, s *objects.Set) time.Duration {
 	if e.Ready != nil && e.Ready(ctx) != nil {
-		return lookBusy // which the node says itself
+		return busyInterval // Node reports the reason
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := e.look(ctx, s); err != nil {
-		if err.Error() != e.said && ctx.Err() == nil {
-			e.said = err.Error()
+	if err := e.record(ctx, s); err != nil {
+		if err.Error() != e.logged && ctx.Err() == nil {
+			e.logged = err.Error()
 			e.Log.Warn("network: record outbound traffic failed", "error", err)
 		}
-		return lookBusy
+		return busyInterval
 	}
-	e.said = ""
-	// A look right after each full hour puts what was counted into the right one.
+	e.logged = ""
+	// Counters are read right after each full hour, so that what was counted is
+	// charged to the right hour.
 	now := e.Now()
-	return max(time.Millisecond, min(lookIdle, e.Every, now.Truncate(time.Hour).Add(time.Hour).Sub(now)))
+	return max(time.Millisecond, min(idleInterval, e.Every, now.Truncate(time.Hour).Add(time.Hour).Sub(now)))
 }
 
-// look at the counters, and record what they say when it is time to.
-func (e *Egress) look(ctx context.Context, s *objects.Set) (err error) {
+// record reads the counters, and records the traffic when that is due.
+func (e *Egress) record(ctx context.Context, s *objects.Set) (err error) {
 	if e.book == nil {
 		if e.book, err = readEgressBook(e.File); err != nil {
 			return err
@@ -90,7 +92,7 @@ func (e *Egress) look(ctx context.Context, s *objects.Set) (err error) {
 		owners[f.Meta.ID] = e.resource(f.Meta)
 	}
 	e.book.count(seen, owners)
-	if err := e.commit(ctx); err != nil { // of before a crash, or a failure
+	if err := e.commit(ctx); err != nil { // left by a crash or a failure
 		return err
 	}
 	now := e.Now()
@@ -107,9 +109,9 @@ func (e *Egress) resource(m api.Meta) meter.Resource {
 	return meter.Resource{ID: m.ID, Name: m.Name, Organization: m.Organization, Project: m.Project, Node: e.Node}
 }
 
-// commit the records: first to the disk, then to the store, and then they no
-// longer need to be on the disk. While the store is away nothing new is
-// recorded; what leaves is counted on.
+// commit writes the records to the disk, commits them to the store, and removes
+// them from the disk. While the store is unreachable no new records are created;
+// counting continues.
 func (e *Egress) commit(ctx context.Context) error {
 	if len(e.book.Pending) == 0 {
 		return nil

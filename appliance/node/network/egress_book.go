@@ -15,11 +15,11 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
-// egressBook is what a node knows of what has left there.
+// egressBook is the persistent state of a node's egress metering.
 type egressBook struct {
 	Version  int                       `json:"version"`
 	Accounts map[string]*egressAccount `json:"accounts"` // by owner
-	// Pending records that may not have been committed yet.
+	// Pending has the records that may not have been committed yet.
 	Pending []api.Command `json:"pending,omitempty"`
 
 	written bool // Pending is on the disk
@@ -32,13 +32,13 @@ type egressAccount struct {
 
 const egressVersion = 1
 
-// count takes in what the counters say. One whose exit is not asked for any
-// more is known by its name.
+// count adds the counters' values. A counter whose exit is not requested any more
+// is attributed to its owner by its name.
 func (b *egressBook) count(seen []sdn.Egress, owners map[string]meter.Resource) {
 	of := map[string]string{} // owner by counter
 	for owner, a := range b.Accounts {
 		if r, ok := owners[owner]; ok {
-			a.Resource = r // it may have another name now
+			a.Resource = r // its name may have changed
 		}
 		for counter := range a.Traffic.Counted {
 			of[counter] = owner
@@ -53,7 +53,7 @@ func (b *egressBook) count(seen []sdn.Egress, owners map[string]meter.Resource) 
 		if b.Accounts[owner] == nil {
 			r, ok := owners[owner]
 			if !ok {
-				continue // nobody knows whose it was
+				continue // the owner is unknown
 			}
 			b.Accounts[owner] = &egressAccount{Resource: r}
 		}
@@ -67,7 +67,7 @@ func (b *egressBook) count(seen []sdn.Egress, owners map[string]meter.Resource) 
 	}
 }
 
-// record what is owed. Nothing is pending.
+// record creates records of what is owed. There must be no pending ones.
 func (b *egressBook) record(now time.Time) {
 	for _, owner := range slices.Sorted(maps.Keys(b.Accounts)) {
 		a := b.Accounts[owner]
@@ -77,7 +77,7 @@ func (b *egressBook) record(now time.Time) {
 	b.written = false
 }
 
-// forget the accounts of owners that are gone, and so are their counters.
+// forget removes the accounts whose owners and counters do not exist any more.
 func (b *egressBook) forget(seen []sdn.Egress, owners map[string]meter.Resource) {
 	counted := map[string]bool{}
 	for _, e := range seen {
@@ -115,7 +115,7 @@ func readEgressBook(path string) (*egressBook, error) {
 	return b, nil
 }
 
-// write the accounts that something has left for.
+// write writes the accounts with traffic.
 func (b *egressBook) write(path string) error {
 	used := *b
 	used.Accounts = map[string]*egressAccount{}

@@ -22,10 +22,10 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/fake"
 )
 
-// flaky is a store that does what it is told, and at times does not say so.
+// flaky is a store that can fail before or after it has applied a batch.
 type flaky struct {
 	*memstore.Store
-	before, after bool // fails
+	before, after bool // fail before or after applying
 }
 
 func (f *flaky) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
@@ -39,8 +39,7 @@ func (f *flaky) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return out, err
 }
 
-// wire is a project with a router and a floating IP, and two nodes that lead
-// outside.
+// wire is a project with a router and a floating IP, and two gateway nodes.
 type wire struct {
 	t     *testing.T
 	net   *fake.Network
@@ -64,7 +63,7 @@ func meta(id string) api.Meta {
 	return api.Meta{ID: id, Name: "name of " + id, Organization: "org-1", Project: "prj-1"}
 }
 
-// start basaltd's part on a node: from its disk.
+// start starts the metering of a node from the state on its disk.
 func (w *wire) start(node api.NodeID) *Egress {
 	return &Egress{Store: w.store, Node: node, Counter: w.net.Chassis(node), File: filepath.Join(w.dir, string(node)+".json"),
 		Every: time.Minute, Now: func() time.Time { return w.now }, Log: slog.New(slog.DiscardHandler)}
@@ -72,12 +71,12 @@ func (w *wire) start(node api.NodeID) *Egress {
 
 func (w *wire) look(e *Egress) {
 	w.t.Helper()
-	if err := e.look(w.t.Context(), w.state); err != nil {
+	if err := e.record(w.t.Context(), w.state); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// recorded use of a resource, by the hour in which it was.
+// recorded returns the recorded traffic of a resource, in total and by hour.
 func (w *wire) recorded(resource string) (sum uint64, hours map[string]uint64) {
 	w.t.Helper()
 	hours = map[string]uint64{}
@@ -90,7 +89,7 @@ func (w *wire) recorded(resource string) (sum uint64, hours map[string]uint64) {
 		for _, r := range page.Items {
 			u, ok := api.UseOf(r)
 			if !ok || u.Meter != api.MeterEgress || u.Project != "prj-1" || u.ResourceName != "name of "+u.Resource || r.Meta.Organization != "org-1" {
-				w.t.Fatalf("record %+v", r)
+				w.t.Fatalf("record = %+v, want egress of prj-1 and org-1 with the resource's name", r)
 			}
 			if u.Resource == resource {
 				sum += uint64(u.Quantity)
@@ -105,12 +104,12 @@ func (w *wire) recorded(resource string) (sum uint64, hours map[string]uint64) {
 func (w *wire) want(resource string, bytes uint64) {
 	w.t.Helper()
 	if n, _ := w.recorded(resource); n != bytes {
-		w.t.Errorf("%s: %d bytes are recorded, %d have left", resource, n, bytes)
+		w.t.Errorf("recorded traffic of %s = %d bytes, want %d", resource, n, bytes)
 	}
 }
 
-// Whatever fails and dies, on both nodes, each byte is recorded once, for whom
-// it left.
+// TestEgressIsRecordedOnce checks that, whatever fails or restarts on both nodes,
+// each byte is recorded once, for its owner.
 func TestEgressIsRecordedOnce(t *testing.T) {
 	for seed := range int64(12) {
 		w, rng := newWire(t), rand.New(rand.NewSource(seed))
@@ -118,26 +117,26 @@ func TestEgressIsRecordedOnce(t *testing.T) {
 		parts := map[api.NodeID]*Egress{"node-1": w.start("node-1"), "node-2": w.start("node-2")}
 		sent := map[string]uint64{}
 		look := func(node api.NodeID) {
-			if err := parts[node].look(t.Context(), w.state); err != nil && !w.store.before && !w.store.after {
+			if err := parts[node].record(t.Context(), w.state); err != nil && !w.store.before && !w.store.after {
 				t.Fatal(err)
 			}
 		}
 		look("node-1")
 		look("node-2")
 		for range 300 {
-			node := nodes[rng.Intn(2)] // the router is here, then there
+			node := nodes[rng.Intn(2)] // the router moves between the nodes
 			switch rng.Intn(8) {
 			case 0:
 				w.store.before, w.store.after = rng.Intn(3) == 0, rng.Intn(3) == 0
 			case 1: // killed
 				parts[node] = w.start(node)
-			case 2: // the switch dies right after a look that was written down
+			case 2: // the switch restarts right after its counters were recorded
 				w.store.before, w.store.after = false, false
 				look(node)
 				w.now = w.now.Add(2 * time.Minute)
 				look(node)
 				w.net.Chassis(node).Restart()
-				look(node) // and its flows are made anew
+				look(node) // and its flows are created again
 			case 3, 4:
 				look(node)
 			default:
@@ -162,15 +161,15 @@ func TestEgressIsRecordedOnce(t *testing.T) {
 	}
 }
 
-// What a counter that began anew says is charged from zero, and what the old
-// one had after the last look at it is not.
+// TestEgressOfASwitchThatDied checks that a restarted counter is charged from zero,
+// and that what the old one had after it was last read is not charged.
 func TestEgressOfASwitchThatDied(t *testing.T) {
 	w := newWire(t)
 	e := w.start("node-1")
 	w.look(e)
 	w.net.Chassis("node-1").Leave("rtr-1", 1000)
 	w.look(e)
-	w.net.Chassis("node-1").Leave("rtr-1", 77) // nobody ever reads it
+	w.net.Chassis("node-1").Leave("rtr-1", 77) // never read
 	w.net.Chassis("node-1").Restart()
 	w.look(e)
 	w.net.Chassis("node-1").Leave("rtr-1", 500) // less than the old one had
@@ -179,8 +178,9 @@ func TestEgressOfASwitchThatDied(t *testing.T) {
 	w.want("rtr-1", 1500)
 }
 
-// A floating IP is deleted while something still leaves with it: the last of it
-// is its own, also after a restart, and then it is forgotten.
+// TestEgressOfAFloatingIPThatIsDeleted deletes a floating IP while it still has
+// traffic: the last traffic is charged to it, also after a restart, and then its
+// account is removed.
 func TestEgressOfAFloatingIPThatIsDeleted(t *testing.T) {
 	w := newWire(t)
 	e, c := w.start("node-1"), w.net.Chassis("node-1")
@@ -193,7 +193,7 @@ func TestEgressOfAFloatingIPThatIsDeleted(t *testing.T) {
 	e = w.start("node-1")
 	w.look(e)
 	w.want("fip-1", 111)
-	patience.Until(t, 30*time.Second, "one account", func() bool {
+	patience.Until(t, 30*time.Second, "the account of fip-1 removed", func() bool {
 		w.now = w.now.Add(time.Minute)
 		w.look(e)
 		return len(e.book.Accounts) == 1
@@ -201,15 +201,15 @@ func TestEgressOfAFloatingIPThatIsDeleted(t *testing.T) {
 	w.want("fip-1", 111)
 }
 
-// What left before a full hour is of that hour, if the counters are read right
-// after it; that is when Run looks.
+// TestEgressIsOfItsHour checks that traffic before a full hour is charged to that
+// hour if the counters are read right after it, which is when Run reads them.
 func TestEgressIsOfItsHour(t *testing.T) {
 	w := newWire(t)
 	e := w.start("node-1")
 	w.look(e)
 	w.now = time.Date(2026, 10, 31, 22, 59, 55, 0, time.UTC)
 	if d := e.step(t.Context(), w.state); d != 5*time.Second {
-		t.Errorf("looks again after %v", d)
+		t.Errorf("next step after %v, want 5s: at the full hour", d)
 	}
 	w.net.Chassis("node-1").Leave("rtr-1", 1000)
 	w.now = w.now.Add(5*time.Second + 20*time.Millisecond)
@@ -218,11 +218,12 @@ func TestEgressIsOfItsHour(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	w.look(e)
 	if _, hours := w.recorded("rtr-1"); hours["22"] != 1000 || hours["23"] != 10 {
-		t.Errorf("by the hour %v", hours)
+		t.Errorf("traffic by hour = %v, want 1000 in hour 22 and 10 in hour 23", hours)
 	}
 }
 
-// A book that cannot be read is not written over.
+// TestEgressBookThatIsBroken checks that a book which cannot be read is not
+// overwritten.
 func TestEgressBookThatIsBroken(t *testing.T) {
 	for _, text := range []string{"{", `{"version":2}`, `{"version":1,"accounts":{"rtr-1":null}}`, `{"version":1,"accounts":{"rtr-1":{"resource":{"id":"rtr-2"}}}}`} {
 		w := newWire(t)
@@ -231,17 +232,18 @@ func TestEgressBookThatIsBroken(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if err := e.look(t.Context(), w.state); err == nil || !strings.Contains(err.Error(), e.File) {
-				t.Errorf("%s: %v", text, err)
+			if err := e.record(t.Context(), w.state); err == nil || !strings.Contains(err.Error(), e.File) {
+				t.Errorf("step with the book %s: error %v, want one that names %s", text, err, e.File)
 			}
 		}
 		if left, err := os.ReadFile(e.File); err != nil || string(left) != text {
-			t.Errorf("it is now %q, %v", left, err)
+			t.Errorf("broken book after the step = %q, error %v; want it unchanged: %q", left, err, text)
 		}
 	}
 }
 
-// It runs as the node runs it, and waits for the network.
+// TestEgressRuns runs the metering as the node does, which must wait for the
+// network.
 func TestEgressRuns(t *testing.T) {
 	w := newWire(t)
 	put := func(kind api.Kind, id string, spec, assignment any) {
@@ -269,10 +271,10 @@ func TestEgressRuns(t *testing.T) {
 	for _, run := range []func(context.Context) error{e.Run, e.Cache.Run} {
 		go func() { done <- run(ctx) }()
 	}
-	w.net.Chassis("node-1").Leave("rtr-1", 5) // nobody counts yet
+	w.net.Chassis("node-1").Leave("rtr-1", 5) // not counted yet
 	close(up)
 	var sent uint64
-	patience.Until(t, 30*time.Second, "four records", func() bool {
+	patience.Until(t, 30*time.Second, "four bytes recorded", func() bool {
 		if w.net.Chassis("node-1").Leave("rtr-1", 1) {
 			sent++
 		}
@@ -282,10 +284,10 @@ func TestEgressRuns(t *testing.T) {
 	cancel()
 	for range 2 {
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			t.Errorf("Run: %v, want %v", err, context.Canceled)
 		}
 	}
 	if n, _ := w.recorded("rtr-1"); n > sent {
-		t.Errorf("%d of %d bytes are recorded", n, sent)
+		t.Errorf("recorded %d bytes, want at most the %d that were sent", n, sent)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 )
 
-// maxForbidden ranges of one node: what it reports is an object of the store and
-// a part of every port's filter.
+// maxForbidden is the maximum number of ranges of one node: its report is an object
+// in the store and part of every port's filter.
 const maxForbidden = 512
 
-// forbidden is what guests must not reach of this node: the addresses of all its
-// cards, where its tunnels end and its databases listen, and what its operator
-// names. Addresses that nobody else reaches, of the loopback and the link, are
-// left out.
+// forbidden returns the ranges of this node that guests must not reach: the
+// addresses of all its interfaces, its tunnels and its databases, and the ranges
+// that its operator gives. Loopback and link-local addresses are left out, because
+// no other machine can reach them.
 func (n *Node) forbidden() ([]netip.Prefix, error) {
 	addresses := net.InterfaceAddrs
 	if n.Addresses != nil {
@@ -46,7 +46,7 @@ func (n *Node) forbidden() ([]netip.Prefix, error) {
 	all = slices.Compact(all)
 	if len(all) > maxForbidden {
 		err = fmt.Errorf("the node has %d addresses and ranges that guests must not reach, want at most %d: name ranges with basaltd --forbid", len(all), maxForbidden)
-		// The widest first: one range stands for many addresses.
+		// The widest first: one range covers many addresses.
 		slices.SortStableFunc(all, func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
 		all = all[:maxForbidden]
 		slices.SortFunc(all, network.ComparePrefixes)
@@ -54,8 +54,8 @@ func (n *Node) forbidden() ([]netip.Prefix, error) {
 	return all, err
 }
 
-// ParseForbidden reads ranges of addresses, or single ones, that guests must not
-// reach.
+// ParseForbidden parses ranges of addresses, or single addresses, that guests must
+// not reach.
 func ParseForbidden(all []string) (out []netip.Prefix, err error) {
 	for _, s := range all {
 		p, err := netip.ParsePrefix(s)

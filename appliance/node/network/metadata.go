@@ -19,11 +19,12 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
-// guestKinds are what a node follows to answer its guests.
+// guestKinds are the kinds that a node needs to serve its guests.
 var guestKinds = append(network.HostKinds, objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Network](),
 	objects.Of[api.Flavor](), objects.Of[api.Project]())
 
-// Metadata answers the guests of this node.
+// Metadata serves metadata to the guests of this node. It implements
+// metadata.Source and resolver.Source.
 type Metadata struct {
 	Cache   *watchcache.Cache
 	Node    api.NodeID
@@ -31,23 +32,23 @@ type Metadata struct {
 	Service interface {
 		Apply(ctx context.Context, networks []metadata.Network) error
 	}
-	// SSHAuthority is the public key of the CA that guests let in for their instance;
-	// nil: there is no SSH gateway.
+	// SSHAuthority returns the public key of the SSH CA that guests accept for
+	// their instance. A nil func means that there is no SSH gateway.
 	SSHAuthority func(context.Context) (string, error)
 	Log          *slog.Logger
 
-	book  atomic.Pointer[map[guest]metadata.Instance]
-	zones atomic.Pointer[map[api.NetworkID]*resolver.Zone]
-	said  string
+	book   atomic.Pointer[map[guest]metadata.Instance]
+	zones  atomic.Pointer[map[api.NetworkID]*resolver.Zone]
+	logged string // last logged error
 }
 
-// guest is who asks, as the network knows it.
+// guest identifies a guest that sends a request, by its network and address.
 type guest struct {
 	network api.NetworkID
 	address netip.Addr
 }
 
-// Run until ctx ends.
+// Run updates the metadata until ctx ends.
 func (m *Metadata) Run(ctx context.Context) error {
 	return watchcache.Run(ctx, m.Cache, guestKinds, m.step)
 }
@@ -92,17 +93,17 @@ func (m *Metadata) step(ctx context.Context, s *objects.Set) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := m.Service.Apply(ctx, networks); err != nil {
-		if err.Error() != m.said {
-			m.said = err.Error()
+		if err.Error() != m.logged {
+			m.logged = err.Error()
 			m.Log.Warn("network: serve metadata failed, retrying", "error", err)
 		}
-		return lookBusy
+		return busyInterval
 	}
-	m.said = ""
-	return lookIdle
+	m.logged = ""
+	return idleInterval
 }
 
-// keysOf an instance: its own, and the SSH gateway's CA.
+// keysOf returns the SSH keys of an instance: its own, and the SSH gateway's CA.
 func keysOf(in api.Instance, authority string) []string {
 	if authority == "" {
 		return in.Spec.SSHKeys
@@ -110,7 +111,8 @@ func keysOf(in api.Instance, authority string) []string {
 	return append(slices.Clone(in.Spec.SSHKeys), api.AuthorityLine(authority, api.InstanceID(in.Meta.ID)))
 }
 
-// guests of this node, and those that are moving here.
+// guests returns the networks and guests of this node, with guests that are being
+// migrated to it.
 func (m *Metadata) guests(s *objects.Set, authority string) ([]metadata.Network, map[guest]metadata.Instance) {
 	coming := map[api.InstanceID]bool{}
 	for _, x := range objects.Map[api.Migration](s) {
@@ -131,7 +133,7 @@ func (m *Metadata) guests(s *objects.Set, authority string) ([]metadata.Network,
 				Flavor: objects.Map[api.Flavor](s)[string(in.Spec.Flavor)].Meta.Name, Node: objects.Map[api.Node](s)[string(m.Node)].Meta.Name, Cluster: m.Cluster,
 				Keys: keysOf(in, authority), UserData: []byte(in.Spec.UserData),
 			}
-			x.Address4, _ = netip.ParseAddr(p.Address4) // the zero Addr: it has none
+			x.Address4, _ = netip.ParseAddr(p.Address4) // the zero Addr if it has none
 			x.Address6, _ = netip.ParseAddr(p.Address6)
 			for _, a := range []netip.Addr{x.Address4, x.Address6} {
 				if a.IsValid() {
@@ -148,7 +150,7 @@ func (m *Metadata) guests(s *objects.Set, authority string) ([]metadata.Network,
 		}
 		cidr, err := netip.ParsePrefix(n.Spec.Cidr4)
 		if err != nil {
-			continue // metadata is asked for over IPv4
+			continue // metadata is requested by IPv4
 		}
 		networks = append(networks, metadata.Network{ID: id, Project: api.ProjectID(n.Meta.Project), MAC: ovn.MetadataMAC(id), CIDR4: cidr, MTU: cmp.Or(int(n.Spec.Mtu), sdn.DefaultMTU)})
 	}

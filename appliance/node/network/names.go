@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
-// names that are answered in each network of this node.
+// names returns the DNS zones that are served in each network of this node.
 func names(s *objects.Set, networks []metadata.Network) map[api.NetworkID]*resolver.Zone {
 	ofProject := map[string][]api.Instance{}
 	for _, x := range objects.Map[api.Instance](s) {
@@ -36,7 +36,7 @@ func names(s *objects.Set, networks []metadata.Network) map[api.NetworkID]*resol
 				f.Ranges = append(f.Ranges, p)
 			}
 		}
-		if !n.Spec.Isolated { // nothing leaves an isolated network, names neither
+		if !n.Spec.Isolated { // no traffic may leave an isolated network, and no DNS queries
 			f.Node = len(n.Spec.DNSServers) == 0
 			f.Servers = servers(n.Spec.DNSServers, hosts)
 		}
@@ -45,8 +45,9 @@ func names(s *objects.Set, networks []metadata.Network) map[api.NetworkID]*resol
 	return zones
 }
 
-// servers of a project's that this node asks in its stead: public ones. What a
-// project names must not become a way to what only nodes reach.
+// servers returns the DNS servers of a project that this node queries for it:
+// public ones only, because a project must not get access to what only nodes can
+// reach.
 func servers(named []string, hosts []netip.Prefix) (all []netip.AddrPort) {
 	for _, text := range named {
 		a, err := netip.ParseAddr(text)
@@ -57,7 +58,7 @@ func servers(named []string, hosts []netip.Prefix) (all []netip.AddrPort) {
 	return all
 }
 
-// ParseResolvers reads ADDRESS or ADDRESS:PORT.
+// ParseResolvers parses ADDRESS or ADDRESS:PORT.
 func ParseResolvers(all []string) (out []netip.AddrPort, err error) {
 	for _, s := range all {
 		if a, err := netip.ParseAddr(s); err == nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// Nodes ask public resolvers for a project, and no other: not those of the
-// provider's own networks, and not the cluster.
+// TestServersOfAProject checks that nodes query only public resolvers for a
+// project, and not those of the provider's own networks or of the cluster.
 func TestServersOfAProject(t *testing.T) {
 	hosts := []netip.Prefix{netip.MustParsePrefix("203.0.113.9/32")}
 	got := servers([]string{"9.9.9.9", "10.0.0.53", "127.0.0.1", "203.0.113.9", "169.254.169.254", "100.64.0.1", "2620:fe::fe", "fd00::53", "fe80::1", "::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "nonsense"}, hosts)
 	if want := []netip.AddrPort{netip.MustParseAddrPort("9.9.9.9:53"), netip.MustParseAddrPort("[2620:fe::fe]:53")}; !slices.Equal(got, want) {
-		t.Errorf("%v are asked, want %v", got, want)
+		t.Errorf("servers = %v, want %v", got, want)
 	}
 }
 
-// Who is asked by the guests of which network.
+// TestZones checks which networks have a zone, and which guests may query it.
 func TestZones(t *testing.T) {
 	st := empty()
 	objects.Map[api.Project](st)["prj-1"] = api.Project{Meta: api.Meta{ID: "prj-1", Name: "shop"}}
@@ -35,10 +35,10 @@ func TestZones(t *testing.T) {
 	m.book.Store(&book)
 	m.zones.Store(&zones)
 	if m.Zone("net-1") == nil || m.Zone("net-2") == nil || m.Zone("net-3") != nil {
-		t.Errorf("zones: %v", zones)
+		t.Errorf("zones = %v, want those of net-1 and net-2", zones)
 	}
 	if !m.Guest("net-1", netip.MustParseAddr("10.0.0.5")) || m.Guest("net-1", netip.MustParseAddr("10.0.1.5")) || m.Guest("net-2", netip.MustParseAddr("10.0.0.5")) {
-		t.Error("who may ask")
+		t.Error("Guest: want true for 10.0.0.5 in net-1, and false for another network's addresses")
 	}
 }
 
@@ -46,11 +46,11 @@ func TestParseResolvers(t *testing.T) {
 	got, err := ParseResolvers([]string{"192.0.2.53", "127.0.0.1:5353", "[2001:db8::53]:54", "2001:db8::54"})
 	want := []netip.AddrPort{netip.MustParseAddrPort("192.0.2.53:53"), netip.MustParseAddrPort("127.0.0.1:5353"), netip.MustParseAddrPort("[2001:db8::53]:54"), netip.MustParseAddrPort("[2001:db8::54]:53")}
 	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v, %v, want %v", got, err, want)
+		t.Errorf("ParseResolvers = %v, error %v, want %v", got, err, want)
 	}
 	for _, bad := range []string{"", "resolver", "192.0.2.53:dns"} {
 		if _, err := ParseResolvers([]string{bad}); err == nil {
-			t.Errorf("%q is accepted", bad)
+			t.Errorf("ParseResolvers(%q) returned nil, want an error", bad)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// stepper is a node on which everything works at once.
+// stepper is a fake node on which every step succeeds.
 type stepper struct {
 	mu      sync.Mutex
 	intents []deploy.Intent
@@ -49,7 +49,7 @@ func (s *stepper) last() deploy.Intent {
 	return s.intents[len(s.intents)-1]
 }
 
-// controller keeps what it is given.
+// controller is a fake that keeps the applied topology.
 type controller struct {
 	mu     sync.Mutex
 	t      sdn.Topology
@@ -83,10 +83,10 @@ func (c *controller) set(err error) {
 	c.fail = err
 }
 
-// empty has no objects; what is put into its maps is there.
+// empty returns a set without objects; tests add objects to its maps.
 func empty() *objects.Set { return objects.NewSet(network.Kinds...) }
 
-type house struct {
+type testNode struct {
 	t     *testing.T
 	store *memstore.Store
 	step  *stepper
@@ -94,9 +94,9 @@ type house struct {
 	node  *Node
 }
 
-// newHouse runs one node that leads.
-func newHouse(t *testing.T) *house {
-	h := &house{t: t, store: memstore.New(), step: &stepper{}, ctrl: &controller{}}
+// newTestNode runs one node that leads.
+func newTestNode(t *testing.T) *testNode {
+	h := &testNode{t: t, store: memstore.New(), step: &stepper{}, ctrl: &controller{}}
 	self := deploy.Member{Node: "node-1", Address: netip.MustParseAddr("127.0.0.1")}
 	cache := watchcache.New(h.store, slog.New(slog.DiscardHandler), network.Kinds...)
 	h.node = &Node{Cache: cache, Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Log: slog.New(slog.DiscardHandler),
@@ -120,7 +120,7 @@ func newHouse(t *testing.T) *house {
 		go func() {
 			defer wg.Done()
 			if err := run(ctx); !errors.Is(err, context.Canceled) {
-				t.Errorf("ended: %v", err)
+				t.Errorf("Run: %v, want %v", err, context.Canceled)
 			}
 		}()
 	}
@@ -128,18 +128,18 @@ func newHouse(t *testing.T) *house {
 		cancel()
 		wg.Wait()
 		if h.ctrl.closed == 0 {
-			t.Error("the controller was not closed")
+			t.Errorf("controller closed %d times, want at least once", h.ctrl.closed)
 		}
 	})
 	h.put(api.KindNode, "node-1", api.NodeSpec{})
 	return h
 }
 
-// A node that is alone, and known to nobody by an address, is out of its guests'
-// reach all the same: by every address of every card, and by what its operator
-// names.
+// TestForbiddenIsWhatNodesReport checks that guests cannot reach a node that is
+// alone and has no peer address: all addresses of all its interfaces, and the
+// ranges that its operator gives, are forbidden.
 func TestForbiddenIsWhatNodesReport(t *testing.T) {
-	h := newHouse(t)
+	h := newTestNode(t)
 	forbidden := func() []string {
 		h.ctrl.mu.Lock()
 		defer h.ctrl.mu.Unlock()
@@ -152,7 +152,8 @@ func TestForbiddenIsWhatNodesReport(t *testing.T) {
 	want := []string{"10.1.0.5/32", "10.9.0.0/16", "192.0.2.7/32", "2001:db8::7/128"}
 	patience.Until(t, 30*time.Second, "the topology forbids the node's addresses", func() bool { return slices.Equal(forbidden(), want) })
 
-	// What a node says that is not there at the moment holds, and nonsense does not.
+	// The report of a node that is not reachable counts too; invalid ranges in it
+	// do not.
 	h.apply(api.Command{Op: api.OpReport, Kind: api.KindChassis, ID: "node-2", Name: "node-2", Expect: api.AnyRevision, Data: api.Encode(deploy.Report{
 		Forbidden: []netip.Prefix{netip.MustParsePrefix("192.0.2.8/32"), netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("169.254.0.0/16")}})})
 	h.put(api.KindNode, "node-2", api.NodeSpec{})
@@ -163,28 +164,28 @@ func TestForbiddenIsWhatNodesReport(t *testing.T) {
 func TestParseForbidden(t *testing.T) {
 	got, err := ParseForbidden([]string{"10.9.1.2/16", "192.0.2.1", "2001:db8::/32"})
 	if err != nil || fmt.Sprint(got) != "[10.9.0.0/16 192.0.2.1/32 2001:db8::/32]" {
-		t.Errorf("forbidden ranges %v, %v", got, err)
+		t.Errorf("ParseForbidden = %v, error %v; want three masked ranges", got, err)
 	}
 	for _, bad := range []string{"", "x", "0.0.0.0/0", "::/0", "169.254.0.0/16", "169.254.169.254", "10.0.0.0/33", "::ffff:10.0.0.1"} {
 		if got, err := ParseForbidden([]string{bad}); err == nil {
-			t.Errorf("forbidden range %q is taken for %v", bad, got)
+			t.Errorf("ParseForbidden(%q) = %v, want an error", bad, got)
 		}
 	}
 }
 
-func (h *house) put(kind api.Kind, id string, spec any) {
+func (h *testNode) put(kind api.Kind, id string, spec any) {
 	h.t.Helper()
 	h.apply(api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Organization: "org-1", Project: "prj-1", Expect: api.AnyRevision, Data: api.Encode(spec)})
 }
 
-func (h *house) apply(c api.Command) {
+func (h *testNode) apply(c api.Command) {
 	h.t.Helper()
 	if _, err := h.store.Apply(context.Background(), api.Batch{At: time.Now().UTC(), Commands: []api.Command{c}}); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) network() (n api.Network) {
+func (h *testNode) network() (n api.Network) {
 	h.t.Helper()
 	o, err := h.store.Get(context.Background(), api.KindNetwork, "net-1")
 	if err != nil {
@@ -196,48 +197,50 @@ func (h *house) network() (n api.Network) {
 	return n
 }
 
-func (h *house) until(what string, ok func() bool) {
+func (h *testNode) until(what string, ok func() bool) {
 	h.t.Helper()
 	patience.Until(h.t, 30*time.Second, what, ok)
 }
 
-// From nothing: the leader decides, the node founds, the network is made and
-// says so; one whose range is nonsense says what is wrong with it.
+// TestFromNothingToANetwork checks the path from nothing to a network: the leader
+// decides, the node founds the databases, and the network is created and reported;
+// a network with an invalid gateway reports the reason.
 func TestFromNothingToANetwork(t *testing.T) {
-	h := newHouse(t)
+	h := newTestNode(t)
 	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
-	h.until("the founding's ids are known to the node", func() bool {
+	h.until("the IDs of the founding in the node's intent", func() bool {
 		f := h.step.last().Founding
 		return f.Generation == 1 && f.NB == "id-of-node-1" && f.SB == "id-of-node-1" && !f.Clustered
 	})
 	if works, why := h.node.Works(); !works {
-		t.Fatalf("the node does not work: %s", why)
+		t.Fatalf("Works = false (%s), want true", why)
 	}
-	h.until("the network waits for its gateway", func() bool { return h.network().Status.Phase == api.NetworkPending })
+	h.until("the network pending without a gateway", func() bool { return h.network().Status.Phase == api.NetworkPending })
 	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})
 	h.until("the network is ready", func() bool { return h.network().Status.Phase == api.NetworkReady })
 	h.ctrl.mu.Lock()
 	if n := h.ctrl.t.Networks; len(n) != 1 || n[0].Gateway4 != netip.MustParseAddr("10.0.0.1") {
-		t.Errorf("the topology's networks: %+v", n)
+		t.Errorf("networks of the topology = %+v, want one with gateway 10.0.0.1", n)
 	}
 	h.ctrl.mu.Unlock()
 	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "nonsense"})})
-	h.until("the network has failed and says why", func() bool {
+	h.until("the network failed with a reason", func() bool {
 		s := h.network().Status
 		return s.Phase == api.NetworkFailed && s.LastError != ""
 	})
 }
 
-// What the database refuses is tried again, and is not called ready meanwhile.
+// TestRefusedIsTriedAgain checks that what the database rejects is retried, and is
+// not reported as ready meanwhile.
 func TestRefusedIsTriedAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newTestNode(t)
 	h.ctrl.set(errors.New("no quorum"))
 	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
 	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})
 	h.until("the founding is decided", func() bool { return h.step.last().Founding.NB != "" })
 	time.Sleep(100 * time.Millisecond)
 	if p := h.network().Status.Phase; p == api.NetworkReady {
-		t.Fatal("ready, though the database refused it")
+		t.Fatalf("phase of a network that the database rejected = %s, want it not ready", p)
 	}
 	h.ctrl.set(nil)
 	h.until("the network is ready", func() bool { return h.network().Status.Phase == api.NetworkReady })
@@ -246,28 +249,29 @@ func TestRefusedIsTriedAgain(t *testing.T) {
 func TestParseExternal(t *testing.T) {
 	got, err := ParseExternal([]string{"eno3", "campus=eno4"})
 	if err != nil || got["external"] != "eno3" || got["campus"] != "eno4" {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("ParseExternal = %v, error %v; want external=eno3 and campus=eno4", got, err)
 	}
 	for _, bad := range [][]string{{"eno3", "external=eno4"}, {"a b"}, {"=x"}, {"x="}, {""}} {
 		if _, err := ParseExternal(bad); err == nil {
-			t.Errorf("%q is accepted", bad)
+			t.Errorf("ParseExternal(%q) returned nil, want an error", bad)
 		}
 	}
 }
 
 func TestMemberOf(t *testing.T) {
 	if m, err := MemberOf("node-1", "192.0.2.7"); err != nil || m.Address.String() != "192.0.2.7" {
-		t.Errorf("%+v, %v", m, err)
+		t.Errorf("MemberOf(node-1, 192.0.2.7) = %+v, error %v", m, err)
 	}
 	for _, bad := range []string{"", "0.0.0.0", "host", "192.0.2.7:80"} {
 		if _, err := MemberOf("node-1", bad); err == nil {
-			t.Errorf("%q is accepted", bad)
+			t.Errorf("MemberOf(node-1, %q) returned nil, want an error", bad)
 		}
 	}
 }
 
-// A guest is known by its network and address together; one that moves here is
-// answered already, one elsewhere is not.
+// TestGuests checks that a guest is identified by its network and address together,
+// that one being migrated to the node is served already, and that one on another
+// node is not.
 func TestGuests(t *testing.T) {
 	st := empty()
 	put := func(id, node, network, address string) {
@@ -288,7 +292,7 @@ func TestGuests(t *testing.T) {
 	networks, book := m.guests(st, "")
 	m.book.Store(&book)
 	if len(networks) != 2 || networks[0].ID != "net-1" || networks[1].ID != "net-2" || networks[0].MAC == "" {
-		t.Errorf("networks: %+v", networks)
+		t.Errorf("networks = %+v, want net-1 and net-2 with MACs", networks)
 	}
 	for _, c := range []struct{ network, address, want string }{
 		{"net-1", "10.0.0.2", "ins-1"}, {"net-2", "10.0.0.2", "ins-2"}, {"net-1", "10.0.0.4", "ins-4"},
@@ -296,7 +300,7 @@ func TestGuests(t *testing.T) {
 	} {
 		in, ok := m.Lookup(api.NetworkID(c.network), netip.MustParseAddr(c.address))
 		if ok != (c.want != "") || string(in.ID) != c.want || ok && string(in.UserData) != "#!"+c.want {
-			t.Errorf("%s in %s: %+v, want %s", c.address, c.network, in, c.want)
+			t.Errorf("Lookup of %s in %s = %+v, want %q", c.address, c.network, in, c.want)
 		}
 	}
 }

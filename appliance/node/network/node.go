@@ -20,49 +20,52 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// Stepper is deploy.Node: one look at the node, and what follows from it.
+// Stepper is implemented by deploy.Node: it observes the node once, and performs
+// what follows.
 type Stepper interface {
 	Step(ctx context.Context, i deploy.Intent) (deploy.Report, error)
 }
 
-// Looking again: soon while something is not as it should be.
+// Intervals of steps: busyInterval while something is not as wanted.
 const (
-	lookBusy = time.Second
-	lookIdle = 10 * time.Second
+	busyInterval = time.Second
+	idleInterval = 10 * time.Second
 )
 
-// Node keeps OVN's daemons as they should be on this node.
+// Node deploys OVN's daemons on this node.
 type Node struct {
 	Cache    *watchcache.Cache
 	Store    Store
 	Self     deploy.Member
-	Encap    netip.Addr // where tunnels end; Self's is where its databases are
+	Encap    netip.Addr // address of tunnels; Self has that of the databases
 	Datapath deploy.Datapath
-	External map[string]string // physical network: interface
+	External map[string]string // physical network → interface
 	Underlay string
-	// Forbidden ranges that guests must not reach, on top of the node's addresses.
+	// Forbidden has ranges that guests must not reach, in addition to the node's
+	// addresses.
 	Forbidden []netip.Prefix
-	// Addresses of the node's cards; nil: net.InterfaceAddrs.
+	// Addresses returns the addresses of the node's interfaces; nil means
+	// net.InterfaceAddrs.
 	Addresses func() ([]net.Addr, error)
 	TLS       deploy.TLS
 	Deploy    Stepper
 	Log       *slog.Logger
 
-	told *deploy.Report // what the cluster knows
+	written *deploy.Report // last report that was written to the store
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	report deploy.Report
-	said   string
+	logged string // last logged problems
 }
 
-// Run until ctx ends; the daemons run on.
+// Run deploys until ctx ends; the daemons keep running.
 func (n *Node) Run(ctx context.Context) error {
 	return watchcache.Run(ctx, n.Cache, network.NodeKinds, n.step)
 }
 
 func (n *Node) step(ctx context.Context, s *objects.Set) time.Duration {
 	if network.Founding(s).Generation == 0 {
-		return lookBusy // the leader decides first
+		return busyInterval // waiting for the leader's decision
 	}
 	r, err := n.Deploy.Step(ctx, n.intent(s))
 	if err != nil {
@@ -71,15 +74,15 @@ func (n *Node) step(ctx context.Context, s *objects.Set) time.Duration {
 	if r.Forbidden, err = n.forbidden(); err != nil {
 		r.Problems = append(r.Problems, deploy.Problem{What: err.Error()})
 	}
-	n.take(r)
-	if err := n.tell(ctx, r); err != nil && ctx.Err() == nil {
+	n.setReport(r)
+	if err := n.writeReport(ctx, r); err != nil && ctx.Err() == nil {
 		n.Log.Warn("network: report status of node failed", "error", err)
-		return lookBusy
+		return busyInterval
 	}
 	if !r.Chassis || len(r.Problems) > 0 {
-		return lookBusy
+		return busyInterval
 	}
-	return lookIdle
+	return idleInterval
 }
 
 func (n *Node) intent(s *objects.Set) deploy.Intent {
@@ -90,13 +93,13 @@ func (n *Node) intent(s *objects.Set) deploy.Intent {
 	}
 }
 
-// take keeps what the node's status says, and logs what is new in it.
-func (n *Node) take(r deploy.Report) {
+// setReport stores the node's report, and logs changes of its problems.
+func (n *Node) setReport(r deploy.Report) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.report = r
-	if words := problems(r); words != n.said {
-		n.said = words
+	if words := problems(r); words != n.logged {
+		n.logged = words
 		if words != "" {
 			n.Log.Warn("network: " + words)
 		} else {
@@ -105,20 +108,21 @@ func (n *Node) take(r deploy.Report) {
 	}
 }
 
-// tell the leader, when something has changed.
-func (n *Node) tell(ctx context.Context, r deploy.Report) error {
-	if n.told != nil && reflect.DeepEqual(*n.told, r) {
+// writeReport writes the report to the store if it has changed.
+func (n *Node) writeReport(ctx context.Context, r deploy.Report) error {
+	if n.written != nil && reflect.DeepEqual(*n.written, r) {
 		return nil
 	}
 	_, err := n.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{{
 		Op: api.OpReport, Kind: api.KindChassis, ID: n.Self.Node, Name: n.Self.Node, Expect: api.AnyRevision, Data: api.Encode(r)}}})
 	if err == nil {
-		n.told = &r
+		n.written = &r
 	}
 	return err
 }
 
-// Works reports whether instances with ports can run here, and why not.
+// Works reports whether instances with ports can run on this node, or the reason
+// why not.
 func (n *Node) Works() (bool, string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -143,7 +147,7 @@ func problems(r deploy.Report) string {
 	return strings.Join(words, "; ")
 }
 
-// ParseExternal reads NETWORK=INTERFACE, or INTERFACE alone.
+// ParseExternal parses NETWORK=INTERFACE, or INTERFACE alone.
 func ParseExternal(all []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, s := range all {
@@ -162,7 +166,7 @@ func ParseExternal(all []string) (map[string]string, error) {
 	return out, nil
 }
 
-// MemberOf is this node as a member, at an address of its own.
+// MemberOf returns this node as a member with its own address.
 func MemberOf(id api.NodeID, address string) (deploy.Member, error) {
 	a, err := netip.ParseAddr(address)
 	if err != nil || !a.IsValid() || a.IsUnspecified() {
