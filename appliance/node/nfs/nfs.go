@@ -1,5 +1,5 @@
-// Package nfs mounts the directory that nodes share from an NFS server, so that nobody
-// has to write it into each node's fstab.
+// Package nfs mounts the directory that nodes share from an NFS server, so that it
+// need not be entered into each node's fstab.
 package nfs
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Export is a directory of a server.
+// Export is an exported directory of an NFS server.
 type Export struct{ Server, Path string }
 
-// Source is what mount(8) takes.
+// Source returns the export in the form that mount(8) takes.
 func (e Export) Source() string {
 	if strings.Contains(e.Server, ":") {
 		return "[" + e.Server + "]:" + e.Path
@@ -28,7 +28,7 @@ func (e Export) Source() string {
 	return e.Server + ":" + e.Path
 }
 
-// Scheme begins the address of an export.
+// Scheme is the prefix of the address of an export.
 const Scheme = "nfs://"
 
 const maxAddress = 255 // bytes
@@ -38,8 +38,8 @@ var (
 	exportPath = regexp.MustCompile(`^/[A-Za-z0-9._/@+-]*$`)
 )
 
-// Parse reads nfs://SERVER/PATH, where SERVER is a name or an address. What it lets
-// through is safe as an argument of mount(8).
+// Parse parses nfs://SERVER/PATH, where SERVER is a name or an address. What it
+// accepts is safe as an argument of mount(8).
 func Parse(s string) (Export, error) {
 	rest, ok := strings.CutPrefix(s, Scheme)
 	server, dir, found := strings.Cut(rest, "/")
@@ -64,24 +64,26 @@ func invalid(s string) error {
 	return api.Errorf(api.CodeInvalid, "%.80q is no export of an NFS server", s).WithHint("write nfs://SERVER/PATH, such as nfs://192.0.2.9/srv/basalt")
 }
 
-// options of the mount. NFS 4 has locks, which the pool is built on; hard: a write waits
-// for a server that is away and is not lost.
+// options are the options of the mount. NFS 4 has locks, which the pool needs; with
+// hard a write waits for an unreachable server and is not lost.
 const options = "vers=4,proto=tcp,hard,nosuid,nodev,noexec,retry=0"
 
-// patience is how long a server is waited for.
+// patience is the timeout of the mount.
 const patience = time.Minute
 
-// System is the machine, which tests replace.
+// System is what is used of the machine; tests replace it.
 type System struct {
 	// Command runs a program.
 	Command func(ctx context.Context, argv ...string) error
-	// Mounts is the text of /proc/self/mounts.
+	// Mounts returns the text of /proc/self/mounts.
 	Mounts func() (string, error)
-	// Systemd: systemd is the first process. It then knows that guests need the mount.
+	// Systemd is set if systemd is the first process. It is then told that guests
+	// need the mount.
 	Systemd bool
 }
 
-// Mount makes the export appear in a directory. It is there already after a restart.
+// Mount mounts the export at a directory, unless it is mounted there already, as
+// after a restart.
 func Mount(ctx context.Context, s System, e Export, dir string) error {
 	text, err := s.Mounts()
 	if err != nil {
@@ -105,7 +107,8 @@ func Mount(ctx context.Context, s System, e Export, dir string) error {
 	return nil
 }
 
-// command that mounts it. Guests stop before a unit of systemd's that is before theirs.
+// command returns the command that mounts the export. With systemd it is ordered
+// before the guests' unit, so that guests are stopped before it is unmounted.
 func command(systemd bool, e Export, dir string) []string {
 	if !systemd {
 		return []string{"mount", "-t", "nfs4", "-o", options, "--", e.Source(), dir}
@@ -114,10 +117,10 @@ func command(systemd bool, e Export, dir string) []string {
 		"--property=Before=basalt-guests.service", "--", e.Source(), dir}
 }
 
-// unescape undoes what the kernel does to blanks in /proc/self/mounts (proc(5)).
+// unescape reverses the kernel's escaping of blanks in /proc/self/mounts (proc(5)).
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// mounted is the source of what is mounted in a directory last; empty: nothing is.
+// mounted returns the source of what is mounted last at a directory, or "".
 func mounted(text, dir string) (source string) {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) >= 2 && unescape.Replace(f[1]) == dir {

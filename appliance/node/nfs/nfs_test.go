@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 	} {
 		e, err := Parse(s)
 		if (err == nil) != (want != "") || err == nil && e.Source() != want {
-			t.Errorf("%q: got %+v, %v, want %q", s, e, err, want)
+			t.Errorf("Parse(%q) = %+v, error %v, want %q", s, e, err, want)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func FuzzParse(f *testing.F) {
 		}
 		source := e.Source()
 		if strings.ContainsAny(source, " ,\t\n\x00\\'\"") || strings.HasPrefix(source, "-") || path.Clean(e.Path) != e.Path || len(s) > maxAddress {
-			t.Errorf("%q is taken as %q", s, source)
+			t.Errorf("Parse(%q) has the unsafe source %q, want an error", s, source)
 		}
 	})
 }
@@ -69,7 +69,7 @@ func TestMount(t *testing.T) {
 		mounts  string
 		systemd bool
 		fails   error
-		want    string // the program that is run; empty: none
+		want    string // the program that is run, if any
 		err     string
 	}{
 		"mounted":              {other + line("nas:/srv"), true, nil, "", ""},
@@ -86,16 +86,16 @@ func TestMount(t *testing.T) {
 			Mounts:  func() (string, error) { return c.mounts, nil }, Systemd: c.systemd,
 		}, e, dir)
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: got %v, want %q", name, err, c.err)
+			t.Errorf("%s: Mount returned error %v, want %q", name, err, c.err)
 		}
 		if c.want == "" {
 			if ran != nil {
-				t.Errorf("%s: ran %q", name, ran)
+				t.Errorf("%s: Mount ran %q, want nothing", name, ran)
 			}
 			continue
 		}
 		if len(ran) == 0 || ran[0] != c.want || !slices.Equal(ran[len(ran)-3:], []string{"--", "nas:/srv", dir}) || c.systemd != slices.Contains(ran, "--property=Before=basalt-guests.service") {
-			t.Errorf("%s: ran %q", name, ran)
+			t.Errorf("%s: Mount ran %q, want %s of nas:/srv at %q, before basalt-guests.service only with systemd", name, ran, c.want, dir)
 		}
 	}
 }
