@@ -1,7 +1,7 @@
-// Package reconcile runs a function for keys until the world is as it should
-// be: kicked when something changed, again later when the function asks for it
-// or fails, and for every known key periodically. The function gets a key,
-// never event data, so a lost or doubled kick changes nothing.
+// Package reconcile runs a function for keys until their state is as wanted: a key
+// is run when it is kicked because something changed, and again later when the
+// function asks for it or fails. The function gets a key, never event data, so a
+// lost or duplicate kick changes nothing.
 //
 //	Kick(key) ─► queued ─► running ─► idle
 //	               ▲          │ kicked meanwhile, error, Again
@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// Func makes the world right for one key. Again is when it wants to be called
-// next without a kick; zero: only when kicked.
+// Func reconciles one key. again is when it is to be called next without a kick;
+// zero means only when kicked.
 type Func func(ctx context.Context, key string) (again time.Duration, err error)
 
-// Options of a loop.
+// Options configures a loop.
 type Options struct {
 	Reconcile Func
-	// OnError hears every failure; the key is tried again with backoff.
+	// OnError is called for every failure; the key is retried with backoff.
 	OnError func(key string, err error)
 	Workers int           // 0: 4
 	MinWait time.Duration // first wait after a failure, 0: 200 ms; doubled up to MaxWait
 	MaxWait time.Duration // 0: 30 s
 }
 
-// Loop is a set of keys and the workers that serve them. One key is never
-// served by two workers at once.
+// Loop runs the keys with a set of workers. A key is never run by two workers at
+// once.
 type Loop struct {
 	opts  Options
 	ready chan string
@@ -43,19 +43,19 @@ type Loop struct {
 type state struct {
 	queued, running, again bool
 	failures               int
-	notBefore              time.Time // a key that has just failed waits, kicked or not
+	notBefore              time.Time // a key that has just failed is not run before, even if kicked
 	timer                  *time.Timer
 }
 
-// kickWait is the least time between tries of a key that fails. What a try
-// does makes events that kick it again, so that without it a failing key would
-// spin; with a longer one a person's change would wait.
+// kickWait is the shortest interval between attempts of a failing key. What an
+// attempt does causes events that kick it again, so that without it a failing key
+// would spin; with a longer one a user's change would be delayed.
 const kickWait = time.Second
 
-// maxKeys bounds the ready queue; Kick waits for room beyond it.
+// maxKeys bounds the ready queue; Kick blocks while it is full.
 const maxKeys = 1 << 16
 
-// New makes a loop; Run starts it.
+// New returns a loop; Run starts it.
 func New(o Options) *Loop {
 	if o.Workers == 0 {
 		o.Workers = 4
@@ -69,7 +69,7 @@ func New(o Options) *Loop {
 	return &Loop{opts: o, ready: make(chan string, maxKeys), keys: map[string]*state{}}
 }
 
-// Run serves keys until ctx ends, then waits for the running ones.
+// Run runs keys until ctx ends, then waits for the running ones.
 func (l *Loop) Run(ctx context.Context) {
 	l.mu.Lock()
 	l.ctx = ctx
@@ -98,7 +98,7 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
-// Kick asks for the key to be served soon.
+// Kick requests that the key is run soon. It blocks while the ready queue is full.
 func (l *Loop) Kick(key string) {
 	l.mu.Lock()
 	s := l.keys[key]
@@ -154,7 +154,7 @@ func (l *Loop) serve(ctx context.Context, key string) {
 		s.timer = time.AfterFunc(min(wait, kickWait), func() { l.Kick(key) })
 	case s.again:
 		s.again, s.queued = false, true
-		go func() { l.ready <- key }() // never wait for room with the lock held
+		go func() { l.ready <- key }() // never block on the queue with the lock held
 	case wait > 0:
 		s.timer = time.AfterFunc(wait, func() { l.Kick(key) })
 	default:

@@ -51,7 +51,7 @@ func TestOneKeyIsNeverServedTwiceAtOnce(t *testing.T) {
 	wg.Wait()
 	eventually(t, "idle", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.keys) == 0 })
 	if overlaps.Load() != 0 || calls.Load() < 2 {
-		t.Errorf("%d overlaps in %d calls", overlaps.Load(), calls.Load())
+		t.Errorf("%d overlaps in %d calls, want none in at least 2", overlaps.Load(), calls.Load())
 	}
 }
 
@@ -84,11 +84,12 @@ func TestFailuresBackOffAndSuccessResets(t *testing.T) {
 	l.Kick("k")
 	eventually(t, "success", func() bool { return calls.Load() == 6 })
 	if errs.Load() != 5 {
-		t.Errorf("%d errors heard", errs.Load())
+		t.Errorf("OnError called %d times, want 5", errs.Load())
 	}
 }
 
-// What a failing try does may kick its key: it must not spin for that.
+// TestAFailingKeyThatKicksItselfDoesNotSpin has a failing function kick its own
+// key, which must not make it spin.
 func TestAFailingKeyThatKicksItselfDoesNotSpin(t *testing.T) {
 	var calls atomic.Int32
 	var l *Loop
@@ -103,7 +104,7 @@ func TestAFailingKeyThatKicksItselfDoesNotSpin(t *testing.T) {
 	l.Kick("k")
 	eventually(t, "ten tries", func() bool { return calls.Load() >= 10 })
 	if took := time.Since(began); took < 9*20*time.Millisecond {
-		t.Errorf("ten tries took %s, with 20 ms between them", took)
+		t.Errorf("ten attempts took %s, want at least 180 ms", took)
 	}
 }
 
