@@ -1,5 +1,5 @@
-// Package sealed keeps an object of the cluster's whose secrets are wrapped: keys that
-// all nodes have, and that are made when one first needs them.
+// Package sealed stores singleton objects of the cluster with sealed secrets: keys
+// that all nodes share, generated when first needed.
 package sealed
 
 import (
@@ -8,20 +8,21 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Store is what is needed of the cluster's state.
+// Store is the part of the cluster's state store that this package uses.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 }
 
-// Sealer wraps secrets with the cluster's ring.
+// Sealer seals secrets with the cluster's key ring.
 type Sealer interface {
 	Seal(ctx context.Context, secret string) (sealed string, err error)
 	Open(ctx context.Context, sealed string) (secret string, err error)
 }
 
-// Object returns the cluster's only object of a kind. If there is none, it is made of the
-// spec that is asked for; whoever is first among several nodes makes it for all.
+// Object returns the cluster's only object of a kind. If there is none, it is
+// created with the result of spec; if several nodes do that at once, all get the
+// object of the first.
 func Object(ctx context.Context, s Store, kind api.Kind, id string, spec func(context.Context) (any, error)) (api.Object, error) {
 	for {
 		o, err := s.Get(ctx, kind, id)

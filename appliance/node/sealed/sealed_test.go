@@ -13,7 +13,8 @@ import (
 
 const id = "appauthority-cluster"
 
-// Several nodes that need it at once all get what one of them has made.
+// TestOneIsMade checks that several nodes that need the object at once all get the
+// one that one of them has created.
 func TestOneIsMade(t *testing.T) {
 	store, made := memstore.New(), atomic.Int64{}
 	got := make([]string, 8)
@@ -30,16 +31,16 @@ func TestOneIsMade(t *testing.T) {
 	all.Wait()
 	for _, g := range got {
 		if g != got[0] || g == "" {
-			t.Fatalf("got %q, want the same of all", got)
+			t.Fatalf("objects of the callers = %q, want the same for all", got)
 		}
 	}
 }
 
-// What fails is not tried for ever.
+// TestWhatCannotBeMade checks that an error of spec is returned and not retried.
 func TestWhatCannotBeMade(t *testing.T) {
 	broken := errors.New("no ring")
 	_, err := Object(t.Context(), memstore.New(), api.KindAppAuthority, id, func(context.Context) (any, error) { return nil, broken })
 	if !errors.Is(err, broken) {
-		t.Errorf("got %v, want %v", err, broken)
+		t.Errorf("Object with a failing spec: error %v, want %v", err, broken)
 	}
 }
