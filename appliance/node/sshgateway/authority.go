@@ -18,26 +18,27 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/sealed"
 )
 
-// authorityID is the id of the cluster's only SSHAuthority.
+// authorityID is the ID of the cluster's only SSHAuthority.
 const authorityID = "sshauthority-cluster"
 
-// authoritySpec is what the store keeps: private keys, sealed, as OpenSSH writes them.
+// authoritySpec is the stored object: private keys in OpenSSH's format, sealed.
 type authoritySpec struct {
 	HostKey string `json:"hostKey"`
 	UserCA  string `json:"userCA"`
 }
 
-// Authority holds the gateway's host key, which is the same on all nodes, and the CA
-// whose certificates guests let in. They are made when they are first needed.
+// Authority has the gateway's host key, which is the same on all nodes, and the CA
+// whose certificates guests accept. They are generated when first needed.
 type Authority struct {
 	store  sealed.Store
 	sealer sealed.Sealer
 
-	mu       sync.Mutex // guards what follows; held while they are read
+	mu       sync.Mutex // guards the following fields; held while they are read
 	host, ca ssh.Signer
 }
 
-// NewAuthority knows nothing yet.
+// NewAuthority returns an authority whose keys are read from the store when first
+// needed.
 func NewAuthority(s sealed.Store, sealer sealed.Sealer) *Authority {
 	return &Authority{store: s, sealer: sealer}
 }
@@ -66,7 +67,7 @@ func (a *Authority) load(ctx context.Context) (host, ca ssh.Signer, err error) {
 	return host, ca, nil
 }
 
-// make new ones.
+// make generates the keys and returns their spec.
 func (a *Authority) make(ctx context.Context) (any, error) {
 	var s authoritySpec
 	for what, into := range map[string]*string{"basalt gateway": &s.HostKey, "basalt user CA": &s.UserCA} {
@@ -98,8 +99,8 @@ func (a *Authority) hostKey(ctx context.Context) (ssh.Signer, error) {
 	return host, err
 }
 
-// HostKey returns the gateway's public host key, as a line of known_hosts without the
-// host, and its fingerprint.
+// HostKey returns the gateway's public host key, as a line of known_hosts without
+// the host name, and its fingerprint.
 func (a *Authority) HostKey(ctx context.Context) (line, fingerprint string, err error) {
 	host, err := a.hostKey(ctx)
 	if err != nil {
@@ -108,7 +109,7 @@ func (a *Authority) HostKey(ctx context.Context) (line, fingerprint string, err 
 	return authorizedKey(host.PublicKey()), ssh.FingerprintSHA256(host.PublicKey()), nil
 }
 
-// UserCA returns the public key of the CA, as authorized_keys has keys.
+// UserCA returns the public key of the CA in the format of authorized_keys.
 func (a *Authority) UserCA(ctx context.Context) (string, error) {
 	_, ca, err := a.load(ctx)
 	if err != nil {
@@ -117,17 +118,19 @@ func (a *Authority) UserCA(ctx context.Context) (string, error) {
 	return authorizedKey(ca.PublicKey()), nil
 }
 
-// authorizedKey is a key as authorized_keys has it, without a line break.
+// authorizedKey returns a key in the format of authorized_keys, without a line
+// break.
 func authorizedKey(k ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(k)))
 }
 
-// How long before and after now a certificate is good: guests' clocks are not all right.
+// certificateSlack is how long before and after now a certificate is valid, because
+// guests' clocks may be wrong.
 const certificateSlack = 5 * time.Minute
 
-// certificate returns a new key with a certificate of the CA's, which opens this
-// instance alone: guests have the CA in authorized_keys with their ID as principal
-// (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
+// certificate returns a new key with a certificate of the CA, which grants access
+// to this instance only: guests have the CA in authorized_keys with their ID as
+// principal (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
 func (a *Authority) certificate(ctx context.Context, to Access) (ssh.Signer, error) {
 	_, ca, err := a.load(ctx)
 	if err != nil {

@@ -8,28 +8,28 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Requests of a session that are carried (RFC 4254, section 6, and OpenSSH's
-// PROTOCOL). Not among them: X11 and agents, for which a guest would open channels to
-// the client.
+// Requests of a session that are forwarded (RFC 4254, section 6, and OpenSSH's
+// PROTOCOL). X11 and agent forwarding are not among them, because for these a guest
+// would open channels to the client.
 var (
 	ofClient = []string{"pty-req", "env", "shell", "exec", "subsystem", "window-change", "signal", "break", "eow@openssh.com"}
 	ofGuest  = []string{"exit-status", "exit-signal", "xon-xoff", "eow@openssh.com"}
 )
 
-// session carries one between client and guest.
+// session forwards a session between client and guest.
 func (n *connection) session(asked ssh.NewChannel) {
 	guest, err := n.signIn()
 	if err != nil {
 		c, requests, acceptErr := asked.Accept()
 		if acceptErr == nil {
-			tell(c, requests, err)
+			writeReason(c, requests, err)
 		}
 		return
 	}
 	n.bridge(asked, guest, "session", nil)
 }
 
-// bridge opens a channel of the guest's and joins the two.
+// bridge opens a channel to the guest and joins the two.
 func (n *connection) bridge(asked ssh.NewChannel, guest *ssh.Client, kind string, extra []byte) {
 	far, farRequests, err := guest.OpenChannel(kind, extra)
 	if err != nil {
@@ -50,7 +50,8 @@ func (n *connection) bridge(asked ssh.NewChannel, guest *ssh.Client, kind string
 	n.join(near, nearRequests, far, farRequests)
 }
 
-// join two channels until the guest has closed its own, or the client's is gone.
+// join forwards data and requests between two channels until the guest has closed
+// its own, or the client's is closed.
 func (n *connection) join(near ssh.Channel, nearRequests <-chan *ssh.Request, far ssh.Channel, farRequests <-chan *ssh.Request) {
 	var fromGuest, fromClient sync.WaitGroup
 	fromClient.Go(func() {
@@ -59,7 +60,7 @@ func (n *connection) join(near ssh.Channel, nearRequests <-chan *ssh.Request, fa
 	})
 	fromClient.Go(func() {
 		pass(far, nearRequests, ofClient)
-		_ = far.Close() // the client's is gone
+		_ = far.Close() // the client's channel is closed
 	})
 	var out sync.WaitGroup
 	out.Go(func() { n.carry(near, far) })
@@ -74,12 +75,12 @@ func (n *connection) join(near ssh.Channel, nearRequests <-chan *ssh.Request, fa
 	fromClient.Wait()
 }
 
-// pass requests on to a channel, those that are allowed.
+// pass forwards the allowed requests to a channel, and refuses the others.
 func pass(to ssh.Channel, from <-chan *ssh.Request, allowed []string) {
 	for r := range from {
 		ok := false
 		if slices.Contains(allowed, r.Type) {
-			ok, _ = to.SendRequest(r.Type, r.WantReply, r.Payload) // it has gone: refused
+			ok, _ = to.SendRequest(r.Type, r.WantReply, r.Payload) // refused if the channel is closed
 		}
 		if r.WantReply {
 			_ = r.Reply(ok, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/limit"
 )
 
-// connection is one client in its instance.
+// connection is a client's connection to its instance.
 type connection struct {
 	g        *Gateway
 	ctx      context.Context // ends with the right to enter, and with the connection
@@ -20,20 +20,20 @@ type connection struct {
 	access   Access
 	target   Target
 	channels *limit.Counter
-	used     atomic.Int64 // when the last byte came in any channel, Unix nanoseconds
+	used     atomic.Int64 // when the last byte was received in any channel, Unix nanoseconds
 
 	mu    sync.Mutex // guards guest; held while it is dialed
 	guest *ssh.Client
 }
 
-// idle reports how long no byte has come.
+// idle returns the time since the last byte.
 func (n *connection) idle() time.Duration {
 	return time.Duration(time.Now().UnixNano() - n.used.Load())
 }
 
 func (n *connection) touch() { n.used.Store(time.Now().UnixNano()) }
 
-// watch ends the connection when its client is gone or idle.
+// watch ends the connection when its client does not answer or is idle.
 func (n *connection) watch(end func()) {
 	defer end()
 	tick := time.NewTicker(n.g.limits.askEvery)
@@ -50,7 +50,7 @@ func (n *connection) watch(end func()) {
 	}
 }
 
-// lives asks a client or guest whether it is there: any answer will do.
+// lives reports whether a client or guest answers a keepalive; any answer counts.
 func (n *connection) lives(peer ssh.Conn) bool {
 	answered := make(chan error, 1)
 	go func() {
@@ -66,7 +66,7 @@ func (n *connection) lives(peer ssh.Conn) bool {
 	return false
 }
 
-// serve the client's channels until it has gone.
+// serve serves the client's channels until the connection is closed.
 func (n *connection) serve(channels <-chan ssh.NewChannel) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -91,7 +91,7 @@ func (n *connection) serve(channels <-chan ssh.NewChannel) {
 	}
 }
 
-// noted is a reader that notes that the connection is used.
+// noted is a reader that records that the connection is used.
 type noted struct {
 	io.Reader
 	n *connection
@@ -103,14 +103,14 @@ func (r noted) Read(b []byte) (int, error) {
 	return k, err
 }
 
-// chunk is how much is carried at a time: what an SSH packet holds.
+// chunk is the size of the buffers, which is the size of an SSH packet.
 const chunk = 32 << 10
 
 var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// carry bytes until the source ends or the sink is closed.
+// carry copies bytes until the source ends or the sink is closed.
 func (n *connection) carry(to io.Writer, from io.Reader) {
 	buf := chunks.Get().(*[chunk]byte)
 	defer chunks.Put(buf)
-	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, noted{from, n}, buf[:]) // either side has gone
+	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, noted{from, n}, buf[:]) // fails only when a side is closed
 }

@@ -18,9 +18,10 @@ type direct struct {
 	OriginPort uint32
 }
 
-// forward a TCP connection to the instance. "localhost" is the guest's own, which its
-// sshd connects to. Its name, ID or address is its card in its network: that is what
-// ssh -J asks for, and needs nothing of the guest but the port.
+// forward forwards a TCP connection to the instance. "localhost" is the guest's
+// own, to which its sshd connects. The instance's name, ID or address means its
+// interface in its network: this is what ssh -J requests, and it needs only
+// the port of the guest.
 func (n *connection) forward(asked ssh.NewChannel) {
 	var d direct
 	if ssh.Unmarshal(asked.ExtraData(), &d) != nil || d.Port == 0 || d.Port > 65535 {
@@ -47,7 +48,7 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && a.IsLoopback()
 }
 
-// itself reports whether a host is the instance.
+// itself reports whether the host is the instance.
 func (n *connection) itself(host string) bool {
 	if host == n.access.Name || host == string(n.access.Instance) || host == n.target.Instance || host == n.target.Project+"/"+n.target.Instance {
 		return true
@@ -75,7 +76,7 @@ func (n *connection) direct(asked ssh.NewChannel, port uint16) {
 	defer near.Close()
 	go func() {
 		ssh.DiscardRequests(requests)
-		_ = far.Close() // the client's is gone
+		_ = far.Close() // the client's channel is closed
 	}()
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -89,7 +90,7 @@ func (n *connection) direct(asked ssh.NewChannel, port uint16) {
 	both.Wait()
 }
 
-// closeWrite ends one direction, or all where there is no such thing.
+// closeWrite closes one direction, or both if the connection does not support that.
 func closeWrite(c net.Conn) {
 	if h, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = h.CloseWrite()

@@ -16,41 +16,43 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/node/limit"
 )
 
-// Access is what somebody may enter.
+// Access is what a client may access.
 type Access struct {
 	Instance  api.InstanceID
-	Name      string     // of the instance
-	Node      api.NodeID // that runs it
+	Name      string     // the instance's name
+	Node      api.NodeID // the node that runs it
 	Addresses []netip.Addr
-	GuestUser string // of the image; empty: unknown
+	GuestUser string // default user of the image; empty if unknown
 	User      api.UserID
-	Login     string // of the user
+	Login     string // the user's login
 	Key       api.SSHKeyID
-	Ticket    any // of the Directory's own
+	Ticket    any // for the Directory's own use
 }
 
-// Directory knows who may enter what.
+// Directory decides who may access what.
 type Directory interface {
-	// Known reports whether some user has the key. Anybody may ask: it must be cheap.
+	// Known reports whether some user has the key. Anybody can cause the call, so
+	// it must be cheap.
 	Known(fingerprint string) bool
-	// Admit returns what the owner of a key may enter. An error is told to him.
+	// Admit returns what the owner of a key may access. The error is shown to the
+	// client.
 	Admit(ctx context.Context, fingerprint string, t Target, from string) (Access, error)
-	// While returns a context that ends when the right to enter does.
+	// While returns a context that ends when the right to access ends.
 	While(ctx context.Context, a Access) (context.Context, context.CancelFunc, error)
-	// HostKey reports an error if a guest's host key, as in authorized_keys, is not the
-	// one that the instance is known by.
+	// HostKey returns an error if a guest's host key, in the format of
+	// authorized_keys, is not the one that is known for the instance.
 	HostKey(ctx context.Context, a Access, key string) error
-	// Opened and Closed record a connection.
+	// Opened and Closed record the start and end of a connection.
 	Opened(ctx context.Context, a Access, from string) error
 	Closed(ctx context.Context, a Access, from string, lasted time.Duration) error
 }
 
-// Dialer reaches a TCP port of an instance in its network.
+// Dialer connects to a TCP port of an instance in its network.
 type Dialer interface {
 	Dial(ctx context.Context, node api.NodeID, instance api.InstanceID, port uint16) (net.Conn, error)
 }
 
-// Options of a gateway; all are needed but Log.
+// Options configures a gateway; all fields but Log are required.
 type Options struct {
 	Authority *Authority
 	Directory Directory
@@ -58,7 +60,7 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// Gateway serves clients. Its methods may be called concurrently.
+// Gateway serves SSH clients. It may be used concurrently.
 type Gateway struct {
 	o      Options
 	limits limits
@@ -66,7 +68,7 @@ type Gateway struct {
 	connections, greeting, users, shells *limit.Counter
 }
 
-// New returns a gateway that serves nobody yet.
+// New returns a gateway; Serve serves clients.
 func New(o Options) *Gateway { return newGateway(o, usual) }
 
 func newGateway(o Options, l limits) *Gateway {
@@ -77,11 +79,11 @@ func newGateway(o Options, l limits) *Gateway {
 		users: limit.NewCounter(l.ofUser, l.connections), shells: limit.NewCounter(l.shellsOfOwner, l.shells)}
 }
 
-// ciphers are AEADs that processors have instructions for, and CTR for old clients:
-// bytes are deciphered and enciphered once more on the way.
+// ciphers are AEADs for which CPUs have instructions, and CTR for old clients: all
+// bytes are decrypted and encrypted once more by the gateway.
 var ciphers = []string{"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes192-ctr", "aes256-ctr"}
 
-// Serve clients of a listener until ctx ends, which closes it.
+// Serve serves clients of a listener until ctx ends, and closes the listener then.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	host, err := g.o.Authority.hostKey(ctx)
 	if err != nil {
@@ -101,7 +103,7 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 			return ctx.Err()
 		case errors.Is(err, net.ErrClosed):
 			return err
-		case err != nil: // out of descriptors: others close theirs
+		case err != nil: // for example out of descriptors, until others are closed
 			g.o.Log.Warn("SSH gateway: accept failed, retrying", "error", err)
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -112,8 +114,8 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 
 const fingerprintOf = "fingerprint"
 
-// offered is asked for each key that a client offers, before it has proved that it has
-// it.
+// offered is called for each key that a client offers, before it has proved its
+// possession.
 func (g *Gateway) offered(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 	f := ssh.FingerprintSHA256(key)
 	if !g.o.Directory.Known(f) {
@@ -130,7 +132,7 @@ func addressOf(c net.Conn) string {
 	return at.Addr().Unmap().WithZone("").String()
 }
 
-// serve one client.
+// serve serves one client.
 func (g *Gateway) serve(ctx context.Context, raw net.Conn, config *ssh.ServerConfig) {
 	defer raw.Close()
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
@@ -163,7 +165,7 @@ func (g *Gateway) serve(ctx context.Context, raw net.Conn, config *ssh.ServerCon
 	g.connected(ctx, c, channels, a, t, from)
 }
 
-// greet does the handshake.
+// greet performs the handshake.
 func (g *Gateway) greet(raw net.Conn, from string, config *ssh.ServerConfig) (*ssh.ServerConn, <-chan ssh.NewChannel, <-chan *ssh.Request, error) {
 	leave, ok := g.greeting.Enter(from)
 	if !ok {
@@ -191,7 +193,7 @@ func (g *Gateway) admit(ctx context.Context, c *ssh.ServerConn, from string) (Ac
 	return a, t, err
 }
 
-// connected serves one that was admitted, for as long as it may.
+// connected serves an admitted client until its right ends.
 func (g *Gateway) connected(ctx context.Context, c *ssh.ServerConn, channels <-chan ssh.NewChannel, a Access, t Target, from string) {
 	ctx, cancel, err := g.o.Directory.While(ctx, a)
 	if err != nil {
@@ -201,7 +203,7 @@ func (g *Gateway) connected(ctx context.Context, c *ssh.ServerConn, channels <-c
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	if err := g.o.Directory.Opened(ctx, a, from); err != nil { // nobody enters unseen
+	if err := g.o.Directory.Opened(ctx, a, from); err != nil { // no access without a record
 		g.o.Log.Warn("SSH gateway: record start of connection failed", "instance", a.Instance, "error", err)
 		return
 	}
@@ -219,7 +221,7 @@ func (g *Gateway) connected(ctx context.Context, c *ssh.ServerConn, channels <-c
 	n.serve(channels)
 }
 
-// refuse writes why on the first session's standard error.
+// refuse writes the reason to the first session's standard error.
 func (g *Gateway) refuse(raw net.Conn, channels <-chan ssh.NewChannel, why error) {
 	_ = raw.SetDeadline(time.Now().Add(g.limits.handshakeTime))
 	for n := range channels {
@@ -231,13 +233,14 @@ func (g *Gateway) refuse(raw net.Conn, channels <-chan ssh.NewChannel, why error
 		if err != nil {
 			return
 		}
-		tell(c, requests, why)
+		writeReason(c, requests, why)
 		return
 	}
 }
 
-// tell why a session cannot be, once it asks for a program, and end it.
-func tell(c ssh.Channel, requests <-chan *ssh.Request, why error) {
+// writeReason writes the reason why a session is refused when it requests a program, and
+// closes it.
+func writeReason(c ssh.Channel, requests <-chan *ssh.Request, why error) {
 	for r := range requests {
 		begins := r.Type == "shell" || r.Type == "exec" || r.Type == "subsystem"
 		if r.WantReply {
@@ -252,7 +255,8 @@ func tell(c ssh.Channel, requests <-chan *ssh.Request, why error) {
 	_ = c.Close()
 }
 
-// message is what a client is told: of an error that is not for users, nothing.
+// message returns the text of an error for the client, without the details of an
+// internal error.
 func message(err error) string {
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code == api.CodeInternal {

@@ -14,7 +14,7 @@ import (
 
 const sshPort = 22
 
-// dial a port of the instance in its network.
+// dial connects to a port of the instance in its network.
 func (n *connection) dial(port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(n.ctx, n.g.limits.dialTime)
 	defer cancel()
@@ -27,8 +27,8 @@ func (n *connection) dial(port uint16) (net.Conn, error) {
 	return c, err
 }
 
-// signIn returns the connection to the guest's sshd, which is made when it is first
-// needed, and made anew when it has ended.
+// signIn returns the connection to the guest's sshd, which is opened when first
+// needed, and again when it has ended.
 func (n *connection) signIn() (*ssh.Client, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,7 +78,7 @@ func (n *connection) handshake(raw net.Conn, user string) (*ssh.Client, error) {
 	config.Ciphers = ciphers
 	stop := context.AfterFunc(n.ctx, func() { _ = raw.Close() })
 	defer stop()
-	_ = raw.SetDeadline(time.Now().Add(n.g.limits.guestTime)) // one that has closed says so below
+	_ = raw.SetDeadline(time.Now().Add(n.g.limits.guestTime)) // a closed connection fails below
 	c, channels, requests, err := ssh.NewClientConn(raw, string(n.access.Instance), config)
 	switch {
 	case keyErr != nil:
@@ -93,8 +93,8 @@ func (n *connection) handshake(raw net.Conn, user string) (*ssh.Client, error) {
 	if err := raw.SetDeadline(time.Time{}); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	// A guest opens no channels to the gateway, and asks it for nothing: NewClient
-	// refuses both.
+	// A guest may open no channels to the gateway, and send it no requests:
+	// NewClient refuses both.
 	return ssh.NewClient(c, channels, requests), nil
 }
 

@@ -2,20 +2,20 @@ package sshgateway
 
 import "time"
 
-// limits of a gateway, all of one node.
+// limits are the limits of a node's gateway.
 type limits struct {
 	connections   int
-	ofAddress     int // connections
+	ofAddress     int // connections of one address
 	handshakes    int // of one address at a time
-	ofUser        int // connections
+	ofUser        int // connections of one user
 	channels      int // of one connection
 	shells        int
 	shellsOfOwner int // of one user or API key
 
 	handshakeTime time.Duration
-	askEvery      time.Duration // whether the other side is there
-	askTime       time.Duration // how long it may be silent then
-	idleTime      time.Duration // without a byte in any channel of a connection
+	askEvery      time.Duration // interval of keepalives
+	askTime       time.Duration // timeout of a keepalive
+	idleTime      time.Duration // how long no channel of a connection may receive a byte
 	shellIdle     time.Duration // the same of a shell
 	dialTime      time.Duration
 	guestTime     time.Duration // for a guest's handshake, also while it boots, and for its answer to a request

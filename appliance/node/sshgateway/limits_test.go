@@ -15,7 +15,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// limited is a gateway to a pretended guest with some limits, and a client's way to it.
+// limited is a gateway with some limits in front of a fake guest, and a client's
+// key.
 type limited struct {
 	*guest
 	address string
@@ -51,7 +52,7 @@ func newLimited(t *testing.T, change func(*limits)) *limited {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("the gateway ended with %v", err)
+			t.Errorf("Serve: %v, want %v", err, context.Canceled)
 		}
 	})
 	return &limited{guest: f, address: listener.Addr().String(), key: key}
@@ -76,7 +77,7 @@ func (l *limited) mustDial(t *testing.T) *ssh.Client {
 	return c
 }
 
-// echo starts a program in the guest that sends back what it gets.
+// echo starts a program in the guest that returns what it receives.
 func echo(t *testing.T, c *ssh.Client) (in io.WriteCloser, out io.Reader) {
 	t.Helper()
 	s, err := c.NewSession()
@@ -95,7 +96,7 @@ func echo(t *testing.T, c *ssh.Client) (in io.WriteCloser, out io.Reader) {
 	return in, out
 }
 
-// hungUp waits for the gateway to end a connection.
+// hungUp waits until the gateway closes a connection.
 func hungUp(t *testing.T, what string, c io.Reader) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -106,7 +107,7 @@ func hungUp(t *testing.T, what string, c io.Reader) {
 	select {
 	case <-ended:
 	case <-patience.After(30 * time.Second):
-		t.Fatalf("%s: the connection is open", what)
+		t.Fatalf("%s: connection still open after 30 s, want it closed", what)
 	}
 }
 
@@ -116,10 +117,10 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	echo(t, first)
 	echo(t, l.mustDial(t))
 	if _, err := l.dial(t); err == nil {
-		t.Error("a third connection of an address is let in")
+		t.Error("third connection of an address with a limit of 2 succeeded, want an error")
 	}
 	_ = first.Close()
-	patience.Until(t, 30*time.Second, "room for another", func() bool {
+	patience.Until(t, 30*time.Second, "another connection admitted after one was closed", func() bool {
 		_, err := l.dial(t)
 		return err == nil
 	})
@@ -135,7 +136,7 @@ func TestConnectionsOfAUser(t *testing.T) {
 	var said strings.Builder
 	s.Stderr = &said
 	if err := s.Run("true"); err == nil || !strings.Contains(said.String(), "1 open connections on this node") {
-		t.Errorf("a second connection of a user: %q, %v", said.String(), err)
+		t.Errorf("second connection of a user with a limit of 1: stderr %q, error %v; want it refused", said.String(), err)
 	}
 }
 
@@ -146,14 +147,14 @@ func TestHandshakesOfAnAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	if _, err := io.ReadFull(silent, make([]byte, len("SSH-2.0-Basalt\r\n"))); err != nil { // it is in its handshake
+	if _, err := io.ReadFull(silent, make([]byte, len("SSH-2.0-Basalt\r\n"))); err != nil { // the handshake has begun
 		t.Fatal(err)
 	}
 	if _, err := l.dial(t); err == nil {
-		t.Log("the first handshake had ended before the second began") // on a machine that stood still
+		t.Log("the first handshake had ended before the second began") // on a machine that was stalled
 	}
-	hungUp(t, "a client that says nothing", silent)
-	patience.Until(t, 30*time.Second, "a handshake after it", func() bool {
+	hungUp(t, "client that sends nothing", silent)
+	patience.Until(t, 30*time.Second, "another handshake admitted after the first has timed out", func() bool {
 		_, err := l.dial(t)
 		return err == nil
 	})
@@ -166,12 +167,13 @@ func TestChannelsOfAConnection(t *testing.T) {
 	echo(t, c)
 	var refused *ssh.OpenChannelError
 	if _, err := c.NewSession(); !errors.As(err, &refused) || refused.Reason != ssh.ResourceShortage {
-		t.Errorf("a third session: %v, want resource shortage", err)
+		t.Errorf("third session with a limit of 2: error %v, want resource shortage", err)
 	}
 	_ = in.Close()
 }
 
-// A connection without a byte ends; one that is used does not, until it no longer is.
+// TestIdleConnections checks that a connection without traffic is closed, and that
+// one with traffic is not.
 func TestIdleConnections(t *testing.T) {
 	const idle = 500 * time.Millisecond
 	l := newLimited(t, func(l *limits) { l.idleTime, l.askEvery = idle, 20*time.Millisecond })
@@ -181,16 +183,17 @@ func TestIdleConnections(t *testing.T) {
 	b := make([]byte, 1)
 	for time.Since(began) < 2*idle {
 		if _, err := in.Write(b); err != nil {
-			t.Fatalf("a connection that is used ended after %v: %v", time.Since(began), err)
+			t.Fatalf("write to a used connection failed after %v: %v", time.Since(began), err)
 		}
 		if _, err := io.ReadFull(out, b); err != nil {
-			t.Fatalf("a connection that is used ended after %v: %v", time.Since(began), err)
+			t.Fatalf("read from a used connection failed after %v: %v", time.Since(began), err)
 		}
 	}
-	hungUp(t, "no byte", out)
+	hungUp(t, "idle connection", out)
 }
 
-// A client that does not answer whether it is there is cut off.
+// TestSilentClients checks that a client which does not answer keepalives is
+// disconnected.
 func TestSilentClients(t *testing.T) {
 	l := newLimited(t, func(l *limits) { l.askEvery, l.askTime = 20*time.Millisecond, 100*time.Millisecond })
 	raw, err := net.Dial("tcp", l.address)
@@ -215,6 +218,6 @@ func TestSilentClients(t *testing.T) {
 	select {
 	case <-ended:
 	case <-patience.After(30 * time.Second):
-		t.Error("it was not cut off")
+		t.Error("client that answers no keepalives still connected after 30 s, want it disconnected")
 	}
 }

@@ -26,27 +26,28 @@ import (
 	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
-// plainly seals nothing.
+// plainly is a sealer that does not encrypt.
 type plainly struct{}
 
 func (plainly) Seal(_ context.Context, s string) (string, error) { return s, nil }
 func (plainly) Open(_ context.Context, s string) (string, error) { return s, nil }
 
-// world is a gateway with one instance, whose sshd is OpenSSH's on the loopback.
+// world is a gateway with one instance, whose sshd is OpenSSH's on the loopback
+// interface.
 type world struct {
 	dir       string
 	gateway   string // host:port
 	authority *Authority
-	key       string // file of the client's
-	port      int    // of the guest's sshd
+	key       string // file of the client's key
+	port      int    // port of the guest's sshd
 
-	mu       sync.Mutex // guards what follows
-	owner    string     // fingerprint of the key that may enter
-	hostKeys []string   // that the guest had
+	mu       sync.Mutex // guards the following fields
+	owner    string     // fingerprint of the admitted key
+	hostKeys []string   // host keys that the gateway has checked
 	badHost  bool
 	end      map[api.SSHKeyID]context.CancelFunc
 	record   []string
-	dialed   func() (net.Conn, error) // in place of the guest; nil: sshd
+	dialed   func() (net.Conn, error) // used instead of sshd unless nil
 	access   Access
 }
 
@@ -128,7 +129,7 @@ func executable(path string) bool {
 	return err == nil && s.Mode().IsRegular() && s.Mode()&0o111 != 0
 }
 
-// newKey writes a private key for OpenSSH.
+// newKey writes a private key in OpenSSH's format and returns its public key.
 func newKey(t testing.TB, path string) ssh.PublicKey {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
@@ -172,18 +173,18 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("the gateway ended with %v", err)
+			t.Errorf("Serve: %v, want %v", err, context.Canceled)
 		}
 	})
 	return w
 }
 
-// sshd is OpenSSH's, which trusts the CA for the principal and has sftp.
+// sshd starts OpenSSH's sshd, which trusts the CA for the principal and has sftp.
 func (w *world) sshd(t testing.TB, principal string) {
 	t.Helper()
 	sshd := tool(t, "sshd")
 	if os.Geteuid() == 0 {
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // where it separates its privileges
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // for its privilege separation
 			t.Fatal(err)
 		}
 	}
@@ -240,7 +241,8 @@ func (w *world) sshd(t testing.TB, principal string) {
 	}
 }
 
-// options of OpenSSH's programs, with the gateway's host key known.
+// options returns options of OpenSSH's programs with the gateway's host key in
+// known_hosts.
 func (w *world) options(t testing.TB) []string {
 	t.Helper()
 	line, _, err := w.authority.HostKey(t.Context())
@@ -255,7 +257,7 @@ func (w *world) options(t testing.TB) []string {
 	return []string{"-F", "none", "-i", w.key, "-o", "IdentitiesOnly=yes", "-o", "UserKnownHostsFile=" + known, "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes", "-o", "Port=" + port}
 }
 
-// ssh runs it with the arguments after the options.
+// ssh runs ssh with the arguments after the options.
 func (w *world) ssh(t testing.TB, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), tool(t, "ssh"), append(w.options(t), args...)...) //nolint:gosec // found above
@@ -269,36 +271,37 @@ func (w *world) ssh(t testing.TB, stdin string, args ...string) (stdout, stderr 
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
-// OpenSSH's client runs programs with standard input, output and error, exit status,
-// environment and terminal; two sessions share a connection.
+// TestSessions checks that OpenSSH's client runs programs with standard input,
+// output and error, exit status, environment and terminal.
 func TestSessions(t *testing.T) {
 	w := newWorld(t)
 	out, stderr, code := w.ssh(t, "some input", "web/demo@127.0.0.1", "cat; echo told >&2; exit 7")
 	if out != "some input" || stderr != "told\n" || code != 7 {
-		t.Errorf("cat printed %q and %q and ended with %d, want the input, told, and 7", out, stderr, code)
+		t.Errorf("cat: stdout %q, stderr %q, status %d; want the input, told, and 7", out, stderr, code)
 	}
 	out, stderr, code = w.ssh(t, "", "-tt", w.access.GuestUser+"%web/demo@127.0.0.1", "tty && stty size")
 	if code != 0 || !strings.HasPrefix(out, "/dev/pts/") {
-		t.Errorf("with a terminal: %q, %q, %d", out, stderr, code)
+		t.Errorf("tty with a terminal: stdout %q, stderr %q, status %d; want /dev/pts/… and 0", out, stderr, code)
 	}
 	if out, _, code = w.ssh(t, "echo from the shell\n", "demo@127.0.0.1"); code != 0 || !strings.Contains(out, "from the shell") {
-		t.Errorf("the shell printed %q and ended with %d", out, code)
+		t.Errorf("shell: stdout %q, status %d; want the echoed words and 0", out, code)
 	}
 	if _, stderr, code = w.ssh(t, "", "demo@127.0.0.1", "kill -TERM $$"); code != 255 { // ssh's own, for a signal
-		t.Errorf("a program that a signal ends: %q, %d", stderr, code)
+		t.Errorf("program ended by a signal: stderr %q, status %d, want 255", stderr, code)
 	}
 	large := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB: more than a window
 	if out, stderr, code = w.ssh(t, large, "demo@127.0.0.1", "cat"); out != large || code != 0 {
-		t.Errorf("4 MiB came back as %d bytes: %q, %d", len(out), stderr, code)
+		t.Errorf("cat of 4 MiB: %d bytes, stderr %q, status %d; want the same bytes and 0", len(out), stderr, code)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !slices.Contains(w.record, "opened ann@example.com 127.0.0.1") || !slices.Contains(w.record, "closed ann@example.com") {
-		t.Errorf("the record is %q", w.record)
+		t.Errorf("record = %q, want a connection opened and closed by ann@example.com", w.record)
 	}
 }
 
-// Files go both ways, by sftp and by scp, which asks for sftp as well.
+// TestFiles copies files in both directions, by sftp and by scp, which uses sftp
+// too.
 func TestFiles(t *testing.T) {
 	w := newWorld(t)
 	from, to := filepath.Join(w.dir, "from"), filepath.Join(w.dir, "to")
@@ -313,7 +316,7 @@ func TestFiles(t *testing.T) {
 	}
 	for _, path := range []string{to, to + ".back"} {
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, content) {
-			t.Errorf("%s has %d bytes, %v, want %d", path, len(got), err, len(content))
+			t.Errorf("file %s has %d bytes, error %v, want %d bytes", path, len(got), err, len(content))
 		}
 	}
 	cmd = exec.CommandContext(t.Context(), tool(t, "scp"), append(w.options(t), "-s", from, "scp://web%2Fdemo@"+w.gateway+"/"+to+".scp")...) //nolint:gosec // found above
@@ -321,11 +324,12 @@ func TestFiles(t *testing.T) {
 		t.Fatalf("scp: %v\n%s", err, out)
 	}
 	if got, err := os.ReadFile(to + ".scp"); err != nil || !bytes.Equal(got, content) {
-		t.Errorf("scp carried %d bytes, %v, want %d", len(got), err, len(content))
+		t.Errorf("file copied by scp has %d bytes, error %v, want %d bytes", len(got), err, len(content))
 	}
 }
 
-// -W and -J reach the instance and its localhost, and nothing else.
+// TestForwards checks that -W and -J connect to the instance and its localhost, and
+// to nothing else.
 func TestForwards(t *testing.T) {
 	w := newWorld(t)
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
@@ -349,62 +353,65 @@ func TestForwards(t *testing.T) {
 	for _, host := range []string{"localhost", "127.0.0.1", "demo", "10.64.0.5", "ins-4f9c2a7be01d"} {
 		out, stderr, code := w.ssh(t, "through", "-W", fmt.Sprintf("%s:%d", host, port), "web/demo@127.0.0.1")
 		if out != "through" || code != 0 {
-			t.Errorf("-W %s: %q, %q, %d", host, out, stderr, code)
+			t.Errorf("ssh -W %s: stdout %q, stderr %q, status %d; want the echo and 0", host, out, stderr, code)
 		}
 	}
 	for _, host := range []string{"example.com", "10.64.0.6", "169.254.169.254", "demo.evil"} {
 		out, stderr, code := w.ssh(t, "through", "-W", fmt.Sprintf("%s:%d", host, port), "web/demo@127.0.0.1")
 		if out != "" || code == 0 || !strings.Contains(stderr, "only to the instance itself") {
-			t.Errorf("-W %s: %q, %q, %d, want a refusal", host, out, stderr, code)
+			t.Errorf("ssh -W %s: stdout %q, stderr %q, status %d; want it refused", host, out, stderr, code)
 		}
 	}
-	// As -J does it: the client's own key signs in to the guest's sshd.
+	// As with -J: the client's own key signs in to the guest's sshd.
 	proxy := append([]string{tool(t, "ssh")}, append(w.options(t), "-W", "demo:22", "web/demo@127.0.0.1")...)
 	cmd := exec.CommandContext(t.Context(), tool(t, "ssh"), "-F", "none", "-i", w.key, "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", //nolint:gosec // found above
 		"-o", "ProxyCommand="+strings.Join(proxy, " "), w.access.GuestUser+"@demo", "echo jumped")
 	if out, err := cmd.Output(); err != nil || string(out) != "jumped\n" {
-		t.Errorf("through the gateway as a jump host: %q, %v", out, err)
+		t.Errorf("ssh through the gateway as a jump host: stdout %q, error %v; want jumped", out, err)
 	}
 	if _, _, code := w.ssh(t, "", "-o", "ExitOnForwardFailure=yes", "-N", "-R", "0:localhost:1", "web/demo@127.0.0.1"); code == 0 {
-		t.Error("-R was not refused")
+		t.Error("ssh -R: status 0, want it refused")
 	}
 }
 
-// Who has no key of a user is not let in; who may not enter an instance is told so.
+// TestRefused checks that a client without a user's key is not admitted, and that
+// one without the right to an instance gets an error that says so.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	for name, want := range map[string]string{"web/other": "Instance other does not exist", "we b/demo": "want project/instance", "a%b%demo": "want project/instance"} {
 		out, stderr, code := w.ssh(t, "", "-l", name, "127.0.0.1", "echo in")
 		if out != "" || code != 255 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: %q, %q, %d, want %q", name, out, stderr, code, want)
+			t.Errorf("ssh as %s: stdout %q, stderr %q, status %d; want 255 with %q", name, out, stderr, code, want)
 		}
 	}
 	w.mu.Lock()
 	w.badHost = true
 	w.mu.Unlock()
 	if out, stderr, code := w.ssh(t, "", "demo@127.0.0.1", "echo in"); out != "" || code != 255 || !strings.Contains(stderr, "has changed") {
-		t.Errorf("with another host key: %q, %q, %d", out, stderr, code)
+		t.Errorf("ssh to a guest with another host key: stdout %q, stderr %q, status %d; want 255 and that it has changed", out, stderr, code)
 	}
 	owner := w.key
 	w.key = filepath.Join(w.dir, "other")
 	newKey(t, w.key)
 	if out, stderr, code := w.ssh(t, "", "demo@127.0.0.1", "echo in"); out != "" || code != 255 || !strings.Contains(stderr, "Permission denied (publickey)") {
-		t.Errorf("with a key of nobody's: %q, %q, %d", out, stderr, code)
+		t.Errorf("ssh with an unknown key: stdout %q, stderr %q, status %d; want 255 and permission denied", out, stderr, code)
 	}
 	w.key = owner
 }
 
-// The certificate of one instance opens no other.
+// TestCertificateIsForOneInstance checks that the certificate for one instance is
+// not valid for another.
 func TestCertificateIsForOneInstance(t *testing.T) {
 	w := newWorld(t)
 	w.sshd(t, "ins-000000000000")
 	out, stderr, code := w.ssh(t, "", "demo@127.0.0.1", "echo in")
 	if out != "" || code != 255 || !strings.Contains(stderr, "does not accept the gateway") {
-		t.Errorf("a guest with another ID let it in: %q, %q, %d", out, stderr, code)
+		t.Errorf("ssh to a guest with another ID: stdout %q, stderr %q, status %d; want 255 and that it is not accepted", out, stderr, code)
 	}
 }
 
-// A connection ends with the right to it, whatever it is doing.
+// TestEndsWithTheRight checks that a connection ends with the right to it, whatever
+// it is doing.
 func TestEndsWithTheRight(t *testing.T) {
 	w := newWorld(t)
 	cmd := exec.CommandContext(t.Context(), tool(t, "ssh"), append(w.options(t), "demo@127.0.0.1", "echo up; sleep 600")...) //nolint:gosec // found above
@@ -422,12 +429,12 @@ func TestEndsWithTheRight(t *testing.T) {
 	w.end["sshkey-1"]()
 	w.mu.Unlock()
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 255 {
-		t.Errorf("ssh ended with %v", err)
+		t.Errorf("ssh after its right ended: %v, want status 255", err)
 	}
 }
 
-// A guest that answers rubbish, or nothing, fails the session that asked, and the
-// next client is served.
+// TestHostileGuests checks that a guest which answers garbage, or nothing, makes
+// only the session fail that was opened to it, and that the next client is served.
 func TestHostileGuests(t *testing.T) {
 	w := newWorld(t)
 	for what, say := range map[string]func(c net.Conn){
@@ -452,19 +459,19 @@ func TestHostileGuests(t *testing.T) {
 		}
 		w.mu.Unlock()
 		if out, stderr, code := w.ssh(t, "", "demo@127.0.0.1", "echo in"); out != "" || code != 255 || !strings.Contains(stderr, "does not respond as an SSH server") {
-			t.Errorf("%s: %q, %q, %d", what, out, stderr, code)
+			t.Errorf("guest that sends %s: stdout %q, stderr %q, status %d; want 255 and that it does not respond", what, out, stderr, code)
 		}
 	}
 	w.mu.Lock()
 	w.dialed = nil
 	w.mu.Unlock()
 	if out, stderr, code := w.ssh(t, "", "demo@127.0.0.1", "echo in"); out != "in\n" || code != 0 {
-		t.Errorf("after all of them: %q, %q, %d", out, stderr, code)
+		t.Errorf("ssh after the hostile guests: stdout %q, stderr %q, status %d; want in and 0", out, stderr, code)
 	}
 }
 
-// BenchmarkThroughput carries 1 GiB from a program in the guest, through the gateway
-// and directly; MB/s says how fast.
+// BenchmarkThroughput transfers 1 GiB from a program in the guest, through the
+// gateway and directly.
 func BenchmarkThroughput(b *testing.B) {
 	const size = 1 << 30
 	for _, way := range []string{"direct", "gateway"} {
@@ -491,7 +498,7 @@ func BenchmarkThroughput(b *testing.B) {
 				}
 				n, err := io.Copy(io.Discard, out)
 				if err := errors.Join(err, cmd.Wait()); err != nil || n != size {
-					b.Fatalf("%d bytes came, %v", n, err)
+					b.Fatalf("received %d bytes, error %v, want %d bytes", n, err, size)
 				}
 			}
 		})

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	maxTerminal = 64 // bytes of a terminal's type
+	maxTerminal = 64 // bytes of a terminal type
 	maxSignal   = 32 // bytes of a signal's name
 )
 
-// ShellOptions say who opens a shell, and as whom.
+// ShellOptions state who opens a shell, and as which user.
 type ShellOptions struct {
-	Owner string // who is counted: a user or an API key
-	User  string // in the guest; empty: the image's
+	Owner string // whose shells are counted: a user or an API key
+	User  string // user in the guest; empty for the image's default user
 }
 
-// Shell is one session in a guest. Its methods may be called concurrently; those that
-// read or write end with an error when the shell is closed.
+// Shell is one session in a guest. It may be used concurrently; methods that read
+// or write return an error when the shell is closed.
 type Shell struct {
 	n       *connection
 	session *ssh.Session
@@ -38,7 +38,7 @@ type Shell struct {
 }
 
 // OpenShell signs in to the guest of an instance. The shell ends with ctx, when the
-// guest no longer answers, and by the gateway's limits.
+// guest does not answer any more, and by the gateway's limits.
 func (g *Gateway) OpenShell(ctx context.Context, a Access, o ShellOptions) (*Shell, error) {
 	if o.User != "" && !isGuestUser(o.User) {
 		return nil, api.Errorf(api.CodeInvalid, "%.40q is not a valid name of a user in the guest", o.User).At("user")
@@ -82,8 +82,8 @@ func (s *Shell) open() error {
 	})
 }
 
-// answered asks the guest for something, and ends the shell if it does not answer in
-// time.
+// answered runs a request to the guest, and ends the shell if the guest does not
+// answer in time.
 func (s *Shell) answered(what string, ask func() error) error {
 	late := api.Errorf(api.CodeUnavailable, "instance %s does not answer a request for %s", s.n.access.Name, what)
 	timer := time.AfterFunc(s.n.g.limits.guestTime, func() { s.end(late) })
@@ -99,7 +99,8 @@ func (s *Shell) answered(what string, ask func() error) error {
 	return api.Errorf(api.CodeUnavailable, "instance %s refused %s", s.n.access.Name, what)
 }
 
-// Start runs a command, or the user's shell. It is called once, before Wait.
+// Start runs a command, or the user's shell if it is empty. It must be called once,
+// before Wait.
 func (s *Shell) Start(run api.ShellStart) error {
 	if run.Terminal != "" {
 		if len(run.Terminal) > maxTerminal || !isTerminal(run.Terminal) {
@@ -123,7 +124,7 @@ func isTerminal(s string) bool {
 	return strings.Trim(s, letters) == ""
 }
 
-// filled is a size with what most terminals have in place of nothing.
+// filled returns the size with the usual values in place of zeros.
 func filled(s api.ShellSize) api.ShellSize {
 	if s.Columns == 0 {
 		s.Columns = 80
@@ -134,13 +135,13 @@ func filled(s api.ShellSize) api.ShellSize {
 	return s
 }
 
-// Resize tells the guest the terminal's size.
+// Resize sends the terminal's size to the guest.
 func (s *Shell) Resize(to api.ShellSize) error {
 	to = filled(to)
 	return s.session.WindowChange(int(to.Rows), int(to.Columns))
 }
 
-// Write implements io.Writer: standard input.
+// Write implements io.Writer: it writes to standard input.
 func (s *Shell) Write(b []byte) (int, error) {
 	if err := s.count(len(b)); err != nil {
 		return 0, err
@@ -148,13 +149,14 @@ func (s *Shell) Write(b []byte) (int, error) {
 	return s.stdin.Write(b)
 }
 
-// CloseWrite ends standard input.
+// CloseWrite closes standard input.
 func (s *Shell) CloseWrite() error { return s.stdin.Close() }
 
-// Stdout returns standard output; who reads neither it nor Stderr holds up the guest.
+// Stdout returns standard output. The guest blocks unless both it and Stderr are
+// read.
 func (s *Shell) Stdout() io.Reader { return counted{s, s.stdout} }
 
-// Stderr returns standard error, of which there is none with a terminal.
+// Stderr returns standard error, which is empty with a terminal.
 func (s *Shell) Stderr() io.Reader { return counted{s, s.stderr} }
 
 type counted struct {
@@ -170,7 +172,7 @@ func (c counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// count bytes, and end the shell when they are too many.
+// count counts bytes, and ends the shell when the limit is exceeded.
 func (s *Shell) count(n int) error {
 	s.n.touch()
 	if s.carried.Add(int64(n)) <= s.n.g.limits.shellBytes {
@@ -181,8 +183,8 @@ func (s *Shell) count(n int) error {
 	return err
 }
 
-// Wait returns how what was started has ended, after its output has been read. The
-// error is an *api.Error where the gateway ended it.
+// Wait returns how the program has ended, after its output has been read. The error
+// is an *api.Error if the gateway ended the shell.
 func (s *Shell) Wait() (api.ShellExit, error) {
 	err := s.session.Wait()
 	var exit *ssh.ExitError
@@ -199,7 +201,8 @@ func (s *Shell) Wait() (api.ShellExit, error) {
 	return api.ShellExit{}, api.Errorf(api.CodeUnavailable, "instance %s ended the shell without a status", s.n.access.Name)
 }
 
-// signal is the name of one, whatever the guest calls it.
+// signal returns the name of a signal, or "unknown" if the guest sent an invalid
+// one.
 func signal(name string) string {
 	if len(name) > maxSignal || !isTerminal(name) {
 		return "unknown"
@@ -232,7 +235,7 @@ func (s *Shell) watch() {
 	}
 }
 
-// Close ends the shell and what runs in it, as a terminal that is shut does.
+// Close ends the shell and what runs in it, as closing a terminal does.
 func (s *Shell) Close() error {
 	s.end(errShellClosed)
 	s.n.closeGuest()

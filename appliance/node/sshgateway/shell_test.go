@@ -21,19 +21,19 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// guest is a pretended sshd, which does what a test wants.
+// guest is a fake sshd with a behaviour that a test sets.
 type guest struct {
 	w *world
 
-	mu    sync.Mutex               // guards what follows
-	serve func(net.Conn, *guestIs) // one connection
+	mu    sync.Mutex               // guards the following fields
+	serve func(net.Conn, *guestIs) // serves one connection
 }
 
-// guestIs is what a guest's sshd needs.
+// guestIs is what a fake guest's connections need.
 type guestIs struct{ config *ssh.ServerConfig }
 
-// newGuest is a world whose instance is a pretended guest, which lets in who has a
-// certificate for it.
+// newGuest returns a world whose instance is a fake guest, which accepts
+// certificates for it.
 func newGuest(t *testing.T) *guest {
 	t.Helper()
 	w := &world{dir: t.TempDir(), authority: NewAuthority(memstore.New(), plainly{}), end: map[api.SSHKeyID]context.CancelFunc{}}
@@ -90,7 +90,8 @@ func (g *guest) does(serve func(net.Conn, *guestIs)) {
 	g.serve = serve
 }
 
-// sessions lets the gateway in, and hands each channel that it opens to one.
+// sessions returns a behaviour that admits the gateway, and calls one for each
+// channel that it opens.
 func sessions(one func(c ssh.Conn, n ssh.NewChannel)) func(net.Conn, *guestIs) {
 	return func(raw net.Conn, is *guestIs) {
 		c, channels, requests, err := ssh.NewServerConn(raw, is.config)
@@ -104,7 +105,8 @@ func sessions(one func(c ssh.Conn, n ssh.NewChannel)) func(net.Conn, *guestIs) {
 	}
 }
 
-// program answers a session's requests, and runs f once it asks for a program.
+// program returns a behaviour that accepts a session's requests, and runs f when it
+// requests a program.
 func program(f func(c ssh.Channel)) func(ssh.Conn, ssh.NewChannel) {
 	return func(_ ssh.Conn, n ssh.NewChannel) {
 		c, requests, err := n.Accept()
@@ -131,7 +133,7 @@ func (w *world) gatewayOptions() Options {
 	return Options{Authority: w.authority, Directory: w, Dialer: w}
 }
 
-// run opens a shell, runs something and returns what it wrote and how it ended.
+// runIn opens a shell, runs a program and returns its output and how it ended.
 func runIn(t *testing.T, g *Gateway, a Access, run api.ShellStart, stdin string) (stdout, stderr string, exit api.ShellExit, err error) {
 	t.Helper()
 	ctx, cancel := patience.Context(t.Context(), time.Minute)
@@ -149,7 +151,7 @@ func runIn(t *testing.T, g *Gateway, a Access, run api.ShellStart, stdin string)
 	both.Go(func() { _, _ = io.Copy(&out, s.Stdout()) })
 	both.Go(func() { _, _ = io.Copy(&fail, s.Stderr()) })
 	if _, err := io.WriteString(s, stdin); err != nil {
-		t.Log(err) // it has ended
+		t.Log(err) // the program has ended
 	}
 	_ = s.CloseWrite()
 	both.Wait()
@@ -157,23 +159,23 @@ func runIn(t *testing.T, g *Gateway, a Access, run api.ShellStart, stdin string)
 	return out.String(), fail.String(), exit, err
 }
 
-// OpenSSH's sshd runs commands and the user's shell, with and without a terminal.
+// TestShell checks that OpenSSH's sshd runs commands and the user's shell.
 func TestShell(t *testing.T) {
 	w := newWorld(t)
 	g := New(w.gatewayOptions())
 	out, stderr, exit, err := runIn(t, g, w.access, api.ShellStart{Command: "cat; echo told >&2; exit 7"}, "some input")
 	if out != "some input" || stderr != "told\n" || exit != (api.ShellExit{Code: 7}) || err != nil {
-		t.Errorf("cat: %q, %q, %+v, %v, want the input, told, and 7", out, stderr, exit, err)
+		t.Errorf("cat: stdout %q, stderr %q, exit %+v, error %v; want the input, told, and 7", out, stderr, exit, err)
 	}
 	if _, _, exit, err = runIn(t, g, w.access, api.ShellStart{Command: "kill -TERM $$"}, ""); exit != (api.ShellExit{Signal: "TERM"}) || err != nil {
-		t.Errorf("a program that a signal ends: %+v, %v", exit, err)
+		t.Errorf("program ended by a signal: exit %+v, error %v, want signal TERM", exit, err)
 	}
 	if out, _, exit, err = runIn(t, g, w.access, api.ShellStart{}, "echo from the shell\n"); !strings.Contains(out, "from the shell") || exit.Code != 0 || err != nil {
-		t.Errorf("the shell: %q, %+v, %v", out, exit, err)
+		t.Errorf("shell: stdout %q, exit %+v, error %v; want the echoed words and 0", out, exit, err)
 	}
 	large := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB: more than a window
 	if out, _, _, err = runIn(t, g, w.access, api.ShellStart{Command: "cat"}, large); out != large || err != nil {
-		t.Errorf("4 MiB came back as %d bytes, %v", len(out), err)
+		t.Errorf("cat of 4 MiB returned %d bytes, error %v, want the same bytes", len(out), err)
 	}
 	for _, a := range []struct {
 		user, image string
@@ -182,15 +184,16 @@ func TestShell(t *testing.T) {
 		access := w.access
 		access.GuestUser = a.image
 		if _, err := g.OpenShell(t.Context(), access, ShellOptions{Owner: "usr-1", User: a.user}); api.CodeOf(err) != a.code {
-			t.Errorf("as %q of an image with %q: %v, want %s", a.user, a.image, err, a.code)
+			t.Errorf("OpenShell as %q of an image with user %q: error %v, want code %s", a.user, a.image, err, a.code)
 		}
 	}
 	if _, _, _, err = runIn(t, g, w.access, api.ShellStart{Terminal: "x\x1b[0m"}, ""); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("a terminal of a wrong type: %v", err)
+		t.Errorf("Start with an invalid terminal type: error %v, want code %s", err, api.CodeInvalid)
 	}
 }
 
-// A terminal has the size that it is given, and another one later.
+// TestShellTerminal checks that a terminal has the given size, and a new one after
+// Resize.
 func TestShellTerminal(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := patience.Context(t.Context(), time.Minute)
@@ -205,7 +208,7 @@ func TestShellTerminal(t *testing.T) {
 	}
 	first := make([]byte, len("30 100\r\n"))
 	if _, err := io.ReadFull(s.Stdout(), first); err != nil || string(first) != "30 100\r\n" {
-		t.Fatalf("its size is %q, %v", first, err)
+		t.Fatalf("size at the start = %q, error %v, want 30 100", first, err)
 	}
 	if err := s.Resize(api.ShellSize{Columns: 120, Rows: 40}); err != nil {
 		t.Fatal(err)
@@ -215,15 +218,15 @@ func TestShellTerminal(t *testing.T) {
 	}
 	rest, err := io.ReadAll(s.Stdout())
 	if err != nil || !strings.Contains(string(rest), "40 120\r\nscreen\r\n") {
-		t.Errorf("then it says %q, %v", rest, err)
+		t.Errorf("output after Resize = %q, error %v, want 40 120 and screen", rest, err)
 	}
 	if exit, err := s.Wait(); exit.Code != 0 || err != nil {
-		t.Errorf("it ended with %+v, %v", exit, err)
+		t.Errorf("exit = %+v, error %v, want 0", exit, err)
 	}
 }
 
-// A user has so many shells on a node, a shell carries so many bytes, and is open so
-// long without one; each is closed, and makes room.
+// TestShellLimits checks the limits of shells per user on a node, of bytes per
+// shell and of idle time, and that a closed shell does not count.
 func TestShellLimits(t *testing.T) {
 	f := newGuest(t)
 	f.does(sessions(program(func(c ssh.Channel) { _, _ = io.Copy(c, c) })))
@@ -243,11 +246,11 @@ func TestShellLimits(t *testing.T) {
 		mine = append(mine, s)
 	}
 	if _, err := open("usr-1"); api.CodeOf(err) != api.CodeInUse {
-		t.Errorf("the third of a user: %v", err)
+		t.Errorf("third shell of a user: error %v, want code %s", err, api.CodeInUse)
 	}
 	other, err := open("usr-2")
 	if err != nil {
-		t.Fatalf("the first of another: %v", err)
+		t.Fatalf("first shell of another user: %v", err)
 	}
 	_ = other.Close()
 	_ = mine[0].Close()
@@ -257,10 +260,10 @@ func TestShellLimits(t *testing.T) {
 	go func() { _, _ = io.Copy(mine[1], strings.NewReader(strings.Repeat("x", 1<<20))) }()
 	n, err := io.Copy(io.Discard, mine[1].Stdout())
 	if api.CodeOf(err) != api.CodeQuota && err != nil || n > 1<<20 {
-		t.Errorf("after the bytes that it may carry: %d, %v", n, err)
+		t.Errorf("read %d bytes, error %v, want at most 1 MiB and the quota", n, err)
 	}
 	if _, err := mine[1].Wait(); api.CodeOf(err) != api.CodeQuota {
-		t.Errorf("it ended with %v, want the quota", err)
+		t.Errorf("Wait after the limit of bytes: error %v, want code %s", err, api.CodeQuota)
 	}
 	_ = mine[1].Close()
 	l.shellIdle, l.askEvery = 50*time.Millisecond, 10*time.Millisecond
@@ -274,11 +277,11 @@ func TestShellLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Wait(); err == nil || !strings.Contains(err.Error(), "idle") {
-		t.Errorf("a shell without a byte ended with %v", err)
+		t.Errorf("Wait of an idle shell: error %v, want one about idle time", err)
 	}
 }
 
-// A shell ends with its context, and tells why where the gateway knows.
+// TestShellEndsWithTheRight checks that a shell ends with its context.
 func TestShellEndsWithTheRight(t *testing.T) {
 	f := newGuest(t)
 	f.does(sessions(program(func(ssh.Channel) {})))
@@ -293,15 +296,15 @@ func TestShellEndsWithTheRight(t *testing.T) {
 	}
 	end()
 	if _, err := s.Wait(); !errors.Is(err, context.Canceled) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("Wait after the context ended: error %v, want %v", err, context.Canceled)
 	}
 	if _, err := s.Write(make([]byte, 1<<22)); err == nil {
-		t.Error("it takes input after its end")
+		t.Error("Write to the ended shell returned nil, want an error")
 	}
 }
 
-// A hostile guest can fail the shell that is open to it, within the time that it has,
-// and nothing else.
+// TestShellsOfHostileGuests checks that a hostile guest can only make the shell
+// fail that is open to it, within its time limit.
 func TestShellsOfHostileGuests(t *testing.T) {
 	f := newGuest(t)
 	l := usual
@@ -329,7 +332,7 @@ func TestShellsOfHostileGuests(t *testing.T) {
 		"banners without end": {func(c net.Conn, is *guestIs) {
 			with := *is.config
 			with.PreAuthConnCallback = func(c ssh.ServerPreAuthConn) {
-				for c.SendAuthBanner(banner) == nil { // until the gateway hangs up
+				for c.SendAuthBanner(banner) == nil { // until the gateway closes the connection
 				}
 			}
 			sessions(program(func(c ssh.Channel) { exits(c, 0) }))(c, &guestIs{&with})
@@ -346,7 +349,7 @@ func TestShellsOfHostileGuests(t *testing.T) {
 		"opens channels to the gateway, and asks it for things": {sessions(func(c ssh.Conn, n ssh.NewChannel) {
 			for _, kind := range []string{"session", "forwarded-tcpip", "x11", "auth-agent@openssh.com", "direct-tcpip"} {
 				if _, _, err := c.OpenChannel(kind, nil); err == nil {
-					flood(io.Discard) // it was let in: the test does not end
+					flood(io.Discard) // the channel was accepted: the test does not end
 				}
 			}
 			for range 100 {
@@ -384,7 +387,7 @@ func TestShellsOfHostileGuests(t *testing.T) {
 				got = err.Error()
 				var e *api.Error
 				if !errors.As(err, &e) || len(got) > 500 || strings.ContainsRune(got, '\x1b') {
-					t.Errorf("the user is told %T %.600q", err, got)
+					t.Errorf("error for the user = %T %.600q, want a short *api.Error without control characters", err, got)
 				}
 			case exit.Signal != "":
 				got = "signal " + exit.Signal
@@ -392,16 +395,16 @@ func TestShellsOfHostileGuests(t *testing.T) {
 				got = fmt.Sprint("exit ", exit.Code)
 			}
 			if !strings.Contains(got, c.want) || c.want == "" && got != "" {
-				t.Errorf("it ended with %q, want %q", got, c.want)
+				t.Errorf("shell ended with %q, want %q", got, c.want)
 			}
 			if took := time.Since(began); took > 30*time.Second {
-				t.Errorf("it took %v", took)
+				t.Errorf("shell took %v, want at most 30s", took)
 			}
 		})
 	}
 	f.does(sessions(program(func(c ssh.Channel) { _, _ = io.WriteString(c, "in\n"); exits(c, 0) })))
 	if out, _, _, err := runIn(t, newGateway(f.w.gatewayOptions(), l), f.w.access, api.ShellStart{Command: "echo in"}, ""); out != "in\n" || err != nil {
-		t.Errorf("after all of them: %q, %v", out, err)
+		t.Errorf("shell after the hostile guests: stdout %q, error %v, want in", out, err)
 	}
 }
 

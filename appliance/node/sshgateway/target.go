@@ -9,17 +9,17 @@ import (
 const (
 	maxTarget    = 256 // bytes
 	maxGuestUser = 32  // useradd(8)
-	maxRef       = 100 // of a project or an instance: name or ID
+	maxRef       = 100 // bytes of the name or ID of a project or an instance
 )
 
-// Target is what a client's user name asks for.
+// Target is the destination in a client's user name.
 type Target struct {
-	User     string // in the guest; empty: the image's default user
-	Project  string // name or ID; empty: the instance's ID says it
+	User     string // user in the guest; empty for the image's default user
+	Project  string // name or ID; empty if the instance is given by its ID
 	Instance string // name or ID
 }
 
-// ParseTarget reads [user%][project/]instance.
+// ParseTarget parses [user%][project/]instance.
 func ParseTarget(name string) (Target, error) {
 	if len(name) > maxTarget {
 		return Target{}, fmt.Errorf("user name has %d bytes, want at most %d", len(name), maxTarget)
@@ -43,7 +43,7 @@ func ParseTarget(name string) (Target, error) {
 	return t, nil
 }
 
-// isRef reports whether s has the letters of a name or an ID.
+// isRef reports whether s has only characters of a name or an ID.
 func isRef(s string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 	return s != "" && len(s) <= maxRef && strings.Trim(s, letters) == ""

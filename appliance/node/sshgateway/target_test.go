@@ -25,8 +25,8 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// Whatever a client calls itself, what is read of it is short and plain, and is all
-// that it said.
+// FuzzParseTarget checks that whatever is parsed from a user name is short, has no
+// special characters, and is complete.
 func FuzzParseTarget(f *testing.F) {
 	f.Add("root%web/demo")
 	f.Add("ins-4f9c2a7be01d")
@@ -35,7 +35,7 @@ func FuzzParseTarget(f *testing.F) {
 		got, err := ParseTarget(name)
 		if err != nil {
 			if len(err.Error()) > 500 {
-				t.Errorf("an error of %d bytes", len(err.Error()))
+				t.Errorf("ParseTarget(%q): error has %d bytes, want at most 500", name, len(err.Error()))
 			}
 			return
 		}
@@ -47,10 +47,10 @@ func FuzzParseTarget(f *testing.F) {
 			again = got.User + "%" + again
 		}
 		if again != name {
-			t.Errorf("ParseTarget(%q) = %+v, which is %q", name, got, again)
+			t.Errorf("ParseTarget(%q) = %+v, which is formatted as %q, want the input", name, got, again)
 		}
 		if strings.ContainsAny(got.User+got.Project+got.Instance, "%/ \x00\n\"'\\$") {
-			t.Errorf("ParseTarget(%q) = %+v has letters that it must not", name, got)
+			t.Errorf("ParseTarget(%q) = %+v want no special characters", name, got)
 		}
 	})
 }
