@@ -20,17 +20,18 @@ type Block struct {
 	Model, Serial string
 	SizeBytes     int64
 	Rotational    bool
-	// Held is why it cannot be taken, whatever the spec says; empty: it can.
+	// Held is the reason why the disk cannot be used, whatever its spec; empty if
+	// it can.
 	Held string
-	// Holds is what is on it, which would be lost; empty: nothing that shows.
+	// Holds describes what is on the disk and would be lost; empty if nothing is
+	// visible.
 	Holds string
 }
 
-// path that is still the disk's after the next start of the machine, where
-// there is one.
+// path returns a path that is still the disk's after a reboot, if there is one.
 func (b Block) path() string { return cmp.Or(b.ByID, b.Path) }
 
-// device as lsblk tells of it.
+// device is a block device in lsblk's output.
 type device struct {
 	Name     string    `json:"name"`
 	Path     string    `json:"path"`
@@ -38,7 +39,7 @@ type device struct {
 	Size     int64     `json:"size"`
 	ReadOnly bool      `json:"ro"`
 	Rotates  bool      `json:"rota"`
-	Removed  bool      `json:"rm"` // it can be
+	Removed  bool      `json:"rm"` // removable
 	Model    string    `json:"model"`
 	Serial   string    `json:"serial"`
 	WWN      string    `json:"wwn"`
@@ -48,13 +49,13 @@ type device struct {
 	Children []device  `json:"children"`
 }
 
-// Limits of what lsblk may say.
+// Limits of lsblk's output.
 const (
 	maxLsblkBytes = 8 << 20
 	maxDevices    = 4096
 )
 
-// parseDevices reads the output of lsblk.
+// parseDevices parses the output of lsblk.
 func parseDevices(raw []byte) ([]device, error) {
 	if len(raw) > maxLsblkBytes {
 		return nil, fmt.Errorf("lsblk: output of %d bytes is too long", len(raw))
@@ -80,20 +81,20 @@ func parseDevices(raw []byte) ([]device, error) {
 	return all.Devices, nil
 }
 
-// surroundings are what lsblk does not say.
+// surroundings is what lsblk does not report.
 type surroundings struct {
 	Node api.NodeID
-	// Links are stable names of devices, by the devices' paths.
+	// Links has stable names of devices, by the devices' paths.
 	Links map[string][]string
-	// Backing are the files behind loop devices, by the devices' names.
+	// Backing has the files of loop devices, by the devices' names.
 	Backing map[string]string
-	// Loops are patterns of files: loop devices over them are disks, too.
+	// Loops has patterns of files: loop devices over such files count as disks.
 	Loops []string
 }
 
 const minDiskBytes = 4 << 30
 
-// blocks are the disks among the devices.
+// blocks returns the disks among the devices.
 func blocks(all []device, in surroundings) []Block {
 	var out []Block
 	for _, d := range all {
@@ -118,7 +119,8 @@ func blocks(all []device, in surroundings) []Block {
 	return out
 }
 
-// pretended disks are no disks of the machine.
+// pretended reports whether the name is that of a virtual device, which is not a
+// disk of the machine.
 func pretended(name string) bool {
 	return slices.ContainsFunc([]string{"zram", "ram", "nbd", "rbd", "fd", "loop", "dm-", "md"}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
@@ -130,8 +132,8 @@ func named(what, number string) string {
 	return what + " " + number
 }
 
-// bestLink is the name that says most about the disk itself, or at least about
-// where it is plugged.
+// bestLink returns the name that identifies the disk best, or else where it is
+// plugged in.
 func bestLink(links []string) string {
 	rank := func(link string) int {
 		for i, p := range []string{"/by-id/wwn-", "/by-id/nvme-eui.", "/by-id/nvme-", "/by-id/ata-", "/by-id/scsi-", "/by-id/virtio-", "/by-id/", "/by-path/"} {
@@ -143,13 +145,13 @@ func bestLink(links []string) string {
 	}
 	return slices.MinFunc(append(slices.Clone(links), ""), func(a, b string) int {
 		if (a == "") != (b == "") {
-			return cmp.Compare(len(b), len(a)) // any rather than none
+			return cmp.Compare(len(b), len(a)) // prefer any name to none
 		}
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 	})
 }
 
-// held returns why the disk cannot be taken.
+// held returns the reason why the disk cannot be used, or "".
 func held(d device, name string) string {
 	for _, at := range mounts(d) {
 		switch {
@@ -177,7 +179,8 @@ func held(d device, name string) string {
 	return ""
 }
 
-// mounts of the device and all on it, the root first.
+// mounts returns the mount points of the device and of everything on it, the
+// shortest first.
 func mounts(d device) (all []string) {
 	for _, m := range d.Mounts {
 		if m != nil && *m != "" {
@@ -191,7 +194,7 @@ func mounts(d device) (all []string) {
 	return all
 }
 
-// stacked is something that works on the device: LVM, RAID, encryption.
+// stacked returns a device on top of this one (LVM, RAID, encryption), or nil.
 func stacked(children []device) *device {
 	for _, c := range children {
 		if c.Type != "part" {
@@ -204,7 +207,7 @@ func stacked(children []device) *device {
 	return nil
 }
 
-// holds returns what is on the device.
+// holds describes what is on the device.
 func holds(d device) string {
 	switch n := len(d.Children); {
 	case n == 1:

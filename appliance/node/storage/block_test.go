@@ -24,7 +24,8 @@ func devices(t *testing.T) []device {
 	return all
 }
 
-// What becomes of the disks of a machine that has some of everything.
+// TestBlocks checks which devices of a machine that has some of every kind are
+// disks, and whether they can be used.
 func TestBlocks(t *testing.T) {
 	got := map[string]string{}
 	for _, b := range blocks(devices(t), surroundings{
@@ -54,18 +55,18 @@ func TestBlocks(t *testing.T) {
 	}
 	for path, w := range want {
 		if got[path] != w {
-			t.Errorf("%s: %q, want %q", path, got[path], w)
+			t.Errorf("block %s = %q, want %q", path, got[path], w)
 		}
 	}
 	for path := range got {
 		if _, ok := want[path]; !ok {
-			t.Errorf("%s is taken for a disk: %s", path, got[path])
+			t.Errorf("%s is returned as a disk (%s), want it left out", path, got[path])
 		}
 	}
 }
 
-// A disk is the same one whatever the kernel calls it, and another one on
-// another node.
+// TestBlockIsTheSame checks that a disk has the same ID whatever the kernel calls
+// it, and a different one on another node.
 func TestBlockIsTheSame(t *testing.T) {
 	at := func(node, path, serial string) Block {
 		raw := fmt.Sprintf(`{"blockdevices":[{"name":"x","path":%q,"type":"disk","size":%d,"model":"Fast","serial":%q}]}`, path, int64(1)<<40, serial)
@@ -77,11 +78,11 @@ func TestBlockIsTheSame(t *testing.T) {
 	}
 	one := at("1", "/dev/sda", "S1")
 	if again := at("1", "/dev/sdq", "S1"); again.ID != one.ID {
-		t.Errorf("%s is now %s", one.ID, again.ID)
+		t.Errorf("ID of the same disk at another path = %s, want %s", again.ID, one.ID)
 	}
 	for _, other := range []Block{at("1", "/dev/sda", "S2"), at("2", "/dev/sda", "S1")} {
 		if other.ID == one.ID {
-			t.Errorf("two disks are %s", one.ID)
+			t.Errorf("two different disks have the ID %s", one.ID)
 		}
 	}
 }
@@ -101,11 +102,11 @@ func FuzzParseDevices(f *testing.F) {
 		}
 		for _, b := range blocks(all, surroundings{Node: "node-1", Loops: []string{"*"}, Backing: map[string]string{"loop0": "x"}}) {
 			if _, err := json.Marshal(b); err != nil || b.ID == "" || b.SizeBytes <= 0 {
-				t.Errorf("%+v, %v", b, err)
+				t.Errorf("block = %+v, error %v; want an ID, a positive size and valid JSON", b, err)
 			}
 			for _, s := range []string{b.Path, b.Model, b.Serial, b.Held, b.Holds} {
 				if len(s) > 3*storage.MaxLine || strings.ContainsAny(s, "\n\x00") {
-					t.Errorf("%q", s)
+					t.Errorf("text of a block = %q, want one line of at most %d bytes", s, 3*storage.MaxLine)
 				}
 			}
 		}

@@ -34,8 +34,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// quick is what a cluster on one small machine needs to be up soon; most of a
-// manager's modules take seconds to load.
+// quick has settings with which a cluster on one small machine is up soon; most of
+// a manager's modules take seconds to load.
 var quick = map[string]string{
 	"osd_heartbeat_grace": "60", "osd_heartbeat_interval": "3", "mon_osd_min_down_reporters": "1",
 	"bluestore_cache_autotune": "false", "bluestore_cache_size": "33554432", "osd_op_num_shards": "2",
@@ -43,7 +43,7 @@ var quick = map[string]string{
 	"mgr_disabled_modules": "alerts,cephadm,dashboard,diskprediction_local,influx,insights,iostat,k8sevents,localpool,mds_autoscaler,mirroring,nfs,osd_perf_query,osd_support,prometheus,restful,rook,selftest,snap_schedule,stats,telegraf,test_orchestrator,zabbix",
 }
 
-// real is one node that leads, over a store double, with a real Ceph on loop
+// real is one node that leads, with an in-memory store and a real Ceph on loop
 // devices.
 type real struct {
 	t      *testing.T
@@ -56,7 +56,7 @@ type real struct {
 	log    *journal
 }
 
-// journal is a log that two goroutines write.
+// journal is a log that two goroutines may write.
 type journal struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -75,7 +75,7 @@ func newReal(t *testing.T) *real {
 	if os.Getuid() != 0 {
 		t.Skip("host: loop devices need root")
 	}
-	dir, err := os.MkdirTemp("/tmp", "basalt-stor-") // short: sockets lie in it
+	dir, err := os.MkdirTemp("/tmp", "basalt-stor-") // short, because it has sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +96,11 @@ func newReal(t *testing.T) *real {
 	}
 	leader := &storage.Leader{Cache: cache, Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log}
 	var wg sync.WaitGroup
-	t.Cleanup(func() { // first of all: nobody starts anything again
+	t.Cleanup(func() { // first of all, so that nothing is started again
 		cancel()
 		wg.Wait()
 		if err := r.deploy.Remove(context.Background()); err != nil {
-			t.Errorf("what is left: %v", err)
+			t.Errorf("remove the cluster: %v", err)
 		}
 	})
 	failed.Keep(t, func(f failed.Folder) {
@@ -114,7 +114,7 @@ func newReal(t *testing.T) *real {
 	for _, run := range []func(context.Context) error{r.node.Run, leader.Run, cache.Run} {
 		wg.Go(func() {
 			if err := run(ctx); ctx.Err() == nil {
-				t.Errorf("ended: %v", err)
+				t.Errorf("Run ended before the test: %v", err)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func (r *real) pool(ctx context.Context, a *Access) error {
 	return err
 }
 
-// disk makes a loop device over a sparse file.
+// disk creates a loop device over a sparse file.
 func (r *real) disk(name string) (loop string) {
 	path := filepath.Join(r.dir, name)
 	f, err := os.Create(path)
@@ -151,7 +151,7 @@ func (r *real) disk(name string) (loop string) {
 	loop = strings.TrimSpace(string(out))
 	r.t.Cleanup(func() {
 		if out, err := exec.Command("losetup", "--detach", loop).CombinedOutput(); err != nil {
-			r.t.Errorf("%s stays: %v: %s", loop, err, out)
+			r.t.Errorf("detach %s: %v: %s", loop, err, out)
 		}
 	})
 	return loop
@@ -164,7 +164,7 @@ func (r *real) apply(c api.Command) {
 	}
 }
 
-// until something is so that comes when it comes.
+// until waits until ok returns true, and logs how long that took.
 func (r *real) until(what string, ok func() bool) {
 	r.t.Helper()
 	defer func() {
@@ -187,7 +187,7 @@ func (r *real) disks() map[string]api.Disk {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		if strings.HasPrefix(d.Status.Model, "file "+r.dir) { // not the machine's own
+		if strings.HasPrefix(d.Status.Model, "file "+r.dir) { // skip the machine's own disks
 			all[filepath.Base(d.Status.Model)] = d
 		}
 	}
@@ -199,7 +199,7 @@ func (r *real) use(name string, spec api.DiskSpec) {
 	r.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindDisk, ID: r.disks()[name].Meta.ID, Name: r.disks()[name].Meta.Name, Expect: api.AnyRevision, Data: api.Encode(spec)})
 }
 
-// all reports whether the disks are in the state.
+// all reports whether all the disks are in the state.
 func (r *real) all(state api.DiskState, names ...string) bool {
 	all := r.disks()
 	return !slices.ContainsFunc(names, func(n string) bool { d, ok := all[n]; return !ok || d.Status.State != state })
@@ -222,18 +222,18 @@ func (r *real) enable(on bool) {
 		Data: api.Encode(api.CephClusterSpec{Enabled: on, Replicas: 2, FailureDomain: api.DomainOSD})})
 }
 
-// On this machine: what it is asked it answers, and in make test-long a cluster
-// lives its whole life.
+// TestReal runs on this machine's disks, and in make test-long through the whole
+// life of a cluster.
 func TestReal(t *testing.T) {
 	if testing.Short() {
-		t.Skip("real disks and daemons")
+		t.Skip("uses real disks and daemons")
 	}
 	t.Run("Look", testLook)
 	t.Run("Ceph", testCeph)
 }
 
-// A node without disks to give away says so, and a loop device over a file that
-// nobody named is no disk.
+// testLook checks the disks of this machine; a loop device over a file that matches
+// no pattern must not be one.
 func testLook(t *testing.T) {
 	if _, err := exec.LookPath("lsblk"); err != nil {
 		t.Skip("host: lsblk is not installed")
@@ -244,18 +244,18 @@ func testLook(t *testing.T) {
 	}
 	for _, b := range all {
 		if b.ID == "" || b.SizeBytes <= 0 || strings.HasPrefix(b.Path, "/dev/loop") {
-			t.Errorf("%+v", b)
+			t.Errorf("block = %+v, want an ID, a positive size, and not a loop device", b)
 		}
 		if b.Held == "" {
 			if words, err := Probe(t.Context(), b.Path); err != nil {
-				t.Errorf("%s: %q, %v", b.Path, words, err)
+				t.Errorf("Probe(%s) = %q, error %v", b.Path, words, err)
 			}
 		}
 	}
 }
 
-// From three disks and a wish to a cluster that keeps a volume, whose disk then
-// leaves, and back to nothing.
+// testCeph creates a cluster of three disks with a volume, removes a disk from it,
+// and removes the cluster.
 func testCeph(t *testing.T) {
 	layer.NeedLong(t, "TestLifeOfADisk, and TestReplaceDisk of sds/ceph")
 	r := newReal(t)
@@ -264,43 +264,43 @@ func testCeph(t *testing.T) {
 	r.disk(b)
 	full := r.disk(c)
 	r.apply(api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-a", Name: "alpha", Data: api.Encode(api.NodeStatus{})})
-	r.until("the disks are known", func() bool { return r.all(api.DiskFree, a, b, c) })
+	r.until("the disks reported as free", func() bool { return r.all(api.DiskFree, a, b, c) })
 	if out, err := exec.Command("mkfs.ext4", "-q", full).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("mkfs.ext4: %v: %s", err, out)
 	}
 	for _, name := range []string{a, b, c} {
 		r.use(name, api.DiskSpec{Use: api.DiskCeph})
 	}
-	r.until("a disk that holds something is not taken", func() bool {
+	r.until("a disk that is not empty is not used", func() bool {
 		d := r.disks()[c]
 		return d.Status.State == api.DiskInUse && strings.Contains(d.Status.Reason, "ext4")
 	})
 	if entries, err := os.ReadDir(r.dir); err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "ceph" }) {
-		t.Fatalf("something was made before Ceph was switched on: %v, %v", entries, err)
+		t.Fatalf("files before Ceph was enabled: %v, error %v; want no directory ceph", entries, err)
 	}
 
 	r.enable(true)
 	r.apply(api.Command{Op: api.OpAssign, Kind: api.KindCephCluster, ID: "ceph-1", Expect: api.AnyRevision,
 		Data: api.Encode(api.CephClusterAssignment{Fsid: uuid.NewString(), Mons: []api.NodeID{"node-a"}, Mgrs: []api.NodeID{"node-a"}})})
-	r.until("two disks are Ceph's", func() bool { return r.all(api.DiskReady, a, b) })
+	r.until("two disks ready in Ceph", func() bool { return r.all(api.DiskReady, a, b) })
 	if d := r.disks()[c]; d.Status.State != api.DiskInUse {
-		t.Fatalf("the disk that holds something: %+v", d.Status)
+		t.Fatalf("status of the disk that is not empty = %+v, want %s", d.Status, api.DiskInUse)
 	}
 	r.use(c, api.DiskSpec{Use: api.DiskCeph, Wipe: true})
-	r.until("the third is wiped and Ceph's", func() bool { return r.all(api.DiskReady, c) })
-	r.until("it is ready, and says how it is", func() bool {
+	r.until("the third disk wiped and ready in Ceph", func() bool { return r.all(api.DiskReady, c) })
+	r.until("the cluster ready, with its health and size", func() bool {
 		st := r.cluster().Status
 		return st.Phase == api.CephReady && (st.Health == api.CephOK || st.Health == api.CephWarning) && st.Summary != "" && st.OsdsUp == 3 && st.SizeBytes > 0
 	})
 	t.Logf("%s: %s; %s", r.cluster().Status.Health, r.cluster().Status.Summary, r.cluster().Status.Next)
-	r.until("the pool can be used", func() bool { return r.driver.Load() != nil })
+	r.until("the pool opened", func() bool { return r.driver.Load() != nil })
 	d := r.driver.Load()
 	v, err := d.CreateVolume(r.ctx, sds.VolumeCreate{ID: "vol-1", SizeBytes: 64 << 20})
 	if err != nil || v.Source.RBD == nil {
-		t.Fatalf("%+v, %v", v, err)
+		t.Fatalf("CreateVolume = %+v, error %v; want an RBD source", v, err)
 	}
 	if key, err := r.node.Key(deploy.Client); err != nil || len(key) != 28 {
-		t.Errorf("the key has %d bytes, %v", len(key), err)
+		t.Errorf("client key has %d bytes, error %v; want 28 bytes", len(key), err)
 	}
 	image := filepath.Join(r.dir, "image")
 	content := bytes.Repeat([]byte("basalt! "), 8<<20/8)
@@ -311,34 +311,34 @@ func testCeph(t *testing.T) {
 	r.qemu("convert", "-n", "-f", "raw", "-O", "raw", image, rbd)
 
 	r.use(a, api.DiskSpec{})
-	r.until("a disk was drained and is free", func() bool { return r.all(api.DiskFree, a) })
+	r.until("a disk drained and free", func() bool { return r.all(api.DiskFree, a) })
 	if head := r.head(a); len(bytes.Trim(head, "\x00")) > 0 {
-		t.Errorf("the disk was given back with something on it: %.40q", head)
+		t.Errorf("start of the released disk = %.40q, want zeros", head)
 	}
 	back := filepath.Join(r.dir, "back")
 	r.qemu("convert", "-f", "raw", "-O", "raw", rbd, back)
 	if have, err := os.ReadFile(back); err != nil || !bytes.HasPrefix(have, content) {
-		t.Errorf("the volume's content is another: %d bytes, %v", len(have), err)
+		t.Errorf("volume read back: %d bytes, error %v; want the written content", len(have), err)
 	}
 
 	r.use(b, api.DiskSpec{})
 	r.use(c, api.DiskSpec{})
 	r.enable(false)
-	r.until("a cluster that holds a volume stays", func() bool { return strings.Contains(r.cluster().Status.Summary, "holds 1 volumes") })
+	r.until("a cluster with a volume is not removed", func() bool { return strings.Contains(r.cluster().Status.Summary, "holds 1 volumes") })
 	if err := d.DeleteVolume(r.ctx, "vol-1"); err != nil {
 		t.Fatal(err)
 	}
-	r.until("all disks are free", func() bool { return r.all(api.DiskFree, a, b, c) })
-	r.until("it is switched off", func() bool {
+	r.until("all disks free", func() bool { return r.all(api.DiskFree, a, b, c) })
+	r.until("the cluster reported as not enabled", func() bool {
 		st := r.cluster().Status
 		return st.Phase == api.CephPending && st.Summary == "not enabled"
 	})
-	r.until("nothing is left of it on the node", func() bool { _, err := os.Stat(r.deploy.Dir); return errors.Is(err, os.ErrNotExist) })
+	r.until("the cluster's directory on the node removed", func() bool { _, err := os.Stat(r.deploy.Dir); return errors.Is(err, os.ErrNotExist) })
 	if r.driver.Load() != nil {
-		t.Error("the pool is still offered")
+		t.Error("the pool's driver is still set after the cluster was removed, want nil")
 	}
 	if out, _ := exec.Command("pgrep", "--full", r.dir).Output(); len(out) > 0 {
-		t.Errorf("processes are left: %s", out)
+		t.Errorf("processes left: %s, want none", out)
 	}
 }
 

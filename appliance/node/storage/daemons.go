@@ -12,10 +12,10 @@ type Daemons struct {
 	Monitor, Manager bool
 }
 
-// daemonsOf is a node's part of an intent.
+// daemonsOf returns a node's daemons in an intent.
 func daemonsOf(in deploy.Intent, node string) (d Daemons) {
 	for _, o := range in.Disks {
-		if o.Node == node { // one that leaves runs until its data has moved away
+		if o.Node == node { // a leaving OSD runs until its data has been moved
 			d.OSDs++
 		}
 	}
@@ -30,7 +30,7 @@ func (n *Node) noteDaemons(in deploy.Intent) {
 	n.runs = daemonsOf(in, string(n.Self))
 }
 
-// Daemons returns what this node runs of Ceph, as it was last decided.
+// Daemons returns what this node runs of Ceph, by the last intent.
 func (n *Node) Daemons() Daemons {
 	n.mu.Lock()
 	defer n.mu.Unlock()

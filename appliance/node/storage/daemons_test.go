@@ -11,7 +11,7 @@ func TestDaemonsOf(t *testing.T) {
 		Disks: []deploy.Disk{{Node: "a"}, {Node: "a", Leave: true}, {Node: "c"}}}
 	for node, want := range map[string]Daemons{"a": {OSDs: 2, Monitor: true}, "b": {Monitor: true, Manager: true}, "c": {OSDs: 1}, "d": {}} {
 		if got := daemonsOf(in, node); got != want {
-			t.Errorf("%s: got %+v, want %+v", node, got, want)
+			t.Errorf("daemons of node %s = %+v, want %+v", node, got, want)
 		}
 	}
 }

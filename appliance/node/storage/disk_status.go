@@ -10,21 +10,21 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// diskView is what a disk's status is made from, on its node.
+// diskView is what a disk's status is derived from, on its node.
 type diskView struct {
-	disk  api.Disk     // as the cluster knows it
-	block *Block       // nil: it is not there
-	osd   *storage.OSD // nil: it is not Ceph's
+	disk  api.Disk     // the disk's object
+	block *Block       // nil if the disk is missing
+	osd   *storage.OSD // nil if it is not one of Ceph's disks
 	found *deploy.Found
 	round deploy.Round
 	off   bool          // there is no Ceph cluster
-	begun bool          // … it has had no quorum yet
-	pool  *poolDecision // nil: it is no pool of this node's own, and is not to be
+	begun bool          // the cluster has had no quorum yet
+	pool  *poolDecision // nil if it is not, and is not to become, a pool of this node's own
 }
 
 // diskStatus returns the status of a disk.
 func diskStatus(node api.NodeID, v diskView) api.DiskStatus {
-	st := v.disk.Status // what a disk is stays known after it was removed
+	st := v.disk.Status // the description of a removed disk is kept
 	st.Node, st.Osd, st.Reason = node, -1, ""
 	if b := v.block; b != nil {
 		st.Path, st.ByID, st.Model, st.Serial, st.SizeBytes, st.Rotational = b.Path, b.ByID, b.Model, b.Serial, b.SizeBytes, b.Rotational
@@ -45,7 +45,8 @@ func diskStatus(node api.NodeID, v diskView) api.DiskStatus {
 	return free(st, v)
 }
 
-// free is the status of a disk that is not Ceph's; its reason is what keeps Ceph from using it.
+// free returns the status of a disk that is not Ceph's. Its reason is what keeps
+// Ceph from using it.
 func free(st api.DiskStatus, v diskView) api.DiskStatus {
 	b := v.block
 	wanted := v.disk.Spec.Use == api.DiskCeph
@@ -67,7 +68,7 @@ func free(st api.DiskStatus, v diskView) api.DiskStatus {
 	return st
 }
 
-// member of Ceph, or about to be.
+// member returns the status of a disk that is in Ceph, or about to be.
 func member(st api.DiskStatus, v diskView) api.DiskStatus {
 	c := v.round.Seen.Cluster
 	st.State = api.DiskPreparing
@@ -112,7 +113,7 @@ func member(st api.DiskStatus, v diskView) api.DiskStatus {
 	return st
 }
 
-// leaving Ceph.
+// leaving returns the status of a disk that is being removed from Ceph.
 func leaving(st api.DiskStatus, v diskView) api.DiskStatus {
 	c := v.round.Seen.Cluster
 	st.State = api.DiskDraining
@@ -145,7 +146,8 @@ func refused(v diskView) string {
 	return ""
 }
 
-// passing reports whether an error is not about the disk: the monitors were busy or not reachable.
+// passing reports whether an error is not about the disk, but because the monitors
+// were busy or unreachable.
 func passing(err error) bool {
 	return errors.Is(err, command.ErrTimeout) || command.Is(err, syscall.ETIMEDOUT) || command.Is(err, syscall.EAGAIN)
 }

@@ -58,13 +58,13 @@ func TestDiskStatus(t *testing.T) {
 	} {
 		st := diskStatus("node-1", c.v)
 		if st.State != c.state || st.Osd != c.osd || !strings.Contains(st.Reason, c.says) || c.says == "" && st.Reason != "" {
-			t.Errorf("%s: %s, osd %d, %q", c.name, st.State, st.Osd, st.Reason)
+			t.Errorf("%s: state %s, osd %d, reason %q; want %s, %d, a reason with %q", c.name, st.State, st.Osd, st.Reason, c.state, c.osd, c.says)
 		}
 	}
-	// What is said of a disk that leaves counts only since the node knows it.
+	// A changed spec is observed only when the founding reflects it.
 	v := diskView{disk: unused, block: block, osd: osd, found: blank, round: round()}
 	v.disk.Meta.Generation = 3
 	if st := diskStatus("node-1", v); st.ObservedGeneration != 0 {
-		t.Errorf("observed %d", st.ObservedGeneration)
+		t.Errorf("observedGeneration of a disk that is to leave = %d, want 0", st.ObservedGeneration)
 	}
 }

@@ -14,13 +14,13 @@ import (
 // place is a node's own part of an intent.
 type place struct {
 	node     api.NodeID
-	address  netip.Addr        // of a node that is alone
-	dir      string            // of the node's Ceph
-	blocks   map[string]Block  // its disks, by id
-	settings map[string]string // more of ceph.conf
+	address  netip.Addr        // address of a node that is alone
+	dir      string            // directory of the node's Ceph
+	blocks   map[string]Block  // the node's disks, by ID
+	settings map[string]string // additional settings for ceph.conf
 }
 
-// intent is what deploy is told on one node.
+// intent returns the input of deploy on one node.
 func intent(f storage.Founding, nodes map[string]api.Node, disks map[string]api.Disk, at place) deploy.Intent {
 	in := deploy.Intent{
 		FSID: f.FSID, Exists: f.Exists, Dismantle: f.Dismantle, FailureDomain: f.FailureDomain, Settings: at.settings,
@@ -41,15 +41,16 @@ func intent(f storage.Founding, nodes map[string]api.Node, disks map[string]api.
 	for _, o := range f.OSDs {
 		d := deploy.Disk{Node: string(o.Node), UUID: o.UUID, Wipe: o.Wipe && !o.Taken, Leave: o.Leaving, Path: diskPath(o, disks, at)}
 		if b, ok := at.blocks[string(o.Disk)]; o.Node == at.node && ok && b.Held != "" && !o.Taken && !o.Leaving {
-			continue // something has begun to use it
+			continue // something else uses the disk now
 		}
 		in.Disks = append(in.Disks, d)
 	}
 	return in
 }
 
-// diskPath of an OSD's disk: on its own node as it is found now. One that is
-// not there has a path that nothing has: its old one may be another disk's.
+// diskPath returns the path of an OSD's disk: on its own node, the path where it is
+// found now. A missing disk has a path that does not exist, because its old one may
+// be another disk's.
 func diskPath(o storage.OSD, disks map[string]api.Disk, at place) string {
 	if o.Node == at.node {
 		if b, ok := at.blocks[string(o.Disk)]; ok {
@@ -61,8 +62,8 @@ func diskPath(o storage.OSD, disks map[string]api.Disk, at place) string {
 	return cmp.Or(d.ByID, d.Path, "/dev/unknown")
 }
 
-// memberAddress is where a node's monitor is reached: its first path. One that
-// is alone has none, and says its own.
+// memberAddress returns the address of a node's monitor: its first peer address, or
+// alone for a node that has none.
 func memberAddress(n api.Node, alone netip.Addr) (netip.Addr, bool) {
 	if len(n.Spec.PeerAddresses) == 0 {
 		return alone, alone.IsValid()

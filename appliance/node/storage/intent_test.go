@@ -31,16 +31,17 @@ func TestIntent(t *testing.T) {
 	for _, d := range in.Disks {
 		paths = append(paths, d.Path)
 	}
-	// What somebody mounted is not touched, and what is gone is no other disk.
+	// A disk that something else mounted is left out, and a missing one has no
+	// other disk's path.
 	if want := []string{"/dev/disk/by-id/a", "/x/gone/disk-c", "/dev/unknown"}; !reflect.DeepEqual(paths, want) {
-		t.Errorf("paths %q, want %q", paths, want)
+		t.Errorf("paths of the disks = %q, want %q", paths, want)
 	}
 	if len(in.Mons) != 3 || in.Mons[1].Address.String() != "10.0.0.2:3300" || in.Pools[0].Replicas != 3 || in.Pools[0].FailureDomain != "host" {
-		t.Errorf("%+v", in)
+		t.Errorf("intent = %+v, want three monitors at port 3300 and a pool with 3 replicas on hosts", in)
 	}
 }
 
-// A disk that Ceph has taken is not wiped again.
+// TestIntentWipesOnce checks that a disk that is in Ceph is not wiped again.
 func TestIntentWipesOnce(t *testing.T) {
 	for taken, want := range map[bool]bool{false: true, true: false} {
 		f := storage.Founding{FSID: "f", OSDs: []storage.OSD{{Disk: "disk-a", Node: "node-1", UUID: "uuid-1", Taken: taken, Wipe: true}}}

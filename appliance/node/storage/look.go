@@ -16,8 +16,8 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// Look for the disks of this node. Loop devices over files that one of the
-// patterns fits are disks, too: for tests.
+// Look returns the disks of this node. Loop devices over files that match one of
+// the patterns count as disks; that is for tests.
 func Look(ctx context.Context, node api.NodeID, loops []string) ([]Block, error) {
 	raw, err := command.Exec(ctx, command.Exe{
 		Program: "lsblk", Args: []string{"--json", "--bytes", "--output", "NAME,PATH,TYPE,SIZE,RO,ROTA,RM,MODEL,SERIAL,WWN,FSTYPE,PTTYPE,MOUNTPOINTS"},
@@ -39,7 +39,7 @@ func Look(ctx context.Context, node api.NodeID, loops []string) ([]Block, error)
 	if len(loops) > 0 {
 		for _, d := range all {
 			file, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(d.Path), "loop/backing_file"))
-			if err == nil { // it is a loop device, and there is a file behind it
+			if err == nil { // it is a loop device with a backing file
 				in.Backing[d.Name] = strings.TrimSuffix(string(file), "\n")
 			}
 		}
@@ -47,7 +47,7 @@ func Look(ctx context.Context, node api.NodeID, loops []string) ([]Block, error)
 	return blocks(all, in), nil
 }
 
-// Probe returns what is on a disk, in words.
+// Probe describes what is on a disk, or returns "" if it is blank.
 func Probe(ctx context.Context, path string) (string, error) {
 	f, err := deploy.Probe(ctx, "", path)
 	switch f.Content {
@@ -69,7 +69,7 @@ func links(dir string, into map[string][]string) error {
 	}
 	for _, e := range entries {
 		link := filepath.Join(dir, e.Name())
-		if path, err := filepath.EvalSymlinks(link); err == nil { // else it has gone meanwhile
+		if path, err := filepath.EvalSymlinks(link); err == nil { // otherwise it was removed meanwhile
 			into[path] = append(into[path], link)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package storage is a node's part in the cluster's storage: it reports the node's
-// disks and keeps Ceph's daemons as they should be on those that are given to it
-// (Node). Which those are, the leader decides (appliance/controlplane/storage).
+// disks, and deploys Ceph's daemons on those that are assigned to Ceph (Node). The
+// leader decides which those are (appliance/controlplane/storage).
 package storage
 
 import (
@@ -30,69 +30,70 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
-// Looking again: soon while something is not as it should be.
+// Intervals of steps: busyInterval while something is not as wanted.
 const (
-	lookBusy = time.Second
-	lookIdle = 30 * time.Second
-	// maxDir is what sockets' paths leave for the node's directory.
+	busyInterval = time.Second
+	idleInterval = 30 * time.Second
+	// maxDir is the longest path of the node's directory that leaves enough for
+	// sockets' paths.
 	maxDir = 60
 )
 
-// Store takes what the node writes.
+// Store writes the node's objects.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }
 
-// Deployer is deploy.Node.
+// Deployer is implemented by deploy.Node.
 type Deployer interface {
 	Round(ctx context.Context, in deploy.Intent, k deploy.Keys, leader bool) (deploy.Round, error)
 	Remove(ctx context.Context) error
 }
 
-// Access is how this node's machines and driver reach the pool.
+// Access is what this node's machines and driver need to access the pool.
 type Access struct {
 	FSID, Pool, User string
 	Monitors         []string
 }
 
-// Node tells of this node's disks and keeps Ceph's daemons as they should be on
-// it.
+// Node reports this node's disks and deploys Ceph's daemons on it.
 type Node struct {
 	Cache   *watchcache.Cache
 	Store   Store
 	Self    api.NodeID
 	Name    string
-	Address netip.Addr // of a node that is alone
-	// Dir is deploy.Node's.
+	Address netip.Addr // address of a node that is alone
+	// Dir is the Dir of deploy.Node.
 	Dir       string
 	Deploy    Deployer
 	Look      func(ctx context.Context) ([]Block, error)
-	OSDMemory int64 // bytes that an OSD here aims at; 0: 4 GiB
-	// Probe says in words what is on a disk that shows nothing; empty: nothing.
+	OSDMemory int64 // osd_memory_target in bytes; 4 GiB if 0
+	// Probe describes what is on a disk for which lsblk shows nothing; it returns
+	// "" if it is blank.
 	Probe func(ctx context.Context, path string) (string, error)
-	// Pool is told when the pool can be used, as often as anything changes;
-	// nil: it cannot any more. An error: it is told again.
+	// Pool is called when the pool can be used, and when its access changes; with
+	// nil when it cannot be used any more. After an error it is called again.
 	Pool     func(ctx context.Context, a *Access) error
-	Settings map[string]string // more of ceph.conf, for tests
-	Pools    *Pools            // nil: no disk becomes a pool of this node's own
+	Settings map[string]string // additional settings for ceph.conf, for tests
+	Pools    *Pools            // nil if disks cannot become pools of this node's own
 	Log      *slog.Logger
 
-	leads atomic.Bool // what is done once for all nodes is done here
+	leads atomic.Bool // this node performs what is done once for all nodes
 
-	offered *Access           // what Pool was told
-	probed  map[string]probed // by the disk's id
+	offered *Access           // last access given to Pool
+	probed  map[string]probed // by disk ID
 
-	mu   sync.Mutex // guards what follows
-	on   bool       // there is a cluster
-	key  string     // of its client
-	said string     // what is wrong here; empty: nothing
-	runs Daemons
+	mu      sync.Mutex // guards the following fields
+	on      bool       // there is a cluster
+	key     string     // of its client
+	problem string     // what is wrong on this node; empty if nothing
+	runs    Daemons
 }
 
-// SetLeads sets whether this machine leads.
+// SetLeads sets whether this node leads.
 func (n *Node) SetLeads(leads bool) { n.leads.Store(leads) }
 
-// Run until ctx ends; the daemons run on.
+// Run deploys until ctx ends; the daemons keep running.
 func (n *Node) Run(ctx context.Context) error {
 	return watchcache.Run(ctx, n.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) }, storage.Interests...)
 }
@@ -104,8 +105,8 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 		err = n.probe(ctx, s, f, found)
 	}
 	if err != nil {
-		n.take(f, fmt.Errorf("find disks of this node: %w", err))
-		return lookIdle // and nothing is decided on disks that nobody saw
+		n.setState(f, fmt.Errorf("find disks of this node: %w", err))
+		return idleInterval // without the disks nothing can be decided
 	}
 	pools, poolErr := n.ownPools(ctx, s, found)
 	at := place{node: n.Self, address: n.Address, dir: n.Dir, blocks: map[string]Block{}, settings: n.Settings}
@@ -117,24 +118,24 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	n.noteDaemons(in)
 	round, err := n.round(ctx, f, in)
 	if ctx.Err() != nil {
-		return lookBusy
+		return busyInterval
 	}
 	err = errors.Join(err, n.offer(ctx, f, in, round), poolErr)
-	n.take(f, err)
-	if told := n.tell(ctx, s, n.statuses(s, f, in, at, round, pools)); told != nil && ctx.Err() == nil {
-		n.Log.Warn("storage: report disks failed", "error", told)
-		return lookBusy
+	n.setState(f, err)
+	if writeErr := n.writeStatuses(ctx, s, n.statuses(s, f, in, at, round, pools)); writeErr != nil && ctx.Err() == nil {
+		n.Log.Warn("storage: report disks failed", "error", writeErr)
+		return busyInterval
 	}
 	if unsettled(pools) {
-		return lookBusy
+		return busyInterval
 	}
 	if err != nil || len(round.Did) > 0 || f.FSID != "" && (round.Seen.Cluster == nil || !f.Quiet(n.Self) || n.leads.Load() && !f.Quiet("")) {
-		return lookBusy
+		return busyInterval
 	}
-	return lookIdle
+	return idleInterval
 }
 
-// ownPools takes a round of this node's own pools.
+// ownPools performs a round of this node's own pools.
 func (n *Node) ownPools(ctx context.Context, s *state, found []Block) (map[string]poolDecision, error) {
 	if n.Pools == nil {
 		return nil, nil
@@ -146,7 +147,7 @@ func (n *Node) ownPools(ctx context.Context, s *state, found []Block) (map[strin
 	return n.Pools.round(ctx, in)
 }
 
-// unsettled reports whether a pool's disk comes or goes.
+// unsettled reports whether a pool's disk is being prepared or released.
 func unsettled(pools map[string]poolDecision) bool {
 	for _, d := range pools {
 		if d.state == api.DiskPreparing || d.state == api.DiskDraining {
@@ -156,7 +157,7 @@ func unsettled(pools map[string]poolDecision) bool {
 	return false
 }
 
-// probed is what was on a disk when it was last looked at.
+// probed is the result of the last probe of a disk.
 type probed struct {
 	holds      string
 	generation int64 // of the disk's object
@@ -165,8 +166,8 @@ type probed struct {
 
 const probeEvery = time.Minute
 
-// probe the disks that show nothing: lsblk knows what udev has told it, which
-// may be nothing at all.
+// probe probes the disks for which lsblk shows nothing: it only knows what udev has
+// found, which may be nothing at all.
 func (n *Node) probe(ctx context.Context, s *state, f storage.Founding, found []Block) error {
 	seen := map[string]probed{}
 	for i := range found {
@@ -188,7 +189,8 @@ func (n *Node) probe(ctx context.Context, s *state, f storage.Founding, found []
 	return nil
 }
 
-// round takes what is of an older cluster away, and one round of this one.
+// round removes what is left of an older cluster, and performs one round of the
+// current one.
 func (n *Node) round(ctx context.Context, f storage.Founding, in deploy.Intent) (deploy.Round, error) {
 	if err := n.clear(ctx, f); err != nil || f.FSID == "" {
 		return deploy.Round{}, err
@@ -205,8 +207,8 @@ func (n *Node) round(ctx context.Context, f storage.Founding, in deploy.Intent) 
 	return r, err
 }
 
-// clear removes what this node has of a cluster that was retired; of any other
-// that is not the present one it only says that it is there.
+// clear removes what this node has of a retired cluster; for any other that is not
+// the current one it returns an error.
 func (n *Node) clear(ctx context.Context, f storage.Founding) error {
 	path := filepath.Join(n.Dir, "generation.json")
 	var have storage.Incarnation
@@ -240,8 +242,8 @@ func (n *Node) clear(ctx context.Context, f storage.Founding) error {
 	return atomicfile.WriteFile(path, api.Encode(f.Incarnation()), 0o600)
 }
 
-// offer the pool, once it can be used. It stays offered while the monitors are
-// away: whoever uses it then gets an error that says so.
+// offer gives the pool to Pool, once it can be used. It stays open while the
+// monitors are unreachable: its users then get errors.
 func (n *Node) offer(ctx context.Context, f storage.Founding, in deploy.Intent, r deploy.Round) error {
 	var a *Access
 	if c := r.Seen.Cluster; f.FSID != "" && !f.Dismantle {
@@ -264,8 +266,8 @@ func (n *Node) offer(ctx context.Context, f storage.Founding, in deploy.Intent, 
 	return nil
 }
 
-// take keeps what the node's status says, and logs what is new in it.
-func (n *Node) take(f storage.Founding, err error) {
+// setState stores the node's state, and logs changes of what is wrong.
+func (n *Node) setState(f storage.Founding, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.on, n.key = f.FSID != "", f.Keys.Client
@@ -273,10 +275,10 @@ func (n *Node) take(f storage.Founding, err error) {
 	if err != nil {
 		words = storage.Reason(err.Error())
 	}
-	if words == n.said {
+	if words == n.problem {
 		return
 	}
-	n.said = words
+	n.problem = words
 	if words != "" {
 		n.Log.Warn("storage: " + words)
 	} else {
@@ -284,17 +286,18 @@ func (n *Node) take(f storage.Founding, err error) {
 	}
 }
 
-// Works reports whether Ceph is switched on, and what keeps it from working here.
+// Works reports whether Ceph is enabled, and returns what keeps it from working on
+// this node.
 func (n *Node) Works() (on bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.said != "" {
-		err = api.Errorf(api.CodeUnavailable, "%s", n.said)
+	if n.problem != "" {
+		err = api.Errorf(api.CodeUnavailable, "%s", n.problem)
 	}
 	return n.on, err
 }
 
-// Key of the user, decoded.
+// Key returns the decoded key of the Ceph user.
 func (n *Node) Key(user string) ([]byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -308,7 +311,7 @@ func (n *Node) Key(user string) ([]byte, error) {
 	return key, nil
 }
 
-// statuses of all disks that are here or were.
+// statuses returns the statuses of all disks that are, or were, on this node.
 func (n *Node) statuses(s *state, f storage.Founding, in deploy.Intent, at place, r deploy.Round, pools map[string]poolDecision) map[string]api.DiskStatus {
 	ids := slices.Collect(maps.Keys(at.blocks))
 	for id, d := range s.disks {
@@ -347,9 +350,9 @@ func foundOf(in deploy.Intent, all []deploy.Found, uuid string) *deploy.Found {
 	return nil
 }
 
-// tell the cluster what has changed. A disk that is gone, and that nobody asked
-// for anything, is forgotten.
-func (n *Node) tell(ctx context.Context, s *state, all map[string]api.DiskStatus) error {
+// writeStatuses writes changed statuses to the store. A missing disk without a use is
+// deleted.
+func (n *Node) writeStatuses(ctx context.Context, s *state, all map[string]api.DiskStatus) error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		st := all[id]
@@ -364,7 +367,7 @@ func (n *Node) tell(ctx context.Context, s *state, all map[string]api.DiskStatus
 			cmd.Name = n.diskName(s, id, st)
 		}
 		_, err := n.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{cmd}})
-		if api.CodeOf(err) == api.CodeConflict { // it has changed meanwhile: the next look sees to what
+		if api.CodeOf(err) == api.CodeConflict { // it was changed meanwhile, which the next step handles
 			err = nil
 		}
 		errs = append(errs, err)
@@ -372,7 +375,8 @@ func (n *Node) tell(ctx context.Context, s *state, all map[string]api.DiskStatus
 	return errors.Join(errs...)
 }
 
-// diskName of a disk that is new: its node's, and what is printed on it.
+// diskName returns the name of a new disk: the node's name, and the serial number
+// or another label.
 func (n *Node) diskName(s *state, id string, st api.DiskStatus) string {
 	label := st.Serial
 	if label == "" {

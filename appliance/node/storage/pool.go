@@ -22,52 +22,54 @@ import (
 	"github.com/basalt-gpu/basalt/sds/xfsdisk"
 )
 
-// Pools keeps disks of this node as storage pools of its own (pool_next.go decides):
+// Pools runs disks of this node as storage pools of its own (pool_next.go decides):
 //
-//	DIR/NAME             where the file system of pool NAME is mounted
+//	DIR/NAME             mount point of the file system of pool NAME
 //	DIR/.disks/ID.json   the record of a disk (poolRecord)
 type Pools struct {
 	Dir  string
 	Self api.NodeID
-	// Open opens the driver over a directory; present is asked before each verb.
+	// Open opens the driver over a directory; the driver calls present before each
+	// operation.
 	Open func(dir string, present func() error) (sds.Driver, error)
-	// Set tells that a pool can be used; nil: that it cannot any more.
+	// Set is called with the driver of a pool that can be used, and with nil when
+	// it cannot be used any more.
 	Set     func(name string, d sds.Driver)
-	Systemd bool // it is the first process, and makes mounts
+	Systemd bool // systemd is the first process, and performs mounts
 	Log     *slog.Logger
 
-	mu     sync.Mutex           // guards what follows; only round changes it
-	disks  map[string]*poolDisk // by the disk's id
+	mu     sync.Mutex           // guards the following fields, which only round changes
+	disks  map[string]*poolDisk // by disk ID
 	looked bool
 }
 
-// poolDisk is a disk that is to be a pool, or was one.
+// poolDisk is a disk that is, was or is to be a pool.
 type poolDisk struct {
-	name     string // of the disk
+	name     string // name of the disk
 	pool     string
 	record   *poolRecord
-	driver   sds.Driver // nil: not open
-	checking chan error // an answer that is late; nil: none
-	said     poolDecision
+	driver   sds.Driver // nil if it is not open
+	checking chan error // result of a check in progress; nil if none
+	decision poolDecision
 }
 
-// poolInput is what a round of Pools goes by.
+// poolInput is the input of a round.
 type poolInput struct {
-	disks   map[string]api.Disk // as the cluster knows them
-	blocks  map[string]Block    // of this node
-	volumes map[string]int      // that lie in this node's pools, or are to, by pool
+	disks   map[string]api.Disk // the disks' objects
+	blocks  map[string]Block    // disks found on this node
+	volumes map[string]int      // number of volumes assigned to this node's pools, by pool
 }
 
-// maxPoolSteps is more than any disk needs in a round.
+// maxPoolSteps is more than the number of steps that any disk needs in a round.
 const maxPoolSteps = 12
 
-// round takes steps until nothing is left to do, and returns what to say of each disk
-// that is a pool, is to be one or was one.
+// round performs steps until nothing is left to do, and returns the decision for
+// each disk that is, was or is to be a pool.
 func (p *Pools) round(ctx context.Context, in poolInput) (map[string]poolDecision, error) {
 	if err := p.load(in); err != nil {
 		return nil, err
 	}
-	said := map[string]poolDecision{}
+	decisions := map[string]poolDecision{}
 	for _, id := range slices.Sorted(maps.Keys(p.disks)) {
 		var failed error
 		for range maxPoolSteps {
@@ -77,9 +79,9 @@ func (p *Pools) round(ctx context.Context, in poolInput) (map[string]poolDecisio
 			}
 			v.failed = failed
 			d := nextPool(v)
-			said[id] = d
+			decisions[id] = d
 			p.mu.Lock()
-			p.disks[id].said = d
+			p.disks[id].decision = d
 			p.mu.Unlock()
 			if d.step == poolNone || ctx.Err() != nil {
 				break
@@ -90,17 +92,17 @@ func (p *Pools) round(ctx context.Context, in poolInput) (map[string]poolDecisio
 				p.Log.Info("storage: "+string(d.step)+" disk of pool", "disk", p.disks[id].name, "pool", p.disks[id].pool)
 			}
 		}
-		if v := said[id]; v.step == poolNone && v.state == api.DiskFree { // it is nobody's
-			delete(said, id)
+		if v := decisions[id]; v.step == poolNone && v.state == api.DiskFree { // it is not a pool any more
+			delete(decisions, id)
 			p.mu.Lock()
 			delete(p.disks, id)
 			p.mu.Unlock()
 		}
 	}
-	return said, nil
+	return decisions, nil
 }
 
-// load brings in the disks that have a record, and those that are to be pools.
+// load adds the disks that have a record, and those that are to be pools.
 func (p *Pools) load(in poolInput) error {
 	records, err := p.records()
 	if err != nil {
@@ -137,7 +139,7 @@ func (p *Pools) disk(id string) *poolDisk {
 	return p.disks[id]
 }
 
-// view looks at a disk.
+// view observes a disk.
 func (p *Pools) view(ctx context.Context, id string, in poolInput) (poolView, error) {
 	d := p.disks[id]
 	v := poolView{spec: in.disks[id].Spec, record: d.record, open: d.driver != nil, volumes: in.volumes[d.pool]}
@@ -169,7 +171,7 @@ func (p *Pools) view(ctx context.Context, id string, in poolInput) (poolView, er
 	if v.block != nil && v.mounted {
 		v.content = xfsdisk.Found{Content: xfsdisk.Whole}
 	}
-	if d.driver != nil && v.dead == nil && v.spec.Use != api.DiskLocal { // what the cluster does not know of lies there, too
+	if d.driver != nil && v.dead == nil && v.spec.Use != api.DiskLocal { // volumes unknown to the cluster count, too
 		all, err := d.driver.Volumes(ctx)
 		if err != nil {
 			v.dead = err
@@ -182,14 +184,14 @@ func (p *Pools) view(ctx context.Context, id string, in poolInput) (poolView, er
 // checkTime is how long a disk may take to answer.
 const checkTime = 10 * time.Second
 
-// alive returns why what is mounted cannot be read, or nil. A disk that does not answer
-// hangs whoever asks it: one asks at a time.
+// alive returns why the mounted file system cannot be read, or nil. A read of a
+// disk that does not answer hangs, so there is only one at a time.
 func (p *Pools) alive(ctx context.Context, d *poolDisk, dir string) error {
 	if d.checking == nil {
 		c := make(chan error, 1)
 		go func() {
 			_, err := xfsdisk.ReadMark(dir)
-			if errors.Is(err, fs.ErrNotExist) { // it is not marked yet
+			if errors.Is(err, fs.ErrNotExist) { // not marked yet
 				err = nil
 			}
 			c <- err
@@ -209,7 +211,7 @@ func (p *Pools) alive(ctx context.Context, d *poolDisk, dir string) error {
 	}
 }
 
-// perform takes a step.
+// perform performs a step.
 func (p *Pools) perform(ctx context.Context, id string, v poolView, step poolStep) error {
 	d := p.disks[id]
 	dir, uuid := p.dir(d.pool), fileSystem(p.Self, id, d.pool)
@@ -236,13 +238,13 @@ func (p *Pools) perform(ctx context.Context, id string, v poolView, step poolSte
 		p.mu.Lock()
 		d.record = nil
 		p.mu.Unlock()
-		_ = os.Remove(dir) // an empty mount point harms nobody
+		_ = os.Remove(dir) // a mount point that is left does no harm
 		return nil
 	}
 	return fmt.Errorf("unknown step %q", step)
 }
 
-// open marks the file system, remembers that it is made, and opens the driver.
+// open marks the file system, records that it is complete, and opens the driver.
 func (p *Pools) open(id, dir string) error {
 	d := p.disks[id]
 	mark := xfsdisk.Mark{Version: 1, Node: p.Self, Disk: api.DiskID(id), Pool: d.pool}
@@ -265,7 +267,8 @@ func (p *Pools) open(id, dir string) error {
 	return nil
 }
 
-// present returns why the pool is not in its directory, or nil.
+// present returns why the pool's file system is not mounted in its directory, or
+// nil.
 func present(dir string, want xfsdisk.Mark) error {
 	switch have, err := xfsdisk.ReadMark(dir); {
 	case err != nil:
@@ -283,7 +286,7 @@ func (p *Pools) close(id string) error {
 	driver := d.driver
 	d.driver = nil
 	p.mu.Unlock()
-	if err := driver.Close(); err != nil { // the file system may be dead
+	if err := driver.Close(); err != nil { // the file system may have failed
 		p.Log.Warn("storage: close pool failed", "pool", d.pool, "error", err)
 	}
 	return nil
@@ -309,7 +312,8 @@ func (p *Pools) write(id string, r poolRecord) error {
 	return nil
 }
 
-// records of all disks that this node made pools, by the disks' ids.
+// records returns the records of all disks that this node has made pools, by disk
+// ID.
 func (p *Pools) records() (map[string]poolRecord, error) {
 	entries, err := os.ReadDir(filepath.Join(p.Dir, ".disks"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -334,27 +338,28 @@ func (p *Pools) records() (map[string]poolRecord, error) {
 	return all, err
 }
 
-// fileSystem is the UUID of a disk's file system: it follows from what the disk is for.
+// fileSystem returns the UUID of a disk's file system, which is derived from node,
+// disk and pool.
 func fileSystem(node api.NodeID, disk, pool string) xfsdisk.UUID {
 	h := sha256.Sum256([]byte("basalt pool\x00" + string(node) + "\x00" + disk + "\x00" + pool))
 	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // version 8 and variant of RFC 9562
 	return xfsdisk.UUID(h[:16])
 }
 
-// DiskPool returns which disk a pool is, and whether the disk was released.
+// DiskPool returns the disk of a pool, and whether it is being released.
 func (p *Pools) DiskPool(name string) (disk api.DiskID, draining bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, d := range p.disks {
 		if d.pool == name && d.driver != nil {
-			return api.DiskID(id), d.said.state == api.DiskDraining
+			return api.DiskID(id), d.decision.state == api.DiskDraining
 		}
 	}
 	return "", false
 }
 
-// GivenUp reports whether a pool is certainly no disk of this node any more: it was
-// released, and nothing of it is left or can be had.
+// GivenUp reports whether a pool is certainly not on a disk of this node any more:
+// it was released, and nothing is left of it that could be accessed.
 func (p *Pools) GivenUp(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -366,14 +371,14 @@ func (p *Pools) GivenUp(name string) bool {
 	return p.looked
 }
 
-// PoolsWork returns what is wrong with pools that should be here, or nil.
+// PoolsWork returns what is wrong with pools that this node should have, or nil.
 func (p *Pools) PoolsWork() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var wrong []string
 	for _, id := range slices.Sorted(maps.Keys(p.disks)) {
-		if d := p.disks[id]; d.said.state == api.DiskFailed {
-			wrong = append(wrong, "storage pool "+d.pool+" (disk "+d.name+"): "+d.said.reason)
+		if d := p.disks[id]; d.decision.state == api.DiskFailed {
+			wrong = append(wrong, "storage pool "+d.pool+" (disk "+d.name+"): "+d.decision.reason)
 		}
 	}
 	if len(wrong) == 0 {

@@ -7,37 +7,38 @@ import (
 	"github.com/basalt-gpu/basalt/sds/xfsdisk"
 )
 
-// poolRecord is what this node remembers of a disk that it made a storage pool, or is
-// about to. It is written before the disk is, and goes when the disk is given back.
+// poolRecord is the stored record of a disk that this node has made a storage pool,
+// or is about to. It is written before the disk is, and removed when the disk is
+// released.
 type poolRecord struct {
 	Version int    `json:"version"` // 1
 	Pool    string `json:"pool"`
-	// Made: the file system is whole and marked. From then on the disk is never
-	// formatted, whatever is found on it.
+	// Made is set when the file system is complete and marked. From then on the
+	// disk is never formatted, whatever is found on it.
 	Made bool `json:"made,omitempty"`
 }
 
-// poolView is a disk that is to be a storage pool, or was one.
+// poolView is the observed state of a disk that is, was or is to be a storage pool.
 type poolView struct {
 	spec    api.DiskSpec
-	record  *poolRecord // nil: none
-	block   *Block      // nil: the disk is not there
+	record  *poolRecord // nil if there is none
+	block   *Block      // nil if the disk is missing
 	content xfsdisk.Found
-	mounted bool   // its file system is, in the pool's directory
-	dead    error  // why what is mounted cannot be read; nil: it can
-	open    bool   // the driver is
-	volumes int    // that lie there, or are to
-	failed  error  // what the last step ended with
-	taken   string // the other disk of this node that is the pool of that name
+	mounted bool   // its file system is mounted in the pool's directory
+	dead    error  // why the mounted file system cannot be read; nil if it can
+	open    bool   // the driver is open
+	volumes int    // number of volumes that are in the pool, or assigned to it
+	failed  error  // error of the last step
+	taken   string // the other disk of this node that is the pool of this name
 }
 
-// poolStep is the next thing to do about a disk.
+// poolStep is the next step of a disk.
 type poolStep string
 
-// Steps, each of which may be the last before the process is killed.
+// Steps; the process may be killed after each of them.
 //
 //	blank ─make─► whole ─mount─► mounted ─open─► open
-//	       erase ◄─ unmount ◄─ close ◄─ released, and no volume lies there
+//	       erase ◄─ unmount ◄─ close ◄─ released, and without volumes
 const (
 	poolNone    poolStep = ""
 	poolMake    poolStep = "format"
@@ -46,17 +47,17 @@ const (
 	poolClose   poolStep = "close"
 	poolUnmount poolStep = "unmount"
 	poolErase   poolStep = "erase"
-	poolForget  poolStep = "forget" // the record
+	poolForget  poolStep = "forget" // remove the record
 )
 
-// poolDecision is a step and what is said meanwhile.
+// poolDecision is the status of a disk, and the step to perform.
 type poolDecision struct {
 	step   poolStep
 	state  api.DiskState
 	reason string
 }
 
-// nextPool decides what to do about a disk that is to be a storage pool, or was one.
+// nextPool decides the next step of a disk that is, was or is to be a storage pool.
 func nextPool(v poolView) poolDecision {
 	wanted := v.spec.Use == api.DiskLocal && (v.record == nil || v.record.Pool == v.spec.Pool)
 	switch {
@@ -70,11 +71,11 @@ func nextPool(v poolView) poolDecision {
 	return nextWanted(v)
 }
 
-// nextWanted of a disk that is to be a pool.
+// nextWanted decides for a disk that is to be a pool.
 func nextWanted(v poolView) poolDecision {
 	made := v.record != nil && v.record.Made
 	failed := func(why string) poolDecision { return poolDecision{poolNone, api.DiskFailed, why} }
-	lost := func(why string) poolDecision { // what uses it gets errors, and it is tried again
+	lost := func(why string) poolDecision { // its users get errors, and it is retried
 		d := failed(why)
 		if v.open {
 			d.step = poolClose
@@ -117,7 +118,8 @@ func nextWanted(v poolView) poolDecision {
 	return poolDecision{poolMake, api.DiskPreparing, "it is being formatted"}
 }
 
-// nextReleased of a disk that was a pool. Nothing is erased while a volume lies there.
+// nextReleased decides for a disk that was a pool. Nothing is erased while a volume
+// is on it.
 func nextReleased(v poolView) poolDecision {
 	draining := func(step poolStep, why string) poolDecision { return poolDecision{step, api.DiskDraining, why} }
 	gone := v.block == nil || v.content.Content == xfsdisk.Missing
@@ -136,7 +138,8 @@ func nextReleased(v poolView) poolDecision {
 	return nextEmptied(v, gone)
 }
 
-// nextEmptied of a disk that was a pool on which nothing lies any more that could be had.
+// nextEmptied decides for a disk that was a pool and has nothing that could be
+// accessed.
 func nextEmptied(v poolView, gone bool) poolDecision {
 	draining := func(step poolStep, why string) poolDecision { return poolDecision{step, api.DiskDraining, why} }
 	switch {

@@ -21,19 +21,19 @@ import (
 	"github.com/basalt-gpu/basalt/sds/xfsdisk"
 )
 
-// bench is one node's pools on loop devices.
+// poolBench is one node's pools on loop devices.
 type poolBench struct {
 	*Pools
 	t     *testing.T
 	in    poolInput
 	given map[string]sds.Driver
-	loops map[string]string // by the disk's id
+	loops map[string]string // by disk ID
 }
 
 func newPoolBench(t *testing.T) *poolBench {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("makes file systems")
+		t.Skip("creates file systems")
 	}
 	if os.Getuid() != 0 {
 		t.Skip("host: loop devices need root")
@@ -58,11 +58,11 @@ func (b *poolBench) unmount(pool string) {
 		for _, d := range b.given {
 			_ = d.Close()
 		}
-		_ = unix.Unmount(filepath.Join(b.Dir, pool), unix.MNT_DETACH) // of what a test left
+		_ = unix.Unmount(filepath.Join(b.Dir, pool), unix.MNT_DETACH) // left by a test
 	}
 }
 
-// process is a basaltd that has just started.
+// process returns the Pools of a basaltd that has just started.
 func (b *poolBench) process(dir string) *Pools {
 	return &Pools{Dir: dir, Self: "node-a", Log: slog.New(slog.DiscardHandler),
 		Open: func(dir string, present func() error) (sds.Driver, error) {
@@ -75,7 +75,7 @@ func (b *poolBench) process(dir string) *Pools {
 		}}
 }
 
-// killed is what a kill -9 leaves, and a start after it: the mounts stay.
+// killed simulates kill -9 and a restart: the mounts stay.
 func (b *poolBench) killed() {
 	for name, d := range b.given {
 		_ = d.Close() // the kernel closes what the process had open
@@ -84,7 +84,7 @@ func (b *poolBench) killed() {
 	b.Pools = b.process(b.Dir)
 }
 
-// disk plugs in a loop device over a sparse file.
+// disk adds a disk: a loop device over a sparse file.
 func (b *poolBench) disk(id string) string {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), id)
@@ -102,7 +102,7 @@ func (b *poolBench) disk(id string) string {
 	loop := strings.TrimSpace(string(out))
 	b.t.Cleanup(func() {
 		if out, err := exec.Command("losetup", "--detach", loop).CombinedOutput(); err != nil {
-			b.t.Errorf("%s stays: %v: %s", loop, err, out)
+			b.t.Errorf("detach %s: %v: %s", loop, err, out)
 		}
 	})
 	b.loops[id] = loop
@@ -117,37 +117,38 @@ func (b *poolBench) use(id string, s api.DiskSpec) {
 	b.in.disks[id] = d
 }
 
-// want runs a round and checks what is said of a disk; empty: nothing is.
+// want runs a round and checks the decision for a disk; an empty state means no
+// decision.
 func (b *poolBench) want(id string, state api.DiskState, reason string) {
 	b.t.Helper()
-	said, err := b.round(b.t.Context(), b.in)
+	decisions, err := b.round(b.t.Context(), b.in)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if got := said[id]; got.state != state || !strings.Contains(got.reason, reason) || reason == "" && got.reason != "" {
-		b.t.Fatalf("disk %s: got %s, %q, want %s, %q", id, got.state, got.reason, state, reason)
+	if got := decisions[id]; got.state != state || !strings.Contains(got.reason, reason) || reason == "" && got.reason != "" {
+		b.t.Fatalf("disk %s: state %s, reason %q, want %s, %q", id, got.state, got.reason, state, reason)
 	}
 }
 
-// comes runs rounds until a disk is ready: others of this machine may hold a file system
-// for a moment, and then it is not unmounted yet.
+// comes runs rounds until a disk is ready: another process of this machine may use
+// a file system for a moment, and then it cannot be unmounted yet.
 func (b *poolBench) comes(id string) {
 	b.t.Helper()
 	patience.Until(b.t, time.Minute, "disk "+id+" is ready", func() bool {
-		said, err := b.round(b.t.Context(), b.in)
+		decisions, err := b.round(b.t.Context(), b.in)
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		return said[id].state == api.DiskReady
+		return decisions[id].state == api.DiskReady
 	})
 }
 
-// volume makes a volume in a pool.
+// volume creates a volume in a pool.
 func (b *poolBench) volume(pool string, id api.VolumeID) {
 	b.t.Helper()
 	d := b.given[pool]
 	if d == nil {
-		b.t.Fatalf("pool %s was not given", pool)
+		b.t.Fatalf("driver of pool %s was not set, want it open", pool)
 	}
 	if _, err := d.CreateVolume(b.t.Context(), sds.VolumeCreate{ID: id, SizeBytes: 1 << 20}); err != nil {
 		b.t.Fatal(err)
@@ -157,7 +158,7 @@ func (b *poolBench) volume(pool string, id api.VolumeID) {
 func (b *poolBench) holds(pool string, id api.VolumeID) {
 	b.t.Helper()
 	if b.given[pool] == nil {
-		b.t.Fatalf("pool %s was not given", pool)
+		b.t.Fatalf("driver of pool %s was not set, want it open", pool)
 	}
 	if _, err := b.given[pool].Volume(b.t.Context(), id); err != nil {
 		b.t.Fatalf("volume %s of pool %s: %v", id, pool, err)
@@ -166,8 +167,8 @@ func (b *poolBench) holds(pool string, id api.VolumeID) {
 
 var fast = api.DiskSpec{Use: api.DiskLocal, Pool: "fast"}
 
-// A blank disk becomes a pool, outlives a restart and one of the machine, and is given
-// back when no volume lies there.
+// TestPoolLife makes a blank disk a pool, restarts the process and the machine, and
+// releases the disk when it has no volume.
 func TestPoolLife(t *testing.T) {
 	b := newPoolBench(t)
 	loop := b.disk("disk-1")
@@ -175,7 +176,7 @@ func TestPoolLife(t *testing.T) {
 	b.want("disk-1", api.DiskReady, "")
 	b.volume("fast", "vol-1")
 	if disk, draining := b.DiskPool("fast"); disk != "disk-1" || draining || b.PoolsWork() != nil {
-		t.Fatalf("got %s, %v, %v", disk, draining, b.PoolsWork())
+		t.Fatalf("DiskPool(fast) = %s, draining %v, PoolsWork %v; want disk-1, false, nil", disk, draining, b.PoolsWork())
 	}
 
 	b.killed()
@@ -192,28 +193,29 @@ func TestPoolLife(t *testing.T) {
 	b.use("disk-1", api.DiskSpec{})
 	b.want("disk-1", api.DiskDraining, "volumes lie on it (1)")
 	if _, draining := b.DiskPool("fast"); !draining || b.GivenUp("fast") {
-		t.Fatal("a pool that is drained is not said to be, or is given up")
+		t.Fatalf("released pool with a volume: draining %v, given up %v; want true, false", draining, b.GivenUp("fast"))
 	}
-	b.use("disk-1", fast) // the decision is taken back
+	b.use("disk-1", fast) // the decision is reversed
 	b.want("disk-1", api.DiskReady, "")
 	b.use("disk-1", api.DiskSpec{})
 	b.want("disk-1", api.DiskDraining, "volumes lie on it (1)")
 	if err := b.given["fast"].DeleteVolume(t.Context(), "vol-1"); err != nil {
 		t.Fatal(err)
 	}
-	b.in.volumes["fast"] = 1 // one that is about to be made
+	b.in.volumes["fast"] = 1 // one that is about to be created
 	b.want("disk-1", api.DiskDraining, "volumes lie on it (1)")
 	delete(b.in.volumes, "fast")
 	b.want("disk-1", "", "")
 	if !b.GivenUp("fast") || b.given["fast"] != nil {
-		t.Error("a pool that was released is not given up")
+		t.Errorf("released pool: given up %v, driver %v; want true and none", b.GivenUp("fast"), b.given["fast"])
 	}
 	if f, err := xfsdisk.Probe(t.Context(), loop, fileSystem("node-a", "disk-1", "fast")); err != nil || f.Content != xfsdisk.Blank {
-		t.Errorf("released disk: got %+v, %v, want blank", f, err)
+		t.Errorf("content of the released disk = %+v, error %v, want blank", f, err)
 	}
 }
 
-// Killed after each step, the next process ends where one that lives does.
+// TestPoolKilled kills the process after each step: the next one must get to the
+// same result.
 func TestPoolKilled(t *testing.T) {
 	b := newPoolBench(t)
 	b.disk("disk-1")
@@ -230,7 +232,7 @@ func TestPoolKilled(t *testing.T) {
 		}
 		d := nextPool(v)
 		if err := b.perform(t.Context(), id, v, d.step); err != nil {
-			t.Fatal(d.step, err)
+			t.Fatalf("step %s: %v", d.step, err)
 		}
 		if d.step == poolOpen {
 			break
@@ -241,12 +243,12 @@ func TestPoolKilled(t *testing.T) {
 	b.want("disk-1", api.DiskReady, "")
 	b.holds("fast", "vol-1")
 	if steps != 2 {
-		t.Errorf("took %d steps before it was open, want 2: format, mount", steps)
+		t.Errorf("%d steps before the pool was opened, want 2: format, mount", steps)
 	}
 }
 
-// mkfs.xfs killed at any moment leaves a disk that is finished by the next process, and
-// is never taken for somebody else's.
+// TestPoolMakeKilled kills mkfs.xfs at any moment: the next process must complete
+// the disk, and not take its content for another's.
 func TestPoolMakeKilled(t *testing.T) {
 	b := newPoolBench(t)
 	loop := b.disk("disk-1")
@@ -257,7 +259,7 @@ func TestPoolMakeKilled(t *testing.T) {
 	if err := b.write("disk-1", poolRecord{Version: 1, Pool: "fast"}); err != nil {
 		t.Fatal(err)
 	}
-	// What is there before the last write of mkfs.xfs: its superblock in progress.
+	// The content before the last write of mkfs.xfs: its superblock in progress.
 	if err := xfsdisk.Make(t.Context(), loop, fileSystem("node-a", "disk-1", "fast")); err != nil {
 		t.Fatal(err)
 	}
@@ -291,8 +293,8 @@ func TestPoolMakeKilled(t *testing.T) {
 	}
 }
 
-// Strange and old disks are refused until wiping is asked for, and a disk that was a pool
-// is never formatted again.
+// TestPoolRefuses checks that disks with other content are rejected until wiping is
+// requested, and that a disk which was a pool is never formatted again.
 func TestPoolRefuses(t *testing.T) {
 	b := newPoolBench(t)
 	loop := b.disk("disk-1")
@@ -305,7 +307,7 @@ func TestPoolRefuses(t *testing.T) {
 	run("mkfs.ext4", "-q", loop)
 	b.use("disk-1", fast)
 	b.want("disk-1", api.DiskInUse, "it contains ext4")
-	run("mkfs.xfs", "-q", "-f", loop) // one of another node, or of nobody
+	run("mkfs.xfs", "-q", "-f", loop) // a file system that is not this node's pool
 	b.want("disk-1", api.DiskInUse, "it contains xfs")
 	wipe := fast
 	wipe.Wipe = true
@@ -331,9 +333,9 @@ func TestPoolRefuses(t *testing.T) {
 		if _, err := f.WriteAt(broken, 0); err != nil {
 			t.Fatal(err)
 		}
-		b.want("disk-1", api.DiskFailed, "no longer on it") // although wipe is still there
+		b.want("disk-1", api.DiskFailed, "no longer on it") // although wipe is still set
 		if b.PoolsWork() == nil || !strings.Contains(b.PoolsWork().Error(), "storage pool fast (disk a-disk-1)") {
-			t.Errorf("%s: the node says %v", name, b.PoolsWork())
+			t.Errorf("%s: PoolsWork = %v, want an error that names pool fast and disk a-disk-1", name, b.PoolsWork())
 		}
 	}
 	if _, err := f.WriteAt(head, 0); err != nil {
@@ -348,8 +350,8 @@ func TestPoolRefuses(t *testing.T) {
 	b.holds("fast", "vol-1")
 }
 
-// goingDown is XFS_IOC_GOINGDOWN with XFS_FSOP_GOING_FLAGS_NOLOGFLUSH: what an error of
-// the disk's does to the file system (xfs_fs.h).
+// goingDown shuts a file system down as an error of its disk would:
+// XFS_IOC_GOINGDOWN with XFS_FSOP_GOING_FLAGS_NOLOGFLUSH (xfs_fs.h).
 func goingDown(t *testing.T, dir string) {
 	t.Helper()
 	f, err := os.Open(dir)
@@ -362,8 +364,8 @@ func goingDown(t *testing.T, dir string) {
 	}
 }
 
-// A disk that is pulled, and one whose file system fails, is said to be; the pool comes
-// back with the disk.
+// TestPoolPulled checks that a disk that is pulled, and one whose file system
+// fails, are reported, and that the pool is restored with the disk.
 func TestPoolPulled(t *testing.T) {
 	b := newPoolBench(t)
 	b.disk("disk-1")
@@ -376,10 +378,10 @@ func TestPoolPulled(t *testing.T) {
 	driver := b.given["fast"]
 	b.want("disk-1", api.DiskFailed, "was not found")
 	if b.PoolsWork() == nil || b.given["fast"] != nil || b.GivenUp("fast") {
-		t.Errorf("a pulled disk: %v, given %v, given up %v", b.PoolsWork(), b.given["fast"], b.GivenUp("fast"))
+		t.Errorf("pulled disk: PoolsWork %v, driver %v, given up %v; want an error, none and false", b.PoolsWork(), b.given["fast"], b.GivenUp("fast"))
 	}
 	if _, err := driver.Volume(t.Context(), "vol-1"); api.CodeOf(err) != api.CodeUnavailable { // and nothing is written to the root
-		t.Errorf("a verb of the pool that is gone: got %v, want unavailable", err)
+		t.Errorf("Volume of the missing pool: error %v, want code unavailable", err)
 	}
 	b.in.blocks["disk-1"] = block
 	b.want("disk-1", api.DiskReady, "")
@@ -389,7 +391,7 @@ func TestPoolPulled(t *testing.T) {
 	b.comes("disk-1") // unmounted, the log replayed, and mounted again
 	b.holds("fast", "vol-1")
 
-	// A guest has a file open there: it is not mounted again under it.
+	// A guest has a file open there, so it cannot be mounted again.
 	file, err := os.Open(filepath.Join(b.Dir, "fast", "basalt-pool.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -397,21 +399,22 @@ func TestPoolPulled(t *testing.T) {
 	goingDown(t, filepath.Join(b.Dir, "fast"))
 	b.want("disk-1", api.DiskFailed, "its file system has failed")
 	if b.PoolsWork() == nil {
-		t.Error("a dead file system: the node says nothing")
+		t.Error("PoolsWork with a failed file system = nil, want an error")
 	}
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	b.comes("disk-1")
 
-	// Released while it is gone: what lay there is given up.
+	// The disk is released while it is missing, and its content is abandoned.
 	delete(b.in.blocks, "disk-1")
 	b.use("disk-1", api.DiskSpec{})
 	b.want("disk-1", "", "")
 	if !b.GivenUp("fast") {
-		t.Error("a pool that was released while its disk is gone is not given up")
+		t.Error("GivenUp of a pool released while its disk is missing = false, want true")
 	}
-	// Found again, it holds what it held, and is taken only as that pool, or wiped.
+	// When the disk is back it has its content, and can be used only as the same
+	// pool, or wiped.
 	b.in.blocks["disk-1"] = block
 	other := api.DiskSpec{Use: api.DiskLocal, Pool: "other"}
 	b.use("disk-1", other)

@@ -8,10 +8,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 )
 
-// Kinds are what this node's part is made of: what the cache must have.
+// Kinds are the kinds that Node needs: the watch cache must have them.
 var Kinds = append(slices.Clone(storage.Kinds), objects.Of[api.Volume]())
 
-// poolVolumes counts the volumes that lie in a node's own pools, or are to, by pool.
+// poolVolumes counts the volumes that are assigned to a node's own pools, by pool.
 func (s *state) poolVolumes(node api.NodeID) map[string]int {
 	count := map[string]int{}
 	for _, v := range s.volumes {
@@ -22,7 +22,7 @@ func (s *state) poolVolumes(node api.NodeID) map[string]int {
 	return count
 }
 
-// state is the objects that matter here, by ID. It is read-only.
+// state has the objects that Node needs, by ID. It is read-only.
 type state struct {
 	nodes    map[string]api.Node
 	disks    map[string]api.Disk
