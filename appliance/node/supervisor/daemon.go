@@ -1,19 +1,19 @@
 // Package supervisor runs the long-lived programs of others that a node needs
-// (ovsdb-server, ovn-controller, ceph-osd, …). They outlive basaltd: it finds
+// (ovsdb-server, ovn-controller, ceph-osd, …). They outlive basaltd, which finds
 // them again and leaves them alone.
 //
 //	          Run                    dies
 //	absent ─────────► running ─────────────► dead
 //	   ▲    Stop        │  ▲        Run       │
 //	   └────────────────┘  └──────────────────┘
-//	                 Run with another argv: stopped, then started
+//	                 Run with different arguments: stopped, then started
 //
-// Two implementations: Processes, which needs nothing, and Systemd, whose
-// transient units systemd restarts by itself. New chooses.
+// There are two implementations: Processes, which has no requirements, and Systemd,
+// whose transient units systemd restarts by itself. New chooses.
 //
-// One name is one program, whatever happens: Processes takes a lock per name,
-// and whoever is killed between any two steps leaves what the next Run
-// understands. Callers call Run again and again.
+// A name never has more than one program: Processes takes a lock per name, and
+// whatever is killed between any two steps leaves a state that the next Run
+// handles. Callers call Run again and again.
 package supervisor
 
 import (
@@ -25,43 +25,43 @@ import (
 	"time"
 )
 
-// Limits of what a caller may ask for.
+// Limits of a program's arguments and resources.
 const (
 	maxArgs     = 1024
 	maxArgBytes = 128 << 10
 
-	// grace is what a program has to end by itself before it is killed. Ceph's
-	// OSDs need the longest.
+	// grace is how long a program may take to end before it is killed. Ceph's OSDs
+	// need the longest.
 	grace = 20 * time.Second
 
-	// maxWords is how much of a program's last output Words gives, in bytes.
+	// maxWords is the maximum size of a program's last output, in bytes.
 	maxWords = 2 << 10
 
-	// maxFiles is how many descriptors a program may have open; ovs-vswitchd and
-	// ceph-osd need many.
+	// maxFiles is the limit of open files of a program; ovs-vswitchd and ceph-osd
+	// need many.
 	maxFiles = 1 << 20
 )
 
-// Daemons runs programs by name. Its methods may be called from any goroutine.
+// Daemons runs programs by name. It is safe for concurrent use.
 type Daemons interface {
-	// Run makes a program run: starts it when it does not, starts it anew when
-	// its argv (the first is an absolute path) has changed. That it has been
-	// started does not mean that it stays up: see Running and Words.
+	// Run makes sure that a program runs: it starts the program if it does not run,
+	// and restarts it if its argv (the first element is an absolute path) has
+	// changed. A started program may end at once: see Running and Words.
 	Run(ctx context.Context, name string, argv []string) error
-	// Stop ends a program, and returns when it has ended. One that does not run
-	// is no error.
+	// Stop ends a program, and returns when it has ended. It returns nil if the
+	// program does not run.
 	Stop(ctx context.Context, name string) error
-	// Running tells whether it runs now.
+	// Running reports whether the program runs now.
 	Running(ctx context.Context, name string) (bool, error)
-	// Words are the last lines that it wrote, for error messages; empty when
-	// there are none.
+	// Words returns the last lines of the program's output, for error messages, or
+	// "" if there are none.
 	Words(ctx context.Context, name string) string
 }
 
-// New is Systemd where systemd is the first process, else Processes with their
-// state (pid files, locks) in state and their output in logs.
+// New returns Systemd if systemd is the first process, otherwise Processes with
+// their state (PID files, locks) in state and their output in logs.
 func New(state, logs string) (Daemons, error) {
-	// What sd_booted(3) looks at.
+	// This is what sd_booted(3) checks.
 	if info, err := os.Stat("/run/systemd/system"); err == nil && info.IsDir() {
 		return NewSystemd(), nil
 	}

@@ -11,31 +11,32 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// suite is what both implementations promise.
+// suite checks what both implementations promise.
 func suite(t *testing.T, d Daemons, kill func(t *testing.T, name string)) {
 	ctx := t.Context()
 	dir := t.TempDir()
 	mark := filepath.Join(dir, "starts")
-	// Says that it started, with its argument, and waits; ends at once by SIGTERM.
+	// The program writes its argument when it starts, and waits; SIGTERM ends it at
+	// once.
 	argv := func(word string) []string {
 		return []string{"/bin/sh", "-c", `echo "$1 $$" >>"$2"; echo "words $1 $HOME" >&2; exec sleep 1000`, "sh", word, mark}
 	}
 	starts := func(n int) []string {
 		t.Helper()
 		var lines []string
-		eventually(t, "one more start", func() bool {
+		eventually(t, "enough starts of the program", func() bool {
 			text, _ := os.ReadFile(mark)
 			lines = strings.Split(strings.TrimSpace(string(text)), "\n")
 			return strings.HasSuffix(string(text), "\n") && len(lines) >= n
 		})
 		if len(lines) != n {
-			t.Fatalf("started %d times, want %d: %q", len(lines), n, lines)
+			t.Fatalf("program started %d times, want %d: %q", len(lines), n, lines)
 		}
 		return lines
 	}
 	running := func(want bool) {
 		t.Helper()
-		eventually(t, "another state", func() bool {
+		eventually(t, "the expected running state", func() bool {
 			got, err := d.Running(ctx, "one")
 			if err != nil {
 				t.Fatal(err)
@@ -53,24 +54,24 @@ func suite(t *testing.T, d Daemons, kill func(t *testing.T, name string)) {
 
 	running(false)
 	if err := d.Stop(ctx, "one"); err != nil {
-		t.Errorf("stop what does not run: %v", err)
+		t.Errorf("Stop of a program that does not run: %v, want nil", err)
 	}
 	run("first $HOME ${HOME} %n")
 	running(true)
 	first := starts(1)
 	if !strings.HasPrefix(first[0], "first $HOME ${HOME} %n ") {
-		t.Errorf("the argument came as %q", first[0])
+		t.Errorf("argument in the program = %q, want it unexpanded", first[0])
 	}
 	run("first $HOME ${HOME} %n")
 	run("first $HOME ${HOME} %n")
 	starts(1)
 
-	run("second") // another argv: started anew
+	run("second") // different arguments: restarted
 	running(true)
 	starts(2)
 
-	kill(t, "one") // it dies: the next Run (or systemd) starts it
-	eventually(t, "a start after the death", func() bool {
+	kill(t, "one") // the next Run (or systemd) starts it again
+	eventually(t, "a start after the program was killed", func() bool {
 		run("second")
 		text, _ := os.ReadFile(mark)
 		return strings.Count(string(text), "\n") == 3
@@ -100,7 +101,7 @@ func suite(t *testing.T, d Daemons, kill func(t *testing.T, name string)) {
 		"large":                 {"/bin/true", strings.Repeat("x", maxArgBytes)},
 	} {
 		if err := d.Run(ctx, name, argv); err == nil {
-			t.Errorf("%q runs", name)
+			t.Errorf("Run(%q) of an invalid name or argv returned nil, want an error", name)
 		}
 	}
 }

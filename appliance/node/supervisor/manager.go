@@ -9,24 +9,24 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// manager asks systemd itself about units (org.freedesktop.systemd1(5)). Nodes ask
-// again and again: a process of systemctl for each question costs far more than the
-// answer, and has systemd tell everything that it knows of the unit.
+// manager queries systemd about units (org.freedesktop.systemd1(5)). Nodes query
+// often: a systemctl process for each query costs far more than the query, and
+// makes systemd return everything about the unit.
 type manager struct {
 	dial func() (*dbus.Conn, error)
 
 	mu   sync.Mutex
-	conn *dbus.Conn // nil: not connected
+	conn *dbus.Conn // nil if not connected
 }
 
-// systemManager is the machine's systemd, for root, at its own socket: that needs no
-// dbus-daemon.
+// systemManager returns a manager of the system's systemd, for root, at its own
+// socket, which needs no dbus-daemon.
 func systemManager() *manager {
 	return &manager{dial: func() (*dbus.Conn, error) { return dbus.Dial("unix:path=/run/systemd/private") }}
 }
 
-// state of a unit. A connection that systemd has ended, as when it was started anew,
-// is made again.
+// state returns the state of a unit. It reconnects once if systemd has closed the
+// connection, as when systemd was restarted.
 func (m *manager) state(ctx context.Context, unit string) (state, error) {
 	s, err := m.ask(ctx, unit)
 	if errors.Is(err, dbus.ErrClosed) {
@@ -62,7 +62,7 @@ func (m *manager) ask(ctx context.Context, unit string) (state, error) {
 	return state{loaded: u.Load != "not-found", active: u.Active, sub: u.Sub, description: u.Description}, nil
 }
 
-// connect returns the connection, a new one when there is none.
+// connect returns the connection, and opens one if there is none.
 func (m *manager) connect() (*dbus.Conn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

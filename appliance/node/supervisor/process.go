@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is one process for good: a pid is used again, a pid with the time of
-// its start is not.
+// process identifies one process for good: a PID can be reused, a PID with its
+// start time cannot.
 type process struct {
 	boot  string // /proc/sys/kernel/random/boot_id
 	pid   int
@@ -24,8 +24,7 @@ type process struct {
 
 const maxPidFile = 4 << 10
 
-// readPid reads what the shim wrote: the boot's id, and a line of
-// /proc/PID/stat.
+// readPid parses what the shim wrote: the boot ID, and a line of /proc/PID/stat.
 func readPid(path string) (process, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -45,7 +44,7 @@ func readPid(path string) (process, error) {
 	return who, err
 }
 
-// parseStat reads proc(5)'s stat: "PID (NAME) STATE …", where NAME may have
+// parseStat parses stat of proc(5): "PID (NAME) STATE …", where NAME may have
 // blanks and brackets.
 func parseStat(text string) (who process, state byte, err error) {
 	open, shut := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
@@ -69,7 +68,7 @@ func parseStat(text string) (who process, state byte, err error) {
 	return who, rest[0][0], nil
 }
 
-// alive tells whether this very process runs; a zombie does not.
+// alive reports whether this very process runs; a zombie does not.
 func (p process) alive() bool {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || strings.TrimSpace(string(boot)) != p.boot {
@@ -83,8 +82,8 @@ func (p process) alive() bool {
 	return err == nil && now.pid == p.pid && now.start == p.start && state != 'Z' && state != 'X'
 }
 
-// end asks a process to end, and kills it after the grace. It signals through a
-// pidfd that was checked: never another process that got the pid.
+// end asks a process to end, and kills it after the grace time. It signals through
+// a pidfd that was checked, so never another process that got the PID.
 func end(ctx context.Context, p process, grace time.Duration) error {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -100,7 +99,7 @@ func end(ctx context.Context, p process, grace time.Duration) error {
 		signal unix.Signal
 		wait   time.Duration
 	}{{unix.SIGTERM, grace}, {unix.SIGKILL, 10 * time.Second}} {
-		// A stopped one (SIGSTOP) hears nothing but SIGKILL: wake it.
+		// A stopped process (SIGSTOP) handles only SIGKILL: continue it.
 		for _, s := range []unix.Signal{step.signal, unix.SIGCONT} {
 			if err := unix.PidfdSendSignal(fd, s, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("signal process %d: %w", p.pid, err)
@@ -113,14 +112,15 @@ func end(ctx context.Context, p process, grace time.Duration) error {
 	return fmt.Errorf("process %d does not exit after SIGKILL: it is blocked in the kernel", p.pid)
 }
 
-// waitEnd waits for the pidfd to become readable, which it does at the end.
+// waitEnd waits until the pidfd becomes readable, which happens when the process
+// ends.
 func waitEnd(ctx context.Context, fd int, p process, patience time.Duration) (bool, error) {
 	for deadline := time.Now().Add(patience); ; {
 		left := time.Until(deadline)
 		if left <= 0 {
 			return !p.alive(), nil
 		}
-		// In slices, to hear the context.
+		// Polls are short, so that the end of the context is noticed.
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(min(left, 100*time.Millisecond)/time.Millisecond)+1)
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return false, err
@@ -134,13 +134,13 @@ func waitEnd(ctx context.Context, fd int, p process, patience time.Duration) (bo
 	}
 }
 
-// maxLog is when a log is cut, in bytes: what is older than that lies in one
-// file beside it.
+// maxLog is the size in bytes at which a log is truncated; the older part is kept
+// in one file beside it.
 const maxLog = 8 << 20
 
-// trim keeps a log within its limit. The program writes on with O_APPEND, so
-// its file is copied and emptied, not renamed; lines written just between the
-// two are lost.
+// trim keeps a log within its limit. The program continues to write with O_APPEND,
+// so its file is copied and truncated, not renamed; lines written between the two
+// are lost.
 func trim(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() <= maxLog {
@@ -151,13 +151,13 @@ func trim(path string) error {
 	}
 	old := tail(path, maxLog)
 	if err := os.WriteFile(path+".1", []byte(old), 0o600); err != nil {
-		// A full disk: the log is the first to go.
+		// The disk is full: the log is dropped first.
 		return errors.Join(os.Remove(path+".1"), os.Truncate(path, 0))
 	}
 	return os.Truncate(path, 0)
 }
 
-// tail is the last whole lines of a file, at most so many bytes.
+// tail returns the last complete lines of a file, at most limit bytes.
 func tail(path string, limit int64) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -20,16 +20,17 @@ import (
 
 // Processes runs each program as a process in a session of its own.
 //
-// Files in the state folder, by name: NAME.lock is locked by who starts or
-// stops it; NAME.argv is what was last started; NAME.pid is written by the
-// program's own process before it becomes the program, so that nothing ever
-// runs that no pid file tells of.
+// Files in the state directory, by name: NAME.lock is locked while the program is
+// being started or stopped; NAME.argv has the last arguments; NAME.pid is written
+// by the program's own process before it executes the program, so that no program
+// ever runs without a PID file.
 type Processes struct {
 	state, logs string
 	grace       time.Duration
 }
 
-// NewProcesses keeps pid files and locks in state and output in logs.
+// NewProcesses returns Processes with PID files and locks in state and output in
+// logs.
 func NewProcesses(state, logs string) (*Processes, error) {
 	for _, dir := range []string{state, logs} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -42,9 +43,9 @@ func NewProcesses(state, logs string) (*Processes, error) {
 func (p *Processes) file(name, what string) string { return filepath.Join(p.state, name+"."+what) }
 func (p *Processes) log(name string) string        { return filepath.Join(p.logs, name+".log") }
 
-// shim becomes the program. It writes who it is (its line of /proc and the
-// boot's id) first, and lets go of the lock (descriptor 3) with the exec: the
-// lock is for starting, the pid file for running.
+// shim executes the program. It writes its identity (its line of /proc and the boot
+// ID) first, and releases the lock (descriptor 3) with the exec: the lock is for
+// starting, the PID file for running.
 const shim = `read -r stat </proc/$$/stat && read -r boot </proc/sys/kernel/random/boot_id || exit 125
 pid=$1; files=$2; shift 2
 printf '%s\n%s\n' "$boot" "$stat" >"$pid.new" && mv "$pid.new" "$pid" || exit 125
@@ -68,7 +69,8 @@ func (p *Processes) Run(ctx context.Context, name string, argv []string) error {
 		if slices.Equal(p.argv(name), argv) {
 			return nil
 		}
-		// From here on it is on its way out, whoever looks at it next.
+		// From here on the running program has no valid arguments, for every later
+		// Run.
 		if err := remove(p.file(name, "argv")); err != nil {
 			return err
 		}
@@ -110,7 +112,7 @@ func (p *Processes) start(name string, argv []string, lock *os.File) error {
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() { // no zombies while we live
+	go func() { // so that no zombie is left while basaltd runs
 		err := cmd.Wait()
 		p.crashed(name, cmd.ProcessState)
 		ended <- err
@@ -122,7 +124,7 @@ func (p *Processes) start(name string, argv []string, lock *os.File) error {
 		select {
 		case err := <-ended:
 			if _, perr := readPid(pidFile); perr == nil {
-				return nil // it was started; that it ended is for the next Run
+				return nil // it was started; its end is for the next Run
 			}
 			return fmt.Errorf("write PID file (is %s full?): %w", p.state, err)
 		case <-time.After(5 * time.Millisecond):
@@ -133,9 +135,9 @@ func (p *Processes) start(name string, argv []string, lock *os.File) error {
 	}
 }
 
-// crashed writes into the log that the program was ended by a signal: of that
-// it can say nothing itself. An abort is left out, for it follows the program's
-// own words about it, which are to be the last.
+// crashed writes to the log that the program was ended by a signal, which it cannot
+// log itself. An abort is not logged, because the program's own message about it
+// should be the last.
 func (p *Processes) crashed(name string, state *os.ProcessState) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() || status.Signal() == unix.SIGTERM || status.Signal() == unix.SIGABRT {
@@ -143,7 +145,7 @@ func (p *Processes) crashed(name string, state *os.ProcessState) {
 	}
 	out, err := os.OpenFile(p.log(name), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return // its folder has gone
+		return // its directory was removed
 	}
 	defer out.Close()
 	fmt.Fprintf(out, "%s basalt: process %d was ended by a signal: %v\n", time.Now().UTC().Format(time.RFC3339), state.Pid(), status.Signal())
@@ -194,8 +196,8 @@ func (p *Processes) Words(_ context.Context, name string) string {
 	return tail(p.log(name), maxWords)
 }
 
-// lock waits until nobody else starts or stops this program. A starting one
-// holds it too (see shim), whoever started it.
+// lock waits until nothing else starts or stops this program. A starting program
+// holds the lock too (see shim), whatever process started it.
 func (p *Processes) lock(ctx context.Context, name string) (*os.File, error) {
 	f, err := os.OpenFile(p.file(name, "lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -219,13 +221,13 @@ func (p *Processes) lock(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// find is the program's process, if it lives.
+// find returns the program's process, if it is alive.
 func (p *Processes) find(name string) (process, bool) {
 	who, err := readPid(p.file(name, "pid"))
 	return who, err == nil && who.alive()
 }
 
-// argv of what was last started; nil when that is not known.
+// argv returns the last arguments, or nil if they are unknown.
 func (p *Processes) argv(name string) (argv []string) {
 	text, err := os.ReadFile(p.file(name, "argv"))
 	if err != nil || json.Unmarshal(text, &argv) != nil {

@@ -34,18 +34,19 @@ func TestProcesses(t *testing.T) {
 	suite(t, p, func(t *testing.T, name string) {
 		who, ok := p.find(name)
 		if !ok {
-			t.Fatal("it does not run")
+			t.Fatalf("no process of %s found, want it running", name)
 		}
 		if err := unix.Kill(who.pid, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 	})
 	if words := p.Words(t.Context(), "one"); !strings.Contains(words, "words third") {
-		t.Errorf("its last words are %q", words)
+		t.Errorf("last output = %q, want words third in it", words)
 	}
 }
 
-// A program that crashes cannot say so itself: its log does.
+// TestCrashIsInTheLog checks that the log reports the crash of a program, which
+// cannot report it itself.
 func TestCrashIsInTheLog(t *testing.T) {
 	p := newProcesses(t)
 	for script, want := range map[string]string{
@@ -66,8 +67,8 @@ func TestCrashIsInTheLog(t *testing.T) {
 	}
 }
 
-// A pid file that tells of a process that has gone does no harm to the one that
-// has its pid now.
+// TestRecycledPidIsLeftAlone checks that a PID file of an ended process does no
+// harm to the process that has its PID now.
 func TestRecycledPidIsLeftAlone(t *testing.T) {
 	p := newProcesses(t)
 	victim := exec.Command("/bin/sleep", "1000")
@@ -94,7 +95,7 @@ func TestRecycledPidIsLeftAlone(t *testing.T) {
 	}
 	write(string(boot), string(stat))
 	if _, ok := p.find("one"); !ok {
-		t.Fatal("the true pid file is not believed: the test proves nothing")
+		t.Fatal("process of the correct PID file not found, without which the test proves nothing")
 	}
 	earlier := strings.Replace(string(stat), fmt.Sprintf(" %d ", now.start), fmt.Sprintf(" %d ", now.start-1), 1)
 	for name, write := range map[string]func(){
@@ -105,30 +106,32 @@ func TestRecycledPidIsLeftAlone(t *testing.T) {
 	} {
 		write()
 		if ok, err := p.Running(t.Context(), "one"); ok || err != nil {
-			t.Errorf("%s: runs (%v)", name, err)
+			t.Errorf("%s: Running = %v, error %v; want false", name, ok, err)
 		}
 		if err := p.Stop(t.Context(), "one"); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Stop: %v, want nil", name, err)
 		}
 	}
 	if err := victim.Process.Signal(unix.Signal(0)); err != nil {
-		t.Errorf("the other process was ended: %v", err)
+		t.Errorf("the other process was ended (%v), want it left alone", err)
 	}
 }
 
-// However many ask at once, and with whatever arguments, one runs at a time.
+// TestNoSecondInstance calls Run concurrently, with different arguments: only one
+// program may run at a time.
 func TestNoSecondInstance(t *testing.T) {
 	p := newProcesses(t)
 	lock := filepath.Join(t.TempDir(), "alone")
-	// Ends with 9 while another one runs: then nothing would run at the end. It
-	// becomes the program (-F): a child of its would keep the lock without it.
+	// flock exits with 9 while another one runs: then nothing would run at the end.
+	// It executes the program itself (-F), because a child would keep the lock
+	// without it.
 	argv := func(word string) []string {
 		return []string{"/usr/bin/flock", "-F", "-n", "-E", "9", lock, "/bin/sh", "-c", "exec sleep 1000", word}
 	}
 	t.Cleanup(func() { _ = p.Stop(context.Background(), "one") })
 	var all sync.WaitGroup
 	for i := range 16 {
-		// Another Processes: another basaltd that knows nothing of this one.
+		// Another Processes is like another basaltd, unaware of this one.
 		other, err := NewProcesses(p.state, p.logs)
 		if err != nil {
 			t.Fatal(err)
@@ -141,12 +144,12 @@ func TestNoSecondInstance(t *testing.T) {
 	}
 	all.Wait()
 	if ok, err := p.Running(t.Context(), "one"); !ok || err != nil {
-		t.Errorf("it does not run: %v", err)
+		t.Errorf("Running after concurrent starts = %v, error %v, want true", ok, err)
 	}
 }
 
-// A basaltd that is killed at any point leaves a program that the next one
-// finds, or none.
+// TestKilledBetweenAnyTwoSteps kills a basaltd at any point, which must leave a
+// program that the next one finds, or none.
 func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 	if dir := os.Getenv("BASALT_TEST_DAEMON"); dir != "" {
 		p, err := NewProcesses(filepath.Join(dir, "state"), filepath.Join(dir, "log"))
@@ -154,14 +157,14 @@ func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 			panic(err)
 		}
 		fmt.Println("ready")
-		for i := 0; ; i++ { // restarts without end, until it is killed
+		for i := 0; ; i++ { // restarts the program until this process is killed
 			if err := p.Run(context.Background(), "one", sleeper(dir, fmt.Sprint(i%3))); err != nil {
 				panic(err)
 			}
 		}
 	}
 	if testing.Short() {
-		t.Skip("some 5 s")
+		t.Skip("takes about 5 s")
 	}
 	dir := t.TempDir()
 	p, err := NewProcesses(filepath.Join(dir, "state"), filepath.Join(dir, "log"))
@@ -180,23 +183,22 @@ func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-			t.Fatalf("%q, %v", line, err)
+			t.Fatalf("first line of the helper = %q, error %v, want ready", line, err)
 		}
-		time.Sleep(time.Duration(i) * 1700 * time.Microsecond) // another step each time
+		time.Sleep(time.Duration(i) * 1700 * time.Microsecond) // at a different step each time
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if err := p.Run(t.Context(), "one", sleeper(dir, "last")); err != nil {
 			t.Fatalf("round %d: %v", i, err)
 		}
-		// The programs themselves say how many of them live: each has the folder
-		// as its argument.
+		// The programs are found by their arguments, which have the directory.
 		eventually(t, "one program", func() bool { return len(sleepers(t, dir)) == 1 })
 		who, ok := p.find("one")
 		if !ok {
-			t.Fatalf("round %d: it does not run", i)
+			t.Fatalf("round %d: no process found, want one", i)
 		}
 		if all := sleepers(t, dir); len(all) != 1 || all[0] != who.pid {
-			t.Fatalf("round %d: %d is in the pid file, %v live", i, who.pid, all)
+			t.Fatalf("round %d: PID file has %d, running are %v; want only that one", i, who.pid, all)
 		}
 	}
 }
@@ -205,8 +207,8 @@ func sleeper(dir, word string) []string {
 	return []string{"/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.05; done", "sh", "sleeper-of-" + dir, word}
 }
 
-// sleepers finds them by their arguments; the shim has them too, so whoever
-// has only those.
+// sleepers returns the PIDs of the programs, found by their arguments; the shim has
+// these too, so only processes whose command line starts with the program's count.
 func sleepers(t *testing.T, dir string) (pids []int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -222,7 +224,7 @@ func sleepers(t *testing.T, dir string) (pids []int) {
 		if _, err := fmt.Sscanf(path, "/proc/%d/cmdline", &pid); err != nil {
 			t.Fatal(err)
 		}
-		// Not the loop's own fork just before it becomes sleep.
+		// Skip the loop's own fork just before it executes sleep.
 		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 			var ppid int
 			if _, err := fmt.Sscanf(string(stat[bytes.LastIndexByte(stat, ')')+4:]), "%d", &ppid); err == nil && !isSleeper(ppid, dir) {
@@ -245,12 +247,12 @@ func TestStopKillsTheDeaf(t *testing.T) {
 	if err := p.Run(t.Context(), "deaf", []string{"/bin/sh", "-c", `trap "" TERM; : >"$1"; while :; do sleep 0.05; done`, "sh", mark}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its trap", func() bool { _, err := os.Stat(mark); return err == nil })
+	eventually(t, "the program's trap set", func() bool { _, err := os.Stat(mark); return err == nil })
 	if err := p.Stop(t.Context(), "deaf"); err != nil {
 		t.Fatal(err)
 	}
 	if ok, _ := p.Running(t.Context(), "deaf"); ok {
-		t.Error("it runs")
+		t.Error("Running of the stopped program that ignores SIGTERM = true, want false")
 	}
 }
 
@@ -270,10 +272,10 @@ func TestLogIsTrimmed(t *testing.T) {
 	}
 	now, err := os.Stat(p.log("one"))
 	if err != nil || now.Size() > 1<<10 {
-		t.Errorf("%v, %v", now, err)
+		t.Errorf("trimmed log = %v, error %v, want at most 1 KiB", now, err)
 	}
 	if old, err := os.Stat(p.log("one") + ".1"); err != nil || old.Size() > maxLog || old.Size() < maxLog/2 {
-		t.Errorf("%v, %v", old, err)
+		t.Errorf("older part of the log = %v, error %v, want %d to %d bytes", old, err, maxLog/2, maxLog)
 	}
 }
 
@@ -286,14 +288,14 @@ func TestLockIsWaitedForAndLetGo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	if err := p.Run(ctx, "one", []string{"/bin/sleep", "1"}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
+		t.Errorf("Run while the lock is held: error %v, want %v", err, context.DeadlineExceeded)
 	}
 	held.Close()
 	if err := p.Run(t.Context(), "one", []string{"/bin/sleep", "1000"}); err != nil {
-		t.Error(err)
+		t.Errorf("Run after the lock was released: %v", err)
 	}
 	if err := p.Stop(t.Context(), "one"); err != nil {
-		t.Error(err)
+		t.Errorf("Stop after the lock was released: %v", err)
 	}
 }
 
@@ -304,7 +306,7 @@ func FuzzParseStat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		who, _, err := parseStat(text)
 		if err == nil && who.pid <= 0 {
-			t.Errorf("pid %d from %q", who.pid, text)
+			t.Errorf("parseStat(%q) = PID %d, want a positive one or an error", text, who.pid)
 		}
 	})
 }

@@ -11,19 +11,19 @@ import (
 )
 
 // Systemd runs each program as a transient unit basalt-NAME.service with
-// Restart=always. The unit's description bears a hash of the argv: that is how
-// a changed one is known. A transient unit is gone after a reboot; the next Run
-// makes it again.
+// Restart=always. The unit's description has a hash of the argv, by which a change
+// is detected. A transient unit does not exist any more after a reboot; the next
+// Run creates it again.
 type Systemd struct {
-	// state is what systemd knows of a unit.
+	// state returns the state of a unit.
 	state func(ctx context.Context, unit string) (state, error)
-	// command runs a program of systemd's and gives its standard output; tests
-	// have one of their own.
+	// command runs a program of systemd and returns its standard output; tests
+	// replace it.
 	command func(ctx context.Context, argv ...string) (string, error)
 	scope   []string // --user in tests against a real systemd
 }
 
-// NewSystemd talks to the machine's systemd.
+// NewSystemd returns a Systemd for the system's systemd.
 func NewSystemd() *Systemd { return &Systemd{state: systemManager().state, command: command} }
 
 func command(ctx context.Context, argv ...string) (string, error) {
@@ -36,7 +36,7 @@ func command(ctx context.Context, argv ...string) (string, error) {
 	return out.String(), nil
 }
 
-// guestsUnit shuts the guests down before the node goes down.
+// guestsUnit is the unit that shuts the guests down before the node shuts down.
 const guestsUnit = "basalt-guests.service"
 
 func unit(name string) string { return "basalt-" + name + ".service" }
@@ -66,21 +66,22 @@ func (s *Systemd) Run(ctx context.Context, name string, argv []string) error {
 	_, err = s.run(ctx, "systemd-run", append([]string{
 		"--quiet", "--unit=" + unit(name), "--description=" + describe(name, argv),
 		"--property=Restart=always", "--property=RestartSec=1s",
-		// No limit on restarts: a daemon that gives up for good is worse.
+		// No limit on restarts: a daemon that is never restarted would be worse.
 		"--property=StartLimitIntervalSec=0",
 		fmt.Sprintf("--property=LimitNOFILE=%d", maxFiles),
 		fmt.Sprintf("--property=TimeoutStopSec=%ds", int(grace.Seconds())),
-		// It stops after the node's guests have been shut down.
+		// It is stopped after the node's guests have been shut down.
 		"--property=Before=" + guestsUnit,
-		// When memory is short guests and workers go before what serves all of them.
+		// When memory is short, guests and workers are killed before what serves all of
+		// them.
 		"--property=OOMScoreAdjust=-700",
 		"--property=WorkingDirectory=/", "--setenv=LANG=C.UTF-8", "--setenv=TZ=UTC",
 		"--", argv[0]}, escape(argv[1:])...)...)
 	return err
 }
 
-// escape keeps systemd from putting values in place of ${NAME} and $NAME in a
-// command line. (%n and its like mean something in unit files only.)
+// escape prevents systemd from expanding ${NAME} and $NAME in a command line.
+// (Specifiers such as %n are expanded in unit files only.)
 func escape(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -98,7 +99,7 @@ func (s *Systemd) Stop(ctx context.Context, name string) error {
 	if _, err := s.run(ctx, "systemctl", "stop", unit(name)); err != nil {
 		return err
 	}
-	// A failed transient unit stays, with its name taken, until it is told to go.
+	// A failed transient unit keeps its name until it is reset.
 	now, err = s.show(ctx, name)
 	if err != nil || !now.loaded || now.active != "failed" {
 		return err
@@ -110,7 +111,8 @@ func (s *Systemd) Stop(ctx context.Context, name string) error {
 // Running implements Daemons.
 func (s *Systemd) Running(ctx context.Context, name string) (bool, error) {
 	now, err := s.show(ctx, name)
-	// One that systemd waits to start again (activating, auto-restart) is dead.
+	// A unit that waits for its automatic restart (activating, auto-restart) does
+	// not run.
 	return now.loaded && (now.active == "active" || now.active == "reloading"), err
 }
 
@@ -132,7 +134,7 @@ type state struct {
 	description string
 }
 
-// up tells that systemd runs it or is about to run it again.
+// up reports whether systemd runs the unit or is about to restart it.
 func (s state) up() bool {
 	return s.active == "active" || s.active == "reloading" || s.active == "activating"
 }
@@ -148,7 +150,7 @@ func (s *Systemd) run(ctx context.Context, program string, args ...string) (stri
 	return s.command(ctx, append(append([]string{program}, s.scope...), args...)...)
 }
 
-// clip is the end of a text, at most so many bytes.
+// clip returns the end of a text, at most limit bytes.
 func clip(text string, limit int) string {
 	text = strings.TrimSpace(text)
 	return strings.ToValidUTF8(text[max(0, len(text)-limit):], "")

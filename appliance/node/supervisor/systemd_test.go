@@ -19,11 +19,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// A real systemd: a user's instance of it, in a mount and pid namespace where
-// /run looks as if the machine had been booted with it.
+// TestSystemd runs the suite with a real systemd: a user's instance, in mount and
+// PID namespaces where /run looks as if the machine had been booted with it.
 func TestSystemd(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some 5 s")
+		t.Skip("takes about 5 s")
 	}
 	s := startSystemd(t)
 	suite(t, s, func(t *testing.T, name string) {
@@ -31,7 +31,7 @@ func TestSystemd(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	// One that dies at once is started again by systemd, without end, and Run
+	// A program that ends at once is restarted by systemd again and again, and Run
 	// does not disturb that.
 	count := filepath.Join(t.TempDir(), "count")
 	argv := []string{"/bin/sh", "-c", `echo >>"$1"; exit 7`, "sh", count}
@@ -43,7 +43,7 @@ func TestSystemd(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	eventually(t, "three starts", func() bool {
+	eventually(t, "three starts of the crashing program", func() bool {
 		if err := s.Run(t.Context(), "crasher", argv); err != nil {
 			t.Fatal(err)
 		}
@@ -52,11 +52,11 @@ func TestSystemd(t *testing.T) {
 	})
 }
 
-// When a systemd goes down, a program of ours is stopped after the unit that shuts guests
-// down has done so, and not at the same time.
+// TestStopsAfterGuests checks that on shutdown a program is stopped after the unit
+// that shuts down guests, and not at the same time.
 func TestStopsAfterGuests(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some 5 s")
+		t.Skip("takes about 5 s")
 	}
 	s := startSystemd(t)
 	order := filepath.Join(t.TempDir(), "order")
@@ -64,8 +64,9 @@ func TestStopsAfterGuests(t *testing.T) {
 	if err := s.Run(t.Context(), "daemon", []string{"/bin/sh", "-c", daemon, "sh", order}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the daemon to listen", func() bool { _, err := os.Stat(order); return err == nil })
-	// It takes a second (the time itself: the daemon would be over long before).
+	eventually(t, "the daemon started", func() bool { _, err := os.Stat(order); return err == nil })
+	// Its stop takes a second; at the same time the daemon would have stopped long
+	// before.
 	guests := `/bin/sh -c 'sleep 1; echo guests >>` + order + `'`
 	if _, err := s.run(t.Context(), "systemd-run", "--quiet", "--unit="+guestsUnit, "--property=Type=oneshot", "--property=RemainAfterExit=yes", "--property=ExecStop="+guests, "--", "/bin/true"); err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func TestStopsAfterGuests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text []byte
-	eventually(t, "both to be stopped", func() bool {
+	eventually(t, "both stopped", func() bool {
 		text, _ = os.ReadFile(order)
 		return strings.Count(string(text), "\n") == 2
 	})
@@ -86,13 +87,14 @@ func TestStopsAfterGuests(t *testing.T) {
 func startSystemd(t *testing.T) *Systemd {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("host: a systemd of one's own needs root")
+		t.Skip("host: starting a systemd needs root")
 	}
 	if _, err := os.Stat("/lib/systemd/systemd"); err != nil {
 		t.Skip("host: no systemd")
 	}
 	dir := t.TempDir()
-	// In the background: as the namespace's first process it would be no user's.
+	// It runs in the background: as the namespace's first process it would not be a
+	// user's instance.
 	const boot = `mount --make-rprivate / && mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system || exit; /lib/systemd/systemd --user & wait`
 	manager := exec.Command("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", "sh", "-c", boot)
 	env := append(os.Environ(), "XDG_RUNTIME_DIR="+dir, "SYSTEMD_LOG_TARGET=console", "HOME="+dir)
@@ -110,7 +112,8 @@ func startSystemd(t *testing.T) *Systemd {
 		_ = unix.Kill(-manager.Process.Pid, unix.SIGKILL)
 		_ = manager.Wait()
 	})
-	// From inside: it looks at the pid of whoever speaks to it.
+	// Commands run inside of the namespaces, because systemd checks the PID of its
+	// clients.
 	inside := func(ctx context.Context, argv ...string) (*exec.Cmd, error) {
 		first, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", manager.Process.Pid))
 		cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--target", strings.TrimSpace(string(first)), "--mount", "--pid"}, argv...)...)
@@ -143,8 +146,8 @@ func startSystemd(t *testing.T) *Systemd {
 	return nil
 }
 
-// systemdIn is a systemd that a bridge talks to: a program that passes on what it
-// reads and hears.
+// systemdIn returns a manager of a systemd behind a bridge: a program that copies
+// its standard input to systemd, and systemd's answers to its standard output.
 func systemdIn(bridge func() (*exec.Cmd, error)) *manager {
 	return &manager{dial: func() (*dbus.Conn, error) {
 		cmd, err := bridge()
@@ -174,7 +177,7 @@ type piped struct {
 
 func (p *piped) Close() error { return errors.Join(p.WriteCloser.Close(), p.wait()) }
 
-// What is said to systemd, step by step.
+// TestSystemdSays checks the calls to systemd in each state of the unit.
 func TestSystemdSays(t *testing.T) {
 	argv := []string{"/bin/true", "$HOME"}
 	good := describe("one", argv)
@@ -188,29 +191,29 @@ func TestSystemdSays(t *testing.T) {
 		"other arguments": {state{loaded: true, active: "active", description: "Basalt's one (0123456789abcdef)"}, []string{"state", "state", "stop", "state", "systemd-run"}},
 		"failed":          {state{loaded: true, active: "failed", description: good}, []string{"state", "state", "stop", "state", "reset-failed", "systemd-run"}},
 	} {
-		var said []string
+		var calls []string
 		s := &Systemd{state: func(context.Context, string) (state, error) {
-			said = append(said, "state")
+			calls = append(calls, "state")
 			return c.state, nil
 		}, command: func(_ context.Context, argv ...string) (string, error) {
 			if argv[0] == "systemd-run" {
 				if i := slices.Index(argv, "--"); !slices.Equal(argv[i+1:], []string{"/bin/true", "$$HOME"}) {
-					t.Errorf("%s: runs %q", name, argv[i+1:])
+					t.Errorf("%s: systemd-run runs %q, want /bin/true $$HOME", name, argv[i+1:])
 				}
 				if !slices.Contains(argv, "--property=Before="+guestsUnit) {
-					t.Errorf("%s: %q does not say that it stops after the guests", name, argv)
+					t.Errorf("%s: systemd-run arguments %q have no Before= of the guests' unit", name, argv)
 				}
 				if !slices.Contains(argv, "--property=OOMScoreAdjust=-700") {
-					t.Errorf("%s: %q does not say that guests go first when memory is short", name, argv)
+					t.Errorf("%s: systemd-run arguments %q have no OOMScoreAdjust=-700", name, argv)
 				}
-				said = append(said, "systemd-run")
+				calls = append(calls, "systemd-run")
 				return "", nil
 			}
-			said = append(said, argv[1])
+			calls = append(calls, argv[1])
 			return "", nil
 		}}
-		if err := s.Run(t.Context(), "one", argv); err != nil || !slices.Equal(said, c.want) {
-			t.Errorf("%s: said %q (%v), want %q", name, said, err, c.want)
+		if err := s.Run(t.Context(), "one", argv); err != nil || !slices.Equal(calls, c.want) {
+			t.Errorf("%s: calls %q (error %v), want %q", name, calls, err, c.want)
 		}
 	}
 }
