@@ -1,7 +1,7 @@
 // Package upgrade is a node's part in upgrades of the cluster: it fetches the
 // packages from its peers and starts the program that installs them (Agent), and
-// keeps packages for the others (Packages). What is next, the leader decides
-// (appliance/controlplane/upgrade).
+// stores packages for the other nodes (Packages). The leader decides which node is
+// next (appliance/controlplane/upgrade).
 package upgrade
 
 import (
@@ -27,43 +27,43 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// Peers are the cluster's nodes.
+// Peers gives access to the cluster's nodes.
 type Peers interface {
 	Nodes() []api.NodeID
-	// FetchPackage opens a package of another node's.
+	// FetchPackage opens a package of another node. The caller closes it.
 	FetchPackage(ctx context.Context, from api.NodeID, sha256 string) (io.ReadCloser, error)
 }
 
-// Agent is one node's part: it fetches the packages, and has them installed when
-// it is its node's turn. It remembers nothing: the program writes what came of
-// it into a file.
+// Agent is one node's part: it fetches the packages, and has them installed when it
+// is its node's turn. It has no state of its own: the program writes its outcome
+// into a file.
 type Agent struct {
 	Cache    *watchcache.Cache
 	Self     api.NodeID
-	Version  string // that runs
+	Version  string // the version that runs
 	Packages Packages
 	Peers    Peers
 	// Program installs another release: "PROGRAM start --id ID --version VERSION
-	// --socket SOCKET --outcome FILE [--package FILE]…". It returns at once, and
-	// what it has started outlives basaltd, installs, judges by the socket, and
-	// writes an outcome. To be called again for the same id is no second
-	// installation.
+	// --socket SOCKET --outcome FILE [--package FILE]…". It returns at once. What
+	// it has started outlives basaltd, installs the packages, checks the new
+	// release by the socket, and writes an outcome. Another call for the same ID
+	// does not start a second installation.
 	Program string
 	Socket  string
-	Dir     string       // of the outcome
-	Told    func()       // what Status answers is another
+	Dir     string       // directory of the outcome
+	Told    func()       // called when Status has changed
 	Log     *slog.Logger //
 
-	started map[string]time.Time // the program, by what for
-	refused map[string]string    // why it did not start
+	started map[string]time.Time // when the program was started, by its ID
+	refused map[string]string    // why it did not start, by its ID
 
 	mu     sync.Mutex // guards status
 	status api.NodeUpgrade
 }
 
 const (
-	// startAgain is how often the program is asked for an outcome that has not
-	// come: the machine may have been switched off in the middle of it.
+	// startAgain is the interval of further calls of the program while there is no
+	// outcome: the machine may have been switched off during the installation.
 	startAgain = 10 * time.Second
 	startLimit = time.Minute // for the program to return
 	fetchLimit = 10 * time.Minute
@@ -78,14 +78,14 @@ type outcome struct {
 	Message string            `json:"message"`
 }
 
-// Status is how far this node is.
+// Status returns the progress of this node.
 func (a *Agent) Status() api.NodeUpgrade {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.status
 }
 
-// Run until ctx ends.
+// Run runs the agent until ctx ends.
 func (a *Agent) Run(ctx context.Context) error {
 	a.started, a.refused = map[string]time.Time{}, map[string]string{}
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
@@ -104,14 +104,14 @@ func (a *Agent) step(ctx context.Context, s *objects.Set) time.Duration {
 		a.Log.Warn("upgrade: remove old packages failed", "error", err)
 	}
 	if upgrade.Over(u) {
-		a.tell(api.NodeUpgrade{})
+		a.setStatus(api.NodeUpgrade{})
 		return time.Hour
 	}
-	a.tell(a.look(ctx, *u))
+	a.setStatus(a.advance(ctx, *u))
 	return upgrade.Every
 }
 
-func (a *Agent) tell(s api.NodeUpgrade) {
+func (a *Agent) setStatus(s api.NodeUpgrade) {
 	a.mu.Lock()
 	changed := s != a.status
 	a.status = s
@@ -121,8 +121,8 @@ func (a *Agent) tell(s api.NodeUpgrade) {
 	}
 }
 
-// look does what is next here, and says how far that is.
-func (a *Agent) look(ctx context.Context, u api.Upgrade) api.NodeUpgrade {
+// advance performs the next step of this node, and returns its progress.
+func (a *Agent) advance(ctx context.Context, u api.Upgrade) api.NodeUpgrade {
 	s := api.NodeUpgrade{Upgrade: u.Meta.ID}
 	if err := a.fetch(ctx, u); err != nil {
 		s.Message = clipMessage(err.Error())
@@ -154,7 +154,7 @@ func clipMessage(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "")
 }
 
-// fetch the packages that are not here from the nodes that have them.
+// fetch fetches the missing packages from nodes that have them.
 func (a *Agent) fetch(ctx context.Context, u api.Upgrade) error {
 	if a.Version == u.Spec.Version {
 		return nil
@@ -182,7 +182,7 @@ func (a *Agent) fetchOne(ctx context.Context, p api.UpgradePackage) error {
 		content, err := a.Peers.FetchPackage(ctx, from, p.Sha256)
 		if err == nil {
 			err = a.Packages.Put(ctx, p.Sha256, content, p.SizeBytes)
-			_ = content.Close() // it was only read
+			_ = content.Close() // the reader has nothing to flush
 		}
 		if err == nil {
 			return nil
@@ -194,7 +194,8 @@ func (a *Agent) fetchOne(ctx context.Context, p api.UpgradePackage) error {
 	return cmp.Or(errors.Join(errs...), error(api.Errorf(api.CodeUnavailable, "no node has package %s", p.Name)))
 }
 
-// outcome of an installation, if the program has written one.
+// outcome returns the outcome of the installation with the ID, if the program has
+// written one.
 func (a *Agent) outcome(id string) (o outcome, ok bool) {
 	f, err := os.Open(a.file())
 	if err != nil {
@@ -217,7 +218,7 @@ func (a *Agent) outcome(id string) (o outcome, ok bool) {
 
 func (a *Agent) file() string { return filepath.Join(a.Dir, "outcome.json") }
 
-// start the program. What it starts may keep its output open.
+// start starts the program. What it starts may keep its output open.
 func (a *Agent) start(ctx context.Context, u api.Upgrade, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// others are nodes with packages; what a node sends is its own affair.
+// others are other nodes with packages; what a node sends may have any content.
 type others map[api.NodeID]map[string]string
 
 func (o others) Nodes() (ids []api.NodeID) {
@@ -43,7 +43,7 @@ func packageOf(content string) api.UpgradePackage {
 	return api.UpgradePackage{Name: "basalt", SizeBytes: int64(len(content)), Sha256: hex.EncodeToString(sum[:])}
 }
 
-// agentOf is an agent whose program does what the shell script says.
+// agentOf returns an agent whose program is a shell script.
 func agentOf(t *testing.T, peers others, script string) *Agent {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,23 +71,23 @@ func TestAgentFetches(t *testing.T) {
 		"a bad one, and a good": {others{"node-b": {p.Sha256: "bad"}, "node-c": {p.Sha256: "release 2"}}, true, ""},
 	} {
 		a := agentOf(t, c.peers, "exit 1")
-		s := a.look(t.Context(), u)
+		s := a.advance(t.Context(), u)
 		if name == "one sends another" {
 			c.says = "received package has SHA-256 sum"
 		}
 		if s.Fetched != c.ok || !strings.Contains(s.Message, c.says) {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: status = %+v, want fetched: %t, with a message containing %q", name, s, c.ok, c.says)
 		}
 		if raw, err := os.ReadFile(a.Packages.Path(p.Sha256)); c.ok != (err == nil && string(raw) == "release 2") {
-			t.Errorf("%s: it has %q, %v", name, raw, err)
+			t.Errorf("%s: stored package = %q, error %v; want it stored: %t", name, raw, err, c.ok)
 		}
 		if s.Result != "" {
-			t.Errorf("%s: it is not its turn, and says %s", name, s.Result)
+			t.Errorf("%s: result = %s although it is not this node's turn, want none", name, s.Result)
 		}
 	}
 	a := agentOf(t, others{}, "exit 1")
-	if a.Version = "2"; !a.look(t.Context(), u).Fetched {
-		t.Error("a node that has the release needs packages")
+	if a.Version = "2"; !a.advance(t.Context(), u).Fetched {
+		t.Error("Fetched of a node that runs the release = false, want true")
 	}
 }
 
@@ -99,7 +99,7 @@ func TestAgentInstalls(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		script string
-		want   api.NodeUpgrade // the second time that it looks
+		want   api.NodeUpgrade // after the second step
 	}{
 		"works":              {outcome("Done"), api.NodeUpgrade{Attempt: 3, Result: api.UpgradeResultDone, Message: "words"}},
 		"goes back":          {outcome("RolledBack"), api.NodeUpgrade{Attempt: 3, Result: api.UpgradeResultRolledBack, Message: "words"}},
@@ -110,28 +110,28 @@ func TestAgentInstalls(t *testing.T) {
 		"writes no JSON":     {"echo half >outcome.json", api.NodeUpgrade{}},
 	} {
 		a := agentOf(t, nil, `echo "$@" >>calls`+"\n"+c.script+"\n")
-		a.look(t.Context(), u)
-		got := a.look(t.Context(), u)
+		a.advance(t.Context(), u)
+		got := a.advance(t.Context(), u)
 		c.want.Upgrade, c.want.Fetched = "upg-1", true
 		if strings.HasPrefix(c.want.Message, ":") {
 			c.want.Message = a.Program + c.want.Message
 		}
 		if got != c.want {
-			t.Errorf("%s:\n got %+v\nwant %+v", name, got, c.want)
+			t.Errorf("%s: status after the second step:\n got %+v\nwant %+v", name, got, c.want)
 		}
 		calls, err := os.ReadFile(filepath.Join(a.Dir, "calls"))
 		want := "start --id upg-1-3 --version 2 --socket /run/api.sock --outcome " + a.file() + "\n"
 		if err != nil || string(calls) != want {
-			t.Errorf("%s: it was called %q, %v, want %q", name, calls, err, want)
+			t.Errorf("%s: calls of the program = %q, error %v; want %q", name, calls, err, want)
 		}
 	}
 	a := agentOf(t, nil, "touch called\n")
 	u.Status.Nodes[0].Node = "node-other"
-	if s := a.look(t.Context(), u); s.Result != "" {
-		t.Errorf("another node's turn: %+v", s)
+	if s := a.advance(t.Context(), u); s.Result != "" {
+		t.Errorf("status during another node's turn = %+v, want no result", s)
 	}
 	if _, err := os.Stat(filepath.Join(a.Dir, "called")); err == nil {
-		t.Error("it installs when another node is to")
+		t.Error("the program was called during another node's turn, want no call")
 	}
 }
 
@@ -145,14 +145,14 @@ func TestPackages(t *testing.T) {
 	}
 	for sum, content := range map[string]string{packageOf("x").Sha256: "y", "../../x": "x", "": "x"} {
 		if err := p.Put(t.Context(), sum, strings.NewReader(content), -1); api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("Put(%q, %q) = %v", sum, content, err)
+			t.Errorf("Put(%q, %q): error %v, want code %s", sum, content, err, api.CodeInvalid)
 		}
 	}
 	if err := p.Put(t.Context(), packageOf("x").Sha256, bytes.NewReader(nil), api.MaxUpgradePackageBytes+1); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("too large: %v", err)
+		t.Errorf("Put of a package that is too large: error %v, want code %s", err, api.CodeInvalid)
 	}
 	if _, err := p.Open("../packages"); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("a way out of the folder: %v", err)
+		t.Errorf("Open outside of the directory: error %v, want code %s", err, api.CodeNotFound)
 	}
 	now := time.Now()
 	half := filepath.Join(p.Dir, ".new-123")
@@ -168,17 +168,17 @@ func TestPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !p.Has(named.Sha256) || p.Has(old.Sha256) || !p.Has(young.Sha256) {
-		t.Error("what no upgrade names goes after a day, and nothing else")
+		t.Errorf("after the sweep: named %t, old %t, young %t; want only the old one removed", p.Has(named.Sha256), p.Has(old.Sha256), p.Has(young.Sha256))
 	}
 	files, err := os.ReadDir(p.Dir)
 	if err != nil || len(files) != 2 {
-		t.Errorf("%d files are left, want 2, %v", len(files), err)
+		t.Errorf("%d files left, error %v; want 2 files", len(files), err)
 	}
 	for i := range maxFiles {
 		content := fmt.Sprint("more ", i)
 		err = p.Put(t.Context(), packageOf(content).Sha256, strings.NewReader(content), -1)
 	}
 	if api.CodeOf(err) != api.CodeState {
-		t.Errorf("too many: %v", err)
+		t.Errorf("Put beyond %d packages: error %v, want code %s", maxFiles, err, api.CodeState)
 	}
 }

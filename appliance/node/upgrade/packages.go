@@ -16,29 +16,29 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// Packages keeps packages in a folder, each in a file with its SHA-256 sum as
-// its name. A file of that name has that sum. Methods may be called at the same
-// time.
+// Packages stores packages in a directory, each in a file named by its SHA-256 sum.
+// A file of that name has that sum. Packages may be used concurrently.
 type Packages struct{ Dir string }
 
 const (
 	// keepFor is how long a package is kept that no upgrade names.
 	keepFor = 24 * time.Hour
-	// maxFiles in the folder, and what has to stay free on its disk.
+	// maxFiles is the limit of files in the directory, leaveFree what must stay
+	// free on its disk, in bytes.
 	maxFiles  = 2 * api.MaxUpgradePackages
 	leaveFree = 1 << 30
 )
 
-// Path of a package, whether it is there or not.
+// Path returns the path of a package, whether it exists or not.
 func (p Packages) Path(sum string) string { return filepath.Join(p.Dir, sum) }
 
-// Has reports whether the package is there.
+// Has reports whether the package is stored.
 func (p Packages) Has(sum string) bool {
 	_, err := os.Stat(p.Path(sum))
 	return err == nil && api.IsSHA256(sum)
 }
 
-// Open a package; api.CodeNotFound: it is not there.
+// Open opens a package; the error's code is api.CodeNotFound if it is not stored.
 func (p Packages) Open(sum string) (*os.File, error) {
 	if !api.IsSHA256(sum) || !p.Has(sum) {
 		return nil, api.Errorf(api.CodeNotFound, "package %s does not exist on this node", clip(sum))
@@ -46,10 +46,10 @@ func (p Packages) Open(sum string) (*os.File, error) {
 	return os.Open(p.Path(sum))
 }
 
-// clip what somebody else has said.
+// clip limits the length of a text that another node has sent.
 func clip(s string) string { return s[:min(len(s), 64)] }
 
-// Put keeps a package if it has the sum, and the size unless that is -1.
+// Put stores a package if its content has the sum, and the size unless that is -1.
 func (p Packages) Put(ctx context.Context, sum string, content io.Reader, size int64) error {
 	switch {
 	case !api.IsSHA256(sum):
@@ -68,7 +68,7 @@ func (p Packages) Put(ctx context.Context, sum string, content io.Reader, size i
 	return atomicfile.Write(p.Path(sum), 0o600, func(f *os.File) error { return receive(ctx, f, sum, content, size) })
 }
 
-// room checks the number of files, and the disk.
+// room checks the limits of the number of files and of the disk's free space.
 func (p Packages) room(size int64) error {
 	files, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -87,7 +87,7 @@ func (p Packages) room(size int64) error {
 	return nil
 }
 
-// receive copies a package into a file and checks it.
+// receive copies a package into a file and checks its size and sum.
 func receive(ctx context.Context, f *os.File, sum string, content io.Reader, size int64) error {
 	hash := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, hash), io.LimitReader(reader{ctx, content}, api.MaxUpgradePackageBytes+1))
@@ -105,7 +105,7 @@ func receive(ctx context.Context, f *os.File, sum string, content io.Reader, siz
 	return nil
 }
 
-// reader ends with its context.
+// reader is a reader that fails when its context has ended.
 type reader struct {
 	ctx context.Context //nolint:containedctx // of the one copy that it is for
 	r   io.Reader
@@ -118,8 +118,8 @@ func (r reader) Read(b []byte) (int, error) {
 	return r.r.Read(b)
 }
 
-// Sweep removes what is not named and older than a day, and what was half-written
-// by then.
+// Sweep removes packages that are not named and older than a day, and incomplete
+// files of that age.
 func (p Packages) Sweep(named []api.UpgradePackage, now time.Time) error {
 	files, err := os.ReadDir(p.Dir)
 	if errors.Is(err, os.ErrNotExist) {
