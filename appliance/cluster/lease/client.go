@@ -10,58 +10,61 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Peers calls other members (transport.Client). in and out are JSON documents.
+// Peers calls other members; transport.Client implements it. in and out are JSON
+// documents.
 type Peers interface {
 	Call(ctx context.Context, node api.NodeID, method, path string, in, out any) error
-	// CallVia has a member pass the call on.
+	// CallVia sends the call through the member via.
 	CallVia(ctx context.Context, via, node api.NodeID, method, path string, in, out any) error
 }
 
-// ClientOptions of a node's lease client.
+// ClientOptions are the options of a node's lease client.
 type ClientOptions struct {
 	Self   api.NodeID
 	BootID string
-	Epoch  int64 // status.observedEpoch: the last that the node cleared up for
+	Epoch  int64 // status.observedEpoch: the last epoch for which the node has cleaned up
 	Peers  Peers
 	Leader interface{ LeaderID() api.NodeID }
-	// Local answers when this node leads: Server.Heartbeat.
+	// Local answers the heartbeat when this node leads; it is Server.Heartbeat.
 	Local func(context.Context, Heartbeat) Answer
-	// Sights are the opinions to send, Relays the members that may relay,
-	// likeliest first: Prober has both.
+	// Sights returns the opinions to send. Relays returns the members that may
+	// relay, the most promising first. Prober implements both.
 	Sights func() []Sight
 	Relays func() []api.NodeID
-	// OnLease hears each new deadline (for basalt-fence); 0 is the end of
-	// the lease, now. OnRefused hears, with every heartbeat until Adopt, that
-	// the cluster moved on: clear up, then Adopt. Neither may take long.
+	// OnLease is called with each new deadline (for basalt-fence); 0 ends the lease
+	// at once. OnRefused is called after every heartbeat until Adopt, when the
+	// cluster has a newer epoch: the node must clean up and then call Adopt. Both
+	// must return quickly.
 	OnLease   func(until Instant, epoch int64)
 	OnRefused func(epoch int64)
 	Now       func() Instant // nil: the boot clock
 }
 
 const (
-	// One try of a heartbeat; several overlap, and the first answer counts.
+	// tryLimit is the time limit of a heartbeat. Its attempts on several paths
+	// overlap, and the first answer is used.
 	tryLimit = 4 * time.Second
-	// The next way is tried when one has not answered for so long.
+	// hedge is how long an attempt has to answer before the next path is tried.
 	hedge = 600 * time.Millisecond
-	// After a heartbeat that brought no lease.
+	// retry is the pause after a heartbeat that brought no lease.
 	retry = 500 * time.Millisecond
-	// Relays asked for one heartbeat.
+	// maxRelays is how many relays are tried for one heartbeat.
 	maxRelays = 3
 )
 
-// Client keeps the node's lease.
+// Client renews the node's lease.
 type Client struct {
 	o    ClientOptions
 	wake chan struct{}
 
 	mu     sync.Mutex // guards what follows
 	holder *Holder
-	last   Answer // for people: why there is no lease
+	last   Answer // its Reason explains to users why there is no lease
 	err    error
-	good   api.NodeID // the relay that worked last; empty: none was needed
+	good   api.NodeID // the relay that worked last; "" if the leader was reached directly
 }
 
-// NewClient of a node; Run starts it.
+// NewClient returns the lease client of a node. Run starts it.
 func NewClient(o ClientOptions) *Client {
 	if o.Now == nil {
 		o.Now = Now
@@ -75,24 +78,24 @@ func NewClient(o ClientOptions) *Client {
 	return &Client{o: o, wake: make(chan struct{}, 1), holder: NewHolder(o.Epoch)}
 }
 
-// Valid reports whether the lease holds for margin from now: asked before a
-// movable instance is started or resumed.
+// Valid reports whether the lease is valid for at least margin from now. It is
+// checked before a movable instance is started or resumed.
 func (c *Client) Valid(margin time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.holder.Valid(c.o.Now(), margin)
 }
 
-// Held is the lease as a Client knows it.
+// Held is the state of the lease in a Client.
 type Held struct {
 	Epoch   int64
-	Until   Instant // 0: no lease
+	Until   Instant // 0 without a lease
 	Valid   bool
-	Refused int64 // 0: no
+	Refused int64 // the epoch that the node must adopt; 0 if it was not refused
 	Why     string
 }
 
-// State of the lease, for people and status.
+// State returns the state of the lease, for the status and for users.
 func (c *Client) State() Held {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +113,8 @@ func (c *Client) State() Held {
 	return s
 }
 
-// Adopt takes on an epoch when everything of an older one is destroyed.
+// Adopt switches to an epoch. Everything of an older epoch must have been
+// destroyed.
 func (c *Client) Adopt(epoch int64) {
 	c.mu.Lock()
 	c.holder.Adopt(epoch)
@@ -118,7 +122,7 @@ func (c *Client) Adopt(epoch int64) {
 	c.Kick()
 }
 
-// Kick sends a heartbeat now: the leader changed.
+// Kick sends a heartbeat now, because the leader has changed.
 func (c *Client) Kick() {
 	select {
 	case c.wake <- struct{}{}:
@@ -139,16 +143,16 @@ func (c *Client) Run(ctx context.Context) error {
 		}
 		start := c.o.Now()
 		wait := retry
-		if c.beat(ctx) {
+		if c.heartbeat(ctx) {
 			wait = max(Every-c.o.Now().Sub(start), retry)
 		}
 		timer.Reset(wait)
 	}
 }
 
-// beat sends one heartbeat and reports whether it brought an answer that will not
-// be another in a moment.
-func (c *Client) beat(ctx context.Context) bool {
+// heartbeat sends one heartbeat and reports whether the answer is final for now: a lease
+// or a refusal.
+func (c *Client) heartbeat(ctx context.Context) bool {
 	c.mu.Lock()
 	q := c.holder.Sent(c.o.Now())
 	good := c.good
@@ -157,7 +161,7 @@ func (c *Client) beat(ctx context.Context) bool {
 	if c.o.Sights != nil {
 		h.Sees = c.o.Sights()
 	}
-	a, via, err := c.ask(ctx, good, h)
+	a, via, err := c.request(ctx, good, h)
 
 	c.mu.Lock()
 	c.err = err
@@ -180,9 +184,9 @@ func (c *Client) beat(ctx context.Context) bool {
 
 var errNoLeader = errors.New("no leader is known")
 
-// ask the leader on the ways there are, each a little after the one before it,
-// until one answers.
-func (c *Client) ask(ctx context.Context, good api.NodeID, h Heartbeat) (a Answer, via api.NodeID, err error) {
+// request sends the heartbeat to the leader on each available path, starting them one
+// after the other, until one answers.
+func (c *Client) request(ctx context.Context, good api.NodeID, h Heartbeat) (a Answer, via api.NodeID, err error) {
 	leader := c.o.Leader.LeaderID()
 	switch leader {
 	case "":
@@ -233,7 +237,7 @@ func (c *Client) ask(ctx context.Context, good api.NodeID, h Heartbeat) (a Answe
 			}
 			ended++
 			errs = append(errs, r.err)
-			next.Reset(0) // do not wait for what has failed
+			next.Reset(0) // start the next path at once after a failure
 		case <-ctx.Done():
 			return a, "", errors.Join(append(errs, ctx.Err())...)
 		}
@@ -241,7 +245,8 @@ func (c *Client) ask(ctx context.Context, good api.NodeID, h Heartbeat) (a Answe
 	return a, "", errors.Join(errs...)
 }
 
-// ways to the leader: directly (""), or by relays. What worked last comes first.
+// ways returns the paths to the leader: directly (""), or through a relay. The one
+// that worked last is first.
 func (c *Client) ways(leader, good api.NodeID) []api.NodeID {
 	var relays []api.NodeID
 	if c.o.Relays != nil {

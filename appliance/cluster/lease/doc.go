@@ -1,6 +1,6 @@
-// Package lease decides who is alive. A node may run instances that could be
-// started elsewhere only while it holds a lease; the leader may have them
-// started elsewhere only when it is certain that the lease is over.
+// Package lease determines which nodes are alive. A node may run movable instances,
+// those that could be started elsewhere, only while it holds a lease. The leader
+// may have them started elsewhere only when the lease is certain to have expired.
 //
 // # The node's side (Holder, Client)
 //
@@ -8,19 +8,20 @@
 //	none ──────────────► valid ──(deadline)──► over ──granted──► valid
 //	 ▲                     │
 //	 └────Adopt(epoch)── refused      (the cluster has declared the node lost:
-//	                                   clear up, adopt the epoch, ask again)
+//	                                   clean up, adopt the epoch, ask again)
 //
-// Every 2 s a heartbeat goes to the leader, on whichever path works, relayed by
-// another member when none does. A grant is good for 10 s counted on the node's
-// own clock from BEFORE the heartbeat was sent, so delays only shorten it.
-// basalt-fence, a process of its own, kills what may move at that deadline, and
-// a watchdog resets the machine when basalt-fence itself does not.
+// A heartbeat is sent to the leader every 2 s, on any path that works, or relayed
+// by another member if no direct path works. A grant is valid for 10 s on the
+// node's own clock, counted from before the heartbeat was sent, so delays can only
+// shorten it. At that deadline basalt-fence, a separate process, kills the movable
+// instances; if basalt-fence fails to do so, a watchdog resets the machine.
 //
-// A movable instance starts only while the lease is valid and basalt-fence has
-// acknowledged a deadline (fence.Client.Covers): one that was stopped before it
-// heard of its first lease arms nothing. It is made paused and resumed after
-// another look at both, so that whenever it runs, basalt-fence could see it
-// before the deadline. The model in the tests breaks without either.
+// A movable instance is started only while the lease is valid and basalt-fence has
+// acknowledged a deadline (fence.Client.Covers): a basalt-fence that was stopped
+// before its first lease arms no watchdog. The instance is created paused and
+// resumed after both conditions have been checked again, so basalt-fence can see it
+// before the deadline whenever it runs. The model in the tests finds violations if
+// either rule is left out.
 //
 // # The leader's side (Granter, Server)
 //
@@ -31,44 +32,46 @@
 //	                                                          ▼
 //	                                          Fenced (for this epoch, for good)
 //
-// 25 s = 10 s lease + 10 s watchdog + 5 s guard. The guard holds the time that
-// killing takes (basalt-fence gives it 3 s before it lets the watchdog run out)
-// and clocks that run up to 1 % apart.
+// 25 s is the sum of the lease (10 s), the watchdog (10 s) and a guard (5 s). The
+// guard covers the time for killing (basalt-fence allows it 3 s before it lets the
+// watchdog fire) and clock rates that differ by up to 1 %.
 //
-// A grant needs, in this order: the heartbeat arrived; leadership was verified
-// by a majority after that, in the term in which this Granter was elected; the
-// epoch is the node's present one. So no older leader can grant what a newer
-// one does not allow for: a newer leader counts its 25 s from its own election,
-// which came after any verification of the older, which came after the arrival,
-// which came after the moment from which the node counts.
+// A grant requires, in this order, that the heartbeat has arrived, that a majority
+// has verified the leadership after that, in the term in which this Granter was
+// elected, and that the epoch is the node's current one. An older leader therefore
+// cannot grant a lease that a newer leader does not account for: the newer leader
+// counts its 25 s from its own election, which came after any verification of the
+// older leader, which came after the arrival, which came after the moment from
+// which the node counts.
 //
-// A Fenced verdict is of one term, and is worth something only when the change
-// it leads to (state Lost, epoch+1) is committed in that term: between a verdict
-// and its commit another leader could have come, granted and gone. The state
-// machine compares Verdict.Term with the log entry's term.
+// A Fenced verdict belongs to one term and is valid only if the change that it
+// causes (state Lost, epoch+1) is committed in that term. Between a verdict and its
+// commit another leader could have been elected, granted a lease and been deposed.
+// The state machine compares Verdict.Term with the term of the log entry.
 //
 // # Witnesses
 //
-// Every member probes every other on each path once a second; three misses make
-// a path down, one success makes it up. Opinions travel with heartbeats and are
-// forgotten after 5 s. A node is suspected when two witnesses with a present
-// opinion reach it on no path; the leader is one of them. Nothing else makes it
-// suspect: not one path, not the leader alone. A heartbeat, direct or relayed,
-// ends any suspicion.
+// Every member probes every other on each path once a second; three misses in a row
+// mark a path as down, one success marks it as up. Opinions are sent with
+// heartbeats and expire after 5 s. A node is suspected when two witnesses with a
+// current opinion cannot reach it on any path; the leader counts as one of them.
+// Nothing else makes a node suspect: not the failure of one path, and not the
+// leader alone. A heartbeat, direct or relayed, ends any suspicion.
 //
-// One node: there is nobody to suspect and nobody to witness. It leads, and
-// grants its own lease.
+// In a cluster of one node there is no other node to suspect and no witness. The node
+// leads and grants its own lease.
 //
-// Two nodes: the one that is left is a single witness, and cannot tell a dead
-// node from a cut cable: the other may be as alive as itself, and as sure. So it
-// never declares a death by itself, says so in Why, and leaves it to a person
-// who knows (Revoke, behind `basalt node remove`). The same holds in larger
-// clusters when only one member is left to look. The 25 s are waited even then.
+// In a cluster of two nodes the remaining node is the only witness and cannot
+// distinguish a dead node from a cut cable, in which case the other node is alive
+// and in the same position. It therefore never declares the other node lost by
+// itself, explains this in Why, and leaves the decision to an operator (Revoke,
+// used by `basalt node remove`). The same applies in larger clusters when only one
+// member is left as a witness. The 25 s also apply after Revoke.
 //
 // # Time
 //
-// Instants are CLOCK_BOOTTIME of one machine: they never step, count suspended
-// time, and are never compared with another machine's. The wall clock is not
-// used at all. A node must not be a virtual machine that its host pauses: its
-// clock would stand still while the lease runs out elsewhere.
+// Instants are readings of CLOCK_BOOTTIME on one machine: they never jump, include
+// suspended time, and are never compared with those of another machine. The wall
+// clock is not used. A node must not be a virtual machine that its host may pause:
+// its clock would stop while the lease expires elsewhere.
 package lease

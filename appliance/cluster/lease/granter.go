@@ -7,34 +7,36 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Member is a node as the store has it.
+// Member is a node as recorded in the store.
 type Member struct {
 	ID    api.NodeID
-	Name  string // for people
+	Name  string // for display
 	Epoch int64  // assignment.epoch
-	Lost  bool   // assignment.state is Lost: no lease until it is Ready again
+	Lost  bool   // assignment.state is Lost; no lease until it is Ready again
 }
 
-// Granter is the leader's side. It is a value that one goroutine (or a lock)
-// owns; time comes in.
+// Granter is the leader's side. It is not safe for concurrent use, and the current
+// time is passed in.
 type Granter struct {
 	self  api.NodeID
-	term  uint64 // 0: not the leader
+	term  uint64 // 0 if not the leader
 	nodes map[api.NodeID]*granted
-	// gone are those that were members in this term: one that a late reading
-	// brings back has lost neither its epoch nor a verdict.
+	// gone holds the nodes that were members earlier in this term. A node that an
+	// outdated list of members omits and a later one contains again keeps its epoch
+	// and verdict.
 	gone map[api.NodeID]*granted
 }
 
-// granted is what the leader knows about one node.
+// granted is the leader's state of one node.
 type granted struct {
 	Member
 	heard Instant // arrival of the last heartbeat
-	// last is the latest moment from which the node may count a lease: its
-	// lease is over at last+TTL.
+	// last is the latest moment from which the node may count a lease; its lease
+	// has expired at last+TTL.
 	last Instant
-	// revoked: no lease for this epoch, ever again; by a Fenced verdict or
-	// by an operator, who vouches for what witnesses cannot.
+	// revoked means that no lease is granted for this epoch any more, because of a
+	// Fenced verdict or an operator. vouched means that an operator confirmed that
+	// the node is off, so no witnesses are needed.
 	revoked, vouched bool
 	state            State
 	since            Instant
@@ -46,24 +48,24 @@ type sighting struct {
 	paths []Sight
 }
 
-// NewGranter of a node that does not lead.
+// NewGranter returns the Granter of a node that does not lead.
 func NewGranter(self api.NodeID) *Granter { return &Granter{self: self} }
 
-// Elected begins a term: every node may have been granted a lease by the
-// leader before, up to this moment. The members must come from a state machine
-// that has applied everything before this term (raft's Barrier).
+// Elected begins a term. It assumes that an earlier leader granted every node a
+// lease up to this moment. The members must come from a state machine that has
+// applied everything before this term (Raft's Barrier).
 func (g *Granter) Elected(now Instant, term uint64, members []Member) {
 	g.term, g.nodes, g.gone = term, map[api.NodeID]*granted{}, map[api.NodeID]*granted{}
 	g.Members(now, members)
 }
 
-// Deposed ends the term: nothing is granted or declared.
+// Deposed ends the term: nothing is granted or declared any more.
 func (g *Granter) Deposed() { g.term, g.nodes, g.gone = 0, nil, nil }
 
-// Term that the Granter was elected in; 0: it does not lead.
+// Term returns the term in which the Granter was elected, or 0 if it does not lead.
 func (g *Granter) Term() uint64 { return g.term }
 
-// Members takes the nodes as the store has them now.
+// Members updates the list of nodes from the store.
 func (g *Granter) Members(now Instant, members []Member) {
 	if g.term == 0 {
 		return
@@ -81,12 +83,12 @@ func (g *Granter) Members(now Instant, members []Member) {
 		case n == nil:
 			g.nodes[m.ID] = &granted{Member: m, heard: now, last: now, since: now, sees: map[api.NodeID]sighting{}}
 			continue
-		case m.Epoch < n.Epoch: // an older reading
+		case m.Epoch < n.Epoch: // an outdated list
 			continue
-		case m.Epoch > n.Epoch: // the old epoch's verdict is carried out
+		case m.Epoch > n.Epoch: // the verdict on the old epoch has been carried out
 			n.revoked, n.vouched = false, false
 		}
-		if n.Lost && !m.Lost { // back: it gets the time to ask
+		if n.Lost && !m.Lost { // give a returning node time to send a heartbeat
 			n.heard, n.last = max(n.heard, now), now
 			n.revoked, n.vouched = false, false
 		}
@@ -107,8 +109,8 @@ func (g *Granter) Members(now Instant, members []Member) {
 	}
 }
 
-// Hear takes a heartbeat that arrived at arrived, after which leadership in
-// term was verified.
+// Hear processes a heartbeat that was received at arrived. The leadership in term
+// was verified after that.
 func (g *Granter) Hear(now, arrived Instant, term uint64, h Heartbeat) Answer {
 	if g.term == 0 || term != g.term {
 		return Answer{V: wireVersion, NotLeader: true, Reason: "this node is not the leader of the cluster"}
@@ -133,7 +135,7 @@ func (g *Granter) Hear(now, arrived Instant, term uint64, h Heartbeat) Answer {
 	return Answer{V: wireVersion, Granted: true, TTL: TTL}
 }
 
-// Opinion takes a witness's sights, all it has at that moment.
+// Opinion records all current sights of a witness.
 func (g *Granter) Opinion(at Instant, from api.NodeID, sights []Sight) {
 	if g.nodes[from] == nil {
 		return
@@ -151,9 +153,9 @@ func (g *Granter) Opinion(at Instant, from api.NodeID, sights []Sight) {
 	}
 }
 
-// Revoke is an operator's word that the node is off: no lease from now on, and
-// Fenced 25 s after the last possible grant, without witnesses. It reports whether
-// the node is known.
+// Revoke records an operator's confirmation that the node is off: no lease is
+// granted from now on, and the node is Fenced 25 s after the last possible grant,
+// without witnesses. It reports whether the node is known.
 func (g *Granter) Revoke(node api.NodeID) bool {
 	n := g.nodes[node]
 	if n == nil {
@@ -163,8 +165,9 @@ func (g *Granter) Revoke(node api.NodeID) bool {
 	return true
 }
 
-// Verdicts on every node, by id. A Fenced one is final for its epoch, and from
-// then on no lease is granted for it: the caller carries it out.
+// Verdicts returns the verdicts on all nodes, sorted by ID. A Fenced verdict is
+// final for its epoch, and no further lease is granted for that epoch; the caller
+// must carry it out.
 func (g *Granter) Verdicts(now Instant) []Verdict {
 	out := make([]Verdict, 0, len(g.nodes))
 	for _, n := range g.nodes {
@@ -182,7 +185,7 @@ func (g *Granter) Verdicts(now Instant) []Verdict {
 	return out
 }
 
-// judge one node.
+// judge returns the verdict on one node.
 func (g *Granter) judge(now Instant, n *granted) Verdict {
 	v := Verdict{
 		Node: n.ID, Epoch: n.Epoch, Term: g.term, Heard: n.heard,
@@ -197,7 +200,7 @@ func (g *Granter) judge(now Instant, n *granted) Verdict {
 		}
 	}
 	switch {
-	case n.Lost && silent < Silence: // back; no lease while it is Lost
+	case n.Lost && silent < Silence: // the node is back; no lease while it is Lost
 		v.State = Alive
 	case n.Lost, n.revoked && !n.vouched:
 		v.State = Fenced
@@ -218,7 +221,7 @@ func (g *Granter) judge(now Instant, n *granted) Verdict {
 	return v
 }
 
-// witnesses with a present opinion of n, by id.
+// witnesses returns the witnesses that have a current opinion of n, sorted by ID.
 func (g *Granter) witnesses(now Instant, n *granted) []Witness {
 	var out []Witness
 	for id, s := range n.sees {

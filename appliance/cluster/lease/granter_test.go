@@ -50,39 +50,39 @@ func TestGranting(t *testing.T) {
 		{"an epoch that is not yet", 7, beat("b", 1), func(a Answer) bool { return !a.Granted && a.Refused == 0 }},
 	} {
 		if a := g.Hear(101*second, 101*second, c.term, c.h); !c.want(a) {
-			t.Errorf("%s: %+v", c.name, a)
+			t.Errorf("%s: unexpected answer %+v", c.name, a)
 		}
 	}
 	lost := []Member{three[0], {ID: "b", Name: "node2", Epoch: 1, Lost: true}, three[2]}
 	g.Members(102*second, lost)
 	if a := g.Hear(103*second, 103*second, 7, beat("b", 0)); a.Refused != 1 {
-		t.Errorf("behind: %+v", a)
+		t.Errorf("heartbeat of an older epoch: got %+v, want refused with epoch 1", a)
 	}
 	if a := g.Hear(103*second, 103*second, 7, beat("b", 1)); a.Granted || a.Refused != 0 {
-		t.Errorf("lost: %+v", a)
+		t.Errorf("heartbeat of a lost node: got %+v, want neither granted nor refused", a)
 	}
 	if v := of(g.Verdicts(104*second), "b"); v.State != Alive || !strings.Contains(v.Why, "it is back") {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict on a returned node: %+v", v)
 	}
 	if v := of(g.Verdicts(104*second+Instant(Silence)), "b"); v.State != Fenced {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict on a lost node: %+v, want Fenced", v)
 	}
-	g.Members(104*second, three) // an older reading changes nothing
+	g.Members(104*second, three) // an outdated list changes nothing
 	if a := g.Hear(104*second, 104*second, 7, beat("b", 0)); a.Refused != 1 {
-		t.Errorf("an older reading was believed: %+v", a)
+		t.Errorf("after an outdated list of members: got %+v, want refused with epoch 1", a)
 	}
 	lost[1].Lost = false
 	g.Members(105*second, lost)
 	if a := g.Hear(106*second, 106*second, 7, beat("b", 1)); !a.Granted {
-		t.Errorf("back: %+v", a)
+		t.Errorf("heartbeat of a node that is Ready again: got %+v, want granted", a)
 	}
 	g.Members(107*second, three[:1])
 	if a := g.Hear(107*second, 107*second, 7, beat("b", 1)); a.Granted {
-		t.Error("a node that was removed")
+		t.Error("lease granted to a removed node")
 	}
 	g.Deposed()
 	if a := g.Hear(108*second, 108*second, 7, beat("a", 0)); !a.NotLeader || len(g.Verdicts(108*second)) != 0 {
-		t.Errorf("deposed: %+v", a)
+		t.Errorf("answer after Deposed: %+v", a)
 	}
 }
 
@@ -95,59 +95,60 @@ func TestSuspicion(t *testing.T) {
 	verdict := func(now Instant) Verdict { alive(now); return of(g.Verdicts(now), "b") }
 	g.Hear(100*second, 100*second, 7, beat("b", 0))
 	if v := verdict(105 * second); v.State != Alive {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict 5 s after a heartbeat: %+v, want Alive", v)
 	}
 	g.blind(106*second, "a", "b")
 	if v := verdict(106 * second); v.State != Silent || !strings.Contains(v.Why, "nobody else has looked") {
-		t.Errorf("one witness: %+v", v)
+		t.Errorf("verdict with one witness: %+v", v)
 	}
 	g.Opinion(106*second, "c", []Sight{{"b", "1", false}, {"b", "2", true}})
 	if v := verdict(107 * second); v.State != Silent || len(v.Witnesses) != 2 || !strings.Contains(v.Why, "node3 can") {
-		t.Errorf("one of two sees it: %+v", v)
+		t.Errorf("verdict with one of two witnesses reaching the node: %+v", v)
 	}
 	g.blind(108*second, "c", "b")
 	v := verdict(109 * second)
 	if v.State != Suspect || v.LeaseEndsBy != 110*second || v.FencedBy != 125*second || v.Term != 7 || v.Since != 109*second {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict with two blind witnesses: %+v", v)
 	}
-	// Opinions age.
+	// Opinions expire.
 	if v := verdict(126 * second); v.State != Silent {
-		t.Errorf("old opinions: %+v", v)
+		t.Errorf("verdict with expired opinions: %+v, want Silent", v)
 	}
 	g.blind(126*second, "a", "b")
-	g.blind(126*second, "b", "b") // nobody's witness is itself
+	g.blind(126*second, "b", "b") // a node is not a witness for itself
 	if v := verdict(126 * second); v.State != Silent {
-		t.Errorf("itself: %+v", v)
+		t.Errorf("verdict with the node itself as a witness: %+v, want Silent", v)
 	}
 	g.blind(126*second, "c", "b")
 	if v := verdict(126 * second); v.State != Fenced {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict with two blind witnesses after 25 s: %+v, want Fenced", v)
 	}
-	// Nothing brings this epoch back.
+	// A Fenced verdict is final for the epoch.
 	if a := g.Hear(127*second, 127*second, 7, beat("b", 0)); a.Granted {
-		t.Error("granted after it was declared dead")
+		t.Error("lease granted after a Fenced verdict")
 	}
 	g.Opinion(127*second, "c", []Sight{{"b", "1", true}})
 	if v := verdict(128 * second); v.State != Fenced {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict after a witness reaches the node: %+v, want Fenced", v)
 	}
-	// Another term begins anew, with 25 s.
+	// A new term starts over and waits for 25 s.
 	g.Elected(130*second, 9, three)
 	if v := verdict(131 * second); v.State != Alive || v.FencedBy != 155*second {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict after another election: %+v", v)
 	}
 }
 
-// A heartbeat that waited long for Verify counts from when it arrived.
+// TestGrantCountsFromArrival checks that a heartbeat that waited long for Verify
+// counts from its arrival.
 func TestGrantCountsFromArrival(t *testing.T) {
 	g := elected(three...)
 	g.Hear(120*second, 105*second, 7, beat("b", 0))
 	if v := of(g.Verdicts(120*second), "b"); v.Heard != 105*second || v.LeaseEndsBy != 115*second {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict after a late heartbeat: %+v", v)
 	}
-	g.Hear(121*second, 104*second, 7, beat("b", 0)) // overtaken
+	g.Hear(121*second, 104*second, 7, beat("b", 0)) // sent earlier, arrives later
 	if v := of(g.Verdicts(121*second), "b"); v.LeaseEndsBy != 115*second {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict after a reordered heartbeat: %+v", v)
 	}
 }
 
@@ -158,28 +159,29 @@ func TestTwoNodesWaitForAPerson(t *testing.T) {
 		g.Hear(now, now, 7, beat("a", 0))
 		g.blind(now, "a", "b")
 		if v := of(g.Verdicts(now), "b"); v.State > Silent || v.State == Silent && !strings.Contains(v.Why, "basalt node remove node2") {
-			t.Fatalf("%+v", v)
+			t.Fatalf("verdict in a cluster of two nodes: %+v", v)
 		}
 	}
-	// An operator knows. What the lease may still cover is waited for.
+	// An operator confirms that the node is off. The lease may still be valid until
+	// its end.
 	if g.Hear(1000*second, 1000*second, 7, beat("b", 0)); !g.Revoke("b") || g.Revoke("x") {
-		t.Fatal("revoke")
+		t.Fatal("Revoke got the wrong results")
 	}
 	if a := g.Hear(1001*second, 1001*second, 7, beat("b", 0)); a.Granted {
-		t.Error("granted after Revoke")
+		t.Error("lease granted after Revoke")
 	}
 	if v := of(g.Verdicts(1024*second), "b"); v.State != Suspect || !strings.Contains(v.Why, "operator") {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict before the end of the 25 s: %+v, want Suspect", v)
 	}
 	if v := of(g.Verdicts(1025*second), "b"); v.State != Fenced {
-		t.Errorf("%+v", v)
+		t.Errorf("verdict after Revoke and 25 s: %+v, want Fenced", v)
 	}
 }
 
 func TestOneNodeGrantsItself(t *testing.T) {
 	g := elected(three[:1]...)
 	if a := g.Hear(101*second, 101*second, 7, beat("a", 0)); !a.Granted {
-		t.Errorf("%+v", a)
+		t.Errorf("a single node got %+v, want granted", a)
 	}
 }
 
@@ -188,30 +190,30 @@ func TestHolder(t *testing.T) {
 	q := h.Sent(10 * second)
 	grant := Answer{Granted: true, TTL: TTL}
 	if h.Valid(10*second, 0) || !h.Answered(q, grant) || !h.Valid(20*second-1, 0) || h.Valid(20*second, 0) || h.Valid(19*second, time.Second) {
-		t.Error("a grant counts from before sending")
+		t.Error("a grant does not count from before the heartbeat was sent")
 	}
 	if h.Answered(Ask{Sent: 5 * second, Epoch: 2}, grant) || h.Until() != 20*second {
-		t.Error("a late answer shortens")
+		t.Error("a late answer shortened the lease")
 	}
 	if h.Answered(Ask{Sent: 15 * second, Epoch: 1}, grant) || h.Answered(h.Sent(15*second), Answer{Reason: "no"}) {
-		t.Error("another epoch's grant, or none, counts")
+		t.Error("the grant of another epoch, or an answer without a grant, changed the lease")
 	}
 	if !h.Answered(h.Sent(12*second), Answer{Granted: true, TTL: time.Hour}) || h.Until() != 22*second {
-		t.Error("more than the constant")
+		t.Error("a grant with a long TTL was not limited to the constant")
 	}
 	if !h.Answered(h.Sent(13*second), Answer{Refused: 4}) || h.Valid(13*second, 0) || h.Refused() != 4 {
-		t.Error("refused")
+		t.Error("a refusal did not end the lease")
 	}
 	if h.Answered(h.Sent(14*second), grant) {
-		t.Error("a grant for the refused epoch counts")
+		t.Error("a grant for the refused epoch was accepted")
 	}
 	h.Adopt(3)
 	if h.Refused() != 4 {
-		t.Error("adopted too little")
+		t.Error("adopting an older epoch ended the refusal")
 	}
 	h.Adopt(4)
 	if h.Refused() != 0 || h.Epoch() != 4 || h.Answered(q, grant) || !h.Answered(h.Sent(15*second), grant) {
-		t.Error("adopted")
+		t.Error("adopting the epoch did not end the refusal")
 	}
 }
 
@@ -228,24 +230,24 @@ func TestOpinions(t *testing.T) {
 	miss(1 * second)
 	miss(2 * second)
 	if s, _ := up(2 * second); s != "unknown" {
-		t.Error("two misses are an opinion")
+		t.Error("two misses produced an opinion")
 	}
 	miss(3 * second)
 	if s, ok := up(3 * second); s != "p" || ok || o.Reaches("b") {
-		t.Error("three misses are not down")
+		t.Error("path not down after three misses")
 	}
 	o.Probed(4*second, "b", "p", true)
 	miss(5 * second)
 	miss(6 * second)
 	if _, ok := up(6 * second); !ok || !o.Reaches("b") {
-		t.Error("two misses after a success are down")
+		t.Error("path down after a success and two misses")
 	}
 	if s, _ := up(12 * second); s != "unknown" {
-		t.Error("old opinions count")
+		t.Error("expired opinion returned")
 	}
 	o.Retain(func(api.NodeID, string) bool { return false })
 	if o.Reaches("b") {
-		t.Error("not forgotten")
+		t.Error("path still known after Retain")
 	}
 }
 
@@ -258,28 +260,28 @@ func TestManyOpinionsFitAHeartbeat(t *testing.T) {
 		o.Probed(second, "dead", "p", false)
 	}
 	if s := o.Sights(second); len(s) != 1 || s[0].Node != "dead" {
-		t.Errorf("%d sights", len(s))
+		t.Errorf("got %d sights, want only the one of the dead node", len(s))
 	}
 }
 
-// A reading of the members that lacks a node, and the next that has it again,
-// must not take back a verdict or an epoch.
+// TestLateReadings checks that a list of members that omits a node, followed by one
+// that contains it again, reverts neither a verdict nor an epoch.
 func TestLateReadings(t *testing.T) {
 	g := elected(three...)
 	g.blind(126*second, "a", "b")
 	g.blind(126*second, "c", "b")
 	if v := of(g.Verdicts(126*second), "b"); v.State != Fenced {
-		t.Fatalf("%+v", v)
+		t.Fatalf("verdict: %+v, want Fenced", v)
 	}
 	g.Members(126*second, nil)
 	g.Members(127*second, three)
 	if a := g.Hear(128*second, 128*second, 7, beat("b", 0)); a.Granted {
-		t.Error("granted after the verdict")
+		t.Error("lease granted after the verdict")
 	}
 	g.Members(129*second, []Member{three[0], {ID: "b", Name: "node2", Epoch: 1, Lost: true}, three[2]})
 	g.Members(129*second, nil)
 	g.Members(130*second, three)
 	if a := g.Hear(131*second, 131*second, 7, beat("b", 0)); a.Granted || a.Refused != 1 {
-		t.Errorf("an older epoch is back: %+v", a)
+		t.Errorf("heartbeat of an older epoch: got %+v, want refused with epoch 1", a)
 	}
 }

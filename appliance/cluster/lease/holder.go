@@ -2,30 +2,30 @@ package lease
 
 import "time"
 
-// Holder is the node's side: the lease it has, on its own clock. It is a value
-// that one goroutine owns.
+// Holder is the node's side: its lease, on its own clock. It is not safe for
+// concurrent use.
 type Holder struct {
 	epoch   int64
-	until   Instant // 0: no lease
-	refused int64   // 0: not refused
+	until   Instant // 0 without a lease
+	refused int64   // 0 if not refused
 }
 
-// Ask is a heartbeat under way: what its answer is measured by.
+// Ask is a heartbeat that was sent; its answer is evaluated relative to it.
 type Ask struct {
 	Sent  Instant
 	Epoch int64
 }
 
-// NewHolder starts without a lease. epoch is the last one that the node has
-// cleared up for (its status.observedEpoch).
+// NewHolder returns a Holder without a lease. epoch is the last epoch for which the
+// node has cleaned up (its status.observedEpoch).
 func NewHolder(epoch int64) *Holder { return &Holder{epoch: epoch} }
 
-// Sent notes the moment before a heartbeat goes out.
+// Sent records the moment before a heartbeat is sent.
 func (h *Holder) Sent(now Instant) Ask { return Ask{Sent: now, Epoch: h.epoch} }
 
-// Answered takes the answer to an ask and reports whether anything changed. Late,
-// doubled and reordered answers do no harm: a grant counts from its own ask,
-// and one for another epoch counts for nothing.
+// Answered processes the answer to an ask and reports whether anything changed.
+// Late, duplicate and reordered answers are harmless: a grant counts from its own
+// ask, and a grant for another epoch is ignored.
 func (h *Holder) Answered(q Ask, a Answer) bool {
 	if q.Epoch != h.epoch || h.refused > h.epoch {
 		return false
@@ -43,8 +43,8 @@ func (h *Holder) Answered(q Ask, a Answer) bool {
 	return false
 }
 
-// Adopt takes on an epoch, after everything of an older one has been destroyed.
-// A lease of the old epoch is void.
+// Adopt switches to an epoch, after everything of an older epoch has been
+// destroyed. A lease of the old epoch becomes invalid.
 func (h *Holder) Adopt(epoch int64) {
 	if epoch > h.epoch {
 		h.epoch, h.until = epoch, 0
@@ -54,16 +54,16 @@ func (h *Holder) Adopt(epoch int64) {
 	}
 }
 
-// Epoch that the node asks for.
+// Epoch returns the epoch for which the node requests a lease.
 func (h *Holder) Epoch() int64 { return h.epoch }
 
-// Until is the lease's end; 0 without one.
+// Until returns the end of the lease, or 0 without a lease.
 func (h *Holder) Until() Instant { return h.until }
 
-// Refused is the epoch that the cluster has moved on to; 0: none.
+// Refused returns the newer epoch of the cluster, or 0 if the node was not refused.
 func (h *Holder) Refused() int64 { return h.refused }
 
-// Valid reports whether the lease holds for margin from now.
+// Valid reports whether the lease is valid for at least margin from now.
 func (h *Holder) Valid(now Instant, margin time.Duration) bool {
 	return h.until > 0 && now.Add(margin) < h.until
 }

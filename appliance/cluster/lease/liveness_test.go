@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// settled is a cluster with a leader and leases everywhere.
+// settled returns a cluster with a leader in which every node has a lease.
 func settled(t *testing.T, size int) *world {
 	t.Helper()
 	w := newWorld(42, size)
 	w.run(20 * time.Second)
 	for _, n := range w.nodes {
 		if !n.running {
-			t.Fatalf("%s runs nothing after 20 s\n%s", n.id, w.story())
+			t.Fatalf("%s runs no instance after 20 s\n%s", n.id, w.story())
 		}
 	}
 	return w
@@ -68,13 +68,13 @@ func TestDeathIsDeclared(t *testing.T) {
 			t.Logf("declared lost after %s", at)
 			for _, o := range w.nodes {
 				if o != n && (w.suspect[o.i] || !o.running) {
-					t.Errorf("%s was suspected or stopped its instance", o.id)
+					t.Errorf("%s was suspected or stopped its instance, although it is alive", o.id)
 				}
 			}
 			n.start()
 			w.run(w.now + 20*time.Second)
 			if w.truth.lost[n.i] || !n.running || n.vmEpoch != 1 {
-				t.Errorf("it is back and takes no work again\n%s", w.story())
+				t.Errorf("%[1]s is back and runs no instance of epoch 1\n%[2]s", n.id, w.story())
 			}
 		})
 	}
@@ -114,18 +114,19 @@ func TestNobodyIsSuspectedForLittle(t *testing.T) {
 	}
 }
 
-// The wall clock does not exist in this package, but a boot clock that starts
-// anew does: a lease from before a reboot is gone with the Holder.
+// TestRebootHoldsNoLease checks that a lease is lost in a reboot, in which the boot
+// clock starts over: it exists only in the Holder. The package does not use the
+// wall clock.
 func TestRebootHoldsNoLease(t *testing.T) {
 	w := settled(t, 3)
 	n := w.follower()
 	n.die()
 	n.start()
 	if n.holder.Valid(n.clock(), 0) {
-		t.Error("a lease from before the reboot")
+		t.Error("the lease is valid after a reboot")
 	}
 	w.run(w.now + 10*time.Second)
 	if !n.running || w.suspect[n.i] {
-		t.Error("a quick reboot must not cost more than a new heartbeat\n" + w.story())
+		t.Error("after a quick reboot the node was suspected or runs no instance\n" + w.story())
 	}
 }

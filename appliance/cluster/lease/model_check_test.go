@@ -14,7 +14,7 @@ var (
 	seedsFlag = flag.Int("seeds", 0, "schedules to run; 0: 500, 20000 in the long layer, 100 with -short")
 )
 
-// fault breaks something for a while, and again a little later.
+// fault causes a failure for a while and schedules the next one.
 func (w *world) fault() {
 	w.at(w.between(time.Second, 10*time.Second), w.fault)
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
@@ -24,15 +24,15 @@ func (w *world) fault() {
 		d = w.between(10*time.Second, 60*time.Second)
 	}
 	switch w.rng.IntN(10) {
-	case 0: // one way, one path
+	case 0: // one direction, one path
 		p := w.rng.IntN(simPaths)
 		w.cut[n.i][o.i][p] = true
 		w.at(d, func() { w.cut[n.i][o.i][p] = false })
-	case 1: // one way
+	case 1: // one direction
 		w.logf("%s to %s is cut for %s", n.id, o.id, d)
 		w.cut[n.i][o.i] = [simPaths]bool{true, true}
 		w.at(d, func() { w.cut[n.i][o.i] = [simPaths]bool{} })
-	case 2, 3: // alone
+	case 2, 3: // one node is isolated
 		w.logf("%s is cut off for %s", n.id, d)
 		for _, x := range w.nodes {
 			w.cut[n.i][x.i], w.cut[x.i][n.i] = [simPaths]bool{true, true}, [simPaths]bool{true, true}
@@ -109,12 +109,14 @@ func TestNoLeaseForTheLost(t *testing.T) {
 	}
 }
 
-// A model that finds nothing wrong with wrong rules proves nothing.
+// TestTheModelMissesEachRule checks that the model finds a violation when a rule is
+// left out; otherwise it would prove nothing.
 func TestTheModelMissesEachRule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	// from is where a schedule that needs the rule was found, to be quick.
+	// from is just before a seed whose schedule needs the rule, so the test is
+	// fast.
 	for _, c := range []struct {
 		rule string
 		from uint64
@@ -126,14 +128,15 @@ func TestTheModelMissesEachRule(t *testing.T) {
 					return
 				}
 			}
-			t.Error("no schedule needs this rule")
+			t.Error("no schedule found a violation without rule " + c.rule)
 		})
 	}
 }
 
-// The rule about terms is needed too rarely for chance to find it: the leader
-// that has declared a node dead is slow to say so; another leads meanwhile,
-// hears the node and grants; then the first leads again.
+// comeback constructs the situation in which the rule about terms is needed, which
+// random schedules hit too rarely: the leader that has declared a node lost commits
+// this late; meanwhile another leader is elected, receives the node's heartbeat and
+// grants a lease; then the first leads again.
 func comeback(seed uint64, broken string) (w *world, again bool) {
 	w = newWorld(seed, 5)
 	w.broken = broken
@@ -152,7 +155,7 @@ func comeback(seed uint64, broken string) (w *world, again bool) {
 	w.isolate(first, true)
 	w.run(w.now + 5*time.Second)
 	w.isolate(first, false)
-	w.run(w.now + time.Second) // it learns what it has missed
+	w.run(w.now + time.Second) // it receives the entries that it has missed
 	if second := w.leader(); second != nil && second != first {
 		w.isolate(second, true)
 	}
@@ -180,6 +183,6 @@ func TestVerdictOfAnEarlierTerm(t *testing.T) {
 	}
 	t.Logf("%d comebacks of 100, %d wrong without the rule", tried, caught)
 	if tried == 0 || caught == 0 {
-		t.Error("nothing was tried")
+		t.Error("no comeback happened, or none violated the invariant without the rule")
 	}
 }

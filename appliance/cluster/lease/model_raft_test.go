@@ -5,17 +5,19 @@ import (
 	"time"
 )
 
-// Just enough Raft for the model: terms, votes by majority of up-to-date logs,
-// replication of whole logs, commit of entries of the leader's own term.
+// The model's Raft has only what the model needs: terms, votes by a majority of
+// up-to-date logs, replication of whole logs, and commits of entries of the
+// leader's own term.
 
 type entry struct {
 	term uint64
 	cmd  command
 }
 
-// command on one node: lost raises its epoch, ready ends being lost.
+// command changes one node: lost increments its epoch, otherwise the node becomes
+// ready.
 type command struct {
-	node  int // -1: the no-op that begins a term
+	node  int // -1 for the no-op that begins a term
 	lost  bool
 	epoch int64
 	term  uint64 // of the verdict
@@ -54,15 +56,15 @@ func (f fsm) members(w *world) []Member {
 	return out
 }
 
-// raft is a node's part.
+// raft is the Raft state of a node.
 type raft struct {
 	term    uint64 // persistent
 	log     []entry
-	leading uint64 // the term; 0: not
+	leading uint64 // the term in which the node leads; 0 if it does not
 	commit  int
 	match   []int
 	heard   time.Duration // from a leader
-	quorum  time.Duration // last majority
+	quorum  time.Duration // when a majority last answered
 	leader  *node
 	patient time.Duration
 }
@@ -132,7 +134,7 @@ func (n *node) raftTick() {
 	}
 }
 
-// wanted is the pre-vote: a majority misses its leader too.
+// wanted implements the pre-vote: it reports whether a majority has no leader.
 func (n *node) wanted() bool {
 	willing := 0
 	for _, v := range n.w.nodes {
@@ -155,8 +157,8 @@ func (n *node) propose(c command) {
 	n.replicate(func() {})
 }
 
-// replicate the log, and call proven when a majority has followed this round:
-// what Verify does.
+// replicate sends the log to the others and calls proven when a majority has
+// accepted it. This is what Verify does.
 func (n *node) replicate(proven func()) {
 	w, term, log := n.w, n.leading, n.log
 	acks := 0
@@ -192,7 +194,7 @@ func (n *node) replicate(proven func()) {
 	}
 }
 
-// advance the commit index over what a majority has.
+// advance moves the commit index to what a majority has stored.
 func (n *node) advance() {
 	m := slices.Clone(n.match)
 	slices.Sort(m)

@@ -11,12 +11,13 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// The model: nodes with clocks of their own speed, a network that loses, delays
-// and cuts, processes that stop, machines that die; real Granters, Holders and
-// Opinions; a Raft small enough to read. One goroutine, virtual time, one seed.
+// The model consists of nodes whose clocks run at different rates, a network that
+// loses, delays and blocks messages, processes that are stopped and machines that
+// lose power. It uses the real Granters, Holders and Opinions and a minimal Raft,
+// in one goroutine with virtual time and one seed.
 //
-// What must never happen: a node has a valid lease by its own clock, or runs
-// its instance, at or after the commit that declares that epoch lost.
+// The invariant: no node has a valid lease by its own clock, or runs its instance,
+// at or after the commit that declares that epoch lost.
 
 type event struct {
 	at  time.Duration
@@ -38,7 +39,7 @@ const simPaths = 2
 
 type world struct {
 	rng    *rand.Rand
-	now    time.Duration // real time: nobody in the model can read it
+	now    time.Duration // real time; not visible to the nodes
 	queue  events
 	seq    int
 	nodes  []*node
@@ -46,13 +47,13 @@ type world struct {
 	loss   float64
 	slow   time.Duration // the longest delay of a message
 	late   time.Duration // from a verdict to its proposal, at least
-	broken string        // what the model leaves out, to see that it is missed
+	broken string        // the rule that the model leaves out, to check that it finds a violation
 
-	done    []entry // committed, by anybody
+	done    []entry // committed entries
 	truth   fsm
 	wrong   string
-	lostAt  []time.Duration // first declared lost; 0: never
-	suspect []bool          // was ever
+	lostAt  []time.Duration // when first declared lost; 0 if never
+	suspect []bool          // was ever suspected
 	trace   []string
 }
 
@@ -65,20 +66,20 @@ type node struct {
 	offset  time.Duration
 	up      bool
 	boot    int
-	stopped time.Duration // basaltd, until
-	frozen  time.Duration // basalt-fence, until
+	stopped time.Duration // basaltd is stopped until then
+	frozen  time.Duration // basalt-fence is stopped until then
 
 	granter  *Granter
 	holder   *Holder
 	opinions *Opinions
 	observed int64
 
-	fenceUntil Instant // what basalt-fence knows
-	covered    Instant // what basaltd knows that it knows
+	fenceUntil Instant // the deadline that basalt-fence has
+	covered    Instant // the deadline that basalt-fence has acknowledged
 	fed        Instant
 	armed      bool
 
-	created, running bool // the instance's QEMU: paused, resumed
+	created, running bool // the instance's QEMU exists, is resumed
 	vmEpoch          int64
 	vm               int // counts QEMUs
 	killing          bool
@@ -137,7 +138,7 @@ func (w *world) story() string {
 	return strings.Join(w.trace[max(0, len(w.trace)-60):], "\n")
 }
 
-// open reports whether anything gets from one node to another now.
+// open reports whether a message can get from one node to another now.
 func (w *world) open(from, to *node) bool {
 	for p := range simPaths {
 		if !w.cut[from.i][to.i][p] {
@@ -147,7 +148,7 @@ func (w *world) open(from, to *node) bool {
 	return false
 }
 
-// send runs fn in the other's basaltd, perhaps.
+// send runs fn in the other node's basaltd, unless the message is lost.
 func (w *world) send(from, to *node, fn func()) {
 	if !w.open(from, to) || w.chance(w.loss) {
 		return
@@ -159,7 +160,8 @@ func (w *world) send(from, to *node, fn func()) {
 	to.at(d, fn)
 }
 
-// committed log of a leader: the truth, and the check of it.
+// committed records the log that a leader has committed and checks that it extends
+// the earlier one.
 func (w *world) committed(log []entry) {
 	for i := range min(len(log), len(w.done)) {
 		if log[i] != w.done[i] {
@@ -185,7 +187,7 @@ func (w *world) committed(log []entry) {
 	}
 }
 
-// check the invariant.
+// check checks the invariant.
 func (n *node) check() {
 	epoch := n.w.truth.epoch[n.i]
 	if n.up && n.running && n.vmEpoch < epoch {
@@ -196,12 +198,13 @@ func (n *node) check() {
 	}
 }
 
-// clock is the machine's CLOCK_BOOTTIME.
+// clock returns the machine's CLOCK_BOOTTIME.
 func (n *node) clock() Instant {
 	return Instant(float64(n.w.now-n.offset)*n.rate) + Instant(time.Second)
 }
 
-// at runs fn in basaltd, later if it is stopped, never in another boot.
+// at runs fn in basaltd after d: later if basaltd is stopped, and not at all after
+// a reboot.
 func (n *node) at(d time.Duration, fn func()) { n.process(d, &n.stopped, fn) }
 
 func (n *node) process(d time.Duration, stopped *time.Duration, fn func()) {
@@ -219,7 +222,7 @@ func (n *node) process(d time.Duration, stopped *time.Duration, fn func()) {
 	n.w.at(d, try)
 }
 
-// start the machine.
+// start boots the machine.
 func (n *node) start() {
 	n.boot++
 	n.up, n.offset, n.stopped, n.frozen = true, n.w.now, 0, 0
@@ -229,7 +232,7 @@ func (n *node) start() {
 	n.hardware(n.boot)
 }
 
-// restart basaltd: what it holds in memory is gone.
+// restart restarts basaltd, which loses its state in memory.
 func (n *node) restart() {
 	n.granter, n.holder, n.opinions, n.covered = NewGranter(n.id), NewHolder(n.observed), &Opinions{}, 0
 	n.leading, n.commit, n.leader, n.heard = 0, 0, nil, n.w.now
@@ -256,7 +259,7 @@ func (n *node) die() {
 	n.leading = 0
 }
 
-// probe every path: there and back.
+// probe probes every path, in both directions.
 func (n *node) probe() {
 	n.at(time.Second, n.probe)
 	w := n.w
@@ -271,7 +274,7 @@ func (n *node) probe() {
 	n.granter.Opinion(n.clock(), n.id, n.opinions.Sights(n.clock()))
 }
 
-// beat sends a heartbeat, directly and by a relay.
+// beat sends a heartbeat, directly and through a relay.
 func (n *node) beat() {
 	n.at(Every, n.beat)
 	w, leader, me := n.w, n.leader, n.holder
@@ -319,7 +322,7 @@ func (n *node) beat() {
 	}
 }
 
-// answer a heartbeat on the leader.
+// answer answers a heartbeat on the leader.
 func (n *node) answer(h Heartbeat, reply func(Answer)) {
 	arrived := n.clock()
 	if n.leading == 0 {
@@ -338,7 +341,7 @@ func (n *node) answer(h Heartbeat, reply func(Answer)) {
 	n.replicate(hear)
 }
 
-// planner of the leader: carries verdicts out, a little late.
+// planner is the leader's planner, which carries out verdicts with a short delay.
 func (n *node) planner() {
 	n.at(500*time.Millisecond, n.planner)
 	w := n.w
@@ -384,14 +387,14 @@ func (n *node) planner() {
 	}
 }
 
-// mayRun is what the agent asks before it starts or resumes.
+// mayRun is the check of the agent before it starts or resumes an instance.
 func (n *node) mayRun() bool {
 	const margin = time.Second
 	return n.holder.Valid(n.clock(), margin) && (n.clock().Add(margin) < n.covered || n.w.broken == "covers")
 }
 
-// agent runs the instance while there is a lease: made paused, looked again,
-// resumed.
+// agent runs the instance while there is a lease: it creates it paused, checks the
+// conditions again and resumes it.
 func (n *node) agent() {
 	n.at(400*time.Millisecond, n.agent)
 	w := n.w
@@ -433,7 +436,7 @@ func (n *node) agent() {
 	})
 }
 
-// fenceTick is basalt-fence.
+// fenceTick is one pass of basalt-fence.
 func (n *node) fenceTick() {
 	n.process(Scan, &n.frozen, n.fenceTick)
 	now := n.clock()
@@ -456,10 +459,10 @@ func (n *node) fenceTick() {
 	})
 }
 
-// Scan of basalt-fence.
+// Scan is the interval of basalt-fence.
 const Scan = 200 * time.Millisecond
 
-// hardware is the watchdog.
+// hardware is the watchdog device.
 func (n *node) hardware(boot int) {
 	if n.boot != boot {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Opinions is what a node knows about its ways to the others.
+// Opinions is a node's state of the paths to the others.
 //
 //	unknown ──success──► up ──3 misses in a row──► down ──success──► up
 //	   └──────3 misses in a row──────────────────►┘
@@ -15,7 +15,7 @@ type Opinions struct {
 	paths map[way]*wayState
 }
 
-// maxWays bounds what is remembered.
+// maxWays is the maximum number of paths that are stored.
 const maxWays = 1 << 14
 
 type way struct {
@@ -29,7 +29,7 @@ type wayState struct {
 	at        Instant // of the last result
 }
 
-// Probed notes one probe's result.
+// Probed records the result of one probe.
 func (o *Opinions) Probed(at Instant, node api.NodeID, path string, ok bool) {
 	if o.paths == nil {
 		o.paths = map[way]*wayState{}
@@ -53,7 +53,7 @@ func (o *Opinions) Probed(at Instant, node api.NodeID, path string, ok bool) {
 	}
 }
 
-// Retain forgets every way that keep does not name.
+// Retain deletes every path for which keep returns false.
 func (o *Opinions) Retain(keep func(node api.NodeID, path string) bool) {
 	for w := range o.paths {
 		if !keep(w.node, w.path) {
@@ -62,8 +62,9 @@ func (o *Opinions) Retain(keep func(node api.NodeID, path string) bool) {
 	}
 }
 
-// Sights are the present opinions, in a fixed order. When there are too many
-// for a heartbeat, those that are down go first: only they can be missed.
+// Sights returns the current opinions in a fixed order. If they do not all fit in a
+// heartbeat, only those of paths that are down are sent, because only they affect a
+// verdict.
 func (o *Opinions) Sights(now Instant) []Sight {
 	var out []Sight
 	for w, s := range o.paths {

@@ -9,17 +9,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Reach knows the ways to the other members, and somebody pings each of them
-// every second (transport.Prober).
+// Reach provides the paths to the other members, each of which is pinged every
+// second. transport.Prober implements it.
 type Reach interface {
-	// Paths of each other member ("host:port").
+	// Paths returns the paths of each other member ("host:port").
 	Paths() map[api.NodeID][]string
-	// Heard is when a member last answered on the path; zero: never.
+	// Heard returns when a member last answered on the path, or the zero time.
 	Heard(node api.NodeID, path string) time.Time
 }
 
-// Prober makes this node a witness: once a second it looks which paths have
-// answered since it looked before.
+// Prober makes this node a witness: once a second it checks which paths have
+// answered since the previous check.
 type Prober struct {
 	reach Reach
 	now   func() Instant
@@ -31,8 +31,9 @@ type Prober struct {
 	nodes    []api.NodeID
 }
 
-// NewProber of a node. after, if not nil, hears the opinions after every look
-// (Server.Sights); now nil: the boot clock.
+// NewProber returns the Prober of a node. after, if not nil, is called with the
+// opinions after every check (Server.Sights). If now is nil, the boot clock is
+// used.
 func NewProber(reach Reach, after func([]Sight), now func() Instant) *Prober {
 	if now == nil {
 		now = Now
@@ -43,13 +44,13 @@ func NewProber(reach Reach, after func([]Sight), now func() Instant) *Prober {
 	return &Prober{reach: reach, now: now, after: after, last: map[way]time.Time{}}
 }
 
-// Run looks until ctx ends. Looks that were missed, because the process was
-// stopped, are not made up for: they are nobody's silence but our own.
+// Run checks the paths until ctx ends. Checks that were missed while this process
+// was stopped are not repeated: they say nothing about the other members.
 func (p *Prober) Run(ctx context.Context) error {
 	tick := time.NewTicker(ProbeEvery)
 	defer tick.Stop()
 	for {
-		p.look()
+		p.check()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -58,7 +59,7 @@ func (p *Prober) Run(ctx context.Context) error {
 	}
 }
 
-func (p *Prober) look() {
+func (p *Prober) check() {
 	paths := p.reach.Paths()
 	p.mu.Lock()
 	now := p.now()
@@ -67,7 +68,7 @@ func (p *Prober) look() {
 		p.nodes = append(p.nodes, node)
 		for _, path := range list {
 			w, heard := way{node, path}, p.reach.Heard(node, path)
-			// Times are compared with each other, never with a clock.
+			// These times are compared only with each other, never with a clock.
 			p.opinions.Probed(now, node, path, heard.After(p.last[w]))
 			p.last[w] = heard
 		}
@@ -85,14 +86,14 @@ func (p *Prober) look() {
 	p.after(sights)
 }
 
-// Sights are the present opinions.
+// Sights returns the current opinions.
 func (p *Prober) Sights() []Sight {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.opinions.Sights(p.now())
 }
 
-// Relays are the other members, those that this node reaches first.
+// Relays returns the other members, those that this node reaches first.
 func (p *Prober) Relays() []api.NodeID {
 	p.mu.Lock()
 	defer p.mu.Unlock()

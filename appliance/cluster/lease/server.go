@@ -10,17 +10,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Leader is this node's part in the election.
+// Leader is this node's view of the election.
 type Leader interface {
-	// Verify proves to a majority that this node leads now, and returns the
-	// term that it is in afterwards.
+	// Verify confirms with a majority that this node leads now and returns its term
+	// after that.
 	Verify(ctx context.Context) (term uint64, err error)
 	IsLeader() bool
-	LeaderID() api.NodeID // empty: not known
+	LeaderID() api.NodeID // empty if not known
 }
 
-// Server answers heartbeats on the leader, and judges. Every member has one;
-// it does nothing until Elected.
+// Server answers heartbeats and judges the nodes on the leader. Every member has
+// one; it does nothing before Elected.
 type Server struct {
 	self   api.NodeID
 	leader Leader
@@ -31,7 +31,7 @@ type Server struct {
 	g  *Granter
 }
 
-// NewServer of a node. now nil: the boot clock.
+// NewServer returns the Server of a node. If now is nil, the boot clock is used.
 func NewServer(self api.NodeID, leader Leader, now func() Instant) *Server {
 	if now == nil {
 		now = Now
@@ -39,7 +39,7 @@ func NewServer(self api.NodeID, leader Leader, now func() Instant) *Server {
 	return &Server{self: self, leader: leader, now: now, rounds: rounds{verify: leader.Verify}, g: NewGranter(self)}
 }
 
-// Elected begins a term. The members must be read after raft's Barrier in that
+// Elected begins a term. The members must be read after Raft's Barrier in that
 // term.
 func (s *Server) Elected(term uint64, members []Member) {
 	s.mu.Lock()
@@ -47,22 +47,22 @@ func (s *Server) Elected(term uint64, members []Member) {
 	s.g.Elected(s.now(), term, members)
 }
 
-// Deposed ends it.
+// Deposed ends the term.
 func (s *Server) Deposed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.g.Deposed()
 }
 
-// Members takes the nodes as the store has them now: after every change of a
-// node's assignment, and of who is a member.
+// Members updates the list of nodes from the store. It must be called after every
+// change of a node's assignment and of the membership.
 func (s *Server) Members(members []Member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.g.Members(s.now(), members)
 }
 
-// Revoke is an operator's word that the node is off (Granter.Revoke).
+// Revoke records an operator's confirmation that the node is off (Granter.Revoke).
 func (s *Server) Revoke(node api.NodeID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,15 +75,16 @@ func (s *Server) Revoke(node api.NodeID) error {
 	return nil
 }
 
-// Sights takes this node's own opinions, as a witness.
+// Sights records this node's own opinions as a witness.
 func (s *Server) Sights(sights []Sight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.g.Opinion(s.now(), s.self, sights)
 }
 
-// Verdicts on every node, and when. Empty when this node does not lead.
-// Fenced ones must be carried out, in Verdict.Term.
+// Verdicts returns the verdicts on all nodes and the current time. They are empty
+// when this node does not lead. Fenced verdicts must be carried out in
+// Verdict.Term.
 func (s *Server) Verdicts() (Instant, []Verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +92,8 @@ func (s *Server) Verdicts() (Instant, []Verdict) {
 	return now, s.g.Verdicts(now)
 }
 
-// Heartbeat answers one. It may come from the node itself or from the member
-// that relays it; the certificate of either is enough.
+// Heartbeat answers a heartbeat. It may come from the node itself or from the
+// member that relays it; the certificate of either is sufficient.
 func (s *Server) Heartbeat(ctx context.Context, h Heartbeat) Answer {
 	arrived := s.now()
 	if err := h.Check(); err != nil {
@@ -112,7 +113,7 @@ func (s *Server) Heartbeat(ctx context.Context, h Heartbeat) Answer {
 	return s.g.Hear(s.now(), arrived, term, h)
 }
 
-// ServeHTTP is Heartbeat on the wire (POST HeartbeatPath).
+// ServeHTTP serves Heartbeat as POST HeartbeatPath.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	var h Heartbeat

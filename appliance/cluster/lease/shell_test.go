@@ -31,7 +31,8 @@ func (l fakeLeader) Verify(ctx context.Context) (uint64, error) { return l.verif
 func (l fakeLeader) IsLeader() bool                             { return l.leads }
 func (l fakeLeader) LeaderID() api.NodeID                       { return l.id }
 
-// Many share one verification, and nobody gets one that began before he asked.
+// TestVerifyIsShared checks that concurrent callers share one verification, and
+// that no caller gets one that began before its call.
 func TestVerifyIsShared(t *testing.T) {
 	term := uint64(0)
 	enter, leave := make(chan struct{}), make(chan struct{})
@@ -46,16 +47,16 @@ func TestVerifyIsShared(t *testing.T) {
 	second := r.join()
 	for range 50 {
 		if r.join() != second {
-			t.Fatal("not shared")
+			t.Fatal("a concurrent caller did not share the next round")
 		}
 	}
 	if first == second {
-		t.Fatal("a round that had begun")
+		t.Fatal("a caller joined a round that had begun")
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.ask(canceled); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("ask with a canceled context: got error %v, want context.Canceled", err)
 	}
 	leave <- struct{}{}
 	<-first.done
@@ -67,7 +68,7 @@ func TestVerifyIsShared(t *testing.T) {
 	leave <- struct{}{}
 	<-third.done
 	if first.term != 1 || second.term != 2 || third.term != 3 {
-		t.Errorf("rounds %d, %d, %d", first.term, second.term, third.term)
+		t.Errorf("got terms %d, %d, %d, want 1, 2, 3", first.term, second.term, third.term)
 	}
 }
 
@@ -89,42 +90,42 @@ func TestServer(t *testing.T) {
 	}
 	const ok = `{"v":1,"node":"b","epoch":0,"sees":[{"node":"c","path":"p","up":true}]}`
 	if code, a := post(ok); code != 200 || !a.Granted {
-		t.Errorf("%d %+v", code, a)
+		t.Errorf("heartbeat: got %d %+v, want 200 and granted", code, a)
 	}
 	if code, _ := post(`{"v":2,"node":"b"}`); code != 400 {
-		t.Error(code)
+		t.Errorf("heartbeat of another version: got status %d, want 400", code)
 	}
 	if code, _ := post(`{"v":1,"node":"` + strings.Repeat("b", MaxBody) + `"}`); code != 400 {
-		t.Error(code)
+		t.Errorf("heartbeat that is too long: got status %d, want 400", code)
 	}
-	term = 9 // elected again meanwhile, and not told yet
+	term = 9 // elected again meanwhile; Elected was not called yet
 	if _, a := post(ok); a.Granted || !a.NotLeader {
-		t.Errorf("another term: %+v", a)
+		t.Errorf("heartbeat in another term: %+v", a)
 	}
 	err = errors.New("no majority")
 	if _, a := post(ok); a.Granted || !a.NotLeader {
-		t.Errorf("not verified: %+v", a)
+		t.Errorf("heartbeat without verification: %+v", a)
 	}
 	if err := s.Revoke("x"); err == nil {
-		t.Error("a stranger")
+		t.Error("Revoke of an unknown node got no error")
 	}
 	if err := s.Revoke("b"); err != nil {
 		t.Error(err)
 	}
 	if _, vs := s.Verdicts(); len(vs) != 3 {
-		t.Error(len(vs))
+		t.Errorf("got %d verdicts, want 3", len(vs))
 	}
 	s.Deposed()
 	if err := s.Revoke("b"); err == nil {
-		t.Error("deposed")
+		t.Error("Revoke after Deposed got no error")
 	}
 	follower := NewServer("b", fakeLeader{nil, "a", false}, nil)
 	if a := follower.Heartbeat(t.Context(), beat("b", 0)); !a.NotLeader || a.Leader != "a" {
-		t.Errorf("%+v", a)
+		t.Errorf("answer of a follower: %+v", a)
 	}
 }
 
-// wire is a network that calls the leader's server, where it is not cut.
+// wire is a network that calls the leader's server, unless direct returns an error.
 type wire struct {
 	server *Server
 	mu     sync.Mutex
@@ -162,7 +163,7 @@ func (w *wire) deliver(ctx context.Context, in, out any) error {
 func TestClient(t *testing.T) {
 	w := &wire{
 		server: leading(func(context.Context) (uint64, error) { return 7, nil }),
-		direct: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, // packets vanish
+		direct: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, // packets are dropped
 	}
 	leases, refusals := make(chan int64, 100), make(chan int64, 100)
 	c := NewClient(ClientOptions{
@@ -172,19 +173,19 @@ func TestClient(t *testing.T) {
 		OnRefused: func(epoch int64) { refusals <- epoch },
 	})
 	if c.Valid(0) || c.State().Why == "" {
-		t.Error("a lease before the first heartbeat")
+		t.Error("before the first heartbeat: lease is valid, or Why is empty")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
 	<-leases
 	if !c.Valid(0) || !c.State().Valid {
-		t.Errorf("%+v", c.State())
+		t.Errorf("state after a grant: %+v", c.State())
 	}
 	w.mu.Lock()
 	for _, via := range w.via {
 		if via != "c" {
-			t.Errorf("relayed by %s", via)
+			t.Errorf("relayed by %s, want c", via)
 		}
 	}
 	w.direct = func(context.Context) error { return nil }
@@ -194,35 +195,35 @@ func TestClient(t *testing.T) {
 	w.server.Members(lost)
 	c.Kick()
 	if e := <-refusals; e != 3 {
-		t.Errorf("epoch %d", e)
+		t.Errorf("refused with epoch %d, want 3", e)
 	}
 	if s := c.State(); s.Valid || s.Until != 0 || s.Refused != 3 {
-		t.Errorf("%+v", s)
+		t.Errorf("state after a refusal: %+v", s)
 	}
 	c.Adopt(3)
-	eventually(t, "told why", func() bool { return strings.Contains(c.State().Why, "declared lost") })
+	eventually(t, "state explains the missing lease", func() bool { return strings.Contains(c.State().Why, "declared lost") })
 	lost[1].Lost = false
 	w.server.Members(lost)
 	eventually(t, "a lease of the new epoch", func() bool { s := c.State(); return s.Valid && s.Epoch == 3 })
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("Run got error %v, want context.Canceled", err)
 	}
 }
 
 func TestClientOnTheLeader(t *testing.T) {
 	s := leading(func(context.Context) (uint64, error) { return 7, nil })
 	c := NewClient(ClientOptions{Self: "a", Leader: fakeLeader{nil, "a", true}, Local: s.Heartbeat})
-	if !c.beat(t.Context()) || !c.Valid(TTL/2) {
-		t.Errorf("%+v", c.State())
+	if !c.heartbeat(t.Context()) || !c.Valid(TTL/2) {
+		t.Errorf("state after a heartbeat to itself: %+v", c.State())
 	}
 	s.Deposed()
-	if c.beat(t.Context()) || !c.Valid(0) || !c.Valid(TTL/2) {
-		t.Errorf("a lease outlives the leader's term: %+v", c.State())
+	if c.heartbeat(t.Context()) || !c.Valid(0) || !c.Valid(TTL/2) {
+		t.Errorf("state after the end of the leader's term: %+v, want the lease still valid", c.State())
 	}
 	none := NewClient(ClientOptions{Self: "a", Leader: fakeLeader{}})
-	if none.beat(t.Context()) || !strings.Contains(none.State().Why, "no leader") {
-		t.Errorf("%+v", none.State())
+	if none.heartbeat(t.Context()) || !strings.Contains(none.State().Why, "no leader") {
+		t.Errorf("state without a leader: %+v", none.State())
 	}
 }
 
@@ -242,14 +243,14 @@ func TestProber(t *testing.T) {
 	for i := range 5 {
 		now += second
 		r.heard["b2"] = begin.Add(time.Duration(i) * time.Second)
-		p.look()
+		p.check()
 	}
 	want := []Sight{{"b", "b1", false}, {"b", "b2", true}, {"c", "c1", false}}
 	if len(last) != 3 || last[0] != want[0] || last[1] != want[1] || last[2] != want[2] {
-		t.Errorf("%+v", last)
+		t.Errorf("got sights %+v, want %+v", last, want)
 	}
 	if r := p.Relays(); len(r) != 2 || r[0] != "b" {
-		t.Errorf("%v", r)
+		t.Errorf("got relays %v, want b first of two", r)
 	}
 }
 
@@ -265,11 +266,11 @@ func FuzzHeartbeat(f *testing.F) {
 		g := elected(three...)
 		a := g.Hear(101*second, 101*second, 7, h)
 		if a.Granted && (h.Epoch != 0 || len(g.nodes) != 3) {
-			t.Errorf("%+v: %+v", h, a)
+			t.Errorf("heartbeat %+v got answer %+v", h, a)
 		}
 		for _, v := range g.Verdicts(120 * second) {
-			if v.State > Silent { // one sender is at most one witness
-				t.Errorf("%+v: %+v", h, v)
+			if v.State > Silent { // a single sender counts as one witness
+				t.Errorf("heartbeat %+v led to verdict %+v", h, v)
 			}
 		}
 		out, err := json.Marshal(h)
@@ -277,7 +278,7 @@ func FuzzHeartbeat(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := DecodeHeartbeat(out); err != nil && len(out) <= MaxBody {
-			t.Errorf("%s became %s: %v", b, out, err)
+			t.Errorf("%s was re-encoded as %s, which does not decode: %v", b, out, err)
 		}
 	})
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// State of a node in the leader's eyes.
+// State is the state of a node as the leader sees it.
 type State int
 
-// The states; the package comment draws them.
+// States of a node; see the diagram in the package comment.
 const (
 	Alive State = iota
 	Silent
@@ -22,24 +22,25 @@ func (s State) String() string {
 	return [...]string{"Alive", "Silent", "Suspect", "Fenced"}[s]
 }
 
-// Verdict on one node.
+// Verdict is the leader's judgment of one node.
 type Verdict struct {
 	Node  api.NodeID
 	Epoch int64
-	// Term in which the verdict holds: what it leads to must be committed in
-	// that term.
+	// Term is the term in which the verdict is valid: what it causes must be
+	// committed in that term.
 	Term  uint64
 	State State
 	Since Instant // of the state
-	Heard Instant // the last heartbeat; the election, before the first
-	// LeaseEndsBy is when the node's lease is over at the latest, if no more
-	// is granted; FencedBy when nothing movable runs there for certain.
+	Heard Instant // the last heartbeat, or the election if there was none yet
+	// LeaseEndsBy is when the node's lease has expired at the latest, if no further
+	// lease is granted. FencedBy is when certainly no movable instance runs there
+	// any more.
 	LeaseEndsBy, FencedBy Instant
 	Witnesses             []Witness
-	Why                   string // in plain words
+	Why                   string // explains the state to users
 }
 
-// Witness has a present opinion of a node.
+// Witness is a node that has a current opinion of another.
 type Witness struct {
 	Node  api.NodeID
 	Name  string
@@ -47,8 +48,9 @@ type Witness struct {
 	Paths []Sight
 }
 
-// why a node is in its state, for people. It counts no seconds: it is stored,
-// and must change only when something does. members is the cluster's size.
+// why explains the state of a node to users. The text contains no elapsed time: it
+// is stored, and must change only when the state does. members is the size of the
+// cluster.
 func why(v Verdict, n *granted, members int) string {
 	quiet := fmt.Sprintf("no heartbeat for %s or more", Silence)
 	var blind, seeing []string

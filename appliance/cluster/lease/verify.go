@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// verifyLimit bounds one verification.
+// verifyLimit is the time limit of one verification.
 const verifyLimit = 5 * time.Second
 
-// rounds shares verifications of leadership: whoever asks gets the result of
-// one that began after he asked, and at most one is under way.
+// rounds shares verifications of leadership: each caller gets the result of a
+// verification that began after its call, and at most one runs at a time.
 //
-//	ask ─► waits for the next round ─► round runs ─► all who waited before it
+//	ask ─► waits for the next round ─► round runs ─► all that waited before it
 type rounds struct {
 	verify func(context.Context) (term uint64, err error)
 
 	mu      sync.Mutex
 	running bool
-	next    *round // collects; nil: nobody waits
+	next    *round // the round that callers join; nil if no caller waits
 }
 
 type round struct {
@@ -27,7 +27,7 @@ type round struct {
 	err  error
 }
 
-// ask waits for a verification that begins now or later.
+// ask waits for a verification that begins after the call.
 func (r *rounds) ask(ctx context.Context) (uint64, error) {
 	mine := r.join()
 	select {
@@ -38,7 +38,7 @@ func (r *rounds) ask(ctx context.Context) (uint64, error) {
 	}
 }
 
-// join the next round to begin.
+// join returns the next round to begin.
 func (r *rounds) join() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()

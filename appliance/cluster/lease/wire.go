@@ -11,70 +11,71 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// The times of a lease. They are one protocol: a cluster whose members
-// disagree about them is not safe, so they are no options.
+// Timing of a lease. These are part of the protocol: a cluster whose members use
+// different values is not safe, so they are not configurable.
 const (
 	Every    = 2 * time.Second  // between heartbeats
 	TTL      = 10 * time.Second // of a lease, from before its heartbeat was sent
-	Watchdog = 10 * time.Second // from its last feeding to the reset
-	Guard    = 5 * time.Second  // killing, and clocks that run apart
+	Watchdog = 10 * time.Second // from the last ping of the watchdog to the reset
+	Guard    = 5 * time.Second  // for killing and differing clock rates
 	Dead     = TTL + Watchdog + Guard
 
-	Silence    = 6 * time.Second // without a heartbeat, before anybody is asked
+	Silence    = 6 * time.Second // without a heartbeat until witnesses count
 	ProbeEvery = time.Second
-	ProbeDown  = 3               // misses that make a path down
-	OpinionAge = 5 * time.Second // after which an opinion is none
-	Witnesses  = 2               // that it takes to suspect a node
+	ProbeDown  = 3               // misses in a row until a path is down
+	OpinionAge = 5 * time.Second // after which an opinion expires
+	Witnesses  = 2               // needed to suspect a node
 )
 
-// HeartbeatPath is where members serve heartbeats to each other.
+// HeartbeatPath is the path on which members serve heartbeats to each other.
 const HeartbeatPath = "/lease/v1/heartbeat"
 
-// MaxBody bounds a heartbeat, in bytes: it must be small enough to be relayed.
+// MaxBody is the maximum size of a heartbeat in bytes, small enough to be relayed.
 const MaxBody = 64 << 10
 
 const (
 	wireVersion = 1
 	maxSights   = 512 // in a heartbeat; 64 members on 4 paths each fit
-	maxText     = 256 // bytes of an id, a path, a boot id
+	maxText     = 256 // bytes of an ID, a path or a boot ID
 )
 
-// Heartbeat is what a node tells the leader every 2 s.
+// Heartbeat is what a node sends to the leader every 2 s.
 type Heartbeat struct {
 	V      int        `json:"v"`
 	Node   api.NodeID `json:"node"`
 	Epoch  int64      `json:"epoch"`
 	BootID string     `json:"bootId,omitempty"`
-	// SentAt is the sender's CLOCK_BOOTTIME in nanoseconds, for its own
-	// use and for logs. The leader computes nothing from it.
+	// SentAt is the sender's CLOCK_BOOTTIME in nanoseconds, for its own use and for
+	// logs. The leader does not use it.
 	SentAt Instant `json:"sentAt"`
 	Sees   []Sight `json:"sees,omitempty"`
 }
 
-// Sight is whether the sender reaches a node on one path ("host:port").
+// Sight tells whether the sender reaches a node on one path ("host:port").
 type Sight struct {
 	Node api.NodeID `json:"node"`
 	Path string     `json:"path"`
 	Up   bool       `json:"up"`
 }
 
-// Answer to a heartbeat: a grant, a refusal, or neither and why.
+// Answer is the answer to a heartbeat: a grant, a refusal, or neither with a
+// reason.
 type Answer struct {
 	V       int  `json:"v"`
 	Granted bool `json:"granted,omitempty"`
-	// TTL of the grant in nanoseconds, counted from before the heartbeat
-	// was sent. The node takes no more than the constant.
+	// TTL is the validity of the grant in nanoseconds, counted from before the
+	// heartbeat was sent. The node limits it to the constant TTL.
 	TTL time.Duration `json:"ttl,omitempty"`
-	// Refused is the epoch that the node must adopt, having destroyed what
-	// is no longer its own; 0: not refused.
+	// Refused is the epoch that the node must adopt after it has destroyed the
+	// instances of older epochs; 0 if not refused.
 	Refused int64 `json:"refused,omitempty"`
-	// NotLeader: ask another. Leader names it, where known.
+	// NotLeader means that another node must be asked: Leader, if known.
 	NotLeader bool       `json:"notLeader,omitempty"`
 	Leader    api.NodeID `json:"leader,omitempty"`
 	Reason    string     `json:"reason,omitempty"`
 }
 
-// DecodeHeartbeat reads what came from the network.
+// DecodeHeartbeat decodes a heartbeat from the network.
 func DecodeHeartbeat(b []byte) (h Heartbeat, err error) {
 	if err := decode(b, &h); err != nil {
 		return Heartbeat{}, fmt.Errorf("heartbeat: %w", err)
@@ -82,7 +83,7 @@ func DecodeHeartbeat(b []byte) (h Heartbeat, err error) {
 	return h, h.Check()
 }
 
-// Check holds a heartbeat to the limits.
+// Check checks a heartbeat against the limits.
 func (h Heartbeat) Check() error {
 	switch {
 	case h.V != wireVersion:
@@ -104,8 +105,8 @@ func (h Heartbeat) Check() error {
 	return nil
 }
 
-// decode refuses what is too long, followed by something, or not JSON. Fields
-// that it does not know are a newer member's, and are skipped.
+// decode rejects a document that is too long, is followed by other data or is not
+// JSON. Unknown fields, which a newer member may send, are ignored.
 func decode(b []byte, v any) error {
 	if len(b) > MaxBody {
 		return fmt.Errorf("document of %d bytes is too long: want at most %d", len(b), MaxBody)
