@@ -11,11 +11,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
-// Raft is what the council changes: *store.Store on the leader.
+// Raft is the Raft configuration that the council changes: *store.Store on the
+// leader.
 type Raft interface {
 	IsLeader() bool
-	// LeadChange is closed when IsLeader may have changed, and on the leader when
-	// there is another member or one less.
+	// LeadChange returns a channel that is closed when IsLeader may have changed
+	// and, on the leader, when a member was added or removed.
 	LeadChange() <-chan struct{}
 	Members() []store.Member
 	AddVoter(ctx context.Context, id string) error
@@ -25,24 +26,24 @@ type Raft interface {
 	TransferLeadership(ctx context.Context) error
 }
 
-// change of Raft's configuration.
+// change is a change of Raft's configuration.
 type change struct {
 	verb string // add, promote, demote, remove, transfer
 	id   string
 }
 
-// nextChange is one step from the members that Raft has towards the nodes that
-// there are: who is new follows first, votes are given before they are taken,
-// and who leads hands over before its vote goes. Of the votes that are taken
-// those go first that nobody casts any more, a lost node's and a removed one's:
-// else the last of the living might need a dead one to take the next step.
-// Nil: all is as it should be.
+// nextChange returns the next step from Raft's members towards the Node objects, or
+// nil if they agree. New members first join without a vote, votes are given before
+// any is taken, and the leader transfers leadership before it loses its vote. Of
+// the votes to be taken, those of lost and removed nodes are taken first, because
+// they are not cast any more: otherwise the last members that are alive might need
+// a dead one for the next step.
 func nextChange(self string, have []store.Member, nodes []api.Node) *change {
 	members := map[string]store.Member{}
 	for _, m := range have {
 		members[m.ID] = m
 	}
-	want := map[string]bool{} // id → votes
+	want := map[string]bool{} // ID → is to be a voter
 	lost := map[string]bool{}
 	for _, n := range nodes {
 		want[n.Meta.ID] = n.Assignment.Voter
@@ -63,9 +64,9 @@ func nextChange(self string, have []store.Member, nodes []api.Node) *change {
 		}
 	}
 	if votes == 0 {
-		return nil // the planner has not chosen yet: nobody's vote goes
+		return nil // the planner has not chosen voters yet, so no vote is taken
 	}
-	// order in which what is too much goes.
+	// order is the order in which surplus members and votes are removed.
 	order := func(m store.Member) int {
 		_, known := want[m.ID]
 		switch {
@@ -94,10 +95,10 @@ func nextChange(self string, have []store.Member, nodes []api.Node) *change {
 	return nil
 }
 
-// Council makes Raft's configuration follow the Node objects while this node
-// leads, one change at a time. Only a node that answers gets a vote: one that
-// is listed and does not, as all are in a cluster made of a backup, would take
-// the others' majority away.
+// Council makes Raft's configuration follow the Node objects while this node leads,
+// one change at a time. A node gets a vote only after it has answered. A node that
+// is listed but does not answer, like all nodes of a cluster restored from a
+// backup, would otherwise cost the others their majority.
 func Council(ctx context.Context, self api.NodeID, r Raft, d *Directory, answers func(context.Context, api.NodeID) error, log *slog.Logger) error {
 	for ctx.Err() == nil {
 		elected, changed := r.LeadChange(), d.Changed()
@@ -121,7 +122,7 @@ func Council(ctx context.Context, self api.NodeID, r Raft, d *Directory, answers
 	return ctx.Err()
 }
 
-// toChange is what this node, when it leads, has to change first; nil: nothing.
+// toChange returns the next change that this node must make as the leader, or nil.
 func toChange(self api.NodeID, r Raft, d *Directory) *change {
 	nodes := d.Nodes()
 	if !r.IsLeader() || len(nodes) == 0 {
@@ -131,7 +132,7 @@ func toChange(self api.NodeID, r Raft, d *Directory) *change {
 	return nextChange(string(self), r.Members(), nodes)
 }
 
-// answerLimit is the time that a node has to answer before it gets a vote.
+// answerLimit is how long a node has to answer before it is made a voter.
 const answerLimit = 2 * time.Second
 
 func carryOut(ctx context.Context, r Raft, answers func(context.Context, api.NodeID) error, c change) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
-// have writes Raft's members as "a* b+ c": * leads, + votes.
+// have parses Raft's members from "a* b+ c": * marks the leader, + a voter.
 func have(text string) (out []store.Member) {
 	for _, w := range strings.Fields(text) {
 		id := strings.TrimRight(w, "*+")
@@ -19,7 +19,7 @@ func have(text string) (out []store.Member) {
 	return out
 }
 
-// want writes Node objects as "a+ b c!": + is to vote, ! is lost.
+// want parses Node objects from "a+ b c!": + marks a future voter, ! a lost node.
 func want(text string) (out []api.Node) {
 	for _, w := range strings.Fields(text) {
 		n := api.Node{Meta: api.Meta{ID: strings.TrimRight(w, "+!")}, Assignment: api.NodeAssignment{Voter: strings.Contains(w, "+")}}
@@ -44,11 +44,11 @@ func TestNextChange(t *testing.T) {
 		{"a", "a* b+ c+", "a+ b+", "remove c"},
 		{"a", "a* b+ c+", "b+ c+", "transfer a"},
 		{"b", "a+ b* c+", "b+ c+", "remove a"},
-		{"a", "a* b+ c+", "a b+ c+", "transfer a"}, // it leads and is to give up its vote
-		{"c", "a+ b+ c*", "a c+", "remove b"},      // it is dead: without a's vote nobody could remove it
+		{"a", "a* b+ c+", "a b+ c+", "transfer a"}, // the leader is to lose its vote
+		{"c", "a+ b+ c*", "a c+", "remove b"},      // b is gone: without a's vote it could not be removed
 		{"c", "a+ c*", "a c+", "demote a"},
 		{"d", "a+ b+ c+ d*", "a b! c+ d+", "demote b"},
-		{"a", "a* b+ c+", "a+ c!", "demote c"}, // b lives and votes for it
+		{"a", "a* b+ c+", "a+ c!", "demote c"}, // b is alive and votes for it
 		{"a", "a* b+ c+", "b+", "remove c"},
 		{"a", "a*", "a", ""}, // the planner has not chosen yet
 		{"a", "a* b+ c+", "a b c", ""},
@@ -58,12 +58,12 @@ func TestNextChange(t *testing.T) {
 			got = n.verb + " " + n.id
 		}
 		if got != c.next {
-			t.Errorf("have %q, want %q: %q, should be %q", c.have, c.want, got, c.next)
+			t.Errorf("members %q, nodes %q: got change %q, want %q", c.have, c.want, got, c.next)
 		}
 	}
 }
 
-// votes counts votes that were given.
+// votes records the votes that were given.
 type votes struct {
 	Raft
 	given []string
@@ -74,8 +74,8 @@ func (v *votes) AddVoter(_ context.Context, id string) error {
 	return nil
 }
 
-// A node that is listed and does not answer gets no vote: after a restore none
-// of the old ones does.
+// TestNoVoteWithoutAnAnswer checks that a node that is listed but does not answer
+// gets no vote, like the old nodes after a restore.
 func TestNoVoteWithoutAnAnswer(t *testing.T) {
 	away := errors.New("it does not answer")
 	v := &votes{}
@@ -86,12 +86,12 @@ func TestNoVoteWithoutAnAnswer(t *testing.T) {
 		return nil
 	}
 	if err := carryOut(t.Context(), v, answers, change{"promote", "old"}); !errors.Is(err, away) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("got error %v, want that of the node that does not answer", err)
 	}
 	if err := carryOut(t.Context(), v, answers, change{"promote", "here"}); err != nil {
 		t.Error(err)
 	}
 	if len(v.given) != 1 || v.given[0] != "here" {
-		t.Errorf("votes were given to %v", v.given)
+		t.Errorf("votes were given to %v, want [here]", v.given)
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/broadcast"
 )
 
-// Directory follows the Node objects: where each member is, and who is one.
-// Before the store has said anything it goes by the record.
+// Directory follows the Node objects: it knows the members and their addresses.
+// Before the store has been read it uses the record.
 type Directory struct {
 	self    Self
 	publish func(map[api.NodeID][]string) // to the address book
-	kick    func(api.NodeID)              // a member that is none any more
+	kick    func(api.NodeID)              // for a node that is no longer a member
 	save    func(map[api.NodeID][]string) error
 	log     *slog.Logger
 	changed *broadcast.Broadcaster
@@ -25,10 +25,10 @@ type Directory struct {
 	mu              sync.Mutex // guards what is below
 	synced, removed bool
 	nodes           map[api.NodeID]api.Node
-	peers           map[api.NodeID][]string // as published
+	peers           map[api.NodeID][]string // last published
 }
 
-// DirectoryOptions of a directory.
+// DirectoryOptions are the options of a Directory.
 type DirectoryOptions struct {
 	Self    Self
 	Known   map[api.NodeID][]string // from the record
@@ -38,7 +38,7 @@ type DirectoryOptions struct {
 	Log     *slog.Logger
 }
 
-// NewDirectory makes a directory and publishes what the record knows.
+// NewDirectory creates a directory and publishes the addresses from the record.
 func NewDirectory(o DirectoryOptions) *Directory {
 	d := &Directory{self: o.Self, publish: o.Publish, kick: o.Kick, save: o.Save, log: o.Log, changed: broadcast.New(),
 		nodes: map[api.NodeID]api.Node{}, peers: maps.Clone(o.Known)}
@@ -50,8 +50,8 @@ func NewDirectory(o DirectoryOptions) *Directory {
 	return d
 }
 
-// Member reports whether a node may speak. A node that has not heard of the
-// cluster's state yet believes every certificate: it knows nothing better.
+// Member reports whether a node is a member and may talk to this one. Before the
+// node has received the cluster's state, it accepts every valid certificate.
 func (d *Directory) Member(id api.NodeID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +62,7 @@ func (d *Directory) Member(id api.NodeID) bool {
 	return ok
 }
 
-// Nodes as the store has them here.
+// Nodes returns the nodes in this node's copy of the store.
 func (d *Directory) Nodes() []api.Node {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,20 +73,20 @@ func (d *Directory) Nodes() []api.Node {
 	return out
 }
 
-// Removed reports whether the node was a member and is none any more, as far as it
-// was told: a node that was cut off when it happened is not.
+// Removed reports whether the node was a member and was removed, as far as this
+// node knows: a node that was disconnected at that time does not know it.
 func (d *Directory) Removed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.removed
 }
 
-// Changed is closed when what Nodes and Removed say may have changed: take it
-// before asking them.
+// Changed returns a channel that is closed when the results of Nodes and Removed
+// may have changed. It must be obtained before calling them.
 func (d *Directory) Changed() <-chan struct{} { return d.changed.Next() }
 
-// Run follows the store until ctx ends. ctx must make reads stale: a minority's
-// nodes must go on talking to each other.
+// Run follows the store until ctx ends. ctx must permit stale reads: the nodes of a
+// minority must continue to talk to each other.
 func (d *Directory) Run(ctx context.Context, watch func(ctx context.Context, since int64) (<-chan api.Event, error)) error {
 	for ctx.Err() == nil {
 		events, err := watch(ctx, 0)
@@ -127,9 +127,9 @@ func (d *Directory) follow(events <-chan api.Event) {
 	}
 }
 
-// replace takes in the nodes that there are. A store without this node is a new
-// member's, which has not been told all yet, or the last that a removed one
-// hears: both go on with what they know.
+// replace replaces the nodes. If the store does not contain this node, it is a new
+// member whose store is not complete yet, or a removed one. Both continue with what
+// they have.
 func (d *Directory) replace(nodes map[api.NodeID]api.Node) {
 	defer d.changed.Broadcast()
 	d.mu.Lock()

@@ -1,15 +1,15 @@
-// Package membership is how a node becomes, stays and ceases to be a member of a
-// cluster.
+// Package membership implements how a node becomes, stays and ceases to be a member
+// of a cluster.
 //
 //	Unconfigured ──Found, restore──────────────► Member ──removed, leaves──► Left
 //	     └──Join: token ─► certificate ─► record ──┘                          │
 //	                                ▲─────────────────────────────────────────┘ with a new id
 //
-// The record (DATA/cluster/member.json) is written last, so a node that was
-// killed on the way is what it was before. What follows the record (the first
-// objects, the CA in the store) is done at every start until it is done.
+// The record (DATA/cluster/member.json) is written last, so a node that was killed
+// in between is in its previous state. The steps after the record (the first
+// objects, the CA in the store) are repeated at every start until they succeed.
 //
-// Who is a member is decided by the Node objects in the store: Directory
-// follows them (whom to talk to, whom to listen to), Council makes Raft's
-// configuration follow them (on the leader).
+// The Node objects in the store determine the membership: Directory follows them
+// (which nodes to talk to and to accept), and Council makes Raft's configuration
+// follow them (on the leader).
 package membership

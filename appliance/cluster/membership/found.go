@@ -18,21 +18,22 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
-// Self is this node, as it presents itself.
+// Self describes this node.
 type Self struct {
 	Node          api.NodeID
 	Name          string
 	Version       string
-	PeerAddresses []string // HOST:PORT, one for each path
+	PeerAddresses []string // HOST:PORT, one per path
 	APIAddress    string
 }
 
-// Spec of the node's object.
+// Spec returns the spec of the node's object.
 func (s Self) Spec() api.NodeSpec {
 	return api.NodeSpec{PeerAddresses: s.PeerAddresses, APIAddress: s.APIAddress}
 }
 
-// identity is what a certificate says of a node with this name and spec.
+// identity returns the contents of the certificate of a node with this name and
+// spec.
 func identity(cluster string, id api.NodeID, name string, spec api.NodeSpec) pki.NodeIdentity {
 	out := pki.NodeIdentity{Cluster: cluster, Node: id, Name: name}
 	seen := map[string]bool{name: true}
@@ -51,11 +52,11 @@ func identity(cluster string, id api.NodeID, name string, spec api.NodeSpec) pki
 	return out
 }
 
-// caFile holds a new cluster's CA until the store has it.
+// caFile returns the file that holds a new cluster's CA until it is in the store.
 func caFile(dir string) string { return filepath.Join(dir, "ca-key.json") }
 
-// Found makes a new cluster of this node. ca is the one to go on with (of a
-// backup); nil: a new one.
+// Found creates a new cluster with this node as the only member. ca is the CA to
+// continue with, from a backup, or nil for a new one.
 func Found(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	if err := pki.CheckClusterName(cluster); err != nil {
 		return err
@@ -94,14 +95,14 @@ func Found(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	return Record{State: api.SetupMember, Cluster: cluster, Node: self.Node, Founder: true}.Save(dir)
 }
 
-// Founding reports whether the cluster that this node has made has nothing but this
-// node's word so far: its store may be new.
+// Founding reports whether the cluster that this node has created is not in its
+// store yet. The store may then be new.
 func Founding(dir string) bool {
 	_, err := os.Stat(caFile(dir))
 	return err == nil
 }
 
-// Store is what membership needs of the cluster's state.
+// Store is the part of the cluster's store that membership uses.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
@@ -109,7 +110,7 @@ type Store interface {
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 }
 
-// caID is the id of the cluster's only ClusterCA.
+// caID is the ID of the cluster's only ClusterCA.
 const caID = "ca-cluster"
 
 // authority is the spec of the ClusterCA.
@@ -118,8 +119,8 @@ type authority struct {
 	CA      pki.CA `json:"ca"`
 }
 
-// Establish puts into the store what a founder's store must have: the CA and
-// the node itself. It is called at every start of a founder, and done once.
+// Establish writes what a founder's store must contain: the CA and the node itself.
+// It is called at every start of a founder; the CA is written once.
 func Establish(ctx context.Context, s Store, dir string, r Record, self Self) error {
 	raw, err := os.ReadFile(caFile(dir))
 	if err == nil {
@@ -140,8 +141,8 @@ func Establish(ctx context.Context, s Store, dir string, r Record, self Self) er
 	return Present(ctx, s, self)
 }
 
-// Present writes this node's object: its addresses may have changed since its
-// last start.
+// Present writes this node's object, because its addresses may have changed since
+// the last start.
 func Present(ctx context.Context, s Store, self Self) error {
 	for {
 		cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindNode, ID: string(self.Node), Name: self.Name}

@@ -12,9 +12,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-// Request of a node that wants to join: POST /join on a member's peer port.
+// Request is the request of a node to join: POST /join on a member's peer port.
 type Request struct {
-	Token  string `json:"token"` // JoinToken's id
+	Token  string `json:"token"` // ID of the JoinToken
 	Secret string `json:"secret"`
 	Format int    `json:"format"` // store.Level of the joiner
 
@@ -26,7 +26,7 @@ type Request struct {
 	CSR           []byte     `json:"csr"` // DER
 }
 
-// Welcome is the answer.
+// Welcome is the answer to a Request.
 type Welcome struct {
 	CertPEM   []byte                  `json:"certPem"`
 	BundlePEM []byte                  `json:"bundlePem"`
@@ -34,7 +34,7 @@ type Welcome struct {
 	ID        string                  `json:"id,omitempty"` // of the cluster
 }
 
-// Join makes this node a member with a token.
+// Join makes this node a member by means of a token.
 func Join(ctx context.Context, dir, token string, self Self) error {
 	t, err := pki.ParseToken(token)
 	if err != nil {
@@ -63,15 +63,15 @@ func Join(ctx context.Context, dir, token string, self Self) error {
 	return Record{State: api.SetupMember, Cluster: t.Cluster, Node: self.Node, Peers: w.Peers}.Save(dir)
 }
 
-// Cluster is what a new member is held against, and told.
+// Cluster is what Admit checks a new node against and sends to it.
 type Cluster struct {
-	Level int    // store.Level, of all members
-	ID    string // empty: it has none yet
+	Level int    // store.Level of all members
+	ID    string // empty if it has none yet
 }
 
-// Admit lets a node in: any member can, the store decides. The token is used
-// and the node's object made in one batch, so that a token lets in one node;
-// the same node may ask again, when the answer got lost.
+// Admit admits a node. Any member can do it; the store decides. The token is marked
+// as used and the node's object is created in one batch, so a token admits one
+// node. The same node may repeat the request when the answer was lost.
 func Admit(ctx context.Context, s Store, c Cluster, r Request, now time.Time) (Welcome, error) {
 	if r.Format < c.Level {
 		return Welcome{}, api.Errorf(api.CodeState, "node %s runs Basalt %s, which supports feature levels up to %d; the cluster has %d", r.Name, r.Version, r.Format, c.Level).
@@ -110,8 +110,8 @@ func Admit(ctx context.Context, s Store, c Cluster, r Request, now time.Time) (W
 	return w, err
 }
 
-// redeemable is the token, if the request may use it. What is wrong with a
-// token is not told apart to who does not have one.
+// redeemable returns the token if the request may use it. An unknown token and a
+// wrong secret produce the same error, so that it reveals nothing.
 func redeemable(ctx context.Context, s Store, r Request, now time.Time) (api.JoinToken, error) {
 	wrong := api.Errorf(api.CodeForbidden, "the join token is not valid").
 		WithHint("it may have been used or deleted; create another with: basalt node token create")
@@ -187,7 +187,7 @@ func listNodes(ctx context.Context, s Store) ([]api.Node, error) {
 	}
 }
 
-// NewToken makes a token for a new node; hash is what the cluster keeps of it.
+// NewToken creates a token for a new node. hash is stored in the cluster.
 func NewToken(ctx context.Context, s Store, id api.JoinTokenID) (text, hash string, err error) {
 	a, err := readAuthority(ctx, s)
 	if err != nil {
@@ -211,7 +211,7 @@ func NewToken(ctx context.Context, s Store, id api.JoinTokenID) (text, hash stri
 	return t.String(), t.Hash(), err
 }
 
-// maxTokenPeers keeps a token short enough to paste.
+// maxTokenPeers keeps a token short enough to be pasted.
 const maxTokenPeers = 6
 
 // Sign renews a member's certificate.
@@ -232,7 +232,7 @@ func Sign(ctx context.Context, s Store, node api.NodeID, csr []byte, now time.Ti
 	return pki.Issued{CertPEM: cert}, err
 }
 
-// Authority is the cluster's CA: a secret, for backups.
+// Authority returns the cluster's CA, including its secret key, for backups.
 func Authority(ctx context.Context, s Store) (pki.CA, error) {
 	a, err := readAuthority(ctx, s)
 	return a.CA, err

@@ -20,7 +20,7 @@ func self(n int) Self {
 		PeerAddresses: []string{fmt.Sprintf("192.0.2.%d:7481", n)}, APIAddress: fmt.Sprintf("192.0.2.%d:7480", n)}
 }
 
-// founded is a cluster of one, and its store.
+// founded returns the store of a cluster of one node.
 func founded(t *testing.T) Store {
 	t.Helper()
 	dir, s := t.TempDir(), memstore.New()
@@ -31,7 +31,7 @@ func founded(t *testing.T) Store {
 	if err != nil || r.State != api.SetupMember || !r.Founder || r.Cluster != "test" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	for range 2 { // at every start
+	for range 2 { // as at every start
 		if err := Establish(t.Context(), s, dir, r, self(1)); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func founded(t *testing.T) Store {
 	return s
 }
 
-// token makes a token as the API does, and the request of a node that has it.
+// token creates a token as the API does.
 func token(t *testing.T, s Store, expires time.Time) pki.Token {
 	t.Helper()
 	id := api.NewID(api.KindJoinToken, []byte{1, 2, 3, 4, 5, byte(time.Now().UnixNano())})
@@ -73,20 +73,20 @@ var ours = Cluster{Level: state.Level, ID: "c1"}
 func TestAdmit(t *testing.T) {
 	s := founded(t)
 	tok := token(t, s, now.Add(time.Hour))
-	for range 2 { // the first answer got lost
+	for range 2 { // the node repeats the request because the answer was lost
 		w, err := Admit(t.Context(), s, ours, request(t, tok, self(2)), now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if w.ID != ours.ID {
-			t.Errorf("it is told that the cluster is %q", w.ID)
+			t.Errorf("got cluster ID %q, want %q", w.ID, ours.ID)
 		}
 		if len(w.Peers) != 2 || w.Peers[self(1).Node][0] != "192.0.2.1:7481" {
-			t.Errorf("peers %v", w.Peers)
+			t.Errorf("got peers %v, want both nodes", w.Peers)
 		}
 	}
 	if _, err := Admit(t.Context(), s, ours, request(t, tok, self(3)), now); api.CodeOf(err) != api.CodeForbidden || !strings.Contains(err.Error(), "already used by node "+string(self(2).Node)) {
-		t.Errorf("a token worked twice: %v", err)
+		t.Errorf("another node with a used token: got error %v", err)
 	}
 }
 
@@ -116,11 +116,11 @@ func TestAdmitRefuses(t *testing.T) {
 			r := request(t, tok, self(2))
 			c.do(&r)
 			if _, err := Admit(t.Context(), s, ours, r, now.Add(c.at)); api.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v", err)
+				t.Errorf("got error %v, want code %s and %q", err, c.code, c.want)
 			}
-			// The token is as good as before.
+			// The refused request has not used the token.
 			if _, err := Admit(t.Context(), s, ours, request(t, tok, self(2)), now); err != nil {
-				t.Errorf("a refused request used the token up: %v", err)
+				t.Errorf("admit after a refused request: %v", err)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func TestOneTokenAtTheSameMoment(t *testing.T) {
 	}
 	wg.Wait()
 	if in != 1 {
-		t.Errorf("%d nodes came in with one token", in)
+		t.Errorf("%d nodes were admitted with one token, want 1", in)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestRenewal(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Sign(t.Context(), s, self(2).Node, csr, now); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("a certificate for a node that is no member: %v", err)
+		t.Errorf("signing for a node that is not a member: got error %v, want code not found", err)
 	}
 }
 
@@ -177,13 +177,13 @@ func TestRecord(t *testing.T) {
 	}
 	got, err := Load(dir)
 	if err != nil || got.Node != want.Node || got.Peers["node-2"][0] != "192.0.2.2:7481" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("got record %+v, error %v", got, err)
 	}
 	want.State = "Strange"
 	if err := want.Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("%v", err)
+		t.Errorf("loading a damaged record: got error %v", err)
 	}
 }

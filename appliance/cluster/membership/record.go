@@ -14,32 +14,34 @@ import (
 
 const recordVersion = 1
 
-// Record is what a node knows of its membership before anything else runs.
+// Record is what a node stores about its membership. It is read before anything
+// else starts.
 type Record struct {
 	Version int            `json:"version"`
 	State   api.SetupState `json:"state"`
 	Cluster string         `json:"cluster"`
 	Node    api.NodeID     `json:"node"`
-	// Founder: the node made the cluster, or restored it: it starts Raft alone.
+	// Founder means that the node created or restored the cluster. It starts Raft
+	// alone.
 	Founder bool `json:"founder,omitempty"`
-	// Recover: quorum is lost; at the next start this node alone becomes the
-	// cluster, and every other one is removed.
+	// Recover means that quorum is lost: at its next start this node becomes the
+	// only member, and all others are removed.
 	Recover bool `json:"recover,omitempty"`
-	// Rebuild: the node's store is made anew of the other members'.
+	// Rebuild means that the node's store is rebuilt from the other members.
 	Rebuild bool `json:"rebuild,omitempty"`
-	// Peers are where other members were last known to be.
+	// Peers holds the last known addresses of other members.
 	Peers map[api.NodeID][]string `json:"peers,omitempty"`
 }
 
-// Dir is where a node with its state in data keeps what concerns membership.
+// Dir returns the directory for membership files of a node whose state is in data.
 func Dir(data string) string { return filepath.Join(data, "cluster") }
 
 func recordFile(dir string) string { return filepath.Join(dir, "member.json") }
 
-// PromiseFile is where the node keeps what it has told the others.
+// PromiseFile returns the file with what the node has promised to the others.
 func PromiseFile(dir string) string { return filepath.Join(dir, "promise") }
 
-// Load reads the record in dir; a node without one is Unconfigured.
+// Load reads the record in dir. A node without one is Unconfigured.
 func Load(dir string) (Record, error) {
 	raw, err := os.ReadFile(recordFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 )
 
-// Setup is what the setup calls do; basaltd has one for a node without a
-// cluster and one for a member.
+// Setup implements the setup calls; basaltd has one for a node without a cluster
+// and one for a member.
 type Setup interface {
 	Setup(ctx context.Context) api.Setup
 	Init(ctx context.Context, cluster string) error
@@ -25,11 +25,11 @@ type Setup interface {
 	Leave(ctx context.Context) error
 }
 
-// maxBackup bounds what a restore reads.
+// maxBackup is the maximum size in bytes of a backup to restore.
 const maxBackup = 64 << 30
 
-// Handler serves the setup calls, on the node's own socket only: everybody on
-// the machine may look, its root may act.
+// Handler serves the setup calls, only on the node's own socket. Every user of the
+// machine may read the state; only root may change it.
 func Handler(s Setup) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/setup", func(w http.ResponseWriter, r *http.Request) { answer(w, s.Setup(r.Context()), nil) })
@@ -65,17 +65,17 @@ func with[In any](do func(context.Context, In) error) func(*http.Request) error 
 
 func answer(w http.ResponseWriter, v any, err error) {
 	if err != nil {
-		_ = api.WriteProblem(w, transport.Domain(err)) // who has gone needs no answer
+		_ = api.WriteProblem(w, transport.Domain(err)) // fails only if the client has gone
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // who has gone needs no answer
+	_ = json.NewEncoder(w).Encode(v) // fails only if the client has gone
 }
 
 type uidKey struct{}
 
-// WithPeer is an http.Server's ConnContext: it notes whose process is at the
-// other end of a unix socket (SO_PEERCRED, unix(7)).
+// WithPeer is the ConnContext of an http.Server. It records the user ID of the
+// process at the other end of a Unix socket (SO_PEERCRED, unix(7)).
 func WithPeer(ctx context.Context, c net.Conn) context.Context {
 	u, ok := c.(*net.UnixConn)
 	if !ok {
