@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// Fingerprint is the SHA-256, in hex, of the DER of the first certificate in a
+// Fingerprint returns the SHA-256, in hex, of the DER of the first certificate in a
 // PEM text.
 func Fingerprint(certPEM []byte) (string, error) {
 	certs, err := parseBundle(certPEM)
@@ -26,8 +26,7 @@ func fingerprint(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AddToBundle is the bundle with the CAs of more at its end; the same CA twice
-// is there once.
+// AddToBundle returns the bundle with the CAs of more appended, without duplicates.
 func AddToBundle(bundlePEM, more []byte) ([]byte, error) {
 	both, err := parseBundle(slices.Concat(bundlePEM, []byte("\n"), more))
 	if err != nil {
@@ -36,8 +35,8 @@ func AddToBundle(bundlePEM, more []byte) ([]byte, error) {
 	return encodeBundle(both), nil
 }
 
-// RemoveFromBundle is the bundle without the CA of that fingerprint; the last
-// one stays.
+// RemoveFromBundle returns the bundle without the CA of that fingerprint. The last
+// CA cannot be removed.
 func RemoveFromBundle(bundlePEM []byte, print string) ([]byte, error) {
 	certs, err := parseBundle(bundlePEM)
 	if err != nil {
@@ -50,7 +49,7 @@ func RemoveFromBundle(bundlePEM []byte, print string) ([]byte, error) {
 	return encodeBundle(certs), nil
 }
 
-// parseBundle reads 1 to maxCAs CAs of one cluster.
+// parseBundle parses 1 to maxCAs CAs of one cluster.
 func parseBundle(text []byte) (certs []*x509.Certificate, err error) {
 	if len(text) > maxBundle {
 		return nil, fmt.Errorf("the bundle is larger than %d bytes", maxBundle)

@@ -26,24 +26,24 @@ const (
 	NodeLifetime = 30 * 24 * time.Hour
 )
 
-// backdated is how far before its signing a certificate is valid: the signer's
-// clock may be ahead.
+// backdated is how long before its signing a certificate becomes valid, because the
+// signer's clock may be ahead.
 const backdated = time.Hour
 
-// Sizes beyond which nothing is parsed, in bytes.
+// Maximum sizes, in bytes and CAs, of what is parsed.
 const (
 	maxCSR    = 8 << 10
 	maxBundle = 64 << 10
 	maxCAs    = 8
 )
 
-// CA is a cluster's certificate authority.
+// CA is the certificate authority of a cluster.
 type CA struct {
 	CertPEM []byte `json:"certPem"`
 	KeyPEM  []byte `json:"keyPem"` // secret
 }
 
-// NewCA makes the authority of a cluster.
+// NewCA creates the authority of a cluster.
 func NewCA(cluster string, now time.Time) (CA, error) {
 	if err := CheckClusterName(cluster); err != nil {
 		return CA{}, err
@@ -54,7 +54,7 @@ func NewCA(cluster string, now time.Time) (CA, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial(),
-		// The date keeps two CAs of one cluster apart for a person who looks.
+		// The date lets a person distinguish two CAs of one cluster.
 		Subject:   pkix.Name{CommonName: fmt.Sprintf("basalt %s %s", cluster, now.UTC().Format("2006-01-02"))},
 		URIs:      []*url.URL{caURI(cluster)},
 		NotBefore: now.Add(-backdated).UTC(), NotAfter: now.Add(CALifetime).UTC(),
@@ -71,9 +71,9 @@ func NewCA(cluster string, now time.Time) (CA, error) {
 	return CA{CertPEM: encodeCert(der), KeyPEM: keyPEM}, nil
 }
 
-// Sign makes a node's certificate from its CSR (DER). Only the key is taken
-// from the CSR; that the node has it is checked. The lifetime (0: 30 days)
-// ends with the CA's at the latest.
+// Sign creates a node's certificate from its CSR (DER). Of the CSR only the key is
+// used, and it is checked that the node owns it. The lifetime (30 days if 0) ends
+// no later than the CA's.
 func (ca CA) Sign(csrDER []byte, id NodeIdentity, now time.Time, lifetime time.Duration) (certPEM []byte, err error) {
 	if err := id.check(); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (ca CA) Sign(csrDER []byte, id NodeIdentity, now time.Time, lifetime time.D
 	return encodeCert(der), nil
 }
 
-// Fingerprint is the SHA-256 of the CA's DER, as tokens carry it.
+// Fingerprint returns the SHA-256 of the CA's DER, as tokens contain it.
 func (ca CA) Fingerprint() (string, error) { return Fingerprint(ca.CertPEM) }
 
 func (ca CA) parse() (*x509.Certificate, *ecdsa.PrivateKey, error) {
@@ -136,7 +136,7 @@ func (ca CA) parse() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	return certs[0], key, nil
 }
 
-// NewRequest makes a node's key and the CSR for it.
+// NewRequest creates a node's key and the CSR for it.
 func NewRequest() (keyPEM, csrDER []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -150,7 +150,7 @@ func NewRequest() (keyPEM, csrDER []byte, err error) {
 	return keyPEM, csrDER, err
 }
 
-// keyOf is the public key of a CSR whose sender has proved to own it.
+// keyOf returns the public key of a CSR, after checking that its sender owns it.
 func keyOf(csrDER []byte) (*ecdsa.PublicKey, error) {
 	bad := func(why string) error {
 		return api.Errorf(api.CodeInvalid, "the certificate request %s", why).
@@ -173,10 +173,10 @@ func keyOf(csrDER []byte) (*ecdsa.PublicKey, error) {
 	return public, nil
 }
 
-// Every node's certificate is also good for the machine that it is on: a client
-// there, or behind a forwarded port, knows the API as localhost. Who is reached
-// by that name has a key of this cluster, and between nodes names and addresses
-// count for nothing (identityOf).
+// Every node's certificate is also valid for localhost and the loopback addresses,
+// because a client on the machine, or behind a forwarded port, uses the API as
+// localhost. A server that is reached under that name has a key of this cluster,
+// and names and addresses do not matter between nodes (see identityOf).
 const localhost = "localhost"
 
 var loopback = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
@@ -199,7 +199,7 @@ func names(id NodeIdentity) []string {
 	return slices.Compact(all)
 }
 
-// commonName fits a name in X.520's 64 characters.
+// commonName shortens a name to fit X.520's 64 characters.
 func commonName(name string) string {
 	host, _, _ := strings.Cut(name, ".")
 	return host
@@ -207,7 +207,7 @@ func commonName(name string) string {
 
 func serial() *big.Int {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the process instead
+	_, _ = rand.Read(b[:]) // crypto/rand never returns an error
 	b[0] = b[0]&0x7f | 0x40
 	return new(big.Int).SetBytes(b[:])
 }

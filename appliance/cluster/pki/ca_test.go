@@ -37,7 +37,7 @@ func identityFor(node api.NodeID) NodeIdentity {
 	}
 }
 
-// A CSR that asks for everything gets what the signer knows, and nothing else.
+// TestSignTrustsOnlyTheKey checks that of a CSR only the key is used.
 func TestSignTrustsOnlyTheKey(t *testing.T) {
 	now := time.Now()
 	ca := must(NewCA("basalt", now))(t)
@@ -48,20 +48,20 @@ func TestSignTrustsOnlyTheKey(t *testing.T) {
 	}, key))(t)
 	leaf := must(parseLeaf(must(ca.Sign(csr, identityFor(nodeA), now, 0))(t)))(t)
 	if cluster, node, err := identityOf(leaf); cluster != "basalt" || node != nodeA || err != nil {
-		t.Errorf("it is for %s of %s: %v", node, cluster, err)
+		t.Errorf("certificate is for node %s of cluster %s: %v", node, cluster, err)
 	}
 	if !slices.Equal(leaf.DNSNames, []string{"api.example", "host-a.example", "localhost"}) || len(leaf.IPAddresses) != 3 || leaf.IsCA ||
 		leaf.Subject.CommonName != "host-a" || len(leaf.Subject.Organization) > 0 {
-		t.Errorf("it says %v %v %v", leaf.Subject, leaf.DNSNames, leaf.IPAddresses)
+		t.Errorf("certificate has subject %v, DNS names %v, addresses %v", leaf.Subject, leaf.DNSNames, leaf.IPAddresses)
 	}
 	if !key.PublicKey.Equal(leaf.PublicKey) {
-		t.Error("it is for another key")
+		t.Error("certificate is for another key")
 	}
 	if d := now.Sub(leaf.NotBefore); d < 59*time.Minute || d > 61*time.Minute {
-		t.Errorf("it begins %s before it was signed", d)
+		t.Errorf("certificate is valid from %s before its signing, want one hour", d)
 	}
 	if d := leaf.NotAfter.Sub(now); d < NodeLifetime-time.Minute || d > NodeLifetime {
-		t.Errorf("it lives for %s", d)
+		t.Errorf("certificate is valid for %s, want %s", d, NodeLifetime)
 	}
 }
 
@@ -103,15 +103,15 @@ func TestSignRefuses(t *testing.T) {
 		"an address with a zone":         {good, with(func(id *NodeIdentity) { id.IPs = []netip.Addr{netip.MustParseAddr("fe80::1%eth0")} })},
 	} {
 		if cert, err := ca.Sign(c.csr, c.id, now, 0); err == nil {
-			t.Errorf("%s: signed %s", name, cert)
+			t.Errorf("%s: signed certificate %s, want an error", name, cert)
 		}
 	}
 	if _, err := ca.Sign(good, identityFor(nodeA), now.Add(CALifetime+2*time.Hour), 0); api.CodeOf(err) != api.CodeState {
-		t.Errorf("a CA that has ended: %v", err)
+		t.Errorf("expired CA: got error %v, want code state", err)
 	}
 	cert := must(parseLeaf(must(ca.Sign(good, identityFor(nodeA), now.Add(CALifetime-time.Hour), 0))(t)))(t)
 	if root := must(parseBundle(ca.CertPEM))(t)[0]; cert.NotAfter.After(root.NotAfter) {
-		t.Error("a certificate outlives its CA")
+		t.Error("certificate expires after its CA")
 	}
 }
 
@@ -120,13 +120,13 @@ func TestBundle(t *testing.T) {
 	one, two, other := must(NewCA("basalt", now))(t), must(NewCA("basalt", now))(t), must(NewCA("other", now))(t)
 	both := must(AddToBundle(one.CertPEM, two.CertPEM))(t)
 	if again := must(AddToBundle(both, one.CertPEM))(t); !bytes.Equal(again, both) {
-		t.Error("a CA is in the bundle twice")
+		t.Error("adding a CA twice changed the bundle")
 	}
 	if left := must(RemoveFromBundle(both, must(one.Fingerprint())(t)))(t); !bytes.Equal(left, two.CertPEM) {
-		t.Error("the wrong CA was taken out")
+		t.Error("the wrong CA was removed")
 	}
 	if _, err := RemoveFromBundle(one.CertPEM, must(one.Fingerprint())(t)); err == nil {
-		t.Error("the last CA was taken out")
+		t.Error("removing the last CA got no error")
 	}
 	_, csr, _ := NewRequest()
 	leaf := must(one.Sign(csr, identityFor(nodeA), now, 0))(t)
@@ -139,7 +139,7 @@ func TestBundle(t *testing.T) {
 		"two clusters": slices.Concat(one.CertPEM, other.CertPEM), "too many": many, "too large": make([]byte, maxBundle+1),
 	} {
 		if _, err := parseBundle(text); err == nil {
-			t.Errorf("%s is a bundle", name)
+			t.Errorf("parsing a bundle of %s got no error", name)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestBundle(t *testing.T) {
 func TestCheckClusterName(t *testing.T) {
 	for _, bad := range []string{"", "-a", "a-", "A", "a.b", "a/b", "a b", string(bytes.Repeat([]byte("a"), 64))} {
 		if err := CheckClusterName(bad); api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("cluster name %q: got error %v, want code invalid", bad, err)
 		}
 	}
 	if err := CheckClusterName("basalt-1"); err != nil {

@@ -16,7 +16,7 @@ const (
 	newKeyFile = "node.key.new"
 )
 
-// renameFile makes a file another, for good when it returns.
+// renameFile renames a file within dir. The change is on disk when it returns.
 func renameFile(dir, from, to string) error {
 	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
 		return err
@@ -24,7 +24,7 @@ func renameFile(dir, from, to string) error {
 	return atomicfile.Sync(dir)
 }
 
-// readSmall reads a file that is no larger than a bundle may be.
+// readSmall reads a file that is at most as large as a bundle may be.
 func readSmall(dir, name string) ([]byte, error) {
 	path := filepath.Join(dir, name)
 	info, err := os.Stat(path)
@@ -37,13 +37,13 @@ func readSmall(dir, name string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// settle finishes or drops a renewal that a power cut interrupted, and returns
-// the key that belongs to the certificate.
+// settle completes or discards a renewal that was interrupted, and returns the key
+// that belongs to the certificate.
 func settle(dir string, certPEM []byte) (keyPEM []byte, err error) {
 	keyPEM, err = readSmall(dir, keyFile)
 	if err == nil && matches(certPEM, keyPEM) {
-		// What stays is overwritten by the next renewal: a node whose disk takes no
-		// writes still has its identity.
+		// A file that cannot be removed is overwritten by the next renewal. A node
+		// with a read-only disk must still have its identity.
 		_ = os.Remove(filepath.Join(dir, newKeyFile))
 		return keyPEM, nil
 	}

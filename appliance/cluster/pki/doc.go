@@ -1,42 +1,44 @@
-// Package pki is who may speak in a cluster: its own certificate authority,
-// the tokens that let a new node in, and a node's identity on its disk.
+// Package pki determines who may talk in a cluster. It contains the cluster's
+// certificate authority, the tokens that admit new nodes, and a node's identity on
+// its disk.
 //
 //	NewCA ─► Sign(CSR, NodeIdentity) ─► Create ─► Keeper ─► tls.Config
 //	                    ▲                            │
-//	                    └──────── Renew ◄────────────┘ a third of its life is left
+//	                    └──────── Renew ◄────────────┘ when a third of its lifetime is left
 //
-// A node is named by one URI in its certificate, basalt://CLUSTER/node/NODE-ID.
-// Names and addresses in it serve the API's users; between nodes they mean
-// nothing. What a CSR asks for is never looked at, only its key.
+// A node is named by one URI in its certificate, basalt://CLUSTER/node/NODE-ID. The
+// names and addresses in it are for the API's users; they do not matter between
+// nodes. Of a CSR only the key is used.
 //
 // # Rotation
 //
 // Every tls.Config asks its Keeper at each handshake, so a new certificate or
-// a new bundle needs no restart, and connections that stand go on. A new CA
-// comes in three steps, each finished on every node before the next begins:
+// bundle requires no restart, and existing connections continue. A CA is replaced
+// in three steps, each completed on every node before the next begins:
 //
-//	bundle {old}      ─► bundle {old, new}   everybody trusts both
+//	bundle {old}      ─► bundle {old, new}   every node trusts both
 //	certificate (old) ─► certificate (new)   Renew with the new CA
-//	bundle {old, new} ─► bundle {new}        the old one is trusted no more
+//	bundle {old, new} ─► bundle {new}        the old one is no longer trusted
 //
 // # Clocks
 //
-// A certificate is backdated by an hour, and both its ends are read with
-// another hour's tolerance (Skew): a node whose clock is an hour off, before
-// or behind, still joins and speaks, even when the signer's is an hour off the
-// other way. It must: such a node can otherwise neither be reached to be
-// repaired nor be told to stop its instances. Validity is no defence against a
-// node that was removed, membership is (package peer); so an hour costs
-// nothing. That is why the chain is verified here, in VerifyConnection, and not
-// by crypto/tls, which knows one time and one pool of roots per tls.Config.
+// A certificate is backdated by an hour, and the beginning and end of its validity
+// are checked with a tolerance of another hour (Skew). A node whose clock is wrong
+// by up to an hour can therefore still join and talk, even when the signer's clock
+// is wrong by an hour in the other direction. This is necessary: otherwise such a
+// node could neither be reached for repair nor be told to stop its instances.
+// Validity does not protect against a removed node; membership does (package peer).
+// The tolerance is therefore harmless. It is also why the chain is verified here,
+// in VerifyConnection, and not by crypto/tls, which has one time and one pool of
+// roots per tls.Config.
 //
 // # On the disk
 //
-//	DIR/ca.pem        the bundle: every CA that is trusted now
+//	DIR/ca.pem        the bundle: every CA that is currently trusted
 //	DIR/node.crt      this node's certificate
 //	DIR/node.key      its key, 0600; never leaves the node
-//	DIR/node.key.new  the key of a renewal that was interrupted
+//	DIR/node.key.new  the key of an interrupted renewal
 //
-// A renewal writes node.key.new, then node.crt, then renames the key over
-// node.key; Open finishes what a power cut left half done.
+// A renewal writes node.key.new, then node.crt, and then renames the new key to
+// node.key. Open completes a renewal that was interrupted.
 package pki

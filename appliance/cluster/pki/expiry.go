@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// caWarning is how long before its end a CA should be rotated.
+// caWarning is how long before its expiry a CA should be rotated.
 const caWarning = 180 * 24 * time.Hour
 
-// RenewAt is when a third of the certificate's life is left.
+// RenewAt returns the time at which a third of the certificate's lifetime is left.
 func (k *Keeper) RenewAt() time.Time {
 	leaf := k.current.Load().leaf
 	return leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 3)
 }
 
-// Ends is when the current certificate ends.
+// Ends returns the expiry of the current certificate.
 func (k *Keeper) Ends() time.Time { return k.current.Load().leaf.NotAfter }
 
-// Warning is something about this node's certificates that a person should know.
+// Warning is a problem with this node's certificates that an operator should know
+// about.
 type Warning struct {
 	Subject string    // "node" or the CA's name
 	Ends    time.Time // of the certificate
@@ -25,7 +26,7 @@ type Warning struct {
 	Hint    string
 }
 
-// Warnings at this moment; none when all is well.
+// Warnings returns the current warnings.
 func (k *Keeper) Warnings() []Warning {
 	id, now := k.current.Load(), k.now()
 	var all []Warning
@@ -37,7 +38,7 @@ func (k *Keeper) Warnings() []Warning {
 	switch left := id.leaf.NotAfter.Sub(now); {
 	case left <= 0:
 		warn("node", id.leaf.NotAfter, "this node's certificate ended "+date(id.leaf.NotAfter), clock)
-	case left < life/6: // half of the time for renewal has gone by
+	case left < life/6: // half of the time for renewal has passed
 		warn("node", id.leaf.NotAfter, "this node's certificate ends "+date(id.leaf.NotAfter)+" and could not be renewed",
 			"check that this node reaches the cluster's leader")
 	case now.Before(id.leaf.NotBefore):

@@ -19,21 +19,21 @@ var (
 	labelPattern   = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
 )
 
-// maxAddresses is how many names, and how many addresses, a certificate holds.
+// maxAddresses is the maximum number of names, and of addresses, in a certificate.
 const maxAddresses = 32
 
-// NodeIdentity is what a certificate says of a node. The signer knows it from
+// NodeIdentity is what a certificate states about a node. The signer takes it from
 // the store, never from the node's request.
 type NodeIdentity struct {
 	Cluster string
 	Node    api.NodeID
 	Name    string       // the machine's name; also a DNS name of the certificate
-	IPs     []netip.Addr // where its API is reached
+	IPs     []netip.Addr // addresses of its API
 	DNS     []string     // further names of its API
 }
 
-// CheckClusterName returns what a cluster may be called: it stands in every
-// certificate's URI.
+// CheckClusterName returns an error if the name is not valid for a cluster. The
+// name is part of the URI in every certificate.
 func CheckClusterName(name string) error {
 	if !clusterPattern.MatchString(name) {
 		return api.Errorf(api.CodeInvalid, "%q is not a valid cluster name", clip(name)).
@@ -79,7 +79,7 @@ func isDNSName(s string) bool {
 	return true
 }
 
-// clip bounds what of a stranger's text is repeated to a user.
+// clip limits the length of untrusted text in messages.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:61] + "..."
@@ -95,8 +95,8 @@ func caURI(cluster string) *url.URL {
 	return &url.URL{Scheme: uriScheme, Host: cluster, Path: "/ca"}
 }
 
-// identityOf reads the node's URI; a certificate with none, or with more than
-// one URI, is nobody's.
+// identityOf reads the node's URI. A certificate without a URI, or with more than
+// one, identifies no node.
 func identityOf(cert *x509.Certificate) (cluster string, node api.NodeID, err error) {
 	if len(cert.URIs) != 1 {
 		return "", "", fmt.Errorf("the certificate has %d URIs, want one", len(cert.URIs))

@@ -18,37 +18,36 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// Keeper keeps this node's identity: on the disk, and in every tls.Config that
-// it hands out. Its methods may be called from any goroutine.
+// Keeper keeps this node's identity on disk and in every tls.Config that it
+// returns. It is safe for concurrent use.
 type Keeper struct {
 	dir string
 	now func() time.Time
 
-	mu      sync.Mutex // held by who changes the identity; guards changed
+	mu      sync.Mutex // held while the identity is changed; guards changed
 	changed chan struct{}
 
 	current    atomic.Pointer[identity]
 	generation atomic.Uint64
 }
 
-// identity is what a handshake needs; never changed once it is published.
+// identity is what a handshake needs. It is immutable once published.
 type identity struct {
 	cluster string
 	node    api.NodeID
-	cert    tls.Certificate // with the CA that issued it, for those who pin that
+	cert    tls.Certificate // includes the issuing CA, for clients that pin it
 	leaf    *x509.Certificate
 	bundle  []*x509.Certificate
 	roots   *x509.CertPool
 }
 
-// Option changes how a Keeper works.
+// Option is an option of a Keeper.
 type Option func(*Keeper)
 
-// WithClock makes the Keeper read another clock than the system's.
+// WithClock makes the Keeper use another clock than the system's.
 func WithClock(now func() time.Time) Option { return func(k *Keeper) { k.now = now } }
 
-// Create writes a new identity into dir, in place of any that is there, and
-// opens it.
+// Create writes a new identity to dir, replacing any existing one, and opens it.
 func Create(dir string, bundlePEM, certPEM, keyPEM []byte, options ...Option) (*Keeper, error) {
 	id, err := newIdentity(bundlePEM, certPEM, keyPEM)
 	if err != nil {
@@ -69,7 +68,8 @@ func Create(dir string, bundlePEM, certPEM, keyPEM []byte, options ...Option) (*
 	return Open(dir, options...)
 }
 
-// writeCertificate in an order that Open can finish: see the package comment.
+// writeCertificate writes the files in an order that Open can complete; see the
+// package comment.
 func writeCertificate(dir string, certPEM, keyPEM []byte) error {
 	if err := atomicfile.WriteFile(filepath.Join(dir, newKeyFile), keyPEM, 0o600); err != nil {
 		return err
@@ -80,8 +80,8 @@ func writeCertificate(dir string, certPEM, keyPEM []byte) error {
 	return renameFile(dir, newKeyFile, keyFile)
 }
 
-// Open reads the identity in dir. An expired one opens too: see Warnings. The
-// error is fs.ErrNotExist when there is none.
+// Open reads the identity in dir. It also opens an expired one: see Warnings. The
+// error wraps fs.ErrNotExist if there is none.
 func Open(dir string, options ...Option) (*Keeper, error) {
 	bundlePEM, err := readSmall(dir, bundleFile)
 	if err != nil {
@@ -151,32 +151,35 @@ func parseLeaf(certPEM []byte) (*x509.Certificate, error) {
 	return cert, nil
 }
 
-// trustsItself: a node that does not would be cut off by its own bundle.
+// trustsItself reports whether the bundle accepts the node's own certificate. If it
+// did not, the bundle would disconnect the node.
 func (id *identity) trustsItself() bool {
 	_, _, err := verifyChain(id.leaf, id.roots, id.leaf.NotBefore, x509.ExtKeyUsageServerAuth)
 	return err == nil
 }
 
-// Cluster is the name of this node's cluster.
+// Cluster returns the name of this node's cluster.
 func (k *Keeper) Cluster() string { return k.current.Load().cluster }
 
-// Node is this node's id.
+// Node returns this node's ID.
 func (k *Keeper) Node() api.NodeID { return k.current.Load().node }
 
-// Bundle is the PEM of every CA that is trusted now.
+// Bundle returns the PEM of every CA that is currently trusted.
 func (k *Keeper) Bundle() []byte { return encodeBundle(k.current.Load().bundle) }
 
-// CertificatePEM is the current certificate.
+// CertificatePEM returns the current certificate.
 func (k *Keeper) CertificatePEM() []byte { return encodeCert(k.current.Load().leaf.Raw) }
 
-// Changed is closed when the certificate or the bundle changes next.
+// Changed returns a channel that is closed at the next change of the certificate or
+// bundle.
 func (k *Keeper) Changed() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.changed
 }
 
-// Generation grows whenever the certificate or the bundle changes.
+// Generation returns a number that increases with every change of the certificate
+// or bundle.
 func (k *Keeper) Generation() uint64 { return k.generation.Load() }
 
 // publish makes id the current identity. The caller holds mu.
@@ -187,8 +190,8 @@ func (k *Keeper) publish(id *identity) {
 	k.changed = make(chan struct{})
 }
 
-// ReplaceBundle trusts these CAs and no others from now on. A bundle that would
-// not trust this node itself is refused.
+// ReplaceBundle makes the node trust only these CAs. It refuses a bundle that does
+// not trust this node itself.
 func (k *Keeper) ReplaceBundle(bundlePEM []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -223,14 +226,14 @@ func (id *identity) keyPEM() ([]byte, error) {
 // Issued is a signer's answer.
 type Issued struct {
 	CertPEM   []byte `json:"certPem"`
-	BundlePEM []byte `json:"bundlePem,omitempty"` // empty: the bundle stays
+	BundlePEM []byte `json:"bundlePem,omitempty"` // empty if the bundle does not change
 }
 
-// Signer sends a CSR (DER) to who may sign it.
+// Signer sends a CSR (DER) to a node that may sign it.
 type Signer func(ctx context.Context, csrDER []byte) (Issued, error)
 
-// Renew gets a certificate for a new key. An answer that does not fit is
-// refused, and the node keeps what it has.
+// Renew obtains a certificate for a new key. If the answer is not valid, the node
+// keeps what it has.
 func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
 	keyPEM, csr, err := NewRequest()
 	if err != nil {
@@ -268,13 +271,13 @@ func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
 	return nil
 }
 
-// Run renews the certificate whenever a third of its life is left, until ctx
-// ends. A failure is logged and tried again.
+// Run renews the certificate whenever a third of its lifetime is left, until ctx
+// ends. Failures are logged and retried.
 func (k *Keeper) Run(ctx context.Context, sign Signer, log *slog.Logger) {
 	for {
 		leaf := k.current.Load().leaf
-		// Ten tries fit between the first and the end. The clock is looked at
-		// each time: it may have been set.
+		// Ten attempts fit between the first one and the expiry. The clock is read
+		// each time, because it may have been set.
 		pause := min(max(leaf.NotAfter.Sub(leaf.NotBefore)/30, time.Second), time.Hour)
 		select {
 		case <-ctx.Done():

@@ -37,27 +37,27 @@ func TestKeeperOnDisk(t *testing.T) {
 	ca := must(NewCA("basalt", time.Now()))(t)
 	k := newKeeper(t, ca, nodeA, time.Now(), 0)
 	if k.Node() != nodeA || k.Cluster() != "basalt" || len(k.Warnings()) > 0 {
-		t.Errorf("it is %s of %s, %v", k.Node(), k.Cluster(), k.Warnings())
+		t.Errorf("keeper is for node %s of cluster %s, warnings %v", k.Node(), k.Cluster(), k.Warnings())
 	}
 	for name, mode := range map[string]fs.FileMode{".": 0o700 | fs.ModeDir, keyFile: 0o600, certFile: 0o600, bundleFile: 0o600} {
 		if info := must(os.Stat(filepath.Join(k.dir, name)))(t); info.Mode() != mode {
-			t.Errorf("%s has mode %s", name, info.Mode())
+			t.Errorf("%s has mode %s, want %s", name, info.Mode(), mode)
 		}
 	}
 	again := must(Open(k.dir))(t)
 	if string(again.CertificatePEM()) != string(k.CertificatePEM()) {
-		t.Error("another certificate is on the disk")
+		t.Error("the certificate on disk differs")
 	}
 	if entries := must(os.ReadDir(k.dir))(t); len(entries) != 3 {
-		t.Errorf("it left %v", entries)
+		t.Errorf("directory contains %v, want 3 files", entries)
 	}
 	if _, err := Open(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an empty folder: %v", err)
+		t.Errorf("opening an empty directory: got error %v, want fs.ErrNotExist", err)
 	}
 }
 
-// Whatever a power cut leaves of a renewal, the node has the old or the new
-// identity, whole.
+// TestInterruptedRenewal checks that after an interrupted renewal the node has
+// either the old or the new identity.
 func TestInterruptedRenewal(t *testing.T) {
 	ca := must(NewCA("basalt", time.Now()))(t)
 	k := newKeeper(t, ca, nodeA, time.Now(), 0)
@@ -71,7 +71,7 @@ func TestInterruptedRenewal(t *testing.T) {
 	newCert, newKey := k.CertificatePEM(), must(os.ReadFile(filepath.Join(k.dir, keyFile)))(t)
 	for name, c := range map[string]struct {
 		files map[string][]byte
-		want  []byte // certificate; nil: an error
+		want  []byte // certificate; nil if Open fails
 	}{
 		"before the certificate":  {map[string][]byte{keyFile: old[keyFile], newKeyFile: newKey, certFile: old[certFile]}, old[certFile]},
 		"before the key's rename": {map[string][]byte{keyFile: old[keyFile], newKeyFile: newKey, certFile: newCert}, newCert},
@@ -92,7 +92,7 @@ func TestInterruptedRenewal(t *testing.T) {
 		got, err := Open(dir)
 		if c.want == nil {
 			if err == nil {
-				t.Errorf("%s: it opens", name)
+				t.Errorf("%s: Open got no error", name)
 			}
 			continue
 		}
@@ -101,7 +101,7 @@ func TestInterruptedRenewal(t *testing.T) {
 			continue
 		}
 		if string(got.CertificatePEM()) != string(c.want) {
-			t.Errorf("%s: the wrong certificate", name)
+			t.Errorf("%s: Open got the wrong certificate", name)
 		}
 		if _, err := os.Stat(filepath.Join(dir, newKeyFile)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %s is still there", name, newKeyFile)
@@ -109,7 +109,7 @@ func TestInterruptedRenewal(t *testing.T) {
 	}
 }
 
-// A renewal that does not fit leaves everything as it was.
+// TestRenewRefuses checks that an invalid answer to a renewal changes nothing.
 func TestRenewRefuses(t *testing.T) {
 	ca, other := must(NewCA("basalt", time.Now()))(t), must(NewCA("basalt", time.Now()))(t)
 	k := newKeeper(t, ca, nodeA, time.Now(), 0)
@@ -127,17 +127,17 @@ func TestRenewRefuses(t *testing.T) {
 		"no bundle":      signer(ca, nodeA, []byte("hello")),
 	} {
 		if err := k.Renew(t.Context(), sign); err == nil {
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s: Renew got no error", name)
 		}
 		if string(k.CertificatePEM()) != before || string(must(Open(k.dir))(t).CertificatePEM()) != before {
-			t.Fatalf("%s changed the certificate", name)
+			t.Fatalf("%s: the certificate changed", name)
 		}
 	}
 	if err := k.ReplaceBundle(other.CertPEM); api.CodeOf(err) != api.CodeState {
-		t.Errorf("a bundle without this node's own CA: %v", err)
+		t.Errorf("bundle without this node's CA: got error %v, want code state", err)
 	}
 	if err := k.ReplaceBundle([]byte("hello")); err == nil {
-		t.Error("a damaged bundle was taken")
+		t.Error("replacing the bundle with a damaged one got no error")
 	}
 }
 
@@ -158,7 +158,7 @@ func TestRotateCA(t *testing.T) {
 	}
 	again := must(Open(k.dir))(t)
 	if string(again.Bundle()) != string(second.CertPEM) || len(again.Warnings()) > 0 {
-		t.Errorf("after the rotation: %v", again.Warnings())
+		t.Errorf("after the rotation: bundle differs or warnings %v", again.Warnings())
 	}
 }
 
@@ -168,7 +168,7 @@ func TestWarnings(t *testing.T) {
 	ca := must(NewCA("basalt", begin))(t)
 	k := newKeeper(t, ca, nodeA, begin, 0, WithClock(func() time.Time { return now }))
 	if left := k.Ends().Sub(k.RenewAt()); left < 9*24*time.Hour || left > 11*24*time.Hour {
-		t.Errorf("it is renewed %s before its end", left)
+		t.Errorf("certificate is renewed %s before its expiry, want 10 days", left)
 	}
 	for _, c := range []struct {
 		at   time.Duration
@@ -184,28 +184,29 @@ func TestWarnings(t *testing.T) {
 		now = begin.Add(c.at)
 		got := k.Warnings()
 		if len(got) != len(c.want) {
-			t.Errorf("after %s: %v", c.at, got)
+			t.Errorf("after %s: got warnings %v, want %v", c.at, got, c.want)
 			continue
 		}
 		for i, w := range got {
 			if w.Subject != c.want[i] || w.Message == "" || w.Hint == "" {
-				t.Errorf("after %s: %+v", c.at, w)
+				t.Errorf("after %s: got warning %+v, want subject %q", c.at, w, c.want[i])
 			}
 		}
 	}
 }
 
-// Run renews when it is time, and again after a failure.
+// TestRunRenews checks that Run renews in time and retries after a failure.
 func TestRunRenews(t *testing.T) {
 	ca := must(NewCA("basalt", time.Now()))(t)
-	// Of an hour and three seconds, the backdated hour is over: it is time.
+	// The backdated hour is most of this certificate's lifetime, so it is due for
+	// renewal.
 	k := newKeeper(t, ca, nodeA, time.Now(), 20*time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	calls := 0
 	k.now = func() time.Time { return time.Now().Add(2 * time.Hour) }
 	old := k.current.Load()
-	short := *old.leaf // ticks each second
+	short := *old.leaf // with this lifetime Run checks every second
 	short.NotBefore = short.NotAfter.Add(-20 * time.Second)
 	changedID := *old
 	changedID.leaf = &short
@@ -223,11 +224,11 @@ func TestRunRenews(t *testing.T) {
 	select {
 	case <-changed:
 	case <-patience.After(time.Minute):
-		t.Error("no renewal")
+		t.Error("the certificate was not renewed")
 	}
 	cancel()
 	<-done
 	if calls != 2 {
-		t.Errorf("%d calls", calls)
+		t.Errorf("got %d calls of the signer, want 2", calls)
 	}
 }

@@ -14,13 +14,13 @@ import (
 // Skew is how far outside a certificate's validity this node's clock may be.
 const Skew = time.Hour
 
-// ErrNotPeer is in the chain of every error about a certificate that this
-// cluster does not accept.
+// ErrNotPeer is wrapped by every error about a certificate that this cluster does
+// not accept.
 var ErrNotPeer = errors.New("not a node of this cluster")
 
-// ServerConfig is for a listener that speaks one of these protocols (ALPN), the
-// first that both know; a caller that offers none of them is refused. With
-// clientCert the caller must be a node of this cluster.
+// ServerConfig returns the configuration of a listener for these protocols (ALPN),
+// in order of preference. A client that offers none of them is refused. With
+// clientCert the client must be a node of this cluster.
 func (k *Keeper) ServerConfig(clientCert bool, alpn ...string) *tls.Config {
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: alpn, SessionTicketsDisabled: true,
@@ -37,12 +37,13 @@ func (k *Keeper) ServerConfig(clientCert bool, alpn ...string) *tls.Config {
 		return err
 	}
 	if clientCert {
-		c.ClientAuth = tls.RequireAnyClientCert // VerifyConnection judges it
+		c.ClientAuth = tls.RequireAnyClientCert // VerifyConnection checks it
 	}
 	return c
 }
 
-// ClientConfig is for a connection to one node that speaks one protocol.
+// ClientConfig returns the configuration for a connection to one node with one
+// protocol.
 func (k *Keeper) ClientConfig(expect api.NodeID, alpn string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{alpn},
@@ -63,8 +64,8 @@ func (k *Keeper) ClientConfig(expect api.NodeID, alpn string) *tls.Config {
 	}
 }
 
-// AnyNodeConfig is for a connection to whichever node of the cluster answers,
-// by a protocol that names none in TLS, as OVSDB's.
+// AnyNodeConfig returns the configuration for a connection to any node of the
+// cluster, by a protocol without ALPN such as OVSDB.
 func (k *Keeper) AnyNodeConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS12,
@@ -77,14 +78,14 @@ func (k *Keeper) AnyNodeConfig() *tls.Config {
 	}
 }
 
-// Files in which the bundle of CAs, the certificate and its key lie: for
-// programs that read them themselves. They are replaced whole when they change.
+// Files returns the paths of the CA bundle, the certificate and its key, for
+// programs that read them directly. The files are replaced atomically.
 func Files(dir string) (bundle, cert, key string) {
 	return filepath.Join(dir, bundleFile), filepath.Join(dir, certFile), filepath.Join(dir, keyFile)
 }
 
-// JoinClientConfig is for a node that has nothing yet but a token: it believes
-// whoever has a certificate of the token's cluster from the token's CA.
+// JoinClientConfig returns the configuration for a node that has only a token: it
+// trusts any node with a certificate of the token's cluster from the token's CA.
 func JoinClientConfig(t Token, alpn string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{alpn},
@@ -97,7 +98,8 @@ func JoinClientConfig(t Token, alpn string) *tls.Config {
 				if i == 0 || fingerprint(ca) != t.CA {
 					continue
 				}
-				// A CA made a moment ago, by a clock that is ahead, has begun.
+				// A CA that was created just now by a clock that is ahead counts as
+				// valid.
 				leaf := cs.PeerCertificates[0]
 				cluster, _, err := verifyChain(leaf, pool(cs.PeerCertificates[i:i+1]), nearest(leaf, time.Now()), x509.ExtKeyUsageServerAuth)
 				if err != nil {
@@ -113,17 +115,17 @@ func JoinClientConfig(t Token, alpn string) *tls.Config {
 	}
 }
 
-// APIConfig is for the API's port: the same certificate, and callers without
-// one. Where the API's names and addresses are in the certificate, a client
-// with ca.pem trusts it.
+// APIConfig returns the configuration of the API's port, with the same certificate
+// and without client certificates. If the API's names and addresses are in the
+// certificate, a client that has ca.pem trusts it.
 func (k *Keeper) APIConfig() *tls.Config {
 	c := ForBrowsers("h2", "http/1.1")
 	c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.certificate(), nil }
 	return c
 }
 
-// ForBrowsers is TLS 1.3, and 1.2 with forward secrecy and AEADs only, for whoever
-// comes to the API's port.
+// ForBrowsers returns a configuration for any client of the API's port: TLS 1.3,
+// and TLS 1.2 only with forward secrecy and AEADs.
 func ForBrowsers(protocols ...string) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, CipherSuites: []uint16{
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
@@ -133,8 +135,8 @@ func ForBrowsers(protocols ...string) *tls.Config {
 
 func (k *Keeper) certificate() *tls.Certificate { return &k.current.Load().cert }
 
-// NodeOf says whose connection it is, by the certificate that was shown, and
-// checks that against the bundle and the clock of this moment.
+// NodeOf returns the node that a connection belongs to. It verifies the certificate
+// against the current bundle and clock.
 func (k *Keeper) NodeOf(cs *tls.ConnectionState) (api.NodeID, error) {
 	return k.verify(cs, x509.ExtKeyUsageAny)
 }
@@ -154,7 +156,7 @@ func (k *Keeper) verify(cs *tls.ConnectionState, usage x509.ExtKeyUsage) (api.No
 	return node, nil
 }
 
-// nearest is now, moved by at most Skew into the certificate's validity.
+// nearest returns now, moved by at most Skew towards the certificate's validity.
 func nearest(leaf *x509.Certificate, now time.Time) time.Time {
 	if now.Before(leaf.NotBefore) {
 		return earlier(now.Add(Skew), leaf.NotBefore)

@@ -13,7 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// shake hands over loopback; node is whom the server saw.
+// shake performs a handshake over loopback. node is the client as the server
+// identified it.
 func shake(t *testing.T, server, client *tls.Config, who *Keeper) (node api.NodeID, serverErr, clientErr error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,7 +33,7 @@ func shake(t *testing.T, server, client *tls.Config, who *Keeper) (node api.Node
 		patience.Limit(t, time.Minute, raw)
 		c := tls.Client(raw, client)
 		if err = c.Handshake(); err == nil {
-			_, err = c.Read(make([]byte, 1)) // a refusal of the client's certificate comes after its handshake
+			_, err = c.Read(make([]byte, 1)) // the client's certificate is refused after its handshake
 		}
 		done <- err
 	}()
@@ -82,19 +83,19 @@ func TestHandshakes(t *testing.T) {
 	} {
 		node, serverErr, clientErr := shake(t, server.ServerConfig(true, alpn), c.client.ClientConfig(nodeA, alpn), server)
 		if ok := serverErr == nil && clientErr == nil; ok != c.ok {
-			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+			t.Errorf("%s: got server error %v, client error %v", name, serverErr, clientErr)
 		} else if ok && node != nodeB {
-			t.Errorf("%s: the server saw %q", name, node)
+			t.Errorf("%s: the server identified %q, want %q", name, node, nodeB)
 		}
 		if !c.ok && !errors.Is(serverErr, ErrNotPeer) && !errors.Is(clientErr, ErrNotPeer) {
-			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+			t.Errorf("%s: got server error %v, client error %v, want ErrNotPeer", name, serverErr, clientErr)
 		}
 	}
 	member := keeper(ca, 0, 0)
 	refused := func(name string, server, client *tls.Config) {
 		t.Helper()
 		if _, serverErr, clientErr := shake(t, server, client, nil); serverErr == nil && clientErr == nil {
-			t.Errorf("%s is let in", name)
+			t.Errorf("%s: the handshake succeeded, want an error", name)
 		}
 	}
 	wants := server.ServerConfig(true, alpn)
@@ -108,7 +109,7 @@ func TestHandshakes(t *testing.T) {
 	tls12 := member.ClientConfig(nodeA, alpn)
 	tls12.MinVersion, tls12.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	refused("TLS 1.2", wants, tls12)
-	// A CA's own certificate and key are no node's.
+	// A CA's own certificate and key identify no node.
 	root := must(tls.X509KeyPair(ca.CertPEM, ca.KeyPEM))(t)
 	asCA := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{alpn}, Certificates: []tls.Certificate{root}}
 	refused("the CA itself", wants, asCA)
@@ -123,7 +124,7 @@ func TestJoinPinsTheCA(t *testing.T) {
 	if err := rotated.Renew(t.Context(), signer(second, nodeA, must(AddToBundle(ca.CertPEM, second.CertPEM))(t))); err != nil {
 		t.Fatal(err)
 	}
-	// Somebody who shows the right CA, but has a certificate of another.
+	// A server that presents the right CA but has a certificate from another one.
 	liar := newKeeper(t, second, nodeA, now, 0)
 	liarConf := liar.ServerConfig(false, alpn)
 	liarConf.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -146,13 +147,14 @@ func TestJoinPinsTheCA(t *testing.T) {
 	} {
 		_, serverErr, clientErr := shake(t, c.server, JoinClientConfig(token, alpn), nil)
 		if (clientErr == nil) != c.ok {
-			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+			t.Errorf("%s: got server error %v, client error %v", name, serverErr, clientErr)
 		}
 	}
 }
 
-// The API's clients have ca.pem and the name or address that they typed; on the
-// node itself, or through a forwarded port, that is the loopback's.
+// TestAPIConfig checks that the certificate is valid for the names and addresses
+// that the API's clients use. On the node itself, or through a forwarded port,
+// these are the loopback's.
 func TestAPIConfig(t *testing.T) {
 	ca := must(NewCA("basalt", time.Now()))(t)
 	k := newKeeper(t, ca, nodeA, time.Now(), 0)
@@ -160,12 +162,13 @@ func TestAPIConfig(t *testing.T) {
 		"localhost": true, "127.0.0.1": true, "::1": true, "evil.example": false, "127.0.0.2": false} {
 		client := &tls.Config{RootCAs: pool(must(parseBundle(ca.CertPEM))(t)), ServerName: name, NextProtos: []string{"h2"}}
 		if _, serverErr, clientErr := shake(t, k.APIConfig(), client, nil); (clientErr == nil) != ok {
-			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+			t.Errorf("%s: got server error %v, client error %v", name, serverErr, clientErr)
 		}
 	}
 }
 
-// The API's port speaks TLS 1.3, and 1.2 with AEADs only.
+// TestAEADsOnly checks that the API's port supports TLS 1.3, and TLS 1.2 with AEADs
+// only.
 func TestAEADsOnly(t *testing.T) {
 	k := newKeeper(t, must(NewCA("basalt", time.Now()))(t), nodeA, time.Now(), 0)
 	spoken := 0
@@ -173,7 +176,7 @@ func TestAEADsOnly(t *testing.T) {
 		client := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}, MinVersion: version, MaxVersion: version, CipherSuites: suites}
 		_, serverErr, clientErr := shake(t, k.APIConfig(), client, nil)
 		if (clientErr == nil) != want {
-			t.Errorf("%s: %v, %v; want it to be spoken: %v", name, serverErr, clientErr, want)
+			t.Errorf("%s: got server error %v, client error %v; want supported: %v", name, serverErr, clientErr, want)
 		}
 		if clientErr == nil {
 			spoken++
@@ -192,19 +195,20 @@ func TestAEADsOnly(t *testing.T) {
 		}
 	}
 	if spoken != 5 {
-		t.Errorf("%d kinds were spoken, want both versions and three suites", spoken)
+		t.Errorf("%d handshakes succeeded, want both versions and three suites", spoken)
 	}
 }
 
-// A program that names no protocol is any node of the cluster, and no other's.
+// TestAnyNode checks that AnyNodeConfig accepts any node of the cluster, and no
+// other.
 func TestAnyNode(t *testing.T) {
 	now := time.Now()
 	ca, foreign := must(NewCA("basalt", now))(t), must(NewCA("basalt", now))(t)
 	member, node := newKeeper(t, ca, nodeB, now, 0), newKeeper(t, ca, nodeA, now, 0)
 	if _, serverErr, clientErr := shake(t, node.APIConfig(), member.AnyNodeConfig(), nil); serverErr != nil || clientErr != nil {
-		t.Errorf("a node of the cluster: %v, %v", serverErr, clientErr)
+		t.Errorf("node of the cluster: got server error %v, client error %v", serverErr, clientErr)
 	}
 	if _, _, clientErr := shake(t, newKeeper(t, foreign, nodeA, now, 0).APIConfig(), member.AnyNodeConfig(), nil); !errors.Is(clientErr, ErrNotPeer) {
-		t.Errorf("a node of another cluster: %v", clientErr)
+		t.Errorf("node of another cluster: got error %v, want ErrNotPeer", clientErr)
 	}
 }

@@ -23,21 +23,21 @@ const (
 	secretSize   = 32 // bytes
 )
 
-// Token lets one new node into a cluster. As text it is "bslt-join-" and the
+// Token admits one new node to a cluster. Its text is "bslt-join-" and the
 // base64url of its JSON.
 type Token struct {
 	Version int      `json:"v"`
 	Cluster string   `json:"cluster"`
-	CA      string   `json:"ca"`     // SHA-256 of the CA's DER, hex: whom the new node believes
+	CA      string   `json:"ca"`     // SHA-256 of the DER of the CA that the new node trusts, in hex
 	Peers   []string `json:"peers"`  // host:port of members' peer ports
 	ID      string   `json:"id"`     // of the JoinToken
 	Secret  string   `json:"secret"` // base64url; the cluster keeps only its hash
 }
 
-// NewToken makes a token with a new secret. id is the JoinToken's.
+// NewToken creates a token with a new secret. id is the ID of the JoinToken.
 func NewToken(cluster, caFingerprint string, peers []string, id string) (Token, error) {
 	var secret [secretSize]byte
-	_, _ = rand.Read(secret[:]) // never fails: it ends the process instead
+	_, _ = rand.Read(secret[:]) // crypto/rand never returns an error
 	t := Token{
 		Version: tokenVersion, Cluster: cluster, CA: caFingerprint, Peers: peers, ID: id,
 		Secret: base64.RawURLEncoding.EncodeToString(secret[:]),
@@ -45,7 +45,7 @@ func NewToken(cluster, caFingerprint string, peers []string, id string) (Token, 
 	return t, t.check()
 }
 
-// String is the token's text: a secret.
+// String returns the token's text, which is secret.
 func (t Token) String() string {
 	raw, err := json.Marshal(t)
 	if err != nil {
@@ -54,16 +54,16 @@ func (t Token) String() string {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// Hash is what the cluster keeps of the secret.
+// Hash returns the hash of the secret that the cluster stores.
 func (t Token) Hash() string { return HashSecret(t.Secret) }
 
-// HashSecret is the SHA-256, in hex, of a token's secret.
+// HashSecret returns the SHA-256, in hex, of a token's secret.
 func HashSecret(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// SecretMatches compares a secret with a kept hash, in constant time.
+// SecretMatches compares a secret with a stored hash in constant time.
 func SecretMatches(hash, secret string) bool {
 	return subtle.ConstantTimeCompare([]byte(hash), []byte(HashSecret(secret))) == 1
 }
@@ -74,8 +74,8 @@ func badToken(format string, args ...any) *api.Error {
 	return api.Errorf(api.CodeInvalid, "the join token "+format, args...).WithHint(anotherToken).At("token")
 }
 
-// ParseToken reads a token as a person pasted it: white space, which terminals
-// put where a line breaks, does not matter.
+// ParseToken parses a token as a person pastes it. White space, which terminals
+// insert at line breaks, is ignored.
 func ParseToken(text string) (Token, error) {
 	if len(text) > maxToken {
 		return Token{}, badToken("is longer than %d bytes", maxToken)

@@ -37,18 +37,19 @@ func TestTokenRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.String() != text {
-			t.Errorf("%v became %v", token, got)
+			t.Errorf("token %v was parsed as %v", token, got)
 		}
 	}
 	if !SecretMatches(token.Hash(), token.Secret) || SecretMatches(token.Hash(), token.Secret+"A") || SecretMatches("", "") {
-		t.Error("secrets are compared wrongly")
+		t.Error("SecretMatches got the wrong results")
 	}
 	if strings.Contains(token.Hash(), token.Secret) || someToken(t).Secret == token.Secret {
-		t.Error("the secret is none")
+		t.Error("the hash contains the secret, or two tokens have the same secret")
 	}
 }
 
-// Each kind of damage is an error that says what to do.
+// TestParseTokenSaysWhatIsWrong checks that each kind of damage causes an error
+// that says what to do.
 func TestParseTokenSaysWhatIsWrong(t *testing.T) {
 	token := someToken(t)
 	text := token.String()
@@ -84,14 +85,14 @@ func TestParseTokenSaysWhatIsWrong(t *testing.T) {
 		_, err := ParseToken(c.text)
 		var e *api.Error
 		if !errors.As(err, &e) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want an *api.Error", name, err)
 			continue
 		}
 		if e.Code != api.CodeInvalid || e.Hint == "" || e.Field != "token" || !strings.Contains(e.Message, c.says) {
-			t.Errorf("%s: %+v does not say %q", name, e, c.says)
+			t.Errorf("%s: got error %+v, want one that contains %q", name, e, c.says)
 		}
 		if strings.Contains(e.Error(), token.Secret) {
-			t.Errorf("%s: the error tells the secret", name)
+			t.Errorf("%s: the error contains the secret", name)
 		}
 	}
 }
@@ -107,13 +108,13 @@ func FuzzParseToken(f *testing.F) {
 		if err != nil {
 			var e *api.Error
 			if !errors.As(err, &e) || e.Hint == "" {
-				t.Errorf("%v is not for users", err)
+				t.Errorf("got error %v, want an *api.Error with a hint", err)
 			}
 			return
 		}
 		again, err := ParseToken(token.String())
 		if err != nil || again.String() != token.String() {
-			t.Errorf("%+v is read back as %+v: %v", token, again, err)
+			t.Errorf("token %+v was parsed as %+v: %v", token, again, err)
 		}
 	})
 }
