@@ -10,16 +10,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Store is what is needed of the cluster's state.
+// Store is the part of the cluster's store that Keep uses.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 }
 
-// ringID is the id of the cluster's only VolumeKeys.
+// ringID is the ID of the cluster's only VolumeKeys.
 const ringID = "volumekeys-cluster"
 
-// Keep is the cluster's ring in its store, made when it is first needed.
+// Keep holds the cluster's key ring from its store. The ring is created when it is
+// first needed.
 type Keep struct {
 	store Store
 
@@ -27,10 +28,10 @@ type Keep struct {
 	ring Ring
 }
 
-// NewKeep knows nothing yet.
+// NewKeep returns a Keep that has not read the ring yet.
 func NewKeep(s Store) *Keep { return &Keep{store: s} }
 
-// NewKey draws a volume's passphrase and returns it sealed.
+// NewKey generates a volume's passphrase and returns it sealed.
 func (k *Keep) NewKey(ctx context.Context) (sealed string, err error) {
 	r, err := k.load(ctx, true)
 	if err != nil {
@@ -39,7 +40,7 @@ func (k *Keep) NewKey(ctx context.Context) (sealed string, err error) {
 	return r.Seal(NewPassphrase())
 }
 
-// Unwrap the passphrase of an encrypted volume.
+// Unwrap returns the passphrase of an encrypted volume.
 func (k *Keep) Unwrap(ctx context.Context, v api.Volume) ([]byte, error) {
 	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.Open(v.Spec.WrappedKey) })
 	if errors.Is(err, ErrSealed) {
@@ -49,7 +50,7 @@ func (k *Keep) Unwrap(ctx context.Context, v api.Volume) ([]byte, error) {
 	return plain, err
 }
 
-// Seal a secret that an operator gave, or that was made for him.
+// Seal seals a secret that an operator supplied or that was generated.
 func (k *Keep) Seal(ctx context.Context, secret string) (sealed string, err error) {
 	r, err := k.load(ctx, true)
 	if err != nil {
@@ -58,7 +59,7 @@ func (k *Keep) Seal(ctx context.Context, secret string) (sealed string, err erro
 	return r.SealSecret([]byte(secret))
 }
 
-// Open what Seal has sealed.
+// Open opens a secret that was sealed by Seal.
 func (k *Keep) Open(ctx context.Context, sealed string) (secret string, err error) {
 	plain, err := k.open(ctx, func(r Ring) ([]byte, error) { return r.OpenSecret(sealed) })
 	if errors.Is(err, ErrSealed) {
@@ -68,8 +69,8 @@ func (k *Keep) Open(ctx context.Context, sealed string) (secret string, err erro
 	return string(plain), err
 }
 
-// open with the ring that is known here, and if that has no such key with the
-// store's.
+// open calls f with the cached ring, and with the store's ring if the cached one
+// has no matching key.
 func (k *Keep) open(ctx context.Context, f func(Ring) ([]byte, error)) ([]byte, error) {
 	k.mu.Lock()
 	r := k.ring
@@ -91,7 +92,7 @@ func (k *Keep) load(ctx context.Context, found bool) (Ring, error) {
 			cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindVolumeKeys, ID: ringID, Name: "cluster", Data: api.Encode(NewRing())}
 			_, err = k.store.Apply(ctx, api.Batch{Commands: []api.Command{cmd}})
 			if c := api.CodeOf(err); err == nil || c == api.CodeExists || c == api.CodeConflict {
-				continue // read what was written, by whomever
+				continue // read the ring, which another node may have written
 			}
 		}
 		if api.CodeOf(err) == api.CodeNotFound {

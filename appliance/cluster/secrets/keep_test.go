@@ -9,13 +9,14 @@ import (
 	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
-// What one node seals another opens, whoever of them made the ring.
+// TestKeep checks that a node can open what another has sealed, no matter which of
+// them created the ring.
 func TestKeep(t *testing.T) {
 	store := memstore.New()
 	a, b := NewKeep(store), NewKeep(store)
 	var v api.Volume
 	if _, err := b.Unwrap(t.Context(), v); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("no key at all: %v", err)
+		t.Errorf("unwrapping without a key: got error %v, want code invalid", err)
 	}
 	var err error
 	if v.Spec.WrappedKey, err = a.NewKey(t.Context()); err != nil {
@@ -23,29 +24,29 @@ func TestKeep(t *testing.T) {
 	}
 	other, err := b.NewKey(t.Context())
 	if err != nil || other == v.Spec.WrappedKey {
-		t.Fatalf("%q, %v", other, err)
+		t.Fatalf("second key: got %q, error %v, want a different one", other, err)
 	}
 	x, err := a.Unwrap(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if y, err := NewKeep(store).Unwrap(t.Context(), v); err != nil || !bytes.Equal(x, y) {
-		t.Errorf("%q, %v, want %q", y, err, x)
+		t.Errorf("unwrap with another Keep: got %q, error %v, want %q", y, err, x)
 	}
 	text, err := a.Seal(t.Context(), "a password")
 	if err != nil || strings.Contains(text, "password") {
 		t.Fatal(text, err)
 	}
 	if got, err := NewKeep(store).Open(t.Context(), text); err != nil || got != "a password" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("open with another Keep: got %q, error %v, want the password", got, err)
 	}
-	// One kind of secret is not taken for the other.
+	// A secret of one kind is not accepted as one of another.
 	if _, err := a.Unwrap(t.Context(), api.Volume{Spec: api.VolumeSpec{WrappedKey: text}}); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("a password opens a volume: %v", err)
+		t.Errorf("unwrapping a sealed password: got error %v, want code invalid", err)
 	}
 	for _, bad := range []string{"", "a password", v.Spec.WrappedKey} {
 		if got, err := a.Open(t.Context(), bad); api.CodeOf(err) != api.CodeInvalid || got != "" {
-			t.Errorf("%q opens to %q, %v", bad, got, err)
+			t.Errorf("opening %q: got %q, error %v, want code invalid", bad, got, err)
 		}
 	}
 	v.Spec.WrappedKey, err = NewRing().Seal([]byte("x"))
@@ -53,6 +54,6 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.Unwrap(t.Context(), v); api.CodeOf(err) != api.CodeInvalid {
-		t.Errorf("another cluster's: %v", err)
+		t.Errorf("unwrapping a key of another cluster: got error %v, want code invalid", err)
 	}
 }

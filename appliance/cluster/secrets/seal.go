@@ -1,12 +1,13 @@
-// Package secrets wraps the keys of volumes with keys of the cluster's, so that
-// what lies in the store's files and backups opens no disk by itself.
+// Package secrets encrypts the keys of volumes with keys of the cluster, so the
+// files and backups of the store alone open no disk.
 //
 //	Ring (an internal object of the store) ── Seal ──► "basalt-seal:1:KEY-ID:BASE64"
 //	                                       ◄── Open ──
 //
-// AES-256-GCM with a random nonce (NIST SP 800-38D, section 8.2.2: not more
-// than 2^32 for one key, which no cluster has volumes). The text names the key
-// that it was sealed with, so a ring can get a new one and open what is old.
+// It uses AES-256-GCM with a random nonce (NIST SP 800-38D, section 8.2.2, permits
+// 2^32 encryptions per key, more than a cluster has volumes). The text names the
+// key that it was sealed with, so a new key can be added to a ring that still opens
+// older texts.
 package secrets
 
 import (
@@ -24,63 +25,66 @@ const (
 	form     = "basalt-seal:1:"
 	keyBytes = 32
 	idBytes  = 4
-	// maxSealed is the length of the longest text that is looked at.
+	// maxSealed is the maximum length of a sealed text.
 	maxSealed = 8192
 	maxKeys   = 64
-	// passphraseBytes of randomness: QEMU's LUKS derives its key from text.
+	// passphraseBytes is the number of random bytes in a passphrase. QEMU's LUKS
+	// derives its key from text.
 	passphraseBytes = 32
 )
 
-// What a text was sealed for is bound into it: none is taken for one of another
-// kind.
+// Purposes of a sealed text. The purpose is authenticated with the text, so a text
+// for one purpose is not accepted for another.
 const (
 	forVolume = "basalt volume key"
 	forSecret = "basalt secret"
 )
 
-// Key of the cluster's.
+// Key is a key of the cluster.
 type Key struct {
 	ID     string `json:"id"`
 	Secret []byte `json:"secret"`
 }
 
-// Ring is all of them, the newest last: it seals.
+// Ring holds all keys of the cluster. The last one is the newest and is used to
+// seal.
 type Ring struct {
 	Keys []Key `json:"keys"`
 }
 
-// NewRing has one key, drawn at random.
+// NewRing returns a ring with one random key.
 func NewRing() Ring { return Ring{}.Grow() }
 
-// Grow is the ring with one key more, with which it seals from now on.
+// Grow returns the ring with another key, which is used to seal from now on.
 func (r Ring) Grow() Ring {
 	id, secret := make([]byte, idBytes), make([]byte, keyBytes)
-	_, _ = rand.Read(id) // crypto/rand never fails
+	_, _ = rand.Read(id) // crypto/rand never returns an error
 	_, _ = rand.Read(secret)
 	return Ring{append(append([]Key(nil), r.Keys...), Key{hex.EncodeToString(id), secret})}
 }
 
-// NewPassphrase is one for a volume: text, as QEMU's LUKS wants it.
+// NewPassphrase returns a random passphrase for a volume, as text for QEMU's LUKS.
 func NewPassphrase() []byte {
 	raw := make([]byte, passphraseBytes)
 	_, _ = rand.Read(raw)
 	return []byte(base64.RawURLEncoding.EncodeToString(raw))
 }
 
-// ErrSealed is what Open answers for what it cannot open: made by nobody of
-// this cluster, changed, or sealed with a key that the ring does not have.
+// ErrSealed is returned for a text that cannot be opened: it is not from this
+// cluster, was modified, or was sealed with a key that the ring does not have.
 var ErrSealed = errors.New("it was not sealed with a key of this cluster")
 
-// Seal wraps a volume's passphrase.
+// Seal seals a volume's passphrase.
 func (r Ring) Seal(passphrase []byte) (string, error) { return r.seal(passphrase, forVolume) }
 
-// Open unwraps it.
+// Open opens a passphrase sealed by Seal.
 func (r Ring) Open(sealed string) ([]byte, error) { return r.open(sealed, forVolume) }
 
-// SealSecret wraps a password or key that an operator gave, or that was made.
+// SealSecret seals a password or key that an operator supplied or that was
+// generated.
 func (r Ring) SealSecret(secret []byte) (string, error) { return r.seal(secret, forSecret) }
 
-// OpenSecret unwraps it.
+// OpenSecret opens a secret sealed by SealSecret.
 func (r Ring) OpenSecret(sealed string) ([]byte, error) { return r.open(sealed, forSecret) }
 
 func (r Ring) seal(plain []byte, purpose string) (string, error) {
