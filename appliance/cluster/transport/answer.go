@@ -9,15 +9,15 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// WriteError answers with err.
+// WriteError sends err as the response.
 func WriteError(w http.ResponseWriter, err error) {
 	e := Domain(err)
 	writeJSON(w, e.Code.HTTPStatus(), e)
 }
 
-// Domain is err as a domain error. What is none becomes internal, with its text: only
-// members and who is root on the node read it, and Client.Call does not hand it to
-// users.
+// Domain returns err as a domain error. Any other error becomes an internal one
+// with its text: only members and root on the node read it, and Client.Call does
+// not pass it to users.
 func Domain(err error) *api.Error {
 	var e *api.Error
 	var large *http.MaxBytesError
@@ -44,9 +44,9 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(raw)
 }
 
-// JSON makes a handler of a function: the other end of Client.Call. A request
-// without a body leaves In zero. caller is the member that called; for a joiner
-// it is empty.
+// JSON returns a handler that calls fn; it is the server's side of Client.Call. A
+// request without a body leaves In zero. caller is the member that called, or ""
+// for a joining node.
 func JSON[In, Out any](fn func(ctx context.Context, caller api.NodeID, in In) (Out, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in In
@@ -71,7 +71,7 @@ func JSON[In, Out any](fn func(ctx context.Context, caller api.NodeID, in In) (O
 
 type callerKey struct{}
 
-// Caller is the member whose request this is; empty: not a member's.
+// Caller returns the member that sent the request, or "" if no member did.
 func Caller(ctx context.Context) api.NodeID {
 	c, _ := ctx.Value(callerKey{}).(*conn)
 	if c == nil {

@@ -9,34 +9,33 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxPaths is how many addresses of one node are looked at.
+// maxPaths is the maximum number of addresses of one node that are used.
 const maxPaths = 8
 
-// retreat is how long a path that failed is tried after the others.
-const retreat = 10 * time.Second
+// failureDelay is how long a path that failed is tried only after the others.
+const failureDelay = 10 * time.Second
 
-// PathHealth is what is known of one way to a node.
+// PathHealth is the state of one path to a node.
 type PathHealth struct {
 	Address     string        // host:port
-	LastOK      time.Time     // it last answered; zero: never
-	RTT         time.Duration // of the last answer to a ping, else of the handshake
+	LastOK      time.Time     // when it last answered; zero if never
+	RTT         time.Duration // of the last answer to a ping, or of the handshake
 	LastFailure time.Time
 	LastError   string // of the last failure
 }
 
-// Up reports whether the last that was seen of the path was an answer.
+// Up reports whether the path has answered since its last failure.
 func (h PathHealth) Up() bool { return h.LastOK.After(h.LastFailure) }
 
-// Book says on which paths, best first, each node is reached. The zero Book is
-// empty and ready. Its methods may be called from any goroutine.
+// Book stores the paths to each node, best first. The zero Book is empty and ready
+// to use. It is safe for concurrent use.
 type Book struct {
 	mu      sync.Mutex
 	nodes   map[api.NodeID][]PathHealth
 	changed chan struct{}
 }
 
-// Replace makes all the book's content. What is known of paths that stay is
-// kept.
+// Replace replaces the book's content. The state of paths that remain is kept.
 func (b *Book) Replace(all map[api.NodeID][]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +46,7 @@ func (b *Book) Replace(all map[api.NodeID][]string) {
 	b.put(next)
 }
 
-// Set one node's paths; none: the node is taken out.
+// Set replaces one node's paths. Without addresses the node is removed.
 func (b *Book) Set(node api.NodeID, addresses ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +60,8 @@ func (b *Book) Set(node api.NodeID, addresses ...string) {
 	b.put(next)
 }
 
-// put rings only when an address changed: the Prober listens. The caller holds mu.
+// put replaces the nodes and closes changed, which the Prober waits for, if an
+// address changed. The caller holds mu.
 func (b *Book) put(next map[api.NodeID][]PathHealth) {
 	same := maps.EqualFunc(b.nodes, next, func(x, y []PathHealth) bool {
 		return slices.EqualFunc(x, y, func(p, q PathHealth) bool { return p.Address == q.Address })
@@ -89,21 +89,21 @@ func merge(old []PathHealth, addresses []string) []PathHealth {
 	return paths
 }
 
-// Nodes that are in the book, sorted.
+// Nodes returns the nodes in the book, sorted.
 func (b *Book) Nodes() []api.NodeID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.nodes))
 }
 
-// Paths to a node, in the book's order, with what is known of each.
+// Paths returns the paths to a node in the book's order, with their state.
 func (b *Book) Paths(node api.NodeID) []PathHealth {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.nodes[node])
 }
 
-// Changed is closed when an address changes next.
+// Changed returns a channel that is closed at the next change of an address.
 func (b *Book) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,12 +113,12 @@ func (b *Book) Changed() <-chan struct{} {
 	return b.changed
 }
 
-// answered notes that a path works.
+// answered records that a path works.
 func (b *Book) answered(node api.NodeID, address string, now time.Time, rtt time.Duration) {
 	b.note(node, address, func(h *PathHealth) { h.LastOK, h.RTT = now, rtt })
 }
 
-// failed notes that a path does not.
+// failed records that a path does not work.
 func (b *Book) failed(node api.NodeID, address string, now time.Time, err error) {
 	b.note(node, address, func(h *PathHealth) { h.LastFailure, h.LastError = now, err.Error() })
 }
@@ -133,13 +133,13 @@ func (b *Book) note(node api.NodeID, address string, change func(*PathHealth)) {
 	}
 }
 
-// order in which paths are tried: the book's, but those that failed a moment
-// ago, and have not answered since, last. A path that comes back gets its
-// place back, by a ping or when retreat has passed.
+// order returns the order in which paths are tried: the book's order, but paths
+// that failed recently and have not answered since come last. Such a path returns
+// to its place after an answer to a ping or after failureDelay.
 func order(paths []PathHealth, now time.Time) []string {
 	var good, bad []string
 	for _, h := range paths {
-		if !h.LastFailure.IsZero() && !h.Up() && now.Sub(h.LastFailure) < retreat {
+		if !h.LastFailure.IsZero() && !h.Up() && now.Sub(h.LastFailure) < failureDelay {
 			bad = append(bad, h.Address)
 		} else {
 			good = append(good, h.Address)

@@ -25,11 +25,10 @@ const (
 	ProtocolJoin = "basalt-join/1"
 )
 
-// maxCall bounds the JSON of a call, and of its answer, in bytes.
+// maxCall is the maximum size of the JSON of a call, and of its answer, in bytes.
 const maxCall = 16 << 20
 
-// Client reaches other nodes by their ids. Its methods may be called from any
-// goroutine.
+// Client reaches other nodes by their IDs. It is safe for concurrent use.
 type Client struct {
 	keeper *pki.Keeper
 	book   *Book
@@ -38,11 +37,12 @@ type Client struct {
 	out    conns
 }
 
-// NewClient makes the client of the node whose identity the Keeper has.
+// NewClient creates the client of the node whose identity the Keeper holds.
 func NewClient(keeper *pki.Keeper, book *Book, log *slog.Logger) *Client {
 	c := &Client{keeper: keeper, book: book, log: orDiscard(log)}
 	c.pool = &http.Transport{
-		// The "host" is a node's id. http: TLS is made here, not by net/http.
+		// The "host" is a node's ID. The scheme is http because TLS is set up here
+		// and not by net/http.
 		DialContext: func(ctx context.Context, _, host string) (net.Conn, error) {
 			node, _, err := net.SplitHostPort(host)
 			if err != nil {
@@ -67,32 +67,32 @@ func orDiscard(log *slog.Logger) *slog.Logger {
 	return log
 }
 
-// Self is this node's id.
+// Self returns this node's ID.
 func (c *Client) Self() api.NodeID { return c.keeper.Node() }
 
-// Book of paths that the client uses.
+// Book returns the book of paths that the client uses.
 func (c *Client) Book() *Book { return c.book }
 
-// Close ends every connection.
+// Close closes every connection.
 func (c *Client) Close() {
 	c.out.shut()
 	c.pool.CloseIdleConnections()
 }
 
-// Kick closes this node's connections to another.
+// Kick closes this node's connections to another node.
 func (c *Client) Kick(node api.NodeID) {
 	c.out.abort(func(x *conn) bool { return x.node == node })
 }
 
-// leave closes what can be made anew on another path: raft's connections and
-// the pool's, not streams.
+// leave closes the connections that can be reopened on another path, those of Raft
+// and of the pool but not streams, and returns their number.
 func (c *Client) leave(node api.NodeID, address string) int {
 	return c.out.abort(func(x *conn) bool { return x.node == node && x.address == address && !x.stream.Load() })
 }
 
-// Do sends a request to a node, over a pooled connection on whichever path
-// works. Of the URL, only path and query count. The answer is whatever the
-// node says; see Call.
+// Do sends a request to a node over a pooled connection, on any path that works.
+// Only the path and the query of the URL are used. The node's response is returned
+// unchanged; see Call.
 func (c *Client) Do(ctx context.Context, node api.NodeID, r *http.Request) (*http.Response, error) {
 	var used *conn
 	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { used, _ = i.Conn.(*conn) }}
@@ -104,8 +104,8 @@ func (c *Client) Do(ctx context.Context, node api.NodeID, r *http.Request) (*htt
 		return resp, nil
 	}
 	if used != nil && errors.Is(err, context.DeadlineExceeded) {
-		// Perhaps the path is dead, perhaps the node is slow: the next call
-		// tries another path first, until a ping says that this one is alive.
+		// Either the path is dead or the node is slow. The next call tries another
+		// path first, until a ping on this one is answered.
 		c.book.failed(node, used.address, time.Now(), err)
 	}
 	var known *api.Error
@@ -115,8 +115,8 @@ func (c *Client) Do(ctx context.Context, node api.NodeID, r *http.Request) (*htt
 	return nil, err
 }
 
-// Call sends in as JSON (nil: no body) and reads the answer into out (nil: it
-// is dropped). A refusal is the node's *api.Error.
+// Call sends in as JSON (no body if nil) and decodes the answer into out (ignored
+// if nil). An error that the node returned is an *api.Error.
 func (c *Client) Call(ctx context.Context, node api.NodeID, method, path string, in, out any) error {
 	r, err := newCall(ctx, method, path, in)
 	if err != nil {
@@ -152,8 +152,8 @@ func newCall(ctx context.Context, method, path string, in any) (*http.Request, e
 	return r, nil
 }
 
-// readAnswer of a call. An internal error of the other node stays internal: it
-// must not reach a user as if it were meant for him.
+// readAnswer reads the answer to a call. An internal error of the other node stays
+// internal: it must not reach a user as if it were meant for users.
 func readAnswer(from api.NodeID, resp *http.Response, out any) error {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxCall+1))
 	if err != nil {

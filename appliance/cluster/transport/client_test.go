@@ -40,9 +40,9 @@ func TestCall(t *testing.T) {
 	}, nodeA, nodeB)
 	a := c.nodes[nodeA]
 	ctx := t.Context()
-	for _, to := range []api.NodeID{nodeB, nodeA} { // a node reaches itself, too
+	for _, to := range []api.NodeID{nodeB, nodeA} { // a node also reaches itself
 		if got, err := hello(ctx, a, to); got != "node-00000000000a says hello" || err != nil {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("call to %s: got %q, error %v", to, got, err)
 		}
 	}
 	if err := a.client.Call(ctx, nodeB, "GET", "/empty?x=1", nil, nil); err != nil {
@@ -50,42 +50,42 @@ func TestCall(t *testing.T) {
 	}
 	var e *api.Error
 	if err := a.client.Call(ctx, nodeB, "POST", "/refuse", nil, nil); !errors.As(err, &e) || !reflect.DeepEqual(*e, api.Error{Code: api.CodeConflict, Message: "no", Hint: "yes", Field: "spec.x"}) {
-		t.Errorf("a refusal: %v", err)
+		t.Errorf("refused call: got error %v", err)
 	}
 	for _, path := range []string{"/odd", "/huge"} {
 		if err := a.client.Call(ctx, nodeB, "GET", path, nil, nil); err == nil || errors.As(err, &e) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("call of %s: got error %v, want one that is not an *api.Error", path, err)
 		}
 	}
 	if err := a.client.Call(ctx, nodeB, "POST", "/break", nil, nil); err == nil || errors.As(err, &e) || !strings.Contains(err.Error(), "secret path") {
-		t.Errorf("an internal error is shown to users, or lost: %v", err)
+		t.Errorf("internal error of the other node: got error %v, want its text and no *api.Error", err)
 	}
 	if err := a.client.Call(ctx, nodeB, "POST", "/panic", nil, nil); err == nil {
-		t.Error("a panic is no error")
+		t.Error("call of a handler that panics got no error")
 	}
-	eventually(t, "the handler is done", func() bool { return len(c.nodes[nodeB].server.in.all()) <= 1 })
+	eventually(t, "the handler has returned", func() bool { return len(c.nodes[nodeB].server.in.all()) <= 1 })
 	if !strings.Contains(logged.String(), "panic=oh") {
-		t.Errorf("nobody was told of a panic: %s", logged)
+		t.Errorf("the panic was not logged: %s", logged)
 	}
 	if err := a.client.Call(ctx, nodeB, "GET", "/nowhere", nil, nil); err == nil {
-		t.Error("no path, no error")
+		t.Error("call of an unknown path got no error")
 	}
 	if err := a.client.Call(ctx, nodeC, "GET", "/empty", nil, nil); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("an unknown node: %v", err)
+		t.Errorf("call to an unknown node: got error %v, want code unavailable", err)
 	}
 	big := greeting{strings.Repeat("x", maxCall)}
 	if err := a.client.Call(ctx, nodeB, "POST", "/hello", big, nil); api.CodeOf(err) != api.CodeTooLarge {
-		t.Errorf("a huge call: %v", err)
+		t.Errorf("call that is too large: got error %v, want code too large", err)
 	}
 	resp, err := a.client.Do(ctx, nodeB, must(http.NewRequest("POST", "/hello", strings.NewReader("{"))))
 	if err != nil || resp.StatusCode != 400 {
-		t.Errorf("half a message: %v, %v", resp, err)
+		t.Errorf("incomplete message: got response %v, error %v, want status 400", resp, err)
 	}
 	resp.Body.Close()
 	late, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := hello(late, a, nodeB); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
+		t.Errorf("call with a canceled context: got error %v, want context.Canceled", err)
 	}
 }
 
@@ -96,20 +96,21 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Paths die and come back; calls go on, and first by the first that works.
+// TestPaths checks that calls continue when paths fail and recover, and that the
+// first path that works is used.
 func TestPaths(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
 	c := newCluster(t, 3, greets, nodeA, nodeB)
-	a, roads := c.nodes[nodeA], c.nodes[nodeB].roads
+	a, paths := c.nodes[nodeA], c.nodes[nodeB].paths
 	call := func(why string) {
 		t.Helper()
-		a.client.Kick(nodeB) // a new connection, please
+		a.client.Kick(nodeB) // force a new connection
 		ctx, cancel := patience.Context(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := hello(ctx, a, nodeB); err != nil {
-			t.Errorf("%s: %v", why, err)
+			t.Errorf("call with %s: %v", why, err)
 		}
 	}
 	used := func() string {
@@ -118,35 +119,35 @@ func TestPaths(t *testing.T) {
 		}
 		return ""
 	}
-	call("all open")
-	roads[0].set("cut")
-	call("the first is cut")
-	roads[1].set("silent")
-	call("the second is silent, too")
-	if used() != roads[2].address() {
-		t.Errorf("it goes over %s", used())
+	call("all paths open")
+	paths[0].set("cut")
+	call("the first path cut")
+	paths[1].set("silent")
+	call("the second path silent")
+	if used() != paths[2].address() {
+		t.Errorf("the connection uses %s, want %s", used(), paths[2].address())
 	}
 	health := a.book.Paths(nodeB)
 	if health[0].Up() || health[0].LastError == "" || !health[2].Up() || health[2].RTT <= 0 {
-		t.Errorf("health is %+v", health)
+		t.Errorf("unexpected health of the paths: %+v", health)
 	}
-	roads[2].set("cut")
+	paths[2].set("cut")
 	a.client.Kick(nodeB)
 	_, err := hello(t.Context(), a, nodeB)
-	if api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), roads[0].address()) {
-		t.Errorf("on no path: %v", err)
+	if api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), paths[0].address()) {
+		t.Errorf("call without a working path: got error %v, want code unavailable", err)
 	}
-	for _, r := range roads {
+	for _, r := range paths {
 		r.set("")
 	}
-	call("all open again")
-	// What a ping would find.
-	if _, err := a.client.Probe(t.Context(), nodeB, roads[0].address()); err != nil {
+	call("all paths open again")
+	// A ping would find that the path works.
+	if _, err := a.client.Probe(t.Context(), nodeB, paths[0].address()); err != nil {
 		t.Error(err)
 	}
-	call("the first again")
-	if used() != roads[0].address() {
-		t.Errorf("it goes over %s, not the first again", used())
+	call("the first path up again")
+	if used() != paths[0].address() {
+		t.Errorf("the connection uses %s, want the first path", used())
 	}
 }
 
@@ -162,7 +163,7 @@ func TestOrder(t *testing.T) {
 	}
 	want := "new, failed long ago, back, failed, never worked"
 	if got := strings.Join(order(paths, now), ", "); got != want {
-		t.Errorf("order is %s, not %s", got, want)
+		t.Errorf("got order %s, want %s", got, want)
 	}
 }
 
@@ -176,26 +177,27 @@ func TestBook(t *testing.T) {
 	b.Set(nodeA, "x:1", "y:1")
 	select {
 	case <-changed:
-		t.Error("it rings for nothing")
+		t.Error("changed was closed although no address changed")
 	default:
 	}
 	b.Set(nodeA, "y:1", "x:1")
 	<-changed
 	if p := b.Paths(nodeA); len(p) != 2 || p[0].RTT != time.Second || p[1].RTT != 0 {
-		t.Errorf("health was lost: %+v", p)
+		t.Errorf("health of the paths was lost: %+v", p)
 	}
 	b.Set(nodeB)
 	if n := b.Nodes(); len(n) != 1 || len(b.Paths(nodeB)) != 0 {
-		t.Errorf("%v are in it", n)
+		t.Errorf("book contains nodes %v, want only the first", n)
 	}
 	b.Set(nodeB, strings.Split(strings.Repeat("a:1 ", 3)+"b:1 c:1 d:1 e:1 f:1 g:1 h:1 i:1", " ")...)
 	if n := len(b.Paths(nodeB)); n != maxPaths {
-		t.Errorf("%d paths", n)
+		t.Errorf("got %d paths, want %d", n, maxPaths)
 	}
 }
 
-// A call that is under way when the identity changes ends well, and its
-// connection is used for one more at most.
+// TestRotationLeavesConnections checks that a call that is in progress when the
+// identity changes succeeds, and that its connection is used for at most one more
+// call.
 func TestRotationLeavesConnections(t *testing.T) {
 	arrived, goOn := make(chan struct{}), make(chan struct{})
 	var first atomic.Bool
@@ -222,10 +224,11 @@ func TestRotationLeavesConnections(t *testing.T) {
 	if err := errors.Join(<-done, call()); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the old connection is left", func() bool { return len(b.server.in.all()) == 0 })
+	eventually(t, "the old connection is closed", func() bool { return len(b.server.in.all()) == 0 })
 }
 
-// New keys, a new CA, the old one gone, all while everybody talks: no call fails.
+// TestRotationUnderTraffic checks that no call fails while keys and CAs are
+// replaced.
 func TestRotationUnderTraffic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -291,13 +294,13 @@ func TestRotationUnderTraffic(t *testing.T) {
 	}
 	stop()
 	talking.Wait()
-	t.Logf("%d calls", calls.Load())
-	// Nothing that was made under the first CA is left.
+	t.Logf("%d calls succeeded", calls.Load())
+	// No connection that was made under the first CA remains.
 	for _, n := range c.nodes {
 		for _, x := range append(n.client.out.all(), n.server.in.all()...) {
 			state := x.ConnectionState()
 			if _, err := n.keeper.NodeOf(&state); err != nil {
-				t.Errorf("a connection is left that is not trusted: %v", err)
+				t.Errorf("a connection remains that is not trusted: %v", err)
 			}
 		}
 	}

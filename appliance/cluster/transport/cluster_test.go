@@ -16,30 +16,30 @@ import (
 
 const nodeA, nodeB, nodeC = api.NodeID("node-00000000000a"), api.NodeID("node-00000000000b"), api.NodeID("node-00000000000c")
 
-// eventually waits for what the network does in its own time.
+// eventually waits until ok returns true, for what the network does asynchronously.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	patience.Until(t, time.Minute, what, ok)
 }
 
-// road is one network path to one node, which a test can break.
-type road struct {
+// testPath is one network path to one node, which a test can interrupt.
+type testPath struct {
 	listener net.Listener
 	target   string
 
 	mu    sync.Mutex
-	mode  string // "": open; "cut": refuses, what stood is reset; "silent": takes everything, gives nothing
+	mode  string // "" if open; "cut" resets and refuses connections; "silent" accepts everything and forwards nothing
 	conns map[net.Conn]bool
 	open  *sync.Cond
 }
 
-func newRoad(t *testing.T, address, target string) *road {
+func newTestPath(t *testing.T, address, target string) *testPath {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &road{listener: l, target: target, conns: map[net.Conn]bool{}}
+	r := &testPath{listener: l, target: target, conns: map[net.Conn]bool{}}
 	r.open = sync.NewCond(&r.mu)
 	go func() {
 		for {
@@ -57,9 +57,9 @@ func newRoad(t *testing.T, address, target string) *road {
 	return r
 }
 
-func (r *road) address() string { return r.listener.Addr().String() }
+func (r *testPath) address() string { return r.listener.Addr().String() }
 
-func (r *road) set(mode string) {
+func (r *testPath) set(mode string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mode = mode
@@ -72,8 +72,8 @@ func (r *road) set(mode string) {
 	r.open.Broadcast()
 }
 
-// pass waits until the road is not silent; false: it is cut.
-func (r *road) pass() bool {
+// pass waits until the path is not silent and reports whether it is open.
+func (r *testPath) pass() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.mode == "silent" {
@@ -82,7 +82,7 @@ func (r *road) pass() bool {
 	return r.mode == ""
 }
 
-func (r *road) keep(c net.Conn) bool {
+func (r *testPath) keep(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mode == "cut" {
@@ -93,7 +93,7 @@ func (r *road) keep(c net.Conn) bool {
 	return true
 }
 
-func (r *road) carry(from net.Conn) {
+func (r *testPath) carry(from net.Conn) {
 	defer from.Close()
 	if !r.keep(from) || !r.pass() {
 		return
@@ -130,17 +130,17 @@ func (r *road) carry(from net.Conn) {
 	<-done
 }
 
-// node is one end of the wire in a test.
+// node is a node in a test.
 type node struct {
 	id     api.NodeID
 	keeper *pki.Keeper
 	book   *Book
 	client *Client
 	server *Server
-	roads  []*road // to this node, one a path
+	paths  []*testPath // to this node, one per path
 }
 
-// members of a test's cluster; changeable.
+// members is the changeable set of members of a test's cluster.
 type members struct {
 	mu  sync.Mutex
 	ids map[api.NodeID]bool
@@ -190,8 +190,9 @@ func newKeeper(t testing.TB, ca pki.CA, name string, id api.NodeID, signed time.
 	return k
 }
 
-// newCluster makes nodes that know each other on so many paths, 127.0.0.1 and
-// up; prepare runs before each is served.
+// newCluster creates nodes that know each other on the given number of paths, on
+// 127.0.0.1 and following addresses. prepare is called for each node before it is
+// served.
 func newCluster(t *testing.T, paths int, prepare func(*node), ids ...api.NodeID) *cluster {
 	t.Helper()
 	c := &cluster{ca: newCA(t, "basalt"), members: &members{ids: map[api.NodeID]bool{}}, nodes: map[api.NodeID]*node{}}
@@ -210,8 +211,8 @@ func newCluster(t *testing.T, paths int, prepare func(*node), ids ...api.NodeID)
 		}
 		n.server = server
 		for p, real := range server.Addresses() {
-			n.roads = append(n.roads, newRoad(t, listen[p], real))
-			addresses[id] = append(addresses[id], n.roads[p].address())
+			n.paths = append(n.paths, newTestPath(t, listen[p], real))
+			addresses[id] = append(addresses[id], n.paths[p].address())
 		}
 		if prepare != nil {
 			prepare(n)
@@ -239,7 +240,7 @@ func serve(t *testing.T, s *Server) {
 				t.Error(err)
 			}
 		case <-patience.After(time.Minute):
-			t.Error("the server does not end")
+			t.Error("Serve did not return")
 		}
 	})
 }
@@ -248,7 +249,7 @@ type greeting struct {
 	Name string `json:"name"`
 }
 
-// greets answers a call with the caller and what it said.
+// greets makes the node answer a call with the caller and the message.
 func greets(n *node) {
 	n.server.Handle("POST /hello", JSON(func(_ context.Context, caller api.NodeID, in greeting) (greeting, error) {
 		return greeting{string(caller) + " says " + in.Name}, nil

@@ -15,11 +15,11 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// keepAlive finds a peer that is gone although nothing is sent to it.
+// keepAlive detects a peer that has gone although nothing is sent to it.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 3 * time.Second, Count: 4}
 
-// unanswered is how long sent bytes may go without an acknowledgement before
-// the connection is dead (TCP_USER_TIMEOUT, tcp(7)).
+// unanswered is how long sent bytes may stay unacknowledged before the connection
+// is considered dead (TCP_USER_TIMEOUT, tcp(7)).
 const unanswered = 10 * time.Second
 
 func setUserTimeout(_, _ string, raw syscall.RawConn) error {
@@ -32,11 +32,11 @@ func setUserTimeout(_, _ string, raw syscall.RawConn) error {
 	return err
 }
 
-// conn is a connection with a known node at its other end.
+// conn is a connection to a known node.
 type conn struct {
 	*tls.Conn
-	node    api.NodeID // empty: a joiner
-	address string     // the path it was dialled on; of an incoming one, the caller's address
+	node    api.NodeID // empty for a joining node
+	address string     // the dialed path, or the caller's address for an incoming connection
 	stream  atomic.Bool
 	trust   uint64 // the Keeper's generation before the handshake
 	set     *conns
@@ -50,13 +50,14 @@ func newConn(c *tls.Conn, node api.NodeID, address string, trust uint64) *conn {
 	return n
 }
 
-// Close says goodbye.
+// Close closes the connection with TLS's close notification.
 func (c *conn) Close() error {
 	c.forget()
 	return c.Conn.Close()
 }
 
-// abort does not: the other side may not be there to hear it.
+// abort closes the connection without a notification, because the other side may be
+// gone.
 func (c *conn) abort() {
 	c.forget()
 	_ = c.NetConn().Close()
@@ -69,17 +70,17 @@ func (c *conn) forget() {
 	}
 }
 
-// conns are open connections by node.
+// conns holds open connections by node.
 type conns struct {
-	limit   int // for one node; 0: none
-	joiners int // for all who have no node yet; 0: none
+	limit   int // per node; 0 for no limit
+	joiners int // for all joining nodes together; 0 for no limit
 
 	mu     sync.Mutex
 	nodes  map[api.NodeID]map[*conn]struct{}
 	closed bool
 }
 
-// add refuses when the node has its limit.
+// add adds a connection, or returns an error when the node has reached its limit.
 func (s *conns) add(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +114,7 @@ func (s *conns) remove(c *conn) {
 	}
 }
 
-// abort closes those that drop says.
+// abort closes the connections for which drop returns true.
 func (s *conns) abort(drop func(*conn) bool) (n int) {
 	for _, c := range s.all() {
 		if drop(c) {
@@ -135,7 +136,7 @@ func (s *conns) all() (list []*conn) {
 	return list
 }
 
-// shut closes all of them, and lets no more in.
+// shut closes all connections and accepts no more.
 func (s *conns) shut() {
 	s.mu.Lock()
 	s.closed = true

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// dialTimeout bounds one path's TCP and TLS handshakes.
+	// dialTimeout is the time limit of one path's TCP and TLS handshakes.
 	dialTimeout = 3 * time.Second
-	// stagger is how long a path has before the next is tried beside it.
+	// stagger is how long a path has before the next one is tried in parallel.
 	stagger = 250 * time.Millisecond
 )
 
@@ -58,7 +58,7 @@ func (c *Client) dial(ctx context.Context, node api.NodeID, alpn string) (*conn,
 				continue
 			}
 			cancel()
-			go func(open int) { // the losers
+			go func(open int) { // close the other connections
 				for range open {
 					if r := <-results; r.conn != nil {
 						_ = r.conn.Close()
@@ -81,7 +81,7 @@ func unreachable(node api.NodeID, why error) error {
 	switch {
 	case wrongTime(why):
 		e = e.WithHint("%s", clockHint)
-	case errors.As(why, &alert): // in TLS 1.3 it comes with the first answer
+	case errors.As(why, &alert): // in TLS 1.3 it is received with the first answer
 		e = api.Errorf(api.CodeUnavailable, "node %s rejected this node's certificate", node).
 			WithHint("this node may have been removed, or the clock of one of the two is wrong")
 	case errors.Is(why, pki.ErrNotPeer):
@@ -90,13 +90,13 @@ func unreachable(node api.NodeID, why error) error {
 	return fmt.Errorf("%w: %w", e, why)
 }
 
-// wrongTime reports whether a certificate failed only for its dates.
+// wrongTime reports whether a certificate was rejected only because of its dates.
 func wrongTime(err error) bool {
 	var invalid x509.CertificateInvalidError
 	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
-// dialPath connects on one path, and notes how that went.
+// dialPath connects on one path and records the result.
 func (c *Client) dialPath(ctx context.Context, node api.NodeID, address, alpn string) (*conn, error) {
 	limit, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -104,7 +104,7 @@ func (c *Client) dialPath(ctx context.Context, node api.NodeID, address, alpn st
 	t, err := dialTLS(limit, address, c.keeper.ClientConfig(node, alpn))
 	if err != nil {
 		err = fmt.Errorf("node %s on %s: %w", node, address, err)
-		if ctx.Err() == nil { // else another path won, or nobody wants it any more
+		if ctx.Err() == nil { // otherwise another path was faster, or the caller gave up
 			c.book.failed(node, address, time.Now(), err)
 		}
 		return nil, err

@@ -1,11 +1,11 @@
-// Package transport is the wire between the nodes of a cluster. It carries calls and
-// streams and does not know what they mean.
+// Package transport connects the nodes of a cluster. It carries calls and streams
+// and does not interpret them.
 //
-// A node listens on one TCP port for each of its network paths. All is TLS 1.3;
-// ALPN picks the protocol:
+// A node listens on one TCP port per network path. All connections use TLS 1.3;
+// ALPN selects the protocol:
 //
-//	basalt-raft/1   bytes of hashicorp/raft             a member's certificate
-//	basalt-peer/1   HTTP/1.1: calls, streams, the API    a member's certificate
+//	basalt-raft/1   bytes of hashicorp/raft             certificate of a member
+//	basalt-peer/1   HTTP/1.1: calls, streams, the API    certificate of a member
 //	basalt-join/1   HTTP/1.1: only POST /join            none; a token is in the body
 //
 // An incoming connection:
@@ -14,26 +14,27 @@
 //	               │ limits, 10 s        ├──► peer ─► member? ─► Handle, HandleStream
 //	               └──► closed           └──► join ─► rate, size, time ─► HandleJoin
 //
-// # Whom a node talks to
+// # Outgoing connections
 //
-// Everybody is named by node id, never by address: raft's ServerAddress is the
-// node's id too. The Book says on which paths a node is reached; it can change
-// at any time. A dial tries the paths in the book's order, those that failed a
-// moment ago last, each a little after the one before (Happy Eyeballs, RFC
-// 8305), and takes the first that shows the right certificate. The Prober holds
-// one connection on every path and pings it each second: that is what a
-// witness knows, and it also lets calls leave a path that has died: what stands
-// on it is closed as soon as another path of the same node answers.
+// Nodes are identified by node ID, never by address; Raft's ServerAddress is the
+// node ID too. The Book contains the paths on which a node can be reached, and may
+// change at any time. A dial tries the paths in the book's order, with those that
+// failed recently last, each a little after the one before (Happy Eyeballs, RFC
+// 8305), and uses the first that presents the right certificate. The Prober keeps
+// one connection on every path and pings it each second. This is a witness's source
+// of information, and it also lets calls avoid a path that has failed: the
+// connections on that path are closed as soon as another path of the same node
+// answers.
 //
-// # Who may talk to this node
+// # Incoming connections
 //
-// A certificate of the cluster gets a connection through the handshake;
-// membership is asked for every connection and every request, so a node that
-// was removed is refused although its certificate is still valid. Its requests
-// are answered "forbidden", so that it learns why; raft connections are just
-// closed. Kick closes what stands. After a rotation, handshakes follow the new
-// bundle at once; connections that stand are used for at most one more call
-// each and then left, and what remains is closed within a minute (Recheck).
+// A certificate of the cluster passes the handshake. Membership is checked for
+// every connection and every request, so a removed node is refused although its
+// certificate is still valid. Its requests are answered "forbidden", so that it
+// learns the reason; its Raft connections are closed. Kick closes existing
+// connections. After a rotation, handshakes use the new bundle at once; existing
+// connections are used for at most one more call each and then closed, and the rest
+// are closed within a minute (Recheck).
 //
 // # Addresses of HTTP on basalt-peer/1
 //
@@ -42,6 +43,6 @@
 //	/api/...              this node's API, for a request forwarded here (Client.ProxyTo, Server.HandleAPI)
 //	anything else         Server.Handle
 //
-// Locks: Book.mu, conns.mu and Prober.mu are leaves: nothing is called while
-// they are held.
+// Book.mu, conns.mu and Prober.mu are leaf locks: no function that locks is called
+// while they are held.
 package transport

@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// FuzzAnswer: what another node answers makes a value, or an error that is
-// either meant for users or not an *api.Error at all.
+// FuzzAnswer checks that the answer of another node yields a value, or an error
+// that is either meant for users or not an *api.Error at all.
 func FuzzAnswer(f *testing.F) {
 	f.Add(200, []byte(`{"name":"x"}`))
 	f.Add(409, []byte(`{"code":"conflict","message":"no"}`))
@@ -25,16 +25,16 @@ func FuzzAnswer(f *testing.F) {
 		err := readAnswer(nodeB, resp, &out)
 		var e *api.Error
 		if errors.As(err, &e) && (e.Code == "" || e.Code == api.CodeInternal) {
-			t.Errorf("%+v goes to a user", e)
+			t.Errorf("got *api.Error %+v, which is not meant for users", e)
 		}
 		if status >= 300 && err == nil {
-			t.Errorf("status %d is no error", status)
+			t.Errorf("response with status %d got no error", status)
 		}
 	})
 }
 
-// FuzzCall: whatever the body of a call is, the handler runs or the answer is
-// an error in the API's form.
+// FuzzCall checks that for any body of a call either the handler runs or the answer
+// is an API error.
 func FuzzCall(f *testing.F) {
 	f.Add([]byte(`{"name":"x"}`))
 	f.Add([]byte(`{"name":`))
@@ -46,7 +46,7 @@ func FuzzCall(f *testing.F) {
 		var out greeting
 		err := readAnswer(nodeB, w.Result(), &out)
 		if (w.Code == 200) != (err == nil) || (err != nil && api.CodeOf(err) != api.CodeInvalid) {
-			t.Errorf("%d, %v", w.Code, err)
+			t.Errorf("got status %d, error %v", w.Code, err)
 		}
 	})
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 )
 
-// Limits of a joiner, who may be anybody.
+// Limits for joining nodes, which are not trusted.
 const (
 	maxJoin     = 64 << 10 // bytes
 	joinTimeout = time.Minute
 )
 
-// joinHTTP serves who has no certificate yet: one small request, then the
-// connection is closed.
+// joinHTTP serves nodes that have no certificate yet: one small request, after
+// which the connection is closed.
 func (s *Server) joinHTTP(ctx context.Context) *http.Server {
 	rate := &bucket{burst: 20, perSecond: 2}
 	h := &http.Server{
@@ -52,10 +52,11 @@ func (s *Server) joinHTTP(ctx context.Context) *http.Server {
 	return h
 }
 
-// Join asks the token's members, in turn, to let this node in: POST /join with
-// in as JSON, the answer into out. The next member is asked only when one could
-// not be reached or is not able to answer (CodeUnavailable); as that one may
-// have acted all the same, the other side must take the same request twice.
+// Join asks the token's members, one after the other, to admit this node: POST
+// /join with in as JSON, decoding the answer into out. The next member is asked
+// only if one could not be reached or cannot answer (CodeUnavailable). That member
+// may have processed the request anyway, so the members must accept the same
+// request twice.
 func Join(ctx context.Context, token pki.Token, in, out any) error {
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -99,7 +100,7 @@ func joinAt(ctx context.Context, address string, token pki.Token, body []byte, o
 			if err != nil {
 				return nil, err
 			}
-			return newConn(t, "", address, 0), nil // not a *tls.Conn: net/http would ask for its ALPN
+			return newConn(t, "", address, 0), nil // net/http would check the ALPN protocol of a *tls.Conn
 		},
 		DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader,
 	}

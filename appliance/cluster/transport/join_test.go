@@ -20,11 +20,11 @@ func TestJoin(t *testing.T) {
 	var answer atomic.Pointer[api.Error]
 	c := newCluster(t, 1, func(n *node) {
 		if n.id == nodeC {
-			return // never ready
+			return // does not handle joins
 		}
 		n.server.HandleJoin(JSON(func(_ context.Context, caller api.NodeID, in greeting) (greeting, error) {
 			if caller != "" {
-				t.Errorf("a joiner is called %s", caller)
+				t.Errorf("got caller %s for a joining node, want none", caller)
 			}
 			if e := answer.Load(); e != nil {
 				return greeting{}, e
@@ -32,33 +32,33 @@ func TestJoin(t *testing.T) {
 			return greeting{in.Name + " by " + string(n.id)}, nil
 		}))
 	}, nodeA, nodeB, nodeC)
-	at := func(id api.NodeID) string { return c.nodes[id].roads[0].address() }
+	at := func(id api.NodeID) string { return c.nodes[id].paths[0].address() }
 	join := func(token pki.Token) (string, error) {
 		var out greeting
 		err := Join(t.Context(), token, greeting{"x"}, &out)
 		return out.Name, err
 	}
 	if got, err := join(joinToken(c.ca, at(nodeA))); got != "x by node-00000000000a" || err != nil {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("join: got %q, error %v", got, err)
 	}
 	if got, err := join(joinToken(c.ca, "127.0.0.1:1", at(nodeC), at(nodeB))); got != "x by node-00000000000b" || err != nil {
-		t.Errorf("the first is away, the second not ready: %q, %v", got, err)
+		t.Errorf("join with the first member unreachable and the second not ready: got %q, error %v", got, err)
 	}
 	_, err := join(joinToken(newCA(t, "basalt"), at(nodeA)))
 	var e *api.Error
 	if !errors.As(err, &e) || !errors.Is(err, pki.ErrNotPeer) || !strings.Contains(e.Hint, "new token") {
-		t.Errorf("a token of another cluster: %v", err)
+		t.Errorf("token of another cluster: got error %v", err)
 	}
 	if _, err := join(joinToken(c.ca, "127.0.0.1:1")); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no member reachable: got error %v, want code unavailable", err)
 	}
 	answer.Store(api.Errorf(api.CodeForbidden, "the token was used"))
 	if _, err := join(joinToken(c.ca, at(nodeA), at(nodeB))); api.CodeOf(err) != api.CodeForbidden {
-		t.Errorf("a used token: %v", err)
+		t.Errorf("used token: got error %v, want code forbidden", err)
 	}
 	answer.Store(nil)
 	if err := Join(t.Context(), joinToken(c.ca, at(nodeA)), greeting{strings.Repeat("x", maxJoin)}, nil); api.CodeOf(err) != api.CodeTooLarge {
-		t.Errorf("a large request: %v", err)
+		t.Errorf("large request: got error %v, want code too large", err)
 	}
 	limited := 0
 	for range 40 {
@@ -67,15 +67,16 @@ func TestJoin(t *testing.T) {
 		}
 	}
 	if limited == 0 {
-		t.Error("anybody may try as often as he likes")
+		t.Error("the number of join attempts is not limited")
 	}
-	eventually(t, "joiners' connections are closed", func() bool { return len(c.nodes[nodeA].server.in.all()) == 0 })
+	eventually(t, "connections of joining nodes closed", func() bool { return len(c.nodes[nodeA].server.in.all()) == 0 })
 	if _, err := hello(t.Context(), c.nodes[nodeB], nodeA); err == nil {
-		t.Error("there is no /hello here")
+		t.Error("call of /hello got no error")
 	}
 }
 
-// The body is bounded for handlers that do not look, too.
+// TestJoinBodyLimit checks that the body is limited even if the handler does not
+// check its size.
 func TestJoinBodyLimit(t *testing.T) {
 	var read error
 	done := make(chan struct{})
@@ -88,10 +89,10 @@ func TestJoinBodyLimit(t *testing.T) {
 			}
 		}))
 	}, nodeA)
-	_ = Join(t.Context(), joinToken(c.ca, c.nodes[nodeA].roads[0].address()), greeting{strings.Repeat("x", 4*maxJoin)}, nil)
+	_ = Join(t.Context(), joinToken(c.ca, c.nodes[nodeA].paths[0].address()), greeting{strings.Repeat("x", 4*maxJoin)}, nil)
 	<-done
 	var large *http.MaxBytesError
 	if !errors.As(read, &large) {
-		t.Errorf("the handler read on until %v", read)
+		t.Errorf("reading the body: got error %v, want *http.MaxBytesError", read)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Limits of what callers may hold.
+// Limits of the resources that callers may use.
 const (
 	handshakeTimeout = 10 * time.Second
 	maxPending       = 512 // handshakes at once
-	maxPendingHost   = 64  // of them from one address: a node that starts opens many
+	maxPendingHost   = 64  // of those from one address; a node that starts opens many
 	maxPerNode       = 1024
 	maxJoiners       = 32       // joiners' connections at once
 	maxHeader        = 64 << 10 // bytes
@@ -25,8 +25,8 @@ func hostOf(c net.Conn) string {
 	return host
 }
 
-// gate counts handshakes, in all and by address: who is not known yet must not
-// keep out who is.
+// gate limits the number of handshakes in total and per address, so that
+// unauthenticated clients cannot block members.
 type gate struct {
 	mu    sync.Mutex
 	total int
@@ -56,7 +56,7 @@ func (g *gate) leave(host string) {
 	}
 }
 
-// bucket allows a burst, and then so many a second.
+// bucket is a rate limiter that allows a burst and then perSecond per second.
 type bucket struct {
 	burst, perSecond float64
 
@@ -77,7 +77,7 @@ func (b *bucket) take(now time.Time) bool {
 	return true
 }
 
-// queue is a listener of connections whose handshake is done.
+// queue is a listener for connections whose handshake is complete.
 type queue struct {
 	conns  chan *conn
 	closed context.Context
@@ -90,7 +90,8 @@ func newQueue(size int) *queue {
 	return q
 }
 
-// put waits until somebody takes c, or there is room; false: nobody will.
+// put adds c to the queue, waiting for room or an Accept. It reports whether c was
+// added; the queue may be closed.
 func (q *queue) put(ctx context.Context, c *conn) bool {
 	if q.closed.Err() != nil {
 		return false
@@ -104,7 +105,7 @@ func (q *queue) put(ctx context.Context, c *conn) bool {
 	return false
 }
 
-// Accept the next connection.
+// Accept returns the next connection.
 func (q *queue) Accept() (net.Conn, error) {
 	select {
 	case c := <-q.conns:
@@ -116,18 +117,18 @@ func (q *queue) Accept() (net.Conn, error) {
 
 func (q *queue) shut() { q.close() }
 
-// Close ends Accept. net/http calls it, too.
+// Close ends Accept. net/http calls it too.
 func (q *queue) Close() error {
 	q.shut()
 	return nil
 }
 
-// Addr of no network: connections come from several listeners.
+// Addr returns a placeholder, because the connections come from several listeners.
 func (q *queue) Addr() net.Addr { return nodeAddr("peer") }
 
-// nodeAddr is a node's id where an address is wanted.
+// nodeAddr is a node's ID as a net.Addr.
 type nodeAddr string
 
-// Network is none that net.Dial knows.
+// Network returns a name that net.Dial does not know.
 func (nodeAddr) Network() string  { return "basalt" }
 func (a nodeAddr) String() string { return string(a) }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// An address that somebody has for a moment is waited for; one that stays in use is not.
+// TestListenOnAnAddressInUse checks that Listen waits for an address that is in use
+// for a short time, and fails for one that stays in use.
 func TestListenOnAnAddressInUse(t *testing.T) {
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -15,7 +16,7 @@ func TestListenOnAnAddressInUse(t *testing.T) {
 	}
 	address := other.Addr().String()
 	if l, err := Listen(net.ListenConfig{}, address); !errors.Is(err, syscall.EADDRINUSE) {
-		t.Errorf("listening where another does: %v, %v", l, err)
+		t.Errorf("listen on an address in use: got %v, error %v, want EADDRINUSE", l, err)
 	}
 	listening := make(chan error)
 	go func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// peerHTTP serves members. Bodies have no time limit: some are streams.
+// peerHTTP serves members. Bodies have no time limit, because some are streams.
 func (s *Server) peerHTTP(ctx context.Context) *http.Server {
 	return &http.Server{
 		Handler:           http.HandlerFunc(s.serveMember),
@@ -24,9 +24,10 @@ func (s *Server) peerHTTP(ctx context.Context) *http.Server {
 	}
 }
 
-// serveMember asks for membership at each request: a connection may be older
-// than the node's removal. One that is older than this node's certificate or
-// bundle is not used again after this request, so that no rotation breaks one.
+// serveMember checks the membership at each request, because a connection may be
+// older than the node's removal. A connection that is older than this node's
+// current certificate or bundle is closed after the request, so no rotation
+// interrupts a call.
 func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
 	defer s.logPanic(r)
 	node := Caller(r.Context())
@@ -42,14 +43,14 @@ func (s *Server) serveMember(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// logPanic logs what net/http would say only at debug level, and lets it end
-// the connection.
+// logPanic logs a panic, which net/http would log only at debug level, and lets it
+// close the connection.
 func (s *Server) logPanic(r *http.Request) {
 	p := recover()
 	if p == nil {
 		return
 	}
-	if p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+	if p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it the same way
 		s.log.Error("peer: panic", "path", r.URL.Path, "node", Caller(r.Context()), "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)

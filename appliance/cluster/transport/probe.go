@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// pingStream carries 8 bytes there and the same 8 bytes back.
+	// pingStream is the name of the stream that returns every 8 bytes sent.
 	pingStream = "ping"
 	// PingEvery is how often a path is pinged.
 	PingEvery = time.Second
-	// pingTimeout is how long an answer may take.
+	// pingTimeout is the time limit for an answer.
 	pingTimeout = 3 * time.Second
-	// giveUp is how long a node may be silent on every path before what waits
-	// for it fails.
-	giveUp = 15 * time.Second
-	// pingSilence ends a ping stream that nobody uses.
+	// silenceLimit is how long a node may be silent on every path before its connections
+	// are closed.
+	silenceLimit = 15 * time.Second
+	// pingSilence is the idle time after which a ping stream is closed.
 	pingSilence = 30 * time.Second
 )
 
@@ -42,7 +42,7 @@ func servePing(_ context.Context, _ api.NodeID, _ http.Header, c net.Conn) {
 	}
 }
 
-// ping once, on an open ping stream.
+// ping sends one ping on an open ping stream.
 func ping(c *streamConn, number uint64) (rtt time.Duration, err error) {
 	begin := time.Now()
 	_ = c.SetDeadline(begin.Add(pingTimeout))
@@ -60,7 +60,7 @@ func ping(c *streamConn, number uint64) (rtt time.Duration, err error) {
 	return time.Since(begin), nil
 }
 
-// openPing on exactly this path.
+// openPing opens a ping stream on exactly this path.
 func (c *Client) openPing(ctx context.Context, node api.NodeID, address string) (*streamConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout+pingTimeout)
 	defer cancel()
@@ -71,8 +71,8 @@ func (c *Client) openPing(ctx context.Context, node api.NodeID, address string) 
 	return openStream(ctx, conn, pingStream, nil)
 }
 
-// Probe makes one round trip to a node, process to process, on exactly this
-// path. Prober does it all the time, for less.
+// Probe makes one round trip to a node's process on exactly this path. The Prober
+// does this continuously and at less cost.
 func (c *Client) Probe(ctx context.Context, node api.NodeID, address string) (rtt time.Duration, err error) {
 	s, err := c.openPing(ctx, node, address)
 	if err != nil {
@@ -83,18 +83,18 @@ func (c *Client) Probe(ctx context.Context, node api.NodeID, address string) (rt
 	return ping(s, 1)
 }
 
-// Heard is what a Prober knows of one path.
+// Heard is the state of one path in a Prober.
 type Heard struct {
 	Address string
-	Last    time.Time // of the last answer; zero: none yet
+	Last    time.Time // of the last answer; zero if none yet
 	RTT     time.Duration
-	Error   string    // why there is no answer now; empty: there is
-	Since   time.Time // with an Error: when the first ping failed after Last
+	Error   string    // why there is no answer; empty if there is one
+	Since   time.Time // with an Error, when the first ping failed after Last
 }
 
-// Prober pings every node of the Book on every path, each second, on one
-// standing connection a path. It is a witness's eyes: it hears a node only when
-// that node's process answers on that path.
+// Prober pings every node of the Book on every path each second, over one permanent
+// connection per path. It is the source of a witness's opinions: a node counts as
+// heard only when its process answers on that path.
 type Prober struct {
 	client *Client
 	every  time.Duration
@@ -108,12 +108,12 @@ type probeKey struct {
 	address string
 }
 
-// NewProber of the nodes in the client's Book, but for this one.
+// NewProber returns a prober of the nodes in the client's Book, except this one.
 func NewProber(client *Client) *Prober {
 	return &Prober{client: client, every: PingEvery, heard: map[probeKey]Heard{}}
 }
 
-// Run probes until ctx ends, and follows the Book.
+// Run probes until ctx ends, and follows changes of the Book.
 func (p *Prober) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -158,7 +158,7 @@ func (p *Prober) wanted() map[probeKey]bool {
 	return wanted
 }
 
-// probe one path until ctx ends.
+// probe probes one path until ctx ends.
 func (p *Prober) probe(ctx context.Context, key probeKey) {
 	var s *streamConn
 	defer func() {
@@ -203,9 +203,9 @@ func (p *Prober) once(ctx context.Context, s *streamConn, key probeKey, number u
 	return nil
 }
 
-// failed notes a silent path. What stands on it moves when there is another
-// that works; when there is none, it stays for a while: the silence may be
-// short, but a call without a deadline must not wait for ever.
+// failed records a failed ping. The path's connections are closed if another path
+// works, so they move there. Otherwise they stay open for silenceLimit: the interruption
+// may be short, but a call without a deadline must not wait forever.
 func (p *Prober) failed(key probeKey, err error) {
 	p.client.book.failed(key.node, key.address, time.Now(), err)
 	p.note(key, func(h *Heard) {
@@ -214,7 +214,7 @@ func (p *Prober) failed(key probeKey, err error) {
 		}
 	})
 	works := func(h Heard) bool { return h.Error == "" && time.Since(h.Last) < pingTimeout }
-	if !slices.ContainsFunc(p.Heard(key.node), works) && !p.Silent(key.node, giveUp) {
+	if !slices.ContainsFunc(p.Heard(key.node), works) && !p.Silent(key.node, silenceLimit) {
 		return
 	}
 	if n := p.client.leave(key.node, key.address); n > 0 {
@@ -237,7 +237,7 @@ func (p *Prober) forget(key probeKey) {
 	delete(p.heard, key)
 }
 
-// Heard of a node, path by path in the Book's order.
+// Heard returns the state of a node's paths in the Book's order.
 func (p *Prober) Heard(node api.NodeID) (all []Heard) {
 	paths := p.client.book.Paths(node)
 	p.mu.Lock()
@@ -250,10 +250,10 @@ func (p *Prober) Heard(node api.NodeID) (all []Heard) {
 	return all
 }
 
-// Silent reports whether every path to a node has been failing for at least d. It
-// is counted from the first ping that failed, so a witness that was itself
-// stopped for a while (SIGSTOP, a busy machine) accuses nobody when it goes on.
-// A node without paths is not known to be silent.
+// Silent reports whether every path to a node has been failing for at least d. The
+// time counts from the first ping that failed, so a witness that was itself stopped
+// for a while (SIGSTOP, a busy machine) does not report other nodes as silent when
+// it continues. A node without paths is not reported as silent.
 func (p *Prober) Silent(node api.NodeID, d time.Duration) bool {
 	heard := p.Heard(node)
 	for _, h := range heard {
@@ -264,7 +264,7 @@ func (p *Prober) Silent(node api.NodeID, d time.Duration) bool {
 	return len(heard) > 0
 }
 
-// LastHeard of a node on any path; zero: never.
+// LastHeard returns the time of a node's last answer on any path, or the zero time.
 func (p *Prober) LastHeard(node api.NodeID) (last time.Time) {
 	for _, h := range p.Heard(node) {
 		if h.Last.After(last) {

@@ -25,26 +25,26 @@ func runProber(t *testing.T, p *Prober) {
 
 func TestProbe(t *testing.T) {
 	c := newCluster(t, 2, greets, nodeA, nodeB)
-	a, roads := c.nodes[nodeA], c.nodes[nodeB].roads
-	roads[1].set("cut")
-	if rtt, err := a.client.Probe(t.Context(), nodeB, roads[0].address()); err != nil || rtt <= 0 {
-		t.Errorf("%s, %v", rtt, err)
+	a, paths := c.nodes[nodeA], c.nodes[nodeB].paths
+	paths[1].set("cut")
+	if rtt, err := a.client.Probe(t.Context(), nodeB, paths[0].address()); err != nil || rtt <= 0 {
+		t.Errorf("probe of an open path: got RTT %s, error %v", rtt, err)
 	}
-	if _, err := a.client.Probe(t.Context(), nodeB, roads[1].address()); err == nil {
-		t.Error("a path that is cut answers")
+	if _, err := a.client.Probe(t.Context(), nodeB, paths[1].address()); err == nil {
+		t.Error("probe of a cut path got no error")
 	}
-	roads[1].set("silent")
+	paths[1].set("silent")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := a.client.Probe(ctx, nodeB, roads[1].address()); err == nil {
-		t.Error("a silent path answers")
+	if _, err := a.client.Probe(ctx, nodeB, paths[1].address()); err == nil {
+		t.Error("probe of a silent path got no error")
 	}
-	if _, err := a.client.Probe(t.Context(), nodeC, roads[0].address()); err == nil {
-		t.Error("another node answers")
+	if _, err := a.client.Probe(t.Context(), nodeC, paths[0].address()); err == nil {
+		t.Error("probe of a path to another node got no error")
 	}
 	c.members.set(nodeA, false)
-	if _, err := a.client.Probe(t.Context(), nodeB, roads[0].address()); api.CodeOf(err) != api.CodeForbidden {
-		t.Errorf("a removed node: %v", err)
+	if _, err := a.client.Probe(t.Context(), nodeB, paths[0].address()); api.CodeOf(err) != api.CodeForbidden {
+		t.Errorf("probe by a removed node: got error %v, want code forbidden", err)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestProber(t *testing.T) {
 		t.Skip("a silent path is given seconds")
 	}
 	c := newCluster(t, 2, greets, nodeA, nodeB, nodeC)
-	a, roads := c.nodes[nodeA], c.nodes[nodeB].roads
+	a, paths := c.nodes[nodeA], c.nodes[nodeB].paths
 	p := NewProber(a.client)
 	p.every = 20 * time.Millisecond
 	runProber(t, p)
@@ -71,60 +71,60 @@ func TestProber(t *testing.T) {
 			return true
 		}
 	}
-	eventually(t, "everybody on every path", func() bool { return hears(nodeB, true, true)() && hears(nodeC, true, true)() })
+	eventually(t, "both nodes answer on every path", func() bool { return hears(nodeB, true, true)() && hears(nodeC, true, true)() })
 	if p.LastHeard(nodeB).IsZero() || !p.LastHeard(nodeA).IsZero() {
-		t.Error("it hears the wrong ones")
+		t.Error("LastHeard is zero for another node, or set for this one")
 	}
 	if _, err := hello(t.Context(), a, nodeB); err != nil {
 		t.Fatal(err)
 	}
-	stream, err := a.client.Stream(t.Context(), nodeB, "ping", nil) // must outlive the silence
+	stream, err := a.client.Stream(t.Context(), nodeB, "ping", nil) // must survive the interruption
 	if err != nil {
 		t.Fatal(err)
 	}
 	on := func(path int) (n int) {
 		for _, x := range a.client.out.all() {
-			if x != stream.(*streamConn).conn && x.node == nodeB && x.address == roads[path].address() {
+			if x != stream.(*streamConn).conn && x.node == nodeB && x.address == paths[path].address() {
 				n++
 			}
 		}
 		return n
 	}
 	if on(0) != 2 { // the ping's, and the pool's
-		t.Errorf("%d connections on the first path", on(0))
+		t.Errorf("got %d connections on the first path, want 2", on(0))
 	}
-	roads[0].set("silent")
+	paths[0].set("silent")
 	eventually(t, "the first path is silent", hears(nodeB, false, true))
-	eventually(t, "the pool has left it", func() bool { return on(0) <= 1 }) // a new ping may be trying
+	eventually(t, "the pool's connection on the first path is closed", func() bool { return on(0) <= 1 }) // a new ping may be connecting
 	if _, err := hello(t.Context(), a, nodeB); err != nil || on(1) != 2 {
-		t.Errorf("a call: %v, %d connections on the second path", err, on(1))
+		t.Errorf("call: got error %v, %d connections on the second path, want 2", err, on(1))
 	}
-	roads[0].set("")
+	paths[0].set("")
 	if _, err := stream.Write([]byte("12345678")); err != nil {
 		t.Error(err)
 	}
 	if _, err := io.ReadFull(stream, make([]byte, 8)); err != nil {
-		t.Errorf("a stream did not outlive a silence: %v", err)
+		t.Errorf("the stream did not survive the interruption: %v", err)
 	}
-	eventually(t, "the first path is back", hears(nodeB, true, true))
-	roads[0].set("cut")
-	roads[1].set("cut")
-	eventually(t, "the node is gone", hears(nodeB, false, false))
+	eventually(t, "the first path works again", hears(nodeB, true, true))
+	paths[0].set("cut")
+	paths[1].set("cut")
+	eventually(t, "the node answers on no path", hears(nodeB, false, false))
 	if p.Silent(nodeB, time.Hour) || p.Silent(nodeC, 0) || p.Silent("node-x", 0) {
-		t.Error("it calls silent who is not, or not for so long")
+		t.Error("Silent is true for a node that is not silent, or not for that long")
 	}
-	eventually(t, "it is called silent", func() bool { return p.Silent(nodeB, 100*time.Millisecond) })
+	eventually(t, "Silent is true for the node", func() bool { return p.Silent(nodeB, 100*time.Millisecond) })
 	last := p.LastHeard(nodeB)
 	if !hears(nodeC, true, true)() {
-		t.Error("another node is gone, too")
+		t.Error("another node does not answer either")
 	}
-	roads[1].set("")
-	eventually(t, "it is back on the second path", hears(nodeB, false, true))
+	paths[1].set("")
+	eventually(t, "the node answers on the second path again", hears(nodeB, false, true))
 	if !p.LastHeard(nodeB).After(last) {
-		t.Error("it was heard again, but when?")
+		t.Error("LastHeard did not advance")
 	}
 	a.book.Set(nodeB)
-	eventually(t, "it is out of the book", func() bool { return len(p.Heard(nodeB)) == 0 && on(0)+on(1) <= 1 })
-	a.book.Set(nodeB, roads[1].address())
-	eventually(t, "it is in the book again", hears(nodeB, true))
+	eventually(t, "the node is removed from the book", func() bool { return len(p.Heard(nodeB)) == 0 && on(0)+on(1) <= 1 })
+	a.book.Set(nodeB, paths[1].address())
+	eventually(t, "the node is in the book again", hears(nodeB, true))
 }

@@ -11,19 +11,19 @@ import (
 const (
 	// apiPrefix is where a node's API is mounted for other members.
 	apiPrefix = "/api"
-	// forwardedBy names the member that forwarded a request of the API.
+	// forwardedBy is the header with the member that forwarded an API request.
 	forwardedBy = "Basalt-Forwarded-By"
 )
 
-// Forwarded reports whether another node forwarded this request of the API here.
-// Such a request must be answered here, whatever the answer.
+// Forwarded reports whether another node forwarded this API request here. Such a
+// request must be answered here and not forwarded again.
 func Forwarded(r *http.Request) bool {
 	return r.Header.Get(forwardedBy) != "" || Caller(r.Context()) != ""
 }
 
-// ProxyTo forwards requests of the API to another node's API, with all they
-// carry: authorization, bodies that stream both ways, websockets. A request
-// that was forwarded once is refused: there are no loops.
+// ProxyTo returns a handler that forwards API requests to another node's API,
+// including authorization, bodies that stream in both directions, and WebSockets. A
+// request that was already forwarded is refused, which prevents loops.
 func (c *Client) ProxyTo(node api.NodeID) http.Handler {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -31,12 +31,12 @@ func (c *Client) ProxyTo(node api.NodeID) http.Handler {
 			if p.In.URL.RawPath != "" {
 				p.Out.URL.RawPath = apiPrefix + p.In.URL.RawPath
 			}
-			p.Out.URL.RawQuery = p.In.URL.RawQuery // as it came, also what net/url finds odd
+			p.Out.URL.RawQuery = p.In.URL.RawQuery // unchanged, even if net/url cannot parse it
 			p.SetXForwarded()
 			p.Out.Header.Set(forwardedBy, string(c.Self()))
 		},
 		Transport:     toNode{c, node},
-		FlushInterval: -1, // a watch's event must not wait for the next
+		FlushInterval: -1, // events of a watch must not be delayed
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			c.log.Info("peer: forward API request failed", "node", node, "path", r.URL.Path, "error", err)
 			WriteError(w, api.Errorf(api.CodeUnavailable, "node %s, which must handle this request, is not reachable", node).
@@ -50,14 +50,14 @@ func (c *Client) ProxyTo(node api.NodeID) http.Handler {
 				WithHint("try again in a moment"))
 			return
 		}
-		// HTTP/1 otherwise reads the whole body before the answer goes out; on
-		// HTTP/2 that is no question, and the error says so.
+		// HTTP/1 otherwise reads the whole body before the answer is sent. HTTP/2
+		// does not need this and returns an error.
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		proxy.ServeHTTP(w, r)
 	})
 }
 
-// toNode is a transport whose every request goes to one node.
+// toNode is a transport that sends every request to one node.
 type toNode struct {
 	client *Client
 	node   api.NodeID

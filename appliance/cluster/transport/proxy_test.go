@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// someAPI tells what it was asked.
+// someAPI returns an API that reports the requests it receives.
 func someAPI(n *node, forward func() http.Handler) http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("/v1/show/{rest...}", func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,7 @@ func someAPI(n *node, forward func() http.Handler) http.Handler {
 	return m
 }
 
-// proxied is a cluster in which A's API forwards everything to B's.
+// proxied returns a cluster in which A's API forwards everything to B's.
 func proxied(t *testing.T) (*cluster, *httptest.Server) {
 	c := newCluster(t, 1, nil, nodeA, nodeB)
 	for _, n := range c.nodes {
@@ -81,10 +81,10 @@ func TestProxy(t *testing.T) {
 	}
 	want := []string{"PUT", "/v1/show/a%2Fb/c", "x=1;y&z=%20", "Bearer secret", strings.TrimPrefix(front.URL, "http://"), "127.0.0.1"}
 	if strings.Join(got, "|") != strings.Join(want, "|") || resp.StatusCode != 201 || resp.Header.Get("X-Node") != string(nodeB) {
-		t.Errorf("%d %v\nnot\n%v", resp.StatusCode, got, want)
+		t.Errorf("got status %d and request\n%v\nwant\n%v", resp.StatusCode, got, want)
 	}
 
-	// Both directions stream at once.
+	// Both directions stream at the same time.
 	body, send := io.Pipe()
 	resp, err = http.DefaultClient.Do(must(http.NewRequest("POST", front.URL+"/v1/echo", body)))
 	if err != nil {
@@ -95,7 +95,7 @@ func TestProxy(t *testing.T) {
 	for _, word := range []string{"one\n", "two\n"} {
 		io.WriteString(send, word)
 		if got, err := lines.ReadString('\n'); got != "echo "+word || err != nil {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("echo: got %q, error %v", got, err)
 		}
 	}
 	send.Close()
@@ -109,11 +109,11 @@ func TestProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, got, err := ws.Read(t.Context()); string(got) != "echo "+word || err != nil {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("console: got %q, error %v", got, err)
 		}
 	}
 	ws.CloseNow()
-	eventually(t, "the console's connection is closed", func() bool { return len(c.nodes[nodeB].server.in.all()) <= 2 })
+	eventually(t, "the console's connection closed", func() bool { return len(c.nodes[nodeB].server.in.all()) <= 2 })
 }
 
 func answerOf(t *testing.T, resp *http.Response, err error) *api.Error {
@@ -127,37 +127,38 @@ func answerOf(t *testing.T, resp *http.Response, err error) *api.Error {
 		t.Fatal(err)
 	}
 	if resp.StatusCode != e.Code.HTTPStatus() {
-		t.Errorf("%s with status %d", e.Code, resp.StatusCode)
+		t.Errorf("error %s has status %d", e.Code, resp.StatusCode)
 	}
 	return e
 }
 
 func TestProxyRefuses(t *testing.T) {
 	c, front := proxied(t)
-	resp, err := http.Get(front.URL + "/v1/loop") // A to B, which sends it back to A
+	resp, err := http.Get(front.URL + "/v1/loop") // from A to B, which sends it back to A
 	if e := answerOf(t, resp, err); e.Code != api.CodeUnavailable || !strings.Contains(e.Message, "nodes disagree") {
-		t.Errorf("a loop: %v", e)
+		t.Errorf("loop: got error %v", e)
 	}
 	r := must(http.NewRequest("GET", front.URL+"/v1/show/x", nil))
-	r.Header.Set(forwardedBy, "me") // a stranger's word costs only himself
+	r.Header.Set(forwardedBy, "me") // a client that sets the header only harms itself
 	resp, err = http.DefaultClient.Do(r)
 	if e := answerOf(t, resp, err); e.Code != api.CodeUnavailable {
-		t.Errorf("forwarded already: %v", e)
+		t.Errorf("request that was already forwarded: got error %v, want code unavailable", e)
 	}
-	c.nodes[nodeB].roads[0].set("cut")
+	c.nodes[nodeB].paths[0].set("cut")
 	resp, err = http.Get(front.URL + "/v1/show/x")
 	if e := answerOf(t, resp, err); e.Code != api.CodeUnavailable || e.Hint == "" || !strings.Contains(e.Message, string(nodeB)) {
-		t.Errorf("a node that is away: %v", e)
+		t.Errorf("unreachable node: got error %v", e)
 	}
 }
 
-// A member's request is forwarded already, whatever its headers say.
+// TestMembersRequestIsForwarded checks that a member's request counts as forwarded
+// regardless of its headers.
 func TestMembersRequestIsForwarded(t *testing.T) {
 	c := newCluster(t, 1, nil, nodeA, nodeB)
 	b := c.nodes[nodeB]
 	b.server.HandleAPI(b.client.ProxyTo(nodeA))
 	err := c.nodes[nodeA].client.Call(context.Background(), nodeB, "GET", "/api/v1/x", nil, nil)
 	if api.CodeOf(err) != api.CodeUnavailable {
-		t.Error(err)
+		t.Errorf("forwarding a member's request: got error %v, want code unavailable", err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// RaftLayer carries raft between members. A raft.ServerAddress is a node's id;
-// the Book knows where that is.
+// RaftLayer carries Raft between members. A raft.ServerAddress is a node's ID; the
+// Book has its addresses.
 type RaftLayer struct {
 	*queue
 	self   api.NodeID
@@ -20,10 +20,10 @@ type RaftLayer struct {
 
 var _ raft.StreamLayer = (*RaftLayer)(nil)
 
-// Addr is this node's id.
+// Addr returns this node's ID.
 func (l *RaftLayer) Addr() net.Addr { return nodeAddr(l.self) }
 
-// Dial another member on whichever path works.
+// Dial connects to another member on any path that works.
 func (l *RaftLayer) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx := context.Background()
 	if timeout > 0 {

@@ -15,7 +15,7 @@ import (
 
 func raftAddress(node api.NodeID) raft.ServerAddress { return raft.ServerAddress(node) }
 
-// words is a state machine that remembers what it was told.
+// words is a state machine that records the commands.
 type words struct {
 	mu  sync.Mutex
 	all []string
@@ -37,8 +37,8 @@ func (w *words) count() int {
 func (*words) Snapshot() (raft.FSMSnapshot, error) { return nil, fmt.Errorf("none") }
 func (*words) Restore(io.ReadCloser) error         { return nil }
 
-// Three nodes elect and replicate over two paths; each path dies in turn, once
-// with a reset and once without a word.
+// TestRaftOverPaths checks that three nodes elect a leader and replicate over two
+// paths while the paths fail one after the other, with a reset and silently.
 func TestRaftOverPaths(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections take seconds")
@@ -58,7 +58,7 @@ func TestRaftOverPaths(t *testing.T) {
 		transport := raft.NewNetworkTransport(n.server.Raft(), 3, 5*time.Second, io.Discard)
 		t.Cleanup(func() { transport.Close() })
 		if transport.LocalAddr() != raftAddress(id) {
-			t.Fatalf("raft calls it %s", transport.LocalAddr())
+			t.Fatalf("got local address %s, want %s", transport.LocalAddr(), raftAddress(id))
 		}
 		logs, stable, snaps := raft.NewInmemStore(), raft.NewInmemStore(), raft.NewInmemSnapshotStore()
 		if err := raft.BootstrapCluster(conf, logs, stable, snaps, transport, first); err != nil {
@@ -79,7 +79,7 @@ func TestRaftOverPaths(t *testing.T) {
 	say := func(why string) {
 		t.Helper()
 		said++
-		eventually(t, why+": it is said", func() bool {
+		eventually(t, why+": command committed", func() bool {
 			for _, r := range nodes {
 				if r.State() == raft.Leader && r.Apply(fmt.Appendf(nil, "%d", said), 5*time.Second).Error() == nil {
 					return true
@@ -87,7 +87,7 @@ func TestRaftOverPaths(t *testing.T) {
 			}
 			return false
 		})
-		eventually(t, why+": all have heard it", func() bool {
+		eventually(t, why+": command applied on all nodes", func() bool {
 			for _, m := range machines {
 				if m.count() < said {
 					return false
@@ -98,7 +98,7 @@ func TestRaftOverPaths(t *testing.T) {
 	}
 	break_ := func(path int, mode string) {
 		for _, n := range c.nodes {
-			n.roads[path].set(mode)
+			n.paths[path].set(mode)
 		}
 	}
 	say("at the beginning")
@@ -107,7 +107,7 @@ func TestRaftOverPaths(t *testing.T) {
 	break_(0, "")
 	say("the first path is back")
 	for _, n := range c.nodes {
-		eventually(t, "the first path is known to be back", func() bool {
+		eventually(t, "the first path is up in every book", func() bool {
 			for _, id := range ids {
 				if id != n.id && !n.book.Paths(id)[0].Up() {
 					return false
@@ -116,7 +116,7 @@ func TestRaftOverPaths(t *testing.T) {
 			return true
 		})
 	}
-	break_(1, "cut") // all is on the first now
+	break_(1, "cut") // all connections are on the first path now
 	say("only the first path")
 	break_(1, "")
 	break_(0, "silent")

@@ -12,24 +12,25 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Limits of what is relayed: heartbeats are small and of use only at once.
+// Limits of what is relayed. Heartbeats are small and useful only at once.
 const (
 	maxRelayed   = 64 << 10 // bytes, of the request and of the answer
 	relayTimeout = 5 * time.Second
 )
 
-// relayedFor names the member for whom a request was relayed.
+// relayedFor is the header with the member for which a request was relayed.
 const relayedFor = "Basalt-Relayed-For"
 
-// RelayRule defines what this node relays for other members.
+// RelayRule reports whether this node relays a request for other members.
 type RelayRule func(method, path string) bool
 
-// AllowRelay makes this node relay what the rule allows; before, nothing. What
-// was relayed once is never relayed again.
+// AllowRelay makes this node relay the requests that the rule permits; before that
+// it relays none. A request that was already relayed is never relayed again.
 func (s *Server) AllowRelay(rule RelayRule) { s.relay.Store(&rule) }
 
-// Origin is the member that made the request: the caller, or for whom the
-// caller relays. That is the caller's word, and members believe each other.
+// Origin returns the member that made the request: the caller, or the member for
+// which the caller relays. The latter is the caller's statement, and members trust
+// each other.
 func Origin(r *http.Request) api.NodeID {
 	if node := r.Header.Get(relayedFor); node != "" && Caller(r.Context()) != "" {
 		return api.NodeID(node)
@@ -54,7 +55,8 @@ func (s *Server) serveRelay(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), relayTimeout)
 	defer cancel()
-	// Read whole: a body that is being sent cannot be tried again.
+	// The body is read completely, because one that is being sent cannot be sent
+	// again.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRelayed))
 	if err != nil {
 		WriteError(w, err)
@@ -86,7 +88,7 @@ func (s *Server) serveRelay(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// CallVia is Call, relayed by another member. The path is one without a query.
+// CallVia is like Call, relayed by another member. The path must have no query.
 func (c *Client) CallVia(ctx context.Context, via, node api.NodeID, method, path string, in, out any) error {
 	to := url.URL{Path: "/relay/" + string(node) + path, RawQuery: url.Values{"method": {method}}.Encode()}
 	return c.Call(ctx, via, http.MethodPost, to.String(), in, out)

@@ -9,7 +9,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A heartbeat gets through by way of a third node when there is no direct way.
+// TestRelay checks that a heartbeat is delivered through a third node when the
+// direct path fails.
 func TestRelay(t *testing.T) {
 	c := newCluster(t, 1, func(n *node) {
 		greets(n)
@@ -29,19 +30,19 @@ func TestRelay(t *testing.T) {
 		}
 	}, nodeA, nodeB, nodeC)
 	a, ctx := c.nodes[nodeA], t.Context()
-	a.book.Set(nodeC, "127.0.0.1:1") // A does not reach C; B does
+	a.book.Set(nodeC, "127.0.0.1:1") // A does not reach C, but B does
 	if err := a.client.Call(ctx, nodeC, "POST", "/heartbeat", greeting{}, nil); api.CodeOf(err) != api.CodeUnavailable {
-		t.Fatalf("there is a direct way: %v", err)
+		t.Fatalf("direct call: got error %v, want code unavailable", err)
 	}
 	var got []string
 	if err := a.client.CallVia(ctx, nodeB, nodeC, "POST", "/heartbeat", greeting{}, &got); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{string(nodeC), string(nodeB), string(nodeA), "application/json"}; strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("it arrived as %v, not %v", got, want)
+		t.Errorf("got relayed request %v, want %v", got, want)
 	}
 	if err := a.client.Call(ctx, nodeB, "POST", "/heartbeat", greeting{}, &got); err != nil || got[2] != string(nodeA) {
-		t.Errorf("direct: %v, %v", got, err)
+		t.Errorf("direct call: got request %v, error %v", got, err)
 	}
 	code := func(via, to api.NodeID, method, path string, in any) api.Code {
 		return api.CodeOf(a.client.CallVia(ctx, via, to, method, path, in, nil))
@@ -59,12 +60,12 @@ func TestRelay(t *testing.T) {
 		"a node without the rule": {code2(ctx, c.nodes[nodeB], nodeC, nodeA), api.CodeForbidden},
 	} {
 		if c.got != c.want {
-			t.Errorf("%s: %s, not %s", name, c.got, c.want)
+			t.Errorf("%s: got code %s, want %s", name, c.got, c.want)
 		}
 	}
-	c.nodes[nodeC].roads[0].set("cut")
+	c.nodes[nodeC].paths[0].set("cut")
 	if got := code(nodeB, nodeC, "POST", "/heartbeat", greeting{}); got != api.CodeUnavailable {
-		t.Errorf("nobody reaches it: %s", got)
+		t.Errorf("relay without a path to the node: got code %s, want unavailable", got)
 	}
 }
 

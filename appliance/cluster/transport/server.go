@@ -17,18 +17,19 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 )
 
-// Options of a Server.
+// Options are the options of a Server.
 type Options struct {
 	Keeper *pki.Keeper
-	Client *Client  // for raft's outgoing connections, and what is relayed
-	Listen []string // host:port, one for each path; the first is the main one
-	// Member reports whether a node may speak now. It is asked for every request.
+	Client *Client  // for Raft's outgoing connections and for relaying
+	Listen []string // host:port, one per path; the first is the main one
+	// Member reports whether a node is a member now. It is called for every
+	// request.
 	Member func(api.NodeID) bool
-	Log    *slog.Logger // nil: nothing
+	Log    *slog.Logger // nothing is logged if nil
 }
 
-// Server is this node's end of the wire. NewServer listens, so that addresses
-// are known; nothing is answered before Serve.
+// Server is the server for other nodes. NewServer listens, so that the addresses
+// are known; requests are answered only by Serve.
 type Server struct {
 	options   Options
 	log       *slog.Logger
@@ -36,7 +37,7 @@ type Server struct {
 	tls       *tls.Config
 	in        conns
 	pending   gate
-	handshake time.Duration // how long one may take
+	handshake time.Duration // time limit of a handshake
 	mux       *http.ServeMux
 	raft      *RaftLayer
 	peers     *queue // connections for the two HTTP servers
@@ -48,7 +49,7 @@ type Server struct {
 	streams map[string]StreamHandler
 }
 
-// NewServer listens on all paths, or on none and says why.
+// NewServer listens on all paths, or returns an error and listens on none.
 func NewServer(o Options) (*Server, error) {
 	if o.Keeper == nil || o.Client == nil || o.Member == nil || len(o.Listen) == 0 {
 		return nil, errors.New("peer server: Keeper, Client, Member and an address are required")
@@ -75,7 +76,8 @@ func NewServer(o Options) (*Server, error) {
 	return s, nil
 }
 
-// choose the TLS rules by the protocol that the caller wants.
+// choose returns a TLS configuration that selects the rules by the protocol that
+// the client offers.
 func (s *Server) choose() *tls.Config {
 	rules := map[string]*tls.Config{}
 	for _, p := range []string{ProtocolRaft, ProtocolPeer, ProtocolJoin} {
@@ -94,7 +96,7 @@ func (s *Server) choose() *tls.Config {
 	}
 }
 
-// Addresses that the server listens on, one for each path.
+// Addresses returns the addresses on which the server listens, one per path.
 func (s *Server) Addresses() (all []string) {
 	for _, l := range s.listeners {
 		all = append(all, l.Addr().String())
@@ -102,30 +104,31 @@ func (s *Server) Addresses() (all []string) {
 	return all
 }
 
-// Raft is the stream layer for raft.NewNetworkTransport.
+// Raft returns the stream layer for raft.NewNetworkTransport.
 func (s *Server) Raft() *RaftLayer { return s.raft }
 
-// Handle mounts a handler of members' requests, with a pattern of
-// http.ServeMux. Caller(r.Context()) is the member.
+// Handle registers a handler of members' requests for a pattern of http.ServeMux.
+// Caller(r.Context()) is the member.
 func (s *Server) Handle(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }
 
-// HandleAPI mounts this node's API for requests that ProxyTo forwards here.
+// HandleAPI registers this node's API for requests that ProxyTo forwards here.
 func (s *Server) HandleAPI(h http.Handler) {
 	s.mux.Handle(apiPrefix+"/", http.StripPrefix(apiPrefix, h))
 }
 
-// HandleJoin sets what answers POST /join; until then nobody is let in. The
-// body has at most 64 KiB and a minute to be answered.
+// HandleJoin sets the handler of POST /join; before that no node is admitted. The
+// body is limited to 64 KiB and the handling to one minute.
 func (s *Server) HandleJoin(h http.Handler) { s.join.Store(&h) }
 
-// Kick closes a node's connections, both ways.
+// Kick closes all connections from and to a node.
 func (s *Server) Kick(node api.NodeID) {
 	s.in.abort(func(c *conn) bool { return c.node == node })
 	s.options.Client.Kick(node)
 }
 
-// Recheck closes connections that would not be let in now: of nodes that are
-// no longer members, and with certificates that the bundle no longer trusts.
+// Recheck closes connections that would not be accepted now: those of nodes that
+// are no longer members, and those with certificates that the bundle no longer
+// trusts.
 func (s *Server) Recheck() {
 	refuse := func(c *conn) bool {
 		if c.node == "" {
@@ -141,10 +144,10 @@ func (s *Server) Recheck() {
 }
 
 // recheckEvery is how soon connections follow a change of trust. Handshakes and
-// membership follow at once; a call that is under way may end.
+// membership follow at once. A call in progress may complete.
 const recheckEvery = time.Minute
 
-// Serve answers until ctx ends, then closes everything.
+// Serve answers requests until ctx ends, then closes everything.
 func (s *Server) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -183,11 +186,11 @@ func (s *Server) watchTrust(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-changed:
-			// Those that are in use go after their next call: see serveMember.
+			// Connections in use are closed after their next call: see serveMember.
 			s.options.Client.pool.CloseIdleConnections()
 			stale = true
 		case <-every.C:
-			if stale { // what was in use then, and idle since
+			if stale { // connections that were in use then and are idle now
 				s.options.Client.pool.CloseIdleConnections()
 				stale = false
 			}
@@ -209,7 +212,7 @@ func (s *Server) closeListeners() error {
 	return errors.Join(errs...)
 }
 
-// accept on one path until it is closed.
+// accept accepts connections on one path until the listener is closed.
 func (s *Server) accept(ctx context.Context, l net.Listener, running *sync.WaitGroup) error {
 	for {
 		raw, err := l.Accept()
@@ -219,7 +222,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, running *sync.WaitG
 				_ = raw.Close()
 			}
 			return nil
-		case err != nil: // no descriptors left, or a caller who left at once
+		case err != nil: // no file descriptors left, or the client has already gone
 			s.log.Warn("peer: accept failed, retrying", "listen", l.Addr().String(), "error", err)
 			select {
 			case <-ctx.Done():
@@ -234,13 +237,14 @@ func (s *Server) accept(ctx context.Context, l net.Listener, running *sync.WaitG
 		}
 		running.Go(func() {
 			defer s.pending.leave(host)
-			s.greet(ctx, raw)
+			s.admit(ctx, raw)
 		})
 	}
 }
 
-// greet makes the handshake and hands the connection to its protocol.
-func (s *Server) greet(ctx context.Context, raw net.Conn) {
+// admit performs the handshake and passes the connection to the handler of its
+// protocol.
+func (s *Server) admit(ctx context.Context, raw net.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, s.handshake)
 	defer cancel()
 	trust := s.options.Keeper.Generation()

@@ -17,13 +17,13 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// stranger is a client with another identity, that knows where nodeA is.
+// stranger returns a client with another identity that knows the address of nodeA.
 func (c *cluster) stranger(t *testing.T, k *pki.Keeper) *node {
 	t.Helper()
 	n := &node{id: k.Node(), keeper: k, book: &Book{}}
 	n.client = NewClient(k, n.book, nil)
 	t.Cleanup(n.client.Close)
-	n.book.Set(nodeA, c.nodes[nodeA].roads[0].address())
+	n.book.Set(nodeA, c.nodes[nodeA].paths[0].address())
 	return n
 }
 
@@ -34,11 +34,11 @@ func TestStrangers(t *testing.T) {
 	t.Cleanup(func() { raftLayer.Close() })
 	go func() {
 		if got, err := raftLayer.Accept(); err == nil {
-			t.Errorf("raft gets a connection of %s", got.(*conn).node)
+			t.Errorf("Raft got a connection from %s", got.(*conn).node)
 		}
 	}()
 	for name, k := range map[string]*pki.Keeper{
-		// Which side refuses, and in which words, is tested in package pki.
+		// Package pki tests which side refuses, and with which error.
 		"another cluster":            newKeeper(t, newCA(t, "foreign"), "foreign", nodeB, now),
 		"a cluster of the same name": newKeeper(t, newCA(t, "basalt"), "basalt", nodeB, now),
 		"an expired certificate":     newKeeper(t, c.ca, "basalt", nodeB, now.Add(-pki.NodeLifetime-2*time.Hour)),
@@ -46,40 +46,40 @@ func TestStrangers(t *testing.T) {
 		c.members.set(nodeB, true)
 		s := c.stranger(t, k)
 		if _, err := hello(t.Context(), s, nodeA); api.CodeOf(err) != api.CodeUnavailable {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("call by %s: got error %v, want code unavailable", name, err)
 		}
 		if conn, err := s.client.dial(t.Context(), nodeA, ProtocolRaft); err == nil {
 			if _, err := conn.Read(make([]byte, 1)); err == nil {
-				t.Errorf("%s gets raft", name)
+				t.Errorf("%s: reading from a Raft connection succeeded", name)
 			}
 		}
 	}
 	c.members.set(nodeB, false)
 	removed := c.stranger(t, newKeeper(t, c.ca, "basalt", nodeB, now))
 	if _, err := hello(t.Context(), removed, nodeA); api.CodeOf(err) != api.CodeForbidden {
-		t.Errorf("a removed member: %v", err)
+		t.Errorf("call by a removed member: got error %v, want code forbidden", err)
 	}
 	if _, err := removed.client.Stream(t.Context(), nodeA, "ping", nil); api.CodeOf(err) != api.CodeForbidden {
-		t.Errorf("a removed member's stream: %v", err)
+		t.Errorf("stream of a removed member: got error %v, want code forbidden", err)
 	}
 	conn, err := removed.client.dial(t.Context(), nodeA, ProtocolRaft)
 	if err == nil {
 		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("a removed member's raft: %v", err)
+			t.Errorf("Raft connection of a removed member: got error %v, want EOF", err)
 		}
 	}
 	impostor := c.stranger(t, newKeeper(t, c.ca, "basalt", nodeC, now))
-	impostor.book.Set(nodeB, c.nodes[nodeA].roads[0].address())
+	impostor.book.Set(nodeB, c.nodes[nodeA].paths[0].address())
 	if _, err := hello(t.Context(), impostor, nodeB); !errors.Is(err, pki.ErrNotPeer) {
-		t.Errorf("one node answers for another: %v", err)
+		t.Errorf("call to a node at another's address: got error %v, want ErrNotPeer", err)
 	}
 }
 
-// The protocol that is named decides what is asked; naming another one later,
-// or several, gets nobody around it.
+// TestProtocolConfusion checks that the negotiated protocol determines what is
+// required: offering several, or using another one later, does not circumvent it.
 func TestProtocolConfusion(t *testing.T) {
 	c := newCluster(t, 1, greets, nodeA, nodeB)
-	address := c.nodes[nodeA].roads[0].address()
+	address := c.nodes[nodeA].paths[0].address()
 	dial := func(alpn ...string) (*tls.Conn, error) {
 		conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: alpn})
 		if err == nil {
@@ -89,34 +89,34 @@ func TestProtocolConfusion(t *testing.T) {
 	}
 	for _, alpn := range [][]string{nil, {"h2"}, {"http/1.1", "h2"}, {ProtocolRaft}, {ProtocolPeer}, {ProtocolJoin, ProtocolPeer}, {ProtocolJoin, ProtocolRaft}} {
 		conn, err := dial(alpn...)
-		if err == nil { // in TLS 1.3 the refusal of a certificate comes after the client's handshake
+		if err == nil { // in TLS 1.3 a certificate is refused after the client's handshake
 			io.WriteString(conn, "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
 			_, err = conn.Read(make([]byte, 1))
 			conn.Close()
 		}
 		var remote *net.OpError
 		if !errors.As(err, &remote) || remote.Op != "remote error" {
-			t.Errorf("%v without a certificate: %v", alpn, err)
+			t.Errorf("protocols %v without a certificate: got error %v, want a remote error", alpn, err)
 		}
 	}
-	// A joiner gets nothing but /join; a member who asks for the peer protocol
-	// gets no /join; raft gets no HTTP.
+	// A joining node can use only /join, a member with the peer protocol cannot use
+	// /join, and Raft serves no HTTP.
 	conn, err := dial(ProtocolJoin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	io.WriteString(conn, "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
 	if got := readAll(t, conn); !strings.HasPrefix(got, "HTTP/1.1 404") {
-		t.Errorf("a joiner's call: %s", got)
+		t.Errorf("call by a joining node: got %s, want status 404", got)
 	}
 	conn.Close()
 	if err := c.nodes[nodeB].client.Call(t.Context(), nodeA, "POST", "/join", nil, nil); err == nil {
-		t.Error("a member joins")
+		t.Error("POST /join by a member got no error")
 	}
 }
 
-// Who says nothing, half of something, or rubbish is dropped, and keeps nobody
-// else out.
+// TestRubbishAndSilence checks that connections that send nothing, an incomplete
+// message or garbage are closed and do not block other nodes.
 func TestRubbishAndSilence(t *testing.T) {
 	c := newCluster(t, 1, func(n *node) {
 		greets(n)
@@ -127,7 +127,7 @@ func TestRubbishAndSilence(t *testing.T) {
 	rand.Read(garbage)
 	var open []net.Conn
 	for i := range 3 * maxPendingHost {
-		// All from one strange address; members come from another.
+		// All come from one unknown address; members come from another.
 		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 99)}}
 		conn, err := from.Dial("tcp", address)
 		if err != nil {
@@ -139,12 +139,12 @@ func TestRubbishAndSilence(t *testing.T) {
 		case 0:
 			conn.Write(garbage)
 		case 1:
-			conn.Write([]byte{22, 3, 1, 2, 0, 1}) // the begin of a ClientHello
+			conn.Write([]byte{22, 3, 1, 2, 0, 1}) // the beginning of a ClientHello
 		}
 		open = append(open, conn)
 	}
 	if _, err := hello(t.Context(), c.nodes[nodeB], nodeA); err != nil {
-		t.Errorf("a member is kept out: %v", err)
+		t.Errorf("call by a member: %v", err)
 	}
 	for i, conn := range open {
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
@@ -152,7 +152,7 @@ func TestRubbishAndSilence(t *testing.T) {
 		}
 	}
 	g := &c.nodes[nodeA].server.pending
-	eventually(t, "no handshake is counted any more", func() bool {
+	eventually(t, "no handshake counted as pending", func() bool {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		return g.total == 0 && len(g.hosts) == 0
@@ -168,7 +168,7 @@ func TestGate(t *testing.T) {
 	var g gate
 	for i := range maxPendingHost + 1 {
 		if g.enter("one") != (i < maxPendingHost) {
-			t.Fatalf("at %d", i)
+			t.Fatalf("handshake %d of one address: wrong result of enter", i)
 		}
 	}
 	n := maxPendingHost
@@ -179,11 +179,11 @@ func TestGate(t *testing.T) {
 		n++
 	}
 	if n != maxPending {
-		t.Errorf("%d at once", n)
+		t.Errorf("got %d handshakes at once, want %d", n, maxPending)
 	}
 	g.leave("one")
 	if !g.enter("two") {
-		t.Error("no room after one left")
+		t.Error("enter failed after a handshake had left")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestBucket(t *testing.T) {
 		want int
 	}{{0, 3}, {0, 0}, {500 * time.Millisecond, 1}, {1500 * time.Millisecond, 2}, {time.Hour, 3}} {
 		if got := took(c.at); got != c.want {
-			t.Errorf("step %d: took %d", i, got)
+			t.Errorf("step %d: took %d, want %d", i, got, c.want)
 		}
 	}
 }
@@ -221,19 +221,20 @@ func TestConnectionLimit(t *testing.T) {
 		streams = append(streams, s)
 	}
 	if _, err := b.client.Stream(t.Context(), nodeA, "ping", nil); err == nil {
-		t.Error("a fourth connection")
+		t.Error("the connection over the limit got no error")
 	}
 	if _, err := hello(t.Context(), c.nodes[nodeC], nodeA); err != nil {
-		t.Errorf("another node: %v", err)
+		t.Errorf("call by another node: %v", err)
 	}
 	streams[0].Close()
-	eventually(t, "room again", func() bool {
+	eventually(t, "a connection of the node is accepted again", func() bool {
 		_, err := hello(t.Context(), b, nodeA)
 		return err == nil
 	})
 }
 
-// Kick ends what a removed node has open; so does Recheck.
+// TestRemovedNodeIsCutOff checks that Kick and Recheck close the connections of a
+// removed node.
 func TestRemovedNodeIsCutOff(t *testing.T) {
 	for name, cut := range map[string]func(*Server){
 		"Kick":    func(s *Server) { s.Kick(nodeB) },
@@ -272,30 +273,30 @@ func TestRemovedNodeIsCutOff(t *testing.T) {
 		for what, conn := range map[string]net.Conn{"stream": stream, "raft": raft} {
 			conn.SetDeadline(time.Now().Add(time.Minute))
 			if _, err := conn.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-				t.Errorf("%s: the %s is open: %v", name, what, err)
+				t.Errorf("%s: the %s connection is still open: %v", name, what, err)
 			}
 		}
 		<-ended
 		for _, x := range append(a.server.in.all(), a.client.out.all()...) {
 			if x.node == nodeB {
-				t.Errorf("%s: a connection is left", name)
+				t.Errorf("%s: a connection of the removed node remains", name)
 			}
 		}
 		if _, err := hello(t.Context(), c.nodes[nodeC], nodeA); err != nil {
-			t.Errorf("%s: another member: %v", name, err)
+			t.Errorf("%s: call by another member: %v", name, err)
 		}
 	}
 }
 
 func TestNewServerSaysWhatIsMissing(t *testing.T) {
 	if _, err := NewServer(Options{}); err == nil {
-		t.Error("a server of nothing")
+		t.Error("NewServer without options got no error")
 	}
 	c := newCluster(t, 1, nil, nodeA)
 	a := c.nodes[nodeA]
 	taken := a.server.Addresses()[0]
 	_, err := NewServer(Options{Keeper: a.keeper, Client: a.client, Member: c.members.is, Listen: []string{"127.0.0.2:0", taken}})
 	if err == nil || !strings.Contains(err.Error(), taken) {
-		t.Errorf("an address that is taken: %v", err)
+		t.Errorf("address in use: got error %v, want one that names it", err)
 	}
 }

@@ -11,32 +11,33 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// streamProtocol is what a request is upgraded to: bytes both ways.
+// streamProtocol is the protocol to which a request is upgraded: bytes in both
+// directions.
 const streamProtocol = "basalt-stream/1"
 
-// StreamHandler serves one stream, which is closed when it returns. ctx ends
-// when this side closes the connection: the node was kicked, or the server ends.
-// That the other side is gone, reads and writes say. c is a HalfCloser.
+// StreamHandler serves one stream, which is closed when it returns. ctx ends when
+// this side closes the connection, because the node was kicked or the server stops.
+// If the other side has gone, reads and writes fail. c is a HalfCloser.
 type StreamHandler func(ctx context.Context, node api.NodeID, header http.Header, c net.Conn)
 
-// HalfCloser is a stream one of whose directions can end before the other.
+// HalfCloser is a stream whose two directions can be closed separately.
 type HalfCloser interface {
 	net.Conn
-	CloseWrite() error // the other side reads EOF, and may go on writing
+	CloseWrite() error // the other side reads EOF and may continue to write
 }
 
 // streamConn is a connection after its HTTP upgrade.
 type streamConn struct {
 	*conn
-	read io.Reader // begins with what was read along with the HTTP head
+	read io.Reader // begins with what was buffered after the HTTP header
 }
 
 var _ HalfCloser = (*streamConn)(nil)
 
-// Read bytes of the other side.
+// Read reads bytes from the other side.
 func (s *streamConn) Read(b []byte) (int, error) { return s.read.Read(b) }
 
-// HandleStream serves streams of a name. "ping" is taken.
+// HandleStream registers the handler of streams with this name. "ping" is reserved.
 func (s *Server) HandleStream(name string, h StreamHandler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,9 +60,9 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	defer raw.Close()
 	c, ok := raw.(*conn)
 	if !ok {
-		return // every connection of this server is one
+		return // cannot happen: every connection of this server is a *conn
 	}
-	// The request's own context ends when the other side has closed its direction.
+	// The context of the request ends when the other side closes its direction.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	defer context.AfterFunc(c.closed, cancel)()
@@ -73,9 +74,9 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	serve(ctx, c.node, r.Header, &streamConn{c, buffered.Reader})
 }
 
-// Stream opens a stream of bytes to a node, on a connection of its own. ctx
-// bounds the opening only. The result is a HalfCloser. A refusal is the node's
-// *api.Error.
+// Stream opens a stream of bytes to a node on a separate connection. ctx limits
+// only the opening. The result is a HalfCloser. An error that the node returned is
+// an *api.Error.
 func (c *Client) Stream(ctx context.Context, node api.NodeID, name string, header http.Header) (net.Conn, error) {
 	conn, err := c.dial(ctx, node, ProtocolPeer)
 	if err != nil {
@@ -84,7 +85,7 @@ func (c *Client) Stream(ctx context.Context, node api.NodeID, name string, heade
 	return openStream(ctx, conn, name, header)
 }
 
-// openStream upgrades a connection, or closes it.
+// openStream upgrades a connection, or closes it on an error.
 func openStream(ctx context.Context, c *conn, name string, header http.Header) (_ *streamConn, err error) {
 	c.stream.Store(true)
 	stop := context.AfterFunc(ctx, c.abort)

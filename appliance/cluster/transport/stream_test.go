@@ -15,16 +15,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// A stream carries bytes both ways at once, and each way ends by itself.
+// TestStream checks that a stream carries bytes in both directions at the same
+// time, and that each direction can be closed separately.
 func TestStream(t *testing.T) {
 	sizes := make(chan int64, 1)
 	c := newCluster(t, 1, func(n *node) {
 		n.server.HandleStream("digest", func(ctx context.Context, from api.NodeID, header http.Header, conn net.Conn) {
-			// Read to the end, then answer: only a half-close makes that possible.
+			// Reading to the end before answering requires a half-close.
 			h := sha256.New()
 			size, err := io.Copy(h, conn)
 			if err != nil || ctx.Err() != nil || from != nodeA || header.Get("Basalt-Volume") != "vol-1" {
-				t.Errorf("%v, %v, from %s, %v", err, ctx.Err(), from, header)
+				t.Errorf("stream: got error %v, context error %v, caller %s, header %v", err, ctx.Err(), from, header)
 			}
 			sizes <- size
 			conn.Write(h.Sum(nil))
@@ -52,24 +53,24 @@ func TestStream(t *testing.T) {
 	}
 	want := sha256.Sum256(data)
 	if got := readAll(t, s); got != string(want[:]) || <-sizes != int64(len(data)) {
-		t.Error("the bytes are not those that were sent")
+		t.Error("the received bytes differ from those that were sent")
 	}
 	s.Close()
 
-	// What comes together with the head of the answer is not lost.
+	// Bytes that arrive together with the header of the answer are not lost.
 	s, err = a.client.Stream(t.Context(), nodeB, "talk", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := readAll(t, s); got != "first word" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want \"first word\"", got)
 	}
 	if _, err := s.Write(make([]byte, 1<<20)); err != nil {
-		t.Errorf("the other direction is closed, too: %v", err)
+		t.Errorf("write after the other side closed its direction: %v", err)
 	}
 	s.Close()
 	for _, n := range c.nodes {
-		eventually(t, "no connection is left", func() bool { return len(n.server.in.all())+len(n.client.out.all()) == 0 })
+		eventually(t, "all connections closed", func() bool { return len(n.server.in.all())+len(n.client.out.all()) == 0 })
 	}
 }
 
@@ -77,20 +78,20 @@ func TestStreamRefused(t *testing.T) {
 	c := newCluster(t, 1, nil, nodeA, nodeB)
 	a := c.nodes[nodeA]
 	if _, err := a.client.Stream(t.Context(), nodeB, "nothing", nil); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("a stream that nobody handles: %v", err)
+		t.Errorf("stream without a handler: got error %v, want code not found", err)
 	}
 	if _, err := a.client.Stream(t.Context(), nodeC, "ping", nil); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("a node that nobody knows: %v", err)
+		t.Errorf("stream to an unknown node: got error %v, want code unavailable", err)
 	}
 	if err := a.client.Call(t.Context(), nodeB, "GET", "/stream/ping", nil, nil); api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("a call of a stream: %v", err)
+		t.Errorf("call of a stream's path: got error %v, want code not found", err)
 	}
-	c.nodes[nodeB].roads[0].set("silent")
+	c.nodes[nodeB].paths[0].set("silent")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := a.client.Stream(ctx, nodeB, "ping", nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a node that does not answer: %v", err)
+		t.Errorf("stream to a silent node: got error %v, want context.DeadlineExceeded", err)
 	}
 	a.client.pool.CloseIdleConnections()
-	eventually(t, "no connection is left", func() bool { return len(a.client.out.all()) == 0 })
+	eventually(t, "all connections closed", func() bool { return len(a.client.out.all()) == 0 })
 }
