@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// The check after the installation looks again while the host's GPU daemon may be
-// restarting, for a time, and at once gives up on a library of another version.
+// The check after the installation retries for a limited time, because the host's GPU
+// daemon may be restarting. It does not retry for a library of another version.
 func TestCheckLooksAgain(t *testing.T) {
 	for _, c := range []struct {
-		what, smi   string // what nvidia-smi does at its run number $n
+		what, smi   string // smi is the body of nvidia-smi, whose run number is $n
 		check, says string
 		runs        int
 	}{

@@ -13,8 +13,9 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// walkEnv makes the test binary a program that walks through libnvidia-ml: its value
-// is the library's path. A call that crashes ends only that process.
+// walkEnv is the environment variable that makes the test binary a program that calls all
+// methods of libnvidia-ml. Its value is the library's path. A call that crashes ends only
+// that process.
 const walkEnv = "BASALT_TEST_WALK_NVML"
 
 func init() {
@@ -23,11 +24,12 @@ func init() {
 	}
 }
 
-// go-nvml, a client that is not ours, calls every method that it has of the library and
-// of the device: each returns a code that NVML documents, and what it decodes is the vGPU.
+// TestGoNVML calls every method that go-nvml, NVIDIA's own client, has for the library and
+// for the device. Each returns a code that NVML documents, and the decoded values are
+// those of the vGPU.
 func TestGoNVML(t *testing.T) {
 	if packed != "" {
-		t.Skip("the library's own build is walked through")
+		t.Skip("calls the library that this test builds, not the packed one")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -37,7 +39,7 @@ func TestGoNVML(t *testing.T) {
 	cmd.Env = append(cmd.Env, walkEnv+"="+made("lib", "libnvidia-ml.so.1"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("call all methods of go-nvml: %v\n%s", err, out)
 	}
 	got := map[string]string{}
 	for s := bufio.NewScanner(strings.NewReader(string(out))); s.Scan(); {
@@ -53,14 +55,16 @@ func TestGoNVML(t *testing.T) {
 		"decoded": "256 MiB, compute capability 9.0",
 	} {
 		if got[name] != want {
-			t.Errorf("%s: %q, want %q", name, got[name], want)
+			t.Errorf("result of %s = %q, want %q", name, got[name], want)
 		}
 	}
 	if len(got) < 350 {
-		t.Errorf("it called only %d methods", len(got))
+		t.Errorf("the program called %d methods, want at least 350", len(got))
 	}
 }
 
+// walkNVML calls all methods of the library at path, and prints their results. It returns
+// the exit status.
 func walkNVML(path string) int {
 	lib := nvml.New(nvml.WithLibraryPath(path))
 	if ret := lib.Init(); ret != nvml.SUCCESS {
@@ -89,20 +93,21 @@ func walkNVML(path string) int {
 	return 0
 }
 
+// walker calls methods with the handles of a device and of an event set.
 type walker struct {
 	device nvml.Device
 	set    nvml.EventSet
 	failed bool
 }
 
-// walk calls the methods of the interface that v holds, and prints what each returns.
+// walk calls the methods of the interface that v holds, and prints the result of each.
 func (w *walker) walk(name string, v reflect.Value) {
 	for i := range v.NumMethod() {
 		method := v.Type().Method(i).Name
 		switch method {
-		case "Init", "InitWithFlags", "Shutdown", "EventSetFree": // the session goes on
+		case "Init", "InitWithFlags", "Shutdown", "EventSetFree": // they would end the session, or free what later calls use
 			continue
-		case "GpmMetricsGet": // go-nvml wants samples, and nobody can make one
+		case "GpmMetricsGet": // go-nvml needs samples, and a vGPU has none
 			continue
 		}
 		args, ok := w.arguments(v.Method(i).Type())
@@ -112,18 +117,18 @@ func (w *walker) walk(name string, v reflect.Value) {
 		results := v.Method(i).Call(args)
 		ret, ok := results[len(results)-1].Interface().(nvml.Return)
 		if !ok {
-			continue // go-nvml's own
+			continue // a method of go-nvml's own, not of the library
 		}
 		fmt.Printf("%s.%s %v\n", name, method, ret)
 		if ret > nvml.ERROR_RESET_TYPE_NOT_SUPPORTED && ret != nvml.ERROR_UNKNOWN {
-			fmt.Fprintf(os.Stderr, "%s.%s returns %d, which is no code of NVML\n", name, method, ret)
+			fmt.Fprintf(os.Stderr, "%s.%s returns %d, want a return code of NVML\n", name, method, ret)
 			w.failed = true
 		}
 	}
 }
 
-// arguments are of the types of a method; false where one is the handle of a thing that
-// there is none of, which go-nvml cannot express.
+// arguments returns arguments for a method of type t. ok is false if the method needs the
+// handle of an object that does not exist here, which go-nvml cannot express.
 func (w *walker) arguments(t reflect.Type) (args []reflect.Value, ok bool) {
 	for i := range t.NumIn() {
 		in := t.In(i)
@@ -134,7 +139,7 @@ func (w *walker) arguments(t reflect.Type) (args []reflect.Value, ok bool) {
 			args = append(args, reflect.ValueOf(w.set))
 		case in.Kind() == reflect.Interface || t.IsVariadic():
 			return nil, false
-		case in == reflect.TypeFor[*nvml.GpuInstanceProfileInfo](): // go-nvml makes an array of so many
+		case in == reflect.TypeFor[*nvml.GpuInstanceProfileInfo](): // go-nvml allocates an array of InstanceCount elements
 			args = append(args, reflect.ValueOf(&nvml.GpuInstanceProfileInfo{InstanceCount: 1}))
 		case in.Kind() == reflect.Pointer:
 			args = append(args, reflect.New(in.Elem()))

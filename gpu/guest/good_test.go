@@ -10,9 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
 )
 
-// Every function of the API that is not refused is called with good arguments by a
-// test: one of the C program api, or a call sequence. every_function calls all with
-// bad ones, and holds the others to their refusal.
+// Every function of the API that is not refused is called with valid arguments by a
+// test: one of the C program api, or a call sequence. every_function calls all functions
+// with invalid arguments, and checks that the refused ones return their error.
 func TestEveryFunctionHasAGoodCall(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "cudaapi", "functions.txt"))
 	if err != nil {
@@ -30,23 +30,23 @@ func TestEveryFunctionHasAGoodCall(t *testing.T) {
 			if table.Function(f.Target).How == cudaapi.Refuse {
 				continue
 			}
-		default: // refused, or made from another for per-thread default streams
+		default: // refused, or derived from another function for per-thread default streams
 			continue
 		}
 		if !called[f.Symbol] {
-			t.Errorf("%s: no test calls it with good arguments; gpu/guest/test/good.c is the place", f.Symbol)
+			t.Errorf("no test calls %s with valid arguments: add a call to gpu/guest/test/good.c", f.Symbol)
 		}
 	}
 }
 
-// calledByTests are the symbols that the objects of api want, but for the generated
-// calls with bad arguments, and the names in the sequences.
+// calledByTests returns the undefined symbols of the objects of api, without the generated
+// calls with invalid arguments, and the function names in the call sequences.
 func calledByTests(t *testing.T) map[string]bool {
 	t.Helper()
-	called := map[string]bool{"cuGetProcAddress_v2": true} // by the player itself
+	called := map[string]bool{"cuGetProcAddress_v2": true} // the player itself calls it
 	objects, err := filepath.Glob(object("test/*.o"))
 	if err != nil || len(objects) < 10 {
-		t.Fatalf("objects: %v, %v", objects, err)
+		t.Fatalf("%d objects of the test program were built, want at least 10: %v, %v", len(objects), objects, err)
 	}
 	for _, path := range objects {
 		if filepath.Base(path) == "every_function_gen.o" {

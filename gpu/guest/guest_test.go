@@ -22,11 +22,12 @@ import (
 )
 
 // The C tests run against real processes: basalt-gpud --standalone with a soft
-// GPU, and the workers that it starts. TestMain builds all of it once.
+// GPU, and the workers that it starts. TestMain builds the C programs once.
 
+// apiPatience is the time limit of one guest program.
 const apiPatience = 2 * time.Minute
 
-var outDir string // where the C side is built: lib, bin, demo
+var outDir string // the folder with the built C code: lib, bin, demo
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -55,29 +56,31 @@ type gpud struct {
 	cmd    *exec.Cmd
 }
 
+// startGPUD starts a gpud with a soft GPU of 256 MiB, and stops it when the test ends.
 func startGPUD(t *testing.T) *gpud {
 	t.Helper()
 	return startGPUDWith(t, "--soft-gpu", "vram=256MiB")
 }
 
-// startGPUDWith starts one with the card of the arguments.
+// startGPUDWith starts a gpud whose GPU the arguments card configure.
 func startGPUDWith(t *testing.T, card ...string) *gpud {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("starts real workers: left out of -short")
+		t.Skip("starts real workers: not run with -short")
 	}
 	programs := built.Programs(t, "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker")
 	return startProgram(t, filepath.Join(programs, "basalt-gpud"), append(card, "--no-nvidia")...)
 }
 
-// startProgram starts a basalt-gpud.
+// startProgram starts the given basalt-gpud, waits until it listens, and stops it when the
+// test ends.
 func startProgram(t *testing.T, program string, options ...string) *gpud {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gpud") // unix socket paths are short
+	dir, err := os.MkdirTemp("", "gpud") // t.TempDir may be too long for the path of a unix socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // workers may be another user
+	if err := os.Chmod(dir, 0o755); err != nil { // workers may run as another user
 		t.Fatal(err)
 	}
 	g := &gpud{socket: filepath.Join(dir, "s")}
@@ -105,7 +108,8 @@ func startProgram(t *testing.T, program string, options ...string) *gpud {
 	return g
 }
 
-// command is a guest program on g's vGPU; a nil g: no vGPU.
+// command returns the command of a guest program that uses g's vGPU. If g is nil, there is
+// no vGPU.
 func (g *gpud) command(t *testing.T, path string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := patience.Context(context.Background(), apiPatience)
@@ -116,12 +120,14 @@ func (g *gpud) command(t *testing.T, path string, args ...string) *exec.Cmd {
 		where = "unix:" + g.socket
 	}
 	cmd.Env = append(os.Environ(), "BASALT_GPU="+where, "BASALT_VERBOSE=1")
-	if packed != "" { // not where it was built
+	if packed != "" { // the libraries are not in the folder that they were built in
 		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+made("lib")+":"+made("lib", "cublas"))
 	}
 	return cmd
 }
 
+// run runs a guest program on g's vGPU and returns its output. The test fails if the
+// program does.
 func (g *gpud) run(t *testing.T, path string, args ...string) string {
 	t.Helper()
 	out, err := g.command(t, path, args...).CombinedOutput()
@@ -131,45 +137,48 @@ func (g *gpud) run(t *testing.T, path string, args ...string) string {
 	return string(out)
 }
 
+// made returns the path of a file that the guest tools consist of.
 func made(parts ...string) string { return filepath.Join(append([]string{outDir}, parts...)...) }
+
+// object returns the path of a test program or another intermediate file of the build.
 func object(name string) string {
 	return filepath.Join(filepath.Dir(outDir), "obj", "guest", name)
 }
 
 func TestUnit(t *testing.T) {
 	if out, err := exec.Command(object("unit")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("unit: %v\n%s", err, out)
 	}
 }
 
 func TestDemos(t *testing.T) {
 	g := startGPUD(t)
 	if got, want := g.run(t, made("demo", "vecadd")), "vecadd: 1048576 elements, max error 0, OK\n"; got != want {
-		t.Errorf("vecadd printed %q", got)
+		t.Errorf("vecadd printed %q, want %q", got, want)
 	}
 	if got := g.run(t, made("demo", "matmul"), "100"); !strings.HasPrefix(got, "matmul: 100 x 100, ") || !strings.HasSuffix(got, ", OK\n") {
-		t.Errorf("matmul printed %q", got)
+		t.Errorf("matmul printed %q, want %q at its start and %q at its end", got, "matmul: 100 x 100, ", ", OK\n")
 	}
 	if got := g.run(t, made("bin", "cuda-info")); !strings.Contains(got, "memory: 256 MiB") {
-		t.Errorf("cuda-info printed %q", got)
+		t.Errorf("cuda-info printed %q, want %q in it", got, "memory: 256 MiB")
 	}
 }
 
-// The vendor runtime's authenticity query is answered where the operator has turned
-// that on, and where it is not the program's user reads why.
+// The authenticity query of the vendor's runtime is answered if the operator has enabled
+// that. If not, the library prints the reason for the program's user.
 func TestInterop(t *testing.T) {
 	g := startGPUD(t)
 	off, err := g.command(t, object("api"), "interop").CombinedOutput()
 	if err != nil || strings.Count(string(off), "interop is off on this host") != 1 {
-		t.Errorf("off: %v\n%s", err, off)
+		t.Errorf("interop with interop disabled: %v, want success and the message once that it is off; it printed\n%s", err, off)
 	}
 	g = startGPUDWith(t, "--soft-gpu", "vram=256MiB", "--interop")
 	on := g.command(t, object("api"), "interop")
 	on.Env = append(on.Env, "INTEROP=on")
 	if out, err := on.CombinedOutput(); err != nil {
-		t.Errorf("on: %v\n%s", err, out)
+		t.Errorf("interop with interop enabled: %v\n%s", err, out)
 	}
-	// Guest tools without the library: an old disc, or a hand that took it away.
+	// Guest tools without libbasalt-interop: an old disc, or somebody has deleted the file.
 	alone := t.TempDir()
 	b, err := os.ReadFile(made("lib", "libcuda.so.1"))
 	if err != nil {
@@ -181,7 +190,7 @@ func TestInterop(t *testing.T) {
 	without := g.command(t, object("api"), "interop")
 	without.Env = append(without.Env, "LD_PRELOAD="+filepath.Join(alone, "libcuda.so.1"))
 	if out, err := without.CombinedOutput(); err != nil || !strings.Contains(string(out), "interop is on, but "+alone) {
-		t.Errorf("without the library: %v\n%s", err, out)
+		t.Errorf("interop without the library: %v, want success and %q; it printed\n%s", err, "interop is on, but "+alone, out)
 	}
 }
 
@@ -197,8 +206,8 @@ func TestClusters(t *testing.T) {
 	g.run(t, object("api"), "clusters")
 }
 
-// What NVIDIA's libraries and their users were seen to ask of the driver, call by
-// call (testdata/sequences).
+// TestReplay makes the driver calls that were recorded from NVIDIA's libraries and the
+// programs that use them (testdata/sequences).
 func TestReplay(t *testing.T) {
 	g := startGPUD(t)
 	requests, sequences := sequenceFiles(t)
@@ -207,26 +216,27 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// sequenceFiles are what the runtime looks up, and the recordings.
+// sequenceFiles returns the path of the list of functions that the runtime looks up, and
+// the paths of the recordings.
 func sequenceFiles(t *testing.T) (requests string, sequences []string) {
 	t.Helper()
 	all, err := filepath.Glob("testdata/sequences/*.txt")
 	if err != nil || len(all) < 11 {
-		t.Fatalf("sequences: %v, %v", all, err)
+		t.Fatalf("testdata/sequences has %d files, want at least 11: %v, %v", len(all), all, err)
 	}
 	requests = "testdata/sequences/requests.txt"
 	return requests, slices.DeleteFunc(all, func(f string) bool { return f == requests })
 }
 
-// A null GPU says what it is, serves every call that does not depend on what
-// kernels compute, and computes nothing.
+// A null GPU reports by its name that it is one, executes every call that does not depend
+// on the results of kernels, and computes nothing.
 func TestNullGPU(t *testing.T) {
 	g := startGPUDWith(t, "--null-gpu", "name=null0,vram=256MiB")
 	if got := g.run(t, made("bin", "nvidia-smi")); !strings.Contains(got, "  Null GPU, computes nothing ") {
-		t.Errorf("nvidia-smi printed %s", got)
+		t.Errorf("nvidia-smi printed %s, want %q in it", got, "  Null GPU, computes nothing ")
 	}
 	if got := g.run(t, made("bin", "cuda-info")); !strings.Contains(got, "name: Null GPU, computes nothing") || !strings.Contains(got, "memory: 256 MiB") {
-		t.Errorf("cuda-info printed %q", got)
+		t.Errorf("cuda-info printed %q, want %q and %q in it", got, "name: Null GPU, computes nothing", "memory: 256 MiB")
 	}
 	for _, name := range []string{"bad_handles", "out_of_memory", "attributes", "proc_address", "occupancy", "context_stacks",
 		"after_context", "fork_exec", "leave", "advice", "host_limits", "graph_edges", "graph_bad", "capture_edges", "capture_modes"} {
@@ -234,14 +244,14 @@ func TestNullGPU(t *testing.T) {
 	}
 	out, err := g.command(t, made("demo", "vecadd")).CombinedOutput()
 	if err == nil || !strings.HasSuffix(string(out), ", WRONG\n") {
-		t.Errorf("vecadd: %v, %q, want that its result is wrong", err, out)
+		t.Errorf("vecadd on a null GPU: %v, %q; want a failure and %q at the end", err, out, ", WRONG\n")
 	}
-	// The benchmark's program, few launches: all its calls succeed, and each row has a sample.
+	// The benchmark with few launches: all its calls succeed, and each row has a sample.
 	got := g.run(t, object("bench"), "path", "1", "8000")
 	for _, row := range []string{"EnqueueCPU/threads=1\t8000\t", "EnqueueCPU/threads=8\t8000\t", "LaunchSync\t", "GraphLaunchCPU/worker=asleep\t100\t", "AllocFree\t",
 		"Copy/HtoD/pageable/size=16MiB\t", "Copy/DtoH/pinned/size=64KiB\t", "ModuleLoad\t1\t"} {
 		if !strings.Contains(got, "BenchmarkPath"+row) {
-			t.Errorf("no sample of %q in\n%s", row, got)
+			t.Errorf("the benchmark printed no sample of %q; it printed\n%s", row, got)
 		}
 	}
 	patience.Until(t, 30*time.Second, "all memory is free", func() bool {
@@ -249,8 +259,7 @@ func TestNullGPU(t *testing.T) {
 	})
 }
 
-// A small arena is slower, never wrong.
-// The library says why it has no address window.
+// The library prints the reason why it has no address window.
 func TestNoWindowSaysWhy(t *testing.T) {
 	g := startGPUD(t)
 	for name, want := range map[string]string{
@@ -263,19 +272,19 @@ func TestNoWindowSaysWhy(t *testing.T) {
 	}
 }
 
+// A small arena makes copies slower, but not wrong.
 func TestSmallArena(t *testing.T) {
 	g := startGPUD(t)
 	for _, name := range []string{"threads", "copies"} {
 		cmd := g.command(t, object("api"), name)
 		cmd.Env = append(cmd.Env, "BASALT_ARENA=1M")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, out)
+			t.Errorf("%s with BASALT_ARENA=1M: %v\n%s", name, err, out)
 		}
 	}
 }
 
-// kill -9 of the worker is an error in its guest process within seconds, and so
-// is a worker that stands still.
+// If the worker is killed or stopped, the calls of its guest process fail within seconds.
 func TestDeadWorker(t *testing.T) {
 	for name, signal := range map[string]os.Signal{"dead_worker": syscall.SIGKILL, "stopped_worker": syscall.SIGSTOP,
 		"dead_worker_full": syscall.SIGKILL} {
@@ -291,27 +300,27 @@ func TestDeadWorker(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := io.ReadFull(stdout, make([]byte, 6)); err != nil {
-				t.Fatalf("%v: %s", err, stderr.String())
+				t.Fatalf("read the first 6 bytes of %s: %v: %s", name, err, stderr.String())
 			}
 			worker := g.worker(t)
 			if err := worker.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = worker.Kill() }) // a stopped one ends by nothing else
+			t.Cleanup(func() { _ = worker.Kill() }) // SIGKILL alone ends a stopped process
 			if _, err := stdin.Write([]byte("go\n")); err != nil {
 				t.Fatal(err)
 			}
 			if err := cmd.Wait(); err != nil {
-				t.Fatalf("%v: %s", err, stderr.String())
+				t.Fatalf("%s after its worker got signal %v: %v: %s", name, signal, err, stderr.String())
 			}
 		})
 	}
 }
 
-// kill -9 of a program, whatever it is about to do, ends its worker.
+// When a program is killed, its worker ends, whatever the program was doing.
 func TestKilledProgram(t *testing.T) {
 	g := startGPUDWith(t, "--null-gpu", "name=null0,vram=256MiB")
-	const rows = 24 // of a round of the benchmark: each begins another kind of work
+	const rows = 24 // rows of one round of the benchmark; each starts another kind of work
 	for after := 0; after <= rows; after += 2 {
 		cmd := g.command(t, object("bench"), "path", "1000", "4000")
 		stdout, err := cmd.StdoutPipe()
@@ -334,15 +343,16 @@ func TestKilledProgram(t *testing.T) {
 	}
 }
 
-// A socket behind which nobody answers, and one that closes at once.
+// Programs report an error if the host accepts the connection and never answers, and if it
+// closes the connection at once.
 func TestSilentHost(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits as long as a heartbeat may be missing")
+		t.Skip("waits for the timeout of the heartbeat: not run with -short")
 	}
 	for name, hold := range map[string]bool{"silent": true, "closes": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp("", "silent") // unix socket paths are short
+			dir, err := os.MkdirTemp("", "silent") // t.TempDir may be too long for the path of a unix socket
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -367,17 +377,18 @@ func TestSilentHost(t *testing.T) {
 				}
 			}()
 			for _, program := range []string{"cuda-info", "nvidia-smi"} {
+				const want = "the host's side of the vGPU ended or did not answer within 10 s (carrier unix)"
 				out, err := g.command(t, made("bin", program)).CombinedOutput()
-				if err == nil || !strings.Contains(string(out), "the host's side of the vGPU ended or did not answer within 10 s (carrier unix)") {
-					t.Errorf("%s: %v, %s", program, err, out)
+				if err == nil || !strings.Contains(string(out), want) {
+					t.Errorf("%s: %v, %s; want a failure and %q", program, err, out, want)
 				}
 			}
 		})
 	}
 }
 
-// worker is the only one that g has. The connection that startGPUD tried may
-// have left one that is just ending.
+// worker returns the only worker of g. It waits until there is one: a worker of the
+// connection by which startProgram tested the socket may still be ending.
 func (g *gpud) worker(t *testing.T) *os.Process {
 	t.Helper()
 	var all []*os.Process
@@ -388,7 +399,7 @@ func (g *gpud) worker(t *testing.T) *os.Process {
 	return all[0]
 }
 
-// children of a process that run basalt-worker.
+// children returns the child processes of parent that run basalt-worker.
 func children(t *testing.T, parent int) (all []*os.Process) {
 	t.Helper()
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
@@ -412,11 +423,11 @@ func TestNoDevice(t *testing.T) {
 	var none *gpud
 	out, err := none.command(t, made("bin", "cuda-info")).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "CUDA_ERROR_NO_DEVICE (100)") {
-		t.Errorf("cuda-info: %v, %s", err, out)
+		t.Errorf("cuda-info without a vGPU: %v, %s; want a failure and %q", err, out, "CUDA_ERROR_NO_DEVICE (100)")
 	}
 	out, err = none.command(t, made("bin", "nvidia-smi")).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "no Basalt vGPU was found") {
-		t.Errorf("nvidia-smi: %v, %s", err, out)
+		t.Errorf("nvidia-smi without a vGPU: %v, %s; want a failure and %q", err, out, "no Basalt vGPU was found")
 	}
 }
 
@@ -426,17 +437,18 @@ func TestNVML(t *testing.T) {
 	g.run(t, object("nvml-every"))
 }
 
-// A program that ends with work under way leaves neither memory nor a worker.
+// A program that exits while work is running leaves neither allocated memory nor a worker.
 func TestLeave(t *testing.T) {
 	g := startGPUD(t)
 	g.run(t, object("api"), "leave")
 	patience.Until(t, 30*time.Second, "its worker ends", func() bool { return len(children(t, g.cmd.Process.Pid)) == 0 })
 	if got := g.run(t, made("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits"); got != "0\n" {
-		t.Errorf("it left %q MiB", got)
+		t.Errorf("used memory after the program's end = %q MiB, want 0", got)
 	}
 }
 
-// The table as testdata has it, 91 columns whatever it shows.
+// TestTable compares nvidia-smi's table with testdata, and checks that all its lines have
+// 91 columns.
 func TestTable(t *testing.T) {
 	for _, name := range []string{"idle", "full"} {
 		got, err := exec.Command(object("smi"), name).Output()
@@ -448,17 +460,17 @@ func TestTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s: got\n%swant\n%s", name, got, want)
+			t.Errorf("table %s: got\n%swant\n%s", name, got, want)
 		}
 		for i, line := range strings.Split(strings.TrimSpace(string(got)), "\n") {
 			if i > 0 && line != "" && len(line) != 91 {
-				t.Errorf("%s: line %d has %d columns: %s", name, i, len(line), line)
+				t.Errorf("table %s: line %d has %d columns, want 91: %s", name, i, len(line), line)
 			}
 		}
 	}
 }
 
-// The library exports the API and nothing else.
+// The libraries export the functions of their API and nothing else.
 func TestExports(t *testing.T) {
 	for lib, prefix := range map[string]string{"libcuda.so.1": "cu", "libnvidia-ml.so.1": "nvml"} {
 		out, err := exec.Command("nm", "-D", "--defined-only", made("lib", lib)).Output()
@@ -467,7 +479,7 @@ func TestExports(t *testing.T) {
 		}
 		for line := range strings.Lines(string(out)) {
 			if f := strings.Fields(line); !strings.HasPrefix(f[len(f)-1], prefix) {
-				t.Errorf("%s exports %s", lib, f[len(f)-1])
+				t.Errorf("%s exports %s, want only names that begin with %s", lib, f[len(f)-1], prefix)
 			}
 		}
 	}

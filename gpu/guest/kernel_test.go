@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// writeTree writes text files below a folder.
+// writeTree writes executable text files below the folder root.
 func writeTree(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -24,13 +24,14 @@ func writeTree(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-// distribution is a machine whose programs write down that they were called.
+// distribution is a fake machine whose programs record their calls. root is its root
+// folder, path the folder with its programs and the record, named calls.
 type distribution struct {
 	t          *testing.T
 	root, path string
 }
 
-// cloudMachine has a vGPU and a kernel without DRM.
+// cloudMachine returns a machine with a vGPU and a kernel without DRM.
 func cloudMachine(t *testing.T, osRelease string) distribution {
 	t.Helper()
 	d := distribution{t, t.TempDir(), t.TempDir()}
@@ -48,17 +49,18 @@ func cloudMachine(t *testing.T, osRelease string) distribution {
 	return d
 }
 
-// program writes a program that notes its arguments, and does something more.
+// program writes a program that records its arguments and then runs the shell code more.
 func (d distribution) program(name, more string) {
 	d.t.Helper()
 	writeTree(d.t, d.path, map[string]string{name: fmt.Sprintf("#!/bin/sh\necho \"%s $*\" >>\"%s/calls\"\n%s\n", name, d.path, more)})
 }
 
-// installs lets a package manager bring a kernel with the driver.
+// installs makes a package manager install a kernel that has the driver.
 func (d distribution) installs(manager string) {
 	d.program(manager, fmt.Sprintf("mkdir -p %[1]s/lib/modules/6.1.0-9-amd64; echo kernel/drivers/gpu/drm/virtio/virtio-gpu.ko: >%[1]s/lib/modules/6.1.0-9-amd64/modules.dep", d.root))
 }
 
+// run runs the program that replaces the kernel, and returns its output.
 func (d distribution) run(args ...string) (output string, err error) {
 	d.t.Helper()
 	cmd := exec.Command("sh", append([]string{made("kernel")}, args...)...)
@@ -67,11 +69,13 @@ func (d distribution) run(args ...string) (output string, err error) {
 	return string(out), err
 }
 
+// calls returns the recorded calls, or one empty string if there were none.
 func (d distribution) calls() []string {
 	b, _ := os.ReadFile(filepath.Join(d.path, "calls"))
 	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
+// state returns the state that the program has written to /run/basalt/kernel.
 func (d distribution) state() string {
 	b, _ := os.ReadFile(filepath.Join(d.root, "run/basalt/kernel"))
 	return strings.TrimSpace(string(b))
@@ -79,32 +83,33 @@ func (d distribution) state() string {
 
 const debian = "ID=debian\nVERSION_ID=13\n"
 
-// A cloud kernel is replaced once, with one reboot, and not again when that did not help.
+// A cloud kernel is replaced once, with one reboot. If the same kernel boots again, the
+// program reports a failure and changes nothing.
 func TestKernelIsReplaced(t *testing.T) {
 	d := cloudMachine(t, debian)
 	d.installs("apt-get")
 	out, err := d.run()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("replace the kernel: %v\n%s", err, out)
 	}
 	calls := d.calls()
 	for _, want := range []string{"apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends linux-image-amd64",
 		"apt-get -o DPkg::Lock::Timeout=600 remove -y linux-image-6.1.0-9-cloud-amd64", "systemctl reboot"} {
 		if !slices.Contains(calls, want) {
-			t.Errorf("calls %q, want %q among them", calls, want)
+			t.Errorf("calls = %q, want %q among them", calls, want)
 		}
 	}
 	if d.state() != "reboot" || calls[len(calls)-1] != "systemctl reboot" || !strings.Contains(out, "keep-kernel") {
-		t.Errorf("state %q, calls %q, said\n%s", d.state(), calls, out)
+		t.Errorf("state %q, calls %q; want state reboot, systemctl reboot as the last call, and keep-kernel in the output\n%s", d.state(), calls, out)
 	}
 	out, err = d.run() // the same kernel booted again
 	if err == nil || d.state() != "failed" || !strings.Contains(out, "runs again") || len(d.calls()) != len(calls) {
-		t.Errorf("a second time: %v, state %q, calls %q\n%s", err, d.state(), d.calls()[len(calls):], out)
+		t.Errorf("second run: %v, state %q, calls %q; want an error that the kernel runs again, state failed and no calls\n%s", err, d.state(), d.calls()[len(calls):], out)
 	}
 }
 
-// What must be left alone is: machines whose owner wants it so, without a vGPU, or with a
-// kernel that has the driver.
+// The kernel is not changed on machines whose owner has forbidden it, on machines without
+// a vGPU, and on machines whose kernel has the driver.
 func TestKernelIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -123,13 +128,13 @@ func TestKernelIsKept(t *testing.T) {
 			writeTree(t, d.root, c.files)
 			out, err := d.run()
 			if err != nil || d.state() != c.state || d.calls()[0] != "" {
-				t.Errorf("%v, state %q, want %q, calls %q\n%s", err, d.state(), c.state, d.calls(), out)
+				t.Errorf("%v, state %q, calls %q; want success, state %q and no calls\n%s", err, d.state(), d.calls(), c.state, out)
 			}
 		})
 	}
 }
 
-// What fails leaves the machine as it was, says so, and does not reboot.
+// If the kernel cannot be replaced, the program reports why and does not reboot.
 func TestKernelThatCannotBeReplaced(t *testing.T) {
 	for name, c := range map[string]struct {
 		release string
@@ -151,13 +156,13 @@ func TestKernelThatCannotBeReplaced(t *testing.T) {
 			c.set(d)
 			out, err := d.run()
 			if err == nil || d.state() != "failed" || !strings.Contains(out, c.text) || slices.Contains(d.calls(), "systemctl reboot") {
-				t.Errorf("%v, state %q, calls %q, said\n%s\nwant %q in it", err, d.state(), d.calls(), out, c.text)
+				t.Errorf("%v, state %q, calls %q, output\n%s\nwant an error, state failed, no reboot, and %q in the output", err, d.state(), d.calls(), out, c.text)
 			}
 		})
 	}
 }
 
-// How each distribution is asked, as --plan says, which does nothing.
+// --plan prints the commands for each distribution and runs none of them.
 func TestKernelPlans(t *testing.T) {
 	for release, want := range map[string]string{
 		debian:                        "install -y --no-install-recommends linux-image-amd64, then remove linux-image-cloud-amd64 linux-image-6.1.0-9-cloud-amd64, reboot: yes",
@@ -169,17 +174,18 @@ func TestKernelPlans(t *testing.T) {
 		d := cloudMachine(t, release)
 		out, err := d.run("--plan")
 		if err != nil || !strings.Contains(out, want) || d.calls()[0] != "" || d.state() != "" {
-			t.Errorf("%q: %v, %s, want %q", release, err, out, want)
+			t.Errorf("--plan on %q: %v, calls %q, output %s; want no calls, and %q in the output", release, err, d.calls(), out, want)
 		}
 	}
-	d := cloudMachine(t, "ID=fedora\n") // its kernel has the module in another package
+	d := cloudMachine(t, "ID=fedora\n") // the module of its kernel is in another package
 	writeTree(t, d.root, map[string]string{"boot/config-6.1.0-9-cloud-amd64": "CONFIG_DRM=m\nCONFIG_DRM_VIRTIO_GPU=m\n", "lib/modules/6.1.0-9-cloud-amd64/modules.dep": "x\n"})
 	if out, err := d.run(); err != nil || !slices.Contains(d.calls(), "dnf install -y kernel-modules-6.1.0-9-cloud-amd64") || !slices.Contains(d.calls(), "modprobe virtio_gpu") || slices.Contains(d.calls(), "systemctl reboot") {
-		t.Errorf("%v, calls %q\n%s", err, d.calls(), out)
+		t.Errorf("module in another package: %v, calls %q; want the package kernel-modules installed, the module loaded, and no reboot\n%s", err, d.calls(), out)
 	}
 }
 
-// Images without a guest agent get one, others keep theirs.
+// The installer installs our guest agent's unit on systems with systemd that have no guest
+// agent. Others keep their own.
 func TestInstallBringsAnAgent(t *testing.T) {
 	const unit, wants = "etc/systemd/system/basalt-guest-agent.service", `etc/systemd/system/dev-virtio\x2dports-org.qemu.guest_agent.0.device.wants/basalt-guest-agent.service`
 	for name, c := range map[string]struct {
@@ -197,10 +203,10 @@ func TestInstallBringsAnAgent(t *testing.T) {
 			mustInstall(t, made("install.sh"), dest, nil)
 			got := files(t, dest)
 			if slices.Contains(got, unit) != c.wants || slices.Contains(got, wants) != c.wants {
-				t.Errorf("the agent's unit is there: %v, want %v", slices.Contains(got, unit), c.wants)
+				t.Errorf("the agent's unit is installed: %v, and wanted by its port: %v; want both %v", slices.Contains(got, unit), slices.Contains(got, wants), c.wants)
 			}
 			if !slices.Contains(got, "usr/lib/basalt/bin/basalt-guest-agent") {
-				t.Error("its program is not there")
+				t.Error("usr/lib/basalt/bin/basalt-guest-agent is not installed")
 			}
 			mustInstall(t, made("install.sh"), dest, nil, "--remove")
 			if left := slices.DeleteFunc(files(t, dest), func(f string) bool { return f == "etc/ld.so.cache" }); !slices.Equal(left, before) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A kernel's configuration, as distributions ship it.
+// Parts of a kernel's configuration, as distributions ship it.
 const (
 	configHead    = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.12.1 Kernel Configuration\n#\n"
 	configGuest   = "CONFIG_VIRTIO_PCI=y\nCONFIG_VIRTIO_BLK=m\nCONFIG_VIRTIO_NET=m\nCONFIG_SCSI_VIRTIO=m\nCONFIG_ISO9660_FS=m\nCONFIG_VIRTIO_CONSOLE=m\n"
@@ -53,7 +53,7 @@ func TestKernelCheck(t *testing.T) {
 		}
 		got := strings.TrimSpace(string(out))
 		if code := cmd.ProcessState.ExitCode(); code != c.code || c.code < 2 && got != c.want || !strings.Contains(got, c.want) {
-			t.Errorf("%s: exit code %d, %q, want %d, %q", file, code, got, c.code, c.want)
+			t.Errorf("kernelcheck.sh %s: exit code %d, output %q; want %d, %q", file, code, got, c.code, c.want)
 		}
 	}
 }

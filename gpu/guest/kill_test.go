@@ -16,10 +16,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 )
 
-// The C tests call every function; here one end of the channel is killed at any
-// moment of them. A killed program leaves nothing; one whose worker or gpud was
-// killed ends by itself, and not by a signal. The long layer does each test many
-// times, make test some of them.
+// The C tests call every function. Here one end of the channel is killed at a random
+// moment while such a test runs. A killed program leaves nothing behind. A program whose
+// worker was killed exits by itself, and not by a signal. The long layer runs each test
+// many times, make test runs some of the tests.
 func TestKilledAtAnyMoment(t *testing.T) {
 	g := startGPUD(t)
 	control := client.NewControl(g.socket + ".control")
@@ -37,7 +37,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		p := g.begin(t, name)
 		select {
 		case <-p.ended:
-		case <-time.After(after): // any moment
+		case <-time.After(after): // a random moment
 		}
 		if worker {
 			for _, w := range children(t, g.cmd.Process.Pid) {
@@ -52,13 +52,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			return err == nil && len(all) == 1 && len(all[0].Processes) == 0 && all[0].VRAMUsed == 0 && len(children(t, g.cmd.Process.Pid)) == 0
 		})
 		if t.Failed() {
-			t.Fatalf("%s, after %v, worker killed: %v", name, after, worker)
+			t.Fatalf("failed while %s ran: killed after %v, the worker (true) or the program (false): %v", name, after, worker)
 		}
 	}
 	g.run(t, object("api"), "copies")
 }
 
-// Workers of a standalone gpud end with it.
+// If a standalone gpud is killed, its workers end too, and their program exits by itself.
 func TestKilledGpud(t *testing.T) {
 	random := seeded(t)
 	rounds := 3
@@ -71,13 +71,14 @@ func TestKilledGpud(t *testing.T) {
 		p := g.begin(t, names[random.IntN(len(names))])
 		select {
 		case <-p.ended:
-		case <-time.After(time.Duration(random.IntN(150)) * time.Millisecond): // any moment
+		case <-time.After(time.Duration(random.IntN(150)) * time.Millisecond): // a random moment
 		}
 		_ = g.cmd.Process.Kill()
 		p.wait(t, true)
 	}
 }
 
+// seeded returns a random generator, whose seed is logged and can be set by BASALT_SEED.
 func seeded(t *testing.T) *rand.Rand {
 	seed := rand.Uint64()
 	if v := os.Getenv("BASALT_SEED"); v != "" {
@@ -87,14 +88,15 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// program is a C test that runs.
+// program is a running C test.
 type program struct {
 	name  string
 	cmd   *exec.Cmd
 	out   bytes.Buffer
-	ended chan error
+	ended chan error // receives the result of Wait, and is then closed
 }
 
+// begin starts a C test on g's vGPU.
 func (g *gpud) begin(t *testing.T, name string) *program {
 	t.Helper()
 	p := &program{name: name, cmd: g.command(t, object("api"), name), ended: make(chan error, 1)}
@@ -106,11 +108,12 @@ func (g *gpud) begin(t *testing.T, name string) *program {
 	return p
 }
 
-// wait for the program's end. byItself: no signal may be what ended it.
+// wait waits for the program's end. The test fails if a signal ended it: any signal if
+// byItself is set, else any but SIGKILL.
 func (p *program) wait(t *testing.T, byItself bool) {
 	t.Helper()
 	patience.Receive(t, apiPatience, p.name+" ends", p.ended)
 	if s, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() && (byItself || s.Signal() != syscall.SIGKILL) {
-		t.Errorf("%s ended by %v:\n%s", p.name, s.Signal(), p.out.String())
+		t.Errorf("%s was ended by signal %v, want an exit; it printed\n%s", p.name, s.Signal(), p.out.String())
 	}
 }

@@ -12,21 +12,22 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/conformance/nested"
 )
 
-// What the library's tests need and a nested card has not. The card is without
-// virtual memory management, because the strict layer has none, and does not reach the
-// guest's memory, as our own library says of itself; everything else is as gpu/cuda has it on any card.
+// Reasons why a nested GPU fails a test of the library. A nested GPU has no virtual memory
+// management, because the strict layer has none, and cannot access the guest's memory,
+// because our own library reports that it cannot. Everything else is as gpu/cuda has it on
+// any physical GPU.
 const (
-	noHostMemory = "the card does not reach host memory: none is mapped or managed"
-	noWaits      = "a card does not wait for values in memory: that would keep the lease"
-	noConditions = "a card has no conditional nodes: the worker would have to read their values"
-	noMapping    = "the card does not map memory: the strict layer before its libcuda knows no virtual memory management"
-	lateBinding  = "libcuda is told what a reference stands for when the launch's turn comes"
-	noGreen      = "a card's worker knows no green contexts"
-	noOutput     = "a card's driver prints to the worker's stdout, which leads nowhere"
-	strays       = "device memory of a card without virtual memory lies outside of the window"
+	noHostMemory = "the GPU cannot access host memory: none is mapped or managed"
+	noWaits      = "a physical GPU does not wait for values in memory: that would keep the lease"
+	noConditions = "a physical GPU has no conditional nodes: the worker would have to read their values"
+	noMapping    = "the GPU does not map memory: the strict layer in front of its libcuda has no virtual memory management"
+	lateBinding  = "the object of a reference is passed to libcuda only when the launch's turn comes"
+	noGreen      = "the worker of a physical GPU does not support green contexts"
+	noOutput     = "the driver of a physical GPU prints to the worker's stdout, which is discarded"
+	strays       = "device memory of a GPU without virtual memory management is outside the address window"
 )
 
-// notOnCard are the tests of api that such a card fails, and why.
+// notOnCard maps the tests of api that fail on a nested GPU to the reason.
 var notOnCard = map[string]string{
 	"host_in_place": noHostMemory, "managed": noHostMemory, "advice": noHostMemory, "host_free_in_use": noHostMemory,
 	"waits_for_work": noHostMemory, "host_limits": noHostMemory, "host_again": noHostMemory, "host_contexts": noHostMemory,
@@ -49,18 +50,18 @@ var notOnCard = map[string]string{
 
 	"window_taken": strays, "window_all_taken": strays, "window_limited": strays, "window_forks": strays, "window_collision": strays,
 
-	"mem_info":          "memory that a stream frees comes back when the card has nothing to do (decision 34)",
+	"mem_info":          "memory that a stream frees becomes free when the GPU is idle (decision 34)",
 	"reference_filters": lateBinding,
 	"refused_kernels":   "libcuda refuses the whole module; the soft GPU behind our library refuses a launch later",
-	"stuck_copies":      "each piece waits for its turn beside kernels that keep all processors: minutes",
-	"thread_churn":      "6,400 threads make streams faster than the card's loop ends them, and a soft GPU has 4,096",
+	"stuck_copies":      "each piece waits for its turn beside kernels that use all processors: minutes",
+	"thread_churn":      "6,400 threads create streams faster than the worker destroys them, and a soft GPU has 4,096",
 }
 
-// cardVRAM is what the nested card's soft GPU has: a gpud keeps 1 GiB of a card for
-// its driver, and the programs have 256 MiB, as on a soft GPU alone.
+// cardVRAM is the memory of the soft GPU behind the nested GPU: a gpud reserves 1 GiB of a
+// physical GPU for its driver, so that programs have 256 MiB, as on a soft GPU alone.
 const cardVRAM = "1280MiB"
 
-// startNestedGPUD starts the gpud of a host whose card is nested.
+// startNestedGPUD starts the gpud of a host whose GPU is nested.
 func startNestedGPUD(t *testing.T) *gpud {
 	t.Helper()
 	return &gpud{socket: nested.Start(t, made("lib"), cardVRAM).Path(t)}
@@ -82,9 +83,9 @@ func TestNestedAPI(t *testing.T) {
 	}
 }
 
-// seldom reports whether a test is left to the long layer: it takes long (full_streams,
-// whose kernels keep all processors), or is of what the library does by itself,
-// whatever the card.
+// seldom reports whether a test runs in the long layer only: it takes long (full_streams,
+// whose kernels use all processors), or tests what the library does by itself and what does
+// not depend on the GPU.
 func seldom(name string) bool {
 	for _, prefix := range []string{"full_streams", "capture_", "good_graph_", "good_capture", "graph_memory_", "kept_", "library_"} {
 		if strings.HasPrefix(name, prefix) && name != "capture_attributes" {
@@ -94,7 +95,7 @@ func seldom(name string) bool {
 	return false
 }
 
-// TestNestedReplay makes the calls that NVIDIA's libraries were seen to make.
+// TestNestedReplay makes the calls that were recorded from NVIDIA's libraries.
 func TestNestedReplay(t *testing.T) {
 	g := startNestedGPUD(t)
 	requests, sequences := sequenceFiles(t)
@@ -104,13 +105,13 @@ func TestNestedReplay(t *testing.T) {
 		}
 	}
 	if got := g.run(t, made("demo", "vecadd")); !strings.HasSuffix(got, ", OK\n") {
-		t.Errorf("vecadd printed %q", got)
+		t.Errorf("vecadd printed %q, want it to end with %q", got, ", OK\n")
 	}
 }
 
-// TestNestedTogether runs programs that share the card, whose kernels take time. One
-// leaves with work under way. All have right results, and then all memory is free, of
-// the vGPU and of the card.
+// TestNestedTogether runs programs that share a GPU whose kernels take time. One exits
+// while its work is running. All compute correct results, and then all memory of the vGPU
+// and of the GPU is free.
 func TestNestedTogether(t *testing.T) {
 	card := nested.Start(t, made("lib"), cardVRAM)
 	g := &gpud{socket: card.Path(t, nested.SlowKernels(100*time.Microsecond))}
@@ -119,7 +120,7 @@ func TestNestedTogether(t *testing.T) {
 		cmd := g.command(t, object("api"), name)
 		all.Go(func() {
 			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, out)
+				t.Errorf("%s beside other programs: %v\n%s", name, err, out)
 			}
 		})
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// holding starts a program that has 16 MiB of the vGPU until its input ends, and
-// returns its pid.
+// holding starts a program that holds 16 MiB of the vGPU until its input ends, and returns
+// its process ID. end ends the program and fails the test if it fails.
 func (g *gpud) holding(t *testing.T) (pid int, end func()) {
 	t.Helper()
 	cmd := g.command(t, object("nvml-names"), "hold", made("lib", "libcuda.so.1"))
@@ -32,7 +32,7 @@ func (g *gpud) holding(t *testing.T) (pid int, end func()) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "holding\n" {
-		t.Fatalf("the program printed %q, %v", line, err)
+		t.Fatalf("nvml-names printed %q (%v), want %q", line, err, "holding\n")
 	}
 	return cmd.Process.Pid, func() {
 		t.Helper()
@@ -46,12 +46,12 @@ func TestNvidiaSMI(t *testing.T) {
 	g := startGPUD(t)
 	smi := made("bin", "nvidia-smi")
 	if got := g.run(t, smi, "-L"); !strings.HasPrefix(got, "GPU 0: ") || !strings.Contains(got, "(UUID: GPU-") {
-		t.Errorf("-L printed %q", got)
+		t.Errorf("-L printed %q, want %q at its start and a UUID", got, "GPU 0: ")
 	}
 	pid, end := g.holding(t)
 	for i, line := range strings.Split(strings.TrimSpace(g.run(t, smi)), "\n") {
 		if i > 0 && line != "" && len(line) != 91 {
-			t.Errorf("line %d of the table has %d columns: %s", i, len(line), line)
+			t.Errorf("line %d of the table has %d columns, want 91: %s", i, len(line), line)
 		}
 	}
 	process := strconv.Itoa(pid)
@@ -79,11 +79,11 @@ func TestNvidiaSMI(t *testing.T) {
 		return g.run(t, smi, "--query-accounted-apps=time", "--format=csv,noheader") != "0 ms\n"
 	})
 	if got := g.run(t, smi, "--query-compute-apps=pid", "--format=csv,noheader"); got != "" {
-		t.Errorf("after the end of all processes: %q", got)
+		t.Errorf("compute apps after the end of all processes = %q, want none", got)
 	}
 }
 
-// Each option that is wrong is named, with the exit status that is documented.
+// nvidia-smi names each invalid option, and exits with the documented status.
 func TestNvidiaSMIRefuses(t *testing.T) {
 	g := startGPUD(t)
 	for _, c := range []struct {
@@ -119,12 +119,12 @@ func TestNvidiaSMIRefuses(t *testing.T) {
 		out, err := g.command(t, made("bin", "nvidia-smi"), strings.Fields(c.args)...).CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != c.status || !strings.Contains(string(out), c.want) {
-			t.Errorf("%s: %v, %q; want exit status %d and %q", c.args, err, out, c.status, c.want)
+			t.Errorf("nvidia-smi %s: %v, %q; want exit status %d and %q", c.args, err, out, c.status, c.want)
 		}
 	}
 }
 
-// Every field that the help lists can be asked for, and has one value.
+// Every field that the help lists can be queried, and has one value.
 func TestNvidiaSMIFields(t *testing.T) {
 	g := startGPUD(t)
 	for _, subject := range []string{"gpu", "compute-apps", "accounted-apps"} {
@@ -139,15 +139,15 @@ func TestNvidiaSMIFields(t *testing.T) {
 		r := csv.NewReader(strings.NewReader(g.run(t, made("bin", "nvidia-smi"), "--query-"+subject+"="+strings.Join(fields, ","), "--format=csv")))
 		rows, err := r.ReadAll()
 		if err != nil || len(fields) < 8 || len(rows) == 0 || len(rows[0]) != len(fields) {
-			t.Fatalf("%s: %d fields, %v, %v", subject, len(fields), rows, err)
+			t.Fatalf("--query-%s: %d fields, rows %v, %v; want at least 8 fields, and a header row with each", subject, len(fields), rows, err)
 		}
 		if want := 1; subject == "gpu" && len(rows)-1 != want {
-			t.Errorf("%s: %d rows, want %d", subject, len(rows)-1, want)
+			t.Errorf("--query-%s printed %d rows, want %d", subject, len(rows)-1, want)
 		}
 	}
 }
 
-// The report as XML has the elements that tools read.
+// The XML report has the elements that tools read.
 func TestNvidiaSMIXML(t *testing.T) {
 	g := startGPUD(t)
 	pid, end := g.holding(t)
@@ -181,36 +181,36 @@ func TestNvidiaSMIXML(t *testing.T) {
 	}
 	text := g.run(t, made("bin", "nvidia-smi"), "-q", "-x")
 	if err := xml.Unmarshal([]byte(text), &log); err != nil || len(log.GPUs) != 1 || log.Driver != "550.163.01" || log.CUDA != "12.4" {
-		t.Fatalf("%v, %+v", err, log)
+		t.Fatalf("decode the XML report: %v, %+v; want one GPU, driver 550.163.01 and CUDA 12.4", err, log)
 	}
 	gpu := log.GPUs[0]
 	if gpu.ID != gpu.BusID || gpu.Name != "Basalt Soft GPU" || !strings.HasPrefix(gpu.UUID, "GPU-") || gpu.Total != "256 MiB" || gpu.Used != "16 MiB" ||
 		!strings.HasSuffix(gpu.GPUUtil, " %") || gpu.Width != "N/A" || gpu.ECC != "N/A" || gpu.SM != "1000 MHz" {
-		t.Errorf("the GPU: %+v", gpu)
+		t.Errorf("gpu = %+v, want a Basalt Soft GPU with 16 MiB of 256 MiB used, 1000 MHz, and its PCI address as ID", gpu)
 	}
 	if len(gpu.Process) != 1 || gpu.Process[0].PID != pid || gpu.Process[0].Type != "C" || gpu.Process[0].Used != "16 MiB" {
-		t.Errorf("the processes: %+v, want pid %d with 16 MiB", gpu.Process, pid)
+		t.Errorf("processes = %+v, want pid %d of type C with 16 MiB", gpu.Process, pid)
 	}
 	if len(gpu.Accounted) != 1 || gpu.Accounted[0].PID != pid || gpu.Accounted[0].Max != "16 MiB" {
-		t.Errorf("the accounted processes: %+v, want pid %d with 16 MiB", gpu.Accounted, pid)
+		t.Errorf("accounted processes = %+v, want pid %d with 16 MiB", gpu.Accounted, pid)
 	}
 	if got := g.run(t, made("bin", "nvidia-smi"), "-q", "-x", "-d", "MEMORY"); !strings.Contains(got, "fb_memory_usage") || strings.Contains(got, "product_name") {
-		t.Errorf("with -d MEMORY: %s", got)
+		t.Errorf("-q -x -d MEMORY printed %s, want fb_memory_usage and no product_name", got)
 	}
 }
 
-// What a card tells of itself, through the host, the library and the tool.
+// The readings of a GPU's sensors reach nvidia-smi through the host and the library.
 func TestNvidiaSMIReadings(t *testing.T) {
 	g := startGPUDWith(t, "--soft-gpu", "vram=256MiB,model=a100,fault=throttled")
 	const fields = "name,temperature.gpu,clocks.sm,clocks.mem,clocks.max.sm,clocks_throttle_reasons.active,clocks_throttle_reasons.sw_thermal_slowdown," +
 		"ecc.mode.current,ecc.errors.uncorrected.volatile.total,pstate,fan.speed,power.draw,pci.device_id"
 	want := "NVIDIA A100-SXM4-40GB, 95, 470 MHz, 1215 MHz, 1410 MHz, 0x0000000000000020, Active, Enabled, 0, P0, [N/A], [N/A], 0x20B010DE\n"
 	if got := g.run(t, made("bin", "nvidia-smi"), "--query-gpu="+fields, "--format=csv,noheader"); got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("--query-gpu=%s printed %q, want %q", fields, got, want)
 	}
 }
 
-// A card that is lost has an exit status of its own, in every form.
+// If the GPU is lost, every form of nvidia-smi exits with status 15.
 func TestNvidiaSMILost(t *testing.T) {
 	g := startGPUDWith(t, "--soft-gpu", "vram=256MiB,fault=lost")
 	for _, args := range []string{"", "-q", "-q -x", "--query-gpu=name --format=csv", "--query-compute-apps=pid --format=csv", "--query-accounted-apps=pid --format=csv", "dmon -c 1", "pmon -c 1", "-l 1"} {
@@ -222,8 +222,8 @@ func TestNvidiaSMILost(t *testing.T) {
 	}
 }
 
-// A loop goes on until nobody reads it any more, with one header; a file is written
-// in place of the output.
+// A loop prints one header, and ends when the reader closes its output. With -f the output
+// is written to a file.
 func TestNvidiaSMILoop(t *testing.T) {
 	g := startGPUD(t)
 	smi := made("bin", "nvidia-smi")
@@ -245,13 +245,13 @@ func TestNvidiaSMILoop(t *testing.T) {
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Error("it ended in success")
+		t.Error("nvidia-smi -lms exited with status 0 after its output was closed, want a failure")
 	}
 	path := filepath.Join(t.TempDir(), "out")
 	if got := g.run(t, smi, "-L", "-f", path); got != "" {
-		t.Errorf("with -f it printed %q", got)
+		t.Errorf("nvidia-smi -L -f printed %q, want nothing", got)
 	}
 	if b, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(b), "GPU 0: ") {
-		t.Errorf("the file has %q, %v", b, err)
+		t.Errorf("the file of -f has %q (%v), want %q at its start", b, err, "GPU 0: ")
 	}
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// The first library, and a host of version 1.1, the oldest that today's works with.
+// The commits of the first library, and of a host of version 1.1, which is the oldest host
+// that today's library works with.
 const (
 	firstLibrary = "0e578165bd5e9e14ea185b4f882c86fe8b797f9c"
 	oldestHost   = "3795d347e9649670807251ca384478390b6e8324"
 )
 
-// A guest whose tools nobody has updated goes on working when its host is.
+// A guest with old tools continues to work when its host is updated.
 func TestOlderLibrary(t *testing.T) {
 	library := built.PreviousGuest(t, firstLibrary)
 	g := startGPUD(t)
@@ -30,12 +31,12 @@ func TestOlderLibrary(t *testing.T) {
 		cmd := g.command(t, filepath.Join(library, program))
 		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+filepath.Join(library, "lib"))
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
-			t.Errorf("%s of %.9s: %v\n%s", program, firstLibrary, err, out)
+			t.Errorf("%s of %.9s: %v, want success and %q; it printed\n%s", program, firstLibrary, err, want, out)
 		}
 	}
 }
 
-// A guest with new tools works on a host that nobody has updated, without what came later.
+// A guest with new tools works on an old host, without the features that came later.
 func TestOlderHost(t *testing.T) {
 	layer.NeedLong(t, "TestOlderLibrary")
 	dir := t.TempDir()
@@ -51,14 +52,14 @@ func TestOlderHost(t *testing.T) {
 		g.run(t, object("api"), name)
 	}
 	if out, err := g.command(t, object("api"), "managed").CombinedOutput(); err == nil || !strings.Contains(string(out), "CUDA_ERROR_NOT_SUPPORTED") {
-		t.Errorf("managed memory, which came later: %v\n%s", err, out)
+		t.Errorf("managed memory, which came later: %v, want a failure with CUDA_ERROR_NOT_SUPPORTED; it printed\n%s", err, out)
 	}
 }
 
-// Where library and host do not fit together, the program's user reads both versions and
-// what to do, without having asked for it.
+// If library and host are incompatible, the library prints both versions and what to do,
+// also without BASALT_VERBOSE.
 func TestVersionMismatch(t *testing.T) {
-	dir, err := os.MkdirTemp("", "mismatch") // unix socket paths are short
+	dir, err := os.MkdirTemp("", "mismatch") // t.TempDir may be too long for the path of a unix socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestVersionMismatch(t *testing.T) {
 		cmd.Env = append(cmd.Env, "BASALT_VERBOSE=")
 		out, err := cmd.CombinedOutput()
 		if err == nil || strings.Count(string(out), text) != 1 || !strings.Contains(string(out), says) || !strings.Contains(string(out), "BASALT-TOOLS") {
-			t.Errorf("%s: %v\n%s", filepath.Base(path), err, out)
+			t.Errorf("%s: %v, want a failure, %q, the host's message once, and BASALT-TOOLS; it printed\n%s", filepath.Base(path), err, says, out)
 		}
 	}
 }
