@@ -19,12 +19,12 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// bundles are containers of a real runc, started by our runtime as Docker's shim
-// starts them, on the soft GPU of a real gpud.
+// bundles runs containers with a real runc, which our runtime starts as Docker's shim does,
+// on the soft GPU of a real gpud.
 type bundles struct {
 	t       *testing.T
-	tools   string // build/guest
-	runtime string // our program, by its name as a runtime
+	tools   string // the folder build/guest
+	runtime string // our program, under its name as a runtime
 	socket  string
 	runc    string
 }
@@ -32,10 +32,10 @@ type bundles struct {
 func newBundles(t *testing.T) *bundles {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("starts real workers and containers: left out of -short")
+		t.Skip("starts real workers and containers: not run with -short")
 	}
 	if os.Geteuid() != 0 || runtime.GOARCH != "amd64" {
-		t.Skip("runc makes containers for root alone, and the loader's name is that of amd64")
+		t.Skip("needs root for runc, and amd64, whose loader the test names")
 	}
 	b := &bundles{t: t}
 	var err error
@@ -48,7 +48,7 @@ func newBundles(t *testing.T) *bundles {
 	return b
 }
 
-// named is our program by another of its names.
+// named returns a link to our program under another of its names.
 func (b *bundles) named(name string) string {
 	b.t.Helper()
 	link := filepath.Join(b.t.TempDir(), name)
@@ -58,9 +58,10 @@ func (b *bundles) named(name string) string {
 	return link
 }
 
+// startGPU starts a gpud with a soft GPU of 256 MiB and returns its socket.
 func (b *bundles) startGPU() (socket string) {
 	b.t.Helper()
-	dir, err := os.MkdirTemp("", "gpud") // unix socket paths are short
+	dir, err := os.MkdirTemp("", "gpud") // t.TempDir may be too long for the path of a unix socket
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -88,14 +89,14 @@ func (b *bundles) startGPU() (socket string) {
 		c, err := net.Dial("unix", socket)
 		return err == nil && c.Close() == nil
 	})
-	if err := os.Chmod(socket, 0o666); err != nil { // a vGPU's node is every user's
+	if err := os.Chmod(socket, 0o666); err != nil { // as a vGPU's node, every user may open it
 		b.t.Fatal(err)
 	}
 	return socket
 }
 
-// image makes a root file system: busybox and, with glibc, the C library of this
-// machine and the demo. Nothing of CUDA is in it.
+// image creates a root file system and returns its folder. It contains busybox and, with
+// glibc, the C library of this machine and the demo, but nothing of CUDA.
 func (b *bundles) image(glibc bool) (root string) {
 	b.t.Helper()
 	root = b.t.TempDir()
@@ -105,7 +106,7 @@ func (b *bundles) image(glibc bool) (root string) {
 	}
 	b.copy(busybox, filepath.Join(root, "bin/busybox"))
 	if !glibc {
-		b.copy(busybox, filepath.Join(root, "lib/ld-musl-x86_64.so.1")) // its name alone counts
+		b.copy(busybox, filepath.Join(root, "lib/ld-musl-x86_64.so.1")) // only its name matters
 		return root
 	}
 	demo := filepath.Join(b.tools, "demo", "vecadd")
@@ -144,17 +145,18 @@ func (b *bundles) copy(from, to string) {
 	}
 }
 
-// container is what differs between the containers.
+// container describes how a container differs from runc's default.
 type container struct {
 	root     string
 	env      []string
-	hook     string // Docker's, if it adds one
+	hook     string // path of the hook that Docker adds, or empty
 	uid      int
 	readonly bool
 	args     []string
 }
 
-// bundle writes the config.json that Docker would, from runc's own.
+// bundle writes a config.json as Docker does, based on runc's default, and returns its
+// folder.
 func (b *bundles) bundle(c container) (dir string) {
 	b.t.Helper()
 	dir = b.t.TempDir()
@@ -188,7 +190,7 @@ func (b *bundles) bundle(c container) (dir string) {
 	return dir
 }
 
-// run runs a container to its end, by a runtime, and returns its output and what the
+// run runs a container to its end with a runtime, and returns its output and what the
 // runtime has logged for Docker.
 func (b *bundles) run(program string, c container) (output, log string, err error) {
 	b.t.Helper()
@@ -200,12 +202,13 @@ func (b *bundles) run(program string, c container) (output, log string, err erro
 	var all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &all, &all
 	err = cmd.Run()
-	_ = exec.Command(b.runc, "--root", state, "delete", "--force", id).Run() // one that failed half way
-	text, _ := os.ReadFile(logFile)                                          // none without an error
+	_ = exec.Command(b.runc, "--root", state, "delete", "--force", id).Run() // if run failed half way
+	text, _ := os.ReadFile(logFile)                                          // does not exist if there was no error
 	return all.String(), string(text), err
 }
 
-// Containers of real config.json files on a real runc run a CUDA program.
+// Containers of a real runc, with config.json files as Docker writes them, run a CUDA
+// program.
 func TestBundles(t *testing.T) {
 	b := newBundles(t)
 	hook := b.named("nvidia-container-runtime-hook")
@@ -217,7 +220,7 @@ func TestBundles(t *testing.T) {
 		name, program string
 		container
 		fails        bool
-		output, logs string // what they must have
+		output, logs string // what output and log must contain
 	}{
 		{name: "--gpus all", container: container{root: glibc, hook: hook, env: gpus("all"), args: []string{"/app/bin/vecadd"}}, output: vecadd},
 		{name: "another user, a root that is read-only", container: container{root: b.image(true), hook: hook, env: gpus("0"), uid: 1000, readonly: true, args: []string{"/app/bin/vecadd"}}, output: vecadd},
@@ -234,12 +237,12 @@ func TestBundles(t *testing.T) {
 		}
 		output, log, err := b.run(c.program, c.container)
 		if (err != nil) != c.fails || !strings.Contains(output, c.output) || !strings.Contains(log, c.logs) {
-			t.Errorf("%s: %v\n%s\nlog: %s\nwant %q and in the log %q", c.name, err, output, log, c.output, c.logs)
+			t.Errorf("%s: %v, want an error: %v; output\n%s\nlog: %s\nwant %q in the output and %q in the log", c.name, err, c.fails, output, log, c.output, c.logs)
 		}
 	}
 }
 
-// Whatever makes no container goes to runc as it is.
+// Commands that do not create a container are passed to runc unchanged.
 func TestRuntimePassesOn(t *testing.T) {
 	b := newBundles(t)
 	for _, args := range [][]string{{"--version"}, {"--root", t.TempDir(), "list"}} {
@@ -251,11 +254,11 @@ func TestRuntimePassesOn(t *testing.T) {
 	}
 	out, err := exec.Command(b.runtime, "create", "--bundle", "/nonexistent", "x").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "read bundle of the container: open /nonexistent/config.json") {
-		t.Errorf("no bundle: %v, %s", err, out)
+		t.Errorf("create without a bundle: %v, %s; want an error that config.json does not exist", err, out)
 	}
 	without := exec.Command(b.runtime, "--version")
 	without.Env = []string{"PATH=/nonexistent"}
 	if out, err := without.CombinedOutput(); err == nil || !strings.Contains(string(out), "neither runc nor crun") {
-		t.Errorf("no runc: %v, %s", err, out)
+		t.Errorf("without runc in PATH: %v, %s; want an error that neither runc nor crun was found", err, out)
 	}
 }

@@ -12,17 +12,18 @@ import (
 	specs "tags.cncf.io/container-device-interface/specs-go"
 )
 
-// hookName is the program that Docker wants in its PATH for --gpus, and which it
-// then has every such container run before it starts.
+// hookName is the program that Docker requires in its PATH for --gpus, and that it adds to
+// every such container as a prestart hook.
 const hookName = "nvidia-container-runtime-hook"
 
 // maxConfig bounds a container's config.json, in bytes.
 const maxConfig = 16 << 20
 
-// object is a JSON object of which most is not ours, and stays as it is.
+// object is a JSON object. Values that this package does not change are kept byte by byte.
 type object map[string]json.RawMessage
 
-// get decodes the value of a key, if there is one.
+// get decodes the value of a key into the variable that into points to. If the key is
+// absent, it changes nothing.
 func (o object) get(key string, into any) error {
 	if len(o[key]) == 0 {
 		return nil
@@ -42,8 +43,9 @@ func (o object) set(key string, value any) error {
 	return nil
 }
 
-// within changes an object that is the value of a key, and makes it where there is none.
-func (o object) within(key string, change func(object) error) error {
+// updateObject applies change to the object that is the value of a key. If the key is
+// absent or null, it starts with an empty object.
+func (o object) updateObject(key string, change func(object) error) error {
 	inner := object{}
 	if err := o.get(key, &inner); err != nil {
 		return err
@@ -57,9 +59,11 @@ func (o object) within(key string, change func(object) error) error {
 	return o.set(key, inner)
 }
 
-// Configure gives the container of an OCI config.json what it asks for: with
-// Docker's hook in it (--gpus), or, if images are believed, by its environment. The
-// hook is taken out. changed is false where nothing is asked for.
+// Configure returns an OCI config.json with the GPUs that its container requests: by
+// Docker's hook (--gpus) or, if believeImages is set, by its environment alone. The hook is
+// removed. changed is false if the container requests nothing; the result is then config
+// itself. It returns an error if config is not valid, is larger than maxConfig, or requests
+// a GPU that does not exist.
 func (m *Machine) Configure(config []byte, believeImages bool) (_ []byte, changed bool, err error) {
 	var c object
 	if len(config) > maxConfig {
@@ -68,7 +72,7 @@ func (m *Machine) Configure(config []byte, believeImages bool) (_ []byte, change
 	if err := json.Unmarshal(config, &c); err != nil || c == nil {
 		return nil, false, fmt.Errorf("config.json is not a JSON object: %w", err)
 	}
-	hooked, err := takeHook(c)
+	hooked, err := removeHook(c)
 	if err != nil {
 		return nil, false, fmt.Errorf("config.json: %w", err)
 	}
@@ -84,7 +88,7 @@ func (m *Machine) Configure(config []byte, believeImages bool) (_ []byte, change
 		return nil, false, err
 	}
 	if r.libraries {
-		if err := m.give(c, r); err != nil {
+		if err := m.applyEdits(c, r); err != nil {
 			return nil, false, err
 		}
 	} else if !hooked {
@@ -97,8 +101,8 @@ func (m *Machine) Configure(config []byte, believeImages bool) (_ []byte, change
 	return b, true, nil
 }
 
-// takeHook takes Docker's hook out.
-func takeHook(c object) (found bool, err error) {
+// removeHook removes Docker's hook, and reports whether there was one.
+func removeHook(c object) (found bool, err error) {
 	var hooks object
 	if err := c.get("hooks", &hooks); err != nil || len(hooks["prestart"]) == 0 {
 		return false, err
@@ -122,9 +126,10 @@ func takeHook(c object) (found bool, err error) {
 	return true, c.set("hooks", hooks)
 }
 
-// give applies the specification's edits for the request. CDI's library applies them
-// to an empty configuration, so that whatever it does not know of this one stays.
-func (m *Machine) give(c object, r request) error {
+// applyEdits applies the specification's edits for the request to c. CDI's library applies
+// them to an empty configuration, which is then merged, so that fields of c that the library
+// does not support are kept.
+func (m *Machine) applyEdits(c object, r request) error {
 	s, err := m.Spec()
 	if err != nil {
 		return err
@@ -133,7 +138,7 @@ func (m *Machine) give(c object, r request) error {
 	for _, name := range r.devices {
 		i := slices.IndexFunc(s.Devices, func(d specs.Device) bool { return d.Name == name })
 		if i < 0 {
-			return m.none()
+			return m.noGPU()
 		}
 		edits.Append(&cdi.ContainerEdits{ContainerEdits: &s.Devices[i].ContainerEdits})
 	}
@@ -147,10 +152,10 @@ func (m *Machine) give(c object, r request) error {
 	return nil
 }
 
-// merge adds environment, mounts, devices and their rules to a configuration, in
-// place of what it has of the same names.
+// merge adds environment variables, mounts, devices and device rules to a configuration.
+// Variables, mounts and devices replace those of the same name, destination and path.
 func merge(c object, added *oci.Spec) error {
-	if err := c.within("process", func(p object) error {
+	if err := c.updateObject("process", func(p object) error {
 		names := environment(added.Process.Env)
 		return replace(p, "env", added.Process.Env, func(v string) bool {
 			name, _, _ := strings.Cut(v, "=")
@@ -167,26 +172,26 @@ func merge(c object, added *oci.Spec) error {
 	if err := replace(c, "mounts", added.Mounts, func(v struct{ Destination string }) bool { return destinations[v.Destination] }); err != nil {
 		return err
 	}
-	if added.Linux == nil { // libraries alone
+	if added.Linux == nil { // the request is for the libraries alone
 		return nil
 	}
 	paths := map[string]bool{}
 	for _, d := range added.Linux.Devices {
 		paths[d.Path] = true
 	}
-	return c.within("linux", func(l object) error {
+	return c.updateObject("linux", func(l object) error {
 		if err := replace(l, "devices", added.Linux.Devices, func(v struct{ Path string }) bool { return paths[v.Path] }); err != nil {
 			return err
 		}
-		return l.within("resources", func(r object) error {
-			// The rules are read in their order; the last one that fits decides.
+		return l.updateObject("resources", func(r object) error {
+			// The rules are evaluated in order, and the last one that matches decides.
 			return replace(r, "devices", added.Linux.Resources.Devices, func(struct{}) bool { return false })
 		})
 	})
 }
 
-// replace appends to a list and takes out what is replaced; each other element stays
-// byte by byte.
+// replace removes the elements of a list for which replaced returns true, and appends added.
+// The other elements are kept byte by byte.
 func replace[V, E any](o object, key string, added []V, replaced func(E) bool) error {
 	var list []json.RawMessage
 	if err := o.get(key, &list); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// config is one as Docker makes it, with what no library of today knows in many places.
+// config is a config.json as Docker writes it, with unknown fields in many places.
 const config = `{"ociVersion":"9.9","future":{"big":12345678901234567890},
 "process":{"env":["PATH=/bin","NVIDIA_VISIBLE_DEVICES=none","NVIDIA_VISIBLE_DEVICES=all"ENV],"later":1.50},
 "hooks":{"prestart":[{"path":"/proc/1/exe","args":["libnetwork-setkey"]},{"path":"/usr/bin/nvidia-container-runtime-hook","args":["nvidia-container-runtime-hook","prestart"]}],"poststop":[{"path":"/bin/true"}]},
@@ -16,14 +16,14 @@ const config = `{"ociVersion":"9.9","future":{"big":12345678901234567890},
 
 func withEnv(extra string) []byte { return []byte(strings.Replace(config, "ENV", extra, 1)) }
 
-// What Docker's --gpus adds is replaced by the edits, and nothing else changes.
+// Configure replaces what Docker's --gpus adds by the CDI edits, and changes nothing else.
 func TestConfigure(t *testing.T) {
 	m, dir := fake(t, "/dev/null", "/dev/zero")
-	// One of the devices is there already, from --privileged.
+	// The configuration already has one of the devices, because of --privileged.
 	text := strings.Replace(string(withEnv("")), `"devices":[`, `"devices":[{"path":"/dev/null","type":"c","major":7,"minor":7},`, 1)
 	out, changed, err := m.Configure([]byte(text), false)
 	if err != nil || !changed {
-		t.Fatalf("changed %v, %v", changed, err)
+		t.Fatalf("Configure: changed %v, error %v, want a change", changed, err)
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, out, "", "  "); err != nil {
@@ -31,27 +31,28 @@ func TestConfigure(t *testing.T) {
 	}
 	golden(t, "config.json", strings.ReplaceAll(b.String(), dir, "DIR"))
 	if again, changed, err := m.Configure(out, true); err != nil || changed || !bytes.Equal(again, out) {
-		t.Errorf("a second time: changed %v, %v", changed, err)
+		t.Errorf("Configure of its own output: changed %v, error %v, want the same text\n%s", changed, err, again)
 	}
 }
 
-// Whoever asks for nothing gets the configuration as it was, byte by byte.
+// The configuration of a container that requests nothing is returned unchanged, byte by
+// byte.
 func TestConfigureNothing(t *testing.T) {
 	m, _ := fake(t)
 	plain := strings.Replace(string(withEnv("")), "nvidia-container-runtime-hook", "other", 2)
 	if out, changed, err := m.Configure([]byte(plain), false); err != nil || changed || string(out) != plain {
-		t.Errorf("without the hook: changed %v, %v", changed, err)
+		t.Errorf("Configure without the hook: changed %v, error %v, want no change\n%s", changed, err, out)
 	}
 	for _, env := range []string{`,"NVIDIA_VISIBLE_DEVICES=void"`, `,"NVIDIA_VISIBLE_DEVICES="`} {
 		text := strings.Replace(plain, `ENV`, "", 1)
 		text = strings.Replace(text, `"NVIDIA_VISIBLE_DEVICES=all"`, `"NVIDIA_VISIBLE_DEVICES=all"`+env, 1)
 		if out, changed, err := m.Configure([]byte(text), true); err != nil || changed || string(out) != text {
-			t.Errorf("%s: changed %v, %v", env, changed, err)
+			t.Errorf("Configure with %s: changed %v, error %v, want no change\n%s", env, changed, err, out)
 		}
-		// With --gpus 0 only the hook goes.
+		// With --gpus 0 only the hook is removed.
 		out, changed, err := m.Configure(withEnv(env), false)
 		if err != nil || !changed || bytes.Contains(out, []byte(hookName)) || bytes.Contains(out, []byte("libcuda")) || !bytes.Contains(out, []byte("libnetwork-setkey")) {
-			t.Errorf("%s with the hook: changed %v, %v\n%s", env, changed, err, out)
+			t.Errorf("Configure with %s and the hook: changed %v, error %v, want only the hook removed\n%s", env, changed, err, out)
 		}
 	}
 }
@@ -83,7 +84,7 @@ func TestConfigureRequests(t *testing.T) {
 		out, _, err := m.Configure(withEnv(c.env), false)
 		if c.refuse != "" {
 			if err == nil || !strings.Contains(err.Error(), c.refuse) {
-				t.Errorf("%d GPUs, %s: %v, want %q", c.gpus, c.env, err, c.refuse)
+				t.Errorf("%d GPUs, %s: error %v, want %q", c.gpus, c.env, err, c.refuse)
 			}
 			continue
 		}
@@ -96,16 +97,16 @@ func TestConfigureRequests(t *testing.T) {
 			}
 		}
 		if err != nil || json.Unmarshal(out, &got) != nil {
-			t.Errorf("%s: %v", c.env, err)
+			t.Errorf("%d GPUs, %s: error %v, want valid JSON; got\n%s", c.gpus, c.env, err, out)
 			continue
 		}
 		var paths []string
-		for _, d := range got.Linux.Devices[1:] { // the container's own comes first
+		for _, d := range got.Linux.Devices[1:] { // the first one is the container's own
 			paths = append(paths, d.Path)
 		}
 		env := strings.Join(got.Process.Env, " ")
 		if strings.Join(paths, " ") != c.devices || len(got.Mounts) != 15 || strings.Count(env, visibleDevices) != 1 || !strings.Contains(env, visibleDevices+"=void") {
-			t.Errorf("%s: devices %q, %d mounts, environment %q", c.env, paths, len(got.Mounts), got.Process.Env)
+			t.Errorf("%s: devices %q, %d mounts, environment %q; want devices %q, 15 mounts and one %s=void", c.env, paths, len(got.Mounts), got.Process.Env, c.devices, visibleDevices)
 		}
 	}
 }
@@ -127,16 +128,16 @@ func TestConfigureBad(t *testing.T) {
 		`{` + hook + `,"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]},"linux":{"devices":[{"path":[]}]}}`: "linux: devices: ",
 	} {
 		if _, _, err := m.Configure([]byte(text), false); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
+			t.Errorf("Configure of %s: error %v, want %q", text, err, want)
 		}
 	}
 	if _, _, err := m.Configure(make([]byte, maxConfig+1), false); err == nil {
-		t.Error("a configuration without a limit")
+		t.Errorf("Configure of %d bytes succeeded, want an error: the maximum is %d", maxConfig+1, maxConfig)
 	}
-	// What is missing or null is made.
+	// Objects that are missing or null are created.
 	out, _, err := m.Configure([]byte(`{`+hook+`,"process":{"env":["NVIDIA_VISIBLE_DEVICES=all"]},"linux":null}`), false)
 	if err != nil || !bytes.Contains(out, []byte(`"access":"rw"`)) {
-		t.Errorf("no linux: %v\n%s", err, out)
+		t.Errorf("Configure with linux null: error %v, want a device rule with access rw in\n%s", err, out)
 	}
 }
 
@@ -147,7 +148,7 @@ func FuzzConfigure(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		out, changed, err := m.Configure(text, true)
 		if err == nil && changed && !json.Valid(out) {
-			t.Errorf("made %q", out)
+			t.Errorf("Configure returned %q, want valid JSON", out)
 		}
 	})
 }

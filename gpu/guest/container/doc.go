@@ -1,5 +1,4 @@
-// Package container gives the virtual GPU of this machine to containers: it
-// writes the CDI specification that Podman and other engines read, and is the OCI
-// runtime in front of runc by which "docker run --gpus" works. DESIGN.md says why
-// it is made so.
+// Package container makes the virtual GPUs of this machine available to containers. It
+// writes the CDI specification that Podman and other engines read, and implements the OCI
+// runtime in front of runc that "docker run --gpus" needs. DESIGN.md explains the design.
 package container

@@ -20,21 +20,23 @@ const (
 	basaltRuntime  = "basalt"
 )
 
-// registered are the runtimes that Docker is told of, and the names of this program
-// by which they are started.
+// registered lists the runtimes that are added to Docker's configuration, and the names of
+// this program by which Docker starts them.
 var registered = []struct{ name, program string }{
 	{basaltRuntime, "basalt-container-runtime"},
 	{"nvidia", "nvidia-container-runtime"}, // docker run --runtime nvidia, as many instructions have it
 }
 
-// member is a member of a JSON object, whose order a person has chosen.
+// member is a member of a JSON object.
 type member struct {
 	key   string
 	value json.RawMessage
 }
 
+// members is a JSON object whose members keep the order that a person has chosen.
 type members []member
 
+// parseMembers decodes a JSON object. Text that is empty or white space has no members.
 func parseMembers(text []byte) (m members, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
@@ -54,7 +56,7 @@ func parseMembers(text []byte) (m members, err error) {
 		if err := dec.Decode(&value); err != nil {
 			return nil, fmt.Errorf("parse JSON: %w", err)
 		}
-		m = append(m, member{key.(string), value}) // a key is a string, or Token fails
+		m = append(m, member{key.(string), value}) // Token fails if a key is not a string
 	}
 	if _, err := dec.Token(); err != nil {
 		return nil, fmt.Errorf("parse JSON: %w", err)
@@ -74,7 +76,8 @@ func (m members) get(key string) json.RawMessage {
 	return nil
 }
 
-// with returns the members with the value of a key set, or without it for nil.
+// with returns a copy of the members in which the key has the given value. If value is nil,
+// the copy does not contain the key.
 func (m members) with(key string, value json.RawMessage) members {
 	var out members
 	set := false
@@ -93,6 +96,7 @@ func (m members) with(key string, value json.RawMessage) members {
 	return out
 }
 
+// text returns the members as compact JSON.
 func (m members) text() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -100,7 +104,7 @@ func (m members) text() json.RawMessage {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		key, _ := json.Marshal(e.key) // a string
+		key, _ := json.Marshal(e.key) // strings always encode
 		b.Write(key)
 		b.WriteByte(':')
 		b.Write(e.value)
@@ -109,7 +113,7 @@ func (m members) text() json.RawMessage {
 	return b.Bytes()
 }
 
-// pathOf is the program of a runtime in Docker's configuration.
+// pathOf returns the program of a runtime in Docker's configuration, or "" if it has none.
 func pathOf(runtime json.RawMessage) string {
 	var r struct{ Path string }
 	if json.Unmarshal(runtime, &r) != nil {
@@ -118,8 +122,8 @@ func pathOf(runtime json.RawMessage) string {
 	return r.Path
 }
 
-// ours reports whether a registered runtime is this program, wherever it was installed.
-func ours(runtime json.RawMessage) bool {
+// isOurs reports whether a runtime in Docker's configuration is this program, in any folder.
+func isOurs(runtime json.RawMessage) bool {
 	p := filepath.Base(pathOf(runtime))
 	for _, r := range registered {
 		if p == r.program {
@@ -129,38 +133,39 @@ func ours(runtime json.RawMessage) bool {
 	return false
 }
 
-// dockerOn returns Docker's configuration with our runtimes, whose programs are in
-// the folder, and notes on what of it somebody else has decided and is left.
+// dockerOn returns Docker's configuration with our runtimes, whose programs are in the
+// given folder. The notes name settings of the operator that prevent a change, and that are
+// kept.
 func dockerOn(text []byte, programs string) (_ []byte, notes []string, err error) {
 	config, runtimes, err := parseDocker(text)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, r := range registered {
-		if old := runtimes.get(r.name); old != nil && !ours(old) {
+		if old := runtimes.get(r.name); old != nil && !isOurs(old) {
 			notes = append(notes, fmt.Sprintf("runtime %s is already %s and was not changed", r.name, pathOf(old)))
 			continue
 		}
-		value, _ := json.Marshal(map[string]string{"path": filepath.Join(programs, r.program)}) // strings
+		value, _ := json.Marshal(map[string]string{"path": filepath.Join(programs, r.program)}) // strings always encode
 		runtimes = runtimes.with(r.name, value)
 	}
 	config = config.with(runtimesKey, runtimes.text())
-	mine := ours(runtimes.get(basaltRuntime))
+	mine := isOurs(runtimes.get(basaltRuntime))
 	switch name, err := defaultName(config); {
 	case err != nil:
 		return nil, nil, err
 	case !mine:
 	case name == "" || name == "runc":
 		config = config.with(defaultRuntime, json.RawMessage(`"`+basaltRuntime+`"`))
-	case !ours(runtimes.get(name)):
+	case !isOurs(runtimes.get(name)):
 		notes = append(notes, fmt.Sprintf("%s is %q and was not changed: docker run --gpus all also needs --runtime %s", defaultRuntime, name, basaltRuntime))
 	}
 	out, err := indented(config)
 	return out, notes, err
 }
 
-// dockerOff returns Docker's configuration without our runtimes; nil if nothing is
-// left of it.
+// dockerOff returns Docker's configuration without our runtimes, or nil if nothing else
+// remains.
 func dockerOff(text []byte) ([]byte, error) {
 	config, runtimes, err := parseDocker(text)
 	if err != nil {
@@ -170,11 +175,11 @@ func dockerOff(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ours(runtimes.get(name)) {
+	if isOurs(runtimes.get(name)) {
 		config = config.with(defaultRuntime, nil)
 	}
 	for _, r := range registered {
-		if old := runtimes.get(r.name); old != nil && ours(old) {
+		if old := runtimes.get(r.name); old != nil && isOurs(old) {
 			runtimes = runtimes.with(r.name, nil)
 		}
 	}
@@ -191,6 +196,7 @@ func dockerOff(text []byte) ([]byte, error) {
 	return indented(config)
 }
 
+// parseDocker decodes Docker's configuration, and the runtimes in it.
 func parseDocker(text []byte) (config, runtimes members, err error) {
 	if config, err = parseMembers(text); err != nil {
 		return nil, nil, fmt.Errorf("it is not JSON that Docker reads: %w", err)
@@ -201,6 +207,7 @@ func parseDocker(text []byte) (config, runtimes members, err error) {
 	return config, runtimes, nil
 }
 
+// defaultName returns the name of the default runtime, or "" if the configuration has none.
 func defaultName(config members) (name string, err error) {
 	raw := config.get(defaultRuntime)
 	if raw == nil {
@@ -212,6 +219,7 @@ func defaultName(config members) (name string, err error) {
 	return name, nil
 }
 
+// indented returns the configuration as JSON, indented by four spaces.
 func indented(config members) ([]byte, error) {
 	var b bytes.Buffer
 	if err := json.Indent(&b, config.text(), "", "    "); err != nil {
@@ -221,9 +229,10 @@ func indented(config members) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Docker registers our runtimes with Docker in the system whose root is given, or
-// takes that back. It returns what it has done and left, in words. programs is the
-// folder with this program's names, as that system sees it.
+// Docker adds our runtimes to Docker's configuration file, or removes them if on is false.
+// root is the root folder of the system that is configured, and programs the path in that
+// system of the folder that contains this program under its names. The notes describe for
+// the operator what was changed and what was not.
 func Docker(root, file, programs string, on bool) (notes []string, err error) {
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -232,7 +241,7 @@ func Docker(root, file, programs string, on bool) (notes []string, err error) {
 	if on {
 		return registerDocker(root, file, old, programs)
 	}
-	if err != nil { // there is none
+	if err != nil { // the file does not exist
 		return []string{file + " does not exist: nothing to undo"}, nil
 	}
 	text, err := dockerOff(old)
@@ -253,6 +262,7 @@ func Docker(root, file, programs string, on bool) (notes []string, err error) {
 	return []string{file + " no longer contains the runtimes of Basalt; restart Docker"}, nil
 }
 
+// registerDocker adds our runtimes to a configuration file whose content is old.
 func registerDocker(root, file string, old []byte, programs string) ([]string, error) {
 	if flag := dockerFlag(root); flag != "" {
 		return nil, fmt.Errorf("%s: Docker does not start where the same is in %s: register the runtime %s (%s) there by hand",
@@ -274,17 +284,17 @@ func registerDocker(root, file string, old []byte, programs string) ([]string, e
 	return append(notes, file+" now contains the runtimes of Basalt; restart Docker if it is running"), nil
 }
 
-// dockerFiles are where command lines of Docker's daemon are kept.
+// dockerFiles lists the files that may contain the command line of Docker's daemon.
 var dockerFiles = []string{"/etc/default/docker", "/etc/sysconfig/docker", "/etc/systemd/system/docker.service",
 	"/etc/systemd/system/docker.service.d/*.conf", "/lib/systemd/system/docker.service", "/usr/lib/systemd/system/docker.service"}
 
-// dockerFlag finds an option of dockerd that does not go together with a
-// configuration that has the same, and returns it with its place, or "".
+// dockerFlag returns the first option of dockerd's command line that must not be in the
+// configuration file too, with the file that contains it, or "" if there is none.
 func dockerFlag(root string) string {
 	for _, pattern := range dockerFiles {
-		files, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are well formed
+		files, _ := filepath.Glob(filepath.Join(root, pattern)) // fails only for an invalid pattern
 		for _, file := range files {
-			text, _ := os.ReadFile(file) // what cannot be read has no option in it
+			text, _ := os.ReadFile(file) // a file that cannot be read counts as one without options
 			for line := range strings.Lines(string(text)) {
 				if strings.HasPrefix(strings.TrimSpace(line), "#") {
 					continue
@@ -300,13 +310,13 @@ func dockerFlag(root string) string {
 	return ""
 }
 
-// sameJSON reports whether two texts differ in white space only.
+// sameJSON reports whether two texts are valid JSON and differ in white space only.
 func sameJSON(a, b []byte) bool {
 	var x, y bytes.Buffer
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// modeOf is the mode of a file that is there, or the given one.
+// modeOf returns the permissions of a file, or the given mode if it does not exist.
 func modeOf(file string, mode fs.FileMode) fs.FileMode {
 	if st, err := os.Stat(file); err == nil {
 		return st.Mode().Perm()

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What the operator has is kept, in its order; on and off again is as before.
+// The operator's settings are kept in their order, and dockerOff restores what there was
+// before dockerOn.
 func TestDocker(t *testing.T) {
 	const both = `"runtimes":{"basalt":{"path":"/p/basalt-container-runtime"},"nvidia":{"path":"/p/nvidia-container-runtime"}}`
 	for _, c := range []struct{ name, before, on, note string }{
@@ -25,16 +26,16 @@ func TestDocker(t *testing.T) {
 	} {
 		on, notes, err := dockerOn([]byte(c.before), "/p")
 		if err != nil || !sameJSON(on, []byte(c.on)) || !strings.Contains(strings.Join(notes, "\n"), c.note) || c.note == "" && notes != nil {
-			t.Errorf("%s: %s, %q, %v\nwant %s", c.name, on, notes, err, c.on)
+			t.Errorf("%s, on: %s, notes %q, error %v\nwant %s and a note with %q", c.name, on, notes, err, c.on, c.note)
 		}
 		if again, _, err := dockerOn(on, "/p"); err != nil || string(again) != string(on) {
-			t.Errorf("%s, a second time: %s, %v", c.name, again, err)
+			t.Errorf("%s, on a second time: %s, error %v; want %s", c.name, again, err, on)
 		}
 		off, err := dockerOff(on)
 		want := c.before
 		switch c.name {
 		case "none", "empty", "an older place", "runc is the default anyway":
-			want = "" // nothing but ours, or what is so without it
+			want = "" // the file contained only our settings, or Docker's defaults
 		}
 		if err != nil || want == "" && off != nil || want != "" && !sameJSON(off, []byte(want)) {
 			t.Errorf("%s, off: %s, %v; want %s", c.name, off, err, want)
@@ -45,10 +46,10 @@ func TestDocker(t *testing.T) {
 func TestDockerBad(t *testing.T) {
 	for _, bad := range []string{`{`, `[]`, `7`, `{"runtimes":[]}`, `{"default-runtime":{}}`, `{} {}`, `{"a":}`, "{ // a comment\n}", `{"a":1`} {
 		if out, _, err := dockerOn([]byte(bad), "/p"); err == nil {
-			t.Errorf("%s became %s", bad, out)
+			t.Errorf("dockerOn(%s) = %s, want an error", bad, out)
 		}
 		if out, err := dockerOff([]byte(bad)); err == nil {
-			t.Errorf("%s became %s", bad, out)
+			t.Errorf("dockerOff(%s) = %s, want an error", bad, out)
 		}
 	}
 }
@@ -59,14 +60,14 @@ func TestDockerFile(t *testing.T) {
 	act := func(on bool, want string) {
 		t.Helper()
 		if notes, err := Docker(dir, file, "/p", on); err != nil || !strings.Contains(strings.Join(notes, "\n"), want) {
-			t.Errorf("%q, %v; want %q", notes, err, want)
+			t.Errorf("Docker with on %v: notes %q, error %v; want a note with %q", on, notes, err, want)
 		}
 	}
 	act(false, "does not exist")
 	act(true, "restart Docker if it is running")
 	act(true, "already")
 	act(false, "was removed")
-	// Behind a link, with its own mode; formatting that is right is left alone.
+	// The file is behind a link and has its own mode. It is not rewritten without need.
 	write(t, real, `{"log-driver": "local"}`)
 	if err := os.Chmod(real, 0o640); err != nil {
 		t.Fatal(err)
@@ -77,27 +78,27 @@ func TestDockerFile(t *testing.T) {
 	act(false, "no runtime of Basalt")
 	act(true, "restart Docker if it is running")
 	if st, err := os.Lstat(file); err != nil || st.Mode().Type() != os.ModeSymlink {
-		t.Errorf("the link became %v, %v", st, err)
+		t.Errorf("the configuration file is %v (%v), want a symbolic link", st, err)
 	}
 	if st, _ := os.Stat(real); st.Mode().Perm() != 0o640 || !strings.Contains(read(t, real), "basalt") {
 		t.Errorf("file has mode %v and %s, want mode 0640 and basalt", st.Mode(), read(t, real))
 	}
 	act(false, "no longer")
 	if got := read(t, real); !sameJSON([]byte(got), []byte(`{"log-driver":"local"}`)) {
-		t.Errorf("left %s", got)
+		t.Errorf("configuration after off = %s, want only log-driver", got)
 	}
-	// What Docker does not read stays as it is.
+	// A file that is not valid JSON is not changed.
 	write(t, real, "{")
 	for _, on := range []bool{true, false} {
 		if _, err := Docker(dir, file, "/p", on); err == nil || !strings.Contains(err.Error(), file) || read(t, real) != "{" {
-			t.Errorf("%v, left %q", err, read(t, real))
+			t.Errorf("invalid file, on %v: error %v, content %q; want an error with the file's name, and no change", on, err, read(t, real))
 		}
 	}
-	// Docker does not start with a setting in two places.
+	// Docker does not start if both command line and file have a setting.
 	write(t, real, "{}")
 	write(t, filepath.Join(dir, "etc/systemd/system/docker.service.d/x.conf"), "# --add-runtime\nExecStart=/usr/sbin/dockerd --default-runtime=kata\n")
 	if _, err := Docker(dir, file, "/p", true); err == nil || !strings.Contains(err.Error(), "x.conf has --default-runtime") || read(t, real) != "{}" {
-		t.Errorf("with an option: %v, %s", err, read(t, real))
+		t.Errorf("option on dockerd's command line: error %v, content %s; want an error that names it, and {}", err, read(t, real))
 	}
 }
 
@@ -110,10 +111,10 @@ func FuzzDocker(f *testing.F) {
 			return
 		}
 		if !json.Valid(on) {
-			t.Fatalf("made %q", on)
+			t.Fatalf("dockerOn returned %q, want valid JSON", on)
 		}
 		if _, err := dockerOff(on); err != nil {
-			t.Errorf("off after on: %v", err)
+			t.Errorf("dockerOff of the output of dockerOn: %v", err)
 		}
 	})
 }

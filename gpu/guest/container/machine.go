@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Machine is what a container can be given: the guest tools as they are
-// installed, and the vGPUs.
+// Machine describes what a container can be given: the installed guest tools, and the
+// vGPUs.
 type Machine struct {
 	// Libraries is the folder with libcuda.so.1 and libnvidia-ml.so.1.
 	Libraries string
@@ -18,10 +18,10 @@ type Machine struct {
 	Programs string
 	// Nodes are the paths of the vGPUs' render nodes, in the order of their numbers.
 	Nodes []string
-	// Socket is that of a basalt-gpud on this machine itself, which stands for one
-	// GPU in place of the render nodes; empty in a virtual machine.
+	// Socket is the socket of a basalt-gpud on this machine itself. It represents one
+	// GPU and replaces the render nodes. It is empty in a virtual machine.
 	Socket string
-	// Absent says, where there is no GPU, why.
+	// Absent is the reason why there is no GPU, for the user, or empty.
 	Absent string
 }
 
@@ -30,15 +30,16 @@ const (
 	nodeFolder         = "/dev/dri"
 )
 
-// ThisMachine observes the machine that it runs on. As in the libraries, BASALT_GPU
-// names the socket of a basalt-gpud on this machine.
+// ThisMachine returns a description of the machine that it runs on. As in the libraries,
+// the variable BASALT_GPU may name the socket of a basalt-gpud on this machine; it is an
+// error if that is not a socket. A machine without a vGPU is not an error.
 func ThisMachine() (*Machine, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	m := &Machine{Libraries: installedLibraries, Programs: filepath.Dir(self)}
-	// In the folder of the tools disc they lie beside the programs' folder.
+	// On the tools disc the libraries are in a folder beside the programs' folder.
 	if disc := filepath.Dir(m.Programs); isFile(filepath.Join(disc, "install.sh")) {
 		m.Libraries = filepath.Join(disc, "lib")
 	}
@@ -62,7 +63,7 @@ func isFile(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
-// GPUs is how many GPUs the machine has.
+// GPUs returns the number of GPUs of the machine.
 func (m *Machine) GPUs() int {
 	if m.Socket != "" {
 		return 1
@@ -70,15 +71,15 @@ func (m *Machine) GPUs() int {
 	return len(m.Nodes)
 }
 
-// none is the error of a machine without a GPU.
-func (m *Machine) none() error {
+// noGPU returns the error for a machine without a GPU.
+func (m *Machine) noGPU() error {
 	return errors.New("this machine has no vGPU: " + m.Absent)
 }
 
-// vgpus returns the render nodes of the folder that ours accepts, or why there are
-// none.
+// vgpus returns the render nodes of the folder for which ours returns nil, in the order of
+// their numbers. If there are none, absent is the reason.
 func vgpus(folder string, ours func(path string) error) (nodes []string, absent string) {
-	all, _ := filepath.Glob(filepath.Join(folder, "renderD*")) // the pattern is well formed
+	all, _ := filepath.Glob(filepath.Join(folder, "renderD*")) // fails only for an invalid pattern
 	slices.SortFunc(all, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(a) - len(b)

@@ -13,13 +13,14 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// Of Linux UAPI, drm/drm.h and drm/virtgpu_drm.h: the ioctls by which the
-// libraries, too, know a vGPU (gpu/guest/src/carrier_virtio.c).
+// Ioctls of Linux UAPI, drm/drm.h and drm/virtgpu_drm.h. The libraries recognize a vGPU by
+// the same ones (gpu/guest/src/carrier_virtio.c).
 const (
 	drmVersion = 0xc0406400 // _IOWR('d', 0x00, struct drm_version), 64 bytes on 64 bits
 	virtioCaps = 0xc0186449 // _IOWR('d', 0x49, struct drm_virtgpu_get_caps), 24 bytes
 )
 
+// drmVersionArgs is struct drm_version of drm/drm.h.
 type drmVersionArgs struct {
 	major, minor, patch int32
 	_                   int32
@@ -31,12 +32,14 @@ type drmVersionArgs struct {
 	desc                unsafe.Pointer
 }
 
+// virtioCapsArgs is struct drm_virtgpu_get_caps of drm/virtgpu_drm.h.
 type virtioCapsArgs struct {
 	set, version uint32
 	address      unsafe.Pointer
 	size, _      uint32
 }
 
+// ioctl makes the system call, and repeats it while it is interrupted.
 func ioctl(f *os.File, request uintptr, arg unsafe.Pointer) error {
 	for {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), request, uintptr(arg))
@@ -50,11 +53,12 @@ func ioctl(f *os.File, request uintptr, arg unsafe.Pointer) error {
 	}
 }
 
-// isVGPU returns nil if the render node is that of a Basalt vGPU, and else why not.
+// isVGPU returns nil if path is the render node of a Basalt vGPU, and otherwise the reason
+// why it is not.
 func isVGPU(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return errors.Unwrap(err) // the path is the caller's
+		return errors.Unwrap(err) // the caller adds the path
 	}
 	defer f.Close()
 	name := make([]byte, 16)

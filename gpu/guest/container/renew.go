@@ -14,18 +14,19 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
-// SpecFile is where the specification lies: in a folder that is empty after a boot,
-// as the devices are those of this boot.
+// SpecFile is the path of the specification. It is in a folder that is empty after a boot,
+// because the devices are those of the current boot.
 const SpecFile = "/run/cdi/basalt.json"
 
-// Renew makes the file what the machine is now: it writes the specification, or
-// removes it where there is no GPU. It returns what it has done, in words.
+// Renew updates the file to the machine's current state: it writes the specification, or
+// removes it if there is no GPU. done describes for the operator what it did; it may be set
+// together with an error, if another file describes the same devices.
 func (m *Machine) Renew(file string) (done string, err error) {
 	if m.GPUs() == 0 {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("remove CDI specification: %w", err)
 		}
-		return "no CDI specification: " + m.none().Error(), nil
+		return "no CDI specification: " + m.noGPU().Error(), nil
 	}
 	text, err := m.Text()
 	if err != nil {
@@ -34,7 +35,7 @@ func (m *Machine) Renew(file string) (done string, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return "", fmt.Errorf("write CDI specification: %w", err)
 	}
-	// CDI's names end in .json or .yaml, so that none takes the new file for one.
+	// Engines read only files that end in .json or .yaml, so they ignore the temporary file.
 	if err := replaceFile(file, text, 0o644); err != nil {
 		return "", fmt.Errorf("write CDI specification: %w", err)
 	}
@@ -45,10 +46,11 @@ func (m *Machine) Renew(file string) (done string, err error) {
 	return done, nil
 }
 
-// Text returns the specification as a file has it. It is an error where there is no GPU.
+// Text returns the content of the specification's file. It returns an error if there is no
+// GPU.
 func (m *Machine) Text() ([]byte, error) {
 	if m.GPUs() == 0 {
-		return nil, m.none()
+		return nil, m.noGPU()
 	}
 	s, err := m.Spec()
 	if err != nil {
@@ -61,10 +63,10 @@ func (m *Machine) Text() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// conflicts reports other files in the folder that have the same devices: engines
-// then use none of them.
+// conflicts returns an error if another file in the folder describes the same devices,
+// because engines then use none of these files.
 func conflicts(file string) error {
-	// A folder that is changing now is for a later renewal.
+	// If the folder changes at the same time, a later renewal checks it.
 	cache, err := cdi.NewCache(cdi.WithSpecDirs(filepath.Dir(file)), cdi.WithAutoRefresh(false))
 	if err != nil {
 		return nil
@@ -75,8 +77,9 @@ func conflicts(file string) error {
 	return nil
 }
 
-// replaceFile replaces a file, also behind a symbolic link, by renaming; what is
-// right already is left alone.
+// replaceFile replaces the content of a file by renaming a new one to it. If file is a
+// symbolic link, it replaces the link's target. A file with the right content only gets the
+// mode.
 func replaceFile(file string, text []byte, mode fs.FileMode) error {
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target

@@ -7,26 +7,27 @@ import (
 	"strings"
 )
 
-// The variables by which a container asks for GPUs.
+// The environment variables by which a container requests GPUs.
 const (
 	visibleDevices     = "NVIDIA_VISIBLE_DEVICES"
 	driverCapabilities = "NVIDIA_DRIVER_CAPABILITIES"
 )
 
-// request is what a container asks for.
+// request is what a container requests.
 type request struct {
-	libraries bool     // without any device too
-	devices   []string // names in the specification
+	libraries bool     // the libraries, even if devices is empty
+	devices   []string // the devices' names in the specification
 }
 
-// capabilities are the words of NVIDIA_DRIVER_CAPABILITIES. compute and utility are
-// always there; behind the others is nothing on a vGPU, and images ask for them in
-// passing.
+// capabilities lists the words of NVIDIA_DRIVER_CAPABILITIES. compute and utility are
+// always provided. The others have no effect on a vGPU; they are accepted because many
+// images request them without need.
 var capabilities = map[string]bool{"": true, "all": true, "compute": true, "utility": true,
 	"compat32": true, "display": true, "graphics": true, "ngx": true, "video": true}
 
-// parseRequest reads the environment of a container that asks for GPUs. gpus is how
-// many there are.
+// parseRequest decodes the request in a container's environment. gpus is the number of GPUs
+// of the machine; it returns an error for a GPU that does not exist, and for an unknown
+// capability.
 func parseRequest(env map[string]string, gpus int) (request, error) {
 	for word := range strings.SplitSeq(env[driverCapabilities], ",") {
 		if !capabilities[strings.TrimSpace(word)] {
@@ -54,7 +55,7 @@ func parseRequest(env map[string]string, gpus int) (request, error) {
 	return r, nil
 }
 
-// choice returns which GPUs there are to ask for.
+// choice describes, for an error message, the GPUs that a container can request.
 func choice(gpus int) string {
 	switch gpus {
 	case 0:
@@ -65,8 +66,8 @@ func choice(gpus int) string {
 	return fmt.Sprintf("this machine has %d GPUs: 0 to %d, or all", gpus, gpus-1)
 }
 
-// environment is a process's variables. Of several of one name the last counts,
-// which Docker appends to what image and user have set.
+// environment returns a process's variables by name. If a name occurs several times, the
+// last value is used: Docker appends its own after those of image and user.
 func environment(list []string) map[string]string {
 	env := map[string]string{}
 	for _, v := range list {
@@ -76,7 +77,7 @@ func environment(list []string) map[string]string {
 	return env
 }
 
-// ErrHook is what the hook that Docker adds says when it is run: the runtime in front
-// of runc has not taken it out.
+// ErrHook is the error of the hook that Docker adds. It is reported when the hook runs,
+// because that means that our runtime has not removed it.
 var ErrHook = errors.New("docker requested a GPU, but started the container with another runtime than Basalt's: " +
 	"run \"basalt-container docker on\" and restart Docker, or add --runtime basalt to docker run")

@@ -15,16 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// call is a command line of an OCI runtime, as far as it matters here.
+// call is the part of an OCI runtime's command line that this package needs.
 type call struct {
-	command     string // "create", or "" of "runc --version"
+	command     string // for example "create"; "" for "runc --version"
 	bundle      string
-	log, format string // of --log and --log-format
+	log, format string // the values of --log and --log-format
 }
 
-// valued are the options of runc and crun whose value may be the next argument. An
-// option that this list does not have and whose value stands apart would be taken
-// for the command, which changes nothing but that no GPU is given.
+// valued lists the options of runc and crun whose value may be the next argument. The value
+// of an option that is missing here would be mistaken for the command. The only effect would
+// be that the container gets no GPU.
 var valued = []string{"log", "log-format", "log-level", "root", "criu", "rootless", "cgroup-manager",
 	"bundle", "b", "pid-file", "console-socket", "preserve-fds"}
 
@@ -33,7 +33,7 @@ func parseCall(args []string) call {
 	c := call{bundle: ".", format: "text"}
 	for i := 0; i < len(args); i++ {
 		if !strings.HasPrefix(args[i], "-") || args[i] == "-" {
-			if c.command != "" { // the container's name, and what follows it
+			if c.command != "" { // the container's name and its arguments follow
 				break
 			}
 			c.command = args[i]
@@ -59,10 +59,12 @@ func parseCall(args []string) call {
 	return c
 }
 
-// starts reports whether the command makes a container of a bundle.
-func (c call) starts() bool { return slices.Contains([]string{"create", "run", "restore"}, c.command) }
+// createsContainer reports whether the command creates a container from a bundle.
+func (c call) createsContainer() bool {
+	return slices.Contains([]string{"create", "run", "restore"}, c.command)
+}
 
-// report leaves the error where the engine looks for it, and on stderr.
+// report writes the error to stderr and to the file of --log, which the engine reads.
 func (c call) report(name string, err error, stderr io.Writer) {
 	fmt.Fprintf(stderr, "%s: %v\n", name, err)
 	if c.log == "" {
@@ -82,15 +84,15 @@ func (c call) report(name string, err error, stderr io.Writer) {
 	fmt.Fprintf(f, "%s\n", line)
 }
 
-// Runtime is the OCI runtime in front of runc: it gives the container of a create or
-// run what it asks for, and becomes runc. With believeImages the variable that
-// images of CUDA set is a request, else Docker's --gpus alone is. It returns only
-// with an error, which is reported.
+// Runtime is the OCI runtime in front of runc. For commands that create a container, it adds
+// the GPUs that the container requests to its bundle. It then executes runc in its place.
+// With believeImages, the environment variable that CUDA images set is a request; without it,
+// only Docker's --gpus is. It returns only if it fails, and has then reported the error.
 func Runtime(args []string, believeImages bool) error {
 	name := filepath.Base(args[0])
 	c := parseCall(args[1:])
 	program, err := nextRuntime()
-	if err == nil && c.starts() {
+	if err == nil && c.createsContainer() {
 		err = configureBundle(c.bundle, believeImages)
 	}
 	if err == nil {
@@ -101,7 +103,7 @@ func Runtime(args []string, believeImages bool) error {
 	return err
 }
 
-// nextRuntime finds the runtime that does the work.
+// nextRuntime returns the path of the runtime that creates the containers.
 func nextRuntime() (string, error) {
 	for _, name := range []string{"runc", "crun"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -111,8 +113,8 @@ func nextRuntime() (string, error) {
 	return "", errors.New("neither runc nor crun was found in PATH")
 }
 
-// configureBundle changes the config.json of a bundle. The machine is looked at only
-// for containers that ask: every other one starts as it would without this.
+// configureBundle changes the config.json of a bundle. It examines the machine only if the
+// container requests a GPU, so that a failure cannot affect other containers.
 func configureBundle(bundle string, believeImages bool) error {
 	file := filepath.Join(bundle, "config.json")
 	config, err := os.ReadFile(file)

@@ -20,7 +20,7 @@ func TestParseCall(t *testing.T) {
 		"-- create": {"", ".", "", "text"},
 	} {
 		if got := parseCall(strings.Fields(args)); got != want {
-			t.Errorf("%s: %+v, want %+v", args, got, want)
+			t.Errorf("parseCall(%s) = %+v, want %+v", args, got, want)
 		}
 	}
 }
@@ -33,30 +33,30 @@ func TestReport(t *testing.T) {
 		write(t, file, "before\n")
 		call{log: file, format: format}.report("basalt", errors.New(`no "x"`), &stderr)
 		if got := read(t, file); !strings.HasPrefix(got, "before\n") || !strings.Contains(got, want) || strings.Count(got, "\n") != 2 {
-			t.Errorf("%s: %s", format, got)
+			t.Errorf("log in format %s: %s, want one line appended, with %s", format, got, want)
 		}
 		if stderr.String() != "basalt: no \"x\"\n" {
-			t.Errorf("stderr: %q", stderr.String())
+			t.Errorf("stderr = %q, want %q", stderr.String(), "basalt: no \"x\"\n")
 		}
 	}
 }
 
-// An image without glibc says so, in place of the kernel's "no such file".
+// In an image without glibc, smi reports that in place of the kernel's "no such file".
 func TestSmi(t *testing.T) {
 	root := t.TempDir()
 	if err := smi(root, hiddenProgram, []string{"nvidia-smi"}); err == nil || !strings.Contains(err.Error(), "were given a vGPU") {
-		t.Errorf("nothing there: %v", err)
+		t.Errorf("smi without nvidia-smi: %v, want an error that the file stands in for it", err)
 	}
-	program := "/bin/true" // it has a loader, whatever this test's own program has
+	program := "/bin/true" // a dynamic program; the test's own may be static
 	if loader, err := interpreter(program); err != nil || !strings.HasPrefix(loader, "/lib") {
-		t.Fatalf("loader of %s: %q, %v", program, loader, err)
+		t.Fatalf("loader of %s = %q (%v), want one in /lib", program, loader, err)
 	}
 	write(t, filepath.Join(root, hiddenProgram), read(t, program))
 	if err := smi(root, hiddenProgram, nil); err == nil || !strings.Contains(err.Error(), "no known C library was found") {
-		t.Errorf("an empty image: %v", err)
+		t.Errorf("smi in an empty image: %v, want an error that no C library was found", err)
 	}
 	write(t, filepath.Join(root, "lib/ld-musl-x86_64.so.1"), "")
 	if err := smi(root, hiddenProgram, nil); err == nil || !strings.Contains(err.Error(), "no GNU C library (/lib") || !strings.Contains(err.Error(), "it uses musl") {
-		t.Errorf("an image with musl: %v", err)
+		t.Errorf("smi in an image with musl: %v, want an error that glibc is missing and musl is used", err)
 	}
 }

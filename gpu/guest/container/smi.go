@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Smi runs nvidia-smi in a container, where this program lies in its place: with an
-// image that cannot run it, the kernel's error would be that the file which is there
-// is not. It returns only with an error.
+// Smi runs nvidia-smi in a container, where this program is mounted in its place. It exists
+// because of images without glibc: the kernel would report that nvidia-smi does not exist,
+// although the file does. It returns only if it fails.
 func Smi(args []string) error {
 	return smi("/", hiddenProgram, args)
 }
 
+// smi checks that the program below root can be loaded, and executes it.
 func smi(root, program string, args []string) error {
 	program = filepath.Join(root, program)
 	if err := loadable(root, program); err != nil {
@@ -28,7 +29,7 @@ func smi(root, program string, args []string) error {
 	return fmt.Errorf("start %s: %w", program, err)
 }
 
-// loadable returns nil if root has the loader that the program needs.
+// loadable returns nil if the dynamic loader that the program needs exists below root.
 func loadable(root, program string) error {
 	loader, err := interpreter(program)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +48,8 @@ func loadable(root, program string) error {
 	return fmt.Errorf("this image has no GNU C library (%s is missing; %s), which the libraries of the vGPU need: use an image with glibc, such as Debian's, Ubuntu's or Fedora's", loader, has)
 }
 
-// interpreter returns the loader that an ELF program names, or "" of a static one.
+// interpreter returns the path of the dynamic loader that an ELF program names, or "" for a
+// static program.
 func interpreter(program string) (string, error) {
 	f, err := elf.Open(program)
 	if err != nil {

@@ -10,14 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	oci "github.com/opencontainers/runtime-spec/specs-go"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// fake is a machine whose nodes are files, so that the text is the same everywhere
-// but for its own folder.
+// fake returns a machine with the given nodes and with guest tools in the folder dir, so
+// that its specification is the same everywhere except for the name of dir.
 func fake(t *testing.T, nodes ...string) (m *Machine, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -48,6 +49,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
+// golden compares got with a file in testdata, which -update writes.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -55,46 +57,46 @@ func golden(t *testing.T, name, got string) {
 		write(t, path, got)
 	}
 	if want := read(t, path); got != want {
-		t.Errorf("%s differs; got:\n%s", path, got)
+		t.Errorf("%s mismatch (-want +got):\n%s", path, cmp.Diff(want, got))
 	}
 }
 
-// The specification, as text and as the CDI library reads it: in a version that
-// Podman 4.3 knows.
+// TestSpec checks the specification as text, and as the CDI library reads it: its version
+// must be one that Podman 4.3 supports.
 func TestSpec(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
-		t.Skip("the golden text is that of amd64")
+		t.Skip("the golden file is for amd64")
 	}
-	m, dir := fake(t, "/dev/null", "/dev/zero") // they are device nodes everywhere
+	m, dir := fake(t, "/dev/null", "/dev/zero") // device nodes that exist everywhere
 	file := filepath.Join(dir, "cdi", "basalt.json")
 	done, err := m.Renew(file)
 	if err != nil || !strings.Contains(done, "(2) as nvidia.com/gpu=0") {
-		t.Fatalf("renew: %q, %v", done, err)
+		t.Fatalf("Renew = %q, %v; want the names of 2 GPUs", done, err)
 	}
 	text := read(t, file)
 	golden(t, "spec.json", strings.ReplaceAll(text, dir, "DIR"))
 	s, err := cdi.ReadSpec(file, 0)
 	if err != nil || s.Version != "0.5.0" {
-		t.Fatalf("the CDI library reads version %v, %v; want 0.5.0", s, err)
+		t.Fatalf("the CDI library reads %v, %v; want version 0.5.0", s, err)
 	}
 	cache, err := cdi.NewCache(cdi.WithSpecDirs(filepath.Dir(file)), cdi.WithAutoRefresh(false))
 	if err != nil || len(cache.GetErrors()) > 0 {
-		t.Fatalf("cache: %v, %v", err, cache.GetErrors())
+		t.Fatalf("CDI cache: %v, errors %v, want none", err, cache.GetErrors())
 	}
 	for name, devices := range map[string]int{"0": 1, "1": 1, "all": 2} {
 		var config oci.Spec
 		if unresolved, err := cache.InjectDevices(&config, Kind+"="+name); err != nil {
-			t.Errorf("%s: %v, %v", name, unresolved, err)
+			t.Errorf("inject device %s: unresolved %v, error %v", name, unresolved, err)
 		} else if len(config.Linux.Devices) != devices || len(config.Linux.Resources.Devices) != devices || len(config.Mounts) != 14 {
-			t.Errorf("%s: %d devices, %d rules, %d mounts", name, len(config.Linux.Devices), len(config.Linux.Resources.Devices), len(config.Mounts))
+			t.Errorf("device %s: %d devices, %d rules, %d mounts; want %d devices and rules, 14 mounts", name, len(config.Linux.Devices), len(config.Linux.Resources.Devices), len(config.Mounts), devices)
 		}
 	}
 	if st, _ := os.Stat(file); st.Mode().Perm() != 0o644 {
-		t.Errorf("mode %v: users other than root run containers too", st.Mode())
+		t.Errorf("mode of the specification = %v, want 0644: users other than root run containers too", st.Mode())
 	}
 }
 
-// What is renewed: a vGPU more, none, one again; and over an old file.
+// Renew replaces an old file, removes it when there is no vGPU, and writes it again.
 func TestRenew(t *testing.T) {
 	m, dir := fake(t, "/dev/null")
 	file := filepath.Join(dir, "cdi", "basalt.json")
@@ -110,16 +112,16 @@ func TestRenew(t *testing.T) {
 		}
 		text, err := os.ReadFile(file)
 		if s.want == "" && !errors.Is(err, os.ErrNotExist) || s.want != "" && !strings.Contains(string(text), s.want) {
-			t.Errorf("step %d: %s, %v", i, text, err)
+			t.Errorf("step %d: specification %s (%v), want %q in it, or no file if that is empty", i, text, err, s.want)
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "cdi", "*")); len(left) != 1 {
-		t.Errorf("left %q", left)
+		t.Errorf("files in the folder = %q, want only the specification", left)
 	}
-	// Another vendor's file of the same devices: engines take neither.
+	// If another vendor's file describes the same devices, engines use neither.
 	write(t, filepath.Join(dir, "cdi", "nvidia.json"), read(t, file))
 	if _, err := m.Renew(file); err == nil || !strings.Contains(err.Error(), "nvidia.json") {
-		t.Errorf("a conflict: %v", err)
+		t.Errorf("Renew beside another file of the same devices: %v, want an error that names nvidia.json", err)
 	}
 }
 
@@ -129,18 +131,18 @@ func TestRenewWithoutTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := m.Renew(filepath.Join(dir, "s.json")); err == nil || !strings.Contains(err.Error(), "not installed: stat "+dir+"/lib/libcuda.so.1") {
-		t.Errorf("without libcuda: %v", err)
+		t.Errorf("Renew without libcuda: %v, want an error that the tools are not installed", err)
 	}
 	write(t, filepath.Join(dir, "lib", "musl"), "")
 	if _, err := m.Renew(filepath.Join(dir, "s.json")); err == nil || !strings.Contains(err.Error(), "are musl's") {
-		t.Errorf("tools of musl: %v", err)
+		t.Errorf("Renew with the tools for musl: %v, want an error that they are musl's", err)
 	}
 }
 
 func TestVGPUs(t *testing.T) {
 	dir := t.TempDir()
 	if nodes, absent := vgpus(dir, nil); nodes != nil || !strings.Contains(absent, dir+" has no render nodes") {
-		t.Errorf("an empty folder: %q, %q", nodes, absent)
+		t.Errorf("vgpus of an empty folder = %q, %q; want none, and that it has no render nodes", nodes, absent)
 	}
 	for _, n := range []string{"renderD130", "renderD128", "renderD1000", "renderD129", "card0"} {
 		write(t, filepath.Join(dir, n), "")
@@ -157,20 +159,20 @@ func TestVGPUs(t *testing.T) {
 	}
 	nodes, absent := vgpus(dir, except("renderD128"))
 	if got := strings.ReplaceAll(strings.Join(nodes, " "), dir+"/", ""); got != "renderD129 renderD130 renderD1000" || absent != "" {
-		t.Errorf("nodes %q, %q", got, absent)
+		t.Errorf("vgpus = %q, reason %q; want renderD129 renderD130 renderD1000 and no reason", got, absent)
 	}
 	if nodes, absent := vgpus(dir, except("renderD128", "renderD129", "renderD130", "renderD1000")); nodes != nil || strings.Count(absent, "i915") != 4 {
-		t.Errorf("nodes of others: %q, %q", nodes, absent)
+		t.Errorf("vgpus with nodes of another driver only = %q, %q; want none and 4 reasons", nodes, absent)
 	}
 	if err := isVGPU("/dev/null"); err == nil || !strings.Contains(err.Error(), "not a DRM device") {
-		t.Errorf("/dev/null is %v", err)
+		t.Errorf("isVGPU(/dev/null) = %v, want that it is not a DRM device", err)
 	}
 	if err := isVGPU(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file is %v", err)
+		t.Errorf("isVGPU of a file that does not exist = %v, want %v", err, os.ErrNotExist)
 	}
 }
 
-// The host carrier: one GPU, which is a socket.
+// With BASALT_GPU the machine has one GPU, which is a socket.
 func TestSocket(t *testing.T) {
 	m, dir := fake(t)
 	m.Socket = filepath.Join(dir, "gpud.sock")
@@ -191,12 +193,12 @@ func TestSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(s.Devices) != 2 || s.Devices[1].ContainerEdits.Env[0] != "BASALT_GPU=unix:"+m.Socket || s.Devices[1].ContainerEdits.Mounts[0].ContainerPath != m.Socket {
-		t.Errorf("devices: %+v", s.Devices)
+		t.Errorf("devices = %+v, want 2 with BASALT_GPU and the mounted socket", s.Devices)
 	}
 	for _, bad := range []string{"tcp:1.2.3.4", "unix:relative", "unix:/nonexistent/socket"} {
 		t.Setenv("BASALT_GPU", bad)
 		if _, err := ThisMachine(); err == nil || !strings.Contains(err.Error(), bad) {
-			t.Errorf("BASALT_GPU=%s: %v", bad, err)
+			t.Errorf("ThisMachine with BASALT_GPU=%s: %v, want an error that names it", bad, err)
 		}
 	}
 }

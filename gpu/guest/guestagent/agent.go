@@ -1,10 +1,10 @@
-// Package guestagent is a guest agent for images that bring none: it answers on the
-// virtio-serial port the commands that Basalt gives, and those that libvirt asks by
-// itself. What it speaks is QEMU's guest agent protocol (QEMU's documentation, "QEMU
-// Guest Agent Protocol Reference"): a JSON object a line, each answered in turn.
+// Package guestagent is a guest agent for images that have none. It serves the commands
+// that Basalt sends on the virtio-serial port, and those that libvirt sends by itself. The
+// protocol is that of QEMU's guest agent (QEMU's documentation, "QEMU Guest Agent Protocol
+// Reference"): one JSON object per line, which are answered in order.
 //
-// It runs as root in the guest and trusts its host, which can do anything to the guest
-// anyhow; limits keep a host's mistake from taking the guest's memory.
+// The agent runs as root in the guest and trusts its host, which has full control of the
+// guest anyway. Limits prevent a host's mistake from exhausting the guest's memory.
 package guestagent
 
 import (
@@ -17,18 +17,19 @@ import (
 	"os/exec"
 )
 
-// Version is what guest-info tells.
+// Version is the agent's version in the answer to guest-info.
 const Version = "1.0-basalt"
 
 const (
-	// maxLine of a command: a program's input of 1 MiB in base64, and its arguments.
+	// maxLine is the maximum length of a command in bytes. It has room for a program's
+	// input of 1 MiB in base64, and its arguments.
 	maxLine = 4 << 20
-	// delimiter precedes the answer to guest-sync-delimited: whoever asks throws away what
-	// came before it. It may also precede a command, to end one that was cut off.
+	// delimiter precedes the answer to guest-sync-delimited, so that the client can discard
+	// what came before it. It may also precede a command, to end an incomplete one.
 	delimiter = 0xff
 )
 
-// Agent answers commands. One goroutine serves it.
+// Agent answers commands. It is not safe for concurrent use: one goroutine calls Serve.
 type Agent struct {
 	programs programs
 	files    frozen
@@ -37,28 +38,32 @@ type Agent struct {
 	power func(mode string) error
 }
 
-// New makes an agent for this machine.
+// New returns an agent for this machine.
 func New() *Agent {
 	return &Agent{programs: programs{all: map[int64]*program{}}, files: frozen{system: kernel{}}, start: (*exec.Cmd).Start, power: power}
 }
 
-// fault is an error as the protocol tells it.
+// fault is an error in the protocol's form.
 type fault struct {
 	Class string `json:"class"`
 	Desc  string `json:"desc"`
 }
 
+// generic returns an error of the class GenericError.
 func generic(format string, args ...any) *fault {
 	return &fault{"GenericError", fmt.Sprintf(format, args...)}
 }
 
+// request is a command of the host.
 type request struct {
 	Execute   string          `json:"execute"`
 	Arguments json.RawMessage `json:"arguments"`
 	ID        json.RawMessage `json:"id"`
 }
 
-// Serve answers what comes until there is no more, or the answers cannot be written.
+// Serve answers the commands that it reads from r until the end of the input, for which it
+// returns nil, or until reading or writing fails. Invalid commands are answered with an
+// error.
 func (a *Agent) Serve(r io.Reader, w io.Writer) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
@@ -81,7 +86,8 @@ func (a *Agent) Serve(r io.Reader, w io.Writer) error {
 
 var errLong = errors.New("the command is too long")
 
-// readLine reads a command. Of one that is too long the rest is read and thrown away.
+// readLine reads a command. If it is longer than maxLine, it reads and discards the rest,
+// and returns errLong with text that is not valid JSON, so that it is answered as such.
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	long := false
 	for {
@@ -98,7 +104,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 		case err != nil:
 			return line, err
 		case long:
-			return []byte("{"), errLong // it is answered as what cannot be read
+			return []byte("{"), errLong
 		}
 		if i := bytes.LastIndexByte(line, delimiter); i >= 0 {
 			line = line[i+1:]
@@ -107,7 +113,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// answer one command; nil where there is no answer.
+// answer executes one command and returns the answer, or nil if the command has none.
 func (a *Agent) answer(line []byte) []byte {
 	var q request
 	if err := json.Unmarshal(line, &q); err != nil {
@@ -120,7 +126,7 @@ func (a *Agent) answer(line []byte) []byte {
 	case a.files.frozen() && !c.whileFrozen:
 		return encode(q.ID, nil, generic("the command %s is not allowed while file systems are frozen", q.Execute))
 	}
-	result, err := c.do(a, q.Arguments)
+	result, err := c.run(a, q.Arguments)
 	if err != nil {
 		return encode(q.ID, nil, err)
 	}
@@ -134,7 +140,8 @@ func (a *Agent) answer(line []byte) []byte {
 	return b
 }
 
-// encode an answer. What a JSON decoder gave can be encoded again, and the rest is ours.
+// encode returns an answer as a line. The id comes from a JSON decoder, and result from a
+// command of this package, so that encoding does not fail.
 func encode(id json.RawMessage, result any, err *fault) []byte {
 	out := map[string]any{}
 	if err != nil {

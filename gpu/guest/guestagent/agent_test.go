@@ -19,7 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// disks pretends to be the kernel's file systems.
+// disks is a fake of the kernel's file systems.
 type disks struct {
 	all    []string
 	fault  map[string]error
@@ -45,6 +45,8 @@ func (d *disks) thaw(path string) error {
 	return nil
 }
 
+// newTest returns an agent with fake file systems, and the list of modes that it was told
+// to shut down with.
 func newTest() (*Agent, *disks, *[]string) {
 	d, modes := &disks{all: []string{"/", "/var"}}, &[]string{}
 	a := New()
@@ -53,7 +55,7 @@ func newTest() (*Agent, *disks, *[]string) {
 	return a, d, modes
 }
 
-// talk gives the agent all commands and returns its answers.
+// talk sends the agent commands and returns its answers.
 func talk(t *testing.T, a *Agent, commands ...string) []string {
 	t.Helper()
 	var out bytes.Buffer
@@ -81,12 +83,12 @@ func TestCommands(t *testing.T) {
 	} {
 		a, _, _ := newTest()
 		if got := talk(t, a, c.command); len(got) != 1 || got[0] != c.want {
-			t.Errorf("%q: %q, want %q", c.command, got, c.want)
+			t.Errorf("answers to %q = %q, want %q", c.command, got, c.want)
 		}
 	}
 }
 
-// run runs a program through the agent.
+// run runs a program through the agent until it ends, and returns its last status.
 func run(t *testing.T, a *Agent, args execArgs) execStatus {
 	t.Helper()
 	b, err := json.Marshal(args)
@@ -100,7 +102,7 @@ func run(t *testing.T, a *Agent, args execArgs) execStatus {
 	}
 	answer := talk(t, a, fmt.Sprintf(`{"execute":"guest-exec","arguments":%s}`, b))
 	if err := json.Unmarshal([]byte(answer[0]), &started); err != nil || started.Return.PID == 0 {
-		t.Fatalf("%s: %v", answer, err)
+		t.Fatalf("answer to guest-exec = %s (%v), want a process ID", answer, err)
 	}
 	var st struct {
 		Return execStatus `json:"return"`
@@ -108,7 +110,7 @@ func run(t *testing.T, a *Agent, args execArgs) execStatus {
 	patience.Until(t, 30*time.Second, "the program's end", func() bool {
 		answer := talk(t, a, fmt.Sprintf(`{"execute":"guest-exec-status","arguments":{"pid":%d}}`, started.Return.PID))
 		if err := json.Unmarshal([]byte(answer[0]), &st); err != nil {
-			t.Fatalf("%s: %v", answer, err)
+			t.Fatalf("decode the answer to guest-exec-status %s: %v", answer, err)
 		}
 		return st.Return.Exited
 	})
@@ -124,26 +126,26 @@ func TestExec(t *testing.T) {
 		t.Errorf("status = %+v, want exit code 3, output in and error output said", st)
 	}
 	if st = run(t, a, execArgs{Path: "sh", Arg: []string{"-c", "kill -9 $$"}, Capture: yes}); st.Signal == nil || *st.Signal != 9 || st.ExitCode != nil {
-		t.Errorf("a program that was killed: %+v", st)
+		t.Errorf("status of a killed program = %+v, want signal 9 and no exit code", st)
 	}
 	if st = run(t, a, execArgs{Path: "sh", Arg: []string{"-c", "echo unheard"}}); st.Out != "" {
-		t.Errorf("output that nobody asked for: %+v", st)
+		t.Errorf("status without capture-output = %+v, want no output", st)
 	}
 	st = run(t, a, execArgs{Path: "head", Arg: []string{"-c", fmt.Sprint(maxOutput + 1), "/dev/zero"}, Capture: yes})
 	if n := base64.StdEncoding.DecodedLen(len(st.Out)); !st.OutTruncated || n < maxOutput || n > maxOutput+3 {
-		t.Errorf("%d bytes of output, truncated %v, want %d", n, st.OutTruncated, maxOutput)
+		t.Errorf("output of %d bytes, truncated %v; want %d, truncated", n, st.OutTruncated, maxOutput)
 	}
-	// hypervisor/libvirt knows a program that is not there by these words.
+	// hypervisor/libvirt recognizes by these words that a program does not exist.
 	if got := talk(t, a, `{"execute":"guest-exec","arguments":{"path":"/no/such"}}`); !strings.Contains(got[0], "Failed to execute child process") {
-		t.Errorf("a program that is not there: %s", got)
+		t.Errorf("answer for a program that does not exist = %s, want that it failed to execute", got)
 	}
 	if len(a.programs.all)+len(a.programs.order) > 0 {
-		t.Errorf("%d programs are remembered whose end was told", len(a.programs.all))
+		t.Errorf("after the end of all programs was reported, %d are stored and %d in order, want none", len(a.programs.all), len(a.programs.order))
 	}
 }
 
-// Who never asks how programs ended does not fill the guest's memory, and who starts
-// too many is refused.
+// The agent stores a limited number of programs whose end the host does not query, and
+// refuses to start more programs than the limit.
 func TestExecIsLimited(t *testing.T) {
 	a, _, _ := newTest()
 	for range maxPrograms + 5 {
@@ -153,7 +155,7 @@ func TestExecIsLimited(t *testing.T) {
 		}
 	}
 	if n := len(a.programs.all); n != maxPrograms || n != len(a.programs.order) {
-		t.Errorf("%d ended programs are remembered, want %d", n, maxPrograms)
+		t.Errorf("%d ended programs are stored, %d in order, want %d", n, len(a.programs.order), maxPrograms)
 	}
 	busy, _, _ := newTest()
 	defer func() {
@@ -166,7 +168,7 @@ func TestExecIsLimited(t *testing.T) {
 		talk(t, busy, `{"execute":"guest-exec","arguments":{"path":"sleep","arg":["600"]}}`)
 	}
 	if got := talk(t, busy, `{"execute":"guest-exec","arguments":{"path":"true"}}`); !strings.Contains(got[0], "64 programs are already running, the maximum") {
-		t.Errorf("one program too many: %s", got)
+		t.Errorf("answer to guest-exec beyond the maximum = %s, want that 64 programs are running", got)
 	}
 }
 
@@ -180,14 +182,14 @@ func TestFreeze(t *testing.T) {
 		t.Errorf("answers = %q, want 2, frozen, two that are not allowed, and one without a result", got)
 	}
 	if !slices.Equal(d.frozen, []string{"/var", "/"}) {
-		t.Errorf("frozen %q", d.frozen)
+		t.Errorf("frozen file systems = %q, want /var and /", d.frozen)
 	}
 	if got := talk(t, a, `{"execute":"guest-fsfreeze-thaw"}`, `{"execute":"guest-fsfreeze-thaw"}`); got[0] != `{"return":2}` || got[1] != `{"return":0}` || len(d.frozen) > 0 {
-		t.Errorf("%q, still frozen: %q", got, d.frozen)
+		t.Errorf("answers to two thaws = %q, still frozen: %q; want 2, 0, and none frozen", got, d.frozen)
 	}
 	d.fault = map[string]error{"/": errors.New("input/output error")}
 	if got := talk(t, a, `{"execute":"guest-fsfreeze-freeze"}`, `{"execute":"guest-fsfreeze-status"}`); !strings.Contains(got[0], "failed to freeze /") || got[1] != `{"return":"thawed"}` || len(d.frozen) > 0 {
-		t.Errorf("a half frozen guest: %q, %q", got, d.frozen)
+		t.Errorf("freeze with a fault of /: answers %q, frozen %q; want an error, thawed, and none frozen", got, d.frozen)
 	}
 }
 
@@ -203,7 +205,7 @@ func TestMount(t *testing.T) {
 	} {
 		device, path, ok := mount(line)
 		if got := strings.TrimSpace(device + " " + path); got != want || ok != (want != "") {
-			t.Errorf("%s: %q, want %q", line, got, want)
+			t.Errorf("mount(%s) = %q, %v; want %q", line, got, ok, want)
 		}
 	}
 }
@@ -212,11 +214,11 @@ func TestShutdown(t *testing.T) {
 	a, _, modes := newTest()
 	got := talk(t, a, `{"execute":"guest-shutdown"}`, `{"execute":"guest-shutdown","arguments":{"mode":"reboot"}}`, `{"execute":"guest-shutdown","arguments":{"mode":"explode"}}`)
 	if len(got) != 1 || !strings.Contains(got[0], "explode") || !slices.Equal(*modes, []string{"powerdown", "reboot"}) {
-		t.Errorf("answers %q, modes %q", got, *modes)
+		t.Errorf("answers %q, modes %q; want one error about explode, and modes powerdown and reboot", got, *modes)
 	}
 }
 
-// QEMU's own agent gives the same answers, where they depend on nothing else.
+// QEMU's own agent gives answers of the same form to the same commands.
 func TestAsQEMUs(t *testing.T) {
 	theirs, err := exec.LookPath("qemu-ga")
 	if err != nil {
@@ -254,10 +256,10 @@ func TestAsQEMUs(t *testing.T) {
 	} {
 		their, our := ask(command), talk(t, a, command)[0]
 		if shape(t, their) != shape(t, our) {
-			t.Errorf("%s: ours is %s, QEMU's %s", command, our, their)
+			t.Errorf("answer to %s = %s, want the form of QEMU's: %s", command, our, their)
 		}
 	}
-	// A program's end, by its fields.
+	// The answers for a program that has ended have the same fields.
 	pid := func(answer string) int64 {
 		var v struct {
 			Return struct {
@@ -265,7 +267,7 @@ func TestAsQEMUs(t *testing.T) {
 			} `json:"return"`
 		}
 		if err := json.Unmarshal([]byte(answer), &v); err != nil || v.Return.PID == 0 {
-			t.Fatalf("%s: %v", answer, err)
+			t.Fatalf("answer to guest-exec = %s (%v), want a process ID", answer, err)
 		}
 		return v.Return.PID
 	}
@@ -279,11 +281,12 @@ func TestAsQEMUs(t *testing.T) {
 	}
 	their, our := end(ask), end(func(q string) string { return talk(t, a, q)[0] })
 	if shape(t, their) != shape(t, our) {
-		t.Errorf("a program's end: ours is %s, QEMU's %s", our, their)
+		t.Errorf("answer for a program that has ended = %s, want the form of QEMU's: %s", our, their)
 	}
 }
 
-// shape of an answer: what it returns, in one order, or the class of its error.
+// shape returns an answer in a form that can be compared: its result with sorted keys, or
+// the class of its error.
 func shape(t *testing.T, answer string) string {
 	t.Helper()
 	rest, delimited := strings.CutPrefix(answer, "\xff")
@@ -294,17 +297,17 @@ func shape(t *testing.T, answer string) string {
 		} `json:"error"`
 	}
 	if err := json.Unmarshal([]byte(rest), &v); err != nil {
-		t.Fatalf("%q: %v", answer, err)
+		t.Fatalf("decode the answer %q: %v", answer, err)
 	}
 	if m, ok := v.Return.(map[string]any); ok {
-		for _, k := range []string{"out-truncated", "err-truncated"} { // QEMU's has them, and false
+		for _, k := range []string{"out-truncated", "err-truncated"} { // QEMU's agent includes them if they are false
 			delete(m, k)
 		}
 	}
 	return fmt.Sprint(delimited, v)
 }
 
-// A command that is too long, or no command, is answered as such, and the next one works.
+// A command that is too long or invalid is answered with an error, and the next one works.
 func TestServeGoesOn(t *testing.T) {
 	a, _, _ := newTest()
 	got := talk(t, a, `{"execute":"`+strings.Repeat("x", maxLine)+`"}`, "garbage", "", "[]", `{"execute":"guest-ping"}`)
@@ -312,7 +315,7 @@ func TestServeGoesOn(t *testing.T) {
 		t.Errorf("answers = %q, want 4: a decode error first and a result last", got)
 	}
 	if err := a.Serve(io.MultiReader(strings.NewReader(`{"execute":"guest-ping"}`+"\n"), broken{}), io.Discard); err == nil {
-		t.Error("a port that cannot be read is served on")
+		t.Error("Serve of a port that cannot be read returned nil, want the read error")
 	}
 }
 
@@ -327,7 +330,7 @@ func FuzzServe(f *testing.F) {
 		a, _, _ := newTest()
 		a.start = func(*exec.Cmd) error { return errors.New("nothing runs here") }
 		if err := a.Serve(bytes.NewReader(b), io.Discard); err != nil {
-			t.Errorf("%q: %v", b, err)
+			t.Errorf("Serve(%q): %v", b, err)
 		}
 	})
 }

@@ -7,33 +7,34 @@ import (
 	"slices"
 )
 
-// command of the protocol.
+// command is a command of the protocol.
 type command struct {
-	do          func(a *Agent, args json.RawMessage) (any, *fault)
-	whileFrozen bool // it writes to no file system
-	silent      bool // it has no answer when it goes well
+	run         func(a *Agent, args json.RawMessage) (any, *fault)
+	whileFrozen bool // allowed while file systems are frozen: it does not write to them
+	silent      bool // it has no answer if it succeeds
 }
 
+// none is the result of a command that returns nothing.
 type none struct{}
 
 var commands map[string]command
 
-func init() { // guest-info lists them
+func init() { // not an initializer, because guest-info refers to the map
 	commands = map[string]command{
-		"guest-ping":            {do: func(*Agent, json.RawMessage) (any, *fault) { return none{}, nil }, whileFrozen: true},
-		"guest-sync":            {do: synchronize, whileFrozen: true},
-		"guest-sync-delimited":  {do: synchronize, whileFrozen: true},
-		"guest-info":            {do: info, whileFrozen: true},
-		"guest-exec":            {do: (*Agent).exec},
-		"guest-exec-status":     {do: (*Agent).execStatus},
-		"guest-fsfreeze-status": {do: func(a *Agent, _ json.RawMessage) (any, *fault) { return a.files.status(), nil }, whileFrozen: true},
-		"guest-fsfreeze-freeze": {do: func(a *Agent, _ json.RawMessage) (any, *fault) { return a.files.freeze() }},
-		"guest-fsfreeze-thaw":   {do: func(a *Agent, _ json.RawMessage) (any, *fault) { return a.files.thaw(), nil }, whileFrozen: true},
-		"guest-shutdown":        {do: (*Agent).shutdown, silent: true},
+		"guest-ping":            {run: func(*Agent, json.RawMessage) (any, *fault) { return none{}, nil }, whileFrozen: true},
+		"guest-sync":            {run: synchronize, whileFrozen: true},
+		"guest-sync-delimited":  {run: synchronize, whileFrozen: true},
+		"guest-info":            {run: info, whileFrozen: true},
+		"guest-exec":            {run: (*Agent).exec},
+		"guest-exec-status":     {run: (*Agent).execStatus},
+		"guest-fsfreeze-status": {run: func(a *Agent, _ json.RawMessage) (any, *fault) { return a.files.status(), nil }, whileFrozen: true},
+		"guest-fsfreeze-freeze": {run: func(a *Agent, _ json.RawMessage) (any, *fault) { return a.files.freeze() }},
+		"guest-fsfreeze-thaw":   {run: func(a *Agent, _ json.RawMessage) (any, *fault) { return a.files.thaw(), nil }, whileFrozen: true},
+		"guest-shutdown":        {run: (*Agent).shutdown, silent: true},
 	}
 }
 
-// arguments reads a command's arguments, and knows all of them.
+// arguments decodes a command's arguments. Unknown arguments are an error.
 func arguments(args json.RawMessage, into any) *fault {
 	if len(args) == 0 {
 		args = []byte("{}")
@@ -46,8 +47,8 @@ func arguments(args json.RawMessage, into any) *fault {
 	return nil
 }
 
-// synchronize gives back the number that it was given: whoever asked knows then that what comes
-// is the answer to this, and not to what somebody asked before.
+// synchronize returns the number in its arguments. The client knows by it that the answer is
+// to this command, and not to an earlier one.
 func synchronize(_ *Agent, args json.RawMessage) (any, *fault) {
 	var q struct {
 		ID *int64 `json:"id"`
@@ -61,6 +62,7 @@ func synchronize(_ *Agent, args json.RawMessage) (any, *fault) {
 	return *q.ID, nil
 }
 
+// info returns the agent's version and its commands.
 func info(*Agent, json.RawMessage) (any, *fault) {
 	type entry struct {
 		Name    string `json:"name"`
@@ -77,6 +79,7 @@ func info(*Agent, json.RawMessage) (any, *fault) {
 	}{Version, list}, nil
 }
 
+// shutdown powers the machine down, halts or reboots it.
 func (a *Agent) shutdown(args json.RawMessage) (any, *fault) {
 	q := struct {
 		Mode string `json:"mode"`

@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// maxOutput kept of each of a program's outputs, in bytes.
+	// maxOutput is the number of bytes that are kept of each of a program's outputs.
 	maxOutput = 4 << 20
-	// maxPrograms that run, or whose end nobody has asked for. Of those that have ended the
-	// oldest gives way.
+	// maxPrograms is the maximum number of programs that are running, or whose end has not
+	// been reported yet. If it is reached, the oldest that has ended is forgotten.
 	maxPrograms = 64
 )
 
-// programs that were started for the host.
+// programs are the programs that were started for the host.
 type programs struct {
 	all   map[int64]*program
-	order []int64 // as they were started
+	order []int64 // process IDs, in the order in which they were started
 }
 
+// program is a program that was started for the host.
 type program struct {
 	cmd      *exec.Cmd
 	out, err output
@@ -31,13 +32,14 @@ type program struct {
 	done     chan struct{} // closed when it has ended
 }
 
-// output of a program. What is beyond the limit is read and dropped.
+// output is an output of a program. Bytes beyond maxOutput are read and discarded.
 type output struct {
 	mu        sync.Mutex
 	b         bytes.Buffer
 	truncated bool
 }
 
+// Write implements io.Writer. It never fails.
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,21 +49,23 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// result returns the output in base64, and whether bytes of it were discarded.
 func (o *output) result() (text string, truncated bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return base64.StdEncoding.EncodeToString(o.b.Bytes()), o.truncated
 }
 
+// execArgs are the arguments of guest-exec.
 type execArgs struct {
 	Path    string          `json:"path"`
 	Arg     []string        `json:"arg"`
 	Env     []string        `json:"env"`
-	Input   []byte          `json:"input-data"` // base64, as encoding/json reads bytes
+	Input   []byte          `json:"input-data"` // encoding/json decodes base64
 	Capture json.RawMessage `json:"capture-output"`
 }
 
-// captures reads capture-output: a boolean, or since QEMU 8.1 a word.
+// captures decodes capture-output, which is a boolean or, since QEMU 8.1, a word.
 func (a execArgs) captures() (bool, *fault) {
 	switch string(a.Capture) {
 	case "", "false", "null", `"none"`:
@@ -72,7 +76,7 @@ func (a execArgs) captures() (bool, *fault) {
 	return false, generic("capture-output is %.20s, want true, false, none or separated", a.Capture)
 }
 
-// exec starts a program and returns its process id.
+// exec starts a program and returns its process ID.
 func (a *Agent) exec(args json.RawMessage) (any, *fault) {
 	var q execArgs
 	if err := arguments(args, &q); err != nil {
@@ -82,7 +86,7 @@ func (a *Agent) exec(args json.RawMessage) (any, *fault) {
 	if err != nil {
 		return nil, err
 	}
-	if !a.programs.room() {
+	if !a.programs.makeRoom() {
 		return nil, generic("%d programs are already running, the maximum", maxPrograms)
 	}
 	p := &program{cmd: exec.Command(q.Path, q.Arg...), capture: capture, done: make(chan struct{})}
@@ -96,19 +100,20 @@ func (a *Agent) exec(args json.RawMessage) (any, *fault) {
 		p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
 	}
 	p.cmd.Dir = "/"
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the agent's restart
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // so that it survives a restart of the agent
 	if err := a.start(p.cmd); err != nil {
 		return nil, generic("Failed to execute child process “%.200s” (%v)", q.Path, err)
 	}
 	id := int64(p.cmd.Process.Pid)
 	a.programs.add(id, p)
 	go func() {
-		_ = p.cmd.Wait() // how it ended stands in the process's state
+		_ = p.cmd.Wait() // ProcessState has the exit status
 		close(p.done)
 	}()
 	return map[string]int64{"pid": id}, nil
 }
 
+// execStatus is the result of guest-exec-status.
 type execStatus struct {
 	Exited       bool   `json:"exited"`
 	ExitCode     *int   `json:"exitcode,omitempty"`
@@ -119,7 +124,8 @@ type execStatus struct {
 	ErrTruncated bool   `json:"err-truncated,omitempty"`
 }
 
-// execStatus tells how a program is. That it has ended is told once, with its output.
+// execStatus reports the state of a program. The end of a program is reported once, with its
+// exit status and output; the program is then forgotten.
 func (a *Agent) execStatus(args json.RawMessage) (any, *fault) {
 	var q struct {
 		PID int64 `json:"pid"`
@@ -152,12 +158,14 @@ func (a *Agent) execStatus(args json.RawMessage) (any, *fault) {
 	return st, nil
 }
 
+// add stores a program that was started with a process ID.
 func (p *programs) add(id int64, started *program) {
-	p.drop(id) // the kernel has given the number again
+	p.drop(id) // the kernel may use a process ID again
 	p.all[id] = started
 	p.order = append(p.order, id)
 }
 
+// drop forgets a program.
 func (p *programs) drop(id int64) {
 	delete(p.all, id)
 	for i, o := range p.order {
@@ -168,8 +176,9 @@ func (p *programs) drop(id int64) {
 	}
 }
 
-// room reports whether there is room for one more, and makes it.
-func (p *programs) room() bool {
+// makeRoom reports whether one more program can be started. If there are maxPrograms, it
+// forgets the oldest one that has ended.
+func (p *programs) makeRoom() bool {
 	if len(p.all) < maxPrograms {
 		return true
 	}
@@ -184,7 +193,7 @@ func (p *programs) room() bool {
 	return false
 }
 
-// power asks the machine's init.
+// power starts the program that requests a state from the machine's init.
 func power(mode string) error {
 	program := map[string]string{"powerdown": "poweroff", "halt": "halt", "reboot": "reboot"}[mode]
 	cmd := exec.Command(program)

@@ -10,27 +10,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filesystems is what the kernel does about them.
+// filesystems are the kernel's operations on file systems; tests replace them.
 type filesystems interface {
-	// mounted are the mount points of file systems on block devices, one for each, in
-	// the order in which they were mounted.
+	// mounted returns one mount point of each file system on a block device, in the order
+	// in which they were mounted.
 	mounted() ([]string, error)
-	// freeze returns errNotFreezable for what cannot be frozen by its kind.
+	// freeze returns errNotFreezable if the type of file system cannot be frozen.
 	freeze(path string) error
 	thaw(path string) error
 }
 
 var errNotFreezable = errors.New("this type of file system cannot be frozen")
 
-// frozen are the file systems that this agent has frozen.
+// frozen records the file systems that this agent has frozen.
 type frozen struct {
 	system filesystems
 	paths  []string
-	held   bool // also where there was nothing to freeze
+	held   bool // between freeze and thaw, even if there was nothing to freeze
 }
 
+// frozen reports whether file systems are frozen.
 func (f *frozen) frozen() bool { return f.held }
 
+// status returns the result of guest-fsfreeze-status.
 func (f *frozen) status() string {
 	if f.held {
 		return "frozen"
@@ -38,8 +40,9 @@ func (f *frozen) status() string {
 	return "thawed"
 }
 
-// freeze all, those mounted last first: a file system in a file lies in another. If one
-// fails, none is frozen.
+// freeze freezes all file systems and returns their number. It begins with the one that was
+// mounted last, because a file system can be in a file of an earlier one. If one fails, it
+// thaws those that were frozen.
 func (f *frozen) freeze() (any, *fault) {
 	paths, err := f.system.mounted()
 	if err != nil {
@@ -60,7 +63,7 @@ func (f *frozen) freeze() (any, *fault) {
 	return len(f.paths), nil
 }
 
-// thaw all that were frozen, in the other direction.
+// thaw thaws all frozen file systems in the reverse order, and returns how many succeeded.
 func (f *frozen) thaw() int {
 	n := 0
 	for _, path := range slices.Backward(f.paths) {
@@ -72,16 +75,16 @@ func (f *frozen) thaw() int {
 	return n
 }
 
-// kernel is Linux.
+// kernel implements filesystems with Linux's system calls.
 type kernel struct{}
 
-// ioctls of include/uapi/linux/fs.h: _IOWR('X', 119, int) and _IOWR('X', 120, int).
+// Ioctls of include/uapi/linux/fs.h: _IOWR('X', 119, int) and _IOWR('X', 120, int).
 const (
 	ioctlFreeze = 0xc0045877
 	ioctlThaw   = 0xc0045878
 )
 
-// mounted implements filesystems (proc_pid_mountinfo(5)).
+// mounted implements filesystems. It reads /proc/self/mountinfo (proc_pid_mountinfo(5)).
 func (kernel) mounted() ([]string, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -100,8 +103,8 @@ func (kernel) mounted() ([]string, error) {
 	return paths, nil
 }
 
-// mount reads a line of mountinfo. ok is false for what is on no block device, and for
-// what nobody can write to.
+// mount parses a line of mountinfo. ok is false if the file system is not on a block device
+// (loop devices do not count), or cannot be written to.
 func mount(line string) (device, path string, ok bool) {
 	left, right, found := strings.Cut(line, " - ")
 	fields, kind := strings.Fields(left), strings.Fields(right)
@@ -112,10 +115,11 @@ func mount(line string) (device, path string, ok bool) {
 		slices.Contains(strings.Split(kind[2], ","), "ro") {
 		return "", "", false
 	}
-	// Blanks and backslashes are written as octal numbers.
+	// White space and backslashes are escaped as octal numbers.
 	return fields[2], strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(fields[4]), true
 }
 
+// freeze implements filesystems.
 func (kernel) freeze(path string) error {
 	err := ioctl(path, ioctlFreeze)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) {
@@ -124,6 +128,7 @@ func (kernel) freeze(path string) error {
 	return err
 }
 
+// thaw implements filesystems.
 func (kernel) thaw(path string) error { return ioctl(path, ioctlThaw) }
 
 func ioctl(path string, request uint) error {

@@ -1,5 +1,4 @@
-// Package offload holds a suite of programs that GCC compiles for the GPU:
-// OpenACC and OpenMP, whose device code and run-time library (libgomp) nobody
-// here wrote. Its test runs them with our libcuda on a soft GPU.
-// docs/cuda-programs.md lists them.
+// Package offload contains OpenACC and OpenMP programs that GCC compiles for the GPU. Their
+// device code and run-time library (libgomp) are GCC's, so they test our libcuda and the soft
+// GPU with code that was not written for them. docs/cuda-programs.md lists the programs.
 package offload

@@ -18,21 +18,21 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
-// refused are the programs that a soft GPU does not run yet: what the program
-// says then. One that begins to work fails the test, so that it leaves the table.
+// refused maps the programs that a soft GPU does not run yet to the message that they print.
+// The test fails if one of them works, so that it is removed from the table.
 var refused = map[string]string{}
 
-// printed are the programs whose kernels print: what stdout must have.
+// printed maps the programs whose kernels print to the text that their output must contain.
 var printed = map[string]string{"omp-printf": "on the device\n"}
 
-// unoptimized are the programs that run without optimization too, which gives GCC's
-// functions .local variables.
+// unoptimized lists the programs that are also compiled without optimization, because GCC's
+// functions then have .local variables.
 var unoptimized = []string{"acc-recursion"}
 
-// each program's time, of which a quiet machine needs about a second.
+// runPatience is the time limit of each program. An idle machine needs about a second.
 const runPatience = 2 * time.Minute
 
-// compiler returns the newest GCC here that compiles for the GPU too.
+// compiler returns the newest installed GCC that can compile for the GPU.
 func compiler(t *testing.T) string {
 	t.Helper()
 	for _, version := range []string{"14", "12"} { // Debian 13, Debian 12
@@ -44,7 +44,7 @@ func compiler(t *testing.T) string {
 	return ""
 }
 
-// library makes our libcuda and returns its folder.
+// library builds our libcuda and returns its folder.
 func library(t *testing.T, dir string) string {
 	t.Helper()
 	lib := filepath.Join(dir, "guest", "lib")
@@ -81,6 +81,7 @@ func startGPU(t *testing.T, dir string) string {
 	return socket
 }
 
+// compile compiles a program with the given level of optimization.
 func compile(t *testing.T, gcc, level, source, program string) {
 	t.Helper()
 	language := "-fopenacc"
@@ -94,21 +95,22 @@ func compile(t *testing.T, gcc, level, source, program string) {
 	}
 }
 
-// Every program compares its results with the host's and fails unless it ran on
-// the device; without the two variables of libgomp it would run on the host.
+// TestPrograms runs every program. Each compares its results with those of the host, and
+// fails if it did not run on the device. Without the two variables of libgomp it would run on
+// the host.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts real workers: left out of -short")
+		t.Skip("starts real workers: not run with -short")
 	}
 	if runtime.GOARCH != "amd64" {
 		t.Skip("Debian has GCC's offloading to nvptx for amd64 only")
 	}
 	sources, err := filepath.Glob("programs/*.c")
 	if err != nil || len(sources) < 20 {
-		t.Fatalf("%d programs, %v; want at least 20", len(sources), err)
+		t.Fatalf("folder programs has %d programs (%v), want at least 20", len(sources), err)
 	}
 	gcc := compiler(t)
-	dir, err := os.MkdirTemp("", "offload") // unix socket paths are short
+	dir, err := os.MkdirTemp("", "offload") // t.TempDir may be too long for the path of a unix socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +134,7 @@ func TestPrograms(t *testing.T) {
 					cmd.Env = append(os.Environ(), "ACC_DEVICE_TYPE=nvidia", "OMP_TARGET_OFFLOAD=MANDATORY",
 						"LD_LIBRARY_PATH="+lib, "BASALT_GPU=unix:"+socket, "BASALT_VERBOSE=1")
 					out, err := cmd.CombinedOutput()
-					if err := judge(name, string(out), err); err != nil {
+					if err := checkResult(name, string(out), err); err != nil {
 						t.Error(err)
 					}
 				})
@@ -141,8 +143,8 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
-// basalt-ptx finds the PTX in GCC's programs, links it as the driver does, and
-// refuses none of the kernels.
+// TestCheck runs basalt-ptx check on programs of GCC. It must find their PTX, link it as the
+// driver does, and accept all kernels.
 func TestCheck(t *testing.T) {
 	checker := built.Program(t, "appliance/cmd/basalt-ptx")
 	gcc, dir := compiler(t), t.TempDir()
@@ -151,17 +153,18 @@ func TestCheck(t *testing.T) {
 		compile(t, gcc, "-O2", filepath.Join("programs", name+".c"), program)
 		out, err := exec.Command(checker, "check", program).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "runs     main$_omp_fn$0") {
-			t.Errorf("basalt-ptx check %s: %v\n%s", name, err, out)
+			t.Errorf("basalt-ptx check %s: %v, want that main$_omp_fn$0 runs; it printed\n%s", name, err, out)
 		}
 	}
 }
 
-// judge compares how a program ended with what the table of refusals says.
-func judge(name, out string, err error) error {
+// checkResult returns an error if a program failed or printed the wrong text. A program in
+// the table refused must fail with the message in the table.
+func checkResult(name, out string, err error) error {
 	want, isRefused := refused[name]
 	switch {
 	case isRefused && err == nil:
-		return fmt.Errorf("%s works now: take it out of the table of refusals", name)
+		return fmt.Errorf("%s works now: remove it from the table refused", name)
 	case isRefused && !strings.Contains(out, want):
 		return fmt.Errorf("%s: %w, want the refusal %q:\n%s", name, err, want, out)
 	case !isRefused && err != nil:

@@ -1,5 +1,5 @@
-// Package tools tests the packages of the guest tools, which build.sh makes: they are
-// installed, upgraded and removed by dpkg and rpm in a small system of their own.
+// Package tools tests the packages of the guest tools that build.sh builds. dpkg and rpm
+// install, upgrade and remove them in a small system of their own.
 package tools_test
 
 import (
@@ -19,11 +19,11 @@ import (
 
 const name = "basalt-vgpu-tools"
 
-// disc is the folder of the tools' disc, with the libraries of all variants.
+// disc returns the folder of the tools disc, with the libraries of all variants.
 func disc(t *testing.T) string {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("dpkg and rpm want root")
+		t.Skip("dpkg and rpm need root")
 	}
 	dir, _ := built.Guest(t)
 	for _, v := range []string{"musl", "arm64"} {
@@ -32,7 +32,7 @@ func disc(t *testing.T) string {
 	return dir
 }
 
-// build makes packages of a version and returns their folder.
+// build builds packages of a version and returns their folder.
 func build(t *testing.T, version, archs, formats string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "packages")
@@ -44,7 +44,7 @@ func build(t *testing.T, version, archs, formats string) string {
 	return out
 }
 
-// system is the root of a machine with a shell, glibc and no more.
+// system is a machine that has only a shell and glibc. root is its root folder.
 type system struct{ root string }
 
 func newSystem(t *testing.T) system {
@@ -64,20 +64,21 @@ func newSystem(t *testing.T) system {
 	return s
 }
 
-// shell runs a script with the system's root in R.
+// shell runs a script with the system's root in R, and returns its output. The test fails
+// if the script does.
 func (s system) shell(t *testing.T, script string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-euc", script)
 	cmd.Env = append(os.Environ(), "R="+s.root, "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, out)
+		t.Fatalf("run %s: %v\n%s", script, err, out)
 	}
 	return string(out)
 }
 
-// files are the names of all that is in the system and no folder, and the folders that
-// are the guest tools' own.
+// files returns the paths of all files in the system that are not folders, and of the
+// folders of the guest tools.
 func (s system) files(t *testing.T) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(s.root, func(path string, e fs.DirEntry, err error) error {
@@ -97,11 +98,11 @@ func (s system) files(t *testing.T) (all []string) {
 	return all
 }
 
-// works reports whether the machine has the guest tools of a version in use.
-func (s system) works(t *testing.T, version string) {
+// check fails the test if the guest tools of a version are not installed and in use.
+func (s system) check(t *testing.T, version string) {
 	t.Helper()
 	if got := s.shell(t, `cat "$R/etc/basalt-guest-tools-version"`); got != version+"\n" {
-		t.Errorf("version %q, want %q", got, version)
+		t.Errorf("installed version = %q, want %q", got, version)
 	}
 	for what, want := range map[string]string{
 		`chroot "$R" /sbin/ldconfig -p`:                      "/usr/lib/basalt/libcuda.so.1",
@@ -110,12 +111,12 @@ func (s system) works(t *testing.T, version string) {
 		`cat "$R/etc/modules-load.d/basalt-vgpu.conf"`:       "virtio_gpu",
 	} {
 		if got := s.shell(t, what); !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q in it", what, got, want)
+			t.Errorf("%s printed %q, want %q in it", what, got, want)
 		}
 	}
 }
 
-// manager is what installs packages.
+// manager is a program that installs packages, and the commands for it.
 type manager struct {
 	format, file    string // file has the version as %s
 	install, remove string
@@ -128,7 +129,8 @@ var managers = []manager{
 		install: `rpm --root="$R" --dbpath=/var/lib/rpm --force-debian --nodeps --replacefiles -U %s`, remove: `rpm --root="$R" --dbpath=/var/lib/rpm --force-debian --nodeps -e ` + name},
 }
 
-func (m manager) put(t *testing.T, s system, packages, version string) {
+// add installs the package of a version in the folder packages.
+func (m manager) add(t *testing.T, s system, packages, version string) {
 	t.Helper()
 	s.shell(t, fmt.Sprintf(m.install, filepath.Join(packages, fmt.Sprintf(m.file, version))))
 }
@@ -143,13 +145,13 @@ func TestPackages(t *testing.T) {
 		t.Run(m.format, func(t *testing.T) {
 			s := newSystem(t)
 			before := s.files(t)
-			m.put(t, s, first, "1.0.0")
-			s.works(t, "1.0.0")
-			m.put(t, s, second, "1.1.0")
-			s.works(t, "1.1.0")
+			m.add(t, s, first, "1.0.0")
+			s.check(t, "1.0.0")
+			m.add(t, s, second, "1.1.0")
+			s.check(t, "1.1.0")
 			s.shell(t, m.remove)
 			if left := s.files(t); !slices.Equal(left, before) {
-				t.Errorf("after its removal there is\n%v\nwant\n%v", left, before)
+				t.Errorf("files after the package's removal:\n%v\nwant\n%v", left, before)
 			}
 		})
 		t.Run(m.format+" and install.sh", func(t *testing.T) { besideInstaller(t, m, tools, first) })
@@ -159,56 +161,56 @@ func TestPackages(t *testing.T) {
 		before := s.files(t)
 		script := `tar -C "$R/tmp" -xJf ` + first + `/` + name + `-1.0.0.tar.xz; DESTDIR="$R" sh "$R/tmp/` + name + `-1.0.0/install.sh" `
 		s.shell(t, script+"; rm -r \"$R/tmp/\"*")
-		s.works(t, "1.0.0")
+		s.check(t, "1.0.0")
 		s.shell(t, script+"--remove; rm -r \"$R/tmp/\"*")
 		if left := s.files(t); !slices.Equal(left, before) {
-			t.Errorf("after --remove there is\n%v\nwant\n%v", left, before)
+			t.Errorf("files after --remove:\n%v\nwant\n%v", left, before)
 		}
 	})
 }
 
-// besideInstaller: the package takes over what install.sh has put there, which then
-// changes nothing; both have the same files.
+// besideInstaller tests that the package replaces what install.sh has installed, with the
+// same files, and that install.sh then changes nothing.
 func besideInstaller(t *testing.T, m manager, tools, packages string) {
 	s := newSystem(t)
 	before := s.files(t)
 	installer := `DESTDIR="$R" sh ` + tools + `/install.sh`
 	s.shell(t, installer)
 	byInstaller := s.files(t)
-	m.put(t, s, packages, "1.0.0")
-	s.works(t, "1.0.0")
+	m.add(t, s, packages, "1.0.0")
+	s.check(t, "1.0.0")
 	byPackage := slices.DeleteFunc(s.files(t), func(f string) bool {
 		return f == "/usr/lib/basalt/package" || strings.HasPrefix(f, "/usr/share/doc/"+name)
 	})
 	if !slices.Equal(byInstaller, byPackage) {
-		t.Errorf("install.sh puts\n%v\nthe package\n%v", byInstaller, byPackage)
+		t.Errorf("files of the package:\n%v\nwant those of install.sh:\n%v", byPackage, byInstaller)
 	}
 	if out := s.shell(t, installer); !strings.Contains(out, "the package "+name+" is installed, version 1.0.0: nothing is changed") {
-		t.Errorf("install.sh over the package said %s", out)
+		t.Errorf("install.sh on a system with the package printed %s, want that it changes nothing", out)
 	}
-	s.works(t, "1.0.0")
+	s.check(t, "1.0.0")
 	s.shell(t, m.remove)
 	if left := s.files(t); !slices.Equal(left, before) {
-		t.Errorf("after its removal there is\n%v\nwant\n%v", left, before)
+		t.Errorf("files after the package's removal:\n%v\nwant\n%v", left, before)
 	}
 }
 
-// sameBytes: two builds of one version give the same files.
+// sameBytes tests that two builds of one version produce identical files.
 func sameBytes(t *testing.T, first, again string) {
 	files, err := filepath.Glob(filepath.Join(again, name+"*"))
 	if err != nil || len(files) != 3 {
-		t.Fatalf("packages: %v, %v, want 3", files, err)
+		t.Fatalf("packages of the second build = %v (%v), want 3", files, err)
 	}
 	for _, f := range files {
 		a, errA := os.ReadFile(f)
 		b, errB := os.ReadFile(filepath.Join(first, filepath.Base(f)))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
-			t.Errorf("%s: %x and %x, %v, %v", filepath.Base(f), sha256.Sum256(a), sha256.Sum256(b), errA, errB)
+			t.Errorf("SHA-256 of %s differs between two builds: %x and %x (errors %v, %v)", filepath.Base(f), sha256.Sum256(a), sha256.Sum256(b), errA, errB)
 		}
 	}
 }
 
-// architectures: each package says what its library is for.
+// architectures tests that each package names the architecture of its library.
 func architectures(t *testing.T, packages string) {
 	s := system{t.TempDir()}
 	for file, want := range map[string][2]string{
@@ -223,11 +225,11 @@ func architectures(t *testing.T, packages string) {
 			says, unpack = `rpm --qf '%{arch}\n' -qp `+path, `mkdir "$R/`+file+`"; cd "$R/`+file+`"; rpm2cpio `+path+` | cpio -idm --quiet --no-absolute-filenames`
 		}
 		if got := s.shell(t, says); got != want[0]+"\n" {
-			t.Errorf("%s is for %q, want %q", file, got, want[0])
+			t.Errorf("architecture of %s = %q, want %q", file, got, want[0])
 		}
 		s.shell(t, unpack)
 		if got := s.shell(t, `readelf -h "$R/`+file+`/usr/lib/basalt/libcuda.so.1"`); !strings.Contains(got, want[1]) {
-			t.Errorf("%s has a library for\n%s", file, got)
+			t.Errorf("%s contains a library with the ELF header\n%s\nwant machine %s", file, got, want[1])
 		}
 	}
 }

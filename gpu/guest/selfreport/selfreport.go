@@ -1,61 +1,61 @@
-// Package selfreport is what a guest tells of itself about its vGPU: a shell script that
-// its host has it run through the guest agent, and that is on the tools disc too, and the
-// reader of what the script prints. A guest may print anything, so nothing but the cause
-// that its owner is told depends on it: whether the vGPU works is seen by its host.
+// Package selfreport contains a shell script that reports the state of the vGPU inside a
+// guest, and the parser of the script's output. The host runs the script through the guest
+// agent; it is on the tools disc too. A guest may print anything, so the report is only used
+// to explain a problem to the guest's owner. The host itself observes whether the vGPU works.
 package selfreport
 
 import (
 	"bytes"
-	_ "embed" // of the script
+	_ "embed" // for Script
 	"errors"
 	"fmt"
 	"strings"
 )
 
-// Script prints a report; it is for any POSIX shell.
+// Script prints a report. It runs in any POSIX shell.
 //
 //go:embed report.sh
 var Script string
 
 const (
-	// MaxSize of a report, in bytes.
+	// MaxSize is the maximum size of a report in bytes.
 	MaxSize = 8 << 10
-	// maxValue of a line of it that is text, in characters.
+	// maxValue is the maximum length of a text value in characters.
 	maxValue = 100
 	header   = "basalt-report 1"
 )
 
-// Report is what a guest says. A field that is empty is not known.
+// Report is the state that a guest reports. A field is empty if its value is unknown.
 type Report struct {
-	Tools  string // version of the guest tools, once they are installed completely
-	Kernel string // version of the kernel that runs
-	Driver bool   // virtio_gpu has taken the device
+	Tools  string // version of the guest tools, if they are completely installed
+	Kernel string // version of the running kernel
+	Driver bool   // the driver virtio_gpu is bound to the device
 
-	// Why it has not.
-	NoModeset bool   // the kernel was told not to set modes
+	// Reasons why the driver is not bound.
+	NoModeset bool   // the kernel's command line disables mode setting
 	Blocked   string // "cmdline", or the file that keeps the module from being loaded
 	DRM       Option // CONFIG_DRM of the kernel
 	VirtioGPU Option // CONFIG_DRM_VIRTIO_GPU
 	Module    Module
 
-	Check  Check        // how the last try to use the vGPU ended, which install.sh makes
-	Change KernelChange // where the kernel is being replaced by one that has the driver
+	Check  Check        // result of the last attempt to use the vGPU, which install.sh makes
+	Change KernelChange // progress of replacing the kernel by one that has the driver
 }
 
-// Option of a kernel's configuration.
+// Option is the value of an option of a kernel's configuration.
 type Option string
 
-// Options.
+// The values of Option.
 const (
 	Yes      Option = "y"
 	AsModule Option = "m"
 	No       Option = "n"
 )
 
-// Module is where the kernel's driver is.
+// Module is the state of the kernel module of the driver.
 type Module string
 
-// Modules.
+// The values of Module.
 const (
 	ModuleLoaded  Module = "loaded"
 	ModulePresent Module = "present" // it can be loaded
@@ -63,32 +63,33 @@ const (
 	ModuleMissing Module = "missing"
 )
 
-// Check is how a try to use the vGPU ended.
+// Check is the result of an attempt to use the vGPU.
 type Check string
 
-// Checks.
+// The values of Check.
 const (
 	CheckOK       Check = "ok"
-	CheckMismatch Check = "mismatch" // library and host do not fit together
+	CheckMismatch Check = "mismatch" // library and host are incompatible
 	CheckFailed   Check = "failed"
 )
 
-// KernelChange is where install.sh is in having another kernel.
+// KernelChange is the progress of install.sh in replacing the kernel.
 type KernelChange string
 
-// Kernel changes.
+// The values of KernelChange.
 const (
 	ChangeInstalling KernelChange = "installing"
-	ChangeReboot     KernelChange = "reboot" // it is installed and runs after the next boot
-	ChangeOff        KernelChange = "off"    // its owner does not want it
+	ChangeReboot     KernelChange = "reboot" // the kernel is installed and runs after the next boot
+	ChangeOff        KernelChange = "off"    // the guest's owner has forbidden it
 	ChangeFailed     KernelChange = "failed"
 )
 
-// ErrNoReport is the error for what no script of this package has printed.
+// ErrNoReport is the error for text that is not the output of this package's script.
 var ErrNoReport = errors.New("not a report of a guest")
 
-// Parse reads what the script has printed. Lines that it does not know are of a newer
-// script, and values that it does not know are none.
+// Parse decodes the output of the script. It ignores unknown lines, which a newer script may
+// print, and leaves fields with unknown values empty. The only error is ErrNoReport, for text
+// that is too long or has another header.
 func Parse(out []byte) (r Report, err error) {
 	if len(out) > MaxSize {
 		return Report{}, fmt.Errorf("%w: %d bytes, want at most %d", ErrNoReport, len(out), MaxSize)
@@ -106,6 +107,7 @@ func Parse(out []byte) (r Report, err error) {
 	return r, nil
 }
 
+// set stores the value of a line in its field.
 func (r *Report) set(key, value string) {
 	switch key {
 	case "tools":
@@ -133,6 +135,7 @@ func (r *Report) set(key, value string) {
 	}
 }
 
+// oneOf returns value if it is one of the known values, else "".
 func oneOf[T ~string](value string, known ...T) T {
 	for _, k := range known {
 		if value == string(k) {
@@ -142,7 +145,8 @@ func oneOf[T ~string](value string, known ...T) T {
 	return ""
 }
 
-// text keeps what is printable ASCII without blanks: the guest wrote it.
+// text returns the printable ASCII characters of value without blanks, at most limit. It
+// removes the rest because the guest can write anything.
 func text(value string, limit int) string {
 	var out []byte
 	for i := 0; i < len(value) && len(out) < limit; i++ {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// machine is a root file system of text files.
+// machine is a root file system: the content of text files by their paths.
 type machine map[string]string
 
 func (m machine) with(more machine) machine {
@@ -22,8 +22,9 @@ func (m machine) with(more machine) machine {
 	return all
 }
 
-// says runs the script over the machine, with each shell that is here.
-func (m machine) says(t *testing.T) Report {
+// report runs the script on the machine, with each shell that is installed, and returns the
+// report. All shells must give the same.
+func (m machine) report(t *testing.T) Report {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range m {
@@ -51,7 +52,7 @@ func (m machine) says(t *testing.T) Report {
 			t.Fatalf("%v: %v\n%s", shell, err, out)
 		}
 		if i > 0 && r != last {
-			t.Errorf("%v reports %+v, want %+v as the shell before it", shell, r, last)
+			t.Errorf("report by %v = %+v, want %+v as by the shell before it", shell, r, last)
 		}
 		last = r
 	}
@@ -63,7 +64,8 @@ const (
 	ordinary = "6.12.1-amd64"
 )
 
-// Kernels as distributions build them: the lines of their configuration that matter.
+// Machines with kernels as distributions build them, with the relevant lines of the kernels'
+// configuration.
 var (
 	cloudKernel = machine{"proc/sys/kernel/osrelease": cloud + "\n", "proc/cmdline": "BOOT_IMAGE=/vmlinuz ro console=ttyS0\n",
 		"boot/config-" + cloud: "CONFIG_VIRTIO_PCI=m\n# CONFIG_DRM is not set\n", "lib/modules/" + cloud + "/modules.dep": "kernel/drivers/net/virtio_net.ko:\n"}
@@ -103,17 +105,17 @@ func TestReport(t *testing.T) {
 			Report{Kernel: cloud, Change: ChangeReboot, DRM: No, VirtioGPU: No, Module: ModuleMissing}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.machine.says(t); got != c.want {
-				t.Errorf("report\n%+v, want\n%+v", got, c.want)
+			if got := c.machine.report(t); got != c.want {
+				t.Errorf("report = %+v, want\n%+v", got, c.want)
 			}
 		})
 	}
 }
 
-// The vGPU is found among the machine's devices.
+// The script finds the vGPU among the machine's PCI devices.
 func TestReportDevice(t *testing.T) {
 	root := t.TempDir()
-	say := func() string {
+	runScript := func() string {
 		cmd := exec.Command("sh", "-c", Script)
 		cmd.Env = append(os.Environ(), "BASALT_ROOT="+root)
 		out, err := cmd.Output()
@@ -122,8 +124,8 @@ func TestReportDevice(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out := say(); !strings.Contains(out, "device=none\n") {
-		t.Errorf("a machine without devices: %s", out)
+	if out := runScript(); !strings.Contains(out, "device=none\n") {
+		t.Errorf("report of a machine without devices = %s, want device=none in it", out)
 	}
 	for dir, ids := range map[string][2]string{"0000:00:1d.0": {"0x1af4\n", "0x1050\n"}, "0000:00:02.0": {"0x1234\n", "0x1111\n"}} {
 		dir = filepath.Join(root, "sys/bus/pci/devices", dir)
@@ -131,12 +133,12 @@ func TestReportDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out := say(); !strings.Contains(out, "device=vgpu\n") {
-		t.Errorf("a machine with a vGPU: %s", out)
+	if out := runScript(); !strings.Contains(out, "device=vgpu\n") {
+		t.Errorf("report of a machine with a vGPU = %s, want device=vgpu in it", out)
 	}
 }
 
-// The script starts no program where all is well.
+// The script does not start any program if the driver is bound.
 func TestReportIsCheap(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "sys/bus/virtio/drivers/virtio_gpu/virtio3")
@@ -146,11 +148,12 @@ func TestReportIsCheap(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", Script)
 	cmd.Env = []string{"BASALT_ROOT=" + root, "PATH=/nowhere"}
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "driver=bound\n") || strings.Contains(string(out), "not found") {
-		t.Errorf("without any program: %v\n%s", err, out)
+		t.Errorf("report with an empty PATH: %v, want driver=bound and no missing program; it printed\n%s", err, out)
 	}
 }
 
-// What a broken or hostile guest prints is no report, or one without what is not known.
+// The output of a broken or hostile guest is not a report, or a report without the unknown
+// values.
 func TestParse(t *testing.T) {
 	for out, want := range map[string]Report{
 		header: {},
@@ -160,12 +163,12 @@ func TestParse(t *testing.T) {
 		header + "\ntools=" + strings.Repeat("7", 4000):        {Tools: strings.Repeat("7", 40)},
 	} {
 		if got, err := Parse([]byte(out)); err != nil || got != want {
-			t.Errorf("%.60q: %+v, %v, want %+v", out, got, err, want)
+			t.Errorf("Parse(%.60q) = %+v, %v; want %+v", out, got, err, want)
 		}
 	}
 	for _, out := range []string{"", "\n" + header, "basalt-report 2\n", strings.Repeat("A", 1<<20), header + "\n" + strings.Repeat("A", MaxSize)} {
 		if r, err := Parse([]byte(out)); !errors.Is(err, ErrNoReport) || r != (Report{}) {
-			t.Errorf("%.60q: %+v, %v, want %v", out, r, err, ErrNoReport)
+			t.Errorf("Parse(%.60q) = %+v, %v; want an empty report and %v", out, r, err, ErrNoReport)
 		}
 	}
 }
@@ -175,11 +178,11 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, out []byte) {
 		r, err := Parse(out)
 		if err != nil && r != (Report{}) {
-			t.Errorf("%+v with %v", r, err)
+			t.Errorf("Parse returned %+v with the error %v, want an empty report", r, err)
 		}
 		for _, s := range []string{r.Tools, r.Kernel, r.Blocked} {
 			if len(s) > maxValue || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
-				t.Errorf("%q of what a guest has printed", s)
+				t.Errorf("text value = %q, want at most %d printable characters without blanks", s, maxValue)
 			}
 		}
 	})
