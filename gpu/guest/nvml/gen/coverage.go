@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// coverage is docs/nvml-coverage.md.
+// coverage returns the text of docs/nvml-coverage.md.
 func coverage(t *table) []byte {
 	var rows bytes.Buffer
 	count := map[how]int{}
@@ -33,6 +33,7 @@ func coverage(t *table) []byte {
 	return b.Bytes()
 }
 
+// becomes describes what a call of a function does.
 func becomes(t *table, f *function) string {
 	text := map[how]string{own: "answers", refuse: "not supported", deny: "no permission"}[t.last(f).how]
 	if f.how == as {

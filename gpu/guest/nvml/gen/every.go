@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// every calls each function with nothing, with rubbish, and with arguments that are
-// right where it is refused, and has what those answer.
+// every returns the test's table. It has for each function a call with zeros, one with
+// invalid arguments and, for a function that is refused, one with valid arguments, and the
+// expected result of each (-1: any).
 func every(t *table) []byte {
 	var calls, list bytes.Buffer
 	for _, f := range t.functions {
-		if f.name == "nvmlErrorString" { // it returns no nvmlReturn_t
+		if f.name == "nvmlErrorString" { // it does not return an nvmlReturn_t
 			continue
 		}
 		for _, form := range []string{"nothing", "rubbish", "good"} {
@@ -24,7 +25,7 @@ func every(t *table) []byte {
 			if slices.ContainsFunc(f.params, func(p param) bool { return noSuch[p.typ] }) {
 				want, rubbish = "NVML_ERROR_INVALID_ARGUMENT", "NVML_ERROR_INVALID_ARGUMENT"
 			}
-			for _, p := range slices.Backward(f.params) { // the first that is wrong counts
+			for _, p := range slices.Backward(f.params) { // the first invalid one determines the error
 				switch {
 				case p.typ == "nvmlDevice_t" || noSuch[p.typ]:
 					rubbish = "NVML_ERROR_INVALID_ARGUMENT"
@@ -39,7 +40,7 @@ func every(t *table) []byte {
 		[]byte("\nconst struct every every[] = {\n"), list.Bytes(), []byte("\t{0},\n};\n"))
 }
 
-// nothing is what a function that is refused answers to zeros.
+// nothing returns the result of a refused function that is called with zeros.
 func nothing(f, refused *function) string {
 	switch {
 	case refused.how == own:
@@ -52,6 +53,7 @@ func nothing(f, refused *function) string {
 	return result(refused)
 }
 
+// arguments returns the arguments of a call in C.
 func arguments(t *table, f *function, form string) string {
 	var all []string
 	for _, p := range f.params {
@@ -60,8 +62,9 @@ func arguments(t *table, f *function, form string) string {
 	return strings.Join(all, ", ")
 }
 
-// argument is C: a zero, something that is no object, or something right. Pointers lead
-// to scratch memory then, whose first word is a version where there is one.
+// argument returns an argument in C. form selects zero ("nothing"), an invalid value
+// ("rubbish") or a valid one ("good"). Pointers point to scratch memory; for a valid struct
+// with versions, its first word is the newest version.
 func argument(t *table, p param, form string) string {
 	y := t.versioned(p)
 	switch {

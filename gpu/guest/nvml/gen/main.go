@@ -1,5 +1,5 @@
-// Command gen writes what follows from functions.txt: the guest's libnvidia-ml as far as
-// nobody writes it by hand, its header, the test that calls every function, and
+// Command gen generates from functions.txt the functions of the guest's libnvidia-ml that
+// are not written by hand, its header, the test that calls every function, and
 // docs/nvml-coverage.md. Run it with "go generate ./gpu/guest/nvml/gen".
 package main
 
@@ -21,6 +21,8 @@ func main() {
 	}
 }
 
+// generate checks functions.txt against the functions that are written by hand, and writes
+// all files.
 func generate() error {
 	text, err := os.ReadFile("../functions.txt")
 	if err != nil {
@@ -50,10 +52,12 @@ func generate() error {
 	return nil
 }
 
-// definition is a function that is written by hand, or one that a macro makes.
+// definition matches the definition of a function that is written by hand, or that a macro
+// expands to.
 var definition = regexp.MustCompile(`(?m)^(?:NVML_API (?:nvmlReturn_t |const char \*)|[A-Z_]+\()(nvml[A-Z]\w+)\b`)
 
-// compare holds the table to what is written by hand.
+// compare returns an error if a function is own in the table and not written by hand, or the
+// other way round.
 func compare(t *table, byHand map[string]string) error {
 	for _, f := range t.functions {
 		file := byHand[f.name]

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// table is functions.txt.
+// table is the content of functions.txt.
 type table struct {
 	types     []*typ
 	functions []*function
@@ -16,7 +16,7 @@ type table struct {
 	by        map[string]*function
 }
 
-// kind describes how C declares a type.
+// kind is the way in which C declares a type.
 type kind string
 
 const (
@@ -30,18 +30,18 @@ const (
 type typ struct {
 	kind     kind
 	name     string
-	is       string // of a handle the tag, of a scalar the type
-	bytes    int    // of a struct
+	is       string // the struct's tag of a handle, the C type of a scalar
+	bytes    int    // size of a struct
 	versions []version
 }
 
-// version is one form of a struct that says in its first word which it is.
+// version is one layout of a struct whose first word names the layout.
 type version struct{ number, bytes int }
 
-// word is what the first word of such a struct holds: NVML_STRUCT_VERSION.
+// word returns the first word of such a struct (NVML_STRUCT_VERSION).
 func (v version) word() uint32 { return uint32(v.bytes) | uint32(v.number)<<24 }
 
-// how a function is made; functions.txt explains the words.
+// how is the way in which a function is defined; functions.txt explains the values.
 type how string
 
 const (
@@ -56,8 +56,8 @@ type function struct {
 	name   string
 	params []param
 	how    how
-	target string // of as
-	later  bool
+	target string // the other function, if how is as
+	later  bool   // newer than driver 550
 }
 
 // param is one parameter.
@@ -68,7 +68,7 @@ type param struct {
 
 func (p param) pointer() bool { return strings.HasSuffix(p.typ, "*") }
 
-// String is the C declaration.
+// String returns the C declaration.
 func (p param) String() string {
 	if p.pointer() {
 		return p.typ + p.name
@@ -76,7 +76,7 @@ func (p param) String() string {
 	return p.typ + " " + p.name
 }
 
-// prototype is the C declaration without its storage class.
+// prototype returns the C declaration without attributes.
 func (f *function) prototype() string {
 	result := "nvmlReturn_t "
 	if f.name == "nvmlErrorString" {
@@ -88,6 +88,7 @@ func (f *function) prototype() string {
 	return result + f.name + "(" + f.list(param.String) + ")"
 }
 
+// list joins what each returns for the parameters.
 func (f *function) list(each func(param) string) string {
 	var all []string
 	for _, p := range f.params {
@@ -96,7 +97,7 @@ func (f *function) list(each func(param) string) string {
 	return strings.Join(all, ", ")
 }
 
-// last is the function that f ends in.
+// last returns the function that f finally calls.
 func (t *table) last(f *function) *function {
 	for f.how == as {
 		f = t.by[f.target]
@@ -104,7 +105,7 @@ func (t *table) last(f *function) *function {
 	return f
 }
 
-// versioned is the type of the struct with versions that p points at, or nil.
+// versioned returns the type of the struct with versions that p points to, or nil.
 func (t *table) versioned(p param) *typ {
 	if y := t.typeOf[strings.TrimSuffix(strings.TrimPrefix(p.typ, "const "), " *")]; y != nil && len(y.versions) > 0 {
 		return y
@@ -118,7 +119,7 @@ var (
 	paramText    = regexp.MustCompile(`^(.*?[ *])(\w+)(\?)?$`)
 )
 
-// parse reads functions.txt. An error names the line.
+// parse decodes functions.txt. Its errors name the line.
 func parse(text string) (*table, error) {
 	t := &table{typeOf: map[string]*typ{}, by: map[string]*function{}}
 	n := 0
@@ -143,6 +144,7 @@ func parse(text string) (*table, error) {
 	return t, nil
 }
 
+// line adds the type or function of one line.
 func (t *table) line(line string) error {
 	if m := typeLine.FindStringSubmatch(line); m != nil {
 		return t.addType(m)
@@ -169,10 +171,11 @@ func (t *table) line(line string) error {
 	return nil
 }
 
+// addType adds the type of a match of typeLine.
 func (t *table) addType(m []string) error {
 	y := &typ{kind: kind(m[1]), name: m[2], is: m[3]}
 	if y.kind == record {
-		y.bytes, _ = strconv.Atoi(m[4]) // digits or nothing
+		y.bytes, _ = strconv.Atoi(m[4]) // fails only if it is empty
 		for v := range strings.FieldsSeq(m[5]) {
 			number, bytes, _ := strings.Cut(v[1:], ":")
 			a, err := strconv.Atoi(number)
@@ -193,9 +196,10 @@ func (t *table) addType(m []string) error {
 	return nil
 }
 
-// plain are the types that are C's, and the one of results.
+// plain lists the types of C, and the type of results.
 var plain = map[string]bool{"int": true, "unsigned int": true, "unsigned long": true, "unsigned long long": true, "char": true, "void": true, "void *": true, "nvmlReturn_t": true}
 
+// addParam adds a parameter to f.
 func (t *table) addParam(f *function, text string) error {
 	m := paramText.FindStringSubmatch(text)
 	if m == nil {

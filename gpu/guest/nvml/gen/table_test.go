@@ -15,10 +15,10 @@ func TestParse(t *testing.T) {
 	}
 	a, c := got.by["nvmlA"], got.by["nvmlC"]
 	if !a.later || !a.params[2].optional || a.params[1].optional || got.last(c) != a || a.prototype() != "nvmlReturn_t nvmlA(nvmlDevice_t device, nvmlInfo_t *info, unsigned int *list)" {
-		t.Errorf("nvmlA is %+v, nvmlC ends in %s", a, got.last(c).name)
+		t.Errorf("nvmlA = %+v, prototype %q, and nvmlC calls %s; want nvmlA later, with only its list optional, and called by nvmlC", a, a.prototype(), got.last(c).name)
 	}
 	if y := got.versioned(a.params[1]); y == nil || len(y.versions) != 2 || y.versions[1].word() != 0x200000c {
-		t.Errorf("the struct of nvmlA is %+v, want versions of 8 and 12 bytes", y)
+		t.Errorf("struct of nvmlA = %+v, want versions of 8 and 12 bytes", y)
 	}
 	for text, want := range map[string]string{
 		"nonsense":                               "functions.txt:4: \"nonsense\" is neither a type nor a function",
@@ -35,12 +35,13 @@ func TestParse(t *testing.T) {
 		"nvmlA(int x) own\nnvmlB(void) as nvmlA": "has no such parameters",
 	} {
 		if _, err := parse(types + text + "\n"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+			t.Errorf("parse of %q: error %v, want %q", text, err, want)
 		}
 	}
 }
 
-// The table as it is: names that programs look up without checking stay.
+// TestTable checks that functions.txt has all functions of driver 550, and the functions that
+// programs look up without checking the result.
 func TestTable(t *testing.T) {
 	text, err := os.ReadFile("../functions.txt")
 	if err != nil {
@@ -57,11 +58,11 @@ func TestTable(t *testing.T) {
 		}
 	}
 	if old < 352 {
-		t.Errorf("%d functions of driver 550, want the 352 that it has", old)
+		t.Errorf("functions.txt has %d functions of driver 550, want at least 352", old)
 	}
 	for _, name := range []string{"nvmlInit_v2", "nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetGpuFabricInfoV", "nvmlGetBlacklistDeviceCount", "nvmlInternalGetExportTable"} {
 		if got.by[name] == nil {
-			t.Errorf("%s has no row", name)
+			t.Errorf("functions.txt has no row for %s", name)
 		}
 	}
 }

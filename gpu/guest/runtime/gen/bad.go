@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Types of parameters that are neither pointers nor handles.
+// The types of parameters that are neither pointers nor handles.
 var (
 	numbers = []string{
 		"int", "unsigned int", "size_t", "unsigned long long", "cudaTextureObject_t", "cudaSurfaceObject_t",
@@ -17,7 +17,8 @@ var (
 	callbacks = []string{"cudaHostFn_t", "cudaStreamCallback_t", "cudaAsyncCallback", "cudaLogsCallback_t"}
 )
 
-// bad returns a parameter's argument in the calls with nothing and with rubbish.
+// bad returns the parameter's argument in the call with zeros and in the call with invalid
+// arguments.
 func (p param) bad() (nothing, rubbish string) {
 	switch {
 	case strings.HasSuffix(p.typ, "*"):
@@ -32,7 +33,8 @@ func (p param) bad() (nothing, rubbish string) {
 	return "0", "(" + p.typ + ")RUBBISH"
 }
 
-// badCalls lists calls of every function with nothing and with rubbish, for tests.
+// badCalls returns the list of calls of every function with zeros and with invalid arguments,
+// for tests.
 func badCalls(functions []function) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "/* BAD(name, refused, call with nothing, call with rubbish). */\n")

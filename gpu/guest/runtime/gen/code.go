@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// guard returns the preprocessor's condition of a function's versions, or "".
+// guard returns the preprocessor condition for the versions that have the function, or "" if
+// all have it.
 func (f function) guard() string {
 	if f.from == 11 && f.to == 13 {
 		return ""
@@ -15,6 +16,7 @@ func (f function) guard() string {
 	return fmt.Sprintf("#if CUDART_MAJOR >= %d && CUDART_MAJOR <= %d\n", f.from, f.to)
 }
 
+// guarded writes body within the guard of f.
 func guarded(b *bytes.Buffer, f function, body string) {
 	g := f.guard()
 	b.WriteString(g)
@@ -24,25 +26,27 @@ func guarded(b *bytes.Buffer, f function, body string) {
 	}
 }
 
+// prototype returns the C declaration of the function with a suffix to its name.
 func (f function) prototype(suffix string) string {
 	return param{typ: f.ret, name: f.name + suffix}.String() + "(" + join(f.params) + ")"
 }
 
-// flagged reports whether the function in src/ is told by an argument whether
-// the call is in its per-thread form: it has no stream that could tell.
+// flagged reports whether the function in src/ has an additional argument for the per-thread
+// form. It needs one if it has no stream parameter.
 func (f function) flagged() bool {
 	return f.form == "ptds" || f.form == "ptsz" && !slices.ContainsFunc(f.params, func(p param) bool { return p.typ == "cudaStream_t" })
 }
 
+// own reports whether the function is written by hand.
 func (f function) own() bool { return strings.HasPrefix(f.kind, "own") }
 
-// quiet reports whether a function answers without an error code to remember.
+// quiet reports whether the result of a function is not stored as the thread's last error.
 func (f function) quiet() bool {
 	return f.ret != "cudaError_t" || f.name == "cudaGetLastError" || f.name == "cudaPeekAtLastError"
 }
 
-// arguments returns the arguments of the call of a function by its own parameters;
-// for the per-thread form a stream 0 is the thread's.
+// arguments returns the arguments that pass on the function's parameters. In the per-thread
+// form, stream 0 is replaced by the thread's stream.
 func (f function) arguments(perThread bool) string {
 	var all []string
 	for _, p := range f.params {
@@ -58,7 +62,7 @@ func (f function) arguments(perThread bool) string {
 	return strings.Join(all, ", ")
 }
 
-// driverCall returns the call with streams replaced for the per-thread form.
+// driverCall returns the call of the driver, with streams replaced for the per-thread form.
 func (f function) driverCall(perThread bool) string {
 	name, args, _ := strings.Cut(f.call, "(")
 	if perThread {
@@ -74,6 +78,7 @@ func (f function) driverCall(perThread bool) string {
 	return "call_" + name + "(" + args
 }
 
+// body returns the statements of the exported function.
 func (f function) body(perThread bool) string {
 	switch {
 	case f.quiet():
@@ -94,6 +99,7 @@ func (f function) body(perThread bool) string {
 	return b.String() + "\treturn finish(cudaErrorNotSupported);\n"
 }
 
+// stubs returns src/stubs.c, the exported functions.
 func stubs(functions []function) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "#include \"own.h\"\n#include \"driver_calls.h\"\n#include \"runtime.h\"\n\n")
@@ -107,6 +113,7 @@ func stubs(functions []function) []byte {
 	return b.Bytes()
 }
 
+// ownHeader returns src/own.h, the declarations of the functions that are written by hand.
 func ownHeader(functions []function) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "#ifndef OWN_H\n#define OWN_H\n#include <stdbool.h>\n\n#include \"cuda_runtime_api.h\"\n\n")
@@ -124,6 +131,7 @@ func ownHeader(functions []function) []byte {
 	return b.Bytes()
 }
 
+// driverCalls returns src/driver_calls.h, one inline function for each function of the driver.
 func driverCalls(driver []driverFunction) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "#ifndef DRIVER_CALLS_H\n#define DRIVER_CALLS_H\n#include \"driver.h\"\n\nenum {\n")
@@ -148,6 +156,7 @@ func driverCalls(driver []driverFunction) []byte {
 	return b.Bytes()
 }
 
+// driverNames returns src/driver_names.c, the names of the driver's functions.
 func driverNames(driver []driverFunction) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "#include \"driver_calls.h\"\n\nconst char *const driver_names[DRIVER_COUNT] = {\n")
@@ -158,6 +167,7 @@ func driverNames(driver []driverFunction) []byte {
 	return b.Bytes()
 }
 
+// errorTable returns src/error_table.c, the names and texts of the errors.
 func errorTable(errors []errorRow) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "#include \"error.h\"\n\nconst struct error_row error_rows[] = {\n")
@@ -168,6 +178,7 @@ func errorTable(errors []errorRow) []byte {
 	return b.Bytes()
 }
 
+// errorHeader returns include/basalt_cudart_errors.h, the error codes.
 func errorHeader(errors []errorRow) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "#ifndef BASALT_CUDART_ERRORS_H\n#define BASALT_CUDART_ERRORS_H\n\nenum cudaError {\n")
@@ -178,6 +189,7 @@ func errorHeader(errors []errorRow) []byte {
 	return b.Bytes()
 }
 
+// declaration returns the C declaration of the field.
 func (f field) declaration() string {
 	if f.count > 1 {
 		return fmt.Sprintf("\t%s %s[%d];\n", f.typ, f.name, f.count)
@@ -185,6 +197,7 @@ func (f field) declaration() string {
 	return fmt.Sprintf("\t%s %s;\n", f.typ, f.name)
 }
 
+// propertiesHeader returns include/basalt_cudart_properties.h, the structure of each version.
 func propertiesHeader(fields []field) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "#ifndef BASALT_CUDART_PROPERTIES_H\n#define BASALT_CUDART_PROPERTIES_H\n\n")
@@ -201,7 +214,8 @@ func propertiesHeader(fields []field) []byte {
 	return b.Bytes()
 }
 
-// propertiesFill writes one structure and one function for each layout.
+// propertiesFill returns src/properties_fill.c, which has a structure and a function that
+// fills it for each layout.
 func propertiesFill(fields []field) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "#include <string.h>\n\n#include \"properties.h\"\n")
@@ -242,6 +256,7 @@ func (f function) declaration(suffix string) string {
 	return "CUDARTAPI " + param{typ: f.ret, name: f.name + suffix}.String() + "(" + join(params) + ");\n"
 }
 
+// publicHeader returns include/basalt_cudart_functions.h, the prototypes for programs.
 func publicHeader(functions []function) []byte {
 	var b, names bytes.Buffer
 	b.WriteString(notice + "#ifndef BASALT_CUDART_FUNCTIONS_H\n#define BASALT_CUDART_FUNCTIONS_H\n\n#ifdef __cplusplus\n#define BASALT_OR(value) = value\nextern \"C\" {\n#else\n#define BASALT_OR(value)\n#endif\n\n")
@@ -259,7 +274,7 @@ func publicHeader(functions []function) []byte {
 	return b.Bytes()
 }
 
-// testCalls lists the exported names, so that tests compare them with the library.
+// testCalls returns test/calls.h, the exported names, which tests compare with the library.
 func testCalls(functions []function) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice + "/* X(name): every function of the runtime API that the library of CUDART_MAJOR exports. */\n")
@@ -273,6 +288,7 @@ func testCalls(functions []function) []byte {
 	return b.Bytes()
 }
 
+// coverage returns the text of COVERAGE.md.
 func coverage(functions []function, driver []driverFunction) []byte {
 	var b bytes.Buffer
 	count := map[string]int{}

@@ -1,9 +1,8 @@
-// Command gen writes what follows from the tables of the runtime library: its
-// exported functions (src/stubs.c), the calls of the driver (src/driver_calls.h,
-// src/driver_names.c), errors and device properties, the prototypes for programs
-// (include/), COVERAGE.md and the list of calls for the tests. Run it in
-// gpu/guest/runtime with "go generate". With -check it only reports whether they
-// are fresh.
+// Command gen generates from the tables of the runtime library its exported functions
+// (src/stubs.c), the calls of the driver (src/driver_calls.h, src/driver_names.c), errors and
+// device properties, the prototypes for programs (include/), COVERAGE.md, and the list of
+// calls for the tests. Run it in gpu/guest/runtime with "go generate". With -check it only
+// reports whether these files are up to date.
 package main
 
 import (
@@ -14,12 +13,13 @@ import (
 	"os"
 )
 
-// generated pairs an output file with what must be in it.
+// generated is an output file and its content.
 type generated struct {
 	name string
 	text []byte
 }
 
+// build reads the tables and returns all output files.
 func build() ([]generated, error) {
 	functions, err := readFunctions("table/functions.txt")
 	if err != nil {

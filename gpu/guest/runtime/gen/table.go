@@ -10,17 +10,18 @@ import (
 
 // function is a row of functions.txt.
 type function struct {
-	from, to  int    // major versions
+	from, to  int    // the first and last major version that has it
 	form      string // "-", "ptsz" or "ptds"
 	kind      string // "call", "plain", "own", "own-early" or "refuse"
 	ret, name string
 	params    []param
-	call      string // of the driver
+	call      string // the driver call, for the kinds "call" and "plain"
 }
 
-// param has the value that C++ programs may leave out, or "".
+// param is a parameter. value is its default value in C++, or "".
 type param struct{ typ, name, value string }
 
+// String returns the C declaration.
 func (p param) String() string {
 	if strings.HasSuffix(p.typ, "*") {
 		return p.typ + p.name
@@ -28,6 +29,7 @@ func (p param) String() string {
 	return p.typ + " " + p.name
 }
 
+// join returns a parameter list in C.
 func join(ps []param) string {
 	if len(ps) == 0 {
 		return "void"
@@ -54,7 +56,7 @@ func rows(name string) ([]string, error) {
 	return all, nil
 }
 
-// splitName cuts "const char *name" into its type and name.
+// splitName splits "const char *name=0" into type, name and default value.
 func splitName(s string) param {
 	s = strings.TrimSpace(s)
 	s, value, _ := strings.Cut(s, "=")
@@ -62,6 +64,7 @@ func splitName(s string) param {
 	return param{strings.TrimSpace(s[:i]), s[i:], value}
 }
 
+// parsePrototype parses a C declaration. head has the function's name and result type.
 func parsePrototype(s string) (head param, params []param, err error) {
 	before, rest, ok := strings.Cut(s, "(")
 	inner, end, ok2 := strings.Cut(rest, ")")
@@ -76,6 +79,7 @@ func parsePrototype(s string) (head param, params []param, err error) {
 	return splitName(before), params, nil
 }
 
+// parseFunction parses a row of functions.txt.
 func parseFunction(line string) (f function, err error) {
 	parts := strings.Split(line, " | ")
 	head := strings.Fields(parts[0])
@@ -105,6 +109,7 @@ func parseFunction(line string) (f function, err error) {
 	return f, nil
 }
 
+// readFunctions reads functions.txt.
 func readFunctions(name string) ([]function, error) {
 	lines, err := rows(name)
 	if err != nil {
@@ -127,6 +132,7 @@ type driverFunction struct {
 	params []param
 }
 
+// readDriver reads driver.txt.
 func readDriver(name string) ([]driverFunction, error) {
 	lines, err := rows(name)
 	if err != nil {
@@ -143,7 +149,7 @@ func readDriver(name string) ([]driverFunction, error) {
 	return all, nil
 }
 
-// checkCalls reports a call of a driver's function that driver.txt lacks.
+// checkCalls returns an error if a function calls one of the driver that driver.txt lacks.
 func checkCalls(functions []function, driver []driverFunction) error {
 	have := map[string]bool{}
 	for _, d := range driver {
@@ -157,11 +163,13 @@ func checkCalls(functions []function, driver []driverFunction) error {
 	return nil
 }
 
+// errorRow is a row of errors.txt.
 type errorRow struct {
 	code       int
 	name, text string
 }
 
+// readErrors reads errors.txt.
 func readErrors(name string) ([]errorRow, error) {
 	lines, err := rows(name)
 	if err != nil {
@@ -181,14 +189,16 @@ func readErrors(name string) ([]errorRow, error) {
 
 // field is a row of properties.txt.
 type field struct {
-	majors     []int
+	majors     []int // the major versions that have it
 	typ, name  string
-	count      int
-	attributes []string
+	count      int      // number of array elements, or 1
+	attributes []string // names of the device attributes that the elements are filled from
 }
 
+// in reports whether the structure of a major version has the field.
 func (f field) in(major int) bool { return slices.Contains(f.majors, major) }
 
+// readProperties reads properties.txt.
 func readProperties(name string) ([]field, error) {
 	lines, err := rows(name)
 	if err != nil {

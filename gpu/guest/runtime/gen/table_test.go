@@ -11,22 +11,23 @@ func TestParseFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.from != 11 || f.to != 12 || f.name != "cudaX" || f.call != "cuX(name, s)" || len(f.params) != 2 {
-		t.Errorf("the row became %+v", f)
+		t.Errorf("parseFunction = %+v, want versions 11 to 12, cudaX, the call cuX(name, s) and 2 parameters", f)
 	}
 	if got, want := f.prototype("_ptsz"), "cudaError_t cudaX_ptsz(const char *name, cudaStream_t s)"; got != want {
-		t.Errorf("prototype %q, want %q", got, want)
+		t.Errorf("prototype = %q, want %q", got, want)
 	}
 	if got, want := f.declaration(""), "CUDARTAPI cudaError_t cudaX(const char *name, cudaStream_t s BASALT_OR(0));\n"; got != want {
-		t.Errorf("declaration %q, want %q", got, want)
+		t.Errorf("declaration = %q, want %q", got, want)
 	}
 	if got, want := f.driverCall(true), "call_cuX(name, own_stream(s))"; got != want {
-		t.Errorf("the call of the per-thread form is %q, want %q", got, want)
+		t.Errorf("call of the per-thread form = %q, want %q", got, want)
 	}
-	if got := string(badCalls([]function{f})); !strings.Contains(got, "BAD(cudaX_ptsz, false, cudaX_ptsz(0, 0), cudaX_ptsz(scratch(), (cudaStream_t)RUBBISH))\n") {
-		t.Errorf("bad calls %q", got)
+	const bad = "BAD(cudaX_ptsz, false, cudaX_ptsz(0, 0), cudaX_ptsz(scratch(), (cudaStream_t)RUBBISH))\n"
+	if got := string(badCalls([]function{f})); !strings.Contains(got, bad) {
+		t.Errorf("bad calls = %q, want %q in them", got, bad)
 	}
 	if got, want := f.guard(), "#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12\n"; got != want {
-		t.Errorf("guard %q, want %q", got, want)
+		t.Errorf("guard = %q, want %q", got, want)
 	}
 }
 
@@ -40,11 +41,11 @@ func TestWrongRows(t *testing.T) {
 		"11-13 - call | int f()":    "a driver call is for the kinds",
 	} {
 		if _, err := parseFunction(row); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want an error with %q", row, err, want)
+			t.Errorf("parseFunction(%q): error %v, want %q", row, err, want)
 		}
 	}
 	err := checkCalls([]function{{name: "cudaX", call: "cuY(a)"}}, []driverFunction{{name: "cuX"}})
 	if err == nil || !strings.Contains(err.Error(), "cudaX calls cuY") {
-		t.Errorf("a call of an unknown driver function: %v", err)
+		t.Errorf("checkCalls of an unknown driver function: error %v, want %q", err, "cudaX calls cuY")
 	}
 }
